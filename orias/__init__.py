@@ -1,0 +1,1 @@
+"""Orias: PTX text in, loadable cubin out."""

@@ -1,0 +1,1 @@
+"""The SASS instruction set: operands, operations, the instruction table, encode, decode and text."""

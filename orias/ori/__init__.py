@@ -1,0 +1,1 @@
+"""Ori, the intermediate representation: SASS operations over virtual registers, in SSA until late."""

@@ -1,0 +1,283 @@
+"""Ori: instructions, blocks, functions.
+
+One instruction class serves every stage; see :mod:`orias.isa.op` for the operand order and
+:mod:`orias.isa.operand` for the operands.  Facts that hold throughout:
+
+* ``Block.succs`` is the truth about control flow.  A block without terminator goes to ``succs[0]``.  A guarded
+  ``BRA`` as last instruction goes to ``succs[1]`` if its guard holds and falls to ``succs[0]``.  ``BRX`` goes to any
+  of ``succs``.  Unguarded ``EXIT`` and ``RET`` end a block without successors; guarded ones may stand anywhere.
+  An unguarded ``BRA`` appears only when blocks are laid out.
+* a guarded instruction that defines a register in SSA carries the value it has when the guard does not hold
+  as ``old`` (NONE: undefined), and then has exactly one non-PT, non-RZ result.
+* ``phi`` stands at the head of a block, with one source per predecessor, in the order of ``Block.preds``.
+* 16- and 8-bit PTX values live in one-word registers whose upper bits are unspecified.
+"""
+
+from collections.abc import Iterator
+from typing import Final, final
+
+from orias.isa.op import F_TERM, Op, op
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    INV,
+    K_NONE,
+    K_P,
+    K_R,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    Opnd,
+    is_virtual,
+)
+from orias.target.profile import Target
+
+NO_CTL: Final = -1
+"""``Inst.ctl`` before scheduling."""
+
+OP_PHI: Final = op("phi")
+OP_COPY: Final = op("copy")
+OP_PACK: Final = op("pack")
+OP_BRA: Final = op("BRA")
+OP_EXIT: Final = op("EXIT")
+
+
+@final
+class Inst:
+    """One instruction.
+
+    ``ctl`` is the 21-bit control word as it stands in bits 105..125: stall 0..3, yield 4, write barrier 5..7, read
+    barrier 8..10, wait mask 11..16, reuse 17..20; NO_CTL before scheduling.  ``loc`` is the PTX line (0: none).
+    """
+
+    __slots__ = ("ctl", "dst", "guard", "loc", "old", "op", "src", "uid")
+
+    def __init__(
+        self,
+        op_: Op,
+        dst: list[Opnd],
+        src: list[Opnd],
+        guard: Opnd = PT,
+        old: Opnd = K_NONE,
+        loc: int = 0,
+        uid: int = 0,
+    ) -> None:
+        self.op: Op = op_
+        self.dst: list[Opnd] = dst
+        self.src: list[Opnd] = src
+        self.guard: Opnd = guard
+        self.old: Opnd = old
+        self.ctl: int = NO_CTL
+        self.loc: int = loc
+        self.uid: int = uid
+
+    def uses(self) -> Iterator[Opnd]:
+        """Every operand the instruction reads: sources, guard, old value."""
+        yield from self.src
+        if self.guard != PT:
+            yield self.guard
+        if self.old != K_NONE:
+            yield self.old
+
+    def is_terminator(self) -> bool:
+        """True if control may leave the block here (a guarded EXIT or RET does not end a block)."""
+        if not self.op.flags & F_TERM:
+            return False
+        return self.op.base in ("BRA", "BRX") or self.guard == PT
+
+    def __repr__(self) -> str:
+        return f"<{self.op.name} {self.uid}>"
+
+
+@final
+class Block:
+    """A basic block.  ``cold`` marks slow paths that go behind the function's last exit."""
+
+    __slots__ = ("cold", "depth", "id", "insts", "preds", "succs")
+
+    def __init__(self, ident: int) -> None:
+        self.id: int = ident
+        self.insts: list[Inst] = []
+        self.preds: list[Block] = []
+        self.succs: list[Block] = []
+        self.depth: int = 0
+        self.cold: bool = False
+
+    def terminator(self) -> Inst | None:
+        """The branch, exit or return that ends the block, if any."""
+        if self.insts and self.insts[-1].is_terminator():
+            return self.insts[-1]
+        return None
+
+    def __repr__(self) -> str:
+        return f"b{self.id}"
+
+
+@final
+class SymRef:
+    """What a K_SYM operand means: ``name + addend``.
+
+    ``kind``: ``func`` (code address), ``global`` (data), ``shared`` (offset in the shared window), ``const4`` (slot of the
+    address table), ``text_lo``/``text_hi`` (halves of a code address).
+    """
+
+    __slots__ = ("addend", "kind", "name")
+
+    def __init__(self, name: str, kind: str, addend: int = 0) -> None:
+        self.name: Final[str] = name
+        self.kind: Final[str] = kind
+        self.addend: Final[int] = addend
+
+    def key(self) -> tuple[str, str, int]:
+        """Identity of the reference."""
+        return self.name, self.kind, self.addend
+
+
+@final
+class CallInfo:
+    """Facts of one ``call``/``CALL`` instruction, keyed by its uid in ``Func.calls``.
+
+    ``target``: function name, or None for an indirect call (the address pair is then the last source).  The sources
+    before it are the physical argument registers, the results the physical result registers.  The clobber masks
+    have bit n set if register n of that file may change (result registers included).
+    """
+
+    __slots__ = ("clobber_b", "clobber_p", "clobber_r", "clobber_up", "clobber_ur", "kind", "target")
+
+    def __init__(
+        self,
+        target: str | None,
+        kind: str,
+        clobber_r: int,
+        clobber_p: int = 0x7F,
+        clobber_ur: int = 0,
+        clobber_up: int = 0x7F,
+        clobber_b: int = 0,
+    ) -> None:
+        self.target: str | None = target
+        self.kind: str = kind  # "abi", "helper", "syscall"
+        self.clobber_r: int = clobber_r
+        self.clobber_p: int = clobber_p
+        self.clobber_ur: int = clobber_ur
+        self.clobber_up: int = clobber_up
+        self.clobber_b: int = clobber_b
+
+
+@final
+class Func:
+    """One function in one stage of compilation; ``blocks[0]`` is the entry and has no predecessors.
+
+    ``kind``: ``entry`` (kernel), ``func`` (ABI function), ``helper`` (internal subroutine with its own convention).
+    ``state``: ``ssa`` until phis are gone, then ``virtual``, after allocation ``allocated``, at the end ``final``.
+    """
+
+    __slots__ = (
+        "blocks",
+        "calls",
+        "frame_fixed",
+        "frame_size",
+        "kind",
+        "max_regs",
+        "name",
+        "next_block",
+        "next_uid",
+        "notes",
+        "reg_count",
+        "spill_loads",
+        "spill_stores",
+        "state",
+        "syms",
+        "target",
+        "tied_groups",
+        "vkind",
+        "vwidth",
+    )
+
+    def __init__(self, name: str, target: Target, kind: str = "entry") -> None:
+        self.name: str = name
+        self.target: Target = target
+        self.kind: str = kind
+        self.state: str = "ssa"
+        self.blocks: list[Block] = []
+        self.vkind: bytearray = bytearray(FIRST_VIRTUAL)
+        """File (K_R..K_B) of each virtual register, by id; entries below 256 are unused."""
+        self.vwidth: bytearray = bytearray(FIRST_VIRTUAL)
+        """Width in 32-bit words (1, 2, 3, 4, 8) of each virtual register; 1 for predicates and barriers."""
+        self.syms: list[SymRef] = []
+        self.calls: dict[int, CallInfo] = {}
+        self.frame_fixed: int = 0
+        """Bytes of the stack frame laid out by lowering (outgoing arguments, local variables), from R1+0 up."""
+        self.frame_size: int = 0
+        """Whole frame in bytes after allocation (multiple of 8)."""
+        self.max_regs: int = 255
+        """Limit on the reported register count, from options and directives."""
+        self.reg_count: int = 0
+        self.spill_stores: int = 0
+        self.spill_loads: int = 0
+        self.next_block: int = 0
+        self.next_uid: int = 1
+        self.tied_groups: list[tuple[int, ...]] = []
+        self.notes: dict[str, int] = {}
+        """Counters that later rooms read: ``barriers`` (named barriers used), ``uses_global`` ..."""
+
+    def new_block(self) -> Block:
+        """A new block, not yet placed in ``blocks``."""
+        b = Block(self.next_block)
+        self.next_block += 1
+        return b
+
+    def new_vreg(self, file_kind: int = K_R, width: int = 1) -> Opnd:
+        """A fresh virtual register operand."""
+        ident = len(self.vkind)
+        self.vkind.append(file_kind)
+        self.vwidth.append(width)
+        return file_kind | ident << PAYLOAD_SHIFT
+
+    def new_inst(
+        self, op_: Op, dst: list[Opnd], src: list[Opnd], guard: Opnd = PT, old: Opnd = K_NONE, loc: int = 0
+    ) -> Inst:
+        """A new instruction with a fresh uid, not yet placed."""
+        inst = Inst(op_, dst, src, guard, old, loc, self.next_uid)
+        self.next_uid += 1
+        return inst
+
+    def width(self, o: Opnd) -> int:
+        """Width in words of a register operand as a whole register (lane ignored); 1 for physical ones."""
+        if is_virtual(o):
+            return self.vwidth[o >> PAYLOAD_SHIFT]
+        return 1
+
+    def sym(self, name: str, kind: str, addend: int = 0) -> Opnd:
+        """A K_SYM operand for a symbol reference."""
+        from orias.isa.operand import sym as sym_opnd
+
+        key = (name, kind, addend)
+        for i, s in enumerate(self.syms):
+            if s.key() == key:
+                return sym_opnd(i)
+        self.syms.append(SymRef(name, kind, addend))
+        return sym_opnd(len(self.syms) - 1)
+
+    def link(self, a: Block, b: Block) -> None:
+        """Add the edge a -> b (no phi is touched)."""
+        a.succs.append(b)
+        b.preds.append(a)
+
+    def insts(self) -> Iterator[Inst]:
+        """All instructions in block order."""
+        for b in self.blocks:
+            yield from b.insts
+
+
+def invert(pred: Opnd) -> Opnd:
+    """The negated predicate operand."""
+    return pred ^ INV
+
+
+def is_pred_kind(o: Opnd) -> bool:
+    """True for P and UP registers."""
+    return (o & KIND_MASK) >= K_P and (o & KIND_MASK) <= K_P + 1
+
+
+def is_r(o: Opnd) -> bool:
+    """True for R registers, RZ included."""
+    return (o & KIND_MASK) == K_R

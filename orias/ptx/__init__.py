@@ -1,0 +1,1 @@
+"""PTX text to a typed module: lexer, parser, instruction table, checks, diagnostics."""

@@ -1,0 +1,269 @@
+"""The typed PTX module: what the parser hands to the lowering.
+
+Names are resolved: operands refer to :class:`Var`, :class:`Function` and :class:`Label` objects, never to text.  Scopes are
+flattened; two variables of the same name in different scopes are different objects.
+"""
+
+from typing import Final, final
+
+TYPE_BITS: Final[dict[str, int]] = {
+    "pred": 1,
+    "b1": 1, "u4": 4, "s4": 4, "b4": 4,
+    "b8": 8, "u8": 8, "s8": 8, "e4m3": 8, "e5m2": 8,
+    "b16": 16, "u16": 16, "s16": 16, "f16": 16, "bf16": 16, "e4m3x2": 16, "e5m2x2": 16, "e2m1x4": 16, "e3m2x2": 16,
+    "e2m3x2": 16, "ue8m0x2": 16, "e2m1x2": 8,
+    "b32": 32, "u32": 32, "s32": 32, "f32": 32, "f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "tf32": 32,
+    "e4m3x4": 32, "e5m2x4": 32, "e3m2x4": 32, "e2m3x4": 32, "u8x4": 32, "s8x4": 32,
+    "b64": 64, "u64": 64, "s64": 64, "f64": 64, "f32x2": 64,
+    "b128": 128,
+    "texref": 64, "surfref": 64, "samplerref": 64,
+}  # fmt: skip
+"""Bits of one element of a PTX type."""
+
+
+@final
+class SymInit:
+    """Initialiser element that is an address: ``var + addend``; ``generic`` for generic(var); ``mask`` for byte masks (0: none)."""
+
+    __slots__ = ("addend", "generic", "mask", "target")
+
+    def __init__(self, target: "Var | Function", addend: int, generic: bool, mask: int = 0) -> None:
+        self.target: Var | Function = target
+        self.addend: int = addend
+        self.generic: bool = generic
+        self.mask: int = mask
+
+
+@final
+class Var:
+    """A declared variable or register.
+
+    ``space``: reg, param, local, shared, global, const.  ``type`` is the PTX type without the dot; ``vec`` 1, 2 or 4;
+    ``dims`` the array dimensions (0 for an unsized first one).  ``size`` in bytes (0 if unsized), ``align`` in bytes.
+    ``linkage``: "", extern, visible, weak, common.  ``init``: flat list of (byte offset, value), value an int bit pattern of
+    the element's size or a SymInit; None without initialiser.  ``index``: dense number, for registers within the
+    function, for others within the module.
+    """
+
+    __slots__ = (
+        "align", "attributes", "dims", "function", "index", "init", "line", "linkage", "name", "ptr_align", "ptr_space",
+        "size", "space", "type", "vec",
+    )  # fmt: skip
+
+    def __init__(self, name: str, space: str, type_: str, vec: int = 1, line: int = 0) -> None:
+        self.name: str = name
+        self.space: str = space
+        self.type: str = type_
+        self.vec: int = vec
+        self.dims: tuple[int, ...] = ()
+        self.align: int = 0
+        self.size: int = 0
+        self.linkage: str = ""
+        self.init: list[tuple[int, int | SymInit]] | None = None
+        self.index: int = 0
+        self.line: int = line
+        self.ptr_space: str = ""
+        self.ptr_align: int = 0
+        self.attributes: tuple[str, ...] = ()
+        self.function: Function | None = None
+        """The function it is declared in; None at module level."""
+
+    def __repr__(self) -> str:
+        return f"<{self.space} {self.type} {self.name}>"
+
+
+# Operand kinds, in Operand.kind
+O_REG: Final = 1
+O_IMM: Final = 2
+O_ADDR: Final = 3
+O_SYM: Final = 4
+O_VEC: Final = 5
+O_SREG: Final = 6
+O_LABEL: Final = 7
+O_FUNC: Final = 8
+O_SINK: Final = 9
+O_PAIR: Final = 10
+
+
+@final
+class Operand:
+    """One operand; which fields count depends on ``kind``.
+
+    * O_REG: ``var``; ``comp`` "x".."w" for one element of a vector register; ``neg`` for ``!p``.
+    * O_IMM: ``value``; ``imm_type`` "int" (value is a Python int, negative allowed), "f32" (0f...: 32-bit pattern),
+      "f64" (0d... or decimal: 64-bit pattern).
+    * O_ADDR: ``[var + value]``; ``var`` a register, a variable, or None for an absolute address; ``elems`` holds further
+      address components (tensor coordinates, mbarrier ...) in source order, empty otherwise.
+    * O_SYM: the address of ``var`` + ``value`` as a value.
+    * O_VEC: ``elems``.   * O_SREG: ``name`` without % (``tid``), ``comp``.   * O_LABEL: ``label``.   * O_FUNC: ``func``.
+    * O_SINK: ``_``.   * O_PAIR: ``elems[0] | elems[1]``.
+    """
+
+    __slots__ = ("comp", "elems", "func", "imm_type", "kind", "label", "name", "neg", "value", "var")
+
+    def __init__(self, kind: int) -> None:
+        self.kind: int = kind
+        self.var: Var | None = None
+        self.comp: str = ""
+        self.neg: bool = False
+        self.value: int = 0
+        self.imm_type: str = ""
+        self.elems: list[Operand] = []
+        self.name: str = ""
+        self.label: Label | None = None
+        self.func: Function | None = None
+
+
+@final
+class Label:
+    """A code label; ``index`` is dense within its function.  ``targets`` is set for .branchtargets lists (labels) and
+    ``proto`` for .callprototype / .calltargets labels."""
+
+    __slots__ = ("functions", "index", "line", "name", "proto", "targets")
+
+    def __init__(self, name: str, index: int, line: int = 0) -> None:
+        self.name: str = name
+        self.index: int = index
+        self.line: int = line
+        self.targets: list[Label] | None = None
+        self.proto: Function | None = None
+        self.functions: list[Function] | None = None
+
+
+@final
+class Sig:
+    """A parsed opcode with its modifiers, shared by all instructions written the same way.
+
+    ``name``: instruction name as PTX's manual has it, without modifiers (``add``, ``mad``, ``bar``, ``cp.async``);
+    ``text``: the whole dotted opcode as written.  ``mods``: slot name -> value.  Boolean slots (``ftz``, ``sat``, ``cc``, ``sync``,
+    ``aligned``, ``nc`` ...) hold their own name; slots of choice: ``rnd`` (rn rz rm rp rna rs rni rzi rmi rpi approx full),
+    ``cmp``, ``bool`` (and or xor popc), ``mulsize`` (lo hi wide), ``dir`` (l r), ``wrap`` (clamp wrap), ``space`` (global, shared, shared::cta, param ...),
+    ``order`` (weak relaxed acquire release acq_rel volatile mmio sc), ``scope`` (cta cluster gpu sys), ``cop`` (ca cg cs lu cv wb wt), ``vec`` (v2 v4 v8),
+    ``op`` (atom/red/redux/vote/shfl/bar operation), ``mode`` (any further choice of that instruction), ``evict``, ``prefetch``, ...
+    ``types``: the type suffixes in order, without dots.
+    """
+
+    __slots__ = ("mods", "name", "text", "types")
+
+    def __init__(self, name: str, text: str, mods: dict[str, str], types: tuple[str, ...]) -> None:
+        self.name: Final[str] = name
+        self.text: Final[str] = text
+        self.mods: Final[dict[str, str]] = mods
+        self.types: Final[tuple[str, ...]] = types
+
+
+@final
+class Instr:
+    """One instruction.  ``pred`` is an O_REG operand (``neg`` for @!p) or None.  For ``call``: ``rets`` and ``ops[0]`` the callee (O_FUNC
+    or O_REG), ``args``, ``proto`` the label of the prototype or target list."""
+
+    __slots__ = ("args", "column", "line", "ops", "pred", "proto", "rets", "sig")
+
+    def __init__(self, sig: Sig, ops: list[Operand], pred: Operand | None, line: int, column: int = 0) -> None:
+        self.sig: Sig = sig
+        self.ops: list[Operand] = ops
+        self.pred: Operand | None = pred
+        self.line: int = line
+        self.column: int = column
+        self.rets: list[Operand] = []
+        self.args: list[Operand] = []
+        self.proto: Label | None = None
+
+
+@final
+class Loc:
+    """A .loc directive; ``function_name``/``inlined_at`` kept as (label, offset) and (file, line, column) or None."""
+
+    __slots__ = ("column", "file", "function_name", "inlined_at", "line")
+
+    def __init__(self, file: int, line: int, column: int) -> None:
+        self.file: int = file
+        self.line: int = line
+        self.column: int = column
+        self.function_name: tuple[str, int] | None = None
+        self.inlined_at: tuple[int, int, int] | None = None
+
+
+@final
+class Pragma:
+    """A .pragma string inside a function body (at its place among the statements)."""
+
+    __slots__ = ("line", "text")
+
+    def __init__(self, text: str, line: int) -> None:
+        self.text: str = text
+        self.line: int = line
+
+
+Stmt = Instr | Label | Loc | Pragma
+"""A statement of a body; a Label stands where it is defined."""
+
+
+@final
+class Function:
+    """A kernel (``entry``), a function or a prototype.
+
+    ``body`` is None for a declaration.  ``regs``: all registers; ``variables``: local, shared, param, global and const variables declared
+    inside.  ``directives``: e.g. ``maxntid`` (x, y, z), ``reqntid``, ``minnctapersm`` (n,), ``maxnreg`` (n,), ``noreturn`` (),
+    ``reqnctapercluster``, ``explicitcluster`` (), ``maxclusterrank`` (n,), ``abi_preserve`` (n,), ``pragma:NAME``.
+    """
+
+    __slots__ = (
+        "body", "column", "directives", "entry", "labels", "line", "linkage", "name", "params", "regs", "rets", "variables",
+    )  # fmt: skip
+
+    def __init__(self, name: str, entry: bool, line: int) -> None:
+        self.name: str = name
+        self.entry: bool = entry
+        self.line: int = line
+        self.column: int = 0
+        self.linkage: str = ""
+        self.params: list[Var] = []
+        self.rets: list[Var] = []
+        self.body: list[Stmt] | None = None
+        self.regs: list[Var] = []
+        self.variables: list[Var] = []
+        self.labels: list[Label] = []
+        self.directives: dict[str, tuple[int, ...]] = {}
+
+
+@final
+class DebugSection:
+    """A PTX ``.section``: items are (size in bytes, value) with value an int, or a symbol/label name with addend."""
+
+    __slots__ = ("items", "labels", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name: str = name
+        self.items: list[tuple[int, int | tuple[str, int]]] = []
+        self.labels: dict[str, int] = {}
+
+
+@final
+class Module:
+    """A whole PTX module.  ``files``: .file index -> (name, time, size)."""
+
+    __slots__ = (
+        "address_size",
+        "aliases",
+        "files",
+        "functions",
+        "pragmas",
+        "sections",
+        "target",
+        "target_options",
+        "variables",
+        "version",
+    )
+
+    def __init__(self) -> None:
+        self.version: tuple[int, int] = (0, 0)
+        self.target: str = ""
+        self.target_options: tuple[str, ...] = ()
+        self.address_size: int = 32
+        self.variables: list[Var] = []
+        self.functions: list[Function] = []
+        self.files: dict[int, tuple[str, int, int]] = {}
+        self.sections: list[DebugSection] = []
+        self.aliases: list[tuple[str, str]] = []
+        self.pragmas: list[str] = []

@@ -1,0 +1,1 @@
+"""Target profiles: one row per SM."""
