@@ -1,0 +1,1 @@
+"""Questions about a function: dominators, loops, liveness, divergence, aliasing."""

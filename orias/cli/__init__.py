@@ -1,0 +1,1 @@
+"""Command lines: options, messages, exit codes."""

@@ -1,0 +1,1 @@
+"""The cubin file: ELF writer and reader, attributes, relocations, symbols, debug sections."""

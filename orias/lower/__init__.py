@@ -1,0 +1,1 @@
+"""PTX to Ori, a file per instruction family, and the code templates."""

@@ -1,0 +1,1 @@
+"""One file per transformation, and the table of phases."""

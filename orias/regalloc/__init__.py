@@ -1,0 +1,1 @@
+"""Register allocation, the ABI, spilling, and the independent checker."""

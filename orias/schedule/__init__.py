@@ -1,0 +1,1 @@
+"""Scheduling, scoreboards, stall counts, reuse flags, and the layout of code."""

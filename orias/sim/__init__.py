@@ -1,0 +1,1 @@
+"""Runs SASS on the CPU."""

@@ -1,0 +1,1 @@
+"""What people do with cubins: disassemble, assemble, verify."""
