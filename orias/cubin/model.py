@@ -1,0 +1,378 @@
+"""What a cubin says: the facts the compiler hands to the writer, and the reader gives back.
+
+Units: every offset, size and alignment is in bytes unless said otherwise; code offsets count from the start of the
+``.text`` section they lie in.  Names are the ELF symbol names (PTX names, ``$k$f`` for the copy of ``f`` behind kernel
+``k``).  Relocation types are the ``R_CUDA`` numbers of :mod:`orias.cubin.relocs`.
+
+In an executable module (``relocatable = False``) the writer resolves relocations in code against the layout of the
+module (shared variables, functions of the same section) and keeps those that only the loader can resolve; in a
+relocatable one (option ``-c``) it writes all of them.
+"""
+
+from typing import Final, final
+
+LOCAL: Final = 0
+GLOBAL: Final = 1
+WEAK: Final = 2
+"""Symbol bindings, with their ELF values."""
+
+NO_CTA: Final[tuple[int, int, int]] = (0, 0, 0)
+
+
+@final
+class Reloc:
+    """One relocation: ``type`` (R_CUDA number) at ``offset`` of its section, against ``symbol``, plus ``addend``.
+
+    ``symbol`` may also be a section name (``.text.k``).
+    """
+
+    __slots__ = ("addend", "offset", "symbol", "type")
+
+    def __init__(self, offset: int, type_: int, symbol: str, addend: int = 0) -> None:
+        self.offset: int = offset
+        self.type: int = type_
+        self.symbol: str = symbol
+        self.addend: int = addend
+
+
+@final
+class Param:
+    """A kernel parameter.
+
+    ``offset`` counts from the start of the parameter space.  ``pointee_align`` is the ``.ptr .align`` value (bytes, a
+    power of two; 0: none given) and ``space`` one of PTX's spaces of a ``.ptr`` parameter (``""``: no ``.ptr``;
+    ``generic``, ``global``, ``shared``, ``const``) or ``texref``, ``surfref``, ``samplerref``.
+    """
+
+    __slots__ = ("offset", "ordinal", "pointee_align", "size", "space")
+
+    def __init__(self, ordinal: int, offset: int, size: int, space: str = "", pointee_align: int = 0) -> None:
+        self.ordinal: int = ordinal
+        self.offset: int = offset
+        self.size: int = size
+        self.space: str = space
+        self.pointee_align: int = pointee_align
+
+
+@final
+class Variable:
+    """A module-level variable, or a shared variable of a kernel.
+
+    ``space``: ``global``, ``const`` or ``shared``.  ``data`` is the initial value (None: zero or uninitialised);
+    ``relocs`` patch it.  ``offset`` is the place in its section; -1 leaves it to the layout rule of
+    :mod:`orias.cubin.layout`.  ``extern``: declared here, defined elsewhere.
+    """
+
+    __slots__ = (
+        "align", "binding", "common", "data", "extern", "managed", "name", "offset", "relocs", "size", "space", "unified",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        space: str,
+        size: int,
+        align: int,
+        binding: int = LOCAL,
+        data: bytes | None = None,
+        extern: bool = False,
+    ) -> None:
+        self.name: str = name
+        self.space: str = space
+        self.size: int = size
+        self.align: int = align
+        self.binding: int = binding
+        self.data: bytes | None = data
+        self.extern: bool = extern
+        self.relocs: list[Reloc] = []
+        self.offset: int = -1
+        self.managed: bool = False
+        self.common: bool = False
+        self.unified: bool = False
+
+
+@final
+class SubFunction:
+    """A function that lives inside a kernel's ``.text`` section (executable modules).
+
+    ``helper``: an internal subroutine (``$__internal_0_$__cuda_sm20_div_rn_f64_slowpath...``) with its own calling
+    convention; otherwise a copy of a PTX function (``$k$f``).  ``frame_size`` is its stack frame, ``return_reg`` the
+    first register of the pair that holds the return address (for ``.debug_frame``).  ``stack_adjust_end``: as in
+    :class:`KernelCode`.
+    """
+
+    __slots__ = ("binding", "frame_size", "helper", "name", "offset", "return_reg", "size", "stack_adjust_end")
+
+    def __init__(self, name: str, offset: int, size: int, helper: bool = False) -> None:
+        self.name: str = name
+        self.offset: int = offset
+        self.size: int = size
+        self.helper: bool = helper
+        self.binding: int = LOCAL
+        self.frame_size: int = 0
+        self.return_reg: int = 20
+        self.stack_adjust_end: int = -1
+
+
+@final
+class BranchTargets:
+    """One BRX: its code offset and the code offsets of its possible targets, in table order."""
+
+    __slots__ = ("offset", "targets")
+
+    def __init__(self, offset: int, targets: list[int]) -> None:
+        self.offset: int = offset
+        self.targets: list[int] = targets
+
+
+@final
+class LineRow:
+    """One row of the line table: from code offset ``offset`` on, the source is ``file:line:column``.
+
+    ``file`` is the number of the PTX ``.file`` directive, ``ptx_line`` the line of the PTX text (1-based); ``inlined_at``
+    and ``function`` carry the operands of ``.loc ... function_name/inlined_at`` (-1 and empty: none).
+    """
+
+    __slots__ = ("column", "file", "function", "inlined_at", "line", "offset", "ptx_line")
+
+    def __init__(self, offset: int, file: int, line: int, column: int, ptx_line: int) -> None:
+        self.offset: int = offset
+        self.file: int = file
+        self.line: int = line
+        self.column: int = column
+        self.ptx_line: int = ptx_line
+        self.function: str = ""
+        self.inlined_at: int = -1
+
+
+@final
+class KernelCode:
+    """One ``.text`` section: a kernel with the functions copied behind it, or (relocatable modules) one function."""
+
+    __slots__ = (
+        "abi_frame_unknown", "atom16_regs", "barriers", "binding", "blocks_are_clusters", "bindless_surface",
+        "bindless_texture", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align", "const2_relocs",
+        "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets", "explicit_cluster", "externs",
+        "frame_size", "instr_reg_map", "int_warp_wide", "is_entry", "lines", "max_cluster_rank", "max_stack_size",
+        "maxntid", "maxreg", "mbarrier_count", "mbarrier_records", "min_stack_size", "name", "num_regs", "param_bytes",
+        "params", "reg_reconfig", "relocs", "reqntid", "reserved_smem_used", "return_reg", "shared", "shared_align",
+        "shared_dynamic", "shared_size", "size", "sparse_mma_mask", "spill_loads", "spill_stores", "stack_adjust_end",
+        "subs", "syscall_offsets", "texture_relocs", "unused_load_bytes", "wmma_used",
+    )  # fmt: skip
+
+    def __init__(self, name: str, code: bytes, is_entry: bool = True) -> None:
+        self.name: str = name
+        self.is_entry: bool = is_entry
+        self.binding: int = GLOBAL
+        self.code: bytes = code
+        """The instructions, without the padding behind the last one (the writer adds it)."""
+        self.size: int = -1
+        """Value of the symbol's size field; -1: the whole section (what ptxas writes)."""
+        self.num_regs: int = 0
+        """Registers to report (REGCOUNT): highest register used + 1, at least what the target asks for."""
+        self.maxreg: int = 255
+        """MAXREG_COUNT: the register limit from ``.maxnreg`` or ``-maxrregcount``, else 255."""
+        self.barriers: int = 0
+        """Highest named barrier used + 1; 16 if a barrier number is in a register."""
+
+        self.frame_size: int = 0
+        """Stack frame of the kernel itself (local variables, spills, outgoing arguments)."""
+        self.min_stack_size: int = 0
+        """Deepest sum of frames over the call graph (executable modules; syscalls count as 0)."""
+        self.max_stack_size: int = 0
+        """MAX_STACK_SIZE record of relocatable modules (ptxas writes 0 in every probe)."""
+        self.stack_adjust_end: int = -1
+        """Code offset behind the instruction that lowers the stack pointer R1; -1: no frame."""
+        self.return_reg: int = 20
+        """Functions: first register of the return address pair (for ``.debug_frame``)."""
+        self.abi_frame_unknown: bool = False
+        """Recursion or indirect calls: the stack need cannot be known."""
+        self.crs_stack: bool = False
+        """CRS_STACK_SIZE record: code holds BSSY, or a relative CALL to a copied function or helper."""
+        self.calls_rel: bool = False
+        """Code holds relative calls to functions in the same section."""
+
+        self.params: list[Param] = []
+        self.param_bytes: int = 0
+        """Size of the parameter space."""
+
+        self.shared: list[Variable] = []
+        """Static shared variables the kernel uses; an ``offset`` of -1 is filled in by the writer."""
+        self.shared_size: int = -1
+        """Static shared bytes without what the system reserves; -1: from ``shared`` by the layout rule."""
+        self.shared_align: int = 0
+        """Alignment of the shared section; 0: the largest of the variables used (dynamic ones included)."""
+        self.shared_dynamic: list[Variable] = []
+        """Dynamically sized (``.extern .shared``) variables the kernel uses."""
+        self.reserved_smem_used: bool = False
+
+        self.const2: bytes = b""
+        """Constant bank 2: optimiser constants and branch tables."""
+        self.const2_align: int = 4
+        self.const2_relocs: list[Reloc] = []
+        """Branch tables: 8-byte entries, symbol = kernel, addend = code offset of the target."""
+        self.relocs: list[Reloc] = []
+        """Relocations in the code."""
+        self.texture_relocs: list[Reloc] = []
+        """Texture, sampler and surface slots behind the parameters in constant bank 0 (offsets in the bank)."""
+        self.bindless_texture: bool = False
+        self.bindless_surface: bool = False
+
+        self.exit_offsets: list[int] = []
+        """Offsets of every EXIT, guarded ones too, ascending."""
+        self.coop_offsets: list[int] = []
+        """Offsets of the instructions that PTX ``.sync`` warp operations became."""
+        self.coop_mask_regs: list[int] = []
+        """For each of ``coop_offsets``: -1 for a constant full mask, else the register of the mask."""
+        self.int_warp_wide: list[int] = []
+        """Offsets of warp-wide instructions that the compiler itself made (aggregated atomics)."""
+        self.syscall_offsets: list[int] = []
+        """Offsets of calls to driver functions (vprintf, malloc, free, __assertfail ...)."""
+        self.externs: list[str] = []
+        """Undefined functions called."""
+        self.branch_targets: list[BranchTargets] = []
+        self.atom16_regs: list[tuple[int, int]] = []
+        """(offset, register) pairs of 16-bit atomics done with compare-and-swap loops."""
+        self.unused_load_bytes: list[tuple[int, int]] = []
+        """(offset, byte mask) of loads under ``.pragma "used_bytes_mask"``."""
+        self.mbarrier_count: int = -1
+        """NUM_MBARRIERS; -1: no record."""
+        self.mbarrier_records: list[tuple[int, int, int, int]] = []
+        """MBARRIER_INSTR_OFFSETS: four words each (offset, 0xff, word, operation)."""
+        self.instr_reg_map: bytes = b""
+        """INSTR_REG_MAP payload (sm_80 to sm_89, mbarrier test_wait); empty: no record."""
+        self.ctaidz_used: bool = False
+        """The code reads ``%ctaid.z`` (record on sm_75 to sm_89)."""
+        self.wmma_used: bool = False
+        self.reg_reconfig: bool = False
+        """setmaxnreg is used."""
+        self.sparse_mma_mask: int = 0
+        """SPARSE_MMA_MASK value (sm_90 on): 0, or 0x10 with ``mma.sp``."""
+
+        self.maxntid: tuple[int, int, int] = NO_CTA
+        """``.maxntid`` (x, y, z); all 0: not given."""
+        self.reqntid: tuple[int, int, int] = NO_CTA
+        self.cluster_dim: tuple[int, int, int] = NO_CTA
+        """``.reqnctapercluster``."""
+        self.explicit_cluster: bool = False
+        self.max_cluster_rank: int = 0
+        """``.maxclusterrank``; 0: not given."""
+        self.blocks_are_clusters: bool = False
+
+        self.subs: list[SubFunction] = []
+        """Functions copied behind the kernel, by offset."""
+        self.lines: list[LineRow] = []
+        """Line table, by offset (used with ``-lineinfo``)."""
+        self.spill_stores: int = 0
+        self.spill_loads: int = 0
+        """Bytes, for the ``-v`` report."""
+
+
+@final
+class ExternFunction:
+    """A function that is called or referred to but not defined here."""
+
+    __slots__ = ("binding", "name")
+
+    def __init__(self, name: str, binding: int = GLOBAL) -> None:
+        self.name: str = name
+        self.binding: int = binding
+
+
+@final
+class CallEdge:
+    """A direct call from ``caller`` to ``callee`` (symbol names)."""
+
+    __slots__ = ("callee", "caller")
+
+    def __init__(self, caller: str, callee: str) -> None:
+        self.caller: str = caller
+        self.callee: str = callee
+
+
+@final
+class BankSlot:
+    """An 8-byte slot of constant bank 4 with the address of ``symbol + addend``, at byte ``offset``."""
+
+    __slots__ = ("addend", "offset", "symbol")
+
+    def __init__(self, offset: int, symbol: str, addend: int = 0) -> None:
+        self.offset: int = offset
+        self.symbol: str = symbol
+        self.addend: int = addend
+
+
+@final
+class SourceFile:
+    """A PTX ``.file`` directive: number, name, modification time and size (0: not given)."""
+
+    __slots__ = ("index", "mtime", "name", "size")
+
+    def __init__(self, index: int, name: str, mtime: int = 0, size: int = 0) -> None:
+        self.index: int = index
+        self.name: str = name
+        self.mtime: int = mtime
+        self.size: int = size
+
+
+@final
+class DebugSection:
+    """A PTX ``.section`` of debug information, assembled: bytes, and relocations against labels already resolved."""
+
+    __slots__ = ("data", "name", "relocs")
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self.name: str = name
+        self.data: bytes = data
+        self.relocs: list[Reloc] = []
+
+
+@final
+class CubinModule:
+    """Everything in a cubin.
+
+    ``target`` is the ``-arch`` name (``sm_90a``).  ``options`` is the argument text of the tool note, in ptxas's short form
+    (``-arch sm_90 ``).
+    """
+
+    __slots__ = (
+        "bank4", "calls", "debug", "errbar_at_exit", "externs", "files", "isa_class", "kernels", "lineinfo", "object_name",
+        "options", "ptx_text", "relocatable", "sampler_inits", "sections", "target", "tensor_map", "texmode_independent",
+        "uses_texture_query", "variables",
+    )  # fmt: skip
+
+    def __init__(self, target: str, relocatable: bool = False) -> None:
+        self.target: str = target
+        self.relocatable: bool = relocatable
+        self.kernels: list[KernelCode] = []
+        """Kernels and (relocatable) functions, in PTX order; the writer orders the sections."""
+        self.variables: list[Variable] = []
+        """Global and constant variables to write, in PTX order (leave out unused local ones).  Relocatable modules
+        also list shared variables here, in PTX order, and undefined ones with ``extern``."""
+        self.bank4: list[BankSlot] = []
+        """Address table (executable modules), by offset."""
+        self.externs: list[ExternFunction] = []
+        """Undefined functions, in the order of the PTX declarations."""
+        self.calls: list[CallEdge] = []
+        """Direct calls; in executable modules only those to undefined functions need to be here."""
+        self.options: str = ""
+        self.object_name: str = ""
+        self.isa_class: int = 1
+        """``.nv.compat``: 1; 2 if textures, bulk copies, TMA, setmaxnreg or video are used; 4 with wgmma."""
+        self.tensor_map: int = 0
+        """``.nv.compat``: 0; 1 with TMA tensor copies; 2 with tensormap.replace."""
+        self.texmode_independent: bool = False
+        self.sampler_inits: list[tuple[str, int]] = []
+        """(samplerref, packed initial value)."""
+        self.uses_texture_query: bool = False
+        """txq or suq: no ``.nv.callgraph``, MAX_STACK_SIZE records."""
+        self.debug: bool = False
+        """``-g``."""
+        self.errbar_at_exit: bool = False
+        """``-make-errors-visible-at-exit``."""
+        self.lineinfo: bool = False
+        self.files: list[SourceFile] = []
+        self.ptx_text: str = ""
+        """The PTX text, for ``.nv_debug_ptx_txt`` (with ``lineinfo``)."""
+        self.sections: list[DebugSection] = []
+        """``.section`` data of the PTX text, in input order."""
