@@ -1,0 +1,451 @@
+"""The lowering context of one function: sources, results, guards, control flow inside expansions, helper calls."""
+
+import struct
+from typing import TYPE_CHECKING, Final, final
+
+from orias.diag import Unsupported
+from orias.isa.operand import (
+    INV,
+    K_IMM,
+    K_NONE,
+    K_P,
+    K_R,
+    KIND_MASK,
+    LANE_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    Opnd,
+    imm,
+    imm64,
+    is_virtual,
+    lane,
+    lane_range,
+    r,
+    with_word_lane,
+)
+from orias.lower.ssa import CC_KEY, SsaBuilder
+from orias.ori.builder import Builder
+from orias.ori.ir import OP_BRA, OP_COPY, Block, CallInfo, Func, Inst
+from orias.ptx.ast import (
+    O_FUNC,
+    O_IMM,
+    O_REG,
+    O_SINK,
+    O_SREG,
+    O_SYM,
+    TYPE_BITS,
+    Operand,
+    Var,
+)
+from orias.target.profile import Target
+
+if TYPE_CHECKING:
+    from orias.lower.module import ModuleLower
+    from orias.lower.program import LowerOptions
+
+_COMP: Final[dict[str, int]] = {"": 0, "x": 1, "y": 2, "z": 3, "w": 4, "r": 1, "g": 2, "b": 3, "a": 4}
+_FLOAT_BITS: Final[dict[str, int]] = {
+    "f16": 16, "bf16": 17, "f16x2": 18, "bf16x2": 19, "f32": 32, "tf32": 32, "f64": 64,
+}  # fmt: skip
+HELPER_FIRST_ARG: Final = 4
+"""First argument and result register of functions and helper subroutines (regalloc inventory, section f)."""
+
+
+def type_words(type_: str) -> int:
+    """32-bit words that a value of a PTX type occupies in registers (1 for predicates)."""
+    bits = TYPE_BITS[type_]
+    return 1 if bits <= 32 else bits // 32
+
+
+def _f64(pattern: int) -> float:
+    value: float = struct.unpack("<d", (pattern & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little"))[0]
+    return value
+
+
+def _pattern64(value: float) -> int:
+    return int.from_bytes(struct.pack("<d", value), "little")
+
+
+def round_f64(pattern: int, mantissa: int, exponent_bits: int) -> int:
+    """The f64 pattern rounded to nearest even in an IEEE format with these mantissa and exponent widths."""
+    sign = pattern >> 63
+    exp = pattern >> 52 & 0x7FF
+    frac = pattern & (1 << 52) - 1
+    top = (1 << exponent_bits) - 1
+    out_sign = sign << (mantissa + exponent_bits)
+    if exp == 0x7FF:
+        if frac:
+            return out_sign | top << mantissa | 1 << (mantissa - 1) | frac >> (52 - mantissa)
+        return out_sign | top << mantissa
+    if exp == 0:
+        return out_sign
+    e = exp - 1023 + (top >> 1)
+    full = frac | 1 << 52
+    shift = 52 - mantissa
+    if e <= 0:
+        shift += 1 - e
+        e = 0
+    if shift > 54:
+        return out_sign
+    q = full >> shift
+    rest = full & (1 << shift) - 1
+    half = 1 << (shift - 1)
+    if rest > half or (rest == half and q & 1):
+        q += 1
+    value = q if e == 0 else q + ((e - 1) << mantissa)
+    if value >> mantissa >= top:
+        value = top << mantissa
+    return out_sign | value
+
+
+@final
+class Ctx:
+    """State while one function is lowered.
+
+    ``guard`` is the predicate of the current PTX instruction (PT without one).  Instructions with side effects are
+    emitted with ``guard=ctx.guard``; results go through :meth:`write`, which honours the guard.
+    """
+
+    __slots__ = ("_guards", "b", "fn", "guard", "line", "module", "options", "ssa", "state", "target")
+
+    def __init__(self, fn: Func, module: "ModuleLower", options: "LowerOptions", state: "FuncState") -> None:
+        entry = fn.new_block()
+        fn.blocks.append(entry)
+        self.fn: Func = fn
+        self.b: Builder = Builder(fn, entry)
+        self.target: Target = fn.target
+        self.module: ModuleLower = module
+        self.options: LowerOptions = options
+        self.guard: Opnd = PT
+        self.line: int = 0
+        self.ssa: SsaBuilder = SsaBuilder(fn)
+        self.ssa.seal(entry)
+        self.state: FuncState = state
+        self._guards: list[tuple[Opnd, Block]] = []
+
+    # --- words -------------------------------------------------------------------------------------------------
+
+    def words(self, o: Opnd) -> int:
+        """Width in words of a value: register, lane, or 1 for anything else."""
+        if is_virtual(o):
+            return lane_range(lane(o), self.fn.width(o))[1]
+        return 1
+
+    def lo(self, o: Opnd) -> Opnd:
+        """Low word of a 64-bit value (register, immediate or constant)."""
+        return with_word_lane(o, 0)
+
+    def hi(self, o: Opnd) -> Opnd:
+        """High word of a 64-bit value."""
+        return with_word_lane(o, 1)
+
+    def word(self, o: Opnd, k: int) -> Opnd:
+        """Word `k` of a value."""
+        return with_word_lane(o, k)
+
+    def unsupported(self, what: str) -> Unsupported:
+        """The error to raise for something that cannot be compiled yet; carries the current line."""
+        return Unsupported(f"{what} is not supported yet", self.line)
+
+    # --- sources -----------------------------------------------------------------------------------------------
+
+    def key(self, o: Operand) -> int:
+        """SSA key of a register operand (or one element of a vector register)."""
+        assert o.var is not None
+        return o.var.index * 8 + _COMP[o.comp]
+
+    def reg_words(self, o: Operand) -> int:
+        """Width in words of the PTX register that an O_REG operand names."""
+        assert o.var is not None
+        return type_words(o.var.type)
+
+    def reg_bits(self, o: Operand) -> int:
+        """Width in bits of the PTX register that an O_REG operand names (of `type_` for others: 0)."""
+        return TYPE_BITS[o.var.type] if o.kind == O_REG and o.var is not None else 0
+
+    def immediate(self, o: Operand, type_: str) -> int:
+        """Bit pattern of an O_IMM operand as a value of a PTX type (wrapped to its width)."""
+        bits = TYPE_BITS[type_]
+        kind = _FLOAT_BITS.get(type_, 0)
+        value = o.value
+        if o.imm_type == "int":
+            if kind == 0:
+                return value & ((1 << bits) - 1)
+            value = _pattern64(float(value))
+        elif o.imm_type == "f32":
+            if kind in (0, 32):
+                return value & 0xFFFFFFFF
+            value = _pattern64(struct.unpack("<f", (value & 0xFFFFFFFF).to_bytes(4, "little"))[0])
+        elif kind == 0:
+            if bits == 32:
+                kind = 32
+            else:
+                return value & ((1 << bits) - 1)
+        if kind == 64:
+            return value & 0xFFFFFFFFFFFFFFFF
+        if kind == 32:
+            return round_f64(value, 23, 8)
+        half = round_f64(value, 10, 5) if kind in (16, 18) else round_f64(value, 7, 8)
+        return half | half << 16 if kind >= 18 else half
+
+    def src(self, o: Operand, type_: str) -> Opnd:
+        """The value of a source operand of PTX type `type_`.
+
+        An R operand of that type's width (16-bit values: one word, upper half unspecified) or an immediate pattern of the type.
+        A register wider than the type gives its low words.  Predicates: use :meth:`pred_src`.
+        """
+        k = o.kind
+        if k == O_REG:
+            value = self.ssa.read(self.key(o), self.b.block)
+            want = type_words(type_)
+            have = self.fn.width(value)
+            if have == want or type_ == "pred":
+                return value
+            if have > want:
+                return self.low_words(value, want)
+            # Narrower than the type: only data movement allows it, with unspecified upper bits; zero is one choice.
+            parts = [self.word(value, j) for j in range(have)] + [imm(0)] * (want - have)
+            return self.b.pack(*parts, width=want)
+        if k == O_IMM:
+            pattern = self.immediate(o, type_)
+            return imm64(pattern) if TYPE_BITS[type_] >= 64 else imm(pattern)
+        if k == O_SYM:
+            assert o.var is not None
+            return self.module.address(self, o.var, o.value, type_words(type_))
+        if k == O_FUNC:
+            assert o.func is not None
+            return self.module.function_address(self, o.func)
+        if k == O_SREG:
+            return self.module.special(self, o.name, o.comp, type_)
+        if k == O_SINK:
+            return imm64(0)
+        raise self.unsupported("This kind of source operand")
+
+    def low_words(self, value: Opnd, want: int) -> Opnd:
+        """The low `want` words of a wider register."""
+        if want == 1:
+            return with_word_lane(value, 0)
+        return (value & ~LANE_MASK) | (9 if want == 2 else 13) << 11
+
+    def pred_src(self, o: Operand) -> Opnd:
+        """A predicate operand as a P operand (INV set if negated); immediates 0 and 1 give !PT and PT."""
+        if o.kind == O_IMM:
+            return PT if o.value else PT | INV
+        if o.kind == O_SINK:
+            return PT
+        assert o.kind == O_REG, "predicate operand expected"
+        value = self.ssa.read(self.key(o), self.b.block)
+        if value & KIND_MASK == K_P:
+            return value | INV if o.neg else value
+        raise Unsupported("A predicate operand must be a predicate register", self.line)
+
+    def current(self, o: Operand) -> Opnd:
+        """The value a destination register has before this instruction; NONE if undefined."""
+        value = self.ssa.read(self.key(o), self.b.block)
+        return K_NONE if self.ssa.is_undef(value) else value
+
+    # --- results -----------------------------------------------------------------------------------------------
+
+    def write(self, o: Operand, value: Opnd) -> None:
+        """Assign a PTX register under the current guard.
+
+        The value is a plain operand (no NEG, ABS, INV) of any kind.  A value narrower than the register is zero-extended word-wise, a
+        wider one truncated.
+        """
+        if o.kind == O_SINK:
+            return
+        assert o.var is not None, "destination must be a register"
+        self.write_key(self.key(o), value, type_words(o.var.type))
+
+    def write_key(self, key: int, value: Opnd, want: int) -> None:
+        """Assign the variable `key` of `want` words under the current guard (see :meth:`write`)."""
+        if is_virtual(value):
+            have = lane_range(lane(value), self.fn.width(value))[1]
+            if have > want:
+                value = self.low_words(value, want) if lane(value) == 0 else with_word_lane(value, 0)
+            elif have < want:
+                value = self.b.pack(*[self.word(value, j) for j in range(have)], *[imm(0)] * (want - have), width=want)
+        if self.guard != PT:
+            old = self.ssa.read(key, self.b.block)
+            d = self.fn.new_vreg(K_R, want)
+            self.b.emit_op(OP_COPY, [d], [value], self.guard, K_NONE if self.ssa.is_undef(old) else old)
+            value = d
+        elif not is_virtual(value) or value & LANE_MASK or value & KIND_MASK != K_R:
+            value = self.b.copy(value, want)
+        self.ssa.write(key, self.b.block, value)
+
+    def write_pred(self, o: Operand, value: Opnd) -> None:
+        """Assign a PTX predicate register under the current guard; `value` may be inverted or PT."""
+        if o.kind == O_SINK:
+            return
+        key = self.key(o)
+        if self.guard != PT or value & INV or not is_virtual(value):
+            old = K_NONE
+            if self.guard != PT:
+                old = self.ssa.read(key, self.b.block)
+                if self.ssa.is_undef(old):
+                    old = K_NONE
+            d = self.fn.new_vreg(K_P)
+            self.b.emit_op(OP_COPY, [d], [value], self.guard, old)
+            value = d
+        self.ssa.write(key, self.b.block, value)
+
+    def define(self, o: Operand, name: str, src: list[Opnd], width: int, pred_results: int = 0) -> Inst:
+        """Emit a guarded operation whose register result (of `width` words) is the PTX register `o`.
+
+        For operations that must not run when the guard is false (loads, warp operations, atomics).  `pred_results` PT results follow.
+        """
+        d = self.fn.new_vreg(K_R, width)
+        dst = [d] + [PT] * pred_results
+        direct = o.kind == O_REG and type_words_of(o) == width
+        old = self.current(o) if self.guard != PT and direct else K_NONE
+        inst = self.b.emit(name, dst, src, self.guard, old)
+        if direct:
+            self.ssa.write(self.key(o), self.b.block, d)
+        elif o.kind != O_SINK:
+            self.write(o, d)
+        return inst
+
+    def read_cc(self) -> Opnd:
+        """The carry flag, a P operand."""
+        return self.ssa.read(CC_KEY, self.b.block)
+
+    def write_cc(self, value: Opnd) -> None:
+        """Set the carry flag under the current guard."""
+        if self.guard != PT or not is_virtual(value) or value & INV:
+            old = self.ssa.read(CC_KEY, self.b.block) if self.guard != PT else K_NONE
+            d = self.fn.new_vreg(K_P)
+            self.b.emit_op(OP_COPY, [d], [value], self.guard, K_NONE if self.ssa.is_undef(old) else old)
+            value = d
+        self.ssa.write(CC_KEY, self.b.block, value)
+
+    # --- temporaries that change across the blocks of an expansion ----------------------------------------------
+
+    def temp(self, width: int = 1, file_kind: int = K_R) -> int:
+        """A fresh variable for :meth:`get` and :meth:`set`; phis are made where needed."""
+        return self.ssa.new_temp(width, file_kind)
+
+    def get(self, temp: int) -> Opnd:
+        """Current value of a temporary."""
+        return self.ssa.read(temp, self.b.block)
+
+    def set(self, temp: int, value: Opnd, width: int = 1) -> None:
+        """Set a temporary to a value (any plain operand; `width` in words when it is not a whole register)."""
+        if not is_virtual(value) or value & (LANE_MASK | INV):
+            if value & KIND_MASK == K_P:
+                d = self.fn.new_vreg(K_P)
+                self.b.emit_op(OP_COPY, [d], [value])
+                value = d
+            else:
+                value = self.b.copy(value, width)
+        self.ssa.write(temp, self.b.block, value)
+
+    # --- control flow ------------------------------------------------------------------------------------------
+
+    def new_block(self) -> Block:
+        """A new block, to be placed by :meth:`start`."""
+        return self.fn.new_block()
+
+    def branch(self, pred: Opnd, taken: Block, fall: Block) -> None:
+        """End the current block: to `taken` if `pred` holds, else to `fall`."""
+        if taken is fall or pred == PT:
+            self.fn.link(self.b.block, taken)
+            return
+        block = self.b.block
+        self.b.emit_op(OP_BRA, [], [], pred)
+        self.fn.link(block, fall)
+        self.fn.link(block, taken)
+
+    def jump(self, to: Block) -> None:
+        """End the current block by going to `to`."""
+        self.fn.link(self.b.block, to)
+
+    def start(self, block: Block, sealed: bool = True) -> None:
+        """Go on in `block`.  `sealed`: all its predecessors are linked; for a loop head pass False and call :meth:`seal` later."""
+        self.fn.blocks.append(block)
+        self.b.block = block
+        if sealed:
+            self.ssa.seal(block)
+
+    def seal(self, block: Block) -> None:
+        """All predecessors of a loop head are linked."""
+        self.ssa.seal(block)
+
+    def begin_guarded(self) -> None:
+        """Put what follows, up to :meth:`end_guarded`, under a branch if the instruction is guarded; ``guard`` is PT inside."""
+        body = self.b.block
+        if self.guard != PT:
+            body = self.new_block()
+            join = self.new_block()
+            self._guards.append((self.guard, join))
+            self.branch(self.guard ^ INV, join, body)
+            self.start(body)
+            self.guard = PT
+        else:
+            self._guards.append((PT, body))
+
+    def end_guarded(self) -> None:
+        """Close :meth:`begin_guarded`."""
+        guard, join = self._guards.pop()
+        if guard != PT:
+            self.jump(join)
+            self.start(join)
+            self.guard = guard
+
+    # --- calls -------------------------------------------------------------------------------------------------
+
+    def call_helper(self, name: str, args: list[Opnd], ret_words: int) -> Opnd:
+        """Call an internal subroutine: values in R4 up (64-bit ones in even pairs), result from R4; returns it.
+
+        Runs whatever the guard is; put it under :meth:`begin_guarded` where that matters.  `ret_words` 0 gives NONE.
+        Immediates and constants among `args` are one word; copy 64-bit ones to a register first.
+        """
+        self.module.need_helper(name, self)
+        n = HELPER_FIRST_ARG
+        phys: list[Opnd] = []
+        moves: list[Opnd] = []
+        for a in args:
+            width = self.words(a)
+            if width > 1:
+                n = (n + width - 1) & -width
+            for j in range(width):
+                phys.append(r(n))
+                moves.append(self.word(a, j) if width > 1 else a)
+                n += 1
+        for d, s in zip(phys, moves, strict=True):
+            self.b.emit_op(OP_COPY, [d], [s])
+        results = [r(HELPER_FIRST_ARG + j) for j in range(ret_words)]
+        inst = self.b.emit("call", list(results), phys)
+        self.fn.calls[inst.uid] = CallInfo(name, "helper", 0)
+        if ret_words == 0:
+            return K_NONE
+        if ret_words == 1:
+            return self.b.copy(results[0])
+        return self.b.pack(*results)
+
+
+def type_words_of(o: Operand) -> int:
+    """Width in words of the register an O_REG operand names."""
+    assert o.var is not None
+    return type_words(o.var.type)
+
+
+@final
+class FuncState:
+    """What one PTX function being lowered needs beyond the context: labels, frame layout, cached values."""
+
+    __slots__ = ("blocks", "cache", "frame_offset", "frame_top", "params", "refs", "returns")
+
+    def __init__(self) -> None:
+        self.blocks: list[Block | None] = []
+        """Block of each label, by label index."""
+        self.refs: list[int] = []
+        """Branches to each label that are not lowered yet."""
+        self.frame_offset: dict[Var, int] = {}
+        """Byte offset of each local and parameter variable in the frame."""
+        self.frame_top: int = 0
+        self.cache: dict[str, Opnd] = {}
+        """Values computed once in the entry block (shared window base ...)."""
+        self.params: dict[Var, int] = {}
+        """Index of each parameter in the parameter layout."""
+        self.returns: list[Opnd] = []

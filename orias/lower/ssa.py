@@ -1,0 +1,242 @@
+"""SSA construction on the fly, over PTX registers (after Braun et al., *Simple and Efficient Construction of SSA Form*).
+
+A *key* is an int that names a mutable variable: ``register index * 8 + component`` for PTX registers (component 0 for
+the whole register, 1..4 for x..w), negative for temporaries of an expansion and for the carry flag.  Values are whole
+virtual registers.  Everything is iterative: deep control flow must not meet Python's recursion limit.
+"""
+
+from typing import Final, final
+
+from orias.isa.op import Op, op
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    FLAG_MASK,
+    K_P,
+    K_R,
+    KIND_MASK,
+    LANE_MASK,
+    PAYLOAD_SHIFT,
+    SUFFIX_MASK,
+    Opnd,
+    is_virtual,
+    payload,
+)
+from orias.ori.ir import OP_PHI, Block, Func, Inst
+
+CC_KEY: Final = -1
+"""The carry flag of add.cc and its kin."""
+
+_DECOR: Final = FLAG_MASK | SUFFIX_MASK | LANE_MASK
+_OP_UNDEF: Final[Op] = op("undef")
+
+
+@final
+class SsaBuilder:
+    """Current definitions per block, open phis, and what removed phis stand for."""
+
+    __slots__ = (
+        "_defs",
+        "_fn",
+        "_forward",
+        "_incomplete",
+        "_kinds",
+        "_next_temp",
+        "_phi_block",
+        "_phi_users",
+        "_phis",
+        "_sealed",
+        "_undef",
+        "_undef_insts",
+    )
+
+    def __init__(self, fn: Func) -> None:
+        self._fn: Func = fn
+        self._defs: dict[int, dict[int, Opnd]] = {}
+        self._sealed: set[int] = set()
+        self._incomplete: dict[int, list[tuple[int, Inst]]] = {}
+        self._phis: dict[int, list[Inst]] = {}
+        """Phis of each block, by block id; they join the block's instructions in `finish`."""
+        self._phi_block: dict[int, Block] = {}
+        """Block of each live phi, by the phi's register id."""
+        self._phi_users: dict[int, list[Inst]] = {}
+        self._forward: dict[int, Opnd] = {}
+        """Register id of a removed phi -> the value that replaces it."""
+        self._kinds: dict[int, tuple[int, int]] = {CC_KEY: (K_P, 1)}
+        self._next_temp: int = CC_KEY
+        self._undef: set[int] = set()
+        self._undef_insts: list[Inst] = []
+
+    def declare(self, key: int, file_kind: int, width: int) -> None:
+        """Say what file (K_R, K_P) and width in words a variable has."""
+        self._kinds[key] = (file_kind, width)
+
+    def new_temp(self, width: int = 1, file_kind: int = K_R) -> int:
+        """A fresh variable for an expansion."""
+        self._next_temp -= 1
+        self._kinds[self._next_temp] = (file_kind, width)
+        return self._next_temp
+
+    def is_undef(self, value: Opnd) -> bool:
+        """True if the value is known to be undefined."""
+        return payload(value) in self._undef
+
+    def resolve(self, value: Opnd) -> Opnd:
+        """The value with removed phis replaced."""
+        f = self._forward.get(value >> PAYLOAD_SHIFT) if is_virtual(value) else None
+        while f is not None:
+            value = (f & ~_DECOR) | (value & _DECOR)
+            f = self._forward.get(value >> PAYLOAD_SHIFT)
+        return value
+
+    def write(self, key: int, block: Block, value: Opnd) -> None:
+        """The variable has this value from here on in the block."""
+        d = self._defs.get(block.id)
+        if d is None:
+            self._defs[block.id] = {key: value}
+        else:
+            d[key] = value
+
+    def read(self, key: int, block: Block) -> Opnd:
+        """The variable's value at the current end of the block."""
+        d = self._defs.get(block.id)
+        if d is not None:
+            v = d.get(key)
+            if v is not None:
+                return self.resolve(v)
+        todo: list[tuple[int, Inst, Block]] = []
+        value = self._lookup(key, block, todo)
+        if todo:
+            self._fill(todo)
+            return self.resolve(value)
+        return value
+
+    def _lookup(self, key: int, block: Block, todo: list[tuple[int, Inst, Block]]) -> Opnd:
+        """Value at the end of `block`; a phi placed on the way goes to `todo` for its operands."""
+        path: list[Block] = []
+        b = block
+        while True:
+            d = self._defs.get(b.id)
+            v = d.get(key) if d is not None else None
+            if v is not None:
+                value = self.resolve(v)
+                break
+            path.append(b)
+            if b.id not in self._sealed:
+                phi = self._new_phi(key, b)
+                self._incomplete.setdefault(b.id, []).append((key, phi))
+                value = phi.dst[0]
+                break
+            if not b.preds:
+                value = self._new_undef(key)
+                break
+            if len(b.preds) > 1:
+                phi = self._new_phi(key, b)
+                todo.append((key, phi, b))
+                value = phi.dst[0]
+                break
+            b = b.preds[0]
+        for p in path:
+            self.write(key, p, value)
+        return value
+
+    def _new_undef(self, key: int) -> Opnd:
+        file_kind, width = self._kinds[key]
+        value = self._fn.new_vreg(file_kind, width)
+        self._undef.add(payload(value))
+        self._undef_insts.append(self._fn.new_inst(_OP_UNDEF, [value], []))
+        return value
+
+    def _new_phi(self, key: int, block: Block) -> Inst:
+        file_kind, width = self._kinds[key]
+        value = self._fn.new_vreg(file_kind, width)
+        phi = self._fn.new_inst(OP_PHI, [value], [])
+        self._phis.setdefault(block.id, []).append(phi)
+        self._phi_block[payload(value)] = block
+        return phi
+
+    def _fill(self, todo: list[tuple[int, Inst, Block]]) -> None:
+        done: list[Inst] = []
+        while todo:
+            key, phi, block = todo.pop()
+            for p in block.preds:
+                v = self._lookup(key, p, todo)
+                phi.src.append(v)
+                if payload(v) in self._phi_block and v != phi.dst[0]:
+                    self._phi_users.setdefault(payload(v), []).append(phi)
+            done.append(phi)
+        self._simplify(done)
+
+    def _simplify(self, work: list[Inst]) -> None:
+        """Remove phis whose operands are one value (and themselves); cascades to their phi users."""
+        while work:
+            phi = work.pop()
+            me = phi.dst[0]
+            ident = payload(me)
+            block = self._phi_block.get(ident)
+            if block is None or len(phi.src) != len(block.preds):
+                continue
+            same = -1
+            trivial = True
+            for i, s in enumerate(phi.src):
+                v = self.resolve(s)
+                phi.src[i] = v
+                if v in (same, me):
+                    continue
+                if same != -1:
+                    trivial = False
+                    break
+                same = v
+            if not trivial:
+                continue
+            if same == -1:
+                # Unreachable, or a loop without entry value: nothing was ever written.
+                same = self._fn.new_vreg(me & KIND_MASK, self._fn.width(me))
+                self._undef.add(payload(same))
+                self._undef_insts.append(self._fn.new_inst(_OP_UNDEF, [same], []))
+            del self._phi_block[ident]
+            self._forward[ident] = same
+            self._phis[block.id].remove(phi)
+            users = self._phi_users.pop(ident, None)
+            if users is not None:
+                work.extend(users)
+                if payload(same) in self._phi_block:
+                    self._phi_users.setdefault(payload(same), []).extend(users)
+
+    def seal(self, block: Block) -> None:
+        """All predecessors of the block are known."""
+        if block.id in self._sealed:
+            return
+        self._sealed.add(block.id)
+        waiting = self._incomplete.pop(block.id, None)
+        if waiting is not None:
+            self._fill([(key, phi, block) for key, phi in waiting])
+
+    def is_sealed(self, block: Block) -> bool:
+        """True if `seal` was called."""
+        return block.id in self._sealed
+
+    def finish(self, blocks: list[Block]) -> None:
+        """Seal what is open, put the phis into the blocks, and rewrite operands of removed phis."""
+        for b in blocks:
+            self.seal(b)
+        for b in blocks:
+            phis = self._phis.get(b.id)
+            if phis:
+                b.insts[:0] = phis
+        if self._undef_insts:
+            first = blocks[0]
+            first.insts[:0] = self._undef_insts
+        if not self._forward:
+            return
+        forward = self._forward
+        limit = FIRST_VIRTUAL << PAYLOAD_SHIFT
+        for b in blocks:
+            for inst in b.insts:
+                src = inst.src
+                for i, s in enumerate(src):
+                    if s >= limit and (s >> PAYLOAD_SHIFT) in forward:
+                        src[i] = self.resolve(s)
+                if inst.guard >= limit:
+                    inst.guard = self.resolve(inst.guard)
+                if inst.old >= limit:
+                    inst.old = self.resolve(inst.old)
