@@ -1,0 +1,46 @@
+"""The serial scheme: every instruction waits for everything before it.
+
+This is what ptxas 13.0.88 writes at ``-O0`` (section 2.6 of the scheduling inventory): stall 15, no yield, wait on
+scoreboards 0 and 1 everywhere; write barrier 0 where results arrive late, read barrier 1 where sources are read late.
+No dependency is left to chance, so a fault that vanishes under it was a scheduling fault.
+
+One deviation: operations whose fixed latency exceeds 15 cycles (matrix operations) carry stall 0 in ptxas's output,
+whose meaning to the hardware is unknown; here they are followed by NOPs with a stall of 15 instead.
+"""
+
+from typing import Final
+
+from orias.isa.op import op
+from orias.ori.ir import Func, Inst
+from orias.schedule.ctl import MAX_STALL, NO_BARRIER, pack
+from orias.schedule.units import MMA, NEEDS_READ, NEEDS_WRITE, units
+
+_NOP: Final = op("NOP")
+WAIT_ALL: Final = 0b000011
+_MMA_FILLERS: Final = 2
+"""NOPs behind a matrix operation of fixed latency: with it 45 cycles, the longest measured latency is 33."""
+_NO_STALL: Final[frozenset[str]] = frozenset(("ERRBAR",))
+"""Written with stall 0 by ptxas."""
+
+
+def schedule_serial(fn: Func) -> None:
+    """Fill ``Inst.ctl`` of every instruction; works on allocated functions and inserts NOPs only behind matrix operations."""
+    table = units(fn.target.latency_class)
+    for b in fn.blocks:
+        out: list[Inst] = []
+        for inst in b.insts:
+            needs = table.barriers(inst.op)
+            inst.ctl = pack(
+                0 if inst.op.base in _NO_STALL else MAX_STALL,
+                False,
+                0 if needs & NEEDS_WRITE else NO_BARRIER,
+                1 if needs & NEEDS_READ else NO_BARRIER,
+                WAIT_ALL,
+            )
+            out.append(inst)
+            if table.pipe(inst.op) == MMA and not needs & NEEDS_WRITE:
+                for _ in range(_MMA_FILLERS):
+                    nop = fn.new_inst(_NOP, [], [], loc=inst.loc)
+                    nop.ctl = pack(MAX_STALL, False, NO_BARRIER, NO_BARRIER, WAIT_ALL)
+                    out.append(nop)
+        b.insts = out
