@@ -1,0 +1,156 @@
+"""LateExpansion: 64-bit pseudo operations become operations on words (phases 63, 90, 93, 109).
+
+The sequences are those that ptxas 13.0.88 emits (seen on sm_80 and sm_90): add and subtract through a carry
+predicate, ``IMAD.WIDE.U32`` for products, ``SHF`` pairs for shifts, ``ISETP`` with ``.EX`` for compares.
+"""
+
+from orias.diag import Unsupported
+from orias.isa.op import F_PSEUDO
+from orias.isa.operand import (
+    INV,
+    K_IMM,
+    K_NONE,
+    K_P,
+    K_R,
+    KIND_MASK,
+    NEG,
+    NOT_PT,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    Opnd,
+    imm,
+    is_zero_reg,
+    with_word_lane,
+)
+from orias.ori.builder import Builder
+from orias.ori.ir import Func, Inst
+
+_KEEP = ("phi", "copy", "pack", "undef", "call", "frame")
+
+
+def expand_wide(fn: Func) -> None:
+    """Expand every 64-bit pseudo operation of the function."""
+    for block in fn.blocks:
+        if not any(i.op.flags & F_PSEUDO and i.op.base not in _KEEP for i in block.insts):
+            continue
+        old = block.insts
+        block.insts = []
+        b = Builder(fn, block)
+        for inst in old:
+            if not inst.op.flags & F_PSEUDO or inst.op.base in _KEEP:
+                block.insts.append(inst)
+                continue
+            b.loc = inst.loc
+            _expand(b, inst)
+
+
+def _expand(b: Builder, inst: Inst) -> None:
+    base = inst.op.base
+    if base == "isetp64":
+        _compare(b, inst)
+        return
+    s = inst.src
+    if base == "iadd64":
+        parts = _add(b, inst)
+    elif base == "imul64":
+        parts = _multiply(b, s[0], s[1])
+    elif base == "shl64":
+        parts = _shift_left(b, s[0], s[1])
+    elif base == "shr64":
+        parts = _shift_right(b, s[0], s[1], inst.op.has("S64"))
+    elif base == "sext64":
+        parts = (s[0], b.r("SHF.R.S32.HI", RZ, imm(31), s[0]))
+    else:
+        raise Unsupported(f"pseudo operation '{inst.op.name}' has no expansion", inst.loc)
+    b.emit("pack", [inst.dst[0]], list(parts), inst.guard, inst.old)
+
+
+def word(o: Opnd, k: int) -> Opnd:
+    """Word `k` of a 64-bit source; a one-word register source is its own low word."""
+    return with_word_lane(o, k)
+
+
+def _sub_word(o: Opnd, k: int) -> Opnd:
+    """Word `k` of an addend: a negated one is -x in the low word and ~x in the carry-taking high word."""
+    if not o & NEG:
+        return word(o, k)
+    w = word(o & ~NEG, k)
+    if w & KIND_MASK == K_IMM:
+        value = w >> PAYLOAD_SHIFT
+        return imm(-value if k == 0 else ~value)
+    return w | NEG if k == 0 else w | INV
+
+
+def _normal(o: Opnd) -> Opnd:
+    """Fold the negation of an immediate into its pattern: -imm as a whole, so that no carry is special."""
+    if o & NEG and o & KIND_MASK == K_IMM:
+        return K_IMM | (-(o >> PAYLOAD_SHIFT) & 0xFFFFFFFFFFFFFFFF) << PAYLOAD_SHIFT
+    if o & NEG and is_zero_reg(o):
+        return o & ~NEG
+    return o
+
+
+def _add(b: Builder, inst: Inst) -> tuple[Opnd, Opnd]:
+    x, y = _normal(inst.src[0]), _normal(inst.src[1])
+    if x & NEG and y & NEG:
+        raise Unsupported("64-bit addition of two negated operands", inst.loc)
+    carry_in = inst.src[2] if len(inst.src) > 2 else K_NONE
+    carry = b.fn.new_vreg(K_P)
+    low = b.fn.new_vreg(K_R)
+    high = b.fn.new_vreg(K_R)
+    if carry_in == K_NONE:
+        b.emit("IADD3", [low, carry], [_sub_word(x, 0), _sub_word(y, 0), RZ])
+    else:
+        # A chained subtraction takes its borrow through the carry: both words are inverted.
+        lows = [word(o & ~NEG, 0) | INV if o & NEG else word(o, 0) for o in (x, y)]
+        b.emit("IADD3.X", [low, carry], [*lows, RZ, carry_in, NOT_PT])
+    dst = [high] if len(inst.dst) < 2 else [high, inst.dst[1]]
+    b.emit("IADD3.X", dst, [_sub_word(x, 1), _sub_word(y, 1), RZ, carry, NOT_PT])
+    return low, high
+
+
+def _multiply(b: Builder, x: Opnd, y: Opnd) -> tuple[Opnd, Opnd]:
+    wide = b.r("IMAD.WIDE.U32", word(x, 0), word(y, 0), RZ, width=2)
+    cross = b.r("IMAD", word(x, 1), word(y, 0), RZ)
+    cross = b.r("IMAD", word(x, 0), word(y, 1), cross)
+    return word(wide, 0), b.r("IADD3", word(wide, 1), cross, RZ)
+
+
+def _shift_left(b: Builder, x: Opnd, n: Opnd) -> tuple[Opnd, Opnd]:
+    if n & KIND_MASK == K_IMM:
+        k = min(n >> PAYLOAD_SHIFT, 64)
+        if k == 0:
+            return word(x, 0), word(x, 1)
+        if k >= 64:
+            return RZ, RZ
+        if k >= 32:
+            return RZ, word(x, 0) if k == 32 else b.r("SHF.L.U32", word(x, 0), imm(k - 32), RZ)
+    return b.r("SHF.L.U32", word(x, 0), n, RZ), b.r("SHF.L.U64.HI", word(x, 0), n, word(x, 1))
+
+
+def _shift_right(b: Builder, x: Opnd, n: Opnd, signed: bool) -> tuple[Opnd, Opnd]:
+    high = "SHF.R.S32.HI" if signed else "SHF.R.U32.HI"
+    if n & KIND_MASK == K_IMM:
+        k = min(n >> PAYLOAD_SHIFT, 64)
+        if k == 0:
+            return word(x, 0), word(x, 1)
+        if k >= 32:
+            top = b.r(high, RZ, imm(31), word(x, 1)) if signed else RZ
+            if k == 32:
+                return word(x, 1), top
+            if k == 64:
+                return top, top
+            return b.r(high, RZ, imm(k - 32), word(x, 1)), top
+    low = b.r("SHF.R.S64" if signed else "SHF.R.U64", word(x, 0), n, word(x, 1))
+    return low, b.r(high, RZ, n, word(x, 1))
+
+
+def _compare(b: Builder, inst: Inst) -> None:
+    compare, sign = inst.op.mods[0], inst.op.mods[1]
+    x, y = inst.src[0], inst.src[1]
+    also = inst.src[2] if len(inst.src) > 2 else PT
+    low = b.setp(f"ISETP.{compare}.U32.AND", word(x, 0), word(y, 0), PT)
+    high = f"ISETP.{compare}.U32.AND.EX" if sign == "U64" and compare not in ("EQ", "NE") else f"ISETP.{compare}.AND.EX"
+    dst = inst.dst if len(inst.dst) > 1 else [inst.dst[0], PT]
+    b.emit(high, dst, [word(x, 1), word(y, 1), also, low], inst.guard, inst.old)

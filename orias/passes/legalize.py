@@ -1,0 +1,258 @@
+"""EnforceArgumentRestrictions: bring every operand into a form that the target's table has.
+
+The table decides (``IsaTable.accepts``); this pass only knows the moves that make an unacceptable instruction
+acceptable: zero becomes RZ, commuting sources swap, and what still does not fit goes to a register.  Afterwards no
+instruction needs anything that the encoder lacks, descriptors and constant-bank reads included.
+"""
+
+from itertools import combinations
+from typing import final
+
+from orias.diag import Unsupported
+from orias.isa.op import F_CALL, F_COMMUTES, F_PSEUDO, op
+from orias.isa.operand import (
+    ABS,
+    FLAG_MASK,
+    INV,
+    K_CONST,
+    K_IMM,
+    K_NONE,
+    K_P,
+    K_R,
+    K_UR,
+    KIND_MASK,
+    LANE_MASK,
+    NEG,
+    NOT_PT,
+    PAYLOAD_SHIFT,
+    RZ,
+    SUFFIX_MASK,
+    URZ,
+    Opnd,
+    const,
+    imm,
+    with_word_lane,
+)
+from orias.isa.table import IsaTable, load
+from orias.ori.ir import OP_COPY, Block, Func, Inst
+from orias.ori.text import inst_text
+
+_GLOBAL = frozenset(("LD", "LDG", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG", "LDGMC"))
+_MOVABLE = (K_IMM, K_CONST, K_UR)
+_OP_LDC = {1: op("LDC"), 2: op("LDC.64"), 4: op("LDC.128")}
+_OFFSET_BITS = 24
+
+
+def legalize(fn: Func) -> None:
+    """Make every instruction encodable on the function's target; raises Unsupported for what has no form."""
+    _Legalizer(fn).run()
+
+
+@final
+class _Legalizer:
+    __slots__ = ("desc", "fn", "has_calls", "out", "pool", "table")
+
+    def __init__(self, fn: Func) -> None:
+        self.fn: Func = fn
+        self.table: IsaTable = load(fn.target.table)
+        self.out: list[Inst] = []
+        self.pool: dict[Opnd, Opnd] = {}
+        self.desc: Opnd = K_NONE
+        self.has_calls: bool = any(i.op.flags & F_CALL for i in fn.insts())
+
+    def run(self) -> None:
+        fn = self.fn
+        needs_desc = fn.target.desc >= 0 and any(_wants_descriptor(i) for i in fn.insts())
+        for b in fn.blocks:
+            self.out = []
+            self.pool = {}
+            if self.has_calls:
+                self.desc = K_NONE
+            insts = b.insts
+            if needs_desc and b is fn.blocks[0] and not self.has_calls:
+                self._entry_descriptor(b)
+            for inst in insts:
+                if inst.op.flags & F_PSEUDO:
+                    self._pseudo(inst)
+                else:
+                    self._real(inst)
+                if inst.op.flags & F_CALL:
+                    self.desc = K_NONE
+            b.insts = self.out
+
+    def _entry_descriptor(self, b: Block) -> None:
+        # Kernel entries have no phis at the head, so the first place in the block will do.
+        self.desc = self._new_descriptor(b.insts[0].loc if b.insts else 0)
+
+    def _new_descriptor(self, loc: int) -> Opnd:
+        d = self.fn.new_vreg(K_UR, 2)
+        self.out.append(self.fn.new_inst(OP_COPY, [d], [const(0, self.fn.target.desc)], loc=loc))
+        return d
+
+    def _pseudo(self, inst: Inst) -> None:
+        """Constant reads into R are LDC where ALU operations take no constant operand."""
+        out = self.out
+        if inst.op is OP_COPY and inst.src[0] & KIND_MASK == K_CONST and not self.fn.target.const_operands:
+            d = inst.dst[0]
+            if d & KIND_MASK == K_R:
+                inst.op = _OP_LDC[self.fn.width(d) if not d & LANE_MASK else 1]
+                inst.src = [inst.src[0], RZ]
+        out.append(inst)
+
+    def _real(self, inst: Inst) -> None:
+        self._addresses(inst)
+        table = self.table
+        if not table.accepts(inst.op, inst.guard, inst.dst, inst.src):
+            self._fix(inst)
+        self.out.append(inst)
+
+    def _addresses(self, inst: Inst) -> None:
+        for a in inst.op.addr:
+            src = inst.src
+            offset = src[a + 3]
+            if offset & KIND_MASK == K_IMM:
+                v = offset >> PAYLOAD_SHIFT
+                v = v - (1 << 32) if v >> 31 else v
+                if not -(1 << (_OFFSET_BITS - 1)) <= v < 1 << (_OFFSET_BITS - 1):
+                    self._fold_offset(inst, a, v)
+            if src[a] == K_NONE and self.fn.target.desc >= 0 and self._group_wants_descriptor(inst, a):
+                if self.desc == K_NONE:
+                    self.desc = self._new_descriptor(inst.loc)
+                src[a] = self.desc
+
+    def _group_wants_descriptor(self, inst: Inst, a: int) -> bool:
+        if inst.op.base in _GLOBAL:
+            return True
+        return inst.op.base == "LDGSTS" and a == 4
+
+    def _fold_offset(self, inst: Inst, a: int, value: int) -> None:
+        """An offset that does not fit its field is added to the base."""
+        base = inst.src[a + 1]
+        fn = self.fn
+        wide = fn.width(base) == 2 and not base & LANE_MASK
+        if not wide:
+            d = fn.new_vreg(K_R)
+            self.out.append(fn.new_inst(op("IADD3"), [d], [base, imm(value), RZ], loc=inst.loc))
+        else:
+            d = fn.new_vreg(K_R, 2)
+            low, high, carry = fn.new_vreg(K_R), fn.new_vreg(K_R), fn.new_vreg(K_P)
+            self.out.append(
+                fn.new_inst(op("IADD3"), [low, carry], [with_word_lane(base, 0), imm(value), RZ], loc=inst.loc)
+            )
+            top = imm(-1) if value < 0 else RZ
+            self.out.append(
+                fn.new_inst(op("IADD3.X"), [high], [with_word_lane(base, 1), top, RZ, carry, NOT_PT], loc=inst.loc)
+            )
+            self.out.append(fn.new_inst(op("pack"), [d], [low, high], loc=inst.loc))
+        inst.src[a + 1] = d
+        inst.src[a + 3] = imm(0)
+
+    def _ok(self, inst: Inst, src: list[Opnd]) -> bool:
+        return self.table.accepts(inst.op, inst.guard, inst.dst, src)
+
+    def _fix(self, inst: Inst) -> None:
+        src = inst.src
+        # 1. zero is RZ
+        zeroed = [RZ if s & (KIND_MASK | -1 << PAYLOAD_SHIFT) == K_IMM else s for s in src]
+        for cand in self._orders(inst, zeroed):
+            if self._ok(inst, cand):
+                inst.src = cand
+                return
+        for cand in self._orders(inst, src):
+            if self._ok(inst, cand):
+                inst.src = cand
+                return
+        # 2. move as few operands as possible to registers; zeros first, then the operands as written
+        for start in (zeroed, src):
+            for order in self._orders(inst, start):
+                if self._move_some(inst, order):
+                    return
+        raise Unsupported(f"no form of '{inst.op.name}' on {self.fn.target.name} for: {inst_text(inst)}", inst.loc)
+
+    def _orders(self, inst: Inst, src: list[Opnd]) -> list[list[Opnd]]:
+        if inst.op.flags & F_COMMUTES and len(src) >= 2:
+            swapped = [src[1], src[0], *src[2:]]
+            if src[0] & KIND_MASK in _MOVABLE and src[1] & KIND_MASK == K_R:
+                return [swapped, src]
+            if inst.op.base == "IADD3" and len(src) == 3:
+                # Any order of the three addends will do while no carry is involved.
+                return [src, swapped, [src[0], src[2], src[1]], [src[2], src[0], src[1]], [src[1], src[2], src[0]]]
+            return [src, swapped]
+        return [src]
+
+    def _move_some(self, inst: Inst, src: list[Opnd]) -> bool:
+        slots = [
+            k
+            for k, s in enumerate(src)
+            if s & KIND_MASK in _MOVABLE or (s & (FLAG_MASK | SUFFIX_MASK) and s & KIND_MASK == K_R)
+        ]
+        uniform = inst.op.base.startswith("U") and inst.op.base[:2] != "UN"
+        for count in range(1, len(slots) + 1):
+            for chosen in combinations(slots, count):
+                cand = list(src)
+                for k in chosen:
+                    # A placeholder register shows whether moving helps before anything is emitted.
+                    cand[k] = _plain_register(src[k], uniform)
+                if self._ok(inst, cand):
+                    for k in chosen:
+                        cand[k] = self._to_register(inst, src[k], k, uniform)
+                    inst.src = cand
+                    return True
+        return False
+
+    def _to_register(self, inst: Inst, o: Opnd, k: int, uniform: bool) -> Opnd:
+        """The operand's value in a fresh register (shared within the block for immediates and constants)."""
+        known = self.pool.get(o)
+        if known is not None:
+            return known
+        fn = self.fn
+        kd = o & KIND_MASK
+        flags = o & (FLAG_MASK | SUFFIX_MASK)
+        wide = _slot_width(inst, k)
+        if kd == K_R and flags:
+            return self._strip_flags(inst, o)
+        d = fn.new_vreg(K_UR if uniform else K_R, wide)
+        if flags:
+            raise Unsupported(f"operand flags of '{inst_text(inst)}' have no form", inst.loc)
+        if kd == K_CONST and not fn.target.const_operands and not uniform:
+            self.out.append(fn.new_inst(_OP_LDC[wide], [d], [o, RZ], loc=inst.loc))
+        else:
+            self.out.append(fn.new_inst(OP_COPY, [d], [o], loc=inst.loc))
+        if kd != K_UR:
+            self.pool[o] = d
+        return d
+
+    def _strip_flags(self, inst: Inst, o: Opnd) -> Opnd:
+        """A register operand with its integer negation or inversion applied by an instruction of its own."""
+        fn = self.fn
+        plain = o & ~(NEG | INV)
+        if o & (ABS | SUFFIX_MASK) or inst.op.base[0] in "FDH":
+            raise Unsupported(f"operand flags of '{inst_text(inst)}' have no form", inst.loc)
+        d = fn.new_vreg(K_R)
+        if o & NEG:
+            self.out.append(fn.new_inst(op("IADD3"), [d], [RZ, o, RZ], loc=inst.loc))
+        else:
+            self.out.append(fn.new_inst(op("LOP3.LUT"), [d], [RZ, plain, RZ, imm(0x33), NOT_PT], loc=inst.loc))
+        return d
+
+
+def _slot_width(inst: Inst, k: int) -> int:
+    """Words of source slot `k`: pairs for doubles, the addend of IMAD.WIDE and 64-bit store data."""
+    base = inst.op.base
+    if base in ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX"):
+        return 2
+    if base == "IMAD":
+        return 2 if k == 2 and inst.op.has("WIDE") else 1
+    if inst.op.addr and k > inst.op.addr[-1] + 3:
+        return 4 if inst.op.has("128") else 2 if inst.op.has("64") else 1
+    return 1
+
+
+def _plain_register(o: Opnd, uniform: bool) -> Opnd:
+    if o & KIND_MASK == K_R:
+        return o & ~(FLAG_MASK | SUFFIX_MASK)
+    return (URZ & ~(255 << PAYLOAD_SHIFT)) | 4 << PAYLOAD_SHIFT if uniform else K_R | 4 << PAYLOAD_SHIFT
+
+
+def _wants_descriptor(inst: Inst) -> bool:
+    return inst.op.base in _GLOBAL or inst.op.base == "LDGSTS"
