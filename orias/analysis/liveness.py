@@ -1,0 +1,114 @@
+"""Which virtual registers are live where.
+
+Sets are Python ints: bit ``id`` stands for virtual register ``id`` as a whole.  Physical registers are left out:
+before allocation they live only between neighbouring instructions (arguments and results of calls).
+
+A phi reads its sources at the end of the predecessors and writes its result at the head of its own block, so
+a phi's result is live-in of its block only if something else keeps it alive there.
+"""
+
+from typing import Final, final
+
+from orias.analysis.cfg import postorder
+from orias.isa.operand import FIRST_VIRTUAL, K_B, K_NONE, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, Opnd
+from orias.ori.ir import OP_PHI, Block, Func, Inst
+
+_FIRST_OPND: Final = FIRST_VIRTUAL << PAYLOAD_SHIFT
+
+
+def reg_bit(o: Opnd) -> int:
+    """The set holding just this operand's virtual register; 0 for anything else."""
+    if o >= _FIRST_OPND and K_R <= (o & KIND_MASK) <= K_B:
+        return 1 << (o >> PAYLOAD_SHIFT)
+    return 0
+
+
+def use_mask(inst: Inst) -> int:
+    """The virtual registers an instruction reads (sources, guard, old value)."""
+    mask = 0
+    for o in inst.src:
+        if o >= _FIRST_OPND and K_R <= (o & KIND_MASK) <= K_B:
+            mask |= 1 << (o >> PAYLOAD_SHIFT)
+    if inst.guard != PT:
+        mask |= reg_bit(inst.guard)
+    if inst.old != K_NONE:
+        mask |= reg_bit(inst.old)
+    return mask
+
+
+def def_mask(inst: Inst) -> int:
+    """The virtual registers an instruction writes."""
+    mask = 0
+    for o in inst.dst:
+        mask |= reg_bit(o)
+    return mask
+
+
+@final
+class Liveness:
+    """Live-in and live-out sets by block id."""
+
+    __slots__ = ("live_in", "live_out", "phi_out")
+
+    def __init__(self, size: int) -> None:
+        self.live_in: Final[list[int]] = [0] * size
+        self.live_out: Final[list[int]] = [0] * size
+        """Includes what the successors' phis read along the edges."""
+        self.phi_out: Final[list[int]] = [0] * size
+        """The part of live_out that successors' phis read."""
+
+    def before(self, b: Block) -> list[int]:
+        """For each instruction of a block, the set live just before it (for a phi: its block's live-in and results)."""
+        live = self.live_out[b.id]
+        out = [0] * len(b.insts)
+        for i in range(len(b.insts) - 1, -1, -1):
+            inst = b.insts[i]
+            if inst.op is not OP_PHI:
+                live = (live & ~def_mask(inst)) | use_mask(inst)
+            out[i] = live
+        return out
+
+
+def liveness(fn: Func) -> Liveness:
+    """Solve liveness for the blocks reachable from the entry (backwards, to the least fixed point)."""
+    size = fn.next_block
+    lv = Liveness(size)
+    order = postorder(fn)
+    gen = [0] * size
+    kill = [0] * size
+    for b in order:
+        g = 0
+        k = 0
+        phi_defs = 0
+        for inst in reversed(b.insts):
+            d = def_mask(inst)
+            if inst.op is OP_PHI:
+                phi_defs |= d
+                for i, o in enumerate(inst.src):
+                    lv.phi_out[b.preds[i].id] |= reg_bit(o)
+                continue
+            g = (g & ~d) | use_mask(inst)
+            k |= d
+        gen[b.id] = g & ~phi_defs
+        kill[b.id] = k | phi_defs
+    live_in = lv.live_in
+    live_out = lv.live_out
+    queued = bytearray(b"\1" * size)
+    work = order
+    while work:
+        again: list[Block] = []
+        for b in work:
+            queued[b.id] = 0
+            out = lv.phi_out[b.id]
+            for s in b.succs:
+                out |= live_in[s.id]
+            live_out[b.id] = out
+            new = gen[b.id] | (out & ~kill[b.id])
+            if new != live_in[b.id]:
+                live_in[b.id] = new
+                for p in b.preds:
+                    if not queued[p.id]:
+                        queued[p.id] = 1
+                        again.append(p)
+        work = again
+    return lv
