@@ -163,6 +163,20 @@ class CallInfo:
 
 
 @final
+class JumpTable:
+    """The table of one ``BRX``: code offsets (4 bytes each) at byte ``offset`` of the kernel's constant bank 2.
+
+    Entry i is the start of ``succs[picks[i]]`` of the block that ends with the ``BRX``.
+    """
+
+    __slots__ = ("offset", "picks")
+
+    def __init__(self, offset: int, picks: list[int]) -> None:
+        self.offset: int = offset
+        self.picks: list[int] = picks
+
+
+@final
 class Func:
     """One function in one stage of compilation; ``blocks[0]`` is the entry and has no predecessors.
 
@@ -186,6 +200,7 @@ class Func:
         "spill_stores",
         "state",
         "syms",
+        "tables",
         "target",
         "tied_groups",
         "vkind",
@@ -204,6 +219,8 @@ class Func:
         """Width in 32-bit words (1, 2, 3, 4, 8) of each virtual register; 1 for predicates and barriers."""
         self.syms: list[SymRef] = []
         self.calls: dict[int, CallInfo] = {}
+        self.tables: dict[int, JumpTable] = {}
+        """Jump tables by the uid of their BRX."""
         self.frame_fixed: int = 0
         """Bytes of the stack frame laid out by lowering (outgoing arguments, local variables), from R1+0 up."""
         self.frame_size: int = 0
