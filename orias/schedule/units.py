@@ -59,10 +59,48 @@ _PIPE_ROWS: Final[tuple[tuple[int, str], ...]] = (
 )
 
 _ALWAYS_VARIABLE: Final[frozenset[str]] = frozenset(
-    (
-        "LD LDG LDS LDL LDC LDSM LDGMC ATOM ATOMG ATOMS S2R S2UR SHFL MUFU I2F F2I F2F FRND POPC FLO BREV MATCH REDUX FCHK "
-        "B2R TEX TLD TLD4 TXD TXQ TMML SULD DMMA MOVM LDGDEPBAR SYNCS FENCE QSPC I2I GETLMEMBASE"
-    ).split()
+    [
+        "LD",
+        "LDG",
+        "LDS",
+        "LDL",
+        "LDC",
+        "LDSM",
+        "LDGMC",
+        "ATOM",
+        "ATOMG",
+        "ATOMS",
+        "S2R",
+        "S2UR",
+        "SHFL",
+        "MUFU",
+        "I2F",
+        "F2I",
+        "F2F",
+        "FRND",
+        "POPC",
+        "FLO",
+        "BREV",
+        "MATCH",
+        "REDUX",
+        "FCHK",
+        "B2R",
+        "TEX",
+        "TLD",
+        "TLD4",
+        "TXD",
+        "TXQ",
+        "TMML",
+        "SULD",
+        "DMMA",
+        "MOVM",
+        "LDGDEPBAR",
+        "SYNCS",
+        "FENCE",
+        "QSPC",
+        "I2I",
+        "GETLMEMBASE",
+    ]
 )
 """Results arrive at a time the code cannot know, on every target.  QSPC, TMML, I2I, LDGMC, GETLMEMBASE: guesses."""
 
@@ -70,10 +108,37 @@ _FP64_OPS: Final[frozenset[str]] = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "
 _MMA_75: Final[frozenset[str]] = frozenset(("HMMA", "IMMA", "BMMA"))
 
 _LATE_READERS: Final[frozenset[str]] = frozenset(
-    (
-        "ST STG STS STL STSM STAS RED REDG REDAS SUST SURED LDGSTS ARRIVES CCTL CCTLL CCTLT BAR MEMBAR UBLKCP UBLKRED UBLKPF "
-        "UTMALDG UTMASTG UTMAREDG UTMAPF UTMACCTL UTMACMDFLUSH R2UR SETLMEMBASE"
-    ).split()
+    [
+        "ST",
+        "STG",
+        "STS",
+        "STL",
+        "STSM",
+        "STAS",
+        "RED",
+        "REDG",
+        "REDAS",
+        "SUST",
+        "SURED",
+        "LDGSTS",
+        "ARRIVES",
+        "CCTL",
+        "CCTLL",
+        "CCTLT",
+        "BAR",
+        "MEMBAR",
+        "UBLKCP",
+        "UBLKRED",
+        "UBLKPF",
+        "UTMALDG",
+        "UTMASTG",
+        "UTMAREDG",
+        "UTMAPF",
+        "UTMACCTL",
+        "UTMACMDFLUSH",
+        "R2UR",
+        "SETLMEMBASE",
+    ]
 )
 """Fixed-latency or resultless operations that still read their sources late."""
 

@@ -1,0 +1,286 @@
+"""Final instructions to 128-bit words: addresses, labels, symbol references and what the cubin wants to know.
+
+Functions are placed one behind the other in one ``.text`` section, the kernel first.  Offsets are bytes from the start
+of that section.  Padding behind the last instruction is the cubin writer's.
+"""
+
+from typing import Final, final
+
+from orias.diag import Unsupported
+from orias.isa.operand import (
+    K_IMM,
+    K_LABEL,
+    K_SYM,
+    K_WORD,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
+    Opnd,
+    const,
+    imm,
+    r,
+)
+from orias.isa.table import IsaTable
+from orias.ori.ir import NO_CTL, Block, Func, Inst, SymRef
+from orias.target.profile import Target
+
+INST_BYTES: Final = 16
+_MASK64: Final = (1 << 64) - 1
+_RELATIVE_TO_SECTION: Final[frozenset[str]] = frozenset(("BRX", "RET"))
+"""Branches to a register that holds a section offset: their label is the start of the section."""
+
+COOPERATIVE: Final[frozenset[str]] = frozenset(
+    ("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "WARPSYNC", "ELECT", "HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "LDSM", "STSM", "MOVM")
+)  # fmt: skip
+"""Operations that PTX ``.sync`` warp instructions become."""
+
+
+@final
+class TextReloc:
+    """A place in the code that the cubin writer or a linker fills in.
+
+    ``kind``: ``lo32`` and ``hi32`` (halves of an address, in the immediate field), ``call`` (absolute target of a CALL),
+    ``call_rel`` (relative target outside this section).  Counted from the start of the section; ``addend`` in bytes.
+    """
+
+    __slots__ = ("addend", "kind", "offset", "symbol")
+
+    def __init__(self, offset: int, kind: str, symbol: str, addend: int) -> None:
+        self.offset: int = offset
+        self.kind: str = kind
+        self.symbol: str = symbol
+        self.addend: int = addend
+
+
+@final
+class EmittedText:
+    """One section of code and the offsets in it, each list ascending."""
+
+    __slots__ = (
+        "barriers", "branch_tables", "calls", "code", "cooperative", "exits", "functions", "lines", "register_barrier", "relocs",
+        "stack_adjust", "table_bytes", "warp_wide",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.code: bytes = b""
+        self.functions: list[tuple[str, int, int]] = []
+        """(name, offset, size in bytes) of each function."""
+        self.exits: list[int] = []
+        """Every EXIT, guarded ones too."""
+        self.barriers: list[int] = []
+        """Every BAR."""
+        self.register_barrier: bool = False
+        """Some BAR takes its number from a register."""
+        self.cooperative: list[int] = []
+        """Every operation of COOPERATIVE."""
+        self.warp_wide: list[int] = []
+        """Votes that the compiler itself made (no PTX line): INT_WARP_WIDE_INSTR_OFFSETS."""
+        self.calls: list[tuple[int, str, str]] = []
+        """(offset, kind, target or empty) of each CALL; kinds as in CallInfo."""
+        self.relocs: list[TextReloc] = []
+        self.lines: list[tuple[int, int]] = []
+        """(offset, PTX line): the line holds from here to the next entry."""
+        self.branch_tables: list[tuple[int, list[int]]] = []
+        """(offset of the BRX, section offsets of its targets in table order)."""
+        self.table_bytes: bytes = b""
+        """Constant bank 2: the branch tables, 4 bytes an entry, in the order of ``branch_tables``."""
+        self.stack_adjust: dict[str, int] = {}
+        """Function name: offset behind the instruction that lowers R1, where there is one."""
+
+
+def emit(
+    funcs: list[Func], table: IsaTable, target: Target, relocatable: bool = False, table_base: int = 0
+) -> EmittedText:
+    """Encode functions in state ``final`` (control words set, blocks laid out) as one section.
+
+    ``relocatable``: option ``-c``; return addresses of absolute calls become relocations.  ``table_base``: bytes of
+    constant bank 2 that are taken already.  Raises Unsupported, naming the instruction, for what the table cannot encode.
+    """
+    return _Emitter(funcs, table, target, relocatable, table_base).run()
+
+
+@final
+class _Emitter:
+    __slots__ = (
+        "block_at", "func_at", "funcs", "out", "relocatable", "table", "table_at", "table_base", "target",
+    )  # fmt: skip
+
+    def __init__(self, funcs: list[Func], table: IsaTable, target: Target, relocatable: bool, table_base: int) -> None:
+        self.funcs: list[Func] = funcs
+        self.table: IsaTable = table
+        self.target: Target = target
+        self.relocatable: bool = relocatable
+        self.out: EmittedText = EmittedText()
+        self.func_at: dict[str, int] = {}
+        self.block_at: list[dict[int, int]] = []
+        self.table_base: int = table_base
+        self.table_at: dict[tuple[str, int], int] = {}
+
+    def run(self) -> EmittedText:
+        self._place()
+        words: list[bytes] = []
+        at = 0
+        for fn, starts in zip(self.funcs, self.block_at, strict=True):
+            for b in fn.blocks:
+                for k, inst in enumerate(b.insts):
+                    words.append(self._encode(fn, b, k, inst, at, starts))
+                    self._note(fn, inst, at)
+                    at += INST_BYTES
+        self.out.code = b"".join(words)
+        self._tables()
+        return self.out
+
+    def _place(self) -> None:
+        at = 0
+        slot = self.table_base
+        for fn in self.funcs:
+            if fn.name in self.func_at:
+                raise Unsupported(f"function {fn.name} is placed twice in a section")
+            self.func_at[fn.name] = at
+            start = at
+            starts: dict[int, int] = {}
+            for b in fn.blocks:
+                starts[b.id] = at
+                at += INST_BYTES * len(b.insts)
+                if b.insts and b.insts[-1].op.base == "BRX":
+                    self.table_at[fn.name, b.id] = slot
+                    slot += 4 * len(b.succs)
+            self.block_at.append(starts)
+            self.out.functions.append((fn.name, start, at - start))
+
+    def _encode(self, fn: Func, b: Block, k: int, inst: Inst, at: int, starts: dict[int, int]) -> bytes:
+        if inst.ctl == NO_CTL:
+            raise Unsupported(f"{inst.op.name} has no control word", inst.loc)
+        base = inst.op.base
+        after = at + INST_BYTES
+        src = [self._operand(fn, b, k, o, at, starts) for o in inst.src]
+        if base == "BRA":
+            src.append(_distance(starts[b.succs[-1].id] - after))
+        elif base in _RELATIVE_TO_SECTION:
+            relative = base == "BRX" or inst.op.has("REL")
+            src = [o for o in src if o & KIND_MASK != K_IMM]
+            src.append(_distance(-after if relative else 0))
+        elif base == "CALL":
+            src = self._call(fn, inst, src, at)
+        try:
+            value = self.table.encode(inst.op, inst.guard, inst.dst, src, inst.ctl)
+        except Unsupported as e:
+            raise Unsupported(e.message, e.line or inst.loc) from e
+        return value.to_bytes(16, "little")
+
+    def _operand(self, fn: Func, b: Block, k: int, o: Opnd, at: int, starts: dict[int, int]) -> Opnd:
+        kind = o & KIND_MASK
+        if kind == K_LABEL:
+            return _distance(starts[o >> PAYLOAD_SHIFT] - at - INST_BYTES)
+        if kind != K_SYM:
+            return o
+        ref = fn.syms[o >> PAYLOAD_SHIFT]
+        if ref.kind == "brx":
+            return const(2, self.table_at[fn.name, ref.addend])
+        if ref.kind in ("ret_lo", "ret_hi", "ret_rel"):
+            return self._return_point(fn, b, k, ref, at, starts)
+        if ref.kind in ("pc_lo", "pc_hi"):
+            pc = _last_lepc(b, k, starts[b.id], b.insts[k])
+            return imm(pc if ref.kind == "pc_lo" else 0)
+        if ref.kind == "func" and b.insts[k].op.base == "CALL":
+            return o
+        if ref.kind in ("text_lo", "text_hi", "func", "func_lo", "func_hi"):
+            low = ref.kind not in ("text_hi", "func_hi")
+            where = self.func_at.get(ref.name)
+            if where is not None and not self.relocatable:
+                return imm(where + ref.addend if low else 0)
+            self.out.relocs.append(TextReloc(at, "lo32" if low else "hi32", ref.name, ref.addend))
+            return imm(0)
+        if ref.kind in ("lo32", "hi32"):
+            self.out.relocs.append(TextReloc(at, ref.kind, ref.name, ref.addend))
+            return imm(0)
+        raise Unsupported(
+            f"{b.insts[k].op.name}: no place for a {ref.kind} reference to {ref.name} in the code", b.insts[k].loc
+        )
+
+    def _return_point(self, fn: Func, b: Block, k: int, ref: SymRef, at: int, starts: dict[int, int]) -> Opnd:
+        j = k + 1
+        while j < len(b.insts) and b.insts[j].op.base != "CALL":
+            j += 1
+        if j == len(b.insts):
+            raise Unsupported(f"return address in {fn.name} without a call behind it", b.insts[k].loc)
+        target = starts[b.id] + INST_BYTES * (j + 1)
+        if ref.kind == "ret_rel":
+            return _distance(target - at - INST_BYTES)
+        if self.relocatable and b.insts[j].op.has("ABS"):
+            kind = "lo32" if ref.kind == "ret_lo" else "hi32"
+            self.out.relocs.append(TextReloc(at, kind, fn.name, target - self.func_at[fn.name]))
+            return imm(0)
+        return imm(target if ref.kind == "ret_lo" else 0)
+
+    def _call(self, fn: Func, inst: Inst, src: list[Opnd], at: int) -> list[Opnd]:
+        info = fn.calls.get(inst.uid)
+        kind = info.kind if info else "abi"
+        o = src[0] if src else 0
+        if o & KIND_MASK != K_SYM:
+            self.out.calls.append((at, kind, ""))
+            if inst.op.has("REL"):
+                return [o, _distance(-at - INST_BYTES)]
+            return [o]
+        name = fn.syms[o >> PAYLOAD_SHIFT].name
+        self.out.calls.append((at, kind, name))
+        if inst.op.has("REL"):
+            where = self.func_at.get(name)
+            if where is not None:
+                return [_distance(where - at - INST_BYTES)]
+            raise Unsupported(f"relative call to {name}, which is not in this section", inst.loc)
+        self.out.relocs.append(TextReloc(at, "call", name, 0))
+        return [_distance(0)]
+
+    def _note(self, fn: Func, inst: Inst, at: int) -> None:
+        out = self.out
+        base = inst.op.base
+        if base == "EXIT":
+            out.exits.append(at)
+        elif base == "BAR":
+            out.barriers.append(at)
+            if inst.src and inst.src[0] & KIND_MASK not in (K_IMM, K_WORD):
+                out.register_barrier = True
+        elif base in COOPERATIVE:
+            if inst.loc == 0 and base in ("VOTE", "VOTEU"):
+                out.warp_wide.append(at)
+            else:
+                out.cooperative.append(at)
+        if inst.loc and (not out.lines or out.lines[-1][1] != inst.loc):
+            out.lines.append((at, inst.loc))
+        if fn.name not in out.stack_adjust and _lowers_stack(inst):
+            out.stack_adjust[fn.name] = at + INST_BYTES
+
+    def _tables(self) -> None:
+        entries: list[bytes] = []
+        for fn, starts in zip(self.funcs, self.block_at, strict=True):
+            for b in fn.blocks:
+                if b.insts and b.insts[-1].op.base == "BRX":
+                    targets = [starts[s.id] for s in b.succs]
+                    self.out.branch_tables.append((starts[b.id] + INST_BYTES * (len(b.insts) - 1), targets))
+                    entries.extend(t.to_bytes(4, "little") for t in targets)
+        self.out.table_bytes = b"".join(entries)
+
+
+def _distance(bytes_: int) -> Opnd:
+    return K_IMM | (bytes_ & _MASK64) << PAYLOAD_SHIFT
+
+
+def _last_lepc(b: Block, k: int, start: int, inst: Inst) -> int:
+    """Section offset of the nearest LEPC before instruction `k` of the block."""
+    for j in range(k - 1, -1, -1):
+        if b.insts[j].op.base == "LEPC":
+            return start + INST_BYTES * j
+    raise Unsupported(f"{inst.op.name} refers to an LEPC that does not precede it", inst.loc)
+
+
+def _lowers_stack(inst: Inst) -> bool:
+    """True for ``R1 = R1 + negative immediate``."""
+    if inst.op.base not in ("IADD3", "VIADD", "IADD") or len(inst.dst) != 1 or len(inst.src) < 2:
+        return False
+    r1 = r(1)
+    return (
+        inst.dst[0] == r1
+        and inst.src[0] == r1
+        and inst.src[1] & KIND_MASK == K_IMM
+        and inst.src[1] >> (PAYLOAD_SHIFT + 31) & 1 == 1
+    )

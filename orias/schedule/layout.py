@@ -1,0 +1,144 @@
+"""Final block order and the branches that it needs.
+
+Blocks keep their source order (what ptxas 13.0.88 was seen to do at every level); blocks marked ``cold`` move behind
+the last block that is not.  Control flow stays in ``Block.succs`` while branches are made real: an unguarded ``BRA``
+where the fall-through block is not the next one, an inverted guard where that saves a branch.
+"""
+
+from typing import Final
+
+from orias.isa.operand import INV, K_LABEL, K_P, K_UP, KIND_MASK, PAYLOAD_SHIFT, PT, is_true_pred, label
+from orias.ori.ir import OP_BRA, Block, Func, Inst
+
+_PREDICATES: Final = 1 << K_P | 1 << K_UP
+
+
+def layout(fn: Func) -> None:
+    """Order the blocks of `fn` and make its branches explicit.  Works on allocated functions before control words are set."""
+    _drop_jumps(fn)
+    _thread_empty(fn)
+    _drop_unreachable(fn)
+    hot = [b for b in fn.blocks if not b.cold or b is fn.blocks[0]]
+    cold = [b for b in fn.blocks if b.cold and b is not fn.blocks[0]]
+    fn.blocks = hot + cold
+    _make_branches(fn)
+
+
+def is_plain_branch(inst: Inst) -> bool:
+    """True for a BRA that is always taken."""
+    return inst.op.base == "BRA" and inst.guard == PT and not _conditions(inst)
+
+
+def _conditions(inst: Inst) -> list[int]:
+    """Positions of predicate sources that can keep a branch from being taken."""
+    return [
+        k
+        for k, s in enumerate(inst.src)
+        if _PREDICATES >> (s & KIND_MASK) & 1 and not (is_true_pred(s) and not s & INV)
+    ]
+
+
+def _drop_jumps(fn: Func) -> None:
+    """Unguarded BRAs go; they come back where the final order needs them."""
+    for b in fn.blocks:
+        if b.insts and is_plain_branch(b.insts[-1]) and len(b.succs) == 1:
+            b.insts.pop()
+
+
+def _end_of_empty(b: Block) -> Block:
+    """The first block with instructions on the way that control takes from an empty one."""
+    seen: set[int] = set()
+    while not b.insts and len(b.succs) == 1 and b.id not in seen:
+        seen.add(b.id)
+        b = b.succs[0]
+    return b
+
+
+def _thread_empty(fn: Func) -> None:
+    """Edges and labels to blocks without instructions go where those blocks go."""
+    goal: dict[int, Block] = {}
+    for b in fn.blocks:
+        if not b.insts:
+            end = _end_of_empty(b)
+            if end is not b:
+                goal[b.id] = end
+    if not goal:
+        return
+    for b in fn.blocks:
+        for k, s in enumerate(b.succs):
+            end_ = goal.get(s.id)
+            if end_ is not None:
+                b.succs[k] = end_
+                s.preds.remove(b)
+                end_.preds.append(b)
+        if len(b.succs) == 2 and b.succs[0] is b.succs[1] and b.insts and b.insts[-1].op is OP_BRA:
+            b.insts.pop()
+            b.succs[0].preds.remove(b)
+            b.succs.pop()
+        for inst in b.insts:
+            for k, o in enumerate(inst.src):
+                if o & KIND_MASK == K_LABEL and (o >> PAYLOAD_SHIFT) in goal:
+                    inst.src[k] = label(goal[o >> PAYLOAD_SHIFT].id)
+
+
+def _drop_unreachable(fn: Func) -> None:
+    """Blocks that neither an edge nor a label reaches go."""
+    by_id = {b.id: b for b in fn.blocks}
+    reached: set[int] = {fn.blocks[0].id}
+    work = [fn.blocks[0]]
+    while work:
+        b = work.pop()
+        nexts = list(b.succs)
+        for inst in b.insts:
+            nexts.extend(by_id[o >> PAYLOAD_SHIFT] for o in inst.src if o & KIND_MASK == K_LABEL)
+        for s in nexts:
+            if s.id not in reached:
+                reached.add(s.id)
+                work.append(s)
+    gone = [b for b in fn.blocks if b.id not in reached]
+    for b in gone:
+        for s in b.succs:
+            s.preds.remove(b)
+    fn.blocks = [b for b in fn.blocks if b.id in reached]
+
+
+def _make_branches(fn: Func) -> None:
+    out: list[Block] = []
+    blocks = fn.blocks
+    for i, b in enumerate(blocks):
+        following = blocks[i + 1] if i + 1 < len(blocks) else None
+        out.append(b)
+        term = b.terminator()
+        if term is None:
+            if b.succs and b.succs[0] is not following:
+                b.insts.append(fn.new_inst(OP_BRA, [], [], loc=b.insts[-1].loc if b.insts else 0))
+            continue
+        if term.op.base != "BRA" or len(b.succs) != 2:
+            continue
+        fall = b.succs[0]
+        if fall is following:
+            continue
+        if b.succs[1] is following and _invert(term):
+            b.succs[0], b.succs[1] = b.succs[1], b.succs[0]
+            continue
+        hop = fn.new_block()
+        hop.insts.append(fn.new_inst(OP_BRA, [], [], loc=term.loc))
+        hop.cold = b.cold
+        b.succs[0] = hop
+        hop.preds.append(b)
+        hop.succs.append(fall)
+        fall.preds[fall.preds.index(b)] = hop
+        out.append(hop)
+    fn.blocks = out
+
+
+def _invert(term: Inst) -> bool:
+    """Negate a branch's only condition; False if it has several."""
+    where = _conditions(term)
+    if not where and term.guard != PT:
+        term.guard ^= INV
+        return True
+    if len(where) == 1 and term.guard == PT:
+        term.src[where[0]] ^= INV
+        return True
+    return False
