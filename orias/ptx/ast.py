@@ -6,6 +6,8 @@ flattened; two variables of the same name in different scopes are different obje
 
 from typing import Final, final
 
+from orias.diag import Diagnostic
+
 TYPE_BITS: Final[dict[str, int]] = {
     "pred": 1,
     "b1": 1, "u4": 4, "s4": 4, "b4": 4,
@@ -97,12 +99,17 @@ class Operand:
     * O_SYM: the address of ``var`` + ``value`` as a value.
     * O_VEC: ``elems``.   * O_SREG: ``name`` without % (``tid``), ``comp``.   * O_LABEL: ``label``.   * O_FUNC: ``func``.
     * O_SINK: ``_``.   * O_PAIR: ``elems[0] | elems[1]``.
+
+    Operands written alike share one object within a function: do not change them.  ``comp`` also holds the part selectors
+    of video instructions ("b0", "h1", "h10" ...), with ``neg`` for ``-a``, and "unified" of an address.  ``key`` is the
+    parser's: the operand's class and register type, "r:f32", "i", "[r:b64]"; equal keys are checked alike.
     """
 
-    __slots__ = ("comp", "elems", "func", "imm_type", "kind", "label", "name", "neg", "value", "var")
+    __slots__ = ("comp", "elems", "func", "imm_type", "key", "kind", "label", "name", "neg", "value", "var")
 
     def __init__(self, kind: int) -> None:
         self.kind: int = kind
+        self.key: str = ""
         self.var: Var | None = None
         self.comp: str = ""
         self.neg: bool = False
@@ -246,6 +253,7 @@ class Module:
     __slots__ = (
         "address_size",
         "aliases",
+        "dwarf",
         "files",
         "functions",
         "pragmas",
@@ -254,6 +262,7 @@ class Module:
         "target_options",
         "variables",
         "version",
+        "warnings",
     )
 
     def __init__(self) -> None:
@@ -267,3 +276,6 @@ class Module:
         self.sections: list[DebugSection] = []
         self.aliases: list[tuple[str, str]] = []
         self.pragmas: list[str] = []
+        self.dwarf: list[str] = []
+        """@@DWARF lines, as written."""
+        self.warnings: list[Diagnostic] = []

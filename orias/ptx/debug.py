@@ -1,0 +1,134 @@
+"""Debug text: .file, .loc, .section and its data (front-end inventory P15)."""
+
+import re
+from typing import Final
+
+from orias.ptx.ast import DebugSection, Loc
+from orias.ptx.expr import integer, starts_constant
+from orias.ptx.lexer import T_DOT, T_IDENT, T_INT, T_PUNCT, T_STRING
+from orias.ptx.state import State
+
+_SIZES: Final = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
+_RUN: Final = re.compile(r"(?:[ \t\r\f\n]*\.b8[ \t]+[0-9]+(?=[ \t]*[\r\n]))+", re.A)
+"""A run of ``.b8 N`` lines, which is most of a debug section."""
+LOC: Final = re.compile(r"[ \t\r\f\n]*\.loc[ \t]+([0-9]+)[ \t]+([0-9]+)[ \t]+([0-9]+)[ \t]*;?(?=[ \t]*\n)", re.A)
+
+
+def file_directive(state: State) -> None:
+    """``.file N "name" [, time, size]``."""
+    lex = state.lex
+    lex.next()
+    index = integer(state)
+    if lex.kind != T_STRING:
+        state.syntax()
+    name = lex.text[1:-1]
+    lex.next()
+    numbers = [0, 0]
+    if state.take(","):
+        numbers[0] = integer(state)
+        state.punct(",")
+        numbers[1] = integer(state)
+    state.take(";")
+    state.module.files[index] = (name, numbers[0], numbers[1])
+
+
+def _number(state: State) -> int:
+    if state.lex.kind != T_INT:
+        state.syntax()
+    return integer(state)
+
+
+def loc_directive(state: State) -> Loc:
+    """``.loc file line column [, function_name label[+n]] [, inlined_at file line column]``."""
+    lex = state.lex
+    lex.next()
+    loc = Loc(_number(state), _number(state), _number(state))
+    while state.take(","):
+        word = state.ident()
+        if word == "function_name":
+            name = state.ident()
+            offset = 0
+            if state.take("+"):
+                offset = integer(state)
+            loc.function_name = (name, offset)
+        elif word == "inlined_at":
+            loc.inlined_at = (_number(state), _number(state), _number(state))
+        else:
+            state.syntax()
+    state.take(";")
+    return loc
+
+
+def section_directive(state: State) -> None:
+    """``.section name { data }``."""
+    lex = state.lex
+    lex.next()
+    if lex.kind not in (T_DOT, T_IDENT, T_STRING):
+        state.syntax()
+    name = lex.text
+    lex.next()
+    section = DebugSection(name)
+    state.module.sections.append(section)
+    state.punct("{")
+    position = 0
+    source = lex.source
+    while not state.take("}"):
+        if lex.kind == T_DOT:
+            run = _RUN.match(source, lex.start)
+            if run is not None:
+                values = run.group().split()[1::2]
+                section.items.extend([(1, int(v) & 255) for v in values])
+                position += len(values)
+                lex.seek(run.end(), lex.line + source.count("\n", lex.start, run.end()))
+                continue
+            size = _SIZES.get(lex.text)
+            if size is None:
+                state.syntax()
+            lex.next()
+            while True:
+                section.items.append((size, _item(state)))
+                position += size
+                if not state.take(","):
+                    break
+            state.take(";")
+        elif lex.kind == T_IDENT:
+            label = lex.text
+            lex.next()
+            state.punct(":")
+            section.labels[label] = position
+        else:
+            state.syntax()
+
+
+def _item(state: State) -> int | tuple[str, int]:
+    lex = state.lex
+    if starts_constant(state):
+        return integer(state)
+    if lex.kind not in (T_IDENT, T_DOT):
+        state.syntax()
+    name = lex.text
+    lex.next()
+    addend = 0
+    if lex.kind == T_PUNCT and lex.text in "+-":
+        if lex.text == "-":
+            start, line = lex.pos, lex.line
+            lex.next()
+            if lex.kind == T_IDENT:
+                name += "-" + lex.text
+                lex.next()
+                return (name, 0)
+            lex.seek(start, line)
+            return (name, -integer(state))
+        lex.next()
+        addend = integer(state)
+    return (name, addend)
+
+
+def dwarf_line(state: State) -> None:
+    """``@@DWARF`` lines, the form of the first compilers: kept whole as items of the section they name."""
+    lex = state.lex
+    end = lex.source.find("\n", lex.start)
+    if end < 0:
+        end = len(lex.source)
+    state.module.dwarf.append(lex.source[lex.start : end].rstrip())
+    lex.seek(end, lex.line)

@@ -1,0 +1,172 @@
+"""PTX tokens and literals.
+
+Facts: front-end inventory L1 to L7.  Comments are blanked first (line breaks stay), so everything behind sees only
+tokens, blanks and line breaks.
+"""
+
+import re
+import struct
+from typing import Final, final
+
+T_END: Final = 0
+T_IDENT: Final = 1
+T_DOT: Final = 2
+"""A dotted word: ``.global``, ``.v4``, ``.L2::128B``."""
+T_FLOAT: Final = 3
+T_INT: Final = 4
+T_STRING: Final = 5
+T_PUNCT: Final = 6
+
+_COMMENT: Final = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"[^"\n]*"', re.S)
+
+_TOKEN: Final = re.compile(
+    r"[ \t\r\f\n]*(?:"
+    r"([A-Za-z][A-Za-z0-9_$]*|[_$%][A-Za-z0-9_$]+)"
+    r"|(\.[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*)"
+    r"|(0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16}(?![0-9a-fA-F])"
+    r"|[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)"
+    r"|(0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|[0-9]+U?)"
+    r'|("[^"\n]*")'
+    r"|(&&|\|\||<<|>>|<=|>=|==|!=|::|@@[A-Z]+|[^ \t\r\f\n])"
+    r")",
+    re.A,
+)
+
+
+class LexError(Exception):
+    """Text that is no token; ``message`` in ptxas's words."""
+
+    def __init__(self, message: str, line: int) -> None:
+        self.message: str = message
+        self.line: int = line
+        super().__init__(message)
+
+
+def _blank(match: re.Match[str]) -> str:
+    text = match.group()
+    if text[0] == '"':
+        return text
+    if text[1] == "/":
+        return ""
+    return " " + "\n" * text.count("\n")
+
+
+def prepare(text: str) -> str:
+    """The text up to the first NUL without comments, line breaks kept; raises :class:`LexError` for non-ASCII text."""
+    nul = text.find("\0")
+    if nul >= 0:
+        text = text[:nul]
+    if not text.isascii():
+        at = next(i for i, c in enumerate(text) if ord(c) > 127)
+        line = text.count("\n", 0, at) + 1
+        raise LexError(f"Unexpected non-ASCII character encountered on line {line}", line)
+    if "//" in text or "/*" in text:
+        text = _COMMENT.sub(_blank, text)
+    return text
+
+
+@final
+class Lexer:
+    """Reads tokens one at a time; ``kind``, ``text``, ``line`` describe the current one, ``pos`` lies behind it."""
+
+    __slots__ = ("kind", "line", "pos", "source", "start", "text")
+
+    def __init__(self, source: str) -> None:
+        self.source: str = source
+        self.pos: int = 0
+        self.start: int = 0
+        self.line: int = 1
+        self.kind: int = T_END
+        self.text: str = ""
+
+    def seek(self, pos: int, line: int) -> None:
+        """Goes on behind ``pos``, which lies on ``line``, and reads one token."""
+        self.pos = pos
+        self.line = line
+        self.next()
+
+    def next(self) -> None:
+        """Reads the next token."""
+        match = _TOKEN.match(self.source, self.pos)
+        if match is None:
+            self.line += self.source.count("\n", self.pos)
+            self.start = self.pos = len(self.source)
+            self.kind = T_END
+            self.text = ""
+            return
+        group = match.lastindex
+        assert group is not None
+        start = match.start(group)
+        if start != self.pos:
+            self.line += self.source.count("\n", self.pos, start)
+        self.start = start
+        self.pos = match.end()
+        self.kind = group
+        self.text = match.group(group)
+        if self.text == "#" and not self.source[self.source.rfind("\n", 0, start) + 1 : start].strip():
+            self._line_directive()
+
+    def _line_directive(self) -> None:
+        """``# N "file"`` and ``#line N "file"``: the next line is line N."""
+        end = self.source.find("\n", self.pos)
+        if end < 0:
+            end = len(self.source)
+        words = self.source[self.pos : end].split()
+        if words and words[0] == "line":
+            words = words[1:]
+        if not words or not words[0].isdigit() or len(words[0]) > 9:
+            return
+        self.line = int(words[0]) - 1
+        self.pos = end
+        self.next()
+
+    def column(self) -> int:
+        """Column of the current token, from 1."""
+        return self.start - self.source.rfind("\n", 0, self.start)
+
+
+MASK64: Final = (1 << 64) - 1
+
+
+def int_value(text: str) -> int:
+    """Value of an integer literal, wrapped to 64 bits; ValueError for octal literals with wrong digits."""
+    if text[-1] == "U":
+        text = text[:-1]
+    head = text[:2]
+    if head in ("0x", "0X"):
+        return int(text[-16:] if len(text) > 18 else text[2:], 16)
+    if head in ("0b", "0B"):
+        return int(text[-64:] if len(text) > 66 else text[2:], 2)
+    if text[0] == "0" and len(text) > 1:
+        return int(text[-60:], 8) & MASK64
+    if len(text) > 4000:
+        text = text[-4000:]
+    return int(text) & MASK64
+
+
+def float_bits(text: str) -> tuple[int, str]:
+    """Bit pattern and type (``f32`` for 0f..., ``f64`` for 0d... and decimal) of a float literal."""
+    head = text[:2]
+    if head in ("0f", "0F"):
+        return int(text[2:], 16), "f32"
+    if head in ("0d", "0D"):
+        return int(text[2:], 16), "f64"
+    bits: int = struct.unpack("<Q", struct.pack("<d", float(text)))[0]
+    return bits, "f64"
+
+
+def f64_to_f32_bits(bits: int) -> int:
+    """The single-precision pattern nearest to a double's pattern (round to nearest even, overflow to infinity)."""
+    value: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
+    try:
+        result: int = struct.unpack("<I", struct.pack("<f", value))[0]
+    except OverflowError:
+        result = 0xFF800000 if value < 0 else 0x7F800000
+    return result
+
+
+def f32_to_f64_bits(bits: int) -> int:
+    """The double-precision pattern of a single's pattern."""
+    value: float = struct.unpack("<f", struct.pack("<I", bits))[0]
+    result: int = struct.unpack("<Q", struct.pack("<d", value))[0]
+    return result

@@ -1,0 +1,77 @@
+"""Opcode text to :class:`orias.ptx.ast.Sig`: the longest known name, the types, and every modifier in its slot."""
+
+from typing import Final
+
+from orias.ptx.ast import Sig
+from orias.ptx.names import NAMES, SLOT_OF, TYPE_WORDS
+
+_LONGEST_NAME: Final = max(name.count(".") + 1 for name in NAMES)
+
+_slots: Final[dict[str, dict[str, tuple[str, ...]]]] = {}
+
+
+def _slot_table(name: str) -> dict[str, tuple[str, ...]]:
+    """The words that an instruction puts into slots of its own choice."""
+    table = _slots.get(name)
+    if table is None:
+        table = {}
+        for item in NAMES[name].split():
+            word, _, slots = item.partition("=")
+            table[word] = tuple(slots.split("|"))
+        _slots[name] = table
+    return table
+
+
+def is_shape(word: str) -> bool:
+    """Whether a modifier word is a matrix shape such as ``m16n8k16`` or ``m8n8``."""
+    return (
+        word[0] == "m" and len(word) > 3 and word[1].isdigit() and word[1:].replace("n", "").replace("k", "").isdigit()
+    )
+
+
+class OpcodeError(Exception):
+    """The opcode is not one: ``message`` in ptxas's words."""
+
+    def __init__(self, message: str) -> None:
+        self.message: str = message
+        super().__init__(message)
+
+
+def split_name(parts: list[str]) -> int:
+    """How many of the dotted parts make the instruction name; 0 if there is no such instruction."""
+    for n in range(min(len(parts), _LONGEST_NAME), 0, -1):
+        if ".".join(parts[:n]) in NAMES:
+            return n
+    return 0
+
+
+def parse_opcode(text: str) -> Sig:
+    """The Sig of a dotted opcode; raises :class:`OpcodeError`."""
+    parts = text.split(".")
+    n = split_name(parts)
+    if n == 0:
+        raise OpcodeError(f"Not a name of any known instruction: '{parts[0]}'")
+    name = ".".join(parts[:n])
+    own = _slot_table(name)
+    mods: dict[str, str] = {}
+    types: list[str] = []
+    for word in parts[n:]:
+        slots = own.get(word)
+        if slots is not None:
+            slot = next((s for s in slots if s not in mods), slots[-1])
+        elif word in TYPE_WORDS:
+            types.append(word)
+            continue
+        else:
+            known = SLOT_OF.get(word)
+            if known is None:
+                if not word or not is_shape(word):
+                    raise OpcodeError(f"Unknown modifier '.{word}'")
+                known = "shape"
+            slot = known
+        mods[slot] = word
+        if word == "mmio":
+            mods["mmio"] = word
+    if "mmio" in mods and name in ("ld", "st"):
+        mods["order"] = "mmio"
+    return Sig(name, text, mods, tuple(types))

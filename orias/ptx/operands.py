@@ -1,0 +1,313 @@
+"""Operands: the fast way by text, and the grammar for everything else (front-end inventory I3 to I6)."""
+
+import re
+from typing import Final
+
+from orias.ptx.ast import (
+    O_ADDR, O_FUNC, O_IMM, O_LABEL, O_PAIR, O_REG, O_SINK, O_SREG, O_SYM, O_VEC, Function, Operand, Var,
+)  # fmt: skip
+from orias.ptx.expr import constant, integer, starts_constant
+from orias.ptx.lexer import T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT
+from orias.ptx.special import SPECIAL
+from orias.ptx.state import MAX_NESTING, LabelUse, State
+
+_ADDRESS: Final = re.compile(
+    r"\[[ \t]*([A-Za-z_$%][A-Za-z0-9_$]*)[ \t]*(?:\+[ \t]*(-?)([1-9][0-9]{0,15}|0)[ \t]*)?\]", re.A
+)
+_DECIMAL: Final = re.compile(r"-?(?:[1-9][0-9]{0,17}|0)", re.A)
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|[_$%][A-Za-z0-9_$]+", re.A)
+
+COMPONENTS: Final = {
+    ".x": "x", ".y": "y", ".z": "z", ".w": "w", ".r": "x", ".g": "y", ".b": "z", ".a": "w",
+}  # fmt: skip
+VIDEO_PARTS: Final = frozenset(
+    ".b0 .b1 .b2 .b3 .h0 .h1 .h10 .h32 .b3210 .b10 .b20 .b21 .b30 .b31 .b32 .b210 .b310 .b320 .b321".split()
+)
+_VIDEO_PATTERN: Final = re.compile(r"\.[bh][0-7]{1,4}", re.A)
+
+
+def _register(var: Var) -> Operand:
+    operand = Operand(O_REG)
+    operand.var = var
+    operand.key = f"r:{var.type}" if var.vec == 1 else f"r:v{var.vec}.{var.type}"
+    return operand
+
+
+def _symbol(var: Var, value: int) -> Operand:
+    operand = Operand(O_SYM)
+    operand.var = var
+    operand.value = value
+    operand.key = f"s:{var.space}"
+    return operand
+
+
+def name_operand(state: State, name: str, line: int) -> Operand:
+    """The operand that a plain name is; an unknown name is taken for a label and looked up when the scope closes."""
+    found = state.lookup(name)
+    if found is None:
+        if name[0] == "%" and name[1:] in SPECIAL:
+            return special_operand(name[1:], "")
+        operand = Operand(O_LABEL)
+        operand.name = name
+        operand.key = "l"
+        return operand
+    if isinstance(found, Function):
+        operand = Operand(O_FUNC)
+        operand.func = found
+        operand.key = "f"
+        return operand
+    if found.space == "reg":
+        return _register(found)
+    return _symbol(found, 0)
+
+
+def special_operand(name: str, comp: str) -> Operand:
+    """A special register."""
+    operand = Operand(O_SREG)
+    operand.name = name
+    operand.comp = comp
+    operand.key = f"%{name}.{comp}" if comp else f"%{name}"
+    return operand
+
+
+def integer_operand(value: int) -> Operand:
+    """An integer immediate."""
+    operand = Operand(O_IMM)
+    operand.value = value
+    operand.imm_type = "int"
+    operand.key = "i"
+    return operand
+
+
+def vector_operand(elems: list[Operand]) -> Operand:
+    """``{a, b}``."""
+    operand = Operand(O_VEC)
+    operand.elems = elems
+    operand.key = "{" + ",".join([e.key for e in elems]) + "}"
+    return operand
+
+
+def address_operand(base: Operand, value: int) -> Operand | None:
+    """``[base + value]``; None if the base is neither register nor variable."""
+    operand = Operand(O_ADDR)
+    operand.value = value
+    if base.kind == O_REG or base.kind == O_SYM:
+        operand.var = base.var
+        operand.value += base.value
+        operand.comp = base.comp
+        operand.key = f"[{base.key}]"
+        return operand
+    return None
+
+
+def quick_operand(state: State, text: str) -> Operand | None:
+    """The operand of a text without blanks around it, for the common shapes; None leaves it to the grammar."""
+    if not text:
+        return None
+    first = text[0]
+    if first == "[":
+        match = _ADDRESS.fullmatch(text)
+        if match is None:
+            return None
+        found = state.lookup(match[1]) if match[1] != "%" else None
+        if found is None or isinstance(found, Function):
+            return None
+        base = _register(found) if found.space == "reg" else _symbol(found, 0)
+        if base.kind == O_REG and found.vec != 1:
+            return None
+        offset = match[3]
+        value = 0 if offset is None else -int(offset) if match[2] else int(offset)
+        return address_operand(base, value)
+    if first == "{":
+        if text[-1] != "}" or "{" in text[1:] or "[" in text or "(" in text:
+            return None
+        cache = state.scopes[-1].operands
+        elems: list[Operand] = []
+        for part in text[1:-1].split(","):
+            part = part.strip()
+            elem = cache.get(part)
+            if elem is None:
+                elem = quick_operand(state, part)
+                if elem is None:
+                    return None
+                cache[part] = elem
+            elems.append(elem)
+        return vector_operand(elems)
+    if first.isdigit() or first == "-":
+        if _DECIMAL.fullmatch(text) is None:
+            return None
+        return integer_operand(int(text))
+    found = state.lookup(text)
+    if found is None:
+        if first == "%":
+            name, _, comp = text[1:].partition(".")
+            if name in SPECIAL and (not comp or comp in "xyzw") and state.lookup("%" + name) is None:
+                return special_operand(name, comp)
+        return None
+    if isinstance(found, Function):
+        return name_operand(state, text, 0)
+    return _register(found) if found.space == "reg" else _symbol(found, 0)
+
+
+def operand(state: State, depth: int = 0) -> Operand:
+    """Reads one operand by the grammar."""
+    if depth > MAX_NESTING // 4:
+        state.syntax()
+    left = _single(state, depth)
+    if state.take("|"):
+        right = _single(state, depth)
+        pair = Operand(O_PAIR)
+        pair.elems = [left, right]
+        pair.key = f"{left.key}|{right.key}"
+        return pair
+    return left
+
+
+def _single(state: State, depth: int) -> Operand:
+    lex = state.lex
+    if lex.kind == T_IDENT and lex.text != "WARP_SZ":
+        return _named(state)
+    if lex.kind == T_INT or lex.kind == T_FLOAT:
+        return _constant(state)
+    if lex.kind != T_PUNCT:
+        if lex.kind == T_IDENT:
+            return _constant(state)
+        state.syntax()
+    text = lex.text
+    if text == "[":
+        return _address(state, depth)
+    if text == "{":
+        return _vector(state, depth)
+    if text == "_":
+        lex.next()
+        sink = Operand(O_SINK)
+        sink.key = "_"
+        return sink
+    if text == "!" or text == "-":
+        start, line = lex.start, lex.line
+        lex.next()
+        if lex.kind == T_IDENT and lex.text != "WARP_SZ":
+            plain = _named(state)
+            negated = Operand(plain.kind)
+            negated.var = plain.var
+            negated.comp = plain.comp
+            negated.name = plain.name
+            negated.value = plain.value
+            negated.neg = True
+            negated.key = text + plain.key
+            return negated
+        lex.seek(start, line)
+        return _constant(state)
+    if starts_constant(state):
+        return _constant(state)
+    state.syntax()
+
+
+def _constant(state: State) -> Operand:
+    value = constant(state)
+    result = Operand(O_IMM)
+    result.value = value.value
+    result.imm_type = value.type
+    result.key = "i" if value.type == "int" else value.type
+    return result
+
+
+def _named(state: State) -> Operand:
+    lex = state.lex
+    name = lex.text
+    line = lex.line
+    lex.next()
+    if name[0] == "%" and name[1:] in SPECIAL and state.lookup(name) is None:
+        comp = ""
+        if lex.kind == T_DOT and lex.text in COMPONENTS:
+            comp = COMPONENTS[lex.text]
+            lex.next()
+        return special_operand(name[1:], comp)
+    result = name_operand(state, name, line)
+    if lex.kind == T_DOT:
+        word = lex.text
+        if result.kind == O_REG and word in COMPONENTS and not (result.var is not None and result.var.vec == 1):
+            result.comp = COMPONENTS[word]
+            var = result.var
+            assert var is not None
+            result.key = f"r:{var.type}"
+            lex.next()
+        elif result.kind == O_REG and _VIDEO_PATTERN.fullmatch(word):
+            result.comp = word[1:]
+            result.key += word
+            lex.next()
+        elif word in COMPONENTS and result.kind == O_REG:
+            result.comp = COMPONENTS[word]
+            result.key += "?" + word
+            lex.next()
+        else:
+            state.syntax()
+    if lex.kind == T_PUNCT and result.kind in (O_SYM, O_LABEL):
+        if lex.text == "+":
+            lex.next()
+            result.value = integer(state)
+        elif lex.text == "[":
+            lex.next()
+            result.value = integer(state)
+            state.punct("]")
+            indexed = Operand(O_ADDR)
+            indexed.var = result.var
+            indexed.value = result.value
+            indexed.name = result.name
+            indexed.key = f"[{result.key}]"
+            return indexed
+    return result
+
+
+def _vector(state: State, depth: int) -> Operand:
+    state.punct("{")
+    elems: list[Operand] = []
+    while True:
+        elems.append(operand(state, depth + 1))
+        if not state.take(","):
+            break
+    state.punct("}")
+    return vector_operand(elems)
+
+
+def _address(state: State, depth: int) -> Operand:
+    state.punct("[")
+    lex = state.lex
+    result = Operand(O_ADDR)
+    if starts_constant(state):
+        result.value = integer(state)
+        result.key = "[i]"
+    else:
+        if lex.kind != T_IDENT:
+            state.syntax()
+        base = _named(state)
+        value = 0
+        if base.kind == O_REG and state.take("+"):
+            value = integer(state)
+        made = address_operand(base, value)
+        if made is None:
+            result.name = base.name
+            result.key = f"[{base.key}]"
+            result.value = base.value
+        else:
+            result = made
+    while state.take(","):
+        if lex.kind == T_PUNCT and lex.text == "{":
+            result.elems.append(_vector(state, depth + 1))
+        else:
+            result.elems.append(operand(state, depth + 1))
+        result.key += "," + result.elems[-1].key
+    state.punct("]")
+    if lex.kind == T_DOT and lex.text == ".unified":
+        result.comp = "unified"
+        lex.next()
+    return result
+
+
+def label_operand(state: State, name: str, line: int) -> Operand:
+    """A branch target, resolved when its scope closes."""
+    result = Operand(O_LABEL)
+    result.name = name
+    result.key = "l"
+    state.scopes[-1].uses.append(LabelUse(name, result, None, line))
+    return result

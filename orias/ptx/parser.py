@@ -1,0 +1,690 @@
+"""PTX text to a typed module.
+
+Names are resolved while reading; statements of the usual shapes (one instruction on one line) take a fast way with
+one regular expression and dictionary lookups, everything else goes through the token grammar.  Facts: front-end
+inventory, sections 1 (L, P, I rows) and 2.2, asked of ptxas 13.0.88.
+"""
+
+import re
+from typing import Final, final
+
+from orias.ptx.ast import (
+    O_FUNC, O_LABEL, O_REG, O_SINK, O_VEC, Function, Instr, Label, Module, Operand, Pragma, Sig, Var,
+)  # fmt: skip
+from orias.ptx.debug import LOC, dwarf_line, file_directive, loc_directive, section_directive
+from orias.ptx.declare import (
+    LINKAGE,
+    SPACES,
+    Declared,
+    header_directives,
+    parameters,
+    read_attributes,
+    read_words,
+    registers,
+    variables,
+)
+from orias.ptx.expr import integer
+from orias.ptx.ast import Loc
+from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_IDENT, T_INT, T_PUNCT, T_STRING, LexError, prepare
+from orias.ptx.opcode import OpcodeError, parse_opcode
+from orias.ptx.operands import label_operand, name_operand, operand, quick_operand
+from orias.ptx.state import MAX_NESTING, Fatal, LabelUse, Scope, State
+
+_STATEMENT: Final = re.compile(
+    r"([ \t\r\f\n]*)(?:@(!?)([%$_A-Za-z][A-Za-z0-9_$]*)[ \t]+)?"
+    r"([a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)*)(?:[ \t]+([^;\n\"]*))?;",
+    re.A,
+)
+_LABEL: Final = re.compile(
+    r"([ \t\r\f\n]*)([A-Za-z$_%][A-Za-z0-9_$]*)[ \t]*:(?!:)[ \t]*(?=\n)(?![ \t\r\f\n]*\.[bc])", re.A
+)
+_OPCODE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*)*", re.A)
+
+PLAIN: Final = 0
+BRANCH: Final = 1
+CALL: Final = 2
+INDEXED: Final = 3
+_SPECIAL_FORMS: Final = {"bra": BRANCH, "call": CALL, "brx.idx": INDEXED}
+
+
+@final
+class Form:
+    """One opcode text: its Sig, and how its operands are read.  ``seen``: operand classes that passed the checks."""
+
+    __slots__ = ("seen", "shape", "sig")
+
+    def __init__(self, sig: Sig) -> None:
+        self.sig: Final[Sig] = sig
+        self.shape: Final[int] = _SPECIAL_FORMS.get(sig.name, PLAIN)
+        self.seen: Final[set[str]] = set()
+
+
+@final
+class Parser:
+    """Reads one module."""
+
+    __slots__ = ("bad", "forms", "state")
+
+    def __init__(self, source: str, file_name: str) -> None:
+        self.state: Final[State] = State(source, file_name)
+        self.forms: Final[dict[str, Form]] = {}
+        self.bad: Final[dict[str, str]] = {}
+
+    # module level
+
+    def run(self) -> Module:
+        """Reads the whole text."""
+        state = self.state
+        lex = state.lex
+        lex.next()
+        self._preamble()
+        while lex.kind != T_END:
+            self._module_item()
+        self._close_scope(state.scopes[0])
+        return state.module
+
+    def _preamble(self) -> None:
+        state = self.state
+        lex = state.lex
+        module = state.module
+        if lex.text != ".version":
+            state.fatal(f"Missing .version directive at start of file '{state.file_name}'", lex.line)
+        lex.next()
+        version = lex.text
+        major, _, minor = version.partition(".")
+        if lex.kind != T_FLOAT or not major.isdigit() or not minor.isdigit() or len(version) > 9:
+            state.syntax()
+        module.version = (int(major), int(minor))
+        lex.next()
+        while lex.kind == T_END or lex.text != ".target":
+            state.fatal(f"Missing .target directive at start of file '{state.file_name}'", lex.line)
+        lex.next()
+        names = [state.ident()]
+        while state.take(","):
+            names.append(state.ident())
+        module.target = names[0]
+        module.target_options = tuple(names[1:])
+        if lex.text == ".address_size":
+            lex.next()
+            module.address_size = integer(state)
+
+    def _module_item(self) -> None:
+        state = self.state
+        lex = state.lex
+        if lex.kind == T_PUNCT:
+            if lex.text == ";":
+                lex.next()
+                return
+            if lex.text == "@@DWARF":
+                dwarf_line(state)
+                return
+            state.syntax()
+        if lex.kind != T_DOT:
+            state.syntax()
+        word = lex.text
+        if word == ".file":
+            file_directive(state)
+        elif word == ".section":
+            section_directive(state)
+        elif word == ".pragma":
+            for text in self._pragma():
+                state.module.pragmas.append(text)
+        elif word == ".alias":
+            lex.next()
+            alias = state.ident()
+            state.punct(",")
+            target = state.ident()
+            state.punct(";")
+            state.module.aliases.append((alias, target))
+        elif word == ".loc":
+            loc_directive(state)
+        elif word in LINKAGE or word in SPACES or word in (".entry", ".func", ".attribute", ".align") or word[1:] in (
+            "texref", "surfref", "samplerref",
+        ):  # fmt: skip
+            self._declaration()
+        else:
+            state.syntax()
+
+    def _pragma(self) -> list[str]:
+        state = self.state
+        lex = state.lex
+        lex.next()
+        texts: list[str] = []
+        while True:
+            if lex.kind != T_STRING:
+                state.syntax()
+            texts.append(lex.text[1:-1])
+            lex.next()
+            if not state.take(","):
+                break
+        state.punct(";")
+        return texts
+
+    def _declaration(self) -> None:
+        state = self.state
+        lex = state.lex
+        found = Declared()
+        while lex.kind == T_DOT and lex.text in LINKAGE:
+            found.linkage = lex.text[1:]
+            lex.next()
+        if lex.kind == T_DOT and lex.text in (".entry", ".func"):
+            self._function(found.linkage)
+            return
+        read_words(state, found)
+        if not found.type or not found.space:
+            state.syntax()
+        if found.space == "reg":
+            registers(state, found)
+        else:
+            variables(state, found)
+        state.punct(";")
+
+    def _function(self, linkage: str) -> None:
+        state = self.state
+        lex = state.lex
+        line = lex.line
+        column = lex.column()
+        entry = lex.text == ".entry"
+        lex.next()
+        attributes: list[str] = []
+        while lex.kind == T_DOT and lex.text == ".attribute":
+            read_attributes(state, attributes)
+        rets: list[Var] = []
+        if not entry and lex.kind == T_PUNCT and lex.text == "(":
+            rets = parameters(state, False)
+        name = state.ident()
+        params: list[Var] = []
+        if lex.kind == T_PUNCT and lex.text == "(":
+            params = parameters(state, False)
+        names = state.scopes[0].names
+        old = names.get(name)
+        function = Function(name, entry, line)
+        if isinstance(old, Function):
+            if old.body is None:
+                function = old
+                function.line = line
+            else:
+                if lex.text != ";":
+                    state.error(f"Duplicate definition of function '{name}'", line)
+        elif old is not None:
+            state.error(f"Duplicate definition of function '{name}'", line)
+        if old is not function:
+            if old is None:
+                names[name] = function
+            if old is None or not isinstance(old, Function):
+                state.module.functions.append(function)
+        function.column = column
+        if linkage != "extern" or not function.linkage:
+            function.linkage = linkage
+        header = function if function.body is None else Function(name, entry, line)
+        header.params = params
+        header.rets = rets
+        for index, var in enumerate([*rets, *params]):
+            var.function = header
+            var.index = index
+        for attribute in attributes:
+            header.directives[f"attribute:{attribute}"] = ()
+        header_directives(state, header)
+        if state.take(";"):
+            return
+        if lex.kind != T_PUNCT or lex.text != "{":
+            state.syntax()
+        if header is function:
+            self._body(function)
+        else:
+            self._body(header)
+
+    # bodies
+
+    def _body(self, function: Function) -> None:
+        state = self.state
+        lex = state.lex
+        state.function = function
+        function.body = []
+        function.regs = []
+        function.variables = []
+        function.labels = []
+        scope = Scope()
+        for var in [*function.rets, *function.params]:
+            if var.name == "_":
+                continue
+            if var.name in scope.names:
+                state.error(f"Duplicate definition of variable '{var.name}'", var.line)
+            scope.names[var.name] = var
+            if var.space == "reg":
+                state.register(var)
+        state.scopes.append(scope)
+        self._statements(function, lex.pos, lex.line)
+        state.function = None
+
+    def _statements(self, function: Function, pos: int, line: int) -> None:
+        """Reads statements from behind the opening brace to the closing one; the lexer then stands behind it."""
+        state = self.state
+        lex = state.lex
+        source = lex.source
+        body = function.body
+        assert body is not None
+        forms = self.forms
+        match_statement = _STATEMENT.match
+        match_label = _LABEL.match
+        match_loc = LOC.match
+        base = len(state.scopes)
+        operands = state.scopes[-1].operands
+        while True:
+            match = match_statement(source, pos)
+            if match is None:
+                found = match_label(source, pos)
+                if found is not None:
+                    line += found[1].count("\n")
+                    self._label(function, found[2], line)
+                    pos = found.end()
+                    continue
+                found = match_loc(source, pos)
+                if found is not None:
+                    line += source.count("\n", pos, found.end())
+                    body.append(Loc(int(found[1]), int(found[2]), int(found[3])))
+                    pos = found.end()
+                    continue
+            else:
+                blank, bang, guard, opcode, text = match.groups()
+                form = forms.get(opcode)
+                if form is None:
+                    form = self._new_form(opcode)
+                if form is not None:
+                    shape = form.shape
+                    ops: list[Operand] | None = []
+                    pred: Operand | None = None
+                    if guard is not None:
+                        pred = self._guard(guard, bang)
+                    if (guard is None or pred is not None) and ops is not None:
+                        if shape == PLAIN:
+                            if text:
+                                if "{" in text or ("," in text and "[" in text):
+                                    parts = _split(text)
+                                else:
+                                    parts = text.split(",")
+                                for part in parts:
+                                    part = part.strip()
+                                    op = operands.get(part)
+                                    if op is None:
+                                        op = quick_operand(state, part)
+                                        if op is None:
+                                            ops = None
+                                            break
+                                        operands[part] = op
+                                    ops.append(op)
+                        elif shape == BRANCH and text is not None:
+                            name = text.strip()
+                            if name.replace("$", "_").isidentifier():
+                                ops.append(label_operand(state, name, line + blank.count("\n")))
+                            else:
+                                ops = None
+                        else:
+                            ops = None
+                        if ops is not None:
+                            start = len(blank)
+                            newline = blank.rfind("\n")
+                            if newline >= 0:
+                                line += blank.count("\n")
+                                column = start - newline
+                            else:
+                                column = pos + start - source.rfind("\n", 0, pos + start)
+                            body.append(Instr(form.sig, ops, pred, line, column))
+                            pos = match.end()
+                            continue
+            # the grammar's way
+            lex.seek(pos, line)
+            if lex.kind == T_PUNCT and lex.text == "{":
+                if len(state.scopes) - base > MAX_NESTING:
+                    state.syntax()
+                state.scopes.append(Scope())
+            elif lex.kind == T_PUNCT and lex.text == "}":
+                self._close_scope(state.scopes[-1])
+                state.scopes.pop()
+                if len(state.scopes) < base:
+                    lex.next()
+                    return
+            elif self._statement(function):
+                pos, line = lex.start + 1, lex.line
+                operands = state.scopes[-1].operands
+                continue
+            else:
+                pos, line = lex.start, lex.line
+                operands = state.scopes[-1].operands
+                continue
+            pos, line = lex.pos, lex.line
+            operands = state.scopes[-1].operands
+
+    def _new_form(self, opcode: str) -> Form | None:
+        if opcode in self.bad:
+            return None
+        try:
+            form = Form(parse_opcode(opcode))
+        except OpcodeError as error:
+            self.bad[opcode] = error.message
+            return None
+        self.forms[opcode] = form
+        return form
+
+    def _guard(self, name: str, bang: str) -> Operand | None:
+        cache = self.state.scopes[-1].operands
+        key = "!" + name if bang else name
+        found = cache.get(key)
+        if found is None:
+            plain = name_operand(self.state, name, 0)
+            if plain.kind != O_REG:
+                return None
+            found = plain
+            if bang:
+                plain.neg = True
+                plain.key = "!" + plain.key
+            cache[key] = found
+        return found
+
+    def _label(self, function: Function, name: str, line: int) -> Label:
+        state = self.state
+        labels = state.scopes[-1].labels
+        label = Label(name, len(function.labels), line)
+        if name in labels:
+            state.error(f"Duplicate definition of label '{name}'", line)
+        else:
+            labels[name] = label
+        function.labels.append(label)
+        assert function.body is not None
+        function.body.append(label)
+        return label
+
+    def _close_scope(self, scope: Scope) -> None:
+        """Resolves the label uses of a scope, or hands them to the one around it."""
+        state = self.state
+        scopes = state.scopes
+        outer = scopes[-2] if len(scopes) > 2 else None
+        for use in scope.uses:
+            label = scope.labels.get(use.name)
+            if label is not None:
+                if use.operand is not None:
+                    use.operand.label = label
+                if use.targets is not None:
+                    use.targets.append(label)
+            elif outer is not None:
+                outer.uses.append(use)
+            else:
+                state.error(f"Unknown symbol '{use.name}'", use.line)
+
+    def _statement(self, function: Function) -> bool:
+        """Reads one statement by the grammar.
+
+        True if the lexer stands on its last token (a semicolon), False if on the token behind it.
+        """
+        state = self.state
+        lex = state.lex
+        body = function.body
+        assert body is not None
+        if lex.kind == T_DOT:
+            return self._body_directive(function)
+        if lex.kind == T_PUNCT and lex.text == ";":
+            return True
+        pred: Operand | None = None
+        line = lex.line
+        column = lex.column()
+        if lex.kind == T_PUNCT and lex.text == "@":
+            lex.next()
+            negated = state.take("!")
+            if lex.kind != T_IDENT:
+                state.syntax()
+            name = lex.text
+            lex.next()
+            pred = self._guard(name, "!" if negated else "")
+            if pred is None:
+                state.error(f"Unknown symbol '{name}'", line)
+        if lex.kind != T_IDENT:
+            if lex.kind == T_PUNCT and lex.text == "@@DWARF":
+                dwarf_line(state)
+                return False
+            state.syntax()
+        match = _OPCODE.match(lex.source, lex.start)
+        if match is not None and pred is None:
+            behind = lex.source[match.end() : match.end() + 1]
+            if behind == ":" or "." not in match.group():
+                start, at = lex.start, lex.line
+                name = lex.text
+                lex.next()
+                if lex.kind == T_PUNCT and lex.text == ":":
+                    self._labelled(function, name, line)
+                    return False
+                lex.seek(start, at)
+        elif match is None:
+            name = lex.text
+            lex.next()
+            if pred is None and lex.kind == T_PUNCT and lex.text == ":":
+                self._labelled(function, name, line)
+                return False
+            state.syntax()
+        assert match is not None
+        opcode = match.group()
+        lex.seek(match.end(), lex.line)
+        while lex.kind == T_DOT:
+            opcode += lex.text
+            lex.next()
+        form = self.forms.get(opcode) or self._new_form(opcode)
+        if form is None:
+            message = self.bad[opcode]
+            if message.startswith("Not a name"):
+                state.fatal(f"Parsing error near '{lex.text}': syntax error", line) if lex.kind == T_END else None
+            state.error(message, line, column)
+            self._skip()
+            return True
+        if form.shape == CALL:
+            instr = self._call(form, pred, line, column)
+        else:
+            instr = Instr(form.sig, [], pred, line, column)
+            if lex.kind != T_PUNCT or lex.text != ";":
+                while True:
+                    instr.ops.append(self._operand(form, line))
+                    if not state.take(","):
+                        break
+        if lex.kind != T_PUNCT or lex.text != ";":
+            state.syntax()
+        body.append(instr)
+        return True
+
+    def _operand(self, form: Form, line: int) -> Operand:
+        state = self.state
+        lex = state.lex
+        if form.shape in (BRANCH, INDEXED) and lex.kind == T_IDENT:
+            found = state.lookup(lex.text)
+            if found is None:
+                name = lex.text
+                lex.next()
+                return label_operand(state, name, line)
+        op = operand(state)
+        self._unknown(op, line)
+        return op
+
+    def _unknown(self, op: Operand, line: int) -> None:
+        """Registers the unresolved names of an operand as label uses."""
+        if op.kind == O_LABEL and op.label is None:
+            self.state.scopes[-1].uses.append(LabelUse(op.name, op, None, line))
+        elif op.name and op.var is None and op.kind == 3:
+            self.state.error(f"Unknown symbol '{op.name}'", line)
+        for elem in op.elems:
+            self._unknown(elem, line)
+
+    def _skip(self) -> None:
+        """Goes to the semicolon that ends a statement."""
+        lex = self.state.lex
+        while not (lex.kind == T_PUNCT and lex.text == ";"):
+            if lex.kind == T_END or (lex.kind == T_PUNCT and lex.text in "@"):
+                self.state.syntax()
+            lex.next()
+
+    def _call(self, form: Form, pred: Operand | None, line: int, column: int) -> Instr:
+        state = self.state
+        lex = state.lex
+        instr = Instr(form.sig, [], pred, line, column)
+        if lex.kind == T_PUNCT and lex.text == "(":
+            instr.rets = self._arguments(line)
+            state.punct(",")
+        if lex.kind != T_IDENT:
+            state.syntax()
+        name = lex.text
+        lex.next()
+        callee = name_operand(state, name, line)
+        if callee.kind not in (O_FUNC, O_REG):
+            state.error(f"Unknown symbol '{name}'", line)
+        instr.ops.append(callee)
+        if state.take(","):
+            if lex.kind == T_PUNCT and lex.text == "(":
+                instr.args = self._arguments(line)
+                if state.take(","):
+                    instr.proto = self._proto(line)
+            else:
+                instr.proto = self._proto(line)
+        return instr
+
+    def _proto(self, line: int) -> Label | None:
+        state = self.state
+        name = state.ident()
+        for scope in reversed(state.scopes):
+            label = scope.labels.get(name)
+            if label is not None:
+                return label
+        found = state.lookup(name)
+        if isinstance(found, Function):
+            label = Label(name, -1, line)
+            label.proto = found
+            return label
+        state.error(f"Unknown symbol '{name}'", line)
+        return None
+
+    def _arguments(self, line: int) -> list[Operand]:
+        state = self.state
+        state.punct("(")
+        result: list[Operand] = []
+        if state.take(")"):
+            return result
+        while True:
+            op = operand(state)
+            self._unknown(op, line)
+            result.append(op)
+            if not state.take(","):
+                break
+        state.punct(")")
+        return result
+
+    def _labelled(self, function: Function, name: str, line: int) -> None:
+        """Behind ``name`` and on ``:``; lists and prototypes belong to their label."""
+        state = self.state
+        lex = state.lex
+        label = self._label(function, name, line)
+        lex.next()
+        if lex.kind != T_DOT or lex.text not in (".branchtargets", ".calltargets", ".callprototype"):
+            return
+        assert function.body is not None
+        function.body.pop()
+        function.labels.pop()
+        word = lex.text
+        lex.next()
+        if word == ".branchtargets":
+            label.targets = []
+            while True:
+                at = lex.line
+                state.scopes[-1].uses.append(LabelUse(state.ident(), None, label.targets, at))
+                if not state.take(","):
+                    break
+        elif word == ".calltargets":
+            label.functions = []
+            while True:
+                at = lex.line
+                target = state.ident()
+                found = state.lookup(target)
+                if isinstance(found, Function):
+                    label.functions.append(found)
+                else:
+                    state.error(f"Unknown symbol '{target}'", at)
+                if not state.take(","):
+                    break
+            label.proto = label.functions[0] if label.functions else None
+        else:
+            proto = Function(name, False, line)
+            if lex.kind == T_PUNCT and lex.text == "(":
+                proto.rets = parameters(state, True)
+            if lex.kind == T_PUNCT and lex.text == "_":
+                lex.next()
+            else:
+                state.ident()
+            if lex.kind == T_PUNCT and lex.text == "(":
+                proto.params = parameters(state, True)
+            header_directives(state, proto)
+            label.proto = proto
+        state.punct(";")
+
+    def _body_directive(self, function: Function) -> bool:
+        state = self.state
+        lex = state.lex
+        body = function.body
+        assert body is not None
+        word = lex.text
+        if word == ".pragma":
+            line = lex.line
+            for text in self._pragma():
+                body.append(Pragma(text, line))
+            return False
+        if word == ".loc":
+            body.append(loc_directive(state))
+            return False
+        if word == ".file":
+            file_directive(state)
+            return False
+        if word == ".section":
+            section_directive(state)
+            return False
+        if word in SPACES or word in LINKAGE or word == ".align" or word == ".attribute":
+            self._declaration()
+            return False
+        state.syntax()
+
+
+def _split(text: str) -> list[str]:
+    """Operand texts between the commas outside braces and brackets."""
+    parts: list[str] = []
+    held: list[str] = []
+    depth = 0
+    for piece in text.split(","):
+        depth += piece.count("{") + piece.count("[") - piece.count("}") - piece.count("]")
+        if depth > 0:
+            held.append(piece)
+        elif held:
+            held.append(piece)
+            parts.append(",".join(held))
+            held = []
+        else:
+            parts.append(piece)
+    if held:
+        parts.append(",".join(held))
+    return parts
+
+
+def parse(text: str | bytes, file_name: str = "<string>") -> Module:
+    """Reads a PTX module; raises :class:`orias.diag.CompileError` with everything found to be wrong.
+
+    Warnings of an accepted module are in ``Module.warnings``.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    try:
+        source = prepare(text)
+    except LexError as error:
+        state = State("", file_name)
+        state.error(error.message, error.line)
+        raise state.failure() from None
+    parser = Parser(source, file_name)
+    state = parser.state
+    try:
+        module = parser.run()
+    except Fatal:
+        raise state.failure() from None
+    if state.errors:
+        raise state.failure()
+    module.warnings = state.diagnostics
+    return module
