@@ -187,6 +187,7 @@ class Func:
     __slots__ = (
         "blocks",
         "calls",
+        "contract",
         "frame_fixed",
         "frame_size",
         "kind",
