@@ -220,6 +220,8 @@ class Func:
         """Width in 32-bit words (1, 2, 3, 4, 8) of each virtual register; 1 for predicates and barriers."""
         self.syms: list[SymRef] = []
         self.calls: dict[int, CallInfo] = {}
+        self.contract: set[int] = set()
+        """Uids of FMUL, FADD, DMUL, DADD, HMUL2 and HADD2 that may fuse into FFMA, DFMA and HFMA2 (PTX without ``.rn``)."""
         self.tables: dict[int, JumpTable] = {}
         """Jump tables by the uid of their BRX."""
         self.frame_fixed: int = 0
