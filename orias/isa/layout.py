@@ -1,0 +1,186 @@
+"""From a printed form to the operand order of the IR: slots.
+
+A *slot* is one place in ``dst`` or ``src`` (:mod:`orias.isa.op` states the order).  One printed operand makes one slot, except: an
+address in brackets makes four (desc, base, ubase, offset); the constant operand of ``LDC`` and ``ULDC`` makes two (constant,
+index); two half-precision immediates in a row make one 32-bit slot (the half printed first is the upper one); anything else with
+several elements (``cx[UR4][0x10]``, ``R4 `(label)``) makes one slot per element.
+"""
+
+from typing import Final, final
+
+from orias.isa.operand import K_B, K_CONST, K_IMM, K_NONE, K_P, K_R, K_SB, K_UP, K_UR, K_WORD
+from orias.isa.rawtable import H_FLOAT, H_SUM, Elem, Form, Operand, Piece
+
+_NO_RESULT: Final = frozenset(
+    (
+        "ARRIVES AST BAR BPT BRA BREAK BRX BRXU BSYNC CALL CCTL CCTLL CCTLT DEPBAR ENDCOLLECTIVE EXIT JMP JMX JMXU KILL LDGSTS MEMBAR "
+        "NANOSLEEP NOP OUT PMTRIG RED REDAS REDG RET RTT SETCTAID SETLMEMBASE ST STAS STG STL STS STSM SURED SUST UBLKCP UBLKPF "
+        "UBLKRED USETMAXREG USETSHMSZ UTMACCTL UTMALDG UTMAPF UTMAREDG UTMASTG WARPGROUP WARPGROUPSET WARPSYNC YIELD"
+    ).split()
+)
+"""Mnemonics without a result, though their first operand may be a register (checked with ``nvdisasm -plr``)."""
+
+_TWO_PREDICATES: Final = frozenset(("DSETP", "FSETP", "HSETP2", "ISETP", "PLOP3", "UISETP", "UPLOP3"))
+_ONE_RESULT: Final = frozenset(("BMOV", "FCHK", "R2P", "RPCMOV", "UR2UP", "UP2UR", "P2R"))
+
+
+def result_count(mnemonic: str, skeletons: list[str]) -> int:
+    """How many of the leading printed operands an operation writes."""
+    if mnemonic in _NO_RESULT:
+        return 0
+    if mnemonic in _TWO_PREDICATES:
+        return 2
+    if mnemonic in _ONE_RESULT:
+        return 1
+    n = len(skeletons)
+    if mnemonic in ("VOTE", "VOTEU"):
+        return n - 1
+    if mnemonic == "BSSY":
+        return 1 if skeletons[0] == "{B}" else 0
+    if mnemonic in ("TEX", "TLD", "TLD4", "TXD", "TXQ", "TMML"):
+        i = 1 if skeletons[0] == "{P}" else 0
+        return i + 2
+    i = 0
+    while i < n and skeletons[i] in ("{P}", "{Q}"):
+        i += 1
+    if i < n and skeletons[i] in ("{R}", "{U}"):
+        first = i == 0
+        i += 1
+        if first:
+            while i < n and skeletons[i] in ("{P}", "{Q}"):
+                i += 1
+    return i
+
+
+# Slot.what beyond the operand kinds: what the slot takes.
+W_ABSENT: Final = 16
+"""Part of an address that the form does not have: NONE, RZ, URZ or 0."""
+W_F64: Final = 17
+"""Immediate double whose upper half is stored."""
+W_LABEL: Final = 18
+"""Signed byte distance."""
+W_INDEX: Final = 19
+"""Absent index of a constant operand: RZ or URZ."""
+
+_KINDS: Final[dict[str, int]] = {
+    "R": K_R, "U": K_UR, "P": K_P, "Q": K_UP, "B": K_B, "D": K_SB, "I": K_IMM, "F": K_IMM, "L": K_IMM, "W": K_WORD, "S": K_IMM,
+}  # fmt: skip
+
+
+@final
+class Slot:
+    """One place in ``dst`` or ``src``: what it takes and where its value is stored."""
+
+    __slots__ = ("absent_kind", "base", "elem", "kind", "offset", "pre", "suf", "what", "width")
+
+    def __init__(self, what: int, elem: Elem | None, pre: list[Piece], suf: list[Piece]) -> None:
+        self.what: int = what
+        self.kind: int = what if what < 16 else K_IMM
+        self.elem: Elem | None = elem
+        self.offset: Elem | None = None
+        """Second element of a constant operand."""
+        self.pre: list[Piece] = pre
+        self.suf: list[Piece] = suf
+        self.width: int = 0
+        """Width in bits of an immediate field."""
+        self.base: bool = False
+        """Base register of an address, where ``.64`` says nothing."""
+        self.absent_kind: int = K_NONE
+
+
+def _absent(kind: int) -> Slot:
+    s = Slot(W_ABSENT, None, [], [])
+    s.absent_kind = kind
+    return s
+
+
+def _plain(e: Elem, pre: list[Piece], post: list[Piece]) -> Slot:
+    what = _KINDS[e.kind]
+    s = Slot(what, e, pre, e.suf + post)
+    if e.kind == "L" or (e.kind == "I" and e.how == H_SUM):
+        s.what = W_LABEL
+        s.width = 64
+    elif e.kind == "F":
+        s.width = e.width
+        if e.fkind == "f64h":
+            s.what = W_F64
+    elif what == K_IMM:
+        s.width = e.width
+    return s
+
+
+def _address(o: Operand) -> list[Slot]:
+    body = o.skeleton[9:] if o.skeleton.startswith("desc[{U}]") else o.skeleton
+    elems = list(o.elems)
+    desc: Elem | None = None
+    if o.skeleton.startswith("desc["):
+        desc = elems.pop(0)
+    elif elems[-1].hidden:
+        desc = elems.pop()
+    slots = [_absent(K_NONE), _absent(K_R), _absent(K_UR), _absent(K_IMM)]
+    if desc is not None:
+        slots[0] = Slot(K_UR, desc, [], [])
+    kinds = [body[i + 1] for i in range(len(body)) if body[i] == "{"]
+    for k, e in zip(kinds, elems, strict=False):
+        if k == "R":
+            slots[1] = Slot(K_R, e, o.pre, e.suf + o.post)
+            slots[1].base = True
+        elif k == "U":
+            slots[2] = Slot(K_UR, e, [], e.suf)
+        else:
+            slots[3] = Slot(K_IMM, e, [], [])
+            slots[3].width = e.width
+    return slots
+
+
+def is_address(skeleton: str) -> bool:
+    """True for a memory operand in brackets."""
+    return skeleton.startswith("[") or skeleton.startswith("desc[{U}][")
+
+
+def _is_half(o: Operand) -> bool:
+    return o.skeleton == "{F}" and o.elems[0].how == H_FLOAT and o.elems[0].width == 16
+
+
+def slots_of(form: Form) -> tuple[list[Slot], list[Slot]]:
+    """The slots of a form: results (registers first, then predicates) and sources."""
+    results = result_count(form.mnemonic, [o.skeleton for o in form.operands])
+    dst: list[Slot] = []
+    src: list[Slot] = []
+    ops = form.operands
+    i = 0
+    while i < len(ops):
+        o = ops[i]
+        out = dst if i < results else src
+        i += 1
+        if is_address(o.skeleton):
+            out.extend(_address(o))
+        elif o.skeleton.startswith("c[{I}]"):
+            s = Slot(K_CONST, o.elems[0], o.pre, o.post)
+            s.offset = o.elems[-1]
+            s.suf = o.elems[-1].suf + o.post
+            out.append(s)
+            if len(o.elems) == 3 or (len(o.elems) == 2 and o.elems[1].kind in "RU"):
+                index = o.elems[1]
+                s.offset = o.elems[2] if len(o.elems) == 3 else None
+                out.append(Slot(_KINDS[index.kind], index, [], index.suf))
+            elif form.mnemonic in ("LDC", "ULDC", "LDCU"):
+                index_slot = Slot(W_INDEX, None, [], [])
+                index_slot.absent_kind = K_R if form.mnemonic == "LDC" else K_UR
+                out.append(index_slot)
+        elif _is_half(o) and i < len(ops) and _is_half(ops[i]) and o.elems[0].lo == ops[i].elems[0].lo + 16:
+            pair = Elem("F")
+            pair.how = H_FLOAT
+            pair.fkind = "pair"
+            pair.lo, pair.width = ops[i].elems[0].lo, 32
+            s = Slot(K_IMM, pair, [], [])
+            s.width = 32
+            out.append(s)
+            i += 1
+        else:
+            first = True
+            for e in o.elems:
+                out.append(_plain(e, o.pre if first else [], o.post if len(o.elems) == 1 else []))
+                first = False
+    dst.sort(key=lambda s: 1 if s.kind in (K_P, K_UP) else 0)
+    return dst, src

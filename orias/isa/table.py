@@ -1,0 +1,291 @@
+"""The SASS instruction table: encode, accepts, decode, text.
+
+One obvious entry: ``load("sm_90")`` (the name of a target's table is ``Target.table``).  Operands are those of
+:mod:`orias.isa.operand`, in the order :mod:`orias.isa.op` states; how printed forms map to that order is in
+:mod:`orias.isa.layout`.  Immediates:
+
+* an integer is its 32-bit pattern; a signed field takes sign-extended patterns that fit (a memory offset has 24 bits);
+* a single-precision immediate is its 32-bit pattern, a double its 64-bit pattern (the low word must be zero);
+* two half-precision immediates are one 32-bit pattern: the half that is printed first is the upper half;
+* a branch target is the distance in bytes from the next instruction, modulo 2**64;
+* a set of scoreboards (``DEPBAR {5,4}``) is a bit mask.
+"""
+
+from typing import Final, final
+
+from orias.isa.decode import Decoded, Decoder, IllegalWord
+from orias.isa.op import Op
+from orias.isa.operand import (
+    FLAG_MASK,
+    INV,
+    K_CONST,
+    K_IMM,
+    K_LABEL,
+    K_P,
+    K_SYM,
+    K_UP,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    SUFFIX_MASK,
+    SUFFIX_TEXT,
+    UPT,
+    Opnd,
+    const_bank,
+    const_offset,
+    word_text,
+)
+from orias.isa.plan import (
+    M_BANK_ONLY,
+    M_CONST,
+    M_EQUAL,
+    M_F64,
+    M_REG_INV,
+    M_SIGNED,
+    M_UNSIGNED,
+    Move,
+    Plan,
+    SlotCache,
+    find_plan,
+    signature,
+)
+from orias.isa.printer import Printer
+from orias.isa.rawtable import RawTable
+
+__all__ = ["Decoded", "EncodeError", "IllegalWord", "IsaTable", "load"]
+
+CTL_SHIFT: Final = 105
+_NO_BARRIERS: Final = 7 << 5 | 7 << 8
+
+
+class EncodeError(Exception):
+    """An instruction that the table cannot encode; the message names the operation and its operands."""
+
+
+def describe(o: Opnd) -> str:
+    """An operand as text for messages."""
+    k = o & KIND_MASK
+    p = o >> PAYLOAD_SHIFT
+    flags = ("-" if o & 1 << 4 else "") + ("~" if o & INV and k not in (K_P, K_UP) else "!" if o & INV else "")
+    suffix = SUFFIX_TEXT[o >> 7 & 15]
+    bar = "|" if o & 1 << 5 else ""
+    if k == 0:
+        body = "-"
+    elif k <= 5:
+        virtual = p >= 256
+        name = ("", "R", "UR", "P", "UP", "B")[k]
+        body = f"v{p}:{name}" if virtual else name + ("Z" if p == 255 else "T" if p == 7 and k in (K_P, K_UP) else str(p))
+    elif k == K_IMM:
+        body = hex(p)
+    elif k == K_CONST:
+        body = f"c[{const_bank(o):#x}][{const_offset(o):#x}]"
+    elif k == 10:
+        body = word_text(o)
+    else:
+        body = ("label", "sym", "", "SB")[k - K_LABEL] + str(p)
+    return flags + bar + body + bar + suffix
+
+
+def _signed32(p: int) -> int:
+    return p - (1 << 32) if p >> 31 else p
+
+
+def _move_fits(mv: Move, o: Opnd) -> bool:
+    """True if the operand's value fits the field."""
+    k = o & KIND_MASK
+    p = o >> PAYLOAD_SHIFT
+    kind = mv.kind
+    if k in (K_LABEL, K_SYM):
+        return True
+    if kind == M_UNSIGNED:
+        return p >> mv.scale_bits << mv.scale_bits == p and p >> mv.scale_bits <= mv.mask
+    if kind == M_SIGNED:
+        if p >> 32:
+            return False
+        v = _signed32(p)
+        half = 1 << (mv.width - 1)
+        q = v >> mv.scale_bits
+        return q << mv.scale_bits == v and -half <= q < half
+    if kind == M_F64:
+        return p & 0xFFFFFFFF == 0 and p >> 64 == 0
+    if kind in (M_CONST, M_BANK_ONLY):
+        off = const_offset(o)
+        if const_bank(o) > mv.mask:
+            return False
+        e = mv.offset
+        if e is None:
+            return off == 0
+        return off % e.scale == 0 and 0 <= off < e.scale << e.width
+    if kind == M_EQUAL:
+        return mv.elem is not None and p == mv.elem.const
+    return True
+
+
+@final
+class IsaTable:
+    """One decoder class."""
+
+    __slots__ = ("_decoder", "_plans", "_printer", "_sigs", "_slots", "name", "raw")
+
+    def __init__(self, name: str) -> None:
+        self.name: Final[str] = name
+        self.raw: Final[RawTable] = RawTable(name)
+        self._slots: Final[SlotCache] = SlotCache()
+        self._plans: Final[dict[tuple[int, ...], Plan | None]] = {}
+        self._sigs: Final[dict[int, int]] = {}
+        self._decoder: Final[Decoder] = Decoder(self.raw, self._slots)
+        self._printer: Final[Printer] = Printer(self.raw)
+
+    def _plan(self, op: Op, dst: list[Opnd], src: list[Opnd]) -> Plan | None:
+        sigs = self._sigs
+        key = [op.ident << 4 | len(dst)]
+        try:
+            for o in dst:
+                key.append(sigs[o])
+            for o in src:
+                key.append(sigs[o])
+        except KeyError:
+            if len(sigs) > 200_000:
+                sigs.clear()
+            for o in dst + src:
+                sigs[o] = signature(o)
+            return self._plan(op, dst, src)
+        k = tuple(key)
+        try:
+            return self._plans[k]
+        except KeyError:
+            plan = self._plans[k] = find_plan(self.raw, self._slots, op, dst, src)
+            return plan
+
+    def accepts(self, op: Op, guard: Opnd, dst: list[Opnd], src: list[Opnd]) -> bool:
+        """True if the table has a form for these operand kinds, flags, suffixes and immediate values.
+
+        Register numbers do not matter (only RZ and PT do), so virtual registers may stand anywhere; symbols count as 32-bit
+        immediates, labels as branch targets that fit.
+        """
+        plan = self._plan(op, dst, src)
+        if plan is None:
+            return False
+        if guard != PT and (guard & KIND_MASK) != (K_UP if plan.form.guard_up else K_P) and guard >> PAYLOAD_SHIFT != 7:
+            return False
+        if plan.others:
+            n = len(dst)
+            for mv in plan.others:
+                i = mv.index
+                if not _move_fits(mv, dst[i] if i < n else src[i - n]):
+                    return False
+        return True
+
+    def encode(self, op: Op, guard: Opnd, dst: list[Opnd], src: list[Opnd], ctl: int, extra: int = 0) -> int:
+        """The 128-bit word.  `ctl` is the 21-bit control word; `extra` (from :class:`Decoded`) flips bits no operand shows.
+
+        Raises EncodeError if there is no form, a value does not fit, or a register is virtual.
+        """
+        plan = self._plan(op, dst, src)
+        if plan is None:
+            raise self._no_form(op, dst, src)
+        ops = dst + src
+        w = plan.base
+        seen = 0
+        for index, mask, lo in plan.regs:
+            p = ops[index] >> PAYLOAD_SHIFT
+            seen |= p
+            w |= (p & mask) << lo
+        for mv in plan.others:
+            o = ops[mv.index]
+            if not _move_fits(mv, o) or (o & KIND_MASK) in (K_LABEL, K_SYM):
+                raise self._bad_value(op, dst, src, o)
+            w |= self._move(mv, o)
+        if guard == PT or guard == UPT:
+            w |= 7 << 12
+        else:
+            g = guard >> PAYLOAD_SHIFT
+            if g != 7 and (guard & KIND_MASK) != (K_UP if plan.form.guard_up else K_P):
+                raise EncodeError(f"{op.name}: guard {describe(guard)} is of the wrong file")
+            seen |= g
+            w |= (g & 7) << 12 | (8 << 12 if guard & INV else 0)
+        if seen >> 8:
+            raise EncodeError(f"{op.name}: a register is not allocated: {self._operands(dst, src)}")
+        if ctl >> 21:
+            raise EncodeError(f"{op.name}: control word {ctl} does not have 21 bits")
+        bars = plan.form.bars
+        if bars != 3 and ctl & _NO_BARRIERS != _NO_BARRIERS:
+            if (not bars & 1 and ctl >> 5 & 7 != 7) or (not bars & 2 and ctl >> 8 & 7 != 7):
+                raise EncodeError(f"{op.name}: this form takes no {'read' if bars & 1 else 'write'} barrier")
+        return (w | ctl << CTL_SHIFT) ^ extra
+
+    @staticmethod
+    def _move(mv: Move, o: Opnd) -> int:
+        """The word bits of an operand that is not a plain register."""
+        p = o >> PAYLOAD_SHIFT
+        kind = mv.kind
+        if kind == M_UNSIGNED or kind == M_SIGNED:
+            return (p >> mv.scale_bits & mv.mask) << mv.lo
+        if kind == M_F64:
+            return p >> 32 << mv.lo
+        if kind == M_CONST:
+            w = const_bank(o) << mv.lo
+            e = mv.offset
+            if e is not None:
+                w |= const_offset(o) // e.scale << e.lo
+            return w
+        if kind == M_BANK_ONLY:
+            return const_bank(o) << mv.lo
+        if kind == M_REG_INV:
+            return (7 - (p & 7)) << mv.lo
+        if kind == M_EQUAL or mv.elem is None:
+            return 0
+        w = 0
+        v = p - mv.elem.const & 0xFFFFFFFFFFFFFFFF
+        for lo, width, weight in mv.elem.parts:
+            w |= ((v // abs(weight)) & (1 << width) - 1) << lo
+        return w
+
+    @staticmethod
+    def _operands(dst: list[Opnd], src: list[Opnd]) -> str:
+        return ", ".join(map(describe, dst)) + " <- " + ", ".join(map(describe, src))
+
+    def _bad_value(self, op: Op, dst: list[Opnd], src: list[Opnd], o: Opnd) -> EncodeError:
+        return EncodeError(f"{self.name}: {op.name} {self._operands(dst, src)}: {describe(o)} does not fit its field")
+
+    def _no_form(self, op: Op, dst: list[Opnd], src: list[Opnd]) -> EncodeError:
+        forms = self.raw.of_mnemonic(op.base)
+        near = sorted({", ".join(o.skeleton for o in f.operands) for f in forms if not f.alias}, key=len)[:8]
+        hint = "forms: " + " | ".join(near) if forms else "no such mnemonic"
+        return EncodeError(f"{self.name}: no form for {op.name} {self._operands(dst, src)}; {hint}")
+
+    def decode(self, word: int) -> Decoded:
+        """The instruction of a 128-bit word, in the vocabulary of the IR; ``encode`` of it gives the word back.
+
+        Raises IllegalWord if the hardware's disassembler would refuse the word.
+        """
+        d = self._decoder.decode(word)
+        try:
+            d.extra = self.encode(d.op, d.guard, d.dst, d.src, d.ctl) ^ word
+        except EncodeError:
+            d.extra = -1
+            raise
+        return d
+
+    def encode_decoded(self, d: Decoded) -> int:
+        """The word of a decoded instruction, bit for bit."""
+        return self.encode(d.op, d.guard, d.dst, d.src, d.ctl, d.extra)
+
+    def text(self, item: "Decoded | int", pc: int = 0, labels: dict[int, str] | None = None) -> str:
+        """The text ``nvdisasm`` prints for a word at address `pc`; `labels` names branch targets by address."""
+        word = item if isinstance(item, int) else self.encode_decoded(item)
+        return self._printer.text(word, pc, labels)
+
+
+_tables: dict[str, IsaTable] = {}
+
+
+def load(table_name: str) -> IsaTable:
+    """The instruction table of a decoder class such as ``sm_90``, loaded once; KeyError if there is none."""
+    t = _tables.get(table_name)
+    if t is None:
+        t = _tables[table_name] = IsaTable(table_name)
+    return t
+
+
+_ = (FLAG_MASK, SUFFIX_MASK)
