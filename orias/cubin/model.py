@@ -41,10 +41,11 @@ class Param:
 
     ``offset`` counts from the start of the parameter space.  ``pointee_align`` is the ``.ptr .align`` value (bytes, a
     power of two; 0: none given) and ``space`` one of PTX's spaces of a ``.ptr`` parameter (``""``: no ``.ptr``;
-    ``generic``, ``global``, ``shared``, ``const``) or ``texref``, ``surfref``, ``samplerref``.
+    ``generic``, ``global``, ``shared``, ``const``) or ``texref``, ``surfref``, ``samplerref``; ``symbol`` names such a
+    reference (its offset is then 0xffff for a texref).
     """
 
-    __slots__ = ("offset", "ordinal", "pointee_align", "size", "space")
+    __slots__ = ("offset", "ordinal", "pointee_align", "size", "space", "symbol")
 
     def __init__(self, ordinal: int, offset: int, size: int, space: str = "", pointee_align: int = 0) -> None:
         self.ordinal: int = ordinal
@@ -52,6 +53,7 @@ class Param:
         self.size: int = size
         self.space: str = space
         self.pointee_align: int = pointee_align
+        self.symbol: str = ""
 
 
 @final
@@ -64,7 +66,8 @@ class Variable:
     """
 
     __slots__ = (
-        "align", "binding", "common", "data", "extern", "managed", "name", "offset", "relocs", "size", "space", "unified",
+        "align", "binding", "common", "data", "extern", "managed", "name", "offset", "relocs", "size", "space",
+        "unified",
     )  # fmt: skip
 
     def __init__(
@@ -92,16 +95,50 @@ class Variable:
 
 
 @final
+class FrameRow:
+    """One row of call frame information: from code offset ``offset`` (of the function) on, ``op`` holds.
+
+    ``op``: ``cfa`` (the frame lies at R1 + ``value``), ``saved`` (register ``reg`` is saved at word ``value`` of the frame),
+    ``restored``, ``in_reg`` (the value of ``reg`` is in register ``value``), ``at`` (the value of ``reg`` is at R1 + ``value``),
+    ``here`` (no rule: an address only).  ``advance``: state the address even where it did not change.
+    """
+
+    __slots__ = ("advance", "offset", "op", "reg", "value")
+
+    def __init__(self, offset: int, op: str, reg: int = 0, value: int = 0) -> None:
+        self.offset: int = offset
+        self.op: str = op
+        self.advance: bool = False
+        self.reg: int = reg
+        self.value: int = value
+
+
+@final
+class FrameInfo:
+    """What ``.debug_frame`` says of a function.
+
+    ``rows`` in code order.  ``return_reg``: first register of the pair that holds the return address (functions only).
+    ``same``: registers, beside R1, whose values survive the function.
+    """
+
+    __slots__ = ("return_reg", "rows", "same")
+
+    def __init__(self) -> None:
+        self.rows: list[FrameRow] = []
+        self.return_reg: int = 20
+        self.same: list[int] = []
+
+
+@final
 class SubFunction:
     """A function that lives inside a kernel's ``.text`` section (executable modules).
 
     ``helper``: an internal subroutine (``$__internal_0_$__cuda_sm20_div_rn_f64_slowpath...``) with its own calling
-    convention; otherwise a copy of a PTX function (``$k$f``).  ``frame_size`` is its stack frame, ``return_reg`` the
-    first register of the pair that holds the return address (for ``.debug_frame``).  ``stack_adjust_end``: as in
-    :class:`KernelCode`.
+    convention; otherwise a copy of a PTX function (``$k$f``).  ``frame_size`` is its stack frame, ``frame`` what
+    ``.debug_frame`` says of it.
     """
 
-    __slots__ = ("binding", "frame_size", "helper", "name", "offset", "return_reg", "size", "stack_adjust_end")
+    __slots__ = ("binding", "frame", "frame_size", "helper", "name", "offset", "size")
 
     def __init__(self, name: str, offset: int, size: int, helper: bool = False) -> None:
         self.name: str = name
@@ -110,8 +147,7 @@ class SubFunction:
         self.helper: bool = helper
         self.binding: int = LOCAL
         self.frame_size: int = 0
-        self.return_reg: int = 20
-        self.stack_adjust_end: int = -1
+        self.frame: FrameInfo = FrameInfo()
 
 
 @final
@@ -150,14 +186,15 @@ class KernelCode:
     """One ``.text`` section: a kernel with the functions copied behind it, or (relocatable modules) one function."""
 
     __slots__ = (
-        "abi_frame_unknown", "atom16_regs", "barriers", "binding", "blocks_are_clusters", "bindless_surface",
-        "bindless_texture", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align", "const2_relocs",
-        "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets", "explicit_cluster", "externs",
-        "frame_size", "instr_reg_map", "int_warp_wide", "is_entry", "lines", "max_cluster_rank", "max_stack_size",
-        "maxntid", "maxreg", "mbarrier_count", "mbarrier_records", "min_stack_size", "name", "num_regs", "param_bytes",
-        "params", "reg_reconfig", "relocs", "reqntid", "reserved_smem_used", "return_reg", "shared", "shared_align",
-        "shared_dynamic", "shared_size", "size", "sparse_mma_mask", "spill_loads", "spill_stores", "stack_adjust_end",
-        "subs", "syscall_offsets", "texture_relocs", "unused_load_bytes", "wmma_used",
+        "abi_frame_unknown", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
+        "blocks_are_clusters", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align",
+        "const2_parts", "const2_relocs", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
+        "explicit_cluster", "externs", "frame", "frame_size", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
+        "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
+        "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "reg_reconfig", "relocs",
+        "relocs_applied", "reqntid", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
+        "size", "sparse_mma_mask", "spill_loads", "spill_stores", "subs", "syscall_offsets", "texture_relocs",
+        "unused_load_bytes", "wmma_used",
     )  # fmt: skip
 
     def __init__(self, name: str, code: bytes, is_entry: bool = True) -> None:
@@ -165,7 +202,9 @@ class KernelCode:
         self.is_entry: bool = is_entry
         self.binding: int = GLOBAL
         self.code: bytes = code
-        """The instructions, without the padding behind the last one (the writer adds it)."""
+        """The instructions.  The writer adds the branch to itself and the padding behind the last one, unless
+        ``padded`` says that ``code`` is a whole section."""
+        self.padded: bool = False
         self.size: int = -1
         """Value of the symbol's size field; -1: the whole section (what ptxas writes)."""
         self.num_regs: int = 0
@@ -181,10 +220,8 @@ class KernelCode:
         """Deepest sum of frames over the call graph (executable modules; syscalls count as 0)."""
         self.max_stack_size: int = 0
         """MAX_STACK_SIZE record of relocatable modules (ptxas writes 0 in every probe)."""
-        self.stack_adjust_end: int = -1
-        """Code offset behind the instruction that lowers the stack pointer R1; -1: no frame."""
-        self.return_reg: int = 20
-        """Functions: first register of the return address pair (for ``.debug_frame``)."""
+        self.frame: FrameInfo = FrameInfo()
+        """For ``.debug_frame``; rows may stay empty, the writer then states the frame at the function's start."""
         self.abi_frame_unknown: bool = False
         """Recursion or indirect calls: the stack need cannot be known."""
         self.crs_stack: bool = False
@@ -209,10 +246,14 @@ class KernelCode:
         self.const2: bytes = b""
         """Constant bank 2: optimiser constants and branch tables."""
         self.const2_align: int = 4
+        self.const2_parts: list[tuple[int, int]] = []
+        """(offset, size) of the parts of bank 2; relocatable modules name each with a symbol."""
         self.const2_relocs: list[Reloc] = []
         """Branch tables: 8-byte entries, symbol = kernel, addend = code offset of the target."""
         self.relocs: list[Reloc] = []
-        """Relocations in the code."""
+        """Relocations in the code; in executable modules the writer applies them."""
+        self.relocs_applied: bool = False
+        """The code had relocations that are applied already (sm_90 keeps an empty section for them)."""
         self.texture_relocs: list[Reloc] = []
         """Texture, sampler and surface slots behind the parameters in constant bank 0 (offsets in the bank)."""
         self.bindless_texture: bool = False
@@ -331,14 +372,15 @@ class DebugSection:
 class CubinModule:
     """Everything in a cubin.
 
-    ``target`` is the ``-arch`` name (``sm_90a``).  ``options`` is the argument text of the tool note, in ptxas's short form
+    ``target`` is the ``-arch`` name (``sm_90a``), ``ptx_sm`` the number in the ``.target`` directive.  ``options`` is the argument text of the tool note, in ptxas's short form
     (``-arch sm_90 ``).
     """
 
     __slots__ = (
-        "bank4", "calls", "debug", "errbar_at_exit", "externs", "files", "isa_class", "kernels", "lineinfo", "object_name",
-        "options", "ptx_text", "relocatable", "sampler_inits", "sections", "target", "tensor_map", "texmode_independent",
-        "uses_texture_query", "variables",
+        "address_taken", "address_uses", "bank4", "calls", "debug", "errbar_at_exit", "externs", "files",
+        "indirect_calls", "isa_class", "kernels", "lineinfo", "object_name", "options", "ptx_sm", "ptx_text",
+        "relocatable", "sampler_inits", "sections", "target", "tensor_map", "texmode_independent", "tool",
+        "tool_build", "tool_version", "uses_texture_query", "variables",
     )  # fmt: skip
 
     def __init__(self, target: str, relocatable: bool = False) -> None:
@@ -355,7 +397,18 @@ class CubinModule:
         """Undefined functions, in the order of the PTX declarations."""
         self.calls: list[CallEdge] = []
         """Direct calls; in executable modules only those to undefined functions need to be here."""
+        self.address_taken: list[tuple[str, int]] = []
+        """(function, prototype number) of functions whose address is taken (relocatable modules)."""
+        self.indirect_calls: list[tuple[str, int]] = []
+        """(caller, prototype number) of indirect calls (relocatable modules)."""
+        self.address_uses: list[CallEdge] = []
+        """Functions that take the address of others (relocatable modules)."""
+        self.ptx_sm: int = 0
         self.options: str = ""
+        self.tool: str = "orias"
+        self.tool_version: str = ""
+        self.tool_build: str = ""
+        """Texts of the tool note."""
         self.object_name: str = ""
         self.isa_class: int = 1
         """``.nv.compat``: 1; 2 if textures, bulk copies, TMA, setmaxnreg or video are used; 4 with wgmma."""

@@ -1,0 +1,184 @@
+"""The records of a module and of each function, in the order ptxas writes them.
+
+Order and payloads: section 2.5 of the ELF inventory.  Symbol indices come from the caller.
+"""
+
+from orias.cubin import nvinfo as nv
+from orias.cubin.errors import CubinError
+from orias.cubin.facts import CUDA_API_VERSION, CubinFacts
+from orias.cubin.model import NO_CTA, KernelCode, Param
+from orias.cubin.nvinfo import Record, bval, hval, nval, sval
+
+SMALL_PARAMS = 4352
+"""Parameter bytes up to which parameters have KPARAM_INFO records; above it they have KPARAM_INFO_V2."""
+
+_SPACE = {"": 0, "const": 1, "shared": 2, "global": 4, "generic": 5, "texref": 6, "surfref": 7, "samplerref": 8}
+"""Space field of KPARAM_INFO.  The number of ``const`` is a guess by its neighbours."""
+
+
+def _param(p: Param, symbol: int, big: bool) -> Record:
+    if big:
+        return sval(nv.KPARAM_INFO_V2, [symbol, p.ordinal | p.offset << 16, p.size])
+    if p.space not in _SPACE:
+        raise CubinError(f"parameter {p.ordinal} has the unknown space {p.space!r}")
+    log_align = p.pointee_align.bit_length() - 1 if p.pointee_align else 0
+    flags = log_align | _SPACE[p.space] << 8 | 0x1F << 12 | p.size << 18
+    return sval(nv.KPARAM_INFO, [symbol, p.ordinal | (p.offset & 0xFFFF) << 16, flags])
+
+
+def _params(k: KernelCode, symbols: dict[str, int]) -> list[Record]:
+    big = k.param_bytes > SMALL_PARAMS
+    out: list[Record] = []
+    for p in reversed(k.params):
+        symbol = 0
+        if p.symbol:
+            if p.symbol not in symbols:
+                raise CubinError(f"parameter {p.ordinal} refers to {p.symbol}, which is no symbol")
+            symbol = symbols[p.symbol]
+        out.append(_param(p, symbol, big))
+    return out
+
+
+def _coop(k: KernelCode) -> list[Record]:
+    if not k.coop_offsets:
+        return []
+    masks = [0xFFFFFFFF if r < 0 else 0x05000000 | r for r in k.coop_mask_regs]
+    return [sval(nv.COOP_GROUP_MASK_REGIDS, masks), sval(nv.COOP_GROUP_INSTR_OFFSETS, k.coop_offsets)]
+
+
+def _offsets(code: int, offsets: list[int]) -> list[Record]:
+    return [sval(code, offsets)] if offsets else []
+
+
+def _pairs(code: int, pairs: list[tuple[int, int]]) -> list[Record]:
+    return [sval(code, [w for pair in pairs for w in pair])] if pairs else []
+
+
+def _mbarriers(k: KernelCode) -> list[Record]:
+    out: list[Record] = []
+    if k.mbarrier_records:
+        out.append(sval(nv.MBARRIER_INSTR_OFFSETS, [w for r in k.mbarrier_records for w in r]))
+    if k.mbarrier_count >= 0:
+        out.append(hval(nv.NUM_MBARRIERS, k.mbarrier_count))
+    return out
+
+
+def _branches(k: KernelCode) -> list[Record]:
+    if not k.branch_targets:
+        return []
+    words: list[int] = []
+    for b in k.branch_targets:
+        words += [b.offset, 0, len(b.targets), *b.targets]
+    return [sval(nv.INDIRECT_BRANCH_TARGETS, words)]
+
+
+def _launch(k: KernelCode) -> list[Record]:
+    out: list[Record] = []
+    if k.crs_stack:
+        out.append(sval(nv.CRS_STACK_SIZE, [0]))
+    if k.maxntid != NO_CTA:
+        out.append(sval(nv.MAX_THREADS, list(k.maxntid)))
+    if k.reqntid != NO_CTA:
+        out.append(sval(nv.REQNTID, list(k.reqntid)))
+    return out
+
+
+def _externs(k: KernelCode, symbols: dict[str, int]) -> list[Record]:
+    return [sval(nv.EXTERNS, [symbols[e] for e in k.externs])] if k.externs else []
+
+
+def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, param_base: int) -> list[Record]:
+    out: list[Record] = []
+    if f.sw_war >= 0:
+        out.append(sval(nv.SW_WAR, [f.sw_war]))
+    out.append(sval(nv.CUDA_API_VERSION, [CUDA_API_VERSION]))
+    if f.war2861232:
+        out.append(nval(nv.SW2861232_WAR))
+    if k.params:
+        out.append(sval(nv.PARAM_CBANK, [bank0, param_base | k.param_bytes << 16]))
+        out.append(hval(nv.CBANK_PARAM_SIZE, k.param_bytes))
+        out += _params(k, symbols)
+    if k.reserved_smem_used:
+        out.append(nval(nv.RESERVED_SMEM_USED))
+    if k.wmma_used:
+        out.append(nval(nv.WMMA_USED))
+    if k.is_entry:
+        out.append(hval(nv.MAXREG_COUNT, k.maxreg))
+    if k.bindless_texture:
+        out.append(bval(nv.BINDLESS_TEXTURE_BANK, 0))
+    if k.bindless_surface:
+        out.append(bval(nv.BINDLESS_SURFACE_BANK, 0))
+    out += _externs(k, symbols)
+    if k.barriers:
+        out.append(bval(nv.NUM_BARRIERS, k.barriers))
+    out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
+    out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
+    out += _coop(k)
+    if k.instr_reg_map:
+        out.append(Record(nv.INSTR_REG_MAP, nv.SVAL, 0, k.instr_reg_map))
+    out += _offsets(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
+    out += _mbarriers(k)
+    out += _offsets(nv.SYSCALL_OFFSETS, k.syscall_offsets)
+    out += _pairs(nv.UNUSED_LOAD_BYTE_OFFSET, k.unused_load_bytes)
+    out += _offsets(nv.EXIT_INSTR_OFFSETS, k.exit_offsets)
+    if k.ctaidz_used:
+        out.append(nval(nv.CTAIDZ_USED))
+    return out + _branches(k) + _launch(k)
+
+
+def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, param_base: int) -> list[Record]:
+    out: list[Record] = []
+    if k.blocks_are_clusters:
+        out.append(nval(nv.BLOCKS_ARE_CLUSTERS))
+    out.append(sval(nv.CUDA_API_VERSION, [CUDA_API_VERSION]))
+    out += _params(k, symbols)
+    if k.explicit_cluster:
+        out.append(nval(nv.EXPLICIT_CLUSTER))
+    if k.cluster_dim != NO_CTA:
+        out.append(sval(nv.CTA_PER_CLUSTER, list(k.cluster_dim)))
+    if k.max_cluster_rank:
+        out.append(sval(nv.MAX_CLUSTER_RANK, [k.max_cluster_rank]))
+    if k.reserved_smem_used:
+        out.append(nval(nv.RESERVED_SMEM_USED))
+    out.append(hval(nv.SPARSE_MMA_MASK, k.sparse_mma_mask))
+    if k.wmma_used:
+        out.append(nval(nv.WMMA_USED))
+    if k.is_entry:
+        out.append(hval(nv.MAXREG_COUNT, k.maxreg))
+    out += _externs(k, symbols)
+    if k.barriers:
+        out.append(bval(nv.NUM_BARRIERS, k.barriers))
+    out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
+    out += _offsets(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
+    out += _coop(k)
+    if k.reg_reconfig:
+        out.append(nval(nv.REG_RECONFIG))
+    out += _pairs(nv.UNUSED_LOAD_BYTE_OFFSET, k.unused_load_bytes)
+    out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
+    out += _mbarriers(k)
+    out += _offsets(nv.SYSCALL_OFFSETS, k.syscall_offsets)
+    out += _offsets(nv.EXIT_INSTR_OFFSETS, k.exit_offsets)
+    out += _branches(k) + _launch(k)
+    if k.params:
+        out.append(hval(nv.CBANK_PARAM_SIZE, k.param_bytes))
+        out.append(sval(nv.PARAM_CBANK, [bank0, param_base | k.param_bytes << 16]))
+    if f.sw_war >= 0:
+        out.append(sval(nv.SW_WAR, [f.sw_war]))
+    if k.bindless_texture or k.bindless_surface:
+        out.append(bval(nv.BINDLESS_TEXTURE_BANK, 0))
+        out.append(bval(nv.BINDLESS_SURFACE_BANK, 0))
+    return out
+
+
+def kernel_records(
+    k: KernelCode, facts: CubinFacts, symbols: dict[str, int], bank0: int, param_base: int
+) -> list[Record]:
+    """Records of ``.nv.info.<function>``.
+
+    ``symbols``: index by name; ``bank0``: index of the symbol of the kernel's ``.nv.constant0`` section.
+    """
+    if len(k.coop_offsets) != len(k.coop_mask_regs):
+        raise CubinError(f"{k.name}: {len(k.coop_offsets)} warp operations but {len(k.coop_mask_regs)} masks")
+    if facts.gen90:
+        return _new(k, facts, symbols, bank0, param_base)
+    return _old(k, facts, symbols, bank0, param_base)
