@@ -15,7 +15,6 @@ from orias.isa.operand import (
     KIND_MASK,
     PAYLOAD_SHIFT,
     Opnd,
-    const,
     imm,
     r,
 )
@@ -82,29 +81,25 @@ class EmittedText:
         self.branch_tables: list[tuple[int, list[int]]] = []
         """(offset of the BRX, section offsets of its targets in table order)."""
         self.table_bytes: bytes = b""
-        """Constant bank 2: the branch tables, 4 bytes an entry, in the order of ``branch_tables``."""
+        """Constant bank 2 with the branch tables in place, 4 bytes an entry."""
         self.stack_adjust: dict[str, int] = {}
         """Function name: offset behind the instruction that lowers R1, where there is one."""
 
 
-def emit(
-    funcs: list[Func], table: IsaTable, target: Target, relocatable: bool = False, table_base: int = 0
-) -> EmittedText:
+def emit(funcs: list[Func], table: IsaTable, target: Target, relocatable: bool = False) -> EmittedText:
     """Encode functions in state ``final`` (control words set, blocks laid out) as one section.
 
-    ``relocatable``: option ``-c``; return addresses of absolute calls become relocations.  ``table_base``: bytes of
-    constant bank 2 that are taken already.  Raises Unsupported, naming the instruction, for what the table cannot encode.
+    ``relocatable``: option ``-c``; return addresses of absolute calls become relocations.  Raises Unsupported, naming
+    the instruction, for what the table cannot encode.
     """
-    return _Emitter(funcs, table, target, relocatable, table_base).run()
+    return _Emitter(funcs, table, target, relocatable).run()
 
 
 @final
 class _Emitter:
-    __slots__ = (
-        "block_at", "func_at", "funcs", "out", "relocatable", "table", "table_at", "table_base", "target",
-    )  # fmt: skip
+    __slots__ = ("block_at", "func_at", "funcs", "out", "relocatable", "table", "target")
 
-    def __init__(self, funcs: list[Func], table: IsaTable, target: Target, relocatable: bool, table_base: int) -> None:
+    def __init__(self, funcs: list[Func], table: IsaTable, target: Target, relocatable: bool) -> None:
         self.funcs: list[Func] = funcs
         self.table: IsaTable = table
         self.target: Target = target
@@ -112,8 +107,6 @@ class _Emitter:
         self.out: EmittedText = EmittedText()
         self.func_at: dict[str, int] = {}
         self.block_at: list[dict[int, int]] = []
-        self.table_base: int = table_base
-        self.table_at: dict[tuple[str, int], int] = {}
 
     def run(self) -> EmittedText:
         self._place()
@@ -131,7 +124,6 @@ class _Emitter:
 
     def _place(self) -> None:
         at = 0
-        slot = self.table_base
         for fn in self.funcs:
             if fn.name in self.func_at:
                 raise Unsupported(f"function {fn.name} is placed twice in a section")
@@ -141,9 +133,6 @@ class _Emitter:
             for b in fn.blocks:
                 starts[b.id] = at
                 at += INST_BYTES * len(b.insts)
-                if b.insts and b.insts[-1].op.base == "BRX":
-                    self.table_at[fn.name, b.id] = slot
-                    slot += 4 * len(b.succs)
             self.block_at.append(starts)
             self.out.functions.append((fn.name, start, at - start))
 
@@ -157,8 +146,7 @@ class _Emitter:
             src.append(_distance(starts[b.succs[-1].id] - after))
         elif base in _RELATIVE_TO_SECTION:
             relative = base == "BRX" or inst.op.has("REL")
-            src = [o for o in src if o & KIND_MASK != K_IMM]
-            src.append(_distance(-after if relative else 0))
+            src = [src[0], _distance(-after if relative else 0)]
         elif base == "CALL":
             src = self._call(fn, inst, src, at)
         try:
@@ -174,8 +162,6 @@ class _Emitter:
         if kind != K_SYM:
             return o
         ref = fn.syms[o >> PAYLOAD_SHIFT]
-        if ref.kind == "brx":
-            return const(2, self.table_at[fn.name, ref.addend])
         if ref.kind in ("ret_lo", "ret_hi", "ret_rel"):
             return self._return_point(fn, b, k, ref, at, starts)
         if ref.kind in ("pc_lo", "pc_hi"):
@@ -251,14 +237,22 @@ class _Emitter:
             out.stack_adjust[fn.name] = at + INST_BYTES
 
     def _tables(self) -> None:
-        entries: list[bytes] = []
+        image = bytearray()
         for fn, starts in zip(self.funcs, self.block_at, strict=True):
             for b in fn.blocks:
-                if b.insts and b.insts[-1].op.base == "BRX":
-                    targets = [starts[s.id] for s in b.succs]
-                    self.out.branch_tables.append((starts[b.id] + INST_BYTES * (len(b.insts) - 1), targets))
-                    entries.extend(t.to_bytes(4, "little") for t in targets)
-        self.out.table_bytes = b"".join(entries)
+                if not b.insts or b.insts[-1].op.base != "BRX":
+                    continue
+                brx = b.insts[-1]
+                jumps = fn.tables.get(brx.uid)
+                if jumps is None:
+                    raise Unsupported(f"BRX in {fn.name} has no jump table", brx.loc)
+                targets = [starts[b.succs[k].id] for k in jumps.picks]
+                self.out.branch_tables.append((starts[b.id] + INST_BYTES * (len(b.insts) - 1), targets))
+                end = jumps.offset + 4 * len(targets)
+                if len(image) < end:
+                    image.extend(bytes(end - len(image)))
+                image[jumps.offset : end] = b"".join(t.to_bytes(4, "little") for t in targets)
+        self.out.table_bytes = bytes(image)
 
 
 def _distance(bytes_: int) -> Opnd:

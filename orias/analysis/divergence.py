@@ -1,0 +1,274 @@
+"""Which values are the same in all threads of a warp, and where the warp may run in parts.
+
+A value is *varying* if threads that run together may hold different values of it.  A branch is *divergent* if its
+condition varies.  Sources of variation: section 2e of the register-allocation inventory (measured on ptxas 13.0.88).
+Control dependence is followed in both of its forms: phis where paths of a divergent branch meet, and values carried
+out of a loop that threads leave in different rounds.
+"""
+
+from typing import Final, final
+
+from orias.analysis.cfg import NO_BLOCK, DomTree, LoopForest, dominators, find_loops, post_dominators, reverse_postorder
+from orias.isa.op import F_CALL, F_READ, F_WRITE
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    K_B,
+    K_IMM,
+    K_NONE,
+    K_P,
+    K_R,
+    K_UP,
+    K_UR,
+    K_WORD,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    Opnd,
+    is_true_pred,
+    is_zero_reg,
+    word_text,
+)
+from orias.ori.ir import Block, Func, Inst
+
+_VARYING_SPECIAL: Final[frozenset[str]] = frozenset(
+    ["SR_TID", "SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_LANEID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK"]
+)  # fmt: skip
+_VIRTUAL_ID: Final = "SR_VIRTID"
+"""Holds the warp number; treated as varying up to sm_89, as ptxas does."""
+_UNIFORM_RESULT: Final[frozenset[str]] = frozenset(("VOTE", "VOTEU", "REDUX", "R2UR", "S2UR", "B2R"))
+_ALWAYS_VARYING: Final[frozenset[str]] = frozenset(
+    (
+        "ATOM",
+        "ATOMG",
+        "ATOMS",
+        "LD",
+        "LDL",
+        "LDSM",
+        "HMMA",
+        "IMMA",
+        "DMMA",
+        "BMMA",
+        "QMMA",
+        "MOVM",
+        "ELECT",
+        "MATCH",
+        "call",
+    )
+)
+_PIECEWISE_LIMIT: Final = 4_000_000
+"""Block visits spent on exact joins before every join of a region is taken as divergent."""
+
+
+@final
+class Divergence:
+    """The answers for one function; block sets are indexed by ``Block.id``."""
+
+    __slots__ = ("branches", "regions", "varying")
+
+    def __init__(self, registers: int, blocks: int) -> None:
+        self.varying: bytearray = bytearray(registers)
+        """1 for each virtual register whose value may differ between threads."""
+        self.branches: bytearray = bytearray(blocks)
+        """1 for each block that ends with a divergent branch."""
+        self.regions: bytearray = bytearray(blocks)
+        """1 for each block between a divergent branch and its post-dominator: part of the warp may be elsewhere."""
+
+    def is_varying(self, o: Opnd) -> bool:
+        """True if an operand may differ between threads."""
+        kd = o & KIND_MASK
+        if kd not in (K_R, K_P):
+            return False
+        ident = o >> PAYLOAD_SHIFT
+        if ident < FIRST_VIRTUAL:
+            return not (is_zero_reg(o) or is_true_pred(o) or (kd == K_R and ident == 1))
+        return self.varying[ident] != 0
+
+
+def branch_condition(b: Block) -> list[Opnd]:
+    """The operands that decide where a block with several successors goes."""
+    if len(b.succs) < 2 or not b.insts:
+        return []
+    term = b.insts[-1]
+    return [o for o in [term.guard, *term.src] if 0 < (o & KIND_MASK) < K_B and not is_true_pred(o)]
+
+
+def divergence(fn: Func) -> Divergence:
+    """Analyse a function in SSA form (or any form; a register with several definitions varies if one of them does)."""
+    return _Solver(fn).run()
+
+
+@final
+class _Solver:
+    __slots__ = (
+        "blocks", "by_id", "budget", "fn", "forest", "index", "pdom", "result", "users", "where", "work",
+    )  # fmt: skip
+
+    def __init__(self, fn: Func) -> None:
+        self.fn: Func = fn
+        self.result: Divergence = Divergence(len(fn.vkind), fn.next_block)
+        self.blocks: list[Block] = reverse_postorder(fn)
+        self.by_id: dict[int, Block] = {b.id: b for b in self.blocks}
+        self.index: list[int] = [-1] * fn.next_block
+        for i, b in enumerate(self.blocks):
+            self.index[b.id] = i
+        dom: DomTree = dominators(fn)
+        self.forest: LoopForest = find_loops(fn, dom)
+        self.pdom: DomTree = post_dominators(fn)
+        self.users: list[list[Inst]] = [[] for _ in fn.vkind]
+        self.where: dict[int, Block] = {}
+        self.work: list[int] = []
+        self.budget: int = _PIECEWISE_LIMIT
+
+    def run(self) -> Divergence:
+        for b in self.blocks:
+            for inst in b.insts:
+                self.where[inst.uid] = b
+                for o in inst.uses():
+                    ident = o >> PAYLOAD_SHIFT
+                    if ident >= FIRST_VIRTUAL and 0 < (o & KIND_MASK) <= K_B:
+                        self.users[ident].append(inst)
+        for b in self.blocks:
+            for inst in b.insts:
+                if self._varies_by_itself(inst):
+                    self._mark_results(inst)
+            if any(self.result.is_varying(o) for o in branch_condition(b)):
+                self._diverge(b)
+        while self.work:
+            ident = self.work.pop()
+            for inst in self.users[ident]:
+                b = self.where[inst.uid]
+                if b.insts[-1] is inst and len(b.succs) > 1:
+                    self._diverge(b)
+                elif self._varies_with_sources(inst):
+                    self._mark_results(inst)
+        return self.result
+
+    def _mark(self, ident: int) -> None:
+        if not self.result.varying[ident]:
+            self.result.varying[ident] = 1
+            self.work.append(ident)
+
+    def _mark_results(self, inst: Inst) -> None:
+        for d in inst.dst:
+            if (d >> PAYLOAD_SHIFT) >= FIRST_VIRTUAL and (d & KIND_MASK) in (K_R, K_P):
+                self._mark(d >> PAYLOAD_SHIFT)
+
+    def _varies_by_itself(self, inst: Inst) -> bool:
+        """True if results vary whatever is known of virtual sources."""
+        o = inst.op
+        base = o.base
+        if base in _ALWAYS_VARYING or o.flags & F_CALL:
+            return True
+        if o.flags & F_READ and o.flags & F_WRITE:
+            return True
+        if base in ("S2R", "CS2R", "S2UR"):
+            for s in inst.src:
+                if s & KIND_MASK == K_WORD:
+                    name = word_text(s)
+                    if name in _VARYING_SPECIAL or (name == _VIRTUAL_ID and self.fn.target.sm < 90):
+                        return True
+            return False
+        if base == "SHFL":
+            return not self._uniform_shuffle(inst)
+        return self._varies_with_sources(inst)
+
+    def _uniform_shuffle(self, inst: Inst) -> bool:
+        """A shuffle that gives every thread the value of one lane: index mode, constant lane and bounds of the whole warp."""
+        if "IDX" not in inst.op.mods or len(inst.src) < 3:
+            return False
+        lane, bounds = inst.src[1], inst.src[2]
+        return lane & KIND_MASK == K_IMM and bounds & KIND_MASK == K_IMM and bounds >> PAYLOAD_SHIFT == 0x1F
+
+    def _varies_with_sources(self, inst: Inst) -> bool:
+        base = inst.op.base
+        if base == "SHFL":
+            return False
+        if base in _UNIFORM_RESULT:
+            return inst.guard != PT and self.result.is_varying(inst.guard)
+        return any(self.result.is_varying(o) for o in inst.uses() if o != K_NONE)
+
+    def _diverge(self, b: Block) -> None:
+        """Mark a branch divergent with all that follows from it."""
+        res = self.result
+        if res.branches[b.id]:
+            return
+        res.branches[b.id] = 1
+        end = self.pdom.idom[b.id]
+        region = self._region(b, end)
+        for x in region:
+            res.regions[x] = 1
+        joins = self._joins(b, end, region)
+        for x in joins:
+            for inst in self.by_id[x].insts:
+                if inst.op.base != "phi":
+                    break
+                if any(s != inst.src[0] for s in inst.src):
+                    self._mark_results(inst)
+        self._leave_loops(b, end, region)
+
+    def _region(self, b: Block, end: int) -> list[int]:
+        """Blocks reachable from the branch before its post-dominator."""
+        seen: set[int] = set()
+        work = [s for s in b.succs if s.id != end]
+        out: list[int] = []
+        while work:
+            x = work.pop()
+            if x.id in seen:
+                continue
+            seen.add(x.id)
+            out.append(x.id)
+            work.extend(s for s in x.succs if s.id != end)
+        return out
+
+    def _joins(self, b: Block, end: int, region: list[int]) -> list[int]:
+        """Blocks that two disjoint paths from the branch reach first together.
+
+        Every block gets the label of the last join (or successor of the branch) on its paths; where labels differ is a
+        join.
+        """
+        if len(region) > self.budget:
+            return [*region, end] if end != NO_BLOCK else region
+        label: dict[int, int] = {}
+        joined: set[int] = set()
+        work: list[int] = []
+        inside = set(region)
+        for s in b.succs:
+            if s.id in label and s.id == end:
+                joined.add(s.id)
+            label[s.id] = s.id
+            work.append(s.id)
+        work.sort(key=lambda x: -self.index[x])
+        while work:
+            x = work.pop()
+            self.budget -= 1
+            if x not in inside:
+                continue
+            mine = label[x]
+            for s in self.by_id[x].succs:
+                old = label.get(s.id, -1)
+                if old == -1:
+                    label[s.id] = mine
+                    work.append(s.id)
+                elif old != mine and old != s.id:
+                    label[s.id] = s.id
+                    joined.add(s.id)
+                    work.append(s.id)
+                elif old != mine:
+                    joined.add(s.id)
+        return list(joined)
+
+    def _leave_loops(self, b: Block, end: int, region: list[int]) -> None:
+        """Values that leave a loop which threads of the branch leave in different rounds vary outside."""
+        loop = self.forest.innermost[b.id]
+        reached = [*region, end] if end != NO_BLOCK else region
+        while loop is not None:
+            inside = set(loop.blocks)
+            if any(x not in inside for x in reached):
+                for x in loop.blocks:
+                    for inst in self.by_id[x].insts:
+                        for d in inst.dst:
+                            ident = d >> PAYLOAD_SHIFT
+                            if ident >= FIRST_VIRTUAL and (d & KIND_MASK) in (K_R, K_P, K_UR, K_UP):
+                                if any(self.where[u.uid].id not in inside for u in self.users[ident]):
+                                    self._mark(ident)
+            loop = loop.parent

@@ -1,0 +1,352 @@
+"""Convergence: BSSY, BSYNC, WARPSYNC and YIELD (phases 72 and 99; section 2d of the register-allocation inventory).
+
+Runs on SSA, after the last pass that changes branches.  A divergent branch whose immediate post-dominator P is a real
+block gets a barrier; branches with the same P share it.  Threads pick the barrier up (BSSY) wherever control enters
+the region between the branches and P, and wait (BSYNC) in a block of their own in front of P::
+
+    s:  BSSY B0, P ; @p BRA          x: (uniform) ----.
+    ...region...  -> j                                 |
+    j:  phis ; BSYNC B0  -> P  <-----------------------'
+
+So every BSYNC is reached only by threads that passed its BSSY, whatever the shape of the graph.  Nothing leaves a region
+except through P or the end of the function, so no BREAK is needed; EXIT needs nothing.
+
+No barrier: a uniform condition; no post-dominator; a region with BAR or a collective of the full mask, which a legal
+program runs with the whole warp, so that the condition does not in fact diverge (what ptxas assumes too).
+
+Barrier registers are physical, by nesting: a region's barrier differs from those of all regions that overlap it.  Calls
+of ABI functions preserve B6..B11, helper subroutines use B2..B5 and nothing else.
+
+Collectives: lowering puts ``WARPSYNC mask`` in front of every warp operation with a member mask.  It stays where the warp
+may run in parts or the mask is not constant, and goes elsewhere.  On sm_75 to sm_89 ptxas branches to out-of-line helpers
+(BRA.DIV, BRA.CONV) so that converged warps skip the WARPSYNC; here it is executed always, which means the same.
+"""
+
+from typing import Final, final
+
+from orias.analysis.cfg import NO_BLOCK, dominators, find_loops, post_dominators
+from orias.analysis.divergence import Divergence, divergence
+from orias.isa.op import F_CALL, F_FENCE, F_READ, F_WRITE, op
+from orias.isa.operand import (
+    K_B,
+    K_IMM,
+    K_P,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
+    RZ,
+    Opnd,
+    is_zero_reg,
+    label,
+    reg,
+)
+from orias.ori.ir import OP_PHI, Block, Func, Inst
+
+_BSSY: Final = op("BSSY")
+_BSYNC: Final = op("BSYNC")
+_CLEAR: Final = op("BMOV.32.CLEAR")
+_YIELD: Final = op("YIELD")
+_WARPSYNC: Final = op("WARPSYNC")
+_WARPSYNC_ALL: Final = op("WARPSYNC.ALL")
+_FULL_MASK: Final = 0xFFFFFFFF
+
+_SCRATCH: Final[tuple[int, ...]] = (0, 1, 2, 3, 4, 5)
+_HELPER: Final[tuple[int, ...]] = (2, 3, 4, 5)
+_ACROSS_HELPERS: Final[tuple[int, ...]] = (0, 1)
+_SAVED: Final[tuple[int, ...]] = (6, 7, 8, 9, 10, 11)
+
+
+def insert_sync(fn: Func) -> None:
+    """Insert convergence barriers, warp synchronisation and yields into a function in SSA form."""
+    _Inserter(fn).run()
+
+
+@final
+class _Region:
+    """The blocks that one barrier guards, and where it is picked up."""
+
+    __slots__ = ("barrier", "blocks", "end", "sites")
+
+    def __init__(self, end: Block) -> None:
+        self.end: Block = end
+        self.sites: list[Block] = []
+        """Blocks outside the region whose branch enters it."""
+        self.blocks: set[int] = set()
+        self.barrier: int = -1
+
+
+@final
+class _Inserter:
+    __slots__ = ("by_id", "div", "fn", "regions")
+
+    def __init__(self, fn: Func) -> None:
+        self.fn: Func = fn
+        self.div: Divergence = divergence(fn)
+        self.by_id: dict[int, Block] = {b.id: b for b in fn.blocks}
+        self.regions: list[_Region] = []
+
+    def run(self) -> None:
+        partial = self._find_regions()
+        self._collectives(partial)
+        self._yields()
+        self._assign()
+        for region in self.regions:
+            self._build(region)
+        self._save_preserved()
+
+    # --- regions -----------------------------------------------------------------------------------------------
+
+    def _find_regions(self) -> set[int]:
+        """Fill ``regions``, outer ones first; returns the blocks in which part of the warp may be missing."""
+        fn = self.fn
+        pdom = post_dominators(fn)
+        whole = self._whole_warp_blocks()
+        partial: set[int] = set()
+        by_end: dict[int, _Region] = {}
+        members: dict[int, list[Block]] = {}
+        for b in fn.blocks:
+            if not self.div.branches[b.id]:
+                continue
+            end = pdom.idom[b.id]
+            reach = _reachable(b, end)
+            if reach & whole:
+                continue
+            partial |= reach
+            if end == NO_BLOCK:
+                continue
+            region = by_end.get(end)
+            if region is None:
+                region = _Region(self.by_id[end])
+                by_end[end] = region
+                members[end] = []
+            region.blocks |= reach
+            members[end].append(b)
+        for end, region in by_end.items():
+            region.sites = [b for b in members[end] if b.id not in region.blocks]
+            self.regions.append(region)
+        self.regions.sort(key=lambda r: -len(r.blocks))
+        return partial
+
+    def _whole_warp_blocks(self) -> set[int]:
+        out: set[int] = set()
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                base = inst.op.base
+                if base == "BAR" or (base == "WARPSYNC" and _constant_mask(inst) == _FULL_MASK):
+                    out.add(b.id)
+                    break
+        return out
+
+    # --- barrier registers -------------------------------------------------------------------------------------
+
+    def _assign(self) -> None:
+        """Give every region a barrier register; regions for which none is left go without."""
+        placed: list[_Region] = []
+        calls = self._calls()
+        for region in self.regions:
+            taken = {r.barrier for r in placed if r.blocks & region.blocks or self._touches(r, region)}
+            kinds = {calls[x] for x in region.blocks if x in calls}
+            for n in self._allowed(kinds):
+                if n not in taken:
+                    region.barrier = n
+                    placed.append(region)
+                    break
+        self.regions = placed
+
+    def _touches(self, a: _Region, b: _Region) -> bool:
+        """True if one region starts or ends inside the other."""
+        return (
+            any(s.id in b.blocks for s in a.sites)
+            or any(s.id in a.blocks for s in b.sites)
+            or a.end.id in b.blocks
+            or b.end.id in a.blocks
+        )
+
+    def _allowed(self, calls: set[str]) -> tuple[int, ...]:
+        if self.fn.kind == "helper":
+            return () if calls else _HELPER
+        if "abi" in calls:
+            return _SAVED
+        if "helper" in calls:
+            return _ACROSS_HELPERS + _SAVED
+        return _SCRATCH + _SAVED
+
+    def _calls(self) -> dict[int, str]:
+        out: dict[int, str] = {}
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                if inst.op.flags & F_CALL:
+                    info = self.fn.calls.get(inst.uid)
+                    kind = "helper" if info is not None and info.kind == "helper" else "abi"
+                    if out.get(b.id) != "abi":
+                        out[b.id] = kind
+        return out
+
+    # --- code --------------------------------------------------------------------------------------------------
+
+    def _build(self, region: _Region) -> None:
+        fn = self.fn
+        end = region.end
+        inside = set(region.blocks)
+        sources = inside | {s.id for s in region.sites}
+        # The graph may have changed since the region was found: blocks put in front of others belong where those do.
+        join = self._split(end, [p for p in end.preds if p.id in sources])
+        join_at = _after_phis(join)
+        barrier = reg(K_B, region.barrier)
+        join.insts.insert(join_at, fn.new_inst(_BSYNC, [], [barrier], loc=_line(end)))
+        for other in self.regions:
+            if end.id in other.blocks:
+                other.blocks.add(join.id)
+        sites = {s.id for s in region.sites}
+        for x in list(region.blocks):
+            y = self.by_id[x]
+            outside = [p for p in y.preds if p.id not in inside and p.id not in sites]
+            if not outside and (y.preds or y is not fn.blocks[0]):
+                continue
+            if len(outside) == 1 and len(outside[0].succs) == 1:
+                self._pick_up(outside[0], barrier, end)
+                continue
+            entry = self._split(y, outside)
+            for other in self.regions:
+                if x in other.blocks and all(p.id in other.blocks for p in outside):
+                    other.blocks.add(entry.id)
+            self._pick_up(entry, barrier, end)
+        for s in region.sites:
+            self._pick_up(s, barrier, end)
+
+    def _pick_up(self, b: Block, barrier: Opnd, end: Block) -> None:
+        """BSSY at the end of a block, before its branch and before the BSSY of inner regions."""
+        fn = self.fn
+        at = len(b.insts) - (1 if b.terminator() is not None else 0)
+        line = b.insts[at].loc if at < len(b.insts) else _line(end)
+        code = [fn.new_inst(_BSSY, [barrier], [label(end.id)], loc=line)]
+        if fn.target.sm == 75:
+            code.insert(0, fn.new_inst(_CLEAR, [RZ], [barrier], loc=line))
+        b.insts[at:at] = code
+
+    def _split(self, y: Block, preds: list[Block]) -> Block:
+        """A new block on the edges from `preds` to `y`, with phis for the values that meet there."""
+        fn = self.fn
+        chosen = {p.id for p in preds}
+        new = fn.new_block()
+        self.by_id[new.id] = new
+        new.cold = y.cold
+        keep = [k for k, p in enumerate(y.preds) if p.id not in chosen]
+        move = [k for k, p in enumerate(y.preds) if p.id in chosen]
+        new.preds = [y.preds[k] for k in move]
+        for p in {q.id: q for q in new.preds}.values():
+            p.succs = [new if s is y else s for s in p.succs]
+        for inst in y.insts:
+            if inst.op is not OP_PHI:
+                break
+            moved = [inst.src[k] for k in move]
+            value = moved[0]
+            if any(v != value for v in moved):
+                d = fn.new_vreg(inst.dst[0] & KIND_MASK, fn.width(inst.dst[0]))
+                new.insts.append(fn.new_inst(OP_PHI, [d], moved, loc=inst.loc))
+                value = d
+            inst.src = [inst.src[k] for k in keep] + [value]
+        y.preds = [y.preds[k] for k in keep] + [new]
+        new.succs = [y]
+        at = fn.blocks.index(y)
+        last = max(fn.blocks.index(p) for p in new.preds)
+        # A block on back edges goes behind the loop's last block, any other in front of its target.
+        fn.blocks.insert(last + 1 if last >= at else at, new)
+        return new
+
+    def _save_preserved(self) -> None:
+        """ABI functions keep the preserved barrier registers they use: into registers at entry, back before RET."""
+        fn = self.fn
+        if fn.kind != "func":
+            return
+        used = sorted({r.barrier for r in self.regions if r.barrier in _SAVED})
+        if not used:
+            return
+        entry = fn.blocks[0]
+        kept = [fn.new_vreg() for _ in used]
+        at = _after_phis(entry)
+        entry.insts[at:at] = [fn.new_inst(_CLEAR, [v], [reg(K_B, n)]) for n, v in zip(used, kept, strict=True)]
+        for b in fn.blocks:
+            for k in range(len(b.insts) - 1, -1, -1):
+                if b.insts[k].op.base == "RET":
+                    back = [
+                        fn.new_inst(op("BMOV.32"), [reg(K_B, n)], [v], loc=b.insts[k].loc)
+                        for n, v in zip(used, kept, strict=True)
+                    ]
+                    b.insts[k:k] = back
+
+    # --- collectives and forward progress ------------------------------------------------------------------------
+
+    def _collectives(self, partial: set[int]) -> None:
+        """Keep, sharpen or drop the WARPSYNC in front of collectives."""
+        for b in self.fn.blocks:
+            out: list[Inst] = []
+            for inst in b.insts:
+                if inst.op.base == "WARPSYNC":
+                    mask = _constant_mask(inst)
+                    if mask >= 0 and b.id not in partial:
+                        continue
+                    if mask == _FULL_MASK and self.fn.target.sm >= 90 and inst.op is _WARPSYNC:
+                        inst.op = _WARPSYNC_ALL
+                        inst.src = []
+                out.append(inst)
+            b.insts = out
+
+    def _yields(self) -> None:
+        """YIELD in divergent loops that wait for other threads: behind loads and atomics that can see their writes."""
+        fn = self.fn
+        forest = find_loops(fn, dominators(fn))
+        for loop in forest.loops:
+            inside = set(loop.blocks)
+            leaving = [x for x in loop.blocks if any(s.id not in inside for s in self.by_id[x].succs)]
+            if not any(self.div.branches[x] for x in leaving):
+                continue
+            for x in loop.blocks:
+                if forest.innermost[x] is not loop:
+                    continue
+                b = self.by_id[x]
+                for k, inst in enumerate(b.insts):
+                    if _sees_others(inst):
+                        b.insts.insert(k + 1, fn.new_inst(_YIELD, [], [], loc=inst.loc))
+                        break
+
+
+def _sees_others(inst: Inst) -> bool:
+    """A volatile, relaxed or acquiring load, or an atomic whose result is used."""
+    flags = inst.op.flags
+    if not flags & F_READ:
+        return False
+    if flags & F_WRITE:
+        return any(d & KIND_MASK != K_P and not is_zero_reg(d) for d in inst.dst)
+    return flags & F_FENCE != 0
+
+
+def _constant_mask(inst: Inst) -> int:
+    """Member mask of a WARPSYNC, -1 if it is in a register."""
+    if inst.op is _WARPSYNC_ALL:
+        return _FULL_MASK
+    if inst.src and inst.src[0] & KIND_MASK == K_IMM:
+        return inst.src[0] >> PAYLOAD_SHIFT & _FULL_MASK
+    return -1
+
+
+def _reachable(b: Block, end: int) -> set[int]:
+    """Blocks on the paths from a branch to its post-dominator, both excluded (the branch itself only if in a loop)."""
+    seen: set[int] = set()
+    work = [s for s in b.succs if s.id != end]
+    while work:
+        x = work.pop()
+        if x.id not in seen:
+            seen.add(x.id)
+            work.extend(s for s in x.succs if s.id != end)
+    return seen
+
+
+def _after_phis(b: Block) -> int:
+    k = 0
+    while k < len(b.insts) and b.insts[k].op is OP_PHI:
+        k += 1
+    return k
+
+
+def _line(b: Block) -> int:
+    return b.insts[0].loc if b.insts else 0

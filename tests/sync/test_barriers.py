@@ -1,0 +1,202 @@
+from orias.analysis.divergence import divergence
+from orias.ori.ir import Func
+from orias.ori.text import dump, parse
+from orias.ori.verify import verify
+from orias.passes.sync import insert_sync
+
+DIAMOND = """\
+.func k sm_90 entry ssa
+b0: -> b1 b2
+  v256:R = S2R SR_TID.X
+  v257:P, PT = ISETP.GE.AND v256, 0x4, PT
+  @v257 BRA
+b1: -> b3
+  v258:R = IADD3 v256, 0x1, RZ
+b2: -> b3
+  v259:R = IADD3 v256, 0x2, RZ
+b3:
+  v260:R = phi v258, v259
+  STG.E -, v261, URZ, 0x0, v260
+  EXIT
+"""
+
+
+def ops(fn: Func, block: int) -> list[str]:
+    return [i.op.name for b in fn.blocks if b.id == block for i in b.insts]
+
+
+def run(text: str) -> Func:
+    fn = parse(text.replace("v261,", "RZ,"))
+    assert verify(fn) == []
+    insert_sync(fn)
+    assert verify(fn) == [], dump(fn)
+    return fn
+
+
+def test_divergent_diamond() -> None:
+    fn = run(DIAMOND)
+    assert ops(fn, 0) == ["S2R", "ISETP.GE.AND", "BSSY", "BRA"]
+    assert ops(fn, 4) == ["phi", "BSYNC"]
+    assert ops(fn, 3) == ["STG.E", "EXIT"] or ops(fn, 3) == ["phi", "STG.E", "EXIT"]
+    assert [b.id for b in fn.blocks] == [0, 1, 2, 4, 3]
+
+
+def test_turing_clears_the_barrier() -> None:
+    fn = run(DIAMOND.replace("sm_90", "sm_75"))
+    assert ops(fn, 0) == ["S2R", "ISETP.GE.AND", "BMOV.32.CLEAR", "BSSY", "BRA"]
+
+
+def test_uniform_branch_has_no_barrier() -> None:
+    fn = run(DIAMOND.replace("SR_TID.X", "SR_CTAID.X"))
+    assert "BSSY" not in dump(fn)
+
+
+def test_exit_as_post_dominator() -> None:
+    fn = run("""\
+.func k sm_90 entry ssa
+b0: -> b1 b2
+  v256:R = S2R SR_TID.X
+  v257:P, PT = ISETP.GE.AND v256, 0x4, PT
+  @v257 BRA
+b1:
+  EXIT
+b2:
+  EXIT
+""")
+    assert "BSSY" not in dump(fn)
+
+
+LOOP = """\
+.func k sm_90 entry ssa
+b0: -> b1
+  v256:R = S2R SR_TID.X
+b1: -> b2 b1
+  v258:R = phi RZ, v259
+  v259:R = IADD3 v258, 0x1, RZ
+  v257:P, PT = ISETP.LT.AND v259, v256, PT
+  @v257 BRA
+b2:
+  STG.E -, RZ, URZ, 0x0, v259
+  EXIT
+"""
+
+
+def test_loop_barrier_in_the_preheader() -> None:
+    fn = run(LOOP)
+    assert ops(fn, 0) == ["S2R", "BSSY"]
+    assert [b.id for b in fn.blocks] == [0, 1, 3, 2]
+    assert ops(fn, 3) == ["BSYNC"]
+
+
+def test_values_leaving_a_divergent_loop_vary() -> None:
+    fn = parse(LOOP)
+    div = divergence(fn)
+    assert div.varying[259] == 1
+    assert div.branches[1] == 1
+    uniform = parse(LOOP.replace("SR_TID.X", "SR_CTAID.X"))
+    assert divergence(uniform).varying[259] == 0
+
+
+def test_loop_counter_inside_a_divergent_branch_stays_uniform() -> None:
+    fn = parse("""\
+.func k sm_90 entry ssa
+b0: -> b1 b3
+  v256:R = S2R SR_TID.X
+  v300:R = S2R SR_CTAID.X
+  v257:P, PT = ISETP.GE.AND v256, 0x4, PT
+  @v257 BRA
+b1: -> b2
+b2: -> b3 b2
+  v258:R = phi RZ, v259
+  v259:R = IADD3 v258, 0x1, RZ
+  v261:P, PT = ISETP.LT.AND v259, v300, PT
+  @v261 BRA
+b3:
+  v262:R = phi RZ, v259
+  EXIT
+""")
+    div = divergence(fn)
+    assert div.varying[259] == 0
+    assert div.branches[2] == 0
+    assert div.varying[262] == 1
+
+
+def test_nested_regions_use_different_registers() -> None:
+    fn = run("""\
+.func k sm_80 entry ssa
+b0: -> b1 b6
+  v256:R = S2R SR_TID.X
+  v257:P, PT = ISETP.GE.AND v256, 0x4, PT
+  @v257 BRA
+b1: -> b2 b3
+  v258:P, PT = ISETP.GE.AND v256, 0x2, PT
+  @v258 BRA
+b2: -> b4
+  v260:R = IADD3 v256, 0x2, RZ
+b3: -> b4
+  v261:R = IADD3 v256, 0x3, RZ
+b4: -> b6
+  v262:R = phi v260, v261
+b6: -> b7 b8
+  v263:R = phi v256, v262
+  v264:P, PT = ISETP.GE.AND v263, 0x2, PT
+  @v264 BRA
+b7: -> b8
+  v265:R = IADD3 v256, 0x3, RZ
+b8:
+  EXIT
+""")
+    text = dump(fn)
+    assert text.count("BSSY") == 3
+    assert "B1 = BSSY" in text
+    assert "B2" not in text
+
+
+def test_entry_from_outside_picks_the_barrier_up() -> None:
+    """b2 is entered from a uniform branch too: a block with BSSY goes on that edge, and b4 has a way around BSYNC."""
+    fn = run("""\
+.func k sm_90 entry ssa
+b0: -> b1 b2
+  v256:R = S2R SR_TID.X
+  v266:R = S2R SR_CTAID.X
+  v257:P, PT = ISETP.GE.AND v266, 0x4, PT
+  v267:P, PT = ISETP.GE.AND v256, 0x4, PT
+  @v257 BRA
+b1: -> b2 b3
+  @v267 BRA
+b2: -> b3
+  v260:R = IADD3 v256, 0x2, RZ
+b3:
+  EXIT
+""")
+    text = dump(fn)
+    assert text.count("BSSY") == 2
+    assert text.count("BSYNC") == 1
+
+
+def test_whole_warp_collectives_make_a_branch_uniform() -> None:
+    fn = run(DIAMOND.replace("  v258:R = IADD3 v256", "  BAR.SYNC.DEFER_BLOCKING 0x0\n  v258:R = IADD3 v256"))
+    assert "BSSY" not in dump(fn)
+
+
+def test_warpsync_stays_only_in_divergent_code() -> None:
+    mask = "  WARPSYNC 0xf\n"
+    fn = run(DIAMOND.replace("  v258:R = IADD3", mask + "  v258:R = IADD3"))
+    assert ops(fn, 1) == ["WARPSYNC", "IADD3"]
+    fn = run(DIAMOND.replace("  v257:P", mask + "  v257:P"))
+    assert ops(fn, 0) == ["S2R", "ISETP.GE.AND", "BSSY", "BRA"]
+
+
+def test_spin_loops_yield() -> None:
+    fn = run("""\
+.func k sm_90 entry ssa
+b0: -> b1
+  v256:R = S2R SR_TID.X
+b1: -> b2 b1
+  v259:R = LDG.E.STRONG.SYS -, v256, URZ, 0x0
+  v257:P, PT = ISETP.LT.AND v259, v256, PT
+  @v257 BRA
+b2:
+  EXIT
+""")
+    assert ops(fn, 1) == ["LDG.E.STRONG.SYS", "YIELD", "ISETP.LT.AND", "BRA"]
