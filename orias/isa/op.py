@@ -53,7 +53,7 @@ class Op:
         self.base: Final[str] = parts[0]
         self.mods: Final[tuple[str, ...]] = tuple(parts[1:])
         self.flags: Final[int] = _flags(parts[0], self.mods)
-        self.addr: Final[tuple[int, ...]] = _ADDR.get(parts[0], ())
+        self.addr: Final[tuple[int, ...]] = () if "IVALL" in parts else _ADDR.get(parts[0], ())
 
     def __repr__(self) -> str:
         return self.name
@@ -83,6 +83,7 @@ _FLAGS: Final[dict[str, int]] = {
     "sext64": F_PSEUDO,
     "call": F_PSEUDO | F_CALL | F_SIDE | F_FENCE,
     "frame": F_PSEUDO,
+    "fence": F_PSEUDO | F_SIDE | F_FENCE,
     # floating point and integer arithmetic that commutes
     "FADD": F_COMMUTES, "FMUL": F_COMMUTES, "FFMA": F_COMMUTES, "FMNMX": F_COMMUTES,
     "DADD": F_COMMUTES, "DMUL": F_COMMUTES, "DFMA": F_COMMUTES, "DMNMX": F_COMMUTES,
@@ -109,7 +110,8 @@ _FLAGS: Final[dict[str, int]] = {
     # control flow
     "BRA": _FLOW, "BRX": _FLOW, "EXIT": _FLOW, "RET": _FLOW, "CALL": F_SIDE | F_CALL | F_FENCE,
     "BPT": F_SIDE, "KILL": F_SIDE, "NOP": F_SIDE, "PMTRIG": F_SIDE, "R2UR": 0, "LEPC": 0, "RPCMOV": F_SIDE,
-    # special registers that change under our feet are handled in _flags
+    # special registers that change under our feet
+    "CS2R": F_SIDE,
 }  # fmt: skip
 
 _ADDR: Final[dict[str, tuple[int, ...]]] = {
