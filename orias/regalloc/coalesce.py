@@ -1,0 +1,333 @@
+"""Coalescing: virtual registers that should be one register, or parts of one, become a *class*.
+
+A class is a run of words at fixed distances: copies and ties put two registers at distance zero, ``pack`` puts a part at its
+place in the wide register.  Two registers join a class if no word would have to hold two different values at
+a time.  Copies of a value are the same value, so a part may outlive the register it was packed into.
+"""
+
+from bisect import bisect_right, insort
+from typing import Final, final
+
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    KIND_MASK,
+    LANE_SHIFT,
+    PAYLOAD_SHIFT,
+    Opnd,
+    lane_range,
+)
+from orias.ori.ir import OP_COPY, OP_PACK, Inst
+from orias.regalloc.ranges import FIRST_OPND, IS_REG, Ranges, is_phys
+from orias.regalloc.ssa_out import OP_PCOPY
+
+Seg = tuple[int, int, int]
+"""start, end, value"""
+
+_ALIGN: Final[tuple[int, ...]] = (1, 1, 2, 4, 4, 8, 8, 8, 8)
+_MAX_SPAN: Final = 16
+_FAR: Final = 1 << 60
+
+
+@final
+class Move:
+    """`count` words of register `dst` from word `dword` on are those of register `src` from `sword` on."""
+
+    __slots__ = ("count", "dst", "dword", "src", "sword", "weight")
+
+    def __init__(self, dst: int, dword: int, src: int, sword: int, count: int, weight: int) -> None:
+        self.dst: Final[int] = dst
+        self.dword: Final[int] = dword
+        self.src: Final[int] = src
+        self.sword: Final[int] = sword
+        self.count: Final[int] = count
+        self.weight: Final[int] = weight
+
+
+@final
+class Cls:
+    """A class of virtual registers.
+
+    ``words`` maps a word's place (relative, may be negative) to its intervals; the register chosen for
+    place 0 must be ``phase`` modulo ``mod``.  ``members`` are (virtual register, its place).
+    """
+
+    __slots__ = ("file", "members", "mod", "phase", "pinned", "slot", "words")
+
+    def __init__(self, file: int, mod: int) -> None:
+        self.file: Final[int] = file
+        self.mod: int = mod
+        self.phase: int = 0
+        self.words: dict[int, list[Seg]] = {}
+        self.members: list[tuple[int, int]] = []
+        self.slot: int = -1
+        """Physical register of place 0 once chosen."""
+        self.pinned: list[tuple[int, int]] = []
+        """(register wished for place 0, weight): copies to and from physical registers."""
+
+    def start(self) -> int:
+        """First point where the class is live."""
+        return min(s[0][0] for s in self.words.values() if s)
+
+    def span(self) -> tuple[int, int]:
+        """Lowest place and one behind the highest."""
+        return min(self.words), max(self.words) + 1
+
+
+@final
+class Classes:
+    """The classes of a function; ``of[v]`` is a virtual register's class and ``place[v]`` its place in it."""
+
+    __slots__ = ("of", "place", "rg", "value")
+
+    def __init__(self, rg: Ranges) -> None:
+        self.rg: Final[Ranges] = rg
+        n = len(rg.fn.vkind)
+        self.of: list[Cls | None] = [None] * n
+        self.place: list[int] = [0] * n
+        self.value: Final[list[int]] = _values(rg)
+
+    def cls(self, v: int) -> Cls:
+        """The class of a virtual register, made on first use."""
+        c = self.of[v]
+        if c is None:
+            fn = self.rg.fn
+            width = fn.vwidth[v]
+            c = Cls(fn.vkind[v], _ALIGN[width])
+            base = self.rg.wbase[v]
+            for k in range(width):
+                flat = self.rg.segs[base + k]
+                val = self.value[base + k]
+                c.words[k] = [(flat[i], flat[i + 1], val) for i in range(0, len(flat), 2)]
+            c.members.append((v, 0))
+            self.of[v] = c
+        return c
+
+    def all(self) -> list[Cls]:
+        """Every class that is live somewhere, once."""
+        out: list[Cls] = []
+        for v in range(FIRST_VIRTUAL, len(self.of)):
+            base = self.rg.wbase[v]
+            if any(self.rg.segs[base + k] for k in range(self.rg.fn.vwidth[v])):
+                c = self.cls(v)
+                if c.members[0][0] == v:
+                    out.append(c)
+        return out
+
+    def join(self, m: Move) -> bool:
+        """Try to make a move a no-op; True if it is one now."""
+        fn = self.rg.fn
+        if fn.vkind[m.dst] != fn.vkind[m.src]:
+            return False
+        a = self.cls(m.dst)
+        b = self.cls(m.src)
+        # Place p of b becomes place p + shift of a.
+        shift = self.place[m.dst] + m.dword - (self.place[m.src] + m.sword)
+        if a is b:
+            return shift == 0
+        if len(a.members) < len(b.members):
+            a, b = b, a
+            shift = -shift
+        if not _fits(a, b, shift):
+            return False
+        self._merge(a, b, shift)
+        return True
+
+    def _merge(self, a: Cls, b: Cls, shift: int) -> None:
+        if b.mod > a.mod:
+            a.mod = b.mod
+            a.phase = (b.phase - shift) % b.mod
+        for p, segs in b.words.items():
+            mine = a.words.get(p + shift)
+            a.words[p + shift] = segs if mine is None else _union(mine, segs)
+        for v, p in b.members:
+            a.members.append((v, p + shift))
+            self.of[v] = a
+            self.place[v] = p + shift
+        b.words = {}
+        b.members = []
+
+
+def _fits(a: Cls, b: Cls, shift: int) -> bool:
+    if a.mod >= b.mod:
+        if (a.phase + shift - b.phase) % b.mod:
+            return False
+    elif (b.phase - shift - a.phase) % a.mod:
+        return False
+    if len(a.words) > 1 or len(b.words) > 1:
+        alo, ahi = a.span()
+        blo, bhi = b.span()
+        if max(ahi, bhi + shift) - min(alo, blo + shift) > _MAX_SPAN:
+            return False
+    for p, segs in b.words.items():
+        mine = a.words.get(p + shift)
+        if mine is not None and _clash(mine, segs):
+            return False
+    return True
+
+
+def _clash(x: list[Seg], y: list[Seg]) -> bool:
+    """True if two different values overlap."""
+    if len(x) < len(y):
+        x, y = y, x
+    n = len(x)
+    for s, e, val in y:
+        i = bisect_right(x, (s, _FAR, 0))
+        if i > 0:
+            p = x[i - 1]
+            if p[1] > s and p[2] != val:
+                return True
+        while i < n:
+            p = x[i]
+            if p[0] >= e:
+                break
+            if p[2] != val:
+                return True
+            i += 1
+    return False
+
+
+def _union(x: list[Seg], y: list[Seg]) -> list[Seg]:
+    """Both lists in one; overlapping intervals (of one value) melt together."""
+    if len(x) < len(y):
+        x, y = y, x
+    if len(y) <= 4 and len(x) > 16:
+        for seg in y:
+            s, e, val = seg
+            i = bisect_right(x, (s, _FAR, 0))
+            lo = i
+            if i > 0 and x[i - 1][1] > s:
+                lo = i - 1
+                s = x[lo][0]
+                e = max(e, x[lo][1])
+            hi = i
+            while hi < len(x) and x[hi][0] < e:
+                e = max(e, x[hi][1])
+                hi += 1
+            if lo == hi:
+                insort(x, seg)
+            else:
+                x[lo:hi] = [(s, e, val)]
+        return x
+    merged: list[Seg] = []
+    for seg in sorted(x + y):
+        if merged and merged[-1][1] > seg[0]:
+            last = merged[-1]
+            if seg[1] > last[1]:
+                merged[-1] = (last[0], seg[1], last[2])
+        else:
+            merged.append(seg)
+    return merged
+
+
+def _values(rg: Ranges) -> list[int]:
+    """A number for the value of each word: the word's own, or that of the word it copies if both are defined once."""
+    fn = rg.fn
+    total = rg.wbase[-1]
+    value = list(range(total))
+    defs = bytearray(len(fn.vkind))
+    for b in rg.order:
+        for inst in b.insts:
+            for o in inst.dst:
+                if o >= FIRST_OPND:
+                    v = o >> PAYLOAD_SHIFT
+                    if defs[v] < 2:
+                        defs[v] += 1
+    for b in rg.order:
+        for inst in b.insts:
+            if inst.op is not OP_COPY and inst.op is not OP_PACK and inst.op is not OP_PCOPY:
+                continue
+            for m in moves_of(rg, inst, 0):
+                if defs[m.dst] == 1 and defs[m.src] == 1 and fn.vkind[m.dst] == fn.vkind[m.src]:
+                    for k in range(m.count):
+                        # Reverse postorder: the source's own value is settled unless the copy is in a cycle.
+                        value[rg.wbase[m.dst] + m.dword + k] = value[rg.wbase[m.src] + m.sword + k]
+    return value
+
+
+def _plain_copy(o: Opnd) -> bool:
+    """True for a virtual register operand without flags or suffix: a source that a move does not change."""
+    return o >= FIRST_OPND and IS_REG[o & KIND_MASK] and not (o >> 4) & 0x7F
+
+
+def moves_of(rg: Ranges, inst: Inst, weight: int) -> list[Move]:
+    """The register-to-register moves that a copy, parallel copy or pack stands for."""
+    fn = rg.fn
+    out: list[Move] = []
+    if inst.op is OP_PACK:
+        d = inst.dst[0]
+        if d < FIRST_OPND:
+            return out
+        at = 0
+        for s in inst.src:
+            count = part_words(fn.vwidth, s)
+            if _plain_copy(s):
+                out.append(_move(fn.vwidth, d >> PAYLOAD_SHIFT, at, s, count, weight))
+            at += count
+        return out
+    for d, s in zip(inst.dst, inst.src, strict=True):
+        if d >= FIRST_OPND and _plain_copy(s):
+            out.append(_move(fn.vwidth, d >> PAYLOAD_SHIFT, 0, s, fn.vwidth[d >> PAYLOAD_SHIFT], weight))
+    return out
+
+
+def _move(vwidth: bytearray, d: int, at: int, s: Opnd, count: int, weight: int) -> Move:
+    v = s >> PAYLOAD_SHIFT
+    code = (s >> LANE_SHIFT) & 15
+    first, _ = lane_range(code, vwidth[v])
+    return Move(d, at, v, first, count, weight)
+
+
+def part_words(vwidth: bytearray, s: Opnd) -> int:
+    """Words of one part of a ``pack``: registers as wide as they are (or their lane), everything else one."""
+    if s >= FIRST_OPND and IS_REG[s & KIND_MASK]:
+        code = (s >> LANE_SHIFT) & 15
+        return lane_range(code, vwidth[s >> PAYLOAD_SHIFT])[1]
+    return 1
+
+
+def coalesce(rg: Ranges) -> Classes:
+    """Build the classes: the moves in the deepest loops first, parallel copies (phis) and ties before packs."""
+    classes = Classes(rg)
+    moves: list[Move] = []
+    pins: list[tuple[int, int, int, int]] = []
+    for point, inst in enumerate(rg.insts):
+        if inst is None:
+            continue
+        o = inst.op
+        if o is not OP_COPY and o is not OP_PACK and o is not OP_PCOPY:
+            continue
+        weight = 4 << min(3 * rg.depth[point], 30)
+        if o is OP_PACK:
+            weight -= 1
+        moves.extend(moves_of(rg, inst, weight))
+        _pins(rg, inst, weight, pins)
+    moves.sort(key=_weight)
+    for m in moves:
+        classes.join(m)
+    for v, place, reg, weight in pins:
+        c = classes.cls(v)
+        c.pinned.append((reg - (classes.place[v] + place), weight))
+    return classes
+
+
+def _weight(m: Move) -> int:
+    return -m.weight
+
+
+def _pins(rg: Ranges, inst: Inst, weight: int, pins: list[tuple[int, int, int, int]]) -> None:
+    """Wishes for physical registers: (virtual register, word, physical register, weight)."""
+    if inst.op is OP_PACK:
+        at = 0
+        for s in inst.src:
+            if is_phys(s) and inst.dst[0] >= FIRST_OPND and s & KIND_MASK == inst.dst[0] & KIND_MASK:
+                pins.append((inst.dst[0] >> PAYLOAD_SHIFT, at, s >> PAYLOAD_SHIFT, weight))
+            at += part_words(rg.fn.vwidth, s)
+        return
+    for d, s in zip(inst.dst, inst.src, strict=True):
+        if d & KIND_MASK != s & KIND_MASK:
+            continue
+        if d >= FIRST_OPND and is_phys(s):
+            pins.append((d >> PAYLOAD_SHIFT, 0, s >> PAYLOAD_SHIFT, weight))
+        elif s >= FIRST_OPND and is_phys(d):
+            first = lane_range((s >> LANE_SHIFT) & 15, 1)[0]
+            pins.append((s >> PAYLOAD_SHIFT, first, d >> PAYLOAD_SHIFT, weight))

@@ -1,0 +1,74 @@
+"""Which registers are taken at which points: a segment tree over points whose nodes hold register masks."""
+
+from typing import Final, final
+
+
+@final
+class Occupancy:
+    """Masks of taken registers over points ``0..points-1``.
+
+    ``cover[n]``: registers taken throughout node n; ``seen[n]``: registers taken somewhere in node n.
+    """
+
+    __slots__ = ("cover", "seen", "size")
+
+    def __init__(self, points: int) -> None:
+        size = 1
+        while size < points + 1:
+            size *= 2
+        self.size: Final[int] = size
+        self.cover: Final[list[int]] = [0] * (2 * size)
+        self.seen: Final[list[int]] = [0] * (2 * size)
+
+    def add(self, start: int, end: int, mask: int) -> None:
+        """Take the registers of `mask` over [start, end)."""
+        cover = self.cover
+        seen = self.seen
+        left = start + self.size
+        right = end + self.size
+        a = left
+        b = right - 1
+        while left < right:
+            if left & 1:
+                cover[left] |= mask
+                seen[left] |= mask
+                left += 1
+            if right & 1:
+                right -= 1
+                cover[right] |= mask
+                seen[right] |= mask
+            left >>= 1
+            right >>= 1
+        while a > 1:
+            a >>= 1
+            seen[a] |= mask
+        while b > 1:
+            b >>= 1
+            seen[b] |= mask
+
+    def taken(self, start: int, end: int) -> int:
+        """Registers taken somewhere in [start, end)."""
+        cover = self.cover
+        seen = self.seen
+        left = start + self.size
+        right = end + self.size
+        a = left
+        b = right - 1
+        mask = 0
+        while left < right:
+            if left & 1:
+                mask |= seen[left]
+                left += 1
+            if right & 1:
+                right -= 1
+                mask |= seen[right]
+            left >>= 1
+            right >>= 1
+        while a != b:
+            a >>= 1
+            b >>= 1
+            mask |= cover[a] | cover[b]
+        while a > 1:
+            a >>= 1
+            mask |= cover[a]
+        return mask

@@ -1,0 +1,400 @@
+"""Live ranges, word by word.
+
+Instructions get numbers in reverse postorder (a *point* each, and one more at the head of every block).  A word of a
+virtual register occupies the half-open intervals of points ``[definition, last use)``: an instruction reads before it
+writes, so a value that dies at an instruction may share a register with one born there.  Two words can share a
+register exactly if their intervals are disjoint.
+
+Uniform registers, uniform predicates and convergence barriers belong to the warp, not to the thread: the arms of a
+divergent branch run one after the other, in any order, with the same registers.  For them the graph gets
+extra edges from the end of each arm back to the heads of the other arms.
+"""
+
+from typing import Final, final
+
+from orias.analysis.cfg import NO_BLOCK, post_dominators, reverse_postorder
+from orias.diag import Unsupported
+from orias.isa.op import F_CALL
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    K_B,
+    K_P,
+    K_R,
+    K_UP,
+    K_UR,
+    KIND_MASK,
+    LANE_SHIFT,
+    PAYLOAD_SHIFT,
+    Opnd,
+    lane_range,
+)
+from orias.ori.ir import OP_BRA, Block, Func, Inst
+
+FIRST_OPND: Final = FIRST_VIRTUAL << PAYLOAD_SHIFT
+IS_REG: Final[list[bool]] = [K_R <= k <= K_B for k in range(16)]
+_NUMBERLESS: Final = {K_R: 255, K_UR: 255, K_P: 7, K_UP: 7, K_B: 255}
+"""The constant register of each file (RZ, URZ, PT, UPT)."""
+STACK_POINTER: Final = 1
+_EARLY_CLOBBER: Final = frozenset(("HMMA", "IMMA", "DMMA", "BMMA"))
+"""Matrix operations read their sources over several cycles: results stay off the multiplicands (a guess, kept safe)."""
+
+
+@final
+class Ranges:
+    """Live ranges of a function in state ``virtual``."""
+
+    __slots__ = (
+        "block_end",
+        "block_start",
+        "clobbers",
+        "depth",
+        "fn",
+        "insts",
+        "order",
+        "phys",
+        "points",
+        "segs",
+        "wbase",
+    )
+
+    def __init__(self, fn: Func) -> None:
+        self.fn: Final[Func] = fn
+        self.order: Final[list[Block]] = reverse_postorder(fn)
+        self.insts: list[Inst | None] = []
+        """Instruction at each point; None at the heads of blocks."""
+        self.depth: list[int] = []
+        """Loop depth of each point."""
+        self.block_start: list[int] = [0] * fn.next_block
+        self.block_end: list[int] = [0] * fn.next_block
+        """First point of the block, and the first behind it."""
+        for b in self.order:
+            self.block_start[b.id] = len(self.insts)
+            self.insts.append(None)
+            self.insts.extend(b.insts)
+            self.block_end[b.id] = len(self.insts)
+            self.depth.extend([b.depth] * (len(b.insts) + 1))
+        self.points: int = len(self.insts)
+        self.wbase: list[int] = [0] * (len(fn.vkind) + 1)
+        """Number of the first word of each virtual register; words of a register follow one another."""
+        total = 0
+        for v in range(FIRST_VIRTUAL, len(fn.vkind)):
+            self.wbase[v] = total
+            total += fn.vwidth[v]
+        self.wbase[len(fn.vkind)] = total
+        self.segs: list[list[int]] = [[] for _ in range(total)]
+        """Intervals of each word as a flat ascending list start, end, start, end, ..."""
+        self.phys: dict[Opnd, list[int]] = {}
+        """Intervals of physical registers (plain operands)."""
+        self.clobbers: list[tuple[int, Inst]] = []
+        """Calls and their points."""
+        _build(self)
+
+    def words(self, o: Opnd) -> range:
+        """The word numbers a virtual register operand covers."""
+        v = o >> PAYLOAD_SHIFT
+        code = (o >> LANE_SHIFT) & 15
+        base = self.wbase[v]
+        if code == 0:
+            return range(base, base + self.fn.vwidth[v])
+        first, count = lane_range(code, 0)
+        return range(base + first, base + first + count)
+
+
+def is_phys(o: Opnd) -> bool:
+    """True for a physical register that can hold a value (not RZ, PT ..., not the stack pointer)."""
+    k = o & KIND_MASK
+    if o >= FIRST_OPND or not IS_REG[k]:
+        return False
+    n = o >> PAYLOAD_SHIFT
+    return n != _NUMBERLESS[k] and not (k == K_R and n == STACK_POINTER)
+
+
+def plain(o: Opnd) -> Opnd:
+    """A register operand without flags, suffix and lane."""
+    return (o & KIND_MASK) | (o >> PAYLOAD_SHIFT) << PAYLOAD_SHIFT
+
+
+def _build(rg: Ranges) -> None:
+    fn = rg.fn
+    wbase = rg.wbase
+    vwidth = fn.vwidth
+    size = fn.next_block
+    exposed: list[set[int]] = [set() for _ in range(size)]
+    killed: list[set[int]] = [set() for _ in range(size)]
+    for b in rg.order:
+        gen = exposed[b.id]
+        kill = killed[b.id]
+        for inst in b.insts:
+            for o in inst.src:
+                if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+                    for w in rg.words(o):
+                        if w not in kill:
+                            gen.add(w)
+            o = inst.guard
+            if o >= FIRST_OPND:
+                w = wbase[o >> PAYLOAD_SHIFT]
+                if w not in kill:
+                    gen.add(w)
+            o = inst.old
+            if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+                for w in rg.words(o):
+                    if w not in kill:
+                        gen.add(w)
+            for o in inst.dst:
+                if o >= FIRST_OPND:
+                    v = o >> PAYLOAD_SHIFT
+                    first = wbase[v]
+                    if vwidth[v] == 1:
+                        kill.add(first)
+                    else:
+                        kill.update(range(first, first + vwidth[v]))
+    live_out = _solve(rg, exposed, killed)
+    _scan(rg, live_out)
+
+
+def _solve(rg: Ranges, exposed: list[set[int]], killed: list[set[int]]) -> list[list[int]]:
+    """Words live out of each block, by block id."""
+    fn = rg.fn
+    size = fn.next_block
+    thread: list[int] = []
+    warp: list[int] = []
+    everywhere: set[int] = set()
+    for gen in exposed:
+        everywhere |= gen
+    kind_of = bytearray(rg.wbase[-1])
+    for v in range(FIRST_VIRTUAL, len(fn.vkind)):
+        for w in range(rg.wbase[v], rg.wbase[v + 1]):
+            kind_of[w] = fn.vkind[v]
+    for w in sorted(everywhere):
+        if kind_of[w] in (K_R, K_P):
+            thread.append(w)
+        else:
+            warp.append(w)
+    succs: list[list[int]] = [[] for _ in range(size)]
+    for b in rg.order:
+        succs[b.id] = [s.id for s in b.succs]
+    order = [b.id for b in reversed(rg.order)]
+    out: list[list[int]] = [[] for _ in range(size)]
+    if thread:
+        _dataflow(order, succs, thread, exposed, killed, out)
+    if warp:
+        order, succs = _warp_graph(rg, order, succs, exposed, killed, set(warp))
+        pad = len(succs) - size
+        empty: list[set[int]] = [set() for _ in range(pad)]
+        wide_out: list[list[int]] = [[] for _ in range(len(succs))]
+        _dataflow(order, succs, warp, exposed + empty, killed + empty, wide_out)
+        for i in range(size):
+            out[i] = out[i] + wide_out[i]
+    return out
+
+
+def _dataflow(
+    order: list[int],
+    succs: list[list[int]],
+    words: list[int],
+    exposed: list[set[int]],
+    killed: list[set[int]],
+    out: list[list[int]],
+) -> None:
+    """Backward liveness over the given words; appends the words live out of each block to `out`."""
+    index: dict[int, int] = {w: i for i, w in enumerate(words)}
+    n = len(succs)
+    gen = [0] * n
+    keep = [-1] * n
+    preds: list[list[int]] = [[] for _ in range(n)]
+    for b in order:
+        for s in succs[b]:
+            preds[s].append(b)
+        m = 0
+        for w in exposed[b]:
+            i = index.get(w)
+            if i is not None:
+                m |= 1 << i
+        gen[b] = m
+        m = 0
+        for w in killed[b]:
+            i = index.get(w)
+            if i is not None:
+                m |= 1 << i
+        keep[b] = ~m
+    live_in = [0] * n
+    live_out = [0] * n
+    queued = bytearray(b"\1" * n)
+    work = order
+    while work:
+        again: list[int] = []
+        for b in work:
+            queued[b] = 0
+            m = 0
+            for s in succs[b]:
+                m |= live_in[s]
+            live_out[b] = m
+            m = gen[b] | (m & keep[b])
+            if m != live_in[b]:
+                live_in[b] = m
+                for p in preds[b]:
+                    if not queued[p]:
+                        queued[p] = 1
+                        again.append(p)
+        work = again
+    for b in order:
+        m = live_out[b]
+        if m:
+            out[b].extend(_members(m, words))
+
+
+def _members(mask: int, words: list[int]) -> list[int]:
+    """The words whose bits are set."""
+    out: list[int] = []
+    base = 0
+    for byte in mask.to_bytes((mask.bit_length() + 63) // 64 * 8, "little"):
+        if byte:
+            for k in range(8):
+                if byte >> k & 1:
+                    out.append(words[base + k])
+        base += 8
+    return out
+
+
+def _warp_graph(
+    rg: Ranges,
+    order: list[int],
+    succs: list[list[int]],
+    exposed: list[set[int]],
+    killed: list[set[int]],
+    warp: set[int],
+) -> tuple[list[int], list[list[int]]]:
+    """The graph as a warp walks it: after one arm of a divergent branch it may start another."""
+    fn = rg.fn
+    tree = post_dominators(fn)
+    out = [list(s) for s in succs]
+    node_of: dict[int, int] = {}
+    ends = [b.id for b in rg.order if not b.succs]
+    extra: list[int] = []
+    for b in rg.order:
+        if len(b.succs) < 2:
+            continue
+        term = b.terminator()
+        if term is not None and term.op is OP_BRA and term.guard & KIND_MASK == K_UP:
+            continue
+        join = tree.idom[b.id]
+        arms = [s for s in b.succs if s.id != join]
+        if len(arms) < 2 and len(b.succs) == 2:
+            continue
+        if len(b.succs) == 2 and any(
+            not s.succs and not (exposed[s.id] & warp) and not (killed[s.id] & warp) for s in arms
+        ):
+            continue
+        node = node_of.get(join)
+        if node is None:
+            node = len(out)
+            node_of[join] = node
+            out.append([])
+            extra.append(node)
+            if join == NO_BLOCK:
+                for e in ends:
+                    out[e].append(node)
+        out[node].extend(s.id for s in arms)
+    for b in rg.order:
+        node = node_of.get(b.id)
+        if node is not None:
+            for p in b.preds:
+                out[p.id].append(node)
+    return extra + order, out
+
+
+def _scan(rg: Ranges, live_out: list[list[int]]) -> None:
+    """Walk every block backwards and cut the intervals."""
+    fn = rg.fn
+    segs = rg.segs
+    wbase = rg.wbase
+    vwidth = fn.vwidth
+    calls = fn.calls
+    end_of = [0] * (wbase[-1] + 1)
+    backwards: list[list[int]] = segs
+    for b in reversed(rg.order):
+        start = rg.block_start[b.id]
+        stop = rg.block_end[b.id]
+        live: set[int] = set(live_out[b.id])
+        for w in live:
+            end_of[w] = stop
+        phys_end: dict[Opnd, int] = {}
+        point = stop
+        for inst in reversed(b.insts):
+            point -= 1
+            for o in inst.dst:
+                if o >= FIRST_OPND:
+                    v = o >> PAYLOAD_SHIFT
+                    for w in range(wbase[v], wbase[v] + vwidth[v]):
+                        if w in live:
+                            live.discard(w)
+                            end = end_of[w]
+                        else:
+                            end = point + 1
+                        s = backwards[w]
+                        if s and s[-1] == end:
+                            s[-1] = point
+                        else:
+                            s.append(end)
+                            s.append(point)
+                elif is_phys(o):
+                    for r in _phys_words(fn, inst, o):
+                        end = phys_end.pop(r, point + 1)
+                        rg.phys.setdefault(r, []).extend((end, point))
+            if inst.op.flags & F_CALL and inst.uid in calls:
+                rg.clobbers.append((point, inst))
+            last = point + 1 if inst.op.base in _EARLY_CLOBBER else point
+            for k, o in enumerate(inst.src):
+                if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+                    until = last if k < 2 else point
+                    for w in rg.words(o):
+                        if w not in live:
+                            live.add(w)
+                            end_of[w] = until
+                        elif end_of[w] < until:
+                            end_of[w] = until
+                elif is_phys(o):
+                    for r in _phys_words(fn, inst, o):
+                        phys_end.setdefault(r, point)
+            o = inst.guard
+            if o >= FIRST_OPND:
+                w = wbase[o >> PAYLOAD_SHIFT]
+                if w not in live:
+                    live.add(w)
+                    end_of[w] = point
+            o = inst.old
+            if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+                for w in rg.words(o):
+                    if w not in live:
+                        live.add(w)
+                        end_of[w] = point
+        for w in live:
+            end = end_of[w]
+            s = backwards[w]
+            if s and s[-1] == end:
+                s[-1] = start
+            else:
+                s.append(end)
+                s.append(start)
+        for r, end in phys_end.items():
+            if b is not rg.order[0]:
+                raise Unsupported("a physical register is live into a block", b.insts[0].loc if b.insts else 0)
+            rg.phys.setdefault(r, []).extend((end, start))
+    for s in segs:
+        s.reverse()
+    for s in rg.phys.values():
+        s.reverse()
+
+
+def _phys_words(fn: Func, inst: Inst, o: Opnd) -> list[Opnd]:
+    """The physical registers an operand stands for: as many as the virtual side of a copy has words, else one."""
+    first = plain(o)
+    if inst.op.name not in ("copy", "pcopy"):
+        return [first]
+    i = inst.dst.index(o) if o in inst.dst else inst.src.index(o)
+    other = inst.src[i] if o in inst.dst else inst.dst[i]
+    count = 1
+    if other >= FIRST_OPND and IS_REG[other & KIND_MASK]:
+        code = (other >> LANE_SHIFT) & 15
+        count = lane_range(code, fn.vwidth[other >> PAYLOAD_SHIFT])[1]
+    return [first + (k << PAYLOAD_SHIFT) for k in range(count)]

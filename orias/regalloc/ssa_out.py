@@ -1,0 +1,173 @@
+"""Leaving SSA: phis become parallel copies on the edges, ``old`` values become ties.
+
+Afterwards the function is in state ``virtual``:
+
+* a register may have several definitions;
+* ``pcopy`` (pseudo) copies ``src[i]`` to ``dst[i]`` for all i at once;
+* a guarded instruction with an ``old`` value has ``old`` equal to its result.
+
+Every copy put in here is a wish to coalesce; what cannot be coalesced becomes a move when registers are known.
+"""
+
+from typing import Final
+
+from orias.analysis.liveness import Liveness, liveness, reg_bit, use_mask
+from orias.isa.op import Op, op
+from orias.isa.operand import K_LABEL, K_NONE, KIND_MASK, PAYLOAD_SHIFT, PT, Opnd, is_reg, is_virtual, label
+from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
+
+OP_PCOPY: Final[Op] = op("pcopy")
+OP_UNDEF: Final[Op] = op("undef")
+
+
+def leave_ssa(fn: Func) -> None:
+    """Bring a function from state ``ssa`` to state ``virtual``."""
+    _remove_phis(fn)
+    _tie_old_values(fn)
+    fn.state = "virtual"
+
+
+def _remove_phis(fn: Func) -> None:
+    with_phis = [b for b in fn.blocks if b.insts and b.insts[0].op is OP_PHI]
+    if not with_phis:
+        return
+    lv = liveness(fn)
+    undefined: set[int] = set()
+    for inst in fn.insts():
+        if inst.op is OP_UNDEF:
+            undefined.add(inst.dst[0] >> PAYLOAD_SHIFT)
+    moves: list[tuple[Block, int, list[Opnd], list[Opnd]]] = []
+    for b in with_phis:
+        count = 0
+        while count < len(b.insts) and b.insts[count].op is OP_PHI:
+            count += 1
+        phis = b.insts[:count]
+        loc = phis[0].loc
+        if len(b.preds) == 1:
+            b.insts[:count] = _copies(fn, [i.dst[0] for i in phis], [i.src[0] for i in phis], undefined, loc)
+            continue
+        del b.insts[:count]
+        for k in range(len(b.preds)):
+            moves.append((b, k, [i.dst[0] for i in phis], [i.src[k] for i in phis]))
+    # Placement looks at the edges as they were, so all of it is decided before any edge is split.
+    read_on_edge: dict[tuple[int, int], int] = {}
+    for b, k, _, srcs in moves:
+        key = (b.preds[k].id, b.id)
+        mask = read_on_edge.get(key, 0)
+        for o in srcs:
+            mask |= reg_bit(o)
+        read_on_edge[key] = mask
+    places = [_hoistable(lv, b, k, dsts, read_on_edge) for b, k, dsts, _ in moves]
+    behind: dict[int, list[Block]] = {}
+    for (b, k, dsts, srcs), hoist in zip(moves, places, strict=True):
+        copies = _copies(fn, dsts, srcs, undefined, 0)
+        if not copies:
+            continue
+        p = b.preds[k]
+        if hoist:
+            term = p.terminator()
+            at = len(p.insts) - (1 if term is not None else 0)
+            loc = p.insts[-1].loc if p.insts else 0
+            for c in copies:
+                c.loc = loc
+            p.insts[at:at] = copies
+        else:
+            split = split_edge(fn, p, b, k)
+            split.insts = copies
+            behind.setdefault(p.id, []).append(split)
+    if behind:
+        placed: list[Block] = []
+        for b in fn.blocks:
+            placed.append(b)
+            placed.extend(behind.get(b.id, ()))
+        fn.blocks = placed
+
+
+def _hoistable(lv: Liveness, b: Block, k: int, dsts: list[Opnd], read_on_edge: dict[tuple[int, int], int]) -> bool:
+    """True if the copies for edge `k` into `b` may stand before the predecessor's terminator."""
+    p = b.preds[k]
+    if len(p.succs) == 1:
+        return True
+    if sum(1 for s in p.succs if s is b) > 1:
+        return False
+    mask = 0
+    for d in dsts:
+        mask |= reg_bit(d)
+    term = p.terminator()
+    if term is not None and use_mask(term) & mask:
+        return False
+    for s in p.succs:
+        if s is b:
+            continue
+        if (lv.live_in[s.id] | read_on_edge.get((p.id, s.id), 0)) & mask:
+            return False
+    return True
+
+
+def _copies(fn: Func, dsts: list[Opnd], srcs: list[Opnd], undefined: set[int], loc: int) -> list[Inst]:
+    out: list[Inst] = []
+    to: list[Opnd] = []
+    frm: list[Opnd] = []
+    for d, s in zip(dsts, srcs, strict=True):
+        if d == s:
+            continue
+        if s == K_NONE or (is_virtual(s) and s >> PAYLOAD_SHIFT in undefined):
+            out.append(fn.new_inst(OP_UNDEF, [d], [], loc=loc))
+        else:
+            to.append(d)
+            frm.append(s)
+    if to:
+        # Undefined results start after the parallel copy: they must not push its sources away.
+        out.insert(0, fn.new_inst(OP_COPY if len(to) == 1 else OP_PCOPY, to, frm, loc=loc))
+    return out
+
+
+def split_edge(fn: Func, p: Block, b: Block, k: int) -> Block:
+    """A new block on the edge from `p` to ``b`` that is predecessor number `k` of `b`; not yet in ``fn.blocks``."""
+    # With several edges between the same blocks, the n-th among the predecessors is the n-th among the successors.
+    nth = sum(1 for q in b.preds[:k] if q is p)
+    at = -1
+    for i, s in enumerate(p.succs):
+        if s is b:
+            if nth == 0:
+                at = i
+                break
+            nth -= 1
+    new = fn.new_block()
+    new.depth = min(p.depth, b.depth)
+    new.cold = p.cold or b.cold
+    new.preds.append(p)
+    new.succs.append(b)
+    p.succs[at] = new
+    b.preds[k] = new
+    if sum(1 for s in p.succs if s is b) == 0:
+        term = p.terminator()
+        if term is not None:
+            old_label = label(b.id)
+            term.src = [label(new.id) if o & KIND_MASK == K_LABEL and o == old_label else o for o in term.src]
+    return new
+
+
+def _tie_old_values(fn: Func) -> None:
+    for b in fn.blocks:
+        if not any(i.old != K_NONE for i in b.insts):
+            continue
+        out: list[Inst] = []
+        for inst in b.insts:
+            if inst.old != K_NONE:
+                d = result(inst)
+                if inst.old != d:
+                    out.append(fn.new_inst(OP_COPY, [d], [inst.old], loc=inst.loc))
+                    inst.old = d
+                if inst.guard == PT:
+                    inst.old = K_NONE
+            out.append(inst)
+        b.insts = out
+
+
+def result(inst: Inst) -> Opnd:
+    """The one register result of a guarded instruction with an ``old`` value."""
+    for d in inst.dst:
+        if is_reg(d) and is_virtual(d):
+            return d
+    return inst.dst[0]
