@@ -18,7 +18,7 @@ from orias.isa.operand import (
     imm,
     r,
 )
-from orias.isa.table import IsaTable
+from orias.isa.table import EncodeError, IsaTable
 from orias.ori.ir import NO_CTL, Block, Func, Inst, SymRef
 from orias.target.profile import Target
 
@@ -28,7 +28,7 @@ _RELATIVE_TO_SECTION: Final[frozenset[str]] = frozenset(("BRX", "RET"))
 """Branches to a register that holds a section offset: their label is the start of the section."""
 
 COOPERATIVE: Final[frozenset[str]] = frozenset(
-    ("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "WARPSYNC", "ELECT", "HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "LDSM", "STSM", "MOVM")
+    ("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "WARPSYNC")
 )  # fmt: skip
 """Operations that PTX ``.sync`` warp instructions become."""
 
@@ -151,8 +151,8 @@ class _Emitter:
             src = self._call(fn, inst, src, at)
         try:
             value = self.table.encode(inst.op, inst.guard, inst.dst, src, inst.ctl)
-        except Unsupported as e:
-            raise Unsupported(e.message, e.line or inst.loc) from e
+        except EncodeError as e:
+            raise Unsupported(f"{e} in {fn.name}", inst.loc) from e
         return value.to_bytes(16, "little")
 
     def _operand(self, fn: Func, b: Block, k: int, o: Opnd, at: int, starts: dict[int, int]) -> Opnd:
