@@ -1,0 +1,361 @@
+"""The one road: PTX text in, :class:`Cubin` out.
+
+parse -> check -> lower -> (phases on each function) -> emit -> cubin.  Helpers are compiled before the functions that call
+them, so that callers know which registers they may lose.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final, final
+
+from orias.cubin.model import (
+    GLOBAL,
+    WEAK,
+    BranchTargets,
+    CallEdge,
+    CubinModule,
+    KernelCode,
+    LineRow,
+    Reloc,
+    SourceFile,
+    SubFunction,
+)
+from orias.cubin.writer import write
+from orias.diag import CompileError, Diagnostic, Unsupported
+from orias.isa.operand import FIRST_VIRTUAL, K_P, K_R, K_UP, K_UR, KIND_MASK, PAYLOAD_SHIFT
+from orias.isa.table import load
+from orias.lower.module import lower_module
+from orias.lower.program import Kernel, LowerOptions, Program
+from orias.options import Options
+from orias.ori.ir import Func
+from orias.passes import pipeline
+from orias.ptx.ast import Module
+from orias.ptx.check import check
+from orias.ptx.parser import parse
+from orias.schedule.emit import EmittedText, emit
+from orias.target.profile import TARGETS, Target
+
+Trace = Callable[[str, Func], None]
+
+
+@final
+class KernelInfo:
+    """What the compiler used for one kernel: registers (as reported), named barriers, and sizes in bytes."""
+
+    __slots__ = (
+        "barriers", "constant", "instructions", "is_entry", "name", "registers", "shared", "spill_loads", "spill_stores",
+        "stack", "stack_cumulative",
+    )  # fmt: skip
+
+    def __init__(self, name: str) -> None:
+        self.name: str = name
+        self.is_entry: bool = True
+        self.registers: int = 0
+        self.barriers: int = 0
+        self.spill_stores: int = 0
+        self.spill_loads: int = 0
+        self.stack: int = 0
+        self.stack_cumulative: int = 0
+        self.shared: int = 0
+        self.constant: dict[int, int] = {}
+        """Constant bank number -> bytes."""
+        self.instructions: int = 0
+        """Static instructions of the section, padding left out."""
+
+
+@final
+class Cubin:
+    """A finished cubin.  ``times``: seconds per stage of the compile."""
+
+    __slots__ = ("arch", "cmem", "data", "diagnostics", "functions", "gmem", "kernels", "times")
+
+    def __init__(self, arch: str, data: bytes) -> None:
+        self.arch: str = arch
+        self.data: bytes = data
+        self.kernels: dict[str, KernelInfo] = {}
+        self.functions: dict[str, KernelInfo] = {}
+        """Device functions copied behind kernels, by symbol name."""
+        self.gmem: int = 0
+        self.cmem: dict[int, int] = {}
+        self.diagnostics: list[Diagnostic] = []
+        self.times: dict[str, float] = {}
+
+    def disassemble(self) -> str:
+        """The SASS listing, as ``nvdisasm -c`` prints it."""
+        from orias.tools.disassemble import disassemble
+
+        return disassemble(self.data)
+
+
+def compile_text(sources: list[tuple[str, str | bytes]], options: Options, trace: Trace | None = None) -> Cubin:
+    """Compile PTX sources (name, text) into one cubin.
+
+    Raises CompileError with every diagnostic if the input cannot be compiled.  ``trace`` is called after each phase
+    of each function with the phase's name and the function.
+    """
+    return _Compiler(options, trace).run(sources)
+
+
+@final
+class _Compiler:
+    __slots__ = ("diagnostics", "options", "target", "times", "trace")
+
+    def __init__(self, options: Options, trace: Trace | None) -> None:
+        self.options: Options = options
+        self.trace: Trace | None = trace
+        self.diagnostics: list[Diagnostic] = []
+        self.times: dict[str, float] = {}
+        arch = options.arch
+        if arch not in TARGETS:
+            raise CompileError([Diagnostic("fatal", f"Value '{arch}' is not defined for option 'gpu-name'")])
+        self.target: Target = TARGETS[arch]
+
+    def run(self, sources: list[tuple[str, str | bytes]]) -> Cubin:
+        start = time.perf_counter()
+        module = self._front_end(sources)
+        start = self._clock("front end", start)
+        try:
+            program = lower_module(
+                module, self.target, LowerOptions(self.options.compile_only, self.options.opt_level, self.options.debug)
+            )
+            start = self._clock("lower", start)
+            texts: list[EmittedText] = []
+            for kernel in program.kernels:
+                texts.append(self._kernel(kernel))
+        except Unsupported as e:
+            raise CompileError([*self.diagnostics, Diagnostic("error", e.message, e.line)]) from e
+        start = time.perf_counter()
+        cubin = self._write(module, program, texts, sources)
+        self._clock("cubin", start)
+        cubin.diagnostics = self.diagnostics
+        cubin.times = self.times
+        return cubin
+
+    def _clock(self, stage: str, start: float) -> float:
+        now = time.perf_counter()
+        self.times[stage] = self.times.get(stage, 0.0) + now - start
+        return now
+
+    def _front_end(self, sources: list[tuple[str, str | bytes]]) -> Module:
+        if len(sources) != 1:
+            raise CompileError([Diagnostic("fatal", "More than one input is not supported yet")])
+        name, text = sources[0]
+        module = parse(text, name)
+        found = check(module, self.target)
+        self.diagnostics.extend(found)
+        if any(d.severity in ("error", "fatal") for d in found):
+            raise CompileError(self.diagnostics)
+        return module
+
+    # --- one kernel --------------------------------------------------------------------------------------------
+
+    def _context(self) -> pipeline.PassContext:
+        cx = pipeline.PassContext(self.options.opt_level)
+        cx.fmad = self.options.fmad
+        cx.self_check = self.options.self_check
+        cx.check = self.options.self_check
+        cx.after = self._after
+        return cx
+
+    def _after(self, phase: str, fn: Func) -> None:
+        if self.trace is not None:
+            self.trace(phase, fn)
+
+    def _kernel(self, kernel: Kernel) -> EmittedText:
+        clobbers: dict[str, tuple[int, int, int, int]] = {}
+        cx = self._context()
+        for fn in [*kernel.helpers, *kernel.functions, kernel.entry]:
+            fn.max_regs = min(fn.max_regs, register_limit(kernel, self.options, self.target))
+            for info in fn.calls.values():
+                if info.kind == "helper" and info.target in clobbers:
+                    info.clobber_r, info.clobber_p, info.clobber_ur, info.clobber_up = clobbers[info.target]
+            start = time.perf_counter()
+            pipeline.run(fn, cx)
+            self._clock("phases", start)
+            if fn.kind == "helper":
+                clobbers[fn.name] = written_registers(fn)
+        start = time.perf_counter()
+        text = emit(kernel.all_functions(), load(self.target.table), self.target, self.options.compile_only)
+        self._clock("emit", start)
+        return text
+
+    # --- the cubin ---------------------------------------------------------------------------------------------
+
+    def _write(
+        self, module: Module, program: Program, texts: list[EmittedText], sources: list[tuple[str, str | bytes]]
+    ) -> Cubin:
+        out = CubinModule(self.target.name, self.options.compile_only)
+        out.ptx_sm = int("".join(c for c in module.target if c.isdigit()) or 0)
+        out.options = self.options.note_text()
+        out.lineinfo = self.options.lineinfo
+        out.debug = self.options.debug
+        out.variables = program.variables
+        out.bank4 = program.bank4
+        out.externs = program.externs
+        if out.lineinfo:
+            text = sources[0][1]
+            out.ptx_text = text.decode("latin-1") if isinstance(text, bytes) else text
+            out.files = [SourceFile(n, name, mtime, size) for n, (name, mtime, size) in sorted(module.files.items())]
+        cubin = Cubin(self.target.name, b"")
+        for kernel, text in zip(program.kernels, texts, strict=True):
+            code = kernel_code(kernel, text, self.target, out.lineinfo)
+            out.kernels.append(code)
+            for caller, callee in kernel.edges:
+                if callee in kernel.externs:
+                    out.calls.append(CallEdge(caller, callee))
+            cubin.kernels[code.name] = _report(kernel, code, text, self.target)
+            for fn in kernel.functions:
+                info = KernelInfo(fn.name)
+                info.is_entry = False
+                info.stack, info.spill_stores, info.spill_loads = fn.frame_size, fn.spill_stores, fn.spill_loads
+                cubin.functions[fn.name] = info
+        cubin.gmem = sum(v.size for v in program.variables if v.space == "global" and not v.extern)
+        if program.const_size:
+            cubin.cmem[3] = program.const_size
+        if program.bank4:
+            cubin.cmem[4] = 8 * len(program.bank4)
+        cubin.data = write(out)
+        return cubin
+
+
+def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
+    """Registers a thread may use, from directives and options (regalloc inventory, section 3.4; T5 and T6)."""
+    d = kernel.ptx.directives
+    threads = d.get("reqntid") or d.get("maxntid")
+    blocks = d.get("minnctapersm")
+    limit = 255
+    if "maxnreg" in d:
+        limit = min(255, max(24, d["maxnreg"][0]))
+    if threads or blocks:
+        count = 1
+        for n in threads or (1,):
+            count *= n
+        per_sm = blocks[0] if blocks else 1
+        if per_sm > target.ctas_per_sm or count * per_sm > target.threads_per_sm:
+            per_sm = 1
+        if count <= target.threads_per_sm:
+            warps = per_sm * ((count + 31) // 32)
+            quarter = (warps + 3) // 4
+            limit = min(limit, 512 // max(quarter, 1) // 8 * 8)
+    elif options.maxrregcount:
+        limit = min(limit, max(24, options.maxrregcount))
+    return max(limit, 24)
+
+
+def written_registers(fn: Func) -> tuple[int, int, int, int]:
+    """Masks of the R, P, UR and UP registers that an allocated function writes."""
+    masks = {K_R: 0, K_P: 0, K_UR: 0, K_UP: 0}
+    for inst in fn.insts():
+        for d in inst.dst:
+            kd, ident = d & KIND_MASK, d >> PAYLOAD_SHIFT
+            if kd in masks and ident < FIRST_VIRTUAL and not (kd in (K_P, K_UP) and ident == 7) and ident != 255:
+                for n in range(ident, ident + _result_words(inst.op.mods, inst.op.base)):
+                    masks[kd] |= 1 << n
+    return masks[K_R], masks[K_P], masks[K_UR], masks[K_UP]
+
+
+def _result_words(mods: tuple[str, ...], base: str) -> int:
+    if "128" in mods:
+        return 4
+    wide = "WIDE" in mods or "64" in mods or base[0] == "D" or (base == "I2F" and "F64" in mods)
+    return 2 if wide or (base in ("F2F", "F2I", "I2F", "CS2R", "LDC", "MUFU") and any("64" in m for m in mods)) else 1
+
+
+_RELOC_TYPES: Final = {"lo32": 56, "hi32": 57, "call": 58}
+
+
+def kernel_code(kernel: Kernel, text: EmittedText, target: Target, lineinfo: bool) -> KernelCode:
+    """The cubin's view of a compiled kernel."""
+    ptx = kernel.ptx
+    funcs = kernel.all_functions()
+    code = KernelCode(ptx.name, text.code)
+    code.binding = WEAK if ptx.linkage == "weak" else GLOBAL
+    code.num_regs = max(f.reg_count for f in funcs)
+    if "maxnreg" in ptx.directives:
+        code.maxreg = max(24, min(255, ptx.directives["maxnreg"][0]))
+    code.barriers = kernel.barriers
+    code.frame_size = kernel.entry.frame_size
+    code.min_stack_size, unknown = _stack(kernel)
+    code.abi_frame_unknown = unknown
+    code.calls_rel = bool(kernel.functions or kernel.helpers)
+    code.crs_stack = code.calls_rel or any(i.op.base == "BSSY" for f in funcs for i in f.insts())
+    code.params = kernel.params
+    code.param_bytes = kernel.param_bytes
+    code.shared = kernel.shared
+    code.shared_size = kernel.shared_size
+    code.shared_align = kernel.shared_align
+    code.shared_dynamic = kernel.shared_dynamic
+    code.const2 = text.table_bytes
+    code.relocs = [Reloc(r.offset, _RELOC_TYPES[r.kind], r.symbol, r.addend) for r in text.relocs]
+    code.exit_offsets = text.exits
+    code.coop_offsets = text.cooperative
+    code.coop_mask_regs = [-1] * len(text.cooperative)
+    code.int_warp_wide = text.warp_wide
+    code.syscall_offsets = [at for at, kind, _ in text.calls if kind == "syscall"]
+    code.externs = kernel.externs
+    code.branch_targets = [BranchTargets(at, targets) for at, targets in text.branch_tables]
+    code.ctaidz_used = kernel.ctaidz_used
+    for name in ("maxntid", "reqntid"):
+        d = ptx.directives.get(name)
+        if d:
+            setattr(code, name, (d[0], d[1] if len(d) > 1 else 1, d[2] if len(d) > 2 else 1))
+    for (name, offset, size), fn in zip(text.functions[1:], funcs[1:], strict=True):
+        sub = SubFunction(name, offset, size, fn.kind == "helper")
+        sub.frame_size = fn.frame_size
+        code.subs.append(sub)
+    code.spill_stores = sum(f.spill_stores for f in funcs)
+    code.spill_loads = sum(f.spill_loads for f in funcs)
+    if lineinfo:
+        code.lines = _line_rows(kernel, text)
+    return code
+
+
+def _line_rows(kernel: Kernel, text: EmittedText) -> list[LineRow]:
+    rows: list[LineRow] = []
+    for offset, ptx_line in text.lines:
+        loc = kernel.locs.get(ptx_line)
+        if loc is not None:
+            rows.append(LineRow(offset, loc.file, loc.line, loc.column, ptx_line))
+    return rows
+
+
+def _stack(kernel: Kernel) -> tuple[int, bool]:
+    """(deepest sum of frames over the call graph, whether it cannot be known)."""
+    frames = {f.name: f.frame_size for f in kernel.all_functions()}
+    callees: dict[str, list[str]] = {}
+    for f in kernel.all_functions():
+        callees[f.name] = [c.target for c in f.calls.values() if c.target in frames and c.target is not None]
+    depth: dict[str, int] = {}
+    on_path: set[str] = set()
+    unknown = kernel.indirect_calls
+
+    def visit(name: str) -> int:
+        nonlocal unknown
+        if name in depth:
+            return depth[name]
+        if name in on_path:
+            unknown = True
+            return 0
+        on_path.add(name)
+        total = frames[name] + max([visit(c) for c in callees[name]], default=0)
+        on_path.discard(name)
+        depth[name] = total
+        return total
+
+    return visit(kernel.entry.name), unknown
+
+
+def _report(kernel: Kernel, code: KernelCode, text: EmittedText, target: Target) -> KernelInfo:
+    info = KernelInfo(code.name)
+    info.registers = code.num_regs
+    info.barriers = code.barriers
+    info.spill_stores, info.spill_loads = kernel.entry.spill_stores, kernel.entry.spill_loads
+    info.stack = code.frame_size
+    info.stack_cumulative = code.min_stack_size if kernel.functions else 0
+    info.shared = kernel.shared_size
+    info.instructions = len(text.code) // 16
+    if target.const_operands:
+        info.constant[0] = target.param_base + kernel.param_bytes
+    if text.table_bytes:
+        info.constant[2] = len(text.table_bytes)
+    return info

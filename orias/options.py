@@ -1,0 +1,44 @@
+"""The options of one compilation, with ``ptxas``'s names and defaults."""
+
+from typing import final
+
+
+@final
+class Options:
+    """Every compile option as a typed field.
+
+    ``arch``: target name; ``opt_level`` 0..3 (higher means 3); ``maxrregcount`` 0 for none; ``entries``: compile only these.
+    """
+
+    __slots__ = (
+        "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "entries", "fmad", "lineinfo", "maxrregcount",
+        "opt_level", "self_check", "serial", "suppress_debug_info", "tool_arguments", "verbose", "warn_lmem", "warn_spills",
+        "warning_as_error", "werror_quiet",
+    )  # fmt: skip
+
+    def __init__(self, arch: str = "sm_75", opt_level: int = 3) -> None:
+        self.arch: str = arch
+        self.opt_level: int = opt_level
+        self.maxrregcount: int = 0
+        self.lineinfo: bool = False
+        self.debug: bool = False
+        self.compile_only: bool = False
+        self.entries: list[str] = []
+        self.fmad: bool = True
+        self.verbose: bool = False
+        self.warn_spills: bool = False
+        self.warn_lmem: bool = False
+        self.warning_as_error: bool = False
+        self.werror_quiet: bool = False
+        self.def_load_cache: str = ""
+        self.def_store_cache: str = ""
+        self.suppress_debug_info: bool = False
+        self.self_check: bool = False
+        self.serial: bool = False
+        self.tool_arguments: str = ""
+
+    def note_text(self) -> str:
+        """The argument text of the tool note, in ptxas's short form and order."""
+        if self.tool_arguments:
+            return self.tool_arguments
+        return f"-arch {self.arch} "

@@ -1,0 +1,120 @@
+"""The function behind each key of the phase table."""
+
+from typing import Final
+
+from orias.ori.ir import Func
+from orias.ori.verify import verify
+from orias.passes import rules_float, rules_int, rules_logic, rules_mem, rules_pred
+from orias.passes.branches import optimize_branches
+from orias.passes.dce import eliminate_dead
+from orias.passes.expand import expand_wide
+from orias.passes.fold_guard import fold_guarded_copies
+from orias.passes.gvn import eliminate_common
+from orias.passes.legalize import legalize
+from orias.passes.licm import hoist_invariants
+from orias.passes.pipeline import PassContext, PhaseFunction
+from orias.passes.predicate import predicate_arms
+from orias.passes.simplify import simplify
+from orias.passes.uniform import use_constant_operands
+
+RULE_MODULES: Final = (rules_float, rules_int, rules_logic, rules_mem, rules_pred)
+"""Importing them fills ``simplify.RULES``."""
+
+
+class VerifyError(AssertionError):
+    """A phase left the function in a state that breaks the rules of Ori."""
+
+
+def _verify(fn: Func, cx: PassContext) -> None:
+    if cx.check:
+        faults = verify(fn)
+        if faults:
+            raise VerifyError("\n".join(faults))
+
+
+def _dce(fn: Func, cx: PassContext) -> None:
+    eliminate_dead(fn)
+
+
+def _simplify(fn: Func, cx: PassContext) -> None:
+    simplify(fn)
+    if fold_guarded_copies(fn):
+        simplify(fn)
+
+
+def _branches(fn: Func, cx: PassContext) -> None:
+    if optimize_branches(fn):
+        simplify(fn)
+
+
+def _local_cse(fn: Func, cx: PassContext) -> None:
+    if cx.opt_level == 1:
+        eliminate_common(fn, across_blocks=False)
+
+
+def _gvn(fn: Func, cx: PassContext) -> None:
+    eliminate_common(fn)
+
+
+def _licm(fn: Func, cx: PassContext) -> None:
+    hoist_invariants(fn)
+
+
+def _expand(fn: Func, cx: PassContext) -> None:
+    expand_wide(fn)
+
+
+def _predicate(fn: Func, cx: PassContext) -> None:
+    if predicate_arms(fn):
+        optimize_branches(fn)
+
+
+def _uniform(fn: Func, cx: PassContext) -> None:
+    use_constant_operands(fn)
+
+
+def _legalize(fn: Func, cx: PassContext) -> None:
+    legalize(fn)
+
+
+def _sync(fn: Func, cx: PassContext) -> None:
+    from orias.passes.sync import insert_sync
+
+    insert_sync(fn)
+
+
+def _pre_ra(fn: Func, cx: PassContext) -> None:
+    from orias.schedule.run import ScheduleOptions, pre_ra
+
+    pre_ra(fn, ScheduleOptions(cx.opt_level, cx.serial))
+
+
+def _allocate(fn: Func, cx: PassContext) -> None:
+    from orias.regalloc.run import allocate_registers
+
+    allocate_registers(fn)
+
+
+def _post_ra(fn: Func, cx: PassContext) -> None:
+    from orias.schedule.run import ScheduleOptions, post_ra
+
+    post_ra(fn, ScheduleOptions(cx.opt_level, cx.serial))
+
+
+FUNCTIONS: Final[dict[str, PhaseFunction]] = {
+    "verify": _verify,
+    "dce": _dce,
+    "simplify": _simplify,
+    "branches": _branches,
+    "local_cse": _local_cse,
+    "gvn": _gvn,
+    "licm": _licm,
+    "expand": _expand,
+    "predicate": _predicate,
+    "uniform": _uniform,
+    "legalize": _legalize,
+    "sync": _sync,
+    "pre_ra": _pre_ra,
+    "allocate": _allocate,
+    "post_ra": _post_ra,
+}

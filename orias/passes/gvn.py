@@ -1,0 +1,109 @@
+"""GvnCse: one computation for equal expressions where one dominates the other (phases 56, 57, 74).
+
+A value's name is its operation and its operands, which are values themselves; commuting operands are ordered.
+Loads take part within a stretch of code in which nothing may write memory.
+"""
+
+from typing import Final
+
+from orias.analysis.cfg import dominators, reverse_postorder
+from orias.isa.op import F_CALL, F_COMMUTES, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_TERM, F_WRITE
+from orias.isa.operand import FIRST_VIRTUAL, K_B, KIND_MASK, PAYLOAD_SHIFT, PT, Opnd, word_text
+from orias.ori.ir import OP_PHI, Block, Func, Inst
+from orias.passes.simplify import portable
+
+_NEVER: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE
+_CHANGING: Final = ("SR_CLOCK", "SR_GLOBALTIMER", "SR_PM", "SR_EQMASK", "SR_VIRT", "SR_CTX")
+_BARRIER: Final = F_WRITE | F_FENCE | F_CALL
+
+Key = tuple[int, tuple[Opnd, ...], tuple[int, ...], int]
+
+
+def eliminate_common(fn: Func, across_blocks: bool = True) -> bool:
+    """Replace repeated computations by the first one; True if any was replaced."""
+    tree = dominators(fn)
+    repl: dict[int, int] = {}
+    leaders: dict[Key, tuple[Inst, Block]] = {}
+    epoch = 0
+    for b in reverse_postorder(fn):
+        epoch += 1
+        kept: list[Inst] = []
+        for inst in b.insts:
+            if repl:
+                _rename(inst, repl)
+            flags = inst.op.flags
+            if flags & _BARRIER:
+                epoch += 1
+            key = _key(fn, inst, epoch)
+            if key is None:
+                kept.append(inst)
+                continue
+            found = leaders.get(key)
+            if (
+                found is not None
+                and (found[1] is b or (across_blocks and tree.dominates(found[1].id, b.id)))
+                and _take(inst, found[0], repl)
+            ):
+                continue
+            leaders[key] = (inst, b)
+            kept.append(inst)
+        b.insts = kept
+    if not repl:
+        return False
+    for b in fn.blocks:
+        for inst in b.insts:
+            if inst.op is not OP_PHI:
+                break
+            _rename(inst, repl)
+    return True
+
+
+def _key(fn: Func, inst: Inst, epoch: int) -> Key | None:
+    op = inst.op
+    if inst.guard != PT or op.flags & _NEVER or op is OP_PHI or not inst.dst or not portable(inst):
+        return None
+    shape: list[int] = []
+    for d in inst.dst:
+        ident = d >> PAYLOAD_SHIFT
+        if ident >= FIRST_VIRTUAL:
+            shape.append((d & KIND_MASK) << 8 | fn.vwidth[ident])
+        else:
+            shape.append(0)
+    if op.base in ("CS2R", "undef") or (op.base in ("S2R", "S2UR") and _changes(inst)):
+        return None
+    src = inst.src
+    if op.flags & F_COMMUTES and src[0] > src[1]:
+        src = [src[1], src[0], *src[2:]]
+    return op.ident, tuple(src), tuple(shape), epoch if op.flags & F_READ else 0
+
+
+def _changes(inst: Inst) -> bool:
+    return word_text(inst.src[0]).startswith(_CHANGING)
+
+
+def _take(inst: Inst, leader: Inst, repl: dict[int, int]) -> bool:
+    """Let the leader's results stand for the instruction's."""
+    for d, e in zip(inst.dst, leader.dst, strict=True):
+        if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL and e >> PAYLOAD_SHIFT < FIRST_VIRTUAL:
+            return False
+    for d, e in zip(inst.dst, leader.dst, strict=True):
+        if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+            repl[d >> PAYLOAD_SHIFT] = e >> PAYLOAD_SHIFT
+    return True
+
+
+_LOW: Final = (1 << PAYLOAD_SHIFT) - 1
+
+
+def _rename(inst: Inst, repl: dict[int, int]) -> None:
+    src = inst.src
+    for k in range(len(src)):
+        o = src[k]
+        if 0 < (o & KIND_MASK) <= K_B and o >> PAYLOAD_SHIFT in repl:
+            src[k] = (o & _LOW) | repl[o >> PAYLOAD_SHIFT] << PAYLOAD_SHIFT
+    g = inst.guard
+    if g >> PAYLOAD_SHIFT in repl:
+        inst.guard = (g & _LOW) | repl[g >> PAYLOAD_SHIFT] << PAYLOAD_SHIFT
+    o = inst.old
+    if 0 < (o & KIND_MASK) <= K_B and o >> PAYLOAD_SHIFT in repl:
+        inst.old = (o & _LOW) | repl[o >> PAYLOAD_SHIFT] << PAYLOAD_SHIFT

@@ -1,0 +1,187 @@
+"""OriDoPredication: short conditional arms become guarded instructions; arms that only leave become guarded exits.
+
+Limits as measured (regalloc inventory, section 2c): 8 instructions an arm, 20 with a global load, arms judged one by
+one; never with atomics, warp operations, barriers or calls.
+"""
+
+from typing import Final
+
+from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_TERM, F_WRITE, op
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    INV,
+    K_IMM,
+    K_P,
+    K_R,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    Opnd,
+    is_virtual,
+)
+from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func, Inst
+
+_LIMIT: Final = 8
+_LIMIT_WITH_LOAD: Final = 20
+_NEVER: Final = F_CALL | F_CONVERGENT | F_FENCE | F_TERM
+_ATOMIC: Final = F_READ | F_WRITE
+_SEL: Final = op("SEL")
+
+
+def predicate_arms(fn: Func) -> bool:
+    """Convert all convertible triangles, diamonds and exits; True if any was."""
+    changed = False
+    for _ in range(4):
+        step = False
+        for b in list(fn.blocks):
+            if b in fn.blocks and _convert(fn, b):
+                step = True
+        if not step:
+            break
+        changed = True
+    return changed
+
+
+def _convert(fn: Func, b: Block) -> bool:
+    t = b.terminator()
+    if t is None or t.op.base != "BRA" or t.src or t.guard & KIND_MASK != K_P or len(b.succs) != 2:
+        return False
+    fall, taken = b.succs
+    if fall is taken:
+        return False
+    if _exit_arm(fn, b, t, taken, t.guard) or _exit_arm(fn, b, t, fall, t.guard ^ INV):
+        return True
+    if _is_arm(taken, b) and taken.succs[0] is fall:
+        return _triangle(fn, b, t, taken, fall, t.guard)
+    if _is_arm(fall, b) and fall.succs[0] is taken:
+        return _triangle(fn, b, t, fall, taken, t.guard ^ INV)
+    if _is_arm(taken, b) and _is_arm(fall, b) and taken.succs[0] is fall.succs[0] and taken.succs[0] is not b:
+        return _diamond(fn, b, t, taken, fall)
+    return False
+
+
+def _is_arm(arm: Block, b: Block) -> bool:
+    return len(arm.preds) == 1 and arm.preds[0] is b and len(arm.succs) == 1 and arm.terminator() is None
+
+
+def _exit_arm(fn: Func, b: Block, t: Inst, arm: Block, guard: Opnd) -> bool:
+    """A branch to a block that holds only EXIT (or, with one predecessor, a few stores and EXIT) is a guarded EXIT."""
+    if not arm.insts or arm.insts[-1].op is not OP_EXIT or arm.insts[-1].guard != PT or arm.succs:
+        return False
+    body = arm.insts[:-1]
+    if body and (len(arm.preds) != 1 or len(body) > 4 or not all(_predicable(i) for i in body)):
+        return False
+    if any(i.op is OP_PHI for i in body):
+        return False
+    other = b.succs[0] if b.succs[1] is arm else b.succs[1]
+    b.insts.pop()
+    for inst in body:
+        _guard(inst, guard)
+        b.insts.append(inst)
+    b.insts.append(fn.new_inst(OP_EXIT, [], [], guard, loc=t.loc))
+    b.succs = [other]
+    arm.preds.remove(b)
+    if not arm.preds:
+        fn.blocks.remove(arm)
+    return True
+
+
+def _predicable(inst: Inst) -> bool:
+    flags = inst.op.flags
+    if flags & _NEVER or flags & _ATOMIC == _ATOMIC or inst.op is OP_PHI or inst.guard != PT:
+        return False
+    if inst.op.base in ("S2R", "CS2R", "BMOV", "undef", "B2R"):
+        return False
+    # Physical registers belong to calls.
+    for d in inst.dst:
+        if not is_virtual(d) and d >> PAYLOAD_SHIFT not in (7, 255):
+            return False
+    if flags & F_READ or flags & F_WRITE:
+        return len([d for d in inst.dst if is_virtual(d)]) <= 1
+    return True
+
+
+def _cost(arm: Block) -> int:
+    return sum(1 for i in arm.insts if i.op.base not in ("copy", "pack", "undef"))
+
+
+def _short(arm: Block) -> bool:
+    if not all(_predicable(i) for i in arm.insts):
+        return False
+    limit = _LIMIT_WITH_LOAD if any(i.op.base == "LDG" for i in arm.insts) else _LIMIT
+    return _cost(arm) <= limit
+
+
+def _guard(inst: Inst, guard: Opnd) -> None:
+    """Guard what touches memory; plain arithmetic may run either way."""
+    if inst.op.flags & (F_READ | F_WRITE):
+        inst.guard = guard
+
+
+def _triangle(fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd) -> bool:
+    if not _short(arm):
+        return False
+    b.insts.pop()
+    for inst in arm.insts:
+        _guard(inst, guard)
+    b.insts.extend(arm.insts)
+    ka, kb = join.preds.index(arm), join.preds.index(b)
+    for phi in join.insts:
+        if phi.op is not OP_PHI:
+            break
+        phi.src[kb] = _select(fn, b, guard, phi.src[ka], phi.src[kb], phi, t.loc)
+        phi.src.pop(ka)
+    join.preds.pop(ka)
+    b.succs = [join]
+    fn.blocks.remove(arm)
+    return True
+
+
+def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block) -> bool:
+    if not _short(taken) or not _short(fall):
+        return False
+    join = taken.succs[0]
+    b.insts.pop()
+    for inst in taken.insts:
+        _guard(inst, t.guard)
+    for inst in fall.insts:
+        _guard(inst, t.guard ^ INV)
+    b.insts.extend(taken.insts)
+    b.insts.extend(fall.insts)
+    kt, kf = join.preds.index(taken), join.preds.index(fall)
+    for phi in join.insts:
+        if phi.op is not OP_PHI:
+            break
+        phi.src[kt] = _select(fn, b, t.guard, phi.src[kt], phi.src[kf], phi, t.loc)
+        phi.src.pop(kf)
+    join.preds[kt] = b
+    join.preds.pop(kf)
+    b.succs = [join]
+    fn.blocks.remove(taken)
+    fn.blocks.remove(fall)
+    return True
+
+
+def _select(fn: Func, b: Block, guard: Opnd, yes: Opnd, no: Opnd, phi: Inst, loc: int) -> Opnd:
+    """guard ? yes : no at the end of block `b`."""
+    if yes == no:
+        return yes
+    d = phi.dst[0]
+    file_kind = d & KIND_MASK
+    width = fn.vwidth[d >> PAYLOAD_SHIFT]
+    new = fn.new_vreg(file_kind, width)
+    if file_kind == K_R and width == 1 and _plain(yes) and _plain(no):
+        b.insts.append(fn.new_inst(_SEL, [new], [yes, no, guard], loc=loc))
+        return new
+    if file_kind in (K_R, K_P) and no & KIND_MASK != file_kind:
+        # An old value must be a register.
+        moved = fn.new_vreg(file_kind, width)
+        b.insts.append(fn.new_inst(OP_COPY, [moved], [no], loc=loc))
+        no = moved
+    b.insts.append(fn.new_inst(OP_COPY, [new], [yes], guard, no, loc))
+    return new
+
+
+def _plain(o: Opnd) -> bool:
+    return o & KIND_MASK in (K_R, K_IMM) and (o & KIND_MASK != K_R or o == RZ or o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL)

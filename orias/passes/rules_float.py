@@ -1,0 +1,92 @@
+"""Rewrites of floating point: contraction of multiply and add, and signs that move into the user."""
+
+from typing import Final
+
+from orias.isa.op import op
+from orias.isa.operand import ABS, INV, K_R, KIND_MASK, LANE_MASK, NEG, SUFFIX_MASK, Opnd, is_zero_reg
+from orias.ori.ir import Inst
+from orias.passes.simplify import RULES, Cx
+
+_FUSED: Final = {"FADD": ("FMUL", "FFMA"), "DADD": ("DMUL", "DFMA")}
+
+
+def _add(cx: Cx, inst: Inst) -> None:
+    _take_signs(cx, inst, 2)
+    if inst.uid not in cx.fn.contract or len(inst.src) != 2:
+        return
+    product, fused = _FUSED[inst.op.base]
+    plain = tuple(m for m in inst.op.mods if m != "SAT")
+    for k in (0, 1):
+        s = inst.src[k]
+        if s & (ABS | LANE_MASK):
+            continue
+        d = cx.absorbable(s)
+        if d is None or d.op.base != product or d.op.mods != plain or d.uid not in cx.fn.contract:
+            continue
+        a, b = d.src[0], d.src[1]
+        other = inst.src[1 - k]
+        if other & ABS or (a | b) & ABS:
+            continue
+        if s & NEG:
+            a ^= NEG
+            if a & KIND_MASK != K_R:
+                continue
+        cx.rewrite(inst, op(".".join([fused, *inst.op.mods])), [a, b, other])
+        cx.fn.contract.discard(inst.uid)
+        return
+
+
+def _multiply(cx: Cx, inst: Inst) -> None:
+    _take_signs(cx, inst, 2)
+
+
+def _fused(cx: Cx, inst: Inst) -> None:
+    _take_signs(cx, inst, 3)
+
+
+def _sign_of(cx: Cx, o: Opnd, double: bool) -> Opnd | None:
+    """``x`` with the sign flags that make it equal to `o`, if `o` is only a negation or absolute value of it."""
+    if o & (LANE_MASK | SUFFIX_MASK | INV):
+        return None
+    d = cx.definition(o)
+    if d is None or d.op.name != ("DADD" if double else "FADD") or len(d.src) != 2:
+        return None
+    x, z = d.src
+    if not is_zero_reg(x) and is_zero_reg(z) and z & NEG and x & (NEG | ABS):
+        inner = x
+    elif is_zero_reg(x) and x & NEG and z & (NEG | ABS):
+        inner = z
+    else:
+        return None
+    if inner & SUFFIX_MASK or inner & KIND_MASK != K_R or inner >> 15 < 256:
+        return None
+    if o & ABS:
+        inner = (inner | ABS) & ~NEG
+    return inner ^ (o & NEG)
+
+
+def _take_signs(cx: Cx, inst: Inst, count: int) -> None:
+    """Sources that are -x or |x| of something become flags (FMUL and FFMA take no absolute value)."""
+    allow_abs = inst.op.base in ("FADD", "DADD", "FSETP", "DSETP", "FMNMX")
+    src = list(inst.src)
+    for k in range(min(count, len(src))):
+        n = _sign_of(cx, src[k], inst.op.base[0] == "D")
+        if n is not None and (allow_abs or not n & ABS):
+            src[k] = n
+    if src != inst.src:
+        cx.rewrite(inst, inst.op, src)
+
+
+def _compare(cx: Cx, inst: Inst) -> None:
+    _take_signs(cx, inst, 2)
+
+
+RULES["FADD"] = _add
+RULES["DADD"] = _add
+RULES["FMUL"] = _multiply
+RULES["DMUL"] = _multiply
+RULES["FFMA"] = _fused
+RULES["DFMA"] = _fused
+RULES["FSETP"] = _compare
+RULES["DSETP"] = _compare
+RULES["FMNMX"] = _compare

@@ -1,0 +1,469 @@
+"""Rewrites of integer arithmetic: constants, three-input adds, multiply-add, LEA, wide addresses."""
+
+from typing import Final
+
+from orias.isa.op import op
+from orias.isa.operand import (
+    FLAG_MASK,
+    INV,
+    K_IMM,
+    K_P,
+    K_R,
+    KIND_MASK,
+    LANE_MASK,
+    NEG,
+    NOT_PT,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    Opnd,
+    imm,
+    imm64,
+    with_word_lane,
+)
+from orias.ori.ir import OP_PACK, Inst
+from orias.passes.simplify import RULES, Cx, imm_value
+
+_MASK32: Final = 0xFFFFFFFF
+_MASK64: Final = 0xFFFFFFFFFFFFFFFF
+_IADD3: Final = op("IADD3")
+_IMAD: Final = op("IMAD")
+_LEA: Final = op("LEA")
+_IADD64: Final = op("iadd64")
+_SHL64: Final = op("shl64")
+_WIDE: Final = {True: op("IMAD.WIDE"), False: op("IMAD.WIDE.U32")}
+_SHL: Final = op("SHF.L.U32")
+
+
+def _plain_add(inst: Inst | None) -> bool:
+    return inst is not None and inst.op is _IADD3 and len(inst.dst) == 1
+
+
+def shift_left_of(inst: Inst | None) -> tuple[Opnd, int] | None:
+    """(x, k) if the instruction computes x << k with 0 < k < 32, as a shift or as a multiplication."""
+    if inst is None or len(inst.dst) != 1:
+        return None
+    if inst.op is _SHL and inst.src[2] == RZ:
+        k = imm_value(inst.src[1])
+        if k is not None and 0 < k < 32:
+            return inst.src[0], k
+    if inst.op.base == "IMAD" and inst.op.mods in ((), ("U32",)) and inst.src[2] == RZ:
+        v = imm_value(inst.src[1])
+        if v is not None and v > 1 and v & (v - 1) == 0:
+            return inst.src[0], v.bit_length() - 1
+    return None
+
+
+def _add3(cx: Cx, inst: Inst) -> None:
+    if inst.op is not _IADD3:
+        return
+    if len(inst.dst) > 1:
+        _add3_with_carry(cx, inst)
+        return
+    terms: list[Opnd] = []
+    total = 0
+    for s in inst.src:
+        v = imm_value(s)
+        if v is None:
+            terms.append(s)
+        else:
+            total += v
+    changed = _flatten(cx, terms, total & _MASK32)
+    total = changed[1]
+    terms = changed[0]
+    if _cancel(terms):
+        changed = (terms, total, True)
+    if not terms:
+        cx.to_copy(inst, imm(total))
+        return
+    if len(terms) == 1 and total == 0 and not terms[0] & FLAG_MASK:
+        cx.to_copy(inst, terms[0])
+        return
+    if _combine_terms(cx, inst, terms, total):
+        return
+    new = _arrange(terms, total)
+    if new != inst.src and (changed[2] or sorted(new) != sorted(inst.src)):
+        cx.rewrite(inst, _IADD3, new)
+
+
+def _arrange(terms: list[Opnd], total: int) -> list[Opnd]:
+    """Three sources: registers first, the constant in the second place."""
+    if len(terms) == 1:
+        return [terms[0], imm(total), RZ] if total else [RZ, terms[0], RZ]
+    if len(terms) == 2:
+        return [terms[0], imm(total), terms[1]] if total else [terms[0], terms[1], RZ]
+    return terms
+
+
+def _cancel(terms: list[Opnd]) -> bool:
+    """Remove pairs x, -x."""
+    for a in terms:
+        if a ^ NEG in terms:
+            terms.remove(a)
+            terms.remove(a ^ NEG)
+            return True
+    return False
+
+
+def _flatten(cx: Cx, terms: list[Opnd], total: int) -> tuple[list[Opnd], int, bool]:
+    """Take additions that only we use (or that only add a constant) apart, while three terms suffice."""
+    changed = False
+    k = 0
+    while k < len(terms):
+        t = terms[k]
+        k += 1
+        if t & (INV | LANE_MASK):
+            continue
+        d = cx.definition(t)
+        if d is None or d.op is not _IADD3 or len(d.dst) != 1:
+            continue
+        inner: list[Opnd] = []
+        const = 0
+        for s in d.src:
+            v = imm_value(s)
+            if v is None:
+                inner.append(s)
+            else:
+                const += v
+        single = cx.values.uses[t >> PAYLOAD_SHIFT] == 1
+        if any(s & INV or not _stable(s) for s in inner):
+            continue
+        if t & NEG:
+            inner = [s ^ NEG for s in inner]
+            const = -const
+        merged = total + const & _MASK32
+        count = len(terms) - 1 + len(inner) + (1 if merged else 0)
+        if count > 3 or (not single and len(inner) > 1):
+            continue
+        negated = sum(1 for s in [*terms[: k - 1], *inner, *terms[k:]] if s & NEG)
+        if negated > 2:
+            continue
+        terms = [*terms[: k - 1], *inner, *terms[k:]]
+        total = merged
+        changed = True
+        k = 0
+    return terms, total, changed
+
+
+def _stable(s: Opnd) -> bool:
+    """False for physical registers, which may change."""
+    return s & KIND_MASK != K_R or s >> PAYLOAD_SHIFT >= 255
+
+
+def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
+    """x << k plus y becomes LEA, a * b plus y becomes IMAD."""
+    if len(terms) + (1 if total else 0) != 2:
+        return False
+    for t in terms:
+        if t & FLAG_MASK:
+            continue
+        d = cx.absorbable(t)
+        rest = [u for u in terms if u is not t]
+        other = rest[0] if rest else imm(total)
+        if rest and rest[0] == t:
+            return False
+        shifted = shift_left_of(d)
+        if shifted is not None and not shifted[0] & FLAG_MASK:
+            x, k = shifted
+            if other & KIND_MASK == K_IMM or other & FLAG_MASK:
+                cx.rewrite(inst, _IMAD, [x, imm(1 << k), other])
+            else:
+                cx.rewrite(inst, _LEA, [x, other, imm(k)])
+            return True
+        if d is not None and d.op.base == "IMAD" and d.op.mods in ((), ("U32",)) and d.src[2] == RZ:
+            cx.rewrite(inst, _IMAD, [d.src[0], d.src[1], other])
+            return True
+    return False
+
+
+def _add3_with_carry(cx: Cx, inst: Inst) -> None:
+    """Adding zero carries nothing."""
+    if len(inst.dst) != 2:
+        return
+    live = [s for s in inst.src if imm_value(s) != 0]
+    carry = inst.dst[1]
+    if len(live) == 1 and not live[0] & FLAG_MASK and carry >> PAYLOAD_SHIFT >= 256:
+        cx.insert("copy", [carry], [NOT_PT], inst.loc)
+        cx.repl[carry >> PAYLOAD_SHIFT] = NOT_PT
+        cx.to_copy(inst, live[0])
+
+
+def _mad(cx: Cx, inst: Inst) -> None:
+    mods = inst.op.mods
+    if len(inst.dst) != 1 or len(inst.src) != 3:
+        return
+    if "WIDE" in mods and "X" not in mods:
+        _mad_wide(cx, inst)
+        return
+    if mods not in ((), ("U32",)):
+        return
+    a, b, c = inst.src
+    va, vb = imm_value(a), imm_value(b)
+    if va is not None and vb is not None:
+        cx.rewrite(inst, _IADD3, [imm(va * vb), c, RZ])
+        _add3(cx, inst)
+        return
+    if va is not None:
+        a, b, va, vb = b, a, vb, va
+        cx.rewrite(inst, inst.op, [a, b, c])
+    if vb == 0:
+        cx.rewrite(inst, _IADD3, [c, RZ, RZ])
+        _add3(cx, inst)
+    elif vb == 1:
+        cx.rewrite(inst, _IADD3, [a, c, RZ])
+        _add3(cx, inst)
+    elif vb is not None and not a & FLAG_MASK:
+        _mad_constant(cx, inst, a, vb, c)
+
+
+def _mad_constant(cx: Cx, inst: Inst, a: Opnd, factor: int, c: Opnd) -> None:
+    d = cx.absorbable(a)
+    if c == RZ and d is not None:
+        inner = shift_left_of(d)
+        if inner is not None:
+            # (x << k) * f
+            cx.rewrite(inst, _IMAD, [inner[0], imm(factor << inner[1]), RZ])
+            return
+        if _plain_add(d):
+            # (x + const) * f = x * f + const * f
+            consts = [imm_value(s) for s in d.src]
+            regs = [s for s, v in zip(d.src, consts, strict=True) if v is None]
+            if len(regs) == 1 and not regs[0] & FLAG_MASK:
+                k = sum(v for v in consts if v is not None)
+                cx.rewrite(inst, _IMAD, [regs[0], imm(factor), imm(k * factor)])
+                return
+    if c & KIND_MASK == K_R and c != RZ and not c & FLAG_MASK and factor & (factor - 1) == 0 and factor > 1:
+        cx.rewrite(inst, _LEA, [a, c, imm(factor.bit_length() - 1)])
+
+
+def _signed(v: int) -> int:
+    return v - (1 << 32) if v >> 31 else v
+
+
+def _mad_wide(cx: Cx, inst: Inst) -> None:
+    a, b, c = inst.src
+    signed = "U32" not in inst.op.mods
+    va, vb = imm_value(a), imm_value(b)
+    if va is not None and vb is None:
+        cx.rewrite(inst, inst.op, [b, a, c])
+        a, b, va, vb = b, a, vb, va
+    if va is not None and vb is not None:
+        product = _signed(va) * _signed(vb) if signed else va * vb
+        if c == RZ:
+            cx.to_copy(inst, imm64(product))
+        else:
+            cx.rewrite(inst, _IADD64, [c, imm64(product)])
+        return
+    if vb == 0:
+        cx.to_copy(inst, c)
+
+
+def _add64(cx: Cx, inst: Inst) -> None:
+    if len(inst.dst) != 1 or len(inst.src) != 2:
+        return
+    a, b = inst.src
+    if _const64(a) is not None and _const64(b) is None:
+        a, b = b, a
+    va, vb = _const64(a), _const64(b)
+    if va is not None and vb is not None:
+        cx.to_copy(inst, imm64(va + vb))
+        return
+    if vb == 0 and not a & FLAG_MASK:
+        cx.to_copy(inst, a)
+        return
+    if vb is not None:
+        d = cx.definition(a) if not a & (FLAG_MASK | LANE_MASK) else None
+        if d is not None and d.op is _IADD64 and len(d.src) == 2 and len(d.dst) == 1:
+            inner = _const64(d.src[1])
+            if inner is not None and not d.src[0] & FLAG_MASK and _stable(d.src[0]):
+                cx.rewrite(inst, _IADD64, [d.src[0], imm64(inner + vb)])
+                return
+        if inst.src != [a, imm64(vb)]:
+            cx.rewrite(inst, _IADD64, [a, imm64(vb)])
+        return
+    for x, y in ((a, b), (b, a)):
+        if x & (FLAG_MASK | LANE_MASK) or y & FLAG_MASK:
+            continue
+        d = cx.absorbable(x)
+        if d is None:
+            continue
+        if d.op.base == "IMAD" and "WIDE" in d.op.mods and "X" not in d.op.mods and d.src[2] == RZ and len(d.dst) == 1:
+            cx.rewrite(inst, d.op, [d.src[0], d.src[1], y])
+            return
+        if d.op.base == "sext64" and not d.src[0] & FLAG_MASK:
+            cx.rewrite(inst, _WIDE[True], [d.src[0], imm(1), y])
+            return
+        if d.op is OP_PACK and len(d.src) == 2 and imm_value(d.src[1]) == 0 and d.src[0] & KIND_MASK == K_R:
+            cx.rewrite(inst, _WIDE[False], [d.src[0], imm(1), y])
+            return
+        if d.op is _SHL64 and d.src[1] & KIND_MASK == K_IMM and 0 < d.src[1] >> PAYLOAD_SHIFT < 32:
+            _lea64(cx, inst, d.src[0], d.src[1] >> PAYLOAD_SHIFT, y)
+            return
+        if d.op is _IADD64 and len(d.src) == 2 and len(d.dst) == 1:
+            inner = _const64(d.src[1])
+            if inner is not None and not d.src[0] & FLAG_MASK and _stable(d.src[0]):
+                # Constants move outwards, where an address can take them.
+                t = cx.insert("iadd64", [cx.fn.new_vreg(K_R, 2)], [d.src[0], y], inst.loc)
+                _add64(cx, t)
+                cx.rewrite(inst, _IADD64, [t.dst[0], imm64(inner)])
+                return
+
+
+def _lea64(cx: Cx, inst: Inst, x: Opnd, k: int, y: Opnd) -> None:
+    """(x << k) + y with LEA and LEA.HI.X."""
+    fn = cx.fn
+    low, high, carry = fn.new_vreg(K_R), fn.new_vreg(K_R), fn.new_vreg(K_P)
+    cx.insert("LEA", [low, carry], [with_word_lane(x, 0), with_word_lane(y, 0), imm(k)], inst.loc)
+    cx.insert(
+        "LEA.HI.X", [high], [with_word_lane(x, 0), with_word_lane(y, 1), with_word_lane(x, 1), imm(k), carry], inst.loc
+    )
+    cx.rewrite(inst, OP_PACK, [low, high])
+
+
+def _const64(o: Opnd) -> int | None:
+    if o & KIND_MASK == K_IMM:
+        v = o >> PAYLOAD_SHIFT
+        return -v & _MASK64 if o & NEG else v
+    if o & (KIND_MASK | -1 << PAYLOAD_SHIFT) == RZ:
+        return 0
+    return None
+
+
+def _shift64(cx: Cx, inst: Inst) -> None:
+    """A sign- or zero-extended word shifted left by a constant is a wide product."""
+    x, n = inst.src
+    if n & KIND_MASK != K_IMM:
+        return
+    k = n >> PAYLOAD_SHIFT
+    v = _const64(x)
+    if v is not None:
+        cx.to_copy(inst, imm64(v << k if k < 64 else 0))
+        return
+    if k == 0:
+        cx.to_copy(inst, x)
+        return
+    if k >= 31:
+        return
+    d = cx.definition(x) if not x & LANE_MASK else None
+    if d is None:
+        return
+    if d.op.base == "sext64" and _stable(d.src[0]):
+        cx.rewrite(inst, _WIDE[True], [d.src[0], imm(1 << k), RZ])
+    elif d.op is OP_PACK and len(d.src) == 2 and imm_value(d.src[1]) == 0 and d.src[0] & KIND_MASK == K_R:
+        cx.rewrite(inst, _WIDE[False], [d.src[0], imm(1 << k), RZ])
+
+
+def _shift_right64(cx: Cx, inst: Inst) -> None:
+    x, n = inst.src
+    if n & KIND_MASK != K_IMM:
+        return
+    k = n >> PAYLOAD_SHIFT
+    v = _const64(x)
+    if v is not None:
+        if inst.op.has("S64") and v >> 63:
+            v -= 1 << 64
+        cx.to_copy(inst, imm64(v >> min(k, 64)))
+    elif k == 0:
+        cx.to_copy(inst, x)
+
+
+def _sext64(cx: Cx, inst: Inst) -> None:
+    v = imm_value(inst.src[0])
+    if v is not None:
+        cx.to_copy(inst, imm64(_signed(v)))
+
+
+def _shift(cx: Cx, inst: Inst) -> None:
+    name = inst.op.name
+    a, n, c = inst.src
+    k = imm_value(n)
+    if k is None:
+        return
+    if name in ("SHF.L.U32",) and c == RZ:
+        v = imm_value(a)
+        if v is not None:
+            cx.to_copy(inst, imm(v << k if k < 32 else 0))
+        elif k == 0:
+            cx.to_copy(inst, a)
+        elif k >= 32:
+            cx.to_copy(inst, imm(0))
+        else:
+            inner = shift_left_of(cx.definition(a)) if not a & LANE_MASK else None
+            if inner is not None and _stable(inner[0]):
+                if inner[1] + k < 32:
+                    cx.rewrite(inst, _SHL, [inner[0], imm(inner[1] + k), RZ])
+                else:
+                    cx.to_copy(inst, imm(0))
+    elif name in ("SHF.R.U32.HI", "SHF.R.S32.HI") and a == RZ:
+        signed = name == "SHF.R.S32.HI"
+        v = imm_value(c)
+        if v is not None:
+            cx.to_copy(inst, imm((_signed(v) if signed else v) >> min(k, 32)))
+        elif k == 0:
+            cx.to_copy(inst, c)
+        else:
+            d = cx.definition(c) if not c & LANE_MASK else None
+            if d is not None and d.op is inst.op and d.src[0] == RZ and _stable(d.src[2]):
+                j = imm_value(d.src[1])
+                if j is not None and (j + k < 32 or signed):
+                    cx.rewrite(inst, inst.op, [RZ, imm(min(j + k, 31)), d.src[2]])
+
+
+def _abs_int(cx: Cx, inst: Inst) -> None:
+    v = imm_value(inst.src[0])
+    if v is not None:
+        cx.to_copy(inst, imm(abs(_signed(v))))
+
+
+def _minmax(cx: Cx, inst: Inst) -> None:
+    """Integer minimum (predicate true) or maximum of constants or of a value with itself."""
+    a, b, p = inst.src[:3]
+    if p not in (PT, NOT_PT) or len(inst.src) != 3 or len(inst.dst) != 1:
+        return
+    if a == b:
+        cx.to_copy(inst, a)
+        return
+    va, vb = imm_value(a), imm_value(b)
+    if va is None or vb is None:
+        return
+    if "U32" not in inst.op.mods:
+        va, vb = _signed(va), _signed(vb)
+    cx.to_copy(inst, imm(min(va, vb) if p == PT else max(va, vb)))
+
+
+def _unary(cx: Cx, inst: Inst) -> None:
+    v = imm_value(inst.src[0])
+    if v is None or len(inst.src) != 1:
+        return
+    if inst.op.name == "POPC":
+        cx.to_copy(inst, imm(v.bit_count()))
+    elif inst.op.name == "BREV":
+        cx.to_copy(inst, imm(int(f"{v:032b}"[::-1], 2)))
+
+
+def _lea(cx: Cx, inst: Inst) -> None:
+    if inst.op is not _LEA or len(inst.dst) != 1 or len(inst.src) != 3:
+        return
+    va, k, vb = imm_value(inst.src[0]), imm_value(inst.src[2]), imm_value(inst.src[1])
+    if k is None:
+        return
+    if va is not None:
+        cx.rewrite(inst, _IADD3, [imm(va << k), inst.src[1], RZ])
+        _add3(cx, inst)
+    elif vb == 0:
+        cx.rewrite(inst, _SHL, [inst.src[0], imm(k), RZ])
+
+
+RULES["IADD3"] = _add3
+RULES["IMAD"] = _mad
+RULES["iadd64"] = _add64
+RULES["shl64"] = _shift64
+RULES["shr64"] = _shift_right64
+RULES["sext64"] = _sext64
+RULES["SHF"] = _shift
+RULES["IABS"] = _abs_int
+RULES["IMNMX"] = _minmax
+RULES["VIMNMX"] = _minmax
+RULES["POPC"] = _unary
+RULES["BREV"] = _unary
+RULES["LEA"] = _lea
