@@ -5,7 +5,6 @@ function.  It shares no analysis with the passes it judges.
 """
 
 from orias.isa.operand import (
-    FIRST_VIRTUAL,
     K_NONE,
     K_P,
     K_R,
@@ -72,7 +71,8 @@ def _check_cfg(fn: Func, faults: list[str]) -> None:
                 faults.append(f"{fn.name} b{b.id}: falls through but has {len(b.succs)} successors")
         elif term.op.base == "BRA":
             conditional = term.guard != PT or any(not is_true_pred(s) for s in term.src if s & KIND_MASK in (K_P, K_UP))
-            if len(b.succs) != (2 if conditional else 1):
+            # A branch whose guard became constant keeps both edges until the branch clean-up.
+            if len(b.succs) != (2 if conditional or fn.state == "ssa" else 1):
                 faults.append(f"{fn.name} b{b.id}: BRA with {len(b.succs)} successors")
         elif term.op.base in ("EXIT", "RET") and b.succs:
             faults.append(f"{fn.name} b{b.id}: {term.op.base} with successors")

@@ -6,13 +6,26 @@
 from typing import Final
 
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_TERM, F_WRITE, op
-from orias.isa.operand import FIRST_VIRTUAL, INV, K_NONE, K_R, KIND_MASK, LANE_MASK, PAYLOAD_SHIFT, PT, Opnd
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    FLAG_MASK,
+    INV,
+    K_NONE,
+    K_R,
+    KIND_MASK,
+    LANE_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    SUFFIX_MASK,
+    Opnd,
+)
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Func, Inst
 from orias.passes.simplify import portable
 from orias.passes.values import Values
 
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE
 _SEL: Final = op("SEL")
+_DECORATION: Final = FLAG_MASK | SUFFIX_MASK | LANE_MASK
 
 
 def fold_guarded_copies(fn: Func) -> bool:
@@ -23,41 +36,40 @@ def fold_guarded_copies(fn: Func) -> bool:
         position = {i.uid: k for k, i in enumerate(b.insts)}
         dead: set[int] = set()
         for k, inst in enumerate(b.insts):
-            source = _guarded_value(inst)
-            if source is None:
-                continue
-            value, guard, old = source
-            d = values.definition(value)
-            if d is None or d.uid not in position or value & LANE_MASK or not values.single_use(value):
-                continue
-            if not _movable(d, guard, old) or not _quiet(b.insts, position[d.uid], k, d):
-                continue
-            inst.op = d.op
-            inst.src = d.src
-            inst.guard = guard
-            inst.old = old
-            inst.dst = [inst.dst[0], *d.dst[1:]]
-            inst.loc = d.loc or inst.loc
-            dead.add(d.uid)
-            changed = True
+            for value, guard, old in _guarded_values(inst):
+                d = values.definition(value)
+                if d is None or d.uid not in position or value & LANE_MASK or not values.single_use(value):
+                    continue
+                if not _movable(d, guard) or not _quiet(b.insts, position[d.uid], k, d):
+                    continue
+                inst.op = d.op
+                inst.src = d.src
+                inst.guard = guard
+                inst.old = old
+                inst.dst = [inst.dst[0], *d.dst[1:]]
+                inst.loc = d.loc or inst.loc
+                dead.add(d.uid)
+                changed = True
+                break
         if dead:
             b.insts = [i for i in b.insts if i.uid not in dead]
     return changed
 
 
-def _guarded_value(inst: Inst) -> tuple[Opnd, Opnd, Opnd] | None:
-    """(value, guard, old) of a guarded copy, or of a SEL one of whose sides is a register."""
+def _guarded_values(inst: Inst) -> list[tuple[Opnd, Opnd, Opnd]]:
+    """(value, guard, old) of a guarded copy, or of either side of a SEL of two registers."""
     if inst.op is OP_COPY and inst.guard != PT:
-        return inst.src[0], inst.guard, inst.old
+        return [(inst.src[0], inst.guard, inst.old)]
     if inst.op is _SEL and inst.guard == PT and inst.dst[0] >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
         yes, no, p = inst.src
-        if yes & KIND_MASK == K_R and no & KIND_MASK == K_R and no & 0x7FF0 == 0 and yes & 0x7FF0 == 0:
-            if no >> PAYLOAD_SHIFT >= FIRST_VIRTUAL and yes >> PAYLOAD_SHIFT >= FIRST_VIRTUAL and p != PT:
-                return yes, p, no
-    return None
+        if p != PT and all(
+            o & KIND_MASK == K_R and o & _DECORATION == 0 and o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL for o in (yes, no)
+        ):
+            return [(yes, p, no), (no, p ^ INV, yes)]
+    return []
 
 
-def _movable(d: Inst, guard: Opnd, old: Opnd) -> bool:
+def _movable(d: Inst, guard: Opnd) -> bool:
     if d.op.flags & _STAY or d.op in (OP_PHI, OP_PACK, OP_COPY) or not portable(d):
         return False
     if d.op.base in ("S2R", "CS2R", "undef"):
@@ -66,7 +78,6 @@ def _movable(d: Inst, guard: Opnd, old: Opnd) -> bool:
         return False
     if d.guard != PT and (d.guard != guard or d.old != K_NONE):
         return False
-    del old
     return d.guard == PT or d.guard ^ guard != INV
 
 

@@ -392,6 +392,35 @@ def _imm_with_flags(v: int, flags: int, inst: Inst) -> Opnd | None:
     return None
 
 
+def _pack(cx: Cx, inst: Inst) -> None:
+    """A pack of all lanes of one register, in order, is that register; a pack of constants is a constant."""
+    src = inst.src
+    if inst.guard != PT:
+        return
+    if all(s & KIND_MASK == K_IMM or s == RZ for s in src) and len(src) == 2:
+        low, high = (0 if s == RZ else s >> PAYLOAD_SHIFT for s in src)
+        if cx.fn.width(inst.dst[0]) == 2:
+            cx.to_copy(inst, K_IMM | (high << 32 | low) << PAYLOAD_SHIFT)
+        return
+    first = src[0]
+    ident = first >> PAYLOAD_SHIFT
+    if first & KIND_MASK != K_R or ident < FIRST_VIRTUAL or not first & LANE_MASK:
+        return
+    at = 0
+    for s in src:
+        if s >> PAYLOAD_SHIFT != ident or s & (FLAG_MASK | SUFFIX_MASK) or not s & LANE_MASK:
+            return
+        start, count = lane_range((s >> LANE_SHIFT) & 15, 0)
+        if start != at:
+            return
+        at += count
+    if at == cx.fn.vwidth[ident] == cx.fn.width(inst.dst[0]):
+        cx.to_copy(inst, first & ~LANE_MASK)
+
+
+RULES["pack"] = _pack
+
+
 def _substitute_phis(cx: Cx) -> None:
     """Back-edge operands of phis, and any use that stands before its definition in block order."""
     for block in cx.fn.blocks:
