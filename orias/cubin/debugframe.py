@@ -2,7 +2,8 @@
 
 Layout measured on files of ptxas 13.0.88: code alignment 4, data alignment -4, registers written with the class 5 in the
 top byte (R1 is 0x05000001, the return address 0x05000100), CFA = R1 + 0 at first.  Entries are padded to eight bytes.
-A function's CIE says where its return address is: the text address of its section plus the register pair.
+The CIE of a function in a relocatable object names the register of the return address as return column; that of a
+copied function computes it: address of the text section plus register pair.
 """
 
 from struct import pack
@@ -15,9 +16,7 @@ _REG: Final = 0x05000000
 _R1: Final = _REG | 1
 _NONE: Final = _REG | 0xFF
 _RETURN: Final = _REG | 0x100
-_PAIR: Final = 0x08000000
 
-_CFA_NOP: Final = 0
 _CFA_ADVANCE4: Final = 4
 _CFA_OFFSET_EXTENDED: Final = 5
 _CFA_RESTORE_EXTENDED: Final = 6
@@ -87,21 +86,18 @@ class FrameWriter:
 
     def add(self, frame: FrameInfo, start: int, size: int, is_entry: bool, relocatable: bool) -> None:
         """Add a function: ``start`` and ``size`` in its text section (the part of it alone)."""
-        return_column = 0xFFFFFFFF if is_entry else _RETURN
+        return_column = 0xFFFFFFFF if is_entry else _REG | frame.return_reg if relocatable else _RETURN
         cie = b"\xff" * 8 + bytes([3, 0, 4]) + sleb(-4) + uleb(return_column)
         cie += bytes([_CFA_DEF]) + uleb(_R1) + uleb(0)
         cie += bytes([_CFA_SAME]) + uleb(_NONE) + bytes([_CFA_SAME]) + uleb(_R1)
         for r in frame.same:
             cie += bytes([_CFA_SAME]) + uleb(_REG | r)
         address_at = -1
-        if not is_entry:
-            if relocatable:
-                cie += bytes([_CFA_REGISTER]) + uleb(_RETURN) + uleb(_PAIR | frame.return_reg)
-            else:
-                pair = bytes([_OP_BREGX]) + uleb(_PAIR | frame.return_reg) + sleb(0)
-                cie += bytes([_CFA_VAL_EXPRESSION]) + uleb(_RETURN) + uleb(9 + len(pair) + 1)
-                address_at = 12 + len(cie) + 1
-                cie += bytes([_OP_ADDR]) + bytes(8) + pair + bytes([_OP_PLUS])
+        if not is_entry and not relocatable:
+            pair = bytes([_OP_BREGX]) + uleb(_REG | frame.return_reg) + sleb(0)
+            cie += bytes([_CFA_VAL_EXPRESSION]) + uleb(_RETURN) + uleb(9 + len(pair) + 1)
+            address_at = 12 + len(cie) + 1
+            cie += bytes([_OP_ADDR]) + bytes(8) + pair + bytes([_OP_PLUS])
         cie_at = self._entry(cie)
         if address_at >= 0:
             self.relocs.append(FrameReloc(cie_at + address_at, "code", 0, True))

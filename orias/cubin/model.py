@@ -60,13 +60,14 @@ class Param:
 class Variable:
     """A module-level variable, or a shared variable of a kernel.
 
-    ``space``: ``global``, ``const`` or ``shared``.  ``data`` is the initial value (None: zero or uninitialised);
+    ``space``: ``global``, ``const`` or ``shared``; or ``texref``, ``samplerref``, ``surfref`` for references, which have
+    no bytes.  ``data`` is the initial value (None: zero or uninitialised);
     ``relocs`` patch it.  ``offset`` is the place in its section; -1 leaves it to the layout rule of
     :mod:`orias.cubin.layout`.  ``extern``: declared here, defined elsewhere.
     """
 
     __slots__ = (
-        "align", "binding", "common", "data", "extern", "managed", "name", "offset", "relocs", "size", "space",
+        "align", "binding", "common", "data", "extern", "managed", "name", "offset", "relocs", "relocs_applied", "size", "space",
         "unified",
     )  # fmt: skip
 
@@ -88,6 +89,8 @@ class Variable:
         self.data: bytes | None = data
         self.extern: bool = extern
         self.relocs: list[Reloc] = []
+        self.relocs_applied: bool = False
+        """``data`` had relocations that are applied already (sm_90 keeps an empty section for them)."""
         self.offset: int = -1
         self.managed: bool = False
         self.common: bool = False
@@ -135,16 +138,17 @@ class SubFunction:
 
     ``helper``: an internal subroutine (``$__internal_0_$__cuda_sm20_div_rn_f64_slowpath...``) with its own calling
     convention; otherwise a copy of a PTX function (``$k$f``).  ``frame_size`` is its stack frame, ``frame`` what
-    ``.debug_frame`` says of it.
+    ``.debug_frame`` says of it.  ``alias``: only another name for the function at the same place.
     """
 
-    __slots__ = ("binding", "frame", "frame_size", "helper", "name", "offset", "size")
+    __slots__ = ("alias", "binding", "frame", "frame_size", "helper", "name", "offset", "size")
 
     def __init__(self, name: str, offset: int, size: int, helper: bool = False) -> None:
         self.name: str = name
         self.offset: int = offset
         self.size: int = size
         self.helper: bool = helper
+        self.alias: bool = False
         self.binding: int = LOCAL
         self.frame_size: int = 0
         self.frame: FrameInfo = FrameInfo()
@@ -188,7 +192,7 @@ class KernelCode:
     __slots__ = (
         "abi_frame_unknown", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
         "blocks_are_clusters", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align",
-        "const2_parts", "const2_relocs", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
+        "const2_parts", "const2_relocs", "const2_resolved", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
         "explicit_cluster", "externs", "frame", "frame_size", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "reg_reconfig", "relocs",
@@ -250,6 +254,8 @@ class KernelCode:
         """(offset, size) of the parts of bank 2; relocatable modules name each with a symbol."""
         self.const2_relocs: list[Reloc] = []
         """Branch tables: 8-byte entries, symbol = kernel, addend = code offset of the target."""
+        self.const2_resolved: bool = False
+        """Bank 2 had relocations that are applied already (sm_90 keeps an empty section for them)."""
         self.relocs: list[Reloc] = []
         """Relocations in the code; in executable modules the writer applies them."""
         self.relocs_applied: bool = False

@@ -24,7 +24,14 @@ from orias.target.profile import Target, target
 _REL_ACTION: Final = bytes.fromhex("73000000000000000000001125000536")
 """The one content ``.nv.rel.action`` was ever seen with."""
 _RESERVED_CAP: Final = 21
-"""Bytes of an erased name that sm_90 modules with shared memory keep in ``.strtab``."""
+_RESERVED_BEGIN: Final = 23
+"""Bytes of an erased name that sm_90 modules with (reserved) shared memory keep in ``.strtab``."""
+_NAME_GAP: Final = 33
+_NAME_GAP_MORE: Final = 18
+"""Unused bytes behind ``.shstrtab`` on sm_90, and more for each kernel (with its name) beyond the first."""
+_REFERENCE_TYPES: Final = {"texref": elf.STT_TEXTURE, "samplerref": elf.STT_SAMPLER, "surfref": elf.STT_SURFACE}
+_NAMES90: Final = {3: "user", 4: "pic"}
+"""Names under which sm_90 modules create constant banks 3 and 4 (``.nv.constant.user``)."""
 
 
 def code_order(kernels: list[KernelCode]) -> list[KernelCode]:
@@ -40,6 +47,7 @@ class _Code:
 
     __slots__ = (
         "bank0",
+        "bank0_early",
         "bank0_symbol",
         "bank2",
         "bank2_relocs",
@@ -59,6 +67,7 @@ class _Code:
         self.shared: OutSection | None = None
         self.bank0: OutSection | None = None
         self.bank0_symbol: OutSymbol | None = None
+        self.bank0_early: bool = False
         self.bank2: OutSection | None = None
         self.relocs: list[OutReloc] = []
         self.bank2_relocs: list[OutReloc] = []
@@ -154,11 +163,7 @@ class _Writer:
         rw = elf.SHF_WRITE | elf.SHF_ALLOC
         if v.space == "const":
             if self.bank3 is None:
-                self.bank3 = self._constant_bank(3, ".nv.constant3", 1, False)
-                reserve = len(".nv.constant.user") if self.facts.gen90 else 0
-                self.b.section_names.add(".nv.constant3", reserve)
-                self.b.symbol_names.add(".nv.constant3", reserve)
-                self.symbols[".nv.constant3"] = self.b.section_symbol(self.bank3)
+                self.bank3 = self._shared_bank(3, 1)
             return self.bank3
         if v.space == "shared":
             if self.debug_shared is None:
@@ -191,6 +196,9 @@ class _Writer:
         relocatable = self.m.relocatable
         slots = {s.symbol for s in self.m.bank4}
         for v in creation_order(self.m.variables):
+            if v.space in _REFERENCE_TYPES:
+                self._define(OutSymbol(v.name, v.binding, _REFERENCE_TYPES[v.space]))
+                continue
             if v.space not in ("global", "const", "shared"):
                 raise CubinError(f"variable {v.name} has the unknown space {v.space!r}")
             section = None if v.extern else self._variable_section(v)
@@ -211,11 +219,17 @@ class _Writer:
 
     def _need_bank4(self) -> None:
         if self.bank4 is None:
-            self.bank4 = self._constant_bank(4, ".nv.constant4", 8, False)
-            reserve = len(".nv.constant.pic") if self.facts.gen90 else 0
-            self.b.section_names.add(".nv.constant4", reserve)
-            self.b.symbol_names.add(".nv.constant4", reserve)
-            self.symbols[".nv.constant4"] = self.b.section_symbol(self.bank4)
+            self.bank4 = self._shared_bank(4, 8)
+
+    def _shared_bank(self, number: int, align: int) -> OutSection:
+        """Constant bank 3 or 4, which all kernels share."""
+        name = f".nv.constant{number}"
+        section = self._constant_bank(number, name, align, False)
+        reserve = len(f".nv.constant.{_NAMES90[number]}") if self.facts.gen90 else 0
+        self.b.section_names.add(name, reserve)
+        self.b.symbol_names.add(name, reserve)
+        self.symbols[name] = self.b.section_symbol(section)
+        return section
 
     # -- code ------------------------------------------------------------------------------------------------------
 
@@ -226,7 +240,7 @@ class _Writer:
         text.link = self.symtab
         other = elf.STO_ENTRY if k.is_entry else 0
         symbol = OutSymbol(name, k.binding, elf.STT_FUNC, other, text, 0, len(text.data) if k.size < 0 else k.size)
-        if not k.is_entry and k.binding == LOCAL:
+        if k.binding != GLOBAL:
             self._define(symbol)
         self.b.section_names.add(text.name)
         self.symbols[text.name] = self.b.section_symbol(text)
@@ -237,23 +251,29 @@ class _Writer:
             text.info_high = k.num_regs << 24
         if k.is_entry or k.binding != LOCAL:
             self.b.names(info.name)
+        if k.binding == GLOBAL:
             self._define(symbol)
         code = _Code(k, symbol, text, info)
         self.codes.append(code)
         if k.is_entry:
             self._add_shared(code)
+        if first and self.facts.gen90:
+            self._add_reserved()
+        self._add_externs(k)
         if first:
-            if self.facts.gen90:
-                self._add_reserved()
             self._add_variables()
         if not k.is_entry and k.binding == LOCAL:
             self.b.names(info.name)
-        if self.facts.gen90 and (k.shared or k.shared_dynamic or k.reserved_smem_used) and not self.cap_named:
+        uses_shared = bool(k.shared or k.shared_dynamic or k.shared_size > 0 or k.reserved_smem_used)
+        if self.facts.gen90 and uses_shared and not self.cap_named:
             self.cap_named = True
             self.b.local_symbols.append(OutSymbol("", 0, 0, 1))
-            self.b.symbol_names.blank(_RESERVED_CAP)
+            self.b.symbol_names.blank(_RESERVED_BEGIN if k.reserved_smem_used else _RESERVED_CAP)
         for sub in k.subs:
             self._define(OutSymbol(sub.name, sub.binding, elf.STT_FUNC, 0, text, sub.offset, sub.size))
+        for p in k.params:
+            if p.symbol and p.symbol not in self.symbols:
+                self._define(OutSymbol(p.symbol, elf.STB_LOCAL, _REFERENCE_TYPES[p.space], 0, text))
         self._add_bank2(code)
         self._add_text_relocs(code)
         if k.is_entry:
@@ -326,19 +346,25 @@ class _Writer:
                 part = f"{k.name}.const_opt.{offset}.{offset + size}"
                 self._define(OutSymbol(part, elf.STB_LOCAL, elf.STT_CUDA_OBJECT, 0x81, section, offset, size))
 
-    def _add_text_relocs(self, code: _Code) -> None:
-        k = code.kernel
-        gen90 = self.facts.gen90
+    def _add_externs(self, k: KernelCode) -> None:
+        """Undefined functions a kernel uses, and the address table if they are in it."""
         undefined = {e.name for e in self.m.externs}
+        slots = {s.symbol for s in self.m.bank4}
         for name in [*(r.symbol for r in k.relocs), *k.externs]:
             if name in undefined:
                 self._extern(name)
+                if name in slots:
+                    self._need_bank4()
+
+    def _add_text_relocs(self, code: _Code) -> None:
+        k = code.kernel
+        gen90 = self.facts.gen90
         if self.m.relocatable:
             for r in k.relocs:
                 code.relocs.append(OutReloc(r.offset, r.type, self._symbol(r.symbol, f"code of {k.name}"), r.addend))
         elif k.relocs:
             self._resolve(code)
-        if not k.relocs and not k.relocs_applied:
+        if not (k.relocs or k.relocs_applied or k.externs):
             pass
         elif gen90:
             self.b.names(f".rel.text.{k.name}", f".rela.text.{k.name}")
@@ -347,7 +373,7 @@ class _Writer:
                 self.b.names(f".rela.text.{k.name}" if r.addend else f".rel.text.{k.name}")
         else:
             self.b.names(f".rel.text.{k.name}")
-        if gen90 and k.const2_relocs:
+        if gen90 and (k.const2_relocs or k.const2_resolved):
             reserve = len(".rela.nv.constant.optimizer.") + len(k.name)
             self.b.section_names.add(f".rela.nv.constant2.{k.name}", reserve)
             self.b.symbol_names.add(f".rela.nv.constant.optimizer.{k.name}")
@@ -381,6 +407,16 @@ class _Writer:
         section.data = bytes(max(self._param_base(k) + k.param_bytes, slots))
         section.info_section = code.text
         code.bank0 = section
+        if self.facts.gen90 and k.texture_relocs and not self.m.relocatable:
+            code.bank0_early = True
+            reserve = len(".nv.constant.entry_image_header_indices.") + len(k.name)
+            for table in (self.b.section_names, self.b.symbol_names):
+                table.add(name, reserve)
+            code.bank0_symbol = self.b.section_symbol(section)
+            self.b.section_names.add(f".rela{name}", reserve + 5)
+            self.b.symbol_names.add(f".rela.nv.constant.entry_image_header_indices.{k.name}")
+            self.symbols[name] = code.bank0_symbol
+            return
         if self.facts.gen90:
             code.bank0_symbol = OutSymbol(name, elf.STB_LOCAL, elf.STT_SECTION, 0, section)
             self.symbols[name] = code.bank0_symbol
@@ -428,7 +464,7 @@ class _Writer:
             done = len(writer.relocs)
             parts: list[FrameReloc] = []
             writer.add(_frame(k.frame, k.frame_size), 0, size, k.is_entry, self.m.relocatable)
-            for sub in k.subs:
+            for sub in (s for s in k.subs if not s.alias):
                 writer.add(_frame(sub.frame, sub.frame_size), sub.offset, sub.size, False, self.m.relocatable)
             parts = writer.relocs[done:]
             for r in [p for p in parts if p.in_cie] + [p for p in parts if not p.in_cie]:
@@ -446,14 +482,21 @@ class _Writer:
         for code in self.codes:
             k = code.kernel
             index = code.symbol.index
-            reverse.append(sval(nvinfo.FRAME_SIZE, [index, k.frame_size]))
+            frame = sval(nvinfo.FRAME_SIZE, [index, k.frame_size])
+            need = sval(nvinfo.MIN_STACK_SIZE, [index, k.min_stack_size])
+            most = sval(nvinfo.MAX_STACK_SIZE, [index, k.max_stack_size])
+            reverse.append(frame)
             if self.m.relocatable:
-                reverse.append(sval(nvinfo.MAX_STACK_SIZE, [index, k.max_stack_size]))
-            for sub in k.subs:
+                reverse.append(most)
+            elif self.m.uses_texture_query and k.is_entry:
+                reverse += [need, most]
+            elif k.is_entry:
+                stacks.append(need)
+            for sub in (s for s in k.subs if not s.alias):
                 reverse.append(sval(nvinfo.FRAME_SIZE, [self.symbols[sub.name].index, sub.frame_size]))
-            if not self.m.relocatable and k.is_entry:
-                stacks.append(sval(nvinfo.MIN_STACK_SIZE, [index, k.min_stack_size]))
             reverse.append(sval(nvinfo.REGCOUNT, [index, k.num_regs]))
+        if not self.codes:
+            stacks.append(nvinfo.hval(nvinfo.MERCURY_ISA_VERSION, self.facts.mercury_isa))
         flags: list[Record] = []
         for name, packed in self.m.sampler_inits:
             flags.append(sval(nvinfo.SAMPLER_INIT, [self._symbol(name, ".nv.info").index, packed]))
@@ -468,7 +511,9 @@ class _Writer:
         m, b, gen90 = self.m, self.b, self.facts.gen90
         shstrtab = OutSection(".shstrtab", elf.SHT_STRTAB)
         strtab = OutSection(".strtab", elf.SHT_STRTAB)
-        strtab.gap_before = len("__nv_reservedSMEM_offset_0_alias") + 1 if gen90 and not m.relocatable else 0
+        if gen90 and not m.relocatable:
+            names = [k.name for k in m.kernels if k.is_entry]
+            strtab.gap_before = _NAME_GAP + sum(_NAME_GAP_MORE + len(n) for n in names[:-1])
         self.symtab.link = strtab
         b.names(".shstrtab", ".strtab", ".symtab", ".symtab_shndx")
         note1 = self._named(".note.nv.tkinfo", elf.SHT_NOTE, elf.SHF_NOTE_TKINFO, 4)
@@ -491,7 +536,7 @@ class _Writer:
             if gen90:
                 self._add_reserved()
             self._add_variables()
-        frame = self._named(".debug_frame", elf.SHT_PROGBITS, 0, 1)
+        frame = self._named(".debug_frame", elf.SHT_PROGBITS, 0, 1, symbol=bool(self.codes))
         for s in m.bank4:
             self._need_bank4()
             if s.symbol in {e.name for e in m.externs}:
@@ -517,7 +562,7 @@ class _Writer:
             graph.append(action)
         if gen90:
             for code in self.codes:
-                if code.bank0 is not None and code.bank0_symbol is not None:
+                if code.bank0 is not None and code.bank0_symbol is not None and not code.bank0_early:
                     b.section_names.add(code.bank0.name)
                     b.tail_symbols.append(code.bank0_symbol)
         self._all_relocations(frame)
@@ -535,20 +580,29 @@ class _Writer:
 
     def _late_names(self) -> None:
         """Names of relocation sections outside code."""
-        b, gen90 = self.b, self.facts.gen90
+        b = self.b
+        for code in self.codes:
+            if code.bank0_early:
+                b.names(f".rel.nv.constant.entry_image_header_indices.{code.kernel.name}")
         if self.bank4 is not None:
-            if gen90:
-                b.names(".rel.nv.constant.pic")
-                b.section_names.add(".rela.nv.constant4", len(".rela.nv.constant.pic"))
-                b.symbol_names.add(".rela.nv.constant.pic")
+            self._late_name(4, ".nv.constant4", [False])
+        for space, number, name in (("const", 3, ".nv.constant3"), ("global", 0, ".nv.global.init")):
+            own = [v for v in self.m.variables if v.space == space]
+            kinds = [bool(r.addend) for v in own for r in v.relocs]
+            if kinds or any(v.relocs_applied for v in own):
+                self._late_name(number, name, kinds or [False])
+        if self.codes:
+            b.names(".rel.debug_frame", ".rela.debug_frame")
+
+    def _late_name(self, number: int, name: str, kinds: list[bool]) -> None:
+        """Names of one section's relocation sections; ``kinds``: for each entry, whether it has an addend."""
+        long = f".nv.constant.{_NAMES90[number]}" if number and self.facts.gen90 else name
+        for rela in [*kinds, True] if self.facts.gen90 else kinds:
+            if rela and long != name:
+                self.b.section_names.add(f".rela{name}", len(f".rela{long}"))
+                self.b.symbol_names.add(f".rela{long}")
             else:
-                b.names(".rel.nv.constant4")
-        for space, name in (("const", ".nv.constant3"), ("global", ".nv.global.init")):
-            if any(v.relocs for v in self.m.variables if v.space == space):
-                b.names(f".rel{name}")
-                if gen90:
-                    b.names(f".rela{name}")
-        b.names(".rel.debug_frame", ".rela.debug_frame")
+                self.b.names(f".rela{long}" if rela else f".rel{long}")
 
     def _all_relocations(self, frame: OutSection) -> None:
         m = self.m
@@ -556,7 +610,7 @@ class _Writer:
             self._relocations(
                 code.text, code.relocs, self.facts.gen90 and (bool(code.kernel.relocs) or code.kernel.relocs_applied)
             )
-            if code.bank2 is not None and code.kernel.const2_relocs:
+            if code.bank2 is not None and (code.kernel.const2_relocs or code.kernel.const2_resolved):
                 data = bytearray(code.bank2.data)
                 for r in code.kernel.const2_relocs:
                     data[r.offset : r.offset + 8] = r.addend.to_bytes(8, "little")
@@ -579,7 +633,8 @@ class _Writer:
                     for r in v.relocs:
                         target_symbol = self._symbol(r.symbol, f"variable {v.name}")
                         out.append(OutReloc(v.offset + r.offset, r.type, target_symbol, r.addend))
-            self._relocations(section, out)
+            applied = any(v.relocs_applied for v in m.variables if v.space == space)
+            self._relocations(section, out, applied and self.facts.gen90)
         self._relocations(frame, self._frames(frame))
 
     def _order(self, head: list[OutSection], graph: list[OutSection]) -> list[OutSection]:
@@ -588,16 +643,13 @@ class _Writer:
         out += [c.info for c in self.codes] + graph + [p[0] for p in self.pending]
         out += [s for s in (self.bank4, self.bank3) if s is not None]
         out += [c.bank2 for c in self.codes if c.bank2 is not None]
-        bank0 = [c.bank0 for c in self.codes if c.bank0 is not None]
-        if not self.facts.gen90:
-            out += bank0
+        early = [c.bank0 for c in self.codes if c.bank0 is not None and (c.bank0_early or not self.facts.gen90)]
+        out += early
         out += [c.text for c in self.codes]
         if self.global_init is not None:
             out.append(self.global_init)
         out += self.nobits
-        if self.facts.gen90:
-            out += bank0
-        return out
+        return out + [c.bank0 for c in self.codes if c.bank0 is not None and c.bank0 not in early]
 
     def _fill(self, info: OutSection, graph: list[OutSection], proto: OutSection, wanted: list[str]) -> None:
         """Contents that need symbol indices."""

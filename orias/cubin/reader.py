@@ -1,0 +1,427 @@
+"""Reads a cubin, ours or ptxas's: kernels with code, registers, parameters, memory needs, constant banks, variables.
+
+Every malformed input ends in :class:`CubinError`.  :class:`Reader` is what the disassembler and the simulator load;
+``Reader(data).module`` is the whole file as the writer's model, so a file can be read, changed and written.
+"""
+
+from struct import unpack_from
+from typing import Final, final
+
+from orias.cubin import elf
+from orias.cubin import nvinfo as nv
+from orias.cubin.debugframe_read import FrameReader
+from orias.cubin.elf import ElfFile, Section, Symbol
+from orias.cubin.errors import CubinError
+from orias.cubin.facts import CubinFacts
+from orias.cubin.model import (
+    LOCAL,
+    BankSlot,
+    BranchTargets,
+    CallEdge,
+    CubinModule,
+    ExternFunction,
+    KernelCode,
+    Param,
+    Reloc,
+    SubFunction,
+    Variable,
+)
+from orias.cubin.nvinfo import Record
+
+_SPACES: Final = {
+    0: "",
+    1: "const",
+    2: "shared",
+    4: "global",
+    5: "generic",
+    6: "texref",
+    7: "surfref",
+    8: "samplerref",
+}
+_SMEM_RESERVED: Final = 1024
+"""Bytes at the start of ``.nv.shared`` sections of sm_90 and later."""
+
+
+@final
+class Reader:
+    """A parsed cubin.
+
+    ``kernels``: entries by name; ``functions``: the other functions with a section of their own.  ``sm`` is the number in
+    the header, ``target`` the name with an ``a`` where the file asks for an accelerated target.  ``param_base``: byte offset
+    of the parameters in constant bank 0, by kernel.
+    """
+
+    __slots__ = ("elf", "facts", "functions", "kernels", "module", "param_base", "relocatable", "sm", "target")
+
+    def __init__(self, data: bytes) -> None:
+        self.elf: ElfFile = ElfFile(data)
+        if self.elf.type not in (elf.ET_REL, elf.ET_EXEC):
+            raise CubinError(f"ELF type {self.elf.type:#x} is neither an executable nor a relocatable cubin")
+        self.sm: int = self.elf.flags >> 8 & 0xFFFF
+        self.relocatable: bool = self.elf.type == elf.ET_REL
+        accelerated = self._accelerated()
+        self.target: str = f"sm_{self.sm}{'a' if accelerated else ''}"
+        self.facts: CubinFacts = CubinFacts(self.sm, accelerated)
+        self.module: CubinModule = CubinModule(self.target, self.relocatable)
+        self.kernels: dict[str, KernelCode] = {}
+        self.functions: dict[str, KernelCode] = {}
+        self.param_base: dict[str, int] = {}
+        self._notes()
+        self._code()
+        self._variables()
+        self._module_info()
+        self._frames()
+        self._graph()
+
+    # -- banks and memory images -----------------------------------------------------------------------------------
+
+    def bank0_size(self, kernel: str) -> int:
+        """Bytes of constant bank 0 of a kernel: driver area and parameters."""
+        section = self.elf.section(f".nv.constant0.{kernel}")
+        return section.size if section else 0
+
+    def bank(self, number: int, kernel: str = "") -> bytes:
+        """Contents of constant bank 2 (of a kernel), 3 or 4, without relocations; empty if there is none."""
+        section = self.elf.section(f".nv.constant{number}" + (f".{kernel}" if kernel else ""))
+        return section.data if section else b""
+
+    def global_init(self) -> bytes:
+        """Initial contents of ``.nv.global.init``, without relocations."""
+        section = self.elf.section(".nv.global.init")
+        return section.data if section else b""
+
+    def global_zero_size(self) -> int:
+        """Bytes of zero-initialised global variables."""
+        section = self.elf.section(".nv.global")
+        return section.size if section else 0
+
+    def shared_size(self, kernel: str) -> int:
+        """Static shared bytes of a kernel, what the system reserves included."""
+        section = self.elf.section(f".nv.shared.{kernel}")
+        return section.size if section else 0
+
+    # -- parsing ---------------------------------------------------------------------------------------------------
+
+    def _accelerated(self) -> bool:
+        section = self.elf.section(".nv.compat")
+        if section is None:
+            return False
+        return any(r.code == 9 and r.value == 1 for r in nv.decode(section.data, ".nv.compat"))
+
+    def _notes(self) -> None:
+        m = self.module
+        cuinfo = self.elf.section(".note.nv.cuinfo")
+        if cuinfo is not None and len(cuinfo.data) >= 32:
+            m.ptx_sm = unpack_from("<H", cuinfo.data, 26)[0]
+        tkinfo = self.elf.section(".note.nv.tkinfo")
+        if tkinfo is not None and len(tkinfo.data) >= 48:
+            words = unpack_from("<6I", tkinfo.data, 24)
+            strings = tkinfo.data[48:]
+            texts = [strings[at:].split(b"\0", 1)[0].decode("utf-8", "replace") for at in words[1:]]
+            m.object_name, m.tool, m.tool_version, m.tool_build, m.options = texts
+        compat = self.elf.section(".nv.compat")
+        if compat is not None:
+            for r in nv.decode(compat.data, ".nv.compat"):
+                if r.code == 2:
+                    m.isa_class = r.value
+                elif r.code == 3:
+                    m.tensor_map = r.value
+
+    def _code(self) -> None:
+        texts = [s for s in self.elf.sections if s.name.startswith(".text.") and s.type == elf.SHT_PROGBITS]
+        found: list[KernelCode] = []
+        for text in texts:
+            name = text.name[len(".text.") :]
+            symbol = self._function_symbol(text, name)
+            k = KernelCode(name, text.data, symbol.other & elf.STO_ENTRY != 0)
+            k.padded = True
+            k.binding = symbol.bind
+            if not self.facts.gen90:
+                k.num_regs = text.info >> 24
+            for s in self.elf.symbols:
+                if s.section == text.index and s.type == elf.STT_FUNC and s.name != name:
+                    sub = SubFunction(s.name, s.value, s.size, "$__internal_" in s.name)
+                    sub.binding = s.bind
+                    k.subs.append(sub)
+            k.subs.sort(key=lambda sub: sub.offset)
+            for before, sub in zip(k.subs, k.subs[1:], strict=False):
+                sub.alias = sub.offset == before.offset
+            self._kernel_sections(k, text)
+            info = self.elf.section(f".nv.info.{name}")
+            if info is not None:
+                self._kernel_info(k, nv.decode(info.data, info.name))
+            (self.kernels if k.is_entry else self.functions)[name] = k
+            found.append(k)
+        local = [k for k in found if not k.is_entry and k.binding == LOCAL]
+        self.module.kernels = local + [k for k in found if k.is_entry or k.binding != LOCAL][::-1]
+
+    def _function_symbol(self, text: Section, name: str) -> Symbol:
+        for s in self.elf.symbols:
+            if s.name == name and s.section == text.index and s.type == elf.STT_FUNC:
+                return s
+        raise CubinError(f"{text.name}: there is no function symbol {name}")
+
+    def _relocs(self, section: Section) -> list[Reloc]:
+        entries = self.elf.relocations(section)
+        out = [Reloc(r.offset, r.type, self.elf.symbol_name(r.symbol, section.name), r.addend) for r in entries]
+        out.sort(key=lambda r: r.offset)
+        return out
+
+    def _kernel_sections(self, k: KernelCode, text: Section) -> None:
+        k.relocs = self._relocs(text)
+        for s in self.elf.sections:
+            if s.name in (f".rel.text.{k.name}", f".rela.text.{k.name}") and not s.data:
+                k.relocs_applied = True
+        shared = self.elf.section(f".nv.shared.{k.name}")
+        if shared is not None and not self.relocatable:
+            reserved = _SMEM_RESERVED if self.facts.gen90 else 0
+            if shared.size < reserved:
+                raise CubinError(f"{shared.name}: {shared.size} bytes are less than the reserved {reserved}")
+            k.shared_size, k.shared_align = shared.size - reserved, shared.align
+            if k.shared_size == 0:
+                k.shared_dynamic.append(Variable("", "shared", 0, shared.align))
+        bank2 = self.elf.section(f".nv.constant2.{k.name}")
+        if bank2 is not None:
+            k.const2, k.const2_align = bank2.data, bank2.align
+            if self.elf.section(f".rela.nv.constant2.{k.name}") is not None:
+                k.const2_resolved = True
+            for part in self.elf.symbols:
+                if part.section == bank2.index and part.type == elf.STT_CUDA_OBJECT:
+                    k.const2_parts.append((part.value, part.size))
+        bank0 = self.elf.section(f".nv.constant0.{k.name}")
+        if bank0 is not None:
+            k.texture_relocs = self._relocs(bank0)
+
+    def _kernel_info(self, k: KernelCode, records: list[Record]) -> None:
+        for r in records:
+            self._kernel_record(k, r)
+        k.params.reverse()
+
+    def _kernel_record(self, k: KernelCode, r: Record) -> None:
+        where = f".nv.info.{k.name}: {r.name()}"
+        code = r.code
+        if code in _FLAGS:
+            setattr(k, _FLAGS[code], True)
+        elif code in _LISTS:
+            setattr(k, _LISTS[code], r.words())
+        elif code in _TRIPLES:
+            setattr(k, _TRIPLES[code], _three(r, where))
+        elif code == nv.PARAM_CBANK:
+            place = _word(r, 1, where)
+            k.param_bytes = place >> 16
+            self.param_base[k.name] = place & 0xFFFF
+        elif code == nv.CBANK_PARAM_SIZE:
+            k.param_bytes = r.value
+        elif code == nv.KPARAM_INFO:
+            self._param(k, r, where)
+        elif code == nv.KPARAM_INFO_V2:
+            place = _word(r, 1, where)
+            k.params.append(Param(place & 0xFFFF, place >> 16, _word(r, 2, where)))
+        elif code == nv.MAXREG_COUNT:
+            k.maxreg = r.value
+        elif code == nv.NUM_BARRIERS:
+            k.barriers = r.value
+        elif code == nv.EXTERNS:
+            k.externs = [self.elf.symbol_name(w, where) for w in r.words()]
+        elif code == nv.COOP_GROUP_MASK_REGIDS:
+            k.coop_mask_regs = [-1 if w == 0xFFFFFFFF else w & 0xFF for w in r.words()]
+        elif code == nv.ATOM16_EMUL_INSTR_REG_MAP:
+            k.atom16_regs = _pairs(r)
+        elif code == nv.UNUSED_LOAD_BYTE_OFFSET:
+            k.unused_load_bytes = _pairs(r)
+        elif code == nv.INDIRECT_BRANCH_TARGETS:
+            self._branches(k, r, where)
+        elif code == nv.MBARRIER_INSTR_OFFSETS:
+            w = r.words()
+            k.mbarrier_records = [(w[i], w[i + 1], w[i + 2], w[i + 3]) for i in range(0, len(w) - 3, 4)]
+        elif code == nv.NUM_MBARRIERS:
+            k.mbarrier_count = r.value
+        elif code == nv.INSTR_REG_MAP:
+            k.instr_reg_map = r.payload
+        elif code == nv.SPARSE_MMA_MASK:
+            k.sparse_mma_mask = r.value
+        elif code == nv.MAX_CLUSTER_RANK:
+            k.max_cluster_rank = _word(r, 0, where)
+
+    def _param(self, k: KernelCode, r: Record, where: str) -> None:
+        place, flags = _word(r, 1, where), _word(r, 2, where)
+        space = flags >> 8 & 0xF
+        if space not in _SPACES:
+            raise CubinError(f"{where}: unknown parameter space {space}")
+        align = flags & 0xFF
+        if align > 31:
+            raise CubinError(f"{where}: impossible alignment 2**{align}")
+        p = Param(place & 0xFFFF, place >> 16, flags >> 18, _SPACES[space], 1 << align if align else 0)
+        symbol = _word(r, 0, where)
+        if symbol:
+            p.symbol = self.elf.symbol_name(symbol, where)
+        k.params.append(p)
+
+    def _branches(self, k: KernelCode, r: Record, where: str) -> None:
+        w = r.words()
+        i = 0
+        while i + 3 <= len(w):
+            count = w[i + 2]
+            if i + 3 + count > len(w):
+                raise CubinError(f"{where}: {count} targets do not fit into the record")
+            k.branch_targets.append(BranchTargets(w[i], w[i + 3 : i + 3 + count]))
+            i += 3 + count
+
+    def _variables(self) -> None:
+        m = self.module
+        spaces = {".nv.global": "global", ".nv.global.init": "global", ".nv.constant3": "const"}
+        spaces[".nv_debug.shared"] = "shared"
+        by_section: dict[int, Section] = {s.index: s for s in self.elf.sections if s.name in spaces}
+        references = {elf.STT_TEXTURE: "texref", elf.STT_SAMPLER: "samplerref", elf.STT_SURFACE: "surfref"}
+        for s in self.elf.symbols:
+            if s.type in references and s.section == 0:
+                m.variables.append(Variable(s.name, references[s.type], 0, 1, s.bind))
+            if s.type not in (elf.STT_OBJECT, elf.STT_CUDA_OBJECT):
+                continue
+            section = by_section.get(s.section)
+            if section is not None:
+                m.variables.append(self._variable(s, section, spaces[section.name]))
+            elif s.section == 0 and s.type == elf.STT_CUDA_OBJECT:
+                space = {0x20: "global", 0x40: "shared", 0x80: "const"}.get(s.other & 0xE0, "global")
+                m.variables.append(Variable(s.name, space, s.size, 1, s.bind, None, True))
+        for s2 in self.elf.sections:
+            if s2.name == ".rela.nv.global.init" and not s2.data:
+                for v in m.variables:
+                    v.relocs_applied = v.data is not None and v.space == "global"
+        bank4 = self.elf.section(".nv.constant4")
+        if bank4 is not None:
+            m.bank4 = [BankSlot(r.offset, r.symbol, r.addend) for r in self._relocs(bank4)]
+        m.externs = [
+            ExternFunction(s.name, s.bind) for s in self.elf.symbols if s.type == elf.STT_FUNC and s.section == 0
+        ]
+
+    def _variable(self, s: Symbol, section: Section, space: str) -> Variable:
+        if section.type in (elf.SHT_NOBITS, elf.SHT_CUDA_GLOBAL, elf.SHT_CUDA_SHARED):
+            data = None
+        else:
+            if s.value + s.size > len(section.data):
+                raise CubinError(f"variable {s.name} reaches beyond the end of {section.name}")
+            data = section.data[s.value : s.value + s.size]
+        align = s.value if space == "shared" else section.align
+        v = Variable(s.name, space, s.size, align, s.bind, data)
+        v.offset = -1 if space == "shared" else s.value
+        v.managed = s.other & 0x1F == 0x04
+        if data is not None:
+            for r in self._relocs(section):
+                if s.value <= r.offset < s.value + s.size:
+                    v.relocs.append(Reloc(r.offset - s.value, r.type, r.symbol, r.addend))
+        return v
+
+    def _module_info(self) -> None:
+        section = self.elf.section(".nv.info")
+        if section is None:
+            return
+        m = self.module
+        subs = {sub.name: sub for k in m.kernels for sub in k.subs}
+        codes = {k.name: k for k in m.kernels}
+        for r in nv.decode(section.data):
+            if r.code in (nv.REGCOUNT, nv.FRAME_SIZE, nv.MIN_STACK_SIZE, nv.MAX_STACK_SIZE, nv.SAMPLER_INIT):
+                where = f".nv.info: {r.name()}"
+                name = self.elf.symbol_name(_word(r, 0, where), where)
+                value = _word(r, 1, where)
+                k = codes.get(name)
+                if r.code == nv.SAMPLER_INIT:
+                    m.sampler_inits.append((name, value))
+                elif r.code == nv.FRAME_SIZE and name in subs:
+                    subs[name].frame_size = value
+                elif k is None:
+                    continue
+                elif r.code == nv.REGCOUNT:
+                    k.num_regs = value
+                elif r.code == nv.FRAME_SIZE:
+                    k.frame_size = value
+                elif r.code == nv.MIN_STACK_SIZE:
+                    k.min_stack_size = value
+                else:
+                    k.max_stack_size = value
+            elif r.code == nv.TEXMODE_INDEPENDENT:
+                m.texmode_independent = True
+            elif r.code == nv.GEN_ERRBAR_AT_EXIT:
+                m.errbar_at_exit = True
+
+    def _frames(self) -> None:
+        section = self.elf.section(".debug_frame")
+        if section is None:
+            return
+        entries = FrameReader(section.data).run()
+        order = [k for s in self.elf.sections for k in self.module.kernels if s.name == f".text.{k.name}"]
+        at = 0
+        for k in order:
+            if at < len(entries):
+                k.frame = entries[at].frame
+            own = [sub for sub in k.subs if not sub.alias]
+            for i, sub in enumerate(own, at + 1):
+                if i < len(entries):
+                    sub.frame = entries[i].frame
+            at += 1 + len(own)
+
+    def _graph(self) -> None:
+        m = self.module
+        section = self.elf.section(".nv.callgraph")
+        if section is None:
+            m.uses_texture_query = bool(m.kernels)
+            return
+        if len(section.data) % 8:
+            raise CubinError(f".nv.callgraph: size {len(section.data)} is not a multiple of 8")
+        part = 0
+        for pos in range(0, len(section.data), 8):
+            a, b = unpack_from("<Ii", section.data, pos)
+            if a == 0 and b < 0:
+                part = -b
+                continue
+            left = self.elf.symbol_name(a, section.name)
+            if part == 1:
+                m.calls.append(CallEdge(left, self.elf.symbol_name(b, section.name)))
+            elif part == 2:
+                m.address_taken.append((left, b))
+            elif part == 3:
+                m.indirect_calls.append((left, b))
+            elif part == 4:
+                m.address_uses.append(CallEdge(left, self.elf.symbol_name(b, section.name)))
+            else:
+                raise CubinError(".nv.callgraph: entry outside its lists")
+
+
+_FLAGS: Final[dict[int, str]] = {
+    nv.CTAIDZ_USED: "ctaidz_used",
+    nv.WMMA_USED: "wmma_used",
+    nv.RESERVED_SMEM_USED: "reserved_smem_used",
+    nv.BINDLESS_TEXTURE_BANK: "bindless_texture",
+    nv.BINDLESS_SURFACE_BANK: "bindless_surface",
+    nv.CRS_STACK_SIZE: "crs_stack",
+    nv.EXPLICIT_CLUSTER: "explicit_cluster",
+    nv.BLOCKS_ARE_CLUSTERS: "blocks_are_clusters",
+    nv.REG_RECONFIG: "reg_reconfig",
+}
+_LISTS: Final[dict[int, str]] = {
+    nv.EXIT_INSTR_OFFSETS: "exit_offsets",
+    nv.COOP_GROUP_INSTR_OFFSETS: "coop_offsets",
+    nv.INT_WARP_WIDE_INSTR_OFFSETS: "int_warp_wide",
+    nv.SYSCALL_OFFSETS: "syscall_offsets",
+}
+_TRIPLES: Final[dict[int, str]] = {
+    nv.MAX_THREADS: "maxntid",
+    nv.REQNTID: "reqntid",
+    nv.CTA_PER_CLUSTER: "cluster_dim",
+}
+
+
+def _word(r: Record, index: int, where: str) -> int:
+    words = r.words()
+    if index >= len(words):
+        raise CubinError(f"{where}: payload of {len(r.payload)} bytes is too short")
+    return words[index]
+
+
+def _three(r: Record, where: str) -> tuple[int, int, int]:
+    return _word(r, 0, where), _word(r, 1, where), _word(r, 2, where)
+
+
+def _pairs(r: Record) -> list[tuple[int, int]]:
+    w = r.words()
+    return [(w[i], w[i + 1]) for i in range(0, len(w) - 1, 2)]
