@@ -1,0 +1,140 @@
+"""Registers that an instruction reads and writes, as small numbers.
+
+A *unit* is one physical 32-bit register, predicate or barrier register: R at 0, UR at 256, P at 512, UP at 520, B at 528.
+RZ, URZ, PT and UPT are no units.  For functions after register allocation.
+"""
+
+from typing import Final, final
+
+from orias.isa.op import F_CALL, Op
+from orias.isa.operand import (
+    K_B,
+    K_IMM,
+    K_P,
+    K_R,
+    K_UP,
+    K_UR,
+    K_WORD,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    Opnd,
+    word_text,
+)
+from orias.isa.widths import dst_width, src_width
+from orias.ori.ir import CallInfo, Func, Inst
+
+R_BASE: Final = 0
+UR_BASE: Final = 256
+P_BASE: Final = 512
+UP_BASE: Final = 520
+B_BASE: Final = 528
+UNITS: Final = 544
+"""Number of units."""
+
+_BASE: Final[tuple[int, ...]] = (0, R_BASE, UR_BASE, P_BASE, UP_BASE, B_BASE)
+
+SLOT_GUARD: Final = 255
+"""Read position of the guard; sources have their index, extra reads of implied registers 254."""
+SLOT_IMPLIED: Final = 254
+
+
+@final
+class Access:
+    """Reads as ``unit << 8 | source position`` and writes as ``unit << 8 | word of the result << 4 | result position``."""
+
+    __slots__ = ("reads", "writes")
+
+    def __init__(self) -> None:
+        self.reads: list[int] = []
+        self.writes: list[int] = []
+
+
+def unit_name(unit: int) -> str:
+    """Text of a unit: R4, UR6, P0, UP1, B2."""
+    if unit < UR_BASE:
+        return f"R{unit}"
+    if unit < P_BASE:
+        return f"UR{unit - UR_BASE}"
+    if unit < UP_BASE:
+        return f"P{unit - P_BASE}"
+    if unit < B_BASE:
+        return f"UP{unit - UP_BASE}"
+    return f"B{unit - B_BASE}"
+
+
+def _units(o: Opnd, width: int) -> range:
+    kd = o & KIND_MASK
+    ident = o >> PAYLOAD_SHIFT
+    if kd == K_R or kd == K_UR:
+        if ident == 255:
+            return range(0)
+        start = _BASE[kd] + ident
+        return range(start, start + width)
+    if kd == K_P or kd == K_UP:
+        return range(0) if ident == 7 else range(_BASE[kd] + ident, _BASE[kd] + ident + 1)
+    if kd == K_B:
+        return range(B_BASE + ident, B_BASE + ident + 1)
+    return range(0)
+
+
+def accesses(inst: Inst, fn: Func | None = None) -> Access:
+    """What an instruction reads and writes; `fn` gives the facts of calls (without it calls touch their operands only)."""
+    a = Access()
+    op = inst.op
+    reads, writes = a.reads, a.writes
+    for k, o in enumerate(inst.src):
+        kd = o & KIND_MASK
+        if 0 < kd <= K_B:
+            for u in _units(o, src_width(op, k, o)):
+                reads.append(u << 8 | k)
+        elif kd == K_WORD and word_text(o) == "PR":
+            _predicate_file(op, inst, reads, writes)
+    if inst.guard != PT:
+        for u in _units(inst.guard, 1):
+            reads.append(u << 8 | SLOT_GUARD)
+    for k, o in enumerate(inst.dst):
+        for w, u in enumerate(_units(o, dst_width(op, k))):
+            writes.append(u << 8 | w << 4 | k)
+    if op.base == "R2P":
+        _r2p(inst, writes)
+    elif op.base == "BREAK" or op.base == "BSYNC" or (op.base == "BMOV" and "CLEAR" in op.mods):
+        for o in inst.src:
+            if o & KIND_MASK == K_B:
+                writes.append((B_BASE + (o >> PAYLOAD_SHIFT)) << 8)
+    if op.flags & F_CALL and fn is not None:
+        info = fn.calls.get(inst.uid)
+        if info is not None:
+            _clobbers(info, writes)
+    return a
+
+
+def _clobbers(info: CallInfo, writes: list[int]) -> None:
+    for mask, base in (
+        (info.clobber_r, R_BASE),
+        (info.clobber_ur, UR_BASE),
+        (info.clobber_p, P_BASE),
+        (info.clobber_up, UP_BASE),
+        (info.clobber_b, B_BASE),
+    ):
+        n = 0
+        while mask:
+            if mask & 1:
+                writes.append((base + n) << 8)
+            mask >>= 1
+            n += 1
+
+
+def _predicate_file(op: Op, inst: Inst, reads: list[int], writes: list[int]) -> None:
+    """``P2R R, PR, ...`` reads all predicates."""
+    if op.base == "P2R":
+        reads.extend((P_BASE + n) << 8 | SLOT_IMPLIED for n in range(7))
+
+
+def _r2p(inst: Inst, writes: list[int]) -> None:
+    """``R2P PR, R, mask`` writes the predicates of its mask."""
+    mask = 0x7F
+    for o in inst.src:
+        if o & KIND_MASK == K_IMM:
+            mask = o >> PAYLOAD_SHIFT
+    writes.extend((P_BASE + n) << 8 for n in range(7) if mask >> n & 1)
