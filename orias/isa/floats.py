@@ -8,9 +8,9 @@ _INF: Final = float("inf")
 
 def _special(sign: int, fraction: int, quiet: int) -> str:
     if fraction == 0:
-        return "-INF" if sign else "+INF"
+        return "-INF " if sign else "+INF "
     kind = "QNAN" if quiet else "SNAN"
-    return ("-" if sign else "+") + kind
+    return ("-" if sign else "+") + kind + " "
 
 
 def value_text(x: float) -> str:

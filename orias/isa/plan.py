@@ -54,7 +54,7 @@ _SIG_BITS: Final = ZERO_BIT - 1
 class Move:
     """Puts part of one operand into the word."""
 
-    __slots__ = ("elem", "index", "kind", "lo", "mask", "offset", "scale_bits", "width")
+    __slots__ = ("const", "elem", "index", "kind", "limit", "lo", "mask", "offset", "parts", "scale_bits", "width")
 
     def __init__(self, kind: int, index: int, lo: int, width: int) -> None:
         self.kind: Final[int] = kind
@@ -64,6 +64,10 @@ class Move:
         self.width: Final[int] = width
         self.mask: Final[int] = (1 << width) - 1
         self.scale_bits: int = 0
+        self.parts: list[tuple[int, int, int]] = []
+        """Of a distance: (low bit, width, weight) of each part, ``const`` added, absolute value below ``limit``."""
+        self.const: int = 0
+        self.limit: int = 0
         self.elem: Elem | None = None
         self.offset: Elem | None = None
 
@@ -258,10 +262,11 @@ def _add_moves(plan: Plan, index: int, s: Slot) -> None:
         return
     if s.what == W_LABEL:
         mv = Move(M_SUM, index, 0, 64)
-        mv.elem = e
-        if e.how == H_FIELD:
-            mv = Move(M_SIGNED if e.signed else M_UNSIGNED, index, e.lo, e.width)
-            mv.scale_bits = e.scale.bit_length() - 1
+        mv.parts = e.parts if e.how == H_SUM else [(e.lo, e.width, e.scale)]
+        mv.const = e.const
+        bits = sum(width for _, width, _ in mv.parts)
+        mv.scale_bits = min(abs(weight) for _, _, weight in mv.parts).bit_length() - 1
+        mv.limit = 1 << (bits + mv.scale_bits - 1)
         plan.others.append(mv)
         return
     if s.kind == K_CONST:
@@ -291,9 +296,7 @@ def _add_moves(plan: Plan, index: int, s: Slot) -> None:
         lo, width, _ = e.parts[0]
         plan.others.append(Move(M_REG_INV, index, lo, width))
     elif e.how == H_TABLE:
-        mv = Move(M_SUM, index, 0, 64)
-        mv.elem = e
-        plan.others.append(mv)
+        raise ValueError(f"{plan.form.mnemonic}: a register stored by table")
 
 
 def _trial(plan: Plan, ops: list[Opnd]) -> int:

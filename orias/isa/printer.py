@@ -144,4 +144,4 @@ class Printer:
             reuse = ".reuse"
         if e.how == H_CONST:
             reuse = ""
-        return name + bar + suf + reuse if e.reuse_after else name + reuse + bar + suf
+        return name + bar + suf + reuse if e.reuse_after else name + bar + reuse + suf

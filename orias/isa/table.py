@@ -16,7 +16,6 @@ from typing import Final, final
 from orias.isa.decode import Decoded, Decoder, IllegalWord
 from orias.isa.op import Op
 from orias.isa.operand import (
-    FLAG_MASK,
     INV,
     K_CONST,
     K_IMM,
@@ -27,7 +26,6 @@ from orias.isa.operand import (
     KIND_MASK,
     PAYLOAD_SHIFT,
     PT,
-    SUFFIX_MASK,
     SUFFIX_TEXT,
     UPT,
     Opnd,
@@ -42,6 +40,7 @@ from orias.isa.plan import (
     M_F64,
     M_REG_INV,
     M_SIGNED,
+    M_SUM,
     M_UNSIGNED,
     Move,
     Plan,
@@ -116,6 +115,10 @@ def _move_fits(mv: Move, o: Opnd) -> bool:
         if e is None:
             return off == 0
         return off % e.scale == 0 and 0 <= off < e.scale << e.width
+    if kind == M_SUM:
+        v = p - mv.const
+        v = v - (1 << 64) if v >> 63 else v
+        return v & (1 << mv.scale_bits) - 1 == 0 and -mv.limit <= v < mv.limit
     if kind == M_EQUAL:
         return mv.elem is not None and p == mv.elem.const
     return True
@@ -233,11 +236,9 @@ class IsaTable:
             return const_bank(o) << mv.lo
         if kind == M_REG_INV:
             return (7 - (p & 7)) << mv.lo
-        if kind == M_EQUAL or mv.elem is None:
-            return 0
         w = 0
-        v = p - mv.elem.const & 0xFFFFFFFFFFFFFFFF
-        for lo, width, weight in mv.elem.parts:
+        v = p - mv.const & 0xFFFFFFFFFFFFFFFF
+        for lo, width, weight in mv.parts:
             w |= ((v // abs(weight)) & (1 << width) - 1) << lo
         return w
 
@@ -287,5 +288,3 @@ def load(table_name: str) -> IsaTable:
         t = _tables[table_name] = IsaTable(table_name)
     return t
 
-
-_ = (FLAG_MASK, SUFFIX_MASK)

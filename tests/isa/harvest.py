@@ -69,7 +69,7 @@ def disassemble_words(words: list[int], decoder: str, work: Path) -> dict[int, s
             continue
         text = rest.strip()
         if text.endswith(";"):
-            out[words[index]] = text[:-1].rstrip()
+            out[words[index]] = text[:-1].removesuffix(" ")
     raw.unlink()
     return out
 
