@@ -9,6 +9,7 @@ from orias.isa.operand import (
     FIRST_VIRTUAL,
     FLAG_MASK,
     K_CONST,
+    K_IMM,
     K_R,
     K_UR,
     KIND_MASK,
@@ -50,7 +51,12 @@ def _constant_of(values: Values, o: Opnd) -> Opnd | None:
 def _fold(fn: Func, table: IsaTable) -> None:
     values = Values(fn)
     for b in fn.blocks:
+        out: list[Inst] = []
+        factors: dict[Opnd, Opnd] = {}
         for inst in b.insts:
+            if inst.op.base == "IMAD" and inst.op.has("WIDE"):
+                _wide_addend(fn, values, inst, out, factors)
+            out.append(inst)
             if inst.op.flags & F_PSEUDO or inst.op.addr:
                 continue
             for k, s in enumerate(inst.src):
@@ -67,6 +73,28 @@ def _fold(fn: Func, table: IsaTable) -> None:
                     if table.accepts(inst.op, inst.guard, inst.dst, src):
                         inst.src = src
                         break
+        b.insts = out
+
+
+def _wide_addend(fn: Func, values: Values, inst: Inst, out: list[Inst], factors: dict[Opnd, Opnd]) -> None:
+    """IMAD.WIDE x, imm, pointer: the pointer becomes a constant operand and the factor moves to a register.
+
+    Two moves are saved for the one it costs, which the next address in the block shares.
+    """
+    factor, addend = inst.src[1], inst.src[2]
+    if factor & KIND_MASK != K_IMM or addend & (FLAG_MASK | LANE_MASK):
+        return
+    c = _constant_of(values, addend)
+    if c is None:
+        return
+    moved = factors.get(factor)
+    if moved is None:
+        moved = fn.new_vreg(K_R)
+        copy = fn.new_inst(OP_COPY, [moved], [factor], loc=inst.loc)
+        values.define(copy)
+        out.append(copy)
+        factors[factor] = moved
+    inst.src = [inst.src[0], moved, c]
 
 
 def _promote(fn: Func, table: IsaTable) -> None:
