@@ -9,7 +9,7 @@ several elements (``cx[UR4][0x10]``, ``R4 `(label)``) makes one slot per element
 from typing import Final, final
 
 from orias.isa.operand import K_B, K_CONST, K_IMM, K_NONE, K_P, K_R, K_SB, K_UP, K_UR, K_WORD
-from orias.isa.rawtable import H_FLOAT, H_SUM, Elem, Form, Operand, Piece
+from orias.isa.rawtable import H_FIELD, H_FLOAT, H_SUM, Elem, Form, Operand, Piece
 
 _NO_RESULT: Final = frozenset(
     (
@@ -97,9 +97,11 @@ def _absent(kind: int) -> Slot:
 def _plain(e: Elem, pre: list[Piece], post: list[Piece]) -> Slot:
     what = _KINDS[e.kind]
     s = Slot(what, e, pre, e.suf + post)
-    if e.kind == "L" or (e.kind == "I" and e.how == H_SUM):
+    if e.kind == "L" or (e.kind == "I" and (any(p[2] < 0 for p in e.parts) or (e.how == H_FIELD and e.width > 32))):
         s.what = W_LABEL
         s.width = 64
+    elif e.kind == "I" and e.how == H_SUM:
+        s.width = sum(p[1] for p in e.parts)
     elif e.kind == "F":
         s.width = e.width
         if e.fkind == "f64h":

@@ -46,6 +46,9 @@ M_BANK_ONLY: Final = 7
 M_EQUAL: Final = 8
 """The immediate must have one value."""
 
+M_SPLIT: Final = 9
+"""Unsigned immediate in several fields."""
+
 ZERO_BIT: Final = 1 << 11
 _SIG_BITS: Final = ZERO_BIT - 1
 
@@ -282,6 +285,11 @@ def _add_moves(plan: Plan, index: int, s: Slot) -> None:
             plan.others.append(mv)
         elif s.what == W_F64:
             plan.others.append(Move(M_F64, index, e.lo, 32))
+        elif e.how == H_SUM:
+            mv = Move(M_SPLIT, index, 0, s.width)
+            mv.parts = e.parts
+            mv.const = e.const
+            plan.others.append(mv)
         elif e.how in (H_FLOAT, H_SET):
             plan.others.append(Move(M_UNSIGNED, index, e.lo, e.width))
         else:

@@ -40,6 +40,7 @@ from orias.isa.plan import (
     M_F64,
     M_REG_INV,
     M_SIGNED,
+    M_SPLIT,
     M_SUM,
     M_UNSIGNED,
     Move,
@@ -119,6 +120,8 @@ def _move_fits(mv: Move, o: Opnd) -> bool:
         v = p - mv.const
         v = v - (1 << 64) if v >> 63 else v
         return v & (1 << mv.scale_bits) - 1 == 0 and -mv.limit <= v < mv.limit
+    if kind == M_SPLIT:
+        return p <= mv.mask
     if kind == M_EQUAL:
         return mv.elem is not None and p == mv.elem.const
     return True
