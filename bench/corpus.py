@@ -70,7 +70,7 @@ def vendor(ptxas: str, path: Path, arch: str, timeout: float = 60) -> dict[str, 
 
 def ours(path: Path, arch: str) -> tuple[dict[str, tuple[int, int, int]] | str, float]:
     """The same of our compiler, and seconds."""
-    from orias.compile import compile_text
+    from orias.compiler import compile_text
     from orias.diag import CompileError
     from orias.options import Options
 
