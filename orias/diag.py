@@ -1,10 +1,9 @@
 """Diagnostics: what the compiler has to say, and the error that carries it."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One message.  ``severity`` is ``info``, ``warning``, ``error`` or ``fatal``; line and column start at 1, 0 = none."""
 
     severity: str

@@ -4,11 +4,10 @@ Sources: ``target_facts.csv`` and sections 3.2 and 3.4 of the register-allocatio
 ptxas 13.0.88); limits that only the driver can show are left out.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A compilation target.
 
     ``table``: decoder class (name of the instruction table).  Offsets are byte offsets into constant bank 0; -1 where
