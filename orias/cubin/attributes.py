@@ -104,19 +104,19 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
         out.append(nval(nv.WMMA_USED))
     if k.is_entry:
         out.append(hval(nv.MAXREG_COUNT, k.maxreg))
-    if k.bindless_texture:
-        out.append(bval(nv.BINDLESS_TEXTURE_BANK, 0))
     if k.bindless_surface:
         out.append(bval(nv.BINDLESS_SURFACE_BANK, 0))
+    if k.bindless_texture:
+        out.append(bval(nv.BINDLESS_TEXTURE_BANK, 0))
     out += _externs(k, symbols)
     if k.barriers:
         out.append(bval(nv.NUM_BARRIERS, k.barriers))
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
     out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
+    out += _offsets(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
     out += _coop(k)
     if k.instr_reg_map:
         out.append(Record(nv.INSTR_REG_MAP, nv.SVAL, 0, k.instr_reg_map))
-    out += _offsets(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
     out += _mbarriers(k)
     out += _offsets(nv.SYSCALL_OFFSETS, k.syscall_offsets)
     out += _pairs(nv.UNUSED_LOAD_BYTE_OFFSET, k.unused_load_bytes)

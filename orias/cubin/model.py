@@ -307,7 +307,7 @@ class KernelCode:
         self.blocks_are_clusters: bool = False
 
         self.subs: list[SubFunction] = []
-        """Functions copied behind the kernel, by offset."""
+        """Functions copied behind the kernel, in the order their symbols and frames are to be written."""
         self.lines: list[LineRow] = []
         """Line table, by offset (used with ``-lineinfo``)."""
         self.spill_stores: int = 0

@@ -14,7 +14,9 @@ from orias.cubin.elf import ElfFile, Section, Symbol
 from orias.cubin.errors import CubinError
 from orias.cubin.facts import CubinFacts
 from orias.cubin.model import (
+    GLOBAL,
     LOCAL,
+    WEAK,
     BankSlot,
     BranchTargets,
     CallEdge,
@@ -284,16 +286,28 @@ class Reader:
             elif s.section == 0 and s.type == elf.STT_CUDA_OBJECT:
                 space = {0x20: "global", 0x40: "shared", 0x80: "const"}.get(s.other & 0xE0, "global")
                 m.variables.append(Variable(s.name, space, s.size, 1, s.bind, None, True))
+        bank4 = self.elf.section(".nv.constant4")
+        if bank4 is not None:
+            m.bank4 = [BankSlot(r.offset, r.symbol, r.addend) for r in self._relocs(bank4)]
+        self._merge_weak()
         for s2 in self.elf.sections:
             if s2.name == ".rela.nv.global.init" and not s2.data:
                 for v in m.variables:
                     v.relocs_applied = v.data is not None and v.space == "global"
-        bank4 = self.elf.section(".nv.constant4")
-        if bank4 is not None:
-            m.bank4 = [BankSlot(r.offset, r.symbol, r.addend) for r in self._relocs(bank4)]
         m.externs = [
             ExternFunction(s.name, s.bind) for s in self.elf.symbols if s.type == elf.STT_FUNC and s.section == 0
         ]
+
+    def _merge_weak(self) -> None:
+        """Put weak variables, which stand with the local symbols, back among the visible ones: by address or table slot."""
+        m = self.module
+        slots = {s.symbol: s.offset for s in m.bank4}
+        out = [v for v in m.variables if v.binding == GLOBAL]
+        for w in (v for v in m.variables if v.binding == WEAK):
+            key = slots.get(w.name, w.offset)
+            before = [i for i, v in enumerate(out) if v.space == w.space and slots.get(v.name, v.offset) < key]
+            out.insert(before[-1] + 1 if before else 0, w)
+        m.variables = out + [v for v in m.variables if v.binding not in (GLOBAL, WEAK)]
 
     def _variable(self, s: Symbol, section: Section, space: str) -> Variable:
         if section.type in (elf.SHT_NOBITS, elf.SHT_CUDA_GLOBAL, elf.SHT_CUDA_SHARED):
@@ -319,26 +333,33 @@ class Reader:
         m = self.module
         subs = {sub.name: sub for k in m.kernels for sub in k.subs}
         codes = {k.name: k for k in m.kernels}
-        for r in nv.decode(section.data):
+        records = nv.decode(section.data)
+        order: dict[str, int] = {}
+        for r in reversed(records):
+            if r.code == nv.FRAME_SIZE:
+                order.setdefault(self.elf.symbol_name(_word(r, 0, ".nv.info"), ".nv.info"), len(order))
+        for k in m.kernels:
+            k.subs.sort(key=lambda sub: order.get(sub.name, len(order)))
+        for r in records:
             if r.code in (nv.REGCOUNT, nv.FRAME_SIZE, nv.MIN_STACK_SIZE, nv.MAX_STACK_SIZE, nv.SAMPLER_INIT):
                 where = f".nv.info: {r.name()}"
                 name = self.elf.symbol_name(_word(r, 0, where), where)
                 value = _word(r, 1, where)
-                k = codes.get(name)
+                owner = codes.get(name)
                 if r.code == nv.SAMPLER_INIT:
                     m.sampler_inits.append((name, value))
                 elif r.code == nv.FRAME_SIZE and name in subs:
                     subs[name].frame_size = value
-                elif k is None:
+                elif owner is None:
                     continue
                 elif r.code == nv.REGCOUNT:
-                    k.num_regs = value
+                    owner.num_regs = value
                 elif r.code == nv.FRAME_SIZE:
-                    k.frame_size = value
+                    owner.frame_size = value
                 elif r.code == nv.MIN_STACK_SIZE:
-                    k.min_stack_size = value
+                    owner.min_stack_size = value
                 else:
-                    k.max_stack_size = value
+                    owner.max_stack_size = value
             elif r.code == nv.TEXMODE_INDEPENDENT:
                 m.texmode_independent = True
             elif r.code == nv.GEN_ERRBAR_AT_EXIT:

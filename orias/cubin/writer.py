@@ -410,6 +410,8 @@ class _Writer:
         if self.facts.gen90 and k.texture_relocs and not self.m.relocatable:
             code.bank0_early = True
             reserve = len(".nv.constant.entry_image_header_indices.") + len(k.name)
+            if not any(p.symbol for p in k.params):
+                self.b.symbol_names.add(f".rela.nv.constant.entry_image_header_indices.{k.name}")
             for table in (self.b.section_names, self.b.symbol_names):
                 table.add(name, reserve)
             code.bank0_symbol = self.b.section_symbol(section)
@@ -460,7 +462,7 @@ class _Writer:
         out: list[OutReloc] = []
         for code in self.codes:
             k = code.kernel
-            size = k.subs[0].offset if k.subs else len(code.text.data)
+            size = min([sub.offset for sub in k.subs], default=len(code.text.data))
             done = len(writer.relocs)
             parts: list[FrameReloc] = []
             writer.add(_frame(k.frame, k.frame_size), 0, size, k.is_entry, self.m.relocatable)
@@ -478,7 +480,8 @@ class _Writer:
     def _module_records(self) -> list[Record]:
         """``.nv.info``: register counts and frames from last to first, then stack sizes."""
         reverse: list[Record] = []
-        stacks: list[Record] = []
+        flags: list[Record] = []
+        stacks: list[tuple[int, Record]] = []
         for code in self.codes:
             k = code.kernel
             index = code.symbol.index
@@ -491,20 +494,19 @@ class _Writer:
             elif self.m.uses_texture_query and k.is_entry:
                 reverse += [need, most]
             elif k.is_entry:
-                stacks.append(need)
+                stacks.append((index, need))
             for sub in (s for s in k.subs if not s.alias):
                 reverse.append(sval(nvinfo.FRAME_SIZE, [self.symbols[sub.name].index, sub.frame_size]))
             reverse.append(sval(nvinfo.REGCOUNT, [index, k.num_regs]))
         if not self.codes:
-            stacks.append(nvinfo.hval(nvinfo.MERCURY_ISA_VERSION, self.facts.mercury_isa))
-        flags: list[Record] = []
+            flags.append(nvinfo.hval(nvinfo.MERCURY_ISA_VERSION, self.facts.mercury_isa))
         for name, packed in self.m.sampler_inits:
             flags.append(sval(nvinfo.SAMPLER_INIT, [self._symbol(name, ".nv.info").index, packed]))
         if self.m.texmode_independent:
             flags.append(nvinfo.nval(nvinfo.TEXMODE_INDEPENDENT))
         if self.m.debug or self.m.errbar_at_exit:
             flags.append(nvinfo.nval(nvinfo.GEN_ERRBAR_AT_EXIT))
-        return reverse[::-1] + flags + stacks
+        return reverse[::-1] + flags + [r for _, r in sorted(stacks, key=lambda pair: pair[0])]
 
     def run(self) -> bytes:
         """The file's bytes."""
