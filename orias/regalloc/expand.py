@@ -32,12 +32,17 @@ from orias.regalloc.ssa_out import OP_PCOPY, OP_UNDEF
 
 @final
 class Trace:
-    """For the checker: where each old instruction went.  ``items[block id]`` lists (old uid, first new index, end)."""
+    """For the checker: what became of each instruction.
 
-    __slots__ = ("items",)
+    ``items[block id]`` lists (uid before, uids of the instructions it became), in order; ``before`` is a copy of the
+    function as the checker wants it.
+    """
+
+    __slots__ = ("before", "items")
 
     def __init__(self) -> None:
-        self.items: dict[int, list[tuple[int, int, int]]] = {}
+        self.before: Func | None = None
+        self.items: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
 
 
 @final
@@ -95,7 +100,7 @@ class _Expander:
         several = len(pairs) > 1
         ms = MoveSet(
             fn,
-            inst.guard,
+            self.physical(inst.guard),
             inst.loc,
             self.free(K_R, point) if several else 0,
             self.free(K_P, point) if several else 0,
@@ -159,7 +164,7 @@ class _Expander:
                 return None
         name = ("LDC" if file == K_R else "ULDC") + (".64" if n == 2 else ".128")
         return self.fn.new_inst(
-            op(name), [pairs[0][0]], [pairs[0][1], RZ if file == K_R else URZ], inst.guard, loc=inst.loc
+            op(name), [pairs[0][0]], [pairs[0][1], RZ if file == K_R else URZ], self.physical(inst.guard), loc=inst.loc
         )
 
 
@@ -186,7 +191,7 @@ def expand(classes: Classes, used: dict[int, int], trace: Trace | None) -> None:
 
 def _expand_block(x: _Expander, b: Block, point: int, trace: Trace | None) -> None:
     out: list[Inst] = []
-    items: list[tuple[int, int, int]] = []
+    items: list[tuple[int, tuple[int, ...]]] = []
     for inst in b.insts:
         start = len(out)
         o = inst.op
@@ -199,7 +204,8 @@ def _expand_block(x: _Expander, b: Block, point: int, trace: Trace | None) -> No
             inst.guard = physical(inst.guard)
             inst.old = K_NONE
             out.append(inst)
-        items.append((inst.uid, start, len(out)))
+        if trace is not None:
+            items.append((inst.uid, tuple(i.uid for i in out[start:])))
         point += 1
     b.insts = out
     if trace is not None:

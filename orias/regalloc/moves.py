@@ -115,6 +115,11 @@ class MoveSet:
         d = self.dst[i]
         s = self.src[i]
         key = s & ~FLAG_MASK
+        if key == d:
+            # A predicate that is only inverted.
+            self._one(d, s)
+            done[i] = 1
+            return
         reader = next(j for j in range(len(self.src)) if not done[j] and self.src[j] & ~FLAG_MASK == d)
         flags = self.src[reader] & FLAG_MASK
         done[i] = 1

@@ -3,7 +3,7 @@
 from orias.analysis.cfg import dominators, find_loops, remove_unreachable
 from orias.diag import Unsupported
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR
-from orias.ori.ir import Func
+from orias.ori.ir import Block, Func, Inst
 from orias.regalloc.allocate import allocate
 from orias.regalloc.calls import expand_calls
 from orias.regalloc.coalesce import coalesce
@@ -23,6 +23,8 @@ def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None 
     if fn.state == "ssa":
         prepare(fn)
     expand_calls(fn, relocatable)
+    if trace is not None:
+        trace.before = copy_function(fn)
     rg = Ranges(fn)
     classes = coalesce(rg)
     result = allocate(classes)
@@ -35,6 +37,22 @@ def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None 
         used[reg & 15] |= 1 << (reg >> 15)
     fn.reg_count = used[K_R].bit_length() + RESERVE
     return used
+
+
+def copy_function(fn: Func) -> Func:
+    """A copy for the checker: own instructions and blocks, shared facts."""
+    new = Func(fn.name, fn.target, fn.kind)
+    new.state = fn.state
+    new.vkind = bytearray(fn.vkind)
+    new.vwidth = bytearray(fn.vwidth)
+    new.syms = fn.syms
+    new.calls = fn.calls
+    new.frame_fixed = fn.frame_fixed
+    for b in fn.blocks:
+        c = Block(b.id)
+        c.insts = [Inst(i.op, list(i.dst), list(i.src), i.guard, i.old, i.loc, i.uid) for i in b.insts]
+        new.blocks.append(c)
+    return new
 
 
 def prepare(fn: Func) -> None:

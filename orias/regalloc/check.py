@@ -1,0 +1,538 @@
+"""The independent checker of register allocation.
+
+:func:`check` follows every path through the allocated function and knows, for every physical register and stack slot, which
+values of the function before allocation it holds for certain.  Wherever an instruction reads a register, the value
+that the unallocated instruction reads must be there.  It shares no code with the allocator and believes nothing of
+it but the trace (which old instruction became which new ones), and that only as far as opcodes agree.
+
+A value is ``2 * word number + inverted``; word numbers count the words of virtual registers, then one for each
+physical register of the unallocated code, then constants, then the registers the caller wants back.
+"""
+
+from typing import Final, final
+
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    FLAG_MASK,
+    INV,
+    K_B,
+    K_CONST,
+    K_IMM,
+    K_NONE,
+    K_P,
+    K_R,
+    K_SYM,
+    K_UP,
+    K_UR,
+    KIND_MASK,
+    LANE_SHIFT,
+    PAYLOAD_SHIFT,
+    PT,
+    SUFFIX_MASK,
+    Opnd,
+    imm_signed,
+    lane_range,
+    with_word_lane,
+)
+from orias.ori.ir import Block, Func, Inst
+from orias.ori.text import inst_text
+
+State = dict[int, frozenset[int]]
+"""What each place holds.  Places: ``kind << 8 | number`` for registers, ``_SLOT + address`` for words of the stack."""
+
+_SLOT: Final = 1 << 20
+_SP: Final = 1 << 30
+"""The place that holds how far R1 has moved, as a set of one number."""
+_NOTHING: Final[frozenset[int]] = frozenset()
+_REG_KINDS: Final = (K_R, K_UR, K_P, K_UP, K_B)
+_COPIES: Final = ("copy", "pcopy", "pack", "undef")
+_TOP: Final = {K_R: 255, K_UR: 255, K_P: 7, K_UP: 7, K_B: 255}
+_CALLEE_R: Final = tuple(n for n in range(2, 253) if (n == 2 or 16 <= n <= 19 or 22 <= n <= 31 or (n >= 32 and n & 4)))
+_CALLEE_B: Final = tuple(range(6, 12))
+_MEMORY: Final = {"": 1, "64": 2, "128": 4}
+
+
+def check(before: Func, after: Func, trace: dict[int, list[tuple[int, tuple[int, ...]]]]) -> list[str]:
+    """Faults of an allocation, each with its neighbourhood; empty if it is right.
+
+    `before` is a copy of the function in state ``virtual`` (calls expanded), `trace` gives for each block, in order, the
+    uid of every old instruction and the uids of the instructions it became (none if it vanished).
+    """
+    return _Checker(before, after, trace).run()
+
+
+@final
+class _Checker:
+    __slots__ = (
+        "after", "base", "before", "const_of", "consts", "faults", "first_const", "old", "reporting", "seen", "trace", "where",
+    )  # fmt: skip
+
+    def __init__(self, before: Func, after: Func, trace: dict[int, list[tuple[int, tuple[int, ...]]]]) -> None:
+        self.before: Final[Func] = before
+        self.after: Final[Func] = after
+        self.trace: Final[dict[int, list[tuple[int, tuple[int, ...]]]]] = trace
+        self.faults: list[str] = []
+        self.reporting: bool = False
+        self.seen: set[str] = set()
+        self.where: tuple[Block, int] = (after.blocks[0], 0)
+        self.old: dict[int, Inst] = {i.uid: i for i in before.insts()}
+        self.base: list[int] = [0] * len(before.vkind)
+        total = 0
+        for v in range(FIRST_VIRTUAL, len(before.vkind)):
+            self.base[v] = total
+            total += before.vwidth[v]
+        self.first_const: int = total + 6 * 256
+        self.consts: dict[tuple[str, int], int] = {}
+        self.const_of: dict[int, int] = {}
+        self._find_constants()
+
+    # --- values ------------------------------------------------------------------------------------------------
+
+    def _words(self, o: Opnd, width: int = 1) -> list[int]:
+        """Values (not inverted) that a register operand of the old code names, low word first."""
+        n = o >> PAYLOAD_SHIFT
+        if n < FIRST_VIRTUAL:
+            start = self.first_const - 6 * 256 + (o & KIND_MASK) * 256 + n
+            return [2 * (start + k) for k in range(width)]
+        first, count = lane_range((o >> LANE_SHIFT) & 15, self.before.vwidth[n])
+        return [2 * (self.base[n] + first + k) for k in range(count)]
+
+    def _constant(self, text: str, o: Opnd) -> int:
+        key = (text, o)
+        number = self.consts.get(key)
+        if number is None:
+            number = self.first_const + len(self.consts)
+            self.consts[key] = number
+        return 2 * number
+
+    def _initial(self, place: int) -> int:
+        return self._constant("initial", place)
+
+    def _find_constants(self) -> None:
+        """Words that are defined once, by a constant: any place with that constant will do for them."""
+        defs: dict[int, int] = {}
+        for inst in self.before.insts():
+            for d in inst.dst:
+                if _is_virtual(d):
+                    defs[d >> PAYLOAD_SHIFT] = defs.get(d >> PAYLOAD_SHIFT, 0) + 1
+        for inst in self.before.insts():
+            if inst.guard != PT or any(not _is_virtual(d) or defs[d >> PAYLOAD_SHIFT] > 1 for d in inst.dst):
+                continue
+            if inst.op.name in ("copy", "pack", "pcopy"):
+                for d, s, flip in self._pairs(inst):
+                    if s >= 2 * self.first_const and not flip:
+                        self.const_of[d] = s
+            elif len(inst.dst) == 1:
+                known = self._known(inst)
+                for d, c in zip(self._words(inst.dst[0]), known, strict=False):
+                    self.const_of[d] = c
+
+    def _known(self, inst: Inst) -> list[int]:
+        """Constants that an instruction's result words equal, if it is one that always gives the same."""
+        name = inst.op.name
+        src = inst.src
+        if name in ("LDC", "LDC.64", "LDC.128", "ULDC", "ULDC.64") and _is_zero(src[1]):
+            width = 4 if name.endswith("128") else 2 if name.endswith("64") else 1
+            return [self._constant("", with_word_lane(src[0], k)) for k in range(width)]
+        if name in ("MOV", "UMOV") and src[0] & KIND_MASK in (K_IMM, K_CONST, K_SYM):
+            return [self._constant("", src[0])]
+        if name in ("MOV", "UMOV") and _is_zero(src[0]):
+            return [self._constant("", K_IMM)]
+        if name in ("S2R", "S2UR"):
+            return [self._constant("S2R", src[0])]
+        return []
+
+    def _pairs(self, inst: Inst) -> list[tuple[int, int, int]]:
+        """Word by word what an old copy, parallel copy or pack does: (destination, source value, inverted)."""
+        out: list[tuple[int, int, int]] = []
+        if inst.op.name == "pack":
+            source: list[int] = []
+            for s in inst.src:
+                source.extend(self._source_words(s, 1))
+            for d, v in zip(self._words(inst.dst[0]), source, strict=False):
+                out.append((d, v, 0))
+            return out
+        for d, s in zip(inst.dst, inst.src, strict=True):
+            width = max(self._width(d), self._width(s))
+            flip = 1 if s & INV else 0
+            for a, v in zip(self._words(d, width), self._source_words(s, width), strict=True):
+                out.append((a, v, flip))
+        return out
+
+    def _source_words(self, s: Opnd, width: int) -> list[int]:
+        kind = s & KIND_MASK
+        if kind in _REG_KINDS:
+            if s >> PAYLOAD_SHIFT == _TOP[kind]:
+                if kind in (K_P, K_UP):
+                    return [self._constant("true", 0)]
+                return [self._constant("", K_IMM)] * width
+            return self._words(s, width)
+        if width == 1 and kind not in (K_IMM, K_CONST):
+            return [self._constant("", s)]
+        return [self._constant("", with_word_lane(s, k)) for k in range(width)]
+
+    def _width(self, o: Opnd) -> int:
+        if _is_virtual(o):
+            return lane_range((o >> LANE_SHIFT) & 15, self.before.vwidth[o >> PAYLOAD_SHIFT])[1]
+        return 1
+
+    # --- the walk ----------------------------------------------------------------------------------------------
+
+    def run(self) -> list[str]:
+        after = self.after
+        if after.state not in ("allocated", "final"):
+            return [f"{after.name}: state is {after.state}"]
+        entry: State = {_SP: frozenset((0,))}
+        for kind in _REG_KINDS:
+            for n in range(_TOP[kind]):
+                entry[kind << 8 | n] = frozenset(self._words(kind | n << PAYLOAD_SHIFT))
+        if after.kind == "func":
+            for n in _CALLEE_R:
+                entry[K_R << 8 | n] |= {self._initial(K_R << 8 | n)}
+            for n in _CALLEE_B:
+                entry[K_B << 8 | n] |= {self._initial(K_B << 8 | n)}
+        incoming: dict[int, State] = {after.blocks[0].id: entry}
+        work = [after.blocks[0]]
+        while work:
+            b = work.pop()
+            out = self._block(b, dict(incoming[b.id]))
+            for s in b.succs:
+                known = incoming.get(s.id)
+                if known is None:
+                    incoming[s.id] = dict(out)
+                    work.append(s)
+                elif _meet(known, out) and s not in work:
+                    work.append(s)
+        self.reporting = True
+        for b in after.blocks:
+            if b.id in incoming:
+                self._block(b, dict(incoming[b.id]))
+            elif b.insts:
+                self.faults.append(f"{after.name} b{b.id}: not reached from the entry")
+        return self.faults
+
+    def _fault(self, message: str) -> None:
+        if not self.reporting:
+            return
+        b, k = self.where
+        text = f"{self.after.name} b{b.id}[{k}]: {message}"
+        if text in self.seen:
+            return
+        self.seen.add(text)
+        lines = [text]
+        for j in range(max(0, k - 3), min(len(b.insts), k + 3)):
+            lines.append(("  > " if j == k else "    ") + inst_text(b.insts[j], self.after))
+        self.faults.append("\n".join(lines))
+
+    def _block(self, b: Block, st: State) -> State:
+        insts = b.insts
+        at = {inst.uid: k for k, inst in enumerate(insts)}
+        k = 0
+        for uid, new in self.trace.get(b.id, ()):
+            old = self.old.get(uid)
+            start = at.get(new[0], -1) if new else -1
+            if new and start < 0:
+                self.where = (b, k)
+                self._fault(f"instruction {uid} is gone")
+                continue
+            while new and k < start:
+                k = self._extra(b, k, st)
+            if old is None:
+                # An instruction of the allocator's own (spill code), or one that it doubled.
+                for _ in new:
+                    k = self._extra(b, k, st)
+                continue
+            self.where = (b, min(k, max(0, len(insts) - 1)))
+            if old.op.name in _COPIES:
+                k = self._copy(b, k, len(new), old, st)
+            elif not new:
+                self._fault(f"no trace of: {inst_text(old, self.before)}")
+            else:
+                while insts[k].uid != uid and k < start + len(new) - 1:
+                    k = self._extra(b, k, st)
+                self.where = (b, k)
+                self._real(old, insts[k], st)
+                k += 1
+        while k < len(insts):
+            k = self._extra(b, k, st)
+        return st
+
+    # --- instructions of the program ---------------------------------------------------------------------------
+
+    def _real(self, old: Inst, new: Inst, st: State) -> None:
+        if old.op.name in ("frame", "frame.IN"):
+            if len(new.dst) == 1:
+                self._define(old.dst[0], new.dst[0], st)
+            return
+        if old.op is not new.op or len(old.dst) != len(new.dst) or len(old.src) != len(new.src):
+            self._fault(f"not the instruction it was: {inst_text(old, self.before)}")
+            return
+        for o, n in zip(old.src, new.src, strict=True):
+            self._read(o, n, st)
+        self._read(old.guard, new.guard, st)
+        if old.old != K_NONE:
+            for o, n in zip(old.dst, new.dst, strict=True):
+                if _is_virtual(o):
+                    self._read(old.old, n, st)
+        if old.op.base == "RET" and self.after.kind == "func":
+            self._restored(st)
+        info = self.before.calls.get(old.uid) if old.op.base == "CALL" else None
+        if info is not None:
+            masks = ((K_R, info.clobber_r), (K_P, info.clobber_p), (K_UR, info.clobber_ur), (K_UP, info.clobber_up), (K_B, info.clobber_b))  # fmt: skip
+            for kind, mask in masks:
+                for n in range(_TOP[kind]):
+                    if mask >> n & 1:
+                        st.pop(kind << 8 | n, None)
+        for o, n in zip(old.dst, new.dst, strict=True):
+            self._define(o, n, st)
+
+    def _restored(self, st: State) -> None:
+        if st.get(_SP) != frozenset((0,)):
+            self._fault("stack pointer is not back where it was")
+        for kind, numbers in ((K_R, _CALLEE_R), (K_B, _CALLEE_B)):
+            for n in numbers:
+                if self._initial(kind << 8 | n) not in st.get(kind << 8 | n, _NOTHING):
+                    self._fault(f"register {n} of file {kind} belongs to the caller and is changed")
+
+    def _read(self, o: Opnd, n: Opnd, st: State) -> None:
+        kind = o & KIND_MASK
+        if kind not in _REG_KINDS:
+            if o != n:
+                self._fault("operand differs from what it was")
+            return
+        if n & KIND_MASK != kind or (n ^ o) & (FLAG_MASK | SUFFIX_MASK):
+            self._fault("operand has another file, flag or suffix than it had")
+            return
+        number = n >> PAYLOAD_SHIFT
+        if number >= FIRST_VIRTUAL:
+            self._fault("virtual register left")
+            return
+        if not _is_virtual(o):
+            if o >> PAYLOAD_SHIFT != number:
+                self._fault("physical register differs from what it was")
+                return
+            if number == _TOP[kind] or (kind == K_R and number == 1):
+                return
+        for k, v in enumerate(self._words(o)):
+            held = st.get(kind << 8 | (number + k), _NOTHING)
+            if v not in held and self.const_of.get(v, -1) not in held:
+                self._fault(f"{_reg(kind, number + k)} does not hold v{o >> PAYLOAD_SHIFT}.{k}")
+
+    def _define(self, o: Opnd, n: Opnd, st: State) -> None:
+        kind = n & KIND_MASK
+        number = n >> PAYLOAD_SHIFT
+        if not _is_virtual(o):
+            if o != n:
+                self._fault("physical result differs from what it was")
+            if number == _TOP[kind]:
+                return
+        elif kind != o & KIND_MASK or number >= FIRST_VIRTUAL:
+            self._fault("result in another file than it was")
+            return
+        words = self._words(o)
+        _forget(st, words)
+        for k, v in enumerate(words):
+            if number + k >= _TOP[kind] and not (kind == K_B and number < 12):
+                self._fault("result reaches beyond the last register")
+            st[kind << 8 | (number + k)] = frozenset((v,))
+
+    def _copy(self, b: Block, k: int, count: int, old: Inst, st: State) -> int:
+        """A copy of the old code: the moves it became, then the values it gives new names to."""
+        if old.op.name == "undef":
+            for _ in range(count):
+                k = self._extra(b, k, st)
+            _forget(st, self._words(old.dst[0]))
+            return k
+        pairs = self._pairs(old)
+        if old.guard != PT:
+            return self._guarded_copy(b, k, count, old, pairs, st)
+        # Old names of the destinations end here, but a parallel copy may read them: keep them aside under the move.
+        for _ in range(count):
+            k = self._extra(b, k, st)
+        targets = {d for d, _, _ in pairs}
+        renamed: dict[int, list[int]] = {}
+        for d, s, flip in pairs:
+            renamed.setdefault(s ^ flip, []).append(d)
+            renamed.setdefault(s ^ flip ^ 1, []).append(d ^ 1)
+            c = self.const_of.get(s)
+            if c is not None:
+                renamed.setdefault(c, []).append(d)
+        for place, held in st.items():
+            if place == _SP:
+                continue
+            fresh = [d for v in held for d in renamed.get(v, ())]
+            if fresh or any(v & ~1 in targets for v in held):
+                st[place] = frozenset([v for v in held if v & ~1 not in targets] + fresh)
+        return k
+
+    def _guarded_copy(
+        self, b: Block, k: int, count: int, old: Inst, pairs: list[tuple[int, int, int]], st: State
+    ) -> int:
+        before = dict(st)
+        written: dict[int, frozenset[int]] = {}
+        for j in range(k, k + count):
+            new = b.insts[j]
+            self.where = (b, j)
+            self._read(old.guard, new.guard, before)
+            moved = self._moved(new, st)
+            if moved is None:
+                self._fault("guarded copy became something that is not a move")
+                return k + count
+            for place, held in moved:
+                written[place] = held
+                st[place] = held
+        targets = {d for d, _, _ in pairs}
+        result: dict[int, set[int]] = {}
+        for d, s, flip in pairs:
+            v = s ^ flip
+            for place, held in before.items():
+                if place == _SP:
+                    continue
+                into = written.get(place)
+                kept = old.old == K_NONE or d in held
+                has = held if into is None else into
+                if kept and (v in has or self.const_of.get(v, -1) in has):
+                    result.setdefault(place, set()).add(d)
+            for place, into in written.items():
+                if place not in before and old.old == K_NONE and v in into:
+                    result.setdefault(place, set()).add(d)
+        for place in list(before):
+            if place != _SP:
+                st[place] = frozenset(v for v in before[place] if v & ~1 not in targets)
+        for place, into in written.items():
+            # Without the guard the place keeps what it had: only what both have is certain.
+            st[place] = st.get(place, _NOTHING) & into
+        for place, fresh in result.items():
+            st[place] = st.get(place, _NOTHING) | fresh
+        return k + count
+
+    # --- instructions of the allocator -------------------------------------------------------------------------
+
+    def _extra(self, b: Block, k: int, st: State) -> int:
+        """Interpret instruction `k`, which the old code does not have; returns the index behind it."""
+        insts = b.insts
+        inst = insts[k]
+        self.where = (b, k)
+        if inst.op.name in ("LOP3.LUT", "PLOP3.LUT") and self._exchange(insts, k, st):
+            return k + 3
+        moved = self._moved(inst, st)
+        if moved is None:
+            self._fault(f"unknown instruction of the allocator: {inst_text(inst, self.after)}")
+            for d in inst.dst:
+                st.pop((d & KIND_MASK) << 8 | d >> PAYLOAD_SHIFT, None)
+            return k + 1
+        if inst.guard != PT and inst.guard & KIND_MASK != K_NONE and self.after.kind == "entry":
+            moved = [(place, held & st.get(place, _NOTHING)) for place, held in moved]
+        for place, held in moved:
+            st[place] = held
+        return k + 1
+
+    def _exchange(self, insts: list[Inst], k: int, st: State) -> bool:
+        """Three exclusive ors that exchange two registers."""
+        if k + 2 >= len(insts):
+            return False
+        x = insts[k : k + 3]
+        a, b = x[0].src[0], x[0].src[1]
+        rest = x[0].src[2:]
+        if [i.op for i in x] != [x[0].op] * 3 or [i.dst[0] for i in x] != [a, b, a]:
+            return False
+        if any(i.src != [a, b, *rest] for i in x) or rest[1] >> PAYLOAD_SHIFT != 0x3C:
+            return False
+        pa = (a & KIND_MASK) << 8 | a >> PAYLOAD_SHIFT
+        pb = (b & KIND_MASK) << 8 | b >> PAYLOAD_SHIFT
+        va, vb = st.get(pa, _NOTHING), st.get(pb, _NOTHING)
+        st[pa], st[pb] = vb, va
+        return True
+
+    def _moved(self, inst: Inst, st: State) -> list[tuple[int, frozenset[int]]] | None:
+        """What a move, spill, reload or constant load puts where; None if it is none of these."""
+        name = inst.op.name
+        src = inst.src
+        if inst.op.base in ("STL", "LDL"):
+            return self._memory(inst, st)
+        known = self._known(inst)
+        if known:
+            first = _place(inst.dst[0])
+            if first == K_R << 8 | 1:
+                return []
+            return [(first + k, frozenset((v,))) for k, v in enumerate(known)]
+        if name in ("MOV", "UMOV", "R2UR", "BMOV.32"):
+            return [(_place(inst.dst[0]), st.get(_place(src[0]), _NOTHING))]
+        if name == "BMOV.32.CLEAR":
+            return [(_place(inst.dst[0]), st.get(_place(src[0]), _NOTHING)), (_place(src[0]), _NOTHING)]
+        if name in ("PLOP3.LUT", "UPLOP3.LUT") and [s >> PAYLOAD_SHIFT for s in src[3:]] == [0x80, 0]:
+            s = src[0] if src[0] != PT else src[2]
+            if s >> PAYLOAD_SHIFT == 7:
+                held = frozenset((self._constant("true", 0),))
+            else:
+                held = st.get(_place(s), _NOTHING)
+            return [(_place(inst.dst[0]), frozenset(v ^ 1 for v in held) if s & INV else held)]
+        if name in ("SEL", "USEL") and _is_zero(src[0]) and src[1] >> PAYLOAD_SHIFT == 1 and src[2] & INV:
+            # 1 if the predicate holds: the register stands for the predicate.
+            return [(_place(inst.dst[0]), st.get(_place(src[2]), _NOTHING))]
+        if (
+            name in ("ISETP.NE.AND", "ISETP.NE.U32.AND", "UISETP.NE.AND")
+            and _is_zero(src[1])
+            and src[2] >> PAYLOAD_SHIFT == 7
+        ):
+            return [(_place(inst.dst[0]), st.get(_place(src[0]), _NOTHING))]
+        if name == "IADD3" and inst.dst == [K_R | 1 << PAYLOAD_SHIFT] and inst.dst[0] == src[0]:
+            held = st.get(_SP, _NOTHING)
+            return [(_SP, frozenset(n + imm_signed(src[1]) for n in held))]
+        return None
+
+    def _memory(self, inst: Inst, st: State) -> list[tuple[int, frozenset[int]]] | None:
+        width = next((_MEMORY[m] for m in inst.op.mods if m in _MEMORY), 1)
+        if inst.src[1] != K_R | 1 << PAYLOAD_SHIFT or inst.src[3] & KIND_MASK != K_IMM:
+            return None
+        sp = st.get(_SP, _NOTHING)
+        if len(sp) != 1:
+            self._fault("stack access while the place of the stack pointer is uncertain")
+            return []
+        offset = imm_signed(inst.src[3])
+        if offset < self.after.frame_fixed or offset + 4 * width > self.after.frame_size or offset % (4 * width):
+            self._fault("spill slot outside the spill area, or not aligned")
+        slot = _SLOT + offset + next(iter(sp))
+        reg = _place(inst.dst[0] if inst.op.base == "LDL" else inst.src[4])
+        if inst.op.base == "LDL":
+            return [(reg + k, st.get(slot + 4 * k, _NOTHING)) for k in range(width)]
+        return [(slot + 4 * k, st.get(reg + k, _NOTHING)) for k in range(width)]
+
+
+def _is_virtual(o: Opnd) -> bool:
+    return o & KIND_MASK in _REG_KINDS and o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL
+
+
+def _is_zero(o: Opnd) -> bool:
+    return o == K_IMM or (o & KIND_MASK in (K_R, K_UR) and o >> PAYLOAD_SHIFT == 255)
+
+
+def _place(o: Opnd) -> int:
+    return (o & KIND_MASK) << 8 | o >> PAYLOAD_SHIFT
+
+
+def _reg(kind: int, number: int) -> str:
+    return {K_R: "R", K_UR: "UR", K_P: "P", K_UP: "UP", K_B: "B"}[kind] + str(number)
+
+
+def _forget(st: State, words: list[int]) -> None:
+    """The values get new contents: nothing holds them any more."""
+    gone = frozenset(words) | frozenset(w ^ 1 for w in words)
+    for place, held in st.items():
+        if place != _SP and not gone.isdisjoint(held):
+            st[place] = held - gone
+
+
+def _meet(known: State, more: State) -> bool:
+    """Keep in `known` what `more` has too; True if that changed it."""
+    changed = False
+    for place in list(known):
+        held = known[place]
+        both = held & more.get(place, _NOTHING)
+        if both != held:
+            changed = True
+            if both or place == _SP:
+                known[place] = both
+            else:
+                del known[place]
+    return changed
