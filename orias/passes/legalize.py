@@ -100,6 +100,10 @@ class _Legalizer:
         out.append(inst)
 
     def _real(self, inst: Inst) -> None:
+        if inst.op.base in ("BRA", "RET", "CALL"):
+            # Branches take their label at emission and carry implicit operands; any predicate guards them.
+            self.out.append(inst)
+            return
         self._addresses(inst)
         table = self.table
         if not table.accepts(inst.op, inst.guard, inst.dst, inst.src):
