@@ -11,7 +11,29 @@ from orias.ptx.state import MAX_NESTING, Range, State
 SPACES: Final = frozenset((".reg", ".param", ".local", ".shared", ".global", ".const", ".tex"))
 LINKAGE: Final = frozenset((".extern", ".visible", ".weak", ".common"))
 _VARIABLE_TYPES: Final = frozenset(
-    "pred b8 u8 s8 b16 u16 s16 b32 u32 s32 b64 u64 s64 b128 f16 f16x2 f32 f64 texref surfref samplerref".split()
+    [
+        "pred",
+        "b8",
+        "u8",
+        "s8",
+        "b16",
+        "u16",
+        "s16",
+        "b32",
+        "u32",
+        "s32",
+        "b64",
+        "u64",
+        "s64",
+        "b128",
+        "f16",
+        "f16x2",
+        "f32",
+        "f64",
+        "texref",
+        "surfref",
+        "samplerref",
+    ]
 )
 _INT_LIST: Final = re.compile(r"\s*\{([-0-9xXa-fA-F,U \t\r\n]*)\}", re.A)
 MAX_VARIABLE_BYTES: Final = 1 << 62
@@ -353,7 +375,7 @@ def _symbol(state: State, mask: int) -> SymInit:
         state.punct(")")
     else:
         addend = 0
-    if lex.kind == T_PUNCT and lex.text in "+-[":
+    if lex.kind == T_PUNCT and lex.text in "+-":
         addend += _addend(state)
     found = state.lookup(name)
     if found is None:
@@ -365,10 +387,6 @@ def _addend(state: State) -> int:
     lex = state.lex
     if lex.kind == T_PUNCT and lex.text in "+-":
         return integer(state)
-    if state.take("["):
-        value = integer(state)
-        state.punct("]")
-        return value
     return 0
 
 

@@ -8,9 +8,65 @@ An opcode is the longest known dotted name followed by modifiers (inventory of t
 from typing import Final
 
 TYPE_WORDS: Final[frozenset[str]] = frozenset(
-    "pred b1 u2 s2 u4 s4 b4 b8 u8 s8 b16 u16 s16 b32 u32 s32 b64 u64 s64 b128 b1024 f16 f32 f64 f16x2 bf16 bf16x2 tf32"
-    " u16x2 s16x2 f32x2 e4m3 e5m2 e2m1 e2m3 e3m2 ue8m0 ue4m3 e4m3x2 e5m2x2 e2m1x2 e2m3x2 e3m2x2 ue8m0x2 e2m1x4 e2m3x4"
-    " e3m2x4 e4m3x4 e5m2x4 u8x4 s8x4 b8x16 b6x16_p32 b4x16_p64 texref surfref samplerref".split()
+    [
+        "pred",
+        "b1",
+        "u2",
+        "s2",
+        "u4",
+        "s4",
+        "b4",
+        "b8",
+        "u8",
+        "s8",
+        "b16",
+        "u16",
+        "s16",
+        "b32",
+        "u32",
+        "s32",
+        "b64",
+        "u64",
+        "s64",
+        "b128",
+        "b1024",
+        "f16",
+        "f32",
+        "f64",
+        "f16x2",
+        "bf16",
+        "bf16x2",
+        "tf32",
+        "u16x2",
+        "s16x2",
+        "f32x2",
+        "e4m3",
+        "e5m2",
+        "e2m1",
+        "e2m3",
+        "e3m2",
+        "ue8m0",
+        "ue4m3",
+        "e4m3x2",
+        "e5m2x2",
+        "e2m1x2",
+        "e2m3x2",
+        "e3m2x2",
+        "ue8m0x2",
+        "e2m1x4",
+        "e2m3x4",
+        "e3m2x4",
+        "e4m3x4",
+        "e5m2x4",
+        "u8x4",
+        "s8x4",
+        "b8x16",
+        "b6x16_p32",
+        "b4x16_p64",
+        "texref",
+        "surfref",
+        "samplerref",
+    ]
 )
 """Words that are types when they stand in an opcode."""
 
@@ -46,11 +102,73 @@ _SLOTS: Final[dict[str, str]] = {
 }
 
 FLAGS: Final[frozenset[str]] = frozenset(
-    "ftz sat satfinite relu oob cc nc sync aligned uni noftz NaN abs xorsign trans to mmio popc shiftamt noinc parity"
-    " expect_tx noComplete tensormap read async unified cp_mask level row col block_scale noalias pack::16b unpack::16b"
-    " warpx4".split()
+    [
+        "ftz",
+        "sat",
+        "satfinite",
+        "relu",
+        "oob",
+        "cc",
+        "nc",
+        "sync",
+        "aligned",
+        "uni",
+        "noftz",
+        "NaN",
+        "abs",
+        "xorsign",
+        "trans",
+        "to",
+        "mmio",
+        "popc",
+        "shiftamt",
+        "noinc",
+        "parity",
+        "expect_tx",
+        "noComplete",
+        "tensormap",
+        "read",
+        "async",
+        "unified",
+        "cp_mask",
+        "level",
+        "row",
+        "col",
+        "block_scale",
+        "noalias",
+        "pack::16b",
+        "unpack::16b",
+        "warpx4",
+    ]
 )
 """Words that fill a boolean slot of their own name."""
+
+
+IGNORED: Final[frozenset[str]] = frozenset(
+    [
+        "acc::f16",
+        "acc::f32",
+        "b8x16.b6x16_p32",
+        "box_dim",
+        "element_stride",
+        "elemtype",
+        "fill_mode",
+        "finite",
+        "global_address",
+        "global_dim",
+        "global_stride",
+        "infinite",
+        "interleave_layout",
+        "normal",
+        "notanumber",
+        "number",
+        "rank",
+        "subnormal",
+        "swizzle_atomicity",
+        "swizzle_mode",
+    ]
+)
+"""Words that ptxas 13.0.88 accepts, without meaning, behind almost any instruction."""
 
 
 def _invert() -> dict[str, str]:
@@ -105,7 +223,6 @@ NAMES: Final[dict[str, str]] = {
     "prefetchu": "", "applypriority": "", "discard": "", "createpolicy": "fractional=mode range=mode cvt=mode L2::evict_last=primary|secondary"
     " L2::evict_normal=primary|secondary L2::evict_first=primary|secondary L2::evict_unchanged=primary|secondary",
     "atom": _RED, "red": _RED, "red.async": _RED, "multimem.ld_reduce": _RED, "multimem.red": _RED, "multimem.st": "",
-    "multimem.cp.async.bulk": _COPY, "multimem.cp.reduce.async.bulk": _COPY + " " + _RED,
     # barriers, votes, shuffles, fences
     "bar": "sync=op arrive=op red=op cta=cta", "barrier": "sync=op arrive=op red=op cta=cta", "bar.warp.sync": "",
     "barrier.cluster": "arrive=op wait=op", "membar": _PROXY, "fence": _PROXY + " mbarrier_init=op_restrict"

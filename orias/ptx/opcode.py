@@ -3,7 +3,7 @@
 from typing import Final
 
 from orias.ptx.ast import Sig
-from orias.ptx.names import NAMES, SLOT_OF, TYPE_WORDS
+from orias.ptx.names import IGNORED, NAMES, SLOT_OF, TYPE_WORDS
 
 _LONGEST_NAME: Final = max(name.count(".") + 1 for name in NAMES)
 
@@ -29,12 +29,17 @@ def is_shape(word: str) -> bool:
     )
 
 
-class OpcodeError(Exception):
-    """The opcode is not one: ``message`` in ptxas's words."""
+def known_word(word: str) -> bool:
+    """Whether a word is a modifier or a type of any instruction."""
+    return word in SLOT_OF or word in TYPE_WORDS or word in IGNORED or (bool(word) and is_shape(word))
 
-    def __init__(self, message: str) -> None:
-        self.message: str = message
-        super().__init__(message)
+
+class OpcodeError(Exception):
+    """The opcode is not one: ``messages`` in ptxas's words."""
+
+    def __init__(self, messages: list[str]) -> None:
+        self.messages: list[str] = messages
+        super().__init__(messages[0])
 
 
 def split_name(parts: list[str]) -> int:
@@ -50,11 +55,13 @@ def parse_opcode(text: str) -> Sig:
     parts = text.split(".")
     n = split_name(parts)
     if n == 0:
-        raise OpcodeError(f"Not a name of any known instruction: '{parts[0]}'")
+        unknown = [f"Unknown modifier '.{w}'" for w in parts[1:] if not known_word(w)]
+        raise OpcodeError([*unknown, f"Not a name of any known instruction: '{parts[0]}'"])
     name = ".".join(parts[:n])
     own = _slot_table(name)
     mods: dict[str, str] = {}
     types: list[str] = []
+    wrong: list[str] = []
     for word in parts[n:]:
         slots = own.get(word)
         if slots is not None:
@@ -65,13 +72,15 @@ def parse_opcode(text: str) -> Sig:
         else:
             known = SLOT_OF.get(word)
             if known is None:
-                if not word or not is_shape(word):
-                    raise OpcodeError(f"Unknown modifier '.{word}'")
+                if not known_word(word):
+                    wrong.append(f"Unknown modifier '.{word}'")
                 known = "shape"
             slot = known
         mods[slot] = word
         if word == "mmio":
             mods["mmio"] = word
+    if wrong:
+        raise OpcodeError(wrong)
     if "mmio" in mods and name in ("ld", "st"):
         mods["order"] = "mmio"
     return Sig(name, text, mods, tuple(types))

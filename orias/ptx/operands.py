@@ -4,8 +4,21 @@ import re
 from typing import Final
 
 from orias.ptx.ast import (
-    O_ADDR, O_FUNC, O_IMM, O_LABEL, O_PAIR, O_REG, O_SINK, O_SREG, O_SYM, O_VEC, Function, Operand, Var,
+    O_ADDR,
+    O_FUNC,
+    O_IMM,
+    O_LABEL,
+    O_PAIR,
+    O_REG,
+    O_SINK,
+    O_SREG,
+    O_SYM,
+    O_VEC,
+    Function,
+    Operand,
+    Var,
 )  # fmt: skip
+from orias.ptx.declare import element_bytes
 from orias.ptx.expr import constant, integer, starts_constant
 from orias.ptx.lexer import T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT
 from orias.ptx.special import SPECIAL
@@ -21,7 +34,27 @@ COMPONENTS: Final = {
     ".x": "x", ".y": "y", ".z": "z", ".w": "w", ".r": "x", ".g": "y", ".b": "z", ".a": "w",
 }  # fmt: skip
 VIDEO_PARTS: Final = frozenset(
-    ".b0 .b1 .b2 .b3 .h0 .h1 .h10 .h32 .b3210 .b10 .b20 .b21 .b30 .b31 .b32 .b210 .b310 .b320 .b321".split()
+    [
+        ".b0",
+        ".b1",
+        ".b2",
+        ".b3",
+        ".h0",
+        ".h1",
+        ".h10",
+        ".h32",
+        ".b3210",
+        ".b10",
+        ".b20",
+        ".b21",
+        ".b30",
+        ".b31",
+        ".b32",
+        ".b210",
+        ".b310",
+        ".b320",
+        ".b321",
+    ]
 )
 _VIDEO_PATTERN: Final = re.compile(r"\.[bh][0-7]{1,4}", re.A)
 
@@ -200,7 +233,7 @@ def _single(state: State, depth: int) -> Operand:
         return _constant(state)
     if starts_constant(state):
         return _constant(state)
-    state.syntax()
+    return state.syntax()
 
 
 def _constant(state: State) -> Operand:
@@ -246,16 +279,13 @@ def _named(state: State) -> Operand:
         if lex.text == "+":
             lex.next()
             result.value = integer(state)
+            result.key = "s+"
         elif lex.text == "[":
             lex.next()
-            result.value = integer(state)
+            var = result.var
+            result.value = integer(state) * (element_bytes(var.type) * var.vec if var is not None else 1)
             state.punct("]")
-            indexed = Operand(O_ADDR)
-            indexed.var = result.var
-            indexed.value = result.value
-            indexed.name = result.name
-            indexed.key = f"[{result.key}]"
-            return indexed
+            result.key = "s["
     return result
 
 

@@ -9,8 +9,21 @@ import re
 from typing import Final, final
 
 from orias.ptx.ast import (
-    O_FUNC, O_LABEL, O_REG, O_SINK, O_VEC, Function, Instr, Label, Module, Operand, Pragma, Sig, Var,
+    O_ADDR,
+    O_FUNC,
+    O_LABEL,
+    O_REG,
+    Function,
+    Instr,
+    Label,
+    Loc,
+    Module,
+    Operand,
+    Pragma,
+    Sig,
+    Var,
 )  # fmt: skip
+from orias.ptx.check import Checked, Checker
 from orias.ptx.debug import LOC, dwarf_line, file_directive, loc_directive, section_directive
 from orias.ptx.declare import (
     LINKAGE,
@@ -24,11 +37,11 @@ from orias.ptx.declare import (
     variables,
 )
 from orias.ptx.expr import integer
-from orias.ptx.ast import Loc
-from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_IDENT, T_INT, T_PUNCT, T_STRING, LexError, prepare
+from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_IDENT, T_PUNCT, T_STRING, LexError, prepare
 from orias.ptx.opcode import OpcodeError, parse_opcode
 from orias.ptx.operands import label_operand, name_operand, operand, quick_operand
 from orias.ptx.state import MAX_NESTING, Fatal, LabelUse, Scope, State
+from orias.ptx.targets import FIRST_VERSION, NEWEST, VERSIONS, number_of, suffix_of
 
 _STATEMENT: Final = re.compile(
     r"([ \t\r\f\n]*)(?:@(!?)([%$_A-Za-z][A-Za-z0-9_$]*)[ \t]+)?"
@@ -39,6 +52,8 @@ _LABEL: Final = re.compile(
     r"([ \t\r\f\n]*)([A-Za-z$_%][A-Za-z0-9_$]*)[ \t]*:(?!:)[ \t]*(?=\n)(?![ \t\r\f\n]*\.[bc])", re.A
 )
 _OPCODE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*)*", re.A)
+
+_TARGET_OPTIONS: Final = frozenset(("texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"))
 
 PLAIN: Final = 0
 BRANCH: Final = 1
@@ -51,24 +66,26 @@ _SPECIAL_FORMS: Final = {"bra": BRANCH, "call": CALL, "brx.idx": INDEXED}
 class Form:
     """One opcode text: its Sig, and how its operands are read.  ``seen``: operand classes that passed the checks."""
 
-    __slots__ = ("seen", "shape", "sig")
+    __slots__ = ("checked", "seen", "shape", "sig")
 
-    def __init__(self, sig: Sig) -> None:
+    def __init__(self, sig: Sig, checked: Checked) -> None:
         self.sig: Final[Sig] = sig
+        self.checked: Final[Checked] = checked
         self.shape: Final[int] = _SPECIAL_FORMS.get(sig.name, PLAIN)
-        self.seen: Final[set[str]] = set()
+        self.seen: Final[set[tuple[str, ...]]] = set()
 
 
 @final
 class Parser:
     """Reads one module."""
 
-    __slots__ = ("bad", "forms", "state")
+    __slots__ = ("bad", "checker", "forms", "state")
 
     def __init__(self, source: str, file_name: str) -> None:
         self.state: Final[State] = State(source, file_name)
         self.forms: Final[dict[str, Form]] = {}
-        self.bad: Final[dict[str, str]] = {}
+        self.bad: Final[dict[str, list[str]]] = {}
+        self.checker: Checker = Checker(self.state.module)
 
     # module level
 
@@ -78,6 +95,7 @@ class Parser:
         lex = state.lex
         lex.next()
         self._preamble()
+        self.checker = Checker(state.module)
         while lex.kind != T_END:
             self._module_item()
         self._close_scope(state.scopes[0])
@@ -87,26 +105,61 @@ class Parser:
         state = self.state
         lex = state.lex
         module = state.module
-        if lex.text != ".version":
-            state.fatal(f"Missing .version directive at start of file '{state.file_name}'", lex.line)
-        lex.next()
-        version = lex.text
+        line = lex.line
+        version = ""
+        if lex.text == ".version":
+            lex.next()
+            version = lex.text
         major, _, minor = version.partition(".")
         if lex.kind != T_FLOAT or not major.isdigit() or not minor.isdigit() or len(version) > 9:
-            state.syntax()
+            state.fatal(f"Missing .version directive at start of file '{state.file_name}'", lex.line)
         module.version = (int(major), int(minor))
+        if module.version not in VERSIONS:
+            state.fatal(f"Unsupported .version {int(major)}.{int(minor)}; current version is '{NEWEST}'", line)
         lex.next()
-        while lex.kind == T_END or lex.text != ".target":
+        if lex.kind != T_DOT or lex.text != ".target":
             state.fatal(f"Missing .target directive at start of file '{state.file_name}'", lex.line)
-        lex.next()
-        names = [state.ident()]
-        while state.take(","):
-            names.append(state.ident())
-        module.target = names[0]
-        module.target_options = tuple(names[1:])
-        if lex.text == ".address_size":
+        while lex.kind == T_DOT and lex.text == ".target":
+            line = lex.line
+            lex.next()
+            names = [state.ident()]
+            while state.take(","):
+                names.append(state.ident())
+            self._target(names, line)
+        module.address_size = 64
+        if lex.kind == T_DOT and lex.text == ".address_size":
+            line = lex.line
             lex.next()
             module.address_size = integer(state)
+            if module.version < (2, 3):
+                state.error("Feature '.address_size directive' requires PTX ISA .version 2.3 or later", line)
+            if module.address_size not in (32, 64):
+                state.error("Illegal value for .address_size directive (must be 32 or 64)", line)
+
+    def _target(self, names: list[str], line: int) -> None:
+        """Takes the names of a .target directive."""
+        state = self.state
+        module = state.module
+        options: list[str] = []
+        for name in names:
+            suffix = suffix_of(name)
+            if suffix in FIRST_VERSION:
+                if not module.target:
+                    module.target = name
+                    if module.version < FIRST_VERSION[suffix]:
+                        version = f"{module.version[0]}.{module.version[1]}"
+                        state.error(f"PTX .version {version} does not support .target {name}", line)
+            elif name in _TARGET_OPTIONS:
+                if name.startswith("texmode") and any(o.startswith("texmode") and o != name for o in options):
+                    state.error(f"Conflicting .target option '{name}'", line)
+                options.append(name)
+            elif not name.startswith("lto_"):
+                state.fatal(f"Unsupported .target '{name}'", line)
+        if not module.target:
+            state.fatal(f"Target architecture not defined at start of file '{state.file_name}'", line)
+        if "map_f64_to_f32" in options and number_of(suffix_of(module.target)) >= 13:
+            state.error("Directive map_f64_to_f32 is not supported with SM 1.3 or higher", line)
+        module.target_options = module.target_options + tuple(options)
 
     def _module_item(self) -> None:
         state = self.state
@@ -329,7 +382,10 @@ class Parser:
                                 column = start - newline
                             else:
                                 column = pos + start - source.rfind("\n", 0, pos + start)
-                            body.append(Instr(form.sig, ops, pred, line, column))
+                            instr = Instr(form.sig, ops, pred, line, column)
+                            if shape == PLAIN and tuple([op.key for op in ops]) not in form.seen:
+                                self._verify(form, instr)
+                            body.append(instr)
                             pos = match.end()
                             continue
             # the grammar's way
@@ -359,9 +415,10 @@ class Parser:
         if opcode in self.bad:
             return None
         try:
-            form = Form(parse_opcode(opcode))
+            sig = parse_opcode(opcode)
+            form = Form(sig, self.checker.opcode(sig))
         except OpcodeError as error:
-            self.bad[opcode] = error.message
+            self.bad[opcode] = error.messages
             return None
         self.forms[opcode] = form
         return form
@@ -468,11 +525,7 @@ class Parser:
             lex.next()
         form = self.forms.get(opcode) or self._new_form(opcode)
         if form is None:
-            message = self.bad[opcode]
-            if message.startswith("Not a name"):
-                state.fatal(f"Parsing error near '{lex.text}': syntax error", line) if lex.kind == T_END else None
-            state.error(message, line, column)
-            self._skip()
+            self._unusable(self.bad[opcode], line, column)
             return True
         if form.shape == CALL:
             instr = self._call(form, pred, line, column)
@@ -485,8 +538,62 @@ class Parser:
                         break
         if lex.kind != T_PUNCT or lex.text != ";":
             state.syntax()
+        if form.shape != CALL:
+            self._verify(form, instr)
         body.append(instr)
         return True
+
+    def _unusable(self, messages: list[str], line: int, column: int) -> None:
+        """Reports an opcode that is none; its operands still have to be operands."""
+        state = self.state
+        lex = state.lex
+        for message in messages:
+            state.error(message, line, column)
+        if lex.kind != T_PUNCT or lex.text != ";":
+            while True:
+                operand(state)
+                if not state.take(","):
+                    break
+        if lex.kind != T_PUNCT or lex.text != ";":
+            state.syntax()
+
+    def _verify(self, form: Form, instr: Instr) -> None:
+        """Checks an instruction against its row; remembers operand classes that are fine."""
+        state = self.state
+        checked = form.checked
+        line = instr.line
+        pred = instr.pred
+        if pred is not None and (pred.var is None or pred.var.type != "pred"):
+            state.error("Predicate expression expected", line, instr.column)
+        if checked.row is None:
+            for message in checked.errors:
+                state.error(message, line, instr.column)
+            return
+        unknown: list[str] = []
+        messages: list[str] = []
+        for op in instr.ops:
+            _unknown_names(op, unknown)
+        lost = any(op.kind == O_ADDR and op.name and op.var is None for op in instr.ops)
+        if lost:
+            messages = [f"Illegal operand type to instruction '{checked.name}'"]
+        else:
+            messages = self.checker.operands(checked, instr)
+        for message in messages:
+            if message.startswith("Result discard mode"):
+                state.fatal(message, line, instr.column)
+            state.error(message, line, instr.column)
+        if form.shape == PLAIN:
+            for name in unknown:
+                state.error(f"Unknown symbol '{name}'", line, instr.column)
+        if not (messages and messages[0].startswith("Arguments mismatch")):
+            for message in checked.errors:
+                state.error(message, line, instr.column)
+            late = self.checker.values(checked, instr)
+            for message in late:
+                state.error(message, line, instr.column)
+            _index_to_address(instr, checked)
+            if not messages and not checked.errors and not checked.values:
+                form.seen.add(tuple([op.key for op in instr.ops]))
 
     def _operand(self, form: Form, line: int) -> Operand:
         state = self.state
@@ -497,15 +604,13 @@ class Parser:
                 name = lex.text
                 lex.next()
                 return label_operand(state, name, line)
-        op = operand(state)
-        self._unknown(op, line)
-        return op
+        return operand(state)
 
     def _unknown(self, op: Operand, line: int) -> None:
         """Registers the unresolved names of an operand as label uses."""
         if op.kind == O_LABEL and op.label is None:
             self.state.scopes[-1].uses.append(LabelUse(op.name, op, None, line))
-        elif op.name and op.var is None and op.kind == 3:
+        elif op.name and op.var is None and op.kind == O_ADDR:
             self.state.error(f"Unknown symbol '{op.name}'", line)
         for elem in op.elems:
             self._unknown(elem, line)
@@ -642,7 +747,27 @@ class Parser:
         if word in SPACES or word in LINKAGE or word == ".align" or word == ".attribute":
             self._declaration()
             return False
-        state.syntax()
+        return state.syntax()
+
+
+def _index_to_address(instr: Instr, checked: Checked) -> None:
+    """``s[c]`` where an address stands is the address ``[s+c]``."""
+    row = checked.row
+    for i, op in enumerate(instr.ops):
+        if op.key == "s[" and row is not None and any(len(e) > i and e[i].role == "M" for e in row.lists):
+            address = Operand(O_ADDR)
+            address.var = op.var
+            address.value = op.value
+            address.key = "[s]"
+            instr.ops[i] = address
+
+
+def _unknown_names(op: Operand, names: list[str]) -> None:
+    """The names in an operand that nothing is called."""
+    if op.name and op.var is None and op.label is None and op.kind in (O_LABEL, O_ADDR):
+        names.append(op.name)
+    for elem in op.elems:
+        _unknown_names(elem, names)
 
 
 def _split(text: str) -> list[str]:

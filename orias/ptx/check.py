@@ -1,0 +1,608 @@
+"""Semantic checks of instructions against the instruction table, with ptxas's message texts.
+
+The parser asks once per opcode text (:class:`Checker.opcode`) and once per combination of operand classes
+(:class:`Checker.operands`), so the cost per instruction is a set lookup.  Order and wording: asked of ptxas 13.0.88
+(unknown modifiers, then types, then arguments, then everything else together).
+"""
+
+from typing import Final, final
+
+from orias.diag import Diagnostic
+from orias.ptx.ast import (
+    O_ADDR,
+    O_FUNC,
+    O_IMM,
+    O_LABEL,
+    O_PAIR,
+    O_REG,
+    O_SINK,
+    O_SREG,
+    O_SYM,
+    O_VEC,
+    TYPE_BITS,
+    Instr,
+    Module,
+    Operand,
+    Sig,
+)  # fmt: skip
+from orias.ptx.gates import feature_message, gate_messages
+from orias.ptx.names import FLAGS, IGNORED, SLOT_OF, TYPE_WORDS
+from orias.ptx.special import SPECIAL
+from orias.ptx.table import ANY, Row, Slot, has_name, rows
+from orias.ptx.targets import refusal
+from orias.target.profile import Target
+
+_SPACES: Final = frozenset(
+    ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
+)
+_LONGEST: Final = 6
+_TWO_SPACES: Final = frozenset(
+    ("cp.async", "cp.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor",
+     "tensormap.cp_fenceproxy")
+)  # fmt: skip
+
+_REPEATED: Final[dict[str, str]] = {
+    "rnd": "Multiple rounding modifiers specified",
+    "cmp": "Multiple comparisons set",
+    "cop": "Multiple cache operation modifiers specified",
+    "dim": "Multiple dimension modifiers specified",
+    "scope": "Multiple scope modifiers specified",
+    "shape": "Multiple matrix shape modifiers specified",
+    "clamp": "Multiple clamp modifiers specified",
+    "wrap": "Multiple clamp modifiers specified",
+    "num": "Multiple .num modifiers specified",
+    "completion": "Multiple .mbarrier::complete_tx::bytes modifiers specified",
+    "op": "Multiple instruction post-operation flags set",
+    "bool": "Multiple instruction post-operation flags set",
+}
+
+_PERMUTE: Final = frozenset(["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"])
+_GEOMETRY: Final = frozenset(["a1d", "a2d", "cube", "acube", "2dms", "a2dms"])
+_DIMENSION: Final = frozenset(["1d", "2d", "3d", "4d", "5d"])
+_CLAMP: Final = frozenset(["clamp", "wrap", "trap", "zero"])
+_QUERY: Final = frozenset(
+    [
+        "width",
+        "height",
+        "depth",
+        "channel_data_type",
+        "channel_order",
+        "normalized_coords",
+        "filter_mode",
+        "addr_mode_0",
+        "addr_mode_1",
+        "addr_mode_2",
+        "array_size",
+        "num_mipmap_levels",
+        "num_samples",
+        "memory_layout",
+        "force_unnormalized_coords",
+    ]
+)
+_ORDERS: Final = frozenset(["relaxed", "acquire", "release", "acq_rel", "sc"])
+_SCOPES: Final = frozenset(["cta", "cluster", "gpu", "sys"])
+
+
+def variant(text: str) -> tuple[str, list[str]]:
+    """ptxas's instruction name of an opcode text, and the words behind it; the name is "" if there is none."""
+    parts = text.split(".")
+    for n in range(min(len(parts), _LONGEST), 0, -1):
+        name = ".".join(parts[:n])
+        if has_name(name):
+            return name, parts[n:]
+    return "", parts[1:]
+
+
+@final
+class Checked:
+    """What is known of an opcode text: its row (None: not usable), its name, and the errors every use of it has."""
+
+    __slots__ = ("errors", "fatal_types", "name", "row", "types", "values")
+
+    def __init__(self, name: str) -> None:
+        self.name: Final[str] = name
+        self.row: Row | None = None
+        self.types: tuple[str, ...] = ()
+        self.errors: Final[list[str]] = []
+        self.values: bool = False
+
+
+@final
+class Checker:
+    """Checks instructions of one module."""
+
+    __slots__ = ("family", "module", "sm", "version")
+
+    def __init__(self, module: Module) -> None:
+        self.module: Final[Module] = module
+        self.version: int = module.version[0] * 10 + module.version[1]
+        target = module.target
+        digits = "".join([c for c in target if c.isdigit()])
+        self.sm: int = int(digits) if digits else 0
+        self.family: bool = target.endswith(("a", "f"))
+
+    # opcodes
+
+    def opcode(self, sig: Sig) -> Checked:
+        """Checks an opcode: name, types, modifiers, gates."""
+        name, words = variant(sig.text)
+        result = Checked(name)
+        if not name:
+            result.errors.append(f"Not a name of any known instruction: '{sig.name}'")
+            return result
+        types = tuple([w for w in words if w in TYPE_WORDS and w not in IGNORED])
+        table = rows(name)
+        row = table.get(types) or table.get((ANY,))
+        if row is None and () in table and not types:
+            row = table[()]
+        if row is None:
+            result.errors.append(f"Unexpected instruction types specified for '{name}'")
+            return result
+        result.row = row
+        result.values = name.startswith(("bar", "barrier")) and "warp" not in name and "cluster" not in name
+        result.types = types
+        if not row.open:
+            self._modifiers(result, sig, row, words)
+        self._gates(result, sig, row, words)
+        return result
+
+    def _modifiers(self, result: Checked, sig: Sig, row: Row, words: list[str]) -> None:
+        name = result.name
+        errors = result.errors
+        allowed = row.words
+        slots: dict[str, str] = {}
+        spaces = 0
+        for word in words:
+            if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
+                continue
+            slot = SLOT_OF.get(word, "shape")
+            if word in _SPACES:
+                spaces += 1
+            elif slot in slots and (slots[slot] == word or slot in _REPEATED) and word != "sync":
+                if slot not in ("level",):
+                    message = _REPEATED.get(slot, f"Duplicate .{word} modifier")
+                    if message not in errors:
+                        errors.append(message)
+            slots[slot] = word
+            if word not in allowed:
+                errors.extend(self._illegal(word, slot, name, row, result.types))
+        if spaces > (2 if name in _TWO_SPACES else 1):
+            if name in _TWO_SPACES:
+                errors.append("Multiple state spaces specified")
+            elif any(w in _SPACES for w in allowed):
+                errors.append(f"Unexpected number of state spaces specified in instruction '{name}'")
+        for group in row.required:
+            if not any(word in words for word in group):
+                errors.append(_missing(name, group))
+        self._order(result, sig, name, slots, row)
+
+    def _order(self, result: Checked, sig: Sig, name: str, slots: dict[str, str], row: Row) -> None:
+        order = slots.get("order", "")
+        scope = slots.get("scope", "")
+        errors = result.errors
+        if name in ("ld", "st"):
+            space = slots.get("space", "")
+            if scope and order not in _ORDERS:
+                errors.append(f"Modifier '.{scope}' requires memory order with '{name}' instruction")
+            if order in _ORDERS and not scope:
+                errors.append(f"Modifier '.{order}' requires scope with '{name}' instruction")
+            if "nc" in slots and space != "global":
+                errors.append("Modifier '.nc' requires .global space")
+            if name == "st" and space in ("const", "param::entry"):
+                errors.append("State space incorrect for instruction 'st'")
+            bits = TYPE_BITS.get(result.types[0], 0) if result.types else 0
+            vec = int(slots["vec"][1:]) if "vec" in slots else 1
+            if bits * vec > 256 or (bits * vec > 128 and bits < 32):
+                errors.append("Vector type too large, exceeds 128 bit limit")
+            elif bits * vec > 128:
+                errors.extend(self._gate("256 bit wide load/store", 88, 100, False))
+                if space not in ("global", ""):
+                    errors.append("global state space expected for feature '256 bit wide load/store'")
+            if "prefetch" in slots and space not in ("global", ""):
+                errors.append("State space incorrect for feature 'cache prefetching'")
+        elif name == "fence":
+            if "op_restrict" in slots:
+                return
+            if not scope and "sync_restrict" not in sig.mods:
+                errors.append("Scope modifier required for instruction 'fence'")
+
+    def _illegal(self, word: str, slot: str, name: str, row: Row, types: tuple[str, ...]) -> list[str]:
+        """The messages for a word that the row does not allow."""
+        if word in _SPACES:
+            if any(w in _SPACES for w in row.words):
+                return [f"State space incorrect for instruction '{name}'"]
+            return [f"No state space qualifier expected for instruction '{name}'"]
+        if slot == "rnd" and word != "approx":
+            return [f"Illegal rounding modifier for instruction '{name}'"]
+        if slot == "cmp" or word in ("lo", "hi"):
+            if any(SLOT_OF.get(w) == "cmp" for w in row.words):
+                return ["Mismatch between instruction type and comparison qualifier"]
+            return [f"Comparison qualifier is not allowed for instruction '{name}'"]
+        if slot == "vec":
+            return [f"Vector qualifier is not allowed for instruction '{name}'"]
+        if word in ("inc", "dec", "exch"):
+            return [f"Illegal reduction operation for instruction '{'.'.join((name, *types))}'"]
+        if word in _PERMUTE:
+            return [f"Illegal modifier 'Permute' for instruction '{name}'"]
+        if word in _GEOMETRY:
+            return [f"Illegal modifier 'Geometry' for instruction '{name}'"]
+        if word in _DIMENSION:
+            return [f"Illegal modifier 'dimension' for instruction '{name}'"]
+        if word in _CLAMP:
+            return [f"Illegal modifier 'Clamp' for instruction '{name}'"]
+        if word in ("shr7", "shr15"):
+            return [f"Illegal modifier 'Shift-right' for instruction '{name}'"]
+        if word in ("r", "g", "b", "a"):
+            return [f"Illegal modifier 'Component' for instruction '{name}'"]
+        if word in ("row", "col"):
+            return [f"Illegal modifier '.alayout or .blayout' for instruction '{name}'"]
+        if word in _QUERY:
+            return [f"Illegal query modifier for instruction '{name}'"]
+        if slot in ("evict", "evict2"):
+            return [
+                f"Illegal modifier '.level::eviction_priority' for instruction '{name}'",
+                f"Illegal modifier '.{word.partition('::')[2]}' for instruction '{name}'",
+            ]
+        if word == "cc":
+            return [f"Modifier '.cc' applies only to {name} integer types"]
+        if word == "sat" and types and any(word in r.words for r in rows(name).values()):
+            return [f"Modifier '.sat' does not apply to '.{types[0]}' type"]
+        return [f"Illegal modifier '.{word}' for instruction '{name}'"]
+
+    def _gate(self, feature: str, version: int, sm: int, family: bool) -> list[str]:
+        return gate_messages(feature, self.version, self.sm, self.family, self.module.target, version, sm, family)
+
+    def _gates(self, result: Checked, sig: Sig, row: Row, words: list[str]) -> None:
+        errors = result.errors
+        version, sm, family = row.gate
+        if version:
+            feature = feature_message(result.name, result.types)
+            errors.extend(self._gate(feature, version, sm, family))
+        for word in words:
+            gate = row.words.get(word)
+            if gate is not None and gate[0]:
+                for message in self._gate(f".{word}", gate[0], gate[1], gate[2]):
+                    errors.append(message.replace("Feature '", "Modifier '", 1))
+        if sig.name in ("shfl", "vote") and "sync" not in sig.mods and self.version >= 64 and self.sm >= 70:
+            errors.append(
+                f"Instruction '{sig.name}' without '.sync' is not supported on .target sm_70 and higher"
+                " from PTX ISA version 6.4"
+            )
+
+    # operands
+
+    def operands(self, checked: Checked, instr: Instr) -> list[str]:
+        """Checks the operands of an instruction whose opcode is in the table; the messages, arguments first."""
+        row = checked.row
+        assert row is not None
+        name = checked.name
+        sig = instr.sig
+        ops = instr.ops
+        soft: list[str] = []
+        for entry in row.lists:
+            slots = [s for s in entry if not s.when or _present(s.when, sig)]
+            if len(slots) != len(ops) and not (row.rest and len(ops) >= len(slots)):
+                continue
+            soft = []
+            fits = True
+            for i, slot in enumerate(slots):
+                if not self._fits(slot, ops[i], i, checked, sig, soft):
+                    fits = False
+                    break
+            if fits:
+                return soft
+        if soft and any("vector" in m.lower() for m in soft):
+            return soft
+        return [f"Arguments mismatch for instruction '{name}'"]
+
+    def values(self, checked: Checked, instr: Instr) -> list[str]:
+        """Checks that depend on immediate values."""
+        if not checked.values:
+            return []
+        messages: list[str] = []
+        name = checked.name
+        ops = instr.ops
+        at = 1 if name.endswith("red") else 0
+        if len(ops) > at and ops[at].kind == O_IMM:
+            number = ops[at].value
+            if not 0 <= number <= 15:
+                messages.append(f"Barrier number '{number}' out of range, expected to be in range [0..15]")
+        threads = ops[at + 1 : at + 2] if not name.endswith("red") or len(ops) == 4 else []
+        if threads and threads[0].kind == O_IMM and threads[0].value % 32:
+            messages.append("Number of threads participating in barrier must be in multiple of warp size")
+        return messages
+
+    def _fits(self, slot: Slot, op: Operand, index: int, checked: Checked, sig: Sig, soft: list[str]) -> bool:
+        role = slot.role
+        name = checked.name
+        kind = op.kind
+        if role == "X":
+            return True
+        if role == "M":
+            return self._address(op, checked, sig, soft)
+        if role == "i":
+            return (kind == O_IMM and op.imm_type == "int") or (kind == O_SYM and op.key == "s+")
+        if role == "L":
+            if kind in (O_LABEL, O_FUNC):
+                return True
+            soft.append(f"Label expected for argument {index} of instruction '{name}'")
+            return True
+        if role == "P":
+            if kind == O_REG:
+                return op.var is not None and op.var.type == "pred"
+            return kind == O_IMM and op.imm_type == "int"
+        if kind == O_PAIR:
+            if not slot.pair and role in "DQ":
+                soft.append(f"Predicate output not allowed for instruction '{name}'")
+                return True
+            second = op.elems[1]
+            if second.kind != O_SINK and (second.var is None or second.var.type != "pred"):
+                return False
+            op = op.elems[0]
+            kind = op.kind
+            if kind == O_SINK:
+                return True
+        if role == "Q":
+            if kind == O_REG and op.var is not None and op.var.type == "pred":
+                if op.neg:
+                    soft.append(f"Result register required for instruction '{name}'")
+                return True
+            if kind == O_SINK:
+                return True
+            if kind == O_IMM and op.imm_type == "int":
+                soft.append(f"Result register required for instruction '{name}'")
+                return True
+            return False
+        type_ = slot.type
+        if not type_ and role != "m":
+            type_ = checked.types[slot.index] if slot.index < len(checked.types) else ""
+        if slot.wide:
+            type_ = type_[0] + str(TYPE_BITS[type_] * 2)
+        if role == "m":
+            return self._mov(op, index, checked, sig, soft)
+        if slot.vector and "vec" in sig.mods:
+            return _vector_fits(op, type_, int(sig.mods["vec"][1:]), slot.relaxed, name, soft)
+        return _scalar_fits(slot, op, type_, role == "D", index, name, soft)
+
+    def _address(self, op: Operand, checked: Checked, sig: Sig, soft: list[str]) -> bool:
+        if op.kind != O_ADDR:
+            return op.key == "s["
+        space = sig.mods.get("space", "")
+        var = op.var
+        if var is None:
+            if not op.name and not op.elems and checked.name in ("ld", "st", "atom", "red") and space != "local":
+                soft.append("Immediate addresses allowed only for .local state space")
+            return True
+        if var.space == "reg":
+            return TYPE_BITS.get(var.type, 0) in (32, 64) and var.type[0] in "bus"
+        if space and "dst" not in sig.mods and not op.elems:
+            base = space.partition("::")[0]
+            if base != var.space and not (base == "const" and var.space == "global" and var.linkage == ""):
+                soft.append(f"State space mismatch between instruction and address in instruction '{checked.name}'")
+        return True
+
+    def _mov(self, op: Operand, index: int, checked: Checked, sig: Sig, soft: list[str]) -> bool:
+        """One operand of mov: everything of the right size, vectors that pack or unpack, special registers, addresses."""
+        type_ = checked.types[0]
+        kind = op.kind
+        count = int(sig.mods["vec"][1:]) if "vec" in sig.mods else 1
+        if kind == O_SREG and index:
+            special = SPECIAL[op.name]
+            if special[1] != count and not op.comp:
+                soft.append("Argument vector size mismatch for instruction 'mov'")
+                return True
+            have = TYPE_BITS[special[0]]
+            want = TYPE_BITS[type_]
+            return type_[0] in "bus" and (have == want or (want == 16 and have == 32) or op.name == "gridid")
+        if kind == O_SREG:
+            soft.append("Read-only special register cannot be destination argument")
+            return True
+        if count > 1:
+            return _vector_fits(op, type_, count, False, "mov", soft)
+        if kind == O_VEC:
+            if type_[0] != "b":
+                soft.append("Argument vector size mismatch for instruction 'mov'")
+                return True
+            bits = TYPE_BITS[type_]
+            if len(op.elems) not in (2, 4):
+                return False
+            for elem in op.elems:
+                if elem.kind == O_REG and elem.var is not None:
+                    if TYPE_BITS.get(elem.var.type, 0) * len(op.elems) != bits:
+                        return False
+                elif elem.kind not in (O_IMM, O_SINK):
+                    return False
+            return True
+        if kind == O_REG and op.var is not None and op.var.vec > 1 and not op.comp:
+            return type_[0] == "b" and TYPE_BITS.get(op.var.type, 0) * op.var.vec == TYPE_BITS[type_]
+        if index and kind in (O_SYM, O_FUNC):
+            return kind == O_FUNC or type_[0] in "bus"
+        return _scalar_fits(_MOV_SLOT, op, type_, index == 0, index, "mov", soft)
+
+
+_MOV_SLOT: Final = Slot("S")
+
+
+def _present(when: str, sig: Sig) -> bool:
+    """Whether a conditional operand of a row is there."""
+    mods = sig.mods
+    if when == "mbarrier":
+        return mods.get("completion", "").startswith("mbarrier::complete")
+    if when in ("rs", "cas"):
+        return mods.get("rnd") == when or mods.get("op") == when
+    return when in mods
+
+
+def _missing(name: str, group: tuple[str, ...]) -> str:
+    """The message for a required group of which no word is there."""
+    first = group[0]
+    slot = SLOT_OF.get(first, "shape")
+    if slot == "rnd":
+        if group == ("approx",):
+            return f"'.approx' modifier required for instruction '{name}'"
+        if "approx" in group:
+            return f"Rounding modifier or '.approx' modifier required for instruction '{name}'"
+        return f"Rounding modifier required for instruction '{name}'"
+    if slot == "cmp":
+        return f"Comparison modifier required for instruction '{name}'"
+    if slot in FLAGS:
+        return f".{first} modifier required for instruction '{name}'"
+    if slot == "op":
+        return f"Reduction operation is required for instruction '{name}'"
+    if name == "membar":
+        return "Membar level required for instruction 'membar'"
+    if name == "griddepcontrol":
+        return "'.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'"
+    if name in ("fence.proxy", "membar.proxy"):
+        return f".proxykind modifier required for instruction '{name}'"
+    return f".{first} modifier required for instruction '{name}'"
+
+
+def register_fits(register: str, type_: str, relaxed: bool) -> bool:
+    """Whether a register of a type can stand where an instruction type is asked for (front-end inventory 2.4)."""
+    if register == "pred" or type_ == "pred":
+        return type_ == "pred" and register in ("pred", "f16x2")
+    have = TYPE_BITS.get(register, 0)
+    want = TYPE_BITS.get(type_, 0)
+    head = type_[0]
+    if type_ in ("f32", "f64", "f16", "f16x2"):
+        if register == type_:
+            return True
+        return register[0] == "b" and (have == want or (relaxed and have > want))
+    if head in "us" and "x" not in type_:
+        if have != want and not (relaxed and have > want):
+            return False
+        return register[0] in "bus" or register == "f16x2"
+    if head == "b" and type_[1:].isdigit():
+        return have == want or (relaxed and have > want)
+    if type_ in ("u16x2", "s16x2"):
+        return register in ("b32", "f16x2")
+    return register[0] == "b" and have == want
+
+
+def _immediate_fits(op: Operand, type_: str) -> bool:
+    if op.imm_type == "int":
+        return type_ == "pred" or (type_[0] in "us" and "x" not in type_) or (type_[0] == "b" and type_[1:].isdigit())
+    if type_ in ("f32", "f64"):
+        return True
+    return (type_ == "b32" and op.imm_type == "f32") or (type_ == "b64" and op.imm_type == "f64")
+
+
+def _scalar_fits(slot: Slot, op: Operand, type_: str, result: bool, index: int, name: str, soft: list[str]) -> bool:
+    kind = op.kind
+    if kind == O_REG:
+        var = op.var
+        assert var is not None
+        if not register_fits(var.type, type_, slot.relaxed):
+            return False
+        if slot.fixed and var.type == "f16x2":
+            return False
+        if var.vec != 1 and not op.comp:
+            soft.append(
+                f"Argument vector size mismatch for instruction '{name}'"
+                if slot.vector
+                else f"Vector operand is not allowed for instruction '{name}'"
+            )
+        if op.neg and type_ != "pred":
+            soft.append(f"Operand negation not allowed for instruction '{name}'")
+        return True
+    if kind == O_IMM:
+        if not _immediate_fits(op, type_):
+            return False
+        if result:
+            soft.append(f"Result register required for instruction '{name}'")
+        return True
+    if kind == O_SINK:
+        if not slot.sink:
+            soft.append(f"Result discard mode is not allowed for instruction '{name}'")
+        return result
+    if kind == O_SYM:
+        if op.key == "s+" or op.key == "s[":
+            if result:
+                soft.append(f"Result register required for instruction '{name}'")
+            return type_[0] in "busp"
+        if not (name == "cvta" and not result):
+            soft.append(f"Argument {index} of instruction '{name}': must be register")
+        return True
+    if kind == O_FUNC:
+        if result:
+            soft.append(f"Result register required for instruction '{name}'")
+        return not slot.fixed
+    if kind == O_SREG:
+        special = SPECIAL[op.name]
+        if not register_fits(special[0], type_, slot.relaxed or name == "cvt"):
+            return False
+        if name != "cvt" or result or type_[0] == "f":
+            soft.append(f"Special register argument not allowed for instruction '{name}'")
+        return True
+    if kind == O_ADDR:
+        if op.var is not None and op.var.space == "reg" and register_fits(op.var.type, type_, slot.relaxed):
+            soft.append(f"Argument {index} of instruction '{name}': must be register")
+            return True
+        return False
+    if kind == O_VEC:
+        total = 0
+        for elem in op.elems:
+            if elem.kind == O_REG and elem.var is not None:
+                total += TYPE_BITS.get(elem.var.type, 0)
+                if slot.vector and not register_fits(elem.var.type, type_, True):
+                    return False
+            elif elem.kind == O_SINK:
+                total += TYPE_BITS.get(type_, 0)
+        if slot.vector:
+            if len(op.elems) != 1:
+                soft.append(f"Argument vector size mismatch for instruction '{name}'")
+            return True
+        if type_[0] == "b" and total != TYPE_BITS.get(type_, 0):
+            return False
+        soft.append(f"Vector operand is not allowed for instruction '{name}'")
+        return True
+    return False
+
+
+def _vector_fits(op: Operand, type_: str, count: int, relaxed: bool, name: str, soft: list[str]) -> bool:
+    if op.kind == O_SINK:
+        return True
+    if op.kind == O_REG and op.var is not None and op.var.vec == count and not op.comp:
+        return register_fits(op.var.type, type_, relaxed)
+    if op.kind != O_VEC:
+        soft.append("Result vector expected")
+        soft.append(f"Argument vector size mismatch for instruction '{name}'")
+        return True
+    if len(op.elems) != count:
+        if len(op.elems) not in (1, 2, 4, 8):
+            soft.append(f"Illegal vector size: {len(op.elems)}")
+        soft.append(f"Argument vector size mismatch for instruction '{name}'")
+        return True
+    for elem in op.elems:
+        if elem.kind == O_REG and elem.var is not None:
+            if not register_fits(elem.var.type, type_, relaxed):
+                return False
+        elif elem.kind == O_IMM:
+            if not _immediate_fits(elem, type_):
+                return False
+        elif elem.kind != O_SINK:
+            return False
+    return True
+
+
+def check(module: Module, target: Target) -> list[Diagnostic]:
+    """What can only be said of a whole module that is to be compiled for ``target``; errors end the compilation."""
+    found: list[Diagnostic] = []
+    why = refusal(module.target, target.name)
+    if why:
+        return [Diagnostic("fatal", why)]
+    if module.address_size == 32:
+        found.append(
+            Diagnostic(
+                "warning", " 64 Bit host architecture (--machine) being used mismatches with .address_size of 32 bits"
+            )
+        )
+        if target.sm >= 90:
+            found.append(
+                Diagnostic(
+                    "fatal",
+                    " 32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on sm_90 or higher architectures.",
+                )
+            )
+    return found

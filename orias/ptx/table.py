@@ -1,0 +1,206 @@
+"""The instruction table: what each PTX instruction accepts.  Data in ``forms_*.py``; rows are built when first asked for.
+
+A name (in ptxas's sense: ``mul.wide``, ``bar.red``, ``cvta.to`` are names) has rows separated by ``|`` or line breaks::
+
+    TYPES ; OPERANDS ; MODIFIERS ; GATE
+
+* TYPES: type lists separated by blanks, the types of one list joined by dots; ``-`` none, ``*`` checked elsewhere.
+* OPERANDS, separated by commas; T0, T1, T2 are the types of the list:
+
+  ==========  =====================================================================================================
+  ``D``       result register of type T0 (``D1``: T1; ``Dw``: twice as wide); ``r`` behind: wider registers fit
+  ``S``       source of type T0: register, immediate (``S1``, ``Sw``, ``Sr`` alike)
+  ``DV SV``   register, or the vector that ``.v2`` and so on asks for, of type T0, wider registers fit
+  ``DA SA``   the same with exact types; ``DA`` may be ``_``
+  ``=u32``    result register of a fixed type; ``u32`` source of a fixed type; ``=b64_`` may be ``_``
+  ``P =P =Q`` predicate source; predicate result; predicate result or pair ``p|q``
+  ``M``       address; ``L`` label; ``i`` integer immediate; ``X`` anything; ``X*`` anything, any number
+  ``mov``     the operands of mov
+  ``?``       behind: may be missing; ``[u32,]`` in the middle likewise
+  ``@slot``   behind: there exactly if the opcode fills that slot; ``D|P`` a pair with a predicate is possible
+  ==========  =====================================================================================================
+
+* MODIFIERS: groups separated by blanks; ``!`` before one: required; ``a/b/c``: one of them; ``word@8.0/90``: from PTX
+  ISA 8.0 and sm_90 on; ``*`` any known word.
+* GATE: ``8.0/90``, first PTX ISA version and first target; ``100a`` for targets with a or f suffix only.
+"""
+
+from typing import Final, final
+
+Gate = tuple[int, int, bool]
+"""First PTX version times 10, first SM, whether only arch- or family-specific targets have it."""
+
+NO_GATE: Final[Gate] = (0, 0, False)
+
+ANY: Final = "*"
+ALIASES: Final[dict[str, str]] = {
+    "bar.cta": "bar", "bar.cta.arrive": "bar.arrive", "bar.cta.red": "bar.red", "barrier.cta": "barrier",
+    "barrier.cta.arrive": "barrier.arrive", "barrier.cta.red": "barrier.red", "bar.cta.sync": "bar",
+    "bar.sync": "bar", "barrier.sync": "barrier", "barrier.cta.sync": "barrier",
+    "dp2a": "dp2a.lo",
+}  # fmt: skip
+
+
+@final
+class Slot:
+    """One operand position of a row.
+
+    ``role``: D result, S source, M address, P predicate source, Q predicate result, L label, i immediate, X anything,
+    m mov source or result.  ``type``: a fixed type, or "" for type number ``index``.  ``when``: the slot of the Sig
+    that must be filled ("" always).
+    """
+
+    __slots__ = ("fixed", "index", "pair", "relaxed", "role", "sink", "type", "vector", "when", "wide")
+
+    def __init__(self, text: str) -> None:
+        text, _, when = text.partition("@")
+        self.when: str = when
+        self.pair: bool = text.endswith("|P") or text == "=Q"
+        text = text.removesuffix("|P")
+        self.sink: bool = text.endswith("_") or text == "DA"
+        text = text.rstrip("_")
+        self.type: str = ""
+        self.index: int = 0
+        self.relaxed: bool = False
+        self.vector: bool = False
+        self.wide: bool = False
+        self.fixed: bool = False
+        head = text[0]
+        if text in ("P", "M", "L", "i", "X", "mov"):
+            self.role: str = head
+        elif text in ("=P", "=Q"):
+            self.role = "Q"
+        elif head in "DS":
+            self.role = head
+            for mark in text[1:]:
+                if mark.isdigit():
+                    self.index = int(mark)
+                elif mark == "r":
+                    self.relaxed = True
+                elif mark == "w":
+                    self.wide = True
+                elif mark == "V":
+                    self.vector = self.relaxed = True
+                elif mark == "A":
+                    self.vector = True
+        else:
+            self.fixed = True
+            self.role = "D" if head == "=" else "S"
+            self.type = text.removeprefix("=")
+
+
+@final
+class Row:
+    """One row: operand lists (alternatives), allowed words with their gates, required groups."""
+
+    __slots__ = ("gate", "lists", "name", "open", "required", "rest", "types", "words")
+
+    def __init__(self, name: str, operands: str, mods: str, gate: str) -> None:
+        self.name: Final[str] = name
+        self.open: Final[bool] = mods == ANY
+        self.gate: Final[Gate] = parse_gate(gate)
+        self.words: Final[dict[str, Gate]] = {}
+        self.required: Final[list[tuple[str, ...]]] = []
+        if not self.open:
+            for group in mods.split():
+                names: list[str] = []
+                for item in _alternatives(group.lstrip("!")):
+                    word, _, word_gate = item.partition("@")
+                    self.words[word] = parse_gate(word_gate)
+                    names.append(word)
+                if group[0] == "!":
+                    self.required.append(tuple(names))
+        self.rest: bool = False
+        self.lists: Final[list[list[Slot]]] = self._lists(operands)
+
+    def _lists(self, operands: str) -> list[list[Slot]]:
+        if not operands:
+            return [[]]
+        if "[" in operands:
+            with_it = operands.replace("[", "").replace("]", "").replace(",,", ",")
+            before, _, after = operands.partition("[")
+            without = before + after.partition("]")[2]
+            return self._lists(without) + self._lists(with_it)
+        lists: list[list[Slot]] = [[]]
+        for item in operands.split(","):
+            if item.endswith("*"):
+                self.rest = True
+                continue
+            slot = Slot(item.replace("?", ""))
+            if "?" in item:
+                lists += [[*entry, slot] for entry in lists]
+            else:
+                lists = [[*entry, slot] for entry in lists]
+        return lists
+
+
+def _alternatives(group: str) -> list[str]:
+    """``a/b@8.0/90/c`` -> a, b@8.0/90, c."""
+    result: list[str] = []
+    for part in group.split("/"):
+        if result and "@" in result[-1] and "/" not in result[-1].partition("@")[2]:
+            result[-1] += "/" + part
+        else:
+            result.append(part)
+    return result
+
+
+def parse_gate(text: str) -> Gate:
+    """``8.0/90a`` -> (80, 90, True)."""
+    if not text:
+        return NO_GATE
+    version, _, target = text.partition("/")
+    return int(version.replace(".", "")), int(target.rstrip("a")), target.endswith("a")
+
+
+_texts: Final[dict[str, str]] = {}
+_built: Final[dict[str, dict[tuple[str, ...], Row]]] = {}
+
+
+def _load() -> None:
+    from orias.ptx import forms_arith, forms_matrix, forms_memory
+
+    _texts.update(forms_arith.FORMS)
+    _texts.update(forms_memory.FORMS)
+    _texts.update(forms_matrix.FORMS)
+
+
+def has_name(name: str) -> bool:
+    """Whether ptxas knows an instruction of this (dotted) name."""
+    if not _texts:
+        _load()
+    return name in _texts or name in ALIASES
+
+
+def rows(name: str) -> dict[tuple[str, ...], Row]:
+    """Rows of a name by type list; ``("*",)`` matches any."""
+    found = _built.get(name)
+    if found is None:
+        if not _texts:
+            _load()
+        found = {}
+        for line in _lines(ALIASES.get(name, name)):
+            fields = [f.strip() for f in line.split(";")]
+            fields += [""] * (4 - len(fields))
+            row = Row(name, fields[1].replace(" ", ""), fields[2], fields[3])
+            if fields[0] == "-":
+                found.setdefault((), row)
+            elif fields[0] == ANY:
+                found[(ANY,)] = row
+            else:
+                for entry in fields[0].split():
+                    found.setdefault(tuple(entry.split(".")), row)
+        _built[name] = found
+    return found
+
+
+def _lines(name: str) -> list[str]:
+    """The row texts of a name; a ``|`` between rows has a blank on both sides, one within an operand has none."""
+    return [line for part in _texts[name].split("\n") for line in part.split(" | ") if line.strip(" |")]
+
+
+def names() -> list[str]:
+    """All instruction names."""
+    if not _texts:
+        _load()
+    return sorted(_texts)
