@@ -1,4 +1,4 @@
-"""Comparison and selection of floating-point types: setp set selp slct.
+"""Comparison, and selection by comparison, of floating-point types: setp set slct.
 
 Forms measured with ptxas 13.0.88 for sm_75 to sm_90.
 """
@@ -112,13 +112,6 @@ def set_half(ctx: "Ctx", i: Instr) -> None:
     elif dt in ("u32", "s32") and not t.endswith("x2"):
         d = ctx.b.r("PRMT", d, imm(0x9910), RZ)
     ctx.write(i.ops[0], d)
-
-
-@lowers("selp", types="f32,f64")
-def selp(ctx: "Ctx", i: Instr) -> None:
-    """``selp.f32`` and ``selp.f64``."""
-    t = i.sig.types[-1]
-    _select(ctx, i, t, ctx.pred_src(i.ops[3]))
 
 
 @lowers("slct", types="f32")
