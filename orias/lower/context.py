@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Final, final
 from orias.diag import Unsupported
 from orias.isa.operand import (
     INV,
-    K_IMM,
     K_NONE,
     K_P,
     K_R,
     KIND_MASK,
     LANE_MASK,
-    PAYLOAD_SHIFT,
     PT,
     Opnd,
     imm,
@@ -23,6 +21,7 @@ from orias.isa.operand import (
     r,
     with_word_lane,
 )
+from orias.lower.layout import align_up, var_align
 from orias.lower.ssa import CC_KEY, SsaBuilder
 from orias.ori.builder import Builder
 from orias.ori.ir import OP_BRA, OP_COPY, Block, CallInfo, Func, Inst
@@ -34,6 +33,7 @@ from orias.ptx.ast import (
     O_SREG,
     O_SYM,
     TYPE_BITS,
+    Function,
     Operand,
     Var,
 )
@@ -146,6 +146,21 @@ class Ctx:
     def unsupported(self, what: str) -> Unsupported:
         """The error to raise for something that cannot be compiled yet; carries the current line."""
         return Unsupported(f"{what} is not supported yet", self.line)
+
+    def ssa_declare(self, regs: list[Var]) -> None:
+        """Declare the PTX registers of the function."""
+        for v in regs:
+            if v.type == "pred":
+                self.ssa.declare(v.index * 8, K_P, 1)
+                continue
+            words = type_words(v.type)
+            self.ssa.declare(v.index * 8, K_R, words)
+            for k in range(v.vec if v.vec > 1 else 0):
+                self.ssa.declare(v.index * 8 + 1 + k, K_R, words)
+
+    def frame(self, offset: int) -> Opnd:
+        """Address in the local window of byte `offset` of the frame."""
+        return self.b.r("frame", imm(offset))
 
     # --- sources -----------------------------------------------------------------------------------------------
 
@@ -392,6 +407,15 @@ class Ctx:
             self.start(join)
             self.guard = guard
 
+    def leave_guarded(self) -> bool:
+        """Close :meth:`begin_guarded` where its body has ended without going on; True if there is a way past it."""
+        guard, join = self._guards.pop()
+        if guard == PT:
+            return False
+        self.start(join)
+        self.guard = guard
+        return True
+
     # --- calls -------------------------------------------------------------------------------------------------
 
     def call_helper(self, name: str, args: list[Opnd], ret_words: int) -> Opnd:
@@ -400,7 +424,7 @@ class Ctx:
         Runs whatever the guard is; put it under :meth:`begin_guarded` where that matters.  `ret_words` 0 gives NONE.
         Immediates and constants among `args` are one word; copy 64-bit ones to a register first.
         """
-        self.module.need_helper(name, self)
+        symbol = self.module.need_helper(name)
         n = HELPER_FIRST_ARG
         phys: list[Opnd] = []
         moves: list[Opnd] = []
@@ -416,7 +440,7 @@ class Ctx:
             self.b.emit_op(OP_COPY, [d], [s])
         results = [r(HELPER_FIRST_ARG + j) for j in range(ret_words)]
         inst = self.b.emit("call", list(results), phys)
-        self.fn.calls[inst.uid] = CallInfo(name, "helper", 0)
+        self.fn.calls[inst.uid] = CallInfo(symbol, "helper", 0)
         if ret_words == 0:
             return K_NONE
         if ret_words == 1:
@@ -432,20 +456,40 @@ def type_words_of(o: Operand) -> int:
 
 @final
 class FuncState:
-    """What one PTX function being lowered needs beyond the context: labels, frame layout, cached values."""
+    """What one PTX function being lowered needs beyond the context: labels, frame layout, parameter words."""
 
-    __slots__ = ("blocks", "cache", "frame_offset", "frame_top", "params", "refs", "returns")
+    __slots__ = (
+        "blocks", "dead", "frame_offset", "frame_top", "function", "kind", "outgoing", "param_words", "placed", "refs",
+        "return_key", "shared_base",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.blocks: list[Block | None] = []
         """Block of each label, by label index."""
         self.refs: list[int] = []
         """Branches to each label that are not lowered yet."""
+        self.placed: set[int] = set()
+        """Labels whose place has been reached."""
+        self.dead: bool = False
+        """No path leads here: instructions are skipped up to the next label."""
+        self.function: Function | None = None
+        self.kind: str = "entry"
         self.frame_offset: dict[Var, int] = {}
-        """Byte offset of each local and parameter variable in the frame."""
+        """Byte offset of each variable in the frame."""
         self.frame_top: int = 0
-        self.cache: dict[str, Opnd] = {}
-        """Values computed once in the entry block (shared window base ...)."""
-        self.params: dict[Var, int] = {}
-        """Index of each parameter in the parameter layout."""
-        self.returns: list[Opnd] = []
+        self.outgoing: int = 0
+        """Bytes of outgoing stack arguments, at the bottom of the frame."""
+        self.param_words: dict[Var, list[int]] = {}
+        """Temporaries that hold the words of a parameter variable (see :mod:`orias.lower.params`)."""
+        self.return_key: int = 0
+        self.shared_base: Opnd = K_NONE
+        """sm_90: the CTA's shared window address, computed in the entry block."""
+
+    def frame_slot(self, var: Var) -> int:
+        """Byte offset of the variable in the frame, allotted on first use."""
+        offset = self.frame_offset.get(var)
+        if offset is None:
+            offset = align_up(self.frame_top, var_align(var))
+            self.frame_offset[var] = offset
+            self.frame_top = offset + var.size
+        return offset

@@ -2,6 +2,11 @@
 
 from typing import final
 
+from orias.cubin.model import BankSlot, ExternFunction, Param, Variable
+from orias.ori.ir import Func
+from orias.ptx.ast import Function, Loc
+from orias.target.profile import Target
+
 
 @final
 class LowerOptions:
@@ -13,3 +18,66 @@ class LowerOptions:
         self.relocatable: bool = relocatable
         self.opt_level: int = opt_level
         self.debug: bool = debug
+
+
+@final
+class Kernel:
+    """A kernel with everything that goes into its ``.text`` section.
+
+    ``functions``: copies of the PTX functions it can reach (named ``$kernel$function``, kind ``func``);
+    ``helpers``: internal subroutines (kind ``helper``), compiled once per kernel.  Sizes and offsets in bytes.
+    """
+
+    __slots__ = (
+        "barriers", "calls_unknown", "ctaidz_used", "edges", "entry", "externs", "functions", "helpers", "indirect_calls",
+        "locs", "param_bytes", "params", "ptx", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
+    )  # fmt: skip
+
+    def __init__(self, ptx: Function, entry: Func) -> None:
+        self.ptx: Function = ptx
+        """The PTX function, for its directives and linkage."""
+        self.entry: Func = entry
+        self.functions: list[Func] = []
+        self.helpers: list[Func] = []
+        self.params: list[Param] = []
+        self.param_bytes: int = 0
+        self.shared: list[Variable] = []
+        """Static shared variables used, with their offsets in the kernel's shared memory (the system's part not counted)."""
+        self.shared_size: int = 0
+        self.shared_align: int = 1
+        self.shared_dynamic: list[Variable] = []
+        self.barriers: int = 0
+        """Highest named barrier used + 1; 16 if a barrier number is in a register."""
+        self.table_bytes: int = 0
+        """Bytes of jump tables at the start of constant bank 2 (see ``Func.tables``)."""
+        self.edges: list[tuple[str, str]] = []
+        """Direct calls (caller, callee) by function name."""
+        self.externs: list[str] = []
+        """Syscalls and other undefined functions called."""
+        self.indirect_calls: bool = False
+        self.ctaidz_used: bool = False
+        self.locs: dict[int, Loc] = {}
+        """PTX line of an instruction -> the .loc directive in force."""
+
+    def all_functions(self) -> list[Func]:
+        """Entry, functions and helpers, in the order of their code."""
+        return [self.entry, *self.functions, *self.helpers]
+
+
+@final
+class Program:
+    """A lowered module."""
+
+    __slots__ = ("bank4", "const_size", "externs", "kernels", "options", "target", "variables")
+
+    def __init__(self, target: Target, options: LowerOptions) -> None:
+        self.target: Target = target
+        self.options: LowerOptions = options
+        self.kernels: list[Kernel] = []
+        self.variables: list[Variable] = []
+        """Global and constant variables, with data; constant ones with their offsets in bank 3."""
+        self.const_size: int = 0
+        self.bank4: list[BankSlot] = []
+        """Address table."""
+        self.externs: list[ExternFunction] = []
+        """Undefined functions called, in the order of their PTX declarations."""

@@ -1,0 +1,74 @@
+"""cp.async without bulk, its groups."""
+
+from typing import TYPE_CHECKING, Final
+
+from orias.isa.operand import INV, NEG, NOT_PT, PT, RZ, Opnd, imm, sb
+from orias.lower.memory import address
+from orias.lower.registry import lowers
+from orias.ptx.ast import O_IMM, Instr
+
+if TYPE_CHECKING:
+    from orias.lower.context import Ctx
+
+_SIZE: Final[dict[int, str]] = {4: "", 8: ".64", 16: ".128"}
+_LTC: Final[dict[str, str]] = {"L2::64B": ".LTC64B", "L2::128B": ".LTC128B", "L2::256B": ".LTC256B"}
+
+
+@lowers("cp.async", types="any")
+def lower_cp_async(ctx: "Ctx", i: Instr) -> None:
+    """cp.async.ca/cg: LDGSTS; a source size (or ignore-src predicate) turns on zero fill.
+
+    With a source size the hardware reads the last bytes of the aligned block and fills the rest: ptxas moves the source address
+    up by (size - source size) modulo size and gives a predicate that is false for 0 bytes.  The L2 cache policy operand is a hint
+    and is not passed on.
+    """
+    mods = i.sig.mods
+    if i.ops[2].kind != O_IMM or i.ops[2].value not in _SIZE:
+        raise ctx.unsupported("cp.async of this size")
+    size = i.ops[2].value
+    extra = i.ops[3:-1] if "cache_hint" in mods else i.ops[3:]
+    name = (
+        "LDGSTS.E"
+        + (".BYPASS" if mods.get("cop") == "cg" else "")
+        + _LTC.get(mods.get("prefetch", ""), "")
+        + _SIZE[size]
+    )
+    to = address(ctx, i.ops[0], "shared")
+    fetch = address(ctx, i.ops[1], "global")
+    src: list[Opnd] = [*to, *fetch]
+    if extra:
+        name += ".ZFILL"
+        o = extra[0]
+        if o.var is not None and o.var.type == "pred":
+            src.append(ctx.pred_src(o) ^ INV)
+        elif o.kind == O_IMM:
+            moved = (size - o.value) % size
+            fetch[3] = imm((fetch[3] >> 15) + moved)
+            src = [*to, *fetch, PT if o.value else NOT_PT]
+        else:
+            count = ctx.src(o, "u32")
+            some = ctx.b.setp("ISETP.NE.U32.AND", count, RZ, PT)
+            skip = ctx.b.r("IADD3", count | NEG, imm(size), RZ)
+            skip = ctx.b.r("LOP3.LUT", skip, imm(size - 1), RZ, imm(0xC0), NOT_PT)
+            fetch[1] = ctx.b.r("iadd64", fetch[1], ctx.b.pack(skip, imm(0)), width=2)
+            src = [*to, *fetch, some]
+    ctx.b.emit(name, [], src, ctx.guard)
+
+
+@lowers("cp.async.commit_group", types="any")
+def lower_commit(ctx: "Ctx", i: Instr) -> None:
+    """cp.async.commit_group."""
+    ctx.b.emit("LDGDEPBAR", [], [], ctx.guard)
+
+
+@lowers("cp.async.wait_group", types="any")
+def lower_wait_group(ctx: "Ctx", i: Instr) -> None:
+    """cp.async.wait_group n."""
+    ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(i.ops[0].value)], ctx.guard)
+
+
+@lowers("cp.async.wait_all", types="any")
+def lower_wait_all(ctx: "Ctx", i: Instr) -> None:
+    """cp.async.wait_all: commit what is open, then wait for every group."""
+    ctx.b.emit("LDGDEPBAR", [], [], ctx.guard)
+    ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(0)], ctx.guard)

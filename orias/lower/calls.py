@@ -1,0 +1,100 @@
+"""call: direct, indirect, and of driver functions.  See :mod:`orias.lower.abi` for the convention."""
+
+from typing import TYPE_CHECKING
+
+from orias.diag import Unsupported
+from orias.isa.operand import K_NONE, K_P, KIND_MASK, URZ, Opnd, const, imm, r
+from orias.lower import abi, params
+from orias.lower.context import type_words
+from orias.lower.function import callee_of, places
+from orias.lower.registry import lowers
+from orias.ori.ir import OP_COPY, CallInfo
+from orias.ptx.ast import O_FUNC, O_REG, O_SINK, Function, Instr, Operand, Var
+
+if TYPE_CHECKING:
+    from orias.lower.context import Ctx
+
+
+def _argument_words(ctx: "Ctx", o: Operand, formal: Var) -> list[Opnd]:
+    """The words of one argument: a .param variable, a register or an immediate."""
+    var = o.var
+    if o.kind != O_REG and var is not None and var.space == "param":
+        return params.get_words(ctx, var)
+    value = ctx.src(o, formal.type)
+    if value & KIND_MASK == K_P:
+        raise Unsupported("A predicate argument is not supported", ctx.line)
+    n = type_words(formal.type)
+    return [ctx.word(value, k) for k in range(n)] if n > 1 else [value]
+
+
+@lowers("call", types="any")
+def lower_call(ctx: "Ctx", i: Instr) -> None:
+    """One call."""
+    signature = callee_of(i)
+    if sum(v.size for v in signature.rets) > abi.RETURN_MAX:
+        raise ctx.unsupported(f"A result of more than {abi.RETURN_MAX} bytes")
+    if len(i.args) != len(signature.params) or len(i.rets) != len(signature.rets):
+        raise Unsupported(f"Call of '{signature.name}': number of arguments differs from the prototype", i.line)
+    ctx.begin_guarded()
+    where, _ = places(signature.params)
+    values = [_argument_words(ctx, o, v) for o, v in zip(i.args, signature.params, strict=True)]
+    target, kind, address = _target(ctx, i)
+    moves: list[tuple[int, Opnd]] = []
+    for place, words in zip(where, values, strict=True):
+        if len(words) != place.words:
+            raise Unsupported(f"Call of '{signature.name}': size of an argument differs from the prototype", i.line)
+        if place.reg >= 0:
+            moves.extend((place.reg + k, w) for k, w in enumerate(words))
+            continue
+        base = ctx.frame(place.stack)
+        for k, w in enumerate(words):
+            ctx.b.emit("STL", [], [K_NONE, base, URZ, imm(4 * k), w])
+    src = [r(n) for n, _ in moves]
+    for n, w in moves:
+        ctx.b.emit_op(OP_COPY, [r(n)], [w])
+    if address != K_NONE:
+        src.append(address)
+    back, _ = places(signature.rets)
+    results = [r(p.reg + k) for p in back for k in range(p.words)]
+    inst = ctx.b.emit("call", list(results), src)
+    ctx.fn.calls[inst.uid] = CallInfo(
+        target, kind, abi.SCRATCH_R, abi.SCRATCH_P, abi.SCRATCH_UR, abi.SCRATCH_UP, abi.SCRATCH_B
+    )
+    got = [ctx.b.copy(p) for p in results]
+    at = 0
+    for o, p, v in zip(i.rets, back, signature.rets, strict=True):
+        _result(ctx, o, v, got[at : at + p.words])
+        at += p.words
+    if "noreturn" in signature.directives:
+        ctx.b.emit("EXIT", [], [])
+        if not ctx.leave_guarded():
+            ctx.state.dead = True
+        return
+    ctx.end_guarded()
+
+
+def _result(ctx: "Ctx", o: Operand, formal: Var, words: list[Opnd]) -> None:
+    if o.kind == O_SINK:
+        return
+    if o.kind != O_REG and o.var is not None and o.var.space == "param":
+        params.set_words(ctx, o.var, words[: (o.var.size + 3) // 4])
+        return
+    ctx.write(o, words[0] if len(words) == 1 else ctx.b.pack(*words))
+
+
+def _target(ctx: "Ctx", i: Instr) -> tuple[str | None, str, Opnd]:
+    """(target name, kind, address pair or NONE) of a call."""
+    o = i.ops[0]
+    kernel = ctx.module.kernel
+    if o.kind == O_FUNC and o.func is not None:
+        callee: Function = ctx.module.definition(o.func)
+        if callee.body is None:
+            slot = ctx.module.need_extern(callee, i.line)
+            kernel.edges.append((ctx.fn.name, callee.name))
+            return callee.name, "syscall", ctx.b.copy(const(4, slot), 2)
+        name = ctx.module.copy_name(callee)
+        kernel.edges.append((ctx.fn.name, name))
+        return name, "abi", K_NONE
+    kernel.indirect_calls = True
+    address = ctx.src(o, "b64")
+    return None, "abi", address

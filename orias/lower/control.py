@@ -1,0 +1,106 @@
+"""bra, brx.idx, ret, exit, trap, brkpt, pmevent."""
+
+from typing import TYPE_CHECKING
+
+from orias.diag import Unsupported
+from orias.isa.operand import PT, RZ, const, imm
+from orias.lower.function import branch_targets, emit_return, label_block, note_branch
+from orias.lower.registry import lowers
+from orias.ori.ir import Block, JumpTable
+from orias.ptx.ast import O_IMM, O_LABEL, Instr
+
+if TYPE_CHECKING:
+    from orias.lower.context import Ctx
+
+
+@lowers("bra", types="any")
+def lower_bra(ctx: "Ctx", i: Instr) -> None:
+    """bra, guarded or not.  ``.uni`` is a promise that needs no code here."""
+    label = i.ops[0].label
+    assert label is not None
+    target = label_block(ctx, label)
+    if ctx.guard == PT:
+        ctx.jump(target)
+        ctx.state.dead = True
+    else:
+        fall = ctx.new_block()
+        ctx.branch(ctx.guard, target, fall)
+        ctx.start(fall)
+    note_branch(ctx, label)
+
+
+@lowers("brx.idx", "brx", types="any")
+def lower_brx(ctx: "Ctx", i: Instr) -> None:
+    """brx.idx: a table of 4-byte code offsets in constant bank 2 and BRX."""
+    table = i.ops[1]
+    if table.kind != O_LABEL or table.label is None:
+        raise Unsupported("brx needs a .branchtargets list", i.line)
+    labels = branch_targets(table.label)
+    ctx.begin_guarded()
+    index = ctx.src(i.ops[0], "u32")
+    kernel = ctx.module.kernel
+    offset = kernel.table_bytes
+    kernel.table_bytes += 4 * len(labels)
+    blocks: list[Block] = []
+    picks: list[int] = []
+    for label in labels:
+        b = label_block(ctx, label)
+        if b not in blocks:
+            blocks.append(b)
+        picks.append(blocks.index(b))
+    scaled = ctx.b.r("SHF.L.U32", index, imm(2), RZ)
+    low = ctx.b.r("LDC", const(2, offset), scaled)
+    address = ctx.b.r("sext64", low, width=2)
+    brx = ctx.b.emit("BRX", [], [address])
+    ctx.fn.tables[brx.uid] = JumpTable(offset, picks)
+    for b in blocks:
+        ctx.fn.link(ctx.b.block, b)
+    guarded = ctx.leave_guarded()
+    if not guarded:
+        ctx.state.dead = True
+    for label in labels:
+        note_branch(ctx, label)
+
+
+@lowers("ret", types="any")
+def lower_ret(ctx: "Ctx", i: Instr) -> None:
+    """ret: EXIT in a kernel; results and RET in a function."""
+    state = ctx.state
+    assert state.function is not None
+    if state.kind == "entry":
+        lower_exit(ctx, i)
+        return
+    ctx.begin_guarded()
+    emit_return(ctx, state.function, state.kind)
+    if not ctx.leave_guarded():
+        state.dead = True
+
+
+@lowers("exit", types="any")
+def lower_exit(ctx: "Ctx", i: Instr) -> None:
+    """exit: EXIT, guarded if the instruction is."""
+    ctx.b.emit("EXIT", [], [], ctx.guard)
+    if ctx.guard == PT:
+        ctx.state.dead = True
+
+
+@lowers("trap", types="any")
+def lower_trap(ctx: "Ctx", i: Instr) -> None:
+    """trap: execution may go on behind it as far as the code is concerned."""
+    ctx.b.emit("BPT.TRAP", [], [imm(1)], ctx.guard)
+
+
+@lowers("brkpt", types="any")
+def lower_brkpt(ctx: "Ctx", i: Instr) -> None:
+    """brkpt: ptxas 13.0.88 emits the trap it emits for trap."""
+    ctx.b.emit("BPT.TRAP", [], [imm(1)], ctx.guard)
+
+
+@lowers("pmevent", types="any")
+def lower_pmevent(ctx: "Ctx", i: Instr) -> None:
+    """pmevent a: PMTRIG with bit a; pmevent.mask: the mask itself."""
+    o = i.ops[0]
+    if o.kind != O_IMM:
+        raise Unsupported("pmevent needs an immediate", i.line)
+    value = o.value if "mask" in i.sig.mods else 1 << o.value
+    ctx.b.emit("PMTRIG", [], [imm(value & 0xFFFF)], ctx.guard)

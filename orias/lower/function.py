@@ -1,0 +1,269 @@
+"""One PTX function to one Ori function: entry, statements, exits."""
+
+from typing import TYPE_CHECKING
+
+from orias.diag import Unsupported
+from orias.isa.operand import K_NONE, NOT_PT, PT, URZ, Opnd, imm, r
+from orias.lower import abi, params
+from orias.lower.context import Ctx, FuncState, type_words
+from orias.lower.layout import align_up, var_align
+from orias.lower.registry import lookup
+from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func
+from orias.ptx.ast import O_ADDR, O_LABEL, O_SYM, Function, Instr, Label, Loc, Operand, Pragma, Var
+
+if TYPE_CHECKING:
+    from orias.lower.module import ModuleLower
+
+
+def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> Func:
+    """Lower `f` as ``entry``, ``func`` or ``helper`` under the symbol `name`; the result is in SSA."""
+    assert f.body is not None
+    fn = Func(name, module.target, kind)
+    state = FuncState()
+    ctx = Ctx(fn, module, module.options, state)
+    ctx.ssa_declare(f.regs)
+    state.blocks = [None] * len(f.labels)
+    state.refs = [0] * len(f.labels)
+    in_memory = _scan(f, state)
+    _layout_frame(f, state, in_memory, kind)
+    ctx.line = f.line
+    ctx.b.loc = f.line
+    module.start_function(ctx, f)
+    if kind != "entry":
+        _receive(ctx, f, in_memory, kind)
+    for v in f.variables:
+        if v.space == "param":
+            params.prepare(ctx, v, v in in_memory)
+    _body(ctx, f, kind)
+    ctx.ssa.finish(fn.blocks)
+    fn.frame_fixed = align_up(state.frame_top, 8)
+    _prune(fn)
+    return fn
+
+
+def _operands(i: Instr) -> list[Operand]:
+    """All operands of an instruction, vectors and addresses included."""
+    out: list[Operand] = []
+    todo = [*i.ops, *i.rets, *i.args]
+    while todo:
+        o = todo.pop()
+        out.append(o)
+        todo.extend(o.elems)
+    return out
+
+
+def _scan(f: Function, state: FuncState) -> set[Var]:
+    """Count branches to labels; find parameter variables whose address is taken."""
+    taken: set[Var] = set()
+    assert f.body is not None
+    for s in f.body:
+        if not isinstance(s, Instr):
+            continue
+        plain = s.sig.name in ("ld", "st") and s.sig.mods.get("space", "").startswith("param")
+        for o in _operands(s):
+            if o.kind == O_LABEL and o.label is not None:
+                for target in branch_targets(o.label):
+                    state.refs[target.index] += 1
+            elif (o.kind == O_SYM and o.var is not None and o.var.space == "param" and s.sig.name != "call") or (
+                o.kind == O_ADDR and o.var is not None and o.var.space == "param" and not plain
+            ):
+                taken.add(o.var)
+        if s.sig.name == "call":
+            state.outgoing = max(state.outgoing, outgoing_bytes(s))
+    return taken
+
+
+def branch_targets(label: Label) -> list[Label]:
+    """The labels a label operand can lead to: itself, or its .branchtargets list."""
+    if label.targets is not None:
+        return label.targets
+    if label.proto is not None or label.functions is not None:
+        return []
+    return [label]
+
+
+def callee_of(i: Instr) -> Function:
+    """The signature of a call: the callee, or the prototype of an indirect call."""
+    o = i.ops[0]
+    if o.func is not None:
+        return o.func
+    if i.proto is not None:
+        if i.proto.proto is not None:
+            return i.proto.proto
+        if i.proto.functions:
+            return i.proto.functions[0]
+    raise Unsupported("An indirect call without prototype is not supported", i.line)
+
+
+def places(vars_: list[Var], first: int = abi.ARG_FIRST) -> tuple[list[abi.Place], int]:
+    """ABI places of parameters, and their stack bytes."""
+    return abi.arguments([(max(v.size, 1), var_align(v)) for v in vars_], first)
+
+
+def outgoing_bytes(i: Instr) -> int:
+    """Stack bytes that the arguments of a call need."""
+    f = callee_of(i)
+    return places(f.params)[1]
+
+
+def _layout_frame(f: Function, state: FuncState, in_memory: set[Var], kind: str) -> None:
+    state.frame_top = state.outgoing
+    for v in f.variables:
+        if v.space == "local" or (v.space == "param" and v in in_memory):
+            state.frame_slot(v)
+    if kind != "entry":
+        for v in (*f.params, *f.rets):
+            if v in in_memory:
+                state.frame_slot(v)
+
+
+def _receive(ctx: Ctx, f: Function, in_memory: set[Var], kind: str) -> None:
+    """Copy parameters and the return address out of their ABI places."""
+    ra = abi.HELPER_RETURN_ADDRESS if kind == "helper" else abi.RETURN_ADDRESS
+    ctx.state.return_key = ctx.temp(2)
+    if sum(v.size for v in f.rets) > abi.RETURN_MAX:
+        raise Unsupported(
+            f"Function '{f.name}': a result of more than {abi.RETURN_MAX} bytes is not supported yet", f.line
+        )
+    where, _ = places(f.params)
+    incoming: list[list[Opnd]] = []
+    for p in where:
+        incoming.append([ctx.b.copy(r(p.reg + k)) for k in range(p.words)] if p.reg >= 0 else [])
+    ctx.set(ctx.state.return_key, ctx.b.pack(r(ra), r(ra + 1)), 2)
+    for v, p, words in zip(f.params, where, incoming, strict=True):
+        if p.reg < 0:
+            base = ctx.b.r("frame.IN", imm(p.stack))
+            words = [ctx.b.r("LDL", K_NONE, base, URZ, imm(4 * k)) for k in range(p.words)]
+        if v.space == "reg":
+            ctx.write_key(v.index * 8, words[0] if len(words) == 1 else ctx.b.pack(*words), type_words(v.type))
+            continue
+        params.prepare(ctx, v, v in in_memory)
+        params.set_words(ctx, v, words)
+    for v in f.rets:
+        if v.space != "reg":
+            params.prepare(ctx, v, v in in_memory)
+
+
+def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
+    """Results to their places and RET (EXIT in a kernel); the block ends."""
+    if kind == "entry":
+        ctx.b.emit_op(OP_EXIT, [], [])
+        return
+    where, _ = places(f.rets)
+    values: list[tuple[int, Opnd]] = []
+    for v, p in zip(f.rets, where, strict=True):
+        if v.space == "reg":
+            value = ctx.get(v.index * 8)
+            words = [ctx.word(value, k) for k in range(p.words)] if p.words > 1 else [value]
+        else:
+            words = params.get_words(ctx, v)
+        values.extend((p.reg + k, w) for k, w in enumerate(words))
+    ra = abi.HELPER_RETURN_ADDRESS if kind == "helper" else abi.RETURN_ADDRESS
+    back = ctx.get(ctx.state.return_key)
+    values.append((ra, ctx.lo(back)))
+    values.append((ra + 1, ctx.hi(back)))
+    for n, w in values:
+        ctx.b.emit_op(OP_COPY, [r(n)], [w])
+    order = [r(ra), r(ra + 1)] + [r(n) for n, _ in values if n not in (ra, ra + 1)]
+    ctx.b.emit("RET.REL.NODEC", [], order)
+
+
+def _body(ctx: Ctx, f: Function, kind: str) -> None:
+    state = ctx.state
+    state.function = f
+    state.kind = kind
+    loc: Loc | None = None
+    kernel = ctx.module.kernel
+    assert f.body is not None
+    for s in f.body:
+        if isinstance(s, Instr):
+            if state.dead:
+                _forget(ctx, s)
+                continue
+            ctx.line = s.line
+            ctx.b.loc = s.line
+            if loc is not None:
+                kernel.locs[s.line] = loc
+            ctx.guard = PT
+            if s.pred is not None:
+                ctx.guard = ctx.pred_src(s.pred)
+                if ctx.guard == NOT_PT:
+                    _forget(ctx, s)
+                    continue
+            lookup(s)(ctx, s)
+        elif isinstance(s, Label):
+            _place_label(ctx, s)
+        elif isinstance(s, Loc):
+            loc = s
+        else:
+            assert isinstance(s, Pragma)
+    ctx.guard = PT
+    if not state.dead:
+        emit_return(ctx, f, kind)
+    for b in state.blocks:
+        if b is not None and b not in ctx.fn.blocks:
+            raise Unsupported("A branch leads to a label that is not placed", f.line)
+
+
+def _forget(ctx: Ctx, i: Instr) -> None:
+    """An instruction that cannot run: its branches do not count."""
+    for o in i.ops:
+        if o.kind == O_LABEL and o.label is not None:
+            for target in branch_targets(o.label):
+                note_branch(ctx, target)
+
+
+def label_block(ctx: Ctx, label: Label) -> Block:
+    """The block of a label, made on first use."""
+    b = ctx.state.blocks[label.index]
+    if b is None:
+        b = ctx.new_block()
+        ctx.state.blocks[label.index] = b
+    return b
+
+
+def note_branch(ctx: Ctx, label: Label) -> None:
+    """One of the branches to a label has been lowered; the last one seals a block already placed."""
+    state = ctx.state
+    state.refs[label.index] -= 1
+    b = state.blocks[label.index]
+    if state.refs[label.index] == 0 and label.index in state.placed and b is not None:
+        ctx.seal(b)
+
+
+def _place_label(ctx: Ctx, label: Label) -> None:
+    if label.targets is not None or label.proto is not None or label.functions is not None:
+        return
+    state = ctx.state
+    block = label_block(ctx, label)
+    state.placed.add(label.index)
+    if not state.dead:
+        ctx.jump(block)
+    state.dead = False
+    ctx.start(block, sealed=state.refs[label.index] == 0)
+    if state.refs[label.index] == 0 and not block.preds:
+        state.dead = True
+
+
+def _prune(fn: Func) -> None:
+    """Remove unreachable blocks and their phi operands."""
+    seen = {fn.blocks[0].id}
+    todo = [fn.blocks[0]]
+    while todo:
+        b = todo.pop()
+        for s in b.succs:
+            if s.id not in seen:
+                seen.add(s.id)
+                todo.append(s)
+    if len(seen) == len(fn.blocks):
+        return
+    fn.blocks = [b for b in fn.blocks if b.id in seen]
+    for b in fn.blocks:
+        keep = [k for k, p in enumerate(b.preds) if p.id in seen]
+        if len(keep) == len(b.preds):
+            continue
+        b.preds = [b.preds[k] for k in keep]
+        for inst in b.insts:
+            if inst.op is not OP_PHI:
+                break
+            inst.src = [inst.src[k] for k in keep]

@@ -1,0 +1,316 @@
+"""A PTX module to a :class:`Program`: kernels with copies of what they call, and the layout of data."""
+
+from typing import Final, final
+
+import orias.lower.families as families
+from orias.cubin.model import GLOBAL, LOCAL, BankSlot, ExternFunction, Param
+from orias.diag import Unsupported
+from orias.isa.operand import NONE, RZ, Opnd, const, imm, imm64, word
+from orias.lower import layout
+from orias.lower.builtins import builtin_function
+from orias.lower.context import Ctx
+from orias.lower.function import lower_function
+from orias.lower.program import Kernel, LowerOptions, Program
+from orias.lower.special import read_special
+from orias.ori.ir import Func
+from orias.ptx.ast import O_FUNC, Function, Instr, Module, Operand, SymInit, Var
+from orias.target.profile import Target
+
+SYSCALLS: Final[frozenset[str]] = frozenset(("vprintf", "malloc", "free", "__assertfail"))
+"""Functions of the driver (inventory D1): undefined in the module, called through the address table."""
+
+SHARED_BASE: Final = 0x400
+"""sm_90: shared addresses start behind the system's part (regalloc inventory 3.6)."""
+
+
+def lower_module(module: Module, target: Target, options: LowerOptions | None = None) -> Program:
+    """Lower every kernel of the module; raises Unsupported at the first thing that cannot be compiled yet."""
+    return ModuleLower(module, target, options or LowerOptions()).run()
+
+
+@final
+class ModuleLower:
+    """State shared by the functions of a module."""
+
+    __slots__ = (
+        "_bank4",
+        "_const",
+        "_helper_count",
+        "_helpers",
+        "_used",
+        "ast",
+        "kernel",
+        "options",
+        "program",
+        "shared",
+        "target",
+    )
+
+    def __init__(self, module: Module, target: Target, options: LowerOptions) -> None:
+        families.load()
+        self.ast: Module = module
+        self.target: Target = target
+        self.options: LowerOptions = options
+        self.program: Program = Program(target, options)
+        self._bank4: dict[str, int] = {}
+        self._const: dict[Var, int] = {}
+        self._used: set[Var] = set()
+        self._helpers: dict[str, str] = {}
+        self._helper_count: int = 0
+        self.kernel: Kernel
+        self.shared: dict[Var, int] = {}
+        """Offsets of the current kernel's shared variables."""
+
+    def run(self) -> Program:
+        """Lower the whole module."""
+        if self.options.relocatable:
+            raise Unsupported("Relocatable output (-c) is not supported yet")
+        self._layout_const()
+        for f in self.ast.functions:
+            if f.entry and f.body is not None:
+                self._kernel(f)
+        self._variables()
+        return self.program
+
+    # --- data --------------------------------------------------------------------------------------------------
+
+    def _module_vars(self) -> list[Var]:
+        out = list(self.ast.variables)
+        for f in self.ast.functions:
+            out.extend(v for v in f.variables if v.space in ("global", "const"))
+        return out
+
+    def _layout_const(self) -> None:
+        top = 0
+        constants = [v for v in self._module_vars() if v.space == "const" and v.linkage != "extern"]
+        # Visible and weak ones first: the writer's creation order.
+        for v in sorted(constants, key=lambda v: layout.BINDING[v.linkage] == LOCAL):
+            top = layout.align_up(top, layout.var_align(v))
+            self._const[v] = top
+            top += v.size
+        self.program.const_size = top
+        if top > 65536:
+            raise Unsupported(f"File uses too much global constant data ({hex(top)} bytes, 0x10000 max)")
+
+    def _variables(self) -> None:
+        todo = list(self._used)
+        while todo:
+            v = todo.pop()
+            for _, value in v.init or []:
+                if isinstance(value, SymInit) and isinstance(value.target, Var) and value.target not in self._used:
+                    self._used.add(value.target)
+                    todo.append(value.target)
+        for v in self._module_vars():
+            if v.space not in ("global", "const") or v.type in ("texref", "surfref", "samplerref"):
+                continue
+            if v not in self._used and v.linkage in ("", "extern") and v.space == "global":
+                continue
+            out = layout.cubin_variable(v, v.space)
+            out.data, out.relocs = layout.initial_data(v)
+            if v.space == "const":
+                out.offset = self._const.get(v, -1)
+            self.program.variables.append(out)
+
+    def slot(self, symbol: str) -> int:
+        """Byte offset in bank 4 of the slot with the symbol's address."""
+        offset = self._bank4.get(symbol)
+        if offset is None:
+            offset = 8 * len(self._bank4)
+            self._bank4[symbol] = offset
+            self.program.bank4.append(BankSlot(offset, symbol))
+        return offset
+
+    # --- kernels -----------------------------------------------------------------------------------------------
+
+    def _kernel(self, f: Function) -> None:
+        kernel = Kernel(f, Func(f.name, self.target))
+        self.kernel = kernel
+        self._helpers = {}
+        offsets, total = layout.param_offsets(f.params)
+        kernel.param_bytes = total
+        for n, (v, at) in enumerate(zip(f.params, offsets, strict=True)):
+            space = v.ptr_space or (v.type if v.type in ("texref", "surfref", "samplerref") else "")
+            kernel.params.append(Param(n, at, v.size, space, v.ptr_align))
+        reached = self._reach(f)
+        self._layout_shared(f, reached)
+        kernel.entry = lower_function(self, f, f.name, "entry")
+        kernel.functions = [lower_function(self, g, self.copy_name(g), "func") for g in reached]
+        while len(kernel.helpers) < len(self._helpers):
+            name = list(self._helpers)[len(kernel.helpers)]
+            kernel.helpers.append(lower_function(self, builtin_function(name), self._helpers[name], "helper"))
+        self.program.kernels.append(kernel)
+
+    def copy_name(self, g: Function) -> str:
+        """Symbol of the copy of a function behind the current kernel."""
+        return f"${self.kernel.ptx.name}${g.name}"
+
+    def need_helper(self, name: str) -> str:
+        """Ask for an internal subroutine; returns its symbol."""
+        symbol = self._helpers.get(name)
+        if symbol is None:
+            symbol = f"$__internal_{self._helper_count}_$__{name}"
+            self._helper_count += 1
+            self._helpers[name] = symbol
+        return symbol
+
+    def need_extern(self, g: Function, line: int) -> int:
+        """A call of an undefined function: its bank 4 slot; raises Unsupported if the driver does not define it."""
+        if g.name not in SYSCALLS:
+            raise Unsupported(f"Unresolved extern function '{g.name}'", line)
+        if g.name not in self.kernel.externs:
+            self.kernel.externs.append(g.name)
+        if all(e.name != g.name for e in self.program.externs):
+            self.program.externs.append(ExternFunction(g.name, GLOBAL))
+        return self.slot(g.name)
+
+    def _reach(self, f: Function) -> list[Function]:
+        """Functions with a body that the kernel can call or point to, in module order."""
+        seen: set[str] = set()
+        todo = [f]
+        while todo:
+            g = todo.pop()
+            for s in g.body or []:
+                if not isinstance(s, Instr):
+                    continue
+                for o in functions_used(s):
+                    if o.name not in seen:
+                        target = self.definition(o)
+                        if target.body is not None and not target.entry:
+                            seen.add(o.name)
+                            todo.append(target)
+        return [g for g in self.ast.functions if g.name in seen and g.body is not None]
+
+    def definition(self, f: Function) -> Function:
+        """The function with this name that has a body, if any, else `f`."""
+        if f.body is None:
+            for g in self.ast.functions:
+                if g.name == f.name and g.body is not None:
+                    return g
+        return f
+
+    def _layout_shared(self, f: Function, reached: list[Function]) -> None:
+        used: set[Var] = set()
+        for g in (f, *reached):
+            for s in g.body or []:
+                if isinstance(s, Instr):
+                    for o in all_operands(s):
+                        if o.var is not None and o.var.space == "shared":
+                            used.add(o.var)
+        self.shared = {}
+        kernel = self.kernel
+        top = 0
+        local = [v for g in (f, *reached) for v in g.variables if v in used]
+        module = [v for v in self.ast.variables if v in used]
+        dynamic: list[Var] = []
+        for v in (*local, *module):
+            align = layout.var_align(v)
+            kernel.shared_align = max(kernel.shared_align, align)
+            if v.size == 0:
+                dynamic.append(v)
+                continue
+            top = layout.align_up(top, align)
+            self.shared[v] = top
+            out = layout.cubin_variable(v, "shared")
+            out.offset = top
+            kernel.shared.append(out)
+            top += v.size
+        kernel.shared_size = top
+        if dynamic:
+            start = layout.align_up(top, max(layout.var_align(v) for v in dynamic))
+            for v in dynamic:
+                self.shared[v] = start
+                out = layout.cubin_variable(v, "shared")
+                out.offset = start
+                kernel.shared_dynamic.append(out)
+
+    # --- what handlers ask -------------------------------------------------------------------------------------
+
+    def start_function(self, ctx: Ctx, f: Function) -> None:
+        """Code at the head of the entry block: the shared window of the CTA where the target needs it."""
+        if self.target.sm >= 90 and self.shared:
+            cta = ctx.b.r("S2R", word("SR_CgaCtaId"))
+            ctx.state.shared_base = ctx.b.r("LEA", cta, imm(SHARED_BASE), imm(24))
+
+    def shared_address(self, ctx: Ctx, var: Var, addend: int) -> tuple[Opnd, int]:
+        """A shared variable's address as (base register or RZ, byte offset)."""
+        offset = self.shared[var] + addend
+        base = ctx.state.shared_base
+        return (RZ if base == NONE else base), offset
+
+    def address(self, ctx: Ctx, var: Var, addend: int, words: int) -> Opnd:
+        """The address of a variable in its own space, as a value of `words` words."""
+        space = var.space
+        if space == "global":
+            self._used.add(var)
+            if var.type in ("texref", "surfref", "samplerref"):
+                raise ctx.unsupported(f"The address of '{var.name}'")
+            base = ctx.b.copy(const(4, self.slot(var.name)), 2)
+            return ctx.b.r("iadd64", base, imm64(addend), width=2) if addend else base
+        if space == "const":
+            return _number(self.const_offset(ctx, var) + addend, words)
+        if space == "shared":
+            sbase, offset = self.shared_address(ctx, var, addend)
+            if sbase == RZ:
+                return _number(offset, words)
+            low = ctx.b.r("IADD3", sbase, imm(offset), RZ) if offset else sbase
+            return ctx.b.pack(low, imm(0)) if words == 2 else low
+        if space == "param" and ctx.state.kind == "entry" and var not in ctx.state.frame_offset:
+            return _number(self.param_offset(var) + addend, words)
+        if var in ctx.state.frame_offset:
+            low = ctx.frame(ctx.state.frame_offset[var] + addend)
+            return ctx.b.pack(low, imm(0)) if words == 2 else low
+        raise ctx.unsupported(f"The address of '{var.name}'")
+
+    def const_offset(self, ctx: Ctx, var: Var) -> int:
+        """Byte offset of a constant variable in bank 3."""
+        self._used.add(var)
+        offset = self._const.get(var)
+        if offset is None:
+            raise ctx.unsupported(f"The extern constant variable '{var.name}'")
+        return offset
+
+    def param_offset(self, var: Var) -> int:
+        """Byte offset of a kernel parameter in the parameter space."""
+        for v, p in zip(self.kernel.ptx.params, self.kernel.params, strict=True):
+            if v is var:
+                return p.offset
+        raise Unsupported(f"'{var.name}' is not a parameter of this kernel", var.line)
+
+    def param_bank(self) -> int:
+        """Offset of the parameter space in constant bank 0."""
+        return self.target.param_base
+
+    def function_address(self, ctx: Ctx, f: Function) -> Opnd:
+        """The address of a function: its offset in the kernel's section (ptxas's choice in executable modules)."""
+        target = self.definition(f)
+        if target.body is None:
+            return ctx.b.copy(const(4, self.need_extern(target, ctx.line)), 2)
+        name = target.name if target.entry else self.copy_name(target)
+        if target.entry:
+            return ctx.b.copy(const(4, self.slot(name)), 2)
+        lo = ctx.b.copy(ctx.fn.sym(name, "text_lo"))
+        return ctx.b.pack(lo, imm(0))
+
+    def special(self, ctx: Ctx, name: str, comp: str, type_: str) -> Opnd:
+        """The value of a special register."""
+        return read_special(ctx, name, comp)
+
+
+def all_operands(i: Instr) -> list[Operand]:
+    """Every operand of an instruction, nested ones included."""
+    out: list[Operand] = []
+    todo = [*i.ops, *i.rets, *i.args]
+    while todo:
+        o = todo.pop()
+        out.append(o)
+        todo.extend(o.elems)
+    return out
+
+
+def functions_used(i: Instr) -> list[Function]:
+    """Functions an instruction calls or takes the address of."""
+    return [o.func for o in all_operands(i) if o.kind == O_FUNC and o.func is not None]
+
+
+def _number(value: int, words: int) -> Opnd:
+    return imm64(value) if words == 2 else imm(value)

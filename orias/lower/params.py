@@ -1,0 +1,95 @@
+"""Parameter variables of functions and calls: SSA words, or memory where their address is taken.
+
+A ``.param`` variable of a ``.func`` body (its parameters, its results, the argument lists of calls) is a row of 32-bit
+words, each an SSA variable; ``ld.param``/``st.param`` at constant offsets read and write them.  A variable whose address is
+taken lives in the stack frame instead.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, is_zero_reg
+from orias.ptx.ast import TYPE_BITS, Var
+
+if TYPE_CHECKING:
+    from orias.lower.context import Ctx
+
+SIGNED: Final[frozenset[str]] = frozenset(("s8", "s16", "s32", "s64"))
+
+
+def extract_selector(byte: int, bits: int, signed: bool) -> int:
+    """PRMT selector that takes 8 or 16 bits from byte `byte` of the first source (the second is RZ), extended to 32."""
+    if bits == 8:
+        return 0x1110 * (8 | byte) | byte if signed else 0x7770 | byte
+    top = byte + 1
+    return 0x1100 * (8 | top) | top << 4 | byte if signed else 0x7700 | top << 4 | byte
+
+
+def insert_selector(byte: int, bits: int) -> int:
+    """PRMT selector that puts the low 8 or 16 bits of the second source into byte `byte` of the first."""
+    sel = 0x3210
+    for k in range(bits // 8):
+        at = 4 * (byte + k)
+        sel = sel & ~(15 << at) | (4 + k) << at
+    return sel
+
+
+def prepare(ctx: "Ctx", var: Var, in_memory: bool) -> None:
+    """Make the words (or the frame slot) of a parameter variable."""
+    if in_memory:
+        ctx.state.frame_slot(var)
+    elif var not in ctx.state.param_words:
+        ctx.state.param_words[var] = [ctx.temp() for _ in range((var.size + 3) // 4)]
+
+
+def get_words(ctx: "Ctx", var: Var) -> list[Opnd]:
+    """The variable's words."""
+    offset = ctx.state.frame_offset.get(var)
+    if offset is not None:
+        base = ctx.frame(offset)
+        return [ctx.b.r("LDL", K_NONE, base, URZ, imm(4 * k)) for k in range((var.size + 3) // 4)]
+    return [ctx.get(t) for t in ctx.state.param_words[var]]
+
+
+def set_words(ctx: "Ctx", var: Var, words: list[Opnd]) -> None:
+    """Assign all words of the variable (no guard)."""
+    offset = ctx.state.frame_offset.get(var)
+    if offset is not None:
+        base = ctx.frame(offset)
+        for k, w in enumerate(words):
+            ctx.b.emit("STL", [], [K_NONE, base, URZ, imm(4 * k), w])
+        return
+    for t, w in zip(ctx.state.param_words[var], words, strict=True):
+        ctx.set(t, w)
+
+
+def load(ctx: "Ctx", var: Var, offset: int, type_: str) -> Opnd:
+    """``ld.param`` of one element at a constant byte offset: 8- and 16-bit values come extended to 32 bits."""
+    words = ctx.state.param_words[var]
+    bits = TYPE_BITS[type_]
+    if bits >= 32:
+        if offset % 4:
+            raise ctx.unsupported("A misaligned parameter access")
+        part = [ctx.get(words[offset // 4 + k]) for k in range(bits // 32)]
+        return part[0] if len(part) == 1 else ctx.b.pack(*part)
+    word = ctx.get(words[offset // 4])
+    return ctx.b.r("PRMT", word, imm(extract_selector(offset % 4, bits, type_ in SIGNED)), RZ)
+
+
+def store(ctx: "Ctx", var: Var, offset: int, type_: str, value: Opnd) -> None:
+    """``st.param`` of one element at a constant byte offset, under the current guard."""
+    words = ctx.state.param_words[var]
+    bits = TYPE_BITS[type_]
+    if bits >= 32:
+        if offset % 4:
+            raise ctx.unsupported("A misaligned parameter access")
+        for k in range(bits // 32):
+            ctx.write_key(words[offset // 4 + k], ctx.word(value, k) if bits > 32 else value, 1)
+        return
+    key = words[offset // 4]
+    if var.size * 8 == bits:
+        ctx.write_key(key, value, 1)
+        return
+    old = ctx.get(key)
+    if ctx.ssa.is_undef(old) or is_zero_reg(old):
+        old = RZ
+    ctx.write_key(key, ctx.b.r("PRMT", old, imm(insert_selector(offset % 4, bits)), value), 1)
