@@ -1,1 +1,35 @@
-"""Runs SASS on the CPU."""
+"""Runs SASS on the CPU: any cubin of sm_75 to sm_90a, bit-exact wherever the hardware's arithmetic is defined.
+
+``load(cubin)`` gives an :class:`~orias.sim.image.Image`; ``image.launch(name, grid, block, args)`` runs a kernel.
+Needs numpy (the ``sim`` extra).
+"""
+
+from orias.sim.errors import (
+    ArgumentError,
+    AssertionFailed,
+    Deadlock,
+    IllegalInstruction,
+    LoadError,
+    Misaligned,
+    OutOfBounds,
+    SimError,
+    StepLimit,
+    Trap,
+)
+from orias.sim.image import Image, Result, load
+
+__all__ = [
+    "ArgumentError",
+    "AssertionFailed",
+    "Deadlock",
+    "IllegalInstruction",
+    "Image",
+    "LoadError",
+    "Misaligned",
+    "OutOfBounds",
+    "Result",
+    "SimError",
+    "StepLimit",
+    "Trap",
+    "load",
+]

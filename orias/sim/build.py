@@ -1,0 +1,104 @@
+"""From decoded instructions to plans."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from orias.isa.decode import Decoded
+from orias.isa.operand import INV, K_P, K_UP, PT, UPT, kind, payload
+from orias.sim import exec_flow, exec_float, exec_int, exec_mem, exec_warp
+from orias.sim.engine import Engine, Plan
+from orias.sim.errors import Fault, IllegalInstruction
+from orias.sim.site import Exec, Getter, Site, constant_bool
+from orias.sim.state import Active, Machine
+
+_UNIFORM: Final[dict[str, str]] = {
+    "UIADD3": "IADD3", "UIMAD": "IMAD", "ULEA": "LEA", "USHF": "SHF", "ULOP3": "LOP3", "UPLOP3": "PLOP3", "UMOV": "MOV",
+    "USEL": "SEL", "UPRMT": "PRMT", "UISETP": "ISETP", "UPOPC": "POPC", "UBREV": "BREV", "UFLO": "FLO", "UBMSK": "BMSK",
+    "USGXT": "SGXT", "UIMNMX": "IMNMX", "ULDC": "LDC", "S2UR": "S2R", "UP2UR": "UP2UR", "UR2UP": "UR2UP", "UIABS": "IABS",
+}  # fmt: skip
+"""Uniform mnemonics and the builder they share."""
+
+_NOTHING: Final = frozenset(
+    "NOP MEMBAR ERRBAR CGAERRBAR CCTL CCTLL CCTLT FENCE DEPBAR LDGDEPBAR PMTRIG ACQBULK PREEXIT UTMACCTL USETMAXREG".split()
+)
+"""Instructions without effect here: memory is sequentially consistent, copies are done at once."""
+
+_PLAIN: Final[dict[str, Any]] = {
+    **exec_int.BUILDERS,
+    **exec_float.BUILDERS,
+    **exec_mem.BUILDERS,
+    **exec_warp.BUILDERS,
+    **exec_flow.BUILDERS,
+}
+
+
+def supported(base: str) -> bool:
+    """True if the simulator knows the mnemonic."""
+    return base in _NOTHING or base in _PLAIN or base in _UNIFORM or base in exec_flow.FLOW_BUILDERS
+
+
+def _nothing(m: Machine, a: Active) -> None:
+    """The closure of instructions without effect."""
+
+
+def _refuse(message: str) -> Exec:
+    def run(m: Machine, a: Active) -> None:
+        raise Fault(IllegalInstruction, message, 0)
+
+    return run
+
+
+def _refuse_flow(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
+    raise Fault(IllegalInstruction, "an instruction word that no form has", 0)
+
+
+def _guard(d: Decoded) -> Getter | None:
+    g = d.guard
+    if g in (PT, UPT):
+        return None
+    p = payload(g)
+    inverted = bool(g & INV)
+    if p == 7:
+        return constant_bool(not inverted)
+    if kind(g) == K_P:
+        if inverted:
+            return lambda m, a: ~m.P[p][a.sel]
+        return lambda m, a: m.P[p][a.sel]
+    assert kind(g) == K_UP
+    return lambda m, a: m.UP[p][a.warp_of] ^ np.bool_(inverted)
+
+
+def build(d: Decoded, offset: int, address: int, text: str) -> Plan:
+    """The plan of one instruction; what cannot be simulated fails when it is executed."""
+    plan = Plan(offset, text)
+    plan.guard = _guard(d)
+    base = d.op.base
+    if base in _NOTHING:
+        plan.run = _nothing
+        return plan
+    uniform = base in _UNIFORM
+    site = Site(d.op, d.dst, d.src, address, uniform)
+    try:
+        flow = exec_flow.FLOW_BUILDERS.get(base)
+        if flow is not None:
+            plan.flow = flow(site)
+            return plan
+        builder = _PLAIN.get(_UNIFORM.get(base, base))
+        if builder is None:
+            plan.run = _refuse(f"{d.op.name} is not simulated")
+            return plan
+        plan.run = builder(site)
+    except Fault as f:
+        plan.run = _refuse(f.message)
+    except (StopIteration, IndexError, AssertionError):
+        plan.run = _refuse(f"this form of {d.op.name} is not simulated")
+    plan.polls = base in ("ATOM", "ATOMG", "ATOMS") or d.op.has("STRONG") or d.op.has("MMIO")
+    return plan
+
+
+def illegal(offset: int, message: str) -> Plan:
+    """The plan of a word that is no instruction."""
+    plan = Plan(offset, "")
+    plan.run = _refuse(message)
+    return plan

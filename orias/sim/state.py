@@ -1,0 +1,160 @@
+"""The state of a batch of thread blocks: registers, predicates, and which threads are active.
+
+Threads are numbered through the batch; every block starts at a multiple of 32 and its last warp may have absent lanes.
+R registers and predicates are rows over threads; uniform registers, uniform predicates and convergence barriers are
+rows over warps.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.sim.errors import Fault, IllegalInstruction
+from orias.sim.memory import Arena, Banked
+from orias.sim.ops_int import U32, U64
+
+Arr = npt.NDArray[Any]
+Sel = slice | Arr
+
+POISON: Final = 0x7FF0DEAD
+"""What registers hold before they are written: a signalling-looking NaN that stands out in results."""
+
+
+class Active:
+    """A set of threads that execute together: ``sel`` indexes rows over threads (a slice where they are contiguous)."""
+
+    __slots__ = ("_lane_mask", "_position", "_warp_of", "_warps", "first", "n", "sel")
+
+    def __init__(self, index: Arr) -> None:
+        n = len(index)
+        self.n = n
+        self.first = int(index[0])
+        last = int(index[-1])
+        self.sel: Sel = slice(self.first, last + 1) if last - self.first + 1 == n else index
+        self._warp_of: Arr | None = None
+        self._warps: Arr | None = None
+        self._position: Arr | None = None
+        self._lane_mask: Arr | None = None
+
+    @property
+    def index(self) -> Arr:
+        """Thread numbers, ascending."""
+        if isinstance(self.sel, slice):
+            return np.arange(self.sel.start, self.sel.stop)
+        return self.sel
+
+    def subset(self, keep: Arr) -> "Active":
+        """The threads where `keep` holds (at least one)."""
+        if isinstance(self.sel, slice):
+            return Active(np.flatnonzero(keep) + self.first)
+        return Active(self.sel[keep])
+
+    @property
+    def warp_of(self) -> Arr:
+        """The warp of each thread."""
+        if self._warp_of is None:
+            self._warp_of = self.index >> 5
+        return self._warp_of
+
+    def _group(self) -> None:
+        w = self.warp_of
+        starts = np.flatnonzero(np.diff(w, prepend=-1))
+        self._warps = w[starts]
+        rank = np.zeros(self.n, np.int64)
+        rank[starts[1:]] = 1
+        self._position = np.cumsum(rank) * 32 + (self.index & 31)
+        bits = np.left_shift(np.uint32(1), (self.index & 31).astype(U32))
+        self._lane_mask = np.bitwise_or.reduceat(bits, starts)
+
+    @property
+    def warps(self) -> Arr:
+        """Warps with at least one active thread, ascending."""
+        if self._warps is None:
+            self._group()
+        assert self._warps is not None
+        return self._warps
+
+    @property
+    def position(self) -> Arr:
+        """Where each thread stands in an array [active warps, 32] laid out flat."""
+        if self._position is None:
+            self._group()
+        assert self._position is not None
+        return self._position
+
+    @property
+    def lane_mask(self) -> Arr:
+        """Active lanes of each active warp, a bit a lane."""
+        if self._lane_mask is None:
+            self._group()
+        assert self._lane_mask is not None
+        return self._lane_mask
+
+    def spread(self, values: Arr, fill: Any = 0) -> Arr:
+        """Values of the threads in an array [active warps, 32]."""
+        out = np.full(len(self.warps) * 32, fill, values.dtype)
+        out[self.position] = values
+        return out.reshape(-1, 32)
+
+    def gather(self, spread: Arr) -> Arr:
+        """The inverse of :meth:`spread`."""
+        result: Arr = spread.reshape(-1)[self.position]
+        return result
+
+
+def _no_syscalls(address: int, who: Active) -> None:
+    raise Fault(IllegalInstruction, f"call of 0x{address:x}", 0)
+
+
+class Machine:
+    """Registers and memories of a batch of blocks."""
+
+    def __init__(
+        self, threads: int, registers: int, present: Arr, block_of: Arr, arena: Arena, shared: Banked, local: Banked
+    ) -> None:
+        self.threads = threads
+        self.warps = threads // 32
+        self.R: list[Arr] = [np.full(threads, POISON, U32) for _ in range(min(registers, 255))]
+        zeros = np.zeros(threads, U32)
+        self.R += [zeros] * (256 - len(self.R))
+        self.register_count = min(registers, 255)
+        self.P: list[Arr] = [np.zeros(threads, np.bool_) for _ in range(7)] + [np.ones(threads, np.bool_)]
+        self.UR: list[Arr] = [np.full(self.warps, POISON, U32) for _ in range(80)]
+        self.UR += [np.zeros(self.warps, U32)] * (256 - len(self.UR))
+        self.UP: list[Arr] = [np.zeros(self.warps, np.bool_) for _ in range(7)] + [np.ones(self.warps, np.bool_)]
+        self.B: list[Arr] = [np.zeros(self.warps, U32) for _ in range(16)]
+        self.const: dict[int, Arr] = {}
+        """Constant banks as uint8 arrays, padded with zeros."""
+        self.const32: dict[int, Arr] = {}
+        self.arena = arena
+        self.shared = shared
+        self.local = local
+        self.present = present
+        self.alive = present.copy()
+        self.block_of = block_of
+        """Block of each thread, counted within the batch."""
+        self.special: dict[str, Arr] = {}
+        """Special registers with a value a thread."""
+        self.clock = 0
+        self.cluster_size = 1
+        """Blocks of a cluster; they are neighbours in the batch, in rank order."""
+        self.window_shared = 0
+        self.window_local = 0
+        self.sm = 0
+        self.syscalls: Callable[[int, Active], None] = _no_syscalls
+        """Serves a call of a system function by some threads."""
+
+    def set_bank(self, number: int, data: bytes) -> None:
+        """Installs a constant bank."""
+        padded = np.frombuffer(data + bytes(65552 - len(data)), np.uint8)
+        self.const[number] = padded
+        self.const32[number] = padded.view(U32)
+
+    def pair(self, r: int, sel: Sel) -> Arr:
+        """A 64-bit register value."""
+        if r == 255:
+            return np.zeros(1, U64)
+        result: Arr = (self.R[r + 1][sel].astype(U64) << np.uint64(32)) | self.R[r][sel]
+        return result
