@@ -164,6 +164,9 @@ def report(results: list[tuple[Path, object, object, float]], root: Path, every:
     print("worst instructions:")
     for r in sorted(rows, key=lambda r: -r[2])[:10]:
         print(f"  {r[2]:.2f}  {r[4][0]} / {r[5][0]}  {r[1]}")
+    print("fewest instructions:")
+    for r in sorted(rows, key=lambda r: r[2])[:10]:
+        print(f"  {r[2]:.2f}  {r[4][0]} / {r[5][0]}  {r[1]}")
     print("worst registers:")
     for r in sorted(rows, key=lambda r: -r[3])[:10]:
         print(f"  {r[3]:.2f}  {r[4][1]} / {r[5][1]}  {r[1]}")

@@ -193,8 +193,8 @@ class _Compiler:
         out.bank4 = program.bank4
         out.externs = program.externs
         if out.lineinfo:
-            text = sources[0][1]
-            out.ptx_text = text.decode("latin-1") if isinstance(text, bytes) else text
+            source = sources[0][1]
+            out.ptx_text = source.decode("latin-1") if isinstance(source, bytes) else source
             out.files = [SourceFile(n, name, mtime, size) for n, (name, mtime, size) in sorted(module.files.items())]
         cubin = Cubin(self.target.name, b"")
         for kernel, text in zip(program.kernels, texts, strict=True):

@@ -4,7 +4,7 @@ from typing import Final
 
 from orias.ori.ir import Func
 from orias.ori.verify import verify
-from orias.passes import rules_float, rules_int, rules_logic, rules_mem, rules_pred
+from orias.passes import rules_float, rules_half, rules_int, rules_logic, rules_mem, rules_pred
 from orias.passes.branches import optimize_branches
 from orias.passes.dce import eliminate_dead
 from orias.passes.expand import expand_wide
@@ -17,7 +17,7 @@ from orias.passes.predicate import predicate_arms
 from orias.passes.simplify import simplify
 from orias.passes.uniform import use_constant_operands
 
-RULE_MODULES: Final = (rules_float, rules_int, rules_logic, rules_mem, rules_pred)
+RULE_MODULES: Final = (rules_float, rules_half, rules_int, rules_logic, rules_mem, rules_pred)
 """Importing them fills ``simplify.RULES``."""
 
 

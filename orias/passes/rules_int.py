@@ -329,6 +329,46 @@ def _const64(o: Opnd) -> int | None:
     return None
 
 
+def _multiply64(cx: Cx, inst: Inst) -> None:
+    """Products by constants: shifts for powers of two, one wide multiplication for extended words."""
+    x, y = inst.src
+    vx, vy = _const64(x), _const64(y)
+    if vx is not None and vy is not None:
+        cx.to_copy(inst, imm64(vx * vy))
+        return
+    if vx is not None:
+        x, y, vx, vy = y, x, vy, vx
+        cx.rewrite(inst, inst.op, [x, y])
+    if x & FLAG_MASK or y & FLAG_MASK:
+        return
+    ex = _extended(cx, x)
+    if vy is None:
+        ey = _extended(cx, y)
+        if ex is not None and ey is not None and ex[1] == ey[1]:
+            cx.rewrite(inst, _WIDE[ex[1]], [ex[0], ey[0], RZ])
+        return
+    if vy == 0 or vy == 1:
+        cx.to_copy(inst, x if vy else imm64(0))
+        return
+    if ex is not None and (vy < 1 << 31 or (ex[1] and vy >= (1 << 64) - (1 << 31))):
+        cx.rewrite(inst, _WIDE[ex[1]], [ex[0], imm(vy), RZ])
+    elif vy & (vy - 1) == 0:
+        cx.rewrite(inst, _SHL64, [x, imm(vy.bit_length() - 1)])
+        _shift64(cx, inst)
+
+
+def _extended(cx: Cx, x: Opnd) -> tuple[Opnd, bool] | None:
+    """(word, signed) if the 64-bit value is an extended word."""
+    d = cx.definition(x) if not x & LANE_MASK else None
+    if d is None:
+        return None
+    if d.op.base == "sext64" and _stable(d.src[0]) and not d.src[0] & FLAG_MASK:
+        return d.src[0], True
+    if d.op is OP_PACK and len(d.src) == 2 and imm_value(d.src[1]) == 0 and d.src[0] & KIND_MASK == K_R:
+        return (d.src[0], False) if _stable(d.src[0]) else None
+    return None
+
+
 def _shift64(cx: Cx, inst: Inst) -> None:
     """A sign- or zero-extended word shifted left by a constant is a wide product."""
     x, n = inst.src
@@ -344,13 +384,9 @@ def _shift64(cx: Cx, inst: Inst) -> None:
         return
     if k >= 31:
         return
-    d = cx.definition(x) if not x & LANE_MASK else None
-    if d is None:
-        return
-    if d.op.base == "sext64" and _stable(d.src[0]):
-        cx.rewrite(inst, _WIDE[True], [d.src[0], imm(1 << k), RZ])
-    elif d.op is OP_PACK and len(d.src) == 2 and imm_value(d.src[1]) == 0 and d.src[0] & KIND_MASK == K_R:
-        cx.rewrite(inst, _WIDE[False], [d.src[0], imm(1 << k), RZ])
+    extended = _extended(cx, x)
+    if extended is not None:
+        cx.rewrite(inst, _WIDE[extended[1]], [extended[0], imm(1 << k), RZ])
 
 
 def _shift_right64(cx: Cx, inst: Inst) -> None:
@@ -457,6 +493,7 @@ def _lea(cx: Cx, inst: Inst) -> None:
 RULES["IADD3"] = _add3
 RULES["IMAD"] = _mad
 RULES["iadd64"] = _add64
+RULES["imul64"] = _multiply64
 RULES["shl64"] = _shift64
 RULES["shr64"] = _shift_right64
 RULES["sext64"] = _sext64
