@@ -219,8 +219,7 @@ class Ctx:
             if have > want:
                 return self.low_words(value, want)
             # Narrower than the type: only data movement allows it, with unspecified upper bits; zero is one choice.
-            parts = [self.word(value, j) for j in range(have)] + [imm(0)] * (want - have)
-            return self.b.pack(*parts, width=want)
+            return self.widen(value, have, want)
         if k == O_IMM:
             pattern = self.immediate(o, type_)
             return imm64(pattern) if TYPE_BITS[type_] >= 64 else imm(pattern)
@@ -235,6 +234,11 @@ class Ctx:
         if k == O_SINK:
             return imm64(0)
         raise self.unsupported("This kind of source operand")
+
+    def widen(self, value: Opnd, have: int, want: int) -> Opnd:
+        """A value of `have` words with zero words above, `want` in all."""
+        parts = [self.word(value, j) for j in range(have)] if have > 1 else [value]
+        return self.b.pack(*parts, *[imm(0)] * (want - have), width=want)
 
     def low_words(self, value: Opnd, want: int) -> Opnd:
         """The low `want` words of a wider register."""
@@ -269,7 +273,8 @@ class Ctx:
         """
         if o.kind == O_SINK:
             return
-        assert o.var is not None, "destination must be a register"
+        if o.var is None:
+            raise Unsupported("The destination must be a register", self.line)
         self.write_key(self.key(o), value, type_words(o.var.type))
 
     def write_key(self, key: int, value: Opnd, want: int) -> None:
@@ -279,7 +284,7 @@ class Ctx:
             if have > want:
                 value = self.low_words(value, want) if lane(value) == 0 else with_word_lane(value, 0)
             elif have < want:
-                value = self.b.pack(*[self.word(value, j) for j in range(have)], *[imm(0)] * (want - have), width=want)
+                value = self.widen(value, have, want)
         if self.guard != PT:
             old = self.ssa.read(key, self.b.block)
             d = self.fn.new_vreg(K_R, want)

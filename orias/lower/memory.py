@@ -198,6 +198,8 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
     type_ = sig.types[-1]
     space = space_of(sig)
     dst, where = i.ops[0], i.ops[1]
+    if dst.kind == O_VEC and len(dst.elems) == 1:
+        dst = dst.elems[0]
     if space == "param" or (space == "" and where.var is not None and where.var.space == "param"):
         _load_param(ctx, dst, where, type_)
         return

@@ -16,6 +16,8 @@ def lower_mov(ctx: "Ctx", i: Instr) -> None:
     """mov: registers, immediates, addresses, special registers, packing and unpacking of vectors."""
     dst, src = i.ops[0], i.ops[1]
     type_ = i.sig.types[-1]
+    if dst.kind == O_VEC and len(dst.elems) == 1:
+        dst = dst.elems[0]
     if dst.kind == O_VEC:
         _unpack(ctx, dst, src, type_)
         return
