@@ -273,7 +273,7 @@ def resolve(cx: Cx, o: Opnd, inst: Inst) -> Opnd:
             if d is None or d.op is not OP_PACK or d.guard != PT:
                 return o
             part = _pack_part(cx, d, (o >> LANE_SHIFT) & 15)
-            if part is None:
+            if part is None or _is_physical(part):
                 return o
             n = _with_use(o & ~LANE_MASK, part, 0, inst)
             if n is None:
@@ -285,6 +285,11 @@ def resolve(cx: Cx, o: Opnd, inst: Inst) -> Opnd:
             return o
         o = n
     return o
+
+
+def _is_physical(o: Opnd) -> bool:
+    """True for a register whose value belongs to one place: a physical one other than the constants."""
+    return 0 < (o & KIND_MASK) <= K_B and o >> PAYLOAD_SHIFT < FIRST_VIRTUAL and o & ~FLAG_MASK not in (RZ, PT)
 
 
 def _pack_part(cx: Cx, pack: Inst, code: int) -> Opnd | None:
