@@ -1,12 +1,13 @@
 """From decoded instructions to plans."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from orias.isa.decode import Decoded
 from orias.isa.operand import INV, K_P, K_UP, PT, UPT, kind, payload
-from orias.sim import exec_flow, exec_float, exec_int, exec_mem, exec_warp
+from orias.sim import exec_float, exec_flow, exec_int, exec_mem, exec_warp
 from orias.sim.engine import Engine, Plan
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.site import Exec, Getter, Site, constant_bool
@@ -20,7 +21,23 @@ _UNIFORM: Final[dict[str, str]] = {
 """Uniform mnemonics and the builder they share."""
 
 _NOTHING: Final = frozenset(
-    "NOP MEMBAR ERRBAR CGAERRBAR CCTL CCTLL CCTLT FENCE DEPBAR LDGDEPBAR PMTRIG ACQBULK PREEXIT UTMACCTL USETMAXREG".split()
+    [
+        "NOP",
+        "MEMBAR",
+        "ERRBAR",
+        "CGAERRBAR",
+        "CCTL",
+        "CCTLL",
+        "CCTLT",
+        "FENCE",
+        "DEPBAR",
+        "LDGDEPBAR",
+        "PMTRIG",
+        "ACQBULK",
+        "PREEXIT",
+        "UTMACCTL",
+        "USETMAXREG",
+    ]
 )
 """Instructions without effect here: memory is sequentially consistent, copies are done at once."""
 
@@ -69,7 +86,7 @@ def _guard(d: Decoded) -> Getter | None:
     return lambda m, a: m.UP[p][a.warp_of] ^ np.bool_(inverted)
 
 
-def build(d: Decoded, offset: int, address: int, text: str) -> Plan:
+def build(d: Decoded, offset: int, address: int, text: Callable[[], str]) -> Plan:
     """The plan of one instruction; what cannot be simulated fails when it is executed."""
     plan = Plan(offset, text)
     plan.guard = _guard(d)
@@ -99,6 +116,6 @@ def build(d: Decoded, offset: int, address: int, text: str) -> Plan:
 
 def illegal(offset: int, message: str) -> Plan:
     """The plan of a word that is no instruction."""
-    plan = Plan(offset, "")
+    plan = Plan(offset, lambda: "")
     plan.run = _refuse(message)
     return plan

@@ -39,10 +39,11 @@ class Plan:
 
     __slots__ = ("address", "flow", "guard", "guard_uniform", "polls", "run", "text")
 
-    def __init__(self, address: int, text: str) -> None:
+    def __init__(self, address: int, text: Callable[[], str]) -> None:
         self.address = address
         """Byte offset in its section."""
         self.text = text
+        """Makes the text of the instruction."""
         self.run: Exec | None = None
         self.flow: Flow | None = None
         self.guard: Getter | None = None
@@ -53,9 +54,12 @@ class Plan:
 class Engine:
     """Executes plans on a machine until all threads have exited."""
 
-    def __init__(self, m: Machine, plans: list[Plan], max_steps: int, blocks: int) -> None:
+    def __init__(
+        self, m: Machine, plans: list[Plan | None], compile_: Callable[[int], Plan], max_steps: int, blocks: int
+    ) -> None:
         self.m = m
         self.plans = plans
+        self.compile = compile_
         self.max_steps = max_steps
         self.steps = 0
         self.instructions = 0
@@ -158,9 +162,9 @@ class Engine:
         lane = int(np.flatnonzero(m.alive)[0])
         where: list[str] = []
         for pc in np.unique(self.resume[m.alive]):
-            plan = self.plans[int(pc) - 1]
+            plan = self.compile(int(pc) - 1)
             who = np.flatnonzero(m.alive & (self.resume == pc))
-            where.append(f"{len(who)} at 0x{plan.address:04x} {plan.text}")
+            where.append(f"{len(who)} at 0x{plan.address:04x} {plan.text()}")
             lane = int(who[0])
         return Fault(Deadlock, "no thread can run; waiting: " + "; ".join(where[:8]), thread=lane)
 
@@ -183,8 +187,10 @@ class Engine:
                     self.fault_pc = pc
                     raise Fault(StepLimit, f"more than {self.max_steps} steps", thread=cur.first)
                 m.clock += 1
-                plan = plans[pc]
                 self.fault_pc = pc
+                plan = plans[pc]
+                if plan is None:
+                    plan = self.compile(pc)
                 act: Active | None = cur
                 rest: Active | None = None
                 guard = plan.guard
@@ -302,7 +308,11 @@ class Engine:
         if rest is None:
             spread = who.spread(mask)
             same = np.bitwise_or.reduce(spread, axis=1)
-            if not (same & alive & ~who.lane_mask).any() and (who.lane_mask == alive).all() and (alive & ~same == 0).all():
+            if (
+                not (same & alive & ~who.lane_mask).any()
+                and (who.lane_mask == alive).all()
+                and (alive & ~same == 0).all()
+            ):
                 return pc + 1
         self.resume[who.sel] = pc + 1
         self.warpsync_mask[who.sel] = mask
@@ -354,7 +364,9 @@ class Engine:
         counts = np.where(masks == self.alive_mask, np.where(masks != 0, 32, 0), popc(masks))
         return np.bincount(m.block_of[::32], weights=counts, minlength=self.blocks).astype(I64)
 
-    def wait_block(self, who: Active, barrier: Arr, expected: Arr, red: int, vote: Arr | None, rest: Active | None, pc: int) -> int:
+    def wait_block(
+        self, who: Active, barrier: Arr, expected: Arr, red: int, vote: Arr | None, rest: Active | None, pc: int
+    ) -> int:
         """BAR.SYNC and BAR.RED: `barrier` and `expected` (0: all threads) a thread."""
         m = self.m
         self.resume[who.sel] = pc + 1

@@ -346,8 +346,8 @@ def i2f(s: Site) -> Exec:
         pair = pair32
     else:
         part = s.part(o, bits)
-        narrow = {8: np.dtype(np.int8), 16: np.dtype(np.int16)}[bits]
-        unsigned = {8: oi.U8, 16: U16}[bits]
+        narrow: np.dtype[Any] = oi.I8 if bits == 8 else oi.I16
+        unsigned: np.dtype[Any] = oi.U8 if bits == 8 else U16
 
         def pair_narrow(m: Machine, a: Active) -> tuple[Arr, Arr]:
             v = part(m, a).astype(unsigned)
@@ -375,7 +375,9 @@ def frnd(s: Site) -> Exec:
         return lambda m, a: put64(m, a, sf.finish64(of.round_integral(g(m, a), mode)))
     put = s.result32()
     if source == "F32":
-        return lambda m, a: put(m, a, sf.finish32(of.round_integral(g(m, a), mode).astype(np.float32), ftz, s.has("SAT")))
+        return lambda m, a: put(
+            m, a, sf.finish32(of.round_integral(g(m, a), mode).astype(np.float32), ftz, s.has("SAT"))
+        )
     bf16 = source == "BF16"
     return lambda m, a: put(m, a, half.pattern(of.round_integral(g(m, a), mode), bf16).astype(U32))
 

@@ -144,7 +144,9 @@ def _land(e: Engine, index: Arr, addresses: Arr) -> None:
     bad = (pcs < 0) | (pcs >> 4 >= len(e.plans)) | (pcs & 15 != 0)
     if bad.any():
         i = int(np.argmax(bad))
-        raise Fault(IllegalInstruction, f"jump to 0x{int(addresses[i]):x}, which is no instruction", thread=int(index[i]))
+        raise Fault(
+            IllegalInstruction, f"jump to 0x{int(addresses[i]):x}, which is no instruction", thread=int(index[i])
+        )
     e.add_index(pcs >> 4, index)
 
 
@@ -158,7 +160,9 @@ def call(s: Site) -> Flow:
         target = _target(s, labels[-1])
         return lambda e, a, rest, pc: e.split(a, target, rest, pc)
     g = s.raw64(regs[0])
-    base = np.uint64((s.address + 16 + _signed64(payload(labels[-1]))) & 0xFFFFFFFFFFFFFFFF if s.has("REL") and labels else 0)
+    base = np.uint64(
+        (s.address + 16 + _signed64(payload(labels[-1]))) & 0xFFFFFFFFFFFFFFFF if s.has("REL") and labels else 0
+    )
     if labels and not s.has("REL"):
         base = np.uint64(payload(labels[-1]))
 
@@ -324,7 +328,13 @@ def bar(s: Site) -> Flow:
             e.add(pc + 1, a)
             e.add(pc + 1, rest)
             return -1
-        if rest is None and expected is None and not red and a.n == int(e.alive_of_block.sum()) and (barrier == barrier[0]).all():
+        if (
+            rest is None
+            and expected is None
+            and not red
+            and a.n == int(e.alive_of_block.sum())
+            and (barrier == barrier[0]).all()
+        ):
             if not e.bar_arrived.any():
                 return pc + 1
         ballot = np.broadcast_to(vote(m, a), who) if vote is not None else None

@@ -175,7 +175,13 @@ def shf(s: Site) -> Exec:
         def run_left(m: Machine, a: Active) -> None:
             n = gn(m, a)
             if wrap:
-                put(m, a, gl(m, a) << (n & np.uint32(31)) if not wide else oi.funnel(gl(m, a), n, g[2](m, a), True, True, wide, False, False))
+                put(
+                    m,
+                    a,
+                    gl(m, a) << (n & np.uint32(31))
+                    if not wide
+                    else oi.funnel(gl(m, a), n, g[2](m, a), True, True, wide, False, False),
+                )
             else:
                 put(m, a, np.where(n < 32, gl(m, a) << (n & np.uint32(31)), np.uint32(0)))
 
@@ -183,7 +189,9 @@ def shf(s: Site) -> Exec:
     if hi and not left and is_zero_reg(s.src[0]) and not wrap and not wide:
         gh, gs = g[2], g[1]
         if signed:
-            return lambda m, a: put(m, a, (gh(m, a).view(I32) >> np.minimum(gs(m, a), np.uint32(31)).view(I32)).view(U32))
+            return lambda m, a: put(
+                m, a, (gh(m, a).view(I32) >> np.minimum(gs(m, a), np.uint32(31)).view(I32)).view(U32)
+            )
 
         def run_right(m: Machine, a: Active) -> None:
             n = gs(m, a)
@@ -466,7 +474,17 @@ def ldc(s: Site) -> Exec:
     """LDC, ULDC: constant bank at an offset plus an index register."""
     bank, base = const_bank(s.src[0]), const_offset(s.src[0])
     index = s.i32(s.src[1])
-    size = 16 if s.has("128") else 8 if s.has("64") else 1 if s.has("U8") or s.has("S8") else 2 if s.has("U16") or s.has("S16") else 4
+    size = (
+        16
+        if s.has("128")
+        else 8
+        if s.has("64")
+        else 1
+        if s.has("U8") or s.has("S8")
+        else 2
+        if s.has("U16") or s.has("S16")
+        else 4
+    )
     signed = s.has("S8") or s.has("S16")
     if kind(s.regs[0]) == 0:
         raise s.unknown("result")
@@ -500,7 +518,19 @@ def ldc(s: Site) -> Exec:
 
 
 _PER_THREAD: Final = frozenset(
-    "SR_TID.X SR_TID.Y SR_TID.Z SR_CTAID.X SR_CTAID.Y SR_CTAID.Z SR_LANEID SR_VIRTID SR_WARPID SR_TID SR_CgaCtaId".split()
+    [
+        "SR_TID.X",
+        "SR_TID.Y",
+        "SR_TID.Z",
+        "SR_CTAID.X",
+        "SR_CTAID.Y",
+        "SR_CTAID.Z",
+        "SR_LANEID",
+        "SR_VIRTID",
+        "SR_WARPID",
+        "SR_TID",
+        "SR_CgaCtaId",
+    ]
 )
 
 

@@ -46,7 +46,7 @@ def address64(s: Site, at: int) -> Getter:
     """The 64-bit address of the group at ``src[at]``: base pair (or zero-extended word), uniform pair, offset."""
     base, ubase, offset = s.src[at + 1], s.src[at + 2], s.src[at + 3]
     o = np.uint64(imm_signed(offset) & 0xFFFFFFFFFFFFFFFF)
-    wide = s.has("E") or s.has("64") and False
+    wide = s.has("E") or (s.has("64") and False)
     parts: list[Getter] = []
     if not is_zero_reg(base):
         if suffix(base) == S_U32 or not wide:
@@ -298,6 +298,7 @@ def _update(s: Site, size: int) -> tuple[str, Update]:
 def read_modify_write(flat: _Flat, offset: Arr, size: int, name: str, f: Callable[[Arr, Arr], Arr]) -> Arr:
     """Atomics in thread order: the old values; ``f(old, positions)`` gives the new ones for some threads."""
     view = flat.views[size]
+    old: Arr
     index = offset >> (size.bit_length() - 1)
     order = np.argsort(index, kind="stable")
     sorted_index = index[order]
@@ -335,7 +336,7 @@ def _add_in_order(flat: _Flat, offset: Arr, size: int, v: Arr) -> Arr:
         before -= np.repeat(before[starts], lengths)
         old_sorted = view[si] + before
         view[si[starts]] += np.add.reduceat(sv, starts)
-    result = np.empty_like(old_sorted)
+    result: Arr = np.empty_like(old_sorted)
     result[order] = old_sorted
     return result
 
@@ -355,7 +356,7 @@ def atomic(s: Site) -> Exec:
     result = s.regs[0] if s.regs and not is_zero_reg(s.regs[0]) else None
     done = s.setp(s.preds[0]) if s.preds else None
     operand = s.raw64 if size == 8 else s.raw
-    float_generic = space == GENERIC and any(x[0] in "FB" and x[1].isdigit() or x.startswith("BF16") for x in mods)
+    float_generic = space == GENERIC and any((x[0] in "FB" and x[1].isdigit()) or x.startswith("BF16") for x in mods)
     if result is None:
         put: Setter | None = None
     else:

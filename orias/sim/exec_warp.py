@@ -70,11 +70,14 @@ def _votes(p: Arr, a: Active) -> tuple[Arr, Arr]:
 
 
 def _decide(mode: str, ballot: Arr, active: Arr) -> Arr:
+    result: Arr
     if mode == "ALL":
-        return ballot == active
-    if mode == "ANY":
-        return ballot != 0
-    return (ballot == 0) | (ballot == active)
+        result = ballot == active
+    elif mode == "ANY":
+        result = ballot != 0
+    else:
+        result = (ballot == 0) | (ballot == active)
+    return result
 
 
 def vote(s: Site) -> Exec:

@@ -15,9 +15,9 @@ from orias.isa.table import EncodeError, IsaTable
 from orias.isa.table import load as load_table
 from orias.sim.build import build, illegal
 from orias.sim.engine import Engine, Plan
-from orias.sim.errors import ArgumentError, Fault, LoadError, OutOfBounds, SimError
+from orias.sim.errors import ArgumentError, Fault, LoadError, SimError
 from orias.sim.exec_flow import CODE_BASE, SYSCALL_BASE
-from orias.sim.memory import Arena, Banked
+from orias.sim.memory import GLOBAL_BASE, Arena, Banked
 from orias.sim.ops_int import I64, U32
 from orias.sim.state import Machine
 from orias.sim.syscalls import Syscalls
@@ -63,7 +63,7 @@ class Globals:
         """The bytes of a variable (a view: writes go to the module)."""
         address, size = self._image.variables[name]
         a = self._image.arena
-        o = address - _arena_base()
+        o = address - GLOBAL_BASE
         return a.data[o : o + size]
 
     def __setitem__(self, name: str, value: Arr) -> None:
@@ -80,12 +80,6 @@ class Globals:
     def names(self) -> list[str]:
         """All variables."""
         return sorted(self._image.variables)
-
-
-def _arena_base() -> int:
-    from orias.sim.memory import GLOBAL_BASE
-
-    return GLOBAL_BASE
 
 
 def _triple(d: Dim) -> tuple[int, int, int]:
@@ -119,7 +113,7 @@ class Image:
         self.syscalls = Syscalls(SYSCALL_BASE)
         self._section_address: dict[int, int] = {}
         self._code: list[tuple[int, bytes, str]] = []
-        self._plans: list[Plan] | None = None
+        self._plans: list[Plan | None] | None = None
         self._place_code()
         self._place_data()
 
@@ -182,26 +176,34 @@ class Image:
             out[r.offset : r.offset + 8] = ((value + addend) & (1 << 64) - 1).to_bytes(8, "little")
         return bytes(out)
 
-    def plans(self) -> list[Plan]:
-        """All instructions of the module, compiled; index = code offset / 16."""
+    def plans(self) -> list[Plan | None]:
+        """One place for each instruction of the module (index = code offset / 16), filled by :meth:`compile`."""
         if self._plans is None:
-            plans: list[Plan] = []
-            for at, code, name in self._code:
-                while len(plans) < at >> 4:
-                    plans.append(illegal(len(plans) * 16, "execution ran out of the code"))
-                for offset in range(0, len(code) - 15, 16):
-                    plans.append(self._plan(code, offset, at, name))
-            plans.append(illegal(len(plans) * 16, "execution ran out of the code"))
-            self._plans = plans
+            self._plans = [None] * ((self._code_size >> 4) + 1)
         return self._plans
 
-    def _plan(self, code: bytes, offset: int, at: int, name: str) -> Plan:
+    def compile(self, index: int) -> Plan:
+        """The plan of the instruction at an index."""
+        plans = self.plans()
+        plan = plans[index] if index < len(plans) else None
+        if plan is not None:
+            return plan
+        plan = illegal(index << 4, "execution ran out of the code")
+        for at, code, _ in self._code:
+            offset = (index << 4) - at
+            if 0 <= offset < len(code):
+                plan = self._plan(code, offset, at)
+                break
+        plans[index] = plan
+        return plan
+
+    def _plan(self, code: bytes, offset: int, at: int) -> Plan:
         word = int.from_bytes(code[offset : offset + 16], "little")
         try:
             d = self.table.decode(word)
         except (IllegalWord, EncodeError) as e:
             return illegal(offset, f"no instruction has the word 0x{word:032x}: {e}")
-        return build(d, offset, CODE_BASE + at + offset, _LazyText(self.table, word, offset))
+        return build(d, offset, CODE_BASE + at + offset, lambda: self.table.text(word, offset))
 
     # -- launching
 
@@ -269,25 +271,6 @@ class Image:
         return bytes(params), copies
 
 
-class _LazyText(str):
-    """The text of an instruction, made when it is asked for."""
-
-    __slots__ = ("_made", "_offset", "_table", "_word")
-
-    def __new__(cls, table: IsaTable, word: int, offset: int) -> "_LazyText":
-        self = super().__new__(cls, "")
-        self._table = table
-        self._word = word
-        self._offset = offset
-        return self
-
-    def __str__(self) -> str:
-        return self._table.text(self._word, self._offset)
-
-    def __format__(self, spec: str) -> str:
-        return str(self)
-
-
 def _scalar(v: Any, size: int, i: int) -> bytes:
     """The bytes of an argument that is not an array."""
     if isinstance(v, bytes | bytearray):
@@ -333,7 +316,9 @@ class _Launch:
         static = image.reader.shared_size(kernel.name)
         self.shared_bytes = max(static, t.smem_reserved) + shared
         self.dynamic = shared
-        self.stack = max(DEFAULT_STACK, -(-kernel.min_stack_size // 16) * 16 + 256, -(-kernel.frame_size // 16) * 16 + 256)
+        self.stack = max(
+            DEFAULT_STACK, -(-kernel.min_stack_size // 16) * 16 + 256, -(-kernel.frame_size // 16) * 16 + 256
+        )
         if kernel.abi_frame_unknown:
             self.stack = max(self.stack, 16384)
         self.bank0 = self._bank0(params)
@@ -344,7 +329,7 @@ class _Launch:
         out = bytearray(base + len(params))
 
         def put(offset: int, value: int, size: int = 4) -> None:
-            if 0 <= offset and offset + size <= len(out):
+            if offset >= 0 and offset + size <= len(out):
                 out[offset : offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
         for i in range(3):
@@ -424,12 +409,14 @@ class _Launch:
         m.set_bank(2, image.banks.get(f".nv.constant2.{name}", b""))
         bank3 = image.reader.bank(3)
         if bank3:
-            address = next(a for s, a in image._section_address.items() if image.reader.elf.sections[s].name == ".nv.constant3")
+            address = next(
+                a for s, a in image._section_address.items() if image.reader.elf.sections[s].name == ".nv.constant3"
+            )
             bank3 = image.arena.read(address, len(bank3))
         m.set_bank(3, bank3)
         m.set_bank(4, image.banks.get(".nv.constant4", b""))
         self._special(m, blocks, lane_in_block, block_of, ranks)
-        engine = Engine(m, image.plans(), self.max_steps - self.steps, n)
+        engine = Engine(m, image.plans(), image.compile, self.max_steps - self.steps, n)
         engine.entry = self._entry()
         try:
             engine.run()
@@ -478,7 +465,7 @@ class _Launch:
             s[key] = np.full(1, value, U32)
 
     def _error(self, f: Fault, e: Engine, blocks: Arr, padded: int) -> SimError:
-        plan = e.plans[e.fault_pc]
+        plan = e.compile(e.fault_pc)
         thread = f.thread
         if thread < 0 and f.lane >= 0 and e.current is not None:
             thread = int(e.current.index[f.lane]) if f.lane < e.current.n else e.current.first
@@ -490,7 +477,7 @@ class _Launch:
             i = thread % padded
             bx, by, _ = self.block
             who = (i % bx, i // bx % by, i // (bx * by))
-        return f.error(f.message, self.kernel.name, plan.address, str(plan.text), where, who)
+        return f.error(f.message, self.kernel.name, plan.address, plan.text(), where, who)
 
 
 def load(cubin: bytes | str | Path) -> Image:
@@ -502,6 +489,3 @@ def load(cubin: bytes | str | Path) -> Image:
     except OSError as e:
         raise LoadError(f"{cubin}: {e.strerror}") from None
     return Image(data)
-
-
-_ = OutOfBounds

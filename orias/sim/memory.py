@@ -19,7 +19,7 @@ GLOBAL_BASE: Final = 0x7F0000000000
 GUARD: Final = 4096
 """Unmapped bytes behind each allocation."""
 
-_TYPES: Final = {1: U8, 2: U16, 4: U32, 8: U64}
+_TYPES: Final[dict[int, np.dtype[Any]]] = {1: U8, 2: U16, 4: U32, 8: U64}
 
 
 class _Flat:
@@ -141,7 +141,7 @@ class Arena(_Flat):
         text = f"{size} bytes at 0x{address:x} are in no allocation"
         o = address - GLOBAL_BASE
         i = bisect_right(self.starts, o) - 1
-        if 0 <= i and o < self.ends[i] + GUARD and self.ends[i] > self.starts[i]:
+        if i >= 0 and o < self.ends[i] + GUARD and self.ends[i] > self.starts[i]:
             text += f" ({o - self.starts[i]} bytes into {self.names[i]} of {self.ends[i] - self.starts[i]} bytes)"
         elif i + 1 < len(self.starts) and self.starts[i + 1] - o <= GUARD:
             text += f" ({self.starts[i + 1] - o} bytes before {self.names[i + 1]})"

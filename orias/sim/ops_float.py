@@ -5,6 +5,7 @@ f32 result is the true function of the operand, rounded once from f64.  Special 
 operands count as zeros of their sign, denormal results of RCP and EX2 are flushed.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -26,39 +27,46 @@ ROUNDINGS: Final[dict[str, int]] = {
 
 def compare(op: str, a: Arr, b: Arr) -> Arr:
     """The float comparisons: LT .. NE are false on NaN, LTU .. NEU true; NUM and NAN test for order."""
-    if op == "LT":
-        return a < b
-    if op == "EQ":
-        return a == b
-    if op == "LE":
-        return a <= b
-    if op == "GT":
-        return a > b
-    if op == "GE":
-        return a >= b
-    if op == "NE":
-        return (a < b) | (a > b)
-    if op == "LTU":
-        return ~(a >= b)
-    if op == "EQU":
-        return ~((a < b) | (a > b))
-    if op == "LEU":
-        return ~(a > b)
-    if op == "GTU":
-        return ~(a <= b)
-    if op == "GEU":
-        return ~(a < b)
-    if op == "NEU":
-        return a != b
-    unordered = (a != a) | (b != b)
-    if op == "NAN":
-        return unordered
-    if op == "NUM":
-        return ~unordered
-    return np.full(unordered.shape, op == "T")
+    f = _COMPARE.get(op)
+    if f is None:
+        return np.full(np.broadcast_shapes(a.shape, b.shape), op == "T")
+    return f(a, b)
 
 
-COMPARISONS: Final = ("F", "LT", "EQ", "LE", "GT", "NE", "GE", "NUM", "NAN", "LTU", "EQU", "LEU", "GTU", "NEU", "GEU", "T")
+_COMPARE: Final[dict[str, Callable[[Arr, Arr], Arr]]] = {
+    "LT": lambda a, b: a < b,
+    "EQ": lambda a, b: a == b,
+    "LE": lambda a, b: a <= b,
+    "GT": lambda a, b: a > b,
+    "GE": lambda a, b: a >= b,
+    "NE": lambda a, b: (a < b) | (a > b),
+    "LTU": lambda a, b: ~(a >= b),
+    "EQU": lambda a, b: ~((a < b) | (a > b)),
+    "LEU": lambda a, b: ~(a > b),
+    "GTU": lambda a, b: ~(a <= b),
+    "GEU": lambda a, b: ~(a < b),
+    "NEU": lambda a, b: a != b,
+    "NAN": lambda a, b: (a != a) | (b != b),
+    "NUM": lambda a, b: (a == a) & (b == b),
+}
+COMPARISONS: Final = (
+    "F",
+    "LT",
+    "EQ",
+    "LE",
+    "GT",
+    "NE",
+    "GE",
+    "NUM",
+    "NAN",
+    "LTU",
+    "EQU",
+    "LEU",
+    "GTU",
+    "NEU",
+    "GEU",
+    "T",
+)
 
 
 def fmnmx(a: Arr, b: Arr, take_min: Arr, ftz: bool, nan: bool, xorsign: bool) -> Arr:
@@ -126,7 +134,18 @@ def fchk(a: Arr, b: Arr) -> Arr:
     ea = ((a >> np.uint32(23)) & np.uint32(255)).astype(np.int32)
     eb = ((b >> np.uint32(23)) & np.uint32(255)).astype(np.int32)
     d = ea - eb
-    return (ea == 255) | (eb == 255) | (eb == 0) | (ea == 0) | (eb >= 252) | (eb <= 2) | (ea <= 25) | (d > 125) | (d < -123)
+    slow: Arr = (
+        (ea == 255)
+        | (eb == 255)
+        | (eb == 0)
+        | (ea == 0)
+        | (eb >= 252)
+        | (eb <= 2)
+        | (ea <= 25)
+        | (d > 125)
+        | (d < -123)
+    )
+    return slow
 
 
 def to_int(x: Arr, bits: int, signed: bool, mode: int, nan_zero: bool) -> Arr:
@@ -148,7 +167,9 @@ def to_int(x: Arr, bits: int, signed: bool, mode: int, nan_zero: bool) -> Arr:
         value = safe.astype(I64).view(U64)
     else:
         big = safe >= 2.0**63
-        value = np.where(big, safe - 2.0**63, safe).astype(I64).view(U64) + np.where(big, np.uint64(1 << 63), np.uint64(0))
+        value = np.where(big, safe - 2.0**63, safe).astype(I64).view(U64) + np.where(
+            big, np.uint64(1 << 63), np.uint64(0)
+        )
     value = np.where(r >= high, np.uint64(top), value)
     bottom = ((1 << bits) - (1 << (bits - 1))) if signed else 0
     sign_fill = (0xFFFFFFFFFFFFFFFF << bits) & 0xFFFFFFFFFFFFFFFF if signed else 0

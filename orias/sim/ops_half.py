@@ -95,4 +95,5 @@ def prefers_first(a: Arr, b: Arr, minimum: bool) -> Arr:
         wins = (a < b) | ((a == b) & np.signbit(a))
     else:
         wins = (a > b) | ((a == b) & ~np.signbit(a))
-    return wins | (np.isnan(b) & ~np.isnan(a))
+    result: Arr = wins | (np.isnan(b) & ~np.isnan(a))
+    return result

@@ -3,6 +3,7 @@
 Pure functions: arrays in, arrays out; shapes broadcast.  "Pairs" are uint64 arrays.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +26,8 @@ _S32: Final = np.uint64(32)
 
 def neg(a: Arr) -> Arr:
     """Two's complement negation."""
-    return (~a + a.dtype.type(1)).astype(a.dtype, copy=False)
+    result: Arr = ~a + a.dtype.type(1)
+    return result
 
 
 def pair(low: Arr, high: Arr) -> Arr:
@@ -106,7 +108,7 @@ def lop3(a: Arr, b: Arr, c: Arr, table: int) -> Arr:
     return np.zeros(1, U32) if r is None else r
 
 
-_LOP3: Final = {
+_LOP3: Final[dict[int, Callable[[Arr, Arr, Arr], Arr]]] = {
     0x00: lambda a, b, c: np.zeros(1, U32),
     0x33: lambda a, b, c: ~b,
     0x0F: lambda a, b, c: ~a,
@@ -196,7 +198,8 @@ def popc(a: Arr) -> Arr:
     v = a - ((a >> np.uint32(1)) & np.uint32(0x55555555))
     v = (v & np.uint32(0x33333333)) + ((v >> np.uint32(2)) & np.uint32(0x33333333))
     v = (v + (v >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
-    return (v * np.uint32(0x01010101)) >> np.uint32(24)
+    result: Arr = (v * np.uint32(0x01010101)) >> np.uint32(24)
+    return result
 
 
 def brev(a: Arr) -> Arr:
@@ -231,12 +234,17 @@ def halves(a: Arr, signed: bool) -> tuple[Arr, Arr]:
 
 def join_halves(low: Arr, high: Arr) -> Arr:
     """A word from two values taken modulo 2**16."""
-    return (low.astype(I64) & np.int64(0xFFFF)).astype(U32) | ((high.astype(I64) & np.int64(0xFFFF)).astype(U32) << np.uint32(16))
+    return (low.astype(I64) & np.int64(0xFFFF)).astype(U32) | (
+        (high.astype(I64) & np.int64(0xFFFF)).astype(U32) << np.uint32(16)
+    )
 
 
 def minmax16(a: Arr, b: Arr, take_min: Arr, signed: bool) -> Arr:
     """:func:`minmax` on 16-bit halves."""
-    out = [np.where(take_min, np.minimum(x, y), np.maximum(x, y)) for x, y in zip(halves(a, signed), halves(b, signed), strict=True)]
+    out = [
+        np.where(take_min, np.minimum(x, y), np.maximum(x, y))
+        for x, y in zip(halves(a, signed), halves(b, signed), strict=True)
+    ]
     return join_halves(out[0], out[1])
 
 
@@ -260,7 +268,8 @@ def absdiff4(a: Arr, b: Arr, c: Arr, signed: bool, accumulate: bool) -> Arr:
     """Byte-wise |a - b|, summed onto `c` with `accumulate`."""
     diffs = [np.abs(x - y) for x, y in zip(bytes_of(a, signed), bytes_of(b, signed), strict=True)]
     if accumulate:
-        return (sum(diffs[1:], diffs[0]) + c.astype(I64)).astype(U32)
+        total: Arr = diffs[0] + diffs[1] + diffs[2] + diffs[3] + c.astype(I64)
+        return total.astype(U32)
     r = np.zeros(1, U32)
     for k, d in enumerate(diffs):
         r = r | (d.astype(U32) << np.uint32(8 * k))
@@ -279,38 +288,37 @@ def idp2(a: Arr, b: Arr, c: Arr, a_signed: bool, b_signed: bool, high: bool) -> 
     """Dot product of two 16-bit halves with the low (or high) two bytes, plus `c`."""
     ah = halves(a, a_signed)
     bb = bytes_of(b, b_signed)[2:] if high else bytes_of(b, b_signed)[:2]
-    return (c.astype(I64) + ah[0] * bb[0] + ah[1] * bb[1]).astype(U32)
+    total: Arr = c.astype(I64) + ah[0] * bb[0] + ah[1] * bb[1]
+    return total.astype(U32)
 
 
 def compare(op: str, a: Arr, b: Arr) -> Arr:
     """LT, LE, GT, GE, EQ, NE, or the constants F and T; on arrays of a comparable type."""
-    if op == "LT":
-        return a < b
-    if op == "LE":
-        return a <= b
-    if op == "GT":
-        return a > b
-    if op == "GE":
-        return a >= b
-    if op == "EQ":
-        return a == b
-    if op == "NE":
-        return a != b
-    result = np.zeros(np.broadcast_shapes(a.shape, b.shape), np.bool_)
-    return ~result if op == "T" else result
+    f = _COMPARE.get(op)
+    if f is None:
+        return np.full(np.broadcast_shapes(a.shape, b.shape), op == "T")
+    return f(a, b)
+
+
+_COMPARE: Final[dict[str, Callable[[Arr, Arr], Arr]]] = {
+    "LT": lambda a, b: a < b,
+    "LE": lambda a, b: a <= b,
+    "GT": lambda a, b: a > b,
+    "GE": lambda a, b: a >= b,
+    "EQ": lambda a, b: a == b,
+    "NE": lambda a, b: a != b,
+}
 
 
 def combine(op: str, a: Arr, b: Arr) -> Arr:
     """AND, OR, XOR of predicates."""
-    if op == "AND":
-        return a & b
-    if op == "OR":
-        return a | b
-    return a ^ b
+    result: Arr = a & b if op == "AND" else a | b if op == "OR" else a ^ b
+    return result
 
 
 def plop3(a: Arr, b: Arr, c: Arr, table: int) -> Arr:
     """Any function of three predicates; the table as for :func:`lop3`."""
     index = a.astype(U8) * 4 + b.astype(U8) * 2 + c.astype(U8)
     lut = np.array([table >> i & 1 for i in range(8)], np.bool_)
-    return lut[index]
+    result: Arr = lut[index]
+    return result

@@ -182,9 +182,7 @@ def fmul32(a: Arr, b: Arr, mode: int = RN, ftz: bool = False, sat: bool = False,
     return finish32(round_f64_to_f32(p, mode), ftz, sat)
 
 
-def fma32(
-    a: Arr, b: Arr, c: Arr, mode: int = RN, ftz: bool = False, sat: bool = False, scale: float = 1.0
-) -> Arr:
+def fma32(a: Arr, b: Arr, c: Arr, mode: int = RN, ftz: bool = False, sat: bool = False, scale: float = 1.0) -> Arr:
     """f32 ``a * b * scale + c`` with one rounding; the scale is a power of two."""
     if ftz:
         a, b, c = ftz32(a), ftz32(b), ftz32(c)

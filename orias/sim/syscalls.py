@@ -32,6 +32,7 @@ class Syscalls:
         return self.base + 16 * NAMES.index(name) if name in NAMES else None
 
     def __call__(self, m: Machine, address: int, who: Active) -> None:
+        """Serves the call of some threads."""
         number = (address - self.base) >> 4
         if not 0 <= number < len(NAMES) or (address - self.base) & 15:
             raise Fault(IllegalInstruction, f"call of 0x{address:x}, which is no function", 0)
@@ -132,9 +133,9 @@ class Syscalls:
                 elif length == "h":
                     n = (n & 0xFFFF) - (65536 if conv in "di" and n & 0x8000 else 0)
                 if conv == "c":
-                    out.append(spec % chr(n & 0xFF) if False else (("%" + flags + width + "s") % chr(n & 0xFF)))
+                    out.append(("%" + flags + width + "s") % chr(n & 0xFF))
                 elif conv == "o" and "#" in flags:
-                    digits = "%o" % n
+                    digits = f"{n:o}"
                     out.append(("%" + flags.replace("#", "") + width + "s") % ("0" + digits if n else "0"))
                 else:
                     out.append((spec + ("d" if conv == "u" else conv)) % n)
@@ -178,4 +179,6 @@ class Syscalls:
         file = self._string(m, one, self._pair(m, 6, one)[0]).decode("utf-8", "replace")
         line = int(m.R[8][one.index[0]])
         function = self._string(m, one, self._pair(m, 10, one)[0]).decode("utf-8", "replace")
-        raise Fault(AssertionFailed, f"{file}:{line}: {function}: assertion `{message}` failed", thread=int(one.index[0]))
+        raise Fault(
+            AssertionFailed, f"{file}:{line}: {function}: assertion `{message}` failed", thread=int(one.index[0])
+        )
