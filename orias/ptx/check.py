@@ -26,15 +26,14 @@ from orias.ptx.ast import (
     Sig,
 )  # fmt: skip
 from orias.ptx.gates import feature_message, gate_messages
-from orias.ptx.names import FLAGS, IGNORED, SLOT_OF, TYPE_WORDS
+from orias.ptx.messages import NAME_PARTS, SPACES, illegal, missing
+from orias.ptx.names import IGNORED, SLOT_OF, TYPE_WORDS
+from orias.ptx.opcode import is_shape
 from orias.ptx.special import SPECIAL
 from orias.ptx.table import ANY, Row, Slot, has_name, rows
 from orias.ptx.targets import refusal
 from orias.target.profile import Target
 
-_SPACES: Final = frozenset(
-    ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
-)
 _LONGEST: Final = 6
 _TWO_SPACES: Final = frozenset(
     ("cp.async", "cp.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor",
@@ -56,29 +55,7 @@ _REPEATED: Final[dict[str, str]] = {
     "bool": "Multiple instruction post-operation flags set",
 }
 
-_PERMUTE: Final = frozenset(["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"])
-_GEOMETRY: Final = frozenset(["a1d", "a2d", "cube", "acube", "2dms", "a2dms"])
-_DIMENSION: Final = frozenset(["1d", "2d", "3d", "4d", "5d"])
-_CLAMP: Final = frozenset(["clamp", "wrap", "trap", "zero"])
-_QUERY: Final = frozenset(
-    [
-        "width",
-        "height",
-        "depth",
-        "channel_data_type",
-        "channel_order",
-        "normalized_coords",
-        "filter_mode",
-        "addr_mode_0",
-        "addr_mode_1",
-        "addr_mode_2",
-        "array_size",
-        "num_mipmap_levels",
-        "num_samples",
-        "memory_layout",
-        "force_unnormalized_coords",
-    ]
-)
+_FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _ORDERS: Final = frozenset(["relaxed", "acquire", "release", "acq_rel", "sc"])
 _SCOPES: Final = frozenset(["cta", "cluster", "gpu", "sys"])
 
@@ -130,7 +107,10 @@ class Checker:
         if not name:
             result.errors.append(f"Not a name of any known instruction: '{sig.name}'")
             return result
-        types = tuple([w for w in words if w in TYPE_WORDS and w not in IGNORED])
+        unknown = [f"Unknown modifier '.{w}'" for w in words if w in NAME_PARTS]
+        result.errors.extend(unknown)
+        words = [w for w in words if w not in NAME_PARTS]
+        types = tuple([w for w in words if w in TYPE_WORDS and (w not in _FORMATS or name == "ldmatrix")])
         table = rows(name)
         row = table.get(types) or table.get((ANY,))
         if row is None and () in table and not types:
@@ -151,29 +131,44 @@ class Checker:
         errors = result.errors
         allowed = row.words
         slots: dict[str, str] = {}
+        repeated: list[str] = []
+        wrong: list[str] = []
         spaces = 0
+        legal = frozenset(allowed)
         for word in words:
             if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
                 continue
-            slot = SLOT_OF.get(word, "shape")
-            if word in _SPACES:
+            slot = SLOT_OF.get(word) or ("shape" if is_shape(word) else word)
+            if word in SPACES:
                 spaces += 1
-            elif slot in slots and (slots[slot] == word or slot in _REPEATED) and word != "sync":
-                if slot not in ("level",):
+            elif word == slots.get(slot) or (slot in slots and slot in _REPEATED):
+                if word not in ("sync", "uni", "approx") and (slot not in ("op", "bool") or word in allowed):
                     message = _REPEATED.get(slot, f"Duplicate .{word} modifier")
-                    if message not in errors:
-                        errors.append(message)
+                    if message not in repeated:
+                        repeated.append(message)
+                    if slot == "rnd":
+                        wrong = [m for m in wrong if not m.startswith("Illegal rounding")]
+                        continue
             slots[slot] = word
             if word not in allowed:
-                errors.extend(self._illegal(word, slot, name, row, result.types))
-        if spaces > (2 if name in _TWO_SPACES else 1):
+                if word == "cc":
+                    wrong.append(f"Modifier '.cc' applies only to {name} integer types")
+                elif word == "sat" and result.types and any(word in r.words for r in rows(name).values()):
+                    wrong.append(f"Modifier '.sat' does not apply to '.{result.types[0]}' type")
+                else:
+                    where = (self.version, self.sm, self.family, self.module.target)
+                    wrong.extend(illegal(word, slot, name, legal, result.types, where))
+        if spaces > (2 if name in _TWO_SPACES else 1) and legal & SPACES:
             if name in _TWO_SPACES:
                 errors.append("Multiple state spaces specified")
-            elif any(w in _SPACES for w in allowed):
+            else:
                 errors.append(f"Unexpected number of state spaces specified in instruction '{name}'")
+        errors.extend(repeated)
         for group in row.required:
-            if not any(word in words for word in group):
-                errors.append(_missing(name, group))
+            slot = SLOT_OF.get(group[0], "shape")
+            if not any(word in words for word in group) and (slot not in ("rnd", "cmp") or slot not in slots):
+                errors.append(missing(name, group))
+        errors.extend(wrong)
         self._order(result, sig, name, slots, row)
 
     def _order(self, result: Checked, sig: Sig, name: str, slots: dict[str, str], row: Row) -> None:
@@ -205,49 +200,6 @@ class Checker:
                 return
             if not scope and "sync_restrict" not in sig.mods:
                 errors.append("Scope modifier required for instruction 'fence'")
-
-    def _illegal(self, word: str, slot: str, name: str, row: Row, types: tuple[str, ...]) -> list[str]:
-        """The messages for a word that the row does not allow."""
-        if word in _SPACES:
-            if any(w in _SPACES for w in row.words):
-                return [f"State space incorrect for instruction '{name}'"]
-            return [f"No state space qualifier expected for instruction '{name}'"]
-        if slot == "rnd" and word != "approx":
-            return [f"Illegal rounding modifier for instruction '{name}'"]
-        if slot == "cmp" or word in ("lo", "hi"):
-            if any(SLOT_OF.get(w) == "cmp" for w in row.words):
-                return ["Mismatch between instruction type and comparison qualifier"]
-            return [f"Comparison qualifier is not allowed for instruction '{name}'"]
-        if slot == "vec":
-            return [f"Vector qualifier is not allowed for instruction '{name}'"]
-        if word in ("inc", "dec", "exch"):
-            return [f"Illegal reduction operation for instruction '{'.'.join((name, *types))}'"]
-        if word in _PERMUTE:
-            return [f"Illegal modifier 'Permute' for instruction '{name}'"]
-        if word in _GEOMETRY:
-            return [f"Illegal modifier 'Geometry' for instruction '{name}'"]
-        if word in _DIMENSION:
-            return [f"Illegal modifier 'dimension' for instruction '{name}'"]
-        if word in _CLAMP:
-            return [f"Illegal modifier 'Clamp' for instruction '{name}'"]
-        if word in ("shr7", "shr15"):
-            return [f"Illegal modifier 'Shift-right' for instruction '{name}'"]
-        if word in ("r", "g", "b", "a"):
-            return [f"Illegal modifier 'Component' for instruction '{name}'"]
-        if word in ("row", "col"):
-            return [f"Illegal modifier '.alayout or .blayout' for instruction '{name}'"]
-        if word in _QUERY:
-            return [f"Illegal query modifier for instruction '{name}'"]
-        if slot in ("evict", "evict2"):
-            return [
-                f"Illegal modifier '.level::eviction_priority' for instruction '{name}'",
-                f"Illegal modifier '.{word.partition('::')[2]}' for instruction '{name}'",
-            ]
-        if word == "cc":
-            return [f"Modifier '.cc' applies only to {name} integer types"]
-        if word == "sat" and types and any(word in r.words for r in rows(name).values()):
-            return [f"Modifier '.sat' does not apply to '.{types[0]}' type"]
-        return [f"Illegal modifier '.{word}' for instruction '{name}'"]
 
     def _gate(self, feature: str, version: int, sm: int, family: bool) -> list[str]:
         return gate_messages(feature, self.version, self.sm, self.family, self.module.target, version, sm, family)
@@ -431,31 +383,6 @@ def _present(when: str, sig: Sig) -> bool:
     if when in ("rs", "cas"):
         return mods.get("rnd") == when or mods.get("op") == when
     return when in mods
-
-
-def _missing(name: str, group: tuple[str, ...]) -> str:
-    """The message for a required group of which no word is there."""
-    first = group[0]
-    slot = SLOT_OF.get(first, "shape")
-    if slot == "rnd":
-        if group == ("approx",):
-            return f"'.approx' modifier required for instruction '{name}'"
-        if "approx" in group:
-            return f"Rounding modifier or '.approx' modifier required for instruction '{name}'"
-        return f"Rounding modifier required for instruction '{name}'"
-    if slot == "cmp":
-        return f"Comparison modifier required for instruction '{name}'"
-    if slot in FLAGS:
-        return f".{first} modifier required for instruction '{name}'"
-    if slot == "op":
-        return f"Reduction operation is required for instruction '{name}'"
-    if name == "membar":
-        return "Membar level required for instruction 'membar'"
-    if name == "griddepcontrol":
-        return "'.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'"
-    if name in ("fence.proxy", "membar.proxy"):
-        return f".proxykind modifier required for instruction '{name}'"
-    return f".{first} modifier required for instruction '{name}'"
 
 
 def register_fits(register: str, type_: str, relaxed: bool) -> bool:

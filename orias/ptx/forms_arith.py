@@ -136,7 +136,7 @@ u16.bf16 s16.bf16 u32.bf16 s32.bf16 bf16.bf16 bf16.f16 u32.bf16x2 s32.bf16x2 bf1
     "xor": _LOGIC,
     "not": "b16 b32 b64 pred ; D,S ;",
     "cnot": "b16 b32 b64 ; D,S ;",
-    "lop3": "b32 ; D|P@bool,S,S,S,i,P@bool ; and@8.2/70/or@8.2/70 ; 4.3/50",
+    "lop3": "b32 ; D|P,S,S,S,i,P@bool ; and@8.2/70/or@8.2/70 ; 4.3/50",
     "shf.l": "b32 ; D,S,S,u32 ; !clamp/wrap ; 3.1/32",
     "shf.r": "b32 ; D,S,S,u32 ; !clamp/wrap ; 3.1/32",
     "shl": "b16 b32 b64 ; D,S,u32 ;",

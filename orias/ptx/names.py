@@ -266,3 +266,14 @@ NAMES: Final[dict[str, str]] = {
 
 ``word=slot|slot2`` puts the first such word into ``slot`` and the second into ``slot2``.
 """
+
+
+def _all_words() -> frozenset[str]:
+    words = set(SLOT_OF) | TYPE_WORDS | IGNORED
+    for own in NAMES.values():
+        words.update([item.partition("=")[0] for item in own.split()])
+    return frozenset(words)
+
+
+WORDS: Final[frozenset[str]] = _all_words()
+"""Every word that is a modifier or a type of some instruction."""

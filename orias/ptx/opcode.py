@@ -3,7 +3,7 @@
 from typing import Final
 
 from orias.ptx.ast import Sig
-from orias.ptx.names import IGNORED, NAMES, SLOT_OF, TYPE_WORDS
+from orias.ptx.names import NAMES, SLOT_OF, TYPE_WORDS, WORDS
 
 _LONGEST_NAME: Final = max(name.count(".") + 1 for name in NAMES)
 
@@ -31,7 +31,7 @@ def is_shape(word: str) -> bool:
 
 def known_word(word: str) -> bool:
     """Whether a word is a modifier or a type of any instruction."""
-    return word in SLOT_OF or word in TYPE_WORDS or word in IGNORED or (bool(word) and is_shape(word))
+    return word in WORDS or (bool(word) and is_shape(word))
 
 
 class OpcodeError(Exception):

@@ -366,7 +366,7 @@ class Parser:
                                             break
                                         operands[part] = op
                                     ops.append(op)
-                        elif shape == BRANCH and text is not None:
+                        elif shape == BRANCH and text is not None and not form.checked.errors:
                             name = text.strip()
                             if name.replace("$", "_").isidentifier():
                                 ops.append(label_operand(state, name, line + blank.count("\n")))
