@@ -33,6 +33,7 @@ from orias.isa.operand import (
     imm_signed,
     lane_range,
     with_word_lane,
+    word_text,
 )
 from orias.ori.ir import Block, Func, Inst
 from orias.ori.text import inst_text
@@ -49,6 +50,8 @@ _COPIES: Final = ("copy", "pcopy", "pack", "undef")
 _TOP: Final = {K_R: 255, K_UR: 255, K_P: 7, K_UP: 7, K_B: 255}
 _CALLEE_R: Final = tuple(n for n in range(2, 253) if (n == 2 or 16 <= n <= 19 or 22 <= n <= 31 or (n >= 32 and n & 4)))
 _CALLEE_B: Final = tuple(range(6, 12))
+_FIXED: Final = ("SR_TID", "SR_CTAID", "SR_LANEID", "SR_NTID", "SR_NCTAID", "SR_CgaCtaId")
+"""Special registers that never change while a thread runs."""
 _MEMORY: Final = {"": 1, "64": 2, "128": 4}
 
 
@@ -138,7 +141,7 @@ class _Checker:
             return [self._constant("", src[0])]
         if name in ("MOV", "UMOV") and _is_zero(src[0]):
             return [self._constant("", K_IMM)]
-        if name in ("S2R", "S2UR"):
+        if name in ("S2R", "S2UR") and word_text(src[0]).startswith(_FIXED):
             return [self._constant("S2R", src[0])]
         return []
 
@@ -246,7 +249,10 @@ class _Checker:
             if old.op.name in _COPIES:
                 k = self._copy(b, k, len(new), old, st)
             elif not new:
-                self._fault(f"no trace of: {inst_text(old, self.before)}")
+                words = [w for d in old.dst if _is_virtual(d) for w in self._words(d)]
+                if not words or any(w not in self.const_of for w in words):
+                    self._fault(f"no trace of: {inst_text(old, self.before)}")
+                _forget(st, words)
             else:
                 while insts[k].uid != uid and k < start + len(new) - 1:
                     k = self._extra(b, k, st)
@@ -467,9 +473,13 @@ class _Checker:
             else:
                 held = st.get(_place(s), _NOTHING)
             return [(_place(inst.dst[0]), frozenset(v ^ 1 for v in held) if s & INV else held)]
-        if name in ("SEL", "USEL") and _is_zero(src[0]) and src[1] >> PAYLOAD_SHIFT == 1 and src[2] & INV:
-            # 1 if the predicate holds: the register stands for the predicate.
-            return [(_place(inst.dst[0]), st.get(_place(src[2]), _NOTHING))]
+        if name == "SEL" and _is_zero(src[0]) and src[1] >> PAYLOAD_SHIFT == 1:
+            # 1 if the predicate does not hold: the register stands for the predicate, inverted.
+            if src[2] >> PAYLOAD_SHIFT == 7:
+                held = frozenset((self._constant("true", 0),))
+            else:
+                held = st.get(_place(src[2]), _NOTHING)
+            return [(_place(inst.dst[0]), held if src[2] & INV else frozenset(v ^ 1 for v in held))]
         if (
             name in ("ISETP.NE.AND", "ISETP.NE.U32.AND", "UISETP.NE.AND")
             and _is_zero(src[1])

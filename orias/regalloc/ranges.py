@@ -378,7 +378,7 @@ def _scan(rg: Ranges, live_out: list[list[int]]) -> None:
                 s.append(start)
         for r, end in phys_end.items():
             if b is not rg.order[0]:
-                raise Unsupported("a physical register is live into a block", b.insts[0].loc if b.insts else 0)
+                raise Unsupported(f"physical register {r & 15}:{r >> 15} is live into block b{b.id} of {fn.name}", b.insts[0].loc if b.insts else 0)
             rg.phys.setdefault(r, []).extend((end, start))
     for s in segs:
         s.reverse()

@@ -1,17 +1,23 @@
 """The road through register allocation."""
 
+from typing import Final
+
 from orias.analysis.cfg import dominators, find_loops, remove_unreachable
 from orias.diag import Unsupported
-from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR
+from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR, KIND_MASK, PAYLOAD_SHIFT
 from orias.ori.ir import Block, Func, Inst
-from orias.regalloc.allocate import allocate
+from orias.regalloc.allocate import Assignment, allocate
 from orias.regalloc.calls import expand_calls
-from orias.regalloc.coalesce import coalesce
+from orias.regalloc.coalesce import Classes, Cls, coalesce
 from orias.regalloc.expand import Trace, expand
 from orias.regalloc.files import RESERVE
 from orias.regalloc.frame import finish_frame
+from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_victims
 from orias.regalloc.ranges import Ranges
+from orias.regalloc.spill import SpillState, rematerialisable, spill
 from orias.regalloc.ssa_out import leave_ssa
+
+_ROUNDS: Final = 60
 
 
 def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None = None) -> dict[int, int]:
@@ -25,18 +31,80 @@ def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None 
     expand_calls(fn, relocatable)
     if trace is not None:
         trace.before = copy_function(fn)
-    rg = Ranges(fn)
-    classes = coalesce(rg)
-    result = allocate(classes)
-    if result.failed:
-        raise Unsupported("out of registers")
+    state = SpillState()
+    classes, result = _solve(fn, state)
     expand(classes, result.used, trace)
     used = result.used
-    used[K_R] |= 2 | finish_frame(fn, used, 0)
-    for reg in rg.phys:
-        used[reg & 15] |= 1 << (reg >> 15)
+    for b in fn.blocks:
+        for inst in b.insts:
+            if inst.uid in state.uids:
+                if inst.op.base == "STL":
+                    fn.spill_stores += 8 if inst.op.mods else 4
+                else:
+                    fn.spill_loads += 8 if inst.op.mods else 4
+    used[K_R] |= 2 | finish_frame(fn, used, state.size)
+    for reg in classes.rg.phys:
+        used[reg & KIND_MASK] |= 1 << (reg >> PAYLOAD_SHIFT)
     fn.reg_count = used[K_R].bit_length() + RESERVE
     return used
+
+
+def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
+    """Allocate, spilling until everything fits."""
+    # Penalties say where an attempt failed although there seemed to be room: file -> uid of an instruction -> words.
+    penalty: dict[int, dict[int, int]] = {}
+    for _ in range(_ROUNDS):
+        rg = Ranges(fn)
+        classes = coalesce(rg)
+        result = allocate(classes)
+        if not result.failed:
+            return classes, result
+        pool = candidates(classes, state.temps, rematerialisable(classes))
+        victims: list[Cls] = []
+        for file in sorted({c.file for c in result.failed}):
+            # Values of other files may come to R, so R is looked at only when nothing else is short.
+            if file == K_R and victims:
+                continue
+            failed = [c for c in result.failed if c.file == file]
+            victims.extend(_victims(classes, file, failed, pool, penalty.setdefault(file, {})))
+        if not victims:
+            break
+        spill(classes, victims, state)
+    loc = next((i.loc for i in fn.insts() if i.loc), 0)
+    raise Unsupported(f"Function '{fn.name}' needs more registers than the limit of {fn.max_regs} allows", loc)
+
+
+def _victims(
+    classes: Classes, file: int, failed: list[Cls], pool: list[Candidate], penalty: dict[int, int]
+) -> list[Cls]:
+    rg = classes.rg
+    pressure = Pressure(classes, file, _spread(rg, penalty))
+    victims = choose_victims(rg, pressure, pool)
+    if victims:
+        return victims
+    for c in failed:
+        for segs in c.words.values():
+            for s, e, _ in segs:
+                for p in range(s, e):
+                    inst = rg.insts[p]
+                    if inst is not None:
+                        penalty[inst.uid] = penalty.get(inst.uid, 0) + max(1, 1 - pressure.excess[p])
+    pressure = Pressure(classes, file, _spread(rg, penalty))
+    return choose_victims(rg, pressure, pool)
+
+
+def _spread(rg: Ranges, penalty: dict[int, int]) -> list[int] | None:
+    """Penalties by point; block heads and new instructions take that of the next instruction that has one."""
+    if not penalty:
+        return None
+    out = [0] * rg.points
+    last = 0
+    for p in range(rg.points - 1, -1, -1):
+        inst = rg.insts[p]
+        if inst is not None:
+            last = penalty.get(inst.uid, 0)
+        out[p] = last
+    return out
 
 
 def copy_function(fn: Func) -> Func:

@@ -141,6 +141,8 @@ class Machine:
                     self.write(inst.dst[0], k, self.stack.get(at + 4 * k, 0xBAD))
                 else:
                     self.stack[at + 4 * k] = self.read(src[4], k)
+        elif name == "S2R":
+            self.write(inst.dst[0], 0, _hash(operand_text(src[0])))
         elif name == "LOP3.LUT":
             assert src[3] >> PAYLOAD_SHIFT == 0x3C
             self.write(inst.dst[0], 0, self.read(src[0]) ^ self.read(src[1]))

@@ -1,0 +1,164 @@
+"""How many registers are needed at each point, how many there are, and which classes to give up where it is too many.
+
+The choice follows Belady's idea in a static form: the class that frees most crowded points for the least weighted
+spill code goes first, so values that are not used inside the crowded region lose before those that are.
+"""
+
+import heapq
+from collections.abc import Container
+from typing import Final, final
+
+from orias.isa.operand import KIND_MASK, PAYLOAD_SHIFT, PT
+from orias.regalloc.allocate import clobber_mask
+from orias.regalloc.coalesce import Classes, Cls
+from orias.regalloc.files import usable
+from orias.regalloc.ranges import FIRST_OPND, IS_REG, Ranges
+
+REMAT_GAIN: Final = 4
+"""How much cheaper it is to make a value again than to store and load it (a guess)."""
+
+
+@final
+class Pressure:
+    """Words needed minus registers available in one file, point by point (positive: too many)."""
+
+    __slots__ = ("excess", "file")
+
+    def __init__(self, classes: Classes, file: int, extra: list[int] | None) -> None:
+        rg = classes.rg
+        self.file: Final[int] = file
+        diff = [0] * (rg.points + 1)
+        for c in classes.all():
+            if c.file == file:
+                for segs in c.words.values():
+                    for s, e, _ in segs:
+                        diff[s] += 1
+                        diff[e] -= 1
+        avail = usable(rg.fn, file)
+        room = bin(avail).count("1")
+        fixed: dict[int, int] = {}
+        for reg, flat in rg.phys.items():
+            if reg & KIND_MASK == file:
+                bit = 1 << (reg >> PAYLOAD_SHIFT)
+                for i in range(0, len(flat), 2):
+                    for p in range(flat[i], flat[i + 1]):
+                        fixed[p] = fixed.get(p, 0) | bit
+        for point, inst in rg.clobbers:
+            fixed[point] = fixed.get(point, 0) | clobber_mask(rg.fn.calls[inst.uid], file)
+        now = -room
+        excess: list[int] = [0] * rg.points
+        for p in range(rg.points):
+            now += diff[p]
+            excess[p] = now
+        for p, mask in fixed.items():
+            excess[p] += bin(mask & avail).count("1")
+        if extra is not None:
+            for p in range(rg.points):
+                excess[p] += extra[p]
+        self.excess: Final[list[int]] = excess
+
+
+@final
+class Candidate:
+    """What spilling one class costs (weighted references) and at which points it needs a register all the same."""
+
+    __slots__ = ("cls", "cost", "stubs")
+
+    def __init__(self, cls: Cls) -> None:
+        self.cls: Final[Cls] = cls
+        self.cost: int = 0
+        self.stubs: set[int] = set()
+
+
+def candidates(classes: Classes, temps: set[int], cheap: Container[Cls]) -> list[Candidate]:
+    """The classes that may be spilled: all but those of nothing but spill temporaries.
+
+    Classes in `cheap` need no memory.
+    """
+    rg = classes.rg
+    table: dict[Cls, Candidate] = {}
+    for point, inst in enumerate(rg.insts):
+        if inst is None:
+            continue
+        weight = 4 << min(3 * rg.depth[point], 30)
+        for o in inst.dst:
+            _count(classes, o, weight, point, table)
+        # A reload stands just before the instruction, where what is live is what is live behind the previous one.
+        for o in inst.src:
+            _count(classes, o, weight, point - 1, table)
+        if inst.guard != PT:
+            _count(classes, inst.guard, weight, point - 1, table)
+    for v in temps:
+        c = classes.of[v]
+        if c is not None and all(m in temps for m, _ in c.members):
+            table.pop(c, None)
+    for c, x in table.items():
+        if c in cheap:
+            x.cost = max(1, x.cost // REMAT_GAIN)
+    return list(table.values())
+
+
+def _count(classes: Classes, o: int, weight: int, point: int, table: dict[Cls, Candidate]) -> None:
+    if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+        c = classes.of[o >> PAYLOAD_SHIFT]
+        if c is not None:
+            x = table.get(c)
+            if x is None:
+                x = Candidate(c)
+                table[c] = x
+            x.cost += weight
+            x.stubs.add(point)
+
+
+def _gain(x: Candidate, excess: list[int], inside: list[int]) -> int:
+    """Crowded points that lose a word when the class is spilled."""
+    gain = 0
+    stubs = x.stubs
+    for segs in x.cls.words.values():
+        for s, e, _ in segs:
+            if inside[e] - inside[s]:
+                for p in range(s, e):
+                    if excess[p] > 0 and p not in stubs:
+                        gain += 1
+    return gain
+
+
+def choose_victims(rg: Ranges, pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
+    """Classes of the file to spill so that no point is short of registers, as far as that can be had."""
+    excess = pressure.excess
+    inside = [0] * (rg.points + 1)
+    left = 0
+    for p in range(rg.points):
+        if excess[p] > 0:
+            left += 1
+        inside[p + 1] = left
+    heap: list[tuple[float, int, Candidate]] = []
+    serial = 0
+    for x in pool:
+        if x.cls.file == pressure.file:
+            gain = _gain(x, excess, inside)
+            if gain:
+                heap.append((x.cost / gain, serial, x))
+                serial += 1
+    heapq.heapify(heap)
+    victims: list[Cls] = []
+    while heap and left:
+        _, _, x = heapq.heappop(heap)
+        gain = _gain(x, excess, inside)
+        if not gain:
+            continue
+        # Gains only shrink: a stale entry goes back with its new price unless it is still the best.
+        score = x.cost / gain
+        if heap and score > heap[0][0]:
+            serial += 1
+            heapq.heappush(heap, (score, serial, x))
+            continue
+        victims.append(x.cls)
+        for segs in x.cls.words.values():
+            for s, e, _ in segs:
+                for p in range(s, e):
+                    if p not in x.stubs:
+                        if excess[p] == 1:
+                            left -= 1
+                        excess[p] -= 1
+    return victims

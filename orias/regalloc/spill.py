@@ -1,0 +1,437 @@
+"""Spill code: values that find no register live in local memory (R), in R registers (UR, P, UP, B), or are made again.
+
+A spilled class has one home for each of its words.  Every definition is followed by a store, every use preceded by a
+reload into a fresh register; copies inside a class vanish.  Constants, constant-bank reads and S2R of fixed
+special registers are made again at each use (register-allocation inventory, section 2b).
+"""
+
+from typing import Final, final
+
+from orias.isa.op import Op, op
+from orias.isa.operand import (
+    FLAG_MASK,
+    INV,
+    K_B,
+    K_CONST,
+    K_IMM,
+    K_NONE,
+    K_P,
+    K_R,
+    K_SYM,
+    K_UP,
+    K_UR,
+    K_WORD,
+    KIND_MASK,
+    LANE_MASK,
+    LANE_SHIFT,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    SUFFIX_MASK,
+    UPT,
+    URZ,
+    Opnd,
+    imm,
+    lane_range,
+    r,
+    with_word_lane,
+    word_text,
+)
+from orias.ori.ir import OP_COPY, OP_PACK, Func, Inst
+from orias.regalloc.coalesce import Classes, Cls, part_words
+from orias.regalloc.ranges import FIRST_OPND, IS_REG
+from orias.regalloc.ssa_out import OP_PCOPY
+
+OP_STL: Final[dict[int, Op]] = {1: op("STL"), 2: op("STL.64")}
+OP_LDL: Final[dict[int, Op]] = {1: op("LDL"), 2: op("LDL.64")}
+OP_SEL: Final[Op] = op("SEL")
+OP_ISETP: Final[Op] = op("ISETP.NE.AND")
+OP_UISETP: Final[Op] = op("UISETP.NE.AND")
+_FIXED_SPECIAL: Final = ("SR_TID.", "SR_CTAID.", "SR_LANEID", "SR_NTID.", "SR_NCTAID.", "SR_CgaCtaId")
+_LDC_WORDS: Final = {"LDC": 1, "LDC.64": 2, "LDC.128": 4, "ULDC": 1, "ULDC.64": 2}
+
+
+@final
+class SpillState:
+    """What spilling has done to a function so far."""
+
+    __slots__ = ("size", "temps", "uids")
+
+    def __init__(self) -> None:
+        self.size: int = 0
+        """Bytes of the spill area."""
+        self.temps: set[int] = set()
+        """Virtual registers that live only between a reference and its load or store."""
+        self.uids: set[int] = set()
+        """Uids of spill loads and stores."""
+
+
+@final
+class Home:
+    """Where a spilled class lives: made again by `remat`, in `regs` by place, or in the spill area at `offset` + 4 * place."""
+
+    __slots__ = ("cls", "offset", "regs", "remat")
+
+    def __init__(self, cls: Cls) -> None:
+        self.cls: Final[Cls] = cls
+        self.remat: Inst | None = None
+        self.regs: dict[int, Opnd] = {}
+        self.offset: int = 0
+
+
+def rematerialisable(classes: Classes) -> dict[Cls, Inst]:
+    """Classes of a single register with a single definition that can be made again anywhere."""
+    counts: dict[int, int] = {}
+    maker: dict[int, Inst] = {}
+    for inst in classes.rg.insts:
+        if inst is None:
+            continue
+        for o in inst.dst:
+            if o >= FIRST_OPND:
+                v = o >> PAYLOAD_SHIFT
+                counts[v] = counts.get(v, 0) + 1
+                if len(inst.dst) == 1 and inst.guard == PT and _remakes(inst):
+                    maker[v] = inst
+    out: dict[Cls, Inst] = {}
+    for v, inst in maker.items():
+        c = classes.of[v]
+        if c is not None and counts[v] == 1 and len(c.members) == 1:
+            out[c] = inst
+    return out
+
+
+def _remakes(inst: Inst) -> bool:
+    name = inst.op.name
+    s = inst.src[0] if inst.src else K_NONE
+    kind = s & KIND_MASK
+    if inst.op is OP_COPY:
+        return inst.dst[0] & KIND_MASK in (K_R, K_UR) and kind in (K_IMM, K_CONST, K_SYM)
+    if name in _LDC_WORDS:
+        return kind == K_CONST and len(inst.src) == 2 and inst.src[1] in (RZ, URZ)
+    if name in ("S2R", "S2UR"):
+        return kind == K_WORD and word_text(s).startswith(_FIXED_SPECIAL)
+    return False
+
+
+def spill(classes: Classes, victims: list[Cls], state: SpillState) -> None:
+    """Rewrite the function so that the classes in `victims` need registers only at their references."""
+    _Spiller(classes, victims, state).run()
+
+
+@final
+class _Spiller:
+    __slots__ = ("classes", "fn", "homes", "out", "state")
+
+    def __init__(self, classes: Classes, victims: list[Cls], state: SpillState) -> None:
+        self.classes: Final[Classes] = classes
+        self.fn: Final[Func] = classes.rg.fn
+        self.state: Final[SpillState] = state
+        self.out: list[Inst] = []
+        makers = rematerialisable(classes)
+        self.homes: dict[Cls, Home] = {}
+        for c in victims:
+            h = Home(c)
+            self.homes[c] = h
+            h.remat = makers.get(c)
+            if h.remat is not None:
+                continue
+            if c.file == K_R:
+                self._slot(h)
+            else:
+                for place in c.words:
+                    h.regs[place] = self.fn.new_vreg(K_R)
+
+    def _slot(self, h: Home) -> None:
+        """Space in the spill area; even registers get addresses that are multiples of 8."""
+        lo, hi = h.cls.span()
+        fixed = self.fn.frame_fixed
+        offset = ((fixed + self.state.size + 3) & -4) - 4 * lo
+        if h.cls.mod > 1 and (offset // 4 - h.cls.phase) % 2:
+            offset += 4
+        h.offset = offset
+        self.state.size = offset + 4 * hi - fixed
+
+    def home(self, o: Opnd) -> Home | None:
+        """The home of an operand's register if it is spilled."""
+        if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+            v = o >> PAYLOAD_SHIFT
+            # Registers made by this pass are not in the table of classes.
+            c = self.classes.of[v] if v < len(self.classes.of) else None
+            if c is not None:
+                return self.homes.get(c)
+        return None
+
+    def run(self) -> None:
+        for b in self.classes.rg.order:
+            self.out = []
+            for inst in b.insts:
+                if not self._touched(inst):
+                    self.out.append(inst)
+                elif inst.op is OP_PCOPY or inst.op is OP_COPY:
+                    self._copies(inst)
+                elif inst.op is OP_PACK:
+                    self._pack(inst)
+                else:
+                    self._generic(inst)
+            b.insts = self.out
+
+    def _touched(self, inst: Inst) -> bool:
+        for o in inst.dst:
+            if self.home(o) is not None:
+                return True
+        for o in inst.src:
+            if self.home(o) is not None:
+                return True
+        return self.home(inst.guard) is not None
+
+    # --- references --------------------------------------------------------------------------------------------
+
+    def _new(self, o: Op, dst: list[Opnd], src: list[Opnd], like: Inst) -> Inst:
+        inst = self.fn.new_inst(o, dst, src, loc=like.loc)
+        self.out.append(inst)
+        return inst
+
+    def _temp(self, file: int, width: int = 1) -> Opnd:
+        t = self.fn.new_vreg(file, width)
+        self.state.temps.add(t >> PAYLOAD_SHIFT)
+        return t
+
+    def _range(self, o: Opnd) -> tuple[int, int]:
+        """First place and number of words of an operand in its class."""
+        v = o >> PAYLOAD_SHIFT
+        first, count = lane_range((o >> LANE_SHIFT) & 15, self.fn.vwidth[v])
+        return self.classes.place[v] + first, count
+
+    def _reload(self, o: Opnd, h: Home, inst: Inst) -> Opnd:
+        """A fresh register with the value of a spilled operand; the operand's flags and suffix are kept."""
+        place, count = self._range(o)
+        t = self._load(h, o & KIND_MASK, place, count, inst)
+        return t | (o & (FLAG_MASK | SUFFIX_MASK))
+
+    def _load(self, h: Home, file: int, place: int, count: int, inst: Inst) -> Opnd:
+        if h.remat is not None:
+            return self._remake(h, h.remat, place, count, inst)
+        if file == K_R:
+            return self._load_words(h, place, count, inst)
+        t = self._temp(file, count)
+        if file == K_UR and count > 1:
+            self._new(OP_PACK, [t], [h.regs[place + k] for k in range(count)], inst)
+        elif file in (K_UR, K_B):
+            self._new(OP_COPY, [t], [h.regs[place]], inst)
+        elif file == K_P:
+            self._new(OP_ISETP, [t, PT], [h.regs[place], RZ, PT], inst)
+        else:
+            u = self._temp(K_UR)
+            self._new(OP_COPY, [u], [h.regs[place]], inst)
+            self._new(OP_UISETP, [t, UPT], [u, URZ, UPT], inst)
+        return t
+
+    def _load_words(self, h: Home, place: int, count: int, inst: Inst) -> Opnd:
+        offset = h.offset + 4 * place
+        if count == 1 or (count == 2 and offset % 8 == 0):
+            t = self._temp(K_R, count)
+            self.state.uids.add(self._new(OP_LDL[count], [t], [K_NONE, r(1), URZ, imm(offset)], inst).uid)
+            return t
+        parts: list[Opnd] = []
+        k = 0
+        while k < count:
+            n = 2 if (offset + 4 * k) % 8 == 0 and k + 2 <= count else 1
+            parts.append(self._load_words(h, place + k, n, inst))
+            k += n
+        t = self._temp(K_R, count)
+        self._new(OP_PACK, [t], parts, inst)
+        return t
+
+    def _remake(self, h: Home, maker: Inst, place: int, count: int, inst: Inst) -> Opnd:
+        t = self._temp(h.cls.file, count)
+        s = maker.src[0]
+        width = self.fn.vwidth[maker.dst[0] >> PAYLOAD_SHIFT]
+        first = place - self.classes.place[maker.dst[0] >> PAYLOAD_SHIFT]
+        if maker.op is OP_COPY or maker.op.base in ("LDC", "ULDC"):
+            if s & KIND_MASK == K_CONST and not self.fn.target.const_operands and h.cls.file == K_R:
+                name = {1: "LDC", 2: "LDC.64", 4: "LDC.128"}[count]
+                self._new(op(name), [t], [with_word_lane(s, first), RZ], inst)
+            elif count == width or s & KIND_MASK == K_CONST:
+                self._new(OP_COPY, [t], [with_word_lane(s, first) if s & KIND_MASK == K_CONST else s], inst)
+            elif count == 1:
+                self._new(OP_COPY, [t], [with_word_lane(s, first)], inst)
+            else:
+                self._new(OP_PACK, [t], [with_word_lane(s, first + k) for k in range(count)], inst)
+        else:
+            self._new(maker.op, [t], list(maker.src), inst)
+        return t
+
+    def _store(self, o: Opnd, t: Opnd, h: Home, inst: Inst) -> None:
+        """Bring the value in `t` home; `o` is the spilled operand."""
+        place, count = self._range(o)
+        file = o & KIND_MASK
+        if file == K_R:
+            k = 0
+            while k < count:
+                offset = h.offset + 4 * (place + k)
+                n = 2 if offset % 8 == 0 and k + 2 <= count else 1
+                self._store_memory(offset, _part(t, k, n, count), n, inst)
+                k += n
+        elif file in (K_UR, K_B):
+            for k in range(count):
+                self._new(OP_COPY, [h.regs[place + k]], [_part(t, k, 1, count)], inst)
+        else:
+            if file == K_UP:
+                p = self._temp(K_P)
+                self._new(OP_COPY, [p], [t], inst)
+                t = p
+            self._new(OP_SEL, [h.regs[place]], [RZ, imm(1), t ^ INV], inst)
+
+    def _store_memory(self, offset: int, value: Opnd, words: int, inst: Inst) -> None:
+        src = [K_NONE, r(1), URZ, imm(offset), value]
+        self.state.uids.add(self._new(OP_STL[words], [], src, inst).uid)
+
+    # --- instructions ------------------------------------------------------------------------------------------
+
+    def _generic(self, inst: Inst) -> None:
+        """Reload what the instruction reads, rename what it writes, store that behind it."""
+        stores = self._uses(inst)
+        made_again = False
+        for k, d in enumerate(inst.dst):
+            h = self.home(d)
+            if h is None:
+                continue
+            if h.remat is not None:
+                made_again = True
+                continue
+            tied = inst.old != K_NONE and inst.old == d
+            if tied:
+                t = self._reload(d, h, inst)
+                inst.old = t
+            else:
+                t = self._temp(d & KIND_MASK, self.fn.vwidth[d >> PAYLOAD_SHIFT])
+            inst.dst[k] = t
+            stores.append((d, t, h))
+        if made_again:
+            _ghost(inst)
+        self.out.append(inst)
+        # Where a guard does not hold and there is no old value, what is stored is as undefined as the register.
+        for d, t, h in stores:
+            self._store(d, t, h, inst)
+
+    def _uses(self, inst: Inst) -> list[tuple[Opnd, Opnd, Home]]:
+        """Reload spilled sources; returns those that the instruction changes (BREAK) and must be stored again."""
+        fresh: dict[Opnd, Opnd] = {}
+        writes_barrier = inst.op.base == "BREAK"
+        stores: list[tuple[Opnd, Opnd, Home]] = []
+        for k, o in enumerate(inst.src):
+            h = self.home(o)
+            if h is None:
+                continue
+            key = o & ~(FLAG_MASK | SUFFIX_MASK)
+            t = fresh.get(key, 0)
+            if not t:
+                t = self._reload(key, h, inst)
+                fresh[key] = t
+                if writes_barrier and o & KIND_MASK == K_B:
+                    stores.append((o, t, h))
+            inst.src[k] = t | (o & (FLAG_MASK | SUFFIX_MASK))
+        h = self.home(inst.guard)
+        if h is not None:
+            key = inst.guard & ~FLAG_MASK
+            t = fresh.get(key, 0) or self._reload(key, h, inst)
+            inst.guard = t | (inst.guard & FLAG_MASK)
+        return stores
+
+    def _copies(self, inst: Inst) -> None:
+        if inst.guard != PT:
+            self._generic(inst)
+            return
+        dst: list[Opnd] = []
+        src: list[Opnd] = []
+        read: set[Home] = set()
+        for s in inst.src:
+            h = self.home(s)
+            if h is not None:
+                read.add(h)
+        for d, s in zip(inst.dst, inst.src, strict=True):
+            hd = self.home(d)
+            if hd is not None and hd.remat is not None:
+                continue
+            hs = self.home(s)
+            if hd is not None and hd is hs and not s & FLAG_MASK and self._range(d)[0] == self._range(s)[0]:
+                continue
+            if hd is not None and hd not in read:
+                # Nothing in this parallel copy reads that home: it can be written ahead.
+                if hs is not None:
+                    s = self._reload(s, hs, inst)
+                self._store(d, self._in_register(d, s, inst), hd, inst)
+                continue
+            dst.append(d)
+            src.append(s)
+        inst.dst = dst
+        inst.src = src
+        if len(dst) != 1:
+            inst.op = OP_PCOPY
+        self._generic(inst)
+
+    def _in_register(self, d: Opnd, s: Opnd, inst: Inst) -> Opnd:
+        """`s` in a form that can be stored for `d`."""
+        if s & KIND_MASK == d & KIND_MASK and s & KIND_MASK != K_R:
+            return s
+        if s >= FIRST_OPND and s & KIND_MASK == K_R == d & KIND_MASK:
+            return s
+        t = self._temp(d & KIND_MASK, self.fn.vwidth[d >> PAYLOAD_SHIFT])
+        self._new(OP_COPY, [t], [s], inst)
+        return t
+
+    def _pack(self, inst: Inst) -> None:
+        d = inst.dst[0]
+        h = self.home(d)
+        if h is None or h.remat is not None or inst.guard != PT or d & KIND_MASK != K_R:
+            self._generic(inst)
+            return
+        at = self._range(d)[0]
+        plan: list[tuple[int, int, Opnd]] = []
+        for s in inst.src:
+            count = part_words(self.fn.vwidth, s)
+            if self.home(s) is h:
+                if self._range(s)[0] != at:
+                    self._generic(inst)
+                    return
+            else:
+                plan.append((at, count, s))
+            at += count
+        for place, count, s in plan:
+            hs = self.home(s)
+            if hs is not None:
+                s = self._reload(s, hs, inst)
+            elif not (s >= FIRST_OPND and s & KIND_MASK == K_R):
+                t = self._temp(K_R, count)
+                self._new(OP_COPY, [t], [s], inst)
+                s = t
+            k = 0
+            while k < count:
+                offset = h.offset + 4 * (place + k)
+                n = 2 if offset % 8 == 0 and k + 2 <= count else 1
+                self._store_memory(offset, _part(s, k, n, count), n, inst)
+                k += n
+        _ghost(inst)
+        self.out.append(inst)
+
+
+def _part(t: Opnd, k: int, n: int, count: int) -> Opnd:
+    """Words k..k+n of an operand of `count` words."""
+    if n == count:
+        return t
+    first = 0
+    if t & LANE_MASK:
+        first = lane_range((t >> LANE_SHIFT) & 15, 0)[0]
+    base = t & ~LANE_MASK
+    if n == 1:
+        return base | (first + k + 1) << LANE_SHIFT
+    return base | (9 + (first + k) // 2) << LANE_SHIFT
+
+
+def _ghost(inst: Inst) -> None:
+    """Keep the place of an instruction that is no longer needed: the checker wants to know where its value began."""
+    inst.op = OP_PCOPY
+    inst.dst = []
+    inst.src = []
+    inst.guard = PT
+    inst.old = K_NONE
