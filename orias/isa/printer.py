@@ -123,7 +123,11 @@ class Printer:
                 return f"`({labels[target]})"
             return hex(target)
         if kind == "S":
-            return "{" + ",".join(str(i) for i in range(e.width - 1, -1, -1) if v >> i & 1) + "}" if e.how == H_SET else str(v)
+            return (
+                "{" + ",".join(str(i) for i in range(e.width - 1, -1, -1) if v >> i & 1) + "}"
+                if e.how == H_SET
+                else str(v)
+            )
         prefix = _PREFIX[kind]
         if kind == "R":
             name = "RZ" if v == 255 else f"R{v}"
@@ -144,4 +148,6 @@ class Printer:
             reuse = ".reuse"
         if e.how == H_CONST:
             reuse = ""
+        if e.bar_last:
+            return name + suf + bar + reuse
         return name + bar + suf + reuse if e.reuse_after else name + bar + reuse + suf

@@ -20,6 +20,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from orias.isa import rawtable  # noqa: E402
+
 DATA = Path(__file__).resolve().parents[2] / "orias" / "isa" / "data"
 DEFAULT = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
 
@@ -57,6 +62,24 @@ class Tables:
         if self.rows.setdefault(name, text) != text:
             raise SystemExit(f"two tables share the name {name}")
         return name
+
+    def load(self) -> None:
+        """Takes over the tables already in the file."""
+        if self.path.exists():
+            for row in self.path.read_text(encoding="ascii").splitlines():
+                key, _, body = row.partition(" ")
+                self.rows[key] = body
+
+    def publish(self) -> None:
+        """Makes new tables known to the running reader."""
+        rawtable._shared_tables().update(self.rows)
+
+    def write_used(self, folder: Path) -> None:
+        """Writes the tables that the data files of a folder use."""
+        used: set[str] = set()
+        for path in folder.glob("sm_*.txt"):
+            used |= used_tables(path.read_text(encoding="ascii"), self.rows)
+        self.write(used)
 
     def write(self, used: set[str]) -> None:
         rows = [f"{k} {self.rows[k]}\n" for k in sorted(used)]
@@ -97,6 +120,8 @@ def element(e: Variant, tables: Tables) -> Any:
         out["r"] = e["reuse"]
         if e.get("reuse_after"):
             out["ra"] = 1
+    if e.get("bar_last"):
+        out["bl"] = 1
     if e.get("hid"):
         out["hid"] = 1
     if list(out) == ["f"]:
@@ -258,6 +283,25 @@ def free_base_forms(forms: dict[int, list[Variant]]) -> None:
         forms[opcode] = out
 
 
+def add_moves(forms: dict[int, list[Variant]]) -> None:
+    """`IMAD` with RZ as first factor is printed as a move whatever the second is; the derivation saw it for some second operands."""
+    ra = 0xFF << 24
+    for variants in forms.values():
+        base = [v for v in variants if v["mn"] == "IMAD" and not v.get("alias")]
+        moves = [v for v in variants if v.get("alias") and v.get("mods", [""])[0] == "MOV"]
+        plain = [v for v in base if [f"{ra:x}", f"{ra:x}"] in v.get("not", []) and v.get("mods") and len(v["ops"]) == 4]
+        if not plain or any(int(v["mask"], 16) & ra for v in moves):
+            continue
+        v = json.loads(json.dumps(plain[0]))
+        v["mask"] = hexed(int(v["mask"], 16) | ra)
+        v["val"] = hexed(int(v["val"], 16) | ra)
+        v["not"] = []
+        v["alias"] = "MOV"
+        v["mods"] = ["MOV", *v["mods"]]
+        v["n"] = 0
+        variants.insert(0, v)
+
+
 WEIRD = ("{F} ", "-{W}", "{W}-{W}", "-{W}-{W}", "-{W}+{W}", "{W}+{W}")
 
 
@@ -306,6 +350,7 @@ def convert(source: Path, name: str, tables: Tables) -> str:
         for v in forms[opcode]:
             fix_fields(v)
     fold_depbar(forms)
+    add_moves(forms)
     free_base_forms(forms)
     show_descriptor(forms)
     relatives_defaults(forms)
@@ -325,16 +370,10 @@ def main(argv: list[str]) -> None:
     names = argv[1:] or list(DEFAULT)
     DATA.mkdir(parents=True, exist_ok=True)
     tables = Tables(DATA / "modifiers.txt")
-    if tables.path.exists():
-        for row in tables.path.read_text(encoding="ascii").splitlines():
-            key, _, body = row.partition(" ")
-            tables.rows[key] = body
+    tables.load()
     for name in names:
         (DATA / f"{name}.txt").write_text(convert(source, name, tables), encoding="ascii")
-    used: set[str] = set()
-    for path in DATA.glob("sm_*.txt"):
-        used |= used_tables(path.read_text(encoding="ascii"), tables.rows)
-    tables.write(used)
+    tables.write_used(DATA)
 
 
 if __name__ == "__main__":

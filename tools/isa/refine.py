@@ -72,7 +72,10 @@ def refine(name: str, words: set[int]) -> None:
             all_mods.update(c)
         best = all_mods.most_common(1)[0][0]
         special = {m: c.most_common(1)[0][0] for m, c in sorted(by_mods.items()) if c.most_common(1)[0][0] != best}
-        for key, value in (("d", f"{best:x}" if best else None), ("dm", {m: f"{v:x}" for m, v in special.items()} or None)):
+        for key, value in (
+            ("d", f"{best:x}" if best else None),
+            ("dm", {m: f"{v:x}" for m, v in special.items()} or None),
+        ):
             if value is None:
                 rec.pop(key, None)
             else:

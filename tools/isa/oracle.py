@@ -1,0 +1,187 @@
+"""Asks nvdisasm for the text of arbitrary words, many at a time, and takes the text apart."""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.nvtools import find  # noqa: E402
+
+_ADDRESS = re.compile(r"at address (0x[0-9a-fA-F]+)")
+_LINE = re.compile(r"^\s*/\*([0-9a-fA-F]+)\*/\s+(.*?) ?;\s*$")
+
+
+class Oracle:
+    """Text of words for one decoder class (``SM90``); answers are kept."""
+
+    def __init__(self, decoder: str) -> None:
+        tool = find("nvdisasm")
+        if tool is None:
+            raise SystemExit("nvdisasm is not installed")
+        self.tool = tool
+        self.decoder = decoder
+        self.known: dict[int, str | None] = {}
+        self.runs = 0
+
+    def ask(self, words: list[int]) -> dict[int, str | None]:
+        """The text of each word, None where it is illegal or prints nothing."""
+        todo = [w for w in dict.fromkeys(words) if w not in self.known]
+        for start in range(0, len(todo), 60000):
+            self._ask(todo[start : start + 60000])
+        return {w: self.known[w] for w in words}
+
+    def _ask(self, todo: list[int]) -> None:
+        rest = todo
+        while rest:
+            out, err = self._run(rest)
+            bad = {int(a, 16) // 16 for a in _ADDRESS.findall(err)}
+            if not bad:
+                for i, w in enumerate(rest):
+                    self.known[w] = out.get(i)
+                return
+            for i in bad:
+                self.known[rest[i]] = None
+            rest = [w for i, w in enumerate(rest) if i not in bad]
+
+    def _run(self, words: list[int]) -> tuple[dict[int, str], str]:
+        self.runs += 1
+        with tempfile.NamedTemporaryFile(suffix=".bin") as f:
+            f.write(b"".join(w.to_bytes(16, "little") for w in words))
+            f.flush()
+            done = subprocess.run(
+                [self.tool, "-ndf", "-b", self.decoder, f.name], capture_output=True, text=True, timeout=300, check=False
+            )
+        out: dict[int, str] = {}
+        for line in done.stdout.splitlines():
+            m = _LINE.match(line)
+            if m and m.group(2):
+                out[int(m.group(1), 16) // 16] = m.group(2)
+        return out, done.stderr
+
+
+# --- taking a text apart ------------------------------------------------------------------------------------------
+
+_GUARD = re.compile(r"^@(!?)(U?P)(\d|T) ")
+_TOKEN = re.compile(
+    r"(?P<reg>(?:URZ|UR\d+|RZ|R\d+|UPT|UP\d|PT|P\d|SB\d+|B\d+)(?![A-Za-z0-9_]))(?P<suf>(?:\||\.[A-Za-z?][A-Za-z0-9_?]*|\.\d+)*)"
+    r"|(?P<hex>-?0x[0-9a-f]+)"
+    r"|(?P<num>-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![A-Za-z0-9_])|[+-](?:INF|QNAN|SNAN) )"
+    r"|(?P<word>[A-Za-z_][A-Za-z0-9_.]*)"
+)
+
+
+class Part:
+    """One element of an operand: kind letter, number or text, suffix."""
+
+    def __init__(self, kind: str, value: int | str, suffix: str, reuse: bool, bar_last: bool = False) -> None:
+        self.bar_last = bar_last
+        self.kind = kind
+        self.value = value
+        self.suffix = suffix
+        self.reuse = reuse
+
+
+class Arg:
+    """One operand: text before, skeleton, parts, text behind."""
+
+    def __init__(self, pre: str, skeleton: str, parts: list[Part], post: str) -> None:
+        self.pre = pre
+        self.skeleton = skeleton
+        self.parts = parts
+        self.post = post
+
+
+def split_args(text: str) -> list[str]:
+    out: list[str] = []
+    depth = 0
+    start = 0
+    for i, c in enumerate(text):
+        if c == "{":
+            depth += 1
+        elif c == "}":
+            depth -= 1
+        elif c == "," and depth == 0:
+            out.append(text[start:i].strip(" ") if "INF" not in text[start:i] and "NAN" not in text[start:i] else text[start:i].lstrip(" "))
+            start = i + 1
+    last = text[start:].lstrip(" ")
+    if last:
+        out.append(last)
+    return out
+
+
+_KEEP_WORD = ("c", "cx", "a", "desc", "gdesc", "tmem", "idesc")
+
+
+def parse_arg(text: str) -> Arg:
+    m = re.match(r"^[-~!|]*", text)
+    assert m is not None
+    pre = m.group(0)
+    if re.match(r"-(0x|\d|INF|QNAN|SNAN)", text):
+        pre = ""
+    body = text[len(pre) :]
+    if body.startswith("{") and body.endswith("}"):
+        value = 0
+        for k in body[1:-1].split(","):
+            value |= 1 << int(k)
+        return Arg(pre, "{S}", [Part("S", value, "", False)], "")
+    parts: list[Part] = []
+    skeleton = ""
+    post = ""
+    if "]" in body:
+        cut = body.rindex("]") + 1
+        body, post = body[:cut], body[cut:].replace("|", "")
+    at = 0
+    for t in _TOKEN.finditer(body):
+        skeleton += body[at : t.start()]
+        at = t.end()
+        if t.group("reg"):
+            name = t.group("reg")
+            suf = t.group("suf")
+            reuse = ".reuse" in suf
+            suf = suf.replace(".reuse", "")
+            bar_last = suf.endswith("|") and suf != "|"
+            suf = suf.replace("|", "")
+            if name.startswith("UR"):
+                kind, value = "U", -1 if name == "URZ" else int(name[2:])
+            elif name.startswith("UP"):
+                kind, value = "Q", 7 if name == "UPT" else int(name[2:])
+            elif name.startswith("SB"):
+                kind, value = "D", int(name[2:])
+            elif name.startswith("R"):
+                kind, value = "R", 255 if name == "RZ" else int(name[1:])
+            elif name.startswith("P"):
+                kind, value = "P", 7 if name == "PT" else int(name[1:])
+            else:
+                kind, value = "B", int(name[1:])
+            parts.append(Part(kind, value, suf, reuse, bar_last))
+            skeleton += "{" + kind + "}"
+        elif t.group("hex"):
+            parts.append(Part("I", int(t.group("hex"), 16), "", False))
+            skeleton += "{I}"
+        elif t.group("num"):
+            parts.append(Part("F", t.group("num"), "", False))
+            skeleton += "{F}"
+        elif t.group("word") in _KEEP_WORD:
+            skeleton += t.group("word")
+        else:
+            parts.append(Part("W", t.group("word"), "", False))
+            skeleton += "{W}"
+    skeleton += body[at:].replace("|", "")
+    return Arg(pre, skeleton, parts, post)
+
+
+class Parsed:
+    """A text taken apart."""
+
+    def __init__(self, text: str) -> None:
+        g = _GUARD.match(text)
+        self.guard = g.group(2) if g else ""
+        body = text[g.end() :] if g else text
+        head, _, rest = body.partition(" ")
+        self.mnemonic, _, mods = head.partition(".")
+        self.mods = mods
+        self.args = [parse_arg(a) for a in split_args(rest)]
+        self.key = (self.mnemonic, tuple(a.skeleton for a in self.args))

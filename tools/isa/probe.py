@@ -1,0 +1,686 @@
+"""Derives forms of the instruction table by asking nvdisasm what each bit of a word does.
+
+Usage: ``python tools/isa/probe.py sm_90 WORDS_FILE... [--redo N]``.
+
+Words that the table cannot print exactly seed new forms.  ``--redo N`` also derives again the forms, seen in the words, that hold a
+modifier field of more than N bits.  Steps for one seed, after setting the control bits to harmless values:
+
+1. flip every bit: illegal, no change (hidden), another mnemonic or operand layout (selector), a changed number, changed modifiers;
+2. set the numeric fields to middling values and flip again, so that no flip lands on RZ, PT or zero;
+3. numbers: the difference of each flip is the weight of the bit;
+4. modifiers: bits whose effects do not simply add are one field, and every field is tried completely; literals are what is left;
+5. values that drop an operand (255, 7, 0) become exclusions.
+
+A derived form is kept only if it prints every seed and a random sample of words of the form exactly.
+"""
+
+import json
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Generator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "tools" / "isa"))
+
+from import_derived import Tables, line  # noqa: E402
+from oracle import Oracle, Parsed  # noqa: E402
+
+from orias.isa.decode import IllegalWord  # noqa: E402
+from orias.isa.floats import float_text  # noqa: E402
+from orias.isa.rawtable import Form, RawTable  # noqa: E402
+from orias.isa.table import IsaTable  # noqa: E402
+
+CONTROL = ((1 << 23) - 1) << 105
+CALM = 18 << 105 | 7 << 110 | 7 << 113
+OPCODE = 0xFFF | 1 << 91
+GUARD = 15 << 12
+PROBED = [b for b in range(16, 105) if b != 91]
+MAX_ENUM = 13
+
+Ask = Generator[list[int], dict[int, str | None], Any]
+Place = tuple[Any, ...]
+"""("mods",), (operand, "pre"), (operand, "post"), (operand, part, "suf"), (operand, part, "word")."""
+
+
+def calm(w: int) -> int:
+    return w & ~CONTROL & ~GUARD | CALM | 7 << 12
+
+
+def places(p: Parsed) -> dict[Place, str]:
+    out: dict[Place, str] = {("mods",): p.mods}
+    for i, a in enumerate(p.args):
+        out[(i, "pre")] = a.pre
+        out[(i, "post")] = a.post
+        for j, x in enumerate(a.parts):
+            if x.kind == "W":
+                out[(i, j, "word")] = str(x.value)
+            else:
+                out[(i, j, "suf")] = x.suffix
+    return out
+
+
+def numbers(p: Parsed) -> dict[tuple[int, int], tuple[str, int | str]]:
+    return {(i, j): (x.kind, x.value) for i, a in enumerate(p.args) for j, x in enumerate(a.parts) if x.kind != "W"}
+
+
+class NotDerived(Exception):
+    pass
+
+
+class Probe:
+    """Derivation of one form."""
+
+    def __init__(self, base: int, zero_ur: int) -> None:
+        self.base = calm(base)
+        self.zero_ur = zero_ur
+        self.weights: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+        self.float_bits: dict[tuple[int, int], set[int]] = defaultdict(set)
+        self.effects: dict[int, set[Place]] = defaultdict(set)
+        self.selectors: set[int] = set()
+        self.silent: set[int] = set()
+        self.illegal: set[int] = set()
+        self.nots: list[tuple[int, int]] = []
+        self.groups: list[tuple[list[int], dict[int, dict[Place, str]]]] = []
+
+    def number(self, v: int | str) -> int:
+        if v == -1:
+            return self.zero_ur
+        return int(v)
+
+    def run(self) -> Ask:
+        got = yield [self.base]
+        text = got[self.base]
+        if text is None:
+            raise NotDerived("the seed is illegal with calm control bits")
+        self.parsed = Parsed(text)
+        yield from self.flips(self.base)
+        for seed in (0x5555555555555555, 0x2AAAAAAAAAAAAAAA):
+            generic = self.middling(seed)
+            got = yield [generic]
+            t = got[generic]
+            if t is not None and Parsed(t).key == self.parsed.key:
+                self.base = generic
+                self.parsed = Parsed(t)
+                yield from self.flips(generic)
+        self.drop_odd_bits()
+        used = {b for w in self.weights.values() for b in w} | {b for s in self.float_bits.values() for b in s} | set(self.effects)
+        self.selectors -= used
+        self.silent -= used | self.selectors
+        self.illegal -= used | self.silent | self.selectors
+        yield from self.modifiers()
+        yield from self.exclusions()
+        yield from self.control()
+
+    def drop_odd_bits(self) -> None:
+        """A bit that changes how a number is written (signed, other float) is no part of it: it selects another form."""
+        odd: set[int] = set()
+        for bits in self.weights.values():
+            run = longest_run(sorted(bits))
+            odd |= set(bits) - set(run)
+        for found in self.float_bits.values():
+            odd |= found - set(longest_run(sorted(found)))
+        for bits in self.weights.values():
+            for b in odd & set(bits):
+                del bits[b]
+        for found in self.float_bits.values():
+            found -= odd
+        for b in odd:
+            self.effects.pop(b, None)
+        self.selectors |= odd
+
+    def middling(self, seed: int) -> int:
+        w = self.base
+        for key, bits in self.weights.items():
+            kind = self.parsed.args[key[0]].parts[key[1]].kind
+            lo = min(bits)
+            for b in bits:
+                want = seed >> (b - lo) & 1
+                if kind in "PQ" and len(bits) <= 3:
+                    want = (2 >> (b - lo)) & 1
+                w = w & ~(1 << b) | want << b
+        return w
+
+    def flips(self, base: int) -> Ask:
+        got = yield [base ^ 1 << b for b in PROBED]
+        here = places(self.parsed)
+        nums = numbers(self.parsed)
+        for b in PROBED:
+            t = got[base ^ 1 << b]
+            if t is None:
+                self.illegal.add(b)
+                continue
+            p = Parsed(t)
+            if p.key != self.parsed.key:
+                self.selectors.add(b)
+                continue
+            there = places(p)
+            changed = {k for k in here if here[k] != there.get(k)}
+            moved = False
+            for k, (kind, v) in numbers(p).items():
+                old = nums[k][1]
+                if v != old:
+                    moved = True
+                    if kind == "F":
+                        self.float_bits[k].add(b)
+                    else:
+                        d = self.number(v) - self.number(old)
+                        self.weights[k][b] = d if base >> b & 1 == 0 else -d
+            if changed:
+                self.effects[b] |= changed
+            if not changed and not moved:
+                self.silent.add(b)
+
+    # -- modifiers ------------------------------------------------------------------------------------------------
+
+    def modifiers(self) -> Ask:
+        bits = sorted(self.effects)
+        base = self.base
+        pairs = list(combinations(bits, 2))
+        got = yield [base ^ 1 << a ^ 1 << b for a, b in pairs] + [base ^ 1 << a for a in bits]
+        single = {a: self.view(got[base ^ 1 << a]) for a in bits}
+        here = places(self.parsed)
+        parent = {b: b for b in bits}
+
+        def root(x: int) -> int:
+            while parent[x] != x:
+                x = parent[x]
+            return x
+
+        for a, b in pairs:
+            if root(a) == root(b):
+                continue
+            both = self.view(got[base ^ 1 << a ^ 1 << b])
+            if both is None or single[a] is None or single[b] is None:
+                joint = both is not None or (single[a] is not None and single[b] is not None)
+                if both is None and (self.effects[a] & self.effects[b]):
+                    joint = True
+                if joint:
+                    parent[root(a)] = root(b)
+                continue
+            va, vb = single[a], single[b]
+            assert va is not None and vb is not None
+            for k, t0 in here.items():
+                if not adds(t0, va[k], vb[k], both[k], k == ("mods",)):
+                    parent[root(a)] = root(b)
+                    break
+        members: dict[int, list[int]] = defaultdict(list)
+        for b in bits:
+            members[root(b)].append(b)
+        # Bits that are illegal on their own may belong to a field (value 3 of a field at 0 with 1 and 2 illegal); try them with it.
+        for group in members.values():
+            if len(group) > MAX_ENUM:
+                raise NotDerived(f"{len(group)} modifier bits depend on each other: {sorted(group)}")
+            group.sort()
+            clear = base
+            for b in group:
+                clear &= ~(1 << b)
+            words = {v: clear | sum((v >> i & 1) << b for i, b in enumerate(group)) for v in range(1 << len(group))}
+            answers = yield list(words.values())
+            table: dict[int, dict[Place, str]] = {}
+            for v, w in words.items():
+                view = self.view(answers[w])
+                if view is not None:
+                    table[v] = view
+            self.groups.append((group, table))
+        yield from self.arrange()
+
+    def view(self, text: str | None) -> dict[Place, str] | None:
+        if text is None:
+            return None
+        p = Parsed(text)
+        return places(p) if p.key == self.parsed.key else None
+
+    def arrange(self) -> Ask:
+        """Order of the modifier fields and literals between them."""
+        items: list[tuple[list[int], dict[int, list[str]], int]] = []
+        base_tokens = tokens(self.parsed.mods)
+        for bits, table in self.groups:
+            lists = {v: tokens(view[("mods",)]) for v, view in table.items()}
+            if len({tuple(t) for t in lists.values()}) < 2:
+                continue
+            head = common(list(lists.values()))
+            tail = common([t[head:][::-1] for t in lists.values()])
+            middle = {v: t[head : len(t) - tail] for v, t in lists.items()}
+            items.append((bits, middle, head))
+        # A field whose text is empty at the base has no place of its own there: ask pairs.
+        before: dict[tuple[int, int], bool] = {}
+        for (i, (bits_a, mid_a, head_a)), (j, (bits_b, mid_b, head_b)) in combinations(enumerate(items), 2):
+            if head_a != head_b:
+                before[i, j] = head_a < head_b
+                continue
+            options = [
+                (x, y) for x in mid_a for y in mid_b if mid_a[x] and mid_b[y] and mid_a[x] != mid_b[y]
+            ]
+            words = {(x, y): self.put(self.put(self.base, bits_a, x), bits_b, y) for x, y in options[:40]}
+            got = yield list(words.values())
+            for (x, y), w in words.items():
+                view = self.view(got[w])
+                if view is None:
+                    continue
+                t = tokens(view[("mods",)])[head_a:]
+                if t[: len(mid_a[x])] == mid_a[x] and t[len(mid_a[x]) :][: len(mid_b[y])] == mid_b[y]:
+                    before[i, j] = True
+                    break
+                if t[: len(mid_b[y])] == mid_b[y]:
+                    before[i, j] = False
+                    break
+            before.setdefault((i, j), True)
+        order = sorted(range(len(items)), key=lambda i: sum(1 for j in range(len(items)) if j != i and not first(before, i, j)))
+        self.mods: list[Any] = []
+        at = 0
+        for i in order:
+            bits, middle, head = items[i]
+            if head > at:
+                self.mods.extend(base_tokens[at:head])
+                at = head
+            value = sum((self.base >> b & 1) << k for k, b in enumerate(bits))
+            at += len(middle[value])
+            self.mods.append({"b": bits, "t": {str(v): ".".join(t) for v, t in middle.items()}})
+        self.mods.extend(base_tokens[at:])
+
+    @staticmethod
+    def put(w: int, bits: list[int], v: int) -> int:
+        for i, b in enumerate(bits):
+            w = w & ~(1 << b) | (v >> i & 1) << b
+        return w
+
+    # -- the rest ---------------------------------------------------------------------------------------------------
+
+    def fields(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """(low bit, width) of each number whose weights double from bit to bit."""
+        out: dict[tuple[int, int], tuple[int, int]] = {}
+        for k, bits in self.weights.items():
+            order = sorted(bits)
+            lo = order[0]
+            if order != list(range(lo, lo + len(order))):
+                raise NotDerived(f"the bits of a number do not lie together: {order}")
+            scale = bits[lo]
+            for i, b in enumerate(order):
+                w = bits[b]
+                if w != scale << i and not (i == len(order) - 1 and w == -(scale << i)):
+                    raise NotDerived(f"the bits of a number have weights {[bits[x] for x in order]}")
+            out[k] = (lo, len(order))
+        return out
+
+    def exclusions(self) -> Ask:
+        special: list[tuple[int, int, int]] = []
+        signs = {i: bits for i in range(len(self.parsed.args)) for bits, table in self.groups if len({v[i, "pre"] for v in table.values()}) > 1}
+        for k, (lo, width) in self.fields().items():
+            kind = self.parsed.args[k[0]].parts[k[1]].kind
+            full = (1 << width) - 1
+            values = {"R": [full], "U": [full], "P": [7], "Q": [7], "I": [0]}.get(kind, [])
+            sign = signs.get(k[0], [])
+            if kind in "PQ" and len(sign) == 1:
+                for bit in (0, 1):
+                    both = full << lo | 1 << sign[0]
+                    word = self.base & ~both | 7 << lo & both | bit << sign[0]
+                    special.append((both, word & both, word))
+                continue
+            for v in values:
+                special.append((full << lo, v << lo, self.base & ~(full << lo) | v << lo))
+        got = yield [w for _, _, w in special]
+        for mask, value, w in special:
+            t = got[w]
+            if t is None or Parsed(t).key != self.parsed.key:
+                self.nots.append((mask, value))
+
+    def control(self) -> Ask:
+        b = self.base
+        reuse = [b | 1 << i for i in (122, 123, 124)]
+        wr = b & ~(7 << 110)
+        rd = b & ~(7 << 113)
+        guard = b & ~(7 << 12)
+        got = yield [*reuse, wr, rd, guard]
+        self.reuse: dict[tuple[int, int], int] = {}
+        for i, w in zip((122, 123, 124), reuse, strict=True):
+            t = got[w]
+            if t is not None:
+                for x, a in enumerate(Parsed(t).args):
+                    for y, part in enumerate(a.parts):
+                        if part.reuse:
+                            self.reuse[x, y] = i
+        self.bar = ("w" if got[wr] is not None else "") + ("r" if got[rd] is not None else "")
+        t = got[guard]
+        self.guard = Parsed(t).guard if t is not None else "P"
+
+    def form(self) -> dict[str, Any]:
+        """The record as ``import_derived.line`` takes it."""
+        fields = self.fields()
+        ops: list[dict[str, Any]] = []
+        for i, a in enumerate(self.parsed.args):
+            els: list[dict[str, Any]] = []
+            for j, part in enumerate(a.parts):
+                e: dict[str, Any] = {}
+                if part.kind == "W":
+                    e["w"] = self.pieces((i, j, "word"), str(part.value))
+                elif part.kind == "F":
+                    e.update(self.float_field((i, j)))
+                elif (i, j) in fields:
+                    lo, width = fields[i, j]
+                    bits = self.weights[i, j]
+                    scale = bits[lo]
+                    negative = bits[lo + width - 1] < 0
+                    if part.kind == "I":
+                        e["f"] = [lo, width, "s" if negative else "u", scale]
+                    elif part.kind == "S":
+                        e["set"] = [lo, width]
+                    elif scale < 0:
+                        e["wsum"] = [7, [[lo, width, scale]]]
+                    else:
+                        e["f"] = [lo, width]
+                else:
+                    e["const"] = str(self.number(part.value))
+                if part.bar_last:
+                    e["bar_last"] = 1
+                if part.kind != "W":
+                    suf = self.pieces((i, j, "suf"), part.suffix)
+                    if suf:
+                        e["suf"] = suf
+                if (i, j) in self.reuse:
+                    e["reuse"] = self.reuse[i, j]
+                els.append(e)
+            o: dict[str, Any] = {"s": a.skeleton, "el": els}
+            pre = self.pieces((i, "pre"), a.pre)
+            post = self.pieces((i, "post"), a.post)
+            if pre:
+                o["pre"] = pre
+            if post:
+                o["post"] = post
+            ops.append(o)
+        moving = 0
+        for bits, _ in self.groups:
+            for b in bits:
+                moving |= 1 << b
+        for lo, width in fields.values():
+            moving |= ((1 << width) - 1) << lo
+        for s in self.float_bits.values():
+            for b in s:
+                moving |= 1 << b
+        hidden = 0
+        for b in self.silent:
+            hidden |= 1 << b
+        hidden &= ~moving
+        mask = ((1 << 105) - 1) & ~GUARD & ~moving & ~hidden
+        out: dict[str, Any] = {
+            "mn": self.parsed.mnemonic,
+            "mask": f"{mask:x}",
+            "val": f"{self.base & mask:x}",
+            "guard": self.guard or "P",
+            "hidden": f"{hidden | 7 << 122 & ~sum(1 << r for r in self.reuse.values()):x}",
+            "bar": self.bar,
+            "n": 0,
+        }
+        if hidden & self.base:
+            out["hidden_default"] = f"{hidden & self.base:x}"
+        if self.nots:
+            out["not"] = [[f"{m:x}", f"{v:x}"] for m, v in self.nots]
+        if self.mods:
+            out["mods"] = self.mods
+        if ops:
+            out["ops"] = ops
+        return out
+
+    def pieces(self, place: Place, base: str) -> list[Any]:
+        found = []
+        for bits, table in self.groups:
+            if len({view[place] for view in table.values()}) > 1:
+                found.append({"b": bits, "t": {str(v): view[place] for v, view in table.items()}})
+        if not found:
+            return [base] if base else []
+        if len(found) == 1:
+            return found
+        # Several fields write one text (separate minus and bar bits): each adds to what the empty one leaves.
+        out = []
+        for p in found:
+            empty = min(p["t"].values(), key=len)
+            if empty:
+                raise NotDerived(f"two fields write the text {base!r}")
+            out.append(p)
+        out.sort(key=lambda p: "|" in "".join(p["t"].values()))
+        return out
+
+    def float_field(self, k: tuple[int, int]) -> dict[str, Any]:
+        bits = sorted(self.float_bits[k])
+        if not bits:
+            raise NotDerived("a float without bits")
+        shown = str(self.parsed.args[k[0]].parts[k[1]].value)
+        lo = bits[0]
+        halves = bits[-1] - lo + 1 <= 16
+        for kind in ("f16", "bf16") if halves else ("f32", "f64h"):
+            low = lo & ~15 if halves else 32
+            pattern = self.base >> low & (0xFFFF if halves else 0xFFFFFFFF)
+            if float_text(kind, pattern) == shown:
+                return {"float": [kind, low]}
+        raise NotDerived(f"the float {shown} has no known format")
+
+
+def longest_run(bits: list[int]) -> list[int]:
+    best: list[int] = []
+    run: list[int] = []
+    for b in bits:
+        run = [*run, b] if run and run[-1] == b - 1 else [b]
+        if len(run) > len(best):
+            best = run
+    return best
+
+
+def first(before: dict[tuple[int, int], bool], i: int, j: int) -> bool:
+    return before[i, j] if i < j else not before[j, i]
+
+
+def tokens(mods: str) -> list[str]:
+    return mods.split(".") if mods else []
+
+
+def common(lists: list[list[str]]) -> int:
+    n = 0
+    while all(len(x) > n for x in lists) and len({x[n] for x in lists}) == 1:
+        n += 1
+    return n
+
+
+def adds(base: str, a: str, b: str, both: str, dotted: bool) -> bool:
+    """True if the effects of two bits on a text are independent."""
+    if a == base:
+        return both == b
+    if b == base:
+        return both == a
+    if not dotted:
+        return False
+    t0, ta, tb, tt = tokens(base), tokens(a), tokens(b), tokens(both)
+    return len(tt) - len(t0) == len(ta) - len(t0) + len(tb) - len(t0) and merge_ok(t0, ta, tb, tt)
+
+
+def merge_ok(t0: list[str], ta: list[str], tb: list[str], tt: list[str]) -> bool:
+    ha, hb = common([t0, ta]), common([t0, tb])
+    ra, rb = common([t0[ha:][::-1], ta[ha:][::-1]]), common([t0[hb:][::-1], tb[hb:][::-1]])
+    sa, sb = (ha, len(t0) - ra, ta[ha : len(ta) - ra]), (hb, len(t0) - rb, tb[hb : len(tb) - rb])
+    for x, y in ((sa, sb), (sb, sa)):
+        if x[1] <= y[0]:
+            made = t0[: x[0]] + x[2] + t0[x[1] : y[0]] + y[2] + t0[y[1] :]
+            if made == tt:
+                return True
+    return False
+
+
+def drive(probes: list[Probe], oracle: Oracle) -> None:
+    """Runs all derivations side by side, so that one question to the tool serves all."""
+    running = []
+    for p in probes:
+        g = p.run()
+        try:
+            running.append((p, g, next(g)))
+        except (StopIteration, NotDerived):
+            pass
+    while running:
+        want = [w for _, _, ws in running for w in ws]
+        answers = oracle.ask(want) if want else {}
+        after = []
+        for p, g, ws in running:
+            try:
+                after.append((p, g, g.send({w: answers[w] for w in ws})))
+            except StopIteration:
+                p.done = True  # type: ignore[attr-defined]
+            except NotDerived as e:
+                p.error = str(e)  # type: ignore[attr-defined]
+        running = after
+
+
+def sample(form: Form, rng: random.Random, count: int) -> list[int]:
+    """Random words of a form: random numbers, legal modifier values."""
+    out = []
+    for _ in range(count):
+        w = rng.getrandbits(105) & ~form.mask & ~form.hidden & ~GUARD & ~(1 << 91) | form.val & ~(1 << 91)
+        w |= form.val & (1 << 91)
+        for p in form.mods + [x for o in form.operands for x in o.pre + o.post + [y for e in o.elems for y in e.suf + e.pieces]]:
+            if p.bits:
+                w = w & ~p.mask | p.place(rng.choice(list(p.values)))
+        w = w & ~CONTROL & ~GUARD | CALM | 7 << 12 | form.default & form.hidden & ~CONTROL
+        if form.matches(w):
+            out.append(w)
+    return out
+
+
+def check(raw_line: str, table: RawTable, oracle: Oracle, seeds: list[int]) -> str:
+    """Empty if the form prints its seeds and samples exactly, else what differs."""
+    from orias.isa.printer import Printer
+
+    row = raw_line.rstrip("\n")
+    end = row.index(" ", 5)
+    form = Form(int(row[:4], 16), row[5:end], json.loads(row[end + 1 :]), table)
+    rng = random.Random(1)
+    words = [calm(w) for w in seeds] + sample(form, rng, 120)
+    got = oracle.ask(words)
+    printer = Printer(table)
+    wrong = 0
+    first_wrong = ""
+    for i, w in enumerate(words):
+        ref = got[w]
+        mine = printer._form(form, w, 0, None) if form.matches(w) else None
+        if ref is None:
+            continue
+        if mine != ref:
+            if i >= len(seeds) and ("INVALID" in ref or "???" in ref):
+                continue
+            wrong += 1
+            first_wrong = first_wrong or f"{w:032x}: {mine} instead of {ref}"
+    return f"{wrong} of {len(words)} differ: {first_wrong}" if wrong else ""
+
+
+def replace(lines: list[str], new: str) -> list[str]:
+    """Puts a form into the file's lines: before the forms of the opcode it overlaps, in place of those it covers."""
+    opcode = new[:4]
+    head = new.index(" ", 5)
+    rec = json.loads(new[head + 1 :])
+    mask, val = int(rec["m"], 16), int(rec["v"], 16)
+    skeletons = [o[0] for o in rec.get("ops", [])]
+    out = []
+    at = -1
+    for row in lines:
+        if row[:4] == opcode:
+            end = row.index(" ", 5)
+            r = json.loads(row[end + 1 :])
+            m, v = int(r["m"], 16), int(r["v"], 16)
+            overlaps = (v ^ val) & m & mask == 0 and "alias" not in r
+            same = row[5:end] == new[5:head] and [o[0].replace("]{U}", "]") for o in r.get("ops", [])] == skeletons
+            if overlaps and same and at < 0:
+                at = len(out)
+            if overlaps and same and mask & ~m == 0:
+                continue
+        out.append(row)
+    if at < 0:
+        at = next((i for i, row in enumerate(out) if row[:4] > opcode), len(out))
+        for i, row in enumerate(out):
+            if row[:4] == opcode:
+                other = int(json.loads(row[row.index(" ", 5) + 1 :])["m"], 16)
+                if other.bit_count() < mask.bit_count():
+                    at = i
+                    break
+    out.insert(at, new.rstrip("\n"))
+    return out
+
+
+def seeds_of(name: str, words: list[int], oracle: Oracle, redo: int) -> dict[Any, list[int]]:
+    t = IsaTable(name)
+    texts = oracle.ask(words)
+    out: dict[Any, list[int]] = defaultdict(list)
+    wide: dict[int, bool] = {}
+    for w in words:
+        ref = texts[w]
+        if ref is None:
+            continue
+        form = t._printer.form(w)
+        if form is not None and any(e.kind == "L" for o in form.operands for e in o.elems):
+            continue
+        try:
+            bad = t._printer.text(w, 0, None) != ref
+            t._decoder.decode(w)
+        except IllegalWord:
+            bad = True
+        if not bad and redo:
+            if form is not None:
+                if id(form) not in wide:
+                    wide[id(form)] = any(len(p.bits) > redo for p in form.mods)
+                bad = wide[id(form)]
+        if bad:
+            p = Parsed(ref)
+            out[(w & OPCODE, p.key)].append(w)
+    return out
+
+
+def main(argv: list[str]) -> None:
+    redo = 0
+    if "--redo" in argv:
+        at = argv.index("--redo")
+        redo = int(argv[at + 1])
+        argv = argv[:at] + argv[at + 2 :]
+    name = argv[0]
+    words = sorted({int(x, 16) for f in argv[1:] for x in Path(f).read_text(encoding="ascii").split()})
+    oracle = Oracle(name.upper().replace("_", ""))
+    path = ROOT / "orias" / "isa" / "data" / f"{name}.txt"
+    tables = Tables(path.with_name("modifiers.txt"))
+    tables.load()
+    for _ in range(4):
+        seeds = seeds_of(name, words, oracle, redo)
+        redo = 0
+        print(f"{name}: {len(seeds)} layouts to derive")
+        if not seeds:
+            break
+        probes = {k: Probe(ws[0], 63 if int(name[3:]) < 100 else 255) for k, ws in seeds.items()}
+        drive(list(probes.values()), oracle)
+        lines = path.read_text(encoding="ascii").splitlines()
+        raw = RawTable(name)
+        added = 0
+        for k, p in probes.items():
+            label = f"{k[0] & 0xFFF | (k[0] >> 91) << 12:04x} {k[1]}"
+            if not getattr(p, "done", False):
+                print("  failed:", label, getattr(p, "error", "?"))
+                continue
+            try:
+                row = line(k[0] & 0xFFF | (k[0] >> 91) << 12, p.form(), tables)
+            except NotDerived as e:
+                print("  failed:", label, e)
+                continue
+            tables.publish()
+            same = [w for w in seeds[k] if (w ^ int(p.form()["val"], 16)) & int(p.form()["mask"], 16) == 0]
+            trouble = check(row, raw, oracle, same)
+            if trouble:
+                print("  differs:", label, trouble)
+                continue
+            lines = replace(lines, row)
+            added += 1
+        path.write_text("".join(x + "\n" for x in lines), encoding="ascii")
+        tables.write_used(path.parent)
+        print(f"{name}: {added} forms written, {oracle.runs} runs of the tool")
+        if not added:
+            break
+        print("---")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
