@@ -67,8 +67,10 @@ def _key(fn: Func, inst: Inst, epoch: int) -> Key | None:
         ident = d >> PAYLOAD_SHIFT
         if ident >= FIRST_VIRTUAL:
             shape.append((d & KIND_MASK) << 8 | fn.vwidth[ident])
-        else:
+        elif ident == 255 or ident == 7:
             shape.append(0)
+        else:
+            return None
     if op.base in ("CS2R", "undef") or (op.base in ("S2R", "S2UR") and _changes(inst)):
         return None
     src = inst.src

@@ -149,8 +149,10 @@ class _Emitter:
             src = [src[0], _distance(-after if relative else 0)]
         elif base == "CALL":
             src = self._call(fn, inst, src, at)
+        # What a call defines is implicit.
+        dst = [] if base == "CALL" else inst.dst
         try:
-            value = self.table.encode(inst.op, inst.guard, inst.dst, src, inst.ctl)
+            value = self.table.encode(inst.op, inst.guard, dst, src, inst.ctl)
         except EncodeError as e:
             raise Unsupported(f"{e} in {fn.name}", inst.loc) from e
         return value.to_bytes(16, "little")
