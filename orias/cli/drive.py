@@ -1,0 +1,185 @@
+"""Compiles what a command line names: reads the inputs, runs the compiler, reports, writes the output."""
+
+import os
+import sys
+
+from orias.cli.messages import Messages
+from orias.cli.parse import Command, UsageError
+from orias.cli.settings import Settings, settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from orias.compiler import Cubin, KernelInfo
+    from orias.diag import Diagnostic
+
+FAILURE = 255
+STRING_NAME = "application ptx input"
+"""Name of input texts in messages."""
+
+
+def stdin_name() -> str:
+    """Name of standard input in messages: that of the temporary file ptxas would use."""
+    return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"tmpxft_{os.getpid():08x}_00000000-0_stdin")
+
+
+def read_inputs(command: Command, out: Messages) -> list[tuple[str, str | bytes]]:
+    """(name, text) of every input; each one that cannot be read is reported."""
+    sources: list[tuple[str, str | bytes]] = []
+    for kind, text in command.inputs:
+        if kind == "string":
+            sources.append((STRING_NAME, text))
+        elif text == "-":
+            sources.append((stdin_name(), sys.stdin.buffer.read()))
+        else:
+            try:
+                with open(text, "rb") as f:
+                    sources.append((text, f.read()))
+            except IsADirectoryError:
+                sources.append((text, b""))
+            except (OSError, ValueError):
+                out.say("fatal", f"Input file '{text}' could not be opened")
+    return sources
+
+
+def write_output(path: str, data: bytes) -> None:
+    """Write a whole file or none: into a temporary file beside it, then renamed; devices are written directly.
+
+    Raises OSError if that is not possible.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as f:
+            f.write(data)
+        return
+    target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "xb") as f:
+            f.write(data)
+        os.replace(temporary, target)
+    except OSError:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        if not os.path.isfile(target):
+            raise
+        with open(target, "wb") as f:
+            f.write(data)
+
+
+def _say_all(diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | bytes]], out: Messages) -> None:
+    first = sources[0][0] if sources else ""
+    for d in diagnostics:
+        out.say(d.severity, d.message, d.file or first, d.line)
+
+
+def drive(program: str, command: Command) -> int:
+    """Compile; returns the exit code."""
+    out = Messages(program, command.flag("disable-warnings"), command.flag("warning-as-error"))
+    try:
+        s = settings(command)
+    except UsageError as e:
+        out.say("fatal", str(e))
+        return FAILURE
+    for severity, text in s.messages:
+        out.say(severity, text)
+        if severity == "fatal":
+            return FAILURE
+    sources = read_inputs(command, out)
+    if out.errors:
+        out.aborted()
+        return FAILURE
+    from orias.diag import CompileError
+
+    try:
+        return _compile(s, sources, out)
+    except CompileError as e:
+        _say_all(e.diagnostics, sources, out)
+    except RecursionError:
+        out.say("fatal", "The input is nested too deeply")
+    except MemoryError:
+        out.say("fatal", "Out of memory")
+    except Exception as e:
+        if os.environ.get("ORIAS_TRACEBACK"):
+            raise
+        out.say("fatal", f"Internal error in Orias: {type(e).__name__}: {e}")
+    out.aborted()
+    return FAILURE
+
+
+def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages) -> int:
+    if s.parse_only:
+        from orias.cli.parse_only import parse_only
+
+        _say_all(parse_only(sources, s.options.arch), sources, out)
+        if out.errors:
+            out.aborted()
+            return FAILURE
+        return 0
+    from orias.compiler import compile_text
+
+    cubin = compile_text(sources, s.options)
+    _say_all(cubin.diagnostics, sources, out)
+    if out.errors:
+        out.aborted()
+        return FAILURE
+    for text in s.late:
+        out.say("warning", text)
+    if out.errors:
+        out.aborted()
+        return FAILURE
+    _usage_warnings(cubin, s, out)
+    if out.errors:
+        return FAILURE
+    if s.options.verbose:
+        report(cubin, s.options.arch, out)
+    try:
+        write_output(s.output, cubin.data)
+    except (OSError, ValueError):
+        out.say("fatal", f"Output file '{s.output}' could not be opened")
+        return FAILURE
+    return 0
+
+
+def _usage_warnings(cubin: "Cubin", s: Settings, out: Messages) -> None:
+    for k in reversed(list(cubin.kernels.values())):
+        if s.options.warn_lmem and k.stack:
+            out.say("warning", f"Local memory used for function '{k.name}', size of stack frame: {k.stack} bytes")
+        if s.options.warn_spills and (k.spill_stores or k.spill_loads):
+            out.say(
+                "warning",
+                f"Registers are spilled to local memory in function '{k.name}', "
+                f"{k.spill_stores} bytes spill stores, {k.spill_loads} bytes spill loads",
+            )
+
+
+def _properties(k: "KernelInfo", name: str, out: Messages) -> None:
+    out.say("info", f"Function properties for {name}")
+    out.plain(
+        f"    {k.stack} bytes stack frame, {k.spill_stores} bytes spill stores, {k.spill_loads} bytes spill loads"
+    )
+
+
+def report(cubin: "Cubin", arch: str, out: Messages) -> None:
+    """The ``-v`` report: module, then each kernel from last to first, then the functions copied behind it."""
+    head = f"{cubin.gmem} bytes gmem"
+    for bank, size in sorted(cubin.cmem.items()):
+        if size:
+            head += f", {size} bytes cmem[{bank}]"
+    out.say("info", head)
+    milliseconds = 1000 * sum(cubin.times.values()) / max(len(cubin.kernels), 1)
+    for k in reversed(list(cubin.kernels.values())):
+        out.say("info", f"Compiling entry function '{k.name}' for '{arch}'")
+        _properties(k, k.name, out)
+        used = f"Used {k.registers} registers, used {k.barriers} barriers"
+        if k.stack_cumulative:
+            used += f", {k.stack_cumulative} bytes cumulative stack size"
+        if k.shared:
+            used += f", {k.shared} bytes smem"
+        for bank, size in sorted(k.constant.items()):
+            if size:
+                used += f", {size} bytes cmem[{bank}]"
+        out.say("info", used)
+        out.say("info", f"Compile time = {milliseconds:.3f} ms")
+        prefix = f"${k.name}$"
+        for name, f in cubin.functions.items():
+            if name.startswith(prefix):
+                _properties(f, name[len(prefix) :], out)

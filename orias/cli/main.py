@@ -1,0 +1,48 @@
+"""Entry of the command line: options first, the compiler only if there is something to compile.
+
+Messages go to standard error with the program's name in front; the exit code is 0, or 255 for every failure.
+"""
+
+import sys
+
+from orias.cli.parse import parse_arguments
+
+FAILURE = 255
+_TOOLS = ("dis", "as", "run")
+
+
+def program_name(path: str) -> str:
+    """The name messages start with: the base name of the program, ``orias`` for ``python -m orias``."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    return "orias" if name in ("__main__.py", "", "-c") else name.removesuffix(".exe")
+
+
+def run(argv: list[str]) -> int:
+    """Run one command line (``argv[0]`` is the program) and return its exit code."""
+    program = program_name(argv[0])
+    arguments = argv[1:]
+    if arguments and arguments[0] in _TOOLS and program == "orias":
+        from orias.cli.tools import run_tool
+
+        return run_tool(program, arguments[0], arguments[1:])
+    command, message = parse_arguments(arguments)
+    for warning in command.warnings:
+        sys.stderr.write(f"{program} warning : {warning}\n")
+    if message:
+        sys.stderr.write(f"{program} fatal   : {message}\n")
+        return FAILURE
+    if command.has("help") or command.has("version") or command.has("list-version") or not command.inputs:
+        from orias.cli import text
+
+        if command.has("version") and not command.has("help"):
+            import orias
+
+            sys.stdout.write(text.version_text(program, orias.__version__))
+        elif command.has("list-version") and not command.has("help"):
+            sys.stdout.write(text.list_versions())
+        else:
+            sys.stdout.write(text.help_text(program))
+        return 0
+    from orias.cli.drive import drive
+
+    return drive(program, command)

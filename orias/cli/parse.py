@@ -1,0 +1,222 @@
+"""Arguments to a :class:`Command`, by the rules of ptxas (frontend inventory, C1 to C8; measured on 13.0.88).
+
+Long names take two dashes and short names one; a value follows as the next argument or behind ``=``; ``-O`` and ``-m`` also take
+it joined.  ``-O`` alone never takes the next argument.
+"""
+
+from orias.cli.table import (
+    ALLOWED,
+    BOOL,
+    ENUM,
+    FLAG,
+    HIDDEN,
+    JOINED,
+    LIST,
+    NOT_IN_NOTE,
+    NUMBER,
+    OPTIONS,
+    TEXTS,
+    UNKNOWN_TO_US,
+)
+
+MAX_OPTION_FILES = 64
+"""Options files that one command line may open, files named in files included."""
+
+
+class UsageError(Exception):
+    """The command line is wrong; the text is the message without prefix."""
+
+
+class Command:
+    """A parsed command line.
+
+    ``inputs``: (kind, text) with kind ``file`` or ``string``, in order; ``values``: last value of each option by long name (flags:
+    ``""``); ``lists``: values of the options that add up; ``warnings``: what to say about the options.
+    """
+
+    __slots__ = ("inputs", "lists", "values", "warnings")
+
+    def __init__(self) -> None:
+        self.inputs: list[tuple[str, str]] = []
+        self.values: dict[str, str] = {}
+        self.lists: dict[str, list[str]] = {}
+        self.warnings: list[str] = []
+
+    def has(self, name: str) -> bool:
+        """True if the option was given."""
+        return name in self.values or name in self.lists
+
+    def number(self, name: str, default: int) -> int:
+        """Value of a number option."""
+        text = self.values.get(name)
+        return default if text is None else parse_number(text)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Value of a flag or boolean option."""
+        text = self.values.get(name)
+        return default if text is None else text != "false"
+
+    def note_text(self) -> str:
+        """The options in the form of the cubin's tool note: short names in table order, a blank behind each part."""
+        out = ""
+        for long, short, kind, _, _ in OPTIONS:
+            if long in NOT_IN_NOTE:
+                continue
+            if long in self.lists:
+                out += f"-{short} {','.join(self.lists[long])} "
+            elif long in self.values:
+                out += f"-{short} {'' if kind == FLAG else self.values[long]} "
+        return out
+
+
+def parse_number(text: str) -> int:
+    """A number as the C library reads it: decimal, 0x hexadecimal, 0 octal, sign; empty is 0."""
+    body = text.lstrip("+-")
+    sign = -1 if text[:1] == "-" else 1
+    if len(text) - len(body) > 1 or "_" in body:
+        raise UsageError(f"'{text}': expected a number")
+    try:
+        if body == "":
+            value = 0
+        elif body[:2] in ("0x", "0X"):
+            value = int(body, 16)
+        elif body[0] == "0":
+            value = int(body, 8)
+        else:
+            value = int(body)
+    except ValueError:
+        raise UsageError(f"'{text}': expected a number") from None
+    value *= sign
+    if not -(1 << 31) <= value < 1 << 31:
+        raise UsageError(f"32-bit integer value ({text}) out of range")
+    return value
+
+
+def split_words(text: str) -> list[str]:
+    """Words of an options file: separated by blanks; double quotes hold blanks, a backslash takes the next character as it
+    is, except that a double quote never becomes part of a word.
+    """
+    out: list[str] = []
+    word = ""
+    inside = quoted = False
+    i = 0
+    while i < len(text):
+        c = text[i]
+        i += 1
+        if c == "\\" and i < len(text):
+            word += "" if text[i] == '"' else text[i]
+            inside = True
+            i += 1
+        elif c == '"':
+            quoted = not quoted
+            inside = True
+        elif c.isspace() and not quoted:
+            if inside:
+                out.append(word)
+            word, inside = "", False
+        else:
+            word += c
+            inside = True
+    if inside:
+        out.append(word)
+    return out
+
+
+class _Parser:
+    __slots__ = ("command", "files", "kinds", "short")
+
+    def __init__(self) -> None:
+        self.command: Command = Command()
+        self.files: int = 0
+        self.kinds: dict[str, int] = dict(HIDDEN)
+        self.short: dict[str, str] = {}
+        for long, short, kind, _, _ in OPTIONS:
+            self.kinds[long] = kind
+            self.short[short] = long
+
+    def run(self, arguments: list[str]) -> None:
+        i = 0
+        while i < len(arguments):
+            argument = arguments[i]
+            i += 1
+            if argument[:1] != "-" or argument == "-":
+                self.command.inputs.append(("file", argument))
+                continue
+            shown, eq, value = argument.partition("=")
+            if argument[:2] == "--":
+                name = shown[2:]
+                if name in UNKNOWN_TO_US:
+                    raise UsageError(f"Option '--{name}' is not supported by Orias")
+                if name not in self.kinds:
+                    raise UsageError(f"Unknown option '{shown[1:]}'")
+            elif shown[1:] in self.short:
+                name = self.short[shown[1:]]
+            elif shown[1:2] in ("O", "m") and shown[1:]:
+                name, eq, value = self.short[shown[1]], "=", argument[2:]
+            else:
+                raise UsageError(f"Unknown option '{shown[1:]}'")
+            kind = self.kinds[name]
+            if kind == FLAG:
+                if eq:
+                    raise UsageError(f"no argument expected after '{shown}'")
+            elif not eq and shown != "-O":
+                if i >= len(arguments):
+                    raise UsageError(f"argument expected after '{shown}'")
+                value = arguments[i]
+                i += 1
+            elif not eq:
+                continue
+            self.take(name, kind, value)
+
+    def take(self, name: str, kind: int, value: str) -> None:
+        """Enter one option."""
+        c = self.command
+        if name == "input-as-string":
+            c.inputs.append(("string", value))
+            return
+        if name == "options-file":
+            for file in value.split(","):
+                self.options_file(file)
+            return
+        if kind == LIST:
+            c.lists.setdefault(name, []).extend(v for v in value.split(",") if v)
+            return
+        if kind == TEXTS:
+            c.lists.setdefault(name, []).append(value)
+            return
+        if kind == BOOL and value not in ("true", "false"):
+            raise UsageError(f"'{value}': expected true or false")
+        if kind in (NUMBER, JOINED):
+            number = parse_number(value)
+            if name == "machine" and number != 64:
+                raise UsageError(f"Value '{value}' is not defined for option 'machine'")
+            if value == "" and name == "opt-level":
+                return
+            value = str(number)
+        if kind == ENUM and value not in ALLOWED[name]:
+            raise UsageError(f"Value '{value}' is not defined for option '{name}'")
+        if kind != FLAG and c.values.get(name, value) != value:
+            c.warnings.append(f"incompatible redefinition for option '{name}', the last value of this option was used")
+        c.values[name] = value
+
+    def options_file(self, name: str) -> None:
+        """Take the options of a file."""
+        self.files += 1
+        if self.files > MAX_OPTION_FILES:
+            raise UsageError(f"Too many options file opened '{name}'")
+        try:
+            with open(name, encoding="utf-8", errors="surrogateescape") as f:
+                text = f.read()
+        except OSError:
+            raise UsageError(f"Could not open options file '{name}'") from None
+        self.run(split_words(text))
+
+
+def parse_arguments(arguments: list[str]) -> tuple[Command, str]:
+    """The command, and the message if the line is wrong (then the command holds what came before the mistake)."""
+    parser = _Parser()
+    try:
+        parser.run(arguments)
+    except UsageError as e:
+        return parser.command, str(e)
+    return parser.command, ""

@@ -1,0 +1,173 @@
+"""From a parsed command line to compile options, with what ptxas says about combinations (frontend inventory, C11 to C22)."""
+
+from orias.cli.parse import Command, UsageError, parse_number
+from orias.cli.table import UNSUPPORTED
+from orias.options import Options
+
+REGISTERS_MIN = 24
+REGISTERS_MAX = 255
+ARCHMIN = 32
+"""What ``-maxrregcount archmin`` stands for."""
+
+_CACHES = {
+    "def-load-cache": ("default cache modifier on load", ("ca", "cg", "cs", "cv")),
+    "def-store-cache": ("default cache modifier on store", ("wb", "cg", "cs", "wt")),
+    "force-load-cache": ("default cache modifier on load", ("ca", "cg", "cs", "cv")),
+    "force-store-cache": ("default cache modifier on store", ("wb", "cg", "cs", "wt")),
+}
+_FAST = ("max", "mid", "min", "0")
+
+
+class Settings:
+    """Compile options, and the messages on the way there.
+
+    ``parse_only``: a ``compute_`` or ``lto_`` target; ``messages``: (severity, text) to print at once; ``late``: warnings to
+    print once the input is known to be good.
+    """
+
+    __slots__ = ("late", "messages", "options", "output", "parse_only")
+
+    def __init__(self, options: Options, parse_only: bool, output: str) -> None:
+        self.options: Options = options
+        self.parse_only: bool = parse_only
+        self.output: str = output
+        self.messages: list[tuple[str, str]] = []
+        self.late: list[str] = []
+
+    def warn(self, text: str) -> None:
+        """Add a warning."""
+        self.messages.append(("warning", text))
+
+
+def _registers(text: str, name: str, arch: str, s: Settings) -> int:
+    """A register limit; 0 for none."""
+    if text == "archmax":
+        return 0
+    if text == "archmin":
+        return ARCHMIN
+    try:
+        n = parse_number(text)
+    except UsageError:
+        raise UsageError(f"Invalid value '{text}' for option '{name}'") from None
+    if n < 0 or n > REGISTERS_MAX:
+        s.warn(f"Too big {name} value specified {n}, will be ignored")
+        return 0
+    if n < REGISTERS_MIN:
+        s.warn(f"For profile {arch} adjusting per thread register count of {n} to lower bound of {REGISTERS_MIN}")
+        return REGISTERS_MIN
+    return n
+
+
+def _fast_compile(c: Command) -> None:
+    fast = c.values.get("Ofast-compile", "0")
+    if fast not in _FAST:
+        raise UsageError(f"Invalid value for --Ofast-compile/-Ofc ({fast}), is not 'max', 'mid', 'min', or '0'")
+    if c.flag("device-debug") or fast == "0" or not c.has("opt-level"):
+        return
+    allowed = 0 if fast == "max" else 1
+    if min(c.number("opt-level", 3), 3) != allowed:
+        levels = "1,2,3" if fast == "max" else "0,2,3"
+        raise UsageError(f"Conflicting options -opt-level=<{levels}> and --Ofast-compile={fast} specified")
+
+
+def _conflicts(c: Command, s: Settings) -> None:
+    if c.flag("device-debug"):
+        if c.flag("generate-line-info"):
+            s.warn(
+                "Conflicting options --device-debug and --generate-line-info specified, "
+                "ignoring --generate-line-info option"
+            )
+        if c.values.get("Ofast-compile", "0") != "0":
+            name = "--Ofast-compile=<min,mid,max>"
+            s.warn(f"Conflicting options '--device-debug' and '{name}' specified, ignoring '{name}' option")
+        if c.has("register-usage-level"):
+            name = "--register-usage-level"
+            s.warn(f"Conflicting options '--device-debug' and '{name}' specified, ignoring '{name}' option")
+    if c.flag("suppress-debug-info") and not (c.flag("device-debug") or c.flag("generate-line-info")):
+        s.late.append(
+            "Option suppress-debug-info requires option device-debug or lineinfo; "
+            "ignoring since latter is not specified"
+        )
+    if c.flag("legacy-bar-warp-wide-behavior"):
+        name = "--legacy-bar-warp-wide-behavior"
+        s.late.append(f"'{name}' is a deprecated option, It will be removed in future release and is not recommended")
+        s.late.append(f"Command line option '{name}' not supported for '.target sm_70', will be ignored")
+    if c.flag("jobserver") and c.has("split-compile"):
+        s.late.append("GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'")
+    if c.flag("compile-only") and c.flag("extensible-whole-program"):
+        name = "--extensible-whole-program"
+        s.warn(f"Conflicting options '--compile-only' and '{name}' specified, ignoring '{name}' option")
+    for kind in ("load", "store"):
+        if c.has(f"force-{kind}-cache") and c.has(f"def-{kind}-cache"):
+            s.warn(
+                f"Conflicting options force-{kind}-cache and def-{kind}-cache specified, "
+                f"ignoring def-{kind}-cache option"
+            )
+    for name, (what, allowed) in _CACHES.items():
+        value = c.values.get(name)
+        if value is not None and value not in allowed:
+            s.messages.append(("error", f"Invalid {what} specified: {value}"))
+
+
+def _limits(c: Command, s: Settings) -> None:
+    """Options about registers and threads."""
+    level = c.number("register-usage-level", 5)
+    if not 0 <= level <= 10:
+        s.warn(f"Value of RegUsageLevel ({level}) is out of valid range {{0..10}}, option will be ignored")
+    arch = s.options.arch
+    if c.has("maxrregcount"):
+        s.options.maxrregcount = _registers(c.values["maxrregcount"], "maxrregcount", arch, s)
+        for name in ("minnctapersm", "maxntid"):
+            if c.has(name):
+                s.warn(f"Conflicting options -maxrregcount and -{name} specified, ignoring -{name} option")
+    name = "device-function-maxrregcount"
+    if c.has(name):
+        _registers(c.values[name], name, arch, s)
+        if not c.flag("compile-only"):
+            s.warn(f"Command line option '{name}' not supported for 'whole program compilation', will be ignored")
+
+
+def _ignored(name: str, c: Command) -> bool:
+    """True for an option that has no effect beside others."""
+    if name == "device-function-maxrregcount":
+        return not c.flag("compile-only")
+    if name == "extensible-whole-program":
+        return c.flag("compile-only")
+    return name in ("minnctapersm", "maxntid") and c.has("maxrregcount")
+
+
+def settings(c: Command) -> Settings:
+    """The settings of a command; UsageError with the message where ptxas would stop at once."""
+    arch = c.values.get("gpu-name", "sm_75")
+    o = Options("sm_" + arch.partition("_")[2])
+    s = Settings(o, not arch.startswith("sm_"), c.values.get("output-file", "elf.o"))
+    _fast_compile(c)
+    split = c.number("split-compile", 1)
+    if split < 0:
+        raise UsageError(f"Invalid value '{split}' for option '--split-compile'")
+    if c.values.get("cuda-api-version", "13.0") != "13.0":
+        raise UsageError(f"Invalid value '{c.values['cuda-api-version']}' for option '--cuda-api-version'")
+    _conflicts(c, s)
+    _limits(c, s)
+    if c.flag("device-debug") and c.number("opt-level", 0) != 0:
+        s.messages.append(("fatal", "Optimized debugging not supported"))
+        return s
+    if not any(severity == "error" for severity, _ in s.messages):
+        for name in UNSUPPORTED:
+            if c.has(name) and c.values.get(name) != "false" and not _ignored(name, c):
+                raise UsageError(f"Option '--{name}' is not supported by Orias yet")
+    o.debug = c.flag("device-debug")
+    level = c.number("opt-level", 3)
+    o.opt_level = 0 if o.debug else max(0, min(level, 3))
+    o.lineinfo = c.flag("generate-line-info") and not o.debug
+    o.suppress_debug_info = c.flag("suppress-debug-info") and (o.debug or o.lineinfo)
+    o.compile_only = c.flag("compile-only")
+    o.entries = c.lists.get("entry", [])
+    o.fmad = c.flag("fmad", True)
+    o.verbose = c.flag("verbose")
+    o.warn_spills = c.flag("warn-on-spills")
+    o.warn_lmem = c.flag("warn-on-local-memory-usage")
+    o.warning_as_error = c.flag("warning-as-error")
+    o.werror_quiet = c.flag("disable-warnings")
+    o.tool_arguments = c.note_text()
+    return s

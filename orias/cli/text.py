@@ -1,0 +1,52 @@
+"""The texts of ``--help``, ``--version`` and ``--list-version``."""
+
+from orias.cli.table import ALLOWED, OPTIONS, PTX_VERSIONS
+
+COMPATIBLE = "Cuda compilation tools, release 13.0, V13.0.88"
+"""The toolkit whose assembler Orias stands in for; clients look for the two version numbers."""
+
+TOOLS = """\
+Tools:
+  orias dis FILE.cubin                       print the SASS of a cubin
+  orias as FILE.sass -o FILE.cubin           assemble SASS text
+  orias run FILE.cubin --kernel K ...        run a kernel in the simulator
+"""
+
+
+def _wrap(words: list[str], indent: str, width: int = 90) -> str:
+    lines: list[str] = []
+    line = indent
+    for w in words:
+        if len(line) + len(w) > width and line != indent:
+            lines.append(line.rstrip())
+            line = indent
+        line += w + " "
+    lines.append(line.rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def help_text(program: str) -> str:
+    """What ``--help`` prints."""
+    out = f"Usage: {program} [options] FILE.ptx ...\n\nCompile PTX to a cubin. '-' reads standard input.\n\nOptions:\n"
+    for long, short, _, value, about in OPTIONS:
+        head = f"  --{long} {value}".rstrip()
+        out += f"{head:<58} (-{short})\n"
+        out += _wrap(about.split(), "        ")
+        allowed = ALLOWED.get(long)
+        if allowed:
+            out += _wrap(["Values:", *(f"'{v}'," for v in allowed[:-1]), f"'{allowed[-1]}'."], "        ")
+    return out + "\n" + TOOLS
+
+
+def version_text(program: str, version: str) -> str:
+    """What ``--version`` prints."""
+    return (
+        f"{program}: Orias {version}, an open PTX assembler\n"
+        "Not a product of NVIDIA; stands in for the PTX assembler of\n"
+        f"{COMPATIBLE}\n"
+    )
+
+
+def list_versions() -> str:
+    """What ``--list-version`` prints."""
+    return "\n".join(PTX_VERSIONS) + "\n"

@@ -1,0 +1,165 @@
+"""Command lines whose messages and exit codes must be those of ptxas; k.ptx and friends are in :data:`FILES`."""
+
+HEAD = ".version 8.0\n.target {}\n.address_size 64\n"
+KERNEL = (
+    ".visible .entry k(.param .u64 p0) { .reg .b64 %rd<4>; ld.param.u64 %rd1,[p0]; st.global.u32 [%rd1],1; ret; }\n"
+)
+
+FILES = {
+    "k.ptx": HEAD.format("sm_75") + KERNEL,
+    "t90.ptx": HEAD.format("sm_90") + ".visible .entry k(){ ret; }\n",
+    "bad.ptx": HEAD.format("sm_75") + ".visible .entry k(){ .reg .b32 %r<2>; add.u32 %r1, %zz, 1; ret; }\n",
+    "syn.ptx": HEAD.format("sm_75") + ".visible .entry k(){ foo; ret; }\n",
+    "empty.ptx": "",
+    "o1.opt": '-arch sm_80 "-v"\n-O2 nosuch.ptx',
+    "o2.opt": "-foo",
+    "o3.opt": "-optf o2.opt",
+    "words.opt": '-o "a b" \\"x\\" \'q q\' a"b c"d',
+    "loop.opt": "-optf loop.opt",
+}
+
+STOPPED = """
+-O 3
+k.ptx -O 3
+k.ptx -Ox
+k.ptx -O -1
+k.ptx -O99999999999
+k.ptx --opt-level
+k.ptx --opt-level=x
+k.ptx -m32
+k.ptx -m 32
+k.ptx --machine 32
+k.ptx -mx
+k.ptx -m
+k.ptx -m=
+k.ptx -maxx
+k.ptx -arch sm_82
+k.ptx -arch=sm_82
+k.ptx -archsm_80
+k.ptx -arch
+k.ptx -arch=
+k.ptx -arch SM_80
+k.ptx -arch=sm_80=x
+k.ptx -foo
+k.ptx --foo
+k.ptx --foo=3
+k.ptx --opt-lev 3
+k.ptx --opt-level3
+k.ptx -gpu-name sm_80
+k.ptx --arch sm_80
+k.ptx --v
+k.ptx -verbose
+k.ptx -v=true
+k.ptx -v true
+k.ptx --verbose=x
+k.ptx --fmad 1
+k.ptx --fmad=1
+k.ptx --fmad
+k.ptx -fmad=
+k.ptx --fmad TRUE
+k.ptx -maxrregcount=x
+k.ptx -maxrregcount=32x
+k.ptx -maxrregcount
+k.ptx -minnctapersm=x
+k.ptx -ofoo.cubin
+k.ptx -o
+k.ptx -ek
+k.ptx -e
+k.ptx -ias
+k.ptx -dlcm=xx
+k.ptx -dlcm=
+k.ptx -dscm=xx
+k.ptx -flcm=xx
+k.ptx -fscm=ca
+k.ptx -dlcmca
+k.ptx -Ofc
+k.ptx -Ofcmax
+k.ptx -Ofc=
+k.ptx --Ofast-compile=bogus
+k.ptx -O2 -Ofc=mid
+k.ptx -O0 -Ofc=mid
+k.ptx -Ofc=min -O3
+k.ptx -Ofc=max -O1
+k.ptx -g -O2
+k.ptx -g -O3 -lineinfo
+k.ptx -regUsageLevel=x
+k.ptx -func-maxrregcount=x -c
+k.ptx -pic=x
+k.ptx -sanitize=foo
+k.ptx -sanitize=
+k.ptx -split-compile=-4
+k.ptx --cuda-api-version 12.4
+k.ptx -device-stack-protector
+k.ptx -W
+k.ptx -1
+k.ptx -=3
+k.ptx --=3
+-- k.ptx
+k.ptx --
+k.ptx -V=3
+-h -foo
+-V -foo
+--version k.ptx -arch=bad
+nosuch.ptx
+k.ptx nosuch.ptx
+nosuch1.ptx nosuch2.ptx
+@o1.opt
+nosuch.ptx -O2 -O3
+nosuch.ptx -O2 -O3 -g
+nosuch.ptx -arch=sm_80 -arch=sm_90
+nosuch.ptx -fmad=true -fmad=false
+nosuch.ptx -regUsageLevel=3 -regUsageLevel=4
+nosuch.ptx -o a -o b
+nosuch.ptx -O3 -O3
+nosuch.ptx -dlcm=xx
+nosuch.ptx -maxrregcount=17
+nosuch.ptx -maxrregcount=300
+nosuch.ptx -maxrregcount=-1
+nosuch.ptx -maxrregcount=0
+nosuch.ptx -maxrregcount=archmin
+nosuch.ptx -w -maxrregcount=17
+nosuch.ptx -Werror -maxrregcount=17
+nosuch.ptx -Werror -w -maxrregcount=17
+nosuch.ptx -Werror -O2 -O3
+nosuch.ptx -suppress-debug-info
+nosuch.ptx -Werror -suppress-debug-info
+nosuch.ptx -regUsageLevel=11
+nosuch.ptx -regUsageLevel=-1
+nosuch.ptx -g -lineinfo
+nosuch.ptx -g -Ofc=max
+nosuch.ptx -g -regUsageLevel=5
+nosuch.ptx -optf o1.opt
+-optf o2.opt
+-optf o3.opt k.ptx
+-optf=words.opt
+-optf nosuch.opt
+-optf loop.opt k.ptx
+-ias ".version 99.99"
+--input-as-string ".version 99.99"
+-ias ""
+-ias foo
+empty.ptx
+.
+bad.ptx
+syn.ptx
+t90.ptx
+t90.ptx -arch=compute_80
+bad.ptx -o /nonexist/foo
+"""
+"""Lines that end before any code is generated, one a line, in shell syntax."""
+
+ACCEPTED = """
+k.ptx
+k.ptx -arch=compute_80
+k.ptx -arch=lto_80
+t90.ptx -arch=compute_90 -o x.cubin
+k.ptx -O3 -v
+k.ptx -O=3 -m64
+k.ptx --opt-level 3 -m 64 -arch sm_80 -o=a.cubin
+k.ptx -O -fmad false -w
+--gpu-name=sm_90a --output-file b.cubin k.ptx --verbose
+-ias "$K"
+k.ptx -maxrregcount=64 --warn-on-spills --warn-on-local-memory-usage
+k.ptx -O2 -O3
+"""
+"""Lines that compile."""
