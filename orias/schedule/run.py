@@ -4,6 +4,7 @@ from typing import final
 
 from orias.ori.ir import Func
 from orias.schedule.layout import layout
+from orias.schedule.scoreboard import assign
 from orias.schedule.serial import schedule_serial
 
 
@@ -25,5 +26,8 @@ def pre_ra(fn: Func, options: ScheduleOptions) -> None:
 def post_ra(fn: Func, options: ScheduleOptions) -> None:
     """Block order, branches and control words of an allocated function; its state becomes ``final``."""
     layout(fn)
-    schedule_serial(fn)
+    if options.serial or options.opt_level == 0:
+        schedule_serial(fn)
+    else:
+        assign(fn)
     fn.state = "final"

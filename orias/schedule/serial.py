@@ -29,7 +29,7 @@ def schedule_serial(fn: Func) -> None:
     for b in fn.blocks:
         out: list[Inst] = []
         for inst in b.insts:
-            needs = table.barriers(inst.op)
+            needs = table.needs(inst)
             inst.ctl = pack(
                 0 if inst.op.base in _NO_STALL else MAX_STALL,
                 False,

@@ -9,6 +9,8 @@ from typing import Final, final
 
 from orias.diag import Unsupported
 from orias.isa.op import Op
+from orias.isa.operand import K_R, KIND_MASK
+from orias.ori.ir import Inst
 
 ALU: Final = 0
 FMA: Final = 1
@@ -31,9 +33,9 @@ _PIPE_ROWS: Final[tuple[tuple[int, str], ...]] = (
     (
         ALU,
         "IADD3 LOP3 SHF SEL ISETP IMNMX VIMNMX VIMNMX3 VIADDMNMX VHMNMX LEA PRMT FMNMX FSEL FSETP FSET MOV IABS SGXT BMSK "
-        "VABSDIFF VABSDIFF4 VOTE PLOP3 F2FP F2IP I2IP CS2R P2R R2P LEPC RPCMOV VIADD ELECT I2FP",
+        "VABSDIFF VABSDIFF4 VOTE PLOP3 F2FP F2IP I2IP CS2R P2R R2P LEPC RPCMOV ELECT I2FP",
     ),
-    (FMA, "FADD FMUL FFMA IMAD IDP FSWZADD"),
+    (FMA, "FADD FMUL FFMA IMAD IDP FSWZADD VIADD"),
     (HALF, "HADD2 HFMA2 HMUL2"),
     (HALF_CMP, "HMNMX2 HSET2 HSETP2"),
     (XU, "MUFU I2F F2I F2F FRND POPC FLO BREV FCHK I2I"),
@@ -190,6 +192,19 @@ class Units:
             self._barriers[op.ident] = b
         return b
 
+    def needs(self, inst: Inst) -> int:
+        """As :meth:`barriers`, for one instruction: some operations have forms that take no barrier."""
+        base = inst.op.base
+        if base == "BMOV":
+            # Reading a B register writes late, writing one from an R register reads late (legality of the fields).
+            kind = inst.dst[0] & KIND_MASK if inst.dst else 0
+            if kind == K_R:
+                return NEEDS_WRITE
+            return NEEDS_READ if inst.src and inst.src[0] & KIND_MASK == K_R else 0
+        if not inst.src and base in ("CCTL", "CCTLL", "CCTLT"):
+            return 0
+        return self.barriers(inst.op)
+
     def _compute(self, op: Op) -> int:
         base = op.base
         self.pipe(op)
@@ -201,9 +216,6 @@ class Units:
                 variable = self.sm == 75
             elif base == "R2UR":
                 variable = self.sm < 90
-        if base == "BMOV":
-            # to a B register it reads late (field legality: read only); from one it writes late
-            return NEEDS_WRITE
         bits = 0
         if variable:
             bits = NEEDS_WRITE if base in _NO_READ_BARRIER else NEEDS_WRITE | NEEDS_READ

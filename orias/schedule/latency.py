@@ -1,0 +1,341 @@
+"""Cycle distances between two instructions, as questions to the target.
+
+The numbers are in ``data/latency.txt`` (by class of operation, section 3.3 of the scheduling inventory) and
+``data/measured.txt`` (pairs of operations whose measured minimum is above that of their classes).  No other file of the
+compiler knows a cycle count.  All distances are sums of stall counts from the first instruction up to the second.
+"""
+
+from pathlib import Path
+from typing import Final, final
+
+from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
+from orias.diag import Unsupported
+from orias.isa.op import Op
+from orias.schedule.units import ALU, CBU, CONTROL, FMA, FP64, HALF, HALF_CMP, MEM, MMA, UNIFORM, XU, Units, units
+
+_DATA: Final = Path(__file__).parent / "data"
+
+_BASE_SM: Final[dict[int, int]] = {75: 75, 80: 80, 86: 80, 89: 80, 90: 90}
+"""Table that holds for a latency class; a table of a kind that is missing for 90 is that of 80."""
+
+_MMA_24: Final[tuple[str, ...]] = ("HMMA.16816", "HMMA.1688.F32.TF32", "IMMA.16832.S8", "IMMA.16832.U8", "IMMA.16864", "BMMA.168256", "QMMA.16832")  # fmt: skip
+_MMA_16: Final[tuple[str, ...]] = ("HMMA.1688", "HMMA.1684", "IMMA.16816", "IMMA.16832.U4", "IMMA.16832.S4")
+_MMA_13: Final[tuple[str, ...]] = ("IMMA.8816", "IMMA.8832")
+_PIPE_CLASS: Final[dict[int, str]] = {
+    ALU: "ALU", FMA: "FMA", HALF: "HALF", HALF_CMP: "HCMP", XU: "XU", MEM: "MEM", FP64: "FP64", UNIFORM: "UALU", CONTROL: "CTRL",
+    CBU: "CTRL",
+}  # fmt: skip
+_WIDE_TYPES: Final[frozenset[str]] = frozenset(("F64", "S64", "U64"))
+_LATE_OPERAND: Final[dict[str, int]] = {"R2UR": 2, "VIMNMX3": 2, "VHMNMX": 2}
+"""Fixed-latency readers whose sources must stay longer than one cycle (war_gpr rows)."""
+_MMA_WAR: Final = 3
+_INTEGER_FMA: Final[frozenset[str]] = frozenset(("IMAD", "IDP", "VIADD"))
+"""Operations of the FMA pipe that take it for two cycles where the floating ones take one."""
+
+GPR: Final = 0
+PRED: Final = 1
+GUARD: Final = 2
+UGPR: Final = 3
+UPRED: Final = 4
+UGUARD: Final = 5
+_KINDS: Final[tuple[str, ...]] = ("gpr", "pred", "guard", "ugpr", "upred", "uguard")
+
+
+def class_name(op: Op, u: Units) -> str:
+    """Latency class of an operation: row and column name in the table."""
+    pipe = u.pipe(op)
+    base = op.base
+    if pipe == MMA:
+        if base == "HFMA2":
+            return "HMMAF"
+        for names, cls in ((_MMA_24, "MMA.24"), (_MMA_16, "MMA.16"), (_MMA_13, "MMA.13")):
+            for n in names:
+                if op.name.startswith(n):
+                    return cls
+        return "MMA.X"
+    if base == "IMAD" and ("WIDE" in op.mods or "HI" in op.mods):
+        return "WIDE"
+    if base == "HADD2" and "F32" in op.mods:
+        return "HF32"
+    if pipe == XU and any(m in _WIDE_TYPES for m in op.mods):
+        return "XU64"
+    if base in ("UMOV", "ULDC", "VOTEU", "R2UR", "VOTE"):
+        return base
+    if base in ("CS2R", "LEPC", "P2R", "R2P"):
+        return "SLOW"
+    return _PIPE_CLASS[pipe]
+
+
+def measured_name(op: Op) -> str:
+    """Name of an operation in ``measured.txt`` (that of the inventory's latency list)."""
+    base, mods = op.base, op.mods
+    if base in ("IMAD", "UIMAD"):
+        return f"{base}.WIDE" if "WIDE" in mods else f"{base}.HI" if "HI" in mods else base
+    if base in ("LEA", "ULEA"):
+        return f"{base}.HI" if "HI" in mods else base
+    if base == "HFMA2":
+        return "HFMA2.MMA" if "MMA" in mods else base
+    if base == "HADD2":
+        return "HADD2.F32" if "F32" in mods else base
+    if base in ("F2F", "F2I", "I2F", "FRND"):
+        return f"{base}.64" if any(m in _WIDE_TYPES for m in mods) else base
+    if base == "MUFU":
+        return f"{base}.{m}" if (m := mods[-1] if mods else "") in ("F16", "RCP64H", "RSQ64H") else base
+    if base in ("HMMA", "IMMA", "BMMA", "QMMA", "DMMA"):
+        return op.name
+    if base in ("CALL", "RET"):
+        return f"{base}.{mods[0]}" if mods else base
+    if base == "BRA":
+        return f"{base}.{mods[0]}" if mods and mods[0] in ("U", "DIV") else base
+    if base == "BAR":
+        return "BAR.RED" if "RED" in mods else base
+    return base
+
+
+@final
+class _Table:
+    """One class matrix."""
+
+    __slots__ = ("columns", "guessed", "rows")
+
+    def __init__(self, columns: list[str]) -> None:
+        self.columns: dict[str, int] = {c: i for i, c in enumerate(columns)}
+        self.rows: dict[str, list[int]] = {}
+        self.guessed: set[tuple[str, str]] = set()
+
+    def get(self, producer: str, consumer: str) -> int:
+        row = self.rows.get(producer)
+        if row is None:
+            row = self.rows.get("ALU" if producer == "VOTE" else "OTHER")
+            if row is None:
+                row = self.rows["OTHER"]
+        i = self.columns.get(consumer)
+        if i is None:
+            i = self.columns.get(
+                "MMA" if consumer.startswith("MMA") else "ALU" if consumer in ("SLOW", "VOTE") else "*", -1
+            )
+            if i < 0 or (consumer == "VOTE" and "VOTE" in self.columns):
+                i = self.columns["*"]
+        return row[i]
+
+
+@final
+class _Facts:
+    """Everything in the data files."""
+
+    __slots__ = ("intervals", "pairs", "stalls", "tables")
+
+    def __init__(self) -> None:
+        self.tables: dict[tuple[str, int], _Table] = {}
+        self.intervals: list[tuple[str, int, list[int]]] = []
+        self.stalls: list[tuple[str, int, list[int]]] = []
+        self.pairs: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
+        self._read_classes()
+        self._read_pairs()
+
+    def _read_classes(self) -> None:
+        table: _Table | None = None
+        head: tuple[str, int] | None = None
+        for line in (_DATA / "latency.txt").read_text("utf-8").splitlines():
+            words = line.split()
+            if not words or words[0] == "#" or line[0] == "#":
+                continue
+            if words[0] == "table":
+                head = (words[1], int(words[2]))
+                table = None
+            elif words[0] in ("interval", "stall"):
+                self._read_list(words)
+            elif head is not None and table is None:
+                table = _Table(words)
+                self.tables[head] = table
+            elif table is not None:
+                values = [int(w.rstrip("?")) for w in words[1:]]
+                if len(values) != len(table.columns):
+                    raise ValueError(f"latency.txt: row {words[0]} of {head}")
+                table.rows[words[0]] = values
+                for name, w in zip(table.columns, words[1:], strict=True):
+                    if w.endswith("?"):
+                        table.guessed.add((words[0], name))
+
+    def _read_list(self, words: list[str]) -> None:
+        out = self.intervals if words[0] == "interval" else self.stalls
+        for name, value in zip(words[1::2], words[2::2], strict=True):
+            n, _, sms = value.partition(":")
+            out.append((name, int(n), [int(x) for x in sms.split(",")] if sms else []))
+
+    def _read_pairs(self) -> None:
+        for line in (_DATA / "measured.txt").read_text("utf-8").splitlines():
+            words = line.split()
+            if not words or line[0] == "#":
+                continue
+            kind, sm, producer, consumer, cycles = words
+            self.pairs.setdefault((kind, int(sm)), {})[producer, consumer] = int(cycles)
+
+
+_facts: list[_Facts] = []
+
+
+def _load() -> _Facts:
+    if not _facts:
+        _facts.append(_Facts())
+    return _facts[0]
+
+
+def kind_of(unit: int, slot: int) -> int:
+    """Kind of a dependence by the register unit that carries it and the reading position."""
+    if unit < UR_BASE:
+        return GPR
+    if unit < P_BASE:
+        return UGPR
+    if unit < UP_BASE:
+        return GUARD if slot == SLOT_GUARD else PRED
+    return UGUARD if slot == SLOT_GUARD else UPRED
+
+
+@final
+class Latency:
+    """Answers for one latency class (``Target.latency_class``)."""
+
+    __slots__ = ("_cache", "_class", "_interval", "_name", "_own", "_pairs", "_stall", "_tables", "sm", "units")
+
+    def __init__(self, sm: int) -> None:
+        if sm not in _BASE_SM:
+            raise Unsupported(f"no latencies for sm_{sm}")
+        facts = _load()
+        self.sm: Final[int] = sm
+        self.units: Final[Units] = units(sm)
+        base = _BASE_SM[sm]
+        self._tables: list[_Table] = []
+        for k in _KINDS:
+            t = facts.tables.get((k, base)) or facts.tables.get((k, 80)) or facts.tables[k, 75]
+            self._tables.append(t)
+        self._pairs: list[dict[tuple[str, str], int]] = [facts.pairs.get((k, sm), {}) for k in _KINDS]
+        self._interval: dict[str, int] = {n: c for n, c, sms in facts.intervals if not sms or sm in sms}
+        self._stall: dict[str, int] = {n: c for n, c, sms in facts.stalls if not sms or sm in sms}
+        self._class: dict[int, str] = {}
+        self._name: dict[int, str] = {}
+        self._cache: dict[tuple[int, int, int, int], int] = {}
+        self._own: dict[tuple[int, int], int] = {}
+
+    def op_class(self, op: Op) -> str:
+        """Latency class of an operation."""
+        c = self._class.get(op.ident)
+        if c is None:
+            c = class_name(op, self.units)
+            self._class[op.ident] = c
+        return c
+
+    def barriers(self, op: Op) -> int:
+        """NEEDS_WRITE and NEEDS_READ of :mod:`orias.schedule.units`."""
+        return self.units.barriers(op)
+
+    def raw(self, producer: Op, word: int, consumer: Op, unit: int, slot: int, accumulates: bool = False) -> int:
+        """Cycles from a fixed-latency result (its `word`, carried by `unit`) to a read of it at source position `slot`.
+
+        ``accumulates``: the read is the accumulator of a matrix operation of the same kind.
+        """
+        if unit >= B_BASE:
+            return 1
+        kind = kind_of(unit, slot)
+        key = (producer.ident, consumer.ident, kind, word << 1 | accumulates)
+        n = self._cache.get(key)
+        if n is None:
+            n = self._raw(producer, word, consumer, kind, accumulates)
+            self._cache[key] = n
+        return n
+
+    def _raw(self, producer: Op, word: int, consumer: Op, kind: int, accumulates: bool) -> int:
+        pc = self.op_class(producer)
+        cc = self.op_class(consumer)
+        if pc == "WIDE":
+            pc = "WIDE.0" if word == 0 and ("WIDE" in producer.mods or kind != GPR) else "WIDE.1"
+        if kind in (GUARD, UGUARD):
+            cc = "SYNC" if consumer.base in ("WARPSYNC", "BAR") else "CTRL" if cc == "CTRL" else "*"
+            if pc in ("FMA", "VOTE", "WIDE.0", "WIDE.1", "HALF", "XU"):
+                pc = "ALU"
+        if pc == "VOTE" and kind == GPR:
+            pc = "ALU"
+        n = self._tables[kind].get(pc, cc)
+        if accumulates and pc.startswith("MMA."):
+            # A chain through the accumulator runs at the plain latency (8816 and 8832: one more).
+            n = self._tables[kind].get(pc, "FMA") + (1 if pc == "MMA.13" else 0)
+        m = self._pairs[kind].get((self.measured(producer), self.measured(consumer)), 0)
+        if m > n and not (pc == "WIDE.0" and kind == GPR):
+            return m
+        return n
+
+    def measured(self, op: Op) -> str:
+        """Name of an operation in the list of measured pairs."""
+        n = self._name.get(op.ident)
+        if n is None:
+            n = measured_name(op)
+            self._name[op.ident] = n
+        return n
+
+    def is_guess(self, producer: Op, consumer: Op, unit: int, slot: int) -> bool:
+        """True if the distance is an upper bound that no measurement of these classes supports."""
+        t = self._tables[kind_of(unit, slot)]
+        pc = self.op_class(producer)
+        cc = self.op_class(consumer)
+        return pc not in t.rows or cc not in t.columns or (pc, cc) in t.guessed
+
+    def settle(self, op: Op, unit: int) -> int:
+        """Cycles until a fixed-latency result carried by `unit` stands in its register for consumers of the same kind."""
+        key = (op.ident, kind_of(unit, 0))
+        n = self._own.get(key)
+        if n is None:
+            kind = key[1]
+            pc = self.op_class(op)
+            if pc == "WIDE":
+                pc = "WIDE.1" if kind == GPR else "WIDE.0"
+            if pc == "VOTE":
+                pc = "ALU"
+            n = self._tables[kind].get(pc, "UALU" if kind in (UGPR, UPRED) else "ALU")
+            self._own[key] = n
+        return n
+
+    def waw(self, first: Op, second: Op, unit: int) -> int:
+        """Cycles between two writes of one register, the first of fixed latency.
+
+        The second must land later: the difference of the latencies plus one (section 2.2), and all of the first's
+        latency if the second is of variable latency.
+        """
+        if unit >= B_BASE:
+            return 1
+        n = self.settle(first, unit)
+        if self.units.barriers(second) & 1:
+            return n
+        return max(1, n - self.settle(second, unit) + 1)
+
+    def war(self, reader: Op) -> int:
+        """Cycles from a read by an instruction that does not read late to a write of the same register."""
+        if self.op_class(reader).startswith("MMA."):
+            return _MMA_WAR
+        return _LATE_OPERAND.get(reader.base, 1)
+
+    def interval(self, op: Op) -> int:
+        """Cycles that an operation keeps its pipe busy (1 where nothing is known)."""
+        if op.base in _INTEGER_FMA and self.op_class(op) == "FMA":
+            return 2
+        return self._interval.get(self.op_class(op), 1)
+
+    def pipe_key(self, op: Op) -> str:
+        """Name of the pipe for intervals."""
+        c = self.op_class(op)
+        return "XU" if c == "XU64" else "FMA" if c == "WIDE" else c
+
+    def min_stall(self, op: Op) -> int:
+        """Smallest stall count the operation carries."""
+        return self._stall.get(op.base, 1)
+
+
+_latencies: dict[int, Latency] = {}
+
+
+def latency(sm: int) -> Latency:
+    """The latencies of ``Target.latency_class`` `sm`, loaded once; Unsupported if there are none."""
+    x = _latencies.get(sm)
+    if x is None:
+        x = Latency(sm)
+        _latencies[sm] = x
+    return x

@@ -1,0 +1,605 @@
+"""Control words for a given order of instructions: stalls, scoreboards, waits, yield bits, fillers.
+
+Works on an allocated function whose blocks are laid out.  Four steps:
+
+1. *Events.*  An operation of variable latency has up to two: its results arrive (W), its sources are read (R).  A forward
+   data flow over all paths finds for every instruction the events it must wait for: W of a register it reads or writes, R of a
+   register it writes.  Waiting for W of an operation implies its R.
+2. *Numbers.*  Every event that something waits for gets one of six scoreboards, by the rules ptxas follows (section 2.4 of
+   the scheduling inventory): the lowest free one, global loads from 2 up, shared when none is free.
+3. *Waits.*  The data flow again, now with scoreboards: a wait clears all events of its scoreboard.
+4. *Stalls.*  Distances between fixed-latency results and their uses, along all paths; what the stall field cannot hold goes into NOPs.
+
+Calls and returns wait for everything, so nothing is pending at the start of a function or behind a call.
+"""
+
+from typing import Final, final
+
+from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UR_BASE, Access, accesses
+from orias.isa.op import F_CALL, op
+from orias.ori.ir import Block, Func, Inst
+from orias.schedule.ctl import (
+    MAX_STALL,
+    MAX_YIELD_STALL,
+    NO_BARRIER,
+    pack,
+)
+from orias.schedule.latency import Latency, latency
+from orias.schedule.units import ALU, FMA, FP64, HALF, HALF_CMP, MMA, NEEDS_READ, NEEDS_WRITE, UNIFORM
+
+SCOREBOARDS: Final = 6
+_NOP: Final = op("NOP")
+_LONG: Final[frozenset[str]] = frozenset(
+    ("LDG", "LD", "LDL", "ATOM", "ATOMG", "SULD", "TEX", "TLD", "TLD4", "TXD", "TXQ", "TMML")
+)
+"""Results that take their scoreboard from 2 up."""
+_FIRST_LONG: Final = 2
+_CROSS_BLOCK_LONG: Final = 5
+_ASYNC_SCOREBOARD: Final = 0
+"""LDGDEPBAR and DEPBAR count on this one; a function with them uses it for nothing else."""
+_SETTER_DISTANCE: Final = 2
+"""Cycles from an instruction that sets a scoreboard to one that waits on it (measured minimum on all targets)."""
+_HORIZON: Final = 48
+"""No fixed latency is longer."""
+_WIDE_YIELD: Final = frozenset((ALU, FMA, HALF, HALF_CMP, FP64, MMA, UNIFORM))
+"""Pipes whose operations clear the yield bit from a stall of 2 up when latency asks for it."""
+
+
+def assign(fn: Func) -> None:
+    """Set ``Inst.ctl`` of every instruction of `fn`, inserting NOPs where a distance exceeds the stall field."""
+    _Assigner(fn).run()
+
+
+@final
+class _Event:
+    """Arrival of results (``write``) or completion of source reads of one instruction."""
+
+    __slots__ = ("async_group", "base", "board", "block", "needed", "pair", "position", "waiters", "write")
+
+    def __init__(self, base: str, write: bool, block: int, position: int) -> None:
+        self.base: str = base
+        self.write: bool = write
+        self.block: int = block
+        self.position: int = position
+        self.board: int = -1
+        self.needed: bool = False
+        self.pair: int = -1
+        """The other event of the same instruction, -1 if none."""
+        self.waiters: list[tuple[int, int]] = []
+        """(block index, position) of the instructions that wait for it."""
+        self.async_group: bool = False
+
+
+@final
+class _Row:
+    """What the assigner knows of one instruction."""
+
+    __slots__ = (
+        "access", "inst", "late_units", "needs", "read", "sets", "stall", "wait", "wait_all", "write", "yield_hint",
+    )  # fmt: skip
+
+    def __init__(self, inst: Inst, access: Access, needs: int) -> None:
+        self.inst: Inst = inst
+        self.access: Access = access
+        self.needs: int = needs
+        self.write: int = -1
+        self.read: int = -1
+        self.late_units: list[int] = []
+        """Units whose reads are late."""
+        self.sets: int = 0
+        """Scoreboards it sets, as a mask."""
+        self.wait: int = 0
+        self.wait_all: bool = False
+        self.stall: int = 1
+        self.yield_hint: bool = True
+
+
+_Pending = dict[int, int]
+"""Unit -> set of events as a bit mask."""
+
+
+@final
+class _Assigner:
+    __slots__ = ("async_used", "blocks", "clears", "events", "fn", "index", "lat", "rows")
+
+    def __init__(self, fn: Func) -> None:
+        self.fn: Func = fn
+        self.clears: list[int] = [0] * SCOREBOARDS
+        self.lat: Latency = latency(fn.target.latency_class)
+        self.blocks: list[Block] = fn.blocks
+        self.index: dict[int, int] = {b.id: i for i, b in enumerate(fn.blocks)}
+        self.events: list[_Event] = []
+        self.rows: list[list[_Row]] = []
+        self.async_used: bool = False
+
+    def run(self) -> None:
+        self._collect()
+        needed = self._flow(False)
+        self._number(needed)
+        self._boards_known()
+        self._flow(True)
+        _Stalls(self.fn, self.lat, self.rows, self.index).run()
+        self._write_back()
+
+    # --- events ------------------------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        fn = self.fn
+        units = self.lat.units
+        self.async_used = any(i.op.base == "LDGDEPBAR" for i in fn.insts())
+        for bi, b in enumerate(self.blocks):
+            rows: list[_Row] = []
+            for k, inst in enumerate(b.insts):
+                needs = units.needs(inst)
+                row = _Row(inst, accesses(inst, fn), needs)
+                base = inst.op.base
+                row.wait_all = inst.op.flags & F_CALL != 0 or base == "RET"
+                if needs & NEEDS_WRITE and (row.access.writes or base == "LDGDEPBAR"):
+                    row.write = self._event(base, True, bi, k)
+                if needs & NEEDS_READ:
+                    row.late_units = _late_units(inst, row.access)
+                    if row.late_units:
+                        row.read = self._event(base, False, bi, k)
+                        if row.write >= 0:
+                            self.events[row.read].pair = row.write
+                            self.events[row.write].pair = row.read
+                rows.append(row)
+            self.rows.append(rows)
+
+    def _event(self, base: str, write: bool, block: int, position: int) -> int:
+        e = _Event(base, write, block, position)
+        e.async_group = base == "LDGDEPBAR"
+        self.events.append(e)
+        return len(self.events) - 1
+
+    # --- data flow ---------------------------------------------------------------------------------------------
+
+    def _flow(self, numbered: bool) -> set[int]:
+        """Propagate pending events to a fixed point; returns the events waited for.
+
+        Unnumbered: marks which events are needed and by whom.  Numbered: fills the wait masks.
+        """
+        n = len(self.blocks)
+        at_entry: list[_Pending] = [{} for _ in range(n)]
+        seen = bytearray(n)
+        queued = bytearray(n)
+        work = [0]
+        queued[0] = 1
+        while work:
+            i = work.pop()
+            queued[i] = 0
+            seen[i] = 1
+            out = dict(at_entry[i])
+            self._walk(i, out, numbered)
+            for s in self.blocks[i].succs:
+                j = self.index[s.id]
+                entry = at_entry[j]
+                changed = not seen[j]
+                for unit, mask in out.items():
+                    old = entry.get(unit, 0)
+                    if mask & ~old:
+                        entry[unit] = old | mask
+                        changed = True
+                if changed and not queued[j]:
+                    queued[j] = 1
+                    work.append(j)
+        for i in range(n):
+            if not seen[i]:
+                self._walk(i, {}, numbered)
+        return {k for k, e in enumerate(self.events) if e.needed}
+
+    def _walk(self, block: int, pending: _Pending, numbered: bool) -> None:
+        events = self.events
+        for k, row in enumerate(self.rows[block]):
+            wanted = 0
+            if pending:
+                if row.wait_all:
+                    for mask in pending.values():
+                        wanted |= mask
+                else:
+                    for r in row.access.reads:
+                        mask = pending.get(r >> 8 << 1, 0)
+                        if mask:
+                            wanted |= mask
+                    for w in row.access.writes:
+                        u = w >> 8 << 1
+                        wanted |= pending.get(u, 0) | pending.get(u | 1, 0)
+            if wanted:
+                cleared = self._wait(row, block, k, wanted, numbered)
+                dead = []
+                for unit, mask in pending.items():
+                    left = mask & ~cleared
+                    if left != mask:
+                        if left:
+                            pending[unit] = left
+                        else:
+                            dead.append(unit)
+                for unit in dead:
+                    del pending[unit]
+            if row.write >= 0 and not events[row.write].async_group:
+                bit = 1 << row.write
+                for w in row.access.writes:
+                    u = w >> 8
+                    if u < B_BASE:
+                        pending[u << 1] = pending.get(u << 1, 0) | bit
+            if row.read >= 0:
+                bit = 1 << row.read
+                for u in row.late_units:
+                    pending[u << 1 | 1] = pending.get(u << 1 | 1, 0) | bit
+
+    def _wait(self, row: _Row, block: int, k: int, wanted: int, numbered: bool) -> int:
+        """Record a wait; returns the events it clears."""
+        events = self.events
+        cleared = wanted
+        if not numbered:
+            rest = wanted
+            while rest:
+                low = rest & -rest
+                rest ^= low
+                e = events[low.bit_length() - 1]
+                if e.write and e.pair >= 0:
+                    cleared |= 1 << e.pair
+                if not e.write and e.pair >= 0 and wanted >> e.pair & 1:
+                    continue
+                e.needed = True
+                if (block, k) not in e.waiters:
+                    e.waiters.append((block, k))
+            return cleared
+        boards = 0
+        rest = wanted
+        while rest:
+            low = rest & -rest
+            rest ^= low
+            e = events[low.bit_length() - 1]
+            if e.board >= 0 and not (
+                not e.write and e.pair >= 0 and wanted >> e.pair & 1 and events[e.pair].board >= 0
+            ):
+                boards |= 1 << e.board
+        row.wait |= boards
+        for n in range(SCOREBOARDS):
+            if boards >> n & 1:
+                cleared |= self.clears[n]
+        return cleared
+
+    # --- numbers -----------------------------------------------------------------------------------------------
+
+    def _number(self, needed: set[int]) -> None:
+        """Give the needed events scoreboards, in program order."""
+        first_wait: dict[int, int] = {}
+        start = [0] * (len(self.blocks) + 1)
+        for i, rows in enumerate(self.rows):
+            start[i + 1] = start[i] + len(rows)
+        for n in needed:
+            e = self.events[n]
+            here = start[e.block] + e.position
+            later = [start[b] + k for b, k in e.waiters if start[b] + k > here]
+            first_wait[n] = min(later) if later else start[-1]
+        busy_until = [-1] * SCOREBOARDS
+        ends: list[int] = [0] * SCOREBOARDS
+        for bi, rows in enumerate(self.rows):
+            for k, row in enumerate(rows):
+                here = start[bi] + k
+                for n in (row.write, row.read):
+                    if n < 0:
+                        continue
+                    e = self.events[n]
+                    if e.async_group:
+                        e.board = _ASYNC_SCOREBOARD
+                        continue
+                    if n not in needed:
+                        continue
+                    e.board = self._choose(e, here, first_wait[n], busy_until, start[bi + 1])
+                    busy_until[e.board] = max(busy_until[e.board], first_wait[n])
+                    ends[e.board] = first_wait[n]
+
+    def _boards_known(self) -> None:
+        """Per scoreboard, the events that a wait on it clears."""
+        for n, e in enumerate(self.events):
+            if e.board >= 0:
+                self.clears[e.board] |= 1 << n
+                if e.write and e.pair >= 0:
+                    self.clears[e.board] |= 1 << e.pair
+        for rows in self.rows:
+            for row in rows:
+                for n in (row.write, row.read):
+                    if n >= 0 and self.events[n].board >= 0:
+                        row.sets |= 1 << self.events[n].board
+
+    def _choose(self, e: _Event, here: int, wait: int, busy_until: list[int], block_end: int) -> int:
+        lowest = _FIRST_LONG if e.write and e.base in _LONG else 0
+        if self.async_used:
+            lowest = max(lowest, _ASYNC_SCOREBOARD + 1)
+        if lowest == _FIRST_LONG and wait >= block_end and busy_until[_CROSS_BLOCK_LONG] <= here:
+            return _CROSS_BLOCK_LONG
+        for n in range(lowest, SCOREBOARDS):
+            if busy_until[n] <= here:
+                return n
+        # None is free: share the one that is waited for at the nearest place.
+        allowed = range(1 if self.async_used else 0, SCOREBOARDS)
+        return min(allowed, key=lambda n: (abs(busy_until[n] - wait), n))
+
+    # --- result ------------------------------------------------------------------------------------------------
+
+    def _write_back(self) -> None:
+        pipe = self.lat.units.pipe
+        for b, rows in zip(self.blocks, self.rows, strict=True):
+            out: list[Inst] = []
+            for row in rows:
+                inst = row.inst
+                assert row.stall <= MAX_STALL or not inst.is_terminator()
+                write = self.events[row.write].board if row.write >= 0 else -1
+                read = self.events[row.read].board if row.read >= 0 else -1
+                stall = row.stall
+                fill = 0
+                if stall > MAX_STALL:
+                    fill = stall - MAX_STALL
+                    stall = MAX_STALL
+                p = pipe(inst.op)
+                inst.ctl = pack(
+                    stall,
+                    _yield(p, stall, row.yield_hint),
+                    write if write >= 0 else NO_BARRIER,
+                    read if read >= 0 else NO_BARRIER,
+                    row.wait,
+                )
+                out.append(inst)
+                while fill > 0:
+                    part = min(fill, MAX_STALL)
+                    nop = self.fn.new_inst(_NOP, [], [], loc=inst.loc)
+                    nop.ctl = pack(part, False, NO_BARRIER, NO_BARRIER, 0)
+                    out.append(nop)
+                    fill -= part
+            b.insts = out
+
+
+def _yield(pipe: int, stall: int, hint: bool) -> bool:
+    """The yield bit as ptxas sets it (section 2.3): vector operations up to a stall of 2, others up to 11."""
+    if stall == 0:
+        return False
+    if pipe in _WIDE_YIELD:
+        return stall == 1 or (stall == 2 and hint)
+    return stall <= MAX_YIELD_STALL
+
+
+def _late_units(inst: Inst, access: Access) -> list[int]:
+    """Units that an instruction reads late: all but the guard and the descriptor."""
+    desc = set(inst.op.addr)
+    out: list[int] = []
+    for r in access.reads:
+        slot = r & 255
+        unit = r >> 8
+        if slot == SLOT_GUARD or unit >= B_BASE or (slot in desc and UR_BASE <= unit < P_BASE):
+            continue
+        if unit not in out:
+            out.append(unit)
+    return out
+
+
+@final
+class _Fixed:
+    """A fixed-latency write that may still be under way."""
+
+    __slots__ = ("op", "time", "word")
+
+    def __init__(self, op_: "Inst", word: int, time: int) -> None:
+        self.op: Inst = op_
+        self.word: int = word
+        self.time: int = time
+
+
+@final
+class _Stalls:
+    """Step 4.  Times are cycles since the start of the block; entries carry negative ones over from predecessors."""
+
+    __slots__ = ("blocks", "fn", "index", "lat", "rows")
+
+    def __init__(self, fn: Func, lat: Latency, rows: list[list[_Row]], index: dict[int, int]) -> None:
+        self.fn: Func = fn
+        self.lat: Latency = lat
+        self.rows: list[list[_Row]] = rows
+        self.index: dict[int, int] = index
+        self.blocks: list[Block] = fn.blocks
+
+    def run(self) -> None:
+        """Walk the blocks until no stall grows; stalls never shrink, so this ends."""
+        n = len(self.blocks)
+        for rows in self.rows:
+            for row in rows:
+                row.stall = self.lat.min_stall(row.inst.op)
+        exits: list[dict[int, list[_Fixed]]] = [{} for _ in range(n)]
+        boards: list[list[int]] = [[-_HORIZON] * SCOREBOARDS for _ in range(n)]
+        work = list(range(n))
+        queued = bytearray(b"\x01" * n)
+        at = 0
+        while at < len(work):
+            i = work[at]
+            at += 1
+            queued[i] = 0
+            entry, set_at = self._entry(i, exits, boards)
+            short = self._block(i, entry, set_at)
+            out, set_out = self._finish(i, entry, set_at)
+            changed = not _same(out, exits[i]) or set_out != boards[i]
+            exits[i], boards[i] = out, set_out
+            again: list[int] = []
+            if short > 0:
+                for p in self.blocks[i].preds:
+                    j = self.index[p.id]
+                    if self._shortage(i, exits[j], boards[j]) > 0:
+                        self._stretch(j, self._shortage(i, exits[j], boards[j]))
+                        again.append(j)
+            if changed:
+                again.extend(self.index[s.id] for s in self.blocks[i].succs)
+            for j in again:
+                if not queued[j]:
+                    queued[j] = 1
+                    work.append(j)
+
+    def _entry(
+        self, i: int, exits: list[dict[int, list[_Fixed]]], boards: list[list[int]]
+    ) -> tuple[dict[int, list[_Fixed]], list[int]]:
+        merged: dict[int, list[_Fixed]] = {}
+        set_at = [-_HORIZON] * SCOREBOARDS
+        for p in self.blocks[i].preds:
+            j = self.index[p.id]
+            for unit, items in exits[j].items():
+                have = merged.setdefault(unit, [])
+                for x in items:
+                    for y in have:
+                        if y.op.op is x.op.op and y.word == x.word:
+                            y.time = max(y.time, x.time)
+                            break
+                    else:
+                        have.append(_Fixed(x.op, x.word, x.time))
+            for k in range(SCOREBOARDS):
+                set_at[k] = max(set_at[k], boards[j][k])
+        return merged, set_at
+
+    def _need(
+        self, row: _Row, pending: dict[int, list[_Fixed]], set_at: list[int], seen_pipe: dict[str, int]
+    ) -> tuple[int, bool]:
+        """(earliest issue time of an instruction, True if a latency rather than a pipe asks for it)."""
+        lat = self.lat
+        inst = row.inst
+        earliest = -_HORIZON
+        for r in row.access.reads:
+            unit = r >> 8
+            items = pending.get(unit)
+            if items:
+                slot = r & 255
+                for x in items:
+                    chain = slot == 2 and x.op.op is inst.op and inst.op.base.endswith("MMA")
+                    t = x.time + lat.raw(x.op.op, x.word, inst.op, unit, slot, chain)
+                    if t > earliest:
+                        earliest = t
+        for w in row.access.writes:
+            unit = w >> 8
+            items = pending.get(unit)
+            if items:
+                for x in items:
+                    t = x.time + (1 if x.word < 0 else lat.waw(x.op.op, inst.op, unit))
+                    if x.word < 0:
+                        t = x.time - x.word
+                    if t > earliest:
+                        earliest = t
+        if row.wait:
+            for k in range(SCOREBOARDS):
+                if row.wait >> k & 1:
+                    earliest = max(earliest, set_at[k] + _SETTER_DISTANCE)
+        if row.wait_all:
+            stall = max(row.stall, lat.min_stall(inst.op))
+            for unit, items in pending.items():
+                for x in items:
+                    if x.word >= 0:
+                        earliest = max(earliest, x.time + self._settled(x, unit) - stall)
+        latency_asks = earliest
+        free_at = seen_pipe.get(lat.pipe_key(inst.op), earliest)
+        return max(earliest, free_at), latency_asks >= free_at
+
+    def _settled(self, x: _Fixed, unit: int) -> int:
+        """Cycles until a result is ready for any consumer."""
+        n = self.lat.settle(x.op.op, unit)
+        if unit < UR_BASE:
+            return n + 4
+        return n + (8 if unit < P_BASE else 10)
+
+    def _block(self, i: int, entry: dict[int, list[_Fixed]], set_at: list[int]) -> int:
+        """Raise the stalls inside a block; returns how many cycles its first instruction comes too early."""
+        rows = self.rows[i]
+        pending = {u: list(v) for u, v in entry.items()}
+        boards = list(set_at)
+        seen: dict[str, int] = {}
+        now = 0
+        short = 0
+        for k, row in enumerate(rows):
+            earliest, hint = self._need(row, pending, boards, seen)
+            if earliest > now:
+                if k == 0:
+                    short = earliest - now
+                else:
+                    before = rows[k - 1]
+                    before.stall += earliest - now
+                    before.yield_hint = not hint
+                    now = earliest
+            self._issue(row, pending, boards, seen, now)
+            now += row.stall
+        return short
+
+    def _issue(
+        self, row: _Row, pending: dict[int, list[_Fixed]], boards: list[int], seen: dict[str, int], now: int
+    ) -> None:
+        inst = row.inst
+        lat = self.lat
+        seen[lat.pipe_key(inst.op)] = now + lat.interval(inst.op)
+        if row.wait_all:
+            pending.clear()
+            return
+        late = lat.war(inst.op)
+        if late > 1:
+            for r in row.access.reads:
+                pending.setdefault(r >> 8, []).append(_Fixed(inst, -late, now))
+        fixed = not row.needs & NEEDS_WRITE
+        guarded = any(r & 255 == SLOT_GUARD for r in row.access.reads)
+        for w in row.access.writes:
+            unit = w >> 8
+            if not guarded or not fixed:
+                pending.pop(unit, None)
+            if fixed and unit < B_BASE:
+                pending.setdefault(unit, []).append(_Fixed(inst, w >> 4 & 15, now))
+        if row.sets:
+            for k in range(SCOREBOARDS):
+                if row.sets >> k & 1:
+                    boards[k] = now
+
+    def _finish(
+        self, i: int, entry: dict[int, list[_Fixed]], set_at: list[int]
+    ) -> tuple[dict[int, list[_Fixed]], list[int]]:
+        """What is pending at the end of a block, in times relative to the end."""
+        pending = {u: list(v) for u, v in entry.items()}
+        boards = list(set_at)
+        seen: dict[str, int] = {}
+        now = 0
+        for row in self.rows[i]:
+            self._issue(row, pending, boards, seen, now)
+            now += row.stall
+        out: dict[int, list[_Fixed]] = {}
+        for unit, items in pending.items():
+            keep = [_Fixed(x.op, x.word, x.time - now) for x in items if now - x.time < _HORIZON]
+            if keep:
+                out[unit] = keep
+        return out, [max(b - now, -_HORIZON) for b in boards]
+
+    def _shortage(self, i: int, entry: dict[int, list[_Fixed]], boards: list[int]) -> int:
+        """Cycles that the first instruction of a block comes too early behind one predecessor."""
+        rows = self.rows[i]
+        if not rows:
+            return 0
+        earliest, _ = self._need(rows[0], entry, boards, {})
+        return max(0, earliest)
+
+    def _stretch(self, j: int, cycles: int) -> None:
+        """Lengthen a block by cycles at its end; what a branch cannot carry goes before it."""
+        rows = self.rows[j]
+        last = rows[-1]
+        if not last.inst.is_terminator():
+            last.stall += cycles
+            return
+        part = min(cycles, MAX_STALL - last.stall)
+        last.stall += part
+        if cycles > part:
+            if len(rows) == 1:
+                nop = _Row(self.fn.new_inst(_NOP, [], [], loc=last.inst.loc), Access(), 0)
+                rows.insert(0, nop)
+            rows[-2].stall += cycles - part
+
+
+def _same(a: dict[int, list[_Fixed]], b: dict[int, list[_Fixed]]) -> bool:
+    if a.keys() != b.keys():
+        return False
+    for unit, x in a.items():
+        y = b[unit]
+        if len(x) != len(y):
+            return False
+        for p, q in zip(x, y, strict=True):
+            if p.op is not q.op or p.word != q.word or p.time != q.time:
+                return False
+    return True
