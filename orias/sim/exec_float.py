@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from orias.isa.operand import K_IMM, K_P, K_UP, Opnd, kind, payload, suffix
 from orias.sim import ops_float as of
+from orias.sim import ops_fp8 as fp8
 from orias.sim import ops_half as half
 from orias.sim import ops_int as oi
 from orias.sim import softfloat as sf
@@ -269,13 +270,43 @@ def f2f(s: Site) -> Exec:
 
 
 def f2fp(s: Site) -> Exec:
-    """F2FP: packs two f32 sources rounded to f16 or bf16, the first one into the upper half (MERGE variants refused)."""
-    known = {"F16", "BF16", "F32", "PACK_AB", "RELU", "RZ", "RN", "SATFINITE"}
-    if set(s.op.mods) - known or not (s.has("F16") or s.has("BF16")) or not s.has("PACK_AB"):
+    """F2FP: packed conversions.
+
+    PACK_AB: two f32 sources, the first one into the upper half (or, for the 8-bit formats, byte); MERGE_C: the last
+    source, shifted up by 16 bits, lies above the result; UNPACK_B: two packed values are converted.
+    """
+    mods = set(s.op.mods)
+    known = {"F16", "BF16", "E4M3", "E5M2", "F32", "RELU", "RZ", "SATFINITE"}
+    shapes = {"PACK_AB", "MERGE_C", "PACK_AB_MERGE_C", "UNPACK_B", "UNPACK_B_MERGE_C"}
+    shape = next((x for x in s.op.mods if x in shapes), "")
+    if mods - known - shapes or not shape:
         raise s.unknown()
-    bf16, relu, mode = s.has("BF16"), s.has("RELU"), _rounding(s)
-    sat = s.has("SATFINITE")
-    x, y, put = s.f32(s.src[0]), s.f32(s.src[1]), s.result32()
+    formats = [x for x in s.op.mods if x in ("F16", "BF16", "E4M3", "E5M2")]
+    to = formats[0] if formats else "F16"
+    put = s.result32()
+    merge = s.i32(s.src[-1]) if shape.endswith("MERGE_C") else None
+    packed: Getter
+    if shape == "UNPACK_B" and len(formats) == 2 and to in ("F16", "BF16"):
+        packed = _from_fp8(s, formats[1] == "E4M3", to == "BF16")
+    elif to in ("E4M3", "E5M2"):
+        packed = _to_fp8(s, to == "E4M3", shape.startswith("UNPACK"))
+    elif shape in ("PACK_AB", "MERGE_C"):
+        packed = _to_half(s, to == "BF16", shape == "PACK_AB")
+    else:
+        raise s.unknown()
+
+    def run(m: Machine, a: Active) -> None:
+        v = packed(m, a)
+        if merge is not None:
+            v = v | (merge(m, a) << np.uint32(16))
+        put(m, a, v)
+
+    return run
+
+
+def _to_half(s: Site, bf16: bool, pair: bool) -> Getter:
+    relu, sat, mode = s.has("RELU"), s.has("SATFINITE"), _rounding(s)
+    x, y = s.f32(s.src[0]), s.f32(s.src[1])
     largest = np.uint16(0x7F7F if bf16 else 0x7BFF)
 
     def one(g: Getter, m: Machine, a: Active) -> Arr:
@@ -287,7 +318,38 @@ def f2fp(s: Site) -> Exec:
             p = np.where(over, (p & np.uint16(0x8000)) | largest, p)
         return p
 
-    return lambda m, a: put(m, a, half.pack(one(y, m, a), one(x, m, a)))
+    if pair:
+        return lambda m, a: half.pack(one(y, m, a), one(x, m, a))
+    return lambda m, a: one(x, m, a).astype(U32)
+
+
+def _to_fp8(s: Site, e4m3: bool, from_half: bool) -> Getter:
+    relu = s.has("RELU")
+    if not s.has("SATFINITE"):
+        raise s.unknown()
+
+    def join(low: Arr, high: Arr) -> Arr:
+        b = fp8.encode(high, e4m3, relu).astype(U32)
+        return fp8.encode(low, e4m3, relu).astype(U32) | (b << np.uint32(8))
+
+    if from_half:
+        pair = s.halves(s.src[0], False)
+        return lambda m, a: join(*pair(m, a))
+    x, y = s.f32(s.src[0]), s.f32(s.src[1])
+    return lambda m, a: join(y(m, a).view(of.F32).astype(np.float64), x(m, a).view(of.F32).astype(np.float64))
+
+
+def _from_fp8(s: Site, e4m3: bool, bf16: bool) -> Getter:
+    relu = s.has("RELU")
+    g = s.part(s.src[0], 16)
+
+    def get(m: Machine, a: Active) -> Arr:
+        v = g(m, a)
+        codes = (v & np.uint32(0xFF)).astype(oi.U8), (v >> np.uint32(8)).astype(oi.U8)
+        low, high = (half.finish(fp8.decode(c, e4m3), bf16, False, False, relu) for c in codes)
+        return half.pack(low, high)
+
+    return get
 
 
 def f2i(s: Site) -> Exec:

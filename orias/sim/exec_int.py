@@ -439,8 +439,9 @@ def up2ur(s: Site) -> Exec:
 
 def i2i(s: Site) -> Exec:
     """I2I: saturating conversion to a narrower integer."""
-    target = next(x for x in s.op.mods if x[0] in "US" and x[1:].isdigit())
-    source_signed = s.op.mods[-1] != "U32" if len(s.op.mods) > 1 else True
+    types = [x for x in s.op.mods if x[0] in "US" and x[1:].isdigit()]
+    target = types[0]
+    source_signed = len(types) < 2 or types[1][0] == "S"
     bits = int(target[1:])
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if target[0] == "S" else (0, (1 << bits) - 1)
     g, put = s.i32(s.src[0]), s.result32()

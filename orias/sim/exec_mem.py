@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from orias.isa.operand import (
     K_IMM,
+    K_P,
+    K_UP,
     S_U32,
     S_X4,
     S_X8,
@@ -21,9 +23,9 @@ from orias.isa.operand import (
 )
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
-from orias.sim.errors import Fault, Misaligned, OutOfBounds
-from orias.sim.memory import _Flat
-from orias.sim.ops_int import I32, I64, U16, U32, U64
+from orias.sim.errors import Fault, OutOfBounds
+from orias.sim.memory import GLOBAL_BASE, _Flat
+from orias.sim.ops_int import I32, I64, U8, U32, U64
 from orias.sim.site import Exec, Getter, Setter, Site
 from orias.sim.state import Active, Machine
 
@@ -46,7 +48,7 @@ def address64(s: Site, at: int) -> Getter:
     """The 64-bit address of the group at ``src[at]``: base pair (or zero-extended word), uniform pair, offset."""
     base, ubase, offset = s.src[at + 1], s.src[at + 2], s.src[at + 3]
     o = np.uint64(imm_signed(offset) & 0xFFFFFFFFFFFFFFFF)
-    wide = s.has("E") or (s.has("64") and False)
+    wide = s.has("E")
     parts: list[Getter] = []
     if not is_zero_reg(base):
         if suffix(base) == S_U32 or not wide:
@@ -416,31 +418,37 @@ def atomic(s: Site) -> Exec:
 
 
 def ldgsts(s: Site) -> Exec:
-    """LDGSTS: copies from global to shared memory (at once); with ZFILL and a false predicate it stores zeros."""
+    """LDGSTS: copies from global to shared memory (at once); a false predicate stores zeros instead.
+
+    With ZFILL the low bits of the source address, below the access size, count the bytes at the end to store as zeros
+    (sm_80, sm_90: what ptxas 13.0 makes of the source size of ``cp.async``).
+    """
     size = 16 if s.has("128") else 8 if s.has("64") else 4
     target, source = address32(s, 0), address64(s, 4)
-    extra = [o for o in s.src[8:] if kind(o) in (3, 4)]
+    extra = [o for o in s.src[8:] if kind(o) in (K_P, K_UP)]
     guard = s.pred(extra[0]) if extra else None
     zfill = s.has("ZFILL")
+    mask = np.uint64(size - 1)
 
     def run(m: Machine, a: Active) -> None:
         to = _shared_place(m, a, target(m, a), None, size, size)
         address = source(m, a)
         take = np.broadcast_to(guard(m, a), (a.n,)) if guard is not None else np.ones(a.n, np.bool_)
-        # the predicate, printed last, disables the read
-        if guard is not None and not take.all():
-            if not zfill:
-                keep = np.flatnonzero(take)
-            else:
-                keep = np.flatnonzero(take)
-                to.flat.store(to.offset, size, [np.zeros(a.n, U32)] * (size // 4))
-            if not len(keep):
-                return
-            offset = m.arena.offsets(address[keep], size, size)
-            to.flat.store(to.offset[keep], size, m.arena.load(offset, size))
-            return
-        offset = m.arena.offsets(address, size, size)
-        to.flat.store(to.offset, size, m.arena.load(offset, size))
+        keep = np.flatnonzero(take)
+        data = np.zeros((a.n, size), U8)
+        if len(keep):
+            mine = address[keep]
+            missing = (mine & mask).astype(I64) if zfill else np.zeros(len(keep), I64)
+            try:
+                offset = m.arena.offsets(mine & ~mask if zfill else mine, 1 if zfill else size, size)
+                last = offset + size - 1 - missing
+                m.arena.offsets(last.astype(U64) + np.uint64(GLOBAL_BASE), 1, 1)
+            except Fault as f:
+                raise Fault(f.error, f.message, int(keep[f.lane])) from None
+            index = np.minimum(offset[:, None] + np.arange(size), last[:, None])
+            data[keep] = np.where(np.arange(size) < size - missing[:, None], m.arena.data[index], 0)
+        words = data.view(U32)
+        to.flat.store(to.offset, size, [words[:, k] for k in range(size // 4)])
 
     return run
 
@@ -473,5 +481,3 @@ BUILDERS: Final[dict[str, Builder]] = {
     "LD": load, "LDG": load, "LDS": load, "LDL": load, "ST": store, "STG": store, "STS": store, "STL": store,
     "ATOM": atomic, "ATOMG": atomic, "ATOMS": atomic, "RED": atomic, "REDG": atomic, "LDGSTS": ldgsts, "QSPC": qspc,
 }  # fmt: skip
-
-_ = (Misaligned, U16)

@@ -24,6 +24,7 @@ from orias.isa.operand import (
     NEG,
     S_B0,
     S_B3,
+    S_F32,
     S_H0_H0,
     S_H0_NH1,
     S_H1,
@@ -165,7 +166,10 @@ class Site:
         negative, absolute = bool(o & NEG), bool(o & ABS)
 
         def get(m: Machine, a: Active) -> tuple[Arr, Arr]:
-            low, high = half.unpack(g(m, a), bf16)
+            if s == S_F32:
+                low = high = g(m, a).view(np.float32).astype(np.float64)
+            else:
+                low, high = half.unpack(g(m, a), bf16)
             if s == S_H0_H0:
                 high = low
             elif s == S_H1_H1:
@@ -202,6 +206,10 @@ class Site:
         """A predicate source."""
         p = payload(o)
         k = kind(o)
+        if k in (K_R, K_UR):
+            # PLOP3 R0.SIGN: the sign of a word
+            g, flip = self.raw(o), bool(o & INV)
+            return lambda m, a: (g(m, a) >> np.uint32(31) != 0) ^ flip
         if p == 7:
             return constant_bool(not o & INV)
         if k == K_P:
