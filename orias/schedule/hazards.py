@@ -1,0 +1,296 @@
+"""Checks finished code for hazards: every path, every register.
+
+Independent of the assigner: it knows only the latencies, which operations are late, and what the control words say.
+Paths are followed to a fixed point over states that keep, per instruction that may still be under way, which scoreboards
+would prove it done, and per fixed-latency result the fewest cycles that can have passed.
+
+Works on code of other compilers too: ptxas leaves out scoreboards of in-order units when a later result of the same unit
+is waited for (section 2.4 of the scheduling inventory), and knows what its own subroutines leave alone
+(``strict_calls=False``).
+"""
+
+from typing import Final, final
+
+from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UR_BASE, Access, accesses, unit_name
+from orias.isa.op import F_CALL
+from orias.isa.operand import PT
+from orias.ori.ir import NO_CTL, Func, Inst
+from orias.schedule.ctl import MAX_YIELD_STALL, NO_BARRIER, YIELD, read_barrier, stall, wait_mask, write_barrier
+from orias.schedule.latency import Latency, latency
+from orias.schedule.units import FP64, NEEDS_READ, NEEDS_WRITE, XU
+
+_HORIZON: Final = 64
+_IN_ORDER: Final[dict[str, str]] = {
+    "LDS": "shared", "LDSM": "shared", "STS": "shared", "ATOMS": "shared", "SHFL": "shuffle", "MUFU": "xu", "F2F": "xu", "F2I": "xu", "I2F": "xu", "FRND": "xu",
+    "POPC": "xu", "FLO": "xu", "BREV": "xu", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "DSETP": "fp64", "HMMA": "mma", "IMMA": "mma", "MOVM": "movm",
+    "LDL": "local", "STG": "global", "STL": "local", "LDC": "const", "TEX": "tex", "LDG": "global", "LD": "global", "ST": "global", "RED": "global",
+}  # fmt: skip
+"""Units whose operations finish in the order they were issued."""
+
+
+@final
+class _Node:
+    """One instruction and what is known of it."""
+
+    __slots__ = ("access", "fixed", "inst", "late_reads", "needs", "order", "read", "stall", "wait", "where", "write")
+
+    def __init__(self, inst: Inst, access: Access, needs: int, where: str) -> None:
+        self.inst: Inst = inst
+        self.access: Access = access
+        self.needs: int = needs
+        self.where: str = where
+        self.fixed: bool = not needs & NEEDS_WRITE
+        self.write: int = write_barrier(inst.ctl)
+        self.read: int = read_barrier(inst.ctl)
+        self.wait: int = wait_mask(inst.ctl)
+        self.stall: int = stall(inst.ctl)
+        self.order: str = _IN_ORDER.get(inst.op.base, "")
+        self.late_reads: set[int] = set()
+
+
+@final
+class _State:
+    """What may be true before an instruction."""
+
+    __slots__ = ("boards", "pending", "results")
+
+    def __init__(self) -> None:
+        self.pending: dict[int, int] = {}
+        """Event (node number * 2, + 1 for source reads) -> scoreboards whose wait proves it done on every path."""
+        self.results: dict[tuple[int, int, int], int] = {}
+        """(unit, node, word) of a fixed-latency result -> fewest cycles passed."""
+        self.boards: list[int] = [_HORIZON] * 6
+        """Fewest cycles since each scoreboard was set."""
+
+    def copy(self) -> "_State":
+        s = _State()
+        s.pending = dict(self.pending)
+        s.results = dict(self.results)
+        s.boards = list(self.boards)
+        return s
+
+    def merge(self, other: "_State") -> bool:
+        """Join another path into this state; True if anything changed."""
+        changed = False
+        for e, mask in other.pending.items():
+            old = self.pending.get(e)
+            if old is None:
+                self.pending[e] = mask
+                changed = True
+            elif old & mask != old:
+                self.pending[e] = old & mask
+                changed = True
+        for key, cycles in other.results.items():
+            was = self.results.get(key)
+            if was is None or cycles < was:
+                self.results[key] = cycles
+                changed = True
+        for k in range(6):
+            if other.boards[k] < self.boards[k]:
+                self.boards[k] = other.boards[k]
+                changed = True
+        return changed
+
+
+def check_hazards(fn: Func, strict_calls: bool = True) -> list[str]:
+    """Messages for every hazard that the control words of `fn` leave open, and for illegal control words."""
+    return _Checker(fn, strict_calls).run()
+
+
+@final
+class _Checker:
+    __slots__ = ("by_block", "faults", "fn", "lat", "nodes", "strict")
+
+    def __init__(self, fn: Func, strict_calls: bool) -> None:
+        self.fn: Func = fn
+        self.lat: Latency = latency(fn.target.latency_class)
+        self.strict: bool = strict_calls
+        self.nodes: list[_Node] = []
+        self.by_block: dict[int, list[int]] = {}
+        self.faults: dict[str, None] = {}
+
+    def run(self) -> list[str]:
+        for b in self.fn.blocks:
+            numbers: list[int] = []
+            for k, inst in enumerate(b.insts):
+                where = f"{self.fn.name} b{b.id}[{k}] {inst.op.name}"
+                if inst.ctl == NO_CTL:
+                    self.faults[f"{where}: no control word"] = None
+                    continue
+                node = _Node(inst, accesses(inst, self.fn), self.lat.units.needs(inst), where)
+                if node.needs & NEEDS_READ:
+                    for r in node.access.reads:
+                        slot, unit = r & 255, r >> 8
+                        if (
+                            slot != SLOT_GUARD
+                            and unit < B_BASE
+                            and not (slot in inst.op.addr and UR_BASE <= unit < P_BASE)
+                        ):
+                            node.late_reads.add(unit)
+                self._legal(node)
+                numbers.append(len(self.nodes))
+                self.nodes.append(node)
+            self.by_block[b.id] = numbers
+        self._flow()
+        return list(self.faults)
+
+    def _legal(self, node: _Node) -> None:
+        word = node.inst.ctl
+        if word & YIELD and node.stall > MAX_YIELD_STALL:
+            self._fault(node, f"stall {node.stall} with the yield bit")
+        for b in (node.write, node.read):
+            if b == 6:
+                self._fault(node, "scoreboard 6 does not exist")
+
+    def _fault(self, node: _Node, text: str) -> None:
+        self.faults[f"{node.where}: {text}"] = None
+
+    def _flow(self) -> None:
+        entry: dict[int, _State] = {self.fn.blocks[0].id: _State()}
+        work = [self.fn.blocks[0]]
+        while work:
+            b = work.pop()
+            state = entry[b.id].copy()
+            for n in self.by_block[b.id]:
+                self._step(n, state)
+            for s in b.succs:
+                have = entry.get(s.id)
+                if have is None:
+                    entry[s.id] = state.copy()
+                    work.append(s)
+                elif have.merge(state) and s not in work:
+                    work.append(s)
+
+    def _step(self, n: int, state: _State) -> None:
+        node = self.nodes[n]
+        inst = node.inst
+        self._wait(node, state)
+        if inst.op.flags & F_CALL or inst.op.base == "RET":
+            self._leave(node, state)
+        self._check(node, state)
+        if inst.op.flags & F_CALL:
+            state.pending.clear()
+            state.results.clear()
+        else:
+            self._issue(n, node, state)
+        step = node.stall
+        for key in list(state.results):
+            cycles = state.results[key] + step
+            if cycles >= _HORIZON:
+                del state.results[key]
+            else:
+                state.results[key] = cycles
+        for k in range(6):
+            state.boards[k] = min(_HORIZON, state.boards[k] + step)
+
+    def _wait(self, node: _Node, state: _State) -> None:
+        if not node.wait:
+            return
+        for k in range(6):
+            if node.wait >> k & 1 and state.boards[k] < 2:
+                self._fault(node, f"waits for SB{k} {state.boards[k]} cycles after it is set")
+        done = [e for e, mask in state.pending.items() if mask & node.wait]
+        for e in done:
+            state.pending.pop(e, None)
+            if not e & 1:
+                state.pending.pop(e | 1, None)
+
+    def _leave(self, node: _Node, state: _State) -> None:
+        if not self.strict:
+            return
+        for e in state.pending:
+            if self._event_matters(e):
+                self._fault(node, f"leaves with {self.nodes[e >> 1].where} under way")
+        for (unit, m, word), cycles in state.results.items():
+            p = self.nodes[m].inst
+            if word >= 0 and cycles + node.stall < self.lat.settle(p.op, unit):
+                self._fault(node, f"leaves with {unit_name(unit)} of {self.nodes[m].where} unsettled")
+
+    def _event_matters(self, e: int) -> bool:
+        node = self.nodes[e >> 1]
+        if e & 1:
+            return bool(node.late_reads)
+        return bool(node.access.writes)
+
+    def _check(self, node: _Node, state: _State) -> None:
+        inst = node.inst
+        reads = {r >> 8 for r in node.access.reads}
+        writes = {w >> 8 for w in node.access.writes}
+        for e in state.pending:
+            p = self.nodes[e >> 1]
+            if e & 1:
+                hit = p.late_reads & writes
+                if hit and not self._same_pipe(p, node):
+                    self._fault(node, f"writes {unit_name(min(hit))} that {p.where} may still read")
+            else:
+                made = {w >> 8 for w in p.access.writes}
+                hit = made & reads
+                if hit:
+                    self._fault(node, f"reads {unit_name(min(hit))} of {p.where} without a wait")
+                hit = made & writes
+                if hit and min(hit) < B_BASE and not (p.order and p.order == node.order):
+                    self._fault(node, f"overwrites {unit_name(min(hit))} of {p.where} without a wait")
+        if not state.results:
+            return
+        units = reads | writes
+        for (unit, m, word), cycles in state.results.items():
+            if unit not in units:
+                continue
+            p = self.nodes[m]
+            if _exclusive(p.inst, inst):
+                continue
+            if word >= 0 and unit in reads:
+                for r in node.access.reads:
+                    if r >> 8 == unit:
+                        chain = r & 255 == 2 and p.inst.op is inst.op and inst.op.base.endswith("MMA")
+                        need = self.lat.raw(p.inst.op, word, inst.op, unit, r & 255, chain)
+                        if cycles < need:
+                            self._fault(node, f"reads {unit_name(unit)} {cycles} of {need} cycles after {p.where}")
+            if unit in writes:
+                need = -word if word < 0 else self.lat.waw(p.inst.op, inst.op, unit)
+                if cycles < need:
+                    self._fault(node, f"writes {unit_name(unit)} {cycles} of {need} cycles after {p.where}")
+
+    def _same_pipe(self, p: _Node, node: _Node) -> bool:
+        """Sources of an operation are read before a later one of its in-order pipe can write."""
+        pipe = self.lat.units.pipe
+        return pipe(p.inst.op) in (XU, FP64) and pipe(p.inst.op) == pipe(node.inst.op)
+
+    def _issue(self, n: int, node: _Node, state: _State) -> None:
+        inst = node.inst
+        guarded = inst.guard != PT
+        if node.order:
+            # A later operation of an in-order unit proves the earlier ones done.
+            mask = 0
+            if node.write != NO_BARRIER:
+                mask |= 1 << node.write
+            if mask:
+                for e in state.pending:
+                    if self.nodes[e >> 1].order == node.order:
+                        state.pending[e] |= mask
+        for w in node.access.writes:
+            unit = w >> 8
+            if not guarded:
+                for key in [k for k in state.results if k[0] == unit]:
+                    del state.results[key]
+            if node.fixed and unit < B_BASE:
+                state.results[unit, n, w >> 4 & 15] = 0
+        late = self.lat.war(inst.op)
+        if late > 1:
+            for r in node.access.reads:
+                state.results[r >> 8, n, -late] = 0
+        if not node.fixed and node.access.writes:
+            state.pending[n << 1] = 0 if node.write == NO_BARRIER else 1 << node.write
+        if node.late_reads:
+            board = 0 if node.read == NO_BARRIER else 1 << node.read
+            if not node.fixed and node.write != NO_BARRIER and node.access.writes:
+                board |= 1 << node.write
+            state.pending[n << 1 | 1] = board
+        for k in (node.write, node.read):
+            if k < 6:
+                state.boards[k] = 0
+
+
+def _exclusive(a: Inst, b: Inst) -> bool:
+    """True if two guards cannot both hold (the same predicate, one negated)."""
+    return a.guard != PT and a.guard ^ b.guard == 1 << 6
