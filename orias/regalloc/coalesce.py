@@ -13,6 +13,7 @@ from orias.isa.operand import (
     KIND_MASK,
     LANE_SHIFT,
     PAYLOAD_SHIFT,
+    PT,
     Opnd,
     lane_range,
 )
@@ -235,6 +236,9 @@ def _values(rg: Ranges) -> list[int]:
     for b in rg.order:
         for inst in b.insts:
             if inst.op is not OP_COPY and inst.op is not OP_PACK and inst.op is not OP_PCOPY:
+                continue
+            if inst.guard != PT:
+                # Without the guard the result is not the source.
                 continue
             for m in moves_of(rg, inst, 0):
                 if defs[m.dst] == 1 and defs[m.src] == 1 and fn.vkind[m.dst] == fn.vkind[m.src]:

@@ -103,7 +103,8 @@ class Ranges:
 def is_phys(o: Opnd) -> bool:
     """True for a physical register that can hold a value (not RZ, PT ..., not the stack pointer)."""
     k = o & KIND_MASK
-    if o >= FIRST_OPND or not IS_REG[k]:
+    # Physical convergence barriers are numbered by nesting depth before allocation and may span blocks.
+    if o >= FIRST_OPND or not IS_REG[k] or k == K_B:
         return False
     n = o >> PAYLOAD_SHIFT
     return n != _NUMBERLESS[k] and not (k == K_R and n == STACK_POINTER)
@@ -378,7 +379,10 @@ def _scan(rg: Ranges, live_out: list[list[int]]) -> None:
                 s.append(start)
         for r, end in phys_end.items():
             if b is not rg.order[0]:
-                raise Unsupported(f"physical register {r & 15}:{r >> 15} is live into block b{b.id} of {fn.name}", b.insts[0].loc if b.insts else 0)
+                raise Unsupported(
+                    f"physical register {r & 15}:{r >> 15} is live into block b{b.id} of {fn.name}",
+                    b.insts[0].loc if b.insts else 0,
+                )
             rg.phys.setdefault(r, []).extend((end, start))
     for s in segs:
         s.reverse()

@@ -93,7 +93,7 @@ class Machine:
                         self.write(i.dst[0], k, v)
             to = 0
             for inst in b.insts[len(phis) :]:
-                self.fuel -= 1 if inst.uid in self.widths else 0
+                self.fuel -= 1 if inst.uid in self.widths and inst.op.name != "S2R" else 0
                 if self.fuel < 0:
                     return self.log
                 if inst.op.base in ("EXIT", "RET"):
