@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import K_IMM, K_P, K_UP, Opnd, kind, payload, suffix
+from orias.isa.operand import ABS, K_IMM, K_P, K_UP, Opnd, kind, payload, suffix
 from orias.sim import ops_float as of
 from orias.sim import ops_fp8 as fp8
 from orias.sim import ops_half as half
@@ -133,8 +133,9 @@ def _dsetp_minmax(s: Site) -> Exec:
         q = p(m, a)
         r = half.prefers_first(v, w, minimum)
         nan = np.isnan(v) & np.isnan(w)
-        first(m, a, r & q)
-        second(m, a, nan & q)
+        r, nan = r & q, nan & q
+        first(m, a, r)
+        second(m, a, nan)
 
     return run
 
@@ -165,9 +166,10 @@ def fsel(s: Site) -> Exec:
 
 
 def fmnmx(s: Site) -> Exec:
-    """FMNMX."""
+    """FMNMX; XORSIGN takes the signs that the operands have before their absolute values."""
     ftz, nan, xorsign = s.has("FTZ"), s.has("NAN"), s.has("XORSIGN")
-    x, y, p, put = s.f32(s.src[0]), s.f32(s.src[1]), s.pred(s.src[2]), s.result32()
+    keep = ~ABS if xorsign else -1
+    x, y, p, put = s.f32(s.src[0] & keep), s.f32(s.src[1] & keep), s.pred(s.src[2]), s.result32()
     return lambda m, a: put(m, a, of.fmnmx(x(m, a), y(m, a), p(m, a), ftz, nan, xorsign))
 
 
@@ -492,7 +494,9 @@ def hmnmx2(s: Site) -> Exec:
     """HMNMX2."""
     bf16, ftz, _, _ = _half_flags(s)
     nan, xorsign = s.has("NAN"), s.has("XORSIGN")
-    x, y, p, put = s.halves(s.src[0], bf16, ftz), s.halves(s.src[1], bf16, ftz), s.pred(s.src[2]), s.result32()
+    keep = ~ABS if xorsign else -1
+    x, y = s.halves(s.src[0] & keep, bf16, ftz), s.halves(s.src[1] & keep, bf16, ftz)
+    p, put = s.pred(s.src[2]), s.result32()
 
     def run(m: Machine, a: Active) -> None:
         v, w, q = x(m, a), y(m, a), p(m, a)
@@ -517,8 +521,9 @@ def hsetp2(s: Site) -> Exec:
         if both:
             low = low & high
             high = ~low
-        first(m, a, oi.combine(logic, low, q))
-        second(m, a, oi.combine(logic, high, q))
+        low, high = oi.combine(logic, low, q), oi.combine(logic, high, q)
+        first(m, a, low)
+        second(m, a, high)
 
     return run
 
