@@ -242,8 +242,7 @@ class _Checker:
                 k = self._extra(b, k, st)
             if old is None:
                 # An instruction of the allocator's own (spill code), or one that it doubled.
-                for _ in new:
-                    k = self._extra(b, k, st)
+                k = self._extras(b, k, k + len(new), st)
                 continue
             self.where = (b, min(k, max(0, len(insts) - 1)))
             if old.op.name in _COPIES:
@@ -345,16 +344,14 @@ class _Checker:
     def _copy(self, b: Block, k: int, count: int, old: Inst, st: State) -> int:
         """A copy of the old code: the moves it became, then the values it gives new names to."""
         if old.op.name == "undef":
-            for _ in range(count):
-                k = self._extra(b, k, st)
+            k = self._extras(b, k, k + count, st)
             _forget(st, self._words(old.dst[0]))
             return k
         pairs = self._pairs(old)
         if old.guard != PT:
             return self._guarded_copy(b, k, count, old, pairs, st)
         # Old names of the destinations end here, but a parallel copy may read them: keep them aside under the move.
-        for _ in range(count):
-            k = self._extra(b, k, st)
+        k = self._extras(b, k, k + count, st)
         targets = {d for d, _, _ in pairs}
         renamed: dict[int, list[int]] = {}
         for d, s, flip in pairs:
@@ -413,6 +410,11 @@ class _Checker:
         return k + count
 
     # --- instructions of the allocator -------------------------------------------------------------------------
+
+    def _extras(self, b: Block, k: int, end: int, st: State) -> int:
+        while k < end:
+            k = self._extra(b, k, st)
+        return k
 
     def _extra(self, b: Block, k: int, st: State) -> int:
         """Interpret instruction `k`, which the old code does not have; returns the index behind it."""

@@ -6,7 +6,7 @@ from orias.analysis.cfg import dominators, find_loops, remove_unreachable
 from orias.diag import Unsupported
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR, KIND_MASK, PAYLOAD_SHIFT
 from orias.ori.ir import Block, Func, Inst
-from orias.regalloc.allocate import Assignment, allocate
+from orias.regalloc.allocate import Assignment, allocate, clobber_mask
 from orias.regalloc.calls import expand_calls
 from orias.regalloc.coalesce import Classes, Cls, coalesce
 from orias.regalloc.expand import Trace, expand
@@ -21,7 +21,7 @@ _ROUNDS: Final = 60
 
 
 def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None = None) -> dict[int, int]:
-    """From ``ssa`` (or ``virtual``) to ``allocated``; returns the mask of registers used per file (K_R ..).
+    """From ``ssa`` (or ``virtual``) to ``allocated``; returns the mask of registers it may change, by file (K_R ..).
 
     Calls of helpers need their clobber masks first (:func:`set_helper_clobbers`).
     Raises Unsupported if the registers cannot be made to suffice.
@@ -42,11 +42,21 @@ def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None 
                     fn.spill_stores += 8 if inst.op.mods else 4
                 else:
                     fn.spill_loads += 8 if inst.op.mods else 4
-    used[K_R] |= 2 | finish_frame(fn, used, state.size)
     for reg in classes.rg.phys:
         used[reg & KIND_MASK] |= 1 << (reg >> PAYLOAD_SHIFT)
-    fn.reg_count = used[K_R].bit_length() + RESERVE
-    return used
+    lost = {file: mask | lost_in_calls(fn, file) for file, mask in used.items()}
+    scratch = finish_frame(fn, lost, state.size)
+    fn.reg_count = (used[K_R] | scratch | 2).bit_length() + RESERVE
+    lost[K_R] |= scratch | 2
+    return lost
+
+
+def lost_in_calls(fn: Func, file: int) -> int:
+    """Registers of a file that the function's callees may change."""
+    mask = 0
+    for info in fn.calls.values():
+        mask |= clobber_mask(info, file)
+    return mask
 
 
 def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:

@@ -51,6 +51,7 @@ class Maker:
         self.undefined = undefined
         self.uniform = uniform
         self.size = size
+        self.back: Opnd = RZ
         self.values: dict[int, Values] = {}
         self.phis: list[tuple[Block, Kind]] = []
         self._graph(blocks)
@@ -109,6 +110,10 @@ class Maker:
         if b is fn.blocks[0]:
             for k in (R1, R2, R4, P1, U1):
                 vals[k] = []
+            if fn.kind == "func":
+                self.back = at.pack(r(20), r(21))
+                vals[R1].append(at.copy(r(4)))
+                vals[R1].append(at.copy(r(5)))
             for _ in range(3):
                 vals[R1].append(at.r("S2R", word("SR_TID.X")))
                 vals[R2].append(at.copy(const(0, 0x210 + 8 * rng.randrange(4)), 2))
@@ -131,7 +136,10 @@ class Maker:
             if fn.kind == "entry":
                 at.emit("EXIT", [], [])
             else:
-                at.emit("RET.REL.NODEC", [], [r(20), r(21)])
+                at.emit("copy", [r(4)], [self._word(vals)])
+                at.emit("copy", [r(20)], [self.back | 1 << LANE_SHIFT])
+                at.emit("copy", [r(21)], [self.back | 2 << LANE_SHIFT])
+                at.emit("RET.REL.NODEC", [], [r(20), r(21), r(4)])
         elif len(b.succs) == 2:
             at.emit("BRA", [], [], guard=self._pred(vals))
         elif len(b.succs) == 3:
