@@ -91,6 +91,8 @@ def _target(ctx: "Ctx", i: Instr) -> tuple[str | None, str, Opnd]:
         if callee.body is None:
             slot = ctx.module.need_extern(callee, i.line)
             kernel.edges.append((ctx.fn.name, callee.name))
+            if slot < 0:
+                return callee.name, "abi", K_NONE
             return callee.name, "syscall", ctx.b.copy(const(4, slot), 2)
         name = ctx.module.copy_name(callee)
         kernel.edges.append((ctx.fn.name, name))

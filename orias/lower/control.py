@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING
 
 from orias.diag import Unsupported
-from orias.isa.operand import PT, RZ, const, imm
+from orias.isa.operand import PT, RZ, Opnd, const, imm
 from orias.lower.function import branch_targets, emit_return, label_block, note_branch
 from orias.lower.registry import lowers
 from orias.ori.ir import Block, JumpTable
-from orias.ptx.ast import O_IMM, O_LABEL, Instr
+from orias.ptx.ast import O_IMM, O_LABEL, Instr, Label
 
 if TYPE_CHECKING:
     from orias.lower.context import Ctx
@@ -38,6 +38,13 @@ def lower_brx(ctx: "Ctx", i: Instr) -> None:
     labels = branch_targets(table.label)
     ctx.begin_guarded()
     index = ctx.src(i.ops[0], "u32")
+    if ctx.options.relocatable:
+        _branch_chain(ctx, index, labels)
+        if not ctx.leave_guarded():
+            ctx.state.dead = True
+        for label in labels:
+            note_branch(ctx, label)
+        return
     kernel = ctx.module.kernel
     offset = kernel.table_bytes
     kernel.table_bytes += 4 * len(labels)
@@ -60,6 +67,20 @@ def lower_brx(ctx: "Ctx", i: Instr) -> None:
         ctx.state.dead = True
     for label in labels:
         note_branch(ctx, label)
+
+
+def _branch_chain(ctx: "Ctx", index: Opnd, labels: list[Label]) -> None:
+    """Relocatable modules: comparisons instead of a table, whose place in bank 2 only the linker would know."""
+    last = label_block(ctx, labels[-1])
+    for k, label in enumerate(labels[:-1]):
+        to = label_block(ctx, label)
+        if to is last:
+            continue
+        p = ctx.b.setp("ISETP.EQ.U32.AND", index, imm(k), PT)
+        rest = ctx.new_block()
+        ctx.branch(p, to, rest)
+        ctx.start(rest)
+    ctx.jump(last)
 
 
 @lowers("ret", types="any")

@@ -165,7 +165,8 @@ def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
     for n, w in values:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])
     order = [r(ra), r(ra + 1)] + [r(n) for n, _ in values if n not in (ra, ra + 1)]
-    ctx.b.emit("RET.REL.NODEC", [], order)
+    absolute = ctx.options.relocatable and kind == "func"
+    ctx.b.emit("RET.ABS.NODEC" if absolute else "RET.REL.NODEC", [], order)
 
 
 def _body(ctx: Ctx, f: Function, kind: str) -> None:

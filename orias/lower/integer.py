@@ -82,9 +82,11 @@ def lower_add(ctx: "Ctx", i: Instr) -> None:
     else:
         minus = b
     if "cc" in i.sig.mods:
-        # An immediate subtrahend must be added as its complement plus one to give the right carry.
-        if sub and b & KIND_MASK == K_IMM:
-            minus = ctx.b.copy(b, 2 if wide else 1) | NEG
+        if sub and b & KIND_MASK == K_IMM and b >> PAYLOAD_SHIFT == 0:
+            # Adding -0 would not carry, but nothing is borrowed either.
+            ctx.write(i.ops[0], a)
+            ctx.write_cc(PT)
+            return
         d = ctx.fn.new_vreg(K_R, 2 if wide else 1)
         carry = ctx.fn.new_vreg(K_P)
         ctx.b.emit("iadd64" if wide else "IADD3", [d, carry], [a, minus] if wide else [a, minus, RZ])
@@ -107,7 +109,7 @@ def lower_addc(ctx: "Ctx", i: Instr) -> None:
     a, b = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_)
     if TYPE_BITS[type_] == 64:
         if i.sig.name == "subc":
-            b = ctx.b.copy(b, 2) | NEG if b & KIND_MASK == K_IMM else b ^ NEG
+            b = imm64(~(b >> PAYLOAD_SHIFT)) if b & KIND_MASK == K_IMM else b ^ NEG
         d = ctx.fn.new_vreg(K_R, 2)
         dst = [d]
         if "cc" in i.sig.mods:

@@ -204,8 +204,14 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
         _load_param(ctx, dst, where, type_)
         return
     if space == "const" or (space == "" and where.var is not None and where.var.space == "const"):
-        base = ctx.module.const_offset(ctx, where.var) if where.var is not None and where.var.space == "const" else 0
-        _load_bank(ctx, dst, where, type_, 3, base)
+        base = 0
+        index = RZ
+        if where.var is not None and where.var.space == "const":
+            if ctx.options.relocatable:
+                index = ctx.module.const_symbol(ctx, where.var, 0)
+            else:
+                base = ctx.module.const_offset(ctx, where.var)
+        _load_bank(ctx, dst, where, type_, 3, base, index)
         return
     count = len(elements(dst))
     total = TYPE_BITS[type_] * count
@@ -309,12 +315,12 @@ def lower_st(ctx: "Ctx", i: Instr) -> None:
 # --- parameters and constants -----------------------------------------------------------------------------------
 
 
-def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, base: int) -> None:
-    """A load from a constant bank at ``base + where``."""
-    index = RZ
+def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, base: int, index: Opnd = RZ) -> None:
+    """A load from a constant bank at ``base + index + where``."""
     offset = base + where.value
     if where.var is not None and where.var.space == "reg":
         index = ctx.src(_register(where), "b32")
+    if index != RZ:
         if offset < 0 or offset > 0xFFFF:
             index = ctx.b.r("IADD3", index, imm(offset), RZ)
             offset = 0

@@ -3,7 +3,7 @@
 from typing import Final, final
 
 import orias.lower.families as families
-from orias.cubin.model import GLOBAL, LOCAL, BankSlot, ExternFunction, Param
+from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, ExternFunction, Param
 from orias.diag import Unsupported
 from orias.isa.operand import NONE, RZ, Opnd, const, imm, imm64, word
 from orias.lower import layout
@@ -63,11 +63,9 @@ class ModuleLower:
 
     def run(self) -> Program:
         """Lower the whole module."""
-        if self.options.relocatable:
-            raise Unsupported("Relocatable output (-c) is not supported yet")
         self._layout_const()
         for f in self.ast.functions:
-            if f.entry and f.body is not None:
+            if f.body is not None and (f.entry or self.options.relocatable):
                 self._kernel(f)
         self._variables()
         return self.program
@@ -77,11 +75,13 @@ class ModuleLower:
     def _module_vars(self) -> list[Var]:
         out = list(self.ast.variables)
         for f in self.ast.functions:
-            out.extend(v for v in f.variables if v.space in ("global", "const"))
+            out.extend(v for v in f.variables if v.space in ("global", "const", "shared"))
         return out
 
     def _layout_const(self) -> None:
         top = 0
+        if self.options.relocatable:
+            return
         constants = [v for v in self._module_vars() if v.space == "const" and v.linkage != "extern"]
         # Visible and weak ones first: the writer's creation order.
         for v in sorted(constants, key=lambda v: layout.BINDING[v.linkage] == LOCAL):
@@ -101,9 +101,11 @@ class ModuleLower:
                     self._used.add(value.target)
                     todo.append(value.target)
         for v in self._module_vars():
-            if v.space not in ("global", "const") or v.type in ("texref", "surfref", "samplerref"):
+            if v.space not in ("global", "const", "shared") or v.type in ("texref", "surfref", "samplerref"):
                 continue
-            if v not in self._used and v.linkage in ("", "extern") and v.space == "global":
+            if v.space == "shared" and not self.options.relocatable:
+                continue
+            if v not in self._used and (v.linkage == "extern" or (v.linkage == "" and v.space != "const")):
                 continue
             out = layout.cubin_variable(v, v.space)
             out.data, out.relocs = layout.initial_data(v)
@@ -131,9 +133,13 @@ class ModuleLower:
         for n, (v, at) in enumerate(zip(f.params, offsets, strict=True)):
             space = v.ptr_space or (v.type if v.type in ("texref", "surfref", "samplerref") else "")
             kernel.params.append(Param(n, at, v.size, space, v.ptr_align))
-        reached = self._reach(f)
-        self._layout_shared(f, reached)
-        kernel.entry = lower_function(self, f, f.name, "entry")
+        reached: list[Function] = []
+        if not self.options.relocatable:
+            reached = self._reach(f)
+            self._layout_shared(f, reached)
+        elif not f.entry:
+            kernel.params, kernel.param_bytes = [], 0
+        kernel.entry = lower_function(self, f, f.name, "entry" if f.entry else "func")
         kernel.functions = [lower_function(self, g, self.copy_name(g), "func") for g in reached]
         while len(kernel.helpers) < len(self._helpers):
             name = list(self._helpers)[len(kernel.helpers)]
@@ -141,7 +147,9 @@ class ModuleLower:
         self.program.kernels.append(kernel)
 
     def copy_name(self, g: Function) -> str:
-        """Symbol of the copy of a function behind the current kernel."""
+        """Symbol of the copy of a function behind the current kernel (relocatable modules: of the function)."""
+        if self.options.relocatable:
+            return g.name
         return f"${self.kernel.ptx.name}${g.name}"
 
     def need_helper(self, name: str) -> str:
@@ -154,14 +162,15 @@ class ModuleLower:
         return symbol
 
     def need_extern(self, g: Function, line: int) -> int:
-        """A call of an undefined function: its bank 4 slot; raises Unsupported if the driver does not define it."""
-        if g.name not in SYSCALLS:
+        """A call of an undefined function: its bank 4 slot (relocatable modules: -1); raises Unsupported if the driver does
+        not define it."""
+        if g.name not in SYSCALLS and not self.options.relocatable:
             raise Unsupported(f"Unresolved extern function '{g.name}'", line)
         if g.name not in self.kernel.externs:
             self.kernel.externs.append(g.name)
         if all(e.name != g.name for e in self.program.externs):
-            self.program.externs.append(ExternFunction(g.name, GLOBAL))
-        return self.slot(g.name)
+            self.program.externs.append(ExternFunction(g.name, WEAK if g.linkage == "weak" else GLOBAL))
+        return -1 if self.options.relocatable else self.slot(g.name)
 
     def _reach(self, f: Function) -> list[Function]:
         """Functions with a body that the kernel can call or point to, in module order."""
@@ -227,14 +236,26 @@ class ModuleLower:
 
     def start_function(self, ctx: Ctx, f: Function) -> None:
         """Code at the head of the entry block: the shared window of the CTA where the target needs it."""
-        if self.target.sm >= 90 and self.shared:
+        if self.target.sm < 90:
+            return
+        if self.options.relocatable:
+            if any(o.var is not None and o.var.space == "shared" for s in f.body or [] if isinstance(s, Instr)
+                   for o in all_operands(s)):  # fmt: skip
+                ctx.state.shared_base = ctx.b.r("S2R", word("SR_CgaCtaId"))
+        elif self.shared:
             cta = ctx.b.r("S2R", word("SR_CgaCtaId"))
             ctx.state.shared_base = ctx.b.r("LEA", cta, imm(SHARED_BASE), imm(24))
 
     def shared_address(self, ctx: Ctx, var: Var, addend: int) -> tuple[Opnd, int]:
         """A shared variable's address as (base register or RZ, byte offset)."""
-        offset = self.shared[var] + addend
         base = ctx.state.shared_base
+        if self.options.relocatable:
+            self._used.add(var)
+            place = ctx.b.copy(ctx.fn.sym(var.name, "abs32"))
+            if base == NONE:
+                return place, addend
+            return ctx.b.r("LEA", base, ctx.b.r("IADD3", place, imm(SHARED_BASE), RZ), imm(24)), addend
+        offset = self.shared[var] + addend
         return (RZ if base == NONE else base), offset
 
     def address(self, ctx: Ctx, var: Var, addend: int, words: int) -> Opnd:
@@ -244,9 +265,14 @@ class ModuleLower:
             self._used.add(var)
             if var.type in ("texref", "surfref", "samplerref"):
                 raise ctx.unsupported(f"The address of '{var.name}'")
+            if self.options.relocatable:
+                return self._symbol(ctx, var.name, addend)
             base = ctx.b.copy(const(4, self.slot(var.name)), 2)
             return ctx.b.r("iadd64", base, imm64(addend), width=2) if addend else base
         if space == "const":
+            if self.options.relocatable:
+                low = self.const_symbol(ctx, var, addend)
+                return ctx.b.pack(low, imm(0)) if words == 2 else low
             return _number(self.const_offset(ctx, var) + addend, words)
         if space == "shared":
             sbase, offset = self.shared_address(ctx, var, addend)
@@ -260,6 +286,16 @@ class ModuleLower:
             low = ctx.frame(ctx.state.frame_offset[var] + addend)
             return ctx.b.pack(low, imm(0)) if words == 2 else low
         raise ctx.unsupported(f"The address of '{var.name}'")
+
+    def _symbol(self, ctx: Ctx, name: str, addend: int = 0, prefix: str = "") -> Opnd:
+        """The 64-bit address of a symbol, from relocations."""
+        low = ctx.b.copy(ctx.fn.sym(name, prefix + "lo32", addend))
+        return ctx.b.pack(low, ctx.b.copy(ctx.fn.sym(name, prefix + "hi32", addend)))
+
+    def const_symbol(self, ctx: Ctx, var: Var, addend: int) -> Opnd:
+        """Relocatable modules: the offset in bank 3, from a relocation."""
+        self._used.add(var)
+        return ctx.b.copy(ctx.fn.sym(var.name, "abs16", addend))
 
     def const_offset(self, ctx: Ctx, var: Var) -> int:
         """Byte offset of a constant variable in bank 3."""
@@ -283,6 +319,10 @@ class ModuleLower:
     def function_address(self, ctx: Ctx, f: Function) -> Opnd:
         """The address of a function: its offset in the kernel's section (ptxas's choice in executable modules)."""
         target = self.definition(f)
+        if self.options.relocatable:
+            if target.body is None:
+                self.need_extern(target, ctx.line)
+            return self._symbol(ctx, target.name, 0, "unified_" if self.target.sm >= 90 else "")
         if target.body is None:
             return ctx.b.copy(const(4, self.need_extern(target, ctx.line)), 2)
         name = target.name if target.entry else self.copy_name(target)

@@ -67,7 +67,7 @@ def lower_mov_pred(ctx: "Ctx", i: Instr) -> None:
     src = i.ops[1]
     if src.kind == O_SREG:
         value = ctx.src(src, "b32")
-        ctx.write_pred(i.ops[0], ctx.b.setp("ISETP.NE.U32.AND", value, RZ, PT))
+        ctx.write_pred(i.ops[0], ctx.b.setp("ISETP.EQ.U32.AND", value, imm(1), PT))
         return
     ctx.write_pred(i.ops[0], ctx.pred_src(src))
 

@@ -6,7 +6,7 @@ sm_75, sm_80 to 89 and sm_90.
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import Opnd, const, imm, word
+from orias.isa.operand import NEG, PT, RZ, Opnd, const, imm, word
 
 if TYPE_CHECKING:
     from orias.lower.context import Ctx
@@ -44,7 +44,7 @@ _BANK: Final[dict[str, tuple[int, int, int, int]]] = {
     # name: (words, sm_75, sm_80..89, sm_90); -1: not there
     "ntid": (1, 0x0, 0x0, 0x0),
     "nctaid": (1, 0xC, 0xC, 0xC),
-    "nsmid": (1, 0x10C, 0x10C, -1),
+    "nsmid": (1, 0x10C, 0x10C, 0x10C),
     "dynamic_smem_size": (1, 0x2C, 0x2C, 0x2C),
     "gridid": (2, 0x30, 0x30, 0x30),
     "current_graph_exec": (2, 0x120, 0x130, 0x190),
@@ -58,6 +58,10 @@ _BANK: Final[dict[str, tuple[int, int, int, int]]] = {
 """Constant bank 0; three-component registers hold consecutive words."""
 
 _ENVREG: Final = (0x88, 0x88, 0x40)
+
+
+SYSTEM_SMEM: Final = 1024
+"""sm_90: bytes of shared memory that the system keeps, from offset 0 on."""
 
 
 def _column(ctx: "Ctx") -> int:
@@ -92,10 +96,33 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
         return b.copy(const(0, _ENVREG[column] + 4 * int(name[6:])))
     if name == "total_smem_size":
         size = b.r("S2R", word("SR_SMEMSZ"))
-        if column == 1:
-            return b.r("IADD3", size, imm(0), const(0, 0x114) | 16)
-        if column == 0:
-            return size
+        return b.r("IADD3", size, const(0, 0x114) | NEG, RZ) if column else size
+    if name == "aggr_smem_size" and column == 2:
+        return b.r("VIMNMX.U32", b.r("S2R", word("SR_SMEMSZ")), const(0, 0x13C), PT)
+    if name in ("clusterid", "cluster_ctaid") and column == 2:
+        return _cluster(ctx, name, k)
+    if name.startswith("reserved_smem_offset_") and column:
+        if column == 2:
+            return imm(SYSTEM_SMEM if name.endswith("cap") else 0)
+        size = b.r("S2R", word("SR_SMEMSZ"))
+        return size if name.endswith("cap") else b.r("IADD3", size, const(0, 0x114) | NEG, RZ)
+    if name == "nwarpid":
+        if column < 2:
+            return imm(ctx.target.threads_per_sm // 32)
+        high = b.r("SHF.R.U32.HI", RZ, imm(8), b.r("S2R", word("SR_VIRTCFG")))
+        return b.r("SGXT.U32", high, imm(8))
     if name == "cluster_ctarank" and column == 2:
         return b.r("S2R", word("SR_CgaCtaId"))
     raise ctx.unsupported(f"Special register '%{name}{'.' + comp if comp else ''}'")
+
+
+def _cluster(ctx: "Ctx", name: str, k: int) -> Opnd:
+    """Cluster number along an axis: ptxas multiplies the CTA number by a reciprocal; the CTA's place is the remainder."""
+    b = ctx.b
+    cta = b.r("S2R", word(f"SR_CTAID.{_COMP[k].upper()}"))
+    quotient = b.r("FMUL", b.r("I2FP.F32.U32", cta), const(0, 0x150 + 4 * k))
+    cluster = b.r("F2I.U32.TRUNC.NTZ", quotient)
+    if name == "clusterid":
+        return cluster
+    minus = b.r("IADD3", cluster | NEG, RZ, RZ)
+    return b.r("IMAD", const(0, 0x144 + 4 * k), minus, cta)
