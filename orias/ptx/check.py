@@ -25,13 +25,14 @@ from orias.ptx.ast import (
     Operand,
     Sig,
 )  # fmt: skip
-from orias.ptx.gates import feature_message, gate_messages
+from orias.ptx.gates import EARLY, LATE, Place, combinations, messages
+from orias.ptx.matrix import mma_errors, mma_gate, mma_operands
 from orias.ptx.messages import NAME_PARTS, SPACES, illegal, missing
 from orias.ptx.names import IGNORED, SLOT_OF, TYPE_WORDS
 from orias.ptx.opcode import is_shape
 from orias.ptx.special import SPECIAL
 from orias.ptx.table import ANY, Row, Slot, has_name, rows
-from orias.ptx.targets import refusal
+from orias.ptx.targets import number_of, refusal, suffix_of
 from orias.target.profile import Target
 
 _LONGEST: Final = 6
@@ -88,15 +89,16 @@ class Checked:
 class Checker:
     """Checks instructions of one module."""
 
-    __slots__ = ("family", "module", "sm", "version")
+    __slots__ = ("place",)
 
     def __init__(self, module: Module) -> None:
-        self.module: Final[Module] = module
-        self.version: int = module.version[0] * 10 + module.version[1]
         target = module.target
-        digits = "".join([c for c in target if c.isdigit()])
-        self.sm: int = int(digits) if digits else 0
-        self.family: bool = target.endswith(("a", "f"))
+        self.place: Final[Place] = Place(
+            module.version[0] * 10 + module.version[1],
+            number_of(suffix_of(target)),
+            target.endswith(("a", "f")),
+            target,
+        )
 
     # opcodes
 
@@ -121,6 +123,8 @@ class Checker:
         result.row = row
         result.values = name.startswith(("bar", "barrier")) and "warp" not in name and "cluster" not in name
         result.types = types
+        if name == "mma":
+            result.errors.extend(mma_errors(sig, types))
         if not row.open:
             self._modifiers(result, sig, row, words)
         self._gates(result, sig, row, words)
@@ -156,8 +160,7 @@ class Checker:
                 elif word == "sat" and result.types and any(word in r.words for r in rows(name).values()):
                     wrong.append(f"Modifier '.sat' does not apply to '.{result.types[0]}' type")
                 else:
-                    where = (self.version, self.sm, self.family, self.module.target)
-                    wrong.extend(illegal(word, slot, name, legal, result.types, where))
+                    wrong.extend(illegal(word, slot, name, legal, result.types, self.place))
         if spaces > (2 if name in _TWO_SPACES else 1) and legal & SPACES:
             if name in _TWO_SPACES:
                 errors.append("Multiple state spaces specified")
@@ -190,7 +193,7 @@ class Checker:
             if bits * vec > 256 or (bits * vec > 128 and bits < 32):
                 errors.append("Vector type too large, exceeds 128 bit limit")
             elif bits * vec > 128:
-                errors.extend(self._gate("256 bit wide load/store", 88, 100, False))
+                errors.extend(messages("Fv8.8 F100 : 256 bit wide load/store", self.place, name, ()))
                 if space not in ("global", ""):
                     errors.append("global state space expected for feature '256 bit wide load/store'")
             if "prefetch" in slots and space not in ("global", ""):
@@ -201,21 +204,37 @@ class Checker:
             if not scope and "sync_restrict" not in sig.mods:
                 errors.append("Scope modifier required for instruction 'fence'")
 
-    def _gate(self, feature: str, version: int, sm: int, family: bool) -> list[str]:
-        return gate_messages(feature, self.version, self.sm, self.family, self.module.target, version, sm, family)
-
     def _gates(self, result: Checked, sig: Sig, row: Row, words: list[str]) -> None:
+        """Version and target gates that need no operands, in ptxas's order: words, the instruction, combinations, words."""
+        place = self.place
+        name, types = result.name, result.types
         errors = result.errors
-        version, sm, family = row.gate
-        if version:
-            feature = feature_message(result.name, result.types)
-            errors.extend(self._gate(feature, version, sm, family))
+        wrong = errors[:]
+        errors.clear()
         for word in words:
-            gate = row.words.get(word)
-            if gate is not None and gate[0]:
-                for message in self._gate(f".{word}", gate[0], gate[1], gate[2]):
-                    errors.append(message.replace("Feature '", "Modifier '", 1))
-        if sig.name in ("shfl", "vote") and "sync" not in sig.mods and self.version >= 64 and self.sm >= 70:
+            gate = EARLY.get(word)
+            if gate is not None:
+                errors.extend(messages(gate, place, name, types))
+        gate = row.gate
+        if name == "mma":
+            gate = mma_gate(sig, types)
+        elif name == "lop3" and "bool" in sig.mods:
+            gate = "I70 Fv8.2 : lop3.<BoolOp>"
+        elif name in ("barrier", "barrier.red", "barrier.arrive") and "cta" in sig.mods:
+            gate = f"Fv7.8 : barrier.cta{name[7:]}"
+        elif name == "fence.proxy" and "::" in sig.mods.get("proxy", ""):
+            gate = "Fv8.3 N90 : fence.proxy with unidirection proxy fence"
+        if gate:
+            errors.extend(messages(gate, place, name, types))
+        gate = combinations(name, types, words, sig.mods, 0, place)
+        if gate:
+            errors.extend(messages(gate, place, name, types))
+        errors.extend(wrong)
+        for word in words:
+            late = LATE.get(word)
+            if late is not None and not (word == "cluster" and "scope" not in sig.mods):
+                errors.extend(messages(late, place, name, types))
+        if sig.name in ("shfl", "vote") and "sync" not in sig.mods and place.version >= 64 and place.sm >= 70:
             errors.append(
                 f"Instruction '{sig.name}' without '.sync' is not supported on .target sm_70 and higher"
                 " from PTX ISA version 6.4"
@@ -231,6 +250,8 @@ class Checker:
         sig = instr.sig
         ops = instr.ops
         soft: list[str] = []
+        if name == "mma" and not mma_operands(sig, checked.types, ops):
+            return ["Arguments mismatch for instruction 'mma'"]
         for entry in row.lists:
             slots = [s for s in entry if not s.when or _present(s.when, sig)]
             if len(slots) != len(ops) and not (row.rest and len(ops) >= len(slots)):

@@ -8,26 +8,26 @@ from typing import Final
 _RND: Final = "rn/rz/rm/rp"
 _MINMAX: Final = """
 u16 s16 u32 u64 s64 ; D,S,S ;
-s32 ; D,S,S ; relu@8.0/90
-u16x2 ; D,S,S ; ; 8.0/90
-s16x2 ; D,S,S ; relu@8.0/90 ; 8.0/90
-f32 ; D,S,S,S? ; ftz NaN@7.0/80 xorsign@7.2/86 abs
+s32 ; D,S,S ; relu
+u16x2 ; D,S,S ; ; 8.0!90 {n}.{0}
+s16x2 ; D,S,S ; relu ; 8.0!90 {n}.{0}
+f32 ; D,S,S,S? ; ftz NaN xorsign abs
 f64 ; D,S,S ;
-f16 f16x2 ; D,S,S ; ftz NaN xorsign@7.2/86 abs ; 7.0/80
-bf16 bf16x2 ; D,S,S ; NaN xorsign@7.2/86 abs ; 7.0/80
+f16 f16x2 ; D,S,S ; ftz NaN xorsign abs ; 7.0/80 {n}.f16 or {n}.f16x2
+bf16 bf16x2 ; D,S,S ; NaN xorsign abs
 """
 _MUL: Final = """
 f32 ; D,S,S ; rn/rz/rm/rp ftz sat
 f64 ; D,S,S ; rn/rz/rm/rp
-f16 f16x2 ; D,S,S ; rn ftz sat ; 4.2/53
-bf16 bf16x2 ; D,S,S ; rn ; 7.8/90
-f32x2 ; D,S,S ; rn/rz/rm/rp ftz ; 8.6/100
+f16 f16x2 ; D,S,S ; rn ftz sat ; 4.2/53 f16 arithemetic and compare instructions
+bf16 bf16x2 ; D,S,S ; rn ; 7.8/90 {n}.{0}
+f32x2 ; D,S,S ; rn/rz/rm/rp ftz ; 8.6/100 {n}.{0}
 """
 _ADD: Final = """
 s32 ; D,S,S ; sat cc
 u32 u64 s64 ; D,S,S ; cc
 u16 s16 ; D,S,S ;
-f32.f16 f32.bf16 ; D,S1,S ; rn/rz/rm/rp sat ; 8.6/100
+f32.f16 f32.bf16 ; D,S1,S ; rn/rz/rm/rp sat ; 8.6/100 {n}.{t}
 """
 _INT: Final = "u16 s16 u32 s32 u64 s64"
 _LOGIC: Final = "b16 b32 b64 pred ; D,S,S ;"
@@ -54,7 +54,7 @@ def _pairs(first: str, second: str) -> str:
 
 
 FORMS: Final[dict[str, str]] = {
-    "add": _ADD + "u16x2 s16x2 ; D,S,S ; ; 8.0/90\n" + _MUL,
+    "add": _ADD + "u16x2 s16x2 ; D,S,S ; ; 8.0!90 {n}.{0}\n" + _MUL,
     "sub": _ADD + _MUL,
     "mul": _MUL,
     "mul.lo": f"{_INT} ; D,S,S ;",
@@ -76,17 +76,17 @@ FORMS: Final[dict[str, str]] = {
     "div": f"{_INT} ; D,S,S ; | f32 ; D,S,S ; !{_RND}/approx ftz | f64 ; D,S,S ; !{_RND}",
     "div.full": "f32 ; D,S,S ; ftz",
     "rem": f"{_INT} ; D,S,S ;",
-    "abs": "s16 s32 s64 u16 u32 u64 ; D,S ; | f32 ; D,S ; ftz | f64 ; D,S ; | f16 f16x2 ; D,S ; ftz ; 6.5/53 | bf16 bf16x2 ; D,S ; ; 7.0/80",
-    "neg": "s16 s32 s64 u16 u32 u64 ; D,S ; | f32 ; D,S ; ftz | f64 ; D,S ; | f16 f16x2 ; D,S ; ftz ; 6.0/53 | bf16 bf16x2 ; D,S ; ; 7.0/80",
+    "abs": "s16 s32 s64 u16 u32 u64 ; D,S ; | f32 ; D,S ; ftz | f64 ; D,S ; | f16 f16x2 ; D,S ; ftz ; F53 Fv4.2 : f16 arithemetic and compare instructions, Fv6.5 : abs.f16 or abs.f16x2 | bf16 bf16x2 ; D,S",
+    "neg": "s16 s32 s64 u16 u32 u64 ; D,S ; | f32 ; D,S ; ftz | f64 ; D,S ; | f16 f16x2 ; D,S ; ftz ; F53 Fv4.2 : f16 arithemetic and compare instructions, Fv6.0 : neg.f16 or neg.f16x2 | bf16 bf16x2 ; D,S",
     "min": _MINMAX,
     "max": _MINMAX,
     "fma": f"""
 f32 ; D,S,S,S ; !{_RND} ftz sat
 f64 ; D,S,S,S ; !{_RND}
-f16 f16x2 ; D,S,S,S ; !rn ftz sat relu@7.0/80 oob@8.1/90 ; 4.2/53
-bf16 bf16x2 ; D,S,S,S ; !rn relu oob@8.1/90 ; 7.0/80
-f32x2 ; D,S,S,S ; !{_RND} ftz ; 8.6/100
-f32.f16 f32.bf16 ; D,S1,S1,S ; !{_RND} sat ; 8.6/100
+f16 f16x2 ; D,S,S,S ; !rn ftz sat relu oob ; 4.2/53 f16 arithemetic and compare instructions
+bf16 bf16x2 ; D,S,S,S ; !rn relu oob
+f32x2 ; D,S,S,S ; !{_RND} ftz ; 8.6/100 {{n}}.{{0}}
+f32.f16 f32.bf16 ; D,S1,S1,S ; !{_RND} sat ; 8.6/100 {{n}}.{{t}}
 """,
     "rcp": f"f32 ; D,S ; !{_RND}/approx ftz | f64 ; D,S ; !{_RND}/approx ftz",
     "sqrt": f"f32 ; D,S ; !{_RND}/approx ftz | f64 ; D,S ; !{_RND}",
@@ -94,30 +94,30 @@ f32.f16 f32.bf16 ; D,S1,S1,S ; !{_RND} sat ; 8.6/100
     "sin": _FMUFU,
     "cos": _FMUFU,
     "lg2": _FMUFU,
-    "ex2": _FMUFU + " | f16 f16x2 ; D,S ; !approx ; 7.0/75 | bf16 bf16x2 ; D,S ; !approx !ftz ; 7.8/90",
-    "tanh": "f32 ; D,S ; !approx ; 7.0/75 | f16 f16x2 ; D,S ; !approx ; 7.0/75 | bf16 bf16x2 ; D,S ; !approx ; 7.8/90",
+    "ex2": _FMUFU + " | f16 f16x2 ; D,S ; !approx ; 7.0/75 ex2.f16/f16x2 | bf16 bf16x2 ; D,S ; !approx !ftz ; 7.8/90 {n}.{0}",
+    "tanh": "f32 ; D,S ; !approx ; 7.0/75 | f16 f16x2 ; D,S ; !approx ; 7.0/75 | bf16 bf16x2 ; D,S ; !approx ; F75 Fv7.0, F90 Fv7.8 : {n}.{0}",
     "copysign": "f32 f64 ; D,S,S ; ; 2.0/20",
     "testp": "f32 f64 ; =P,S ; !finite/infinite/number/notanumber/normal/subnormal ; 2.0/20",
     "popc": "b32 b64 ; =u32,S ; ; 2.0/20",
     "clz": "b32 b64 ; =u32,S ; ; 2.0/20",
     "bfind": "u32 s32 u64 s64 ; =u32,S ; shiftamt ; 2.0/20",
-    "fns": "b32 ; =b32,S,b32,s32 ; ; 6.0/30",
+    "fns": "b32 ; =b32,S,b32,s32 ; ; Fv6.0 F30",
     "brev": "b32 b64 ; D,S ; ; 2.0/20",
     "bfe": "u32 s32 u64 s64 ; D,S,u32,u32 ; ; 2.0/20",
     "bfi": "b32 b64 ; D,S,S,u32,u32 ; ; 2.0/20",
-    "szext": "u32 s32 ; D,S,u32 ; !clamp/wrap ; 7.6/70",
-    "bmsk": "b32 ; D,u32,u32 ; !clamp/wrap ; 7.6/70",
-    "dp4a": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; 5.0/61",
-    "dp2a.lo": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; 5.0/61",
-    "dp2a.hi": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; 5.0/61",
+    "szext": "u32 s32 ; D,S,u32 ; !clamp/wrap ; I70 Fv7.6",
+    "bmsk": "b32 ; D,u32,u32 ; !clamp/wrap ; I70 Fv7.6",
+    "dp4a": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; I61 Fv5.0",
+    "dp2a.lo": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; I61 Fv5.0",
+    "dp2a.hi": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; I61 Fv5.0",
     "setp": f"""
 b16 b32 b64 ; =Q,S,S,P@bool ; !eq/ne and/or/xor
 u16 u32 u64 ; =Q,S,S,P@bool ; {_CMPI}
 s16 s32 s64 ; =Q,S,S,P@bool ; !eq/ne/lt/le/gt/ge and/or/xor
 f32 ; =Q,S,S,P@bool ; {_CMPF} ftz
 f64 ; =Q,S,S,P@bool ; {_CMPF}
-f16 f16x2 ; =Q,S,S,P@bool ; {_CMPF} ftz ; 4.2/53
-bf16 bf16x2 ; =Q,S,S,P@bool ; {_CMPF} ; 7.8/90
+f16 f16x2 ; =Q,S,S,P@bool ; {_CMPF} ftz ; 4.2/53 f16 arithemetic and compare instructions f16 arithemetic and compare instructions
+bf16 bf16x2 ; =Q,S,S,P@bool ; {_CMPF} ; 7.8/90 {{n}}.{{0}}
 """,
     "set": f"""
 {_pairs("u32 s32 f32 f16 bf16", "b16 b32 b64")} ; D,S1,S1,P@bool ; !eq/ne and/or/xor
@@ -126,7 +126,7 @@ bf16 bf16x2 ; =Q,S,S,P@bool ; {_CMPF} ; 7.8/90
 {_pairs("u32 s32 f32 f16 bf16", "f32")} ; D,S1,S1,P@bool ; {_CMPF} ftz
 {_pairs("u32 s32 f32 f16 bf16", "f64")} ; D,S1,S1,P@bool ; {_CMPF}
 u16.f16 s16.f16 u32.f16 s32.f16 f16.f16 u32.f16x2 s32.f16x2 f16x2.f16x2 ; D,S1,S1,P@bool ; {_CMPF} ftz ; 4.2/53
-u16.bf16 s16.bf16 u32.bf16 s32.bf16 bf16.bf16 bf16.f16 u32.bf16x2 s32.bf16x2 bf16x2.bf16x2 ; D,S1,S1,P@bool ; {_CMPF} ; 7.8/90
+u16.bf16 s16.bf16 u32.bf16 s32.bf16 bf16.bf16 bf16.f16 u32.bf16x2 s32.bf16x2 bf16x2.bf16x2 ; D,S1,S1,P@bool ; {_CMPF} ; 7.8/90 {{n}}.{{0}}
 """,
     "selp": "b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64 ; D,S,S,P ;",
     "slct": _pairs("b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64", "s32 u32") + " ; D,S,S,S1 ; | "
@@ -136,9 +136,9 @@ u16.bf16 s16.bf16 u32.bf16 s32.bf16 bf16.bf16 bf16.f16 u32.bf16x2 s32.bf16x2 bf1
     "xor": _LOGIC,
     "not": "b16 b32 b64 pred ; D,S ;",
     "cnot": "b16 b32 b64 ; D,S ;",
-    "lop3": "b32 ; D|P,S,S,S,i,P@bool ; and@8.2/70/or@8.2/70 ; 4.3/50",
-    "shf.l": "b32 ; D,S,S,u32 ; !clamp/wrap ; 3.1/32",
-    "shf.r": "b32 ; D,S,S,u32 ; !clamp/wrap ; 3.1/32",
+    "lop3": "b32 ; D|P,S,S,S,i,P@bool ; and/or ; I50 Fv4.3",
+    "shf.l": "b32 ; D,S,S,u32 ; !clamp/wrap ; I32 Fv3.1",
+    "shf.r": "b32 ; D,S,S,u32 ; !clamp/wrap ; I32 Fv3.1",
     "shl": "b16 b32 b64 ; D,S,u32 ;",
     "shr": "b16 b32 b64 u16 u32 u64 s16 s32 s64 ; D,S,u32 ;",
     "prmt": "b32 ; D,S,S,S ; f4e/b4e/rc8/ecl/ecr/rc16 ; 2.0/20",
@@ -150,34 +150,35 @@ u16.bf16 s16.bf16 u32.bf16 s32.bf16 bf16.bf16 bf16.f16 u32.bf16x2 s32.bf16x2 bf1
 f16.f32 f16.f64 f32.f64 ; Dr,Sr1 ; !rn/rz/rm/rp ftz sat relu satfinite
 f32.f16 f64.f16 f64.f32 ; Dr,Sr1 ; ftz sat
 f16.f16 f32.f32 f64.f64 ; Dr,Sr1 ; rni/rzi/rmi/rpi ftz sat
-{_pairs("u16 s16 u32 s32 u64 s64", "bf16")} ; Dr,Sr1 ; !rni/rzi/rmi/rpi ; 7.8/90
-{_pairs("bf16", "u16 s16 u32 s32 u64 s64")} ; Dr,Sr1 ; !rn/rz/rm/rp ; 7.8/90
-bf16.bf16 ; Dr,Sr1 ; rni/rzi/rmi/rpi ; 7.8/90
+{_pairs("u16 s16 u32 s32 u64 s64", "bf16")} ; Dr,Sr1 ; !rni/rzi/rmi/rpi ; 7.8/90 cvt with .{{t}}
+{_pairs("bf16", "u16 s16 u32 s32 u64 s64")} ; Dr,Sr1 ; !rn/rz/rm/rp ; 7.8/90 cvt with .{{t}}
+bf16.bf16 ; Dr,Sr1 ; rni/rzi/rmi/rpi ; 7.8/90 cvt with .{{t}}
 bf16.f32 ; Dr,Sr1 ; !rn/rz/rm/rp ftz relu satfinite ; 7.0/80
-bf16.f16 bf16.f64 ; Dr,Sr1 ; !rn/rz/rm/rp ; 7.8/90
-f16.bf16 ; Dr,Sr1 ; !rn/rz/rm/rp ; 7.8/90
-f32.bf16 ; Dr,Sr1 ; ftz@7.8/90 ; 7.1/80
-f64.bf16 ; Dr,Sr1 ; ; 7.8/90
-f16x2.f32 bf16x2.f32 ; Dr,Sr1,Sr1,b32@rs ; !rn/rz/rs relu satfinite ; 7.0/80
-tf32.f32 ; Dr,Sr1 ; !rna/rn/rz relu satfinite ; 7.0/80
-e4m3x2.f32 e5m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu ; 7.8/89
-e4m3x2.f16x2 e5m2x2.f16x2 ; =b16,S1 ; !rn !satfinite relu ; 7.8/89
-e4m3x2.bf16x2 e5m2x2.bf16x2 ; =b16,S1 ; !rn !satfinite relu ; 9.1/100
-f16x2.e4m3x2 f16x2.e5m2x2 ; D,b16 ; !rn relu ; 7.8/89
-e2m1x2.f32 ; =b8,S1,S1 ; !rn !satfinite relu ; 8.6/100a
-e2m3x2.f32 e3m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu ; 8.6/100a
-ue8m0x2.f32 ; =b16,S1,S1 ; !rz/rp satfinite ; 8.6/100a
-ue8m0x2.bf16x2 ; =b16,S1 ; !rz/rp satfinite ; 8.6/100a
-f16x2.e2m1x2 ; D,b8 ; !rn relu ; 8.6/100a
-f16x2.e2m3x2 f16x2.e3m2x2 ; D,b16 ; !rn relu ; 8.6/100a
-bf16x2.ue8m0x2 ; D,b16 ; !rn ; 8.6/100a
-e4m3x4.f32 e5m2x4.f32 e2m3x4.f32 e3m2x4.f32 ; =b32,X,b32 ; !rs !satfinite relu ; 8.7/100a
-e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu ; 8.7/100a
+bf16.f16 bf16.f64 ; Dr,Sr1 ; !rn/rz/rm/rp ; 7.8/90 cvt with .{{t}}
+f16.bf16 ; Dr,Sr1 ; !rn/rz/rm/rp ; 7.8/90 cvt with .{{t}}
+f32.bf16 ; Dr,Sr1 ; ftz ; 7.1/80
+f64.bf16 ; Dr,Sr1 ; ; 7.8/90 cvt with .{{t}}
+f16x2.f32 ; Dr,Sr1,Sr1,b32@rs ; !rn/rz/rs relu satfinite ; 7.0/80 cvt.{{t}}
+bf16x2.f32 ; Dr,Sr1,Sr1,b32@rs ; !rn/rz/rs relu satfinite
+tf32.f32 ; Dr,Sr1 ; !rna/rn/rz relu satfinite
+e4m3x2.f32 e5m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu
+e4m3x2.f16x2 e5m2x2.f16x2 ; =b16,S1 ; !rn !satfinite relu
+e4m3x2.bf16x2 e5m2x2.bf16x2 ; =b16,S1 ; !rn !satfinite relu ; F999
+f16x2.e4m3x2 f16x2.e5m2x2 ; D,b16 ; !rn relu
+e2m1x2.f32 ; =b8,S1,S1 ; !rn !satfinite relu ; Fv8.6 N100a : cvt with .e2m1x2
+e2m3x2.f32 e3m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu ; Fv8.6 N100a : cvt with .e2m3x2/.e3m2x2
+ue8m0x2.f32 ; =b16,S1,S1 ; !rz/rp satfinite ; Fv8.6 N100a : cvt with .ue8m0x2
+ue8m0x2.bf16x2 ; =b16,S1 ; !rz/rp satfinite ; Fv8.6 N100a : cvt with .ue8m0x2
+f16x2.e2m1x2 ; D,b8 ; !rn relu ; Fv8.6 N100a : cvt with .e2m1x2
+f16x2.e2m3x2 f16x2.e3m2x2 ; D,b16 ; !rn relu ; Fv8.6 N100a : cvt with .e2m3x2/.e3m2x2
+bf16x2.ue8m0x2 ; D,b16 ; !rn ; Fv8.6 N100a : cvt with .ue8m0x2
+e4m3x4.f32 e5m2x4.f32 e2m3x4.f32 e3m2x4.f32 ; =b32,X,b32 ; !rs !satfinite relu
+e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu
 """,
     "cvt.pack": "u16.s32 s16.s32 u16.u32 s16.u32 ; =b32,S1,S1 ; !sat ; 6.5/72 | "
     + " ".join(f"{t}.{s}.b32" for t in ("s8", "u8") for s in ("s32", "u32")) + " ; =b32,S1,S1,S2 ; !sat ; 6.5/72 | "
     + " ".join(f"{t}.{s}.b32" for t in ("s4", "u4", "s2", "u2") for s in ("s32", "u32"))
-    + " ; =b32,S1,S1,S2 ; !sat ; 6.5/75",
+    + " ; =b32,S1,S1,S2 ; !sat ; F72 Fv6.5, Fv6.5 F75 : cvt.pack with sub-byte type",
     **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax"), _VIDEO),
     "vshl": _SHIFT,
     "vshr": _SHIFT,

@@ -5,7 +5,7 @@ Asked of ptxas 13.0.88: every modifier word behind sixty instructions.
 
 from typing import Final
 
-from orias.ptx.gates import gate_messages
+from orias.ptx.gates import Place, messages
 from orias.ptx.names import FLAGS, SLOT_OF
 
 SPACES: Final = frozenset(
@@ -118,9 +118,9 @@ _FLOAT_CMP: Final = frozenset(["equ", "geu", "gtu", "hi", "hs", "leu", "lo", "ls
 
 
 def illegal(
-    word: str, slot: str, name: str, allowed: frozenset[str], types: tuple[str, ...], where: tuple[int, int, bool, str]
+    word: str, slot: str, name: str, allowed: frozenset[str], types: tuple[str, ...], place: Place
 ) -> list[str]:
-    """Messages for a word that is not among ``allowed``; ``where`` is the module's version, SM, family flag, target."""
+    """Messages for a word that is not among ``allowed``; ``place`` says what the module declares."""
     plain = f"Illegal modifier '.{word}' for instruction '{name}'"
     if word in SPACES:
         if allowed & SPACES:
@@ -170,24 +170,19 @@ def illegal(
         return [plain, f"Modifier '.{word}' requires modifier '.{other}'"]
     if word in _TWICE:
         return [plain, plain]
-    version, sm, family, target = where
+    target = place.target
+    special = place.special and place.sm >= 100
     if word == "rs":
-        first = (
-            []
-            if any(SLOT_OF.get(w) == "rnd" for w in allowed)
-            else [f"Illegal rounding modifier for instruction '{name}'"]
-        )
-        return (
-            [*first, plain]
-            if family and sm >= 100
-            else [*first, plain, f"Feature '.rs' not supported on .target '{target}'"]
-        )
+        found = [plain] if special else [plain, f"Feature '.rs' not supported on .target '{target}'"]
+        if any(SLOT_OF.get(w) == "rnd" for w in allowed):
+            return found
+        return [f"Illegal rounding modifier for instruction '{name}'", *found]
     if word in _BLACKWELL:
-        return [*gate_messages(f".{word}", version, sm, family, target, 86, 100, False), plain]
+        return [*messages(f"F100 Fv8.6 : .{word}", place, name, types), plain]
     if word in _ARCH:
         return [f"{plain}, for arch '{target}'", plain]
     if word in _FAMILY_WORDS or word.startswith("collector::"):
-        if family and sm >= 100:
+        if special:
             return [plain]
         return [f"Feature '.{word}' not supported on .target '{target}'", plain]
     return [plain]

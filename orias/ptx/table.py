@@ -20,17 +20,11 @@ A name (in ptxas's sense: ``mul.wide``, ``bar.red``, ``cvta.to`` are names) has 
   ``@slot``   behind: there exactly if the opcode fills that slot; ``D|P`` a pair with a predicate is possible
   ==========  =====================================================================================================
 
-* MODIFIERS: groups separated by blanks; ``!`` before one: required; ``a/b/c``: one of them; ``word@8.0/90``: from PTX
-  ISA 8.0 and sm_90 on; ``*`` any known word.
-* GATE: ``8.0/90``, first PTX ISA version and first target; ``100a`` for targets with a or f suffix only.
+* MODIFIERS: groups separated by blanks; ``!`` before one: required; ``a/b/c``: one of them; ``*`` any known word.
+* GATE: as in :mod:`orias.ptx.gates`; ``8.0/90`` is short for ``F90 Fv8.0``, ``8.0!90`` for ``Fv8.0 F90``.
 """
 
 from typing import Final, final
-
-Gate = tuple[int, int, bool]
-"""First PTX version times 10, first SM, whether only arch- or family-specific targets have it."""
-
-NO_GATE: Final[Gate] = (0, 0, False)
 
 ANY: Final = "*"
 ALIASES: Final[dict[str, str]] = {
@@ -91,23 +85,20 @@ class Slot:
 
 @final
 class Row:
-    """One row: operand lists (alternatives), allowed words with their gates, required groups."""
+    """One row: operand lists (alternatives), allowed words, required groups."""
 
     __slots__ = ("gate", "lists", "name", "open", "required", "rest", "types", "words")
 
     def __init__(self, name: str, operands: str, mods: str, gate: str) -> None:
         self.name: Final[str] = name
         self.open: Final[bool] = mods == ANY
-        self.gate: Final[Gate] = parse_gate(gate)
-        self.words: Final[dict[str, Gate]] = {}
+        self.gate: Final[str] = gate_text(gate)
+        self.words: Final[set[str]] = set()
         self.required: Final[list[tuple[str, ...]]] = []
         if not self.open:
             for group in mods.split():
-                names: list[str] = []
-                for item in _alternatives(group.lstrip("!")):
-                    word, _, word_gate = item.partition("@")
-                    self.words[word] = parse_gate(word_gate)
-                    names.append(word)
+                names = group.lstrip("!").split("/")
+                self.words.update(names)
                 if group[0] == "!":
                     self.required.append(tuple(names))
         self.rest: bool = False
@@ -134,23 +125,18 @@ class Row:
         return lists
 
 
-def _alternatives(group: str) -> list[str]:
-    """``a/b@8.0/90/c`` -> a, b@8.0/90, c."""
-    result: list[str] = []
-    for part in group.split("/"):
-        if result and "@" in result[-1] and "/" not in result[-1].partition("@")[2]:
-            result[-1] += "/" + part
-        else:
-            result.append(part)
-    return result
-
-
-def parse_gate(text: str) -> Gate:
-    """``8.0/90a`` -> (80, 90, True)."""
-    if not text:
-        return NO_GATE
-    version, _, target = text.partition("/")
-    return int(version.replace(".", "")), int(target.rstrip("a")), target.endswith("a")
+def gate_text(text: str) -> str:
+    """Expands the short forms of a gate."""
+    if not text or not text[0].isdigit():
+        return text
+    head, _, label = text.partition(" ")
+    version, _, sm = head.partition("/")
+    if sm:
+        gate = f"F{sm} Fv{version}"
+    else:
+        version, _, sm = head.partition("!")
+        gate = f"Fv{version} F{sm}"
+    return f"{gate} : {label}" if label else gate
 
 
 _texts: Final[dict[str, str]] = {}
