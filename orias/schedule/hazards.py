@@ -11,7 +11,7 @@ is waited for (section 2.4 of the scheduling inventory), and knows what its own 
 
 from typing import Final, final
 
-from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UR_BASE, Access, accesses, unit_name
+from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, Access, accesses, unit_name
 from orias.isa.op import F_CALL
 from orias.isa.operand import PT
 from orias.ori.ir import NO_CTL, Func, Inst
@@ -21,7 +21,7 @@ from orias.schedule.units import FP64, NEEDS_READ, NEEDS_WRITE, XU
 
 _HORIZON: Final = 64
 _IN_ORDER: Final[dict[str, str]] = {
-    "LDS": "shared", "LDSM": "shared", "STS": "shared", "ATOMS": "shared", "SHFL": "shuffle", "MUFU": "xu", "F2F": "xu", "F2I": "xu", "I2F": "xu", "FRND": "xu",
+    "LDS": "shared", "LDSM": "shared", "STS": "shared", "ATOMS": "shared", "SHFL": "shuffle", "S2UR": "s2ur", "MUFU": "xu", "F2F": "xu", "F2I": "xu", "I2F": "xu", "FRND": "xu",
     "POPC": "xu", "FLO": "xu", "BREV": "xu", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "DSETP": "fp64", "HMMA": "mma", "IMMA": "mma", "MOVM": "movm",
     "LDL": "local", "STG": "global", "STL": "local", "LDC": "const", "TEX": "tex", "LDG": "global", "LD": "global", "ST": "global", "RED": "global",
 }  # fmt: skip
@@ -121,11 +121,7 @@ class _Checker:
                 if node.needs & NEEDS_READ:
                     for r in node.access.reads:
                         slot, unit = r & 255, r >> 8
-                        if (
-                            slot != SLOT_GUARD
-                            and unit < B_BASE
-                            and not (slot in inst.op.addr and UR_BASE <= unit < P_BASE)
-                        ):
+                        if slot != SLOT_GUARD and (unit < UR_BASE or P_BASE <= unit < UP_BASE):
                             node.late_reads.add(unit)
                 self._legal(node)
                 numbers.append(len(self.nodes))
@@ -146,8 +142,8 @@ class _Checker:
         self.faults[f"{node.where}: {text}"] = None
 
     def _flow(self) -> None:
-        entry: dict[int, _State] = {self.fn.blocks[0].id: _State()}
-        work = [self.fn.blocks[0]]
+        work = [b for b in self.fn.blocks if not b.preds or b is self.fn.blocks[0]]
+        entry: dict[int, _State] = {b.id: _State() for b in work}
         while work:
             b = work.pop()
             state = entry[b.id].copy()
@@ -210,7 +206,7 @@ class _Checker:
         node = self.nodes[e >> 1]
         if e & 1:
             return bool(node.late_reads)
-        return bool(node.access.writes)
+        return any(w >> 8 < B_BASE for w in node.access.writes)
 
     def _check(self, node: _Node, state: _State) -> None:
         inst = node.inst
@@ -223,12 +219,12 @@ class _Checker:
                 if hit and not self._same_pipe(p, node):
                     self._fault(node, f"writes {unit_name(min(hit))} that {p.where} may still read")
             else:
-                made = {w >> 8 for w in p.access.writes}
+                made = {w >> 8 for w in p.access.writes if w >> 8 < B_BASE}
                 hit = made & reads
                 if hit:
                     self._fault(node, f"reads {unit_name(min(hit))} of {p.where} without a wait")
                 hit = made & writes
-                if hit and min(hit) < B_BASE and not (p.order and p.order == node.order):
+                if hit and not (p.order and p.order == node.order):
                     self._fault(node, f"overwrites {unit_name(min(hit))} of {p.where} without a wait")
         if not state.results:
             return
@@ -254,7 +250,9 @@ class _Checker:
     def _same_pipe(self, p: _Node, node: _Node) -> bool:
         """Sources of an operation are read before a later one of its in-order pipe can write."""
         pipe = self.lat.units.pipe
-        return pipe(p.inst.op) in (XU, FP64) and pipe(p.inst.op) == pipe(node.inst.op)
+        if pipe(p.inst.op) in (XU, FP64):
+            return pipe(p.inst.op) == pipe(node.inst.op)
+        return not node.fixed and p.order == "global" and node.order == "global"
 
     def _issue(self, n: int, node: _Node, state: _State) -> None:
         inst = node.inst

@@ -28,6 +28,10 @@ _PIPE_CLASS: Final[dict[int, str]] = {
 _WIDE_TYPES: Final[frozenset[str]] = frozenset(("F64", "S64", "U64"))
 _LATE_OPERAND: Final[dict[str, int]] = {"R2UR": 2, "VIMNMX3": 2, "VHMNMX": 2}
 """Fixed-latency readers whose sources must stay longer than one cycle (war_gpr rows)."""
+_NEAREST: Final[dict[str, str]] = {
+    "MMA.13": "MMA", "MMA.16": "MMA", "MMA.24": "MMA", "MMA.X": "MMA", "SLOW": "ALU", "VOTE": "ALU", "LDC": "MEM",
+}  # fmt: skip
+"""Column that stands for a consumer class without one of its own."""
 _MMA_WAR: Final = 3
 _INTEGER_FMA: Final[frozenset[str]] = frozenset(("IMAD", "IDP", "VIADD"))
 """Operations of the FMA pipe that take it for two cycles where the floating ones take one."""
@@ -59,7 +63,7 @@ def class_name(op: Op, u: Units) -> str:
         return "HF32"
     if pipe == XU and any(m in _WIDE_TYPES for m in op.mods):
         return "XU64"
-    if base in ("UMOV", "ULDC", "VOTEU", "R2UR", "VOTE"):
+    if base in ("UMOV", "ULDC", "VOTEU", "R2UR", "VOTE", "LDC"):
         return base
     if base in ("CS2R", "LEPC", "P2R", "R2P"):
         return "SLOW"
@@ -106,17 +110,11 @@ class _Table:
     def get(self, producer: str, consumer: str) -> int:
         row = self.rows.get(producer)
         if row is None:
-            row = self.rows.get("ALU" if producer == "VOTE" else "OTHER")
-            if row is None:
-                row = self.rows["OTHER"]
-        i = self.columns.get(consumer)
-        if i is None:
-            i = self.columns.get(
-                "MMA" if consumer.startswith("MMA") else "ALU" if consumer in ("SLOW", "VOTE") else "*", -1
-            )
-            if i < 0 or (consumer == "VOTE" and "VOTE" in self.columns):
-                i = self.columns["*"]
-        return row[i]
+            row = self.rows["ALU" if producer == "VOTE" else "OTHER"]
+        i = self.columns.get(consumer, -1)
+        if i < 0:
+            i = self.columns.get(_NEAREST.get(consumer, "*"), -1)
+        return row[self.columns["*"] if i < 0 else i]
 
 
 @final
@@ -242,6 +240,9 @@ class Latency:
         if n is None:
             n = self._raw(producer, word, consumer, kind, accumulates)
             self._cache[key] = n
+        if kind == GPR and slot == 2 and unit & 1 and self.sm >= 90 and n <= 5 and self.op_class(consumer) == "WIDE":
+            # Products of two passes take the upper half of their addend two cycles later (raw_gpr_slot rows).
+            return max(2, n - 2)
         return n
 
     def _raw(self, producer: Op, word: int, consumer: Op, kind: int, accumulates: bool) -> int:
@@ -297,15 +298,15 @@ class Latency:
     def waw(self, first: Op, second: Op, unit: int) -> int:
         """Cycles between two writes of one register, the first of fixed latency.
 
-        The second must land later: the difference of the latencies plus one (section 2.2), and all of the first's
-        latency if the second is of variable latency.
+        The second must land later: the difference of the latencies (the smallest that ptxas leaves, for all pairs with
+        enough samples), and all of the first's latency if the second is of variable latency.
         """
         if unit >= B_BASE:
             return 1
         n = self.settle(first, unit)
         if self.units.barriers(second) & 1:
             return n
-        return max(1, n - self.settle(second, unit) + 1)
+        return max(1, n - self.settle(second, unit))
 
     def war(self, reader: Op) -> int:
         """Cycles from a read by an instruction that does not read late to a write of the same register."""

@@ -15,8 +15,9 @@ Calls and returns wait for everything, so nothing is pending at the start of a f
 
 from typing import Final, final
 
-from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UR_BASE, Access, accesses
+from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, Access, accesses
 from orias.isa.op import F_CALL, op
+from orias.isa.operand import K_SB, KIND_MASK, PAYLOAD_SHIFT
 from orias.ori.ir import Block, Func, Inst
 from orias.schedule.ctl import (
     MAX_STALL,
@@ -75,7 +76,7 @@ class _Row:
     """What the assigner knows of one instruction."""
 
     __slots__ = (
-        "access", "inst", "late_units", "needs", "read", "sets", "stall", "wait", "wait_all", "write", "yield_hint",
+        "access", "counts", "inst", "late_units", "needs", "read", "sets", "stall", "wait", "wait_all", "write", "yield_hint",
     )  # fmt: skip
 
     def __init__(self, inst: Inst, access: Access, needs: int) -> None:
@@ -88,6 +89,8 @@ class _Row:
         """Units whose reads are late."""
         self.sets: int = 0
         """Scoreboards it sets, as a mask."""
+        self.counts: int = 0
+        """Scoreboards that a DEPBAR reads, as a mask."""
         self.wait: int = 0
         self.wait_all: bool = False
         self.stall: int = 1
@@ -133,11 +136,14 @@ class _Assigner:
                 needs = units.needs(inst)
                 row = _Row(inst, accesses(inst, fn), needs)
                 base = inst.op.base
+                for o in inst.src:
+                    if o & KIND_MASK == K_SB:
+                        row.counts |= 1 << (o >> PAYLOAD_SHIFT)
                 row.wait_all = inst.op.flags & F_CALL != 0 or base == "RET"
                 if needs & NEEDS_WRITE and (row.access.writes or base == "LDGDEPBAR"):
                     row.write = self._event(base, True, bi, k)
                 if needs & NEEDS_READ:
-                    row.late_units = _late_units(inst, row.access)
+                    row.late_units = _late_units(row.access)
                     if row.late_units:
                         row.read = self._event(base, False, bi, k)
                         if row.write >= 0:
@@ -361,14 +367,12 @@ def _yield(pipe: int, stall: int, hint: bool) -> bool:
     return stall <= MAX_YIELD_STALL
 
 
-def _late_units(inst: Inst, access: Access) -> list[int]:
-    """Units that an instruction reads late: all but the guard and the descriptor."""
-    desc = set(inst.op.addr)
+def _late_units(access: Access) -> list[int]:
+    """Units that an instruction reads late: all but the guard and uniform registers (ptxas overwrites those at once)."""
     out: list[int] = []
     for r in access.reads:
-        slot = r & 255
         unit = r >> 8
-        if slot == SLOT_GUARD or unit >= B_BASE or (slot in desc and UR_BASE <= unit < P_BASE):
+        if r & 255 == SLOT_GUARD or not (unit < UR_BASE or P_BASE <= unit < UP_BASE):
             continue
         if unit not in out:
             out.append(unit)
@@ -481,9 +485,10 @@ class _Stalls:
                         t = x.time - x.word
                     if t > earliest:
                         earliest = t
-        if row.wait:
+        boards = row.wait | row.counts
+        if boards:
             for k in range(SCOREBOARDS):
-                if row.wait >> k & 1:
+                if boards >> k & 1:
                     earliest = max(earliest, set_at[k] + _SETTER_DISTANCE)
         if row.wait_all:
             stall = max(row.stall, lat.min_stall(inst.op))
