@@ -9,6 +9,7 @@ from typing import Final, final
 
 from orias.cubin import elf
 from orias.cubin.errors import CubinError
+from orias.cubin.relocs import R_UNUSED_CLEAR64
 
 
 @final
@@ -80,9 +81,11 @@ class OutSection:
 
 @final
 class OutSymbol:
-    """A symbol to write; ``index`` is known after :meth:`Builder.number`."""
+    """A symbol to write; ``index`` is known after :meth:`Builder.number`.  ``common``: it lies in no section yet, the
+    linker merges it (``value`` is its alignment).
+    """
 
-    __slots__ = ("bind", "index", "name", "other", "section", "size", "type", "value")
+    __slots__ = ("bind", "common", "index", "name", "other", "section", "size", "type", "value")
 
     def __init__(
         self,
@@ -99,6 +102,7 @@ class OutSymbol:
         self.type: int = type_
         self.other: int = other
         self.section: OutSection | None = section
+        self.common: bool = False
         self.value: int = value
         self.size: int = size
         self.index: int = -1
@@ -106,11 +110,12 @@ class OutSymbol:
 
 @final
 class OutReloc:
-    """A relocation to write."""
+    """A relocation to write; ``rela``: it needs an entry with addend."""
 
-    __slots__ = ("addend", "offset", "symbol", "type")
+    __slots__ = ("addend", "offset", "rela", "symbol", "type")
 
     def __init__(self, offset: int, type_: int, symbol: OutSymbol, addend: int = 0) -> None:
+        self.rela: bool = addend != 0 or type_ == R_UNUSED_CLEAR64
         self.offset: int = offset
         self.type: int = type_
         self.symbol: OutSymbol = symbol
@@ -186,7 +191,7 @@ class Builder:
                 self.symbol_names.add(sym.name),
                 sym.bind << 4 | sym.type,
                 sym.other,
-                sym.section.index if sym.section else 0,
+                sym.section.index if sym.section else elf.SHN_COMMON if sym.common else 0,
                 sym.value,
                 sym.size,
             )

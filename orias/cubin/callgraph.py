@@ -2,17 +2,17 @@
 
 The graph is four lists of pairs of 32-bit words, each opened by (0, -n): direct calls (caller, callee); functions whose
 address is taken (function, prototype); indirect call sites (caller, prototype); places that take an address (caller,
-function).  In executable modules only the undefined callees stay.
+function).  A prototype is the offset of its text in ``.strtab``.  In executable modules only the undefined callees stay.
 """
 
 from struct import pack
 
 from orias.cubin.errors import CubinError
-from orias.cubin.model import LOCAL, CubinModule
+from orias.cubin.model import CubinModule
 
 
-def callgraph(module: CubinModule, index: dict[str, int]) -> bytes:
-    """The section's bytes; ``index`` is the symbol index by name."""
+def callgraph(module: CubinModule, index: dict[str, int], prototypes: dict[str, int]) -> bytes:
+    """The section's bytes; ``index`` is the symbol index by name, ``prototypes`` the place of a prototype text in .strtab."""
 
     def number(name: str) -> int:
         if name not in index:
@@ -24,24 +24,40 @@ def callgraph(module: CubinModule, index: dict[str, int]) -> bytes:
         out += pack("<II", number(edge.caller), number(edge.callee))
     out += pack("<Ii", 0, -2)
     for name, proto in module.address_taken:
-        out += pack("<II", number(name), proto)
+        out += pack("<II", number(name), prototypes[proto])
     out += pack("<Ii", 0, -3)
     for name, proto in module.indirect_calls:
-        out += pack("<II", number(name), proto)
+        out += pack("<II", number(name), prototypes[proto])
     out += pack("<Ii", 0, -4)
     for edge in module.address_uses:
         out += pack("<II", number(edge.caller), number(edge.callee))
     return out
 
 
-def prototypes(module: CubinModule) -> list[str]:
-    """Functions with a prototype record: in relocatable modules the callees that are not local."""
-    if not module.relocatable:
-        return []
-    visible = {k.name for k in module.kernels if not k.is_entry and k.binding != LOCAL}
-    undefined = {e.name for e in module.externs}
-    out: list[str] = []
-    for edge in module.calls:
-        if edge.callee in visible | undefined and edge.callee not in out:
-            out.append(edge.callee)
-    return out
+_KNOWN_ABI = ("vprintf", "__assertfail")
+"""Driver functions whose registers the compiler knows."""
+
+
+def prototype_text(name: str, result: str, params: list[str]) -> str:
+    """The prototype string of a function.
+
+    Types are PTX scalar types of 32 or 64 bits (``b32``, ``u64``, ``f32``...), or a number of bytes (``24``) for byte arrays;
+    ``result`` may be empty.  The suffix of known driver functions tells the linker which registers they use (copied from
+    ptxas's objects, meaning guessed: 12 argument registers from R4, return address in R20, scratch registers as a mask).
+    """
+    text = "#" + (_letter(result) if result else "v") + "".join(_letter(p) for p in params)
+    if name in _KNOWN_ABI:
+        text += "|12p4r20sRx" + f"{0xFFF9:064x}"
+    return text
+
+
+def _letter(type_: str) -> str:
+    if type_.isdigit():
+        return f"b{type_}"
+    if type_ in ("f32", "f64"):
+        return "f" if type_ == "f32" else "d"
+    if type_ in ("b32", "u32", "s32"):
+        return "i"
+    if type_ in ("b64", "u64", "s64"):
+        return "l"
+    raise CubinError(f"type {type_!r} cannot stand in a prototype")

@@ -16,6 +16,8 @@ ET_EXEC: Final = 2
 KIND_SASS: Final = 4
 """Low byte of ``e_flags``: SASS without capsule."""
 
+SHN_COMMON: Final = 0xFFF2
+
 SHT_NULL: Final = 0
 SHT_PROGBITS: Final = 1
 SHT_SYMTAB: Final = 2

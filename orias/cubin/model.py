@@ -384,7 +384,7 @@ class CubinModule:
 
     __slots__ = (
         "address_taken", "address_uses", "bank4", "calls", "debug", "errbar_at_exit", "externs", "files",
-        "indirect_calls", "isa_class", "kernels", "lineinfo", "object_name", "options", "ptx_sm", "ptx_text",
+        "indirect_calls", "isa_class", "kernels", "lineinfo", "object_name", "options", "prototypes", "ptx_sm", "ptx_text",
         "relocatable", "sampler_inits", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
     )  # fmt: skip
@@ -403,10 +403,13 @@ class CubinModule:
         """Undefined functions, in the order of the PTX declarations."""
         self.calls: list[CallEdge] = []
         """Direct calls; in executable modules only those to undefined functions need to be here."""
-        self.address_taken: list[tuple[str, int]] = []
-        """(function, prototype number) of functions whose address is taken (relocatable modules)."""
-        self.indirect_calls: list[tuple[str, int]] = []
-        """(caller, prototype number) of indirect calls (relocatable modules)."""
+        self.prototypes: list[tuple[str, str]] = []
+        """(function, prototype text) of visible, weak and undefined functions in PTX order (relocatable modules); texts
+        come from :func:`orias.cubin.callgraph.prototype_text`."""
+        self.address_taken: list[tuple[str, str]] = []
+        """(function, prototype text) of functions whose address is taken (relocatable modules)."""
+        self.indirect_calls: list[tuple[str, str]] = []
+        """(caller, prototype text) of indirect calls (relocatable modules)."""
         self.address_uses: list[CallEdge] = []
         """Functions that take the address of others (relocatable modules)."""
         self.ptx_sm: int = 0

@@ -146,8 +146,10 @@ class Reader:
                     sub.binding = s.bind
                     k.subs.append(sub)
             k.subs.sort(key=lambda sub: sub.offset)
-            for before, sub in zip(k.subs, k.subs[1:], strict=False):
-                sub.alias = sub.offset == before.offset
+            at = 0
+            for sub in k.subs:
+                sub.alias = sub.offset == at
+                at = sub.offset
             self._kernel_sections(k, text)
             info = self.elf.section(f".nv.info.{name}")
             if info is not None:
@@ -182,6 +184,10 @@ class Reader:
             k.shared_size, k.shared_align = shared.size - reserved, shared.align
             if k.shared_size == 0:
                 k.shared_dynamic.append(Variable("", "shared", 0, shared.align))
+        if shared is not None and self.relocatable:
+            for s2 in self.elf.symbols:
+                if s2.section == shared.index and s2.type == elf.STT_CUDA_OBJECT:
+                    k.shared.append(Variable(s2.name, "shared", s2.size, s2.value))
         bank2 = self.elf.section(f".nv.constant2.{k.name}")
         if bank2 is not None:
             k.const2, k.const2_align = bank2.data, bank2.align
@@ -283,9 +289,11 @@ class Reader:
             section = by_section.get(s.section)
             if section is not None:
                 m.variables.append(self._variable(s, section, spaces[section.name]))
-            elif s.section == 0 and s.type == elf.STT_CUDA_OBJECT:
+            elif s.section in (0, elf.SHN_COMMON) and s.type == elf.STT_CUDA_OBJECT:
                 space = {0x20: "global", 0x40: "shared", 0x80: "const"}.get(s.other & 0xE0, "global")
-                m.variables.append(Variable(s.name, space, s.size, 1, s.bind, None, True))
+                v = Variable(s.name, space, s.size, max(s.value, 1), s.bind, None, s.section == 0)
+                v.common = s.section == elf.SHN_COMMON
+                m.variables.append(v)
         bank4 = self.elf.section(".nv.constant4")
         if bank4 is not None:
             m.bank4 = [BankSlot(r.offset, r.symbol, r.addend) for r in self._relocs(bank4)]
@@ -387,6 +395,17 @@ class Reader:
 
     def _graph(self) -> None:
         m = self.module
+        strtab = self.elf.section(".strtab")
+        names = strtab.data if strtab else b""
+
+        def text(offset: int) -> str:
+            return names[offset:].split(b"\0", 1)[0].decode("utf-8", "replace")
+
+        proto = self.elf.section(".nv.prototype")
+        if proto is not None and len(proto.data) % 8 == 0:
+            pairs = [unpack_from("<II", proto.data, pos) for pos in range(0, len(proto.data), 8)]
+            pairs.sort(key=lambda pair: -pair[1])
+            m.prototypes = [(self.elf.symbol_name(symbol, proto.name), text(offset)) for symbol, offset in pairs]
         section = self.elf.section(".nv.callgraph")
         if section is None:
             m.uses_texture_query = bool(m.kernels)
@@ -403,9 +422,9 @@ class Reader:
             if part == 1:
                 m.calls.append(CallEdge(left, self.elf.symbol_name(b, section.name)))
             elif part == 2:
-                m.address_taken.append((left, b))
+                m.address_taken.append((left, text(b)))
             elif part == 3:
-                m.indirect_calls.append((left, b))
+                m.indirect_calls.append((left, text(b)))
             elif part == 4:
                 m.address_uses.append(CallEdge(left, self.elf.symbol_name(b, section.name)))
             else:

@@ -1,8 +1,8 @@
 """CUDA relocation types: numbers, names, and where each patches.
 
 A row gives the pieces of the value as (bit of the 128-bit instruction, width, shift right of the value first).  Names and
-geometry: section 2.7 of the ELF inventory and the relocation page of the reference, checked on relocatable objects of
-ptxas 13.0.88 (the fields named here are the zero fields of the instructions there).
+numbers: section 2.7 of the ELF inventory; the pieces were seen in objects of ptxas 13.0.88 before and after nvlink.  Types
+without pieces are left to the linker and the loader.
 """
 
 from typing import Final, final
@@ -50,28 +50,28 @@ class RelocType:
 TYPES: Final[dict[int, RelocType]] = {
     R_64: RelocType("R_CUDA_64", 8, ((0, 64, 0),)),
     R_G64: RelocType("R_CUDA_G64", 8, ((0, 64, 0),)),
-    R_TEX_HEADER_INDEX: RelocType("R_CUDA_TEX_HEADER_INDEX", 4, ((0, 32, 0),)),
-    R_SURF_HEADER_INDEX: RelocType("R_CUDA_SURF_HEADER_INDEX", 4, ((0, 32, 0),)),
-    R_SAMP_HEADER_INDEX_0: RelocType("R_CUDA_SAMP_HEADER_INDEX_0", 4, ((0, 32, 0),)),
+    R_TEX_HEADER_INDEX: RelocType("R_CUDA_TEX_HEADER_INDEX", 4, ()),
+    R_SURF_HEADER_INDEX: RelocType("R_CUDA_SURF_HEADER_INDEX", 4, ()),
+    R_SAMP_HEADER_INDEX_0: RelocType("R_CUDA_SAMP_HEADER_INDEX_0", 4, ()),
     R_ABS32_32: RelocType("R_CUDA_ABS32_32", 16, ((32, 32, 0),)),
     R_ABS32_LO_32: RelocType("R_CUDA_ABS32_LO_32", 16, ((32, 32, 0),)),
     R_ABS32_HI_32: RelocType("R_CUDA_ABS32_HI_32", 16, ((32, 32, 32),)),
-    R_ABS47_34: RelocType("R_CUDA_ABS47_34", 16, ((34, 47, 2),)),
+    R_ABS47_34: RelocType("R_CUDA_ABS47_34", 16, ()),
     R_ABS16_32: RelocType("R_CUDA_ABS16_32", 16, ((32, 16, 0),)),
-    R_CONST_FIELD19_40: RelocType("R_CUDA_CONST_FIELD19_40", 16, ((40, 14, 2), (54, 5, 16))),
+    R_CONST_FIELD19_40: RelocType("R_CUDA_CONST_FIELD19_40", 16, ((40, 19, 2),)),
     R_BINDLESSOFF14_40: RelocType("R_CUDA_BINDLESSOFF14_40", 16, ((40, 14, 2),)),
-    R_CONST_FIELD21_38: RelocType("R_CUDA_CONST_FIELD21_38", 16, ((38, 16, 0), (54, 5, 16))),
-    R_YIELD_OPCODE9_0: RelocType("R_CUDA_YIELD_OPCODE9_0", 16, ((0, 9, 0),)),
-    R_YIELD_CLEAR_PRED4_87: RelocType("R_CUDA_YIELD_CLEAR_PRED4_87", 16, ((87, 4, 0),)),
-    R_UNUSED_CLEAR64: RelocType("R_CUDA_UNUSED_CLEAR64", 8, ((0, 64, 0),)),
+    R_CONST_FIELD21_38: RelocType("R_CUDA_CONST_FIELD21_38", 16, ((38, 21, 0),)),
+    R_YIELD_OPCODE9_0: RelocType("R_CUDA_YIELD_OPCODE9_0", 16, ()),
+    R_YIELD_CLEAR_PRED4_87: RelocType("R_CUDA_YIELD_CLEAR_PRED4_87", 16, ()),
+    R_UNUSED_CLEAR64: RelocType("R_CUDA_UNUSED_CLEAR64", 8, ()),
     R_ABS24_40: RelocType("R_CUDA_ABS24_40", 16, ((40, 24, 0),)),
-    R_ABS55_16_34: RelocType("R_CUDA_ABS55_16_34", 16, ((16, 8, 2), (34, 47, 10))),
-    R_ABS20_44: RelocType("R_CUDA_ABS20_44", 16, ((44, 20, 4),)),
-    R_UNIFIED: RelocType("R_CUDA_UNIFIED", 8, ((0, 64, 0),)),
-    R_UNIFIED32_LO_32: RelocType("R_CUDA_UNIFIED32_LO_32", 16, ((32, 32, 0),)),
-    R_UNIFIED32_HI_32: RelocType("R_CUDA_UNIFIED32_HI_32", 16, ((32, 32, 32),)),
-    R_ABS56_16_34: RelocType("R_CUDA_ABS56_16_34", 16, ((16, 8, 0), (34, 48, 8))),
-    R_CONST_FIELD22_37: RelocType("R_CUDA_CONST_FIELD22_37", 16, ((37, 17, 0), (54, 5, 17))),
+    R_ABS55_16_34: RelocType("R_CUDA_ABS55_16_34", 16, ()),
+    R_ABS20_44: RelocType("R_CUDA_ABS20_44", 16, ()),
+    R_UNIFIED: RelocType("R_CUDA_UNIFIED", 8, ()),
+    R_UNIFIED32_LO_32: RelocType("R_CUDA_UNIFIED32_LO_32", 16, ()),
+    R_UNIFIED32_HI_32: RelocType("R_CUDA_UNIFIED32_HI_32", 16, ()),
+    R_ABS56_16_34: RelocType("R_CUDA_ABS56_16_34", 16, ()),
+    R_CONST_FIELD22_37: RelocType("R_CUDA_CONST_FIELD22_37", 16, ()),
 }
 
 
@@ -84,8 +84,8 @@ def reloc_name(type_: int) -> str:
 def apply(code: bytearray, offset: int, type_: int, value: int) -> None:
     """Patch ``value`` (symbol value plus addend) into ``code`` at ``offset``, replacing what the field held."""
     row = TYPES.get(type_)
-    if row is None:
-        raise CubinError(f"relocation type {type_} cannot be applied")
+    if row is None or not row.pieces:
+        raise CubinError(f"relocation type {reloc_name(type_)} cannot be applied before loading")
     if offset < 0 or offset + row.size > len(code):
         raise CubinError(f"relocation at offset {offset:#x} lies outside its section of {len(code)} bytes")
     word = int.from_bytes(code[offset : offset + row.size], "little")

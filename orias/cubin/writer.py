@@ -10,7 +10,7 @@ from typing import Final, final
 from orias.cubin import elf, nvinfo
 from orias.cubin.attributes import kernel_records
 from orias.cubin.builder import Builder, OutReloc, OutSection, OutSegment, OutSymbol
-from orias.cubin.callgraph import callgraph, prototypes
+from orias.cubin.callgraph import callgraph
 from orias.cubin.debugframe import FrameReloc, FrameWriter
 from orias.cubin.errors import CubinError
 from orias.cubin.facts import CubinFacts, pad_code
@@ -26,6 +26,8 @@ _REL_ACTION: Final = bytes.fromhex("73000000000000000000001125000536")
 _RESERVED_CAP: Final = 21
 _RESERVED_BEGIN: Final = 23
 """Bytes of an erased name that sm_90 modules with (reserved) shared memory keep in ``.strtab``."""
+_PHENTSIZE: Final = 0x36
+"""Offset of e_phentsize, which is 0 in relocatable objects of sm_90."""
 _NAME_GAP: Final = 33
 _NAME_GAP_MORE: Final = 18
 """Unused bytes behind ``.shstrtab`` on sm_90, and more for each kernel (with its name) beyond the first."""
@@ -125,6 +127,8 @@ class _Writer:
         return symbol
 
     def _symbol(self, name: str, where: str) -> OutSymbol:
+        if not name:
+            return self.b.local_symbols[0]
         found = self.symbols.get(name)
         if found is None:
             raise CubinError(f"{where} refers to {name}, which is no symbol of the module")
@@ -182,7 +186,7 @@ class _Writer:
         return self.global_
 
     def _place_variables(self) -> None:
-        own = [v for v in self.m.variables if not v.extern]
+        own = [v for v in self.m.variables if not (v.extern or (v.common and self.m.relocatable))]
         place_by_alignment([v for v in own if v.space == "global" and v.data is not None])
         place_by_alignment([v for v in own if v.space == "global" and v.data is None])
         consts = [v for v in own if v.space == "const"]
@@ -201,19 +205,23 @@ class _Writer:
                 continue
             if v.space not in ("global", "const", "shared"):
                 raise CubinError(f"variable {v.name} has the unknown space {v.space!r}")
-            section = None if v.extern else self._variable_section(v)
+            common = v.common and relocatable
+            section = None if v.extern or common else self._variable_section(v)
             type_ = elf.STT_CUDA_OBJECT if relocatable else elf.STT_OBJECT
             other = 0x04 if v.managed else 0
             if relocatable:
                 other |= {"global": 0x20, "const": 0x80, "shared": 0x40}[v.space]
             if v.space == "shared" and section is not None:
-                value, section.size = v.align, section.size + v.size
+                value = v.align
                 section.align = max(section.align, v.align)
+                section.size = _overlay_size([w for w in self.m.variables if w.space == "shared" and not w.extern])
             else:
                 value = max(v.offset, 0)
                 if section is not None:
                     _store(section, v)
-            self._define(OutSymbol(v.name, v.binding, type_, other, section, value, v.size))
+            symbol = self._define(OutSymbol(v.name, v.binding, type_, other, section, value, v.size))
+            if common:
+                symbol.common, symbol.value = True, v.align
             if v.name in slots:
                 self._need_bank4()
 
@@ -264,11 +272,16 @@ class _Writer:
             self._add_variables()
         if not k.is_entry and k.binding == LOCAL:
             self.b.names(info.name)
+        shared = {v.name for v in self.m.variables if v.space == "shared"}
         uses_shared = bool(k.shared or k.shared_dynamic or k.shared_size > 0 or k.reserved_smem_used)
+        uses_shared = uses_shared or any(r.symbol in shared for r in k.relocs)
         if self.facts.gen90 and uses_shared and not self.cap_named:
             self.cap_named = True
             self.b.local_symbols.append(OutSymbol("", 0, 0, 1))
             self.b.symbol_names.blank(_RESERVED_BEGIN if k.reserved_smem_used else _RESERVED_CAP)
+        if self.m.relocatable and code.shared is not None:
+            for v in k.shared:
+                self._define(OutSymbol(v.name, LOCAL, elf.STT_CUDA_OBJECT, 0x40, code.shared, v.align, v.size))
         for sub in k.subs:
             self._define(OutSymbol(sub.name, sub.binding, elf.STT_FUNC, 0, text, sub.offset, sub.size))
         for p in k.params:
@@ -296,7 +309,9 @@ class _Writer:
         section = OutSection(name, type_, elf.SHF_WRITE | elf.SHF_ALLOC | elf.SHF_INFO_LINK, align)
         section.info_section = code.text
         dynamic_align = max((v.align for v in k.shared_dynamic), default=1)
-        section.size = align_up(size, dynamic_align) + (0 if self.m.relocatable else reserved)
+        section.size = align_up(size, dynamic_align) + reserved
+        if self.m.relocatable:
+            section.size = _overlay_size(k.shared)
         if size > 0:
             self.symbols[name] = self.b.section_symbol(section)
         else:
@@ -366,11 +381,13 @@ class _Writer:
             self._resolve(code)
         if not (k.relocs or k.relocs_applied or k.externs):
             pass
-        elif gen90:
-            self.b.names(f".rel.text.{k.name}", f".rela.text.{k.name}")
         elif self.m.relocatable:
             for r in k.relocs:
                 self.b.names(f".rela.text.{k.name}" if r.addend else f".rel.text.{k.name}")
+            if gen90:
+                self.b.names(f".rela.text.{k.name}")
+        elif gen90:
+            self.b.names(f".rel.text.{k.name}", f".rela.text.{k.name}")
         else:
             self.b.names(f".rel.text.{k.name}")
         if gen90 and (k.const2_relocs or k.const2_resolved):
@@ -428,11 +445,10 @@ class _Writer:
             self.b.names(f".rel.nv.constant0.{k.name}")
         code.bank0_symbol = self.b.section_symbol(section)
         self.symbols[name] = code.bank0_symbol
-        if self.m.relocatable and k.param_bytes:
+        if self.m.relocatable:
             base = self._param_base(k)
-            self.b.add_symbol(
-                OutSymbol("_param", elf.STB_LOCAL, elf.STT_CUDA_OBJECT, 0x81, section, base, k.param_bytes)
-            )
+            name, value, size = ("_param", base, k.param_bytes) if k.param_bytes else ("_SREG", 0, base)
+            self.b.add_symbol(OutSymbol(name, elf.STB_LOCAL, elf.STT_CUDA_OBJECT, 0x81, section, value, size))
 
     def _param_base(self, k: KernelCode) -> int:
         return self.target.param_base if k.param_bytes <= 4352 else self.target.param_base_large
@@ -448,21 +464,21 @@ class _Writer:
             kinds = [True]
         else:
             for r in relocs:
-                if bool(r.addend) not in kinds:
-                    kinds.append(bool(r.addend))
+                if r.rela not in kinds:
+                    kinds.append(r.rela)
         for rela in kinds:
             name = f".rela{section.name}" if rela else f".rel{section.name}"
             type_ = elf.SHT_RELA if rela else elf.SHT_REL
             out = OutSection(name, type_, elf.SHF_INFO_LINK, 8, elf.RELA_SIZE if rela else elf.REL_SIZE)
             out.link, out.info_section = self.symtab, section
-            self.pending.append((out, [r for r in relocs if self.facts.gen90 or bool(r.addend) == rela]))
+            self.pending.append((out, [r for r in relocs if self.facts.gen90 or r.rela == rela]))
 
     def _frames(self, section: OutSection) -> list[OutReloc]:
         writer = FrameWriter()
         out: list[OutReloc] = []
         for code in self.codes:
             k = code.kernel
-            size = min([sub.offset for sub in k.subs], default=len(code.text.data))
+            size = min([sub.offset for sub in k.subs if not sub.alias], default=len(code.text.data))
             done = len(writer.relocs)
             parts: list[FrameReloc] = []
             writer.add(_frame(k.frame, k.frame_size), 0, size, k.is_entry, self.m.relocatable)
@@ -498,7 +514,7 @@ class _Writer:
             for sub in (s for s in k.subs if not s.alias):
                 reverse.append(sval(nvinfo.FRAME_SIZE, [self.symbols[sub.name].index, sub.frame_size]))
             reverse.append(sval(nvinfo.REGCOUNT, [index, k.num_regs]))
-        if not self.codes:
+        if not any(c.kernel.is_entry for c in self.codes):
             flags.append(nvinfo.hval(nvinfo.MERCURY_ISA_VERSION, self.facts.mercury_isa))
         for name, packed in self.m.sampler_inits:
             flags.append(sval(nvinfo.SAMPLER_INIT, [self._symbol(name, ".nv.info").index, packed]))
@@ -513,10 +529,12 @@ class _Writer:
         m, b, gen90 = self.m, self.b, self.facts.gen90
         shstrtab = OutSection(".shstrtab", elf.SHT_STRTAB)
         strtab = OutSection(".strtab", elf.SHT_STRTAB)
-        if gen90 and not m.relocatable:
+        if gen90:
             names = [k.name for k in m.kernels if k.is_entry]
             strtab.gap_before = _NAME_GAP + sum(_NAME_GAP_MORE + len(n) for n in names[:-1])
         self.symtab.link = strtab
+        for _, text in [*m.address_taken, *m.indirect_calls, *m.prototypes][::-1]:
+            b.symbol_names.add(text)
         b.names(".shstrtab", ".strtab", ".symtab", ".symtab_shndx")
         note1 = self._named(".note.nv.tkinfo", elf.SHT_NOTE, elf.SHF_NOTE_TKINFO, 4)
         note1.data = tkinfo(m)
@@ -552,8 +570,7 @@ class _Writer:
         proto = OutSection(".nv.prototype", elf.SHT_CUDA_PROTOTYPE, 0, 4, 8)
         proto.link = self.symtab
         b.section_names.add(proto.name)
-        wanted = prototypes(m)
-        if wanted:
+        if m.prototypes:
             b.section_symbol(proto)
             graph.append(proto)
         else:
@@ -570,7 +587,10 @@ class _Writer:
         self._all_relocations(frame)
         sections = self._order([shstrtab, strtab, self.symtab, frame, *head], graph)
         first_global = b.number(sections)
-        self._fill(info, graph, proto, wanted)
+        self._fill(info, graph, proto)
+        for section in self.nobits:
+            if section.type != elf.SHT_NOBITS:
+                section.data = bytes(section.size)
         for out, relocs in self.pending:
             out.data = _reloc_bytes(relocs, out.type == elf.SHT_RELA)
         self.symtab.data = b.symtab_bytes()
@@ -578,7 +598,12 @@ class _Writer:
         shstrtab.data = bytes(b.section_names.data)
         flags = note2.index << 24 | self.facts.sm << 8 | elf.KIND_SASS
         segments = [] if m.relocatable else self._segments(sections)
-        return b.serialise(elf.ET_REL if m.relocatable else elf.ET_EXEC, flags, sections, segments, first_global)
+        data = bytearray(
+            b.serialise(elf.ET_REL if m.relocatable else elf.ET_EXEC, flags, sections, segments, first_global)
+        )
+        if m.relocatable and gen90:
+            data[_PHENTSIZE : _PHENTSIZE + 2] = bytes(2)
+        return bytes(data)
 
     def _late_names(self) -> None:
         """Names of relocation sections outside code."""
@@ -653,7 +678,7 @@ class _Writer:
         out += self.nobits
         return out + [c.bank0 for c in self.codes if c.bank0 is not None and c.bank0 not in early]
 
-    def _fill(self, info: OutSection, graph: list[OutSection], proto: OutSection, wanted: list[str]) -> None:
+    def _fill(self, info: OutSection, graph: list[OutSection], proto: OutSection) -> None:
         """Contents that need symbol indices."""
         info.data = nvinfo.encode(self._module_records())
         index = {name: s.index for name, s in self.symbols.items()}
@@ -663,9 +688,9 @@ class _Writer:
             code.info.data = nvinfo.encode(kernel_records(k, self.facts, index, bank0, self._param_base(k)))
         for s in graph:
             if s.type == elf.SHT_CUDA_CALLGRAPH:
-                s.data = callgraph(self.m, index)
-        for name in wanted:
-            proto.data += self._symbol(name, ".nv.prototype").index.to_bytes(4, "little") + b"\1\0\0\0"
+                s.data = callgraph(self.m, index, self.b.symbol_names.offsets)
+        entries = [(self._symbol(n, ".nv.prototype").index, self.b.symbol_names.add(t)) for n, t in self.m.prototypes]
+        proto.data = b"".join(pack("<II", *entry) for entry in sorted(entries))
 
     def _segments(self, sections: list[OutSection]) -> list[OutSegment]:
         """Program headers: runs of allocated sections with the same rights."""
@@ -718,6 +743,13 @@ def write(module: CubinModule) -> bytes:
     Offsets of variables that were -1 are filled in.
     """
     return _Writer(module).run()
+
+
+def _overlay_size(variables: list[Variable]) -> int:
+    """Size of a shared section of a relocatable object, whose symbols only say their alignment (measured, not understood)."""
+    total = sum(v.size for v in variables)
+    align = max((v.align for v in variables), default=1)
+    return total + align if total <= align else total
 
 
 def _store(section: OutSection, v: Variable) -> None:
