@@ -22,7 +22,6 @@ from orias.cubin.model import (
 )
 from orias.cubin.writer import write
 from orias.diag import CompileError, Diagnostic, Unsupported
-from orias.isa.operand import FIRST_VIRTUAL, K_P, K_R, K_UP, K_UR, KIND_MASK, PAYLOAD_SHIFT
 from orias.isa.table import load
 from orias.lower.module import lower_module
 from orias.lower.program import Kernel, LowerOptions, Program
@@ -32,6 +31,7 @@ from orias.passes import pipeline
 from orias.ptx.ast import Module
 from orias.ptx.check import check
 from orias.ptx.parser import parse
+from orias.regalloc.run import set_helper_clobbers
 from orias.schedule.emit import EmittedText, emit
 from orias.target.profile import TARGETS, Target
 
@@ -153,6 +153,7 @@ class _Compiler:
         cx = pipeline.PassContext(self.options.opt_level)
         cx.fmad = self.options.fmad
         cx.self_check = self.options.self_check
+        cx.relocatable = self.options.compile_only
         cx.check = self.options.self_check
         cx.after = self._after
         return cx
@@ -162,18 +163,16 @@ class _Compiler:
             self.trace(phase, fn)
 
     def _kernel(self, kernel: Kernel) -> EmittedText:
-        clobbers: dict[str, tuple[int, int, int, int]] = {}
+        done: dict[str, Func] = {}
         cx = self._context()
         for fn in [*kernel.helpers, *kernel.functions, kernel.entry]:
             fn.max_regs = min(fn.max_regs, register_limit(kernel, self.options, self.target))
-            for info in fn.calls.values():
-                if info.kind == "helper" and info.target in clobbers:
-                    info.clobber_r, info.clobber_p, info.clobber_ur, info.clobber_up = clobbers[info.target]
+            set_helper_clobbers(fn, done)
             start = time.perf_counter()
             pipeline.run(fn, cx)
             self._clock("phases", start)
             if fn.kind == "helper":
-                clobbers[fn.name] = written_registers(fn)
+                done[fn.name] = fn
         start = time.perf_counter()
         text = emit(kernel.all_functions(), load(self.target.table), self.target, self.options.compile_only)
         self._clock("emit", start)
@@ -240,25 +239,6 @@ def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
     elif options.maxrregcount:
         limit = min(limit, max(24, options.maxrregcount))
     return max(limit, 24)
-
-
-def written_registers(fn: Func) -> tuple[int, int, int, int]:
-    """Masks of the R, P, UR and UP registers that an allocated function writes."""
-    masks = {K_R: 0, K_P: 0, K_UR: 0, K_UP: 0}
-    for inst in fn.insts():
-        for d in inst.dst:
-            kd, ident = d & KIND_MASK, d >> PAYLOAD_SHIFT
-            if kd in masks and ident < FIRST_VIRTUAL and not (kd in (K_P, K_UP) and ident == 7) and ident != 255:
-                for n in range(ident, ident + _result_words(inst.op.mods, inst.op.base)):
-                    masks[kd] |= 1 << n
-    return masks[K_R], masks[K_P], masks[K_UR], masks[K_UP]
-
-
-def _result_words(mods: tuple[str, ...], base: str) -> int:
-    if "128" in mods:
-        return 4
-    wide = "WIDE" in mods or "64" in mods or base[0] == "D" or (base == "I2F" and "F64" in mods)
-    return 2 if wide or (base in ("F2F", "F2I", "I2F", "CS2R", "LDC", "MUFU") and any("64" in m for m in mods)) else 1
 
 
 _RELOC_TYPES: Final = {"lo32": 56, "hi32": 57, "call": 58}

@@ -90,9 +90,12 @@ def _pre_ra(fn: Func, cx: PassContext) -> None:
 
 
 def _allocate(fn: Func, cx: PassContext) -> None:
-    from orias.regalloc.run import allocate_registers
+    from orias.regalloc.run import allocate_checked, allocate_registers
 
-    allocate_registers(fn)
+    if cx.self_check:
+        allocate_checked(fn, cx.relocatable)
+    else:
+        allocate_registers(fn, cx.relocatable)
 
 
 def _post_ra(fn: Func, cx: PassContext) -> None:

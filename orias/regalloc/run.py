@@ -17,11 +17,14 @@ from orias.regalloc.ranges import Ranges
 from orias.regalloc.spill import SpillState, rematerialisable, spill
 from orias.regalloc.ssa_out import leave_ssa
 
+_NOTE: Final = {K_R: "clobber_r", K_UR: "clobber_ur", K_P: "clobber_p", K_UP: "clobber_up", K_B: "clobber_b"}
 _ROUNDS: Final = 60
 
 
 def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None = None) -> dict[int, int]:
     """From ``ssa`` (or ``virtual``) to ``allocated``; returns the mask of registers it may change, by file (K_R ..).
+
+    The masks are also left in ``Func.notes`` as ``clobber_r``, ``clobber_ur``, ``clobber_p``, ``clobber_up``, ``clobber_b``.
 
     Calls of helpers need their clobber masks first (:func:`set_helper_clobbers`).
     Raises Unsupported if the registers cannot be made to suffice.
@@ -47,8 +50,22 @@ def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None 
     lost = {file: mask | lost_in_calls(fn, file) for file, mask in used.items()}
     scratch = finish_frame(fn, lost, state.size)
     fn.reg_count = (used[K_R] | scratch | 2).bit_length() + RESERVE
-    lost[K_R] |= scratch | 2
+    lost[K_R] |= scratch
+    for file, mask in lost.items():
+        fn.notes[_NOTE[file]] = mask
     return lost
+
+
+def allocate_checked(fn: Func, relocatable: bool = False) -> None:
+    """Allocate and let the independent checker judge; raises Unsupported with the first faults."""
+    from orias.regalloc.check import check
+
+    trace = Trace()
+    allocate_registers(fn, relocatable, trace)
+    assert trace.before is not None
+    faults = check(trace.before, fn, trace.items)
+    if faults:
+        raise Unsupported(f"register allocation of '{fn.name}' is wrong:\n" + "\n".join(faults[:5]))
 
 
 def lost_in_calls(fn: Func, file: int) -> int:
@@ -140,13 +157,14 @@ def prepare(fn: Func) -> None:
     leave_ssa(fn)
 
 
-def set_helper_clobbers(helper: Func, used: dict[int, int], callers: list[Func]) -> None:
-    """Tell every caller which registers the allocated `helper` changes (`used`: result of :func:`allocate_registers`)."""
-    for fn in callers:
-        for info in fn.calls.values():
-            if info.kind == "helper" and info.target == helper.name:
-                info.clobber_r = used[K_R] & ~2
-                info.clobber_p = used[K_P]
-                info.clobber_ur = used[K_UR]
-                info.clobber_up = used[K_UP]
-                info.clobber_b = used[K_B]
+def set_helper_clobbers(caller: Func, helpers: dict[str, Func]) -> None:
+    """Tell a function which registers the allocated helpers that it calls may change."""
+    for info in caller.calls.values():
+        helper = helpers.get(info.target) if info.kind == "helper" and info.target is not None else None
+        if helper is not None:
+            notes = helper.notes
+            info.clobber_r = notes["clobber_r"]
+            info.clobber_p = notes["clobber_p"]
+            info.clobber_ur = notes["clobber_ur"]
+            info.clobber_up = notes["clobber_up"]
+            info.clobber_b = notes["clobber_b"]
