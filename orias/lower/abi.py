@@ -12,7 +12,7 @@ RETURN_ADDRESS: Final = 20
 HELPER_RETURN_ADDRESS: Final = 2
 """The same for helper subroutines."""
 RETURN_MAX: Final = 48
-"""Largest result in bytes that comes back in registers."""
+"""Largest result in bytes that comes back in registers; a larger one goes to memory of the caller, whose local address is in R4."""
 
 
 def _scratch_r() -> int:

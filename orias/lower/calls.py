@@ -6,7 +6,8 @@ from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, K_P, KIND_MASK, URZ, Opnd, const, imm, r
 from orias.lower import abi, params
 from orias.lower.context import type_words
-from orias.lower.function import callee_of, places
+from orias.lower.function import callee_of, first_argument, places, returns_in_memory
+from orias.lower.layout import align_up, var_align
 from orias.lower.registry import lowers
 from orias.ori.ir import OP_COPY, CallInfo
 from orias.ptx.ast import O_FUNC, O_REG, O_SINK, Function, Instr, Operand, Var
@@ -31,15 +32,18 @@ def _argument_words(ctx: "Ctx", o: Operand, formal: Var) -> list[Opnd]:
 def lower_call(ctx: "Ctx", i: Instr) -> None:
     """One call."""
     signature = callee_of(i)
-    if sum(v.size for v in signature.rets) > abi.RETURN_MAX:
-        raise ctx.unsupported(f"A result of more than {abi.RETURN_MAX} bytes")
     if len(i.args) != len(signature.params) or len(i.rets) != len(signature.rets):
         raise Unsupported(f"Call of '{signature.name}': number of arguments differs from the prototype", i.line)
     ctx.begin_guarded()
-    where, _ = places(signature.params)
+    in_memory = returns_in_memory(signature)
+    where, _ = places(signature.params, first_argument(signature))
     values = [_argument_words(ctx, o, v) for o, v in zip(i.args, signature.params, strict=True)]
     target, kind, address = _target(ctx, i)
     moves: list[tuple[int, Opnd]] = []
+    area = -1
+    if in_memory:
+        area = ctx.state.frame_room(sum(v.size for v in signature.rets), 16)
+        moves.append((abi.ARG_FIRST, ctx.frame(area)))
     for place, words in zip(where, values, strict=True):
         if len(words) != place.words:
             raise Unsupported(f"Call of '{signature.name}': size of an argument differs from the prototype", i.line)
@@ -54,7 +58,7 @@ def lower_call(ctx: "Ctx", i: Instr) -> None:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])
     if address != K_NONE:
         src.append(address)
-    back, _ = places(signature.rets)
+    back, _ = places(signature.rets) if not in_memory else ([], 0)
     results = [r(p.reg + k) for p in back for k in range(p.words)]
     inst = ctx.b.emit("call", list(results), src)
     ctx.fn.calls[inst.uid] = CallInfo(
@@ -62,7 +66,14 @@ def lower_call(ctx: "Ctx", i: Instr) -> None:
     )
     got = [ctx.b.copy(p) for p in results]
     at = 0
-    for o, p, v in zip(i.rets, back, signature.rets, strict=True):
+    if in_memory:
+        base = ctx.frame(area)
+        for o, v in zip(i.rets, signature.rets, strict=True):
+            at = align_up(at, var_align(v))
+            words = [ctx.b.r("LDL", K_NONE, base, URZ, imm(at + 4 * k)) for k in range((v.size + 3) // 4)]
+            _result(ctx, o, v, words)
+            at += v.size
+    for o, p, v in zip(i.rets, back, signature.rets, strict=not in_memory):
         _result(ctx, o, v, got[at : at + p.words])
         at += p.words
     if "noreturn" in signature.directives:

@@ -464,7 +464,7 @@ class FuncState:
     """What one PTX function being lowered needs beyond the context: labels, frame layout, parameter words."""
 
     __slots__ = (
-        "blocks", "dead", "frame_offset", "frame_top", "function", "kind", "outgoing", "param_words", "placed", "refs",
+        "blocks", "dead", "frame_offset", "frame_top", "function", "kind", "outgoing", "param_words", "placed", "refs", "result_key",
         "return_key", "shared_base",
     )  # fmt: skip
 
@@ -487,8 +487,16 @@ class FuncState:
         self.param_words: dict[Var, list[int]] = {}
         """Temporaries that hold the words of a parameter variable (see :mod:`orias.lower.params`)."""
         self.return_key: int = 0
+        self.result_key: int = 0
+        """The caller's address for a result in memory."""
         self.shared_base: Opnd = K_NONE
         """sm_90: the CTA's shared window address, computed in the entry block."""
+
+    def frame_room(self, size: int, align: int) -> int:
+        """Byte offset of fresh room in the frame."""
+        offset = align_up(self.frame_top, align)
+        self.frame_top = offset + size
+        return offset
 
     def frame_slot(self, var: Var) -> int:
         """Byte offset of the variable in the frame, allotted on first use."""

@@ -100,10 +100,20 @@ def places(vars_: list[Var], first: int = abi.ARG_FIRST) -> tuple[list[abi.Place
     return abi.arguments([(max(v.size, 1), var_align(v)) for v in vars_], first)
 
 
+def returns_in_memory(f: Function) -> bool:
+    """True if the result is too large for registers."""
+    return sum(v.size for v in f.rets) > abi.RETURN_MAX
+
+
+def first_argument(f: Function) -> int:
+    """Register of the first argument: R4, or R5 behind the address of the result."""
+    return abi.ARG_FIRST + 1 if returns_in_memory(f) else abi.ARG_FIRST
+
+
 def outgoing_bytes(i: Instr) -> int:
     """Stack bytes that the arguments of a call need."""
     f = callee_of(i)
-    return places(f.params)[1]
+    return places(f.params, first_argument(f))[1]
 
 
 def _layout_frame(f: Function, state: FuncState, in_memory: set[Var], kind: str) -> None:
@@ -121,11 +131,10 @@ def _receive(ctx: Ctx, f: Function, in_memory: set[Var], kind: str) -> None:
     """Copy parameters and the return address out of their ABI places."""
     ra = abi.HELPER_RETURN_ADDRESS if kind == "helper" else abi.RETURN_ADDRESS
     ctx.state.return_key = ctx.temp(2)
-    if sum(v.size for v in f.rets) > abi.RETURN_MAX:
-        raise Unsupported(
-            f"Function '{f.name}': a result of more than {abi.RETURN_MAX} bytes is not supported yet", f.line
-        )
-    where, _ = places(f.params)
+    where, _ = places(f.params, first_argument(f))
+    if returns_in_memory(f):
+        ctx.state.result_key = ctx.temp()
+        ctx.set(ctx.state.result_key, ctx.b.copy(r(abi.ARG_FIRST)))
     incoming: list[list[Opnd]] = []
     for p in where:
         incoming.append([ctx.b.copy(r(p.reg + k)) for k in range(p.words)] if p.reg >= 0 else [])
@@ -149,9 +158,19 @@ def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
     if kind == "entry":
         ctx.b.emit_op(OP_EXIT, [], [])
         return
-    where, _ = places(f.rets)
     values: list[tuple[int, Opnd]] = []
-    for v, p in zip(f.rets, where, strict=True):
+    in_memory = returns_in_memory(f)
+    where, _ = places(f.rets) if not in_memory else ([], 0)
+    if in_memory:
+        base = ctx.get(ctx.state.result_key)
+        at = 0
+        for v in f.rets:
+            at = align_up(at, var_align(v))
+            for k, w in enumerate(params.get_words(ctx, v)):
+                if not ctx.ssa.is_undef(w):
+                    ctx.b.emit("STL", [], [K_NONE, base, URZ, imm(at + 4 * k), w])
+            at += v.size
+    for v, p in zip(f.rets, where, strict=not in_memory):
         if v.space == "reg":
             value = ctx.get(v.index * 8)
             words = [ctx.word(value, k) for k in range(p.words)] if p.words > 1 else [value]

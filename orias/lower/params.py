@@ -47,7 +47,7 @@ def get_words(ctx: "Ctx", var: Var) -> list[Opnd]:
     if offset is not None:
         base = ctx.frame(offset)
         return [ctx.b.r("LDL", K_NONE, base, URZ, imm(4 * k)) for k in range((var.size + 3) // 4)]
-    return [ctx.get(t) for t in ctx.state.param_words[var]]
+    return [ctx.get(t) for t in ctx.state.param_words[var][: (var.size + 3) // 4]]
 
 
 def set_words(ctx: "Ctx", var: Var, words: list[Opnd]) -> None:
@@ -58,14 +58,22 @@ def set_words(ctx: "Ctx", var: Var, words: list[Opnd]) -> None:
         for k, w in enumerate(words):
             ctx.b.emit("STL", [], [K_NONE, base, URZ, imm(4 * k), w])
         return
-    for t, w in zip(ctx.state.param_words[var], words, strict=True):
+    for t, w in zip(ctx.state.param_words[var], words, strict=False):
         ctx.set(t, w)
+
+
+def _words(ctx: "Ctx", var: Var, last: int) -> list[int]:
+    """The variable's words up to byte `last`; accesses beyond its end see words that nobody else does."""
+    words = ctx.state.param_words[var]
+    while 4 * len(words) <= last:
+        words.append(ctx.temp())
+    return words
 
 
 def load(ctx: "Ctx", var: Var, offset: int, type_: str) -> Opnd:
     """``ld.param`` of one element at a constant byte offset: 8- and 16-bit values come extended to 32 bits."""
-    words = ctx.state.param_words[var]
     bits = TYPE_BITS[type_]
+    words = _words(ctx, var, offset + bits // 8 - 1)
     if bits >= 32:
         if offset % 4:
             raise ctx.unsupported("A misaligned parameter access")
@@ -77,8 +85,8 @@ def load(ctx: "Ctx", var: Var, offset: int, type_: str) -> Opnd:
 
 def store(ctx: "Ctx", var: Var, offset: int, type_: str, value: Opnd) -> None:
     """``st.param`` of one element at a constant byte offset, under the current guard."""
-    words = ctx.state.param_words[var]
     bits = TYPE_BITS[type_]
+    words = _words(ctx, var, offset + bits // 8 - 1)
     if bits >= 32:
         if offset % 4:
             raise ctx.unsupported("A misaligned parameter access")

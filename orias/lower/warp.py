@@ -6,7 +6,21 @@ In front of each operation with a member mask stands ``WARPSYNC mask``; ``passes
 from typing import TYPE_CHECKING, Final
 
 from orias.diag import Unsupported
-from orias.isa.operand import K_IMM, K_P, K_R, K_UR, KIND_MASK, NOT_PT, PAYLOAD_SHIFT, PT, RZ, Opnd, imm, is_virtual
+from orias.isa.operand import (
+    K_IMM,
+    K_NONE,
+    K_P,
+    K_R,
+    K_UR,
+    KIND_MASK,
+    NOT_PT,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    Opnd,
+    imm,
+    is_virtual,
+)
 from orias.lower.registry import lowers
 from orias.ptx.ast import O_PAIR, O_SINK, TYPE_BITS, Instr, Operand
 
@@ -26,38 +40,49 @@ def is_full(mask: Opnd) -> bool:
     return mask & KIND_MASK == K_IMM and (mask >> PAYLOAD_SHIFT) & _FULL == _FULL
 
 
+def _members(ctx: "Ctx", i: Instr, operand: int) -> Opnd:
+    """The member mask of a .sync operation; NONE for the old forms without (PTX before 6.4)."""
+    if "sync" in i.sig.mods:
+        return ctx.src(i.ops[operand], "b32")
+    if ctx.module.ast.version >= (6, 4):
+        raise Unsupported(
+            f"Instruction '{i.sig.text}' without '.sync' is not supported on .target sm_70 and higher", i.line
+        )
+    return K_NONE
+
+
 @lowers("shfl", types="any")
 def lower_shfl(ctx: "Ctx", i: Instr) -> None:
     """shfl.sync d|p, a, b, c, mask."""
-    if "sync" not in i.sig.mods:
-        raise Unsupported(f"'{i.sig.text}' without .sync is not supported on {ctx.target.name}", i.line)
-    a, b, c, mask = (ctx.src(o, "b32") for o in i.ops[1:5])
+    a, b, c = (ctx.src(o, "b32") for o in i.ops[1:4])
+    mask = _members(ctx, i, 4)
     dst = i.ops[0]
     name = f"SHFL.{i.sig.mods['op'].upper()}"
     if dst.kind == O_PAIR:
         ctx.begin_guarded()
-        warpsync(ctx, mask)
+        if mask != K_NONE:
+            warpsync(ctx, mask)
         d, p = ctx.fn.new_vreg(K_R), ctx.fn.new_vreg(K_P)
         ctx.b.emit(name, [d, p], [a, b, c])
         ctx.write(dst.elems[0], d)
         ctx.write_pred(dst.elems[1], p)
         ctx.end_guarded()
         return
-    warpsync(ctx, mask)
+    if mask != K_NONE:
+        warpsync(ctx, mask)
     ctx.define(dst, name, [a, b, c], 1, pred_results=1)
 
 
 @lowers("vote", types="any")
 def lower_vote(ctx: "Ctx", i: Instr) -> None:
     """vote.sync: VOTE.ALL/ANY/EQ; on sm_75 masks other than all lanes are compared by hand, as ptxas does there."""
-    if "sync" not in i.sig.mods:
-        raise Unsupported(f"'{i.sig.text}' without .sync is not supported on {ctx.target.name}", i.line)
     op = i.sig.mods["op"]
     dst = i.ops[0]
     p = ctx.pred_src(i.ops[1])
-    mask = ctx.src(i.ops[2], "b32")
-    warpsync(ctx, mask)
-    masked = ctx.target.sm < 80 and not is_full(mask)
+    mask = _members(ctx, i, 2)
+    if mask != K_NONE:
+        warpsync(ctx, mask)
+    masked = ctx.target.sm < 80 and mask != K_NONE and not is_full(mask)
     if op == "ballot" or masked:
         d = ctx.fn.new_vreg(K_R)
         ctx.b.emit("VOTE.ANY", [d, PT], [p], ctx.guard)
