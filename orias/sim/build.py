@@ -10,6 +10,7 @@ from orias.isa.operand import INV, K_P, K_UP, PT, UPT, kind, payload
 from orias.sim import exec_float, exec_flow, exec_int, exec_mem, exec_warp
 from orias.sim.engine import Engine, Plan
 from orias.sim.errors import Fault, IllegalInstruction
+from orias.sim.modifiers import unknown
 from orias.sim.site import Exec, Getter, Site, constant_bool
 from orias.sim.state import Active, Machine
 
@@ -93,6 +94,10 @@ def build(d: Decoded, offset: int, address: int, text: Callable[[], str]) -> Pla
     base = d.op.base
     if base in _NOTHING:
         plan.run = _nothing
+        return plan
+    strange = unknown(d.op, _UNIFORM.get(base, base))
+    if strange:
+        plan.run = _refuse(f"{d.op.name} is not simulated: modifier {strange[0]}")
         return plan
     uniform = base in _UNIFORM
     site = Site(d.op, d.dst, d.src, address, uniform)

@@ -48,6 +48,11 @@ def iadd3(s: Site) -> Exec:
     carry_in = [s.pred(o) for o in s.src if _is_pred(o)] if ext else []
     put = s.result32()
     outs = [s.setp(p) for p in s.preds]
+    if s.has("16x2"):
+        x, y = s.i32(values[0]), s.i32(values[1])
+        if (values[0] | values[1]) & NEG:
+            raise s.unknown("negated halves")
+        return lambda m, a: put(m, a, oi.add16(x(m, a), y(m, a)))
     if not outs and not carry_in:
         g = [s.i32(o) for o in values]
         if len(g) == 2:
@@ -334,8 +339,7 @@ def minmax(s: Site) -> Exec:
         p = take_min(m, a)
         if len(v) == 3:
             if packed:
-                x, y = oi.halves(v[0], False), oi.halves(v[1], False)
-                total = oi.join_halves(x[0] + y[0], x[1] + y[1])
+                total = oi.add16(v[0], v[1])
             else:
                 total = v[0] + v[1]
             v = [total, v[2]]

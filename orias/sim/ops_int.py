@@ -239,6 +239,12 @@ def join_halves(low: Arr, high: Arr) -> Arr:
     )
 
 
+def add16(a: Arr, b: Arr) -> Arr:
+    """Sums of the 16-bit halves."""
+    x, y = halves(a, False), halves(b, False)
+    return join_halves(x[0] + y[0], x[1] + y[1])
+
+
 def minmax16(a: Arr, b: Arr, take_min: Arr, signed: bool) -> Arr:
     """:func:`minmax` on 16-bit halves."""
     out = [

@@ -1,0 +1,35 @@
+"""Makes cubins for the simulator's tests with the ptxas of the test extra."""
+
+import hashlib
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from tests.nvtools import tool
+
+HERE = Path(__file__).parent
+TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
+
+
+@cache
+def _directory() -> Path:
+    return Path(tempfile.mkdtemp(prefix="orias-sim-"))
+
+
+@cache
+def assemble(text: str, target: str, level: str = "-O3") -> bytes:
+    """The cubin of a PTX text; skips the test if ptxas is missing."""
+    name = hashlib.sha256((text + target + level).encode()).hexdigest()[:16]
+    source, out = _directory() / f"{name}.ptx", _directory() / f"{name}.cubin"
+    source.write_text(text)
+    run = subprocess.run(
+        [tool("ptxas"), "-arch", target, level, "-o", str(out), str(source)], capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return out.read_bytes()
+
+
+def program(name: str) -> str:
+    """The text of a PTX program of the tests."""
+    return (HERE / "programs" / f"{name}.ptx").read_text()
