@@ -224,7 +224,7 @@ def _f32_to_half(ctx: "Ctx", i: Instr, d: str) -> Opnd:
         return ctx.b.r(_f2fp(ctx, i, d, ".MERGE_C"), a, RZ)
     if d == "f16" and ctx.target.sm < 80 and rnd == "rz":
         return ctx.b.r("HADD2", with_suffix(a, S_F32), neg_zero_half())
-    ftz = "ftz" in mods and (d == "bf16" or rnd in ("rm", "rp"))
+    ftz = "ftz" in mods and d == "bf16"
     if ctx.target.sm >= 80 and not ftz and rnd in ("rn", "rz"):
         return ctx.b.r(_f2fp(ctx, i, d, ".PACK_AB"), RZ, a)
     return ctx.b.r(f"F2F{'.FTZ' if ftz else ''}.{d.upper()}.F32{RND[rnd]}", a)
