@@ -25,6 +25,7 @@ from orias.isa.operand import (
     NEG,
     NOT_PT,
     PAYLOAD_SHIFT,
+    PT,
     RZ,
     SUFFIX_MASK,
     URZ,
@@ -100,15 +101,25 @@ class _Legalizer:
         out.append(inst)
 
     def _real(self, inst: Inst) -> None:
-        if inst.op.base in ("BRA", "RET", "CALL"):
+        if inst.op.base in ("BRA", "BRX", "RET", "CALL"):
             # Branches take their label at emission and carry implicit operands; any predicate guards them.
             self.out.append(inst)
             return
+        if inst.op.base == "ATOMG" and inst.dst == [RZ, PT]:
+            self._reduction(inst)
         self._addresses(inst)
         table = self.table
         if not table.accepts(inst.op, inst.guard, inst.dst, inst.src):
             self._fix(inst)
         self.out.append(inst)
+
+    def _reduction(self, inst: Inst) -> None:
+        """An atomic whose result nobody reads is a reduction, where the target has that form."""
+        name = "REDG" if self.fn.target.sm >= 90 else "RED"
+        reduction = op(".".join([name, *inst.op.mods]))
+        if self.table.accepts(reduction, PT, [], _encodable_address(inst.src)):
+            inst.op = reduction
+            inst.dst = []
 
     def _addresses(self, inst: Inst) -> None:
         for a in inst.op.addr:
@@ -119,15 +130,10 @@ class _Legalizer:
                 v = v - (1 << 32) if v >> 31 else v
                 if not -(1 << (_OFFSET_BITS - 1)) <= v < 1 << (_OFFSET_BITS - 1):
                     self._fold_offset(inst, a, v)
-            if src[a] == K_NONE and self.fn.target.desc >= 0 and self._group_wants_descriptor(inst, a):
+            if src[a] == K_NONE and self.fn.target.desc >= 0 and _group_wants_descriptor(inst, a):
                 if self.desc == K_NONE:
                     self.desc = self._new_descriptor(inst.loc)
                 src[a] = self.desc
-
-    def _group_wants_descriptor(self, inst: Inst, a: int) -> bool:
-        if inst.op.base in _GLOBAL:
-            return True
-        return inst.op.base == "LDGSTS" and a == 4
 
     def _fold_offset(self, inst: Inst, a: int, value: int) -> None:
         """An offset that does not fit its field is added to the base."""
@@ -240,6 +246,11 @@ class _Legalizer:
         return d
 
 
+def _encodable_address(src: list[Opnd]) -> list[Opnd]:
+    """The sources with a stand-in descriptor and plain registers, to ask whether an operation exists at all."""
+    return [URZ if k == 0 else K_R | 4 << PAYLOAD_SHIFT if k > 3 else s for k, s in enumerate(src)]
+
+
 def _slot_width(inst: Inst, k: int) -> int:
     """Words of source slot `k`: pairs for doubles, the addend of IMAD.WIDE and 64-bit store data."""
     base = inst.op.base
@@ -258,5 +269,12 @@ def _plain_register(o: Opnd, uniform: bool) -> Opnd:
     return (URZ & ~(255 << PAYLOAD_SHIFT)) | 4 << PAYLOAD_SHIFT if uniform else K_R | 4 << PAYLOAD_SHIFT
 
 
+def _group_wants_descriptor(inst: Inst, a: int) -> bool:
+    """True for global and generic addresses, save those of compare-and-swap, which have no descriptor form."""
+    if inst.op.base in _GLOBAL:
+        return not inst.op.has("CAS")
+    return inst.op.base == "LDGSTS" and a == 4
+
+
 def _wants_descriptor(inst: Inst) -> bool:
-    return inst.op.base in _GLOBAL or inst.op.base == "LDGSTS"
+    return any(_group_wants_descriptor(inst, a) for a in inst.op.addr)
