@@ -1,9 +1,10 @@
 """Where variables live: kernel parameters, constant bank 3, and the bytes of initialisers."""
 
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, Reloc, Variable
-from orias.cubin.relocs import R_64
+from orias.cubin.relocs import R_64, R_G64, R_UNIFIED
 from orias.diag import Unsupported
 from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
+from orias.target.profile import Target
 
 BINDING: dict[str, int] = {"": LOCAL, "extern": GLOBAL, "visible": GLOBAL, "weak": WEAK, "common": GLOBAL}
 """ELF binding of a PTX linkage."""
@@ -31,24 +32,36 @@ def param_offsets(params: list[Var]) -> tuple[list[int], int]:
     return offsets, top
 
 
-def initial_data(v: Var) -> tuple[bytes | None, list[Reloc]]:
-    """The bytes of a variable's initialiser (None without one) and the relocations that patch addresses into it."""
+def initial_data(v: Var, target: Target, const_offset: dict[Var, int] | None) -> tuple[bytes | None, list[Reloc]]:
+    """The bytes of a variable's initialiser (None without one) and the relocations that patch addresses into it.
+
+    Relocation types as ptxas 13.0.88 writes them: global variables and generic addresses are G64; the bank offset of a constant
+    is known in executable modules (`const_offset`), a relocation in others (None); so are functions, there alone.
+    """
     if v.init is None:
         return None, []
     data = bytearray(v.size)
     relocs: list[Reloc] = []
     width = max(1, TYPE_BITS[v.type] // 8)
     for offset, value in v.init:
-        if isinstance(value, SymInit):
-            if value.mask or width != 8 or isinstance(value.target, Function):
-                raise Unsupported("This kind of address in an initializer is not supported yet", v.line)
-            if value.target.space not in ("global", "const"):
-                raise Unsupported(
-                    f"The address of a .{value.target.space} variable in an initializer is not supported", v.line
-                )
-            relocs.append(Reloc(offset, R_64, value.target.name, value.addend))
-        else:
+        if not isinstance(value, SymInit):
             data[offset : offset + width] = (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+            continue
+        to = value.target
+        if value.mask or width != 8:
+            raise Unsupported("This kind of address in an initializer is not supported yet", v.line)
+        if isinstance(to, Function):
+            if const_offset is not None:
+                raise Unsupported("The address of a function in an initializer is not supported yet", v.line)
+            relocs.append(Reloc(offset, R_UNIFIED if target.sm >= 90 else R_64, to.name, value.addend))
+        elif to.space == "global" or (to.space == "const" and value.generic):
+            relocs.append(Reloc(offset, R_G64, to.name, value.addend))
+        elif to.space == "const" and const_offset is None:
+            relocs.append(Reloc(offset, R_64, to.name, value.addend))
+        elif to.space == "const" and const_offset is not None and to in const_offset:
+            data[offset : offset + 8] = (const_offset[to] + value.addend).to_bytes(8, "little")
+        else:
+            raise Unsupported(f"The address of a .{to.space} variable in an initializer is not supported yet", v.line)
     return bytes(data), relocs
 
 

@@ -93,11 +93,17 @@ class ModuleLower:
             raise Unsupported(f"File uses too much global constant data ({hex(top)} bytes, 0x10000 max)")
 
     def _variables(self) -> None:
-        todo = list(self._used)
+        kept = [v for v in self._module_vars() if v.space in ("global", "const") and v.linkage not in ("", "extern")]
+        todo = [*self._used, *kept]
         while todo:
             v = todo.pop()
             for _, value in v.init or []:
-                if isinstance(value, SymInit) and isinstance(value.target, Var) and value.target not in self._used:
+                if not isinstance(value, SymInit):
+                    continue
+                if isinstance(value.target, Function):
+                    if self.options.relocatable and self.definition(value.target).body is None:
+                        self._extern(value.target)
+                elif value.target not in self._used:
                     self._used.add(value.target)
                     todo.append(value.target)
         for v in self._module_vars():
@@ -108,7 +114,9 @@ class ModuleLower:
             if v not in self._used and (v.linkage == "extern" or (v.linkage == "" and v.space != "const")):
                 continue
             out = layout.cubin_variable(v, v.space)
-            out.data, out.relocs = layout.initial_data(v)
+            out.data, out.relocs = layout.initial_data(
+                v, self.target, None if self.options.relocatable else self._const
+            )
             if v.space == "const":
                 out.offset = self._const.get(v, -1)
             self.program.variables.append(out)
@@ -168,9 +176,12 @@ class ModuleLower:
             raise Unsupported(f"Unresolved extern function '{g.name}'", line)
         if g.name not in self.kernel.externs:
             self.kernel.externs.append(g.name)
+        self._extern(g)
+        return -1 if self.options.relocatable else self.slot(g.name)
+
+    def _extern(self, g: Function) -> None:
         if all(e.name != g.name for e in self.program.externs):
             self.program.externs.append(ExternFunction(g.name, WEAK if g.linkage == "weak" else GLOBAL))
-        return -1 if self.options.relocatable else self.slot(g.name)
 
     def _reach(self, f: Function) -> list[Function]:
         """Functions with a body that the kernel can call or point to, in module order."""
