@@ -37,7 +37,10 @@ def _only_first(inst: Inst) -> bool:
 
 def _isetp(cx: Cx, inst: Inst) -> None:
     mods = inst.op.mods
-    if "EX" in mods or not _only_first(inst) or len(inst.src) != 3:
+    if "EX" in mods:
+        _extended(cx, inst)
+        return
+    if not _only_first(inst) or len(inst.src) != 3:
         return
     a, b, p = inst.src
     if (a | b) & SUFFIX_MASK:
@@ -61,6 +64,24 @@ def _isetp(cx: Cx, inst: Inst) -> None:
         return
     if kind in ("NE", "EQ") and vb is not None and not a & (FLAG_MASK | LANE_MASK) and "AND" in mods:
         _compare_select(cx, inst, a, vb, kind == "EQ", p)
+
+
+def _extended(cx: Cx, inst: Inst) -> None:
+    """The high half of a 64-bit compare whose low half is known."""
+    if not _only_first(inst) or len(inst.src) != 4 or inst.src[3] not in (PT, NOT_PT):
+        return
+    low = inst.src[3] == PT
+    kind = inst.op.mods[0]
+    if kind in ("EQ", "NE"):
+        if low == (kind == "NE"):
+            _decide(cx, inst, low, inst.src[2])
+            return
+    elif kind in ("LT", "LE", "GT", "GE"):
+        kind = kind[0] + ("E" if low else "T")
+    else:
+        return
+    mods = [kind, *(m for m in inst.op.mods[1:] if m != "EX")]
+    cx.rewrite(inst, op(".".join(["ISETP", *mods])), inst.src[:3])
 
 
 def _decide(cx: Cx, inst: Inst, value: bool, p: Opnd) -> None:

@@ -16,6 +16,7 @@ from orias.isa.operand import (
     LANE_MASK,
     LANE_SHIFT,
     PAYLOAD_SHIFT,
+    PT,
     SUFFIX_MASK,
     Opnd,
     lane_range,
@@ -100,51 +101,44 @@ def _wide_addend(fn: Func, values: Values, inst: Inst, out: list[Inst], factors:
 def _promote(fn: Func, table: IsaTable) -> None:
     """Copies of constants whose every use can be a uniform operand become uniform."""
     values = Values(fn)
-    sites: dict[int, list[tuple[Inst, int]]] = {}
+    sites: dict[int, list[Inst]] = {}
     blocked: set[int] = set()
     for inst in fn.insts():
         if inst.old >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
             blocked.add(inst.old >> PAYLOAD_SHIFT)
-        for k, s in enumerate(inst.src):
+        for s in inst.src:
             if s & KIND_MASK == K_R and s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
                 d = values.defs[s >> PAYLOAD_SHIFT]
                 if d is not None and d.op is OP_COPY and d.src[0] & KIND_MASK == K_CONST:
-                    sites.setdefault(s >> PAYLOAD_SHIFT, []).append((inst, k))
-    for b in fn.blocks:
-        for copy in list(b.insts):
-            if copy.op is not OP_COPY or copy.src[0] & KIND_MASK != K_CONST or copy.dst[0] & KIND_MASK != K_R:
-                continue
-            ident = copy.dst[0] >> PAYLOAD_SHIFT
-            if ident in blocked or copy.guard >> PAYLOAD_SHIFT != 7 or fn.vwidth[ident] > 2:
-                continue
-            _promote_one(fn, table, copy, sites.get(ident, []))
+                    sites.setdefault(s >> PAYLOAD_SHIFT, []).append(inst)
+    for copy in list(fn.insts()):
+        if copy.op is not OP_COPY or copy.src[0] & KIND_MASK != K_CONST or copy.dst[0] & KIND_MASK != K_R:
+            continue
+        ident = copy.dst[0] >> PAYLOAD_SHIFT
+        if ident in blocked or ident < FIRST_VIRTUAL or copy.guard != PT or fn.vwidth[ident] > 2:
+            continue
+        _promote_one(fn, table, copy, ident, sites.get(ident, []))
 
 
-def _promote_one(fn: Func, table: IsaTable, copy: Inst, uses: list[tuple[Inst, int]]) -> None:
-    width = fn.vwidth[copy.dst[0] >> PAYLOAD_SHIFT]
-    if not uses:
-        return
-    # One uniform register stands for the whole value; every use must accept it (or its lane) in place.
-    u = fn.new_vreg(K_UR, width)
-    plans: list[tuple[Inst, list[Opnd]]] = []
-    seen: set[int] = set()
-    for inst, _ in uses:
-        if inst.uid in seen:
-            return  # two operands of one instruction: at most one can be uniform
-        seen.add(inst.uid)
-    for inst, k in uses:
-        if inst.op.flags & F_PSEUDO or inst.op.addr:
+def _promote_one(fn: Func, table: IsaTable, copy: Inst, ident: int, users: list[Inst]) -> None:
+    """One uniform register stands for the whole value; every use must accept it (or its lane) in place."""
+    u = fn.new_vreg(K_UR, fn.vwidth[ident])
+    plans: list[list[Opnd]] = []
+    for inst in users:
+        places = [k for k, s in enumerate(inst.src) if s & KIND_MASK == K_R and s >> PAYLOAD_SHIFT == ident]
+        if len(places) != 1 or inst.op.flags & F_PSEUDO or inst.op.addr:
             return
+        k = places[0]
         src = list(inst.src)
-        low = src[k] & ((1 << PAYLOAD_SHIFT) - 1) & ~KIND_MASK
-        src[k] = (u & ~LANE_MASK) | low
+        src[k] = u | (src[k] & ((1 << PAYLOAD_SHIFT) - 1) & ~KIND_MASK)
         if not table.accepts(inst.op, inst.guard, inst.dst, src):
             if not (inst.op.flags & F_COMMUTES and k < 2):
                 return
             src[0], src[1] = src[1], src[0]
             if not table.accepts(inst.op, inst.guard, inst.dst, src):
                 return
-        plans.append((inst, src))
-    for inst, src in plans:
+        plans.append(src)
+    for inst, src in zip(users, plans, strict=True):
         inst.src = src
-    copy.dst[0] = u
+    if users:
+        copy.dst[0] = u
