@@ -44,6 +44,8 @@ State = dict[int, frozenset[int]]
 _SLOT: Final = 1 << 20
 _SP: Final = 1 << 30
 """The place that holds how far R1 has moved, as a set of one number."""
+_UNDEF: Final = 1 << 31
+"""The place that holds the values that are undefined here: any register will do for them."""
 _NOTHING: Final[frozenset[int]] = frozenset()
 _REG_KINDS: Final = (K_R, K_UR, K_P, K_UP, K_B)
 _COPIES: Final = ("copy", "pcopy", "pack", "undef")
@@ -320,7 +322,7 @@ class _Checker:
                 return
         for k, v in enumerate(self._words(o)):
             held = st.get(kind << 8 | (number + k), _NOTHING)
-            if v not in held and self.const_of.get(v, -1) not in held:
+            if v not in held and self.const_of.get(v, -1) not in held and v not in st.get(_UNDEF, _NOTHING):
                 self._fault(f"{_reg(kind, number + k)} does not hold v{o >> PAYLOAD_SHIFT}.{k}")
 
     def _define(self, o: Opnd, n: Opnd, st: State) -> None:
@@ -345,7 +347,9 @@ class _Checker:
         """A copy of the old code: the moves it became, then the values it gives new names to."""
         if old.op.name == "undef":
             k = self._extras(b, k, k + count, st)
-            _forget(st, self._words(old.dst[0]))
+            words = self._words(old.dst[0])
+            _forget(st, words)
+            st[_UNDEF] = st.get(_UNDEF, _NOTHING) | frozenset(words)
             return k
         pairs = self._pairs(old)
         if old.guard != PT:
@@ -385,6 +389,7 @@ class _Checker:
                 written[place] = held
                 st[place] = held
         targets = {d for d, _, _ in pairs}
+        undefined = before.get(_UNDEF, _NOTHING)
         result: dict[int, set[int]] = {}
         for d, s, flip in pairs:
             v = s ^ flip
@@ -392,12 +397,12 @@ class _Checker:
                 if place == _SP:
                     continue
                 into = written.get(place)
-                kept = old.old == K_NONE or d in held
+                kept = old.old == K_NONE or d in held or d in undefined
                 has = held if into is None else into
-                if kept and (v in has or self.const_of.get(v, -1) in has):
+                if kept and (v in has or v in undefined or self.const_of.get(v, -1) in has):
                     result.setdefault(place, set()).add(d)
             for place, into in written.items():
-                if place not in before and old.old == K_NONE and v in into:
+                if place not in before and (old.old == K_NONE or d in undefined) and v in into:
                     result.setdefault(place, set()).add(d)
         for place in list(before):
             if place != _SP:
@@ -536,11 +541,16 @@ def _forget(st: State, words: list[int]) -> None:
 
 
 def _meet(known: State, more: State) -> bool:
-    """Keep in `known` what `more` has too; True if that changed it."""
+    """Keep in `known` what `more` has too; True if that changed it.  What is undefined on one side may be as on the other."""
     changed = False
-    for place in list(known):
-        held = known[place]
-        both = held & more.get(place, _NOTHING)
+    here = known.get(_UNDEF, _NOTHING)
+    there = more.get(_UNDEF, _NOTHING)
+    for place in [*known, *(p for p in more if p not in known)] if here else list(known):
+        held = known.get(place, _NOTHING)
+        others = more.get(place, _NOTHING)
+        both = held & others
+        if place < _SP:
+            both |= (held & there) | (others & here)
         if both != held:
             changed = True
             if both or place == _SP:
