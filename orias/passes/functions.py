@@ -14,6 +14,7 @@ from orias.passes.legalize import legalize
 from orias.passes.licm import hoist_invariants
 from orias.passes.pipeline import PassContext, PhaseFunction
 from orias.passes.predicate import predicate_arms
+from orias.passes.returns import unify_returns
 from orias.passes.simplify import simplify
 from orias.passes.uniform import use_constant_operands
 
@@ -30,6 +31,10 @@ def _verify(fn: Func, cx: PassContext) -> None:
         faults = verify(fn)
         if faults:
             raise VerifyError("\n".join(faults))
+
+
+def _returns(fn: Func, cx: PassContext) -> None:
+    unify_returns(fn)
 
 
 def _dce(fn: Func, cx: PassContext) -> None:
@@ -106,6 +111,7 @@ def _post_ra(fn: Func, cx: PassContext) -> None:
 
 FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "verify": _verify,
+    "returns": _returns,
     "dce": _dce,
     "simplify": _simplify,
     "branches": _branches,

@@ -27,7 +27,7 @@ PHASES: Final[tuple[Phase, ...]] = (
     Phase("AnalyzeControlFlow", "all", "", "analyses run where they are asked for"),
     Phase("AdvancedPhaseBeforeConvUnSup", "arch", "", "a hook that the targets leave empty"),
     Phase("ConvertUnsupportedOps", "all", "", "lowering emits only what the target has"),
-    Phase("SetControlFlowOpLastInBB", "all", "", "blocks are made that way"),
+    Phase("SetControlFlowOpLastInBB", "all", "returns", ""),
     Phase("AdvancedPhaseAfterConvUnSup", "arch", "", "a hook that the targets leave empty"),
     Phase("UpdateAfterConvertUnsupportedOps", "off", "", "metadata is never stale"),
     Phase("OriCreateMacroInsts", "all?", "", "later: form macro instructions"),
