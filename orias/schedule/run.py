@@ -4,6 +4,7 @@ from typing import final
 
 from orias.ori.ir import Func
 from orias.schedule.layout import layout
+from orias.schedule.list import schedule_physical, schedule_virtual
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial import schedule_serial
 
@@ -20,13 +21,18 @@ class ScheduleOptions:
 
 
 def pre_ra(fn: Func, options: ScheduleOptions) -> None:
-    """Reorder instructions of a function in state ``virtual``, before allocation."""
+    """Reorder instructions inside blocks before allocation (nothing at opt_level 0)."""
+    if options.opt_level > 0 and not options.serial:
+        schedule_virtual(fn)
 
 
 def post_ra(fn: Func, options: ScheduleOptions) -> None:
     """Block order, branches and control words of an allocated function; its state becomes ``final``."""
+    serial = options.serial or options.opt_level == 0
+    if not serial:
+        schedule_physical(fn)
     layout(fn)
-    if options.serial or options.opt_level == 0:
+    if serial:
         schedule_serial(fn)
     else:
         assign(fn)

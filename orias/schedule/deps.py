@@ -1,0 +1,360 @@
+"""Dependences between the instructions of a straight piece of code.
+
+Edges carry the cycles that must pass (fixed latencies exactly, variable ones as estimates for the scheduler's priorities;
+their correctness is the scoreboards' business).  Memory: by address space, and two accesses through the same base register at
+offsets that do not overlap are independent.  Works on virtual and on physical registers.
+"""
+
+from typing import Final, final
+
+from orias.analysis.access import SLOT_GUARD, UNITS, accesses
+from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_PSEUDO, F_READ, F_SIDE, F_TERM, F_WRITE, Op
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    K_B,
+    K_IMM,
+    K_NONE,
+    K_R,
+    K_WORD,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    Opnd,
+    is_true_pred,
+    is_zero_reg,
+    word_text,
+)
+from orias.ori.ir import Func, Inst
+from orias.schedule.latency import Latency
+from orias.schedule.units import NEEDS_READ, NEEDS_WRITE
+
+_GLOBAL: Final = 1
+_SHARED: Final = 2
+_LOCAL: Final = 4
+_ANY: Final = 7
+_SPACES: Final[dict[str, int]] = {
+    "LDG": _GLOBAL, "STG": _GLOBAL, "ATOMG": _GLOBAL, "RED": _GLOBAL, "REDG": _GLOBAL, "LDS": _SHARED, "STS": _SHARED, "ATOMS": _SHARED,
+    "LDSM": _SHARED, "STSM": _SHARED, "LDL": _LOCAL, "STL": _LOCAL,
+}  # fmt: skip
+
+_ESTIMATES: Final[dict[str, int]] = {
+    "LDG": 300, "LD": 300, "TEX": 300, "TLD": 300, "TLD4": 300, "TXD": 300, "SULD": 300, "ATOMG": 300, "ATOM": 300, "LDL": 60, "LDS": 26,
+    "LDSM": 30, "ATOMS": 60, "LDC": 30, "S2R": 20, "S2UR": 20, "SHFL": 24, "MATCH": 30, "REDUX": 30, "DADD": 40, "DMUL": 40, "DFMA": 40, "DSETP": 40,
+    "R2UR": 12, "BMOV": 20,
+}  # fmt: skip
+"""Cycles until a variable-latency result, for priorities only.  Guesses of the right order, not facts."""
+_OTHER_ESTIMATE: Final = 22
+_PSEUDO_LATENCY: Final = 4
+_WAR_LATE: Final = 12
+"""Estimate until a late reader has read its sources."""
+_LIST_LIMIT: Final = 200
+"""Open memory accesses of a space beyond which a write is ordered with all of them at once."""
+_CLOCKS: Final = ("SR_CLOCK", "SR_GLOBALTIMER", "SR_LANEMASK_ACTIVE")
+
+Edge = tuple[int, int]
+"""(node, cycles)."""
+
+
+@final
+class Graph:
+    """Dependence graph over ``insts``: successors with cycles, and predecessor counts."""
+
+    __slots__ = ("insts", "preds", "succs")
+
+    def __init__(self, insts: list[Inst]) -> None:
+        self.insts: list[Inst] = insts
+        self.succs: list[dict[int, int]] = [{} for _ in insts]
+        self.preds: list[int] = [0] * len(insts)
+
+    def edge(self, a: int, b: int, cycles: int) -> None:
+        """`b` comes after `a`, at least `cycles` later."""
+        if a == b:
+            return
+        s = self.succs[a]
+        old = s.get(b)
+        if old is None:
+            s[b] = cycles
+            self.preds[b] += 1
+        elif cycles > old:
+            s[b] = cycles
+
+    def heights(self) -> list[int]:
+        """Longest path in cycles from each instruction to the end."""
+        out = [0] * len(self.insts)
+        for a in range(len(self.insts) - 1, -1, -1):
+            best = 0
+            for b, cycles in self.succs[a].items():
+                h = cycles + out[b]
+                if h > best:
+                    best = h
+            out[a] = best
+        return out
+
+
+def is_fixed_point(inst: Inst, virtual: bool) -> bool:
+    """True if nothing may move across the instruction: calls, exits inside a block, clock reads, physical registers."""
+    op = inst.op
+    if op.flags & (F_CALL | F_TERM) or op.base in ("BSYNC", "BREAK", "BPT", "phi", "LEPC"):
+        return True
+    if op.base in ("S2R", "CS2R", "S2UR"):
+        for s in inst.src:
+            if s & KIND_MASK == K_WORD and word_text(s).startswith(_CLOCKS):
+                return True
+    if virtual and op.base != "BSSY":
+        for o in inst.dst:
+            if _is_physical(o):
+                return True
+        for o in inst.uses():
+            if _is_physical(o) and not (o & KIND_MASK == K_R and o >> PAYLOAD_SHIFT == 1):
+                return True
+    return False
+
+
+def _is_physical(o: Opnd) -> bool:
+    kd = o & KIND_MASK
+    return 0 < kd <= K_B and o >> PAYLOAD_SHIFT < FIRST_VIRTUAL and not is_zero_reg(o) and not is_true_pred(o)
+
+
+def virtual_reads(inst: Inst) -> list[int]:
+    """Ids of the virtual registers an instruction reads, old value and guard included."""
+    out: list[int] = []
+    for o in inst.uses():
+        if o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL and 0 < o & KIND_MASK <= K_B:
+            out.append(o >> PAYLOAD_SHIFT)
+    return out
+
+
+def virtual_writes(inst: Inst) -> list[int]:
+    """Ids of the virtual registers an instruction writes."""
+    return [d >> PAYLOAD_SHIFT for d in inst.dst if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL]
+
+
+def estimate(lat: Latency, op: Op) -> int:
+    """Guess of a variable latency in cycles."""
+    if op.base.startswith("D") and op.base not in _ESTIMATES:
+        return 40
+    return _ESTIMATES.get(op.base, _OTHER_ESTIMATE)
+
+
+@final
+class _Access:
+    """One memory access that later ones may depend on."""
+
+    __slots__ = ("base", "end", "node", "space", "start", "ubase")
+
+    def __init__(self, node: int, space: int) -> None:
+        self.node: int = node
+        self.space: int = space
+        self.base: int = -1
+        self.ubase: int = -1
+        self.start: int = 0
+        self.end: int = 0
+
+
+def build(insts: list[Inst], fn: Func, lat: Latency, virtual: bool) -> Graph:
+    """The dependence graph of a straight piece of code; `virtual`: registers are not allocated yet."""
+    return _Builder(insts, fn, lat, virtual).run()
+
+
+@final
+class _Builder:
+    __slots__ = (
+        "defs",
+        "fn",
+        "g",
+        "last_fence",
+        "last_sync",
+        "lat",
+        "loads",
+        "others",
+        "stores",
+        "uses",
+        "version",
+        "virtual",
+    )
+
+    def __init__(self, insts: list[Inst], fn: Func, lat: Latency, virtual: bool) -> None:
+        self.g: Graph = Graph(insts)
+        self.fn: Func = fn
+        self.lat: Latency = lat
+        self.virtual: bool = virtual
+        self.defs: dict[int, list[tuple[int, int]]] = {}
+        """Register -> its latest definitions (node, word); several while guarded."""
+        self.uses: dict[int, list[tuple[int, int]]] = {}
+        """Register -> reads since (node, slot)."""
+        self.version: dict[int, int] = {}
+        self.loads: list[_Access] = []
+        self.stores: list[_Access] = []
+        self.others: list[int] = []
+        """Convergent operations since the last synchronising one."""
+        self.last_fence: int = -1
+        self.last_sync: int = -1
+
+    def run(self) -> Graph:
+        for n, inst in enumerate(self.g.insts):
+            if self.virtual:
+                reads = [r << 8 | 250 for r in virtual_reads(inst)]
+                writes = [w << 8 for w in virtual_writes(inst)]
+            else:
+                a = accesses(inst, self.fn)
+                reads, writes = a.reads, a.writes
+            self._registers(n, inst, reads, writes)
+            self._order(n, inst)
+        return self.g
+
+    # --- registers ---------------------------------------------------------------------------------------------
+
+    def _registers(self, n: int, inst: Inst, reads: list[int], writes: list[int]) -> None:
+        g = self.g
+        for r in reads:
+            reg, slot = r >> 8, r & 255
+            for m, word in self.defs.get(reg, ()):
+                g.edge(m, n, self._raw(g.insts[m], word, inst, reg, slot))
+            self.uses.setdefault(reg, []).append((n, slot))
+        for w in writes:
+            reg = w >> 8
+            for m, slot in self.uses.get(reg, ()):
+                g.edge(m, n, self._war(g.insts[m], slot))
+            for m, _ in self.defs.get(reg, ()):
+                g.edge(m, n, self._waw(g.insts[m], inst, reg))
+        for w in writes:
+            reg = w >> 8
+            if inst.guard == PT or self.virtual:
+                self.defs[reg] = [(n, w >> 4 & 15)]
+                self.uses[reg] = []
+            else:
+                self.defs.setdefault(reg, []).append((n, w >> 4 & 15))
+            self.version[reg] = n
+
+    def _raw(self, p: Inst, word: int, c: Inst, reg: int, slot: int) -> int:
+        if p.op.flags & F_PSEUDO or c.op.flags & F_PSEUDO:
+            if not p.op.flags & F_PSEUDO and self.lat.barriers(p.op) & NEEDS_WRITE:
+                return estimate(self.lat, p.op)
+            return _PSEUDO_LATENCY if not p.op.flags & F_PSEUDO else 1
+        if self.lat.barriers(p.op) & NEEDS_WRITE:
+            return estimate(self.lat, p.op)
+        if self.virtual:
+            kind = self.fn.vkind[reg]
+            unit = (0, 0, 256, 512, 520, 528)[kind]
+            chain = len(c.src) > 2 and c.src[2] >> PAYLOAD_SHIFT == reg and p.op is c.op
+            guard = c.guard != PT and c.guard >> PAYLOAD_SHIFT == reg
+            return self.lat.raw(p.op, 1 if kind == K_R else 0, c.op, unit, SLOT_GUARD if guard else 0, chain)
+        return self.lat.raw(p.op, word, c.op, reg, slot, slot == 2 and p.op is c.op)
+
+    def _war(self, p: Inst, slot: int) -> int:
+        if self.virtual or p.op.flags & F_PSEUDO:
+            return 0
+        if slot != SLOT_GUARD and self.lat.units.needs(p) & NEEDS_READ:
+            return _WAR_LATE
+        return self.lat.war(p.op)
+
+    def _waw(self, p: Inst, c: Inst, reg: int) -> int:
+        if self.virtual or (p.op.flags | c.op.flags) & F_PSEUDO:
+            return 1
+        if self.lat.barriers(p.op) & NEEDS_WRITE:
+            return estimate(self.lat, p.op)
+        return self.lat.waw(p.op, c.op, reg)
+
+    # --- memory and other order ----------------------------------------------------------------------------------
+
+    def _order(self, n: int, inst: Inst) -> None:
+        g = self.g
+        flags = inst.op.flags
+        if flags & F_CONVERGENT:
+            if flags & (F_SIDE | F_FENCE):
+                for m in self.others:
+                    g.edge(m, n, 1)
+                if self.last_sync >= 0:
+                    g.edge(self.last_sync, n, 1)
+                self.others = []
+                self.last_sync = n
+            else:
+                if self.last_sync >= 0:
+                    g.edge(self.last_sync, n, 1)
+                self.others.append(n)
+        if not flags & (F_READ | F_WRITE | F_SIDE | F_FENCE):
+            return
+        memory = flags & (F_READ | F_WRITE)
+        if flags & F_FENCE or (flags & F_SIDE and not memory and inst.op.base != "BSSY"):
+            for a in self.loads:
+                g.edge(a.node, n, 1)
+            for a in self.stores:
+                g.edge(a.node, n, 1)
+            if self.last_fence >= 0:
+                g.edge(self.last_fence, n, 1)
+            self.loads, self.stores = [], []
+            self.last_fence = n
+            return
+        if not memory:
+            return
+        if self.last_fence >= 0:
+            g.edge(self.last_fence, n, 1)
+        a = self._access(n, inst)
+        for s in self.stores:
+            if _may_alias(s, a):
+                g.edge(s.node, n, 1)
+        if flags & F_WRITE:
+            for x in self.loads:
+                if _may_alias(x, a):
+                    g.edge(x.node, n, 1)
+            self.stores.append(a)
+            if len(self.stores) + len(self.loads) > _LIST_LIMIT:
+                self._collapse(n)
+        else:
+            self.loads.append(a)
+
+    def _collapse(self, n: int) -> None:
+        """Order everything open before `n`, which then stands for all of it."""
+        for x in [*self.loads, *self.stores]:
+            if x.node != n:
+                self.g.edge(x.node, n, 1)
+        whole = _Access(n, _ANY)
+        self.loads, self.stores = [], [whole]
+
+    def _access(self, n: int, inst: Inst) -> _Access:
+        a = _Access(n, _SPACES.get(inst.op.base, _ANY))
+        if len(inst.op.addr) != 1:
+            return a
+        at = inst.op.addr[0]
+        base, ubase, offset = inst.src[at + 1], inst.src[at + 2], inst.src[at + 3]
+        if offset & KIND_MASK != K_IMM:
+            return a
+        a.base = self._key(base)
+        a.ubase = self._key(ubase)
+        value = offset >> PAYLOAD_SHIFT
+        a.start = value - (1 << 32) if value >> 31 else value
+        a.end = a.start + _bytes(inst.op)
+        return a
+
+    def _key(self, o: Opnd) -> int:
+        """Identity of an address register and of the definition that it holds."""
+        if o == K_NONE or is_zero_reg(o):
+            return 0
+        ident = o >> PAYLOAD_SHIFT
+        if self.virtual:
+            version = self.version.get(ident, -1)
+        else:
+            unit = ident if o & KIND_MASK == K_R else 256 + ident
+            # Both words of an address count.
+            version = max(self.version.get(unit, -1), self.version.get(unit + 1, -1)) if unit < UNITS else -1
+        return (o << 20 | (version + 1)) + 1
+
+
+def _bytes(op: Op) -> int:
+    """Bytes that a memory operation touches (an upper bound)."""
+    mods = op.mods
+    if "128" in mods:
+        return 16
+    if "64" in mods:
+        return 8
+    if op.base in ("LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL"):
+        return 4
+    return 64
+
+
+def _may_alias(a: _Access, b: _Access) -> bool:
+    if not a.space & b.space:
+        return False
+    if a.base >= 0 and a.base == b.base and a.ubase == b.ubase:
+        return a.start < b.end and b.start < a.end
+    return True

@@ -1,0 +1,289 @@
+"""The list scheduler: order inside blocks, before and after register allocation.
+
+Forward, cycle by cycle: of the instructions whose predecessors are placed, take one that can issue now, on the
+longest path to the end of the block; before allocation within a limit on live registers.  Distances come from the latency
+tables, pipes are resources, the original order breaks ties.  Nothing leaves its block.
+
+The exact order ptxas finds is no goal (section 2.1 of the scheduling inventory).
+"""
+
+from typing import Final, final
+
+from orias.analysis.liveness import Liveness, liveness
+from orias.isa.op import F_PSEUDO
+from orias.isa.operand import FIRST_VIRTUAL, K_B, K_NONE, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT
+from orias.ori.ir import OP_PHI, Block, Func, Inst
+from orias.schedule.deps import Graph, build, is_fixed_point, virtual_reads, virtual_writes
+from orias.schedule.latency import Latency, latency
+
+_WINDOW: Final = 48
+"""Ready instructions looked at for one choice."""
+_FREE_PRESSURE: Final = 28
+"""Live registers that cost nothing on any target (an occupancy step needs more)."""
+_PREDICATE_LIMIT: Final = 5
+_RESERVE: Final = 10
+"""Registers below the hard limit that scheduling leaves to the allocator."""
+
+
+def schedule_virtual(fn: Func) -> None:
+    """Reorder a function before register allocation (SSA or not)."""
+    lat = latency(fn.target.latency_class)
+    lv = liveness(fn)
+    pressures = [_pressure(fn, b, lv) for b in fn.blocks]
+    limit = max([_FREE_PRESSURE, *pressures])
+    limit = max(_FREE_PRESSURE, min(limit, fn.max_regs - _RESERVE))
+    for b in fn.blocks:
+        pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 1]
+        if not pieces:
+            continue
+        after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
+        for first, last in pieces:
+            piece = b.insts[first:last]
+            order = _Virtual(fn, b, piece, after[last], limit, lat).run()
+            b.insts[first:last] = [piece[k] for k in order]
+
+
+def schedule_physical(fn: Func) -> None:
+    """Reorder an allocated function; control words are set afterwards."""
+    lat = latency(fn.target.latency_class)
+    for b in fn.blocks:
+        for first, last in _pieces(b, False):
+            if last - first > 1:
+                piece = b.insts[first:last]
+                graph = build(piece, fn, lat, False)
+                order = _order(graph, lat)
+                b.insts[first:last] = [piece[k] for k in order]
+
+
+def _pieces(b: Block, virtual: bool) -> list[tuple[int, int]]:
+    """Ranges of a block's instructions between those that nothing crosses."""
+    out: list[tuple[int, int]] = []
+    first = 0
+    for k, inst in enumerate(b.insts):
+        if is_fixed_point(inst, virtual):
+            if k > first:
+                out.append((first, k))
+            first = k + 1
+    if len(b.insts) > first:
+        out.append((first, len(b.insts)))
+    return out
+
+
+def _live_at(b: Block, places: set[int], live: int) -> dict[int, int]:
+    """Registers live before the instructions at some places of a block (or at its end), given those live behind it."""
+    out: dict[int, int] = {}
+    for k in range(len(b.insts), -1, -1):
+        if k in places:
+            out[k] = live
+        if k == 0 or b.insts[k - 1].op is OP_PHI:
+            break
+        for d in virtual_writes(b.insts[k - 1]):
+            live &= ~(1 << d)
+        for s in virtual_reads(b.insts[k - 1]):
+            live |= 1 << s
+    return out
+
+
+def _words(fn: Func, mask: int, kind: int) -> int:
+    total = 0
+    while mask:
+        low = mask & -mask
+        ident = low.bit_length() - 1
+        if fn.vkind[ident] == kind:
+            total += fn.vwidth[ident]
+        mask ^= low
+    return total
+
+
+def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
+    """Most R registers live at once in a block as it stands."""
+    live = lv.live_out[b.id]
+    now = _words(fn, live, K_R)
+    top = now
+    for inst in reversed(b.insts):
+        if inst.op is OP_PHI:
+            break
+        for d in virtual_writes(inst):
+            if live >> d & 1:
+                live ^= 1 << d
+                if fn.vkind[d] == K_R:
+                    now -= fn.vwidth[d]
+        for s in virtual_reads(inst):
+            if not live >> s & 1:
+                live |= 1 << s
+                if fn.vkind[s] == K_R:
+                    now += fn.vwidth[s]
+        top = max(top, now)
+    return top
+
+
+def _order(graph: Graph, lat: Latency) -> list[int]:
+    """Order by latency alone."""
+    n = len(graph.insts)
+    height = graph.heights()
+    waiting = list(graph.preds)
+    ready = [k for k in range(n) if waiting[k] == 0]
+    earliest = [0] * n
+    pipe_free: dict[str, int] = {}
+    keys = [lat.pipe_key(i.op) for i in graph.insts]
+    out: list[int] = []
+    now = 0
+    while ready:
+        best = -1
+        best_rank = (1 << 60, 0, 0)
+        for k in ready[:_WINDOW]:
+            at = max(earliest[k], pipe_free.get(keys[k], 0), now)
+            rank = (at, -height[k], k)
+            if rank < best_rank:
+                best, best_rank = k, rank
+        ready.remove(best)
+        now = max(now, best_rank[0])
+        out.append(best)
+        pipe_free[keys[best]] = now + lat.interval(graph.insts[best].op)
+        for s, cycles in graph.succs[best].items():
+            earliest[s] = max(earliest[s], now + cycles)
+            waiting[s] -= 1
+            if waiting[s] == 0:
+                _insert(ready, s)
+        now += 1
+    return out
+
+
+def _insert(ready: list[int], k: int) -> None:
+    """Keep the ready list in original order."""
+    at = len(ready)
+    while at and ready[at - 1] > k:
+        at -= 1
+    ready.insert(at, k)
+
+
+@final
+class _Virtual:
+    """One piece before allocation: the same with register pressure."""
+
+    __slots__ = (
+        "fn", "graph", "lat", "left", "limit", "live_r", "live_p", "needed_after", "present",
+    )  # fmt: skip
+
+    def __init__(self, fn: Func, b: Block, piece: list[Inst], live_after: int, limit: int, lat: Latency) -> None:
+        self.fn: Func = fn
+        self.lat: Latency = lat
+        self.limit: int = limit
+        self.graph: Graph = build(piece, fn, lat, True)
+        self.needed_after: int = live_after
+        self.left: dict[int, int] = {}
+        """Reads of each register that are not placed yet."""
+        live = live_after
+        for inst in reversed(piece):
+            for d in virtual_writes(inst):
+                live &= ~(1 << d)
+            for s in virtual_reads(inst):
+                live |= 1 << s
+                self.left[s] = self.left.get(s, 0) + 1
+        self.live_r: int = _words(fn, live, K_R)
+        self.live_p: int = _words(fn, live, K_P)
+        self.present: int = live
+        self._keep_coalescing(b, piece)
+
+    def _keep_coalescing(self, b: Block, piece: list[Inst]) -> None:
+        """Where a value replaces another in the same register, the old one's reads stay in front of it.
+
+        That is so for the ``old`` value of a guarded instruction, and for a phi whose new value is computed here.
+        """
+        graph = self.graph
+        reads: dict[int, list[int]] = {}
+        made: dict[int, int] = {}
+        for k, inst in enumerate(piece):
+            for s in virtual_reads(inst):
+                reads.setdefault(s, []).append(k)
+            for d in virtual_writes(inst):
+                made[d] = k
+        pairs: list[tuple[int, int]] = []
+        for k, inst in enumerate(piece):
+            if inst.old != K_NONE and inst.old >> PAYLOAD_SHIFT >= FIRST_VIRTUAL and 0 < inst.old & KIND_MASK <= K_B:
+                pairs.append((inst.old >> PAYLOAD_SHIFT, k))
+        for target in b.succs:
+            for j, p in enumerate(target.preds):
+                if p is not b:
+                    continue
+                for inst in target.insts:
+                    if inst.op is not OP_PHI:
+                        break
+                    k = made.get(inst.src[j] >> PAYLOAD_SHIFT, -1)
+                    if k >= 0:
+                        pairs.append((inst.dst[0] >> PAYLOAD_SHIFT, k))
+        for old, k in pairs:
+            users = reads.get(old)
+            if users and all(u <= k for u in users):
+                for u in users:
+                    graph.edge(u, k, 0)
+
+    def _delta(self, k: int) -> tuple[int, int]:
+        """Change of live R and P registers by placing an instruction."""
+        fn = self.fn
+        inst = self.graph.insts[k]
+        r = p = 0
+        for d in virtual_writes(inst):
+            if not self.present >> d & 1 and (self.left.get(d, 0) or self.needed_after >> d & 1):
+                if fn.vkind[d] == K_R:
+                    r += fn.vwidth[d]
+                elif fn.vkind[d] == K_P:
+                    p += 1
+        reads = virtual_reads(inst)
+        for s in set(reads):
+            if self.left[s] == reads.count(s) and not self.needed_after >> s & 1:
+                if fn.vkind[s] == K_R:
+                    r -= fn.vwidth[s]
+                elif fn.vkind[s] == K_P:
+                    p -= 1
+        return r, p
+
+    def _place(self, k: int) -> None:
+        inst = self.graph.insts[k]
+        r, p = self._delta(k)
+        self.live_r += r
+        self.live_p += p
+        for s in virtual_reads(inst):
+            self.left[s] -= 1
+        for d in virtual_writes(inst):
+            self.present |= 1 << d
+
+    def run(self) -> list[int]:
+        graph, lat = self.graph, self.lat
+        n = len(graph.insts)
+        height = graph.heights()
+        waiting = list(graph.preds)
+        ready = [k for k in range(n) if waiting[k] == 0]
+        earliest = [0] * n
+        pipe_free: dict[str, int] = {}
+        keys = ["" if i.op.flags & F_PSEUDO else lat.pipe_key(i.op) for i in graph.insts]
+        out: list[int] = []
+        now = 0
+        while ready:
+            best = -1
+            best_rank = (9, 1 << 60, 1 << 60, 0)
+            tight = self.live_r >= self.limit or self.live_p >= _PREDICATE_LIMIT
+            at_best = now
+            for k in ready[:_WINDOW]:
+                r, p = self._delta(k)
+                at = max(earliest[k], pipe_free.get(keys[k], 0), now)
+                over = (r > 0 and self.live_r + r > self.limit) or (p > 0 and self.live_p + p > _PREDICATE_LIMIT)
+                if over or (tight and r >= 0 and p >= 0):
+                    rank = (1, r + 2 * p if tight else 0, k, 0)
+                else:
+                    rank = (0, at, -height[k], k)
+                if rank < best_rank:
+                    best, best_rank, at_best = k, rank, at
+            ready.remove(best)
+            now = max(now, at_best)
+            out.append(best)
+            self._place(best)
+            if keys[best]:
+                pipe_free[keys[best]] = now + lat.interval(graph.insts[best].op)
+            for s, cycles in graph.succs[best].items():
+                earliest[s] = max(earliest[s], now + cycles)
+                waiting[s] -= 1
+                if waiting[s] == 0:
+                    _insert(ready, s)
+            now += 1
+        return out
