@@ -33,7 +33,7 @@ from orias.isa.operand import (
     Opnd,
     lane_range,
 )
-from orias.ori.ir import OP_COPY, OP_PACK, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Func, Inst
 from orias.passes.values import Values
 
 _MASK32: Final = 0xFFFFFFFF
@@ -157,7 +157,9 @@ def _round(fn: Func) -> bool:
                     again = RULES.get(inst.op.base)
                     if again is not None and again is not rule:
                         again(cx, inst)
-            if inst.op is OP_COPY and inst.guard == PT and _forwardable(cx, inst):
+            if inst.op is OP_PHI:
+                _trivial_phi(cx, inst)
+            elif inst.op is OP_COPY and inst.guard == PT and _forwardable(cx, inst):
                 # The copy stays: a use that cannot take the value directly still reads it, else it is dead.
                 cx.repl[inst.dst[0] >> PAYLOAD_SHIFT] = inst.src[0]
             cx.out.append(inst)
@@ -165,6 +167,24 @@ def _round(fn: Func) -> bool:
     if cx.repl:
         _substitute_phis(cx)
     return cx.changed
+
+
+def _trivial_phi(cx: Cx, inst: Inst) -> None:
+    """A phi of one value (itself aside) is that value; the phi stays until it is dead."""
+    d = inst.dst[0]
+    value: Opnd = K_NONE
+    for s in inst.src:
+        if s == d or s == value:
+            continue
+        if value != K_NONE:
+            return
+        value = s
+    kd = value & KIND_MASK
+    if kd == K_IMM and d & KIND_MASK == K_R:
+        cx.repl[d >> PAYLOAD_SHIFT] = value
+    elif kd == d & KIND_MASK and (value >> PAYLOAD_SHIFT >= FIRST_VIRTUAL or value in (RZ, PT, NOT_PT)):
+        if value >> PAYLOAD_SHIFT != d >> PAYLOAD_SHIFT:
+            cx.repl[d >> PAYLOAD_SHIFT] = value
 
 
 def _forwardable(cx: Cx, inst: Inst) -> bool:
