@@ -91,8 +91,10 @@ class _Legalizer:
         return d
 
     def _pseudo(self, inst: Inst) -> None:
-        """Constant reads into R are LDC where ALU operations take no constant operand."""
+        """Constant reads into R are LDC where ALU operations take no constant operand; compiler fences end here."""
         out = self.out
+        if inst.op.base == "fence":
+            return
         if inst.op is OP_COPY and inst.src[0] & KIND_MASK == K_CONST and not self.fn.target.const_operands:
             d = inst.dst[0]
             if d & KIND_MASK == K_R:
@@ -272,7 +274,7 @@ def _plain_register(o: Opnd, uniform: bool) -> Opnd:
 def _group_wants_descriptor(inst: Inst, a: int) -> bool:
     """True for global and generic addresses, save those of compare-and-swap, which have no descriptor form."""
     if inst.op.base in _GLOBAL:
-        return not inst.op.has("CAS")
+        return not inst.op.has("CAS") and not inst.op.has("CAST")
     return inst.op.base == "LDGSTS" and a == 4
 
 
