@@ -135,7 +135,7 @@ def lower_shf(ctx: "Ctx", i: Instr) -> None:
 
 
 def _byte(ctx: "Ctx", o: Opnd) -> Opnd:
-    """The low byte of a field position or length."""
+    """The low byte of a field position or length; the 64-bit instructions use the whole word (as ptxas's code does)."""
     if o & KIND_MASK == K_IMM:
         return imm((o >> PAYLOAD_SHIFT) & 0xFF)
     return lop3(ctx, o, imm(0xFF), RZ, 0xC0)
@@ -147,23 +147,22 @@ def lower_bfe(ctx: "Ctx", i: Instr) -> None:
     type_ = i.sig.types[-1]
     signed = is_signed(type_)
     a = ctx.src(i.ops[1], type_)
-    pos, length = (_byte(ctx, ctx.src(o, "u32")) for o in i.ops[2:4])
+    pos, length = (ctx.src(o, "u32") for o in i.ops[2:4])
     r = ctx.b.r
     if TYPE_BITS[type_] == 32:
+        pos, length = _byte(ctx, pos), _byte(ctx, length)
         t = r("SHF.R.S32.HI" if signed else "SHF.R.U32.HI", RZ, pos, a)
         ctx.write(i.ops[0], r("SGXT" if signed else "SGXT.U32", t, length))
         return
-    if not signed:
-        t = r("shr64.U64", a, pos, width=2)
-        beyond = r("shl64", imm64(-1), length, width=2)
-        ctx.write(i.ops[0], ctx.b.pack(*[lop3(ctx, ctx.word(t, k), ctx.word(beyond, k), RZ, 0x30) for k in (0, 1)]))
-        return
-    end = r("IADD3", pos, length, RZ)
-    over = ctx.b.setp("ISETP.GT.U32.AND", end, imm(64), PT)
-    up = r("IADD3", imm(64), r("SEL", imm(64), end, over) | NEG, RZ)
-    t = r("shr64.S64", r("shl64", a, up, width=2), r("IADD3", up, pos, RZ), width=2)
-    empty = ctx.b.setp("ISETP.EQ.U32.AND", length, RZ, PT)
-    ctx.write(i.ops[0], ctx.b.pack(*[r("SEL", RZ, ctx.word(t, k), empty) for k in (0, 1)]))
+    t = r("shr64.S64" if signed else "shr64.U64", a, pos, width=2)
+    beyond = r("shl64", imm64(-1), length, width=2)
+    field = [lop3(ctx, ctx.word(t, k), ctx.word(beyond, k), RZ, 0x30) for k in (0, 1)]
+    if signed:
+        top = r("shr64.U64", ctx.b.pack(*field), r("IADD3", length, imm(-1), RZ), width=2)
+        p = ctx.b.pred("isetp64.NE.U64", top, imm64(0), PT)
+        full = [lop3(ctx, w, ctx.word(beyond, k), RZ, 0xFC) for k, w in enumerate(field)]
+        field = [r("SEL", x, w, p) for x, w in zip(full, field, strict=True)]
+    ctx.write(i.ops[0], ctx.b.pack(*field))
 
 
 @lowers("bfi", types="int")
@@ -171,9 +170,10 @@ def lower_bfi(ctx: "Ctx", i: Instr) -> None:
     """bfi: the field of the mask from the shifted first source, the rest from the second."""
     type_ = i.sig.types[-1]
     a, base = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_)
-    pos, length = (_byte(ctx, ctx.src(o, "u32")) for o in i.ops[3:5])
+    pos, length = (ctx.src(o, "u32") for o in i.ops[3:5])
     r = ctx.b.r
     if TYPE_BITS[type_] == 32:
+        pos, length = _byte(ctx, pos), _byte(ctx, length)
         mask = r("BMSK", pos, length)
         ctx.write(i.ops[0], lop3(ctx, r("SHF.L.U32", a, pos, RZ), mask, base, 0xE2))
         return
@@ -274,40 +274,25 @@ def lower_szext(ctx: "Ctx", i: Instr) -> None:
 def lower_fns(ctx: "Ctx", i: Instr) -> None:
     """fns: the place of the |offset|-th set bit of a mask from `base` up (offset > 0) or down (< 0); -1 if there is none.
 
-    Clears set bits one by one, on the mask reversed for the downward search; offset 0 asks for bit `base` itself.
+    The downward search runs on the reversed mask; offset 0 asks for bit `base` itself.  A binary search by population counts,
+    as ptxas does it.
     """
     mask, base, offset = (ctx.src(o, "b32") for o in i.ops[1:4])
-    b, r = ctx.b, ctx.b.r
-    ctx.begin_guarded()
-    down = b.setp("ISETP.LT.AND", offset, RZ, PT)
-    zero = b.setp("ISETP.EQ.U32.AND", offset, RZ, PT)
-    # Upward: bits base..31.  Downward: the reversed mask, where bit `base` is bit 31 - base.
-    start = r("SEL", r("IADD3", imm(31), negated(base), RZ), base, down)
+    setp, r = ctx.b.setp, ctx.b.r
+    zero = setp("ISETP.EQ.AND", offset, RZ, PT)
+    down = setp("ISETP.LT.AND", offset, RZ, PT)
     word = r("SEL", r("BREV", mask), mask, down)
-    above = r("SHF.L.U32", imm(-1), start, RZ)
-    word = r("LOP3.LUT", word, above, RZ, imm(0xC0), NOT_PT)
-    alone = r("LOP3.LUT", word, r("SHF.L.U32", imm(1), start, RZ), RZ, imm(0xC0), NOT_PT)
-    rest, count = ctx.temp(), ctx.temp()
-    ctx.set(rest, r("SEL", alone, word, zero))
-    ctx.set(count, r("SEL", imm(0), r("IADD3", r("IABS", offset), imm(-1), RZ), zero))
-    head, body, done = ctx.new_block(), ctx.new_block(), ctx.new_block()
-    ctx.jump(head)
-    ctx.start(head, sealed=False)
-    left = ctx.get(count)
-    bits = ctx.get(rest)
-    more = b.setp("ISETP.NE.U32.AND", left, RZ, PT)
-    more = b.setp("ISETP.NE.U32.AND", bits, RZ, more)
-    ctx.branch(more ^ INV, done, body)
-    ctx.start(body)
-    # x & (x - 1) clears the lowest set bit.
-    ctx.set(rest, r("LOP3.LUT", bits, r("IADD3", bits, imm(-1), RZ), RZ, imm(0xC0), NOT_PT))
-    ctx.set(count, r("IADD3", left, imm(-1), RZ))
-    ctx.jump(head)
-    ctx.seal(head)
-    ctx.start(done)
-    bits = ctx.get(rest)
-    low = r("FLO.U32.SH", r("BREV", bits))
-    low = r("SEL", r("IADD3", imm(31), low | NEG, RZ), low, down)
-    none = b.setp("ISETP.EQ.U32.AND", bits, RZ, PT)
-    ctx.write(i.ops[0], r("SEL", imm(-1), low, none))
-    ctx.end_guarded()
+    start = r("SEL", r("IADD3", imm(31), negated(base), RZ), base, down)
+    wanted = r("SEL", imm(1), r("SEL", r("IADD3", negated(offset), RZ, RZ), offset, down), zero)
+    word = r("SEL", lop3(ctx, mask, r("SHF.L.U32", imm(1), base, RZ), RZ, 0xC0), word, zero)
+    word = lop3(ctx, word, r("SHF.L.U32", imm(-1), start, RZ), RZ, 0xC0)
+    none = setp("ISETP.LT.AND", r("POPC", word), wanted, PT)
+    place = RZ
+    for half in (16, 8, 4, 2, 1):
+        count = r("POPC", lop3(ctx, word, imm((1 << half) - 1), RZ, 0xC0))
+        above = setp("ISETP.LT.U32.AND", count, wanted, PT)
+        word = r("SEL", r("SHF.R.U32.HI", RZ, imm(half), word), word, above)
+        wanted = r("SEL", r("IADD3", wanted, count | NEG, RZ), wanted, above)
+        place = r("SEL", r("IADD3", place, imm(half), RZ), place, above)
+    place = r("SEL", r("IADD3", imm(31), place | NEG, RZ), place, down)
+    ctx.write(i.ops[0], r("SEL", imm(-1), place, none))
