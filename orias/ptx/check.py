@@ -121,7 +121,9 @@ class Checker:
             result.errors.append(f"Unexpected instruction types specified for '{name}'")
             return result
         result.row = row
-        result.values = name.startswith(("bar", "barrier")) and "warp" not in name and "cluster" not in name
+        result.values = (name == "st" and sig.mods.get("space") == "param") or (
+            name.startswith(("bar", "barrier")) and "warp" not in name and "cluster" not in name
+        )
         result.types = types
         if name == "mma":
             result.errors.extend(mma_errors(sig, types))
@@ -269,12 +271,19 @@ class Checker:
         return [f"Arguments mismatch for instruction '{name}'"]
 
     def values(self, checked: Checked, instr: Instr) -> list[str]:
-        """Checks that depend on immediate values."""
-        if not checked.values:
-            return []
+        """Checks that depend on immediate values or on what a name stands for."""
         messages: list[str] = []
+        if checked.name == "st" and instr.sig.mods.get("space") == "param":
+            var = instr.ops[0].var if instr.ops else None
+            if var is not None and var.function is not None and any(p is var for p in var.function.params):
+                messages.append(f"Illegal to write to function input parameter '{var.name}'")
+            return messages
+        if not checked.values:
+            return messages
         name = checked.name
         ops = instr.ops
+        if name in ("bar", "barrier") and "sync" not in instr.sig.text.split("."):
+            messages.append(f"Barrier modifier required for instruction '{name}'")
         at = 1 if name.endswith("red") else 0
         if len(ops) > at and ops[at].kind == O_IMM:
             number = ops[at].value
@@ -296,9 +305,11 @@ class Checker:
         if role == "i":
             return (kind == O_IMM and op.imm_type == "int") or (kind == O_SYM and op.key == "s+")
         if role == "L":
-            if kind in (O_LABEL, O_FUNC):
+            if kind == O_LABEL:
                 return True
             soft.append(f"Label expected for argument {index} of instruction '{name}'")
+            if kind == O_SYM:
+                soft.append(f"Argument {index} of instruction '{name}': must be register")
             return True
         if role == "P":
             if kind == O_REG:
@@ -313,7 +324,7 @@ class Checker:
                 return False
             op = op.elems[0]
             kind = op.kind
-            if kind == O_SINK:
+            if kind == O_SINK and role == "Q":
                 return True
         if role == "Q":
             if kind == O_REG and op.var is not None and op.var.type == "pred":
@@ -379,6 +390,10 @@ class Checker:
             bits = TYPE_BITS[type_]
             if len(op.elems) not in (2, 4):
                 return False
+            if all(e.kind == O_SINK for e in op.elems):
+                soft.append("Unable to infer type of vector elements (assuming .b8)")
+                soft.append("Arguments mismatch for instruction 'mov'")
+                return True
             for elem in op.elems:
                 if elem.kind == O_REG and elem.var is not None:
                     if TYPE_BITS.get(elem.var.type, 0) * len(op.elems) != bits:
@@ -534,8 +549,18 @@ def _vector_fits(op: Operand, type_: str, count: int, relaxed: bool, name: str, 
     return True
 
 
-def check(module: Module, target: Target) -> list[Diagnostic]:
-    """What can only be said of a whole module that is to be compiled for ``target``; errors end the compilation."""
+SYSTEM_CALLS: Final = frozenset(("vprintf", "malloc", "free", "__assertfail", "__profile", "cudaGraphLaunch"))
+"""Functions that the driver supplies: calls of them need no definition (asked of ptxas 13.0.88 for forty names)."""
+SYSTEM_PREFIX: Final = "__cuda_syscall_"
+
+MAX_CONST_BYTES: Final = 0x10000
+
+
+def check(module: Module, target: Target, compile_only: bool = False) -> list[Diagnostic]:
+    """What can only be said of a whole module that is to be compiled for ``target``; errors end the compilation.
+
+    ``compile_only``: as with ptxas -c, what is declared extern may stay undefined.
+    """
     found: list[Diagnostic] = []
     why = refusal(module.target, target.name)
     if why:
@@ -553,4 +578,56 @@ def check(module: Module, target: Target) -> list[Diagnostic]:
                     " 32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on sm_90 or higher architectures.",
                 )
             )
+            return found
+    _unresolved(module, compile_only, found)
+    const = 0
+    for var in module.variables:
+        if var.space == "const" and var.linkage != "extern":
+            align = max(1, var.align)
+            const = (const + align - 1) // align * align + var.size
+    if const > MAX_CONST_BYTES:
+        found.append(
+            Diagnostic(
+                "error", f"File uses too much global constant data (0x{const:x} bytes, 0x{MAX_CONST_BYTES:x} max)"
+            )
+        )
     return found
+
+
+def _unresolved(module: Module, compile_only: bool, found: list[Diagnostic]) -> None:
+    """Functions and variables that are declared and used but not defined."""
+    if not compile_only:
+        for var in module.variables:
+            if var.linkage == "extern" and not (var.space == "shared" and 0 in var.dims[:1]):
+                found.append(
+                    Diagnostic(
+                        "warning",
+                        f"Unresolved extern variable '{var.name}' in whole program compilation, ignoring extern qualifier",
+                    )
+                )
+    aliased = {alias for alias, _ in module.aliases}
+    missing_functions = {
+        f.name
+        for f in module.functions
+        if f.body is None
+        and f.name not in SYSTEM_CALLS
+        and f.name not in aliased
+        and not f.name.startswith(SYSTEM_PREFIX)
+        and not (compile_only and f.linkage == "extern")
+    }
+    if not missing_functions:
+        return
+    for function in module.functions:
+        for statement in function.body or ():
+            if not isinstance(statement, Instr):
+                continue
+            for op in statement.ops:
+                callee = op.func
+                if callee is None or callee.name not in missing_functions:
+                    continue
+                if statement.sig.name == "call":
+                    message = f"Unresolved extern function '{callee.name}'"
+                else:
+                    message = f"Cannot take address of function '{callee.name}' "
+                found.append(Diagnostic("fatal", message))
+                return

@@ -6,6 +6,7 @@ from typing import Final
 from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
 from orias.ptx.expr import Const, constant, integer, starts_constant
 from orias.ptx.lexer import MASK64, T_DOT, T_IDENT, T_INT, T_PUNCT, f32_to_f64_bits, f64_to_f32_bits
+from orias.ptx.signatures import parameter, redefinition
 from orias.ptx.state import MAX_NESTING, Range, State
 
 SPACES: Final = frozenset((".reg", ".param", ".local", ".shared", ".global", ".const", ".tex"))
@@ -131,15 +132,18 @@ def make_var(state: State, name: str, found: Declared, line: int) -> Var:
     var.attributes = tuple(found.attributes)
     var.align = found.align if found.align else natural_align(var)
     if found.align < 0 or found.align & (found.align - 1):
-        state.error(f"Alignment must be a power of two: '{found.align}'", line)
+        state.error("Alignment must be a power of two", line)
         var.align = natural_align(var)
     dims: list[int] = []
+    lex = state.lex
     while state.take("["):
         if len(dims) > MAX_NESTING:
             state.syntax()
         if state.take("]"):
             dims.append(0)
             continue
+        if lex.kind == T_PUNCT and lex.text in "-~!":
+            state.syntax()
         dims.append(integer(state))
         state.punct("]")
     var.dims = tuple(dims)
@@ -165,23 +169,64 @@ def registers(state: State, found: Declared) -> None:
                 state.syntax()
             lex.next()
             state.punct(">")
+            if found.type == "pred" and found.vec > 1:
+                state.error(_VECTOR_PRED, line)
             scope.ranges[name] = Range(
                 min(int(count, 0) if not count.startswith("0") or len(count) == 1 else 0, 1 << 31),
                 found.type,
                 found.vec,
                 line,
             )
-        elif name in scope.names:
+        elif name in scope.names or (scope.ranges and state.in_range(scope, name)):
             state.error(f"Duplicate definition of variable '{name}'", line)
         else:
+            if found.type == "pred" and found.vec > 1:
+                state.error(_VECTOR_PRED, line)
             var = Var(name, "reg", found.type, found.vec, line)
             var.size = element_bytes(found.type) * found.vec
             var.align = found.align if found.align else natural_align(var)
             scope.names[name] = var
             state.register(var)
+            if lex.kind == T_PUNCT and lex.text == "[":
+                state.error(f"Variable '{name}' cannot be allocated into a register", line)
+                make_var(state, name, found, line)
+        if lex.kind == T_PUNCT and lex.text == "=":
+            _refused_initialiser(state, name, line)
         if not state.take(","):
             break
     scope.operands.clear()
+
+
+_VECTOR_PRED: Final = "Predicate type can only be used to define scalar register variables"
+
+
+def _refused_initialiser(state: State, name: str, line: int) -> None:
+    """Reads an initialiser where there may be none."""
+    state.error(f"No initial value is allowed for '{name}' in this state space", line)
+    state.punct("=")
+    dummy = Var(name, "global", "b64", 1, line)
+    if state.lex.text == "{":
+        dummy.dims = (0,)
+    _initialiser(state, dummy)
+
+
+def _variable_errors(state: State, var: Var) -> None:
+    """What is wrong with a variable's type or place."""
+    line = var.line
+    if var.linkage == "common" and var.space != "global":
+        state.error(".common variables must be declared in .global space", line)
+    if var.type == "pred":
+        state.error(f"Predicate variable '{var.name}' must be in register state space", line)
+    if var.vec > 1 and element_bytes(var.type) * var.vec > 16:
+        state.error("Vector type too large, exceeds 128 bit limit", line)
+    if var.type == "b128" and state.module.version < (8, 3):
+        state.error("Feature 'Type .b128' requires PTX ISA .version 8.3 or later", line)
+    if state.function is None and var.space == "local":
+        state.error("Module-scoped variables in .local state space are not allowed with ABI", line)
+    elif state.function is None and var.space == "param":
+        state.error("Parameter variables may not be declared at module scope", line)
+    if 0 in var.dims and var.linkage != "extern" and var.space != "param":
+        state.error(f"Non-external variable '{var.name}' has incomplete type", line)
 
 
 def variables(state: State, found: Declared) -> None:
@@ -198,8 +243,13 @@ def variables(state: State, found: Declared) -> None:
             if count < 0 or count > 1 << 16:
                 state.fatal(f"Number of variables '{name}<{count}>' is out of range", line)
         var = make_var(state, name, found, line)
-        if state.take("="):
-            _initialiser(state, var)
+        if lex.kind == T_PUNCT and lex.text == "=":
+            if var.space not in ("global", "const"):
+                _refused_initialiser(state, name, line)
+            else:
+                lex.next()
+                _initialiser(state, var)
+        _variable_errors(state, var)
         if count:
             for i in range(count):
                 one = make_var(state, f"{name}{i}", found, line)
@@ -219,10 +269,11 @@ def enter(state: State, var: Var) -> None:
     name = var.name
     old = scope.names.get(name)
     if old is not None:
-        if isinstance(old, Var) and state.function is None and old.linkage == "extern" and old.space == var.space:
-            _complete(old, var)
-            return
-        if isinstance(old, Var) and state.function is None and var.linkage == "extern" and old.space == var.space:
+        if isinstance(old, Var) and state.function is None and "extern" in (old.linkage, var.linkage):
+            for message in redefinition(old, var):
+                state.error(message, var.line)
+            if old.linkage == "extern":
+                _complete(old, var)
             return
         kind = "function" if isinstance(old, Function) else "variable"
         state.error(f"Duplicate definition of {kind} '{name}'", var.line)
@@ -259,8 +310,12 @@ def _initialiser(state: State, var: Var) -> None:
     size = element_bytes(var.type)
     items: list[tuple[int, int | SymInit]] = []
     unsized = bool(var.dims) and var.dims[0] == 0
+    if var.type in ("f16", "f16x2"):
+        state.fatal(f"No initial value is allowed for .{var.type} type", lex.line)
     shape = [*var.dims, *([var.vec] if var.vec > 1 else [])]
-    if lex.kind == T_PUNCT and lex.text == "{":
+    if (lex.kind == T_PUNCT and lex.text == "{") != bool(shape):
+        state.fatal("Initial value type mismatch", lex.line)
+    if shape:
         match = _INT_LIST.match(lex.source, lex.start)
         if match is not None and len(shape) == 1 and var.type[0] in "bus" and var.type != "b128":
             values = _int_list(match[1], size)
@@ -274,8 +329,6 @@ def _initialiser(state: State, var: Var) -> None:
         count = _braces(state, var, size, shape, 0, 0, items)
         _grow(var, count)
     else:
-        if shape:
-            state.syntax()
         _element(state, var, size, 0, items)
     var.init = items
 
@@ -379,7 +432,7 @@ def _symbol(state: State, mask: int) -> SymInit:
         addend += _addend(state)
     found = state.lookup(name)
     if found is None:
-        state.fatal(f"Unknown symbol '{name}'", line)
+        state.fatal(f"Invalid initial value symbol '{name}'", line)
     return SymInit(found, addend, generic, mask)
 
 
@@ -393,7 +446,7 @@ def _addend(state: State) -> int:
 # parameters and function headers
 
 
-def parameters(state: State, proto: bool) -> list[Var]:
+def parameters(state: State, entry: bool) -> list[Var]:
     """Reads a parenthesised parameter list."""
     lex = state.lex
     state.punct("(")
@@ -412,6 +465,8 @@ def parameters(state: State, proto: bool) -> list[Var]:
         else:
             name = state.ident()
         var = make_var(state, name, found, line)
+        for message in parameter(var, entry):
+            state.error(message, line)
         var.index = len(result)
         result.append(var)
         if not state.take(","):
@@ -425,6 +480,8 @@ _NUMBERS: Final[dict[str, int]] = {
     ".maxclusterrank": 1, ".abi_preserve": 1, ".abi_preserve_control": 1, ".local_maxnreg": 1,
 }  # fmt: skip
 _PLAIN: Final = frozenset((".noreturn", ".explicitcluster", ".blocksareclusters", ".unified_func_stub"))
+_FUNCTION_ONLY: Final = frozenset((".noreturn", ".abi_preserve", ".abi_preserve_control", ".unified_func_stub"))
+_EITHER: Final = frozenset((".local_maxnreg",))
 
 
 def header_directives(state: State, function: Function) -> None:
@@ -449,6 +506,8 @@ def header_directives(state: State, function: Function) -> None:
             for name in names:
                 function.directives[f"attribute:{name}"] = ()
             continue
+        if word not in _EITHER and function.entry == (word in _FUNCTION_ONLY):
+            state.syntax()
         if word in _PLAIN:
             lex.next()
             function.directives[word[1:]] = ()
@@ -456,10 +515,18 @@ def header_directives(state: State, function: Function) -> None:
         limit = _NUMBERS.get(word)
         if limit is None:
             state.syntax()
+        line = lex.line
         lex.next()
         values = [integer(state)]
         while len(values) < limit and state.take(","):
             values.append(integer(state))
         if limit == 3:
+            if any(v <= 0 for v in values):
+                state.error(f"Positive non-zero value expected for {word[1:]}", line)
             values += [1] * (3 - len(values))
         function.directives[word[1:]] = tuple(values)
+    directives = function.directives
+    if "maxntid" in directives and "reqntid" in directives:
+        state.error("Conflicting directives: .maxntid and .reqntid cannot both be specified", function.line)
+    if "minnctapersm" in directives and "maxntid" not in directives and "reqntid" not in directives:
+        state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", function.line)

@@ -52,6 +52,8 @@ def starts_constant(state: State) -> bool:
         return True
     if lex.kind == T_PUNCT:
         return lex.text in "-+~!("
+    if lex.kind == T_DOT:
+        return lex.text[1:].isdigit()
     return lex.kind == T_IDENT and lex.text == "WARP_SZ"
 
 
@@ -90,7 +92,8 @@ def _apply(state: State, operator: str, a: Const, b: Const) -> Const:
             x = a.number()
             y = b.number()
             return _double(x + y if operator == "+" else x - y if operator == "-" else x * y)
-        state.syntax()
+        state.error("Constant expression type mismatch", state.lex.line)
+        return Const(0, "none")
     unsigned = a.unsigned or b.unsigned
     x_int = a.value & MASK64 if unsigned else a.value
     y_int = b.value & MASK64 if unsigned else b.value
@@ -102,7 +105,7 @@ def _apply(state: State, operator: str, a: Const, b: Const) -> Const:
         return _wrap(x_int * y_int, unsigned)
     if operator in "/%":
         if y_int == 0:
-            state.fatal("Division by zero in constant expression", state.lex.line)
+            state.fatal("Constant expression has division by zero", state.lex.line)
         quotient = abs(x_int) // abs(y_int)
         if (x_int < 0) != (y_int < 0):
             quotient = -quotient
@@ -166,16 +169,21 @@ def _primary(state: State, depth: int) -> Const:
     if lex.kind == T_IDENT and lex.text == "WARP_SZ":
         lex.next()
         return Const(WARP_SIZE, "int")
+    if lex.kind == T_DOT and lex.text[1:].isdigit():
+        bits, type_ = float_bits("0" + lex.text)
+        lex.next()
+        return Const(bits, type_)
     if not state.take("("):
         state.syntax()
     if depth > MAX_NESTING // 2:
         state.syntax()
     if lex.kind == T_DOT:
         cast = lex.text
-        if cast not in (".s64", ".u64"):
-            state.syntax()
+        line = lex.line
         lex.next()
         state.punct(")")
+        if cast not in (".s64", ".u64"):
+            state.error("Unsupported cast operation", line)
         value_ = _unary(state, depth + 1)
         if value_.type != "int":
             state.syntax()

@@ -25,12 +25,16 @@ _TOKEN: Final = re.compile(
     r"|(\.[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*)"
     r"|(0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16}(?![0-9a-fA-F])"
     r"|[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)"
-    r"|(0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|[0-9]+U?)"
+    r"|(0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|0[0-7]*U?|[1-9][0-9]*U?)"
     r'|("[^"\n]*")'
     r"|(&&|\|\||<<|>>|<=|>=|==|!=|::|@@[A-Z]+|[^ \t\r\f\n])"
     r")",
     re.A,
 )
+
+
+UNFINISHED: Final = "\x01"
+"""Stands for a comment without end."""
 
 
 class LexError(Exception):
@@ -48,6 +52,8 @@ def _blank(match: re.Match[str]) -> str:
         return text
     if text[1] == "/":
         return ""
+    if len(text) < 4 or not text.endswith("*/"):
+        return UNFINISHED + "\n" * text.count("\n")
     return " " + "\n" * text.count("\n")
 
 

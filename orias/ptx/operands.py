@@ -203,7 +203,7 @@ def _single(state: State, depth: int) -> Operand:
     if lex.kind == T_INT or lex.kind == T_FLOAT:
         return _constant(state)
     if lex.kind != T_PUNCT:
-        if lex.kind == T_IDENT:
+        if starts_constant(state):
             return _constant(state)
         state.syntax()
     text = lex.text
@@ -255,6 +255,10 @@ def _named(state: State) -> Operand:
         if lex.kind == T_DOT and lex.text in COMPONENTS:
             comp = COMPONENTS[lex.text]
             lex.next()
+        elif lex.kind == T_DOT:
+            state.error(f"Unknown vector selector: '{lex.text[1:]}'", lex.line)
+            comp = "?"
+            lex.next()
         return special_operand(name[1:], comp)
     result = name_operand(state, name, line)
     if lex.kind == T_DOT:
@@ -272,6 +276,12 @@ def _named(state: State) -> Operand:
         elif word in COMPONENTS and result.kind == O_REG:
             result.comp = COMPONENTS[word]
             result.key += "?" + word
+            lex.next()
+        elif result.kind == O_REG:
+            state.error(f"Unknown vector selector: '{word[1:]}'", line)
+            lex.next()
+        elif result.kind == O_LABEL:
+            state.error(f"Unknown field '{word}'", line)
             lex.next()
         else:
             state.syntax()

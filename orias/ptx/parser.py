@@ -40,6 +40,8 @@ from orias.ptx.expr import integer
 from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_IDENT, T_PUNCT, T_STRING, LexError, prepare
 from orias.ptx.opcode import OpcodeError, parse_opcode
 from orias.ptx.operands import label_operand, name_operand, operand, quick_operand
+from orias.ptx.signatures import call_errors, prototypes
+from orias.ptx.special import SPECIAL
 from orias.ptx.state import MAX_NESTING, Fatal, LabelUse, Scope, State
 from orias.ptx.targets import FIRST_VERSION, NEWEST, VERSIONS, number_of, suffix_of
 
@@ -55,10 +57,23 @@ _OPCODE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z0-9_$]+(?:::[A-
 
 _TARGET_OPTIONS: Final = frozenset(("texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"))
 
+_LOC_WITHOUT_FILE: Final = (
+    ".loc directive without .file directive is found, line information in generated binary may not be complete"
+)
+
 PLAIN: Final = 0
 BRANCH: Final = 1
 CALL: Final = 2
 INDEXED: Final = 3
+PRAGMAS: Final[dict[str, tuple[int, int]]] = {
+    "nounroll": (0, 0),
+    "used_bytes_mask": (8, 3),
+    "enable_smem_spilling": (8, 7),
+    "frequency": (9, 0),
+    "abi_param_reg": (0, 0),
+}
+"""Pragmas that ptxas 13.0.88 knows, with their first PTX version (front-end inventory P16)."""
+_BODY_PRAGMAS: Final = ("enable_smem_spilling", "used_bytes_mask", "frequency")
 _SPECIAL_FORMS: Final = {"bra": BRANCH, "call": CALL, "brx.idx": INDEXED}
 
 
@@ -79,13 +94,17 @@ class Form:
 class Parser:
     """Reads one module."""
 
-    __slots__ = ("bad", "checker", "forms", "state")
+    __slots__ = ("any_loc", "bad", "checker", "forms", "located", "state", "undefined")
 
     def __init__(self, source: str, file_name: str) -> None:
         self.state: Final[State] = State(source, file_name)
         self.forms: Final[dict[str, Form]] = {}
         self.bad: Final[dict[str, list[str]]] = {}
         self.checker: Checker = Checker(self.state.module)
+        self.located: Final[set[tuple[int, int, int]]] = set()
+        """Positions of the .loc directives of the function being read."""
+        self.any_loc: bool = False
+        self.undefined: Final[list[Function]] = []
 
     # module level
 
@@ -99,6 +118,11 @@ class Parser:
         while lex.kind != T_END:
             self._module_item()
         self._close_scope(state.scopes[0])
+        if self.any_loc and not state.module.files:
+            state.warning(_LOC_WITHOUT_FILE, 0)
+        for function in self.undefined:
+            if function.body is None:
+                state.fatal(f"Unresolved extern function '{function.name}'", 0)
         return state.module
 
     def _preamble(self) -> None:
@@ -165,9 +189,6 @@ class Parser:
         state = self.state
         lex = state.lex
         if lex.kind == T_PUNCT:
-            if lex.text == ";":
-                lex.next()
-                return
             if lex.text == "@@DWARF":
                 dwarf_line(state)
                 return
@@ -180,14 +201,25 @@ class Parser:
         elif word == ".section":
             section_directive(state)
         elif word == ".pragma":
+            line = lex.line
             for text in self._pragma():
                 state.module.pragmas.append(text)
+                name = text.split(" ")[0]
+                if name in _BODY_PRAGMAS:
+                    state.error(f"Pragma '{name}' is allowed only within function scope", line)
+                elif text != "nounroll" and name not in PRAGMAS:
+                    state.error(f"Pragma '{text}' not supported", 0)
         elif word == ".alias":
             lex.next()
+            line = lex.line
             alias = state.ident()
             state.punct(",")
             target = state.ident()
             state.punct(";")
+            for name in (alias, target):
+                if not isinstance(state.lookup(name), Function):
+                    state.error(f"Unknown symbol '{name}'", line)
+                    break
             state.module.aliases.append((alias, target))
         elif word == ".loc":
             loc_directive(state)
@@ -220,6 +252,8 @@ class Parser:
         while lex.kind == T_DOT and lex.text in LINKAGE:
             found.linkage = lex.text[1:]
             lex.next()
+            if state.function is not None:
+                state.syntax()
         if lex.kind == T_DOT and lex.text in (".entry", ".func"):
             self._function(found.linkage)
             return
@@ -227,6 +261,8 @@ class Parser:
         if not found.type or not found.space:
             state.syntax()
         if found.space == "reg":
+            if state.function is None:
+                state.error("Module-scoped variables in .reg state space are not allowed with ABI", lex.line)
             registers(state, found)
         else:
             variables(state, found)
@@ -248,27 +284,9 @@ class Parser:
         name = state.ident()
         params: list[Var] = []
         if lex.kind == T_PUNCT and lex.text == "(":
-            params = parameters(state, False)
-        names = state.scopes[0].names
-        old = names.get(name)
-        function = Function(name, entry, line)
-        if isinstance(old, Function):
-            if old.body is None:
-                function = old
-                function.line = line
-            else:
-                if lex.text != ";":
-                    state.error(f"Duplicate definition of function '{name}'", line)
-        elif old is not None:
-            state.error(f"Duplicate definition of function '{name}'", line)
-        if old is not function:
-            if old is None:
-                names[name] = function
-            if old is None or not isinstance(old, Function):
-                state.module.functions.append(function)
+            params = parameters(state, entry)
+        function = self._declared(name, entry, line, rets, params, linkage)
         function.column = column
-        if linkage != "extern" or not function.linkage:
-            function.linkage = linkage
         header = function if function.body is None else Function(name, entry, line)
         header.params = params
         header.rets = rets
@@ -278,14 +296,80 @@ class Parser:
         for attribute in attributes:
             header.directives[f"attribute:{attribute}"] = ()
         header_directives(state, header)
+        for key in header.directives:
+            if key.startswith("pragma:"):
+                if key[7:] in _BODY_PRAGMAS:
+                    state.error(f"Pragma '{key[7:]}' is allowed only within function scope", line)
+                else:
+                    self._known_pragma(key[7:], line)
         if state.take(";"):
+            if entry:
+                self.undefined.append(function)
             return
         if lex.kind != T_PUNCT or lex.text != "{":
             state.syntax()
-        if header is function:
-            self._body(function)
-        else:
-            self._body(header)
+        if header is not function:
+            state.error(f"Duplicate definition of function '{name}'", line)
+        elif linkage == "extern":
+            state.error(f"Function definition conflicts with '.extern' declaration for function '{name}'", line)
+        if entry:
+            self._parameter_space(header, line)
+        self._body(header)
+
+    def _declared(
+        self, name: str, entry: bool, line: int, rets: list[Var], params: list[Var], linkage: str
+    ) -> Function:
+        """The function object of a declaration or definition: the one declared before, or a new one."""
+        state = self.state
+        names = state.scopes[0].names
+        old = names.get(name)
+        if isinstance(old, Function):
+            for message in prototypes(old, rets, params):
+                state.error(message, line)
+            if linkage != "extern" or not old.linkage:
+                old.linkage = linkage
+            if old.body is None:
+                old.line = line
+            return old
+        function = Function(name, entry, line)
+        function.linkage = linkage
+        if old is not None:
+            state.error(f"Inconsistent redefinition of variable '{name}'", line)
+            state.error(f"Duplicate definition of function '{name}'", line)
+            state.fatal(f"Inconsistent redefinition of symbol '{name}'", line)
+        names[name] = function
+        state.module.functions.append(function)
+        return function
+
+    def _parameter_space(self, function: Function, line: int) -> None:
+        """Adds up the parameters of an entry."""
+        state = self.state
+        size = 0
+        for var in function.params:
+            if var.align > 0:
+                size = (size + var.align - 1) // var.align * var.align
+            size += var.size
+        limit = 0x7FFC if state.module.version >= (8, 1) else 0x1100
+        if size > limit:
+            state.error(
+                f"Entry function '{function.name}' uses too much parameter space (0x{size:x} bytes, 0x{limit:x} max).",
+                line,
+            )
+            if limit == 0x1100:
+                state.error(
+                    "Feature 'Kernel parameter size larger than 4352 bytes' requires PTX ISA .version 8.1 or later",
+                    line,
+                )
+
+    def _known_pragma(self, text: str, line: int) -> None:
+        """Warns of a pragma that ptxas does not know; reports one that the PTX version does not have."""
+        state = self.state
+        name = text.split(" ")[0]
+        first = PRAGMAS.get(name)
+        if first is None or (name == "nounroll" and text != name):
+            state.warning(f"Pragma '{text}' unsupported", 0)
+        elif state.module.version < first:
+            state.error(f"Feature '{name}' requires PTX ISA .version {first[0]}.{first[1]} or later", line)
 
     # bodies
 
@@ -297,6 +381,7 @@ class Parser:
         function.regs = []
         function.variables = []
         function.labels = []
+        self.located.clear()
         scope = Scope()
         for var in [*function.rets, *function.params]:
             if var.name == "_":
@@ -309,6 +394,7 @@ class Parser:
         state.scopes.append(scope)
         self._statements(function, lex.pos, lex.line)
         state.function = None
+        self.any_loc = self.any_loc or bool(self.located)
 
     def _statements(self, function: Function, pos: int, line: int) -> None:
         """Reads statements from behind the opening brace to the closing one; the lexer then stands behind it."""
@@ -321,6 +407,7 @@ class Parser:
         match_statement = _STATEMENT.match
         match_label = _LABEL.match
         match_loc = LOC.match
+        located = self.located
         base = len(state.scopes)
         operands = state.scopes[-1].operands
         while True:
@@ -335,7 +422,9 @@ class Parser:
                 found = match_loc(source, pos)
                 if found is not None:
                     line += source.count("\n", pos, found.end())
-                    body.append(Loc(int(found[1]), int(found[2]), int(found[3])))
+                    loc = Loc(int(found[1]), int(found[2]), int(found[3]))
+                    located.add((loc.file, loc.line, loc.column))
+                    body.append(loc)
                     pos = found.end()
                     continue
             else:
@@ -368,7 +457,7 @@ class Parser:
                                     ops.append(op)
                         elif shape == BRANCH and text is not None and not form.checked.errors:
                             name = text.strip()
-                            if name.replace("$", "_").isidentifier():
+                            if name.replace("$", "_").isidentifier() and state.lookup(name) is None:
                                 ops.append(label_operand(state, name, line + blank.count("\n")))
                             else:
                                 ops = None
@@ -429,7 +518,7 @@ class Parser:
         found = cache.get(key)
         if found is None:
             plain = name_operand(self.state, name, 0)
-            if plain.kind != O_REG:
+            if plain.kind != O_REG or plain.var is None or plain.var.type != "pred":
                 return None
             found = plain
             if bang:
@@ -461,6 +550,8 @@ class Parser:
             if label is not None:
                 if use.operand is not None:
                     use.operand.label = label
+                    if label.targets is not None or label.proto is not None:
+                        state.error("Label expected for argument 0 of instruction 'bra'", use.line)
                 if use.targets is not None:
                     use.targets.append(label)
             elif outer is not None:
@@ -479,9 +570,8 @@ class Parser:
         assert body is not None
         if lex.kind == T_DOT:
             return self._body_directive(function)
-        if lex.kind == T_PUNCT and lex.text == ";":
-            return True
         pred: Operand | None = None
+        no_predicate = ""
         line = lex.line
         column = lex.column()
         if lex.kind == T_PUNCT and lex.text == "@":
@@ -493,7 +583,7 @@ class Parser:
             lex.next()
             pred = self._guard(name, "!" if negated else "")
             if pred is None:
-                state.error(f"Unknown symbol '{name}'", line)
+                no_predicate = name
         if lex.kind != T_IDENT:
             if lex.kind == T_PUNCT and lex.text == "@@DWARF":
                 dwarf_line(state)
@@ -524,6 +614,10 @@ class Parser:
             opcode += lex.text
             lex.next()
         form = self.forms.get(opcode) or self._new_form(opcode)
+        if no_predicate:
+            state.error("Predicate expression expected", line, column)
+            if state.lookup(no_predicate) is None:
+                state.error(f"Unknown symbol '{no_predicate}'", line, column)
         if form is None:
             self._unusable(self.bad[opcode], line, column)
             return True
@@ -547,8 +641,6 @@ class Parser:
         """Reports an opcode that is none; its operands still have to be operands."""
         state = self.state
         lex = state.lex
-        for message in messages:
-            state.error(message, line, column)
         if lex.kind != T_PUNCT or lex.text != ";":
             while True:
                 operand(state)
@@ -556,15 +648,14 @@ class Parser:
                     break
         if lex.kind != T_PUNCT or lex.text != ";":
             state.syntax()
+        for message in messages:
+            state.error(message, line, column)
 
     def _verify(self, form: Form, instr: Instr) -> None:
         """Checks an instruction against its row; remembers operand classes that are fine."""
         state = self.state
         checked = form.checked
         line = instr.line
-        pred = instr.pred
-        if pred is not None and (pred.var is None or pred.var.type != "pred"):
-            state.error("Predicate expression expected", line, instr.column)
         if checked.row is None:
             for message in checked.errors:
                 state.error(message, line, instr.column)
@@ -599,12 +690,32 @@ class Parser:
         state = self.state
         lex = state.lex
         if form.shape in (BRANCH, INDEXED) and lex.kind == T_IDENT:
-            found = state.lookup(lex.text)
-            if found is None:
-                name = lex.text
+            name = lex.text
+            found = state.lookup(name)
+            if found is None and not (name[0] == "%" and name[1:] in SPECIAL):
                 lex.next()
+                if form.shape == INDEXED:
+                    return self._target_list(name, line)
                 return label_operand(state, name, line)
         return operand(state)
+
+    def _target_list(self, name: str, line: int) -> Operand:
+        """The operand of brx.idx that names a .branchtargets list, which stands before it."""
+        state = self.state
+        result = Operand(O_LABEL)
+        result.name = name
+        result.key = "l"
+        for scope in reversed(state.scopes):
+            result.label = scope.labels.get(name)
+            if result.label is not None:
+                if result.label.targets is None:
+                    state.error(
+                        "Label with '.branchtargets' directive expected for argument 1 of instruction 'brx.idx'", line
+                    )
+                return result
+        state.error("Arguments mismatch for instruction 'brx.idx'", line)
+        state.error(f"Unknown symbol '{name}'", line)
+        return result
 
     def _unknown(self, op: Operand, line: int) -> None:
         """Registers the unresolved names of an operand as label uses."""
@@ -636,6 +747,7 @@ class Parser:
         lex.next()
         callee = name_operand(state, name, line)
         if callee.kind not in (O_FUNC, O_REG):
+            state.error(f"Call to '{name}' requires call prototype", line)
             state.error(f"Unknown symbol '{name}'", line)
         instr.ops.append(callee)
         if state.take(","):
@@ -645,7 +757,22 @@ class Parser:
                     instr.proto = self._proto(line)
             else:
                 instr.proto = self._proto(line)
+        elif callee.kind == O_REG:
+            state.error("Label expected for argument 0 of instruction 'call'", line)
+        self._check_call(instr, callee)
         return instr
+
+    def _check_call(self, instr: Instr, callee: Operand) -> None:
+        """Checks the arguments of a call against the function or the prototype."""
+        state = self.state
+        function = callee.func
+        if function is None:
+            function = instr.proto.proto if instr.proto is not None else None
+        elif function.entry:
+            state.error("Illegal call target, device function expected", instr.line)
+        if function is not None:
+            for message in call_errors(function, instr.rets, instr.args):
+                state.error(message, instr.line)
 
     def _proto(self, line: int) -> Label | None:
         state = self.state
@@ -659,6 +786,8 @@ class Parser:
             label = Label(name, -1, line)
             label.proto = found
             return label
+        state.error(f"Unknown symbol '{name}'", line)
+        state.error("Arguments mismatch for instruction 'call'", line)
         state.error(f"Unknown symbol '{name}'", line)
         return None
 
@@ -713,13 +842,13 @@ class Parser:
         else:
             proto = Function(name, False, line)
             if lex.kind == T_PUNCT and lex.text == "(":
-                proto.rets = parameters(state, True)
+                proto.rets = parameters(state, False)
             if lex.kind == T_PUNCT and lex.text == "_":
                 lex.next()
             else:
                 state.ident()
             if lex.kind == T_PUNCT and lex.text == "(":
-                proto.params = parameters(state, True)
+                proto.params = parameters(state, False)
             header_directives(state, proto)
             label.proto = proto
         state.punct(";")
@@ -733,16 +862,22 @@ class Parser:
         if word == ".pragma":
             line = lex.line
             for text in self._pragma():
+                self._known_pragma(text, line)
+                if text == "enable_smem_spilling" and not function.entry:
+                    state.error(f"Pragma '{text}' cannot be specified for a function", line)
                 body.append(Pragma(text, line))
             return False
         if word == ".loc":
-            body.append(loc_directive(state))
-            return False
-        if word == ".file":
-            file_directive(state)
-            return False
-        if word == ".section":
-            section_directive(state)
+            line = lex.line
+            loc = loc_directive(state)
+            if loc.inlined_at is not None and loc.inlined_at not in self.located:
+                at = " ".join([str(n) for n in loc.inlined_at])
+                state.error(
+                    f"Source location {at} used in inlined_at directive must be used in a preceding .loc directive",
+                    line,
+                )
+            self.located.add((loc.file, loc.line, loc.column))
+            body.append(loc)
             return False
         if word in SPACES or word in LINKAGE or word == ".align" or word == ".attribute":
             self._declaration()

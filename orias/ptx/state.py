@@ -4,7 +4,7 @@ from typing import Final, NoReturn, final
 
 from orias.diag import CompileError, Diagnostic
 from orias.ptx.ast import Function, Label, Module, Operand, Var
-from orias.ptx.lexer import T_END, T_IDENT, T_PUNCT, Lexer
+from orias.ptx.lexer import T_END, T_IDENT, T_PUNCT, UNFINISHED, Lexer
 
 MAX_NESTING: Final = 256
 """Deepest nesting of blocks, braces and parentheses; deeper text is refused (our limit, ptxas has none this low)."""
@@ -91,6 +91,8 @@ class State:
         lex = self.lex
         if lex.kind == T_END:
             self.fatal("Parsing error near '': syntax error", lex.line)
+        if lex.text == UNFINISHED:
+            self.fatal("Parsing error near '': unexpected EOF while scanning", lex.line)
         self.fatal(f"Parsing error near '{lex.text}': syntax error", lex.line, lex.column())
 
     def failure(self) -> CompileError:
@@ -151,6 +153,10 @@ class State:
             self.register(var)
             return var
         return None
+
+    def in_range(self, scope: Scope, name: str) -> bool:
+        """Whether a register range of a scope has a register of this name."""
+        return name in scope.names or (name[-1].isdigit() and self._from_range(scope, name) is not None)
 
     def register(self, var: Var) -> None:
         """Enters a register into the function being read."""
