@@ -8,7 +8,7 @@ from typing import Final
 
 from orias.analysis.cfg import dominators, reverse_postorder
 from orias.isa.op import F_CALL, F_COMMUTES, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_TERM, F_WRITE
-from orias.isa.operand import FIRST_VIRTUAL, K_B, KIND_MASK, PAYLOAD_SHIFT, PT, Opnd, word_text
+from orias.isa.operand import FIRST_VIRTUAL, K_B, KIND_MASK, PAYLOAD_SHIFT, PT, Opnd, is_true_pred, is_zero_reg, word_text
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
 
@@ -67,7 +67,7 @@ def _key(fn: Func, inst: Inst, epoch: int) -> Key | None:
         ident = d >> PAYLOAD_SHIFT
         if ident >= FIRST_VIRTUAL:
             shape.append((d & KIND_MASK) << 8 | fn.vwidth[ident])
-        elif ident == 255 or ident == 7:
+        elif is_zero_reg(d) or is_true_pred(d):
             shape.append(0)
         else:
             return None
