@@ -391,18 +391,20 @@ class _Checker:
         targets = {d for d, _, _ in pairs}
         undefined = before.get(_UNDEF, _NOTHING)
         result: dict[int, set[int]] = {}
-        for d, s, flip in pairs:
+        olds = self._words(old.old) if old.old != K_NONE else []
+        for k_word, (d, s, flip) in enumerate(pairs):
             v = s ^ flip
+            was = olds[k_word] if olds else -1
             for place, held in before.items():
                 if place == _SP:
                     continue
                 into = written.get(place)
-                kept = old.old == K_NONE or d in held or d in undefined
+                kept = was < 0 or was in held or was in undefined or self.const_of.get(was, -1) in held
                 has = held if into is None else into
                 if kept and (v in has or v in undefined or self.const_of.get(v, -1) in has):
                     result.setdefault(place, set()).add(d)
             for place, into in written.items():
-                if place not in before and (old.old == K_NONE or d in undefined) and v in into:
+                if place not in before and (was < 0 or was in undefined) and v in into:
                     result.setdefault(place, set()).add(d)
         for place in list(before):
             if place != _SP:

@@ -10,6 +10,7 @@ from typing import Final, final
 
 from orias.isa.operand import (
     FIRST_VIRTUAL,
+    K_NONE,
     KIND_MASK,
     LANE_SHIFT,
     PAYLOAD_SHIFT,
@@ -19,7 +20,7 @@ from orias.isa.operand import (
 )
 from orias.ori.ir import OP_COPY, OP_PACK, Inst
 from orias.regalloc.ranges import FIRST_OPND, IS_REG, Ranges, is_phys
-from orias.regalloc.ssa_out import OP_PCOPY
+from orias.regalloc.ssa_out import OP_PCOPY, result
 
 Seg = tuple[int, int, int]
 """start, end, value"""
@@ -27,6 +28,7 @@ Seg = tuple[int, int, int]
 _ALIGN: Final[tuple[int, ...]] = (1, 1, 2, 4, 4, 8, 8, 8, 8)
 _MAX_SPAN: Final = 16
 _FAR: Final = 1 << 60
+_TIE_WEIGHT: Final = 1 << 50
 
 
 @final
@@ -298,6 +300,8 @@ def coalesce(rg: Ranges) -> Classes:
         if inst is None:
             continue
         o = inst.op
+        if inst.old != K_NONE and inst.old != result(inst):
+            moves.append(_tie_move(rg, inst))
         if o is not OP_COPY and o is not OP_PACK and o is not OP_PCOPY:
             continue
         weight = 4 << min(3 * rg.depth[point], 30)
@@ -312,6 +316,25 @@ def coalesce(rg: Ranges) -> Classes:
         c = classes.cls(v)
         c.pinned.append((reg - (classes.place[v] + place), weight))
     return classes
+
+
+def _tie_move(rg: Ranges, inst: Inst) -> Move:
+    d = result(inst) >> PAYLOAD_SHIFT
+    vwidth = rg.fn.vwidth
+    return _move(vwidth, d, 0, inst.old, vwidth[d], _TIE_WEIGHT)
+
+
+def broken_ties(classes: Classes) -> list[Inst]:
+    """Instructions whose result and old value did not come to one register: they need a copy in front."""
+    out: list[Inst] = []
+    for inst in classes.rg.insts:
+        if inst is not None and inst.old != K_NONE and inst.old != result(inst):
+            m = _tie_move(classes.rg, inst)
+            c = classes.of[m.dst]
+            same = c is not None and c is classes.of[m.src]
+            if not same or classes.place[m.dst] != classes.place[m.src] + m.sword:
+                out.append(inst)
+    return out
 
 
 def _weight(m: Move) -> int:

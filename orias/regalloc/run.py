@@ -8,14 +8,14 @@ from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR, KIND_MASK, PAYLOAD_SHIF
 from orias.ori.ir import Block, Func, Inst
 from orias.regalloc.allocate import Assignment, allocate, clobber_mask
 from orias.regalloc.calls import expand_calls
-from orias.regalloc.coalesce import Classes, Cls, coalesce
+from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
 from orias.regalloc.expand import Trace, expand
 from orias.regalloc.files import RESERVE
 from orias.regalloc.frame import finish_frame
 from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_victims
 from orias.regalloc.ranges import Ranges
 from orias.regalloc.spill import SpillState, rematerialisable, spill
-from orias.regalloc.ssa_out import leave_ssa
+from orias.regalloc.ssa_out import leave_ssa, tie
 
 _NOTE: Final = {K_R: "clobber_r", K_UR: "clobber_ur", K_P: "clobber_p", K_UP: "clobber_up", K_B: "clobber_b"}
 _ROUNDS: Final = 60
@@ -81,8 +81,7 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
     # Penalties say where an attempt failed although there seemed to be room: file -> uid of an instruction -> words.
     penalty: dict[int, dict[int, int]] = {}
     for _ in range(_ROUNDS):
-        rg = Ranges(fn)
-        classes = coalesce(rg)
+        classes = _tied_classes(fn)
         result = allocate(classes)
         if not result.failed:
             return classes, result
@@ -99,6 +98,23 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
         spill(classes, victims, state)
     loc = next((i.loc for i in fn.insts() if i.loc), 0)
     raise Unsupported(f"Function '{fn.name}' needs more registers than the limit of {fn.max_regs} allows", loc)
+
+
+def _tied_classes(fn: Func) -> Classes:
+    """The classes, with copies put in where a result and its old value cannot share a register."""
+    while True:
+        classes = coalesce(Ranges(fn))
+        broken = set(broken_ties(classes))
+        if not broken:
+            return classes
+        for b in fn.blocks:
+            if any(inst in broken for inst in b.insts):
+                out: list[Inst] = []
+                for inst in b.insts:
+                    if inst in broken:
+                        out.append(tie(fn, inst))
+                    out.append(inst)
+                b.insts = out
 
 
 def _victims(

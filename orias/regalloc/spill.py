@@ -300,8 +300,8 @@ class _Spiller:
             if h.remat is not None:
                 made_again = True
                 continue
-            tied = inst.old != K_NONE and inst.old == d
-            if tied:
+            if inst.old != K_NONE:
+                # The old value is of the same class and place.
                 t = self._reload(d, h, inst)
                 inst.old = t
             else:

@@ -4,7 +4,7 @@ Afterwards the function is in state ``virtual``:
 
 * a register may have several definitions;
 * ``pcopy`` (pseudo) copies ``src[i]`` to ``dst[i]`` for all i at once;
-* a guarded instruction with an ``old`` value has ``old`` equal to its result.
+* a guarded instruction's ``old`` value is its result, or a register that dies there: both get one register.
 
 Every copy put in here is a wish to coalesce; what cannot be coalesced becomes a move when registers are known.
 """
@@ -22,16 +22,16 @@ OP_UNDEF: Final[Op] = op("undef")
 
 def leave_ssa(fn: Func) -> None:
     """Bring a function from state ``ssa`` to state ``virtual``."""
-    _remove_phis(fn)
-    _tie_old_values(fn)
+    lv = liveness(fn)
+    _tie_old_values(fn, lv)
+    _remove_phis(fn, lv)
     fn.state = "virtual"
 
 
-def _remove_phis(fn: Func) -> None:
+def _remove_phis(fn: Func, lv: Liveness) -> None:
     with_phis = [b for b in fn.blocks if b.insts and b.insts[0].op is OP_PHI]
     if not with_phis:
         return
-    lv = liveness(fn)
     undefined: set[int] = set()
     for inst in fn.insts():
         if inst.op is OP_UNDEF:
@@ -148,26 +148,47 @@ def split_edge(fn: Func, p: Block, b: Block, k: int) -> Block:
     return new
 
 
-def _tie_old_values(fn: Func) -> None:
+def _tie_old_values(fn: Func, lv: Liveness) -> None:
+    """Copy old values that live on, or are no registers, to the result; the others are tied as they are."""
     for b in fn.blocks:
         if not any(i.old != K_NONE for i in b.insts):
             continue
+        last_use = {}
+        for k, inst in enumerate(b.insts):
+            if inst.op is not OP_PHI:
+                for o in inst.uses():
+                    if is_virtual(o):
+                        last_use[o >> PAYLOAD_SHIFT] = k
         out: list[Inst] = []
-        for inst in b.insts:
-            if inst.old != K_NONE:
+        for k, inst in enumerate(b.insts):
+            if inst.old != K_NONE and inst.op is not OP_PHI:
                 d = result(inst)
-                if inst.old != d:
-                    out.append(fn.new_inst(OP_COPY, [d], [inst.old], loc=inst.loc))
-                    inst.old = d
-                if inst.guard == PT:
+                old = inst.old
+                if d == K_NONE or inst.guard == PT:
+                    # The result went unused since the old value was given, or the guard always holds.
                     inst.old = K_NONE
+                elif (
+                    not is_virtual(old)
+                    or old & KIND_MASK != d & KIND_MASK
+                    or last_use[old >> PAYLOAD_SHIFT] > k
+                    or lv.live_out[b.id] >> (old >> PAYLOAD_SHIFT) & 1
+                ):
+                    out.append(tie(fn, inst))
             out.append(inst)
         b.insts = out
 
 
+def tie(fn: Func, inst: Inst) -> Inst:
+    """Make the result its own old value; returns the copy to put in front."""
+    d = result(inst)
+    copy = fn.new_inst(OP_COPY, [d], [inst.old], loc=inst.loc)
+    inst.old = d
+    return copy
+
+
 def result(inst: Inst) -> Opnd:
-    """The one register result of a guarded instruction with an ``old`` value."""
+    """The one virtual register result of a guarded instruction with an ``old`` value; NONE if it has none."""
     for d in inst.dst:
         if is_reg(d) and is_virtual(d):
             return d
-    return inst.dst[0]
+    return K_NONE
