@@ -92,7 +92,7 @@ def _float_to_int(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
     if not wide and s != "f64":
         name += ".NTZ"
     value = ctx.b.r(name, a, width=2 if wide else 1)
-    if INT_BITS[d] == 8:
+    if INT_BITS[d] == 8 or (INT_BITS[d] == 16 and s == "f64" and ctx.reg_bits(i.ops[0]) > 16):
         value = extend(ctx, value, d)
     write_int(ctx, i, d, value)
 
@@ -113,7 +113,7 @@ def _int_to_float(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
     mods = i.sig.mods
     rnd = RND[mods.get("rnd", "")]
     a = in_register_or_pair(ctx, ctx.src(i.ops[1], s), s)
-    if d == "f32" and ctx.target.sm >= 86 and INT_BITS[s] <= 32:
+    if d == "f32" and ctx.target.sm >= 86 and INT_BITS[s] <= 32 and rnd in ("", ".RZ"):
         value = ctx.b.r(f"I2FP.F32.{'S32' if is_signed(s) else 'U32'}{rnd}", extend(ctx, a, s))
     else:
         name = "I2F" + ("" if d == "f32" else "." + d.upper()) + _F2I_TYPE[s] + rnd
@@ -221,7 +221,7 @@ def _f32_to_half(ctx: "Ctx", i: Instr, d: str) -> Opnd:
     if "relu" in mods or "satfinite" in mods:
         if ctx.target.sm < 80:
             raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
-        return ctx.b.r(_f2fp(ctx, i, d, ".MERGE_C"), a, RZ)
+        return ctx.b.r(_f2fp(ctx, i, d, ".PACK_AB"), RZ, a)
     if d == "f16" and ctx.target.sm < 80 and rnd == "rz":
         return ctx.b.r("HADD2", with_suffix(a, S_F32), neg_zero_half())
     ftz = "ftz" in mods and d == "bf16"

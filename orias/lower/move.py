@@ -115,7 +115,7 @@ _QSPC: Final[dict[str, str]] = {"global": "QSPC.E.G", "shared": "QSPC.E.S", "sha
 
 @lowers("isspacep", types="any")
 def lower_isspacep(ctx: "Ctx", i: Instr) -> None:
-    """isspacep: QSPC, and a window test for constant memory (4 GiB from the window's start)."""
+    """isspacep: QSPC, and a window test for constant memory."""
     space = i.sig.mods.get("space", "")
     value = ctx.src(i.ops[1], "b64")
     if not is_reg(value):
@@ -123,7 +123,9 @@ def lower_isspacep(ctx: "Ctx", i: Instr) -> None:
     b = ctx.b
     if space == "const" or space == "global":
         start = const(0, const_window(ctx))
-        end = b.pack(ctx.lo(start), b.r("IADD3", ctx.hi(start), imm(1), RZ))
+        # Relocatable modules: ptxas takes the size of the bank from the linker, we its largest size.
+        size = 0x10000 if ctx.options.relocatable else ctx.module.program.const_size
+        end = b.r("iadd64", start, imm64(size), width=2)
         inside = b.pred("isetp64.GE.U64", value, start, PT)
         inside = b.pred("isetp64.LT.U64", value, end, inside)
         if space == "const":

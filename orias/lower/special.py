@@ -17,7 +17,6 @@ _S2R: Final[dict[str, str]] = {
     "tid": "SR_TID",
     "ctaid": "SR_CTAID",
     "laneid": "SR_LANEID",
-    "warpid": "SR_VIRTID",
     "smid": "SR_VIRTUALSMID",
     "lanemask_eq": "SR_EQMASK",
     "lanemask_le": "SR_LEMASK",
@@ -106,6 +105,8 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
             return imm(SYSTEM_SMEM if name.endswith("cap") else 0)
         size = b.r("S2R", word("SR_SMEMSZ"))
         return size if name.endswith("cap") else b.r("IADD3", size, const(0, 0x114) | NEG, RZ)
+    if name == "warpid":
+        return b.r("SGXT.U32", b.r("SHF.R.U32.HI", RZ, imm(8), b.r("S2R", word("SR_VIRTID"))), imm(7))
     if name == "nwarpid":
         if column < 2:
             return imm(ctx.target.threads_per_sm // 32)
