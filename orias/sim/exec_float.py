@@ -278,6 +278,8 @@ def f2fp(s: Site) -> Exec:
     source, shifted up by 16 bits, lies above the result; UNPACK_B: two packed values are converted.
     """
     mods = set(s.op.mods)
+    if "TF32" in mods and not mods - {"TF32", "F32", "RELU", "RZ", "PACK_B"}:
+        return _to_tf32(s)
     known = {"F16", "BF16", "E4M3", "E5M2", "F32", "RELU", "RZ", "SATFINITE"}
     shapes = {"PACK_AB", "MERGE_C", "PACK_AB_MERGE_C", "UNPACK_B", "UNPACK_B_MERGE_C"}
     shape = next((x for x in s.op.mods if x in shapes), "")
@@ -302,6 +304,24 @@ def f2fp(s: Site) -> Exec:
         if merge is not None:
             v = v | (merge(m, a) << np.uint32(16))
         put(m, a, v)
+
+    return run
+
+
+def _to_tf32(s: Site) -> Exec:
+    """A f32 with its low 13 bits rounded away, to nearest even or (RZ) dropped."""
+    relu, nearest = s.has("RELU"), not s.has("RZ")
+    x, put = s.f32(s.src[0]), s.result32()
+
+    def run(m: Machine, a: Active) -> None:
+        v = x(m, a)
+        magnitude = v & np.uint32(0x7FFFFFFF)
+        up = np.uint32(0xFFF) + ((v >> np.uint32(13)) & np.uint32(1)) if nearest else np.uint32(0)
+        r = np.where(magnitude < np.uint32(0x7F800000), v + up, v) & np.uint32(0xFFFFE000)
+        r = np.where(magnitude > np.uint32(0x7F800000), np.uint32(0x7FFFE000), r)
+        if relu:
+            r = np.where(((r >> np.uint32(31)) != 0) & (magnitude <= np.uint32(0x7F800000)), np.uint32(0), r)
+        put(m, a, r)
 
     return run
 

@@ -38,6 +38,7 @@ from orias.isa.operand import (
     suffix,
 )
 from orias.sim import ops_half as half
+from orias.sim import softfloat as sf
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.ops_int import U32, U64
 from orias.sim.state import Active, Machine
@@ -167,7 +168,9 @@ class Site:
 
         def get(m: Machine, a: Active) -> tuple[Arr, Arr]:
             if s == S_F32:
-                low = high = g(m, a).view(np.float32).astype(np.float64)
+                # ptxas turns cvt.rz.f16.f32 into HADD2 d, a.F32, -RZ: the operand is cut to a half towards zero.
+                low = g(m, a).view(np.float32).astype(np.float64)
+                low = high = half.value(half.pattern(low, bf16, sf.RZ), bf16)
             else:
                 low, high = half.unpack(g(m, a), bf16)
             if s == S_H0_H0:
