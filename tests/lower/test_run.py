@@ -1,0 +1,137 @@
+"""What lowering makes, run in the simulator beside ptxas's code for the same PTX: the results must be the same.
+
+Each line of ``cases/lines`` runs on 64 threads with different operands; the modules of ``cases/modules`` run as they are.
+"""
+
+import os
+import random
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import orias
+from tests.lower.test_cases import HERE, _NAME, _PREFIX, read
+from tests.nvtools import tool
+
+np = pytest.importorskip("numpy")
+sim = pytest.importorskip("orias.sim")
+
+THREADS = 64
+BYTES = 512
+_EDGES = [0, 1, 2, 0xFFFFFFFF, 0x80000000, 0x7FFFFFFF, 31, 32, 33, 63, 64, 0x8000, 0xFFFF, 0x10000, 0xFF, 7, 5, 16]
+_SKIP = re.compile(
+    # clocks, traps, invalid member masks or barrier numbers, addresses without memory, racing results, undefined carries
+    r"clock|globaltimer|trap|brkpt|bar.*%r1|sync.*, %r\d;|99999999|ld.shared.u8 %r1, \[%d1|cas.b16|shared.max|"
+    r"^@%p2 shfl|^@!%p1 add.cc|cluster|mov.u64 %d1, (lo|gl)|relu|16x2|elect|^refused|barrier.cluster|exit|ret;|v2.f32|envreg|"
+    r"cvta.(local|to)|griddep|red.global.add.f32 \[gl\]"
+)
+
+
+def kernel(line: str, arch: str) -> str:
+    """A kernel that runs the line on the operands of its thread and stores every register and some memory."""
+    names = sorted(set(_NAME.findall(line)))
+    decl = loads = stores = ""
+    for j, (k, n) in enumerate(names):
+        at = f"[%ad+{16 * j}]"
+        decl += f".reg .{_PREFIX[k]} %{k}{n};"
+        if k == "p":
+            loads += f"ld.global.u32 %ar, {at}; and.b32 %ar, %ar, 1; setp.ne.u32 %{k}{n}, %ar, 0;\n"
+            stores += f"selp.u32 %ar, 1, 0, %{k}{n}; st.global.u32 {at}, %ar;\n"
+        elif re.search(rf"\[%{k}{n}\b", line):
+            loads += f"add.u64 %{k}{n}, %ad, 256;\n" if k == "d" else f"mov.u32 %{k}{n}, sh;\n"
+        else:
+            loads += f"ld.global.{_PREFIX[k]} %{k}{n}, {at};\n"
+            stores += f"st.global.{_PREFIX[k]} {at}, %{k}{n};\n"
+    if "sh" in line or "[%r" in line:
+        stores += "bar.sync 0; ld.shared.u32 %ar, [sh]; st.global.u32 [%ad+304], %ar;\n"
+        stores += "ld.shared.u32 %ar, [sh+4]; st.global.u32 [%ad+308], %ar;\n"
+    if "lo+" in line:
+        stores += "ld.local.u32 %ar, [lo+8]; st.global.u32 [%ad+320], %ar;\n"
+    return f""".version 8.8
+.target {arch}
+.address_size 64
+.global .align 8 .b8 gl[64]; .const .align 8 .b8 pad[16];
+.const .align 8 .b8 co[64] = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 200}};
+.visible .entry k(.param .u64 p, .param .align 8 .b8 st[32]) {{
+.reg .b64 %ad; .reg .b32 %ar; {decl}
+.shared .align 16 .b8 sh0[16]; .shared .align 16 .b8 sh[64]; .local .align 16 .b8 lo[64];
+ld.param.u64 %ad, [p]; mov.u32 %ar, %tid.x; mad.wide.u32 %ad, %ar, {BYTES}, %ad; st.shared.u8 [sh0], 0;
+{loads} mov.u32 %ar, %tid.x; st.shared.u32 [sh], 3; st.shared.u32 [sh+4], 5; st.shared.u32 [sh+8], 17;
+st.shared.u32 [sh+12], 99; st.local.u32 [lo], %ar; st.local.u32 [lo+4], 77; st.local.u32 [lo+8], 55; st.local.u32 [lo+12], 23;
+bar.sync 0;
+{line}
+{stores} ret; }}
+"""
+
+
+def operands() -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
+    rng = random.Random(1)
+    words = [rng.choice(_EDGES) if rng.random() < 0.5 else rng.getrandbits(32) for _ in range(THREADS * BYTES // 4)]
+    return np.array(words, dtype=np.uint32).view(np.uint8)
+
+
+def theirs(ptx: str, arch: str, folder: Path) -> bytes:
+    ptxas = tool("ptxas")
+    source, out = folder / "k.ptx", folder / "k.cubin"
+    source.write_text(ptx)
+    subprocess.run([ptxas, "-arch", arch, str(source), "-o", str(out)], check=True, timeout=60, capture_output=True)
+    return out.read_bytes()
+
+
+def results(cubin: bytes, words: int) -> bytes:
+    data = operands().copy()
+    args = [data, bytes(range(32))] if words else [data, 77]
+    sim.load(cubin).launch("k", 1, THREADS, args)
+    return data.tobytes()
+
+
+def differences(lines: list[str], arch: str, level: int, folder: Path) -> list[str]:
+    out = []
+    for line in lines:
+        ptx = kernel(line, arch)
+        want = results(theirs(ptx, arch, folder), 32)
+        got = results(orias.compile(ptx, arch=arch, opt_level=level).data, 32)
+        if got != want:
+            at = next(k for k in range(len(got)) if got[k] != want[k])
+            out.append(f"{line}: thread {at // BYTES} byte {at % BYTES}")
+    return out
+
+
+def lines_of(name: str) -> list[str]:
+    return [t for t in read(os.path.join(HERE, "lines", name)) if t and t[0] not in " #" and not _SKIP.search(t)]
+
+
+@pytest.mark.parametrize("name", ["integer.txt", "bits.txt", "compare.txt", "memory.txt", "atomics.txt"])
+def test_lines_sample(name: str, tmp_path: Path) -> None:
+    arch = {"integer.txt": "sm_75", "bits.txt": "sm_80"}.get(name, "sm_90")
+    assert differences(lines_of(name)[::4], arch, 3, tmp_path) == []
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("level", [0, 1, 3])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"])
+@pytest.mark.parametrize("name", sorted(os.listdir(os.path.join(HERE, "lines"))))
+def test_lines_all(name: str, arch: str, level: int, tmp_path: Path) -> None:
+    assert differences(lines_of(name), arch, level, tmp_path) == []
+
+
+def programs() -> dict[str, str]:
+    out: dict[str, str] = {}
+    name = ""
+    for line in read(os.path.join(HERE, "modules", "programs.txt")):
+        if line.startswith("##"):
+            name = line[2:].strip()
+            out[name] = ""
+        elif not line.startswith(" "):
+            out[name] += line + "\n"
+    return out
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+def test_programs(arch: str, level: int, tmp_path: Path) -> None:
+    for name, ptx in programs().items():
+        want = results(theirs(ptx, arch, tmp_path), 0)
+        assert results(orias.compile(ptx, arch=arch, opt_level=level).data, 0) == want, name
