@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import orias
-from tests.lower.test_cases import HERE, _NAME, _PREFIX, read
+from tests.lower.test_cases import _NAME, _PREFIX, HERE, read
 from tests.nvtools import tool
 
 np = pytest.importorskip("numpy")
