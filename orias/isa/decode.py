@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from orias.isa.layout import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot
+from orias.isa.layout import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot, name_pieces
 from orias.isa.op import Op, op
 from orias.isa.operand import (
     INV,
@@ -68,12 +68,13 @@ class _Shape:
 class _FormInfo:
     """A form made ready for decoding."""
 
-    __slots__ = ("dst", "form", "mod_mask", "shapes", "src")
+    __slots__ = ("dst", "form", "mod_mask", "names", "shapes", "src")
 
     def __init__(self, form: Form, dst: list[Slot], src: list[Slot]) -> None:
         self.form: Final[Form] = form
         self.dst: Final[list[Slot]] = dst
         self.src: Final[list[Slot]] = src
+        self.names: Final[list[Piece]] = name_pieces(dst + src)
         mask = 0
         for p in form.mods:
             mask |= p.mask
@@ -184,6 +185,10 @@ class Decoder:
         mods = mod_text(info.form.mods, w)
         if mods is None:
             return None
+        behind = _joined(info.names, w)
+        if behind is None:
+            return None
+        mods += behind
         templates: list[int] = []
         for s in info.dst + info.src:
             t = _template(s, w)

@@ -8,7 +8,7 @@ several elements (``cx[UR4][0x10]``, ``R4 `(label)``) makes one slot per element
 
 from typing import Final, final
 
-from orias.isa.operand import K_B, K_CONST, K_IMM, K_NONE, K_P, K_R, K_SB, K_UP, K_UR, K_WORD
+from orias.isa.operand import K_B, K_CONST, K_IMM, K_NONE, K_P, K_R, K_SB, K_UP, K_UR, K_WORD, SUFFIX_TEXT
 from orias.isa.rawtable import H_FIELD, H_FLOAT, H_SUM, Elem, Form, Operand, Piece
 
 _NO_RESULT: Final = frozenset(
@@ -142,6 +142,20 @@ def is_address(skeleton: str) -> bool:
 
 def _is_half(o: Operand) -> bool:
     return o.skeleton == "{F}" and o.elems[0].how == H_FLOAT and o.elems[0].width == 16
+
+
+def name_pieces(slots: list[Slot]) -> list[Piece]:
+    """Pieces behind operands that no suffix code can say (``.tnspA``, ``.COL``): in the IR they are modifiers of the operation."""
+    out: list[Piece] = []
+    for s in slots:
+        for p in s.suf:
+            texts = {t for t in p.values.values() if "?" not in t and "INVALID" not in t}
+            if len(texts) > 1 and any(t not in _CODED for t in texts):
+                out.append(p)
+    return out
+
+
+_CODED: Final = frozenset((*SUFFIX_TEXT, ".64", "|"))
 
 
 def slots_of(form: Form) -> tuple[list[Slot], list[Slot]]:

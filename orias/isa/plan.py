@@ -7,7 +7,7 @@ virtual and physical registers alike.
 
 from typing import Final, final
 
-from orias.isa.layout import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot, slots_of
+from orias.isa.layout import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot, name_pieces, slots_of
 from orias.isa.op import Op
 from orias.isa.operand import (
     ABS,
@@ -195,6 +195,7 @@ class _Search:
             return [(mask, val)] if not rest else []
         out: list[tuple[int, int]] = []
         for t, m, v in self.choices(pieces[i], mask, val):
+            t = t.removeprefix(".")
             if t == "":
                 out.extend(self.mods(pieces, i + 1, rest, m, v))
             elif rest.startswith(t, 1) and (len(rest) == len(t) + 1 or rest[len(t) + 1] == "."):
@@ -225,7 +226,7 @@ def _kind_fits(s: Slot, sig: int) -> bool:
 def _solve(form: Form, slots: list[Slot], sigs: list[int], mods: str) -> int | None:
     """The constant part of the word for a signature, or None if the form does not fit."""
     search = _Search(form)
-    states = search.mods(form.mods, 0, mods, form.mask, form.val)
+    states = search.mods(form.mods + name_pieces(slots), 0, mods, form.mask, form.val)
     if not states:
         return None
     for s, sig in zip(slots, sigs, strict=True):

@@ -235,31 +235,41 @@ def fold_depbar(forms: dict[int, list[Variant]]) -> None:
         forms[opcode] = kept
 
 
-def show_descriptor(forms: dict[int, list[Variant]]) -> None:
-    """Gives `[R.64]` addresses of sm_80..89 the descriptor register that only the bit-101 form prints."""
-    for variants in forms.values():
-        where = {}
-        for v in variants:
-            for o in v.get("ops", []):
-                if o["s"].startswith("desc[{U}]["):
-                    where[v["mn"]] = o["el"][0]["f"]
-        for v in variants:
-            if v["mn"] not in where or not int(v["mask"], 16) >> 101 & 1 or int(v["val"], 16) >> 101 & 1:
-                continue
-            for o in v["ops"]:
-                if o["s"].startswith("[") and ".64" in o["el"][0].get("suf", []):
-                    f = where[v["mn"]]
-                    o["el"].append({"f": f, "hid": 1})
-                    o["s"] += "{U}"
-                    field = ((1 << f[1]) - 1) << f[0]
-                    v["hidden"] = hexed(int(v["hidden"], 16) & ~field)
-                    v["hidden_default"] = hexed(int(v.get("hidden_default", "0"), 16) & ~field)
-                    v["hidden_by_mods"] = {
-                        k: hexed(int(d, 16) & ~field)
-                        for k, d in v.get("hidden_by_mods", {}).items()
-                        if int(d, 16) & ~field != int(v["hidden_default"], 16)
-                    }
+def show_descriptors(lines: list[str]) -> list[str]:
+    """Gives `[R.64]` addresses of sm_80..89 the descriptor register that only the bit-101 form prints; works on data lines."""
+    parsed = [(row[: row.index(" ", 5)], json.loads(row[row.index(" ", 5) + 1 :])) for row in lines]
+    where: dict[str, str] = {}
+    for head, rec in parsed:
+        for o in rec.get("ops", []):
+            if o[0].startswith("desc[{U}]["):
+                where[head] = o[1][0]
+    out = []
+    for row, (head, rec) in zip(lines, parsed, strict=True):
+        if head in where and int(rec["m"], 16) >> 101 & 1 and not int(rec["v"], 16) >> 101 & 1:
+            for o in rec["ops"]:
+                first = o[1][0]
+                if o[0].startswith("[") and isinstance(first, dict) and ".64" in first.get("suf", []) and not o[0].endswith("{U}"):
+                    lo, _, width = where[head].partition("+")
+                    field = ((1 << int(width)) - 1) << int(lo)
+                    o[1].append({"f": where[head], "hid": 1})
+                    o[0] += "{U}"
+                    clear_hidden(rec, field)
+                    row = f"{head} {json.dumps(rec, separators=(',', ':'))}"
                     break
+        out.append(row)
+    return out
+
+
+def clear_hidden(rec: Variant, field: int) -> None:
+    """Takes a field out of the hidden bits of a record and out of their defaults."""
+    rec["h"] = hexed(int(rec["h"], 16) & ~field)
+    default = int(rec.pop("d", "0"), 16) & ~field
+    if default:
+        rec["d"] = hexed(default)
+    special = {k: int(v, 16) & ~field for k, v in rec.pop("dm", {}).items()}
+    special = {k: v for k, v in special.items() if v != default}
+    if special:
+        rec["dm"] = {k: hexed(v) for k, v in special.items()}
 
 
 def free_base_forms(forms: dict[int, list[Variant]]) -> None:
@@ -292,14 +302,18 @@ def add_moves(forms: dict[int, list[Variant]]) -> None:
         plain = [v for v in base if [f"{ra:x}", f"{ra:x}"] in v.get("not", []) and v.get("mods") and len(v["ops"]) == 4]
         if not plain or any(int(v["mask"], 16) & ra for v in moves):
             continue
-        v = json.loads(json.dumps(plain[0]))
-        v["mask"] = hexed(int(v["mask"], 16) | ra)
-        v["val"] = hexed(int(v["val"], 16) | ra)
-        v["not"] = []
-        v["alias"] = "MOV"
-        v["mods"] = ["MOV", *v["mods"]]
-        v["n"] = 0
-        variants.insert(0, v)
+        conditions = [(ra, ra)]
+        if plain[0]["ops"][2]["s"] == "{I}":
+            conditions.append((0xFF << 64 | 0xFFFFFFFF << 32, 0xFF << 64 | 1 << 32))
+        for mask, val in conditions:
+            v = json.loads(json.dumps(plain[0]))
+            v["mask"] = hexed(int(v["mask"], 16) | mask)
+            v["val"] = hexed(int(v["val"], 16) | val)
+            v["not"] = []
+            v["alias"] = "MOV"
+            v["mods"] = ["MOV", *v["mods"]]
+            v["n"] = 0
+            variants.insert(0, v)
 
 
 WEIRD = ("{F} ", "-{W}", "{W}-{W}", "-{W}-{W}", "-{W}+{W}", "{W}+{W}")
@@ -352,9 +366,9 @@ def convert(source: Path, name: str, tables: Tables) -> str:
     fold_depbar(forms)
     add_moves(forms)
     free_base_forms(forms)
-    show_descriptor(forms)
     relatives_defaults(forms)
-    return "".join(line(opcode, v, tables) for opcode in sorted(forms) for v in forms[opcode])
+    rows = [line(opcode, v, tables).rstrip("\n") for opcode in sorted(forms) for v in forms[opcode]]
+    return "".join(row + "\n" for row in show_descriptors(rows))
 
 
 def used_tables(text: str, known: dict[str, str]) -> set[str]:

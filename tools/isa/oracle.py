@@ -69,7 +69,7 @@ _TOKEN = re.compile(
     r"(?P<reg>(?:URZ|UR\d+|RZ|R\d+|UPT|UP\d|PT|P\d|SB\d+|B\d+)(?![A-Za-z0-9_]))(?P<suf>(?:\||\.[A-Za-z?][A-Za-z0-9_?]*|\.\d+)*)"
     r"|(?P<hex>-?0x[0-9a-f]+)"
     r"|(?P<num>-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![A-Za-z0-9_])|[+-](?:INF|QNAN|SNAN) )"
-    r"|(?P<word>[A-Za-z_][A-Za-z0-9_.]*)"
+    r"|(?P<word>[0-9]?[A-Za-z_][A-Za-z0-9_.]*)"
 )
 
 

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
-from import_derived import Tables, line  # noqa: E402
+from import_derived import Tables, line, show_descriptors  # noqa: E402
 from oracle import Oracle, Parsed  # noqa: E402
 
 from orias.isa.decode import IllegalWord  # noqa: E402
@@ -120,7 +120,7 @@ class Probe:
         """A bit that changes how a number is written (signed, other float) is no part of it: it selects another form."""
         odd: set[int] = set()
         for bits in self.weights.values():
-            run = longest_run(sorted(bits))
+            run = sorted(bits) if is_split(bits) else longest_run(sorted(bits))
             odd |= set(bits) - set(run)
         for found in self.float_bits.values():
             odd |= found - set(longest_run(sorted(found)))
@@ -208,26 +208,58 @@ class Probe:
                 if not adds(t0, va[k], vb[k], both[k], k == ("mods",)):
                     parent[root(a)] = root(b)
                     break
-        members: dict[int, list[int]] = defaultdict(list)
-        for b in bits:
-            members[root(b)].append(b)
-        # Bits that are illegal on their own may belong to a field (value 3 of a field at 0 with 1 and 2 illegal); try them with it.
-        for group in members.values():
-            if len(group) > MAX_ENUM:
-                raise NotDerived(f"{len(group)} modifier bits depend on each other: {sorted(group)}")
-            group.sort()
-            clear = base
-            for b in group:
-                clear &= ~(1 << b)
-            words = {v: clear | sum((v >> i & 1) << b for i, b in enumerate(group)) for v in range(1 << len(group))}
-            answers = yield list(words.values())
-            table: dict[int, dict[Place, str]] = {}
-            for v, w in words.items():
-                view = self.view(answers[w])
-                if view is not None:
-                    table[v] = view
-            self.groups.append((group, table))
+        while True:
+            members: dict[int, list[int]] = defaultdict(list)
+            for b in bits:
+                members[root(b)].append(b)
+            self.groups = []
+            for group in members.values():
+                yield from self.enumerate(sorted(group))
+            merged = False
+            for (bits_a, table_a), (bits_b, table_b) in combinations(self.groups, 2):
+                if root(bits_a[0]) != root(bits_b[0]):
+                    together = yield from self.depend(bits_a, table_a, bits_b, table_b)
+                    if together:
+                        parent[root(bits_a[0])] = root(bits_b[0])
+                        merged = True
+            if not merged:
+                break
         yield from self.arrange()
+
+    def enumerate(self, group: list[int]) -> Ask:
+        """Every value of a field."""
+        if len(group) > MAX_ENUM:
+            raise NotDerived(f"{len(group)} modifier bits depend on each other: {group}")
+        words = {v: self.put(self.base, group, v) for v in range(1 << len(group))}
+        answers = yield list(words.values())
+        table: dict[int, dict[Place, str]] = {}
+        for v, w in words.items():
+            view = self.view(answers[w])
+            if view is not None:
+                table[v] = view
+        self.groups.append((group, table))
+
+    def depend(
+        self, bits_a: list[int], table_a: dict[int, dict[Place, str]], bits_b: list[int], table_b: dict[int, dict[Place, str]]
+    ) -> Ask:
+        """True if values of two fields together give another text than each on its own."""
+        here = places(self.parsed)
+        options = [(x, y) for x in table_a for y in table_b]
+        random.Random(7).shuffle(options)
+        words = {(x, y): self.put(self.put(self.base, bits_a, x), bits_b, y) for x, y in options[:48]}
+        got = yield list(words.values())
+        for (x, y), w in words.items():
+            view = self.view(got[w])
+            if view is None:
+                continue
+            if any("INVALID" in t or "?" in t for t in view.values()):
+                continue
+            for k, t0 in here.items():
+                if not adds(t0, table_a[x][k], table_b[y][k], view[k], k == ("mods",)) and not (
+                    k[-1] == "pre" and sorted(view[k]) == sorted(table_a[x][k] + table_b[y][k])
+                ):
+                    return True
+        return False
 
     def view(self, text: str | None) -> dict[Place, str] | None:
         if text is None:
@@ -297,6 +329,8 @@ class Probe:
         for k, bits in self.weights.items():
             order = sorted(bits)
             lo = order[0]
+            if is_split(bits) and len(split_parts(bits)) > 1:
+                continue
             if order != list(range(lo, lo + len(order))):
                 raise NotDerived(f"the bits of a number do not lie together: {order}")
             scale = bits[lo]
@@ -313,7 +347,7 @@ class Probe:
         for k, (lo, width) in self.fields().items():
             kind = self.parsed.args[k[0]].parts[k[1]].kind
             full = (1 << width) - 1
-            values = {"R": [full], "U": [full], "P": [7], "Q": [7], "I": [0]}.get(kind, [])
+            values = {"R": [full], "U": [full], "P": [7], "Q": [7], "I": [0, full]}.get(kind, [])
             sign = signs.get(k[0], [])
             if kind in "PQ" and len(sign) == 1:
                 for bit in (0, 1):
@@ -344,6 +378,25 @@ class Probe:
                     for y, part in enumerate(a.parts):
                         if part.reuse:
                             self.reuse[x, y] = i
+        self.bar_last: set[tuple[int, int]] = set()
+        tests: list[tuple[tuple[int, int], int]] = []
+        for (bits_a, table_a), (bits_b, table_b) in ((x, y) for x in self.groups for y in self.groups):
+            for i in range(len(self.parsed.args)):
+                with_bar = [v for v, view in table_a.items() if "|" in view[i, "pre"]]
+                for j, part in enumerate(self.parsed.args[i].parts):
+                    if part.kind == "W":
+                        continue
+                    with_suffix = [v for v, view in table_b.items() if view[i, j, "suf"]]
+                    if with_bar and with_suffix:
+                        w = self.put(self.put(b, bits_a, with_bar[0]), bits_b, with_suffix[-1])
+                        tests.append(((i, j), w))
+        answers = yield [w for _, w in tests]
+        for k, w in tests:
+            t = answers[w]
+            if t is not None:
+                p = Parsed(t)
+                if p.key == self.parsed.key and p.args[k[0]].parts[k[1]].bar_last:
+                    self.bar_last.add(k)
         self.bar = ("w" if got[wr] is not None else "") + ("r" if got[rd] is not None else "")
         t = got[guard]
         self.guard = Parsed(t).guard if t is not None else "P"
@@ -360,6 +413,8 @@ class Probe:
                     e["w"] = self.pieces((i, j, "word"), str(part.value))
                 elif part.kind == "F":
                     e.update(self.float_field((i, j)))
+                elif is_split(self.weights.get((i, j), {})) and self.weights.get((i, j)) and (i, j) not in fields:
+                    e["wsum"] = [0, split_parts(self.weights[i, j])]
                 elif (i, j) in fields:
                     lo, width = fields[i, j]
                     bits = self.weights[i, j]
@@ -375,7 +430,7 @@ class Probe:
                         e["f"] = [lo, width]
                 else:
                     e["const"] = str(self.number(part.value))
-                if part.bar_last:
+                if (i, j) in self.bar_last:
                     e["bar_last"] = 1
                 if part.kind != "W":
                     suf = self.pieces((i, j, "suf"), part.suffix)
@@ -395,6 +450,9 @@ class Probe:
         moving = 0
         for bits, _ in self.groups:
             for b in bits:
+                moving |= 1 << b
+        for found in self.weights.values():
+            for b in found:
                 moving |= 1 << b
         for lo, width in fields.values():
             moving |= ((1 << width) - 1) << lo
@@ -457,6 +515,22 @@ class Probe:
             if float_text(kind, pattern) == shown:
                 return {"float": [kind, low]}
         raise NotDerived(f"the float {shown} has no known format")
+
+
+def is_split(bits: dict[int, int]) -> bool:
+    """True for a number stored in several fields: every weight from 1 up occurs once."""
+    return sorted(bits.values()) == [1 << i for i in range(len(bits))]
+
+
+def split_parts(bits: dict[int, int]) -> list[list[int]]:
+    """(low bit, width, weight) of the fields of a number in several fields."""
+    parts: list[list[int]] = []
+    for b in sorted(bits):
+        if parts and parts[-1][0] + parts[-1][1] == b and parts[-1][2] << parts[-1][1] == bits[b]:
+            parts[-1][1] += 1
+        else:
+            parts.append([b, 1, bits[b]])
+    return parts
 
 
 def longest_run(bits: list[int]) -> list[int]:
@@ -674,7 +748,7 @@ def main(argv: list[str]) -> None:
                 continue
             lines = replace(lines, row)
             added += 1
-        path.write_text("".join(x + "\n" for x in lines), encoding="ascii")
+        path.write_text("".join(x + "\n" for x in show_descriptors(lines)), encoding="ascii")
         tables.write_used(path.parent)
         print(f"{name}: {added} forms written, {oracle.runs} runs of the tool")
         if not added:

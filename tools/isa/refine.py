@@ -36,11 +36,34 @@ def form_bits(form: Form) -> int:
     return m
 
 
+def unaccounted(form: Form) -> int:
+    """Bits that neither the opcode, nor a field, nor the hidden mask names: they do not matter to the text either."""
+    known = form.mask | form.hidden | form_bits(form) | GUARD | ((1 << 23) - 1) << 105
+    for o in form.operands:
+        for e in o.elems:
+            known |= ((1 << e.width) - 1) << e.lo
+            for lo, width, _ in e.parts:
+                known |= ((1 << width) - 1) << lo
+    return ((1 << 128) - 1) & ~known
+
+
 def refine(name: str, words: set[int]) -> None:
     raw = RawTable(name)
     path = ROOT / "orias" / "isa" / "data" / f"{name}.txt"
     lines = path.read_text(encoding="ascii").splitlines()
     by_opcode: dict[int, list[int]] = defaultdict(list)
+    where: dict[str, int] = defaultdict(int)
+    for i, row in enumerate(lines):
+        form = raw.of_opcode(int(row[:4], 16))[where[row[:4]]]
+        where[row[:4]] += 1
+        extra = unaccounted(form)
+        if extra:
+            end = row.index(" ", 5)
+            rec: dict[str, Any] = json.loads(row[end + 1 :])
+            rec["h"] = f"{form.hidden | extra:x}"
+            lines[i] = f"{row[:end]} {json.dumps(rec, separators=(',', ':'))}"
+    path.write_text("".join(line + "\n" for line in lines), encoding="ascii")
+    raw = RawTable(name)
     for i, row in enumerate(lines):
         by_opcode[int(row[:4], 16)].append(i)
     hidden: dict[int, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
@@ -66,7 +89,7 @@ def refine(name: str, words: set[int]) -> None:
     for i, by_mods in hidden.items():
         row = lines[i]
         end = row.index(" ", 5)
-        rec: dict[str, Any] = json.loads(row[end + 1 :])
+        rec = json.loads(row[end + 1 :])
         all_mods: Counter[int] = Counter()
         for c in by_mods.values():
             all_mods.update(c)
