@@ -214,13 +214,15 @@ class _Legalizer:
 
     def _to_register(self, inst: Inst, o: Opnd, k: int, uniform: bool) -> Opnd:
         """The operand's value in a fresh register (shared within the block for immediates and constants)."""
-        known = self.pool.get(o)
-        if known is not None:
-            return known
         fn = self.fn
         kd = o & KIND_MASK
         flags = o & (FLAG_MASK | SUFFIX_MASK)
         wide = _slot_width(inst, k)
+        if kd == K_IMM and o >> PAYLOAD_SHIFT >> 32:
+            wide = max(wide, 2)
+        known = self.pool.get(o)
+        if known is not None and fn.width(known) == wide:
+            return known
         if kd == K_R and flags:
             return self._strip_flags(inst, o)
         d = fn.new_vreg(K_UR if uniform else K_R, wide)
