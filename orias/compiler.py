@@ -241,14 +241,16 @@ def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
     return max(limit, 24)
 
 
-_RELOC_TYPES: Final = {"lo32": 56, "hi32": 57, "call": 58}
+_RELOC_TYPES: Final = {
+    "lo32": 56, "hi32": 57, "call": 58, "abs32": 55, "abs16": 59, "unified_lo32": 112, "unified_hi32": 113,
+}  # fmt: skip
 
 
 def kernel_code(kernel: Kernel, text: EmittedText, target: Target, lineinfo: bool) -> KernelCode:
     """The cubin's view of a compiled kernel."""
     ptx = kernel.ptx
     funcs = kernel.all_functions()
-    code = KernelCode(ptx.name, text.code)
+    code = KernelCode(ptx.name, text.code, ptx.entry)
     code.binding = WEAK if ptx.linkage == "weak" else GLOBAL
     code.num_regs = max(f.reg_count for f in funcs)
     if "maxnreg" in ptx.directives:

@@ -37,7 +37,8 @@ COOPERATIVE: Final[frozenset[str]] = frozenset(
 class TextReloc:
     """A place in the code that the cubin writer or a linker fills in.
 
-    ``kind``: ``lo32`` and ``hi32`` (halves of an address, in the immediate field), ``call`` (absolute target of a CALL),
+    ``kind``: ``lo32`` and ``hi32`` (halves of an address, in the immediate field; ``unified_lo32``, ``unified_hi32`` for functions
+    on sm_90), ``abs32`` (offset in shared memory), ``abs16`` (offset in constant bank 3), ``call`` (absolute target of a CALL),
     ``call_rel`` (relative target outside this section).  Counted from the start of the section; ``addend`` in bytes.
     """
 
@@ -178,7 +179,7 @@ class _Emitter:
                 return imm(where + ref.addend if low else 0)
             self.out.relocs.append(TextReloc(at, "lo32" if low else "hi32", ref.name, ref.addend))
             return imm(0)
-        if ref.kind in ("lo32", "hi32"):
+        if ref.kind in ("lo32", "hi32", "abs16", "abs32", "unified_lo32", "unified_hi32"):
             self.out.relocs.append(TextReloc(at, ref.kind, ref.name, ref.addend))
             return imm(0)
         raise Unsupported(
