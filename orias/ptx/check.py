@@ -27,6 +27,7 @@ from orias.ptx.ast import (
 )  # fmt: skip
 from orias.ptx.gates import EARLY, LATE, Place, combinations, messages
 from orias.ptx.matrix import mma_errors, mma_gate, mma_operands
+from orias.ptx.memory import atomic_errors, load_store_errors
 from orias.ptx.messages import NAME_PARTS, SPACES, illegal, missing
 from orias.ptx.names import IGNORED, SLOT_OF, TYPE_WORDS
 from orias.ptx.opcode import is_shape
@@ -155,7 +156,7 @@ class Checker:
                     if slot == "rnd":
                         wrong = [m for m in wrong if not m.startswith("Illegal rounding")]
                         continue
-            slots[slot] = word
+            slots[slot if slot != "bool" or name not in ("atom", "red") else "op"] = word
             if word not in allowed:
                 if word == "cc":
                     wrong.append(f"Modifier '.cc' applies only to {name} integer types")
@@ -181,25 +182,21 @@ class Checker:
         scope = slots.get("scope", "")
         errors = result.errors
         if name in ("ld", "st"):
-            space = slots.get("space", "")
-            if scope and order not in _ORDERS:
-                errors.append(f"Modifier '.{scope}' requires memory order with '{name}' instruction")
-            if order in _ORDERS and not scope:
+            errors.extend(load_store_errors(name, result.types, slots, self.place))
+        elif name in ("atom", "red"):
+            errors.extend(atomic_errors(name, result.types, slots, self.place))
+        elif name in ("min", "max"):
+            if ("abs" in slots) != ("xorsign" in slots):
+                word, other = ("abs", "xorsign") if "abs" in slots else ("xorsign", "abs")
+                errors.append(f"Modifier '.{word}' requires modifier '.{other}'")
+        elif name in ("abs", "neg"):
+            if result.types and result.types[0][0] == "u":
+                errors.append(f"Instruction '{name}' applies only to signed numeric types")
+        elif name.startswith("mbarrier."):
+            if scope and not order:
+                errors.append(f"Modifier '.{scope}' requires order with '{name}' instruction")
+            elif order and not scope:
                 errors.append(f"Modifier '.{order}' requires scope with '{name}' instruction")
-            if "nc" in slots and space != "global":
-                errors.append("Modifier '.nc' requires .global space")
-            if name == "st" and space in ("const", "param::entry"):
-                errors.append("State space incorrect for instruction 'st'")
-            bits = TYPE_BITS.get(result.types[0], 0) if result.types else 0
-            vec = int(slots["vec"][1:]) if "vec" in slots else 1
-            if bits * vec > 256 or (bits * vec > 128 and bits < 32):
-                errors.append("Vector type too large, exceeds 128 bit limit")
-            elif bits * vec > 128:
-                errors.extend(messages("Fv8.8 F100 : 256 bit wide load/store", self.place, name, ()))
-                if space not in ("global", ""):
-                    errors.append("global state space expected for feature '256 bit wide load/store'")
-            if "prefetch" in slots and space not in ("global", ""):
-                errors.append("State space incorrect for feature 'cache prefetching'")
         elif name == "fence":
             if "op_restrict" in slots:
                 return
@@ -230,7 +227,10 @@ class Checker:
             errors.extend(messages(gate, place, name, types))
         gate = combinations(name, types, words, sig.mods, 0, place)
         if gate:
-            errors.extend(messages(gate, place, name, types))
+            unmet = messages(gate, place, name, types)
+            errors.extend(unmet)
+            if unmet and "with .param state space" in gate:
+                errors.append(f"State space incorrect for instruction '{name}'")
         errors.extend(wrong)
         for word in words:
             late = LATE.get(word)

@@ -6,7 +6,7 @@ from typing import Final
 from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
 from orias.ptx.expr import Const, constant, integer, starts_constant
 from orias.ptx.lexer import MASK64, T_DOT, T_IDENT, T_INT, T_PUNCT, f32_to_f64_bits, f64_to_f32_bits
-from orias.ptx.signatures import parameter, redefinition
+from orias.ptx.signatures import alignment, parameter, redefinition
 from orias.ptx.state import MAX_NESTING, Range, State
 
 SPACES: Final = frozenset((".reg", ".param", ".local", ".shared", ".global", ".const", ".tex"))
@@ -213,6 +213,9 @@ def _refused_initialiser(state: State, name: str, line: int) -> None:
 def _variable_errors(state: State, var: Var) -> None:
     """What is wrong with a variable's type or place."""
     line = var.line
+    if state.function is not None:
+        for message in alignment(var):
+            state.error(message, line)
     if var.linkage == "common" and var.space != "global":
         state.error(".common variables must be declared in .global space", line)
     if var.type == "pred":

@@ -15,10 +15,13 @@ _SCOPE: Final = "cta/cluster/gpu/sys"
 _MEMTYPES: Final = "b8 u8 s8 b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64"
 _SHARED: Final = "shared/shared::cta/shared::cluster"
 _LDSPACES: Final = f"global/{_SHARED}/local/const/param/param::entry/param::func"
-_ATOMTYPES: Final = "b32 u32 s32 b64 u64 s64 f32 f64"
-_ATOMOPS: Final = "!add/min/max/and/or/xor/inc/dec/exch/cas"
+_ATOMTYPES: Final = "u32 s32 u64 s64 f32 f64"
 _ATOMSPACE: Final = f"global/{_SHARED}"
 _ATOMORDER: Final = "relaxed/acquire/release/acq_rel"
+_ATOMMODS: Final = (
+    f"add/min/max/and/or/xor/inc/dec/exch/cas {_ATOMORDER} {_SCOPE} {_ATOMSPACE} noftz v2/v4/v8 L2::cache_hint"
+)
+_REDMODS: Final = f"add/min/max/and/or/xor/inc/dec relaxed/release {_SCOPE} {_ATOMSPACE} noftz v2/v4/v8 L2::cache_hint"
 _LDMODS: Final = f"{_ORDER_LD} {_SCOPE} {_LDSPACES} ca/cg/cs/lu/cv nc v2/v4/v8 L2::64B/L2::128B/L2::256B {_EVICT}"
 _STMODS: Final = f"{_ORDER_ST} {_SCOPE} {_LDSPACES} wb/cg/cs/wt v2/v4/v8 {_EVICT}"
 _MBAR: Final = "shared/shared::cta"
@@ -55,18 +58,10 @@ FORMS: Final[dict[str, str]] = {
     "stacksave": "u32 s32 u64 s64 ; D ; ; 7.3/52",
     "stackrestore": "u32 s32 u64 s64 ; S ; ; 7.3/52",
     "atom": f"""
-{_ATOMTYPES} b16 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMOPS} {_ATOMORDER} {_SCOPE} {_ATOMSPACE} v2/v4/v8 L2::cache_hint
-b128 ; DA,M,SA,SA@cas,b64@cache_hint ; !exch/cas {_ATOMORDER} {_SCOPE} {_ATOMSPACE} L2::cache_hint
-f16 ; DA,M,SA,b64@cache_hint ; !add/min/max {_ATOMORDER} {_SCOPE} {_ATOMSPACE} noftz v2/v4/v8 L2::cache_hint
-f16x2 ; DA,M,SA,b64@cache_hint ; !add/min/max {_ATOMORDER} {_SCOPE} {_ATOMSPACE} noftz v2/v4/v8 L2::cache_hint
-bf16 bf16x2 ; DA,M,SA,b64@cache_hint ; !add/min/max {_ATOMORDER} {_SCOPE} {_ATOMSPACE} noftz v2/v4/v8 L2::cache_hint
+{_ATOMTYPES} f16 f16x2 bf16 bf16x2 ; DA,M,SA,b64@cache_hint ; {_ATOMMODS}
+b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
 """,
-    "red": f"""
-{_ATOMTYPES} ; M,SA,b64@cache_hint ; !add/min/max/and/or/xor/inc/dec relaxed/release {_SCOPE} {_ATOMSPACE} v2/v4/v8 L2::cache_hint
-f16 ; M,SA,b64@cache_hint ; !add/min/max relaxed/release {_SCOPE} {_ATOMSPACE} noftz v2/v4/v8 L2::cache_hint
-f16x2 ; M,SA,b64@cache_hint ; !add/min/max relaxed/release {_SCOPE} {_ATOMSPACE} noftz v2/v4/v8 L2::cache_hint
-bf16 bf16x2 ; M,SA,b64@cache_hint ; !add/min/max relaxed/release {_SCOPE} {_ATOMSPACE} noftz v2/v4/v8 L2::cache_hint
-""",
+    "red": f"{_ATOMTYPES} b32 b64 f16 f16x2 bf16 bf16x2 ; M,SA,b64@cache_hint ; {_REDMODS}",
     "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
     "multimem.ld_reduce": f"{_MULTI} ; X,M ; !add/min/max/and/or/xor weak/relaxed/acquire {_SCOPE} global acc::f32/acc::f16 v2/v4/v8 ; 8.1/90",
     "multimem.red": "u32 s32 u64 s64 b32 b64 f32 f64 f16 f16x2 bf16 bf16x2 ; M,X ; !add/min/max/and/or/xor relaxed/release"

@@ -40,7 +40,7 @@ from orias.ptx.expr import integer
 from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_IDENT, T_PUNCT, T_STRING, LexError, prepare
 from orias.ptx.opcode import OpcodeError, parse_opcode
 from orias.ptx.operands import label_operand, name_operand, operand, quick_operand
-from orias.ptx.signatures import call_errors, prototypes
+from orias.ptx.signatures import alignment, call_errors, prototypes
 from orias.ptx.special import SPECIAL
 from orias.ptx.state import MAX_NESTING, Fatal, LabelUse, Scope, State
 from orias.ptx.targets import FIRST_VERSION, NEWEST, VERSIONS, number_of, suffix_of
@@ -314,6 +314,10 @@ class Parser:
             state.error(f"Function definition conflicts with '.extern' declaration for function '{name}'", line)
         if entry:
             self._parameter_space(header, line)
+        else:
+            for var in [*rets, *params]:
+                for message in alignment(var):
+                    state.error(message, var.line)
         self._body(header)
 
     def _declared(

@@ -45,11 +45,14 @@ def parameter(var: Var, entry: bool) -> list[str]:
         errors.append(f"Entry parameter '{var.name}' must have .param state space")
     if var.type == "pred" and var.space == "param":
         errors.append(f"Predicate variable '{var.name}' must be in register state space")
-    if not entry and var.space == "param" and var.align not in _PARAM_ALIGN:
-        errors.append(
-            f"Parameter '{var.name}' has illegal alignment (must be aligned to 1, 2, 4, 8, 16, 32, 64, or 128 bytes)"
-        )
     return errors
+
+
+def alignment(var: Var) -> list[str]:
+    """What is wrong with the alignment of a parameter of a function that is defined, or of a call."""
+    if var.space != "param" or var.align in _PARAM_ALIGN:
+        return []
+    return [f"Parameter '{var.name}' has illegal alignment (must be aligned to 1, 2, 4, 8, 16, 32, 64, or 128 bytes)"]
 
 
 def call_errors(callee: Function, rets: list[Operand], args: list[Operand]) -> list[str]:
@@ -77,7 +80,7 @@ def _argument(formal: Var, actual: Operand) -> list[str]:
             register_fits(var.type, formal.type, False) or register_fits(formal.type, var.type, False)
         )
     else:
-        fits = formal.size == var.size and formal.type == var.type and bool(formal.dims) == bool(var.dims)
+        fits = formal.size == var.size and bool(formal.dims) == bool(var.dims)
     if not fits:
         errors.append(f"Type of argument does not match formal parameter '{formal.name}'")
     align = var.align if var.align else max(1, var.size)
