@@ -290,8 +290,12 @@ class _Checker:
                 for n in range(_TOP[kind]):
                     if mask >> n & 1:
                         st.pop(kind << 8 | n, None)
+        # A convergence barrier that was saved with BMOV and is moved back holds what it held: both names are true.
+        kept = self._moved(new, st) if old.op.base == "BMOV" else None
         for o, n in zip(old.dst, new.dst, strict=True):
             self._define(o, n, st)
+        for place, held in kept or []:
+            st[place] = st.get(place, _NOTHING) | held
 
     def _restored(self, st: State) -> None:
         if st.get(_SP) != frozenset((0,)):
