@@ -169,11 +169,12 @@ class BranchTargets:
 class LineRow:
     """One row of the line table: from code offset ``offset`` on, the source is ``file:line:column``.
 
-    ``file`` is the number of the PTX ``.file`` directive, ``ptx_line`` the line of the PTX text (1-based); ``inlined_at``
-    and ``function`` carry the operands of ``.loc ... function_name/inlined_at`` (-1 and empty: none).
+    ``file`` is the number of the PTX ``.file`` directive (0: no ``.loc`` holds here), ``ptx_line`` the line of the PTX text
+    (1-based); ``inlined_at`` is (file, line, column) of the call site of inlined code, and ``function_offset`` the place
+    of the inlined function's name in ``.debug_str``.
     """
 
-    __slots__ = ("column", "file", "function", "inlined_at", "line", "offset", "ptx_line")
+    __slots__ = ("column", "file", "function_offset", "inlined_at", "line", "offset", "ptx_line")
 
     def __init__(self, offset: int, file: int, line: int, column: int, ptx_line: int) -> None:
         self.offset: int = offset
@@ -181,8 +182,8 @@ class LineRow:
         self.line: int = line
         self.column: int = column
         self.ptx_line: int = ptx_line
-        self.function: str = ""
-        self.inlined_at: int = -1
+        self.inlined_at: tuple[int, int, int] | None = None
+        self.function_offset: int = 0
 
 
 @final

@@ -12,6 +12,7 @@ from orias.cubin.attributes import kernel_records
 from orias.cubin.builder import Builder, OutReloc, OutSection, OutSegment, OutSymbol
 from orias.cubin.callgraph import callgraph
 from orias.cubin.debugframe import FrameReloc, FrameWriter
+from orias.cubin.debugline import LineProgram, ptx_text_section, sass_rows, source_rows
 from orias.cubin.errors import CubinError
 from orias.cubin.facts import CubinFacts, pad_code
 from orias.cubin.layout import align_up, creation_order, place_by_alignment, place_in_order
@@ -89,6 +90,7 @@ class _Writer:
         "facts",
         "global_",
         "global_init",
+        "line_relocs",
         "m",
         "nobits",
         "pending",
@@ -110,6 +112,7 @@ class _Writer:
         self.symbols: dict[str, OutSymbol] = {}
         self.codes: list[_Code] = []
         self.nobits: list[OutSection] = []
+        self.line_relocs: list[tuple[OutSection, list[OutReloc]]] = []
         self.pending: list[tuple[OutSection, list[OutReloc]]] = []
         self.global_: OutSection | None = None
         self.global_init: OutSection | None = None
@@ -557,6 +560,7 @@ class _Writer:
                 self._add_reserved()
             self._add_variables()
         frame = self._named(".debug_frame", elf.SHT_PROGBITS, 0, 1, symbol=bool(self.codes))
+        debug = self._debug_sections()
         for s in m.bank4:
             self._need_bank4()
             if s.symbol in {e.name for e in m.externs}:
@@ -585,7 +589,7 @@ class _Writer:
                     b.section_names.add(code.bank0.name)
                     b.tail_symbols.append(code.bank0_symbol)
         self._all_relocations(frame)
-        sections = self._order([shstrtab, strtab, self.symtab, frame, *head], graph)
+        sections = self._order([shstrtab, strtab, self.symtab, frame, *debug, *head], graph)
         first_global = b.number(sections)
         self._fill(info, graph, proto)
         for section in self.nobits:
@@ -604,6 +608,51 @@ class _Writer:
         if m.relocatable and gen90:
             data[_PHENTSIZE : _PHENTSIZE + 2] = bytes(2)
         return bytes(data)
+
+    def _debug_sections(self) -> list[OutSection]:
+        """Line information; of the debug data of the PTX text only the names of inlined functions."""
+        m = self.m
+        if not m.lineinfo:
+            return []
+        relocs: list[tuple[OutSection, list[OutReloc]]] = []
+        source = self._line_section(".debug_line", relocs, False)
+        out = [source]
+        for d in m.sections:
+            if d.name == ".debug_str":
+                extra = self._named(d.name, elf.SHT_PROGBITS, 0, 1)
+                extra.data = d.data
+                out.append(extra)
+        out.append(self._line_section(".nv_debug_line_sass", relocs, True))
+        text = self._named(".nv_debug_ptx_txt", elf.SHT_PROGBITS, 0, 1)
+        text.data = ptx_text_section(m.ptx_text)
+        out.append(text)
+        self.line_relocs = relocs
+        return out
+
+    def _line_section(self, name: str, relocs: list[tuple[OutSection, list[OutReloc]]], sass: bool) -> OutSection:
+        files = sorted(self.m.files, key=lambda f: f.index)
+        inlining = any(r.inlined_at is not None for code in self.codes for r in code.kernel.lines)
+        program = LineProgram([] if sass else files, inlining and not sass)
+        section = self._named(name, elf.SHT_PROGBITS, 0, 1)
+        owners: list[OutSymbol] = []
+        for code in self.codes:
+            size = len(code.text.data)
+            if sass:
+                rows = sass_rows(code.kernel.lines)
+                sites: list[tuple[int, int]] = []
+            else:
+                rows, sites = source_rows(code.kernel.lines, files)
+            if rows:
+                program.sequence(rows, sites, size)
+                owners.append(code.symbol)
+        section.data = program.data()
+        if owners:
+            self.b.names(f".rel{name}")
+            if self.facts.gen90:
+                self.b.names(f".rela{name}")
+            entries = [OutReloc(at, R_64, owner) for at, owner in zip(program.addresses, owners, strict=True)]
+            relocs.append((section, entries))
+        return section
 
     def _late_names(self) -> None:
         """Names of relocation sections outside code."""
@@ -662,6 +711,8 @@ class _Writer:
                         out.append(OutReloc(v.offset + r.offset, r.type, target_symbol, r.addend))
             applied = any(v.relocs_applied for v in m.variables if v.space == space)
             self._relocations(section, out, applied and self.facts.gen90)
+        for section, entries in self.line_relocs:
+            self._relocations(section, entries)
         self._relocations(frame, self._frames(frame))
 
     def _order(self, head: list[OutSection], graph: list[OutSection]) -> list[OutSection]:

@@ -1,0 +1,141 @@
+"""Line information (``-lineinfo``): ``.debug_line``, ``.nv_debug_line_sass`` and ``.nv_debug_ptx_txt``.
+
+Both tables are DWARF 2 line programs, one sequence per text section: minimum instruction length 1, line base -5, range 14,
+opcode base 10.  The first maps code to the source lines of ``.loc``, the second to lines of the PTX text, which the third
+section holds.  Encodings as in files of ptxas 13.0.88 (advances are signed LEB128, rows at the address of the row before
+never use special opcodes); file times and sizes are those of the ``.file`` directive, never the file system's.
+"""
+
+from posixpath import dirname
+from struct import pack
+from typing import Final, final
+
+from orias.cubin.debugframe import sleb, uleb
+from orias.cubin.model import LineRow, SourceFile
+
+_LINE_BASE: Final = -5
+_LINE_RANGE: Final = 14
+_OPCODE_BASE: Final = 10
+_LENGTHS: Final = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1])
+_COPY: Final = 1
+_ADVANCE_PC: Final = 2
+_ADVANCE_LINE: Final = 3
+_SET_FILE: Final = 4
+_END: Final = b"\x00\x01\x01"
+_INLINED_CALL: Final = 0x90
+"""NVIDIA's extended opcode: uleb number of the row that is the call site (0: none), uleb offset of the name in
+``.debug_str``."""
+
+
+@final
+class LineProgram:
+    """One section: header, then sequences; ``addresses`` lists where each sequence needs its text address.
+
+    With ``inlining`` the header ends in a word, the start of the names in ``.debug_str`` (0).
+    """
+
+    __slots__ = ("addresses", "body", "head")
+
+    def __init__(self, files: list[SourceFile], inlining: bool = False) -> None:
+        tables = _file_tables(files) + (bytes(4) if inlining else b"")
+        self.head: bytes = bytes([1, 1, _LINE_BASE & 0xFF, _LINE_RANGE, _OPCODE_BASE]) + _LENGTHS + tables
+        self.body: bytearray = bytearray()
+        self.addresses: list[int] = []
+
+    def sequence(self, rows: list[tuple[int, int, int]], inlined: list[tuple[int, int]], size: int) -> None:
+        """Add a text section of ``size`` bytes: rows are (code offset, file, line), ascending.
+
+        ``inlined``: for each row (number of the row of its call site, counted from 1, 0: none; name offset).
+        """
+        body = self.body
+        body += b"\x00\x09\x02"
+        self.addresses.append(10 + len(self.head) + len(body))
+        body += bytes(8)
+        address, file, line, context = 0, -1, 1, (0, 0)
+        for i, (at, row_file, row_line) in enumerate(rows):
+            if row_file != file:
+                body += bytes([_SET_FILE]) + uleb(row_file)
+                file = row_file
+            if inlined and inlined[i] != context:
+                context = inlined[i]
+                operands = uleb(context[0]) + uleb(context[1])
+                body += bytes([0, 1 + len(operands), _INLINED_CALL]) + operands
+            step, delta = at - address, row_line - line
+            opcode = delta - _LINE_BASE + _LINE_RANGE * step + _OPCODE_BASE
+            if step and _LINE_BASE <= delta < _LINE_BASE + _LINE_RANGE and opcode <= 255:
+                body.append(opcode)
+            else:
+                if delta:
+                    body += bytes([_ADVANCE_LINE]) + sleb(delta)
+                if step:
+                    body += bytes([_ADVANCE_PC]) + sleb(step)
+                body.append(_COPY)
+            address, line = at, row_line
+        body += bytes([_ADVANCE_PC]) + sleb(size - address) + _END
+
+    def data(self) -> bytes:
+        """The section's bytes."""
+        rest = pack("<HI", 2, len(self.head)) + self.head + bytes(self.body)
+        return pack("<I", len(rest)) + rest
+
+
+def _file_tables(files: list[SourceFile]) -> bytes:
+    directories: list[str] = []
+    table = b""
+    for f in files:
+        folder = dirname(f.name)
+        base = f.name[len(folder) + 1 :] if folder and folder != "/" else f.name
+        if folder and folder not in directories:
+            directories.append(folder)
+        number = directories.index(folder) + 1 if folder else 0
+        table += base.encode("utf-8", "replace") + b"\0" + uleb(number) + uleb(f.mtime) + uleb(f.size)
+    return b"".join(d.encode("utf-8", "replace") + b"\0" for d in directories) + b"\0" + table + b"\0"
+
+
+def source_rows(
+    rows: list[LineRow], files: list[SourceFile]
+) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
+    """Rows for ``.debug_line`` and their call sites; rows without ``.loc`` (file 0) and repetitions are left out."""
+    number = {f.index: i for i, f in enumerate(files, 1)}
+    out: list[tuple[int, int, int]] = []
+    sites: list[tuple[int, int]] = []
+    last: tuple[int, int, tuple[int, int, int] | None] = (0, 0, None)
+    for r in rows:
+        if r.file not in number or (r.file, r.line, r.inlined_at) == last:
+            continue
+        last = (r.file, r.line, r.inlined_at)
+        site = (0, 0)
+        if r.inlined_at is not None and r.inlined_at[0] in number:
+            caller = (number[r.inlined_at[0]], r.inlined_at[1])
+            if not out or out[-1] != (r.offset, *caller):
+                out.append((r.offset, *caller))
+                sites.append((0, 0))
+            site = (len(out), r.function_offset)
+        out.append((r.offset, number[r.file], r.line))
+        sites.append(site)
+    return out, sites
+
+
+def sass_rows(rows: list[LineRow]) -> list[tuple[int, int, int]]:
+    """Rows for ``.nv_debug_line_sass``: PTX lines."""
+    out: list[tuple[int, int, int]] = []
+    for r in rows:
+        if r.ptx_line and (not out or out[-1][2] != r.ptx_line):
+            out.append((r.offset, 0, r.ptx_line))
+    return out
+
+
+_DROPPED: Final = ("//", ".loc", ".file", ".b8", ".b16", ".b32", ".b64")
+
+
+def ptx_text_section(text: str) -> bytes:
+    """``.nv_debug_ptx_txt``: the PTX lines without leading blanks, each ended by a NUL.
+
+    Comment lines, ``.loc``, ``.file`` and debug data become empty lines, so that line numbers stay; empty lines at the
+    end are dropped.
+    """
+    lines = [line.lstrip(" \t\r") for line in text.split("\n")]
+    kept = ["" if line.startswith(_DROPPED) else line for line in lines]
+    while kept and not kept[-1]:
+        kept.pop()
+    return b"".join(line.encode("latin-1", "replace") + b"\0" for line in kept)

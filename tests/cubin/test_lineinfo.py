@@ -1,0 +1,85 @@
+"""Line tables: the bytes ptxas writes for the same rows, and what nvdisasm reads out of them."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from orias.cubin.elf import ElfFile
+from orias.cubin.model import DebugSection, LineRow, SourceFile
+from orias.cubin.reader import Reader
+from orias.cubin.writer import write
+from tests.cubin.test_roundtrip import compile_ptx
+from tests.nvtools import tool
+
+PTX = """// comment line
+.visible .entry k(.param .u64 p0)
+{
+	.reg .b64 %rd<10>;
+	.reg .b32 %r<20>;
+	.loc	1 10 5
+	ld.param.u64 %rd1,[p0];
+	.loc	1 11 7
+	mov.u32 %r1,%tid.x; /* c1 */
+	ld.global.u32 %r2,[%rd1];
+	.loc	1 13 1
+	mul.lo.u32 %r2,%r2,%r1;
+	.loc	2 99 3
+	st.global.u32 [%rd1],%r2;
+	.loc	1 14 2
+	ret;
+}
+	.file	1 "/src/dir/a.py"
+	.file	2 "/src/dir/b.cu", 1700000000, 1234
+"""
+
+# (offset, file, line, PTX line) of ptxas's code
+ROWS = {
+    "sm_80": [(0, 1, 10, 6), (16, 1, 11, 13), (32, 1, 11, 6), (48, 1, 11, 13), (80, 1, 11, 12), (96, 1, 13, 15),
+              (112, 2, 99, 17), (128, 1, 14, 19)],
+    "sm_90": [(0, 1, 10, 6), (16, 1, 11, 13), (32, 1, 11, 6), (48, 1, 11, 13), (64, 1, 11, 12), (80, 1, 13, 15), (96, 2, 99, 17), (112, 1, 14, 19)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", sorted(ROWS))
+def test_bytes_of_ptxas(tmp_path: Path, target: str) -> None:
+    data = compile_ptx(tmp_path, PTX, target, "-lineinfo")
+    module = Reader(data).module
+    module.lineinfo = True
+    module.files = [SourceFile(1, "/src/dir/a.py"), SourceFile(2, "/src/dir/b.cu", 1700000000, 1234)]
+    module.ptx_text = (tmp_path / "in.ptx").read_text()
+    module.kernels[0].lines = [LineRow(at, file, line, 0, ptx) for at, file, line, ptx in ROWS[target]]
+    got = write(module)
+    want, ours = ElfFile(data), ElfFile(got)
+    assert [s.name for s in ours.sections] == [s.name for s in want.sections]
+    for s, t in zip(want.sections, ours.sections, strict=True):
+        assert t.data == s.data, s.name
+
+
+def test_nvdisasm_reads_rows(tmp_path: Path) -> None:
+    data = compile_ptx(tmp_path, PTX, "sm_80")
+    module = Reader(data).module
+    module.lineinfo = True
+    module.files = [SourceFile(7, "x.cu"), SourceFile(3, "/a/b/y.h")]
+    rows = [LineRow(0, 3, 1, 0, 5), LineRow(16, 7, 4000, 0, 6), LineRow(32, 7, 2, 0, 7), LineRow(96, 7, 9, 0, 8)]
+    inlined = LineRow(64, 3, 500, 0, 9)
+    inlined.inlined_at = (7, 20, 1)
+    inlined.function_offset = 2
+    module.sections = [DebugSection(".debug_str", b"a\0name\0")]
+    module.kernels[0].lines = [*rows[:3], inlined, rows[3]]
+    (tmp_path / "l.cubin").write_bytes(write(module))
+    listing = subprocess.run(
+        [tool("nvdisasm"), "-c", "-gi", str(tmp_path / "l.cubin")],
+        check=True,
+        timeout=60,
+        capture_output=True,
+        text=True,
+    ).stdout
+    found = [line.split("##")[1].strip() for line in listing.splitlines() if "//##" in line]
+    assert found[:3] == ['File "/a/b/y.h", line 1', 'File "x.cu", line 4000', 'File "x.cu", line 2']
+
+    assert found[3:] == [
+        'File "/a/b/y.h", line 500 inlined at "x.cu", line 20',
+        'File "x.cu", line 20',
+        'File "x.cu", line 9',
+    ]
