@@ -30,8 +30,7 @@ _LANE_BITS: Final = np.left_shift(np.uint32(1), np.arange(32, dtype=U32))
 _PATIENCE: Final = 1000
 _POLLING_PATIENCE: Final = 2
 _FAVOUR: Final = 200
-
-FALSE_GUARD: Final = 0
+_YIELD_PATIENCE: Final = 8
 
 
 class Plan:
@@ -70,6 +69,7 @@ class Engine:
         self.streak = 0
         self.favour = 0
         self.last_pick = -1
+        self.yields = 0
         n, w = m.threads, m.warps
         self.resume = np.zeros(n, I64)
         """Where a waiting thread goes on."""
@@ -278,6 +278,7 @@ class Engine:
 
     def release(self, warps: Arr, lanes: Arr) -> None:
         """Makes lanes of warps runnable where their `resume` says."""
+        self.yields = 0
         on = (lanes[:, None] & _LANE_BITS) != 0
         index = (warps[:, None] * 32 + np.arange(32))[on]
         self.add_index(self.resume[index], index)
@@ -305,14 +306,9 @@ class Engine:
         """WARPSYNC with a mask a thread."""
         warps = who.warps
         alive = self.alive_mask[warps]
-        if rest is None:
-            spread = who.spread(mask)
-            same = np.bitwise_or.reduce(spread, axis=1)
-            if (
-                not (same & alive & ~who.lane_mask).any()
-                and (who.lane_mask == alive).all()
-                and (alive & ~same == 0).all()
-            ):
+        if rest is None and (who.lane_mask == alive).all():
+            common = np.bitwise_and.reduce(who.spread(mask, 0xFFFFFFFF), axis=1)
+            if not (alive & ~common).any():
                 return pc + 1
         self.resume[who.sel] = pc + 1
         self.warpsync_mask[who.sel] = mask
@@ -354,6 +350,24 @@ class Engine:
                 self.apart[i] = (pc, Active(merged))
                 return
         self.apart.append((pc, Active(index)))
+
+    def yielded(self, who: Active) -> None:
+        """YIELD: after some turns without any release, BSYNC no longer waits for threads that keep yielding.
+
+        This is what makes a loop in which some threads of a warp wait for others end although the compiler put a
+        convergence barrier behind it (ptxas puts a YIELD into such loops).
+        """
+        self.yields += 1
+        if self.yields <= _YIELD_PATIENCE:
+            return
+        for k in range(16):
+            waiting = self.bsync[k][who.warps]
+            mask = self.m.B[k][who.warps] & self.alive_mask[who.warps]
+            free = np.where((mask & ~waiting & ~who.lane_mask) == 0, waiting, np.uint32(0))
+            if free.any():
+                self.m.B[k][who.warps] &= ~free
+                self.bsync[k][who.warps] &= ~free
+                self.release(who.warps, free)
 
     # -- block barriers
 

@@ -279,9 +279,12 @@ def warpsync(s: Site) -> Flow:
 
 def hint(s: Site) -> Flow:
     """YIELD, NANOSLEEP, ENDCOLLECTIVE: other threads may run now."""
+    yielding = s.op.base == "YIELD"
 
     def run(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
         e.polled = True
+        if yielding:
+            e.yielded(a)
         if rest is None:
             return pc + 1
         e.add(pc + 1, a)

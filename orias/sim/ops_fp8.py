@@ -17,7 +17,8 @@ def _values(mantissa: int, bias: int, count: int) -> Arr:
     codes = np.arange(count)
     exponent, fraction = codes >> mantissa, codes & ((1 << mantissa) - 1)
     scale = 2.0 ** (np.maximum(exponent, 1) - bias - mantissa)
-    return (fraction + np.where(exponent > 0, 1 << mantissa, 0)) * scale
+    result: Arr = (fraction + np.where(exponent > 0, 1 << mantissa, 0)) * scale
+    return result
 
 
 _E4M3: Final = _values(3, 7, 0x7F)

@@ -526,8 +526,11 @@ def cases(name: str) -> tuple[list[list[int]], list[int]]:
     return operands, [f(*args) & mask for args in zip(*operands, strict=True)]
 
 
-@pytest.mark.parametrize("level", ["-O3", "-O0"])
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("target", "level"),
+    [(t, "-O3") for t in TARGETS]
+    + [pytest.param(t, "-O0", marks=[] if t == "sm_90" else pytest.mark.sweep) for t in TARGETS],
+)
 def test_instructions(target: str, level: str) -> None:
     number = int(target[3:])
     image = sim.load(assemble(module(number), target, level))
