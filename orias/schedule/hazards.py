@@ -142,20 +142,24 @@ class _Checker:
         self.faults[f"{node.where}: {text}"] = None
 
     def _flow(self) -> None:
-        work = [b for b in self.fn.blocks if not b.preds or b is self.fn.blocks[0]]
-        entry: dict[int, _State] = {b.id: _State() for b in work}
-        while work:
-            b = work.pop()
-            state = entry[b.id].copy()
-            for n in self.by_block[b.id]:
-                self._step(n, state)
-            for s in b.succs:
-                have = entry.get(s.id)
-                if have is None:
-                    entry[s.id] = state.copy()
-                    work.append(s)
-                elif have.merge(state) and s not in work:
-                    work.append(s)
+        blocks = self.fn.blocks
+        entry: dict[int, _State] = {b.id: _State() for b in blocks if not b.preds or b is blocks[0]}
+        queued = set(entry)
+        while queued:
+            for b in blocks:
+                if b.id not in queued:
+                    continue
+                queued.discard(b.id)
+                state = entry[b.id].copy()
+                for n in self.by_block[b.id]:
+                    self._step(n, state)
+                for s in b.succs:
+                    have = entry.get(s.id)
+                    if have is None:
+                        entry[s.id] = state.copy()
+                        queued.add(s.id)
+                    elif have.merge(state):
+                        queued.add(s.id)
 
     def _step(self, n: int, state: _State) -> None:
         node = self.nodes[n]

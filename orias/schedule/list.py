@@ -158,31 +158,54 @@ def _insert(ready: list[int], k: int) -> None:
 
 
 @final
+class _Node:
+    """Registers of one instruction, for the pressure count."""
+
+    __slots__ = ("gain_p", "gain_r", "reads", "writes")
+
+    def __init__(self, fn: Func, inst: Inst) -> None:
+        counts: dict[int, int] = {}
+        for s in virtual_reads(inst):
+            counts[s] = counts.get(s, 0) + 1
+        self.reads: list[tuple[int, int]] = list(counts.items())
+        """(register, how often it is read)."""
+        self.writes: list[int] = virtual_writes(inst)
+        self.gain_r: int = 0
+        """Words of R registers it defines."""
+        self.gain_p: int = 0
+        for d in self.writes:
+            if fn.vkind[d] == K_R:
+                self.gain_r += fn.vwidth[d]
+            elif fn.vkind[d] == K_P:
+                self.gain_p += 1
+
+
+@final
 class _Virtual:
     """One piece before allocation: the same with register pressure."""
 
-    __slots__ = (
-        "fn", "graph", "lat", "left", "limit", "live_r", "live_p", "needed_after", "present",
-    )  # fmt: skip
+    __slots__ = ("fn", "graph", "lat", "left", "limit", "live_p", "live_r", "needed_after", "nodes", "present")
 
     def __init__(self, fn: Func, b: Block, piece: list[Inst], live_after: int, limit: int, lat: Latency) -> None:
         self.fn: Func = fn
         self.lat: Latency = lat
         self.limit: int = limit
         self.graph: Graph = build(piece, fn, lat, True)
+        self.nodes: list[_Node] = [_Node(fn, inst) for inst in piece]
         self.needed_after: int = live_after
         self.left: dict[int, int] = {}
         """Reads of each register that are not placed yet."""
         live = live_after
-        for inst in reversed(piece):
-            for d in virtual_writes(inst):
+        for node in reversed(self.nodes):
+            for d in node.writes:
                 live &= ~(1 << d)
-            for s in virtual_reads(inst):
+            for s, count in node.reads:
                 live |= 1 << s
-                self.left[s] = self.left.get(s, 0) + 1
+                self.left[s] = self.left.get(s, 0) + count
         self.live_r: int = _words(fn, live, K_R)
         self.live_p: int = _words(fn, live, K_P)
-        self.present: int = live
+        self.present: set[int] = set()
+        """Registers defined so far by the piece."""
         self._keep_coalescing(b, piece)
 
     def _keep_coalescing(self, b: Block, piece: list[Inst]) -> None:
@@ -193,10 +216,10 @@ class _Virtual:
         graph = self.graph
         reads: dict[int, list[int]] = {}
         made: dict[int, int] = {}
-        for k, inst in enumerate(piece):
-            for s in virtual_reads(inst):
+        for k, node in enumerate(self.nodes):
+            for s, _ in node.reads:
                 reads.setdefault(s, []).append(k)
-            for d in virtual_writes(inst):
+            for d in node.writes:
                 made[d] = k
         pairs: list[tuple[int, int]] = []
         for k, inst in enumerate(piece):
@@ -221,17 +244,16 @@ class _Virtual:
     def _delta(self, k: int) -> tuple[int, int]:
         """Change of live R and P registers by placing an instruction."""
         fn = self.fn
-        inst = self.graph.insts[k]
+        node = self.nodes[k]
         r = p = 0
-        for d in virtual_writes(inst):
-            if not self.present >> d & 1 and (self.left.get(d, 0) or self.needed_after >> d & 1):
+        for d in node.writes:
+            if d not in self.present and (self.left.get(d, 0) or self.needed_after >> d & 1):
                 if fn.vkind[d] == K_R:
                     r += fn.vwidth[d]
                 elif fn.vkind[d] == K_P:
                     p += 1
-        reads = virtual_reads(inst)
-        for s in set(reads):
-            if self.left[s] == reads.count(s) and not self.needed_after >> s & 1:
+        for s, count in node.reads:
+            if self.left[s] == count and not self.needed_after >> s & 1:
                 if fn.vkind[s] == K_R:
                     r -= fn.vwidth[s]
                 elif fn.vkind[s] == K_P:
@@ -239,16 +261,27 @@ class _Virtual:
         return r, p
 
     def _place(self, k: int) -> None:
-        inst = self.graph.insts[k]
         r, p = self._delta(k)
         self.live_r += r
         self.live_p += p
-        for s in virtual_reads(inst):
-            self.left[s] -= 1
-        for d in virtual_writes(inst):
-            self.present |= 1 << d
+        node = self.nodes[k]
+        for s, count in node.reads:
+            self.left[s] -= count
+        self.present.update(node.writes)
+
+    def _rank(self, k: int, at: int, height: int, tight: bool) -> tuple[int, int, int, int]:
+        """Smaller is better: what the registers allow first, then issue time, critical path, original order."""
+        node = self.nodes[k]
+        if not tight and self.live_r + node.gain_r <= self.limit and self.live_p + node.gain_p <= _PREDICATE_LIMIT:
+            return (0, at, -height, k)
+        r, p = self._delta(k)
+        over = (r > 0 and self.live_r + r > self.limit) or (p > 0 and self.live_p + p > _PREDICATE_LIMIT)
+        if over or (tight and r >= 0 and p >= 0):
+            return (1, r + 2 * p if tight else 0, k, 0)
+        return (0, at, -height, k)
 
     def run(self) -> list[int]:
+        """The order, as positions in the piece."""
         graph, lat = self.graph, self.lat
         n = len(graph.insts)
         height = graph.heights()
@@ -261,21 +294,15 @@ class _Virtual:
         now = 0
         while ready:
             best = -1
-            best_rank = (9, 1 << 60, 1 << 60, 0)
+            best_rank = (9, 0, 0, 0)
             tight = self.live_r >= self.limit or self.live_p >= _PREDICATE_LIMIT
-            at_best = now
             for k in ready[:_WINDOW]:
-                r, p = self._delta(k)
                 at = max(earliest[k], pipe_free.get(keys[k], 0), now)
-                over = (r > 0 and self.live_r + r > self.limit) or (p > 0 and self.live_p + p > _PREDICATE_LIMIT)
-                if over or (tight and r >= 0 and p >= 0):
-                    rank = (1, r + 2 * p if tight else 0, k, 0)
-                else:
-                    rank = (0, at, -height[k], k)
+                rank = self._rank(k, at, height[k], tight)
                 if rank < best_rank:
-                    best, best_rank, at_best = k, rank, at
+                    best, best_rank = k, rank
             ready.remove(best)
-            now = max(now, at_best)
+            now = max(now, earliest[best], pipe_free.get(keys[best], 0))
             out.append(best)
             self._place(best)
             if keys[best]:

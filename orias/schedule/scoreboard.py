@@ -169,26 +169,30 @@ class _Assigner:
         at_entry: list[_Pending] = [{} for _ in range(n)]
         seen = bytearray(n)
         queued = bytearray(n)
-        work = [0]
         queued[0] = 1
-        while work:
-            i = work.pop()
-            queued[i] = 0
-            seen[i] = 1
-            out = dict(at_entry[i])
-            self._walk(i, out, numbered)
-            for s in self.blocks[i].succs:
-                j = self.index[s.id]
-                entry = at_entry[j]
-                changed = not seen[j]
-                for unit, mask in out.items():
-                    old = entry.get(unit, 0)
-                    if mask & ~old:
-                        entry[unit] = old | mask
-                        changed = True
-                if changed and not queued[j]:
-                    queued[j] = 1
-                    work.append(j)
+        # Rounds in block order: predecessors come first except along back edges.
+        busy = True
+        while busy:
+            busy = False
+            for i in range(n):
+                if not queued[i]:
+                    continue
+                queued[i] = 0
+                busy = True
+                seen[i] = 1
+                out = dict(at_entry[i])
+                self._walk(i, out, numbered)
+                for s in self.blocks[i].succs:
+                    j = self.index[s.id]
+                    entry = at_entry[j]
+                    changed = not seen[j]
+                    for unit, mask in out.items():
+                        old = entry.get(unit, 0)
+                        if mask & ~old:
+                            entry[unit] = old | mask
+                            changed = True
+                    if changed:
+                        queued[j] = 1
         for i in range(n):
             if not seen[i]:
                 self._walk(i, {}, numbered)
@@ -412,31 +416,30 @@ class _Stalls:
                 row.stall = self.lat.min_stall(row.inst.op)
         exits: list[dict[int, list[_Fixed]]] = [{} for _ in range(n)]
         boards: list[list[int]] = [[-_HORIZON] * SCOREBOARDS for _ in range(n)]
-        work = list(range(n))
         queued = bytearray(b"\x01" * n)
-        at = 0
-        while at < len(work):
-            i = work[at]
-            at += 1
-            queued[i] = 0
-            entry, set_at = self._entry(i, exits, boards)
-            short = self._block(i, entry, set_at)
-            out, set_out = self._finish(i, entry, set_at)
-            changed = not _same(out, exits[i]) or set_out != boards[i]
-            exits[i], boards[i] = out, set_out
-            again: list[int] = []
-            if short > 0:
-                for p in self.blocks[i].preds:
-                    j = self.index[p.id]
-                    if self._shortage(i, exits[j], boards[j]) > 0:
-                        self._stretch(j, self._shortage(i, exits[j], boards[j]))
-                        again.append(j)
-            if changed:
-                again.extend(self.index[s.id] for s in self.blocks[i].succs)
-            for j in again:
-                if not queued[j]:
-                    queued[j] = 1
-                    work.append(j)
+        busy = True
+        while busy:
+            busy = False
+            for i in range(n):
+                if not queued[i]:
+                    continue
+                queued[i] = 0
+                busy = True
+                entry, set_at = self._entry(i, exits, boards)
+                short = self._block(i, entry, set_at)
+                out, set_out = self._finish(i, entry, set_at)
+                changed = not _same(out, exits[i]) or set_out != boards[i]
+                exits[i], boards[i] = out, set_out
+                if short > 0:
+                    for p in self.blocks[i].preds:
+                        j = self.index[p.id]
+                        missing = self._shortage(i, exits[j], boards[j])
+                        if missing > 0:
+                            self._stretch(j, missing)
+                            queued[j] = 1
+                if changed:
+                    for s in self.blocks[i].succs:
+                        queued[self.index[s.id]] = 1
 
     def _entry(
         self, i: int, exits: list[dict[int, list[_Fixed]]], boards: list[list[int]]

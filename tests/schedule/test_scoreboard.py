@@ -61,7 +61,7 @@ def test_simple_kernel() -> None:
         ("ISETP", 2, none, none, 0),
         ("IADD3", 5, none, none, 4),
         ("STG", 2, none, 0, 0),
-        ("MOV", 5, none, none, 1),
+        ("MOV", 4, none, none, 1),
         ("BRA", 5, none, none, 0),
         ("STG", 1, none, none, 0),
         ("EXIT", 5, none, none, 0),
