@@ -19,10 +19,12 @@ from orias.cubin.model import (
     Reloc,
     SourceFile,
     SubFunction,
+    Variable,
 )
 from orias.cubin.writer import write
 from orias.diag import CompileError, Diagnostic, Unsupported
 from orias.isa.table import load
+from orias.lower.layout import FUNCTION_OFFSET
 from orias.lower.module import lower_module
 from orias.lower.program import Kernel, LowerOptions, Program
 from orias.options import Options
@@ -208,6 +210,9 @@ class _Compiler:
                 info.is_entry = False
                 info.stack, info.spill_stores, info.spill_loads = fn.frame_size, fn.spill_stores, fn.spill_loads
                 cubin.functions[fn.name] = info
+        if not out.relocatable:
+            for v in program.variables:
+                place_functions(v, program.kernels, texts)
         cubin.gmem = sum(v.size for v in program.variables if v.space == "global" and not v.extern)
         if program.const_size:
             cubin.cmem[3] = program.const_size
@@ -215,6 +220,31 @@ class _Compiler:
             cubin.cmem[4] = 8 * len(program.bank4)
         cubin.data = write(out)
         return cubin
+
+
+def place_functions(v: Variable, kernels: list[Kernel], texts: list[EmittedText]) -> None:
+    """Fill in the function addresses of an initialiser: offsets of the copies in their kernel's section.
+
+    Such a pointer means something in one section only; kernels whose copies lie elsewhere cannot share it.
+    """
+    waiting = [r for r in v.relocs if r.type == FUNCTION_OFFSET]
+    if not waiting or v.data is None:
+        return
+    data = bytearray(v.data)
+    for r in waiting:
+        found = {
+            offset
+            for kernel, text in zip(kernels, texts, strict=True)
+            for name, offset, _ in text.functions
+            if name == f"${kernel.ptx.name}${r.symbol}"
+        }
+        if len(found) != 1:
+            raise Unsupported(
+                f"The address of function '{r.symbol}' in the initializer of '{v.name}' is not the same in all kernels"
+            )
+        data[r.offset : r.offset + 8] = (found.pop() + r.addend).to_bytes(8, "little")
+    v.data = bytes(data)
+    v.relocs = [r for r in v.relocs if r.type != FUNCTION_OFFSET]
 
 
 def register_limit(kernel: Kernel, options: Options, target: Target) -> int:

@@ -1,5 +1,7 @@
 """Where variables live: kernel parameters, constant bank 3, and the bytes of initialisers."""
 
+from typing import Final
+
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, Reloc, Variable
 from orias.cubin.relocs import R_64, R_G64, R_UNIFIED
 from orias.diag import Unsupported
@@ -32,6 +34,10 @@ def param_offsets(params: list[Var]) -> tuple[list[int], int]:
     return offsets, top
 
 
+FUNCTION_OFFSET: Final = -1
+"""Stand-in relocation type: the offset of a function's copy in its kernel's section, known once code is emitted."""
+
+
 def initial_data(v: Var, target: Target, const_offset: dict[Var, int] | None) -> tuple[bytes | None, list[Reloc]]:
     """The bytes of a variable's initialiser (None without one) and the relocations that patch addresses into it.
 
@@ -52,7 +58,8 @@ def initial_data(v: Var, target: Target, const_offset: dict[Var, int] | None) ->
             raise Unsupported("This kind of address in an initializer is not supported yet", v.line)
         if isinstance(to, Function):
             if const_offset is not None:
-                raise Unsupported("The address of a function in an initializer is not supported yet", v.line)
+                relocs.append(Reloc(offset, FUNCTION_OFFSET, to.name, value.addend))
+                continue
             relocs.append(Reloc(offset, R_UNIFIED if target.sm >= 90 else R_64, to.name, value.addend))
         elif to.space == "global" or (to.space == "const" and value.generic):
             relocs.append(Reloc(offset, R_G64, to.name, value.addend))

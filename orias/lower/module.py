@@ -192,7 +192,7 @@ class ModuleLower:
             for s in g.body or []:
                 if not isinstance(s, Instr):
                     continue
-                for o in functions_used(s):
+                for o in [*functions_used(s), *_functions_in_data(s)]:
                     if o.name not in seen:
                         target = self.definition(o)
                         if target.body is not None and not target.entry:
@@ -355,6 +355,24 @@ def all_operands(i: Instr) -> list[Operand]:
         o = todo.pop()
         out.append(o)
         todo.extend(o.elems)
+    return out
+
+
+def _functions_in_data(i: Instr) -> list[Function]:
+    """Functions whose addresses the initialisers of the variables that an instruction names hold."""
+    out: list[Function] = []
+    todo = [o.var for o in all_operands(i) if o.var is not None and o.var.init is not None]
+    seen = set(todo)
+    while todo:
+        for _, value in todo.pop().init or []:
+            if not isinstance(value, SymInit):
+                continue
+            to = value.target
+            if isinstance(to, Function):
+                out.append(to)
+            elif to not in seen:
+                seen.add(to)
+                todo.append(to)
     return out
 
 
