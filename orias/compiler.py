@@ -8,8 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Final, final
 
+from orias.cubin import relocs
 from orias.cubin.model import (
     GLOBAL,
+    LOCAL,
+    NO_CTA,
     WEAK,
     BranchTargets,
     CallEdge,
@@ -124,10 +127,10 @@ class _Compiler:
             texts: list[EmittedText] = []
             for kernel in program.kernels:
                 texts.append(self._kernel(kernel))
+            start = time.perf_counter()
+            cubin = self._write(module, program, texts, sources)
         except Unsupported as e:
             raise CompileError([*self.diagnostics, Diagnostic("error", e.message, e.line)]) from e
-        start = time.perf_counter()
-        cubin = self._write(module, program, texts, sources)
         self._clock("cubin", start)
         cubin.diagnostics = self.diagnostics
         cubin.times = self.times
@@ -143,7 +146,7 @@ class _Compiler:
             raise CompileError([Diagnostic("fatal", "More than one input is not supported yet")])
         name, text = sources[0]
         module = parse(text, name)
-        found = check(module, self.target)
+        found = check(module, self.target, self.options.compile_only)
         self.diagnostics.extend(found)
         if any(d.severity in ("error", "fatal") for d in found):
             raise CompileError(self.diagnostics)
@@ -272,8 +275,20 @@ def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
 
 
 _RELOC_TYPES: Final = {
-    "lo32": 56, "hi32": 57, "call": 58, "abs32": 55, "abs16": 59, "unified_lo32": 112, "unified_hi32": 113,
-}  # fmt: skip
+    "lo32": relocs.R_ABS32_LO_32,
+    "hi32": relocs.R_ABS32_HI_32,
+    "abs32": relocs.R_ABS32_32,
+    "abs16": relocs.R_ABS16_32,
+    "unified_lo32": relocs.R_UNIFIED32_LO_32,
+    "unified_hi32": relocs.R_UNIFIED32_HI_32,
+}
+
+
+def relocation_type(kind: str, target: Target) -> int:
+    """The R_CUDA number of a place that emission left open (``orias.schedule.emit.TextReloc``)."""
+    if kind == "call":
+        return relocs.R_ABS55_16_34 if target.sm >= 90 else relocs.R_ABS47_34
+    return _RELOC_TYPES[kind]
 
 
 def kernel_code(kernel: Kernel, text: EmittedText, target: Target, lineinfo: bool) -> KernelCode:
@@ -282,6 +297,8 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, lineinfo: boo
     funcs = kernel.all_functions()
     code = KernelCode(ptx.name, text.code, ptx.entry)
     code.binding = WEAK if ptx.linkage == "weak" else GLOBAL
+    if not ptx.entry and not ptx.linkage:
+        code.binding = LOCAL
     code.num_regs = max(f.reg_count for f in funcs)
     if "maxnreg" in ptx.directives:
         code.maxreg = max(24, min(255, ptx.directives["maxnreg"][0]))
@@ -298,7 +315,7 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, lineinfo: boo
     code.shared_align = kernel.shared_align
     code.shared_dynamic = kernel.shared_dynamic
     code.const2 = text.table_bytes
-    code.relocs = [Reloc(r.offset, _RELOC_TYPES[r.kind], r.symbol, r.addend) for r in text.relocs]
+    code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]
     code.exit_offsets = text.exits
     code.coop_offsets = text.cooperative
     code.coop_mask_regs = [-1] * len(text.cooperative)
@@ -307,10 +324,8 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, lineinfo: boo
     code.externs = kernel.externs
     code.branch_targets = [BranchTargets(at, targets) for at, targets in text.branch_tables]
     code.ctaidz_used = kernel.ctaidz_used
-    for name in ("maxntid", "reqntid"):
-        d = ptx.directives.get(name)
-        if d:
-            setattr(code, name, (d[0], d[1] if len(d) > 1 else 1, d[2] if len(d) > 2 else 1))
+    code.maxntid = _dimensions(ptx.directives.get("maxntid"))
+    code.reqntid = _dimensions(ptx.directives.get("reqntid"))
     for (name, offset, size), fn in zip(text.functions[1:], funcs[1:], strict=True):
         sub = SubFunction(name, offset, size, fn.kind == "helper")
         sub.frame_size = fn.frame_size
@@ -320,6 +335,13 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, lineinfo: boo
     if lineinfo:
         code.lines = _line_rows(kernel, text)
     return code
+
+
+def _dimensions(d: tuple[int, ...] | None) -> tuple[int, int, int]:
+    """A directive's (x, y, z), missing ones 1; all 0 if it is not there."""
+    if not d:
+        return NO_CTA
+    return d[0], d[1] if len(d) > 1 else 1, d[2] if len(d) > 2 else 1
 
 
 def _line_rows(kernel: Kernel, text: EmittedText) -> list[LineRow]:
