@@ -14,7 +14,7 @@ from orias.regalloc.files import RESERVE
 from orias.regalloc.frame import finish_frame
 from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_victims
 from orias.regalloc.ranges import Ranges
-from orias.regalloc.spill import SpillState, rematerialisable, spill
+from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
 from orias.regalloc.ssa_out import leave_ssa, tie
 
 _NOTE: Final = {K_R: "clobber_r", K_UR: "clobber_ur", K_P: "clobber_p", K_UP: "clobber_up", K_B: "clobber_b"}
@@ -80,6 +80,11 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
     """Allocate, spilling until everything fits."""
     # Penalties say where an attempt failed although there seemed to be room: file -> uid of an instruction -> words.
     penalty: dict[int, dict[int, int]] = {}
+    if fn.calls:
+        classes = _tied_classes(fn)
+        constants = across_calls(classes)
+        if constants:
+            spill(classes, constants, state)
     for _ in range(_ROUNDS):
         classes = _tied_classes(fn)
         result = allocate(classes)

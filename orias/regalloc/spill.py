@@ -7,7 +7,7 @@ special registers are made again at each use (register-allocation inventory, sec
 
 from typing import Final, final
 
-from orias.isa.op import Op, op
+from orias.isa.op import F_CALL, Op, op
 from orias.isa.operand import (
     FLAG_MASK,
     INV,
@@ -48,6 +48,8 @@ OP_SEL: Final[Op] = op("SEL")
 OP_ISETP: Final[Op] = op("ISETP.NE.AND")
 OP_UISETP: Final[Op] = op("UISETP.NE.AND")
 _FIXED_SPECIAL: Final = ("SR_TID.", "SR_CTAID.", "SR_LANEID", "SR_NTID.", "SR_NCTAID.", "SR_CgaCtaId")
+_SHARE_DISTANCE: Final = 12
+"""A loaded value serves references this many instructions on (a guess: long enough for an expression)."""
 _LDC_WORDS: Final = {"LDC": 1, "LDC.64": 2, "LDC.128": 4, "ULDC": 1, "ULDC.64": 2}
 
 
@@ -55,13 +57,15 @@ _LDC_WORDS: Final = {"LDC": 1, "LDC.64": 2, "LDC.128": 4, "ULDC": 1, "ULDC.64": 
 class SpillState:
     """What spilling has done to a function so far."""
 
-    __slots__ = ("size", "temps", "uids")
+    __slots__ = ("shared", "size", "temps", "uids")
 
     def __init__(self) -> None:
         self.size: int = 0
         """Bytes of the spill area."""
         self.temps: set[int] = set()
         """Virtual registers that live only between a reference and its load or store."""
+        self.shared: set[int] = set()
+        """Virtual registers that several references share after one load; spilled again they are shared no more."""
         self.uids: set[int] = set()
         """Uids of spill loads and stores."""
 
@@ -70,13 +74,14 @@ class SpillState:
 class Home:
     """Where a spilled class lives: made again by `remat`, in `regs` by place, or in the spill area at `offset` + 4 * place."""
 
-    __slots__ = ("cls", "offset", "regs", "remat")
+    __slots__ = ("cls", "offset", "regs", "remat", "share")
 
     def __init__(self, cls: Cls) -> None:
         self.cls: Final[Cls] = cls
         self.remat: Inst | None = None
         self.regs: dict[int, Opnd] = {}
         self.offset: int = 0
+        self.share: bool = True
 
 
 def rematerialisable(classes: Classes) -> dict[Cls, Inst]:
@@ -101,6 +106,23 @@ def rematerialisable(classes: Classes) -> dict[Cls, Inst]:
     return out
 
 
+def across_calls(classes: Classes) -> list[Cls]:
+    """Constants that live across a call: as ptxas does, they are read again behind it rather than kept.
+
+    Source: register-allocation inventory, row RM2 (sm_90 and later; for earlier targets our choice).
+    """
+    points = [p for p, _ in classes.rg.clobbers]
+    if not points:
+        return []
+    out: list[Cls] = []
+    for c, maker in rematerialisable(classes).items():
+        if maker.op.base == "S2R" or maker.op.base == "S2UR":
+            continue
+        if any(s <= p < e for segs in c.words.values() for s, e, _ in segs for p in points):
+            out.append(c)
+    return out
+
+
 def _remakes(inst: Inst) -> bool:
     name = inst.op.name
     s = inst.src[0] if inst.src else K_NONE
@@ -121,17 +143,20 @@ def spill(classes: Classes, victims: list[Cls], state: SpillState) -> None:
 
 @final
 class _Spiller:
-    __slots__ = ("classes", "fn", "homes", "out", "state")
+    __slots__ = ("classes", "fn", "homes", "out", "recent", "state")
 
     def __init__(self, classes: Classes, victims: list[Cls], state: SpillState) -> None:
         self.classes: Final[Classes] = classes
         self.fn: Final[Func] = classes.rg.fn
         self.state: Final[SpillState] = state
         self.out: list[Inst] = []
+        self.recent: dict[tuple[Home, int, int], tuple[Opnd, int]] = {}
+        """Words of a home (first place, number) that a register still holds, and where in the block it was last used."""
         makers = rematerialisable(classes)
         self.homes: dict[Cls, Home] = {}
         for c in victims:
             h = Home(c)
+            h.share = all(v not in state.shared and v not in state.temps for v, _ in c.members)
             self.homes[c] = h
             h.remat = makers.get(c)
             if h.remat is not None:
@@ -165,8 +190,13 @@ class _Spiller:
     def run(self) -> None:
         for b in self.classes.rg.order:
             self.out = []
+            self.recent = {}
             for inst in b.insts:
-                if not self._touched(inst):
+                if inst.op.flags & F_CALL:
+                    self._generic(inst)
+                    # What the call would destroy is better loaded again behind it.
+                    self.recent = {}
+                elif not self._touched(inst):
                     self.out.append(inst)
                 elif inst.op is OP_PCOPY or inst.op is OP_COPY:
                     self._copies(inst)
@@ -206,8 +236,28 @@ class _Spiller:
     def _reload(self, o: Opnd, h: Home, inst: Inst) -> Opnd:
         """A fresh register with the value of a spilled operand; the operand's flags and suffix are kept."""
         place, count = self._range(o)
-        t = self._load(h, o & KIND_MASK, place, count, inst)
+        key = (h, place, count)
+        known = self.recent.get(key)
+        now = len(self.out)
+        if known is not None and now - known[1] <= _SHARE_DISTANCE:
+            t = known[0]
+            v = t >> PAYLOAD_SHIFT
+            if v in self.state.temps:
+                self.state.temps.discard(v)
+                self.state.shared.add(v)
+        else:
+            t = self._load(h, o & KIND_MASK, place, count, inst)
+        if h.share:
+            self.recent[key] = (t, now)
         return t | (o & (FLAG_MASK | SUFFIX_MASK))
+
+    def _changed(self, h: Home, place: int, count: int, t: Opnd) -> None:
+        """The words of a home get a new value, which `t` holds (NONE: nobody)."""
+        stale = [k for k in self.recent if k[0] is h and k[1] < place + count and place < k[1] + k[2]]
+        for k in stale:
+            del self.recent[k]
+        if h.share and t != K_NONE:
+            self.recent[h, place, count] = (t, len(self.out))
 
     def _load(self, h: Home, file: int, place: int, count: int, inst: Inst) -> Opnd:
         if h.remat is not None:
@@ -266,6 +316,8 @@ class _Spiller:
         """Bring the value in `t` home; `o` is the spilled operand."""
         place, count = self._range(o)
         file = o & KIND_MASK
+        plain = t & ~(FLAG_MASK | SUFFIX_MASK) == t and not t & LANE_MASK and t >> PAYLOAD_SHIFT in self.state.temps
+        self._changed(h, place, count, t if plain else K_NONE)
         if file == K_R:
             k = 0
             while k < count:
@@ -301,8 +353,9 @@ class _Spiller:
                 made_again = True
                 continue
             if inst.old != K_NONE:
-                # The old value is of the same class and place.
-                t = self._reload(d, h, inst)
+                # The old value is of the same class and place.  Its register is overwritten: nobody shares it.
+                place, count = self._range(d)
+                t = self._load(h, d & KIND_MASK, place, count, inst)
                 inst.old = t
             else:
                 t = self._temp(d & KIND_MASK, self.fn.vwidth[d >> PAYLOAD_SHIFT])
@@ -399,6 +452,7 @@ class _Spiller:
                 plan.append((at, count, s))
             at += count
         for place, count, s in plan:
+            self._changed(h, place, count, K_NONE)
             hs = self.home(s)
             if hs is not None:
                 s = self._reload(s, hs, inst)
