@@ -251,10 +251,10 @@ NAMES: Final[dict[str, str]] = {
     "tcgen05.cp": _TCG, "tcgen05.shift": _TCG, "tcgen05.mma": _TCG, "tcgen05.mma.ws": _TCG,
     "tcgen05.commit": _TCG, "tcgen05.fence::before_thread_sync": "", "tcgen05.fence::after_thread_sync": "",
     # textures and surfaces
-    "tex": "base=mode level=mode grad=mode", "tld4": "r=comp g=comp b=comp a=comp", "txq": _TEXQ, "suq": _TEXQ,
+    "tex": "uni=uni base=mode level=mode grad=mode", "tld4": "r=comp g=comp b=comp a=comp", "txq": _TEXQ, "suq": _TEXQ,
     "suld": "b=mode clamp=clamp", "sust": "b=mode p=mode clamp=clamp", "sured": "b=mode p=mode clamp=clamp " + _RED,
     # control flow
-    "bra": "", "brx.idx": "", "call": "", "ret": "", "exit": "", "trap": "", "brkpt": "",
+    "bra": "uni=uni", "brx.idx": "uni=uni", "call": "uni=uni", "ret": "uni=uni", "exit": "", "trap": "", "brkpt": "",
     # video
     **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax"), _VIDEO),
     "vshl": _VIDEO, "vshr": _VIDEO, "vmad": "shr7=scale shr15=scale po=po", "vset": _VIDEO + " " + _CMP,
