@@ -19,6 +19,7 @@ def load() -> None:
     import orias.lower.float64
     import orias.lower.half
     import orias.lower.integer
+    import orias.lower.matrix
     import orias.lower.memory
     import orias.lower.move
     import orias.lower.sync
