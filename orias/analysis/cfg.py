@@ -216,8 +216,10 @@ def dominators(fn: Func) -> DomTree:
     return DomTree(immediate_dominators(entry, succs), [entry])
 
 
-def post_dominators(fn: Func) -> DomTree:
+def post_dominators(fn: Func, without: frozenset[tuple[int, int]] = frozenset()) -> DomTree:
     """The post-dominator forest: roots are the blocks whose only post-dominator above is the function's end.
+
+    ``without``: edges (block id, successor id) to leave out.
 
     A region that never ends counts as ending at one block of it, the one furthest down in depth-first order,
     so that every block has a place in the tree.  Guarded EXITs inside a block do not end it.
@@ -228,7 +230,7 @@ def post_dominators(fn: Func) -> DomTree:
     reached = bytearray(n)
     work: list[Block] = []
     for b in fn.blocks:
-        succs[b.id] = [p.id for p in b.preds]
+        succs[b.id] = [p.id for p in b.preds if (p.id, b.id) not in without] if without else [p.id for p in b.preds]
         if not b.succs:
             succs[end].append(b.id)
             reached[b.id] = 1

@@ -92,6 +92,49 @@ def branch_condition(b: Block) -> list[Opnd]:
     return [o for o in [term.guard, *term.src] if 0 < (o & KIND_MASK) < K_B and not is_true_pred(o)]
 
 
+def exit_edges(fn: Func) -> frozenset[tuple[int, int]]:
+    """Edges (block id, successor id) of branches behind which threads only go on to EXIT and meet none of the others.
+
+    Such threads are gone: those that stay behind are as converged as before.  Where every way out of a branch is like
+    that, the one that leads to the most blocks is left out.
+    """
+    blocks = reverse_postorder(fn)
+    bit = {b.id: 1 << i for i, b in enumerate(blocks)}
+    reach: dict[int, int] = {b.id: bit[b.id] for b in blocks}
+    stays = 0
+    changed = True
+    while changed:
+        changed = False
+        for b in reversed(blocks):
+            mask = bit[b.id]
+            for s in b.succs:
+                mask |= reach[s.id]
+            if mask != reach[b.id]:
+                reach[b.id] = mask
+                changed = True
+    for b in blocks:
+        if not b.succs and not (b.insts and b.insts[-1].op.base == "EXIT"):
+            stays |= bit[b.id]
+    out: set[tuple[int, int]] = set()
+    for b in blocks:
+        if len(b.succs) < 2:
+            continue
+        cuts: list[tuple[int, int]] = []
+        for s in b.succs:
+            mine = reach[s.id]
+            others = 0
+            for t in b.succs:
+                if t is not s:
+                    others |= reach[t.id]
+            if not mine & (others | stays | bit[b.id]):
+                cuts.append((mine.bit_count(), s.id))
+        if len(cuts) == len(b.succs):
+            cuts.sort()
+            cuts.pop()
+        out.update((b.id, s) for _, s in cuts)
+    return frozenset(out)
+
+
 def divergence(fn: Func) -> Divergence:
     """Analyse a function in SSA form (or any form; a register with several definitions varies if one of them does)."""
     return _Solver(fn).run()
@@ -100,7 +143,7 @@ def divergence(fn: Func) -> Divergence:
 @final
 class _Solver:
     __slots__ = (
-        "blocks", "by_id", "budget", "fn", "forest", "index", "pdom", "result", "users", "where", "work",
+        "blocks", "by_id", "budget", "cut", "fn", "forest", "index", "pdom", "result", "users", "where", "work",
     )  # fmt: skip
 
     def __init__(self, fn: Func) -> None:
@@ -113,7 +156,8 @@ class _Solver:
             self.index[b.id] = i
         dom: DomTree = dominators(fn)
         self.forest: LoopForest = find_loops(fn, dom)
-        self.pdom: DomTree = post_dominators(fn)
+        self.cut: frozenset[tuple[int, int]] = exit_edges(fn)
+        self.pdom: DomTree = post_dominators(fn, self.cut)
         self.users: list[list[Inst]] = [[] for _ in fn.vkind]
         self.where: dict[int, Block] = {}
         self.work: list[int] = []
@@ -193,6 +237,8 @@ class _Solver:
         if res.branches[b.id]:
             return
         res.branches[b.id] = 1
+        if sum((b.id, s.id) not in self.cut for s in b.succs) < 2:
+            return
         end = self.pdom.idom[b.id]
         region = self._region(b, end)
         for x in region:

@@ -9,7 +9,8 @@ the region between the branches and P, and wait (BSYNC) in a block of their own 
     j:  phis ; BSYNC B0  -> P  <-----------------------'
 
 So every BSYNC is reached only by threads that passed its BSSY, whatever the shape of the graph.  Nothing leaves a region
-except through P or the end of the function, so no BREAK is needed; EXIT needs nothing.
+except through P or the end of the function, so no BREAK is needed; EXIT needs nothing, and branches to code that
+only exits do not count for post-dominance.
 
 No barrier: a uniform condition; no post-dominator; a region with BAR or a collective of the full mask, which a legal
 program runs with the whole warp, so that the condition does not in fact diverge (what ptxas assumes too).
@@ -25,7 +26,7 @@ may run in parts or the mask is not constant, and goes elsewhere.  On sm_75 to s
 from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, dominators, find_loops, post_dominators
-from orias.analysis.divergence import Divergence, divergence
+from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.op import F_CALL, F_FENCE, F_READ, F_WRITE, op
 from orias.isa.operand import (
     K_B,
@@ -33,13 +34,14 @@ from orias.isa.operand import (
     K_P,
     KIND_MASK,
     PAYLOAD_SHIFT,
+    PT,
     RZ,
     Opnd,
     is_zero_reg,
     label,
     reg,
 )
-from orias.ori.ir import OP_PHI, Block, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 
 _BSSY: Final = op("BSSY")
 _BSYNC: Final = op("BSYNC")
@@ -64,25 +66,28 @@ def insert_sync(fn: Func) -> None:
 class _Region:
     """The blocks that one barrier guards, and where it is picked up."""
 
-    __slots__ = ("barrier", "blocks", "end", "sites")
+    __slots__ = ("barrier", "blocks", "end", "extent", "sites")
 
     def __init__(self, end: Block) -> None:
         self.end: Block = end
         self.sites: list[Block] = []
         """Blocks outside the region whose branch enters it."""
         self.blocks: set[int] = set()
+        self.extent: set[int] = set()
+        """``blocks`` and what threads run that leave the region to exit."""
         self.barrier: int = -1
 
 
 @final
 class _Inserter:
-    __slots__ = ("by_id", "div", "fn", "regions")
+    __slots__ = ("by_id", "constants", "div", "fn", "regions")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
         self.div: Divergence = divergence(fn)
         self.by_id: dict[int, Block] = {b.id: b for b in fn.blocks}
         self.regions: list[_Region] = []
+        self.constants: dict[int, int] = _constants(fn)
 
     def run(self) -> None:
         partial = self._find_regions()
@@ -98,19 +103,21 @@ class _Inserter:
     def _find_regions(self) -> set[int]:
         """Fill ``regions``, outer ones first; returns the blocks in which part of the warp may be missing."""
         fn = self.fn
-        pdom = post_dominators(fn)
+        cut = exit_edges(fn)
+        pdom = post_dominators(fn, cut)
         whole = self._whole_warp_blocks()
         partial: set[int] = set()
         by_end: dict[int, _Region] = {}
         members: dict[int, list[Block]] = {}
         for b in fn.blocks:
-            if not self.div.branches[b.id]:
+            if not self.div.branches[b.id] or sum((b.id, s.id) not in cut for s in b.succs) < 2:
                 continue
             end = pdom.idom[b.id]
-            reach = _reachable(b, end)
+            reach = _reachable(b, end, cut)
             if reach & whole:
                 continue
-            partial |= reach
+            extent = _reachable(b, end, frozenset())
+            partial |= extent
             if end == NO_BLOCK:
                 continue
             region = by_end.get(end)
@@ -119,6 +126,7 @@ class _Inserter:
                 by_end[end] = region
                 members[end] = []
             region.blocks |= reach
+            region.extent |= extent
             members[end].append(b)
         for end, region in by_end.items():
             region.sites = [b for b in members[end] if b.id not in region.blocks]
@@ -131,7 +139,7 @@ class _Inserter:
         for b in self.fn.blocks:
             for inst in b.insts:
                 base = inst.op.base
-                if base == "BAR" or (base == "WARPSYNC" and _constant_mask(inst) == _FULL_MASK):
+                if base == "BAR" or (base == "WARPSYNC" and _constant_mask(inst, self.constants) == _FULL_MASK):
                     out.add(b.id)
                     break
         return out
@@ -143,8 +151,8 @@ class _Inserter:
         placed: list[_Region] = []
         calls = self._calls()
         for region in self.regions:
-            taken = {r.barrier for r in placed if r.blocks & region.blocks or self._touches(r, region)}
-            kinds = {calls[x] for x in region.blocks if x in calls}
+            taken = {r.barrier for r in placed if r.extent & region.extent or self._touches(r, region)}
+            kinds = {calls[x] for x in region.extent if x in calls}
             for n in self._allowed(kinds):
                 if n not in taken:
                     region.barrier = n
@@ -155,10 +163,10 @@ class _Inserter:
     def _touches(self, a: _Region, b: _Region) -> bool:
         """True if one region starts or ends inside the other."""
         return (
-            any(s.id in b.blocks for s in a.sites)
-            or any(s.id in a.blocks for s in b.sites)
-            or a.end.id in b.blocks
-            or b.end.id in a.blocks
+            any(s.id in b.extent for s in a.sites)
+            or any(s.id in a.extent for s in b.sites)
+            or a.end.id in b.extent
+            or b.end.id in a.extent
         )
 
     def _allowed(self, calls: set[str]) -> tuple[int, ...]:
@@ -282,7 +290,7 @@ class _Inserter:
             out: list[Inst] = []
             for inst in b.insts:
                 if inst.op.base == "WARPSYNC":
-                    mask = _constant_mask(inst)
+                    mask = _constant_mask(inst, self.constants)
                     if mask >= 0 and b.id not in partial:
                         continue
                     if mask == _FULL_MASK and self.fn.target.sm >= 90 and inst.op is _WARPSYNC:
@@ -320,24 +328,40 @@ def _sees_others(inst: Inst) -> bool:
     return flags & F_FENCE != 0
 
 
-def _constant_mask(inst: Inst) -> int:
+def _constant_mask(inst: Inst, constants: dict[int, int]) -> int:
     """Member mask of a WARPSYNC, -1 if it is in a register."""
     if inst.op is _WARPSYNC_ALL:
         return _FULL_MASK
-    if inst.src and inst.src[0] & KIND_MASK == K_IMM:
-        return inst.src[0] >> PAYLOAD_SHIFT & _FULL_MASK
-    return -1
+    if not inst.src:
+        return -1
+    o = inst.src[0]
+    if o & KIND_MASK == K_IMM:
+        return o >> PAYLOAD_SHIFT & _FULL_MASK
+    return constants.get(o, -1)
 
 
-def _reachable(b: Block, end: int) -> set[int]:
-    """Blocks on the paths from a branch to its post-dominator, both excluded (the branch itself only if in a loop)."""
+def _constants(fn: Func) -> dict[int, int]:
+    """Registers that copies of immediates define, with their values."""
+    out: dict[int, int] = {}
+    for inst in fn.insts():
+        if inst.op is OP_COPY and inst.guard == PT:
+            o = inst.src[0]
+            if o & KIND_MASK == K_IMM:
+                out[inst.dst[0]] = o >> PAYLOAD_SHIFT & _FULL_MASK
+            elif o in out:
+                out[inst.dst[0]] = out[o]
+    return out
+
+
+def _reachable(b: Block, end: int, cut: frozenset[tuple[int, int]]) -> set[int]:
+    """Blocks on the paths from a branch to its post-dominator without some edges, both excluded (the branch only if in a loop)."""
     seen: set[int] = set()
-    work = [s for s in b.succs if s.id != end]
+    work = [s for s in b.succs if s.id != end and (b.id, s.id) not in cut]
     while work:
         x = work.pop()
         if x.id not in seen:
             seen.add(x.id)
-            work.extend(s for s in x.succs if s.id != end)
+            work.extend(s for s in x.succs if s.id != end and (x.id, s.id) not in cut)
     return seen
 
 

@@ -200,3 +200,48 @@ b2:
   EXIT
 """)
     assert ops(fn, 1) == ["LDG.E.STRONG.SYS", "YIELD", "ISETP.LT.AND", "BRA"]
+
+
+def test_early_exit_does_not_hide_the_join() -> None:
+    fn = run("""\
+.func k sm_90 entry ssa
+b0: -> b1 b3
+  v256:R = S2R SR_TID.X
+  v257:P, PT = ISETP.GE.AND v256, 0x4, PT
+  v258:P, PT = ISETP.GE.AND v256, 0x2, PT
+  @v257 BRA
+b1: -> b3 b2
+  @v258 BRA
+b2:
+  EXIT
+b3:
+  STG.E -, RZ, URZ, 0x0, v256
+  EXIT
+""")
+    assert ops(fn, 0)[-2:] == ["BSSY", "BRA"]
+    assert ops(fn, 1) == ["BRA"]
+    assert dump(fn).count("BSYNC") == 1
+
+
+def test_guard_against_too_many_threads_needs_nothing() -> None:
+    fn = run("""\
+.func k sm_90 entry ssa
+b0: -> b1 b2
+  v256:R = S2R SR_TID.X
+  v257:P, PT = ISETP.GE.AND v256, 0x4, PT
+  @v257 BRA
+b1:
+  WARPSYNC 0xf
+  v258:R, PT = SHFL.BFLY v256, 0x1, 0x1f
+  STG.E -, RZ, URZ, 0x0, v258
+  EXIT
+b2:
+  EXIT
+""")
+    assert "BSSY" not in dump(fn)
+    assert "WARPSYNC" not in dump(fn)
+
+
+def test_constant_mask_through_a_copy() -> None:
+    fn = run(DIAMOND.replace("  v257:P", "  v280:R = copy 0xf\n  WARPSYNC v280\n  v257:P"))
+    assert "WARPSYNC" not in dump(fn)
