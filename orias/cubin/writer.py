@@ -377,10 +377,7 @@ class _Writer:
     def _add_text_relocs(self, code: _Code) -> None:
         k = code.kernel
         gen90 = self.facts.gen90
-        if self.m.relocatable:
-            for r in k.relocs:
-                code.relocs.append(OutReloc(r.offset, r.type, self._symbol(r.symbol, f"code of {k.name}"), r.addend))
-        elif k.relocs:
+        if k.relocs and not self.m.relocatable:
             self._resolve(code)
         if not (k.relocs or k.relocs_applied or k.externs):
             pass
@@ -397,6 +394,14 @@ class _Writer:
             reserve = len(".rela.nv.constant.optimizer.") + len(k.name)
             self.b.section_names.add(f".rela.nv.constant2.{k.name}", reserve)
             self.b.symbol_names.add(f".rela.nv.constant.optimizer.{k.name}")
+
+    def _bind_text_relocs(self) -> None:
+        """Relocations in code find their symbols once every function has one."""
+        for code in self.codes:
+            where = f"code of {code.kernel.name}"
+            code.relocs = [
+                OutReloc(r.offset, r.type, self._symbol(r.symbol, where), r.addend) for r in code.kernel.relocs
+            ]
 
     def _resolve(self, code: _Code) -> None:
         """Apply an executable module's relocations in code."""
@@ -555,6 +560,8 @@ class _Writer:
             head.append(compat_section)
         for i, k in enumerate(code_order(m.kernels)):
             self._add_code(k, i == 0)
+        if m.relocatable:
+            self._bind_text_relocs()
         if not m.kernels:
             if gen90:
                 self._add_reserved()
