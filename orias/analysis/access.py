@@ -66,12 +66,12 @@ def unit_name(unit: int) -> str:
 def _units(o: Opnd, width: int) -> range:
     kd = o & KIND_MASK
     ident = o >> PAYLOAD_SHIFT
-    if kd == K_R or kd == K_UR:
+    if kd in (K_R, K_UR):
         if ident == 255:
             return range(0)
         start = _BASE[kd] + ident
         return range(start, start + width)
-    if kd == K_P or kd == K_UP:
+    if kd in (K_P, K_UP):
         return range(0) if ident == 7 else range(_BASE[kd] + ident, _BASE[kd] + ident + 1)
     if kd == K_B:
         return range(B_BASE + ident, B_BASE + ident + 1)
