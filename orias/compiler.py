@@ -26,6 +26,7 @@ from orias.cubin.model import (
 )
 from orias.cubin.writer import write
 from orias.diag import CompileError, Diagnostic, Unsupported
+from orias.inputs import merge, restrict
 from orias.isa.table import load
 from orias.lower.layout import FUNCTION_OFFSET
 from orias.lower.module import lower_module
@@ -117,6 +118,7 @@ class _Compiler:
 
     def run(self, sources: list[tuple[str, str | bytes]]) -> Cubin:
         start = time.perf_counter()
+        sources = [merge(sources)]
         module = self._front_end(sources)
         start = self._clock("front end", start)
         try:
@@ -142,10 +144,9 @@ class _Compiler:
         return now
 
     def _front_end(self, sources: list[tuple[str, str | bytes]]) -> Module:
-        if len(sources) != 1:
-            raise CompileError([Diagnostic("fatal", "More than one input is not supported yet")])
         name, text = sources[0]
         module = parse(text, name)
+        restrict(module, self.options)
         found = check(module, self.target, self.options.compile_only)
         self.diagnostics.extend(found)
         if any(d.severity in ("error", "fatal") for d in found):

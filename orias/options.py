@@ -11,8 +11,8 @@ class Options:
     """
 
     __slots__ = (
-        "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "entries", "fmad", "lineinfo", "maxrregcount",
-        "opt_level", "self_check", "serial", "suppress_debug_info", "tool_arguments", "verbose", "warn_lmem", "warn_spills",
+        "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "entries", "fmad", "lineinfo", "maxntid", "maxrregcount",
+        "minnctapersm", "opt_level", "override_directives", "self_check", "serial", "suppress_debug_info", "tool_arguments", "verbose", "warn_lmem", "warn_spills",
         "warning_as_error", "werror_quiet",
     )  # fmt: skip
 
@@ -20,6 +20,11 @@ class Options:
         self.arch: str = arch
         self.opt_level: int = opt_level
         self.maxrregcount: int = 0
+        self.maxntid: list[int] = []
+        """Threads per block in x, y, z for kernels without such a directive; empty: not given."""
+        self.minnctapersm: int = 0
+        self.override_directives: bool = False
+        """``maxntid``, ``minnctapersm`` and ``maxrregcount`` win over directives."""
         self.lineinfo: bool = False
         self.debug: bool = False
         self.compile_only: bool = False

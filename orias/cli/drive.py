@@ -66,9 +66,13 @@ def write_output(path: str, data: bytes) -> None:
 
 
 def _say_all(diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | bytes]], out: Messages) -> None:
-    first = sources[0][0] if sources else ""
     for d in diagnostics:
-        out.say(d.severity, d.message, d.file or first, d.line)
+        file, line = d.file or sources[0][0], d.line
+        if len(sources) > 1 and line and file == sources[0][0]:
+            from orias.inputs import locate
+
+            file, line = locate(sources, line)
+        out.say(d.severity, d.message, file, line)
 
 
 def drive(program: str, command: Command) -> int:

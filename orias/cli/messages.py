@@ -9,7 +9,6 @@ _ALONE = (
     "PTX with .target",
     "Program with .target",
     "Unknown function",
-    "Entry function '",
     "Output file",
 )
 """Starts of last messages behind which ptxas does not add that it stopped (measured on 13.0.88)."""

@@ -58,6 +58,16 @@ def _registers(text: str, name: str, arch: str, s: Settings) -> int:
     return n
 
 
+def _leading_number(text: str) -> int:
+    """The decimal number a text starts with, 0 if none (how ptxas reads ``-maxntid``)."""
+    digits = ""
+    for ch in text:
+        if not ch.isdecimal():
+            break
+        digits += ch
+    return int(digits or "0")
+
+
 def _fast_compile(c: Command) -> None:
     fast = c.values.get("Ofast-compile", "0")
     if fast not in _FAST:
@@ -120,6 +130,16 @@ def _limits(c: Command, s: Settings) -> None:
         for name in ("minnctapersm", "maxntid"):
             if c.has(name):
                 s.warn(f"Conflicting options -maxrregcount and -{name} specified, ignoring -{name} option")
+    sizes = c.lists.get("maxntid", [])
+    if len(sizes) > 3:
+        s.warn("Too many values specified for option '-maxntid', option will be ignored")
+    elif sizes and not c.has("maxrregcount"):
+        numbers = [_leading_number(v) for v in sizes]
+        if all(n > 0 for n in numbers):
+            s.options.maxntid = numbers
+    if not c.has("maxrregcount"):
+        s.options.minnctapersm = max(0, c.number("minnctapersm", 0))
+    s.options.override_directives = c.flag("override-directive-values")
     name = "device-function-maxrregcount"
     if c.has(name):
         _registers(c.values[name], name, arch, s)
@@ -133,7 +153,7 @@ def _ignored(name: str, c: Command) -> bool:
         return not c.flag("compile-only")
     if name == "extensible-whole-program":
         return c.flag("compile-only")
-    return name in ("minnctapersm", "maxntid") and c.has("maxrregcount")
+    return False
 
 
 def settings(c: Command) -> Settings:

@@ -117,9 +117,6 @@ UNSUPPORTED: "Final[tuple[str, ...]]" = (
     "def-store-cache",
     "force-load-cache",
     "force-store-cache",
-    "maxntid",
-    "minnctapersm",
-    "override-directive-values",
     "device-function-maxrregcount",
 )
 """Options that would change what the code does and that the compiler cannot do yet: refused."""

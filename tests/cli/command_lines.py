@@ -11,6 +11,8 @@ FILES = {
     "bad.ptx": HEAD.format("sm_75") + ".visible .entry k(){ .reg .b32 %r<2>; add.u32 %r1, %zz, 1; ret; }\n",
     "syn.ptx": HEAD.format("sm_75") + ".visible .entry k(){ foo; ret; }\n",
     "empty.ptx": "",
+    "f.ptx": HEAD.format("sm_75")
+    + ".func g() { ret; }\n.visible .entry a() { ret; }\n.visible .entry b() { call g; ret; }\n.visible .entry c() { ret; }\n",
     "o1.opt": '-arch sm_80 "-v"\n-O2 nosuch.ptx',
     "o2.opt": "-foo",
     "o3.opt": "-optf o2.opt",
@@ -145,6 +147,12 @@ syn.ptx
 t90.ptx
 t90.ptx -arch=compute_80
 bad.ptx -o /nonexist/foo
+k.ptx k.ptx
+bad.ptx syn.ptx
+f.ptx -e g
+f.ptx -e zz -e g
+f.ptx -e g,zz
+f.ptx -e a,g
 """
 """Lines that end before any code is generated, one a line, in shell syntax."""
 
@@ -161,5 +169,13 @@ k.ptx -O -fmad false -w
 -ias "$K"
 k.ptx -maxrregcount=64 --warn-on-spills --warn-on-local-memory-usage
 k.ptx -O2 -O3
+f.ptx -e c,a -v
+f.ptx -e b, -v
+f.ptx k.ptx -v -arch=sm_80
+f.ptx -maxntid=64,2 -minnctapersm=2
+k.ptx -maxntid=32,2,3,4
+k.ptx -maxntid=64 -maxrregcount=32
+k.ptx -suppress-debug-info
+k.ptx -legacy-bar-warp-wide-behavior --jobserver -split-compile=2
 """
 """Lines that compile."""

@@ -1,0 +1,89 @@
+"""Between command line and compiler: several inputs become one text, and options choose and adjust kernels.
+
+Facts: frontend inventory C6, C8 and C16, measured on ptxas 13.0.88.
+"""
+
+import re
+from typing import Final
+
+from orias.diag import CompileError, Diagnostic
+from orias.options import Options
+from orias.ptx.ast import Function, Module
+
+_HEAD: Final = re.compile(
+    r"(?:[ \t\r\f\n]+|//[^\n]*|/\*.*?\*/)*(?:\.version[ \t\r\f\n]+[0-9]+\.[0-9]+|\.target[ \t\r\f\n]+([^\n/.]*)|"
+    r"\.address_size[ \t\r\f\n]+[0-9]+)",
+    re.S,
+)
+
+
+def merge(sources: list[tuple[str, str | bytes]]) -> tuple[str, str | bytes]:
+    """One (name, text) for all inputs: texts one after the other, the heads of all but the first blanked out.
+
+    :func:`locate` finds the way back from a line.  Raises CompileError if the inputs name different targets.
+    """
+    if len(sources) == 1:
+        return sources[0]
+    out: list[str] = []
+    first_target = ""
+    for i, (name, raw) in enumerate(sources):
+        text = raw.decode("latin-1") if isinstance(raw, bytes) else raw
+        body, target = _split_head(text)
+        if i == 0:
+            out.append(text)
+            first_target = target
+        else:
+            if target != first_target:
+                message = f"Inputs with different .target ({first_target} and {target}) are not supported"
+                raise CompileError([Diagnostic("fatal", message, 0, 0, name)])
+            out.append(body)
+    return sources[0][0], "\n".join(out)
+
+
+def locate(sources: list[tuple[str, str | bytes]], line: int) -> tuple[str, int]:
+    """(name, line) of a line of the merged text, both from 1."""
+    for name, text in sources:
+        count = (text.count(b"\n") if isinstance(text, bytes) else text.count("\n")) + 1
+        if line <= count:
+            return name, line
+        line -= count
+    return sources[-1][0], line
+
+
+def _split_head(text: str) -> tuple[str, str]:
+    """The text with its head directives blanked (lines kept), and the target words."""
+    at = 0
+    target = ""
+    while True:
+        m = _HEAD.match(text, at)
+        if m is None:
+            break
+        if m.group(1) is not None:
+            target = m.group(1).strip()
+        at = m.end()
+    return "\n" * text.count("\n", 0, at) + text[at:], target
+
+
+def restrict(module: Module, options: Options) -> None:
+    """Keep the kernels of ``-e``, in its order; add thread limits of ``-maxntid`` and ``-minnctapersm``.
+
+    Raises CompileError for a name that is no kernel.
+    """
+    if options.entries:
+        by_name: dict[str, Function] = {f.name: f for f in module.functions}
+        for name in options.entries:
+            if name not in by_name:
+                raise CompileError([Diagnostic("fatal", f"Unknown function {name}")])
+        for name in options.entries:
+            if not by_name[name].entry:
+                raise CompileError([Diagnostic("error", f"Entry function '{name}' not found")])
+        chosen = [by_name[name] for name in dict.fromkeys(options.entries)]
+        module.functions = [f for f in module.functions if not f.entry] + chosen
+    if options.maxrregcount:
+        return
+    for f in module.functions:
+        if f.entry:
+            if options.maxntid and (options.override_directives or not {"maxntid", "reqntid"} & f.directives.keys()):
+                f.directives["maxntid"] = tuple(options.maxntid)
+            if options.minnctapersm and (options.override_directives or "minnctapersm" not in f.directives):
+                f.directives["minnctapersm"] = (options.minnctapersm,)
