@@ -99,8 +99,8 @@ def rematerialisable(classes: Classes) -> dict[Cls, Inst]:
                     maker[v] = inst
     out: dict[Cls, Inst] = {}
     for v, inst in maker.items():
-        c = classes.of[v]
-        if c is not None and counts[v] == 1 and len(c.members) == 1:
+        c = classes.cls(v)
+        if counts[v] == 1 and len(c.members) == 1:
             # A copy: the definition itself may vanish while its uses are still being rewritten.
             out[c] = Inst(inst.op, list(inst.dst), list(inst.src))
     return out
