@@ -156,7 +156,8 @@ def call(s: Site) -> Flow:
     regs = [o for o in s.src if kind(o) not in (K_IMM, K_P, K_UP)]
     if not regs:
         if s.has("ABS"):
-            raise s.unknown("absolute target: the file is not linked")
+            where = np.full(1, payload(labels[-1]), U64)
+            return lambda e, a, rest, pc: _jump(e, a, where, rest, pc)
         target = _target(s, labels[-1])
         return lambda e, a, rest, pc: e.split(a, target, rest, pc)
     g = s.raw64(regs[0])

@@ -11,6 +11,7 @@ from orias.cubin.errors import CubinError
 from orias.cubin.model import KernelCode
 from orias.cubin.reader import Reader
 from orias.isa.decode import IllegalWord
+from orias.isa.operand import K_IMM, imm, imm64, kind
 from orias.isa.table import EncodeError, IsaTable
 from orias.isa.table import load as load_table
 from orias.sim.build import build, illegal
@@ -40,6 +41,10 @@ DEFAULT_STEPS: Final = 20_000_000
 _CODE_ALIGN: Final = 128
 _R_64: Final = 2
 _R_G64: Final = 4
+_R_ABS32_LO: Final = 56
+_R_ABS32_HI: Final = 57
+_R_CALLS: Final = (58, 75, 114)
+"""Call targets (ABS47_34, ABS55_16_34, ABS56_16_34)."""
 
 
 class Result:
@@ -113,9 +118,12 @@ class Image:
         self.syscalls = Syscalls(SYSCALL_BASE)
         self._section_address: dict[int, int] = {}
         self._code: list[tuple[int, bytes, str]] = []
+        self._text_relocs: dict[int, tuple[int, int]] = {}
+        """Relocation type and value by code offset."""
         self._plans: list[Plan | None] | None = None
         self._place_code()
         self._place_data()
+        self._relocate_text()
 
     # -- loading
 
@@ -150,6 +158,30 @@ class Image:
             if base is not None and sym.name and sym.type in (1, 13) and base < CODE_BASE:
                 self.variables[sym.name] = (base + sym.value, sym.size)
 
+    def _relocate_text(self) -> None:
+        """Relocations of code that a module has where functions have sections of their own (-g)."""
+        elf = self.reader.elf
+        for s in elf.sections:
+            if not s.name.startswith(".text."):
+                continue
+            at = self._section_address[s.index] - CODE_BASE
+            for r in elf.relocations(s):
+                if r.type not in (_R_ABS32_LO, _R_ABS32_HI, *_R_CALLS):
+                    raise LoadError(f"{s.name}: relocation type {r.type} is not simulated")
+                self._text_relocs[at + r.offset] = (r.type, self._symbol(r.symbol, s.name) + r.addend)
+
+    def _symbol(self, index: int, section: str) -> int:
+        """The address of a symbol."""
+        sym = self.reader.elf.symbol(index, section)
+        if sym.section == 0:
+            address = self.syscalls.address(sym.name)
+            # a call of what is not there fails with the address of no function
+            return SYSCALL_BASE + 0x100000 if address is None else address
+        base = self._section_address.get(sym.section)
+        if base is None:
+            raise LoadError(f"{section}: symbol {sym.name} has no address")
+        return base + sym.value
+
     def _relocated(self, index: int, data: bytes) -> bytes:
         elf = self.reader.elf
         section = elf.sections[index]
@@ -160,18 +192,7 @@ class Image:
         for r in relocs:
             if r.type not in (_R_64, _R_G64):
                 raise LoadError(f"{section.name}: relocation type {r.type} is not simulated")
-            sym = elf.symbol(r.symbol, section.name)
-            if sym.section == 0:
-                address = self.syscalls.address(sym.name)
-                if address is None:
-                    # a call of it fails with the address of no function
-                    address = SYSCALL_BASE + 0x100000
-                value = address
-            else:
-                base = self._section_address.get(sym.section)
-                if base is None:
-                    raise LoadError(f"{section.name}: symbol {sym.name} has no address")
-                value = base + sym.value
+            value = self._symbol(r.symbol, section.name)
             addend = r.addend if r.rela else int.from_bytes(out[r.offset : r.offset + 8], "little")
             out[r.offset : r.offset + 8] = ((value + addend) & (1 << 64) - 1).to_bytes(8, "little")
         return bytes(out)
@@ -203,6 +224,16 @@ class Image:
             d = self.table.decode(word)
         except (IllegalWord, EncodeError) as e:
             return illegal(offset, f"no instruction has the word 0x{word:032x}: {e}")
+        reloc = self._text_relocs.get(at + offset)
+        if reloc is not None:
+            kind_, value = reloc
+            i = max((i for i, o in enumerate(d.src) if kind(o) == K_IMM), default=-1)
+            if i < 0:
+                return illegal(offset, f"relocation type {kind_} on {d.op.name} is not simulated")
+            if kind_ in (_R_ABS32_LO, _R_ABS32_HI):
+                d.src[i] = imm(value >> 32 if kind_ == _R_ABS32_HI else value)
+            else:
+                d.src[i] = imm64(value)
         return build(d, offset, CODE_BASE + at + offset, lambda: self.table.text(word, offset))
 
     # -- launching
@@ -386,7 +417,8 @@ class _Launch:
     @property
     def register_count(self) -> int:
         """Registers to keep: what the file says, at least what callees may use."""
-        return 255 if self.kernel.num_regs == 0 else max(self.kernel.num_regs, 24)
+        counts = [f.num_regs for f in self.image.reader.functions.values()]
+        return 255 if self.kernel.num_regs == 0 else max(self.kernel.num_regs, 24, *counts)
 
     def _batch(self, blocks: Arr, padded: int, size: int, ranks: int) -> None:
         image, t = self.image, self.image.target
