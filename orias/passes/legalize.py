@@ -225,9 +225,9 @@ class _Legalizer:
             return known
         if kd == K_R and flags:
             return self._strip_flags(inst, o)
-        d = fn.new_vreg(K_UR if uniform else K_R, wide)
         if flags:
-            raise Unsupported(f"operand flags of '{inst_text(inst)}' have no form", inst.loc)
+            return self._strip_flags(inst, self._to_register(inst, o & ~flags, k, False) | flags)
+        d = fn.new_vreg(K_UR if uniform else K_R, wide)
         if kd == K_CONST and not fn.target.const_operands and not uniform:
             self.out.append(fn.new_inst(_OP_LDC[wide], [d], [o, RZ], loc=inst.loc))
         else:
