@@ -51,7 +51,12 @@ def float_bits(kind: str, text: str) -> int:
         if v >> width:
             raise ValueError(f"{text} has more than {width} bits")
         return v
-    low = {"f32": (31, 0xFF << 23, 22), "f64h": (31, 0x7FF << 20, 19), "f16": (15, 0x1F << 10, 9), "bf16": (15, 0xFF << 7, 6)}
+    low = {
+        "f32": (31, 0xFF << 23, 22),
+        "f64h": (31, 0x7FF << 20, 19),
+        "f16": (15, 0x1F << 10, 9),
+        "bf16": (15, 0xFF << 7, 6),
+    }
     sign_bit, exponent, quiet = low[kind]
     body = text.lstrip("+-").upper()
     sign = 1 << sign_bit if text.startswith("-") else 0

@@ -50,7 +50,7 @@ from orias.isa.plan import (
     signature,
 )
 from orias.isa.printer import Printer
-from orias.isa.rawtable import RawTable
+from orias.isa.rawtable import Form, RawTable
 
 __all__ = ["Decoded", "EncodeError", "IllegalWord", "IsaTable", "load"]
 
@@ -74,7 +74,9 @@ def describe(o: Opnd) -> str:
     elif k <= 5:
         virtual = p >= 256
         name = ("", "R", "UR", "P", "UP", "B")[k]
-        body = f"v{p}:{name}" if virtual else name + ("Z" if p == 255 else "T" if p == 7 and k in (K_P, K_UP) else str(p))
+        body = (
+            f"v{p}:{name}" if virtual else name + ("Z" if p == 255 else "T" if p == 7 and k in (K_P, K_UP) else str(p))
+        )
     elif k == K_IMM:
         body = hex(p)
     elif k == K_CONST:
@@ -275,6 +277,10 @@ class IsaTable:
         """The word of a decoded instruction, bit for bit."""
         return self.encode(d.op, d.guard, d.dst, d.src, d.ctl, d.extra)
 
+    def form(self, word: int) -> Form | None:
+        """The stored form whose text a word has, None if the word is illegal."""
+        return self._printer.form(word)
+
     def text(self, item: "Decoded | int", pc: int = 0, labels: dict[int, str] | None = None) -> str:
         """The text ``nvdisasm`` prints for a word at address `pc`; `labels` names branch targets by address."""
         word = item if isinstance(item, int) else self.encode_decoded(item)
@@ -290,4 +296,3 @@ def load(table_name: str) -> IsaTable:
     if t is None:
         t = _tables[table_name] = IsaTable(table_name)
     return t
-

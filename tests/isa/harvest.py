@@ -43,7 +43,10 @@ def compile_ptx(path: Path, arch: str, options: list[str], cubin: Path) -> bool:
     assert ptxas is not None
     try:
         done = subprocess.run(
-            [ptxas, f"-arch={arch}", *options, str(path), "-o", str(cubin)], capture_output=True, timeout=60, check=False
+            [ptxas, f"-arch={arch}", *options, str(path), "-o", str(cubin)],
+            capture_output=True,
+            timeout=60,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return False

@@ -248,7 +248,12 @@ def show_descriptors(lines: list[str]) -> list[str]:
         if head in where and int(rec["m"], 16) >> 101 & 1 and not int(rec["v"], 16) >> 101 & 1:
             for o in rec["ops"]:
                 first = o[1][0]
-                if o[0].startswith("[") and isinstance(first, dict) and ".64" in first.get("suf", []) and not o[0].endswith("{U}"):
+                if (
+                    o[0].startswith("[")
+                    and isinstance(first, dict)
+                    and ".64" in first.get("suf", [])
+                    and not o[0].endswith("{U}")
+                ):
                     lo, _, width = where[head].partition("+")
                     field = ((1 << int(width)) - 1) << int(lo)
                     o[1].append({"f": where[head], "hid": 1})

@@ -52,7 +52,11 @@ class Oracle:
             f.write(b"".join(w.to_bytes(16, "little") for w in words))
             f.flush()
             done = subprocess.run(
-                [self.tool, "-ndf", "-b", self.decoder, f.name], capture_output=True, text=True, timeout=300, check=False
+                [self.tool, "-ndf", "-b", self.decoder, f.name],
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
             )
         out: dict[int, str] = {}
         for line in done.stdout.splitlines():
@@ -104,7 +108,11 @@ def split_args(text: str) -> list[str]:
         elif c == "}":
             depth -= 1
         elif c == "," and depth == 0:
-            out.append(text[start:i].strip(" ") if "INF" not in text[start:i] and "NAN" not in text[start:i] else text[start:i].lstrip(" "))
+            out.append(
+                text[start:i].strip(" ")
+                if "INF" not in text[start:i] and "NAN" not in text[start:i]
+                else text[start:i].lstrip(" ")
+            )
             start = i + 1
     last = text[start:].lstrip(" ")
     if last:

@@ -108,7 +108,11 @@ class Probe:
                 self.parsed = Parsed(t)
                 yield from self.flips(generic)
         self.drop_odd_bits()
-        used = {b for w in self.weights.values() for b in w} | {b for s in self.float_bits.values() for b in s} | set(self.effects)
+        used = (
+            {b for w in self.weights.values() for b in w}
+            | {b for s in self.float_bits.values() for b in s}
+            | set(self.effects)
+        )
         self.selectors -= used
         self.silent -= used | self.selectors
         self.illegal -= used | self.silent | self.selectors
@@ -240,7 +244,11 @@ class Probe:
         self.groups.append((group, table))
 
     def depend(
-        self, bits_a: list[int], table_a: dict[int, dict[Place, str]], bits_b: list[int], table_b: dict[int, dict[Place, str]]
+        self,
+        bits_a: list[int],
+        table_a: dict[int, dict[Place, str]],
+        bits_b: list[int],
+        table_b: dict[int, dict[Place, str]],
     ) -> Ask:
         """True if values of two fields together give another text than each on its own."""
         here = places(self.parsed)
@@ -285,9 +293,7 @@ class Probe:
             if head_a != head_b:
                 before[i, j] = head_a < head_b
                 continue
-            options = [
-                (x, y) for x in mid_a for y in mid_b if mid_a[x] and mid_b[y] and mid_a[x] != mid_b[y]
-            ]
+            options = [(x, y) for x in mid_a for y in mid_b if mid_a[x] and mid_b[y] and mid_a[x] != mid_b[y]]
             words = {(x, y): self.put(self.put(self.base, bits_a, x), bits_b, y) for x, y in options[:40]}
             got = yield list(words.values())
             for (x, y), w in words.items():
@@ -302,7 +308,9 @@ class Probe:
                     before[i, j] = False
                     break
             before.setdefault((i, j), True)
-        order = sorted(range(len(items)), key=lambda i: sum(1 for j in range(len(items)) if j != i and not first(before, i, j)))
+        order = sorted(
+            range(len(items)), key=lambda i: sum(1 for j in range(len(items)) if j != i and not first(before, i, j))
+        )
         self.mods: list[Any] = []
         at = 0
         for i in order:
@@ -343,7 +351,12 @@ class Probe:
 
     def exclusions(self) -> Ask:
         special: list[tuple[int, int, int]] = []
-        signs = {i: bits for i in range(len(self.parsed.args)) for bits, table in self.groups if len({v[i, "pre"] for v in table.values()}) > 1}
+        signs = {
+            i: bits
+            for i in range(len(self.parsed.args))
+            for bits, table in self.groups
+            if len({v[i, "pre"] for v in table.values()}) > 1
+        }
         for k, (lo, width) in self.fields().items():
             kind = self.parsed.args[k[0]].parts[k[1]].kind
             full = (1 << width) - 1
@@ -611,7 +624,9 @@ def sample(form: Form, rng: random.Random, count: int) -> list[int]:
     for _ in range(count):
         w = rng.getrandbits(105) & ~form.mask & ~form.hidden & ~GUARD & ~(1 << 91) | form.val & ~(1 << 91)
         w |= form.val & (1 << 91)
-        for p in form.mods + [x for o in form.operands for x in o.pre + o.post + [y for e in o.elems for y in e.suf + e.pieces]]:
+        for p in form.mods + [
+            x for o in form.operands for x in o.pre + o.post + [y for e in o.elems for y in e.suf + e.pieces]
+        ]:
             if p.bits:
                 w = w & ~p.mask | p.place(rng.choice(list(p.values)))
         w = w & ~CONTROL & ~GUARD | CALM | 7 << 12 | form.default & form.hidden & ~CONTROL

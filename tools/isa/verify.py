@@ -55,8 +55,12 @@ def main(argv: list[str]) -> None:
         if wrong:
             bad_forms += 1
             bad_seen += f.seen > 0
-            print(f"{f.opcode:04x} {f.mnemonic} {[o.skeleton for o in f.operands]} n={f.seen}: {len(wrong)} wrong, e.g. {wrong[0]}")
-    print(f"{argv[0]}: {len(jobs)} forms, {total} words, {illegal} illegal, {good} agree; {bad_forms} forms wrong ({bad_seen} seen in output)")
+            print(
+                f"{f.opcode:04x} {f.mnemonic} {[o.skeleton for o in f.operands]} n={f.seen}: {len(wrong)} wrong, e.g. {wrong[0]}"
+            )
+    print(
+        f"{argv[0]}: {len(jobs)} forms, {total} words, {illegal} illegal, {good} agree; {bad_forms} forms wrong ({bad_seen} seen in output)"
+    )
 
 
 if __name__ == "__main__":
