@@ -140,19 +140,23 @@ class State:
         return None
 
     def _from_range(self, scope: Scope, name: str) -> Var | None:
-        digits = len(name) - len(name.rstrip("0123456789"))
-        for width in range(min(digits, 10), 0, -1):
-            entry = scope.ranges.get(name[:-width])
-            if entry is None:
-                continue
+        ranges = scope.ranges
+        stem = name.rstrip("0123456789")
+        entry = ranges.get(stem)
+        tail = name[len(stem) :]
+        width = min(len(tail), 10)
+        while (
+            entry is None or not tail or len(tail) > 10 or (tail[0] == "0" and tail != "0") or int(tail) >= entry.count
+        ):
+            if width == 0:
+                return None
             tail = name[-width:]
-            if (tail[0] == "0" and width > 1) or int(tail) >= entry.count:
-                continue
-            var = Var(name, "reg", entry.type, entry.vec, entry.line)
-            scope.names[name] = var
-            self.register(var)
-            return var
-        return None
+            entry = ranges.get(name[:-width])
+            width -= 1
+        var = Var(name, "reg", entry.type, entry.vec, entry.line)
+        scope.names[name] = var
+        self.register(var)
+        return var
 
     def in_range(self, scope: Scope, name: str) -> bool:
         """Whether a register range of a scope has a register of this name."""
