@@ -228,20 +228,20 @@ def post_dominators(fn: Func, without: frozenset[tuple[int, int]] = frozenset())
     end = n
     succs: list[list[int]] = [[] for _ in range(n + 1)]
     reached = bytearray(n)
-    work: list[Block] = []
+    work: list[int] = []
     for b in fn.blocks:
         succs[b.id] = [p.id for p in b.preds if (p.id, b.id) not in without] if without else [p.id for p in b.preds]
         if not b.succs:
             succs[end].append(b.id)
             reached[b.id] = 1
-            work.append(b)
+            work.append(b.id)
     order = postorder(fn)
     at = 0
     while True:
         while work:
-            for p in work.pop().preds:
-                if not reached[p.id]:
-                    reached[p.id] = 1
+            for p in succs[work.pop()]:
+                if not reached[p]:
+                    reached[p] = 1
                     work.append(p)
         while at < len(order) and reached[order[at].id]:
             at += 1
@@ -250,7 +250,7 @@ def post_dominators(fn: Func, without: frozenset[tuple[int, int]] = frozenset())
         b = order[at]
         succs[end].append(b.id)
         reached[b.id] = 1
-        work.append(b)
+        work.append(b.id)
     idom = immediate_dominators(end, succs)
     roots = [b for b in range(n) if idom[b] == end]
     return DomTree([NO_BLOCK if d == end else d for d in idom[:n]], roots)

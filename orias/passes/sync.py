@@ -8,9 +8,11 @@ the region between the branches and P, and wait (BSYNC) in a block of their own 
     ...region...  -> j                                 |
     j:  phis ; BSYNC B0  -> P  <-----------------------'
 
-So every BSYNC is reached only by threads that passed its BSSY, whatever the shape of the graph.  Nothing leaves a region
-except through P or the end of the function, so no BREAK is needed; EXIT needs nothing, and branches to code that
-only exits do not count for post-dominance.
+So every BSYNC is reached only by threads that passed its BSSY, whatever the shape of the graph.  EXIT needs nothing, and
+branches to code that only exits do not count for post-dominance.
+
+Where the post-dominator lies behind a loop because some path leaves the loop, the branch gets a second, local barrier at the
+nearest block inside the loop where those that stay meet; threads that leave give it up (BREAK).
 
 No barrier: a uniform condition; no post-dominator; a region with BAR or a collective of the full mask, which a legal
 program runs with the whole warp, so that the condition does not in fact diverge (what ptxas assumes too).
@@ -25,10 +27,11 @@ may run in parts or the mask is not constant, and goes elsewhere.  On sm_75 to s
 
 from typing import Final, final
 
-from orias.analysis.cfg import NO_BLOCK, dominators, find_loops, post_dominators
+from orias.analysis.cfg import NO_BLOCK, DomTree, dominators, find_loops, post_dominators
 from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.op import F_CALL, F_FENCE, F_READ, F_WRITE, op
 from orias.isa.operand import (
+    INV,
     K_B,
     K_IMM,
     K_P,
@@ -45,6 +48,7 @@ from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 
 _BSSY: Final = op("BSSY")
 _BSYNC: Final = op("BSYNC")
+_BREAK: Final = op("BREAK")
 _CLEAR: Final = op("BMOV.32.CLEAR")
 _YIELD: Final = op("YIELD")
 _WARPSYNC: Final = op("WARPSYNC")
@@ -66,7 +70,7 @@ def insert_sync(fn: Func) -> None:
 class _Region:
     """The blocks that one barrier guards, and where it is picked up."""
 
-    __slots__ = ("barrier", "blocks", "end", "extent", "sites")
+    __slots__ = ("barrier", "blocks", "end", "extent", "leaving", "sites")
 
     def __init__(self, end: Block) -> None:
         self.end: Block = end
@@ -76,6 +80,38 @@ class _Region:
         self.extent: set[int] = set()
         """``blocks`` and what threads run that leave the region to exit."""
         self.barrier: int = -1
+        self.leaving: list[tuple[Block, Block]] = []
+        """Edges on which threads give the barrier up (out of the loop around a local region)."""
+
+
+@final
+class _Groups:
+    """Regions by the block where they end, as branches are added to them."""
+
+    __slots__ = ("by_end", "by_id", "members")
+
+    def __init__(self, by_id: dict[int, Block]) -> None:
+        self.by_id: dict[int, Block] = by_id
+        self.by_end: dict[int, _Region] = {}
+        self.members: dict[int, list[Block]] = {}
+
+    def add(self, b: Block, end: int, blocks: set[int], extent: set[int]) -> _Region:
+        """Add a branch with its blocks to the region that ends at `end`."""
+        region = self.by_end.get(end)
+        if region is None:
+            region = _Region(self.by_id[end])
+            self.by_end[end] = region
+            self.members[end] = []
+        region.blocks |= blocks
+        region.extent |= extent
+        self.members[end].append(b)
+        return region
+
+    def finish(self) -> list[_Region]:
+        """The regions, with their sites."""
+        for end, region in self.by_end.items():
+            region.sites = [b for b in self.members[end] if b.id not in region.blocks]
+        return list(self.by_end.values())
 
 
 @final
@@ -95,6 +131,8 @@ class _Inserter:
         self._yields()
         self._assign()
         for region in self.regions:
+            self._give_up(region)
+        for region in self.regions:
             self._build(region)
         self._save_preserved()
 
@@ -107,8 +145,9 @@ class _Inserter:
         pdom = post_dominators(fn, cut)
         whole = self._whole_warp_blocks()
         partial: set[int] = set()
-        by_end: dict[int, _Region] = {}
-        members: dict[int, list[Block]] = {}
+        groups = _Groups(self.by_id)
+        forest = find_loops(fn, dominators(fn))
+        local: dict[int, tuple[frozenset[tuple[int, int]], DomTree]] = {}
         for b in fn.blocks:
             if not self.div.branches[b.id] or sum((b.id, s.id) not in cut for s in b.succs) < 2:
                 continue
@@ -118,19 +157,29 @@ class _Inserter:
                 continue
             extent = _reachable(b, end, frozenset())
             partial |= extent
-            if end == NO_BLOCK:
+            if end != NO_BLOCK:
+                groups.add(b, end, reach, extent)
+            loop = forest.innermost[b.id]
+            if loop is None or end in loop.blocks or any(s.id not in loop.blocks for s in b.succs):
                 continue
-            region = by_end.get(end)
-            if region is None:
-                region = _Region(self.by_id[end])
-                by_end[end] = region
-                members[end] = []
-            region.blocks |= reach
-            region.extent |= extent
-            members[end].append(b)
-        for end, region in by_end.items():
-            region.sites = [b for b in members[end] if b.id not in region.blocks]
-            self.regions.append(region)
+            # Threads may leave the loop before they meet again behind it: let those that stay meet inside.
+            if loop.header.id not in local:
+                inside = set(loop.blocks)
+                out = [(x, s.id) for x in loop.blocks for s in self.by_id[x].succs if s.id not in inside]
+                without = cut | frozenset(out)
+                local[loop.header.id] = (without, post_dominators(fn, without))
+            without, tree = local[loop.header.id]
+            near = tree.idom[b.id]
+            if near == NO_BLOCK or near not in loop.blocks:
+                continue
+            core = _reachable(b, near, without)
+            region = groups.add(b, near, core, core)
+            for x in [b.id, *sorted(core)]:
+                for s in self.by_id[x].succs:
+                    edge = (self.by_id[x], s)
+                    if s.id not in loop.blocks and (x, s.id) not in cut and edge not in region.leaving:
+                        region.leaving.append(edge)
+        self.regions = groups.finish()
         self.regions.sort(key=lambda r: -len(r.blocks))
         return partial
 
@@ -220,6 +269,22 @@ class _Inserter:
             self._pick_up(entry, barrier, end)
         for s in region.sites:
             self._pick_up(s, barrier, end)
+
+    def _give_up(self, region: _Region) -> None:
+        """BREAK on the edges that leave a local region's loop."""
+        fn = self.fn
+        barrier = reg(K_B, region.barrier)
+        for x, y in region.leaving:
+            term = x.terminator()
+            if term is None or len(x.succs) == 1:
+                at = len(x.insts) - (0 if term is None else 1)
+                x.insts.insert(at, fn.new_inst(_BREAK, [], [barrier], loc=_line(y)))
+            elif term.op.base == "BRA" and not term.src and len(x.succs) == 2:
+                guard = term.guard if x.succs[1] is y else term.guard ^ INV
+                x.insts.insert(len(x.insts) - 1, fn.new_inst(_BREAK, [], [barrier], guard, loc=term.loc))
+            else:
+                hop = self._split(y, [x])
+                hop.insts.insert(_after_phis(hop), fn.new_inst(_BREAK, [], [barrier], loc=term.loc))
 
     def _pick_up(self, b: Block, barrier: Opnd, end: Block) -> None:
         """BSSY at the end of a block, before its branch and before the BSSY of inner regions."""

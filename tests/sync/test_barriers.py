@@ -245,3 +245,33 @@ b2:
 def test_constant_mask_through_a_copy() -> None:
     fn = run(DIAMOND.replace("  v257:P", "  v280:R = copy 0xf\n  WARPSYNC v280\n  v257:P"))
     assert "WARPSYNC" not in dump(fn)
+
+
+def test_break_out_of_a_loop_gives_the_inner_barrier_up() -> None:
+    """b2 leaves the loop from inside an if; the threads of the if meet again at b4, all of them behind the loop."""
+    fn = run("""\
+.func k sm_90 entry ssa
+b0: -> b1
+  v256:R = S2R SR_TID.X
+b1: -> b2 b4
+  v258:R = phi RZ, v259
+  v257:P, PT = ISETP.GE.AND v256, v258, PT
+  @v257 BRA
+b2: -> b3 b6
+  v260:P, PT = ISETP.GE.AND v256, 0x7, PT
+  @v260 BRA
+b3: -> b4
+  STG.E -, RZ, URZ, 0x0, v256
+b4: -> b6 b1
+  v259:R = IADD3 v258, 0x1, RZ
+  v261:P, PT = ISETP.LT.AND v259, 0x40, PT
+  @v261 BRA
+b6:
+  EXIT
+""")
+    text = dump(fn)
+    assert ops(fn, 0) == ["S2R", "BSSY"]
+    assert ops(fn, 1) == ["phi", "ISETP.GE.AND", "BSSY", "BRA"]
+    assert ops(fn, 2) == ["ISETP.GE.AND", "BREAK", "BRA"]
+    assert "@v260 BREAK B1" in text
+    assert text.count("BSYNC") == 2
