@@ -206,7 +206,7 @@ class _Compiler:
             code = kernel_code(kernel, text, self.target, out.lineinfo)
             out.kernels.append(code)
             for caller, callee in kernel.edges:
-                if callee in kernel.externs:
+                if callee in kernel.externs or self.options.compile_only:
                     out.calls.append(CallEdge(caller, callee))
             cubin.kernels[code.name] = _report(kernel, code, text, self.target)
             for fn in kernel.functions:
