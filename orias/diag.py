@@ -30,3 +30,7 @@ class Unsupported(Exception):
         self.message: str = message
         self.line: int = line
         super().__init__(message)
+
+
+class VerifyError(AssertionError):
+    """A phase left a function in a state that breaks the rules of Ori."""

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from orias.diag import VerifyError
 from orias.ori.ir import Func
 from orias.ori.verify import verify
 from orias.passes import rules_float, rules_half, rules_int, rules_logic, rules_mem, rules_pred
@@ -20,10 +21,6 @@ from orias.passes.uniform import use_constant_operands
 
 RULE_MODULES: Final = (rules_float, rules_half, rules_int, rules_logic, rules_mem, rules_pred)
 """Importing them fills ``simplify.RULES``."""
-
-
-class VerifyError(AssertionError):
-    """A phase left the function in a state that breaks the rules of Ori."""
 
 
 def _verify(fn: Func, cx: PassContext) -> None:

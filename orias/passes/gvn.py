@@ -8,7 +8,17 @@ from typing import Final
 
 from orias.analysis.cfg import dominators, reverse_postorder
 from orias.isa.op import F_CALL, F_COMMUTES, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_TERM, F_WRITE
-from orias.isa.operand import FIRST_VIRTUAL, K_B, KIND_MASK, PAYLOAD_SHIFT, PT, Opnd, is_true_pred, is_zero_reg, word_text
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    K_B,
+    KIND_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    Opnd,
+    is_true_pred,
+    is_zero_reg,
+    word_text,
+)
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
 

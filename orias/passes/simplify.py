@@ -174,7 +174,7 @@ def _trivial_phi(cx: Cx, inst: Inst) -> None:
     d = inst.dst[0]
     value: Opnd = K_NONE
     for s in inst.src:
-        if s == d or s == value:
+        if s in (d, value):
             continue
         if value != K_NONE:
             return
