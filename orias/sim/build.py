@@ -7,7 +7,7 @@ import numpy as np
 
 from orias.isa.decode import Decoded
 from orias.isa.operand import INV, K_P, K_UP, PT, UPT, kind, payload
-from orias.sim import exec_float, exec_flow, exec_int, exec_mem, exec_warp
+from orias.sim import exec_float, exec_flow, exec_int, exec_mem, exec_tensor, exec_warp
 from orias.sim.engine import Engine, Plan
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.modifiers import unknown
@@ -47,6 +47,7 @@ _PLAIN: Final[dict[str, Any]] = {
     **exec_float.BUILDERS,
     **exec_mem.BUILDERS,
     **exec_warp.BUILDERS,
+    **exec_tensor.BUILDERS,
     **exec_flow.BUILDERS,
 }
 

@@ -321,7 +321,7 @@ def flo(s: Site) -> Exec:
 
 
 def minmax(s: Site) -> Exec:
-    """IMNMX, VIMNMX, VIADDMNMX (the first two sources are added), also on packed halves; RELU clamps at zero."""
+    """IMNMX, VIMNMX, VIMNMX3, VIADDMNMX (the first two sources are added), also on packed halves; RELU clamps at zero."""
     signed = _signed(s)
     packed = s.has("S16x2") or s.has("U16x2")
     if s.has("U16x2"):
@@ -331,13 +331,14 @@ def minmax(s: Site) -> Exec:
     g = [s.i32(o) for o in values]
     put = s.result32()
     relu = s.has("RELU")
+    added = s.op.base == "VIADDMNMX"
     if any(payload(p) != 7 for p in s.preds):
         raise s.unknown("predicate results")
 
     def run(m: Machine, a: Active) -> None:
         v = [x(m, a) for x in g]
         p = take_min(m, a)
-        if len(v) == 3:
+        if added:
             if packed:
                 total = oi.add16(v[0], v[1])
             else:
@@ -345,10 +346,14 @@ def minmax(s: Site) -> Exec:
             v = [total, v[2]]
         if packed:
             r = oi.minmax16(v[0], v[1], p, signed)
+            if len(v) == 3:
+                r = oi.minmax16(r, v[2], p, signed)
             if relu:
                 r = oi.minmax16(r, np.zeros(1, U32), np.zeros(1, np.bool_), True)
         else:
             r = oi.minmax(v[0], v[1], p, signed)
+            if len(v) == 3:
+                r = oi.minmax(r, v[2], p, signed)
             if relu:
                 r = np.maximum(r.view(I32), np.int32(0)).view(U32)
         put(m, a, r)
@@ -597,7 +602,7 @@ def nop(s: Site) -> Exec:
 BUILDERS: Final[dict[str, Builder]] = {
     "IADD3": iadd3, "IADD": iadd3, "VIADD": iadd3, "IMAD": imad, "LEA": lea, "SHF": shf, "LOP3": lop3, "PLOP3": plop3,
     "MOV": mov, "SEL": sel, "PRMT": prmt, "ISETP": isetp, "POPC": _unary(oi.popc), "BREV": _unary(oi.brev),
-    "IABS": _unary(oi.iabs), "FLO": flo, "IMNMX": minmax, "VIMNMX": minmax, "VIADDMNMX": minmax, "BMSK": bmsk,
+    "IABS": _unary(oi.iabs), "FLO": flo, "IMNMX": minmax, "VIMNMX": minmax, "VIADDMNMX": minmax, "VIMNMX3": minmax, "BMSK": bmsk,
     "SGXT": sgxt, "IDP": idp, "VABSDIFF": vabsdiff, "VABSDIFF4": vabsdiff4, "P2R": p2r, "R2P": r2p, "I2I": i2i,
     "I2IP": i2ip, "LDC": ldc, "S2R": s2r, "CS2R": cs2r, "LEPC": lepc, "NOP": nop, "UP2UR": up2ur, "UR2UP": up2ur,
 }  # fmt: skip

@@ -97,6 +97,11 @@ class Place:
 
 
 def _shared_place(m: Machine, a: Active, address: Arr, where: Arr | None, size: int, align: int) -> Place:
+    return Place(m.shared, shared_offsets(m, a, address, where, size, align), where, SHARED)
+
+
+def shared_offsets(m: Machine, a: Active, address: Arr, where: Arr | None, size: int, align: int) -> Arr:
+    """Checked offsets of shared addresses (of the threads at positions `where`); from sm_90 on bits 24 up name a block."""
     block = m.block_of[a.sel] if where is None else m.block_of[a.sel][where]
     if m.sm >= 90:
         rank = address >> 24
@@ -107,7 +112,7 @@ def _shared_place(m: Machine, a: Active, address: Arr, where: Arr | None, size: 
                 raise Fault(OutOfBounds, f"shared address 0x{int(address[i]):x} names no block of the cluster", i)
             block = block - block % m.cluster_size + rank
             address = address & 0xFFFFFF
-    return Place(m.shared, m.shared.offsets(address, block, size, align), where, SHARED)
+    return m.shared.offsets(address, block, size, align)
 
 
 def _local_place(m: Machine, a: Active, address: Arr, where: Arr | None, size: int, align: int) -> Place:

@@ -285,3 +285,52 @@ def test_bad_calls() -> None:
         sim.load(b"not a cubin")
     with pytest.raises(sim.LoadError):
         sim.load("/does/not/exist")
+
+
+AMPERE = pytest.mark.parametrize("target", ["sm_80", "sm_86", "sm_90"])
+
+
+@AMPERE
+@pytest.mark.parametrize(
+    ("kernel", "m", "n", "k", "factor", "result"),
+    [
+        ("half_float", 16, 16, 16, "f2", "f4"),
+        ("half_half", 16, 16, 16, "f2", "f2"),
+        ("half_wide", 8, 32, 16, "f2", "f4"),
+        ("signed_char", 16, 16, 16, "i1", "i4"),
+        ("unsigned_char", 32, 8, 16, "u1", "i4"),
+        ("doubles", 8, 8, 4, "f8", "f8"),
+    ],
+)
+def test_matrix_products(target: str, kernel: str, m: int, n: int, k: int, factor: str, result: str) -> None:
+    rng = np.random.default_rng(1)
+    low = 0 if factor == "u1" else -9
+    a, b = rng.integers(low, 9, (m, k)).astype(factor), rng.integers(low, 9, (n, k)).astype(factor)
+    c = rng.integers(-50, 50, (m, n)).astype(result)
+    want = a.astype("f8") @ b.astype("f8").T + c
+    image("tensor", target, "-O3").launch(kernel, 1, 32, [c, a, b])
+    assert (c == want).all()
+
+
+@AMPERE
+def test_brain_and_tensor_floats(target: str) -> None:
+    rng = np.random.default_rng(2)
+    im = image("tensor", target, "-O3")
+    a, b = (rng.integers(-9, 9, (16, 16)).astype("f4") for _ in range(2))
+    c = np.zeros((16, 16), "f4")
+    im.launch("brain", 1, 32, [c, *((x.view("u4") >> 16).astype("u2") for x in (a, b))])
+    assert (c == a @ b.T).all()
+    a, b = a[:, :8].copy(), b[:, :8].copy()
+    im.launch("tensor_float", 1, 32, [c, a, b])
+    assert (c == a @ b.T + 1).all()
+
+
+@AMPERE
+def test_matrix_loads(target: str) -> None:
+    a = np.arange(256).astype("u2").reshape(4, 8, 8)
+    o = np.zeros((6, 32), "u4")
+    image("tensor", target, "-O3").launch("rows", 1, 32, [o, a.reshape(-1)])
+    for r in range(4):
+        assert (o[r].view("u2").reshape(8, 8) == a[r]).all()
+    for r in range(2):
+        assert (o[4 + r].view("u2").reshape(8, 8) == a[r].T).all()
