@@ -197,6 +197,10 @@ class _Compiler:
         out.variables = program.variables
         out.bank4 = program.bank4
         out.externs = program.externs
+        out.prototypes = program.prototypes
+        out.address_taken = program.address_taken
+        out.indirect_calls = program.indirect_calls
+        out.address_uses = program.address_uses
         if out.lineinfo:
             source = sources[0][1]
             out.ptx_text = source.decode("latin-1") if isinstance(source, bytes) else source

@@ -56,7 +56,11 @@ def _letter(type_: str) -> str:
         return f"b{type_}"
     if type_ in ("f32", "f64"):
         return "f" if type_ == "f32" else "d"
-    if type_ in ("b32", "u32", "s32"):
+    if type_ in ("b8", "u8", "s8"):
+        return "b"
+    if type_ in ("b16", "u16", "s16", "f16", "bf16"):
+        return "h"
+    if type_ in ("b32", "u32", "s32", "f16x2", "bf16x2"):
         return "i"
     if type_ in ("b64", "u64", "s64"):
         return "l"

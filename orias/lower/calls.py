@@ -7,7 +7,7 @@ from orias.isa.operand import K_NONE, K_P, KIND_MASK, URZ, Opnd, const, imm, r
 from orias.lower import abi, params
 from orias.lower.context import type_words
 from orias.lower.function import callee_of, first_argument, places, returns_in_memory
-from orias.lower.layout import align_up, var_align
+from orias.lower.layout import align_up, prototype, var_align
 from orias.lower.registry import lowers
 from orias.ori.ir import OP_COPY, CallInfo
 from orias.ptx.ast import O_FUNC, O_REG, O_SINK, Function, Instr, Operand, Var
@@ -109,5 +109,7 @@ def _target(ctx: "Ctx", i: Instr) -> tuple[str | None, str, Opnd]:
         kernel.edges.append((ctx.fn.name, name))
         return name, "abi", K_NONE
     kernel.indirect_calls = True
+    if ctx.options.relocatable:
+        ctx.module.program.indirect_calls.append((ctx.fn.name, prototype(callee_of(i))))
     address = ctx.src(o, "b64")
     return None, "abi", address

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from orias.cubin.callgraph import prototype_text
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, Reloc, Variable
 from orias.cubin.relocs import R_64, R_G64, R_UNIFIED
 from orias.diag import Unsupported
@@ -79,3 +80,13 @@ def cubin_variable(v: Var, space: str) -> Variable:
     out.managed = "managed" in v.attributes
     out.unified = any(a.startswith("unified") for a in v.attributes)
     return out
+
+
+def prototype(f: Function) -> str:
+    """The linker's text for a function's signature."""
+    results = [_prototype_type(v) for v in f.rets]
+    return prototype_text(f.name, results[0] if results else "", [_prototype_type(v) for v in f.params])
+
+
+def _prototype_type(v: Var) -> str:
+    return str(v.size) if v.dims or v.vec > 1 or v.type == "b128" else v.type

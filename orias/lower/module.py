@@ -3,7 +3,7 @@
 from typing import Final, final
 
 import orias.lower.families as families
-from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, ExternFunction, Param
+from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, CallEdge, ExternFunction, Param
 from orias.diag import Unsupported
 from orias.isa.operand import NONE, RZ, Opnd, const, imm, imm64, word
 from orias.lower import layout
@@ -68,6 +68,11 @@ class ModuleLower:
             if f.body is not None and (f.entry or self.options.relocatable):
                 self._kernel(f)
         self._variables()
+        if self.options.relocatable:
+            used = {e.name for e in self.program.externs}
+            for f in self.ast.functions:
+                if not f.entry and (f.name in used if f.body is None else f.linkage in ("visible", "weak")):
+                    self.program.prototypes.append((f.name, layout.prototype(f)))
         return self.program
 
     # --- data --------------------------------------------------------------------------------------------------
@@ -101,8 +106,10 @@ class ModuleLower:
                 if not isinstance(value, SymInit):
                     continue
                 if isinstance(value.target, Function):
-                    if self.options.relocatable and self.definition(value.target).body is None:
-                        self._extern(value.target)
+                    target = self.definition(value.target)
+                    if target.body is None:
+                        self._extern(target)
+                    self._take_address(target)
                 elif value.target not in self._used:
                     self._used.add(value.target)
                     todo.append(value.target)
@@ -333,6 +340,8 @@ class ModuleLower:
         if self.options.relocatable:
             if target.body is None:
                 self.need_extern(target, ctx.line)
+            self._take_address(target)
+            self.program.address_uses.append(CallEdge(ctx.fn.name, target.name))
             return self._symbol(ctx, target.name, 0, "unified_" if self.target.sm >= 90 else "")
         if target.body is None:
             return ctx.b.copy(const(4, self.need_extern(target, ctx.line)), 2)
@@ -341,6 +350,10 @@ class ModuleLower:
             return ctx.b.copy(const(4, self.slot(name)), 2)
         lo = ctx.b.copy(ctx.fn.sym(name, "text_lo"))
         return ctx.b.pack(lo, imm(0))
+
+    def _take_address(self, f: Function) -> None:
+        if not f.entry and all(name != f.name for name, _ in self.program.address_taken):
+            self.program.address_taken.append((f.name, layout.prototype(f)))
 
     def special(self, ctx: Ctx, name: str, comp: str, type_: str) -> Opnd:
         """The value of a special register."""

@@ -2,7 +2,7 @@
 
 from typing import final
 
-from orias.cubin.model import BankSlot, ExternFunction, Param, Variable
+from orias.cubin.model import BankSlot, CallEdge, ExternFunction, Param, Variable
 from orias.ori.ir import Func
 from orias.ptx.ast import Function, Loc
 from orias.target.profile import Target
@@ -68,7 +68,10 @@ class Kernel:
 class Program:
     """A lowered module."""
 
-    __slots__ = ("bank4", "const_size", "externs", "kernels", "options", "target", "variables")
+    __slots__ = (
+        "address_taken", "address_uses", "bank4", "const_size", "externs", "indirect_calls", "kernels", "options", "prototypes",
+        "target", "variables",
+    )  # fmt: skip
 
     def __init__(self, target: Target, options: LowerOptions) -> None:
         self.target: Target = target
@@ -81,3 +84,11 @@ class Program:
         """Address table."""
         self.externs: list[ExternFunction] = []
         """Undefined functions called, in the order of their PTX declarations."""
+        self.prototypes: list[tuple[str, str]] = []
+        """Relocatable modules, for the linker: (function, prototype text) of visible, weak and undefined functions."""
+        self.address_taken: list[tuple[str, str]] = []
+        """(function, prototype text) of functions whose address is taken."""
+        self.indirect_calls: list[tuple[str, str]] = []
+        """(caller, prototype text) of indirect calls."""
+        self.address_uses: list[CallEdge] = []
+        """(caller, function) of places that take an address."""
