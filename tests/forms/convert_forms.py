@@ -63,7 +63,15 @@ def between_ints() -> list[Form]:
                     if sat and register != holder(dn):
                         continue
 
-                    def convert(x: int, d: str = d, s: str = s, sat: str = sat, low: int = low, high: int = high, reg: str = register) -> int:
+                    def convert(
+                        x: int,
+                        d: str = d,
+                        s: str = s,
+                        sat: str = sat,
+                        low: int = low,
+                        high: int = high,
+                        reg: str = register,
+                    ) -> int:
                         v = to_signed(x, INT_BITS[s]) if s[0] == "s" else x & (1 << INT_BITS[s]) - 1
                         if sat:
                             v = min(max(v, low), high)
@@ -87,15 +95,33 @@ def to_ints() -> list[Form]:
                 mods = ["", ".ftz", ".sat", ".ftz.sat"][(k + j) % 4] if s == "f32" else ""
                 register = holder(dn) if (k + j) % 3 or dn >= 32 or s == "bf16" else "b32"
 
-                def convert(x: int, f: Fmt = f, mode: str = mode, d: str = d, dn: int = dn, z: bool = "ftz" in mods, reg: str = register) -> Expected:
+                def convert(
+                    x: int,
+                    f: Fmt = f,
+                    mode: str = mode,
+                    d: str = d,
+                    dn: int = dn,
+                    z: bool = "ftz" in mods,
+                    reg: str = register,
+                ) -> Expected:
                     r = float_to_int(x, f, mode, dn, d[0] == "s", z, dn == 64 or f is F64)
                     if isinstance(r, int):
                         return widened(r, dn, d[0] == "s", reg)
-                    return Answer(lambda v: any(v == widened(c, dn, d[0] == "s", reg) for c in (0, 1 << (dn - 1))), "0 or least")
+                    return Answer(
+                        lambda v: any(v == widened(c, dn, d[0] == "s", reg) for c in (0, 1 << (dn - 1))), "0 or least"
+                    )
 
                 opcode = f"cvt.{rnd}{mods}.{d}.{s}"
                 out.append(
-                    Form(opcode, f"{opcode} %o0, %a0;", [REG[s]], [register], integer_edges(s, dn, opcode), convert, sm=90 if s == "bf16" else 75)
+                    Form(
+                        opcode,
+                        f"{opcode} %o0, %a0;",
+                        [REG[s]],
+                        [register],
+                        integer_edges(s, dn, opcode),
+                        convert,
+                        sm=90 if s == "bf16" else 75,
+                    )
                 )
     return out
 
@@ -105,7 +131,15 @@ def integer_edges(s: str, bits: int, name: str) -> list[tuple[int, ...]]:
     f = FMT[s]
     r = rng(name)
     rows = float_rows(s, 1, name, 64)
-    for x in (Fraction(1, 2), Fraction(3, 2), Fraction(5, 2), Fraction(255), Fraction((1 << bits) - 1), Fraction(1 << bits), Fraction(1 << (bits - 1))):
+    for x in (
+        Fraction(1, 2),
+        Fraction(3, 2),
+        Fraction(5, 2),
+        Fraction(255),
+        Fraction((1 << bits) - 1),
+        Fraction(1 << bits),
+        Fraction(1 << (bits - 1)),
+    ):
         for delta in (Fraction(0), Fraction(1, 2), Fraction(-1, 2)):
             p = rounded(x + delta, f)
             rows += [(p,), (p | f.sign,)]
@@ -139,11 +173,30 @@ def from_ints() -> list[Form]:
                     # halfway between two floats, and next to it
                     for shift in range(f.m + 1, sn, 3):
                         rows += [((1 << shift | 1 << (shift - f.m - 1)) + e & (1 << sn) - 1,) for e in (-1, 0, 1)]
-                out.append(Form(opcode, f"{opcode} %o0, %a0;", [holder(sn)], [REG[d]], rows, convert, sm=90 if d == "bf16" else 75))
+                out.append(
+                    Form(
+                        opcode,
+                        f"{opcode} %o0, %a0;",
+                        [holder(sn)],
+                        [REG[d]],
+                        rows,
+                        convert,
+                        sm=90 if d == "bf16" else 75,
+                    )
+                )
     return out
 
 
-def change(x: int, s: Fmt, d: Fmt, mode: str = "rn", ftz: bool = False, sat: bool = False, relu: bool = False, finite: bool = False) -> Expected:
+def change(
+    x: int,
+    s: Fmt,
+    d: Fmt,
+    mode: str = "rn",
+    ftz: bool = False,
+    sat: bool = False,
+    relu: bool = False,
+    finite: bool = False,
+) -> Expected:
     """Float to float."""
     if ftz and s is F32 and d is not F16:
         # ptxas ignores .ftz towards f16: rounding up a subnormal gives the least f16.
@@ -206,8 +259,27 @@ def between_floats() -> list[Form]:
                     return r
 
                 opcode = f"cvt.{rnd}{m}.{t}.{t}"
-                out.append(Form(opcode, f"{opcode} %o0, %a0;", [REG[t]], [REG[t]], integer_edges(t, 32, opcode), to_integral, sm=sm))
-    for t, m in (("f32", ""), ("f32", ".sat"), ("f32", ".ftz"), ("f32", ".ftz.sat"), ("f64", ".sat"), ("f16", ".sat"), ("f16", ""), ("f64", "")):
+                out.append(
+                    Form(
+                        opcode,
+                        f"{opcode} %o0, %a0;",
+                        [REG[t]],
+                        [REG[t]],
+                        integer_edges(t, 32, opcode),
+                        to_integral,
+                        sm=sm,
+                    )
+                )
+    for t, m in (
+        ("f32", ""),
+        ("f32", ".sat"),
+        ("f32", ".ftz"),
+        ("f32", ".ftz.sat"),
+        ("f64", ".sat"),
+        ("f16", ".sat"),
+        ("f16", ""),
+        ("f64", ""),
+    ):
         f = FMT[t]
         opcode = f"cvt{m}.{t}.{t}"
         out.append(
@@ -244,10 +316,23 @@ def packed() -> list[Form]:
                 def one(x: int, f: Fmt = f, rnd: str = rnd, m: str = m) -> Expected:
                     return change(x, F32, f, rnd, relu="relu" in m, finite="satfinite" in m)
 
-                rows = [a + b for a, b in zip(near_range(F32, f, t + rnd + m), near_range(F32, f, t + rnd + m + "2"), strict=True)]
+                rows = [
+                    a + b
+                    for a, b in zip(near_range(F32, f, t + rnd + m), near_range(F32, f, t + rnd + m + "2"), strict=True)
+                ]
                 rows += float_rows("f32", 2, t + rnd + m, 48)
                 opcode = f"cvt.{rnd}{m}.{t}x2.f32"
-                out.append(Form(opcode, f"{opcode} %o0, %a0, %a1;", ["b32"] * 2, ["b32"], rows, lambda a, b, g=one: join(g(b), g(a)), sm=80))
+                out.append(
+                    Form(
+                        opcode,
+                        f"{opcode} %o0, %a0, %a1;",
+                        ["b32"] * 2,
+                        ["b32"],
+                        rows,
+                        lambda a, b, g=one: join(g(b), g(a)),
+                        sm=80,
+                    )
+                )
                 if m:
                     opcode = f"cvt.{rnd}{m}.{t}.f32"
                     out.append(Form(opcode, f"{opcode} %o0, %a0;", ["b32"], ["b16"], [r[:1] for r in rows], one, sm=80))
@@ -262,14 +347,30 @@ def packed() -> list[Form]:
 
         third = ", %a2" if n == 8 else ""
         opcode = f"cvt.pack.sat.{t}.s32" + (".b32" if n == 8 else "")
-        out.append(Form(opcode, f"{opcode} %o0, %a0, %a1{third};", ["b32"] * 3, ["b32"], pairs(ints(32), 32, opcode, 96, 3), pack))
+        out.append(
+            Form(
+                opcode,
+                f"{opcode} %o0, %a0, %a1{third};",
+                ["b32"] * 3,
+                ["b32"],
+                pairs(ints(32), 32, opcode, 96, 3),
+                pack,
+            )
+        )
     return out
 
 
 def tf32() -> list[Form]:
     """f32 to tf32: 10 bits of mantissa, the rest zero."""
     out = []
-    rows = [r for r in float_rows("f32", 1, "tf32", 96) if r[0] & 0x7FFFFFFF != 0x7F800001] + [(0x3F800FFF,), (0x3F801000,), (0x3F801001,), (0x3F803000,), (0x7F7FFFFF,), (0xFF7FEFFF,)]
+    rows = [r for r in float_rows("f32", 1, "tf32", 96) if r[0] & 0x7FFFFFFF != 0x7F800001] + [
+        (0x3F800FFF,),
+        (0x3F801000,),
+        (0x3F801001,),
+        (0x3F803000,),
+        (0x7F7FFFFF,),
+        (0xFF7FEFFF,),
+    ]
     low = 0x1FFF
 
     def rna(x: int, finite: bool = False) -> Expected:
@@ -300,7 +401,17 @@ def tf32() -> list[Form]:
     for mode in ("rn", "rz"):
         for relu in ("", ".relu"):
             opcode = f"cvt.{mode}{relu}.tf32.f32"
-            out.append(Form(opcode, f"{opcode} %o0, %a0;", ["b32"], ["b32"], rows, lambda x, m=mode, r=relu: other(x, m, r != ""), sm=90))
+            out.append(
+                Form(
+                    opcode,
+                    f"{opcode} %o0, %a0;",
+                    ["b32"],
+                    ["b32"],
+                    rows,
+                    lambda x, m=mode, r=relu: other(x, m, r != ""),
+                    sm=90,
+                )
+            )
     return out
 
 
@@ -343,16 +454,23 @@ def eight_bits() -> list[Form]:
                 if isinstance(lo, int) and isinstance(hi, int):
                     return lo | hi << 8
                 return Answer(
-                    lambda x: all(e.ok(v) if isinstance(e, Answer) else e == v for e, v in ((lo, x & 0xFF), (hi, x >> 8))), f"{lo!r}, {hi!r}"
+                    lambda r: all(
+                        e.ok(v) if isinstance(e, Answer) else e == v for e, v in ((lo, r & 0xFF), (hi, r >> 8))
+                    ),
+                    f"{lo!r}, {hi!r}",
                 )
 
-            rows = [a + b for a, b in zip(near_range(F32, d, t), near_range(F32, d, t + "2"), strict=True)] + float_rows("f32", 2, t, 32)
+            rows = [
+                a + b for a, b in zip(near_range(F32, d, t), near_range(F32, d, t + "2"), strict=True)
+            ] + float_rows("f32", 2, t, 32)
             opcode = f"cvt.rn.satfinite{relu}.{t}x2.f32"
             out.append(
                 Form(opcode, f"{opcode} %o0, %a0, %a1;", ["b32"] * 2, ["b16"], rows,
                      lambda a, b, d=d, r=relu, g=both: g(to_small(b, F32, d, r != ""), to_small(a, F32, d, r != "")), sm=89)
             )  # fmt: skip
-            halves = [(a | b << 16,) for (a,), (b,) in zip(near_range(F16, d, t), near_range(F16, d, t + "2"), strict=True)]
+            halves = [
+                (a | b << 16,) for (a,), (b,) in zip(near_range(F16, d, t), near_range(F16, d, t + "2"), strict=True)
+            ]
             opcode = f"cvt.rn.satfinite{relu}.{t}x2.f16x2"
             out.append(
                 Form(opcode, f"{opcode} %o0, %a0;", ["b32"], ["b16"], halves,
@@ -360,7 +478,7 @@ def eight_bits() -> list[Form]:
             )  # fmt: skip
 
             def half(x: int, d: Small = d, r: str = relu) -> Expected:
-                if d.name == "e4m3" and x & 0x7F == 0x7F or d.name == "e5m2" and x & 0x7F > d.inf:
+                if (d.name == "e4m3" and x & 0x7F == 0x7F) or (d.name == "e5m2" and x & 0x7F > d.inf):
                     return any_nan(F16)
                 sign = F16.sign if x & 0x80 else 0
                 mag = F16.inf if d.name == "e5m2" and x & 0x7F == d.inf else rounded(abs(value(x & 0x7F, d)), F16)
@@ -369,7 +487,15 @@ def eight_bits() -> list[Form]:
             every = [(x | (x * 37 + 11 & 0xFF) << 8,) for x in range(256)]
             opcode = f"cvt.rn{relu}.f16x2.{t}x2"
             out.append(
-                Form(opcode, f"{opcode} %o0, %a0;", ["b16"], ["b32"], every, lambda x, g=half: join(g(x & 0xFF), g(x >> 8)), sm=89)
+                Form(
+                    opcode,
+                    f"{opcode} %o0, %a0;",
+                    ["b16"],
+                    ["b32"],
+                    every,
+                    lambda x, g=half: join(g(x & 0xFF), g(x >> 8)),
+                    sm=89,
+                )
             )
     return out
 

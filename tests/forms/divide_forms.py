@@ -4,7 +4,23 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from tests.forms.exact import BF16, F16, F32, F64, FMT, Answer, Expected, Fmt, Op, any_nan, flush, is_inf, is_nan, near, value
+from tests.forms.exact import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    FMT,
+    Answer,
+    Expected,
+    Fmt,
+    Op,
+    any_nan,
+    flush,
+    is_inf,
+    is_nan,
+    near,
+    value,
+)
 from tests.forms.float_forms import REG, form, join
 from tests.forms.form import Form
 from tests.forms.values import float_rows, rng
@@ -40,7 +56,9 @@ def ieee() -> list[Form]:
 UNIT = Fraction(1, 1 << 23)
 
 
-def bounded(g: Callable[[float], float], relative: Fraction, absolute: Fraction, f: Fmt, ftz: bool, limits: dict[str, Expected]) -> Callable[[int], Expected]:
+def bounded(
+    g: Callable[[float], float], relative: Fraction, absolute: Fraction, f: Fmt, ftz: bool, limits: dict[str, Expected]
+) -> Callable[[int], Expected]:
     """A function within an error bound; `limits` says what infinities and zeros give ("inf", "-inf", "0", "-0", "neg")."""
 
     def want(x: int) -> Expected:
@@ -69,26 +87,45 @@ def approximate() -> list[Form]:
     for ftz in ("", ".ftz"):
         z = ftz != ""
         limits: dict[str, Expected] = {"inf": 0, "-inf": F32.sign, "0": inf, "-0": minus}
-        out.append(form(f"rcp.approx{ftz}.f32", "f32", 1, bounded(lambda x: 1 / x, 2 * UNIT, Fraction(0), F32, z, limits)))
+        out.append(
+            form(f"rcp.approx{ftz}.f32", "f32", 1, bounded(lambda x: 1 / x, 2 * UNIT, Fraction(0), F32, z, limits))
+        )
         limits = {"inf": inf, "-inf": nan, "0": 0, "-0": F32.sign, "neg": nan}
         out.append(form(f"sqrt.approx{ftz}.f32", "f32", 1, bounded(math.sqrt, 2 * UNIT, Fraction(0), F32, z, limits)))
         limits = {"inf": 0, "-inf": nan, "0": inf, "-0": minus, "neg": nan}
-        out.append(form(f"rsqrt.approx{ftz}.f32", "f32", 1, bounded(lambda x: 1 / math.sqrt(x), 2 * UNIT, Fraction(0), F32, z, limits)))
+        out.append(
+            form(
+                f"rsqrt.approx{ftz}.f32",
+                "f32",
+                1,
+                bounded(lambda x: 1 / math.sqrt(x), 2 * UNIT, Fraction(0), F32, z, limits),
+            )
+        )
         limits = {"inf": inf, "-inf": nan, "0": minus, "-0": minus, "neg": nan}
         out.append(form(f"lg2.approx{ftz}.f32", "f32", 1, bounded(math.log2, 2 * UNIT, 2 * UNIT, F32, z, limits)))
         limits = {"inf": inf, "-inf": 0}
-        rows = [(x,) for (x,) in float_rows("f32", 1, "ex2", 96)] + [(x,) for x in (0x42FE0000, 0xC2FC0000, 0xC2FE0000, 0xC3150000, 0x43000000)]
+        rows = [(x,) for (x,) in float_rows("f32", 1, "ex2", 96)] + [
+            (x,) for x in (0x42FE0000, 0xC2FC0000, 0xC2FE0000, 0xC3150000, 0x43000000)
+        ]
         g = bounded(lambda x: 2.0**x if x > -1000 else 0.0, 4 * UNIT, Fraction(0), F32, z, limits)
         out.append(Form(f"ex2.approx{ftz}.f32", f"ex2.approx{ftz}.f32 %o0, %a0;", ["b32"], ["b32"], rows, g))
-        small = [r for r in float_rows("f32", 1, "sin", 400) if is_nan(r[0], F32) or is_inf(r[0], F32) or abs(value(r[0], F32)) < 3]
+        small = [
+            r
+            for r in float_rows("f32", 1, "sin", 400)
+            if is_nan(r[0], F32) or is_inf(r[0], F32) or abs(value(r[0], F32)) < 3
+        ]
         bound = Fraction(1, 1 << 20)
         for name, h in (("sin", math.sin), ("cos", math.cos)):
             w = bounded(h, Fraction(0), bound, F32, z, {"inf": nan, "-inf": nan})
-            out.append(Form(f"{name}.approx{ftz}.f32", f"{name}.approx{ftz}.f32 %o0, %a0;", ["b32"], ["b32"], small[:128], w))
+            out.append(
+                Form(f"{name}.approx{ftz}.f32", f"{name}.approx{ftz}.f32 %o0, %a0;", ["b32"], ["b32"], small[:128], w)
+            )
         for kind in ("approx", "full"):
             out.append(quotient(kind, ftz))
     limits = {"inf": F32.one, "-inf": F32.one | F32.sign}
-    out.append(form("tanh.approx.f32", "f32", 1, bounded(math.tanh, Fraction(1, 1 << 10), Fraction(0), F32, False, limits)))
+    out.append(
+        form("tanh.approx.f32", "f32", 1, bounded(math.tanh, Fraction(1, 1 << 10), Fraction(0), F32, False, limits))
+    )
     return out
 
 
@@ -105,7 +142,9 @@ def quotient(kind: str, ftz: str) -> Form:
             return exact
         q = value(x, F32) / value(y, F32)
         # a quotient that overflows or vanishes before the last scaling may show early
-        if abs(q) > value(F32.max, F32) / 4 or abs(value(x, F32)) > value(F32.max, F32) / (1 << 25) and abs(value(y, F32)) < 1:
+        if abs(q) > value(F32.max, F32) / 4 or (
+            abs(value(x, F32)) > value(F32.max, F32) / (1 << 25) and abs(value(y, F32)) < 1
+        ):
             return Answer(lambda r: not is_nan(r, F32), "large")
         if abs(q) < Fraction(2) ** -100:
             return near(q, F32, 4 * UNIT, Fraction(2) ** -125 if kind == "full" or z else Fraction(2) ** -147, z)
@@ -120,10 +159,27 @@ def approximate64() -> list[Form]:
     inf, minus, nan = F64.inf, F64.inf | F64.sign, any_nan(F64)
     seed = Fraction(1, 1 << 19)
     limits: dict[str, Expected] = {"inf": 0, "-inf": F64.sign, "0": inf, "-0": minus}
-    out.append(form("rcp.approx.ftz.f64", "f64", 1, high_word(bounded(lambda x: 1 / x, seed, Fraction(0), F64, True, limits))))
+    out.append(
+        form("rcp.approx.ftz.f64", "f64", 1, high_word(bounded(lambda x: 1 / x, seed, Fraction(0), F64, True, limits)))
+    )
     limits = {"inf": 0, "-inf": nan, "0": inf, "-0": minus, "neg": nan}
-    out.append(form("rsqrt.approx.ftz.f64", "f64", 1, high_word(bounded(lambda x: 1 / math.sqrt(x), seed, Fraction(0), F64, True, limits))))
-    out.append(form("rsqrt.approx.f64", "f64", 1, bounded(lambda x: 1 / math.sqrt(x), Fraction(1, 1 << 50), Fraction(0), F64, False, limits), limit=192))
+    out.append(
+        form(
+            "rsqrt.approx.ftz.f64",
+            "f64",
+            1,
+            high_word(bounded(lambda x: 1 / math.sqrt(x), seed, Fraction(0), F64, True, limits)),
+        )
+    )
+    out.append(
+        form(
+            "rsqrt.approx.f64",
+            "f64",
+            1,
+            bounded(lambda x: 1 / math.sqrt(x), Fraction(1, 1 << 50), Fraction(0), F64, False, limits),
+            limit=192,
+        )
+    )
     return out
 
 
@@ -143,9 +199,20 @@ def halves() -> list[Form]:
         h = bounded(math.tanh, Fraction(0), th, f, False, {"inf": f.one, "-inf": f.one | f.sign})
         for opcode, w in ((f"ex2.approx{ftz}.{t}", g), (f"tanh.approx.{t}", h)):
             out.append(form(opcode, t, 1, w, sm=sm))
-            rows = [(a | b << 16,) for (a,), (b,) in zip(float_rows(t, 1, "lo", 64), float_rows(t, 1, "hi", 64), strict=True)]
+            rows = [
+                (a | b << 16,)
+                for (a,), (b,) in zip(float_rows(t, 1, "lo", 64), float_rows(t, 1, "hi", 64), strict=True)
+            ]
             out.append(
-                Form(opcode + "x2", f"{opcode}x2 %o0, %a0;", ["b32"], ["b32"], rows, lambda a, w=w: join(w(a & 0xFFFF), w(a >> 16)), sm=sm)
+                Form(
+                    opcode + "x2",
+                    f"{opcode}x2 %o0, %a0;",
+                    ["b32"],
+                    ["b32"],
+                    rows,
+                    lambda a, w=w: join(w(a & 0xFFFF), w(a >> 16)),
+                    sm=sm,
+                )
             )
     assert REG
     return out

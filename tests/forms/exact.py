@@ -152,7 +152,11 @@ class Op:
     def special(self, r: int) -> Expected:
         """An infinite or NaN result."""
         if is_nan(r, self.f):
-            return 0 if self.sat else Answer(lambda x: x == self.f.nan | (1 << self.f.m - 1) - 1 or is_nan(x, self.f), "NaN")
+            return (
+                0
+                if self.sat
+                else Answer(lambda x: x == self.f.nan | (1 << self.f.m - 1) - 1 or is_nan(x, self.f), "NaN")
+            )
         return self.clamp(r)
 
     def fma(self, a: int, b: int, c: int) -> Expected:
@@ -261,7 +265,9 @@ def compare(a: int, b: int, f: Fmt, cmp: str, ftz: bool = False) -> bool:
     return {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[base]
 
 
-def float_to_int(x: int, f: Fmt, mode: str, bits: int, signed: bool, ftz: bool = False, nan_min: bool = False) -> Expected:
+def float_to_int(
+    x: int, f: Fmt, mode: str, bits: int, signed: bool, ftz: bool = False, nan_min: bool = False
+) -> Expected:
     """cvt to an integer: saturating; a NaN is 0, or with `nan_min` possibly the least pattern with the top bit set."""
     if ftz:
         x = flush(x, f)

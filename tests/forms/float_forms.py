@@ -10,11 +10,19 @@ from tests.forms.values import float_rows
 REG = {"f16": "b16", "bf16": "b16", "f32": "b32", "f64": "b64", "f16x2": "b32", "bf16x2": "b32"}
 
 
-def form(opcode: str, type_: str, count: int, f: Callable[..., Expected], sm: int = 75, limit: int = 128, extra: str = "") -> Form:
+def form(
+    opcode: str, type_: str, count: int, f: Callable[..., Expected], sm: int = 75, limit: int = 128, extra: str = ""
+) -> Form:
     """d = f(patterns) for sources of one type."""
     args = ", ".join(f"%a{k}" for k in range(count))
     return Form(
-        opcode + extra, f"{opcode} %o0, {args};", [REG[type_]] * count, [REG[type_]], float_rows(type_, count, opcode, limit), f, sm=sm
+        opcode + extra,
+        f"{opcode} %o0, {args};",
+        [REG[type_]] * count,
+        [REG[type_]],
+        float_rows(type_, count, opcode, limit),
+        f,
+        sm=sm,
     )
 
 
@@ -128,13 +136,15 @@ def signs() -> list[Form]:
                 if t == "f32":
                     out.append(form(f"{name}{mods}.NaN.{t}", t, 2, minmax(op, name == "min", True, False), 80))
                     out.append(form(f"{name}{mods}.xorsign.abs.{t}", t, 2, minmax(op, name == "min", False, True), 86))
-                    out.append(form(f"{name}{mods}.NaN.xorsign.abs.{t}", t, 2, minmax(op, name == "min", True, True), 86))
+                    out.append(
+                        form(f"{name}{mods}.NaN.xorsign.abs.{t}", t, 2, minmax(op, name == "min", True, True), 86)
+                    )
 
             def keep(a: int, change: Callable[[int, Fmt], int], f: Fmt = f, op: Op = op) -> Expected:
                 return any_nan(f) if is_nan(a, f) else change(flush(a, f) if op.ftz else a, f)
 
-            out.append(form(f"neg{mods}.{t}", t, 1, lambda a, k=keep: k(a, lambda x, f: x ^ f.sign)))
-            out.append(form(f"abs{mods}.{t}", t, 1, lambda a, k=keep: k(a, lambda x, f: x & ~f.sign)))
+            out.append(form(f"neg{mods}.{t}", t, 1, lambda a, k=keep: k(a, lambda v, fmt: v ^ fmt.sign)))
+            out.append(form(f"abs{mods}.{t}", t, 1, lambda a, k=keep: k(a, lambda v, fmt: v & ~fmt.sign)))
         out.append(form(f"copysign.{t}", t, 2, lambda a, b, f=f: b & ~f.sign | a & f.sign))
         tests: dict[str, Callable[[int], bool]] = {
             "finite": lambda m, f=f: m < f.inf,
@@ -168,16 +178,31 @@ def comparing() -> list[Form]:
                     Form(f"setp.{c}{ftz}.{t}", f"setp.{c}{ftz}.{t} %o0, %a0, %a1;", [REG[t]] * 2, ["pred"], float_rows(t, 2, c, 128),
                          lambda a, b, c=c, f=f, z=ftz != "": int(compare(a, b, f, c, z)), sm=sm)
                 )  # fmt: skip
-    for t, c, b in (("f32", "lt", "and"), ("f32", "gtu", "xor"), ("f64", "ge", "or"), ("f64", "nan", "and"), ("f32", "equ", "or")):
+    for t, c, b in (
+        ("f32", "lt", "and"),
+        ("f32", "gtu", "xor"),
+        ("f64", "ge", "or"),
+        ("f64", "nan", "and"),
+        ("f32", "equ", "or"),
+    ):
         f, g = FMT[t], BOOL[b]
 
-        def pq(x: int, y: int, p: int, c: str = c, f: Fmt = f, g: Callable[[bool, bool], bool] = g) -> tuple[Expected, ...]:
+        def pq(
+            x: int, y: int, p: int, c: str = c, f: Fmt = f, g: Callable[[bool, bool], bool] = g
+        ) -> tuple[Expected, ...]:
             r = compare(x, y, f, c)
             return int(g(r, p != 0)), int(g(not r, p != 0))
 
         rows = [(*v, k & 1) for k, v in enumerate(float_rows(t, 2, c + b, 128))]
         out.append(
-            Form(f"setp.{c}.{b}.{t}.pq", f"setp.{c}.{b}.{t} %o0|%o1, %a0, %a1, %a2;", [REG[t], REG[t], "pred"], ["pred", "pred"], rows, pq)
+            Form(
+                f"setp.{c}.{b}.{t}.pq",
+                f"setp.{c}.{b}.{t} %o0|%o1, %a0, %a1, %a2;",
+                [REG[t], REG[t], "pred"],
+                ["pred", "pred"],
+                rows,
+                pq,
+            )
         )
     out += packed_compare() + sets()
     return out
@@ -206,7 +231,15 @@ def packed_compare() -> list[Form]:
                 return sum(ones << s for s in (0, 16) if compare(x >> s & 0xFFFF, y >> s & 0xFFFF, f, "le"))
 
             out.append(
-                Form(f"set.le.{dt}.{t}x2", f"set.le.{dt}.{t}x2 %o0, %a0, %a1;", ["b32"] * 2, ["b32"], [r[:2] for r in rows], lanes, sm=sm)
+                Form(
+                    f"set.le.{dt}.{t}x2",
+                    f"set.le.{dt}.{t}x2 %o0, %a0, %a1;",
+                    ["b32"] * 2,
+                    ["b32"],
+                    [r[:2] for r in rows],
+                    lanes,
+                    sm=sm,
+                )
             )
         for dt, ones, width in ((t, f.one, 16), ("u16", 0xFFFF, 16), ("s32", 0xFFFFFFFF, 32)):
             out.append(
@@ -267,7 +300,9 @@ def fusion() -> list[Form]:
         rows = float_rows(t, 3, "fusion", 128)
         reg = REG[t]
         body = f".reg .{t} %t0; mul.{t} %t0, %a0, %a1; add.{t} %o0, %t0, %a2;"
-        out.append(Form(f"contract.{t}", body.split("; ", 1)[1], [reg] * 3, [reg], rows, either, decl=f".reg .{reg} %t0;"))
+        out.append(
+            Form(f"contract.{t}", body.split("; ", 1)[1], [reg] * 3, [reg], rows, either, decl=f".reg .{reg} %t0;")
+        )
 
         def separate(a: int, b: int, c: int, op: Op = op, f: Fmt = f) -> Expected:
             product = op.mul(a, b)
@@ -300,8 +335,22 @@ def constants() -> list[Form]:
         ("min.f32 %o0, %a0, 0f7F800000", lambda op, a: op.minmax(a, F32.inf, True), "mininf"),
     )
     for body, g, name in cases:
-        out.append(Form(f"const.{name}", body + ";", ["b32"], ["b32"], float_rows("f32", 1, "const", 64), lambda a, g=g: g(Op(F32), a)))
-    for body, c, name in (("add", 0, "add0"), ("mul", F64.one, "mul1"), ("mul", 0x4000 << 48, "mul2"), ("add", 0x3FF3333333333333, "addodd")):
+        out.append(
+            Form(
+                f"const.{name}",
+                body + ";",
+                ["b32"],
+                ["b32"],
+                float_rows("f32", 1, "const", 64),
+                lambda a, g=g: g(Op(F32), a),
+            )
+        )
+    for body, c, name in (
+        ("add", 0, "add0"),
+        ("mul", F64.one, "mul1"),
+        ("mul", 0x4000 << 48, "mul2"),
+        ("add", 0x3FF3333333333333, "addodd"),
+    ):
         op = Op(F64)
         g64 = op.add if body == "add" else op.mul
         out.append(

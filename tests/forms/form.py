@@ -56,7 +56,9 @@ class Form:
     def kernel(self, name: str) -> str:
         """The kernel's PTX."""
         nin, nout = max(len(self.ins), 1), len(self.outs)
-        regs = [f".reg .{t} %a{k};" for k, t in enumerate(self.ins)] + [f".reg .{t} %o{k};" for k, t in enumerate(self.outs)]
+        regs = [f".reg .{t} %a{k};" for k, t in enumerate(self.ins)] + [
+            f".reg .{t} %o{k};" for k, t in enumerate(self.outs)
+        ]
         loads = []
         for k, t in enumerate(self.ins):
             if t == "pred":

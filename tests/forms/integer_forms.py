@@ -25,7 +25,9 @@ def pack(x: int, type_: str) -> int:
     return x & (1 << B[type_]) - 1
 
 
-def simple(name: str, opcode: str, type_: str, count: int, f: Callable[..., int], out: str = "", sm: int = 75, last: str = "") -> Form:
+def simple(
+    name: str, opcode: str, type_: str, count: int, f: Callable[..., int], out: str = "", sm: int = 75, last: str = ""
+) -> Form:
     """d = f(numbers) for `count` sources of one type (the last one of type `last` if given)."""
     out = out or type_
     types = [type_] * count
@@ -241,7 +243,16 @@ def permute() -> list[Form]:
     }
     out = [Form("prmt", "prmt.b32 %o0, %a0, %a1, %a2;", ["b32"] * 3, ["b32"], rows, generic)]
     for c in (0x5410, 0x7632, 0x3210, 0x8880, 0x0123, 0xBA98):
-        out.append(Form(f"prmt.{c:04x}", f"prmt.b32 %o0, %a0, %a1, {c:#x};", ["b32"] * 3, ["b32"], rows, lambda a, b, _, c=c: generic(a, b, c)))
+        out.append(
+            Form(
+                f"prmt.{c:04x}",
+                f"prmt.b32 %o0, %a0, %a1, {c:#x};",
+                ["b32"] * 3,
+                ["b32"],
+                rows,
+                lambda a, b, _, c=c: generic(a, b, c),
+            )
+        )
     for mode, table in modes.items():
 
         def named(a: int, b: int, c: int, table: list[list[int]] = table) -> int:
@@ -316,7 +327,9 @@ def insert(n: int) -> Form:
         return b
 
     t = f"b{n}"
-    return Form(f"bfi.{t}", f"bfi.{t} %o0, %a0, %a1, %a2, %a3;", [t, t, "b32", "b32"], [t], positions(f"bfi{n}", n), bfi)
+    return Form(
+        f"bfi.{t}", f"bfi.{t} %o0, %a0, %a1, %a2, %a3;", [t, t, "b32", "b32"], [t], positions(f"bfi{n}", n), bfi
+    )
 
 
 def masks() -> list[Form]:
@@ -347,7 +360,9 @@ def masks() -> list[Form]:
                 return (to_signed(low, n) if s == "s" else low) & 0xFFFFFFFF
 
             values = [(r.getrandbits(32), b) for b in places for _ in range(6)]
-            out.append(Form(f"szext.{mode}.{s}32", f"szext.{mode}.{s}32 %o0, %a0, %a1;", ["b32"] * 2, ["b32"], values, szext))
+            out.append(
+                Form(f"szext.{mode}.{s}32", f"szext.{mode}.{s}32 %o0, %a0, %a1;", ["b32"] * 2, ["b32"], values, szext)
+            )
     return out
 
 
@@ -380,7 +395,11 @@ COMPARE: dict[str, Callable[[int, int], bool]] = {
     "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "lo": lambda a, b: a < b, "ls": lambda a, b: a <= b,
     "hi": lambda a, b: a > b, "hs": lambda a, b: a >= b,
 }  # fmt: skip
-BOOL: dict[str, Callable[[bool, bool], bool]] = {"and": lambda a, b: a and b, "or": lambda a, b: a or b, "xor": lambda a, b: a != b}
+BOOL: dict[str, Callable[[bool, bool], bool]] = {
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+    "xor": lambda a, b: a != b,
+}
 
 
 def comparing() -> list[Form]:
@@ -397,16 +416,31 @@ def comparing() -> list[Form]:
                 Form(f"setp.{c}.{t}", f"setp.{c}.{t} %o0, %a0, %a1;", [reg(t)] * 2, ["pred"], rows,
                      lambda a, b, f=f, t=t: int(f(num(a, t), num(b, t))))
             )  # fmt: skip
-    for t, c, b in (("s32", "lt", "and"), ("u64", "ge", "or"), ("s16", "gt", "xor"), ("u32", "eq", "or"), ("s64", "le", "and")):
+    for t, c, b in (
+        ("s32", "lt", "and"),
+        ("u64", "ge", "or"),
+        ("s16", "gt", "xor"),
+        ("u32", "eq", "or"),
+        ("s64", "le", "and"),
+    ):
         rows = [(x, y, k & 1) for k, (x, y) in enumerate(pairs(ints(B[t]), B[t], f"setp2.{t}", 96, 2))]
         f, g = COMPARE[c], BOOL[b]
 
-        def both(x: int, y: int, p: int, f: Callable[[int, int], bool] = f, g: Callable[[bool, bool], bool] = g, t: str = t) -> tuple[Expected, ...]:
+        def both(
+            x: int, y: int, p: int, f: Callable[[int, int], bool] = f, g: Callable[[bool, bool], bool] = g, t: str = t
+        ) -> tuple[Expected, ...]:
             r = f(num(x, t), num(y, t))
             return int(g(r, p == 0)), int(g(not r, p == 0))
 
         out.append(
-            Form(f"setp.{c}.{b}.{t}.pq", f"setp.{c}.{b}.{t} %o0|%o1, %a0, %a1, !%a2;", [reg(t), reg(t), "pred"], ["pred", "pred"], rows, both)
+            Form(
+                f"setp.{c}.{b}.{t}.pq",
+                f"setp.{c}.{b}.{t} %o0|%o1, %a0, %a1, !%a2;",
+                [reg(t), reg(t), "pred"],
+                ["pred", "pred"],
+                rows,
+                both,
+            )
         )
     for dt in ("u32", "s32", "f32"):
         for t, c in (("u32", "lt"), ("s32", "gt"), ("s16", "le"), ("u64", "ne"), ("s64", "ge"), ("b32", "eq")):
@@ -421,11 +455,21 @@ def comparing() -> list[Form]:
         n = {"f32": 32, "f64": 64}.get(t) or B[t]
         rows = [(a, b, k & 1) for k, (a, b) in enumerate(pairs(ints(n), n, f"selp.{t}", 64, 2))]
         out.append(
-            Form(f"selp.{t}", f"selp.{t} %o0, %a0, %a1, %a2;", [f"b{n}", f"b{n}", "pred"], [f"b{n}"], rows, lambda a, b, p: a if p else b)
+            Form(
+                f"selp.{t}",
+                f"selp.{t} %o0, %a0, %a1, %a2;",
+                [f"b{n}", f"b{n}", "pred"],
+                [f"b{n}"],
+                rows,
+                lambda a, b, p: a if p else b,
+            )
         )
     for t in ("b16", "u32", "s64", "f32", "f64"):
         n = {"f32": 32, "f64": 64}.get(t) or B[t]
-        rows = [(a, b, c) for (a, b), (c,) in zip(pairs(ints(n), n, f"slct.{t}", 64, 2), pairs(ints(32), 32, "c", 64, 1), strict=True)]
+        rows = [
+            (a, b, c)
+            for (a, b), (c,) in zip(pairs(ints(n), n, f"slct.{t}", 64, 2), pairs(ints(32), 32, "c", 64, 1), strict=True)
+        ]
         out.append(
             Form(f"slct.{t}.s32", f"slct.{t}.s32 %o0, %a0, %a1, %a2;", [f"b{n}", f"b{n}", "b32"], [f"b{n}"], rows,
                  lambda a, b, c: b if c >> 31 else a)
@@ -438,16 +482,54 @@ def moves() -> list[Form]:
     out = []
     for t in ("b16", "b32", "b64", "u32", "s64", "f32", "f64"):
         n = {"f32": 32, "f64": 64}.get(t) or B[t]
-        out.append(Form(f"mov.{t}", f"mov.{t} %o0, %a0;", [f"b{n}"], [f"b{n}"], pairs(ints(n), n, t, 32, 1), lambda a: a))
+        out.append(
+            Form(f"mov.{t}", f"mov.{t} %o0, %a0;", [f"b{n}"], [f"b{n}"], pairs(ints(n), n, t, 32, 1), lambda a: a)
+        )
     r = rng("mov")
     two = [(r.getrandbits(32), r.getrandbits(32)) for _ in range(32)]
     out.append(Form("mov.b64.pack", "mov.b64 %o0, {%a0, %a1};", ["b32"] * 2, ["b64"], two, lambda a, b: a | b << 32))
-    out.append(Form("mov.b32.pack", "mov.b32 %o0, {%a0, %a1};", ["b16"] * 2, ["b32"], [(a & 0xFFFF, b & 0xFFFF) for a, b in two], lambda a, b: a | b << 16))
+    out.append(
+        Form(
+            "mov.b32.pack",
+            "mov.b32 %o0, {%a0, %a1};",
+            ["b16"] * 2,
+            ["b32"],
+            [(a & 0xFFFF, b & 0xFFFF) for a, b in two],
+            lambda a, b: a | b << 16,
+        )
+    )
     four = [tuple(r.getrandbits(16) for _ in range(4)) for _ in range(32)]
-    out.append(Form("mov.b64.pack4", "mov.b64 %o0, {%a0, %a1, %a2, %a3};", ["b16"] * 4, ["b64"], four, lambda a, b, c, d: a | b << 16 | c << 32 | d << 48))
+    out.append(
+        Form(
+            "mov.b64.pack4",
+            "mov.b64 %o0, {%a0, %a1, %a2, %a3};",
+            ["b16"] * 4,
+            ["b64"],
+            four,
+            lambda a, b, c, d: a | b << 16 | c << 32 | d << 48,
+        )
+    )
     wide = [(r.getrandbits(64),) for _ in range(32)]
-    out.append(Form("mov.b64.unpack", "mov.b64 {%o0, %o1}, %a0;", ["b64"], ["b32"] * 2, wide, lambda a: (a & 0xFFFFFFFF, a >> 32)))
-    out.append(Form("mov.b32.unpack", "mov.b32 {%o0, %o1}, %a0;", ["b32"], ["b16"] * 2, [(a & 0xFFFFFFFF,) for (a,) in wide], lambda a: (a & 0xFFFF, a >> 16)))
+    out.append(
+        Form(
+            "mov.b64.unpack",
+            "mov.b64 {%o0, %o1}, %a0;",
+            ["b64"],
+            ["b32"] * 2,
+            wide,
+            lambda a: (a & 0xFFFFFFFF, a >> 32),
+        )
+    )
+    out.append(
+        Form(
+            "mov.b32.unpack",
+            "mov.b32 {%o0, %o1}, %a0;",
+            ["b32"],
+            ["b16"] * 2,
+            [(a & 0xFFFFFFFF,) for (a,) in wide],
+            lambda a: (a & 0xFFFF, a >> 16),
+        )
+    )
     out.append(
         Form("mov.b64.unpack4", "mov.b64 {%o0, %o1, %o2, %o3}, %a0;", ["b64"], ["b16"] * 4, wide,
              lambda a: tuple(a >> 16 * k & 0xFFFF for k in range(4)))
@@ -455,9 +537,20 @@ def moves() -> list[Form]:
     out.append(Form("mov.b64.sink", "mov.b64 {_, %o0}, %a0;", ["b64"], ["b32"], wide, lambda a: a >> 32))
     for t, c in (("u32", 0xDEADBEEF), ("u64", 0x123456789ABCDEF0), ("u16", 0xBEEF), ("s64", -5)):
         n = B[t]
-        out.append(Form(f"mov.{t}.imm", f"mov.{t} %o0, {c};", [], [f"b{n}"], [()] * 4, lambda c=c, n=n: c & (1 << n) - 1))
+        out.append(
+            Form(f"mov.{t}.imm", f"mov.{t} %o0, {c};", [], [f"b{n}"], [()] * 4, lambda c=c, n=n: c & (1 << n) - 1)
+        )
     guarded = [(a, b, k & 1) for k, (a, b) in enumerate(two)]
-    out.append(Form("guard", "mov.b32 %o0, %a0; @%a2 mov.b32 %o0, %a1;", ["b32", "b32", "pred"], ["b32"], guarded, lambda a, b, p: b if p else a))
+    out.append(
+        Form(
+            "guard",
+            "mov.b32 %o0, %a0; @%a2 mov.b32 %o0, %a1;",
+            ["b32", "b32", "pred"],
+            ["b32"],
+            guarded,
+            lambda a, b, p: b if p else a,
+        )
+    )
     out.append(Form("guard.not", "mov.b32 %o0, %a0; @!%a2 add.u32 %o0, %a1, %a0;", ["b32", "b32", "pred"], ["b32"], guarded,
                     lambda a, b, p: a if p else (a + b) & 0xFFFFFFFF))  # fmt: skip
     return out

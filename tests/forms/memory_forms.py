@@ -11,8 +11,12 @@ BITS = {"b8": 8, "u8": 8, "s8": 8, "b16": 16, "u16": 16, "s16": 16, "b32": 32, "
         "s64": 64, "f64": 64}  # fmt: skip
 SHARED = ".shared .align 16 .b8 sbuf[8192];\n"
 LOCAL = ".local .align 16 .b8 lbuf[64];"
-CONST = ".const .align 8 .b32 cbuf[16] = {" + ", ".join(str(0x01020304 * (k + 1) & 0xFFFFFFFF) for k in range(16)) + "};\n"
-GLOBAL = ".global .align 8 .b32 gbuf[16] = {" + ", ".join(str(0x11223344 * (k + 1) & 0xFFFFFFFF) for k in range(16)) + "};\n"
+CONST = (
+    ".const .align 8 .b32 cbuf[16] = {" + ", ".join(str(0x01020304 * (k + 1) & 0xFFFFFFFF) for k in range(16)) + "};\n"
+)
+GLOBAL = (
+    ".global .align 8 .b32 gbuf[16] = {" + ", ".join(str(0x11223344 * (k + 1) & 0xFFFFFFFF) for k in range(16)) + "};\n"
+)
 
 
 def holder(type_: str) -> str:
@@ -59,14 +63,26 @@ def scalar() -> list[Form]:
         code, base, decl, module = place(space)
         sp = suffix(space)
         for k, t in enumerate(BITS):
-            for register in {holder(t), "b32" if BITS[t] < 32 else "b64" if BITS[t] == 32 and t[0] in "us" else holder(t)}:
+            for register in {
+                holder(t),
+                "b32" if BITS[t] < 32 else "b64" if BITS[t] == 32 and t[0] in "us" else holder(t),
+            }:
                 offset = (0, 8, 16)[k % 3]
                 st = "b" + t[1:] if k % 2 else t
                 body = f"{code} st{sp}.{st} [{base}+{offset}], %a0; ld{sp}.{t} %o0, [{base}+{offset}];"
                 name = f"ldst.{space}.{t}.{register}"
                 rows = pairs(ints(BITS[t]), BITS[t], name, 32, 1)
                 out.append(
-                    Form(name, body, [holder(t)], [register], rows, lambda x, t=t, reg=register: extended(x, t, reg), decl=decl, module=module)
+                    Form(
+                        name,
+                        body,
+                        [holder(t)],
+                        [register],
+                        rows,
+                        lambda x, t=t, reg=register: extended(x, t, reg),
+                        decl=decl,
+                        module=module,
+                    )
                 )
     return out
 
@@ -77,7 +93,17 @@ def vectors() -> list[Form]:
     for space in SPACES:
         code, base, decl, module = place(space)
         sp = suffix(space)
-        for t, n in (("u8", 4), ("s8", 2), ("b16", 4), ("u16", 2), ("b32", 2), ("f32", 4), ("u32", 4), ("b64", 2), ("f64", 2)):
+        for t, n in (
+            ("u8", 4),
+            ("s8", 2),
+            ("b16", 4),
+            ("u16", 2),
+            ("b32", 2),
+            ("f32", 4),
+            ("u32", 4),
+            ("b64", 2),
+            ("f64", 2),
+        ):
             r = rng(space + t)
             rows = [tuple(r.getrandbits(BITS[t]) for _ in range(n)) for _ in range(32)]
             src = ", ".join(f"%a{k}" for k in range(n))
@@ -96,17 +122,33 @@ def variants() -> list[Form]:
     """Cache operators, ordering, constant and module variables, parameters, parts of what was stored."""
     out = []
     rows = pairs(ints(32), 32, "variants", 32, 1)
-    for mods in (".ca", ".cg", ".cs", ".lu", ".cv", ".volatile", ".relaxed.gpu", ".acquire.sys", ".relaxed.cta", ".L1::no_allocate", ".L2::128B"):
+    for mods in (
+        ".ca",
+        ".cg",
+        ".cs",
+        ".lu",
+        ".cv",
+        ".volatile",
+        ".relaxed.gpu",
+        ".acquire.sys",
+        ".relaxed.cta",
+        ".L1::no_allocate",
+        ".L2::128B",
+    ):
         if mods == ".volatile":
             opcode = "ld.volatile.global.b32"
         elif "relaxed" in mods or "acquire" in mods:
             opcode = f"ld{mods}.global.b32"
         else:
             opcode = f"ld.global{mods}.b32"
-        out.append(Form(opcode, f"st.global.b32 [%mem], %a0; {opcode} %o0, [%mem];", ["b32"], ["b32"], rows, lambda x: x))
+        out.append(
+            Form(opcode, f"st.global.b32 [%mem], %a0; {opcode} %o0, [%mem];", ["b32"], ["b32"], rows, lambda x: x)
+        )
     for mods in (".wb", ".cg", ".cs", ".wt", ".volatile", ".relaxed.sys", ".release.gpu"):
         opcode = f"st{mods}.global.b32" if mods[1] in "vr" else f"st.global{mods}.b32"
-        out.append(Form(opcode, f"{opcode} [%mem+4], %a0; ld.global.b32 %o0, [%mem+4];", ["b32"], ["b32"], rows, lambda x: x))
+        out.append(
+            Form(opcode, f"{opcode} [%mem+4], %a0; ld.global.b32 %o0, [%mem+4];", ["b32"], ["b32"], rows, lambda x: x)
+        )
     index = [(k,) for k in range(16)]
     out.append(
         Form("ld.const", "mul.wide.u32 %g0, %a0, 4; mov.u64 %g1, cbuf; add.u64 %g0, %g0, %g1; ld.const.u32 %o0, [%g0];", ["b32"], ["b32"], index,
@@ -119,7 +161,11 @@ def variants() -> list[Form]:
         Form("ld.gbuf", "mul.wide.u32 %g0, %a0, 4; mov.u64 %g1, gbuf; add.u64 %g0, %g0, %g1; ld.global.nc.u32 %o0, [%g0];", ["b32"], ["b32"], index,
              lambda k: 0x11223344 * (k + 1) & 0xFFFFFFFF, decl=".reg .b64 %g<2>;", module=GLOBAL)
     )  # fmt: skip
-    out.append(Form("ld.gbuf.direct", "ld.global.u16 %o0, [gbuf+6];", [], ["b16"], [()], lambda: 0x22446688 >> 16, module=GLOBAL))
+    out.append(
+        Form(
+            "ld.gbuf.direct", "ld.global.u16 %o0, [gbuf+6];", [], ["b16"], [()], lambda: 0x22446688 >> 16, module=GLOBAL
+        )
+    )
     out.append(
         Form("st.bytes", "st.global.b32 [%mem], %a0; ld.global.u8 %o0, [%mem+1]; ld.global.s8 %o1, [%mem+3]; ld.global.u16 %o2, [%mem+2];", ["b32"],
              ["b16", "b32", "b16"], rows, lambda x: (x >> 8 & 0xFF, to_signed(x >> 24, 8) & 0xFFFFFFFF, x >> 16))
@@ -133,7 +179,9 @@ def variants() -> list[Form]:
              " ld.global.b32 %o1, [%mem];", ["b32", "b32", "pred"], ["b32", "b32"],
              [(x, x ^ 0x5555, k & 1) for k, (x,) in enumerate(rows)], lambda x, y, p: (7 if p else x, y if p else x))
     )  # fmt: skip
-    out.append(Form("ld.param", "ld.param.u32 %o0, [pm+4]; ld.param.u8 %o1, [pm+5];", [], ["b32", "b16"], [()], lambda: (0, 0)))
+    out.append(
+        Form("ld.param", "ld.param.u32 %o0, [pm+4]; ld.param.u8 %o1, [pm+5];", [], ["b32", "b16"], [()], lambda: (0, 0))
+    )
     del out[-1]
     out.append(neighbours())
     return out
@@ -151,7 +199,16 @@ def neighbours() -> Form:
         v = [x for (x,) in pairs(ints(32), 32, "bar", n, 1)]
         return [v[(k + 5) % n] for k in range(n)]
 
-    return Form("shared.exchange", body, ["b32"], ["b32"], pairs(ints(32), 32, "bar", n, 1), want_all=all_rows, decl=".reg .b32 %s<2>;", module=SHARED)
+    return Form(
+        "shared.exchange",
+        body,
+        ["b32"],
+        ["b32"],
+        pairs(ints(32), 32, "bar", n, 1),
+        want_all=all_rows,
+        decl=".reg .b32 %s<2>;",
+        module=SHARED,
+    )
 
 
 INT_OPS: dict[str, Callable[[int, int, int], int]] = {
@@ -182,12 +239,16 @@ def atomics() -> list[Form]:
 
                 def result(a: int, b: int, op: str = op, t: str = t, n: int = n) -> int:
                     if op in ("min", "max"):
-                        key = (lambda x: to_signed(x, n)) if t[0] == "s" else (lambda x: x)
+                        key = (lambda v: to_signed(v, n)) if t[0] == "s" else (lambda v: v)
                         return (min if op == "min" else max)((a, b), key=key)
                     return INT_OPS[op](a, b, n) & (1 << n) - 1
 
                 store, load = f"st{sp}.b{n} [{base}], %a0;", f"ld{sp}.b{n} %o1, [{base}];"
-                order = {"add": ".relaxed.gpu", "min": ".acq_rel.cta", "or": ".relaxed.sys"}.get(op, "") if sp and n == 32 else ""
+                order = (
+                    {"add": ".relaxed.gpu", "min": ".acq_rel.cta", "or": ".relaxed.sys"}.get(op, "")
+                    if sp and n == 32
+                    else ""
+                )
                 out.append(
                     Form(f"atom.{space}.{op}.{t}", f"{code} {store} atom{order}{sp}.{op}.{t} %o0, [{base}], %a1; {load}", [f"b{n}"] * 2,
                          [f"b{n}"] * 2, rows, lambda a, b, f=result: (a, f(a, b)), decl=decl, module=module)
@@ -199,7 +260,10 @@ def atomics() -> list[Form]:
                     )  # fmt: skip
         for n in (16, 32, 64):
             r = rng(f"cas{n}{space}")
-            rows3 = [(x, x if k & 1 else r.getrandbits(n), r.getrandbits(n)) for k, (x,) in enumerate(pairs(ints(n), n, "cas", 48, 1))]
+            rows3 = [
+                (x, x if k & 1 else r.getrandbits(n), r.getrandbits(n))
+                for k, (x,) in enumerate(pairs(ints(n), n, "cas", 48, 1))
+            ]
             out.append(
                 Form(f"atom.{space}.cas.b{n}", f"{code} st{sp}.b{n} [{base}], %a0; atom{sp}.cas.b{n} %o0, [{base}], %a1, %a2; ld{sp}.b{n} %o1, [{base}];",
                      [f"b{n}"] * 3, [f"b{n}"] * 2, rows3, lambda a, b, c: (a, c if a == b else a), decl=decl, module=module)
@@ -247,7 +311,16 @@ def contended() -> Form:
     )
     rows = [(k * 3 + 1,) for k in range(96)]
     total = sum(k * 3 + 1 for k in range(96))
-    return Form("atom.contended", body, ["b32"], ["b32"], rows, lambda x: total, decl=".reg .b32 %s<2>; .reg .pred %q0;", module=SHARED)
+    return Form(
+        "atom.contended",
+        body,
+        ["b32"],
+        ["b32"],
+        rows,
+        lambda x: total,
+        decl=".reg .b32 %s<2>; .reg .pred %q0;",
+        module=SHARED,
+    )
 
 
 def forms() -> list[Form]:

@@ -22,7 +22,9 @@ def ptxas_cubin(text: str, arch: str, opt: int) -> bytes:
         src, out = os.path.join(d, "a.ptx"), os.path.join(d, "a.cubin")
         with open(src, "w", encoding="utf-8") as f:
             f.write(text)
-        p = subprocess.run([tool("ptxas"), f"-O{opt}", f"-arch={arch}", src, "-o", out], capture_output=True, text=True, timeout=300)
+        p = subprocess.run(
+            [tool("ptxas"), f"-O{opt}", f"-arch={arch}", src, "-o", out], capture_output=True, text=True, timeout=300
+        )
         if p.returncode:
             raise RuntimeError(p.stderr[:2000])
         with open(out, "rb") as b:
@@ -47,7 +49,7 @@ def run_form(image: object, kernel: str, form: Form) -> list[str]:
             inputs[k, j] = x & 0xFFFFFFFFFFFFFFFF
     outputs = np.full((n, nout), 0xA5A5A5A5A5A5A5A5, np.uint64)
     memory = np.zeros(n * SCRATCH, np.uint8)
-    assert SLOT == inputs.itemsize
+    assert inputs.itemsize == SLOT
     try:
         image.launch(kernel, 1, form.block, [inputs, outputs, memory], max_steps=200_000)  # type: ignore[attr-defined]
     except SimError as e:
@@ -69,7 +71,17 @@ def _run(forms: list[Form], make: object, arch: str, opt: int, out: dict[str, li
         return
     try:
         image = load(make(module_text(forms, arch), arch, opt))  # type: ignore[operator]
-    except (CompileError, RuntimeError, SimError, AssertionError, KeyError, IndexError, ValueError, TypeError, AttributeError) as e:
+    except (
+        CompileError,
+        RuntimeError,
+        SimError,
+        AssertionError,
+        KeyError,
+        IndexError,
+        ValueError,
+        TypeError,
+        AttributeError,
+    ) as e:
         if len(forms) == 1:
             out[forms[0].name] = [f"{forms[0].name} ({forms[0].body.strip()}): {type(e).__name__} {e}"[:400]]
             return

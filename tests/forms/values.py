@@ -12,7 +12,22 @@ def ints(bits: int) -> list[int]:
     """Edges of an integer type as patterns."""
     top = 1 << bits
     mid = top >> 1
-    out = [0, 1, 2, 3, 7, 100 % top, mid - 1, mid, mid + 1, top - 1, top - 2, top // 3, 1 << (bits // 2), (1 << (bits // 2)) - 1]
+    out = [
+        0,
+        1,
+        2,
+        3,
+        7,
+        100 % top,
+        mid - 1,
+        mid,
+        mid + 1,
+        top - 1,
+        top - 2,
+        top // 3,
+        1 << (bits // 2),
+        (1 << (bits // 2)) - 1,
+    ]
     return list(dict.fromkeys(x % top for x in out))
 
 

@@ -92,7 +92,16 @@ def votes() -> list[Form]:
             def expect(warp: list[tuple[int, ...]], f: Callable[[list[int]], int] = f, neg: str = neg) -> list[Outputs]:
                 return [f([x ^ (neg != "") for (x,) in warp])] * len(warp)
 
-            out.append(Form(f"vote.{name}{neg}", f"vote.sync.{name}.pred %o0, {neg}%a0, -1;", ["pred"], ["pred"], rows, want_all=by_warp(expect)))
+            out.append(
+                Form(
+                    f"vote.{name}{neg}",
+                    f"vote.sync.{name}.pred %o0, {neg}%a0, -1;",
+                    ["pred"],
+                    ["pred"],
+                    rows,
+                    want_all=by_warp(expect),
+                )
+            )
     out.append(
         Form("vote.ballot", "vote.sync.ballot.b32 %o0, %a0, -1;", ["pred"], ["b32"], rows,
              want_all=by_warp(lambda w: [sum(x << k for k, (x,) in enumerate(w))] * len(w)))
@@ -109,8 +118,21 @@ def votes() -> list[Form]:
             return [(FULL if same else 0, int(same))] * len(warp)
 
         t = f"b{bits}"
-        out.append(Form(f"match.any.{t}", f"match.any.sync.{t} %o0, %a0, -1;", [t], ["b32"], values, want_all=by_warp(match_any)))
-        out.append(Form(f"match.all.{t}", f"match.all.sync.{t} %o0|%o1, %a0, -1;", [t], ["b32", "pred"], values, want_all=by_warp(match_all)))
+        out.append(
+            Form(
+                f"match.any.{t}", f"match.any.sync.{t} %o0, %a0, -1;", [t], ["b32"], values, want_all=by_warp(match_any)
+            )
+        )
+        out.append(
+            Form(
+                f"match.all.{t}",
+                f"match.all.sync.{t} %o0|%o1, %a0, -1;",
+                [t],
+                ["b32", "pred"],
+                values,
+                want_all=by_warp(match_all),
+            )
+        )
     for op in ("add", "min", "max", "and", "or", "xor"):
         for t in ("u32", "s32") if op in ("add", "min", "max") else ("b32",):
 
@@ -118,7 +140,14 @@ def votes() -> list[Form]:
                 v = [to_signed(x, 32) if t == "s32" else x for (x,) in warp]
                 total = v[0]
                 for x in v[1:]:
-                    total = {"add": total + x, "min": min(total, x), "max": max(total, x), "and": total & x, "or": total | x, "xor": total ^ x}[op]
+                    total = {
+                        "add": total + x,
+                        "min": min(total, x),
+                        "max": max(total, x),
+                        "and": total & x,
+                        "or": total | x,
+                        "xor": total ^ x,
+                    }[op]
                 return [total & FULL] * len(warp)
 
             out.append(
@@ -143,7 +172,15 @@ def special() -> list[Form]:
     out = []
     for name, f in registers.items():
         out.append(
-            Form(f"%{name}", f"mov.u32 %o0, %{name};", [], ["b32"], [()] * n, want_all=lambda rows, f=f: [f(k) for k in range(len(rows))], block=shape)
+            Form(
+                f"%{name}",
+                f"mov.u32 %o0, %{name};",
+                [],
+                ["b32"],
+                [()] * n,
+                want_all=lambda rows, f=f: [f(k) for k in range(len(rows))],
+                block=shape,
+            )
         )
     out.append(
         Form("%tid.u16", "mov.u16 %o0, %tid.x; cvt.u16.u32 %o1, %ctaid.x;", [], ["b16", "b16"], [()] * 32,
@@ -186,7 +223,15 @@ def control() -> list[Form]:
         return [(c[k], c[k ^ 1]) for k in range(len(c))]
 
     out.append(
-        Form("branch.reconverge", after, ["b32"], ["b32"] * 2, rows, want_all=by_warp(exchanged), decl=".reg .pred %q0; .reg .b32 %s<2>;")
+        Form(
+            "branch.reconverge",
+            after,
+            ["b32"],
+            ["b32"] * 2,
+            rows,
+            want_all=by_warp(exchanged),
+            decl=".reg .pred %q0; .reg .b32 %s<2>;",
+        )
     )
     table = "ts: .branchtargets C0, C1, C2, C3;"
     switch = (
@@ -194,7 +239,15 @@ def control() -> list[Form]:
         "C3: mul.lo.u32 %o0, %a0, %a0;\nE:"
     )
     out.append(
-        Form("brx.idx", switch, ["b32"], ["b32"], rows, lambda x: (10, x + 20, 30, x * x)[x & 3] & FULL, decl=".reg .b32 %s0;")
+        Form(
+            "brx.idx",
+            switch,
+            ["b32"],
+            ["b32"],
+            rows,
+            lambda x: (10, x + 20, 30, x * x)[x & 3] & FULL,
+            decl=".reg .b32 %s0;",
+        )
     )
     function = (
         ".func (.param .b32 r) sq(.param .b32 x, .param .b32 y) { .reg .b32 %t<3>; ld.param.b32 %t0, [x]; ld.param.b32 %t1, [y];"
@@ -204,7 +257,17 @@ def control() -> list[Form]:
     pairs2 = pairs(ints(32), 32, "call", 64, 2)
     out.append(Form("call", call, ["b32"] * 2, ["b32"], pairs2, lambda x, y: (x * x + y) & FULL, module=function))
     twice = call + " " + call.replace("%a0", "%o0")
-    out.append(Form("call.twice", twice, ["b32"] * 2, ["b32"], pairs2, lambda x, y: ((x * x + y) ** 2 + y) & FULL, module=function))
+    out.append(
+        Form(
+            "call.twice",
+            twice,
+            ["b32"] * 2,
+            ["b32"],
+            pairs2,
+            lambda x, y: ((x * x + y) ** 2 + y) & FULL,
+            module=function,
+        )
+    )
     recursive = (
         ".func (.param .b32 r) fact(.param .b32 x) { .reg .b32 %t<4>; .reg .pred %p; ld.param.b32 %t0, [x]; setp.le.u32 %p, %t0, 1; mov.u32 %t1, 1;"
         " @%p bra D; sub.u32 %t2, %t0, 1; { .param .b32 a; .param .b32 b; st.param.b32 [a], %t2; call (b), fact, (a); ld.param.b32 %t3, [b]; }"
@@ -218,7 +281,17 @@ def control() -> list[Form]:
         return v & FULL
 
     call1 = "{ .param .b32 p0; .param .b32 pr; st.param.b32 [p0], %a0; call (pr), fact, (p0); ld.param.b32 %o0, [pr]; }"
-    out.append(Form("call.recursive", call1, ["b32"], ["b32"], [(k,) for k in range(12)], fact, module=".func (.param .b32 r) fact(.param .b32 x);\n" + recursive))
+    out.append(
+        Form(
+            "call.recursive",
+            call1,
+            ["b32"],
+            ["b32"],
+            [(k,) for k in range(12)],
+            fact,
+            module=".func (.param .b32 r) fact(.param .b32 x);\n" + recursive,
+        )
+    )
     out.append(
         Form("exit.early", "st.global.b32 [%fo], 5; setp.lt.u32 %q0, %idx, 16; @%q0 exit; mov.u32 %o0, 6;", [], ["b32"], [()] * 32,
              want_all=lambda rows: [5 if k < 16 else 6 for k in range(len(rows))], decl=".reg .pred %q0;")

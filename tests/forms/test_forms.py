@@ -1,0 +1,58 @@
+"""Every instruction form, compiled by us and by ptxas, run in the simulator, against exact results.
+
+ptxas is there to judge the expectations and the simulator: a form it fails is a wrong form.
+"""
+
+import pytest
+
+from tests.forms.form import Form
+from tests.forms.generate import FAMILIES, all_forms
+from tests.forms.run import failures
+
+ALL = all_forms()
+COUNT = sum(len(f) for f in ALL.values())
+STEP = 24
+"""The default run takes every 24th form of a family, a different selection for each setting."""
+
+
+def sample(family: str, start: int) -> list[Form]:
+    forms = ALL[family]
+    return forms[start % STEP :: STEP] or forms[:1]
+
+
+def report(bad: dict[str, list[str]]) -> str:
+    return "\n".join(f"{len(v)}x {v[0]}" for v in bad.values())
+
+
+def test_count() -> None:
+    assert COUNT >= 1700
+    for family, forms in ALL.items():
+        names = [f.name for f in forms]
+        assert len(set(names)) == len(names), family
+
+
+SETTINGS = [
+    ("orias", "sm_90", 3),
+    ("orias", "sm_75", 0),
+    ("orias", "sm_80", 3),
+    ("ptxas", "sm_90", 3),
+    ("ptxas", "sm_75", 0),
+]
+
+
+@pytest.mark.parametrize("family", list(FAMILIES))
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s[0]}-{s[1]}-O{s[2]}")
+def test_sample(family: str, setting: tuple[str, str, int]) -> None:
+    compiler, arch, opt = setting
+    bad = failures(sample(family, SETTINGS.index(setting) * 5), compiler, arch, opt)
+    assert not bad, report(bad)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("family", list(FAMILIES))
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"])
+@pytest.mark.parametrize("opt", [0, 1, 2, 3])
+@pytest.mark.parametrize("compiler", ["orias", "ptxas"])
+def test_all(compiler: str, opt: int, arch: str, family: str) -> None:
+    bad = failures(ALL[family], compiler, arch, opt)
+    assert not bad, report(bad)
