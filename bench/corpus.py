@@ -78,7 +78,9 @@ def ours(path: Path, arch: str) -> tuple[dict[str, tuple[int, int, int]] | str, 
     try:
         cubin = compile_text([(path.name, path.read_bytes())], Options(arch))
     except CompileError as e:
-        return "; ".join(f"line {d.line}: {d.message}" for d in e.diagnostics if d.severity in ("error", "fatal"))[:200], 0
+        return "; ".join(f"line {d.line}: {d.message}" for d in e.diagnostics if d.severity in ("error", "fatal"))[
+            :200
+        ], 0
     except RecursionError:
         return "crash: RecursionError", 0
     except Exception as e:
@@ -144,8 +146,12 @@ def report(results: list[tuple[Path, object, object, float]], root: Path, every:
         for k, t in theirs.items():
             if k in mine and t[0]:
                 producer = path.relative_to(root).parts[0]
-                rows.append((producer, f"{path.name}:{k[:50]}", mine[k][0] / t[0], mine[k][1] / max(t[1], 1), mine[k], t))
-    print(f"files: {len(results)}, not for this target: {skipped}, compiled: {len(results) - skipped - len(failed)}, failed: {len(failed)}")
+                rows.append(
+                    (producer, f"{path.name}:{k[:50]}", mine[k][0] / t[0], mine[k][1] / max(t[1], 1), mine[k], t)
+                )
+    print(
+        f"files: {len(results)}, not for this target: {skipped}, compiled: {len(results) - skipped - len(failed)}, failed: {len(failed)}"
+    )
     for reason, n in reasons.most_common(40):
         print(f"  {n:4d}  {reason}")
     if every:
@@ -153,14 +159,18 @@ def report(results: list[tuple[Path, object, object, float]], root: Path, every:
             print("  ", path.relative_to(root), "|", why)
     if not rows:
         return
-    print(f"kernels: {len(rows)}; instructions {mean([r[2] for r in rows]):.3f}x, registers {mean([r[3] for r in rows]):.3f}x (geometric means)")
+    print(
+        f"kernels: {len(rows)}; instructions {mean([r[2] for r in rows]):.3f}x, registers {mean([r[3] for r in rows]):.3f}x (geometric means)"
+    )
     spilled = [r for r in rows if r[4][2] and not r[5][2]]
     print(f"spills where ptxas has none: {len(spilled)} ({100 * len(spilled) / len(rows):.1f} %)")
     by: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for r in rows:
         by[r[0]].append((r[2], r[3]))
     for producer, v in sorted(by.items()):
-        print(f"  {producer:20s} {len(v):5d} kernels  instructions {mean([x[0] for x in v]):.3f}  registers {mean([x[1] for x in v]):.3f}")
+        print(
+            f"  {producer:20s} {len(v):5d} kernels  instructions {mean([x[0] for x in v]):.3f}  registers {mean([x[1] for x in v]):.3f}"
+        )
     print("worst instructions:")
     for r in sorted(rows, key=lambda r: -r[2])[:10]:
         print(f"  {r[2]:.2f}  {r[4][0]} / {r[5][0]}  {r[1]}")
@@ -171,7 +181,9 @@ def report(results: list[tuple[Path, object, object, float]], root: Path, every:
     for r in sorted(rows, key=lambda r: -r[3])[:10]:
         print(f"  {r[3]:.2f}  {r[4][1]} / {r[5][1]}  {r[1]}")
     seconds = [r[3] for r in results if r[3]]
-    print(f"our compile time in process: total {sum(seconds):.1f} s, median {sorted(seconds)[len(seconds) // 2] * 1000:.1f} ms")
+    print(
+        f"our compile time in process: total {sum(seconds):.1f} s, median {sorted(seconds)[len(seconds) // 2] * 1000:.1f} ms"
+    )
 
 
 if __name__ == "__main__":
