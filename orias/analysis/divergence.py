@@ -158,7 +158,7 @@ class _Solver:
         self.forest: LoopForest = find_loops(fn, dom)
         self.cut: frozenset[tuple[int, int]] = exit_edges(fn)
         self.pdom: DomTree = post_dominators(fn, self.cut)
-        self.users: list[list[Inst]] = [[] for _ in fn.vkind]
+        self.users: list[list[Inst]] = [[] for _ in range(len(fn.vkind))]
         self.where: dict[int, Block] = {}
         self.work: list[int] = []
         self.budget: int = _PIECEWISE_LIMIT
