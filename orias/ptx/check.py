@@ -375,6 +375,8 @@ class Checker:
             if special[1] != count and not op.comp:
                 soft.append("Argument vector size mismatch for instruction 'mov'")
                 return True
+            if special[0] == "pred" or type_ == "pred":
+                return special[0] == type_
             have = TYPE_BITS[special[0]]
             want = TYPE_BITS[type_]
             return type_[0] in "bus" and (have == want or (want == 16 and have == 32) or op.name == "gridid")
@@ -579,6 +581,9 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
                 )
             )
             return found
+    if compile_only and module.version < (3, 1):
+        found.append(Diagnostic("fatal", "'Compile only(-c)' requires PTX ISA .version 3.1 or later"))
+        return found
     _unresolved(module, compile_only, found)
     const = 0
     for var in module.variables:

@@ -25,6 +25,7 @@ def file_directive(state: State) -> None:
     lex.next()
     numbers = [0, 0]
     if state.take(","):
+        state.gate("timestamp", lex.line)
         numbers[0] = integer(state)
         state.punct(",")
         numbers[1] = integer(state)
@@ -52,6 +53,7 @@ def loc_directive(state: State) -> Loc:
                 offset = integer(state)
             loc.function_name = (name, offset)
         elif word == "inlined_at":
+            state.gate("inlined_at", lex.line)
             loc.inlined_at = (_number(state), _number(state), _number(state))
         else:
             state.syntax()

@@ -5,6 +5,7 @@ from typing import Final
 
 from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
 from orias.ptx.expr import Const, constant, integer, starts_constant
+from orias.ptx.gates import DIRECTIVES
 from orias.ptx.lexer import MASK64, T_DOT, T_IDENT, T_INT, T_PUNCT, f32_to_f64_bits, f64_to_f32_bits
 from orias.ptx.signatures import alignment, parameter, redefinition
 from orias.ptx.state import MAX_NESTING, Range, State
@@ -86,19 +87,39 @@ def read_words(state: State, found: Declared) -> None:
         if word in SPACES:
             if found.space == "":
                 found.space = word[1:]
+                if word == ".const":
+                    _constant_bank(state)
+                    continue
             elif found.ptr and not found.ptr_space:
                 found.ptr_space = word[1:]
             else:
                 state.syntax()
         elif word == ".ptr" and found.type:
             found.ptr = True
+            state.gate("ptr", lex.line)
         elif word in (".v2", ".v4", ".v8") and found.type == "":
             found.vec = int(word[2])
         elif word[1:] in _VARIABLE_TYPES and found.type == "":
             found.type = word[1:]
+            if found.type in ("b128", "f16x2"):
+                state.gate(found.type, lex.line)
         else:
             state.syntax()
         lex.next()
+
+
+def _constant_bank(state: State) -> None:
+    """``.const[2]``, the explicit constant banks of the first versions: refused."""
+    lex = state.lex
+    line = lex.line
+    lex.next()
+    if state.take("["):
+        integer(state)
+        state.punct("]")
+        if state.place.version >= 22:
+            state.error("Deprecated feature: 'explicit constant banks' not supported as of PTX version 2.2", line)
+        else:
+            state.error("Constant banks 1..11 are reserved for external incomplete arrays", line)
 
 
 def read_attributes(state: State, attributes: list[str]) -> None:
@@ -110,6 +131,8 @@ def read_attributes(state: State, attributes: list[str]) -> None:
         if lex.kind != T_DOT:
             state.syntax()
         word = lex.text[1:]
+        if word in ("managed", "unified"):
+            state.gate(word, lex.line)
         lex.next()
         if state.take("("):
             values = [str(integer(state))]
@@ -222,8 +245,10 @@ def _variable_errors(state: State, var: Var) -> None:
         state.error(f"Predicate variable '{var.name}' must be in register state space", line)
     if var.vec > 1 and element_bytes(var.type) * var.vec > 16:
         state.error("Vector type too large, exceeds 128 bit limit", line)
-    if var.type == "b128" and state.module.version < (8, 3):
-        state.error("Feature 'Type .b128' requires PTX ISA .version 8.3 or later", line)
+    if var.space == "tex" and state.place.version >= 15:
+        state.error("Deprecated feature: '.tex' not supported as of PTX version 1.5", line)
+    if var.type == "samplerref" and "texmode_independent" not in state.module.target_options:
+        state.error("Instruction or declaration violates .target texmode_unified setting", line)
     if state.function is None and var.space == "local":
         state.error("Module-scoped variables in .local state space are not allowed with ABI", line)
     elif state.function is None and var.space == "param":
@@ -399,6 +424,7 @@ def _element(state: State, var: Var, size: int, offset: int, items: list[tuple[i
         state.syntax()
     value = constant(state)
     if state.take("("):
+        state.gate("mask", line)
         init = _symbol(state, value.value)
         state.punct(")")
         items.append((offset, init))
@@ -426,6 +452,7 @@ def _symbol(state: State, mask: int) -> SymInit:
     generic = False
     if name == "generic" and state.take("("):
         generic = True
+        state.gate("generic", line)
         name = state.ident()
         addend = _addend(state)
         state.punct(")")
@@ -436,6 +463,7 @@ def _symbol(state: State, mask: int) -> SymInit:
     found = state.lookup(name)
     if found is None:
         state.fatal(f"Invalid initial value symbol '{name}'", line)
+    state.gate("address", line)
     return SymInit(found, addend, generic, mask)
 
 
@@ -468,6 +496,8 @@ def parameters(state: State, entry: bool) -> list[Var]:
         else:
             name = state.ident()
         var = make_var(state, name, found, line)
+        if var.dims[:1] == (0,):
+            state.gate("unsized", line)
         for message in parameter(var, entry):
             state.error(message, line)
         var.index = len(result)
@@ -511,6 +541,15 @@ def header_directives(state: State, function: Function) -> None:
             continue
         if word not in _EITHER and function.entry == (word in _FUNCTION_ONLY):
             state.syntax()
+        if word == ".maxnctapersm":
+            if state.place.version >= 21:
+                state.error(
+                    "Deprecated feature: '.maxnctapersm directive' not supported as of PTX version 2.1", lex.line
+                )
+            else:
+                state.warning(".maxnctapersm directive deprecated in PTX version 2.0, will be ignored.", lex.line)
+        if word[1:] in DIRECTIVES:
+            state.gate(word[1:], lex.line)
         if word in _PLAIN:
             lex.next()
             function.directives[word[1:]] = ()
@@ -524,12 +563,20 @@ def header_directives(state: State, function: Function) -> None:
         while len(values) < limit and state.take(","):
             values.append(integer(state))
         if limit == 3:
-            if any(v <= 0 for v in values):
-                state.error(f"Positive non-zero value expected for {word[1:]}", line)
             values += [1] * (3 - len(values))
+        if any(v <= 0 for v in values) and word != ".reqnctapercluster":
+            state.error(f"Positive non-zero value expected for {word[1:]}", line)
         function.directives[word[1:]] = tuple(values)
     directives = function.directives
     if "maxntid" in directives and "reqntid" in directives:
         state.error("Conflicting directives: .maxntid and .reqntid cannot both be specified", function.line)
+    if "reqnctapercluster" in directives and "maxclusterrank" in directives:
+        state.error(
+            "Conflicting directives: .reqnctapercluster and .maxclusterrank cannot both be specified", function.line
+        )
+    if "blocksareclusters" in directives and not ("reqntid" in directives and "reqnctapercluster" in directives):
+        state.error(
+            ".reqntid and .reqnctapercluster directive(s) required for directive '.blocksareclusters'", function.line
+        )
     if "minnctapersm" in directives and "maxntid" not in directives and "reqntid" not in directives:
         state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", function.line)

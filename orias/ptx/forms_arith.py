@@ -142,7 +142,7 @@ u16.bf16 s16.bf16 u32.bf16 s32.bf16 bf16.bf16 bf16.f16 u32.bf16x2 s32.bf16x2 bf1
     "shl": "b16 b32 b64 ; D,S,u32 ;",
     "shr": "b16 b32 b64 u16 u32 u64 s16 s32 s64 ; D,S,u32 ;",
     "prmt": "b32 ; D,S,S,S ; f4e/b4e/rc8/ecl/ecr/rc16 ; 2.0/20",
-    "mov": "b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64 ; mov,mov ; v2/v4 | b128 ; mov,mov ; ; 8.3/70 | pred ; D,S ;",
+    "mov": "b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64 ; mov,mov ; v2/v4 | b128 ; mov,mov ; ; 8.3!70 Instruction type .b128 for instruction {n} | pred ; mov,mov ;",
     "cvt": f"""
 {_pairs(_FORMS_INT, _FORMS_INT)} ; Dr,Sr1 ; sat
 {_pairs(_FORMS_INT, "f16 f32 f64")} ; Dr,Sr1 ; !rni/rzi/rmi/rpi ftz sat

@@ -36,9 +36,9 @@ _TEXTYPES: Final = " ".join(f"{a}.{b}" for a in ("u32", "s32", "f16", "f32", "f1
 _GEOM: Final = "!1d/2d/3d/a1d/a2d/cube/acube/2dms/a2dms"
 
 FORMS: Final[dict[str, str]] = {
-    "ld": f"{_MEMTYPES} ; DV,M,b64@cache_hint ; {_LDMODS} | b128 ; DV,M,b64@cache_hint ; {_LDMODS} ; 8.3/70",
-    "ldu": f"{_MEMTYPES} ; DV,M ; global v2/v4 ; 2.0/20 | b128 ; DV,M ; global ; 8.3/70",
-    "st": f"{_MEMTYPES} ; M,SV,b64@cache_hint ; {_STMODS} | b128 ; M,SV,b64@cache_hint ; {_STMODS} ; 8.3/70",
+    "ld": f"{_MEMTYPES} ; DV,M,b64@cache_hint ; {_LDMODS} | b128 ; DV,M,b64@cache_hint ; {_LDMODS} ; 8.3!70 Instruction type .b128 for instruction {{n}}",
+    "ldu": f"{_MEMTYPES} ; DV,M ; global v2/v4 ; 2.0/20 | b128 ; DV,M ; global ; 8.3!70 Instruction type .b128 for instruction {{n}}",
+    "st": f"{_MEMTYPES} ; M,SV,b64@cache_hint ; {_STMODS} | b128 ; M,SV,b64@cache_hint ; {_STMODS} ; 8.3!70 Instruction type .b128 for instruction {{n}}",
     "st.async": f"{_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
     "st.bulk": "- ; M,X,i ; weak shared::cta/shared ; 8.6!100",
     "prefetch": "- ; M ; global/local/const/param L1/L2/L2::evict_last/L2::evict_normal tensormap ; 2.0/20",

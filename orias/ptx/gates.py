@@ -54,6 +54,35 @@ def messages(gates: str, place: Place, name: str, types: tuple[str, ...]) -> lis
     return result
 
 
+DIRECTIVES: Final[dict[str, str]] = {
+    "reqntid": "Fv2.1 : .reqntid directive",
+    **{word: f"Fv7.8 F90 : .{word}" for word in ("reqnctapercluster", "explicitcluster", "maxclusterrank")},
+    "blocksareclusters": "Fv9.0 F90 : .blocksareclusters",
+    "noreturn": "Fv6.4 F30 : .noreturn",
+    "abi_preserve": "Fv9.0 F80 : .abi_preserve",
+    "abi_preserve_control": "Fv9.0 F80 : .abi_preserve_control",
+    "local_maxnreg": "Fv8.8 : .local_maxnreg",
+    "ptr": "Fv2.2 : kernel parameter pointer attribute",
+    "weak": "Fv3.1 : .weak directive",
+    "common": "Fv5.0 : .common directive",
+    "alias": "Fv6.3 F30 : .alias",
+    "callprototype": "Fv2.1 : .callprototype directive",
+    "calltargets": "Fv2.1 : .calltargets directive",
+    "indirect call": "Fv2.1 : indirect call",
+    "branchtargets": "Fv6.0 F30 : .branchtargets directive",
+    "generic": "Fv3.1 : generic() operator",
+    "mask": "Fv7.1 : mask operator in initializer",
+    "address": "Fv2.1 : addresses as initial values",
+    "managed": "Fv4.0 : .attribute, F30 : .managed",
+    "unified": "Fv8.0 F90 : .unified",
+    "unsized": "F30 Fv6.0 : Unsized Array Parameter",
+    "timestamp": "Fv3.2 : timestamp and filesize in .file directive",
+    "inlined_at": "Fv7.0 : Line information of inline functions",
+    "b128": "Fv8.3 F70 : Type .b128",
+    "f16x2": "F53 Fv4.2 : .f16x2 packed data-type",
+}
+"""Gates of directives, attributes and declared types."""
+
 _ORDER: Final = ("relaxed", "acquire", "release", "acq_rel", "sc")
 _KIND_WORDS: Final = [
     "kind::f16",

@@ -175,6 +175,8 @@ def quick_operand(state: State, text: str) -> Operand | None:
         if first == "%":
             name, _, comp = text[1:].partition(".")
             if name in SPECIAL and (not comp or comp in "xyzw") and state.lookup("%" + name) is None:
+                if state.special_gate(name):
+                    return None
                 return special_operand(name, comp)
         return None
     if isinstance(found, Function):
@@ -255,7 +257,9 @@ def _named(state: State) -> Operand:
         if lex.kind == T_DOT and lex.text in COMPONENTS:
             comp = COMPONENTS[lex.text]
             lex.next()
-        elif lex.kind == T_DOT:
+        for message in state.special_gate(name[1:]):
+            state.error(message, line)
+        if lex.kind == T_DOT and not comp:
             state.error(f"Unknown vector selector: '{lex.text[1:]}'", lex.line)
             comp = "?"
             lex.next()

@@ -38,6 +38,7 @@ from orias.ptx.declare import (
     variables,
 )
 from orias.ptx.expr import integer
+from orias.ptx.gates import DIRECTIVES
 from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_IDENT, T_PUNCT, T_STRING, LexError, prepare
 from orias.ptx.opcode import OpcodeError, parse_opcode
 from orias.ptx.operands import label_operand, name_operand, operand, quick_operand
@@ -95,7 +96,7 @@ class Form:
 class Parser:
     """Reads one module."""
 
-    __slots__ = ("any_loc", "bad", "checker", "forms", "located", "state", "undefined")
+    __slots__ = ("any_loc", "bad", "checker", "forms", "inlined", "located", "state", "undefined")
 
     def __init__(self, source: str, file_name: str) -> None:
         self.state: Final[State] = State(source, file_name)
@@ -105,6 +106,8 @@ class Parser:
         self.located: Final[set[tuple[int, int, int]]] = set()
         """Positions of the .loc directives of the function being read."""
         self.any_loc: bool = False
+        self.inlined: Final[list[str]] = []
+        """Labels that .loc directives name as functions."""
         self.undefined: Final[list[Function]] = []
 
     # module level
@@ -116,11 +119,17 @@ class Parser:
         lex.next()
         self._preamble()
         self.checker = Checker(state.module)
+        state.place = self.checker.place
         while lex.kind != T_END:
             self._module_item()
         self._close_scope(state.scopes[0])
-        if self.any_loc and not state.module.files:
+        if self.any_loc and not state.module.files and not state.errors:
             state.warning(_LOC_WITHOUT_FILE, 0)
+        if self.inlined and not state.errors:
+            known = {label for section in state.module.sections for label in section.labels}
+            for name in self.inlined:
+                if name not in known:
+                    state.error(f"Unresolved label '{name}' used in function_name attribute.", 0)
         for function in self.undefined:
             if function.body is None:
                 state.fatal(f"Unresolved extern function '{function.name}'", 0)
@@ -213,6 +222,7 @@ class Parser:
         elif word == ".alias":
             lex.next()
             line = lex.line
+            state.gate("alias", line)
             alias = state.ident()
             state.punct(",")
             target = state.ident()
@@ -250,10 +260,12 @@ class Parser:
         state = self.state
         lex = state.lex
         found = Declared()
-        while lex.kind == T_DOT and lex.text in LINKAGE:
+        if lex.kind == T_DOT and lex.text in LINKAGE:
             found.linkage = lex.text[1:]
+            if found.linkage in DIRECTIVES:
+                state.gate(found.linkage, lex.line)
             lex.next()
-            if state.function is not None:
+            if state.function is not None or (lex.kind == T_DOT and lex.text in LINKAGE):
                 state.syntax()
         if lex.kind == T_DOT and lex.text in (".entry", ".func"):
             self._function(found.linkage)
@@ -762,6 +774,8 @@ class Parser:
                     instr.proto = self._proto(line)
             else:
                 instr.proto = self._proto(line)
+            if callee.kind == O_REG:
+                state.gate("indirect call", line)
         elif callee.kind == O_REG:
             state.error("Label expected for argument 0 of instruction 'call'", line)
         self._check_call(instr, callee)
@@ -823,6 +837,7 @@ class Parser:
         function.body.pop()
         function.labels.pop()
         word = lex.text
+        state.gate(word[1:], lex.line)
         lex.next()
         if word == ".branchtargets":
             label.targets = []
@@ -882,6 +897,8 @@ class Parser:
                     line,
                 )
             self.located.add((loc.file, loc.line, loc.column))
+            if loc.function_name is not None:
+                self.inlined.append(loc.function_name[0])
             body.append(loc)
             return False
         if word in SPACES or word in LINKAGE or word == ".align" or word == ".attribute":

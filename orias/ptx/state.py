@@ -4,7 +4,9 @@ from typing import Final, NoReturn, final
 
 from orias.diag import CompileError, Diagnostic
 from orias.ptx.ast import Function, Label, Module, Operand, Var
+from orias.ptx.gates import DIRECTIVES, Place, messages
 from orias.ptx.lexer import T_END, T_IDENT, T_PUNCT, UNFINISHED, Lexer
+from orias.ptx.special import SPECIAL
 
 MAX_NESTING: Final = 256
 """Deepest nesting of blocks, braces and parentheses; deeper text is refused (our limit, ptxas has none this low)."""
@@ -58,7 +60,7 @@ class Fatal(Exception):
 class State:
     """The parser's memory.  Semantic errors collect in ``diagnostics``; :meth:`fatal` ends the parse."""
 
-    __slots__ = ("diagnostics", "errors", "file_name", "function", "lex", "module", "number", "scopes")
+    __slots__ = ("diagnostics", "errors", "file_name", "function", "lex", "module", "place", "scopes")
 
     def __init__(self, source: str, file_name: str) -> None:
         self.lex: Final[Lexer] = Lexer(source)
@@ -68,8 +70,8 @@ class State:
         self.errors: int = 0
         self.scopes: Final[list[Scope]] = [Scope()]
         self.function: Function | None = None
-        self.number: int = 0
-        """Dense number of the next module-level or function-level variable."""
+        self.place: Place = Place(0, 0, False, "")
+        """What the module declares; set behind .target."""
 
     def error(self, message: str, line: int, column: int = 0) -> None:
         """Records an error and goes on."""
@@ -98,6 +100,22 @@ class State:
     def failure(self) -> CompileError:
         """The exception that carries everything recorded so far."""
         return CompileError(self.diagnostics)
+
+    def gate(self, key: str, line: int) -> None:
+        """Reports a directive that the module's version or target does not have."""
+        for message in messages(DIRECTIVES[key], self.place, "", ()):
+            self.error(message, line)
+
+    def special_gate(self, name: str) -> list[str]:
+        """Why a special register is not there for the module's version or target."""
+        row = SPECIAL[name]
+        place = self.place
+        found: list[str] = []
+        if place.version < row[2]:
+            found.append(f"Feature '%{name}' requires PTX ISA .version {row[2] // 10}.{row[2] % 10} or later")
+        if place.sm < row[3]:
+            found.append(f"Feature '%{name}' requires .target sm_{row[3]} or higher")
+        return found
 
     # tokens
 
