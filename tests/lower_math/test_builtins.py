@@ -169,13 +169,10 @@ def random64(rnd: random.Random) -> int:
 
 
 def check64(got: NDArray[np.uint64], want: list[int], *args: list[int]) -> None:
-    bad = []
-    for k, (g, w) in enumerate(zip(got.tolist(), want, strict=True)):
-        nan = g & ~(1 << 63) > 0x7FF << 52
-        if nan if w != NAN64 else not nan:
-            bad.append(k)
-        elif w != NAN64 and g != w:
-            bad.append(k)
+    def right(g: int, w: int) -> bool:
+        return g & ~(1 << 63) > 0x7FF << 52 if w == NAN64 else g == w
+
+    bad = [k for k, (g, w) in enumerate(zip(got.tolist(), want, strict=True)) if not right(g, w)]
     assert not bad, [[hex(v[i]) for v in (*args, got.tolist(), want)] for i in bad[:5]]
 
 

@@ -28,11 +28,15 @@ def kernel(line: str) -> str:
     names = sorted(set(_NAME.findall(line)))
     decl = "".join(f".reg .{_PREFIX[k]} %{k}{n};" for k, n in names)
     loads = "".join(
-        f"ld.global.{_PREFIX[k]} %{k}{n}, [%ad+{8 * j}];" if k != "p" else f"ld.global.u32 %ar, [%ad+{8 * j}]; setp.ne.u32 %{k}{n}, %ar, 0;"
+        f"ld.global.{_PREFIX[k]} %{k}{n}, [%ad+{8 * j}];"
+        if k != "p"
+        else f"ld.global.u32 %ar, [%ad+{8 * j}]; setp.ne.u32 %{k}{n}, %ar, 0;"
         for j, (k, n) in enumerate(names)
     )
     stores = "".join(
-        f"st.global.{_PREFIX[k]} [%ad+{8 * j}], %{k}{n};" if k != "p" else f"selp.u32 %ar, 1, 0, %{k}{n}; st.global.u32 [%ad], %ar;"
+        f"st.global.{_PREFIX[k]} [%ad+{8 * j}], %{k}{n};"
+        if k != "p"
+        else f"selp.u32 %ar, 1, 0, %{k}{n}; st.global.u32 [%ad], %ar;"
         for j, (k, n) in enumerate(names)
     )
     head = f""".version 8.8
@@ -70,7 +74,8 @@ def lowered(line: str, arch: str) -> list[str]:
 def described(line: str) -> list[str]:
     """The lines of a case's answer."""
     out: list[str] = []
-    previous: list[str] | None = None
+    previous = ["nothing yet"]
+    head = 0
     for arch in TARGETS:
         text = lowered(line, arch)
         if text == previous:

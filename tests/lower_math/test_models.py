@@ -96,7 +96,9 @@ def test_div32() -> None:
     n = 1_000_000
     b = (rng.integers(1, 1 << 32, n, dtype=np.uint64) >> rng.integers(0, 32, n, dtype=np.uint64)).clip(1)
     a = rng.integers(0, 1 << 32, n, dtype=np.uint64)
-    a[: n // 2] = np.minimum(a[: n // 2] // b[: n // 2] * b[: n // 2] + rng.integers(0, 2, n // 2, dtype=np.uint64), 0xFFFFFFFF)
+    a[: n // 2] = np.minimum(
+        a[: n // 2] // b[: n // 2] * b[: n // 2] + rng.integers(0, 2, n // 2, dtype=np.uint64), 0xFFFFFFFF
+    )
     f = ieee.round32(b.astype(np.float64), "rp")
     r = ieee.f32(ieee.u32(ieee.rcp_table(f, rng)) + np.uint32(0x0FFFFFFE))
     m = np.uint64(0xFFFFFFFF)
@@ -112,8 +114,6 @@ def test_div32() -> None:
         q = np.where(more, q + np.uint64(1), q)
     assert np.array_equal(q, a // b)
     assert np.array_equal(rest, a % b)
-
-
 
 
 def test_div_and_rcp64() -> None:
