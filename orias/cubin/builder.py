@@ -39,7 +39,7 @@ class StringTable:
 
 @final
 class OutSection:
-    """A section to write; ``size`` only counts for NOBITS sections."""
+    """A section to write; ``size`` only counts for sections without bytes."""
 
     __slots__ = (
         "align",
@@ -209,7 +209,7 @@ class Builder:
             if s.align > 1:
                 out += bytes(-len(out) % s.align)
             s.offset = len(out)
-            if s.type != elf.SHT_NOBITS:
+            if s.type not in elf.NO_BYTES:
                 out += s.data
         out += bytes(-len(out) % 8)
         shoff = len(out)
@@ -228,7 +228,7 @@ class Builder:
                 s.flags,
                 0,
                 s.offset,
-                s.size if s.type == elf.SHT_NOBITS else len(s.data),
+                s.size if s.type in elf.NO_BYTES else len(s.data),
                 s.link.index if s.link else 0,
                 info | s.info_high,
                 s.align,

@@ -37,6 +37,9 @@ SHT_CUDA_CONSTANT0: Final = 0x70000064
 """Constant bank 0 of a relocatable object; bank n is this + n."""
 SHT_CUDA_COMPAT: Final = 0x70000086
 
+NO_BYTES: Final = (SHT_NOBITS, SHT_CUDA_GLOBAL, SHT_CUDA_SHARED)
+"""Section types without bytes in the file."""
+
 SHF_WRITE: Final = 1
 SHF_ALLOC: Final = 2
 SHF_EXECINSTR: Final = 4
@@ -192,7 +195,7 @@ class ElfFile:
             sec = Section(i, "")
             sec.type, sec.flags, sec.addr, sec.offset, sec.size = type_, flags, addr, offset, size
             sec.link, sec.info, sec.align, sec.entsize = link, info, align, entsize
-            if type_ not in (SHT_NOBITS, SHT_NULL):
+            if type_ not in NO_BYTES and type_ != SHT_NULL:
                 if offset + size > len(data):
                     raise CubinError(f"section {i}: {size} bytes at offset {offset:#x} do not fit into the file")
                 sec.data = data[offset : offset + size]

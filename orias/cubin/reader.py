@@ -318,7 +318,7 @@ class Reader:
         m.variables = out + [v for v in m.variables if v.binding not in (GLOBAL, WEAK)]
 
     def _variable(self, s: Symbol, section: Section, space: str) -> Variable:
-        if section.type in (elf.SHT_NOBITS, elf.SHT_CUDA_GLOBAL, elf.SHT_CUDA_SHARED):
+        if section.type in elf.NO_BYTES:
             data = None
         else:
             if s.value + s.size > len(section.data):

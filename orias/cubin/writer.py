@@ -29,19 +29,42 @@ _RESERVED_BEGIN: Final = 23
 """Bytes of an erased name that sm_90 modules with (reserved) shared memory keep in ``.strtab``."""
 _PHENTSIZE: Final = 0x36
 """Offset of e_phentsize, which is 0 in relocatable objects of sm_90."""
-_NAME_GAP: Final = 33
-_NAME_GAP_MORE: Final = 18
-"""Unused bytes behind ``.shstrtab`` on sm_90, and more for each kernel (with its name) beyond the first."""
+_NAME_GAP: Final = 14
+_NAME_GAP_KERNEL: Final = 18
+"""Unused bytes behind ``.shstrtab`` on sm_90, and more for each kernel (plus its name)."""
 _REFERENCE_TYPES: Final = {"texref": elf.STT_TEXTURE, "samplerref": elf.STT_SAMPLER, "surfref": elf.STT_SURFACE}
 _NAMES90: Final = {3: "user", 4: "pic"}
 """Names under which sm_90 modules create constant banks 3 and 4 (``.nv.constant.user``)."""
 
 
 def code_order(kernels: list[KernelCode]) -> list[KernelCode]:
-    """Order of the text sections: local functions as in the PTX, then the others and the kernels from last to first."""
-    local = [k for k in kernels if not k.is_entry and k.binding == LOCAL]
-    rest = [k for k in kernels if k.is_entry or k.binding != LOCAL]
-    return local + rest[::-1]
+    """Order of the text sections.
+
+    Local functions as in the PTX, then the others and the kernels from last to first; functions of the compiler itself
+    (``__cuda_...``) stand in front of the first function that uses them and of the visible functions that one calls.
+    """
+    helpers = [k for k in kernels if _is_helper(k)]
+    local = [k for k in kernels if not k.is_entry and k.binding == LOCAL and not _is_helper(k)]
+    rest = [k for k in kernels if (k.is_entry or k.binding != LOCAL) and not _is_helper(k)]
+    out = local + rest[::-1]
+    calls = {k.name: {r.symbol for r in k.relocs} for k in out}
+    visible = {k.name for k in rest}
+    for h in helpers:
+        users = {name for name, called in calls.items() if h.name in called}
+        first = next((k.name for k in out if k.name in users), "")
+        group = {first}
+        todo = [first] if first else []
+        while todo:
+            for name in calls.get(todo.pop(), set()) & visible - group:
+                group.add(name)
+                todo.append(name)
+        at = next((n for n, k in enumerate(out) if k.name in group), 0)
+        out.insert(at, h)
+    return out
+
+
+def _is_helper(k: KernelCode) -> bool:
+    return not k.is_entry and k.name.startswith("__cuda_")
 
 
 @final
@@ -270,8 +293,10 @@ class _Writer:
             self._add_shared(code)
         if first and self.facts.gen90:
             self._add_reserved()
+        if first and self.m.relocatable:
+            self._add_variables()
         self._add_externs(k)
-        if first:
+        if first and not self.m.relocatable:
             self._add_variables()
         if not k.is_entry and k.binding == LOCAL:
             self.b.names(info.name)
@@ -366,12 +391,12 @@ class _Writer:
 
     def _add_externs(self, k: KernelCode) -> None:
         """Undefined functions a kernel uses, and the address table if they are in it."""
-        undefined = {e.name for e in self.m.externs}
+        used = {*(r.symbol for r in k.relocs), *k.externs}
         slots = {s.symbol for s in self.m.bank4}
-        for name in [*(r.symbol for r in k.relocs), *k.externs]:
-            if name in undefined:
-                self._extern(name)
-                if name in slots:
+        for e in self.m.externs:
+            if e.name in used:
+                self._extern(e.name)
+                if e.name in slots:
                     self._need_bank4()
 
     def _add_text_relocs(self, code: _Code) -> None:
@@ -539,7 +564,7 @@ class _Writer:
         strtab = OutSection(".strtab", elf.SHT_STRTAB)
         if gen90:
             names = [k.name for k in m.kernels if k.is_entry]
-            strtab.gap_before = _NAME_GAP + sum(_NAME_GAP_MORE + len(n) for n in names[:-1])
+            strtab.gap_before = _NAME_GAP + sum(_NAME_GAP_KERNEL + len(n) for n in names)
         self.symtab.link = strtab
         for _, text in [*m.address_taken, *m.indirect_calls, *m.prototypes][::-1]:
             b.symbol_names.add(text)
@@ -558,14 +583,15 @@ class _Writer:
             note2.info_section = compat_section
             note2.flags |= elf.SHF_INFO_LINK
             head.append(compat_section)
-        for i, k in enumerate(code_order(m.kernels)):
-            self._add_code(k, i == 0)
-        if m.relocatable:
-            self._bind_text_relocs()
-        if not m.kernels:
+        entries = any(k.is_entry for k in m.kernels)
+        if not entries:
             if gen90:
                 self._add_reserved()
             self._add_variables()
+        for i, k in enumerate(code_order(m.kernels)):
+            self._add_code(k, i == 0 and entries)
+        if m.relocatable:
+            self._bind_text_relocs()
         frame = self._named(".debug_frame", elf.SHT_PROGBITS, 0, 1, symbol=bool(self.codes))
         debug = self._debug_sections()
         for s in m.bank4:
@@ -599,9 +625,6 @@ class _Writer:
         sections = self._order([shstrtab, strtab, self.symtab, frame, *debug, *head], graph)
         first_global = b.number(sections)
         self._fill(info, graph, proto)
-        for section in self.nobits:
-            if section.type != elf.SHT_NOBITS:
-                section.data = bytes(section.size)
         for out, relocs in self.pending:
             out.data = _reloc_bytes(relocs, out.type == elf.SHT_RELA)
         self.symtab.data = b.symtab_bytes()
