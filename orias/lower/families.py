@@ -23,4 +23,5 @@ def load() -> None:
     import orias.lower.memory
     import orias.lower.move
     import orias.lower.sync
+    import orias.lower.video
     import orias.lower.warp  # noqa: F401

@@ -23,7 +23,7 @@ TARGETS = ("sm_75", "sm_80", "sm_90")
 BLESS = bool(os.environ.get("ORIAS_BLESS"))
 LINE = 40
 _PREFIX = {"p": "pred", "h": "b16", "r": "b32", "d": "b64", "q": "b128"}
-_NAME = re.compile(r"%([phrdq])(\d+)\b")
+_NAME = re.compile(r"%([phrdq])(\d+)")
 _VREG = re.compile(r"\bv(\d+)\b(:[A-Z0-9]+)?")
 
 
