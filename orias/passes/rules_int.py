@@ -22,7 +22,7 @@ from orias.isa.operand import (
     with_word_lane,
 )
 from orias.ori.ir import OP_PACK, Inst
-from orias.passes.simplify import RULES, Cx, imm_value
+from orias.passes.simplify import RULES, Cx, imm_value, portable
 
 _MASK32: Final = 0xFFFFFFFF
 _MASK64: Final = 0xFFFFFFFFFFFFFFFF
@@ -284,8 +284,9 @@ def _add64(cx: Cx, inst: Inst) -> None:
     for x, y in ((a, b), (b, a)):
         if x & (FLAG_MASK | LANE_MASK) or y & FLAG_MASK:
             continue
-        d = cx.absorbable(x)
-        if d is None:
+        # One wide multiply-add instead of two additions pays even if the product has other users.
+        d = cx.definition(x)
+        if d is None or not portable(d):
             continue
         if d.op.base == "IMAD" and "WIDE" in d.op.mods and "X" not in d.op.mods and d.src[2] == RZ and len(d.dst) == 1:
             cx.rewrite(inst, d.op, [d.src[0], d.src[1], y])
@@ -296,6 +297,8 @@ def _add64(cx: Cx, inst: Inst) -> None:
         if d.op is OP_PACK and len(d.src) == 2 and imm_value(d.src[1]) == 0 and d.src[0] & KIND_MASK == K_R:
             cx.rewrite(inst, _WIDE[False], [d.src[0], imm(1), y])
             return
+        if cx.values.uses[x >> PAYLOAD_SHIFT] != 1:
+            continue
         if d.op is _SHL64 and d.src[1] & KIND_MASK == K_IMM and 0 < d.src[1] >> PAYLOAD_SHIFT < 32:
             _lea64(cx, inst, d.src[0], d.src[1] >> PAYLOAD_SHIFT, y)
             return
