@@ -17,7 +17,7 @@ RETURN_MAX: Final = 48
 
 def _scratch_r() -> int:
     mask = 1 << 0
-    for n in (*range(3, 16), 20, 21):
+    for n in [*range(3, 16), 20, 21]:
         mask |= 1 << n
     for n in range(32, 255):
         if n % 8 < 4:

@@ -122,7 +122,7 @@ def _layout_frame(f: Function, state: FuncState, in_memory: set[Var], kind: str)
         if v.space == "local" or (v.space == "param" and v in in_memory):
             state.frame_slot(v)
     if kind != "entry":
-        for v in (*f.params, *f.rets):
+        for v in [*f.params, *f.rets]:
             if v in in_memory:
                 state.frame_slot(v)
 

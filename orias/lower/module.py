@@ -217,7 +217,7 @@ class ModuleLower:
 
     def _layout_shared(self, f: Function, reached: list[Function]) -> None:
         used: set[Var] = set()
-        for g in (f, *reached):
+        for g in [f, *reached]:
             for s in g.body or []:
                 if isinstance(s, Instr):
                     for o in all_operands(s):
@@ -226,10 +226,10 @@ class ModuleLower:
         self.shared = {}
         kernel = self.kernel
         top = 0
-        local = [v for g in (f, *reached) for v in g.variables if v in used]
+        local = [v for g in [f, *reached] for v in g.variables if v in used]
         module = [v for v in self.ast.variables if v in used]
         dynamic: list[Var] = []
-        for v in (*local, *module):
+        for v in [*local, *module]:
             align = layout.var_align(v)
             kernel.shared_align = max(kernel.shared_align, align)
             if v.size == 0:

@@ -19,7 +19,7 @@ _SCRATCH_UR_LAST: Final = 35
 
 def _callee_saved_r() -> int:
     mask = 1 << 2
-    for n in (*range(16, 20), *range(22, 32)):
+    for n in [*range(16, 20), *range(22, 32)]:
         mask |= 1 << n
     for n in range(32, HIGHEST_R + 1):
         if n % 8 >= 4:
