@@ -18,7 +18,6 @@ from orias.cubin.model import (
     CallEdge,
     CubinModule,
     KernelCode,
-    LineRow,
     Reloc,
     SourceFile,
     SubFunction,
@@ -28,6 +27,7 @@ from orias.cubin.writer import write
 from orias.diag import CompileError, Diagnostic, Unsupported
 from orias.inputs import merge, restrict
 from orias.isa.table import load
+from orias.lineinfo import line_rows, names_section
 from orias.lower.layout import FUNCTION_OFFSET
 from orias.lower.module import lower_module
 from orias.lower.program import Kernel, LowerOptions, Program
@@ -192,7 +192,7 @@ class _Compiler:
         out = CubinModule(self.target.name, self.options.compile_only)
         out.ptx_sm = int("".join(c for c in module.target if c.isdigit()) or 0)
         out.options = self.options.note_text()
-        out.lineinfo = self.options.lineinfo
+        out.lineinfo = self.options.lineinfo and not self.options.suppress_debug_info
         out.debug = self.options.debug
         out.variables = program.variables
         out.bank4 = program.bank4
@@ -201,13 +201,18 @@ class _Compiler:
         out.address_taken = program.address_taken
         out.indirect_calls = program.indirect_calls
         out.address_uses = program.address_uses
+        names: dict[str, int] = {}
         if out.lineinfo:
+            section, names = names_section(module)
+            out.sections = [section] if section is not None else []
             source = sources[0][1]
             out.ptx_text = source.decode("latin-1") if isinstance(source, bytes) else source
             out.files = [SourceFile(n, name, mtime, size) for n, (name, mtime, size) in sorted(module.files.items())]
         cubin = Cubin(self.target.name, b"")
         for kernel, text in zip(program.kernels, texts, strict=True):
-            code = kernel_code(kernel, text, self.target, out.lineinfo)
+            code = kernel_code(kernel, text, self.target)
+            if out.lineinfo:
+                code.lines = line_rows(text.lines, kernel.locs, names)
             out.kernels.append(code)
             for caller, callee in kernel.edges:
                 if callee in kernel.externs or self.options.compile_only:
@@ -296,7 +301,7 @@ def relocation_type(kind: str, target: Target) -> int:
     return _RELOC_TYPES[kind]
 
 
-def kernel_code(kernel: Kernel, text: EmittedText, target: Target, lineinfo: bool) -> KernelCode:
+def kernel_code(kernel: Kernel, text: EmittedText, target: Target) -> KernelCode:
     """The cubin's view of a compiled kernel."""
     ptx = kernel.ptx
     funcs = kernel.all_functions()
@@ -337,8 +342,6 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, lineinfo: boo
         code.subs.append(sub)
     code.spill_stores = sum(f.spill_stores for f in funcs)
     code.spill_loads = sum(f.spill_loads for f in funcs)
-    if lineinfo:
-        code.lines = _line_rows(kernel, text)
     return code
 
 
@@ -347,15 +350,6 @@ def _dimensions(d: tuple[int, ...] | None) -> tuple[int, int, int]:
     if not d:
         return NO_CTA
     return d[0], d[1] if len(d) > 1 else 1, d[2] if len(d) > 2 else 1
-
-
-def _line_rows(kernel: Kernel, text: EmittedText) -> list[LineRow]:
-    rows: list[LineRow] = []
-    for offset, ptx_line in text.lines:
-        loc = kernel.locs.get(ptx_line)
-        if loc is not None:
-            rows.append(LineRow(offset, loc.file, loc.line, loc.column, ptx_line))
-    return rows
 
 
 def _stack(kernel: Kernel) -> tuple[int, bool]:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from orias.cli.main import run
-from tests.cli.command_lines import FILES
+from tests.cli.command_lines import FILES, HEAD
+from tests.nvtools import tool
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -158,3 +159,21 @@ def test_dis_tool(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert b"STG" in done.stdout and b"EXIT" in done.stdout
     assert orias("dis", "k.ptx", cwd=tmp_path).returncode == 255
+
+
+def test_line_information(tmp_path: Path) -> None:
+    """Rows of ``.loc`` with inlining come out as nvdisasm shows them."""
+    body = (
+        ".visible .entry k(.param .u64 p0) {\n .reg .b64 %rd<4>; .reg .b32 %r<4>;\n .loc 1 10 5\n ld.param.u64 %rd1,[p0];\n"
+        " .loc 1 11 7\n ld.global.u32 %r2,[%rd1];\n .loc 2 14 2, function_name $L1, inlined_at 1 11 7\n"
+        ' st.global.u32 [%rd1+4],%r2;\n .loc 1 15 2\n ret;\n}\n.file 1 "/src/a.py"\n.file 2 "/src/b.h"\n'
+        ".section .debug_str {\n$L1: .b8 102\n.b8 111\n.b8 0\n}\n"
+    )
+    (tmp_path / "k.ptx").write_text(HEAD.format("sm_75") + body)
+    assert orias("k.ptx", "-arch=sm_80", "-lineinfo", "-o", "k.cubin", cwd=tmp_path).returncode == 0
+    listing = subprocess.run(
+        [tool("nvdisasm"), "-c", "-gi", "k.cubin"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    found = [line.split("##")[1].strip() for line in listing.splitlines() if "//##" in line]
+    assert 'File "/src/b.h", line 14 inlined at "/src/a.py", line 11' in found
+    assert found[-1] == 'File "/src/a.py", line 15'
