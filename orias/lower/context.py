@@ -47,14 +47,14 @@ _COMP: Final[dict[str, int]] = {"": 0, "x": 1, "y": 2, "z": 3, "w": 4, "r": 1, "
 _FLOAT_BITS: Final[dict[str, int]] = {
     "f16": 16, "bf16": 17, "f16x2": 18, "bf16x2": 19, "f32": 32, "tf32": 32, "f64": 64,
 }  # fmt: skip
+_WORDS: Final[dict[str, int]] = {t: max(1, bits // 32) for t, bits in TYPE_BITS.items()}
 HELPER_FIRST_ARG: Final = 4
 """First argument and result register of functions and helper subroutines (regalloc inventory, section f)."""
 
 
 def type_words(type_: str) -> int:
     """32-bit words that a value of a PTX type occupies in registers (1 for predicates)."""
-    bits = TYPE_BITS[type_]
-    return 1 if bits <= 32 else bits // 32
+    return _WORDS[type_]
 
 
 def _f64(pattern: int) -> float:

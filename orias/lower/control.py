@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from orias.diag import Unsupported
 from orias.isa.operand import PT, RZ, Opnd, const, imm
-from orias.lower.function import branch_targets, emit_return, label_block, note_branch
+from orias.lower.facts import branch_targets
+from orias.lower.function import emit_return, label_block, note_branch
 from orias.lower.registry import lowers
 from orias.ori.ir import Block, JumpTable
 from orias.ptx.ast import O_IMM, O_LABEL, Instr, Label

@@ -20,7 +20,7 @@ from orias.isa.operand import (
     with_suffix,
 )
 from orias.lower.approx import in_register
-from orias.lower.convert_int import int_to_int
+from orias.lower.convert_int import clamp, int_to_int
 from orias.lower.fp import MIN_NORMAL_F32, ONE_F32, RND, RND_INT, ftz32, neg_zero_half, sat32, sat64, sat_half
 from orias.lower.registry import lowers
 from orias.lower.widen import INT_BITS, extend, is_signed
@@ -69,12 +69,31 @@ def cvt(ctx: "Ctx", i: Instr) -> None:
 def cvt_pack(ctx: "Ctx", i: Instr) -> None:
     """``cvt.pack.sat``: two saturated narrow integers, for 8 bits on top of the third operand shifted up."""
     t = i.sig.types[0]
+    if t in _TINY_BITS:
+        ctx.write(i.ops[0], _pack_tiny(ctx, i, t))
+        return
     if t not in ("u16", "s16", "u8", "s8"):
         raise ctx.unsupported(f"'{i.sig.text}'")
     src = [in_register(ctx, ctx.src(o, "b32")) for o in i.ops[1:4]]
     if len(src) == 2:
         src.append(RZ)
     ctx.write(i.ops[0], ctx.b.r(f"I2IP.{t.upper()}.S32.SAT", *src))
+
+
+_TINY_BITS: Final[dict[str, int]] = {"u4": 4, "s4": 4, "u2": 2, "s2": 2}
+
+
+def _pack_tiny(ctx: "Ctx", i: Instr, t: str) -> Opnd:
+    """``cvt.pack`` to 4 and 2 bits in plain operations (I2IP would take the third operand rotated)."""
+    b = ctx.b
+    n = _TINY_BITS[t]
+    low, high = (-(1 << (n - 1)), (1 << (n - 1)) - 1) if is_signed(t) else (0, (1 << n) - 1)
+    first, second = [clamp(ctx, ctx.src(o, "b32"), low, high) for o in i.ops[1:3]]
+    mask = (1 << n) - 1
+    second = b.r("LOP3.LUT", second, imm(mask), RZ, imm(0xC0), NOT_PT)
+    pair = b.r("LOP3.LUT", b.r("SHF.L.U32", first, imm(n), RZ), imm(mask << n), second, imm(0xEA), NOT_PT)
+    rest = b.r("SHF.L.U32", ctx.src(i.ops[3], "b32"), imm(2 * n), RZ)
+    return b.r("LOP3.LUT", rest, pair, RZ, imm(0xFC), NOT_PT)
 
 
 def _float_to_int(ctx: "Ctx", i: Instr, d: str, s: str) -> None:

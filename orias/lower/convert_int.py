@@ -55,6 +55,11 @@ def _clamp_low(ctx: "Ctx", word: Opnd, limit: int) -> Opnd:
     return ctx.b.r("SEL", word, imm(limit), p ^ _INVERT)
 
 
+def clamp(ctx: "Ctx", word: Opnd, low: int, high: int) -> Opnd:
+    """A signed word clamped to [low, high]."""
+    return _clamp_high(ctx, _clamp_low(ctx, word, low), high, True)
+
+
 def _saturate_32(ctx: "Ctx", word: Opnd, d: str, source: str) -> Opnd:
     """A word of type `source` (s32, u32) clamped to the range of `d` (8 to 64 bits)."""
     bits = INT_BITS[d]
@@ -65,7 +70,7 @@ def _saturate_32(ctx: "Ctx", word: Opnd, d: str, source: str) -> Opnd:
             word = _clamp_low(ctx, word, 0)
             return word if bits >= 32 else _clamp_high(ctx, word, (1 << bits) - 1, True)
         if bits < 32:
-            word = _clamp_high(ctx, _clamp_low(ctx, word, -(1 << (bits - 1))), (1 << (bits - 1)) - 1, True)
+            word = clamp(ctx, word, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
         return word
     top = bits - 1 if is_signed(d) else bits
     return word if top >= 32 else _clamp_high(ctx, word, (1 << top) - 1, False)

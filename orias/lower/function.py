@@ -6,10 +6,11 @@ from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, NOT_PT, PT, URZ, Opnd, imm, r
 from orias.lower import abi, params
 from orias.lower.context import Ctx, FuncState, type_words
+from orias.lower.facts import branch_targets
 from orias.lower.layout import align_up, var_align
 from orias.lower.registry import lookup
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func
-from orias.ptx.ast import O_ADDR, O_LABEL, O_SYM, Function, Instr, Label, Loc, Operand, Pragma, Var
+from orias.ptx.ast import O_LABEL, Function, Instr, Label, Loc, Pragma, Var
 
 if TYPE_CHECKING:
     from orias.lower.module import ModuleLower
@@ -23,8 +24,10 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     ctx = Ctx(fn, module, module.options, state)
     ctx.ssa_declare(f.regs)
     state.blocks = [None] * len(f.labels)
-    state.refs = [0] * len(f.labels)
-    in_memory = _scan(f, state)
+    facts = module.facts(f)
+    state.refs = list(facts.branches)
+    state.outgoing = max((outgoing_bytes(i) for i in facts.calls), default=0)
+    in_memory = facts.taken
     _layout_frame(f, state, in_memory, kind)
     ctx.line = f.line
     ctx.b.loc = f.line
@@ -39,47 +42,6 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     fn.frame_fixed = align_up(state.frame_top, 8)
     _prune(fn)
     return fn
-
-
-def _operands(i: Instr) -> list[Operand]:
-    """All operands of an instruction, vectors and addresses included."""
-    out: list[Operand] = []
-    todo = [*i.ops, *i.rets, *i.args]
-    while todo:
-        o = todo.pop()
-        out.append(o)
-        todo.extend(o.elems)
-    return out
-
-
-def _scan(f: Function, state: FuncState) -> set[Var]:
-    """Count branches to labels; find parameter variables whose address is taken."""
-    taken: set[Var] = set()
-    assert f.body is not None
-    for s in f.body:
-        if not isinstance(s, Instr):
-            continue
-        plain = s.sig.name in ("ld", "st") and s.sig.mods.get("space", "").startswith("param")
-        for o in _operands(s):
-            if o.kind == O_LABEL and o.label is not None:
-                for target in branch_targets(o.label):
-                    state.refs[target.index] += 1
-            elif (o.kind == O_SYM and o.var is not None and o.var.space == "param" and s.sig.name != "call") or (
-                o.kind == O_ADDR and o.var is not None and o.var.space == "param" and not plain
-            ):
-                taken.add(o.var)
-        if s.sig.name == "call":
-            state.outgoing = max(state.outgoing, outgoing_bytes(s))
-    return taken
-
-
-def branch_targets(label: Label) -> list[Label]:
-    """The labels a label operand can lead to: itself, or its .branchtargets list."""
-    if label.targets is not None:
-        return label.targets
-    if label.proto is not None or label.functions is not None:
-        return []
-    return [label]
 
 
 def callee_of(i: Instr) -> Function:

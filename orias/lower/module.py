@@ -9,11 +9,12 @@ from orias.isa.operand import NONE, RZ, Opnd, const, imm, imm64, word
 from orias.lower import layout
 from orias.lower.builtins import builtin_function
 from orias.lower.context import Ctx
+from orias.lower.facts import Facts
 from orias.lower.function import lower_function
 from orias.lower.program import Kernel, LowerOptions, Program
 from orias.lower.special import read_special
 from orias.ori.ir import Func
-from orias.ptx.ast import O_FUNC, Function, Instr, Module, Operand, SymInit, Var
+from orias.ptx.ast import Function, Module, SymInit, Var
 from orias.target.profile import Target
 
 SYSCALLS: Final[frozenset[str]] = frozenset(("vprintf", "malloc", "free", "__assertfail"))
@@ -35,6 +36,7 @@ class ModuleLower:
     __slots__ = (
         "_bank4",
         "_const",
+        "_facts",
         "_helper_count",
         "_helpers",
         "_used",
@@ -55,6 +57,7 @@ class ModuleLower:
         self._bank4: dict[str, int] = {}
         self._const: dict[Var, int] = {}
         self._used: set[Var] = set()
+        self._facts: dict[str, Facts] = {}
         self._helpers: dict[str, str] = {}
         self._helper_count: int = 0
         self.kernel: Kernel
@@ -118,7 +121,7 @@ class ModuleLower:
                 continue
             if v.space == "shared" and not self.options.relocatable:
                 continue
-            if v not in self._used and (v.linkage == "extern" or (v.linkage == "" and v.space != "const")):
+            if v not in self._used and v.linkage == "extern":
                 continue
             out = layout.cubin_variable(v, v.space)
             out.data, out.relocs = layout.initial_data(
@@ -190,21 +193,26 @@ class ModuleLower:
         if all(e.name != g.name for e in self.program.externs):
             self.program.externs.append(ExternFunction(g.name, WEAK if g.linkage == "weak" else GLOBAL))
 
+    def facts(self, f: Function) -> Facts:
+        """The facts of a function, gathered once."""
+        known = self._facts.get(f.name)
+        if known is None or f.body is None:
+            known = Facts(f)
+            if f.body is not None:
+                self._facts[f.name] = known
+        return known
+
     def _reach(self, f: Function) -> list[Function]:
         """Functions with a body that the kernel can call or point to, in module order."""
         seen: set[str] = set()
         todo = [f]
         while todo:
-            g = todo.pop()
-            for s in g.body or []:
-                if not isinstance(s, Instr):
-                    continue
-                for o in [*functions_used(s), *_functions_in_data(s)]:
-                    if o.name not in seen:
-                        target = self.definition(o)
-                        if target.body is not None and not target.entry:
-                            seen.add(o.name)
-                            todo.append(target)
+            for g in self.facts(todo.pop()).functions:
+                if g.name not in seen:
+                    target = self.definition(g)
+                    if target.body is not None and not target.entry:
+                        seen.add(g.name)
+                        todo.append(target)
         return [g for g in self.ast.functions if g.name in seen and g.body is not None]
 
     def definition(self, f: Function) -> Function:
@@ -218,11 +226,7 @@ class ModuleLower:
     def _layout_shared(self, f: Function, reached: list[Function]) -> None:
         used: set[Var] = set()
         for g in [f, *reached]:
-            for s in g.body or []:
-                if isinstance(s, Instr):
-                    for o in all_operands(s):
-                        if o.var is not None and o.var.space == "shared":
-                            used.add(o.var)
+            used |= self.facts(g).shared
         self.shared = {}
         kernel = self.kernel
         top = 0
@@ -257,8 +261,7 @@ class ModuleLower:
         if self.target.sm < 90:
             return
         if self.options.relocatable:
-            if any(o.var is not None and o.var.space == "shared" for s in f.body or [] if isinstance(s, Instr)
-                   for o in all_operands(s)):  # fmt: skip
+            if self.facts(f).shared:
                 ctx.state.shared_base = ctx.b.r("S2R", word("SR_CgaCtaId"))
         elif self.shared:
             cta = ctx.b.r("S2R", word("SR_CgaCtaId"))
@@ -358,40 +361,6 @@ class ModuleLower:
     def special(self, ctx: Ctx, name: str, comp: str, type_: str) -> Opnd:
         """The value of a special register."""
         return read_special(ctx, name, comp)
-
-
-def all_operands(i: Instr) -> list[Operand]:
-    """Every operand of an instruction, nested ones included."""
-    out: list[Operand] = []
-    todo = [*i.ops, *i.rets, *i.args]
-    while todo:
-        o = todo.pop()
-        out.append(o)
-        todo.extend(o.elems)
-    return out
-
-
-def _functions_in_data(i: Instr) -> list[Function]:
-    """Functions whose addresses the initialisers of the variables that an instruction names hold."""
-    out: list[Function] = []
-    todo = [o.var for o in all_operands(i) if o.var is not None and o.var.init is not None]
-    seen = set(todo)
-    while todo:
-        for _, value in todo.pop().init or []:
-            if not isinstance(value, SymInit):
-                continue
-            to = value.target
-            if isinstance(to, Function):
-                out.append(to)
-            elif to not in seen:
-                seen.add(to)
-                todo.append(to)
-    return out
-
-
-def functions_used(i: Instr) -> list[Function]:
-    """Functions an instruction calls or takes the address of."""
-    return [o.func for o in all_operands(i) if o.kind == O_FUNC and o.func is not None]
 
 
 def _number(value: int, words: int) -> Opnd:

@@ -1,0 +1,76 @@
+"""What one look over a PTX function's text tells: branches, functions and variables it refers to, parameters in memory."""
+
+from typing import final
+
+from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_LABEL, O_REG, O_SREG, Function, Instr, Label, Operand, Var
+
+
+@final
+class Facts:
+    """``branches``: uses of each label, by index; ``functions``: called or address taken; ``shared``: shared variables
+    used; ``taken``: parameter variables whose address is taken; ``calls``: call instructions."""
+
+    __slots__ = ("branches", "calls", "functions", "shared", "taken")
+
+    def __init__(self, f: Function) -> None:
+        self.branches: list[int] = [0] * len(f.labels)
+        self.functions: list[Function] = []
+        self.shared: set[Var] = set()
+        self.taken: set[Var] = set()
+        self.calls: list[Instr] = []
+        for s in f.body or ():
+            if isinstance(s, Instr):
+                self._look(s)
+
+    def _look(self, s: Instr) -> None:
+        name = s.sig.name
+        if name == "call":
+            self.calls.append(s)
+            todo = [*s.ops, *s.rets, *s.args]
+        else:
+            todo = s.ops
+        plain = name in ("ld", "st") and s.sig.mods.get("space", "").startswith("param")
+        for o in todo:
+            kind = o.kind
+            if kind in (O_REG, O_IMM, O_SREG):
+                continue
+            if o.elems:
+                for e in _flat(o):
+                    self._operand(e, name, plain)
+            self._operand(o, name, plain)
+
+    def _operand(self, o: Operand, name: str, plain: bool) -> None:
+        kind = o.kind
+        if kind == O_LABEL:
+            if o.label is not None:
+                for target in branch_targets(o.label):
+                    self.branches[target.index] += 1
+        elif kind == O_FUNC:
+            if o.func is not None:
+                self.functions.append(o.func)
+        elif o.var is not None:
+            space = o.var.space
+            if space == "shared":
+                self.shared.add(o.var)
+            elif space == "param" and name != "call" and not (plain and kind == O_ADDR):
+                self.taken.add(o.var)
+
+
+def _flat(o: Operand) -> list[Operand]:
+    """The operands inside an operand, at any depth."""
+    out: list[Operand] = []
+    todo = list(o.elems)
+    while todo:
+        e = todo.pop()
+        out.append(e)
+        todo.extend(e.elems)
+    return out
+
+
+def branch_targets(label: Label) -> list[Label]:
+    """The labels a label operand can lead to: itself, or its .branchtargets list."""
+    if label.targets is not None:
+        return label.targets
+    if label.proto is not None or label.functions is not None:
+        return []
+    return [label]
