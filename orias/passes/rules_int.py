@@ -204,7 +204,8 @@ def _mad(cx: Cx, inst: Inst) -> None:
         _add3(cx, inst)
         return
     if va is not None:
-        a, b, va, vb = b, a, vb, va
+        a, b = b, a
+        vb = va
         cx.rewrite(inst, inst.op, [a, b, c])
     if vb == 0:
         cx.rewrite(inst, _IADD3, [c, RZ, RZ])
@@ -246,7 +247,7 @@ def _mad_wide(cx: Cx, inst: Inst) -> None:
     va, vb = imm_value(a), imm_value(b)
     if va is not None and vb is None:
         cx.rewrite(inst, inst.op, [b, a, c])
-        a, b, va, vb = b, a, vb, va
+        vb, va = va, None
     if va is not None and vb is not None:
         product = _signed(va) * _signed(vb) if signed else va * vb
         if c == RZ:
@@ -340,7 +341,7 @@ def _multiply64(cx: Cx, inst: Inst) -> None:
         cx.to_copy(inst, imm64(vx * vy))
         return
     if vx is not None:
-        x, y, vx, vy = y, x, vy, vx
+        x, y, vy = y, x, vx
         cx.rewrite(inst, inst.op, [x, y])
     if x & FLAG_MASK or y & FLAG_MASK:
         return

@@ -57,7 +57,7 @@ def _isetp(cx: Cx, inst: Inst) -> None:
         return
     if va is not None and kind in _SWAPPED:
         cx.rewrite(inst, op(".".join(["ISETP", _SWAPPED[kind], *mods[1:]])), [b, a, p])
-        a, b, va, vb = b, a, vb, va
+        a, b, vb = b, a, va
         kind = _SWAPPED[kind]
     if "U32" in mods and vb == 0 and kind in ("LT", "GE"):
         _decide(cx, inst, kind == "GE", p)
