@@ -337,16 +337,16 @@ def packed() -> list[Form]:
                     opcode = f"cvt.{rnd}{m}.{t}.f32"
                     out.append(Form(opcode, f"{opcode} %o0, %a0;", ["b32"], ["b16"], [r[:1] for r in rows], one, sm=80))
     out += tf32() + eight_bits()
-    for t in ("u16", "s16", "u8", "s8"):
-        n = INT_BITS[t]
+    for t in ("u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"):
+        n = int(t[1:])
         low, high = (-(1 << (n - 1)), (1 << (n - 1)) - 1) if t[0] == "s" else (0, (1 << n) - 1)
 
         def pack(a: int, b: int, c: int, n: int = n, low: int = low, high: int = high) -> int:
             x, y = (min(max(to_signed(v, 32), low), high) & (1 << n) - 1 for v in (a, b))
-            return (x << n | y | (c << 16 if n == 8 else 0)) & 0xFFFFFFFF
+            return (x << n | y | (c << 2 * n if n <= 8 else 0)) & 0xFFFFFFFF
 
-        third = ", %a2" if n == 8 else ""
-        opcode = f"cvt.pack.sat.{t}.s32" + (".b32" if n == 8 else "")
+        third = ", %a2" if n <= 8 else ""
+        opcode = f"cvt.pack.sat.{t}.s32" + (".b32" if n <= 8 else "")
         out.append(
             Form(
                 opcode,
@@ -355,6 +355,7 @@ def packed() -> list[Form]:
                 ["b32"],
                 pairs(ints(32), 32, opcode, 96, 3),
                 pack,
+                judged=n >= 8,
             )
         )
     return out

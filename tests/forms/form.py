@@ -14,7 +14,7 @@ class Form:
     """``body`` uses %a0, %a1 ... for inputs, %o0 ... for outputs, %mem for the thread's 32 bytes of scratch memory (u64),
     %idx for the thread's number, and whatever ``decl`` declares.
 
-    ``want(*inputs)`` gives a thread's outputs; ``want_all(vectors)`` those of all threads at once, where they depend on each other.
+    ``judged`` False: ptxas's code for it is beyond the simulator.  ``want(*inputs)`` gives a thread's outputs; ``want_all(vectors)`` those of all threads at once, where they depend on each other.
     """
 
     def __init__(
@@ -30,6 +30,7 @@ class Form:
         decl: str = "",
         module: str = "",
         block: tuple[int, int, int] | None = None,
+        judged: bool = True,
     ) -> None:
         self.name = name
         self.body = body
@@ -40,6 +41,7 @@ class Form:
         self.decl = decl
         self.module = module
         self.block = block or (len(self.vectors), 1, 1)
+        self.judged = judged
         self._want = want
         self._want_all = want_all
         assert 1 <= len(self.vectors) <= 1024, name
