@@ -54,8 +54,8 @@ class SsaBuilder:
         self._defs: dict[int, dict[int, Opnd]] = {}
         self._sealed: set[int] = set()
         self._incomplete: dict[int, list[tuple[int, Inst]]] = {}
-        self._phis: dict[int, list[Inst]] = {}
-        """Phis of each block, by block id; they join the block's instructions in `finish`."""
+        self._phis: dict[int, dict[int, Inst]] = {}
+        """Phis of each block by register id, by block id; they join the block's instructions in `finish`."""
         self._phi_block: dict[int, Block] = {}
         """Block of each live phi, by the phi's register id."""
         self._phi_users: dict[int, list[Inst]] = {}
@@ -82,11 +82,21 @@ class SsaBuilder:
 
     def resolve(self, value: Opnd) -> Opnd:
         """The value with removed phis replaced."""
-        f = self._forward.get(value >> PAYLOAD_SHIFT) if is_virtual(value) else None
-        while f is not None:
-            value = (f & ~_DECOR) | (value & _DECOR)
-            f = self._forward.get(value >> PAYLOAD_SHIFT)
-        return value
+        forward = self._forward
+        if not forward:
+            return value
+        ident = value >> PAYLOAD_SHIFT
+        f = forward.get(ident)
+        if f is None or not is_virtual(value):
+            return value
+        last = f
+        g = forward.get(last >> PAYLOAD_SHIFT)
+        while g is not None:
+            last = g
+            g = forward.get(last >> PAYLOAD_SHIFT)
+        if last != f:
+            forward[ident] = last
+        return (last & ~_DECOR) | (value & _DECOR)
 
     def write(self, key: int, block: Block, value: Opnd) -> None:
         """The variable has this value from here on in the block."""
@@ -150,24 +160,38 @@ class SsaBuilder:
         file_kind, width = self._kinds[key]
         value = self._fn.new_vreg(file_kind, width)
         phi = self._fn.new_inst(OP_PHI, [value], [])
-        self._phis.setdefault(block.id, []).append(phi)
-        self._phi_block[payload(value)] = block
+        ident = payload(value)
+        phis = self._phis.get(block.id)
+        if phis is None:
+            self._phis[block.id] = {ident: phi}
+        else:
+            phis[ident] = phi
+        self._phi_block[ident] = block
         return phi
 
     def _fill(self, todo: list[tuple[int, Inst, Block]]) -> None:
         done: list[Inst] = []
         while todo:
             key, phi, block = todo.pop()
+            me = phi.dst[0]
             for p in block.preds:
-                v = self._lookup(key, p, todo)
+                d = self._defs.get(p.id)
+                known = d.get(key) if d is not None else None
+                v = self._lookup(key, p, todo) if known is None else self.resolve(known)
                 phi.src.append(v)
-                if payload(v) in self._phi_block and v != phi.dst[0]:
-                    self._phi_users.setdefault(payload(v), []).append(phi)
+                ident = v >> PAYLOAD_SHIFT
+                if ident in self._phi_block and v != me:
+                    users = self._phi_users.get(ident)
+                    if users is None:
+                        self._phi_users[ident] = [phi]
+                    else:
+                        users.append(phi)
             done.append(phi)
         self._simplify(done)
 
     def _simplify(self, work: list[Inst]) -> None:
         """Remove phis whose operands are one value (and themselves); cascades to their phi users."""
+        forward = self._forward
         while work:
             phi = work.pop()
             me = phi.dst[0]
@@ -177,9 +201,12 @@ class SsaBuilder:
                 continue
             same = -1
             trivial = True
-            for i, s in enumerate(phi.src):
-                v = self.resolve(s)
-                phi.src[i] = v
+            src = phi.src
+            for i in range(len(src)):
+                v = src[i]
+                if v >> PAYLOAD_SHIFT in forward:
+                    v = self.resolve(v)
+                    src[i] = v
                 if v in (same, me):
                     continue
                 if same != -1:
@@ -195,7 +222,7 @@ class SsaBuilder:
                 self._undef_insts.append(self._fn.new_inst(_OP_UNDEF, [same], []))
             del self._phi_block[ident]
             self._forward[ident] = same
-            self._phis[block.id].remove(phi)
+            del self._phis[block.id][ident]
             users = self._phi_users.pop(ident, None)
             if users is not None:
                 work.extend(users)
@@ -222,7 +249,7 @@ class SsaBuilder:
         for b in blocks:
             phis = self._phis.get(b.id)
             if phis:
-                b.insts[:0] = phis
+                b.insts[:0] = phis.values()
         if self._undef_insts:
             first = blocks[0]
             first.insts[:0] = self._undef_insts
