@@ -147,7 +147,7 @@ def test_run_tool(tmp_path: Path) -> None:
     assert orias("k.ptx", "-arch=sm_80", "-o", "k.cubin", cwd=tmp_path).returncode == 0
     done = orias("run", "k.cubin", "--block", "1", "--arg", "buf:u32:4", "--print", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert b"1 0 0 0" in done.stdout
+    assert b"[1, 0, 0, 0]" in done.stdout
     done = orias("run", "k.cubin", "--kernel", "nope", "--arg", "u32:1", cwd=tmp_path)
     assert done.returncode in (1, 2) and b"nope" in done.stderr and b"Traceback" not in done.stderr
 
