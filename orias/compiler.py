@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from orias.cubin import relocs
+from orias.cubin.layout import align_up, global_bytes
 from orias.cubin.model import (
     GLOBAL,
     LOCAL,
@@ -226,12 +227,12 @@ class _Compiler:
         if not out.relocatable:
             for v in program.variables:
                 place_functions(v, program.kernels, texts)
-        cubin.gmem = sum(v.size for v in program.variables if v.space == "global" and not v.extern)
+        cubin.data = write(out)
+        cubin.gmem = global_bytes(out.variables)
         if program.const_size:
             cubin.cmem[3] = program.const_size
-        if program.bank4:
-            cubin.cmem[4] = 8 * len(program.bank4)
-        cubin.data = write(out)
+        if out.bank4:
+            cubin.cmem[4] = 8 * len(out.bank4)
         return cubin
 
 
@@ -384,8 +385,10 @@ def _report(kernel: Kernel, code: KernelCode, text: EmittedText, target: Target)
     info.barriers = code.barriers
     info.spill_stores, info.spill_loads = kernel.entry.spill_stores, kernel.entry.spill_loads
     info.stack = code.frame_size
-    info.stack_cumulative = code.min_stack_size if kernel.functions else 0
-    info.shared = kernel.shared_size
+    info.is_entry = code.is_entry
+    if not code.abi_frame_unknown:
+        info.stack_cumulative = code.min_stack_size
+    info.shared = align_up(kernel.shared_size, max((v.align for v in kernel.shared_dynamic), default=1))
     info.instructions = len(text.code) // 16
     if target.const_operands:
         info.constant[0] = target.param_base + kernel.param_bytes

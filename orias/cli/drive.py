@@ -163,14 +163,20 @@ def _properties(k: "KernelInfo", name: str, out: Messages) -> None:
 
 
 def report(cubin: "Cubin", arch: str, out: Messages) -> None:
-    """The ``-v`` report: module, then each kernel from last to first, then the functions copied behind it."""
+    """The ``-v`` report: module, functions (``-c``), then kernels from last to first with the functions behind them."""
     head = f"{cubin.gmem} bytes gmem"
     for bank, size in sorted(cubin.cmem.items()):
         if size:
             head += f", {size} bytes cmem[{bank}]"
     out.say("info", head)
-    milliseconds = 1000 * sum(cubin.times.values()) / max(len(cubin.kernels), 1)
+    time = f"Compile time = {1000 * sum(cubin.times.values()) / max(len(cubin.kernels), 1):.3f} ms"
+    for f in cubin.kernels.values():
+        if not f.is_entry:
+            _properties(f, f.name, out)
+            out.say("info", time)
     for k in reversed(list(cubin.kernels.values())):
+        if not k.is_entry:
+            continue
         out.say("info", f"Compiling entry function '{k.name}' for '{arch}'")
         _properties(k, k.name, out)
         used = f"Used {k.registers} registers, used {k.barriers} barriers"
@@ -182,8 +188,8 @@ def report(cubin: "Cubin", arch: str, out: Messages) -> None:
             if size:
                 used += f", {size} bytes cmem[{bank}]"
         out.say("info", used)
-        out.say("info", f"Compile time = {milliseconds:.3f} ms")
+        out.say("info", time)
         prefix = f"${k.name}$"
-        for name, f in cubin.functions.items():
+        for name, f in reversed(list(cubin.functions.items())):
             if name.startswith(prefix):
                 _properties(f, name[len(prefix) :], out)

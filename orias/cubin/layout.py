@@ -36,3 +36,13 @@ def place_in_order(variables: list[Variable]) -> int:
 def place_by_alignment(variables: list[Variable]) -> int:
     """Set the offsets that are still -1, largest alignment first; returns the size of the section."""
     return _place(sorted(variables, key=lambda v: -v.align))
+
+
+def global_bytes(variables: list[Variable]) -> int:
+    """Bytes of global memory of a placed module: initialised section plus zero section (the ``gmem`` of reports)."""
+    ends = [0, 0]
+    for v in variables:
+        if v.space == "global" and not v.extern and v.offset >= 0:
+            kind = 0 if v.data is None else 1
+            ends[kind] = max(ends[kind], v.offset + v.size)
+    return sum(ends)

@@ -399,7 +399,7 @@ class CubinModule:
         """Global and constant variables to write, in PTX order (leave out unused local ones).  Relocatable modules
         also list shared variables here, in PTX order, and undefined ones with ``extern``."""
         self.bank4: list[BankSlot] = []
-        """Address table (executable modules), by offset."""
+        """Address table (executable modules), by offset.  The writer appends slots for global variables without one."""
         self.externs: list[ExternFunction] = []
         """Undefined functions, in the order of the PTX declarations."""
         self.calls: list[CallEdge] = []

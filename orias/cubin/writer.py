@@ -16,7 +16,7 @@ from orias.cubin.debugline import LineProgram, ptx_text_section, sass_rows, sour
 from orias.cubin.errors import CubinError
 from orias.cubin.facts import CubinFacts, pad_code
 from orias.cubin.layout import align_up, creation_order, place_by_alignment, place_in_order
-from orias.cubin.model import GLOBAL, LOCAL, CubinModule, FrameInfo, FrameRow, KernelCode, Variable
+from orias.cubin.model import GLOBAL, LOCAL, BankSlot, CubinModule, FrameInfo, FrameRow, KernelCode, Variable
 from orias.cubin.notes import compat, cuinfo, tkinfo
 from orias.cubin.nvinfo import Record, sval
 from orias.cubin.relocs import R_64, R_UNUSED_CLEAR64, apply
@@ -224,6 +224,8 @@ class _Writer:
     def _add_variables(self) -> None:
         self._place_variables()
         relocatable = self.m.relocatable
+        if not relocatable:
+            self._complete_bank4()
         slots = {s.symbol for s in self.m.bank4}
         for v in creation_order(self.m.variables):
             if v.space in _REFERENCE_TYPES:
@@ -250,6 +252,15 @@ class _Writer:
                 symbol.common, symbol.value = True, v.align
             if v.name in slots:
                 self._need_bank4()
+
+    def _complete_bank4(self) -> None:
+        """Every global variable has a slot in the address table, used or not."""
+        known = {s.symbol for s in self.m.bank4}
+        end = max((s.offset + 8 for s in self.m.bank4), default=0)
+        for v in creation_order(self.m.variables):
+            if v.space == "global" and v.name not in known:
+                self.m.bank4.append(BankSlot(end, v.name))
+                end += 8
 
     def _need_bank4(self) -> None:
         if self.bank4 is None:
