@@ -1,4 +1,4 @@
-"""Build switch: ``ORIAS_MYPYC=1 pip install .`` compiles the hot rooms with mypyc; without it the package is plain Python."""
+"""Build switch: ``ORIAS_MYPYC=1 pip install --no-build-isolation .`` compiles the hot rooms with mypyc; without it the package is plain Python."""
 
 import os
 from pathlib import Path
