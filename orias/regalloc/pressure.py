@@ -5,6 +5,7 @@ spill code goes first, so values that are not used inside the crowded region los
 """
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Container
 from typing import Final, final
 
@@ -12,8 +13,10 @@ from orias.isa.operand import KIND_MASK, PAYLOAD_SHIFT, PT
 from orias.regalloc.allocate import clobber_mask
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
-from orias.regalloc.ranges import FIRST_OPND, IS_REG, Ranges
+from orias.regalloc.ranges import FIRST_OPND, IS_REG
 
+_WORK: Final = 200_000_000
+"""Bound on (classes times crowded points) in one choice: bits of memory."""
 REMAT_GAIN: Final = 4
 """How much cheaper it is to make a value again than to store and load it (a guess)."""
 
@@ -110,55 +113,81 @@ def _count(classes: Classes, o: int, weight: int, point: int, table: dict[Cls, C
             x.stubs.add(point)
 
 
-def _gain(x: Candidate, excess: list[int], inside: list[int]) -> int:
-    """Crowded points that lose a word when the class is spilled."""
-    gain = 0
-    stubs = x.stubs
-    for segs in x.cls.words.values():
-        for s, e, _ in segs:
-            if inside[e] - inside[s]:
-                for p in range(s, e):
-                    if excess[p] > 0 and p not in stubs:
-                        gain += 1
-    return gain
+@final
+class _Crowd:
+    """The points that lack registers (a sample if there are very many), and how many words each lacks."""
+
+    __slots__ = ("excess", "open", "points")
+
+    def __init__(self, excess: list[int], limit: int) -> None:
+        points = [p for p, x in enumerate(excess) if x > 0]
+        if len(points) > limit:
+            step = -(-len(points) // limit)
+            # The worst point of each stretch stands for its neighbours; later rounds see what this one missed.
+            points = [max(points[i : i + step], key=excess.__getitem__) for i in range(0, len(points), step)]
+        self.points: Final[list[int]] = points
+        self.excess: Final[list[int]] = [excess[p] for p in points]
+        self.open: int = (1 << len(points)) - 1
+        """Bit i: point i still lacks registers."""
+
+    def masks(self, x: Candidate) -> list[int]:
+        """For each word of the class, the points (as bits) that get a register back when the class is spilled."""
+        points = self.points
+        stubs = 0
+        for p in x.stubs:
+            i = bisect_left(points, p)
+            if i < len(points) and points[i] == p:
+                stubs |= 1 << i
+        out: list[int] = []
+        for segs in x.cls.words.values():
+            mask = 0
+            for s, e, _ in segs:
+                i = bisect_left(points, s)
+                j = bisect_left(points, e)
+                if j > i:
+                    mask |= (1 << j) - (1 << i)
+            mask &= ~stubs
+            if mask:
+                out.append(mask)
+        return out
+
+    def take(self, masks: list[int]) -> None:
+        """A class with these masks is spilled."""
+        for mask in masks:
+            mask &= self.open
+            while mask:
+                bit = mask & -mask
+                mask ^= bit
+                i = bit.bit_length() - 1
+                self.excess[i] -= 1
+                if self.excess[i] == 0:
+                    self.open ^= bit
 
 
-def choose_victims(rg: Ranges, pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
+def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
     """Classes of the file to spill so that no point is short of registers, as far as that can be had."""
-    excess = pressure.excess
-    inside = [0] * (rg.points + 1)
-    left = 0
-    for p in range(rg.points):
-        if excess[p] > 0:
-            left += 1
-        inside[p + 1] = left
-    heap: list[tuple[float, int, Candidate]] = []
+    pool = [x for x in pool if x.cls.file == pressure.file]
+    crowd = _Crowd(pressure.excess, max(1024, _WORK // (1 + len(pool))))
+    heap: list[tuple[float, int, Candidate, list[int]]] = []
     serial = 0
     for x in pool:
-        if x.cls.file == pressure.file:
-            gain = _gain(x, excess, inside)
-            if gain:
-                heap.append((x.cost / gain, serial, x))
-                serial += 1
+        masks = crowd.masks(x)
+        if masks:
+            heap.append((x.cost / sum(m.bit_count() for m in masks), serial, x, masks))
+            serial += 1
     heapq.heapify(heap)
     victims: list[Cls] = []
-    while heap and left:
-        _, _, x = heapq.heappop(heap)
-        gain = _gain(x, excess, inside)
+    while heap and crowd.open:
+        _, _, x, masks = heapq.heappop(heap)
+        gain = sum((m & crowd.open).bit_count() for m in masks)
         if not gain:
             continue
         # Gains only shrink: a stale entry goes back with its new price unless it is still the best.
         score = x.cost / gain
         if heap and score > heap[0][0]:
             serial += 1
-            heapq.heappush(heap, (score, serial, x))
+            heapq.heappush(heap, (score, serial, x, masks))
             continue
         victims.append(x.cls)
-        for segs in x.cls.words.values():
-            for s, e, _ in segs:
-                for p in range(s, e):
-                    if p not in x.stubs:
-                        if excess[p] == 1:
-                            left -= 1
-                        excess[p] -= 1
+        crowd.take(masks)
     return victims

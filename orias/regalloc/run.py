@@ -127,7 +127,7 @@ def _victims(
 ) -> list[Cls]:
     rg = classes.rg
     pressure = Pressure(classes, file, _spread(rg, penalty))
-    victims = choose_victims(rg, pressure, pool)
+    victims = choose_victims(pressure, pool)
     if victims:
         return victims
     for c in failed:
@@ -138,7 +138,7 @@ def _victims(
                     if inst is not None:
                         penalty[inst.uid] = penalty.get(inst.uid, 0) + max(1, 1 - pressure.excess[p])
     pressure = Pressure(classes, file, _spread(rg, penalty))
-    return choose_victims(rg, pressure, pool)
+    return choose_victims(pressure, pool)
 
 
 def _spread(rg: Ranges, penalty: dict[int, int]) -> list[int] | None:
