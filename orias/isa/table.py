@@ -55,6 +55,7 @@ from orias.isa.rawtable import Form, RawTable
 __all__ = ["Decoded", "EncodeError", "IllegalWord", "IsaTable", "load"]
 
 CTL_SHIFT: Final = 105
+_REUSE_BIT: Final = 122
 _NO_BARRIERS: Final = 7 << 5 | 7 << 8
 
 
@@ -184,6 +185,17 @@ class IsaTable:
                     return False
         return True
 
+    def reuse_fields(self, op: Op, dst: list[Opnd], src: list[Opnd]) -> list[int]:
+        """For each source the reuse flag (0 to 2, a bit of the control word's upper four) of its register field, or -1."""
+        plan = self._plan(op, dst, src)
+        if plan is None:
+            return [-1] * len(src)
+        out: list[int] = []
+        for slot in self._slots.of(plan.form)[1]:
+            e = slot.elem
+            out.append(e.reuse - _REUSE_BIT if e is not None and e.kind == "R" and e.reuse >= _REUSE_BIT else -1)
+        return out[: len(src)]
+
     def encode(self, op: Op, guard: Opnd, dst: list[Opnd], src: list[Opnd], ctl: int, extra: int = 0) -> int:
         """The 128-bit word.  `ctl` is the 21-bit control word; `extra` (from :class:`Decoded`) flips bits no operand shows.
 
@@ -204,7 +216,7 @@ class IsaTable:
             if not _move_fits(mv, o) or (o & KIND_MASK) in (K_LABEL, K_SYM):
                 raise self._bad_value(op, dst, src, o)
             w |= self._move(mv, o)
-        if guard == PT or guard == UPT:
+        if guard in (PT, UPT):
             w |= 7 << 12
         else:
             g = guard >> PAYLOAD_SHIFT
@@ -227,7 +239,7 @@ class IsaTable:
         """The word bits of an operand that is not a plain register."""
         p = o >> PAYLOAD_SHIFT
         kind = mv.kind
-        if kind == M_UNSIGNED or kind == M_SIGNED:
+        if kind in (M_UNSIGNED, M_SIGNED):
             return (p >> mv.scale_bits & mv.mask) << mv.lo
         if kind == M_F64:
             return p >> 32 << mv.lo

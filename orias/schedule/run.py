@@ -5,6 +5,7 @@ from typing import final
 from orias.ori.ir import Func
 from orias.schedule.layout import layout
 from orias.schedule.list import schedule_physical, schedule_virtual
+from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial import schedule_serial
 
@@ -36,4 +37,5 @@ def post_ra(fn: Func, options: ScheduleOptions) -> None:
         schedule_serial(fn)
     else:
         assign(fn)
+        mark_reuse(fn)
     fn.state = "final"

@@ -1,0 +1,66 @@
+"""Operand reuse flags.
+
+Flag s on instruction i keeps the register of source field s (A, B, C) for a later instruction j that reads the same register in
+the same field.  The conditions are those under which ptxas sets it (section 2.5 of the scheduling inventory): nobody
+writes the register in between, and i and everything before j carry the yield bit with a stall of 1 or 2.  Kept narrower than
+ptxas: operations of the arithmetic pipes only, at most a few instructions apart, and no wait in between.  Leaving a flag out is
+always right.
+"""
+
+from typing import Final
+
+from orias.analysis.access import accesses
+from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT, is_zero_reg
+from orias.isa.table import IsaTable, load
+from orias.ori.ir import Func, Inst
+from orias.schedule.ctl import YIELD, stall, wait_mask, with_reuse
+from orias.schedule.units import ALU, FMA, FP64, HALF, Units, units
+
+_PIPES: Final[frozenset[int]] = frozenset((ALU, FMA, HALF, FP64))
+_REACH: Final = 3
+"""Instructions looked at behind one."""
+
+
+def mark_reuse(fn: Func) -> None:
+    """Set the reuse flags of a function whose control words are otherwise final."""
+    table = load(fn.target.table)
+    u = units(fn.target.latency_class)
+    for b in fn.blocks:
+        insts = b.insts
+        fields = [_fields(i, table, u) for i in insts]
+        for k, inst in enumerate(insts):
+            mine = fields[k]
+            if not mine or not _holds(inst):
+                continue
+            flags = 0
+            written = _written(inst)
+            for j in range(k + 1, min(k + 1 + _REACH, len(insts))):
+                if wait_mask(insts[j].ctl):
+                    break
+                for key in mine:
+                    if key in fields[j] and key >> 2 not in written:
+                        flags |= 1 << (key & 3)
+                if not _holds(insts[j]):
+                    break
+                written |= _written(insts[j])
+            if flags:
+                inst.ctl = with_reuse(inst.ctl, flags)
+
+
+def _holds(inst: Inst) -> bool:
+    return inst.ctl & YIELD != 0 and stall(inst.ctl) <= 2
+
+
+def _written(inst: Inst) -> set[int]:
+    return {w >> 8 for w in accesses(inst).writes}
+
+
+def _fields(inst: Inst, table: IsaTable, u: Units) -> set[int]:
+    """``register << 2 | field`` of the sources that have a reuse flag; empty for other pipes."""
+    out: set[int] = set()
+    if u.pipe(inst.op) not in _PIPES:
+        return out
+    for o, field in zip(inst.src, table.reuse_fields(inst.op, inst.dst, inst.src), strict=False):
+        if field >= 0 and o & KIND_MASK == K_R and not is_zero_reg(o):
+            out.add((o >> PAYLOAD_SHIFT) << 2 | field)
+    return out
