@@ -11,7 +11,8 @@ from orias.cubin.writer import write
 from tests.cubin.ptx_cases import CASES, HEAD
 from tests.nvtools import tool
 
-TARGETS = ["sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a"]
+TARGETS = ["sm_75", "sm_80", "sm_87", "sm_89", "sm_90a"]
+MORE_TARGETS = ["sm_86", "sm_88", "sm_90"]
 NAME_TABLES = {".shstrtab", ".strtab", ".symtab"}
 
 
@@ -65,3 +66,11 @@ def test_relocatable_object(tmp_path: Path, case: str, target: str) -> None:
     command = [tool("nvlink"), f"-arch={target}", str(tmp_path / "ours.o"), "-o", str(linked)]
     subprocess.run(command, check=True, timeout=60, capture_output=True)
     assert Reader(linked.read_bytes()).kernels.keys() == Reader(data).kernels.keys()
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("target", MORE_TARGETS)
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_other_targets(tmp_path: Path, case: str, target: str) -> None:
+    test_executable_module(tmp_path, case, target)
+    test_relocatable_object(tmp_path, case, target)

@@ -1,0 +1,249 @@
+"""Code: text sections, symbols, shared memory, per-kernel constant banks, and relocations in code."""
+
+from typing import Final
+
+from orias.cubin import elf
+from orias.cubin.builder import OutReloc, OutSection, OutSymbol
+from orias.cubin.errors import CubinError
+from orias.cubin.facts import pad_code
+from orias.cubin.layout import align_up, place_in_order
+from orias.cubin.model import GLOBAL, LOCAL, KernelCode
+from orias.cubin.put_data import add_variables, need_bank4, overlay_size
+from orias.cubin.relocs import apply
+from orias.cubin.work import REFERENCE_TYPES, Code, Work
+
+_RESERVED_CAP: Final = 21
+_RESERVED_BEGIN: Final = 23
+"""Bytes of an erased name that sm_90 modules with (reserved) shared memory keep in ``.strtab``."""
+_IMAGE_SLOTS: Final = ".nv.constant.entry_image_header_indices."
+"""Name under which sm_90 modules create a constant bank 0 with texture slots."""
+
+
+def add_code(w: Work, k: KernelCode, first: bool) -> None:
+    """Enter a function with all that belongs to it; the ``first`` one brings the module's variables along."""
+    name = k.name
+    text = OutSection(f".text.{name}", elf.SHT_PROGBITS, elf.SHF_ALLOC | elf.SHF_EXECINSTR, 128)
+    text.data = k.code if k.padded else pad_code(k.code, w.facts)
+    text.link = w.symtab
+    other = elf.STO_ENTRY if k.is_entry else 0
+    symbol = OutSymbol(name, k.binding, elf.STT_FUNC, other, text, 0, len(text.data) if k.size < 0 else k.size)
+    if k.binding != GLOBAL:
+        w.define(symbol)
+    w.b.section_names.add(text.name)
+    w.symbols[text.name] = w.b.section_symbol(text)
+    info = OutSection(f".nv.info.{name}", elf.SHT_CUDA_INFO, elf.SHF_INFO_LINK, 4)
+    info.link, info.info_section = w.symtab, text
+    text.info_symbol = symbol
+    if not w.facts.gen90:
+        text.info_high = k.num_regs << 24
+    if k.is_entry or k.binding != LOCAL:
+        w.b.names(info.name)
+    if k.binding == GLOBAL:
+        w.define(symbol)
+    code = Code(k, symbol, text, info)
+    w.codes.append(code)
+    if k.is_entry:
+        _add_shared(w, code)
+    if first and w.facts.gen90:
+        add_reserved(w)
+    if first and w.m.relocatable:
+        add_variables(w)
+    _add_externs(w, k)
+    if first and not w.m.relocatable:
+        add_variables(w)
+    if not k.is_entry and k.binding == LOCAL:
+        w.b.names(info.name)
+    _add_inner_symbols(w, code)
+    _add_bank2(w, code)
+    _add_text_relocs(w, code)
+    if k.is_entry:
+        _add_bank0(w, code)
+
+
+def _add_inner_symbols(w: Work, code: Code) -> None:
+    """Symbols of what lies inside a function: shared variables, copied functions, references among the parameters."""
+    k = code.kernel
+    shared = {v.name for v in w.m.variables if v.space == "shared"}
+    uses_shared = bool(k.shared or k.shared_dynamic or k.shared_size > 0 or k.reserved_smem_used)
+    uses_shared = uses_shared or any(r.symbol in shared for r in k.relocs)
+    if w.facts.gen90 and uses_shared and not w.cap_named:
+        w.cap_named = True
+        w.b.local_symbols.append(OutSymbol("", 0, 0, 1))
+        w.b.symbol_names.blank(_RESERVED_BEGIN if k.reserved_smem_used else _RESERVED_CAP)
+    if w.m.relocatable and code.shared is not None:
+        for v in k.shared:
+            w.define(OutSymbol(v.name, LOCAL, elf.STT_CUDA_OBJECT, 0x40, code.shared, v.align, v.size))
+    for sub in k.subs:
+        w.define(OutSymbol(sub.name, sub.binding, elf.STT_FUNC, 0, code.text, sub.offset, sub.size))
+    for p in k.params:
+        if p.symbol and p.symbol not in w.symbols:
+            w.define(OutSymbol(p.symbol, elf.STB_LOCAL, REFERENCE_TYPES[p.space], 0, code.text))
+
+
+def _add_shared(w: Work, code: Code) -> None:
+    k = code.kernel
+    name = f".nv.shared.{k.name}"
+    reserved = w.target.smem_reserved
+    size = k.shared_size
+    if size < 0:
+        size = place_in_order(k.shared)
+    align = k.shared_align or max((v.align for v in [*k.shared, *k.shared_dynamic]), default=1)
+    present = bool(k.shared or k.shared_dynamic or k.shared_size > 0)
+    w.b.section_names.add(name)
+    if not present or (w.m.relocatable and not k.shared):
+        w.b.symbol_names.add(name)
+        return
+    type_ = w.data_type(elf.SHT_NOBITS, elf.SHT_CUDA_SHARED)
+    section = OutSection(name, type_, elf.SHF_WRITE | elf.SHF_ALLOC | elf.SHF_INFO_LINK, align)
+    section.info_section = code.text
+    dynamic_align = max((v.align for v in k.shared_dynamic), default=1)
+    section.size = align_up(size, dynamic_align) + reserved
+    if w.m.relocatable:
+        section.size = overlay_size(k.shared)
+    if size > 0:
+        w.symbols[name] = w.b.section_symbol(section)
+    else:
+        w.b.symbol_names.add(name)
+    code.shared = section
+    w.nobits.append(section)
+
+
+def add_reserved(w: Work) -> None:
+    """The reserved part of shared memory (sm_90 on)."""
+    if w.m.relocatable:
+        for uf in (
+            "UDT_OFFSET",
+            "UFT_OFFSET",
+            "UFT_CANONICAL",
+            "UDT_CANONICAL",
+            "UFT",
+            "UDT",
+            "UFT_END",
+            "UDT_END",
+        ):
+            w.define(OutSymbol(f"__{uf}", elf.STB_WEAK, elf.STT_OBJECT, 0, None, 0, 8))
+    w.define(OutSymbol(".nv.reservedSmem.offset0", elf.STB_WEAK, elf.STT_OBJECT, 0, None, 0, 4))
+    if w.m.relocatable:
+        return
+    name = ".nv.shared.reserved.0"
+    w.reserved = OutSection(name, elf.SHT_NOBITS, elf.SHF_WRITE | elf.SHF_ALLOC, 1)
+    w.b.names(name)
+    w.nobits.append(w.reserved)
+    alias = "__nv_reservedSMEM_offset_0_alias"
+    w.define(OutSymbol(alias, elf.STB_WEAK, elf.STT_NOTYPE, 0xA0, w.reserved))
+
+
+def _add_bank2(w: Work, code: Code) -> None:
+    k = code.kernel
+    if not k.const2:
+        return
+    name = f".nv.constant2.{k.name}"
+    section = w.constant_bank(2, name, k.const2_align, True)
+    section.data = k.const2
+    section.info_section = code.text
+    code.bank2 = section
+    reserve = len(".nv.constant.optimizer.") + len(k.name) if w.facts.gen90 else 0
+    w.b.section_names.add(name, reserve)
+    w.b.symbol_names.add(name, reserve)
+    w.symbols[name] = w.b.section_symbol(section)
+    if w.m.relocatable:
+        for offset, size in k.const2_parts:
+            part = f"{k.name}.const_opt.{offset}.{offset + size}"
+            w.define(OutSymbol(part, elf.STB_LOCAL, elf.STT_CUDA_OBJECT, 0x81, section, offset, size))
+
+
+def _add_externs(w: Work, k: KernelCode) -> None:
+    """Undefined functions a kernel uses, and the address table if they are in it."""
+    used = {*(r.symbol for r in k.relocs), *k.externs}
+    slots = {s.symbol for s in w.m.bank4}
+    for e in w.m.externs:
+        if e.name in used:
+            w.extern(e.name)
+            if e.name in slots:
+                need_bank4(w)
+
+
+def _add_text_relocs(w: Work, code: Code) -> None:
+    k = code.kernel
+    gen90 = w.facts.gen90
+    if k.relocs and not w.m.relocatable:
+        _resolve(w, code)
+    if not (k.relocs or k.relocs_applied or k.externs):
+        pass
+    elif w.m.relocatable:
+        for r in k.relocs:
+            w.b.names(f".rela.text.{k.name}" if r.addend else f".rel.text.{k.name}")
+        if gen90:
+            w.b.names(f".rela.text.{k.name}")
+    elif gen90:
+        w.b.names(f".rel.text.{k.name}", f".rela.text.{k.name}")
+    else:
+        w.b.names(f".rel.text.{k.name}")
+    if gen90 and (k.const2_relocs or k.const2_resolved):
+        reserve = len(".rela.nv.constant.optimizer.") + len(k.name)
+        w.b.section_names.add(f".rela.nv.constant2.{k.name}", reserve)
+        w.b.symbol_names.add(f".rela.nv.constant.optimizer.{k.name}")
+
+
+def bind_text_relocs(w: Work) -> None:
+    """Relocations in code find their symbols once every function has one."""
+    for code in w.codes:
+        where = f"code of {code.kernel.name}"
+        code.relocs = [OutReloc(r.offset, r.type, w.symbol(r.symbol, where), r.addend) for r in code.kernel.relocs]
+
+
+def _resolve(w: Work, code: Code) -> None:
+    """Apply an executable module's relocations in code."""
+    k = code.kernel
+    values: dict[str, int] = {k.name: 0, code.text.name: 0}
+    for sub in k.subs:
+        values[sub.name] = sub.offset
+    for v in k.shared:
+        values[v.name] = w.target.smem_reserved + v.offset
+    static = (k.shared_size if k.shared_size >= 0 else place_in_order(k.shared)) + w.target.smem_reserved
+    for v in k.shared_dynamic:
+        values[v.name] = align_up(static, max(d.align for d in k.shared_dynamic))
+    for v in w.m.variables:
+        if v.space == "const":
+            values[v.name] = v.offset | 3 << 16
+    data = bytearray(code.text.data)
+    for r in k.relocs:
+        if r.symbol not in values:
+            raise CubinError(f"code of {k.name}: the address of {r.symbol} is not known before loading")
+        apply(data, r.offset, r.type, values[r.symbol] + r.addend)
+    code.text.data = bytes(data)
+
+
+def _add_bank0(w: Work, code: Code) -> None:
+    k = code.kernel
+    name = f".nv.constant0.{k.name}"
+    section = w.constant_bank(0, name, 4, True)
+    slots = max((r.offset + 4 for r in k.texture_relocs), default=0)
+    section.data = bytes(max(w.param_base(k) + k.param_bytes, slots))
+    section.info_section = code.text
+    code.bank0 = section
+    if w.facts.gen90 and k.texture_relocs and not w.m.relocatable:
+        code.bank0_early = True
+        reserve = len(_IMAGE_SLOTS) + len(k.name)
+        if not any(p.symbol for p in k.params):
+            w.b.symbol_names.add(f".rela{_IMAGE_SLOTS}{k.name}")
+        for table in (w.b.section_names, w.b.symbol_names):
+            table.add(name, reserve)
+        code.bank0_symbol = w.b.section_symbol(section)
+        w.b.section_names.add(f".rela{name}", reserve + 5)
+        w.b.symbol_names.add(f".rela{_IMAGE_SLOTS}{k.name}")
+        w.symbols[name] = code.bank0_symbol
+        return
+    if w.facts.gen90:
+        code.bank0_symbol = OutSymbol(name, elf.STB_LOCAL, elf.STT_SECTION, 0, section)
+        w.symbols[name] = code.bank0_symbol
+        return
+    w.b.section_names.add(name)
+    if not w.m.relocatable:
+        w.b.names(f".rel.nv.constant0.{k.name}")
+    code.bank0_symbol = w.b.section_symbol(section)
+    w.symbols[name] = code.bank0_symbol
+    if w.m.relocatable:
+        base = w.param_base(k)
+        name, value, size = ("_param", base, k.param_bytes) if k.param_bytes else ("_SREG", 0, base)
+        w.b.add_symbol(OutSymbol(name, elf.STB_LOCAL, elf.STT_CUDA_OBJECT, 0x81, section, value, size))

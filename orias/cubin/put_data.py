@@ -1,0 +1,127 @@
+"""Variables: their sections, symbols and bytes, and constant banks 3 and 4."""
+
+from orias.cubin import elf
+from orias.cubin.builder import OutSection, OutSymbol
+from orias.cubin.errors import CubinError
+from orias.cubin.layout import creation_order, place_by_alignment, place_in_order
+from orias.cubin.model import BankSlot, Variable
+from orias.cubin.work import NAMES90, REFERENCE_TYPES, Work
+
+
+def add_variables(w: Work) -> None:
+    """Enter all module variables: visible ones first, each with its section when that is new."""
+    _place(w)
+    relocatable = w.m.relocatable
+    if not relocatable:
+        _complete_bank4(w)
+    slots = {s.symbol for s in w.m.bank4}
+    for v in creation_order(w.m.variables):
+        if v.space in REFERENCE_TYPES:
+            w.define(OutSymbol(v.name, v.binding, REFERENCE_TYPES[v.space]))
+            continue
+        if v.space not in ("global", "const", "shared"):
+            raise CubinError(f"variable {v.name} has the unknown space {v.space!r}")
+        common = v.common and relocatable
+        section = None if v.extern or common else _section_of(w, v)
+        type_ = elf.STT_CUDA_OBJECT if relocatable else elf.STT_OBJECT
+        other = 0x04 if v.managed else 0
+        if relocatable:
+            other |= {"global": 0x20, "const": 0x80, "shared": 0x40}[v.space]
+        if v.space == "shared" and section is not None:
+            value = v.align
+            section.align = max(section.align, v.align)
+            section.size = overlay_size([w for w in w.m.variables if w.space == "shared" and not w.extern])
+        else:
+            value = max(v.offset, 0)
+            if section is not None:
+                _store(section, v)
+        symbol = w.define(OutSymbol(v.name, v.binding, type_, other, section, value, v.size))
+        if common:
+            symbol.common, symbol.value = True, v.align
+        if v.name in slots:
+            need_bank4(w)
+
+
+def _section_of(w: Work, v: Variable) -> OutSection:
+    rw = elf.SHF_WRITE | elf.SHF_ALLOC
+    if v.space == "const":
+        if w.bank3 is None:
+            w.bank3 = _shared_bank(w, 3, 1)
+        return w.bank3
+    if v.space == "shared":
+        if w.debug_shared is None:
+            w.debug_shared = w.named(".nv_debug.shared", elf.SHT_CUDA_SHARED, rw, 1)
+            w.nobits.append(w.debug_shared)
+        return w.debug_shared
+    if v.data is not None:
+        if w.global_init is None:
+            type_ = w.data_type(elf.SHT_PROGBITS, elf.SHT_CUDA_GLOBAL_INIT)
+            w.global_init = w.named(".nv.global.init", type_, rw, 1)
+        return w.global_init
+    if w.global_ is None:
+        type_ = w.data_type(elf.SHT_NOBITS, elf.SHT_CUDA_GLOBAL)
+        w.global_ = w.named(".nv.global", type_, rw, 1)
+        w.nobits.append(w.global_)
+    return w.global_
+
+
+def _place(w: Work) -> None:
+    own = [v for v in w.m.variables if not (v.extern or (v.common and w.m.relocatable))]
+    place_by_alignment([v for v in own if v.space == "global" and v.data is not None])
+    place_by_alignment([v for v in own if v.space == "global" and v.data is None])
+    consts = [v for v in own if v.space == "const"]
+    if w.m.relocatable:
+        place_by_alignment(consts)
+    else:
+        place_in_order(consts)
+
+
+def _complete_bank4(w: Work) -> None:
+    """Every global variable has a slot in the address table, used or not."""
+    known = {s.symbol for s in w.m.bank4}
+    end = max((s.offset + 8 for s in w.m.bank4), default=0)
+    for v in creation_order(w.m.variables):
+        if v.space == "global" and v.name not in known:
+            w.m.bank4.append(BankSlot(end, v.name))
+            end += 8
+
+
+def need_bank4(w: Work) -> None:
+    """Create the address table if there is none yet."""
+    if w.bank4 is None:
+        w.bank4 = _shared_bank(w, 4, 8)
+
+
+def _shared_bank(w: Work, number: int, align: int) -> OutSection:
+    """Constant bank 3 or 4, which all kernels share."""
+    name = f".nv.constant{number}"
+    section = w.constant_bank(number, name, align, False)
+    reserve = len(f".nv.constant.{NAMES90[number]}") if w.facts.gen90 else 0
+    w.b.section_names.add(name, reserve)
+    w.b.symbol_names.add(name, reserve)
+    w.symbols[name] = w.b.section_symbol(section)
+    return section
+
+
+def overlay_size(variables: list[Variable]) -> int:
+    """Size of a shared section of a relocatable object, whose symbols only say their alignment (measured, not understood)."""
+    total = sum(v.size for v in variables)
+    align = max((v.align for v in variables), default=1)
+    return total + align if total <= align else total
+
+
+def _store(section: OutSection, v: Variable) -> None:
+    """Put a variable's bytes into its section."""
+    section.align = max(section.align, v.align)
+    end = v.offset + v.size
+    if v.data is None and v.space == "global":
+        section.size = max(section.size, end)
+        return
+    data = bytearray(section.data)
+    if len(data) < end:
+        data += bytes(end - len(data))
+    raw = v.data or b""
+    if len(raw) > v.size:
+        raise CubinError(f"variable {v.name} of {v.size} bytes has {len(raw)} bytes of initial value")
+    data[v.offset : v.offset + len(raw)] = raw
+    section.data = bytes(data)

@@ -1,0 +1,89 @@
+"""Debug sections: call frames always, line information on demand."""
+
+from orias.cubin import elf
+from orias.cubin.builder import OutReloc, OutSection, OutSymbol
+from orias.cubin.debugframe import FrameWriter
+from orias.cubin.debugline import LineProgram, ptx_text_section, sass_rows, source_rows
+from orias.cubin.model import FrameInfo, FrameRow
+from orias.cubin.relocs import R_64, R_UNUSED_CLEAR64
+from orias.cubin.work import Work
+
+
+def frames(w: Work, section: OutSection) -> list[OutReloc]:
+    """Fill ``.debug_frame``; returns its relocations."""
+    writer = FrameWriter()
+    out: list[OutReloc] = []
+    for code in w.codes:
+        k = code.kernel
+        size = min([sub.offset for sub in k.subs if not sub.alias], default=len(code.text.data))
+        done = len(writer.relocs)
+        writer.add(_frame(k.frame, k.frame_size), 0, size, k.is_entry, w.m.relocatable)
+        for sub in (s for s in k.subs if not s.alias):
+            writer.add(_frame(sub.frame, sub.frame_size), sub.offset, sub.size, False, w.m.relocatable)
+        parts = writer.relocs[done:]
+        for r in [p for p in parts if p.in_cie] + [p for p in parts if not p.in_cie]:
+            symbol = w.symbols[".debug_frame"] if r.kind == "cie" else code.symbol
+            type_ = R_UNUSED_CLEAR64 if r.kind == "size" else R_64
+            addend = r.addend if r.kind == "cie" or w.facts.gen90 else 0
+            out.append(OutReloc(r.offset, type_, symbol, addend))
+    section.data = bytes(writer.data)
+    return out
+
+
+def line_sections(w: Work) -> list[OutSection]:
+    """Line information; of the debug data of the PTX text only the names of inlined functions."""
+    m = w.m
+    if not m.lineinfo:
+        return []
+    relocs: list[tuple[OutSection, list[OutReloc]]] = []
+    source = _line_section(w, ".debug_line", relocs, False)
+    out = [source]
+    for d in m.sections:
+        if d.name == ".debug_str":
+            extra = w.named(d.name, elf.SHT_PROGBITS, 0, 1)
+            extra.data = d.data
+            out.append(extra)
+    out.append(_line_section(w, ".nv_debug_line_sass", relocs, True))
+    text = w.named(".nv_debug_ptx_txt", elf.SHT_PROGBITS, 0, 1)
+    text.data = ptx_text_section(m.ptx_text)
+    out.append(text)
+    w.line_relocs = relocs
+    return out
+
+
+def _line_section(w: Work, name: str, relocs: list[tuple[OutSection, list[OutReloc]]], sass: bool) -> OutSection:
+    files = sorted(w.m.files, key=lambda f: f.index)
+    inlining = any(r.inlined_at is not None for code in w.codes for r in code.kernel.lines)
+    program = LineProgram([] if sass else files, inlining and not sass)
+    section = w.named(name, elf.SHT_PROGBITS, 0, 1)
+    owners: list[OutSymbol] = []
+    for code in w.codes:
+        size = len(code.text.data)
+        if sass:
+            rows = sass_rows(code.kernel.lines)
+            sites: list[tuple[int, int]] = []
+        else:
+            rows, sites = source_rows(code.kernel.lines, files)
+        if rows:
+            program.sequence(rows, sites, size)
+            owners.append(code.symbol)
+    section.data = program.data()
+    if owners:
+        w.b.names(f".rel{name}")
+        if w.facts.gen90:
+            w.b.names(f".rela{name}")
+        entries = [OutReloc(at, R_64, owner) for at, owner in zip(program.addresses, owners, strict=True)]
+        relocs.append((section, entries))
+    return section
+
+
+def _frame(frame: FrameInfo, frame_size: int) -> FrameInfo:
+    """The frame information, or the least that can be said: the frame's size from the start."""
+    if frame.rows:
+        return frame
+    out = FrameInfo()
+    out.return_reg = frame.return_reg
+    out.same = frame.same
+    if frame_size:
+        out.rows.append(FrameRow(16, "cfa", 0, frame_size))
+    return out

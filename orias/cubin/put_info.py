@@ -1,0 +1,57 @@
+"""``.nv.info`` of the module and of each function, the call graph and the prototypes: all that needs symbol numbers."""
+
+from struct import pack
+
+from orias.cubin import elf, nvinfo
+from orias.cubin.attributes import kernel_records
+from orias.cubin.builder import OutSection
+from orias.cubin.callgraph import callgraph
+from orias.cubin.nvinfo import Record, sval
+from orias.cubin.work import Work
+
+
+def _module_records(w: Work) -> list[Record]:
+    """``.nv.info``: register counts and frames from last to first, then stack sizes."""
+    reverse: list[Record] = []
+    flags: list[Record] = []
+    stacks: list[tuple[int, Record]] = []
+    for code in w.codes:
+        k = code.kernel
+        index = code.symbol.index
+        frame = sval(nvinfo.FRAME_SIZE, [index, k.frame_size])
+        need = sval(nvinfo.MIN_STACK_SIZE, [index, k.min_stack_size])
+        most = sval(nvinfo.MAX_STACK_SIZE, [index, k.max_stack_size])
+        reverse.append(frame)
+        if w.m.relocatable:
+            reverse.append(most)
+        elif w.m.uses_texture_query and k.is_entry:
+            reverse += [need, most]
+        elif k.is_entry:
+            stacks.append((index, need))
+        for sub in (s for s in k.subs if not s.alias):
+            reverse.append(sval(nvinfo.FRAME_SIZE, [w.symbols[sub.name].index, sub.frame_size]))
+        reverse.append(sval(nvinfo.REGCOUNT, [index, k.num_regs]))
+    if not any(c.kernel.is_entry for c in w.codes):
+        flags.append(nvinfo.hval(nvinfo.MERCURY_ISA_VERSION, w.facts.mercury_isa))
+    for name, packed in w.m.sampler_inits:
+        flags.append(sval(nvinfo.SAMPLER_INIT, [w.symbol(name, ".nv.info").index, packed]))
+    if w.m.texmode_independent:
+        flags.append(nvinfo.nval(nvinfo.TEXMODE_INDEPENDENT))
+    if w.m.debug or w.m.errbar_at_exit:
+        flags.append(nvinfo.nval(nvinfo.GEN_ERRBAR_AT_EXIT))
+    return reverse[::-1] + flags + [r for _, r in sorted(stacks, key=lambda pair: pair[0])]
+
+
+def fill(w: Work, info: OutSection, graph: list[OutSection], proto: OutSection) -> None:
+    """Contents that need symbol indices."""
+    info.data = nvinfo.encode(_module_records(w))
+    index = {name: s.index for name, s in w.symbols.items()}
+    for code in w.codes:
+        k = code.kernel
+        bank0 = code.bank0_symbol.index if code.bank0_symbol else 0
+        code.info.data = nvinfo.encode(kernel_records(k, w.facts, index, bank0, w.param_base(k)))
+    for s in graph:
+        if s.type == elf.SHT_CUDA_CALLGRAPH:
+            s.data = callgraph(w.m, index, w.b.symbol_names.offsets)
+    entries = [(w.symbol(n, ".nv.prototype").index, w.b.symbol_names.add(t)) for n, t in w.m.prototypes]
+    proto.data = b"".join(pack("<II", *entry) for entry in sorted(entries))

@@ -1,0 +1,101 @@
+"""Relocation sections of everything, and the names they leave in the string tables."""
+
+from struct import pack
+
+from orias.cubin import elf
+from orias.cubin.builder import OutReloc, OutSection
+from orias.cubin.put_debug import frames
+from orias.cubin.relocs import R_64
+from orias.cubin.work import NAMES90, Work
+
+
+def _add(w: Work, section: OutSection, relocs: list[OutReloc], keep_empty: bool = False) -> None:
+    """The REL and RELA sections of a section; entries stand in reverse order of creation."""
+    if not relocs and not keep_empty:
+        return
+    kinds: list[bool] = []
+    if w.facts.gen90:
+        kinds = [True]
+    else:
+        for r in relocs:
+            if r.rela not in kinds:
+                kinds.append(r.rela)
+    for rela in kinds:
+        name = f".rela{section.name}" if rela else f".rel{section.name}"
+        type_ = elf.SHT_RELA if rela else elf.SHT_REL
+        out = OutSection(name, type_, elf.SHF_INFO_LINK, 8, elf.RELA_SIZE if rela else elf.REL_SIZE)
+        out.link, out.info_section = w.symtab, section
+        w.pending.append((out, [r for r in relocs if w.facts.gen90 or r.rela == rela]))
+
+
+def late_names(w: Work) -> None:
+    """Names of relocation sections outside code."""
+    b = w.b
+    for code in w.codes:
+        if code.bank0_early:
+            b.names(f".rel.nv.constant.entry_image_header_indices.{code.kernel.name}")
+    if w.bank4 is not None:
+        _late_name(w, 4, ".nv.constant4", [False])
+    for space, number, name in (("const", 3, ".nv.constant3"), ("global", 0, ".nv.global.init")):
+        own = [v for v in w.m.variables if v.space == space]
+        kinds = [bool(r.addend) for v in own for r in v.relocs]
+        if kinds or any(v.relocs_applied for v in own):
+            _late_name(w, number, name, kinds or [False])
+    if w.codes:
+        b.names(".rel.debug_frame", ".rela.debug_frame")
+
+
+def _late_name(w: Work, number: int, name: str, kinds: list[bool]) -> None:
+    """Names of one section's relocation sections; ``kinds``: for each entry, whether it has an addend."""
+    long = f".nv.constant.{NAMES90[number]}" if number and w.facts.gen90 else name
+    for rela in [*kinds, True] if w.facts.gen90 else kinds:
+        if rela and long != name:
+            w.b.section_names.add(f".rela{name}", len(f".rela{long}"))
+            w.b.symbol_names.add(f".rela{long}")
+        else:
+            w.b.names(f".rela{long}" if rela else f".rel{long}")
+
+
+def all_relocations(w: Work, frame: OutSection) -> None:
+    """Create every relocation section, in file order; their contents wait for symbol numbers in ``w.pending``."""
+    m = w.m
+    for code in w.codes:
+        _add(w, code.text, code.relocs, w.facts.gen90 and (bool(code.kernel.relocs) or code.kernel.relocs_applied))
+        if code.bank2 is not None and (code.kernel.const2_relocs or code.kernel.const2_resolved):
+            data = bytearray(code.bank2.data)
+            for r in code.kernel.const2_relocs:
+                data[r.offset : r.offset + 8] = r.addend.to_bytes(8, "little")
+            code.bank2.data = bytes(data)
+            _add(w, code.bank2, [], w.facts.gen90)
+        if code.bank0 is not None and code.kernel.texture_relocs:
+            where = f"constant bank 0 of {code.kernel.name}"
+            out = [OutReloc(r.offset, r.type, w.symbol(r.symbol, where), 0) for r in code.kernel.texture_relocs]
+            _add(w, code.bank0, out)
+    if w.bank4 is not None:
+        w.bank4.data = bytes(max(s.offset + 8 for s in m.bank4))
+        slots = [OutReloc(s.offset, R_64, w.symbol(s.symbol, ".nv.constant4"), s.addend) for s in m.bank4]
+        _add(w, w.bank4, slots)
+    for section, space in ((w.bank3, "const"), (w.global_init, "global")):
+        if section is None:
+            continue
+        out = []
+        for v in m.variables:
+            if v.space == space:
+                for r in v.relocs:
+                    target_symbol = w.symbol(r.symbol, f"variable {v.name}")
+                    out.append(OutReloc(v.offset + r.offset, r.type, target_symbol, r.addend))
+        applied = any(v.relocs_applied for v in m.variables if v.space == space)
+        _add(w, section, out, applied and w.facts.gen90)
+    for section, entries in w.line_relocs:
+        _add(w, section, entries)
+    _add(w, frame, frames(w, frame))
+
+
+def reloc_bytes(relocs: list[OutReloc], rela: bool) -> bytes:
+    """Contents of a relocation section, last entry first."""
+    out = bytearray()
+    for r in reversed(relocs):
+        out += pack("<QQ", r.offset, r.symbol.index << 32 | r.type)
+        if rela:
+            out += pack("<q", r.addend)
+    return bytes(out)

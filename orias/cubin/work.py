@@ -1,0 +1,139 @@
+"""The state of one run of the writer, and what every part of it needs: symbols and sections by name."""
+
+from typing import Final, final
+
+from orias.cubin import elf
+from orias.cubin.attributes import SMALL_PARAMS
+from orias.cubin.builder import Builder, OutReloc, OutSection, OutSymbol
+from orias.cubin.errors import CubinError
+from orias.cubin.facts import CubinFacts
+from orias.cubin.model import GLOBAL, CubinModule, KernelCode
+from orias.target.profile import Target, target
+
+REFERENCE_TYPES: Final = {"texref": elf.STT_TEXTURE, "samplerref": elf.STT_SAMPLER, "surfref": elf.STT_SURFACE}
+NAMES90: Final = {3: "user", 4: "pic"}
+"""Names under which sm_90 modules create constant banks 3 and 4 (``.nv.constant.user``)."""
+
+
+@final
+class Code:
+    """One function on its way out: its sections and symbols."""
+
+    __slots__ = (
+        "bank0",
+        "bank0_early",
+        "bank0_symbol",
+        "bank2",
+        "info",
+        "kernel",
+        "relocs",
+        "shared",
+        "symbol",
+        "text",
+    )
+
+    def __init__(self, kernel: KernelCode, symbol: OutSymbol, text: OutSection, info: OutSection) -> None:
+        self.kernel: KernelCode = kernel
+        self.symbol: OutSymbol = symbol
+        self.text: OutSection = text
+        self.info: OutSection = info
+        self.shared: OutSection | None = None
+        self.bank0: OutSection | None = None
+        self.bank0_symbol: OutSymbol | None = None
+        self.bank0_early: bool = False
+        self.bank2: OutSection | None = None
+        self.relocs: list[OutReloc] = []
+
+
+@final
+class Work:
+    """One run of the writer; attributes named after sections hold them once they exist."""
+
+    __slots__ = (
+        "b",
+        "bank3",
+        "bank4",
+        "cap_named",
+        "codes",
+        "debug_shared",
+        "facts",
+        "global_",
+        "global_init",
+        "line_relocs",
+        "m",
+        "nobits",
+        "pending",
+        "reserved",
+        "symbols",
+        "symtab",
+        "target",
+    )
+
+    def __init__(self, module: CubinModule) -> None:
+        self.m: CubinModule = module
+        try:
+            self.target: Target = target(module.target)
+        except KeyError:
+            raise CubinError(f"no cubin can be written for the target {module.target!r}") from None
+        self.facts: CubinFacts = CubinFacts(self.target.sm, self.target.accelerator)
+        self.b: Builder = Builder()
+        self.symtab: OutSection = OutSection(".symtab", elf.SHT_SYMTAB, 0, 8, elf.SYM_SIZE)
+        self.symbols: dict[str, OutSymbol] = {}
+        self.codes: list[Code] = []
+        self.nobits: list[OutSection] = []
+        self.line_relocs: list[tuple[OutSection, list[OutReloc]]] = []
+        self.pending: list[tuple[OutSection, list[OutReloc]]] = []
+        self.global_: OutSection | None = None
+        self.global_init: OutSection | None = None
+        self.bank3: OutSection | None = None
+        self.bank4: OutSection | None = None
+        self.debug_shared: OutSection | None = None
+        self.reserved: OutSection | None = None
+        self.cap_named: bool = False
+
+    def define(self, symbol: OutSymbol) -> OutSymbol:
+        """Enter a symbol that can be found by name."""
+        self.b.add_symbol(symbol)
+        self.symbols[symbol.name] = symbol
+        return symbol
+
+    def symbol(self, name: str, where: str) -> OutSymbol:
+        """The symbol of a name (empty: the null symbol); CubinError, naming ``where`` it is used, if there is none."""
+        if not name:
+            return self.b.local_symbols[0]
+        found = self.symbols.get(name)
+        if found is None:
+            raise CubinError(f"{where} refers to {name}, which is no symbol of the module")
+        return found
+
+    def extern(self, name: str) -> OutSymbol:
+        """The symbol of an undefined function, entered if it is new."""
+        found = self.symbols.get(name)
+        if found is None:
+            bind = next((e.binding for e in self.m.externs if e.name == name), GLOBAL)
+            found = self.define(OutSymbol(name, bind, elf.STT_FUNC))
+        return found
+
+    def data_type(self, exec_type: int, rel_type: int) -> int:
+        """The section type for this kind of file."""
+        return rel_type if self.m.relocatable else exec_type
+
+    def named(self, name: str, type_: int, flags: int, align: int, symbol: bool = True) -> OutSection:
+        """A new section; its name and, if asked for, its section symbol are entered."""
+        s = OutSection(name, type_, flags, align)
+        self.b.section_names.add(name)
+        if symbol:
+            self.symbols[name] = self.b.section_symbol(s)
+        else:
+            self.b.symbol_names.add(name)
+        return s
+
+    def constant_bank(self, number: int, name: str, align: int, per_kernel: bool) -> OutSection:
+        """A section for a constant bank; no name is entered."""
+        type_ = self.data_type(elf.SHT_PROGBITS, elf.SHT_CUDA_CONSTANT0 + number)
+        flags = elf.SHF_ALLOC | (elf.SHF_INFO_LINK if per_kernel else 0)
+        return OutSection(name, type_, flags, align)
+
+    def param_base(self, k: KernelCode) -> int:
+        """Byte offset of a kernel's parameters in constant bank 0."""
+        return self.target.param_base if k.param_bytes <= SMALL_PARAMS else self.target.param_base_large
