@@ -83,13 +83,20 @@ def round32(x: F64, mode: str) -> F32:
         return np.where(x < 0, high, low)
 
 
-def fma64(a: F64, b: F64, c: F64) -> F64:
-    """a * b + c in one rounding to nearest (Boldo and Melquiond), away from overflow and underflow."""
+def towards_zero(s: F64, err: F64) -> F64:
+    """A sum rounded to nearest with its exact error, rounded towards zero instead."""
+    too_far = np.where(s > 0, err < 0, err > 0) & (s != 0)
+    return np.where(too_far, f64(u64(s) - np.uint64(1)), s)
+
+
+def fma64(a: F64, b: F64, c: F64, zero: bool = False) -> F64:
+    """a * b + c in one rounding to nearest (Boldo and Melquiond) or to zero, away from overflow and underflow."""
     uh, ul = two_prod(a, b)
     th, tl = two_sum(c, ul)
     vh, vl = two_sum(uh, th)
     z, err = two_sum(tl, vl)
-    return vh + to_odd(z, err)
+    s, last = two_sum(vh, to_odd(z, err))
+    return towards_zero(s, last) if zero else s
 
 
 def off_by(x: U32, rng: np.random.Generator) -> U32:

@@ -143,9 +143,9 @@ class Evaluator:
         if t == "f32":
             x = [ieee.f32(s.astype(np.uint32)) for s in src]
             if name == "fma":
-                r = ieee.fma32(x[0], x[1], x[2])
+                r = ieee.fma32(x[0], x[1], x[2], i.sig.mods["rnd"])
             elif name == "mul":
-                r = x[0] * x[1]
+                r = ieee.round32(x[0].astype(np.float64) * x[1].astype(np.float64), i.sig.mods["rnd"])
             elif name == "neg":
                 r = -x[0]
             else:
@@ -153,9 +153,11 @@ class Evaluator:
             return ieee.u32(r).astype(np.uint64)
         y = [ieee.f64(s) for s in src]
         if name == "fma":
-            d = ieee.fma64(y[0], y[1], y[2])
+            d = ieee.fma64(y[0], y[1], y[2], i.sig.mods["rnd"] == "rz")
         elif name == "mul":
             d = y[0] * y[1]
+            if i.sig.mods["rnd"] == "rz":
+                d = ieee.towards_zero(d, ieee.two_prod(y[0], y[1])[1])
         elif name == "neg":
             d = -y[0]
         else:
