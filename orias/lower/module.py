@@ -35,7 +35,7 @@ class ModuleLower:
 
     __slots__ = (
         "_bank4",
-        "_const",
+        "_const_offsets",
         "_facts",
         "_helper_count",
         "_helpers",
@@ -55,7 +55,7 @@ class ModuleLower:
         self.options: LowerOptions = options
         self.program: Program = Program(target, options)
         self._bank4: dict[str, int] = {}
-        self._const: dict[Var, int] = {}
+        self._const_offsets: dict[Var, int] = {}
         self._used: set[Var] = set()
         self._facts: dict[str, Facts] = {}
         self._helpers: dict[str, str] = {}
@@ -94,7 +94,7 @@ class ModuleLower:
         # Visible and weak ones first: the writer's creation order.
         for v in sorted(constants, key=lambda v: layout.BINDING[v.linkage] == LOCAL):
             top = layout.align_up(top, layout.var_align(v))
-            self._const[v] = top
+            self._const_offsets[v] = top
             top += v.size
         self.program.const_size = top
         if top > 65536:
@@ -125,10 +125,10 @@ class ModuleLower:
                 continue
             out = layout.cubin_variable(v, v.space)
             out.data, out.relocs = layout.initial_data(
-                v, self.target, None if self.options.relocatable else self._const
+                v, self.target, None if self.options.relocatable else self._const_offsets
             )
             if v.space == "const":
-                out.offset = self._const.get(v, -1)
+                out.offset = self._const_offsets.get(v, -1)
             self.program.variables.append(out)
 
     def slot(self, symbol: str) -> int:
@@ -321,7 +321,7 @@ class ModuleLower:
     def const_offset(self, ctx: Ctx, var: Var) -> int:
         """Byte offset of a constant variable in bank 3."""
         self._used.add(var)
-        offset = self._const.get(var)
+        offset = self._const_offsets.get(var)
         if offset is None:
             raise ctx.unsupported(f"The extern constant variable '{var.name}'")
         return offset

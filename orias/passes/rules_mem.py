@@ -24,6 +24,8 @@ from orias.passes.simplify import RULES, Cx, imm_value
 
 _IADD64: Final = op("iadd64")
 _IADD3: Final = op("IADD3")
+_FRAME: Final = op("frame")
+_STACK: Final = K_R | 1 << PAYLOAD_SHIFT
 _LIMIT: Final = 1 << 23
 """Offsets are signed 24-bit (the field of sm_75 to sm_90)."""
 
@@ -42,6 +44,9 @@ def _fold(cx: Cx, inst: Inst, a: int) -> bool:
     d = cx.definition(base)
     if d is None:
         return False
+    if d.op is _FRAME and not cx.fn.notes.get("alloca"):
+        # The frame lies at R1, which stays where the prologue puts it.
+        return _replace(cx, inst, a, _STACK, imm_signed(offset) + imm_signed(d.src[0]))
     if d.op is _IADD64 and len(d.src) == 2 and len(d.dst) == 1 and d.src[1] & KIND_MASK == K_IMM:
         value = d.src[1] >> PAYLOAD_SHIFT
         value -= 1 << 64 if value >> 63 else 0

@@ -58,6 +58,11 @@ def _fold(fn: Func, table: IsaTable) -> None:
             if inst.op.base == "IMAD" and inst.op.has("WIDE"):
                 _wide_addend(fn, values, inst, out, factors)
             out.append(inst)
+            if inst.op is OP_COPY and inst.guard == PT and inst.dst[0] >> PAYLOAD_SHIFT < FIRST_VIRTUAL:
+                # An argument register takes the constant at once.
+                c = _constant_of(values, inst.src[0])
+                if c is not None and not c & (FLAG_MASK | SUFFIX_MASK):
+                    inst.src = [c]
             if inst.op.flags & F_PSEUDO or inst.op.addr:
                 continue
             for k, s in enumerate(inst.src):
