@@ -60,7 +60,7 @@ def mma_errors(sig: Sig, types: tuple[str, ...]) -> list[str]:
         return ["Unexpected instruction types specified for 'mma'"]
     errors: list[str] = []
     table = _SPARSE if "sp" in mods else _DENSE
-    if not any(_listed(rows, main) for rows in [*_DENSE.values(), *_SPARSE.values()]):
+    if not any(_listed(rows, main) for rows in (*_DENSE.values(), *_SPARSE.values())):
         return ["Unexpected instruction types specified for 'mma'"]
     if "sync" not in mods:
         errors.append(".sync modifier required for instruction 'mma'")

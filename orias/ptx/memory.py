@@ -54,7 +54,7 @@ def load_store_errors(name: str, types: tuple[str, ...], slots: dict[str, str], 
     weak_space = space.partition("::")[0] in ("const", "local", "param")
     if name == "st" and (space == "const" or space == "param::entry"):
         errors.append("State space incorrect for instruction 'st'")
-    if (order in _STRONG or order == "volatile") and weak_space:
+    if order in (*_STRONG, "volatile") and weak_space:
         errors.append(f"Modifier '.{order}' cannot be applied to '.{space}' space")
     if order in _STRONG and not scope:
         errors.append(f"Modifier '.{order}' requires scope with '{name}' instruction")

@@ -18,11 +18,11 @@ from orias.ptx.ast import (
     Operand,
     Var,
 )  # fmt: skip
-from orias.ptx.declare import element_bytes
 from orias.ptx.expr import constant, integer, starts_constant
 from orias.ptx.lexer import T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT
 from orias.ptx.special import SPECIAL
 from orias.ptx.state import MAX_NESTING, LabelUse, State
+from orias.ptx.words import element_bytes
 
 _ADDRESS: Final = re.compile(
     r"\[[ \t]*([A-Za-z_$%][A-Za-z0-9_$]*)[ \t]*(?:\+[ \t]*(-?)([1-9][0-9]{0,15}|0)[ \t]*)?\]", re.A

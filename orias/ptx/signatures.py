@@ -4,7 +4,7 @@ Wording and rules: asked of ptxas 13.0.88 with small modules, one rule each.
 """
 
 from orias.ptx.ast import O_IMM, O_REG, O_SYM, Function, Operand, Var
-from orias.ptx.check import register_fits
+from orias.ptx.fits import register_fits
 
 _PARAM_ALIGN = frozenset((1, 2, 4, 8, 16, 32, 64, 128))
 
@@ -12,7 +12,7 @@ _PARAM_ALIGN = frozenset((1, 2, 4, 8, 16, 32, 64, 128))
 def redefinition(old: Var, new: Var) -> list[str]:
     """What is wrong with declaring a module-level variable again; empty if the two agree."""
     errors: list[str] = []
-    same_dims = old.dims == new.dims or (old.dims[1:] == new.dims[1:] and 0 in old.dims[:1] + new.dims[:1])
+    same_dims = old.dims == new.dims or (old.dims[1:] == new.dims[1:] and 0 in (*old.dims[:1], *new.dims[:1]))
     if old.type != new.type or old.space != new.space or old.vec != new.vec or not same_dims:
         errors.append(f"Inconsistent redefinition of variable '{new.name}'")
     if old.linkage == "extern" and new.linkage == "":

@@ -1,0 +1,108 @@
+"""Opcodes in use: each opcode text is parsed and checked once, each combination of operand classes once."""
+
+from typing import Final, final
+
+from orias.ptx.ast import O_ADDR, O_LABEL, Instr, Operand, Sig
+from orias.ptx.instructions import Checked, Checker
+from orias.ptx.opcode import OpcodeError, parse_opcode
+from orias.ptx.state import State
+
+PLAIN: Final = 0
+BRANCH: Final = 1
+CALL: Final = 2
+INDEXED: Final = 3
+_SPECIAL_FORMS: Final = {"bra": BRANCH, "call": CALL, "brx.idx": INDEXED}
+
+
+@final
+class Form:
+    """One opcode text: its Sig, and how its operands are read.  ``seen``: operand classes that passed the checks."""
+
+    __slots__ = ("checked", "seen", "shape", "sig")
+
+    def __init__(self, sig: Sig, checked: Checked) -> None:
+        self.sig: Final[Sig] = sig
+        self.checked: Final[Checked] = checked
+        self.shape: Final[int] = _SPECIAL_FORMS.get(sig.name, PLAIN)
+        self.seen: Final[set[tuple[str, ...]]] = set()
+
+
+@final
+class Forms:
+    """The forms of one module.  ``known`` by opcode text; ``bad``: texts that are no opcodes, with their messages."""
+
+    __slots__ = ("bad", "checker", "known", "state")
+
+    def __init__(self, state: State) -> None:
+        self.state: Final[State] = state
+        self.checker: Final[Checker] = Checker(state.module)
+        self.known: Final[dict[str, Form]] = {}
+        self.bad: Final[dict[str, list[str]]] = {}
+
+    def new(self, opcode: str) -> Form | None:
+        """The form of an opcode text seen for the first time; None if it is none (see ``bad``)."""
+        if opcode in self.bad:
+            return None
+        try:
+            sig = parse_opcode(opcode)
+            form = Form(sig, self.checker.opcode(sig))
+        except OpcodeError as error:
+            self.bad[opcode] = error.messages
+            return None
+        self.known[opcode] = form
+        return form
+
+    def verify(self, form: Form, instr: Instr) -> None:
+        """Checks an instruction against its row; remembers operand classes that are fine."""
+        state = self.state
+        checked = form.checked
+        line = instr.line
+        if checked.row is None:
+            for message in checked.errors:
+                state.error(message, line, instr.column)
+            return
+        unknown: list[str] = []
+        messages: list[str] = []
+        for op in instr.ops:
+            _unknown_names(op, unknown)
+        lost = any(op.kind == O_ADDR and op.name and op.var is None for op in instr.ops)
+        if lost:
+            messages = [f"Illegal operand type to instruction '{checked.name}'"]
+        else:
+            messages = self.checker.operands(checked, instr)
+        for message in messages:
+            if message.startswith("Result discard mode"):
+                state.fatal(message, line, instr.column)
+            state.error(message, line, instr.column)
+        if form.shape == PLAIN:
+            for name in unknown:
+                state.error(f"Unknown symbol '{name}'", line, instr.column)
+        if not (messages and messages[0].startswith("Arguments mismatch")):
+            for message in checked.errors:
+                state.error(message, line, instr.column)
+            late = self.checker.values(checked, instr)
+            for message in late:
+                state.error(message, line, instr.column)
+            _index_to_address(instr, checked)
+            if not messages and not checked.errors and not checked.values:
+                form.seen.add(tuple([op.key for op in instr.ops]))
+
+
+def _index_to_address(instr: Instr, checked: Checked) -> None:
+    """``s[c]`` where an address stands is the address ``[s+c]``."""
+    row = checked.row
+    for i, op in enumerate(instr.ops):
+        if op.key == "s[" and row is not None and any(len(e) > i and e[i].role == "M" for e in row.lists):
+            address = Operand(O_ADDR)
+            address.var = op.var
+            address.value = op.value
+            address.key = "[s]"
+            instr.ops[i] = address
+
+
+def _unknown_names(op: Operand, names: list[str]) -> None:
+    """The names in an operand that nothing is called."""
+    if op.name and op.var is None and op.label is None and op.kind in (O_LABEL, O_ADDR):
+        names.append(op.name)
+    for elem in op.elems:
+        _unknown_names(elem, names)

@@ -1,0 +1,154 @@
+"""Initialisers of variables: nested braces, numbers, addresses, byte masks (front-end inventory P8)."""
+
+import re
+from typing import Final
+
+from orias.ptx.ast import SymInit, Var
+from orias.ptx.expr import Const, constant, integer, starts_constant
+from orias.ptx.lexer import MASK64, T_IDENT, T_PUNCT, f32_to_f64_bits, f64_to_f32_bits
+from orias.ptx.state import State
+from orias.ptx.words import element_bytes
+
+_INT_LIST: Final = re.compile(r"\s*\{([-0-9xXa-fA-F,U \t\r\n]*)\}", re.A)
+
+
+def initialiser(state: State, var: Var) -> None:
+    """Reads the initialiser of a variable and gives an unsized array its size."""
+    lex = state.lex
+    size = element_bytes(var.type)
+    items: list[tuple[int, int | SymInit]] = []
+    unsized = bool(var.dims) and var.dims[0] == 0
+    if var.type in ("f16", "f16x2"):
+        state.fatal(f"No initial value is allowed for .{var.type} type", lex.line)
+    shape = [*var.dims, *([var.vec] if var.vec > 1 else [])]
+    if (lex.kind == T_PUNCT and lex.text == "{") != bool(shape):
+        state.fatal("Initial value type mismatch", lex.line)
+    if shape:
+        match = _INT_LIST.match(lex.source, lex.start)
+        if match is not None and len(shape) == 1 and var.type[0] in "bus" and var.type != "b128":
+            values = _int_list(match[1], size)
+            if values is not None:
+                if not unsized and len(values) > shape[0]:
+                    state.fatal("Greater number of elements in array initializer", lex.line)
+                lex.seek(match.end(), lex.line + lex.source.count("\n", lex.start, match.end()))
+                var.init = [(i * size, v) for i, v in enumerate(values)]
+                _grow(var, len(values))
+                return
+        count = _braces(state, var, size, shape, 0, 0, items)
+        _grow(var, count)
+    else:
+        _element(state, var, size, 0, items)
+    var.init = items
+
+
+def _grow(var: Var, count: int) -> None:
+    """An unsized array takes the size of its initialiser."""
+    if var.dims and var.dims[0] == 0:
+        var.dims = (count, *var.dims[1:])
+        size = element_bytes(var.type) * var.vec
+        for extent in var.dims:
+            size *= extent
+        var.size = size
+
+
+def _int_list(text: str, size: int) -> list[int] | None:
+    """The values of a flat list of plain integers; None if it holds anything else."""
+    mask = (1 << 8 * size) - 1
+    parts = text.split(",")
+    try:
+        if "x" not in text and "X" not in text:
+            values = [int(p) & mask for p in parts]
+            if any(p.strip().lstrip("-").startswith("0") and p.strip("- \t\r\n0") for p in parts):
+                return None
+            return values
+        return [int(p, 0) & mask for p in parts]
+    except ValueError:
+        return None
+
+
+def _braces(
+    state: State, var: Var, size: int, shape: list[int], level: int, base: int, items: list[tuple[int, int | SymInit]]
+) -> int:
+    """Reads one braced level; returns the number of its entries."""
+    state.punct("{")
+    lex = state.lex
+    step = size
+    for extent in shape[level + 1 :]:
+        step *= extent
+    limit = shape[level] if level < len(shape) else 1
+    index = 0
+    if not (lex.kind == T_PUNCT and lex.text == "}"):
+        while True:
+            if limit and index >= limit:
+                state.fatal("Greater number of elements in array initializer", lex.line)
+            if lex.kind == T_PUNCT and lex.text == "{":
+                if level + 1 >= len(shape):
+                    state.syntax()
+                _braces(state, var, size, shape, level + 1, base + index * step, items)
+            else:
+                _element(state, var, size, base + index * step, items)
+            index += 1
+            if not state.take(","):
+                break
+    state.punct("}")
+    return index
+
+
+def _element(state: State, var: Var, size: int, offset: int, items: list[tuple[int, int | SymInit]]) -> None:
+    lex = state.lex
+    line = lex.line
+    if lex.kind == T_IDENT and lex.text != "WARP_SZ":
+        items.append((offset, _symbol(state, 0)))
+        return
+    if not starts_constant(state):
+        state.syntax()
+    value = constant(state)
+    if state.take("("):
+        state.gate("mask", line)
+        init = _symbol(state, value.value)
+        state.punct(")")
+        items.append((offset, init))
+        return
+    items.append((offset, pattern(state, value, var.type, size, line)))
+
+
+def pattern(state: State, value: Const, type_: str, size: int, line: int) -> int:
+    """The bit pattern that a constant gives an element of a type; ints do not fit float types nor floats int types."""
+    if type_ in ("f32", "f64"):
+        if value.type == "int":
+            state.fatal("Initial value type mismatch", line)
+        if type_ == "f64":
+            return value.value if value.type == "f64" else f32_to_f64_bits(value.value)
+        return value.value if value.type == "f32" else f64_to_f32_bits(value.value)
+    if value.type != "int":
+        state.fatal("Initial value type mismatch", line)
+    return value.value & MASK64 & ((1 << 8 * size) - 1)
+
+
+def _symbol(state: State, mask: int) -> SymInit:
+    lex = state.lex
+    line = lex.line
+    name = state.ident()
+    generic = False
+    if name == "generic" and state.take("("):
+        generic = True
+        state.gate("generic", line)
+        name = state.ident()
+        addend = _addend(state)
+        state.punct(")")
+    else:
+        addend = 0
+    if lex.kind == T_PUNCT and lex.text in "+-":
+        addend += _addend(state)
+    found = state.lookup(name)
+    if found is None:
+        state.fatal(f"Invalid initial value symbol '{name}'", line)
+    state.gate("address", line)
+    return SymInit(found, addend, generic, mask)
+
+
+def _addend(state: State) -> int:
+    lex = state.lex
+    if lex.kind == T_PUNCT and lex.text in "+-":
+        return integer(state)
+    return 0

@@ -1,0 +1,46 @@
+"""Pragmas (front-end inventory P16)."""
+
+from typing import Final
+
+from orias.ptx.lexer import T_STRING
+from orias.ptx.state import State
+
+PRAGMAS: Final[dict[str, tuple[int, int]]] = {
+    "nounroll": (0, 0),
+    "used_bytes_mask": (8, 3),
+    "enable_smem_spilling": (8, 7),
+    "frequency": (9, 0),
+    "abi_param_reg": (0, 0),
+}
+"""Pragmas that ptxas 13.0.88 knows, with their first PTX version."""
+BODY_PRAGMAS: Final = ("enable_smem_spilling", "used_bytes_mask", "frequency")
+"""Pragmas that stand in a function's body only."""
+
+
+def read_pragma(state: State) -> list[str]:
+    """Reads ``.pragma "a", "b";``."""
+    lex = state.lex
+    lex.next()
+    texts: list[str] = []
+    while True:
+        if lex.kind != T_STRING:
+            state.syntax()
+        texts.append(lex.text[1:-1])
+        lex.next()
+        if not state.take(","):
+            break
+    state.punct(";")
+    return texts
+
+
+def known_pragma(state: State, text: str, line: int) -> None:
+    """Warns of a pragma that ptxas does not know; reports one that the PTX version does not have."""
+    name = text.split(" ")[0]
+    first = PRAGMAS.get(name)
+    if first is None or (name == "nounroll" and text != name):
+        state.warning(f"Pragma '{text}' unsupported", 0)
+    elif state.module.version < first:
+        state.error(f"Feature '{name}' requires PTX ISA .version {first[0]}.{first[1]} or later", line)
+
+
+# bodies
