@@ -178,6 +178,7 @@ class Engine:
             return
         self.add(self.entry, Active(alive))
         plans = self.plans
+        count_of_plans = len(plans)
         while m.alive.any():
             pc, cur, apart = self._pick()
             groups = self.groups
@@ -188,7 +189,7 @@ class Engine:
                     raise Fault(StepLimit, f"more than {self.max_steps} steps", thread=cur.first)
                 m.clock += 1
                 self.fault_pc = pc
-                plan = plans[pc]
+                plan = plans[pc] if 0 <= pc < count_of_plans else None
                 if plan is None:
                     plan = self.compile(pc)
                 act: Active | None = cur

@@ -16,7 +16,7 @@ from orias.isa.table import EncodeError, IsaTable
 from orias.isa.table import load as load_table
 from orias.sim.build import build, illegal
 from orias.sim.engine import Engine, Plan
-from orias.sim.errors import ArgumentError, Fault, LoadError, SimError
+from orias.sim.errors import ArgumentError, Fault, IllegalInstruction, LoadError, SimError
 from orias.sim.exec_flow import CODE_BASE, SYSCALL_BASE
 from orias.sim.memory import GLOBAL_BASE, Arena, Banked
 from orias.sim.ops_int import I64, U32
@@ -121,9 +121,12 @@ class Image:
         self._text_relocs: dict[int, tuple[int, int]] = {}
         """Relocation type and value by code offset."""
         self._plans: list[Plan | None] | None = None
-        self._place_code()
-        self._place_data()
-        self._relocate_text()
+        try:
+            self._place_code()
+            self._place_data()
+            self._relocate_text()
+        except (CubinError, IndexError, KeyError, ValueError) as e:
+            raise LoadError(f"malformed cubin: {e}") from e
 
     # -- loading
 
@@ -206,7 +209,9 @@ class Image:
     def compile(self, index: int) -> Plan:
         """The plan of the instruction at an index."""
         plans = self.plans()
-        plan = plans[index] if index < len(plans) else None
+        if not 0 <= index < len(plans):
+            return illegal(index << 4, "execution left the code")
+        plan = plans[index]
         if plan is not None:
             return plan
         plan = illegal(index << 4, "execution ran out of the code")
@@ -454,6 +459,10 @@ class _Launch:
             engine.run()
         except Fault as f:
             raise self._error(f, engine, blocks, padded) from None
+        except (IndexError, KeyError, ValueError, AssertionError) as e:
+            # operands no compiler writes (a pair that starts at R254, ...)
+            what = Fault(IllegalInstruction, f"cannot be executed: {type(e).__name__}: {e}", 0)
+            raise self._error(what, engine, blocks, padded) from e
         finally:
             self.steps += engine.steps
             self.instructions += engine.instructions

@@ -1,0 +1,103 @@
+"""Vector arithmetic of every rounding mode against exact arithmetic, on operands chosen to be hard to round."""
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from orias.sim import ops_fp8, ops_half, ops_int
+from orias.sim import softfloat as sf
+from tests.sim.test_instructions import arith, pattern, value
+
+MODES = [("rn", sf.RN), ("rm", sf.RM), ("rp", sf.RP), ("rz", sf.RZ)]
+
+
+def hard(width: int, fraction: int, n: int, seed: int) -> list[np.ndarray]:  # type: ignore[type-arg]
+    """Three arrays of patterns: exponents close together, few set bits, and addends that cancel the product."""
+    rng = random.Random(seed)
+    bias = (1 << width - fraction - 2) - 1
+    out: list[list[int]] = [[], [], []]
+    for _ in range(n):
+        row = []
+        for _ in range(3):
+            f = rng.getrandbits(fraction)
+            if rng.random() < 0.5:
+                f &= -1 << rng.randrange(fraction)
+            e = rng.choice(
+                (bias + rng.randrange(-fraction - 4, fraction + 4), rng.randrange(2 * bias + 2), 0, 1, 2 * bias)
+            )
+            row.append(rng.getrandbits(1) << width - 1 | max(e, 0) << fraction | f)
+        if rng.random() < 0.3:
+            fmt = "f32" if width == 32 else "f64"
+            row[2] = arith("mul", fmt)(row[0], row[1]) ^ 1 << width - 1 ^ rng.getrandbits(1)
+        for column, v in zip(out, row, strict=True):
+            column.append(v)
+    return [np.array(v, np.uint32 if width == 32 else np.uint64) for v in out]
+
+
+@pytest.mark.parametrize(("name", "mode"), MODES)
+def test_f32(name: str, mode: int) -> None:
+    a, b, c = hard(32, 23, 400, mode)
+    with np.errstate(all="ignore"):
+        got = {"add": sf.fadd32(a, c, mode), "mul": sf.fmul32(a, b, mode), "fma": sf.fma32(a, b, c, mode)}
+    for kind, operands in (("add", (a, c)), ("mul", (a, b)), ("fma", (a, b, c))):
+        want = [arith(kind, "f32", name)(*map(int, x)) for x in zip(*operands, strict=True)]
+        assert got[kind].tolist() == want, kind
+
+
+@pytest.mark.parametrize(("name", "mode"), MODES)
+def test_f64(name: str, mode: int) -> None:
+    a, b, c = hard(64, 52, 400, mode)
+    with np.errstate(all="ignore"):
+        got = {"add": sf.dadd64(a, c, mode), "mul": sf.dmul64(a, b, mode), "fma": sf.dfma64(a, b, c, mode)}
+    for kind, operands in (("add", (a, c)), ("mul", (a, b)), ("fma", (a, b, c))):
+        want = [arith(kind, "f64", name)(*map(int, x)) for x in zip(*operands, strict=True)]
+        assert got[kind].tolist() == want, kind
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+def test_every_half(bf16: bool) -> None:
+    p = np.arange(1 << 16).astype(np.uint16)
+    v = ops_half.value(p, bf16)
+    fmt = "bf16" if bf16 else "f16"
+    finite = np.isfinite(v)
+    assert all(float(value(int(i), fmt)) == x for i, x in zip(p[finite][::17], v[finite][::17], strict=True))
+    back = ops_half.pattern(v, bf16)
+    assert (back[~np.isnan(v)] == p[~np.isnan(v)]).all() and (back[np.isnan(v)] == 0x7FFF).all()
+
+
+@pytest.mark.parametrize("e4m3", [False, True])
+def test_every_8_bit_float(e4m3: bool) -> None:
+    codes = np.arange(256).astype(np.uint8)
+    v = ops_fp8.decode(codes, e4m3)
+    finite = np.isfinite(v)
+    assert (ops_fp8.encode(v[finite], e4m3, False) == codes[finite]).all()
+    assert v[finite].max() == (448 if e4m3 else 57344) and int((~finite).sum()) == (2 if e4m3 else 8)
+    assert ops_fp8.encode(np.array([np.nan, 1e9, -1e9, -0.0]), e4m3, False).tolist()[:1] == [0x7F]
+    ordered = v[:127][np.isfinite(v[:127])]
+    between = (ordered[:-1] + ordered[1:]) / 2
+    assert (ops_fp8.encode(between, e4m3, False) & 1 == 0).all()
+
+
+def test_round_exact_agrees_with_fractions() -> None:
+    rng = random.Random(4)
+    for _ in range(300):
+        m, e = rng.getrandbits(rng.randrange(1, 140)) | 1, rng.randrange(-1200, 1000)
+        m = -m if rng.random() < 0.5 else m
+        for name, mode in MODES:
+            assert sf.round_exact(m, e, mode) == pattern(Fraction(m) * Fraction(2) ** e, "f64", name)
+
+
+def test_atomic_order_and_bit_operations() -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 1 << 32, 500, dtype=np.uint64).astype(np.uint32)
+    assert ops_int.popc(a).tolist() == [int(x).bit_count() for x in a]
+    assert ops_int.flo(a, False, False).tolist() == [int(x).bit_length() - 1 for x in a]
+    assert ops_int.brev(ops_int.brev(a)).tolist() == a.tolist()
+    for table in (0x1D, 0xE8, 0x96, 0x00, 0xFF, 0x4B):
+        got = np.broadcast_to(ops_int.lop3(a, a[::-1], a * np.uint32(3), table), a.shape)
+        x, y, z = int(a[7]), int(a[::-1][7]), int(a[7]) * 3 & 0xFFFFFFFF
+        assert int(got[7]) == sum(
+            (table >> ((x >> i & 1) * 4 + (y >> i & 1) * 2 + (z >> i & 1)) & 1) << i for i in range(32)
+        )
