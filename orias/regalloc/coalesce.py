@@ -80,7 +80,7 @@ class Cls:
 class Classes:
     """The classes of a function; ``of[v]`` is a virtual register's class and ``place[v]`` its place in it."""
 
-    __slots__ = ("of", "place", "rg", "value")
+    __slots__ = ("listed", "of", "place", "rg", "value")
 
     def __init__(self, rg: Ranges) -> None:
         self.rg: Final[Ranges] = rg
@@ -88,6 +88,8 @@ class Classes:
         self.of: list[Cls | None] = [None] * n
         self.place: list[int] = [0] * n
         self.value: Final[list[int]] = _values(rg)
+        self.listed: list[Cls] | None = None
+        """Answer of :meth:`all`, until classes are joined again."""
 
     def cls(self, v: int) -> Cls:
         """The class of a virtual register, made on first use."""
@@ -107,6 +109,8 @@ class Classes:
 
     def all(self) -> list[Cls]:
         """Every class that is live somewhere, once."""
+        if self.listed is not None:
+            return self.listed
         out: list[Cls] = []
         for v in range(FIRST_VIRTUAL, len(self.of)):
             base = self.rg.wbase[v]
@@ -114,6 +118,7 @@ class Classes:
                 c = self.cls(v)
                 if c.members[0][0] == v:
                     out.append(c)
+        self.listed = out
         return out
 
     def join(self, m: Move) -> bool:
@@ -136,6 +141,7 @@ class Classes:
         return True
 
     def _merge(self, a: Cls, b: Cls, shift: int) -> None:
+        self.listed = None
         if b.mod > a.mod:
             a.mod = b.mod
             a.phase = (b.phase - shift) % b.mod

@@ -117,7 +117,7 @@ def _count(classes: Classes, o: int, weight: int, point: int, table: dict[Cls, C
 class _Crowd:
     """The points that lack registers (a sample if there are very many), and how many words each lacks."""
 
-    __slots__ = ("excess", "open", "points")
+    __slots__ = ("open", "planes", "points")
 
     def __init__(self, excess: list[int], limit: int) -> None:
         points = [p for p, x in enumerate(excess) if x > 0]
@@ -126,7 +126,12 @@ class _Crowd:
             # The worst point of each stretch stands for its neighbours; later rounds see what this one missed.
             points = [max(points[i : i + step], key=excess.__getitem__) for i in range(0, len(points), step)]
         self.points: Final[list[int]] = points
-        self.excess: Final[list[int]] = [excess[p] for p in points]
+        self.planes: Final[list[int]] = []
+        """Bit i of plane k: bit k of what point i lacks.  So a class is subtracted everywhere at once."""
+        most = max((excess[p] for p in points), default=0)
+        for k in range(most.bit_length()):
+            digits = "".join("1" if excess[p] >> k & 1 else "0" for p in reversed(points))
+            self.planes.append(int(digits, 2))
         self.open: int = (1 << len(points)) - 1
         """Bit i: point i still lacks registers."""
 
@@ -154,14 +159,14 @@ class _Crowd:
     def take(self, masks: list[int]) -> None:
         """A class with these masks is spilled."""
         for mask in masks:
-            mask &= self.open
-            while mask:
-                bit = mask & -mask
-                mask ^= bit
-                i = bit.bit_length() - 1
-                self.excess[i] -= 1
-                if self.excess[i] == 0:
-                    self.open ^= bit
+            borrow = mask & self.open
+            for k, plane in enumerate(self.planes):
+                self.planes[k] = plane ^ borrow
+                borrow &= ~plane
+            left = 0
+            for plane in self.planes:
+                left |= plane
+            self.open = left
 
 
 def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
