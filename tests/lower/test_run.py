@@ -89,13 +89,19 @@ def results(cubin: bytes, words: int) -> bytes:
 
 def differences(lines: list[str], arch: str, level: int, folder: Path) -> list[str]:
     out = []
+    refused = 0
     for line in lines:
         ptx = kernel(line, arch)
-        want = results(theirs(ptx, arch, folder), 32)
+        try:
+            want = results(theirs(ptx, arch, folder), 32)
+        except subprocess.CalledProcessError:
+            refused += 1  # not on this target
+            continue
         got = results(orias.compile(ptx, arch=arch, opt_level=level).data, 32)
         if got != want:
             at = next(k for k in range(len(got)) if got[k] != want[k])
             out.append(f"{line}: thread {at // BYTES} byte {at % BYTES}")
+    assert refused <= len(lines) // 3
     return out
 
 
