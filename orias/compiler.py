@@ -11,10 +11,7 @@ from typing import Final, final
 from orias.cubin import relocs
 from orias.cubin.layout import align_up, global_bytes
 from orias.cubin.model import (
-    GLOBAL,
-    LOCAL,
     NO_CTA,
-    WEAK,
     BranchTargets,
     CallEdge,
     CubinModule,
@@ -25,6 +22,7 @@ from orias.cubin.model import (
     Variable,
 )
 from orias.cubin.writer import write
+from orias.describe import describe
 from orias.diag import CompileError, Diagnostic, Unsupported
 from orias.inputs import merge, restrict
 from orias.isa.table import load
@@ -212,6 +210,7 @@ class _Compiler:
         cubin = Cubin(self.target.name, b"")
         for kernel, text in zip(program.kernels, texts, strict=True):
             code = kernel_code(kernel, text, self.target)
+            describe(code, kernel, out, self.options)
             if out.lineinfo:
                 code.lines = line_rows(text.lines, kernel.locs, names)
             out.kernels.append(code)
@@ -307,9 +306,6 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target) -> KernelCode
     ptx = kernel.ptx
     funcs = kernel.all_functions()
     code = KernelCode(ptx.name, text.code, ptx.entry)
-    code.binding = WEAK if ptx.linkage == "weak" else GLOBAL
-    if not ptx.entry and not ptx.linkage:
-        code.binding = LOCAL
     code.num_regs = max(f.reg_count for f in funcs)
     if "maxnreg" in ptx.directives:
         code.maxreg = max(24, min(255, ptx.directives["maxnreg"][0]))
