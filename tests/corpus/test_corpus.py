@@ -1,0 +1,106 @@
+"""Every file of a corpus of real PTX: it compiles, and NVIDIA's tools accept the cubin.
+
+The corpus is a folder of .ptx files named by the environment variable ORIAS_CORPUS, or ``../shared/corpus/ptx`` beside the checkout;
+without one these tests are skipped.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import orias
+from tests.nvtools import tool
+
+ROOT = Path(os.environ.get("ORIAS_CORPUS") or Path(__file__).resolve().parents[2].parent / "shared" / "corpus" / "ptx")
+OUTSIDE = re.compile(
+    r"^\s*(?:@!?[%\w]+\s+)?(tex|tld4|txq|suld|sust|sured|suq|istypep|v(?:add|sub|absdiff|min|max|shl|shr|mad|set)[24]?|mma|wmma|wgmma"
+    r"|ldmatrix|stmatrix|movmatrix|cp\.async\.bulk|cp\.reduce|mbarrier|tensormap|tcgen05|multimem|st\.async|red\.async|setmaxnreg"
+    r"|clusterlaunchcontrol)\b[.\w]*",
+    re.MULTILINE,
+)
+"""Instruction families that are not supported yet."""
+ARCHES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a")
+
+
+def files() -> list[Path]:
+    return sorted(ROOT.rglob("*.ptx")) if ROOT.is_dir() else []
+
+
+def arch_of(text: str) -> str | None:
+    """The lowest target of ours that the file may be compiled for."""
+    m = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)", text, re.MULTILINE)
+    if m is None:
+        return None
+    if m.group(2):
+        name = f"sm_{m.group(1)}{m.group(2)}"
+        return name if name in ARCHES else None
+    number = int(m.group(1))
+    return next((a for a in ARCHES if int(a[3:].rstrip("a")) >= number), None)
+
+
+def needs_objects(text: str) -> bool:
+    """True if the file is a library object: it has no kernel, or calls functions that are elsewhere."""
+    externs = set(re.findall(r"^\s*\.extern\s+\.func[^;]*?([\w$]+)\s*(?:\(|;|$)", text, re.MULTILINE))
+    return ".entry" not in text or bool(externs - {"vprintf", "malloc", "free", "__assertfail"})
+
+
+def accepted(work: Path, cubin: bytes, arch: str) -> None:
+    path = work / "a.cubin"
+    path.write_bytes(cubin)
+    for command in (["nvdisasm", "-c", str(path)], ["cuobjdump", "-elf", str(path)]):
+        r = subprocess.run(
+            [tool(command[0]), *command[1:]], capture_output=True, text=True, timeout=120, errors="replace"
+        )
+        assert r.returncode == 0, f"{command[0]}: {r.stderr[:500]}"
+    r = subprocess.run(
+        [tool("nvlink"), f"-arch={arch}", str(path), "-o", str(work / "linked")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert r.returncode == 0 or "Undefined reference" in r.stderr, f"nvlink: {r.stderr[:500]}"
+
+
+def check(path: Path, arch: str, work: Path) -> None:
+    text = path.read_text(errors="replace")
+    outside = OUTSIDE.search(text)
+    try:
+        cubin = orias.compile(text, arch=arch, compile_only=needs_objects(text))
+    except orias.CompileError as e:
+        if outside:
+            pytest.skip(f"uses {outside.group(1)}: {e}"[:120])
+        raise
+    accepted(work, cubin.data, arch)
+
+
+FILES = files()
+NO_CORPUS = f"no corpus at {ROOT} (set ORIAS_CORPUS)"
+
+
+def identifier(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.skipif(not FILES, reason=NO_CORPUS)
+@pytest.mark.parametrize("path", FILES[:: max(1, len(FILES) // 20)], ids=identifier)
+def test_sample(path: Path, tmp_path: Path) -> None:
+    arch = arch_of(path.read_text(errors="replace"))
+    if arch is None:
+        pytest.skip("for a target that is not supported yet")
+    check(path, arch, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.skipif(not FILES, reason=NO_CORPUS)
+@pytest.mark.parametrize("path", FILES, ids=identifier)
+def test_every_file(path: Path, tmp_path: Path) -> None:
+    """For its own target, and where PTX allows it also for sm_90."""
+    arch = arch_of(path.read_text(errors="replace"))
+    if arch is None:
+        pytest.skip("for a target that is not supported yet")
+    check(path, arch, tmp_path)
+    if arch not in ("sm_90", "sm_90a"):
+        check(path, "sm_90", tmp_path)
