@@ -17,7 +17,7 @@ from orias.isa.operand import PT
 from orias.ori.ir import NO_CTL, Func, Inst
 from orias.schedule.ctl import MAX_YIELD_STALL, NO_BARRIER, YIELD, read_barrier, stall, wait_mask, write_barrier
 from orias.schedule.latency import Latency, latency
-from orias.schedule.units import FP64, NEEDS_READ, NEEDS_WRITE, XU
+from orias.schedule.units import FP64, NEEDS_READ, NEEDS_WRITE, UNIFORM_LATE_READERS, XU
 
 _HORIZON: Final = 64
 _IN_ORDER: Final[dict[str, str]] = {
@@ -121,7 +121,8 @@ class _Checker:
                 if node.needs & NEEDS_READ:
                     for r in node.access.reads:
                         slot, unit = r & 255, r >> 8
-                        if slot != SLOT_GUARD and (unit < UR_BASE or P_BASE <= unit < UP_BASE):
+                        file_late = inst.op.base in UNIFORM_LATE_READERS or unit < UR_BASE or P_BASE <= unit < UP_BASE
+                        if slot != SLOT_GUARD and unit < B_BASE and file_late:
                             node.late_reads.add(unit)
                 self._legal(node)
                 numbers.append(len(self.nodes))

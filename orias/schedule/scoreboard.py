@@ -26,7 +26,18 @@ from orias.schedule.ctl import (
     pack,
 )
 from orias.schedule.latency import Latency, latency
-from orias.schedule.units import ALU, FMA, FP64, HALF, HALF_CMP, MMA, NEEDS_READ, NEEDS_WRITE, UNIFORM
+from orias.schedule.units import (
+    ALU,
+    FMA,
+    FP64,
+    HALF,
+    HALF_CMP,
+    MMA,
+    NEEDS_READ,
+    NEEDS_WRITE,
+    UNIFORM,
+    UNIFORM_LATE_READERS,
+)
 
 SCOREBOARDS: Final = 6
 _NOP: Final = op("NOP")
@@ -143,7 +154,7 @@ class _Assigner:
                 if needs & NEEDS_WRITE and (row.access.writes or base == "LDGDEPBAR"):
                     row.write = self._event(base, True, bi, k)
                 if needs & NEEDS_READ:
-                    row.late_units = _late_units(row.access)
+                    row.late_units = _late_units(inst, row.access)
                     if row.late_units:
                         row.read = self._event(base, False, bi, k)
                         if row.write >= 0:
@@ -371,12 +382,15 @@ def _yield(pipe: int, stall: int, hint: bool) -> bool:
     return stall <= MAX_YIELD_STALL
 
 
-def _late_units(access: Access) -> list[int]:
-    """Units that an instruction reads late: all but the guard and uniform registers (ptxas overwrites those at once)."""
+def _late_units(inst: Inst, access: Access) -> list[int]:
+    """Units that an instruction reads late: all but the guard and, as a rule, uniform registers."""
     out: list[int] = []
+    uniform = inst.op.base in UNIFORM_LATE_READERS
     for r in access.reads:
         unit = r >> 8
-        if r & 255 == SLOT_GUARD or not (unit < UR_BASE or P_BASE <= unit < UP_BASE):
+        if r & 255 == SLOT_GUARD or unit >= B_BASE:
+            continue
+        if not uniform and not (unit < UR_BASE or P_BASE <= unit < UP_BASE):
             continue
         if unit not in out:
             out.append(unit)

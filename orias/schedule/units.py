@@ -147,6 +147,11 @@ _LATE_READERS: Final[frozenset[str]] = frozenset(
 _NO_READ_BARRIER: Final[frozenset[str]] = frozenset(("FENCE", "LDGDEPBAR"))
 """Variable-latency operations without any register source, or whose read-barrier field is illegal."""
 
+UNIFORM_LATE_READERS: Final[frozenset[str]] = frozenset(
+    ("UBLKCP", "UBLKRED", "UBLKPF", "UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF", "UTMACCTL", "SYNCS")
+)
+"""Operations that read uniform registers late too; all others have read them at issue (ptxas overwrites them at once)."""
+
 NEEDS_WRITE: Final = 1
 NEEDS_READ: Final = 2
 
