@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import ABS, K_IMM, K_P, K_UP, Opnd, kind, payload, suffix
+from orias.isa.operand import ABS, K_IMM, K_P, K_UP, PAYLOAD_SHIFT, Opnd, kind, payload, suffix
 from orias.sim import ops_float as of
 from orias.sim import ops_fp8 as fp8
 from orias.sim import ops_half as half
@@ -187,6 +187,8 @@ def mufu(s: Site) -> Exec:
     if s.has("F16") or s.has("BF16") or s.has("BF16_V2") or s.has("PACKED"):
         return _mufu_half(s, function)
     if function.endswith("64H"):
+        if kind(o) == K_IMM:
+            o = K_IMM | payload(o) >> 32 << PAYLOAD_SHIFT
         g = s.f32(o)
         return lambda m, a: put(m, a, of.mufu64h(function, g(m, a)))
     if function not in ("RCP", "RSQ", "SQRT", "EX2", "LG2", "SIN", "COS", "TANH"):
