@@ -104,6 +104,12 @@ def _post_ra(fn: Func, cx: PassContext) -> None:
     from orias.schedule.run import ScheduleOptions, post_ra
 
     post_ra(fn, ScheduleOptions(cx.opt_level, cx.serial))
+    if cx.self_check:
+        from orias.schedule.hazards import check_hazards
+
+        faults = check_hazards(fn)
+        if faults:
+            raise VerifyError("\n".join(faults))
 
 
 FUNCTIONS: Final[dict[str, PhaseFunction]] = {
