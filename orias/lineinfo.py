@@ -1,10 +1,17 @@
-"""Line information on its way from the PTX module to the cubin: rows of the line table, names of inlined functions."""
+"""Line information on its way from the PTX module to the cubin: rows of the line table, names of inlined functions.
+
+PTX with ``.loc`` gets line tables whether ``-lineinfo`` was given or not, as ptxas 13.0.88 does (measured).
+"""
 
 from typing import Final
 
 from orias.cubin.model import DebugSection, LineRow
 from orias.ptx.ast import Loc, Module
 
+NO_FILE: Final = (
+    ".loc directive without .file directive is found, line information in generated binary may not be complete"
+)
+"""Warning about PTX with ``.loc`` but no ``.file``."""
 NAMES: Final = ".debug_str"
 """Section that holds the names ``.loc`` directives refer to."""
 

@@ -125,6 +125,13 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if out.errors:
         out.aborted()
         return FAILURE
+    o = s.options
+    if o.suppress_debug_info and not (o.debug or o.lineinfo or any(_has_loc(text) for _, text in sources)):
+        out.say(
+            "warning",
+            "Option suppress-debug-info requires option device-debug or lineinfo; "
+            "ignoring since latter is not specified",
+        )
     for text in s.late:
         out.say("warning", text)
     if out.errors:
@@ -141,6 +148,11 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         out.say("fatal", f"Output file '{s.output}' could not be opened")
         return FAILURE
     return 0
+
+
+def _has_loc(text: str | bytes) -> bool:
+    """True if a PTX text has line information."""
+    return (b".loc" in text) if isinstance(text, bytes) else (".loc" in text)
 
 
 def _usage_warnings(cubin: "Cubin", s: Settings, out: Messages) -> None:

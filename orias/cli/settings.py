@@ -93,11 +93,6 @@ def _conflicts(c: Command, s: Settings) -> None:
         if c.has("register-usage-level"):
             name = "--register-usage-level"
             s.warn(f"Conflicting options '--device-debug' and '{name}' specified, ignoring '{name}' option")
-    if c.flag("suppress-debug-info") and not (c.flag("device-debug") or c.flag("generate-line-info")):
-        s.late.append(
-            "Option suppress-debug-info requires option device-debug or lineinfo; "
-            "ignoring since latter is not specified"
-        )
     if c.flag("legacy-bar-warp-wide-behavior"):
         name = "--legacy-bar-warp-wide-behavior"
         s.late.append(f"'{name}' is a deprecated option, It will be removed in future release and is not recommended")
@@ -180,7 +175,7 @@ def settings(c: Command) -> Settings:
     level = c.number("opt-level", 3)
     o.opt_level = 0 if o.debug else max(0, min(level, 3))
     o.lineinfo = c.flag("generate-line-info") and not o.debug
-    o.suppress_debug_info = c.flag("suppress-debug-info") and (o.debug or o.lineinfo)
+    o.suppress_debug_info = c.flag("suppress-debug-info")
     o.compile_only = c.flag("compile-only")
     o.entries = c.lists.get("entry", [])
     o.fmad = c.flag("fmad", True)

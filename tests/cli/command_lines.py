@@ -11,6 +11,7 @@ FILES = {
     "bad.ptx": HEAD.format("sm_75") + ".visible .entry k(){ .reg .b32 %r<2>; add.u32 %r1, %zz, 1; ret; }\n",
     "syn.ptx": HEAD.format("sm_75") + ".visible .entry k(){ foo; ret; }\n",
     "empty.ptx": "",
+    "l.ptx": HEAD.format("sm_75") + ".visible .entry k(){\n.loc 1 1 1\nret; }\n",
     "f.ptx": HEAD.format("sm_75")
     + ".func g() { ret; }\n.visible .entry a() { ret; }\n.visible .entry b() { call g; ret; }\n.visible .entry c() { ret; }\n",
     "o1.opt": '-arch sm_80 "-v"\n-O2 nosuch.ptx',
@@ -176,6 +177,8 @@ f.ptx -maxntid=64,2 -minnctapersm=2
 k.ptx -maxntid=32,2,3,4
 k.ptx -maxntid=64 -maxrregcount=32
 k.ptx -suppress-debug-info
+l.ptx -suppress-debug-info
+l.ptx
 k.ptx -legacy-bar-warp-wide-behavior --jobserver -split-compile=2
 """
 """Lines that compile."""
