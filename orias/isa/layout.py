@@ -12,11 +12,63 @@ from orias.isa.operand import K_B, K_CONST, K_IMM, K_NONE, K_P, K_R, K_SB, K_UP,
 from orias.isa.rawtable import H_FIELD, H_FLOAT, H_SUM, Elem, Form, Operand, Piece
 
 _NO_RESULT: Final = frozenset(
-    (
-        "ARRIVES AST BAR BPT BRA BREAK BRX BRXU BSYNC CALL CCTL CCTLL CCTLT DEPBAR ENDCOLLECTIVE EXIT JMP JMX JMXU KILL LDGSTS MEMBAR "
-        "NANOSLEEP NOP OUT PMTRIG RED REDAS REDG RET RTT SETCTAID SETLMEMBASE ST STAS STG STL STS STSM SURED SUST UBLKCP UBLKPF "
-        "UBLKRED USETMAXREG USETSHMSZ UTMACCTL UTMALDG UTMAPF UTMAREDG UTMASTG WARPGROUP WARPGROUPSET WARPSYNC YIELD"
-    ).split()
+    [
+        "ARRIVES",
+        "AST",
+        "BAR",
+        "BPT",
+        "BRA",
+        "BREAK",
+        "BRX",
+        "BRXU",
+        "BSYNC",
+        "CALL",
+        "CCTL",
+        "CCTLL",
+        "CCTLT",
+        "DEPBAR",
+        "ENDCOLLECTIVE",
+        "EXIT",
+        "JMP",
+        "JMX",
+        "JMXU",
+        "KILL",
+        "LDGSTS",
+        "MEMBAR",
+        "NANOSLEEP",
+        "NOP",
+        "OUT",
+        "PMTRIG",
+        "RED",
+        "REDAS",
+        "REDG",
+        "RET",
+        "RTT",
+        "SETCTAID",
+        "SETLMEMBASE",
+        "ST",
+        "STAS",
+        "STG",
+        "STL",
+        "STS",
+        "STSM",
+        "SURED",
+        "SUST",
+        "UBLKCP",
+        "UBLKPF",
+        "UBLKRED",
+        "USETMAXREG",
+        "USETSHMSZ",
+        "UTMACCTL",
+        "UTMALDG",
+        "UTMAPF",
+        "UTMAREDG",
+        "UTMASTG",
+        "WARPGROUP",
+        "WARPGROUPSET",
+        "WARPSYNC",
+        "YIELD",
+    ]
 )
 """Mnemonics without a result, though their first operand may be a register (checked with ``nvdisasm -plr``)."""
 
@@ -137,7 +189,7 @@ def _address(o: Operand) -> list[Slot]:
 
 def is_address(skeleton: str) -> bool:
     """True for a memory operand in brackets."""
-    return skeleton.startswith("[") or skeleton.startswith("desc[{U}][")
+    return skeleton.startswith(("[", "desc[{U}]["))
 
 
 def _is_half(o: Operand) -> bool:

@@ -9,6 +9,11 @@ from orias.isa.rawtable import H_CONST, H_FIELD, H_FLOAT, H_SET, Elem, Form, Ope
 _PREFIX: Final = {"R": "R", "U": "UR", "P": "P", "Q": "UP", "B": "B", "D": "SB"}
 
 
+def bar_is_last(kind: str, suffix: str) -> bool:
+    """True if the closing bar of an absolute value stands behind the suffix: ``|R1.H1|``, ``|UR1.H0_H0|``, but ``|R1|.H0_H0``."""
+    return kind != "R" or suffix in (".H1", ".H0", ".B1", ".B2", ".B3")
+
+
 @final
 class Printer:
     """Text of words of one table."""
@@ -64,7 +69,8 @@ class Printer:
                 return None
             before += t
         shown: list[str] = []
-        bar = "|" if "|" in before else ""
+        single = o.skeleton.startswith("{") and len(o.elems) == 1
+        bar = "|" if "|" in before and single else ""
         for e in o.elems:
             t = self._elem(e, w, pc, labels, bar)
             if t is None:
@@ -74,7 +80,7 @@ class Printer:
             shown.append(t)
             bar = ""
         sk = o.skeleton
-        if sk.startswith("{") and len(shown) == 1:
+        if single:
             body = shown[0]
         else:
             body = ""
@@ -90,14 +96,14 @@ class Printer:
                 else:
                     body += c
                     i += 1
-            if "|" in before:
-                body += "|"
         behind = ""
         for p in o.post:
             t = p.show(w)
             if t is None:
                 return None
             behind += t
+        if "|" in before and not single:
+            behind += "|"
         return before + body + behind
 
     def _elem(self, e: Elem, w: int, pc: int, labels: dict[int, str] | None, bar: str) -> str | None:
@@ -148,6 +154,6 @@ class Printer:
             reuse = ".reuse"
         if e.how == H_CONST:
             reuse = ""
-        if e.bar_last:
+        if bar and bar_is_last(kind, suf):
             return name + suf + bar + reuse
         return name + bar + suf + reuse if e.reuse_after else name + bar + reuse + suf

@@ -14,8 +14,7 @@ operand: [skeleton, [element, ...], pre pieces, post pieces]; the skeleton has o
 D(=SB) I(integer) F(float) L(relative label) W(word) S(set of scoreboards).
 element: ``"low+width"`` with ``s``/``u`` and ``*scale`` for integers and ``rN`` for the reuse bit, or an object with ``f`` (that text),
 ``sum`` [constant, [[low, width, weight], ...]], ``fl`` kind@low, ``tab`` value table, ``c`` constant, ``set`` low+width, ``w`` pieces;
-``suf`` pieces behind the register, ``r`` reuse bit, ``ra`` reuse printed behind the suffix, ``bl`` closing bar of an absolute
-value behind the suffix, ``hid`` not printed.
+``suf`` pieces behind the register, ``r`` reuse bit, ``ra`` reuse printed behind the suffix, ``hid`` not printed.
 piece: literal text, or [bits, name of a value table in ``data/modifiers.txt``].
 
 A file is read whole, its lines become records only when an opcode or a mnemonic is asked for.
@@ -87,7 +86,7 @@ class Elem:
     """One variable part of an operand."""
 
     __slots__ = (
-        "bar_last", "const", "fkind", "hidden", "how", "kind", "lo", "parts", "pieces", "reuse", "reuse_after", "scale", "signed", "suf", "table",
+        "const", "fkind", "hidden", "how", "kind", "lo", "parts", "pieces", "reuse", "reuse_after", "scale", "signed", "suf", "table",
         "width",
     )  # fmt: skip
 
@@ -106,7 +105,6 @@ class Elem:
         self.suf: list[Piece] = []
         self.reuse: int = -1
         self.reuse_after: bool = False
-        self.bar_last: bool = False
         self.hidden: bool = False
 
     def value(self, word: int) -> int | None:
@@ -288,7 +286,6 @@ class RawTable:
         out.suf = [self.piece(p) for p in e.get("suf", ())]
         out.reuse = e.get("r", -1)
         out.reuse_after = "ra" in e
-        out.bar_last = "bl" in e
         out.hidden = "hid" in e
         return out
 

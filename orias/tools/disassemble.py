@@ -45,14 +45,16 @@ def control_text(ctl: int) -> str:
     waits = "".join(str(i) if ctl >> 11 + i & 1 else "-" for i in range(6))
     write, read = ctl >> 5 & 7, ctl >> 8 & 7
     sched = "-" if ctl >> 4 & 1 else "Y"
-    return f"B{waits} R{'-' if read == 7 else read} W{'-' if write == 7 else write} {sched} S{ctl & 15:02}"
+    reuse = f" U{ctl >> 17:x}" if ctl >> 17 else ""
+    return f"B{waits} R{'-' if read == 7 else read} W{'-' if write == 7 else write} {sched} S{ctl & 15:02}{reuse}"
 
 
 def disassemble(data: bytes, hex_words: bool = False, control: bool = False) -> str:
     """The listing of a cubin's code sections.
 
     `hex_words` adds the instruction words, `control` the control word in readable form.  A word that is no instruction is
-    printed as ``.quad`` pairs with the reason.  Raises CubinError if the file is no cubin, KeyError if there is no table for
+    printed as ``.quad`` pairs with the reason.  In a relocatable file, names stand for calls and 32-bit halves of addresses; other
+    fields that a linker fills in show their raw value, and labels made for them are not counted.  Raises CubinError if the file is no cubin, KeyError if there is no table for
     its target.
     """
     return _Listing(ElfFile(data), hex_words, control).text()
@@ -60,13 +62,14 @@ def disassemble(data: bytes, hex_words: bool = False, control: bool = False) -> 
 
 @final
 class _Row:
-    """One instruction of a listing: index of its line, address and guard, text, comment, word."""
+    """One instruction of a listing: index of its line, byte address, guard, text, comment, word."""
 
-    __slots__ = ("at", "comment", "start", "text", "word")
+    __slots__ = ("addr", "at", "comment", "guard", "text", "word")
 
-    def __init__(self, at: int, start: str, text: str, comment: str, word: int) -> None:
+    def __init__(self, at: int, addr: int, guard: str, text: str, comment: str, word: int) -> None:
         self.at: Final[int] = at
-        self.start: Final[str] = start
+        self.addr: Final[int] = addr
+        self.guard: Final[str] = guard
         self.text: Final[str] = text
         self.comment: Final[str] = comment
         self.word: Final[int] = word
@@ -271,7 +274,7 @@ class _Listing:
             guard, _, text = text.partition(" ")
             guard += " "
         gap = " " if word >> CTL_SHIFT & 31 else ""
-        self.rows.append(_Row(len(self.lines), f"        /*{addr:04x}*/{guard:>19}", text + gap, comment, word))
+        self.rows.append(_Row(len(self.lines), addr, guard, text + gap, comment, word))
         self.lines.append("")
 
     def _write_rows(self) -> None:
@@ -280,16 +283,26 @@ class _Listing:
         comment_width = max((len(r.comment) for r in self.rows), default=0)
         column = _TEXT_COLUMN + text_width + comment_width + 3
         for r in self.rows:
-            row = r.start + r.text + ";"
-            if r.comment:
-                row = f"{r.start + r.text:<{_TEXT_COLUMN + text_width + 1}}{r.comment};"
+            row = f"        /*{r.addr:04x}*/{r.guard:>19}{r.text}"
+            row = f"{row:<{_TEXT_COLUMN + text_width + 1}}{r.comment};" if r.comment else row + ";"
             if self.hex_words:
                 row = f"{row:<{column}}/* {r.word & (1 << 64) - 1:#018x} */"
             if self.control:
-                row = f"{row:<{column}} /* {control_text(r.word >> CTL_SHIFT & 0x1FFFFF)} */"
+                row = f"{row:<{column}} /* {control_text(r.word >> CTL_SHIFT & 0x1FFFFF)}{self._unsaid(r)} */"
             if self.hex_words:
                 row += "\n" + " " * column + f"/* {r.word >> 64:#018x} */"
             self.lines[r.at] = row
+
+    def _unsaid(self, r: _Row) -> str:
+        """`` ^hex``: the bits that the text and the control word do not give to the assembler."""
+        from orias.tools.assemble import AsmError, assemble_instruction
+
+        try:
+            word = assemble_instruction(self.table.text(r.word, r.addr), self.table, r.addr)
+        except AsmError:
+            return ""
+        flips = (word | (r.word >> CTL_SHIFT & 0x1FFFFF) << CTL_SHIFT) ^ r.word
+        return f" ^{flips:x}" if flips else ""
 
     def _relocated(self, text: str, word: int, r: ElfReloc, s: Section) -> str:
         """The text with the name that the linker will fill in."""

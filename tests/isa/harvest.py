@@ -17,7 +17,7 @@ def text_sections(data: bytes) -> list[tuple[str, bytes]]:
     """(name, bytes) of the executable sections of a cubin."""
     if data[:4] != b"\x7fELF":
         return []
-    shoff, flags, _, _, _, shentsize, shnum, shstrndx = struct.unpack_from("<QIHHHHHH", data, 0x28)
+    shoff, _flags, _, _, _, shentsize, shnum, shstrndx = struct.unpack_from("<QIHHHHHH", data, 0x28)
     heads = [struct.unpack_from("<IIQQQQIIQQ", data, shoff + i * shentsize) for i in range(shnum)]
     names = heads[shstrndx]
     out = []

@@ -120,8 +120,6 @@ def element(e: Variant, tables: Tables) -> Any:
         out["r"] = e["reuse"]
         if e.get("reuse_after"):
             out["ra"] = 1
-    if e.get("bar_last"):
-        out["bl"] = 1
     if e.get("hid"):
         out["hid"] = 1
     if list(out) == ["f"]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.nvtools import find  # noqa: E402
+from tests.nvtools import find
 
 _ADDRESS = re.compile(r"at address (0x[0-9a-fA-F]+)")
 _LINE = re.compile(r"^\s*/\*([0-9a-fA-F]+)\*/\s+(.*?) ?;\s*$")
@@ -80,8 +80,7 @@ _TOKEN = re.compile(
 class Part:
     """One element of an operand: kind letter, number or text, suffix."""
 
-    def __init__(self, kind: str, value: int | str, suffix: str, reuse: bool, bar_last: bool = False) -> None:
-        self.bar_last = bar_last
+    def __init__(self, kind: str, value: int | str, suffix: str, reuse: bool) -> None:
         self.kind = kind
         self.value = value
         self.suffix = suffix
@@ -150,7 +149,6 @@ def parse_arg(text: str) -> Arg:
             suf = t.group("suf")
             reuse = ".reuse" in suf
             suf = suf.replace(".reuse", "")
-            bar_last = suf.endswith("|") and suf != "|"
             suf = suf.replace("|", "")
             if name.startswith("UR"):
                 kind, value = "U", -1 if name == "URZ" else int(name[2:])
@@ -164,7 +162,7 @@ def parse_arg(text: str) -> Arg:
                 kind, value = "P", 7 if name == "PT" else int(name[1:])
             else:
                 kind, value = "B", int(name[1:])
-            parts.append(Part(kind, value, suf, reuse, bar_last))
+            parts.append(Part(kind, value, suf, reuse))
             skeleton += "{" + kind + "}"
         elif t.group("hex"):
             parts.append(Part("I", int(t.group("hex"), 16), "", False))

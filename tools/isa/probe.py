@@ -14,6 +14,7 @@ modifier field of more than N bits.  Steps for one seed, after setting the contr
 A derived form is kept only if it prints every seed and a random sample of words of the form exactly.
 """
 
+import contextlib
 import json
 import random
 import sys
@@ -26,6 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
+
 
 from import_derived import Tables, line, show_descriptors  # noqa: E402
 from oracle import Oracle, Parsed  # noqa: E402
@@ -391,25 +393,6 @@ class Probe:
                     for y, part in enumerate(a.parts):
                         if part.reuse:
                             self.reuse[x, y] = i
-        self.bar_last: set[tuple[int, int]] = set()
-        tests: list[tuple[tuple[int, int], int]] = []
-        for (bits_a, table_a), (bits_b, table_b) in ((x, y) for x in self.groups for y in self.groups):
-            for i in range(len(self.parsed.args)):
-                with_bar = [v for v, view in table_a.items() if "|" in view[i, "pre"]]
-                for j, part in enumerate(self.parsed.args[i].parts):
-                    if part.kind == "W":
-                        continue
-                    with_suffix = [v for v, view in table_b.items() if view[i, j, "suf"]]
-                    if with_bar and with_suffix:
-                        w = self.put(self.put(b, bits_a, with_bar[0]), bits_b, with_suffix[-1])
-                        tests.append(((i, j), w))
-        answers = yield [w for _, w in tests]
-        for k, w in tests:
-            t = answers[w]
-            if t is not None:
-                p = Parsed(t)
-                if p.key == self.parsed.key and p.args[k[0]].parts[k[1]].bar_last:
-                    self.bar_last.add(k)
         self.bar = ("w" if got[wr] is not None else "") + ("r" if got[rd] is not None else "")
         t = got[guard]
         self.guard = Parsed(t).guard if t is not None else "P"
@@ -443,8 +426,6 @@ class Probe:
                         e["f"] = [lo, width]
                 else:
                     e["const"] = str(self.number(part.value))
-                if (i, j) in self.bar_last:
-                    e["bar_last"] = 1
                 if part.kind != "W":
                     suf = self.pieces((i, j, "suf"), part.suffix)
                     if suf:
@@ -600,10 +581,8 @@ def drive(probes: list[Probe], oracle: Oracle) -> None:
     running = []
     for p in probes:
         g = p.run()
-        try:
+        with contextlib.suppress(StopIteration, NotDerived):
             running.append((p, g, next(g)))
-        except (StopIteration, NotDerived):
-            pass
     while running:
         want = [w for _, _, ws in running for w in ws]
         answers = oracle.ask(want) if want else {}
@@ -734,12 +713,14 @@ def main(argv: list[str]) -> None:
     path = ROOT / "orias" / "isa" / "data" / f"{name}.txt"
     tables = Tables(path.with_name("modifiers.txt"))
     tables.load()
+    before: set[Any] = set()
     for _ in range(4):
         seeds = seeds_of(name, words, oracle, redo)
         redo = 0
         print(f"{name}: {len(seeds)} layouts to derive")
-        if not seeds:
+        if not seeds or set(seeds) == before:
             break
+        before = set(seeds)
         probes = {k: Probe(ws[0], 63 if int(name[3:]) < 100 else 255) for k, ws in seeds.items()}
         drive(list(probes.values()), oracle)
         lines = path.read_text(encoding="ascii").splitlines()

@@ -1,6 +1,6 @@
 """Compares random words of every form with nvdisasm.
 
-Usage: ``python tools/isa/verify.py sm_90 [COUNT]``.  Prints per form how many of its COUNT random words (default 40) print differently; words
+Usage: ``python tools/isa/verify.py sm_90 [COUNT [FILE]]``; the differing words go to FILE, for ``probe.py``.  Prints per form how many of its COUNT random words (default 40) print differently; words
 that the tool calls illegal are counted apart, since a form may allow combinations that the hardware has no meaning for.
 """
 
@@ -34,6 +34,7 @@ def main(argv: list[str]) -> None:
     answers = oracle.ask([w for _, words in jobs for w in words])
     total = good = illegal = 0
     bad_seen = bad_forms = 0
+    differing: list[int] = []
     for f, words in jobs:
         wrong = []
         for w in words:
@@ -51,6 +52,7 @@ def main(argv: list[str]) -> None:
                 if mine == t:
                     good += 1
                 else:
+                    differing.append(w)
                     wrong.append(f"{w:032x} {mine} / {t}")
         if wrong:
             bad_forms += 1
@@ -58,6 +60,8 @@ def main(argv: list[str]) -> None:
             print(
                 f"{f.opcode:04x} {f.mnemonic} {[o.skeleton for o in f.operands]} n={f.seen}: {len(wrong)} wrong, e.g. {wrong[0]}"
             )
+    if len(argv) > 2:
+        Path(argv[2]).write_text("".join(f"{w:032x}\n" for w in differing), encoding="ascii")
     print(
         f"{argv[0]}: {len(jobs)} forms, {total} words, {illegal} illegal, {good} agree; {bad_forms} forms wrong ({bad_seen} seen in output)"
     )

@@ -1,0 +1,54 @@
+"""The whole corpus: every distinct word that ptxas writes for it prints, decodes and encodes exactly."""
+
+from pathlib import Path
+
+import pytest
+
+from orias.isa.table import IsaTable, load
+from orias.target.profile import TARGETS
+from tests.isa.harvest import compile_ptx, disassemble_words, words_of
+from tests.nvtools import tool
+from tests.ptx.corpus import corpus_files
+
+CASES = [("sm_75", "-O3"), ("sm_75", "-O0"), ("sm_80", "-O3"), ("sm_86", "-O3"), ("sm_89", "-O3"), ("sm_90", "-O3"), ("sm_90a", "-O3"), ("sm_90", "-O0")]  # fmt: skip
+
+
+def harvested(arch: str, option: str, cache: Path, scratch: Path) -> list[int]:
+    """Distinct words of all corpus files that ptxas compiles for the target; kept in pytest's cache folder."""
+    kept = cache / f"{arch}{option}.words"
+    if kept.is_file():
+        return [int(x, 16) for x in kept.read_text().split()]
+    words: set[int] = set()
+    cubin = scratch / "a.cubin"
+    for path in corpus_files():
+        for extra in ([], ["-c"]):
+            cubin.unlink(missing_ok=True)
+            if compile_ptx(path, arch, [option, *extra], cubin):
+                words |= words_of(cubin.read_bytes())
+                break
+    kept.write_text("".join(f"{w:032x}\n" for w in sorted(words)))
+    return sorted(words)
+
+
+def faults(t: IsaTable, w: int, pc: int, text: str) -> str:
+    if t.text(w, pc) != text:
+        return f"{w:032x}: {t.text(w, pc)} instead of {text}"
+    d = t.decode(w)
+    if d.extra or t.encode(d.op, d.guard, d.dst, d.src, d.ctl) != w:
+        return f"{w:032x}: {text}: bits {d.extra:x} are lost"
+    return ""
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("arch", "option"), CASES)
+def test_every_word_of_the_corpus(arch: str, option: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    tool("ptxas")
+    table = TARGETS[arch].table
+    assert pytestconfig.cache is not None
+    words = harvested(arch, option, pytestconfig.cache.mkdir("isa_words"), tmp_path)
+    assert len(words) > 20000
+    texts = disassemble_words(words, table.upper().replace("_", ""), tmp_path)
+    assert len(texts) == len(words)
+    t = load(table)
+    wrong = [f for i, w in enumerate(words) if (f := faults(t, w, 16 * i, texts[w]))]
+    assert wrong == []

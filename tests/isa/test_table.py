@@ -1,0 +1,199 @@
+"""The table's interface: what it encodes, accepts and refuses, on forms whose words are known from nvdisasm."""
+
+import pytest
+
+from orias.isa.op import op
+from orias.isa.operand import (
+    ABS,
+    FIRST_VIRTUAL,
+    INV,
+    K_B,
+    K_LABEL,
+    K_R,
+    NEG,
+    NONE,
+    NOT_PT,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    S_H1_H1,
+    URZ,
+    Opnd,
+    const,
+    imm,
+    imm64,
+    label,
+    p,
+    r,
+    sb,
+    sym,
+    up,
+    ur,
+    with_suffix,
+    with_word_lane,
+    word,
+)
+from orias.isa.rawtable import parse_bits
+from orias.isa.table import EncodeError, IllegalWord, load
+
+CTL = 1 | 7 << 5 | 7 << 8
+
+
+def vr(n: int) -> Opnd:
+    return K_R | FIRST_VIRTUAL + n << PAYLOAD_SHIFT
+
+
+# name, results, sources, text of the word on sm_90
+KNOWN: list[tuple[str, list[Opnd], list[Opnd], str]] = [
+    ("IADD3", [r(4)], [r(5), r(6) | NEG, RZ], "IADD3 R4, R5, -R6, RZ"),
+    ("IADD3", [r(4), p(1)], [r(5), imm(0x10), RZ], "IADD3 R4, P1, R5, 0x10, RZ"),
+    ("IADD3.X", [r(4)], [r(5), imm(-3), RZ, p(0), NOT_PT], "IADD3.X R4, R5, -0x3, RZ, P0, !PT"),
+    ("ISETP.GE.U32.AND", [p(0), PT], [r(9), r(4), PT], "ISETP.GE.U32.AND P0, PT, R9, R4, PT"),
+    ("IMAD", [r(1)], [RZ, RZ, r(4)], "IMAD.MOV R1, RZ, RZ, R4"),
+    ("IMAD.U32", [r(1)], [RZ, RZ, r(4)], "IMAD.MOV.U32 R1, RZ, RZ, R4"),
+    ("IMAD", [r(1)], [r(2), imm(1), r(4)], "IMAD.IADD R1, R2, 0x1, R4"),
+    ("IMAD", [r(1)], [r(2), imm(8), RZ], "IMAD.SHL R1, R2, 0x8, RZ"),
+    ("IMAD.WIDE", [r(2)], [r(7), imm(4), r(2)], "IMAD.WIDE R2, R7, 0x4, R2"),
+    ("LOP3.LUT", [r(1)], [r(4), imm(255), RZ, imm(0xC0), NOT_PT], "LOP3.LUT R1, R4, 0xff, RZ, 0xc0, !PT"),
+    ("LOP3.LUT", [RZ, p(1)], [r(4), imm(255), RZ, imm(0xC0), NOT_PT], "LOP3.LUT P1, RZ, R4, 0xff, RZ, 0xc0, !PT"),
+    ("PLOP3.LUT", [p(0), PT], [p(0), p(1), PT, imm(0xA8), imm(0)], "PLOP3.LUT P0, PT, P0, P1, PT, 0xa8, 0x0"),
+    ("FFMA", [r(1)], [r(4), imm(0x3FC00000), r(5)], "FFMA R1, R4, 1.5, R5"),
+    ("FADD", [r(1)], [r(4) | NEG | ABS, r(5)], "FADD R1, -|R4|, R5"),
+    ("DADD", [r(2)], [r(4), imm64(0x3FF8 << 48)], "DADD R2, R4, 1.5"),
+    ("HFMA2.MMA", [r(2)], [RZ | NEG, RZ, imm(0x3C004000)], "HFMA2.MMA R2, -RZ, RZ, 1, 2"),
+    ("HADD2.F32", [r(2)], [RZ | NEG, with_suffix(r(3), S_H1_H1)], "HADD2.F32 R2, -RZ, R3.H1_H1"),
+    ("LDG.E.64.CONSTANT", [r(4)], [ur(4), r(2), URZ, imm(16)], "LDG.E.64.CONSTANT R4, desc[UR4][R2.64+0x10]"),
+    ("STG.E", [], [ur(4), r(2), URZ, imm(0), r(7)], "STG.E desc[UR4][R2.64], R7"),
+    ("LDS", [r(2)], [NONE, RZ, ur(4), imm(16)], "LDS R2, [UR4+0x10]"),
+    ("LDS", [r(2)], [NONE, r(3), URZ, imm(-16)], "LDS R2, [R3+-0x10]"),
+    ("STS.64", [], [NONE, RZ, URZ, imm(8), r(2)], "STS.64 [0x8], R2"),
+    ("LDC.64", [r(4)], [const(0, 0x210), RZ], "LDC.64 R4, c[0x0][0x210]"),
+    ("LDC", [r(4)], [const(3, 0), r(8)], "LDC R4, c[0x3][R8]"),
+    ("ULDC.64", [ur(4)], [const(0, 0x208), URZ], "ULDC.64 UR4, c[0x0][0x208]"),
+    ("SHFL.IDX", [r(2), PT], [r(3), imm(1), imm(0x1F)], "SHFL.IDX PT, R2, R3, 0x1, 0x1f"),
+    ("ATOMG.E.ADD.STRONG.GPU", [r(2), PT], [ur(4), r(4), URZ, imm(0), r(9)], "ATOMG.E.ADD.STRONG.GPU PT, R2, desc[UR4][R4.64], R9"),
+    ("S2R", [r(4)], [word("SR_TID.X")], "S2R R4, SR_TID.X"),
+    ("R2UR", [ur(4)], [r(4)], "R2UR UR4, R4"),
+    ("USEL", [ur(4)], [ur(5), imm(3), up(1)], "USEL UR4, UR5, 0x3, UP1"),
+    ("DEPBAR.LE", [], [sb(0), imm(1)], "DEPBAR.LE SB0, 0x1"),
+    ("DEPBAR.LE", [], [sb(0), imm(1), imm(5)], "DEPBAR.LE SB0, 0x1, {2,0}"),
+    ("BSSY", [K_B], [imm64(0x100)], "BSSY B0, 0x110"),
+    ("BSYNC", [], [K_B], "BSYNC B0"),
+    ("EXIT", [], [], "EXIT"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "dst", "src", "text"), KNOWN, ids=[k[3] for k in KNOWN])
+def test_known_forms(name: str, dst: list[Opnd], src: list[Opnd], text: str) -> None:
+    t = load("sm_90")
+    w = t.encode(op(name), PT, dst, src, CTL)
+    assert t.text(w) == text
+    d = t.decode(w)
+    assert (d.op.name, d.guard, d.dst, d.src, d.ctl, d.extra) == (name, PT, dst, src, CTL, 0)
+    assert t.accepts(op(name), PT, dst, src)
+
+
+def test_exact_words() -> None:
+    t = load("sm_90")
+    assert t.encode(op("S2R"), PT, [r(4)], [word("SR_TID.X")], 0x7E1) == 0x000FC200000021000000000000047919
+    assert t.encode(op("EXIT"), PT, [], [], 0x7E1) == 0x000FC20003800000000000000000794D
+
+
+def test_guards() -> None:
+    t = load("sm_90")
+    w = t.encode(op("BRA"), p(0) | INV, [], [imm64(-32)], CTL)
+    assert t.text(w, 0x100) == "@!P0 BRA 0xf0"
+    assert t.decode(w).guard == p(0) | INV
+    assert t.text(t.encode(op("UMOV"), up(2), [ur(4)], [imm(1)], CTL)) == "@UP2 UMOV UR4, 0x1"
+    with pytest.raises(EncodeError, match="guard"):
+        t.encode(op("UMOV"), p(2), [ur(4)], [imm(1)], CTL)
+
+
+@pytest.mark.parametrize("table", ["sm_80", "sm_86", "sm_89"])
+def test_hidden_descriptor(table: str) -> None:
+    t = load(table)
+    for number in (4, 6):
+        src = [ur(number), r(2), URZ, imm(0)]
+        w = t.encode(op("LDG.E"), PT, [r(0)], src, CTL)
+        assert t.text(w) == "LDG.E R0, [R2.64]"
+        assert t.decode(w).src == src
+
+
+def test_constant_operands_depend_on_the_target() -> None:
+    src = [r(1), const(0, 0x160), RZ]
+    assert load("sm_75").accepts(op("IADD3"), PT, [r(0)], src)
+    assert (
+        load("sm_75").text(load("sm_75").encode(op("IADD3"), PT, [r(0)], src, CTL)) == "IADD3 R0, R1, c[0x0][0x160], RZ"
+    )
+
+
+def test_virtual_registers_are_accepted_and_not_encoded() -> None:
+    t = load("sm_90")
+    src = [vr(1), with_word_lane(vr(2), 1), RZ]
+    assert t.accepts(op("IADD3"), PT, [vr(0)], src)
+    assert t.accepts(op("IADD3"), PT, [vr(0)], [vr(1), sym(0), RZ])
+    assert t.accepts(op("BSSY"), PT, [K_B], [K_LABEL | 5 << PAYLOAD_SHIFT])
+    with pytest.raises(EncodeError, match="not allocated"):
+        t.encode(op("IADD3"), PT, [vr(0)], src, CTL)
+    with pytest.raises(EncodeError):
+        t.encode(op("BSSY"), PT, [K_B], [label(3)], CTL)
+
+
+def test_immediates_are_range_checked() -> None:
+    t = load("sm_90")
+    lds = op("LDS")
+    for value, ok in ((0x7FFFFF, True), (-0x800000, True), (0x800000, False), (-0x800001, False)):
+        assert t.accepts(lds, PT, [r(0)], [NONE, r(1), URZ, imm(value)]) is ok
+    shfl = op("SHFL.BFLY")
+    assert t.accepts(shfl, PT, [r(0), PT], [r(1), imm(31), imm(0x1F)])
+    assert not t.accepts(shfl, PT, [r(0), PT], [r(1), imm(32), imm(0x1F)])
+    assert t.accepts(op("DADD"), PT, [r(2)], [r(4), imm64(0x3FF8 << 48)])
+    assert not t.accepts(op("DADD"), PT, [r(2)], [r(4), imm64(0x3FF8000000000001)])
+    assert t.accepts(op("LOP3.LUT"), PT, [r(1)], [r(4), imm(-1), RZ, imm(0xFF), NOT_PT])
+    assert not t.accepts(op("LOP3.LUT"), PT, [r(1)], [r(4), imm(-1), RZ, imm(0x100), NOT_PT])
+    assert not t.accepts(op("IADD3"), PT, [r(1)], [imm(3), r(4), RZ])
+    assert not t.accepts(op("IADD3"), PT, [r(1)], [r(4) | ABS, r(4), RZ])
+    assert not t.accepts(op("LDC"), PT, [r(1)], [const(0, 0x10000), RZ])
+
+
+def test_errors_name_operation_operands_and_forms() -> None:
+    t = load("sm_90")
+    with pytest.raises(EncodeError, match=r"sm_90: no form for FADD R1 <- 0x3, R4; forms: .*\{R\}, \{R\}, \{R\}"):
+        t.encode(op("FADD"), PT, [r(1)], [imm(3), r(4)], CTL)
+    with pytest.raises(EncodeError, match="no such mnemonic"):
+        t.encode(op("FROB.X"), PT, [], [], CTL)
+    with pytest.raises(EncodeError, match="0x1000000 does not fit"):
+        t.encode(op("LDS"), PT, [r(0)], [NONE, r(1), URZ, imm(0x1000000)], CTL)
+    with pytest.raises(EncodeError, match="barrier"):
+        t.encode(op("STS"), PT, [], [NONE, r(1), URZ, imm(0), r(2)], 1 | 7 << 8)
+    with pytest.raises(EncodeError, match="21 bits"):
+        t.encode(op("EXIT"), PT, [], [], -1)
+
+
+def test_illegal_words() -> None:
+    t = load("sm_90")
+    with pytest.raises(IllegalWord, match=r"bits 0\.\.11 = 0x0"):
+        t.decode(0)
+    with pytest.raises(IllegalWord):
+        t.text(0xFFF)
+
+
+def test_extra_bits_survive() -> None:
+    t = load("sm_90")
+    w = t.encode(op("IADD3"), PT, [r(4)], [r(5), r(6), RZ], CTL) ^ 1 << 40
+    d = t.decode(w)
+    assert d.extra == 1 << 40
+    assert t.encode_decoded(d) == w
+
+
+def test_unknown_table() -> None:
+    with pytest.raises(KeyError, match="sm_1"):
+        load("sm_1")
+
+
+def test_loaded_once() -> None:
+    assert load("sm_75") is load("sm_75")
+
+
+def test_bit_runs() -> None:
+    assert parse_bits("74+2,80") == (74, 75, 80)
