@@ -53,6 +53,55 @@ def ieee() -> list[Form]:
     return out
 
 
+def constant_operands() -> list[Form]:
+    """Constants in each place of a division."""
+    out = []
+    for t, consts in (
+        ("f32", (0x40400000, 0x00000003, 0x7F000001, F32.one)),
+        ("f64", (0x4008 << 48, 3, 0x7FE0000000000001, F64.one)),
+    ):
+        f, prefix, digits = FMT[t], "0f" if t == "f32" else "0d", 8 if t == "f32" else 16
+        for c in consts:
+            text = f"{prefix}{c:0{digits}X}"
+            op = Op(f)
+            rows = float_rows(t, 1, f"const{c}", 64)
+            reg = [REG[t]]
+            out.append(
+                Form(
+                    f"div.{t}.by.{c:x}",
+                    f"div.rn.{t} %o0, %a0, {text};",
+                    reg,
+                    reg,
+                    rows,
+                    lambda a, op=op, c=c: op.div(a, c),
+                )
+            )
+            out.append(
+                Form(
+                    f"div.{t}.of.{c:x}",
+                    f"div.rn.{t} %o0, {text}, %a0;",
+                    reg,
+                    reg,
+                    rows,
+                    lambda a, op=op, c=c: op.div(c, a),
+                )
+            )
+            out.append(
+                Form(
+                    f"rcp.{t}.const.{c:x}",
+                    f"rcp.rn.{t} %o0, {text};",
+                    [],
+                    reg,
+                    [()],
+                    lambda op=op, c=c: op.div(op.f.one, c),
+                )
+            )
+            out.append(
+                Form(f"sqrt.{t}.const.{c:x}", f"sqrt.rn.{t} %o0, {text};", [], reg, [()], lambda op=op, c=c: op.sqrt(c))
+            )
+    return out
+
+
 UNIT = Fraction(1, 1 << 23)
 
 
@@ -220,4 +269,4 @@ def halves() -> list[Form]:
 
 def forms() -> list[Form]:
     """Every form of this file."""
-    return ieee() + approximate() + approximate64() + halves()
+    return ieee() + constant_operands() + approximate() + approximate64() + halves()
