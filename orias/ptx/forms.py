@@ -84,7 +84,9 @@ class Forms:
             for message in late:
                 state.error(message, line, instr.column)
             _index_to_address(instr, checked)
-            if not messages and not checked.errors and not checked.values:
+            for severity, note in checked.notes:
+                state.note(severity, note, line)
+            if not (messages or checked.errors or checked.values or checked.notes):
                 form.seen.add(tuple([op.key for op in instr.ops]))
 
 

@@ -28,7 +28,7 @@ from orias.ptx.fits import scalar_fits, vector_fits
 from orias.ptx.gates import EARLY, LATE, Place, combinations, messages
 from orias.ptx.matrix import mma_errors, mma_gate, mma_operands
 from orias.ptx.memory import atomic_errors, load_store_errors
-from orias.ptx.messages import NAME_PARTS, SPACES, illegal, missing
+from orias.ptx.messages import NAME_PARTS, SPACES, advisories, illegal, missing, without_sync
 from orias.ptx.names import IGNORED, SLOT_OF, TYPE_WORDS
 from orias.ptx.opcode import is_shape
 from orias.ptx.special import SPECIAL
@@ -73,15 +73,20 @@ def variant(text: str) -> tuple[str, list[str]]:
 
 @final
 class Checked:
-    """What is known of an opcode text: its row (None: not usable), its name, and the errors every use of it has."""
+    """What is known of an opcode text: its row (None: not usable), its name, and what every use of it is told.
 
-    __slots__ = ("errors", "fatal_types", "name", "row", "types", "values")
+    ``errors``: messages; ``notes``: (severity, message) of warnings and advisories; ``values``: operands must be looked at
+    each time, because something depends on their values.
+    """
+
+    __slots__ = ("errors", "name", "notes", "row", "types", "values")
 
     def __init__(self, name: str) -> None:
         self.name: Final[str] = name
         self.row: Row | None = None
         self.types: tuple[str, ...] = ()
         self.errors: Final[list[str]] = []
+        self.notes: Final[list[tuple[str, str]]] = []
         self.values: bool = False
 
 
@@ -235,11 +240,15 @@ class Checker:
             late = LATE.get(word)
             if late is not None and not (word == "cluster" and "scope" not in sig.mods):
                 errors.extend(messages(late, place, name, types))
-        if sig.name in ("shfl", "vote") and "sync" not in sig.mods and place.version >= 64 and place.sm >= 70:
-            errors.append(
-                f"Instruction '{sig.name}' without '.sync' is not supported on .target sm_70 and higher"
-                " from PTX ISA version 6.4"
-            )
+        if sig.name in ("shfl", "vote") and "sync" not in sig.mods:
+            if place.version >= 64 and place.sm >= 70:
+                errors.append(
+                    f"Instruction '{sig.name}' without '.sync' is not supported on .target sm_70 and higher"
+                    " from PTX ISA version 6.4"
+                )
+            else:
+                result.notes.extend([("warning", m) for m in without_sync(sig.name, place)])
+        result.notes.extend(advisories(name, sig, words, place))
 
     # operands
 

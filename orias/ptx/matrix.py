@@ -47,6 +47,15 @@ def _listed(rows: str, types: tuple[str, ...]) -> bool:
     return False
 
 
+def _known_types(types: tuple[str, ...]) -> bool:
+    """Whether any shape, dense or sparse, has these types."""
+    for table in (_DENSE, _SPARSE):
+        for rows in table.values():
+            if _listed(rows, types):
+                return True
+    return False
+
+
 def mma_errors(sig: Sig, types: tuple[str, ...]) -> list[str]:
     """Why an mma opcode is not one; empty if it is."""
     mods = sig.mods
@@ -60,7 +69,7 @@ def mma_errors(sig: Sig, types: tuple[str, ...]) -> list[str]:
         return ["Unexpected instruction types specified for 'mma'"]
     errors: list[str] = []
     table = _SPARSE if "sp" in mods else _DENSE
-    if not any(_listed(rows, main) for rows in (*_DENSE.values(), *_SPARSE.values())):
+    if not _known_types(main):
         return ["Unexpected instruction types specified for 'mma'"]
     if "sync" not in mods:
         errors.append(".sync modifier required for instruction 'mma'")

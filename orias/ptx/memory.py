@@ -9,6 +9,7 @@ from orias.ptx.ast import TYPE_BITS
 from orias.ptx.gates import Place, messages
 
 _STRONG: Final = ("relaxed", "acquire", "release", "acq_rel", "sc")
+_NOT_WEAK: Final = ("relaxed", "acquire", "release", "acq_rel", "sc", "volatile")
 _OPERATION_TYPES: Final[dict[str, tuple[frozenset[str], str]]] = {}
 
 
@@ -54,7 +55,7 @@ def load_store_errors(name: str, types: tuple[str, ...], slots: dict[str, str], 
     weak_space = space.partition("::")[0] in ("const", "local", "param")
     if name == "st" and (space == "const" or space == "param::entry"):
         errors.append("State space incorrect for instruction 'st'")
-    if order in (*_STRONG, "volatile") and weak_space:
+    if order in _NOT_WEAK and weak_space:
         errors.append(f"Modifier '.{order}' cannot be applied to '.{space}' space")
     if order in _STRONG and not scope:
         errors.append(f"Modifier '.{order}' requires scope with '{name}' instruction")

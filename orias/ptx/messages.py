@@ -5,8 +5,9 @@ Asked of ptxas 13.0.88: every modifier word behind sixty instructions.
 
 from typing import Final
 
+from orias.ptx.ast import Sig
 from orias.ptx.gates import Place, messages
-from orias.ptx.names import FLAGS, SLOT_OF
+from orias.ptx.names import FLAGS, SLOT_OF, TYPE_WORDS
 
 SPACES: Final = frozenset(
     ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
@@ -211,3 +212,41 @@ def missing(name: str, group: tuple[str, ...]) -> str:
     if name in ("fence.proxy", "membar.proxy"):
         return f".proxykind modifier required for instruction '{name}'"
     return f".{first} modifier required for instruction '{name}'"
+
+
+def without_sync(name: str, place: Place) -> list[str]:
+    """The warnings for shfl and vote without .sync, where they are still accepted."""
+    found = [f"Instruction '{name}' without '.sync' may produce unpredictable results on sm_70 and later architectures"]
+    if place.version >= 60:
+        found.append(
+            f"Instruction '{name}' without '.sync' is deprecated since PTX ISA version 6.0 and will be discontinued"
+            " in a future PTX ISA version"
+        )
+    return found
+
+
+def advisories(name: str, sig: Sig, words: list[str], place: Place) -> list[tuple[str, str]]:
+    """Severity and text of what ptxas remarks about an accepted opcode."""
+    found: list[tuple[str, str]] = []
+    slow = "expected to have substantially reduced performance on some future architectures"
+    if sig.mods.get("sp") == "sp" and name == "mma":
+        found.append(
+            (
+                "info",
+                "Advisory: Modifier '.sp::ordered_metadata' should be used on instruction 'mma' instead of modifier"
+                f" '.sp' as it is {slow}",
+            )
+        )
+    if "multicast" in sig.mods and name in ("cp.async.bulk", "cp.async.bulk.tensor") and not place.special:
+        found.append(
+            (
+                "warning",
+                "Advisory: '.multicast::cluster' modifier on instruction 'cp.async.bulk{.tensor}' should be used on"
+                " .target 'sm_90a/sm_100a/sm_100f/sm_103a/sm_103f/sm_110a/sm_110f' instead of .target"
+                f" '{place.target}' as this feature is {slow}",
+            )
+        )
+    for i, word in enumerate(words):
+        if SLOT_OF.get(word) == "vec" and i + 1 < len(words) and words[i + 1] not in TYPE_WORDS:
+            found.append(("warning", "Vector Type not specified properly"))
+    return found

@@ -12,7 +12,7 @@ _PARAM_ALIGN = frozenset((1, 2, 4, 8, 16, 32, 64, 128))
 def redefinition(old: Var, new: Var) -> list[str]:
     """What is wrong with declaring a module-level variable again; empty if the two agree."""
     errors: list[str] = []
-    same_dims = old.dims == new.dims or (old.dims[1:] == new.dims[1:] and 0 in (*old.dims[:1], *new.dims[:1]))
+    same_dims = old.dims == new.dims or (old.dims[1:] == new.dims[1:] and (0 in old.dims[:1] or 0 in new.dims[:1]))
     if old.type != new.type or old.space != new.space or old.vec != new.vec or not same_dims:
         errors.append(f"Inconsistent redefinition of variable '{new.name}'")
     if old.linkage == "extern" and new.linkage == "":

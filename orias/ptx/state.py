@@ -78,6 +78,10 @@ class State:
         self.errors += 1
         self.diagnostics.append(Diagnostic("error", message, line, column, self.file_name))
 
+    def note(self, severity: str, message: str, line: int) -> None:
+        """Records a remark that is no error."""
+        self.diagnostics.append(Diagnostic(severity, message, line, 0, self.file_name))
+
     def warning(self, message: str, line: int) -> None:
         """Records a warning."""
         self.diagnostics.append(Diagnostic("warning", message, line, 0, self.file_name))
