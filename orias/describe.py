@@ -54,7 +54,7 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                     code.wmma_used = True
                 elif name.startswith("tensormap.replace"):
                     module.tensor_map = 2
-                elif name in ("txq", "suq"):
+                elif name.split(".")[0] in ("txq", "suq"):
                     module.uses_texture_query = True
 
 
