@@ -49,7 +49,7 @@ def ours(lines: list[str], version: str, target: str) -> Messages:
             parse(top + "\n".join(rest) + "\nret;\n}\n")
         except CompileError as error:
             for d in error.diagnostics:
-                if 0 <= d.line - base < len(rest) and d.severity != "warning":
+                if 0 <= d.line - base < len(rest) and d.severity in ("error", "fatal"):
                     found[d.line - base].append(d.message)
                     if d.severity == "fatal":
                         fatal = d.line - base
