@@ -7,14 +7,16 @@ Within a file the widest classes choose first, and classes of the same width in 
 
 from typing import Final, final
 
-from orias.isa.operand import K_P, K_R, K_UP, K_UR, KIND_MASK, PAYLOAD_SHIFT
+from orias.isa.operand import K_P, K_R, K_UP, K_UR, KIND_MASK, LANE_SHIFT, PAYLOAD_SHIFT, lane_range
 from orias.ori.ir import CallInfo
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import FILES, kept, usable
 from orias.regalloc.occupancy import Occupancy
-from orias.regalloc.ranges import Ranges
+from orias.regalloc.ranges import FIRST_OPND, Ranges
 
 _BITS: Final = 256
+_REST: Final = 8
+"""Points for which a register should have been free before it is given out again (a guess)."""
 
 
 def _aligned() -> dict[tuple[int, int], int]:
@@ -70,7 +72,6 @@ def fixed_occupancy(rg: Ranges, file: int) -> Occupancy:
 
 def allocate(classes: Classes) -> Assignment:
     """Choose a register for every class (``Cls.slot``); classes that find none are in ``failed``."""
-    rg = classes.rg
     result = Assignment()
     by_file: dict[int, list[Cls]] = {f: [] for f in FILES}
     for c in classes.all():
@@ -78,19 +79,21 @@ def allocate(classes: Classes) -> Assignment:
     for file in FILES:
         todo = by_file[file]
         if todo:
-            _allocate_file(rg, file, todo, result)
+            _allocate_file(classes, file, todo, result)
     return result
 
 
-def _allocate_file(rg: Ranges, file: int, todo: list[Cls], result: Assignment) -> None:
+def _allocate_file(classes: Classes, file: int, todo: list[Cls], result: Assignment) -> None:
+    rg = classes.rg
     fn = rg.fn
     avail = usable(fn, file)
     costly = kept(fn, file)
     occ = fixed_occupancy(rg, file)
+    triads = _triads(classes) if file == K_R else {}
     todo.sort(key=_order)
     used = 0
     for c in todo:
-        slot = _choose(c, occ, avail, costly & ~used)
+        slot = _choose(c, occ, avail, costly & ~used, used, _disliked(c, triads))
         if slot < 0:
             result.failed.append(c)
             continue
@@ -108,20 +111,74 @@ def _order(c: Cls) -> tuple[int, int]:
     return -c.mod, c.start()
 
 
-def _choose(c: Cls, occ: Occupancy, avail: int, costly: int) -> int:
-    """The register for place 0 of a class, or -1."""
+Triad = tuple[int, int, Cls, int, Cls, int]
+"""Weight, own place, and the other two sources (class, place) of an instruction with three register sources."""
+
+
+def _triads(classes: Classes) -> dict[Cls, list[Triad]]:
+    """For classes that may take any register, the instructions in which they are one of three different R sources."""
+    out: dict[Cls, list[Triad]] = {}
+    rg = classes.rg
+    for point, inst in enumerate(rg.insts):
+        if inst is None or len(inst.src) < 3 or inst.op.addr:
+            continue
+        sources: list[tuple[Cls, int]] = []
+        for o in inst.src:
+            if o >= FIRST_OPND and o & KIND_MASK == K_R:
+                v = o >> PAYLOAD_SHIFT
+                c = classes.of[v]
+                if c is not None:
+                    sources.append((c, classes.place[v] + lane_range((o >> LANE_SHIFT) & 15, 1)[0]))
+        if len(sources) != 3 or len(set(sources)) != 3:
+            continue
+        weight = 1 << min(3 * rg.depth[point], 30)
+        for k in range(3):
+            c, place = sources[k]
+            if c.mod == 1:
+                (c1, p1), (c2, p2) = sources[k - 1], sources[k - 2]
+                out.setdefault(c, []).append((weight, place, c1, p1, c2, p2))
+    return out
+
+
+def _disliked(c: Cls, triads: dict[Cls, list[Triad]]) -> int:
+    """Mask of registers for place 0 that would put all three sources of an instruction into one register bank."""
+    balance = 0
+    for weight, place, c1, p1, c2, p2 in triads.get(c, ()):
+        if c1.slot >= 0 and c2.slot >= 0 and (c1.slot + p1) & 1 == (c2.slot + p2) & 1:
+            # Banks are even and odd registers.
+            odd = (c1.slot + p1 - place) & 1
+            balance += weight if odd else -weight
+    if balance == 0:
+        return 0
+    return _ALIGNED[2, 1 if balance > 0 else 0]
+
+
+def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked: int) -> int:
+    """The register for place 0 of a class, or -1.
+
+    `used` are the registers given out so far: among them one that has rested a while is better than the lowest, because
+    the scheduler can then move the new value up past the last reader of the old one.
+    """
     ok = _ALIGNED[c.mod, c.phase]
+    rested = ok
     cost = 0
     for place, segs in c.words.items():
         taken = ~avail
         for s, e, _ in segs:
             taken |= occ.taken(s, e)
+        stale = taken | ~used
+        if segs:
+            s = segs[0][0]
+            stale |= occ.taken(max(0, s - _REST), s + 1)
         if place >= 0:
             ok &= ~(taken >> place)
+            rested &= ~(stale >> place)
             cost |= costly >> place
         else:
             # Registers below 0 do not exist.
-            ok &= ~((taken << -place) | ((1 << -place) - 1))
+            below = (1 << -place) - 1
+            ok &= ~((taken << -place) | below)
+            rested &= ~((stale << -place) | below)
             cost |= costly << -place
     if not ok:
         return -1
@@ -133,7 +190,14 @@ def _choose(c: Cls, occ: Occupancy, avail: int, costly: int) -> int:
             most = weight
     if best >= 0:
         return best
-    cheap = ok & ~cost
-    if cheap:
-        ok = cheap
+    inside = ok & _within(used, c) & ~cost
+    for choice in (rested & ~cost & ~disliked, inside & ~disliked, rested & ~cost, ok & ~cost):
+        if choice:
+            return (choice & -choice).bit_length() - 1
     return (ok & -ok).bit_length() - 1
+
+
+def _within(used: int, c: Cls) -> int:
+    """Registers for place 0 that keep the class among the registers in use up to the highest."""
+    top = used.bit_length() - max(c.words)
+    return (1 << top) - 1 if top > 0 else 0
