@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final, final
 
+from orias import __version__
 from orias.cubin import relocs
 from orias.cubin.layout import align_up, global_bytes
 from orias.cubin.model import (
@@ -191,6 +192,7 @@ class _Compiler:
         out = CubinModule(self.target.name, self.options.compile_only)
         out.ptx_sm = int("".join(c for c in module.target if c.isdigit()) or 0)
         out.options = self.options.note_text()
+        out.tool_version = f"Orias {__version__}, for release 13.0"
         located = any(k.locs for k in program.kernels)
         if located and not module.files:
             self.diagnostics.append(Diagnostic("warning", NO_FILE))
