@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING
 
 from orias.diag import Unsupported
-from orias.isa.operand import K_NONE, K_P, KIND_MASK, URZ, Opnd, const, imm, r
+from orias.isa.operand import K_NONE, URZ, Opnd, const, imm, r
 from orias.lower import abi, params
-from orias.lower.context import type_words
 from orias.lower.function import callee_of, first_argument, places, returns_in_memory
 from orias.lower.layout import align_up, prototype, var_align
+from orias.lower.registers import read_words, write_words
 from orias.lower.registry import lowers
 from orias.ori.ir import OP_COPY, CallInfo
 from orias.ptx.ast import O_FUNC, O_REG, O_SINK, Function, Instr, Operand, Var
@@ -21,11 +21,7 @@ def _argument_words(ctx: "Ctx", o: Operand, formal: Var) -> list[Opnd]:
     var = o.var
     if o.kind != O_REG and var is not None and var.space == "param":
         return params.get_words(ctx, var)
-    value = ctx.src(o, formal.type)
-    if value & KIND_MASK == K_P:
-        raise Unsupported("A predicate argument is not supported", ctx.line)
-    n = type_words(formal.type)
-    return [ctx.word(value, k) for k in range(n)] if n > 1 else [value]
+    return read_words(ctx, o, formal.type)
 
 
 @lowers("call", types="any")
@@ -90,7 +86,7 @@ def _result(ctx: "Ctx", o: Operand, formal: Var, words: list[Opnd]) -> None:
     if o.kind != O_REG and o.var is not None and o.var.space == "param":
         params.set_words(ctx, o.var, words[: (o.var.size + 3) // 4])
         return
-    ctx.write(o, words[0] if len(words) == 1 else ctx.b.pack(*words))
+    write_words(ctx, o, formal.type, words)
 
 
 def _target(ctx: "Ctx", i: Instr) -> tuple[str | None, str, Opnd]:

@@ -8,6 +8,7 @@ from orias.lower import abi, params
 from orias.lower.context import Ctx, FuncState, type_words
 from orias.lower.facts import branch_targets
 from orias.lower.layout import align_up, var_align
+from orias.lower.registers import expand_vectors, read_words, whole, write_words
 from orias.lower.registry import lookup
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func
 from orias.ptx.ast import O_LABEL, Function, Instr, Label, Loc, Pragma, Var
@@ -59,7 +60,14 @@ def callee_of(i: Instr) -> Function:
 
 def places(vars_: list[Var], first: int = abi.ARG_FIRST) -> tuple[list[abi.Place], int]:
     """ABI places of parameters, and their stack bytes."""
-    return abi.arguments([(max(v.size, 1), var_align(v)) for v in vars_], first)
+    return abi.arguments([(_bytes(v), max(var_align(v), 1)) for v in vars_], first)
+
+
+def _bytes(v: Var) -> int:
+    """Size as a parameter: a register vector of small elements takes a word for each."""
+    if v.space == "reg":
+        return 4 * type_words(v.type) * v.vec if v.vec > 1 else max(v.size, 1)
+    return max(v.size, 1)
 
 
 def returns_in_memory(f: Function) -> bool:
@@ -106,7 +114,10 @@ def _receive(ctx: Ctx, f: Function, in_memory: set[Var], kind: str) -> None:
             base = ctx.b.r("frame.IN", imm(p.stack))
             words = [ctx.b.r("LDL", K_NONE, base, URZ, imm(4 * k)) for k in range(p.words)]
         if v.space == "reg":
-            ctx.write_key(v.index * 8, words[0] if len(words) == 1 else ctx.b.pack(*words), type_words(v.type))
+            parts = whole(v)
+            n = len(words) // len(parts)
+            for k, o in enumerate(parts):
+                write_words(ctx, o, v.type, words[k * n : (k + 1) * n])
             continue
         params.prepare(ctx, v, v in in_memory)
         params.set_words(ctx, v, words)
@@ -134,8 +145,7 @@ def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
             at += v.size
     for v, p in zip(f.rets, where, strict=not in_memory):
         if v.space == "reg":
-            value = ctx.get(v.index * 8)
-            words = [ctx.word(value, k) for k in range(p.words)] if p.words > 1 else [value]
+            words = [w for o in whole(v) for w in read_words(ctx, o, v.type)]
         else:
             words = params.get_words(ctx, v)
         values.extend((p.reg + k, w) for k, w in enumerate(words))
@@ -157,6 +167,7 @@ def _body(ctx: Ctx, f: Function, kind: str) -> None:
     loc: Loc | None = None
     kernel = ctx.module.kernel
     assert f.body is not None
+    vectors = any(v.vec > 1 for v in [*f.regs, *f.params, *f.rets] if v.space == "reg")
     for s in f.body:
         if isinstance(s, Instr):
             if state.dead:
@@ -172,6 +183,8 @@ def _body(ctx: Ctx, f: Function, kind: str) -> None:
                 if ctx.guard == NOT_PT:
                     _forget(ctx, s)
                     continue
+            if vectors:
+                expand_vectors(s)
             lookup(s)(ctx, s)
         elif isinstance(s, Label):
             _place_label(ctx, s)

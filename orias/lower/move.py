@@ -16,6 +16,9 @@ def lower_mov(ctx: "Ctx", i: Instr) -> None:
     """mov: registers, immediates, addresses, special registers, packing and unpacking of vectors."""
     dst, src = i.ops[0], i.ops[1]
     type_ = i.sig.types[-1]
+    if "vec" in i.sig.mods:
+        _move_elements(ctx, dst, src, type_)
+        return
     if dst.kind == O_VEC and len(dst.elems) == 1:
         dst = dst.elems[0]
     if dst.kind == O_VEC:
@@ -24,9 +27,16 @@ def lower_mov(ctx: "Ctx", i: Instr) -> None:
     if src.kind == O_VEC:
         ctx.write(dst, _pack(ctx, src, type_))
         return
-    if src.kind == O_REG and src.var is not None and src.var.vec > 1 and not src.comp:
-        raise ctx.unsupported("A whole vector register as operand of mov")
     ctx.write(dst, ctx.src(src, type_))
+
+
+def _move_elements(ctx: "Ctx", dst: Operand, src: Operand, type_: str) -> None:
+    """mov.v2 and mov.v4: all elements are read before any is written."""
+    if dst.kind != O_VEC or src.kind != O_VEC or len(dst.elems) != len(src.elems):
+        raise ctx.unsupported("This form of a vector mov")
+    values = [ctx.src(e, type_) for e in src.elems]
+    for e, value in zip(dst.elems, values, strict=True):
+        ctx.write(e, value)
 
 
 def _part_type(type_: str, count: int) -> str:
