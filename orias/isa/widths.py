@@ -142,23 +142,49 @@ def _fill(op: Op, w: Widths) -> None:
         "IGMMA",
         "BGMMA",
         "QGMMA",
-        "TEX",
-        "TLD",
         "TLD4",
         "TXD",
-        "TXQ",
         "TMML",
-        "SULD",
-        "SUST",
         "SURED",
     ):
         raise Unsupported(f"register widths of {op.name} are not known")
+    elif base in ("TEX", "TLD", "TXQ", "SULD", "SUST"):
+        _texture(op, w)
     elif base == "CS2R":
         w.dst.append(1 if "32" in mods else 2)
     elif base in ("BRX", "RET") or (base == "CALL"):
         w.src.append(2)
     elif base == "LEPC":
         w.dst.append(2)
+
+
+def _texture(op: Op, w: Widths) -> None:
+    """The forms that lowering writes.
+
+    Handles in a register (``B``) with the level, in a uniform register (sm_90) or in the constant bank; coordinates in a pair,
+    in four registers (3D and arrays) or, TLD with a constant handle, in single registers.
+    """
+    base, mods = op.base, op.mods
+    bindless = "B" in mods
+    if base == "TXQ":
+        w.dst.extend((1, 1))
+        w.src.extend((2, 1, 1) if bindless else (1, 1, 2))
+    elif base in ("TEX", "TLD"):
+        w.dst.extend((2, 2))
+        if base == "TLD" and "SCR" in mods and not bindless:
+            w.src.extend((1, 1))
+        elif bindless:
+            w.src.extend((2 if "SCR" in mods else 4, 2 if base == "TEX" else 1))
+        else:
+            w.src.extend((2, 1, 2) if base == "TEX" else (2, 2))
+    else:
+        place = 4 if "3D" in mods else 2 if "2D" in mods else 1
+        w.src.extend((2, place, 1, 1))
+        if base == "SULD":
+            w.dst.append(data_words(op))
+            w.src.append(1)
+        else:
+            w.src.extend((data_words(op), 1))
 
 
 def _memory(op: Op, w: Widths) -> None:

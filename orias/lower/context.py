@@ -464,7 +464,7 @@ class FuncState:
     """What one PTX function being lowered needs beyond the context: labels, frame layout, parameter words."""
 
     __slots__ = (
-        "blocks", "dead", "frame_offset", "frame_top", "function", "kind", "outgoing", "param_words", "placed", "refs", "result_key",
+        "blocks", "dead", "frame_offset", "frame_top", "function", "kind", "outgoing", "param_values", "param_words", "placed", "refs", "result_key",
         "return_key", "shared_base",
     )  # fmt: skip
 
@@ -486,6 +486,8 @@ class FuncState:
         """Bytes of outgoing stack arguments, at the bottom of the frame."""
         self.param_words: dict[Var, list[int]] = {}
         """Temporaries that hold the words of a parameter variable (see :mod:`orias.lower.params`)."""
+        self.param_values: dict[int, int] = {}
+        """Registers that hold 8 bytes of a kernel parameter as they are: id -> offset in constant bank 0."""
         self.return_key: int = 0
         self.result_key: int = 0
         """The caller's address for a result in memory."""

@@ -23,5 +23,6 @@ def load() -> None:
     import orias.lower.memory
     import orias.lower.move
     import orias.lower.sync
+    import orias.lower.texture
     import orias.lower.video
     import orias.lower.warp  # noqa: F401

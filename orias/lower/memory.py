@@ -8,7 +8,7 @@ without effect on results and are not passed on.
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import K_NONE, RZ, URZ, Opnd, const, imm, imm64, is_reg, with_pair_lane, word
+from orias.isa.operand import K_NONE, PAYLOAD_SHIFT, RZ, URZ, Opnd, const, imm, imm64, is_reg, with_pair_lane, word
 from orias.lower import params
 from orias.lower.params import SIGNED, extract_selector
 from orias.lower.registry import lowers
@@ -341,8 +341,10 @@ def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, 
                 value = ctx.b.copy(value)
                 _write_extended(ctx, e, value, type_)
                 continue
-            elif e.kind == O_REG and bits // 32 > ctx.reg_words(e):
-                value = ctx.b.copy(value, bits // 32)
+            elif bits == 64:
+                value = ctx.b.copy(value, 2)
+                if bank == 0:
+                    ctx.state.param_values[value >> PAYLOAD_SHIFT] = at
             ctx.write(e, value)
         elif bits == 32:
             _write_extended(ctx, e, ctx.b.r("LDC", const(bank, at), index), type_)
