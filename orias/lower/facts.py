@@ -2,7 +2,7 @@
 
 from typing import final
 
-from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_LABEL, O_REG, O_SREG, Function, Instr, Label, Operand, Var
+from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_LABEL, O_REG, O_SREG, Function, Instr, Label, Operand, SymInit, Var
 
 
 @final
@@ -52,8 +52,27 @@ class Facts:
             space = o.var.space
             if space == "shared":
                 self.shared.add(o.var)
+            elif o.var.init is not None:
+                self.functions.extend(functions_in_data(o.var))
             elif space == "param" and name != "call" and not (plain and kind == O_ADDR):
                 self.taken.add(o.var)
+
+
+def functions_in_data(v: Var) -> list[Function]:
+    """Functions whose addresses a variable's initialiser holds, itself or through other variables."""
+    out: list[Function] = []
+    todo, seen = [v], {v}
+    while todo:
+        for _, value in todo.pop().init or []:
+            if not isinstance(value, SymInit):
+                continue
+            to = value.target
+            if isinstance(to, Function):
+                out.append(to)
+            elif to not in seen:
+                seen.add(to)
+                todo.append(to)
+    return out
 
 
 def _flat(o: Operand) -> list[Operand]:
