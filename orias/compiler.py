@@ -202,10 +202,11 @@ class _Compiler:
         out.variables = program.variables
         out.bank4 = program.bank4
         out.externs = program.externs
-        out.prototypes = program.prototypes
-        out.address_taken = program.address_taken
-        out.indirect_calls = program.indirect_calls
-        out.address_uses = program.address_uses
+        if out.relocatable:
+            out.prototypes = program.prototypes
+            out.address_taken = program.address_taken
+            out.indirect_calls = program.indirect_calls
+            out.address_uses = program.address_uses
         names: dict[str, int] = {}
         if out.lineinfo:
             section, names = names_section(module)
