@@ -1,12 +1,14 @@
 """Final block order and the branches that it needs.
 
-Blocks keep their source order (what ptxas 13.0.88 was seen to do at every level); blocks marked ``cold`` move behind
-the last block that is not.  Control flow stays in ``Block.succs`` while branches are made real: an unguarded ``BRA``
+Blocks keep their source order (what ptxas 13.0.88 was seen to do at every level), except that a block whose successor in that
+order is none of its own is followed by one that nothing else still has to reach; blocks marked ``cold`` move behind the
+last block that is not.  Control flow stays in ``Block.succs`` while branches are made real: an unguarded ``BRA``
 where the fall-through block is not the next one, an inverted guard where that saves a branch.
 """
 
 from typing import Final
 
+from orias.analysis.cfg import reverse_postorder
 from orias.isa.operand import INV, K_LABEL, K_P, K_UP, KIND_MASK, PAYLOAD_SHIFT, PT, is_true_pred, label
 from orias.ori.ir import OP_BRA, Block, Func, Inst
 
@@ -18,10 +20,38 @@ def layout(fn: Func) -> None:
     _drop_jumps(fn)
     _thread_empty(fn)
     _drop_unreachable(fn)
-    hot = [b for b in fn.blocks if not b.cold or b is fn.blocks[0]]
-    cold = [b for b in fn.blocks if b.cold and b is not fn.blocks[0]]
-    fn.blocks = hot + cold
+    entry = fn.blocks[0]
+    fn.blocks = _chain([b for b in fn.blocks if not b.cold or b is entry], fn) + _chain(
+        [b for b in fn.blocks if b.cold and b is not entry], fn
+    )
     _make_branches(fn)
+
+
+def _chain(blocks: list[Block], fn: Func) -> list[Block]:
+    """Blocks in source order, joined to chains where that saves a branch."""
+    rank = {b.id: k for k, b in enumerate(reverse_postorder(fn))}
+    following = {b.id: blocks[k + 1] for k, b in enumerate(blocks[:-1])}
+    members = {b.id for b in blocks}
+    placed: set[int] = set()
+    out: list[Block] = []
+    for seed in blocks:
+        b: Block | None = seed
+        while b is not None and b.id not in placed:
+            placed.add(b.id)
+            out.append(b)
+            after = following.get(b.id)
+            nexts = [s for s in b.succs if s.id in members and s.id not in placed]
+            if after is not None and after in nexts:
+                b = after
+                continue
+            b = None
+            for s in nexts:
+                if not any(
+                    p.id in members and p.id not in placed and rank.get(p.id, 0) < rank.get(s.id, 0) for p in s.preds
+                ):
+                    b = s
+                    break
+    return out
 
 
 def is_plain_branch(inst: Inst) -> bool:
