@@ -60,7 +60,7 @@ def scalar_fits(slot: Slot, op: Operand, type_: str, result: bool, index: int, n
         assert var is not None
         if not register_fits(var.type, type_, slot.relaxed):
             return False
-        if slot.fixed and var.type == "f16x2":
+        if slot.fixed and (var.type == "f16x2" or (type_ in ("b8", "b16") and var.type != type_)):
             return False
         if var.vec != 1 and not op.comp:
             soft.append(
@@ -85,14 +85,14 @@ def scalar_fits(slot: Slot, op: Operand, type_: str, result: bool, index: int, n
         if op.key == "s+" or op.key == "s[":
             if result:
                 soft.append(f"Result register required for instruction '{name}'")
-            return type_[0] in "busp"
-        if not (name == "cvta" and not result):
+            return type_[0] in "bus" and "x" not in type_ and type_[1:].isdigit()
+        if result or name not in ("cvta", "mapa", "getctarank"):
             soft.append(f"Argument {index} of instruction '{name}': must be register")
         return True
     if kind == O_FUNC:
         if result:
             soft.append(f"Result register required for instruction '{name}'")
-        return not slot.fixed
+        return not slot.fixed and type_ not in ("bf16", "bf16x2")
     if kind == O_SREG:
         special = SPECIAL[op.name]
         if not register_fits(special[0], type_, slot.relaxed or name == "cvt"):

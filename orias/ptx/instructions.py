@@ -56,6 +56,7 @@ _REPEATED: Final[dict[str, str]] = {
     "bool": "Multiple instruction post-operation flags set",
 }
 
+_ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _ORDERS: Final = frozenset(["relaxed", "acquire", "release", "acq_rel", "sc"])
 _SCOPES: Final = frozenset(["cta", "cluster", "gpu", "sys"])
@@ -311,7 +312,7 @@ class Checker:
         if role == "M":
             return self._address(op, checked, sig, soft)
         if role == "i":
-            return (kind == O_IMM and op.imm_type == "int") or (kind == O_SYM and op.key == "s+")
+            return kind == O_IMM and op.imm_type == "int"
         if role == "L":
             if kind == O_LABEL:
                 return True
@@ -319,6 +320,8 @@ class Checker:
             if kind == O_SYM:
                 soft.append(f"Argument {index} of instruction '{name}': must be register")
             return True
+        if role == "A":
+            return self._address_value(op, index, name, soft)
         if role == "P":
             if kind == O_REG:
                 return op.var is not None and op.var.type == "pred"
@@ -352,9 +355,26 @@ class Checker:
             type_ = type_[0] + str(TYPE_BITS[type_] * 2)
         if role == "m":
             return self._mov(op, index, checked, sig, soft)
+        if name == "cvta" and role == "S" and kind in (O_SYM, O_FUNC) and op.key != "s+":
+            space = sig.mods.get("space", "").partition("::")[0]
+            if op.var is None or op.var.space != space:
+                soft.append("State space mismatch between instruction and address in instruction 'cvta'")
+                return True
         if slot.vector and "vec" in sig.mods:
             return vector_fits(op, type_, int(sig.mods["vec"][1:]), slot.relaxed, name, soft)
         return scalar_fits(slot, op, type_, role == "D", index, name, soft)
+
+    def _address_value(self, op: Operand, index: int, name: str, soft: list[str]) -> bool:
+        """An address as a value."""
+        if op.kind == O_REG and op.var is not None:
+            return op.var.type in _ADDRESS_TYPES
+        if op.kind == O_SREG:
+            soft.append(f"Special register argument not allowed for instruction '{name}'")
+            return SPECIAL[op.name][0] != "pred"
+        if op.kind == O_SYM and op.var is not None and op.var.type in _ADDRESS_TYPES and op.key != "s+":
+            soft.append(f"Argument {index} of instruction '{name}': must be register")
+            return True
+        return op.key in ("i", "s+")
 
     def _address(self, op: Operand, checked: Checked, sig: Sig, soft: list[str]) -> bool:
         if op.kind != O_ADDR:

@@ -14,6 +14,7 @@ A name (in ptxas's sense: ``mul.wide``, ``bar.red``, ``cvta.to`` are names) has 
   ``DA SA``   the same with exact types; ``DA`` may be ``_``
   ``=u32``    result register of a fixed type; ``u32`` source of a fixed type; ``=b64_`` may be ``_``
   ``P =P =Q`` predicate source; predicate result; predicate result or pair ``p|q``
+  ``A``       an address as a value: 32- or 64-bit register, integer
   ``M``       address; ``L`` label; ``i`` integer immediate; ``X`` anything; ``X*`` anything, any number
   ``mov``     the operands of mov
   ``?``       behind: may be missing; ``[u32,]`` in the middle likewise
@@ -39,7 +40,7 @@ ALIASES: Final[dict[str, str]] = {
 class Slot:
     """One operand position of a row.
 
-    ``role``: D result, S source, M address, P predicate source, Q predicate result, L label, i immediate, X anything,
+    ``role``: D result, S source, M address, A address as a value, P predicate source, Q predicate result, L label, i immediate, X anything,
     m mov source or result.  ``type``: a fixed type, or "" for type number ``index``.  ``when``: the slot of the Sig
     that must be filled ("" always).
     """
@@ -60,7 +61,7 @@ class Slot:
         self.wide: bool = False
         self.fixed: bool = False
         head = text[0]
-        if text in ("P", "M", "L", "i", "X", "mov"):
+        if text in ("P", "M", "L", "i", "X", "A", "mov"):
             self.role: str = head
         elif text in ("=P", "=Q"):
             self.role = "Q"
