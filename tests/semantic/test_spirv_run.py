@@ -49,7 +49,9 @@ def agree(case: dict, got: np.ndarray) -> bool:
         return False
     a, b = got.view(kind).astype(np.float64), want.view(kind).astype(np.float64)
     tolerance = 2e-6 if case["approximate"] else 0.0
-    return bool((((a == b) | (np.isnan(a) & np.isnan(b))) | (np.abs(a - b) <= tolerance * np.maximum(1, np.abs(b)))).all())
+    return bool(
+        (((a == b) | (np.isnan(a) & np.isnan(b))) | (np.abs(a - b) <= tolerance * np.maximum(1, np.abs(b)))).all()
+    )
 
 
 @pytest.mark.sweep
@@ -62,7 +64,9 @@ def test_case(case: dict, arch: str, opt: int, tmp_path: Path) -> None:
     if not path.is_file():
         pytest.skip("not in this copy of the project")
     out = tmp_path / "k.cubin"
-    r = subprocess.run([tool("ptxas"), f"-arch={arch}", f"-O{opt}", str(path), "-o", str(out)], capture_output=True, timeout=60)
+    r = subprocess.run(
+        [tool("ptxas"), f"-arch={arch}", f"-O{opt}", str(path), "-o", str(out)], capture_output=True, timeout=60
+    )
     if r.returncode:
         pytest.skip(f"not for {arch}: {r.stderr.decode(errors='replace').splitlines()[0][:100]}")
     theirs = launch(case, out.read_bytes())
