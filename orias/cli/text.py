@@ -8,7 +8,7 @@ COMPATIBLE = "Cuda compilation tools, release 13.0, V13.0.88"
 TOOLS = """\
 Tools:
   orias dis FILE.cubin                       print the SASS of a cubin
-  orias as FILE.sass -o FILE.cubin           assemble SASS text
+  orias as FILE.sass -o FILE.cubin ...       assemble a listing
   orias run FILE.cubin --kernel K ...        run a kernel in the simulator
 """
 

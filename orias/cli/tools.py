@@ -5,13 +5,24 @@ sub-commands.
 """
 
 import sys
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from orias.cli.drive import write_output
 
 FAILURE = 255
+DIS_USAGE = """\
+usage: orias dis [--control] [--hex] FILE.cubin...
+
+Prints the SASS of cubins.  --control adds control words (waits, barriers, stalls), as orias as needs them;
+--hex adds the instruction words.
+"""
+AS_USAGE = """\
+usage: orias as FILE.sass [-o OUT.cubin] (--base OLD.cubin | [--arch sm_NN] [--regs N] [--params 8,4,...])
+
+Assembles a listing of orias dis --control.  --base: everything but the code comes from that cubin.
+Without it the cubin holds the kernels of the listing: registers and target as the listing says unless given,
+parameters of the given sizes.
+"""
 
 
 class ToolError(Exception):
@@ -37,42 +48,70 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
 
 
 def _dis(arguments: list[str]) -> int:
-    import orias
     from orias.cubin.errors import CubinError
+    from orias.tools.disassemble import disassemble
 
     files = [a for a in arguments if not a.startswith("-")]
-    if len(files) != len(arguments) or not files:
-        raise ToolError("usage: orias dis FILE.cubin...")
+    flags = {a for a in arguments if a.startswith("-")}
+    if flags & {"-h", "--help"}:
+        sys.stdout.write(DIS_USAGE)
+        return 0
+    if flags - {"--control", "--hex"} or not files:
+        raise ToolError(DIS_USAGE.splitlines()[0])
     for name in files:
         try:
-            sys.stdout.write(orias.disassemble(Path(name).read_bytes()))
+            sys.stdout.write(disassemble(Path(name).read_bytes(), "--hex" in flags, "--control" in flags))
+        except KeyError as e:
+            raise ToolError(f"{name}: there is no instruction table for {e}") from None
         except (CubinError, ValueError) as e:
             raise ToolError(f"{name}: {e}") from None
     return 0
 
 
 def _as(arguments: list[str]) -> int:
+    files, given = _options(arguments, ("-o", "--base", "--arch", "--regs", "--params"), AS_USAGE)
+    if not files:
+        return 0
+    from orias.cubin.errors import CubinError
+    from orias.tools.assemble import AsmError
+    from orias.tools.patch import new_cubin, patched_cubin
+
+    text = Path(files[0]).read_text()
+    try:
+        if "--base" in given:
+            data = patched_cubin(text, Path(given["--base"]).read_bytes())
+        else:
+            sizes = [int(v, 0) for v in given.get("--params", "").split(",") if v]
+            data = new_cubin(text, given.get("--arch", ""), int(given.get("--regs", "0"), 0), sizes)
+    except (AsmError, CubinError, ValueError) as e:
+        raise ToolError(f"{files[0]}: {e}") from None
+    write_output(given.get("-o", "out.cubin"), data)
+    return 0
+
+
+def _options(arguments: list[str], names: tuple[str, ...], usage: str) -> tuple[list[str], dict[str, str]]:
+    """The one file and the options with values of a sub-command; no file if it only asked for help."""
     files: list[str] = []
-    output = "out.cubin"
+    given: dict[str, str] = {}
     i = 0
     while i < len(arguments):
-        if arguments[i] == "-o" and i + 1 < len(arguments):
-            output = arguments[i + 1]
-            i += 1
-        elif arguments[i].startswith("-"):
-            raise ToolError("usage: orias as FILE.sass -o FILE.cubin")
-        else:
-            files.append(arguments[i])
+        a = arguments[i]
         i += 1
+        if a in ("--help", "-h"):
+            sys.stdout.write(usage)
+            return [], {}
+        if a in names:
+            if i >= len(arguments):
+                raise ToolError(f"argument expected after '{a}'")
+            given[a] = arguments[i]
+            i += 1
+        elif a.startswith("-"):
+            raise ToolError(f"unknown option '{a}'")
+        else:
+            files.append(a)
     if len(files) != 1:
-        raise ToolError("usage: orias as FILE.sass -o FILE.cubin")
-    assemble: Any = import_module("orias.tools.assemble").assemble
-    try:
-        data: bytes = assemble(Path(files[0]).read_text())
-    except ValueError as e:
-        raise ToolError(f"{files[0]}: {e}") from None
-    write_output(output, data)
-    return 0
+        raise ToolError(usage.splitlines()[0])
+    return files, given
 
 
 def _run(arguments: list[str]) -> int:

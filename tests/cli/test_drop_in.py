@@ -152,6 +152,24 @@ def test_run_tool(tmp_path: Path) -> None:
     assert done.returncode in (1, 2) and b"nope" in done.stderr and b"Traceback" not in done.stderr
 
 
+def test_dis_and_as(tmp_path: Path) -> None:
+    """A listing assembles back: into the old cubin byte for byte, and into a new cubin that runs."""
+    (tmp_path / "k.ptx").write_text(FILES["k.ptx"])
+    assert orias("k.ptx", "-arch=sm_80", "-o", "k.cubin", cwd=tmp_path).returncode == 0
+    listing = orias("dis", "--control", "k.cubin", cwd=tmp_path).stdout
+    (tmp_path / "k.sass").write_bytes(listing)
+    done = orias("as", "k.sass", "--base", "k.cubin", "-o", "same.cubin", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "same.cubin").read_bytes() == (tmp_path / "k.cubin").read_bytes()
+    done = orias("as", "k.sass", "--params", "8", "-o", "new.cubin", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = orias("run", "new.cubin", "--arg", "buf:u32:2", "--print", cwd=tmp_path)
+    assert b"[1, 0]" in done.stdout
+    (tmp_path / "bad.sass").write_text("FROB R1 ;")
+    done = orias("as", "bad.sass", "--arch", "sm_80", "--regs", "8", cwd=tmp_path)
+    assert done.returncode == 255 and b"line 1" in done.stderr
+
+
 def test_dis_tool(tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(FILES["k.ptx"])
     assert orias("k.ptx", "-arch=sm_80", "-o", "k.cubin", cwd=tmp_path).returncode == 0
