@@ -323,6 +323,7 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target) -> KernelCode
     code.calls_rel = bool(kernel.functions or kernel.helpers)
     code.crs_stack = code.calls_rel or any(i.op.base == "BSSY" for f in funcs for i in f.insts())
     code.params = kernel.params
+    code.texture_relocs = kernel.references
     code.param_bytes = kernel.param_bytes
     code.shared = kernel.shared
     code.shared_size = kernel.shared_size

@@ -74,7 +74,7 @@ def div32(ctx: "Ctx", i: Instr) -> None:
 
 @lowers("rcp", types="f32")
 def rcp32(ctx: "Ctx", i: Instr) -> None:
-    """``rcp.f32``; the slow path is the division of 1."""
+    """``rcp.f32``; the slow path of the directed roundings is the division of 1."""
     rnd = i.sig.mods["rnd"]
     if rnd not in MODE:
         rcp_approx(ctx, i)
@@ -85,13 +85,20 @@ def rcp32(ctx: "Ctx", i: Instr) -> None:
     # Exponents 1 to 252: MUFU.RCP and the result are normal numbers.
     field = e.r("LOP3.LUT", e.r("IADD3", b, imm(0x1800000), RZ), imm(0x7F800000), RZ, imm(0xC0), NOT_PT)
     unsafe = e.setp("ISETP.LE.U32.AND", field, imm(0x1FFFFFF), PT)
-    r = e.r("MUFU.RCP", b)
+    seed = e.r("MUFU.RCP", b)
+    r = seed
     steps = 1 if rnd == "rn" else 2
     for k in range(steps):
         err = e.r("FFMA", b | NEG, r, imm(ONE_F32))
         r = e.r("FFMA" + (RND[rnd] if k == steps - 1 else ""), r, err, r)
-    args = [imm(ONE_F32), b, imm(MODE[rnd])]
-    ctx.write(i.ops[0], _or_call(ctx, unsafe, r, 1, "div_f32" + _ftz(i), args))
+    if "ftz" in i.sig.mods:
+        # What the fast path does not do is infinite, zero, NaN or exactly 2**-126: what MUFU.RCP gives.
+        r = e.r("FSEL", seed, r, unsafe)
+    elif rnd == "rn":
+        r = _or_call(ctx, unsafe, r, 1, "rcp_rn_f32", [b])
+    else:
+        r = _or_call(ctx, unsafe, r, 1, "div_f32", [imm(ONE_F32), b, imm(MODE[rnd])])
+    ctx.write(i.ops[0], r)
     ctx.end_guarded()
 
 
@@ -113,7 +120,8 @@ def sqrt32(ctx: "Ctx", i: Instr) -> None:
     if rnd != "rn":
         g = e.r("FFMA", e.r("FFMA", g | NEG, g, x), h, g)
     g = e.r("FFMA" + RND[rnd], e.r("FFMA", g | NEG, g, x), h, g)
-    ctx.write(i.ops[0], _or_call(ctx, unsafe, g, 1, "sqrt_f32" + _ftz(i), [x, imm(MODE[rnd])]))
+    args = [x] if rnd == "rn" else [x, imm(MODE[rnd])]
+    ctx.write(i.ops[0], _or_call(ctx, unsafe, g, 1, ("sqrt_rn_f32" if rnd == "rn" else "sqrt_f32") + _ftz(i), args))
     ctx.end_guarded()
 
 
@@ -152,16 +160,15 @@ def _newton64(ctx: "Ctx", b: Opnd, r: Opnd) -> Opnd:
 
 @lowers("rcp", types="f64")
 def rcp64(ctx: "Ctx", i: Instr) -> None:
-    """``rcp.f64``; the slow path is the division of 1."""
+    """``rcp.f64``; only ``.rn`` has a fast path, the others are the division of 1."""
     rnd = i.sig.mods["rnd"]
     if rnd not in MODE:
         rcp64_seed(ctx, "MUFU.RCP64H", i)
         return
     ctx.begin_guarded()
     b = _pair(ctx, ctx.src(i.ops[1], "f64"))
-    args = [imm64(ONE_F64), b, imm(MODE[rnd])]
     if rnd != "rn":
-        ctx.write(i.ops[0], _call(ctx, "div_f64", args, 2))
+        ctx.write(i.ops[0], _call(ctx, "div_f64", [imm64(ONE_F64), b, imm(MODE[rnd])], 2))
         ctx.end_guarded()
         return
     e = ctx.b
@@ -169,7 +176,7 @@ def rcp64(ctx: "Ctx", i: Instr) -> None:
     low = e.r("IADD3", ctx.hi(b), imm(0x300402), RZ)
     safe = e.setp("FSETP.GEU.AND", low | ABS, imm(0x00400402), PT)
     r = _newton64(ctx, b, e.pack(low, e.r("MUFU.RCP64H", ctx.hi(b))))
-    ctx.write(i.ops[0], _or_call(ctx, safe ^ INV, r, 2, "div_f64", args))
+    ctx.write(i.ops[0], _or_call(ctx, safe ^ INV, r, 2, "rcp_rn_f64", [b]))
     ctx.end_guarded()
 
 
@@ -188,9 +195,8 @@ def sqrt64(ctx: "Ctx", i: Instr) -> None:
     rnd = i.sig.mods["rnd"]
     ctx.begin_guarded()
     x = _pair(ctx, ctx.src(i.ops[1], "f64"))
-    args = [x, imm(MODE[rnd])]
     if rnd != "rn":
-        ctx.write(i.ops[0], ctx.call_helper("sqrt_f64", args, 2))
+        ctx.write(i.ops[0], ctx.call_helper("sqrt_f64", [x, imm(MODE[rnd])], 2))
         ctx.end_guarded()
         return
     e = ctx.b
@@ -200,7 +206,7 @@ def sqrt64(ctx: "Ctx", i: Instr) -> None:
     g = e.r("DMUL", x, r, width=2)
     half = e.pack(ctx.lo(r), e.r("IADD3", ctx.hi(r), imm(-0x100000), RZ))
     g = e.r("DFMA", e.r("DFMA", g, g | NEG, x, width=2), half, g, width=2)
-    ctx.write(i.ops[0], _or_call(ctx, unsafe, g, 2, "sqrt_f64", args))
+    ctx.write(i.ops[0], _or_call(ctx, unsafe, g, 2, "sqrt_rn_f64", [x]))
     ctx.end_guarded()
 
 

@@ -3,7 +3,8 @@
 from typing import Final, final
 
 import orias.lower.families as families
-from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, CallEdge, ExternFunction, Param
+from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, CallEdge, ExternFunction, Param, Reloc, Variable
+from orias.cubin.relocs import R_SURF_HEADER_INDEX, R_TEX_HEADER_INDEX
 from orias.diag import Unsupported
 from orias.isa.operand import NONE, RZ, Opnd, const, imm, imm64, word
 from orias.lower import layout
@@ -117,7 +118,11 @@ class ModuleLower:
                     self._used.add(value.target)
                     todo.append(value.target)
         for v in self._module_vars():
-            if v.space not in ("global", "const", "shared") or v.type in ("texref", "surfref", "samplerref"):
+            if v.type in ("texref", "surfref", "samplerref"):
+                if v in self._used or v.linkage not in ("", "extern"):
+                    self.program.variables.append(Variable(v.name, v.type, 0, 1, layout.BINDING[v.linkage]))
+                continue
+            if v.space not in ("global", "const", "shared"):
                 continue
             if v.space == "shared" and not self.options.relocatable:
                 continue
@@ -336,6 +341,20 @@ class ModuleLower:
     def param_bank(self) -> int:
         """Offset of the parameter space in constant bank 0."""
         return self.target.param_base
+
+    def reference_slot(self, ctx: Ctx, var: Var) -> int:
+        """The word of constant bank 0 with the handle of a texture or surface reference, allotted on first use."""
+        if self.options.relocatable:
+            raise ctx.unsupported(f"The reference '{var.name}' in a relocatable module")
+        self._used.add(var)
+        kernel = self.kernel
+        for known in kernel.references:
+            if known.symbol == var.name:
+                return known.offset // 4
+        at = self.target.param_base + layout.align_up(kernel.param_bytes, 4) + 4 * len(kernel.references)
+        type_ = R_TEX_HEADER_INDEX if var.type == "texref" else R_SURF_HEADER_INDEX
+        kernel.references.append(Reloc(at, type_, var.name))
+        return at // 4
 
     def function_address(self, ctx: Ctx, f: Function) -> Opnd:
         """The address of a function: its offset in the kernel's section (ptxas's choice in executable modules)."""

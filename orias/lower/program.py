@@ -2,7 +2,7 @@
 
 from typing import final
 
-from orias.cubin.model import BankSlot, CallEdge, ExternFunction, Param, Variable
+from orias.cubin.model import BankSlot, CallEdge, ExternFunction, Param, Reloc, Variable
 from orias.ori.ir import Func
 from orias.ptx.ast import Function, Loc
 from orias.target.profile import Target
@@ -30,7 +30,7 @@ class Kernel:
 
     __slots__ = (
         "barriers", "calls_unknown", "ctaidz_used", "edges", "entry", "externs", "functions", "helpers", "indirect_calls",
-        "locs", "param_bytes", "params", "ptx", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
+        "locs", "param_bytes", "params", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
     )  # fmt: skip
 
     def __init__(self, ptx: Function, entry: Func) -> None:
@@ -52,6 +52,8 @@ class Kernel:
         """Bytes of jump tables at the start of constant bank 2 (see ``Func.tables``)."""
         self.edges: list[tuple[str, str]] = []
         """Direct calls (caller, callee) by function name."""
+        self.references: list[Reloc] = []
+        """Texture and surface references used: words behind the parameters in constant bank 0."""
         self.externs: list[str] = []
         """Syscalls and other undefined functions called."""
         self.indirect_calls: bool = False

@@ -2,15 +2,16 @@
 
 Forms read off ptxas 13.0.88 (sm_75, 80, 90): up to sm_89 the handle is in a register (``.B``), from sm_90 on in a uniform one.  Results come in two
 pairs, the second one printed being components x and y.  A level of -32 is "no level": ``TEX.LL`` clamps it to the first.  References by name
-(``.texref``, ``.surfref``, ``.samplerref``) are refused.
+(``.texref``, ``.surfref``) have a word behind the parameters in constant bank 0, which the loader fills; samplers are refused.
 """
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import K_NONE, K_R, K_UR, PAYLOAD_SHIFT, PT, RZ, URZ, Opnd, imm, is_reg, word
+from orias.isa.operand import K_NONE, K_R, K_UR, PAYLOAD_SHIFT, PT, RZ, URZ, Opnd, const, imm, is_reg, word
 from orias.lower.memory import elements, gather, spread
 from orias.lower.params import SIGNED
 from orias.lower.registry import lowers
+from orias.ori.ir import OP_COPY
 from orias.ptx.ast import O_ADDR, O_REG, TYPE_BITS, Instr, Operand
 
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ _QUERIES: Final[dict[str, int]] = {"width": 1, "height": 2, "depth": 4}
 
 
 def _handle(ctx: "Ctx", i: Instr, o: Operand) -> tuple[Opnd, int]:
-    """The low word of the handle in a register, and its word number in constant bank 0 if it is a kernel parameter (else -1)."""
+    """The low word of the handle in a register (NONE for a reference by name), and its word number in constant bank 0 (-1: none)."""
+    if o.kind == O_ADDR and o.var is not None and o.var.space == "global" and o.var.type in ("texref", "surfref"):
+        return K_NONE, ctx.module.reference_slot(ctx, o.var)
     if o.kind != O_ADDR or o.var is None or o.var.space != "reg" or o.value:
-        raise ctx.unsupported(f"'{i.sig.text}' with a reference by name")
+        raise ctx.unsupported(f"'{i.sig.text}' with this kind of reference")
     reg = Operand(O_REG)
     reg.var, reg.comp = o.var, o.comp
     value = ctx.src(reg, "b64")
@@ -36,10 +39,13 @@ def _handle(ctx: "Ctx", i: Instr, o: Operand) -> tuple[Opnd, int]:
     return (low if is_reg(low) else ctx.b.copy(low)), -1 if slot is None else slot // 4
 
 
-def _uniform(ctx: "Ctx", handle: Opnd, wide: bool) -> Opnd:
+def _uniform(ctx: "Ctx", handle: Opnd, slot: int, wide: bool) -> Opnd:
     """sm_90: the handle in a uniform register, with a zero word above if asked for."""
     u = ctx.fn.new_vreg(K_UR)
-    ctx.b.emit("R2UR", [u], [handle])
+    if slot >= 0:
+        ctx.b.emit_op(OP_COPY, [u], [const(0, 4 * slot)])
+    else:
+        ctx.b.emit("R2UR", [u], [handle])
     if not wide:
         return u
     pair = ctx.fn.new_vreg(K_UR, 2)
@@ -78,6 +84,8 @@ def lower_tex(ctx: "Ctx", i: Instr) -> None:
     hi, lo = ctx.fn.new_vreg(K_R, 2), ctx.fn.new_vreg(K_R, 2)
     pack = ctx.b.pack
     if dim in _DIMS_3:
+        if handle == K_NONE:
+            raise ctx.unsupported(f"'{i.sig.text}' with a reference by name")
         first = coords[0]
         if dim == "a2d":
             first = ctx.b.r("IMNMX.U32", first, imm(0xFFFF), PT)
@@ -94,7 +102,7 @@ def lower_tex(ctx: "Ctx", i: Instr) -> None:
         place = pack(coords[0], coords[1] if dim == "2d" else imm(0))
         if not old:
             name = "TLD.LZ" if fetch else "TEX.LL"
-            src = [place, *([] if fetch else [_register(ctx, level)]), _uniform(ctx, handle, True), imm(0)]
+            src = [place, *([] if fetch else [_register(ctx, level)]), _uniform(ctx, handle, slot, True), imm(0)]
         elif fetch:
             name = "TLD.SCR.B.LZ"
             src = [place, handle]
@@ -130,7 +138,7 @@ def _surface(ctx: "Ctx", i: Instr, where: Operand) -> tuple[list[Opnd], list[Opn
     scope = "CTA" if ctx.target.sm < 80 else "SM"
     name = f".D.BA.{dim.upper()}{size}.STRONG.{scope}{_CLAMP[mods['clamp']]}"
     if not old:
-        handle_src = [_uniform(ctx, handle, False), imm(0)]
+        handle_src = [_uniform(ctx, handle, slot, False), imm(0)]
     else:
         handle_src = [handle] if slot < 0 else [imm(0), imm(slot)]
     return [K_NONE, place, URZ, imm(0)], handle_src, name
@@ -177,5 +185,5 @@ def lower_query(ctx: "Ctx", i: Instr) -> None:
         ctx.b.emit("TXQ.B", [RZ, d], [ctx.b.pack(handle, imm(0)), dims, imm(mask)], ctx.guard)
     else:
         zero = ctx.b.copy(imm(0))
-        ctx.b.emit("TXQ", [RZ, d], [zero, dims, _uniform(ctx, handle, True), imm(0), imm(mask)], ctx.guard)
+        ctx.b.emit("TXQ", [RZ, d], [zero, dims, _uniform(ctx, handle, slot, True), imm(0), imm(mask)], ctx.guard)
     ctx.write(i.ops[0], d)
