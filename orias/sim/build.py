@@ -7,7 +7,7 @@ import numpy as np
 
 from orias.isa.decode import Decoded
 from orias.isa.operand import INV, K_P, K_UP, PT, UPT, kind, payload
-from orias.sim import exec_float, exec_flow, exec_int, exec_mem, exec_tensor, exec_warp
+from orias.sim import exec_async, exec_float, exec_flow, exec_int, exec_mem, exec_tensor, exec_warp
 from orias.sim.engine import Engine, Plan
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.modifiers import unknown
@@ -21,25 +21,10 @@ _UNIFORM: Final[dict[str, str]] = {
 }  # fmt: skip
 """Uniform mnemonics and the builder they share."""
 
-_NOTHING: Final = frozenset(
-    [
-        "NOP",
-        "MEMBAR",
-        "ERRBAR",
-        "CGAERRBAR",
-        "CCTL",
-        "CCTLL",
-        "CCTLT",
-        "FENCE",
-        "DEPBAR",
-        "LDGDEPBAR",
-        "PMTRIG",
-        "ACQBULK",
-        "PREEXIT",
-        "UTMACCTL",
-        "USETMAXREG",
-    ]
-)
+_NOTHING: Final = frozenset((
+    "NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "CCTLT", "FENCE", "DEPBAR", "LDGDEPBAR", "PMTRIG", "ACQBULK",
+    "PREEXIT", "UTMACCTL", "UTMACMDFLUSH", "UBLKPF", "USETMAXREG",
+))  # fmt: skip
 """Instructions without effect here: memory is sequentially consistent, copies are done at once."""
 
 _PLAIN: Final[dict[str, Any]] = {
@@ -48,6 +33,7 @@ _PLAIN: Final[dict[str, Any]] = {
     **exec_mem.BUILDERS,
     **exec_warp.BUILDERS,
     **exec_tensor.BUILDERS,
+    **exec_async.BUILDERS,
     **exec_flow.BUILDERS,
 }
 
@@ -107,7 +93,9 @@ def build(d: Decoded, offset: int, address: int, text: Callable[[], str]) -> Pla
         if flow is not None:
             plan.flow = flow(site)
             return plan
-        builder = _PLAIN.get(_UNIFORM.get(base, base))
+        builder = (
+            exec_async.atoms_arrive if base == "ATOMS" and d.op.has("ARRIVE") else _PLAIN.get(_UNIFORM.get(base, base))
+        )
         if builder is None:
             plan.run = _refuse(f"{d.op.name} is not simulated")
             return plan
@@ -116,7 +104,7 @@ def build(d: Decoded, offset: int, address: int, text: Callable[[], str]) -> Pla
         plan.run = _refuse(f.message)
     except (StopIteration, IndexError, AssertionError):
         plan.run = _refuse(f"this form of {d.op.name} is not simulated")
-    plan.polls = base in ("ATOM", "ATOMG", "ATOMS") or d.op.has("STRONG") or d.op.has("MMIO")
+    plan.polls = base in ("ATOM", "ATOMG", "ATOMS", "SYNCS") or d.op.has("STRONG") or d.op.has("MMIO")
     return plan
 
 

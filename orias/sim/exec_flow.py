@@ -82,16 +82,29 @@ def bra(s: Site) -> Flow:
             return e.split(taken, target, other, pc)
 
         return test
+    if s.has("U") and s.has("ANY"):
+        if condition is not None:
+            raise s.unknown("predicate")
+
+        def together_if_any(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
+            """A warp goes as a whole if the guard holds for any of its threads."""
+            if rest is None:
+                return target
+            other, stay = _divide(rest, None, np.isin(rest.warp_of, a.warps))
+            e.add(target, a)
+            if other is not None:
+                e.add(target, other)
+            if stay is not None:
+                e.add(pc + 1, stay)
+            return -1
+
+        return together_if_any
     if condition is None:
         return lambda e, a, rest, pc: e.split(a, target, rest, pc)
     check = condition
-    any_lane = s.has("ANY") and s.has("U")
 
     def run(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
-        keep = check(e.m, a)
-        if any_lane:
-            keep = np.logical_or.reduceat(keep, np.flatnonzero(np.diff(a.warp_of, prepend=-1)))[a.position >> 5]
-        taken, other = _divide(a, rest, keep)
+        taken, other = _divide(a, rest, check(e.m, a))
         if taken is None:
             if rest is None:
                 return pc + 1

@@ -527,23 +527,6 @@ def ldc(s: Site) -> Exec:
     return run
 
 
-_PER_THREAD: Final = frozenset(
-    [
-        "SR_TID.X",
-        "SR_TID.Y",
-        "SR_TID.Z",
-        "SR_CTAID.X",
-        "SR_CTAID.Y",
-        "SR_CTAID.Z",
-        "SR_LANEID",
-        "SR_VIRTID",
-        "SR_WARPID",
-        "SR_TID",
-        "SR_CgaCtaId",
-    ]
-)
-
-
 def special(s: Site, name: str) -> Getter:
     """The getter of a special register."""
     if name in ("SRZ", "SR_ZERO"):

@@ -353,8 +353,6 @@ def atomic(s: Site) -> Exec:
     space = _SPACE[s.op.base]
     mods = s.op.mods
     get = _address(s, space)
-    if s.has("ARRIVE"):
-        raise s.unknown()
     size = 4
     if any(x in mods for x in ("64", "S64", "U64", "F64", "F32x2", "F16x4", "BF16x4")):
         size = 8

@@ -334,3 +334,25 @@ def test_matrix_loads(target: str) -> None:
         assert (o[r].view("u2").reshape(8, 8) == a[r]).all()
     for r in range(2):
         assert (o[4 + r].view("u2").reshape(8, 8) == a[r].T).all()
+
+
+@AMPERE
+@pytest.mark.parametrize("n", [32, 33, 96])
+def test_barrier_objects(target: str, n: int) -> None:
+    o = np.zeros((n, 2), "u4")
+    image("mbarrier", target, "-O3").launch("rounds", 1, n, [o, n])
+    assert (o[1:, 0] == n * (n - 1) // 2).all()
+    # pending arrivals before each one's own in the second round, which one thread has left
+    assert sorted(o[1:, 1].tolist()) == list(range(1, n))
+
+
+def test_clusters_and_bulk_copies() -> None:
+    im = image("cluster", "sm_90", "-O3")
+    o = np.zeros((4, 32), "u4")
+    im.launch("exchange", 4, 32, [o], cluster=2)
+    assert o.tolist() == [[(1 - b % 2) * 1000 + t for t in range(32)] for b in range(4)]
+    a, o = np.arange(32).astype("u4") * 3, np.zeros(32, "u4")
+    im.launch("bulk", 1, 32, [o, a])
+    assert (o == a + 1).all()
+    with pytest.raises(sim.OutOfBounds):
+        im.launch("bulk", 1, 32, [o, a[:16].copy()])
