@@ -15,6 +15,7 @@ from orias.regalloc.occupancy import Occupancy
 from orias.regalloc.ranges import FIRST_OPND, Ranges
 
 _BITS: Final = 256
+_ATTEMPTS: Final = 8
 _REST: Final = 8
 """Points for which a register should have been free before it is given out again (a guess)."""
 
@@ -79,23 +80,52 @@ def allocate(classes: Classes) -> Assignment:
     for file in FILES:
         todo = by_file[file]
         if todo:
-            _allocate_file(classes, file, todo, result)
+            todo.sort(key=_order)
+            result.failed.extend(_attempt(classes, file, todo, result, True))
     return result
 
 
-def _allocate_file(classes: Classes, file: int, todo: list[Cls], result: Assignment) -> None:
+def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
+    """Try one file in other orders, without regard to comfort; True (and `result` brought up to date) if all fits now.
+
+    For when there are enough registers at every point, but the first order did not find the fit: tightest
+    packing first, then the longest classes first, then again and again what failed before.
+    """
+    todo = [c for c in classes.all() if c.file == file]
+    failed = [c for c in result.failed if c.file == file]
+    rest = [c for c in result.failed if c.file != file]
+    for k in range(_ATTEMPTS):
+        if k == 0:
+            todo.sort(key=_order)
+        elif k == 1:
+            todo.sort(key=_longest)
+        else:
+            first = set(failed)
+            todo = failed + [c for c in todo if c not in first]
+        failed = _attempt(classes, file, todo, result, False)
+        if not failed:
+            result.failed = rest
+            return True
+    result.failed = rest + failed
+    return False
+
+
+def _attempt(classes: Classes, file: int, todo: list[Cls], result: Assignment, comfort: bool) -> list[Cls]:
+    """Give registers in the order of `todo`; returns the classes that found none."""
     rg = classes.rg
     fn = rg.fn
     avail = usable(fn, file)
     costly = kept(fn, file)
     occ = fixed_occupancy(rg, file)
-    triads = _triads(classes) if file == K_R else {}
-    todo.sort(key=_order)
-    used = 0
+    triads = _triads(classes) if file == K_R and comfort else {}
     for c in todo:
-        slot = _choose(c, occ, avail, costly & ~used, used, _disliked(c, triads))
+        c.slot = -1
+    used = 0
+    failed: list[Cls] = []
+    for c in todo:
+        slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, _disliked(c, triads))
         if slot < 0:
-            result.failed.append(c)
+            failed.append(c)
             continue
         c.slot = slot
         for place, segs in c.words.items():
@@ -105,10 +135,15 @@ def _allocate_file(classes: Classes, file: int, todo: list[Cls], result: Assignm
                 occ.add(s, e, bit)
     result.used[file] = used
     result.highest[file] = used.bit_length() - 1
+    return failed
 
 
 def _order(c: Cls) -> tuple[int, int]:
     return -c.mod, c.start()
+
+
+def _longest(c: Cls) -> tuple[int, int]:
+    return -c.mod, -sum(e - s for segs in c.words.values() for s, e, _ in segs)
 
 
 Triad = tuple[int, int, Cls, int, Cls, int]

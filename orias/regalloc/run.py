@@ -6,7 +6,7 @@ from orias.analysis.cfg import dominators, find_loops, remove_unreachable
 from orias.diag import Unsupported
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR, KIND_MASK, PAYLOAD_SHIFT
 from orias.ori.ir import Block, Func, Inst
-from orias.regalloc.allocate import Assignment, allocate, clobber_mask
+from orias.regalloc.allocate import Assignment, allocate, allocate_again, clobber_mask
 from orias.regalloc.calls import expand_calls
 from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
 from orias.regalloc.expand import Trace, expand
@@ -96,8 +96,9 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
             # Values of other files may come to R, so R is looked at only when nothing else is short.
             if file == K_R and victims:
                 continue
-            failed = [c for c in result.failed if c.file == file]
-            victims.extend(_victims(classes, file, failed, pool, penalty.setdefault(file, {})))
+            victims.extend(_victims(classes, file, result, pool, penalty.setdefault(file, {})))
+        if not result.failed:
+            return classes, result
         if not victims:
             break
         spill(classes, victims, state)
@@ -123,22 +124,21 @@ def _tied_classes(fn: Func) -> Classes:
 
 
 def _victims(
-    classes: Classes, file: int, failed: list[Cls], pool: list[Candidate], penalty: dict[int, int]
+    classes: Classes, file: int, result: Assignment, pool: list[Candidate], penalty: dict[int, int]
 ) -> list[Cls]:
+    """Classes to spill for the failures in one file; none if other orders of allocation do away with the failures."""
     rg = classes.rg
     pressure = Pressure(classes, file, _spread(rg, penalty))
     victims = choose_victims(pressure, pool)
-    if victims:
+    if victims or allocate_again(classes, file, result):
         return victims
-    for c in failed:
-        for segs in c.words.values():
-            for s, e, _ in segs:
-                for p in range(s, e):
-                    inst = rg.insts[p]
-                    if inst is not None:
-                        penalty[inst.uid] = penalty.get(inst.uid, 0) + max(1, 1 - pressure.excess[p])
-    pressure = Pressure(classes, file, _spread(rg, penalty))
-    return choose_victims(pressure, pool)
+    # There is room at every point, but not in one piece: one register less where the failures are.
+    failed = [c for c in result.failed if c.file == file]
+    for p in {p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}:
+        inst = rg.insts[p]
+        if inst is not None:
+            penalty[inst.uid] = penalty.get(inst.uid, 0) + max(1, 1 - pressure.excess[p])
+    return choose_victims(Pressure(classes, file, _spread(rg, penalty)), pool)
 
 
 def _spread(rg: Ranges, penalty: dict[int, int]) -> list[int] | None:
