@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> Func:
     """Lower `f` as ``entry``, ``func`` or ``helper`` under the symbol `name`; the result is in SSA."""
     assert f.body is not None
+    for directive in ("abi_preserve", "abi_preserve_control"):
+        if directive in f.directives:
+            raise Unsupported(f"Directive '.{directive}' is not supported yet", f.line)
     fn = Func(name, module.target, kind)
     state = FuncState()
     ctx = Ctx(fn, module, module.options, state)

@@ -213,18 +213,21 @@ class ModuleLower:
         todo = [f]
         while todo:
             for g in self.facts(todo.pop()).functions:
-                if g.name not in seen:
-                    target = self.definition(g)
-                    if target.body is not None and not target.entry:
-                        seen.add(g.name)
-                        todo.append(target)
+                target = self.definition(g)
+                if target.name not in seen and target.body is not None and not target.entry:
+                    seen.add(target.name)
+                    todo.append(target)
         return [g for g in self.ast.functions if g.name in seen and g.body is not None]
 
     def definition(self, f: Function) -> Function:
-        """The function with this name that has a body, if any, else `f`."""
+        """The function with this name (or the one it is an alias of) that has a body, if any, else `f`."""
         if f.body is None:
+            name = f.name
+            for alias, target in self.ast.aliases:
+                if alias == name:
+                    name = target
             for g in self.ast.functions:
-                if g.name == f.name and g.body is not None:
+                if g.name == name and g.body is not None:
                     return g
         return f
 
@@ -289,7 +292,7 @@ class ModuleLower:
         space = var.space
         if space == "global":
             self._used.add(var)
-            if var.type in ("texref", "surfref", "samplerref"):
+            if var.type in ("texref", "surfref", "samplerref") or any(a.startswith("unified") for a in var.attributes):
                 raise ctx.unsupported(f"The address of '{var.name}'")
             if self.options.relocatable:
                 return self._symbol(ctx, var.name, addend)
