@@ -22,10 +22,10 @@ Source of the facts: nvdisasm 13.2 and 13.5 asked for chosen words, ptxas 13.0.8
 """
 
 import json
-from pathlib import Path
+import os.path
 from typing import Any, Final, final
 
-_DATA: Final = Path(__file__).resolve().parent / "data"
+_DATA: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 
 # Element sources (Elem.how).
 H_FIELD: Final = 0
@@ -192,14 +192,30 @@ def parse_bits(text: str) -> tuple[int, ...]:
     return tuple(out)
 
 
+def _parse_field(text: str) -> tuple[int, int, bool, int, int]:
+    """``40+14s*4r122`` as (low, width, signed, scale, reuse bit or -1)."""
+    text, _, reuse = text.partition("r")
+    text, _, scale = text.partition("*")
+    signed = text[-1] == "s"
+    lo, _, n = text.rstrip("su").partition("+")
+    return int(lo), int(n or 1), signed, int(scale or 1), int(reuse or -1)
+
+
+_fields: dict[str, tuple[int, int, bool, int, int]] = {}
+_kinds: dict[str, list[str]] = {}
 _shared: dict[str, str] = {}
 _pieces: dict[tuple[str, str], Piece] = {}
 _literals: dict[str, Piece] = {}
 
 
+def _lines_of(name: str) -> list[str]:
+    with open(os.path.join(_DATA, name), encoding="ascii") as f:
+        return f.read().splitlines()
+
+
 def _shared_tables() -> dict[str, str]:
     if not _shared:
-        for row in (_DATA / "modifiers.txt").read_text(encoding="ascii").splitlines():
+        for row in _lines_of("modifiers.txt"):
             _shared[row[:7]] = row[8:]
     return _shared
 
@@ -219,10 +235,9 @@ class RawTable:
 
     def __init__(self, name: str) -> None:
         self.name: Final[str] = name
-        path = _DATA / f"{name}.txt"
-        if not path.is_file():
+        if not name.startswith("sm_") or not os.path.isfile(os.path.join(_DATA, f"{name}.txt")):
             raise KeyError(f"no instruction table named {name}")
-        self._lines: Final[list[str]] = path.read_text(encoding="ascii").splitlines()
+        self._lines: Final[list[str]] = _lines_of(f"{name}.txt")
         self._forms: Final[list[Form | None]] = [None] * len(self._lines)
         self._by_opcode: Final[dict[int, list[int]]] = {}
         self._by_mnemonic: Final[dict[str, list[int]]] = {}
@@ -247,7 +262,10 @@ class RawTable:
     def operand(self, o: list[Any]) -> Operand:
         """An operand from its stored form."""
         skeleton: str = o[0]
-        kinds = [skeleton[i + 1] for i in range(len(skeleton)) if skeleton[i] == "{" and skeleton[i + 1].isalpha()]
+        kinds = _kinds.get(skeleton)
+        if kinds is None:
+            kinds = [skeleton[i + 1] for i in range(len(skeleton)) if skeleton[i] == "{" and skeleton[i + 1].isalpha()]
+            _kinds[skeleton] = kinds
         elems = [self._elem(k, e) for k, e in zip(kinds, o[1], strict=True)]
         pre = [self.piece(p) for p in o[2]] if len(o) > 2 else []
         post = [self.piece(p) for p in o[3]] if len(o) > 3 else []
@@ -284,24 +302,17 @@ class RawTable:
             out.how = H_WORD
             out.pieces = [self.piece(p) for p in e["w"]]
         out.suf = [self.piece(p) for p in e.get("suf", ())]
-        out.reuse = e.get("r", -1)
+        out.reuse = e.get("r", out.reuse)
         out.reuse_after = "ra" in e
         out.hidden = "hid" in e
         return out
 
     @staticmethod
     def _field(out: Elem, text: str) -> None:
-        text, _, r = text.partition("r")
-        if r:
-            out.reuse = int(r)
-        text, _, scale = text.partition("*")
-        if scale:
-            out.scale = int(scale)
-        if text[-1] in "su":
-            out.signed = text[-1] == "s"
-            text = text[:-1]
-        lo, _, n = text.partition("+")
-        out.lo, out.width = int(lo), int(n or 1)
+        found = _fields.get(text)
+        if found is None:
+            found = _fields[text] = _parse_field(text)
+        out.lo, out.width, out.signed, out.scale, out.reuse = found
 
     def _form(self, i: int) -> Form:
         f = self._forms[i]

@@ -23,6 +23,10 @@ DEFAULT_CONTROL: Final = 15 | 7 << 5 | 7 << 8
 """Stall 15, no barriers."""
 
 
+HIDDEN_DESCRIPTOR: Final = 4
+"""Uniform register of the descriptor where the text does not name it (sm_80 to sm_89); what ptxas uses most."""
+
+
 class AsmError(Exception):
     """A text that is no instruction; ``line`` and ``column`` start at 1."""
 
@@ -74,12 +78,13 @@ class _Matcher:
                     if self.text.startswith(p.text, at):
                         after.append((mask, val, at + len(p.text)))
                     continue
+                first = len(after)
                 for v, t in p.values.items():
                     w = p.place(v)
                     if not (w ^ val) & mask & p.mask and self.text.startswith(t, at):
                         item = (mask | p.mask, val | w, at + len(t))
                         if w == self.form.prefer & p.mask:
-                            after.insert(0, item)
+                            after.insert(first, item)
                         else:
                             after.append(item)
             states = after
@@ -97,6 +102,7 @@ class _Matcher:
             after: list[State] = []
             for mask, val, pos in states:
                 options = p.values.items() if p.bits else ((0, p.text),)
+                first = len(after)
                 for v, t in options:
                     w = p.place(v) if p.bits else 0
                     if (w ^ val) & mask & p.mask:
@@ -107,7 +113,7 @@ class _Matcher:
                         continue
                     item = (mask | p.mask, val | w, pos + (1 + len(t) if t else 0))
                     if w == self.form.prefer & p.mask:
-                        after.insert(0, item)
+                        after.insert(first, item)
                     else:
                         after.append(item)
             states = after
@@ -143,7 +149,7 @@ class _Matcher:
         """States behind one element."""
         mask, val, at = state
         if e.hidden:
-            return [state]
+            return self._put(e, HIDDEN_DESCRIPTOR, mask, val, at)
         if e.kind == "W":
             return self.pieces(e.pieces, [state])
         if e.kind == "S":

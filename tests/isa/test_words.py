@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orias.isa.operand import K_IMM, K_NONE, K_P, K_R, K_UP, K_UR, kind
-from orias.isa.table import load
+from orias.isa.table import IsaTable, load
 from orias.tools.assemble import assemble_instruction
 
 HERE = Path(__file__).resolve().parent
@@ -20,6 +20,13 @@ def sample(table: str) -> list[tuple[int, str]]:
     out = [(int(row[:32], 16), row[33:]) for row in rows]
     assert len(out) > 900
     return out
+
+
+def unprinted(t: IsaTable, w: int) -> int:
+    """The descriptor field that sm_80 to sm_89 do not print."""
+    form = t.form(w)
+    assert form is not None
+    return sum((1 << e.width) - 1 << e.lo for o in form.operands for e in o.elems if e.hidden)
 
 
 @pytest.mark.parametrize("table", TABLES)
