@@ -7,12 +7,12 @@ from orias.ptx.ast import O_REG, Function, Instr, Label, Loc, Operand, Pragma
 from orias.ptx.calls import LISTS, call, labelled_list, target_list
 from orias.ptx.debug import LOC, dwarf_line, loc_directive
 from orias.ptx.declare import declaration
-from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms
+from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
 from orias.ptx.operands import label_operand, name_operand, operand, quick_operand
 from orias.ptx.pragmas import known_pragma, read_pragma
 from orias.ptx.special import SPECIAL
-from orias.ptx.state import MAX_NESTING, Scope, State
+from orias.ptx.state import MAX_NESTING, LabelUse, Scope, State
 from orias.ptx.words import LINKAGE, SPACES
 
 _STATEMENT: Final = re.compile(
@@ -205,6 +205,7 @@ class BodyReader:
         state = self.state
         scopes = state.scopes
         outer = scopes[-2] if len(scopes) > 2 else None
+        lost: list[LabelUse] = []
         for use in scope.uses:
             label = scope.labels.get(use.name)
             if label is not None:
@@ -217,7 +218,10 @@ class BodyReader:
             elif outer is not None:
                 outer.uses.append(use)
             else:
-                state.error(f"Unknown symbol '{use.name}'", use.line)
+                lost.append(use)
+        lost.sort(key=_line_of)
+        for use in lost:
+            state.error(f"Unknown symbol '{use.name}'", use.line)
 
     def _statement(self, function: Function) -> bool:
         """Reads one statement by the grammar.
@@ -277,7 +281,7 @@ class BodyReader:
         if no_predicate:
             state.error("Predicate expression expected", line, column)
             if state.lookup(no_predicate) is None:
-                state.error(f"Unknown symbol '{no_predicate}'", line, column)
+                state.unknown(no_predicate, line)
         if form is None:
             self._unusable(self.forms.bad[opcode], line, column)
             return True
@@ -322,7 +326,10 @@ class BodyReader:
                 if form.shape == INDEXED:
                     return target_list(state, name, line)
                 return label_operand(state, name, line)
-        return operand(state)
+        at = lex.line
+        result = operand(state)
+        note_unknown(state, result, at)
+        return result
 
     def _labelled(self, function: Function, name: str, line: int) -> None:
         """Behind ``name`` and on ``:``; lists and prototypes belong to their label."""
@@ -369,6 +376,10 @@ class BodyReader:
             declaration(state)
             return False
         return state.syntax()
+
+
+def _line_of(use: LabelUse) -> int:
+    return use.line
 
 
 def _split(text: str) -> list[str]:

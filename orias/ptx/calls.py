@@ -1,7 +1,7 @@
 """Calls, and the labelled lists and prototypes that calls and indexed branches refer to (front-end inventory P14)."""
 
-from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, O_REG, Function, Instr, Label, Operand
-from orias.ptx.forms import Form
+from orias.ptx.ast import O_FUNC, O_LABEL, O_REG, Function, Instr, Label, Operand
+from orias.ptx.forms import Form, note_unknown
 from orias.ptx.headers import header_directives, parameters
 from orias.ptx.lexer import T_IDENT, T_PUNCT
 from orias.ptx.operands import name_operand, operand
@@ -23,7 +23,7 @@ def call(state: State, form: Form, pred: Operand | None, line: int, column: int)
     callee = name_operand(state, name, line)
     if callee.kind not in (O_FUNC, O_REG):
         state.error(f"Call to '{name}' requires call prototype", line)
-        state.error(f"Unknown symbol '{name}'", line)
+        state.unknown(name, line)
     instr.ops.append(callee)
     if state.take(","):
         if lex.kind == T_PUNCT and lex.text == "(":
@@ -66,7 +66,7 @@ def _proto(state: State, line: int) -> Label | None:
         return label
     state.error(f"Unknown symbol '{name}'", line)
     state.error("Arguments mismatch for instruction 'call'", line)
-    state.error(f"Unknown symbol '{name}'", line)
+    state.unknown(name, line)
     return None
 
 
@@ -78,22 +78,12 @@ def _arguments(state: State, line: int) -> list[Operand]:
         return result
     while True:
         op = operand(state)
-        _unknown(state, op, line)
+        note_unknown(state, op, line)
         result.append(op)
         if not state.take(","):
             break
     state.punct(")")
     return result
-
-
-def _unknown(state: State, op: Operand, line: int) -> None:
-    """Registers the unresolved names of an operand as label uses."""
-    if op.kind == O_LABEL and op.label is None:
-        state.scopes[-1].uses.append(LabelUse(op.name, op, None, line))
-    elif op.name and op.var is None and op.kind == O_ADDR:
-        state.error(f"Unknown symbol '{op.name}'", line)
-    for elem in op.elems:
-        _unknown(state, elem, line)
 
 
 def target_list(state: State, name: str, line: int) -> Operand:
@@ -110,7 +100,7 @@ def target_list(state: State, name: str, line: int) -> Operand:
                 )
             return result
     state.error("Arguments mismatch for instruction 'brx.idx'", line)
-    state.error(f"Unknown symbol '{name}'", line)
+    state.unknown(name, line)
     return result
 
 

@@ -61,10 +61,7 @@ class Forms:
             for message in checked.errors:
                 state.error(message, line, instr.column)
             return
-        unknown: list[str] = []
         messages: list[str] = []
-        for op in instr.ops:
-            _unknown_names(op, unknown)
         lost = any(op.kind == O_ADDR and op.name and op.var is None for op in instr.ops)
         if lost:
             messages = [f"Illegal operand type to instruction '{checked.name}'"]
@@ -74,9 +71,6 @@ class Forms:
             if message.startswith("Result discard mode"):
                 state.fatal(message, line, instr.column)
             state.error(message, line, instr.column)
-        if form.shape == PLAIN:
-            for name in unknown:
-                state.error(f"Unknown symbol '{name}'", line, instr.column)
         if not (messages and messages[0].startswith("Arguments mismatch")):
             for message in checked.errors:
                 state.error(message, line, instr.column)
@@ -102,9 +96,9 @@ def _index_to_address(instr: Instr, checked: Checked) -> None:
             instr.ops[i] = address
 
 
-def _unknown_names(op: Operand, names: list[str]) -> None:
-    """The names in an operand that nothing is called."""
+def note_unknown(state: State, op: Operand, line: int) -> None:
+    """Notes the names in an operand that nothing is called."""
     if op.name and op.var is None and op.label is None and op.kind in (O_LABEL, O_ADDR):
-        names.append(op.name)
+        state.unknown(op.name, line)
     for elem in op.elems:
-        _unknown_names(elem, names)
+        note_unknown(state, elem, line)

@@ -180,6 +180,10 @@ class State:
         self.register(var)
         return var
 
+    def unknown(self, name: str, line: int) -> None:
+        """Notes a name that nothing is called; reported where its function ends, unless it turns out to be a label."""
+        self.scopes[-1].uses.append(LabelUse(name, None, None, line))
+
     def in_range(self, scope: Scope, name: str) -> bool:
         """Whether a register range of a scope has a register of this name."""
         return name in scope.names or (name[-1].isdigit() and self._from_range(scope, name) is not None)
