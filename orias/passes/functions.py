@@ -6,6 +6,7 @@ from orias.diag import VerifyError
 from orias.ori.ir import Func
 from orias.ori.verify import verify
 from orias.passes import rules_float, rules_half, rules_int, rules_logic, rules_mem, rules_pred
+from orias.passes.barrier_reset import reset_barriers
 from orias.passes.branches import optimize_branches
 from orias.passes.dce import eliminate_dead
 from orias.passes.expand import expand_wide
@@ -100,6 +101,10 @@ def _allocate(fn: Func, cx: PassContext) -> None:
         allocate_registers(fn, cx.relocatable)
 
 
+def _barrier_reset(fn: Func, cx: PassContext) -> None:
+    reset_barriers(fn)
+
+
 def _post_ra(fn: Func, cx: PassContext) -> None:
     from orias.schedule.run import ScheduleOptions, post_ra
 
@@ -128,5 +133,6 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "sync": _sync,
     "pre_ra": _pre_ra,
     "allocate": _allocate,
+    "barrier_reset": _barrier_reset,
     "post_ra": _post_ra,
 }

@@ -149,7 +149,7 @@ PHASES: Final[tuple[Phase, ...]] = (
     Phase("Get64bRegComponents", "all", "", "AllocateRegisters resolves lanes"),
     Phase("AdvancedPhasePostExpansion", "arch", "", "a hook that the targets leave empty"),
     Phase("PostExpansion", "all", "", "AllocateRegisters expands calls and moves"),
-    Phase("ApplyPostRegAllocWars", "arch", "", "later: WAR fixes"),
+    Phase("ApplyPostRegAllocWars", "all", "barrier_reset", ""),
     Phase("AdvancedPhasePostSched", "arch", "", "a hook that the targets leave empty"),
     Phase("OriRemoveNopCode", "all", "", "AllocateRegisters leaves no self-moves"),
     Phase("OptimizeHotColdInLoop", "O1", "", "later: move cold blocks in loops"),
