@@ -85,6 +85,6 @@ def test_assembler_reads_the_text_back(table: str) -> None:
     for w, text in sample(table)[::7]:
         if NAN_TEXT not in text:
             again = assemble_instruction(text, t)
-            if (again ^ w) & ~CONTROL & ((1 << 122) - 1):
+            if (again ^ w) & ~CONTROL & ((1 << 122) - 1) & ~unprinted(t, w):
                 wrong.append((hex(w), text, hex(again)))
     assert wrong == []
