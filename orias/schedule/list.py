@@ -12,7 +12,9 @@ from typing import Final, final
 from orias.analysis.liveness import Liveness, liveness
 from orias.isa.op import F_PSEUDO
 from orias.isa.operand import FIRST_VIRTUAL, K_B, K_NONE, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT
+from orias.isa.table import load
 from orias.ori.ir import OP_PHI, Block, Func, Inst
+from orias.schedule.balance import Alternative, fma_form
 from orias.schedule.deps import Graph, build, is_fixed_point, virtual_reads, virtual_writes
 from orias.schedule.latency import Latency, latency
 
@@ -46,12 +48,13 @@ def schedule_virtual(fn: Func) -> None:
 def schedule_physical(fn: Func) -> None:
     """Reorder an allocated function; control words are set afterwards."""
     lat = latency(fn.target.latency_class)
+    table = load(fn.target.table)
     for b in fn.blocks:
         for first, last in _pieces(b, False):
             if last - first > 1:
                 piece = b.insts[first:last]
                 graph = build(piece, fn, lat, False)
-                order = _order(graph, lat)
+                order = _order(graph, lat, [fma_form(i, table) for i in piece])
                 b.insts[first:last] = [piece[k] for k in order]
 
 
@@ -117,8 +120,8 @@ def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
     return top
 
 
-def _order(graph: Graph, lat: Latency) -> list[int]:
-    """Order by latency alone."""
+def _order(graph: Graph, lat: Latency, others: list[Alternative | None]) -> list[int]:
+    """Order by latency alone; `others` are forms for the FMA pipe, taken where the instruction's own pipe is busy."""
     n = len(graph.insts)
     height = graph.heights()
     waiting = list(graph.preds)
@@ -131,14 +134,24 @@ def _order(graph: Graph, lat: Latency) -> list[int]:
     while ready:
         best = -1
         best_rank = (1 << 60, 0, 0)
+        switched = False
+        fma_free = max(pipe_free.get("FMA", 0), now)
         for k in ready[:_WINDOW]:
             at = max(earliest[k], pipe_free.get(keys[k], 0), now)
+            other = others[k] is not None and at > now and max(earliest[k], fma_free) < at
+            if other:
+                at = max(earliest[k], fma_free)
             rank = (at, -height[k], k)
             if rank < best_rank:
-                best, best_rank = k, rank
+                best, best_rank, switched = k, rank, other
         ready.remove(best)
         now = max(now, best_rank[0])
         out.append(best)
+        form = others[best]
+        if switched and form is not None:
+            inst = graph.insts[best]
+            inst.op, inst.src = form.op, form.src
+            keys[best] = "FMA"
         pipe_free[keys[best]] = now + lat.interval(graph.insts[best].op)
         for s, cycles in graph.succs[best].items():
             earliest[s] = max(earliest[s], now + cycles)
