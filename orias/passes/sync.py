@@ -144,7 +144,8 @@ class _Inserter:
         cut = exit_edges(fn)
         pdom = post_dominators(fn, cut)
         whole = self._whole_warp_blocks()
-        partial: set[int] = set()
+        # A function may be called by part of the warp: all of it counts as partial.
+        partial: set[int] = set() if fn.kind == "entry" else {b.id for b in fn.blocks}
         groups = _Groups(self.by_id)
         forest = find_loops(fn, dominators(fn))
         local: dict[int, tuple[frozenset[tuple[int, int]], DomTree]] = {}

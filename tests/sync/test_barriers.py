@@ -275,3 +275,8 @@ b6:
     assert ops(fn, 2) == ["ISETP.GE.AND", "BREAK", "BRA"]
     assert "@v260 BREAK B1" in text
     assert text.count("BSYNC") == 2
+
+
+def test_functions_keep_warpsync() -> None:
+    text = DIAMOND.replace("  v257:P", "  WARPSYNC 0xf\n  v257:P").replace(" entry ", " func ")
+    assert "WARPSYNC 0xf" in dump(run(text))
