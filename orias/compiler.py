@@ -10,6 +10,7 @@ from typing import Final, final
 
 from orias import __version__
 from orias.cubin import relocs
+from orias.cubin.errors import CubinError
 from orias.cubin.layout import align_up, global_bytes
 from orias.cubin.model import (
     NO_CTA,
@@ -133,6 +134,8 @@ class _Compiler:
             cubin = self._write(module, program, texts, sources)
         except Unsupported as e:
             raise CompileError([*self.diagnostics, Diagnostic("error", e.message, e.line)]) from e
+        except CubinError as e:
+            raise CompileError([*self.diagnostics, Diagnostic("fatal", f"Internal error: {e}")]) from e
         self._clock("cubin", start)
         cubin.diagnostics = self.diagnostics
         cubin.times = self.times

@@ -102,6 +102,9 @@ class Work:
         if not name:
             return self.b.local_symbols[0]
         found = self.symbols.get(name)
+        if found is None and any(e.name == name for e in self.m.externs):
+            # Only data refers to it: no code has entered it before.
+            return self.extern(name)
         if found is None:
             raise CubinError(f"{where} refers to {name}, which is no symbol of the module")
         return found
