@@ -3,7 +3,7 @@
 from typing import Final
 
 from orias.diag import Diagnostic
-from orias.ptx.ast import Instr, Module
+from orias.ptx.ast import Function, Instr, Module, Operand, Var
 from orias.ptx.targets import refusal
 from orias.target.profile import Target
 
@@ -46,6 +46,9 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
         if var.space == "const" and var.linkage != "extern":
             align = max(1, var.align)
             const = (const + align - 1) // align * align + var.size
+    if "debug" in module.target_options and not module.sections and not module.dwarf:
+        found.append(Diagnostic("error", "Debug information not found in presence of .target debug"))
+    _shared_data(module, target, found)
     if const > MAX_CONST_BYTES:
         found.append(
             Diagnostic(
@@ -53,6 +56,60 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
             )
         )
     return found
+
+
+def _shared_data(module: Module, target: Target, found: list[Diagnostic]) -> None:
+    """Entries whose shared variables, with those of the functions they call, do not fit."""
+    everything = [v for v in module.variables if v.space == "shared"]
+    for function in module.functions:
+        everything.extend([v for v in function.variables if v.space == "shared"])
+    if _placed(everything) <= target.smem_max:
+        return
+    for function in module.functions:
+        if function.entry and function.body is not None:
+            size = _placed(_reached(function))
+            if size > target.smem_max:
+                found.append(
+                    Diagnostic(
+                        "error",
+                        f"Entry function '{function.name}' uses too much shared data"
+                        f" (0x{size:x} bytes, 0x{target.smem_max:x} max)",
+                    )
+                )
+
+
+def _placed(variables: list[Var]) -> int:
+    """Bytes that variables take one behind the other; unsized ones take none."""
+    size = 0
+    for var in variables:
+        align = max(1, var.align)
+        size = (size + align - 1) // align * align + var.size
+    return size
+
+
+def _reached(entry: Function) -> list[Var]:
+    """The shared variables that an entry and the functions it names refer to."""
+    variables: dict[int, Var] = {}
+    functions = [entry]
+    seen = {entry.name}
+    while functions:
+        function = functions.pop()
+        work: list[Operand] = []
+        for statement in function.body or ():
+            if isinstance(statement, Instr):
+                work.extend(statement.ops)
+                work.extend(statement.args)
+        while work:
+            op = work.pop()
+            work.extend(op.elems)
+            var = op.var
+            if var is not None and var.space == "shared":
+                variables[id(var)] = var
+            callee = op.func
+            if callee is not None and callee.name not in seen:
+                seen.add(callee.name)
+                functions.append(callee)
+    return list(variables.values())
 
 
 def _unresolved(module: Module, compile_only: bool, found: list[Diagnostic]) -> None:

@@ -54,10 +54,10 @@ def test_every_good_form_is_accepted_where_ptxas_accepts_it() -> None:
         assert refused == []
 
 
-def messages_of(text: str) -> list[list[object]]:
+def messages_of(text: str, arch: str = "sm_90", compile_only: bool = False) -> list[list[object]]:
     try:
         module = parse(text, "F")
-        found = module.warnings + check(module, target("sm_90"))
+        found = module.warnings + check(module, target(arch), compile_only)
     except CompileError as error:
         found = error.diagnostics
     return [[d.line, d.severity, d.message] for d in found]
@@ -73,9 +73,18 @@ def test_recorded_modules() -> None:
         for c in cases
         if any(m[1] in hard for m in c["messages"]) != any(m[1] in hard for m in messages_of(c["text"]))
     ]
-    # known: macros, shared data per entry (found when code is made), an alias of an undefined function
-    assert len(verdict) <= 3, verdict
-    assert len(different) <= 10, [(c["text"], c["messages"], messages_of(c["text"])) for c in different]
+    # known: macros, an alias of an undefined function
+    assert len(verdict) <= 2, verdict
+    assert len(different) <= 4, [(c["text"], c["messages"], messages_of(c["text"])) for c in different]
+
+
+def test_recorded_directives() -> None:
+    """Directives, attributes, declared types and special registers under six pairs of version and target."""
+    cases = json.loads((DATA / "directives.json").read_text())
+    assert len(cases) > 400
+    different = [c for c in cases if messages_of(c["text"], c["arch"], True) != c["messages"]]
+    # known: the register count of .local_maxnreg is told when code is made; brx.idx on sm_20; a crash of ptxas's own
+    assert len(different) <= 8, [(c["text"], c["messages"], messages_of(c["text"], c["arch"], True)) for c in different]
 
 
 @pytest.mark.sweep
