@@ -170,6 +170,18 @@ def test_errors_name_operation_operands_and_forms() -> None:
         t.encode(op("EXIT"), PT, [], [], -1)
 
 
+@pytest.mark.parametrize("sched", [0 | 1 << 17, 16, 28, 31])
+def test_scheduling_codes_that_do_not_exist(sched: int) -> None:
+    t = load("sm_90")
+    ctl = sched | 7 << 5 | 7 << 8
+    dst, src = [r(1)], [r(2), r(3), RZ]
+    with pytest.raises(EncodeError, match="stall"):
+        t.encode(op("IADD3"), PT, dst, src, ctl)
+    word_ = t.encode(op("IADD3"), PT, dst, src, CTL) ^ (CTL ^ ctl) << 105
+    with pytest.raises(IllegalWord, match="stall"):
+        t.decode(word_)
+
+
 def test_illegal_words() -> None:
     t = load("sm_90")
     with pytest.raises(IllegalWord, match=r"bits 0\.\.11 = 0x0"):
