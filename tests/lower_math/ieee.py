@@ -120,7 +120,9 @@ def rsqrt_table(x: F32, rng: np.random.Generator) -> F32:
     return f32(off_by(u32(r), rng))
 
 
-def seed64(x: F64, rng: np.random.Generator) -> F64:
-    """A f64 with its low word cleared and the high word off by up to one."""
-    high = (u64(x) >> np.uint64(32)).astype(np.int64) + rng.integers(-1, 2, x.shape)
+def seed64(x: F64, rng: np.random.Generator, nearest: bool = False) -> F64:
+    """A f64 with its low word cleared and, without `nearest`, the high word off by up to one."""
+    high = (u64(x) >> np.uint64(32)).astype(np.int64)
+    if not nearest:
+        high = high + rng.integers(-1, 2, x.shape)
     return f64(high.astype(np.uint64) << np.uint64(32))

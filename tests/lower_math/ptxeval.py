@@ -30,7 +30,10 @@ def mul_hi64(a: Lanes, b: Lanes) -> Lanes:
 class Evaluator:
     """State of one run: registers by variable, active lanes, lanes waiting at labels."""
 
-    def __init__(self, name: str, seed: int) -> None:
+    def __init__(self, name: str, seed: int, nearest: bool = False) -> None:
+        """`nearest`: the table functions give the nearest value, not one of the three nearest."""
+        self.nearest = nearest
+        self.carry: NDArray[np.uint64] = np.zeros(1, np.uint64)
         self.f = builtin_function(name)
         self.rng = np.random.default_rng(seed)
         self.regs: dict[int, NDArray[np.uint64]] = {}
@@ -112,6 +115,8 @@ class Evaluator:
             x, y = signed(a, TYPE_BITS[t]), signed(b, TYPE_BITS[t])
             r = {"lt": x < y, "ge": x >= y, "gt": x > y}[i.sig.mods["cmp"]]
         else:
+            if t == "f64":
+                a, b = ieee.f64(a), ieee.f64(b)
             r = {"lt": a < b, "ge": a >= b, "gt": a > b, "eq": a == b, "ne": a != b}[i.sig.mods["cmp"]]
         if len(src) > 2:
             c = src[2].astype(bool)
@@ -127,6 +132,13 @@ class Evaluator:
         if name == "abs":
             return np.where(signed(a, bits) < 0, np.uint64(0) - a, a)
         b = src[1]
+        if name in ("add", "addc") and bits == 32 and ("cc" in i.sig.mods or name == "addc"):
+            total = a + b + (self.carry if name == "addc" else np.uint64(0))
+            self.carry = total >> np.uint64(32)
+            return total
+        if name == "shf":
+            n = np.minimum(src[2], np.uint64(32))
+            return (b << np.uint64(32) | a) >> n
         if name == "mul":
             return mul_hi64(a, b) if i.sig.mods["mulsize"] == "hi" else a * b
         if name in ("shl", "shr"):
@@ -142,12 +154,19 @@ class Evaluator:
         name = i.sig.name
         if t == "f32":
             x = [ieee.f32(s.astype(np.uint32)) for s in src]
+            if "ftz" in i.sig.mods:
+                x = [np.where(np.abs(v) < np.float32(2.0**-126), np.copysign(np.float32(0), v), v) for v in x]
             if name == "fma":
                 r = ieee.fma32(x[0], x[1], x[2], i.sig.mods["rnd"])
             elif name == "mul":
                 r = ieee.round32(x[0].astype(np.float64) * x[1].astype(np.float64), i.sig.mods["rnd"])
             elif name == "neg":
                 r = -x[0]
+            elif name == "sqrt":
+                r = np.sqrt(x[0])
+            elif self.nearest:
+                wide = x[0].astype(np.float64)
+                r = (1.0 / (wide if name == "rcp" else np.sqrt(wide))).astype(np.float32)
             else:
                 r = {"rcp": ieee.rcp_table, "rsqrt": ieee.rsqrt_table}[name](x[0], self.rng)
             return ieee.u32(r).astype(np.uint64)
@@ -161,7 +180,7 @@ class Evaluator:
         elif name == "neg":
             d = -y[0]
         else:
-            d = ieee.seed64(1.0 / (y[0] if name == "rcp" else np.sqrt(y[0])), self.rng)
+            d = ieee.seed64(1.0 / (y[0] if name == "rcp" else np.sqrt(y[0])), self.rng, self.nearest)
         return ieee.u64(d)
 
     def convert(self, i: Instr) -> Lanes:

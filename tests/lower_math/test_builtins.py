@@ -264,3 +264,67 @@ def test_int64(name: str) -> None:
     got = Evaluator(name, 0).run(np.array(a, np.uint64), np.array(b, np.uint64)).tolist()
     bad = [k for k in range(len(a)) if got[k] != want[k]]
     assert not bad, [[hex(v[i]) for v in (a, b, got, want)] for i in bad[:5]]
+
+
+def slow32(name: str) -> NDArray[np.uint64]:
+    """Operands of a `..._rn` subroutine: outside the range of the inline sequence, both signs."""
+    rng = np.random.default_rng(11)
+    if name.startswith("rcp"):
+        x = np.concatenate([rng.integers(0, 0x00800000, 50_000), rng.integers(0x7E800000, 0x7F800002, 200_000)])
+        x = np.concatenate(
+            [x, np.arange(0x7E800000, 0x7E800400), np.arange(0x7EFFFC00, 0x7F000400), np.arange(0x7F7FFC00, 0x7F800000)]
+        )
+    else:
+        x = np.concatenate(
+            [
+                rng.integers(0, 0x0D000000, 100_000),
+                np.arange(0x0CFFF000, 0x0D000000),
+                np.arange(0x00800000 - 500, 0x00800500),
+            ]
+        )
+    x = np.concatenate([x, [0, 1, 2, 3, 0x7F800000, 0x7FC00000]]).astype(np.uint64)
+    return np.concatenate([x, x | np.uint64(0x80000000)])
+
+
+@pytest.mark.parametrize("name", ["rcp_rn_f32", "sqrt_rn_f32", "sqrt_rn_f32_ftz"])
+def test_rn_f32(name: str) -> None:
+    a = slow32(name)
+    got = Evaluator(name, 0, True).run(a)
+    x = ieee.f32(a.astype(np.uint32))
+    if name.endswith("ftz"):
+        x = flush(x)
+    with np.errstate(all="ignore"):
+        wide = 1.0 / x.astype(np.float64) if name.startswith("rcp") else np.sqrt(x.astype(np.float64))
+        want = wide.astype(np.float32)
+    check(got, want, a)
+
+
+def test_rcp_rn_f64() -> None:
+    rnd = random.Random(12)
+    a = [
+        0,
+        1,
+        2,
+        3,
+        0x7FF << 52,
+        0x7FF8 << 48,
+        0x7FE << 52,
+        0x7FD << 52,
+        (0x7FD << 52) - 1,
+        (0x7FE << 52) + 1,
+        0x7FEFFFFFFFFFFFFF,
+    ]
+    a += [rnd.getrandbits(52) for _ in range(500)] + [0x7FCFFFFF << 32 | rnd.getrandbits(32) for _ in range(100)]
+    a += [rnd.choice((0x7FD, 0x7FE)) << 52 | rnd.getrandbits(52) for _ in range(2000)]
+    a += [x | 1 << 63 for x in a]
+    got = Evaluator("rcp_rn_f64", 1, True).run(np.array(a, np.uint64))
+    check64(got, [div64_exact(0x3FF << 52, x, "rn") for x in a], a)
+
+
+def test_sqrt_rn_f64() -> None:
+    rnd = random.Random(13)
+    a = [0, 1 << 63, 1, 2, 1 << 52, 0x7FF << 52, 0x7FF8 << 48, 1 << 63 | 5, 0xBFF << 52] + [
+        rnd.randrange(0x035 << 52) for _ in range(2000)
+    ]
+    got = Evaluator("sqrt_rn_f64", 1, True).run(np.array(a, np.uint64))
+    check64(got, [sqrt64_exact(x, "rn") for x in a], a)
