@@ -3,7 +3,7 @@
 from typing import Final
 
 from orias.cubin.callgraph import prototype_text
-from orias.cubin.model import GLOBAL, LOCAL, WEAK, Reloc, Variable
+from orias.cubin.model import GLOBAL, LOCAL, WEAK, Param, Reloc, Variable
 from orias.cubin.relocs import R_64, R_G64, R_UNIFIED
 from orias.diag import Unsupported
 from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
@@ -11,6 +11,10 @@ from orias.target.profile import Target
 
 BINDING: dict[str, int] = {"": LOCAL, "extern": GLOBAL, "visible": GLOBAL, "weak": WEAK, "common": GLOBAL}
 """ELF binding of a PTX linkage."""
+
+
+REFERENCES: Final = ("texref", "surfref", "samplerref")
+"""Types of texture, surface and sampler references."""
 
 
 def align_up(offset: int, align: int) -> int:
@@ -24,15 +28,23 @@ def var_align(v: Var) -> int:
     return v.align or natural
 
 
-def param_offsets(params: list[Var]) -> tuple[list[int], int]:
-    """Byte offsets of kernel parameters in the parameter space, and its size."""
-    offsets: list[int] = []
+def param_places(params: list[Var]) -> tuple[list[Param], int]:
+    """Kernel parameters with their byte offsets in the parameter space, and its size.
+
+    References take no room there; the cubin names them by symbol (offset 0xffff).
+    """
+    out: list[Param] = []
     top = 0
-    for p in params:
-        top = align_up(top, var_align(p))
-        offsets.append(top)
-        top += p.size
-    return offsets, top
+    for n, v in enumerate(params):
+        if v.type in REFERENCES:
+            place = Param(n, 0xFFFF, 0, v.type)
+            place.symbol = v.name
+            out.append(place)
+            continue
+        top = align_up(top, var_align(v))
+        out.append(Param(n, top, v.size, v.ptr_space, v.ptr_align))
+        top += v.size
+    return out, top
 
 
 FUNCTION_OFFSET: Final = -1

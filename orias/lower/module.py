@@ -3,10 +3,10 @@
 from typing import Final, final
 
 import orias.lower.families as families
-from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, CallEdge, ExternFunction, Param, Reloc, Variable
+from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, CallEdge, ExternFunction, Reloc, Variable
 from orias.cubin.relocs import R_SURF_HEADER_INDEX, R_TEX_HEADER_INDEX
 from orias.diag import Unsupported
-from orias.isa.operand import NONE, RZ, Opnd, const, imm, imm64, word
+from orias.isa.operand import NONE, PAYLOAD_SHIFT, RZ, Opnd, const, imm, imm64, word
 from orias.lower import layout
 from orias.lower.builtins import builtin_function
 from orias.lower.context import Ctx
@@ -118,7 +118,7 @@ class ModuleLower:
                     self._used.add(value.target)
                     todo.append(value.target)
         for v in self._module_vars():
-            if v.type in ("texref", "surfref", "samplerref"):
+            if v.type in layout.REFERENCES:
                 if v in self._used or v.linkage not in ("", "extern"):
                     self.program.variables.append(Variable(v.name, v.type, 0, 1, layout.BINDING[v.linkage]))
                 continue
@@ -151,11 +151,8 @@ class ModuleLower:
         kernel = Kernel(f, Func(f.name, self.target))
         self.kernel = kernel
         self._helpers = {}
-        offsets, total = layout.param_offsets(f.params)
-        kernel.param_bytes = total
-        for n, (v, at) in enumerate(zip(f.params, offsets, strict=True)):
-            space = v.ptr_space or (v.type if v.type in ("texref", "surfref", "samplerref") else "")
-            kernel.params.append(Param(n, at, v.size, space, v.ptr_align))
+        places, kernel.param_bytes = layout.param_places(f.params)
+        kernel.params = places
         reached: list[Function] = []
         if not self.options.relocatable:
             reached = self._reach(f)
@@ -292,8 +289,14 @@ class ModuleLower:
         space = var.space
         if space == "global":
             self._used.add(var)
-            if var.type in ("texref", "surfref", "samplerref") or any(a.startswith("unified") for a in var.attributes):
+            if any(a.startswith("unified") for a in var.attributes) or var.type == "samplerref":
                 raise ctx.unsupported(f"The address of '{var.name}'")
+            if var.type in layout.REFERENCES:
+                # As a value a reference is its handle; texture instructions read it from the bank where they can.
+                slot = self.reference_slot(ctx, var)
+                value = ctx.b.pack(ctx.b.copy(const(0, 4 * slot)), imm(0))
+                ctx.state.param_values[value >> PAYLOAD_SHIFT] = 4 * slot
+                return value
             if self.options.relocatable:
                 return self._symbol(ctx, var.name, addend)
             base = ctx.b.copy(const(4, self.slot(var.name)), 2)

@@ -27,7 +27,7 @@ _QUERIES: Final[dict[str, int]] = {"width": 1, "height": 2, "depth": 4}
 
 def _handle(ctx: "Ctx", i: Instr, o: Operand) -> tuple[Opnd, int]:
     """The low word of the handle in a register (NONE for a reference by name), and its word number in constant bank 0 (-1: none)."""
-    if o.kind == O_ADDR and o.var is not None and o.var.space == "global" and o.var.type in ("texref", "surfref"):
+    if o.kind == O_ADDR and o.var is not None and o.var.type in ("texref", "surfref"):
         return K_NONE, ctx.module.reference_slot(ctx, o.var)
     if o.kind != O_ADDR or o.var is None or o.var.space != "reg" or o.value:
         raise ctx.unsupported(f"'{i.sig.text}' with this kind of reference")
@@ -54,9 +54,10 @@ def _uniform(ctx: "Ctx", handle: Opnd, slot: int, wide: bool) -> Opnd:
 
 
 def _coordinates(ctx: "Ctx", i: Instr, o: Operand, type_: str) -> list[Opnd]:
-    if len(o.elems) != 1:
+    # Reading texels at integer coordinates does not sample: a sampler operand in front says nothing.
+    if len(o.elems) != 1 and (i.sig.types[-1] == "f32" or len(o.elems) != 2):
         raise ctx.unsupported(f"'{i.sig.text}' with a sampler")
-    return [ctx.src(e, type_) for e in elements(o.elems[0])]
+    return [ctx.src(e, type_) for e in elements(o.elems[-1])]
 
 
 def _register(ctx: "Ctx", value: Opnd) -> Opnd:
