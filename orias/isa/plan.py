@@ -30,7 +30,7 @@ from orias.isa.operand import (
     Opnd,
     word_text,
 )
-from orias.isa.rawtable import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, H_TABLE, H_WORD, Elem, Form, Piece, RawTable
+from orias.isa.rawtable import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, H_WORD, Elem, Form, Piece, RawTable
 
 # Move.kind
 M_REG: Final = 0
@@ -304,8 +304,6 @@ def _add_moves(plan: Plan, index: int, s: Slot) -> None:
     elif e.how == H_SUM:
         lo, width, _ = e.parts[0]
         plan.others.append(Move(M_REG_INV, index, lo, width))
-    elif e.how == H_TABLE:
-        raise ValueError(f"{plan.form.mnemonic}: a register stored by table")
 
 
 def _trial(plan: Plan, ops: list[Opnd]) -> int:

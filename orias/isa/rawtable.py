@@ -13,7 +13,7 @@ of real compiler output took the form (absent: found by asking the disassembler 
 operand: [skeleton, [element, ...], pre pieces, post pieces]; the skeleton has one ``{X}`` per element: R U P Q(=UP) B
 D(=SB) I(integer) F(float) L(relative label) W(word) S(set of scoreboards).
 element: ``"low+width"`` with ``s``/``u`` and ``*scale`` for integers and ``rN`` for the reuse bit, or an object with ``f`` (that text),
-``sum`` [constant, [[low, width, weight], ...]], ``fl`` kind@low, ``tab`` value table, ``c`` constant, ``set`` low+width, ``w`` pieces;
+``sum`` [constant, [[low, width, weight], ...]], ``fl`` kind@low, ``c`` constant, ``set`` low+width, ``w`` pieces;
 ``suf`` pieces behind the register, ``r`` reuse bit, ``ra`` reuse printed behind the suffix, ``hid`` not printed.
 piece: literal text, or [bits, name of a value table in ``data/modifiers.txt``].
 
@@ -31,7 +31,6 @@ _DATA: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 H_FIELD: Final = 0
 H_SUM: Final = 1
 H_FLOAT: Final = 2
-H_TABLE: Final = 3
 H_CONST: Final = 4
 H_SET: Final = 5
 H_WORD: Final = 6
@@ -86,7 +85,7 @@ class Elem:
     """One variable part of an operand."""
 
     __slots__ = (
-        "const", "fkind", "hidden", "how", "kind", "lo", "parts", "pieces", "reuse", "reuse_after", "scale", "signed", "suf", "table",
+        "const", "fkind", "hidden", "how", "kind", "lo", "parts", "pieces", "reuse", "reuse_after", "scale", "signed", "suf",
         "width",
     )  # fmt: skip
 
@@ -101,7 +100,6 @@ class Elem:
         self.parts: list[tuple[int, int, int]] = []
         self.fkind: str = ""
         self.pieces: list[Piece] = []
-        self.table: Piece | None = None
         self.suf: list[Piece] = []
         self.reuse: int = -1
         self.reuse_after: bool = False
@@ -123,9 +121,6 @@ class Elem:
             return word >> self.lo & (1 << self.width) - 1
         if self.how == H_CONST:
             return self.const
-        if self.table is not None:
-            text = self.table.values.get(self.table.read(word))
-            return None if text is None else int(text)
         return None
 
 
@@ -288,9 +283,6 @@ class RawTable:
             out.fkind = fkind
             out.lo = int(lo)
             out.width = 16 if fkind in ("f16", "bf16") else 32
-        elif "tab" in e:
-            out.how = H_TABLE
-            out.table = self.piece(e["tab"])
         elif "c" in e:
             out.how = H_CONST
             out.const = int(e["c"])

@@ -15,7 +15,7 @@ import re
 from typing import Final, final
 
 from orias.isa.floats import float_bits
-from orias.isa.rawtable import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, H_TABLE, Elem, Form, Operand, Piece
+from orias.isa.rawtable import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, Elem, Form, Operand, Piece
 from orias.isa.table import CTL_SHIFT, IsaTable, load
 
 INST_BYTES: Final = 16
@@ -241,11 +241,6 @@ class _Matcher:
                 if e.value(w) != value:
                     return []
             return [] if (w ^ val) & mask & field else [(mask | field, val | w, at)]
-        if e.how == H_TABLE and e.table is not None:
-            for v, t in e.table.values.items():
-                w = e.table.place(v)
-                if t == str(value) and not (w ^ val) & mask & e.table.mask:
-                    return [(mask | e.table.mask, val | w, at)]
         return []
 
 

@@ -107,7 +107,7 @@ def element(e: Variant, tables: Tables) -> Any:
     elif "tab" in e and [int(t) for _, t in sorted((int(k), t) for k, t in e["tab"]["t"].items())] == list(range(256)):
         out["f"] = bits_text(e["tab"]["b"])
     elif "tab" in e:
-        out["tab"] = [bits_text(e["tab"]["b"]), tables.add(e["tab"]["t"])]
+        raise SystemExit(f"an element is stored by a value table: {e}")
     elif "const" in e:
         out["c"] = e["const"]
     elif "set" in e:
