@@ -76,6 +76,10 @@ _TWO_PREDICATES: Final = frozenset(("DSETP", "FSETP", "HSETP2", "ISETP", "PLOP3"
 _ONE_RESULT: Final = frozenset(("BMOV", "FCHK", "R2P", "RPCMOV", "UR2UP", "UP2UR", "P2R"))
 
 
+_INDEXED: Final = frozenset(("LDC", "LDCU", "ULDC"))
+"""Loads from constant memory, which always have an index."""
+
+
 def result_count(mnemonic: str, skeletons: list[str]) -> int:
     """How many of the leading printed operands an operation writes."""
     if mnemonic in _NO_RESULT:
@@ -210,6 +214,37 @@ def name_pieces(slots: list[Slot]) -> list[Piece]:
 _CODED: Final = frozenset((*SUFFIX_TEXT, ".64", "|"))
 
 
+_counts: dict[tuple[str, ...], tuple[int, int]] = {}
+
+
+def slot_counts(form: Form) -> tuple[int, int]:
+    """How many slots (dst, src) a form has, from its skeletons alone; (-1, -1) where that takes a closer look."""
+    skeletons = form.skeletons()
+    key = (form.mnemonic, *skeletons)
+    found = _counts.get(key)
+    if found is not None:
+        return found
+    results = result_count(form.mnemonic, skeletons)
+    dst = src = 0
+    for i, sk in enumerate(skeletons):
+        if sk == "{F}" and i and skeletons[i - 1] == "{F}":
+            dst = src = -1
+            break
+        if is_address(sk):
+            n = 4
+        elif sk.startswith("c[{I}]"):
+            indexed = form.mnemonic in _INDEXED or "{R" in sk or "{U" in sk
+            n = 2 if indexed else 1
+        else:
+            n = sk.count("{") if not sk.startswith("{S") else 1
+        if i < results:
+            dst += n
+        else:
+            src += n
+    _counts[key] = dst, src
+    return dst, src
+
+
 def slots_of(form: Form) -> tuple[list[Slot], list[Slot]]:
     """The slots of a form: results (registers first, then predicates) and sources."""
     results = result_count(form.mnemonic, [o.skeleton for o in form.operands])
@@ -232,7 +267,7 @@ def slots_of(form: Form) -> tuple[list[Slot], list[Slot]]:
                 index = o.elems[1]
                 s.offset = o.elems[2] if len(o.elems) == 3 else None
                 out.append(Slot(_KINDS[index.kind], index, [], index.suf))
-            elif form.mnemonic in ("LDC", "ULDC", "LDCU"):
+            elif form.mnemonic in _INDEXED:
                 index_slot = Slot(W_INDEX, None, [], [])
                 index_slot.absent_kind = K_R if form.mnemonic == "LDC" else K_UR
                 out.append(index_slot)

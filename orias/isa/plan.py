@@ -7,7 +7,7 @@ virtual and physical registers alike.
 
 from typing import Final, final
 
-from orias.isa.layout import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot, name_pieces, slots_of
+from orias.isa.layout import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot, name_pieces, slot_counts, slots_of
 from orias.isa.op import Op
 from orias.isa.operand import (
     ABS,
@@ -331,6 +331,9 @@ def find_plan(raw: RawTable, slots: "SlotCache", op: Op, dst: list[Opnd], src: l
     best_rank = (-1, -1, -1, -1)
     for form in raw.of_mnemonic(op.base):
         if form.alias:
+            continue
+        counts = slot_counts(form)
+        if counts != (len(dst), len(src)) and counts[0] >= 0:
             continue
         d, s = slots.of(form)
         if len(d) != len(dst) or len(s) != len(src):

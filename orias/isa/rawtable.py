@@ -142,7 +142,7 @@ class Form:
     """One form of an opcode."""
 
     __slots__ = (
-        "alias", "bars", "default", "default_by_mods", "guard_up", "hidden", "mask", "mnemonic", "mods", "nots", "opcode", "operands",
+        "alias", "bars", "default", "default_by_mods", "guard_up", "hidden", "mask", "mnemonic", "_mods", "_stored_mods", "nots", "opcode", "_operands", "_stored", "_table",
         "pow2", "prefer", "seen", "val",
     )  # fmt: skip
 
@@ -155,8 +155,11 @@ class Form:
         self.pow2: Final[bool] = "pow2" in rec
         self.alias: Final[bool] = "alias" in rec
         self.guard_up: Final[bool] = rec.get("g", "P") == "UP"
-        self.mods: Final[list[Piece]] = [table.piece(p) for p in rec.get("mods", ())]
-        self.operands: Final[list[Operand]] = [table.operand(o) for o in rec.get("ops", ())]
+        self._stored_mods: list[str | list[str]] = rec.get("mods", [])
+        self._mods: list[Piece] | None = None
+        self._stored: list[list[Any]] = rec.get("ops", [])
+        self._operands: list[Operand] | None = None
+        self._table: Final[RawTable] = table
         self.hidden: Final[int] = int(rec.get("h", "0"), 16)
         self.default: Final[int] = int(rec.get("d", "0"), 16)
         self.default_by_mods: Final[dict[str, int]] = {k: int(v, 16) for k, v in rec.get("dm", {}).items()}
@@ -164,6 +167,26 @@ class Form:
         bars: str = rec.get("bar", "")
         self.bars: Final[int] = ("w" in bars) | ("r" in bars) << 1
         self.seen: Final[int] = int(rec.get("n", 0))
+
+    @property
+    def operands(self) -> list[Operand]:
+        """The printed operands."""
+        found = self._operands
+        if found is None:
+            found = self._operands = [self._table.operand(o) for o in self._stored]
+        return found
+
+    @property
+    def mods(self) -> list[Piece]:
+        """The pieces behind the mnemonic."""
+        found = self._mods
+        if found is None:
+            found = self._mods = [self._table.piece(p) for p in self._stored_mods]
+        return found
+
+    def skeletons(self) -> list[str]:
+        """The skeletons of the operands, without making the operands."""
+        return [o[0] for o in self._stored]
 
     def matches(self, word: int) -> bool:
         """True if the fixed bits of the word are those of the form."""
