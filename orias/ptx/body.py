@@ -236,9 +236,10 @@ class BodyReader:
             return self._body_directive(function)
         pred: Operand | None = None
         no_predicate = ""
+        guarded = lex.kind == T_PUNCT and lex.text == "@"
         line = lex.line
         column = lex.column()
-        if lex.kind == T_PUNCT and lex.text == "@":
+        if guarded:
             lex.next()
             negated = state.take("!")
             if lex.kind != T_IDENT:
@@ -254,7 +255,7 @@ class BodyReader:
                 return False
             state.syntax()
         match = _OPCODE.match(lex.source, lex.start)
-        if match is not None and pred is None:
+        if match is not None and not guarded:
             behind = lex.source[match.end() : match.end() + 1]
             if behind == ":" or "." not in match.group():
                 start, at = lex.start, lex.line
@@ -267,7 +268,7 @@ class BodyReader:
         elif match is None:
             name = lex.text
             lex.next()
-            if pred is None and lex.kind == T_PUNCT and lex.text == ":":
+            if not guarded and lex.kind == T_PUNCT and lex.text == ":":
                 self._labelled(function, name, line)
                 return False
             state.syntax()

@@ -9,9 +9,11 @@ from orias.ptx.lexer import T_DOT, T_IDENT, T_INT, T_PUNCT, T_STRING
 from orias.ptx.state import State
 
 _SIZES: Final = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
-_RUN: Final = re.compile(r"(?:[ \t\r\f\n]*\.b8[ \t]+[0-9]+(?=[ \t]*[\r\n]))+", re.A)
+_RUN: Final = re.compile(r"(?:[ \t\r\f\n]*\.b8[ \t]+[0-9]{1,18}(?=[ \t]*[\r\n]))+", re.A)
 """A run of ``.b8 N`` lines, which is most of a debug section."""
-LOC: Final = re.compile(r"[ \t\r\f\n]*\.loc[ \t]+([0-9]+)[ \t]+([0-9]+)[ \t]+([0-9]+)[ \t]*;?(?=[ \t]*\n)", re.A)
+LOC: Final = re.compile(
+    r"[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]*;?(?=[ \t]*\n)", re.A
+)
 
 
 def file_directive(state: State) -> None:

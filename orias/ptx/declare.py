@@ -6,10 +6,13 @@ from orias.ptx.ast import Function, Var
 from orias.ptx.expr import integer
 from orias.ptx.gates import DIRECTIVES
 from orias.ptx.initial import initialiser
-from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT
+from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT, int_value
 from orias.ptx.signatures import alignment, redefinition
 from orias.ptx.state import Range, State
 from orias.ptx.words import LINKAGE, Declared, element_bytes, make_var, natural_align, read_words
+
+MAX_RANGE: Final = 1 << 31
+"""Registers of one range; more could not be named apart."""
 
 _VECTOR_PRED: Final = "Predicate type can only be used to define scalar register variables"
 
@@ -48,19 +51,14 @@ def registers(state: State, found: Declared) -> None:
         line = lex.line
         name = state.ident()
         if state.take("<"):
-            count = lex.text
             if lex.kind != T_INT:
                 state.syntax()
+            count = int_value(lex.text)
             lex.next()
             state.punct(">")
             if found.type == "pred" and found.vec > 1:
                 state.error(_VECTOR_PRED, line)
-            scope.ranges[name] = Range(
-                min(int(count, 0) if not count.startswith("0") or len(count) == 1 else 0, 1 << 31),
-                found.type,
-                found.vec,
-                line,
-            )
+            scope.ranges[name] = Range(min(count, MAX_RANGE), found.type, found.vec, line)
         elif name in scope.names or (scope.ranges and state.in_range(scope, name)):
             state.error(f"Duplicate definition of variable '{name}'", line)
         else:

@@ -24,9 +24,11 @@ def _slot_table(name: str) -> dict[str, tuple[str, ...]]:
 
 def is_shape(word: str) -> bool:
     """Whether a modifier word is a matrix shape such as ``m16n8k16`` or ``m8n8``."""
-    return (
-        word[0] == "m" and len(word) > 3 and word[1].isdigit() and word[1:].replace("n", "").replace("k", "").isdigit()
-    )
+    if word[:1] != "m" or len(word) > 16:
+        return False
+    m, _, rest = word[1:].partition("n")
+    n, mark, k = rest.partition("k")
+    return m.isdigit() and n.isdigit() and (k.isdigit() or not mark)
 
 
 def known_word(word: str) -> bool:

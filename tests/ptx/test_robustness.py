@@ -133,3 +133,40 @@ def test_time_grows_with_the_text() -> None:
     large = min(cost(8000) for _ in range(3))
     assert large < small * 8
     assert large < 4, "24000 lines"
+
+
+DIGITS = "9" * 6000
+ODD = [
+    KERNEL + ".reg .b32 %q<10U>, %s<0x10>, %t<017>; mov.b32 %q9, %s15; mov.b32 %t14, %q1;}",
+    KERNEL + f".reg .b32 %q<{DIGITS}>;}}",
+    KERNEL + f".loc {DIGITS} 1 1\n}}",
+    HEAD + f".section .x {{\n.b8 {DIGITS}\n}}",
+    HEAD + f".file {DIGITS} 'x'",
+    HEAD + f".global .b8 x[2]={{{DIGITS},1}};",
+    KERNEL + f"ld.u32 %r1,[%rd1+{DIGITS}];}}",
+    KERNEL + f"mov.v{DIGITS}.u32 %r1,%r2;}}",
+    KERNEL + f"mma.sync.aligned.m{DIGITS}n8k16.row.col.f32.f16.f16.f32 %r1,%r2,%r3,%r4;}}",
+    KERNEL + "mma.sync.aligned.m8nk.row.col.f32.f16.f16.f32 %r1,%r2,%r3,%r4;}",
+    HEAD.replace("8.3", "8." + DIGITS),
+    HEAD.replace("sm_90", "sm_" + DIGITS),
+    KERNEL + '.pragma "";}',
+    HEAD + '.pragma "";',
+    KERNEL + "mov.b32 %r1, %tid.x.x;}",
+    KERNEL + "call (%r1,%tid.x), k, (5,{%r1});}",
+    KERNEL + "x: .branchtargets;}",
+    KERNEL + "x: .callprototype _;call %rd1,x;}",
+    KERNEL + "x: .calltargets y;}",
+    KERNEL + "mov.b64 {%r1,%tid.x},%rd1; mov.b64 %rd1,{%tid.x,%r1};}",
+    KERNEL + "setp.eq.s32 5|%p1,%r1,%r2; add.s32 {%r1|%p1},%r1,%r2;}",
+    KERNEL + "ld.u32 %r1,[]; ld.u32 %r1,[-]; ld.u32 %r1,[%tid.x];}",
+    KERNEL + "ld.u32 %r1,[k]; ld.u32 %r1,[k+4]; bra %tid.x;}",
+    HEAD + ".global .u64 x=x; .global .f32 y=1.0+2;",
+    HEAD + ".global .v2 .u32 x=5; .global .texref t={1,2};",
+    KERNEL
+    + "mov; mov %r1; cvt; cvt.pack; fence.proxy; bar.red; wmma.mma; mma; wgmma.mma_async; tex; vadd; ld.mmio; atom; red;}",
+]
+
+
+@pytest.mark.parametrize("index", range(len(ODD)))
+def test_odd(index: int) -> None:
+    survive(ODD[index])
