@@ -10,6 +10,7 @@ from orias.isa.operand import (
     KIND_MASK,
     LANE_MASK,
     PAYLOAD_SHIFT,
+    PT,
     RZ,
     Opnd,
     const,
@@ -60,6 +61,20 @@ def _fold(cx: Cx, inst: Inst, a: int) -> bool:
     return False
 
 
+def _store(cx: Cx, inst: Inst) -> None:
+    """Wide zeros are stored from RZ; words find their immediates elsewhere."""
+    _address(cx, inst)
+    data = inst.src[4]
+    if data & (LANE_MASK | FLAG_MASK) or data & KIND_MASK != K_R or cx.fn.width(data) == 1:
+        return
+    d = cx.definition(data)
+    if d is None or d.guard != PT:
+        return
+    zero = all(s == RZ or s & (KIND_MASK | -1 << PAYLOAD_SHIFT) == K_IMM for s in d.src)
+    if zero and d.op.base in ("copy", "pack"):
+        cx.rewrite(inst, inst.op, [*inst.src[:4], RZ])
+
+
 def _replace(cx: Cx, inst: Inst, a: int, base: Opnd, offset: int) -> bool:
     if base & FLAG_MASK or base & KIND_MASK != K_R or not -_LIMIT <= offset < _LIMIT:
         return False
@@ -97,4 +112,6 @@ for _name in (
     "LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "LDGSTS", "CCTL",
 ):  # fmt: skip
     RULES[_name] = _address
+for _name in ("ST", "STG", "STS", "STL"):
+    RULES[_name] = _store
 RULES["LDC"] = _constant_index
