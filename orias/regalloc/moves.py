@@ -65,7 +65,7 @@ class MoveSet:
 
     def add(self, d: Opnd, s: Opnd) -> None:
         """One more move; a move to itself or to a constant register is dropped."""
-        if d != s and is_phys(d):
+        if d != s and (is_phys(d) or d & KIND_MASK == K_B):
             self.dst.append(d)
             self.src.append(s)
 
