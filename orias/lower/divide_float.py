@@ -68,7 +68,7 @@ def div32(ctx: "Ctx", i: Instr) -> None:
     r = e.r("FFMA", r, e.r("FFMA", b | NEG, r, imm(ONE_F32)), r)
     q = e.r("FFMA", a, r, RZ)
     q = e.r("FFMA", r, e.r("FFMA", b | NEG, q, a), q)
-    ctx.write(i.ops[0], _or_call(ctx, unsafe, q, 1, "div_f32" + _ftz(i), [a, b, imm(0)]))
+    ctx.write(i.ops[0], _or_call(ctx, unsafe, q, 1, "div_rn_f32" + _ftz(i), [a, b]))
     ctx.end_guarded()
 
 
@@ -144,7 +144,7 @@ def div64(ctx: "Ctx", i: Instr) -> None:
     safe = e.setp("FSETP.GEU.AND", ctx.hi(a) | ABS, imm(0x03600000), PT)
     top = e.r("FFMA", RZ, ctx.hi(b), ctx.hi(q))
     safe = e.setp("FSETP.GT.AND", top | ABS, imm(0x00100000), safe)
-    ctx.write(i.ops[0], _or_call(ctx, safe ^ INV, q, 2, "div_f64", [a, b, imm(0)]))
+    ctx.write(i.ops[0], _or_call(ctx, safe ^ INV, q, 2, "div_rn_f64", [a, b]))
     ctx.end_guarded()
 
 

@@ -138,6 +138,8 @@ class Evaluator:
             return total
         if name == "shf":
             n = np.minimum(src[2], np.uint64(32))
+            if i.sig.mods["dir"] == "l":
+                return (b << np.uint64(32) | a) << n >> np.uint64(32)
             return (b << np.uint64(32) | a) >> n
         if name == "mul":
             return mul_hi64(a, b) if i.sig.mods["mulsize"] == "hi" else a * b

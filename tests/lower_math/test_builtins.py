@@ -50,11 +50,13 @@ def check(got: NDArray[np.uint64], want: NDArray[np.float32], *args: NDArray[np.
     assert len(bad) == 0, [[hex(int(v[i])) for v in (*args, got, ieee.u32(want))] for i in bad[:5]]
 
 
-@pytest.mark.parametrize("mode", range(4))
+@pytest.mark.parametrize(("mode", "own"), [(0, True), (0, False), (1, False), (2, False), (3, False)])
 @pytest.mark.parametrize("ftz", [False, True])
-def test_div_f32(mode: int, ftz: bool) -> None:
+def test_div_f32(mode: int, ftz: bool, own: bool) -> None:
+    """`own`: the subroutine for the rounding to nearest alone."""
     a, b = pairs32(60_000)
-    got = Evaluator("div_f32_ftz" if ftz else "div_f32", mode).run(a, b, np.full(len(a), mode, np.uint64))
+    name = ("div_rn_f32" if own else "div_f32") + ("_ftz" if ftz else "")
+    got = Evaluator(name, mode, own).run(a, b, *([] if own else [np.full(len(a), mode, np.uint64)]))
     x, y = ieee.f32(a.astype(np.uint32)), ieee.f32(b.astype(np.uint32))
     with np.errstate(all="ignore"):
         if ftz:
@@ -176,14 +178,17 @@ def check64(got: NDArray[np.uint64], want: list[int], *args: list[int]) -> None:
     assert not bad, [[hex(v[i]) for v in (*args, got.tolist(), want)] for i in bad[:5]]
 
 
-@pytest.mark.parametrize("mode", range(4))
+@pytest.mark.parametrize("mode", [*range(4), -1])
 def test_div_f64(mode: int) -> None:
+    """Mode -1: the subroutine for the rounding to nearest alone."""
+    own = mode < 0
+    mode = max(mode, 0)
     rnd = random.Random(mode)
     edges = EDGES64 + [e | 1 << 63 for e in EDGES64]
     a = [x for x in edges for _ in edges] + [random64(rnd) for _ in range(2500)]
     b = edges * len(edges) + [random64(rnd) for _ in range(2500)]
     lanes = [np.array(v, np.uint64) for v in (a, b, [mode] * len(a))]
-    got = Evaluator("div_f64", mode).run(*lanes)
+    got = Evaluator("div_rn_f64", mode, True).run(*lanes[:2]) if own else Evaluator("div_f64", mode).run(*lanes)
     check64(got, [div64_exact(x, y, MODES[mode]) for x, y in zip(a, b, strict=True)], a, b)
 
 
