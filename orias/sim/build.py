@@ -8,7 +8,7 @@ import numpy as np
 from orias.isa.decode import Decoded
 from orias.isa.operand import INV, K_P, K_UP, PT, UPT, kind, payload
 from orias.sim import exec_async, exec_float, exec_flow, exec_int, exec_mem, exec_tensor, exec_warp
-from orias.sim.engine import Engine, Plan
+from orias.sim.engine import Plan
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.modifiers import unknown
 from orias.sim.site import Exec, Getter, Site, constant_bool
@@ -38,11 +38,6 @@ _PLAIN: Final[dict[str, Any]] = {
 }
 
 
-def supported(base: str) -> bool:
-    """True if the simulator knows the mnemonic."""
-    return base in _NOTHING or base in _PLAIN or base in _UNIFORM or base in exec_flow.FLOW_BUILDERS
-
-
 def _nothing(m: Machine, a: Active) -> None:
     """The closure of instructions without effect."""
 
@@ -52,10 +47,6 @@ def _refuse(message: str) -> Exec:
         raise Fault(IllegalInstruction, message, 0)
 
     return run
-
-
-def _refuse_flow(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
-    raise Fault(IllegalInstruction, "an instruction word that no form has", 0)
 
 
 def _guard(d: Decoded) -> Getter | None:

@@ -6,13 +6,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import ABS, K_IMM, K_P, K_UP, PAYLOAD_SHIFT, Opnd, kind, payload, suffix
+from orias.isa.operand import ABS, K_IMM, PAYLOAD_SHIFT, Opnd, kind, payload
 from orias.sim import ops_float as of
 from orias.sim import ops_fp8 as fp8
 from orias.sim import ops_half as half
 from orias.sim import ops_int as oi
 from orias.sim import softfloat as sf
-from orias.sim.ops_int import I32, I64, U16, U32, U64
+from orias.sim.ops_int import I32, U16, U32
 from orias.sim.site import Exec, Getter, Site
 from orias.sim.state import Active, Machine
 
@@ -573,5 +573,3 @@ BUILDERS: Final[dict[str, Builder]] = {
     "F2IP": f2ip, "I2F": i2f, "I2FP": i2f, "FRND": frnd, "HADD2": hadd2, "HMUL2": hmul2, "HFMA2": hfma2,
     "HMNMX2": hmnmx2, "HSETP2": hsetp2, "HSET2": hset2,
 }  # fmt: skip
-
-_ = (K_P, K_UP, I64, U64, suffix)

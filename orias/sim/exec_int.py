@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.operand import (
-    INV,
     K_P,
     K_UP,
     NEG,
@@ -589,5 +588,3 @@ BUILDERS: Final[dict[str, Builder]] = {
     "SGXT": sgxt, "IDP": idp, "VABSDIFF": vabsdiff, "VABSDIFF4": vabsdiff4, "P2R": p2r, "R2P": r2p, "I2I": i2i,
     "I2IP": i2ip, "LDC": ldc, "S2R": s2r, "CS2R": cs2r, "LEPC": lepc, "NOP": nop, "UP2UR": up2ur, "UR2UP": up2ur,
 }  # fmt: skip
-
-_ = INV

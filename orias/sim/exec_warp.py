@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import K_R, K_UR, kind, payload
-from orias.sim.ops_int import I32, I64, U32, U64
+from orias.isa.operand import K_UR, kind, payload
+from orias.sim.ops_int import I32, I64, U32
 from orias.sim.site import Exec, Site
 from orias.sim.state import Active, Machine
 
@@ -218,5 +218,3 @@ BUILDERS: Final[dict[str, Builder]] = {
     "SHFL": shfl, "VOTE": vote, "VOTEU": voteu, "MATCH": match, "REDUX": redux, "ELECT": elect, "R2UR": r2ur,
     "MOVM": movm,
 }  # fmt: skip
-
-_ = (K_R, U64)

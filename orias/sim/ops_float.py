@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
-from orias.sim.ops_int import I64, U16, U32, U64
+from orias.sim.ops_int import I64, U32, U64
 
 Arr = npt.NDArray[Any]
 
@@ -187,18 +187,3 @@ def round_integral(x: Arr, mode: int) -> Arr:
     if mode == sf.RZ:
         return np.trunc(x)
     return np.rint(x)
-
-
-def f16_word(x: Arr, mode: int, bf16: bool) -> Arr:
-    """f64 values as 16-bit patterns in words."""
-    return half.pattern(x, bf16, mode).astype(U32)
-
-
-def pattern32(x: Arr, mode: int) -> Arr:
-    """f64 values (exact or rounded to odd) as f32 patterns."""
-    return sf.finish32(sf.round_f64_to_f32(x, mode), False, False)
-
-
-def half_patterns(x: Arr) -> Arr:
-    """uint16 view of words known to hold 16 bits."""
-    return x.astype(U16)

@@ -64,11 +64,6 @@ def mul_wide(a: Arr, b: Arr, signed: bool) -> Arr:
     return a.astype(U64) * b.astype(U64)
 
 
-def mul_high(a: Arr, b: Arr, signed: bool) -> Arr:
-    """The high word of the 64-bit product."""
-    return (mul_wide(a, b, signed) >> _S32).astype(U32)
-
-
 def shift_left64(v: Arr, s: Arr) -> Arr:
     """v << s for s up to 64."""
     s64 = s.astype(U64)

@@ -8,7 +8,6 @@ go through exact integers one by one.
 NaN results are the ones the hardware writes: ``0x7fffffff`` (f32), ``0xfff8000000000000`` (f64), ``0x7fff`` (f16, bf16).
 """
 
-import struct
 from typing import Any, Final
 
 import numpy as np
@@ -341,11 +340,6 @@ def round_exact(m: int, e: int, mode: int) -> int:
         else:
             bits = field << 52 | (m & 0xFFFFFFFFFFFFF)
     return bits | (1 << 63 if negative else 0)
-
-
-def f64_pattern(x: float) -> int:
-    """The pattern of a Python float."""
-    return int(struct.unpack("<Q", struct.pack("<d", x))[0])
 
 
 def int_to_f64_pair(high: Arr, low: Arr, signed: bool) -> tuple[Arr, Arr]:
