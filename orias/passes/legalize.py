@@ -164,8 +164,11 @@ class _Legalizer:
 
     def _fix(self, inst: Inst) -> None:
         src = inst.src
-        # 1. zero is RZ
-        zeroed = [RZ if s & (KIND_MASK | -1 << PAYLOAD_SHIFT) == K_IMM else s for s in src]
+        # 1. zero is RZ, but for the offsets of addresses
+        offsets = [a + 3 for a in inst.op.addr]
+        zeroed = [
+            RZ if s & (KIND_MASK | -1 << PAYLOAD_SHIFT) == K_IMM and k not in offsets else s for k, s in enumerate(src)
+        ]
         for cand in self._orders(inst, zeroed):
             if self._ok(inst, cand):
                 inst.src = cand
