@@ -8,7 +8,7 @@ from typing import Final
 
 from orias.diag import CompileError, Diagnostic
 from orias.options import Options
-from orias.ptx.ast import Function, Module
+from orias.ptx.ast import Function, Instr, Module, Sig
 
 _HEAD: Final = re.compile(
     r"(?:[ \t\r\f\n]+|//[^\n]*|/\*.*?\*/)*(?:\.version[ \t\r\f\n]+[0-9]+\.[0-9]+|\.target[ \t\r\f\n]+([^\n/.]*)|"
@@ -65,7 +65,8 @@ def _split_head(text: str) -> tuple[str, str]:
 
 
 def restrict(module: Module, options: Options) -> None:
-    """Keep the kernels of ``-e``, in its order; add thread limits of ``-maxntid`` and ``-minnctapersm``.
+    """Keep the kernels of ``-e``, in its order; add thread limits of ``-maxntid`` and ``-minnctapersm``; give loads and
+    stores of global memory the cache operations of ``-dlcm``, ``-flcm``, ``-dscm`` and ``-fscm``.
 
     Raises CompileError for a name that is no kernel.
     """
@@ -79,6 +80,11 @@ def restrict(module: Module, options: Options) -> None:
                 raise CompileError([Diagnostic("error", f"Entry function '{name}' not found")])
         chosen = [by_name[name] for name in dict.fromkeys(options.entries)]
         module.functions = [f for f in module.functions if not f.entry] + chosen
+    load = options.force_load_cache or options.def_load_cache
+    store = options.force_store_cache or options.def_store_cache
+    if load or store:
+        caches = {"ld": (load, bool(options.force_load_cache)), "st": (store, bool(options.force_store_cache))}
+        _set_caches(module, caches)
     if options.maxrregcount:
         return
     for f in module.functions:
@@ -87,3 +93,26 @@ def restrict(module: Module, options: Options) -> None:
                 f.directives["maxntid"] = tuple(options.maxntid)
             if options.minnctapersm and (options.override_directives or "minnctapersm" not in f.directives):
                 f.directives["minnctapersm"] = (options.minnctapersm,)
+
+
+def _set_caches(module: Module, caches: dict[str, tuple[str, bool]]) -> None:
+    """Cache operations by instruction name: (operation, whether it replaces one that is written there).
+
+    Only plain accesses of global and generic memory change, and loads through the read-only path only by ``cs``.
+    """
+    changed: dict[int, Sig] = {}
+    for f in module.functions:
+        for s in f.body or ():
+            if not isinstance(s, Instr) or s.sig.name not in caches:
+                continue
+            cop, force = caches[s.sig.name]
+            mods = s.sig.mods
+            if not cop or mods.get("space", "") not in ("", "global") or mods.get("order", "weak") != "weak":
+                continue
+            if ("cop" in mods and not force) or ("nc" in mods and cop != "cs"):
+                continue
+            new = changed.get(id(s.sig))
+            if new is None:
+                new = Sig(s.sig.name, s.sig.text, {**mods, "cop": cop}, s.sig.types)
+                changed[id(s.sig)] = new
+            s.sig = new

@@ -11,9 +11,10 @@ class Options:
     """
 
     __slots__ = (
-        "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "entries", "fmad", "lineinfo", "maxntid", "maxrregcount",
-        "minnctapersm", "opt_level", "override_directives", "self_check", "serial", "suppress_debug_info", "tool_arguments", "verbose", "warn_lmem", "warn_spills",
-        "warning_as_error", "werror_quiet",
+        "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "entries", "fmad", "force_load_cache",
+        "force_store_cache", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
+        "override_directives", "self_check", "serial", "suppress_debug_info", "tool_arguments", "verbose",
+        "warn_lmem", "warn_spills", "warning_as_error", "werror_quiet",
     )  # fmt: skip
 
     def __init__(self, arch: str = "sm_75", opt_level: int = 3) -> None:
@@ -37,6 +38,9 @@ class Options:
         self.werror_quiet: bool = False
         self.def_load_cache: str = ""
         self.def_store_cache: str = ""
+        self.force_load_cache: str = ""
+        self.force_store_cache: str = ""
+        """Cache operations of loads and stores of global memory: where none is written, or everywhere (``force_``)."""
         self.suppress_debug_info: bool = False
         self.self_check: bool = False
         self.serial: bool = False

@@ -113,10 +113,6 @@ UNSUPPORTED: "Final[tuple[str, ...]]" = (
     "device-stack-protector",
     "make-errors-visible-at-exit",
     "preserve-relocs",
-    "def-load-cache",
-    "def-store-cache",
-    "force-load-cache",
-    "force-store-cache",
     "device-function-maxrregcount",
 )
 """Options that would change what the code does and that the compiler cannot do yet: refused."""
