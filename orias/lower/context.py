@@ -230,7 +230,7 @@ class Ctx:
             assert o.func is not None
             return self.module.function_address(self, o.func)
         if k == O_SREG:
-            return self.module.special(self, o.name, o.comp, type_)
+            return self.module.special(self, o.name, o.comp)
         if k == O_SINK:
             return imm64(0)
         raise self.unsupported("This kind of source operand")

@@ -383,7 +383,7 @@ class ModuleLower:
         if not f.entry and all(name != f.name for name, _ in self.program.address_taken):
             self.program.address_taken.append((f.name, layout.prototype(f)))
 
-    def special(self, ctx: Ctx, name: str, comp: str, type_: str) -> Opnd:
+    def special(self, ctx: Ctx, name: str, comp: str) -> Opnd:
         """The value of a special register."""
         return read_special(ctx, name, comp)
 
