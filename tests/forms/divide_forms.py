@@ -53,6 +53,45 @@ def ieee() -> list[Form]:
     return out
 
 
+def in_loops() -> list[Form]:
+    """Divisions in divergent loops: subroutine calls by some threads of a warp only."""
+    r = rng("loops")
+    rows = [(r.getrandbits(r.randrange(1, 64)), r.getrandbits(r.randrange(1, 64))) for _ in range(64)]
+    gcd = (
+        "mov.b64 %g0, %a0; mov.b64 %g1, %a1;\nAGAIN: setp.eq.u64 %q0, %g1, 0; @%q0 bra OUT; rem.u64 %g2, %g0, %g1; mov.b64 %g0, %g1;"
+        " mov.b64 %g1, %g2; bra AGAIN;\nOUT: mov.b64 %o0, %g0;"
+    )
+    out = [Form("rem.u64.gcd", gcd, ["b64"] * 2, ["b64"], rows, math.gcd, decl=".reg .b64 %g<3>; .reg .pred %q0;")]
+    both = "div.u64 %o0, %a0, %a1; rem.u64 %o1, %a0, %a1;"
+    nonzero = [(a, b | 1) for a, b in rows]
+    out.append(Form("div.rem.u64", both, ["b64"] * 2, ["b64"] * 2, nonzero, divmod))
+    small = [(a & 0xFFFFFFFF, (b & 0xFFFFFFFF) | 1) for a, b in rows]
+    out.append(Form("div.rem.u32", both.replace("u64", "u32"), ["b32"] * 2, ["b32"] * 2, small, divmod))
+    loop = (
+        "mov.b32 %o0, %a0; and.b32 %s0, %a1, 7;\nMORE: setp.eq.u32 %q0, %s0, 0; @%q0 bra OUT; div.rn.f32 %o0, %o0, %a2; sqrt.rn.f32 %s1, %a2;"
+        " rcp.rn.f32 %s1, %s1; add.rn.f32 %o0, %o0, %s1; sub.u32 %s0, %s0, 1; bra MORE;\nOUT:"
+    )
+    op = Op(F32)
+
+    def chain(x: int, n: int, y: int) -> Expected:
+        for _ in range(n & 7):
+            q, s = op.div(x, y), op.sqrt(y)
+            t = op.div(F32.one, s) if isinstance(s, int) else s
+            if not isinstance(q, int) or not isinstance(t, int):
+                return any_nan(F32)
+            v = op.add(q, t)
+            if not isinstance(v, int):
+                return any_nan(F32)
+            x = v
+        return any_nan(F32) if n & 7 and is_nan(x, F32) else x
+
+    floats = [(a, r.getrandbits(8), b) for a, b in float_rows("f32", 2, "chain", 128)]
+    out.append(
+        Form("div.rn.f32.loop", loop, ["b32"] * 3, ["b32"], floats, chain, decl=".reg .b32 %s<2>; .reg .pred %q0;")
+    )
+    return out
+
+
 def constant_operands() -> list[Form]:
     """Constants in each place of a division."""
     out = []
@@ -269,4 +308,4 @@ def halves() -> list[Form]:
 
 def forms() -> list[Form]:
     """Every form of this file."""
-    return ieee() + constant_operands() + approximate() + approximate64() + halves()
+    return ieee() + in_loops() + constant_operands() + approximate() + approximate64() + halves()
