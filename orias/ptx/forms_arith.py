@@ -53,6 +53,18 @@ def _pairs(first: str, second: str) -> str:
     return " ".join(f"{a}.{b}" for a in first.split() for b in second.split())
 
 
+def _conversions(widening: bool) -> str:
+    """Integer pairs (to.from) whose result always, or not always, holds the source: only the latter saturate."""
+    found: list[str] = []
+    for to in _FORMS_INT.split():
+        for source in _FORMS_INT.split():
+            more = int(to[1:]) - int(source[1:])
+            holds = to == source or (source[0] == "u" and more > 0) or (source[0] == to[0] == "s" and more >= 0)
+            if holds == widening:
+                found.append(f"{to}.{source}")
+    return " ".join(found)
+
+
 FORMS: Final[dict[str, str]] = {
     "add": _ADD + "u16x2 s16x2 ; D,S,S ; ; 8.0!90 {n}.{0}\n" + _MUL,
     "sub": _ADD + _MUL,
@@ -84,7 +96,7 @@ FORMS: Final[dict[str, str]] = {
 f32 ; D,S,S,S ; !{_RND} ftz sat
 f64 ; D,S,S,S ; !{_RND}
 f16 f16x2 ; D,S,S,S ; !rn ftz sat relu oob ; 4.2/53 f16 arithemetic and compare instructions
-bf16 bf16x2 ; D,S,S,S ; !rn relu oob
+bf16 bf16x2 ; D,S,S,S ; !{_RND} relu oob
 f32x2 ; D,S,S,S ; !{_RND} ftz ; 8.6/100 {{n}}.{{0}}
 f32.f16 f32.bf16 ; D,S1,S1,S ; !{_RND} sat ; 8.6/100 {{n}}.{{t}}
 """,
@@ -144,20 +156,23 @@ u16.bf16 s16.bf16 u32.bf16 s32.bf16 bf16.bf16 bf16.f16 u32.bf16x2 s32.bf16x2 bf1
     "prmt": "b32 ; D,S,S,S ; f4e/b4e/rc8/ecl/ecr/rc16 ; 2.0/20",
     "mov": "b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64 ; mov,mov ; v2/v4 | b128 ; mov,mov ; ; 8.3!70 Instruction type .b128 for instruction {n} | pred ; mov,mov ;",
     "cvt": f"""
-{_pairs(_FORMS_INT, _FORMS_INT)} ; Dr,Sr1 ; sat
-{_pairs(_FORMS_INT, "f16 f32 f64")} ; Dr,Sr1 ; !rni/rzi/rmi/rpi ftz sat
-{_pairs("f16 f32 f64", _FORMS_INT)} ; Dr,Sr1 ; !rn/rz/rm/rp ftz sat
-f16.f32 f16.f64 f32.f64 ; Dr,Sr1 ; !rn/rz/rm/rp ftz sat relu satfinite
-f32.f16 f64.f16 f64.f32 ; Dr,Sr1 ; ftz sat
-f16.f16 f32.f32 f64.f64 ; Dr,Sr1 ; rni/rzi/rmi/rpi ftz sat
+{_conversions(True)} ; Dr,Sr1 ;
+{_conversions(False)} ; Dr,Sr1 ; sat
+{_pairs(_FORMS_INT, "f16 f64")} ; Dr,Sr1 ; !rni/rzi/rmi/rpi sat
+{_pairs(_FORMS_INT, "f32")} ; Dr,Sr1 ; !rni/rzi/rmi/rpi ftz sat
+{_pairs("f16 f64", _FORMS_INT)} f16.f64 ; Dr,Sr1 ; !rn/rz/rm/rp sat
+{_pairs("f32", _FORMS_INT)} f32.f64 ; Dr,Sr1 ; !rn/rz/rm/rp ftz sat
+f16.f32 ; Dr,Sr1 ; !rn/rz/rm/rp ftz sat relu satfinite
+f64.f16 ; Dr,Sr1 ; sat
+f32.f16 f64.f32 ; Dr,Sr1 ; ftz sat
+f16.f16 f64.f64 ; Dr,Sr1 ; rni/rzi/rmi/rpi sat
+f32.f32 ; Dr,Sr1 ; rni/rzi/rmi/rpi ftz sat
 {_pairs("u16 s16 u32 s32 u64 s64", "bf16")} ; Dr,Sr1 ; !rni/rzi/rmi/rpi ; 7.8/90 cvt with .{{t}}
-{_pairs("bf16", "u16 s16 u32 s32 u64 s64")} ; Dr,Sr1 ; !rn/rz/rm/rp ; 7.8/90 cvt with .{{t}}
+{_pairs("bf16", "u16 s16 u32 s32 u64 s64 f64")} ; Dr,Sr1 ; !rn/rz/rm/rp ; 7.8/90 cvt with .{{t}}
 bf16.bf16 ; Dr,Sr1 ; rni/rzi/rmi/rpi ; 7.8/90 cvt with .{{t}}
-bf16.f32 ; Dr,Sr1 ; !rn/rz/rm/rp ftz relu satfinite ; 7.0/80
-bf16.f16 bf16.f64 ; Dr,Sr1 ; !rn/rz/rm/rp ; 7.8/90 cvt with .{{t}}
-f16.bf16 ; Dr,Sr1 ; !rn/rz/rm/rp ; 7.8/90 cvt with .{{t}}
-f32.bf16 ; Dr,Sr1 ; ftz ; 7.1/80
-f64.bf16 ; Dr,Sr1 ; ; 7.8/90 cvt with .{{t}}
+bf16.f32 ; Dr,Sr1 ; !rn/rz/rm/rp ftz relu satfinite
+bf16.f16 f16.bf16 f64.bf16 ; Dr,Sr1 ; rn/rz/rm/rp ; 7.8/90 cvt with .{{t}}
+f32.bf16 ; Dr,Sr1 ; rn/rz/rm/rp ftz ; Fv7.1 : cvt with .{{t}}
 f16x2.f32 ; Dr,Sr1,Sr1,b32@rs ; !rn/rz/rs relu satfinite ; 7.0/80 cvt.{{t}}
 bf16x2.f32 ; Dr,Sr1,Sr1,b32@rs ; !rn/rz/rs relu satfinite
 tf32.f32 ; Dr,Sr1 ; !rna/rn/rz relu satfinite

@@ -265,6 +265,12 @@ def _convert(types: tuple[str, ...], mods: dict[str, str], place: Place) -> str:
         return gate
     if mods.get("rnd") == "rs":
         return "Fv8.7 n100a : .rs"
+    if types[0] == "tf32" and "satfinite" in mods:
+        return "Mv8.1 : .satfinite' on 'cvt.tf32.f32.rna"
+    if types == ("f32", "bf16") and "ftz" in mods:
+        return "F90 Fv7.8 : cvt with .f32.bf16.ftz"
+    if "satfinite" in mods and types[-1] == "f32" and types[0] in ("f16", "bf16", "f16x2", "bf16x2"):
+        return "Mv8.1 : .satfinite' on 'cvt.{t}"
     if types[0] in ("e4m3x2", "e5m2x2") or types[-1] in ("e4m3x2", "e5m2x2"):
         label = "cvt with .e4m3x2/.e5m2x2"
         if place.version >= 81:

@@ -28,7 +28,7 @@ from orias.ptx.fits import scalar_fits, vector_fits
 from orias.ptx.gates import EARLY, LATE, Place, combinations, messages
 from orias.ptx.matrix import mma_errors, mma_gate, mma_operands
 from orias.ptx.memory import atomic_errors, load_store_errors
-from orias.ptx.messages import NAME_PARTS, SPACES, advisories, illegal, missing, without_sync
+from orias.ptx.messages import NAME_PARTS, SPACES, advisories, conversion_errors, illegal, missing, without_sync
 from orias.ptx.names import IGNORED, SLOT_OF, TYPE_WORDS
 from orias.ptx.opcode import is_shape
 from orias.ptx.special import SPECIAL
@@ -163,7 +163,11 @@ class Checker:
                         continue
             slots[slot if slot != "bool" or name not in ("atom", "red") else "op"] = word
             if word not in allowed:
-                if word == "cc":
+                if name == "cvt" and word == "ftz":
+                    wrong.append("Modifier '.ftz' does not apply to this type of convert operation")
+                elif name == "cvt" and word == "sat":
+                    wrong.append("Illegal modifier '.sat' for instruction 'cvt'")
+                elif word == "cc":
                     wrong.append(f"Modifier '.cc' applies only to {name} integer types")
                 elif word == "sat" and result.types and any(word in r.words for r in rows(name).values()):
                     wrong.append(f"Modifier '.sat' does not apply to '.{result.types[0]}' type")
@@ -190,6 +194,19 @@ class Checker:
             errors.extend(load_store_errors(name, result.types, slots, self.place))
         elif name in ("atom", "red"):
             errors.extend(atomic_errors(name, result.types, slots, self.place))
+        elif name == "cvt":
+            errors.extend(conversion_errors(slots, result.types))
+        elif name in ("add", "sub"):
+            if "sat" in slots and "cc" in slots:
+                errors.append("Modifier '.cc' cannot be combined with modifier '.sat'")
+        elif name == "fma":
+            if "ftz" in slots and "oob" in slots:
+                errors.append("Modifier '.ftz' cannot be combined with modifier '.oob'")
+            if "sat" in slots and "relu" in slots:
+                errors.append("Modifier '.relu' cannot be combined with modifier '.sat'")
+        elif name == "rcp":
+            if slots.get("rnd") == "approx" and result.types == ("f64",) and "ftz" not in slots:
+                errors.append("'.ftz' modifier required for instruction 'rcp.approx.f64'")
         elif name in ("min", "max"):
             if ("abs" in slots) != ("xorsign" in slots):
                 word, other = ("abs", "xorsign") if "abs" in slots else ("xorsign", "abs")

@@ -133,6 +133,8 @@ def atomic_errors(name: str, types: tuple[str, ...], slots: dict[str, str], plac
             f"Operation  requires  type for instruction '{name}'",
             f"Reduction operation is required for instruction '{name}'",
         ]
+    if "noftz" in slots and type_ not in _HALF:
+        errors.append(f"Illegal modifier '.noftz' for instruction '{name}'")
     if type_ in _HALF and "noftz" not in slots and operation in ("add", "min", "max"):
         errors.append(f"'.noftz' modifier required for instruction '{name}' with type '.{type_}'")
     where = f".{space}" if space else " with generic state space"

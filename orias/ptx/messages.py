@@ -250,3 +250,22 @@ def advisories(name: str, sig: Sig, words: list[str], place: Place) -> list[tupl
         if SLOT_OF.get(word) == "vec" and i + 1 < len(words) and words[i + 1] not in TYPE_WORDS:
             found.append(("warning", "Vector Type not specified properly"))
     return found
+
+
+def conversion_errors(slots: dict[str, str], types: tuple[str, ...]) -> list[str]:
+    """What is wrong between the modifiers of cvt."""
+    found: list[str] = []
+    rnd = slots.get("rnd", "")
+    if "relu" in slots and "sat" in slots:
+        found.append("Modifier '.relu' cannot be combined with modifier '.sat'")
+    if "satfinite" in slots and "sat" in slots:
+        found.append("Modifier '.satfinite' cannot be combined with modifier '.sat'")
+    if rnd == "rna" and "relu" in slots:
+        found.append("Modifier '.relu' cannot be combined with modifier '.rna'")
+        found.append("Illegal rounding modifier for instruction 'cvt'")
+    if rnd in ("rm", "rp") and types[0] != "ue8m0x2":
+        if "satfinite" in slots:
+            found.append(f"Modifier '.satfinite' cannot be combined with modifier '.{rnd}'")
+        if "relu" in slots:
+            found.append("Illegal rounding modifier for instruction 'cvt'")
+    return found

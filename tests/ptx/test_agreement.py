@@ -46,6 +46,27 @@ def test_recorded_instructions() -> None:
         assert first >= 0.86, (version, name, first)
 
 
+def test_recorded_verdicts() -> None:
+    """Random modifiers on conversions, arithmetic, memory and matrix instructions: accepted or refused."""
+    where = ("", "")
+    cases: dict[tuple[str, str], list[str]] = {}
+    for text in (DATA / "verdicts.txt").read_text().splitlines():
+        if text.startswith("# "):
+            _, _, version, _, name = text.split()
+            where = (version, name)
+        else:
+            cases.setdefault(where, []).append(text)
+    total = wrong = 0
+    for (version, name), marked in cases.items():
+        for text, messages in zip(marked, ours([t[2:] for t in marked], version, name), strict=True):
+            total += 1
+            if (text[0] == "+") == bool(messages):
+                assert text[0] == "-", f"refused, though ptxas accepts it: {text[2:]} {messages}"
+                wrong += 1
+    assert total > 1500
+    assert wrong / total < 0.012
+
+
 def test_every_good_form_is_accepted_where_ptxas_accepts_it() -> None:
     for version, name, lines, theirs in recorded():
         if name != "sm_100a":
