@@ -190,11 +190,11 @@ def mufu(s: Site) -> Exec:
         if kind(o) == K_IMM:
             o = K_IMM | payload(o) >> 32 << PAYLOAD_SHIFT
         g = s.f32(o)
-        return lambda m, a: put(m, a, of.mufu64h(function, g(m, a)))
+        return lambda m, a: put(m, a, of.nudge(of.mufu64h(function, g(m, a)), 0x7FF00000, m.mufu_error))
     if function not in ("RCP", "RSQ", "SQRT", "EX2", "LG2", "SIN", "COS", "TANH"):
         raise s.unknown()
     g = s.f32(o)
-    return lambda m, a: put(m, a, of.mufu(function, g(m, a)))
+    return lambda m, a: put(m, a, of.nudge(of.mufu(function, g(m, a)), 0x7F800000, m.mufu_error))
 
 
 def _mufu_half(s: Site, function: str) -> Exec:

@@ -253,6 +253,7 @@ class Image:
         max_steps: int = DEFAULT_STEPS,
         cluster: Dim = 1,
         on_batch: Callable[[Machine], None] | None = None,
+        mufu_error: int = 0,
     ) -> Result:
         """Runs a kernel.
 
@@ -260,7 +261,8 @@ class Image:
         to device memory and back (a read-only array is not written back), scalars are converted to the parameter's size
         (Python floats by the size: 4 bytes f32, 8 f64, 2 f16), bytes are taken as they are.  `shared`: dynamic shared
         bytes.  `max_steps`: instructions of the engine before :class:`StepLimit`.  `on_batch` sees the machine after each
-        batch of blocks.  Raises a subclass of :class:`SimError`.
+        batch of blocks.  `mufu_error`: units in the last place to add to results of the approximating unit (the hardware is
+        off by 1 or so), to see whether code built on it stands that.  Raises a subclass of :class:`SimError`.
         """
         k = self.kernels.get(name)
         if k is None:
@@ -271,7 +273,7 @@ class Image:
         if any(x % y for x, y in zip(g, c, strict=True)):
             raise ArgumentError("the grid is not a multiple of the cluster")
         params, copies = self._arguments(k, args)
-        launch = _Launch(self, k, g, b, c, params, shared, max_steps, on_batch)
+        launch = _Launch(self, k, g, b, c, params, shared, max_steps, on_batch, mufu_error)
         self.syscalls.output = []
         with np.errstate(all="ignore"):
             launch.run()
@@ -338,6 +340,7 @@ class _Launch:
         shared: int,
         max_steps: int,
         on_batch: Callable[[Machine], None] | None,
+        mufu_error: int,
     ) -> None:
         self.image = image
         self.kernel = kernel
@@ -346,6 +349,7 @@ class _Launch:
         self.cluster = cluster
         self.max_steps = max_steps
         self.on_batch = on_batch
+        self.mufu_error = mufu_error
         self.instructions = 0
         self.steps = 0
         t = image.target
@@ -438,6 +442,7 @@ class _Launch:
         m = Machine(threads, self.register_count, present, block_of, image.arena, shared, local)
         m.sm = t.sm
         m.cluster_size = ranks
+        m.mufu_error = self.mufu_error
         m.window_shared = SHARED_WINDOW
         m.window_local = LOCAL_WINDOW
         m.syscalls = lambda address, who: image.syscalls(m, address, who)

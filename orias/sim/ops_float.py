@@ -125,6 +125,14 @@ def mufu64h(function: str, high: Arr) -> Arr:
     return np.where(np.isnan(r), np.uint32(0x7FFFFFFF), word)
 
 
+def nudge(bits: Arr, exponent: int, ulps: int) -> Arr:
+    """f32 patterns (or high words of f64) moved by some units in the last place; zeros, infinities and NaNs stay."""
+    if ulps == 0:
+        return bits
+    field = bits & np.uint32(exponent)
+    return np.where((field != 0) & (field != exponent), bits + np.uint32(ulps & 0xFFFFFFFF), bits)
+
+
 def fchk(a: Arr, b: Arr) -> Arr:
     """True where a / b needs the slow path of f32 division.
 

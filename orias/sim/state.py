@@ -143,6 +143,8 @@ class Machine:
         self.window_shared = 0
         self.window_local = 0
         self.sm = 0
+        self.mufu_error = 0
+        """Units in the last place added to results of MUFU."""
         self.syscalls: Callable[[int, Active], None] = _no_syscalls
         """Serves a call of a system function by some threads."""
 

@@ -551,6 +551,28 @@ def test_instructions(target: str, level: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("target", ["sm_75", "sm_90"])
+def test_division_and_roots_stand_approximation_errors(target: str) -> None:
+    """ptxas's sequences give exact results though MUFU be off by one unit either way.
+
+    Left out: rcp and div of f32 to nearest, which need the right reciprocal of significands of ones (0x3effffff).
+    """
+    image = sim.load(assemble(module(int(target[3:])), target, "-O3"))
+    for name in ("fdiv_rz", "fsqrt", "ddiv", "drcp", "dsqrt", "div", "rem", "sdiv", "srem"):
+        _, types, result, *_ = next(c for c in CASES if c[0] == name)
+        operands, expected = cases(name)
+        wide = {t: np.uint64 if t.endswith("64") else np.uint32 for t in ("u32", "u64", "f32", "f64")}
+        arrays = [np.array(v, wide[t]) for t, v in zip(types.split(), operands, strict=True)]
+        for error in (-1, 1):
+            out = np.zeros(N, wide[result])
+            image.launch(f"k_{name}", 1, N, [out, *arrays], mufu_error=error)
+            same = [
+                int(x) == y or (result[0] == "f" and _both_nan(int(x), y, result))
+                for x, y in zip(out, expected, strict=True)
+            ]
+            assert all(same), (name, error)
+
+
 def _both_nan(a: int, b: int, fmt: str) -> bool:
     """NaN payloads of multi-instruction sequences are not defined."""
     return all(isinstance(v, float) and math.isnan(v) for v in (value(a, fmt), value(b, fmt)))

@@ -63,7 +63,8 @@ def test_every_half(bf16: bool) -> None:
     fmt = "bf16" if bf16 else "f16"
     finite = np.isfinite(v)
     assert all(float(value(int(i), fmt)) == x for i, x in zip(p[finite][::17], v[finite][::17], strict=True))
-    back = ops_half.pattern(v, bf16)
+    with np.errstate(invalid="ignore"):
+        back = ops_half.pattern(v, bf16)
     assert (back[~np.isnan(v)] == p[~np.isnan(v)]).all() and (back[np.isnan(v)] == 0x7FFF).all()
 
 
