@@ -20,6 +20,12 @@ from orias.schedule.latency import Latency, latency
 
 _WINDOW: Final = 48
 """Ready instructions looked at for one choice."""
+_AHEAD: Final = 32
+"""How far before its turn an instruction may be placed, in instructions: more only costs registers."""
+_FAR_AHEAD: Final = 128
+"""The same for what leads to a load from memory."""
+_LONG_PATH: Final = 200
+"""Cycles to the end of the block from which an instruction counts as leading to such a load."""
 _FREE_PRESSURE: Final = 28
 """Live registers that cost nothing on any target (an occupancy step needs more)."""
 _PREDICATE_LIMIT: Final = 5
@@ -290,7 +296,8 @@ class _Virtual:
         r, p = self._delta(k)
         over = (r > 0 and self.live_r + r > self.limit) or (p > 0 and self.live_p + p > _PREDICATE_LIMIT)
         if over or (tight and r >= 0 and p >= 0):
-            return (1, r + 2 * p if tight else 0, k, 0)
+            # The original order is known to come to an end within its registers.
+            return (1, k, 0, 0)
         return (0, at, -height, k)
 
     def run(self) -> list[int]:
@@ -309,7 +316,10 @@ class _Virtual:
             best = -1
             best_rank = (9, 0, 0, 0)
             tight = self.live_r >= self.limit or self.live_p >= _PREDICATE_LIMIT
+            reach = ready[0] + _AHEAD
             for k in ready[:_WINDOW]:
+                if k > reach and (height[k] < _LONG_PATH or k > ready[0] + _FAR_AHEAD):
+                    continue
                 at = max(earliest[k], pipe_free.get(keys[k], 0), now)
                 rank = self._rank(k, at, height[k], tight)
                 if rank < best_rank:
