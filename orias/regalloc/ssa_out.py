@@ -13,7 +13,20 @@ from typing import Final
 
 from orias.analysis.liveness import Liveness, liveness, reg_bit, use_mask
 from orias.isa.op import Op, op
-from orias.isa.operand import K_LABEL, K_NONE, KIND_MASK, PAYLOAD_SHIFT, PT, Opnd, is_reg, is_virtual, label
+from orias.isa.operand import (
+    FLAG_MASK,
+    K_LABEL,
+    K_NONE,
+    KIND_MASK,
+    LANE_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    SUFFIX_MASK,
+    Opnd,
+    is_reg,
+    is_virtual,
+    label,
+)
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 
 OP_PCOPY: Final[Op] = op("pcopy")
@@ -22,20 +35,44 @@ OP_UNDEF: Final[Op] = op("undef")
 
 def leave_ssa(fn: Func) -> None:
     """Bring a function from state ``ssa`` to state ``virtual``."""
+    undefined = {i.dst[0] >> PAYLOAD_SHIFT for i in fn.insts() if i.op is OP_UNDEF}
+    if undefined:
+        _sink_undefined(fn, undefined)
     lv = liveness(fn)
     _tie_old_values(fn, lv)
-    _remove_phis(fn, lv)
+    _remove_phis(fn, lv, undefined)
     fn.state = "virtual"
 
 
-def _remove_phis(fn: Func, lv: Liveness) -> None:
+def _sink_undefined(fn: Func, undefined: set[int]) -> None:
+    """Undefined values begin just before each use: they need no register on the way there.  Phis keep their names."""
+    for b in fn.blocks:
+        out: list[Inst] = []
+        for inst in b.insts:
+            if inst.op is OP_UNDEF:
+                continue
+            if inst.op is not OP_PHI:
+                if is_virtual(inst.old) and inst.old >> PAYLOAD_SHIFT in undefined:
+                    inst.old = K_NONE
+                inst.src = [_fresh(fn, o, undefined, inst, out) for o in inst.src]
+                inst.guard = _fresh(fn, inst.guard, undefined, inst, out)
+            out.append(inst)
+        b.insts = out
+
+
+def _fresh(fn: Func, o: Opnd, undefined: set[int], inst: Inst, out: list[Inst]) -> Opnd:
+    if not is_virtual(o) or o >> PAYLOAD_SHIFT not in undefined:
+        return o
+    v = o >> PAYLOAD_SHIFT
+    d = fn.new_vreg(fn.vkind[v], fn.vwidth[v])
+    out.append(fn.new_inst(OP_UNDEF, [d], [], loc=inst.loc))
+    return d | (o & (FLAG_MASK | SUFFIX_MASK | LANE_MASK))
+
+
+def _remove_phis(fn: Func, lv: Liveness, undefined: set[int]) -> None:
     with_phis = [b for b in fn.blocks if b.insts and b.insts[0].op is OP_PHI]
     if not with_phis:
         return
-    undefined: set[int] = set()
-    for inst in fn.insts():
-        if inst.op is OP_UNDEF:
-            undefined.add(inst.dst[0] >> PAYLOAD_SHIFT)
     moves: list[tuple[Block, int, list[Opnd], list[Opnd]]] = []
     for b in with_phis:
         count = 0

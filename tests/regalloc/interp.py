@@ -125,6 +125,8 @@ class Machine:
             for d, words in zip(inst.dst, got, strict=True):
                 for k, v in enumerate(words):
                     self.write(d, k, v)
+        elif name == "undef":
+            pass
         elif name == "pack":
             words = [self.read(s, k) for s in src for k in range(self.width(s))]
             for k, v in enumerate(words):

@@ -119,6 +119,11 @@ class Maker:
                 vals[R2].append(at.copy(const(0, 0x210 + 8 * rng.randrange(4)), 2))
                 vals[P1].append(at.setp("ISETP.GE.AND", vals[R1][0], vals[R1][-1], PT))
             vals[R4].append(at.r("LDG.E.128", K_NONE, vals[R2][0], URZ, imm(0), width=4))
+            if self.undefined:
+                for k in (R1, R2, R4, P1):
+                    d = fn.new_vreg(*k)
+                    at.emit("undef", [d], [])
+                    vals[k].insert(0, d)
             u = fn.new_vreg(K_UR)
             at.emit("S2UR", [u], [word("SR_CTAID.X")])
             vals[U1].append(u)
