@@ -356,3 +356,17 @@ def test_clusters_and_bulk_copies() -> None:
     assert (o == a + 1).all()
     with pytest.raises(sim.OutOfBounds):
         im.launch("bulk", 1, 32, [o, a[:16].copy()])
+
+
+@AMPERE
+@pytest.mark.parametrize("n", [0, 1, 7, 16])
+def test_asynchronous_copies(target: str, n: int) -> None:
+    a = np.arange(1, 65).astype("u1").reshape(4, 16)
+    o = np.zeros((4, 64), "u1")
+    image("copies", target, "-O3").launch("copies", 1, 4, [o, a, n])
+    want = np.zeros((4, 64), "u1")
+    want[:, :n] = a[:, :n]
+    want[:, 16:21] = a[:, :5]
+    want[:3, 24:32] = a[:3, :8]
+    want[:, 32:48] = a
+    assert (o == want).all()

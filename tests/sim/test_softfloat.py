@@ -10,6 +10,8 @@ from orias.sim import ops_fp8, ops_half, ops_int
 from orias.sim import softfloat as sf
 from tests.sim.test_instructions import arith, pattern, value
 
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
 MODES = [("rn", sf.RN), ("rm", sf.RM), ("rp", sf.RP), ("rz", sf.RZ)]
 
 
