@@ -5,11 +5,12 @@ import random
 import pytest
 
 from orias.analysis.access import accesses
+from orias.analysis.liveness import liveness
 from orias.isa.op import F_READ, F_WRITE
 from orias.ori.ir import Func, Inst
 from orias.ori.text import dump, parse
 from orias.ori.verify import verify
-from orias.schedule.list import schedule_physical, schedule_virtual
+from orias.schedule.list import _pressure, schedule_physical, schedule_virtual
 from orias.schedule.run import ScheduleOptions, post_ra
 from tests.schedule.test_scoreboard import random_function
 
@@ -147,3 +148,33 @@ def test_level_zero_keeps_the_order() -> None:
     before = [i.uid for i in fn.insts()]
     post_ra(fn, ScheduleOptions(0))
     assert [i.uid for i in fn.insts() if i.uid in before] == before
+
+
+def test_pressure_stays_within_reason() -> None:
+    """Address arithmetic of many guarded copies must not be piled up in front of them."""
+    lines = [".func k sm_80 entry ssa", "b0:", "  v256:R = S2R SR_TID.X", "  v257:R2 = copy c[0x0][0x160]"]
+    n = 300
+    for k in range(24):
+        a, p, x = n, n + 1, n + 2
+        n += 4
+        lines += [
+            f"  v{a + 3}:R = IADD3 v256, {k + 1:#x}, RZ",
+            f"  v{a}:R2 = IMAD.WIDE v{a + 3}, 0x4, v257",
+            f"  v{p}:P, PT = ISETP.GE.AND v{a + 3}, 0x64, PT",
+            f"  @v{p} v{x}:R = LDG.E -, v{a}, URZ, 0x0",
+            f"  @v{p} STG.E -, v{a}, URZ, 0x80, v{x}",
+        ]
+    fn = parse("\n".join([*lines, "  EXIT", ""]))
+    schedule_virtual(fn)
+    assert verify(fn) == []
+    lv = liveness(fn)
+    assert _pressure(fn, fn.blocks[0], lv) <= 30
+    live = 0
+    top = 0
+    for i in reversed(fn.blocks[0].insts):
+        for d in i.dst:
+            live &= ~(1 << (d >> 15))
+        if i.guard >> 15 >= 256:
+            live |= 1 << (i.guard >> 15)
+        top = max(top, live.bit_count())
+    assert top <= 7
