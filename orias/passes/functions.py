@@ -4,7 +4,6 @@ from typing import Final
 
 from orias.diag import VerifyError
 from orias.ori.ir import Func
-from orias.ori.verify import verify
 from orias.passes import rules_float, rules_half, rules_int, rules_logic, rules_mem, rules_pred
 from orias.passes.barrier_reset import reset_barriers
 from orias.passes.branches import optimize_branches
@@ -26,6 +25,8 @@ RULE_MODULES: Final = (rules_float, rules_half, rules_int, rules_logic, rules_me
 
 def _verify(fn: Func, cx: PassContext) -> None:
     if cx.check:
+        from orias.ori.verify import verify
+
         faults = verify(fn)
         if faults:
             raise VerifyError("\n".join(faults))

@@ -36,12 +36,18 @@ from orias.isa.operand import (
 )
 from orias.isa.table import IsaTable, load
 from orias.ori.ir import OP_COPY, Block, Func, Inst
-from orias.ori.text import inst_text
 
 _GLOBAL = frozenset(("LD", "LDG", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG", "LDGMC"))
 _MOVABLE = (K_IMM, K_CONST, K_UR)
 _OP_LDC = {1: op("LDC"), 2: op("LDC.64"), 4: op("LDC.128")}
 _OFFSET_BITS = 24
+
+
+def _text(inst: Inst) -> str:
+    """For messages only: the text form is not needed to compile."""
+    from orias.ori.text import inst_text
+
+    return inst_text(inst)
 
 
 def legalize(fn: Func) -> None:
@@ -182,7 +188,7 @@ class _Legalizer:
             for order in self._orders(inst, start):
                 if self._move_some(inst, order):
                     return
-        raise Unsupported(f"no form of '{inst.op.name}' on {self.fn.target.name} for: {inst_text(inst)}", inst.loc)
+        raise Unsupported(f"no form of '{inst.op.name}' on {self.fn.target.name} for: {_text(inst)}", inst.loc)
 
     def _orders(self, inst: Inst, src: list[Opnd]) -> list[list[Opnd]]:
         if inst.op.flags & F_COMMUTES and len(src) >= 2:
@@ -244,7 +250,7 @@ class _Legalizer:
         fn = self.fn
         plain = o & ~(NEG | INV)
         if o & (ABS | SUFFIX_MASK) or inst.op.base[0] in "FDH":
-            raise Unsupported(f"operand flags of '{inst_text(inst)}' have no form", inst.loc)
+            raise Unsupported(f"operand flags of '{_text(inst)}' have no form", inst.loc)
         d = fn.new_vreg(K_R)
         if o & NEG:
             self.out.append(fn.new_inst(op("IADD3"), [d], [RZ, o, RZ], loc=inst.loc))

@@ -5,7 +5,7 @@ The numbers are in ``data/latency.txt`` (by class of operation, section 3.3 of t
 compiler knows a cycle count.  All distances are sums of stall counts from the first instruction up to the second.
 """
 
-from pathlib import Path
+import os
 from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
@@ -13,10 +13,16 @@ from orias.diag import Unsupported
 from orias.isa.op import Op
 from orias.schedule.units import ALU, CBU, CONTROL, FMA, FP64, HALF, HALF_CMP, MEM, MMA, UNIFORM, XU, Units, units
 
-_DATA: Final = Path(__file__).parent / "data"
+_DATA: Final = os.path.join(os.path.dirname(__file__), "data")
 
 _BASE_SM: Final[dict[int, int]] = {75: 75, 80: 80, 86: 80, 89: 80, 90: 90}
 """Table that holds for a latency class; a table of a kind that is missing for 90 is that of 80."""
+
+
+def _lines(name: str) -> list[str]:
+    with open(os.path.join(_DATA, name), encoding="utf-8") as f:
+        return f.read().splitlines()
+
 
 _MMA_24: Final[tuple[str, ...]] = ("HMMA.16816", "HMMA.1688.F32.TF32", "IMMA.16832.S8", "IMMA.16832.U8", "IMMA.16864", "BMMA.168256", "QMMA.16832")  # fmt: skip
 _MMA_16: Final[tuple[str, ...]] = ("HMMA.1688", "HMMA.1684", "IMMA.16816", "IMMA.16832.U4", "IMMA.16832.S4")
@@ -134,7 +140,7 @@ class _Facts:
     def _read_classes(self) -> None:
         table: _Table | None = None
         head: tuple[str, int] | None = None
-        for line in (_DATA / "latency.txt").read_text("utf-8").splitlines():
+        for line in _lines("latency.txt"):
             words = line.split()
             if not words or words[0] == "#" or line[0] == "#":
                 continue
@@ -162,7 +168,7 @@ class _Facts:
             out.append((name, int(n), [int(x) for x in sms.split(",")] if sms else []))
 
     def _read_pairs(self) -> None:
-        for line in (_DATA / "measured.txt").read_text("utf-8").splitlines():
+        for line in _lines("measured.txt"):
             words = line.split()
             if not words or line[0] == "#":
                 continue
