@@ -25,4 +25,5 @@ def load() -> None:
     import orias.lower.sync
     import orias.lower.texture
     import orias.lower.video
+    import orias.lower.video_simd
     import orias.lower.warp  # noqa: F401

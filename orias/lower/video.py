@@ -22,7 +22,8 @@ _PART: Final[dict[str, tuple[int, int]]] = {
 """Part of a register: (first byte, bits)."""
 
 
-def _whole(o: Operand) -> Operand:
+def whole(o: Operand) -> Operand:
+    """The register operand without the selection of a part."""
     if not o.comp and not o.neg:
         return o
     out = Operand(o.kind)
@@ -32,7 +33,7 @@ def _whole(o: Operand) -> Operand:
 
 def _part(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
     """The selected part of an operand, extended to 32 bits by its type."""
-    value = ctx.src(_whole(o), "b32")
+    value = ctx.src(whole(o), "b32")
     if o.comp not in _PART:
         return value
     byte, bits = _PART[o.comp]
@@ -67,7 +68,7 @@ def _finish(ctx: "Ctx", i: Instr, value: Opnd, dtype: str) -> None:
         value = r("IADD3", value, c, RZ) if op == "add" else _choose(ctx, op == "min", dtype, value, c)
     elif dst.comp:
         raise ctx.unsupported(f"'{i.sig.text}' with a part of a register as destination")
-    ctx.write(_whole(dst), value)
+    ctx.write(whole(dst), value)
 
 
 @lowers("vadd", "vsub", "vabsdiff", "vmin", "vmax", types="any")
@@ -141,7 +142,7 @@ def lower_video_mad(ctx: "Ctx", i: Instr) -> None:
     a, b = _part(ctx, i.ops[1], atype), _part(ctx, i.ops[2], btype)
     if i.ops[1].neg != i.ops[2].neg:
         b = ctx.b.r("IADD3", negated(b), RZ, RZ)
-    c = ctx.src(_whole(i.ops[3]), "b32")
+    c = ctx.src(whole(i.ops[3]), "b32")
     if i.ops[3].neg:
         c = ctx.b.r("IADD3", negated(c), RZ, RZ)
     ctx.write(i.ops[0], ctx.b.r("IMAD", a, b, c))

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from tests.forms import convert_forms, divide_forms, float_forms, integer_forms, memory_forms, warp_forms
+from tests.forms import convert_forms, divide_forms, float_forms, integer_forms, memory_forms, video_forms, warp_forms
 from tests.forms.exact import Answer
 from tests.forms.form import Form, module_text
 
@@ -18,6 +18,7 @@ FAMILIES = {
     "divide": divide_forms.forms,
     "memory": memory_forms.forms,
     "warp": warp_forms.forms,
+    "video": video_forms.forms,
 }
 
 
