@@ -713,14 +713,14 @@ def main(argv: list[str]) -> None:
     path = ROOT / "orias" / "isa" / "data" / f"{name}.txt"
     tables = Tables(path.with_name("modifiers.txt"))
     tables.load()
-    before: set[Any] = set()
+    before: dict[Any, list[int]] = {}
     for _ in range(4):
         seeds = seeds_of(name, words, oracle, redo)
         redo = 0
         print(f"{name}: {len(seeds)} layouts to derive")
-        if not seeds or set(seeds) == before:
+        if not seeds or seeds == before:
             break
-        before = set(seeds)
+        before = seeds
         probes = {k: Probe(ws[0], 63 if int(name[3:]) < 100 else 255) for k, ws in seeds.items()}
         drive(list(probes.values()), oracle)
         lines = path.read_text(encoding="ascii").splitlines()
