@@ -3,12 +3,17 @@
 from typing import Final
 
 from orias.analysis.cfg import Loop, dominators, find_loops
+from orias.analysis.liveness import liveness
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_TERM, F_WRITE
-from orias.isa.operand import FIRST_VIRTUAL, K_B, K_CONST, KIND_MASK, PAYLOAD_SHIFT, PT
+from orias.isa.operand import FIRST_VIRTUAL, K_B, K_CONST, K_R, KIND_MASK, PAYLOAD_SHIFT, PT
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
 
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ
+_STEPS: Final = (32, 40, 48, 56, 64, 72, 80, 96, 128, 168, 255)
+"""Register counts at which fewer warps fit on an SM (register-allocation inventory, section 2a)."""
+_WORKING: Final = 8
+"""Registers for the loop's own short-lived values and the two in reserve (a guess)."""
 _MAX_HOISTED: Final = 16
 """Values per loop: each one holds a register through the whole loop."""
 
@@ -16,12 +21,42 @@ _MAX_HOISTED: Final = 16
 def hoist_invariants(fn: Func) -> bool:
     """Hoist from every loop, inner loops first; True if anything moved."""
     forest = find_loops(fn, dominators(fn))
+    if not forest.loops:
+        return False
+    live = _live_words(fn)
     changed = False
     for loop in reversed(forest.loops):
         pre = preheader(fn, loop)
-        if pre is not None and _hoist(fn, loop, pre):
+        if pre is not None and _hoist(fn, loop, pre, _room(fn, loop, live)):
             changed = True
     return changed
+
+
+def _live_words(fn: Func) -> list[int]:
+    """Words of R registers live into each block, by block id."""
+    lv = liveness(fn)
+    masks: dict[int, int] = {}
+    for v in range(FIRST_VIRTUAL, len(fn.vkind)):
+        if fn.vkind[v] == K_R:
+            masks[fn.vwidth[v]] = masks.get(fn.vwidth[v], 0) | 1 << v
+    return [sum(w * (live & m).bit_count() for w, m in masks.items()) for live in lv.live_in]
+
+
+def _room(fn: Func, loop: Loop, live: list[int]) -> int:
+    """Values that may leave the loop before it needs the registers of a lower occupancy."""
+    inside = set(loop.blocks)
+    most = 0
+    for b in fn.blocks:
+        if b.id in inside:
+            need = live[b.id]
+            for inst in b.insts:
+                if inst.op.flags & F_CALL and inst.uid in fn.calls:
+                    # What lives through the call is kept out of the callee's registers.
+                    need = max(need, live[b.id] + fn.calls[inst.uid].clobber_r.bit_count())
+            most = max(most, need)
+    need = most + _WORKING
+    step = next((s for s in _STEPS if s >= need), need)
+    return min(_MAX_HOISTED, step - need)
 
 
 def preheader(fn: Func, loop: Loop) -> Block | None:
@@ -51,7 +86,7 @@ def preheader(fn: Func, loop: Loop) -> Block | None:
     return pre
 
 
-def _hoist(fn: Func, loop: Loop, pre: Block) -> bool:
+def _hoist(fn: Func, loop: Loop, pre: Block, room: int) -> bool:
     inside = set(loop.blocks)
     local: set[int] = set()
     members = [b for b in fn.blocks if b.id in inside]
@@ -62,12 +97,12 @@ def _hoist(fn: Func, loop: Loop, pre: Block) -> bool:
                     local.add(d >> PAYLOAD_SHIFT)
     moved = 0
     again = True
-    while again and moved < _MAX_HOISTED:
+    while again and moved < room:
         again = False
         for b in members:
             kept: list[Inst] = []
             for inst in b.insts:
-                if moved < _MAX_HOISTED and _invariant(inst, local):
+                if moved < room and _invariant(inst, local):
                     pre.insts.append(inst)
                     for d in inst.dst:
                         local.discard(d >> PAYLOAD_SHIFT)
@@ -86,6 +121,9 @@ def _invariant(inst: Inst, local: set[int]) -> bool:
     if op is OP_PACK:
         return False
     if op is OP_COPY and inst.src[0] & KIND_MASK != K_CONST:
+        return False
+    # There are seven predicates; one held through a loop soon costs more than its compare.
+    if any(d & KIND_MASK == K_P and d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL for d in inst.dst):
         return False
     if not portable(inst):
         return False
