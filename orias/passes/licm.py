@@ -5,7 +5,7 @@ from typing import Final
 from orias.analysis.cfg import Loop, dominators, find_loops
 from orias.analysis.liveness import liveness
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_TERM, F_WRITE
-from orias.isa.operand import FIRST_VIRTUAL, K_B, K_CONST, K_R, KIND_MASK, PAYLOAD_SHIFT, PT
+from orias.isa.operand import FIRST_VIRTUAL, K_B, K_CONST, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT, PT
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
 
