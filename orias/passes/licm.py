@@ -47,7 +47,8 @@ def _room(fn: Func, loop: Loop, live: list[int]) -> int:
     inside = set(loop.blocks)
     most = 0
     for b in fn.blocks:
-        if b.id in inside:
+        # Blocks made in front of inner loops since then are as empty as they are new.
+        if b.id in inside and b.id < len(live):
             need = live[b.id]
             for inst in b.insts:
                 if inst.op.flags & F_CALL and inst.uid in fn.calls:
