@@ -1,14 +1,18 @@
-"""Rewrites of half-precision sources: a half picked out by PRMT is read where it lies."""
+"""Rewrites of half precision: a half picked out by PRMT is read where it lies, and sums of products fuse."""
 
 from typing import Final
 
+from orias.isa.op import op
 from orias.isa.operand import (
+    ABS,
     FLAG_MASK,
     K_R,
     KIND_MASK,
     LANE_MASK,
+    NEG,
     S_H0_H0,
     S_H1_H1,
+    S_NONE,
     SUFFIX_MASK,
     Opnd,
     suffix,
@@ -51,5 +55,42 @@ def _origin(cx: Cx, o: Opnd) -> Opnd | None:
     return with_suffix(source, half) | (o & FLAG_MASK)
 
 
-for _name in ("HADD2", "HMUL2", "HFMA2", "HSETP2", "HSET2", "HMNMX2"):
+def _add(cx: Cx, inst: Inst) -> None:
+    """A sum of a product becomes HFMA2 where PTX leaves the rounding open."""
+    _halves(cx, inst)
+    if inst.uid not in cx.fn.contract or len(inst.src) != 2:
+        return
+    plain = tuple(m for m in inst.op.mods if m != "SAT")
+    for k in (0, 1):
+        s, other = inst.src[k], inst.src[1 - k]
+        if (s | other) & ABS or suffix(s) not in (S_NONE, S_H0_H0, S_H1_H1):
+            continue
+        d = cx.absorbable(s)
+        if d is None or d.op.base != "HMUL2" or d.op.mods != plain or d.uid not in cx.fn.contract or len(d.src) != 2:
+            continue
+        a, b = (_half_of(x, suffix(s)) for x in d.src)
+        if a is None or b is None or (a | b) & ABS:
+            continue
+        if s & NEG:
+            if a & KIND_MASK != K_R:
+                continue
+            a ^= NEG
+        cx.rewrite(inst, op(".".join(["HFMA2", *inst.op.mods])), [a, b, other])
+        cx.fn.contract.discard(inst.uid)
+        return
+
+
+def _half_of(o: Opnd, half: int) -> Opnd | None:
+    """The operand that has in both halves what `o` has in the half; unchanged for S_NONE."""
+    if half == S_NONE:
+        return o
+    if o & KIND_MASK != K_R:
+        return None
+    if suffix(o) == S_NONE:
+        return with_suffix(o, half)
+    return o if suffix(o) in (S_H0_H0, S_H1_H1) else None
+
+
+for _name in ("HMUL2", "HFMA2", "HSETP2", "HSET2", "HMNMX2"):
     RULES[_name] = _halves
+RULES["HADD2"] = _add

@@ -310,6 +310,9 @@ def fusion() -> list[Form]:
 
         body = f"mul.rn.{t} %t0, %a0, %a1; add.rn.{t} %o0, %t0, %a2;"
         out.append(Form(f"separate.{t}", body, [reg] * 3, [reg], rows, separate, decl=f".reg .{reg} %t0;"))
+        body = f"mul.{t} %t0, %a0, %a1; sub.{t} %o0, %a2, %t0;"
+        negated = lambda a, b, c, g=either, f=f: g(a ^ f.sign, b, c)  # noqa: E731
+        out.append(Form(f"contract.sub.{t}", body, [reg] * 3, [reg], rows, negated, decl=f".reg .{reg} %t0;"))
     return out
 
 
