@@ -85,7 +85,11 @@ class _Listing:
         self.file: Final[ElfFile] = file
         self.hex_words: Final[bool] = hex_words
         self.control: Final[bool] = control
-        self.target: Final[str] = f"sm_{file.flags >> 8 & 0xFFFF}"
+        compat = file.section(".nv.compat")
+        accelerated = compat is not None and any(
+            r.code == 9 and r.value == 1 for r in decode_info(compat.data, ".nv.compat")
+        )
+        self.target: Final[str] = f"sm_{file.flags >> 8 & 0xFFFF}{'a' if accelerated else ''}"
         self.table: Final[IsaTable] = load(TARGETS[self.target].table)
         self.rows: Final[list[_Row]] = []
         self.labels: Final[dict[tuple[int, int], str]] = {}
