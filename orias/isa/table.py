@@ -230,7 +230,9 @@ class IsaTable:
             raise EncodeError(f"{op.name}: control word {ctl} does not have 21 bits")
         sched = ctl & 31
         if sched >= 28 or sched == 16 or (sched == 0 and ctl >> 17 & 7):
-            raise EncodeError(f"{op.name}: stall count {sched & 15} does not go with the yield bit or the reuse flags of {ctl:#x}")
+            raise EncodeError(
+                f"{op.name}: stall count {sched & 15} does not go with the yield bit or the reuse flags of {ctl:#x}"
+            )
         bars = plan.form.bars
         if bars != 3 and ctl & _NO_BARRIERS != _NO_BARRIERS:
             if (not bars & 1 and ctl >> 5 & 7 != 7) or (not bars & 2 and ctl >> 8 & 7 != 7):
