@@ -26,8 +26,8 @@ _FAR_AHEAD: Final = 128
 """The same for what leads to a load from memory."""
 _LONG_PATH: Final = 200
 """Cycles to the end of the block from which an instruction counts as leading to such a load."""
-_FREE_PRESSURE: Final = 28
-"""Live registers that cost nothing on any target (an occupancy step needs more)."""
+_FREE_PRESSURE: Final = 20
+"""Live registers that may be used freely (the lowest occupancy step of all targets is 32, some are lost to alignment)."""
 _PREDICATE_LIMIT: Final = 5
 _RESERVE: Final = 10
 """Registers below the hard limit that scheduling leaves to the allocator."""
@@ -38,8 +38,8 @@ def schedule_virtual(fn: Func) -> None:
     lat = latency(fn.target.latency_class)
     lv = liveness(fn)
     pressures = [_pressure(fn, b, lv) for b in fn.blocks]
-    limit = max([_FREE_PRESSURE, *pressures])
-    limit = max(_FREE_PRESSURE, min(limit, fn.max_regs - _RESERVE))
+    # A tenth below what the function needs anyway: points that reach the limit are many, and allocation is not perfect.
+    limit = max(_FREE_PRESSURE, min(max(pressures) * 9 // 10, fn.max_regs - _RESERVE))
     for b in fn.blocks:
         pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 1]
         if not pieces:
