@@ -223,7 +223,7 @@ class Engine:
                         nxt = plan.flow(self, act, rest, pc)
                         if nxt < 0:
                             break
-                        if groups and nxt != pc + 1:
+                        if nxt != pc + 1 and (groups or self.apart):
                             # a jump: another group may stand lower now
                             self.add(nxt, cur)
                             self.last_pick = nxt

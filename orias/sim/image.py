@@ -35,7 +35,8 @@ DEFAULT_STACK: Final = 1024
 """Least bytes of local memory a thread (the driver's default stack limit)."""
 BATCH_BYTES: Final = 1 << 29
 """Registers, local and shared memory of the blocks that run at a time, at most (one block always runs)."""
-BATCH_THREADS: Final = 1 << 18
+BATCH_THREADS: Final = 1 << 16
+"""Threads that run at a time, at most: rows of registers should stay in the caches."""
 DEFAULT_STEPS: Final = 20_000_000
 
 _CODE_ALIGN: Final = 128
