@@ -16,6 +16,7 @@ from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_vict
 from orias.regalloc.ranges import Ranges
 from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
 from orias.regalloc.ssa_out import leave_ssa, tie
+from orias.regalloc.vectors import join_vectors
 
 _NOTE: Final = {K_R: "clobber_r", K_UR: "clobber_ur", K_P: "clobber_p", K_UP: "clobber_up", K_B: "clobber_b"}
 _ROUNDS: Final = 60
@@ -175,6 +176,7 @@ def prepare(fn: Func) -> None:
     """Leave SSA, with unreachable blocks gone and loop depths set."""
     remove_unreachable(fn)
     find_loops(fn, dominators(fn))
+    join_vectors(fn)
     leave_ssa(fn)
 
 

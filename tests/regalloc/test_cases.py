@@ -254,6 +254,22 @@ def test_frame_addresses() -> None:
     assert adds == [(-24) & 0xFFFFFFFF, 8, 28, 24]
 
 
+@pytest.mark.parametrize(("size", "words"), [("", 1), (".64", 2)])
+def test_compare_and_swap_takes_neighbours(size: str, words: int) -> None:
+    fn, at = straight("entry", "sm_80")
+    address = at.copy(const(0, 0x160), 2)
+    new = at.copy(const(0, 0x170), words)
+    old = fn.new_vreg(K_R, words)
+    at.emit(f"ATOMG.E.CAS{size}.STRONG.GPU", [old, PT], [NONE, address, URZ, imm(0), RZ, new])
+    at.emit(f"STG.E{size}", [], [NONE, address, URZ, imm(8), old])
+    at.emit("EXIT", [], [])
+    finish(fn)
+    swap = next(i for i in fn.insts() if i.op.base == "ATOMG")
+    compare = swap.src[4] >> PAYLOAD_SHIFT
+    assert compare % (2 * words) == 0
+    assert swap.src[5] >> PAYLOAD_SHIFT == compare + words
+
+
 def test_wide_spills_use_pairs() -> None:
     fn, at = straight("entry", "sm_80")
     base = at.copy(const(0, 0x160), 2)
