@@ -396,6 +396,11 @@ class _Launch:
             ranks *= self.cluster[i]
             put(0x144 + 4 * i, self.cluster[i])
             put(0x15C + 4 * i, self.grid[i] // self.cluster[i])
+            # f32 reciprocal, rounded up: code multiplies a block's coordinate by it and truncates
+            reciprocal = np.float32(1 / self.cluster[i])
+            if float(reciprocal) * self.cluster[i] < 1:
+                reciprocal = np.nextafter(reciprocal, np.float32(2))
+            put(0x150 + 4 * i, int(reciprocal.view(np.uint32)))
         put(0x140, 1 if ranks > 1 else 0)
         put(0x188, ranks)
 

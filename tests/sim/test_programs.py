@@ -370,3 +370,13 @@ def test_asynchronous_copies(target: str, n: int) -> None:
     want[:3, 24:32] = a[:3, :8]
     want[:, 32:48] = a
     assert (o == want).all()
+
+
+@pytest.mark.parametrize("cluster", [(1, 1), (3, 2), (7, 1)])
+def test_place_in_a_cluster(cluster: tuple[int, int]) -> None:
+    cx, cy = cluster
+    o = np.zeros((4, 21, 8), "u4")
+    image("cluster", "sm_90", "-O3").launch("place", (21, 4), 1, [o], cluster=cluster)
+    for y in range(4):
+        for x in range(21):
+            assert o[y, x].tolist() == [x // cx, y // cy, 21 // cx, x % cx, y % cy, cx, x % cx + cx * (y % cy), cx * cy]
