@@ -177,14 +177,16 @@ def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
 
 
 def _add3_with_carry(cx: Cx, inst: Inst) -> None:
-    """Adding zero carries nothing."""
+    """Adding zero carries nothing; subtracting zero (x + ~0 + 1) always carries."""
     if len(inst.dst) != 2:
         return
-    live = [s for s in inst.src if imm_value(s) != 0]
+    live = [s for s in inst.src if s not in (RZ, RZ | NEG) and imm_value(s) != 0]
+    negated = inst.src.count(RZ | NEG)
     carry = inst.dst[1]
-    if len(live) == 1 and not live[0] & FLAG_MASK and carry >> PAYLOAD_SHIFT >= 256:
-        cx.insert("copy", [carry], [NOT_PT], inst.loc)
-        cx.repl[carry >> PAYLOAD_SHIFT] = NOT_PT
+    if len(live) == 1 and negated < 2 and not live[0] & FLAG_MASK and carry >> PAYLOAD_SHIFT >= 256:
+        value = PT if negated else NOT_PT
+        cx.insert("copy", [carry], [value], inst.loc)
+        cx.repl[carry >> PAYLOAD_SHIFT] = value
         cx.to_copy(inst, live[0])
 
 

@@ -407,6 +407,9 @@ def _imm_with_flags(v: int, flags: int, inst: Inst) -> Opnd | None:
     if base == "iadd64" and flags == NEG:
         return K_IMM | (-v & 0xFFFFFFFFFFFFFFFF) << PAYLOAD_SHIFT
     if base in _INT_NEG_BASES and not flags & ABS and not inst.op.has("X"):
+        if flags & NEG and v & _MASK32 == 0 and len(inst.dst) > 1:
+            # x - 0 carries, x + 0 does not.
+            return RZ | NEG
         if flags & INV:
             v = ~v
         if flags & NEG:

@@ -186,7 +186,7 @@ def split_edge(fn: Func, p: Block, b: Block, k: int) -> Block:
 
 
 def _tie_old_values(fn: Func, lv: Liveness) -> None:
-    """Copy old values that live on, or are no registers, to the result; the others are tied as they are."""
+    """Copy old values that live on, or are no plain registers, to the result; the others are tied as they are."""
     for b in fn.blocks:
         if not any(i.old != K_NONE for i in b.insts):
             continue
@@ -207,6 +207,7 @@ def _tie_old_values(fn: Func, lv: Liveness) -> None:
                 elif (
                     not is_virtual(old)
                     or old & KIND_MASK != d & KIND_MASK
+                    or old & FLAG_MASK
                     or last_use[old >> PAYLOAD_SHIFT] > k
                     or lv.live_out[b.id] >> (old >> PAYLOAD_SHIFT) & 1
                 ):
