@@ -252,13 +252,13 @@ class Image:
         args: Sequence[Any] = (),
         shared: int = 0,
         max_steps: int = DEFAULT_STEPS,
-        cluster: Dim = 1,
+        cluster: Dim | None = None,
         on_batch: Callable[[Machine], None] | None = None,
         mufu_error: int = 0,
     ) -> Result:
         """Runs a kernel.
 
-        `grid`, `block`, `cluster`: sizes (in blocks, threads, blocks).  `args`: one a parameter: numpy arrays are copied
+        `grid`, `block`, `cluster`: sizes (in blocks, threads, blocks; the kernel's own cluster if not given).  `args`: one a parameter: numpy arrays are copied
         to device memory and back (a read-only array is not written back), scalars are converted to the parameter's size
         (Python floats by the size: 4 bytes f32, 8 f64, 2 f16), bytes are taken as they are.  `shared`: dynamic shared
         bytes.  `max_steps`: instructions of the engine before :class:`StepLimit`.  `on_batch` sees the machine after each
@@ -268,9 +268,14 @@ class Image:
         k = self.kernels.get(name)
         if k is None:
             raise ArgumentError(f"there is no kernel {name}; there are: {', '.join(sorted(self.kernels)) or 'none'}")
-        g, b, c = _triple(grid), _triple(block), _triple(cluster)
+        g, b = _triple(grid), _triple(block)
+        c = _triple(cluster if cluster is not None else k.cluster_dim if any(k.cluster_dim) else 1)
         if b[0] * b[1] * b[2] > 1024:
             raise ArgumentError(f"{b[0] * b[1] * b[2]} threads a block, at most 1024")
+        if any(k.reqntid) and tuple(k.reqntid) != b:
+            raise ArgumentError(f"the kernel demands blocks of {tuple(k.reqntid)} threads", name)
+        if any(k.maxntid) and b[0] * b[1] * b[2] > k.maxntid[0] * k.maxntid[1] * k.maxntid[2]:
+            raise ArgumentError(f"the kernel allows at most {tuple(k.maxntid)} threads in a block", name)
         if any(x % y for x, y in zip(g, c, strict=True)):
             raise ArgumentError("the grid is not a multiple of the cluster")
         params, copies = self._arguments(k, args)

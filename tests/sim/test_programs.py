@@ -349,7 +349,7 @@ def test_barrier_objects(target: str, n: int) -> None:
 def test_clusters_and_bulk_copies() -> None:
     im = image("cluster", "sm_90", "-O3")
     o = np.zeros((4, 32), "u4")
-    im.launch("exchange", 4, 32, [o], cluster=2)
+    im.launch("exchange", 4, 32, [o])
     assert o.tolist() == [[(1 - b % 2) * 1000 + t for t in range(32)] for b in range(4)]
     a, o = np.arange(32).astype("u4") * 3, np.zeros(32, "u4")
     im.launch("bulk", 1, 32, [o, a])
