@@ -222,7 +222,7 @@ def _canonical(inputs: list[Opnd], lut: int) -> tuple[list[Opnd], int] | None:
     return [inputs[k] for k in wanted], new
 
 
-def _prmt(cx: Cx, inst: Inst) -> None:
+def prmt(cx: Cx, inst: Inst) -> None:
     """PRMT a, selector, b with constant operands."""
     if inst.op.name != "PRMT" or len(inst.src) != 3 or any(s & (FLAG_MASK | SUFFIX_MASK) for s in inst.src):
         return
@@ -278,4 +278,4 @@ def _logic(cx: Cx, inst: Inst) -> None:
 
 
 RULES["LOP3"] = _logic
-RULES["PRMT"] = _prmt
+RULES["PRMT"] = prmt

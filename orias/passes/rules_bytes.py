@@ -1,0 +1,93 @@
+"""Rewrites of PRMT: chains become one, two conversions to a half packed together become one packed conversion."""
+
+from orias.isa.operand import (
+    FLAG_MASK,
+    K_R,
+    KIND_MASK,
+    LANE_MASK,
+    RZ,
+    SUFFIX_MASK,
+    Opnd,
+    imm,
+    is_virtual,
+    is_zero_reg,
+)
+from orias.ori.ir import Inst
+from orias.passes import rules_logic
+from orias.passes.simplify import RULES, Cx, imm_value, portable
+
+
+def _plain(o: Opnd) -> bool:
+    return o & KIND_MASK == K_R and not o & (FLAG_MASK | SUFFIX_MASK | LANE_MASK)
+
+
+def _selector(inst: Inst) -> int:
+    """The constant selector of a plain PRMT of registers, -1 for anything else."""
+    if inst.op.name != "PRMT" or len(inst.src) != 3 or not (_plain(inst.src[0]) and _plain(inst.src[2])):
+        return -1
+    s = imm_value(inst.src[1])
+    return -1 if s is None else s & 0xFFFF
+
+
+def _bytes(inst: Inst, selector: int) -> list[tuple[Opnd, int, bool]]:
+    """(register, byte, whether only its sign is taken) of each result byte; RZ stands for zero."""
+    out = []
+    for k in range(4):
+        n = selector >> 4 * k & 15
+        reg = inst.src[0] if n & 7 < 4 else inst.src[2]
+        out.append((RZ, 0, False) if is_zero_reg(reg) else (reg, n & 3, n & 8 != 0))
+    return out
+
+
+def _compose(cx: Cx, inst: Inst, selector: int) -> None:
+    """Take bytes from where inner PRMTs take them, if the result still reads two registers at most."""
+    inner: dict[Opnd, list[tuple[Opnd, int, bool]]] = {}
+    for o in (inst.src[0], inst.src[2]):
+        d = cx.definition(o) if is_virtual(o) else None
+        if d is not None and portable(d):
+            s = _selector(d)
+            if s >= 0:
+                inner[o] = _bytes(d, s)
+    if not inner:
+        return
+    result = []
+    for reg, byte, sign in _bytes(inst, selector):
+        if reg in inner:
+            source, at, negative = inner[reg][byte]
+            result.append((source, at, sign or negative) if source != RZ else (RZ, 0, False))
+        else:
+            result.append((reg, byte, sign))
+    regs = list(dict.fromkeys(r for r, _, _ in result))
+    if len(regs) > 2 or any(r in inner for r in regs):
+        return
+    regs.sort(key=is_zero_reg)
+    second = regs[1] if len(regs) > 1 else RZ
+    new = 0
+    for k, (reg, byte, sign) in enumerate(result):
+        new |= (byte | (0 if reg == regs[0] else 4) | (8 if sign else 0)) << 4 * k
+    cx.rewrite(inst, inst.op, [regs[0], imm(new), second])
+
+
+def _packed_conversion(cx: Cx, inst: Inst, selector: int) -> None:
+    """Two F2FP of one f32 each, put into one word."""
+    if selector not in (0x5410, 0x1054):
+        return
+    low, high = (inst.src[0], inst.src[2]) if selector == 0x5410 else (inst.src[2], inst.src[0])
+    a, b = cx.absorbable(low), cx.absorbable(high)
+    if a is None or b is None or a.op is not b.op or a.op.base != "F2FP" or "PACK_AB" not in a.op.mods:
+        return
+    if len(a.src) != 2 or a.src[0] != RZ or b.src[0] != RZ:
+        return
+    cx.rewrite(inst, a.op, [b.src[1], a.src[1]])
+
+
+def _prmt(cx: Cx, inst: Inst) -> None:
+    selector = _selector(inst)
+    if selector >= 0:
+        _packed_conversion(cx, inst, selector)
+        if inst.op.name == "PRMT":
+            _compose(cx, inst, selector)
+    rules_logic.prmt(cx, inst)
+
+
+RULES["PRMT"] = _prmt
