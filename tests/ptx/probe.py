@@ -1,7 +1,7 @@
 """One-line instructions inside a kernel that declares everything they name: our messages and ptxas's, by line.
 
 Method: many lines in one module, one message list per line.  A syntax error hides what follows it, so its line is dropped and the
-rest asked again; ptxas's second round of checks runs only on what passed the first, so accepted lines are asked again.
+rest asked again (messages about ptxas's own macro text do not count); ptxas's second round of checks runs only on what passed the first, so accepted lines are asked again.
 """
 
 import re
@@ -24,7 +24,7 @@ _HEAD = """.version {version}
 .entry k (.param .u64 pa, .param .u32 pb) {{
 .shared .align 16 .b8 sm[1024]; .shared .b64 mb; .local .align 16 .b8 lo[64];
 """
-_MESSAGE = re.compile(r"ptxas (?:\S+, line (\d+); )?(\w+)\s*: (.*)")
+_MESSAGE = re.compile(r"ptxas \S+probe\.ptx, line (\d+); (\w+)\s*: (.*)")
 
 Messages = list[list[str]]
 
@@ -74,7 +74,7 @@ def ptxas(tool: str, lines: list[str], version: str, target: str) -> Messages:
             fatal = -1
             for text in run.stderr.splitlines():
                 match = _MESSAGE.match(text)
-                if match is None or match[1] is None or match[2] not in ("error", "fatal"):
+                if match is None or match[2] not in ("error", "fatal"):
                     continue
                 at = int(match[1]) - base
                 found.setdefault(at, []).append(match[3])
@@ -87,7 +87,7 @@ def ptxas(tool: str, lines: list[str], version: str, target: str) -> Messages:
             for at, messages in found.items():
                 if 0 <= at < len(active):
                     result[active[at]] = messages
-            if not found:
+            if not any(0 <= at < len(active) for at in found):
                 break
             active = [i for at, i in enumerate(active) if at not in found]
     return result
