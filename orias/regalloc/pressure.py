@@ -196,3 +196,17 @@ def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
         victims.append(x.cls)
         crowd.take(masks)
     return victims
+
+
+def room_left(pressure: Pressure, victims: list[Cls], pool: list[Candidate]) -> list[int]:
+    """Registers of the file that are free at each point once the victims are spilled (negative: still too few)."""
+    gone = set(victims)
+    room = [-x for x in pressure.excess]
+    for x in pool:
+        if x.cls in gone:
+            for segs in x.cls.words.values():
+                for s, e, _ in segs:
+                    for p in range(s, e):
+                        if p not in x.stubs:
+                            room[p] += 1
+    return room

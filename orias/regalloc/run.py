@@ -12,7 +12,7 @@ from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
 from orias.regalloc.expand import Trace, expand
 from orias.regalloc.files import RESERVE
 from orias.regalloc.frame import finish_frame
-from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_victims
+from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_victims, room_left
 from orias.regalloc.ranges import Ranges
 from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
 from orias.regalloc.ssa_out import leave_ssa, tie
@@ -85,7 +85,7 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
         classes = _tied_classes(fn)
         constants = across_calls(classes)
         if constants:
-            spill(classes, constants, state)
+            spill(classes, constants, state, [])
     for _ in range(_ROUNDS):
         classes = _tied_classes(fn)
         result = allocate(classes)
@@ -93,16 +93,20 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
             return classes, result
         pool = candidates(classes, state.temps, rematerialisable(classes))
         victims: list[Cls] = []
+        room: list[int] = []
         for file in sorted({c.file for c in result.failed}):
             # Values of other files may come to R, so R is looked at only when nothing else is short.
             if file == K_R and victims:
                 continue
-            victims.extend(_victims(classes, file, result, pool, penalty.setdefault(file, {})))
+            chosen, pressure = _victims(classes, file, result, pool, penalty.setdefault(file, {}))
+            victims.extend(chosen)
+            if file == K_R and chosen:
+                room = room_left(pressure, chosen, pool)
         if not result.failed:
             return classes, result
         if not victims:
             break
-        spill(classes, victims, state)
+        spill(classes, victims, state, room)
     loc = next((i.loc for i in fn.insts() if i.loc), 0)
     raise Unsupported(f"Function '{fn.name}' needs more registers than the limit of {fn.max_regs} allows", loc)
 
@@ -126,20 +130,24 @@ def _tied_classes(fn: Func) -> Classes:
 
 def _victims(
     classes: Classes, file: int, result: Assignment, pool: list[Candidate], penalty: dict[int, int]
-) -> list[Cls]:
-    """Classes to spill for the failures in one file; none if other orders of allocation do away with the failures."""
+) -> tuple[list[Cls], Pressure]:
+    """Classes to spill for the failures in one file, and the pressure that they answer.
+
+    None if other orders of allocation do away with the failures.
+    """
     rg = classes.rg
     pressure = Pressure(classes, file, _spread(rg, penalty))
     victims = choose_victims(pressure, pool)
     if victims or allocate_again(classes, file, result):
-        return victims
+        return victims, pressure
     # There is room at every point, but not in one piece: one register less where the failures are.
     failed = [c for c in result.failed if c.file == file]
     for p in {p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}:
         inst = rg.insts[p]
         if inst is not None:
             penalty[inst.uid] = penalty.get(inst.uid, 0) + max(1, 1 - pressure.excess[p])
-    return choose_victims(Pressure(classes, file, _spread(rg, penalty)), pool)
+    pressure = Pressure(classes, file, _spread(rg, penalty))
+    return choose_victims(pressure, pool), pressure
 
 
 def _spread(rg: Ranges, penalty: dict[int, int]) -> list[int] | None:

@@ -136,22 +136,29 @@ def _remakes(inst: Inst) -> bool:
     return False
 
 
-def spill(classes: Classes, victims: list[Cls], state: SpillState) -> None:
-    """Rewrite the function so that the classes in `victims` need registers only at their references."""
-    _Spiller(classes, victims, state).run()
+def spill(classes: Classes, victims: list[Cls], state: SpillState, room: list[int]) -> None:
+    """Rewrite the function so that the classes in `victims` need registers only at their references.
+
+    `room`: R registers that are free at each point without the victims (empty: unknown); where there is enough
+    all the way, references share one load.
+    """
+    _Spiller(classes, victims, state, room).run()
 
 
 @final
 class _Spiller:
-    __slots__ = ("classes", "fn", "homes", "out", "recent", "state")
+    __slots__ = ("classes", "fn", "homes", "out", "point", "recent", "room", "state")
 
-    def __init__(self, classes: Classes, victims: list[Cls], state: SpillState) -> None:
+    def __init__(self, classes: Classes, victims: list[Cls], state: SpillState, room: list[int]) -> None:
         self.classes: Final[Classes] = classes
         self.fn: Final[Func] = classes.rg.fn
         self.state: Final[SpillState] = state
         self.out: list[Inst] = []
+        self.room: list[int] = room
+        self.point: int = 0
+        """Point of the instruction being rewritten."""
         self.recent: dict[tuple[Home, int, int], tuple[Opnd, int]] = {}
-        """Words of a home (first place, number) that a register still holds, and where in the block it was last used."""
+        """Words of a home (first place, number) that a register still holds, and the point where it was last used."""
         makers = rematerialisable(classes)
         self.homes: dict[Cls, Home] = {}
         for c in victims:
@@ -191,7 +198,9 @@ class _Spiller:
         for b in self.classes.rg.order:
             self.out = []
             self.recent = {}
+            self.point = self.classes.rg.block_start[b.id]
             for inst in b.insts:
+                self.point += 1
                 if inst.op.flags & F_CALL:
                     self._generic(inst)
                     # What the call would destroy is better loaded again behind it.
@@ -238,8 +247,8 @@ class _Spiller:
         place, count = self._range(o)
         key = (h, place, count)
         known = self.recent.get(key)
-        now = len(self.out)
-        if known is not None and now - known[1] <= _SHARE_DISTANCE:
+        now = self.point
+        if known is not None and self._sharable(known[1], now, count, o & KIND_MASK):
             t = known[0]
             v = t >> PAYLOAD_SHIFT
             if v in self.state.temps:
@@ -251,13 +260,24 @@ class _Spiller:
             self.recent[key] = (t, now)
         return t | (o & (FLAG_MASK | SUFFIX_MASK))
 
+    def _sharable(self, start: int, end: int, count: int, file: int) -> bool:
+        """True if a register may be kept from one reference to the next; takes it from the room if so."""
+        near = end - start <= _SHARE_DISTANCE
+        if file != K_R or not self.room:
+            return near
+        if not near and min(self.room[start:end], default=0) < count:
+            return False
+        for p in range(start, end):
+            self.room[p] -= count
+        return True
+
     def _changed(self, h: Home, place: int, count: int, t: Opnd) -> None:
         """The words of a home get a new value, which `t` holds (NONE: nobody)."""
         stale = [k for k in self.recent if k[0] is h and k[1] < place + count and place < k[1] + k[2]]
         for k in stale:
             del self.recent[k]
         if h.share and t != K_NONE:
-            self.recent[h, place, count] = (t, len(self.out))
+            self.recent[h, place, count] = (t, self.point)
 
     def _load(self, h: Home, file: int, place: int, count: int, inst: Inst) -> Opnd:
         if h.remat is not None:
