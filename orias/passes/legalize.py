@@ -36,11 +36,11 @@ from orias.isa.operand import (
 )
 from orias.isa.table import IsaTable, load
 from orias.ori.ir import OP_COPY, Block, Func, Inst
+from orias.passes.offsets import offset_fits
 
 _GLOBAL = frozenset(("LD", "LDG", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG", "LDGMC"))
 _MOVABLE = (K_IMM, K_CONST, K_UR)
 _OP_LDC = {1: op("LDC"), 2: op("LDC.64"), 4: op("LDC.128")}
-_OFFSET_BITS = 24
 
 
 def _text(inst: Inst) -> str:
@@ -136,7 +136,7 @@ class _Legalizer:
             if offset & KIND_MASK == K_IMM:
                 v = offset >> PAYLOAD_SHIFT
                 v = v - (1 << 32) if v >> 31 else v
-                if not -(1 << (_OFFSET_BITS - 1)) <= v < 1 << (_OFFSET_BITS - 1):
+                if not offset_fits(inst, a, v):
                     self._fold_offset(inst, a, v)
             if src[a] == K_NONE and self.fn.target.desc >= 0 and _group_wants_descriptor(inst, a):
                 if self.desc == K_NONE:

@@ -21,14 +21,13 @@ from orias.isa.operand import (
     is_zero_reg,
 )
 from orias.ori.ir import Inst
+from orias.passes.offsets import offset_fits
 from orias.passes.simplify import RULES, Cx, imm_value
 
 _IADD64: Final = op("iadd64")
 _IADD3: Final = op("IADD3")
 _FRAME: Final = op("frame")
 _STACK: Final = K_R | 1 << PAYLOAD_SHIFT
-_LIMIT: Final = 1 << 23
-"""Offsets are signed 24-bit (the field of sm_75 to sm_90)."""
 
 
 def _address(cx: Cx, inst: Inst) -> None:
@@ -76,7 +75,7 @@ def _store(cx: Cx, inst: Inst) -> None:
 
 
 def _replace(cx: Cx, inst: Inst, a: int, base: Opnd, offset: int) -> bool:
-    if base & FLAG_MASK or base & KIND_MASK != K_R or not -_LIMIT <= offset < _LIMIT:
+    if base & FLAG_MASK or base & KIND_MASK != K_R or not offset_fits(inst, a, offset):
         return False
     if base >> PAYLOAD_SHIFT < 255 and base >> PAYLOAD_SHIFT != 1:
         return False
