@@ -126,6 +126,10 @@ class Checker:
         if row is None:
             result.errors.append(f"Unexpected instruction types specified for '{name}'")
             return result
+        if name == "cvt" and not row.open and "sat" not in words:
+            if any(w in ("relu", "satfinite") and w not in row.words for w in words):
+                result.errors.append("Unexpected instruction types specified for 'cvt'")
+                return result
         result.row = row
         result.values = (name == "st" and sig.mods.get("space") == "param") or (
             name.startswith(("bar", "barrier")) and "warp" not in name and "cluster" not in name
@@ -164,6 +168,8 @@ class Checker:
             slots[slot if slot != "bool" or name not in ("atom", "red") else "op"] = word
             if word not in allowed:
                 if name == "cvt" and word == "ftz":
+                    if not any(t in ("f16", "f32", "f64") for t in result.types) or "bf16" in result.types:
+                        wrong.append("Illegal modifier '.ftz' for instruction 'cvt'")
                     wrong.append("Modifier '.ftz' does not apply to this type of convert operation")
                 elif name == "cvt" and word == "sat":
                     wrong.append("Illegal modifier '.sat' for instruction 'cvt'")
@@ -333,6 +339,8 @@ class Checker:
         if role == "L":
             if kind == O_LABEL:
                 return True
+            if name == "cvt":
+                return False
             soft.append(f"Label expected for argument {index} of instruction '{name}'")
             if kind == O_SYM:
                 soft.append(f"Argument {index} of instruction '{name}': must be register")
