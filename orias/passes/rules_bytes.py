@@ -1,10 +1,12 @@
 """Rewrites of PRMT: chains become one, two conversions to a half packed together become one packed conversion."""
 
+from orias.isa.op import op
 from orias.isa.operand import (
     FLAG_MASK,
     K_R,
     KIND_MASK,
     LANE_MASK,
+    NOT_PT,
     RZ,
     SUFFIX_MASK,
     Opnd,
@@ -13,7 +15,7 @@ from orias.isa.operand import (
     is_zero_reg,
 )
 from orias.ori.ir import Inst
-from orias.passes import rules_logic
+from orias.passes import rules_int, rules_logic
 from orias.passes.simplify import RULES, Cx, imm_value, portable
 
 
@@ -90,4 +92,19 @@ def _prmt(cx: Cx, inst: Inst) -> None:
     rules_logic.prmt(cx, inst)
 
 
+def _shift_left(cx: Cx, inst: Inst) -> None:
+    """The upper half, picked out and moved up again, is a mask: what a bf16 in the upper half is as f32."""
+    if inst.op.name == "SHF.L.U32" and imm_value(inst.src[1]) == 16 and is_virtual(inst.src[0]):
+        d = cx.definition(inst.src[0])
+        if d is not None and portable(d):
+            selector = _selector(d)
+            if selector >= 0:
+                (first, low, s0), (second, high, s1) = _bytes(d, selector)[:2]
+                if first == second and first != RZ and (low, high) == (2, 3) and not (s0 or s1):
+                    cx.rewrite(inst, op("LOP3.LUT"), [first, imm(0xFFFF0000), RZ, imm(0xC0), NOT_PT])
+                    return
+    rules_int.shift(cx, inst)
+
+
 RULES["PRMT"] = _prmt
+RULES["SHF"] = _shift_left

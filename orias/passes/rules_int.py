@@ -415,7 +415,8 @@ def _sext64(cx: Cx, inst: Inst) -> None:
         cx.to_copy(inst, imm64(_signed(v)))
 
 
-def _shift(cx: Cx, inst: Inst) -> None:
+def shift(cx: Cx, inst: Inst) -> None:
+    """SHF with constant operands."""
     name = inst.op.name
     a, n, c = inst.src
     k = imm_value(n)
@@ -503,7 +504,7 @@ RULES["imul64"] = _multiply64
 RULES["shl64"] = _shift64
 RULES["shr64"] = _shift_right64
 RULES["sext64"] = _sext64
-RULES["SHF"] = _shift
+RULES["SHF"] = shift
 RULES["IABS"] = _abs_int
 RULES["IMNMX"] = _minmax
 RULES["VIMNMX"] = _minmax

@@ -501,6 +501,52 @@ def eight_bits() -> list[Form]:
     return out
 
 
+def halves_of_words() -> list[Form]:
+    """Conversions from and into the halves of one word: what an optimiser takes apart and puts together."""
+    out = []
+    rows = [
+        (a | b << 16,)
+        for (a,), (b,) in zip(float_rows("bf16", 1, "lo", 64), float_rows("bf16", 1, "hi", 64), strict=True)
+    ]
+    decl = ".reg .b16 %h<2>;"
+    out.append(
+        Form("unpack.bf16", "mov.b32 {%h0, %h1}, %a0; cvt.f32.bf16 %o0, %h0; cvt.f32.bf16 %o1, %h1;", ["b32"], ["b32"] * 2, rows,
+             lambda x: tuple(change(v, BF16, F32) for v in (x & 0xFFFF, x >> 16)), sm=80, decl=decl)
+    )  # fmt: skip
+    out.append(
+        Form("unpack.f16", "mov.b32 {%h0, %h1}, %a0; cvt.f32.f16 %o0, %h0; cvt.f32.f16 %o1, %h1;", ["b32"], ["b32"] * 2, rows,
+             lambda x: tuple(change(v, F16, F32) for v in (x & 0xFFFF, x >> 16)), decl=decl)
+    )  # fmt: skip
+    out.append(
+        Form("unpack.s16", "mov.b32 {%h0, %h1}, %a0; cvt.s32.s16 %o0, %h0; cvt.s32.s16 %o1, %h1; cvt.u32.u16 %o2, %h1;", ["b32"], ["b32"] * 3,
+             rows, lambda x: (to_signed(x, 16) & 0xFFFFFFFF, to_signed(x >> 16, 16) & 0xFFFFFFFF, x >> 16), decl=decl)
+    )  # fmt: skip
+    pairs32 = float_rows("f32", 2, "pack", 96)
+    for t, f, sm in (("f16", F16, 75), ("bf16", BF16, 80)):
+        for rnd in ("rn", "rz"):
+            body = f"cvt.{rnd}.{t}.f32 %h0, %a0; cvt.{rnd}.{t}.f32 %h1, %a1; mov.b32 %o0, {{%h0, %h1}}; mov.b32 %o1, {{%h1, %h0}};"
+
+            def both(a: int, b: int, f: Fmt = f, rnd: str = rnd) -> tuple[Expected, ...]:
+                x, y = change(a, F32, f, rnd), change(b, F32, f, rnd)
+                return join(x, y), join(y, x)
+
+            out.append(Form(f"pack.{rnd}.{t}", body, ["b32"] * 2, ["b32"] * 2, pairs32, both, sm=sm, decl=decl))
+            one = body.split(" mov.b32 %o1")[0]
+            out.append(
+                Form(
+                    f"pack1.{rnd}.{t}",
+                    one,
+                    ["b32"] * 2,
+                    ["b32"],
+                    pairs32,
+                    lambda a, b, g=both: g(a, b)[0],
+                    sm=sm,
+                    decl=decl,
+                )
+            )
+    return out
+
+
 def forms() -> list[Form]:
     """Every form of this file."""
-    return between_ints() + to_ints() + from_ints() + between_floats() + packed()
+    return halves_of_words() + between_ints() + to_ints() + from_ints() + between_floats() + packed()
