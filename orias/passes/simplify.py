@@ -420,9 +420,31 @@ def _imm_with_flags(v: int, flags: int, inst: Inst) -> Opnd | None:
     return None
 
 
+def _split_constants(cx: Cx, inst: Inst) -> list[Opnd]:
+    """Constants that stand for a pair of words become two words; returns the sources."""
+    src = inst.src
+    loose = [s for s in src if s & KIND_MASK == K_IMM or s == RZ]
+    if not loose:
+        return src
+    fixed = sum(part_width(cx.fn, s, inst) for s in src if s not in loose)
+    if cx.fn.width(inst.dst[0]) - fixed != 2 * len(loose):
+        return src
+    words: list[Opnd] = []
+    for s in src:
+        if s == RZ:
+            words += [RZ, RZ]
+        elif s & KIND_MASK == K_IMM:
+            v = s >> PAYLOAD_SHIFT
+            words += [K_IMM | (v & _MASK32) << PAYLOAD_SHIFT, K_IMM | (v >> 32) << PAYLOAD_SHIFT]
+        else:
+            words.append(s)
+    cx.rewrite(inst, inst.op, words)
+    return words
+
+
 def _pack(cx: Cx, inst: Inst) -> None:
     """A pack of all lanes of one register, in order, is that register; a pack of constants is a constant."""
-    src = inst.src
+    src = _split_constants(cx, inst)
     if inst.guard != PT:
         return
     if all(s & KIND_MASK == K_IMM or s == RZ for s in src) and len(src) == 2:
