@@ -149,6 +149,7 @@ class _Compiler:
     def _front_end(self, sources: list[tuple[str, str | bytes]]) -> Module:
         name, text = sources[0]
         module = parse(text, name)
+        self.diagnostics.extend(module.warnings)
         restrict(module, self.options)
         found = check(module, self.target, self.options.compile_only)
         self.diagnostics.extend(found)
