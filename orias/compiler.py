@@ -28,7 +28,7 @@ from orias.describe import describe
 from orias.diag import CompileError, Diagnostic, Unsupported
 from orias.inputs import merge, restrict
 from orias.isa.table import load
-from orias.lineinfo import NO_FILE, line_rows, names_section
+from orias.lineinfo import line_rows, names_section
 from orias.lower.layout import FUNCTION_OFFSET
 from orias.lower.module import lower_module
 from orias.lower.program import Kernel, LowerOptions, Program
@@ -198,8 +198,6 @@ class _Compiler:
         out.options = self.options.note_text()
         out.tool_version = f"Orias {__version__}, for release 13.0"
         located = any(k.locs for k in program.kernels)
-        if located and not module.files:
-            self.diagnostics.append(Diagnostic("warning", NO_FILE))
         wanted = self.options.lineinfo or (located and not self.options.debug)
         out.lineinfo = wanted and not self.options.suppress_debug_info
         out.debug = self.options.debug

@@ -8,10 +8,6 @@ from typing import Final
 from orias.cubin.model import DebugSection, LineRow
 from orias.ptx.ast import Loc, Module
 
-NO_FILE: Final = (
-    ".loc directive without .file directive is found, line information in generated binary may not be complete"
-)
-"""Warning about PTX with ``.loc`` but no ``.file``."""
 NAMES: Final = ".debug_str"
 """Section that holds the names ``.loc`` directives refer to."""
 
