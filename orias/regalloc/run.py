@@ -91,7 +91,7 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
         result = allocate(classes)
         if not result.failed:
             return classes, result
-        pool = candidates(classes, state.temps, rematerialisable(classes))
+        pool = candidates(classes, state.temps, rematerialisable(classes, state))
         victims: list[Cls] = []
         room: list[int] = []
         for file in sorted({c.file for c in result.failed}):

@@ -57,7 +57,7 @@ _LDC_WORDS: Final = {"LDC": 1, "LDC.64": 2, "LDC.128": 4, "ULDC": 1, "ULDC.64": 
 class SpillState:
     """What spilling has done to a function so far."""
 
-    __slots__ = ("shared", "size", "temps", "uids")
+    __slots__ = ("made", "shared", "size", "temps", "uids")
 
     def __init__(self) -> None:
         self.size: int = 0
@@ -66,6 +66,8 @@ class SpillState:
         """Virtual registers that live only between a reference and its load or store."""
         self.shared: set[int] = set()
         """Virtual registers that several references share after one load; spilled again they are shared no more."""
+        self.made: set[int] = set()
+        """Uids of all instructions put in."""
         self.uids: set[int] = set()
         """Uids of spill loads and stores."""
 
@@ -84,8 +86,8 @@ class Home:
         self.share: bool = True
 
 
-def rematerialisable(classes: Classes) -> dict[Cls, Inst]:
-    """Classes of a single register with a single definition that can be made again anywhere."""
+def rematerialisable(classes: Classes, state: SpillState) -> dict[Cls, Inst]:
+    """Classes of a single register with a single definition that can be made again anywhere, spill loads among them."""
     counts: dict[int, int] = {}
     maker: dict[int, Inst] = {}
     for inst in classes.rg.insts:
@@ -95,7 +97,7 @@ def rematerialisable(classes: Classes) -> dict[Cls, Inst]:
             if o >= FIRST_OPND:
                 v = o >> PAYLOAD_SHIFT
                 counts[v] = counts.get(v, 0) + 1
-                if len(inst.dst) == 1 and inst.guard == PT and _remakes(inst):
+                if len(inst.dst) == 1 and inst.guard == PT and (_remakes(inst) or inst.uid in state.uids):
                     maker[v] = inst
     out: dict[Cls, Inst] = {}
     for v, inst in maker.items():
@@ -115,7 +117,7 @@ def across_calls(classes: Classes) -> list[Cls]:
     if not points:
         return []
     out: list[Cls] = []
-    for c, maker in rematerialisable(classes).items():
+    for c, maker in rematerialisable(classes, SpillState()).items():
         if maker.op.base == "S2R" or maker.op.base == "S2UR":
             continue
         if any(s <= p < e for segs in c.words.values() for s, e, _ in segs for p in points):
@@ -143,6 +145,44 @@ def spill(classes: Classes, victims: list[Cls], state: SpillState, room: list[in
     all the way, references share one load.
     """
     _Spiller(classes, victims, state, room).run()
+    _sweep(classes.rg.fn, state)
+
+
+def _sweep(fn: Func, state: SpillState) -> None:
+    """Remove spill code that a later round made useless: stores nobody loads, loads and packs nobody reads."""
+    while True:
+        loaded: set[int] = set()
+        read: set[int] = set()
+        for inst in fn.insts():
+            for o in inst.uses():
+                if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+                    read.add(o >> PAYLOAD_SHIFT)
+            if inst.uid in state.uids and inst.op.base == "LDL":
+                loaded.update(_spill_words(inst))
+        swept = False
+        for b in fn.blocks:
+            kept = [i for i in b.insts if not _useless(i, state, loaded, read)]
+            if len(kept) != len(b.insts):
+                b.insts = kept
+                swept = True
+        if not swept:
+            return
+
+
+def _spill_words(inst: Inst) -> range:
+    """Addresses of the words a spill load or store touches, relative to R1."""
+    offset = inst.src[3] >> PAYLOAD_SHIFT
+    return range(offset, offset + (8 if inst.op.mods else 4), 4)
+
+
+def _useless(inst: Inst, state: SpillState, loaded: set[int], read: set[int]) -> bool:
+    if inst.uid not in state.made:
+        return False
+    if inst.op.base == "STL":
+        return inst.uid in state.uids and not any(w in loaded for w in _spill_words(inst))
+    if inst.op is OP_PACK or inst.op is OP_COPY or inst.op.base == "LDL":
+        return inst.dst[0] >= FIRST_OPND and inst.dst[0] >> PAYLOAD_SHIFT not in read
+    return False
 
 
 @final
@@ -157,9 +197,9 @@ class _Spiller:
         self.room: list[int] = room
         self.point: int = 0
         """Point of the instruction being rewritten."""
-        self.recent: dict[tuple[Home, int, int], tuple[Opnd, int]] = {}
-        """Words of a home (first place, number) that a register still holds, and the point where it was last used."""
-        makers = rematerialisable(classes)
+        self.recent: dict[tuple[Home, int, int], tuple[Opnd, int, bool]] = {}
+        """Words of a home (first place, number) that a register still holds, where it was last used, and whether it is loaded."""
+        makers = rematerialisable(classes, state)
         self.homes: dict[Cls, Home] = {}
         for c in victims:
             h = Home(c)
@@ -228,6 +268,7 @@ class _Spiller:
 
     def _new(self, o: Op, dst: list[Opnd], src: list[Opnd], like: Inst) -> Inst:
         inst = self.fn.new_inst(o, dst, src, loc=like.loc)
+        self.state.made.add(inst.uid)
         self.out.append(inst)
         return inst
 
@@ -248,8 +289,10 @@ class _Spiller:
         key = (h, place, count)
         known = self.recent.get(key)
         now = self.point
-        if known is not None and self._sharable(known[1], now, count, o & KIND_MASK):
+        loaded = True
+        if known is not None and self._sharable(known[1], now, count, o & KIND_MASK, known[2]):
             t = known[0]
+            loaded = known[2]
             v = t >> PAYLOAD_SHIFT
             if v in self.state.temps:
                 self.state.temps.discard(v)
@@ -257,13 +300,16 @@ class _Spiller:
         else:
             t = self._load(h, o & KIND_MASK, place, count, inst)
         if h.share:
-            self.recent[key] = (t, now)
+            self.recent[key] = (t, now, loaded)
         return t | (o & (FLAG_MASK | SUFFIX_MASK))
 
-    def _sharable(self, start: int, end: int, count: int, file: int) -> bool:
-        """True if a register may be kept from one reference to the next; takes it from the room if so."""
+    def _sharable(self, start: int, end: int, count: int, file: int, loaded: bool) -> bool:
+        """True if a register may be kept from one reference to the next; takes it from the room if so.
+
+        Far references share only what was loaded: should it be in the way, it can be loaded again.
+        """
         near = end - start <= _SHARE_DISTANCE
-        if file != K_R or not self.room:
+        if file != K_R or not self.room or not (near or loaded):
             return near
         if not near and min(self.room[start:end], default=0) < count:
             return False
@@ -277,7 +323,7 @@ class _Spiller:
         for k in stale:
             del self.recent[k]
         if h.share and t != K_NONE:
-            self.recent[h, place, count] = (t, self.point)
+            self.recent[h, place, count] = (t, self.point, False)
 
     def _load(self, h: Home, file: int, place: int, count: int, inst: Inst) -> Opnd:
         if h.remat is not None:
@@ -318,6 +364,11 @@ class _Spiller:
         s = maker.src[0]
         width = self.fn.vwidth[maker.dst[0] >> PAYLOAD_SHIFT]
         first = place - self.classes.place[maker.dst[0] >> PAYLOAD_SHIFT]
+        if maker.op.base == "LDL":
+            offset = maker.src[3] + (4 * first << PAYLOAD_SHIFT)
+            load = OP_LDL[2 if count == 2 else 1]
+            self.state.uids.add(self._new(load, [t], [K_NONE, r(1), URZ, offset], inst).uid)
+            return t
         if maker.op is OP_COPY or maker.op.base in ("LDC", "ULDC"):
             if s & KIND_MASK == K_CONST and not self.fn.target.const_operands and h.cls.file == K_R:
                 name = {1: "LDC", 2: "LDC.64", 4: "LDC.128"}[count]
