@@ -209,7 +209,7 @@ class Site:
         """A predicate source."""
         p = payload(o)
         k = kind(o)
-        if k in (K_R, K_UR):
+        if k in (K_R, K_UR, K_CONST, K_IMM):
             # PLOP3 R0.SIGN: the sign of a word
             g, flip = self.raw(o), bool(o & INV)
             return lambda m, a: (g(m, a) >> np.uint32(31) != 0) ^ flip
