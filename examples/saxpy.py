@@ -1,6 +1,6 @@
 """PTX in, cubin out, and the cubin run on the CPU: the whole road on one small kernel.
 
-    python examples/saxpy.py [sm_75 ... sm_90a]
+python examples/saxpy.py [sm_75 ... sm_90a]
 """
 
 import sys
@@ -16,7 +16,9 @@ ptx = (Path(__file__).parent / "saxpy.ptx").read_text()
 
 cubin = orias.compile(ptx, arch=arch)
 kernel = cubin.kernels["saxpy"]
-print(f"saxpy for {arch}: {len(cubin.data)} bytes of cubin, {kernel.instructions} instructions, {kernel.registers} registers\n")
+print(
+    f"saxpy for {arch}: {len(cubin.data)} bytes of cubin, {kernel.instructions} instructions, {kernel.registers} registers\n"
+)
 print(cubin.disassemble())
 
 n = 1000

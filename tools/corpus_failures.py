@@ -1,6 +1,6 @@
 """Lists the files of a corpus that do not compile, each with its first unsupported instruction, as a Markdown table.
 
-    python tools/corpus_failures.py > failures.md        (the corpus as in tests/corpus/test_corpus.py)
+python tools/corpus_failures.py > failures.md        (the corpus as in tests/corpus/test_corpus.py)
 """
 
 import sys
@@ -27,7 +27,9 @@ def main() -> int:
         except orias.CompileError as e:
             first = next(d for d in e.diagnostics if d.severity in ("error", "fatal"))
             rows.append(f"| `{path.relative_to(ROOT)}` | {arch} | line {first.line}: {first.message} |")
-    print(f"{done} of {done + len(rows)} files compile for their own target; {skipped} are for targets that are not supported yet.\n")
+    print(
+        f"{done} of {done + len(rows)} files compile for their own target; {skipped} are for targets that are not supported yet.\n"
+    )
     print("| file | target | first refusal |\n|---|---|---|")
     print("\n".join(rows))
     return 0
