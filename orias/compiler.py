@@ -161,7 +161,7 @@ class _Compiler:
 
     def _context(self) -> pipeline.PassContext:
         cx = pipeline.PassContext(self.options.opt_level)
-        cx.fmad = self.options.fmad
+        cx.serial = self.options.serial
         cx.self_check = self.options.self_check
         cx.relocatable = self.options.compile_only
         cx.check = self.options.self_check
@@ -176,6 +176,8 @@ class _Compiler:
         done: dict[str, Func] = {}
         cx = self._context()
         for fn in [*kernel.helpers, *kernel.functions, kernel.entry]:
+            if not self.options.fmad:
+                fn.contract.clear()
             fn.max_regs = min(fn.max_regs, register_limit(kernel, self.options, self.target))
             set_helper_clobbers(fn, done)
             start = time.perf_counter()

@@ -195,15 +195,13 @@ class PassContext:
     ``skip`` names phases to leave out.
     """
 
-    __slots__ = ("after", "check", "fmad", "no_uniform", "opt_level", "relocatable", "self_check", "serial", "skip")
+    __slots__ = ("after", "check", "opt_level", "relocatable", "self_check", "serial", "skip")
 
     def __init__(self, opt_level: int = 3) -> None:
         self.opt_level: int = opt_level
         self.check: bool = False
         self.self_check: bool = False
-        self.fmad: bool = True
         self.serial: bool = False
-        self.no_uniform: bool = False
         self.relocatable: bool = False
         self.skip: frozenset[str] = frozenset()
         self.after: Hook | None = None

@@ -60,14 +60,7 @@ def _add3(cx: Cx, inst: Inst) -> None:
     if len(inst.dst) > 1:
         _add3_with_carry(cx, inst)
         return
-    terms: list[Opnd] = []
-    total = 0
-    for s in inst.src:
-        v = imm_value(s)
-        if v is None:
-            terms.append(s)
-        else:
-            total += v
+    terms, total = _terms(inst)
     changed = _flatten(cx, terms, total & _MASK32)
     total = changed[1]
     terms = changed[0]
@@ -105,6 +98,19 @@ def _cancel(terms: list[Opnd]) -> bool:
     return False
 
 
+def _terms(inst: Inst) -> tuple[list[Opnd], int]:
+    """The addends of an addition that are not constant, and the sum of those that are."""
+    terms: list[Opnd] = []
+    total = 0
+    for s in inst.src:
+        v = imm_value(s)
+        if v is None:
+            terms.append(s)
+        else:
+            total += v
+    return terms, total
+
+
 def _flatten(cx: Cx, terms: list[Opnd], total: int) -> tuple[list[Opnd], int, bool]:
     """Take additions that only we use (or that only add a constant) apart, while three terms suffice."""
     changed = False
@@ -117,14 +123,7 @@ def _flatten(cx: Cx, terms: list[Opnd], total: int) -> tuple[list[Opnd], int, bo
         d = cx.definition(t)
         if d is None or d.op is not _IADD3 or len(d.dst) != 1:
             continue
-        inner: list[Opnd] = []
-        const = 0
-        for s in d.src:
-            v = imm_value(s)
-            if v is None:
-                inner.append(s)
-            else:
-                const += v
+        inner, const = _terms(d)
         single = cx.values.uses[t >> PAYLOAD_SHIFT] == 1
         if any(s & INV or not _stable(s) for s in inner):
             continue
