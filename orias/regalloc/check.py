@@ -120,6 +120,7 @@ class _Checker:
             for d in inst.dst:
                 if _is_virtual(d):
                     defs[d >> PAYLOAD_SHIFT] = defs.get(d >> PAYLOAD_SHIFT, 0) + 1
+        copies: list[tuple[int, int]] = []
         for inst in self.before.insts():
             if inst.guard != PT or any(not _is_virtual(d) or defs[d >> PAYLOAD_SHIFT] > 1 for d in inst.dst):
                 continue
@@ -127,10 +128,15 @@ class _Checker:
                 for d, s, flip in self._pairs(inst):
                     if s >= 2 * self.first_const and not flip:
                         self.const_of[d] = s
+                    elif not flip:
+                        copies.append((d, s))
             elif len(inst.dst) == 1:
                 known = self._known(inst)
                 for d, c in zip(self._words(inst.dst[0]), known, strict=False):
                     self.const_of[d] = c
+        # A word copied from a constant word is that constant; chains may stand in any order.
+        while found := [(d, self.const_of[s]) for d, s in copies if s in self.const_of and d not in self.const_of]:
+            self.const_of.update(found)
 
     def _known(self, inst: Inst) -> list[int]:
         """Constants that an instruction's result words equal, if it is one that always gives the same."""
@@ -372,6 +378,8 @@ class _Checker:
             if place == _SP:
                 continue
             fresh = [d for v in held for d in renamed.get(v, ())]
+            if place == _UNDEF:  # the inverse of an undefined value is undefined; the set has the plain names
+                fresh = [d & ~1 for d in fresh]
             if fresh or any(v & ~1 in targets for v in held):
                 st[place] = frozenset([v for v in held if v & ~1 not in targets] + fresh)
         return k
