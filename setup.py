@@ -5,7 +5,7 @@ from pathlib import Path
 
 from setuptools import setup
 
-ROOMS = ("isa", "target", "ori", "analysis", "ptx", "lower", "passes", "regalloc", "schedule")
+ROOMS = ("isa", "semantics", "target", "ori", "analysis", "ptx", "lower", "passes", "regalloc", "schedule")
 """Rooms that a compile spends its time in.  The others (command line, cubin, simulator, tools) gain nothing."""
 
 LEFT_OUT = {

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Final, final
 from orias.diag import Unsupported
 from orias.isa.operand import (
     INV,
+    K_IMM,
     K_NONE,
     K_P,
     K_R,
     KIND_MASK,
     LANE_MASK,
+    PAYLOAD_SHIFT,
     PT,
     Opnd,
     imm,
@@ -37,6 +39,8 @@ from orias.ptx.ast import (
     Operand,
     Var,
 )
+from orias.semantics import ieee
+from orias.semantics.ieee import BF16, F16, F32, F64, Format
 from orias.target.profile import Target
 
 if TYPE_CHECKING:
@@ -66,36 +70,12 @@ def _pattern64(value: float) -> int:
     return int.from_bytes(struct.pack("<d", value), "little")
 
 
-def round_f64(pattern: int, mantissa: int, exponent_bits: int) -> int:
-    """The f64 pattern rounded to nearest even in an IEEE format with these mantissa and exponent widths."""
-    sign = pattern >> 63
-    exp = pattern >> 52 & 0x7FF
-    frac = pattern & (1 << 52) - 1
-    top = (1 << exponent_bits) - 1
-    out_sign = sign << (mantissa + exponent_bits)
-    if exp == 0x7FF:
-        if frac:
-            return out_sign | top << mantissa | 1 << (mantissa - 1) | frac >> (52 - mantissa)
-        return out_sign | top << mantissa
-    if exp == 0:
-        return out_sign
-    e = exp - 1023 + (top >> 1)
-    full = frac | 1 << 52
-    shift = 52 - mantissa
-    if e <= 0:
-        shift += 1 - e
-        e = 0
-    if shift > 54:
-        return out_sign
-    q = full >> shift
-    rest = full & (1 << shift) - 1
-    half = 1 << (shift - 1)
-    if rest > half or (rest == half and q & 1):
-        q += 1
-    value = q if e == 0 else q + ((e - 1) << mantissa)
-    if value >> mantissa >= top:
-        value = top << mantissa
-    return out_sign | value
+def round_f64(pattern: int, to: Format) -> int:
+    """The f64 pattern rounded to nearest even in another format; a NaN keeps the upper bits of its payload."""
+    if ieee.is_nan(F64, pattern):
+        fraction = pattern >> (F64.mbits - to.mbits) & (to.min_normal - 1)
+        return (to.sign if pattern & F64.sign else 0) | to.inf | to.min_normal >> 1 | fraction
+    return ieee.convert(F64, to, pattern)
 
 
 @final
@@ -106,7 +86,7 @@ class Ctx:
     emitted with ``guard=ctx.guard``; results go through :meth:`write`, which honours the guard.
     """
 
-    __slots__ = ("_guards", "b", "fn", "guard", "line", "module", "options", "ssa", "state", "target")
+    __slots__ = ("_constants", "_guards", "b", "fn", "guard", "line", "module", "options", "ssa", "state", "target")
 
     def __init__(self, fn: Func, module: "ModuleLower", options: "LowerOptions", state: "FuncState") -> None:
         entry = fn.new_block()
@@ -121,6 +101,8 @@ class Ctx:
         self.ssa: SsaBuilder = SsaBuilder(fn)
         self.ssa.seal(entry)
         self.state: FuncState = state
+        self._constants: dict[int, int] = {}
+        """Registers known to hold an immediate: id -> pattern."""
         self._guards: list[tuple[Opnd, Block]] = []
 
     # --- words -------------------------------------------------------------------------------------------------
@@ -199,8 +181,8 @@ class Ctx:
         if kind == 64:
             return value & 0xFFFFFFFFFFFFFFFF
         if kind == 32:
-            return round_f64(value, 23, 8)
-        half = round_f64(value, 10, 5) if kind in (16, 18) else round_f64(value, 7, 8)
+            return round_f64(value, F32)
+        half = round_f64(value, F16 if kind in (16, 18) else BF16)
         return half | half << 16 if kind >= 18 else half
 
     def src(self, o: Operand, type_: str) -> Opnd:
@@ -234,6 +216,12 @@ class Ctx:
         if k == O_SINK:
             return imm64(0)
         raise self.unsupported("This kind of source operand")
+
+    def constant(self, value: Opnd) -> int | None:
+        """The pattern of an immediate, or of a register that was assigned one; None for anything else."""
+        if value & KIND_MASK == K_IMM:
+            return value >> PAYLOAD_SHIFT
+        return None if value & LANE_MASK else self._constants.get(value >> PAYLOAD_SHIFT)
 
     def widen(self, value: Opnd, have: int, want: int) -> Opnd:
         """A value of `have` words with zero words above, `want` in all."""
@@ -291,7 +279,10 @@ class Ctx:
             self.b.emit_op(OP_COPY, [d], [value], self.guard, K_NONE if self.ssa.is_undef(old) else old)
             value = d
         elif not is_virtual(value) or value & LANE_MASK or value & KIND_MASK != K_R:
+            pattern = value >> PAYLOAD_SHIFT if value & KIND_MASK == K_IMM else -1
             value = self.b.copy(value, want)
+            if pattern >= 0:
+                self._constants[value >> PAYLOAD_SHIFT] = pattern
         self.ssa.write(key, self.b.block, value)
 
     def write_pred(self, o: Operand, value: Opnd) -> None:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import ABS, INV, NEG, NOT_PT, PT, RZ, Opnd, imm, imm64
 from orias.lower.approx import div_approx, in_register, rcp64_seed, rcp_approx, sqrt_approx
-from orias.lower.fp import ONE_F32, ONE_F64, RND, imm_value, is_imm
+from orias.lower.fp import ONE_F32, ONE_F64, RND, imm_value, is_imm, sat_mods
 from orias.lower.registry import lowers
 from orias.ptx.ast import Instr
+from orias.semantics import ieee
+from orias.semantics.floats import ROUNDINGS
+from orias.semantics.ieee import F32, F64, Format
 
 if TYPE_CHECKING:
     from orias.lower.context import Ctx
@@ -44,6 +47,37 @@ def _pair(ctx: "Ctx", o: Opnd) -> Opnd:
     return o if o & 15 == RZ & 15 else ctx.b.copy(o, 2)
 
 
+def _constant(ctx: "Ctx", i: Instr, f: Format) -> Opnd | None:
+    """The exact result as an immediate, if all operands are constants."""
+    ftz = "ftz" in i.sig.mods
+    values = []
+    for o in i.ops[1:]:
+        v = ctx.constant(ctx.src(o, i.sig.types[0]))
+        if v is None:
+            return None
+        values.append(ieee.flush(f, v) if ftz else v)
+    mode = ROUNDINGS[i.sig.mods["rnd"].upper()]
+    if i.sig.name == "sqrt":
+        result = ieee.sqrt(f, values[0], mode)
+    else:
+        result = ieee.div(f, values[0] if len(values) > 1 else f.one, values[-1], mode)
+    result = ieee.finish(f, result, ftz, False)
+    return imm64(result) if f is F64 else imm(result)
+
+
+def _multiplied(ctx: "Ctx", i: Instr, f: Format, a: Opnd, b: Opnd) -> bool:
+    """Division by a power of two with a normal reciprocal: the product is the same number, rounded once too."""
+    divisor = ctx.constant(b)
+    if divisor is None or divisor & (f.min_normal - 1):
+        return False
+    reciprocal = ieee.div(f, f.one, divisor)
+    if ieee.flush(f, divisor) & f.magnitude in (0, f.inf) or reciprocal & f.inf in (0, f.inf):
+        return False
+    name = ("DMUL" if f is F64 else "FMUL") + sat_mods(i.sig.mods)
+    ctx.write(i.ops[0], ctx.b.r(name, a, imm64(reciprocal) if f is F64 else imm(reciprocal), width=f.bits // 32))
+    return True
+
+
 def _ftz(i: Instr) -> str:
     return "_ftz" if "ftz" in i.sig.mods else ""
 
@@ -54,6 +88,12 @@ def div32(ctx: "Ctx", i: Instr) -> None:
     rnd = i.sig.mods["rnd"]
     if rnd not in MODE:
         div_approx(ctx, i)
+        return
+    result = _constant(ctx, i, F32)
+    if result is not None:
+        ctx.write(i.ops[0], result)
+        return
+    if _multiplied(ctx, i, F32, ctx.src(i.ops[1], "f32"), ctx.src(i.ops[2], "f32")):
         return
     ctx.begin_guarded()
     a = in_register(ctx, ctx.src(i.ops[1], "f32"))
@@ -78,6 +118,10 @@ def rcp32(ctx: "Ctx", i: Instr) -> None:
     rnd = i.sig.mods["rnd"]
     if rnd not in MODE:
         rcp_approx(ctx, i)
+        return
+    result = _constant(ctx, i, F32)
+    if result is not None:
+        ctx.write(i.ops[0], result)
         return
     ctx.begin_guarded()
     b = in_register(ctx, ctx.src(i.ops[1], "f32"))
@@ -109,6 +153,10 @@ def sqrt32(ctx: "Ctx", i: Instr) -> None:
     if rnd not in MODE:
         sqrt_approx(ctx, i)
         return
+    result = _constant(ctx, i, F32)
+    if result is not None:
+        ctx.write(i.ops[0], result)
+        return
     ctx.begin_guarded()
     x = in_register(ctx, ctx.src(i.ops[1], "f32"))
     e = ctx.b
@@ -129,6 +177,12 @@ def sqrt32(ctx: "Ctx", i: Instr) -> None:
 def div64(ctx: "Ctx", i: Instr) -> None:
     """``div.f64``; only ``.rn`` has a fast path."""
     rnd = i.sig.mods["rnd"]
+    result = _constant(ctx, i, F64)
+    if result is not None:
+        ctx.write(i.ops[0], result)
+        return
+    if _multiplied(ctx, i, F64, ctx.src(i.ops[1], "f64"), ctx.src(i.ops[2], "f64")):
+        return
     ctx.begin_guarded()
     a = _pair(ctx, ctx.src(i.ops[1], "f64"))
     b = _pair(ctx, ctx.src(i.ops[2], "f64"))
@@ -165,6 +219,10 @@ def rcp64(ctx: "Ctx", i: Instr) -> None:
     if rnd not in MODE:
         rcp64_seed(ctx, "MUFU.RCP64H", i)
         return
+    result = _constant(ctx, i, F64)
+    if result is not None:
+        ctx.write(i.ops[0], result)
+        return
     ctx.begin_guarded()
     b = _pair(ctx, ctx.src(i.ops[1], "f64"))
     if rnd != "rn":
@@ -193,6 +251,10 @@ def _rsqrt64(ctx: "Ctx", x: Opnd, low: Opnd) -> Opnd:
 def sqrt64(ctx: "Ctx", i: Instr) -> None:
     """``sqrt.f64``; only ``.rn`` has a fast path."""
     rnd = i.sig.mods["rnd"]
+    result = _constant(ctx, i, F64)
+    if result is not None:
+        ctx.write(i.ops[0], result)
+        return
     ctx.begin_guarded()
     x = _pair(ctx, ctx.src(i.ops[1], "f64"))
     if rnd != "rn":

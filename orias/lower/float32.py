@@ -6,6 +6,7 @@ Forms measured with ptxas 13.0.88 for sm_75 to sm_90.
 from typing import TYPE_CHECKING
 
 from orias.isa.operand import ABS, NEG, NOT_PT, PT, RZ, Opnd, imm
+from orias.lower.approx import in_register
 from orias.lower.fp import neg32, result_op, sat_mods
 from orias.lower.registry import lowers
 from orias.ptx.ast import Instr
@@ -63,12 +64,11 @@ def minmax(ctx: "Ctx", i: Instr) -> None:
     if len(i.ops) != 3:
         raise ctx.unsupported(f"Three-input '{i.sig.text}'")
     name = "FMNMX" + (".FTZ" if "ftz" in mods else "") + (".NAN" if "NaN" in mods else "")
-    flag = 0
+    a, b = ctx.src(i.ops[1], "f32"), ctx.src(i.ops[2], "f32")
     if "xorsign" in mods:
         name += ".XORSIGN"
-        flag = ABS
-    a = ctx.src(i.ops[1], "f32") | flag
-    b = ctx.src(i.ops[2], "f32") | flag
+        # An immediate's absolute value would lose the sign.
+        a, b = in_register(ctx, a) | ABS, in_register(ctx, b) | ABS
     ctx.write(i.ops[0], ctx.b.r(name, a, b, PT if i.sig.name == "min" else NOT_PT))
 
 

@@ -84,12 +84,11 @@ def minmax(ctx: "Ctx", i: Instr) -> None:
     if len(i.ops) != 3:
         raise ctx.unsupported(f"Three-input '{i.sig.text}'")
     name = "HMNMX2" + _bf16(t) + (".FTZ" if "ftz" in mods else "") + (".NAN" if "NaN" in mods else "")
-    flag = 0
+    a, b = half_src(ctx, i.ops[1], t), half_src(ctx, i.ops[2], t)
     if "xorsign" in mods:
         name += ".XORSIGN"
-        flag = ABS
-    a = half_src(ctx, i.ops[1], t) | flag
-    b = half_src(ctx, i.ops[2], t) | flag
+        # An immediate's absolute value would lose the sign.
+        a, b = in_register(ctx, a) | ABS, in_register(ctx, b) | ABS
     ctx.write(i.ops[0], ctx.b.r(name, a, b, PT if i.sig.name == "min" else NOT_PT))
 
 

@@ -460,7 +460,7 @@ def _abs_int(cx: Cx, inst: Inst) -> None:
 def _minmax(cx: Cx, inst: Inst) -> None:
     """Integer minimum (predicate true) or maximum of constants or of a value with itself."""
     a, b, p = inst.src[:3]
-    if p not in (PT, NOT_PT) or len(inst.src) != 3 or len(inst.dst) != 1:
+    if p not in (PT, NOT_PT) or len(inst.src) != 3 or len(inst.dst) != 1 or inst.op.has("RELU"):
         return
     if a == b:
         cx.to_copy(inst, a)
@@ -468,9 +468,18 @@ def _minmax(cx: Cx, inst: Inst) -> None:
     va, vb = imm_value(a), imm_value(b)
     if va is None or vb is None:
         return
-    if "U32" not in inst.op.mods:
-        va, vb = _signed(va), _signed(vb)
-    cx.to_copy(inst, imm(min(va, vb) if p == PT else max(va, vb)))
+    pick = min if p == PT else max
+    if inst.op.has("U16x2"):
+        cx.to_copy(inst, imm(pick(va >> 16, vb >> 16) << 16 | pick(va & 0xFFFF, vb & 0xFFFF)))
+    elif inst.op.has("S16x2"):
+        # Flipping the sign bits maps the signed order to the unsigned one.
+        va, vb = va ^ 0x80008000, vb ^ 0x80008000
+        pair = pick(va >> 16, vb >> 16) << 16 | pick(va & 0xFFFF, vb & 0xFFFF)
+        cx.to_copy(inst, imm(pair ^ 0x80008000))
+    elif inst.op.has("U32"):
+        cx.to_copy(inst, imm(pick(va, vb)))
+    else:
+        cx.to_copy(inst, imm(pick(_signed(va), _signed(vb))))
 
 
 def _unary(cx: Cx, inst: Inst) -> None:

@@ -393,6 +393,9 @@ def _with_use(use: Opnd, value: Opnd, code: int, inst: Inst) -> Opnd | None:
 def _imm_with_flags(v: int, flags: int, inst: Inst) -> Opnd | None:
     base = inst.op.base
     if base in _FLOAT_BASES:
+        if inst.op.has("XORSIGN"):
+            # The operation looks at the sign that the absolute value hides.
+            return None
         if flags & ABS:
             v &= 0x7FFFFFFF
         if flags & NEG:
@@ -405,6 +408,11 @@ def _imm_with_flags(v: int, flags: int, inst: Inst) -> Opnd | None:
             v ^= 0x8000000000000000
         return K_IMM | v << PAYLOAD_SHIFT if not flags & INV else None
     if base == "iadd64" and flags == NEG:
+        if len(inst.src) == 3:
+            return K_IMM | (~v & 0xFFFFFFFFFFFFFFFF) << PAYLOAD_SHIFT
+        if v == 0 and len(inst.dst) > 1:
+            # x - 0 carries, x + 0 does not.
+            return RZ | NEG
         return K_IMM | (-v & 0xFFFFFFFFFFFFFFFF) << PAYLOAD_SHIFT
     if base in _INT_NEG_BASES and not flags & ABS and not inst.op.has("X"):
         if flags & NEG and v & _MASK32 == 0 and len(inst.dst) > 1:

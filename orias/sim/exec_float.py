@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.operand import ABS, K_IMM, PAYLOAD_SHIFT, Opnd, kind, payload
+from orias.semantics.floats import ROUNDINGS, SCALES
 from orias.sim import ops_float as of
 from orias.sim import ops_fp8 as fp8
 from orias.sim import ops_half as half
@@ -19,12 +20,10 @@ from orias.sim.state import Active, Machine
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]
 
-_SCALES: Final[dict[str, float]] = {"D2": 0.5, "D4": 0.25, "D8": 0.125, "M2": 2.0, "M4": 4.0, "M8": 8.0}
-
 
 def _rounding(s: Site) -> int:
     for x in s.op.mods:
-        r = of.ROUNDINGS.get(x)
+        r = ROUNDINGS.get(x)
         if r is not None:
             return r
     return sf.RN
@@ -32,8 +31,8 @@ def _rounding(s: Site) -> int:
 
 def _scale(s: Site) -> float:
     for x in s.op.mods:
-        if x in _SCALES:
-            return _SCALES[x]
+        if x in SCALES:
+            return 2.0 ** SCALES[x]
     return 1.0
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orias.semantics.floats import division_needs_help
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
 from orias.sim.ops_int import I64, U32, U64
@@ -19,10 +20,6 @@ Arr = npt.NDArray[Any]
 
 F32: Final = np.dtype(np.float32)
 F64: Final = np.dtype(np.float64)
-
-ROUNDINGS: Final[dict[str, int]] = {
-    "RN": sf.RN, "RM": sf.RM, "RP": sf.RP, "RZ": sf.RZ, "FLOOR": sf.RM, "CEIL": sf.RP, "TRUNC": sf.RZ, "ROUND": sf.RN,
-}  # fmt: skip
 
 
 def compare(op: str, a: Arr, b: Arr) -> Arr:
@@ -49,24 +46,7 @@ _COMPARE: Final[dict[str, Callable[[Arr, Arr], Arr]]] = {
     "NAN": lambda a, b: (a != a) | (b != b),
     "NUM": lambda a, b: (a == a) & (b == b),
 }
-COMPARISONS: Final = (
-    "F",
-    "LT",
-    "EQ",
-    "LE",
-    "GT",
-    "NE",
-    "GE",
-    "NUM",
-    "NAN",
-    "LTU",
-    "EQU",
-    "LEU",
-    "GTU",
-    "NEU",
-    "GEU",
-    "T",
-)
+COMPARISONS: Final = ("F", "T", *_COMPARE)
 
 
 def fmnmx(a: Arr, b: Arr, take_min: Arr, ftz: bool, nan: bool, xorsign: bool) -> Arr:
@@ -134,25 +114,10 @@ def nudge(bits: Arr, exponent: int, ulps: int) -> Arr:
 
 
 def fchk(a: Arr, b: Arr) -> Arr:
-    """True where a / b needs the slow path of f32 division.
-
-    The hardware's exact bounds are not documented; any superset of the cases the fast path gets wrong is right, and
-    this is one: special or denormal operands, and exponents from which an intermediate could leave the normal range.
-    """
+    """True where a / b needs the slow path of f32 division."""
     ea = ((a >> np.uint32(23)) & np.uint32(255)).astype(np.int32)
     eb = ((b >> np.uint32(23)) & np.uint32(255)).astype(np.int32)
-    d = ea - eb
-    slow: Arr = (
-        (ea == 255)
-        | (eb == 255)
-        | (eb == 0)
-        | (ea == 0)
-        | (eb >= 252)
-        | (eb <= 2)
-        | (ea <= 25)
-        | (d > 125)
-        | (d < -123)
-    )
+    slow: Arr = division_needs_help(ea, eb)
     return slow
 
 

@@ -13,18 +13,18 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orias.semantics import ieee
+
 Arr = npt.NDArray[Any]
 
-RN: Final = 0
-RM: Final = 1
-"""Towards minus infinity."""
-RP: Final = 2
-"""Towards plus infinity."""
-RZ: Final = 3
+RN: Final = ieee.RN
+RM: Final = ieee.RM
+RP: Final = ieee.RP
+RZ: Final = ieee.RZ
 
-NAN32: Final = np.uint32(0x7FFFFFFF)
-NAN64: Final = np.uint64(0xFFF8000000000000)
-NAN16: Final = np.uint16(0x7FFF)
+NAN32: Final = np.uint32(ieee.F32.nan)
+NAN64: Final = np.uint64(ieee.F64.nan)
+NAN16: Final = np.uint16(ieee.F16.nan)
 
 _SIGN32: Final = np.uint32(0x80000000)
 _EXP32: Final = np.uint32(0x7F800000)
@@ -278,68 +278,8 @@ def dfma64(a: Arr, b: Arr, c: Arr, mode: int = RN) -> Arr:
     addend = np.isfinite(x) & np.isfinite(y) & np.isinf(z)
     result = np.where(addend, c, result)
     for i in np.flatnonzero(~(good | special | addend)):
-        result[i] = fma_exact(int(a[i]), int(b[i]), int(c[i]), mode)
+        result[i] = ieee.fma(ieee.F64, int(a[i]), int(b[i]), int(c[i]), mode)
     return result
-
-
-def _parts64(bits: int) -> tuple[int, int]:
-    """(signed significand, exponent) of a finite f64 pattern."""
-    e = bits >> 52 & 0x7FF
-    m = bits & 0xFFFFFFFFFFFFF
-    m, e = (m | 1 << 52, e - 1075) if e else (m, -1074)
-    return (-m if bits >> 63 else m), e
-
-
-def fma_exact(a: int, b: int, c: int, mode: int) -> int:
-    """f64 pattern of ``a * b + c`` for finite patterns, through exact integers."""
-    ma, ea = _parts64(a)
-    mb, eb = _parts64(b)
-    mc, ec = _parts64(c)
-    mp, ep = ma * mb, ea + eb
-    e = min(ep, ec)
-    total = (mp << (ep - e)) + (mc << (ec - e))
-    if total == 0:
-        product_negative = (a ^ b) >> 63 & 1
-        addend_negative = c >> 63
-        if mp == 0 and mc == 0 and product_negative == addend_negative:
-            return product_negative << 63
-        return 1 << 63 if mode == RM else 0
-    return round_exact(total, e, mode)
-
-
-def round_exact(m: int, e: int, mode: int) -> int:
-    """The f64 pattern of ``m * 2**e`` (m not zero) rounded in a mode."""
-    negative = m < 0
-    m = abs(m)
-    shift = max(m.bit_length() - 53, -1074 - e)
-    if shift > 0:
-        rest = m & ((1 << shift) - 1)
-        m >>= shift
-        e += shift
-        half = 1 << (shift - 1)
-        if mode == RN:
-            up = rest > half or (rest == half and m & 1 == 1)
-        else:
-            up = rest != 0 and mode == (RM if negative else RP)
-        m += up
-    else:
-        # exact: normalise to the left as far as the exponent allows
-        left = min(53 - m.bit_length(), e + 1074)
-        m <<= left
-        e -= left
-    if m >> 53:
-        m >>= 1
-        e += 1
-    if m >> 52 == 0:
-        bits = m
-    else:
-        field = e + 1075
-        if field >= 0x7FF:
-            to_inf = mode == RN or mode == (RM if negative else RP)
-            bits = 0x7FF0000000000000 if to_inf else 0x7FEFFFFFFFFFFFFF
-        else:
-            bits = field << 52 | (m & 0xFFFFFFFFFFFFF)
-    return bits | (1 << 63 if negative else 0)
 
 
 def int_to_f64_pair(high: Arr, low: Arr, signed: bool) -> tuple[Arr, Arr]:

@@ -1,10 +1,11 @@
-"""Every instruction form, compiled by us and by ptxas, run in the simulator, against exact results.
+"""Every instruction form, with inputs from memory and as constants, compiled by us and by ptxas, run in the simulator, against exact results.
 
 ptxas is there to judge the expectations and the simulator: a form it fails is a wrong form.
 """
 
 import pytest
 
+from tests.forms.constant_forms import constant_forms
 from tests.forms.form import Form
 from tests.forms.generate import FAMILIES, all_forms
 from tests.forms.run import failures
@@ -59,4 +60,22 @@ SWEEPS += [("orias", "sm_86", 3), ("orias", "sm_89", 3), ("orias", "sm_90", 1)]
 def test_all(setting: tuple[str, str, int], family: str) -> None:
     compiler, arch, opt = setting
     bad = failures(ALL[family], compiler, arch, opt)
+    assert not bad, report(bad)
+
+
+PURE = ("integer", "float", "convert", "divide", "video")
+
+
+@pytest.mark.parametrize("family", PURE)
+def test_constants_sample(family: str) -> None:
+    """Some of the forms with constant inputs: the constant folder and the rewrites for constant operands."""
+    bad = failures(constant_forms(ALL[family], 4)[::32], "orias", "sm_90", 3)
+    assert not bad, report(bad)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("family", PURE)
+@pytest.mark.parametrize(("arch", "opt"), [("sm_90", 3), ("sm_75", 3), ("sm_80", 1)])
+def test_constants_all(family: str, arch: str, opt: int) -> None:
+    bad = failures(constant_forms(ALL[family])[opt % 3 :: 3 if arch == "sm_90" else 9], "orias", arch, opt)
     assert not bad, report(bad)
