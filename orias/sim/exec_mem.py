@@ -264,7 +264,7 @@ def _f32_add(old: Arr, v: Arr) -> Arr:
     return np.ascontiguousarray(r).view(old.dtype)
 
 
-def _update(s: Site, size: int) -> tuple[str, Update]:
+def atomic_operation(s: Site, size: int) -> tuple[str, Update]:
     """(name, function from old value and operand to new value) of an atomic other than compare-and-swap."""
     t = U64 if size == 8 else U32
     i = I64 if size == 8 else I32
@@ -300,6 +300,11 @@ def _update(s: Site, size: int) -> tuple[str, Update]:
     if "DEC" in mods:
         return "DEC", lambda old, v: np.where((old == 0) | (old > v), v, old - one)
     raise s.unknown()
+
+
+def atomic_update(s: Site, size: int) -> Update:
+    """The function from old value and operand to new value of an atomic of `size` bytes."""
+    return atomic_operation(s, size)[1]
 
 
 def read_modify_write(flat: _Flat, offset: Arr, size: int, name: str, f: Callable[[Arr, Arr], Arr]) -> Arr:
@@ -377,7 +382,7 @@ def atomic(s: Site) -> Exec:
         name, update = "ADD", lambda old, v: old + v
         value = lambda m, a: ones  # noqa: E731
     else:
-        name, update = _update(s, size)
+        name, update = atomic_operation(s, size)
         value = operand(s.src[4])
 
     def run(m: Machine, a: Active) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -59,10 +59,17 @@ class Result:
         self.steps = steps
 
 
+class HasVariables(Protocol):
+    """An image: device memory, and address and size of each module variable."""
+
+    arena: Arena
+    variables: dict[str, tuple[int, int]]
+
+
 class Globals:
     """Module variables by name: ``globals["x"]`` is a writable uint8 array on the variable's memory."""
 
-    def __init__(self, image: "Image") -> None:
+    def __init__(self, image: HasVariables) -> None:
         self._image = image
 
     def __getitem__(self, name: str) -> Arr:
@@ -88,7 +95,8 @@ class Globals:
         return sorted(self._image.variables)
 
 
-def _triple(d: Dim) -> tuple[int, int, int]:
+def triple(d: Dim) -> tuple[int, int, int]:
+    """A size of one to three numbers as three."""
     v = [d] if isinstance(d, int) else [int(x) for x in d]
     if not 1 <= len(v) <= 3 or min(v) < 1:
         raise ArgumentError(f"{d} is not a size of one to three positive numbers")
@@ -201,6 +209,13 @@ class Image:
             out[r.offset : r.offset + 8] = ((value + addend) & (1 << 64) - 1).to_bytes(8, "little")
         return bytes(out)
 
+    def section(self, name: str) -> int:
+        """The address of a section in memory; KeyError if it has none."""
+        for s, address in self._section_address.items():
+            if self.reader.elf.sections[s].name == name:
+                return address
+        raise KeyError(name)
+
     def plans(self) -> list[Plan | None]:
         """One place for each instruction of the module (index = code offset / 16), filled by :meth:`compile`."""
         if self._plans is None:
@@ -268,8 +283,8 @@ class Image:
         k = self.kernels.get(name)
         if k is None:
             raise ArgumentError(f"there is no kernel {name}; there are: {', '.join(sorted(self.kernels)) or 'none'}")
-        g, b = _triple(grid), _triple(block)
-        c = _triple(cluster if cluster is not None else k.cluster_dim if any(k.cluster_dim) else 1)
+        g, b = triple(grid), triple(block)
+        c = triple(cluster if cluster is not None else k.cluster_dim if any(k.cluster_dim) else 1)
         if b[0] * b[1] * b[2] > 1024:
             raise ArgumentError(f"{b[0] * b[1] * b[2]} threads a block, at most 1024")
         if any(k.reqntid) and tuple(k.reqntid) != b:
@@ -279,7 +294,7 @@ class Image:
         if any(x % y for x, y in zip(g, c, strict=True)):
             raise ArgumentError("the grid is not a multiple of the cluster")
         params, copies = self._arguments(k, args)
-        launch = _Launch(self, k, g, b, c, params, shared, max_steps, on_batch, mufu_error)
+        launch = Launch(self, k, g, b, c, params, shared, max_steps, on_batch, mufu_error)
         self.syscalls.output = []
         with np.errstate(all="ignore"):
             launch.run()
@@ -308,14 +323,14 @@ class Image:
                     known[id(v)] = address
                 data = address.to_bytes(8, "little")
             else:
-                data = _scalar(v, p.size, i)
+                data = scalar_bytes(v, p.size, i)
             if len(data) > p.size:
                 raise ArgumentError(f"argument {i} has {len(data)} bytes, the parameter {p.size}", k.name)
             params[p.offset : p.offset + len(data)] = data
         return bytes(params), copies
 
 
-def _scalar(v: Any, size: int, i: int) -> bytes:
+def scalar_bytes(v: Any, size: int, i: int) -> bytes:
     """The bytes of an argument that is not an array."""
     if isinstance(v, bytes | bytearray):
         return bytes(v)
@@ -332,7 +347,7 @@ def _scalar(v: Any, size: int, i: int) -> bytes:
     raise ArgumentError(f"argument {i} has type {type(v).__name__}, which a parameter of {size} bytes cannot take")
 
 
-class _Launch:
+class Launch:
     """One launch: constant banks, batches of blocks, error reports."""
 
     def __init__(
@@ -350,6 +365,7 @@ class _Launch:
     ) -> None:
         self.image = image
         self.kernel = kernel
+        self.name = kernel.name
         self.grid = grid
         self.block = block
         self.cluster = cluster
@@ -534,7 +550,7 @@ class _Launch:
             i = thread % padded
             bx, by, _ = self.block
             who = (i % bx, i // bx % by, i // (bx * by))
-        return f.error(f.message, self.kernel.name, plan.address, plan.text(), where, who)
+        return f.error(f.message, self.name, plan.address, plan.text(), where, who)
 
 
 def load(cubin: bytes | str | Path) -> Image:

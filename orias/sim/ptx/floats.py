@@ -1,0 +1,379 @@
+"""Builders: floating-point arithmetic and functions.
+
+Rounding arithmetic is exact (one rounding).  ``.approx`` functions give the true value rounded once; ``Choice.approx`` moves it.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.ptx.ast import Operand
+from orias.sim import ops_float as of
+from orias.sim import ops_half as half
+from orias.sim import softfloat as sf
+from orias.sim.ops_int import U16, U32, U64
+from orias.sim.ptx.integer import Builder, type_of
+from orias.sim.ptx.machine import ptx
+from orias.sim.ptx.site import PtxSite
+from orias.sim.site import Exec, Getter
+from orias.sim.state import Active, Machine
+
+Arr = npt.NDArray[Any]
+
+MODES: Final[dict[str, int]] = {"rn": sf.RN, "rm": sf.RM, "rp": sf.RP, "rz": sf.RZ}
+SIGN: Final[dict[str, int]] = {"f32": 1 << 31, "f64": 1 << 63}
+
+
+def mode_of(s: PtxSite) -> int:
+    """The rounding mode; to nearest without one."""
+    return MODES.get(s.mods.get("rnd", "rn"), sf.RN)
+
+
+def negated(v: Arr) -> Arr:
+    """f32 or f64 patterns with the sign flipped."""
+    result: Arr = v ^ v.dtype.type(1 << (8 * v.dtype.itemsize - 1))
+    return result
+
+
+def _is_half(t: str) -> bool:
+    return t.startswith(("f16", "bf16"))
+
+
+# -- halves
+
+Values = Callable[..., Arr]
+
+
+def _half_op(s: PtxSite, count: int, f: Values) -> Exec:
+    """An operation on f64 values of halves (rounded to odd, or exact), for one or both lanes of a word."""
+    t = type_of(s)
+    bf16, packed = t.startswith("bf16"), t.endswith("x2")
+    ftz, sat, relu = s.has("ftz"), s.has("sat"), s.has("relu")
+    gets = [s.src(o, t) for o in s.ops[1 : count + 1]]
+    put = s.dst(s.ops[0], t)
+
+    def lane(parts: list[Arr]) -> Arr:
+        x = [half.value(p, bf16) for p in parts]
+        if ftz:
+            x = [half.flush(v, bf16) for v in x]
+        return half.finish(f(*x), bf16, ftz, sat, relu)
+
+    def run(m: Machine, a: Active) -> None:
+        v = [g(m, a) for g in gets]
+        if packed:
+            low, high = lane([p & np.uint32(0xFFFF) for p in v]), lane([p >> np.uint32(16) for p in v])
+            put(m, a, half.pack(low, high))
+        else:
+            put(m, a, lane(v).astype(U16))
+
+    return run
+
+
+def _odd_sum(x: Arr, y: Arr) -> Arr:
+    return sf.to_odd(*sf.two_sum(x, y))
+
+
+# -- arithmetic
+
+
+def _mixed(s: PtxSite, o: Operand, t: str) -> Getter:
+    """An f32 operand; halves of mixed-precision forms are widened."""
+    g = s.src(o, t)
+    if not _is_half(t):
+        return g
+    return lambda m, a: half.value(g(m, a), t.startswith("b")).astype(np.float32).view(U32)
+
+
+def _add(s: PtxSite) -> Exec:
+    t = s.types[0]
+    mode, ftz, sat = mode_of(s), s.has("ftz"), s.has("sat")
+    minus = s.name == "sub"
+    if _is_half(t):
+        return _half_op(s, 2, (lambda x, y: _odd_sum(x, -y)) if minus else _odd_sum)
+    x, y, put = _mixed(s, s.ops[1], type_of(s)), s.src(s.ops[2], t), s.dst(s.ops[0], t)
+    if minus:
+        plus = y
+        y = lambda m, a: negated(plus(m, a))  # noqa: E731
+    if t == "f64":
+        return lambda m, a: put(m, a, sf.dadd64(x(m, a), y(m, a), mode))
+    return lambda m, a: put(m, a, sf.fadd32(x(m, a), y(m, a), mode, ftz, sat))
+
+
+def _mul(s: PtxSite) -> Exec:
+    t = type_of(s)
+    mode, ftz, sat = mode_of(s), s.has("ftz"), s.has("sat")
+    if _is_half(t):
+        return _half_op(s, 2, lambda x, y: x * y)
+    if t == "f64":
+        return s.each(lambda x, y: sf.dmul64(x, y, mode), [t, t], t)
+    return s.each(lambda x, y: sf.fmul32(x, y, mode, ftz, sat), [t, t], t)
+
+
+def _fma(s: PtxSite) -> Exec:
+    t = s.types[0]
+    mode, ftz, sat = mode_of(s), s.has("ftz"), s.has("sat")
+    if s.has("oob"):
+        raise s.unknown()
+    if _is_half(t):
+        return _half_op(s, 3, sf.fma_values)
+    if t == "f64":
+        return s.each(lambda x, y, z: sf.dfma64(x, y, z, mode), [t, t, t], t)
+    u = type_of(s)
+    x, y, z, put = _mixed(s, s.ops[1], u), _mixed(s, s.ops[2], u), s.src(s.ops[3], t), s.dst(s.ops[0], t)
+    return lambda m, a: put(m, a, sf.fma32(x(m, a), y(m, a), z(m, a), mode, ftz, sat))
+
+
+def _sign_change(s: PtxSite) -> Exec:
+    """neg and abs.  The manual leaves the NaN result of a NaN open."""
+    t = type_of(s)
+    absolute, ftz = s.name == "abs", s.has("ftz")
+    if _is_half(t):
+        return _half_op(s, 1, np.abs if absolute else np.negative)
+    g, put = s.src(s.ops[1], t), s.dst(s.ops[0], t)
+
+    def run(m: Machine, a: Active) -> None:
+        v = g(m, a)
+        sign = v.dtype.type(SIGN[t])
+        r = v & ~sign if absolute else v ^ sign
+        if ftz:
+            r = sf.ftz32(r)
+        x = v.view(of.F32 if t == "f32" else of.F64)
+        if not ptx(m).choice.other:
+            r = np.where(x != x, sf.NAN32 if t == "f32" else sf.NAN64, r)
+        put(m, a, r)
+
+    return run
+
+
+def _minmax(s: PtxSite) -> Exec:
+    t = type_of(s)
+    take = np.full(1, s.name == "min")
+    ftz, nan, xorsign = s.has("ftz"), s.has("NaN"), s.has("xorsign")
+    if _is_half(t):
+        return _half_op(s, 2, lambda x, y: half.minmax(x, y, take, nan, xorsign))
+    if t == "f64":
+        return s.each(
+            lambda x, y: sf.finish64(half.minmax(x.view(of.F64), y.view(of.F64), take, False, False)), [t, t], t
+        )
+    if len(s.ops) == 4:
+        return s.each(
+            lambda x, y, z: of.fmnmx(of.fmnmx(x, y, take, ftz, nan, xorsign), z, take, ftz, nan, xorsign),
+            [t, t, t],
+            t,
+        )
+    return s.each(lambda x, y: of.fmnmx(x, y, take, ftz, nan, xorsign), [t, t], t)
+
+
+def _copysign(s: PtxSite) -> Exec:
+    t = type_of(s)
+
+    def f(x: Arr, y: Arr) -> Arr:
+        sign = x.dtype.type(SIGN[t])
+        result: Arr = (x & sign) | (y & ~sign)
+        return result
+
+    return s.each(f, [t, t], t)
+
+
+def _testp(s: PtxSite) -> Exec:
+    t, what = type_of(s), s.mods["op"]
+    g, put = s.src(s.ops[1], t), s.setp(s.ops[0])
+    smallest = 2.0**-126 if t == "f32" else 2.0**-1022
+
+    def run(m: Machine, a: Active) -> None:
+        x = g(m, a).view(of.F32 if t == "f32" else of.F64)
+        small = np.abs(x) < smallest
+        r = {
+            "finite": np.isfinite(x),
+            "infinite": np.isinf(x),
+            "number": ~np.isnan(x),
+            "notanumber": np.isnan(x),
+            # ptxas 13.0.88 and the hardware's class test count zero as normal
+            "normal": np.isfinite(x) & (~small | (x == 0)),
+            "subnormal": small & (x != 0),
+        }[what]
+        put(m, a, r)
+
+    return run
+
+
+# -- division and roots
+
+
+def _exact64(f: Callable[[int], Fraction | None], n: int, plain: Arr, mode: int) -> Arr:
+    """f64 values in a directed mode: `f` gives the exact value of a place (None: take the plain one)."""
+    out = sf.finish64(plain).copy()
+    for i in range(n):
+        v = f(i)
+        if v is None or v == 0:
+            continue
+        shift = max(0, 160 - v.numerator.bit_length() + v.denominator.bit_length())
+        whole, rest = divmod(v.numerator << shift, v.denominator)
+        # one more bit tells whether anything was cut off; divmod rounds down, which that bit makes good
+        m = 2 * whole + (1 if rest else 0)
+        out[i] = sf.round_exact(m, -shift - 1, mode)
+    return out
+
+
+def _quotient64(x: Arr, y: Arr, mode: int) -> Arr:
+    v, w = (np.ascontiguousarray(b).view(of.F64) for b in np.broadcast_arrays(x, y))
+    plain = v / w
+    if mode == sf.RN:
+        return sf.finish64(plain)
+
+    def exact(i: int) -> Fraction | None:
+        if not (np.isfinite(v[i]) and np.isfinite(w[i]) and w[i] != 0):
+            return None
+        return Fraction(float(v[i])) / Fraction(float(w[i]))
+
+    return _exact64(exact, len(plain), plain, mode)
+
+
+def _root64(x: Arr, mode: int) -> Arr:
+    v = x.view(of.F64)
+    plain = np.sqrt(v)
+    if mode == sf.RN:
+        return sf.finish64(plain)
+    out = sf.finish64(plain).copy()
+    for i in np.flatnonzero(np.isfinite(plain) & (plain > 0)):
+        low = Fraction(float(plain[i]))
+        difference = Fraction(float(v[i])) - low * low
+        if difference > 0 and mode == sf.RP:
+            out[i] = np.nextafter(plain[i], np.inf).view(U64)
+        elif difference < 0 and mode in (sf.RM, sf.RZ):
+            out[i] = np.nextafter(plain[i], -np.inf).view(U64)
+    return out
+
+
+def _finish(x: Arr, mode: int, ftz: bool) -> Arr:
+    return sf.finish32(sf.round_f64_to_f32(x, mode), ftz, False)
+
+
+def _values32(v: Arr, ftz: bool) -> Arr:
+    return (sf.ftz32(v) if ftz else v).view(of.F32).astype(np.float64)
+
+
+def _nudged(m: Machine, r: Arr) -> Arr:
+    """Values of an approximate function, as the choice has it."""
+    ulps = ptx(m).choice.approx
+    return r * (1 + ulps * 2.0**-23) if ulps else r
+
+
+def _approximate(s: PtxSite, f: Callable[..., Arr], count: int) -> Exec:
+    """An approximate f32 function of f64 values, which are exact."""
+    ftz = s.has("ftz")
+    gets = [s.src(o, "f32") for o in s.ops[1 : count + 1]]
+    put = s.dst(s.ops[0], "f32")
+
+    def run(m: Machine, a: Active) -> None:
+        r = f(*[_values32(g(m, a), ftz) for g in gets])
+        put(m, a, _finish(_nudged(m, r), sf.RN, ftz))
+
+    return run
+
+
+def _approx_quotient(x: Arr, y: Arr) -> Arr:
+    """div.approx: divisors above 2**126 give zero (NaN for an infinite dividend)."""
+    q = x / y
+    large = (np.abs(y) > 2.0**126) & np.isfinite(y)
+    return np.where(large, np.where(np.isinf(x), np.nan, np.copysign(0.0, q)), q)
+
+
+def _div(s: PtxSite) -> Exec:
+    t, rnd = type_of(s), s.mods["rnd"]
+    if rnd == "full":
+        return _approximate(s, np.divide, 2)
+    if rnd == "approx":
+        return _approximate(s, _approx_quotient, 2)
+    mode, ftz = MODES[rnd], s.has("ftz")
+    if t == "f64":
+        return s.each(lambda x, y: _quotient64(x, y, mode), [t, t], t)
+    return s.each(lambda x, y: _finish(_values32(x, ftz) / _values32(y, ftz), mode, ftz), [t, t], t)
+
+
+def _seed64(s: PtxSite, f: Callable[[Arr], Arr]) -> Exec:
+    """rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: a result with 20 good bits, the low word zero."""
+    g, put = s.src(s.ops[1], "f64"), s.dst(s.ops[0], "f64")
+    name = "RCP64H" if s.name == "rcp" else "RSQ64H"
+
+    def run(m: Machine, a: Active) -> None:
+        high = of.mufu64h(name, (g(m, a) >> np.uint64(32)).astype(U32))
+        high = of.nudge(high, 0x7FF00000, ptx(m).choice.approx)
+        put(m, a, high.astype(U64) << np.uint64(32))
+
+    return run
+
+
+def _rcp(s: PtxSite) -> Exec:
+    t, rnd = type_of(s), s.mods["rnd"]
+    if t == "f64":
+        if rnd == "approx":
+            return _seed64(s, np.reciprocal)
+        mode = MODES[rnd]
+        one = np.full(1, np.float64(1.0).view(U64), U64)
+        return s.each(lambda x: _quotient64(one, x, mode), [t], t)
+    if rnd == "approx":
+        return _approximate(s, lambda x: 1.0 / x, 1)
+    mode, ftz = MODES[rnd], s.has("ftz")
+    return s.each(lambda x: _finish(1.0 / _values32(x, ftz), mode, ftz), [t], t)
+
+
+def _sqrt(s: PtxSite) -> Exec:
+    t, rnd = type_of(s), s.mods["rnd"]
+    if t == "f64":
+        mode = MODES[rnd]
+        return s.each(lambda x: _root64(x, mode), [t], t)
+    if rnd == "approx":
+        return _approximate(s, np.sqrt, 1)
+    mode, ftz = MODES[rnd], s.has("ftz")
+    return s.each(lambda x: _finish(np.sqrt(_values32(x, ftz)), mode, ftz), [t], t)
+
+
+def _rsqrt(s: PtxSite) -> Exec:
+    if type_of(s) == "f64":
+        if s.has("ftz"):
+            return _seed64(s, np.sqrt)
+        g, put = s.src(s.ops[1], "f64"), s.dst(s.ops[0], "f64")
+        return lambda m, a: put(m, a, sf.finish64(_nudged(m, 1.0 / np.sqrt(g(m, a).view(of.F64)))))
+    return _approximate(s, lambda x: 1.0 / np.sqrt(x), 1)
+
+
+def _trigonometric(s: PtxSite) -> Exec:
+    """sin and cos: the argument is reduced with an error relative to it, so the choice moves that too."""
+    ftz, f = s.has("ftz"), np.sin if s.name == "sin" else np.cos
+    g, put = s.src(s.ops[1], "f32"), s.dst(s.ops[0], "f32")
+
+    def run(m: Machine, a: Active) -> None:
+        ulps = ptx(m).choice.approx
+        x = _values32(g(m, a), ftz)
+        r = f(x * (1 + ulps * 2.0**-22)) * (1 + ulps * 2.0**-20) + ulps * 2.0**-22 if ulps else f(x)
+        put(m, a, _finish(r, sf.RN, ftz))
+
+    return run
+
+
+def _function(f: Callable[[Arr], Arr]) -> Builder:
+    def build(s: PtxSite) -> Exec:
+        if not _is_half(type_of(s)):
+            return _approximate(s, f, 1)
+        return _half_function(s, f)
+
+    return build
+
+
+def _half_function(s: PtxSite, f: Callable[[Arr], Arr]) -> Exec:
+    plain = _half_op(s, 1, f)
+    moved = {k: _half_op(s, 1, lambda x, k=k: f(x) * (1 + k * 2.0**-10)) for k in (6, -6)}
+    return lambda m, a: moved.get(ptx(m).choice.approx, plain)(m, a)
+
+
+FLOAT: Final[dict[str, Builder]] = {
+    "add": _add, "sub": _add, "mul": _mul, "fma": _fma, "mad": _fma, "neg": _sign_change, "abs": _sign_change,
+    "min": _minmax, "max": _minmax, "copysign": _copysign, "testp": _testp, "div": _div, "rcp": _rcp, "sqrt": _sqrt,
+    "rsqrt": _rsqrt, "sin": _trigonometric, "cos": _trigonometric, "lg2": _function(np.log2), "ex2": _function(np.exp2),
+    "tanh": _function(np.tanh),
+}  # fmt: skip
+"""Builders of instructions whose last type is a float type."""

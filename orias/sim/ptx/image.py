@@ -1,0 +1,299 @@
+"""A PTX module ready to launch: its data in device memory, its kernels as programs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.ptx.ast import TYPE_BITS, Function, Module, SymInit, Var
+from orias.sim.engine import Engine
+from orias.sim.errors import ArgumentError, Fault, IllegalInstruction
+from orias.sim.exec_flow import CODE_BASE, SYSCALL_BASE
+from orias.sim.image import (
+    DEFAULT_STACK,
+    DEFAULT_STEPS,
+    LOCAL_WINDOW,
+    SHARED_WINDOW,
+    STACK_TOP,
+    Dim,
+    Globals,
+    Image,
+    Launch,
+    Result,
+    scalar_bytes,
+    triple,
+)
+from orias.sim.memory import Arena, Banked
+from orias.sim.ops_int import I64
+from orias.sim.ptx.choice import CANONICAL, Choice
+from orias.sim.ptx.layout import align_of, place
+from orias.sim.ptx.machine import PtxMachine
+from orias.sim.ptx.program import Program
+from orias.sim.state import Machine
+from orias.sim.syscalls import Syscalls
+from orias.target.profile import TARGETS, Target
+
+Arr = npt.NDArray[Any]
+
+DEEP_STACK: Final = 16384
+"""Bytes of local memory a thread where functions may call themselves."""
+
+
+class Shape(NamedTuple):
+    """Sizes of a launch: blocks, threads, blocks of a cluster, bytes of dynamic and of all shared memory."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    dynamic: int
+    shared: int
+
+
+class PtxImage:
+    """A typed module that can be launched as :class:`orias.sim.image.Image` is.
+
+    `like`: a cubin of the same module, whose addresses of variables are taken over, so that memories can be compared;
+    its data are not used.
+    """
+
+    def __init__(self, module: Module, arch: str, choice: Choice = CANONICAL, like: Image | None = None) -> None:
+        self.module = module
+        self.target: Target = TARGETS[arch]
+        self.choice = choice
+        self.arena = Arena(1 << 20)
+        self.variables: dict[str, tuple[int, int]] = {}
+        self.globals = Globals(self)
+        self.syscalls = Syscalls(SYSCALL_BASE)
+        self.kernels: dict[str, Function] = {f.name: f for f in module.functions if f.entry and f.body is not None}
+        self.shape = Shape((1, 1, 1), (1, 1, 1), (1, 1, 1), 0, 0)
+        self.shared_window = SHARED_WINDOW
+        self.local_window = LOCAL_WINDOW
+        self.const_base = 0
+        self.const_size = 0
+        self.param_base = 0
+        self._address: dict[int, int] = {}
+        self._shared: dict[str, tuple[dict[int, int], int]] = {}
+        self._kernel = ""
+        self._place(like)
+
+    # -- data
+
+    def _all_variables(self) -> list[Var]:
+        out = list(self.module.variables)
+        for f in self.module.functions:
+            out.extend(v for v in f.variables if v.space in ("global", "const", "shared"))
+        return out
+
+    def _place(self, like: Image | None) -> None:
+        if like is not None:
+            self.arena.allocate(max(like.arena.top, 16), "module", 1)
+        constants = [v for v in self._all_variables() if v.space == "const" and v.type in TYPE_BITS]
+        known = like.variables if like is not None else {}
+        offsets, self.const_size = place(constants)
+        if any(v.name in known for v in constants) and like is not None:
+            self.const_base = like.section(".nv.constant3")
+            end = 0
+            for k, v in enumerate(constants):
+                offsets[k] = known[v.name][0] - self.const_base if v.name in known else -1
+                end = max(end, offsets[k] + v.size)
+            self.const_size = end
+        else:
+            self.const_base = self.arena.allocate(max(self.const_size, 1), ".const")
+        for v, o in zip(constants, offsets, strict=True):
+            if o >= 0:
+                self._address[id(v)] = o
+                self.variables[v.name] = (self.const_base + o, v.size)
+        for v in self._all_variables():
+            if v.space != "global" or v.type not in TYPE_BITS:
+                continue
+            found = known.get(v.name)
+            address = (
+                found[0] if found is not None else self.arena.allocate(max(v.size, 1), v.name, max(align_of(v), 16))
+            )
+            self._address[id(v)] = address
+            self.variables[v.name] = (address, v.size)
+        for v in self._all_variables():
+            if v.init is not None and id(v) in self._address:
+                self.arena.write(self.variables[v.name][0], self._initial(v))
+
+    def _initial(self, v: Var) -> bytes:
+        data = bytearray(v.size)
+        width = max(1, TYPE_BITS[v.type] // 8)
+        for offset, value in v.init or []:
+            number = value if isinstance(value, int) else self._symbol(value)
+            data[offset : offset + width] = (number & (1 << 8 * width) - 1).to_bytes(width, "little")
+        return bytes(data)
+
+    def _symbol(self, value: SymInit) -> int:
+        if isinstance(value.target, Function):
+            functions = [f for f in self.module.functions if f.body is not None and not f.entry]
+            names = [f.name for f in functions]
+            return CODE_BASE + 16 * (names.index(value.target.name) + 1) + value.addend
+        address = self._address.get(id(value.target), 0) + value.addend
+        if value.target.space == "const" and value.generic:
+            address += self.const_base
+        if value.mask:
+            shift = (value.mask & -value.mask).bit_length() - 1
+            address = (address & value.mask) >> shift
+        return address
+
+    def address(self, v: Var) -> int:
+        """The address of a module variable in its space, for the kernel that is being compiled or run."""
+        if v.space == "shared":
+            return self._shared_layout(self._kernel)[0][id(v)]
+        return self._address[id(v)]
+
+    def _shared_layout(self, kernel: str) -> tuple[dict[int, int], int]:
+        """Offsets of shared variables by id, and the static bytes; unsized ones begin behind the sized."""
+        known = self._shared.get(kernel)
+        if known is None:
+            variables = [v for v in self._all_variables() if v.space == "shared"]
+            sized = [v for v in variables if v.size]
+            offsets, top = place(sized, self.target.smem_reserved)
+            where = {id(v): o for v, o in zip(sized, offsets, strict=True)}
+            dynamic = [v for v in variables if not v.size]
+            a = max([align_of(v) for v in dynamic], default=1)
+            start = -(-top // a) * a
+            where.update({id(v): start for v in dynamic})
+            known = (where, start if dynamic else top)
+            self._shared[kernel] = known
+        return known
+
+    # -- launching
+
+    def launch(
+        self,
+        name: str,
+        grid: Dim,
+        block: Dim,
+        args: Sequence[Any] = (),
+        shared: int = 0,
+        max_steps: int = DEFAULT_STEPS,
+        cluster: Dim | None = None,
+        on_batch: Callable[[Machine], None] | None = None,
+    ) -> Result:
+        """Runs a kernel; arguments and errors are those of :meth:`orias.sim.image.Image.launch`."""
+        k = self.kernels.get(name)
+        if k is None:
+            raise ArgumentError(f"there is no kernel {name}; there are: {', '.join(sorted(self.kernels)) or 'none'}")
+        self._kernel = name
+        c = k.directives.get("reqnctapercluster")
+        size = triple(cluster if cluster is not None else (c or 1))
+        g, b = triple(grid), triple(block)
+        params, copies = self._arguments(k, args)
+        launch = _PtxLaunch(self, k, g, b, size, params, shared, max_steps, on_batch)
+        self.syscalls.output = []
+        with np.errstate(all="ignore"):
+            launch.run()
+        for array, address, count in copies:
+            raw = self.arena.read(address, count) if count else b""
+            if array.flags.writeable:
+                array[...] = np.frombuffer(raw, array.dtype).reshape(array.shape)
+            self.arena.release(address)
+        return Result("".join(self.syscalls.output), launch.instructions, launch.steps)
+
+    def _arguments(self, k: Function, args: Sequence[Any]) -> tuple[bytes, list[tuple[Arr, int, int]]]:
+        if len(args) != len(k.params):
+            raise ArgumentError(f"{len(args)} arguments, the kernel has {len(k.params)} parameters", k.name)
+        offsets, top = place(k.params)
+        params = bytearray(top)
+        copies: list[tuple[Arr, int, int]] = []
+        known: dict[int, int] = {}
+        for i, (p, o, v) in enumerate(zip(k.params, offsets, args, strict=True)):
+            if isinstance(v, np.ndarray):
+                address = known.get(id(v))
+                if address is None:
+                    raw = np.ascontiguousarray(v)
+                    address = self.arena.allocate(raw.nbytes, f"argument {i}")
+                    self.arena.write(address, raw)
+                    copies.append((v, address, raw.nbytes))
+                    known[id(v)] = address
+                data = address.to_bytes(8, "little")
+            else:
+                data = scalar_bytes(v, p.size, i)
+            if len(data) > p.size:
+                raise ArgumentError(f"argument {i} has {len(data)} bytes, the parameter {p.size}", k.name)
+            params[o : o + len(data)] = data
+        return bytes(params), copies
+
+    def static_shared(self, kernel: str) -> int:
+        """Bytes of shared memory that the module's variables need."""
+        return self._shared_layout(kernel)[1]
+
+
+class _PtxLaunch(Launch):
+    """One launch."""
+
+    def __init__(
+        self,
+        image: PtxImage,
+        kernel: Function,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        cluster: tuple[int, int, int],
+        params: bytes,
+        shared: int,
+        max_steps: int,
+        on_batch: Callable[[Machine], None] | None,
+    ) -> None:
+        self.module = image
+        self.grid, self.block, self.cluster = grid, block, cluster
+        self.max_steps = max_steps
+        self.on_batch = on_batch
+        self.instructions = 0
+        self.steps = 0
+        self.name = kernel.name
+        image.param_base = image.arena.allocate(max(len(params), 1), "parameters")
+        image.arena.write(image.param_base, params)
+        self._own_params = image.param_base
+        self.shared_bytes = image.static_shared(kernel.name) + shared
+        image.shape = Shape(grid, block, cluster, shared, self.shared_bytes)
+        self.program = Program(image, kernel)
+        frames = sum(u.frame_size for u in self.program.units)
+        deep = any(u.recursive for u in self.program.units)
+        self.stack = max(DEFAULT_STACK, frames + 256) + (DEEP_STACK if deep else 0)
+
+    @property
+    def register_count(self) -> int:
+        return self.program.words + 32
+
+    def run(self) -> None:
+        """Runs all blocks in batches."""
+        try:
+            super().run()
+        finally:
+            self.module.arena.release(self._own_params)
+
+    def _batch(self, blocks: Arr, padded: int, size: int, ranks: int) -> None:
+        image, p = self.module, self.program
+        n = len(blocks)
+        threads = n * padded
+        lane = np.tile(np.arange(padded), n)
+        block_of = np.repeat(np.arange(n, dtype=I64), padded)
+        fill = image.choice.poison & 0xFF
+        shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", fill)
+        shared.size = self.shared_bytes
+        local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", fill)
+        m = PtxMachine(threads, p.words, p.preds, lane < size, block_of, image.arena, shared, local, image.choice)
+        m.sm = image.target.sm
+        m.cluster_size = ranks
+        m.window_shared = SHARED_WINDOW
+        m.window_local = LOCAL_WINDOW
+        m.syscalls = lambda address, who: image.syscalls(m, address, who)
+        m.frame[:] = STACK_TOP - p.units[0].frame_size
+        self._special(m, blocks, lane, block_of, ranks)
+        engine = Engine(m, p.plans, lambda index: p.plan_at(index), self.max_steps - self.steps, n)
+        engine.entry = p.units[0].start
+        try:
+            engine.run()
+        except Fault as f:
+            raise self._error(f, engine, blocks, padded) from None
+        except (IndexError, KeyError, ValueError, AssertionError) as e:
+            what = Fault(IllegalInstruction, f"cannot be executed: {type(e).__name__}: {e}", 0)
+            raise self._error(what, engine, blocks, padded) from e
+        finally:
+            self.steps += engine.steps
+            self.instructions += engine.instructions
+        if self.on_batch is not None:
+            self.on_batch(m)

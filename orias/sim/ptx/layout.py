@@ -1,0 +1,36 @@
+"""Where the variables of a PTX module live in the interpreter: call slots, frames, shared memory, data."""
+
+from orias.ptx.ast import TYPE_BITS, Function, Var
+
+CALL_ALIGN = 16
+"""Frames and the areas of call slots begin at multiples of this."""
+
+
+def align_of(v: Var) -> int:
+    """Alignment in bytes: declared, else that of the element (of the whole vector)."""
+    return v.align or max(1, TYPE_BITS[v.type] // 8) * v.vec
+
+
+def place(variables: list[Var], top: int = 0) -> tuple[list[int], int]:
+    """Rising byte offsets of variables from `top` on, and the end."""
+    out: list[int] = []
+    for v in variables:
+        a = align_of(v)
+        top = -(-top // a) * a
+        out.append(top)
+        top += v.size
+    return out, top
+
+
+def slots(f: Function) -> tuple[list[int], int]:
+    """Bytes below the caller's frame where each result and parameter of a call begins, and the bytes of all of them."""
+    formals = [*f.rets, *f.params]
+    offsets: list[int] = []
+    top = 0
+    for v in formals:
+        a = max(align_of(v), 4)
+        top = -(-top // a) * a
+        offsets.append(top)
+        top += max(v.size, 4)
+    total = -(-top // CALL_ALIGN) * CALL_ALIGN
+    return [total - o for o in offsets], total
