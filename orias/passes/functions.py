@@ -8,6 +8,7 @@ from orias.passes import rules_bytes, rules_float, rules_fold, rules_half, rules
 from orias.passes.barrier_reset import reset_barriers
 from orias.passes.branches import optimize_branches
 from orias.passes.dce import eliminate_dead
+from orias.passes.dead_loops import remove_dead_loops
 from orias.passes.expand import expand_wide
 from orias.passes.fold_guard import fold_guarded_copies
 from orias.passes.gvn import eliminate_common
@@ -20,7 +21,7 @@ from orias.passes.simplify import simplify
 from orias.passes.uniform import use_constant_operands
 
 RULE_MODULES: Final = (rules_float, rules_half, rules_int, rules_logic, rules_mem, rules_pred, rules_bytes, rules_fold)
-"""Importing them fills ``simplify.RULES``; ``rules_fold`` comes last and wraps the others."""
+"""Importing them fills ``simplify.RULES`` and ``simplify.FOLDERS``."""
 
 
 def _verify(fn: Func, cx: PassContext) -> None:
@@ -38,6 +39,13 @@ def _returns(fn: Func, cx: PassContext) -> None:
 
 def _dce(fn: Func, cx: PassContext) -> None:
     eliminate_dead(fn)
+
+
+def _live_dead(fn: Func, cx: PassContext) -> None:
+    eliminate_dead(fn)
+    if remove_dead_loops(fn):
+        optimize_branches(fn)
+        eliminate_dead(fn)
 
 
 def _simplify(fn: Func, cx: PassContext) -> None:
@@ -122,6 +130,7 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "verify": _verify,
     "returns": _returns,
     "dce": _dce,
+    "live_dead": _live_dead,
     "simplify": _simplify,
     "branches": _branches,
     "local_cse": _local_cse,

@@ -2,7 +2,7 @@
 
 from orias.isa.operand import K_P, KIND_MASK, NOT_PT, PT, Opnd, imm, imm64, is_virtual
 from orias.ori.ir import Inst
-from orias.passes.simplify import RULES, Cx, Rule
+from orias.passes.simplify import FOLDERS, Cx
 from orias.semantics.floats import evaluate, foldable, is_constant
 
 
@@ -32,13 +32,5 @@ def fold_constants(cx: Cx, inst: Inst) -> bool:
     return True
 
 
-def _folding(rule: Rule | None) -> Rule:
-    def run(cx: Cx, inst: Inst) -> None:
-        if not fold_constants(cx, inst) and rule is not None:
-            rule(cx, inst)
-
-    return run
-
-
 for _base in foldable():
-    RULES[_base] = _folding(RULES.get(_base))
+    FOLDERS[_base] = fold_constants

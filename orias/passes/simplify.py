@@ -29,9 +29,13 @@ from orias.isa.operand import (
     PAYLOAD_SHIFT,
     PT,
     RZ,
+    S_H0_H0,
+    S_H1_H1,
+    S_NONE,
     SUFFIX_MASK,
     Opnd,
     lane_range,
+    suffix,
 )
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Func, Inst
 from orias.passes.values import Values
@@ -100,6 +104,8 @@ class Cx:
 Rule = Callable[[Cx, Inst], None]
 RULES: Final[dict[str, Rule]] = {}
 """Operation base -> rule."""
+FOLDERS: Final[dict[str, Callable[[Cx, Inst], bool]]] = {}
+"""Operation base -> what folds constants, tried first; True if it did."""
 
 
 def portable(inst: Inst) -> bool:
@@ -150,7 +156,10 @@ def _round(fn: Func) -> bool:
             _substitute(cx, inst)
             base = inst.op.base
             rule = RULES.get(base)
-            if rule is not None:
+            fold = FOLDERS.get(base)
+            if fold is not None and fold(cx, inst):
+                pass
+            elif rule is not None:
                 before = inst.op
                 rule(cx, inst)
                 if inst.op is not before:
@@ -276,6 +285,8 @@ def _recount(cx: Cx, old: Opnd, new: Opnd) -> None:
 _FLOAT_BASES: Final = frozenset(
     ("FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "FSET", "FSEL", "MUFU", "F2I", "F2F", "FRND", "FCHK", "F2FP", "FSWZADD")
 )
+_HALF_BASES: Final = frozenset(("HADD2", "HMUL2", "HFMA2", "HSETP2", "HSET2"))
+"""Operations on pairs of halves; HMNMX2 is not one, for it may need the sign under an absolute value."""
 _INT_NEG_BASES: Final = frozenset(("IADD3", "IMAD", "ISETP", "LOP3", "IMNMX", "VIMNMX", "SHF", "LEA", "PRMT", "SEL"))
 
 
@@ -368,6 +379,8 @@ def _with_use(use: Opnd, value: Opnd, code: int, inst: Inst) -> Opnd | None:
         if code:
             first, count = lane_range(code, 0)
             v = v >> 32 * first & (1 << 32 * count) - 1
+        if inst.op.base in _HALF_BASES:
+            return _halves_with_flags(v, suffix(use), flags)
         if flags & SUFFIX_MASK or (inst.op.base == "phi" and flags):
             return None
         if flags:
@@ -388,6 +401,23 @@ def _with_use(use: Opnd, value: Opnd, code: int, inst: Inst) -> Opnd | None:
     if value & (FLAG_MASK | SUFFIX_MASK):
         return None
     return value | flags
+
+
+def _halves_with_flags(v: int, half: int, flags: int) -> Opnd | None:
+    """An immediate pair of halves: the selected half twice, with its signs."""
+    if half == S_H0_H0:
+        v = (v & 0xFFFF) * 0x10001
+    elif half == S_H1_H1:
+        v = (v >> 16) * 0x10001
+    elif half != S_NONE:
+        return None
+    if flags & INV:
+        return None
+    if flags & ABS:
+        v &= 0x7FFF7FFF
+    if flags & NEG:
+        v ^= 0x80008000
+    return K_IMM | v << PAYLOAD_SHIFT
 
 
 def _imm_with_flags(v: int, flags: int, inst: Inst) -> Opnd | None:

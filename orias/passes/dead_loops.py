@@ -1,0 +1,118 @@
+"""OriPerformLiveDead on loops: a loop without effect is not run.
+
+As ptxas does (13.0.88, from -O1 on, measured), a loop that stores nothing, orders nothing and computes nothing that is
+read outside is taken to end.
+"""
+
+from typing import Final
+
+from orias.analysis.cfg import Loop, dominators, find_loops
+from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_SIDE, F_TERM, F_WRITE
+from orias.isa.operand import FIRST_VIRTUAL, K_B, KIND_MASK, PAYLOAD_SHIFT, Opnd
+from orias.ori.ir import OP_PHI, Block, Func
+
+_EFFECT: Final = F_SIDE | F_WRITE | F_FENCE | F_CALL | F_CONVERGENT
+
+
+def remove_dead_loops(fn: Func) -> bool:
+    """Lead around every such loop; True if there was one.  The loop's blocks become unreachable."""
+    changed = False
+    while _remove_one(fn):
+        changed = True
+    return changed
+
+
+def _remove_one(fn: Func) -> bool:
+    if not _has_back_edge(fn):
+        return False
+    for loop in find_loops(fn, dominators(fn)).loops:
+        inside = set(loop.blocks)
+        members = [b for b in fn.blocks if b.id in inside]
+        target = _only_exit(members, inside)
+        if target is None or not all(_harmless(b) for b in members) or not _unread(fn, members, inside):
+            continue
+        values = _merged_values(members, target, inside)
+        if values is not None:
+            _lead_around(fn, loop, target, inside, values)
+            return True
+    return False
+
+
+def _has_back_edge(fn: Func) -> bool:
+    """True if an edge goes to a block that stands no later: without one there is no loop."""
+    place = {b.id: k for k, b in enumerate(fn.blocks)}
+    return any(place[s.id] <= k for k, b in enumerate(fn.blocks) for s in b.succs)
+
+
+def _only_exit(members: list[Block], inside: set[int]) -> Block | None:
+    found: Block | None = None
+    for b in members:
+        for s in b.succs:
+            if s.id not in inside:
+                if found is not None and found is not s:
+                    return None
+                found = s
+    return found
+
+
+def _harmless(b: Block) -> bool:
+    """True if nothing in the block does more than compute or branch."""
+    for inst in b.insts:
+        if inst.op.flags & _EFFECT and not (inst.op.flags & F_TERM and inst.op.base == "BRA"):
+            return False
+        for d in inst.dst:
+            # A physical register (the result of a call) belongs to a place.
+            if d >> PAYLOAD_SHIFT < FIRST_VIRTUAL and d >> PAYLOAD_SHIFT not in (7, 255):
+                return False
+    return True
+
+
+def _results(members: list[Block]) -> set[int]:
+    return {d >> PAYLOAD_SHIFT for b in members for i in b.insts for d in i.dst if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL}
+
+
+def _reads(o: Opnd, local: set[int]) -> bool:
+    return 0 < (o & KIND_MASK) <= K_B and o >> PAYLOAD_SHIFT in local
+
+
+def _unread(fn: Func, members: list[Block], inside: set[int]) -> bool:
+    """True if no instruction outside reads a result of the loop."""
+    local = _results(members)
+    for b in fn.blocks:
+        if b.id not in inside:
+            for inst in b.insts:
+                if any(_reads(o, local) for o in inst.uses()):
+                    return False
+    return True
+
+
+def _merged_values(members: list[Block], target: Block, inside: set[int]) -> list[Opnd] | None:
+    """What each phi of the exit gets from the loop, if that is one value from all its edges."""
+    out: list[Opnd] = []
+    for inst in target.insts:
+        if inst.op is not OP_PHI:
+            break
+        values = {s for s, p in zip(inst.src, target.preds, strict=True) if p.id in inside}
+        if len(values) != 1:
+            return None
+        out.append(values.pop())
+    return out
+
+
+def _lead_around(fn: Func, loop: Loop, target: Block, inside: set[int], values: list[Opnd]) -> None:
+    """Edges into the loop go to a new block in front of its exit."""
+    header = loop.header
+    around = fn.new_block()
+    for p in [p for p in header.preds if p.id not in inside]:
+        p.succs = [around if s is header else s for s in p.succs]
+        around.preds.append(p)
+    fn.blocks.insert(fn.blocks.index(header), around)
+    gone = {b for b in fn.blocks if b.id in inside}
+    keep = [k for k, p in enumerate(target.preds) if p.id not in inside]
+    for n, inst in enumerate(target.insts):
+        if inst.op is not OP_PHI:
+            break
+        inst.src = [*[inst.src[k] for k in keep], values[n]]
+    target.preds = [*[target.preds[k] for k in keep], around]
+    around.succs = [target]
+    fn.blocks = [b for b in fn.blocks if b not in gone]
