@@ -4,13 +4,13 @@ Rounding arithmetic is exact (one rounding).  ``.approx`` functions give the tru
 """
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from orias.ptx.ast import Operand
+from orias.semantics import ieee
 from orias.sim import ops_float as of
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
@@ -203,49 +203,17 @@ def _testp(s: PtxSite) -> Exec:
 # -- division and roots
 
 
-def _exact64(f: Callable[[int], Fraction | None], n: int, plain: Arr, mode: int) -> Arr:
-    """f64 values in a directed mode: `f` gives the exact value of a place (None: take the plain one)."""
-    out = sf.finish64(plain).copy()
-    for i in range(n):
-        v = f(i)
-        if v is None or v == 0:
-            continue
-        shift = max(0, 160 - v.numerator.bit_length() + v.denominator.bit_length())
-        whole, rest = divmod(v.numerator << shift, v.denominator)
-        # one more bit tells whether anything was cut off; divmod rounds down, which that bit makes good
-        m = 2 * whole + (1 if rest else 0)
-        out[i] = sf.round_exact(m, -shift - 1, mode)
-    return out
-
-
 def _quotient64(x: Arr, y: Arr, mode: int) -> Arr:
-    v, w = (np.ascontiguousarray(b).view(of.F64) for b in np.broadcast_arrays(x, y))
-    plain = v / w
+    v, w = (np.ascontiguousarray(b) for b in np.broadcast_arrays(x, y))
     if mode == sf.RN:
-        return sf.finish64(plain)
-
-    def exact(i: int) -> Fraction | None:
-        if not (np.isfinite(v[i]) and np.isfinite(w[i]) and w[i] != 0):
-            return None
-        return Fraction(float(v[i])) / Fraction(float(w[i]))
-
-    return _exact64(exact, len(plain), plain, mode)
+        return sf.finish64(v.view(of.F64) / w.view(of.F64))
+    return np.array([ieee.div(ieee.F64, int(a), int(b), mode) for a, b in zip(v, w, strict=True)], U64)
 
 
 def _root64(x: Arr, mode: int) -> Arr:
-    v = x.view(of.F64)
-    plain = np.sqrt(v)
     if mode == sf.RN:
-        return sf.finish64(plain)
-    out = sf.finish64(plain).copy()
-    for i in np.flatnonzero(np.isfinite(plain) & (plain > 0)):
-        low = Fraction(float(plain[i]))
-        difference = Fraction(float(v[i])) - low * low
-        if difference > 0 and mode == sf.RP:
-            out[i] = np.nextafter(plain[i], np.inf).view(U64)
-        elif difference < 0 and mode in (sf.RM, sf.RZ):
-            out[i] = np.nextafter(plain[i], -np.inf).view(U64)
-    return out
+        return sf.finish64(np.sqrt(x.view(of.F64)))
+    return np.array([ieee.sqrt(ieee.F64, int(a), mode) for a in x], U64)
 
 
 def _finish(x: Arr, mode: int, ftz: bool) -> Arr:
