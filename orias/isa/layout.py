@@ -57,7 +57,6 @@ _NO_RESULT: Final = frozenset(
         "UBLKCP",
         "UBLKPF",
         "UBLKRED",
-        "USETMAXREG",
         "USETSHMSZ",
         "UTMACCTL",
         "UTMALDG",
@@ -91,8 +90,8 @@ def result_count(mnemonic: str, skeletons: list[str]) -> int:
     n = len(skeletons)
     if mnemonic in ("VOTE", "VOTEU"):
         return n - 1
-    if mnemonic == "BSSY":
-        return 1 if skeletons[0] == "{B}" else 0
+    if mnemonic in ("BSSY", "USETMAXREG"):
+        return 1 if skeletons[0] in ("{B}", "{Q}") else 0
     if mnemonic in ("TEX", "TLD", "TLD4", "TXD", "TXQ", "TMML"):
         i = 1 if skeletons[0] == "{P}" else 0
         return i + 2

@@ -84,6 +84,7 @@ _FLAGS: Final[dict[str, int]] = {
     "call": F_PSEUDO | F_CALL | F_SIDE | F_FENCE,
     "frame": F_PSEUDO,
     "fence": F_PSEUDO | F_SIDE | F_FENCE,
+    "setmaxnreg": F_PSEUDO | F_SIDE | F_FENCE | F_CONVERGENT,
     # floating point and integer arithmetic that commutes
     "FADD": F_COMMUTES, "FMUL": F_COMMUTES, "FFMA": F_COMMUTES, "FMNMX": F_COMMUTES,
     "DADD": F_COMMUTES, "DMUL": F_COMMUTES, "DFMA": F_COMMUTES, "DMNMX": F_COMMUTES,
@@ -107,7 +108,7 @@ _FLAGS: Final[dict[str, int]] = {
     "ELECT": F_CONVERGENT, "MOVM": F_CONVERGENT, "LDSM": _LOAD | F_CONVERGENT, "STSM": _STORE | F_CONVERGENT,
     "HMMA": F_CONVERGENT, "IMMA": F_CONVERGENT, "BMMA": F_CONVERGENT, "DMMA": F_CONVERGENT, "QMMA": F_CONVERGENT,
     "ACQBULK": F_SIDE | F_FENCE, "PREEXIT": F_SIDE | F_FENCE,
-    "UCGABAR_ARV": _SYNC, "UCGABAR_WAIT": _SYNC,
+    "UCGABAR_ARV": _SYNC, "UCGABAR_WAIT": _SYNC, "USETMAXREG": _SYNC,
     # control flow
     "BRA": _FLOW, "BRX": _FLOW, "EXIT": _FLOW, "RET": _FLOW, "CALL": F_SIDE | F_CALL | F_FENCE,
     "BPT": F_SIDE, "KILL": F_SIDE, "NOP": F_SIDE, "PMTRIG": F_SIDE, "R2UR": 0, "LEPC": 0, "RPCMOV": F_SIDE,

@@ -106,6 +106,15 @@ def lower_nanosleep(ctx: "Ctx", i: Instr) -> None:
     ctx.b.emit(name, [], [ctx.src(i.ops[0], "u32")], ctx.guard)
 
 
+@lowers("setmaxnreg", types="any")
+def lower_setmaxnreg(ctx: "Ctx", i: Instr) -> None:
+    """setmaxnreg: a pseudo operation until the register count at entry is known (:mod:`orias.passes.setmaxnreg`)."""
+    ctx.begin_guarded()
+    warpsync(ctx, imm(0xFFFFFFFF))
+    ctx.b.emit("setmaxnreg", [], [imm(i.ops[0].value), imm(int(i.sig.mods["op"] == "inc"))])
+    ctx.end_guarded()
+
+
 @lowers("griddepcontrol", types="any")
 def lower_griddepcontrol(ctx: "Ctx", i: Instr) -> None:
     """griddepcontrol.wait and .launch_dependents."""

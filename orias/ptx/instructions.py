@@ -34,6 +34,7 @@ from orias.ptx.opcode import is_shape
 from orias.ptx.special import SPECIAL
 from orias.ptx.table import ANY, Row, Slot, has_name, rows
 from orias.ptx.targets import number_of, suffix_of
+from orias.ptx.values import CHECKED, value_errors
 
 _LONGEST: Final = 6
 _TWO_SPACES: Final = frozenset(
@@ -132,7 +133,7 @@ class Checker:
                 return result
         result.row = row
         result.values = (name == "st" and sig.mods.get("space") == "param") or (
-            name.startswith(("bar", "barrier")) and "warp" not in name and "cluster" not in name
+            name in CHECKED or (name.startswith("bar") and "warp" not in name and "cluster" not in name)
         )
         result.types = types
         if name == "mma":
@@ -312,19 +313,7 @@ class Checker:
             return messages
         if not checked.values:
             return messages
-        name = checked.name
-        ops = instr.ops
-        if name in ("bar", "barrier") and "sync" not in instr.sig.text.split("."):
-            messages.append(f"Barrier modifier required for instruction '{name}'")
-        at = 1 if name.endswith("red") else 0
-        if len(ops) > at and ops[at].kind == O_IMM:
-            number = ops[at].value
-            if not 0 <= number <= 15:
-                messages.append(f"Barrier number '{number}' out of range, expected to be in range [0..15]")
-        threads = ops[at + 1 : at + 2] if not name.endswith("red") or len(ops) == 4 else []
-        if threads and threads[0].kind == O_IMM and threads[0].value % 32:
-            messages.append("Number of threads participating in barrier must be in multiple of warp size")
-        return messages
+        return value_errors(checked.name, instr)
 
     def _fits(self, slot: Slot, op: Operand, index: int, checked: Checked, sig: Sig, soft: list[str]) -> bool:
         role = slot.role

@@ -11,6 +11,7 @@ from orias.isa.operand import K_P, K_R, K_UP, K_UR, KIND_MASK, LANE_SHIFT, PAYLO
 from orias.ori.ir import CallInfo
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import FILES, kept, usable
+from orias.regalloc.limits import missing_registers
 from orias.regalloc.occupancy import Occupancy
 from orias.regalloc.ranges import FIRST_OPND, Ranges
 
@@ -68,6 +69,9 @@ def fixed_occupancy(rg: Ranges, file: int) -> Occupancy:
         mask = clobber_mask(rg.fn.calls[inst.uid], file)
         if mask:
             occ.add(point, point + 1, mask)
+    if file == K_R:
+        for start, end, mask in missing_registers(rg):
+            occ.add(start, end, mask)
     return occ
 
 

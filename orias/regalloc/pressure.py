@@ -9,10 +9,11 @@ from bisect import bisect_left
 from collections.abc import Container
 from typing import Final, final
 
-from orias.isa.operand import KIND_MASK, PAYLOAD_SHIFT, PT
+from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT, PT
 from orias.regalloc.allocate import clobber_mask
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
+from orias.regalloc.limits import missing_registers
 from orias.regalloc.ranges import FIRST_OPND, IS_REG
 
 _WORK: Final = 200_000_000
@@ -48,6 +49,10 @@ class Pressure:
                         fixed[p] = fixed.get(p, 0) | bit
         for point, inst in rg.clobbers:
             fixed[point] = fixed.get(point, 0) | clobber_mask(rg.fn.calls[inst.uid], file)
+        if file == K_R:
+            for start, end, mask in missing_registers(rg):
+                for p in range(start, end):
+                    fixed[p] = fixed.get(p, 0) | mask
         now = -room
         excess: list[int] = [0] * rg.points
         for p in range(rg.points):

@@ -48,7 +48,30 @@ _LONG: Final[frozenset[str]] = frozenset(
 _FIRST_LONG: Final = 2
 _CROSS_BLOCK_LONG: Final = 5
 _ASYNC_SCOREBOARD: Final = 0
-"""LDGDEPBAR and DEPBAR count on this one; a function with them uses it for nothing else."""
+"""LDGDEPBAR, UTMACMDFLUSH and DEPBAR count on this one; a function with them uses it for nothing else."""
+ASYNC_GROUPS: Final = frozenset(("LDGDEPBAR", "UTMACMDFLUSH"))
+"""They close a group of asynchronous copies: LDGDEPBAR sets the scoreboard as a result, UTMACMDFLUSH as a reader."""
+_ORDER: Final = 255
+"""The unit of RZ, which no instruction touches, stands for what fences order: completion of MEMBAR, FENCE, SYNCS.EXCH and
+USETMAXREG, which have no register result that anything could wait for (ptxas 13.0.88 gives them scoreboards all the same)."""
+_ORDER_SETTERS: Final = frozenset(("FENCE", "MEMBAR", "USETMAXREG"))
+_ORDERED: Final = frozenset(
+    (
+        "FENCE",
+        "MEMBAR",
+        "SYNCS",
+        "ARRIVES",
+        "USETMAXREG",
+        "UBLKCP",
+        "UBLKRED",
+        "UBLKPF",
+        "UTMALDG",
+        "UTMASTG",
+        "UTMAREDG",
+        "UTMAPF",
+    )
+)
+"""Operations that wait for what is ordered before them."""
 _SETTER_DISTANCE: Final = 2
 """Cycles from an instruction that sets a scoreboard to one that waits on it (measured minimum on all targets)."""
 _HORIZON: Final = 48
@@ -140,7 +163,8 @@ class _Assigner:
     def _collect(self) -> None:
         fn = self.fn
         units = self.lat.units
-        self.async_used = any(i.op.base == "LDGDEPBAR" for i in fn.insts())
+        self.async_used = any(i.op.base in ASYNC_GROUPS for i in fn.insts())
+        ordered = any(i.op.base in _ORDERED and i.op.base != "MEMBAR" for i in fn.insts())
         for bi, b in enumerate(self.blocks):
             rows: list[_Row] = []
             for k, inst in enumerate(b.insts):
@@ -151,10 +175,16 @@ class _Assigner:
                     if o & KIND_MASK == K_SB:
                         row.counts |= 1 << (o >> PAYLOAD_SHIFT)
                 row.wait_all = inst.op.flags & F_CALL != 0 or base == "RET"
+                if ordered:
+                    _order(row, rows[-1].inst.op.base if rows else "")
                 if needs & NEEDS_WRITE and (row.access.writes or base == "LDGDEPBAR"):
                     row.write = self._event(base, True, bi, k)
                 if needs & NEEDS_READ:
                     row.late_units = _late_units(inst, row.access)
+                    if ordered and base == "MEMBAR" and "CTA" in inst.op.mods:
+                        row.late_units.append(_ORDER)
+                    if base == "UTMACMDFLUSH":
+                        row.read = self._event(base, False, bi, k)
                     if row.late_units:
                         row.read = self._event(base, False, bi, k)
                         if row.write >= 0:
@@ -165,7 +195,7 @@ class _Assigner:
 
     def _event(self, base: str, write: bool, block: int, position: int) -> int:
         e = _Event(base, write, block, position)
-        e.async_group = base == "LDGDEPBAR"
+        e.async_group = base in ASYNC_GROUPS
         self.events.append(e)
         return len(self.events) - 1
 
@@ -243,7 +273,7 @@ class _Assigner:
                     u = w >> 8
                     if u < B_BASE:
                         pending[u << 1] = pending.get(u << 1, 0) | bit
-            if row.read >= 0:
+            if row.read >= 0 and not events[row.read].async_group:
                 bit = 1 << row.read
                 for u in row.late_units:
                     pending[u << 1 | 1] = pending.get(u << 1 | 1, 0) | bit
@@ -380,6 +410,18 @@ def _yield(pipe: int, stall: int, hint: bool) -> bool:
     if pipe in _WIDE_YIELD:
         return stall == 1 or (stall == 2 and hint)
     return stall <= MAX_YIELD_STALL
+
+
+def _order(row: _Row, before: str) -> None:
+    """Add the accesses of the order unit to those of an instruction behind one with mnemonic `before`."""
+    base = row.inst.op.base
+    access = Access()
+    access.reads, access.writes = list(row.access.reads), list(row.access.writes)
+    row.access = access
+    if base in _ORDER_SETTERS or (base == "SYNCS" and "EXCH" in row.inst.op.mods):
+        access.writes.append(_ORDER << 8)
+    elif base in _ORDERED or before == "USETMAXREG":
+        access.reads.append(_ORDER << 8)
 
 
 def _late_units(inst: Inst, access: Access) -> list[int]:

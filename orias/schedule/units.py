@@ -51,7 +51,7 @@ _PIPE_ROWS: Final[tuple[tuple[int, str], ...]] = (
     (
         UNIFORM,
         "UIADD3 UIMAD UISETP ULDC ULEA ULOP3 UMOV UPLOP3 UPRMT USEL USHF USGXT UFLO UPOPC UBREV UBMSK VOTEU UP2UR UR2UP "
-        "UCLEA USETSHMSZ UCGABAR_ARV UCGABAR_WAIT",
+        "UCLEA USETSHMSZ USETMAXREG UCGABAR_ARV UCGABAR_WAIT",
     ),
     (
         CONTROL,
@@ -99,6 +99,7 @@ _ALWAYS_VARIABLE: Final[frozenset[str]] = frozenset(
         "LDGDEPBAR",
         "SYNCS",
         "FENCE",
+        "USETMAXREG",
         "QSPC",
         "I2I",
         "GETLMEMBASE",
@@ -144,7 +145,7 @@ _LATE_READERS: Final[frozenset[str]] = frozenset(
 )
 """Fixed-latency or resultless operations that still read their sources late."""
 
-_NO_READ_BARRIER: Final[frozenset[str]] = frozenset(("FENCE", "LDGDEPBAR"))
+_NO_READ_BARRIER: Final[frozenset[str]] = frozenset(("FENCE", "LDGDEPBAR", "USETMAXREG"))
 """Variable-latency operations without any register source, or whose read-barrier field is illegal."""
 
 UNIFORM_LATE_READERS: Final[frozenset[str]] = frozenset(

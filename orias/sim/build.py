@@ -23,7 +23,7 @@ _UNIFORM: Final[dict[str, str]] = {
 
 _NOTHING: Final = frozenset((
     "NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "CCTLT", "FENCE", "DEPBAR", "LDGDEPBAR", "PMTRIG", "ACQBULK",
-    "PREEXIT", "UTMACCTL", "UTMACMDFLUSH", "UBLKPF", "USETMAXREG",
+    "PREEXIT", "UTMACCTL", "UTMACMDFLUSH", "UBLKPF",
 ))  # fmt: skip
 """Instructions without effect here: memory is sequentially consistent, copies are done at once."""
 

@@ -199,4 +199,12 @@ def ublkcp(s: Site) -> Exec:
     return run
 
 
-BUILDERS: Final[dict[str, Builder]] = {"SYNCS": syncs, "STAS": stas, "UBLKCP": ublkcp}
+def usetmaxreg(s: Site) -> Exec:
+    """USETMAXREG: registers are never short here, so an attempt succeeds at once."""
+    if not s.has("TRY_ALLOC"):
+        return lambda m, a: None
+    out = s.setp(s.preds[0])
+    return lambda m, a: out(m, a, np.ones(1, np.bool_))
+
+
+BUILDERS: Final[dict[str, Builder]] = {"SYNCS": syncs, "STAS": stas, "UBLKCP": ublkcp, "USETMAXREG": usetmaxreg}
