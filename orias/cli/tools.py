@@ -8,14 +8,9 @@ import sys
 from pathlib import Path
 
 from orias.cli.drive import write_output
+from orias.cli.toolerror import ToolError
 
 FAILURE = 255
-DIS_USAGE = """\
-usage: orias dis [--control] [--hex] FILE.cubin...
-
-Prints the SASS of cubins.  --control adds control words (waits, barriers, stalls), as orias as needs them;
---hex adds the instruction words.
-"""
 AS_USAGE = """\
 usage: orias as FILE.sass [-o OUT.cubin] (--base OLD.cubin | [--arch sm_NN] [--regs N] [--params 8,4,...])
 
@@ -23,10 +18,6 @@ Assembles a listing of orias dis --control.  --base: everything but the code com
 Without it the cubin holds the kernels of the listing: registers and target as the listing says unless given,
 parameters of the given sizes.
 """
-
-
-class ToolError(Exception):
-    """Wrong use of a sub-command; the text is the message."""
 
 
 def run_tool(program: str, tool: str, arguments: list[str]) -> int:
@@ -48,24 +39,9 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
 
 
 def _dis(arguments: list[str]) -> int:
-    from orias.cubin.errors import CubinError
-    from orias.tools.disassemble import disassemble
+    from orias.cli.dis import run_dis
 
-    files = [a for a in arguments if not a.startswith("-")]
-    flags = {a for a in arguments if a.startswith("-")}
-    if flags & {"-h", "--help"}:
-        sys.stdout.write(DIS_USAGE)
-        return 0
-    if flags - {"--control", "--hex"} or not files:
-        raise ToolError(DIS_USAGE.splitlines()[0])
-    for name in files:
-        try:
-            sys.stdout.write(disassemble(Path(name).read_bytes(), "--hex" in flags, "--control" in flags))
-        except KeyError as e:
-            raise ToolError(f"{name}: there is no instruction table for {e}") from None
-        except (CubinError, ValueError) as e:
-            raise ToolError(f"{name}: {e}") from None
-    return 0
+    return run_dis(arguments)
 
 
 def _as(arguments: list[str]) -> int:

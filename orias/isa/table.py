@@ -297,6 +297,10 @@ class IsaTable:
         """The stored form whose text a word has, None if the word is illegal."""
         return self._printer.form(word)
 
+    def targets(self, word: int, pc: int) -> list[int]:
+        """Addresses that a word at address `pc` names (branches, ``BSSY``, ``CALL.REL``); empty if the word is illegal."""
+        return self._printer.targets(word, pc)
+
     def text(self, item: "Decoded | int", pc: int = 0, labels: dict[int, str] | None = None) -> str:
         """The text ``nvdisasm`` prints for a word at address `pc`; `labels` names branch targets by address."""
         word = item if isinstance(item, int) else self.encode_decoded(item)

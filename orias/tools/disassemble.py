@@ -1,26 +1,40 @@
 """The disassembler: cubin bytes to instructions or to a listing.
 
-:func:`disassemble` prints the code sections as ``nvdisasm -c`` does; :func:`decode_text_section` gives instructions in the
-vocabulary of the IR, for the simulator.
+:func:`disassemble` prints the code sections as ``nvdisasm -c`` does, :func:`disassemble_raw` bare code as ``nvdisasm -b`` does;
+:func:`decode_text_section` gives instructions in the vocabulary of the IR, for the simulator.
 """
 
+import re
 from typing import Final, final
 
 from orias.cubin import elf
 from orias.cubin.elf import ElfFile, ElfReloc, Section, Symbol
-from orias.cubin.nvinfo import EXIT_INSTR_OFFSETS, INDIRECT_BRANCH_TARGETS
+from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, comments, line_tables
+from orias.cubin.nvinfo import ANNOTATIONS, INDIRECT_BRANCH_TARGETS
 from orias.cubin.nvinfo import decode as decode_info
-from orias.cubin.relocs import R_ABS32_HI_32, R_ABS32_LO_32, R_ABS47_34, R_ABS55_16_34, R_ABS56_16_34
-from orias.isa.rawtable import H_FIELD, Form
+from orias.isa.classes import table_of_name, table_of_sm
+from orias.isa.rawtable import H_FIELD
 from orias.isa.table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
-from orias.target.profile import TARGETS
+from orias.tools.image import sm_number, target_name
+from orias.tools.labels import (
+    CALL_RELOCS,
+    HALF_RELOCS,
+    INST_BYTES,
+    OFFSET_RELOCS,
+    REFERENCES,
+    WORD_RELOCS,
+    Labels,
+    branch_targets,
+    code_sections,
+)
 
-INST_BYTES: Final = 16
+__all__ = ["INST_BYTES", "Style", "control_text", "decode_text_section", "disassemble", "disassemble_raw"]
+
 _TEXT_COLUMN: Final = 35
 """Where the text of an instruction starts, guard apart."""
-
-_CALLS: Final = (R_ABS47_34, R_ABS55_16_34, R_ABS56_16_34)
-_HALVES: Final[dict[int, str]] = {R_ABS32_LO_32: "32@lo", R_ABS32_HI_32: "32@hi"}
+_SPILL: Final = 1
+"""Kind of an annotation: a spill or its reload."""
+_SPACES: Final = {0x20: "STO_CUDA_GLOBAL", 0x40: "STO_CUDA_SHARED", 0x80: "STO_CUDA_CONSTANT"}
 
 
 def decode_text_section(code: bytes, table: str | IsaTable) -> list[Decoded]:
@@ -49,15 +63,48 @@ def control_text(ctl: int) -> str:
     return f"B{waits} R{'-' if read == 7 else read} W{'-' if write == 7 else write} {sched} S{ctl & 15:02}{reuse}"
 
 
-def disassemble(data: bytes, hex_words: bool = False, control: bool = False) -> str:
-    """The listing of a cubin's code sections.
+@final
+class Style:
+    """What a listing shows: ``hex_words`` the instruction words, ``control`` readable control words, ``lines`` source lines.
 
-    `hex_words` adds the instruction words, `control` the control word in readable form.  A word that is no instruction is
-    printed as ``.quad`` pairs with the reason.  In a relocatable file, names stand for calls and 32-bit halves of addresses; other
-    fields that a linker fills in show their raw value, and labels made for them are not counted.  Raises CubinError if the file is no cubin, KeyError if there is no table for
-    its target.
+    ``lines`` is empty, ``g`` (source lines), ``gi`` (call sites too) or ``gp`` (lines of the PTX text).
     """
-    return _Listing(ElfFile(data), hex_words, control).text()
+
+    __slots__ = ("control", "hex_words", "lines")
+
+    def __init__(self, hex_words: bool = False, control: bool = False, lines: str = "") -> None:
+        self.hex_words: Final[bool] = hex_words
+        self.control: Final[bool] = control
+        self.lines: Final[str] = lines
+
+
+def disassemble(data: bytes, hex_words: bool = False, control: bool = False, lines: str = "") -> str:
+    """The listing of a cubin's code sections; the arguments are those of :class:`Style`.
+
+    A word that is no instruction is printed as ``.quad`` pairs with the reason.  In a relocatable file, names stand for calls
+    and 32-bit halves of addresses; other fields that a linker fills in show their raw value.  Raises CubinError if the file is
+    no cubin, KeyError if there is no table for its target.
+    """
+    return _Listing(ElfFile(data), Style(hex_words, control, lines)).text()
+
+
+def disassemble_raw(code: bytes, name: str, base: int = 0, style: Style | None = None) -> str:
+    """The listing of bare code for a decoder such as ``SM90a``, whose first byte is at address `base`.
+
+    Raises KeyError if there is no such decoder, ValueError if the length is no multiple of 16.
+    """
+    if len(code) % INST_BYTES:
+        raise ValueError(f"code of {len(code)} bytes is not a whole number of instructions")
+    rows = Rows(load(table_of_name(name)), style or Style())
+    accelerated = "EF_CUDA_ACCELERATORS " if name.endswith("a") else ""
+    sm = "EF_CUDA_SM" + name.lower().removeprefix("sm").removeprefix("_").rstrip("af")
+    head = f'\t.headerflags\t@"EF_CUDA_64BIT_ADDRESS {accelerated}{sm} EF_CUDA_VIRTUAL_SM({sm})"'
+    rows.lines.extend((head, head))
+    for at in range(0, len(code), INST_BYTES):
+        word = int.from_bytes(code[at : at + INST_BYTES], "little")
+        rows.add(base + at, word, rows.text(word, base + at, None))
+    rows.finish()
+    return "\n".join(rows.lines) + "\n"
 
 
 @final
@@ -76,132 +123,101 @@ class _Row:
 
 
 @final
+class Rows:
+    """Lines of a listing; columns are known, and instructions written, when all are there."""
+
+    __slots__ = ("_rows", "_style", "lines", "table")
+
+    def __init__(self, table: IsaTable, style: Style) -> None:
+        self.table: Final[IsaTable] = table
+        self._style: Final[Style] = style
+        self._rows: Final[list[_Row]] = []
+        self.lines: Final[list[str]] = []
+
+    def text(self, word: int, addr: int, names: dict[int, str] | None) -> str:
+        """The text of an instruction, or ``.quad`` and the reason why it is none."""
+        try:
+            return self.table.text(word, addr, names)
+        except IllegalWord as e:
+            return f".quad {word & (1 << 64) - 1:#x}, {word >> 64:#x} // {e}"
+
+    def add(self, addr: int, word: int, text: str, comment: str = "") -> None:
+        """One instruction; `text` as :meth:`text` gives it."""
+        if text.startswith(".quad"):
+            self.lines.append(f"        /*{addr:04x}*/                   {text}")
+            return
+        guard = ""
+        if text.startswith("@"):
+            guard, _, text = text.partition(" ")
+            guard += " "
+        gap = " " if word >> CTL_SHIFT & 31 else ""
+        self._rows.append(_Row(len(self.lines), addr, guard, text + gap, comment, word))
+        self.lines.append("")
+
+    def finish(self) -> None:
+        """Writes the instructions: comments and words stand below each other in the whole listing."""
+        style = self._style
+        lines = self.lines
+        if not (style.hex_words or style.control or any(r.comment for r in self._rows)):
+            for r in self._rows:
+                lines[r.at] = f"        /*{r.addr:04x}*/{r.guard:>19}{r.text};"
+            return
+        text_width = max((len(r.text) for r in self._rows), default=0)
+        comment_width = max((len(r.comment) for r in self._rows), default=0)
+        column = _TEXT_COLUMN + text_width + comment_width + 3
+        for r in self._rows:
+            row = f"        /*{r.addr:04x}*/{r.guard:>19}{r.text}"
+            row = f"{row:<{_TEXT_COLUMN + text_width + 1}}{r.comment};" if r.comment else row + ";"
+            if style.hex_words:
+                row = f"{row:<{column}}/* {r.word & (1 << 64) - 1:#018x} */"
+            if style.control:
+                row = (
+                    f"{row:<{column}} /* {control_text(r.word >> CTL_SHIFT & 0x1FFFFF)}{unsaid(self.table, r.word)} */"
+                )
+            if style.hex_words:
+                row += "\n" + " " * column + f"/* {r.word >> 64:#018x} */"
+            lines[r.at] = row
+
+
+def unsaid(table: IsaTable, word: int) -> str:
+    """`` ^hex``: the bits of an instruction that its text and control word do not give to the assembler; empty if there are none."""
+    from orias.tools.assemble import AsmError, assemble_instruction
+
+    try:
+        said = assemble_instruction(table.text(word), table)
+    except AsmError:
+        said = 0
+    flips = (said | (word >> CTL_SHIFT & 0x1FFFFF) << CTL_SHIFT) ^ word
+    return f" ^{flips:x}" if flips else ""
+
+
+@final
 class _Listing:
     """One listing being written."""
 
-    __slots__ = ("control", "file", "hex_words", "labels", "lines", "numbered", "relocs", "rows", "table", "target")
+    __slots__ = ("file", "labels", "line_comments", "lines", "rows", "style", "table")
 
-    def __init__(self, file: ElfFile, hex_words: bool, control: bool) -> None:
+    def __init__(self, file: ElfFile, style: Style) -> None:
         self.file: Final[ElfFile] = file
-        self.hex_words: Final[bool] = hex_words
-        self.control: Final[bool] = control
-        compat = file.section(".nv.compat")
-        accelerated = compat is not None and any(
-            r.code == 9 and r.value == 1 for r in decode_info(compat.data, ".nv.compat")
-        )
-        self.target: Final[str] = f"sm_{file.flags >> 8 & 0xFFFF}{'a' if accelerated else ''}"
-        self.table: Final[IsaTable] = load(TARGETS[self.target].table)
-        self.rows: Final[list[_Row]] = []
-        self.labels: Final[dict[tuple[int, int], str]] = {}
-        """Name of an address, by (section, address)."""
-        self.numbered: int = 0
-        """How many numbers labels have used up."""
-        self.relocs: Final[dict[tuple[int, int], ElfReloc]] = {}
-        self.lines: Final[list[str]] = []
+        self.style: Final[Style] = style
+        self.table: Final[IsaTable] = load(table_of_sm(sm_number(file)))
+        self.labels: Final[Labels] = Labels(file, self.table)
+        self.rows: Final[Rows] = Rows(self.table, style)
+        self.lines: Final[list[str]] = self.rows.lines
+        self.line_comments: Final[dict[int, dict[int, list[str]]]] = {}
+        if style.lines:
+            tables = line_tables(file, PTX_LINE if style.lines == "gp" else DEBUG_LINE)
+            for section, entries in tables.items():
+                self.line_comments[section] = comments(entries, style.lines == "gi")
 
     def text(self) -> str:
         kind = "ET_REL" if self.file.type == elf.ET_REL else "ET_EXEC"
-        self.lines.append(f'\t.target\t{self.target}\n\n\t.elftype\t@"{kind}"\n')
-        sections = [s for s in self.file.sections if s.type == elf.SHT_PROGBITS and s.flags & elf.SHF_EXECINSTR]
-        self._name_labels(sections)
-        for s in sections:
+        self.lines.append(f'\t.target\t{target_name(self.file)}\n\n\t.elftype\t@"{kind}"\n')
+        for s in code_sections(self.file):
             self._section(s)
-        self._write_rows()
-        outside = [x for x in self.file.symbols if x.section == 0 and x.type in (elf.STT_OBJECT, elf.STT_FUNC)]
-        if outside:
-            self.lines.append("\n//--------------------- SYMBOLS --------------------------\n")
-            for x in outside:
-                if x.type == elf.STT_FUNC:
-                    self.lines.append(f"\t.type\t\t{x.name},@function")
-                else:
-                    self.lines.append(f"\t.type\t\t{x.name},@object\n\t.size\t\t{x.name},{x.size:#x}")
-            self.lines.append("")
+        self.rows.finish()
+        self._outside_symbols()
         return "\n".join(self.lines)
-
-    # -- labels ---------------------------------------------------------------------------------------------------
-
-    def _label(self, section: int, addr: int) -> str:
-        key = (section, addr)
-        name = self.labels.get(key)
-        if name is None:
-            for s in self._symbols(section):
-                if s.value == addr and s.type == elf.STT_FUNC:
-                    return s.name
-            name = self.labels[key] = f".L_x_{self.numbered}"
-            self.numbered += 1
-        return name
-
-    def _own_label(self, section: int, addr: int) -> None:
-        """A label for an attribute: it uses up a number even where the address has a name already."""
-        self.labels.setdefault((section, addr), f".L_x_{self.numbered}")
-        self.numbered += 1
-
-    def _symbols(self, section: int) -> list[Symbol]:
-        return [s for s in self.file.symbols if s.section == section and s.type in (elf.STT_FUNC, elf.STT_SECTION)]
-
-    def _name_labels(self, sections: list[Section]) -> None:
-        """Numbers labels in the tool's order: relocation targets, branch targets, attributes, ends of sections."""
-        code = {s.index for s in sections}
-        for s in sections:
-            for r in self.file.relocations(s):
-                key = (s.index, r.offset & ~15)
-                if key not in self.relocs or r.type in _HALVES or r.type in _CALLS:
-                    self.relocs[key] = r
-            for r in sorted(self.file.relocations(s), key=lambda r: r.offset):
-                symbol = self.file.symbol(r.symbol, s.name)
-                if r.type in _HALVES and r.addend and symbol.section in code:
-                    self._label(symbol.section, symbol.value + r.addend)
-        for s in sections:
-            for addr in range(0, len(s.data) - 15, INST_BYTES):
-                if (s.index, addr) in self.relocs:
-                    continue
-                for target in self.targets(int.from_bytes(s.data[addr : addr + 16], "little"), addr):
-                    if 0 <= target < len(s.data):
-                        self._label(s.index, target)
-        for s in sections:
-            self._attribute_labels(s)
-        for x in self.file.symbols:
-            key = (x.section, x.value + x.size)
-            if x.type == elf.STT_FUNC and x.section in code and key not in self.labels:
-                self.labels[key] = f".L_x_{self.numbered}"
-                self.numbered += 1
-
-    def _attribute_labels(self, section: Section) -> None:
-        info = self.file.section(".nv.info." + section.name.removeprefix(".text."))
-        if info is None:
-            return
-        for record in decode_info(info.data, info.name):
-            if record.code == EXIT_INSTR_OFFSETS:
-                for addr in record.words():
-                    self._own_label(section.index, addr)
-            elif record.code == INDIRECT_BRANCH_TARGETS:
-                words = record.words()
-                at = 0
-                while at + 3 <= len(words):
-                    self._label(section.index, words[at])
-                    count = words[at + 2]
-                    for addr in words[at + 3 : at + 3 + count]:
-                        self._label(section.index, addr)
-                    at += 3 + count
-
-    def _form(self, word: int) -> Form | None:
-        return self.table.form(word)
-
-    def targets(self, word: int, addr: int) -> list[int]:
-        """Addresses an instruction names."""
-        form = self._form(word)
-        if form is None:
-            return []
-        out = []
-        for o in form.operands:
-            for e in o.elems:
-                if e.kind == "L":
-                    v = e.value(word)
-                    if v is not None:
-                        out.append(addr + INST_BYTES + v)
-        return out
-
-    # -- output ---------------------------------------------------------------------------------------------------
 
     def _section(self, s: Section) -> None:
         out = self.lines
@@ -215,24 +231,36 @@ class _Listing:
             out.append(f'\t.sectioninfo\t@"SHI_REGISTERS={registers}"')
         out.append(f"\t.align\t{s.align}")
         starts: dict[int, list[Symbol]] = {}
-        for symbol in self._symbols(s.index):
+        for symbol in self.labels.symbols.get(s.index, ()):
             starts.setdefault(symbol.value, []).append(symbol)
-        names = {a: n for (i, a), n in self.labels.items() if i == s.index}
-        names.update((x.value, x.name) for x in self._symbols(s.index) if x.type == elf.STT_FUNC)
-        labels_here = {a: n for a, n in names.items() if n.startswith(".L_x_")}
-        comments = self._branch_comments(s)
+        names = self.labels.in_section(s.index)
+        branches = self._branch_comments(s)
+        sources = self.line_comments.get(s.index, {})
+        relocs = self.labels.relocs
         for addr in range(0, len(s.data) - 15, INST_BYTES):
             for symbol in reversed(starts.get(addr, [])):
                 self._symbol(symbol, s, names)
-            if addr in labels_here:
-                out.append(labels_here[addr] + ":")
-            self._line(s, addr, names, comments.get(addr, ""))
+            name = names.get(addr, "")
+            if name.startswith(".L_x_"):
+                out.append(name + ":")
+            out += sources.get(addr, ())
+            word = int.from_bytes(s.data[addr : addr + INST_BYTES], "little")
+            text = self.rows.text(word, addr, names)
+            reloc = relocs.get((s.index, addr))
+            if reloc is not None:
+                text = self._relocated(text, word, reloc, s)
+            self.rows.add(addr, word, text, branches.get(addr, ""))
         out.append(names.get(len(s.data), "") + ":\n")
 
     def _symbol(self, symbol: Symbol, s: Section, names: dict[int, str]) -> None:
         out = self.lines
         if symbol.type == elf.STT_SECTION:
             out.append(s.name + ":")
+            return
+        reference = REFERENCES.get(symbol.type)
+        if reference is not None:
+            out.append(f'        .type           {symbol.name},@"{reference}"')
+            out.append(symbol.name + ":")
             return
         if symbol.bind == elf.STB_GLOBAL:
             out.append(f"        .global         {symbol.name}")
@@ -252,79 +280,37 @@ class _Listing:
             return out
         for record in decode_info(info.data, info.name):
             if record.code == INDIRECT_BRANCH_TARGETS:
+                for at, targets in branch_targets(record.words()):
+                    names = ",".join(self.labels.of(s.index, a) for a in targets)
+                    out[at] = f'(*"BRANCH_TARGETS {names}"*)'
+            elif record.code == ANNOTATIONS:
                 words = record.words()
-                at = 0
-                while at + 3 <= len(words):
-                    count = words[at + 2]
-                    names = ",".join(self._label(s.index, a) for a in words[at + 3 : at + 3 + count])
-                    out[words[at]] = f'(*"BRANCH_TARGETS {names}"*)'
-                    at += 3 + count
+                for kind, at in zip(words[::2], words[1::2], strict=False):
+                    if kind == _SPILL:
+                        out[at] = '(*"SpillRefill"*)'
         return out
-
-    def _line(self, s: Section, addr: int, names: dict[int, str], comment: str) -> None:
-        word = int.from_bytes(s.data[addr : addr + INST_BYTES], "little")
-        try:
-            text = self.table.text(word, addr, names)
-        except IllegalWord as e:
-            self.lines.append(
-                f"        /*{addr:04x}*/                   .quad {word & (1 << 64) - 1:#x}, {word >> 64:#x} // {e}"
-            )
-            return
-        reloc = self.relocs.get((s.index, addr))
-        if reloc is not None:
-            text = self._relocated(text, word, reloc, s)
-        guard = ""
-        if text.startswith("@"):
-            guard, _, text = text.partition(" ")
-            guard += " "
-        gap = " " if word >> CTL_SHIFT & 31 else ""
-        self.rows.append(_Row(len(self.lines), addr, guard, text + gap, comment, word))
-        self.lines.append("")
-
-    def _write_rows(self) -> None:
-        """Instruction lines, once the columns are known: comments and words stand below each other in the whole listing."""
-        text_width = max((len(r.text) for r in self.rows), default=0)
-        comment_width = max((len(r.comment) for r in self.rows), default=0)
-        column = _TEXT_COLUMN + text_width + comment_width + 3
-        for r in self.rows:
-            row = f"        /*{r.addr:04x}*/{r.guard:>19}{r.text}"
-            row = f"{row:<{_TEXT_COLUMN + text_width + 1}}{r.comment};" if r.comment else row + ";"
-            if self.hex_words:
-                row = f"{row:<{column}}/* {r.word & (1 << 64) - 1:#018x} */"
-            if self.control:
-                row = f"{row:<{column}} /* {control_text(r.word >> CTL_SHIFT & 0x1FFFFF)}{self._unsaid(r)} */"
-            if self.hex_words:
-                row += "\n" + " " * column + f"/* {r.word >> 64:#018x} */"
-            self.lines[r.at] = row
-
-    def _unsaid(self, r: _Row) -> str:
-        """`` ^hex``: the bits that the text and the control word do not give to the assembler."""
-        from orias.tools.assemble import AsmError, assemble_instruction
-
-        try:
-            word = assemble_instruction(self.table.text(r.word, r.addr), self.table, r.addr)
-        except AsmError:
-            return ""
-        flips = (word | (r.word >> CTL_SHIFT & 0x1FFFFF) << CTL_SHIFT) ^ r.word
-        return f" ^{flips:x}" if flips else ""
 
     def _relocated(self, text: str, word: int, r: ElfReloc, s: Section) -> str:
         """The text with the name that the linker will fill in."""
         symbol = self.file.symbol(r.symbol, s.name)
         name = self.file.symbol_name(r.symbol, s.name)
-        if r.type in _HALVES:
+        if r.type in HALF_RELOCS:
             if r.addend and symbol.section and self.file.sections[symbol.section].flags & elf.SHF_EXECINSTR:
-                name = f"({name} + {self._label(symbol.section, symbol.value + r.addend)}@srel)"
+                name = f"({name} + {self.labels.of(symbol.section, symbol.value + r.addend)}@srel)"
             elif r.addend:
                 name = f"({name} + {r.addend:#x})"
-            return self._swap(text, word, f"{_HALVES[r.type]}({name})")
-        if r.type in _CALLS:
+            return self._swap(text, word, f"{HALF_RELOCS[r.type]}({name})")
+        if r.type in WORD_RELOCS:
+            return self._swap(text, word, f"`({name})")
+        if r.type in OFFSET_RELOCS and "]" in text:
+            return _with_offset(text, name)
+        if r.type in CALL_RELOCS:
             return text[: text.rindex(" ")] + f" `({name})"
         return text
 
     def _swap(self, text: str, word: int, new: str) -> str:
         """Replaces the 32-bit immediate at bits 32..63 in a text."""
-        form = self._form(word)
+        form = self.table.form(word)
         if form is None:
             return text
         for o in form.operands:
@@ -335,3 +321,36 @@ class _Listing:
                         head, found, tail = text.rpartition(hex(v))
                         return head + new + tail if found else text
         return text
+
+    def _outside_symbols(self) -> None:
+        """Symbols that other files define, common ones first."""
+        kinds = (elf.STT_OBJECT, elf.STT_FUNC, elf.STT_CUDA_OBJECT, *REFERENCES)
+        common = [x for x in self.file.symbols if x.section == elf.SHN_COMMON]
+        outside = common + [x for x in self.file.symbols if x.section == 0 and x.type in kinds]
+        if not outside:
+            return
+        out = self.lines
+        out.append("\n//--------------------- SYMBOLS --------------------------\n")
+        for x in outside:
+            if x.section == elf.SHN_COMMON:
+                out.append(f"\t.comm\t\t{x.name}, {x.size}, {x.value}")
+            if x.type == elf.STT_CUDA_OBJECT:
+                out.append(f'\t.type\t\t{x.name},@"STT_CUDA_OBJECT"')
+                out.append(f'\t.other\t\t{x.name},@"{_SPACES.get(x.other & 0xE0, hex(x.other))} STV_DEFAULT"')
+            elif x.type in REFERENCES:
+                out.append(f'\t.type\t\t{x.name},@"{REFERENCES[x.type]}"')
+                continue
+            else:
+                out.append(f"\t.type\t\t{x.name},@{'function' if x.type == elf.STT_FUNC else 'object'}")
+            if x.size and x.section != elf.SHN_COMMON and x.type != elf.STT_FUNC:
+                out.append(f"\t.size\t\t{x.name},{x.size:#x}")
+        out.append("")
+
+
+def _with_offset(text: str, name: str) -> str:
+    """An instruction with the offset of its address replaced by a name."""
+    head, _, tail = text.partition("]")
+    start = head.rindex("[") + 1
+    base = re.sub(r"\+?-?0x[0-9a-f]+$", "", head[start:])
+    base = "" if base == "RZ" else base + "+" if base else ""
+    return f"{head[:start]}{base}`({name})]{tail}"

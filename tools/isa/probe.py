@@ -629,7 +629,7 @@ def check(raw_line: str, table: RawTable, oracle: Oracle, seeds: list[int]) -> s
     first_wrong = ""
     for i, w in enumerate(words):
         ref = got[w]
-        mine = printer._form(form, w, 0, None) if form.matches(w) else None
+        mine = printer.form_text(form, w, 0, None) if form.matches(w) else None
         if ref is None:
             continue
         if mine != ref:

@@ -51,7 +51,7 @@ def main(argv: list[str]) -> None:
     refused = 0
     for i, form, words in wanted:
         legal = [(w, answers[w]) for w in words if answers[w] is not None]
-        if legal and all(printer._form(form, w, 0, None) == t for w, t in legal):
+        if legal and all(printer.form_text(form, w, 0, None) == t for w, t in legal):
             copied.append(donor_lines[i])
         else:
             refused += bool(legal)

@@ -1,0 +1,153 @@
+"""Names of code addresses, numbered as ``nvdisasm`` numbers them."""
+
+from typing import Final, final
+
+from orias.cubin import elf
+from orias.cubin.elf import ElfFile, ElfReloc, Section, Symbol
+from orias.cubin.nvinfo import (
+    ANNOTATIONS,
+    ATOM16_EMUL_INSTR_REG_MAP,
+    COOP_GROUP_INSTR_OFFSETS,
+    EXIT_INSTR_OFFSETS,
+    INDIRECT_BRANCH_TARGETS,
+    INT_WARP_WIDE_INSTR_OFFSETS,
+    SYSCALL_OFFSETS,
+)
+from orias.cubin.nvinfo import decode as decode_info
+from orias.cubin.relocs import (
+    R_ABS16_32,
+    R_ABS24_40,
+    R_ABS32_32,
+    R_ABS32_HI_32,
+    R_ABS32_LO_32,
+    R_ABS47_34,
+    R_ABS55_16_34,
+    R_ABS56_16_34,
+)
+from orias.isa.table import IsaTable
+
+INST_BYTES: Final = 16
+CALL_RELOCS: Final = (R_ABS47_34, R_ABS55_16_34, R_ABS56_16_34)
+"""Relocations of a call target."""
+OFFSET_RELOCS: Final = (R_ABS24_40,)
+"""Relocations of the offset in an address."""
+WORD_RELOCS: Final = (R_ABS32_32, R_ABS16_32)
+"""Relocations of a 32-bit immediate, or of its lower half."""
+HALF_RELOCS: Final[dict[int, str]] = {R_ABS32_LO_32: "32@lo", R_ABS32_HI_32: "32@hi"}
+"""Relocations of one half of an address."""
+_SHOWN: Final = (*CALL_RELOCS, *OFFSET_RELOCS, *WORD_RELOCS, *HALF_RELOCS)
+REFERENCES: Final = {
+    elf.STT_TEXTURE: "STT_CUDA_TEXTURE",
+    elf.STT_SAMPLER: "STT_CUDA_SAMPLER",
+    elf.STT_SURFACE: "STT_CUDA_SURFACE",
+}
+_CODE_SYMBOLS: Final = (elf.STT_FUNC, elf.STT_SECTION, *REFERENCES)
+OFFSET_RECORDS: Final = {
+    EXIT_INSTR_OFFSETS: (0, 1),
+    COOP_GROUP_INSTR_OFFSETS: (0, 1),
+    INT_WARP_WIDE_INSTR_OFFSETS: (0, 1),
+    SYSCALL_OFFSETS: (0, 1),
+    ATOM16_EMUL_INSTR_REG_MAP: (0, 2),
+    ANNOTATIONS: (1, 2),
+}
+"""Attributes whose offsets get labels: first word that is an offset, and words from one offset to the next."""
+
+
+def code_sections(file: ElfFile) -> list[Section]:
+    """The sections that hold instructions."""
+    return [s for s in file.sections if s.type == elf.SHT_PROGBITS and s.flags & elf.SHF_EXECINSTR]
+
+
+@final
+class Labels:
+    """Names of addresses by (section, address), and the relocation of each instruction that has one."""
+
+    __slots__ = ("_file", "_numbered", "names", "relocs", "symbols")
+
+    def __init__(self, file: ElfFile, table: IsaTable) -> None:
+        self._file: Final[ElfFile] = file
+        self._numbered: int = 0
+        self.names: Final[dict[tuple[int, int], str]] = {}
+        self.relocs: Final[dict[tuple[int, int], ElfReloc]] = {}
+        self.symbols: Final[dict[int, list[Symbol]]] = {}
+        """Code symbols by section, in table order."""
+        for x in file.symbols:
+            if x.type in _CODE_SYMBOLS:
+                self.symbols.setdefault(x.section, []).append(x)
+        self._number(table)
+
+    def of(self, section: int, addr: int) -> str:
+        """The name of an address, a new one if it has none."""
+        key = (section, addr)
+        name = self.names.get(key)
+        if name is None:
+            for s in self.symbols.get(section, ()):
+                if s.value == addr and s.type == elf.STT_FUNC:
+                    return s.name
+            name = self.names[key] = f".L_x_{self._numbered}"
+            self._numbered += 1
+        return name
+
+    def in_section(self, section: int) -> dict[int, str]:
+        """Names by address in a section, functions included."""
+        out = {a: n for (i, a), n in self.names.items() if i == section}
+        out.update((x.value, x.name) for x in self.symbols.get(section, ()) if x.type == elf.STT_FUNC)
+        return out
+
+    def _own(self, section: int, addr: int) -> None:
+        """A name that uses up a number even where the address has a name already."""
+        self.names.setdefault((section, addr), f".L_x_{self._numbered}")
+        self._numbered += 1
+
+    def _number(self, table: IsaTable) -> None:
+        """The tool's order: relocation targets, branch targets, attributes, ends of functions."""
+        file = self._file
+        sections = code_sections(file)
+        code = {s.index for s in sections}
+        for s in sections:
+            relocs = file.relocations(s)
+            for r in relocs:
+                key = (s.index, r.offset & ~15)
+                if key not in self.relocs or r.type in _SHOWN:
+                    self.relocs[key] = r
+            for r in sorted(relocs, key=lambda r: r.offset):
+                symbol = file.symbol(r.symbol, s.name)
+                if r.type in HALF_RELOCS and r.addend and symbol.section in code:
+                    self.of(symbol.section, symbol.value + r.addend)
+        for s in sections:
+            data = s.data
+            for addr in range(0, len(data) - 15, INST_BYTES):
+                for target in table.targets(int.from_bytes(data[addr : addr + 16], "little"), addr):
+                    if 0 <= target < len(data) and (s.index, addr) not in self.relocs:
+                        self.of(s.index, target)
+        for s in sections:
+            self._attributes(s)
+        for x in file.symbols:
+            if x.type == elf.STT_FUNC and x.section in code:
+                self._own(x.section, x.value + x.size)
+
+    def _attributes(self, section: Section) -> None:
+        info = self._file.section(".nv.info." + section.name.removeprefix(".text."))
+        if info is None:
+            return
+        for record in decode_info(info.data, info.name):
+            place = OFFSET_RECORDS.get(record.code)
+            if place is not None:
+                for addr in record.words()[place[0] :: place[1]]:
+                    self._own(section.index, addr)
+            elif record.code == INDIRECT_BRANCH_TARGETS:
+                for at, targets in branch_targets(record.words()):
+                    self.of(section.index, at)
+                    for addr in targets:
+                        self.of(section.index, addr)
+
+
+def branch_targets(words: list[int]) -> list[tuple[int, list[int]]]:
+    """(address of the branch, addresses of its targets) of an INDIRECT_BRANCH_TARGETS record."""
+    out: list[tuple[int, list[int]]] = []
+    at = 0
+    while at + 3 <= len(words):
+        count = words[at + 2]
+        out.append((words[at], words[at + 3 : at + 3 + count]))
+        at += 3 + count
+    return out
