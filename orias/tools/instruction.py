@@ -1,0 +1,425 @@
+"""One instruction text to its word, on the same forms the printer uses.
+
+The numbers of a text are taken out first; what is left is its *shape* (``IADD3 R#, R#.reuse, #, RZ``).  The forms that read a shape, with
+the places of the numbers, are found once and kept; a text is then a look-up and a few shifts.  Candidates depend on the
+shape alone and are tried in one order, so a text gives the same word whatever was assembled before.
+"""
+
+import re
+from typing import Final, final
+
+from orias.isa.floats import float_bits
+from orias.isa.rawtable import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, Elem, Form, Operand, Piece
+from orias.isa.table import CTL_SHIFT, IsaTable
+from orias.tools.hints import near_forms, near_mnemonics
+
+INST_BYTES: Final = 16
+DEFAULT_CONTROL: Final = 15 | 7 << 5 | 7 << 8
+"""Stall 15, no barriers."""
+HIDDEN_DESCRIPTOR: Final = 4
+"""Uniform register of the descriptor where the text does not name it (sm_80 to sm_89); what ptxas uses most."""
+_KEPT: Final = 200_000
+"""Shapes to remember per table."""
+
+
+class AsmError(Exception):
+    """A text that is no instruction; ``line`` and ``column`` start at 1."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        self.message: str = message
+        self.line: int = line
+        self.column: int = column
+        super().__init__(f"line {line}, column {column}: {message}")
+
+
+_GUARD: Final = re.compile(r"@(!?)(U?)P(T|\d)\s+")
+_VALUE: Final = re.compile(
+    r"(?<![\w.$])(UR|UP|R|P|SB|B)(\d+)(?!\w)"
+    r"|(?<![\w.$])([+-](?:INF|QNAN|SNAN)\b ?|-?0x[0-9a-f]+|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]))"
+    r"|`\(([^)]*)\)"
+    r"|(\{\d(?:,\d)*\})"
+)
+_NUMBER: Final = "\x01"
+_REGISTER: Final = "\x02"
+_LABEL: Final = "\x03"
+_SET: Final = "\x04"
+_ZERO: Final = {"R": "RZ", "U": "URZ", "P": "PT", "Q": "UPT"}
+_PREFIX: Final = {"R": "R", "U": "UR", "P": "P", "Q": "UP", "B": "B", "D": "SB"}
+
+Move = tuple[Elem, int]
+"""An element and the number of the value it takes."""
+State = tuple[int, int, int, tuple[Move, ...]]
+"""(fixed bits, their values, position in the shape, values taken)."""
+
+
+@final
+class _Candidate:
+    """A form that reads a shape: bits that the shape fixes, and where values go."""
+
+    __slots__ = ("form", "hidden", "mask", "moves", "val")
+
+    def __init__(self, form: Form, mask: int, val: int, moves: tuple[Move, ...], modifiers: str) -> None:
+        self.form: Final[Form] = form
+        self.mask: Final[int] = mask
+        self.val: Final[int] = val
+        self.moves: Final[tuple[Move, ...]] = moves
+        self.hidden: Final[int] = form.default_by_mods.get(modifiers, form.default) & form.hidden & (1 << CTL_SHIFT) - 1
+
+
+@final
+class _Reading:
+    """The candidates of a shape, and how far into it any form of the mnemonic came."""
+
+    __slots__ = ("candidates", "furthest")
+
+    def __init__(self, candidates: list[_Candidate], furthest: int) -> None:
+        self.candidates: Final[list[_Candidate]] = candidates
+        self.furthest: Final[int] = furthest
+
+
+@final
+class _Matcher:
+    """Matches a shape against one form."""
+
+    __slots__ = ("form", "furthest", "index", "shape")
+
+    def __init__(self, form: Form, shape: str, index: dict[int, int]) -> None:
+        self.form: Final[Form] = form
+        self.shape: Final[str] = shape
+        self.index: Final[dict[int, int]] = index
+        """Number of the value at a position."""
+        self.furthest: int = 0
+
+    def pieces(self, pieces: list[Piece], states: list[State]) -> list[State]:
+        """States behind pieces whose texts follow each other directly."""
+        for p in pieces:
+            after: list[State] = []
+            for mask, val, at, moves in states:
+                if not p.bits:
+                    if self.shape.startswith(p.text, at):
+                        after.append((mask, val, at + len(p.text), moves))
+                    continue
+                first = len(after)
+                for v, t in p.values.items():
+                    w = p.place(v)
+                    if not (w ^ val) & mask & p.mask and self.shape.startswith(t, at):
+                        item = (mask | p.mask, val | w, at + len(t), moves)
+                        if w == self.form.prefer & p.mask:
+                            after.insert(first, item)
+                        else:
+                            after.append(item)
+            states = after
+        return self._seen(states)
+
+    def _seen(self, states: list[State]) -> list[State]:
+        for s in states:
+            self.furthest = max(self.furthest, s[2])
+        return states
+
+    def modifiers(self, at: int, end: int) -> list[State]:
+        """States at `end` after the modifiers between `at` and `end` (each with its dot)."""
+        states: list[State] = [(self.form.mask, self.form.val, at, ())]
+        for p in self.form.mods:
+            after: list[State] = []
+            for mask, val, pos, moves in states:
+                options = p.values.items() if p.bits else ((0, p.text),)
+                first = len(after)
+                for v, t in options:
+                    w = p.place(v) if p.bits else 0
+                    if (w ^ val) & mask & p.mask:
+                        continue
+                    if t and not (self.shape.startswith("." + t, pos) and pos + 1 + len(t) <= end):
+                        continue
+                    if t and pos + 1 + len(t) < end and self.shape[pos + 1 + len(t)] != ".":
+                        continue
+                    item = (mask | p.mask, val | w, pos + (1 + len(t) if t else 0), moves)
+                    if w == self.form.prefer & p.mask:
+                        after.insert(first, item)
+                    else:
+                        after.append(item)
+            states = self._seen(after)
+        return self._seen([s for s in states if s[2] == end])
+
+    def operand(self, o: Operand, state: State) -> list[State]:
+        """States behind an operand."""
+        out: list[State] = []
+        for mask, val, at, moves in self.pieces(o.pre, [state]):
+            barred = "|" in self.shape[state[2] : at]
+            states: list[State] = [(mask, val, at, moves)]
+            index = 0
+            i = 0
+            single = o.skeleton.startswith("{") and len(o.elems) == 1
+            sk = o.skeleton
+            while i < len(sk) and states:
+                if sk[i] == "{" and i + 2 < len(sk) and sk[i + 2] == "}":
+                    e = o.elems[index]
+                    index += 1
+                    i += 3
+                    bar_here = barred and single
+                    states = [s for st in states for s in self.element(e, st, bar_here)]
+                else:
+                    states = [(m, v, p + 1, x) for m, v, p, x in states if self.shape.startswith(sk[i], p)]
+                    i += 1
+            states = self.pieces(o.post, self._seen(states))
+            if barred and not single:
+                states = [(m, v, p + 1, x) for m, v, p, x in states if self.shape.startswith("|", p)]
+            out.extend(states)
+        return out
+
+    def element(self, e: Elem, state: State, barred: bool) -> list[State]:
+        """States behind one element."""
+        mask, val, at, moves = state
+        kind = e.kind
+        if e.hidden:
+            put = put_value(e, HIDDEN_DESCRIPTOR, mask, val)
+            return [] if put is None else [(put[0], put[1], at, moves)]
+        if kind == "W":
+            return self.pieces(e.pieces, [state])
+        if kind in "SILF":
+            marks = _SET if kind == "S" else _NUMBER + _LABEL if kind == "L" else _NUMBER
+            if at >= len(self.shape) or self.shape[at] not in marks:
+                return []
+            return [(mask, val, at + 1, (*moves, (e, self.index[at])))]
+        prefix = _PREFIX[kind]
+        zero = _ZERO.get(kind)
+        if self.shape.startswith(prefix + _REGISTER, at):
+            at += len(prefix)
+            states: list[State] = [(mask, val, at + 1, (*moves, (e, self.index[at])))]
+        elif zero is not None and self.shape.startswith(zero, at):
+            number = 7 if kind in "PQ" else (1 << e.width) - 1 if kind == "U" and e.how == H_FIELD else 255
+            put = put_value(e, number, mask, val)
+            states = [] if put is None else [(put[0], put[1], at + len(zero), moves)]
+        else:
+            return []
+        out: list[State] = []
+        for start in states:
+            # |R1|.reuse.H0_H0, |R1.H1|.reuse, R1.reuse.H0_H0, R1.H1.reuse: the bar is where the printer puts it.
+            if barred:
+                bar_first = [_step(start, 1)] if self.shape.startswith("|", start[2]) else []
+                out.extend(self.pieces(e.suf, [self._reuse(e, s) for s in bar_first]))
+                behind = [_step(s, 1) for s in self.pieces(e.suf, [start]) if self.shape.startswith("|", s[2])]
+                out.extend(self._reuse(e, s) for s in behind)
+            else:
+                out.extend(self.pieces(e.suf, [self._reuse(e, start)]))
+                if e.reuse_after:
+                    out.extend(self._reuse(e, s) for s in self.pieces(e.suf, [start]))
+        return out
+
+    def _reuse(self, e: Elem, s: State) -> State:
+        if e.reuse >= 0 and self.shape.startswith(".reuse", s[2]):
+            return s[0], s[1] | 1 << e.reuse, s[2] + 6, s[3]
+        return s
+
+
+def _step(s: State, n: int) -> State:
+    return s[0], s[1], s[2] + n, s[3]
+
+
+def put_value(e: Elem, value: int, mask: int, val: int) -> tuple[int, int] | None:
+    """(fixed bits, their values) with a number stored; None if it does not fit or contradicts them."""
+    if e.how == H_CONST:
+        return (mask, val) if value == e.const else None
+    if e.how in (H_FIELD, H_FLOAT, H_SET):
+        scaled = value if e.scale == 1 else value // e.scale
+        if scaled * e.scale != value:
+            return None
+        top = 1 << e.width
+        if scaled >= top or (scaled < 0 and (not e.signed or scaled < -(top >> 1))):
+            return None
+        field = top - 1 << e.lo
+        w = (scaled & top - 1) << e.lo
+        return None if (w ^ val) & mask & field else (mask | field, val | w)
+    if e.how == H_SUM:
+        w = field = 0
+        rest = value - e.const
+        for lo, width, weight in e.parts:
+            field |= (1 << width) - 1 << lo
+            w |= (rest // abs(weight) & (1 << width) - 1) << lo
+        if e.value(w) != value:
+            w = 0
+            for lo, width, weight in e.parts:
+                w |= (rest // weight & (1 << width) - 1) << lo
+            if e.value(w) != value:
+                return None
+        return None if (w ^ val) & mask & field else (mask | field, val | w)
+    return None
+
+
+def _number(e: Elem, token: str, pc: int, labels: dict[str, int]) -> int | None:
+    """The number a token gives an element; None if it gives none."""
+    kind = e.kind
+    if kind == "L":
+        target = labels.get(token[2:-1]) if token[0] == "`" else int(token, 16) if "0x" in token else None
+        return None if target is None else target - pc - INST_BYTES
+    if kind == "I":
+        return None if "." in token or ("e" in token.replace("0x", "") and "0x" not in token) else _integer(token)
+    if kind == "F":
+        if e.how != H_FLOAT:
+            return e.const if token == str(e.const) else None
+        try:
+            return float_bits(e.fkind, token.strip())
+        except (ValueError, OverflowError):
+            return None
+    if kind == "S":
+        value = 0
+        for k in token[1:-1].split(","):
+            value |= 1 << int(k)
+        return value
+    return int(token)
+
+
+def _integer(token: str) -> int | None:
+    try:
+        return int(token, 0)
+    except ValueError:
+        return None
+
+
+_known: dict[str, dict[str, _Reading]] = {}
+
+
+def _read(table: IsaTable, shape: str, guard_up: bool | None, end: int, index: dict[int, int]) -> _Reading:
+    """The candidates of a shape; `end` is where its modifiers end."""
+    mnemonic = shape[:end].split(".")[0]
+    out: list[_Candidate] = []
+    furthest = len(mnemonic)
+    modifiers = shape[len(mnemonic) + 1 : end]
+    for form in sorted(table.raw.of_mnemonic(mnemonic), key=lambda f: -f.seen):
+        if guard_up is not None and form.guard_up != guard_up:
+            continue
+        matcher = _Matcher(form, shape, index)
+        states = matcher.modifiers(len(mnemonic), end)
+        first = True
+        for o in form.operands:
+            after: list[State] = []
+            gap = " " if first else ", "
+            for s in states:
+                if shape.startswith(gap, s[2]):
+                    after.extend(matcher.operand(o, _step(s, len(gap))))
+            states = after
+            first = False
+        furthest = max(furthest, matcher.furthest)
+        out.extend(_Candidate(form, s[0], s[1], s[3], modifiers) for s in states if s[2] == len(shape))
+    return _Reading(out, furthest)
+
+
+def _shape(body: str) -> tuple[str, list[str], dict[int, int], list[int]]:
+    """(shape, values, number of the value at a position in the shape, position of each value in the text) of operands."""
+    parts: list[str] = []
+    values: list[str] = []
+    index: dict[int, int] = {}
+    starts: list[int] = []
+    at = size = 0
+    for m in _VALUE.finditer(body):
+        kind = m.lastindex
+        start = m.start(2) if kind == 2 else m.start()
+        parts.append(body[at:start])
+        size += start - at
+        index[size] = len(values)
+        starts.append(m.start())
+        values.append(m.group(2) if kind == 2 else m.group())
+        parts.append(_REGISTER if kind == 2 else _NUMBER if kind == 3 else _LABEL if kind == 4 else _SET)
+        size += 1
+        at = m.end()
+    parts.append(body[at:])
+    return "".join(parts), values, index, starts
+
+
+def assemble_instruction(
+    text: str, table: IsaTable, pc: int = 0, labels: dict[str, int] | None = None, line: int = 1, column: int = 1
+) -> int:
+    """The word of one instruction (without its control word, reuse flags included).
+
+    `labels` maps label names to addresses.  Raises AsmError at the place where no form of the mnemonic goes on, with the
+    forms that come nearest.
+    """
+    names = labels or {}
+    source = text.rstrip()
+    guard_bits = 7
+    guard_up: bool | None = None
+    at = 0
+    if source.startswith("@"):
+        g = _GUARD.match(source)
+        if g is not None:
+            guard_bits = (7 if g.group(3) == "T" else int(g.group(3))) | (8 if g.group(1) else 0)
+            guard_up = g.group(2) == "U"
+            at = g.end()
+    space = source.find(" ", at)
+    end = len(source) if space < 0 else space
+    shape, values, index, starts = _shape(source[end:])
+    head = source[at:end]
+    shapes = _known.setdefault(table.name, {})
+    key = f"{'' if guard_up is None else 'U' if guard_up else 'P'}@{head}{shape}"
+    reading = shapes.get(key)
+    if reading is None:
+        if len(shapes) > _KEPT:
+            shapes.clear()
+        reading = _read(table, head + shape, guard_up, len(head), {p + len(head): i for p, i in index.items()})
+        shapes[key] = reading
+    for c in reading.candidates:
+        mask, val = c.mask, c.val
+        for e, i in c.moves:
+            number = _number(e, values[i], pc, names)
+            put = None if number is None else put_value(e, number, mask, val)
+            if put is None:
+                break
+            mask, val = put
+        else:
+            word = val | guard_bits << 12 | c.hidden & ~(mask | 15 << 12)
+            if c.form.matches(word) and table.form(word | DEFAULT_CONTROL << CTL_SHIFT) is c.form:
+                return word
+    raise _refusal(table, source, at, end, reading, values, starts, names, line, column)
+
+
+def _refusal(
+    table: IsaTable,
+    source: str,
+    at: int,
+    end: int,
+    reading: _Reading,
+    values: list[str],
+    starts: list[int],
+    labels: dict[str, int],
+    line: int,
+    column: int,
+) -> AsmError:
+    """The error for a text that no form reads, at the place that is wrong."""
+    mnemonic = source[at:end].split(".")[0]
+    if not table.raw.of_mnemonic(mnemonic):
+        hint = near_mnemonics(table, mnemonic)
+        return AsmError(f"{table.name} has no instruction {mnemonic or source!r}{hint}", line, column + at)
+    for c in reading.candidates[:1]:
+        for e, i in c.moves:
+            token = values[i]
+            number = _number(e, token, 0, labels)
+            place = column + end + starts[i]
+            if number is None and e.kind == "L" and token[0] == "`":
+                return AsmError(f"there is no label {token[2:-1]}", line, place)
+            if number is None or (e.kind != "L" and put_value(e, number, 0, 0) is None):
+                return AsmError(f"{token.strip()} does not fit its field{_range(e)}", line, place)
+    furthest = _position(source, at, end, reading.furthest, values)
+    if reading.candidates:
+        return AsmError(
+            f"the operands of {mnemonic} do not go together{near_forms(table, source[at:])}", line, column + at
+        )
+    rest = source[furthest:].strip() or "the end"
+    message = f"no form of {mnemonic} reads {rest!r} here{near_forms(table, source[at:])}"
+    return AsmError(message, line, column + min(furthest, len(source)))
+
+
+def _range(e: Elem) -> str:
+    if e.how != H_FIELD or e.kind != "I":
+        return ""
+    low = -(1 << e.width - 1) * e.scale if e.signed else 0
+    high = ((1 << e.width) - 1) * e.scale
+    return f" ({hex(low)} to {hex(high)}" + (f", multiples of {e.scale})" if e.scale > 1 else ")")
+
+
+def _position(source: str, at: int, end: int, furthest: int, values: list[str]) -> int:
+    """The place in the text of a place in its shape."""
+    head = end - at
+    if furthest <= head:
+        return at + furthest
+    shape, _, index, _ = _shape(source[end:])
+    place = furthest - head
+    return at + furthest + sum(len(values[i]) - 1 for p, i in index.items() if p < min(place, len(shape)))
