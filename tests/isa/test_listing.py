@@ -98,7 +98,7 @@ def test_decoded_section(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "column"),
     [
-        ("FFMB R1, R2 ;", "no instruction FFMB; nearest: FFMA", 1),
+        ("FFMB R1, R2 ;", "no instruction 'FFMB'; nearest: FFMA", 1),
         ("@P0 MOV R1, 0x12345678901 ;", "0x12345678901 does not fit its field .0x0 to 0xffffffff.", 13),
         ("IADD3 R1, R2, R3 ;", "no form of IADD3 .* nearest form: IADD3 R, R, R, R", 17),
         ("MOV.FOO R1, R2 ;", "no form of MOV", 4),
