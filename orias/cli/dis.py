@@ -106,6 +106,7 @@ def _images(name: str, data: bytes, flags: set[str], values: dict[str, str], sev
     from orias.cubin.elf import ElfFile
     from orias.cubin.fatbin import cubins
     from orias.tools.disassemble import disassemble
+    from orias.tools.fullwrite import full_listing
     from orias.tools.image import target_name
     from orias.tools.structured import code_of
 
@@ -125,7 +126,8 @@ def _images(name: str, data: bytes, flags: set[str], values: dict[str, str], sev
         if several or len(found) > 1:
             out.append(f"\n// ==== {name}{' ' if label else ''}{label} ====\n\n")
         if "--full" in flags:
-            raise ToolError("--full is not there yet")
+            out.append(full_listing(image))
+            continue
         out.append(disassemble(image, "-hex" in flags or "--hex" in flags, "--control" in flags, _lines(flags)))
     if "--arch" in values and not out and not objects:
         raise ToolError(f"{name}: there is no cubin for {values['--arch']}")

@@ -12,11 +12,12 @@ from orias.cli.toolerror import ToolError
 
 FAILURE = 255
 AS_USAGE = """\
-usage: orias as FILE.sass [-o OUT.cubin] (--base OLD.cubin | [--arch sm_NN] [--regs N] [--params 8,4,...])
+usage: orias as FILE.sass [-o OUT.cubin] [--base OLD.cubin | [--arch sm_NN] [--regs N] [--params 8,4,...]]
 
-Assembles a listing of orias dis --control.  --base: everything but the code comes from that cubin.
-Without it the cubin holds the kernels of the listing: registers and target as the listing says unless given,
-parameters of the given sizes.
+Assembles a listing.  A listing of orias dis --full holds everything: the cubin of an unchanged one is the same
+bytes; sizes, addresses, registers and attributes follow an edit.  For a listing of orias dis --control:
+--base: everything but the code comes from that cubin.  Without it the cubin holds the kernels of the listing:
+registers and target as the listing says unless given, parameters of the given sizes.
 """
 
 
@@ -50,11 +51,17 @@ def _as(arguments: list[str]) -> int:
         return 0
     from orias.cubin.errors import CubinError
     from orias.tools.assemble import AsmError
+    from orias.tools.fullread import build
+    from orias.tools.fullwrite import FULL_MARK
     from orias.tools.patch import new_cubin, patched_cubin
 
     text = Path(files[0]).read_text()
     try:
-        if "--base" in given:
+        if text.startswith(FULL_MARK):
+            if given.keys() - {"-o"}:
+                raise ToolError("a full listing takes no option but -o")
+            data = build(text)
+        elif "--base" in given:
             data = patched_cubin(text, Path(given["--base"]).read_bytes())
         else:
             sizes = [int(v, 0) for v in given.get("--params", "").split(",") if v]

@@ -17,7 +17,7 @@ from typing import Final
 from orias.isa.table import CTL_SHIFT, IsaTable, load
 from orias.tools.instruction import DEFAULT_CONTROL, INST_BYTES, AsmError, assemble_instruction
 
-__all__ = ["AsmError", "assemble", "assemble_instruction", "control_word"]
+__all__ = ["AsmError", "assemble", "assemble_instruction", "assemble_line", "control_word"]
 
 _CONTROL: Final = re.compile(r"B([0-5-]{6}) R([0-6-]) W([0-6-]) ([Y-]) S(\d\d)(?: U([0-9a-f]))?(?: \^([0-9a-f]+))?")
 
@@ -70,12 +70,22 @@ def assemble(text: str, table: str | IsaTable) -> dict[str, bytes]:
     for name, rows in items.items():
         code = bytearray()
         for number, start, row in rows:
-            code += _assemble_row(row, start, number, t, len(code), labels.get(name, {})).to_bytes(16, "little")
+            code += assemble_row(row, start, number, t, len(code), labels.get(name, {})).to_bytes(16, "little")
         out[name] = bytes(code)
     return out
 
 
-def _assemble_row(row: str, start: int, number: int, t: IsaTable, pc: int, labels: dict[str, int]) -> int:
+def assemble_line(row: str, table: IsaTable, pc: int, labels: dict[str, int], number: int) -> int:
+    """The word of one line of a listing (an address comment before it is skipped).  AsmError with line and column."""
+    m = _ADDRESS.match(row)
+    start = m.end() if m is not None else 0
+    while start < len(row) and row[start] in " \t":
+        start += 1
+    return assemble_row(row, start, number, table, pc, labels)
+
+
+def assemble_row(row: str, start: int, number: int, t: IsaTable, pc: int, labels: dict[str, int]) -> int:
+    """The word of a row whose instruction starts at an index; its control word is in the comment behind."""
     semicolon = row.find(";", start)
     if semicolon < 0:
         raise AsmError("an instruction ends with a semicolon", number, len(row.rstrip()) + 1)

@@ -1,0 +1,77 @@
+"""What code needs of its kernel's limits: registers and named barriers."""
+
+import re
+from typing import Final, Protocol, final
+
+from orias.diag import Unsupported
+from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT
+from orias.isa.table import IllegalWord, IsaTable
+from orias.isa.widths import dst_width, src_width
+
+_REGISTER: Final = re.compile(r"(?<![\w.$])R(\d+)")
+_BARRIER: Final = re.compile(r"\bBAR\.[A-Z.0-9_]+ (?:R\d+|0x([0-9a-f]+))")
+_WIDEST: Final = 16
+"""Registers that the widest operand covers."""
+_ALLOCATED_MORE: Final = 2
+"""Registers that ptxas adds to the highest number used (measured: ptxas 13.0.88, sm_75 on)."""
+_MOST: Final = 255
+
+
+class Place(Protocol):
+    """Where an error is reported."""
+
+    def error(self, message: str) -> Exception:
+        """The error to raise."""
+
+
+@final
+class CodeUse:
+    """Registers and barriers of the instructions that :meth:`add` was given; ``barriers`` is the number needed."""
+
+    __slots__ = ("_highest", "_table", "_words", "barriers")
+
+    def __init__(self, table: IsaTable) -> None:
+        self._table: Final[IsaTable] = table
+        self._highest: int = -1
+        self._words: Final[dict[int, int]] = {}
+        self.barriers: int = 0
+
+    def add(self, word: int, text: str) -> None:
+        """Counts one instruction."""
+        highest = max((int(n) for n in _REGISTER.findall(text)), default=-1)
+        if highest >= 0:
+            self._highest = max(self._highest, highest)
+            self._words[word] = highest
+        if "BAR." in text:
+            m = _BARRIER.search(text)
+            if m is not None:
+                self.barriers = max(self.barriers, int(m.group(1), 16) + 1 if m.group(1) else 16)
+
+    def registers(self, stated: int, place: Place) -> int:
+        """The register count: the stated one if the code fits, else what it needs."""
+        if self._highest + _WIDEST < stated:
+            return stated
+        used = 0
+        for word, highest in self._words.items():
+            if highest + _WIDEST >= stated:
+                used = max(used, self._last(word, highest) + 1)
+        if used <= stated:
+            return stated
+        if used > _MOST:
+            raise place.error(f"the code uses {used} registers, {_MOST} is the limit")
+        return min(used + _ALLOCATED_MORE, _MOST)
+
+    def _last(self, word: int, highest: int) -> int:
+        """The last register an instruction touches."""
+        try:
+            d = self._table.decode(word)
+            last = highest
+            for i, o in enumerate(d.dst):
+                if o & KIND_MASK == K_R and o >> PAYLOAD_SHIFT != _MOST:
+                    last = max(last, (o >> PAYLOAD_SHIFT) + dst_width(d.op, i) - 1)
+            for i, o in enumerate(d.src):
+                if o & KIND_MASK == K_R and o >> PAYLOAD_SHIFT != _MOST:
+                    last = max(last, (o >> PAYLOAD_SHIFT) + src_width(d.op, i, o) - 1)
+        except (IllegalWord, Unsupported):
+            return highest
+        return last

@@ -1,0 +1,137 @@
+"""Measures decoding, encoding, printing and assembling over harvested words, against nvdisasm.
+
+``python tools/isa/agreement.py FOLDER [--report FILE] [sm_NN ...]``: FOLDER holds ``sm_NN.words`` of ``wheels.py``.  Per table: words, words that
+``encode(decode(w))`` does not give back, texts that differ from nvdisasm's, words that only one side calls legal, and texts that
+the assembler does not turn back into the word (control word and hidden bits apart, which its listing marks).  ``--report`` writes
+the differences by form as a Markdown table.
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "tools" / "isa"))
+
+from oracle import Oracle  # noqa: E402
+
+from orias.isa.classes import table_of_name  # noqa: E402
+from orias.isa.table import IllegalWord, IsaTable, load  # noqa: E402
+from orias.tools.assemble import AsmError, assemble_instruction  # noqa: E402
+
+CONTROL = (1 << 21) - 1 << 105
+
+
+class Count:
+    """What one table's words gave."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.words = self.illegal_both = 0
+        self.encode = self.text = self.only_ours = self.only_theirs = self.assembled = self.marked = 0
+        self.by_form: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self.examples: dict[tuple[str, str], str] = {}
+
+    def note(self, kind: str, mnemonic: str, example: str) -> None:
+        key = (kind, mnemonic)
+        self.by_form[key][example] += 1
+        self.examples.setdefault(key, example)
+
+
+def round_trip(table: IsaTable, w: int) -> str:
+    """Empty if encoding the decoded word gives it back, else what went wrong."""
+    try:
+        back = table.encode_decoded(table.decode(w))
+    except IllegalWord as e:
+        return str(e)
+    return "" if back == w else f"{w:032x} gives {back:032x}"
+
+
+def measure(name: str, words: list[int], oracle: Oracle) -> Count:
+    table = load(name)
+    count = Count(name)
+    answers = oracle.ask(words)
+    for w in words:
+        theirs = answers[w]
+        count.words += 1
+        try:
+            ours: str | None = table.text(w)
+        except IllegalWord:
+            ours = None
+        if theirs is None or ours is None:
+            if theirs is None and ours is None:
+                count.illegal_both += 1
+            elif theirs is None:
+                count.only_ours += 1
+                count.note("only we call it legal", (ours or "").split()[0], f"{w:032x} {ours}")
+            else:
+                count.only_theirs += 1
+                count.note("only nvdisasm calls it legal", theirs.split(".")[0].split()[0], f"{w:032x} {theirs}")
+            continue
+        if ours.rstrip() != theirs.rstrip():
+            count.text += 1
+            count.note("text", ours.split()[0], f"{w:032x} ours `{ours}` theirs `{theirs}`")
+        wrong = round_trip(table, w)
+        if wrong:
+            count.encode += 1
+            count.note("encode(decode(w)) is not w", ours.split()[0], wrong)
+        try:
+            back = assemble_instruction(ours, table)
+        except AsmError as e:
+            count.assembled += 1
+            count.note("assembler", ours.split()[0], f"{w:032x} {ours}: {e.message}")
+            continue
+        if (back ^ w) & ~CONTROL:
+            count.marked += 1
+            count.note("hidden bits", ours.split()[0], f"{w:032x} {ours} ^{(back ^ w) & ~CONTROL:x}")
+    return count
+
+
+def main(argv: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("tables", nargs="*")
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--limit", type=int, default=0)
+    given = parser.parse_intermixed_args(argv)
+    names = given.tables or sorted((p.stem for p in given.folder.glob("*.words")), key=lambda s: int(s[3:]))
+    rows = []
+    counts = []
+    for name in names:
+        data = (given.folder / f"{name}.words").read_bytes()
+        words = [int.from_bytes(data[i : i + 16], "little") for i in range(0, len(data), 16)]
+        if given.limit:
+            words = words[:: max(1, len(words) // given.limit)]
+        start = time.perf_counter()
+        c = measure(table_of_name(name), words, Oracle(name.upper().replace("_", "")))
+        counts.append(c)
+        legal = c.words - c.illegal_both
+        rows.append(
+            f"| {name} | {c.words:,} | {c.encode} | {c.text} ({100 - 100 * c.text / max(1, legal):.3f} % equal) | {c.only_ours} "
+            f"| {c.only_theirs} | {c.assembled} | {c.marked} |"
+        )
+        print(rows[-1], f"{time.perf_counter() - start:.0f} s", flush=True)
+        for (kind, mnemonic), seen in sorted(c.by_form.items(), key=lambda x: -sum(x[1].values()))[:12]:
+            print(f"    {sum(seen.values()):6} {kind}: {mnemonic}: {c.examples[kind, mnemonic][:200]}")
+    if given.report:
+        lines = [
+            "| table | words | encode(decode(w)) differs | texts that differ | legal for us only | for nvdisasm only | not assembled | with hidden bits |",
+            "|---|---|---|---|---|---|---|---|",
+            *rows,
+            "",
+            "| table | difference | operation | words | example |",
+            "|---|---|---|---|---|",
+        ]
+        for c in counts:
+            for (kind, mnemonic), seen in sorted(c.by_form.items()):
+                if kind != "hidden bits":
+                    example = c.examples[kind, mnemonic].replace("|", "\\|")
+                    lines.append(f"| {c.name} | {kind} | {mnemonic} | {sum(seen.values())} | {example} |")
+        given.report.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
