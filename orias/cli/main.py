@@ -8,7 +8,7 @@ import sys
 from orias.cli.parse import parse_arguments
 
 FAILURE = 255
-_TOOLS = ("dis", "as", "run")
+_TOOLS = ("dis", "as", "run", "check")
 
 
 def program_name(path: str) -> str:

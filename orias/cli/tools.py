@@ -1,4 +1,4 @@
-"""Sub-commands: ``orias dis``, ``orias as``, ``orias run``.
+"""Sub-commands: ``orias dis``, ``orias as``, ``orias run``, ``orias check``.
 
 An input file with such a name is compiled by writing it as ``./dis``; under any other program name than ``orias`` there are no
 sub-commands.
@@ -28,6 +28,8 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             return _dis(arguments)
         if tool == "as":
             return _as(arguments)
+        if tool == "check":
+            return _check(program, arguments)
         return _run(arguments)
     except ToolError as e:
         message = str(e)
@@ -95,6 +97,12 @@ def _options(arguments: list[str], names: tuple[str, ...], usage: str) -> tuple[
     if len(files) != 1:
         raise ToolError(usage.splitlines()[0])
     return files, given
+
+
+def _check(program: str, arguments: list[str]) -> int:
+    from orias.check.command import check_command
+
+    return check_command(program, arguments)
 
 
 def _run(arguments: list[str]) -> int:

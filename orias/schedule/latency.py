@@ -305,13 +305,16 @@ class Latency:
         """Cycles between two writes of one register, the first of fixed latency.
 
         The second must land later: the difference of the latencies (the smallest that ptxas leaves, for all pairs with
-        enough samples), and all of the first's latency if the second is of variable latency.
+        enough samples), and all of the first's latency if the second is of variable latency.  On sm_75 ptxas always leaves as
+        many cycles as a read of the register by the second would need (13.0.88, 14,000 pairs of arithmetic operations).
         """
         if unit >= B_BASE:
             return 1
         n = self.settle(first, unit)
         if self.units.barriers(second) & 1:
             return n
+        if self.sm == 75 and unit < UR_BASE:
+            return max(n, self._raw(first, 1, second, GPR, False))
         return max(1, n - self.settle(second, unit))
 
     def war(self, reader: Op) -> int:

@@ -1,0 +1,144 @@
+"""Checks every code section of a cubin."""
+
+from typing import Final, final
+
+from orias.analysis.access import unit_name
+from orias.check.code import Node, connect
+from orias.check.facts import Facts
+from orias.check.flow import Finding, Flow, Observer
+from orias.cubin import elf
+from orias.cubin.elf import ElfFile, Section
+from orias.cubin.errors import CubinError
+from orias.cubin.nvinfo import INDIRECT_BRANCH_TARGETS
+from orias.cubin.nvinfo import decode as decode_info
+from orias.cubin.reader import Reader
+from orias.cubin.relocs import R_ABS32_HI_32, R_ABS32_LO_32
+from orias.isa.decode import IllegalWord
+from orias.isa.table import IsaTable, load
+from orias.target.profile import TARGETS
+
+_INST: Final = 16
+
+
+@final
+class Hazard:
+    """One broken promise, in the terms of the file.
+
+    ``function``: name of the section's function.  ``address``: byte offset of the instruction in its section;
+    ``other_address``: of the one it collides with (-1: none).  ``instruction``, ``other``: their texts.  ``register``: name (empty: none).
+    ``rule``: raw, waw, war, reuse, wait, control, unknown.  ``have``/``need``: cycles (-1 where a scoreboard is missing).
+    """
+
+    __slots__ = (
+        "address", "function", "have", "instruction", "message", "need", "other", "other_address", "register", "rule",
+    )  # fmt: skip
+
+    def __init__(self, function: str, f: Finding, texts: "_Texts") -> None:
+        self.function: Final[str] = function
+        self.address: Final[int] = f.index * _INST
+        self.other_address: Final[int] = f.other * _INST if f.other >= 0 else -1
+        self.instruction: Final[str] = texts.text(f.index)
+        self.other: Final[str] = texts.text(f.other) if f.other >= 0 else ""
+        self.register: Final[str] = unit_name(f.unit) if f.unit >= 0 else ""
+        self.rule: Final[str] = f.rule
+        self.have: Final[int] = f.have
+        self.need: Final[int] = f.need
+        self.message: Final[str] = f.text
+
+    def line(self) -> str:
+        """One line of text."""
+        out = f"{self.function} 0x{self.address:04x}: {self.instruction}: {self.message}"
+        if self.other_address >= 0:
+            out += f": 0x{self.other_address:04x} {self.other}"
+        if self.have >= 0:
+            out += f": {self.have} of {self.need} cycles"
+        return out
+
+    def record(self) -> dict[str, object]:
+        """All fields, for JSON."""
+        return {k: getattr(self, k) for k in sorted(self.__slots__)}
+
+
+@final
+class _Texts:
+    """Instruction texts of a section, made when asked for."""
+
+    __slots__ = ("code", "table")
+
+    def __init__(self, code: bytes, table: IsaTable) -> None:
+        self.code: Final[bytes] = code
+        self.table: Final[IsaTable] = table
+
+    def text(self, index: int) -> str:
+        at = index * _INST
+        return self.table.text(int.from_bytes(self.code[at : at + _INST], "little"), at)
+
+
+def check_cubin(data: bytes, observer: Observer | None = None) -> list[Hazard]:
+    """Every hazard that the control words of a cubin leave open, on any path.
+
+    `observer` sees the distances between results of fixed latency and their readers.  Raises CubinError if the file is no
+    cubin or has words that are no instructions, KeyError for a target without tables, Unsupported for one without latencies.
+    """
+    reader = Reader(data)
+    target = TARGETS[reader.target]
+    table = load(target.table)
+    facts = Facts(target.latency_class)
+    out: list[Hazard] = []
+    for s in reader.elf.sections:
+        if s.type == elf.SHT_PROGBITS and s.flags & elf.SHF_EXECINSTR and s.data:
+            out.extend(_section(reader.elf, s, table, facts, observer))
+    return out
+
+
+def _section(file: ElfFile, s: Section, table: IsaTable, facts: Facts, observer: Observer | None) -> list[Hazard]:
+    name = s.name.removeprefix(".text.")
+    nodes: list[Node] = []
+    for at in range(0, len(s.data) - _INST + 1, _INST):
+        word = int.from_bytes(s.data[at : at + _INST], "little")
+        try:
+            d = table.decode(word)
+        except IllegalWord as e:
+            raise CubinError(f"{s.name}+0x{at:x}: {e}") from None
+        nodes.append(Node(at // _INST, d, facts))
+    away: set[int] = set()
+    for r in file.relocations(s):
+        symbol = file.symbol(r.symbol, s.name)
+        if r.type not in (R_ABS32_LO_32, R_ABS32_HI_32) or symbol.section != s.index:
+            away.add(r.offset & ~(_INST - 1))
+    connect(nodes, away, _branch_tables(file, name))
+    entries = {0}
+    for x in file.symbols:
+        if (
+            x.section == s.index
+            and x.type == elf.STT_FUNC
+            and x.value // _INST < len(nodes)
+            and "$__internal_" not in x.name
+        ):
+            entries.add(x.value // _INST)
+    texts = _Texts(s.data, table)
+    flow = Flow(nodes, facts, table, observer)
+    findings = flow.run(sorted(entries))
+    findings.extend(
+        Finding("unknown", n.index, -1, -1, "not checked: nothing is known of it") for n in nodes if not n.known
+    )
+    findings.sort(key=lambda f: (f.index, f.other, f.unit))
+    return [Hazard(name, f, texts) for f in findings]
+
+
+def _branch_tables(file: ElfFile, name: str) -> dict[int, list[int]]:
+    """Targets of indirect branches by the address of the branch."""
+    info = file.section(f".nv.info.{name}")
+    out: dict[int, list[int]] = {}
+    if info is None:
+        return out
+    for record in decode_info(info.data, info.name):
+        if record.code != INDIRECT_BRANCH_TARGETS:
+            continue
+        words = record.words()
+        at = 0
+        while at + 3 <= len(words):
+            count = words[at + 2]
+            out.setdefault(words[at], []).extend(words[at + 3 : at + 3 + count])
+            at += 3 + count
+    return out

@@ -1,0 +1,109 @@
+"""What the checker knows of operations: latencies, scoreboard needs, units that work in order."""
+
+from typing import Final, final
+
+from orias.analysis.access import B_BASE
+from orias.check.classes import KINDS, base_class, consumer_class, kind_of, producer_class
+from orias.check.minimum import Minimum
+from orias.diag import Unsupported
+from orias.isa.decode import Decoded
+from orias.isa.op import Op
+from orias.isa.operand import K_R, KIND_MASK
+from orias.schedule.units import NEEDS_READ, NEEDS_WRITE, Units, units
+
+_IN_ORDER: Final[dict[str, str]] = {
+    "LDS": "shared", "LDSM": "shared", "STS": "shared", "ATOMS": "shared", "SHFL": "shared", "S2UR": "s2ur", "MUFU": "xu", "F2F": "xu",
+    "F2I": "xu", "I2F": "xu", "FRND": "xu", "POPC": "xu", "FLO": "xu", "BREV": "xu", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64",
+    "DSETP": "fp64", "HMMA": "mma", "IMMA": "mma", "MOVM": "movm", "LDL": "local", "STL": "local", "TEX": "tex",
+}  # fmt: skip
+"""Units whose operations finish in the order they were issued: ptxas 13.0.88 leaves out the scoreboards of all but the last."""
+
+_LOAD_STORE: Final[frozenset[str]] = frozenset((
+    "LD", "LDG", "LDS", "LDL", "LDSM", "ST", "STG", "STS", "STL", "STSM", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "LDGSTS", "SHFL",
+))  # fmt: skip
+"""Operations of the load-store queue, which reads their sources in order, and before a later one of them writes."""
+
+
+@final
+class Facts:
+    """Answers for one latency class."""
+
+    __slots__ = ("_known", "_raw", "_waw", "minimum", "overwritten", "sm", "units")
+
+    def __init__(self, sm: int) -> None:
+        self.sm: Final[int] = sm
+        self.units: Final[Units] = units(sm)
+        self.minimum: Final[list[Minimum]] = [Minimum(k, sm) for k in KINDS]
+        self.overwritten: Final[list[Minimum]] = [Minimum(f"waw-{k}", sm) for k in KINDS]
+        self._raw: dict[tuple[int, int, int, int], int] = {}
+        self._waw: dict[tuple[int, int, int], int] = {}
+        self._known: dict[int, int] = {}
+
+    def needs(self, d: Decoded) -> int:
+        """NEEDS_WRITE and NEEDS_READ of :mod:`orias.schedule.units` for one instruction; -1 for an unknown operation."""
+        base = d.op.base
+        if base == "BMOV":
+            if d.dst and d.dst[0] & KIND_MASK == K_R:
+                return NEEDS_WRITE
+            return NEEDS_READ if d.src and d.src[0] & KIND_MASK == K_R else 0
+        if not d.src and base in ("CCTL", "CCTLL", "CCTLT"):
+            return 0
+        n = self._known.get(d.op.ident)
+        if n is None:
+            try:
+                n = self.units.barriers(d.op)
+            except Unsupported:
+                n = -1
+            self._known[d.op.ident] = n
+        return n
+
+    def order(self, op: Op) -> str:
+        """Name of the unit that finishes its operations in order, or nothing."""
+        return _IN_ORDER.get(op.base, "")
+
+    def queue(self, op: Op) -> str:
+        """Name of the queue that reads the sources of its operations in order, or nothing."""
+        return "load-store" if op.base in _LOAD_STORE else _IN_ORDER.get(op.base, "")
+
+    def reads_first(self, reader: Decoded, writer: Decoded) -> bool:
+        """True if the queue of both reads the sources of the first before it can write the result of the second."""
+        queue = self.queue(reader.op)
+        if queue in ("xu", "fp64"):
+            return queue == self.queue(writer.op)
+        return queue == "load-store" and self.needs(writer) & NEEDS_WRITE != 0 and self.queue(writer.op) == queue
+
+    def raw(self, producer: Op, word: int, consumer: Decoded, unit: int, slot: int) -> int:
+        """Cycles from a fixed-latency result to a read of it."""
+        if unit >= B_BASE:
+            return 1
+        kind = kind_of(unit, slot)
+        key = (producer.ident, consumer.op.ident, kind << 8 | slot, word)
+        n = self._raw.get(key)
+        if n is None:
+            column = consumer_class(consumer.op, consumer.src, slot, self.units)
+            n = self.minimum[kind].get(producer_class(producer, word, self.units), column).cycles
+            self._raw[key] = n
+        return n
+
+    def waw(self, first: Op, second: Decoded, unit: int) -> int:
+        """Cycles between two writes, the first of fixed latency."""
+        if unit >= B_BASE:
+            return 1
+        kind = kind_of(unit, 0)
+        key = (first.ident, second.op.ident, kind)
+        n = self._waw.get(key)
+        if n is None:
+            row = base_class(first, self.units)
+            if not self.needs(second) & NEEDS_WRITE:
+                n = self.overwritten[kind].get(row, base_class(second.op, self.units)).cycles
+            elif row.startswith("MMA."):
+                n = self.overwritten[kind].get(row, "*").cycles
+            else:
+                # No late result comes as fast as those of the short pipes, though ptxas leaves some cycles more.
+                n = 1
+            self._waw[key] = n
+        return n
+
+    def waits_for_itself(self, d: Decoded) -> bool:
+        """True if a stall count of 0 makes an operation wait for its own result: matrix operations of ``ptxas -O0``."""
+        return d.op.base.endswith("MMA") and self.sm >= 80

@@ -1,0 +1,193 @@
+"""Each rule of the hazard checker: a piece of code that breaks it, and the same code that keeps it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orias.check import Hazard, check_cubin
+from orias.check.command import check_command
+from orias.tools.patch import new_cubin
+
+NONE = "B------ R- W- - S01"
+
+
+def cubin(*rows: str, arch: str = "sm_80") -> bytes:
+    """A kernel of instructions; a control word may stand behind ``|`` (default: no wait, no barrier, stall 1)."""
+    text = [f'\t.target\t{arch}\n\t.section\t.text.k,"ax",@progbits\n.text.k:']
+    for row in (*rows, "EXIT | B------ R- W- - S05", "BRA `(.L_end)"):
+        if row.startswith("."):
+            text.append(row)
+            continue
+        inst, _, ctl = row.partition("|")
+        if row.startswith("BRA `(.L_end)"):
+            text.append(".L_end:")
+        text.append(f"{inst.strip()} ; /* {ctl.strip() or NONE} */")
+    return new_cubin("\n".join(text) + "\n", arch, 32, [8])
+
+
+def found(*rows: str, arch: str = "sm_80") -> list[tuple[str, int, int, str, int, int]]:
+    return [
+        (h.rule, h.address, h.other_address, h.register, h.have, h.need) for h in check_cubin(cubin(*rows, arch=arch))
+    ]
+
+
+@pytest.mark.parametrize("stall,need", [(4, 0), (3, 4)])
+def test_fixed_latency(stall: int, need: int) -> None:
+    got = found(f"IADD3 R2, R4, R5, RZ | B------ R- W- Y S0{stall}", "IADD3 R3, R2, R5, RZ")
+    assert got == ([("raw", 0x10, 0, "R2", 3, 4)] if need else [])
+
+
+def test_stalls_add_up_over_unrelated_instructions() -> None:
+    assert not found(
+        "IADD3 R2, R4, R5, RZ | B------ R- W- - S02", "MOV R8, RZ | B------ R- W- Y S02", "IADD3 R3, R2, R5, RZ"
+    )
+
+
+def test_predicate_guards_need_more_than_operands() -> None:
+    assert not found("ISETP.EQ.AND P0, PT, R4, R5, PT | B------ R- W- Y S04", "SEL R3, R2, R5, P0")
+    got = found("ISETP.EQ.AND P0, PT, R4, R5, PT | B------ R- W- Y S12", "@P0 MOV R3, R2")
+    assert got == [("raw", 0x10, 0, "P0", 12, 13)]
+
+
+def test_carry() -> None:
+    got = found("IADD3 R2, P0, R4, R5, RZ | B------ R- W- Y S03", "IADD3.X R3, R4, R5, RZ, P0, !PT")
+    assert got == [("raw", 0x10, 0, "P0", 3, 4)]
+
+
+def test_uniform_register() -> None:
+    assert found("UIADD3 UR4, UR5, UR6, URZ | B------ R- W- Y S05", "IADD3 R3, R4, UR4, RZ") == [
+        ("raw", 0x10, 0, "UR4", 5, 6)
+    ]
+
+
+def test_second_word_of_a_pair() -> None:
+    got = found("IMAD.WIDE R2, R4, R5, RZ | B------ R- W- Y S04", "IADD3 R8, R3, R5, RZ")
+    assert [(h[0], h[3]) for h in got] == [("raw", "R3")]
+
+
+def test_load_without_a_wait() -> None:
+    assert found("LDG.E R2, [R4.64] | B------ R- W2 - S02", "IADD3 R3, R2, R5, RZ") == [("raw", 0x10, 0, "R2", -1, -1)]
+    assert not found("LDG.E R2, [R4.64] | B------ R- W2 - S02", "IADD3 R3, R2, R5, RZ | B--2--- R- W- - S01")
+
+
+def test_wait_for_another_scoreboard() -> None:
+    got = found("LDG.E R2, [R4.64] | B------ R- W2 - S02", "IADD3 R3, R2, R5, RZ | B---3-- R- W- - S01")
+    assert [h[0] for h in got] == ["raw"]
+
+
+def test_overwriting_a_late_result() -> None:
+    assert [h[0] for h in found("LDG.E R2, [R4.64] | B------ R- W2 - S02", "MOV R2, RZ")] == ["waw"]
+
+
+def test_overwriting_a_source_that_is_read_late() -> None:
+    store = "STG.E [R4.64], R2 | B------ R0 W- - S02"
+    assert [(h[0], h[3]) for h in found(store, "MOV R2, RZ")] == [("war", "R2")]
+    assert [(h[0], h[3]) for h in found(store, "MOV R5, RZ")] == [("war", "R5")]
+    assert not found(store, "MOV R2, RZ | B0----- R- W- - S01")
+
+
+def test_the_last_of_an_in_order_unit_answers_for_all() -> None:
+    code = ["LDS R2, [R4]", "LDS R3, [R4+0x4] | B------ R- W0 - S02"]
+    assert not found(*code, "IADD3 R6, R2, R3, RZ | B0----- R- W- - S01")
+    loads = ["LDG.E R2, [R4.64]", "LDG.E R3, [R4.64+0x4] | B------ R- W0 - S02"]
+    assert [h[3] for h in found(*loads, "IADD3 R6, R2, R3, RZ | B0----- R- W- - S01")] == ["R2"]
+
+
+def test_a_wait_comes_at_least_two_cycles_after_the_setter() -> None:
+    got = found("LDG.E R2, [R4.64] | B------ R- W2 - S01", "IADD3 R3, R2, R5, RZ | B--2--- R- W- - S01")
+    assert [h[0] for h in got] == ["wait"]
+
+
+def test_counted_wait() -> None:
+    tex = [f"LDG.E R{r}, [R10.64] | B------ R- W5 - S02" for r in (2, 3)]
+    behind = "IADD3 R6, R2, RZ, RZ"
+    assert not found(*tex, "DEPBAR.LE SB5, 0x1 | B------ R- W- - S04", behind)
+    got = found(*tex, "DEPBAR.LE SB5, 0x1 | B------ R- W- - S04", "IADD3 R6, R3, RZ, RZ")
+    assert [(h[0], h[3]) for h in got] == [("raw", "R3")]
+
+
+def test_opposite_guards_do_not_meet() -> None:
+    load = "@P0 LDG.E R2, [R4.64] | B------ R- W2 - S02"
+    assert not found(load, "@!P0 MOV R2, RZ")
+    got = found(load, "ISETP.EQ.AND P0, PT, R6, R7, PT | B------ R- W- Y S13", "@!P0 MOV R2, RZ")
+    assert [h[0] for h in got] == ["waw"]
+
+
+def test_reuse_flag_across_a_write() -> None:
+    keep = "IADD3 R2, R4.reuse, R5, RZ | B------ R- W- - S01 U1"
+    assert not found(keep, "IADD3 R3, R4, R6, RZ")
+    got = found(keep, "MOV R4, RZ | B------ R- W- Y S04", "IADD3 R3, R4, R6, RZ")
+    assert [(h[0], h[3]) for h in got] == [("reuse", "R4")]
+    own = found("IADD3 R4, R4.reuse, R5, RZ | B------ R- W- Y S04 U1", "IADD3 R3, R4, R6, RZ")
+    assert [h[0] for h in own] == ["reuse"]
+
+
+def test_loop_carried() -> None:
+    code = (
+        ".L_top:",
+        "IADD3 R2, R2, R5, RZ | B------ R- W- - S01",
+        "ISETP.EQ.AND P0, PT, R6, R7, PT | B------ R- W- Y S13",
+        "@P0 BRA `(.L_top) | B------ R- W- - S05",
+    )
+    assert not found(*code)
+    tight = (
+        ".L_top:",
+        "IADD3 R6, R2, R5, RZ | B------ R- W- - S01",
+        "@P0 BRA `(.L_out) | B------ R- W- - S01",
+        "LDG.E R2, [R8.64] | B------ R- W2 - S02",
+        "BRA `(.L_top) | B------ R- W- - S05",
+        ".L_out:",
+    )
+    assert ("raw", 0, 0x20) in [h[:3] for h in found(*tight)]
+
+
+def test_one_of_two_paths() -> None:
+    code = (
+        "@P0 BRA `(.L_a) | B------ R- W- - S05",
+        "LDG.E R2, [R8.64] | B------ R- W2 - S02",
+        ".L_a:",
+        "IADD3 R3, R2, R5, RZ",
+    )
+    assert [(h[0], h[1], h[2]) for h in found(*code)] == [("raw", 0x20, 0x10)]
+
+
+def test_into_a_subroutine_and_back() -> None:
+    code = (
+        "MOV R2, RZ | B------ R- W- - S01",
+        "CALL.REL.NOINC `(.L_sub) | B------ R- W- - S02",
+        "IADD3 R9, R8, RZ, RZ",
+        "EXIT | B------ R- W- - S05",
+        ".L_sub:",
+        "IADD3 R8, R2, RZ, RZ | B------ R- W- - S01",
+        "RET.REL.NODEC R20 0x0 | B------ R- W- - S02",
+    )
+    assert [(h[0], h[1], h[3], h[4]) for h in found(*code)] == [("raw", 0x20, "R8", 3), ("raw", 0x40, "R2", 3)]
+
+
+def test_scoreboard_that_does_not_exist() -> None:
+    assert [h[0] for h in found("LDG.E R2, [R4.64] | B------ R- W6 - S02")] == ["control"]
+
+
+def test_records_and_lines() -> None:
+    h = check_cubin(cubin("LDG.E R2, [R4.64] | B------ R- W2 - S02", "IADD3 R3, R2, R5, RZ"))[0]
+    assert isinstance(h, Hazard)
+    assert h.line() == (
+        "k 0x0010: IADD3 R3, R2, R5, RZ: reads R2 without a wait for its scoreboard: 0x0000 LDG.E R2, [R4.64]"
+    )
+    assert h.record()["register"] == "R2"
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad, good = tmp_path / "bad.cubin", tmp_path / "good.cubin"
+    bad.write_bytes(cubin("IADD3 R2, R4, R5, RZ", "IADD3 R3, R2, R5, RZ"))
+    good.write_bytes(cubin("MOV R2, RZ"))
+    assert check_command("orias", [str(good)]) == 0
+    assert capsys.readouterr().out == f"{good}: 0 hazards\n"
+    assert check_command("orias", ["--json", str(good), str(bad)]) == 1
+    line = json.loads(capsys.readouterr().out)
+    assert (line["file"], line["rule"], line["address"], line["have"], line["need"]) == (str(bad), "raw", 16, 1, 4)
+    assert check_command("orias", [str(tmp_path / "none")]) == 255
+    (tmp_path / "junk").write_bytes(b"junk")
+    assert check_command("orias", [str(tmp_path / "junk")]) == 255
+    assert check_command("orias", []) == 255

@@ -1,0 +1,174 @@
+"""Measure the smallest distances in cycles that a compiler leaves, and write the checker's table.
+
+    python tools/latency/bounds.py measure OUT.csv CUBIN...        distances over compiler output (all paths), by operation
+    python tools/latency/bounds.py write MEASURED.csv... [--inventory latencies.csv]
+
+``measure`` runs the checker's own data flow over cubins and records, for each pair of operations and kind of register,
+the smallest number of cycles between a result of fixed latency and a reader of it (or a second writer).  ``write``
+reduces such lists, and the inventory's list of the same form, to classes of operations in ``orias/check/data/minimum.txt``.
+"""
+
+import csv
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from orias.check.classes import KINDS, base_class, consumer_class, kind_of, producer_class
+from orias.check.code import Node
+from orias.check.cubin import check_cubin
+from orias.check.flow import Observer
+from orias.isa.op import Op, op
+from orias.schedule.units import units
+from orias.target.profile import TARGETS
+
+OUT = Path(__file__).resolve().parents[2] / "orias/check/data/minimum.txt"
+HEAD = """\
+# Smallest distances in cycles that ptxas 13.0.88 leaves between a result of fixed latency and a reader (gpr, ugpr, pred, guard,
+# upred, uguard) or a second writer (waw-...), by class of producer and consumer and by SM.  Upper bounds of what the hardware
+# needs, never more than any compiler output seen.  Written by tools/latency/bounds.py; do not edit.
+# A '?' marks entries with fewer than 10 samples or fewer than 3 at the minimum: the true bound may be lower.
+# kind SM, then per producer class: consumer class:cycles ...
+"""
+FEW_SAMPLES = 10
+FEW_AT_MINIMUM = 3
+Key = tuple[int, str, str, str]
+
+
+class Minimum:
+    """Smallest value seen, how often anything was seen, how often the smallest."""
+
+    __slots__ = ("at", "cycles", "samples")
+
+    def __init__(self) -> None:
+        self.cycles = 1 << 30
+        self.samples = 0
+        self.at = 0
+
+    def add(self, cycles: int, samples: int = 1, at: int = 1) -> None:
+        self.samples += samples
+        if cycles < self.cycles:
+            self.cycles, self.at = cycles, 0
+        if cycles == self.cycles:
+            self.at += at
+
+
+class Collector(Observer):
+    """Rows by class."""
+
+    def __init__(self, sm: int) -> None:
+        self.sm = sm
+        self.units = units(sm)
+        self.rows: dict[tuple[str, str, str], Minimum] = defaultdict(Minimum)
+
+    def raw(self, producer: Node, word: int, consumer: Node, unit: int, slot: int, cycles: int) -> None:
+        key = (
+            KINDS[kind_of(unit, slot)],
+            producer_class(producer.d.op, word, self.units),
+            consumer_class(consumer.d.op, consumer.d.src, slot, self.units),
+        )
+        self.rows[key].add(cycles)
+
+    def waw(self, first: Node, second: Node, unit: int, cycles: int) -> None:
+        late = "*" if not second.fixed else ""
+        key = (
+            f"waw-{KINDS[kind_of(unit, 0)]}",
+            base_class(first.d.op, self.units),
+            late or base_class(second.d.op, self.units),
+        )
+        self.rows[key].add(cycles)
+
+
+def measure(out: Path, files: list[str]) -> int:
+    collectors: dict[int, Collector] = {}
+    for k, name in enumerate(files):
+        data = Path(name).read_bytes()
+        sm = data[0x31]
+        if sys.stderr.isatty():
+            print(f"\r{k + 1}/{len(files)} {Path(name).name[:60]:60}", end="", file=sys.stderr)
+        try:
+            profile = TARGETS[f"sm_{sm}"]
+            check_cubin(data, collectors.setdefault(sm, Collector(profile.latency_class)))
+        except Exception as e:
+            print(f"\n{name}: {type(e).__name__}: {e}", file=sys.stderr)
+    print(file=sys.stderr)
+    with out.open("w", newline="", encoding="utf-8") as f:
+        w = csv.writer(f)
+        w.writerow(("sm", "producer", "consumer", "kind", "min_cycles", "samples", "samples_at_min"))
+        for c in collectors.values():
+            for (kind, p, q), m in sorted(c.rows.items()):
+                w.writerow((c.sm, p, q, kind, m.cycles, m.samples, m.at))
+    return 0
+
+
+_INVENTORY = {
+    "raw_gpr": "gpr", "raw_ugpr": "ugpr", "raw_pred": "pred", "raw_pred_guard": "guard", "raw_upred": "upred",
+    "raw_upred_guard": "uguard", "waw_gpr": "waw-gpr", "waw_ugpr": "waw-ugpr", "waw_pred": "waw-pred",
+}  # fmt: skip
+
+
+def _operation(name: str) -> Op:
+    if name.endswith(".64") and name[:-3] in ("F2F", "F2I", "I2F", "FRND"):
+        return op(f"{name[:-3]}.F64.F64" if name.startswith("F2F") else f"{name[:-3]}.F64")
+    return op(name)
+
+
+def _inventory(path: Path, rows: dict[Key, Minimum]) -> None:
+    with path.open(newline="", encoding="utf-8") as f:
+        for r in csv.DictReader(f):
+            kind = _INVENTORY.get(r["kind"])
+            if kind is None or r["producer"].endswith("*") or not r["samples_at_min"]:
+                continue
+            sm = int(r["sm"])
+            u = units(sm)
+            p = _operation(r["producer"])
+            late = r["consumer"].endswith("*")
+            q = _operation(r["consumer"].rstrip("*"))
+            if kind.startswith("waw"):
+                names = [(base_class(p, u), "*" if late else base_class(q, u))]
+            else:
+                # The list does not say which word or operand: the smallest may belong to any of them.
+                b = consumer_class(q, [], 0, u)
+                more = f"{b}.C" if b.startswith("MMA.") or b == "WIDE" else f"{b}.D" if kind == "ugpr" and q.addr else b
+                names = [(producer_class(p, 0, u), c) for c in {b, more}]
+            for a, b in names:
+                rows[sm, kind, a, b].add(int(r["min_cycles"]), int(r["samples"]), int(r["samples_at_min"]))
+
+
+def write(arguments: list[str]) -> int:
+    rows: dict[Key, Minimum] = defaultdict(Minimum)
+    if "--inventory" in arguments:
+        i = arguments.index("--inventory")
+        _inventory(Path(arguments[i + 1]), rows)
+        arguments = arguments[:i] + arguments[i + 2 :]
+    for name in arguments:
+        with Path(name).open(newline="", encoding="utf-8") as f:
+            for r in csv.DictReader(f):
+                rows[int(r["sm"]), r["kind"], r["producer"], r["consumer"]].add(
+                    int(r["min_cycles"]), int(r["samples"]), int(r["samples_at_min"])
+                )
+    text = [HEAD]
+    last: tuple[int, str] | None = None
+    by_row: dict[tuple[int, str, str], list[str]] = defaultdict(list)
+    for (sm, kind, p, q), m in sorted(rows.items()):
+        doubt = "?" if m.samples < FEW_SAMPLES or m.at < FEW_AT_MINIMUM else ""
+        by_row[sm, kind, p].append(f"{q}:{m.cycles}{doubt}")
+    for (sm, kind, p), entries in by_row.items():
+        if (sm, kind) != last:
+            text.append(f"table {kind} {sm}\n")
+            last = (sm, kind)
+        text.append(f"{p} {' '.join(entries)}\n")
+    OUT.write_text("".join(text), encoding="utf-8")
+    print(f"{len(rows)} entries, {OUT.stat().st_size} bytes")
+    return 0
+
+
+def main() -> int:
+    if sys.argv[1] == "measure":
+        return measure(Path(sys.argv[2]), sys.argv[3:])
+    return write(sys.argv[2:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
