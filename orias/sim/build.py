@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from orias.isa.decode import Decoded
-from orias.isa.operand import INV, K_P, K_UP, PT, UPT, kind, payload
+from orias.isa.operand import INV, K_P, K_UP, PT, UPT, Opnd, kind, payload
 from orias.sim import exec_async, exec_float, exec_flow, exec_int, exec_mem, exec_tensor, exec_warp
 from orias.sim.engine import Plan
 from orias.sim.errors import Fault, IllegalInstruction
@@ -49,8 +49,8 @@ def _refuse(message: str) -> Exec:
     return run
 
 
-def _guard(d: Decoded) -> Getter | None:
-    g = d.guard
+def guard_of(g: Opnd) -> Getter | None:
+    """The guard of an instruction as a getter, None for PT."""
     if g in (PT, UPT):
         return None
     p = payload(g)
@@ -68,7 +68,7 @@ def _guard(d: Decoded) -> Getter | None:
 def build(d: Decoded, offset: int, address: int, text: Callable[[], str]) -> Plan:
     """The plan of one instruction; what cannot be simulated fails when it is executed."""
     plan = Plan(offset, text)
-    plan.guard = _guard(d)
+    plan.guard = guard_of(d.guard)
     base = d.op.base
     if base in _NOTHING:
         plan.run = _nothing

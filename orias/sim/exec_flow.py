@@ -133,7 +133,7 @@ def exit_(s: Site) -> Flow:
     return run
 
 
-def _jump(e: Engine, a: Active, addresses: Arr, rest: Active | None, pc: int) -> int:
+def jump_to(e: Engine, a: Active, addresses: Arr, rest: Active | None, pc: int) -> int:
     """Goes to an absolute code address a thread; addresses of system functions are served."""
     if rest is not None:
         e.add(pc + 1, rest)
@@ -170,7 +170,7 @@ def call(s: Site) -> Flow:
     if not regs:
         if s.has("ABS"):
             where = np.full(1, payload(labels[-1]), U64)
-            return lambda e, a, rest, pc: _jump(e, a, where, rest, pc)
+            return lambda e, a, rest, pc: jump_to(e, a, where, rest, pc)
         target = _target(s, labels[-1])
         return lambda e, a, rest, pc: e.split(a, target, rest, pc)
     g = s.raw64(regs[0])
@@ -181,7 +181,7 @@ def call(s: Site) -> Flow:
         base = np.uint64(payload(labels[-1]))
 
     def run(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
-        return _jump(e, a, g(e.m, a) + base, rest, pc)
+        return jump_to(e, a, g(e.m, a) + base, rest, pc)
 
     return run
 
@@ -204,7 +204,7 @@ def brx(s: Site) -> Flow:
             assert rest is not None
             e.add(pc + 1, rest)
             return -1
-        return _jump(e, going, g(e.m, going) + base, rest, pc)
+        return jump_to(e, going, g(e.m, going) + base, rest, pc)
 
     return run
 

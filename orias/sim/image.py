@@ -216,6 +216,19 @@ class Image:
                 return address
         raise KeyError(name)
 
+    def code_size(self) -> int:
+        """Bytes of all code."""
+        return self._code_size
+
+    def function_offsets(self, kernel: str) -> dict[int, str]:
+        """Symbols of functions in a kernel's section, by the offset that stands for their address in code and data."""
+        found: dict[int, str] = {}
+        for sym in self.reader.elf.symbols:
+            if sym.type == 2 and 0 < sym.section < len(self.reader.elf.sections):
+                if self.reader.elf.sections[sym.section].name == f".text.{kernel}":
+                    found[sym.value] = sym.name
+        return found
+
     def plans(self) -> list[Plan | None]:
         """One place for each instruction of the module (index = code offset / 16), filled by :meth:`compile`."""
         if self._plans is None:
@@ -294,7 +307,7 @@ class Image:
         if any(x % y for x, y in zip(g, c, strict=True)):
             raise ArgumentError("the grid is not a multiple of the cluster")
         params, copies = self._arguments(k, args)
-        launch = Launch(self, k, g, b, c, params, shared, max_steps, on_batch, mufu_error)
+        launch = self.new_launch(k, g, b, c, params, shared, max_steps, on_batch, mufu_error)
         self.syscalls.output = []
         with np.errstate(all="ignore"):
             launch.run()
@@ -304,6 +317,21 @@ class Image:
                 array[...] = np.frombuffer(raw, array.dtype).reshape(array.shape)
             self.arena.release(address)
         return Result("".join(self.syscalls.output), launch.instructions, launch.steps)
+
+    def new_launch(
+        self,
+        kernel: KernelCode,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        cluster: tuple[int, int, int],
+        params: bytes,
+        shared: int,
+        max_steps: int,
+        on_batch: Callable[[Machine], None] | None,
+        mufu_error: int,
+    ) -> "Launch":
+        """The launch of a kernel with its parameter bytes."""
+        return Launch(self, kernel, grid, block, cluster, params, shared, max_steps, on_batch, mufu_error)
 
     def _arguments(self, k: KernelCode, args: Sequence[Any]) -> tuple[bytes, list[tuple[Arr, int, int]]]:
         if len(args) != len(k.params):
@@ -485,8 +513,9 @@ class Launch:
         m.set_bank(3, bank3)
         m.set_bank(4, image.banks.get(".nv.constant4", b""))
         self._special(m, blocks, lane_in_block, block_of, ranks)
+        self.prepare(m)
         engine = Engine(m, image.plans(), image.compile, self.max_steps - self.steps, n)
-        engine.entry = self._entry()
+        engine.entry = self.entry()
         try:
             engine.run()
         except Fault as f:
@@ -501,7 +530,11 @@ class Launch:
         if self.on_batch is not None:
             self.on_batch(m)
 
-    def _entry(self) -> int:
+    def prepare(self, m: Machine) -> None:
+        """For launches of other code than the file's: what its machine needs besides."""
+
+    def entry(self) -> int:
+        """Index of the first plan."""
         for at, _, name in self.image._code:
             if name == self.kernel.name:
                 return at >> 4

@@ -1,0 +1,5 @@
+"""Ori run at any stage of compilation, on the simulator's engine and instruction builders."""
+
+from orias.sim.ori.image import OriImage
+
+__all__ = ["OriImage"]
