@@ -8,7 +8,7 @@ import sys
 from orias.cli.parse import parse_arguments
 
 FAILURE = 255
-_TOOLS = ("dis", "as", "run", "check")
+_TOOLS = ("dis", "as", "run", "check", "verify", "bisect", "reduce")
 
 
 def program_name(path: str) -> str:

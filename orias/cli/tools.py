@@ -1,4 +1,4 @@
-"""Sub-commands: ``orias dis``, ``orias as``, ``orias run``, ``orias check``.
+"""Sub-commands: ``orias dis``, ``as``, ``run``, ``check``, ``verify``, ``bisect``, ``reduce``.
 
 An input file with such a name is compiled by writing it as ``./dis``; under any other program name than ``orias`` there are no
 sub-commands.
@@ -30,6 +30,8 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             return _as(arguments)
         if tool == "check":
             return _check(program, arguments)
+        if tool in ("verify", "bisect", "reduce"):
+            return _validate(tool, arguments)
         return _run(arguments)
     except ToolError as e:
         message = str(e)
@@ -103,6 +105,14 @@ def _check(program: str, arguments: list[str]) -> int:
     from orias.check.command import check_command
 
     return check_command(program, arguments)
+
+
+def _validate(tool: str, arguments: list[str]) -> int:
+    try:
+        from orias.tools.validate.command import run_command
+    except ImportError as e:
+        raise ToolError(f"the simulator needs numpy (pip install 'orias[sim]'): {e}") from None
+    return run_command(tool, arguments)
 
 
 def _run(arguments: list[str]) -> int:

@@ -215,6 +215,8 @@ class Engine:
                     if plan.run is not None:
                         self.current = act
                         plan.run(m, act)
+                        if m.watch is not None:
+                            m.watch(m, plan.address)
                         pc += 1
                     else:
                         assert plan.flow is not None

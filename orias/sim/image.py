@@ -125,6 +125,8 @@ class Image:
         """Address and size of each module variable."""
         self.globals = Globals(self)
         self.syscalls = Syscalls(SYSCALL_BASE)
+        self.watch: Callable[[Machine, int], None] | None = None
+        """For :attr:`Machine.watch`."""
         self._section_address: dict[int, int] = {}
         self._code: list[tuple[int, bytes, str]] = []
         self._text_relocs: dict[int, tuple[int, int]] = {}
@@ -513,6 +515,7 @@ class Launch:
         m.set_bank(3, bank3)
         m.set_bank(4, image.banks.get(".nv.constant4", b""))
         self._special(m, blocks, lane_in_block, block_of, ranks)
+        m.watch = image.watch
         self.prepare(m)
         engine = Engine(m, image.plans(), image.compile, self.max_steps - self.steps, n)
         engine.entry = self.entry()

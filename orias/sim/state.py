@@ -145,6 +145,8 @@ class Machine:
         self.sm = 0
         self.mufu_error = 0
         """Units in the last place added to results of MUFU."""
+        self.watch: Callable[[Machine, int], None] | None = None
+        """Sees the address of every instruction after it has run."""
         self.syscalls: Callable[[int, Active], None] = _no_syscalls
         """Serves a call of a system function by some threads."""
 

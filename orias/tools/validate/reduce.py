@@ -1,0 +1,160 @@
+"""Shrinking a PTX file that fails, by delta debugging: whole functions, ranges of statements, single statements, operands."""
+
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from orias.diag import CompileError
+from orias.options import Options
+from orias.sim.errors import SimError
+
+Test = Callable[[str], bool]
+Progress = Callable[[int, int, str], None]
+
+_REGISTER: Final = re.compile(r"%[A-Za-z_][A-Za-z0-9_]*")
+_GUARD: Final = re.compile(r"^(\s*)@!?%[A-Za-z0-9_]+\s+")
+
+
+def command_test(command: str, limit: float = 120.0) -> Test:
+    """A file fails if the command (the file's name put for ``{}``, or behind it) ends with code 0 within `limit` seconds."""
+
+    def test(text: str) -> bool:
+        with tempfile.TemporaryDirectory() as d:
+            path = Path(d) / "reduced.ptx"
+            path.write_text(text)
+            words = shlex.split(command)
+            words = [w.replace("{}", str(path)) for w in words] if "{}" in command else [*words, str(path)]
+            try:
+                return subprocess.run(words, capture_output=True, timeout=limit, check=False).returncode == 0
+            except subprocess.TimeoutExpired:
+                return False
+
+    return test
+
+
+def verify_test(options: Options, turns: int) -> Test:
+    """A file fails if our own compile of it is found wrong."""
+    from orias.tools.validate.verify import verify
+
+    def test(text: str) -> bool:
+        try:
+            return bool(verify(text, options, turns, phases=False).findings)
+        except (CompileError, SimError, ValueError, KeyError, IndexError, AssertionError):
+            return False
+
+    return test
+
+
+def pieces(text: str) -> list[str]:
+    """The file in pieces that may go alone: one statement or directive a line."""
+    out: list[str] = []
+    for line in text.splitlines():
+        line = line.split("//", 1)[0].rstrip()
+        if not line.strip():
+            continue
+        parts = re.split(r"(?<=[;])(?=\s*[^\s}])", line) if line.count(";") > 1 and "{" not in line else [line]
+        out.extend(p for p in parts if p.strip())
+    return out
+
+
+class Reducer:
+    """One reduction; ``tests`` counts how often the test ran."""
+
+    def __init__(self, test: Test, progress: Progress | None = None) -> None:
+        self._test = test
+        self._progress = progress
+        self._seen: dict[str, bool] = {}
+        self.tests = 0
+
+    def _fails(self, parts: list[str]) -> bool:
+        text = "\n".join(parts) + "\n"
+        known = self._seen.get(text)
+        if known is None:
+            self.tests += 1
+            known = self._test(text)
+            self._seen[text] = known
+        return known
+
+    def run(self, text: str) -> str:
+        """The smallest file found; ValueError if the given one does not fail."""
+        parts = pieces(text)
+        if not self._fails(parts):
+            if not self._test(text):
+                raise ValueError("the file does not fail")
+            parts = text.splitlines()
+        while True:
+            before = list(parts)
+            parts = self._functions(parts)
+            parts = self._ranges(parts)
+            parts = self._simpler(parts)
+            if parts == before:
+                return "\n".join(parts) + "\n"
+
+    def _functions(self, parts: list[str]) -> list[str]:
+        """Without each function body in turn."""
+        at = 0
+        while at < len(parts):
+            if re.match(r"\s*(\.visible\s+|\.weak\s+)?\.(func|entry)\b", parts[at]):
+                end = _end_of_body(parts, at)
+                shorter = parts[:at] + parts[end:]
+                if end > at and self._fails(shorter):
+                    parts = shorter
+                    continue
+            at += 1
+        return parts
+
+    def _ranges(self, parts: list[str]) -> list[str]:
+        """Delta debugging on lines."""
+        size = max(1, len(parts) // 2)
+        while size:
+            at = 0
+            while at < len(parts):
+                shorter = parts[:at] + parts[at + size :]
+                if len(shorter) < len(parts) and self._fails(shorter):
+                    parts = shorter
+                else:
+                    at += size
+                if self._progress is not None:
+                    self._progress(min(at, len(parts) - 1), len(parts), f"{len(parts)} lines, pieces of {size}")
+            size //= 2
+        return parts
+
+    def _simpler(self, parts: list[str]) -> list[str]:
+        """Statements without their guard, and with constants for their sources."""
+        for k in range(len(parts)):
+            for candidate in _simpler_lines(parts[k]):
+                trial = [*parts[:k], candidate, *parts[k + 1 :]]
+                if self._fails(trial):
+                    parts = trial
+        return parts
+
+
+def _end_of_body(parts: list[str], at: int) -> int:
+    depth = 0
+    opened = False
+    for k in range(at, len(parts)):
+        depth += parts[k].count("{") - parts[k].count("}")
+        opened = opened or "{" in parts[k]
+        if opened and depth <= 0:
+            return k + 1
+        if not opened and parts[k].rstrip().endswith(";"):
+            return k + 1
+    return at
+
+
+def _simpler_lines(line: str) -> list[str]:
+    out: list[str] = []
+    bare = _GUARD.sub(r"\1", line)
+    if bare != line:
+        out.append(bare)
+    if line.lstrip().startswith(".") or "," not in line or "[" in line or "{" in line:
+        return out
+    head, _, tail = line.partition(",")
+    for match in _REGISTER.finditer(tail):
+        for value in ("0", "1"):
+            out.append(f"{head},{tail[: match.start()]}{value}{tail[match.end() :]}")
+    return out

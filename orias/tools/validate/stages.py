@@ -1,0 +1,50 @@
+"""A compile with every stage kept."""
+
+from collections.abc import Callable
+from typing import Final, final
+
+from orias.compiler import Cubin, compile_text
+from orias.options import Options
+from orias.ori.clone import clone, signature
+from orias.ori.ir import Func
+from orias.passes.pipeline import PHASES
+
+LOWERED: Final = PHASES[0].name
+"""Name of the first stage: the function as lowering made it."""
+
+
+@final
+class Stages:
+    """``changes``: phase name -> the functions it changed, as it left them."""
+
+    def __init__(self, text: str, options: Options, keep: Callable[[str], bool] | None = None) -> None:
+        self.changes: dict[str, dict[str, Func]] = {}
+        self._last: dict[str, int] = {}
+        self._keep = keep
+        self.order: list[str] = []
+        self.cubin: Cubin = compile_text([("verify.ptx", text)], options, self._trace)
+
+    def _trace(self, phase: str, fn: Func) -> None:
+        if self._keep is not None and not self._keep(phase):
+            return
+        now = signature(fn)
+        if self._last.get(fn.name) == now:
+            return
+        if fn.name not in self._last:
+            self.order.append(fn.name)
+        self._last[fn.name] = now
+        self.changes.setdefault(phase, {})[fn.name] = clone(fn)
+
+    def kernel_stages(self, kernel: str) -> list[tuple[str, list[Func]]]:
+        """(phase, all functions of the kernel's section) for each phase that changed one of them; the kernel stands first."""
+        mine = [kernel] + [n for n in self.order if n.startswith((f"${kernel}$", "$__internal_"))]
+        now: dict[str, Func] = {}
+        out: list[tuple[str, list[Func]]] = []
+        for phase in PHASES:
+            changed = self.changes.get(phase.name, {})
+            if not any(n in changed for n in mine):
+                continue
+            now.update({n: changed[n] for n in mine if n in changed})
+            if kernel in now:
+                out.append((phase.name, [now[n] for n in mine if n in now]))
+        return out

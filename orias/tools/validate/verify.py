@@ -1,0 +1,208 @@
+"""Verification of one compile."""
+
+from collections.abc import Callable
+from typing import Any, Final, final
+
+from orias.options import Options
+from orias.ori.ir import Func
+from orias.ptx.ast import Function, Module
+from orias.ptx.parser import parse
+from orias.sim.errors import OutOfBounds, StepLimit
+from orias.sim.image import Image
+from orias.sim.ori import OriImage
+from orias.sim.ptx import PtxImage
+from orias.tools.validate.case import Case
+from orias.tools.validate.inputs import generate
+from orias.tools.validate.run import Outcome, Place, difference, open_words, run
+from orias.tools.validate.stages import Stages
+
+SASS: Final = "SASS"
+Progress = Callable[[int, int, str], None]
+
+
+@final
+class Finding:
+    """A difference between the PTX and a stage: at which word, who wrote it, what was expected."""
+
+    def __init__(self, kernel: str, stage: str, place: Place) -> None:
+        self.kernel = kernel
+        self.stage = stage
+        self.place = place
+        self.case: Case | None = None
+        self.expected = ""
+        self.got = ""
+        self.line = -1
+        self.address = -1
+
+    def text(self) -> str:
+        """One line for a person."""
+        where = f"{self.place[0]}+{self.place[1]}" if self.place[0] not in ("error", "output") else self.place[0]
+        line = f", PTX line {self.line}" if self.line > 0 else ""
+        address = f", address 0x{self.address:x}" if self.address >= 0 else ""
+        return f"{self.kernel}: {self.stage} is wrong at {where}: {self.got} instead of {self.expected}{line}{address}"
+
+    def json(self) -> dict[str, Any]:
+        """The same for a program."""
+        return {
+            "kernel": self.kernel, "stage": self.stage, "place": list(self.place), "expected": self.expected,
+            "got": self.got, "line": self.line, "address": self.address, "case": self.case.json() if self.case else None,
+        }  # fmt: skip
+
+
+@final
+class Report:
+    """What a verification found: ``findings``; counts of cases compared, of those among them whose SASS differs only where the
+    program leaves the value open, and of runs; why cases were left out."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.cases = 0
+        self.open = 0
+        self.runs = 0
+        self.skipped: list[str] = []
+
+
+_TRIES: Final[tuple[tuple[int, str, tuple[int, int, int] | None], ...]] = (
+    (1 << 16, "", None), (1 << 20, "", None), (1 << 16, "small", None), (1 << 16, "zero", None), (1 << 16, "small", (32, 1, 1)),
+    (1 << 16, "zero", (16, 16, 1)), (1 << 16, "zero", (8, 8, 1)), (1 << 16, "zero", (32, 8, 1)), (1 << 16, "zero", (1, 1, 1)),
+)  # fmt: skip
+"""Sizes of memory, contents and blocks to try until a case runs."""
+
+
+def ptx_outcome(module: Module, arch: str, case: Case, like: Image) -> Outcome:
+    """The case run on the PTX."""
+    return run(PtxImage(module, arch, like=like), case)
+
+
+def usable_case(module: Module, kernel: Function, arch: str, turn: int, like: Image) -> tuple[Case, Outcome] | str:
+    """A case that runs without error, with larger memory or emptier inputs if need be; else why not."""
+    reason = ""
+    for size, profile, block in _TRIES:
+        case = generate(module, kernel, turn, size, profile, block)
+        found = ptx_outcome(module, arch, case, like)
+        if found.error is None:
+            return case, found
+        reason = str(found.error)
+        if isinstance(found.error, StepLimit):
+            turn = 2
+        elif not isinstance(found.error, OutOfBounds):
+            break
+    return reason
+
+
+class Verifier:
+    """One compile and its kernels."""
+
+    def __init__(self, text: str, options: Options, cubin: bytes | None = None) -> None:
+        """`cubin`: code of another compiler, which alone is compared."""
+        self.options = options
+        self.module = parse(text, "verify.ptx")
+        self.stages = Stages(text, options) if cubin is None else None
+        self.cubin = cubin if cubin is not None else self.stages.cubin.data if self.stages is not None else b""
+        self.image = Image(self.cubin)
+        self.report = Report()
+        self._masks: dict[int, Outcome | None] = {}
+
+    def kernels(self) -> list[Function]:
+        """Kernels with a body."""
+        return [f for f in self.module.functions if f.entry and f.body is not None]
+
+    def check(self, kernel: Function, turns: int, phases: bool = True, cases: list[Case] | None = None) -> None:
+        """Compares all stages of a kernel on some cases; the first wrong stage of a case ends it."""
+        arch = self.options.arch
+        given: list[tuple[Case, Outcome]] = []
+        for case in cases or []:
+            found = ptx_outcome(self.module, arch, case, self.image)
+            if found.error is None:
+                given.append((case, found))
+            else:
+                self.report.skipped.append(f"{kernel.name}: {found.error}")
+        for turn in range(0 if cases else turns):
+            usable = usable_case(self.module, kernel, arch, turn, self.image)
+            if isinstance(usable, str):
+                self.report.skipped.append(f"{kernel.name}: {usable}")
+            else:
+                given.append(usable)
+        for case, want in given:
+            self.report.cases += 1
+            self.compare(kernel.name, case, want, phases)
+
+    def compare(self, kernel: str, case: Case, want: Outcome, phases: bool) -> Finding | None:
+        """The first stage that differs in a case."""
+        stages: list[tuple[str, list[Func] | None]] = []
+        if phases and self.stages is not None:
+            stages.extend(self.stages.kernel_stages(kernel))
+        stages.append((SASS, None))
+        for name, funcs in stages:
+            place, got = self._run(kernel, case, want, funcs)
+            if place is None:
+                continue
+            mask = self._mask(case, want)
+            place = difference(want, got, mask) if mask is not None else None
+            if place is None:
+                self.report.open += name == SASS
+                continue
+            finding = Finding(kernel, name, place)
+            finding.case = case
+            self._explain(finding, case, want, got, funcs)
+            self.report.findings.append(finding)
+            return finding
+        return None
+
+    def _image(self, kernel: str, funcs: list[Func] | None) -> Image:
+        return OriImage(self.cubin, kernel, funcs) if funcs is not None else Image(self.cubin)
+
+    def _run(self, kernel: str, case: Case, want: Outcome, funcs: list[Func] | None) -> tuple[Place | None, Outcome]:
+        self.report.runs += 1
+        # code may take more steps than the PTX, but not without bound
+        steps, case.max_steps = case.max_steps, case.max_steps * 20
+        try:
+            got = run(self._image(kernel, funcs), case)
+        finally:
+            case.max_steps = steps
+        return difference(want, got), got
+
+    def _mask(self, case: Case, want: Outcome) -> Outcome | None:
+        if id(case) not in self._masks:
+            self._masks[id(case)] = open_words(self.module, self.options.arch, case, self.image, want)
+        return self._masks[id(case)]
+
+    def _explain(self, finding: Finding, case: Case, want: Outcome, got: Outcome, funcs: list[Func] | None) -> None:
+        name, offset = finding.place
+        if name == "error":
+            finding.expected, finding.got = str(want.error or "no error"), str(got.error or "no error")
+            finding.address = got.error.address if got.error is not None else -1
+            return
+        if name == "output":
+            finding.expected, finding.got = repr(want.output[:80]), repr(got.output[:80])
+            return
+        word = offset & ~3
+        for field, outcome in (("expected", want), ("got", got)):
+            data = outcome.regions[int(name[1:])] if name.startswith("#") else outcome.variables[name]
+            setattr(finding, field, "0x" + data[word : word + 4][::-1].tobytes().hex())
+        finding.line = run(PtxImage(self.module, self.options.arch, like=self.image), case, finding.place).writer
+        finding.address = run(self._image(finding.kernel, funcs), case, finding.place).writer
+
+
+def verify(
+    text: str,
+    options: Options,
+    turns: int = 3,
+    phases: bool = True,
+    cases: list[Case] | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Compares PTX, Ori after every phase that changed something, and SASS on generated (or the given) inputs.
+
+    Raises CompileError if the file does not compile and SimError if its cubin cannot be loaded.
+    """
+    v = Verifier(text, options)
+    kernels = v.kernels()
+    for k, kernel in enumerate(kernels):
+        if progress is not None:
+            progress(k, len(kernels), kernel.name)
+        mine = [c for c in cases if c.kernel == kernel.name] if cases is not None else None
+        v.check(kernel, turns, phases, mine)
+    if progress is not None:
+        progress(len(kernels), len(kernels), "")
+    return v.report
