@@ -131,7 +131,11 @@ def shape(kernel: Function, uses: Uses) -> tuple[tuple[int, int, int], tuple[int
         block = (r[0], r[1], r[2])
     elif block[0] * block[1] * block[2] > most:
         block = (min(most, 32), 1, 1)
-    grid = (2 if ("ctaid", "x") in names else 1, 2 if ("ctaid", "y") in names else 1, 2 if ("ctaid", "z") in names else 1)
+    grid = (
+        2 if ("ctaid", "x") in names else 1,
+        2 if ("ctaid", "y") in names else 1,
+        2 if ("ctaid", "z") in names else 1,
+    )
     cluster = [*kernel.directives.get("reqnctapercluster", ()), 1, 1, 1]
     return (max(grid[0], cluster[0]), max(grid[1], cluster[1]), max(grid[2], cluster[2])), block
 
