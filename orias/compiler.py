@@ -40,6 +40,7 @@ from orias.ptx.ast import Module
 from orias.ptx.check import check
 from orias.ptx.parser import parse
 from orias.regalloc.run import set_helper_clobbers
+from orias.schedule import shared_gap
 from orias.schedule.emit import EmittedText, emit
 from orias.target.profile import TARGETS, Target
 
@@ -177,7 +178,12 @@ class _Compiler:
         done: dict[str, Func] = {}
         cx = self._context()
         limits = self._register_counts(kernel)
+        copies = self.options.compile_only or any(
+            i.op.base == "LDGSTS" for f in kernel.all_functions() for i in f.insts()
+        )
         for fn in [*kernel.helpers, *kernel.functions, kernel.entry]:
+            if copies:
+                fn.notes[shared_gap.NOTE] = 1
             if not self.options.fmad:
                 fn.contract.clear()
             fn.max_regs = min(fn.max_regs, limits[fn is kernel.entry])

@@ -52,7 +52,7 @@ def general(line: str) -> str:
     """The difference without the names of the program: what to group by."""
     words = line.split()
     if words[0] == "section":
-        return " ".join(["section", ".".join(words[1].split(".")[:3 if ".nv" in words[1] else 2]), *words[2:]])
+        return " ".join(["section", ".".join(words[1].split(".")[: 3 if ".nv" in words[1] else 2]), *words[2:]])
     if words[0] == "symbol":
         return " ".join(["symbol", words[1] if words[1].startswith((".", "$")) else "NAME", *words[2:]])
     if words[0].startswith(".nv.info"):

@@ -8,6 +8,7 @@ from orias.schedule.list import schedule_physical, schedule_virtual
 from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial import schedule_serial
+from orias.schedule.shared_gap import keep_apart
 
 
 @final
@@ -38,4 +39,5 @@ def post_ra(fn: Func, options: ScheduleOptions) -> None:
     else:
         assign(fn)
         mark_reuse(fn)
+    keep_apart(fn)
     fn.state = "final"
