@@ -21,6 +21,7 @@ from orias.isa.operand import (
     Opnd,
     word_text,
 )
+from orias.isa.warpgroup import GMMA, accumulator_words, source_widths
 from orias.isa.widths import dst_width, src_width
 from orias.ori.ir import CallInfo, Func, Inst
 
@@ -83,6 +84,9 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
     a = Access()
     op = inst.op
     reads, writes = a.reads, a.writes
+    if op.base in GMMA:
+        _warpgroup(inst, reads, writes)
+        return a
     for k, o in enumerate(inst.src):
         kd = o & KIND_MASK
         if 0 < kd <= K_B:
@@ -96,7 +100,9 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
     for k, o in enumerate(inst.dst):
         for w, u in enumerate(_units(o, dst_width(op, k))):
             writes.append(u << 8 | w << 4 | k)
-    if op.base == "R2P":
+    if op.base == "WARPGROUP" and fn is not None:
+        _implied(fn.implied.get(inst.uid, 0), reads, writes)
+    elif op.base == "R2P":
         _r2p(inst, writes)
     elif op.base == "BREAK" or op.base == "BSYNC" or (op.base == "BMOV" and "CLEAR" in op.mods):
         for o in inst.src:
@@ -107,6 +113,27 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
         if info is not None:
             _clobbers(info, writes)
     return a
+
+
+def _warpgroup(inst: Inst, reads: list[int], writes: list[int]) -> None:
+    """A warpgroup operation: its vectors are too long for the positions of words."""
+    for k, (o, width) in enumerate(zip(inst.src, source_widths(inst.op, inst.src), strict=True)):
+        if 0 < o & KIND_MASK <= K_B:
+            reads.extend([u << 8 | k for u in _units(o, width)])
+    if inst.guard != PT:
+        reads.extend([u << 8 | SLOT_GUARD for u in _units(inst.guard, 1)])
+    writes.extend([u << 8 for u in _units(inst.dst[0], accumulator_words(inst.op))])
+
+
+def _implied(mask: int, reads: list[int], writes: list[int]) -> None:
+    """Registers that the instruction stands for."""
+    n = 0
+    while mask:
+        if mask & 1:
+            reads.append(n << 8 | SLOT_IMPLIED)
+            writes.append(n << 8)
+        mask >>= 1
+        n += 1
 
 
 def _clobbers(info: CallInfo, writes: list[int]) -> None:

@@ -67,6 +67,8 @@ _LOAD: Final = F_READ
 _STORE: Final = F_WRITE | F_SIDE
 _ATOM: Final = F_READ | F_WRITE | F_SIDE
 _SYNC: Final = F_SIDE | F_FENCE | F_CONVERGENT
+_GMMA: Final = F_READ | F_SIDE | F_CONVERGENT
+"""Warpgroup matrix operations read shared memory, and go on after they have issued."""
 _FLOW: Final = F_SIDE | F_TERM
 
 _FLAGS: Final[dict[str, int]] = {
@@ -107,6 +109,7 @@ _FLAGS: Final[dict[str, int]] = {
     "SHFL": F_CONVERGENT, "VOTE": F_CONVERGENT, "VOTEU": F_CONVERGENT, "MATCH": F_CONVERGENT, "REDUX": F_CONVERGENT,
     "ELECT": F_CONVERGENT, "MOVM": F_CONVERGENT, "LDSM": _LOAD | F_CONVERGENT, "STSM": _STORE | F_CONVERGENT,
     "HMMA": F_CONVERGENT, "IMMA": F_CONVERGENT, "BMMA": F_CONVERGENT, "DMMA": F_CONVERGENT, "QMMA": F_CONVERGENT,
+    "HGMMA": _GMMA, "IGMMA": _GMMA, "QGMMA": _GMMA, "BGMMA": _GMMA, "WARPGROUP": _SYNC,
     "ACQBULK": F_SIDE | F_FENCE, "PREEXIT": F_SIDE | F_FENCE,
     "UCGABAR_ARV": _SYNC, "UCGABAR_WAIT": _SYNC, "USETMAXREG": _SYNC,
     # control flow

@@ -9,6 +9,7 @@ from typing import Final, final
 from orias.diag import Unsupported
 from orias.isa.op import Op
 from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT, S_U32, SUFFIX_MASK, SUFFIX_SHIFT, Opnd
+from orias.isa.warpgroup import GMMA, accumulator_words
 
 _FP64: Final[frozenset[str]] = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "DMNMX"))
 _PAIR_TYPES: Final[frozenset[str]] = frozenset(("64", "F64", "S64", "U64"))
@@ -137,11 +138,10 @@ def _fill(op: Op, w: Widths) -> None:
             raise Unsupported(f"register widths of {op.name} are not known")
         w.dst.append(row[0])
         w.src.extend(row[1:])
+    elif base in GMMA:
+        # Those of the sources depend on where A is: see orias.isa.warpgroup.source_widths.
+        w.dst.append(accumulator_words(op))
     elif base in (
-        "HGMMA",
-        "IGMMA",
-        "BGMMA",
-        "QGMMA",
         "TLD4",
         "TXD",
         "TMML",

@@ -26,4 +26,5 @@ def load() -> None:
     import orias.lower.texture
     import orias.lower.video
     import orias.lower.video_simd
-    import orias.lower.warp  # noqa: F401
+    import orias.lower.warp
+    import orias.lower.warpgroup  # noqa: F401

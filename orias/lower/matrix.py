@@ -82,7 +82,7 @@ def lower_stmatrix(ctx: "Ctx", i: Instr) -> None:
     if not name or ctx.target.sm < 90:
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     group = _window(ctx, i, i.ops[0])
-    ctx.b.emit("STSM" + name, [], [*group, _fragment(ctx, i.ops[1], "b32")], ctx.guard)
+    ctx.b.emit("STSM" + name, [], [*group, fragment(ctx, i.ops[1], "b32")], ctx.guard)
 
 
 @lowers("movmatrix", types="any")
@@ -93,7 +93,7 @@ def lower_movmatrix(ctx: "Ctx", i: Instr) -> None:
     ctx.define(i.ops[0], "MOVM.16.MT88", [ctx.src(i.ops[1], "b32")], 1)
 
 
-def _fragment(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
+def fragment(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
     """The registers of a fragment as one value."""
     values = [ctx.src(e, type_) for e in elements(o)]
     if len(values) == 1:
@@ -138,7 +138,7 @@ def lower_mma(ctx: "Ctx", i: Instr) -> None:
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     type_ = "b64" if kind == "f64" else "b32"
     dst = elements(i.ops[0])
-    src = [_fragment(ctx, o, type_) for o in i.ops[1:4]]
+    src = [fragment(ctx, o, type_) for o in i.ops[1:4]]
     if sparse:
         src.append(ctx.src(i.ops[4], "b32"))
         src.append(imm(i.ops[5].value))

@@ -190,6 +190,7 @@ class Func:
         "contract",
         "frame_fixed",
         "frame_size",
+        "implied",
         "kind",
         "max_regs",
         "name",
@@ -197,6 +198,7 @@ class Func:
         "next_uid",
         "notes",
         "reg_count",
+        "remarks",
         "spill_loads",
         "spill_stores",
         "state",
@@ -224,6 +226,10 @@ class Func:
         """Uids of FMUL, FADD, DMUL, DADD, HMUL2 and HADD2 that may fuse into FFMA, DFMA and HFMA2 (PTX without ``.rn``)."""
         self.tables: dict[int, JumpTable] = {}
         """Jump tables by the uid of their BRX."""
+        self.implied: dict[int, int] = {}
+        """R registers (a mask) that a WARPGROUP instruction reads and writes without naming them, by uid; after allocation."""
+        self.remarks: list[tuple[int, int]] = []
+        """(number of a message of the tool, PTX line) for what a phase has to say about the code."""
         self.frame_fixed: int = 0
         """Bytes of the stack frame laid out by lowering (outgoing arguments, local variables), from R1+0 up."""
         self.frame_size: int = 0

@@ -5,6 +5,7 @@ from typing import Final
 from orias.diag import VerifyError
 from orias.ori.ir import Func
 from orias.passes import rules_bytes, rules_float, rules_fold, rules_half, rules_int, rules_logic, rules_mem, rules_pred
+from orias.passes.accumulators import drop_zero_accumulators
 from orias.passes.barrier_reset import reset_barriers
 from orias.passes.branches import optimize_branches
 from orias.passes.dce import eliminate_dead
@@ -110,6 +111,16 @@ def _allocate(fn: Func, cx: PassContext) -> None:
         allocate_registers(fn, cx.relocatable)
 
 
+def _gmma(fn: Func, cx: PassContext) -> None:
+    drop_zero_accumulators(fn)
+
+
+def _settle_gmma(fn: Func, cx: PassContext) -> None:
+    from orias.schedule.warpgroup import settle_warpgroups
+
+    settle_warpgroups(fn)
+
+
 def _barrier_reset(fn: Func, cx: PassContext) -> None:
     reset_barriers(fn)
 
@@ -143,6 +154,8 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "sync": _sync,
     "pre_ra": _pre_ra,
     "allocate": _allocate,
+    "gmma": _gmma,
+    "settle_gmma": _settle_gmma,
     "barrier_reset": _barrier_reset,
     "post_ra": _post_ra,
 }

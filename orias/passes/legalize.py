@@ -19,6 +19,7 @@ from orias.isa.operand import (
     K_NONE,
     K_P,
     K_R,
+    K_UP,
     K_UR,
     KIND_MASK,
     LANE_MASK,
@@ -35,6 +36,7 @@ from orias.isa.operand import (
     with_word_lane,
 )
 from orias.isa.table import IsaTable, load
+from orias.isa.warpgroup import GMMA, c_count, c_start
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.passes.offsets import offset_fits
 
@@ -113,6 +115,10 @@ class _Legalizer:
             # Branches take their label at emission and carry implicit operands; any predicate guards them.
             self.out.append(inst)
             return
+        if inst.op.base in GMMA:
+            self._metadata(inst)
+            self.out.append(inst)
+            return
         if inst.op.base == "ATOMG" and inst.dst == [RZ, PT]:
             self._reduction(inst)
         self._addresses(inst)
@@ -128,6 +134,16 @@ class _Legalizer:
         if self.table.accepts(reduction, PT, [], _encodable_address(inst.src)):
             inst.op = reduction
             inst.dst = []
+
+    def _metadata(self, inst: Inst) -> None:
+        """Lowering writes warpgroup operations as they are wanted; only sparse metadata may have become an immediate."""
+        if not inst.op.has("SP"):
+            return
+        k = c_start(inst.src) + c_count(inst.dst, inst.src)
+        if inst.src[k] & KIND_MASK == K_UP:
+            k += 1
+        if inst.src[k] & KIND_MASK != K_R:
+            inst.src[k] = RZ if inst.src[k] == K_IMM else self._to_register(inst, inst.src[k], k, False)
 
     def _addresses(self, inst: Inst) -> None:
         for a in inst.op.addr:

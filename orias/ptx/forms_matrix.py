@@ -20,8 +20,8 @@ FORMS: Final[dict[str, str]] = {
     "wmma.load.c": "* ; X,M,u32? ; * ; I70 Fv6.0",
     "wmma.store.d": "* ; M,X,u32? ; * ; I70 Fv6.0",
     "wgmma.mma_async": "* ; X* ; * ; Fv8.0 N90a",
-    "wgmma.fence": "- ; ; !sync !aligned ; Fv8.0 N90a",
-    "wgmma.commit_group": "- ; ; !sync !aligned ; Fv8.0 N90a",
-    "wgmma.wait_group": "- ; i ; !sync !aligned ; Fv8.0 N90a",
+    "wgmma.fence": "- ; ; !sync aligned ; Fv8.0 : WGMMA, N90a",
+    "wgmma.commit_group": "- ; ; !sync aligned ; Fv8.0 : WGMMA, N90a",
+    "wgmma.wait_group": "- ; i ; !sync aligned ; Fv8.0 : WGMMA, N90a",
     **dict.fromkeys(("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit", "tcgen05.ld", "tcgen05.ld.red", "tcgen05.st", "tcgen05.wait", "tcgen05.wait::ld", "tcgen05.wait::st", "tcgen05.cp", "tcgen05.shift", "tcgen05.mma", "tcgen05.mma.ws", "tcgen05.commit", "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"), "* ; X* ; * ; Fv8.6 N100a"),
 }  # fmt: skip

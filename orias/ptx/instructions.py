@@ -35,6 +35,7 @@ from orias.ptx.special import SPECIAL
 from orias.ptx.table import ANY, Row, Slot, has_name, rows
 from orias.ptx.targets import number_of, suffix_of
 from orias.ptx.values import CHECKED, value_errors
+from orias.ptx.warpgroup import wgmma_errors, wgmma_gate, wgmma_operands
 
 _LONGEST: Final = 6
 _TWO_SPACES: Final = frozenset(
@@ -138,6 +139,8 @@ class Checker:
         result.types = types
         if name == "mma":
             result.errors.extend(mma_errors(sig, types))
+        elif name == "wgmma.mma_async":
+            result.errors.extend(wgmma_errors(sig, types))
         if not row.open:
             self._modifiers(result, sig, row, words)
         self._gates(result, sig, row, words)
@@ -246,6 +249,8 @@ class Checker:
         gate = row.gate
         if name == "mma":
             gate = mma_gate(sig, types)
+        elif name == "wgmma.mma_async":
+            gate = wgmma_gate(sig, types)
         elif name == "lop3" and "bool" in sig.mods:
             gate = "I70 Fv8.2 : lop3.<BoolOp>"
         elif name in ("barrier", "barrier.red", "barrier.arrive") and "cta" in sig.mods:
@@ -287,6 +292,12 @@ class Checker:
         soft: list[str] = []
         if name == "mma" and not mma_operands(sig, checked.types, ops):
             return ["Arguments mismatch for instruction 'mma'"]
+        if name == "wgmma.mma_async":
+            return wgmma_operands(sig, checked.types, ops)
+        if name == "wgmma.wait_group" and ops and ops[0].kind == O_IMM and ops[0].value < 0:
+            return [
+                f"Argument 0 of instruction '{name}': unexpected value '{ops[0].value}', expected to be non-negative integer"
+            ]
         for entry in row.lists:
             slots = [s for s in entry if not s.when or _present(s.when, sig)]
             if len(slots) != len(ops) and not (row.rest and len(ops) >= len(slots)):

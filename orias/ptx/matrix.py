@@ -128,7 +128,8 @@ def mma_gate(sig: Sig, types: tuple[str, ...]) -> str:
     return gate
 
 
-def _numbers(shape: str) -> tuple[int, int, int]:
+def numbers(shape: str) -> tuple[int, int, int]:
+    """M, N and K of a shape such as ``m16n8k16`` (K 0 if it has none)."""
     m, _, rest = shape[1:].partition("n")
     n, _, k = rest.partition("k")
     return int(m), int(n), int(k or 0)
@@ -149,7 +150,7 @@ def mma_operands(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
         return len(ops) >= 4
     if "kind" not in sig.mods and len(ops) != (6 if "sp" in sig.mods else 4):
         return False
-    m, n, k = _numbers(shape)
+    m, n, k = numbers(shape)
     if shape == "m8n8k4" and types[1] == "f16":
         sizes = [8 if types[0] == "f32" else 4, 2, 2, 8 if types[3] == "f32" else 4]
     else:

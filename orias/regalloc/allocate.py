@@ -142,12 +142,20 @@ def _attempt(classes: Classes, file: int, todo: list[Cls], result: Assignment, c
     return failed
 
 
-def _order(c: Cls) -> tuple[int, int]:
-    return -c.mod, c.start()
+_LONG: Final = 16
+"""Words from which a class (the accumulator of a warpgroup operation) chooses before all others, the longest first."""
 
 
-def _longest(c: Cls) -> tuple[int, int]:
-    return -c.mod, -sum(e - s for segs in c.words.values() for s, e, _ in segs)
+def _order(c: Cls) -> tuple[int, int, int]:
+    return -len(c.words) if len(c.words) > _LONG else 0, -c.mod, c.start()
+
+
+def _longest(c: Cls) -> tuple[int, int, int]:
+    return (
+        -len(c.words) if len(c.words) > _LONG else 0,
+        -c.mod,
+        -sum(e - s for segs in c.words.values() for s, e, _ in segs),
+    )
 
 
 Triad = tuple[int, int, Cls, int, Cls, int]

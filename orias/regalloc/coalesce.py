@@ -8,6 +8,7 @@ a time.  Copies of a value are the same value, so a part may outlive the registe
 from bisect import bisect_right, insort
 from typing import Final, final
 
+from orias.diag import Unsupported
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     K_NONE,
@@ -18,7 +19,9 @@ from orias.isa.operand import (
     Opnd,
     lane_range,
 )
+from orias.isa.warpgroup import ACCUMULATOR_ALIGN
 from orias.ori.ir import OP_COPY, OP_PACK, Inst
+from orias.regalloc.accumulators import neighbours, ties_accumulator
 from orias.regalloc.ranges import FIRST_OPND, IS_REG, Ranges, is_phys
 from orias.regalloc.ssa_out import OP_PCOPY, result
 
@@ -27,6 +30,7 @@ Seg = tuple[int, int, int]
 
 _ALIGN: Final[tuple[int, ...]] = (1, 1, 2, 4, 4, 8, 8, 8, 8)
 _MAX_SPAN: Final = 16
+_ANY_SPAN: Final = 256
 _FAR: Final = 1 << 60
 _TIE_WEIGHT: Final = 1 << 50
 
@@ -80,7 +84,7 @@ class Cls:
 class Classes:
     """The classes of a function; ``of[v]`` is a virtual register's class and ``place[v]`` its place in it."""
 
-    __slots__ = ("listed", "of", "place", "rg", "value")
+    __slots__ = ("copies", "defs", "listed", "of", "place", "rg", "value")
 
     def __init__(self, rg: Ranges) -> None:
         self.rg: Final[Ranges] = rg
@@ -88,6 +92,11 @@ class Classes:
         self.of: list[Cls | None] = [None] * n
         self.place: list[int] = [0] * n
         self.value: Final[list[int]] = _values(rg)
+        self.copies: Final[dict[int, dict[int, int]]] = {}
+        """For each word, the word that it is a copy of from a point on."""
+        self.defs: Final[dict[int, list[int]]] = {}
+        """Points at which words of ``copies``, sources included, are written, ascending."""
+        self._find_copies()
         self.listed: list[Cls] | None = None
         """Answer of :meth:`all`, until classes are joined again."""
 
@@ -102,10 +111,56 @@ class Classes:
             for k in range(width):
                 flat = self.rg.segs[base + k]
                 val = self.value[base + k]
-                c.words[k] = [(flat[i], flat[i + 1], val) for i in range(0, len(flat), 2)]
+                if base + k in self.copies:
+                    c.words[k] = [
+                        (flat[i], flat[i + 1], self._copied(base + k, flat[i], flat[i + 1]))
+                        for i in range(0, len(flat), 2)
+                    ]
+                else:
+                    c.words[k] = [(flat[i], flat[i + 1], val) for i in range(0, len(flat), 2)]
             c.members.append((v, 0))
             self.of[v] = c
         return c
+
+    def _find_copies(self) -> None:
+        """Copies into words that have several definitions (the others are known to be copies wherever they live)."""
+        rg = self.rg
+        wanted: set[int] = set()
+        for point, inst in enumerate(rg.insts):
+            if inst is None or inst.guard != PT or (inst.op is not OP_COPY and inst.op is not OP_PCOPY):
+                continue
+            for m in moves_of(rg, inst, 0):
+                if rg.fn.vkind[m.dst] != rg.fn.vkind[m.src]:
+                    continue
+                for k in range(m.count):
+                    d, s = rg.wbase[m.dst] + m.dword + k, rg.wbase[m.src] + m.sword + k
+                    if self.value[d] != self.value[s]:
+                        self.copies.setdefault(d, {})[point] = s
+                        wanted.add(d)
+                        wanted.add(s)
+        if not wanted:
+            return
+        for point, inst in enumerate(rg.insts):
+            if inst is not None:
+                for o in inst.dst:
+                    if o >= FIRST_OPND:
+                        for w in rg.words(o):
+                            if w in wanted:
+                                self.defs.setdefault(w, []).append(point)
+
+    def _copied(self, w: int, start: int, end: int) -> int:
+        """The value of a word in an interval: that of the word it is a copy of, if neither changes in there."""
+        rg = self.rg
+        source = self.copies[w].get(start, -1)
+        inst = rg.insts[start]
+        if source < 0 or inst is None or None in rg.insts[start:end]:
+            return self.value[w]
+        for x in (w, source):
+            defs = self.defs.get(x, [])
+            i = bisect_right(defs, start)
+            if i < len(defs) and defs[i] < end:
+                return self.value[w]
+        return self.value[source]
 
     def all(self) -> list[Cls]:
         """Every class that is live somewhere, once."""
@@ -121,8 +176,8 @@ class Classes:
         self.listed = out
         return out
 
-    def join(self, m: Move) -> bool:
-        """Try to make a move a no-op; True if it is one now."""
+    def join(self, m: Move, limit: int = _MAX_SPAN) -> bool:
+        """Try to make a move a no-op; True if it is one now.  `limit`: most words a class may grow to."""
         fn = self.rg.fn
         if fn.vkind[m.dst] != fn.vkind[m.src]:
             return False
@@ -135,7 +190,7 @@ class Classes:
         if len(a.members) < len(b.members):
             a, b = b, a
             shift = -shift
-        if not _fits(a, b, shift):
+        if not _fits(a, b, shift, limit):
             return False
         self._merge(a, b, shift)
         return True
@@ -156,7 +211,7 @@ class Classes:
         b.members = []
 
 
-def _fits(a: Cls, b: Cls, shift: int) -> bool:
+def _fits(a: Cls, b: Cls, shift: int, limit: int) -> bool:
     if a.mod >= b.mod:
         if (a.phase + shift - b.phase) % b.mod:
             return False
@@ -165,7 +220,7 @@ def _fits(a: Cls, b: Cls, shift: int) -> bool:
     if len(a.words) > 1 or len(b.words) > 1:
         alo, ahi = a.span()
         blo, bhi = b.span()
-        if max(ahi, bhi + shift) - min(alo, blo + shift) > _MAX_SPAN:
+        if max(ahi, bhi + shift) - min(alo, blo + shift) > max(limit, ahi - alo, bhi - blo):
             return False
     for p, segs in b.words.items():
         mine = a.words.get(p + shift)
@@ -306,6 +361,11 @@ def coalesce(rg: Ranges) -> Classes:
         if inst is None:
             continue
         o = inst.op
+        for d, k in neighbours(inst):
+            first = inst.dst[0] >> PAYLOAD_SHIFT
+            classes.cls(first).mod = ACCUMULATOR_ALIGN
+            if not classes.join(Move(d >> PAYLOAD_SHIFT, 0, first, k, 1, _TIE_WEIGHT), _ANY_SPAN):
+                raise Unsupported(f"results of {o.name} cannot be neighbours", inst.loc)
         if inst.old != K_NONE and inst.old != result(inst):
             moves.append(_tie_move(rg, inst))
         if o is not OP_COPY and o is not OP_PACK and o is not OP_PCOPY:
@@ -313,6 +373,8 @@ def coalesce(rg: Ranges) -> Classes:
         weight = 4 << min(3 * rg.depth[point], 30)
         if o is OP_PACK:
             weight -= 1
+        elif point + 1 < rg.points and ties_accumulator(inst, rg.insts[point + 1]):
+            weight = _TIE_WEIGHT
         moves.extend(moves_of(rg, inst, weight))
         _pins(rg, inst, weight, pins)
     moves.sort(key=_weight)

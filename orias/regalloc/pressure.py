@@ -10,6 +10,7 @@ from collections.abc import Container
 from typing import Final, final
 
 from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT, PT
+from orias.isa.warpgroup import GMMA
 from orias.regalloc.allocate import clobber_mask
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
@@ -96,6 +97,12 @@ def candidates(classes: Classes, temps: set[int], cheap: Container[Cls]) -> list
             _count(classes, o, weight, point - 1, table)
         if inst.guard != PT:
             _count(classes, inst.guard, weight, point - 1, table)
+    for inst in rg.insts:
+        # Accumulators are under way most of the time.
+        if inst is not None and inst.op.base in GMMA and inst.dst[0] >= FIRST_OPND:
+            c = classes.of[inst.dst[0] >> PAYLOAD_SHIFT]
+            if c is not None:
+                table.pop(c, None)
     for v in temps:
         c = classes.of[v]
         if c is not None and all(m in temps for m, _ in c.members):

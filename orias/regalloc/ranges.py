@@ -30,6 +30,7 @@ from orias.isa.operand import (
     lane_range,
 )
 from orias.ori.ir import OP_BRA, Block, Func, Inst
+from orias.regalloc.reserved import Reserved
 
 FIRST_OPND: Final = FIRST_VIRTUAL << PAYLOAD_SHIFT
 IS_REG: Final[list[bool]] = [K_R <= k <= K_B for k in range(16)]
@@ -149,7 +150,7 @@ def _build(rg: Ranges) -> None:
                     else:
                         kill.update(range(first, first + vwidth[v]))
     live_out = _solve(rg, exposed, killed)
-    _scan(rg, live_out)
+    _scan(rg, live_out, Reserved(fn, rg.wbase, rg.order, live_out))
 
 
 def _solve(rg: Ranges, exposed: list[set[int]], killed: list[set[int]]) -> list[list[int]]:
@@ -303,7 +304,7 @@ def _warp_graph(
     return extra + order, out
 
 
-def _scan(rg: Ranges, live_out: list[list[int]]) -> None:
+def _scan(rg: Ranges, live_out: list[list[int]], reserved: Reserved) -> None:
     """Walk every block backwards and cut the intervals."""
     fn = rg.fn
     segs = rg.segs
@@ -316,6 +317,7 @@ def _scan(rg: Ranges, live_out: list[list[int]]) -> None:
         start = rg.block_start[b.id]
         stop = rg.block_end[b.id]
         live: set[int] = set(live_out[b.id])
+        live.update(reserved.out.get(b.id, ()))
         for w in live:
             end_of[w] = stop
         phys_end: dict[Opnd, int] = {}
@@ -341,6 +343,10 @@ def _scan(rg: Ranges, live_out: list[list[int]]) -> None:
                     for r in _phys_words(fn, inst, o):
                         end = phys_end.pop(r, point + 1)
                         rg.phys.setdefault(r, []).extend((end, point))
+            for w in reserved.freed.get(inst.uid, ()):
+                if w not in live:
+                    live.add(w)
+                    end_of[w] = point
             if inst.op.flags & F_CALL and inst.uid in calls:
                 rg.clobbers.append((point, inst))
             for o in inst.src:

@@ -6,6 +6,7 @@ from orias.analysis.cfg import dominators, find_loops, remove_unreachable
 from orias.diag import Unsupported
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR, KIND_MASK, PAYLOAD_SHIFT
 from orias.ori.ir import Block, Func, Inst
+from orias.regalloc.accumulators import tie_accumulators
 from orias.regalloc.allocate import Assignment, allocate, allocate_again, clobber_mask
 from orias.regalloc.calls import expand_calls
 from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
@@ -186,6 +187,7 @@ def prepare(fn: Func) -> None:
     find_loops(fn, dominators(fn))
     join_vectors(fn)
     leave_ssa(fn)
+    tie_accumulators(fn)
 
 
 def set_helper_clobbers(caller: Func, helpers: dict[str, Func]) -> None:

@@ -34,7 +34,7 @@ _LOCAL: Final = 4
 _ANY: Final = 7
 _SPACES: Final[dict[str, int]] = {
     "LDG": _GLOBAL, "STG": _GLOBAL, "ATOMG": _GLOBAL, "RED": _GLOBAL, "REDG": _GLOBAL, "LDS": _SHARED, "STS": _SHARED, "ATOMS": _SHARED,
-    "LDSM": _SHARED, "STSM": _SHARED, "LDL": _LOCAL, "STL": _LOCAL,
+    "LDSM": _SHARED, "STSM": _SHARED, "HGMMA": _SHARED, "IGMMA": _SHARED, "QGMMA": _SHARED, "BGMMA": _SHARED, "LDL": _LOCAL, "STL": _LOCAL,
 }  # fmt: skip
 
 _ESTIMATES: Final[dict[str, int]] = {
@@ -100,6 +100,9 @@ def is_fixed_point(inst: Inst, virtual: bool) -> bool:
         for s in inst.src:
             if s & KIND_MASK == K_WORD and word_text(s).startswith(_CLOCKS):
                 return True
+    if virtual and op.base == "WARPGROUP":
+        # Registers of operations under way are not to be touched before the wait; ARRIVE stands behind their preparation.
+        return True
     if virtual and op.base != "BSSY":
         for o in inst.dst:
             if _is_physical(o):

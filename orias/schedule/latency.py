@@ -11,6 +11,7 @@ from typing import Final, final
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.diag import Unsupported
 from orias.isa.op import Op
+from orias.isa.warpgroup import GMMA
 from orias.schedule.units import ALU, CBU, CONTROL, FMA, FP64, HALF, HALF_CMP, MEM, MMA, UNIFORM, XU, Units, units
 
 _DATA: Final = os.path.join(os.path.dirname(__file__), "data")
@@ -36,6 +37,7 @@ _LATE_OPERAND: Final[dict[str, int]] = {"R2UR": 2, "VIMNMX3": 2, "VHMNMX": 2}
 """Fixed-latency readers whose sources must stay longer than one cycle (war_gpr rows)."""
 _NEAREST: Final[dict[str, str]] = {
     "MMA.13": "MMA", "MMA.16": "MMA", "MMA.24": "MMA", "MMA.X": "MMA", "SLOW": "ALU", "VOTE": "ALU", "LDC": "MEM",
+    "GMMA": "MMA", "WG": "*",
 }  # fmt: skip
 """Column that stands for a consumer class without one of its own."""
 _MMA_WAR: Final = 3
@@ -58,6 +60,10 @@ def class_name(op: Op, u: Units) -> str:
     if pipe == MMA:
         if base == "HFMA2":
             return "HMMAF"
+        if base == "WARPGROUP":
+            return "WG"
+        if base in GMMA:
+            return "GMMA"
         for names, cls in ((_MMA_24, "MMA.24"), (_MMA_16, "MMA.16"), (_MMA_13, "MMA.13")):
             for n in names:
                 if op.name.startswith(n):
@@ -308,7 +314,8 @@ class Latency:
         enough samples), and all of the first's latency if the second is of variable latency.  On sm_75 ptxas always leaves as
         many cycles as a read of the register by the second would need (13.0.88, 14,000 pairs of arithmetic operations).
         """
-        if unit >= B_BASE:
+        if unit >= B_BASE or self.op_class(first) == "GMMA":
+            # Only a wait comes behind a warpgroup operation that still writes.
             return 1
         n = self.settle(first, unit)
         if self.units.barriers(second) & 1:

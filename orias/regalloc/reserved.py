@@ -1,0 +1,139 @@
+"""Registers that warpgroup matrix operations under way hold, although no instruction reads them any more.
+
+A copy of a value under way is (or should become) the same register under another name.  Of several names for a value the
+one that is live counts, so that coalescing is not held up by a name that is kept only for what the hardware does.
+"""
+
+from typing import Final, final
+
+from orias.analysis.inflight import Groups, InFlight, has_warpgroups, union
+from orias.isa.operand import FIRST_VIRTUAL, K_R, KIND_MASK, LANE_SHIFT, PAYLOAD_SHIFT, Opnd, lane_range
+from orias.ori.ir import OP_COPY, Block, Func, Inst
+from orias.regalloc.ssa_out import OP_PCOPY
+
+_FIRST: Final = FIRST_VIRTUAL << PAYLOAD_SHIFT
+Pairs = list[tuple[int, int]]
+
+
+@final
+class Reserved:
+    """Words that operations under way hold: at the end of each block, and those that each wait sets free."""
+
+    __slots__ = ("_copies", "_family", "_fn", "_head", "_wbase", "freed", "out")
+
+    def __init__(self, fn: Func, wbase: list[int], order: list[Block], live_out: list[list[int]]) -> None:
+        self.out: Final[dict[int, list[int]]] = {}
+        """Words by block id."""
+        self.freed: Final[dict[int, list[int]]] = {}
+        """Words by uid of the instruction behind which they are free."""
+        self._fn: Final[Func] = fn
+        self._wbase: Final[list[int]] = wbase
+        self._copies: Final[dict[int, tuple[Pairs, int]]] = {}
+        """For each copy its words (from, to), and the mask of the sources that die there."""
+        self._head: Final[dict[int, int]] = {}
+        """Mask of the words live at the head of each block."""
+        self._family: Final[dict[int, int]] = {}
+        """Words that are connected by copies have one representative."""
+        if not has_warpgroups(fn):
+            return
+        for b in order:
+            self._liveness(b, live_out[b.id])
+        flight = InFlight(fn, self._held, self._moved, self._enter)
+        for b in order:
+            state = flight.before.get(b.id, (0,))
+            for inst in b.insts:
+                behind = flight.step(inst, state)
+                if behind != state and inst.op.base == "WARPGROUP":
+                    self.freed[inst.uid] = members(union(state) & ~union(behind))
+                state = behind
+            # What is live anyway needs no help; among names of one value only those that nothing else keeps.
+            mask = union(state)
+            if mask:
+                self.out[b.id] = members(self._out(b, mask))
+
+    def _words(self, o: Opnd) -> range:
+        v = o >> PAYLOAD_SHIFT
+        first, count = lane_range((o >> LANE_SHIFT) & 15, self._fn.vwidth[v])
+        return range(self._wbase[v] + first, self._wbase[v] + first + count)
+
+    def _held(self, inst: Inst) -> int:
+        """Words of D, of A in registers and of its metadata, as a mask over word numbers."""
+        mask = 0
+        for o in [*inst.dst, *inst.src]:
+            if o >= _FIRST and o & KIND_MASK == K_R:
+                for w in self._words(o):
+                    mask |= 1 << w
+        return mask
+
+    def _root(self, w: int) -> int:
+        while True:
+            up = self._family.get(w, w)
+            if up == w:
+                return w
+            w = up
+
+    def _liveness(self, b: Block, out: list[int]) -> None:
+        live = 0
+        for w in out:
+            live |= 1 << w
+        for inst in reversed(b.insts):
+            pairs: Pairs = []
+            if inst.op is OP_PCOPY or inst.op is OP_COPY:
+                for d, s in zip(inst.dst, inst.src, strict=True):
+                    if s >= _FIRST and d >= _FIRST and s & KIND_MASK == d & KIND_MASK == K_R:
+                        pairs.extend(zip(self._words(s), self._words(d), strict=False))
+            for d in inst.dst:
+                if d >= _FIRST:
+                    for w in self._words(d):
+                        live &= ~(1 << w)
+            if pairs:
+                dying = 0
+                for w, v in pairs:
+                    dying |= ~live & 1 << w
+                    a, c = self._root(w), self._root(v)
+                    self._family[max(a, c)] = min(a, c)
+                self._copies[inst.uid] = (pairs, dying)
+            for o in inst.uses():
+                if o >= _FIRST and o & KIND_MASK == K_R:
+                    for w in self._words(o):
+                        live |= 1 << w
+        self._head[b.id] = live
+
+    def _moved(self, inst: Inst, state: Groups) -> Groups:
+        pairs, dying = self._copies.get(inst.uid, ((), 0))
+        now = union(state)
+        for w, v in pairs:
+            if now >> w & 1:
+                state = tuple([g | 1 << v if g >> w & 1 else g for g in state])
+        dying &= now
+        return tuple([g & ~dying for g in state]) if dying else state
+
+    def _enter(self, b: Block, state: Groups) -> Groups:
+        """Of several names only those that are live in the block, if there is one."""
+        now = union(state)
+        if not now:
+            return state
+        live = self._head[b.id]
+        kept = {self._root(w) for w in members(now & live)}
+        drop = 0
+        for w in members(now & ~live):
+            if self._root(w) in kept:
+                drop |= 1 << w
+        return tuple([g & ~drop for g in state]) if drop else state
+
+    def _out(self, b: Block, mask: int) -> int:
+        """The words held at the end of a block that some successor still counts."""
+        out = 0
+        for s in b.succs:
+            out |= union(self._enter(s, (mask,)))
+        return out
+
+
+def members(mask: int) -> list[int]:
+    """The numbers of the bits of a mask."""
+    out: list[int] = []
+    while mask:
+        low = mask & -mask
+        out.append(low.bit_length() - 1)
+        mask ^= low
+    return out
