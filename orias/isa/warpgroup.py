@@ -1,8 +1,8 @@
 """What the warpgroup matrix operations (HGMMA, IGMMA, QGMMA, BGMMA) look like.
 
 Operands, as nvdisasm prints them: D; then [A in registers,] descriptor, C, [uniform predicate that keeps C,] [sparse metadata,
-[selector,]] [gsb0, if the operation ends a group].  The descriptor is a uniform quad (A, then B) or, with A in registers,
-the pair of B.  C is D or RZ.  Until registers are settled D and C are lists of one-word registers (``docs/ori.md``).
+[selector,]] [gsb0, if the operation ends a group].  The descriptor is a uniform quad: A's in the lower pair (which does not
+count where A is in registers), B's in the upper one.  C is D or RZ.  Until registers are settled D and C are lists of one-word registers (``docs/ori.md``).
 """
 
 from typing import Final
@@ -47,7 +47,7 @@ def c_count(dst: list[Opnd], src: list[Opnd]) -> int:
 
 def source_widths(op: Op, src: list[Opnd]) -> list[int]:
     """Registers that each source covers once registers are settled."""
-    out = [A_WORDS, 2] if a_in_registers(src) else [4]
+    out = [A_WORDS, 4] if a_in_registers(src) else [4]
     out.append(1 if is_zero_reg(src[len(out)]) else accumulator_words(op))
     return out + [1] * (len(src) - len(out))
 

@@ -119,6 +119,9 @@ def _fill(op: Op, w: Widths) -> None:
     if base in _FP64:
         w.dst.append(1 if base == "DSETP" else 2)
         w.src.extend((2, 2, 2) if base == "DFMA" else (2, 2))
+    elif base == "UIADD3" and "64" in mods:
+        w.dst.append(2)
+        w.src.extend((2, 2, 2))
     elif base in ("IMAD", "UIMAD"):
         if "WIDE" in mods:
             w.dst.append(2)

@@ -70,9 +70,12 @@ def _name(i: Instr, from_registers: bool, flags: list[int]) -> str:
 
 
 def _descriptor(ctx: "Ctx", *ops: Operand) -> Opnd:
-    """Matrix descriptors in neighbouring uniform registers."""
-    d = ctx.fn.new_vreg(K_UR, 2 * len(ops))
+    """Matrix descriptors in a uniform quad: A's and B's, or B's alone in the upper half."""
+    d = ctx.fn.new_vreg(K_UR, 4)
     words: list[Opnd] = []
+    if len(ops) == 1:
+        words.append(ctx.fn.new_vreg(K_UR, 2))
+        ctx.b.emit("undef", list(words), [])
     for o in ops:
         value = ctx.src(o, "b64")
         words += [ctx.lo(value), ctx.hi(value)]

@@ -45,8 +45,14 @@ def iadd3(s: Site) -> Exec:
     ext = s.has("X")
     values = [o for o in s.src if not _is_pred(o)]
     carry_in = [s.pred(o) for o in s.src if _is_pred(o)] if ext else []
-    put = s.result32()
     outs = [s.setp(p) for p in s.preds]
+    if s.has("64"):
+        if outs or ext:
+            raise s.unknown("carry of 64-bit words")
+        x64, y64, z64 = [s.i64(o) for o in values]
+        put64 = s.result64()
+        return lambda m, a: put64(m, a, x64(m, a) + y64(m, a) + z64(m, a))
+    put = s.result32()
     if s.has("16x2"):
         x, y = s.i32(values[0]), s.i32(values[1])
         if (values[0] | values[1]) & NEG:

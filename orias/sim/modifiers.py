@@ -20,7 +20,7 @@ _ATOM: Final = (
 _KNOWN: Final[dict[str, frozenset[str]]] = {
     name: frozenset(mods.split())
     for name, mods in {
-        "IADD3": "X", "VIADD": "16x2", "IMAD": "U32 S32 HI WIDE X MOV SHL IADD", "LEA": "HI X SX32",
+        "IADD3": "X 64", "VIADD": "16x2", "IMAD": "U32 S32 HI WIDE X MOV SHL IADD", "LEA": "HI X SX32",
         "SHF": "L R W HI U32 S32 U64 S64", "LOP3": "LUT PAND", "PLOP3": "LUT", "MOV": "", "SEL": "",
         "PRMT": "F4E B4E RC8 ECL ECR RC16", "ISETP": f"{_CMP} {_LOGIC} U32 S32 EX", "POPC": "", "BREV": "", "IABS": "",
         "FLO": "U32 S32 SH", "IMNMX": "U32 S32", "VIMNMX": "U32 S32 S16x2 U16x2 RELU", "BMSK": "C W",

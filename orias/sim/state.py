@@ -147,6 +147,8 @@ class Machine:
         """Units in the last place added to results of MUFU."""
         self.watch: Callable[[Machine, int], None] | None = None
         """Sees the address of every instruction after it has run."""
+        self.warpgroup: dict[int, Any] = {}
+        """Warpgroup operations under way, by warp (:class:`orias.sim.exec_warpgroup.Queue`)."""
         self.syscalls: Callable[[int, Active], None] = _no_syscalls
         """Serves a call of a system function by some threads."""
 

@@ -1,0 +1,338 @@
+"""Builders for the warpgroup matrix instructions: HGMMA, IGMMA, QGMMA, BGMMA, WARPGROUP.
+
+A warp's quarter of the product (16 rows of 64) is computed when the instruction issues, from registers and shared memory as they
+are then; the accumulator's registers hold a pattern that stands out until a wait for its group puts the results there.  So
+code that reads an accumulator without a wait fails.
+
+Matrices in shared memory: 16-byte pieces, at the places that the descriptor (start, leading and stride byte offset, base
+offset, swizzle) gives them, in the layouts that CUTLASS documents for its matrix descriptors (``mma_sm90_desc.hpp``); the swizzle
+exchanges bits 4.. of the address with bits 7.. counted from the base offset.  Products are exact; sums of floating-point products
+are those of :mod:`orias.sim.exec_tensor` (f64, rounded once to the result).  Sparse metadata lie as documented for ``mma.sp``.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.isa.operand import K_UP, NEG, is_zero_reg, kind, payload
+from orias.isa.warpgroup import a_in_registers, accumulator_words, c_start, commits
+from orias.sim import ops_fp8 as fp8
+from orias.sim import ops_half as half
+from orias.sim import softfloat as sf
+from orias.sim.errors import Fault, IllegalInstruction, OutOfBounds
+from orias.sim.ops_int import I64, U8, U32
+from orias.sim.site import Exec, Site
+from orias.sim.state import POISON, Active, Machine
+
+Arr = npt.NDArray[Any]
+Builder = Callable[[Site], Exec]
+
+_LANE: Final = np.arange(32)
+_GROUP: Final = _LANE >> 2
+_IN_GROUP: Final = _LANE & 3
+_ATOM: Final = (16, 128, 64, 32)
+"""Bytes of a row of the swizzle pattern by the two upper bits of a descriptor."""
+_FULL: Final = np.uint32(0xFFFFFFFF)
+
+
+class Matrix:
+    """The form of one operation: sizes, types, signs and turns."""
+
+    def __init__(self, s: Site) -> None:
+        op = s.op
+        shape = next(m for m in op.mods if m.startswith("64x")).split("x")
+        self.n = int(shape[1])
+        self.k = int(shape[2])
+        self.sparse = op.has("SP")
+        self.base = op.base
+        self.words = accumulator_words(op)
+        self.narrow = op.has("F16") and not op.has("F32")
+        self.from_registers = a_in_registers(s.src)
+        self.negative_a = op.has("negA") or (self.from_registers and bool(s.src[0] & NEG))
+        self.negative_b = op.has("negB")
+        self.turned_a = op.has("tnspA")
+        self.turned_b = op.has("tnspB")
+        self.saturate = op.has("SAT")
+        types = [m for m in op.mods if m in ("U8", "S8", "E4M3", "E5M2")]
+        if op.base in ("IGMMA", "QGMMA"):
+            if len(types) != 2:
+                raise s.unknown("types")
+            self.types = (types[0], types[1])
+            self.bits = 8
+        elif op.base == "BGMMA":
+            if not (op.has("AND") and op.has("POPC")):
+                raise s.unknown("operation")
+            self.types = ("B1", "B1")
+            self.bits = 1
+        else:
+            one = "TF32" if op.has("TF32") else "BF16" if op.has("BF16") else "F16"
+            self.types = (one, one)
+            self.bits = 32 if one == "TF32" else 16
+        if (self.turned_a or self.turned_b) and self.bits != 16:
+            raise s.unknown("transposition of this type")
+        self.stored_k = self.k // 2 if self.sparse else self.k
+        """Columns of A that are stored."""
+        self.exact = op.base in ("IGMMA", "BGMMA")
+
+    def values(self, patterns: Arr, which: int) -> Arr:
+        """Element patterns as i64 or f64 values."""
+        t = self.types[which]
+        if t == "S8":
+            return patterns.astype(U8).view(np.int8).astype(I64)
+        if t in ("U8", "B1"):
+            return patterns.astype(I64)
+        if t in ("E4M3", "E5M2"):
+            v = fp8.decode(patterns.astype(U8), t == "E4M3")
+        elif t == "TF32":
+            v = (patterns.astype(U32) & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
+        else:
+            v = half.value(patterns, t == "BF16")
+        return -v if (self.negative_b if which else self.negative_a) else v
+
+
+def _elements(rows: Arr, bits: int) -> Arr:
+    """Bytes [..., n] as unsigned elements of `bits`, [..., elements]."""
+    if bits == 1:
+        return np.unpackbits(rows, axis=-1, bitorder="little")
+    return np.ascontiguousarray(rows).view({8: np.uint8, 16: np.uint16, 32: np.uint32}[bits])
+
+
+def _places(word: int, turned: bool, rows: Arr, pieces: int) -> Arr:
+    """Addresses of the 16-byte pieces of a matrix, [rows, pieces].
+
+    ``rows`` are the numbers of the rows that the pieces run along: rows of A (columns of B) if the matrix is stored along K,
+    else the pieces lie along M or N, and ``rows`` are values of k.
+    """
+    start = (word & 0x3FFF) << 4
+    leading = (word >> 16 & 0x3FFF) << 4
+    stride = (word >> 32 & 0x3FFF) << 4
+    base = word >> 49 & 7
+    atom = _ATOM[word >> 62]
+    r = rows[:, None]
+    c = np.arange(pieces)[None, :]
+    if atom == 16:
+        across, along = (leading, stride) if turned else (stride, leading)
+        beside: Arr = start + (r & 7) * 16 + (r >> 3) * across + c * along
+        return beside
+    per = atom // 16
+    place = start + (r & 7) * atom + (r >> 3) * stride + (c % per) * 16 + (c // per) * leading
+    turn = (place >> 7) - base & (per - 1)
+    return place ^ turn << 4
+
+
+def _load(m: Machine, word: int, turned: bool, rows: Arr, pieces: int, block: int) -> Arr:
+    """The bytes of a matrix in shared memory, [rows, 16 * pieces]."""
+    address = _places(word, turned, rows, pieces).reshape(-1)
+    try:
+        offset = m.shared.offsets(address, np.full(len(address), block), 16, 16)
+    except Fault as f:
+        raise Fault(OutOfBounds, f"matrix descriptor 0x{word:016x}: {f.message}", 0) from None
+    data = m.shared.data[(offset[:, None] + np.arange(16))]
+    return data.reshape(len(rows), -1)
+
+
+def _stored(m: Machine, f: Matrix, word: int, which: int, rows: Arr, k: int, block: int) -> Arr:
+    """A matrix in shared memory as [rows, k] values (rows of A, columns of B)."""
+    per = 128 // f.bits
+    if not (f.turned_b if which else f.turned_a):
+        raw = _load(m, word, False, rows, k // per, block)
+        return f.values(_elements(raw, f.bits), which)
+    # The pieces run along M or N: read the pieces that hold the rows, then turn.
+    pieces = (int(rows[-1]) + per) // per
+    raw = _load(m, word, True, np.arange(k), pieces, block)
+    turned: Arr = f.values(_elements(raw, f.bits), which).T[rows]
+    return turned
+
+
+def _fragment_a(f: Matrix, words: Arr) -> Arr:
+    """A in registers, [32, 4] words, as [16, k] patterns."""
+    fields = _elements(words.astype("<u4").view(np.uint8).reshape(32, 4, 4), f.bits)
+    per = fields.shape[2]
+    out = np.zeros((16, 8 * per), fields.dtype)
+    for r in range(4):
+        for e in range(per):
+            out[_GROUP + 8 * (r & 1), per * _IN_GROUP + e + 4 * per * (r >> 1)] = fields[:, r, e]
+    return out
+
+
+def _spread_sparse(f: Matrix, a: Arr, metadata: Arr, selector: int) -> Arr:
+    """Stored columns at the places that the metadata give them: [16, k/2] to [16, k].
+
+    16-bit and tf32 elements: of each four threads, two (those that the selector names) have a word each with the indices of
+    half the columns, of row g in the lower and of row g + 8 in the upper half.  8-bit elements: threads 0 and 2 have row g,
+    threads 1 and 3 row g + 8, 32 columns each.
+    """
+    out = np.zeros((16, f.k), a.dtype)
+    by_quad = metadata.reshape(8, 4).astype(np.uint64)
+    index = np.zeros((16, f.stored_k), np.int64)
+    if f.bits == 8:
+        for part in range(2):
+            for high in range(2):
+                word = by_quad[:, 2 * part + high]
+                for e in range(16):
+                    index[8 * high : 8 * high + 8, 16 * part + e] = word >> np.uint64(2 * e) & np.uint64(3)
+        groups = np.arange(f.stored_k) // 2 * 4
+    else:
+        columns = f.stored_k // 2
+        for part in range(2):
+            word = by_quad[:, 2 * selector + part]
+            for high in range(2):
+                for e in range(columns):
+                    step = 4 if f.bits == 32 else 2
+                    field = word >> np.uint64(16 * high + step * e)
+                    value = (field >> np.uint64(1) & np.uint64(1)) if f.bits == 32 else field & np.uint64(3)
+                    index[8 * high : 8 * high + 8, columns * part + e] = value
+        groups = np.arange(f.stored_k) // 2 * 4 if f.bits == 16 else np.arange(f.stored_k) * 2
+    np.put_along_axis(out, index + groups[None, :], a, 1)
+    return out
+
+
+def _c_values(f: Matrix, words: Arr) -> Arr:
+    """Accumulator words [32, n] as values [16, n]."""
+    if f.narrow:
+        low, high = half.unpack(words, False)
+        flat = np.stack((low, high), axis=2).reshape(32, -1)
+    elif f.exact:
+        flat = words.view(np.int32).astype(I64)
+    else:
+        flat = words.view(np.float32).astype(np.float64)
+    v = flat.reshape(32, f.n // 8, 2, 2)
+    out = np.zeros((16, f.n), flat.dtype)
+    for j in range(f.n // 8):
+        for h in range(2):
+            for e in range(2):
+                out[_GROUP + 8 * h, 8 * j + 2 * _IN_GROUP + e] = v[:, j, h, e]
+    return out
+
+
+def _d_words(f: Matrix, d: Arr) -> Arr:
+    """Values [16, n] as accumulator words [32, n]."""
+    flat = np.zeros((32, f.n // 8, 2, 2), d.dtype)
+    for j in range(f.n // 8):
+        for h in range(2):
+            for e in range(2):
+                flat[:, j, h, e] = d[_GROUP + 8 * h, 8 * j + 2 * _IN_GROUP + e]
+    if f.narrow:
+        p = half.pattern(flat, False)
+        return half.pack(p[..., 0], p[..., 1]).reshape(32, -1)
+    if f.exact:
+        if f.saturate:
+            flat = np.clip(flat, -(1 << 31), (1 << 31) - 1)
+        return flat.astype(U32).reshape(32, -1)
+    with np.errstate(over="ignore"):
+        return sf.finish32(flat.astype(np.float32), False, False).reshape(32, -1)
+
+
+class Queue:
+    """What one warp has under way: results by first register, of the open group and of the committed ones, oldest first."""
+
+    def __init__(self) -> None:
+        self.open: dict[int, Arr] = {}
+        self.groups: list[dict[int, Arr]] = []
+
+    def pending(self, register: int) -> Arr | None:
+        """The newest result for an accumulator, None if its registers hold it."""
+        for g in (self.open, *reversed(self.groups)):
+            if register in g:
+                return g[register]
+        return None
+
+
+def _queue(m: Machine, warp: int) -> Queue:
+    q = m.warpgroup.get(warp)
+    if q is None:
+        q = m.warpgroup[warp] = Queue()
+    return q
+
+
+def gmma(s: Site) -> Exec:
+    """HGMMA, IGMMA, QGMMA, BGMMA."""
+    f = Matrix(s)
+    at = c_start(s.src)
+    d = payload(s.dst[0])
+    c_zero = is_zero_reg(s.src[at])
+    if not c_zero and payload(s.src[at]) != d:
+        raise s.unknown("accumulator and result in different registers")
+    rest = s.src[at + 1 :]
+    commit = commits(s.src)
+    if commit:
+        rest = rest[:-1]
+    keep = s.pred(rest[0]) if rest and kind(rest[0]) == K_UP else None
+    if keep is not None:
+        rest = rest[1:]
+    metadata = payload(rest[0]) if f.sparse else 0
+    selector = payload(rest[1]) if len(rest) > 1 else 0
+    descriptor = payload(s.src[1 if f.from_registers else 0])
+    first_a = payload(s.src[0]) if f.from_registers else 0
+    nothing = is_zero_reg(s.dst[0])
+
+    def word(m: Machine, register: int, warp: int) -> int:
+        return int(m.UR[register + 1][warp]) << 32 | int(m.UR[register][warp])
+
+    def one(m: Machine, warp: int, kept: bool) -> Arr:
+        threads = slice(32 * warp, 32 * warp + 32)
+        block = int(m.block_of[32 * warp])
+        quarter = (warp - int(np.searchsorted(m.block_of, block)) // 32) & 3
+        if f.from_registers:
+            words = np.stack([m.R[first_a + k][threads] for k in range(4)], axis=1)
+            x = f.values(_fragment_a(f, words), 0)
+        else:
+            rows = np.arange(16 * quarter, 16 * quarter + 16)
+            x = _stored(m, f, word(m, descriptor, warp), 0, rows, f.stored_k, block)
+        if f.sparse:
+            x = _spread_sparse(f, x, m.R[metadata][threads], selector)
+        y = _stored(m, f, word(m, descriptor + 2, warp), 1, np.arange(f.n), f.k, block)
+        total = np.matmul(x, y.T)
+        if kept and not c_zero:
+            old = _queue(m, warp).pending(d)
+            if old is None:
+                old = np.stack([m.R[d + k][threads] for k in range(f.words)], axis=1)
+            total = total + _c_values(f, np.ascontiguousarray(old))
+        return _d_words(f, total)
+
+    def run(m: Machine, a: Active) -> None:
+        if (a.lane_mask != _FULL).any():
+            raise Fault(IllegalInstruction, "a matrix instruction needs all threads of the warp", 0)
+        kept = np.broadcast_to(keep(m, a), (a.n,))[::32] if keep is not None else np.ones(len(a.warps), np.bool_)
+        for warp, flag in zip(a.warps.tolist(), kept.tolist(), strict=True):
+            q = _queue(m, warp)
+            if not nothing:
+                q.open[d] = one(m, warp, flag)
+                for k in range(f.words):
+                    m.R[d + k][32 * warp : 32 * warp + 32] = POISON
+            if commit:
+                q.groups.append(q.open)
+                q.open = {}
+
+    return run
+
+
+def warpgroup(s: Site) -> Exec:
+    """WARPGROUP: ARRIVE has nothing to do here, DEPBAR.LE puts the results of old groups into their registers."""
+    if s.has("ARRIVE"):
+        return lambda m, a: None
+    if not s.has("DEPBAR") or not s.has("LE"):
+        raise s.unknown()
+    left = payload(s.src[1])
+
+    def run(m: Machine, a: Active) -> None:
+        for warp in a.warps.tolist():
+            q = _queue(m, warp)
+            while len(q.groups) > left:
+                for register, words in q.groups.pop(0).items():
+                    if q.pending(register) is None:
+                        for k in range(words.shape[1]):
+                            m.R[register + k][32 * warp : 32 * warp + 32] = words[:, k]
+
+    return run
+
+
+BUILDERS: Final[dict[str, Builder]] = {
+    "HGMMA": gmma,
+    "IGMMA": gmma,
+    "QGMMA": gmma,
+    "BGMMA": gmma,
+    "WARPGROUP": warpgroup,
+}
