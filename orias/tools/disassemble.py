@@ -12,12 +12,14 @@ from orias.cubin.elf import ElfFile, ElfReloc, Section, Symbol
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, comments, line_tables
 from orias.cubin.nvinfo import ANNOTATIONS, INDIRECT_BRANCH_TARGETS
 from orias.cubin.nvinfo import decode as decode_info
+from orias.cubin.relocs import R_UNIFIED32_HI_32, R_UNIFIED32_LO_32
 from orias.isa.classes import table_of_name, table_of_sm
 from orias.isa.rawtable import H_FIELD
 from orias.isa.table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
 from orias.tools.image import sm_number, target_name
 from orias.tools.labels import (
     CALL_RELOCS,
+    CONST_RELOCS,
     HALF_RELOCS,
     INST_BYTES,
     OFFSET_RELOCS,
@@ -32,6 +34,8 @@ __all__ = ["INST_BYTES", "Style", "control_text", "decode_text_section", "disass
 
 _TEXT_COLUMN: Final = 35
 """Where the text of an instruction starts, guard apart."""
+_NO_CONTROL: Final = 7 << 5 | 7 << 8
+"""The control word of padding: no space stands between its text and the semicolon."""
 _SPILL: Final = 1
 """Kind of an annotation: a spill or its reload."""
 _SPACES: Final = {0x20: "STO_CUDA_GLOBAL", 0x40: "STO_CUDA_SHARED", 0x80: "STO_CUDA_CONSTANT"}
@@ -147,10 +151,10 @@ class Rows:
             self.lines.append(f"        /*{addr:04x}*/                   {text}")
             return
         guard = ""
-        if text.startswith("@"):
+        if text.startswith(("@P", "@!P")):
             guard, _, text = text.partition(" ")
             guard += " "
-        gap = " " if word >> CTL_SHIFT & 31 else ""
+        gap = "" if word >> CTL_SHIFT & 0x1FFFFF == _NO_CONTROL else " "
         self._rows.append(_Row(len(self.lines), addr, guard, text + gap, comment, word))
         self.lines.append("")
 
@@ -295,6 +299,8 @@ class _Listing:
         symbol = self.file.symbol(r.symbol, s.name)
         name = self.file.symbol_name(r.symbol, s.name)
         if r.type in HALF_RELOCS:
+            if r.type in (R_UNIFIED32_LO_32, R_UNIFIED32_HI_32):
+                name = f"fun@unified({name})"
             if r.addend and symbol.section and self.file.sections[symbol.section].flags & elf.SHF_EXECINSTR:
                 name = f"({name} + {self.labels.of(symbol.section, symbol.value + r.addend)}@srel)"
             elif r.addend:
@@ -304,8 +310,11 @@ class _Listing:
             return self._swap(text, word, f"`({name})")
         if r.type in OFFSET_RELOCS and "]" in text:
             return _with_offset(text, name)
+        if r.type in CONST_RELOCS:
+            return re.sub(r"c\[0x[0-9a-f]+\]\[0x[0-9a-f]+\]", f"c[`({name})]", text, count=1)
         if r.type in CALL_RELOCS:
-            return text[: text.rindex(" ")] + f" `({name})"
+            head, _, last = text.rpartition(" ")
+            return f"{head if last.startswith(('0x', '-0x', '`(')) else text} `({name})"
         return text
 
     def _swap(self, text: str, word: int, new: str) -> str:

@@ -56,13 +56,23 @@ State = tuple[int, int, int, tuple[Move, ...]]
 class _Candidate:
     """A form that reads a shape: bits that the shape fixes, and where values go."""
 
-    __slots__ = ("form", "hidden", "mask", "moves", "val")
+    __slots__ = ("form", "hidden", "mask", "moves", "plain", "rest", "val")
 
     def __init__(self, form: Form, mask: int, val: int, moves: tuple[Move, ...], modifiers: str) -> None:
         self.form: Final[Form] = form
-        self.mask: Final[int] = mask
         self.val: Final[int] = val
         self.moves: Final[tuple[Move, ...]] = moves
+        self.plain: Final[list[tuple[int, int, int]]] = []
+        """(value, low bit, limit) of register numbers whose fields nothing else touches."""
+        self.rest: Final[list[Move]] = []
+        for e, i in moves:
+            field = (1 << e.width) - 1 << e.lo
+            if e.kind in _PREFIX and e.how == H_FIELD and e.scale == 1 and not e.signed and not field & mask:
+                self.plain.append((i, e.lo, 1 << e.width))
+                mask |= field
+            else:
+                self.rest.append((e, i))
+        self.mask: Final[int] = mask
         self.hidden: Final[int] = form.default_by_mods.get(modifiers, form.default) & form.hidden & (1 << CTL_SHIFT) - 1
 
 
@@ -276,6 +286,8 @@ def _integer(token: str) -> int | None:
 
 
 _known: dict[str, dict[str, _Reading]] = {}
+_operands: dict[str, tuple[str, list[str]]] = {}
+"""(shape, values) of operand texts."""
 
 
 def _read(table: IsaTable, shape: str, guard_up: bool | None, end: int, index: dict[int, int]) -> _Reading:
@@ -346,7 +358,18 @@ def assemble_instruction(
             at = g.end()
     space = source.find(" ", at)
     end = len(source) if space < 0 else space
-    shape, values, index, starts = _shape(source[end:])
+    body = source[end:]
+    shape = ""
+    values: list[str] = []
+    for operand in body.split(", "):
+        known = _operands.get(operand)
+        if known is None:
+            if len(_operands) > _KEPT:
+                _operands.clear()
+            found = _shape(operand)
+            known = _operands[operand] = (found[0], found[1])
+        shape += known[0] + ","
+        values += known[1]
     head = source[at:end]
     shapes = _known.setdefault(table.name, {})
     key = f"{'' if guard_up is None else 'U' if guard_up else 'P'}@{head}{shape}"
@@ -354,21 +377,28 @@ def assemble_instruction(
     if reading is None:
         if len(shapes) > _KEPT:
             shapes.clear()
-        reading = _read(table, head + shape, guard_up, len(head), {p + len(head): i for p, i in index.items()})
+        whole, _, index, _ = _shape(body)
+        reading = _read(table, head + whole, guard_up, len(head), {p + len(head): i for p, i in index.items()})
         shapes[key] = reading
     for c in reading.candidates:
         mask, val = c.mask, c.val
-        for e, i in c.moves:
-            number = _number(e, values[i], pc, names)
-            put = None if number is None else put_value(e, number, mask, val)
-            if put is None:
+        for i, lo, limit in c.plain:
+            register = int(values[i])
+            if register >= limit:
                 break
-            mask, val = put
+            val |= register << lo
         else:
-            word = val | guard_bits << 12 | c.hidden & ~(mask | 15 << 12)
-            if c.form.matches(word) and table.form(word | DEFAULT_CONTROL << CTL_SHIFT) is c.form:
-                return word
-    raise _refusal(table, source, at, end, reading, values, starts, names, line, column)
+            for e, i in c.rest:
+                number = _number(e, values[i], pc, names)
+                put = None if number is None else put_value(e, number, mask, val)
+                if put is None:
+                    break
+                mask, val = put
+            else:
+                word = val | guard_bits << 12 | c.hidden & ~(mask | 15 << 12)
+                if c.form.matches(word) and table.form(word | DEFAULT_CONTROL << CTL_SHIFT) is c.form:
+                    return word
+    raise _refusal(table, source, at, end, reading, values, _shape(body)[3], names, line, column)
 
 
 def _refusal(

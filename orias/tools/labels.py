@@ -11,7 +11,9 @@ from orias.cubin.nvinfo import (
     EXIT_INSTR_OFFSETS,
     INDIRECT_BRANCH_TARGETS,
     INT_WARP_WIDE_INSTR_OFFSETS,
+    MBARRIER_INSTR_OFFSETS,
     SYSCALL_OFFSETS,
+    UNUSED_LOAD_BYTE_OFFSET,
 )
 from orias.cubin.nvinfo import decode as decode_info
 from orias.cubin.relocs import (
@@ -23,6 +25,11 @@ from orias.cubin.relocs import (
     R_ABS47_34,
     R_ABS55_16_34,
     R_ABS56_16_34,
+    R_CONST_FIELD19_40,
+    R_CONST_FIELD21_38,
+    R_CONST_FIELD22_37,
+    R_UNIFIED32_HI_32,
+    R_UNIFIED32_LO_32,
 )
 from orias.isa.table import IsaTable
 
@@ -31,11 +38,18 @@ CALL_RELOCS: Final = (R_ABS47_34, R_ABS55_16_34, R_ABS56_16_34)
 """Relocations of a call target."""
 OFFSET_RELOCS: Final = (R_ABS24_40,)
 """Relocations of the offset in an address."""
+CONST_RELOCS: Final = (R_CONST_FIELD19_40, R_CONST_FIELD21_38, R_CONST_FIELD22_37)
+"""Relocations of the offset of a constant operand."""
 WORD_RELOCS: Final = (R_ABS32_32, R_ABS16_32)
 """Relocations of a 32-bit immediate, or of its lower half."""
-HALF_RELOCS: Final[dict[int, str]] = {R_ABS32_LO_32: "32@lo", R_ABS32_HI_32: "32@hi"}
+HALF_RELOCS: Final[dict[int, str]] = {
+    R_ABS32_LO_32: "32@lo",
+    R_ABS32_HI_32: "32@hi",
+    R_UNIFIED32_LO_32: "32@lo",
+    R_UNIFIED32_HI_32: "32@hi",
+}
 """Relocations of one half of an address."""
-_SHOWN: Final = (*CALL_RELOCS, *OFFSET_RELOCS, *WORD_RELOCS, *HALF_RELOCS)
+_SHOWN: Final = (*CALL_RELOCS, *CONST_RELOCS, *OFFSET_RELOCS, *WORD_RELOCS, *HALF_RELOCS)
 REFERENCES: Final = {
     elf.STT_TEXTURE: "STT_CUDA_TEXTURE",
     elf.STT_SAMPLER: "STT_CUDA_SAMPLER",
@@ -48,6 +62,8 @@ OFFSET_RECORDS: Final = {
     INT_WARP_WIDE_INSTR_OFFSETS: (0, 1),
     SYSCALL_OFFSETS: (0, 1),
     ATOM16_EMUL_INSTR_REG_MAP: (0, 2),
+    UNUSED_LOAD_BYTE_OFFSET: (0, 2),
+    MBARRIER_INSTR_OFFSETS: (0, 4),
     ANNOTATIONS: (1, 2),
 }
 """Attributes whose offsets get labels: first word that is an offset, and words from one offset to the next."""
@@ -100,7 +116,7 @@ class Labels:
         self._numbered += 1
 
     def _number(self, table: IsaTable) -> None:
-        """The tool's order: relocation targets, branch targets, attributes, ends of functions."""
+        """The tool's order: relocation targets, branch targets, debug sections, attributes, ends of functions."""
         file = self._file
         sections = code_sections(file)
         code = {s.index for s in sections}
@@ -120,11 +136,26 @@ class Labels:
                 for target in table.targets(int.from_bytes(data[addr : addr + 16], "little"), addr):
                     if 0 <= target < len(data) and (s.index, addr) not in self.relocs:
                         self.of(s.index, target)
+        for s in file.sections:
+            if s.index not in code and s.name.startswith(".debug"):
+                self._debug(s, code)
         for s in sections:
             self._attributes(s)
         for x in file.symbols:
             if x.type == elf.STT_FUNC and x.section in code:
                 self._own(x.section, x.value + x.size)
+
+    def _debug(self, section: Section, code: set[int]) -> None:
+        """Names for the code addresses in a debug section."""
+        for r in sorted(self._file.relocations(section), key=lambda r: r.offset):
+            symbol = self._file.symbol(r.symbol, section.name)
+            if symbol.section not in code:
+                continue
+            addend = r.addend
+            if not r.rela and r.offset + 8 <= len(section.data):
+                addend = int.from_bytes(section.data[r.offset : r.offset + 8], "little")
+            if addend:
+                self.of(symbol.section, symbol.value + addend)
 
     def _attributes(self, section: Section) -> None:
         info = self._file.section(".nv.info." + section.name.removeprefix(".text."))

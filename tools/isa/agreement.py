@@ -7,6 +7,7 @@ the differences by form as a Markdown table.
 """
 
 import argparse
+import re
 import sys
 import time
 from collections import Counter, defaultdict
@@ -22,7 +23,30 @@ from orias.isa.classes import table_of_name  # noqa: E402
 from orias.isa.table import IllegalWord, IsaTable, load  # noqa: E402
 from orias.tools.assemble import AsmError, assemble_instruction  # noqa: E402
 
+ADDRESS = re.compile(r"at address (0x[0-9a-fA-F]+)")
 CONTROL = (1 << 21) - 1 << 105
+
+
+class Placed(Oracle):
+    """An oracle that also says at which address it saw a word, which decides about the text of branches."""
+
+    def __init__(self, decoder: str) -> None:
+        super().__init__(decoder)
+        self.places: dict[int, int] = {}
+
+    def _ask(self, todo: list[int]) -> None:
+        rest = todo
+        while rest:
+            out, err = self._run(rest)
+            bad = {int(a, 16) // 16 for a in ADDRESS.findall(err)}
+            if not bad:
+                for i, w in enumerate(rest):
+                    self.known[w] = out.get(i)
+                    self.places[w] = 16 * i
+                return
+            for i in bad:
+                self.known[rest[i]] = None
+            rest = [w for i, w in enumerate(rest) if i not in bad]
 
 
 class Count:
@@ -35,10 +59,16 @@ class Count:
         self.by_form: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self.examples: dict[tuple[str, str], str] = {}
 
-    def note(self, kind: str, mnemonic: str, example: str) -> None:
-        key = (kind, mnemonic)
+    def note(self, kind: str, name: str, example: str) -> None:
+        key = (kind, name)
         self.by_form[key][example] += 1
         self.examples.setdefault(key, example)
+
+
+def mnemonic(text: str) -> str:
+    """The first word behind the guard, up to its first modifier."""
+    words = text.split()
+    return words[text.startswith("@")].split(".")[0] if words else ""
 
 
 def round_trip(table: IsaTable, w: int) -> str:
@@ -50,7 +80,7 @@ def round_trip(table: IsaTable, w: int) -> str:
     return "" if back == w else f"{w:032x} gives {back:032x}"
 
 
-def measure(name: str, words: list[int], oracle: Oracle) -> Count:
+def measure(name: str, words: list[int], oracle: Placed) -> Count:
     table = load(name)
     count = Count(name)
     answers = oracle.ask(words)
@@ -58,7 +88,7 @@ def measure(name: str, words: list[int], oracle: Oracle) -> Count:
         theirs = answers[w]
         count.words += 1
         try:
-            ours: str | None = table.text(w)
+            ours: str | None = table.text(w, oracle.places.get(w, 0))
         except IllegalWord:
             ours = None
         if theirs is None or ours is None:
@@ -66,27 +96,27 @@ def measure(name: str, words: list[int], oracle: Oracle) -> Count:
                 count.illegal_both += 1
             elif theirs is None:
                 count.only_ours += 1
-                count.note("only we call it legal", (ours or "").split()[0], f"{w:032x} {ours}")
+                count.note("only we call it legal", mnemonic(ours or ""), f"{w:032x} {ours}")
             else:
                 count.only_theirs += 1
-                count.note("only nvdisasm calls it legal", theirs.split(".")[0].split()[0], f"{w:032x} {theirs}")
+                count.note("only nvdisasm calls it legal", mnemonic(theirs), f"{w:032x} {theirs}")
             continue
         if ours.rstrip() != theirs.rstrip():
             count.text += 1
-            count.note("text", ours.split()[0], f"{w:032x} ours `{ours}` theirs `{theirs}`")
+            count.note("text", mnemonic(ours), f"{w:032x} ours `{ours}` theirs `{theirs}`")
         wrong = round_trip(table, w)
         if wrong:
             count.encode += 1
-            count.note("encode(decode(w)) is not w", ours.split()[0], wrong)
+            count.note("encode(decode(w)) is not w", mnemonic(ours), wrong)
         try:
-            back = assemble_instruction(ours, table)
+            back = assemble_instruction(ours, table, oracle.places[w])
         except AsmError as e:
             count.assembled += 1
-            count.note("assembler", ours.split()[0], f"{w:032x} {ours}: {e.message}")
+            count.note("assembler", mnemonic(ours), f"{w:032x} {ours}: {e.message}")
             continue
         if (back ^ w) & ~CONTROL:
             count.marked += 1
-            count.note("hidden bits", ours.split()[0], f"{w:032x} {ours} ^{(back ^ w) & ~CONTROL:x}")
+            count.note("hidden bits", mnemonic(ours), f"{w:032x} {ours} ^{(back ^ w) & ~CONTROL:x}")
     return count
 
 
@@ -106,7 +136,7 @@ def main(argv: list[str]) -> None:
         if given.limit:
             words = words[:: max(1, len(words) // given.limit)]
         start = time.perf_counter()
-        c = measure(table_of_name(name), words, Oracle(name.upper().replace("_", "")))
+        c = measure(table_of_name(name), words, Placed(name.upper().replace("_", "")))
         counts.append(c)
         legal = c.words - c.illegal_both
         rows.append(
@@ -114,8 +144,8 @@ def main(argv: list[str]) -> None:
             f"| {c.only_theirs} | {c.assembled} | {c.marked} |"
         )
         print(rows[-1], f"{time.perf_counter() - start:.0f} s", flush=True)
-        for (kind, mnemonic), seen in sorted(c.by_form.items(), key=lambda x: -sum(x[1].values()))[:12]:
-            print(f"    {sum(seen.values()):6} {kind}: {mnemonic}: {c.examples[kind, mnemonic][:200]}")
+        for (kind, name_), seen in sorted(c.by_form.items(), key=lambda x: -sum(x[1].values()))[:12]:
+            print(f"    {sum(seen.values()):6} {kind}: {name_}: {c.examples[kind, name_][:200]}")
     if given.report:
         lines = [
             "| table | words | encode(decode(w)) differs | texts that differ | legal for us only | for nvdisasm only | not assembled | with hidden bits |",
@@ -126,10 +156,10 @@ def main(argv: list[str]) -> None:
             "|---|---|---|---|---|",
         ]
         for c in counts:
-            for (kind, mnemonic), seen in sorted(c.by_form.items()):
+            for (kind, name_), seen in sorted(c.by_form.items()):
                 if kind != "hidden bits":
-                    example = c.examples[kind, mnemonic].replace("|", "\\|")
-                    lines.append(f"| {c.name} | {kind} | {mnemonic} | {sum(seen.values())} | {example} |")
+                    example = c.examples[kind, name_].replace("|", "\\|")
+                    lines.append(f"| {c.name} | {kind} | {name_} | {sum(seen.values())} | {example} |")
         given.report.write_text("\n".join(lines) + "\n")
 
 
