@@ -130,7 +130,9 @@ def main(argv: list[str]) -> None:
                     continue
                 for kind, ours, their in (("reads", ours_r, reads), ("writes", ours_w, writes)):
                     if ours != their:
-                        note = f"{table.name} {text} | ours only {names(ours - their)} | theirs only {names(their - ours)}"
+                        note = (
+                            f"{table.name} {text} | ours only {names(ours - their)} | theirs only {names(their - ours)}"
+                        )
                         wrong[d.op.base, kind].append(note)
     print(f"{total} instructions, {good} agree ({100 * good / max(1, total):.4f} %)")
     for (base, kind), notes in sorted(wrong.items(), key=lambda x: -len(x[1])):
