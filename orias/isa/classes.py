@@ -25,3 +25,8 @@ def table_of_name(name: str) -> str:
     if not digits.isdigit() or int(digits) not in _CLASSES:
         raise KeyError(name)
     return table_of_sm(int(digits))
+
+
+def table_numbers() -> list[int]:
+    """The SM numbers that name tables."""
+    return sorted(set(_CLASSES.values()))
