@@ -29,7 +29,7 @@ from orias.diag import CompileError, Diagnostic, Unsupported
 from orias.inputs import merge, restrict
 from orias.isa.table import load
 from orias.lineinfo import line_rows, names_section
-from orias.lower.layout import FUNCTION_OFFSET
+from orias.lower.layout import FUNCTION_BYTE, FUNCTION_OFFSET
 from orias.lower.module import lower_module
 from orias.lower.program import Kernel, LowerOptions, Program
 from orias.options import Options
@@ -282,7 +282,7 @@ def place_functions(v: Variable, kernels: list[Kernel], texts: list[EmittedText]
 
     Such a pointer means something in one section only; kernels whose copies lie elsewhere cannot share it.
     """
-    waiting = [r for r in v.relocs if r.type == FUNCTION_OFFSET]
+    waiting = [r for r in v.relocs if r.type < 0]
     if not waiting or v.data is None:
         return
     data = bytearray(v.data)
@@ -297,9 +297,13 @@ def place_functions(v: Variable, kernels: list[Kernel], texts: list[EmittedText]
             raise Unsupported(
                 f"The address of function '{r.symbol}' in the initializer of '{v.name}' is not the same in all kernels"
             )
-        data[r.offset : r.offset + 8] = (found.pop() + r.addend).to_bytes(8, "little")
+        place = (found.pop() + r.addend).to_bytes(8, "little")
+        if r.type == FUNCTION_OFFSET:
+            data[r.offset : r.offset + 8] = place
+        else:
+            data[r.offset] = place[r.type - FUNCTION_BYTE]
     v.data = bytes(data)
-    v.relocs = [r for r in v.relocs if r.type != FUNCTION_OFFSET]
+    v.relocs = [r for r in v.relocs if r.type >= 0]
 
 
 def register_limit(kernel: Kernel, options: Options, target: Target) -> int:

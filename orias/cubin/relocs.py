@@ -27,8 +27,14 @@ R_UNUSED_CLEAR64: Final = 73
 R_ABS24_40: Final = 74
 R_ABS55_16_34: Final = 75
 R_ABS20_44: Final = 100
+R_8_0: Final = 76
+"""Byte 0 of an address; the numbers up to 83 are the other bytes."""
+R_G8_0: Final = 84
+"""The same of a generic address."""
 R_SAMP_HEADER_INDEX_0: Final = 101
 R_UNIFIED: Final = 102
+R_UNIFIED8_0: Final = 104
+"""The same of a function's address, from sm_90 on."""
 R_UNIFIED32_LO_32: Final = 112
 R_UNIFIED32_HI_32: Final = 113
 R_ABS56_16_34: Final = 114
@@ -73,6 +79,12 @@ TYPES: Final[dict[int, RelocType]] = {
     R_ABS56_16_34: RelocType("R_CUDA_ABS56_16_34", 16, ()),
     R_CONST_FIELD22_37: RelocType("R_CUDA_CONST_FIELD22_37", 16, ()),
 }
+
+for _k in range(8):
+    _byte = ((0, 8, 8 * _k),)
+    TYPES[R_8_0 + _k] = RelocType(f"R_CUDA_8_{8 * _k}", 1, _byte)
+    TYPES[R_G8_0 + _k] = RelocType(f"R_CUDA_G8_{8 * _k}", 1, _byte)
+    TYPES[R_UNIFIED8_0 + _k] = RelocType(f"R_CUDA_UNIFIED_8_{8 * _k}", 1, ())
 
 
 def reloc_name(type_: int) -> str:

@@ -14,6 +14,7 @@ from orias.isa.operand import (
     LANE_MASK,
     PAYLOAD_SHIFT,
     PT,
+    RZ,
     Opnd,
     imm,
     imm64,
@@ -142,6 +143,8 @@ class Ctx:
 
     def frame(self, offset: int) -> Opnd:
         """Address in the local window of byte `offset` of the frame."""
+        if self.state.frame_base != K_NONE:
+            return self.b.r("IADD3", self.state.frame_base, imm(offset), RZ)
         return self.b.r("frame", imm(offset))
 
     # --- sources -----------------------------------------------------------------------------------------------
@@ -455,7 +458,7 @@ class FuncState:
     """What one PTX function being lowered needs beyond the context: labels, frame layout, parameter words."""
 
     __slots__ = (
-        "blocks", "dead", "frame_offset", "frame_top", "function", "kind", "outgoing", "param_values", "param_words", "placed", "refs", "result_key",
+        "blocks", "dead", "frame_base", "frame_offset", "frame_top", "function", "kind", "outgoing", "param_values", "param_words", "placed", "refs", "result_key",
         "return_key", "shared_base",
     )  # fmt: skip
 
@@ -470,6 +473,8 @@ class FuncState:
         """No path leads here: instructions are skipped up to the next label."""
         self.function: Function | None = None
         self.kind: str = "entry"
+        self.frame_base: Opnd = K_NONE
+        """Address of the frame, in functions whose stack pointer moves."""
         self.frame_offset: dict[Var, int] = {}
         """Byte offset of each variable in the frame."""
         self.frame_top: int = 0

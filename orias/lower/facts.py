@@ -8,9 +8,9 @@ from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_LABEL, O_REG, O_SREG, Functio
 @final
 class Facts:
     """``branches``: uses of each label, by index; ``functions``: called or address taken; ``shared``: shared variables
-    used; ``taken``: parameter variables whose address is taken; ``calls``: call instructions."""
+    used; ``alloca``: the stack pointer moves; ``taken``: parameter variables whose address is taken; ``calls``: call instructions."""
 
-    __slots__ = ("branches", "calls", "functions", "shared", "taken")
+    __slots__ = ("alloca", "branches", "calls", "functions", "shared", "taken")
 
     def __init__(self, f: Function) -> None:
         self.branches: list[int] = [0] * len(f.labels)
@@ -18,12 +18,15 @@ class Facts:
         self.shared: set[Var] = set()
         self.taken: set[Var] = set()
         self.calls: list[Instr] = []
+        self.alloca: bool = False
         for s in f.body or ():
             if isinstance(s, Instr):
                 self._look(s)
 
     def _look(self, s: Instr) -> None:
         name = s.sig.name
+        if name in ("alloca", "stackrestore"):
+            self.alloca = True
         if name == "call":
             self.calls.append(s)
             todo = [*s.ops, *s.rets, *s.args]

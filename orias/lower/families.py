@@ -22,6 +22,7 @@ def load() -> None:
     import orias.lower.matrix
     import orias.lower.memory
     import orias.lower.move
+    import orias.lower.stack
     import orias.lower.sync
     import orias.lower.texture
     import orias.lower.video

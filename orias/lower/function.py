@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, NOT_PT, PT, URZ, Opnd, imm, r
-from orias.lower import abi, params
+from orias.lower import abi, params, stack
 from orias.lower.context import Ctx, FuncState, type_words
 from orias.lower.facts import branch_targets
 from orias.lower.layout import align_up, var_align
@@ -35,6 +35,8 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     _layout_frame(f, state, in_memory, kind)
     ctx.line = f.line
     ctx.b.loc = f.line
+    if facts.alloca:
+        stack.begin(ctx)
     module.start_function(ctx, f)
     if kind != "entry":
         _receive(ctx, f, in_memory, kind)
@@ -114,6 +116,8 @@ def _receive(ctx: Ctx, f: Function, in_memory: set[Var], kind: str) -> None:
     ctx.set(ctx.state.return_key, ctx.b.pack(r(ra), r(ra + 1)), 2)
     for v, p, words in zip(f.params, where, incoming, strict=True):
         if p.reg < 0:
+            if ctx.state.frame_base != K_NONE:
+                raise ctx.unsupported("'alloca' in a function with arguments on the stack")
             base = ctx.b.r("frame.IN", imm(p.stack))
             words = [ctx.b.r("LDL", K_NONE, base, URZ, imm(4 * k)) for k in range(p.words)]
         if v.space == "reg":
@@ -156,6 +160,8 @@ def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
     back = ctx.get(ctx.state.return_key)
     values.append((ra, ctx.lo(back)))
     values.append((ra + 1, ctx.hi(back)))
+    if ctx.state.frame_base != K_NONE:
+        stack.restore(ctx)
     for n, w in values:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])
     order = [r(ra), r(ra + 1)] + [r(n) for n, _ in values if n not in (ra, ra + 1)]

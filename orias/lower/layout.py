@@ -4,7 +4,7 @@ from typing import Final
 
 from orias.cubin.callgraph import prototype_text
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, Param, Reloc, Variable
-from orias.cubin.relocs import R_64, R_G64, R_UNIFIED
+from orias.cubin.relocs import R_8_0, R_64, R_G8_0, R_G64, R_UNIFIED, R_UNIFIED8_0
 from orias.diag import Unsupported
 from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
 from orias.target.profile import Target
@@ -49,13 +49,16 @@ def param_places(params: list[Var]) -> tuple[list[Param], int]:
 
 FUNCTION_OFFSET: Final = -1
 """Stand-in relocation type: the offset of a function's copy in its kernel's section, known once code is emitted."""
+FUNCTION_BYTE: Final = -9
+"""Stand-ins -9 to -2: byte 0 to 7 of that offset."""
 
 
 def initial_data(v: Var, target: Target, const_offset: dict[Var, int] | None) -> tuple[bytes | None, list[Reloc]]:
     """The bytes of a variable's initialiser (None without one) and the relocations that patch addresses into it.
 
     Relocation types as ptxas 13.0.88 writes them: global variables and generic addresses are G64; the bank offset of a constant
-    is known in executable modules (`const_offset`), a relocation in others (None); so are functions, there alone.
+    is known in executable modules (`const_offset`), a relocation in others (None); so are functions, there alone.  A
+    byte mask has a type of its own for each byte.
     """
     if v.init is None:
         return None, []
@@ -67,21 +70,29 @@ def initial_data(v: Var, target: Target, const_offset: dict[Var, int] | None) ->
             data[offset : offset + width] = (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
             continue
         to = value.target
-        if value.mask or width != 8:
-            raise Unsupported("This kind of address in an initializer is not supported yet", v.line)
+        byte = (value.mask.bit_length() - 1) // 8 if value.mask else -1
         if isinstance(to, Function):
             if const_offset is not None:
-                relocs.append(Reloc(offset, FUNCTION_OFFSET, to.name, value.addend))
-                continue
-            relocs.append(Reloc(offset, R_UNIFIED if target.sm >= 90 else R_64, to.name, value.addend))
-        elif to.space == "global" or (to.space == "const" and value.generic):
-            relocs.append(Reloc(offset, R_G64, to.name, value.addend))
-        elif to.space == "const" and const_offset is None:
-            relocs.append(Reloc(offset, R_64, to.name, value.addend))
-        elif to.space == "const" and const_offset is not None and to in const_offset:
-            data[offset : offset + 8] = (const_offset[to] + value.addend).to_bytes(8, "little")
+                type_ = FUNCTION_OFFSET if byte < 0 else FUNCTION_BYTE + byte
+            elif target.sm >= 90:
+                type_ = R_UNIFIED if byte < 0 else R_UNIFIED8_0 + byte
+            else:
+                type_ = R_64 if byte < 0 else R_8_0 + byte
+        elif to.space == "const" and not value.generic and const_offset is not None:
+            place = const_offset[to] + value.addend
+            if byte < 0:
+                data[offset : offset + width] = place.to_bytes(width, "little")
+            else:
+                data[offset] = place >> 8 * byte & 0xFF
+            continue
+        elif to.space == "const" and not value.generic:
+            type_ = R_64 if byte < 0 else R_8_0 + byte
         else:
-            raise Unsupported(f"The address of a .{to.space} variable in an initializer is not supported yet", v.line)
+            type_ = R_G64 if byte < 0 else R_G8_0 + byte
+        if byte < 0 and width != 8:
+            # ptxas writes a 64-bit relocation over the four bytes, which destroys what lies behind.
+            raise Unsupported("An address in a 32-bit initializer is not supported yet", v.line)
+        relocs.append(Reloc(offset, type_, to.name, value.addend))
     return bytes(data), relocs
 
 

@@ -3,13 +3,13 @@
 import re
 from typing import Final, final
 
-from orias.ptx.ast import O_REG, Function, Instr, Label, Loc, Operand, Pragma
+from orias.ptx.ast import O_REG, TYPE_BITS, Function, Instr, Label, Loc, Operand, Pragma, Var
 from orias.ptx.calls import LISTS, call, labelled_list, target_list
 from orias.ptx.debug import LOC, dwarf_line, loc_directive
 from orias.ptx.declare import declaration
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
-from orias.ptx.operands import label_operand, name_operand, operand, quick_operand
+from orias.ptx.operands import SUM, integer_operand, label_operand, name_operand, operand, quick_operand
 from orias.ptx.pragmas import known_pragma, read_pragma
 from orias.ptx.special import SPECIAL
 from orias.ptx.state import MAX_NESTING, LabelUse, Scope, State
@@ -299,8 +299,26 @@ class BodyReader:
             state.syntax()
         if form.shape != CALL:
             self.forms.verify(form, instr)
+            for k, op in enumerate(instr.ops):
+                if op.kind == O_REG and op.key.endswith(SUM):
+                    instr.ops[k] = self._sum(function, op, line, column)
         body.append(instr)
         return True
+
+    def _sum(self, function: Function, op: Operand, line: int, column: int) -> Operand:
+        """A register plus a constant: an addition in front, at the register's width."""
+        assert op.var is not None and function.body is not None
+        bits = TYPE_BITS[op.var.type]
+        var = Var("", "reg", op.var.type, 1, line)
+        self.state.register(var)
+        opcode = f"add.u{bits}"
+        form = self.forms.known.get(opcode) or self.forms.new(opcode)
+        if form is None or bits not in (16, 32, 64):
+            return op  # the operand's own message is given already
+        total, plain = Operand(O_REG), Operand(O_REG)
+        total.var, plain.var = var, op.var
+        function.body.append(Instr(form.sig, [total, plain, integer_operand(op.value)], None, line, column))
+        return total
 
     def _unusable(self, messages: list[str], line: int, column: int) -> None:
         """Reports an opcode that is none; its operands still have to be operands."""

@@ -60,6 +60,10 @@ def scalar_fits(slot: Slot, op: Operand, type_: str, result: bool, index: int, n
         assert var is not None
         if not register_fits(var.type, type_, slot.relaxed):
             return False
+        if op.key.endswith("+"):
+            if result:
+                soft.append(f"Result register required for instruction '{name}'")
+            return var.type[0] in "bus" and TYPE_BITS[var.type] in (16, 32, 64)
         if slot.fixed and (var.type == "f16x2" or (type_ in ("b8", "b16") and var.type != type_)):
             return False
         if var.vec != 1 and not op.comp:

@@ -3,12 +3,14 @@
 import re
 from typing import Final
 
-from orias.ptx.ast import SymInit, Var
+from orias.ptx.ast import Function, SymInit, Var
 from orias.ptx.expr import Const, constant, integer, starts_constant
 from orias.ptx.lexer import MASK64, T_IDENT, T_PUNCT, f32_to_f64_bits, f64_to_f32_bits
 from orias.ptx.state import State
 from orias.ptx.words import element_bytes
 
+_MASKS: Final = frozenset([0xFF << 8 * k for k in range(8)])
+"""Byte masks of addresses: each picks one byte."""
 _INT_LIST: Final = re.compile(r"\s*\{([-0-9xXa-fA-F,U \t\r\n]*)\}", re.A)
 
 
@@ -98,6 +100,8 @@ def _element(state: State, var: Var, size: int, offset: int, items: list[tuple[i
     lex = state.lex
     line = lex.line
     if lex.kind == T_IDENT and lex.text != "WARP_SZ":
+        if var.type not in ("u32", "u64"):
+            state.fatal("Initial value type mismatch", line)
         items.append((offset, _symbol(state, 0)))
         return
     if not starts_constant(state):
@@ -105,6 +109,10 @@ def _element(state: State, var: Var, size: int, offset: int, items: list[tuple[i
     value = constant(state)
     if state.take("("):
         state.gate("mask", line)
+        if var.type[0] != "u":
+            state.fatal("Initial value type mismatch", line)
+        if value.value not in _MASKS:
+            state.error(f"Invalid mask value '{value.value:#x}' used in initializer", line)
         init = _symbol(state, value.value)
         state.punct(")")
         items.append((offset, init))
@@ -138,17 +146,21 @@ def _symbol(state: State, mask: int) -> SymInit:
         state.punct(")")
     else:
         addend = 0
-    if lex.kind == T_PUNCT and lex.text in "+-":
-        addend += _addend(state)
+    addend += _addend(state)
     found = state.lookup(name)
     if found is None:
         state.fatal(f"Invalid initial value symbol '{name}'", line)
+    if isinstance(found, Function):
+        if generic:
+            state.fatal("Invalid initial value expression", line)
+    elif found.space not in ("global", "const"):
+        state.fatal("Variable used as initial value not in .global or .const state space", line)
     state.gate("address", line)
     return SymInit(found, addend, generic, mask)
 
 
 def _addend(state: State) -> int:
     lex = state.lex
-    if lex.kind == T_PUNCT and lex.text in "+-":
+    if lex.kind == T_PUNCT and lex.text == "+":
         return integer(state)
     return 0

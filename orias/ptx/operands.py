@@ -59,6 +59,10 @@ VIDEO_PARTS: Final = frozenset(
 _VIDEO_PATTERN: Final = re.compile(r"\.[bh][0-7]{1,4}", re.A)
 
 
+SUM: Final = "+"
+"""End of the key of a register plus a constant, which is an operand of its own (not in vectors or addresses)."""
+
+
 def _register(var: Var) -> Operand:
     operand = Operand(O_REG)
     operand.var = var
@@ -201,7 +205,11 @@ def operand(state: State, depth: int = 0) -> Operand:
 def _single(state: State, depth: int) -> Operand:
     lex = state.lex
     if lex.kind == T_IDENT and lex.text != "WARP_SZ":
-        return _named(state)
+        named = _named(state)
+        if named.kind == O_REG and not named.comp and depth == 0 and state.take("+"):
+            named.value = integer(state)
+            named.key += SUM
+        return named
     if lex.kind == T_INT or lex.kind == T_FLOAT:
         return _constant(state)
     if lex.kind != T_PUNCT:

@@ -50,6 +50,8 @@ def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None 
     for reg in classes.rg.phys:
         used[reg & KIND_MASK] |= 1 << (reg >> PAYLOAD_SHIFT)
     lost = {file: mask | lost_in_calls(fn, file) for file, mask in used.items()}
+    if state.size and fn.notes.get("alloca"):
+        raise Unsupported(f"'alloca' in '{fn.name}', which needs to spill registers, is not supported yet")
     scratch = finish_frame(fn, lost, state.size)
     fn.reg_count = (used[K_R] | scratch | 2).bit_length() + RESERVE
     lost[K_R] |= scratch

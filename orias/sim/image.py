@@ -42,6 +42,7 @@ DEFAULT_STEPS: Final = 20_000_000
 _CODE_ALIGN: Final = 128
 _R_64: Final = 2
 _R_G64: Final = 4
+_R_8_0: Final = 76
 _R_ABS32_LO: Final = 56
 _R_ABS32_HI: Final = 57
 _R_CALLS: Final = (58, 75, 114)
@@ -204,9 +205,13 @@ class Image:
             return data
         out = bytearray(data)
         for r in relocs:
+            value = self._symbol(r.symbol, section.name)
+            if _R_8_0 <= r.type < _R_8_0 + 16:
+                # One byte of the address: 8_0 to 8_56, then G8_0 to G8_56.
+                out[r.offset] = (value + (r.addend if r.rela else 0)) >> 8 * ((r.type - _R_8_0) % 8) & 0xFF
+                continue
             if r.type not in (_R_64, _R_G64):
                 raise LoadError(f"{section.name}: relocation type {r.type} is not simulated")
-            value = self._symbol(r.symbol, section.name)
             addend = r.addend if r.rela else int.from_bytes(out[r.offset : r.offset + 8], "little")
             out[r.offset : r.offset + 8] = ((value + addend) & (1 << 64) - 1).to_bytes(8, "little")
         return bytes(out)
