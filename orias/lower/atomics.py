@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from orias.lower.context import Ctx
 
 _SUFFIX: Final[dict[str, str]] = {
-    "u32": "", "b32": "", "s32": "", "u64": ".64", "b64": ".64", "s64": ".64",
+    "u32": "", "b32": "", "s32": "", "u64": ".64", "b64": ".64", "s64": ".64", "b128": ".128",
     "f32": ".F32.FTZ.RN", "f64": ".F64.RN", "f16x2": ".F16x2.RN", "bf16x2": ".BF16x2.RN",
 }  # fmt: skip
 _SIGNED_SUFFIX: Final[dict[str, str]] = {"s32": ".S32", "s64": ".S64"}
@@ -88,8 +88,6 @@ def lower_atomic(ctx: "Ctx", i: Instr) -> None:
     space = space_of(sig)
     ops = i.ops if red else i.ops[1:]
     dst = None if red or i.ops[0].kind == O_SINK else i.ops[0]
-    if type_ == "b128":
-        raise ctx.unsupported(f"'{sig.text}'")
     if order in ("release", "acq_rel"):
         fence(ctx, "ALL", scope, release_only=True)
     where = ops[0]
@@ -104,7 +102,7 @@ def lower_atomic(ctx: "Ctx", i: Instr) -> None:
     else:
         width = TYPE_BITS[type_] // 32
         values = [ctx.src(o, type_) for o in ops[1 : 3 if op == "cas" else 2]]
-        values = [_in_register(ctx, v, width) for v in values] if width == 2 else values
+        values = [_in_register(ctx, v, width) for v in values] if width >= 2 else values
         _scalar(ctx, op, type_, dst, group, values, space, scope)
     if order in ("acquire", "acq_rel"):
         acquire_fence(ctx, scope)
@@ -114,7 +112,7 @@ def _scalar(
     ctx: "Ctx", op: str, type_: str, dst: Operand | None, group: list[Opnd], values: list[Opnd], space: str, scope: str
 ) -> None:
     wide = TYPE_BITS[type_] == 64
-    width = 2 if wide else 1
+    width = TYPE_BITS[type_] // 32
     by_hand = type_ in _FLOATS or wide
     if space == "shared":
         if not by_hand or op in _SHARED_WIDE:

@@ -361,7 +361,11 @@ def atomic(s: Site) -> Exec:
     size = 4
     if any(x in mods for x in ("64", "S64", "U64", "F64", "F32x2", "F16x4", "BF16x4")):
         size = 8
-    if "128" in mods or any(x in mods for x in ("F32x4", "F16x8", "BF16x8")):
+    if "128" in mods:
+        from orias.sim.exec_wide import atomic128
+
+        return atomic128(s, space, get)
+    if any(x in mods for x in ("F32x4", "F16x8", "BF16x8")):
         raise s.unknown("128-bit atomics")
     result = s.regs[0] if s.regs and not is_zero_reg(s.regs[0]) else None
     done = s.setp(s.preds[0]) if s.preds else None

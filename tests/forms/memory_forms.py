@@ -269,8 +269,32 @@ def atomics() -> list[Form]:
                      [f"b{n}"] * 3, [f"b{n}"] * 2, rows3, lambda a, b, c: (a, c if a == b else a), decl=decl, module=module)
             )  # fmt: skip
         out += float_atomics(space, code, base, decl, module, sp)
+        out += wide_atomics(space, code, base, decl, module, sp)
     out.append(contended())
     return out
+
+
+def wide_atomics(space: str, code: str, base: str, decl: str, module: str, sp: str) -> list[Form]:
+    """128-bit exchange and compare-and-swap (sm_90)."""
+    r = rng(f"wide{space}")
+    rows = []
+    for k in range(32):
+        old = [r.getrandbits(64), r.getrandbits(64)]
+        asked = [old[0] ^ (k % 4 == 1) << r.randrange(64), old[1] ^ (k % 4 == 2) << r.randrange(64)]
+        rows.append((*old, *asked, r.getrandbits(64), r.getrandbits(64)))
+    decl = decl + ".reg .b128 %w<4>;"
+    store = f"{code} st{sp}.v2.b64 [{base}], {{%a0, %a1}}; mov.b128 %w1, {{%a2, %a3}}; mov.b128 %w2, {{%a4, %a5}};"
+    load = f"mov.b128 {{%o0, %o1}}, %w0; ld{sp}.v2.b64 {{%o2, %o3}}, [{base}];"
+
+    def cas(*v: int) -> Outputs:
+        return (v[0], v[1], *(v[4:6] if v[0:2] == v[2:4] else v[0:2]))
+
+    return [
+        Form(f"atom.{space}.cas.b128", f"{store} atom{sp}.cas.b128 %w0, [{base}], %w1, %w2; {load}", ["b64"] * 6, ["b64"] * 4, rows,
+             cas, sm=90, decl=decl, module=module),
+        Form(f"atom.{space}.exch.b128", f"{store} atom{sp}.exch.b128 %w0, [{base}], %w2; {load}", ["b64"] * 6, ["b64"] * 4, rows,
+             lambda *v: (v[0], v[1], v[4], v[5]), sm=90, decl=decl, module=module),
+    ]  # fmt: skip
 
 
 def float_atomics(space: str, code: str, base: str, decl: str, module: str, sp: str) -> list[Form]:
