@@ -21,6 +21,8 @@ _DATA_STORES: Final[frozenset[str]] = frozenset(("ST", "STG", "STS", "STL", "RED
 _ATOMICS: Final[frozenset[str]] = frozenset(("ATOM", "ATOMG", "ATOMS"))
 
 _MMA: Final[dict[str, tuple[int, int, int, int]]] = {
+    "HMMA.884.F16": (2, 2, 2, 2),
+    "HMMA.884.F32": (2, 2, 2, 2),
     "HMMA.1688.F16": (2, 2, 1, 2),
     "HMMA.1688.F32": (4, 2, 1, 4),
     "HMMA.16816.F16": (2, 4, 2, 2),
@@ -50,6 +52,7 @@ _MMA: Final[dict[str, tuple[int, int, int, int]]] = {
     "QMMA.16832.F32": (4, 4, 2, 4),
     "QMMA.16816.F16": (2, 2, 1, 2),
     "QMMA.16816.F32": (4, 2, 1, 4),
+    "QMMA.SP.16864.F32": (4, 4, 4, 4),
     "DMMA.884": (4, 2, 2, 4),
     "DMMA.8x8x4": (4, 2, 2, 4),
     "DMMA.16x8x4": (8, 4, 2, 8),

@@ -28,4 +28,5 @@ def load() -> None:
     import orias.lower.video
     import orias.lower.video_simd
     import orias.lower.warp
-    import orias.lower.warpgroup  # noqa: F401
+    import orias.lower.warpgroup
+    import orias.lower.wmma  # noqa: F401

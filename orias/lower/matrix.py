@@ -1,42 +1,17 @@
-"""Matrix instructions that are one SASS operation: ldmatrix, stmatrix, movmatrix, mma, mma.sp.
+"""ldmatrix, stmatrix, movmatrix, mma, mma.sp.  Names read off ptxas 13.0.88 on sm_75, 80, 89 and 90."""
 
-Names read off ptxas 13.0.88 on sm_75, 80, 89 and 90.  Refused: shapes the target has no instruction for (ptxas calls subroutines:
-4-bit and xor-popc forms on sm_90, 8-bit floats before sm_89 and on sm_90, m8n8k4 of f16), and wmma.
-"""
+from typing import TYPE_CHECKING
 
-from typing import TYPE_CHECKING, Final
-
-from orias.isa.operand import K_NONE, K_R, NEG, RZ, URZ, Opnd, const, imm, is_reg
+from orias.isa.operand import K_NONE, K_R, NEG, RZ, URZ, Opnd, const, is_reg
 from orias.lower.memory import address, elements, space_of, spread
+from orias.lower.mma import Product, joined, multiply
+from orias.lower.quads import multiply_quads
 from orias.lower.registry import lowers
 from orias.ptx.ast import Instr, Operand
+from orias.ptx.wmma import shape_numbers
 
 if TYPE_CHECKING:
     from orias.lower.context import Ctx
-
-_HALF: Final[dict[str, str]] = {"f16": "", "bf16": ".BF16", "tf32": ".TF32"}
-_SHAPES: Final[dict[str, dict[str, int]]] = {
-    # multiplicand class -> shape -> first SM
-    "f16": {"m16n8k8": 75, "m16n8k16": 80},
-    "bf16": {"m16n8k8": 80, "m16n8k16": 80},
-    "tf32": {"m16n8k4": 80, "m16n8k8": 80},
-    "int8": {"m8n8k16": 75, "m16n8k16": 80, "m16n8k32": 80},
-    "int4": {"m8n8k32": 75, "m16n8k32": 80, "m16n8k64": 80},
-    "b1": {"m8n8k128": 75, "m16n8k128": 80, "m16n8k256": 80},
-    "f64": {"m8n8k4": 80, "m16n8k4": 90, "m16n8k8": 90},
-    "fp8": {"m16n8k16": 89, "m16n8k32": 89},
-}
-_SPARSE: Final[dict[str, dict[str, int]]] = {
-    "f16": {"m16n8k16": 80, "m16n8k32": 80},
-    "bf16": {"m16n8k16": 80, "m16n8k32": 80},
-    "tf32": {"m16n8k8": 80, "m16n8k16": 80},
-    "int8": {"m16n8k32": 80, "m16n8k64": 80},
-    "int4": {"m16n8k64": 80, "m16n8k128": 80},
-}
-_CLASS: Final[dict[str, str]] = {
-    "f16": "f16", "bf16": "bf16", "tf32": "tf32", "f64": "f64", "b1": "b1", "s8": "int8", "u8": "int8", "s4": "int4",
-    "u4": "int4", "e4m3": "fp8", "e5m2": "fp8",
-}  # fmt: skip
 
 
 def _window(ctx: "Ctx", i: Instr, o: Operand) -> list[Opnd]:
@@ -95,57 +70,28 @@ def lower_movmatrix(ctx: "Ctx", i: Instr) -> None:
 
 def fragment(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
     """The registers of a fragment as one value."""
-    values = [ctx.src(e, type_) for e in elements(o)]
-    if len(values) == 1:
-        return values[0] if is_reg(values[0]) else ctx.b.copy(values[0], 2 if type_ == "b64" else 1)
-    return ctx.b.pack(*values, width=len(values) * (2 if type_ == "b64" else 1))
-
-
-def _mma_name(i: Instr, kind: str, sm: int) -> str:
-    """The SASS name of an mma, from its shape and its types D, A, B, C."""
-    mods = i.sig.mods
-    dtype, atype, btype = i.sig.types[:3]
-    m, rest = mods["shape"][1:].split("n")
-    n, k = rest.split("k")
-    shape = f"{m}{n}{k}"
-    sparse = ".SP" if "sp" in mods else ""
-    saturate = ".SAT" if "satfinite" in mods else ""
-    if kind in _HALF:
-        return f"HMMA{sparse}.{shape}.{dtype.upper()}{_HALF[kind]}"
-    if kind == "f64":
-        form = f"{m}x{n}x{k}" if sm >= 90 else shape
-        rnd = mods.get("rnd", "rn")
-        return f"DMMA.{form}{'' if rnd == 'rn' else '.' + rnd.upper()}"
-    if kind == "b1":
-        return f"BMMA.{shape}.{mods['bool'].upper()}.POPC"
-    if kind == "fp8":
-        return f"QMMA.{shape}.{dtype.upper()}.{atype.upper()}.{btype.upper()}"
-    return f"IMMA{sparse}.{shape}.{atype.upper()}.{btype.upper()}{saturate}"
+    return joined(ctx, [ctx.src(e, type_) for e in elements(o)], 2 if type_ == "b64" else 1)
 
 
 @lowers("mma", types="any")
 def lower_mma(ctx: "Ctx", i: Instr) -> None:
-    """mma and mma.sp where one instruction does it."""
+    """mma and mma.sp."""
     mods = i.sig.mods
     types = i.sig.types
-    sm = ctx.target.sm
-    kind = _CLASS.get(types[1], "")
-    sparse = "sp" in mods
-    first = (_SPARSE if sparse else _SHAPES).get(kind, {}).get(mods.get("shape", ""), 1000)
-    plain = mods.get("alayout", "row") == "row" and mods.get("blayout", "col") == "col"
-    missing = sm >= 90 and (kind in ("int4", "fp8") or (kind == "b1" and mods.get("bool") == "xor"))
-    if sm < first or not plain or missing or "kind" in mods or (kind == "b1" and sm < 80 and mods["bool"] == "and"):
+    if "kind" in mods:
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
-    type_ = "b64" if kind == "f64" else "b32"
-    dst = elements(i.ops[0])
-    src = [fragment(ctx, o, type_) for o in i.ops[1:4]]
-    if sparse:
-        src.append(ctx.src(i.ops[4], "b32"))
-        src.append(imm(i.ops[5].value))
-    width = len(dst) * (2 if kind == "f64" else 1)
-    d = ctx.fn.new_vreg(K_R, width)
-    ctx.b.emit(_mma_name(i, kind, sm), [d], src, ctx.guard)
-    if len(dst) == 1:
-        ctx.write(dst[0], d)
+    m, n, k = shape_numbers(i.sig)
+    word_type = "b64" if types[1] == "f64" else "b32"
+    a, b, c = ([ctx.src(e, word_type) for e in elements(o)] for o in i.ops[1:4])
+    if mods["shape"] == "m8n8k4" and types[1] == "f16":
+        d: list[Opnd] | None = multiply_quads(ctx, i, a, b, c)
     else:
-        spread(ctx, i.ops[0], d, type_)
+        sparse = (ctx.src(i.ops[4], "b32"), i.ops[5].value) if "sp" in mods else None
+        p = Product(
+            m, n, k, types[0], types[1], types[2], "satfinite" in mods, mods.get("bool") == "xor", mods.get("rnd", "rn"), sparse
+        )  # fmt: skip
+        d = multiply(ctx, p, a, b, c)
+    if d is None:
+        raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+    for e, value in zip(elements(i.ops[0]), d, strict=True):
+        ctx.write(e, value)

@@ -1,4 +1,5 @@
-"""Instruction forms: matrix instructions.  Shapes and types of mma and wmma are checked by :mod:`orias.ptx.matrix`.
+"""Instruction forms: matrix instructions.  Shapes and types of mma and wmma are checked by :mod:`orias.ptx.matrix` and
+:mod:`orias.ptx.wmma`.
 
 Row syntax: see :mod:`orias.ptx.table`.  Facts: asked of ptxas 13.0.88.
 """
@@ -14,11 +15,11 @@ FORMS: Final[dict[str, str]] = {
     "stmatrix": f"b16 ; M,X ; !sync !aligned !m8n8 !x1/x2/x4 trans {_SHARED} ; 7.8/90 | b8 ; M,X ; !sync !aligned m16n8 x1/x2/x4 trans {_SHARED} ; F90 Fv7.8, n100a Fv8.6 : stmatrix.b8",
     "movmatrix": "b16 ; =b32,b32 ; !sync !aligned !m8n8 !trans ; 7.8/75",
     "mma": "* ; X* ; *",
-    "wmma.mma": "* ; X* ; * ; I70 Fv6.0",
-    "wmma.load.a": "* ; X,M,u32? ; * ; I70 Fv6.0",
-    "wmma.load.b": "* ; X,M,u32? ; * ; I70 Fv6.0",
-    "wmma.load.c": "* ; X,M,u32? ; * ; I70 Fv6.0",
-    "wmma.store.d": "* ; M,X,u32? ; * ; I70 Fv6.0",
+    "wmma.mma": "* ; X,X,X,X ; *",
+    "wmma.load.a": "* ; X,M,u32? ; *",
+    "wmma.load.b": "* ; X,M,u32? ; *",
+    "wmma.load.c": "* ; X,M,u32? ; *",
+    "wmma.store.d": "* ; M,X,u32? ; *",
     "wgmma.mma_async": "* ; X* ; * ; Fv8.0 N90a",
     "wgmma.fence": "- ; ; !sync aligned ; Fv8.0 : WGMMA, N90a",
     "wgmma.commit_group": "- ; ; !sync aligned ; Fv8.0 : WGMMA, N90a",

@@ -7,6 +7,7 @@ The parser asks once per opcode text (:class:`Checker.opcode`) and once per comb
 
 from typing import Final, final
 
+from orias.ptx import wmma
 from orias.ptx.ast import (
     O_ADDR,
     O_FUNC,
@@ -141,6 +142,12 @@ class Checker:
             result.errors.extend(mma_errors(sig, types))
         elif name == "wgmma.mma_async":
             result.errors.extend(wgmma_errors(sig, types))
+        elif name == "wmma.mma":
+            result.errors.extend(
+                wmma.product_errors(sig, types) or wmma.saturation_error(sig, types, self.place.version)
+            )
+        elif name.startswith("wmma."):
+            result.errors.extend(wmma.transfer_errors(name, sig, types))
         if not row.open:
             self._modifiers(result, sig, row, words)
         self._gates(result, sig, row, words)
@@ -251,6 +258,8 @@ class Checker:
             gate = mma_gate(sig, types)
         elif name == "wgmma.mma_async":
             gate = wgmma_gate(sig, types)
+        elif name.startswith("wmma."):
+            gate = wmma.gate(sig, types)
         elif name == "lop3" and "bool" in sig.mods:
             gate = "I70 Fv8.2 : lop3.<BoolOp>"
         elif name in ("barrier", "barrier.red", "barrier.arrive") and "cta" in sig.mods:
@@ -309,6 +318,8 @@ class Checker:
                     fits = False
                     break
             if fits:
+                if name.startswith("wmma."):
+                    soft.extend(wmma.operand_errors(name, sig, checked.types, ops))
                 return soft
         if soft and any("vector" in m.lower() for m in soft):
             return soft

@@ -7,7 +7,17 @@ import numpy as np
 
 from orias.isa.decode import Decoded
 from orias.isa.operand import INV, K_P, K_UP, PT, UPT, Opnd, kind, payload
-from orias.sim import exec_async, exec_float, exec_flow, exec_int, exec_mem, exec_tensor, exec_warp, exec_warpgroup
+from orias.sim import (
+    exec_async,
+    exec_float,
+    exec_flow,
+    exec_int,
+    exec_mem,
+    exec_mma,
+    exec_tensor,
+    exec_warp,
+    exec_warpgroup,
+)
 from orias.sim.engine import Plan
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.modifiers import unknown
@@ -32,6 +42,7 @@ _PLAIN: Final[dict[str, Any]] = {
     **exec_float.BUILDERS,
     **exec_mem.BUILDERS,
     **exec_warp.BUILDERS,
+    **exec_mma.BUILDERS,
     **exec_tensor.BUILDERS,
     **exec_warpgroup.BUILDERS,
     **exec_async.BUILDERS,

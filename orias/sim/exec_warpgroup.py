@@ -7,7 +7,7 @@ code that reads an accumulator without a wait fails.
 Matrices in shared memory: 16-byte pieces, at the places that the descriptor (start, leading and stride byte offset, base
 offset, swizzle) gives them, in the layouts that CUTLASS documents for its matrix descriptors (``mma_sm90_desc.hpp``); the swizzle
 exchanges bits 4.. of the address with bits 7.. counted from the base offset.  Products are exact; sums of floating-point products
-are those of :mod:`orias.sim.exec_tensor` (f64, rounded once to the result).  Sparse metadata lie as documented for ``mma.sp``.
+are those of :mod:`orias.sim.exec_mma` (f64, rounded once to the result).  Sparse metadata lie as documented for ``mma.sp``.
 """
 
 from collections.abc import Callable

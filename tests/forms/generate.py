@@ -7,7 +7,16 @@ import json
 import os
 import sys
 
-from tests.forms import convert_forms, divide_forms, float_forms, integer_forms, memory_forms, video_forms, warp_forms
+from tests.forms import (
+    convert_forms,
+    divide_forms,
+    float_forms,
+    integer_forms,
+    matrix_forms,
+    memory_forms,
+    video_forms,
+    warp_forms,
+)
 from tests.forms.exact import Answer
 from tests.forms.form import Form, module_text
 
@@ -16,6 +25,7 @@ FAMILIES = {
     "float": float_forms.forms,
     "convert": convert_forms.forms,
     "divide": divide_forms.forms,
+    "matrix": matrix_forms.forms,
     "memory": memory_forms.forms,
     "warp": warp_forms.forms,
     "video": video_forms.forms,

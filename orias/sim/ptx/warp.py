@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from orias.isa.operand import K_NONE, PT, URZ, Opnd, imm, r
 from orias.ptx.ast import O_PAIR, O_SINK, O_VEC, Operand
-from orias.sim import exec_tensor, exec_warp
+from orias.sim import exec_mma, exec_tensor, exec_warp
 from orias.sim.ops_int import I32, U32
 from orias.sim.ptx.integer import Builder, type_of
 from orias.sim.ptx.memory import address
@@ -165,16 +165,16 @@ def _mma(s: PtxSite) -> Exec:
     wide = "b64" if multiplicand == "f64" else "b32"
     if multiplicand in ("f16", "bf16", "tf32"):
         extra = {"bf16": ".BF16", "tf32": ".TF32", "f16": ""}[multiplicand]
-        name, build = f"HMMA.{rows}8{k}.{t[0].upper()}{extra}", exec_tensor.hmma
+        name, build = f"HMMA.{rows}8{k}.{t[0].upper()}{extra}", exec_mma.hmma
     elif multiplicand in ("s8", "u8", "s4", "u4"):
         sat = ".SAT" if s.has("satfinite") else ""
-        name, build = f"IMMA.{rows}8{k}.{t[1].upper()}.{t[2].upper()}{sat}", exec_tensor.imma
+        name, build = f"IMMA.{rows}8{k}.{t[1].upper()}.{t[2].upper()}{sat}", exec_mma.imma
     elif multiplicand == "b1":
-        name, build = f"BMMA.{rows}8{k}.{s.mods['bool'].upper()}.POPC", exec_tensor.bmma
+        name, build = f"BMMA.{rows}8{k}.{s.mods['bool'].upper()}.POPC", exec_mma.bmma
     elif multiplicand == "f64":
         rnd = s.mods.get("rnd", "rn")
         name = f"DMMA.{rows}x8x{k}{'' if rnd == 'rn' else '.' + rnd.upper()}"
-        build = exec_tensor.dmma
+        build = exec_mma.dmma
     else:
         raise s.unknown()
     fragments = [_fragment(s, o, wide) for o in s.ops[1:4]]
