@@ -67,8 +67,11 @@ def iadd3(s: Site) -> Exec:
         if is_zero_reg(values[2]):
             return lambda m, a: put(m, a, a3(m, a) + b3(m, a))
         return lambda m, a: put(m, a, a3(m, a) + b3(m, a) + c3(m, a))
-    raws = [s.i32(o & ~NEG) for o in values]
-    negate = [bool(o & NEG) for o in values]
+    # a zero adds nothing unless it is negated: then it is a complement and a carry
+    terms = [o for o in values if not is_zero_reg(o) or o & NEG]
+    terms += [o for o in values if o not in terms][: 2 - len(terms)]
+    raws = [s.i32(o & ~NEG) for o in terms]
+    negate = [bool(o & NEG) for o in terms]
 
     def run(m: Machine, a: Active) -> None:
         total, carry = oi.iadd3([g(m, a) for g in raws], negate, [c(m, a) for c in carry_in])

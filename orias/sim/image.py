@@ -35,7 +35,7 @@ DEFAULT_STACK: Final = 1024
 """Least bytes of local memory a thread (the driver's default stack limit)."""
 BATCH_BYTES: Final = 1 << 29
 """Registers, local and shared memory of the blocks that run at a time, at most (one block always runs)."""
-BATCH_THREADS: Final = 1 << 16
+BATCH_THREADS: Final = 1 << 15
 """Threads that run at a time, at most: rows of registers should stay in the caches."""
 DEFAULT_STEPS: Final = 20_000_000
 
@@ -500,7 +500,7 @@ class Launch:
         present = lane_in_block < size
         shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", 0xCD)
         shared.size = self.shared_bytes
-        local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", 0xCD)
+        local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", 0xCD, lazy=True)
         m = Machine(threads, self.register_count, present, block_of, image.arena, shared, local)
         m.sm = t.sm
         m.cluster_size = ranks

@@ -151,17 +151,26 @@ class Arena(_Flat):
 class Banked(_Flat):
     """A memory with one bank for each block or thread: addresses `base` to `base + size` of each."""
 
-    __slots__ = ("base", "name", "size", "stride")
+    __slots__ = ("_fill", "_total", "base", "name", "size", "stride")
 
-    def __init__(self, banks: int, size: int, base: int, name: str, fill: int) -> None:
+    def __init__(self, banks: int, size: int, base: int, name: str, fill: int, lazy: bool = False) -> None:
         self.base = base
         self.size = size
         self.stride = -(-size // 16) * 16
         self.name = name
-        super().__init__(banks * self.stride, fill)
+        self._fill = fill
+        self._total = banks * self.stride
+        """Bytes to make at the first access; 0 if they are there."""
+        super().__init__(16 if lazy else self._total, fill)
+        if not lazy:
+            self._total = 0
 
     def offsets(self, address: Arr, bank: Arr, size: int, align: int) -> Arr:
         """Checked offsets for accesses of `size` bytes at (int64) addresses of the given banks."""
+        if self._total:
+            self.data = np.full(self._total, self._fill, U8)
+            self._total = 0
+            self.refresh()
         if align > 1:
             bad = (address & (align - 1)) != 0
             if bad.any():

@@ -42,6 +42,17 @@ def words(x: Arr) -> tuple[Arr, Arr]:
 
 def iadd3(values: list[Arr], negate: list[bool], carries: list[Arr]) -> tuple[Arr, Arr]:
     """Sum of three words (a negated one counts as its complement plus one), carries in; sum and carry units out."""
+    if len(values) == 2 and not carries and not any(negate):
+        a, b = values
+        low = a + b
+        return low, (low < (a if len(a) == len(low) else b)).view(U8)
+    if len(values) == 2 and len(carries) == 1 and not any(negate):
+        a, b = values
+        c = carries[0]
+        first = a + b
+        total32 = first + c
+        out: Arr = (first < (a if len(a) == len(first) else b)) | (total32 < c)
+        return total32, out.view(U8)
     total = np.zeros(1, U64)
     extra = 0
     for v, n in zip(values, negate, strict=True):
