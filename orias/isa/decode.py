@@ -3,6 +3,7 @@
 from typing import Final, final
 
 from orias.isa.layout import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot, name_pieces
+from orias.isa.notation import H_FIELD, H_WORD, Piece
 from orias.isa.op import Op, op
 from orias.isa.operand import (
     INV,
@@ -22,7 +23,7 @@ from orias.isa.operand import (
     word,
 )
 from orias.isa.plan import SlotCache, flags_of_text, suffix_of_text
-from orias.isa.rawtable import H_FIELD, H_WORD, Form, Piece, RawTable
+from orias.isa.rawtable import Form, RawTable
 
 
 class IllegalWord(Exception):
@@ -74,7 +75,7 @@ class _FormInfo:
         self.form: Final[Form] = form
         self.dst: Final[list[Slot]] = dst
         self.src: Final[list[Slot]] = src
-        self.names: Final[list[Piece]] = name_pieces(dst + src)
+        self.names: Final[list[Piece]] = name_pieces(form, dst + src)
         mask = 0
         for p in form.mods:
             mask |= p.mask

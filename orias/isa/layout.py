@@ -8,103 +8,12 @@ several elements (``cx[UR4][0x10]``, ``R4 `(label)``) makes one slot per element
 
 from typing import Final, final
 
+from orias.isa.notation import H_FIELD, H_FLOAT, H_SUM, Elem, Operand, Piece
 from orias.isa.operand import K_B, K_CONST, K_IMM, K_NONE, K_P, K_R, K_SB, K_UP, K_UR, K_WORD, SUFFIX_TEXT
-from orias.isa.rawtable import H_FIELD, H_FLOAT, H_SUM, Elem, Form, Operand, Piece
-
-_NO_RESULT: Final = frozenset(
-    [
-        "ARRIVES",
-        "AST",
-        "BAR",
-        "BPT",
-        "BRA",
-        "BREAK",
-        "BRX",
-        "BRXU",
-        "BSYNC",
-        "CALL",
-        "CCTL",
-        "CCTLL",
-        "CCTLT",
-        "DEPBAR",
-        "ENDCOLLECTIVE",
-        "EXIT",
-        "JMP",
-        "JMX",
-        "JMXU",
-        "KILL",
-        "LDGSTS",
-        "MEMBAR",
-        "NANOSLEEP",
-        "NOP",
-        "OUT",
-        "PMTRIG",
-        "RED",
-        "REDAS",
-        "REDG",
-        "RET",
-        "RTT",
-        "SETCTAID",
-        "SETLMEMBASE",
-        "ST",
-        "STAS",
-        "STG",
-        "STL",
-        "STS",
-        "STSM",
-        "SURED",
-        "SUST",
-        "UBLKCP",
-        "UBLKPF",
-        "UBLKRED",
-        "USETSHMSZ",
-        "UTMACCTL",
-        "UTMALDG",
-        "UTMAPF",
-        "UTMAREDG",
-        "UTMASTG",
-        "WARPGROUP",
-        "WARPGROUPSET",
-        "WARPSYNC",
-        "YIELD",
-    ]
-)
-"""Mnemonics without a result, though their first operand may be a register (checked with ``nvdisasm -plr``)."""
-
-_TWO_PREDICATES: Final = frozenset(("DSETP", "FSETP", "HSETP2", "ISETP", "PLOP3", "UISETP", "UPLOP3"))
-_ONE_RESULT: Final = frozenset(("BMOV", "FCHK", "R2P", "RPCMOV", "UR2UP", "UP2UR", "P2R"))
-
+from orias.isa.rawtable import Form
 
 _INDEXED: Final = frozenset(("LDC", "LDCU", "ULDC"))
 """Loads from constant memory, which always have an index."""
-
-
-def result_count(mnemonic: str, skeletons: list[str]) -> int:
-    """How many of the leading printed operands an operation writes."""
-    if mnemonic in _NO_RESULT:
-        return 0
-    if mnemonic in _TWO_PREDICATES:
-        return 2
-    if mnemonic in _ONE_RESULT:
-        return 1
-    n = len(skeletons)
-    if mnemonic in ("VOTE", "VOTEU"):
-        return n - 1
-    if mnemonic in ("BSSY", "USETMAXREG"):
-        return 1 if skeletons[0] in ("{B}", "{Q}") else 0
-    if mnemonic in ("TEX", "TLD", "TLD4", "TXD", "TXQ", "TMML"):
-        i = 1 if skeletons[0] == "{P}" else 0
-        return i + 2
-    i = 0
-    while i < n and skeletons[i] in ("{P}", "{Q}"):
-        i += 1
-    if i < n and skeletons[i] in ("{R}", "{U}"):
-        first = i == 0
-        i += 1
-        if first:
-            while i < n and skeletons[i] in ("{P}", "{Q}"):
-                i += 1
-    return i
 
 
 # Slot.what beyond the operand kinds: what the slot takes.
@@ -199,9 +108,22 @@ def _is_half(o: Operand) -> bool:
     return o.skeleton == "{F}" and o.elems[0].how == H_FLOAT and o.elems[0].width == 16
 
 
-def name_pieces(slots: list[Slot]) -> list[Piece]:
-    """Pieces behind operands that no suffix code can say (``.tnspA``, ``.COL``): in the IR they are modifiers of the operation."""
+_SPACES: Final = {"tmem[{U}]": "t", "gdesc[{U}]": "g", "idesc[{U}]": "i", "desc[{U}]": "d"}
+
+
+def name_pieces(form: Form, slots: list[Slot]) -> list[Piece]:
+    """Pieces that in the IR are modifiers of the operation because no operand can say them.
+
+    These are pieces behind operands without a suffix code (``.tnspA``, ``.COL``), and for operations on tensor memory and tensor
+    maps, from sm_100 on, the spaces of the operands in order: ``.tgti`` for ``tmem[UR5], gdesc[UR6], tmem[UR4], idesc[UR9]``.
+    """
     out: list[Piece] = []
+    if form.mnemonic.startswith("UT"):
+        spaces = "".join([_SPACES.get(s, "") for s in form.skeletons()])
+        if form.vocabulary.ur_bits < 8:
+            spaces = ""
+        if spaces:
+            out.append(Piece("." + spaces, (), {}))
     for s in slots:
         for p in s.suf:
             texts = {t for t in p.values.values() if "?" not in t and "INVALID" not in t}
@@ -213,17 +135,17 @@ def name_pieces(slots: list[Slot]) -> list[Piece]:
 _CODED: Final = frozenset((*SUFFIX_TEXT, ".64", "|"))
 
 
-_counts: dict[tuple[str, ...], tuple[int, int]] = {}
+_counts: dict[str, tuple[int, int]] = {}
 
 
 def slot_counts(form: Form) -> tuple[int, int]:
     """How many slots (dst, src) a form has, from its skeletons alone; (-1, -1) where that takes a closer look."""
     skeletons = form.skeletons()
-    key = (form.mnemonic, *skeletons)
+    key = f"{form.results} {form.mnemonic in _INDEXED} {skeletons}"
     found = _counts.get(key)
     if found is not None:
         return found
-    results = result_count(form.mnemonic, skeletons)
+    results = form.results
     dst = src = 0
     for i, sk in enumerate(skeletons):
         if sk == "{F}" and i and skeletons[i - 1] == "{F}":
@@ -246,7 +168,7 @@ def slot_counts(form: Form) -> tuple[int, int]:
 
 def slots_of(form: Form) -> tuple[list[Slot], list[Slot]]:
     """The slots of a form: results (registers first, then predicates) and sources."""
-    results = result_count(form.mnemonic, [o.skeleton for o in form.operands])
+    results = form.results
     dst: list[Slot] = []
     src: list[Slot] = []
     ops = form.operands

@@ -8,6 +8,7 @@ virtual and physical registers alike.
 from typing import Final, final
 
 from orias.isa.layout import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot, name_pieces, slot_counts, slots_of
+from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, H_WORD, Elem, Piece
 from orias.isa.op import Op
 from orias.isa.operand import (
     ABS,
@@ -30,7 +31,7 @@ from orias.isa.operand import (
     Opnd,
     word_text,
 )
-from orias.isa.rawtable import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, H_WORD, Elem, Form, Piece, RawTable
+from orias.isa.rawtable import Form, RawTable
 
 # Move.kind
 M_REG: Final = 0
@@ -48,6 +49,9 @@ M_EQUAL: Final = 8
 
 M_SPLIT: Final = 9
 """Unsigned immediate in several fields."""
+
+M_REG_SUM: Final = 10
+"""Register number in several fields, or with a constant added."""
 
 ZERO_BIT: Final = 1 << 11
 _SIG_BITS: Final = ZERO_BIT - 1
@@ -79,7 +83,7 @@ class Move:
 class Plan:
     """How to build the word of one signature."""
 
-    __slots__ = ("base", "form", "others", "regs")
+    __slots__ = ("base", "follows", "form", "others", "regs")
 
     def __init__(self, form: Form, base: int) -> None:
         self.form: Final[Form] = form
@@ -87,6 +91,8 @@ class Plan:
         self.regs: list[tuple[int, int, int]] = []
         """(index, mask, low bit) of plain register moves."""
         self.others: list[Move] = []
+        self.follows: list[tuple[int, int, int]] = []
+        """(index, index of another, difference): registers that one field names, such as ``tmem[UR8], idesc[UR9]``."""
 
 
 def signature(o: Opnd) -> int:
@@ -226,7 +232,7 @@ def _kind_fits(s: Slot, sig: int) -> bool:
 def _solve(form: Form, slots: list[Slot], sigs: list[int], mods: str) -> int | None:
     """The constant part of the word for a signature, or None if the form does not fit."""
     search = _Search(form)
-    states = search.mods(form.mods + name_pieces(slots), 0, mods, form.mask, form.val)
+    states = search.mods(form.mods + name_pieces(form, slots), 0, mods, form.mask, form.val)
     if not states:
         return None
     for s, sig in zip(slots, sigs, strict=True):
@@ -301,9 +307,18 @@ def _add_moves(plan: Plan, index: int, s: Slot) -> None:
         return
     if e.how == H_FIELD:
         plan.regs.append((index, (1 << e.width) - 1, e.lo))
-    elif e.how == H_SUM:
+    elif e.how == H_SUM and e.parts[0][2] < 0:
         lo, width, _ = e.parts[0]
         plan.others.append(Move(M_REG_INV, index, lo, width))
+    elif e.how == H_SUM:
+        for other, _, lo in plan.regs:
+            if e.parts[0][0] == lo:
+                plan.follows.append((index, other, e.const))
+                return
+        mv = Move(M_REG_SUM, index, 0, 8)
+        mv.parts = e.parts
+        mv.const = e.const
+        plan.others.append(mv)
 
 
 def _trial(plan: Plan, ops: list[Opnd]) -> int:

@@ -8,7 +8,8 @@ from typing import Final, final
 
 from orias.isa.decode import IllegalWord, mod_text
 from orias.isa.floats import float_text
-from orias.isa.rawtable import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, Elem, Form, Operand, Piece, RawTable
+from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, Elem, Operand, Piece
+from orias.isa.rawtable import Form, RawTable
 
 _PREFIX: Final = {"R": "R", "U": "UR", "P": "P", "Q": "UP", "B": "B", "D": "SB"}
 _GUARD: Final = 15 << 12
@@ -299,4 +300,4 @@ def _element(e: Elem, w: int, bar: str, fields: list[_Field]) -> str | None:
         reuse = ".reuse"
     if bar and bar_is_last(kind, suf):
         return "%s" + suf + bar + reuse
-    return "%s" + bar + suf + reuse if e.reuse_after else "%s" + bar + reuse + suf
+    return "%s" + bar + reuse + suf

@@ -136,9 +136,9 @@ class IsaTable:
 
     __slots__ = ("_decoder", "_plans", "_printer", "_sigs", "_slots", "name", "raw")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, raw: RawTable | None = None) -> None:
         self.name: Final[str] = name
-        self.raw: Final[RawTable] = RawTable(name)
+        self.raw: Final[RawTable] = RawTable(name) if raw is None else raw
         self._slots: Final[SlotCache] = SlotCache()
         self._plans: Final[dict[tuple[int, ...], Plan | None]] = {}
         self._sigs: Final[dict[int, int]] = {}
@@ -211,6 +211,9 @@ class IsaTable:
             p = ops[index] >> PAYLOAD_SHIFT
             seen |= p
             w |= (p & mask) << lo
+        for index, other, more in plan.follows:
+            if ops[index] >> PAYLOAD_SHIFT != (ops[other] >> PAYLOAD_SHIFT) + more:
+                raise self._bad_value(op, dst, src, ops[index])
         for mv in plan.others:
             o = ops[mv.index]
             if not _move_fits(mv, o) or (o & KIND_MASK) in (K_LABEL, K_SYM):

@@ -14,7 +14,7 @@ from orias.cubin.nvinfo import ANNOTATIONS, INDIRECT_BRANCH_TARGETS
 from orias.cubin.nvinfo import decode as decode_info
 from orias.cubin.relocs import R_UNIFIED32_HI_32, R_UNIFIED32_LO_32
 from orias.isa.classes import table_of_name, table_of_sm
-from orias.isa.rawtable import H_FIELD
+from orias.isa.notation import H_FIELD
 from orias.isa.table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
 from orias.tools.image import sm_number, target_name
 from orias.tools.labels import (

@@ -9,7 +9,8 @@ import re
 from typing import Final, final
 
 from orias.isa.floats import float_bits
-from orias.isa.rawtable import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, Elem, Form, Operand, Piece
+from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, Elem, Operand, Piece
+from orias.isa.rawtable import Form
 from orias.isa.table import CTL_SHIFT, IsaTable
 from orias.tools.hints import near_forms, near_mnemonics
 
@@ -211,8 +212,6 @@ class _Matcher:
                 out.extend(self._reuse(e, s) for s in behind)
             else:
                 out.extend(self.pieces(e.suf, [self._reuse(e, start)]))
-                if e.reuse_after:
-                    out.extend(self._reuse(e, s) for s in self.pieces(e.suf, [start]))
         return out
 
     def _reuse(self, e: Elem, s: State) -> State:

@@ -14,11 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.isa.harvest import disassemble_words, words_of
+from tests.isa.newer_bodies import newer_bodies
 from tests.nvtools import find
 
 HERE = Path(__file__).resolve().parent
 PER_LAYOUT = 6
-TABLES = {"sm_75": "SM75", "sm_80": "SM80", "sm_86": "SM86", "sm_89": "SM89", "sm_90": "SM90"}
+TABLES = {
+    "sm_75": "SM75", "sm_80": "SM80", "sm_86": "SM86", "sm_89": "SM89", "sm_90": "SM90", "sm_100": "SM100a", "sm_103": "SM103a",
+    "sm_110": "SM110a", "sm_120": "SM120a",
+}  # fmt: skip
+NEWER = ("sm_100", "sm_103", "sm_110", "sm_120")
 
 INT = ("u32", "s32")
 WIDE = ("u64", "s64")
@@ -240,7 +245,7 @@ def bodies() -> Iterator[str]:
     yield "@%p1 bra L1; st.global.u32 [%l8], %r1; bar.sync 0; L1: mov.u32 %r0, %r2;"
 
 
-HEAD = """.version 8.5
+HEAD = """.version {version}
 .target {arch}
 .address_size 64
 .const .align 16 .b8 table[256];
@@ -297,14 +302,17 @@ def compile_all(arch: str) -> set[int]:
     ptxas = find("ptxas")
     assert ptxas is not None
     rng = random.Random(1)
-    kernels = [kernel(i, b, rng) for i, b in enumerate(bodies())]
+    newer = arch in NEWER
+    version = "9.0" if newer else "8.5"
+    arch += "a" if newer else ""
+    kernels = [kernel(i, b, rng) for i, b in enumerate([*bodies(), *(newer_bodies() if newer else ())])]
     first = HEAD.count("\n") + 1
     words: set[int] = set()
     with tempfile.TemporaryDirectory() as tmp:
         source, cubin = Path(tmp) / "a.ptx", Path(tmp) / "a.cubin"
         for options in (["-O3"], ["-O1"]):
-            for _ in range(12):
-                source.write_text(HEAD.format(arch=arch) + "\n".join(kernels) + "\n")
+            for _ in range(40):
+                source.write_text(HEAD.format(arch=arch, version=version) + "\n".join(kernels) + "\n")
                 done = subprocess.run(
                     [ptxas, f"-arch={arch}", *options, str(source), "-o", str(cubin)],
                     capture_output=True, text=True, timeout=300, check=False,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from orias.isa.notation import parse_bits
 from orias.isa.op import op
 from orias.isa.operand import (
     ABS,
@@ -33,7 +34,6 @@ from orias.isa.operand import (
     with_word_lane,
     word,
 )
-from orias.isa.rawtable import parse_bits
 from orias.isa.table import EncodeError, IllegalWord, load
 
 CTL = 1 | 7 << 5 | 7 << 8

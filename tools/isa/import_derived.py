@@ -1,6 +1,6 @@
-"""Turns derived instruction tables (gzip JSON, one per decoder class) into the data files of ``orias/isa/data``.
+"""Takes derived instruction tables (gzip JSON, one per decoder class) into the table files of ``orias/isa/data``.
 
-Usage: ``python tools/isa/import_derived.py SOURCE_DIR [sm_90 ...]``.
+Usage: ``python tools/isa/import_derived.py SOURCE_DIR [sm_90 ...]``; the named classes are replaced.
 
 The source was made by asking ``nvdisasm`` for the text of chosen words.  This script keeps its facts and repairs what the
 derivation could not see:
@@ -9,12 +9,9 @@ derivation could not see:
 * hidden bits of forms that no compiler output contained take the value of their nearest relative;
 * fields that lost their low bit (a predicate derived from two of its three bits) are widened;
 * the lists of scoreboards of ``DEPBAR`` become one set operand.
-
-The format of the output is described in ``orias/isa/rawtable.py``.
 """
 
 import gzip
-import hashlib
 import json
 import sys
 from pathlib import Path
@@ -23,82 +20,29 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from orias.isa import rawtable  # noqa: E402
+sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
-DATA = Path(__file__).resolve().parents[2] / "orias" / "isa" / "data"
-DEFAULT = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
+from roles import result_count  # noqa: E402
+from tablefile import CLASSES, Record, bits_text  # noqa: E402
+from working import Working  # noqa: E402
 
 Variant = dict[str, Any]
 
 
-def bits_text(bits: list[int]) -> str:
-    """Bit positions as runs: ``74+2,80`` (least significant first)."""
-    runs: list[list[int]] = []
-    for b in bits:
-        if runs and runs[-1][0] + runs[-1][1] == b:
-            runs[-1][1] += 1
-        else:
-            runs.append([b, 1])
-    return ",".join(f"{lo}+{n}" if n > 1 else str(lo) for lo, n in runs)
-
-
-class Tables:
-    """Value tables shared by content."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows: dict[str, str] = {}
-
-    def add(self, table: dict[str, str]) -> str:
-        items = {int(k): v for k, v in table.items()}
-        keys = sorted(items)
-        body: Any
-        if keys == list(range(len(keys))):
-            body = [items[k] for k in keys]
-        else:
-            body = {str(k): items[k] for k in keys}
-        text = json.dumps(body, separators=(",", ":"))
-        name = hashlib.sha1(text.encode()).hexdigest()[:7]
-        if self.rows.setdefault(name, text) != text:
-            raise SystemExit(f"two tables share the name {name}")
-        return name
-
-    def load(self) -> None:
-        """Takes over the tables already in the file."""
-        if self.path.exists():
-            for row in self.path.read_text(encoding="ascii").splitlines():
-                key, _, body = row.partition(" ")
-                self.rows[key] = body
-
-    def publish(self) -> None:
-        """Makes new tables known to the running reader."""
-        rawtable._shared_tables().update(self.rows)
-
-    def write_used(self, folder: Path) -> None:
-        """Writes the tables that the data files of a folder use."""
-        used: set[str] = set()
-        for path in folder.glob("sm_*.txt"):
-            used |= used_tables(path.read_text(encoding="ascii"), self.rows)
-        self.write(used)
-
-    def write(self, used: set[str]) -> None:
-        rows = [f"{k} {self.rows[k]}\n" for k in sorted(used)]
-        self.path.write_text("".join(rows), encoding="ascii")
-
-
-def piece(p: Any, tables: Tables) -> Any:
+def piece(p: Any) -> Any:
+    """[bits, values] or a literal."""
     if isinstance(p, str):
         return p
-    return [bits_text(p["b"]), tables.add(p["t"])]
+    return [bits_text(p["b"]), {int(k): t for k, t in p["t"].items()}]
 
 
-def element(e: Variant, tables: Tables) -> Any:
-    out: dict[str, Any] = {}
+def element(e: Variant) -> Record:
+    out: Record = {}
     if "f" in e:
         f = e["f"]
         text = f"{f[0]}+{f[1]}"
         if len(f) > 2:
-            text += f[2] + (f"*{f[3]}" if f[3] != 1 else "")
+            text += ("s" if f[2] == "s" else "") + (f"*{f[3]}" if f[3] != 1 else "")
         out["f"] = text
     elif "wsum" in e:
         out["sum"] = e["wsum"]
@@ -109,69 +53,43 @@ def element(e: Variant, tables: Tables) -> Any:
     elif "tab" in e:
         raise SystemExit(f"an element is stored by a value table: {e}")
     elif "const" in e:
-        out["c"] = e["const"]
+        out["c"] = int(e["const"])
     elif "set" in e:
         out["set"] = "{}+{}".format(*e["set"])
     elif "w" in e:
-        out["w"] = [piece(p, tables) for p in e["w"]]
+        out["w"] = [piece(p) for p in e["w"]]
     if e.get("suf"):
-        out["suf"] = [piece(p, tables) for p in e["suf"]]
+        out["suf"] = [piece(p) for p in e["suf"]]
     if "reuse" in e:
         out["r"] = e["reuse"]
-        if e.get("reuse_after"):
-            out["ra"] = 1
     if e.get("hid"):
         out["hid"] = 1
-    if list(out) == ["f"]:
-        return out["f"]
-    if list(out) == ["f", "r"]:
-        return f"{out['f']}r{out['r']}"
     return out
 
 
-def operand(o: Variant, tables: Tables) -> list[Any]:
-    out = [
-        o["s"],
-        [element(e, tables) for e in o["el"]],
-        [piece(p, tables) for p in o.get("pre", [])],
-        [piece(p, tables) for p in o.get("post", [])],
-    ]
-    while len(out) > 2 and not out[-1]:
-        out.pop()
-    return out
+def operand(o: Variant) -> Record:
+    return {
+        "s": o["s"],
+        "el": [element(e) for e in o["el"]],
+        "pre": [piece(p) for p in o.get("pre", [])],
+        "post": [piece(p) for p in o.get("post", [])],
+    }
 
 
 def hexed(v: int) -> str:
     return f"{v:x}"
 
 
-def line(opcode: int, v: Variant, tables: Tables) -> str:
-    out: dict[str, Any] = {"m": v["mask"], "v": v["val"]}
-    if v.get("not"):
-        out["x"] = v["not"]
-    if v.get("pow2"):
-        out["pow2"] = 1
-    if v.get("alias"):
-        out["alias"] = 1
-    if v.get("guard", "P") != "P":
-        out["g"] = v["guard"]
-    if v.get("mods"):
-        out["mods"] = [piece(p, tables) for p in v["mods"]]
-    if v.get("ops"):
-        out["ops"] = [operand(o, tables) for o in v["ops"]]
-    if int(v["hidden"], 16):
-        out["h"] = v["hidden"]
-    if int(v.get("hidden_default", "0"), 16):
-        out["d"] = v["hidden_default"]
-    if v.get("hidden_by_mods"):
-        out["dm"] = v["hidden_by_mods"]
-    if int(v.get("prefer", "0"), 16):
-        out["p"] = v["prefer"]
-    if v.get("bar"):
-        out["bar"] = v["bar"]
-    if v["n"]:
-        out["n"] = v["n"]
-    return f"{opcode:04x} {v['mn']} {json.dumps(out, separators=(',', ':'))}\n"
+def derived_record(v: Variant) -> Record:
+    """A derived variant as the record of a form: mask, val, not (hex), mods and ops as pieces, hidden defaults, bar, guard, n."""
+    out: Record = {k: v[k] for k in ("mn", "mask", "val", "n")}
+    for k in ("not", "pow2", "alias", "guard", "hidden_default", "hidden_by_mods", "prefer", "bar"):
+        if v.get(k):
+            out[k] = v[k]
+    out["mods"] = [piece(p) for p in v.get("mods", ())]
+    out["ops"] = [operand(o) for o in v.get("ops", ())]
+    out["results"] = result_count(v["mn"], [o["s"] for o in out["ops"]]) if out["ops"] else 0
+    return out
 
 
 # --- repairs -----------------------------------------------------------------------------------------------------
@@ -233,46 +151,32 @@ def fold_depbar(forms: dict[int, list[Variant]]) -> None:
         forms[opcode] = kept
 
 
-def show_descriptors(lines: list[str]) -> list[str]:
-    """Gives `[R.64]` addresses of sm_80..89 the descriptor register that only the bit-101 form prints; works on data lines."""
-    parsed = [(row[: row.index(" ", 5)], json.loads(row[row.index(" ", 5) + 1 :])) for row in lines]
-    where: dict[str, str] = {}
-    for head, rec in parsed:
-        for o in rec.get("ops", []):
-            if o[0].startswith("desc[{U}]["):
-                where[head] = o[1][0]
-    out = []
-    for row, (head, rec) in zip(lines, parsed, strict=True):
-        if head in where and int(rec["m"], 16) >> 101 & 1 and not int(rec["v"], 16) >> 101 & 1:
-            for o in rec["ops"]:
-                first = o[1][0]
-                if (
-                    o[0].startswith("[")
-                    and isinstance(first, dict)
-                    and ".64" in first.get("suf", [])
-                    and not o[0].endswith("{U}")
-                ):
-                    lo, _, width = where[head].partition("+")
-                    field = ((1 << int(width)) - 1) << int(lo)
-                    o[1].append({"f": where[head], "hid": 1})
-                    o[0] += "{U}"
-                    clear_hidden(rec, field)
-                    row = f"{head} {json.dumps(rec, separators=(',', ':'))}"
-                    break
-        out.append(row)
-    return out
+def show_descriptors(forms: list[Record]) -> list[Record]:
+    """Gives `[R.64]` addresses of sm_80..89 the descriptor register that only the bit-101 form prints (forms of one opcode)."""
+    where = ""
+    for r in forms:
+        for o in r["ops"]:
+            if o["s"].startswith("desc[{U}]["):
+                where = o["el"][0]["f"]
+    if not where:
+        return forms
+    for r in forms:
+        if not int(r["mask"], 16) >> 101 & 1 or int(r["val"], 16) >> 101 & 1:
+            continue
+        for o in r["ops"]:
+            if o["s"].startswith("[") and ".64" in o["el"][0].get("suf", []) and not o["s"].endswith("{U}"):
+                lo, _, width = where.partition("+")
+                o["el"].append({"f": where, "hid": 1})
+                o["s"] += "{U}"
+                clear_hidden(r, (1 << int(width)) - 1 << int(lo))
+                break
+    return forms
 
 
-def clear_hidden(rec: Variant, field: int) -> None:
-    """Takes a field out of the hidden bits of a record and out of their defaults."""
-    rec["h"] = hexed(int(rec["h"], 16) & ~field)
-    default = int(rec.pop("d", "0"), 16) & ~field
-    if default:
-        rec["d"] = hexed(default)
-    special = {k: int(v, 16) & ~field for k, v in rec.pop("dm", {}).items()}
-    special = {k: v for k, v in special.items() if v != default}
-    if special:
-        rec["dm"] = {k: hexed(v) for k, v in special.items()}
+def clear_hidden(r: Record, field: int) -> None:
+    """Takes a field out of the defaults of hidden bits."""
+    r["hidden_default"] = hexed(int(r.get("hidden_default", "0"), 16) & ~field)
+    r["hidden_by_mods"] = {k: hexed(int(v, 16) & ~field) for k, v in r.get("hidden_by_mods", {}).items()}
 
 
 def free_base_forms(forms: dict[int, list[Variant]]) -> None:
@@ -358,7 +262,8 @@ def relatives_defaults(forms: dict[int, list[Variant]]) -> None:
                 v["hidden_default"] = hexed(d | int(best.get("hidden_default", "0"), 16) & shared)
 
 
-def convert(source: Path, name: str, tables: Tables) -> str:
+def convert(source: Path, name: str) -> dict[int, list[Record]]:
+    """The records of a class by opcode, repaired."""
     with gzip.open(source / f"{name}.json.gz", "rt", encoding="utf-8") as f:
         raw = json.load(f)
     forms = {int(k, 16): v for k, v in raw["forms"].items()}
@@ -370,27 +275,14 @@ def convert(source: Path, name: str, tables: Tables) -> str:
     add_moves(forms)
     free_base_forms(forms)
     relatives_defaults(forms)
-    rows = [line(opcode, v, tables).rstrip("\n") for opcode in sorted(forms) for v in forms[opcode]]
-    return "".join(row + "\n" for row in show_descriptors(rows))
-
-
-def used_tables(text: str, known: dict[str, str]) -> set[str]:
-    found = set()
-    for word in text.replace("]", '"').split('"'):
-        if word in known:
-            found.add(word)
-    return found
+    return {op: show_descriptors([derived_record(v) for v in variants]) for op, variants in forms.items()}
 
 
 def main(argv: list[str]) -> None:
-    source = Path(argv[0])
-    names = argv[1:] or list(DEFAULT)
-    DATA.mkdir(parents=True, exist_ok=True)
-    tables = Tables(DATA / "modifiers.txt")
-    tables.load()
-    for name in names:
-        (DATA / f"{name}.txt").write_text(convert(source, name, tables), encoding="ascii")
-    tables.write_used(DATA)
+    work = Working()
+    for name in argv[1:] or CLASSES:
+        work.records[name] = convert(Path(argv[0]), name)
+    work.save()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,10 @@ _ADDRESS = re.compile(r"at address (0x[0-9a-fA-F]+)")
 _LINE = re.compile(r"^\s*/\*([0-9a-fA-F]+)\*/\s+(.*?) ?;\s*$")
 
 
+NOP = 0x000FC000000000000000000000007918
+"""A word that every decoder takes."""
+
+
 class Oracle:
     """Text of words for one decoder class (``SM90``); answers are kept."""
 
@@ -32,6 +36,19 @@ class Oracle:
         for start in range(0, len(todo), 60000):
             self._ask(todo[start : start + 60000])
         return {w: self.known[w] for w in words}
+
+    def ask_in_place(self, words: list[int]) -> list[str | None]:
+        """The text of each word as it stands at byte address 16 times its index (branch targets depend on it)."""
+        here = list(words)
+        illegal: set[int] = set()
+        while True:
+            out, err = self._run(here)
+            bad = {int(a, 16) // 16 for a in _ADDRESS.findall(err)}
+            if not bad:
+                return [None if i in illegal else out.get(i) for i in range(len(here))]
+            illegal |= bad
+            for i in bad:
+                here[i] = NOP
 
     def _ask(self, todo: list[int]) -> None:
         rest = todo

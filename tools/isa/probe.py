@@ -1,9 +1,6 @@
 """Derives forms of the instruction table by asking nvdisasm what each bit of a word does.
 
-Usage: ``python tools/isa/probe.py sm_90 WORDS_FILE... [--redo N]``.
-
-Words that the table cannot print exactly seed new forms.  ``--redo N`` also derives again the forms, seen in the words, that hold a
-modifier field of more than N bits.  Steps for one seed, after setting the control bits to harmless values:
+Steps for one seed, after setting the control bits to harmless values:
 
 1. flip every bit: illegal, no change (hidden), another mnemonic or operand layout (selector), a changed number, changed modifiers;
 2. set the numeric fields to middling values and flip again, so that no flip lands on RZ, PT or zero;
@@ -11,11 +8,9 @@ modifier field of more than N bits.  Steps for one seed, after setting the contr
 4. modifiers: bits whose effects do not simply add are one field, and every field is tried completely; literals are what is left;
 5. values that drop an operand (255, 7, 0) become exclusions.
 
-A derived form is kept only if it prints every seed and a random sample of words of the form exactly.
+``derive.py`` chooses the seeds and judges the result.
 """
 
-import contextlib
-import json
 import random
 import sys
 from collections import defaultdict
@@ -29,13 +24,9 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
 
-from import_derived import Tables, line, show_descriptors  # noqa: E402
-from oracle import Oracle, Parsed  # noqa: E402
+from oracle import Parsed  # noqa: E402
 
-from orias.isa.decode import IllegalWord  # noqa: E402
 from orias.isa.floats import float_text  # noqa: E402
-from orias.isa.rawtable import Form, RawTable  # noqa: E402
-from orias.isa.table import IsaTable  # noqa: E402
 
 CONTROL = ((1 << 23) - 1) << 105
 CALM = 18 << 105 | 7 << 110 | 7 << 113
@@ -398,7 +389,7 @@ class Probe:
         self.guard = Parsed(t).guard if t is not None else "P"
 
     def form(self) -> dict[str, Any]:
-        """The record as ``import_derived.line`` takes it."""
+        """What was found, as ``import_derived.derived_record`` takes it."""
         fields = self.fields()
         ops: list[dict[str, Any]] = []
         for i, a in enumerate(self.parsed.args):
@@ -512,8 +503,12 @@ class Probe:
 
 
 def is_split(bits: dict[int, int]) -> bool:
-    """True for a number stored in several fields: every weight from 1 up occurs once."""
-    return sorted(bits.values()) == [1 << i for i in range(len(bits))]
+    """True for a number stored in several fields: every weight from 1 up occurs once, the largest may be negative."""
+    order = sorted(bits)
+    if not order or (order[-1] - order[0] + 1 == len(order) and bits[order[-1]] < 0):
+        return False
+    weights = sorted(bits.values(), key=abs)
+    return [*map(abs, weights[-1:]), *weights[:-1]] == [1 << len(bits) - 1, *(1 << i for i in range(len(bits) - 1))]
 
 
 def split_parts(bits: dict[int, int]) -> list[list[int]]:
@@ -574,183 +569,3 @@ def merge_ok(t0: list[str], ta: list[str], tb: list[str], tt: list[str]) -> bool
             if made == tt:
                 return True
     return False
-
-
-def drive(probes: list[Probe], oracle: Oracle) -> None:
-    """Runs all derivations side by side, so that one question to the tool serves all."""
-    running = []
-    for p in probes:
-        g = p.run()
-        with contextlib.suppress(StopIteration, NotDerived):
-            running.append((p, g, next(g)))
-    while running:
-        want = [w for _, _, ws in running for w in ws]
-        answers = oracle.ask(want) if want else {}
-        after = []
-        for p, g, ws in running:
-            try:
-                after.append((p, g, g.send({w: answers[w] for w in ws})))
-            except StopIteration:
-                p.done = True  # type: ignore[attr-defined]
-            except NotDerived as e:
-                p.error = str(e)  # type: ignore[attr-defined]
-        running = after
-
-
-def sample(form: Form, rng: random.Random, count: int) -> list[int]:
-    """Random words of a form: random numbers, legal modifier values."""
-    out = []
-    for _ in range(count):
-        w = rng.getrandbits(105) & ~form.mask & ~form.hidden & ~GUARD & ~(1 << 91) | form.val & ~(1 << 91)
-        w |= form.val & (1 << 91)
-        for p in form.mods + [
-            x for o in form.operands for x in o.pre + o.post + [y for e in o.elems for y in e.suf + e.pieces]
-        ]:
-            if p.bits:
-                w = w & ~p.mask | p.place(rng.choice(list(p.values)))
-        w = w & ~CONTROL & ~GUARD | CALM | 7 << 12 | form.default & form.hidden & ~CONTROL
-        if form.matches(w):
-            out.append(w)
-    return out
-
-
-def check(raw_line: str, table: RawTable, oracle: Oracle, seeds: list[int]) -> str:
-    """Empty if the form prints its seeds and samples exactly, else what differs."""
-    from orias.isa.printer import Printer
-
-    row = raw_line.rstrip("\n")
-    end = row.index(" ", 5)
-    form = Form(int(row[:4], 16), row[5:end], json.loads(row[end + 1 :]), table)
-    rng = random.Random(1)
-    words = [calm(w) for w in seeds] + sample(form, rng, 120)
-    got = oracle.ask(words)
-    printer = Printer(table)
-    wrong = 0
-    first_wrong = ""
-    for i, w in enumerate(words):
-        ref = got[w]
-        mine = printer.form_text(form, w, 0, None) if form.matches(w) else None
-        if ref is None:
-            continue
-        if mine != ref:
-            if i >= len(seeds) and ("INVALID" in ref or "???" in ref):
-                continue
-            wrong += 1
-            first_wrong = first_wrong or f"{w:032x}: {mine} instead of {ref}"
-    return f"{wrong} of {len(words)} differ: {first_wrong}" if wrong else ""
-
-
-def replace(lines: list[str], new: str) -> list[str]:
-    """Puts a form into the file's lines: before the forms of the opcode it overlaps, in place of those it covers."""
-    opcode = new[:4]
-    head = new.index(" ", 5)
-    rec = json.loads(new[head + 1 :])
-    mask, val = int(rec["m"], 16), int(rec["v"], 16)
-    skeletons = [o[0] for o in rec.get("ops", [])]
-    out = []
-    at = -1
-    for row in lines:
-        if row[:4] == opcode:
-            end = row.index(" ", 5)
-            r = json.loads(row[end + 1 :])
-            m, v = int(r["m"], 16), int(r["v"], 16)
-            overlaps = (v ^ val) & m & mask == 0 and "alias" not in r
-            same = row[5:end] == new[5:head] and [o[0].replace("]{U}", "]") for o in r.get("ops", [])] == skeletons
-            if overlaps and same and at < 0:
-                at = len(out)
-            if overlaps and same and mask & ~m == 0:
-                continue
-        out.append(row)
-    if at < 0:
-        at = next((i for i, row in enumerate(out) if row[:4] > opcode), len(out))
-        for i, row in enumerate(out):
-            if row[:4] == opcode:
-                other = int(json.loads(row[row.index(" ", 5) + 1 :])["m"], 16)
-                if other.bit_count() < mask.bit_count():
-                    at = i
-                    break
-    out.insert(at, new.rstrip("\n"))
-    return out
-
-
-def seeds_of(name: str, words: list[int], oracle: Oracle, redo: int) -> dict[Any, list[int]]:
-    t = IsaTable(name)
-    texts = oracle.ask(words)
-    out: dict[Any, list[int]] = defaultdict(list)
-    wide: dict[int, bool] = {}
-    for w in words:
-        ref = texts[w]
-        if ref is None:
-            continue
-        form = t._printer.form(w)
-        if form is not None and any(e.kind == "L" for o in form.operands for e in o.elems):
-            continue
-        try:
-            bad = t._printer.text(w, 0, None) != ref
-            t._decoder.decode(w)
-        except IllegalWord:
-            bad = True
-        if not bad and redo:
-            if form is not None:
-                if id(form) not in wide:
-                    wide[id(form)] = any(len(p.bits) > redo for p in form.mods)
-                bad = wide[id(form)]
-        if bad:
-            p = Parsed(ref)
-            out[(w & OPCODE, p.key)].append(w)
-    return out
-
-
-def main(argv: list[str]) -> None:
-    redo = 0
-    if "--redo" in argv:
-        at = argv.index("--redo")
-        redo = int(argv[at + 1])
-        argv = argv[:at] + argv[at + 2 :]
-    name = argv[0]
-    words = sorted({int(x, 16) for f in argv[1:] for x in Path(f).read_text(encoding="ascii").split()})
-    oracle = Oracle(name.upper().replace("_", ""))
-    path = ROOT / "orias" / "isa" / "data" / f"{name}.txt"
-    tables = Tables(path.with_name("modifiers.txt"))
-    tables.load()
-    before: dict[Any, list[int]] = {}
-    for _ in range(4):
-        seeds = seeds_of(name, words, oracle, redo)
-        redo = 0
-        print(f"{name}: {len(seeds)} layouts to derive")
-        if not seeds or seeds == before:
-            break
-        before = seeds
-        probes = {k: Probe(ws[0], 63 if int(name[3:]) < 100 else 255) for k, ws in seeds.items()}
-        drive(list(probes.values()), oracle)
-        lines = path.read_text(encoding="ascii").splitlines()
-        raw = RawTable(name)
-        added = 0
-        for k, p in probes.items():
-            label = f"{k[0] & 0xFFF | (k[0] >> 91) << 12:04x} {k[1]}"
-            if not getattr(p, "done", False):
-                print("  failed:", label, getattr(p, "error", "?"))
-                continue
-            try:
-                row = line(k[0] & 0xFFF | (k[0] >> 91) << 12, p.form(), tables)
-            except NotDerived as e:
-                print("  failed:", label, e)
-                continue
-            tables.publish()
-            same = [w for w in seeds[k] if (w ^ int(p.form()["val"], 16)) & int(p.form()["mask"], 16) == 0]
-            trouble = check(row, raw, oracle, same)
-            if trouble:
-                print("  differs:", label, trouble)
-                continue
-            lines = replace(lines, row)
-            added += 1
-        path.write_text("".join(x + "\n" for x in show_descriptors(lines)), encoding="ascii")
-        tables.write_used(path.parent)
-        print(f"{name}: {added} forms written, {oracle.runs} runs of the tool")
-        if not added:
-            break
-        print("---")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

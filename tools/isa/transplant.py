@@ -13,52 +13,55 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
+from derive import sample  # noqa: E402
 from oracle import Oracle  # noqa: E402
-from probe import sample  # noqa: E402
+from working import Working  # noqa: E402
 
 from orias.isa.printer import Printer  # noqa: E402
-from orias.isa.rawtable import Form, RawTable  # noqa: E402
+from orias.isa.rawtable import Form  # noqa: E402
 
 
-def layout(form: Form) -> tuple[int, str, tuple[str, ...], int, int]:
-    return form.opcode, form.mnemonic, tuple(o.skeleton for o in form.operands), form.mask, form.val
+def layout(form: Form) -> tuple[int, str, tuple[str, ...]]:
+    return form.opcode, form.mnemonic, tuple(form.skeletons())
 
 
 def has_label(form: Form) -> bool:
     return any(e.kind == "L" for o in form.operands for e in o.elems)
 
 
-def main(argv: list[str]) -> None:
-    donor, name = RawTable(argv[0]), RawTable(argv[1])
-    data = ROOT / "orias" / "isa" / "data"
-    donor_lines = (data / f"{argv[0]}.txt").read_text(encoding="ascii").splitlines()
-    lines = (data / f"{argv[1]}.txt").read_text(encoding="ascii").splitlines()
-    oracle = Oracle(argv[1].upper().replace("_", ""))
+def transplant(work: Working, donor_name: str, name: str, oracle: Oracle) -> int:
+    """Copies forms in `work`; returns how many."""
+    donor = work.table(donor_name)
     printer = Printer(donor)
-    present = {layout(f)[:3] for m in name.mnemonics() for f in name.of_mnemonic(m)}
+    present = {layout(f) for f in work.table(name).forms()}
     rng = random.Random(3)
-    wanted: list[tuple[int, Form, list[int]]] = []
-    index: dict[str, int] = {}
-    for i, row in enumerate(donor_lines):
-        nth = index.get(row[:4], 0)
-        index[row[:4]] = nth + 1
-        form = donor.of_opcode(int(row[:4], 16))[nth]
-        if layout(form)[:3] in present or has_label(form):
-            continue
-        wanted.append((i, form, sample(form, rng, 60)))
-    answers = oracle.ask([w for _, _, words in wanted for w in words])
-    copied = []
-    refused = 0
-    for i, form, words in wanted:
-        legal = [(w, answers[w]) for w in words if answers[w] is not None]
-        if legal and all(printer.form_text(form, w, 0, None) == t for w, t in legal):
-            copied.append(donor_lines[i])
+    wanted: list[tuple[int, int, Form, list[int]]] = []
+    for opcode, records in work.records[donor_name].items():
+        for i, form in enumerate(donor.of_opcode(opcode)):
+            if layout(form) not in present:
+                wanted.append((opcode, i, form, sample(form, rng, 60)))
+        assert len(records) == len(donor.of_opcode(opcode))
+    answers = oracle.ask_in_place([w for _, _, _, words in wanted for w in words])
+    at = copied = refused = 0
+    for opcode, i, form, words in wanted:
+        places = range(at, at + len(words))
+        at += len(words)
+        legal = [(w, 16 * k) for w, k in zip(words, places, strict=True) if answers[k] is not None]
+        if legal and all(printer.form_text(form, w, pc, None) == answers[pc // 16] for w, pc in legal):
+            new = dict(work.records[donor_name][opcode][i])
+            new["n"] = 0
+            work.records[name].setdefault(opcode, []).append(new)
+            copied += 1
         else:
             refused += bool(legal)
-    if copied:
-        merged = sorted(enumerate(lines + copied), key=lambda p: (p[1][:4], p[0]))
-        (data / f"{argv[1]}.txt").write_text("".join(row + "\n" for _, row in merged), encoding="ascii")
-    print(f"{argv[1]}: {len(copied)} of {len(wanted)} forms of {argv[0]} copied, {refused} print differently")
+    print(f"{name}: {copied} of {len(wanted)} forms of {donor_name} copied, {refused} print differently", flush=True)
+    return copied
+
+
+def main(argv: list[str]) -> None:
+    work = Working()
+    if transplant(work, argv[0], argv[1], Oracle(argv[1].upper().replace("_", ""))):
+        work.save()
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
+from derive import sample  # noqa: E402
 from oracle import Oracle  # noqa: E402
-from probe import sample  # noqa: E402
 from transplant import has_label  # noqa: E402
 
 from orias.isa.printer import Printer  # noqa: E402

@@ -1,0 +1,203 @@
+"""Finds forms for words that the table cannot print exactly.
+
+Usage: ``python tools/isa/derive.py sm_90 WORDS_FILE... [--redo N]``.
+
+``--redo N`` also derives again the forms, seen in the words, that hold a modifier field of more than N bits.  A derived form is
+kept only if it prints every seed and a random sample of words of the form exactly.
+"""
+
+import contextlib
+import random
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "tools" / "isa"))
+
+from import_derived import derived_record, show_descriptors  # noqa: E402
+from oracle import Oracle, Parsed  # noqa: E402
+from probe import CALM, CONTROL, GUARD, OPCODE, NotDerived, Probe, calm  # noqa: E402
+from tablefile import Record  # noqa: E402
+from working import Working, form_of  # noqa: E402
+
+from orias.isa.decode import IllegalWord  # noqa: E402
+from orias.isa.printer import Printer  # noqa: E402
+from orias.isa.rawtable import Form, RawTable  # noqa: E402
+from orias.isa.table import IsaTable  # noqa: E402
+
+
+def drive(probes: list[Probe], oracle: Oracle) -> None:
+    """Runs all derivations side by side, so that one question to the tool serves all."""
+    running = []
+    for p in probes:
+        g = p.run()
+        with contextlib.suppress(StopIteration, NotDerived):
+            running.append((p, g, next(g)))
+    while running:
+        want = [w for _, _, ws in running for w in ws]
+        answers = oracle.ask(want) if want else {}
+        after = []
+        for p, g, ws in running:
+            try:
+                after.append((p, g, g.send({w: answers[w] for w in ws})))
+            except StopIteration:
+                p.done = True  # type: ignore[attr-defined]
+            except NotDerived as e:
+                p.error = str(e)  # type: ignore[attr-defined]
+        running = after
+
+
+def sample(form: Form, rng: random.Random, count: int) -> list[int]:
+    """Random words of a form: random numbers, legal modifier values."""
+    out = []
+    hidden = form.hidden
+    for _ in range(count):
+        w = rng.getrandbits(105) & ~form.mask & ~hidden & ~GUARD & ~(1 << 91) | form.val
+        for p in form.mods + [
+            x for o in form.operands for x in o.pre + o.post + [y for e in o.elems for y in e.suf + e.pieces]
+        ]:
+            if p.bits:
+                w = w & ~p.mask | p.place(rng.choice(list(p.values)))
+        w = w & ~CONTROL & ~GUARD | CALM | 7 << 12 | form.default & hidden & ~CONTROL
+        if form.matches(w):
+            out.append(w)
+    return out
+
+
+def check(form: Form, table: RawTable, oracle: Oracle, seeds: list[int]) -> str:
+    """Empty if the form prints its seeds and samples exactly, else what differs."""
+    rng = random.Random(1)
+    words = [calm(w) for w in seeds] + sample(form, rng, 120)
+    got = oracle.ask(words)
+    printer = Printer(table)
+    wrong = 0
+    first_wrong = ""
+    for i, w in enumerate(words):
+        ref = got[w]
+        mine = printer.form_text(form, w, 0, None) if form.matches(w) else None
+        if ref is None:
+            continue
+        if mine != ref:
+            if i >= len(seeds) and ("INVALID" in ref or "???" in ref):
+                continue
+            wrong += 1
+            first_wrong = first_wrong or f"{w:032x}: {mine} instead of {ref}"
+    return f"{wrong} of {len(words)} differ: {first_wrong}" if wrong else ""
+
+
+def replace(forms: list[Record], new: Record) -> list[Record]:
+    """Puts a form among those of its opcode: before the forms it overlaps, in place of those it covers."""
+    mask, val = int(new["mask"], 16), int(new["val"], 16)
+    skeletons = [o["s"] for o in new["ops"]]
+    out: list[Record] = []
+    at = -1
+    for r in forms:
+        m, v = int(r["mask"], 16), int(r["val"], 16)
+        overlaps = (v ^ val) & m & mask == 0 and "alias" not in r
+        same = r["mn"] == new["mn"] and [o["s"].replace("]{U}", "]") for o in r["ops"]] == skeletons
+        if overlaps and same:
+            if at < 0:
+                at = len(out)
+            if mask & ~m & (1 << 105) - 1 == 0:
+                continue
+        out.append(r)
+    if at < 0:
+        at = len(out)
+        for i, r in enumerate(out):
+            if int(r["mask"], 16).bit_count() < mask.bit_count():
+                at = i
+                break
+    out.insert(at, new)
+    return out
+
+
+def seeds_of(t: IsaTable, words: list[int], oracle: Oracle, redo: int) -> dict[Any, list[int]]:
+    """The words that the table does not print exactly, by opcode and operand layout."""
+    texts = oracle.ask(words)
+    out: dict[Any, list[int]] = defaultdict(list)
+    wide: dict[int, bool] = {}
+    for w in words:
+        ref = texts[w]
+        if ref is None:
+            continue
+        form = t._printer.form(w)
+        if form is not None and any(e.kind == "L" for o in form.operands for e in o.elems):
+            continue
+        try:
+            bad = t._printer.text(w, 0, None) != ref
+            t._decoder.decode(w)
+        except IllegalWord:
+            bad = True
+        if not bad and redo and form is not None:
+            if id(form) not in wide:
+                wide[id(form)] = any(len(p.bits) > redo for p in form.mods)
+            bad = wide[id(form)]
+        if bad:
+            p = Parsed(ref)
+            out[(w & OPCODE, p.key)].append(w)
+    return out
+
+
+def derive(work: Working, name: str, words: list[int], oracle: Oracle, redo: int = 0) -> int:
+    """Derives until nothing changes; returns how many forms were written into `work`."""
+    before: dict[Any, list[int]] = {}
+    total = 0
+    for _ in range(4):
+        t = work.isa(name)
+        seeds = seeds_of(t, words, oracle, redo)
+        redo = 0
+        print(f"{name}: {len(seeds)} layouts to derive", flush=True)
+        if not seeds or seeds == before:
+            break
+        before = seeds
+        probes = {k: Probe(ws[0], 63 if int(name[3:]) < 100 else 255) for k, ws in seeds.items()}
+        drive(list(probes.values()), oracle)
+        added = 0
+        for k, p in probes.items():
+            opcode = k[0] & 0xFFF | (k[0] >> 91) << 12
+            label = f"{opcode:04x} {k[1]}"
+            if not getattr(p, "done", False):
+                print("  failed:", label, getattr(p, "error", "?"))
+                continue
+            try:
+                record = derived_record(p.form())
+            except NotDerived as e:
+                print("  failed:", label, e)
+                continue
+            form = form_of(opcode, record, name)
+            trouble = check(form, t.raw, oracle, [w for w in seeds[k] if form.matches(calm(w))])
+            if trouble:
+                print("  differs:", label, trouble)
+                continue
+            forms = work.records[name]
+            forms[opcode] = show_descriptors(replace(forms.get(opcode, []), record))
+            added += 1
+        print(f"{name}: {added} forms written, {oracle.runs} runs of the tool", flush=True)
+        total += added
+        if not added:
+            break
+    return total
+
+
+def read_words(paths: list[str]) -> list[int]:
+    """The words of files with one hexadecimal number a line, each once."""
+    return sorted({int(x, 16) for f in paths for x in Path(f).read_text(encoding="ascii").split()})
+
+
+def main(argv: list[str]) -> None:
+    redo = 0
+    if "--redo" in argv:
+        at = argv.index("--redo")
+        redo = int(argv[at + 1])
+        argv = argv[:at] + argv[at + 2 :]
+    name = argv[0]
+    work = Working()
+    if derive(work, name, read_words(argv[1:]), Oracle(name.upper().replace("_", "")), redo):
+        work.save()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,378 @@
+"""Writes the table files of ``orias/isa/data`` from the records of single decoder classes, and reads records back.
+
+A *record* is what the derivation programs work on: a dictionary with the keys that ``import_derived.py`` lists.  Records of
+different classes that say the same become one line of the table with the set of classes.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from orias.isa.notation import STANDARD, parse_bits  # noqa: E402
+from orias.isa.rawtable import CLASSES, read_tables  # noqa: E402
+
+DATA = ROOT / "orias" / "isa" / "data"
+Record = dict[str, Any]
+_NAMES = {v: k for k, v in STANDARD.items()}
+_REUSE = {24: 122, 32: 123, 64: 124}
+INLINE = 40
+"""Longest value list that stands in the form itself."""
+
+
+def runs(mask: int) -> list[tuple[int, int]]:
+    """(low bit, width) of the runs of set bits."""
+    out: list[tuple[int, int]] = []
+    b = 0
+    while mask >> b:
+        if mask >> b & 1:
+            n = 1
+            while mask >> b + n & 1:
+                n += 1
+            out.append((b, n))
+            b += n
+        b += 1
+    return out
+
+
+def bits_text(bits: list[int]) -> str:
+    """Bit positions as runs: ``74+2,80`` (least significant first)."""
+    found: list[list[int]] = []
+    for b in bits:
+        if found and found[-1][0] + found[-1][1] == b:
+            found[-1][1] += 1
+        else:
+            found.append([b, 1])
+    return ",".join(f"{lo}+{n}" if n > 1 else str(lo) for lo, n in found)
+
+
+def ones_text(word: int) -> str:
+    return ",".join(f"{lo}+{n}" if n > 1 else str(lo) for lo, n in runs(word))
+
+
+def condition_text(mask: int, val: int) -> str:
+    out = []
+    for lo, n in runs(mask):
+        v = val >> lo & (1 << n) - 1
+        where = f"{lo}+{n}" if n > 1 else str(lo)
+        out.append(f"{where}={v}" if v < 10 else f"{where}={v:#x}")
+    return ",".join(out)
+
+
+class TableNames:
+    """Named value tables; a table keeps its name as long as its content stays."""
+
+    def __init__(self, known: dict[str, str]) -> None:
+        self.by_text = {" ".join(v.split()): k for k, v in known.items()}
+        self.taken = set(known)
+        self.used: dict[str, str] = {}
+
+    def name(self, values: dict[int, str], hint: str) -> str:
+        text = values_text(values)
+        name = self.by_text.get(text)
+        if name is None:
+            name = hint
+            n = 2
+            while name in self.taken:
+                name = f"{hint}_{n}"
+                n += 1
+            self.by_text[text] = name
+            self.taken.add(name)
+        self.used[name] = text
+        return name
+
+    def file_text(self) -> str:
+        rows = ["# Values of modifier fields by name; see docs/isa-table.md.\n"]
+        for name in sorted(self.used):
+            line = name + ":"
+            for word in self.used[name].split(" "):
+                if len(line) + len(word) > 126:
+                    rows.append(line + "\n")
+                    line = "   "
+                line += " " + word
+            rows.append(line + "\n")
+        return "".join(rows)
+
+
+def values_text(values: dict[int, str]) -> str:
+    out = []
+    at = 0
+    for v in sorted(values):
+        t = values[v] or '""'
+        if v == at + 1 and out:
+            out.append("#")
+        elif v != at:
+            t = f"{v}={t}"
+        out.append(t)
+        at = v + 1
+    return " ".join(out)
+
+
+def piece_text(p: Any, names: TableNames, hint: str) -> str:
+    """A literal, or [bits, {value: text}]."""
+    if isinstance(p, str):
+        return p
+    bits = parse_bits(p[0])
+    values = {int(k): v for k, v in p[1].items()}
+    count = 1 << len(bits)
+    if count <= 16 and values:
+        top = max(values)
+        listed = "/".join(values.get(i, "#") for i in range(top + 1))
+        if len(listed) <= INLINE and "/" in listed:
+            return f"<{listed} {p[0]}>"
+    return f"<${names.name(values, f'{hint}_{bits[0]}')} {p[0]}>"
+
+
+def element_text(kind: str, e: Record, names: TableNames, hint: str) -> str:
+    """An element with the pieces behind it."""
+    suffix = "".join(piece_text(p, names, hint) for p in e.get("suf", ()))
+    if "w" in e:
+        return "{" + "".join(piece_text(p, names, hint) for p in e["w"]) + "}" + suffix
+    lo = -1
+    if "f" in e:
+        where, _, scale = e["f"].partition("*")
+        signed = where[-1] == "s"
+        low, _, n = where.rstrip("su").partition("+")
+        lo, width = int(low), int(n or 1)
+        if kind == "U" and width == 6 and lo & 7 == 0:
+            width = 8
+        body = f"{lo}+{width}{'s' if signed else ''}" + (f"*{scale}" if scale not in ("", "1") else "")
+    elif "sum" in e:
+        const, parts = e["sum"]
+        body = f"sum {const}"
+        for low, n, weight in parts:
+            body += f" {low}+{n}" + (f"*{weight}" if weight != 1 else "")
+        if const == 0 and len(parts) == 1 and parts[0][2] == 1:
+            lo, body = parts[0][0], f"{parts[0][0]}+{parts[0][1]}"
+    elif "fl" in e:
+        fkind, _, low = e["fl"].partition("@")
+        body = f"{fkind} {low}"
+    elif "set" in e:
+        body = e["set"]
+    else:
+        body = f"={e['c']}"
+    reuse = e.get("r", -1)
+    mark = ""
+    if reuse >= 0:
+        if _REUSE.get(lo) == reuse:
+            mark = "~"
+        else:
+            body += f" r{reuse}"
+    if e.get("hid"):
+        body += " hidden"
+    text = f"{kind}({body})"
+    return _NAMES.get(text, text) + mark + suffix
+
+
+def operand_text(o: Record, names: TableNames, hint: str) -> str:
+    skeleton: str = o["s"]
+    out = "".join(piece_text(p, names, hint) for p in o.get("pre", ()))
+    k = i = 0
+    while i < len(skeleton):
+        if skeleton[i] == "{" and i + 2 < len(skeleton) and skeleton[i + 2] == "}":
+            out += element_text(skeleton[i + 1], o["el"][k], names, hint)
+            k += 1
+            i += 3
+        else:
+            out += skeleton[i]
+            i += 1
+    return out + "".join(piece_text(p, names, hint) for p in o.get("post", ()))
+
+
+def form_text(opcode: int, v: Record, names: TableNames) -> tuple[str, list[str]]:
+    """Template and notes of a record (``n``, ``prefer`` and defaults aside)."""
+    hint = v["mn"].lower()
+    mask, val = int(v["mask"], 16), int(v["val"], 16)
+    template = v["mn"] + "".join("." + piece_text(p, names, hint) for p in v.get("mods", ()))
+    texts = [operand_text(o, names, hint) for o in v.get("ops", ())]
+    texts = [("^" if i < v["results"] else "") + t for i, t in enumerate(texts)]
+    template += (" " if texts else "") + ", ".join(texts)
+    notes = []
+    implied = 0
+    reuse = 0
+    for o in v.get("ops", ()):
+        for e in o["el"]:
+            if "r" in e:
+                reuse |= 1 << e["r"]
+    flags = 7 << 122 & ~reuse
+    if mask & flags == flags and not val & flags:
+        implied |= flags
+        flags = 0
+    rest = mask & ~implied & ~(0xFFF | 1 << 91)
+    if rest:
+        notes.append("when " + condition_text(rest, val))
+    if v.get("not"):
+        notes.append("unless " + " or ".join(condition_text(int(m, 16), int(x, 16)) for m, x in v["not"]))
+    if v.get("pow2"):
+        notes.append("power-of-two")
+    if v.get("alias"):
+        notes.append("alias")
+    if v.get("guard", "P") != "P":
+        notes.append("uniform-guard")
+    if v.get("bar"):
+        notes.append("bars " + v["bar"])
+    if flags:
+        notes.append("loose-reuse")
+    return template, notes
+
+
+def doubtful(v: Record) -> int:
+    """Bits of the modifier fields that print several values alike."""
+    m = 0
+    pieces = list(v.get("mods", ()))
+    for o in v.get("ops", ()):
+        pieces += [*o.get("pre", ()), *o.get("post", ())]
+        for e in o["el"]:
+            pieces += [*e.get("suf", ()), *e.get("w", ())]
+    for p in pieces:
+        if not isinstance(p, str) and len(set(p[1].values())) < len(p[1]):
+            for b in parse_bits(p[0]):
+                m |= 1 << b
+    return m
+
+
+def default_notes(v: Record) -> list[str]:
+    notes = []
+    d = int(v.get("hidden_default", "0"), 16)
+    if d:
+        notes.append("unused " + ones_text(d))
+    for mods, x in sorted(v.get("hidden_by_mods", {}).items()):
+        notes.append((f"unused({mods}) " + ones_text(int(x, 16))).strip())
+    p = int(v.get("prefer", "0"), 16) & doubtful(v)
+    if p:
+        notes.append("prefer " + ones_text(p))
+    return notes
+
+
+class Line:
+    """A form of the table being written, with the classes that have it."""
+
+    def __init__(self, opcode: int, template: str, notes: list[str], extra: list[str], seen: int) -> None:
+        self.opcode = opcode
+        self.template = template
+        self.notes = notes
+        self.extra = extra
+        self.seen = seen
+        self.classes: list[str] = []
+
+    def key(self) -> tuple[str, ...]:
+        return (self.template, *self.notes)
+
+
+def classes_text(classes: list[str]) -> str:
+    have = [c in classes for c in CLASSES]
+    if all(have):
+        return "all"
+    out = []
+    i = 0
+    while i < len(CLASSES):
+        if have[i]:
+            j = i
+            while j + 1 < len(CLASSES) and have[j + 1]:
+                j += 1
+            out.append(CLASSES[i][3:] + (f"-{CLASSES[j][3:]}" if j > i else ""))
+            i = j
+        i += 1
+    return ",".join(out)
+
+
+def merge(per_class: dict[str, list[Line]]) -> list[Line]:
+    """One list for an opcode in which every class finds its forms in its own order."""
+    out: list[Line] = []
+    for name in CLASSES:
+        at = 0
+        for new in per_class.get(name, ()):
+            found = -1
+            for i in range(at, len(out)):
+                x = out[i]
+                if x.key() == new.key() and (x.extra == new.extra or not x.seen or not new.seen):
+                    found = i
+                    break
+            if found < 0:
+                new.classes = [name]
+                out.insert(at, new)
+                at += 1
+                continue
+            x = out[found]
+            if new.seen > x.seen:
+                x.extra = new.extra
+                x.seen = new.seen
+            x.classes.append(name)
+            at = found + 1
+    return out
+
+
+_FILES = (
+    ("uniform", ("U",), ("UBLK", "UTC", "UTMA", "UCGABAR", "USETMAXREG", "UTMEM", "UGETNEXT", "UVIRT")),
+    ("tensor", ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "HGMMA", "IGMMA", "BGMMA", "QGMMA", "WARPGROUP", "LDSM", "STSM", "MOVM", "LDTM", "STTM", "UTC", "UVIRT", "GENMETADATA", "SPMETADATA"), ()),
+    ("half", ("HADD2", "HMUL2", "HFMA2", "HSET2", "HSETP2", "HMNMX2"), ()),
+    ("convert", ("F2F", "F2I", "I2F", "I2I", "FRND", "F2IP", "I2IP", "I2FP", "F2FP"), ()),
+    ("float", ("F", "DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "MUFU"), ("FENCE", "FOOTPRINT")),
+    ("texture", ("TEX", "TLD", "TXD", "TXQ", "TMML", "SULD", "SUST", "SURED", "FOOTPRINT", "SUQUERY", "TXA", "TTU"), ()),
+    ("bulk", ("UBLK", "UTMA", "SYNCS", "ARRIVES", "UCGABAR", "ACQBULK", "CGABAR", "UGETNEXT", "USETMAXREG", "ELECT"), ()),
+    ("memory", ("LD", "ST", "ATOM", "RED", "CCTL", "MEMBAR", "QSPC", "ERRBAR", "CGAERRBAR", "FENCE", "AL2P", "AST", "ALD", "IPA", "ISBE", "OUT", "PIX"), ("REDUX",)),
+    ("control", ("BRA", "BRX", "JMP", "JMX", "CALL", "RET", "EXIT", "BSSY", "BSYNC", "BREAK", "BMOV", "KILL", "RTT", "BPT", "WARPSYNC", "YIELD", "NANOSLEEP", "BAR", "DEPBAR", "ENDCOLLECTIVE", "PREEXIT", "NOP", "PMTRIG", "LEPC", "RPCMOV", "B2R", "WARP"), ()),
+    ("integer", ("I", "LEA", "LOP", "SHF", "SHL", "SHR", "BMSK", "BREV", "FLO", "POPC", "PRMT", "SGXT", "VABSDIFF", "VHMNMX", "VI", "SCATTER", "BITEXTRACT", "PLOP3"), ()),
+)  # fmt: skip
+"""Table file of a mnemonic by its first letters: (file, beginnings, exceptions)."""
+
+
+def file_of(mnemonic: str) -> str:
+    for want in ("tensor", "bulk"):
+        for name, starts, _ in _FILES:
+            if name == want and mnemonic.startswith(starts):
+                return name
+    for name, starts, but in _FILES:
+        if mnemonic.startswith(starts) and not (but and mnemonic.startswith(but)):
+            return name
+    return "move"
+
+
+def table_text(lines: list[Line]) -> str:
+    rows = []
+    last = ""
+    for x in lines:
+        mnemonic = x.template.split(" ", 1)[0].split(".", 1)[0]
+        if mnemonic != last:
+            rows.append(f"\n# {mnemonic}\n" if rows else f"# {mnemonic}\n")
+            last = mnemonic
+        rows.append(f"{x.opcode:04x} @{classes_text(x.classes)} {x.template}\n")
+        notes = [*x.notes, *x.extra]
+        if x.seen:
+            notes.append(f"seen {x.seen}")
+        line = "     "
+        for i, note in enumerate(notes):
+            if i and len(line) + len(note) > 124:
+                rows.append(line + "\n")
+                line = "     "
+            line += ("; " if line.strip() else "") + note
+        if notes:
+            rows.append(line + "\n")
+    return "".join(rows)
+
+
+def write(records: dict[str, dict[int, list[Record]]], folder: Path = DATA) -> None:
+    """Writes all files: records by class and opcode, in match order."""
+    old = folder / "tables.isa"
+    names = TableNames(read_tables(old.read_text(encoding="ascii")) if old.exists() else {})
+    opcodes = sorted({op for forms in records.values() for op in forms})
+    files: dict[str, list[tuple[str, int, list[Line]]]] = {}
+    for opcode in opcodes:
+        per_class: dict[str, list[Line]] = {}
+        for name in CLASSES:
+            for v in records.get(name, {}).get(opcode, ()):
+                template, notes = form_text(opcode, v, names)
+                per_class.setdefault(name, []).append(Line(opcode, template, notes, default_notes(v), v["n"]))
+        lines = merge(per_class)
+        mnemonic = min(x.template.split(" ", 1)[0].split(".", 1)[0] for x in lines)
+        files.setdefault(file_of(mnemonic), []).append((mnemonic, opcode, lines))
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*.isa"):
+        path.unlink()
+    for name, groups in files.items():
+        groups.sort(key=lambda g: (g[0], g[1]))
+        text = table_text([x for _, _, lines in groups for x in lines])
+        (folder / f"{name}.isa").write_text(text, encoding="ascii")
+    old.write_text(names.file_text(), encoding="ascii")
