@@ -9,8 +9,8 @@ import os
 import sys
 from typing import Final
 
-from orias.isa.layout import result_count
-from orias.isa.rawtable import H_CONST, H_FIELD, H_FLOAT, H_SUM, Elem, Form, Operand, Piece
+from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SUM, Elem, Operand, Piece
+from orias.isa.rawtable import Form
 from orias.isa.table import load
 from orias.tools.hints import form_text
 
@@ -102,7 +102,7 @@ def _operand(o: Operand, written: bool) -> str:
 
 
 def _row(form: Form, tables: list[str]) -> str:
-    results = result_count(form.mnemonic, form.skeletons())
+    results = form.results
     operands = "<br>".join(_operand(o, i < results) for i, o in enumerate(form.operands))
     mods = "<br>".join(t for t in map(_piece, form.mods) if t)
     barriers = " ".join(n for n, bit in (("write", 1), ("read", 2)) if form.bars & bit) or "none"
