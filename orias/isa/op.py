@@ -66,6 +66,7 @@ class Op:
 _LOAD: Final = F_READ
 _STORE: Final = F_WRITE | F_SIDE
 _ATOM: Final = F_READ | F_WRITE | F_SIDE
+_COPY: Final = _ATOM | F_FENCE | F_CONVERGENT
 _SYNC: Final = F_SIDE | F_FENCE | F_CONVERGENT
 _GMMA: Final = F_READ | F_SIDE | F_CONVERGENT
 """Warpgroup matrix operations read shared memory, and go on after they have issued."""
@@ -111,6 +112,8 @@ _FLAGS: Final[dict[str, int]] = {
     "HMMA": F_CONVERGENT, "IMMA": F_CONVERGENT, "BMMA": F_CONVERGENT, "DMMA": F_CONVERGENT, "QMMA": F_CONVERGENT,
     "HGMMA": _GMMA, "IGMMA": _GMMA, "QGMMA": _GMMA, "BGMMA": _GMMA, "WARPGROUP": _SYNC,
     "ACQBULK": F_SIDE | F_FENCE, "PREEXIT": F_SIDE | F_FENCE,
+    "UBLKCP": _COPY, "UBLKRED": _COPY, "UBLKPF": _COPY, "UTMALDG": _COPY, "UTMASTG": _COPY, "UTMAREDG": _COPY, "UTMAPF": _COPY,
+    "UTMACCTL": F_SIDE | F_FENCE, "UTMACMDFLUSH": F_SIDE | F_FENCE,
     "UCGABAR_ARV": _SYNC, "UCGABAR_WAIT": _SYNC, "USETMAXREG": _SYNC,
     # control flow
     "BRA": _FLOW, "BRX": _FLOW, "EXIT": _FLOW, "RET": _FLOW, "CALL": F_SIDE | F_CALL | F_FENCE,
@@ -122,6 +125,8 @@ _FLAGS: Final[dict[str, int]] = {
 _ADDR: Final[dict[str, tuple[int, ...]]] = {
     "LD": (0,), "LDG": (0,), "LDS": (0,), "LDL": (0,), "LDSM": (0,), "ST": (0,), "STG": (0,), "STS": (0,), "STL": (0,),
     "STSM": (0,), "ATOM": (0,), "ATOMG": (0,), "ATOMS": (0,), "RED": (0,), "REDG": (0,), "LDGSTS": (0, 4),
+    "UBLKCP": (0, 4), "UBLKRED": (0, 4), "UBLKPF": (0,), "UTMALDG": (0, 4), "UTMASTG": (0, 4), "UTMAREDG": (0, 4), "UTMAPF": (0, 4),
+    "UTMACCTL": (0,),
     "CCTL": (0,), "CCTLL": (0,), "QSPC": (0,), "ARRIVES": (0,), "SYNCS": (0,), "LDGMC": (0,), "STAS": (0,), "REDAS": (0,),
 }  # fmt: skip
 """Positions in ``src`` where an address group (desc, base, ubase, offset) starts."""

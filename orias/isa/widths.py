@@ -14,7 +14,7 @@ from orias.isa.warpgroup import GMMA, accumulator_words
 _FP64: Final[frozenset[str]] = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "DMNMX"))
 _PAIR_TYPES: Final[frozenset[str]] = frozenset(("64", "F64", "S64", "U64"))
 _GENERIC: Final[frozenset[str]] = frozenset(
-    ("LD", "LDG", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG", "LDGMC", "QSPC", "CCTL", "LDGSTS")
+    ("LD", "LDG", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG", "LDGMC", "QSPC", "CCTL", "LDGSTS", "STAS", "REDAS")
 )
 """Memory operations with 64-bit addresses; all others take 32-bit ones."""
 _DATA_STORES: Final[frozenset[str]] = frozenset(("ST", "STG", "STS", "STL", "RED", "REDG", "STAS", "REDAS"))
@@ -197,6 +197,9 @@ def _memory(op: Op, w: Widths) -> None:
     base, mods = op.base, op.mods
     n = data_words(op)
     wide = 2 if base in _GENERIC else 1
+    if base.startswith("U"):
+        _copies(op, w)
+        return
     if base == "LDGSTS":
         # The size modifier is that of the copy; no data pass through registers.
         w.src.extend((1, 1, 1, 1, 2, 2, 2, 1))
@@ -219,8 +222,31 @@ def _memory(op: Op, w: Widths) -> None:
     elif base in ("LD", "LDG", "LDS", "LDL", "LDGMC"):
         w.dst.append(n)
     elif base == "SYNCS":
-        w.dst.append(n)
+        w.dst.append(1 if "PHASECHK" in mods else 2)
         w.src.append(n)
+
+
+def _copies(op: Op, w: Widths) -> None:
+    """Bulk and tensor copies: address groups whose uniform base is the first of several registers."""
+    base, mods = op.base, op.mods
+    rank = next((int(m[0]) for m in mods if m[1:] == "D" and m[0].isdigit()), 0)
+    second = 2
+    if base == "UTMALDG":
+        first = rank + 2
+    elif base in ("UTMASTG", "UTMAREDG"):
+        first = rank + 1
+    elif base == "UTMAPF":
+        first = rank
+    else:
+        first = 2
+        second = 2 if mods[:2] == ("S", "G") else 1
+    w.src.extend((1, 1, first, 1))
+    if base in ("UTMACCTL", "UBLKPF"):
+        w.src.extend((1, 2))
+    else:
+        # A size, or im2col offsets with a multicast mask, stands in front of the policy.
+        word = (1,) if base in ("UBLKCP", "UBLKRED") or "MULTICAST" in mods or "IM2COL" in mods else ()
+        w.src.extend((1, 1, second, 1, *word, 2))
 
 
 def _conversion(op: Op, w: Widths) -> None:

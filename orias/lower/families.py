@@ -7,6 +7,7 @@ def load() -> None:
     import orias.lower.asynccopy
     import orias.lower.atomics
     import orias.lower.bits
+    import orias.lower.bulk
     import orias.lower.calls
     import orias.lower.compare
     import orias.lower.compare_float
@@ -20,10 +21,13 @@ def load() -> None:
     import orias.lower.half
     import orias.lower.integer
     import orias.lower.matrix
+    import orias.lower.mbarrier
     import orias.lower.memory
     import orias.lower.move
+    import orias.lower.policy
     import orias.lower.stack
     import orias.lower.sync
+    import orias.lower.tensormap
     import orias.lower.texture
     import orias.lower.video
     import orias.lower.video_simd

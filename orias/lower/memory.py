@@ -398,8 +398,13 @@ _PREFETCH: Final[dict[str, str]] = {"L1": "PF1", "L2": "PF2", "L2::evict_last": 
 @lowers("prefetch", "prefetchu", "applypriority", "discard", types="any")
 def lower_hint(ctx: "Ctx", i: Instr) -> None:
     """Cache hints.  On sm_75 ptxas drops them; so do we.  ``discard`` may drop data but need not: it is a hint too."""
-    if "tensormap" in i.sig.text:
-        raise ctx.unsupported(f"'{i.sig.text}'")
+    if "tensormap" in i.sig.mods:
+        from orias.lower.tensormap import invalidate
+
+        ctx.begin_guarded()
+        invalidate(ctx, i.ops[0], ".PF")
+        ctx.end_guarded()
+        return
     if ctx.target.sm < 80 or i.sig.name in ("discard", "applypriority", "prefetchu"):
         return
     space = space_of(i.sig)
@@ -418,18 +423,24 @@ def lower_fence(ctx: "Ctx", i: Instr) -> None:
     mods = i.sig.mods
     text = i.sig.text
     scope = mods.get("scope", "cta")
-    if "mbarrier_init" in text:
+    if "mbarrier_init" in text or (mods.get("order") == "acquire" and "sync_restrict" in text):
         # ptxas emits nothing for it; the accesses it orders must not be moved.
         ctx.b.emit("fence", [], [])
+        return
+    if mods.get("proxy") == "tensormap::generic":
+        from orias.lower.tensormap import tensormap_fence
+
+        tensormap_fence(ctx, i)
         return
     if ".proxy." in text:
         _proxy_fence(ctx, text, scope)
         return
     order = mods.get("order", "sc" if i.sig.name == "membar" else "acq_rel")
+    if order == "release" and "sync_restrict" in text:
+        ctx.b.emit("MEMBAR.ALL.CTA", [], [], ctx.guard)
+        ctx.b.emit("FENCE.VIEW.ASYNC.S", [], [], ctx.guard)
+        return
     if order == "acquire":
-        if "sync_restrict" in text:
-            ctx.b.emit("fence", [], [])
-            return
         if scope == "cta":
             ctx.b.emit("MEMBAR.ALL.CTA", [], [], ctx.guard)
         acquire_fence(ctx, scope)
@@ -440,7 +451,10 @@ def lower_fence(ctx: "Ctx", i: Instr) -> None:
 def _proxy_fence(ctx: "Ctx", text: str, scope: str) -> None:
     emit = ctx.b.emit
     guard = ctx.guard
-    if ".async" in text and "::generic" not in text:
+    if "async::generic" in text:
+        emit("MEMBAR.ALL.CTA", [], [], guard)
+        emit("FENCE.VIEW.ASYNC.S", [], [], guard)
+    elif ".async" in text:
         if text.endswith(".global"):
             emit("FENCE.VIEW.ASYNC.G", [], [], guard)
             return

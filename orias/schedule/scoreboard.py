@@ -530,6 +530,9 @@ class _Stalls:
             if items:
                 slot = r & 255
                 for x in items:
+                    if x.word < 0:
+                        # A late read, which only writers of the register mind.
+                        continue
                     chain = slot == 2 and x.op.op is inst.op and inst.op.base.endswith("MMA")
                     t = x.time + lat.raw(x.op.op, x.word, inst.op, unit, slot, chain)
                     if t > earliest:
