@@ -16,7 +16,7 @@ from orias.cubin.relocs import R_UNIFIED32_HI_32, R_UNIFIED32_LO_32
 from orias.isa.classes import table_of_name, table_of_sm
 from orias.isa.notation import H_FIELD
 from orias.isa.table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
-from orias.tools.image import sm_number, target_name
+from orias.tools.image import header_lines, sm_number
 from orias.tools.labels import (
     CALL_RELOCS,
     CONST_RELOCS,
@@ -216,7 +216,7 @@ class _Listing:
 
     def text(self) -> str:
         kind = "ET_REL" if self.file.type == elf.ET_REL else "ET_EXEC"
-        self.lines.append(f'\t.target\t{target_name(self.file)}\n\n\t.elftype\t@"{kind}"\n')
+        self.lines.append(f'{header_lines(self.file)}\n\t.elftype\t@"{kind}"\n')
         for s in code_sections(self.file):
             self._section(s)
         self.rows.finish()
