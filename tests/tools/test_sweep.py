@@ -1,0 +1,58 @@
+"""Corpus files compiled by ptxas for every SM: full listings give the same bytes, listings equal nvdisasm's."""
+
+import random
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from orias.isa.classes import table_of_name
+from orias.isa.table import load
+from orias.tools.disassemble import disassemble
+from orias.tools.fullread import build
+from orias.tools.fullwrite import full_listing
+from tests.isa.harvest import compile_ptx
+from tests.nvtools import tool
+from tests.ptx.corpus import corpus_files
+
+SMS = ("75", "80", "86", "87", "88", "89", "90", "90a", "100", "100a", "100f", "103", "110", "120", "121")
+FILES = 7
+LISTED = 2
+"""Files whose listing is compared: nvdisasm takes most of a second each."""
+OPTIONS = (["-O3"], ["-O3", "-lineinfo"], ["-c"], ["-O0"], ["-g"])
+LARGEST = 60_000
+"""Bytes of PTX."""
+
+
+def fits(path: Path, sm: str) -> bool:
+    m = re.search(rb"^\s*\.target\s+sm_(\d+)([af]?)", path.read_bytes(), re.M)
+    if m is None or path.stat().st_size > LARGEST:
+        return False
+    number, suffix = int(m.group(1)), m.group(2).decode()
+    return sm == f"{number}{suffix}" if suffix else number <= int(sm.rstrip("af"))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("sm", SMS)
+def test_corpus_cubins(sm: str, tmp_path: Path) -> None:
+    try:
+        load(table_of_name(f"sm_{sm}"))
+    except KeyError as e:
+        pytest.skip(f"there is no instruction table for sm_{sm}: {e}")
+    tool("ptxas")
+    files = [p for p in corpus_files() if fits(p, sm)]
+    cubin = tmp_path / "a.cubin"
+    done = 0
+    for i, path in enumerate(random.Random(sm).sample(files, min(len(files), FILES))):
+        cubin.unlink(missing_ok=True)
+        if not compile_ptx(path, f"sm_{sm}", OPTIONS[i % len(OPTIONS)], cubin):
+            continue
+        data = cubin.read_bytes()
+        assert build(full_listing(data)) == data, path
+        if done < LISTED:
+            command = [tool("nvdisasm"), "-c", "-hex", str(cubin)]
+            theirs = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+            assert disassemble(data, hex_words=True).splitlines() == theirs.splitlines(), path
+        done += 1
+    assert done >= FILES // 2
