@@ -191,6 +191,7 @@ class _Compiler:
             start = time.perf_counter()
             pipeline.run(fn, cx)
             self._clock("phases", start)
+            self.diagnostics.extend(advice(fn))
             if fn.kind == "helper":
                 done[fn.name] = fn
         start = time.perf_counter()
@@ -348,6 +349,23 @@ _IGNORED: Final = (
 _IGNORED_APART: Final = (
     "(C7504) Potential Performance Loss: 'setmaxnreg' ignored to maintain compatibility across compilation units."
 )
+
+_SERIALIZED: Final = "Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+_REMARKS: Final[dict[int, str]] = {
+    7511: _SERIALIZED + "insufficient register resources for the wgmma pipeline in the function '{1}'",
+    7514: _SERIALIZED
+    + "non wgmma instructions reading accumulator registers of  a wgmma between start and end of the pipeline"
+    " stage in the function '{1}'",
+    7517: "warpgroup.wait is injected in around line {0} by compiler to allow use of registers defined by GMMA in function '{1}'",
+    7519: "warpgroup.arrive is injected in around line {0} by compiler to allow use of registers in GMMA in function '{1}'",
+}
+"""Remarks of phases (``Func.remarks``) in ptxas's words, by their numbers."""
+
+
+def advice(fn: Func) -> list[Diagnostic]:
+    """What the phases have to say about a function."""
+    return [Diagnostic("info", f"(C{number}) {_REMARKS[number].format(line, fn.name)}") for number, line in fn.remarks]
+
 
 _RELOC_TYPES: Final = {
     "lo32": relocs.R_ABS32_LO_32,

@@ -24,7 +24,8 @@ _HALF: Final[dict[str, str]] = {"f16": "", "bf16": ".BF16", "tf32": ".TF32"}
 
 @lowers("wgmma.fence", types="any")
 def lower_fence(ctx: "Ctx", i: Instr) -> None:
-    """wgmma.fence: the warpgroup's earlier register accesses are done."""
+    """wgmma.fence: the warpgroup's earlier register accesses are done.  Where the warp may run in parts it comes together first."""
+    ctx.b.emit("WARPSYNC", [], [imm(0xFFFFFFFF)], ctx.guard)
     ctx.b.emit("WARPGROUP.ARRIVE", [], [], ctx.guard)
 
 

@@ -21,7 +21,7 @@ from orias.isa.operand import (
 )
 from orias.isa.warpgroup import ACCUMULATOR_ALIGN
 from orias.ori.ir import OP_COPY, OP_PACK, Inst
-from orias.regalloc.accumulators import neighbours, ties_accumulator
+from orias.regalloc.accumulators import first_results, neighbours
 from orias.regalloc.ranges import FIRST_OPND, IS_REG, Ranges, is_phys
 from orias.regalloc.ssa_out import OP_PCOPY, result
 
@@ -357,6 +357,7 @@ def coalesce(rg: Ranges) -> Classes:
     classes = Classes(rg)
     moves: list[Move] = []
     pins: list[tuple[int, int, int, int]] = []
+    ties = first_results(rg.fn)
     for point, inst in enumerate(rg.insts):
         if inst is None:
             continue
@@ -373,7 +374,7 @@ def coalesce(rg: Ranges) -> Classes:
         weight = 4 << min(3 * rg.depth[point], 30)
         if o is OP_PACK:
             weight -= 1
-        elif point + 1 < rg.points and ties_accumulator(inst, rg.insts[point + 1]):
+        elif o is OP_PCOPY and inst.dst[0] in ties:
             weight = _TIE_WEIGHT
         moves.extend(moves_of(rg, inst, weight))
         _pins(rg, inst, weight, pins)

@@ -17,7 +17,7 @@ from orias.isa.operand import PT
 from orias.ori.ir import NO_CTL, Func, Inst
 from orias.schedule.ctl import MAX_YIELD_STALL, NO_BARRIER, YIELD, read_barrier, stall, wait_mask, write_barrier
 from orias.schedule.latency import Latency, latency
-from orias.schedule.units import FP64, NEEDS_READ, NEEDS_WRITE, UNIFORM_LATE_READERS, XU
+from orias.schedule.units import FP64, NEEDS_READ, NEEDS_WRITE, UNIFORM_LATE_READERS, XU, takes_waits
 
 _HORIZON: Final = 64
 _IN_ORDER: Final[dict[str, str]] = {
@@ -133,6 +133,8 @@ class _Checker:
 
     def _legal(self, node: _Node) -> None:
         word = node.inst.ctl
+        if node.wait and not takes_waits(node.inst):
+            self._fault(node, "a wait mask, which the operation does not take")
         if word & YIELD and node.stall > MAX_YIELD_STALL:
             self._fault(node, f"stall {node.stall} with the yield bit")
         for b in (node.write, node.read):
@@ -217,7 +219,7 @@ class _Checker:
         inst = node.inst
         reads = {r >> 8 for r in node.access.reads}
         writes = {w >> 8 for w in node.access.writes}
-        for e in state.pending:
+        for e in state.pending if takes_waits(inst) else ():
             p = self.nodes[e >> 1]
             if e & 1:
                 hit = p.late_reads & writes

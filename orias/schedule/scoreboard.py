@@ -37,6 +37,7 @@ from orias.schedule.units import (
     NEEDS_WRITE,
     UNIFORM,
     UNIFORM_LATE_READERS,
+    takes_waits,
 )
 
 SCOREBOARDS: Final = 6
@@ -243,7 +244,7 @@ class _Assigner:
         events = self.events
         for k, row in enumerate(self.rows[block]):
             wanted = 0
-            if pending:
+            if pending and takes_waits(row.inst):
                 if row.wait_all:
                     for mask in pending.values():
                         wanted |= mask

@@ -13,7 +13,7 @@ from typing import Final
 from orias.isa.op import op
 from orias.ori.ir import Func, Inst
 from orias.schedule.ctl import MAX_STALL, NO_BARRIER, pack
-from orias.schedule.units import MMA, NEEDS_READ, NEEDS_WRITE, units
+from orias.schedule.units import MMA, NEEDS_READ, NEEDS_WRITE, takes_waits, units
 
 _NOP: Final = op("NOP")
 WAIT_ALL: Final = 0b000011
@@ -35,7 +35,7 @@ def schedule_serial(fn: Func) -> None:
                 False,
                 0 if needs & NEEDS_WRITE else NO_BARRIER,
                 1 if needs & NEEDS_READ else NO_BARRIER,
-                WAIT_ALL,
+                WAIT_ALL if takes_waits(inst) else 0,
             )
             out.append(inst)
             if table.pipe(inst.op) == MMA and not needs & NEEDS_WRITE:

@@ -157,6 +157,14 @@ NEEDS_WRITE: Final = 1
 NEEDS_READ: Final = 2
 
 
+def takes_waits(inst: Inst) -> bool:
+    """False for WARPGROUP.DEPBAR, whose wait mask must be empty (nvdisasm refuses others).
+
+    It needs none: the registers that it stands for were ready when the operations on them issued.
+    """
+    return not (inst.op.base == "WARPGROUP" and inst.op.has("DEPBAR"))
+
+
 def _build_pipes() -> dict[str, int]:
     rows: dict[str, int] = {}
     for pipe, names in _PIPE_ROWS:

@@ -24,6 +24,9 @@ _NOTHING: Final = op("HGMMA.64x8x16.F16")
 _GROUP: Final = word("gsb0")
 _R_UNITS: Final = (1 << UR_BASE) - 1
 _LEAVING: Final[frozenset[str]] = frozenset(("EXIT", "RET"))
+_MOVES: Final[frozenset[str]] = frozenset(("MOV",))
+NO_REGISTERS: Final = 7511
+READS: Final = 7514
 INJECTED_WAIT: Final = 7517
 INJECTED_ARRIVE: Final = 7519
 
@@ -80,26 +83,42 @@ def touched(inst: Inst, fn: Func) -> tuple[int, int]:
 class _State:
     """What is known at a point: groups under way (accumulators, and A), registers written since the last ARRIVE."""
 
-    __slots__ = ("a", "d", "dirty")
+    __slots__ = ("a", "arrived", "d", "dirty", "fresh", "waited")
 
     def __init__(self, d: Groups, a: Groups, dirty: int) -> None:
         self.d: Groups = d
         self.a: Groups = a
         self.dirty: int = dirty
+        self.arrived: bool = False
+        """The block has had an ARRIVE."""
+        self.fresh: bool = False
+        """No operation has come since."""
+        self.waited: bool = False
+        """The block has had a wait of the program that left groups under way."""
 
     def same(self, other: "_State") -> bool:
         return self.d == other.d and self.a == other.a and self.dirty == other.dirty
 
+    def commit(self) -> None:
+        self.d = issue(self.d, 0, True)
+        self.a = issue(self.a, 0, True)
+
+    def wait(self, left: int) -> None:
+        self.d = wait(self.d, left)
+        self.a = wait(self.a, left)
+
 
 @final
 class _Settler:
-    __slots__ = ("fn", "masks", "out")
+    __slots__ = ("fn", "masks", "out", "trouble")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Final[Func] = fn
         self.masks: dict[int, tuple[int, int]] = {}
         self.out: list[Inst] | None = None
         """Where the instructions of the block go in the last round."""
+        self.trouble: int = 0
+        """Message that says why operations must run one at a time, 0 if they need not."""
 
     def run(self) -> None:
         order = reverse_postorder(self.fn)
@@ -114,14 +133,16 @@ class _Settler:
                 end = self._through(b, state)
                 for s in b.succs:
                     known = before.get(s.id)
-                    new = (
-                        end
-                        if known is None
-                        else _State(join(known.d, end.d), join(known.a, end.a), known.dirty | end.dirty)
-                    )
+                    new = _State(end.d, end.a, end.dirty)
+                    if known is not None:
+                        new = _State(join(known.d, end.d), join(known.a, end.a), known.dirty | end.dirty)
                     if known is None or not new.same(known):
                         before[s.id] = new
                         changed = True
+        if self.trouble:
+            self.fn.remarks.append((self.trouble, 0))
+            _one_at_a_time(self.fn)
+            return
         for b in order:
             self.out = []
             self._through(b, before[b.id])
@@ -133,38 +154,57 @@ class _Settler:
             if inst.op.base in GMMA:
                 self._operation(inst, state)
             elif inst.op.base == "WARPGROUP":
-                left = waits_for(inst)
-                if left < 0:
-                    state.dirty = 0
-                else:
-                    state.d = wait(state.d, left)
-                    state.a = wait(state.a, left)
+                self._order(inst, state)
             else:
                 self._other(inst, state)
             if self.out is not None:
                 self.out.append(inst)
         return state
 
+    def _order(self, inst: Inst, state: _State) -> None:
+        """ARRIVE and DEPBAR of the program."""
+        left = waits_for(inst)
+        if left < 0:
+            state.dirty = 0
+            state.arrived = state.fresh = True
+            return
+        if state.d[0] | state.a[0]:
+            # A wait ends the open group too (as ptxas has it).
+            self._end_group(inst, state)
+        state.wait(left)
+        state.waited = state.waited or left > 0
+
     def _operation(self, inst: Inst, state: _State) -> None:
         d, a = accumulator(inst), a_registers(inst)
         if a & union(state.d):
             self._wait(inst, state, a, 0)
-        if (d | a) & state.dirty:
+        if not state.arrived or (d | a) & state.dirty:
+            # What only prepared A may as well have come before.
+            quiet = state.arrived and state.fresh and not d & state.dirty
+            if quiet and self.out is not None:
+                last = max(k for k, i in enumerate(self.out) if i.op is _ARRIVE)
+                del self.out[last]
+            self._put(_ARRIVE, [], inst, 0 if quiet else INJECTED_ARRIVE)
             state.dirty = 0
-            self._put(_ARRIVE, [], inst, INJECTED_ARRIVE)
+            state.arrived = True
+        state.fresh = False
         commit = commits(inst.src)
         state.d = issue(state.d, d, commit)
         state.a = issue(state.a, a, commit)
 
     def _other(self, inst: Inst, state: _State) -> None:
+        reads, writes = self._touched(inst)
         if union(state.d) | union(state.a):
             if inst.op.flags & F_CALL or (inst.op.base in _LEAVING):
                 self._wait(inst, state, -1, -1)
-            else:
-                reads, writes = self._touched(inst)
-                if (reads | writes) & union(state.d) or writes & union(state.a):
-                    self._wait(inst, state, reads | writes, writes)
-        state.dirty |= self._touched(inst)[1]
+            elif (reads | writes) & union(state.d) or writes & union(state.a):
+                if inst.op.base in _MOVES and reads & union(state.d):
+                    # Values of the program are never copied: the allocator found no one place for this accumulator.
+                    self.trouble = self.trouble or NO_REGISTERS
+                elif state.waited and reads & union(state.d):
+                    self.trouble = self.trouble or READS
+                self._wait(inst, state, reads | writes, writes)
+        state.dirty |= writes
 
     def _touched(self, inst: Inst) -> tuple[int, int]:
         known = self.masks.get(inst.uid)
@@ -176,16 +216,23 @@ class _Settler:
         """Wait for the oldest groups, up to the newest that has a register of these masks."""
         newest = min([k for k, g in enumerate(state.d) if g & d] + [k for k, g in enumerate(state.a) if g & a])
         if newest == 0:
-            # Nothing ends the open group yet.
-            self._put(_NOTHING, [RZ, URZ, RZ, NOT_UPT, _GROUP], inst, 0)
-            left = 0
-            state.d = issue(state.d, 0, True)
-            state.a = issue(state.a, 0, True)
-        else:
-            left = newest - 1
-        state.d = wait(state.d, left)
-        state.a = wait(state.a, left)
-        self._put(_DEPBAR, [_GROUP, imm(left)], inst, INJECTED_WAIT)
+            self._end_group(inst, state)
+            newest = 1
+        state.wait(newest - 1)
+        self._put(_DEPBAR, [_GROUP, imm(newest - 1)], inst, INJECTED_WAIT)
+
+    def _end_group(self, inst: Inst, state: _State) -> None:
+        """Commit the open group: on its last operation if that is in the block, else by one that does nothing."""
+        state.commit()
+        if self.out is None:
+            return
+        for i in reversed(self.out):
+            if i.op.base in GMMA:
+                if not commits(i.src):
+                    i.src.append(_GROUP)
+                    return
+                break
+        self._put(_NOTHING, [RZ, URZ, RZ, NOT_UPT, _GROUP], inst, 0)
 
     def _put(self, o: Op, operands: list[Opnd], before: Inst, code: int) -> None:
         if self.out is None:
@@ -194,6 +241,24 @@ class _Settler:
         self.out.append(self.fn.new_inst(o, operands[:results], operands[results:], loc=before.loc))
         if code:
             self.fn.remarks.append((code, before.loc))
+
+
+def _one_at_a_time(fn: Func) -> None:
+    """Serialise: every operation arrives, is a group of its own and is waited for."""
+    for b in fn.blocks:
+        out: list[Inst] = []
+        for inst in b.insts:
+            if inst.op.base == "WARPGROUP" or (inst.op.base in GMMA and is_zero_reg(inst.dst[0])):
+                continue
+            if inst.op.base in GMMA:
+                out.append(fn.new_inst(_ARRIVE, [], [], loc=inst.loc))
+                if not commits(inst.src):
+                    inst.src.append(_GROUP)
+                out.append(inst)
+                out.append(fn.new_inst(_DEPBAR, [], [_GROUP, imm(0)], loc=inst.loc))
+            else:
+                out.append(inst)
+        b.insts = out
 
 
 def _imply(fn: Func) -> None:
