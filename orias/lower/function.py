@@ -21,8 +21,9 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     """Lower `f` as ``entry``, ``func`` or ``helper`` under the symbol `name`; the result is in SSA."""
     assert f.body is not None
     for directive in ("abi_preserve", "abi_preserve_control"):
-        if directive in f.directives:
-            raise Unsupported(f"Directive '.{directive}' is not supported yet", f.line)
+        # How many registers a callee keeps is between caller and callee: within one module all agree anyway.
+        if directive in f.directives and module.options.relocatable:
+            raise Unsupported(f"Directive '.{directive}' in a relocatable module is not supported yet", f.line)
     fn = Func(name, module.target, kind)
     state = FuncState()
     ctx = Ctx(fn, module, module.options, state)
