@@ -36,7 +36,7 @@ from orias.options import Options
 from orias.ori.ir import Func
 from orias.passes import pipeline
 from orias.passes.setmaxnreg import ENTRY_REGS, expand_setmaxnreg, requests
-from orias.ptx.ast import Module
+from orias.ptx.ast import Instr, Module
 from orias.ptx.check import check
 from orias.ptx.parser import parse
 from orias.regalloc.run import set_helper_clobbers
@@ -153,6 +153,8 @@ class _Compiler:
         module = parse(text, name)
         self.diagnostics.extend(module.warnings)
         restrict(module, self.options)
+        if self.options.warn_double:
+            self.diagnostics.extend(double_uses(module))
         found = check(module, self.target, self.options.compile_only)
         self.diagnostics.extend(found)
         if any(d.severity in ("error", "fatal") for d in found):
@@ -164,6 +166,7 @@ class _Compiler:
     def _context(self) -> pipeline.PassContext:
         cx = pipeline.PassContext(self.options.opt_level)
         cx.serial = self.options.serial
+        cx.register_usage = self.options.register_usage
         cx.self_check = self.options.self_check
         cx.relocatable = self.options.compile_only
         cx.check = self.options.self_check
@@ -186,6 +189,8 @@ class _Compiler:
                 fn.notes[shared_gap.NOTE] = 1
             if not self.options.fmad:
                 fn.contract.clear()
+            if self.options.stack_check:
+                fn.notes["stack_check"] = 1
             fn.max_regs = min(fn.max_regs, limits[fn is kernel.entry])
             set_helper_clobbers(fn, done)
             start = time.perf_counter()
@@ -254,6 +259,8 @@ class _Compiler:
         for kernel, text in zip(program.kernels, texts, strict=True):
             code = kernel_code(kernel, text, self.target)
             describe(code, kernel, out, self.options)
+            if self.options.annotate:
+                code.annotation = f"instr/R-regs: {len(text.code) // 16} instructions, {code.num_regs} R-regs"
             if out.lineinfo:
                 code.lines = line_rows(text.lines, kernel.locs, names)
             out.kernels.append(code)
@@ -276,6 +283,16 @@ class _Compiler:
         if out.bank4:
             cubin.cmem[4] = 8 * len(out.bank4)
         return cubin
+
+
+def double_uses(module: Module) -> list[Diagnostic]:
+    """A warning for each instruction on f64 values (``-warn-double-usage``)."""
+    return [
+        Diagnostic("warning", "Program is doing double precision computations.", s.line)
+        for f in module.functions
+        for s in f.body or ()
+        if isinstance(s, Instr) and "f64" in s.sig.types
+    ]
 
 
 def place_functions(v: Variable, kernels: list[Kernel], texts: list[EmittedText]) -> None:

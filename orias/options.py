@@ -13,8 +13,8 @@ class Options:
     __slots__ = (
         "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "entries", "fmad", "force_load_cache",
         "force_store_cache", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "override_directives", "self_check", "serial", "suppress_debug_info", "tool_arguments", "verbose",
-        "warn_lmem", "warn_spills", "warning_as_error", "werror_quiet",
+        "annotate", "override_directives", "register_usage", "self_check", "serial", "stack_check", "suppress_debug_info", "tool_arguments", "verbose",
+        "warn_double", "warn_lmem", "warn_spills", "warning_as_error", "werror_quiet",
     )  # fmt: skip
 
     def __init__(self, arch: str = "sm_75", opt_level: int = 3) -> None:
@@ -34,6 +34,13 @@ class Options:
         self.verbose: bool = False
         self.warn_spills: bool = False
         self.warn_lmem: bool = False
+        self.warn_double: bool = False
+        self.register_usage: int = 5
+        """0..10: how readily registers are spent on latency."""
+        self.stack_check: bool = False
+        """Trap where the stack pointer leaves its bounds."""
+        self.annotate: bool = False
+        """State instruction and register counts in the cubin."""
         self.warning_as_error: bool = False
         self.werror_quiet: bool = False
         self.def_load_cache: str = ""

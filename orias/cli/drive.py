@@ -77,7 +77,9 @@ def _say_all(diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | byt
 
 def drive(program: str, command: Command) -> int:
     """Compile; returns the exit code."""
-    out = Messages(program, command.flag("disable-warnings"), command.flag("warning-as-error"))
+    out = Messages(
+        command.values.get("tool-name", program), command.flag("disable-warnings"), command.flag("warning-as-error")
+    )
     try:
         s = settings(command)
     except UsageError as e:

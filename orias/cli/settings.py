@@ -97,6 +97,16 @@ def _conflicts(c: Command, s: Settings) -> None:
         name = "--legacy-bar-warp-wide-behavior"
         s.late.append(f"'{name}' is a deprecated option, It will be removed in future release and is not recommended")
         s.late.append(f"Command line option '{name}' not supported for '.target sm_70', will be ignored")
+    for name in ("g-tensor-memory-access-check", "gno-tensor-memory-access-check"):
+        if c.flag(name) and len(s.options.arch.rstrip("a")) == len("sm_90"):
+            s.messages.append(
+                (
+                    "info",
+                    "Command line option '--g-tensor-memory-access-check / --gno-tensor-memory-access-check' "
+                    f"not supported for '.target {s.options.arch}', will be ignored",
+                )
+            )
+            break
     if c.flag("jobserver") and c.has("split-compile"):
         s.late.append("GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'")
     if c.flag("compile-only") and c.flag("extensible-whole-program"):
@@ -174,6 +184,10 @@ def settings(c: Command) -> Settings:
     o.debug = c.flag("device-debug")
     level = c.number("opt-level", 3)
     o.opt_level = 0 if o.debug else max(0, min(level, 3))
+    fast = c.values.get("Ofast-compile", "0")
+    if fast != "0" and not o.debug:
+        # ptxas makes -O0 code for max; mid and min are one thing, close to -O1.
+        o.opt_level = 0 if fast == "max" else 1
     o.lineinfo = c.flag("generate-line-info") and not o.debug
     o.suppress_debug_info = c.flag("suppress-debug-info")
     o.compile_only = c.flag("compile-only")
@@ -186,6 +200,11 @@ def settings(c: Command) -> Settings:
     o.verbose = c.flag("verbose")
     o.warn_spills = c.flag("warn-on-spills")
     o.warn_lmem = c.flag("warn-on-local-memory-usage")
+    o.warn_double = c.flag("warn-on-double-precision-use")
+    usage = c.number("register-usage-level", 5)
+    o.register_usage = usage if 0 <= usage <= 10 and not o.debug else 5
+    o.stack_check = c.flag("sp-bounds-check")
+    o.annotate = c.flag("compiler-annotations")
     o.warning_as_error = c.flag("warning-as-error")
     o.werror_quiet = c.flag("disable-warnings")
     o.tool_arguments = c.note_text()

@@ -114,6 +114,7 @@ UNSUPPORTED: "Final[tuple[str, ...]]" = (
     "make-errors-visible-at-exit",
     "preserve-relocs",
     "device-function-maxrregcount",
+    "optimize-float-atomics",
 )
 """Options that would change what the code does and that the compiler cannot do yet: refused."""
 

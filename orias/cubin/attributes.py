@@ -63,6 +63,15 @@ def _mbarriers(k: KernelCode) -> list[Record]:
     return out
 
 
+def _annotations(k: KernelCode) -> list[Record]:
+    """ANNOTATIONS: kind 3 (of the function), length, text; measured with ptxas 13.0.88 -annotate."""
+    if not k.annotation:
+        return []
+    text = k.annotation.encode() + b"\0"
+    data = (3).to_bytes(4, "little") + len(text).to_bytes(4, "little") + text
+    return [Record(nv.ANNOTATIONS, nv.SVAL, 0, data + bytes(-len(data) % 4))]
+
+
 def _branches(k: KernelCode) -> list[Record]:
     if not k.branch_targets:
         return []
@@ -111,6 +120,7 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += _externs(k, symbols)
     if k.barriers:
         out.append(bval(nv.NUM_BARRIERS, k.barriers))
+    out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
     out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
     out += _offsets(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
@@ -148,6 +158,7 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += _externs(k, symbols)
     if k.barriers:
         out.append(bval(nv.NUM_BARRIERS, k.barriers))
+    out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
     out += _offsets(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
     out += _coop(k)

@@ -191,7 +191,7 @@ class KernelCode:
     """One ``.text`` section: a kernel with the functions copied behind it, or (relocatable modules) one function."""
 
     __slots__ = (
-        "abi_frame_unknown", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
+        "abi_frame_unknown", "annotation", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
         "blocks_are_clusters", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align",
         "const2_parts", "const2_relocs", "const2_resolved", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
         "explicit_cluster", "externs", "frame", "frame_size", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
@@ -279,6 +279,8 @@ class KernelCode:
         self.externs: list[str] = []
         """Undefined functions called."""
         self.branch_targets: list[BranchTargets] = []
+        self.annotation: str = ""
+        """Text of the ANNOTATIONS record about the function; empty for none."""
         self.atom16_regs: list[tuple[int, int]] = []
         """(offset, register) pairs of 16-bit atomics done with compare-and-swap loops."""
         self.unused_load_bytes: list[tuple[int, int]] = []

@@ -99,7 +99,7 @@ def _sync(fn: Func, cx: PassContext) -> None:
 def _pre_ra(fn: Func, cx: PassContext) -> None:
     from orias.schedule.run import ScheduleOptions, pre_ra
 
-    pre_ra(fn, ScheduleOptions(cx.opt_level, cx.serial))
+    pre_ra(fn, ScheduleOptions(cx.opt_level, cx.serial, cx.register_usage))
 
 
 def _allocate(fn: Func, cx: PassContext) -> None:

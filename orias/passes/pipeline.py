@@ -195,13 +195,14 @@ class PassContext:
     ``skip`` names phases to leave out.
     """
 
-    __slots__ = ("after", "check", "opt_level", "relocatable", "self_check", "serial", "skip")
+    __slots__ = ("after", "check", "opt_level", "register_usage", "relocatable", "self_check", "serial", "skip")
 
     def __init__(self, opt_level: int = 3) -> None:
         self.opt_level: int = opt_level
         self.check: bool = False
         self.self_check: bool = False
         self.serial: bool = False
+        self.register_usage: int = 5
         self.relocatable: bool = False
         self.skip: frozenset[str] = frozenset()
         self.after: Hook | None = None

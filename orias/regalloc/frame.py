@@ -8,9 +8,12 @@ from typing import Final
 
 from orias.isa.op import Op, op
 from orias.isa.operand import (
+    INV,
     K_B,
     K_NONE,
+    K_P,
     K_R,
+    PT,
     RZ,
     URZ,
     Opnd,
@@ -19,6 +22,7 @@ from orias.isa.operand import (
     imm_signed,
     r,
     reg,
+    word,
 )
 from orias.ori.ir import Block, Func, Inst
 from orias.regalloc.files import kept
@@ -30,6 +34,8 @@ OP_IADD3: Final[Op] = op("IADD3")
 OP_FRAME: Final[Op] = op("frame")
 OP_FRAME_IN: Final[Op] = op("frame.IN")
 R1: Final[Opnd] = r(1)
+_CHECK: Final[Opnd] = reg(K_P, 0)
+"""Predicate that is free at entry."""
 _SAVE_THROUGH: Final[Opnd] = r(0)
 """Scratch register that is free at entry and before RET of an ABI function (arguments and results start at R4)."""
 
@@ -57,7 +63,7 @@ def finish_frame(fn: Func, used: dict[int, int], spill_bytes: int) -> int:
             _epilogues(fn, b, places)
     entry = fn.blocks[0]
     entry.insts[:0] = _prologue(fn, places)
-    return 1 if saved_b else 0
+    return 1 if saved_b or (fn.frame_size and fn.notes.get("stack_check")) else 0
 
 
 def _registers(mask: int) -> list[int]:
@@ -74,6 +80,11 @@ def _prologue(fn: Func, places: list[tuple[int, int, int]]) -> list[Inst]:
             out.append(fn.new_inst(OP_LDC, [R1], [c, RZ]))
     if fn.frame_size:
         out.append(fn.new_inst(OP_IADD3, [R1], [R1, imm(-fn.frame_size), RZ]))
+        if fn.notes.get("stack_check"):
+            # -sp-bounds-check, as ptxas 13.0.88 does it: the limit comes from a special register, and beyond it is a trap.
+            out.append(fn.new_inst(op("S2R"), [_SAVE_THROUGH], [word("SR_LMEMHIOFF")]))
+            out.append(fn.new_inst(op("ISETP.GE.U32.AND"), [_CHECK, PT], [R1, _SAVE_THROUGH, PT]))
+            out.append(fn.new_inst(op("BPT.TRAP"), [], [imm(1)], _CHECK | INV))
     for file, n, at in places:
         source = reg(file, n)
         if file == K_B:

@@ -33,13 +33,16 @@ _RESERVE: Final = 10
 """Registers below the hard limit that scheduling leaves to the allocator."""
 
 
-def schedule_virtual(fn: Func) -> None:
-    """Reorder a function before register allocation (SSA or not)."""
+def schedule_virtual(fn: Func, register_usage: int = 5) -> None:
+    """Reorder a function before register allocation (SSA or not).
+
+    `register_usage` 0..10: how readily registers are spent on latency (``-regUsageLevel``; 5 is the default).
+    """
     lat = latency(fn.target.latency_class)
     lv = liveness(fn)
     pressures = [_pressure(fn, b, lv) for b in fn.blocks]
     # A tenth below what the function needs anyway: points that reach the limit are many, and allocation is not perfect.
-    limit = max(_FREE_PRESSURE, min(max(pressures) * 9 // 10, fn.max_regs - _RESERVE))
+    limit = max(_FREE_PRESSURE, min(max(pressures) * (13 + register_usage) // 20, fn.max_regs - _RESERVE))
     for b in fn.blocks:
         pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 1]
         if not pieces:

@@ -13,19 +13,21 @@ from orias.schedule.shared_gap import keep_apart
 
 @final
 class ScheduleOptions:
-    """``opt_level`` 0..3 (0: the serial scheme, no reordering); ``serial``: serial control words at any level."""
+    """``opt_level`` 0..3 (0: the serial scheme, no reordering); ``serial``: serial control words at any level;
+    ``register_usage`` 0..10: how readily registers are spent."""
 
-    __slots__ = ("opt_level", "serial")
+    __slots__ = ("opt_level", "register_usage", "serial")
 
-    def __init__(self, opt_level: int = 3, serial: bool = False) -> None:
+    def __init__(self, opt_level: int = 3, serial: bool = False, register_usage: int = 5) -> None:
         self.opt_level: int = opt_level
         self.serial: bool = serial
+        self.register_usage: int = register_usage
 
 
 def pre_ra(fn: Func, options: ScheduleOptions) -> None:
     """Reorder instructions inside blocks before allocation (nothing at opt_level 0)."""
     if options.opt_level > 0 and not options.serial:
-        schedule_virtual(fn)
+        schedule_virtual(fn, options.register_usage)
 
 
 def post_ra(fn: Func, options: ScheduleOptions) -> None:

@@ -1,0 +1,114 @@
+"""Options that steer the code or add to the output do so."""
+
+from pathlib import Path
+
+import pytest
+
+import orias
+from orias.cli.main import run
+from orias.cubin import nvinfo
+from orias.cubin.elf import ElfFile
+
+HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
+FRAME = (
+    HEAD
+    + """.func (.param .b32 r) deep(.param .b32 n) { .reg .b32 %r<4>; .reg .pred %p; .reg .b64 %d; .local .align 8 .b8 l[64];
+ld.param.b32 %r1, [n]; cvt.u64.u32 %d, %r1; st.local.u32 [l+4], %r1; setp.eq.u32 %p, %r1, 0; @%p bra D; sub.u32 %r1, %r1, 1;
+{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call (b), deep, (a); ld.param.b32 %r2, [b]; } ld.local.u32 %r3, [l+4]; add.u32 %r1, %r2, %r3;
+D: st.param.b32 [r], %r1; ret; }
+.visible .entry k(.param .u64 p, .param .u32 n) { .reg .b64 %d; .reg .b32 %r<3>; ld.param.u64 %d, [p]; ld.param.u32 %r1, [n];
+{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call (b), deep, (a); ld.param.b32 %r2, [b]; } st.global.u32 [%d], %r2; ret; }
+"""
+)
+DOUBLES = (
+    HEAD
+    + """.visible .entry k(.param .u64 p) { .reg .b64 %d; .reg .f64 %f<3>;
+ld.param.u64 %d, [p];
+ld.global.f64 %f1, [%d];
+mov.b64 %f2, %d;
+add.f64 %f1, %f1, %f2;
+st.global.b64 [%d], %f1; ret; }
+"""
+)
+
+
+def many(n: int) -> str:
+    """A kernel with many loads, each with a long way to the sum."""
+    loads = "".join(f"ld.global.f32 %f{k}, [%d+{4 * k}];\n" for k in range(1, n))
+    uses = "".join(f"sqrt.approx.f32 %f{k}, %f{k}; fma.rn.f32 %f0, %f{k}, %f{k}, %f0;\n" for k in range(1, n))
+    return (
+        HEAD + f".visible .entry k(.param .u64 p) {{ .reg .b64 %d; .reg .f32 %f<{n + 1}>; ld.param.u64 %d, [p];\n"
+        f"mov.f32 %f0, 0f3F800000;\n{loads}{uses}st.global.f32 [%d], %f0; ret; }}\n"
+    )
+
+
+def compiled(tmp_path: Path, text: str, *options: str) -> bytes:
+    source, out = tmp_path / "k.ptx", tmp_path / "k.cubin"
+    source.write_text(text)
+    assert run(["orias", "-arch=sm_80", *options, str(source), "-o", str(out)]) == 0
+    return out.read_bytes()
+
+
+def code(data: bytes) -> list[bytes]:
+    return [s.data for s in ElfFile(data).sections if s.name.startswith(".text.")]
+
+
+def annotations(data: bytes) -> list[bytes]:
+    """Payloads of the ANNOTATIONS records of the kernel."""
+    info = next(s.data for s in ElfFile(data).sections if s.name == ".nv.info.k")
+    return [r.payload for r in nvinfo.decode(info) if r.code == nvinfo.ANNOTATIONS]
+
+
+def test_fast_compile(tmp_path: Path) -> None:
+    """-Ofc max is -O0 (as in ptxas), mid and min are -O1."""
+    level = {n: code(compiled(tmp_path, many(12), f"-O{n}")) for n in (0, 1, 3)}
+    assert level[0] != level[1]
+    assert code(compiled(tmp_path, many(12), "-Ofc=max")) == level[0]
+    assert code(compiled(tmp_path, many(12), "-Ofc=mid")) == code(compiled(tmp_path, many(12), "-Ofc=min")) == level[1]
+
+
+def test_register_usage(tmp_path: Path) -> None:
+    """A lower level never takes more registers, and the ends of the scale differ."""
+    low, high = (orias.compile(many(80), arch="sm_80", register_usage=n) for n in (0, 10))
+    assert low.kernels["k"].registers <= high.kernels["k"].registers and code(low.data) != code(high.data)
+    assert code(compiled(tmp_path, many(80), "-regUsageLevel=5")) == code(compiled(tmp_path, many(80)))
+
+
+def test_stack_check(tmp_path: Path) -> None:
+    """-sp-bounds-check: a trap where the stack ends; before that the results are the same."""
+    sim = pytest.importorskip("orias.sim")
+    np = pytest.importorskip("numpy")
+    plain, checked = compiled(tmp_path, FRAME), compiled(tmp_path, FRAME, "-sp-bounds-check")
+    assert "SR_LMEMHIOFF" in orias.disassemble(checked) and "SR_LMEMHIOFF" not in orias.disassemble(plain)
+    for data in (plain, checked):
+        out = np.zeros(1, np.uint32)
+        sim.load(data).launch("k", 1, 1, [out, 5])
+        assert int(out[0]) == 15
+    with pytest.raises(sim.SimError, match="BPT.TRAP"):
+        sim.load(checked).launch("k", 1, 1, [np.zeros(1, np.uint32), 1000])
+
+
+def test_annotate(tmp_path: Path) -> None:
+    """-annotate: kind 3, length and text, with the counts of the function."""
+    counts = orias.compile(DOUBLES, arch="sm_80").kernels["k"]
+    text = f"instr/R-regs: {counts.instructions} instructions, {counts.registers} R-regs\0".encode()
+    want = (3).to_bytes(4, "little") + len(text).to_bytes(4, "little") + text.ljust(-(-len(text) // 4) * 4, b"\0")
+    assert annotations(compiled(tmp_path, DOUBLES, "-annotate")) == [want]
+    assert annotations(compiled(tmp_path, DOUBLES)) == []
+
+
+def test_double_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """-warn-double-usage: a warning for each instruction of type f64, with its line."""
+    compiled(tmp_path, DOUBLES)
+    assert capsys.readouterr().err == ""
+    compiled(tmp_path, DOUBLES, "-warn-double-usage", "--tool-name", "tool")
+    lines = capsys.readouterr().err.splitlines()
+    assert [x.split("; ")[0].split(", ")[1] for x in lines] == ["line 6", "line 8"]
+    assert all(x.startswith("tool ") and x.endswith("Program is doing double precision computations.") for x in lines)
+
+
+def test_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "k.ptx"
+    source.write_text(DOUBLES)
+    assert run(["orias", "-arch=sm_80", "-opt-fp-atomics", str(source), "-o", str(tmp_path / "x")]) == 255
+    assert "Option '--optimize-float-atomics' is not supported by Orias yet" in capsys.readouterr().err
