@@ -374,7 +374,7 @@ def coalesce(rg: Ranges) -> Classes:
         weight = 4 << min(3 * rg.depth[point], 30)
         if o is OP_PACK:
             weight -= 1
-        elif o is OP_PCOPY and inst.dst[0] in ties:
+        elif o is OP_PCOPY and inst.dst and inst.dst[0] in ties:
             weight = _TIE_WEIGHT
         moves.extend(moves_of(rg, inst, weight))
         _pins(rg, inst, weight, pins)

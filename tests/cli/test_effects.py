@@ -84,7 +84,7 @@ def test_stack_check(tmp_path: Path) -> None:
         out = np.zeros(1, np.uint32)
         sim.load(data).launch("k", 1, 1, [out, 5])
         assert int(out[0]) == 15
-    with pytest.raises(sim.SimError, match="BPT.TRAP"):
+    with pytest.raises(sim.SimError, match="trap"):
         sim.load(checked).launch("k", 1, 1, [np.zeros(1, np.uint32), 1000])
 
 
