@@ -14,9 +14,9 @@ def _special(sign: int, fraction: int, quiet: int) -> str:
 
 
 def value_text(x: float) -> str:
-    """``%.20g``, from 1e9 on ``%.20e``; zero is ``0`` or ``-0.0``."""
+    """``%.20g``, from 1e9 on ``%.20e``; zero is ``0`` or ``-0.0 `` (with a space behind, as infinities have)."""
     if x == 0.0:
-        return "-0.0" if struct.pack("<d", x)[7] >> 7 else "0"
+        return "-0.0 " if struct.pack("<d", x)[7] >> 7 else "0"
     if abs(x) >= 1e9:
         return f"{x:.20e}"
     return f"{x:.20g}"

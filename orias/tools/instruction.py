@@ -36,7 +36,7 @@ class AsmError(Exception):
 _GUARD: Final = re.compile(r"@(!?)(U?)P(T|\d)\s+")
 _VALUE: Final = re.compile(
     r"(?<![\w.$])(UR|UP|R|P|SB|B)(\d+)(?!\w)"
-    r"|(?<![\w.$])([+-](?:INF|QNAN|SNAN)\b ?|-?0x[0-9a-f]+|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]))"
+    r"|(?<![\w.$])([+-](?:INF|QNAN|SNAN)\b ?|-0\.0(?![\w.]) ?|-?0x[0-9a-f]+|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]))"
     r"|`\(([^)]*)\)"
     r"|(\{\d(?:,\d)*\})"
 )

@@ -129,3 +129,12 @@ def test_hidden_fields_are_defaults() -> None:
 
     t = load("sm_90")
     assert assemble_instruction("S2R R4, SR_TID.X", t) == 0x000FC200000021000000000000047919 & (1 << 105) - 1
+
+
+def test_negative_zero_has_a_space_behind() -> None:
+    from orias.isa.table import load
+
+    t = load("sm_90")
+    word = assemble_instruction("FFMA R1, R2, -0.0, R3", t)
+    assert t.text(word) == "FFMA R1, R2, -0.0 , R3"
+    assert assemble_instruction(t.text(word), t) == word
