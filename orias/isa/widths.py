@@ -18,6 +18,8 @@ _GENERIC: Final[frozenset[str]] = frozenset(
 )
 """Memory operations with 64-bit addresses; all others take 32-bit ones."""
 _DATA_STORES: Final[frozenset[str]] = frozenset(("ST", "STG", "STS", "STL", "RED", "REDG", "STAS", "REDAS"))
+_PAIR_ALU: Final[frozenset[str]] = frozenset(("MOV", "UMOV", "IADD", "SEL", "USEL"))
+"""Operations that ``.64`` makes work on register pairs (sm_120)."""
 _ATOMICS: Final[frozenset[str]] = frozenset(("ATOM", "ATOMG", "ATOMS"))
 
 _MMA: Final[dict[str, tuple[int, int, int, int]]] = {
@@ -122,6 +124,13 @@ def _fill(op: Op, w: Widths) -> None:
     if base in _FP64:
         w.dst.append(1 if base == "DSETP" else 2)
         w.src.extend((2, 2, 2) if base == "DFMA" else (2, 2))
+    elif "64" in mods and base in _PAIR_ALU:
+        w.dst.append(2)
+        w.src.extend((2, 2))
+    elif base in ("ISETP", "UISETP", "IMNMX", "UIMNMX", "MATCH") and ("U64" in mods or "S64" in mods):
+        if base in ("IMNMX", "UIMNMX"):
+            w.dst.append(2)
+        w.src.extend((2, 1) if base == "MATCH" else (2, 2))
     elif base == "UIADD3" and "64" in mods:
         w.dst.append(2)
         w.src.extend((2, 2, 2))
