@@ -65,6 +65,10 @@ class Facts:
         """Name of the queue that reads the sources of its operations in order, or nothing."""
         return "load-store" if op.base in _LOAD_STORE else _IN_ORDER.get(op.base, "")
 
+    def ends_reads(self, op: Op, reader: Op) -> bool:
+        """True if the sources of an earlier `reader` have been read when `op` runs: BAR behind shared memory."""
+        return op.base == "BAR" and _IN_ORDER.get(reader.base) == "shared"
+
     def reads_first(self, reader: Decoded, writer: Decoded) -> bool:
         """True if the queue of both reads the sources of the first before it can write the result of the second."""
         queue = self.queue(reader.op)

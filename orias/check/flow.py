@@ -18,7 +18,7 @@ HORIZON: Final = 64
 """Cycles after which no fixed-latency result is awaited any more."""
 _SAME_GUARD: Final = 1 << 6
 """In a mask of proofs: the guard predicate still has the value it had at issue."""
-_REUSE_REACH: Final = 8
+REUSE_REACH: Final = 8
 """Instructions that a kept operand lives, at most (ptxas goes up to 7)."""
 _MAX_DEPTH: Final = 2
 """Nested calls that are followed; deeper ones count as calls of other sections."""
@@ -218,6 +218,9 @@ class Flow:
         base = n.d.op.base
         if base == "DEPBAR":
             self._depbar(n, state)
+        elif base == "BAR":
+            for e in [e for e in state.pending if e & 1 and self.facts.ends_reads(n.d.op, self.nodes[e >> 1].d.op)]:
+                _finish(state, e)
         if not mask:
             return
         for k in range(6):
@@ -316,7 +319,7 @@ class Flow:
             if entry is None:
                 continue
             node, unit, age, stale = entry
-            if age >= _REUSE_REACH:
+            if age >= REUSE_REACH:
                 kept[field] = None
             else:
                 stale = stale or n.touch.write_set >> unit & 1 == 1

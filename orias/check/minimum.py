@@ -6,6 +6,10 @@ from typing import Final, final
 _DATA: Final = os.path.join(os.path.dirname(__file__), "data", "minimum.txt")
 
 
+_SHORTEST: Final = 4
+"""Cycles of the shortest pipe: what a producer without a sure entry is given at most."""
+
+
 @final
 class Bound:
     """Smallest distance seen; ``sure`` if it was seen often enough to be taken for the true one."""
@@ -40,6 +44,11 @@ def _read() -> None:
             rows[words[0]] = row
 
 
+def _floor(row: dict[str, Bound]) -> int:
+    least = min(b.cycles for b in row.values())
+    return least if any(b.sure for b in row.values()) else min(least, _SHORTEST)
+
+
 @final
 class Minimum:
     """Distances of one kind on one SM."""
@@ -50,13 +59,13 @@ class Minimum:
         if not _tables:
             _read()
         self._rows: Final[Rows] = _tables.get((kind, sm), {})
-        self._floor: Final[dict[str, int]] = {p: min(b.cycles for b in row.values()) for p, row in self._rows.items()}
+        self._floor: Final[dict[str, int]] = {p: _floor(row) for p, row in self._rows.items()}
 
     def get(self, producer: str, consumer: str) -> Bound:
         """The bound for a pair of classes.
 
         Without a sure measurement of the pair it is the smallest of the producer's row, the least that any reader was
-        seen to need; for a producer never measured, 1.
+        seen to need (but at most 4 where no entry of the row is sure); for a producer never measured, 1.
         """
         row = self._rows.get(producer)
         if row is None:

@@ -1,7 +1,7 @@
 """``orias run``: launches a kernel of a cubin in the simulator from the command line.
 
     orias run FILE.cubin [--kernel K] [--grid X[,Y,Z]] [--block X[,Y,Z]] [--shared BYTES] [--arg ARG]...
-              [--print [N,...]] [--save N=FILE]... [--max-steps N] [--stats] [--list]
+              [--print [N,...]] [--save N=FILE]... [--max-steps N] [--hazards[=stop|stale]] [--json] [--stats] [--list]
 
 Arguments, one ``--arg`` a parameter, in order:
 
@@ -13,9 +13,13 @@ Arguments, one ``--arg`` a parameter, in order:
 
 INIT: ``zeros`` (the default), ``ones``, ``iota`` (0, 1, 2, ...), ``random`` (the same numbers each time), a number, or a list
 of numbers separated by ``;``.  After the run, text printed by the kernel is written out; ``--print`` shows the buffers (or those
-of the arguments listed), ``--save N=FILE`` writes the bytes of one.  Exit status: 0, 1 if the launch failed, 2 for wrong usage.
+of the arguments listed), ``--save N=FILE`` writes the bytes of one.
+
+``--hazards`` makes results visible no sooner than the control words promise: the run ends at the first value that is read too
+early (``stop``), or goes on with the old value and lists all such places (``stale``; one JSON object a line with ``--json``).  Exit status: 0, 1 if the launch failed, 2 for wrong usage.
 """
 
+import json
 import sys
 from typing import Any, Final
 
@@ -54,6 +58,8 @@ class _Options:
         self.save: list[tuple[int, str]] = []
         self.stats = False
         self.list_kernels = False
+        self.hazards = ""
+        self.json = False
 
 
 def _dims(text: str) -> tuple[int, ...]:
@@ -90,6 +96,14 @@ def _parse(args: list[str]) -> _Options:
             continue
         if name == "--list":
             o.list_kernels = True
+            continue
+        if name == "--json":
+            o.json = True
+            continue
+        if name == "--hazards":
+            o.hazards = value or "stop"
+            if o.hazards not in ("stop", "stale"):
+                raise UsageError(f"--hazards={value}: stop or stale")
             continue
         if name == "--print":
             follows = args[i] if i < len(args) and not eq else value
@@ -248,7 +262,7 @@ def run_command(args: list[str]) -> int:
                 print(f"orias run: --kernel needed; the file has {names}", file=sys.stderr)
                 return 2
             kernel = next(iter(image.kernels))
-        result = image.launch(kernel, o.grid, o.block, values, o.shared, o.max_steps)
+        result = image.launch(kernel, o.grid, o.block, values, o.shared, o.max_steps, hazards=o.hazards)
     except SimError as e:
         print(f"orias run: {type(e).__name__}: {e}", file=sys.stderr)
         return 1
@@ -263,6 +277,8 @@ def run_command(args: list[str]) -> int:
     except OSError as e:
         print(f"orias run: {e.filename}: {e.strerror}", file=sys.stderr)
         return 1
+    for v in result.hazards:
+        print(json.dumps(v.record()) if o.json else v.line())
     if o.stats:
         print(f"{result.instructions} thread instructions, {result.steps} steps")
-    return 0
+    return 1 if result.hazards else 0

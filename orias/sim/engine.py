@@ -11,7 +11,7 @@ control-flow instruction: what follows is a collective of just these threads.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,19 @@ class Plan:
         self.guard: Getter | None = None
         self.guard_uniform = False
         self.polls = False
+
+
+class Timing(Protocol):
+    """What a time-aware run does around each instruction (:mod:`orias.sim.hazards`)."""
+
+    def issue(self, pc: int, cur: Active) -> None:
+        """Before the guard is read."""
+
+    def read(self, act: Active) -> None:
+        """Before the threads run it."""
+
+    def done(self, cur: Active, act: Active | None) -> None:
+        """Behind it; None if no thread ran it."""
 
 
 class Engine:
@@ -179,6 +192,7 @@ class Engine:
         self.add(self.entry, Active(alive))
         plans = self.plans
         count_of_plans = len(plans)
+        timing = self.timing
         while m.alive.any():
             pc, cur, apart = self._pick()
             groups = self.groups
@@ -195,6 +209,8 @@ class Engine:
                 act: Active | None = cur
                 rest: Active | None = None
                 guard = plan.guard
+                if timing is not None:
+                    timing.issue(pc, cur)
                 if guard is not None:
                     keep = guard(m, cur)
                     count = int(np.count_nonzero(keep))
@@ -207,9 +223,13 @@ class Engine:
                         if plan.flow is not None:
                             rest = cur.subset(~keep)
                 if act is None:
+                    if timing is not None:
+                        timing.done(cur, None)
                     pc += 1
                 else:
                     self.instructions += act.n
+                    if timing is not None:
+                        timing.read(act)
                     if plan.polls:
                         self.polled = True
                     if plan.run is not None:
@@ -217,12 +237,16 @@ class Engine:
                         plan.run(m, act)
                         if m.watch is not None:
                             m.watch(m, plan.address)
+                        if timing is not None:
+                            timing.done(cur, act)
                         pc += 1
                     else:
                         assert plan.flow is not None
                         self.current = act
                         apart = False
                         nxt = plan.flow(self, act, rest, pc)
+                        if timing is not None:
+                            timing.done(cur, act)
                         if nxt < 0:
                             break
                         if nxt != pc + 1 and (groups or self.apart):
@@ -236,6 +260,8 @@ class Engine:
                     self.last_pick = pc
                     break
 
+    timing: Timing | None = None
+    """Sees every instruction, in time-aware runs."""
     entry = 0
     fault_pc = 0
     current: Active | None = None

@@ -65,6 +65,10 @@ class Deadlock(SimError):
     """No thread can run: the others wait for barriers that will never complete."""
 
 
+class HazardError(SimError):
+    """An instruction met a value that is not there yet, or no longer: the control words do not hold (time-aware runs)."""
+
+
 class StepLimit(SimError):
     """The launch exceeded its instruction budget."""
 

@@ -7,10 +7,11 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from orias.check.facts import Facts
 from orias.cubin.errors import CubinError
 from orias.cubin.model import KernelCode
 from orias.cubin.reader import Reader
-from orias.isa.decode import IllegalWord
+from orias.isa.decode import Decoded, IllegalWord
 from orias.isa.operand import K_IMM, imm, imm64, kind
 from orias.isa.table import EncodeError, IsaTable
 from orias.isa.table import load as load_table
@@ -18,6 +19,7 @@ from orias.sim.build import build, illegal
 from orias.sim.engine import Engine, Plan
 from orias.sim.errors import ArgumentError, Fault, IllegalInstruction, LoadError, SimError
 from orias.sim.exec_flow import CODE_BASE, SYSCALL_BASE
+from orias.sim.hazards import Violation, Watch
 from orias.sim.memory import GLOBAL_BASE, Arena, Banked
 from orias.sim.ops_int import I64, U32
 from orias.sim.state import Machine
@@ -50,14 +52,19 @@ _R_CALLS: Final = (58, 75, 114)
 
 
 class Result:
-    """What a launch did: ``output`` (printf text), ``instructions`` (summed over threads), ``steps`` (executed by the engine)."""
+    """What a launch did.
 
-    __slots__ = ("instructions", "output", "steps")
+    ``output`` (printf text), ``instructions`` (summed over threads), ``steps`` (executed by the engine), ``hazards`` (broken
+    promises of a time-aware run, each once).
+    """
+
+    __slots__ = ("hazards", "instructions", "output", "steps")
 
     def __init__(self, output: str, instructions: int, steps: int) -> None:
         self.output = output
         self.instructions = instructions
         self.steps = steps
+        self.hazards: list[Violation] = []
 
 
 class HasVariables(Protocol):
@@ -259,6 +266,17 @@ class Image:
         plans[index] = plan
         return plan
 
+    def decoded(self, index: int) -> Decoded | None:
+        """The instruction at an index; None where there is none."""
+        for at, code, _ in self._code:
+            offset = (index << 4) - at
+            if 0 <= offset < len(code):
+                try:
+                    return self.table.decode(int.from_bytes(code[offset : offset + 16], "little"))
+                except (IllegalWord, EncodeError):
+                    return None
+        return None
+
     def _plan(self, code: bytes, offset: int, at: int) -> Plan:
         word = int.from_bytes(code[offset : offset + 16], "little")
         try:
@@ -290,6 +308,7 @@ class Image:
         cluster: Dim | None = None,
         on_batch: Callable[[Machine], None] | None = None,
         mufu_error: int = 0,
+        hazards: str = "",
     ) -> Result:
         """Runs a kernel.
 
@@ -298,8 +317,12 @@ class Image:
         (Python floats by the size: 4 bytes f32, 8 f64, 2 f16), bytes are taken as they are.  `shared`: dynamic shared
         bytes.  `max_steps`: instructions of the engine before :class:`StepLimit`.  `on_batch` sees the machine after each
         batch of blocks.  `mufu_error`: units in the last place to add to results of the approximating unit (the hardware is
-        off by 1 or so), to see whether code built on it stands that.  Raises a subclass of :class:`SimError`.
+        off by 1 or so), to see whether code built on it stands that.  `hazards`: ``stop`` or ``stale`` for a time-aware run, in
+        which results are there no sooner than the control words promise: ``stop`` ends at the first read that is too early,
+        ``stale`` goes on with the old value and lists all.  Raises a subclass of :class:`SimError`.
         """
+        if hazards not in ("", "stop", "stale"):
+            raise ArgumentError(f"hazards={hazards!r}: 'stop' or 'stale'")
         k = self.kernels.get(name)
         if k is None:
             raise ArgumentError(f"there is no kernel {name}; there are: {', '.join(sorted(self.kernels)) or 'none'}")
@@ -315,6 +338,7 @@ class Image:
             raise ArgumentError("the grid is not a multiple of the cluster")
         params, copies = self._arguments(k, args)
         launch = self.new_launch(k, g, b, c, params, shared, max_steps, on_batch, mufu_error)
+        launch.hazards = hazards
         self.syscalls.output = []
         with np.errstate(all="ignore"):
             launch.run()
@@ -323,7 +347,9 @@ class Image:
             if array.flags.writeable:
                 array[...] = np.frombuffer(raw, array.dtype).reshape(array.shape)
             self.arena.release(address)
-        return Result("".join(self.syscalls.output), launch.instructions, launch.steps)
+        result = Result("".join(self.syscalls.output), launch.instructions, launch.steps)
+        result.hazards = launch.violations
+        return result
 
     def new_launch(
         self,
@@ -406,6 +432,11 @@ class Launch:
         self.cluster = cluster
         self.max_steps = max_steps
         self.on_batch = on_batch
+        self.hazards = ""
+        """``stop`` or ``stale``: a time-aware run."""
+        self.violations: list[Violation] = []
+        self._seen: set[tuple[str, int, int, int]] = set()
+        self._facts: Facts | None = None
         self.mufu_error = mufu_error
         self.instructions = 0
         self.steps = 0
@@ -524,6 +555,8 @@ class Launch:
         self.prepare(m)
         engine = Engine(m, image.plans(), image.compile, self.max_steps - self.steps, n)
         engine.entry = self.entry()
+        if self.hazards:
+            engine.timing = self._timing(m, blocks, padded)
         try:
             engine.run()
         except Fault as f:
@@ -537,6 +570,23 @@ class Launch:
             self.instructions += engine.instructions
         if self.on_batch is not None:
             self.on_batch(m)
+
+    def _timing(self, m: Machine, blocks: Arr, padded: int) -> Watch:
+        """The clocks of a batch."""
+        image = self.image
+
+        def report(v: Violation) -> None:
+            x, y, z = (int(c) for c in blocks[v.thread // padded])
+            v.kernel, v.block, v.warp = self.kernel.name, (x, y, z), v.thread % padded // 32
+            self.violations.append(v)
+
+        def place(index: int) -> tuple[int, str]:
+            plan = image.compile(index)
+            return plan.address, plan.text()
+
+        if self._facts is None:
+            self._facts = Facts(image.target.latency_class)
+        return Watch(m, self._facts, image.table, image.decoded, place, self.hazards == "stop", self._seen, report)
 
     def prepare(self, m: Machine) -> None:
         """For launches of other code than the file's: what its machine needs besides."""

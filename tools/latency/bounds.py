@@ -28,11 +28,17 @@ HEAD = """\
 # Smallest distances in cycles that ptxas 13.0.88 leaves between a result of fixed latency and a reader (gpr, ugpr, pred, guard,
 # upred, uguard) or a second writer (waw-...), by class of producer and consumer and by SM.  Upper bounds of what the hardware
 # needs, never more than any compiler output seen.  Written by tools/latency/bounds.py; do not edit.
-# A '?' marks entries with fewer than 10 samples or fewer than 3 at the minimum: the true bound may be lower.
+# A '?' marks entries with too few samples (see `sure` in the tool): the true bound may be lower.
 # kind SM, then per producer class: consumer class:cycles ...
 """
 FEW_SAMPLES = 10
 FEW_AT_MINIMUM = 3
+MANY_SAMPLES = 30
+MANY_AT_MINIMUM = 10
+LONGEST = 15
+"""Cycles of the longest latency outside matrix operations: a larger minimum is that of habit, not of the hardware."""
+NEAR = 4
+"""Cycles above the smallest of a row from which on an entry needs more samples."""
 Key = tuple[int, str, str, str]
 
 
@@ -52,6 +58,15 @@ class Minimum:
             self.cycles, self.at = cycles, 0
         if cycles == self.cycles:
             self.at += at
+
+
+def sure(kind: str, producer: str, m: Minimum, floor: int) -> bool:
+    """True if a minimum was seen often enough, and is of a size, to be what the hardware needs."""
+    if m.cycles > LONGEST and not producer.startswith("MMA"):
+        return False
+    if kind.startswith("waw") or m.cycles > floor + NEAR:
+        return m.samples >= MANY_SAMPLES and m.at >= MANY_AT_MINIMUM
+    return m.samples >= FEW_SAMPLES and m.at >= FEW_AT_MINIMUM
 
 
 class Collector(Observer):
@@ -151,8 +166,11 @@ def write(arguments: list[str]) -> int:
     text = [HEAD]
     last: tuple[int, str] | None = None
     by_row: dict[tuple[int, str, str], list[str]] = defaultdict(list)
+    floors: dict[tuple[int, str, str], int] = {}
+    for (sm, kind, p, _), m in rows.items():
+        floors[sm, kind, p] = min(m.cycles, floors.get((sm, kind, p), m.cycles))
     for (sm, kind, p, q), m in sorted(rows.items()):
-        doubt = "?" if m.samples < FEW_SAMPLES or m.at < FEW_AT_MINIMUM else ""
+        doubt = "" if sure(kind, p, m, floors[sm, kind, p]) else "?"
         by_row[sm, kind, p].append(f"{q}:{m.cycles}{doubt}")
     for (sm, kind, p), entries in by_row.items():
         if (sm, kind) != last:
