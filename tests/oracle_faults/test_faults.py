@@ -4,13 +4,86 @@ A test here fails when the fault is gone in a newer release: then the entry goes
 """
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 import orias
 from orias.cubin.elf import ElfFile
 from tests.nvtools import tool
 
 HERE = Path(__file__).parent
+INPUTS = [
+    0, 1, 2, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x100000000, 0x00000005FFFFFFF0, 0x7FFFFFFF00000003, 0x8000000000000000,
+    0xFFFFFFFFFFFFFFFF, 0x123456789ABCDEF0, 0xFEDCBA9876543210, 0x00000007FFFFFFF9, 0xFFFFFFF900000007, 0x0100000000000000,
+]  # fmt: skip
+"""One 64-bit value a thread."""
+
+
+def signed(x: int, bits: int = 32) -> int:
+    """The low bits as a two's complement number."""
+    x &= (1 << bits) - 1
+    return x - (1 << bits) if x >> (bits - 1) else x
+
+
+def results(cubin: bytes, bits: int) -> list[int]:
+    """What each thread stores for its input, as simulated."""
+    np = pytest.importorskip("numpy")
+    sim = pytest.importorskip("orias.sim")
+    out = np.zeros(len(INPUTS), np.uint64)
+    sim.load(cubin).launch("k", 1, len(INPUTS), [np.array(INPUTS, np.uint64), out])
+    return [int(x) & (1 << bits) - 1 for x in out]
+
+
+def ptxas(name: str, arch: str, level: int, folder: Path) -> bytes:
+    """The cubin of the real tool."""
+    out = folder / "k.cubin"
+    command = [tool("ptxas"), f"-arch={arch}", f"-O{level}", str(HERE / name), "-o", str(out)]
+    subprocess.run(command, check=True, timeout=30)
+    return out.read_bytes()
+
+
+def lowest(x: int) -> int:
+    """min(min(low, -high), high >> 3)."""
+    low, high = x & 0xFFFFFFFF, x >> 32
+    return min(signed(low), signed(-high), high >> 3)
+
+
+WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
+    ("bfe_position.ptx", "sm_75", 32, lambda x: -1 if x >> 31 & 1 else 0),
+    ("bfe_position.ptx", "sm_80", 32, lambda x: -1 if x >> 31 & 1 else 0),
+    ("bfe_position.ptx", "sm_90", 32, lambda x: -1 if x >> 31 & 1 else 0),
+    ("sub_rotate.ptx", "sm_75", 64, lambda x: (x << 8) - (x >> 56)),
+    ("sub_rotate.ptx", "sm_80", 64, lambda x: (x << 8) - (x >> 56)),
+    ("sub_rotate.ptx", "sm_90", 64, lambda x: (x << 8) - (x >> 56)),
+    ("minmax_negation.ptx", "sm_90", 32, lowest),
+]
+"""File (which says what is wrong), target, bits of a result, the exact result."""
+
+
+@pytest.mark.parametrize(("name", "arch", "bits", "exact"), WRONG, ids=[f"{n[:-4]}-{a}" for n, a, _, _ in WRONG])
+def test_wrong_code(name: str, arch: str, bits: int, exact: Callable[[int], int], tmp_path: Path) -> None:
+    """ptxas -O3 computes something else, its -O0 and our code the exact result."""
+    want = [exact(x) & (1 << bits) - 1 for x in INPUTS]
+    assert results(ptxas(name, arch, 3, tmp_path), bits) != want
+    assert results(ptxas(name, arch, 0, tmp_path), bits) == want
+    for level in (0, 1, 3):
+        assert results(orias.compile((HERE / name).read_text(), arch=arch, opt_level=level).data, bits) == want
+
+
+@pytest.mark.parametrize("name", ["local_param.ptx", "float_sum_operand.ptx"])
+def test_crash(name: str, tmp_path: Path) -> None:
+    """ptxas dies of a signal and writes nothing."""
+    command = [tool("ptxas"), "-arch=sm_80", str(HERE / name), "-o", str(tmp_path / "k.cubin")]
+    assert subprocess.run(command, timeout=30, capture_output=True).returncode < 0
+    assert not (tmp_path / "k.cubin").exists()
+    text = (HERE / name).read_text()
+    if name == "local_param.ptx":
+        assert results(orias.compile(text, arch="sm_80").data, 64) == INPUTS
+    else:
+        with pytest.raises(orias.CompileError, match="line 12: Arguments mismatch for instruction 'add'"):
+            orias.compile(text, arch="sm_80")
 
 
 def test_fence_acquire_becomes_an_illegal_word(tmp_path: Path) -> None:
