@@ -35,7 +35,7 @@ _VARYING_SPECIAL: Final[frozenset[str]] = frozenset(
 )  # fmt: skip
 _VIRTUAL_ID: Final = "SR_VIRTID"
 """Holds the warp number; treated as varying up to sm_89, as ptxas does."""
-_UNIFORM_RESULT: Final[frozenset[str]] = frozenset(("VOTE", "VOTEU", "REDUX", "R2UR", "S2UR", "B2R"))
+_UNIFORM_RESULT: Final[frozenset[str]] = frozenset(("VOTE", "VOTEU", "REDUX", "S2UR", "B2R"))
 _ALWAYS_VARYING: Final[frozenset[str]] = frozenset(
     (
         "ATOM",

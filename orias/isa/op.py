@@ -117,7 +117,7 @@ _FLAGS: Final[dict[str, int]] = {
     "UCGABAR_ARV": _SYNC, "UCGABAR_WAIT": _SYNC, "USETMAXREG": _SYNC,
     # control flow
     "BRA": _FLOW, "BRX": _FLOW, "EXIT": _FLOW, "RET": _FLOW, "CALL": F_SIDE | F_CALL | F_FENCE,
-    "BPT": F_SIDE, "KILL": F_SIDE, "NOP": F_SIDE, "PMTRIG": F_SIDE, "R2UR": 0, "LEPC": 0, "RPCMOV": F_SIDE,
+    "BPT": F_SIDE, "KILL": F_SIDE, "NOP": F_SIDE, "PMTRIG": F_SIDE, "R2UR": F_CONVERGENT, "LEPC": 0, "RPCMOV": F_SIDE,
     # special registers that change under our feet
     "CS2R": F_SIDE,
 }  # fmt: skip

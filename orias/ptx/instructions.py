@@ -168,6 +168,9 @@ class Checker:
             slot = SLOT_OF.get(word) or ("shape" if is_shape(word) else word)
             if word in SPACES:
                 spaces += 1
+            elif name.startswith("createpolicy"):
+                # Primary and secondary priority may be the same.
+                pass
             elif word == slots.get(slot) or (slot in slots and slot in _REPEATED):
                 if word not in ("sync", "uni", "approx") and (slot not in ("op", "bool") or word in allowed):
                     message = _REPEATED.get(slot, f"Duplicate .{word} modifier")

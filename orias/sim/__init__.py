@@ -18,6 +18,7 @@ from orias.sim.errors import (
     Trap,
 )
 from orias.sim.image import Image, Result, load
+from orias.sim.tensormap import tensormap
 
 __all__ = [
     "ArgumentError",
@@ -34,4 +35,5 @@ __all__ = [
     "StepLimit",
     "Trap",
     "load",
+    "tensormap",
 ]

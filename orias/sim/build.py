@@ -9,6 +9,7 @@ from orias.isa.decode import Decoded
 from orias.isa.operand import INV, K_P, K_UP, PT, UPT, Opnd, kind, payload
 from orias.sim import (
     exec_async,
+    exec_copy,
     exec_float,
     exec_flow,
     exec_int,
@@ -32,8 +33,8 @@ _UNIFORM: Final[dict[str, str]] = {
 """Uniform mnemonics and the builder they share."""
 
 _NOTHING: Final = frozenset((
-    "NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "CCTLT", "FENCE", "DEPBAR", "LDGDEPBAR", "PMTRIG", "ACQBULK",
-    "PREEXIT", "UTMACCTL", "UTMACMDFLUSH", "UBLKPF",
+    "NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "CCTLT", "FENCE", "LDGDEPBAR", "PMTRIG", "ACQBULK",
+    "PREEXIT", "UTMACCTL", "UTMACMDFLUSH", "UBLKPF", "UTMAPF",
 ))  # fmt: skip
 """Instructions without effect here: memory is sequentially consistent, copies are done at once."""
 
@@ -46,6 +47,8 @@ _PLAIN: Final[dict[str, Any]] = {
     **exec_tensor.BUILDERS,
     **exec_warpgroup.BUILDERS,
     **exec_async.BUILDERS,
+    **exec_copy.BUILDERS,
+    "DEPBAR": exec_async.depbar,
     **exec_flow.BUILDERS,
 }
 

@@ -190,6 +190,11 @@ class Engine:
         if not len(alive):
             return
         self.add(self.entry, Active(alive))
+        self._loop()
+        m.finish_copies()
+
+    def _loop(self) -> None:
+        m = self.m
         plans = self.plans
         count_of_plans = len(plans)
         timing = self.timing
@@ -452,6 +457,7 @@ class Engine:
             return
         free = waiting & ready[m.block_of]
         index = np.flatnonzero(free)
+        m.changed = m.clock
         self.bar_arrived[k][ready] = 0
         self.bar_expected[k][ready] = 0
         if not len(index):

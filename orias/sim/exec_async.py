@@ -1,6 +1,6 @@
-"""Builders for barrier objects in shared memory (mbarrier) and for asynchronous stores and bulk copies.
+"""Builders for barrier objects in shared memory (mbarrier) and for asynchronous stores.
 
-Copies are done at once, so a transaction is complete when it is issued.
+Copies of :mod:`orias.sim.exec_copy` and asynchronous stores report to them when they are done.
 
 Layout of the 64-bit object from sm_90 on, from how ``ptxas`` initialises it and reads its count (bits; C = 2**20 minus a count):
 1..20 C of the expected arrivals, 21..42 transaction bytes outstanding (signed; a guess, no code reads it), 43..62 C of the
@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import K_IMM, is_zero_reg, kind, payload
-from orias.sim.errors import Fault
+from orias.isa.operand import K_R, is_zero_reg, kind, payload
+from orias.sim.errors import Deadlock, Fault
 from orias.sim.exec_mem import address32, shared_offsets
 from orias.sim.ops_int import I64, U32, U64
 from orias.sim.site import Exec, Getter, Site
@@ -48,6 +48,7 @@ def update(state: int, arrivals: int, transactions: int, drop: int = 0) -> int:
 
 def _each(m: Machine, offsets: Arr, change: Callable[[int, int], int]) -> Arr:
     """Changes objects one thread after the other; the old values."""
+    m.changed = m.clock
     view = m.shared.views[8]
     old = np.zeros(len(offsets), U64)
     for i, o in enumerate(offsets):
@@ -58,8 +59,9 @@ def _each(m: Machine, offsets: Arr, change: Callable[[int, int], int]) -> Arr:
     return old
 
 
-def _complete(size: int) -> Callable[[int, int], int]:
-    return lambda state, i: update(state, 0, -size)
+def complete(m: Machine, offsets: Arr, size: int) -> None:
+    """Reports that transactions of `size` bytes each are complete to objects at (checked) offsets."""
+    _each(m, offsets, lambda state, i: update(state, 0, -size))
 
 
 def _one_a_warp(a: Active) -> Arr:
@@ -68,9 +70,31 @@ def _one_a_warp(a: Active) -> Arr:
 
 
 _ARRIVALS: Final[dict[str, tuple[int, int]]] = {
-    "A1T0": (1, 0), "ART0": (-1, 0), "A0TR": (0, 1), "A0TX": (0, -1), "A1TR": (1, 1),
+    "A1T0": (1, 0), "ART0": (-1, 0), "A0TR": (0, 1), "A0TX": (0, -1), "A0T1": (0, 0), "A1TR": (1, 1),
 }  # fmt: skip
-"""Arrivals (-1: as many as the operand says) and factor of the operand in the transaction count."""
+"""Arrivals (-1: as many as the operand says) and factor of the operand in the transaction count; A0T1 adds one to it."""
+_PATIENCE: Final = 300_000
+"""Steps without a change of any object after which threads that look at one wait in vain."""
+
+
+def _wait(m: Machine, a: Active, offsets: Arr, over: Arr) -> None:
+    """Notes who looks at which object in vain; a Fault if no object has changed for long."""
+    i = int(np.argmax(~over))
+    m.waits[int(offsets[i])] = (m.clock, a.first, int(np.count_nonzero(~over)))
+    if m.clock - m.changed < _PATIENCE or m.later:
+        return
+    texts: list[str] = []
+    for offset, (clock, thread, count) in m.waits.items():
+        if m.clock - clock < _PATIENCE // 2:
+            block, at = divmod(offset, m.shared.stride)
+            state = int(m.shared.views[8][offset >> 3])
+            pending, tx = -(state >> 43) & _COUNT, state >> 21 & (1 << _TX_BITS) - 1
+            tx = -tx & (1 << _TX_BITS) - 1 if tx >> (_TX_BITS - 1) else tx
+            texts.append(
+                f"{count} threads (the first is {thread} of the batch) wait for the mbarrier at 0x{at + m.shared.base:x} of block"
+                f" {block}: phase {state >> 63}, {pending} arrivals and {tx} bytes pending"
+            )
+    raise Fault(Deadlock, "no barrier object changes any more: " + "; ".join(texts[:8]), i)
 
 
 def syncs(s: Site) -> Exec:
@@ -99,14 +123,21 @@ def syncs(s: Site) -> Exec:
         out = s.setp(s.preds[0])
 
         def check(m: Machine, a: Active) -> None:
-            high = m.shared.load(shared_offsets(m, a, get(m, a), None, 8, 8), 8)[1]
-            out(m, a, ((high ^ word(m, a)) >> np.uint32(31)) != 0)
+            m.finish_due()
+            offsets = shared_offsets(m, a, get(m, a), None, 8, 8)
+            high = m.shared.load(offsets, 8)[1]
+            over = ((high ^ word(m, a)) >> np.uint32(31)) != 0
+            out(m, a, over)
+            if not over.all():
+                _wait(m, a, offsets, over)
 
         return check
-    if not s.has("ARRIVE") or s.has("TMASK"):
+    if not s.has("ARRIVE"):
         raise s.unknown()
+    masked = s.has("TMASK")
     rule = next((v for k, v in _ARRIVALS.items() if s.has(k)), (1, 1))
-    drop = 1 if s.has("OPTOUT") else 0
+    drop = s.has("OPTOUT")
+    fixed = 1 if s.has("A0T1") else 0
     operand: Getter = s.raw(data) if data is not None else (lambda m, a: np.zeros(1, U32))
     put = s.set64(s.regs[0]) if s.regs and not is_zero_reg(s.regs[0]) else None
 
@@ -116,13 +147,57 @@ def syncs(s: Site) -> Exec:
 
         def change(state: int, i: int) -> int:
             n = int(amount[i]) if rule[0] < 0 else rule[0]
-            return update(state, n, rule[1] * int(amount[i]), drop)
+            return update(state, n, rule[1] * int(amount[i]) + fixed, n if drop else 0)
 
         old = _each(m, offsets, change)
+        if masked:
+            old = _together(a, offsets, old)
         if put is not None:
             put(m, a, old)
 
     return arrive
+
+
+def _together(a: Active, offsets: Arr, old: Arr) -> Arr:
+    """For each thread: the threads of its warp that changed the same object, and the high word it had before all of them."""
+    key = a.warp_of.astype(U64) << np.uint64(40) | offsets.astype(U64)
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    masks = np.zeros(len(first), U64)
+    np.bitwise_or.at(masks, which, np.uint64(1) << (a.index & 31).astype(U64))
+    result: Arr = (old[first] >> np.uint64(32) << np.uint64(32) | masks)[which]
+    return result
+
+
+def arrives(s: Site) -> Exec:
+    """ARRIVES: what cp.async copies do to an object when they are done, which is at once: an arrival, or (TRANSCNT) one byte less."""
+    get = address32(s, 0)
+    if s.has("TRANSCNT") or s.has("ARVCNT"):
+        arrivals = 1 if s.has("ARVCNT") else 0
+
+        def run(m: Machine, a: Active) -> None:
+            _each(
+                m, shared_offsets(m, a, get(m, a), None, 8, 8), lambda state, i: update(state, arrivals, arrivals - 1)
+            )
+
+        return run
+
+    def arrive(m: Machine, a: Active) -> None:
+        _software_arrive(m, a, get(m, a))
+
+    return arrive
+
+
+def _software_arrive(m: Machine, a: Active, address: Arr) -> Arr:
+    return _each(m, shared_offsets(m, a, address, None, 8, 8), _software_change)
+
+
+def _software_change(state: int, i: int) -> int:
+    """The object of sm_80 to sm_89 after one arrival."""
+    low, high = state & 0xFFFFFFFF, state >> 32
+    after = (high + 1) & 0xFFFFFFFF
+    if (after ^ high) >> 31:
+        after = (after & 0x80000000) | ((low + 0x40000000) & 0x7FFFFFFF)
+    return after << 32 | low
 
 
 def atoms_arrive(s: Site) -> Exec:
@@ -130,15 +205,8 @@ def atoms_arrive(s: Site) -> Exec:
     get = address32(s, 0)
     put = s.set64(s.regs[0])
 
-    def change(state: int, i: int) -> int:
-        low, high = state & 0xFFFFFFFF, state >> 32
-        after = (high + 1) & 0xFFFFFFFF
-        if (after ^ high) >> 31:
-            after = (after & 0x80000000) | ((low + 0x40000000) & 0x7FFFFFFF)
-        return after << 32 | low
-
     def run(m: Machine, a: Active) -> None:
-        put(m, a, _each(m, shared_offsets(m, a, get(m, a), None, 8, 8), change))
+        put(m, a, _software_arrive(m, a, get(m, a)))
 
     return run
 
@@ -155,46 +223,14 @@ def stas(s: Site) -> Exec:
         to = (np.broadcast_to(target(m, a), (a.n,)) + np.uint32(offset)).astype(I64)
         objects = np.broadcast_to(barrier(m, a), (a.n,)).astype(I64)
         where = shared_offsets(m, a, to, None, size, size)
-        m.shared.store(where, size, [np.broadcast_to(g(m, a), (a.n,)) for g in values])
-        _each(m, shared_offsets(m, a, objects, None, 8, 8), _complete(size))
+        signals = shared_offsets(m, a, objects, None, 8, 8)
+        data_words = [np.broadcast_to(g(m, a), (a.n,)).copy() for g in values]
 
-    return run
+        def finish() -> None:
+            m.shared.store(where, size, data_words)
+            complete(m, signals, size)
 
-
-def ublkcp(s: Site) -> Exec:
-    """UBLKCP: a bulk copy between global and shared memory, once a warp; the size counts 16 bytes.
-
-    To shared memory (S.G) the destination's register pair holds the address and the mbarrier object.
-    """
-    ways = [x for x in s.op.mods if x in ("S", "G")]
-    if ways not in (["S", "G"], ["G", "S"]) or set(s.op.mods) - {"S", "G"}:
-        raise s.unknown()
-    operands = [o for o in s.src if kind(o) != K_IMM and kind(o) != 0 and not is_zero_reg(o)]
-    if len(operands) != 3:
-        raise s.unknown("operands")
-    to_shared = ways[0] == "S"
-    shared_o, global_o = (operands[0], operands[1]) if to_shared else (operands[1], operands[0])
-    shared_at, global_at, count = s.raw(shared_o), s.raw64(global_o), s.raw(operands[2])
-    barrier = s.raw(shared_o + (1 << 15)) if to_shared else None
-
-    def run(m: Machine, a: Active) -> None:
-        for i in _one_a_warp(a):
-            where = np.array([i])
-            size = int(np.broadcast_to(count(m, a), (a.n,))[i]) * 16
-            if size == 0:
-                continue
-            address = np.broadcast_to(shared_at(m, a), (a.n,))[where].astype(I64)
-            inner = int(shared_offsets(m, a, address, where, size, 16)[0])
-            try:
-                outer = int(m.arena.offsets(np.broadcast_to(global_at(m, a), (a.n,))[where], size, 16)[0])
-            except Fault as f:
-                raise Fault(f.error, f.message, int(i)) from None
-            if barrier is None:
-                m.arena.data[outer : outer + size] = m.shared.data[inner : inner + size]
-                continue
-            m.shared.data[inner : inner + size] = m.arena.data[outer : outer + size]
-            objects = np.broadcast_to(barrier(m, a), (a.n,))[where].astype(I64)
-            _each(m, shared_offsets(m, a, objects, where, 8, 8), _complete(size))
+        m.defer(finish, group=False)
 
     return run
 
@@ -207,4 +243,34 @@ def usetmaxreg(s: Site) -> Exec:
     return lambda m, a: out(m, a, np.ones(1, np.bool_))
 
 
-BUILDERS: Final[dict[str, Builder]] = {"SYNCS": syncs, "STAS": stas, "UBLKCP": ublkcp, "USETMAXREG": usetmaxreg}
+def rpcmov(s: Site) -> Exec:
+    """RPCMOV.32: moves between a register and a half of the return-address register, which ptxas uses as a spare."""
+    half = 1 if s.has("HI") else 0
+    if kind(s.dst[0]) == K_R:
+        put = s.set32(s.dst[0])
+        return lambda m, a: put(m, a, m.rpc[half][a.sel])
+    value = s.raw(s.src[0])
+
+    def store(m: Machine, a: Active) -> None:
+        m.rpc[half][a.sel] = value(m, a)
+
+    return store
+
+
+def depbar(s: Site) -> Exec:
+    """DEPBAR: the copies of bulk groups are done."""
+
+    def run(m: Machine, a: Active) -> None:
+        if m.later:
+            m.finish_copies(groups_only=True)
+
+    return run
+
+
+BUILDERS: Final[dict[str, Builder]] = {
+    "SYNCS": syncs,
+    "STAS": stas,
+    "USETMAXREG": usetmaxreg,
+    "ARRIVES": arrives,
+    "RPCMOV": rpcmov,
+}

@@ -183,18 +183,25 @@ def elect(s: Site) -> Exec:
 
 
 def r2ur(s: Site) -> Exec:
-    """R2UR: the value of the lowest active lane of each warp."""
+    """R2UR: the value of the lowest active lane of each warp; the predicate says which threads have another one."""
     source = s.raw(s.src[-1])
+    joined = s.has("OR")
     put = s.set32(next(o for o in s.regs if kind(o) == K_UR))
     out = s.setp(s.preds[0]) if s.preds else None
 
     def run(m: Machine, a: Active) -> None:
         v = _full(source(m, a), a)
         first = np.flatnonzero(np.diff(a.warp_of, prepend=-1))
+        if joined:
+            # The value comes from a thread that no R2UR before has set apart.
+            apart = m.P[payload(s.preds[0])][a.sel]
+            first = np.array(
+                [f + int(np.argmin(apart[f:][: int(np.count_nonzero(a.warp_of == a.warp_of[f]))])) for f in first]
+            )
         put(m, a, v[first])
         if out is not None:
-            same = v == v[first][a.position >> 5]
-            out(m, a, same)
+            other = v != v[first][a.position >> 5]
+            out(m, a, other | apart if joined else other)
 
     return run
 

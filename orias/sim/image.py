@@ -467,6 +467,10 @@ class Launch:
         if t.shared_window >= 0:
             put(t.shared_window, SHARED_WINDOW, 8)
         put(t.stack_ptr, STACK_TOP)
+        # Generic addresses of parameters: the words lie in device memory too.
+        copy = self.image.arena.allocate(max(len(params), 16), "parameters")
+        self.image.arena.write(copy, params)
+        put(0x198 if t.sm >= 90 else 0x40, copy if t.sm >= 90 else copy - base, 8)
         put(0x2C, self.dynamic)
         put(0x30, 1, 8)
         if t.desc >= 0:

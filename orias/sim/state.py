@@ -22,6 +22,10 @@ POISON: Final = 0x7FF0DEAD
 """What registers hold before they are written: a signalling-looking NaN that stands out in results."""
 
 
+COPY_STEPS: Final = 64
+"""Steps that an asynchronous copy takes at least, unless it is waited for as a group."""
+
+
 class Active:
     """A set of threads that execute together: ``sel`` indexes rows over threads (a slice where they are contiguous)."""
 
@@ -138,6 +142,14 @@ class Machine:
         self.special: dict[str, Arr] = {}
         """Special registers with a value a thread."""
         self.clock = 0
+        self.rpc: list[Arr] = [np.zeros(threads, U32), np.zeros(threads, U32)]
+        """Low and high half of each thread's return-address register."""
+        self.later: list[tuple[int, bool, Callable[[], None]]] = []
+        """Asynchronous copies under way: when they are due, whether they belong to a bulk group, what finishes them."""
+        self.changed = 0
+        """When a barrier object or a block barrier last changed."""
+        self.waits: dict[int, tuple[int, int, int]] = {}
+        """Objects looked at in vain: offset in shared memory -> (clock, first thread, threads)."""
         self.cluster_size = 1
         """Blocks of a cluster; they are neighbours in the batch, in rank order."""
         self.window_shared = 0
@@ -151,6 +163,22 @@ class Machine:
         """Warpgroup operations under way, by warp (:class:`orias.sim.exec_warpgroup.Queue`)."""
         self.syscalls: Callable[[int, Active], None] = _no_syscalls
         """Serves a call of a system function by some threads."""
+
+    def defer(self, finish: Callable[[], None], group: bool) -> None:
+        """Let `finish` run some time from now; `group`: at the latest when groups of bulk copies are waited for."""
+        self.later.append((self.clock + COPY_STEPS, group, finish))
+
+    def finish_due(self) -> None:
+        """Finish the copies whose time has come."""
+        while self.later and self.later[0][0] <= self.clock:
+            self.later.pop(0)[2]()
+
+    def finish_copies(self, groups_only: bool = False) -> None:
+        """Finish all copies, or all of bulk groups."""
+        todo = [x for x in self.later if x[1] or not groups_only]
+        self.later = [x for x in self.later if groups_only and not x[1]]
+        for _, _, finish in todo:
+            finish()
 
     def set_bank(self, number: int, data: bytes) -> None:
         """Installs a constant bank."""

@@ -1,0 +1,49 @@
+"""Every program of asynchronous instructions, compiled by us and by ptxas, run in the simulator, against exact results.
+
+ptxas is there to judge the expectations and the simulator.
+"""
+
+import pytest
+
+from tests.asynchronous import barrier_programs, copy_programs
+from tests.asynchronous.harness import Program
+
+PROGRAMS = barrier_programs.programs() + copy_programs.programs()
+STEP = 12
+"""The default run takes every twelfth program, a different selection for each setting."""
+SETTINGS = [(c, a, o) for c in ("orias", "ptxas") for a in ("sm_80", "sm_90a") for o in (0, 3)]
+
+
+def failures(programs: list[Program], compiler: str, arch: str, opt: int) -> list[str]:
+    bad = []
+    for p in programs:
+        if p.sm > int(arch[3:5]) or (compiler == "ptxas" and arch in p.unjudged):
+            continue
+        wrong = p.run(compiler, arch, opt)
+        if wrong:
+            bad.append(wrong)
+    return bad
+
+
+def test_names() -> None:
+    names = [p.name for p in PROGRAMS]
+    assert len(names) >= 140
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s[0]}-{s[1]}-O{s[2]}")
+def test_sample(setting: tuple[str, str, int]) -> None:
+    compiler, arch, opt = setting
+    bad = failures(PROGRAMS[SETTINGS.index(setting) :: STEP], compiler, arch, opt)
+    assert not bad, "\n".join(bad)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(
+    "setting", [*SETTINGS, ("orias", "sm_86", 3), ("orias", "sm_90", 1)], ids=lambda s: f"{s[0]}-{s[1]}-O{s[2]}"
+)
+def test_all(setting: tuple[str, str, int]) -> None:
+    compiler, arch, opt = setting
+    programs = [p for p in PROGRAMS if arch.endswith("a") or "tensormap" not in p.name]
+    bad = failures(programs, compiler, arch, opt)
+    assert not bad, "\n".join(bad)
