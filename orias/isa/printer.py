@@ -134,7 +134,7 @@ class Printer:
         """The form whose text a word has."""
         opcode = w & 0xFFF | (w >> 91 & 1) << 12
         for r in self._of_opcode(opcode):
-            if r.form.matches(w) and self._template(r, w) is not None:
+            if r.form.matches(w) and self._template(r, w) is not None and not r.form.control_fault(w >> 105 & 0x1FFFFF):
                 return r.form
         return None
 
@@ -156,7 +156,7 @@ class Printer:
         for r in self._of_opcode(opcode):
             if w & r.form.mask == r.val and (r.simple or r.form.matches(w)):
                 t = self._template(r, w)
-                if t is not None:
+                if t is not None and not r.form.control_fault(w >> 105 & 0x1FFFFF):
                     return t
         return None
 

@@ -15,6 +15,7 @@ CLASSES: Final = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103
 """Decoder classes in the order that ranges such as ``@75-90`` follow."""
 
 _REUSE_FLAGS: Final = 7 << 122
+_NO_BARRIERS: Final = 7 << 5 | 7 << 8
 
 
 def members(text: str) -> list[str]:
@@ -146,6 +147,22 @@ class Form:
         if found is None:
             found = self._skeletons = [_skeleton(o) for o in self._operand_texts]
         return found
+
+    def control_fault(self, ctl: int) -> str:
+        """What makes a 21-bit control word (bits 105..125) illegal for this form; empty if it is legal.
+
+        As nvdisasm 13.5 judges: scheduling codes 16 and 28 to 31 do not exist, 0 goes with no reuse flag, and a form takes only the
+        barriers that its ``bars`` names.
+        """
+        sched = ctl & 31
+        if sched >= 28 or sched == 16 or (sched == 0 and ctl >> 17 & 7):
+            return f"stall count {sched & 15} does not go with the yield bit or the reuse flags of {ctl:#x}"
+        if self.bars != 3 and ctl & _NO_BARRIERS != _NO_BARRIERS:
+            if not self.bars & 1 and ctl >> 5 & 7 != 7:
+                return "this form takes no write barrier"
+            if not self.bars & 2 and ctl >> 8 & 7 != 7:
+                return "this form takes no read barrier"
+        return ""
 
     def matches(self, word: int) -> bool:
         """True if the fixed bits of the word are those of the form."""

@@ -56,7 +56,6 @@ __all__ = ["Decoded", "EncodeError", "IllegalWord", "IsaTable", "load"]
 
 CTL_SHIFT: Final = 105
 _REUSE_BIT: Final = 122
-_NO_BARRIERS: Final = 7 << 5 | 7 << 8
 
 
 class EncodeError(Exception):
@@ -231,15 +230,9 @@ class IsaTable:
             raise EncodeError(f"{op.name}: a register is not allocated: {self._operands(dst, src)}")
         if ctl >> 21:
             raise EncodeError(f"{op.name}: control word {ctl} does not have 21 bits")
-        sched = ctl & 31
-        if sched >= 28 or sched == 16 or (sched == 0 and ctl >> 17 & 7):
-            raise EncodeError(
-                f"{op.name}: stall count {sched & 15} does not go with the yield bit or the reuse flags of {ctl:#x}"
-            )
-        bars = plan.form.bars
-        if bars != 3 and ctl & _NO_BARRIERS != _NO_BARRIERS:
-            if (not bars & 1 and ctl >> 5 & 7 != 7) or (not bars & 2 and ctl >> 8 & 7 != 7):
-                raise EncodeError(f"{op.name}: this form takes no {'read' if bars & 1 else 'write'} barrier")
+        fault = plan.form.control_fault(ctl)
+        if fault:
+            raise EncodeError(f"{op.name}: {fault}")
         return (w | ctl << CTL_SHIFT) ^ extra
 
     @staticmethod
@@ -295,6 +288,10 @@ class IsaTable:
     def encode_decoded(self, d: Decoded) -> int:
         """The word of a decoded instruction, bit for bit."""
         return self.encode(d.op, d.guard, d.dst, d.src, d.ctl, d.extra)
+
+    def legal(self, word: int) -> bool:
+        """True if the word is an instruction, its control word included."""
+        return self._printer.form(word) is not None
 
     def form(self, word: int) -> Form | None:
         """The stored form whose text a word has, None if the word is illegal."""

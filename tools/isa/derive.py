@@ -121,7 +121,7 @@ def seeds_of(t: IsaTable, words: list[int], oracle: Oracle, redo: int) -> dict[A
     wide: dict[int, bool] = {}
     for w in words:
         ref = texts[w]
-        if ref is None:
+        if ref is None or "INVALID" in ref or "???" in ref:
             continue
         form = t._printer.form(w)
         if form is not None and any(e.kind == "L" for o in form.operands for e in o.elems):
@@ -141,11 +141,19 @@ def seeds_of(t: IsaTable, words: list[int], oracle: Oracle, redo: int) -> dict[A
     return out
 
 
-def derive(work: Working, name: str, words: list[int], oracle: Oracle, redo: int = 0) -> int:
+def usual_default(work: Working, name: str, opcode: int, mnemonic: str) -> str:
+    """Hidden bits of the form of a mnemonic that compiler output takes most, preferably of the same opcode; "0" if there is none."""
+    own = [(r["n"], r) for r in work.records[name].get(opcode, ()) if r["mn"] == mnemonic and r["n"]]
+    if not own:
+        own = [(r["n"], r) for rs in work.records[name].values() for r in rs if r["mn"] == mnemonic and r["n"]]
+    return max(own, key=lambda x: x[0])[1].get("hidden_default", "0") if own else "0"
+
+
+def derive(work: Working, name: str, words: list[int], oracle: Oracle, redo: int = 0, rounds: int = 4) -> int:
     """Derives until nothing changes; returns how many forms were written into `work`."""
     before: dict[Any, list[int]] = {}
     total = 0
-    for _ in range(4):
+    for _ in range(rounds):
         t = work.isa(name)
         seeds = seeds_of(t, words, oracle, redo)
         redo = 0
@@ -172,6 +180,8 @@ def derive(work: Working, name: str, words: list[int], oracle: Oracle, redo: int
             if trouble:
                 print("  differs:", label, trouble)
                 continue
+            # The seed is no compiler output: its hidden bits say nothing.
+            record["hidden_default"] = usual_default(work, name, opcode, record["mn"])
             forms = work.records[name]
             forms[opcode] = show_descriptors(replace(forms.get(opcode, []), record))
             added += 1

@@ -26,6 +26,7 @@ from orias.isa.decode import IllegalWord  # noqa: E402
 from orias.isa.printer import Printer  # noqa: E402
 
 PER_FORM = 40
+REAL = 3000
 FACTS = ("mn", "mask", "val", "not", "mods", "ops", "bar", "guard", "alias", "pow2", "results")
 
 
@@ -50,7 +51,8 @@ def harmonize(work: Working, name: str, words: list[int], oracle: Oracle, near: 
                 lists.setdefault(essence(forms), c)
         if len(lists) > 1 or name not in lists.values():
             asked = [w for c in lists.values() for f in tables[c].of_opcode(opcode) for w in sample(f, rng, PER_FORM)]
-            asked += rng.sample(seen.get(opcode, []), min(300, len(seen.get(opcode, []))))
+            real = seen.get(opcode, [])
+            asked += rng.sample(real, min(REAL, len(real)))
             jobs.append((opcode, list(lists.values()), asked))
     answers: list[str | None] = []
     flat = [w for _, _, asked in jobs for w in asked]
