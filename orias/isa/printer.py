@@ -12,6 +12,8 @@ from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, Elem, Op
 from orias.isa.rawtable import Form, RawTable
 
 _PREFIX: Final = {"R": "R", "U": "UR", "P": "P", "Q": "UP", "B": "B", "D": "SB"}
+_KEPT: Final = 1 << 16
+"""Texts to remember."""
 _GUARD: Final = 15 << 12
 _REUSE: Final = 7 << 122
 
@@ -112,18 +114,30 @@ def _joined(pieces: list[Piece], w: int) -> str | None:
 class Printer:
     """Text of words of one table."""
 
-    __slots__ = ("_raw", "_ready")
+    __slots__ = ("_branches", "_raw", "_ready", "_texts")
 
     def __init__(self, raw: RawTable) -> None:
         self._raw: Final[RawTable] = raw
         self._ready: Final[dict[int, list[_Ready]]] = {}
+        self._branches: Final[dict[int, bool]] = {}
+        """Whether an opcode names addresses."""
+        self._texts: Final[dict[int, str]] = {}
+        """Texts of words seen lately that name no address; real code repeats itself."""
 
     def text(self, w: int, pc: int, labels: dict[int, str] | None) -> str:
         """The text of a word at byte address `pc`; raises IllegalWord if there is none."""
+        known = self._texts.get(w)
+        if known is not None:
+            return known
         found = self._find(w)
         if found is None:
             raise IllegalWord(f"{self._raw.name}: {w:#034x} has no text")
-        return _fill(found, w, pc, labels)
+        out = _fill(found, w, pc, labels)
+        if not found.labels:
+            if len(self._texts) >= _KEPT:
+                self._texts.clear()
+            self._texts[w] = out
+        return out
 
     def form_text(self, form: Form, w: int, pc: int, labels: dict[int, str] | None) -> str | None:
         """The text of a word as one form, whether it is the word's form or not; None if a modifier value is illegal."""
@@ -140,6 +154,14 @@ class Printer:
 
     def targets(self, w: int, pc: int) -> list[int]:
         """Addresses that the text of a word at `pc` names; empty for illegal words."""
+        opcode = w & 0xFFF | (w >> 91 & 1) << 12
+        branches = self._branches.get(opcode)
+        if branches is None:
+            branches = self._branches[opcode] = any(
+                "{L}" in sk for f in self._raw.of_opcode(opcode) for sk in f.skeletons()
+            )
+        if not branches:
+            return []
         found = self._find(w)
         if found is None or not found.labels:
             return []

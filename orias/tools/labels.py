@@ -78,12 +78,13 @@ def code_sections(file: ElfFile) -> list[Section]:
 class Labels:
     """Names of addresses by (section, address), and the relocation of each instruction that has one."""
 
-    __slots__ = ("_file", "_numbered", "names", "relocs", "symbols")
+    __slots__ = ("_file", "_names", "_numbered", "relocs", "symbols")
 
     def __init__(self, file: ElfFile, table: IsaTable) -> None:
         self._file: Final[ElfFile] = file
         self._numbered: int = 0
-        self.names: Final[dict[tuple[int, int], str]] = {}
+        self._names: Final[dict[int, dict[int, str]]] = {}
+        """Names by section and address."""
         self.relocs: Final[dict[tuple[int, int], ElfReloc]] = {}
         self.symbols: Final[dict[int, list[Symbol]]] = {}
         """Code symbols by section, in table order."""
@@ -94,25 +95,25 @@ class Labels:
 
     def of(self, section: int, addr: int) -> str:
         """The name of an address, a new one if it has none."""
-        key = (section, addr)
-        name = self.names.get(key)
+        names = self._names.setdefault(section, {})
+        name = names.get(addr)
         if name is None:
             for s in self.symbols.get(section, ()):
                 if s.value == addr and s.type == elf.STT_FUNC:
                     return s.name
-            name = self.names[key] = f".L_x_{self._numbered}"
+            name = names[addr] = f".L_x_{self._numbered}"
             self._numbered += 1
         return name
 
     def in_section(self, section: int) -> dict[int, str]:
         """Names by address in a section, functions included."""
-        out = {a: n for (i, a), n in self.names.items() if i == section}
+        out = dict(self._names.get(section, {}))
         out.update((x.value, x.name) for x in self.symbols.get(section, ()) if x.type == elf.STT_FUNC)
         return out
 
     def _own(self, section: int, addr: int) -> None:
         """A name that uses up a number even where the address has a name already."""
-        self.names.setdefault((section, addr), f".L_x_{self._numbered}")
+        self._names.setdefault(section, {}).setdefault(addr, f".L_x_{self._numbered}")
         self._numbered += 1
 
     def _number(self, table: IsaTable) -> None:
