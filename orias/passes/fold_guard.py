@@ -38,7 +38,7 @@ def fold_guarded_copies(fn: Func) -> bool:
         for k, inst in enumerate(b.insts):
             for value, guard, old in _guarded_values(inst):
                 d = values.definition(value)
-                if d is None or d.uid not in position or value & LANE_MASK or not values.single_use(value):
+                if d is None or d.uid not in position or d.dst[0] != value or not values.single_use(value):
                     continue
                 if not _movable(d, guard) or not _quiet(b.insts, position[d.uid], k, d):
                     continue
@@ -58,7 +58,7 @@ def fold_guarded_copies(fn: Func) -> bool:
 
 def _guarded_values(inst: Inst) -> list[tuple[Opnd, Opnd, Opnd]]:
     """(value, guard, old) of a guarded copy, or of either side of a SEL of two registers."""
-    if inst.op is OP_COPY and inst.guard != PT:
+    if inst.op is OP_COPY and inst.guard != PT and inst.src[0] & _DECORATION == 0:
         return [(inst.src[0], inst.guard, inst.old)]
     if inst.op is _SEL and inst.guard == PT and inst.dst[0] >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
         yes, no, p = inst.src

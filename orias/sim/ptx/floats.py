@@ -338,10 +338,41 @@ def _half_function(s: PtxSite, f: Callable[[Arr], Arr]) -> Exec:
     return lambda m, a: moved.get(ptx(m).choice.approx, plain)(m, a)
 
 
-FLOAT: Final[dict[str, Builder]] = {
+_OTHER_NAN: Final[dict[str, Any]] = {"f32": np.uint32(0x7FC12345), "f64": np.uint64(0x7FFABCDEF1234567)}
+
+
+def _any_nan(build: Builder, types: tuple[str, ...]) -> Builder:
+    """NaN results whose payload the manual leaves open (f64 keeps payloads; f32 where code computes the function)."""
+
+    def made(s: PtxSite) -> Exec:
+        run = build(s)
+        t = type_of(s)
+        if t not in types or s.ops[0].kind != 1:
+            return run
+        g, put = s.src(s.ops[0], t), s.dst(s.ops[0], t)
+
+        def changed(m: Machine, a: Active) -> None:
+            run(m, a)
+            if ptx(m).choice.other:
+                v = g(m, a)
+                x = v.view(of.F32 if t == "f32" else of.F64)
+                put(m, a, np.where(x != x, _OTHER_NAN[t], v))
+
+        return changed
+
+    return made
+
+
+_PLAIN: Final[dict[str, Builder]] = {
     "add": _add, "sub": _add, "mul": _mul, "fma": _fma, "mad": _fma, "neg": _sign_change, "abs": _sign_change,
     "min": _minmax, "max": _minmax, "copysign": _copysign, "testp": _testp, "div": _div, "rcp": _rcp, "sqrt": _sqrt,
     "rsqrt": _rsqrt, "sin": _trigonometric, "cos": _trigonometric, "lg2": _function(np.log2), "ex2": _function(np.exp2),
     "tanh": _function(np.tanh),
 }  # fmt: skip
+FLOAT: Final[dict[str, Builder]] = {
+    name: _any_nan(b, ("f32", "f64") if name in ("div", "rcp", "sqrt", "rsqrt") else ("f64",))
+    if name not in ("copysign", "testp")
+    else b
+    for name, b in _PLAIN.items()
+}
 """Builders of instructions whose last type is a float type."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.ptx.ast import O_PAIR
+from orias.ptx.ast import O_PAIR, Operand
 from orias.sim import ops_float as of
 from orias.sim import ops_half as half
 from orias.sim import ops_int as oi
@@ -252,13 +252,32 @@ def _brev(v: Arr) -> Arr:
     return oi.brev(v)
 
 
+def _field_operand(s: PtxSite, o: Operand) -> Getter:
+    """A position or length; what is above 255 is not defined."""
+    g = s.src(o, "u32")
+
+    def get(m: Machine, a: Active) -> Arr:
+        v = g(m, a)
+        return np.minimum(v, np.uint32(255)) if ptx(m).choice.other else v & np.uint32(255)
+
+    return get
+
+
+def _fielded(s: PtxSite, f: Callable[..., Arr]) -> Exec:
+    """bfe and bfi: the last two operands are a position and a length."""
+    t = type_of(s)
+    gets = [s.src(o, t) for o in s.ops[1:-2]] + [_field_operand(s, o) for o in s.ops[-2:]]
+    put = s.dst(s.ops[0], t)
+    return lambda m, a: put(m, a, f(*[g(m, a) for g in gets]))
+
+
 def _bfe(s: PtxSite) -> Exec:
     t = type_of(s)
     bits, sign = bits_of(t), is_signed(t)
 
     def f(v: Arr, pos: Arr, length: Arr) -> Arr:
         u = v.dtype
-        b, n = (pos & np.uint32(0xFF)).astype(u), (length & np.uint32(0xFF)).astype(u)
+        b, n = pos.astype(u), length.astype(u)
         top = u.type(bits - 1)
         if sign:
             x = (signed_view(v) >> signed_view(np.minimum(b, top))).view(u)
@@ -268,7 +287,7 @@ def _bfe(s: PtxSite) -> Exec:
         x = (signed_view(x << k) >> signed_view(k)).view(u) if sign else (x << k) >> k
         return np.where(n == 0, u.type(0), x)
 
-    return s.each(f, [t, "u32", "u32"], t)
+    return _fielded(s, f)
 
 
 def _bfi(s: PtxSite) -> Exec:
@@ -277,7 +296,7 @@ def _bfi(s: PtxSite) -> Exec:
 
     def f(v: Arr, onto: Arr, pos: Arr, length: Arr) -> Arr:
         u = v.dtype
-        b, n = (pos & np.uint32(0xFF)).astype(u), (length & np.uint32(0xFF)).astype(u)
+        b, n = pos.astype(u), length.astype(u)
         ones = np.where(n >= u.type(bits), ~u.type(0), (u.type(1) << np.minimum(n, u.type(bits - 1))) - u.type(1))
         inside = b < u.type(bits)
         k = np.minimum(b, u.type(bits - 1))
@@ -285,7 +304,7 @@ def _bfi(s: PtxSite) -> Exec:
         result: Arr = (onto & ~mask) | ((v << k) & mask)
         return result
 
-    return s.each(f, [t, t, "u32", "u32"], t)
+    return _fielded(s, f)
 
 
 def _fns(mask: Arr, base: Arr, offset: Arr) -> Arr:

@@ -1,0 +1,97 @@
+"""``python -m orias.tools.fuzz``: random programs until a time or a number is reached.
+
+usage: python -m orias.tools.fuzz [--seed N] [--count N] [--seconds S] [--budget N] [--arch sm_NN,...] [--levels 0,1,3]
+                                  [--ptxas PATH|none] [--phases] [--out DIR] [--json] [--quiet]
+
+Each program has its seed; seeds rise from --seed on, targets and levels take turns.  Programs that are wrong are written to --out.
+Exit code 1 if one of our results is wrong.
+"""
+
+import json
+import shutil
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from orias.tools.fuzz.judge import BOTH, INVALID, OURS, REFUSED, THEIRS, Verdict, judge
+from orias.tools.validate.command import Bar
+
+
+class Settings:
+    """The options."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.seed, self.count, self.seconds, self.budget = 1, 0, 60.0, 40
+        self.arches, self.levels = ["sm_75", "sm_80", "sm_90"], [3, 0, 1]
+        self.ptxas = shutil.which("ptxas") or ""
+        self.phases = self.json = self.quiet = False
+        self.out = ""
+        rest = list(arguments)
+        while rest:
+            a = rest.pop(0)
+            if a in ("--phases", "--json", "--quiet"):
+                setattr(self, a[2:], True)
+                continue
+            if not rest:
+                raise SystemExit(__doc__)
+            self._value(a, rest.pop(0))
+
+    def _value(self, name: str, value: str) -> None:
+        if name in ("--seed", "--count", "--budget"):
+            setattr(self, name[2:], int(value))
+        elif name == "--seconds":
+            self.seconds = float(value)
+        elif name == "--arch":
+            self.arches = value.split(",")
+        elif name == "--levels":
+            self.levels = [int(x) for x in value.split(",")]
+        elif name == "--ptxas":
+            self.ptxas = "" if value == "none" else value
+        elif name == "--out":
+            self.out = value
+        else:
+            raise SystemExit(__doc__)
+
+
+def campaign(s: Settings) -> tuple[Counter[str], list[Verdict]]:
+    """Runs programs; counts by kind, and the verdicts that deserve a look."""
+    counts: Counter[str] = Counter()
+    notable: list[Verdict] = []
+    bar = Bar(s.quiet or s.json)
+    start = time.monotonic()
+    n = 0
+    while (not s.count or n < s.count) and (not s.seconds or time.monotonic() - start < s.seconds):
+        seed = s.seed + n
+        arch, level = s.arches[n % len(s.arches)], s.levels[n // len(s.arches) % len(s.levels)]
+        v = judge(seed, arch, level, s.budget, s.ptxas, s.phases)
+        counts[v.kind] += 1
+        n += 1
+        if v.kind in (OURS, THEIRS, BOTH, INVALID, REFUSED):
+            notable.append(v)
+            if s.out:
+                folder = Path(s.out)
+                folder.mkdir(parents=True, exist_ok=True)
+                name = f"{v.kind.replace(' ', '_')}-{v.seed}-{v.arch}-O{v.level}.ptx"
+                (folder / name).write_text(f"// {v.detail}\n".replace("\n", " ") + "\n" + v.text)
+        done, total = (n, s.count) if s.count else (int(time.monotonic() - start), int(s.seconds))
+        bar(min(done, total), total, f"{n} programs, {counts[OURS]} wrong")
+    return counts, notable
+
+
+def main(arguments: list[str]) -> int:
+    """The command."""
+    s = Settings(arguments)
+    counts, notable = campaign(s)
+    if s.json:
+        out = [{"seed": v.seed, "arch": v.arch, "level": v.level, "kind": v.kind, "detail": v.detail} for v in notable]
+        sys.stdout.write(json.dumps({"counts": counts, "notable": out}, indent=1) + "\n")
+    else:
+        for v in notable:
+            sys.stdout.write(f"seed {v.seed} {v.arch} -O{v.level}: {v.kind}: {v.detail[:300]}\n")
+        sys.stdout.write(", ".join(f"{n} {k}" for k, n in sorted(counts.items())) + "\n")
+    return 1 if counts[OURS] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,149 @@
+"""One program compiled, run and judged."""
+
+import random
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from orias.diag import CompileError
+from orias.options import Options
+from orias.sim.errors import SimError
+from orias.sim.image import Image
+from orias.tools.fuzz.generate import INPUT_WORDS, SLOTS, THREADS, generate
+from orias.tools.validate.case import Case, Region
+from orias.tools.validate.run import difference, run
+from orias.tools.validate.verify import Verifier, ptx_outcome
+
+OK: Final = "ok"
+OURS: Final = "wrong us"
+THEIRS: Final = "wrong them"
+OPEN: Final = "undefined"
+BOTH: Final = "both differ"
+REFUSED: Final = "refused"
+INVALID: Final = "invalid"
+
+BLOCKS: Final = 2
+
+
+class Verdict:
+    """What became of a program: ``kind`` is one of the constants of this module."""
+
+    def __init__(self, seed: int, arch: str, level: int, kind: str, detail: str = "", text: str = "") -> None:
+        self.seed = seed
+        self.arch = arch
+        self.level = level
+        self.kind = kind
+        self.detail = detail
+        self.text = text
+
+
+def case_of(seed: int) -> Case:
+    """The launch of a generated program: random bits, among them small numbers and special floats."""
+    rng = random.Random(seed ^ 0x5EED)
+    words = []
+    specials = (
+        0,
+        1,
+        2,
+        0xFFFFFFFF,
+        0x80000000,
+        0x7FFFFFFF,
+        0x3F800000,
+        0x7F800000,
+        0x7FC00000,
+        0x80000001,
+        0xC0000000,
+        0x00800000,
+    )
+    for _ in range(max(INPUT_WORDS * 2 + 32, BLOCKS * THREADS * SLOTS * 2)):
+        roll = rng.random()
+        words.append(
+            rng.getrandbits(32)
+            if roll < 0.45
+            else rng.randrange(256)
+            if roll < 0.65
+            else rng.choice(specials)
+            if roll < 0.8
+            else rng.randrange(0x3E000000, 0x42000000) | rng.getrandbits(1) << 31
+        )
+    data = b"".join(w.to_bytes(4, "little") for w in words)
+    case = Case("k")
+    case.grid, case.block = (BLOCKS, 1, 1), (THREADS, 1, 1)
+    case.params = [bytearray(8), bytearray(8)]
+    case.pointers[0, 0] = Region(len(data), "", 0, 0, data)
+    case.pointers[1, 0] = Region(BLOCKS * THREADS * SLOTS * 8, "zero", 0)
+    return case
+
+
+def options(arch: str, level: int) -> Options:
+    """Ours: nothing is fused."""
+    o = Options(arch, level)
+    o.fmad = False
+    return o
+
+
+def ptxas_cubin(ptxas: str, text: str, arch: str, level: int, limit: float = 60.0) -> bytes | str:
+    """The cubin of ptxas, or why there is none."""
+    with tempfile.TemporaryDirectory() as d:
+        source, out = Path(d) / "k.ptx", Path(d) / "k.cubin"
+        source.write_text(text)
+        command = [ptxas, f"-arch={arch}", f"-O{level}", "-fmad=false", str(source), "-o", str(out)]
+        try:
+            r = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+        except subprocess.TimeoutExpired:
+            return "time limit"
+        return out.read_bytes() if r.returncode == 0 else r.stderr[:400] or f"exit code {r.returncode}"
+
+
+def judge(seed: int, arch: str, level: int, budget: int, ptxas: str, phases: bool = False) -> Verdict:
+    """Compiles one program with us, and with `ptxas` unless empty or we agree; runs all; compares."""
+    text = generate(seed, budget, int(arch[3:].rstrip("a")))
+    return judge_text(text, seed, arch, level, ptxas, phases)
+
+
+def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: bool = False) -> Verdict:
+    """The same for a program that is at hand; its kernel is ``k``, the inputs follow from the seed."""
+    case = case_of(seed)
+
+    def verdict(kind: str, detail: str = "") -> Verdict:
+        return Verdict(seed, arch, level, kind, detail, text)
+
+    try:
+        v = Verifier(text, options(arch, level))
+    except CompileError as e:
+        return verdict(REFUSED, str(e.diagnostics[0].message) + f" (line {e.diagnostics[0].line})")
+    except (AssertionError, KeyError, IndexError, ValueError, TypeError, AttributeError) as e:
+        return verdict(OURS, f"the compiler failed: {type(e).__name__}: {e}")
+    want = ptx_outcome(v.module, arch, case, v.image)
+    if want.error is not None:
+        return verdict(INVALID, str(want.error))
+    finding = v.compare("k", case, want, phases)
+    theirs = ""
+    if ptxas and (finding is not None or seed % 4 == 0):
+        theirs = _theirs(ptxas, text, arch, level, v, case)
+    if finding is None and not theirs:
+        return verdict(OK if not v.report.open else OPEN)
+    if finding is None:
+        return verdict(THEIRS, theirs)
+    return verdict(BOTH if theirs else OURS, finding.text() + (f"; ptxas: {theirs}" if theirs else ""))
+
+
+def _theirs(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Case) -> str:
+    """How the code of ptxas differs from the PTX; empty if it does not."""
+    data = ptxas_cubin(ptxas, text, arch, level)
+    if isinstance(data, str):
+        return data.strip()
+    try:
+        Image(data)
+    except SimError as e:
+        return f"cannot be loaded: {e}"
+    other = Verifier(text, v.options, data)
+    want = ptx_outcome(other.module, arch, case, other.image)
+    if want.error is not None:
+        return str(want.error)
+    finding = other.compare("k", case, want, False)
+    return finding.text() if finding is not None else ""
+
+
+__all__ = ["Verdict", "case_of", "difference", "judge", "judge_text", "run"]

@@ -1,0 +1,96 @@
+"""Random programs: ours against the PTX interpreter; programs that differ in meaning do not get the same code."""
+
+import os
+import re
+
+import pytest
+
+from orias.compiler import compile_text
+from orias.ptx.parser import parse
+from orias.sim.image import Image
+from orias.tools.fuzz.__main__ import Settings, campaign
+from orias.tools.fuzz.generate import generate
+from orias.tools.fuzz.judge import BOTH, INVALID, OK, OPEN, OURS, REFUSED, case_of, judge_text, options
+from orias.tools.validate.run import difference
+from orias.tools.validate.verify import ptx_outcome
+from tests.nvtools import tool
+
+SECONDS = float(os.environ.get("ORIAS_FUZZ_SECONDS", "600"))
+"""Time of the sweep's campaign."""
+
+
+def check(arguments: list[str]) -> None:
+    counts, notable = campaign(Settings([*arguments, "--quiet"]))
+    text = "\n".join(f"seed {v.seed} {v.arch} -O{v.level}: {v.kind}: {v.detail[:300]}" for v in notable)
+    assert not [v for v in notable if v.kind in (OURS, BOTH, INVALID, REFUSED)], text
+    assert counts[OK] + counts[OPEN] > 0
+
+
+def test_some_programs() -> None:
+    check(["--seed", "7", "--count", "6", "--seconds", "0", "--budget", "30", "--ptxas", "none"])
+
+
+@pytest.mark.sweep
+def test_campaign() -> None:
+    check(
+        [
+            "--seed",
+            str(int(os.environ.get("ORIAS_FUZZ_SEED", "100000"))),
+            "--seconds",
+            str(SECONDS),
+            "--ptxas",
+            tool("ptxas"),
+        ]
+    )
+
+
+def test_the_generator_is_seeded() -> None:
+    assert generate(5, 20) == generate(5, 20)
+    assert generate(5, 20) != generate(6, 20)
+
+
+def test_a_wrong_compiler_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.validate.test_verify import plant
+
+    plant(monkeypatch, "licm")
+    kinds = {judge_text(generate(seed, 20, 80), seed, "sm_80", 3, "").kind for seed in range(3)}
+    assert OURS in kinds
+
+
+MUTATIONS = (
+    (r"add\.u32 (%\w+), (%\w+), (%\w+);", r"sub.u32 \1, \2, \3;"),
+    (r"setp\.lt", "setp.le"),
+    (r"and\.b32 (%[rt]\w*), (%\w+), (%\w+);", r"or.b32 \1, \2, \3;"),
+    (r"shl\.b32", "shr.u32"),
+    (r"add\.r[zmp]", "add.rn"),
+    (r"mul\.hi\.u32", "mul.hi.s32"),
+    (r"xor\.b64", "or.b64"),
+)
+
+
+def same_code_for_other_meaning(seed: int) -> list[str]:
+    """Mutations of a program that change what it computes but not the code it gets."""
+    arch = "sm_80"
+    text = generate(seed, 25, 80)
+    case = case_of(seed)
+    plain = compile_text([("k.ptx", text)], options(arch, 3)).data
+    like = Image(plain)
+    want = ptx_outcome(parse(text, "k.ptx"), arch, case, like)
+    bad = []
+    for pattern, replacement in MUTATIONS:
+        other = re.sub(pattern, replacement, text, count=1)
+        if other == text:
+            continue
+        got = ptx_outcome(parse(other, "k.ptx"), arch, case, like)
+        if difference(want, got) is not None and compile_text([("k.ptx", other)], options(arch, 3)).data == plain:
+            bad.append(f"seed {seed}: {pattern}")
+    return bad
+
+
+def test_other_meaning_other_code() -> None:
+    assert not [x for seed in range(4) for x in same_code_for_other_meaning(seed)]
+
+
+@pytest.mark.sweep
+def test_more_other_meaning_other_code() -> None:
+    assert not [x for seed in range(100, 140) for x in same_code_for_other_meaning(seed)]
