@@ -296,18 +296,22 @@ class Engine:
         if self.warpsync[warps].any():
             self.check_warpsync(warps)
 
+    def members(self, k: int, warps: Arr) -> Arr:
+        """[warps, 32]: the live members of the barrier that each lane has picked up in register `k`."""
+        result: Arr = self.m.B[k].reshape(-1, 32)[warps] & self.alive_mask[warps][:, None]
+        return result
+
     def check_bsync(self, k: int, warps: Arr) -> None:
-        """Releases the threads of a convergence barrier in the warps where all of them wait or have exited."""
+        """Releases the threads of convergence barriers whose members all wait or have exited."""
         waiting = self.bsync[k]
-        mask = self.m.B[k][warps] & self.alive_mask[warps]
-        w = waiting[warps]
-        done = ((mask & ~w) == 0) & ((mask & w) != 0)
+        w = waiting[warps][:, None]
+        done = ((self.members(k, warps) & ~w) == 0) & ((w & _LANE_BITS) != 0)
         if not done.any():
             return
-        ready = warps[done]
-        lanes = mask[done]
+        lanes = np.bitwise_or.reduce(np.where(done, _LANE_BITS, np.uint32(0)), axis=1)
+        some = lanes != 0
+        ready, lanes = warps[some], lanes[some]
         waiting[ready] &= ~lanes
-        self.m.B[k][ready] = 0
         self.release(ready, lanes)
 
     def release(self, warps: Arr, lanes: Arr) -> None:
@@ -321,16 +325,16 @@ class Engine:
         """BSYNC."""
         m = self.m
         warps = who.warps
-        mask = m.B[k][warps]
         lanes = who.lane_mask
-        if rest is None and not ((mask & self.alive_mask[warps]) & ~lanes).any():
-            m.B[k][warps] = 0
+        mask = m.B[k][who.sel]
+        if rest is None and not ((mask & self.alive_mask[who.warp_of]) & ~lanes[who.position >> 5]).any():
             return pc + 1
         self.resume[who.sel] = pc + 1
-        outside = lanes & ~mask
+        own = np.left_shift(np.uint32(1), (who.index & 31).astype(U32))
+        outside = np.bitwise_or.reduce(who.spread(np.where((mask & own) == 0, own, np.uint32(0))), axis=1)
         if outside.any():
             self.release(warps, outside)
-        self.bsync[k][warps] |= lanes & mask
+        self.bsync[k][warps] |= lanes & ~outside
         if rest is not None:
             self.add(pc + 1, rest)
         self.check_bsync(k, warps)
@@ -396,10 +400,11 @@ class Engine:
             return
         for k in range(16):
             waiting = self.bsync[k][who.warps]
-            mask = self.m.B[k][who.warps] & self.alive_mask[who.warps]
+            wanted = np.where((waiting[:, None] & _LANE_BITS) != 0, self.members(k, who.warps), np.uint32(0))
+            mask = np.bitwise_or.reduce(wanted, axis=1)
             free = np.where((mask & ~waiting & ~who.lane_mask) == 0, waiting, np.uint32(0))
             if free.any():
-                self.m.B[k][who.warps] &= ~free
+                self.m.B[k].reshape(-1, 32)[who.warps] &= ~free[:, None]
                 self.bsync[k][who.warps] &= ~free
                 self.release(who.warps, free)
 

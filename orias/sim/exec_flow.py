@@ -222,7 +222,7 @@ def bssy(s: Site) -> Exec:
     k = payload(s.dst[0]) if s.dst else payload(s.src[0])
 
     def run(m: Machine, a: Active) -> None:
-        m.B[k][a.warps] = a.lane_mask
+        m.B[k][a.sel] = a.lane_mask[a.position >> 5]
 
     return run
 
@@ -237,7 +237,7 @@ def break_(s: Site) -> Flow:
         if condition is not None:
             going = a.subset(condition(e.m, a)) if condition(e.m, a).any() else None
         if going is not None:
-            e.m.B[k][going.warps] &= ~going.lane_mask
+            e.m.B[k].reshape(-1, 32)[going.warps] &= ~going.lane_mask[:, None]
             e.check_bsync(k, going.warps)
         if rest is None:
             return pc + 1
@@ -258,15 +258,13 @@ def bmov(s: Site) -> Exec:
             j = payload(o)
 
             def move(m: Machine, a: Active) -> None:
-                m.B[k][a.warps] = m.B[j][a.warps]
+                m.B[k][a.sel] = m.B[j][a.sel]
 
             return move
         g = s.i32(o)
 
         def put(m: Machine, a: Active) -> None:
-            v = np.broadcast_to(g(m, a), (a.n,))
-            first = np.flatnonzero(np.diff(a.warp_of, prepend=-1))
-            m.B[k][a.warps] = v[first]
+            m.B[k][a.sel] = g(m, a)
 
         return put
     if kind(o) != K_B:
@@ -275,9 +273,9 @@ def bmov(s: Site) -> Exec:
     store = s.set32(d)
 
     def get(m: Machine, a: Active) -> None:
-        store(m, a, m.B[k][a.warp_of])
+        store(m, a, m.B[k][a.sel])
         if clear:
-            m.B[k][a.warps] = 0
+            m.B[k][a.sel] = 0
 
     return get
 

@@ -1,8 +1,9 @@
 """The state of a batch of thread blocks: registers, predicates, and which threads are active.
 
 Threads are numbered through the batch; every block starts at a multiple of 32 and its last warp may have absent lanes.
-R registers and predicates are rows over threads; uniform registers, uniform predicates and convergence barriers are
-rows over warps.
+R registers and predicates are rows over threads, uniform registers and uniform predicates rows over warps.  Convergence
+barriers are rows over threads too: the members of the barrier that each has picked up, because two sides of a branch may use one
+register for barriers of their own (as ptxas does).
 """
 
 from collections.abc import Callable
@@ -128,7 +129,7 @@ class Machine:
         self.UR: list[Arr] = [np.full(self.warps, POISON, U32) for _ in range(80)]
         self.UR += [np.zeros(self.warps, U32)] * (256 - len(self.UR))
         self.UP: list[Arr] = [np.zeros(self.warps, np.bool_) for _ in range(7)] + [np.ones(self.warps, np.bool_)]
-        self.B: list[Arr] = [np.zeros(self.warps, U32) for _ in range(16)]
+        self.B: list[Arr] = [np.zeros(threads, U32) for _ in range(16)]
         self.const: dict[int, Arr] = {}
         """Constant banks as uint8 arrays, padded with zeros."""
         self.const32: dict[int, Arr] = {}

@@ -102,7 +102,7 @@ class _OriLaunch(Launch):
         m.P += [np.zeros(m.threads, np.bool_) for _ in range(code.rows.count(K_P))]
         m.UR += [np.full(m.warps, POISON, U32) for _ in range(code.rows.count(K_UR))]
         m.UP += [np.zeros(m.warps, np.bool_) for _ in range(code.rows.count(K_UP))]
-        m.B += [np.zeros(m.warps, U32) for _ in range(code.rows.count(K_B))]
+        m.B += [np.zeros(m.threads, U32) for _ in range(code.rows.count(K_B))]
         # code before allocation does not set the stack pointer, later code does
         m.R[1][:] = STACK_TOP - code.stack
         m.set_bank(2, code.bank2(m.const[2].tobytes()))
