@@ -8,19 +8,28 @@ from typing import Final, final
 
 from orias.diag import Diagnostic
 
+_TYPES: Final[dict[int, str]] = {
+    1: "pred* b1",
+    4: "u4 s4 b4",
+    8: "b8* u8* s8* e4m3 e5m2 e2m1x2",
+    16: "b16* u16* s16* f16* bf16 e4m3x2 e5m2x2 e2m1x4 e3m2x2 e2m3x2 ue8m0x2",
+    32: "b32* u32* s32* f32* f16x2* bf16x2 u16x2 s16x2 tf32 e4m3x4 e5m2x4 e3m2x4 e2m3x4 u8x4 s8x4",
+    64: "b64* u64* s64* f64* f32x2 texref* surfref* samplerref*",
+    128: "b128*",
+    0: "u2 s2 e2m1 e2m3 e3m2 ue8m0 ue4m3 b8x16 b6x16_p32 b4x16_p64 b1024",
+}
+"""Every type word by its bits (0: a word of opcodes only, which is no size); a star: variables may have the type."""
+
 TYPE_BITS: Final[dict[str, int]] = {
-    "pred": 1,
-    "b1": 1, "u4": 4, "s4": 4, "b4": 4,
-    "b8": 8, "u8": 8, "s8": 8, "e4m3": 8, "e5m2": 8,
-    "b16": 16, "u16": 16, "s16": 16, "f16": 16, "bf16": 16, "e4m3x2": 16, "e5m2x2": 16, "e2m1x4": 16, "e3m2x2": 16,
-    "e2m3x2": 16, "ue8m0x2": 16, "e2m1x2": 8,
-    "b32": 32, "u32": 32, "s32": 32, "f32": 32, "f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "tf32": 32,
-    "e4m3x4": 32, "e5m2x4": 32, "e3m2x4": 32, "e2m3x4": 32, "u8x4": 32, "s8x4": 32,
-    "b64": 64, "u64": 64, "s64": 64, "f64": 64, "f32x2": 64,
-    "b128": 128,
-    "texref": 64, "surfref": 64, "samplerref": 64,
-}  # fmt: skip
+    word.rstrip("*"): bits for bits, words in _TYPES.items() if bits for word in words.split()
+}
 """Bits of one element of a PTX type."""
+TYPE_WORDS: Final[frozenset[str]] = frozenset(" ".join(_TYPES.values()).replace("*", "").split())
+"""Words that are types when they stand in an opcode."""
+VARIABLE_TYPES: Final[frozenset[str]] = frozenset(
+    word[:-1] for words in _TYPES.values() for word in words.split() if word[-1] == "*"
+)
+"""Types that variables and registers may be declared with."""
 
 
 @final

@@ -20,6 +20,7 @@ from orias.ptx.ast import (
     O_SYM,
     O_VEC,
     TYPE_BITS,
+    TYPE_WORDS,
     Instr,
     Module,
     Operand,
@@ -30,7 +31,7 @@ from orias.ptx.gates import EARLY, LATE, Place, combinations, messages
 from orias.ptx.matrix import mma_errors, mma_gate, mma_operands
 from orias.ptx.memory import atomic_errors, load_store_errors
 from orias.ptx.messages import NAME_PARTS, SPACES, advisories, conversion_errors, illegal, missing, without_sync
-from orias.ptx.names import IGNORED, SLOT_OF, TYPE_WORDS
+from orias.ptx.names import IGNORED, SLOT_OF
 from orias.ptx.opcode import is_shape
 from orias.ptx.special import SPECIAL
 from orias.ptx.table import ANY, Row, Slot, has_name, rows

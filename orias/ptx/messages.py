@@ -5,9 +5,9 @@ Asked of ptxas 13.0.88: every modifier word behind sixty instructions.
 
 from typing import Final
 
-from orias.ptx.ast import Sig
+from orias.ptx.ast import TYPE_WORDS, Sig
 from orias.ptx.gates import Place, messages
-from orias.ptx.names import FLAGS, SLOT_OF, TYPE_WORDS
+from orias.ptx.names import FLAGS, SLOT_OF
 
 SPACES: Final = frozenset(
     ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")

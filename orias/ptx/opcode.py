@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from orias.ptx.ast import Sig
-from orias.ptx.names import NAMES, SLOT_OF, TYPE_WORDS, WORDS
+from orias.ptx.ast import TYPE_WORDS, Sig
+from orias.ptx.names import NAMES, SLOT_OF, WORDS
 
 _LONGEST_NAME: Final = max(name.count(".") + 1 for name in NAMES)
 

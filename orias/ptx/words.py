@@ -2,38 +2,13 @@
 
 from typing import Final
 
-from orias.ptx.ast import TYPE_BITS, Var
+from orias.ptx.ast import TYPE_BITS, VARIABLE_TYPES, Var
 from orias.ptx.expr import integer
 from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT
 from orias.ptx.state import MAX_NESTING, State
 
 SPACES: Final = frozenset((".reg", ".param", ".local", ".shared", ".global", ".const", ".tex"))
 LINKAGE: Final = frozenset((".extern", ".visible", ".weak", ".common"))
-_VARIABLE_TYPES: Final = frozenset(
-    [
-        "pred",
-        "b8",
-        "u8",
-        "s8",
-        "b16",
-        "u16",
-        "s16",
-        "b32",
-        "u32",
-        "s32",
-        "b64",
-        "u64",
-        "s64",
-        "b128",
-        "f16",
-        "f16x2",
-        "f32",
-        "f64",
-        "texref",
-        "surfref",
-        "samplerref",
-    ]
-)
 MAX_VARIABLE_BYTES: Final = 1 << 62
 
 
@@ -95,7 +70,7 @@ def read_words(state: State, found: Declared) -> None:
             state.gate("ptr", lex.line)
         elif word in (".v2", ".v4", ".v8") and found.type == "":
             found.vec = int(word[2])
-        elif word[1:] in _VARIABLE_TYPES and found.type == "":
+        elif word[1:] in VARIABLE_TYPES and found.type == "":
             found.type = word[1:]
             if found.type in ("b128", "f16x2"):
                 state.gate(found.type, lex.line)
