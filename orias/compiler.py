@@ -389,6 +389,8 @@ _RELOC_TYPES: Final = {
     "hi32": relocs.R_ABS32_HI_32,
     "abs32": relocs.R_ABS32_32,
     "abs16": relocs.R_ABS16_32,
+    "cbank": relocs.R_CONST_FIELD21_38,
+    "bindless": relocs.R_BINDLESSOFF14_40,
     "unified_lo32": relocs.R_UNIFIED32_LO_32,
     "unified_hi32": relocs.R_UNIFIED32_HI_32,
 }

@@ -223,7 +223,7 @@ def _kind_fits(s: Slot, sig: int) -> bool:
     if s.kind == K_IMM:
         if sig & FLAG_MASK:
             return False
-        return kind == K_IMM or (kind == K_SYM and s.width == 32 and s.what != W_F64)
+        return kind == K_IMM or (kind == K_SYM and s.width in (14, 32) and s.what != W_F64)
     if kind == s.kind:
         return kind != K_CONST or s.offset is not None or zero
     return zero and kind in (K_P, K_UP) and s.kind in (K_P, K_UP)

@@ -458,7 +458,7 @@ class FuncState:
     """What one PTX function being lowered needs beyond the context: labels, frame layout, parameter words."""
 
     __slots__ = (
-        "blocks", "dead", "frame_base", "frame_offset", "frame_top", "function", "kind", "outgoing", "param_values", "param_words", "placed", "refs", "result_key",
+        "blocks", "dead", "frame_base", "frame_offset", "frame_top", "function", "kind", "outgoing", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
         "return_key", "shared_base",
     )  # fmt: skip
 
@@ -484,6 +484,8 @@ class FuncState:
         """Temporaries that hold the words of a parameter variable (see :mod:`orias.lower.params`)."""
         self.param_values: dict[int, int] = {}
         """Registers that hold 8 bytes of a kernel parameter as they are: id -> offset in constant bank 0."""
+        self.reference_values: dict[int, Var] = {}
+        """Registers that hold the handle of a texture or surface reference."""
         self.return_key: int = 0
         self.result_key: int = 0
         """The caller's address for a result in memory."""

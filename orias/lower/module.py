@@ -293,6 +293,10 @@ class ModuleLower:
                 raise ctx.unsupported(f"The address of '{var.name}'")
             if var.type in layout.REFERENCES:
                 # As a value a reference is its handle; texture instructions read it from the bank where they can.
+                if self.options.relocatable:
+                    handle = ctx.b.pack(self.reference_handle(ctx, var), imm(0))
+                    ctx.state.reference_values[handle >> PAYLOAD_SHIFT] = var
+                    return handle
                 slot = self.reference_slot(ctx, var)
                 value = ctx.b.pack(ctx.b.copy(const(0, 4 * slot)), imm(0))
                 ctx.state.param_values[value >> PAYLOAD_SHIFT] = 4 * slot
@@ -350,8 +354,6 @@ class ModuleLower:
 
     def reference_slot(self, ctx: Ctx, var: Var) -> int:
         """The word of constant bank 0 with the handle of a texture or surface reference, allotted on first use."""
-        if self.options.relocatable:
-            raise ctx.unsupported(f"The reference '{var.name}' in a relocatable module")
         self._used.add(var)
         kernel = self.kernel
         for known in kernel.references:
@@ -361,6 +363,16 @@ class ModuleLower:
         type_ = R_TEX_HEADER_INDEX if var.type == "texref" else R_SURF_HEADER_INDEX
         kernel.references.append(Reloc(at, type_, var.name))
         return at // 4
+
+    def reference_symbol(self, ctx: Ctx, var: Var) -> Opnd:
+        """The same number in a relocatable module, left to the linker."""
+        self._used.add(var)
+        return ctx.fn.sym(var.name, "bindless")
+
+    def reference_handle(self, ctx: Ctx, var: Var) -> Opnd:
+        """The handle of a reference in a relocatable module: the word of the bank, whose offset is left to the linker."""
+        self._used.add(var)
+        return ctx.b.r("LDC", ctx.fn.sym(var.name, "cbank"), RZ)
 
     def function_address(self, ctx: Ctx, f: Function) -> Opnd:
         """The address of a function: its offset in the kernel's section (ptxas's choice in executable modules)."""

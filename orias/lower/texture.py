@@ -25,25 +25,35 @@ _CLAMP: Final[dict[str, str]] = {"trap": ".TRAP", "clamp": "", "zero": ".IGN"}
 _QUERIES: Final[dict[str, int]] = {"width": 1, "height": 2, "depth": 4}
 
 
-def _handle(ctx: "Ctx", i: Instr, o: Operand) -> tuple[Opnd, int]:
-    """The low word of the handle in a register (NONE for a reference by name), and its word number in constant bank 0 (-1: none)."""
+def _handle(ctx: "Ctx", i: Instr, o: Operand) -> tuple[Opnd, Opnd]:
+    """The low word of the handle in a register (NONE for a reference by name), and its word number in constant bank 0 (NONE: none).
+
+    In a relocatable module that number comes from a relocation.
+    """
     if o.kind == O_ADDR and o.var is not None and o.var.type in ("texref", "surfref"):
-        return K_NONE, ctx.module.reference_slot(ctx, o.var)
+        if ctx.options.relocatable:
+            if ctx.target.sm < 90:
+                return K_NONE, ctx.module.reference_symbol(ctx, o.var)
+            return ctx.module.reference_handle(ctx, o.var), K_NONE
+        return K_NONE, imm(ctx.module.reference_slot(ctx, o.var))
     if o.kind != O_ADDR or o.var is None or o.var.space != "reg" or o.value:
         raise ctx.unsupported(f"'{i.sig.text}' with this kind of reference")
     reg = Operand(O_REG)
     reg.var, reg.comp = o.var, o.comp
     value = ctx.src(reg, "b64")
+    named = ctx.state.reference_values.get(value >> PAYLOAD_SHIFT)
+    if named is not None and ctx.target.sm < 90:
+        return K_NONE, ctx.module.reference_symbol(ctx, named)
     slot = ctx.state.param_values.get(value >> PAYLOAD_SHIFT)
     low = ctx.lo(value)
-    return (low if is_reg(low) else ctx.b.copy(low)), -1 if slot is None else slot // 4
+    return (low if is_reg(low) else ctx.b.copy(low)), K_NONE if slot is None else imm(slot // 4)
 
 
-def _uniform(ctx: "Ctx", handle: Opnd, slot: int, wide: bool) -> Opnd:
+def _uniform(ctx: "Ctx", handle: Opnd, slot: Opnd, wide: bool) -> Opnd:
     """sm_90: the handle in a uniform register, with a zero word above if asked for."""
     u = ctx.fn.new_vreg(K_UR)
-    if slot >= 0:
-        ctx.b.emit_op(OP_COPY, [u], [const(0, 4 * slot)])
+    if slot != K_NONE:
+        ctx.b.emit_op(OP_COPY, [u], [const(0, 4 * (slot >> PAYLOAD_SHIFT))])
     else:
         ctx.b.emit("R2UR", [u], [handle])
     if not wide:
@@ -94,10 +104,10 @@ def lower_tex(ctx: "Ctx", i: Instr) -> None:
         shape = _DIMS_3[dim]
         name = "TEX.B.LL"
         src = [place, pack(handle, level)]
-    elif fetch and old and slot >= 0:
+    elif fetch and old and slot != K_NONE:
         shape = dim.upper()
         name = "TLD.SCR.LZ"
-        src = [_register(ctx, c) for c in coords[: _DIMS[dim]]] + [imm(0), imm(slot)]
+        src = [_register(ctx, c) for c in coords[: _DIMS[dim]]] + [imm(0), slot]
     else:
         shape = "1D" if fetch and dim == "1d" else "2D"
         place = pack(coords[0], coords[1] if dim == "2d" else imm(0))
@@ -107,9 +117,9 @@ def lower_tex(ctx: "Ctx", i: Instr) -> None:
         elif fetch:
             name = "TLD.SCR.B.LZ"
             src = [place, handle]
-        elif slot >= 0:
+        elif slot != K_NONE:
             name = "TEX.SCR.LL"
-            src = [place, _register(ctx, level), imm(0), imm(slot)]
+            src = [place, _register(ctx, level), imm(0), slot]
         else:
             name = "TEX.SCR.B.LL"
             src = [place, pack(handle, level)]
@@ -141,7 +151,7 @@ def _surface(ctx: "Ctx", i: Instr, where: Operand) -> tuple[list[Opnd], list[Opn
     if not old:
         handle_src = [_uniform(ctx, handle, slot, False), imm(0)]
     else:
-        handle_src = [handle] if slot < 0 else [imm(0), imm(slot)]
+        handle_src = [handle] if slot == K_NONE else [imm(0), slot]
     return [K_NONE, place, URZ, imm(0)], handle_src, name
 
 
@@ -180,8 +190,8 @@ def lower_query(ctx: "Ctx", i: Instr) -> None:
     handle, slot = _handle(ctx, i, i.ops[1])
     d = ctx.fn.new_vreg(K_R)
     dims = word("TEX_HEADER_DIMENSION")
-    if ctx.target.sm < 90 and slot >= 0:
-        ctx.b.emit("TXQ", [RZ, d], [ctx.b.copy(imm(0)), dims, imm(0), imm(slot), imm(mask)], ctx.guard)
+    if ctx.target.sm < 90 and slot != K_NONE:
+        ctx.b.emit("TXQ", [RZ, d], [ctx.b.copy(imm(0)), dims, imm(0), slot, imm(mask)], ctx.guard)
     elif ctx.target.sm < 90:
         ctx.b.emit("TXQ.B", [RZ, d], [ctx.b.pack(handle, imm(0)), dims, imm(mask)], ctx.guard)
     else:

@@ -19,6 +19,7 @@ from orias.isa.operand import (
     K_NONE,
     K_P,
     K_R,
+    K_SYM,
     K_UP,
     K_UR,
     KIND_MASK,
@@ -111,6 +112,10 @@ class _Legalizer:
         out.append(inst)
 
     def _real(self, inst: Inst) -> None:
+        if inst.op.base == "LDC" and inst.src[0] & KIND_MASK == K_SYM:
+            # A word of constant bank 0 whose place the linker knows: emission makes a constant operand of it.
+            self.out.append(inst)
+            return
         if inst.op.base in ("BRA", "BRX", "RET", "CALL"):
             # Branches take their label at emission and carry implicit operands; any predicate guards them.
             self.out.append(inst)

@@ -15,6 +15,7 @@ from orias.isa.operand import (
     KIND_MASK,
     PAYLOAD_SHIFT,
     Opnd,
+    const,
     imm,
     r,
 )
@@ -179,9 +180,12 @@ class _Emitter:
                 return imm(where + ref.addend if low else 0)
             self.out.relocs.append(TextReloc(at, "lo32" if low else "hi32", ref.name, ref.addend))
             return imm(0)
-        if ref.kind in ("lo32", "hi32", "abs16", "abs32", "unified_lo32", "unified_hi32"):
+        if ref.kind in ("lo32", "hi32", "abs16", "abs32", "unified_lo32", "unified_hi32", "bindless"):
             self.out.relocs.append(TextReloc(at, ref.kind, ref.name, ref.addend))
             return imm(0)
+        if ref.kind == "cbank":
+            self.out.relocs.append(TextReloc(at, ref.kind, ref.name, ref.addend))
+            return const(0, 0)
         raise Unsupported(
             f"{b.insts[k].op.name}: no place for a {ref.kind} reference to {ref.name} in the code", b.insts[k].loc
         )

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import orias
+from orias.cubin.elf import ElfFile
+from orias.cubin.relocs import R_BINDLESSOFF14_40, R_CONST_FIELD21_38
 from tests.lower.test_run import results
 from tests.nvtools import tool
 
@@ -58,3 +60,40 @@ def test_linked_code_runs_like_theirs(arch: str, tmp_path: Path) -> None:
     for level in (0, 3):
         obj = orias.compile(CODE, arch=arch, opt_level=level, compile_only=True).data
         assert results(linked(obj, arch, tmp_path), 0) == want, level
+
+
+QUERIES = """.version 8.0
+.target sm_75
+.address_size 64
+.global .texref tex0;
+.global .surfref surf0;
+.visible .func (.param .b32 r) named() { .reg .b32 %r<4>; txq.width.b32 %r1, [tex0]; suq.height.b32 %r2, [surf0]; add.u32 %r3, %r1, %r2;
+st.param.b32 [r], %r3; ret; }
+.visible .func (.param .b32 r) held() { .reg .b32 %r<2>; .reg .b64 %d; mov.u64 %d, tex0; txq.width.b32 %r1, [%d]; st.param.b32 [r], %r1; ret; }
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+def test_texture_references(arch: str, tmp_path: Path) -> None:
+    """References are named by relocations of the bank's kinds as often as in ptxas's object, in the same functions.
+
+    No texture is simulated.  ptxas loads a handle held in a register (type 66) where we use the bank's word (65, sm_75 to 89).
+    """
+    source, out = tmp_path / "k.ptx", tmp_path / "k.o"
+    source.write_text(QUERIES)
+    command = [tool("ptxas"), "-c", "-arch", arch, str(source), "-o", str(out)]
+    subprocess.run(command, check=True, timeout=60, capture_output=True)
+
+    def references(data: bytes) -> list[tuple[str, str]]:
+        elf = ElfFile(data)
+        found = [
+            (s.name.partition(".text.")[2], r) for s in elf.sections if ".text" in s.name for r in elf.relocations(s)
+        ]
+        assert {r.type for _, r in found} <= {R_BINDLESSOFF14_40, R_CONST_FIELD21_38}
+        return sorted((name, elf.symbols[r.symbol].name) for name, r in found)
+
+    want = references(out.read_bytes())
+    names = [n for _, n in want]
+    assert sorted(set(names)) == ["surf0", "tex0"] and len(names) == 3
+    for level in (0, 3):
+        assert references(orias.compile(QUERIES, arch=arch, opt_level=level, compile_only=True).data) == want
