@@ -72,8 +72,8 @@ def test_refusal_leaves_no_file(tmp_path: Path) -> None:
     source = tmp_path / "bad.ptx"
     source.write_text(
         EXAMPLE.read_text()
-        .replace(".version 7.0", ".version 7.3")
-        .replace("fma.rn.f32      %f4, %f1, %f2, %f3;", "alloca.u64      %rd5, %rd6, 8;")
+        .replace(".version 7.0", ".version 8.0")
+        .replace("fma.rn.f32      %f4, %f1, %f2, %f3;", "wgmma.fence.sync.aligned;")
     )
     out = tmp_path / "k.cubin"
     r = subprocess.run(
@@ -83,5 +83,5 @@ def test_refusal_leaves_no_file(tmp_path: Path) -> None:
         timeout=60,
     )
     assert r.returncode == 255
-    assert "alloca.u64" in r.stderr and "line 30" in r.stderr and "Traceback" not in r.stderr
+    assert "wgmma.fence" in r.stderr and "line 30" in r.stderr and "Traceback" not in r.stderr
     assert not out.exists() and list(tmp_path.iterdir()) == [source]
