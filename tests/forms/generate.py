@@ -16,6 +16,7 @@ from tests.forms import (
     memory_forms,
     video_forms,
     warp_forms,
+    wmma_forms,
 )
 from tests.forms.exact import Answer
 from tests.forms.form import Form, module_text
@@ -28,6 +29,7 @@ FAMILIES = {
     "matrix": matrix_forms.forms,
     "memory": memory_forms.forms,
     "warp": warp_forms.forms,
+    "wmma": wmma_forms.forms,
     "video": video_forms.forms,
 }
 

@@ -117,11 +117,13 @@ def _times(x: Fraction | str, y: Fraction | str) -> Fraction | str:
     return x * y
 
 
-def float_sum(terms: Sequence[tuple[int, int]], types: tuple[str, str], c: int, c_type: str, d_type: str) -> Expected:
+def float_sum(
+    terms: Sequence[tuple[int, int]], types: tuple[str, str], c: int, c_type: str, d_type: str, steps: bool = False
+) -> Expected:
     """The sum of products and an accumulator as an f32 or f16, within the bound that docs/simulator.md states.
 
     Every product is exact; each of the n + 1 addends may lose 2**-22 of the largest one's magnitude, then the result is rounded.  For
-    8-bit factors and f16 results partial sums may have been rounded to f16 too.
+    8-bit factors and f16 results, and with `steps`, partial sums may have been rounded to f16 too.
     """
     products = [_times(number(x, types[0]), number(y, types[1])) for x, y in terms]
     addends = [*products, number(c, c_type)]
@@ -135,7 +137,7 @@ def float_sum(terms: Sequence[tuple[int, int]], types: tuple[str, str], c: int, 
     total = sum(exact, Fraction(0))
     largest = max(abs(v) for v in exact)
     slack = largest * len(exact) / (1 << 22)
-    if d_type == "f16" and types[0] in ("e4m3", "e5m2"):
+    if d_type == "f16" and (steps or types[0] in ("e4m3", "e5m2")):
         slack += sum(abs(v) for v in exact) / 1024
     low, high = rounded(total - slack, f, "rm"), rounded(total + slack, f, "rp")
 

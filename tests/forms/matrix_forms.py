@@ -94,15 +94,16 @@ def _chain(terms: Sequence[tuple[int, int]], c: int, mode: int) -> int:
 _MODES = {"rn": softfloat.RN, "rz": softfloat.RZ, "rm": softfloat.RM, "rp": softfloat.RP}
 
 
-def _combine(
-    types: tuple[str, str, str, str], saturate: bool, exclusive: bool, rnd: str
+def combine(
+    types: tuple[str, str, str, str], saturate: bool, exclusive: bool, rnd: str, steps: bool = False
 ) -> Callable[[Sequence[tuple[int, int]], int], Expected]:
+    """What a result is, from its pairs of factors and its accumulator; types of D, A, B, C; `steps`: see float_sum."""
     d, a, b, c = types
     if a == "f64":
         return lambda terms, z: _chain(terms, z, _MODES[rnd])
     if d == "s32":
         return lambda terms, z: integer_sum(terms, (a, b), z, saturate, exclusive)
-    return lambda terms, z: float_sum(terms, (a, b), z, c, d)
+    return lambda terms, z: float_sum(terms, (a, b), z, c, d, steps)
 
 
 def product(
@@ -134,7 +135,7 @@ def product(
     meta = [_metadata(r, BITS[a]) for _ in range(32)]
     columns = [_lanes(at_a, x, BITS[a]), _lanes(at_b, y, BITS[b]), _lanes(at_c, z, BITS[c])]
     rows = [tuple([v for part in columns for v in part[lane]] + ([meta[lane]] if sparse else [])) for lane in range(32)]
-    combine = _combine(types, saturate, exclusive, rnd)
+    merge = combine(types, saturate, exclusive, rnd)
 
     def place(row: int, j: int) -> int:
         return kept(meta, row, j, deep, BITS[a], selector) if sparse else j
@@ -143,7 +144,7 @@ def product(
         result: dict[tuple[int, int], Expected] = {}
         for row, column in z:
             terms = [(x[row, j], y[place(row, j), column]) for j in range(deep)]
-            result[row, column] = combine(terms, z[row, column])
+            result[row, column] = merge(terms, z[row, column])
         return [tuple(result[p] for p in lane) for lane in at_c]
 
     word = "b64" if a == "f64" else "b32"
