@@ -112,10 +112,10 @@ class Classes:
                 flat = self.rg.segs[base + k]
                 val = self.value[base + k]
                 if base + k in self.copies:
-                    c.words[k] = [
-                        (flat[i], flat[i + 1], self._copied(base + k, flat[i], flat[i + 1]))
-                        for i in range(0, len(flat), 2)
-                    ]
+                    segs: list[Seg] = []
+                    for i in range(0, len(flat), 2):
+                        self._valued(segs, base + k, flat[i], flat[i + 1])
+                    c.words[k] = segs
                 else:
                     c.words[k] = [(flat[i], flat[i + 1], val) for i in range(0, len(flat), 2)]
             c.members.append((v, 0))
@@ -148,19 +148,25 @@ class Classes:
                             if w in wanted:
                                 self.defs.setdefault(w, []).append(point)
 
-    def _copied(self, w: int, start: int, end: int) -> int:
-        """The value of a word in an interval: that of the word it is a copy of, if neither changes in there."""
+    def _valued(self, out: list[Seg], w: int, start: int, end: int) -> None:
+        """Append an interval of a word: as far as its block goes with the value of the word it is a copy of, if neither changes in there."""
         rg = self.rg
         source = self.copies[w].get(start, -1)
-        inst = rg.insts[start]
-        if source < 0 or inst is None or None in rg.insts[start:end]:
-            return self.value[w]
-        for x in (w, source):
-            defs = self.defs.get(x, [])
-            i = bisect_right(defs, start)
-            if i < len(defs) and defs[i] < end:
-                return self.value[w]
-        return self.value[source]
+        if source >= 0 and rg.insts[start] is not None:
+            stop = start
+            while stop < end and rg.insts[stop] is not None:
+                stop += 1
+            for x in (w, source):
+                defs = self.defs.get(x, [])
+                i = bisect_right(defs, start)
+                if i < len(defs) and defs[i] < stop:
+                    source = -1
+                    break
+            if source >= 0:
+                out.append((start, stop, self.value[source]))
+                start = stop
+        if start < end:
+            out.append((start, end, self.value[w]))
 
     def all(self) -> list[Cls]:
         """Every class that is live somewhere, once."""

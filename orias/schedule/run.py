@@ -9,6 +9,7 @@ from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial import schedule_serial
 from orias.schedule.shared_gap import keep_apart
+from orias.schedule.zeros import clear_once
 
 
 @final
@@ -34,6 +35,7 @@ def post_ra(fn: Func, options: ScheduleOptions) -> None:
     """Block order, branches and control words of an allocated function; its state becomes ``final``."""
     serial = options.serial or options.opt_level == 0
     if not serial:
+        clear_once(fn)
         schedule_physical(fn)
     layout(fn)
     if serial:

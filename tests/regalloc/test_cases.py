@@ -88,6 +88,30 @@ b2:
     assert loop.succs
 
 
+def test_loop_value_that_the_exit_wants_stays_in_place() -> None:
+    """Both phis on the latch's edges copy the same value; the exit's outlives its block."""
+    fn = parse(
+        """
+.func k sm_80 entry ssa
+b0: -> b1 b2
+  v256:R = S2R SR_TID.X
+  v257:P, PT = ISETP.GE.AND v256, 0x5, PT
+  @v257 BRA b2
+b1: -> b2 b1
+  v258:R = phi v256, v259
+  v259:R = IADD3 v258, 0x1, RZ
+  v260:P, PT = ISETP.GE.AND v259, 0x64, PT
+  @!v260 BRA b1
+b2:
+  v261:R = phi v256, v259
+  STG.E -, RZ, URZ, 0x0, v261
+  EXIT
+"""
+    )
+    finish(fn)
+    assert "MOV" not in ops(fn)[1:]
+
+
 def test_dying_old_value_needs_no_copy() -> None:
     fn, at = straight("entry", "sm_80")
     a = at.r("S2R", word("SR_TID.X"))

@@ -33,7 +33,7 @@ def grouped(a, b, c, sizes, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.con
     """Groups of rows of A, each with its own B; sizes: rows of every group."""
     g = tl.program_id(1)
     start = 0
-    for i in range(0, g):
+    for i in range(g):
         start += tl.load(sizes + i)
     rows = tl.load(sizes + g)
     rn = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -131,7 +131,6 @@ def compile_all(directory: str) -> None:
     att = {"D": 32, "BM": 32, "BN": 32}
     jobs = [
         ("matmul_f16", matmul, [h, h, f, i, i, i], big, 80, 4),
-        ("matmul_f16_75", matmul, [h, h, f, i, i, i], big, 75, 4),
         ("matmul_tf32", matmul, [f, f, f, i, i, i], big, 80, 4),
         ("matmul_fp8", matmul, ["*fp8e4nv", "*fp8e4nv", f, i, i, i], {"BM": 64, "BN": 64, "BK": 64}, 89, 4),
         ("grouped_bf16", grouped, ["*bf16", "*bf16", f, "*i32", i, i], big, 80, 4),
@@ -145,7 +144,9 @@ def compile_all(directory: str) -> None:
         signature = dict(zip(names, [*types, *["constexpr"] * len(constants)], strict=True))
         attrs = {(j,): [["tt.divisibility", 16]] for j, t in enumerate(types) if t[0] == "*" or t == "i32"}
         source = triton.compiler.ASTSource(fn, signature, constants, attrs)
-        made = triton.compile(source, target=GPUTarget("cuda", sm, 32), options={"num_warps": warps, "num_stages": 3 if sm >= 80 else 1})
+        made = triton.compile(
+            source, target=GPUTarget("cuda", sm, 32), options={"num_warps": warps, "num_stages": 3 if sm >= 80 else 1}
+        )
         text = re.sub(r"(?ms)^\s*\.section.*", "", made.asm["ptx"])
         text = "\n".join(line for line in text.splitlines() if not re.match(r"\s*(\.loc|\.file|//|\$L__tmp)", line))
         with open(f"{directory}/{name}.ptx", "w", encoding="utf-8") as out:
