@@ -32,5 +32,7 @@ def test_zero_on_every_path() -> None:
 
 
 def test_changed_in_a_loop() -> None:
-    text = "b0: -> b1\n  R4 = MOV RZ\nb1: -> b2 b1\n  R4 = MOV RZ\n  R4 = IADD3 R4, 0x1, RZ\n  @P0 BRA b1\nb2:\n  EXIT\n"
+    text = (
+        "b0: -> b1\n  R4 = MOV RZ\nb1: -> b2 b1\n  R4 = MOV RZ\n  R4 = IADD3 R4, 0x1, RZ\n  @P0 BRA b1\nb2:\n  EXIT\n"
+    )
     assert cleared(text).count("R4 = MOV RZ") == 2
