@@ -139,9 +139,21 @@ class _Compiler:
         except CubinError as e:
             raise CompileError([*self.diagnostics, Diagnostic("fatal", f"Internal error: {e}")]) from e
         self._clock("cubin", start)
+        if self.options.self_check:
+            self._check(cubin)
         cubin.diagnostics = self.diagnostics
         cubin.times = self.times
         return cubin
+
+    def _check(self, cubin: Cubin) -> None:
+        """The hazard checker on the finished file."""
+        from orias.check import check_cubin
+
+        start = time.perf_counter()
+        found = [h for h in check_cubin(cubin.data) if h.rule != "unknown"]
+        if found:
+            raise CompileError([*self.diagnostics, *(Diagnostic("fatal", f"Self check: {h.line()}") for h in found)])
+        self._clock("self check", start)
 
     def _clock(self, stage: str, start: float) -> float:
         now = time.perf_counter()

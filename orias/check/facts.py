@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from orias.analysis.access import B_BASE
+from orias.analysis.access import B_BASE, UR_BASE
 from orias.check.classes import KINDS, base_class, consumer_class, kind_of, producer_class
 from orias.check.minimum import Minimum
 from orias.diag import Unsupported
@@ -98,8 +98,12 @@ class Facts:
         n = self._waw.get(key)
         if n is None:
             row = base_class(first, self.units)
-            if not self.needs(second) & NEEDS_WRITE:
-                n = self.overwritten[kind].get(row, base_class(second.op, self.units)).cycles
+            column = base_class(second.op, self.units)
+            if unit >= UR_BASE and row == column:
+                # One pipe writes in order; ptxas leaves more between predicates only by habit.
+                n = 1
+            elif not self.needs(second) & NEEDS_WRITE:
+                n = self.overwritten[kind].get(row, column).cycles
             elif row.startswith("MMA."):
                 n = self.overwritten[kind].get(row, "*").cycles
             else:

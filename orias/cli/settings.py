@@ -204,6 +204,7 @@ def settings(c: Command) -> Settings:
     usage = c.number("register-usage-level", 5)
     o.register_usage = usage if 0 <= usage <= 10 and not o.debug else 5
     o.stack_check = c.flag("sp-bounds-check")
+    o.self_check = c.flag("self-check")
     o.annotate = c.flag("compiler-annotations")
     o.warning_as_error = c.flag("warning-as-error")
     o.werror_quiet = c.flag("disable-warnings")

@@ -93,8 +93,9 @@ HIDDEN: "Final[tuple[tuple[str, int], ...]]" = (
     ("tool-name", TEXT),
     ("cuda-api-version", TEXT),
     ("jobserver", FLAG),
+    ("self-check", FLAG),
 )
-"""Options that only have a long name and are not in the help text."""
+"""Options that only have a long name and are not in the help text; the last one is not of ptxas."""
 
 UNKNOWN_TO_US: "Final[tuple[str, ...]]" = (
     "apply-controls", "cloning", "compiler-stats", "compiler-stats-file", "ext-desc-file", "ext-desc-string", "fast-compile",

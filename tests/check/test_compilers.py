@@ -7,6 +7,7 @@ import pytest
 
 import orias
 from orias.check import check_cubin
+from tests.check.test_rules import cubin
 from tests.corpus.test_corpus import FILES, NO_CORPUS, arch_of, identifier, needs_objects
 from tests.nvtools import tool
 from tests.oracle import compile_or_none
@@ -69,3 +70,15 @@ def test_corpus_ours(path: Path) -> None:
     except orias.CompileError as e:
         pytest.skip(f"not compiled: {e}"[:120])
     assert hazards(data) == []
+
+
+def test_self_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--self-check`` stops a compile whose code does not keep its promises."""
+    from orias.cli.main import run
+
+    command = ["orias", "-arch=sm_80", "--self-check", str(PROGRAMS[0]), "-o", str(tmp_path / "a.cubin")]
+    assert run(command) == 0
+    found = check_cubin(cubin("IADD3 R2, R4, R5, RZ", "IADD3 R3, R2, R5, RZ"))
+    monkeypatch.setattr("orias.check.check_cubin", lambda data: found)
+    assert run(command) == 255
+    assert "Self check: k 0x0010: IADD3 R3, R2, R5, RZ: reads R2 too early" in capsys.readouterr().err
