@@ -7,9 +7,14 @@ COMPATIBLE = "Cuda compilation tools, release 13.0, V13.0.88"
 
 TOOLS = """\
 Tools:
-  orias dis FILE.cubin                       print the SASS of a cubin
+  orias dis FILE                             print the SASS of a cubin, fat binary or host file
   orias as FILE.sass -o FILE.cubin ...       assemble a listing
   orias run FILE.cubin --kernel K ...        run a kernel in the simulator
+  orias check FILE.cubin                     check the control words on all paths
+  orias verify FILE.ptx ...                  run PTX, every phase and the SASS, and compare
+  orias bisect FILE.ptx ...                  find the phase that changes the meaning
+  orias reduce FILE.ptx -o OUT.ptx ...       shrink a file that fails
+Each prints its own options with --help.
 """
 
 

@@ -16,7 +16,8 @@ of numbers separated by ``;``.  After the run, text printed by the kernel is wri
 of the arguments listed), ``--save N=FILE`` writes the bytes of one.
 
 ``--hazards`` makes results visible no sooner than the control words promise: the run ends at the first value that is read too
-early (``stop``), or goes on with the old value and lists all such places (``stale``; one JSON object a line with ``--json``).  Exit status: 0, 1 if the launch failed, 2 for wrong usage.
+early (``stop``), or goes on with the old value and lists all such places (``stale``; one JSON object a line with ``--json``).
+Exit status: 0, 1 if the launch failed, 2 for wrong usage.
 """
 
 import json
@@ -241,6 +242,9 @@ def _show(i: int, a: Arr) -> None:
 
 def run_command(args: list[str]) -> int:
     """``orias run`` with the arguments behind ``run``; the exit status."""
+    if not args or args[0] in ("-h", "--help"):
+        print((__doc__ or "").replace("``", ""), end="")
+        return 0
     try:
         o = _parse(args)
         values = _arguments(o.args)

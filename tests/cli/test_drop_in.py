@@ -50,6 +50,14 @@ def test_probe_of_the_newest_version() -> None:
     assert re.findall(rb"'([^']*)'", done.stderr) == [b"9.0"]
 
 
+@pytest.mark.parametrize("tool", ["dis", "as", "run", "check", "verify", "bisect", "reduce"])
+def test_every_tool_has_help(tool: str) -> None:
+    assert f"orias {tool} " in orias("--help").stdout.decode()
+    answer = orias(tool, "--help")
+    assert answer.returncode == 0
+    assert b"orias " + tool.encode() in answer.stdout
+
+
 def test_no_input_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["orias"]) == 0
     assert "Usage" in capsys.readouterr().out
