@@ -302,9 +302,16 @@ class IsaTable:
         return self._printer.targets(word, pc)
 
     def text(self, item: "Decoded | int", pc: int = 0, labels: dict[int, str] | None = None) -> str:
-        """The text ``nvdisasm`` prints for a word at address `pc`; `labels` names branch targets by address."""
+        """The text ``nvdisasm`` prints for a word at address `pc`; `labels` names branch targets by address.
+
+        Raises IllegalWord, whose message names the bits that no form has.
+        """
         word = item if isinstance(item, int) else self.encode_decoded(item)
-        return self._printer.text(word, pc, labels)
+        try:
+            return self._printer.text(word, pc, labels)
+        except IllegalWord:
+            self.decode(word)  # its message names the bits
+            raise
 
 
 _tables: dict[str, IsaTable] = {}

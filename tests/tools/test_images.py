@@ -187,3 +187,13 @@ def test_command_line(tmp_path: Path) -> None:
     assert "there is no cubin for sm_75" in wrong.stderr
     assert "unknown option '--colour'" in orias("--colour", str(path)).stderr
     assert "no instruction table for SM42" in orias("-b", "SM42", str(path)).stderr
+
+
+def test_words_that_are_none_name_their_bits() -> None:
+    found = disassemble_raw((0x123).to_bytes(16, "little"), "SM90")
+    assert ".quad 0x123, 0x0 // sm_90: " in found
+    assert "no operation has bits 0..11 = 0x123 with bit 91 = 0" in found
+    stall = disassemble_raw((0x7918 | 30 << 105 | 63 << 110).to_bytes(16, "little"), "SM90")
+    assert "stall count 14 does not go with the yield bit" in stall
+    fields = disassemble_raw(0x000FC1F06D05C8189450085B63A029A5.to_bytes(16, "little"), "SM90")
+    assert "no form of LDGMC has these values in bits 79" in fields
