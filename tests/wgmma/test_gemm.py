@@ -1,0 +1,66 @@
+"""A warp-specialised matrix product (bulk copies, mbarrier pipeline, setmaxnreg, wgmma) from CUDA C++: ours and ptxas's, against numpy.
+
+``cuda/gemm.cu`` became ``ptx/gemm.ptx`` with nvcc 13.0 ``-ptx -arch=compute_90a``.
+"""
+
+import functools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orias.sim import load
+from tests.forms.run import ptxas_cubin
+from tests.wgmma.matrices import BITS, random_patterns, values
+
+SOURCE = (Path(__file__).parent / "ptx" / "gemm.ptx").read_text()
+SHARED = 6 * 128 * 128 + 48
+KINDS = {"gemm_f16": "f16", "gemm_bf16": "bf16", "gemm_e4m3": "e4m3"}
+
+
+def our_cubin() -> bytes:
+    from orias.compiler import compile_text
+    from orias.options import Options
+
+    options = Options("sm_90a")
+    options.self_check = False
+    return compile_text([("gemm.ptx", SOURCE)], options).data
+
+
+@functools.cache
+def cubin(compiler: str) -> bytes:
+    return our_cubin() if compiler == "orias" else ptxas_cubin(SOURCE, "sm_90a", 3)
+
+
+def tiled(patterns: np.ndarray, bits: int) -> np.ndarray:
+    """A matrix [rows, k] as tiles of 128 rows of 128 bytes, 16-byte pieces exchanged as the 128-byte swizzle has them."""
+    raw = patterns.astype({8: np.uint8, 16: np.uint16}[bits]).view(np.uint8)
+    rows, width = raw.shape
+    pieces = raw.reshape(rows // 128, 128, width // 128, 8, 16)
+    out = np.zeros_like(pieces)
+    for r in range(128):
+        for c in range(8):
+            out[:, r, :, c ^ r % 8] = pieces[:, r, :, c]
+    return np.ascontiguousarray(out.transpose(0, 2, 1, 3, 4))
+
+
+@pytest.mark.parametrize("compiler", ["orias", "ptxas"])
+@pytest.mark.parametrize("kernel", list(KINDS))
+def test_product(kernel: str, compiler: str) -> None:
+    rng = np.random.default_rng(5)
+    type_ = KINDS[kernel]
+    tiles_k, m, n = 5, 128, 256
+    k = tiles_k * 1024 // BITS[type_]
+    pa, pb = random_patterns(rng, (m, k), type_), random_patterns(rng, (n, k), type_)
+    out = np.zeros((m, n), np.float32)
+    load(cubin(compiler)).launch(
+        kernel,
+        (n // 128, m // 128),
+        384,
+        [tiled(pa, BITS[type_]), tiled(pb, BITS[type_]), out, tiles_k, n],
+        shared=SHARED,
+        max_steps=30_000,
+    )
+    want = values(pa, type_) @ values(pb, type_).T
+    # Each instruction rounds its sum once.
+    np.testing.assert_allclose(out, want, rtol=2e-5, atol=2e-4)
