@@ -1,13 +1,17 @@
-"""OriPropagateGmma: an accumulator of zeros needs no registers (C becomes RZ and the predicate !UPT, as ptxas 13.0.88 does)."""
+"""OriPropagateGmma: what an accumulator is multiplied into costs no more than it must.
 
-from orias.isa.operand import K_IMM, K_UP, KIND_MASK, NOT_UPT, RZ, Opnd
+An accumulator of zeros, or one that is not kept, needs no registers (C becomes RZ and the predicate !UPT, as ptxas 13.0.88 has
+it); a predicate known to hold is left out; operations of a block that ask for the same predicate share one vote.
+"""
+
+from orias.isa.operand import INV, K_IMM, K_UP, KIND_MASK, NOT_PT, NOT_UPT, PT, RZ, Opnd
 from orias.isa.warpgroup import GMMA, c_count, c_start
-from orias.ori.ir import OP_COPY, Func
+from orias.ori.ir import OP_COPY, Func, Inst
 from orias.passes.values import Values
 
 
-def drop_zero_accumulators(fn: Func) -> None:
-    """Make C RZ where every word of it is the constant 0 (a function in SSA)."""
+def propagate_accumulators(fn: Func) -> None:
+    """Simplify C and the predicates of warpgroup operations (a function in SSA)."""
     if not any(i.op.base in GMMA for b in fn.blocks for i in b.insts):
         return
     values = Values(fn)
@@ -16,10 +20,37 @@ def drop_zero_accumulators(fn: Func) -> None:
         d = values.definition(o)
         return o in (K_IMM, RZ) or (d is not None and d.op is OP_COPY and d.src[0] in (K_IMM, RZ))
 
-    for inst in fn.insts():
-        if inst.op.base in GMMA:
+    for b in fn.blocks:
+        votes: dict[Opnd, Opnd] = {}
+        """Uniform predicate by the predicate that it was made of, in this block."""
+        for inst in b.insts:
+            if inst.op.base not in GMMA:
+                continue
             at = c_start(inst.src)
             count = c_count(inst.dst, inst.src)
-            if count > 1 and all(zero(o) for o in inst.src[at : at + count]):
-                more = 1 if at + count < len(inst.src) and inst.src[at + count] & KIND_MASK == K_UP else 0
-                inst.src[at : at + count + more] = [RZ, NOT_UPT]
+            k = at + count
+            voted = k < len(inst.src) and inst.src[k] & KIND_MASK == K_UP and inst.src[k] != NOT_UPT
+            if voted:
+                p = _asked(values, inst.src[k])
+                if p == NOT_PT:
+                    inst.src[at : k + 1] = [RZ, NOT_UPT]
+                    continue
+                if p == PT:
+                    del inst.src[k]
+                    voted = False
+                elif p is not None:
+                    inst.src[k] = votes.setdefault(p, inst.src[k])
+            if count > 1 and all(zero(o) for o in inst.src[at:k]):
+                inst.src[at : k + (1 if voted else 0)] = [RZ, NOT_UPT]
+
+
+def _asked(values: Values, up: Opnd) -> Opnd | None:
+    """The thread predicate of a vote, constants resolved; None if it is none."""
+    d: Inst | None = values.definition(up)
+    if d is None or d.op.name != "VOTEU.ANY":
+        return None
+    p = d.src[0]
+    made = values.definition(p)
+    if made is not None and made.op is OP_COPY and made.src[0] & ~INV == PT:
+        return made.src[0] ^ (p & INV)
+    return p

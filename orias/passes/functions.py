@@ -5,7 +5,7 @@ from typing import Final
 from orias.diag import VerifyError
 from orias.ori.ir import Func
 from orias.passes import rules_bytes, rules_float, rules_fold, rules_half, rules_int, rules_logic, rules_mem, rules_pred
-from orias.passes.accumulators import drop_zero_accumulators
+from orias.passes.accumulators import propagate_accumulators
 from orias.passes.barrier_reset import reset_barriers
 from orias.passes.branches import optimize_branches
 from orias.passes.dce import eliminate_dead
@@ -112,7 +112,7 @@ def _allocate(fn: Func, cx: PassContext) -> None:
 
 
 def _gmma(fn: Func, cx: PassContext) -> None:
-    drop_zero_accumulators(fn)
+    propagate_accumulators(fn)
 
 
 def _settle_gmma(fn: Func, cx: PassContext) -> None:

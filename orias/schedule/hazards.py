@@ -288,7 +288,7 @@ class _Checker:
             state.pending[n << 1] = 0 if node.write == NO_BARRIER else 1 << node.write
         if node.late_reads:
             board = 0 if node.read == NO_BARRIER else 1 << node.read
-            if not node.fixed and node.write != NO_BARRIER and node.access.writes:
+            if not node.fixed and node.write != NO_BARRIER:
                 board |= 1 << node.write
             state.pending[n << 1 | 1] = board
         for k in (node.write, node.read):
