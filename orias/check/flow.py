@@ -360,7 +360,7 @@ class Flow:
             state.turn[n.index << 1] = 0
         if n.late:
             board = 0 if n.read > 5 else 1 << n.read
-            if not n.fixed and n.touch.writes:
+            if not n.fixed:
                 board |= proofs
             state.pending[n.index << 1 | 1] = board | same
             state.turn[n.index << 1 | 1] = 0
