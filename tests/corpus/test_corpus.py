@@ -16,7 +16,7 @@ from tests.nvtools import tool
 
 ROOT = Path(os.environ.get("ORIAS_CORPUS") or Path(__file__).resolve().parents[2].parent / "shared" / "corpus" / "ptx")
 OUTSIDE = re.compile(
-    r"^\s*(?:@!?[%\w]+\s+)?(tex|tld4|txq|suld|sust|sured|suq|istypep|v(?:add|sub|absdiff|min|max|shl|shr|mad|set)[24]?|mma|wmma|wgmma"
+    r"^\s*(?:@!?[%\w]+\s+)?(tex|tld4|txq|suld|sust|sured|suq|istypep|v(?:add|sub|absdiff|min|max|shl|shr|mad|set)[24]?|mma|wmma"
     r"|ldmatrix|stmatrix|movmatrix|cp\.async\.bulk|cp\.reduce|mbarrier|tensormap|tcgen05|multimem|st\.async|red\.async|setmaxnreg"
     r"|clusterlaunchcontrol)\b[.\w]*",
     re.MULTILINE,
