@@ -13,11 +13,13 @@ from orias.cubin.nvinfo import INDIRECT_BRANCH_TARGETS
 from orias.cubin.nvinfo import decode as decode_info
 from orias.cubin.reader import Reader
 from orias.cubin.relocs import R_ABS32_HI_32, R_ABS32_LO_32
+from orias.isa.classes import table_of_sm
 from orias.isa.decode import IllegalWord
 from orias.isa.table import IsaTable, load
-from orias.target.profile import TARGETS
 
 _INST: Final = 16
+MODELS: Final[dict[int, int]] = {87: 80, 88: 86, 121: 120}
+"""Targets with the latencies of another one (feature SC7 of the scheduling inventory)."""
 
 
 @final
@@ -81,9 +83,8 @@ def check_cubin(data: bytes, observer: Observer | None = None) -> list[Hazard]:
     cubin or has words that are no instructions, KeyError for a target without tables, Unsupported for one without latencies.
     """
     reader = Reader(data)
-    target = TARGETS[reader.target]
-    table = load(target.table)
-    facts = Facts(target.latency_class)
+    table = load(table_of_sm(reader.sm))
+    facts = Facts(MODELS.get(reader.sm, reader.sm))
     out: list[Hazard] = []
     for s in reader.elf.sections:
         if s.type == elf.SHT_PROGBITS and s.flags & elf.SHF_EXECINSTR and s.data:

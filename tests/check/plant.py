@@ -30,8 +30,8 @@ from orias.schedule.ctl import (
     with_write,
     write_barrier,
 )
-from orias.schedule.latency import Latency
-from orias.schedule.units import ALU, FMA, NEEDS_READ, NEEDS_WRITE
+from orias.schedule.latency import Latency, latency
+from orias.schedule.units import ALU, FMA, NEEDS_READ, NEEDS_WRITE, units
 
 KINDS = ("drop wait", "shorten stall", "swap", "wrong barrier", "drop barrier", "plant reuse")
 _CTL = 105
@@ -80,10 +80,12 @@ def sections(data: bytes) -> list[tuple[int, int, bytes]]:
 class Planter:
     """Finds faults to plant in the code of one section."""
 
-    def __init__(self, section: int, code: bytes, table: IsaTable, lat: Latency) -> None:
+    def __init__(self, section: int, code: bytes, table: IsaTable, sm: int) -> None:
         self.section = section
         self.table = table
-        self.lat = lat
+        # From sm_100 on the distances of sm_90 hold, or larger ones (section 3.3 of the scheduling inventory).
+        self.lat: Latency = latency(min(sm, 90))
+        self.units = units(sm)
         self.words = [int.from_bytes(code[i : i + 16], "little") for i in range(0, len(code), 16)]
         self.insts = [self._inst(w) for w in self.words]
         self.breaks = {0, len(self.words)}
@@ -103,7 +105,7 @@ class Planter:
         d = self.table.decode(w)
         try:
             a = accesses(d)  # type: ignore[arg-type]
-            needs = self.lat.units.needs(d)  # type: ignore[arg-type]
+            needs = self.units.needs(d)  # type: ignore[arg-type]
         except Unsupported:
             return None
         return Inst(d, d.ctl, {(r >> 8, r & 255) for r in a.reads}, {w >> 8: w >> 4 & 15 for w in a.writes}, needs)
@@ -280,7 +282,7 @@ class Planter:
     def _fields(self, i: int) -> dict[int, int]:
         """Register of each source field that has a reuse flag, for single registers of the arithmetic pipes."""
         x = self.insts[i]
-        if x is None or self.lat.units.pipe(x.d.op) not in (ALU, FMA):
+        if x is None or self.units.pipe(x.d.op) not in (ALU, FMA):
             return {}
         out: dict[int, int] = {}
         fields = self.table.reuse_fields(x.d.op, x.d.dst, x.d.src)

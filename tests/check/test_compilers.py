@@ -14,6 +14,7 @@ from tests.oracle import compile_or_none
 
 PROGRAMS = sorted((Path(__file__).parents[1] / "kernels" / "ptx").glob("*.ptx"))
 ARCHES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
+ALL = (*ARCHES, "sm_100", "sm_103", "sm_110", "sm_120")
 
 
 def hazards(data: bytes) -> list[str]:
@@ -22,7 +23,7 @@ def hazards(data: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("level", ["-O3", "-O0"])
-@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("arch", ALL)
 def test_theirs(arch: str, level: str, tmp_path: Path) -> None:
     chosen = random.Random(f"{arch}{level}").sample(PROGRAMS, 2)
     done = 0
@@ -47,11 +48,11 @@ def test_ours(arch: str) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.skipif(not FILES, reason=NO_CORPUS)
-@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("arch", ALL)
 def test_corpus_theirs(arch: str, tmp_path: Path) -> None:
     """Every 20th file, other files for each target."""
     tool("ptxas")
-    for path in FILES[ARCHES.index(arch) :: 20]:
+    for path in FILES[ALL.index(arch) :: 20]:
         if path.stat().st_size < 200_000:
             data = compile_or_none(path, arch, "-O3", tmp_path)
             assert data is None or hazards(data) == [], path.name

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from orias.check import check_cubin
+from orias.check.cubin import MODELS
 from orias.cubin.reader import Reader
+from orias.isa.classes import table_of_sm
 from orias.isa.table import load
-from orias.schedule.latency import latency
-from orias.target.profile import TARGETS
 from tests.check.plant import KINDS, Planter, patched, sections
 from tests.corpus.test_corpus import FILES, NO_CORPUS
 from tests.oracle import compile_or_none
 
 PROGRAMS = sorted((Path(__file__).parents[1] / "kernels" / "ptx").glob("*.ptx"))
-ARCHES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
+ARCHES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 LARGEST = 16 * 700
 """Bytes of the largest function that is used: each fault is one run of the checker."""
 
@@ -31,12 +31,12 @@ def plant(files: list[Path], arch: str, wanted: int, each: int, work: Path) -> t
         data = compile_or_none(path, arch, "-O3", work)
         if data is None:
             continue
-        target = TARGETS[Reader(data).target]
+        sm = Reader(data).sm
         for index, offset, code in sections(data):
             if len(code) > LARGEST:
                 continue
             here: Counter[str] = Counter()
-            for fault in Planter(index, code, load(target.table), latency(target.latency_class)).faults(rng):
+            for fault in Planter(index, code, load(table_of_sm(sm)), MODELS.get(sm, sm)).faults(rng):
                 if here[fault.kind] == each:
                     if len(here) == len(KINDS) and min(here.values()) == each:
                         break

@@ -11,7 +11,6 @@ import orias
 from orias import sim
 from orias.check import check_cubin
 from orias.isa.table import load
-from orias.schedule.latency import latency
 from orias.sim.command import run_command
 from orias.tools.patch import new_cubin
 from tests.check.plant import Planter, patched, sections
@@ -139,7 +138,7 @@ def test_planted_faults_happen_where_the_static_checker_sees_them(name: str) -> 
     rng = random.Random(name)
     shown = 0
     for index, offset, code in sections(data):
-        for k, fault in enumerate(Planter(index, code, load("sm_80"), latency(80)).faults(rng)):
+        for k, fault in enumerate(Planter(index, code, load("sm_80"), 80).faults(rng)):
             if k == 20:
                 break
             bad = patched(data, offset, fault)

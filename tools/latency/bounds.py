@@ -17,11 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from orias.check.classes import KINDS, base_class, consumer_class, kind_of, producer_class
 from orias.check.code import Node
-from orias.check.cubin import check_cubin
+from orias.check.cubin import MODELS, check_cubin
 from orias.check.flow import Observer
 from orias.isa.op import Op, op
 from orias.schedule.units import units
-from orias.target.profile import TARGETS
 
 OUT = Path(__file__).resolve().parents[2] / "orias/check/data/minimum.txt"
 HEAD = """\
@@ -103,8 +102,8 @@ def measure(out: Path, files: list[str]) -> int:
         if sys.stderr.isatty():
             print(f"\r{k + 1}/{len(files)} {Path(name).name[:60]:60}", end="", file=sys.stderr)
         try:
-            profile = TARGETS[f"sm_{sm}"]
-            check_cubin(data, collectors.setdefault(sm, Collector(profile.latency_class)))
+            model = MODELS.get(sm, sm)
+            check_cubin(data, collectors.setdefault(model, Collector(model)))
         except Exception as e:
             print(f"\n{name}: {type(e).__name__}: {e}", file=sys.stderr)
     print(file=sys.stderr)
