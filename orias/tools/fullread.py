@@ -387,6 +387,9 @@ class _Builder:
                 continue
             if "offset" in s.head:
                 s.offset = s.word("offset")
+                if not bits:
+                    out += bytes(max(0, s.offset + len(s.data) - len(out)))
+                    out[s.offset : s.offset + len(s.data)] = s.data
                 continue
             gap = s.head.get("gap")
             filler = bytes(-len(out) % align) if gap is None else b"" if gap == "none" else bytes.fromhex(gap)

@@ -73,6 +73,9 @@ class _Full:
             + ("" if phentsize == 56 else f", phentsize={phentsize}")
         )
         out.append(f"\t.target {target_name(f)}")
+        sizes = unpack_from("<H", self.data, 52)[0], unpack_from("<H", self.data, 58)[0]
+        if any(self.data[shoff : shoff + 64]) or sizes != (64, 64) or (phoff and not phnum):
+            raise CubinError("the ELF header has values that a full listing cannot say")
         order = sorted(range(1, len(f.sections)), key=lambda i: (f.sections[i].offset, i))
         self._more_labels()
         at = 64
@@ -156,11 +159,11 @@ class _Full:
         shared = placed.get((s.offset, s.size)) if s.offset < at and not bits else None
         if shared is not None:
             words.append(f"same=#{shared}")
-        elif s.offset < at:
+        elif s.offset < at or (bits and s.offset != at + -at % max(1, s.align)):
             words.append(f"offset={s.offset:#x}")
         else:
             gap = self.data[at : s.offset]
-            if gap != bytes(-at % max(1, s.align)):
+            if len(gap) != -at % max(1, s.align) or any(gap):
                 words.append(f"gap={gap.hex() or 'none'}")
         if bits:
             words.append(f"size={s.size:#x}")

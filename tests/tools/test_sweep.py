@@ -2,16 +2,20 @@
 
 import random
 import re
+import runpy
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from orias.analysis.access import B_BASE, P_BASE, UR_BASE, accesses
+from orias.cubin.elf import ElfFile
 from orias.isa.classes import table_of_name
 from orias.isa.table import load
 from orias.tools.disassemble import disassemble
 from orias.tools.fullread import build
 from orias.tools.fullwrite import full_listing
+from orias.tools.labels import code_sections
 from tests.isa.harvest import compile_ptx
 from tests.nvtools import tool
 from tests.ptx.corpus import corpus_files
@@ -56,3 +60,35 @@ def test_corpus_cubins(sm: str, tmp_path: Path) -> None:
             assert disassemble(data, hex_words=True).splitlines() == theirs.splitlines(), path
         done += 1
     assert done >= FILES // 2
+
+
+def allowed(text: str, units: set[int]) -> bool:
+    """True if the tool is known not to say the same: calls, predicate files, uniform registers it has no column for."""
+    return bool(re.search(r"\b(CALL|P2R|R2P)\b", text)) or all(UR_BASE + 63 <= u < P_BASE for u in units)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("sm", ["75", "86", "90a", "100", "120"])
+def test_read_and_written_registers(sm: str, tmp_path: Path) -> None:
+    tool("nvdisasm")
+    ranges = runpy.run_path(str(Path(__file__).resolve().parents[2] / "tools" / "isa" / "registers.py"))["ranges"]
+    table = load(table_of_name(f"sm_{sm}"))
+    files = [p for p in corpus_files() if fits(p, sm) and p.stat().st_size > 8000]
+    cubin = tmp_path / "a.cubin"
+    compared = 0
+    wrong: list[str] = []
+    for path in random.Random(sm).sample(files, 4):
+        cubin.unlink(missing_ok=True)
+        if not compile_ptx(path, f"sm_{sm}", ["-O3"], cubin):
+            continue
+        theirs = ranges(cubin)
+        for s in code_sections(ElfFile(cubin.read_bytes())):
+            for addr, (reads, writes, text) in theirs.get(s.name, {}).items():
+                a = accesses(table.decode(int.from_bytes(s.data[addr : addr + 16], "little")))  # type: ignore[arg-type]
+                ours = {r >> 8 for r in a.reads if r >> 8 < B_BASE}, {w >> 8 for w in a.writes if w >> 8 < B_BASE}
+                compared += 1
+                differs = (ours[0] ^ reads) | (ours[1] ^ writes)
+                if differs and not allowed(text, differs):
+                    wrong.append(f"{path.name}: {text}: {sorted(differs)}")
+    assert compared > 30
+    assert wrong == []
