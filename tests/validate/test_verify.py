@@ -134,6 +134,24 @@ def test_bisect(monkeypatch: pytest.MonkeyPatch) -> None:
     assert finding.stage == "OriHoistInvariantsEarly"
 
 
+def test_bisect_names_the_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:
+    from orias.isa.operand import imm
+    from orias.ori.ir import Inst
+    from orias.passes.simplify import RULES, Cx
+
+    real = RULES["LOP3"]
+
+    def faulty(cx: Cx, inst: Inst) -> None:
+        real(cx, inst)
+        if len(inst.src) > 1 and inst.src[1] == imm(12345):
+            inst.src[1] = imm(12344)
+
+    monkeypatch.setitem(RULES, "LOP3", faulty)
+    (finding,) = bisect(KERNEL, options(), 1)
+    assert "rule of LOP3" in finding.rewrite
+    assert "0x3039" in finding.rewrite
+
+
 def test_reduce(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, "licm")
     longer = KERNEL.replace("ret;", "mul.lo.u32 %r5, %r4, 3;\nst.global.u32 [%d1+512], %r5;\nret;")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from orias.options import Options
 from orias.tools.validate.case import Case
+from orias.tools.validate.rewrites import UNLIMITED, RewriteLimit
 from orias.tools.validate.verify import Finding, Verifier, ptx_outcome, usable_case
 
 Progress = Callable[[int, int, str], None]
@@ -31,8 +32,31 @@ def bisect(
         for case, want in given:
             finding = v.compare(kernel.name, case, want, phases=True)
             if finding is not None:
+                finding.rewrite = first_rewrite(text, options, kernel.name, case)
                 found.append(finding)
                 break
     if progress is not None:
         progress(len(kernels), len(kernels), "")
     return found
+
+
+def first_rewrite(text: str, options: Options, kernel: str, case: Case) -> str:
+    """The first rewrite of the simplifier with which the final code is wrong, by halving their number; empty if it is wrong without."""
+
+    def wrong(limit: int) -> tuple[bool, RewriteLimit]:
+        with RewriteLimit(limit) as r:
+            v = Verifier(text, options)
+        want = ptx_outcome(v.module, options.arch, case, v.image)
+        return v.compare(kernel, case, want, phases=False) is not None, r
+
+    bad, everything = wrong(UNLIMITED)
+    if not bad or wrong(0)[0]:
+        return ""
+    good, last = 0, everything.count
+    while last - good > 1:
+        middle = (good + last) // 2
+        if wrong(middle)[0]:
+            last = middle
+        else:
+            good = middle
+    return f"rewrite {last}: {wrong(last)[1].last}"

@@ -33,19 +33,22 @@ class Finding:
         self.got = ""
         self.line = -1
         self.address = -1
+        self.rewrite = ""
+        """The rewrite that is to blame, where bisection found one."""
 
     def text(self) -> str:
         """One line for a person."""
         where = f"{self.place[0]}+{self.place[1]}" if self.place[0] not in ("error", "output") else self.place[0]
         line = f", PTX line {self.line}" if self.line > 0 else ""
+        rewrite = f"; {self.rewrite}" if self.rewrite else ""
         address = f", address 0x{self.address:x}" if self.address >= 0 else ""
-        return f"{self.kernel}: {self.stage} is wrong at {where}: {self.got} instead of {self.expected}{line}{address}"
+        return f"{self.kernel}: {self.stage} is wrong at {where}: {self.got} instead of {self.expected}{line}{address}{rewrite}"
 
     def json(self) -> dict[str, Any]:
         """The same for a program."""
         return {
             "kernel": self.kernel, "stage": self.stage, "place": list(self.place), "expected": self.expected,
-            "got": self.got, "line": self.line, "address": self.address, "case": self.case.json() if self.case else None,
+            "got": self.got, "line": self.line, "address": self.address, "rewrite": self.rewrite, "case": self.case.json() if self.case else None,
         }  # fmt: skip
 
 
