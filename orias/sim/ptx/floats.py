@@ -17,7 +17,7 @@ from orias.sim import softfloat as sf
 from orias.sim.ops_int import U16, U32, U64
 from orias.sim.ptx.integer import Builder, type_of
 from orias.sim.ptx.machine import ptx
-from orias.sim.ptx.site import PtxSite
+from orias.sim.ptx.site import UNSIGNED, PtxSite, bits_of
 from orias.sim.site import Exec, Getter
 from orias.sim.state import Active, Machine
 
@@ -130,9 +130,12 @@ def _sign_change(s: PtxSite) -> Exec:
     """neg and abs.  The manual leaves the NaN result of a NaN open."""
     t = type_of(s)
     absolute, ftz = s.name == "abs", s.has("ftz")
-    if _is_half(t):
-        return _half_op(s, 1, np.abs if absolute else np.negative)
     g, put = s.src(s.ops[1], t), s.dst(s.ops[0], t)
+    if _is_half(t):
+        plain = _half_op(s, 1, np.abs if absolute else np.negative)
+        flip = UNSIGNED[bits_of(t)].type(0x80008000 if t.endswith("x2") else 0x8000)
+        bitwise: Exec = lambda m, a: put(m, a, g(m, a) & ~flip if absolute else g(m, a) ^ flip)  # noqa: E731
+        return lambda m, a: (bitwise if ptx(m).choice.other and not ftz else plain)(m, a)
 
     def run(m: Machine, a: Active) -> None:
         v = g(m, a)
