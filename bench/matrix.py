@@ -5,7 +5,6 @@ count NOPs; the inner loop is the shortest run of code that a backward branch re
 """
 
 import re
-import struct
 import subprocess
 import sys
 import tempfile
@@ -29,19 +28,19 @@ class Code(NamedTuple):
     others: int
 
 
-def _registers(cubin: bytes) -> int:
-    """The register count of the kernel: the upper byte of its section's info field."""
-    start = struct.unpack_from("<Q", cubin, 0x28)[0]
-    count, names_at = struct.unpack_from("<HH", cubin, 0x3C)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, start + 64 * i) for i in range(count)]
-    names = headers[names_at][4]
-    return max(int(h[7]) >> 24 for h in headers if cubin[names + h[0] :].startswith(b".text."))
+def _registers(path: Path) -> int:
+    """The register count of the kernel."""
+    text = subprocess.run(
+        [tool("cuobjdump"), "-res-usage", str(path)], capture_output=True, text=True, timeout=60, check=True
+    )
+    return max(int(n) for n in re.findall(r"REG:(\d+)", text.stdout + text.stderr))
 
 
 def _measure(cubin: bytes) -> Code:
     with tempfile.TemporaryDirectory() as d:
         path = Path(d) / "k.cubin"
         path.write_bytes(cubin)
+        registers = _registers(path)
         text = subprocess.run(
             [tool("nvdisasm"), "-c", str(path)], capture_output=True, text=True, timeout=120, check=True
         ).stdout
@@ -64,7 +63,7 @@ def _measure(cubin: bytes) -> Code:
         if products and (products > best[0] or (products == best[0] and len(body) - products < best[1])):
             best = (products, len(body) - products)
     spills = sum(n in ("STL", "LDL") for n, _ in code)
-    return Code(len(code), _registers(cubin), spills, *best)
+    return Code(len(code), registers, spills, *best)
 
 
 def main(arches: list[str]) -> None:

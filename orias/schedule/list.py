@@ -17,6 +17,7 @@ from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.schedule.balance import Alternative, fma_form
 from orias.schedule.deps import Graph, build, is_fixed_point, virtual_reads, virtual_writes
 from orias.schedule.latency import Latency, latency
+from orias.schedule.sink import most_live, sunk_order
 
 _WINDOW: Final = 48
 """Ready instructions looked at for one choice."""
@@ -29,6 +30,8 @@ _LONG_PATH: Final = 200
 _FREE_PRESSURE: Final = 20
 """Live registers that may be used freely (the lowest occupancy step of all targets is 32, some are lost to alignment)."""
 _PREDICATE_LIMIT: Final = 5
+_SINK_FROM: Final = 40
+"""Live registers from which a block gets an order of few registers first."""
 _RESERVE: Final = 10
 """Registers below the hard limit that scheduling leaves to the allocator."""
 
@@ -41,6 +44,10 @@ def schedule_virtual(fn: Func, register_usage: int = 5) -> None:
     lat = latency(fn.target.latency_class)
     lv = liveness(fn)
     pressures = [_pressure(fn, b, lv) for b in fn.blocks]
+    for j, b in enumerate(fn.blocks):
+        if pressures[j] > _SINK_FROM:
+            _sink(fn, b, lv, lat)
+            pressures[j] = _pressure(fn, b, lv)
     # A tenth below what the function needs anyway: points that reach the limit are many, and allocation is not perfect.
     limit = max(_FREE_PRESSURE, min(max(pressures) * (13 + register_usage) // 20, fn.max_regs - _RESERVE))
     for b in fn.blocks:
@@ -52,6 +59,20 @@ def schedule_virtual(fn: Func, register_usage: int = 5) -> None:
             piece = b.insts[first:last]
             order = _Virtual(fn, b, piece, after[last], limit, lat).run()
             b.insts[first:last] = [piece[k] for k in order]
+
+
+def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency) -> None:
+    """Give the pieces of a block that hold many registers an order that needs fewer."""
+    pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 2]
+    after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
+    for first, last in pieces:
+        node = _Virtual(fn, b, b.insts[first:last], after[last], 0, lat)
+        reads = [[s for s, _ in x.reads] for x in node.nodes]
+        writes = [x.writes for x in node.nodes]
+        order = sunk_order(fn, node.graph, reads, writes, after[last])
+        as_is = most_live(fn, list(range(last - first)), reads, writes, after[last])
+        if most_live(fn, order, reads, writes, after[last]) < as_is:
+            b.insts[first:last] = [b.insts[first + k] for k in order]
 
 
 def schedule_physical(fn: Func) -> None:
