@@ -4,7 +4,17 @@ from typing import Final
 
 from orias.diag import VerifyError
 from orias.ori.ir import Func
-from orias.passes import rules_bytes, rules_float, rules_fold, rules_half, rules_int, rules_logic, rules_mem, rules_pred
+from orias.passes import (
+    rules_bytes,
+    rules_float,
+    rules_fold,
+    rules_half,
+    rules_int,
+    rules_logic,
+    rules_matrix,
+    rules_mem,
+    rules_pred,
+)
 from orias.passes.accumulators import propagate_accumulators
 from orias.passes.barrier_reset import reset_barriers
 from orias.passes.branches import optimize_branches
@@ -21,7 +31,17 @@ from orias.passes.returns import unify_returns
 from orias.passes.simplify import simplify
 from orias.passes.uniform import use_constant_operands
 
-RULE_MODULES: Final = (rules_float, rules_half, rules_int, rules_logic, rules_mem, rules_pred, rules_bytes, rules_fold)
+RULE_MODULES: Final = (
+    rules_float,
+    rules_half,
+    rules_int,
+    rules_logic,
+    rules_matrix,
+    rules_mem,
+    rules_pred,
+    rules_bytes,
+    rules_fold,
+)
 """Importing them fills ``simplify.RULES`` and ``simplify.FOLDERS``."""
 
 
