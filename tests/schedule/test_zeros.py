@@ -1,7 +1,9 @@
 """Moves of zero: what is zero already is not cleared again, neighbours are cleared together."""
 
+from orias.isa.op import op
 from orias.ori.ir import Func
 from orias.ori.text import dump, parse
+from orias.schedule.latency import latency
 from orias.schedule.zeros import clear_once
 
 HEAD = ".func k sm_80 entry allocated\n"
@@ -36,3 +38,9 @@ def test_changed_in_a_loop() -> None:
         "b0: -> b1\n  R4 = MOV RZ\nb1: -> b2 b1\n  R4 = MOV RZ\n  R4 = IADD3 R4, 0x1, RZ\n  @P0 BRA b1\nb2:\n  EXIT\n"
     )
     assert cleared(text).count("R4 = MOV RZ") == 2
+
+
+def test_pair_waits_for_an_earlier_write() -> None:
+    """A self check of spmv found CS2R one cycle short behind an IADD3 of one of its registers (sm_90)."""
+    lat = latency(90)
+    assert lat.waw(op("IADD3"), op("CS2R"), 13) >= 6
