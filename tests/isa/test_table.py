@@ -2,7 +2,7 @@
 
 import pytest
 
-from orias.isa.notation import parse_bits
+from orias.isa.notation import TableError, Vocabulary, parse_bits
 from orias.isa.op import op
 from orias.isa.operand import (
     ABS,
@@ -34,6 +34,7 @@ from orias.isa.operand import (
     with_word_lane,
     word,
 )
+from orias.isa.rawtable import members
 from orias.isa.table import EncodeError, IllegalWord, load
 
 CTL = 1 | 7 << 5 | 7 << 8
@@ -209,3 +210,59 @@ def test_loaded_once() -> None:
 
 def test_bit_runs() -> None:
     assert parse_bits("74+2,80") == (74, 75, 80)
+
+
+@pytest.mark.parametrize("table", ["sm_75", "sm_90", "sm_100", "sm_120"])
+def test_signed_integers_of_conversions(table: str) -> None:
+    t = load(table)
+    assert t.text(t.encode(op("I2F"), PT, [r(2)], [imm(-5)], CTL)) == "I2F R2, -0x5"
+    assert t.text(t.encode(op("I2F.U32"), PT, [r(2)], [imm(-5)], CTL)) == "I2F.U32 R2, 0xfffffffb"
+
+
+def test_forms_that_were_missing() -> None:
+    word_ = 0x000FE2000006201AFFFFFFFF0E117431
+    assert load("sm_90").text(word_) == "HFMA2.SAT R17, R14, R26.H1_H1, -QNAN , -QNAN "
+    sm_80 = load("sm_80")
+    for name in ("TEX.SCR.B.LL", "TEX.B.LL", "TLD.SCR.B.LZ"):
+        assert sm_80.accepts(op(name), PT, [r(4), r(6)], [r(8), r(10), word("2D")]), name
+    assert load("sm_75").accepts(op("TLD.SCR.B.LZ"), PT, [r(4), r(6)], [r(8), r(10), word("2D")])
+
+
+def test_control_fields_of_a_word() -> None:
+    t = load("sm_90")
+    w = t.encode(op("STS"), PT, [], [NONE, r(1), URZ, imm(0), r(2)], CTL)
+    assert t.legal(w)
+    assert not t.legal(w ^ 1 << 110)
+    assert not t.legal(w | 31 << 105)
+    with pytest.raises(IllegalWord):
+        t.text(w ^ 1 << 110)
+
+
+def test_registers_that_one_field_names() -> None:
+    t = load("sm_100")
+    w = 0x0001D8000C00000400FF0806050079EA
+    d = t.decode(w)
+    assert t.text(w) == "UTCHMMA tmem[UR5], gdesc[UR6], tmem[UR4], tmem[UR8], idesc[UR9], !UP0"
+    assert (d.op.name, d.extra) == ("UTCHMMA.tgtti", 0)
+    with pytest.raises(EncodeError, match="does not fit"):
+        t.encode(d.op, d.guard, d.dst, [ur(12) if o == ur(9) else o for o in d.src], d.ctl)
+
+
+def test_classes_of_a_line() -> None:
+    assert members("75-86,120") == ["sm_75", "sm_80", "sm_86", "sm_120"]
+    assert len(members("all")) == 9
+
+
+def test_notation() -> None:
+    words = Vocabulary({"x": '"" A # 5=B C'}, 6)
+    assert words.piece("<$x 72+3>").values == {0: "", 1: "A", 5: "B", 6: "C"}
+    assert words.piece("</FTZ 80>").values == {0: "", 1: "FTZ"}
+    o = words.operand("<-/ 72>desc[URb][Ra~.64+Off]")
+    assert o.skeleton == "desc[{U}][{R}+{I}]"
+    assert [(e.kind, e.lo, e.width, e.reuse) for e in o.elems] == [
+        ("U", 32, 6, -1),
+        ("R", 24, 8, 122),
+        ("I", 40, 24, -1),
+    ]
+    with pytest.raises(TableError, match="no value table"):
+        words.piece("<$y 72>")
