@@ -1,6 +1,7 @@
 """A warp-specialised matrix product (bulk copies, mbarrier pipeline, setmaxnreg, wgmma) from CUDA C++: ours and ptxas's, against numpy.
 
-``cuda/gemm.cu`` became ``ptx/gemm.ptx`` with nvcc 13.0 ``-ptx -arch=compute_90a``.
+``cuda/gemm.cu`` (bulk copies of tiles that are swizzled in memory) and ``cuda/tensor_gemm.cu`` (tensor copies of plain matrices) became
+``ptx/*.ptx`` with nvcc 13.0 (``make.sh``).
 """
 
 import functools
@@ -12,23 +13,24 @@ import pytest
 from orias.compiler import compile_text
 from orias.cubin.reader import Reader
 from orias.options import Options
-from orias.sim import load
+from orias.sim import Image, load, tensormap
 from tests.forms.run import ptxas_cubin
 from tests.wgmma.matrices import BITS, random_patterns, values
 
-SOURCE = (Path(__file__).parent / "ptx" / "gemm.ptx").read_text()
+PTX = Path(__file__).parent / "ptx"
 SHARED = 6 * 128 * 128 + 48
-KINDS = {"gemm_f16": "f16", "gemm_bf16": "bf16", "gemm_e4m3": "e4m3"}
+KINDS = {f"{name}_{t}": t for name in ("gemm", "tensor") for t in ("f16", "bf16", "e4m3")}
 
 
 @functools.cache
 def cubin(compiler: str, kernel: str, check: bool = False) -> bytes:
+    source = (PTX / ("gemm.ptx" if kernel.startswith("gemm") else "tensor_gemm.ptx")).read_text()
     if compiler == "ptxas":
-        return ptxas_cubin(SOURCE, "sm_90a", 3)
+        return ptxas_cubin(source, "sm_90a", 3)
     options = Options("sm_90a")
     options.entries = [kernel]
     options.self_check = check
-    return compile_text([("gemm.ptx", SOURCE)], options).data
+    return compile_text([("gemm.ptx", source)], options).data
 
 
 def tiled(patterns: np.ndarray, bits: int) -> np.ndarray:
@@ -43,21 +45,30 @@ def tiled(patterns: np.ndarray, bits: int) -> np.ndarray:
     return np.ascontiguousarray(out.transpose(0, 2, 1, 3, 4))
 
 
+def whole(image: Image, patterns: np.ndarray, bits: int) -> bytes:
+    """A tensor map of a plain matrix [rows, k] in device memory, tiles of 128 rows of 128 bytes with the 128-byte swizzle."""
+    raw = patterns.astype({8: np.uint8, 16: np.uint16}[bits])
+    address = image.arena.allocate(raw.nbytes, "matrix")
+    image.arena.write(address, raw)
+    rows, k = raw.shape
+    return tensormap(
+        "u8" if bits == 8 else "u16", address, (k, rows), (raw.strides[0],), (1024 // bits, 128), swizzle="128B"
+    )
+
+
 def product(kernel: str, cubin: bytes) -> None:
     rng = np.random.default_rng(5)
     type_ = KINDS[kernel]
     tiles_k, m, n = 5, 128, 256
     k = tiles_k * 1024 // BITS[type_]
     pa, pb = random_patterns(rng, (m, k), type_), random_patterns(rng, (n, k), type_)
+    image = load(cubin)
+    if kernel.startswith("gemm"):
+        operands: list[object] = [tiled(pa, BITS[type_]), tiled(pb, BITS[type_])]
+    else:
+        operands = [whole(image, pa, BITS[type_]), whole(image, pb, BITS[type_])]
     out = np.zeros((m, n), np.float32)
-    load(cubin).launch(
-        kernel,
-        (n // 128, m // 128),
-        384,
-        [tiled(pa, BITS[type_]), tiled(pb, BITS[type_]), out, tiles_k, n],
-        shared=SHARED,
-        max_steps=100_000,
-    )
+    image.launch(kernel, (n // 128, m // 128), 384, [*operands, out, tiles_k, n], shared=SHARED, max_steps=100_000)
     want = values(pa, type_) @ values(pb, type_).T
     # Each instruction rounds its sum once.
     np.testing.assert_allclose(out, want, rtol=2e-5, atol=2e-4)
@@ -65,7 +76,7 @@ def product(kernel: str, cubin: bytes) -> None:
 
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])
 def test_product(compiler: str) -> None:
-    product("gemm_f16", cubin(compiler, "gemm_f16"))
+    product("tensor_f16", cubin(compiler, "tensor_f16"))
 
 
 @pytest.mark.sweep
@@ -85,8 +96,9 @@ def figures(data: bytes, kernel: str) -> tuple[int, int]:
     return code.num_regs, len(words)
 
 
-def test_size_beside_ptxas() -> None:
+@pytest.mark.parametrize("kernel", ["gemm_f16", "tensor_f16"])
+def test_size_beside_ptxas(kernel: str) -> None:
     """At most 1.2 times the instructions and 1.1 times the registers of ptxas -O3."""
-    ours, theirs = (figures(cubin(c, "gemm_f16"), "gemm_f16") for c in ("orias", "ptxas"))
+    ours, theirs = (figures(cubin(c, kernel), kernel) for c in ("orias", "ptxas"))
     assert ours[0] <= 1.1 * theirs[0]
     assert ours[1] <= 1.2 * theirs[1]
