@@ -21,6 +21,7 @@ from orias.isa.operand import (
     K_P,
     K_R,
     K_UP,
+    K_UR,
     KIND_MASK,
     LANE_MASK,
     LANE_SHIFT,
@@ -347,7 +348,7 @@ def part_width(fn: Func, s: Opnd, pack: Inst) -> int:
     code = (s >> LANE_SHIFT) & 15
     if code:
         return lane_range(code, 0)[1]
-    if s & KIND_MASK == K_R and s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+    if s & KIND_MASK in (K_R, K_UR) and s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
         return fn.vwidth[s >> PAYLOAD_SHIFT]
     total = fn.vwidth[pack.dst[0] >> PAYLOAD_SHIFT] if pack.dst[0] >> PAYLOAD_SHIFT >= FIRST_VIRTUAL else len(pack.src)
     return total // len(pack.src) or 1

@@ -126,3 +126,11 @@ def test_scaled_between() -> None:
     other = ptxas_cubin(HALVES, "sm_90a", 3)
     mine, theirs = run(cubin, 4)[0], run(other, 4)[0]
     assert (mine == theirs).all()
+
+
+def test_descriptor_with_constant_half() -> None:
+    """B's descriptor with A in registers stands behind an unused pair; its constant high word is one word, not two."""
+    text = kernel(
+        f"{ZEROS}or.b64 %db, %w, 4611686293305360384; ld.param.u32 %n, [count];\n{step('a')}wgmma.wait_group.sync.aligned 0;"
+    )
+    assert ours(text)[1] == []
