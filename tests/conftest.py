@@ -1,4 +1,4 @@
-"""Every compile of every test is checked.
+"""Every compile of every test is checked, and the longest test starts first.
 
 The finished cubin goes through the hazard checker; every eighth compile (by its text) also runs the register-allocation
 checker and the verifier behind every phase, with ``ORIAS_SELF_CHECK=1`` in the environment every one.
@@ -6,6 +6,8 @@ checker and the verifier behind every phase, with ``ORIAS_SELF_CHECK=1`` in the 
 
 import os
 import zlib
+
+import pytest
 
 from orias import compiler
 from orias.check import check_cubin
@@ -28,3 +30,8 @@ def _checked(self: "compiler._Compiler", sources: list[tuple[str, str | bytes]])
 
 
 compiler._Compiler.run = _checked  # type: ignore[method-assign]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with the marker ``long`` come first, so that other workers share the rest out meanwhile."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)

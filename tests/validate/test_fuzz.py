@@ -31,6 +31,7 @@ def test_some_programs() -> None:
 
 
 @pytest.mark.sweep
+@pytest.mark.long
 def test_campaign() -> None:
     check(
         [
