@@ -7,6 +7,7 @@ from typing import Final
 
 from orias.cubin.model import GLOBAL, LOCAL, NO_CTA, WEAK, CubinModule, KernelCode
 from orias.lower.program import Kernel
+from orias.mbarriers import describe_mbarriers
 from orias.options import Options
 from orias.ptx.ast import Function, Instr
 
@@ -46,7 +47,9 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                 code.barriers = max(code.barriers, 1)
             elif base.endswith("MMA") and "SP" in inst.op.mods:
                 code.sparse_mma_mask = 0x10
-    for ptx in [kernel.ptx, *_callees(kernel.ptx)]:
+    sources = [kernel.ptx, *_callees(kernel.ptx)]
+    describe_mbarriers(code, kernel, sources, kernel.entry.target.sm)
+    for ptx in sources:
         for s in ptx.body or ():
             if isinstance(s, Instr):
                 name = s.sig.name

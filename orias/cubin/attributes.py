@@ -166,6 +166,8 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
         out.append(nval(nv.REG_RECONFIG))
     out += _pairs(nv.UNUSED_LOAD_BYTE_OFFSET, k.unused_load_bytes)
     out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
+    if k.instr_reg_map:
+        out.append(Record(nv.INSTR_REG_MAP, nv.SVAL, 0, k.instr_reg_map))
     out += _mbarriers(k)
     out += _offsets(nv.SYSCALL_OFFSETS, k.syscall_offsets)
     out += _offsets(nv.EXIT_INSTR_OFFSETS, k.exit_offsets)
