@@ -26,6 +26,7 @@ from orias.ptx.ast import (
     Operand,
     Sig,
 )  # fmt: skip
+from orias.ptx.asynchronous import CHECKED_ASYNC, async_errors
 from orias.ptx.fits import scalar_fits, vector_fits
 from orias.ptx.gates import EARLY, LATE, Place, combinations, messages
 from orias.ptx.matrix import mma_errors, mma_gate, mma_operands
@@ -136,7 +137,9 @@ class Checker:
                 return result
         result.row = row
         result.values = (name == "st" and sig.mods.get("space") == "param") or (
-            name in CHECKED or (name.startswith("bar") and "warp" not in name and "cluster" not in name)
+            name in CHECKED
+            or name in CHECKED_ASYNC
+            or (name.startswith("bar") and "warp" not in name and "cluster" not in name)
         )
         result.types = types
         if name == "mma":
@@ -339,7 +342,8 @@ class Checker:
             return messages
         if not checked.values:
             return messages
-        return value_errors(checked.name, instr)
+        messages = async_errors(checked.name, instr) if checked.name in CHECKED_ASYNC else []
+        return messages + value_errors(checked.name, instr)
 
     def _fits(self, slot: Slot, op: Operand, index: int, checked: Checked, sig: Sig, soft: list[str]) -> bool:
         role = slot.role
