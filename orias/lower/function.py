@@ -202,6 +202,8 @@ def _body(ctx: Ctx, f: Function, kind: str) -> None:
             loc = s
         else:
             assert isinstance(s, Pragma)
+            if s.text == "nounroll":
+                ctx.fn.notes["nounroll"] = 1
     ctx.guard = PT
     if not state.dead:
         emit_return(ctx, f, kind)

@@ -30,6 +30,7 @@ from orias.passes.predicate import predicate_arms
 from orias.passes.returns import unify_returns
 from orias.passes.simplify import simplify
 from orias.passes.uniform import use_constant_operands
+from orias.passes.unroll import unroll_loops
 
 RULE_MODULES: Final = (
     rules_float,
@@ -77,6 +78,15 @@ def _simplify(fn: Func, cx: PassContext) -> None:
 
 def _branches(fn: Func, cx: PassContext) -> None:
     if optimize_branches(fn):
+        simplify(fn)
+
+
+def _unroll(fn: Func, cx: PassContext) -> None:
+    # A loop around one that was written out may have become a single block.
+    for _ in range(3):
+        if not unroll_loops(fn):
+            break
+        optimize_branches(fn)
         simplify(fn)
 
 
@@ -164,6 +174,7 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "live_dead": _live_dead,
     "simplify": _simplify,
     "branches": _branches,
+    "unroll": _unroll,
     "local_cse": _local_cse,
     "gvn": _gvn,
     "licm": _licm,

@@ -46,7 +46,7 @@ PHASES: Final[tuple[Phase, ...]] = (
     Phase("OriCopyProp", "O1", "simplify", ""),
     Phase("PerformPGO", "off", "", "off in the shipped tool"),
     Phase("OriStrengthReduce", "O1", "", "later: induction/mul simplification"),
-    Phase("OriLoopUnrolling", "O2", "", "later: full and partial unrolling"),
+    Phase("OriLoopUnrolling", "O2", "unroll", ""),
     Phase("GenerateMovPhi", "all", "", "lowering builds SSA"),
     Phase("OriPipelining", "O2", "", "later: software pipelining"),
     Phase("StageAndFence", "O2", "", "later: staging fences (MMA)"),
