@@ -45,7 +45,7 @@ def schedule_virtual(fn: Func, register_usage: int = 5) -> None:
     lv = liveness(fn)
     pressures = [_pressure(fn, b, lv) for b in fn.blocks]
     for j, b in enumerate(fn.blocks):
-        if pressures[j] > _SINK_FROM:
+        if pressures[j] > _SINK_FROM * (register_usage + 5) // 10:
             _sink(fn, b, lv, lat)
             pressures[j] = _pressure(fn, b, lv)
     # A tenth below what the function needs anyway: points that reach the limit are many, and allocation is not perfect.

@@ -68,9 +68,9 @@ def test_fast_compile(tmp_path: Path) -> None:
 
 
 def test_register_usage(tmp_path: Path) -> None:
-    """A lower level never takes more registers, and the ends of the scale differ."""
-    low, high = (orias.compile(many(80), arch="sm_80", register_usage=n) for n in (0, 10))
-    assert low.kernels["k"].registers <= high.kernels["k"].registers and code(low.data) != code(high.data)
+    """A lower level takes fewer registers."""
+    low, high = (orias.compile(many(50), arch="sm_80", register_usage=n) for n in (0, 10))
+    assert low.kernels["k"].registers < high.kernels["k"].registers
     assert code(compiled(tmp_path, many(80), "-regUsageLevel=5")) == code(compiled(tmp_path, many(80)))
 
 
