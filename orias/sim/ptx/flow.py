@@ -12,7 +12,7 @@ from orias.sim.errors import Fault, IllegalInstruction, Trap
 from orias.sim.exec_flow import SYSCALL_BASE
 from orias.sim.exec_mem import LOCAL
 from orias.sim.ops_int import I64, U32, U64
-from orias.sim.ptx.layout import slots
+from orias.sim.ptx.layout import formal_size, slots
 from orias.sim.ptx.machine import PtxMachine, at_depth, ptx
 from orias.sim.ptx.memory import load_values, store_values
 from orias.sim.ptx.site import PtxSite, bits_of
@@ -85,14 +85,16 @@ def ret(s: PtxSite) -> list[Step]:
 
 def leave(unit: "Unit") -> Flow:
     """The return from a function: results to their slots, rows and frame back to the caller's."""
-    outs = [(v, *unit.rows[id(v)][:2]) for v in unit.function.rets if v.space == "reg"]
+    outs = [v for v in unit.function.rets if v.space == "reg"]
 
     def run(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
         m = ptx(e.m)
-        for v, row, bits in outs:
-            values = [m.R[row][a.sel]] if bits <= 32 else [m.pair(row, a.sel)]
+        for v in outs:
+            first, bits, _ = unit.rows[id(v)]
             at = m.frame[a.sel] + unit.formal(v)
-            store_values(m, a, LOCAL, at, max(bits, 32) // 8, values)
+            for k in range(formal_size(v) // 4):
+                word = m.P[first][a.sel].astype(U32) if bits == 1 else m.R[first + k][a.sel]
+                store_values(m, a, LOCAL, at + 4 * k, 4, [word])
         if rest is not None:
             e.add(pc + 1, rest)
         for level in m.levels(a.sel):
@@ -142,9 +144,13 @@ def enter(m: PtxMachine, unit: "Unit", a: Active, back: int) -> None:
     for v in unit.function.params:
         if v.space == "reg":
             first, bits, _ = unit.rows[id(v)]
-            got = load_values(m, a, LOCAL, m.frame[a.sel] + unit.formal(v), max(bits, 32) // 8, 32)
-            for k, x in enumerate(got):
-                m.R[first + k][a.sel] = x
+            at = m.frame[a.sel] + unit.formal(v)
+            for k in range(formal_size(v) // 4):
+                (word,) = load_values(m, a, LOCAL, at + 4 * k, 4, 32)
+                if bits == 1:
+                    m.P[first][a.sel] = word != 0
+                else:
+                    m.R[first + k][a.sel] = word
 
 
 def call(s: PtxSite) -> list[Step]:
@@ -252,10 +258,14 @@ def _argument(s: PtxSite, o: Operand, v: Var) -> Words:
             return out
 
         return words
-    t = v.type if bits_of(v.type) >= 8 else "b32"
-    if bits_of(t) == 128:
+    t = v.type
+    if t == "pred":
+        q = s.pred(o)
+        return lambda m, a: [np.broadcast_to(q(m, a), (a.n,)).astype(U32)]
+    if bits_of(t) == 128 or v.vec > 1:
         row, _ = s.rows(o)
-        return lambda m, a: [m.R[row + k][a.sel] for k in range(4)]
+        count = formal_size(v) // 4
+        return lambda m, a: [m.R[row + k][a.sel] for k in range(count)]
     g = s.src(o, t)
 
     def words_of(m: Machine, a: Active) -> list[Arr]:
@@ -277,7 +287,7 @@ def _write(m: Machine, a: Active, at: Arr, size: int, words: list[Arr]) -> None:
 
 def _sender(s: PtxSite, o: Operand, v: Var, below: int) -> Callable[[PtxMachine, Active], None]:
     g = _argument(s, o, v)
-    size = v.size if v.space != "reg" else max(v.size, 4)
+    size = formal_size(v)
     return lambda m, a: _write(m, a, m.frame[a.sel] - below, size, g(m, a))
 
 
@@ -296,7 +306,10 @@ def _keep(s: PtxSite, o: Operand, v: Var) -> Callable[[Machine, Active, list[Arr
 
         return store
     t = v.type
-    if bits_of(t) == 128:
+    if t == "pred":
+        flag = s.setp(o)
+        return lambda m, a, words: flag(m, a, words[0] != 0)
+    if bits_of(t) == 128 or v.vec > 1:
         row, _ = s.rows(o)
 
         def wide(m: Machine, a: Active, words: list[Arr]) -> None:
@@ -318,7 +331,7 @@ def _keep(s: PtxSite, o: Operand, v: Var) -> Callable[[Machine, Active, list[Arr
 
 def _receiver(s: PtxSite, o: Operand, v: Var, below: int) -> Callable[[Machine, Active], None]:
     keep = _keep(s, o, v)
-    size = max(v.size, 4) if v.space == "reg" else v.size
+    size = formal_size(v)
 
     def run(m: Machine, a: Active) -> None:
         at = ptx(m).frame[a.sel] - below

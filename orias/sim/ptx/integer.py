@@ -86,19 +86,15 @@ def _add(s: PtxSite) -> Exec:
 
 
 def _chain(s: PtxSite, x: Getter, y: Getter, subtract: bool) -> Exec:
-    """Additions and subtractions with a carry; CC holds the borrow after a subtraction."""
+    """Additions and subtractions with a carry.  A subtraction adds the complement, so CC holds the absence of a borrow (as ptxas has it)."""
     put = s.dst(s.ops[0], type_of(s))
     takes, gives = s.name.endswith("c"), s.has("cc")
+    first = np.full(1, subtract)
 
     def run(m: Machine, a: Active) -> None:
         cc = ptx(m).cc
         v, w = x(m, a), y(m, a)
-        carry = cc[a.sel] if takes else np.zeros(1, np.bool_)
-        if subtract:
-            total, out = add_carry(v, ~w, ~carry)
-            out = ~out
-        else:
-            total, out = add_carry(v, w, carry)
+        total, out = add_carry(v, ~w if subtract else w, cc[a.sel] if takes else first)
         put(m, a, total)
         if gives:
             cc[a.sel] = out

@@ -22,6 +22,11 @@ def place(variables: list[Var], top: int = 0) -> tuple[list[int], int]:
     return out, top
 
 
+def formal_size(v: Var) -> int:
+    """Bytes of a parameter or result; registers take whole words."""
+    return 4 * max(1, TYPE_BITS[v.type] // 32) * v.vec if v.space == "reg" else v.size
+
+
 def slots(f: Function) -> tuple[list[int], int]:
     """Bytes below the caller's frame where each result and parameter of a call begins, and the bytes of all of them."""
     formals = [*f.rets, *f.params]
@@ -31,6 +36,6 @@ def slots(f: Function) -> tuple[list[int], int]:
         a = max(align_of(v), 4)
         top = -(-top // a) * a
         offsets.append(top)
-        top += max(v.size, 4)
+        top += max(formal_size(v), 4)
     total = -(-top // CALL_ALIGN) * CALL_ALIGN
     return [total - o for o in offsets], total
