@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
+from orias.analysis.access import P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.check.facts import Facts
 from orias.check.touch import Touch, touch
 from orias.isa.decode import Decoded
@@ -32,7 +32,7 @@ class Node:
     """One instruction, what it touches and what its control word says."""
 
     __slots__ = (
-        "address", "d", "early_result", "falls", "fixed", "flow", "guard", "index", "known", "late", "needs", "order", "queue", "read", "reuse", "slots", "stall",
+        "address", "arithmetic", "d", "early_result", "falls", "fixed", "flow", "guard", "index", "known", "late", "needs", "order", "queue", "read", "reuse", "slots", "stall",
         "targets", "touch", "wait", "write",
     )  # fmt: skip
 
@@ -57,17 +57,17 @@ class Node:
         """Units whose reading ends some time after issue, as a bit set."""
         if self.needs & NEEDS_READ:
             uniform = d.op.base in UNIFORM_LATE_READERS
-            predicates = d.op.base != "LDGSTS"
             for u, slot in self.touch.reads:
-                late = u < UR_BASE or (predicates and P_BASE <= u < UP_BASE) or (uniform and u < B_BASE)
+                late = u < UR_BASE or (uniform and u < P_BASE)
                 if late and slot != SLOT_GUARD:
                     self.late |= 1 << u
         self.early_result: Final[bool] = d.op.base == "ATOM" and not self.touch.write_set & (1 << P_BASE) - 1
         """Its predicate results, whether the address is in the right space, are there as soon as the sources are read."""
+        self.arithmetic: Final[bool] = self.known and facts.arithmetic(d.op)
         self.flow: int = GOES_ON
         self.falls: bool = True
         self.targets: list[int] = []
-        self.slots: list[tuple[int, int]] | None = None
+        self.slots: list[tuple[int, list[int]]] | None = None
 
     def guarded(self) -> bool:
         """True if a predicate decides whether it runs."""
@@ -78,16 +78,17 @@ class Node:
         base = P_BASE if self.guard & KIND_MASK == K_P else UP_BASE
         return base + ((self.guard & ~INV) >> PAYLOAD_SHIFT)
 
-    def reuse_slots(self, table: IsaTable) -> list[tuple[int, int]]:
-        """(field 0..2, first unit) of the R sources that have a reuse flag."""
+    def reuse_slots(self, table: IsaTable) -> list[tuple[int, list[int]]]:
+        """(field 0..2, its units) of the R sources that have a reuse flag; none outside the arithmetic pipes."""
         if self.slots is None:
             d = self.d
-            fields = table.reuse_fields(d.op, d.dst, d.src)
-            first: dict[int, int] = {}
-            for u, slot in self.touch.reads:
-                if slot < len(fields) and fields[slot] >= 0 and u < UR_BASE:
-                    first.setdefault(fields[slot], u)
-            self.slots = sorted(first.items())
+            units: dict[int, list[int]] = {}
+            if self.arithmetic:
+                fields = table.reuse_fields(d.op, d.dst, d.src)
+                for u, slot in self.touch.reads:
+                    if slot < len(fields) and fields[slot] >= 0 and u < UR_BASE:
+                        units.setdefault(fields[slot], []).append(u)
+            self.slots = sorted(units.items())
         return self.slots
 
 

@@ -9,17 +9,18 @@ from orias.diag import Unsupported
 from orias.isa.decode import Decoded
 from orias.isa.op import Op
 from orias.isa.operand import K_R, KIND_MASK
-from orias.schedule.units import NEEDS_READ, NEEDS_WRITE, Units, units
+from orias.schedule.units import ALU, FMA, FP64, HALF, HALF_CMP, MMA, NEEDS_READ, NEEDS_WRITE, Units, units
 
 _IN_ORDER: Final[dict[str, str]] = {
     "LDS": "shared", "LDSM": "shared", "STS": "shared", "ATOMS": "shared", "SHFL": "shared", "S2UR": "s2ur", "MUFU": "xu", "F2F": "xu",
     "F2I": "xu", "I2F": "xu", "FRND": "xu", "POPC": "xu", "FLO": "xu", "BREV": "xu", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64",
-    "DSETP": "fp64", "HMMA": "mma", "IMMA": "mma", "MOVM": "movm", "LDL": "local", "STL": "local", "TEX": "tex",
+    "DSETP": "fp64", "HMMA": "mma", "IMMA": "mma", "MOVM": "movm", "LDL": "local", "STL": "local", "TEX": "tex", "FCHK": "xu",
 }  # fmt: skip
 """Units whose operations finish in the order they were issued: ptxas 13.0.88 leaves out the scoreboards of all but the last."""
 
 _LOAD_STORE: Final[frozenset[str]] = frozenset((
     "LD", "LDG", "LDS", "LDL", "LDSM", "ST", "STG", "STS", "STL", "STSM", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "LDGSTS", "SHFL",
+    "SYNCS", "UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF", "UBLKCP", "UBLKRED", "UBLKPF",
 ))  # fmt: skip
 """Operations of the load-store queue, which reads their sources in order, and before a later one of them writes."""
 
@@ -65,14 +66,18 @@ class Facts:
         """Name of the queue that reads the sources of its operations in order, or nothing."""
         return "load-store" if op.base in _LOAD_STORE else _IN_ORDER.get(op.base, "")
 
+    def arithmetic(self, op: Op) -> bool:
+        """True if the operation is of a pipe whose operands reuse flags keep."""
+        return self.units.pipe(op) in (ALU, FMA, HALF, HALF_CMP, FP64, MMA)
+
     def ends_reads(self, op: Op, reader: Op) -> bool:
-        """True if the sources of an earlier `reader` have been read when `op` runs: BAR behind shared memory."""
-        return op.base == "BAR" and _IN_ORDER.get(reader.base) == "shared"
+        """True if the sources of an earlier `reader` have been read when `op` runs: BAR behind the load-store queue."""
+        return op.base == "BAR" and reader.base in _LOAD_STORE
 
     def reads_first(self, reader: Decoded, writer: Decoded) -> bool:
         """True if the queue of both reads the sources of the first before it can write the result of the second."""
         queue = self.queue(reader.op)
-        if queue in ("xu", "fp64"):
+        if queue in ("xu", "fp64", "tex"):
             return queue == self.queue(writer.op)
         return queue == "load-store" and self.needs(writer) & NEEDS_WRITE != 0 and self.queue(writer.op) == queue
 

@@ -301,20 +301,16 @@ class Flow:
         if not n.reuse and kept == [None] * 4:
             return
         slots = n.reuse_slots(self.table)
-        for field, unit in slots:
+        for field, units in slots:
             entry = kept[field]
-            if entry is not None and entry[1] == unit:
+            if entry is not None and entry[1] in units:
                 if entry[3]:
-                    self._report(
-                        "reuse", n, entry[0], unit, f"reads {unit_name(unit)}, of which an older value is kept"
-                    )
+                    u = entry[1]
+                    self._report("reuse", n, entry[0], u, f"reads {unit_name(u)}, of which an older value is kept")
                 kept[field] = None
             if n.reuse >> field & 1:
-                kept[field] = (n.index, unit, 0, False)
-        fields = {f for f, _ in slots}
+                kept[field] = (n.index, units[0], 0, False)
         for field in range(4):
-            if n.reuse >> field & 1 and field not in fields:
-                self._report("reuse", n, -1, -1, f"keeps operand field {field}, which has no register")
             entry = kept[field]
             if entry is None:
                 continue

@@ -56,6 +56,8 @@ def touch(d: Decoded) -> Touch:
     except Unsupported:
         t.unknown = True
         dst, src = [1] * len(d.dst), [1] * len(d.src)
+    if base in ("TEX", "TLD"):
+        _components(d, dst)
     for k, o in enumerate(d.src):
         kd = o & KIND_MASK
         if 0 < kd <= K_B:
@@ -75,6 +77,16 @@ def touch(d: Decoded) -> Touch:
     for u, _ in t.writes:
         t.write_set |= 1 << u
     return t
+
+
+def _components(d: Decoded, dst: list[int]) -> None:
+    """Registers that a texture fetch writes: the components of its mask, the first two in the second result."""
+    masks = [o >> PAYLOAD_SHIFT for o in d.src if o & KIND_MASK == K_IMM]
+    registers = [k for k, o in enumerate(d.dst) if o & KIND_MASK == K_R]
+    if masks and len(registers) == 2 and 0 < masks[-1] < 16:
+        count = masks[-1].bit_count()
+        dst[registers[1]] = min(2, count)
+        dst[registers[0]] = max(0, count - 2)
 
 
 def _masked(d: Decoded) -> list[int]:

@@ -295,14 +295,15 @@ class Watch:
         if not n.reuse and not kept.any():
             return
         slots = n.reuse_slots(self.table)
-        for field, unit in slots:
-            mine = self.kept_unit[field, warps] == unit
+        for field, units in slots:
+            mine = np.isin(self.kept_unit[field, warps], units)
             bad = mine & self.kept_stale[field, warps]
             if bad.any():
-                self._tell("reuse", n, None, int(warps[np.argmax(bad)]), -1, -1, -1, -1, unit)
+                warp = int(warps[np.argmax(bad)])
+                self._tell("reuse", n, None, warp, -1, -1, -1, -1, int(self.kept_unit[field, warp]))
             self.kept_unit[field, warps[mine]] = -1
             if n.reuse >> field & 1:
-                self.kept_unit[field, warps] = unit
+                self.kept_unit[field, warps] = units[0]
                 self.kept_stale[field, warps] = False
                 self.kept_age[field, warps] = 0
         for u, _ in n.touch.writes:
