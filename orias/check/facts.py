@@ -108,7 +108,11 @@ class Facts:
                 # One pipe writes in order; ptxas leaves more between predicates only by habit.
                 n = 1
             elif not self.needs(second) & NEEDS_WRITE:
-                n = self.overwritten[kind].get(row, column).cycles
+                # The second must land later.  What ptxas leaves is more where it had no reason to be close; on sm_75 it
+                # always leaves a whole latency.
+                first_cycles = self.minimum[kind].get(row, row).cycles
+                second_cycles = 1 if self.sm == 75 else self.minimum[kind].get(column, column).cycles
+                n = min(self.overwritten[kind].get(row, column).cycles, max(1, first_cycles - second_cycles + 1))
             elif row.startswith("MMA."):
                 n = self.overwritten[kind].get(row, "*").cycles
             else:
