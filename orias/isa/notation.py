@@ -301,7 +301,10 @@ class Vocabulary:
         if o is None:
             t = Template(text)
             elems = [self.element(name, suf) for name, suf in t.elems]
-            o = Operand(t.skeleton, elems, [self.piece(p) for p in t.pre], [self.piece(p) for p in t.post])
+            # mypyc 2.4 frees t.skeleton if a comprehension stands among the arguments.
+            pre = [self.piece(p) for p in t.pre]
+            post = [self.piece(p) for p in t.post]
+            o = Operand(t.skeleton, elems, pre, post)
             self._operands[text] = o
         return o
 
