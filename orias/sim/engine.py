@@ -305,7 +305,19 @@ class Engine:
         """Releases the threads of convergence barriers whose members all wait or have exited."""
         waiting = self.bsync[k]
         w = waiting[warps][:, None]
-        done = ((self.members(k, warps) & ~w) == 0) & ((w & _LANE_BITS) != 0)
+        members = self.members(k, warps)
+        here = (w & _LANE_BITS) != 0
+        done = ((members & ~w) == 0) & here
+        if not done.any():
+            return
+        # A recursive function waits in one register at several depths: lanes of other members are not there yet.
+        highest = np.where(here, members, np.uint32(0)).max(axis=1)
+        lowest = np.where(here, members, np.uint32(0xFFFFFFFF)).min(axis=1)
+        for row in np.flatnonzero(done.any(axis=1) & (highest != lowest)):
+            for lane in np.flatnonzero(done[row]):
+                own = members[row, lane]
+                same = np.bitwise_or.reduce(_LANE_BITS[here[row] & (members[row] == own)])
+                done[row, lane] = own & ~same == 0
         if not done.any():
             return
         lanes = np.bitwise_or.reduce(np.where(done, _LANE_BITS, np.uint32(0)), axis=1)
@@ -328,7 +340,10 @@ class Engine:
         lanes = who.lane_mask
         mask = m.B[k][who.sel]
         if rest is None and not ((mask & self.alive_mask[who.warp_of]) & ~lanes[who.position >> 5]).any():
-            return pc + 1
+            starts = np.flatnonzero(np.diff(who.warp_of, prepend=-1))
+            first = np.repeat(mask[starts], np.diff(starts, append=len(mask)))
+            if (mask == first).all():
+                return pc + 1
         self.resume[who.sel] = pc + 1
         own = np.left_shift(np.uint32(1), (who.index & 31).astype(U32))
         outside = np.bitwise_or.reduce(who.spread(np.where((mask & own) == 0, own, np.uint32(0))), axis=1)
