@@ -5,7 +5,7 @@ Facts: front-end inventory 2.5 (every shape and type pair asked of ptxas 13.0.88
 
 from typing import Final
 
-from orias.ptx.ast import O_VEC, TYPE_BITS, Operand, Sig
+from orias.ptx.ast import O_IMM, O_VEC, TYPE_BITS, Instr, Operand, Sig
 
 _F8: Final = ("e4m3", "e5m2")
 _F864: Final = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
@@ -150,6 +150,8 @@ def mma_operands(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
         return len(ops) >= 4
     if "kind" not in sig.mods and len(ops) != (6 if "sp" in sig.mods else 4):
         return False
+    if "kind" not in sig.mods and "sp" in sig.mods and ops[5].kind != O_IMM:
+        return False
     m, n, k = numbers(shape)
     if shape == "m8n8k4" and types[1] == "f16":
         sizes = [8 if types[0] == "f32" else 4, 2, 2, 8 if types[3] == "f32" else 4]
@@ -163,3 +165,31 @@ def mma_operands(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
             _registers(m * n, types[3]),
         ]
     return all(ops[i].kind == O_VEC and len(ops[i].elems) == size for i, size in enumerate(sizes))
+
+
+_LAST_SELECTOR: Final[dict[str, int]] = {
+    "m16n8k8 tf32": 3, "m16n8k16 tf32": 1, "m16n8k16 f16": 3, "m16n8k16 bf16": 3, "m16n8k32 f16": 1, "m16n8k32 bf16": 1,
+    "m16n8k32 s8": 1, "m16n8k32 u8": 1, "m16n8k64 s4": 1, "m16n8k64 u4": 1,
+}  # fmt: skip
+"""Highest sparsity selector by shape and type of A; 0 for all others."""
+
+
+def selector_errors(instr: Instr) -> list[str]:
+    """What is wrong with the sparsity selector of an mma.sp whose operands fit."""
+    sig = instr.sig
+    if "sp" not in sig.mods or "kind" in sig.mods or len(instr.ops) != 6:
+        return []
+    if instr.ops[5].kind != O_IMM:
+        return []
+    value = instr.ops[5].value
+    if sig.types[1] in _F8:
+        return [] if value == 0 else [f"Argument 5 of instruction 'mma': unexpected value '{value}', expected to be 0"]
+    last = _LAST_SELECTOR.get(f"{sig.mods['shape']} {sig.types[1]}", 0)
+    if sig.mods["shape"] == "m16n8k32" and sig.types[:2] == ("f32", "f16"):
+        # ptxas lets 2 and 3 pass here alone.
+        last = 3
+    if 0 <= value <= last:
+        return []
+    return [
+        f"Argument 6 of instruction 'Sparse mma': value '{value}' out of range, expected to be in range [0..{last}]"
+    ]

@@ -7,6 +7,7 @@ import struct
 from typing import Final
 
 from orias.ptx.ast import O_IMM, Instr, Operand
+from orias.ptx.matrix import selector_errors
 
 _FIELDS: Final[dict[str, int]] = {
     "elemtype": 12, "interleave_layout": 2, "swizzle_mode": 3, "fill_mode": 1, "box_dim": 4, "global_dim": 4, "global_stride": 4,
@@ -18,7 +19,7 @@ CHECKED: Final = frozenset(
     (
         "bar", "barrier", "bar.arrive", "barrier.arrive", "bar.red", "barrier.red", "setmaxnreg.inc", "setmaxnreg.dec", "cp.async",
         "cp.async.bulk", "cp.async.bulk.prefetch", "cp.reduce.async.bulk", "mbarrier.arrive", "mbarrier.arrive_drop",
-        "createpolicy.fractional", "fence.proxy", "tensormap.replace", "tensormap.cp_fenceproxy",
+        "createpolicy.fractional", "fence.proxy", "tensormap.replace", "tensormap.cp_fenceproxy", "mma",
     )
 )  # fmt: skip
 """Names with such rules."""
@@ -27,6 +28,8 @@ CHECKED: Final = frozenset(
 def value_errors(name: str, instr: Instr) -> list[str]:
     """What is wrong with the immediate operands of an instruction (one of CHECKED)."""
     ops = instr.ops
+    if name == "mma":
+        return selector_errors(instr)
     if name.startswith("bar"):
         return _barrier(name, instr)
     if name.startswith("setmaxnreg"):

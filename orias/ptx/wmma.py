@@ -173,6 +173,8 @@ def operand_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
     m, n, k = shape_numbers(sig)
     if name == "wmma.mma":
         factor = _product_types(types)
+        if not factor:
+            return []
         sizes = [
             (0, _sum_size(m, n, types[0])),
             (1, _factor_size(m, n, k, "a", factor)),

@@ -69,7 +69,8 @@ def _indices(meta: Arr, units: int, half: bool, selector: int) -> Arr:
     row = np.arange(16)[:, None]
     u = np.arange(units)[None, :]
     if half:
-        lane = 4 * (row & 7) + selector * (units // 8) + (u >> 3)
+        words = units // 8
+        lane = 4 * (row & 7) + selector % (4 // words) * words + (u >> 3)
         bit = 16 * (row >> 3) + 2 * (u & 7)
     else:
         lane = 4 * (row & 7) + 2 * (selector + (u >> 4)) + (row >> 3)
