@@ -14,6 +14,7 @@ from orias.sim import StepLimit
 from tests.asynchronous.barrier_programs import copies
 
 PROGRAM = next(p for p in copies() if p.name == "cp.async.mbarrier.arrive of each")
+PROGRAM.max_steps = 10_000
 
 
 def test_theirs_waits_for_ever() -> None:
