@@ -1,5 +1,6 @@
 """Flash attention forward with wgmma (``cuda/attention.cu``), two accumulators and A in registers: ours and ptxas's, against numpy."""
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.wgmma.test_gemm import figures
 SOURCE = (Path(__file__).parent / "ptx" / "attention.ptx").read_text()
 
 
+@functools.cache
 def cubin(compiler: str) -> bytes:
     if compiler == "ptxas":
         return ptxas_cubin(SOURCE, "sm_90a", 3)
