@@ -14,6 +14,9 @@ GMMA: Final[frozenset[str]] = frozenset(("HGMMA", "IGMMA", "QGMMA", "BGMMA"))
 ACCUMULATOR_ALIGN: Final = 4
 """D starts at a multiple of four registers (ptxas 13.0.88 was seen to use R36 and R76 for 4 to 20 registers)."""
 A_WORDS: Final = 4
+FIRST_REGISTER: Final = 24
+"""No register operand of a warpgroup operation lies below R24: so in all output of ptxas 13.0.88, whose least register limit for 128
+accumulator registers is 154 accordingly (message C7602)."""
 
 
 def accumulator_words(op: Op) -> int:

@@ -7,7 +7,7 @@ coalescing should make vanish), and they are neighbours.
 from typing import Final
 
 from orias.isa.op import op
-from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT, Opnd
+from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT, Opnd, is_virtual
 from orias.isa.warpgroup import GMMA, a_in_registers, c_count, c_start, is_list
 from orias.ori.ir import OP_PACK, Func, Inst
 from orias.regalloc.ssa_out import OP_PCOPY
@@ -83,6 +83,14 @@ def neighbours(inst: Inst) -> list[tuple[Opnd, int]]:
     if inst.op.base in GMMA and is_list(inst.dst):
         return [(d, k) for k, d in enumerate(inst.dst) if k]
     return []
+
+
+def vectors(inst: Inst) -> list[Opnd]:
+    """The virtual R registers that an operation names: the first of D, A and the metadata."""
+    if inst.op.base not in GMMA:
+        return []
+    others = [s for s in inst.src if s not in inst.dst]
+    return [o for o in [inst.dst[0], *others] if o & KIND_MASK == K_R and is_virtual(o)]
 
 
 def first_results(fn: Func) -> set[Opnd]:

@@ -146,13 +146,20 @@ _LONG: Final = 16
 """Words from which a class (the accumulator of a warpgroup operation) chooses before all others, the longest first."""
 
 
+def _rank(c: Cls) -> int:
+    """Long classes first, the longest of all, then those that may not take just any register."""
+    if len(c.words) > _LONG:
+        return -len(c.words)
+    return -1 if c.least > 0 else 0
+
+
 def _order(c: Cls) -> tuple[int, int, int]:
-    return -len(c.words) if len(c.words) > _LONG else 0, -c.mod, c.start()
+    return _rank(c), -c.mod, c.start()
 
 
 def _longest(c: Cls) -> tuple[int, int, int]:
     return (
-        -len(c.words) if len(c.words) > _LONG else 0,
+        _rank(c),
         -c.mod,
         -sum(e - s for segs in c.words.values() for s, e, _ in segs),
     )
@@ -207,6 +214,8 @@ def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked
     the scheduler can then move the new value up past the last reader of the old one.
     """
     ok = _ALIGNED[c.mod, c.phase]
+    if c.least > 0:
+        ok &= -1 << c.least
     rested = ok
     cost = 0
     for place, segs in c.words.items():

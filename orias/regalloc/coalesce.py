@@ -19,9 +19,9 @@ from orias.isa.operand import (
     Opnd,
     lane_range,
 )
-from orias.isa.warpgroup import ACCUMULATOR_ALIGN
+from orias.isa.warpgroup import ACCUMULATOR_ALIGN, FIRST_REGISTER
 from orias.ori.ir import OP_COPY, OP_PACK, Inst
-from orias.regalloc.accumulators import first_results, neighbours
+from orias.regalloc.accumulators import first_results, neighbours, vectors
 from orias.regalloc.ranges import FIRST_OPND, IS_REG, Ranges, is_phys
 from orias.regalloc.ssa_out import OP_PCOPY, result
 
@@ -58,12 +58,14 @@ class Cls:
     place 0 must be ``phase`` modulo ``mod``.  ``members`` are (virtual register, its place).
     """
 
-    __slots__ = ("file", "members", "mod", "phase", "pinned", "slot", "words")
+    __slots__ = ("file", "least", "members", "mod", "phase", "pinned", "slot", "words")
 
     def __init__(self, file: int, mod: int) -> None:
         self.file: Final[int] = file
         self.mod: int = mod
         self.phase: int = 0
+        self.least: int = 0
+        """Lowest register for place 0."""
         self.words: dict[int, list[Seg]] = {}
         self.members: list[tuple[int, int]] = []
         self.slot: int = -1
@@ -206,6 +208,8 @@ class Classes:
         if b.mod > a.mod:
             a.mod = b.mod
             a.phase = (b.phase - shift) % b.mod
+        if b.least:
+            a.least = max(a.least, b.least - shift)
         for p, segs in b.words.items():
             mine = a.words.get(p + shift)
             a.words[p + shift] = segs if mine is None else _union(mine, segs)
@@ -368,6 +372,9 @@ def coalesce(rg: Ranges) -> Classes:
         if inst is None:
             continue
         o = inst.op
+        for x in vectors(inst):
+            c = classes.cls(x >> PAYLOAD_SHIFT)
+            c.least = max(c.least, FIRST_REGISTER - classes.place[x >> PAYLOAD_SHIFT])
         for d, k in neighbours(inst):
             first = inst.dst[0] >> PAYLOAD_SHIFT
             classes.cls(first).mod = ACCUMULATOR_ALIGN
