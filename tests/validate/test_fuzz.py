@@ -27,7 +27,7 @@ def check(arguments: list[str]) -> None:
 
 
 def test_some_programs() -> None:
-    check(["--seed", "7", "--count", "6", "--seconds", "0", "--budget", "30", "--ptxas", "none"])
+    check(["--seed", "7", "--count", "2", "--seconds", "0", "--budget", "15", "--ptxas", "none"])
 
 
 @pytest.mark.sweep
@@ -54,7 +54,7 @@ def test_a_wrong_compiler_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.validate.test_verify import plant
 
     plant(monkeypatch, "licm")
-    kinds = {judge_text(generate(seed, 20, 80), seed, "sm_80", 3, "").kind for seed in range(3)}
+    kinds = {judge_text(generate(seed, 10, 80), seed, "sm_80", 3, "").kind for seed in range(2)}
     assert OURS in kinds
 
 
@@ -89,7 +89,7 @@ def same_code_for_other_meaning(seed: int) -> list[str]:
 
 
 def test_other_meaning_other_code() -> None:
-    assert not [x for seed in range(4) for x in same_code_for_other_meaning(seed)]
+    assert not [x for seed in range(1) for x in same_code_for_other_meaning(seed)]
 
 
 @pytest.mark.sweep
