@@ -2,8 +2,7 @@
 
 Bulk and tensor copies run once for a warp with operands in uniform registers.  PTX has each thread ask for a copy, so a loop takes
 the threads one by one; the elected one gives the operands.  Where an operation may serve several threads at once (one address for
-all of them), a loop takes the different values one by one.  A later pass makes the loops of values that are the same in all threads
-straight (:mod:`orias.passes.uniform_loops`).
+all of them), a loop takes the different values one by one.  The loop stays where a value is the same in all threads: it then turns once.
 """
 
 from collections.abc import Callable

@@ -242,7 +242,7 @@ def _show(i: int, a: Arr) -> None:
 
 def run_command(args: list[str]) -> int:
     """``orias run`` with the arguments behind ``run``; the exit status."""
-    if not args or args[0] in ("-h", "--help"):
+    if args and args[0] in ("-h", "--help"):
         print((__doc__ or "").replace("``", ""), end="")
         return 0
     try:
