@@ -28,6 +28,7 @@ from orias.isa.operand import (
     LANE_SHIFT,
     PAYLOAD_SHIFT,
     PT,
+    RZ,
     SUFFIX_MASK,
     Opnd,
     imm_signed,
@@ -280,8 +281,13 @@ class _Checker:
         if old.op is not new.op or len(old.dst) != len(new.dst) or len(old.src) != len(new.src):
             self._fault(f"not the instruction it was: {inst_text(old, self.before)}")
             return
-        for o, n in zip(old.src, new.src, strict=True):
-            self._read(o, n, st)
+        if old.op.name == "BMOV.32.CLEAR" and old.dst == [RZ]:
+            # Clears a convergence barrier, whatever it holds.
+            if old.src != new.src:
+                self._fault("operand differs from what it was")
+        else:
+            for o, n in zip(old.src, new.src, strict=True):
+                self._read(o, n, st)
         self._read(old.guard, new.guard, st)
         if old.old != K_NONE:
             for o, n in zip(old.dst, new.dst, strict=True):

@@ -2,6 +2,7 @@
 
 import pytest
 
+import orias
 from orias.diag import Unsupported
 from orias.isa.operand import (
     K_B,
@@ -371,3 +372,36 @@ def test_copy_cycles_without_a_free_register(kind: int) -> None:
             a ^= state[i.src[1] >> PAYLOAD_SHIFT]
         state[d] = a
     assert [state[n] for n in (2, 3, 4, 5)] == [3, 4, 2, 2]
+
+
+def test_a_convergence_barrier_may_be_cleared_whatever_it_holds() -> None:
+    """The checker took ``BMOV.32.CLEAR RZ, B0`` behind a call for a read of what B0 held before."""
+    text = """.version 7.0
+.target sm_75
+.address_size 64
+.global .b32 gv[64];
+.extern .func (.param .b32 r) h (.param .b32 a);
+.visible .func (.param .b32 r) g (.param .b32 a) {
+  .reg .b32 %r<8>; .reg .pred %p<2>;
+  ld.param.u32 %r1, [a];
+  { .param .b32 x; .param .b32 y; st.param.b32 [x], %r1; call.uni (y), h, (x); ld.param.b32 %r2, [y]; }
+  setp.ne.u32 %p1, %r2, -1;
+  @%p1 bra L;
+  atom.global.add.u32 %r3, [gv+0], %r2; add.u32 %r2, %r2, %r3;
+  atom.global.add.u32 %r3, [gv+4], %r2; add.u32 %r2, %r2, %r3;
+  atom.global.add.u32 %r3, [gv+8], %r2; add.u32 %r2, %r2, %r3;
+  atom.global.add.u32 %r3, [gv+12], %r2; add.u32 %r2, %r2, %r3;
+  atom.global.add.u32 %r3, [gv+16], %r2; add.u32 %r2, %r2, %r3;
+  atom.global.add.u32 %r3, [gv+20], %r2; add.u32 %r2, %r2, %r3;
+  atom.global.add.u32 %r3, [gv+24], %r2; add.u32 %r2, %r2, %r3;
+  atom.global.add.u32 %r3, [gv+28], %r2; add.u32 %r2, %r2, %r3;
+  atom.global.add.u32 %r3, [gv+32], %r2; add.u32 %r2, %r2, %r3;
+L:
+  bar.warp.sync -1;
+  add.u32 %r2, %r2, 1;
+  st.param.b32 [r], %r2;
+  ret;
+}
+"""
+    listing = orias.compile(text, arch="sm_75", compile_only=True, self_check=True).disassemble()
+    assert listing.index("CALL.ABS") < listing.index("BMOV.32.CLEAR RZ, B0")
