@@ -110,8 +110,8 @@ class Facts:
             elif not self.needs(second) & NEEDS_WRITE:
                 # The second must land later.  What ptxas leaves is more where it had no reason to be close; on sm_75 it
                 # always leaves a whole latency.
-                first_cycles = self.minimum[kind].get(row, row).cycles
-                second_cycles = 1 if self.sm == 75 else self.minimum[kind].get(column, column).cycles
+                first_cycles = self._own(kind, row)
+                second_cycles = 1 if self.sm == 75 else self._own(kind, column)
                 n = min(self.overwritten[kind].get(row, column).cycles, max(1, first_cycles - second_cycles + 1))
             elif row.startswith("MMA."):
                 n = self.overwritten[kind].get(row, "*").cycles
@@ -120,6 +120,10 @@ class Facts:
                 n = 1
             self._waw[key] = n
         return n
+
+    def _own(self, kind: int, row: str) -> int:
+        """Cycles until a result stands for readers of the same class; of two words, until the first does."""
+        return self.minimum[kind].get("WIDE.0" if row == "WIDE" else row, row).cycles
 
     def waits_for_itself(self, d: Decoded) -> bool:
         """True if a stall count of 0 makes an operation wait for its own result: matrix operations of ``ptxas -O0``."""
