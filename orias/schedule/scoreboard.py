@@ -609,7 +609,8 @@ class _Stalls:
         guarded = any(r & 255 == SLOT_GUARD for r in row.access.reads)
         for w in row.access.writes:
             unit = w >> 8
-            if not guarded or not fixed:
+            if not guarded:
+                # Behind a guarded write the register may still hold what was written before.
                 pending.pop(unit, None)
             if fixed and unit < B_BASE:
                 pending.setdefault(unit, []).append(_Fixed(inst, w >> 4 & 15, now))

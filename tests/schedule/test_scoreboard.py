@@ -4,6 +4,8 @@ import random
 
 import pytest
 
+import orias
+from orias.check import check_cubin
 from orias.ori.ir import Func
 from orias.ori.text import parse
 from orias.schedule.ctl import (
@@ -228,3 +230,17 @@ def test_the_checker_sees_damage() -> None:
             broken += 1
             seen += bool(check_hazards(fn))
     assert seen > 100, f"{seen} of {broken}"
+
+
+def test_a_guarded_late_write_leaves_the_earlier_result_in_flight() -> None:
+    """``@P1 FLO`` behind ``IADD3``: where P1 is false, a store reads the sum, which needs its own cycles (sm_75: 8)."""
+    text = """.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 o, .param .u64 a) {
+  .reg .b64 %rd<4>; .reg .b32 %r<3>;
+  ld.param.u64 %rd1, [o]; ld.param.u64 %rd2, [a];
+  bfind.shiftamt.u64 %r1, %rd2; st.global.u32 [%rd1], %r1; ret;
+}
+"""
+    assert check_cubin(orias.compile(text, arch="sm_75").data) == []

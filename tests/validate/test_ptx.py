@@ -18,8 +18,10 @@ STEP = 40
 
 
 def refused(line: str) -> bool:
-    """What docs/validation.md lists as not interpreted: wmma, sparse matrix products, those of 8-bit floats, the smallest of halves."""
-    return "is not interpreted" in line and any(x in line for x in ("wmma", "mma.sp", "e4m3", "e5m2", "m8n8k4"))
+    """What docs/validation.md lists as not interpreted: wmma, sparse matrix products, those of 8-bit floats, the smallest of halves, 128-bit atomics."""
+    return "is not interpreted" in line and any(
+        x in line for x in ("wmma", "mma.sp", "e4m3", "e5m2", "m8n8k4", ".b128")
+    )
 
 
 def wrong(forms: list[Form], arch: str) -> list[str]:
