@@ -64,7 +64,8 @@ def unit_name(unit: int) -> str:
     return f"B{unit - B_BASE}"
 
 
-def _units(o: Opnd, width: int) -> range:
+def units_of(o: Opnd, width: int) -> range:
+    """The units of a physical register operand of `width` words; none for anything else."""
     kd = o & KIND_MASK
     ident = o >> PAYLOAD_SHIFT
     if kd in (K_R, K_UR):
@@ -90,15 +91,15 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
     for k, o in enumerate(inst.src):
         kd = o & KIND_MASK
         if 0 < kd <= K_B:
-            for u in _units(o, src_width(op, k, o)):
+            for u in units_of(o, src_width(op, k, o)):
                 reads.append(u << 8 | k)
         elif kd == K_WORD and word_text(o) == "PR":
             _predicate_file(op, inst, reads, writes)
     if inst.guard != PT:
-        for u in _units(inst.guard, 1):
+        for u in units_of(inst.guard, 1):
             reads.append(u << 8 | SLOT_GUARD)
     for k, o in enumerate(inst.dst):
-        for w, u in enumerate(_units(o, dst_width(op, k))):
+        for w, u in enumerate(units_of(o, dst_width(op, k))):
             writes.append(u << 8 | w << 4 | k)
     if op.base == "WARPGROUP" and fn is not None:
         _implied(fn.implied.get(inst.uid, 0), reads, writes)
@@ -119,10 +120,10 @@ def _warpgroup(inst: Inst, reads: list[int], writes: list[int]) -> None:
     """A warpgroup operation: its vectors are too long for the positions of words."""
     for k, (o, width) in enumerate(zip(inst.src, source_widths(inst.op, inst.src), strict=True)):
         if 0 < o & KIND_MASK <= K_B:
-            reads.extend([u << 8 | k for u in _units(o, width)])
+            reads.extend([u << 8 | k for u in units_of(o, width)])
     if inst.guard != PT:
-        reads.extend([u << 8 | SLOT_GUARD for u in _units(inst.guard, 1)])
-    writes.extend([u << 8 for u in _units(inst.dst[0], accumulator_words(inst.op))])
+        reads.extend([u << 8 | SLOT_GUARD for u in units_of(inst.guard, 1)])
+    writes.extend([u << 8 for u in units_of(inst.dst[0], accumulator_words(inst.op))])
 
 
 def _implied(mask: int, reads: list[int], writes: list[int]) -> None:

@@ -4,29 +4,23 @@ Units are those of :mod:`orias.analysis.access` (R at 0, UR at 256, P at 512, UP
 from :mod:`orias.isa.widths`.
 """
 
-from typing import Final, final
+from typing import final
 
-from orias.analysis.access import B_BASE, P_BASE, R_BASE, SLOT_GUARD, SLOT_IMPLIED, UP_BASE, UR_BASE
+from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, SLOT_IMPLIED, units_of
 from orias.diag import Unsupported
 from orias.isa.decode import Decoded
 from orias.isa.operand import (
     K_B,
     K_IMM,
-    K_P,
     K_R,
-    K_UP,
-    K_UR,
     K_WORD,
     KIND_MASK,
     PAYLOAD_SHIFT,
     PT,
     UPT,
-    Opnd,
     word_text,
 )
 from orias.isa.widths import dst_width, src_width
-
-_BASE: Final[tuple[int, ...]] = (0, R_BASE, UR_BASE, P_BASE, UP_BASE, B_BASE)
 
 
 @final
@@ -61,13 +55,13 @@ def touch(d: Decoded) -> Touch:
     for k, o in enumerate(d.src):
         kd = o & KIND_MASK
         if 0 < kd <= K_B:
-            t.reads.extend((u, k) for u in _units(o, src[k]))
+            t.reads.extend((u, k) for u in units_of(o, src[k]))
         elif kd == K_WORD and base == "P2R" and word_text(o) == "PR":
             t.reads.extend((P_BASE + n, SLOT_IMPLIED) for n in _masked(d))
     if d.guard not in (PT, UPT):
-        t.reads.extend((u, SLOT_GUARD) for u in _units(d.guard, 1))
+        t.reads.extend((u, SLOT_GUARD) for u in units_of(d.guard, 1))
     for k, o in enumerate(d.dst):
-        t.writes.extend((u, w) for w, u in enumerate(_units(o, dst[k])))
+        t.writes.extend((u, w) for w, u in enumerate(units_of(o, dst[k])))
     if base == "R2P":
         t.writes.extend((P_BASE + n, 0) for n in _masked(d))
     elif base in ("BREAK", "BSYNC") or (base == "BMOV" and "CLEAR" in d.op.mods):
@@ -93,18 +87,3 @@ def _masked(d: Decoded) -> list[int]:
     """The predicates that P2R and R2P move: those of an immediate mask."""
     mask = next((o >> PAYLOAD_SHIFT for o in d.src if o & KIND_MASK == K_IMM), 0x7F)
     return [n for n in range(7) if mask >> n & 1]
-
-
-def _units(o: Opnd, width: int) -> range:
-    kd = o & KIND_MASK
-    ident = o >> PAYLOAD_SHIFT
-    if kd in (K_R, K_UR):
-        if ident == 255:
-            return range(0)
-        start = _BASE[kd] + ident
-        return range(start, start + width)
-    if kd in (K_P, K_UP):
-        return range(0) if ident == 7 else range(_BASE[kd] + ident, _BASE[kd] + ident + 1)
-    if kd == K_B:
-        return range(B_BASE + ident, B_BASE + ident + 1)
-    return range(0)

@@ -45,22 +45,21 @@ class _Cursor:
         return v
 
     def uleb(self) -> int:
-        v = shift = 0
-        while True:
-            b = self.byte()
-            v |= (b & 127) << shift
-            shift += 7
-            if b < 128:
-                return v
+        return self._leb()[0]
 
     def sleb(self) -> int:
+        v, width = self._leb()
+        return v - (1 << width) if v >> (width - 1) else v
+
+    def _leb(self) -> tuple[int, int]:
+        """A LEB128 number as it stands, and how many bits its bytes hold."""
         v = shift = 0
         while True:
             b = self.byte()
             v |= (b & 127) << shift
             shift += 7
             if b < 128:
-                return v - (1 << shift) if b & 64 else v
+                return v, shift
 
     def text(self) -> str:
         end = self.data.index(b"\0", self.pos)

@@ -101,7 +101,8 @@ def mod_text(pieces: list[Piece], w: int) -> str | None:
     return out
 
 
-def _joined(pieces: list[Piece], w: int) -> str | None:
+def joined(pieces: list[Piece], w: int) -> str | None:
+    """The texts of pieces of a word, one behind the other; None if a value is illegal."""
     out = ""
     for p in pieces:
         t = p.show(w)
@@ -118,12 +119,12 @@ def _template(s: Slot, w: int) -> int:
         return 0
     out = s.kind
     if e.how == H_WORD:
-        name = _joined(e.pieces, w)
+        name = joined(e.pieces, w)
         if name is None:
             return -1
         out = word(name)
-    before = _joined(s.pre, w)
-    behind = _joined(s.suf, w)
+    before = joined(s.pre, w)
+    behind = joined(s.suf, w)
     if before is None or behind is None:
         return -1
     return out | flags_of_text(before) | suffix_of_text(behind) << SUFFIX_SHIFT
@@ -186,7 +187,7 @@ class Decoder:
         mods = mod_text(info.form.mods, w)
         if mods is None:
             return None
-        behind = _joined(info.names, w)
+        behind = joined(info.names, w)
         if behind is None:
             return None
         mods += behind

@@ -6,9 +6,9 @@ places of the numbers.  Printing a word is then one table look-up and a few shif
 
 from typing import Final, final
 
-from orias.isa.decode import IllegalWord, mod_text
+from orias.isa.decode import IllegalWord, joined, mod_text
 from orias.isa.floats import float_text
-from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, Elem, Operand, Piece
+from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, Elem, Operand
 from orias.isa.rawtable import Form, RawTable
 
 _PREFIX: Final = {"R": "R", "U": "UR", "P": "P", "Q": "UP", "B": "B", "D": "SB"}
@@ -98,16 +98,6 @@ class _Ready:
         self.mask: Final[int] = mask
         self.reuse: Final[int] = _REUSE if reuse else 0
         self.templates: Final[dict[int, _Template | None]] = {}
-
-
-def _joined(pieces: list[Piece], w: int) -> str | None:
-    out = ""
-    for p in pieces:
-        t = p.show(w)
-        if t is None:
-            return None
-        out += t
-    return out
 
 
 @final
@@ -250,7 +240,7 @@ def _compile(form: Form, w: int) -> _Template | None:
 
 
 def _operand(o: Operand, w: int, fields: list[_Field]) -> str | None:
-    before = _joined(o.pre, w)
+    before = joined(o.pre, w)
     if before is None:
         return None
     shown: list[str] = []
@@ -283,7 +273,7 @@ def _operand(o: Operand, w: int, fields: list[_Field]) -> str | None:
             else:
                 body += c
                 i += 1
-    behind = _joined(o.post, w)
+    behind = joined(o.post, w)
     if behind is None:
         return None
     if "|" in before and not single:
@@ -308,13 +298,13 @@ def _field(e: Elem) -> _Field:
 def _element(e: Elem, w: int, bar: str, fields: list[_Field]) -> str | None:
     kind = e.kind
     if kind == "W":
-        return _joined(e.pieces, w)
+        return joined(e.pieces, w)
     if e.value(w) is None:
         return None
     fields.append(_field(e))
     if kind in "IFLS":
         return "%s"
-    suf = _joined(e.suf, w)
+    suf = joined(e.suf, w)
     if suf is None:
         return None
     reuse = ""

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from orias.analysis.access import UR_BASE, accesses
 from orias.analysis.cfg import reverse_postorder
-from orias.analysis.inflight import EMPTY, Groups, has_warpgroups, issue, join, union, wait, waits_for
+from orias.analysis.inflight import EMPTY, Groups, InFlight, has_warpgroups, issue, join, union, wait, waits_for
 from orias.diag import Unsupported
 from orias.isa.op import F_CALL, Op, op
 from orias.isa.operand import K_R, KIND_MASK, NOT_UPT, PAYLOAD_SHIFT, RZ, URZ, Opnd, imm, is_zero_reg, word
@@ -274,22 +274,13 @@ def _imply(fn: Func) -> None:
             if mask != ahead[b.id]:
                 ahead[b.id] = mask
                 changed = True
-    flight_d: dict[int, Groups] = {order[0].id: EMPTY}
-    changed = True
-    while changed:
-        changed = False
-        for b in order:
-            state = flight_d.get(b.id)
-            if state is None:
-                continue
-            for inst in b.insts:
-                state = _step(fn, inst, state)
-            for s in b.succs:
-                known = flight_d.get(s.id)
-                new = state if known is None else join(known, state)
-                if new != known:
-                    flight_d[s.id] = new
-                    changed = True
+    flight = InFlight(fn, lambda inst: accumulator(inst) | a_registers(inst))
+    for b in order:
+        state = flight.before[b.id]
+        for inst in b.insts:
+            if waits_for(inst) >= 0:
+                fn.implied[inst.uid] = fn.implied.get(inst.uid, 0) | union(state)
+            state = flight.step(inst, state)
 
 
 def _ahead(fn: Func, b: Block, ahead: dict[int, int]) -> int:
@@ -303,13 +294,3 @@ def _ahead(fn: Func, b: Block, ahead: dict[int, int]) -> int:
             fn.implied[inst.uid] = mask
             mask = 0
     return mask
-
-
-def _step(fn: Func, inst: Inst, state: Groups) -> Groups:
-    if inst.op.base in GMMA:
-        return issue(state, accumulator(inst) | a_registers(inst), commits(inst.src))
-    left = waits_for(inst)
-    if left < 0:
-        return state
-    fn.implied[inst.uid] = fn.implied.get(inst.uid, 0) | union(state)
-    return wait(state, left)

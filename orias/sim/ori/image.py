@@ -126,11 +126,8 @@ class OriCode:
         self.depth = np.zeros(1, I64)
         first = (image.code_size() >> 4) + 16
         self.plans: list[Plan | None] = [None] * first
-        self._targets: dict[int, int] = {}
-        """Plan index of the edge stub to a block, by table place."""
         self._tables: list[tuple[int, int]] = []
         self._block_at: dict[tuple[str, int], int] = {}
-        self._stubs: list[tuple[Func, Block, int, int]] = []
         self._old_starts = image.function_offsets(kernel)
         self.recursive = _may_recur(funcs)
         self.stack = self._frame(funcs[0])

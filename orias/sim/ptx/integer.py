@@ -498,10 +498,6 @@ def _selp(s: PtxSite) -> Exec:
     return lambda m, a: put(m, a, np.where(q(m, a), x(m, a), y(m, a)))
 
 
-def _integer_or_float(integer: Builder, other: Builder) -> Builder:
-    return lambda s: other(s) if floating(type_of(s)) else integer(s)
-
-
 def _unary(f: Callable[[Arr], Arr], result: str = "") -> Builder:
     return lambda s: s.each(f, [type_of(s)], result or type_of(s))
 

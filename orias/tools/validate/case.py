@@ -1,12 +1,11 @@
 """One launch to compare: shape, parameters, and the memory that pointers lead to."""
 
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 Arr = npt.NDArray[Any]
-PROFILES: Final = ("small", "float", "random", "zero")
 
 
 @final

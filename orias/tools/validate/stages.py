@@ -1,16 +1,13 @@
 """A compile with every stage kept."""
 
 from collections.abc import Callable
-from typing import Final, final
+from typing import final
 
 from orias.compiler import Cubin, compile_text
 from orias.options import Options
 from orias.ori.clone import clone, signature
 from orias.ori.ir import Func
 from orias.passes.pipeline import PHASES
-
-LOWERED: Final = PHASES[0].name
-"""Name of the first stage: the function as lowering made it."""
 
 
 @final
