@@ -5,7 +5,7 @@ place in the wide register.  Two registers join a class if no word would have to
 a time.  Copies of a value are the same value, so a part may outlive the register it was packed into.
 """
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from typing import Final, final
 
 from orias.diag import Unsupported
@@ -158,10 +158,11 @@ class Classes:
             stop = start
             while stop < end and rg.insts[stop] is not None:
                 stop += 1
-            for x in (w, source):
+            # A parallel copy may give the source another value at the same point.
+            for x, i in ((w, start + 1), (source, start)):
                 defs = self.defs.get(x, [])
-                i = bisect_right(defs, start)
-                if i < len(defs) and defs[i] < stop:
+                k = bisect_left(defs, i)
+                if k < len(defs) and defs[k] < stop:
                     source = -1
                     break
             if source >= 0:

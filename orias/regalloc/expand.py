@@ -91,13 +91,12 @@ class _Expander:
         else:
             for d, s in zip(inst.dst, inst.src, strict=True):
                 self._copy(d, s, pairs)
-        pairs = [(d, s) for d, s in pairs if d != s]
-        if not pairs:
+        if all(d == s for d, s in pairs):
             return []
         wide = self._wide_constant(inst, pairs)
         if wide is not None:
             return [wide]
-        several = len(pairs) > 1
+        several = sum(d != s for d, s in pairs) > 1
         ms = MoveSet(
             fn,
             self.physical(inst.guard),

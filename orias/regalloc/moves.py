@@ -49,7 +49,7 @@ _XOR: Final = 0x3C
 class MoveSet:
     """Word moves that happen at once: ``dst[i]`` (physical, plain) gets ``src[i]`` (register, immediate, constant ...)."""
 
-    __slots__ = ("dst", "fn", "free_p", "free_r", "free_ur", "guard", "loc", "out", "src")
+    __slots__ = ("dst", "fn", "free_p", "free_r", "free_ur", "guard", "loc", "out", "src", "to")
 
     def __init__(self, fn: Func, guard: Opnd, loc: int, free_r: int, free_p: int, free_ur: int) -> None:
         self.fn: Final[Func] = fn
@@ -57,6 +57,8 @@ class MoveSet:
         self.loc: Final[int] = loc
         self.dst: list[Opnd] = []
         self.src: list[Opnd] = []
+        self.to: dict[Opnd, Opnd] = {}
+        """What each destination gets, those that keep what they have included."""
         self.out: list[Inst] = []
         self.free_r: int = free_r
         self.free_p: int = free_p
@@ -64,8 +66,15 @@ class MoveSet:
         """Registers that hold nothing here, as masks."""
 
     def add(self, d: Opnd, s: Opnd) -> None:
-        """One more move; a move to itself or to a constant register is dropped."""
-        if d != s and (is_phys(d) or d & KIND_MASK == K_B):
+        """One more move; a move to itself, to a constant register, or one that is here already is dropped.
+
+        The same move comes twice where two values of a parallel copy share their registers, being equal.
+        """
+        if not (is_phys(d) or d & KIND_MASK == K_B):
+            return
+        if self.to.setdefault(d, s) != s:
+            raise Unsupported("two values moved into one register", self.loc)
+        if d != s and d not in self.dst:
             self.dst.append(d)
             self.src.append(s)
 

@@ -76,6 +76,13 @@ def test_checker_accepts_inverted_undefined_values_and_copied_constants(seed: in
     random_case(seed)
 
 
+@pytest.mark.parametrize("seed", [37, 284, 582, 799, 1211, 1714])
+def test_parallel_copies_that_exchange_or_repeat_values(seed: int) -> None:
+    """A result of a parallel copy is no copy of its source if the same parallel copy gives the source another value (37,
+    582, 1714); two results that get one value may share a register, which is moved once (284, 799, 1211)."""
+    random_case(seed)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2000))
 def test_many(seed: int) -> None:
