@@ -17,7 +17,8 @@ from orias.sim.errors import (
     StepLimit,
     Trap,
 )
-from orias.sim.image import Image, Result, load
+from orias.sim.image import Image, load
+from orias.sim.launch import Result
 from orias.sim.tensormap import tensormap
 
 __all__ = [

@@ -4,12 +4,10 @@ All functions lie one behind the other as instructions of 16 bytes, behind the f
 data can be told from those made by running code.
 """
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from orias.cubin.model import KernelCode
 from orias.isa.decode import Decoded
 from orias.isa.operand import (
     FIRST_VIRTUAL,
@@ -40,7 +38,8 @@ from orias.sim.build import build, guard_of, illegal
 from orias.sim.engine import Engine, Flow, Plan
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_flow import CODE_BASE, SYSCALL_BASE, jump_to
-from orias.sim.image import STACK_TOP, Image, Launch
+from orias.sim.image import Image
+from orias.sim.launch import STACK_TOP, Launch
 from orias.sim.ops_int import I64, U32
 from orias.sim.ori import pseudo
 from orias.sim.ori.rows import Rows
@@ -55,42 +54,10 @@ def _distance(bytes_: int) -> Opnd:
     return K_IMM | (bytes_ & 0xFFFFFFFFFFFFFFFF) << PAYLOAD_SHIFT
 
 
-class OriImage(Image):
-    """`data`: the finished cubin; `funcs`: the kernel, the functions behind it and its helpers, at any stage each."""
-
-    def __init__(self, data: bytes, kernel: str, funcs: list[Func]) -> None:
-        super().__init__(data)
-        self.code = OriCode(self, kernel, funcs)
-
-    def plans(self) -> list[Plan | None]:
-        """The plans, by index."""
-        return self.code.plans
-
-    def compile(self, index: int) -> Plan:
-        """The plan of an index; all have been made."""
-        plan = self.code.plans[index] if 0 <= index < len(self.code.plans) else None
-        return plan if plan is not None else illegal(index << 4, "execution left the code")
-
-    def new_launch(
-        self,
-        kernel: KernelCode,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        cluster: tuple[int, int, int],
-        params: bytes,
-        shared: int,
-        max_steps: int,
-        on_batch: Callable[[Machine], None] | None,
-        mufu_error: int,
-    ) -> Launch:
-        """The launch of the functions instead of the file's code."""
-        return _OriLaunch(self, kernel, grid, block, cluster, params, shared, max_steps, on_batch, mufu_error)
-
-
 class _OriLaunch(Launch):
     """A launch on rows for virtual registers."""
 
-    image: OriImage
+    image: "OriImage"
 
     @property
     def register_count(self) -> int:
@@ -111,6 +78,25 @@ class _OriLaunch(Launch):
 
     def entry(self) -> int:
         return self.image.code.start[self.image.code.kernel]
+
+
+class OriImage(Image):
+    """`data`: the finished cubin; `funcs`: the kernel, the functions behind it and its helpers, at any stage each."""
+
+    launch_type = _OriLaunch
+
+    def __init__(self, data: bytes, kernel: str, funcs: list[Func]) -> None:
+        super().__init__(data)
+        self.code = OriCode(self, kernel, funcs)
+
+    def plans(self) -> list[Plan | None]:
+        """The plans, by index."""
+        return self.code.plans
+
+    def compile(self, index: int) -> Plan:
+        """The plan of an index; all have been made."""
+        plan = self.code.plans[index] if 0 <= index < len(self.code.plans) else None
+        return plan if plan is not None else illegal(index << 4, "execution left the code")
 
 
 class OriCode:

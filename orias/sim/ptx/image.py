@@ -1,29 +1,18 @@
 """A PTX module ready to launch: its data in device memory, its kernels as programs."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from orias.ptx.ast import TYPE_BITS, Function, Module, SymInit, Var
+from orias.sim.arguments import Arguments, Dim, triple
 from orias.sim.engine import Engine
 from orias.sim.errors import ArgumentError, Fault, IllegalInstruction
 from orias.sim.exec_flow import CODE_BASE, SYSCALL_BASE
-from orias.sim.image import (
-    DEFAULT_STACK,
-    DEFAULT_STEPS,
-    LOCAL_WINDOW,
-    SHARED_WINDOW,
-    STACK_TOP,
-    Dim,
-    Globals,
-    Image,
-    Launch,
-    Result,
-    scalar_bytes,
-    triple,
-)
+from orias.sim.image import DEFAULT_STEPS, Globals, Image
+from orias.sim.launch import DEFAULT_STACK, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Launch, Options, Result, Shape
 from orias.sim.memory import Arena, Banked
 from orias.sim.ops_int import I64
 from orias.sim.ptx.choice import CANONICAL, Choice
@@ -39,16 +28,6 @@ Arr = npt.NDArray[Any]
 
 DEEP_STACK: Final = 16384
 """Bytes of local memory a thread where functions may call themselves."""
-
-
-class Shape(NamedTuple):
-    """Sizes of a launch: blocks, threads, blocks of a cluster, bytes of dynamic and of all shared memory."""
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    cluster: tuple[int, int, int]
-    dynamic: int
-    shared: int
 
 
 class PtxImage:
@@ -70,7 +49,8 @@ class PtxImage:
         self.syscalls = Syscalls(SYSCALL_BASE)
         self.watch: Callable[[Machine, int], None] | None = None
         self.kernels: dict[str, Function] = {f.name: f for f in module.functions if f.entry and f.body is not None}
-        self.shape = Shape((1, 1, 1), (1, 1, 1), (1, 1, 1), 0, 0)
+        self.shape = Shape((1, 1, 1), (1, 1, 1), (1, 1, 1), 0)
+        self.shared_bytes = 0
         self.shared_window = SHARED_WINDOW
         self.local_window = LOCAL_WINDOW
         self.const_base = 0
@@ -187,41 +167,15 @@ class PtxImage:
         c = k.directives.get("reqnctapercluster")
         size = triple(cluster if cluster is not None else (c or 1))
         g, b = triple(grid), triple(block)
-        params, copies = self._arguments(k, args)
-        launch = _PtxLaunch(self, k, g, b, size, params, shared, max_steps, on_batch)
+        offsets, top = place(k.params)
+        slots = [(o, p.size) for p, o in zip(k.params, offsets, strict=True)]
+        arguments = Arguments(self.arena, name, slots, top, args)
+        launch = _PtxLaunch(self, k, arguments.params, Shape(g, b, size, shared), Options(max_steps, on_batch))
         self.syscalls.output = []
         with np.errstate(all="ignore"):
             launch.run()
-        for array, address, count in copies:
-            raw = self.arena.read(address, count) if count else b""
-            if array.flags.writeable:
-                array[...] = np.frombuffer(raw, array.dtype).reshape(array.shape)
-            self.arena.release(address)
+        arguments.give_back()
         return Result("".join(self.syscalls.output), launch.instructions, launch.steps)
-
-    def _arguments(self, k: Function, args: Sequence[Any]) -> tuple[bytes, list[tuple[Arr, int, int]]]:
-        if len(args) != len(k.params):
-            raise ArgumentError(f"{len(args)} arguments, the kernel has {len(k.params)} parameters", k.name)
-        offsets, top = place(k.params)
-        params = bytearray(top)
-        copies: list[tuple[Arr, int, int]] = []
-        known: dict[int, int] = {}
-        for i, (p, o, v) in enumerate(zip(k.params, offsets, args, strict=True)):
-            if isinstance(v, np.ndarray):
-                address = known.get(id(v))
-                if address is None:
-                    raw = np.ascontiguousarray(v)
-                    address = self.arena.allocate(raw.nbytes, f"argument {i}")
-                    self.arena.write(address, raw)
-                    copies.append((v, address, raw.nbytes))
-                    known[id(v)] = address
-                data = address.to_bytes(8, "little")
-            else:
-                data = scalar_bytes(v, p.size, i)
-            if len(data) > p.size:
-                raise ArgumentError(f"argument {i} has {len(data)} bytes, the parameter {p.size}", k.name)
-            params[o : o + len(data)] = data
-        return bytes(params), copies
 
     def static_shared(self, kernel: str) -> int:
         """Bytes of shared memory that the module's variables need."""
@@ -231,30 +185,19 @@ class PtxImage:
 class _PtxLaunch(Launch):
     """One launch."""
 
-    def __init__(
-        self,
-        image: PtxImage,
-        kernel: Function,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        cluster: tuple[int, int, int],
-        params: bytes,
-        shared: int,
-        max_steps: int,
-        on_batch: Callable[[Machine], None] | None,
-    ) -> None:
+    def __init__(self, image: PtxImage, kernel: Function, params: bytes, shape: Shape, options: Options) -> None:
         self.module = image
-        self.grid, self.block, self.cluster = grid, block, cluster
-        self.max_steps = max_steps
-        self.on_batch = on_batch
+        self.shape = shape
+        self.options = options
         self.instructions = 0
         self.steps = 0
         self.name = kernel.name
         image.param_base = image.arena.allocate(max(len(params), 1), "parameters")
         image.arena.write(image.param_base, params)
         self._own_params = image.param_base
-        self.shared_bytes = image.static_shared(kernel.name) + shared
-        image.shape = Shape(grid, block, cluster, shared, self.shared_bytes)
+        self.shared_bytes = image.static_shared(kernel.name) + shape.dynamic
+        image.shape = shape
+        image.shared_bytes = self.shared_bytes
         self.program = Program(image, kernel)
         frames = sum(u.frame_size for u in self.program.units)
         deep = any(u.recursive for u in self.program.units)
@@ -291,7 +234,7 @@ class _PtxLaunch(Launch):
         m.frame[:] = STACK_TOP - p.units[0].frame_size
         self._special(m, blocks, lane, block_of, ranks)
         make = SerialEngine if image.choice.serial else Engine
-        limit = self.max_steps * (threads if image.choice.serial else 1) - self.steps
+        limit = self.options.max_steps * (threads if image.choice.serial else 1) - self.steps
         engine = make(m, p.plans, p.plan_at, limit, n)
         engine.entry = p.units[0].start
         try:
@@ -304,5 +247,5 @@ class _PtxLaunch(Launch):
         finally:
             self.steps += engine.steps
             self.instructions += engine.instructions
-        if self.on_batch is not None:
-            self.on_batch(m)
+        if self.options.on_batch is not None:
+            self.options.on_batch(m)

@@ -44,7 +44,7 @@ def special_register(image: "PtxImage", name: str, comp: str) -> Getter:
         "gridid": lambda: 1,
         "nsmid": lambda: 0,
         "dynamic_smem_size": lambda: shape.dynamic,
-        "total_smem_size": lambda: shape.shared,
+        "total_smem_size": lambda: image.shared_bytes,
         "nclusterid": lambda: shape.grid[axis] // shape.cluster[axis],
         "cluster_nctaid": lambda: shape.cluster[axis],
         "cluster_nctarank": lambda: shape.cluster[0] * shape.cluster[1] * shape.cluster[2],

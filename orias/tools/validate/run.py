@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from orias.ptx.ast import Module
 from orias.sim.errors import SimError
-from orias.sim.image import Image, Result
+from orias.sim.image import Image
+from orias.sim.launch import Result
 from orias.sim.memory import GLOBAL_BASE, Arena
 from orias.sim.ori import OriImage
 from orias.sim.ptx import CANONICAL, CHOICES, Choice, PtxImage
