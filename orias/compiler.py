@@ -181,7 +181,6 @@ class _Compiler:
         cx.register_usage = self.options.register_usage
         cx.self_check = self.options.self_check
         cx.relocatable = self.options.compile_only
-        cx.check = self.options.self_check
         cx.after = self._after
         return cx
 

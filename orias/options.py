@@ -14,7 +14,7 @@ class Options:
         "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "entries", "fmad", "force_load_cache",
         "force_store_cache", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
         "annotate", "override_directives", "register_usage", "self_check", "serial", "stack_check", "suppress_debug_info", "tool_arguments", "verbose",
-        "warn_double", "warn_lmem", "warn_spills", "warning_as_error", "werror_quiet",
+        "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
     def __init__(self, arch: str = "sm_75", opt_level: int = 3) -> None:
@@ -41,8 +41,6 @@ class Options:
         """Trap where the stack pointer leaves its bounds."""
         self.annotate: bool = False
         """State instruction and register counts in the cubin."""
-        self.warning_as_error: bool = False
-        self.werror_quiet: bool = False
         self.def_load_cache: str = ""
         self.def_store_cache: str = ""
         self.force_load_cache: str = ""

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from orias.cli.arguments import read_arguments
 from orias.cli.toolerror import ToolError
 
 USAGE: Final = """\
@@ -30,29 +31,9 @@ _VALUES: Final = ("-b", "--binary", "--base", "--arch")
 
 def run_dis(arguments: list[str]) -> int:
     """Run the sub-command; returns the exit code.  Raises ToolError with the message for wrong use and bad input."""
-    files: list[str] = []
-    flags: set[str] = set()
-    values: dict[str, str] = {}
-    i = 0
-    while i < len(arguments):
-        a = arguments[i]
-        i += 1
-        if a in ("-h", "--help"):
-            sys.stdout.write(USAGE)
-            return 0
-        if a in _VALUES:
-            if i >= len(arguments):
-                raise ToolError(f"argument expected after '{a}'")
-            values[a] = arguments[i]
-            i += 1
-        elif a in _FLAGS:
-            flags.add(a)
-        elif a.startswith("-"):
-            raise ToolError(f"unknown option '{a}'")
-        else:
-            files.append(a)
+    files, flags, values = read_arguments(arguments, _FLAGS, _VALUES, USAGE)
     if not files:
-        raise ToolError(USAGE.splitlines()[0])
+        return 0
     text = "".join(_file(name, flags, values, len(files) > 1) for name in files)
     if "--color" in flags:
         text = coloured(text, "--json" in flags)

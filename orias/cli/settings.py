@@ -206,7 +206,5 @@ def settings(c: Command) -> Settings:
     o.stack_check = c.flag("sp-bounds-check")
     o.self_check = c.flag("self-check")
     o.annotate = c.flag("compiler-annotations")
-    o.warning_as_error = c.flag("warning-as-error")
-    o.werror_quiet = c.flag("disable-warnings")
     o.tool_arguments = c.note_text()
     return s

@@ -7,6 +7,7 @@ sub-commands.
 import sys
 from pathlib import Path
 
+from orias.cli.arguments import read_arguments
 from orias.cli.drive import write_output
 from orias.cli.toolerror import ToolError
 
@@ -50,9 +51,11 @@ def _dis(arguments: list[str]) -> int:
 
 
 def _as(arguments: list[str]) -> int:
-    files, given = _options(arguments, ("-o", "--base", "--arch", "--regs", "--params"), AS_USAGE)
+    files, _, given = read_arguments(arguments, (), ("-o", "--base", "--arch", "--regs", "--params"), AS_USAGE)
     if not files:
         return 0
+    if len(files) > 1:
+        raise ToolError(AS_USAGE.splitlines()[0])
     from orias.cubin.errors import CubinError
     from orias.tools.assemble import AsmError
     from orias.tools.fullread import build
@@ -74,31 +77,6 @@ def _as(arguments: list[str]) -> int:
         raise ToolError(f"{files[0]}: {e}") from None
     write_output(given.get("-o", "out.cubin"), data)
     return 0
-
-
-def _options(arguments: list[str], names: tuple[str, ...], usage: str) -> tuple[list[str], dict[str, str]]:
-    """The one file and the options with values of a sub-command; no file if it only asked for help."""
-    files: list[str] = []
-    given: dict[str, str] = {}
-    i = 0
-    while i < len(arguments):
-        a = arguments[i]
-        i += 1
-        if a in ("--help", "-h"):
-            sys.stdout.write(usage)
-            return [], {}
-        if a in names:
-            if i >= len(arguments):
-                raise ToolError(f"argument expected after '{a}'")
-            given[a] = arguments[i]
-            i += 1
-        elif a.startswith("-"):
-            raise ToolError(f"unknown option '{a}'")
-        else:
-            files.append(a)
-    if len(files) != 1:
-        raise ToolError(usage.splitlines()[0])
-    return files, given
 
 
 def _check(program: str, arguments: list[str]) -> int:

@@ -47,7 +47,7 @@ RULE_MODULES: Final = (
 
 
 def _verify(fn: Func, cx: PassContext) -> None:
-    if cx.check:
+    if cx.self_check:
         from orias.ori.verify import verify
 
         faults = verify(fn)

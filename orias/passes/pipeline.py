@@ -189,18 +189,18 @@ Hook = Callable[[str, Func], None]
 
 @final
 class PassContext:
-    """What phases share: the optimisation level, the verifier switch, options of single phases, and a hook.
+    """What phases share: the optimisation level, options of single phases, and a hook.
 
     ``after`` is called with each phase's name and the function once the phase has run (dumps, timing, checks).
     ``skip`` names phases to leave out.
     """
 
-    __slots__ = ("after", "check", "opt_level", "register_usage", "relocatable", "self_check", "serial", "skip")
+    __slots__ = ("after", "opt_level", "register_usage", "relocatable", "self_check", "serial", "skip")
 
     def __init__(self, opt_level: int = 3) -> None:
         self.opt_level: int = opt_level
-        self.check: bool = False
         self.self_check: bool = False
+        """Verify the function between phases, and the results of allocation and scheduling."""
         self.serial: bool = False
         self.register_usage: int = 5
         self.relocatable: bool = False
