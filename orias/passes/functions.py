@@ -20,6 +20,7 @@ from orias.passes.barrier_reset import reset_barriers
 from orias.passes.branches import optimize_branches
 from orias.passes.dce import eliminate_dead
 from orias.passes.dead_loops import remove_dead_loops
+from orias.passes.elected import settle_elections
 from orias.passes.expand import expand_wide
 from orias.passes.fold_guard import fold_guarded_copies
 from orias.passes.gvn import eliminate_common
@@ -88,6 +89,13 @@ def _unroll(fn: Func, cx: PassContext) -> None:
             break
         optimize_branches(fn)
         simplify(fn)
+
+
+def _elections(fn: Func, cx: PassContext) -> None:
+    if cx.opt_level > 0 and settle_elections(fn):
+        simplify(fn)
+        optimize_branches(fn)
+        eliminate_dead(fn)
 
 
 def _local_cse(fn: Func, cx: PassContext) -> None:
@@ -175,6 +183,7 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "simplify": _simplify,
     "branches": _branches,
     "unroll": _unroll,
+    "elections": _elections,
     "local_cse": _local_cse,
     "gvn": _gvn,
     "licm": _licm,

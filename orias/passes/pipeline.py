@@ -51,7 +51,7 @@ PHASES: Final[tuple[Phase, ...]] = (
     Phase("OriPipelining", "O2", "", "later: software pipelining"),
     Phase("StageAndFence", "O2", "", "later: staging fences (MMA)"),
     Phase("OriRemoveRedundantBarriers", "O2", "", "later: drop redundant BAR/MEMBAR"),
-    Phase("AnalyzeUniformsForSpeculation", "all", "", "analyses run where they are asked for"),
+    Phase("AnalyzeUniformsForSpeculation", "all", "elections", ""),
     Phase("SinkRemat", "O2", "", "later: sink, mark remat"),
     Phase("OptimizeNaNOrZero", "?", "", "later: NaN/zero simplification"),
     Phase("GeneralOptimize", "O1", "simplify", ""),

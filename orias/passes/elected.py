@@ -1,0 +1,216 @@
+"""AnalyzeUniformsForSpeculation: loops over the threads of a warp turn once where one thread or one value is all there is.
+
+Lowering serves the threads of a warp one by one (:mod:`orias.lower.uniform`).  Here
+
+* ELECT is true where at most one thread of the warp can be: in blocks that only a thread gets to that an ELECT of the whole warp
+  has chosen.  The loop around it falls with its branch;
+* R2UR asks no thread, and no loop goes through the values, where all threads have the same one.
+
+ptxas 13.0.88 does the same: no loop behind ``elect.sync``, R2UR in front of the loop for values that do not vary, and a loop (of
+threads, not of values) in all other places, behind ``tid == 0`` too.
+"""
+
+from typing import Final, final
+
+from orias.analysis.cfg import NO_BLOCK, dominators
+from orias.analysis.divergence import Divergence, divergence
+from orias.isa.operand import (
+    FLAG_MASK,
+    INV,
+    K_IMM,
+    K_NONE,
+    K_P,
+    KIND_MASK,
+    LANE_MASK,
+    NOT_PT,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    Opnd,
+    imm,
+    is_virtual,
+)
+from orias.ori.ir import OP_BRA, OP_COPY, OP_PHI, Block, Func, Inst
+from orias.passes.values import Values
+
+_ELECT: Final = "ELECT"
+_EVERYONE: Final = imm(0xFFFFFFFF)
+_DEPTH: Final = 8
+"""Conditions are followed through that many definitions."""
+
+
+def settle_elections(fn: Func) -> bool:
+    """Resolve elections and reads of uniform values; True if branches may have become constant."""
+    if not any(i.op.base in (_ELECT, "R2UR") for i in fn.insts()):
+        return False
+    return _Settler(fn).run()
+
+
+@final
+class _Settler:
+    __slots__ = ("alone", "chosen", "div", "fn", "values")
+
+    def __init__(self, fn: Func) -> None:
+        self.fn: Func = fn
+        self.values: Values = Values(fn)
+        self.div: Divergence = divergence(fn)
+        self.chosen: set[int] = set()
+        """Predicates that an ELECT of all threads of the warp has made."""
+        self.alone: bytearray = bytearray(fn.next_block)
+        """1 for blocks that at most one thread of a warp gets to."""
+
+    def run(self) -> bool:
+        for b in self.fn.blocks:
+            for k, inst in enumerate(b.insts):
+                if inst.op.base == _ELECT and self._whole_warp(b, k):
+                    self.chosen.add(inst.dst[1] >> PAYLOAD_SHIFT)
+        self._find_alone()
+        changed = False
+        for b in self.fn.blocks:
+            for inst in list(b.insts):
+                if inst.op.base == _ELECT and self.alone[b.id]:
+                    changed = self._elected(inst) or changed
+                elif inst.op.base == "R2UR":
+                    changed = self._read(b, inst) or changed
+        return changed
+
+    def _whole_warp(self, b: Block, k: int) -> bool:
+        """True for an election in which every thread of the warp takes part.
+
+        It stands where the warp runs as a whole, or behind the meeting of all its threads that ``elect.sync`` with a full mask is.
+        """
+        inst = b.insts[k]
+        if not is_virtual(inst.dst[1]) or inst.src != [PT]:
+            return False
+        if not self.div.regions[b.id] and not self.div.is_varying(inst.guard):
+            return True
+        before = b.insts[k - 1] if k else None
+        return (
+            before is not None
+            and before.op.base == "WARPSYNC"
+            and before.src == [_EVERYONE]
+            and before.guard == inst.guard
+        )
+
+    def _find_alone(self) -> None:
+        """Blocks under an edge whose condition only an elected thread fulfils."""
+        if not self.chosen:
+            return
+        dom = dominators(self.fn)
+        by_id = {b.id: b for b in self.fn.blocks}
+        for ident in dom.order:
+            b = by_id[ident]
+            up = dom.idom[b.id]
+            if up != NO_BLOCK and self.alone[up]:
+                self.alone[b.id] = 1
+            elif len(b.preds) == 1:
+                p = b.preds[0]
+                t = p.terminator()
+                if t is None or t.op is not OP_BRA or len(p.succs) != 2 or p.succs[0] is p.succs[1]:
+                    continue
+                taken = p.succs[1] is b
+                self.alone[b.id] = self._implies(t.guard if taken else t.guard ^ INV, _DEPTH)
+
+    def _implies(self, p: Opnd, depth: int) -> bool:
+        """True if a predicate (``INV``: its opposite) holds for an elected thread at most."""
+        if p == NOT_PT:
+            return True
+        if not is_virtual(p) or p & KIND_MASK != K_P or depth == 0:
+            return False
+        if p >> PAYLOAD_SHIFT in self.chosen:
+            return not p & INV
+        d = self.values.definition(p)
+        if d is None:
+            return False
+        inverted = p & INV
+        if d.op is OP_COPY:
+            return self._either(d, d.src[0] ^ inverted, inverted, depth)
+        if d.op is OP_PHI:
+            return all(self._implies(s ^ inverted, depth // 2) for s in d.src)
+        if d.op.base == "PLOP3":
+            return d.guard == PT and self._table(d, p, depth)
+        if d.op.base in ("ISETP", "FSETP", "DSETP", "HSETP2") and d.op.has("AND") and d.guard == PT and not inverted:
+            # Both results are and-ed with the last source.
+            if self._implies(d.src[-1], depth - 1):
+                return True
+        if d.op.base == "ISETP" and d.guard == PT and d.dst[0] == p & ~INV and d.src[-1] == PT:
+            return self._compared(d, inverted, depth)
+        return False
+
+    def _compared(self, d: Inst, inverted: int, depth: int) -> bool:
+        """A word that is one of two numbers is compared with a number: which of them it must be, and so its condition."""
+        number, made = self._number(d.src[1]), self.values.definition(d.src[0])
+        if number is None or made is None or d.op.mods[0] not in ("EQ", "NE") or d.src[0] & FLAG_MASK:
+            return False
+        if made.op is OP_COPY and made.guard != PT:
+            new, old, choice = self._number(made.src[0]), self._number(made.old), made.guard
+        elif made.op.base == "SEL" and made.guard == PT:
+            new, old, choice = self._number(made.src[0]), self._number(made.src[1]), made.src[2]
+        else:
+            return False
+        if new is None or old is None:
+            return False
+        equal = (d.op.mods[0] == "EQ") != bool(inverted)
+        if (old == number) != equal and self._implies(choice, depth - 1):
+            return True
+        return (new == number) != equal and self._implies(choice ^ INV, depth - 1)
+
+    def _number(self, o: Opnd) -> int | None:
+        """The number that an operand is."""
+        if o == RZ:
+            return 0
+        if o & KIND_MASK == K_IMM:
+            return o >> PAYLOAD_SHIFT
+        d = self.values.definition(o)
+        if d is None or d.op is not OP_COPY or d.guard != PT or o & LANE_MASK or d.src[0] & KIND_MASK != K_IMM:
+            return None
+        return d.src[0] >> PAYLOAD_SHIFT
+
+    def _either(self, d: Inst, new: Opnd, inverted: int, depth: int) -> bool:
+        """A guarded copy holds if its guard and the source do, or neither its guard nor the old value fails."""
+        if not (self._implies(new, depth - 1) or (d.guard != PT and self._implies(d.guard, depth - 1))):
+            return False
+        if d.guard == PT:
+            return True
+        if d.old == K_NONE:
+            return False
+        return self._implies(d.old ^ inverted, depth - 1) or self._implies(d.guard ^ INV, depth - 1)
+
+    def _table(self, d: Inst, p: Opnd, depth: int) -> bool:
+        """PLOP3: an input without which the table gives no true."""
+        place = next((k for k, o in enumerate(d.dst) if o >> PAYLOAD_SHIFT == p >> PAYLOAD_SHIFT), -1)
+        tables = [s for s in d.src if s & KIND_MASK == K_IMM]
+        inputs = [s for s in d.src if s & KIND_MASK == K_P]
+        if place < 0 or place >= len(tables) or len(inputs) != 3:
+            return False
+        lut = tables[place] >> PAYLOAD_SHIFT & 0xFF
+        if p & INV:
+            lut ^= 0xFF
+        for k, s in enumerate(inputs):
+            mask = (0xF0, 0xCC, 0xAA)[k]
+            if not lut & ~mask and self._implies(s, depth - 1):
+                return True
+            if not lut & mask and self._implies(s ^ INV, depth - 1):
+                return True
+        return False
+
+    def _elected(self, inst: Inst) -> bool:
+        """The only thread elects itself."""
+        if is_virtual(inst.dst[0]) or inst.guard != PT or inst.src != [PT]:
+            return False
+        inst.op, inst.dst, inst.src = OP_COPY, [inst.dst[1]], [PT]
+        return True
+
+    def _read(self, b: Block, inst: Inst) -> bool:
+        """R2UR of a value that all threads have in common."""
+        if inst.old != K_NONE or (not self.alone[b.id] and self.div.is_varying(inst.src[0])):
+            return False
+        inst.guard = PT
+        if inst.src[0] & KIND_MASK == K_IMM and len(inst.dst) == 1:
+            inst.op = OP_COPY
+        if len(inst.dst) < 2 or not is_virtual(inst.dst[1]):
+            return False
+        other = inst.dst.pop()
+        at = b.insts.index(inst)
+        b.insts.insert(at, self.fn.new_inst(OP_COPY, [other], [NOT_PT], loc=inst.loc))
+        return True

@@ -1,0 +1,37 @@
+"""Copies that one thread asks for stand in no loop; those of uniform operands read none in it: as ptxas 13.0.88 has it."""
+
+import re
+
+import pytest
+
+from orias.tools.disassemble import disassemble
+from tests.asynchronous import elect_programs
+from tests.asynchronous.elect_programs import OPERANDS, WHO
+from tests.forms.run import our_cubin
+
+PROGRAMS = {p.name: p for p in elect_programs.programs()}
+
+
+def loop(text: str) -> list[str] | None:
+    """The operations from the ELECT in front of the copy to it, or None if no branch goes back there."""
+    lines = [x for x in disassemble(our_cubin(text, "sm_90a", 3)).splitlines() if "/*" in x or x.startswith(".L_")]
+    copy = next(k for k, x in enumerate(lines) if "UBLKRED" in x)
+    head = max((k for k, x in enumerate(lines[:copy]) if x.startswith(".L_")), default=0)
+    label = lines[head].rstrip(":")
+    back = any(re.search(rf"@!?P\d BRA .*{re.escape(label)}\b", x) for x in lines[copy : copy + 3])
+    return lines[head:copy] if back and any("ELECT" in x for x in lines[head:copy]) else None
+
+
+@pytest.mark.parametrize("who", list(WHO))
+def test_loop(who: str) -> None:
+    found = loop(PROGRAMS[f"copy by {who}: constants"].text("sm_90a"))
+    assert (found is not None) == bool(WHO[who][1])
+
+
+@pytest.mark.parametrize("what", list(OPERANDS))
+def test_reads_in_loop(what: str) -> None:
+    """R2UR in the loop asks the elected thread, and only for what varies."""
+    found = loop(PROGRAMS[f"copy by all: {what}"].text("sm_90a"))
+    assert found is not None
+    asked = [x for x in found if re.search(r"@!?P\d R2UR", x)]
+    assert bool(asked) == bool(OPERANDS[what][1])
