@@ -379,10 +379,13 @@ class Engine:
             left = waiting
             while left:
                 lane = (left & -left).bit_length() - 1
-                mask = int(self.warpsync_mask[w * 32 + lane]) & alive
+                own = self.warpsync_mask[w * 32 + lane]
+                mask = int(own) & alive
                 mask |= 1 << lane
-                left &= ~mask
-                if mask & ~waiting:
+                # lanes that wait for other members are not here yet: they stand at an earlier rendezvous
+                same = int(np.bitwise_or.reduce(_LANE_BITS[self.warpsync_mask[w * 32 : w * 32 + 32] == own])) & waiting
+                left &= ~(mask & same)
+                if mask & ~same:
                     continue
                 waiting &= ~mask
                 index = w * 32 + np.flatnonzero(_LANE_BITS & np.uint32(mask))

@@ -10,7 +10,7 @@ from orias.ptx.parser import parse
 from orias.sim.image import Image
 from orias.tools.fuzz.__main__ import Settings, campaign
 from orias.tools.fuzz.generate import generate
-from orias.tools.fuzz.judge import BOTH, INVALID, OK, OPEN, OURS, REFUSED, case_of, judge_text, options
+from orias.tools.fuzz.judge import OK, OPEN, OURS, THEIRS, case_of, judge_text, options
 from orias.tools.validate.run import difference
 from orias.tools.validate.verify import ptx_outcome
 from tests.nvtools import tool
@@ -22,10 +22,8 @@ SECONDS = float(os.environ.get("ORIAS_FUZZ_SECONDS", "600"))
 def check(arguments: list[str]) -> None:
     counts, notable = campaign(Settings([*arguments, "--quiet"]))
     text = "\n".join(f"seed {v.seed} {v.arch} -O{v.level}: {v.kind}: {v.detail[:300]}" for v in notable)
-    assert not [v for v in notable if v.kind in (OURS, REFUSED)], text
-    assert counts[OK] + counts[OPEN] > 0
-    # One program in a hundred shows a fault of the interpreter or of the generator: see docs/validation.md.
-    assert counts[INVALID] + counts[BOTH] <= max(1, sum(counts.values()) // 50), text
+    assert not [v for v in notable if v.kind != THEIRS], text
+    assert counts[OK] > counts[OPEN]
 
 
 def test_some_programs() -> None:
