@@ -14,7 +14,8 @@ _DATA: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 CLASSES: Final = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120")
 """Decoder classes in the order that ranges such as ``@75-90`` follow."""
 
-_REUSE_FLAGS: Final = 7 << 122
+ANY_REUSE: Final = 8
+"""``Form.reuse`` of a form that takes reuse flags although no operand shows them."""
 _NO_BARRIERS: Final = 7 << 5 | 7 << 8
 
 
@@ -36,7 +37,7 @@ class Form:
 
     __slots__ = (
         "alias", "bars", "default", "default_by_mods", "guard_up", "mask", "mnemonic", "nots", "opcode", "pow2", "prefer", "results",
-        "seen", "val", "_mods", "_mod_texts", "_operand_texts", "_operands", "_skeletons", "vocabulary",
+        "reuse", "seen", "val", "_mods", "_mod_texts", "_operand_texts", "_operands", "_skeletons", "vocabulary",
     )  # fmt: skip
 
     def __init__(self, opcode: int, template: str, notes: str, vocabulary: Vocabulary) -> None:
@@ -97,16 +98,16 @@ class Form:
                 self.pow2 = True
             else:
                 raise ValueError(f"{template}: no note {note!r}")
-        self._implied(loose_reuse)
+        self.reuse: Final[int] = ANY_REUSE if loose_reuse else self._shown_reuse()
+        """Reuse flags (bits 122 to 124 as 1, 2, 4) that the operands can show, or ANY_REUSE."""
 
-    def _implied(self, loose_reuse: bool) -> None:
-        """Fixed bits that the notation leaves out: the reuse flags of absent slots."""
-        free = _REUSE_FLAGS if loose_reuse else 0
+    def _shown_reuse(self) -> int:
+        shown = 0
         for o in self.operands:
             for e in o.elems:
-                if e.reuse >= 0:
-                    free |= 1 << e.reuse
-        self.mask |= _REUSE_FLAGS & ~free
+                if e.reuse >= 122:
+                    shown |= 1 << e.reuse - 122
+        return shown
 
     @property
     def operands(self) -> list[Operand]:
@@ -127,7 +128,7 @@ class Form:
     @property
     def hidden(self) -> int:
         """The bits that neither the fixed bits, nor a field, nor the control word hold: they do not change the text."""
-        known = self.mask | 15 << 12 | 0x1FFFF << 105
+        known = self.mask | 15 << 12 | 0xFFFFF << 105
         for p in self.mods:
             known |= p.mask
         for o in self.operands:
@@ -151,12 +152,20 @@ class Form:
     def control_fault(self, ctl: int) -> str:
         """What makes a 21-bit control word (bits 105..125) illegal for this form; empty if it is legal.
 
-        As nvdisasm 13.5 judges: scheduling codes 16 and 28 to 31 do not exist, 0 goes with no reuse flag, and a form takes only the
-        barriers that its ``bars`` names.
+        As nvdisasm 13.5 judges all 256 pairs of scheduling code and reuse flags.  Codes 16 and 28 to 31 do not exist, 0 goes with no
+        flag.  With 17 to 27 the flags are reuse: only of slots that the form has.  With 1 to 15 they are a number, 0 to 5, whatever
+        the slots (3 not for forms without any).  A form takes only the barriers that its ``bars`` names.
         """
         sched = ctl & 31
-        if sched >= 28 or sched == 16 or (sched == 0 and ctl >> 17 & 7):
+        flags = ctl >> 17 & 7
+        if sched >= 28 or sched == 16 or (sched == 0 and flags):
             return f"stall count {sched & 15} does not go with the yield bit or the reuse flags of {ctl:#x}"
+        if flags:
+            if sched < 16 or self.reuse == ANY_REUSE:
+                if flags > 5 or (flags == 3 and not self.reuse):
+                    return f"this form does not take {flags} in bits 122 to 124"
+            elif flags & ~self.reuse:
+                return f"this form has no register for the reuse flags {flags}"
         if self.bars != 3 and ctl & _NO_BARRIERS != _NO_BARRIERS:
             if not self.bars & 1 and ctl >> 5 & 7 != 7:
                 return "this form takes no write barrier"

@@ -16,6 +16,8 @@ from orias.tools.hints import near_forms, near_mnemonics
 
 INST_BYTES: Final = 16
 DEFAULT_CONTROL: Final = 15 | 7 << 5 | 7 << 8
+_SHOWN: Final = 18 | 7 << 5 | 7 << 8
+"""A control word with which reuse flags are printed."""
 """Stall 15, no barriers."""
 HIDDEN_DESCRIPTOR: Final = 4
 """Uniform register of the descriptor where the text does not name it (sm_80 to sm_89); what ptxas uses most."""
@@ -395,7 +397,7 @@ def assemble_instruction(
                 mask, val = put
             else:
                 word = val | guard_bits << 12 | c.hidden & ~(mask | 15 << 12)
-                if c.form.matches(word) and table.form(word | DEFAULT_CONTROL << CTL_SHIFT) is c.form:
+                if c.form.matches(word) and table.form(word | _SHOWN << CTL_SHIFT) is c.form:
                     return word
     raise _refusal(table, source, at, end, reading, values, _shape(body)[3], names, line, column)
 

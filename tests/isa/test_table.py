@@ -183,6 +183,20 @@ def test_scheduling_codes_that_do_not_exist(sched: int) -> None:
         t.decode(word_)
 
 
+@pytest.mark.parametrize(
+    ("sched", "flags", "legal"),
+    [(18, 3, True), (18, 4, False), (18, 7, False), (1, 4, True), (1, 5, True), (1, 6, False)],
+)
+def test_reuse_flags(sched: int, flags: int, legal: bool) -> None:
+    """As nvdisasm 13.5 judges a form with two slots and one without; see ``Form.control_fault``."""
+    t = load("sm_90")
+    w = t.encode(op("ISETP.GE.AND"), PT, [p(0), PT], [r(2), r(3), PT], CTL) & ~(31 << 105)
+    assert t.legal(w | sched << 105 | flags << 122) is legal
+    no_slot = t.encode(op("NOP"), PT, [], [], CTL) & ~(31 << 105)
+    assert not t.legal(no_slot | 1 << 105 | 3 << 122)
+    assert t.legal(no_slot | 1 << 105 | 4 << 122)
+
+
 def test_illegal_words() -> None:
     t = load("sm_90")
     with pytest.raises(IllegalWord, match=r"bits 0\.\.11 = 0x0"):

@@ -1,6 +1,7 @@
-"""Which reuse flags (bits 122 to 124) of slots without a register a form may have, asked of nvdisasm.
+"""Which reuse flags (bits 122 to 124) a form may have, asked of nvdisasm.
 
-Usage: ``python tools/isa/reuse.py [sm_90 ...]``.  A flag that is illegal in every sample becomes a fixed zero of the form.
+Usage: ``python tools/isa/reuse.py [sm_90 ...]``.  A form takes the flags of some slots, or any (``loose-reuse``: those that take all of
+flags 1 to 5 although they name no slot); registers at the place of a slot get its mark or lose it.
 """
 
 import random
@@ -13,37 +14,67 @@ sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
 from derive import sample  # noqa: E402
 from oracle import Oracle  # noqa: E402
-from tablefile import CLASSES  # noqa: E402
+from tablefile import CLASSES, Record  # noqa: E402
 from working import Working  # noqa: E402
 
-FLAGS = (122, 123, 124)
+from orias.isa.rawtable import ANY_REUSE  # noqa: E402
+
+FLAGS = 7 << 122
+PLACES = {24: 1, 32: 2, 64: 4}
+"""Flag of a register by its place."""
+LOOSE = {0, 1, 2, 3, 4, 5}
+
+
+def mark(r: Record, flags: int) -> bool:
+    """Gives the record's registers the marks of the flags; False if the operands do not hold them."""
+    left = flags
+    changed = False
+    for o in r["ops"]:
+        for e in o["el"]:
+            if e.get("r", -1) >= 122:
+                flag = 1 << e["r"] - 122
+            elif o["s"][:3] == "{R}" and "f" in e and not e.get("hid"):
+                flag = PLACES.get(int(e["f"].partition("+")[0]), 0)
+            else:
+                continue
+            if left & flag:
+                left &= ~flag
+                changed |= "r" not in e
+                e["r"] = flag.bit_length() + 121
+            elif "r" in e:
+                del e["r"]
+                changed = True
+    return changed and not left
 
 
 def settle(work: Working, name: str, oracle: Oracle) -> int:
     """Changes `work`; returns how many forms changed."""
     rng = random.Random(31)
     table = work.table(name)
-    jobs: list[tuple[int, int, int, list[int]]] = []
-    for opcode in work.records[name]:
-        for i, form in enumerate(table.of_opcode(opcode)):
-            used = {e.reuse for o in form.operands for e in o.elems}
-            words = sample(form, rng, 5)
-            jobs += [(opcode, i, b, words) for b in FLAGS if b not in used]
-    plain = oracle.ask([w for _, _, _, ws in jobs for w in ws])
-    flagged = oracle.ask([w | 1 << b for _, _, b, ws in jobs for w in ws if plain[w] is not None])
-    changed = set()
-    for opcode, i, b, words in jobs:
-        legal = [flagged[w | 1 << b] is not None for w in words if plain[w] is not None]
-        if not legal:
+    jobs = [
+        (opcode, i, form, sample(form, rng, 5))
+        for opcode in work.records[name]
+        for i, form in enumerate(table.of_opcode(opcode))
+    ]
+    known = {w for _, _, _, ws in jobs for w in ws}
+    known = {w for w, t in oracle.ask(sorted(known)).items() if t is not None}
+    answers = oracle.ask([w | x << 122 for w in sorted(known) for x in range(8)])
+    changed = 0
+    for opcode, i, form, words in jobs:
+        found = {frozenset(x for x in range(8) if answers[w | x << 122] is not None) for w in words if w in known}
+        if len(found) != 1:
+            continue
+        legal = set(found.pop())
+        flags = ANY_REUSE if legal == LOOSE else max(legal)
+        if flags == form.reuse or (flags != ANY_REUSE and legal != {x for x in range(8) if not x & ~flags}):
             continue
         r = work.records[name][opcode][i]
-        mask = int(r["mask"], 16)
-        new = mask & ~(1 << b) if any(legal) else mask | 1 << b
-        if new != mask and not int(r["val"], 16) >> b & 1:
-            r["mask"] = f"{new:x}"
-            changed.add((opcode, i))
-    print(f"{name}: {len(changed)} forms changed", flush=True)
-    return len(changed)
+        r["mask"] = f"{int(r['mask'], 16) & ~FLAGS | (0 if flags == ANY_REUSE else (7 & ~flags) << 122):x}"
+        if not mark(r, 0 if flags == ANY_REUSE else flags):
+            print(f"{name}: {opcode:04x} {form.mnemonic}: flags {sorted(legal)}, marked {form.reuse}")
+        changed += 1
+    print(f"{name}: {changed} forms changed", flush=True)
+    return changed
 
 
 def main(argv: list[str]) -> None:

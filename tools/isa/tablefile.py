@@ -287,7 +287,7 @@ def merge(per_class: dict[str, list[Line]]) -> list[Line]:
             found = -1
             for i in range(at, len(out)):
                 x = out[i]
-                if x.key() == new.key() and (x.extra == new.extra or not x.seen or not new.seen):
+                if x.key() == new.key() and (x.extra == new.extra or bool(x.seen) != bool(new.seen)):
                     found = i
                     break
             if found < 0:

@@ -19,7 +19,7 @@ from orias.isa.notation import (  # noqa: E402
     Elem,
     Piece,
 )
-from orias.isa.rawtable import CLASSES, Entry, Form, RawTable  # noqa: E402
+from orias.isa.rawtable import ANY_REUSE, CLASSES, Entry, Form, RawTable  # noqa: E402
 from orias.isa.table import IsaTable  # noqa: E402
 
 
@@ -54,7 +54,8 @@ def element_record(e: Elem) -> Record:
 
 def form_record(f: Form) -> Record:
     """A form as the record that writes the same line."""
-    out: Record = {"mn": f.mnemonic, "mask": f"{f.mask:x}", "val": f"{f.val:x}", "n": f.seen, "results": f.results}
+    fixed = f.mask | (0 if f.reuse == ANY_REUSE else (7 & ~f.reuse) << 122)
+    out: Record = {"mn": f.mnemonic, "mask": f"{fixed:x}", "val": f"{f.val:x}", "n": f.seen, "results": f.results}
     out["not"] = [[f"{m:x}", f"{v:x}"] for m, v in f.nots]
     out["mods"] = [piece_record(p) for p in f.mods]
     out["ops"] = [
