@@ -46,7 +46,7 @@ def update(state: int, arrivals: int, transactions: int, drop: int = 0) -> int:
     return phase << 63 | (-pending & _COUNT) << 43 | tx << 21 | (-expected & _COUNT) << 1 | state & 1
 
 
-def _each(m: Machine, offsets: Arr, change: Callable[[int, int], int]) -> Arr:
+def each_object(m: Machine, offsets: Arr, change: Callable[[int, int], int]) -> Arr:
     """Changes objects one thread after the other; the old values."""
     m.changed = m.clock
     view = m.shared.views[8]
@@ -61,7 +61,7 @@ def _each(m: Machine, offsets: Arr, change: Callable[[int, int], int]) -> Arr:
 
 def complete(m: Machine, offsets: Arr, size: int) -> None:
     """Reports that transactions of `size` bytes each are complete to objects at (checked) offsets."""
-    _each(m, offsets, lambda state, i: update(state, 0, -size))
+    each_object(m, offsets, lambda state, i: update(state, 0, -size))
 
 
 def _one_a_warp(a: Active) -> Arr:
@@ -77,7 +77,7 @@ _PATIENCE: Final = 300_000
 """Steps without a change of any object after which threads that look at one wait in vain."""
 
 
-def _wait(m: Machine, a: Active, offsets: Arr, over: Arr) -> None:
+def note_wait(m: Machine, a: Active, offsets: Arr, over: Arr) -> None:
     """Notes who looks at which object in vain; a Fault if no object has changed for long."""
     i = int(np.argmax(~over))
     m.waits[int(offsets[i])] = (m.clock, a.first, int(np.count_nonzero(~over)))
@@ -129,7 +129,7 @@ def syncs(s: Site) -> Exec:
             over = ((high ^ word(m, a)) >> np.uint32(31)) != 0
             out(m, a, over)
             if not over.all():
-                _wait(m, a, offsets, over)
+                note_wait(m, a, offsets, over)
 
         return check
     if not s.has("ARRIVE"):
@@ -149,7 +149,7 @@ def syncs(s: Site) -> Exec:
             n = int(amount[i]) if rule[0] < 0 else rule[0]
             return update(state, n, rule[1] * int(amount[i]) + fixed, n if drop else 0)
 
-        old = _each(m, offsets, change)
+        old = each_object(m, offsets, change)
         if masked:
             old = _together(a, offsets, old)
         if put is not None:
@@ -175,7 +175,7 @@ def arrives(s: Site) -> Exec:
         arrivals = 1 if s.has("ARVCNT") else 0
 
         def run(m: Machine, a: Active) -> None:
-            _each(
+            each_object(
                 m, shared_offsets(m, a, get(m, a), None, 8, 8), lambda state, i: update(state, arrivals, arrivals - 1)
             )
 
@@ -188,10 +188,10 @@ def arrives(s: Site) -> Exec:
 
 
 def _software_arrive(m: Machine, a: Active, address: Arr) -> Arr:
-    return _each(m, shared_offsets(m, a, address, None, 8, 8), _software_change)
+    return each_object(m, shared_offsets(m, a, address, None, 8, 8), software_change)
 
 
-def _software_change(state: int, i: int) -> int:
+def software_change(state: int, i: int) -> int:
     """The object of sm_80 to sm_89 after one arrival."""
     low, high = state & 0xFFFFFFFF, state >> 32
     after = (high + 1) & 0xFFFFFFFF

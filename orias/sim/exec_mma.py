@@ -69,6 +69,33 @@ def _shape(s: Site) -> tuple[int, int]:
     raise s.unknown("shape")
 
 
+def _grain(v: Arr) -> Arr:
+    """For each matrix of f64 values [warps, ...], a power of two that divides all of them."""
+    mantissa, exponent = np.frexp(v)
+    whole = np.where(np.isfinite(v), np.ldexp(mantissa, 53), 0).astype(I64)
+    lowest = np.log2(np.maximum(whole & -whole, 1).astype(np.float64)).astype(I64)
+    place = np.where(whole != 0, exponent - 53 + lowest, 2000)
+    result: Arr = place.reshape(len(v), -1).min(axis=1)
+    return result
+
+
+def disturbed(m: Machine, total: Arr, x: Arr, y: Arr, z: Arr, narrow: bool, size: Arr) -> Arr:
+    """A sum of products [warps, ...] with ``m.sum_error`` times 2**-22 of its addends' magnitudes (`size`) added, where hardware might
+    round on the way: unless all partial sums are exact in f32 (`narrow`: f16)."""
+    if not m.sum_error:
+        return total
+    grain = np.minimum(_grain(x) + _grain(y), _grain(z))
+    finite = np.where(np.isfinite(size), size, 0.0)
+    exact = finite.reshape(len(total), -1).max(axis=1) <= np.ldexp(
+        1.0, np.clip(grain + (11 if narrow else 24), -1000, 1000)
+    )
+    off = np.where(
+        exact.reshape(-1, *[1] * (total.ndim - 1)), 0.0, finite * m.sum_error * 2.0 ** (-10 if narrow else -22)
+    )
+    result: Arr = total + off
+    return result
+
+
 def _product(s: Site, bits: int) -> Product:
     """A times B, without the accumulator: [warps, rows, k kept] by [warps, k, 8]; `bits` of an element of A."""
     if not s.has("SP"):
@@ -107,7 +134,10 @@ def _floating(s: Site, a_bits: int, values: Callable[[Arr], Arr], values_b: Call
             z = matrix_c(f.reshape(*f.shape[:2], 4), rows)
         else:
             z = matrix_c(c.view(np.float32).astype(np.float64), rows)
-        d = fragments_c(product(m, a, x, y) + z)
+        total = product(m, a, x, y) + z
+        if m.sum_error:
+            total = disturbed(m, total, x, y, z, narrow, product(m, a, np.abs(x), np.abs(y)) + np.abs(z))
+        d = fragments_c(total)
         if narrow:
             p = half.pattern(d, False)
             store(s, m, a, half.pack(p[..., 0::2], p[..., 1::2]))
@@ -150,10 +180,17 @@ def _quads(s: Site) -> Exec:
     def run(m: Machine, a: Active) -> None:
         x, y = (half.value(split(gather(g, m, a), 16), False) for g in (ga, gb))
         count = len(x)
-        d = np.matmul(
-            quads_a(x.reshape(count, 32, 4), a_layout == "ROW"), quads_b(y.reshape(count, 32, 4), b_layout == "COL")
+        left, right = (
+            quads_a(x.reshape(count, 32, 4), a_layout == "ROW"),
+            quads_b(y.reshape(count, 32, 4), b_layout == "COL"),
         )
+        d = np.matmul(left, right)
         c = gather(gc, m, a)
+        if m.sum_error:
+            addends = half.value(split(c, 16), False) if addend == "F16" else c.view(np.float32).astype(np.float64)
+            largest = np.abs(addends).reshape(count, -1).max(axis=1)[:, None, None, None]
+            size = np.matmul(np.abs(left), np.abs(right)) + largest
+            d = disturbed(m, d, left, right, addends, "F16" in (wide, addend), size)
         first = 4 * (number >> 1) if wide == "F32" else 4 * number
         if addend == "F16":
             z = np.zeros_like(d)

@@ -22,6 +22,7 @@ from orias.sim import ops_fp8 as fp8
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
 from orias.sim.errors import Fault, IllegalInstruction, OutOfBounds
+from orias.sim.exec_mma import disturbed
 from orias.sim.ops_int import I64, U8, U32
 from orias.sim.site import Exec, Site
 from orias.sim.state import POISON, Active, Machine
@@ -285,11 +286,16 @@ def gmma(s: Site) -> Exec:
             x = _spread_sparse(f, x, m.R[metadata][threads], selector)
         y = _stored(m, f, word(m, descriptor + 2, warp), 1, np.arange(f.n), f.k, block)
         total = np.matmul(x, y.T)
+        z = np.zeros_like(total)
         if kept and not c_zero:
             old = _queue(m, warp).pending(d)
             if old is None:
                 old = np.stack([m.R[d + k][threads] for k in range(f.words)], axis=1)
-            total = total + _c_values(f, np.ascontiguousarray(old))
+            z = _c_values(f, np.ascontiguousarray(old))
+            total = total + z
+        if m.sum_error and not f.exact:
+            size = np.matmul(np.abs(x), np.abs(y).T) + np.abs(z)
+            total = disturbed(m, total[None], x[None], y[None], z[None], f.narrow, size[None])[0]
         return _d_words(f, total)
 
     def run(m: Machine, a: Active) -> None:

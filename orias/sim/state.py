@@ -158,6 +158,8 @@ class Machine:
         self.sm = 0
         self.mufu_error = 0
         """Units in the last place added to results of MUFU."""
+        self.sum_error = 0
+        """Parts of 2**-22 of the addends' magnitudes added to sums of floating-point products that need not be exact."""
         self.watch: Callable[[Machine, int], None] | None = None
         """Sees the address of every instruction after it has run."""
         self.warpgroup: dict[int, Any] = {}

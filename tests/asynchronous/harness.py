@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from orias.ptx.parser import parse
 from orias.sim import load, tensormap
+from orias.sim.ptx import PtxImage
 from tests.forms.run import our_cubin, ptxas_cubin
 
 Words = npt.NDArray[np.uint32]
@@ -78,10 +80,13 @@ ret;
 """
 
     def run(self, compiler: str, arch: str, opt: int) -> str:
-        """Compile and run; what is wrong, or nothing."""
+        """Compile (``ptx``: do not) and run; what is wrong, or nothing."""
         text = self.text(arch)
-        cubin = our_cubin(text, arch, opt) if compiler == "orias" else ptxas_cubin(text, arch, opt)
-        image = load(cubin)
+        image: Any
+        if compiler == "ptx":
+            image = PtxImage(parse(text, "program.ptx"), arch)
+        else:
+            image = load(our_cubin(text, arch, opt) if compiler == "orias" else ptxas_cubin(text, arch, opt))
         source, out = self.input(), np.zeros(OUT, np.uint32)
         want = np.zeros(OUT, np.uint32)
         expected = np.asarray(self.want(source.copy()), np.uint32)

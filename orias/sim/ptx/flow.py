@@ -103,6 +103,7 @@ def leave(unit: "Unit") -> Flow:
             if kept is not None:
                 _restore(m, unit, here, kept)
             m.frame[here.sel] += unit.frame_size
+            m.dynamic[here.sel] = m.dynamic_at[level - 1][here.sel]
             m.depth[here.sel] = level - 1
             e.add_index(m.returns[level - 1][here.sel], here.index)
         return -1
@@ -128,7 +129,9 @@ def enter(m: PtxMachine, unit: "Unit", a: Active, back: int) -> None:
         if level >= len(m.returns):
             m.returns.append(np.zeros(m.threads, I64))
             m.saved.append({})
+            m.dynamic_at.append(np.zeros(m.threads, I64))
         m.returns[level][here.sel] = back
+        m.dynamic_at[level][here.sel] = m.dynamic[here.sel]
         m.depth[here.sel] = level + 1
         if unit.recursive:
             kept = m.saved[level].get(unit.number)

@@ -134,7 +134,10 @@ class PtxImage:
         """Offsets of shared variables by id, and the static bytes; unsized ones begin behind the sized."""
         known = self._shared.get(kernel)
         if known is None:
-            variables = [v for v in self._all_variables() if v.space == "shared"]
+            # kernels do not see each other's variables
+            other = [f for f in self.module.functions if f.entry and f.name != kernel]
+            hidden = {id(v) for f in other for v in f.variables}
+            variables = [v for v in self._all_variables() if v.space == "shared" and id(v) not in hidden]
             sized = [v for v in variables if v.size]
             offsets, top = place(sized, self.target.smem_reserved)
             where = {id(v): o for v, o in zip(sized, offsets, strict=True)}
@@ -232,6 +235,7 @@ class _PtxLaunch(Launch):
         m.syscalls = lambda address, who: image.syscalls(m, address, who)
         m.watch = image.watch
         m.frame[:] = STACK_TOP - p.units[0].frame_size
+        m.dynamic[:] = STACK_TOP - self.stack
         self._special(m, blocks, lane, block_of, ranks)
         make = SerialEngine if image.choice.serial else Engine
         limit = self.options.max_steps * (threads if image.choice.serial else 1) - self.steps

@@ -34,11 +34,16 @@ class PtxMachine(Machine):
     ) -> None:
         super().__init__(threads, 24, present, block_of, arena, shared, local)
         self.choice = choice
+        self.sum_error = (choice.approx > 0) - (choice.approx < 0)
         self.R += [np.full(threads, choice.poison, U32) for _ in range(words)]
         self.P += [np.full(threads, bool(choice.poison & 1)) for _ in range(preds)]
         self.cc = np.full(threads, bool(choice.poison & 1))
         self.frame = np.zeros(threads, I64)
         """Address in the local window of the lowest byte of the current function's frame."""
+        self.dynamic = np.zeros(threads, I64)
+        """Lowest free address of local memory for alloca, which grows towards the frames."""
+        self.dynamic_at: list[Arr] = []
+        """The same at the call at each depth."""
         self.depth = np.zeros(threads, I64)
         self.returns: list[Arr] = []
         """Where each thread goes on after the call at each depth."""

@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.op import op
+from orias.isa.operand import K_NONE, RZ, URZ, imm, r
 from orias.ptx.ast import O_ADDR, O_REG, O_SINK, O_SYM, O_VEC, Operand
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
-from orias.sim.errors import Fault
+from orias.sim.errors import Fault, OutOfBounds
 from orias.sim.exec_mem import GENERIC, GLOBAL, LOCAL, SHARED, Place, atomic_update, places, read_modify_write, spaces
+from orias.sim.exec_wide import atomic128
 from orias.sim.ops_int import I64, U8, U16, U32, U64
 from orias.sim.ptx.integer import Builder, type_of
 from orias.sim.ptx.machine import ptx
@@ -197,8 +199,10 @@ def _sass_type(t: str, size: int) -> str:
 def _atom(s: PtxSite) -> Exec:
     """atom and red.  Global f32 additions flush denormals, those in shared memory do not (PTX, atom)."""
     t = type_of(s)
-    if s.has("vec") or bits_of(t) == 128:
-        raise s.unknown()
+    if bits_of(t) == 128:
+        return _atom128(s)
+    if s.has("vec"):
+        return _atom_vector(s, t)
     size = bits_of(t) // 8
     returns = s.name == "atom"
     ops = s.ops[1:] if returns else s.ops
@@ -235,6 +239,81 @@ def _atom(s: PtxSite) -> Exec:
             old[here] = read_modify_write(p.flat, offset, size, "", change)
         if put is not None:
             put(m, a, old)
+
+    return run
+
+
+def _atom128(s: PtxSite) -> Exec:
+    space = SPACES[s.mods.get("space", "")]
+    get = address(s, s.ops[1], s.mods.get("space", ""))
+    values = [r(_wide_rows(s, o)) for o in s.ops[2:]]
+    name = f"ATOM.{s.mods['op'].upper()}.128"
+    out = RZ if s.ops[0].kind == O_SINK else r(_wide_rows(s, s.ops[0]))
+    return atomic128(s.sass(name, [out], [K_NONE, RZ, URZ, imm(0), *values]), space, get)
+
+
+def _with(update: Callable[[Arr, Arr], Arr], values: Arr) -> Callable[[Arr, Arr], Arr]:
+    return lambda old, who: update(old, values[who])
+
+
+def _atom_vector(s: PtxSite, t: str) -> Exec:
+    """Additions and the like on neighbours: each element by itself."""
+    size, what = bits_of(t) // 8, s.mods["op"]
+    returns = s.name == "atom"
+    ops = s.ops[1:] if returns else s.ops
+    get = address(s, ops[0], s.mods.get("space", ""))
+    space = SPACES[s.mods.get("space", "")]
+    values = [s.src(o, t) for o in _elements(s, ops[1])]
+    puts = [s.dst(o, t) for o in _elements(s, s.ops[0])] if returns and s.ops[0].kind != O_SINK else []
+    update = _update_of(s, t, what, size)
+
+    def run(m: Machine, a: Active) -> None:
+        at = get(m, a)
+        for k, g in enumerate(values):
+            v = np.broadcast_to(g(m, a), (a.n,))
+            old = np.zeros(a.n, UNSIGNED[8 * size])
+            for p in places(m, a, space, at + at.dtype.type(size * k), size, len(values) * size if k == 0 else size):
+                here = np.arange(a.n) if p.where is None else p.where
+                offset = p.offset
+                if ptx(m).choice.reverse:
+                    here, offset = here[::-1], offset[::-1]
+                old[here] = read_modify_write(p.flat, offset, size, "", _with(update, v[here]))
+            if puts:
+                puts[k](m, a, old)
+
+    return run
+
+
+def _alloca(s: PtxSite) -> Exec:
+    """alloca: local memory from the bottom up, until the function returns."""
+    t = s.types[0]
+    size, put = s.src(s.ops[1], t), s.dst(s.ops[0], t)
+    align = np.int64(max(s.ops[2].value if len(s.ops) > 2 else 8, 1))
+
+    def run(m: Machine, a: Active) -> None:
+        x = ptx(m)
+        start = (x.dynamic[a.sel] + align - 1) // align * align
+        end = start + np.broadcast_to(size(m, a), (a.n,)).astype(I64)
+        full = end > x.frame[a.sel]
+        if full.any():
+            raise Fault(OutOfBounds, "alloca: no local memory left", int(np.argmax(full)))
+        x.dynamic[a.sel] = end
+        put(m, a, start.view(U64).astype(UNSIGNED[bits_of(t)]))
+
+    return run
+
+
+def _stack_save(s: PtxSite) -> Exec:
+    t = s.types[0]
+    put = s.dst(s.ops[0], t)
+    return lambda m, a: put(m, a, ptx(m).dynamic[a.sel].view(U64).astype(UNSIGNED[bits_of(t)]))
+
+
+def _stack_restore(s: PtxSite) -> Exec:
+    g = s.src(s.ops[0], s.types[0])
+
+    def run(m: Machine, a: Active) -> None:
+        ptx(m).dynamic[a.sel] = np.broadcast_to(g(m, a), (a.n,)).astype(I64)
 
     return run
 
@@ -429,7 +508,17 @@ def _getctarank(s: PtxSite) -> Exec:
     return s.each(lambda v: (v >> v.dtype.type(24)).astype(U32) & np.uint32(0xFF), [type_of(s)], "u32")
 
 
+def _createpolicy(s: PtxSite) -> Exec:
+    """createpolicy: a policy has no meaning but as an operand, so what its bits are is open."""
+    put = s.dst(s.ops[0], "b64")
+    if s.mods["mode"] == "cvt":
+        g = s.src(s.ops[1], "b64")
+        return lambda m, a: put(m, a, g(m, a))
+    return lambda m, a: put(m, a, np.full(a.n, ptx(m).choice.poison, U64))
+
+
 MEMORY: Final[dict[str, Builder]] = {
     "ld": _ld, "ldu": _ld, "st": _st, "atom": _atom, "red": _atom, "cvta": _cvta, "isspacep": _isspacep, "mov": _mov,
-    "cp.async": _cp_async, "mapa": _mapa, "getctarank": _getctarank,
+    "cp.async": _cp_async, "mapa": _mapa, "getctarank": _getctarank, "alloca": _alloca, "stacksave": _stack_save,
+    "stackrestore": _stack_restore, "createpolicy": _createpolicy,
 }  # fmt: skip

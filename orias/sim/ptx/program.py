@@ -10,17 +10,20 @@ from orias.sim.engine import Flow, Plan
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_flow import CODE_BASE
 from orias.sim.ops_int import U64
+from orias.sim.ptx.asynchronous import ASYNCHRONOUS
 from orias.sim.ptx.convert import CONVERT
 from orias.sim.ptx.floats import FLOAT
 from orias.sim.ptx.flow import FLOW, Step, leave, synchronised
 from orias.sim.ptx.integer import INTEGER, Builder, floating
 from orias.sim.ptx.layout import CALL_ALIGN, place, slots
 from orias.sim.ptx.machine import FIRST_PRED, FIRST_ROW, ptx
+from orias.sim.ptx.matrix import MATRIX
 from orias.sim.ptx.memory import MEMORY
 from orias.sim.ptx.site import PtxSite
 from orias.sim.ptx.specials import special_register
 from orias.sim.ptx.video import VIDEO
 from orias.sim.ptx.warp import WARP
+from orias.sim.ptx.wmma import WMMA
 from orias.sim.site import Exec, Getter
 from orias.sim.state import Active, Machine
 
@@ -31,9 +34,11 @@ Arr = npt.NDArray[Any]
 
 _NOTHING: Final = frozenset((
     "membar", "fence", "prefetch", "prefetchu", "applypriority", "discard", "cp.async.commit_group", "cp.async.wait_group",
-    "cp.async.wait_all", "griddepcontrol", "pmevent", "setmaxnreg",
+    "cp.async.wait_all", "griddepcontrol", "pmevent", "setmaxnreg", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group",
+    "cp.async.bulk.commit_group", "cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor", "fence.proxy",
 ))  # fmt: skip
-"""Instructions without effect here: memory is sequentially consistent, copies are done at once."""
+"""Instructions without effect here: memory is sequentially consistent, copies and warpgroup products are done at once."""
+_POLLS: Final = frozenset(("atom", "mbarrier.test_wait", "mbarrier.try_wait"))
 
 
 def _nothing(m: Machine, a: Active) -> None:
@@ -45,7 +50,7 @@ def _builder(s: PtxSite) -> Builder | None:
     name = s.name
     if name in FLOAT and (floating(t) or name not in INTEGER):
         return FLOAT[name]
-    for table in (INTEGER, MEMORY, CONVERT, WARP, VIDEO):
+    for table in (INTEGER, MEMORY, CONVERT, WARP, VIDEO, MATRIX, WMMA, ASYNCHRONOUS):
         if name in table:
             return table[name]
     return None
@@ -105,6 +110,8 @@ class Unit:
             return lambda m, a: (ptx(m).frame[a.sel] + add).view(U64) + np.uint64(window)
         fixed = self.program.address(v)
         value = np.full(1, (fixed + offset) & 0xFFFFFFFFFFFFFFFF, U64)
+        if v.space == "shared":
+            return lambda m, a: value if m.cluster_size == 1 else value + _rank(m, a)
         return lambda m, a: value
 
 
@@ -269,7 +276,7 @@ class Program:
         text = i.sig.text
         plan = Plan(i.line, lambda: text)
         plan.run, plan.flow = run, flow
-        plan.polls = i.sig.name == "atom" or "order" in i.sig.mods
+        plan.polls = i.sig.name in _POLLS or "order" in i.sig.mods
         if i.pred is not None:
             row, _, _ = u.rows[id(i.pred.var)]
             if i.pred.neg:
@@ -277,6 +284,12 @@ class Program:
             else:
                 plan.guard = lambda m, a: m.P[row][a.sel]
         return plan
+
+
+def _rank(m: Machine, a: Active) -> Arr:
+    """The block field of shared addresses in a cluster."""
+    result: Arr = (m.block_of[a.sel] % m.cluster_size).astype(U64) << np.uint64(24)
+    return result
 
 
 def _refuse(message: str) -> Exec:
