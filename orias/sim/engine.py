@@ -265,6 +265,8 @@ class Engine:
                     self.last_pick = pc
                     break
 
+    together = False
+    """Keep even whole warps apart from others behind a rendezvous: for engines that would run their threads one by one."""
     timing: Timing | None = None
     """Sees every instruction, in time-aware runs."""
     entry = 0
@@ -390,7 +392,7 @@ class Engine:
                 waiting &= ~mask
                 index = w * 32 + np.flatnonzero(_LANE_BITS & np.uint32(mask))
                 pcs = self.resume[index]
-                if mask == alive or not (pcs == pcs[0]).all():
+                if (mask == alive and not self.together) or not (pcs == pcs[0]).all():
                     self.add_index(pcs, index)
                 else:
                     self._put_apart(int(pcs[0]), index)

@@ -124,7 +124,7 @@ def outcomes(body: str, threads: int = 32) -> set[bytes]:
         (matrix_sum("0x2E662E66", "0x40490FDB"), False),
         (matrix_sum("0x3C003C00", "0x40490FDB"), False),
         (matrix_sum("0x3C003C00", "0x40400000"), True),
-        (matrix_sum("0x2E662E66", "0x3E800000"), True),
+        (matrix_sum("0x34003400", "0x3E800000"), True),
         (
             "alloca.u64 %d1, 16; st.local.u32 [%d1+8], 5; stacksave.u64 %d2; alloca.u64 %d3, 64, 32; st.local.u32 [%d3], 6;"
             "stackrestore.u64 %d2; alloca.u64 %d4, 64, 32; ld.local.u32 %r1, [%d4]; ld.local.u32 %r2, [%d1+8];"

@@ -359,6 +359,7 @@ def warpsync(s: PtxSite, mask: Operand) -> Step:
     return None, lambda e, a, rest, pc: e.wait_warpsync(a, np.broadcast_to(g(e.m, a), (a.n,)), rest, pc)
 
 
+_WHOLE: Final = ("mma", "wmma.", "wgmma.mma", "ldmatrix", "stmatrix", "movmatrix")
 _REDUCTIONS: Final = {"popc": 1, "and": 2, "or": 3}
 
 
@@ -433,6 +434,8 @@ FLOW: Final[dict[str, Callable[[PtxSite], list[Step]]]] = {
 
 
 def synchronised(s: PtxSite, run: Exec) -> list[Step]:
-    """A warp operation, behind the rendezvous of its members."""
+    """A warp operation, behind the rendezvous of its members; one that the whole warp executes, of all."""
+    if s.has("aligned") and s.name.startswith(_WHOLE):
+        return [(None, lambda e, a, rest, pc: e.wait_warpsync(a, np.full(a.n, 0xFFFFFFFF, U32), rest, pc)), (run, None)]
     mask = members(s)
     return [(run, None)] if mask is None else [warpsync(s, mask), (run, None)]

@@ -15,6 +15,8 @@ _TURN: Final = 4000
 class SerialEngine(Engine):
     """Prefers the thread with the highest number until it waits, ends, or has used up its turn."""
 
+    together = True
+
     def __init__(
         self, m: Machine, plans: list[Plan | None], compile_: Callable[[int], Plan], max_steps: int, blocks: int
     ) -> None:
