@@ -6,7 +6,7 @@ RZ, URZ, PT and UPT are no units.  For functions after register allocation.
 
 from typing import Final, final
 
-from orias.isa.op import F_CALL, Op
+from orias.isa.op import F_CALL
 from orias.isa.operand import (
     K_B,
     K_IMM,
@@ -14,13 +14,12 @@ from orias.isa.operand import (
     K_R,
     K_UP,
     K_UR,
-    K_WORD,
     KIND_MASK,
     PAYLOAD_SHIFT,
     PT,
     Opnd,
-    word_text,
 )
+from orias.isa.operations import READS_PR, WRITES_B, WRITES_PR, traits
 from orias.isa.warpgroup import GMMA, accumulator_words, source_widths
 from orias.isa.widths import dst_width, src_width
 from orias.ori.ir import CallInfo, Func, Inst
@@ -93,22 +92,18 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
         if 0 < kd <= K_B:
             for u in units_of(o, src_width(op, k, o)):
                 reads.append(u << 8 | k)
-        elif kd == K_WORD and word_text(o) == "PR":
-            _predicate_file(op, inst, reads, writes)
     if inst.guard != PT:
         for u in units_of(inst.guard, 1):
             reads.append(u << 8 | SLOT_GUARD)
     for k, o in enumerate(inst.dst):
         for w, u in enumerate(units_of(o, dst_width(op, k))):
             writes.append(u << 8 | w << 4 | k)
+    special = traits(op)
+    if special:
+        reads.extend([u << 8 | SLOT_IMPLIED for u in implied_reads(special, inst.src)])
+        writes.extend([u << 8 for u in implied_writes(special, inst.src)])
     if op.base == "WARPGROUP" and fn is not None:
         _implied(fn.implied.get(inst.uid, 0), reads, writes)
-    elif op.base == "R2P":
-        _r2p(inst, writes)
-    elif op.base == "BREAK" or op.base == "BSYNC" or (op.base == "BMOV" and "CLEAR" in op.mods):
-        for o in inst.src:
-            if o & KIND_MASK == K_B:
-                writes.append((B_BASE + (o >> PAYLOAD_SHIFT)) << 8)
     if op.flags & F_CALL and fn is not None:
         info = fn.calls.get(inst.uid)
         if info is not None:
@@ -153,16 +148,23 @@ def _clobbers(info: CallInfo, writes: list[int]) -> None:
             n += 1
 
 
-def _predicate_file(op: Op, inst: Inst, reads: list[int], writes: list[int]) -> None:
-    """``P2R R, PR, ...`` reads all predicates."""
-    if op.base == "P2R":
-        reads.extend((P_BASE + n) << 8 | SLOT_IMPLIED for n in range(7))
+def implied_reads(special: int, src: list[Opnd]) -> list[int]:
+    """Units that an operation with these :func:`~orias.isa.operations.traits` reads beside its operands."""
+    return _masked(src) if special & READS_PR else []
 
 
-def _r2p(inst: Inst, writes: list[int]) -> None:
-    """``R2P PR, R, mask`` writes the predicates of its mask."""
+def implied_writes(special: int, src: list[Opnd]) -> list[int]:
+    """The same for what it writes."""
+    out = _masked(src) if special & WRITES_PR else []
+    if special & WRITES_B:
+        out += [B_BASE + (o >> PAYLOAD_SHIFT) for o in src if o & KIND_MASK == K_B]
+    return out
+
+
+def _masked(src: list[Opnd]) -> list[int]:
+    """The predicates that ``P2R`` and ``R2P`` move: those of an immediate mask, all without one."""
     mask = 0x7F
-    for o in inst.src:
+    for o in src:
         if o & KIND_MASK == K_IMM:
             mask = o >> PAYLOAD_SHIFT
-    writes.extend((P_BASE + n) << 8 for n in range(7) if mask >> n & 1)
+    return [P_BASE + n for n in range(7) if mask >> n & 1]

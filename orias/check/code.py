@@ -7,9 +7,10 @@ from orias.check.facts import Facts
 from orias.check.touch import Touch, touch
 from orias.isa.decode import Decoded
 from orias.isa.operand import INV, K_IMM, K_P, K_UP, KIND_MASK, PAYLOAD_SHIFT, PT, UPT, Opnd, is_true_pred
+from orias.isa.operations import LATE_UNIFORM, traits
 from orias.isa.table import IsaTable
 from orias.schedule.ctl import read_barrier, reuse, stall, wait_mask, write_barrier
-from orias.schedule.units import NEEDS_READ, NEEDS_WRITE, UNIFORM_LATE_READERS
+from orias.schedule.units import NEEDS_READ, NEEDS_WRITE
 
 INST_BYTES: Final = 16
 
@@ -56,7 +57,7 @@ class Node:
         self.late: int = 0
         """Units whose reading ends some time after issue, as a bit set."""
         if self.needs & NEEDS_READ:
-            uniform = d.op.base in UNIFORM_LATE_READERS
+            uniform = traits(d.op) & LATE_UNIFORM != 0
             for u, slot in self.touch.reads:
                 late = u < UR_BASE or (uniform and u < P_BASE)
                 if late and slot != SLOT_GUARD:

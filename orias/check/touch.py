@@ -6,20 +6,19 @@ from :mod:`orias.isa.widths`.
 
 from typing import final
 
-from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, SLOT_IMPLIED, units_of
+from orias.analysis.access import SLOT_GUARD, SLOT_IMPLIED, implied_reads, implied_writes, units_of
 from orias.diag import Unsupported
 from orias.isa.decode import Decoded
 from orias.isa.operand import (
     K_B,
     K_IMM,
     K_R,
-    K_WORD,
     KIND_MASK,
     PAYLOAD_SHIFT,
     PT,
     UPT,
-    word_text,
 )
+from orias.isa.operations import COMPONENTS, traits
 from orias.isa.widths import dst_width, src_width
 
 
@@ -43,29 +42,25 @@ class Touch:
 def touch(d: Decoded) -> Touch:
     """What an instruction reads and writes, implied operands included (carries and pairs are operands already)."""
     t = Touch()
-    base = d.op.base
+    special = traits(d.op)
     try:
         dst = [dst_width(d.op, k) for k in range(len(d.dst))]
         src = [src_width(d.op, k, o) for k, o in enumerate(d.src)]
     except Unsupported:
         t.unknown = True
         dst, src = [1] * len(d.dst), [1] * len(d.src)
-    if base in ("TEX", "TLD"):
+    if special & COMPONENTS:
         _components(d, dst)
     for k, o in enumerate(d.src):
         kd = o & KIND_MASK
         if 0 < kd <= K_B:
             t.reads.extend((u, k) for u in units_of(o, src[k]))
-        elif kd == K_WORD and base == "P2R" and word_text(o) == "PR":
-            t.reads.extend((P_BASE + n, SLOT_IMPLIED) for n in _masked(d))
     if d.guard not in (PT, UPT):
         t.reads.extend((u, SLOT_GUARD) for u in units_of(d.guard, 1))
     for k, o in enumerate(d.dst):
         t.writes.extend((u, w) for w, u in enumerate(units_of(o, dst[k])))
-    if base == "R2P":
-        t.writes.extend((P_BASE + n, 0) for n in _masked(d))
-    elif base in ("BREAK", "BSYNC") or (base == "BMOV" and "CLEAR" in d.op.mods):
-        t.writes.extend((B_BASE + (o >> PAYLOAD_SHIFT), 0) for o in d.src if o & KIND_MASK == K_B)
+    t.reads.extend((u, SLOT_IMPLIED) for u in implied_reads(special, d.src))
+    t.writes.extend((u, 0) for u in implied_writes(special, d.src))
     for u, _ in t.reads:
         t.read_set |= 1 << u
     for u, _ in t.writes:
@@ -81,9 +76,3 @@ def _components(d: Decoded, dst: list[int]) -> None:
         count = masks[-1].bit_count()
         dst[registers[1]] = min(2, count)
         dst[registers[0]] = max(0, count - 2)
-
-
-def _masked(d: Decoded) -> list[int]:
-    """The predicates that P2R and R2P move: those of an immediate mask."""
-    mask = next((o >> PAYLOAD_SHIFT for o in d.src if o & KIND_MASK == K_IMM), 0x7F)
-    return [n for n in range(7) if mask >> n & 1]

@@ -4,6 +4,7 @@ Everything here turns short texts into small objects: ``32+8`` into a bit field,
 ``<sign 72>Ra~`` into an operand.  Equal texts give the same object, since forms share most of them.
 """
 
+from collections.abc import Callable
 from typing import Final, final
 
 # Element sources (Elem.how).
@@ -205,12 +206,12 @@ def parse_values(text: str) -> dict[int, str]:
 
 @final
 class Vocabulary:
-    """Shared value tables, and the objects made from texts; ``ur_bits``: width of a uniform register number."""
+    """Shared value tables (read when the first is needed), and the objects made from texts; ``ur_bits``: width of a uniform register number."""
 
     __slots__ = ("_elems", "_named", "_operands", "_pieces", "_values", "ur_bits")
 
-    def __init__(self, named: dict[str, str], ur_bits: int) -> None:
-        self._named: Final[dict[str, str]] = named
+    def __init__(self, named: Callable[[], dict[str, str]], ur_bits: int) -> None:
+        self._named: Final[Callable[[], dict[str, str]]] = named
         self._values: Final[dict[str, dict[int, str]]] = {}
         self._pieces: Final[dict[str, Piece]] = {}
         self._elems: Final[dict[str, Elem]] = {}
@@ -233,9 +234,10 @@ class Vocabulary:
         if text[0] == "$":
             found = self._values.get(text)
             if found is None:
-                if text[1:] not in self._named:
+                values = self._named().get(text[1:])
+                if values is None:
                     raise TableError(f"no value table {text}")
-                found = self._values[text] = parse_values(self._named[text[1:]])
+                found = self._values[text] = parse_values(values)
             return found
         return {i: t for i, t in enumerate(text.split("/")) if t != "#"}
 
@@ -411,10 +413,21 @@ def split_template(text: str) -> tuple[str, list[str], list[str]]:
                 j += 1
         mods.append(text[i + 1 : j])
         i = j
+    return mnemonic, mods, split_operands(text[head + 1 :])
+
+
+def split_template_head(text: str) -> tuple[str, str]:
+    """A form's template as mnemonic with modifiers, and the operands' text."""
+    head = _head_end(text)
+    return text[:head], text[head + 1 :]
+
+
+def split_operands(text: str) -> list[str]:
+    """The operands of ``^Rd, Ra~``."""
     operands: list[str] = []
-    start = head + 1
+    start = 0
     depth = 0
-    for k in range(start, len(text)):
+    for k in range(len(text)):
         c = text[k]
         if c in "<({":
             depth += 1
@@ -425,7 +438,7 @@ def split_template(text: str) -> tuple[str, list[str], list[str]]:
             start = k + 2
     if start < len(text):
         operands.append(text[start:])
-    return mnemonic, mods, operands
+    return operands
 
 
 def _head_end(text: str) -> int:

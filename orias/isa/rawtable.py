@@ -1,14 +1,16 @@
 """The instruction table as stored: the files of ``data`` and the forms made from them on demand.
 
-``docs/isa-table.md`` describes the notation.  Every file is read once, whatever the number of targets; the lines of a form become
-objects only when its opcode or its mnemonic is asked for.
+``docs/isa-table.md`` describes the notation.  Every file is read once, whatever the number of targets, and cut at its headings, which
+name the mnemonic and the opcodes below them; the lines of a form become objects only when its opcode or its mnemonic is asked for.
+A line with optional operands makes one :class:`Form` for each layout it prints.
 Source of the facts: nvdisasm 13.2 and 13.5 asked for chosen words, ptxas 13.0.88 output (``tools/isa``).
 """
 
 import os.path
 from typing import Final, final
 
-from orias.isa.notation import Operand, Piece, Template, Vocabulary, ones, parse_condition, split_template
+from orias.isa.choices import Choice, Layout, layouts, read_choices
+from orias.isa.notation import Operand, Piece, TableError, Template, Vocabulary, ones, parse_condition, split_template
 
 _DATA: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 CLASSES: Final = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120")
@@ -40,7 +42,10 @@ class Form:
         "reuse", "seen", "val", "_mods", "_mod_texts", "_operand_texts", "_operands", "_skeletons", "vocabulary",
     )  # fmt: skip
 
-    def __init__(self, opcode: int, template: str, notes: str, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, opcode: int, template: str, notes: str, vocabulary: Vocabulary, layout: Layout | None = None
+    ) -> None:
+        """`layout`: which layout of the line this is, where the template has optional operands (already replaced)."""
         self.opcode: Final[int] = opcode
         self.mnemonic, self._mod_texts, self._operand_texts = split_template(template)
         self.results: int = 0
@@ -81,7 +86,8 @@ class Form:
             elif word == "bars":
                 self.bars = ("w" in rest) | ("r" in rest) << 1
             elif word == "seen":
-                self.seen = int(rest)
+                counts = rest.split(",")
+                self.seen = int(counts[0 if layout is None else layout.index])
             elif word == "unused":
                 self.default = ones(rest)
             elif word.startswith("unused("):
@@ -98,8 +104,21 @@ class Form:
                 self.pow2 = True
             else:
                 raise ValueError(f"{template}: no note {note!r}")
+        if layout is not None:
+            self._choose(layout)
         self.reuse: Final[int] = ANY_REUSE if loose_reuse else self._shown_reuse()
         """Reuse flags (bits 122 to 124 as 1, 2, 4) that the operands can show, or ANY_REUSE."""
+
+    def _choose(self, layout: Layout) -> None:
+        """Adds the conditions of a layout; of the exclusions stays what the fixed bits leave open."""
+        self.mask |= layout.mask
+        self.val |= layout.val
+        nots: list[tuple[int, int]] = []
+        for m, v in self.nots + layout.nots:
+            if (v ^ self.val) & m & self.mask == 0:
+                rest = m & ~self.mask
+                nots.append((rest, v & rest))
+        self.nots = nots
 
     def _shown_reuse(self) -> int:
         shown = 0
@@ -238,70 +257,154 @@ def read_tables(text: str) -> dict[str, str]:
     return out
 
 
-_entries: list[Entry] = []
-_named: dict[str, str] = {}
+@final
+class _Store:
+    """The table files as read: blocks of lines below a heading, the value tables and the choices, both unparsed until used."""
+
+    __slots__ = ("_choices", "_named", "_parsed", "blocks", "headings", "of_mnemonic", "of_opcode")
+
+    def __init__(self) -> None:
+        self.headings: Final[list[str]] = []
+        self.blocks: Final[list[str]] = []
+        self.of_opcode: Final[dict[int, list[int]]] = {}
+        self.of_mnemonic: Final[dict[str, list[int]]] = {}
+        self._parsed: Final[dict[int, list[Entry]]] = {}
+        self._named: dict[str, str] = {}
+        self._choices: dict[str, Choice] = {}
+
+    def read(self) -> None:
+        """Reads the files of forms."""
+        for name in sorted(os.listdir(_DATA)):
+            if name.endswith(".isa") and name not in NOT_FORMS:
+                for block in read_file(name).removeprefix("# ").split("\n# "):
+                    head, _, lines = block.partition("\n")
+                    i = len(self.blocks)
+                    self.headings.append(head)
+                    self.blocks.append(lines)
+                    words = head.split(" ")
+                    self.of_mnemonic.setdefault(words[0], []).append(i)
+                    for opcode in words[1:]:
+                        self.of_opcode.setdefault(int(opcode, 16), []).append(i)
+
+    def entries(self, i: int) -> list[Entry]:
+        """The forms of a block."""
+        found = self._parsed.get(i)
+        if found is None:
+            found = self._parsed[i] = read_entries(self.blocks[i])
+            words = self.headings[i].split(" ")
+            for e in found:
+                if e.mnemonic != words[0] or f"{e.opcode:04x}" not in words:
+                    raise TableError(f"heading {self.headings[i]!r} does not name {e.opcode:04x} {e.mnemonic}")
+        return found
+
+    def named(self) -> dict[str, str]:
+        """The value tables."""
+        if not self._named:
+            self._named = read_tables(read_file("tables.isa"))
+        return self._named
+
+    def choices(self) -> dict[str, Choice]:
+        """The optional operands."""
+        if not self._choices:
+            self._choices = read_choices(read_file("choices.isa"))
+        return self._choices
 
 
-def _read_all() -> None:
-    for name in sorted(os.listdir(_DATA)):
-        if name.endswith(".isa"):
-            with open(os.path.join(_DATA, name), encoding="ascii") as f:
-                text = f.read()
-            if name == "tables.isa":
-                _named.update(read_tables(text))
-            else:
-                _entries.extend(read_entries(text))
+NOT_FORMS: Final = ("choices.isa", "operations.isa", "tables.isa")
+"""Files of the folder that hold no forms."""
+
+
+def read_file(name: str) -> str:
+    """The text of a file of the table; empty if there is none."""
+    path = os.path.join(_DATA, name)
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="ascii") as f:
+        return f.read()
+
+
+_store: Final = _Store()
 
 
 @final
 class RawTable:
-    """The forms of one decoder class, made on demand; KeyError if there is no such class."""
+    """The forms of one decoder class, made on demand; KeyError if there is no such class.
 
-    __slots__ = ("_by_mnemonic", "_by_opcode", "_entries", "_forms", "name", "vocabulary")
+    Without `entries` those of the table files; `named` then is not used.
+    """
+
+    __slots__ = ("_by_mnemonic", "_by_opcode", "_entries", "_forms", "_inside", "name", "vocabulary")
 
     def __init__(self, name: str, entries: list[Entry] | None = None, named: dict[str, str] | None = None) -> None:
         if name not in CLASSES:
             raise KeyError(f"no instruction table {name}")
-        if entries is None and not _entries:
-            _read_all()
+        if entries is None and not _store.blocks:
+            _store.read()
         self.name: Final[str] = name
         self.vocabulary: Final[Vocabulary] = Vocabulary(
-            _named if named is None else named, 8 if int(name[3:]) >= 100 else 6
+            _store.named if entries is None else lambda: named or {}, 8 if int(name[3:]) >= 100 else 6
         )
-        self._entries: Final[list[Entry]] = []
-        self._by_opcode: Final[dict[int, list[int]]] = {}
-        self._by_mnemonic: Final[dict[str, list[int]]] = {}
-        inside: dict[str, bool] = {}
-        for e in _entries if entries is None else entries:
-            here = inside.get(e.classes)
-            if here is None:
-                here = inside[e.classes] = name in members(e.classes)
-            if here:
-                i = len(self._entries)
-                self._entries.append(e)
-                self._by_opcode.setdefault(e.opcode, []).append(i)
-                self._by_mnemonic.setdefault(e.mnemonic, []).append(i)
-        self._forms: Final[list[Form | None]] = [None] * len(self._entries)
+        self._entries: Final[list[Entry] | None] = entries
+        self._by_opcode: Final[dict[int, list[Form]]] = {}
+        self._by_mnemonic: Final[dict[str, list[Form]]] = {}
+        self._forms: Final[dict[int, list[Form]]] = {}
+        """Forms of an entry by its identity."""
+        self._inside: Final[dict[str, bool]] = {}
 
-    def _form(self, i: int) -> Form:
-        f = self._forms[i]
-        if f is None:
-            e = self._entries[i]
-            f = self._forms[i] = Form(e.opcode, e.template, e.notes, self.vocabulary)
-        return f
+    def _has(self, e: Entry) -> bool:
+        here = self._inside.get(e.classes)
+        if here is None:
+            here = self._inside[e.classes] = self.name in members(e.classes)
+        return here
+
+    def _made(self, e: Entry) -> list[Form]:
+        found = self._forms.get(id(e))
+        if found is None:
+            if " ?" in e.template:
+                found = [
+                    Form(e.opcode, x.template, e.notes, self.vocabulary, x)
+                    for x in layouts(e.template, _store.choices())
+                ]
+                found = [f for f in found if all(m for m, _ in f.nots)]
+            else:
+                found = [Form(e.opcode, e.template, e.notes, self.vocabulary)]
+            self._forms[id(e)] = found
+        return found
+
+    def _candidates(self, blocks: list[int] | None) -> list[Entry]:
+        """The entries of some blocks, or of all."""
+        if self._entries is not None:
+            return self._entries
+        if blocks is None:
+            blocks = list(range(len(_store.blocks)))
+        return [e for i in blocks for e in _store.entries(i)]
 
     def of_opcode(self, opcode: int) -> list[Form]:
         """The forms of a 13-bit opcode in match order (empty if there is none)."""
-        return [self._form(i) for i in self._by_opcode.get(opcode, ())]
+        found = self._by_opcode.get(opcode)
+        if found is None:
+            entries = self._candidates(_store.of_opcode.get(opcode, []))
+            found = [f for e in entries if e.opcode == opcode and self._has(e) for f in self._made(e)]
+            self._by_opcode[opcode] = found
+        return found
 
     def of_mnemonic(self, mnemonic: str) -> list[Form]:
         """The forms of a mnemonic in table order."""
-        return [self._form(i) for i in self._by_mnemonic.get(mnemonic, ())]
+        found = self._by_mnemonic.get(mnemonic)
+        if found is None:
+            entries = self._candidates(_store.of_mnemonic.get(mnemonic, []))
+            found = [f for e in entries if e.mnemonic == mnemonic and self._has(e) for f in self._made(e)]
+            self._by_mnemonic[mnemonic] = found
+        return found
+
+    def lines(self) -> list[Entry]:
+        """The lines of the table that the class has."""
+        return [e for e in self._candidates(None) if self._has(e)]
 
     def mnemonics(self) -> list[str]:
         """All mnemonics of the table."""
-        return list(self._by_mnemonic)
+        return list(dict.fromkeys([e.mnemonic for e in self.lines()]))
 
     def forms(self) -> list[Form]:
         """All forms in table order."""
-        return [self._form(i) for i in range(len(self._entries))]
+        return [f for e in self.lines() for f in self._made(e)]

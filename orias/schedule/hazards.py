@@ -14,10 +14,11 @@ from typing import Final, final
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, Access, accesses, unit_name
 from orias.isa.op import F_CALL
 from orias.isa.operand import PT
+from orias.isa.operations import LATE_UNIFORM, traits
 from orias.ori.ir import NO_CTL, Func, Inst
 from orias.schedule.ctl import MAX_YIELD_STALL, NO_BARRIER, YIELD, read_barrier, stall, wait_mask, write_barrier
 from orias.schedule.latency import Latency, latency
-from orias.schedule.units import FP64, NEEDS_READ, NEEDS_WRITE, UNIFORM_LATE_READERS, XU, takes_waits
+from orias.schedule.units import FP64, NEEDS_READ, NEEDS_WRITE, XU, takes_waits
 
 _HORIZON: Final = 64
 _IN_ORDER: Final[dict[str, str]] = {
@@ -119,9 +120,10 @@ class _Checker:
                     continue
                 node = _Node(inst, accesses(inst, self.fn), self.lat.units.needs(inst), where)
                 if node.needs & NEEDS_READ:
+                    uniform = traits(inst.op) & LATE_UNIFORM != 0
                     for r in node.access.reads:
                         slot, unit = r & 255, r >> 8
-                        file_late = inst.op.base in UNIFORM_LATE_READERS or unit < UR_BASE or P_BASE <= unit < UP_BASE
+                        file_late = uniform or unit < UR_BASE or P_BASE <= unit < UP_BASE
                         if slot != SLOT_GUARD and unit < B_BASE and file_late:
                             node.late_reads.add(unit)
                 self._legal(node)

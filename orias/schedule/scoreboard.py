@@ -18,6 +18,7 @@ from typing import Final, final
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, Access, accesses
 from orias.isa.op import F_CALL, op
 from orias.isa.operand import K_SB, KIND_MASK, PAYLOAD_SHIFT
+from orias.isa.operations import LATE_UNIFORM, traits
 from orias.ori.ir import Block, Func, Inst
 from orias.schedule.ctl import (
     MAX_STALL,
@@ -36,7 +37,6 @@ from orias.schedule.units import (
     NEEDS_READ,
     NEEDS_WRITE,
     UNIFORM,
-    UNIFORM_LATE_READERS,
     takes_waits,
 )
 
@@ -428,7 +428,7 @@ def _order(row: _Row, before: str) -> None:
 def _late_units(inst: Inst, access: Access) -> list[int]:
     """Units that an instruction reads late: all but the guard and, as a rule, uniform registers."""
     out: list[int] = []
-    uniform = inst.op.base in UNIFORM_LATE_READERS
+    uniform = traits(inst.op) & LATE_UNIFORM != 0
     for r in access.reads:
         unit = r >> 8
         if r & 255 == SLOT_GUARD or unit >= B_BASE:

@@ -268,7 +268,7 @@ def test_classes_of_a_line() -> None:
 
 
 def test_notation() -> None:
-    words = Vocabulary({"x": '"" A # 5=B C'}, 6)
+    words = Vocabulary(lambda: {"x": '"" A # 5=B C'}, 6)
     assert words.piece("<$x 72+3>").values == {0: "", 1: "A", 5: "B", 6: "C"}
     assert words.piece("</FTZ 80>").values == {0: "", 1: "FTZ"}
     o = words.operand("<-/ 72>desc[URb][Ra~.64+Off]")

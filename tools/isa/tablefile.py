@@ -10,9 +10,13 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
-from orias.isa.notation import STANDARD, parse_bits  # noqa: E402
-from orias.isa.rawtable import CLASSES, read_tables  # noqa: E402
+from fold import Names, condition_text, fold, from_text, ones_text  # noqa: E402
+
+from orias.isa.choices import read_choices  # noqa: E402
+from orias.isa.notation import STANDARD, Vocabulary, parse_bits  # noqa: E402
+from orias.isa.rawtable import CLASSES, NOT_FORMS, Form, read_tables  # noqa: E402
 
 DATA = ROOT / "orias" / "isa" / "data"
 Record = dict[str, Any]
@@ -20,21 +24,6 @@ _NAMES = {v: k for k, v in STANDARD.items()}
 _REUSE = {24: 122, 32: 123, 64: 124}
 INLINE = 40
 """Longest value list that stands in the form itself."""
-
-
-def runs(mask: int) -> list[tuple[int, int]]:
-    """(low bit, width) of the runs of set bits."""
-    out: list[tuple[int, int]] = []
-    b = 0
-    while mask >> b:
-        if mask >> b & 1:
-            n = 1
-            while mask >> b + n & 1:
-                n += 1
-            out.append((b, n))
-            b += n
-        b += 1
-    return out
 
 
 def bits_text(bits: list[int]) -> str:
@@ -46,19 +35,6 @@ def bits_text(bits: list[int]) -> str:
         else:
             found.append([b, 1])
     return ",".join(f"{lo}+{n}" if n > 1 else str(lo) for lo, n in found)
-
-
-def ones_text(word: int) -> str:
-    return ",".join(f"{lo}+{n}" if n > 1 else str(lo) for lo, n in runs(word))
-
-
-def condition_text(mask: int, val: int) -> str:
-    out = []
-    for lo, n in runs(mask):
-        v = val >> lo & (1 << n) - 1
-        where = f"{lo}+{n}" if n > 1 else str(lo)
-        out.append(f"{where}={v}" if v < 10 else f"{where}={v:#x}")
-    return ",".join(out)
 
 
 class TableNames:
@@ -202,9 +178,9 @@ def form_text(opcode: int, v: Record, names: TableNames) -> tuple[str, list[str]
         flags = 0
     rest = mask & ~implied & ~(0xFFF | 1 << 91)
     if rest:
-        notes.append("when " + condition_text(rest, val))
+        notes.append("when " + condition_text((rest, val)))
     if v.get("not"):
-        notes.append("unless " + " or ".join(condition_text(int(m, 16), int(x, 16)) for m, x in v["not"]))
+        notes.append("unless " + " or ".join(condition_text((int(m, 16), int(x, 16))) for m, x in v["not"]))
     if v.get("pow2"):
         notes.append("power-of-two")
     if v.get("alias"):
@@ -249,13 +225,18 @@ def default_notes(v: Record) -> list[str]:
 class Line:
     """A form of the table being written, with the classes that have it."""
 
-    def __init__(self, opcode: int, template: str, notes: list[str], extra: list[str], seen: int) -> None:
+    def __init__(self, opcode: int, template: str, notes: list[str], extra: list[str], counts: list[int]) -> None:
         self.opcode = opcode
         self.template = template
         self.notes = notes
         self.extra = extra
-        self.seen = seen
+        self.counts = counts
+        """How many words took each layout."""
         self.classes: list[str] = []
+
+    @property
+    def seen(self) -> int:
+        return sum(self.counts)
 
     def key(self) -> tuple[str, ...]:
         return (self.template, *self.notes)
@@ -298,7 +279,7 @@ def merge(per_class: dict[str, list[Line]]) -> list[Line]:
             x = out[found]
             if new.seen > x.seen:
                 x.extra = new.extra
-                x.seen = new.seen
+            x.counts = [max(pair) for pair in zip(x.counts, new.counts, strict=True)]
             x.classes.append(name)
             at = found + 1
     return out
@@ -330,49 +311,88 @@ def file_of(mnemonic: str) -> str:
     return "move"
 
 
+def mnemonic_of(line: Line) -> str:
+    return line.template.split(" ", 1)[0].split(".", 1)[0]
+
+
 def table_text(lines: list[Line]) -> str:
     rows = []
-    last = ""
-    for x in lines:
-        mnemonic = x.template.split(" ", 1)[0].split(".", 1)[0]
-        if mnemonic != last:
-            rows.append(f"\n# {mnemonic}\n" if rows else f"# {mnemonic}\n")
-            last = mnemonic
-        rows.append(f"{x.opcode:04x} @{classes_text(x.classes)} {x.template}\n")
-        notes = [*x.notes, *x.extra]
-        if x.seen:
-            notes.append(f"seen {x.seen}")
-        line = "     "
-        for i, note in enumerate(notes):
-            if i and len(line) + len(note) > 124:
-                rows.append(line + "\n")
-                line = "     "
-            line += ("; " if line.strip() else "") + note
-        if notes:
-            rows.append(line + "\n")
+    at = 0
+    while at < len(lines):
+        mnemonic = mnemonic_of(lines[at])
+        end = at
+        while end < len(lines) and mnemonic_of(lines[end]) == mnemonic:
+            end += 1
+        opcodes = dict.fromkeys(f"{x.opcode:04x}" for x in lines[at:end])
+        rows.append(("\n" if rows else "") + f"# {mnemonic} {' '.join(opcodes)}\n")
+        rows += [line_text(x) for x in lines[at:end]]
+        at = end
     return "".join(rows)
+
+
+def line_text(x: Line) -> str:
+    rows = [f"{x.opcode:04x} @{classes_text(x.classes)} {x.template}\n"]
+    notes = [*x.notes, *x.extra]
+    if x.seen:
+        notes.append("seen " + ",".join(map(str, x.counts)))
+    line = "     "
+    for i, note in enumerate(notes):
+        if i and len(line) + len(note) > 124:
+            rows.append(line + "\n")
+            line = "     "
+        line += ("; " if line.strip() else "") + note
+    if notes:
+        rows.append(line + "\n")
+    return "".join(rows)
+
+
+def class_lines(
+    opcode: int, forms: list[Record], name: str, names: TableNames, choices: Names, known: dict[object, list[Line]]
+) -> list[Line]:
+    """The lines of one opcode and class, folded; `known` keeps answers, since classes share most."""
+    rows = []
+    for v in forms:
+        template, notes = form_text(opcode, v, names)
+        rows.append((template, tuple(notes + default_notes(v)), v["n"]))
+    key = (opcode, int(name[3:]) >= 100, tuple(rows))
+    if key not in known:
+        vocabulary = Vocabulary(lambda: names.used, 8 if int(name[3:]) >= 100 else 6)
+        folded = fold(
+            [
+                from_text(t, list(notes), n, Form(opcode, t, "; ".join(notes), vocabulary).hidden & (1 << 105) - 1)
+                for t, notes, n in rows
+            ]
+        )
+        known[key] = [Line(opcode, *x.text(choices)) for x in folded]
+    return [Line(opcode, x.template, x.notes, x.extra, list(x.counts)) for x in known[key]]
 
 
 def write(records: dict[str, dict[int, list[Record]]], folder: Path = DATA) -> None:
     """Writes all files: records by class and opcode, in match order."""
-    old = folder / "tables.isa"
-    names = TableNames(read_tables(old.read_text(encoding="ascii")) if old.exists() else {})
+    names = TableNames(read_tables(_text(folder / "tables.isa")))
+    choices = Names(read_choices(_text(folder / "choices.isa")))
+    known: dict[object, list[Line]] = {}
     opcodes = sorted({op for forms in records.values() for op in forms})
     files: dict[str, list[tuple[str, int, list[Line]]]] = {}
     for opcode in opcodes:
-        per_class: dict[str, list[Line]] = {}
-        for name in CLASSES:
-            for v in records.get(name, {}).get(opcode, ()):
-                template, notes = form_text(opcode, v, names)
-                per_class.setdefault(name, []).append(Line(opcode, template, notes, default_notes(v), v["n"]))
+        per_class = {
+            name: class_lines(opcode, records.get(name, {}).get(opcode, []), name, names, choices, known)
+            for name in CLASSES
+        }
         lines = merge(per_class)
-        mnemonic = min(x.template.split(" ", 1)[0].split(".", 1)[0] for x in lines)
+        mnemonic = min(map(mnemonic_of, lines))
         files.setdefault(file_of(mnemonic), []).append((mnemonic, opcode, lines))
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.isa"):
-        path.unlink()
+        if path.name not in NOT_FORMS:
+            path.unlink()
     for name, groups in files.items():
         groups.sort(key=lambda g: (g[0], g[1]))
         text = table_text([x for _, _, lines in groups for x in lines])
         (folder / f"{name}.isa").write_text(text, encoding="ascii")
-    old.write_text(names.file_text(), encoding="ascii")
+    (folder / "tables.isa").write_text(names.file_text(), encoding="ascii")
+    (folder / "choices.isa").write_text(choices.file_text(), encoding="ascii")
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="ascii") if path.exists() else ""

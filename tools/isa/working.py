@@ -69,8 +69,9 @@ def form_record(f: Form) -> Record:
     ]
     out["bar"] = ("w" if f.bars & 1 else "") + ("r" if f.bars & 2 else "")
     out["guard"] = "UP" if f.guard_up else "P"
-    out["hidden_default"] = f"{f.default:x}"
-    out["hidden_by_mods"] = {k: f"{v:x}" for k, v in f.default_by_mods.items()}
+    hidden = f.hidden
+    out["hidden_default"] = f"{f.default & hidden:x}"
+    out["hidden_by_mods"] = {k: f"{v & hidden:x}" for k, v in f.default_by_mods.items()}
     out["prefer"] = f"{f.prefer:x}"
     if f.alias:
         out["alias"] = 1
