@@ -254,8 +254,7 @@ def gmma(s: Site) -> Exec:
     at = c_start(s.src)
     d = payload(s.dst[0])
     c_zero = is_zero_reg(s.src[at])
-    if not c_zero and payload(s.src[at]) != d:
-        raise s.unknown("accumulator and result in different registers")
+    c = d if c_zero else payload(s.src[at])
     rest = s.src[at + 1 :]
     commit = commits(s.src)
     if commit:
@@ -288,9 +287,9 @@ def gmma(s: Site) -> Exec:
         total = np.matmul(x, y.T)
         z = np.zeros_like(total)
         if kept and not c_zero:
-            old = _queue(m, warp).pending(d)
+            old = _queue(m, warp).pending(c)
             if old is None:
-                old = np.stack([m.R[d + k][threads] for k in range(f.words)], axis=1)
+                old = np.stack([m.R[c + k][threads] for k in range(f.words)], axis=1)
             z = _c_values(f, np.ascontiguousarray(old))
             total = total + z
         if m.sum_error and not f.exact:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from orias.sim import tensormap
 from tests.asynchronous.harness import Program, Words, copy_out, init, wait
+from tests.device import tensormap
 
 ONE = "setp.ne.u32 %p0, %t, 0; @%p0 bra DONE;\n"
 LOAD = ".shared::cluster.global"
@@ -460,7 +460,6 @@ add.u64 %rd8, %out, 1024;
             "tensormap.replace",
             change + copy + issued(final, 192) + copy_out(48) + clear,
             want,
-            unjudged=("sm_90a",),
             **source,
         )
     ]

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.ptx.parser import parse
-from orias.sim import load, tensormap
 from orias.sim.ptx import PtxImage
+from tests.device import load, tensormap
 from tests.forms.run import our_cubin, ptxas_cubin
 
 Words = npt.NDArray[np.uint32]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orias.sim import Image, load, tensormap
+from orias.sim import Image
+from tests.device import load, tensormap
 from tests.forms.run import our_cubin, ptxas_cubin
 
 HERE = Path(__file__).parent

@@ -44,16 +44,20 @@ class Form:
         self.judged = judged
         self._want = want
         self._want_all = want_all
+        self._expected: list[tuple[Expected, ...]] | None = None
         assert 1 <= len(self.vectors) <= 1024, name
 
     def expected(self) -> list[tuple[Expected, ...]]:
-        """Outputs of each thread."""
+        """Outputs of each thread (computed once)."""
+        if self._expected is not None:
+            return self._expected
         if self._want_all is not None:
             rows = self._want_all(self.vectors)
         else:
             assert self._want is not None
             rows = [self._want(*v) for v in self.vectors]
-        return [r if isinstance(r, tuple) else (r,) for r in rows]
+        self._expected = [r if isinstance(r, tuple) else (r,) for r in rows]
+        return self._expected
 
     def kernel(self, name: str) -> str:
         """The kernel's PTX."""

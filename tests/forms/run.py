@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from orias.diag import CompileError
-from orias.sim import SimError, load
+from orias.sim import SimError
+from tests.device import load
 from tests.forms.form import SLOT, Form, module_text
 from tests.nvtools import tool
 

@@ -1,20 +1,22 @@
-"""Loads and runs our cubins through the CUDA driver API.  ``pytest -m gpu``; skipped with the reason without a GPU.
+"""Runs all programs and kernels of the tests on a GPU through the CUDA driver API.  ``pytest -m gpu``; skipped with the reason without one.
 
-Results of real runs are recorded in ``docs/gpu-runs.md``.
+Programs of one instruction, matrix and copy kernels, and the kernels of ``tests/kernels``, by both compilers at -O0 and -O3; then the
+speed of the matrix products beside ptxas's cubins, which goes to ``docs/gpu-runs.md`` (or the file that ORIAS_GPU_RECORD names).
 """
 
-import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-import orias
+from tests.device import on
+from tests.forms.items import ARCHES, COMPILERS, FAMILIES, items
 from tests.gpu.driver import Driver, DriverError, load_driver
-from tests.kernels.test_kernels import HERE, NAMES, NEEDS_80, arguments, source
+from tests.gpu.image import device
+from tests.gpu.speed import RECORD, SIZES, Product, Row, measure, products, record
 
 pytestmark = pytest.mark.gpu
-PRINTS = {"print"}
-"""Kernels whose only result is printed text."""
 
 
 @pytest.fixture(scope="module")
@@ -23,25 +25,53 @@ def gpu() -> Driver:
         driver = load_driver()
     except DriverError as e:
         pytest.skip(f"no usable GPU: {e}")
-    if f"sm_{driver.sm}" not in {"sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90"}:
-        pytest.skip(f"{driver.name()} is sm_{driver.sm}, which is not a target yet")
-    print(f"{driver.name()}, sm_{driver.sm}, driver {driver.version()}")
+    if driver.arch not in ARCHES:
+        pytest.skip(f"{driver.name()} is {driver.arch}, which is not a target yet")
+    print(f"{driver.name()}, {driver.arch}, driver {driver.version()}")
     return driver
 
 
-@pytest.mark.parametrize("opt", [0, 3])
-@pytest.mark.parametrize("name", NAMES)
-def test_kernel_on_the_gpu(gpu: Driver, name: str, opt: int) -> None:
-    if name in NEEDS_80 and gpu.sm < 80:
-        pytest.skip("cp.async needs sm_80")
-    case = json.loads((HERE / "cases" / f"{name}.json").read_text())
-    args, checks = arguments(case)
-    cubin = orias.compile(source(name), arch=f"sm_{gpu.sm}", opt_level=opt)
-    grid, block = (*case["grid"], 1), (*case["block"], 1)
-    gpu.run(cubin.data, case["kernel"], grid, block, args, case["shared"])
-    for got, want, tol in checks:
-        if tol:
-            np.testing.assert_allclose(got, want, rtol=tol, atol=tol)
-        else:
-            np.testing.assert_array_equal(got.view(f"u{got.itemsize}"), want.view(f"u{got.itemsize}"))
-    assert checks or name in PRINTS
+def failures(driver: Driver, family: str, compiler: str) -> list[str]:
+    """What is wrong with the programs of a family on the GPU."""
+    bad = []
+    with on(device(driver)):
+        for item in items([family]):
+            for level in item.settings(compiler, driver.arch):
+                try:
+                    wrong = item.run(compiler, driver.arch, level)
+                except DriverError as e:
+                    wrong = str(e)
+                    if "no end after" in wrong:
+                        pytest.exit(f"{item.name} ({compiler}, -O{level}) hangs the GPU: {wrong}", 3)
+                if wrong:
+                    bad.append(f"{item.name} -O{level}: {wrong}")
+    return bad
+
+
+@pytest.mark.parametrize("compiler", list(COMPILERS))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_programs(gpu: Driver, family: str, compiler: str) -> None:
+    bad = failures(gpu, family, compiler)
+    assert not bad, f"{len(bad)} wrong\n" + "\n".join(bad[:100])
+
+
+def speed(driver: Driver, chosen: list[Product], sizes: tuple[int, ...], path: Path, repeat: int = 20) -> list[Row]:
+    """Measure products with both compilers and record them."""
+    rows = []
+    for product in chosen:
+        if not product.runs_on(driver.arch):
+            continue
+        cubins = {c: make(product.text, driver.arch, 3) for c, make in COMPILERS.items()}
+        for size in sizes:
+            ours, mine = measure(driver, product, cubins["orias"], size, repeat)
+            theirs, other = measure(driver, product, cubins["ptxas"], size, repeat)
+            np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-3 * np.abs(other).max(), err_msg=product.name)
+            rows.append(Row(product.name, size, ours, theirs))
+    record(path, driver, rows)
+    return rows
+
+
+def test_speed(gpu: Driver) -> None:
+    """No bound on the ratio: the record is the result."""
+    rows = speed(gpu, products(), SIZES, Path(os.environ.get("ORIAS_GPU_RECORD", RECORD)))
+    assert rows

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orias.sim import load
+from tests.device import load
 from tests.forms.run import our_cubin, ptxas_cubin
 from tests.wgmma.forms import Form, all_forms, module_text
 

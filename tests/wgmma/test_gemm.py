@@ -13,7 +13,8 @@ import pytest
 from orias.compiler import compile_text
 from orias.cubin.reader import Reader
 from orias.options import Options
-from orias.sim import Image, load, tensormap
+from orias.sim import Image
+from tests.device import load, tensormap
 from tests.forms.run import ptxas_cubin
 from tests.wgmma.matrices import BITS, random_patterns, values
 

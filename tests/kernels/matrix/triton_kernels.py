@@ -102,6 +102,30 @@ def attention_backward(q, k, v, do, lse, delta, dk, dv, L, scale, D: tl.constexp
 
 
 @triton.jit
+def attention_backward_q(q, k, v, do, lse, delta, dq, L, scale, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """dQ of one block of queries (without the factor 1 / sqrt D)."""
+    head = tl.program_id(1) * L * D
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rd = tl.arange(0, D)
+    x = tl.load(q + head + rm[:, None] * D + rd[None, :])
+    g = tl.load(do + head + rm[:, None] * D + rd[None, :])
+    top = tl.load(lse + tl.program_id(1) * L + rm)
+    d = tl.load(delta + tl.program_id(1) * L + rm)
+    gq = tl.zeros((BM, D), tl.float32)
+    for n in range(0, (tl.program_id(0) + 1) * BM, BN):
+        rn = n + tl.arange(0, BN)
+        y = tl.load(k + head + rn[:, None] * D + rd[None, :])
+        z = tl.load(v + head + rn[:, None] * D + rd[None, :])
+        s = tl.dot(x, tl.trans(y)) * scale
+        p = tl.exp2(s - top[:, None])
+        p = tl.where(rm[:, None] >= rn[None, :], p, 0.0)
+        dp = tl.dot(g, tl.trans(z))
+        ds = p * (dp - d[:, None])
+        gq = tl.dot(ds.to(y.dtype), y, gq)
+    tl.store(dq + head + rm[:, None] * D + rd[None, :], gq)
+
+
+@triton.jit
 def softmax(x, y, n, B: tl.constexpr):
     """Rows."""
     r = tl.program_id(0)
@@ -124,34 +148,39 @@ def layer_norm(x, y, w, b, n, eps, B: tl.constexpr):
     tl.store(y + r * n + c, out, mask=c < n)
 
 
+def write(directory: str, name: str, fn, types: list[str], constants: dict, sm: int, warps: int) -> None:
+    """Compile a kernel and write its PTX; the first line holds the dynamic shared memory and the block's warps."""
+    signature = dict(zip(fn.arg_names, [*types, *["constexpr"] * len(constants)], strict=True))
+    attrs = {(j,): [["tt.divisibility", 16]] for j, t in enumerate(types) if t[0] == "*" or t == "i32"}
+    source = triton.compiler.ASTSource(fn, signature, constants, attrs)
+    options = {"num_warps": warps, "num_stages": 3 if sm >= 80 else 1}
+    made = triton.compile(source, target=GPUTarget("cuda", sm, 32), options=options)
+    facts = made.metadata
+    text = re.sub(r"(?ms)^\s*\.section.*", "", made.asm["ptx"])
+    text = re.sub(r"[ \t]*//.*", "", text)
+    text = "\n".join(s for s in text.splitlines() if s.strip() and not re.match(r"\s*(\.loc|\.file|\$L__tmp)", s))
+    with open(f"{directory}/{name}.ptx", "w", encoding="utf-8") as out:
+        out.write(f"// shared {facts.shared}, warps {facts.num_warps}, scratch {facts.global_scratch_size}\n{text}\n")
+    print(name, facts.shared, facts.num_warps, facts.global_scratch_size, len(text))
+
+
 def compile_all(directory: str) -> None:
     """Write every kernel's PTX."""
     h, f, i = "*fp16", "*fp32", "i32"
     big = {"BM": 64, "BN": 64, "BK": 32}
     att = {"D": 32, "BM": 32, "BN": 32}
-    jobs = [
-        ("matmul_f16", matmul, [h, h, f, i, i, i], big, 80, 4),
-        ("matmul_tf32", matmul, [f, f, f, i, i, i], big, 80, 4),
-        ("matmul_fp8", matmul, ["*fp8e4nv", "*fp8e4nv", f, i, i, i], {"BM": 64, "BN": 64, "BK": 64}, 89, 4),
-        ("grouped_bf16", grouped, ["*bf16", "*bf16", f, "*i32", i, i], big, 80, 4),
-        ("attention_f16", attention, [h, h, h, f, f, i, "fp32"], att, 80, 4),
-        ("attention_backward_f16", attention_backward, [h, h, h, h, f, f, f, f, i, "fp32"], att, 80, 4),
-        ("softmax_f32", softmax, [f, f, i], {"B": 256}, 75, 4),
-        ("layer_norm_f16", layer_norm, [h, h, f, f, i, "fp32"], {"B": 256}, 75, 4),
-    ]
-    for name, fn, types, constants, sm, warps in jobs:
-        names = fn.arg_names
-        signature = dict(zip(names, [*types, *["constexpr"] * len(constants)], strict=True))
-        attrs = {(j,): [["tt.divisibility", 16]] for j, t in enumerate(types) if t[0] == "*" or t == "i32"}
-        source = triton.compiler.ASTSource(fn, signature, constants, attrs)
-        made = triton.compile(
-            source, target=GPUTarget("cuda", sm, 32), options={"num_warps": warps, "num_stages": 3 if sm >= 80 else 1}
-        )
-        text = re.sub(r"(?ms)^\s*\.section.*", "", made.asm["ptx"])
-        text = "\n".join(line for line in text.splitlines() if not re.match(r"\s*(\.loc|\.file|//|\$L__tmp)", line))
-        with open(f"{directory}/{name}.ptx", "w", encoding="utf-8") as out:
-            out.write(f"// shared {made.metadata.shared}, warps {warps}\n{text}\n")
-        print(name, made.metadata.shared)
+    back = [h, h, h, h, f, f, f]
+    write(directory, "matmul_f16", matmul, [h, h, f, i, i, i], big, 80, 4)
+    write(directory, "matmul_bf16", matmul, ["*bf16", "*bf16", f, i, i, i], big, 80, 4)
+    write(directory, "matmul_tf32", matmul, [f, f, f, i, i, i], big, 80, 4)
+    fp8 = "*fp8e4nv"
+    write(directory, "matmul_fp8", matmul, [fp8, fp8, f, i, i, i], {"BM": 64, "BN": 64, "BK": 64}, 89, 4)
+    write(directory, "grouped_bf16", grouped, ["*bf16", "*bf16", f, "*i32", i, i], big, 80, 4)
+    write(directory, "attention_f16", attention, [h, h, h, f, f, i, "fp32"], att, 80, 4)
+    write(directory, "attention_backward_f16", attention_backward, [*back, f, i, "fp32"], att, 80, 4)
+    write(directory, "attention_backward_q_f16", attention_backward_q, [*back, i, "fp32"], att, 80, 4)
+    write(directory, "softmax_f32", softmax, [f, f, i], {"B": 256}, 75, 4)
+    write(directory, "layer_norm_f16", layer_norm, [h, h, f, f, i, "fp32"], {"B": 256}, 75, 4)
 
 
 if __name__ == "__main__":

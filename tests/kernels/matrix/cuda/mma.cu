@@ -9,6 +9,16 @@ __device__ __forceinline__ void load4(uint32_t (&r)[4], uint32_t a) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(a));
 }
 
+#if __CUDA_ARCH__ >= 800
+__device__ __forceinline__ void copy16(char *to, const char *from) { asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(window(to)), "l"(from)); }
+__device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;"); }
+template <int N> __device__ __forceinline__ void wait() { asm volatile("cp.async.wait_group %0;" ::"n"(N)); }
+#else
+__device__ __forceinline__ void copy16(char *to, const char *from) { *(uint4 *)to = *(const uint4 *)from; }
+__device__ __forceinline__ void commit() {}
+template <int N> __device__ __forceinline__ void wait() {}
+#endif
+
 #define FLOAT_MMA(NAME, TEXT)                                                                                                  \
     struct NAME {                                                                                                              \
         typedef float Sum;                                                                                                     \
@@ -38,16 +48,16 @@ template <class T> __device__ __forceinline__ void product(const char *a, const 
     auto fetch = [&](int stage, int k) {
         for (int i = 0; i < 2; i++) {
             int row = (t >> 2) + 32 * i, col = (t & 3) * 16;
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(window(&sa[stage][row * STRIDE + col])), "l"(a + (size_t)(m0 + row) * kbytes + k + col));
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(window(&sb[stage][row * STRIDE + col])), "l"(b + (size_t)(n0 + row) * kbytes + k + col));
+            copy16(&sa[stage][row * STRIDE + col], a + (size_t)(m0 + row) * kbytes + k + col);
+            copy16(&sb[stage][row * STRIDE + col], b + (size_t)(n0 + row) * kbytes + k + col);
         }
-        asm volatile("cp.async.commit_group;");
+        commit();
     };
     typename T::Sum d[2][4][4] = {};
     fetch(0, 0);
     for (int k = 0, stage = 0; k < kbytes; k += 64, stage ^= 1) {
-        if (k + 64 < kbytes) { fetch(stage ^ 1, k + 64); asm volatile("cp.async.wait_group 1;"); }
-        else asm volatile("cp.async.wait_group 0;");
+        if (k + 64 < kbytes) { fetch(stage ^ 1, k + 64); wait<1>(); }
+        else wait<0>();
         __syncthreads();
 #pragma unroll
         for (int kk = 0; kk < 64; kk += 32) {
@@ -69,6 +79,16 @@ template <class T> __device__ __forceinline__ void product(const char *a, const 
             p[0] = d[i][j][0]; p[1] = d[i][j][1]; p[8 * (size_t)n] = d[i][j][2]; p[8 * (size_t)n + 1] = d[i][j][3];
         }
 }
+// sm_75 has no cp.async and no m16n8k16: ordinary copies, two products of half the depth.
+struct F16Halves {
+    typedef float Sum;
+    static __device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+                         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(i ? b1 : b0));
+    }
+};
 #define ENTRY(NAME, T) \
     extern "C" __global__ void __launch_bounds__(128) NAME(const char *a, const char *b, T::Sum *c, int n, int kbytes) { product<T>(a, b, c, n, kbytes); }
 #if KIND == 0
@@ -79,6 +99,8 @@ ENTRY(mma_bf16, Bf16)
 ENTRY(mma_tf32, Tf32)
 #elif KIND == 3
 ENTRY(mma_s8, S8)
+#elif KIND == 5
+ENTRY(mma75_f16, F16Halves)
 #else
 ENTRY(mma_fp8, E4m3)
 #endif
