@@ -84,8 +84,8 @@ def allocate(classes: Classes) -> Assignment:
     for file in FILES:
         todo = by_file[file]
         if todo:
-            todo.sort(key=_order)
-            result.failed.extend(_attempt(classes, file, todo, result, True))
+            todo.sort(key=usual_order)
+            result.failed.extend(attempt(classes, file, todo, result, True))
     return result
 
 
@@ -100,13 +100,13 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
     rest = [c for c in result.failed if c.file != file]
     for k in range(_ATTEMPTS):
         if k == 0:
-            todo.sort(key=_order)
+            todo.sort(key=usual_order)
         elif k == 1:
             todo.sort(key=_longest)
         else:
             first = set(failed)
             todo = failed + [c for c in todo if c not in first]
-        failed = _attempt(classes, file, todo, result, False)
+        failed = attempt(classes, file, todo, result, False)
         if not failed:
             result.failed = rest
             return True
@@ -114,11 +114,11 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
     return False
 
 
-def _attempt(classes: Classes, file: int, todo: list[Cls], result: Assignment, comfort: bool) -> list[Cls]:
-    """Give registers in the order of `todo`; returns the classes that found none."""
+def attempt(classes: Classes, file: int, todo: list[Cls], result: Assignment, comfort: bool, cap: int = _BITS) -> list[Cls]:
+    """Give registers up to number `cap` in the order of `todo`; returns the classes that found none."""
     rg = classes.rg
     fn = rg.fn
-    avail = usable(fn, file)
+    avail = usable(fn, file) & ((2 << cap) - 1)
     costly = kept(fn, file)
     occ = fixed_occupancy(rg, file)
     triads = _triads(classes) if file == K_R and comfort else {}
@@ -153,7 +153,8 @@ def _rank(c: Cls) -> int:
     return -1 if c.least > 0 else 0
 
 
-def _order(c: Cls) -> tuple[int, int, int]:
+def usual_order(c: Cls) -> tuple[int, int, int]:
+    """Key of the first order: classes that find a place with difficulty, the widest alignment, the first point."""
     return _rank(c), -c.mod, c.start()
 
 

@@ -13,6 +13,7 @@ from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
 from orias.regalloc.expand import Trace, expand
 from orias.regalloc.files import RESERVE
 from orias.regalloc.frame import finish_frame
+from orias.regalloc.pack import pack_registers
 from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_victims, room_left
 from orias.regalloc.ranges import Ranges
 from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
@@ -93,6 +94,7 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
         classes = _tied_classes(fn)
         result = allocate(classes)
         if not result.failed:
+            pack_registers(classes, result)
             return classes, result
         pool = candidates(classes, state.temps, rematerialisable(classes, state))
         victims: list[Cls] = []
