@@ -28,6 +28,8 @@ from orias.passes.legalize import legalize
 from orias.passes.licm import hoist_invariants
 from orias.passes.pipeline import PassContext, PhaseFunction
 from orias.passes.predicate import predicate_arms
+from orias.passes.reassociate import reassociate_addresses
+from orias.passes.remat import relieve_peaks
 from orias.passes.returns import unify_returns
 from orias.passes.simplify import simplify
 from orias.passes.uniform import use_constant_operands
@@ -111,6 +113,17 @@ def _licm(fn: Func, cx: PassContext) -> None:
     hoist_invariants(fn)
 
 
+def _reassociate(fn: Func, cx: PassContext) -> None:
+    if reassociate_addresses(fn):
+        eliminate_dead(fn)
+        eliminate_common(fn, across_blocks=cx.opt_level > 1)
+
+
+def _remat(fn: Func, cx: PassContext) -> None:
+    if relieve_peaks(fn):
+        eliminate_dead(fn)
+
+
 def _expand(fn: Func, cx: PassContext) -> None:
     expand_wide(fn)
 
@@ -187,6 +200,8 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "local_cse": _local_cse,
     "gvn": _gvn,
     "licm": _licm,
+    "reassociate": _reassociate,
+    "remat": _remat,
     "expand": _expand,
     "predicate": _predicate,
     "uniform": _uniform,

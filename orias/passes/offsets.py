@@ -1,6 +1,13 @@
 """Width of the offset field of an address: what address folding may fill and the legaliser must keep to."""
 
+from typing import Final
+
 from orias.ori.ir import Inst
+
+FOLDING: Final = (
+    "LD", "LDG", "LDS", "LDL", "LDSM", "ST", "STG", "STS", "STL", "STSM", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "LDGSTS", "CCTL",
+)  # fmt: skip
+"""Operations whose addresses take a byte offset."""
 
 _BITS = 24
 """Signed; the field of plain loads, stores and atomics (sm_75 to sm_90)."""

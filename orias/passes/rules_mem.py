@@ -21,7 +21,7 @@ from orias.isa.operand import (
     is_zero_reg,
 )
 from orias.ori.ir import Inst
-from orias.passes.offsets import offset_fits
+from orias.passes.offsets import FOLDING, offset_fits
 from orias.passes.simplify import RULES, Cx, imm_value
 
 _IADD64: Final = op("iadd64")
@@ -107,9 +107,7 @@ def _constant_index(cx: Cx, inst: Inst) -> None:
         cx.rewrite(inst, inst.op, [const(const_bank(bank), offset), regs[0]])
 
 
-for _name in (
-    "LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "LDGSTS", "CCTL",
-):  # fmt: skip
+for _name in FOLDING:
     RULES[_name] = _address
 for _name in ("ST", "STG", "STS", "STL"):
     RULES[_name] = _store

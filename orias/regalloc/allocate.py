@@ -114,7 +114,9 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
     return False
 
 
-def attempt(classes: Classes, file: int, todo: list[Cls], result: Assignment, comfort: bool, cap: int = _BITS) -> list[Cls]:
+def attempt(
+    classes: Classes, file: int, todo: list[Cls], result: Assignment, comfort: bool, cap: int = _BITS
+) -> list[Cls]:
     """Give registers up to number `cap` in the order of `todo`; returns the classes that found none."""
     rg = classes.rg
     fn = rg.fn

@@ -40,7 +40,7 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     cap = good
     while high > good and high - low > 1 and tries > 0:
         order = todo
-        for comfort in _COMFORTABLE[: tries]:
+        for comfort in _COMFORTABLE[:tries]:
             tries -= 1
             failed = attempt(classes, K_R, order, result, comfort, cap)
             if not failed:

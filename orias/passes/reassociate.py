@@ -1,0 +1,348 @@
+"""OriReassociateAndCommon: addresses that differ by constants share one sum.
+
+The base of a memory access is written as a sum of values and a constant, looking through additions (and through OR and
+XOR of values that have no bit in common).  Where several bases have the same values, the sum is computed once, its constant goes to
+the offset fields, and the part that does not change in a loop is computed in front of it: one register for what were many.
+"""
+
+from typing import Final, NamedTuple, final
+
+from orias.analysis.bits import possible_bits
+from orias.analysis.cfg import DomTree, Loop, LoopForest, dominators, find_loops, reverse_postorder
+from orias.isa.op import op
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    FLAG_MASK,
+    K_IMM,
+    K_NONE,
+    K_R,
+    KIND_MASK,
+    LANE_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    SUFFIX_MASK,
+    Opnd,
+    imm,
+    imm_signed,
+    is_zero_reg,
+)
+from orias.ori.ir import OP_COPY, Block, Func, Inst
+from orias.passes.licm import preheader
+from orias.passes.offsets import FOLDING, offset_fits
+from orias.passes.simplify import portable
+from orias.passes.values import Values
+
+_IADD3: Final = op("IADD3")
+_LEA: Final = op("LEA")
+_IMAD: Final = op("IMAD")
+_SHL: Final = op("SHF.L.U32")
+_MASK32: Final = 0xFFFFFFFF
+_IADD64: Final = op("iadd64")
+_MOST_TERMS: Final = 6
+_OR: Final = 0xFC
+_XOR: Final = 0x3C
+
+Term = tuple[int, int]
+"""Virtual register, factor."""
+Terms = tuple[Term, ...]
+"""What a sum adds up, in order of definition."""
+
+
+class _Sum(NamedTuple):
+    terms: Terms
+    constant: int
+
+
+class _Use(NamedTuple):
+    """One address: the instruction, where its address group starts, its block, and the constant of its base."""
+
+    inst: Inst
+    group: int
+    block: Block
+    base: int
+    constant: int
+
+
+def reassociate_addresses(fn: Func) -> bool:
+    """Share the sums of addresses; True if any was rewritten."""
+    if not any(inst.op.addr for inst in fn.insts()):
+        return False
+    return _Reassociate(fn).run()
+
+
+@final
+class _Reassociate:
+    __slots__ = ("at", "forest", "fn", "home", "inside", "made", "holders", "rank", "sums", "tree", "turn", "values")
+
+    def __init__(self, fn: Func) -> None:
+        self.fn: Final[Func] = fn
+        self.values: Final[Values] = Values(fn)
+        self.tree: Final[DomTree] = dominators(fn)
+        self.forest: Final[LoopForest] = find_loops(fn, self.tree)
+        self.inside: Final[dict[int, frozenset[int]]] = {x.header.id: frozenset(x.blocks) for x in self.forest.loops}
+        """Blocks of each loop, by its header."""
+        self.home: Final[dict[int, Block]] = {}
+        """Block of each definition."""
+        self.rank: Final[dict[int, int]] = {}
+        """Place of each definition in reverse postorder."""
+        self.turn: Final[dict[int, int]] = {}
+        """Definitions in front of each memory access, by ``Inst.uid``."""
+        self.holders: Final[dict[Terms, list[int]]] = {}
+        """Registers that hold a sum without a constant, by its terms in ascending order."""
+        self.sums: Final[dict[int, _Sum]] = {}
+        self.made: Final[dict[tuple[Terms, int, bool], int]] = {}
+        """Sums computed by the pass, by terms, block, and whether they stand at its end."""
+        self.at: Final[dict[int, list[tuple[Inst, Inst]]]] = {}
+        """New instructions of each block, each with the one that it is to precede."""
+        for b in reverse_postorder(fn):
+            for inst in b.insts:
+                if inst.op.addr:
+                    self.turn[inst.uid] = len(self.rank)
+                for d in inst.dst:
+                    if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+                        self.home[d >> PAYLOAD_SHIFT] = b
+                        self.rank[d >> PAYLOAD_SHIFT] = len(self.rank)
+
+    def run(self) -> bool:
+        groups: dict[tuple[Terms, int], list[_Use]] = {}
+        for b in reverse_postorder(self.fn):
+            loop = self.forest.innermost[b.id]
+            for inst in b.insts:
+                for a in inst.op.addr if inst.op.base in FOLDING else ():
+                    base = inst.src[a + 1]
+                    if (
+                        base & KIND_MASK != K_R
+                        or base >> PAYLOAD_SHIFT < FIRST_VIRTUAL
+                        or base & (FLAG_MASK | LANE_MASK)
+                    ):
+                        continue
+                    if inst.src[a + 3] & KIND_MASK != K_IMM or not _no_register(inst.src[a + 2]):
+                        continue
+                    ident = base >> PAYLOAD_SHIFT
+                    total = self._sum(ident)
+                    use = _Use(inst, a, b, ident, total.constant)
+                    groups.setdefault((total.terms, b.id if loop is None else loop.header.id), []).append(use)
+                if (
+                    len(inst.dst) == 1
+                    and inst.dst[0] & KIND_MASK == K_R
+                    and inst.dst[0] >> PAYLOAD_SHIFT >= FIRST_VIRTUAL
+                ):
+                    # Operands come before their users here, so that the sums of long chains need no recursion.
+                    self._sum(inst.dst[0] >> PAYLOAD_SHIFT)
+        changed = False
+        for (terms, _), uses in groups.items():
+            if self._worth(terms, uses):
+                changed = self._rewrite(terms, uses) or changed
+        for b in self.fn.blocks:
+            new = self.at.get(b.id)
+            if new:
+                _insert(b, new)
+        return changed
+
+    # --- sums ------------------------------------------------------------------------------------------------------
+
+    def _sum(self, ident: int) -> _Sum:
+        """A register as a sum, remembered."""
+        found = self.sums.get(ident)
+        if found is None:
+            found = self.sums[ident] = self._look(ident)
+            if found.constant == 0 and found.terms != ((ident, 1),):
+                self.holders.setdefault(tuple(sorted(found.terms)), []).append(ident)
+        return found
+
+    def _look(self, ident: int) -> _Sum:
+        alone = _Sum(((ident, 1),), 0)
+        d = self.values.defs[ident]
+        if d is None or d.guard != PT or len(d.dst) != 1 or not portable(d):
+            return alone
+        parts = self._parts(d)
+        width = self.fn.vwidth[ident]
+        factors: dict[int, int] = {}
+        constant = 0
+        for s, factor in parts:
+            if s == RZ:
+                continue
+            if s & (FLAG_MASK | LANE_MASK | SUFFIX_MASK):
+                return alone
+            v = s >> PAYLOAD_SHIFT
+            if s & KIND_MASK == K_IMM:
+                constant += v * factor
+            elif s & KIND_MASK == K_R and v >= FIRST_VIRTUAL and self.fn.vwidth[v] == width:
+                inner = self._sum(v)
+                for t, n in inner.terms:
+                    factors[t] = factors.get(t, 0) + n * factor & _MASK32
+                constant += inner.constant * factor
+            else:
+                return alone
+        terms = sorted(((t, n) for t, n in factors.items() if n), key=self._rank_of)
+        if not parts or not terms or len(terms) > _MOST_TERMS or (width > 1 and any(n != 1 for _, n in terms)):
+            return alone
+        return _Sum(tuple(terms), constant & ((1 << 32 * width) - 1))
+
+    def _parts(self, d: Inst) -> list[tuple[Opnd, int]]:
+        """The addends of an instruction with their factors; empty if it is no sum."""
+        src = d.src
+        if d.op is OP_COPY or d.op is _IADD3 or d.op is _IADD64:
+            return [(s, 1) for s in src]
+        if d.op is _LEA and len(src) == 3 and src[2] & KIND_MASK == K_IMM:
+            return [(src[0], 1 << (src[2] >> PAYLOAD_SHIFT & 31)), (src[1], 1)]
+        if d.op.base == "IMAD" and d.op.mods in ((), ("U32",)) and src[1] & KIND_MASK == K_IMM:
+            return [(src[0], src[1] >> PAYLOAD_SHIFT & _MASK32), (src[2], 1)]
+        if d.op is _SHL and src[2] == RZ and src[1] & KIND_MASK == K_IMM and src[1] >> PAYLOAD_SHIFT < 32:
+            return [(src[0], 1 << (src[1] >> PAYLOAD_SHIFT))]
+        if self._disjoint(d):
+            return [(src[0], 1), (src[1], 1)]
+        return []
+
+    def _rank_of(self, t: Term) -> int:
+        return self.rank[t[0]]
+
+    def _disjoint(self, d: Inst) -> bool:
+        """True for the OR or XOR of two values without a common bit."""
+        if d.op.name != "LOP3.LUT" or d.src[2] != RZ or d.src[3] & KIND_MASK != K_IMM:
+            return False
+        if d.src[3] >> PAYLOAD_SHIFT not in (_OR, _XOR):
+            return False
+        return not possible_bits(self.values.defs, d.src[0]) & possible_bits(self.values.defs, d.src[1])
+
+    # --- rewriting -------------------------------------------------------------------------------------------------
+
+    def _worth(self, terms: Terms, uses: list[_Use]) -> bool:
+        """True if a group has several bases, and all constants fit into the offset fields."""
+        if len({u.base for u in uses}) < 2:
+            return False
+        bits = 32 * self.fn.vwidth[terms[0][0]]
+        return all(
+            offset_fits(u.inst, u.group, _signed(u.constant, bits) + imm_signed(u.inst.src[u.group + 3])) for u in uses
+        )
+
+    def _rewrite(self, terms: Terms, uses: list[_Use]) -> bool:
+        bits = 32 * self.fn.vwidth[terms[0][0]]
+        changed = False
+        for u in uses:
+            base = self._base(terms, u)
+            if base is None:
+                return changed
+            u.inst.src[u.group + 1] = K_R | base << PAYLOAD_SHIFT
+            u.inst.src[u.group + 3] = imm(_signed(u.constant, bits) + imm_signed(u.inst.src[u.group + 3]))
+            changed = True
+        return changed
+
+    def _base(self, terms: Terms, u: _Use) -> int | None:
+        """The register that holds the sum at a use: loop by loop, what does not change in the loop first."""
+        chain: list[Loop] = []
+        loop = self.forest.innermost[u.block.id]
+        while loop is not None:
+            chain.append(loop)
+            loop = loop.parent
+        chain.reverse()
+        inside = [self.inside[x.header.id] for x in chain]
+        levels = sorted((sum(1 for x in inside if self.home[t].id in x), self.rank[t], (t, n)) for t, n in terms)
+        terms = tuple(t for _, _, t in levels)
+        depth = [x[0] for x in levels]
+        total = -1
+        done = 0
+        for level in range(len(chain) + 1):
+            upto = done
+            while upto < len(terms) and depth[upto] == level:
+                upto += 1
+            if upto == done:
+                continue
+            if upto == 1 and terms[0][1] == 1:
+                total = terms[0][0]
+            elif level < len(chain):
+                pre = preheader(self.fn, chain[level])
+                if pre is None:
+                    return None
+                total = self._add(total, terms[:upto], done, pre, None, chain[level].header)
+            else:
+                total = self._add(total, terms[:upto], done, u.block, u.inst, u.block)
+            done = upto
+        return total
+
+    def _add(self, total: int, terms: Terms, done: int, b: Block, before: Inst | None, place: Block) -> int:
+        """The sum `total` of the first `done` terms with the others.
+
+        Computed in block `b`: before an instruction of it, or at its end, in front of the loop whose header is `place`.
+        """
+        key = (terms, b.id, before is None)
+        out = self.made.get(key, -1)
+        if out < 0 and done < 2:
+            # With two terms or more in front of the loop, the rest is one addition and those terms are free.
+            out = self._known(terms, before, place)
+        if out < 0:
+            out = self._compute(total, terms[done:], b, before, place)
+        self.made[key] = out
+        return out
+
+    def _known(self, terms: Terms, before: Inst | None, place: Block) -> int:
+        """A register of the function that holds the sum of some terms and is there at a place; -1 if there is none."""
+        for v in self.holders.get(tuple(sorted(terms)), ()):
+            home = self.home[v]
+            if home is not place:
+                if self.tree.dominates(home.id, place.id):
+                    return v
+            elif before is not None and self.rank[v] < self.turn[before.uid]:
+                return v
+        return -1
+
+    def _compute(self, total: int, terms: Terms, b: Block, before: Inst | None, place: Block) -> int:
+        """Add terms to a sum (or to nothing, if that is negative): what needs no factor three at a time, then products one by one."""
+        left = [K_R | total << PAYLOAD_SHIFT] if total >= 0 else []
+        whole = self._known(terms, before, place) if len(terms) > 1 else -1
+        if whole >= 0:
+            terms = ((whole, 1),)
+        products: list[Term] = []
+        for t, n in terms:
+            v = t if n == 1 else self._known(((t, n),), before, place)
+            if v >= 0:
+                left.append(K_R | v << PAYLOAD_SHIFT)
+            else:
+                products.append((t, n))
+        loc = before.loc if before is not None else 0
+        new: list[Inst] = []
+        width = self.fn.vwidth[terms[0][0]]
+        while len(left) > 1:
+            d = self.fn.new_vreg(K_R, width)
+            taken = 3 if width == 1 else 2
+            new.append(self.fn.new_inst(_IADD3 if width == 1 else _IADD64, [d], [*left[:taken], RZ][:taken], loc=loc))
+            left = [d, *left[taken:]]
+        for t, n in products:
+            d = self.fn.new_vreg(K_R, 1)
+            x = K_R | t << PAYLOAD_SHIFT
+            if n & (n - 1) == 0:
+                shift = imm(n.bit_length() - 1)
+                new.append(
+                    self.fn.new_inst(_LEA, [d], [x, left[0], shift], loc=loc)
+                    if left
+                    else self.fn.new_inst(_SHL, [d], [x, shift, RZ], loc=loc)
+                )
+            else:
+                new.append(self.fn.new_inst(_IMAD, [d], [x, imm(n), left[0] if left else RZ], loc=loc))
+            left = [d]
+        if before is None:
+            b.insts.extend(new)
+        else:
+            self.at.setdefault(b.id, []).extend((before, x) for x in new)
+        return left[0] >> PAYLOAD_SHIFT
+
+
+def _insert(b: Block, new: list[tuple[Inst, Inst]]) -> None:
+    """Put instructions in front of others of a block."""
+    fronts: dict[int, list[Inst]] = {}
+    for before, inst in new:
+        fronts.setdefault(before.uid, []).append(inst)
+    out: list[Inst] = []
+    for inst in b.insts:
+        out.extend(fronts.get(inst.uid, ()))
+        out.append(inst)
+    b.insts = out
+
+
+def _no_register(o: Opnd) -> bool:
+    return o == K_NONE or is_zero_reg(o)
+
+
+def _signed(value: int, bits: int) -> int:
+    return value - (1 << bits) if value >> bits - 1 else value

@@ -1,0 +1,352 @@
+"""SinkRemat and OriDoRemat: what is cheap to make again does not live through the blocks that need the most registers.
+
+A value that a block of high pressure neither makes nor uses holds a register in it all the same.  If the value is a constant, a
+constant-bank read or a special register, it is made again behind the block.  If it is computed from such values,
+or from values that live there anyway, its computation moves behind the block.
+"""
+
+from typing import Final, final
+
+from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, reverse_postorder
+from orias.analysis.liveness import Liveness, def_mask, liveness, reg_bit, use_mask
+from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_PSEUDO, F_READ, F_SIDE, F_TERM, F_WRITE
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    K_CONST,
+    K_IMM,
+    K_R,
+    K_WORD,
+    KIND_MASK,
+    LANE_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    Opnd,
+    word_text,
+)
+from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
+from orias.passes.simplify import portable
+
+_FREE_REGISTERS: Final = 30
+"""Live words up to which nothing is gained (the lowest occupancy step of all targets, less the two in reserve)."""
+_PEAKS: Final = 3
+"""Blocks relieved, the one that needs most first."""
+_NEAR: Final = 6
+"""Words below the highest need of the function from which a block counts as a peak."""
+_CHAIN: Final = 4
+"""Instructions that move together at most."""
+_MOST_BLOCKS: Final = 2000
+_STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ
+_FIXED_SPECIAL: Final = ("SR_TID", "SR_CTAID", "SR_NTID", "SR_NCTAID", "SR_LANEID", "SR_CgaCtaId", "SR_CLUSTER")
+
+
+def relieve_peaks(fn: Func) -> bool:
+    """Make values again, or compute them, behind the blocks of highest pressure; True if anything changed."""
+    if len(fn.blocks) < 2 or len(fn.blocks) > _MOST_BLOCKS:
+        return False
+    changed = False
+    done: set[int] = set()
+    if find_loops(fn, dominators(fn)).irreducible:
+        return False
+    for _ in range(_PEAKS):
+        lv = liveness(fn)
+        needs = {b.id: _need(fn, b, lv) for b in fn.blocks}
+        top = max(needs.values())
+        left = [b for b in fn.blocks if b.id not in done and needs[b.id] > max(_FREE_REGISTERS, top - _NEAR)]
+        if not left:
+            break
+        peak = max(left, key=lambda b: needs[b.id])
+        done.add(peak.id)
+        changed = _Peak(fn, peak, lv).run() or changed
+    return changed
+
+
+def _need(fn: Func, b: Block, lv: Liveness) -> int:
+    """Most words of R registers live at once in a block."""
+    live = lv.live_out[b.id]
+    now = top = _words(fn, live)
+    for inst in reversed(b.insts):
+        if inst.op is OP_PHI:
+            break
+        gone = def_mask(inst) & live
+        live ^= gone
+        born = use_mask(inst) & ~live
+        live |= born
+        if gone or born:
+            now += _words(fn, born) - _words(fn, gone)
+            top = max(top, now)
+    return top
+
+
+def _words(fn: Func, mask: int) -> int:
+    total = 0
+    while mask:
+        low = mask & -mask
+        ident = low.bit_length() - 1
+        if fn.vkind[ident] == K_R:
+            total += fn.vwidth[ident]
+        mask ^= low
+    return total
+
+
+@final
+class _Peak:
+    """The relief of one block."""
+
+    __slots__ = (
+        "clones",
+        "defs",
+        "fn",
+        "forest",
+        "front",
+        "home",
+        "index",
+        "lv",
+        "moved",
+        "order",
+        "peak",
+        "rank",
+        "tree",
+        "users",
+    )
+
+    def __init__(self, fn: Func, peak: Block, lv: Liveness) -> None:
+        self.fn: Final[Func] = fn
+        self.peak: Final[Block] = peak
+        self.lv: Final[Liveness] = lv
+        self.tree: Final[DomTree] = dominators(fn)
+        self.forest: Final[LoopForest] = find_loops(fn, self.tree)
+        self.order: Final[list[Block]] = reverse_postorder(fn)
+        self.index: Final[dict[int, int]] = {b.id: k for k, b in enumerate(self.order)}
+        self.defs: Final[dict[int, Inst]] = {}
+        self.home: Final[dict[int, Block]] = {}
+        """Block of each definition."""
+        self.rank: Final[dict[int, int]] = {}
+        """Place of each instruction, by uid."""
+        self.users: Final[dict[int, list[tuple[Inst, Block]]]] = {}
+        """Readers of each register and the blocks that they read in (for a phi: the predecessor)."""
+        self.clones: Final[dict[tuple[int, int], int]] = {}
+        """Register made again, by register and block."""
+        self.front: Final[dict[int, list[Inst]]] = {}
+        """New first instructions of blocks."""
+        self.moved: Final[set[int]] = set()
+        """Instructions (uids) that leave their blocks."""
+        for b in self.order:
+            for inst in b.insts:
+                self.rank[inst.uid] = len(self.rank)
+                for d in inst.dst:
+                    if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+                        self.defs[d >> PAYLOAD_SHIFT] = inst
+                        self.home[d >> PAYLOAD_SHIFT] = b
+                if inst.op is OP_PHI:
+                    for o, p in zip(inst.src, b.preds, strict=True):
+                        self._reads(o, inst, p)
+                else:
+                    for o in inst.uses():
+                        self._reads(o, inst, b)
+
+    def _reads(self, o: Opnd, inst: Inst, b: Block) -> None:
+        if reg_bit(o):
+            self.users.setdefault(o >> PAYLOAD_SHIFT, []).append((inst, b))
+
+    def run(self) -> bool:
+        through = self.lv.live_in[self.peak.id] & self.lv.live_out[self.peak.id]
+        for inst in self.peak.insts:
+            through &= ~(use_mask(inst) | def_mask(inst))
+        idle = [v for v in self.defs if through >> v & 1 and self.fn.vkind[v] == K_R]
+        for v in idle:
+            if _is_free(self.defs[v]):
+                self._make_again(v)
+        # Users first: what they have taken along has no use left in front of the block.
+        for v in sorted(idle, key=lambda v: -self.rank[self.defs[v].uid]):
+            if not _is_free(self.defs[v]):
+                self._sink(v)
+        for b in self.order:
+            if self.moved and any(i.uid in self.moved for i in b.insts):
+                b.insts = [i for i in b.insts if i.uid not in self.moved]
+        for b in self.order:
+            new = self.front.get(b.id)
+            if new:
+                new.sort(key=self._turn)
+                at = 0
+                while at < len(b.insts) and b.insts[at].op is OP_PHI:
+                    at += 1
+                b.insts[at:at] = new
+        return bool(self.front)
+
+    def _turn(self, inst: Inst) -> int:
+        """New instructions stand in the order of the old ones, those made again in front."""
+        return self.rank.get(inst.uid, -1)
+
+    # --- constants -------------------------------------------------------------------------------------------------
+
+    def _make_again(self, v: int) -> None:
+        """Give the uses that keep a constant alive through the block registers of their own."""
+        for inst, b in list(self.users.get(v, ())):
+            x = self._place(b)
+            if x is not None and x is not self.home[v] and (self.defs[v].op is OP_COPY or not self._common_loop(x)):
+                self._rename(inst, b, v, self._clone(v, x))
+
+    def _place(self, b: Block) -> Block | None:
+        """The block at whose head a value used in `b` is made again, so that it is not live in the peak; None where it need not be."""
+        if b is self.peak:
+            return None
+        if self.index[b.id] > self.index[self.peak.id]:
+            return self._behind(b)
+        # In front of the peak: only a common loop brings the value here.
+        loop = self._common_loop(b)
+        return None if loop is None else loop.header
+
+    def _behind(self, b: Block) -> Block | None:
+        """The highest dominator of a block that does not dominate the peak, outside loops that the peak is not in."""
+        x = b.id
+        if self.tree.dominates(x, self.peak.id):
+            return None
+        while True:
+            up = self.tree.idom[x]
+            if up == NO_BLOCK or self.tree.dominates(up, self.peak.id):
+                break
+            x = up
+        return self.order[self.index[x]]
+
+    def _common_loop(self, b: Block) -> Loop | None:
+        """The innermost loop that holds both the block and the peak."""
+        loop = self.forest.innermost[self.peak.id]
+        while loop is not None and b.id not in loop.blocks:
+            loop = loop.parent
+        return loop
+
+    def _clone(self, v: int, b: Block) -> int:
+        """A register with the same value, made at the head of a block."""
+        found = self.clones.get((v, b.id))
+        if found is None:
+            d = self.defs[v]
+            new = self.fn.new_vreg(K_R, self.fn.vwidth[v])
+            found = new >> PAYLOAD_SHIFT
+            copy = self.fn.new_inst(d.op, [new], list(d.src), loc=d.loc)
+            self.front.setdefault(b.id, []).append(copy)
+            self.clones[v, b.id] = found
+            self.defs[found] = copy
+            self.home[found] = b
+        return found
+
+    def _rename(self, inst: Inst, b: Block, old: int, new: int) -> None:
+        """Let an instruction read another register (a phi: on the edges from `b`)."""
+        low = (1 << PAYLOAD_SHIFT) - 1
+        if inst.op is OP_PHI:
+            for k, p in enumerate(self.home[inst.dst[0] >> PAYLOAD_SHIFT].preds):
+                if p is b and inst.src[k] >> PAYLOAD_SHIFT == old and reg_bit(inst.src[k]):
+                    inst.src[k] = (inst.src[k] & low) | new << PAYLOAD_SHIFT
+        else:
+            for k, o in enumerate(inst.src):
+                if reg_bit(o) and o >> PAYLOAD_SHIFT == old:
+                    inst.src[k] = (o & low) | new << PAYLOAD_SHIFT
+            if reg_bit(inst.old) and inst.old >> PAYLOAD_SHIFT == old:
+                inst.old = (inst.old & low) | new << PAYLOAD_SHIFT
+        users = self.users[old]
+        users[:] = [x for x in users if x[0] is not inst or x[1] is not b]
+        self.users.setdefault(new, []).append((inst, b))
+
+    # --- computations ----------------------------------------------------------------------------------------------
+
+    def _sink(self, v: int) -> None:
+        """Move the computation of a value behind the peak if that takes fewer registers."""
+        target = self._target(v)
+        if target is None:
+            return
+        chain: list[int] = []
+        if self._cost(v, target, chain) >= self.fn.vwidth[v]:
+            return
+        for x in chain:
+            d = self.defs[x]
+            self.moved.add(d.uid)
+            self.front.setdefault(target.id, []).append(d)
+            self.home[x] = target
+            for o in d.src:
+                if reg_bit(o):
+                    s = o >> PAYLOAD_SHIFT
+                    self.users[s] = [(i, target if i is d else b) for i, b in self.users[s]]
+        for x in chain:
+            d = self.defs[x]
+            for o in list(d.src):
+                if reg_bit(o) and o >> PAYLOAD_SHIFT in self.defs and _is_free(self.defs[o >> PAYLOAD_SHIFT]):
+                    s = o >> PAYLOAD_SHIFT
+                    if self.home[s] is not target:
+                        self._rename(d, target, s, self._clone(s, target))
+
+    def _target(self, v: int) -> Block | None:
+        """The block behind the peak to whose head all uses of a value let it move."""
+        x = -1
+        for _, b in self.users.get(v, ()):
+            if self.index[b.id] <= self.index[self.peak.id]:
+                return None
+            x = b.id if x < 0 else self._meet(x, b.id)
+        if x < 0 or self.tree.dominates(x, self.peak.id):
+            return None
+        target = self._behind(self.order[self.index[x]])
+        if target is None:
+            return None
+        loop = self.forest.innermost[target.id]
+        return target if loop is None or self.home[v].id in loop.blocks else None
+
+    def _meet(self, x: int, y: int) -> int:
+        """Nearest common dominator."""
+        while x != y:
+            if self.tree.depth[x] >= self.tree.depth[y]:
+                x = self.tree.idom[x]
+            else:
+                y = self.tree.idom[y]
+        return x
+
+    def _cost(self, v: int, target: Block, chain: list[int]) -> int:
+        """Words that must live through the peak instead of the value; the values to move are added to `chain`."""
+        d = self.defs[v]
+        if not _pure(d) or len(chain) >= _CHAIN:
+            return self.fn.vwidth[v]
+        mark = len(chain)
+        chain.append(v)
+        total = 0
+        for o in d.src:
+            s = o >> PAYLOAD_SHIFT
+            if not reg_bit(o) or s in chain:
+                continue
+            if self.fn.vkind[s] != K_R:
+                total = 1 << 20
+                break
+            if s not in self.defs or (self.lv.live_out[self.peak.id] >> s & 1 and not self._only(s, chain)):
+                continue
+            if s in self.defs and _is_free(self.defs[s]):
+                continue
+            if self._only(s, chain):
+                total += self._cost(s, target, chain)
+            else:
+                total += self.fn.vwidth[s]
+        if total >= self.fn.vwidth[v]:
+            del chain[mark:]
+            return self.fn.vwidth[v]
+        return total
+
+    def _only(self, s: int, chain: list[int]) -> bool:
+        """True if a register is read by nothing but the instructions of the chain."""
+        uids = {self.defs[x].uid for x in chain}
+        return all(i.uid in uids for i, _ in self.users.get(s, ()))
+
+
+def _is_free(inst: Inst) -> bool:
+    """True if a value can be made from nothing: a constant, a read of a constant bank, a special register that does not change."""
+    if inst.guard != PT or len(inst.dst) != 1 or inst.dst[0] & LANE_MASK:
+        return False
+    if inst.op is OP_COPY:
+        return inst.src[0] & KIND_MASK in (K_IMM, K_CONST)
+    if inst.op.base == "S2R":
+        return inst.src[0] & KIND_MASK == K_WORD and word_text(inst.src[0]).startswith(_FIXED_SPECIAL)
+    return False
+
+
+def _pure(inst: Inst) -> bool:
+    """True for a computation of one R result that gives the same anywhere."""
+    if inst.guard != PT or len(inst.dst) != 1 or inst.dst[0] & KIND_MASK != K_R:
+        return False
+    op = inst.op
+    if op.flags & _STAY or op is OP_PHI or (op.flags & F_PSEUDO and op is not OP_COPY) or not portable(inst):
+        return False
+    return op.base not in ("CS2R", "S2R", "S2UR", "LDC", "undef")
