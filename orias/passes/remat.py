@@ -250,7 +250,7 @@ class _Peak:
 
     def _sink(self, v: int) -> None:
         """Move the computation of a value behind the peak if that takes fewer registers."""
-        target = self._target(v)
+        target = None if self.defs[v].uid in self.moved else self._target(v)
         if target is None:
             return
         chain: list[int] = []
@@ -282,11 +282,12 @@ class _Peak:
             x = b.id if x < 0 else self._meet(x, b.id)
         if x < 0 or self.tree.dominates(x, self.peak.id):
             return None
-        target = self._behind(self.order[self.index[x]])
-        if target is None:
-            return None
+        return self._behind(self.order[self.index[x]])
+
+    def _same_loop(self, v: int, target: Block) -> bool:
+        """True if a computation does not come into a loop by moving to a block."""
         loop = self.forest.innermost[target.id]
-        return target if loop is None or self.home[v].id in loop.blocks else None
+        return loop is None or self.home[v].id in loop.blocks
 
     def _meet(self, x: int, y: int) -> int:
         """Nearest common dominator."""
@@ -300,7 +301,7 @@ class _Peak:
     def _cost(self, v: int, target: Block, chain: list[int]) -> int:
         """Words that must live through the peak instead of the value; the values to move are added to `chain`."""
         d = self.defs[v]
-        if not _pure(d) or len(chain) >= _CHAIN:
+        if not _pure(d) or len(chain) >= _CHAIN or not self._same_loop(v, target):
             return self.fn.vwidth[v]
         mark = len(chain)
         chain.append(v)
@@ -310,6 +311,12 @@ class _Peak:
             if not reg_bit(o) or s in chain:
                 continue
             if self.fn.vkind[s] != K_R:
+                total = 1 << 20
+                break
+            if s in self.defs and self.defs[s].uid in self.moved:
+                # It stands behind the peak already: there or not at all.
+                if self.tree.dominates(self.home[s].id, target.id):
+                    continue
                 total = 1 << 20
                 break
             if s not in self.defs or (self.lv.live_out[self.peak.id] >> s & 1 and not self._only(s, chain)):
