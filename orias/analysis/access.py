@@ -6,6 +6,8 @@ RZ, URZ, PT and UPT are no units.  For functions after register allocation.
 
 from typing import Final, final
 
+from orias.isa.fetch import FETCHES
+from orias.isa.fetch import source_widths as fetch_widths
 from orias.isa.op import F_CALL
 from orias.isa.operand import (
     K_B,
@@ -87,10 +89,11 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
     if op.base in GMMA:
         _warpgroup(inst, reads, writes)
         return a
+    fetched = fetch_widths(op, inst.src) if op.base in FETCHES else None
     for k, o in enumerate(inst.src):
         kd = o & KIND_MASK
         if 0 < kd <= K_B:
-            for u in units_of(o, src_width(op, k, o)):
+            for u in units_of(o, src_width(op, k, o) if fetched is None else fetched[k]):
                 reads.append(u << 8 | k)
     if inst.guard != PT:
         for u in units_of(inst.guard, 1):

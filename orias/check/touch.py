@@ -9,6 +9,7 @@ from typing import final
 from orias.analysis.access import SLOT_GUARD, SLOT_IMPLIED, implied_reads, implied_writes, units_of
 from orias.diag import Unsupported
 from orias.isa.decode import Decoded
+from orias.isa.fetch import FETCHES, source_widths
 from orias.isa.operand import (
     K_B,
     K_IMM,
@@ -45,7 +46,8 @@ def touch(d: Decoded) -> Touch:
     special = traits(d.op)
     try:
         dst = [dst_width(d.op, k) for k in range(len(d.dst))]
-        src = [src_width(d.op, k, o) for k, o in enumerate(d.src)]
+        fetched = d.op.base in FETCHES
+        src = source_widths(d.op, d.src) if fetched else [src_width(d.op, k, o) for k, o in enumerate(d.src)]
     except Unsupported:
         t.unknown = True
         dst, src = [1] * len(d.dst), [1] * len(d.src)

@@ -26,6 +26,7 @@ def load() -> None:
     import orias.lower.move
     import orias.lower.policy
     import orias.lower.stack
+    import orias.lower.surface
     import orias.lower.sync
     import orias.lower.tensormap
     import orias.lower.texture

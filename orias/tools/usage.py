@@ -4,6 +4,7 @@ import re
 from typing import Final, Protocol, final
 
 from orias.diag import Unsupported
+from orias.isa.fetch import FETCHES, source_widths
 from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT
 from orias.isa.table import IllegalWord, IsaTable
 from orias.isa.widths import dst_width, src_width
@@ -69,9 +70,10 @@ class CodeUse:
             for i, o in enumerate(d.dst):
                 if o & KIND_MASK == K_R and o >> PAYLOAD_SHIFT != _MOST:
                     last = max(last, (o >> PAYLOAD_SHIFT) + dst_width(d.op, i) - 1)
+            fetched = source_widths(d.op, d.src) if d.op.base in FETCHES else None
             for i, o in enumerate(d.src):
                 if o & KIND_MASK == K_R and o >> PAYLOAD_SHIFT != _MOST:
-                    last = max(last, (o >> PAYLOAD_SHIFT) + src_width(d.op, i, o) - 1)
+                    last = max(last, (o >> PAYLOAD_SHIFT) + (fetched[i] if fetched else src_width(d.op, i, o)) - 1)
         except (IllegalWord, Unsupported):
             return highest
         return last
