@@ -40,9 +40,10 @@ def source_widths(op: Op, src: list[Opnd]) -> list[int]:
     shape = next((word_text(o) for o in src if o & KIND_MASK == K_WORD), "")
     mods = op.mods
     place = place_words(shape)
-    rest = ("B" in mods) + ("AOFFI" in mods) + ("PTP" in mods) * 2 + ("DC" in mods)
+    handle = _bindless(op)
+    rest = handle + ("AOFFI" in mods) + ("PTP" in mods) * 2 + ("DC" in mods)
     if op.base == "TXD":
-        sizes = (place + ("B" in mods), 2 * dimensions(shape))
+        sizes = (place + handle, 2 * dimensions(shape))
     else:
         rest += sum(m in mods for m in _SCALARS)
         sizes = scattered(place + rest) if "SCR" in mods else (place, rest)
@@ -55,3 +56,9 @@ def source_widths(op: Op, src: list[Opnd]) -> list[int]:
         else:
             out.append(2 if o & KIND_MASK != K_R else 1)
     return out
+
+
+def _bindless(op: Op) -> bool:
+    """True if the handle is among the values.  TLD4 names its component first, and one of those is ``B`` too."""
+    component = next((m for m in op.mods if m in "RGBA"), "") if op.base == "TLD4" else ""
+    return op.mods.count("B") > (component == "B")
