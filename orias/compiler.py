@@ -24,6 +24,7 @@ from orias.cubin.model import (
     Variable,
 )
 from orias.cubin.writer import write
+from orias.debuginfo import debug_sections, missing_sections
 from orias.describe import describe
 from orias.diag import CompileError, Diagnostic, Unsupported
 from orias.inputs import merge, restrict
@@ -165,6 +166,10 @@ class _Compiler:
         module = parse(text, name)
         self.diagnostics.extend(module.warnings)
         restrict(module, self.options)
+        if "debug" in module.target_options:
+            self._debug_target()
+        if self.options.debug:
+            self.diagnostics.extend(missing_sections(module))
         if self.options.warn_double:
             self.diagnostics.extend(double_uses(module))
         found = check(module, self.target, self.options.compile_only)
@@ -173,6 +178,13 @@ class _Compiler:
             raise CompileError(self.diagnostics)
         return module
 
+    def _debug_target(self) -> None:
+        """``.target ..., debug`` asks for what -g does."""
+        if self.options.level_given and self.options.opt_level:
+            raise CompileError([*self.diagnostics, Diagnostic("fatal", "Optimized debugging not supported")])
+        self.options.debug = True
+        self.options.opt_level = 0
+
     # --- one kernel --------------------------------------------------------------------------------------------
 
     def _context(self) -> pipeline.PassContext:
@@ -180,7 +192,7 @@ class _Compiler:
         cx.serial = self.options.serial
         cx.register_usage = self.options.register_usage
         cx.self_check = self.options.self_check
-        cx.relocatable = self.options.compile_only
+        cx.apart = self.options.apart
         cx.after = self._after
         return cx
 
@@ -192,9 +204,7 @@ class _Compiler:
         done: dict[str, Func] = {}
         cx = self._context()
         limits = self._register_counts(kernel)
-        copies = self.options.compile_only or any(
-            i.op.base == "LDGSTS" for f in kernel.all_functions() for i in f.insts()
-        )
+        copies = self.options.apart or any(i.op.base == "LDGSTS" for f in kernel.all_functions() for i in f.insts())
         for fn in [*kernel.helpers, *kernel.functions, kernel.entry]:
             if copies:
                 fn.notes[shared_gap.NOTE] = 1
@@ -211,7 +221,7 @@ class _Compiler:
             if fn.kind == "helper":
                 done[fn.name] = fn
         start = time.perf_counter()
-        text = emit(kernel.all_functions(), load(self.target.table), self.target, self.options.compile_only)
+        text = emit(kernel.all_functions(), load(self.target.table), self.target, self.options.apart, kernel.pointers)
         self._clock("emit", start)
         return text
 
@@ -248,27 +258,29 @@ class _Compiler:
         out.options = self.options.note_text()
         out.tool_version = f"Orias {__version__}, for release 13.0"
         located = any(k.locs for k in program.kernels)
-        wanted = self.options.lineinfo or (located and not self.options.debug)
-        out.lineinfo = wanted and not self.options.suppress_debug_info
+        out.lineinfo = (self.options.lineinfo or self.options.debug or located) and not self.options.suppress_debug_info
         out.debug = self.options.debug
+        out.apart = self.options.apart
         out.variables = program.variables
         out.bank4 = program.bank4
         out.externs = program.externs
         if out.relocatable:
             out.prototypes = program.prototypes
+        if self.options.apart:
             out.address_taken = program.address_taken
             out.indirect_calls = program.indirect_calls
             out.address_uses = program.address_uses
         names: dict[str, int] = {}
         if out.lineinfo:
             section, names = names_section(module)
-            out.sections = [section] if section is not None else []
+            out.sections = [section] if section is not None and not self.options.debug else []
             source = sources[0][1]
             out.ptx_text = source.decode("latin-1") if isinstance(source, bytes) else source
             out.files = [SourceFile(n, name, mtime, size) for n, (name, mtime, size) in sorted(module.files.items())]
         cubin = Cubin(self.target.name, b"")
         for kernel, text in zip(program.kernels, texts, strict=True):
-            code = kernel_code(kernel, text, self.target)
+            beside = program.kernels if self.options.apart and not out.relocatable and kernel.ptx.entry else [kernel]
+            code = kernel_code(kernel, text, self.target, beside)
             describe(code, kernel, out, self.options)
             if self.options.annotate:
                 code.annotation = f"instr/R-regs: {len(text.code) // 16} instructions, {code.num_regs} R-regs"
@@ -276,7 +288,7 @@ class _Compiler:
                 code.lines = line_rows(text.lines, kernel.locs, names)
             out.kernels.append(code)
             for caller, callee in kernel.edges:
-                if callee in kernel.externs or self.options.compile_only:
+                if callee in kernel.externs or self.options.apart:
                     out.calls.append(CallEdge(caller, callee))
             cubin.kernels[code.name] = _report(kernel, code, text, self.target)
             for fn in kernel.functions:
@@ -284,7 +296,9 @@ class _Compiler:
                 info.is_entry = False
                 info.stack, info.spill_stores, info.spill_loads = fn.frame_size, fn.spill_stores, fn.spill_loads
                 cubin.functions[fn.name] = info
-        if not out.relocatable:
+        if out.lineinfo and self.options.debug:
+            out.sections = debug_sections(module, program.kernels, texts, out, self.target)
+        if not self.options.apart:
             for v in program.variables:
                 place_functions(v, program.kernels, texts)
         cubin.data = write(out)
@@ -307,10 +321,7 @@ def double_uses(module: Module) -> list[Diagnostic]:
 
 
 def place_functions(v: Variable, kernels: list[Kernel], texts: list[EmittedText]) -> None:
-    """Fill in the function addresses of an initialiser: offsets of the copies in their kernel's section.
-
-    Such a pointer means something in one section only; kernels whose copies lie elsewhere cannot share it.
-    """
+    """Fill in the function addresses of an initialiser in a module with one kernel: offsets of the copies in its section."""
     waiting = [r for r in v.relocs if r.type < 0]
     if not waiting or v.data is None:
         return
@@ -322,11 +333,8 @@ def place_functions(v: Variable, kernels: list[Kernel], texts: list[EmittedText]
             for name, offset, _ in text.functions
             if name == f"${kernel.ptx.name}${r.symbol}"
         }
-        if len(found) != 1:
-            raise Unsupported(
-                f"The address of function '{r.symbol}' in the initializer of '{v.name}' is not the same in all kernels"
-            )
-        place = (found.pop() + r.addend).to_bytes(8, "little")
+        # There is one kernel; a function that it cannot call has no copy.
+        place = (max(found, default=0) + r.addend).to_bytes(8, "little")
         if r.type == FUNCTION_OFFSET:
             data[r.offset : r.offset + 8] = place
         else:
@@ -414,18 +422,17 @@ def relocation_type(kind: str, target: Target) -> int:
     return _RELOC_TYPES[kind]
 
 
-def kernel_code(kernel: Kernel, text: EmittedText, target: Target) -> KernelCode:
-    """The cubin's view of a compiled kernel."""
+def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[Kernel]) -> KernelCode:
+    """The cubin's view of a compiled kernel.  `beside`: the sections whose functions it may call, itself included."""
     ptx = kernel.ptx
     funcs = kernel.all_functions()
     code = KernelCode(ptx.name, text.code, ptx.entry)
-    code.num_regs = kernel.entry.notes.get(ENTRY_REGS, 0) or max(f.reg_count for f in funcs)
+    reached, code.min_stack_size, code.abi_frame_unknown = _calls(kernel, beside)
+    code.num_regs = kernel.entry.notes.get(ENTRY_REGS, 0) or max(f.reg_count for f in reached)
     if "maxnreg" in ptx.directives:
         code.maxreg = max(24, min(255, ptx.directives["maxnreg"][0]))
     code.barriers = kernel.barriers
     code.frame_size = kernel.entry.frame_size
-    code.min_stack_size, unknown = _stack(kernel)
-    code.abi_frame_unknown = unknown
     code.calls_rel = bool(kernel.functions or kernel.helpers)
     code.crs_stack = code.calls_rel or any(i.op.base == "BSSY" for f in funcs for i in f.insts())
     code.params = kernel.params
@@ -436,6 +443,7 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target) -> KernelCode
     code.shared_align = kernel.shared_align
     code.shared_dynamic = kernel.shared_dynamic
     code.const2 = text.table_bytes
+    code.const2_align = 8 if kernel.pointers else 4
     code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]
     code.exit_offsets = text.exits
     code.coop_offsets = text.cooperative
@@ -463,12 +471,10 @@ def _dimensions(d: tuple[int, ...] | None) -> tuple[int, int, int]:
     return d[0], d[1] if len(d) > 1 else 1, d[2] if len(d) > 2 else 1
 
 
-def _stack(kernel: Kernel) -> tuple[int, bool]:
-    """(deepest sum of frames over the call graph, whether it cannot be known)."""
-    frames = {f.name: f.frame_size for f in kernel.all_functions()}
-    callees: dict[str, list[str]] = {}
-    for f in kernel.all_functions():
-        callees[f.name] = [c.target for c in f.calls.values() if c.target in frames and c.target is not None]
+def _calls(kernel: Kernel, beside: list[Kernel]) -> tuple[list[Func], int, bool]:
+    """Functions a kernel may reach, the deepest sum of their frames in bytes, and whether that cannot be known."""
+    known = {f.name: f for k in beside for f in k.all_functions()}
+    owner = {f.name: k for k in beside for f in k.all_functions()}
     depth: dict[str, int] = {}
     on_path: set[str] = set()
     unknown = kernel.indirect_calls
@@ -481,12 +487,16 @@ def _stack(kernel: Kernel) -> tuple[int, bool]:
             unknown = True
             return 0
         on_path.add(name)
-        total = frames[name] + max([visit(c) for c in callees[name]], default=0)
+        unknown = unknown or owner[name].indirect_calls
+        callees = [c.target for c in known[name].calls.values() if c.target in known and c.target is not None]
+        total = known[name].frame_size + max([visit(c) for c in callees], default=0)
         on_path.discard(name)
         depth[name] = total
         return total
 
-    return visit(kernel.entry.name), unknown
+    total = visit(kernel.entry.name)
+    reached = known.keys() if unknown else depth.keys() | {f.name for f in kernel.all_functions()}
+    return [known[name] for name in reached], total, unknown
 
 
 def _report(kernel: Kernel, code: KernelCode, text: EmittedText, target: Target) -> KernelInfo:

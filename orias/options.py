@@ -12,7 +12,7 @@ class Options:
 
     __slots__ = (
         "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "entries", "fmad", "force_load_cache",
-        "force_store_cache", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
+        "force_store_cache", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
         "annotate", "override_directives", "register_usage", "self_check", "serial", "stack_check", "suppress_debug_info", "tool_arguments", "verbose",
         "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
@@ -28,6 +28,8 @@ class Options:
         """``maxntid``, ``minnctapersm`` and ``maxrregcount`` win over directives."""
         self.lineinfo: bool = False
         self.debug: bool = False
+        self.level_given: bool = False
+        """The user chose the optimisation level."""
         self.compile_only: bool = False
         self.entries: list[str] = []
         self.fmad: bool = True
@@ -50,6 +52,11 @@ class Options:
         self.self_check: bool = False
         self.serial: bool = False
         self.tool_arguments: str = ""
+
+    @property
+    def apart(self) -> bool:
+        """Functions get sections of their own."""
+        return self.compile_only or self.debug
 
     def note_text(self) -> str:
         """The argument text of the tool note, in ptxas's short form and order."""

@@ -183,6 +183,7 @@ def settings(c: Command) -> Settings:
                 raise UsageError(f"Option '--{name}' is not supported by Orias yet")
     o.debug = c.flag("device-debug")
     level = c.number("opt-level", 3)
+    o.level_given = c.has("opt-level")
     o.opt_level = 0 if o.debug else max(0, min(level, 3))
     fast = c.values.get("Ofast-compile", "0")
     if fast != "0" and not o.debug:

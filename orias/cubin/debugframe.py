@@ -20,6 +20,7 @@ _RETURN: Final = _REG | 0x100
 _CFA_ADVANCE4: Final = 4
 _CFA_OFFSET_EXTENDED: Final = 5
 _CFA_RESTORE_EXTENDED: Final = 6
+_CFA_UNDEFINED: Final = 7
 _CFA_SAME: Final = 8
 _CFA_REGISTER: Final = 9
 _CFA_DEF: Final = 12
@@ -84,16 +85,25 @@ class FrameWriter:
         self.data += b"\xff\xff\xff\xff" + pack("<Q", len(body)) + body
         return at
 
-    def add(self, frame: FrameInfo, start: int, size: int, is_entry: bool, relocatable: bool) -> None:
-        """Add a function: ``start`` and ``size`` in its text section (the part of it alone)."""
-        return_column = 0xFFFFFFFF if is_entry else _REG | frame.return_reg if relocatable else _RETURN
+    def add(
+        self, frame: FrameInfo, start: int, size: int, is_entry: bool, apart: bool, relocatable: bool, full: bool
+    ) -> None:
+        """Add a function: ``start`` and ``size`` in its text section (the part of it alone).
+
+        ``apart``: functions have sections of their own; ``full``: the CIE speaks of every register (-g).
+        """
+        return_column = 0xFFFFFFFF if is_entry else _REG | frame.return_reg if apart else _RETURN
         cie = b"\xff" * 8 + bytes([3, 0, 4]) + sleb(-4) + uleb(return_column)
         cie += bytes([_CFA_DEF]) + uleb(_R1) + uleb(0)
-        cie += bytes([_CFA_SAME]) + uleb(_NONE) + bytes([_CFA_SAME]) + uleb(_R1)
-        for r in frame.same:
-            cie += bytes([_CFA_SAME]) + uleb(_REG | r)
+        cie += bytes([_CFA_SAME]) + uleb(_NONE)
+        if full:
+            cie += _every_register(is_entry)
+        else:
+            cie += bytes([_CFA_SAME]) + uleb(_R1)
+            for r in frame.same:
+                cie += bytes([_CFA_SAME]) + uleb(_REG | r)
         address_at = -1
-        if not is_entry and not relocatable:
+        if not is_entry and not apart:
             pair = bytes([_OP_BREGX]) + uleb(_REG | frame.return_reg) + sleb(0)
             cie += bytes([_CFA_VAL_EXPRESSION]) + uleb(_RETURN) + uleb(9 + len(pair) + 1)
             address_at = 12 + len(cie) + 1
@@ -117,6 +127,33 @@ class FrameWriter:
         self.relocs.append(FrameReloc(fde_at + 20, "code", start))
         if relocatable:
             self.relocs.append(FrameReloc(fde_at + 28, "size", 0))
+
+
+_SPECIAL: Final[tuple[tuple[int, range, range], ...]] = (
+    (0x09000000, range(1), range(0)),
+    (0x09000000, range(2, 7), range(0)),
+    (0x0B000000, range(4, 36), range(36, 62)),
+    (0x01000000, range(1), range(0)),
+    (0x02000000, range(1), range(0)),
+    (0x02000000, range(2, 7), range(0)),
+)
+"""Registers of other classes in the CIE of -g: class, those that are lost, those that a function keeps (a kernel loses them
+too).  Copied from files of ptxas 13.0.88; the meaning of classes 1, 9 and 11 is a guess (carry, uniform predicates,
+uniform registers)."""
+
+
+def _every_register(is_entry: bool) -> bytes:
+    """What becomes of each register: lost, or kept for the caller (call frames inventory; R16 to R31, then four in eight)."""
+    out = bytearray()
+    for base, lost, kept in _SPECIAL:
+        for n in lost:
+            out += bytes([_CFA_UNDEFINED]) + uleb(base | n)
+        for n in kept:
+            out += bytes([_CFA_UNDEFINED if is_entry else _CFA_SAME]) + uleb(base | n)
+    for n in range(0xFF):
+        same = n == 1 or (not is_entry and (n == 2 or 16 <= n < 32 or (n >= 32 and n & 4 != 0)))
+        out += bytes([_CFA_SAME if same else _CFA_UNDEFINED]) + uleb(_REG | n)
+    return bytes(out)
 
 
 def _row(row: FrameRow) -> bytes:

@@ -386,7 +386,7 @@ class CubinModule:
     """
 
     __slots__ = (
-        "address_taken", "address_uses", "bank4", "calls", "debug", "errbar_at_exit", "externs", "files",
+        "address_taken", "address_uses", "apart", "bank4", "calls", "debug", "errbar_at_exit", "externs", "files",
         "indirect_calls", "isa_class", "kernels", "lineinfo", "object_name", "options", "prototypes", "ptx_sm", "ptx_text",
         "relocatable", "sampler_inits", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
@@ -395,6 +395,8 @@ class CubinModule:
     def __init__(self, target: str, relocatable: bool = False) -> None:
         self.target: str = target
         self.relocatable: bool = relocatable
+        self.apart: bool = relocatable
+        """Functions have sections of their own (``-c``, ``-g``); else copies stand behind each kernel."""
         self.kernels: list[KernelCode] = []
         """Kernels and (relocatable) functions, in PTX order; the writer orders the sections."""
         self.variables: list[Variable] = []

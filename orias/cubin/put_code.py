@@ -7,7 +7,7 @@ from orias.cubin.builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.errors import CubinError
 from orias.cubin.facts import pad_code
 from orias.cubin.layout import align_up, place_in_order
-from orias.cubin.model import GLOBAL, LOCAL, KernelCode
+from orias.cubin.model import GLOBAL, LOCAL, KernelCode, Reloc
 from orias.cubin.put_data import add_variables, need_bank4, overlay_size
 from orias.cubin.relocs import apply
 from orias.cubin.work import REFERENCE_TYPES, Code, Work
@@ -70,9 +70,13 @@ def _add_inner_symbols(w: Work, code: Code) -> None:
         w.cap_named = True
         w.b.local_symbols.append(OutSymbol("", 0, 0, 1))
         w.b.symbol_names.blank(_RESERVED_BEGIN if k.reserved_smem_used else _RESERVED_CAP)
-    if w.m.relocatable and code.shared is not None:
+    if w.m.apart and code.shared is not None:
         for v in k.shared:
-            w.define(OutSymbol(v.name, LOCAL, elf.STT_CUDA_OBJECT, 0x40, code.shared, v.align, v.size))
+            if w.m.relocatable:
+                w.define(OutSymbol(v.name, LOCAL, elf.STT_CUDA_OBJECT, 0x40, code.shared, v.align, v.size))
+            else:
+                place = w.target.smem_reserved + v.offset
+                w.define(OutSymbol(v.name, LOCAL, elf.STT_OBJECT, 0, code.shared, place, v.size))
     for sub in k.subs:
         w.define(OutSymbol(sub.name, sub.binding, elf.STT_FUNC, 0, code.text, sub.offset, sub.size))
     for p in k.params:
@@ -170,7 +174,7 @@ def _add_text_relocs(w: Work, code: Code) -> None:
         _resolve(w, code)
     if not (k.relocs or k.relocs_applied or k.externs):
         pass
-    elif w.m.relocatable:
+    elif w.m.apart:
         for r in k.relocs:
             w.b.names(f".rela.text.{k.name}" if r.addend else f".rel.text.{k.name}")
         if gen90:
@@ -193,7 +197,7 @@ def bind_text_relocs(w: Work) -> None:
 
 
 def _resolve(w: Work, code: Code) -> None:
-    """Apply an executable module's relocations in code."""
+    """Apply an executable module's relocations in code, but for those against functions in other sections."""
     k = code.kernel
     values: dict[str, int] = {k.name: 0, code.text.name: 0}
     for sub in k.subs:
@@ -207,11 +211,17 @@ def _resolve(w: Work, code: Code) -> None:
         if v.space == "const":
             values[v.name] = v.offset | 3 << 16
     data = bytearray(code.text.data)
+    left: list[Reloc] = []
+    loaded = {*(c.name for c in w.m.kernels), *(e.name for e in w.m.externs)} if w.m.apart else set()
     for r in k.relocs:
-        if r.symbol not in values:
+        if r.symbol in loaded:
+            left.append(r)
+        elif r.symbol in values:
+            apply(data, r.offset, r.type, values[r.symbol] + r.addend)
+        else:
             raise CubinError(f"code of {k.name}: the address of {r.symbol} is not known before loading")
-        apply(data, r.offset, r.type, values[r.symbol] + r.addend)
     code.text.data = bytes(data)
+    k.relocs = left
 
 
 def _add_bank0(w: Work, code: Code) -> None:

@@ -27,7 +27,11 @@ def add_variables(w: Work) -> None:
         other = 0x04 if v.managed else 0
         if relocatable:
             other |= {"global": 0x20, "const": 0x80, "shared": 0x40}[v.space]
-        if v.space == "shared" and section is not None:
+        if v.space == "shared" and section is not None and not relocatable:
+            value = w.target.smem_reserved + v.offset
+            section.align = max(section.align, v.align)
+            section.size = max(section.size, v.offset + v.size)
+        elif v.space == "shared" and section is not None:
             value = v.align
             section.align = max(section.align, v.align)
             section.size = overlay_size([w for w in w.m.variables if w.space == "shared" and not w.extern])
@@ -50,7 +54,7 @@ def _section_of(w: Work, v: Variable) -> OutSection:
         return w.bank3
     if v.space == "shared":
         if w.debug_shared is None:
-            w.debug_shared = w.named(".nv_debug.shared", elf.SHT_CUDA_SHARED, rw, 1)
+            w.debug_shared = w.named(".nv_debug.shared", w.data_type(elf.SHT_NOBITS, elf.SHT_CUDA_SHARED), rw, 1)
             w.nobits.append(w.debug_shared)
         return w.debug_shared
     if v.data is not None:

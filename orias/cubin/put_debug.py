@@ -17,9 +17,11 @@ def frames(w: Work, section: OutSection) -> list[OutReloc]:
         k = code.kernel
         size = min([sub.offset for sub in k.subs if not sub.alias], default=len(code.text.data))
         done = len(writer.relocs)
-        writer.add(_frame(k.frame, k.frame_size), 0, size, k.is_entry, w.m.relocatable)
+        writer.add(_frame(k.frame, k.frame_size), 0, size, k.is_entry, w.m.apart, w.m.relocatable, w.m.debug)
         for sub in (s for s in k.subs if not s.alias):
-            writer.add(_frame(sub.frame, sub.frame_size), sub.offset, sub.size, False, w.m.relocatable)
+            writer.add(
+                _frame(sub.frame, sub.frame_size), sub.offset, sub.size, False, w.m.apart, w.m.relocatable, False
+            )
         parts = writer.relocs[done:]
         for r in [p for p in parts if p.in_cie] + [p for p in parts if not p.in_cie]:
             symbol = w.symbols[".debug_frame"] if r.kind == "cie" else code.symbol
@@ -31,23 +33,38 @@ def frames(w: Work, section: OutSection) -> list[OutReloc]:
 
 
 def line_sections(w: Work) -> list[OutSection]:
-    """Line information; of the debug data of the PTX text only the names of inlined functions."""
+    """Line information, and with it the debug sections of the module: all with -g, else the names of inlined functions."""
     m = w.m
     if not m.lineinfo:
         return []
     relocs: list[tuple[OutSection, list[OutReloc]]] = []
     source = _line_section(w, ".debug_line", relocs, False)
     out = [source]
-    for d in m.sections:
-        if d.name == ".debug_str":
-            extra = w.named(d.name, elf.SHT_PROGBITS, 0, 1)
-            extra.data = d.data
-            out.append(extra)
+    if not m.debug:
+        out += _given(w, relocs)
     out.append(_line_section(w, ".nv_debug_line_sass", relocs, True))
     text = w.named(".nv_debug_ptx_txt", elf.SHT_PROGBITS, 0, 1)
     text.data = ptx_text_section(m.ptx_text)
     out.append(text)
+    if m.debug:
+        out += _given(w, relocs)
     w.line_relocs = relocs
+    return out
+
+
+def _given(w: Work, relocs: list[tuple[OutSection, list[OutReloc]]]) -> list[OutSection]:
+    """The module's own debug sections; their relocations are added to the list."""
+    out: list[OutSection] = []
+    for d in w.m.sections:
+        section = w.named(d.name, elf.SHT_PROGBITS, 0, 1)
+        section.data = d.data
+        out.append(section)
+    for d, section in zip(w.m.sections, out, strict=True):
+        if d.relocs:
+            entries = [OutReloc(r.offset, r.type, w.symbol(r.symbol, d.name), r.addend) for r in d.relocs]
+            names = {f".rela{d.name}" if e.rela else f".rel{d.name}" for e in entries}
+            w.b.names(*sorted(names | ({f".rela{d.name}"} if w.facts.gen90 else set())))
+            relocs.append((section, entries))
     return out
 
 

@@ -9,6 +9,7 @@ from typing import Final, final
 
 from orias.cubin.errors import CubinError
 
+R_32: Final = 1
 R_64: Final = 2
 R_G64: Final = 4
 R_TEX_HEADER_INDEX: Final = 6

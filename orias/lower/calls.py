@@ -105,7 +105,9 @@ def _target(ctx: "Ctx", i: Instr) -> tuple[str | None, str, Opnd]:
         kernel.edges.append((ctx.fn.name, name))
         return name, "abi", K_NONE
     kernel.indirect_calls = True
-    if ctx.options.relocatable:
+    if ctx.options.apart:
         ctx.module.program.indirect_calls.append((ctx.fn.name, prototype(callee_of(i))))
     address = ctx.src(o, "b64")
+    if ctx.module.pointer:
+        address = ctx.b.r("LDC.64", const(2, 0), ctx.lo(address), width=2)
     return None, "abi", address

@@ -39,7 +39,7 @@ def lower_brx(ctx: "Ctx", i: Instr) -> None:
     labels = branch_targets(table.label)
     ctx.begin_guarded()
     index = ctx.src(i.ops[0], "u32")
-    if ctx.options.relocatable:
+    if ctx.options.apart:
         _branch_chain(ctx, index, labels)
         if not ctx.leave_guarded():
             ctx.state.dead = True

@@ -7,14 +7,17 @@ from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_LABEL, O_REG, O_SREG, Functio
 
 @final
 class Facts:
-    """``branches``: uses of each label, by index; ``functions``: called or address taken; ``shared``: shared variables
-    used; ``alloca``: the stack pointer moves; ``taken``: parameter variables whose address is taken; ``calls``: call instructions."""
+    """``branches``: uses of each label, by index; ``functions``: called or address taken; ``addressed``: those whose address is
+    taken; ``indirect``: it calls through pointers; ``shared``: shared variables used; ``alloca``: the stack pointer moves;
+    ``taken``: parameter variables whose address is taken; ``calls``: call instructions."""
 
-    __slots__ = ("alloca", "branches", "calls", "functions", "shared", "taken")
+    __slots__ = ("addressed", "alloca", "branches", "calls", "functions", "indirect", "shared", "taken")
 
     def __init__(self, f: Function) -> None:
         self.branches: list[int] = [0] * len(f.labels)
         self.functions: list[Function] = []
+        self.addressed: list[Function] = []
+        self.indirect: bool = False
         self.shared: set[Var] = set()
         self.taken: set[Var] = set()
         self.calls: list[Instr] = []
@@ -29,6 +32,7 @@ class Facts:
             self.alloca = True
         if name == "call":
             self.calls.append(s)
+            self.indirect = self.indirect or s.ops[0].kind != O_FUNC
             todo = [*s.ops, *s.rets, *s.args]
         else:
             todo = s.ops
@@ -41,6 +45,8 @@ class Facts:
                 for e in _flat(o):
                     self._operand(e, name, plain)
             self._operand(o, name, plain)
+            if kind == O_FUNC and o.func is not None and not (name == "call" and o is s.ops[0]):
+                self.addressed.append(o.func)
 
     def _operand(self, o: Operand, name: str, plain: bool) -> None:
         kind = o.kind
@@ -56,7 +62,9 @@ class Facts:
             if space == "shared":
                 self.shared.add(o.var)
             elif o.var.init is not None:
-                self.functions.extend(functions_in_data(o.var))
+                pointed = functions_in_data(o.var)
+                self.functions.extend(pointed)
+                self.addressed.extend(pointed)
             elif space == "param" and name != "call" and not (plain and kind == O_ADDR):
                 self.taken.add(o.var)
 

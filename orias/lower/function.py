@@ -27,6 +27,8 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     fn = Func(name, module.target, kind)
     state = FuncState()
     ctx = Ctx(fn, module, module.options, state)
+    if module.options.debug:
+        ctx.ssa.names = {}
     ctx.ssa_declare(f.regs)
     state.blocks = [None] * len(f.labels)
     facts = module.facts(f)
@@ -46,6 +48,12 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
             params.prepare(ctx, v, v in in_memory)
     _body(ctx, f, kind)
     ctx.ssa.finish(fn.blocks)
+    if ctx.ssa.names is not None:
+        variables = {v.index * 8: (v.name, v.type) for v in f.regs if v.vec == 1}
+        for value, keys in ctx.ssa.names.items():
+            fn.names[value] = [variables[key] for key in keys if key in variables]
+        for v in state.frame_offset:
+            module.kernel.frame_places[v.name] = state.frame_offset[v]
     fn.frame_fixed = align_up(state.frame_top, 8)
     _prune(fn)
     return fn
@@ -166,7 +174,7 @@ def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
     for n, w in values:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])
     order = [r(ra), r(ra + 1)] + [r(n) for n, _ in values if n not in (ra, ra + 1)]
-    absolute = ctx.options.relocatable and kind == "func"
+    absolute = ctx.options.apart and kind == "func"
     ctx.b.emit("RET.ABS.NODEC" if absolute else "RET.REL.NODEC", [], order)
 
 

@@ -53,12 +53,14 @@ FUNCTION_BYTE: Final = -9
 """Stand-ins -9 to -2: byte 0 to 7 of that offset."""
 
 
-def initial_data(v: Var, target: Target, const_offset: dict[Var, int] | None) -> tuple[bytes | None, list[Reloc]]:
+def initial_data(
+    v: Var, target: Target, const_offset: dict[Var, int] | None, apart: bool, pointer: dict[str, int]
+) -> tuple[bytes | None, list[Reloc]]:
     """The bytes of a variable's initialiser (None without one) and the relocations that patch addresses into it.
 
     Relocation types as ptxas 13.0.88 writes them: global variables and generic addresses are G64; the bank offset of a constant
-    is known in executable modules (`const_offset`), a relocation in others (None); so are functions, there alone.  A
-    byte mask has a type of its own for each byte.
+    is known in executable modules (`const_offset`), a relocation in others (None).  Functions are symbols where they have
+    sections of their own (`apart`), or numbers (`pointer`).  A byte mask has a type of its own for each byte.
     """
     if v.init is None:
         return None, []
@@ -71,10 +73,17 @@ def initial_data(v: Var, target: Target, const_offset: dict[Var, int] | None) ->
             continue
         to = value.target
         byte = (value.mask.bit_length() - 1) // 8 if value.mask else -1
+        if isinstance(to, Function) and to.name in pointer:
+            number = pointer[to.name] + value.addend
+            if byte < 0:
+                data[offset : offset + width] = number.to_bytes(width, "little")
+            else:
+                data[offset] = number >> 8 * byte & 0xFF
+            continue
         if isinstance(to, Function):
-            if const_offset is not None:
+            if not apart:
                 type_ = FUNCTION_OFFSET if byte < 0 else FUNCTION_BYTE + byte
-            elif target.sm >= 90:
+            elif target.sm >= 90 and const_offset is None:
                 type_ = R_UNIFIED if byte < 0 else R_UNIFIED8_0 + byte
             else:
                 type_ = R_64 if byte < 0 else R_8_0 + byte

@@ -119,7 +119,7 @@ def to_generic(ctx: "Ctx", value: Opnd, space: str) -> Opnd:
     if space == "local":
         return ctx.b.r("iadd64", value, const(0, t.local_window), width=2)
     if space == "const":
-        return ctx.b.r("iadd64", value, const(0, const_window(ctx)), width=2)
+        return ctx.b.r("iadd64", value, const(0, ctx.target.const_window), width=2)
     if space == "param":
         if ctx.state.kind != "entry":
             return ctx.b.r("iadd64", value, const(0, t.local_window), width=2)
@@ -128,11 +128,6 @@ def to_generic(ctx: "Ctx", value: Opnd, space: str) -> Opnd:
         window = ctx.b.r("iadd64", const(0, 0x40), imm64(ctx.module.param_bank()), width=2)
         return ctx.b.r("iadd64", value, window, width=2)
     return value
-
-
-def const_window(ctx: "Ctx") -> int:
-    """Place in bank 0 of the generic address of constant bank 3."""
-    return 0xD0 if ctx.target.sm >= 90 else 0x50
 
 
 def _register(o: Operand) -> Operand:

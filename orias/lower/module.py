@@ -10,7 +10,7 @@ from orias.isa.operand import NONE, PAYLOAD_SHIFT, RZ, Opnd, const, imm, imm64, 
 from orias.lower import layout
 from orias.lower.builtins import builtin_function
 from orias.lower.context import Ctx
-from orias.lower.facts import Facts
+from orias.lower.facts import Facts, functions_in_data
 from orias.lower.function import lower_function
 from orias.lower.program import Kernel, LowerOptions, Program
 from orias.lower.special import read_special
@@ -36,13 +36,17 @@ class ModuleLower:
 
     __slots__ = (
         "_bank4",
+        "_common_shared",
+        "_common_size",
         "_const_offsets",
         "_facts",
         "_helper_count",
         "_helpers",
+        "_pointed",
         "_used",
         "ast",
         "kernel",
+        "pointer",
         "options",
         "program",
         "shared",
@@ -57,8 +61,13 @@ class ModuleLower:
         self.program: Program = Program(target, options)
         self._bank4: dict[str, int] = {}
         self._const_offsets: dict[Var, int] = {}
+        self._common_shared: dict[Var, int] = {}
+        self._common_size: int = 0
         self._used: set[Var] = set()
         self._facts: dict[str, Facts] = {}
+        self._pointed: list[Function] = []
+        self.pointer: dict[str, int] = {}
+        """The numbers that stand for addresses of functions, by name; empty where real addresses or offsets do."""
         self._helpers: dict[str, str] = {}
         self._helper_count: int = 0
         self.kernel: Kernel
@@ -68,8 +77,11 @@ class ModuleLower:
     def run(self) -> Program:
         """Lower the whole module."""
         self._layout_const()
+        self._find_pointers()
+        if self.options.apart and not self.options.relocatable:
+            self._layout_common_shared()
         for f in self.ast.functions:
-            if f.body is not None and (f.entry or self.options.relocatable):
+            if f.body is not None and (f.entry or self.options.apart):
                 self._kernel(f)
         self._variables()
         if self.options.relocatable:
@@ -124,16 +136,22 @@ class ModuleLower:
                 continue
             if v.space not in ("global", "const", "shared"):
                 continue
-            if v.space == "shared" and not self.options.relocatable:
+            if v.space == "shared" and not self.options.relocatable and v not in self._common_shared:
                 continue
             if v not in self._used and v.linkage == "extern":
                 continue
             out = layout.cubin_variable(v, v.space)
             out.data, out.relocs = layout.initial_data(
-                v, self.target, None if self.options.relocatable else self._const_offsets
+                v,
+                self.target,
+                None if self.options.relocatable else self._const_offsets,
+                self.options.apart,
+                self.pointer,
             )
             if v.space == "const":
                 out.offset = self._const_offsets.get(v, -1)
+            elif v.space == "shared":
+                out.offset = self._common_shared.get(v, -1)
             self.program.variables.append(out)
 
     def slot(self, symbol: str) -> int:
@@ -154,11 +172,17 @@ class ModuleLower:
         places, kernel.param_bytes = layout.param_places(f.params)
         kernel.params = places
         reached: list[Function] = []
-        if not self.options.relocatable:
+        if not self.options.apart:
             reached = self._reach(f)
             self._layout_shared(f, reached)
+            if self.pointer and any(self.facts(g).indirect for g in [f, *reached]):
+                kernel.pointers = [self.copy_name(g) for g in self._pointed]
+                kernel.table_bytes = 8 * (1 + len(kernel.pointers))
         elif not f.entry:
             kernel.params, kernel.param_bytes = [], 0
+            self.shared = dict(self._common_shared)
+        elif not self.options.relocatable:
+            self._layout_shared(f, [])
         kernel.entry = lower_function(self, f, f.name, "entry" if f.entry else "func")
         kernel.functions = [lower_function(self, g, self.copy_name(g), "func") for g in reached]
         while len(kernel.helpers) < len(self._helpers):
@@ -167,8 +191,8 @@ class ModuleLower:
         self.program.kernels.append(kernel)
 
     def copy_name(self, g: Function) -> str:
-        """Symbol of the copy of a function behind the current kernel (relocatable modules: of the function)."""
-        if self.options.relocatable:
+        """Symbol of the copy of a function behind the current kernel, or of the function if it has a section of its own."""
+        if self.options.apart:
             return g.name
         return f"${self.kernel.ptx.name}${g.name}"
 
@@ -182,14 +206,14 @@ class ModuleLower:
         return symbol
 
     def need_extern(self, g: Function, line: int) -> int:
-        """A call of an undefined function: its bank 4 slot (relocatable modules: -1); raises Unsupported if the driver does
-        not define it."""
+        """A call of an undefined function: its bank 4 slot, -1 where the call names the symbol (functions with sections of
+        their own); raises Unsupported if the driver does not define it."""
         if g.name not in SYSCALLS and not self.options.relocatable:
             raise Unsupported(f"Unresolved extern function '{g.name}'", line)
         if g.name not in self.kernel.externs:
             self.kernel.externs.append(g.name)
         self._extern(g)
-        return -1 if self.options.relocatable else self.slot(g.name)
+        return -1 if self.options.apart else self.slot(g.name)
 
     def _extern(self, g: Function) -> None:
         if all(e.name != g.name for e in self.program.externs):
@@ -209,12 +233,28 @@ class ModuleLower:
         seen: set[str] = set()
         todo = [f]
         while todo:
-            for g in self.facts(todo.pop()).functions:
+            facts = self.facts(todo.pop())
+            for g in [*facts.functions, *(self._pointed if facts.indirect else ())]:
                 target = self.definition(g)
                 if target.name not in seen and target.body is not None and not target.entry:
                     seen.add(target.name)
                     todo.append(target)
         return [g for g in self.ast.functions if g.name in seen and g.body is not None]
+
+    def _find_pointers(self) -> None:
+        """Functions whose address the module takes, in its order."""
+        taken: set[str] = set()
+        for f in self.ast.functions:
+            if f.body is not None:
+                taken.update(self.definition(g).name for g in self.facts(f).addressed)
+        for v in self._module_vars():
+            taken.update(self.definition(g).name for g in functions_in_data(v))
+        self._pointed = [f for f in self.ast.functions if f.name in taken and f.body is not None and not f.entry]
+        entries = sum(f.entry and f.body is not None for f in self.ast.functions)
+        if entries > 1 and not self.options.apart:
+            # Each kernel has copies of its own: what stands for an address is a place in the kernel's table.
+            self.pointer = {f.name: 8 * (k + 1) for k, f in enumerate(self._pointed)}
+            self.pointer.update({a: self.pointer[f] for a, f in self.ast.aliases if f in self.pointer})
 
     def definition(self, f: Function) -> Function:
         """The function with this name (or the one it is an alias of) that has a body, if any, else `f`."""
@@ -228,6 +268,23 @@ class ModuleLower:
                     return g
         return f
 
+    def _layout_common_shared(self) -> None:
+        """Shared variables of functions with sections of their own: at the same place in every kernel, in front of its own."""
+        top = 0
+        used: set[Var] = set()
+        for f in self.ast.functions:
+            if f.body is not None and not f.entry:
+                used |= self.facts(f).shared
+        for v in (v for v in self._module_vars() if v in used):
+            if v.size == 0:
+                raise Unsupported(
+                    f"Dynamic shared memory '{v.name}' in a function is not supported with -g yet", v.line
+                )
+            top = layout.align_up(top, layout.var_align(v))
+            self._common_shared[v] = top
+            top += v.size
+        self._common_size = top
+
     def _layout_shared(self, f: Function, reached: list[Function]) -> None:
         used: set[Var] = set()
         for g in [f, *reached]:
@@ -235,6 +292,11 @@ class ModuleLower:
         self.shared = {}
         kernel = self.kernel
         top = 0
+        if self._common_shared:
+            top = self._common_size
+            self.shared = dict(self._common_shared)
+            kernel.shared_align = max(layout.var_align(v) for v in self._common_shared)
+            used -= self._common_shared.keys()
         local = [v for g in [f, *reached] for v in g.variables if v in used]
         module = [v for v in self.ast.variables if v in used]
         dynamic: list[Var] = []
@@ -375,19 +437,27 @@ class ModuleLower:
         return ctx.b.r("LDC", ctx.fn.sym(var.name, "cbank"), RZ)
 
     def function_address(self, ctx: Ctx, f: Function) -> Opnd:
-        """The address of a function: its offset in the kernel's section (ptxas's choice in executable modules)."""
+        """The address of a function, as ptxas 13.0.88 has it.
+
+        Where functions are copied behind the kernel that is its offset in the section; in modules with several kernels its
+        offset in a table at the start of constant bank 2 that each kernel has with the places of its copies.
+        """
         target = self.definition(f)
-        if self.options.relocatable:
+        if self.options.apart:
             if target.body is None:
                 self.need_extern(target, ctx.line)
             self._take_address(target)
             self.program.address_uses.append(CallEdge(ctx.fn.name, target.name))
-            return self._symbol(ctx, target.name, 0, "unified_" if self.target.sm >= 90 else "")
+            return self._symbol(
+                ctx, target.name, 0, "unified_" if self.target.sm >= 90 and self.options.relocatable else ""
+            )
         if target.body is None:
             return ctx.b.copy(const(4, self.need_extern(target, ctx.line)), 2)
         name = target.name if target.entry else self.copy_name(target)
         if target.entry:
             return ctx.b.copy(const(4, self.slot(name)), 2)
+        if target.name in self.pointer:
+            return ctx.b.copy(imm64(self.pointer[target.name]), 2)
         lo = ctx.b.copy(ctx.fn.sym(name, "text_lo"))
         return ctx.b.pack(lo, imm(0))
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import K_NONE, K_P, NEG, NOT_PT, PT, RZ, URZ, Opnd, const, imm, imm64, is_reg, with_pair_lane
-from orias.lower.memory import const_window, gather, to_generic
+from orias.lower.memory import gather, to_generic
 from orias.lower.registry import lowers
 from orias.ptx.ast import O_REG, O_SREG, O_VEC, TYPE_BITS, Instr, Operand
 
@@ -110,7 +110,7 @@ def _from_generic(ctx: "Ctx", value: Opnd, space: str) -> Opnd:
     if space == "local":
         return ctx.b.r("iadd64", value, const(0, t.local_window) | NEG, width=2)
     if space == "const":
-        return ctx.b.r("iadd64", value, const(0, const_window(ctx)) | NEG, width=2)
+        return ctx.b.r("iadd64", value, const(0, ctx.target.const_window) | NEG, width=2)
     if space == "param":
         if t.sm >= 90:
             return ctx.b.r("iadd64", value, const(0, 0x198) | NEG, width=2)
@@ -132,7 +132,7 @@ def lower_isspacep(ctx: "Ctx", i: Instr) -> None:
         value = ctx.b.copy(value, 2)
     b = ctx.b
     if space == "const" or space == "global":
-        start = const(0, const_window(ctx))
+        start = const(0, ctx.target.const_window)
         # Relocatable modules: ptxas takes the size of the bank from the linker, we its largest size.
         size = 0x10000 if ctx.options.relocatable else ctx.module.program.const_size
         end = b.r("iadd64", start, imm64(size), width=2)

@@ -10,14 +10,18 @@ from orias.target.profile import Target
 
 @final
 class LowerOptions:
-    """Options that lowering reads.  ``relocatable``: -c (extern symbols stay); ``opt_level`` 0..3; ``debug``: -g."""
+    """Options that lowering reads.  ``relocatable``: -c (extern symbols stay); ``opt_level`` 0..3; ``debug``: -g.
 
-    __slots__ = ("debug", "opt_level", "relocatable")
+    ``apart``: functions have sections of their own instead of copies behind each kernel (-c and -g).
+    """
+
+    __slots__ = ("apart", "debug", "opt_level", "relocatable")
 
     def __init__(self, relocatable: bool = False, opt_level: int = 3, debug: bool = False) -> None:
         self.relocatable: bool = relocatable
         self.opt_level: int = opt_level
         self.debug: bool = debug
+        self.apart: bool = relocatable or debug
 
 
 @final
@@ -29,8 +33,8 @@ class Kernel:
     """
 
     __slots__ = (
-        "barriers", "calls_unknown", "ctaidz_used", "edges", "entry", "externs", "functions", "helpers", "indirect_calls",
-        "locs", "param_bytes", "params", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
+        "barriers", "calls_unknown", "ctaidz_used", "edges", "entry", "externs", "frame_places", "functions", "helpers", "indirect_calls",
+        "locs", "param_bytes", "params", "pointers", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
     )  # fmt: skip
 
     def __init__(self, ptx: Function, entry: Func) -> None:
@@ -39,6 +43,8 @@ class Kernel:
         self.entry: Func = entry
         self.functions: list[Func] = []
         self.helpers: list[Func] = []
+        self.frame_places: dict[str, int] = {}
+        """With -g: offsets of local variables in the entry's frame, from its lowest byte."""
         self.params: list[Param] = []
         self.param_bytes: int = 0
         self.shared: list[Variable] = []
@@ -49,7 +55,9 @@ class Kernel:
         self.barriers: int = 0
         """Highest named barrier used + 1; 16 if a barrier number is in a register."""
         self.table_bytes: int = 0
-        """Bytes of jump tables at the start of constant bank 2 (see ``Func.tables``)."""
+        """Bytes of tables at the start of constant bank 2: of function pointers, then jump tables (see ``Func.tables``)."""
+        self.pointers: list[str] = []
+        """Functions in the table of function pointers (8 bytes each, one of no function first); empty for no table."""
         self.edges: list[tuple[str, str]] = []
         """Direct calls (caller, callee) by function name."""
         self.references: list[Reloc] = []

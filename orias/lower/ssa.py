@@ -47,6 +47,7 @@ class SsaBuilder:
         "_sealed",
         "_undef",
         "_undef_insts",
+        "names",
     )
 
     def __init__(self, fn: Func) -> None:
@@ -65,6 +66,8 @@ class SsaBuilder:
         self._next_temp: int = CC_KEY
         self._undef: set[int] = set()
         self._undef_insts: list[Inst] = []
+        self.names: dict[int, list[int]] | None = None
+        """With -g: for each value (register id) the keys of the PTX registers that have held it."""
 
     def declare(self, key: int, file_kind: int, width: int) -> None:
         """Say what file (K_R, K_P) and width in words a variable has."""
@@ -105,6 +108,8 @@ class SsaBuilder:
             self._defs[block.id] = {key: value}
         else:
             d[key] = value
+        if self.names is not None:
+            _add_name(self.names, key, value)
 
     def read(self, key: int, block: Block) -> Opnd:
         """The variable's value at the current end of the block."""
@@ -256,6 +261,10 @@ class SsaBuilder:
         if not self._forward:
             return
         forward = self._forward
+        if self.names is not None:
+            for ident in [v for v in self.names if v in forward]:
+                for key in self.names.pop(ident):
+                    _add_name(self.names, key, self.resolve(self._fn.vkind[ident] | ident << PAYLOAD_SHIFT))
         limit = FIRST_VIRTUAL << PAYLOAD_SHIFT
         for b in blocks:
             for inst in b.insts:
@@ -267,3 +276,9 @@ class SsaBuilder:
                     inst.guard = self.resolve(inst.guard)
                 if inst.old >= limit:
                     inst.old = self.resolve(inst.old)
+
+
+def _add_name(names: dict[int, list[int]], key: int, value: Opnd) -> None:
+    known = names.setdefault(payload(value), [])
+    if key >= 0 and key not in known:
+        known.append(key)

@@ -177,6 +177,25 @@ class JumpTable:
 
 
 @final
+class Location:
+    """A word of a PTX register's value in a physical register: from instruction `first` to `last` (uids), both included.
+
+    ``file`` is K_R ..., ``type`` the PTX type.
+    """
+
+    __slots__ = ("file", "first", "last", "name", "number", "type", "word")
+
+    def __init__(self, name: str, type_: str, word: int, file: int, number: int, first: int, last: int) -> None:
+        self.name: str = name
+        self.type: str = type_
+        self.word: int = word
+        self.file: int = file
+        self.number: int = number
+        self.first: int = first
+        self.last: int = last
+
+
+@final
 class Func:
     """One function in one stage of compilation; ``blocks[0]`` is the entry and has no predecessors.
 
@@ -192,8 +211,10 @@ class Func:
         "frame_size",
         "implied",
         "kind",
+        "locations",
         "max_regs",
         "name",
+        "names",
         "next_block",
         "next_uid",
         "notes",
@@ -228,6 +249,10 @@ class Func:
         """Jump tables by the uid of their BRX."""
         self.implied: dict[int, int] = {}
         """R registers (a mask) that a WARPGROUP instruction reads and writes without naming them, by uid; after allocation."""
+        self.names: dict[int, list[tuple[str, str]]] = {}
+        """With -g: PTX registers (name, type) that have held each virtual register's value."""
+        self.locations: list[Location] = []
+        """With -g, after allocation: where those values lie."""
         self.remarks: list[tuple[int, int]] = []
         """(number of a message of the tool, PTX line) for what a phase has to say about the code."""
         self.frame_fixed: int = 0

@@ -157,9 +157,9 @@ def _allocate(fn: Func, cx: PassContext) -> None:
     from orias.regalloc.run import allocate_checked, allocate_registers
 
     if cx.self_check:
-        allocate_checked(fn, cx.relocatable)
+        allocate_checked(fn, cx.apart)
     else:
-        allocate_registers(fn, cx.relocatable)
+        allocate_registers(fn, cx.apart)
 
 
 def _gmma(fn: Func, cx: PassContext) -> None:

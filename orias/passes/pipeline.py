@@ -195,7 +195,7 @@ class PassContext:
     ``skip`` names phases to leave out.
     """
 
-    __slots__ = ("after", "opt_level", "register_usage", "relocatable", "self_check", "serial", "skip")
+    __slots__ = ("after", "apart", "opt_level", "register_usage", "self_check", "serial", "skip")
 
     def __init__(self, opt_level: int = 3) -> None:
         self.opt_level: int = opt_level
@@ -203,7 +203,8 @@ class PassContext:
         """Verify the function between phases, and the results of allocation and scheduling."""
         self.serial: bool = False
         self.register_usage: int = 5
-        self.relocatable: bool = False
+        self.apart: bool = False
+        """Functions have sections of their own: calls are absolute."""
         self.skip: frozenset[str] = frozenset()
         self.after: Hook | None = None
 

@@ -2,7 +2,7 @@
 
 Sequences as ptxas 13.0.88 emits them (register-allocation inventory, section 3.1; sm_75, 80 and 90 looked at):
 relative calls inside a section give the return address as a section offset with high word zero; absolute calls
-(system calls, everything in relocatable code) need the true address, from relocations, from ``LEPC R20, target`` on
+(system calls, everything where functions have sections of their own) need the true address, from relocations, from ``LEPC R20, target`` on
 sm_90, from LEPC and arithmetic before.
 """
 
@@ -23,14 +23,14 @@ _ABI_RETURN: Final = 20
 _HELPER_RETURN: Final = 2
 
 
-def expand_calls(fn: Func, relocatable: bool) -> None:
+def expand_calls(fn: Func, apart: bool) -> None:
     """Replace every ``call`` pseudo operation of a function in state ``virtual``."""
     for b in fn.blocks:
         if any(i.op is OP_CALL for i in b.insts):
-            _expand_block(fn, b, relocatable)
+            _expand_block(fn, b, apart)
 
 
-def _expand_block(fn: Func, b: Block, relocatable: bool) -> None:
+def _expand_block(fn: Func, b: Block, apart: bool) -> None:
     out: list[Inst] = []
     for inst in b.insts:
         if inst.op is OP_CALL:
@@ -39,17 +39,17 @@ def _expand_block(fn: Func, b: Block, relocatable: bool) -> None:
             info = fn.calls.get(inst.uid)
             if info is None:
                 raise Unsupported("call without facts about the callee", inst.loc)
-            _expand_call(fn, inst, info, relocatable, out)
+            _expand_call(fn, inst, info, apart, out)
         out.append(inst)
     b.insts = out
 
 
-def _expand_call(fn: Func, inst: Inst, info: CallInfo, relocatable: bool, out: list[Inst]) -> None:
+def _expand_call(fn: Func, inst: Inst, info: CallInfo, apart: bool, out: list[Inst]) -> None:
     helper = info.kind == "helper"
     ra = _HELPER_RETURN if helper else _ABI_RETURN
     # The return address moves destroy their registers before the callee does.
     info.clobber_r |= 3 << ra
-    absolute = info.kind == "syscall" or (relocatable and not helper)
+    absolute = info.kind == "syscall" or (apart and not helper)
     if info.target is not None and info.kind != "syscall":
         target = fn.sym(info.target, "func")
         implicit = list(inst.src)
@@ -58,7 +58,7 @@ def _expand_call(fn: Func, inst: Inst, info: CallInfo, relocatable: bool, out: l
         implicit = inst.src[:-1]
         if target & KIND_MASK != K_R or target >> PAYLOAD_SHIFT < FIRST_VIRTUAL:
             raise Unsupported("call of an address that is not in a register pair", inst.loc)
-    if absolute and not relocatable:
+    if absolute and not apart:
         _absolute_return(fn, inst.loc, out)
     else:
         _copy(fn, r(ra), fn.sym("", "ret_lo"), inst.loc, out)

@@ -13,6 +13,7 @@ from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
 from orias.regalloc.expand import Trace, expand
 from orias.regalloc.files import RESERVE
 from orias.regalloc.frame import finish_frame
+from orias.regalloc.locate import locate
 from orias.regalloc.pack import pack_registers
 from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_victims, room_left
 from orias.regalloc.ranges import Ranges
@@ -24,7 +25,7 @@ _NOTE: Final = {K_R: "clobber_r", K_UR: "clobber_ur", K_P: "clobber_p", K_UP: "c
 _ROUNDS: Final = 60
 
 
-def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None = None) -> dict[int, int]:
+def allocate_registers(fn: Func, apart: bool = False, trace: Trace | None = None) -> dict[int, int]:
     """From ``ssa`` (or ``virtual``) to ``allocated``; returns the mask of registers it may change, by file (K_R ..).
 
     The masks are also left in ``Func.notes`` as ``clobber_r``, ``clobber_ur``, ``clobber_p``, ``clobber_up``, ``clobber_b``.
@@ -34,12 +35,16 @@ def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None 
     """
     if fn.state == "ssa":
         prepare(fn)
-    expand_calls(fn, relocatable)
+    expand_calls(fn, apart)
     if trace is not None:
         trace.before = copy_function(fn)
+    elif fn.names:
+        trace = Trace()
     state = SpillState()
     classes, result = _solve(fn, state)
     expand(classes, result.used, trace)
+    if fn.names and trace is not None:
+        locate(fn, classes, trace)
     used = result.used
     for b in fn.blocks:
         for inst in b.insts:
@@ -61,12 +66,12 @@ def allocate_registers(fn: Func, relocatable: bool = False, trace: Trace | None 
     return lost
 
 
-def allocate_checked(fn: Func, relocatable: bool = False) -> None:
+def allocate_checked(fn: Func, apart: bool = False) -> None:
     """Allocate and let the independent checker judge; raises Unsupported with the first faults."""
     from orias.regalloc.check import check
 
     trace = Trace()
-    allocate_registers(fn, relocatable, trace)
+    allocate_registers(fn, apart, trace)
     assert trace.before is not None
     faults = check(trace.before, fn, trace.items)
     if faults:

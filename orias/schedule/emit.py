@@ -4,6 +4,7 @@ Functions are placed one behind the other in one ``.text`` section, the kernel f
 of that section.  Padding behind the last instruction is the cubin writer's.
 """
 
+from collections.abc import Sequence
 from typing import Final, final
 
 from orias.diag import Unsupported
@@ -24,6 +25,8 @@ from orias.ori.ir import NO_CTL, Block, Func, Inst, SymRef
 from orias.target.profile import Target
 
 INST_BYTES: Final = 16
+_NO_FUNCTION: Final = 1
+"""First entry of a table of function pointers: no place of an instruction."""
 _MASK64: Final = (1 << 64) - 1
 _RELATIVE_TO_SECTION: Final[frozenset[str]] = frozenset(("BRX", "RET"))
 """Branches to a register that holds a section offset: their label is the start of the section."""
@@ -57,7 +60,7 @@ class EmittedText:
     """One section of code and the offsets in it, each list ascending."""
 
     __slots__ = (
-        "barriers", "branch_tables", "calls", "code", "cooperative", "exits", "functions", "lines", "register_barrier", "relocs",
+        "barriers", "branch_tables", "calls", "code", "cooperative", "exits", "functions", "lines", "places", "register_barrier", "relocs",
         "stack_adjust", "table_bytes", "warp_wide",
     )  # fmt: skip
 
@@ -80,6 +83,8 @@ class EmittedText:
         self.relocs: list[TextReloc] = []
         self.lines: list[tuple[int, int]] = []
         """(offset, PTX line): the line holds from here to the next entry."""
+        self.places: dict[int, int] = {}
+        """With -g: offset of each instruction of the first function, by uid."""
         self.branch_tables: list[tuple[int, list[int]]] = []
         """(offset of the BRX, section offsets of its targets in table order)."""
         self.table_bytes: bytes = b""
@@ -88,24 +93,29 @@ class EmittedText:
         """Function name: offset behind the instruction that lowers R1, where there is one."""
 
 
-def emit(funcs: list[Func], table: IsaTable, target: Target, relocatable: bool = False) -> EmittedText:
+def emit(
+    funcs: list[Func], table: IsaTable, target: Target, apart: bool = False, pointers: Sequence[str] = ()
+) -> EmittedText:
     """Encode functions in state ``final`` (control words set, blocks laid out) as one section.
 
-    ``relocatable``: option ``-c``; return addresses of absolute calls become relocations.  Raises Unsupported, naming
+    ``apart``: functions have sections of their own (``-c``, ``-g``); return addresses of absolute calls become relocations.  Raises Unsupported, naming
     the instruction, for what the table cannot encode.
     """
-    return _Emitter(funcs, table, target, relocatable).run()
+    return _Emitter(funcs, table, target, apart, pointers).run()
 
 
 @final
 class _Emitter:
-    __slots__ = ("block_at", "func_at", "funcs", "out", "relocatable", "table", "target")
+    __slots__ = ("block_at", "func_at", "funcs", "out", "apart", "pointers", "table", "target")
 
-    def __init__(self, funcs: list[Func], table: IsaTable, target: Target, relocatable: bool) -> None:
+    def __init__(
+        self, funcs: list[Func], table: IsaTable, target: Target, apart: bool, pointers: Sequence[str]
+    ) -> None:
         self.funcs: list[Func] = funcs
         self.table: IsaTable = table
         self.target: Target = target
-        self.relocatable: bool = relocatable
+        self.apart: bool = apart
+        self.pointers: Sequence[str] = pointers
         self.out: EmittedText = EmittedText()
         self.func_at: dict[str, int] = {}
         self.block_at: list[dict[int, int]] = []
@@ -176,7 +186,7 @@ class _Emitter:
         if ref.kind in ("text_lo", "text_hi", "func", "func_lo", "func_hi"):
             low = ref.kind not in ("text_hi", "func_hi")
             where = self.func_at.get(ref.name)
-            if where is not None and not self.relocatable:
+            if where is not None and not self.apart:
                 return imm(where + ref.addend if low else 0)
             self.out.relocs.append(TextReloc(at, "lo32" if low else "hi32", ref.name, ref.addend))
             return imm(0)
@@ -199,7 +209,7 @@ class _Emitter:
         target = starts[b.id] + INST_BYTES * (j + 1)
         if ref.kind == "ret_rel":
             return _distance(target - at - INST_BYTES)
-        if self.relocatable and b.insts[j].op.has("ABS"):
+        if self.apart and b.insts[j].op.has("ABS"):
             kind = "lo32" if ref.kind == "ret_lo" else "hi32"
             self.out.relocs.append(TextReloc(at, kind, fn.name, target - self.func_at[fn.name]))
             return imm(0)
@@ -240,11 +250,16 @@ class _Emitter:
                 out.cooperative.append(at)
         if inst.loc and (not out.lines or out.lines[-1][1] != inst.loc):
             out.lines.append((at, inst.loc))
+        if fn.locations:
+            out.places[inst.uid] = at
         if fn.name not in out.stack_adjust and _lowers_stack(inst):
             out.stack_adjust[fn.name] = at + INST_BYTES
 
     def _tables(self) -> None:
         image = bytearray()
+        if self.pointers:
+            places = [_NO_FUNCTION, *(self.func_at[name] for name in self.pointers)]
+            image += b"".join(p.to_bytes(8, "little") for p in places)
         for fn, starts in zip(self.funcs, self.block_at, strict=True):
             for b in fn.blocks:
                 if not b.insts or b.insts[-1].op.base != "BRX":

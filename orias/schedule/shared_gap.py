@@ -5,7 +5,7 @@ MEMBAR where an access to shared memory, a barrier or a place that control may r
 document says why; since it is done at every level, it is taken for something the hardware needs.  Measured with ptxas 13.0.88 on
 sm_80, 86, 89, 90, 100 and 120 (40 small kernels at -O0 and -O3):
 
-- only in code that runs together with an LDGSTS, that is in kernels whose call graph has one, and in all relocatable code;
+- only in code that runs together with an LDGSTS, that is in kernels whose call graph has one, and in all code of -c and -g;
 - accesses to global and local memory do not count; generic ones do;
 - the beginning of a kernel counts as such a place from sm_90 on, the beginning of any other block everywhere;
 - null accesses written for an earlier LDGSTS count: a MEMBAR behind it gets one more.

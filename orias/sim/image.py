@@ -200,12 +200,17 @@ class Image:
         return self._code_size
 
     def function_offsets(self, kernel: str) -> dict[int, str]:
-        """Symbols of functions in a kernel's section, by the offset that stands for their address in code and data."""
+        """Functions by the number that stands for their address in code and data.
+
+        That is the offset in the kernel's section for functions in there, the address for those with sections of their own.
+        """
         found: dict[int, str] = {}
         for sym in self.reader.elf.symbols:
             if sym.type == 2 and 0 < sym.section < len(self.reader.elf.sections):
                 if self.reader.elf.sections[sym.section].name == f".text.{kernel}":
                     found[sym.value] = sym.name
+                elif sym.name not in self.kernels:
+                    found[self._section_address[sym.section] + sym.value] = sym.name
         return found
 
     def plans(self) -> list[Plan | None]:

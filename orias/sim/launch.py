@@ -110,6 +110,8 @@ class Launch:
         copy = self.image.arena.allocate(max(len(params), 16), "parameters")
         self.image.arena.write(copy, params)
         put(0x198 if t.sm >= 90 else 0x40, copy if t.sm >= 90 else copy - base, 8)
+        if self.image.reader.bank(3):
+            put(t.const_window, self.image.section(".nv.constant3"), 8)
         put(0x2C, self.shape.dynamic)
         put(0x30, 1, 8)
         if t.desc >= 0:
@@ -187,10 +189,7 @@ class Launch:
         m.set_bank(2, image.banks.get(f".nv.constant2.{name}", b""))
         bank3 = image.reader.bank(3)
         if bank3:
-            address = next(
-                a for s, a in image._section_address.items() if image.reader.elf.sections[s].name == ".nv.constant3"
-            )
-            bank3 = image.arena.read(address, len(bank3))
+            bank3 = image.arena.read(image.section(".nv.constant3"), len(bank3))
         m.set_bank(3, bank3)
         m.set_bank(4, image.banks.get(".nv.constant4", b""))
         self._special(m, blocks, lane_in_block, block_of, ranks)

@@ -25,6 +25,8 @@ class Target(NamedTuple):
     ntid: int
     nctaid: int
     local_window: int
+    const_window: int
+    """Place in bank 0 of the generic address of constant bank 3."""
     shared_window: int
     smem_reserved: int
     smem_max: int
@@ -55,6 +57,7 @@ def _row(name: str, table: int, threads: int, ctas: int, latency: int, min_ptx: 
         ntid=0x0,
         nctaid=0xC,
         local_window=0x20,
+        const_window=0xD0 if gen90 else 0x50,
         shared_window=-1 if gen90 else 0x18,
         smem_reserved=1024 if gen90 else 0,
         smem_max=49152,

@@ -4,6 +4,7 @@ All functions lie one behind the other as instructions of 16 bytes, behind the f
 data can be told from those made by running code.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -116,6 +117,8 @@ class OriCode:
         self._block_at: dict[tuple[str, int], int] = {}
         self._old_starts = image.function_offsets(kernel)
         self.recursive = _may_recur(funcs)
+        self.apart = any(i.op.base == "RET" and i.op.has("ABS") for f in funcs for i in f.insts())
+        """Functions return to addresses, not to offsets in a section."""
         self.stack = self._frame(funcs[0])
         for fn in funcs:
             self.rows.add(fn)
@@ -235,6 +238,9 @@ class OriCode:
                 return imm(0)
             if ref.kind in ("pc_lo", "pc_hi"):
                 return imm(0)
+            if ref.kind in ("lo32", "hi32") and ref.name in self.start:
+                address = CODE_BASE + _STEP * self.start[ref.name]
+                return imm(address & 0xFFFFFFFF if ref.kind == "lo32" else address >> 32)
             if ref.kind in ("text_lo", "text_hi", "func", "func_lo", "func_hi"):
                 low = ref.kind not in ("text_hi", "func_hi")
                 return imm(_STEP * self.start[ref.name] + ref.addend if low else 0)
@@ -358,18 +364,22 @@ class OriCode:
         info = fn.calls[i.uid]
         ra = 2 if info.kind == "helper" else 20
         back = _STEP * (at + 1)
+        ret = back + (CODE_BASE if self.apart and info.kind != "helper" else 0)
         keeps = self._keeps(fn)
         target = self.start.get(info.target or "", -1)
         address = None
-        if target < 0:
+        named = self.image.syscalls.address(info.target) if target < 0 and info.target is not None else None
+        if named is not None:
+            address = _always(named)
+        elif target < 0:
             pairs = [o for o in i.src if kind(o) == K_R]
             o = i.src[-1] if i.op.base == "call" else pairs[0]
             address = Site(i.op, [], [], 0, False).raw64(self._map(fn, o))
 
         def run(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
             m = e.m
-            m.R[ra][a.sel] = back & 0xFFFFFFFF
-            m.R[ra + 1][a.sel] = 0
+            m.R[ra][a.sel] = ret & 0xFFFFFFFF
+            m.R[ra + 1][a.sel] = ret >> 32
             if keeps:
                 self._save(fn, m, a)
             if address is None:
@@ -384,7 +394,8 @@ class OriCode:
                 m.R[ra][a.sel] = long & 0xFFFFFFFF
                 m.R[ra + 1][a.sel] = long >> 32
             else:
-                where = self._translate(where) + np.uint64(CODE_BASE)
+                where = self._translate(where)
+                where[where < np.uint64(CODE_BASE)] += np.uint64(CODE_BASE)
             return jump_to(e, a, where, rest, pc)
 
         return run
@@ -393,7 +404,7 @@ class OriCode:
         out = where.copy()
         for old, name in self._old_starts.items():
             if name in self.start:
-                out[where == np.uint64(old)] = _STEP * self.start[name]
+                out[where == np.uint64(old)] = CODE_BASE + _STEP * self.start[name]
         return out
 
 
@@ -413,6 +424,11 @@ def _may_recur(funcs: list[Func]) -> bool:
         if name in seen:
             return True
     return False
+
+
+def _always(address: int) -> Callable[[Machine, Active], Any]:
+    value = np.full(1, address, np.uint64)
+    return lambda m, a: value
 
 
 def _nothing(m: Machine, a: Active) -> None:

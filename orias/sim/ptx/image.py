@@ -26,6 +26,7 @@ from orias.target.profile import TARGETS, Target
 
 Arr = npt.NDArray[Any]
 
+_OTHER_CODE: Final = 0x10001000000
 DEEP_STACK: Final = 16384
 """Bytes of local memory a thread where functions may call themselves."""
 
@@ -53,6 +54,8 @@ class PtxImage:
         self.shared_bytes = 0
         self.shared_window = SHARED_WINDOW
         self.local_window = LOCAL_WINDOW
+        self.code_base = CODE_BASE + (_OTHER_CODE if choice.other else 0)
+        """Addresses of functions count from here; PTX does not say what they are."""
         self.const_base = 0
         self.const_size = 0
         self.param_base = 0
@@ -115,7 +118,7 @@ class PtxImage:
         if isinstance(value.target, Function):
             functions = [f for f in self.module.functions if f.body is not None and not f.entry]
             names = [f.name for f in functions]
-            return CODE_BASE + 16 * (names.index(value.target.name) + 1) + value.addend
+            return self.code_base + 16 * (names.index(value.target.name) + 1) + value.addend
         address = self._address.get(id(value.target), 0) + value.addend
         if value.target.space == "const" and value.generic:
             address += self.const_base

@@ -8,7 +8,6 @@ import numpy.typing as npt
 from orias.ptx.ast import O_FUNC, TYPE_BITS, Function, Instr, Label, Var
 from orias.sim.engine import Flow, Plan
 from orias.sim.errors import Fault, IllegalInstruction
-from orias.sim.exec_flow import CODE_BASE
 from orias.sim.ops_int import U64
 from orias.sim.ptx.asynchronous import ASYNCHRONOUS
 from orias.sim.ptx.convert import CONVERT
@@ -206,13 +205,13 @@ class Program:
         """The address of a function as a value."""
         g = self.definition(f)
         index = next((k for k, h in enumerate(self._addresses) if h is g), -1)
-        value = np.full(1, CODE_BASE + 16 * (index + 1), U64)
+        value = np.full(1, self.image.code_base + 16 * (index + 1), U64)
         return lambda m, a: value
 
     def at_address(self, address: int) -> Unit | None:
         """The unit whose function has an address."""
-        k = (address - CODE_BASE) // 16 - 1
-        if (address - CODE_BASE) % 16 or not 0 <= k < len(self._addresses):
+        k = (address - self.image.code_base) // 16 - 1
+        if (address - self.image.code_base) % 16 or not 0 <= k < len(self._addresses):
             return None
         return self._by_function.get(id(self._addresses[k]))
 

@@ -33,8 +33,12 @@ class Stages:
         self.changes.setdefault(phase, {})[fn.name] = clone(fn)
 
     def kernel_stages(self, kernel: str) -> list[tuple[str, list[Func]]]:
-        """(phase, all functions of the kernel's section) for each phase that changed one of them; the kernel stands first."""
-        mine = [kernel] + [n for n in self.order if n.startswith((f"${kernel}$", "$__internal_"))]
+        """(phase, all functions the kernel may call) for each phase that changed one of them; the kernel stands first.
+
+        These are the functions of its section, and with -g those that have sections of their own.
+        """
+        apart = {name for name, info in self.cubin.kernels.items() if not info.is_entry}
+        mine = [kernel] + [n for n in self.order if n in apart or n.startswith((f"${kernel}$", "$__internal_"))]
         now: dict[str, Func] = {}
         out: list[tuple[str, list[Func]]] = []
         for phase in PHASES:

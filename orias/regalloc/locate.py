@@ -1,0 +1,52 @@
+"""With -g: where the values of PTX registers lie, for the debugger.
+
+A value is shown from the instruction behind its definition to its last use, block by block; what is spilled is not shown.
+"""
+
+from bisect import bisect_right
+
+from orias.ori.ir import Block, Func, Location
+from orias.regalloc.coalesce import Classes
+from orias.regalloc.expand import Trace
+
+
+def locate(fn: Func, classes: Classes, trace: Trace) -> None:
+    """Fill ``Func.locations`` of a function that was just expanded; `trace` says what became of its instructions."""
+    rg = classes.rg
+    emitted: list[list[int]] = [[] for _ in range(rg.points)]
+    for b in rg.order:
+        for k, (_, uids) in enumerate(trace.items[b.id]):
+            emitted[rg.block_start[b.id] + 1 + k].extend(uids)
+    heads = [rg.block_start[b.id] for b in rg.order]
+    for v, names in fn.names.items():
+        c = classes.of[v] if v < len(classes.of) else None
+        if c is None or c.slot < 0:
+            continue
+        for word in range(fn.vwidth[v]):
+            flat = rg.segs[rg.wbase[v] + word]
+            number = c.slot + classes.place[v] + word
+            for start, end in zip(flat[::2], flat[1::2], strict=True):
+                at = bisect_right(heads, start) - 1
+                while at < len(heads) and heads[at] < end:
+                    b = rg.order[at]
+                    at += 1
+                    _add(
+                        fn,
+                        names,
+                        (word, c.file, number),
+                        _instructions(rg.block_start, rg.block_end, b, emitted, start, end),
+                    )
+
+
+def _instructions(
+    starts: list[int], ends: list[int], b: Block, emitted: list[list[int]], start: int, end: int
+) -> list[int]:
+    """Uids of the instructions of a block at which a value that is live from `start` to `end` (points) is there."""
+    first, last = max(start + 1, starts[b.id]), min(end + 1, ends[b.id])
+    return [uid for p in range(first, last) for uid in emitted[p]]
+
+
+def _add(fn: Func, names: list[tuple[str, str]], place: tuple[int, int, int], uids: list[int]) -> None:
+    if uids:
+        word, file, number = place
+        fn.locations.extend(Location(n, t, word, file, number, uids[0], uids[-1]) for n, t in names)

@@ -1,0 +1,200 @@
+"""-g: functions with sections of their own, debug sections, register tables; ours beside ptxas's.
+
+The PTX files are CUDA C++ of our own through nvcc 13.0 -G (`calls`, `frame`) and by hand (`types`).
+"""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import orias
+import orias.sim as sim
+from orias.cubin.elf import ElfFile
+from orias.ptx.parser import parse
+from tests.nvtools import tool
+
+PTX = Path(__file__).parent / "ptx"
+ARCHES = ("sm_80", "sm_90")
+
+
+def text_of(name: str) -> str:
+    return (PTX / f"{name}.ptx").read_text()
+
+
+def ours(name: str, arch: str, **options: object) -> bytes:
+    return orias.compile(text_of(name), arch=arch, self_check=True, **options).data  # type: ignore[arg-type]
+
+
+def theirs(name: str, arch: str, directory: Path, *options: str) -> bytes:
+    out = directory / "k.cubin"
+    subprocess.run(
+        [tool("ptxas"), *options, f"-arch={arch}", str(PTX / f"{name}.ptx"), "-o", str(out)], check=True, timeout=60
+    )
+    return out.read_bytes()
+
+
+def data_of(cubin: bytes, section: str) -> bytes:
+    return next(bytes(s.data) for s in ElfFile(cubin).sections if s.name == section)
+
+
+def tables(cubin: bytes) -> dict[str, list[tuple[str, int, int, int, int, int]]]:
+    """For each function: name, word, register with its class, first and last offset, type."""
+    data, types = data_of(cubin, ".nv_debug_info_reg_sass"), data_of(cubin, ".nv_debug_info_reg_type")
+    out: dict[str, list[tuple[str, int, int, int, int, int]]] = {}
+    at = type_at = 0
+
+    def number(d: bytes, i: int) -> int:
+        return int.from_bytes(d[i : i + 4], "little")
+
+    while at < len(data):
+        end = data.index(0, at)
+        name, count = data[at:end].decode(), number(data, end + 1)
+        assert types[type_at : type_at + end - at + 5] == data[at : end + 5]
+        at, type_at = end + 5, type_at + end - at + 5
+        rows = []
+        for k in range(count):
+            word = number(data, at)
+            end = data.index(0, at + 4)
+            register = data[at + 4 : end].decode()
+            rows.append((register, word, *(number(data, end + 1 + 4 * j) for j in range(3)), types[type_at + k]))
+            at = end + 13
+        type_at += count
+        out[name] = rows
+    assert type_at == len(types)
+    return out
+
+
+def run_calls(cubin: bytes) -> list[object]:
+    image = sim.load(cubin)
+    out: list[object] = []
+    for case in range(6):
+        a = np.arange(40, dtype=np.int32)
+        a[0] = case
+        printed = image.launch("_Z2k2Pi", 1, 32, [a]).output
+        b = np.arange(40, dtype=np.int32)
+        b[1], b[3] = case & 1, case >> 1
+        printed += image.launch("_Z2k1Pif", 1, 32, [b, 1e-40 if case == 3 else 3.0]).output
+        out.append((a.tolist(), b.tolist(), printed))
+    return out
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_code_with_functions_apart_runs(arch: str, tmp_path: Path) -> None:
+    """Direct calls, calls through pointers in registers and in data, printf, shared memory of functions, slow paths."""
+    got = run_calls(ours("calls", arch, debug=True))
+    assert got == run_calls(theirs("calls", arch, tmp_path, "-g"))
+    optimised = text_of("calls").replace(", debug", "")
+    assert got == run_calls(orias.compile(optimised, arch=arch).data)
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("name", ["calls", "frame", "types"])
+def test_sections_say_what_those_of_ptxas_say(name: str, arch: str, tmp_path: Path) -> None:
+    """All bytes are ptxas's but code addresses; relocations are against the same symbols."""
+    mine, other = ours(name, arch), theirs(name, arch, tmp_path)
+    a, b = ElfFile(mine), ElfFile(other)
+    wanted = [s.name for s in b.sections if "debug" in s.name and not s.name.startswith(".rel")]
+    assert [s.name for s in a.sections if "debug" in s.name and not s.name.startswith(".rel")] == wanted
+    module = parse(text_of(name), name)
+    code = {lab.name for f in module.functions for lab in f.labels}
+    for source in (s for s in module.sections if s.items):
+        x, y = data_of(mine, source.name), data_of(other, source.name)
+        targets = []
+        for elf in (a, b):
+            section = next(s for s in elf.sections if s.name == source.name)
+            targets.append({r.offset: (r.type, elf.symbols[r.symbol].name) for r in elf.relocations(section)})
+        assert targets[0] == targets[1]
+        at = 0
+        for size, value in source.items:
+            if isinstance(value, int) or value[0] not in code:
+                assert x[at : at + size] == y[at : at + size], (source.name, at, value)
+            at += size
+        assert len(x) == len(y) == at
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_labels_begin_and_end_functions(arch: str) -> None:
+    cubin = ours("frame", arch)
+    elf = ElfFile(cubin)
+    sizes = {s.name: s.size for s in elf.symbols if s.type == 2}
+    section = next(s for s in elf.sections if s.name == ".debug_info")
+    at = 0
+    places = {}
+    for size, value in next(s for s in parse(text_of("frame"), "f").sections if s.name == ".debug_info").items:
+        if not isinstance(value, int):
+            places[value[0]] = int.from_bytes(section.data[at : at + size], "little")
+        at += size
+    for k, name in enumerate(("_Z1f1Pi", "_Z1kPfPKii")):
+        assert places[f"$L__func_begin{k}"] == 0
+        assert places[f"$L__func_end{k}"] == sizes[name]
+    assert 0 < places["$L__tmp0"] <= places["$L__tmp1"] < places["$L__tmp10"] <= sizes["_Z1f1Pi"]
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_registers_are_where_the_table_says(arch: str) -> None:
+    """A store's data register is one that the table names at the store."""
+    cubin = ours("types", arch)
+    rows = tables(cubin)["kk"]
+    image = sim.load(cubin)
+    seen = 0
+    for index in range(image.code_size() // 16):
+        d = image.decoded(index)
+        if d is None or d.op.base != "STG":
+            continue
+        register = d.src[4] >> 15
+        assert [r for r in rows if r[2] == 5 << 24 | register and r[1] == 0 and r[3] <= 16 * index < r[4]], (
+            index,
+            rows,
+        )
+        seen += 1
+    assert seen == 15
+
+
+@pytest.mark.parametrize("compiler", ["orias", "ptxas"])
+def test_types_of_registers(compiler: str, tmp_path: Path) -> None:
+    cubin = ours("types", "sm_80") if compiler == "orias" else theirs("types", "sm_80", tmp_path)
+    types = {r[0]: r[5] for r in tables(cubin)["kk"]}
+    assert types == {
+        "%c1": 0, "%rs1": 1, "%g1": 1, "%rd1": 3, "%d1": 4, "%v1": 5, "%u1": 6, "%U1": 7, "%e1": 8, "%w1": 9, "%s1": 10,
+        "%S1": 11, "%h1": 12, "%hh1": 13, "%f1": 14, "%fd1": 15, "%p1": 16,
+    }  # fmt: skip
+
+
+def test_values_of_a_loop_follow_one_another(arch: str = "sm_80") -> None:
+    """No word of a register is in two places at once."""
+    for rows in tables(ours("frame", arch)).values():
+        assert len(rows) > 20
+        for i, r in enumerate(rows):
+            assert r[3] < r[4]
+            for other in rows[:i]:
+                assert other[:2] != r[:2] or other[4] <= r[3], (other, r)
+
+
+def run_cli(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ["python", "-m", "orias", "-arch=sm_80", *arguments, "-o", str(directory / "o.cubin")]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_target_debug_is_g(tmp_path: Path) -> None:
+    path = str(PTX / "frame.ptx")
+    for option in ("-lineinfo", "-O0", "-g"):
+        assert run_cli(tmp_path, option, path).returncode == 0
+        assert data_of((tmp_path / "o.cubin").read_bytes(), ".nv_debug_info_reg_type")
+    assert run_cli(tmp_path, "-suppress-debug-info", path).returncode == 0
+    names = [s.name for s in ElfFile((tmp_path / "o.cubin").read_bytes()).sections]
+    assert ".debug_info" not in names and ".text._Z1f1Pi" in names
+    refused = run_cli(tmp_path, "-O3", path)
+    assert refused.returncode == 255
+    assert refused.stderr.startswith("orias fatal   : Optimized debugging not supported\n")
+
+
+def test_missing_debug_information_is_said(tmp_path: Path) -> None:
+    source = tmp_path / "k.ptx"
+    source.write_text(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n")
+    done = run_cli(tmp_path, "-g", str(source))
+    assert done.returncode == 0
+    assert done.stderr == (
+        "orias warning :  .debug_abbrev section not found\norias warning :  .debug_info section not found\n"
+    )
