@@ -87,6 +87,11 @@ ret;
             image = PtxImage(parse(text, "program.ptx"), arch)
         else:
             image = load(our_cubin(text, arch, opt) if compiler == "orias" else ptxas_cubin(text, arch, opt))
+        bad = self.check(image)
+        return bad and f"{self.name} {compiler} {arch} -O{opt}: {bad}"
+
+    def check(self, image: Any) -> str:
+        """Run on a loaded image; what is wrong, or nothing."""
         source, out = self.input(), np.zeros(OUT, np.uint32)
         want = np.zeros(OUT, np.uint32)
         expected = np.asarray(self.want(source.copy()), np.uint32)
@@ -99,7 +104,7 @@ ret;
         bad = np.flatnonzero(out != want)
         if not len(bad):
             return ""
-        return f"{self.name} {compiler} {arch} -O{opt}: {len(bad)} wrong words, the first is {bad[0]}: {int(out[bad[0]]):#x} for {int(want[bad[0]]):#x}"
+        return f"{len(bad)} wrong words, the first is {bad[0]}: {int(out[bad[0]]):#x} for {int(want[bad[0]]):#x}"
 
 
 def wait(parity: str | int = 0, at: str = "mb", label: str = "W") -> str:
