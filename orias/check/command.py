@@ -7,14 +7,15 @@ from pathlib import Path
 from orias.check.cubin import Hazard, check_cubin
 from orias.cubin.errors import CubinError
 from orias.diag import Unsupported
+from orias.progress import Bar
 
 USAGE = """\
-usage: orias check [--json] FILE.cubin...
+usage: orias check [--json] [--quiet] FILE.cubin...
 
 Checks that the code keeps every promise of its control words, on all paths: no result of fixed latency is read too early,
 no other one without a wait for its scoreboard, no register overwritten that may still be read, no stale operand kept.
 
---json prints one object per finding on a line.  The exit code is 0 if nothing was found, 1 if something was, 2 if there
+--json prints one object per finding on a line, --quiet draws no progress bar.  The exit code is 0 if nothing was found, 1 if something was, 2 if there
 was nothing but instructions of which nothing is known, 255 if a file cannot be checked.
 """
 FOUND = 1
@@ -29,12 +30,14 @@ def check_command(program: str, arguments: list[str]) -> int:
     if flags & {"-h", "--help"}:
         sys.stdout.write(USAGE)
         return 0
-    if flags - {"--json"} or not files:
+    if flags - {"--json", "--quiet"} or not files:
         sys.stderr.write(f"{program} check: {USAGE.splitlines()[0]}\n")
         return FAILURE
     result = 0
+    bar = Bar("--quiet" in flags)
     for k, name in enumerate(files):
-        _progress(k, len(files), name)
+        if len(files) > 1:
+            bar(k, len(files), name)
         try:
             found = check_cubin(Path(name).read_bytes())
         except OSError as e:
@@ -43,7 +46,7 @@ def check_command(program: str, arguments: list[str]) -> int:
             return _fail(program, f"{name}: there is no instruction table for {e}")
         except (CubinError, Unsupported, ValueError) as e:
             return _fail(program, f"{name}: {e}")
-        _progress(-1, 0, "")
+        bar.clear()
         for h in found:
             _print(name, h, "--json" in flags)
         hazards = sum(h.rule != "unknown" for h in found)
@@ -63,18 +66,6 @@ def _print(name: str, h: Hazard, as_json: bool) -> None:
         print(json.dumps({"file": name, **h.record()}))
     else:
         print(f"{name}: {h.line()}")
-
-
-def _progress(done: int, count: int, name: str) -> None:
-    """A line on the terminal while there are several files; -1 clears it."""
-    if not sys.stderr.isatty() or count == 1:
-        return
-    if done < 0:
-        sys.stderr.write("\r\x1b[K")
-    else:
-        filled = 30 * done // count
-        sys.stderr.write(f"\r[{'#' * filled}{'.' * (30 - filled)}] {done}/{count} {name[-60:]}")
-    sys.stderr.flush()
 
 
 def _fail(program: str, message: str) -> int:

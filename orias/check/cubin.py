@@ -92,39 +92,61 @@ def check_cubin(data: bytes, observer: Observer | None = None) -> list[Hazard]:
     return out
 
 
-def _section(file: ElfFile, s: Section, table: IsaTable, facts: Facts, observer: Observer | None) -> list[Hazard]:
-    name = s.name.removeprefix(".text.")
-    nodes: list[Node] = []
-    for at in range(0, len(s.data) - _INST + 1, _INST):
-        word = int.from_bytes(s.data[at : at + _INST], "little")
+@final
+class SectionCode:
+    """A code section as instructions, and where it is entered."""
+
+    __slots__ = ("away", "entries", "facts", "name", "nodes", "table", "tables")
+
+    def __init__(self, file: ElfFile, s: Section, table: IsaTable, facts: Facts) -> None:
+        self.name: Final[str] = s.name.removeprefix(".text.")
+        self.table: Final[IsaTable] = table
+        self.facts: Final[Facts] = facts
+        self.nodes: Final[list[Node]] = [
+            self.node(at // _INST, int.from_bytes(s.data[at : at + _INST], "little"))
+            for at in range(0, len(s.data) - _INST + 1, _INST)
+        ]
+        self.away: Final[set[int]] = set()
+        for r in file.relocations(s):
+            symbol = file.symbol(r.symbol, s.name)
+            if r.type not in (R_ABS32_LO_32, R_ABS32_HI_32) or symbol.section != s.index:
+                self.away.add(r.offset & ~(_INST - 1))
+        self.tables: Final[dict[int, list[int]]] = _branch_tables(file, self.name)
+        self.entries: Final[set[int]] = {0}
+        for x in file.symbols:
+            if (
+                x.section == s.index
+                and x.type == elf.STT_FUNC
+                and x.value // _INST < len(self.nodes)
+                and "$__internal_" not in x.name
+            ):
+                self.entries.add(x.value // _INST)
+
+    def node(self, index: int, word: int) -> Node:
+        """The instruction of a word at a place; CubinError if it is none."""
         try:
-            d = table.decode(word)
+            return Node(index, self.table.decode(word), self.facts)
         except IllegalWord as e:
-            raise CubinError(f"{s.name}+0x{at:x}: {e}") from None
-        nodes.append(Node(at // _INST, d, facts))
-    away: set[int] = set()
-    for r in file.relocations(s):
-        symbol = file.symbol(r.symbol, s.name)
-        if r.type not in (R_ABS32_LO_32, R_ABS32_HI_32) or symbol.section != s.index:
-            away.add(r.offset & ~(_INST - 1))
-    connect(nodes, away, _branch_tables(file, name))
-    entries = {0}
-    for x in file.symbols:
-        if (
-            x.section == s.index
-            and x.type == elf.STT_FUNC
-            and x.value // _INST < len(nodes)
-            and "$__internal_" not in x.name
-        ):
-            entries.add(x.value // _INST)
-    texts = _Texts(s.data, table)
-    flow = Flow(nodes, facts, table, observer)
-    findings = flow.run(sorted(entries))
+            raise CubinError(f".text.{self.name}+0x{index * _INST:x}: {e}") from None
+
+    def findings(self, words: dict[int, int] | None = None, observer: Observer | None = None) -> list[Finding]:
+        """What is broken; `words`: other instructions at some byte offsets, none of them control flow."""
+        nodes = list(self.nodes)
+        for at, word in (words or {}).items():
+            nodes[at // _INST] = self.node(at // _INST, word)
+        connect(nodes, self.away, self.tables)
+        return Flow(nodes, self.facts, self.table, observer).run(sorted(self.entries))
+
+
+def _section(file: ElfFile, s: Section, table: IsaTable, facts: Facts, observer: Observer | None) -> list[Hazard]:
+    code = SectionCode(file, s, table, facts)
+    findings = code.findings(None, observer)
     findings.extend(
-        Finding("unknown", n.index, -1, -1, "not checked: nothing is known of it") for n in nodes if not n.known
+        Finding("unknown", n.index, -1, -1, "not checked: nothing is known of it") for n in code.nodes if not n.known
     )
     findings.sort(key=lambda f: (f.index, f.other, f.unit))
-    return [Hazard(name, f, texts) for f in findings]
+    texts = _Texts(s.data, table)
+    return [Hazard(code.name, f, texts) for f in findings]
 
 
 def _branch_tables(file: ElfFile, name: str) -> dict[int, list[int]]:

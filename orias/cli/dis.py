@@ -23,9 +23,25 @@ Prints the SASS of cubins, of fat binaries, and of host programs, objects and li
   --arch sm_90             only the cubins for this SM
   --list                   only the names of the cubins found
   --color                  coloured output (needs Pygments)
+  --quiet                  no progress bar for large files
 """
 
-_FLAGS: Final = ("-hex", "--hex", "--control", "-c", "-g", "-gi", "-gp", "--full", "--json", "--list", "--color")
+_FLAGS: Final = (
+    "-hex",
+    "--hex",
+    "--control",
+    "-c",
+    "-g",
+    "-gi",
+    "-gp",
+    "--full",
+    "--json",
+    "--list",
+    "--color",
+    "--quiet",
+)
+_LONG: Final = 1 << 18
+"""Bytes of a file from which on a progress bar is drawn."""
 _VALUES: Final = ("-b", "--binary", "--base", "--arch")
 
 
@@ -86,12 +102,14 @@ def _raw(data: bytes, decoder: str, base: int, flags: set[str]) -> str:
 def _images(name: str, data: bytes, flags: set[str], values: dict[str, str], several: bool) -> str:
     from orias.cubin.elf import ElfFile
     from orias.cubin.fatbin import cubins
+    from orias.progress import Bar
     from orias.tools.disassemble import disassemble
     from orias.tools.fullwrite import full_listing
     from orias.tools.image import target_name
     from orias.tools.structured import code_of
 
     found = cubins(data)
+    bar = Bar("--quiet" in flags or len(data) < _LONG)
     out: list[str] = []
     objects: list[object] = []
     for label, image in found:
@@ -109,7 +127,7 @@ def _images(name: str, data: bytes, flags: set[str], values: dict[str, str], sev
         if "--full" in flags:
             out.append(full_listing(image))
             continue
-        out.append(disassemble(image, "-hex" in flags or "--hex" in flags, "--control" in flags, _lines(flags)))
+        out.append(disassemble(image, "-hex" in flags or "--hex" in flags, "--control" in flags, _lines(flags), bar))
     if "--arch" in values and not out and not objects:
         raise ToolError(f"{name}: there is no cubin for {values['--arch']}")
     if objects:

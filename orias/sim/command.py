@@ -1,7 +1,7 @@
 """``orias run``: launches a kernel of a cubin in the simulator from the command line.
 
     orias run FILE.cubin [--kernel K] [--grid X[,Y,Z]] [--block X[,Y,Z]] [--shared BYTES] [--arg ARG]...
-              [--print [N,...]] [--save N=FILE]... [--max-steps N] [--hazards[=stop|stale]] [--json] [--stats] [--list]
+              [--print [N,...]] [--save N=FILE]... [--max-steps N] [--hazards[=stop|stale]] [--json] [--quiet] [--stats] [--list]
 
 Arguments, one ``--arg`` a parameter, in order:
 
@@ -16,7 +16,7 @@ of numbers separated by ``;``.  After the run, text printed by the kernel is wri
 of the arguments listed), ``--save N=FILE`` writes the bytes of one.
 
 ``--hazards`` makes results visible no sooner than the control words promise: the run ends at the first value that is read too
-early (``stop``), or goes on with the old value and lists all such places (``stale``; one JSON object a line with ``--json``).
+early (``stop``), or goes on with the old value and lists all such places (``stale``).  ``--json`` prints one object: text, counts, shown buffers in full, hazards.
 Exit status: 0, 1 if the launch failed, 2 for wrong usage.
 """
 
@@ -27,6 +27,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orias.progress import Bar
 from orias.sim.errors import SimError
 from orias.sim.image import DEFAULT_STEPS, Image, load
 
@@ -61,6 +62,7 @@ class _Options:
         self.list_kernels = False
         self.hazards = ""
         self.json = False
+        self.quiet = False
 
 
 def _dims(text: str) -> tuple[int, ...]:
@@ -98,8 +100,8 @@ def _parse(args: list[str]) -> _Options:
         if name == "--list":
             o.list_kernels = True
             continue
-        if name == "--json":
-            o.json = True
+        if name in ("--json", "--quiet"):
+            setattr(o, name[2:], True)
             continue
         if name == "--hazards":
             o.hazards = value or "stop"
@@ -266,13 +268,20 @@ def run_command(args: list[str]) -> int:
                 print(f"orias run: --kernel needed; the file has {names}", file=sys.stderr)
                 return 2
             kernel = next(iter(image.kernels))
-        result = image.launch(kernel, o.grid, o.block, values, o.shared, o.max_steps, hazards=o.hazards)
+        bar = Bar(o.quiet)
+        if bar.on:
+            image.progress = lambda ended, threads: bar(ended, threads, f"threads of {kernel}")
+        try:
+            result = image.launch(kernel, o.grid, o.block, values, o.shared, o.max_steps, hazards=o.hazards)
+        finally:
+            bar.clear()
     except SimError as e:
         print(f"orias run: {type(e).__name__}: {e}", file=sys.stderr)
         return 1
-    sys.stdout.write(result.output)
-    for i, v in enumerate(values):
-        if isinstance(v, np.ndarray) and (o.show_all or (o.show is not None and i in o.show)):
+    shown = {i: v for i, v in enumerate(values) if isinstance(v, np.ndarray) and (o.show_all or i in (o.show or []))}
+    if not o.json:
+        sys.stdout.write(result.output)
+        for i, v in shown.items():
             _show(i, v)
     try:
         for i, path in o.save:
@@ -281,8 +290,15 @@ def run_command(args: list[str]) -> int:
     except OSError as e:
         print(f"orias run: {e.filename}: {e.strerror}", file=sys.stderr)
         return 1
-    for v in result.hazards:
-        print(json.dumps(v.record()) if o.json else v.line())
+    if o.json:
+        print(json.dumps({
+            "kernel": kernel, "output": result.output, "instructions": result.instructions, "steps": result.steps,
+            "buffers": {i: {"type": _name(v.dtype), "values": v.tolist()} for i, v in shown.items()},
+            "hazards": [v.record() for v in result.hazards],
+        }))  # fmt: skip
+        return 1 if result.hazards else 0
+    for violation in result.hazards:
+        print(violation.line())
     if o.stats:
         print(f"{result.instructions} thread instructions, {result.steps} steps")
     return 1 if result.hazards else 0

@@ -31,6 +31,7 @@ _PATIENCE: Final = 1000
 _POLLING_PATIENCE: Final = 2
 _FAVOUR: Final = 200
 _YIELD_PATIENCE: Final = 8
+_TICK: Final = 2000
 
 
 class Plan:
@@ -74,6 +75,8 @@ class Engine:
         self.compile = compile_
         self.max_steps = max_steps
         self.steps = 0
+        self.pause = 0
+        """Steps until the limit and the progress are looked at."""
         self.instructions = 0
         self.groups: dict[int, Active] = {}
         self.since: dict[int, int] = {}
@@ -203,9 +206,9 @@ class Engine:
             groups = self.groups
             while True:
                 self.steps += 1
-                if self.steps > self.max_steps:
+                if self.steps > self.pause:
                     self.fault_pc = pc
-                    raise Fault(StepLimit, f"more than {self.max_steps} steps", thread=cur.first)
+                    self._tick(cur)
                 m.clock += 1
                 self.fault_pc = pc
                 plan = plans[pc] if 0 <= pc < count_of_plans else None
@@ -267,6 +270,17 @@ class Engine:
 
     together = False
     """Keep even whole warps apart from others behind a rendezvous: for engines that would run their threads one by one."""
+
+    def _tick(self, cur: Active) -> None:
+        """Ends a launch of too many steps, shows how far another one is."""
+        if self.steps > self.max_steps:
+            raise Fault(StepLimit, f"more than {self.max_steps} steps", thread=cur.first)
+        self.pause = min(self.max_steps, self.steps + _TICK)
+        if self.progress is not None:
+            self.progress(int(np.count_nonzero(self.m.present & ~self.m.alive)))
+
+    progress: Callable[[int], None] | None = None
+    """Sees now and then how many threads have ended."""
     timing: Timing | None = None
     """Sees every instruction, in time-aware runs."""
     entry = 0

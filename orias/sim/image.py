@@ -100,6 +100,8 @@ class Image:
         self.syscalls = Syscalls(SYSCALL_BASE)
         self.watch: Callable[[Machine, int], None] | None = None
         """For :attr:`Machine.watch`."""
+        self.progress: Callable[[int, int], None] | None = None
+        """Sees now and then how many threads of a launch have ended, and how many there are."""
         self._section_address: dict[int, int] = {}
         self._code: list[tuple[int, bytes, str]] = []
         self._text_relocs: dict[int, tuple[int, int]] = {}

@@ -78,6 +78,8 @@ class Launch:
         self.violations: list[Violation] = []
         self.instructions = 0
         self.steps = 0
+        self.ended = 0
+        """Threads of the batches that are over."""
         self._seen: set[tuple[str, int, int, int]] = set()
         self._facts: Facts | None = None
         t = image.target
@@ -199,6 +201,11 @@ class Launch:
         engine.entry = self.entry()
         if self.options.hazards:
             engine.timing = self._timing(m, blocks, padded)
+        total, ended = image.progress, self.ended
+        if total is not None:
+            g, show = self.shape.grid, total
+            all_threads = g[0] * g[1] * g[2] * int(np.count_nonzero(present[:padded]))
+            engine.progress = lambda n: show(ended + n, all_threads)
         try:
             engine.run()
         except Fault as f:
@@ -210,6 +217,7 @@ class Launch:
         finally:
             self.steps += engine.steps
             self.instructions += engine.instructions
+            self.ended += int(np.count_nonzero(present))
         if self.options.on_batch is not None:
             self.options.on_batch(m)
 

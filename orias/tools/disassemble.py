@@ -5,6 +5,7 @@
 """
 
 import re
+from collections.abc import Callable
 from typing import Final, final
 
 from orias.cubin import elf
@@ -36,6 +37,8 @@ _TEXT_COLUMN: Final = 35
 """Where the text of an instruction starts, guard apart."""
 _NO_CONTROL: Final = 7 << 5 | 7 << 8
 """The control word of padding: no space stands between its text and the semicolon."""
+_SHOWN_EVERY: Final = 0x4000
+"""Bytes of code between two looks at the progress."""
 _SPILL: Final = 1
 """Kind of an annotation: a spill or its reload."""
 _SPACES: Final = {0x20: "STO_CUDA_GLOBAL", 0x40: "STO_CUDA_SHARED", 0x80: "STO_CUDA_CONSTANT"}
@@ -74,22 +77,36 @@ class Style:
     ``lines`` is empty, ``g`` (source lines), ``gi`` (call sites too) or ``gp`` (lines of the PTX text).
     """
 
-    __slots__ = ("control", "hex_words", "lines")
+    __slots__ = ("control", "hex_words", "lines", "progress")
 
-    def __init__(self, hex_words: bool = False, control: bool = False, lines: str = "") -> None:
+    def __init__(
+        self,
+        hex_words: bool = False,
+        control: bool = False,
+        lines: str = "",
+        progress: Callable[[int, int, str], None] | None = None,
+    ) -> None:
         self.hex_words: Final[bool] = hex_words
         self.control: Final[bool] = control
         self.lines: Final[str] = lines
+        self.progress: Final[Callable[[int, int, str], None] | None] = progress
+        """Sees now and then how many bytes of code are listed, how many there are, and the section."""
 
 
-def disassemble(data: bytes, hex_words: bool = False, control: bool = False, lines: str = "") -> str:
+def disassemble(
+    data: bytes,
+    hex_words: bool = False,
+    control: bool = False,
+    lines: str = "",
+    progress: Callable[[int, int, str], None] | None = None,
+) -> str:
     """The listing of a cubin's code sections; the arguments are those of :class:`Style`.
 
     A word that is no instruction is printed as ``.quad`` pairs with the reason.  In a relocatable file, names stand for calls
     and 32-bit halves of addresses; other fields that a linker fills in show their raw value.  Raises CubinError if the file is
     no cubin, KeyError if there is no table for its target.
     """
-    return _Listing(ElfFile(data), Style(hex_words, control, lines)).text()
+    return _Listing(ElfFile(data), Style(hex_words, control, lines, progress)).text()
 
 
 def disassemble_raw(code: bytes, name: str, base: int = 0, style: Style | None = None) -> str:
@@ -217,13 +234,19 @@ class _Listing:
     def text(self) -> str:
         kind = "ET_REL" if self.file.type == elf.ET_REL else "ET_EXEC"
         self.lines.append(f'{header_lines(self.file)}\n\t.elftype\t@"{kind}"\n')
-        for s in code_sections(self.file):
-            self._section(s)
+        sections = code_sections(self.file)
+        total, done = sum(len(s.data) for s in sections), 0
+        for s in sections:
+            self._section(s, done, total)
+            done += len(s.data)
+        if self.style.progress is not None:
+            self.style.progress(total, total, "")
         self.rows.finish()
         self._outside_symbols()
         return "\n".join(self.lines)
 
-    def _section(self, s: Section) -> None:
+    def _section(self, s: Section, done: int, total: int) -> None:
+        progress = self.style.progress
         out = self.lines
         out.append(f"\n//--------------------- {s.name:<25} --------------------------")
         out.append(f'\t.section\t{s.name},"ax",@progbits')
@@ -242,6 +265,8 @@ class _Listing:
         sources = self.line_comments.get(s.index, {})
         relocs = self.labels.relocs
         for addr in range(0, len(s.data) - 15, INST_BYTES):
+            if progress is not None and addr % _SHOWN_EVERY == 0:
+                progress(done + addr, total, s.name)
             for symbol in reversed(starts.get(addr, [])):
                 self._symbol(symbol, s, names)
             name = names.get(addr, "")

@@ -159,6 +159,6 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command([*common, "--hazards"]) == 1
     assert "HazardError" in capsys.readouterr().err
     assert run_command([*common, "--hazards=stale", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["register"] == "R2"
+    assert json.loads(capsys.readouterr().out)["hazards"][0]["register"] == "R2"
     assert run_command(common) == 0
     assert run_command([*common, "--hazards=maybe"]) == 2

@@ -18,11 +18,11 @@ from typing import Any
 
 from orias.diag import CompileError
 from orias.options import Options
+from orias.progress import Bar
 from orias.ptx.parser import parse
 from orias.sim import SimError, load
 from orias.sim.ori import OriImage
 from orias.sim.ptx import PtxImage
-from orias.tools.validate.command import Bar
 from orias.tools.validate.stages import Stages
 from tests.forms.run import ptxas_cubin
 from tools.judge.subjects import Group, groups

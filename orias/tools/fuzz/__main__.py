@@ -14,8 +14,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from orias.progress import Bar
 from orias.tools.fuzz.judge import BOTH, INVALID, OURS, REFUSED, THEIRS, Verdict, judge
-from orias.tools.validate.command import Bar
 
 
 class Settings:

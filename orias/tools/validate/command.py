@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from orias.diag import CompileError
 from orias.options import Options
+from orias.progress import Bar
 from orias.sim.errors import SimError
 from orias.tools.validate.bisect import bisect
 from orias.tools.validate.case import Case, from_json
@@ -83,24 +84,6 @@ class Arguments:
         o = Options(self.arch, self.level)
         o.fmad = self.fmad
         return o
-
-
-class Bar:
-    """A progress bar on standard error, if that is a terminal."""
-
-    def __init__(self, quiet: bool) -> None:
-        self.on = not quiet and sys.stderr.isatty()
-
-    def __call__(self, done: int, total: int, what: str) -> None:
-        """Shows how far it is."""
-        if not self.on:
-            return
-        width = 30
-        filled = width * done // max(total, 1)
-        sys.stderr.write(f"\r[{'#' * filled}{'.' * (width - filled)}] {done}/{total} {what[:40]:<40}")
-        if done >= total:
-            sys.stderr.write("\n")
-        sys.stderr.flush()
 
 
 def run_command(tool: str, arguments: list[str]) -> int:

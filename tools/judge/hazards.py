@@ -1,0 +1,203 @@
+"""Figures of the hazard checker on cubins of another compiler: false alarms, and how many planted faults it finds.
+
+usage: python -m tools.judge.hazards alarms RESULTS.jsonl FILE|DIR... [--arch sm_NN,...] [--largest BYTES] [--until HH:MM] [--table] [--json] [--quiet]
+       python -m tools.judge.hazards plant RESULTS.jsonl FILE|DIR... [--count N] [the same options]
+
+alarms: a line of RESULTS for each file (of at most --largest bytes) with its findings.  plant: harmful faults (tests/check/plant.py says
+what they are) in functions of up to 400 instructions, until each SM has --count (10,000) of them; files with findings of their own
+are left out.  What stands in RESULTS is not done again.  --table prints what it holds and does nothing.
+"""
+
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from orias.check import check_cubin
+from orias.check.cubin import MODELS, SectionCode
+from orias.check.facts import Facts
+from orias.cubin.errors import CubinError
+from orias.cubin.reader import Reader
+from orias.isa.classes import table_of_sm
+from orias.isa.table import load
+from orias.progress import Bar
+from tests.check.plant import KINDS, Planter, sections
+
+LARGEST = 16 * 400
+EACH = 12
+"""Faults of one kind in one section at most."""
+
+
+def alarms(data: bytes) -> dict[str, Any]:
+    """Findings of a file."""
+    found = check_cubin(data)
+    return {
+        "unknown": sum(h.rule == "unknown" for h in found),
+        "alarms": [h.line() for h in found if h.rule != "unknown"],
+    }
+
+
+def plant(data: bytes, rng: random.Random, left: int) -> dict[str, Any]:
+    """Faults planted in a file and found, by kind; those missed as lines."""
+    reader = Reader(data)
+    table, model = load(table_of_sm(reader.sm)), MODELS.get(reader.sm, reader.sm)
+    facts = Facts(model)
+    planted: Counter[str] = Counter()
+    caught: Counter[str] = Counter()
+    missed: list[str] = []
+    for index, _, code in sections(data):
+        if len(code) > LARGEST:
+            continue
+        section = SectionCode(reader.elf, reader.elf.sections[index], table, facts)
+        if section.findings():
+            continue
+        here: Counter[str] = Counter()
+        for fault in Planter(index, code, table, model).faults(rng):
+            if here[fault.kind] == EACH:
+                if len(here) == len(KINDS) and min(here.values()) == EACH:
+                    break
+                continue
+            here[fault.kind] += 1
+            planted[fault.kind] += 1
+            if section.findings(fault.words):
+                caught[fault.kind] += 1
+            else:
+                missed.append(f"{section.name}: {fault.kind}: {fault.note} at {[hex(a) for a in fault.words]}")
+            if planted.total() >= left:
+                break
+        if planted.total() >= left:
+            break
+    return {"planted": planted, "caught": caught, "missed": missed}
+
+
+def files(paths: list[str], arches: list[str], largest: int) -> list[tuple[Path, int, str]]:
+    """(file, SM, name of the target) of all cubins, in an order that mixes them."""
+    found: list[Path] = []
+    for p in map(Path, paths):
+        found += sorted(p.rglob("*.cubin")) if p.is_dir() else [p]
+    random.Random(1).shuffle(found)
+    out = []
+    for path in found:
+        if path.stat().st_size > largest:
+            continue
+        reader = Reader(path.read_bytes())
+        arch = reader.target
+        if not arches or arch in arches:
+            out.append((path, reader.sm, arch))
+    return out
+
+
+def table(mode: str, lines: list[dict[str, Any]]) -> str:
+    """A row a target."""
+    rows: dict[str, Counter[str]] = {}
+    for x in lines:
+        row = rows.setdefault(x["arch"], Counter())
+        row["files"] += 1
+        if mode == "alarms":
+            row["alarms"] += len(x["alarms"])
+            row["with"] += bool(x["alarms"])
+            row["unknown"] += x["unknown"]
+            row["instructions"] += x["instructions"]
+            continue
+        row["planted"] += sum(x["planted"].values())
+        row["caught"] += sum(x["caught"].values())
+        row.update({f"all {k}": n for k, n in x["planted"].items()})
+        row.update({f"got {k}": n for k, n in x["caught"].items()})
+    ordered = sorted(rows.items(), key=lambda r: int(r[0][3:].rstrip("af")))
+    if mode == "alarms":
+        out = [
+            "| target | files | instructions | findings | files with one | not checked |",
+            "|---|---|---|---|---|---|",
+        ]
+        out += [
+            f"| {a} | {r['files']} | {r['instructions']} | {r['alarms']} | {r['with']} | {r['unknown']} |"
+            for a, r in ordered
+        ]
+        return "\n".join(out) + "\n"
+    out = ["| target | planted | caught | | " + " | ".join(KINDS) + " |", "|---|---|---|---|" + "---|" * len(KINDS)]
+    for a, r in ordered:
+        cells = " | ".join(f"{r['got ' + k]}/{r['all ' + k]}" for k in KINDS)
+        out.append(
+            f"| {a} | {r['planted']} | {r['caught']} | {100 * r['caught'] / max(r['planted'], 1):.2f} % | {cells} |"
+        )
+    return "\n".join(out) + "\n"
+
+
+class Settings:
+    """The options."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.mode, self.file = "", ""
+        self.paths: list[str] = []
+        self.arches: list[str] = []
+        self.count, self.largest, self.until = 10_000, 1 << 30, ""
+        self.table = self.json = self.quiet = False
+        rest: Iterator[str] = iter(arguments)
+        for a in rest:
+            if a in ("--table", "--json", "--quiet"):
+                setattr(self, a[2:], True)
+            elif a in ("--count", "--largest"):
+                setattr(self, a[2:], int(next(rest, "0")))
+            elif a == "--arch":
+                self.arches = next(rest, "").split(",")
+            elif a == "--until":
+                self.until = next(rest, "")
+            elif a.startswith("-"):
+                raise SystemExit(__doc__)
+            elif not self.mode:
+                self.mode = a
+            elif not self.file:
+                self.file = a
+            else:
+                self.paths.append(a)
+        if self.mode not in ("alarms", "plant") or not self.file:
+            raise SystemExit(__doc__)
+
+
+def work(given: Settings, lines: list[dict[str, Any]], out: Any) -> None:
+    """Does what is missing; adds to the lines."""
+    done = {x["file"] for x in lines}
+    counts: Counter[str] = Counter()
+    for x in lines:
+        counts[x["arch"]] += sum(x.get("planted", {}).values())
+    todo = [x for x in files(given.paths, given.arches, given.largest) if str(x[0]) not in done]
+    bar = Bar(given.quiet or given.json)
+    for n, (path, _, arch) in enumerate(todo):
+        if given.until and time.strftime("%H:%M") >= given.until:
+            break
+        bar(n, len(todo), f"{arch} {path.name}")
+        left = given.count - counts[arch]
+        if given.mode == "plant" and left <= 0:
+            continue
+        data = path.read_bytes()
+        try:
+            result = alarms(data) if given.mode == "alarms" else plant(data, random.Random(path.name), left)
+        except CubinError as e:
+            result = {"alarms": [str(e)], "unknown": 0, "planted": {}, "caught": {}, "missed": []}
+        size = sum(len(code) // 16 for _, _, code in sections(data))
+        line = {"file": str(path), "arch": arch, "instructions": size, **result}
+        counts[arch] += sum(line.get("planted", {}).values())
+        lines.append(line)
+        out.write(json.dumps(line) + "\n")
+        out.flush()
+
+
+def main(arguments: list[str]) -> int:
+    """Runs, prints the table and what was found or missed; exit code 1 if that is anything."""
+    given = Settings(arguments)
+    path = Path(given.file)
+    lines = [json.loads(x) for x in path.read_text().splitlines()] if path.exists() else []
+    if not given.table:
+        with path.open("a") as out:
+            work(given, lines, out)
+    bad = [f"{x['file']} {t}" for x in lines for t in x["alarms" if given.mode == "alarms" else "missed"]]
+    print(json.dumps({"lines": lines}) if given.json else table(given.mode, lines) + "\n".join(bad))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
