@@ -20,6 +20,7 @@ from orias.sim.errors import (
 from orias.sim.image import Image, load
 from orias.sim.launch import Result
 from orias.sim.tensormap import tensormap
+from orias.sim.texture import Surface, Texture
 
 __all__ = [
     "ArgumentError",
@@ -34,6 +35,8 @@ __all__ = [
     "Result",
     "SimError",
     "StepLimit",
+    "Surface",
+    "Texture",
     "Trap",
     "load",
     "tensormap",

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from orias.sim.errors import ArgumentError
 from orias.sim.memory import Arena
+from orias.sim.texture import Surface, Texture
 
 Arr = npt.NDArray[Any]
 Dim = int | Sequence[int]
@@ -39,7 +40,12 @@ class Arguments:
         self._arrays: Final[dict[int, tuple[Arr, int]]] = {}
         params = bytearray(size)
         for i, ((offset, width), v) in enumerate(zip(slots, args, strict=True)):
-            data = self._array(v, i).to_bytes(8, "little") if isinstance(v, np.ndarray) else scalar_bytes(v, width, i)
+            if isinstance(v, np.ndarray):
+                data = self._array(v, i).to_bytes(8, "little")
+            elif isinstance(v, Texture | Surface):
+                data = arena.handle(v).to_bytes(8, "little")
+            else:
+                data = scalar_bytes(v, width, i)
             if len(data) > width:
                 raise ArgumentError(f"argument {i} has {len(data)} bytes, the parameter {width}", kernel)
             params[offset : offset + len(data)] = data

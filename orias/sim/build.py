@@ -16,6 +16,7 @@ from orias.sim import (
     exec_mem,
     exec_mma,
     exec_tensor,
+    exec_texture,
     exec_warp,
     exec_warpgroup,
 )
@@ -48,6 +49,7 @@ _PLAIN: Final[dict[str, Any]] = {
     **exec_warpgroup.BUILDERS,
     **exec_async.BUILDERS,
     **exec_copy.BUILDERS,
+    **exec_texture.BUILDERS,
     "DEPBAR": exec_async.depbar,
     **exec_flow.BUILDERS,
 }

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from orias.cubin import elf
+from orias.cubin.elf import ElfFile
 from orias.cubin.errors import CubinError
 from orias.cubin.model import KernelCode
 from orias.cubin.reader import Reader
@@ -23,6 +25,7 @@ from orias.sim.launch import Launch, Options, Result, Shape
 from orias.sim.memory import GLOBAL_BASE, Arena
 from orias.sim.state import Machine
 from orias.sim.syscalls import Syscalls
+from orias.sim.texture import Surface, Texture
 from orias.target.profile import TARGETS, Target
 
 Arr = npt.NDArray[Any]
@@ -269,6 +272,14 @@ class Image:
 
     # -- launching
 
+    def bind(self, name: str, thing: Texture | Surface) -> None:
+        """Make a texture or surface that of the reference (``.texref``, ``.surfref``) of this name, from the next launch on."""
+        self.arena.bindings[name] = self.arena.handle(thing)
+
+    def reference_slots(self, kernel: str) -> list[tuple[int, str]]:
+        """(offset in constant bank 0, name) of the references by name that a kernel uses."""
+        return _references(self.reader.elf, kernel)
+
     def launch(
         self,
         name: str,
@@ -319,6 +330,18 @@ class Image:
         result = Result("".join(self.syscalls.output), launch.instructions, launch.steps)
         result.hazards = launch.violations
         return result
+
+
+def _references(file: ElfFile, kernel: str) -> list[tuple[int, str]]:
+    """(offset in constant bank 0, name) of each word that a loader fills with the handle of a texture or surface."""
+    bank = file.section(f".nv.constant0.{kernel}")
+    kinds = (elf.STT_TEXTURE, elf.STT_SURFACE)
+    found: list[tuple[int, str]] = []
+    for r in file.relocations(bank) if bank is not None else []:
+        symbol = file.symbols[r.symbol]
+        if symbol.type in kinds:
+            found.append((r.offset, symbol.name))
+    return found
 
 
 def load(cubin: bytes | str | Path) -> Image:

@@ -95,7 +95,8 @@ class Launch:
     def _bank0(self, params: bytes) -> bytes:
         t = self.image.target
         base = self.image.reader.param_base.get(self.kernel.name, t.param_base)
-        out = bytearray(base + len(params))
+        references = self.image.reference_slots(self.kernel.name)
+        out = bytearray(max([base + len(params), *(offset + 4 for offset, _ in references)]))
 
         def put(offset: int, value: int, size: int = 4) -> None:
             if offset >= 0 and offset + size <= len(out):
@@ -120,7 +121,9 @@ class Launch:
             put(t.desc, 0, 8)
         if t.sm >= 90:
             self._cluster_constants(put)
-        out[base:] = params
+        out[base : base + len(params)] = params
+        for offset, name in references:
+            put(offset, self.image.arena.bindings.get(name, 0))
         return bytes(out)
 
     def _cluster_constants(self, put: Callable[..., None]) -> None:

@@ -58,7 +58,7 @@ class _Flat:
 class Arena(_Flat):
     """Device memory: allocations with gaps between them at real-looking addresses."""
 
-    __slots__ = ("_last", "ends", "names", "starts", "top")
+    __slots__ = ("_last", "bindings", "ends", "names", "objects", "starts", "top")
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -67,6 +67,19 @@ class Arena(_Flat):
         self.names: list[str] = []
         self.top = 0
         self._last = (0, 0)
+        self.objects: dict[int, Any] = {}
+        """Textures and surfaces by handle."""
+        self.bindings: dict[str, int] = {}
+        """Handles by the name of a texture or surface reference."""
+
+    def handle(self, thing: Any) -> int:
+        """The handle of a texture or surface: not 0, 32 bits, always the same for one object."""
+        for h, x in self.objects.items():
+            if x is thing:
+                return h
+        k = len(self.objects) + 1
+        self.objects[k << 20 | k] = thing
+        return k << 20 | k
 
     def allocate(self, size: int, name: str, align: int = 256) -> int:
         """Address of a new allocation of `size` zero bytes."""

@@ -22,6 +22,7 @@ from orias.sim.ptx.program import Program
 from orias.sim.ptx.serial import SerialEngine
 from orias.sim.state import Machine
 from orias.sim.syscalls import Syscalls
+from orias.sim.texture import Surface, Texture
 from orias.target.profile import TARGETS, Target
 
 Arr = npt.NDArray[Any]
@@ -182,6 +183,10 @@ class PtxImage:
             launch.run()
         arguments.give_back()
         return Result("".join(self.syscalls.output), launch.instructions, launch.steps)
+
+    def bind(self, name: str, thing: Texture | Surface) -> None:
+        """As :meth:`orias.sim.image.Image.bind`."""
+        self.arena.bindings[name] = self.arena.handle(thing)
 
     def static_shared(self, kernel: str) -> int:
         """Bytes of shared memory that the module's variables need."""

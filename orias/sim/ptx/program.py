@@ -20,6 +20,7 @@ from orias.sim.ptx.matrix import MATRIX
 from orias.sim.ptx.memory import MEMORY
 from orias.sim.ptx.site import PtxSite
 from orias.sim.ptx.specials import special_register
+from orias.sim.ptx.texture import TEXTURE
 from orias.sim.ptx.video import VIDEO
 from orias.sim.ptx.warp import WARP
 from orias.sim.ptx.wmma import WMMA
@@ -49,7 +50,7 @@ def _builder(s: PtxSite) -> Builder | None:
     name = s.name
     if name in FLOAT and (floating(t) or name not in INTEGER):
         return FLOAT[name]
-    for table in (INTEGER, MEMORY, CONVERT, WARP, VIDEO, MATRIX, WMMA, ASYNCHRONOUS):
+    for table in (INTEGER, MEMORY, CONVERT, WARP, VIDEO, MATRIX, WMMA, ASYNCHRONOUS, TEXTURE):
         if name in table:
             return table[name]
     return None
