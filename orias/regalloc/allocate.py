@@ -17,6 +17,8 @@ from orias.regalloc.ranges import FIRST_OPND, Ranges
 
 _BITS: Final = 256
 _ATTEMPTS: Final = 8
+_REACHES: Final = (1, 4, 16, 64, 256)
+"""Points before and after a value within which another value in its register makes a snug place."""
 _REST: Final = 8
 """Points for which a register should have been free before it is given out again (a guess)."""
 
@@ -249,10 +251,26 @@ def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked
             most = weight
     if best >= 0:
         return best
+    if not used and len(c.words) == 1 and ok & ~cost:
+        return _snug(c, occ, ok & ~cost)
     inside = ok & _within(used, c) & ~cost
     for choice in (rested & ~cost & ~disliked, inside & ~disliked, rested & ~cost, ok & ~cost):
         if choice:
             return (choice & -choice).bit_length() - 1
+    return (ok & -ok).bit_length() - 1
+
+
+def _snug(c: Cls, occ: Occupancy, ok: int) -> int:
+    """Of some registers for a class of one word, one that is taken soon before and soon after: long gaps are left to long values."""
+    place, segs = next(iter(c.words.items()))
+    start, end = segs[0][0], segs[-1][1]
+    for reach in _REACHES:
+        before, after = occ.taken(max(0, start - reach), start), occ.taken(end, min(end + reach, occ.size))
+        before = before >> place if place >= 0 else before << -place
+        after = after >> place if place >= 0 else after << -place
+        for choice in (ok & before & after, ok & (before | after)):
+            if choice:
+                return (choice & -choice).bit_length() - 1
     return (ok & -ok).bit_length() - 1
 
 

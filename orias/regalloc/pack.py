@@ -16,10 +16,10 @@ from orias.regalloc.pressure import Pressure
 
 _LOWEST_STEP: Final = 30
 """Highest register below which no target gains occupancy (the lowest step is 32 registers, see the inventory, section 2a)."""
-_TRIES: Final = 12
+_TRIES: Final = 18
 _WORK: Final = 60_000
 """Bound on classes placed in all tries together."""
-_COMFORTABLE: Final = (True, False, False)
+_COMFORTABLE: Final = (True, False, False, False, False)
 """The tries under one cap: whether registers rest and banks are looked at."""
 
 
@@ -48,10 +48,11 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
                 used = result.used[K_R]
                 high = result.highest[K_R]
                 break
-            order = _first(failed, order)
+            order = todo if comfort else _first(failed, order)
         else:
-            low = cap
-        cap = (low + high) // 2
+            low = max(low, cap)
+        # A tighter cap leads the tries another way, and now and then to the end.
+        cap = need if cap == good > need else (low + high) // 2
     for c, slot in zip(todo, best, strict=True):
         c.slot = slot
     result.used[K_R] = used

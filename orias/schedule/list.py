@@ -17,7 +17,7 @@ from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.schedule.balance import Alternative, fma_form
 from orias.schedule.deps import Graph, build, is_fixed_point, virtual_reads, virtual_writes
 from orias.schedule.latency import Latency, latency
-from orias.schedule.sink import most_live, sunk_order
+from orias.schedule.sink import Piece, few_registers
 
 _WINDOW: Final = 48
 """Ready instructions looked at for one choice."""
@@ -69,10 +69,8 @@ def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency) -> None:
         node = _Virtual(fn, b, b.insts[first:last], after[last], 0, lat)
         reads = [[s for s, _ in x.reads] for x in node.nodes]
         writes = [x.writes for x in node.nodes]
-        order = sunk_order(fn, node.graph, reads, writes, after[last])
-        as_is = most_live(fn, list(range(last - first)), reads, writes, after[last])
-        if most_live(fn, order, reads, writes, after[last]) < as_is:
-            b.insts[first:last] = [b.insts[first + k] for k in order]
+        order = few_registers(Piece(fn, node.graph, reads, writes, after[last]))
+        b.insts[first:last] = [b.insts[first + k] for k in order]
 
 
 def schedule_physical(fn: Func) -> None:
@@ -227,7 +225,21 @@ class _Node:
 class _Virtual:
     """One piece before allocation: the same with register pressure."""
 
-    __slots__ = ("fn", "graph", "lat", "left", "limit", "live_p", "live_r", "needed_after", "nodes", "present")
+    __slots__ = (
+        "fn",
+        "graph",
+        "lat",
+        "left",
+        "limit",
+        "live_p",
+        "live_r",
+        "need",
+        "needed_after",
+        "nodes",
+        "placed",
+        "present",
+        "users",
+    )
 
     def __init__(self, fn: Func, b: Block, piece: list[Inst], live_after: int, limit: int, lat: Latency) -> None:
         self.fn: Func = fn
@@ -249,6 +261,14 @@ class _Virtual:
         self.live_p: int = _words(fn, live, K_P)
         self.present: set[int] = set()
         """Registers defined so far by the piece."""
+        self.users: dict[int, list[int]] = {}
+        """Readers of each register in the piece, the last of them not placed."""
+        for k, node in enumerate(self.nodes):
+            for s, _ in node.reads:
+                self.users.setdefault(s, []).append(k)
+        self.need: list[int] = self._need()
+        """Words of R registers live before each instruction that is left if the others follow in their present order."""
+        self.placed: bytearray = bytearray(len(piece))
         self._keep_coalescing(b, piece)
 
     def _keep_coalescing(self, b: Block, piece: list[Inst]) -> None:
@@ -303,26 +323,66 @@ class _Virtual:
                     p -= 1
         return r, p
 
-    def _place(self, k: int) -> None:
+    def _need(self) -> list[int]:
+        """Words of R registers live before each instruction of the piece in its present order."""
+        fn = self.fn
+        live = self.needed_after
+        now = _words(fn, live, K_R)
+        need = [0] * len(self.nodes)
+        for k in range(len(self.nodes) - 1, -1, -1):
+            node = self.nodes[k]
+            for d in node.writes:
+                if live >> d & 1:
+                    live ^= 1 << d
+                    if fn.vkind[d] == K_R:
+                        now -= fn.vwidth[d]
+            for s, _ in node.reads:
+                if not live >> s & 1:
+                    live |= 1 << s
+                    if fn.vkind[s] == K_R:
+                        now += fn.vwidth[s]
+            need[k] = now
+        return need
+
+    def _place(self, k: int, first: int) -> None:
+        """Take an instruction; `first` is the first one left, so far."""
+        fn = self.fn
         r, p = self._delta(k)
         self.live_r += r
         self.live_p += p
         node = self.nodes[k]
+        need = self.need
+        for d in node.writes:
+            if (
+                k > first
+                and fn.vkind[d] == K_R
+                and d not in self.present
+                and (d in self.left or self.needed_after >> d & 1)
+            ):
+                for i in range(first, k):
+                    need[i] += fn.vwidth[d]
+        self.placed[k] = 1
         for s, count in node.reads:
             self.left[s] -= count
+            users = self.users[s]
+            if users[-1] != k or self.needed_after >> s & 1:
+                continue
+            while users and self.placed[users[-1]]:
+                users.pop()
+            if k > first and fn.vkind[s] == K_R:
+                for i in range(users[-1] + 1 if users else first, k):
+                    need[i] -= fn.vwidth[s]
         self.present.update(node.writes)
 
-    def _rank(self, k: int, at: int, height: int, tight: bool) -> tuple[int, int, int, int]:
-        """Smaller is better: what the registers allow first, then issue time, critical path, original order."""
+    def _fits(self, k: int, first: int) -> bool:
+        """True if an instruction may be taken now: what it defines has room up to where it stands in the present order."""
         node = self.nodes[k]
-        if not tight and self.live_r + node.gain_r <= self.limit and self.live_p + node.gain_p <= _PREDICATE_LIMIT:
-            return (0, at, -height, k)
+        if not node.gain_r and not node.gain_p:
+            return True
         r, p = self._delta(k)
-        over = (r > 0 and self.live_r + r > self.limit) or (p > 0 and self.live_p + p > _PREDICATE_LIMIT)
-        if over or (tight and r >= 0 and p >= 0):
-            # The original order is known to come to an end within its registers.
-            return (1, k, 0, 0)
-        return (0, at, -height, k)
+        if p > 0 and self.live_p + p > _PREDICATE_LIMIT:
+            return False
+        return r <= 0 or k == first or max(self.need[first:k]) + r <= self.limit
 
     def run(self) -> list[int]:
         """The order, as positions in the piece."""
@@ -337,21 +397,19 @@ class _Virtual:
         out: list[int] = []
         now = 0
         while ready:
-            best = -1
-            best_rank = (9, 0, 0, 0)
-            tight = self.live_r >= self.limit or self.live_p >= _PREDICATE_LIMIT
-            reach = ready[0] + _AHEAD
+            first = ready[0]
+            reach = first + _AHEAD
+            ranks: list[tuple[int, int, int]] = []
             for k in ready[:_WINDOW]:
-                if k > reach and (height[k] < _LONG_PATH or k > ready[0] + _FAR_AHEAD):
-                    continue
-                at = max(earliest[k], pipe_free.get(keys[k], 0), now)
-                rank = self._rank(k, at, height[k], tight)
-                if rank < best_rank:
-                    best, best_rank = k, rank
+                if k <= reach or (height[k] >= _LONG_PATH and k <= first + _FAR_AHEAD):
+                    ranks.append((max(earliest[k], pipe_free.get(keys[k], 0), now), -height[k], k))
+            ranks.sort()
+            # The present order is known to come to an end within its registers.
+            best = next((k for _, _, k in ranks if self._fits(k, first)), first)
             ready.remove(best)
             now = max(now, earliest[best], pipe_free.get(keys[best], 0))
             out.append(best)
-            self._place(best)
+            self._place(best, first)
             if keys[best]:
                 pipe_free[keys[best]] = now + lat.interval(graph.insts[best].op)
             for s, cycles in graph.succs[best].items():

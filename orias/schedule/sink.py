@@ -1,79 +1,177 @@
-"""An order of few registers: from the end of a piece upwards, what frees most (defines what is live, reads what is live anyway) first.
+"""Orders of few registers for a piece of code that holds many.
 
-Front ends write all loads of a step in front of all its products; read upwards, every load comes to stand before its first use.
-The list scheduler starts from this order and spends registers on latency from there.
+Two greedy walks.  Upwards from the end: what frees most (defines what is live, reads what is live anyway) goes first; every
+load comes to stand before its first use.  Downwards from the top: in the order given, but what needs no more registers than it frees goes at once;
+every value is used up as soon as it can be.  Neither is always better, and each may improve what the other left.
+
+The list scheduler starts from the best order found and spends registers on latency from there.
 """
 
-from typing import Final
+from bisect import insort
+from typing import Final, final
 
-from orias.isa.operand import K_R
+from orias.isa.operand import K_P, K_R
 from orias.ori.ir import Func
 from orias.schedule.deps import Graph
 
 _WINDOW: Final = 32
 """Ready instructions looked at for one choice."""
+_PREDICATES: Final = 6
+"""Predicates that may be live at once (one of the seven is kept for what moves need)."""
+_ROUNDS: Final = 3
+"""Times that both walks start from the best order so far."""
 
 
-def sunk_order(fn: Func, graph: Graph, reads: list[list[int]], writes: list[list[int]], live_after: int) -> list[int]:
-    """The order, as positions in the piece; registers read and written by each instruction, those live behind the piece as a mask."""
-    n = len(graph.insts)
-    preds: list[list[int]] = [[] for _ in range(n)]
-    waiting = [0] * n
-    for k in range(n):
-        waiting[k] = len(graph.succs[k])
-        for s in graph.succs[k]:
-            preds[s].append(k)
-    ready = [k for k in range(n - 1, -1, -1) if waiting[k] == 0]
-    live = {v for v in range(live_after.bit_length()) if live_after >> v & 1} if live_after else set()
+@final
+class Piece:
+    """A piece of code with the registers that each instruction reads (once each) and writes, and those live behind it as a mask."""
+
+    __slots__ = ("fn", "graph", "live_after", "preds", "reads", "writes")
+
+    def __init__(
+        self, fn: Func, graph: Graph, reads: list[list[int]], writes: list[list[int]], live_after: int
+    ) -> None:
+        self.fn: Final[Func] = fn
+        self.graph: Final[Graph] = graph
+        self.reads: Final[list[list[int]]] = reads
+        self.writes: Final[list[list[int]]] = writes
+        self.live_after: Final[int] = live_after
+        self.preds: Final[list[list[int]]] = [[] for _ in reads]
+        for k, succs in enumerate(graph.succs):
+            for s in succs:
+                self.preds[s].append(k)
+
+    def words(self, v: int) -> int:
+        """Words of R registers that a virtual register takes; a predicate counts as one."""
+        kind = self.fn.vkind[v]
+        return self.fn.vwidth[v] if kind == K_R else 1 if kind == K_P else 0
+
+    def predicate(self, v: int) -> int:
+        """1 for a predicate."""
+        return 1 if self.fn.vkind[v] == K_P else 0
+
+    def behind(self) -> set[int]:
+        """The registers live behind the piece."""
+        return {v for v in range(self.live_after.bit_length()) if self.live_after >> v & 1}
+
+
+def few_registers(piece: Piece) -> list[int]:
+    """The order with the smallest need that was found, as positions in the piece; the order as it is unless another is better."""
+    best = list(range(len(piece.reads)))
+    least = most_live(piece, best)
+    for _ in range(_ROUNDS):
+        start = best
+        up, down = sunk_order(piece, start), eager_order(piece, start)
+        for order in (up, down, eager_order(piece, up), sunk_order(piece, down)):
+            need = most_live(piece, order)
+            if need < least:
+                best, least = order, need
+        if best is start:
+            break
+    return best
+
+
+def sunk_order(piece: Piece, order: list[int]) -> list[int]:
+    """Upwards from the end, what frees most first; ties go to the latest in `order`."""
+    reads, writes = piece.reads, piece.writes
+    place = _places(order)
+    waiting = [len(s) for s in piece.graph.succs]
+    ready = sorted(-place[k] for k in range(len(order)) if waiting[k] == 0)
+    live = piece.behind()
     out: list[int] = []
     while ready:
         best = -1
         best_cost = 1 << 30
-        for k in ready[:_WINDOW]:
+        for at in ready[:_WINDOW]:
+            k = order[-at]
             cost = 0
             for d in writes[k]:
-                if d in live and fn.vkind[d] == K_R:
-                    cost -= fn.vwidth[d]
+                if d in live:
+                    cost -= piece.words(d)
             for s in reads[k]:
-                if s not in live and fn.vkind[s] == K_R:
-                    cost += fn.vwidth[s]
+                if s not in live:
+                    cost += piece.words(s)
             if cost < best_cost:
                 best, best_cost = k, cost
-        ready.remove(best)
+        ready.remove(-place[best])
         out.append(best)
         live.difference_update(writes[best])
         live.update(reads[best])
-        for p in preds[best]:
+        for p in piece.preds[best]:
             waiting[p] -= 1
             if waiting[p] == 0:
-                _insert(ready, p)
+                insort(ready, -place[p])
     out.reverse()
     return out
 
 
-def most_live(fn: Func, order: list[int], reads: list[list[int]], writes: list[list[int]], live_after: int) -> int:
-    """Most words of R registers live at once in an order of the piece."""
-    live = {v for v in range(live_after.bit_length()) if live_after >> v & 1} if live_after else set()
-    now = sum(fn.vwidth[v] for v in live if fn.vkind[v] == K_R)
-    top = now
+def eager_order(piece: Piece, order: list[int]) -> list[int]:
+    """Downwards in `order`, but first whatever frees at least what it takes."""
+    reads, writes = piece.reads, piece.writes
+    place = _places(order)
+    waiting = [len(p) for p in piece.preds]
+    ready = sorted(place[k] for k in range(len(order)) if waiting[k] == 0)
+    behind = piece.behind()
+    left: dict[int, int] = {}
+    for r in reads:
+        for s in r:
+            left[s] = left.get(s, 0) + 1
+    written = {d for w in writes for d in w}
+    held = sum(piece.predicate(v) for v in behind.union(left) if v not in written)
+    out: list[int] = []
+    while ready:
+        best = order[ready[0]]
+        for at in ready[:_WINDOW]:
+            k = order[at]
+            cost = 0
+            for d in writes[k]:
+                if d in left or d in behind:
+                    cost += piece.words(d)
+            for s in reads[k]:
+                if left[s] == 1 and s not in behind:
+                    cost -= piece.words(s)
+            if cost <= 0 and (held < _PREDICATES or not any(piece.predicate(d) for d in writes[k])):
+                best = k
+                break
+        ready.remove(place[best])
+        out.append(best)
+        for s in reads[best]:
+            left[s] -= 1
+            if not left[s] and s not in behind:
+                held -= piece.predicate(s)
+        for d in writes[best]:
+            if d in left or d in behind:
+                held += piece.predicate(d)
+        for n in piece.graph.succs[best]:
+            waiting[n] -= 1
+            if waiting[n] == 0:
+                insort(ready, place[n])
+    return out
+
+
+def most_live(piece: Piece, order: list[int]) -> int:
+    """Most words of R registers live at once in an order of the piece; predicates beyond those there are count double, as they go to R."""
+    live = piece.behind()
+    predicates = sum(piece.predicate(v) for v in live)
+    now = sum(piece.words(v) for v in live) - predicates
+    top, most = now, predicates
     for k in reversed(order):
-        for d in writes[k]:
+        for d in piece.writes[k]:
             if d in live:
                 live.discard(d)
-                if fn.vkind[d] == K_R:
-                    now -= fn.vwidth[d]
-        for s in reads[k]:
+                predicates -= piece.predicate(d)
+                now -= piece.words(d) - piece.predicate(d)
+        for s in piece.reads[k]:
             if s not in live:
                 live.add(s)
-                if fn.vkind[s] == K_R:
-                    now += fn.vwidth[s]
-        top = max(top, now)
-    return top
+                predicates += piece.predicate(s)
+                now += piece.words(s) - piece.predicate(s)
+        top, most = max(top, now), max(most, predicates)
+    return top + 2 * max(0, most - _PREDICATES)
 
 
-def _insert(ready: list[int], k: int) -> None:
-    """Keep the ready list in falling original order."""
-    at = len(ready)
-    while at and ready[at - 1] < k:
-        at -= 1
-    ready.insert(at, k)
+def _places(order: list[int]) -> list[int]:
+    out = [0] * len(order)
+    for at, k in enumerate(order):
+        out[k] = at
+    return out
