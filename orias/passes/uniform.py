@@ -4,6 +4,7 @@ Up to sm_89 ALU operations read c[bank][offset] as an operand; from sm_90 on the
 (``ULDC``) where every user takes one, else through ``LDC`` into a vector register.
 """
 
+from orias.analysis.cfg import dominators, find_loops
 from orias.isa.op import F_CALL, F_COMMUTES, F_PSEUDO
 from orias.isa.operand import (
     FIRST_VIRTUAL,
@@ -23,7 +24,7 @@ from orias.isa.operand import (
     with_word_lane,
 )
 from orias.isa.table import IsaTable, load
-from orias.ori.ir import OP_COPY, Func, Inst
+from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.passes.values import Values
 
 
@@ -104,46 +105,63 @@ def _wide_addend(fn: Func, values: Values, inst: Inst, out: list[Inst], factors:
 
 
 def _promote(fn: Func, table: IsaTable) -> None:
-    """Copies of constants whose every use can be a uniform operand become uniform."""
+    """Copies of constants become uniform for the uses that can be uniform operands."""
     values = Values(fn)
-    sites: dict[int, list[Inst]] = {}
+    find_loops(fn, dominators(fn))
+    sites: dict[int, list[tuple[Inst, Block]]] = {}
     blocked: set[int] = set()
-    for inst in fn.insts():
-        if inst.old >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-            blocked.add(inst.old >> PAYLOAD_SHIFT)
-        for s in inst.src:
-            if s & KIND_MASK == K_R and s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-                d = values.defs[s >> PAYLOAD_SHIFT]
-                if d is not None and d.op is OP_COPY and d.src[0] & KIND_MASK == K_CONST:
-                    sites.setdefault(s >> PAYLOAD_SHIFT, []).append(inst)
-    for copy in list(fn.insts()):
-        if copy.op is not OP_COPY or copy.src[0] & KIND_MASK != K_CONST or copy.dst[0] & KIND_MASK != K_R:
-            continue
-        ident = copy.dst[0] >> PAYLOAD_SHIFT
-        if ident in blocked or ident < FIRST_VIRTUAL or copy.guard != PT or fn.vwidth[ident] > 2:
-            continue
-        _promote_one(fn, table, copy, ident, sites.get(ident, []))
+    for b in fn.blocks:
+        for inst in b.insts:
+            if inst.old >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+                blocked.add(inst.old >> PAYLOAD_SHIFT)
+            for s in inst.src:
+                if s & KIND_MASK == K_R and s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+                    d = values.defs[s >> PAYLOAD_SHIFT]
+                    if d is not None and d.op is OP_COPY and d.src[0] & KIND_MASK == K_CONST:
+                        sites.setdefault(s >> PAYLOAD_SHIFT, []).append((inst, b))
+    for b in fn.blocks:
+        for copy in list(b.insts):
+            if copy.op is not OP_COPY or copy.src[0] & KIND_MASK != K_CONST or copy.dst[0] & KIND_MASK != K_R:
+                continue
+            ident = copy.dst[0] >> PAYLOAD_SHIFT
+            if ident in blocked or ident < FIRST_VIRTUAL or copy.guard != PT or fn.vwidth[ident] > 2:
+                continue
+            _promote_one(fn, table, copy, b, sites.get(ident, []))
 
 
-def _promote_one(fn: Func, table: IsaTable, copy: Inst, ident: int, users: list[Inst]) -> None:
-    """One uniform register stands for the whole value; every use must accept it (or its lane) in place."""
+def _promote_one(fn: Func, table: IsaTable, copy: Inst, home: Block, users: list[tuple[Inst, Block]]) -> None:
+    """One uniform register stands for the value wherever it can.
+
+    Where some uses want a vector register, a second read of the constant pays only if it keeps that register from living into a loop.
+    """
+    ident = copy.dst[0] >> PAYLOAD_SHIFT
     u = fn.new_vreg(K_UR, fn.vwidth[ident])
-    plans: list[list[Opnd]] = []
-    for inst in users:
-        places = [k for k, s in enumerate(inst.src) if s & KIND_MASK == K_R and s >> PAYLOAD_SHIFT == ident]
-        if len(places) != 1 or inst.op.flags & F_PSEUDO or inst.op.addr:
-            return
-        k = places[0]
-        src = list(inst.src)
-        src[k] = u | (src[k] & ((1 << PAYLOAD_SHIFT) - 1) & ~KIND_MASK)
-        if not table.accepts(inst.op, inst.guard, inst.dst, src):
-            if not (inst.op.flags & F_COMMUTES and k < 2):
-                return
-            src[0], src[1] = src[1], src[0]
-            if not table.accepts(inst.op, inst.guard, inst.dst, src):
-                return
-        plans.append(src)
-    for inst, src in zip(users, plans, strict=True):
-        inst.src = src
-    if users:
+    plans = [(inst, b, _uniform_form(table, inst, ident, u)) for inst, b in users]
+    stay = [b for _, b, src in plans if src is None]
+    take = [b for _, b, src in plans if src is not None]
+    if not take or (stay and max(b.depth for b in take) <= max(home.depth, *(b.depth for b in stay))):
+        return
+    for inst, _, src in plans:
+        if src is not None:
+            inst.src = src
+    if stay:
+        home.insts.insert(home.insts.index(copy), fn.new_inst(OP_COPY, [u], list(copy.src), loc=copy.loc))
+    else:
         copy.dst[0] = u
+
+
+def _uniform_form(table: IsaTable, inst: Inst, ident: int, u: Opnd) -> list[Opnd] | None:
+    """The sources of an instruction with a uniform register in place of a vector register; None if it takes none there."""
+    places = [k for k, s in enumerate(inst.src) if s & KIND_MASK == K_R and s >> PAYLOAD_SHIFT == ident]
+    if len(places) != 1 or inst.op.flags & F_PSEUDO or inst.op.addr:
+        return None
+    k = places[0]
+    src = list(inst.src)
+    src[k] = u | (src[k] & ((1 << PAYLOAD_SHIFT) - 1) & ~KIND_MASK)
+    if table.accepts(inst.op, inst.guard, inst.dst, src):
+        return src
+    if inst.op.flags & F_COMMUTES and k < 2:
+        src[0], src[1] = src[1], src[0]
+        if table.accepts(inst.op, inst.guard, inst.dst, src):
+            return src
+    return None

@@ -2,7 +2,10 @@
 
 from orias.analysis.liveness import liveness
 from orias.ori.text import parse
+from orias.schedule.deps import build, virtual_reads, virtual_writes
+from orias.schedule.latency import latency
 from orias.schedule.list import _pressure, schedule_virtual
+from orias.schedule.sink import Piece, eager_order, few_registers, most_live
 
 
 def test_loads_sink_to_their_products() -> None:
@@ -22,3 +25,68 @@ def test_loads_sink_to_their_products() -> None:
     after = _pressure(fn, fn.blocks[0], liveness(fn))
     assert before >= 52
     assert after <= 28
+
+
+def piece_of(text: str) -> Piece:
+    fn = parse(text)
+    insts = fn.blocks[0].insts[:-1]
+    reads = [sorted(set(virtual_reads(i))) for i in insts]
+    return Piece(
+        fn, build(insts, fn, latency(fn.target.latency_class), True), reads, [virtual_writes(i) for i in insts], 0
+    )
+
+
+def sums(count: int, kind: str) -> str:
+    """Quads that are loaded in front, halved to words one by one, and summed up at the end."""
+    text = ".func k sm_80 entry ssa\nb0:\n  v256:R = S2R SR_TID.X\n"
+    text += "".join(f"  v{300 + n}:R4 = LDS.128 -, v256, URZ, 0x{16 * n:x}\n" for n in range(count))
+    for n in range(count):
+        text += f"  v{400 + n}:R = IADD3 v{300 + n}.0, v{300 + n}.1, v{300 + n}.2\n"
+    total = "v256"
+    for n in range(count):
+        if kind == "words":
+            text += f"  v{500 + n}:R = IADD3 v{400 + n}, {total}, RZ\n"
+        else:
+            text += f"  v{600 + n}:P, PT = ISETP.LT.AND v{400 + n}, 0x5, PT\n"
+        total = f"v{500 + n}"
+    if kind != "words":
+        for n in range(count):
+            text += f"  v{500 + n}:R = SEL v{500 + n - 1 if n else 256}, 0x{n:x}, v{600 + n}\n"
+    return f"{text}  STG.E -, RZ, URZ, 0x0, {total}\n  EXIT\n"
+
+
+def test_sums_follow_their_terms() -> None:
+    piece = piece_of(sums(16, "words"))
+    order = eager_order(piece, list(range(len(piece.reads))))
+    assert most_live(piece, list(range(len(piece.reads)))) >= 64
+    assert most_live(piece, order) <= 8
+    assert most_live(piece, few_registers(piece)) <= 8
+
+
+def test_predicates_are_registers_too() -> None:
+    piece = piece_of(sums(16, "predicates"))
+    order = few_registers(piece)
+    live = most = 0
+    for k in order:
+        live += sum(piece.predicate(d) for d in piece.writes[k]) - sum(piece.predicate(s) for s in piece.reads[k])
+        most = max(most, live)
+    assert most <= 6
+
+
+def test_nothing_is_hoisted_over_the_peak() -> None:
+    """Loads whose uses lie behind the fullest point stay behind it, however long they take."""
+    text = ".func k sm_80 entry ssa\nb0:\n  v256:R = S2R SR_TID.X\n"
+    text += "".join(f"  v{300 + n}:R4 = LDS.128 -, v256, URZ, 0x{16 * n:x}\n" for n in range(16))
+    text += "  v400:R = IADD3 v300.0, v301.0, v302.0\n"
+    for n in range(400, 430):
+        text += f"  v{n + 1}:R = IADD3 v{n}, v{300 + (n + 3) % 16}.1, v{300 + (n + 7) % 16}.{n % 4}\n"
+    text += "".join(f"  v{500 + n}:R4 = LDG.E.128 -, v256, URZ, 0x{16 * n:x}\n" for n in range(8)).replace(
+        "-, v256", "-, RZ"
+    )
+    last = "v430"
+    for n in range(8):
+        text += f"  v{600 + n}:R = IADD3 v{500 + n}.0, v{500 + n}.1, {last}\n"
+        last = f"v{600 + n}"
+    fn = parse(f"{text}  STG.E -, RZ, URZ, 0x0, {last}\n  EXIT\n")
+    schedule_virtual(fn)
+    assert _pressure(fn, fn.blocks[0], liveness(fn)) <= 68

@@ -1,0 +1,60 @@
+"""Packing: kernels get about as many registers as their fullest point needs words, however many aligned tuples there are."""
+
+import random
+
+from orias.isa.operand import K_R
+from orias.ori.text import parse
+from orias.regalloc.allocate import allocate
+from orias.regalloc.coalesce import coalesce
+from orias.regalloc.files import usable
+from orias.regalloc.pack import pack_registers
+from orias.regalloc.pressure import Pressure
+from orias.regalloc.ranges import Ranges
+from orias.regalloc.run import prepare
+
+
+def tuples_and_words(rng: random.Random, length: int) -> str:
+    """A straight kernel in which quads, pairs and words of all lengths of life overlap."""
+    code = ["  v256:R = S2R SR_TID.X"]
+    live: list[tuple[int, int]] = []
+    number = 257
+    for _ in range(length):
+        if len(live) < 20 or (len(live) < 44 and rng.random() < 0.5):
+            width = rng.choice((1, 1, 1, 2, 4))
+            name, kind = {1: ("LDS", "R"), 2: ("LDS.64", "R2"), 4: ("LDS.128", "R4")}[width]
+            code.append(f"  v{number}:{kind} = {name} -, v256, URZ, 0x{16 * number % 4096:x}")
+            live.append((number, width))
+            number += 1
+        else:
+            v, width = live.pop(rng.randrange(min(len(live), rng.choice((3, 44)))))
+            code.append(f"  STS{ {1: '', 2: '.64', 4: '.128'}[width] } -, v256, URZ, 0x{16 * v % 4096:x}, v{v}")
+    for v, width in live:
+        code.append(f"  STS{ {1: '', 2: '.64', 4: '.128'}[width] } -, v256, URZ, 0x0, v{v}")
+    return ".func k sm_90 entry ssa\nb0:\n" + "\n".join(code) + "\n  EXIT\n"
+
+
+def test_holes_are_filled() -> None:
+    lost = saved = 0
+    for seed in range(6):
+        fn = parse(tuples_and_words(random.Random(f"pack{seed}"), 300))
+        prepare(fn)
+        classes = coalesce(Ranges(fn))
+        result = allocate(classes)
+        assert not result.failed
+        before = result.highest[K_R]
+        pack_registers(classes, result)
+        need = max(Pressure(classes, K_R, None).excess) + usable(fn, K_R).bit_count()
+        assert need <= result.highest[K_R] <= before
+        saved += before - result.highest[K_R]
+        lost += result.highest[K_R] - need
+        # No two classes share a register at a point.
+        taken: dict[tuple[int, int], int] = {}
+        for c in classes.all():
+            if c.file == K_R:
+                assert c.slot % c.mod == c.phase
+                for place, segs in c.words.items():
+                    for s, e, _ in segs:
+                        for p in range(s, e):
+                            assert taken.setdefault((c.slot + place, p), id(c)) == id(c)
+    assert saved >= 8
+    assert lost <= 15
