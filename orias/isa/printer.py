@@ -302,11 +302,11 @@ def _element(e: Elem, w: int, bar: str, fields: list[_Field]) -> str | None:
     if e.value(w) is None:
         return None
     fields.append(_field(e))
-    if kind in "IFLS":
-        return "%s"
     suf = joined(e.suf, w)
     if suf is None:
         return None
+    if kind in "IFLS":
+        return "%s" + suf
     reuse = ""
     if e.reuse >= 0 and e.how != H_CONST and w >> e.reuse & 1 and 17 <= (w >> 105 & 31) <= 27:
         reuse = ".reuse"

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
 from import_derived import derived_record, show_descriptors  # noqa: E402
-from oracle import Oracle, Parsed  # noqa: E402
+from oracle import Oracle, Parsed, shown  # noqa: E402
 from probe import CALM, CONTROL, GUARD, OPCODE, NotDerived, Probe, calm  # noqa: E402
 from tablefile import Record  # noqa: E402
 from working import Working, form_of  # noqa: E402
@@ -77,10 +77,10 @@ def check(form: Form, table: RawTable, oracle: Oracle, seeds: list[int]) -> str:
     first_wrong = ""
     for i, w in enumerate(words):
         ref = got[w]
-        mine = printer.form_text(form, w, 0, None) if form.matches(w) else None
+        mine = printer.form_text(form, w, -16, None) if form.matches(w) else None
         if ref is None:
             continue
-        if mine != ref:
+        if mine != shown(ref):
             if i >= len(seeds) and ("INVALID" in ref or "???" in ref):
                 continue
             wrong += 1
@@ -124,10 +124,8 @@ def seeds_of(t: IsaTable, words: list[int], oracle: Oracle, redo: int) -> dict[A
         if ref is None or "INVALID" in ref or "???" in ref:
             continue
         form = t._printer.form(w)
-        if form is not None and any(e.kind == "L" for o in form.operands for e in o.elems):
-            continue
         try:
-            bad = t._printer.text(w, 0, None) != ref
+            bad = t._printer.text(w, -16, None) != shown(ref)
             t._decoder.decode(w)
         except IllegalWord:
             bad = True
@@ -149,18 +147,30 @@ def usual_default(work: Working, name: str, opcode: int, mnemonic: str) -> str:
     return max(own, key=lambda x: x[0])[1].get("hidden_default", "0") if own else "0"
 
 
-def derive(work: Working, name: str, words: list[int], oracle: Oracle, redo: int = 0, rounds: int = 4) -> int:
-    """Derives until nothing changes; returns how many forms were written into `work`."""
-    before: dict[Any, list[int]] = {}
+def derive(
+    work: Working,
+    name: str,
+    words: list[int],
+    oracle: Oracle,
+    redo: int = 0,
+    rounds: int = 4,
+    failed: dict[Any, int] | None = None,
+) -> int:
+    """Derives until nothing changes; returns how many forms were written into `work`.
+
+    `failed` takes layouts with the seed that led to no form, which are not tried again.
+    """
+    failed = {} if failed is None else failed
     total = 0
     for _ in range(rounds):
         t = work.isa(name)
-        seeds = seeds_of(t, words, oracle, redo)
+        found = seeds_of(t, words, oracle, redo)
         redo = 0
-        print(f"{name}: {len(seeds)} layouts to derive", flush=True)
-        if not seeds or seeds == before:
+        seeds = {k: ws for k, ws in found.items() if failed.get(k) != ws[0]}
+        print(f"{name}: {len(seeds)} layouts to derive, {len(found) - len(seeds)} failed before", flush=True)
+        if not seeds:
             break
-        before = seeds
+        failed |= {k: ws[0] for k, ws in seeds.items()}
         probes = {k: Probe(ws[0], 63 if int(name[3:]) < 100 else 255) for k, ws in seeds.items()}
         drive(list(probes.values()), oracle)
         added = 0

@@ -18,8 +18,33 @@ NOP = 0x000FC000000000000000000000007918
 """A word that every decoder takes."""
 
 
+_HEX = re.compile(r"(?<!\w)-?0x[0-9a-f]+")
+_MARK = re.compile(r"(?<!\w)L(?=-?0x)")
+_OPCODE = 0xFFF | 1 << 91
+
+
+def shown(text: str) -> str:
+    """A text with its branch distance as :meth:`Printer.text` shows it at address -16."""
+    return _MARK.sub("", text)
+
+
+def relative(first: str, at: int, second: str, there: int) -> str:
+    """The text of a word at two addresses, with the number that moves with it as ``L-0x20``: bytes from the next instruction."""
+    a, b = list(_HEX.finditer(first)), list(_HEX.finditer(second))
+    for x, y in zip(a, b, strict=False):
+        if x.group() != y.group():
+            far = int(x.group(), 16) - at - 16
+            if far == int(y.group(), 16) - there - 16:
+                return f"{first[: x.start()]}L{far:#x}{first[x.end() :]}"
+    return first
+
+
 class Oracle:
-    """Text of words for one decoder class (``SM90``); answers are kept."""
+    """Text of words for one decoder class (``SM90``); answers are kept.
+
+    A branch target is given as the distance from the next instruction (``BRA L-0x20``): a word of every opcode is asked at two addresses,
+    and all words of an opcode whose text moves are.
+    """
 
     def __init__(self, decoder: str) -> None:
         tool = find("nvdisasm")
@@ -28,6 +53,8 @@ class Oracle:
         self.tool = tool
         self.decoder = decoder
         self.known: dict[int, str | None] = {}
+        self.moves: dict[int, bool] = {}
+        """Whether the text of an opcode depends on the address."""
         self.runs = 0
 
     def ask(self, words: list[int]) -> dict[int, str | None]:
@@ -58,10 +85,36 @@ class Oracle:
             if not bad:
                 for i, w in enumerate(rest):
                     self.known[w] = out.get(i)
+                self._targets(rest, out)
                 return
             for i in bad:
                 self.known[rest[i]] = None
             rest = [w for i, w in enumerate(rest) if i not in bad]
+
+    def _targets(self, words: list[int], texts: dict[int, str]) -> None:
+        """Gives the texts with branch targets as distances; `words` stand at 16 times their index."""
+        places = [i for i, t in texts.items() if "0x" in t]
+        tried: dict[int, int] = {}
+        again = []
+        for i in places:
+            op = words[i] & _OPCODE
+            tried[op] = tried.get(op, 0) + 1
+            if self.moves.get(op, tried[op] <= 3):
+                again.append(i)
+        if not again:
+            return
+        moved, _ = self._run([NOP] * 5 + [words[i] for i in again])
+        found = set()
+        for k, i in enumerate(again):
+            other = moved.get(k + 5)
+            if other is not None and other != texts[i]:
+                self.known[words[i]] = relative(texts[i], 16 * i, other, 16 * (k + 5))
+                found.add(words[i] & _OPCODE)
+        new = {op for op in found if not self.moves.get(op)}
+        for op in tried:
+            self.moves[op] = self.moves.get(op, False) or op in found
+        if any(tried[op] > 3 for op in new):
+            self._targets(words, {i: texts[i] for i in places if words[i] & _OPCODE in new})
 
     def _run(self, words: list[int]) -> tuple[dict[int, str], str]:
         self.runs += 1
@@ -88,8 +141,9 @@ class Oracle:
 _GUARD = re.compile(r"^@(!?)(U?P)(\d|T) ")
 _TOKEN = re.compile(
     r"(?P<reg>(?:URZ|UR\d+|RZ|R\d+|UPT|UP\d|PT|P\d|SB\d+|B\d+)(?![A-Za-z0-9_]))(?P<suf>(?:\||\.[A-Za-z?][A-Za-z0-9_?]*|\.\d+)*)"
+    r"|L(?P<lab>-?0x[0-9a-f]+)"
     r"|(?P<hex>-?0x[0-9a-f]+)"
-    r"|(?P<num>-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![A-Za-z0-9_])|[+-](?:INF|QNAN|SNAN) )"
+    r"|(?P<num>-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![A-Za-z0-9_])|[+-](?:INF|QNAN|SNAN) )(?P<after>(?:\.[A-Z][A-Za-z0-9_]*)*)"
     r"|(?P<word>[0-9]?[A-Za-z_][A-Za-z0-9_.]*)"
 )
 
@@ -181,11 +235,14 @@ def parse_arg(text: str) -> Arg:
                 kind, value = "B", int(name[1:])
             parts.append(Part(kind, value, suf, reuse))
             skeleton += "{" + kind + "}"
+        elif t.group("lab"):
+            parts.append(Part("L", int(t.group("lab"), 16), "", False))
+            skeleton += "{L}"
         elif t.group("hex"):
             parts.append(Part("I", int(t.group("hex"), 16), "", False))
             skeleton += "{I}"
         elif t.group("num"):
-            parts.append(Part("F", t.group("num"), "", False))
+            parts.append(Part("F", t.group("num"), t.group("after"), False))
             skeleton += "{F}"
         elif t.group("word") in _KEEP_WORD:
             skeleton += t.group("word")

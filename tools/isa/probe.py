@@ -407,7 +407,7 @@ class Probe:
                     bits = self.weights[i, j]
                     scale = bits[lo]
                     negative = bits[lo + width - 1] < 0
-                    if part.kind == "I":
+                    if part.kind in "IL":
                         e["f"] = [lo, width, "s" if negative else "u", scale]
                     elif part.kind == "S":
                         e["set"] = [lo, width]
@@ -503,12 +503,13 @@ class Probe:
 
 
 def is_split(bits: dict[int, int]) -> bool:
-    """True for a number stored in several fields: every weight from 1 up occurs once, the largest may be negative."""
+    """True for a number stored in several fields: every weight from the least up occurs once, the largest may be negative."""
     order = sorted(bits)
     if not order or (order[-1] - order[0] + 1 == len(order) and bits[order[-1]] < 0):
         return False
     weights = sorted(bits.values(), key=abs)
-    return [*map(abs, weights[-1:]), *weights[:-1]] == [1 << len(bits) - 1, *(1 << i for i in range(len(bits) - 1))]
+    least = abs(weights[0])
+    return [*weights[:-1], abs(weights[-1])] == [least << i for i in range(len(bits))]
 
 
 def split_parts(bits: dict[int, int]) -> list[list[int]]:

@@ -1,18 +1,18 @@
 """Makes the table of one decoder class again from pinned PyPI packages alone, and prints what changed.
 
-Usage: ``python tools/isa/regenerate.py sm_103 [--empty | --from sm_100] [--rounds N] [--folder DIR] [--dry-run]``.
+Usage: ``python tools/isa/regenerate.py sm_103 [--empty | --from sm_100] [--rounds N] [--minutes M] [--folder DIR] [--dry-run]``.
 
 Nothing but ``ptxas`` and ``nvdisasm`` (plain processes, in batches) is asked.  Stages, each kept in the folder (default
 ``build/isa/sm_103``), so that a run that was stopped goes on where it was; delete the folder to start over:
 
 1. words: small kernels, one PTX instruction each (``tests/isa/make_samples.py``), compiled with ptxas;
 2. opcodes: all 8,192 of them with random fields, to find those that no kernel uses;
-3. start: the class's present forms; with ``--from`` another class's; with ``--empty`` none but those with branch targets,
-   whose text depends on the address;
+3. start: the class's present forms; with ``--from`` another class's; with ``--empty`` none;
 4. check: random words of every form at hand; forms that print one wrong are dropped;
 5. derive: forms for every word that does not print exactly (``derive.py``), from the words of 1 and 2;
 6. relatives (not with ``--empty``): the best known forms of every opcode (``harmonize.py``);
-7. rounds: words one to three bits off those that are known (``legality.py``), the differing ones again to ``derive.py``;
+7. rounds: words one to three bits off those that are known (``legality.py``), the differing ones again to ``derive.py``; no round begins
+   later than ``--minutes`` after the start;
 8. defaults: hidden bits and preferred values from the words of 1 (``refine.py``).
 """
 
@@ -34,7 +34,6 @@ from oracle import Oracle  # noqa: E402
 from probe import CALM, CONTROL, GUARD  # noqa: E402
 from refine import refine  # noqa: E402
 from tablefile import Record, TableNames, form_text  # noqa: E402
-from transplant import has_label  # noqa: E402
 from working import Working  # noqa: E402
 
 from orias.isa.decode import IllegalWord  # noqa: E402
@@ -137,7 +136,7 @@ def _restored(v: object) -> Record:
     return out
 
 
-def regenerate(name: str, empty: bool, donor: str, rounds: int, stages: Stages, work: Working) -> None:
+def regenerate(name: str, empty: bool, donor: str, rounds: int, minutes: float, stages: Stages, work: Working) -> None:
     """Runs all stages on `work`."""
     start = time.monotonic()
     oracle = Oracle(name.upper().replace("_", ""))
@@ -152,17 +151,13 @@ def regenerate(name: str, empty: bool, donor: str, rounds: int, stages: Stages, 
                 object_hook=lambda d: {int(k) if k.isdigit() else k: v for k, v in d.items()},
             )
         if empty:
-            table = work.table(name)
-            work.records[name] = {
-                op: kept
-                for op, forms in work.records[name].items()
-                if (kept := [r for r, f in zip(forms, table.of_opcode(op), strict=True) if has_label(f)])
-            }
+            work.records[name] = {}
         dropped = drop_wrong(work, name, oracle)
         say(f"start: {sum(map(len, work.records[name].values()))} forms, {dropped} wrong ones dropped", start)
         stages.keep("start", work)
+    failed: dict[object, int] = {}
     if not stages.load("derived", work):
-        derive(work, name, sorted({*own, *opcodes}), oracle)
+        derive(work, name, sorted({*own, *opcodes}), oracle, failed=failed)
         stages.keep("derived", work)
         say(f"derived: {sum(map(len, work.records[name].values()))} forms", start)
     if not empty and not stages.load("relatives", work):
@@ -172,10 +167,13 @@ def regenerate(name: str, empty: bool, donor: str, rounds: int, stages: Stages, 
     for k in range(rounds):
         if stages.load(f"round{k}", work):
             continue
+        if time.monotonic() - start > 60 * minutes:
+            say(f"out of time before round {k + 1} of {rounds}", start)
+            break
         t = work.isa(name)
         rng = random.Random(100 + k)
         words = flipped(t, rng, 20000) + fields(t, rng, 20000)
-        derive(work, name, words, oracle, rounds=1)
+        derive(work, name, words, oracle, rounds=1, failed=failed)
         stages.keep(f"round{k}", work)
         say(f"round {k + 1} of {rounds}", start)
     refine(work, name, own)
@@ -188,6 +186,7 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--empty", action="store_true")
     parser.add_argument("--from", dest="donor", default="")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--dry-run", action="store_true")
     given = parser.parse_args(argv)
@@ -195,7 +194,7 @@ def main(argv: list[str]) -> None:
     stages = Stages(given.folder or ROOT / "build" / "isa" / name, name)
     work = Working()
     before = lines(work.records[name])
-    regenerate(name, given.empty, given.donor, given.rounds, stages, work)
+    regenerate(name, given.empty, given.donor, given.rounds, given.minutes, stages, work)
     after = lines(work.records[name])
     for line in sorted(before - after):
         print("- " + line)
