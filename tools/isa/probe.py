@@ -14,7 +14,7 @@ Steps for one seed, after setting the control bits to harmless values:
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -209,49 +209,38 @@ class Probe:
             members: dict[int, list[int]] = defaultdict(list)
             for b in bits:
                 members[root(b)].append(b)
-            self.groups = []
-            for group in members.values():
-                yield from self.enumerate(sorted(group))
-            merged = False
-            for (bits_a, table_a), (bits_b, table_b) in combinations(self.groups, 2):
-                if root(bits_a[0]) != root(bits_b[0]):
-                    together = yield from self.depend(bits_a, table_a, bits_b, table_b)
-                    if together:
-                        parent[root(bits_a[0])] = root(bits_b[0])
-                        merged = True
+            yield from self.enumerate([sorted(group) for group in members.values()])
+            merged = yield from self.depend(parent, root)
             if not merged:
                 break
         yield from self.arrange()
 
-    def enumerate(self, group: list[int]) -> Ask:
-        """Every value of a field."""
-        if len(group) > MAX_ENUM:
-            raise NotDerived(f"{len(group)} modifier bits depend on each other: {group}")
-        words = {v: self.put(self.base, group, v) for v in range(1 << len(group))}
-        answers = yield list(words.values())
-        table: dict[int, dict[Place, str]] = {}
-        for v, w in words.items():
-            view = self.view(answers[w])
-            if view is not None:
-                table[v] = view
-        self.groups.append((group, table))
+    def enumerate(self, groups: list[list[int]]) -> Ask:
+        """Every value of the fields."""
+        for group in groups:
+            if len(group) > MAX_ENUM:
+                raise NotDerived(f"{len(group)} modifier bits depend on each other: {group}")
+        words = [[self.put(self.base, group, v) for v in range(1 << len(group))] for group in groups]
+        answers = yield [w for ws in words for w in ws]
+        self.groups = []
+        for group, ws in zip(groups, words, strict=True):
+            views = {v: self.view(answers[w]) for v, w in enumerate(ws)}
+            self.groups.append((group, {v: view for v, view in views.items() if view is not None}))
 
-    def depend(
-        self,
-        bits_a: list[int],
-        table_a: dict[int, dict[Place, str]],
-        bits_b: list[int],
-        table_b: dict[int, dict[Place, str]],
-    ) -> Ask:
-        """True if values of two fields together give another text than each on its own."""
+    def depend(self, parent: dict[int, int], root: Callable[[int], int]) -> Ask:
+        """Joins fields of which values together give another text than each on its own; returns whether there were any."""
         here = places(self.parsed)
-        options = [(x, y) for x in table_a for y in table_b]
-        random.Random(7).shuffle(options)
-        words = {(x, y): self.put(self.put(self.base, bits_a, x), bits_b, y) for x, y in options[:48]}
-        got = yield list(words.values())
-        for (x, y), w in words.items():
+        asked: list[tuple[int, int, int, int, int]] = []
+        for (i, (bits_a, table_a)), (j, (bits_b, table_b)) in combinations(enumerate(self.groups), 2):
+            options = [(x, y) for x in table_a for y in table_b]
+            random.Random(7).shuffle(options)
+            asked += [(i, j, x, y, self.put(self.put(self.base, bits_a, x), bits_b, y)) for x, y in options[:48]]
+        got = yield [w for *_, w in asked]
+        merged = False
+        for i, j, x, y, w in asked:
+            (bits_a, table_a), (bits_b, table_b) = self.groups[i], self.groups[j]
             view = self.view(got[w])
-            if view is None:
+            if view is None or root(bits_a[0]) == root(bits_b[0]):
                 continue
             if any("INVALID" in t or "?" in t for t in view.values()):
                 continue
@@ -259,8 +248,10 @@ class Probe:
                 if not adds(t0, table_a[x][k], table_b[y][k], view[k], k == ("mods",)) and not (
                     k[-1] == "pre" and sorted(view[k]) == sorted(table_a[x][k] + table_b[y][k])
                 ):
-                    return True
-        return False
+                    parent[root(bits_a[0])] = root(bits_b[0])
+                    merged = True
+                    break
+        return merged
 
     def view(self, text: str | None) -> dict[Place, str] | None:
         if text is None:
@@ -282,14 +273,17 @@ class Probe:
             items.append((bits, middle, head))
         # A field whose text is empty at the base has no place of its own there: ask pairs.
         before: dict[tuple[int, int], bool] = {}
+        asked: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
         for (i, (bits_a, mid_a, head_a)), (j, (bits_b, mid_b, head_b)) in combinations(enumerate(items), 2):
             if head_a != head_b:
                 before[i, j] = head_a < head_b
                 continue
             options = [(x, y) for x in mid_a for y in mid_b if mid_a[x] and mid_b[y] and mid_a[x] != mid_b[y]]
-            words = {(x, y): self.put(self.put(self.base, bits_a, x), bits_b, y) for x, y in options[:40]}
-            got = yield list(words.values())
-            for (x, y), w in words.items():
+            asked[i, j] = [(x, y, self.put(self.put(self.base, bits_a, x), bits_b, y)) for x, y in options[:40]]
+        got = yield [w for ws in asked.values() for *_, w in ws]
+        for (i, j), ws in asked.items():
+            mid_a, head_a, mid_b = items[i][1], items[i][2], items[j][1]
+            for x, y, w in ws:
                 view = self.view(got[w])
                 if view is None:
                     continue
@@ -329,6 +323,8 @@ class Probe:
         out: dict[tuple[int, int], tuple[int, int]] = {}
         for k, bits in self.weights.items():
             order = sorted(bits)
+            if not order:
+                continue
             lo = order[0]
             if is_split(bits) and len(split_parts(bits)) > 1:
                 continue

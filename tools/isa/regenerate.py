@@ -47,14 +47,24 @@ def say(text: str, start: float) -> None:
     print(f"[{time.monotonic() - start:6.0f} s] {text}", flush=True)
 
 
-def words_of_opcodes(oracle: Oracle, rng: random.Random) -> list[int]:
-    """Legal words of every opcode the decoder knows, random fields."""
+EDGES = ((16, 8), (24, 8), (32, 8), (40, 24), (64, 8), (72, 12), (81, 3), (84, 3), (87, 4))
+"""Fields that some words hold at zero or all ones, where layouts change."""
+
+
+def words_of_opcodes(oracle: Oracle, rng: random.Random, known: set[int] | None = None) -> list[int]:
+    """Legal words of every opcode the decoder knows, those in `known` aside: random fields, in every other word some at their ends."""
+    opcodes = [op for op in range(8192) if known is None or op not in known]
     out: list[int] = []
-    for block in range(0, 8192, 1024):
+    for block in range(0, len(opcodes), 1024):
         asked = []
-        for op in range(block, block + 1024):
-            for _ in range(FILLERS):
-                w = rng.getrandbits(128) & ~(CONTROL | GUARD | 0xFFF | 1 << 91)
+        for op in opcodes[block : block + 1024]:
+            for k in range(FILLERS):
+                w = rng.getrandbits(128)
+                for lo, n in EDGES if k & 1 else ():
+                    if rng.random() < 0.4:
+                        full = (1 << n) - 1 << lo
+                        w = w & ~full | rng.choice((0, full, 7 << lo & full))
+                w &= ~(CONTROL | GUARD | 0xFFF | 1 << 91)
                 asked.append(w | op & 0xFFF | (op >> 12) << 91 | CALM | 7 << 12)
         got = oracle.ask(asked)
         out += [w for w in asked if got[w] is not None]
