@@ -213,11 +213,14 @@ def lower_bulk_wait(ctx: "Ctx", i: Instr) -> None:
 
 @lowers("st.async", types="int,f32,f64")
 def lower_st_async(ctx: "Ctx", i: Instr) -> None:
-    """st.async to shared memory of the cluster: STAS with the address and the mbarrier in a pair."""
+    """st.async to shared memory of the cluster: STAS with the address and the mbarrier in a pair.
+
+    Of generic addresses (no space in the opcode) the lower words count, as in code of ptxas 13.0.88.
+    """
     type_ = i.sig.types[-1]
     count = len(elements(i.ops[1]))
     bits = TYPE_BITS[type_] * count
-    if i.sig.mods.get("space") != "shared::cluster" or bits not in (32, 64, 128) or len(i.ops) < 3:
+    if i.sig.mods.get("space", "shared::cluster") != "shared::cluster" or bits not in (32, 64, 128) or len(i.ops) < 3:
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     value = gather(ctx, i.ops[1], type_)
     value = value if is_reg(value) else ctx.b.copy(value, bits // 32)
@@ -228,9 +231,9 @@ def lower_st_async(ctx: "Ctx", i: Instr) -> None:
 
 @lowers("red.async", types="int")
 def lower_red_async(ctx: "Ctx", i: Instr) -> None:
-    """red.async to shared memory of the cluster: REDAS."""
+    """red.async to shared memory of the cluster: REDAS; addresses as for st.async."""
     type_ = i.sig.types[-1]
-    if i.sig.mods.get("space") != "shared::cluster" or len(i.ops) < 3:
+    if i.sig.mods.get("space", "shared::cluster") != "shared::cluster" or len(i.ops) < 3:
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     value = ctx.src(i.ops[1], type_)
     value = value if is_reg(value) else ctx.b.copy(value, TYPE_BITS[type_] // 32)

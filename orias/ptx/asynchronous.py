@@ -15,6 +15,13 @@ _REDUCTIONS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("and", "or", "xor"), _BITWISE),
 }
 """Types of cp.reduce.async.bulk by operation."""
+_REMOTE: Final[dict[str, tuple[str, ...]]] = {
+    "add": ("u32", "s32", "u64", "s64"),
+    **dict.fromkeys(("min", "max"), ("u32", "s32")),
+    **dict.fromkeys(("inc", "dec"), ("u32",)),
+    **dict.fromkeys(("and", "or", "xor"), ("b32",)),
+}
+"""Types of red.async by operation."""
 _SIDES: Final = (
     ("shared::cluster", "global"), ("shared::cta", "global"), ("global", "shared::cta"), ("shared::cluster", "shared::cta"),
 )  # fmt: skip
@@ -35,7 +42,7 @@ _CONSTANTS: Final = ("elemtype", "interleave_layout", "swizzle_mode", "fill_mode
 CHECKED_ASYNC: Final = frozenset(
     (
         "fence", "fence.proxy", "cp.async.bulk", "cp.reduce.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor",
-        "cp.async.bulk.prefetch.tensor", "mbarrier.arrive", "mbarrier.arrive_drop", "mbarrier.arrive.expect_tx",
+        "cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor", "mbarrier.arrive", "mbarrier.arrive_drop", "mbarrier.arrive.expect_tx",
         "mbarrier.arrive_drop.expect_tx", "elect", "tensormap.replace", "red.async", "st.async",
     )
 )  # fmt: skip
@@ -56,17 +63,25 @@ def async_errors(name: str, instr: Instr) -> list[str]:
         return [] if pair else [f"Predicate output expected for instruction '{name}'"]
     if name == "st.async":
         bits = TYPE_BITS.get(instr.sig.types[-1], 32)
+        if bits * int(mods.get("vec", "v1")[1:]) > 128:
+            return ["Vector type too large, exceeds 128 bit limit"]
         return [f"Arguments mismatch for instruction '{name}'"] if bits < 32 else []
     errors: list[str] = []
     if name == "red.async":
         if "order" not in mods:
             errors.append(f"order modifier required for instruction '{name}'")
-        if (mods["op"] in ("and", "or", "xor")) != (instr.sig.types[0] in _BITWISE):
+        if instr.sig.types[0] not in _REMOTE[mods["op"]]:
             errors.append(_type_error(name, instr.sig.types[0], mods["op"]))
+        return errors
+    if "prefetch" in name and "dst" not in mods:
+        errors.append(f"State space modifier required for instruction '{name}'")
+        errors.append(f"State space incorrect for instruction '{name}'")
+        if "cache_hint" in mods:
+            errors.append(f"Modifier '.L2::cache_hint' cannot be applied to '' space for instruction '{name}'")
         return errors
     if "tensor" in name:
         return _tensor(name, instr)
-    return _bulk(name, instr)
+    return [] if "prefetch" in name else _bulk(name, instr)
 
 
 def _type_error(name: str, type_: str, op: str) -> str:
@@ -86,6 +101,14 @@ def _fence(name: str, instr: Instr) -> list[str]:
         return errors
     if order and proxy in ("alias", "async"):
         errors.append(f"Illegal modifier '.{order}' for instruction '{name}'")
+    if not order and "::" in proxy:
+        return [f".acquire/.release modifier required for instruction '{name}'"]
+    if proxy == "async::generic":
+        if scope != "cluster":
+            errors.append(f".cluster modifier required for instruction '{name}'")
+        wanted = f"sync_restrict::shared::{'cluster' if order == 'acquire' else 'cta'}"
+        if mods.get("sync_restrict", "") != wanted:
+            errors.append(f".{wanted} modifier required for instruction '{name}'")
     if order and not scope:
         errors.append(f"Modifier '.{order}' requires scope with '{name}' instruction")
     if proxy == "tensormap::generic":
@@ -98,6 +121,9 @@ def _fence(name: str, instr: Instr) -> list[str]:
 
 def _arrival(name: str, instr: Instr) -> list[str]:
     mods = instr.sig.mods
+    if "noComplete" in mods and (mods.get("order") == "relaxed" or mods.get("scope") == "cluster"):
+        wrong = [w for w in (mods.get("order", ""), mods.get("scope", "")) if w in ("relaxed", "cluster")]
+        return [f"Modifier '.{w}' cannot be combined with modifier '.noComplete'" for w in wrong]
     if mods.get("space") != "shared::cluster":
         return []
     if "noComplete" in mods:
@@ -143,12 +169,23 @@ def _bulk(name: str, instr: Instr) -> list[str]:
     completion = mods.get("completion", "")
     if completion and completion != wanted:
         errors.append(f"Illegal modifier '.{completion}' for instruction '{name}'")
+    remote = mods["dst"] == "shared::cluster" and mods["src"] == "shared::cta"
+    if remote and "cache_hint" in mods:
+        if name == "cp.reduce.async.bulk":
+            return [f"Arguments mismatch for instruction '{name}'"]
+        errors.append(
+            f"Illegal modifier '.L2::cache_hint' for instruction '{name}' with '.shared::cluster.shared::cta'"
+        )
     if name == "cp.reduce.async.bulk":
         op, type_ = mods["op"], instr.sig.types[0]
         if mods["dst"] == "shared::cluster" and "f" in type_:
             errors.append(f"Arguments mismatch for instruction '{name}'")
         elif type_ not in _REDUCTIONS[op]:
             errors.append(_type_error(name, type_, op))
+        elif mods["dst"] == "shared::cluster" and type_ == "s64":
+            errors.append(f"Illegal type for {name} with .shared::cluster destination state space")
+        elif mods["dst"] == "shared::cluster" and type_ not in _REMOTE[op]:
+            errors.append(f"Illegal reduction operation for instruction '{name}.shared::cluster.shared::cta.{type_}'")
         elif op == "add" and type_ in ("f16", "bf16") and "noftz" not in mods:
             errors.append(
                 f"Modifier '.noftz' required for instruction '{name}' with type '.{type_}' and operation '.{op}'"

@@ -83,6 +83,7 @@ DIRECTIVES: Final[dict[str, str]] = {
 }
 """Gates of directives, attributes and declared types."""
 
+_ORDERED_OBJECTS: Final = ("mbarrier.arrive", "mbarrier.test_wait", "mbarrier.try_wait")
 _ORDER: Final = ("relaxed", "acquire", "release", "acq_rel", "sc")
 _KIND_WORDS: Final = [
     "kind::f16",
@@ -225,6 +226,12 @@ def combinations(
         gates.append("Fv6.5 M75 : .m8n8")
     elif name in ("add", "sub", "addc", "subc") and "cc" in mods and first in ("u64", "s64"):
         gates.append("Fv4.3 : .cc with 64bit type")
+    elif name.startswith(_ORDERED_OBJECTS) and count == 0:
+        if "order" in mods:
+            least = "Mv8.6 M90" if mods["order"] == "relaxed" else "Mv8.0"
+            gates.append(f"{least} : .{mods['order']}' on '{name}")
+        if "scope" in mods:
+            gates.append("Fv8.0 : scopes on mbarrier operations")
     elif name in ("mbarrier.arrive", "mbarrier.arrive_drop"):
         if count == 3 and "noComplete" not in mods:
             gates.append("F90 Fv7.8 : {n} with count argument and without '.noComplete' modifier")

@@ -10,7 +10,7 @@ from orias.ptx.ast import O_IMM, O_VEC, TYPE_BITS, Instr, Operand, Sig
 _F8: Final = ("e4m3", "e5m2")
 _F864: Final = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 
-_DENSE: Final[dict[str, str]] = {
+DENSE: Final[dict[str, str]] = {
     "m8n8k4": "f16.f16.f16.f16 f16.f16.f16.f32 f32.f16.f16.f16 f32.f16.f16.f32 f64.f64.f64.f64",
     "m16n8k4": "f32.tf32.tf32.f32 f64.f64.f64.f64",
     "m16n8k8": "f16.f16.f16.f16 f32.f16.f16.f32 f32.bf16.bf16.f32 f32.tf32.tf32.f32 f64.f64.f64.f64",
@@ -23,14 +23,14 @@ _DENSE: Final[dict[str, str]] = {
     "m16n8k128": "s32.b1.b1.s32",
     "m16n8k256": "s32.b1.b1.s32",
 }
-_SPARSE: Final[dict[str, str]] = {
+SPARSE: Final[dict[str, str]] = {
     "m16n8k8": "f32.tf32.tf32.f32",
     "m16n8k16": "f16.f16.f16.f16 f32.f16.f16.f32 f32.bf16.bf16.f32 f32.tf32.tf32.f32",
     "m16n8k32": "f16.f16.f16.f16 f32.f16.f16.f32 f32.bf16.bf16.f32 s32.I8.I8.s32",
     "m16n8k64": "s32.I8.I8.s32 s32.I4.I4.s32 f32.F8.F8.f32 f16.F8.F8.f16",
     "m16n8k128": "s32.I4.I4.s32",
 }
-_CLASSES: Final = {"I8": ("u8", "s8"), "I4": ("u4", "s4"), "F8": _F8}
+CLASSES: Final[dict[str, tuple[str, ...]]] = {"I8": ("u8", "s8"), "I4": ("u4", "s4"), "F8": _F8}
 
 _GATES: Final[dict[str, str]] = {
     "m8n8k4": "Fv6.4 F70", "m16n8k4": "Fv7.0 F80", "m16n8k8": "Fv6.5 F75", "m16n8k16": "Fv7.0 F80",
@@ -42,14 +42,14 @@ _GATES: Final[dict[str, str]] = {
 def _listed(rows: str, types: tuple[str, ...]) -> bool:
     """Whether a type list is among the rows; type classes stand for their members."""
     for row in rows.split():
-        if all(t == r or t in _CLASSES.get(r, ()) for t, r in zip(types, row.split("."), strict=True)):
+        if all(t == r or t in CLASSES.get(r, ()) for t, r in zip(types, row.split("."), strict=True)):
             return True
     return False
 
 
 def _known_types(types: tuple[str, ...]) -> bool:
     """Whether any shape, dense or sparse, has these types."""
-    for table in (_DENSE, _SPARSE):
+    for table in (DENSE, SPARSE):
         for rows in table.values():
             if _listed(rows, types):
                 return True
@@ -68,7 +68,7 @@ def mma_errors(sig: Sig, types: tuple[str, ...]) -> list[str]:
     if len(types) != 4:
         return ["Unexpected instruction types specified for 'mma'"]
     errors: list[str] = []
-    table = _SPARSE if "sp" in mods else _DENSE
+    table = SPARSE if "sp" in mods else DENSE
     if not _known_types(main):
         return ["Unexpected instruction types specified for 'mma'"]
     if "sync" not in mods:

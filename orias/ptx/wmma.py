@@ -8,13 +8,13 @@ from typing import Final
 from orias.ptx.ast import O_VEC, Operand, Sig
 
 _TALL: Final = ("m16n16k16", "m32n8k16", "m8n32k16")
-_FACTORS: Final[dict[str, tuple[str, ...]]] = {
+FACTORS: Final[dict[str, tuple[str, ...]]] = {
     "f16": _TALL, "bf16": _TALL, "s8": _TALL, "u8": _TALL, "tf32": ("m16n16k8",), "s4": ("m8n8k32",), "u4": ("m8n8k32",),
     "b1": ("m8n8k128",), "f64": ("m8n8k4",),
 }  # fmt: skip
 """Shapes by the type of A and B."""
 _SMALL: Final = ("m8n8k32", "m8n8k128")
-_SUMS: Final[dict[str, tuple[str, ...]]] = {
+SUMS: Final[dict[str, tuple[str, ...]]] = {
     "f16": _TALL, "f32": (*_TALL, *_SMALL, "m16n16k8"), "s32": (*_TALL, *_SMALL), "f64": ("m8n8k4",),
 }  # fmt: skip
 """Shapes by the type of C and D."""
@@ -62,14 +62,14 @@ def transfer_errors(name: str, sig: Sig, types: tuple[str, ...]) -> list[str]:
     """Why an opcode ``wmma.load.a``, ``.b``, ``.c`` or ``wmma.store.d`` is not one; empty if it is."""
     mods = sig.mods
     factor = name[-1] in "ab"
-    if len(types) != 1 or types[0] not in (_FACTORS if factor else _SUMS):
+    if len(types) != 1 or types[0] not in (FACTORS if factor else SUMS):
         if factor and types[:1] in (("f32",), ("s32",)):
             return [f"Illegal type for {name}"]
         return [f"Unexpected instruction types specified for '{name}'"]
     errors = _common(name, sig, ("layout",))
     if mods.get("space", "") not in _SPACES:
         errors.append(f"State space incorrect for instruction '{name}'")
-    shapes = (_FACTORS if factor else _SUMS)[types[0]]
+    shapes = (FACTORS if factor else SUMS)[types[0]]
     if mods.get("shape", "") not in shapes:
         errors.append(_wrong_shape(name, sig))
     elif factor and types[0] in ("s4", "u4", "b1"):
@@ -89,7 +89,7 @@ def _product_types(types: tuple[str, ...]) -> str:
     if len(types) != 4 or types[1] != types[2] or types[1] == "f16":
         return ""
     sums = {"bf16": "f32", "tf32": "f32", "f64": "f64"}.get(types[1], "s32")
-    return types[1] if types[1] in _FACTORS and types[0] == types[3] == sums else ""
+    return types[1] if types[1] in FACTORS and types[0] == types[3] == sums else ""
 
 
 def product_errors(sig: Sig, types: tuple[str, ...]) -> list[str]:
@@ -101,7 +101,7 @@ def product_errors(sig: Sig, types: tuple[str, ...]) -> list[str]:
     if not factor or (bit and factor != "b1"):
         return [f"Unexpected instruction types specified for '{name}'"]
     errors = _common(name, sig, ("alayout", "blayout"))
-    if mods.get("shape", "") not in _FACTORS[factor]:
+    if mods.get("shape", "") not in FACTORS[factor]:
         errors.append(_wrong_shape(name, sig))
     if factor in ("s4", "u4", "b1"):
         for slot, word in (("alayout", "row"), ("blayout", "col")):

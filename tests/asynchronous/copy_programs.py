@@ -79,7 +79,7 @@ def reference(kind: str, old: np.ndarray, new: np.ndarray) -> np.ndarray:
     return functions[kind](old, new).astype(old.dtype)
 
 
-_NUMPY: dict[str, Any] = {
+NUMPY: dict[str, Any] = {
     "u32": np.uint32, "s32": np.int32, "u64": np.uint64, "s64": np.int64, "b32": np.uint32, "b64": np.uint64, "f16": np.float16,
     "f32": np.float32, "f64": np.float64, "bf16": np.uint16,
 }  # fmt: skip
@@ -91,7 +91,7 @@ def halves(type_: str) -> Words:
     if type_ == "bf16":
         return (rng.integers(-64, 64, 8192).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).view(np.uint32)
     if type_[0] == "f":
-        return rng.integers(-100, 100, 16384 // np.dtype(_NUMPY[type_]).itemsize).astype(_NUMPY[type_]).view(np.uint32)
+        return rng.integers(-100, 100, 16384 // np.dtype(NUMPY[type_]).itemsize).astype(NUMPY[type_]).view(np.uint32)
     return rng.integers(0, 1 << 32, 4096, dtype=np.uint64).astype(np.uint32)
 
 
@@ -128,7 +128,7 @@ def bulk_stores() -> list[Program]:
         noftz = ".noftz" if op == "add" and t in ("f16", "bf16") else ""
 
         def want(s: Words, op: str = op, t: str = t) -> Words:
-            old, new = s[128:256].view(_NUMPY[t]), s[:128].view(_NUMPY[t])
+            old, new = s[128:256].view(NUMPY[t]), s[:128].view(NUMPY[t])
             if t == "bf16":
                 wide = [(v.astype(np.uint32) << 16).view(np.float32) for v in (old, new)]
                 return (reference(op, *wide).view(np.uint32) >> 16).astype(np.uint16).view(np.uint32)
@@ -142,7 +142,7 @@ def bulk_stores() -> list[Program]:
     for op, t in (("add", "u32"), ("max", "s32"), ("xor", "b32"), ("inc", "u32"), ("add", "u64")):
 
         def want_cluster(s: Words, op: str = op, t: str = t) -> Words:
-            type_ = _NUMPY[t]
+            type_ = NUMPY[t]
             rows = [np.arange(32, dtype=np.uint32) * 3 + 100 * c for c in range(2)]
             new = [np.arange(32, dtype=np.uint32) + 50 * c for c in range(2)]
             return np.concatenate(

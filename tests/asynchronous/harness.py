@@ -66,7 +66,7 @@ class Program:
 .target {arch}
 .address_size 64
 .visible .entry k(.param .u64 pout, .param .u64 pin, .param .align 64 .b8 tm[128]) .maxntid {self.block}, 1, 1 {cluster} {{
-.reg .b16 %h<8>; .reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<40>; .reg .pred %p<8>;
+.reg .b16 %h<8>; .reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<40>; .reg .f64 %d<4>; .reg .pred %p<8>;
 .reg .b64 %out, %in, %tm; .reg .b32 %t, %warp, %cta;
 .shared .align 1024 .b8 smem[16384];
 .shared .align 8 .b64 mb[4];

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from orias.sim import Image
-from tests.asynchronous import barrier_programs, copy_programs, test_kernels
+from tests.asynchronous import barrier_programs, copy_programs, opcode_programs, test_kernels
 from tests.asynchronous.harness import Program
 from tests.device import load
 from tests.forms import generate
@@ -135,6 +135,7 @@ _SOURCES: Final[dict[str, Callable[[], list[Item]]]] = {
     "wmma": lambda: [_form("wmma", f) for f in generate.FAMILIES["wmma"]()],
     "barriers": lambda: [_program("barriers", p) for p in barrier_programs.programs()],
     "copies": lambda: [_program("copies", p) for p in copy_programs.programs()],
+    "opcodes": lambda: [_program("opcodes", p) for p in opcode_programs.programs()],
     "kernels": _cuda,
     "matrix kernels": _matrix_kernels,
     "copy kernels": _async_kernels,

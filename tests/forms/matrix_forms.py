@@ -207,8 +207,7 @@ _DENSE: list[tuple[str, str, int]] = [
     ("m8n8k32", "s32.s4.s4.s32 s32.u4.u4.s32 s32.s4.u4.s32 s32.u4.s4.s32", 75),
     ("m16n8k32", "s32.s4.s4.s32 s32.u4.u4.s32 s32.s4.u4.s32 s32.u4.s4.s32", 80),
     ("m16n8k64", "s32.s4.s4.s32 s32.u4.u4.s32 s32.s4.u4.s32 s32.u4.s4.s32", 80),
-    ("m16n8k32", "f32.e4m3.e4m3.f32 f32.e5m2.e5m2.f32 f32.e4m3.e5m2.f32 f32.e5m2.e4m3.f32 f16.e4m3.e4m3.f16 f16.e5m2.e4m3.f16", 89),
-    ("m16n8k16", "f32.e4m3.e4m3.f32 f32.e5m2.e4m3.f32 f16.e4m3.e5m2.f16 f16.e5m2.e5m2.f16", 89),
+    *[(s, " ".join(f"{d}.{a}.{b}.{d}" for d in ("f32", "f16") for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")), 89) for s in ("m16n8k32", "m16n8k16")],
 ]  # fmt: skip
 _BIT = [("m8n8k128", 75), ("m16n8k128", 80), ("m16n8k256", 80)]
 _SPARSE: list[tuple[str, str, int, int]] = [
@@ -222,6 +221,7 @@ _SPARSE: list[tuple[str, str, int, int]] = [
     ("m16n8k64", "s32.s4.s4.s32 s32.u4.u4.s32 s32.s4.u4.s32 s32.u4.s4.s32", 80, 2),
     ("m16n8k128", "s32.s4.s4.s32 s32.u4.u4.s32 s32.s4.u4.s32 s32.u4.s4.s32", 80, 1),
     ("m16n8k64", "f32.e4m3.e4m3.f32 f32.e5m2.e5m2.f32 f32.e4m3.e5m2.f32 f32.e5m2.e4m3.f32", 89, 1),
+    ("m16n8k64", "f16.e4m3.e4m3.f16 f16.e5m2.e5m2.f16 f16.e4m3.e5m2.f16 f16.e5m2.e4m3.f16", 89, 1),
 ]
 
 
@@ -280,8 +280,11 @@ def sparse() -> list[Form]:
             d, a, b, c = row.split(".")
             types = (d, a, b, c)
             for selector in range(selectors):
-                for kind in _kinds(types):
-                    word = "sp" if (selector + len(kind)) % 2 else "sp::ordered_metadata"
+                kinds = [("sp" if (selector + len(k)) % 2 else "sp::ordered_metadata", k) for k in _kinds(types)]
+                if selector == 0:
+                    # Both words with every type.
+                    kinds += [(w, "plain") for w in ("sp", "sp::ordered_metadata") if w not in dict(kinds)]
+                for word, kind in kinds:
                     for sat in ("", ".satfinite") if d == "s32" else ("",):
                         name = f"mma.{word}.{shape}.{row}{sat}.{selector}.{kind}"
                         text = f"mma.{word}.sync.aligned.{shape}.row.col{sat}.{row}"
@@ -294,7 +297,7 @@ def sparse() -> list[Form]:
 def quads() -> list[Form]:
     """mma.m8n8k4 of f16: four products at once."""
     out = []
-    for row in ("f32.f16.f16.f32", "f16.f16.f16.f16", "f32.f16.f16.f16"):
+    for row in ("f32.f16.f16.f32", "f16.f16.f16.f16", "f32.f16.f16.f16", "f16.f16.f16.f32"):
         for al in ("row", "col"):
             for bl in ("row", "col"):
                 for kind in ("plain", "special"):

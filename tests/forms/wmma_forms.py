@@ -4,6 +4,7 @@ A fragment of wmma has no documented layout, so a form loads A, B and C from mem
 movmatrix have one, so their forms look at registers.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -61,7 +62,7 @@ def _fill(first: int, count: int, area: str) -> str:
 
 def _pointer(area: str, space: str) -> str:
     """The address of a shared area in a space (global: it has been copied there); %p is set to it."""
-    if space == "shared":
+    if space.startswith("shared"):
         return f"mov.u32 %x2, {area};"
     if space == "":
         return f"mov.u32 %x2, {area}; cvt.u64.u32 %q2, %x2; cvta.shared.u64 %q2, %q2;"
@@ -81,7 +82,7 @@ class _Program:
             self.lines.append(f"add.u64 %q2, %q3, {8192 * 'abcd'.index(area[-1])};")
             return "[%q2]"
         self.lines.append(_pointer(area, self.space))
-        return "[%x2]" if self.space == "shared" else "[%q2]"
+        return "[%x2]" if self.space.startswith("shared") else "[%q2]"
 
 
 def _wmma(
@@ -217,7 +218,7 @@ def _size(elements: int, type_: str) -> int:
 
 _WAYS: Final = (
     ("row", "row", "row", "global"), ("row", "col", "col", ""), ("row", "row", "col", "shared"), ("col", "col", "col", "global"),
-    ("col", "row", "row", ""), ("col", "col", "row", "shared"),
+    ("col", "row", "row", ""), ("col", "col", "row", "shared"), ("row", "row", "row", "shared::cta"), ("col", "col", "col", "shared::cta"),
 )  # fmt: skip
 """Layouts of A, B, C and a space: every layout of each in every space, every pair of layouts of A and B."""
 
@@ -243,7 +244,17 @@ def wmma() -> list[Form]:
                         shape, row, sm, *layouts, cl, space, kind, strides[turn // 6 % 4 + turn % 2 & 3], rnd, mod, sat
                     )
                 )
-    return out
+            # What the turns leave out: saturation, roundings and operations with every pair of layouts.
+            if a in ("f16", "bf16", "tf32"):
+                continue
+            for al, bl in (("row", "col"),) if fixed else itertools.product(("row", "col"), repeat=2):
+                for rnd in ("", ".rn", ".rz", ".rm", ".rp") if a == "f64" else ("",):
+                    for mod in (".xor.popc", ".and.popc") if a == "b1" else ("",):
+                        for sat in (False, True) if d == "s32" and a != "b1" else (False,):
+                            out.append(
+                                _wmma(shape, row, sm, al, bl, "row", "shared", "special", "tight", rnd, mod, sat)
+                            )
+    return list({f.name: f for f in out}.values())
 
 
 def _rows_of(r_name: str) -> list[list[int]]:
@@ -268,7 +279,7 @@ def transfers() -> list[Form]:
     out = []
     for num, count in (("x1", 1), ("x2", 2), ("x4", 4)):
         for trans in ("", ".trans"):
-            for space in (".shared", ".shared::cta", ""):
+            for space in (".shared", ".shared::cta", ".shared::cluster", ""):
                 out.append(_ldmatrix(num, count, trans, space))
                 out.append(_stmatrix(num, count, trans, space))
     spot = _spots(True)
@@ -319,7 +330,8 @@ def _ldmatrix(num: str, count: int, trans: str, space: str) -> Form:
         "mov.u32 %x3, rows; mad.lo.u32 %x1, %a4, 16, %x3; st.shared.v4.b32 [%x1], {%a0, %a1, %a2, %a3}; bar.sync 0; "
         f"{setup}\nldmatrix.sync.aligned.m8n8.{num}{trans}{space}.b16 {regs}, {where};"
     )
-    return Form(name, body, ["b32"] * 5, ["b32"] * count, rows, want_all=lambda _: want, decl=_MATRIX_DECL)
+    sm = 90 if space == ".shared::cluster" else 75
+    return Form(name, body, ["b32"] * 5, ["b32"] * count, rows, want_all=lambda _: want, decl=_MATRIX_DECL, sm=sm)
 
 
 def _stmatrix(num: str, count: int, trans: str, space: str) -> Form:
