@@ -1,9 +1,10 @@
 """``python -m orias.tools.fuzz``: random programs until a time or a number is reached.
 
-usage: python -m orias.tools.fuzz [--seed N] [--count N] [--seconds S] [--budget N] [--arch sm_NN,...] [--levels 0,1,3]
-                                  [--ptxas PATH|none] [--phases] [--out DIR] [--json] [--quiet]
+usage: python -m orias.tools.fuzz [--seed N] [--count N] [--seconds S] [--budget N,...] [--arch sm_NN,...] [--levels 0,1,3]
+                                  [--ptxas PATH|none] [--phases] [--out DIR] [--log FILE] [--json] [--quiet]
 
-Each program has its seed; seeds rise from --seed on, targets and levels take turns.  Programs that are wrong are written to --out.
+Each program has its seed; seeds rise from --seed on; targets, levels and budgets take turns.  Programs that are wrong are written
+to --out.  --log: a line for each of them, and one with the counts every hundred programs.
 Exit code 1 if one of our results is wrong.
 """
 
@@ -22,11 +23,11 @@ class Settings:
     """The options."""
 
     def __init__(self, arguments: list[str]) -> None:
-        self.seed, self.count, self.seconds, self.budget = 1, 0, 60.0, 40
-        self.arches, self.levels = ["sm_75", "sm_80", "sm_90"], [3, 0, 1]
+        self.seed, self.count, self.seconds, self.budgets = 1, 0, 60.0, [8, 40, 8, 20]
+        self.arches, self.levels = ["sm_75", "sm_80", "sm_90", "sm_86", "sm_89"], [3, 0, 1, 2]
         self.ptxas = shutil.which("ptxas") or ""
         self.phases = self.json = self.quiet = False
-        self.out = ""
+        self.out = self.log = ""
         rest = list(arguments)
         while rest:
             a = rest.pop(0)
@@ -38,18 +39,22 @@ class Settings:
             self._value(a, rest.pop(0))
 
     def _value(self, name: str, value: str) -> None:
-        if name in ("--seed", "--count", "--budget"):
+        if name in ("--seed", "--count"):
             setattr(self, name[2:], int(value))
         elif name == "--seconds":
             self.seconds = float(value)
         elif name == "--arch":
             self.arches = value.split(",")
-        elif name == "--levels":
-            self.levels = [int(x) for x in value.split(",")]
+        elif name in ("--levels", "--budget"):
+            numbers = [int(x) for x in value.split(",")]
+            if name == "--levels":
+                self.levels = numbers
+            else:
+                self.budgets = numbers
         elif name == "--ptxas":
             self.ptxas = "" if value == "none" else value
-        elif name == "--out":
-            self.out = value
+        elif name in ("--out", "--log"):
+            setattr(self, name[2:], value)
         else:
             raise SystemExit(__doc__)
 
@@ -63,20 +68,30 @@ def campaign(s: Settings) -> tuple[Counter[str], list[Verdict]]:
     n = 0
     while (not s.count or n < s.count) and (not s.seconds or time.monotonic() - start < s.seconds):
         seed = s.seed + n
-        arch, level = s.arches[n % len(s.arches)], s.levels[n // len(s.arches) % len(s.levels)]
-        v = judge(seed, arch, level, s.budget, s.ptxas, s.phases)
+        arch, turn = s.arches[n % len(s.arches)], n // len(s.arches)
+        level, budget = s.levels[turn % len(s.levels)], s.budgets[turn // len(s.levels) % len(s.budgets)]
+        v = judge(seed, arch, level, budget, s.ptxas, s.phases)
         counts[v.kind] += 1
         n += 1
         if v.kind in (OURS, THEIRS, BOTH, INVALID, REFUSED):
             notable.append(v)
+            _note(s.log, f"seed {seed} budget {budget} {arch} -O{level}: {v.kind}: {v.detail}")
             if s.out:
                 folder = Path(s.out)
                 folder.mkdir(parents=True, exist_ok=True)
                 name = f"{v.kind.replace(' ', '_')}-{v.seed}-{v.arch}-O{v.level}.ptx"
                 (folder / name).write_text(f"// {v.detail}\n".replace("\n", " ") + "\n" + v.text)
+        if n % 100 == 0:
+            _note(s.log, f"{n} programs from seed {s.seed} on: {dict(counts)}")
         done, total = (n, s.count) if s.count else (int(time.monotonic() - start), int(s.seconds))
         bar(min(done, total), total, f"{n} programs, {counts[OURS]} wrong")
     return counts, notable
+
+
+def _note(path: str, line: str) -> None:
+    if path:
+        with Path(path).open("a") as f:
+            f.write(line + "\n")
 
 
 def main(arguments: list[str]) -> int:

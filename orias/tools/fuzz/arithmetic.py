@@ -196,6 +196,8 @@ def _select(p: "Program") -> None:
     t = {"h": "b16", "r": "b32", "d": "b64", "f": "f32", "g": "f64"}[f]
     if kind < 2:
         p.emit(f"selp.{t} {p.var(f)}, {p.src(f)}, {p.src(f)}, {p.var('p')};")
+    elif kind == 2 and p.rng.random() < 0.3:
+        p.emit(f"slct.{t}.f32 {p.var(f)}, {p.src(f)}, {p.src(f)}, {p.number('f')};")
     elif kind == 2:
         p.emit(f"slct.{t}.s32 {p.var(f)}, {p.src(f)}, {p.src(f)}, {p.var('r')};")
     else:
@@ -274,21 +276,31 @@ def _holds(d: str, s: str) -> bool:
 
 
 def _pack(p: "Program") -> None:
-    kind = p.rng.randrange(6)
+    kind = p.rng.randrange(8)
     if kind == 0:
         p.emit(f"mov.b64 {p.var('d')}, {{{p.var('r')}, {p.var('r')}}};")
     elif kind == 1:
-        a, b = p.rng.sample(range(8), 2)
-        p.emit(f"mov.b64 {{%r{a}, %r{b}}}, {p.var('d')};")
+        p.emit(f"mov.b64 {{{', '.join(p.names('r', 2))}}}, {p.var('d')};")
     elif kind == 2:
         p.emit(f"mov.b32 {p.var('r')}, {{{p.var('h')}, {p.var('h')}}};")
     elif kind == 3:
-        a, b = p.rng.sample(range(5), 2)
-        p.emit(f"mov.b32 {{%h{a}, %h{b}}}, {p.var('r')};")
+        p.emit(f"mov.b32 {{{', '.join(p.names('h', 2))}}}, {p.var('r')};")
     elif kind == 4:
-        p.emit(f"mov.b32 {p.var('r')}, {p.var('f')};")
-    else:
+        p.emit(f"mov.b32 {p.var('r')}, {p.bits('f')};")
+    elif kind == 5:
         p.emit(f"mov.b32 {p.var('f')}, {p.var('r')};")
+    elif kind == 6:
+        p.emit(f"mov.b64 {p.var('d')}, {{{', '.join(p.var('h') for _ in range(4))}}};")
+    else:
+        p.emit(
+            p.rng.choice(
+                (
+                    f"mov.b64 {p.var('d')}, {p.bits('g')};",
+                    f"mov.b64 {p.var('g')}, {p.var('d')};",
+                    f"mov.b64 {{{', '.join(p.names('h', 4))}}}, {p.var('d')};",
+                )
+            )
+        )
 
 
 def _scaled(p: "Program") -> None:
@@ -319,6 +331,45 @@ def _saturated(p: "Program") -> None:
     p.emit(f"{p.rng.choice(('add', 'sub'))}.sat.s32 {p.var('r')}, {p.src('r')}, {p.src('r')};")
 
 
+def _long(p: "Program") -> None:
+    """A product of 64 by 64 bits in words, with carries."""
+    a, b = p.names("r", 2)
+    c, d = p.src("r"), p.src("r")
+    t = [p.new("r") for _ in range(4)]
+    p.plain(f"mul.lo.u32 {t[0]}, {a}, {c};")
+    p.plain(f"mul.hi.u32 {t[1]}, {a}, {c};")
+    p.plain(f"mad.lo.cc.u32 {t[1]}, {a}, {d}, {t[1]};")
+    p.plain(f"madc.hi.u32 {t[2]}, {a}, {d}, 0;")
+    p.plain(f"mad.lo.cc.u32 {t[1]}, {b}, {c}, {t[1]};")
+    p.plain(f"madc.hi.cc.u32 {t[2]}, {b}, {c}, {t[2]};")
+    p.plain(f"addc.u32 {t[3]}, 0, 0;")
+    p.plain(f"mad.lo.cc.u32 {t[2]}, {b}, {d}, {t[2]};")
+    p.plain(f"madc.hi.u32 {t[3]}, {b}, {d}, {t[3]};")
+    for _ in range(2):
+        p.plain(f"mov.b32 {p.var('r')}, {p.rng.choice(t)};")
+
+
+def _video(p: "Program") -> None:
+    """The scalar and the packed video instructions."""
+    r = p.rng
+    if r.random() < 0.5:
+        name = r.choice(("vadd", "vsub", "vabsdiff", "vmin", "vmax"))
+        types = ".".join([r.choice(("u32", "s32"))] * 3)
+        parts = [f"{p.var('r')}{r.choice(('', '', '.b0', '.b3', '.h0', '.h1'))}" for _ in range(2)]
+        sat = r.choice(("", "", ".sat"))
+        if r.random() < 0.5:
+            p.emit(f"{name}.{types}{sat} {p.var('r')}, {parts[0]}, {parts[1]};")
+        else:
+            p.emit(
+                f"{name}.{types}.{r.choice(('add', 'min', 'max'))} {p.var('r')}, {parts[0]}, {parts[1]}, {p.var('r')};"
+            )
+        return
+    name = r.choice(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vavrg"))
+    t = r.choice(("u32", "s32"))
+    sat = r.choice(("", "", ".sat"))
+    p.emit(f"{name}{r.choice('24')}.{t}.{t}.{t}{sat} {p.var('r')}, {p.var('r')}, {p.var('r')}, {p.var('r')};")
+
+
 def _special(p: "Program") -> None:
     if p.in_function:
         _logic(p)
@@ -331,4 +382,5 @@ _CHOICES: Final = (
     _binary, _binary, _binary, _binary, _unary, _logic, _logic, _logic, _predicates, _predicates, _wide, _wide, _mad, _mad, _divide,
     _shift, _shift, _rotate, _funnel, _field, _field, _bits, _bits, _compare, _compare, _compare, _compare, _select, _select, _minmax,
     _carry, _multiply_carry, _dot, _convert, _convert, _convert, _pack, _pack, _scaled, _scaled, _packed, _saturated, _special,
+    _long, _video, _shift, _divide,
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
+from orias.tools.fuzz import halves
 from orias.tools.fuzz.words import FLOAT_ORDER
 
 if TYPE_CHECKING:
@@ -91,61 +92,30 @@ def _to_int(p: "Program") -> None:
         (("u32", "r"), ("s32", "r"), ("u64", "d"), ("s64", "d"), ("u16", "h"), ("s16", "h"), ("s8", "r"), ("u8", "r"))
     )
     ftz = p.rng.choice(("", "", ".ftz")) if t == "f32" else ""
-    p.emit(f"cvt.{p.rng.choice(('rni', 'rzi', 'rmi', 'rpi'))}{ftz}.{d}.{t} {p.var(file)}, {p.var(f)};")
+    # what a NaN becomes is open where 64 bits are on either side
+    source = p.number(f) if file == "d" or f == "g" else p.var(f)
+    sat = p.rng.choice(("", "", ".sat"))
+    p.emit(f"cvt.{p.rng.choice(('rni', 'rzi', 'rmi', 'rpi'))}{ftz}{sat}.{d}.{t} {p.var(file)}, {source};")
 
 
 def _between(p: "Program") -> None:
-    kind = p.rng.randrange(6)
+    r = p.rng
+    kind = r.randrange(7)
+    sat = r.choice(("", "", "", ".sat"))
     if kind == 0:
-        p.emit(f"cvt.{p.rng.choice(_ROUND)}.f32.f64 {p.var('f')}, {p.var('g')};")
+        p.emit(f"cvt.{r.choice(_ROUND)}{r.choice(('', '', '.ftz'))}{sat}.f32.f64 {p.var('f')}, {p.var('g')};")
     elif kind == 1:
-        p.emit(f"cvt.f64.f32 {p.var('g')}, {p.var('f')};")
-    elif kind == 2:
-        p.emit(f"cvt.{p.rng.choice(_ROUND)}.f16.f32 {p.var('h')}, {p.var('f')};")
-    elif kind == 3:
-        p.emit(f"cvt.f32.f16 {p.var('f')}, {p.var('h')};")
+        p.emit(f"cvt{r.choice(('', '', '.ftz'))}.f64.f32 {p.var('g')}, {p.var('f')};")
+    elif kind <= 3:
+        halves.convert(p)
     elif kind == 4:
-        p.emit(f"cvt.{p.rng.choice(('rni', 'rzi', 'rmi', 'rpi'))}.f32.f32 {p.var('f')}, {p.var('f')};")
-    else:
-        p.emit(f"cvt.{p.rng.choice(('rni', 'rzi', 'rmi', 'rpi'))}.f64.f64 {p.var('g')}, {p.var('g')};")
-
-
-def _half(p: "Program") -> None:
-    """f16 and f16x2, on 16- and 32-bit registers."""
-    packed = p.rng.random() < 0.5
-    f, t = ("r", "f16x2") if packed else ("h", "f16")
-    kind = p.rng.randrange(4)
-    ftz = p.rng.choice(("", "", ".ftz"))
-    if kind == 0:
+        p.emit(f"cvt{r.choice(('', '.ftz'))}.sat.f32.f32 {p.var('f')}, {p.var('f')};")
+    elif kind == 5:
         p.emit(
-            f"{p.rng.choice(('add', 'sub', 'mul'))}.rn{ftz}{p.rng.choice(('', '.sat'))}.{t} {p.var(f)}, {p.var(f)}, {p.var(f)};"
+            f"cvt.{r.choice(('rni', 'rzi', 'rmi', 'rpi'))}{r.choice(('', '', '.ftz'))}{sat}.f32.f32 {p.var('f')}, {p.var('f')};"
         )
-    elif kind == 1:
-        p.emit(f"fma.rn{ftz}.{t} {p.var(f)}, {p.var(f)}, {p.var(f)}, {p.var(f)};")
-    elif kind == 2 and not packed:
-        p.emit(f"setp.{p.rng.choice(FLOAT_ORDER)}{ftz}.f16 {p.var('p')}, {p.var('h')}, {p.var('h')};")
-    elif kind == 2:
-        a, b = p.rng.sample(range(5), 2)
-        p.emit(f"setp.{p.rng.choice(FLOAT_ORDER)}{ftz}.f16x2 %p{a}|%p{b}, {p.var('r')}, {p.var('r')};")
-    elif p.sm >= 80:
-        p.emit(f"{p.rng.choice(('min', 'max'))}{ftz}.{t} {p.var(f)}, {p.var(f)}, {p.var(f)};")
     else:
-        p.emit(f"{p.rng.choice(('neg', 'abs'))}.{t} {p.var(f)}, {p.var(f)};")
-
-
-def _bfloat(p: "Program") -> None:
-    if p.sm < 80:
-        _half(p)
-        return
-    packed = p.rng.random() < 0.5
-    f, t = ("r", "bf16x2") if packed else ("h", "bf16")
-    kind = p.rng.randrange(3)
-    if kind == 0:
-        p.emit(f"fma.rn.{t} {p.var(f)}, {p.var(f)}, {p.var(f)}, {p.var(f)};")
-    elif kind == 1:
-        p.emit(f"{p.rng.choice(('min', 'max'))}.{t} {p.var(f)}, {p.var(f)}, {p.var(f)};")
-    else:
-        p.emit(f"cvt.rn.bf16x2.f32 {p.var('r')}, {p.var('f')}, {p.var('f')};")
+        p.emit(f"cvt.{r.choice(('rni', 'rzi', 'rmi', 'rpi'))}.f64.f64 {p.var('g')}, {p.var('g')};")
 
 
 def _testp(p: "Program") -> None:
@@ -154,10 +124,10 @@ def _testp(p: "Program") -> None:
     if p.rng.random() < 0.5:
         p.emit(f"testp.{what}.{t} {p.var('p')}, {p.var(f)};")
     else:
-        p.emit(f"copysign.{t} {p.var(f)}, {p.var(f)}, {p.var(f)};")
+        p.emit(f"copysign.{t} {p.var(f)}, {p.number(f)}, {p.var(f)};")
 
 
 _CHOICES: Final = (
     _arith, _arith, _arith, _arith, _product_sum, _sign, _sign, _minmax, _compare, _compare, _divide, _from_int, _from_int, _to_int,
-    _to_int, _between, _between, _half, _half, _bfloat, _testp,
+    _to_int, _between, _between, halves.half, halves.half, halves.bfloat, _testp,
 )  # fmt: skip

@@ -19,10 +19,13 @@ DOUBLES: Final = (
 )  # fmt: skip
 FILES: Final[dict[str, tuple[str, str, int]]] = {
     "h": ("b16", "u16", 5), "r": ("b32", "u32", 10), "d": ("b64", "u64", 6), "f": ("f32", "f32", 6), "g": ("f64", "f64", 4),
-    "p": ("pred", "pred", 5),
+    "p": ("pred", "pred", 5), "u": ("b32", "u32", 3),
 }  # fmt: skip
-"""File letter: register type, type of its stores, number of variables."""
-BITS: Final = {"h": 16, "r": 32, "d": 64, "f": 32, "g": 64}
+"""File letter: register type, type of its stores, most variables.  The variables of ``u`` are the same in all threads."""
+BITS: Final = {"h": 16, "r": 32, "d": 64, "f": 32, "g": 64, "u": 32}
+TYPES: Final = {"h": "b16", "r": "b32", "d": "b64", "f": "f32", "g": "f64"}
+PARAMS: Final = ("u32", "u64", "f32", "f64", "u16", "s8")
+"""Types of the kernel's parameters q0, q1, ..."""
 EQUAL: Final = ("eq", "ne")
 ORDER: Final = ("eq", "ne", "lt", "le", "gt", "ge")
 UNSIGNED: Final = (*ORDER, "lo", "ls", "hi", "hs")

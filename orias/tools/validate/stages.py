@@ -14,12 +14,15 @@ from orias.passes.pipeline import PHASES
 class Stages:
     """``changes``: phase name -> the functions it changed, as it left them."""
 
-    def __init__(self, text: str, options: Options, keep: Callable[[str], bool] | None = None) -> None:
+    def __init__(
+        self, text: str, options: Options, keep: Callable[[str], bool] | None = None, phases: bool = True
+    ) -> None:
+        """`keep`: which phases to keep; without `phases` only the cubin is made."""
         self.changes: dict[str, dict[str, Func]] = {}
         self._last: dict[str, int] = {}
         self._keep = keep
         self.order: list[str] = []
-        self.cubin: Cubin = compile_text([("verify.ptx", text)], options, self._trace)
+        self.cubin: Cubin = compile_text([("verify.ptx", text)], options, self._trace if phases else None)
 
     def _trace(self, phase: str, fn: Func) -> None:
         if self._keep is not None and not self._keep(phase):

@@ -96,11 +96,11 @@ def usable_case(module: Module, kernel: Function, arch: str, turn: int, like: Im
 class Verifier:
     """One compile and its kernels."""
 
-    def __init__(self, text: str, options: Options, cubin: bytes | None = None) -> None:
-        """`cubin`: code of another compiler, which alone is compared."""
+    def __init__(self, text: str, options: Options, cubin: bytes | None = None, phases: bool = True) -> None:
+        """`cubin`: code of another compiler, which alone is compared; `phases`: whether the stages will be asked for."""
         self.options = options
         self.module = parse(text, "verify.ptx")
-        self.stages = Stages(text, options) if cubin is None else None
+        self.stages = Stages(text, options, phases=phases) if cubin is None else None
         self.cubin = cubin if cubin is not None else self.stages.cubin.data if self.stages is not None else b""
         self.image = Image(self.cubin)
         self.report = Report()
