@@ -18,7 +18,7 @@ def propagate_accumulators(fn: Func) -> None:
 
     def zero(o: Opnd) -> bool:
         d = values.definition(o)
-        return o in (K_IMM, RZ) or (d is not None and d.op is OP_COPY and d.src[0] in (K_IMM, RZ))
+        return o in (K_IMM, RZ) or (d is not None and d.op is OP_COPY and d.guard == PT and d.src[0] in (K_IMM, RZ))
 
     for b in fn.blocks:
         votes: dict[Opnd, Opnd] = {}
@@ -51,6 +51,6 @@ def _asked(values: Values, up: Opnd) -> Opnd | None:
         return None
     p = d.src[0]
     made = values.definition(p)
-    if made is not None and made.op is OP_COPY and made.src[0] & ~INV == PT:
+    if made is not None and made.op is OP_COPY and made.guard == PT and made.src[0] & ~INV == PT:
         return made.src[0] ^ (p & INV)
     return p

@@ -41,7 +41,8 @@ def _constant_of(values: Values, o: Opnd) -> Opnd | None:
     if o & KIND_MASK != K_R:
         return None
     d = values.definition(o)
-    if d is None or d.op is not OP_COPY or d.src[0] & KIND_MASK != K_CONST or d.src[0] & LANE_MASK:
+    # behind a guard the register may hold its old value
+    if d is None or d.op is not OP_COPY or d.guard != PT or d.src[0] & KIND_MASK != K_CONST or d.src[0] & LANE_MASK:
         return None
     c = d.src[0]
     code = (o >> LANE_SHIFT) & 15

@@ -55,6 +55,11 @@ def canonical_half(x: int) -> int:
     return 0x7FFF if x & 0x7FFF > 0x7C00 else x & 0xFFFF
 
 
+def all_ones_if_large(x: int) -> int:
+    """All ones where the high half is above 127, else the low half."""
+    return 0xFFFFFFFF if x >> 32 > 127 else x & 0xFFFFFFFF
+
+
 WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("bfe_position.ptx", "sm_75", 32, lambda x: -1 if x >> 31 & 1 else 0),
     ("bfe_position.ptx", "sm_80", 32, lambda x: -1 if x >> 31 & 1 else 0),
@@ -77,6 +82,17 @@ def test_wrong_code(name: str, arch: str, bits: int, exact: Callable[[int], int]
     assert results(ptxas(name, arch, 0, tmp_path), bits) == want
     for level in (0, 1, 3):
         assert results(orias.compile((HERE / name).read_text(), arch=arch, opt_level=level).data, bits) == want
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_guarded_set(arch: str, level: int, tmp_path: Path) -> None:
+    """ptxas sign-extends the low half of what it leaves in the register, at every level."""
+    want = [all_ones_if_large(x) for x in INPUTS]
+    extended = [w if w == 0xFFFFFFFF else signed(w, 16) & 0xFFFFFFFF for w in want]
+    assert results(ptxas("guarded_set.ptx", arch, level, tmp_path), 32) == extended != want
+    text = (HERE / "guarded_set.ptx").read_text()
+    assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
 
 
 @pytest.mark.parametrize("name", ["local_param.ptx", "float_sum_operand.ptx"])

@@ -134,3 +134,15 @@ def test_descriptor_with_constant_half() -> None:
         f"{ZEROS}or.b64 %db, %w, 4611686293305360384; ld.param.u32 %n, [count];\n{step('a')}wgmma.wait_group.sync.aligned 0;"
     )
     assert ours(text)[1] == []
+
+
+def test_accumulators_that_some_threads_clear() -> None:
+    ones = "".join(f"mov.f32 %f{k}, 0f3F800000;\n" for k in range(16))
+    clear = "and.b32 %x, %t, 1; setp.ne.u32 %more, %x, 0;\n" + "".join(
+        f"@%more mov.f32 %f{k}, 0f00000000;\n" for k in range(16)
+    )
+    once = step("a").replace("wait_group.sync.aligned 1", "wait_group.sync.aligned 0")
+    cubin, _ = ours(kernel(f"{ones}{clear}ld.param.u32 %n, [count];\n{once}"))
+    out, want = run(cubin, 1)
+    kept = (np.arange(128) % 2 == 0).astype(np.float32)[:, None]
+    close(out, (want.astype(np.uint32).view(np.float32) + kept).astype(np.float32).view(np.uint32))

@@ -97,4 +97,7 @@ def convert(p: "Program") -> None:
     elif kind == 8:
         p.emit(f"cvt.{r.choice(('rn', 'rz'))}{r.choice(('', '.relu'))}.bf16.f32 {p.var('h')}, {p.var('f')};")
     else:
-        p.emit(f"cvt.rna.tf32.f32 {p.var('r')}, {p.var('f')};")
+        # the payload of a NaN and the low bits of a tf32 are open
+        wide = p.new("r")
+        p.plain(f"cvt.rna.tf32.f32 {wide}, {p.number('f')};")
+        p.emit(f"and.b32 {p.var('r')}, {wide}, 0xffffe000;")
