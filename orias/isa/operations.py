@@ -38,6 +38,10 @@ _TRAITS: Final = {
 }
 
 _PAIRS: Final = frozenset(("64", "F64", "S64", "U64"))
+_VECTORS: Final[dict[str, int]] = {
+    "F32x2": 2, "F32x4": 4, "F16x4": 2, "F16x8": 4, "BF16x4": 2, "BF16x8": 4,
+}  # fmt: skip
+"""Registers of the vectors of atomic operations."""
 
 
 def data_words(mods: tuple[str, ...]) -> int:
@@ -47,6 +51,8 @@ def data_words(mods: tuple[str, ...]) -> int:
             return 4
         if m in _PAIRS:
             return 2
+        if m in _VECTORS:
+            return _VECTORS[m]
     return 1
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import INV, NEG, NOT_PT, PT, RZ, Opnd, imm, sb
-from orias.lower.memory import address
+from orias.lower.memory import address, hinted
 from orias.lower.registry import lowers
 from orias.ptx.ast import O_IMM, Instr
 
@@ -19,12 +19,10 @@ def lower_cp_async(ctx: "Ctx", i: Instr) -> None:
     """cp.async.ca/cg: LDGSTS; a source size (or ignore-src predicate) turns on zero fill.
 
     With a source size the hardware reads the last bytes of the aligned block and fills the rest: ptxas moves the source address
-    up by (size - source size) modulo size and gives a predicate that is false for 0 bytes.  The L2 cache policy operand is a hint
-    and is not passed on.
+    up by (size - source size) modulo size and gives a predicate that is false for 0 bytes.
     """
     mods = i.sig.mods
-    if i.ops[2].kind != O_IMM or i.ops[2].value not in _SIZE:
-        raise ctx.unsupported("cp.async of this size")
+    assert i.ops[2].value in _SIZE
     size = i.ops[2].value
     extra = i.ops[3:-1] if "cache_hint" in mods else i.ops[3:]
     name = (
@@ -34,7 +32,7 @@ def lower_cp_async(ctx: "Ctx", i: Instr) -> None:
         + _SIZE[size]
     )
     to = address(ctx, i.ops[0], "shared")
-    fetch = address(ctx, i.ops[1], "global")
+    fetch = hinted(ctx, i, address(ctx, i.ops[1], "global"))
     src: list[Opnd] = [*to, *fetch]
     if extra:
         name += ".ZFILL"
@@ -61,10 +59,16 @@ def lower_commit(ctx: "Ctx", i: Instr) -> None:
     ctx.b.emit("LDGDEPBAR", [], [], ctx.guard)
 
 
+def groups_left(count: int) -> int:
+    """The field of DEPBAR.LE for an immediate, a signed word: 63 at most, of negative ones the low six bits (as ptxas 13.0.88 has it)."""
+    word = (count & 0xFFFFFFFF) - ((count & 0x80000000) << 1)
+    return 63 if word > 63 else word & 63
+
+
 @lowers("cp.async.wait_group", types="any")
 def lower_wait_group(ctx: "Ctx", i: Instr) -> None:
     """cp.async.wait_group n."""
-    ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(i.ops[0].value)], ctx.guard)
+    ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(groups_left(i.ops[0].value))], ctx.guard)
 
 
 @lowers("cp.async.wait_all", types="any")

@@ -23,7 +23,7 @@ from orias.isa.operand import (
     imm,
     imm64,
 )
-from orias.lower.memory import acquire_fence, address, elements, fence, gather, space_of, spread, strong
+from orias.lower.memory import acquire_fence, address, elements, fence, gather, hinted, space_of, spread, strong
 from orias.lower.registry import lowers
 from orias.ptx.ast import O_SINK, TYPE_BITS, Instr, Operand
 
@@ -93,7 +93,7 @@ def lower_atomic(ctx: "Ctx", i: Instr) -> None:
     where = ops[0]
     if space == "" and where.var is not None and where.var.space in ("global", "shared"):
         space = where.var.space
-    group = address(ctx, where, space)
+    group = hinted(ctx, i, address(ctx, where, space))
     if "vec" in mods:
         _vector(ctx, i, dst, group, ops[1], scope)
     elif TYPE_BITS[type_] == 16:
@@ -207,7 +207,7 @@ def _cas_value(ctx: "Ctx", old: Opnd, values: list[Opnd]) -> Opnd:
 
 def _qspc(ctx: "Ctx", name: str, group: list[Opnd]) -> Opnd:
     d = ctx.fn.new_vreg(K_P)
-    ctx.b.emit(name, [RZ, d], list(group))
+    ctx.b.emit(name, [RZ, d], [K_NONE, *group[1:]])
     return d
 
 
@@ -318,15 +318,19 @@ _VECTOR: Final[dict[str, tuple[str, int, str]]] = {
 """Vector atomics (sm_90): element name, elements per PTX element, what follows."""
 
 
-def _vector(ctx: "Ctx", i: Instr, dst: Operand | None, group: list[Opnd], src: Operand, scope: str) -> None:
-    type_ = i.sig.types[-1]
-    row = _VECTOR.get(type_)
+def vector_name(ctx: "Ctx", i: Instr, src: Operand) -> str:
+    """``.ADD.F16x8.RN`` and the like: the operation on a vector."""
+    row = _VECTOR.get(i.sig.types[-1])
     if row is None or ctx.target.sm < 90:
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     name, per, rest = row
-    count = per * len(elements(src))
+    return f".{i.sig.mods['op'].upper()}.{name}x{per * len(elements(src))}{rest}"
+
+
+def _vector(ctx: "Ctx", i: Instr, dst: Operand | None, group: list[Opnd], src: Operand, scope: str) -> None:
+    type_ = i.sig.types[-1]
+    tail = vector_name(ctx, i, src) + strong(ctx, scope)
     value = gather(ctx, src, type_)
-    tail = f".{i.sig.mods['op'].upper()}.{name}x{count}{rest}" + strong(ctx, scope)
     width = TYPE_BITS[type_] * len(elements(src)) // 32
     if dst is None:
         ctx.b.emit("REDG.E" + tail, [], [*group, value], ctx.guard)

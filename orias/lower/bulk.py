@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, is_reg, sb
+from orias.lower.asynccopy import groups_left
 from orias.lower.memory import address, elements, gather
 from orias.lower.registry import lowers
 from orias.lower.uniform import Pick, each_thread, pack_uniform
@@ -206,9 +207,15 @@ def lower_bulk_commit(ctx: "Ctx", i: Instr) -> None:
 @lowers("cp.async.bulk.wait_group", types="any")
 def lower_bulk_wait(ctx: "Ctx", i: Instr) -> None:
     """cp.async.bulk.wait_group: for the copies themselves, or (.read) for their reads of the source."""
-    ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(i.ops[0].value)], ctx.guard)
+    ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(groups_left(i.ops[0].value))], ctx.guard)
     if "read" not in i.sig.mods:
         ctx.b.emit("CCTL.IVALL", [], [], ctx.guard)
+
+
+def _both(ctx: "Ctx", i: Instr) -> Opnd:
+    """The pair of destination and mbarrier: low words of their addresses, generic ones too."""
+    space = i.sig.mods.get("space", "")
+    return ctx.b.pack(*[ctx.lo(p) if space == "" else p for p in (place(ctx, i.ops[k], space) for k in (0, 2))])
 
 
 @lowers("st.async", types="int,f32,f64")
@@ -220,11 +227,11 @@ def lower_st_async(ctx: "Ctx", i: Instr) -> None:
     type_ = i.sig.types[-1]
     count = len(elements(i.ops[1]))
     bits = TYPE_BITS[type_] * count
-    if i.sig.mods.get("space", "shared::cluster") != "shared::cluster" or bits not in (32, 64, 128) or len(i.ops) < 3:
+    if "completion" not in i.sig.mods or bits not in (32, 64, 128):
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     value = gather(ctx, i.ops[1], type_)
     value = value if is_reg(value) else ctx.b.copy(value, bits // 32)
-    where = ctx.b.pack(place(ctx, i.ops[0], "shared"), place(ctx, i.ops[2], "shared"))
+    where = _both(ctx, i)
     size = {32: "", 64: ".64", 128: ".128"}[bits]
     ctx.b.emit("STAS" + size, [], [K_NONE, where, URZ, imm(0), value], ctx.guard)
 
@@ -233,10 +240,10 @@ def lower_st_async(ctx: "Ctx", i: Instr) -> None:
 def lower_red_async(ctx: "Ctx", i: Instr) -> None:
     """red.async to shared memory of the cluster: REDAS; addresses as for st.async."""
     type_ = i.sig.types[-1]
-    if i.sig.mods.get("space", "shared::cluster") != "shared::cluster" or len(i.ops) < 3:
+    if "completion" not in i.sig.mods:
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     value = ctx.src(i.ops[1], type_)
     value = value if is_reg(value) else ctx.b.copy(value, TYPE_BITS[type_] // 32)
-    where = ctx.b.pack(place(ctx, i.ops[0], "shared"), place(ctx, i.ops[2], "shared"))
+    where = _both(ctx, i)
     name = f"REDAS.{i.sig.mods['op'].upper()}{'.S32' if type_ == 's32' and i.sig.mods['op'] in ('min', 'max') else ''}"
     ctx.b.emit(name + (".64" if TYPE_BITS[type_] == 64 else ""), [], [K_NONE, where, URZ, imm(0), value], ctx.guard)

@@ -24,6 +24,7 @@ def load() -> None:
     import orias.lower.mbarrier
     import orias.lower.memory
     import orias.lower.move
+    import orias.lower.multimem
     import orias.lower.policy
     import orias.lower.stack
     import orias.lower.surface

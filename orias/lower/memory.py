@@ -2,16 +2,30 @@
 
 Modifier names per SM were read off ptxas 13.0.88 (every cache operator, order and scope on sm_75, 80 and 90): weak global accesses
 carry ``.SYS`` on sm_75 only; scope ``cta`` is ``STRONG.CTA`` there and ``STRONG.SM`` later; ``.ca``/``.wb`` are strong at that scope,
-``.cg`` at GPU, ``.cv``/``.wt`` at SYS; ``.cs`` is evict-first.  L2 cache policies (``.L2::cache_hint``, ``.L2::evict_*``) are hints
-without effect on results and are not passed on.
+``.cg`` at GPU, ``.cv``/``.wt`` at SYS; ``.cs`` is evict-first.  An L2 cache policy (``.L2::cache_hint``) stands in place of the descriptor; it is
+a hint: ptxas reads it from any of the threads, without a loop.
 """
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import K_NONE, PAYLOAD_SHIFT, RZ, URZ, Opnd, const, imm, imm64, is_reg, with_pair_lane, word
+from orias.isa.operand import (
+    K_NONE,
+    K_UR,
+    PAYLOAD_SHIFT,
+    RZ,
+    URZ,
+    Opnd,
+    const,
+    imm,
+    imm64,
+    is_reg,
+    with_pair_lane,
+    word,
+)
 from orias.lower import params
 from orias.lower.params import SIGNED, extract_selector
 from orias.lower.registry import lowers
+from orias.ori.ir import OP_COPY, OP_PACK
 from orias.ptx.ast import O_REG, O_VEC, TYPE_BITS, Instr, Operand, Sig
 
 if TYPE_CHECKING:
@@ -130,6 +144,19 @@ def to_generic(ctx: "Ctx", value: Opnd, space: str) -> Opnd:
     return value
 
 
+def hinted(ctx: "Ctx", i: Instr, group: list[Opnd]) -> list[Opnd]:
+    """An address group with the cache policy, the instruction's last operand, in place of the descriptor, if there is one."""
+    if "cache_hint" in i.sig.mods and ctx.target.desc >= 0:
+        policy = ctx.src(i.ops[-1], "b64")
+        u = ctx.fn.new_vreg(K_UR, 2)
+        if is_reg(policy):
+            ctx.b.emit_op(OP_PACK, [u], [ctx.lo(policy), ctx.hi(policy)])
+        else:
+            ctx.b.emit_op(OP_COPY, [u], [policy])
+        return [u, *group[1:]]
+    return group
+
+
 def _register(o: Operand) -> Operand:
     reg = Operand(O_REG)
     reg.var = o.var
@@ -214,7 +241,7 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
         raise ctx.unsupported(f"'{sig.text}': a vector of {total} bits")
     order = sig.mods.get("order", "")
     scope = sig.mods.get("scope", "sys")
-    group = address(ctx, where, space)
+    group = hinted(ctx, i, address(ctx, where, space))
     volatile_shared = False
     size = size_suffix(type_, count)
     if space == "shared":
@@ -273,9 +300,9 @@ def _global_mods(ctx: "Ctx", sig: Sig, size: str) -> str:
     return out + (".SYS" if ctx.target.sm < 80 else "")
 
 
-@lowers("st", types="any")
+@lowers("st", "multimem.st", types="any")
 def lower_st(ctx: "Ctx", i: Instr) -> None:
-    """st in every space."""
+    """st in every space, and multimem.st."""
     sig = i.sig
     type_ = sig.types[-1]
     space = space_of(sig)
@@ -291,7 +318,7 @@ def lower_st(ctx: "Ctx", i: Instr) -> None:
     value = gather(ctx, src, type_)
     if order == "release":
         fence(ctx, "ALL", sig.mods.get("scope", "sys"), release_only=True)
-    group = address(ctx, where, space)
+    group = hinted(ctx, i, address(ctx, where, space))
     size = size_suffix(type_, count).replace("S", "U")
     if space == "shared":
         name = "STS" + size
@@ -390,9 +417,12 @@ def _store_param(ctx: "Ctx", where: Operand, src: Operand, type_: str) -> None:
 _PREFETCH: Final[dict[str, str]] = {"L1": "PF1", "L2": "PF2", "L2::evict_last": "PML2", "L2::evict_normal": "PF2"}
 
 
+_HINTS: Final[dict[str, str]] = {"applypriority": "DML2", "discard": "RML2", "prefetchu": "PF1"}
+
+
 @lowers("prefetch", "prefetchu", "applypriority", "discard", types="any")
 def lower_hint(ctx: "Ctx", i: Instr) -> None:
-    """Cache hints.  On sm_75 ptxas drops them; so do we.  ``discard`` may drop data but need not: it is a hint too."""
+    """Cache hints: what ptxas writes for them; nothing for local memory."""
     if "tensormap" in i.sig.mods:
         from orias.lower.tensormap import invalidate
 
@@ -400,13 +430,11 @@ def lower_hint(ctx: "Ctx", i: Instr) -> None:
         invalidate(ctx, i.ops[0], ".PF")
         ctx.end_guarded()
         return
-    if ctx.target.sm < 80 or i.sig.name in ("discard", "applypriority", "prefetchu"):
-        return
     space = space_of(i.sig)
     if space == "local":
         return
     level = i.sig.mods.get("level", "") or i.sig.mods.get("evict2", "")
-    kind = _PREFETCH.get(i.sig.mods.get("evict2", "") or level)
+    kind = _HINTS.get(i.sig.name) or _PREFETCH.get(i.sig.mods.get("evict2", "") or level)
     if kind is None:
         raise ctx.unsupported(f"'{i.sig.text}'")
     ctx.b.emit(f"CCTL.E.{kind}", [], address(ctx, i.ops[0], space), ctx.guard)

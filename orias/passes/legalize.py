@@ -41,7 +41,7 @@ from orias.isa.warpgroup import GMMA, c_count, c_start
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.passes.offsets import offset_fits
 
-_GLOBAL = frozenset(("LD", "LDG", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG", "LDGMC"))
+_GLOBAL = frozenset(("LD", "LDG", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG"))
 _MOVABLE = (K_IMM, K_CONST, K_UR)
 _OP_LDC = {1: op("LDC"), 2: op("LDC.64"), 4: op("LDC.128")}
 

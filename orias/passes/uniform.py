@@ -1,7 +1,8 @@
 """ConvertToUniformReg: constant-bank values reach their users as the target likes them.
 
 Up to sm_89 ALU operations read c[bank][offset] as an operand; from sm_90 on the value comes through a uniform register
-(``ULDC``) where every user takes one, else through ``LDC`` into a vector register.
+(``ULDC``) where every user takes one, else through ``LDC`` into a vector register.  What is only read to fill a uniform register is
+loaded there.
 """
 
 from orias.analysis.cfg import dominators, find_loops
@@ -20,16 +21,20 @@ from orias.isa.operand import (
     PT,
     SUFFIX_MASK,
     Opnd,
+    const,
+    const_bank,
+    const_offset,
     lane_range,
     with_word_lane,
 )
 from orias.isa.table import IsaTable, load
-from orias.ori.ir import OP_COPY, Block, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
 from orias.passes.values import Values
 
 
 def use_constant_operands(fn: Func) -> None:
     """Fold constant-bank reads into their users (to sm_89) or move them to uniform registers (from sm_90)."""
+    _load_directly(fn)
     if fn.target.const_operands:
         _fold(fn, load(fn.target.table))
     elif not any(i.op.flags & F_CALL for i in fn.insts()):
@@ -49,6 +54,38 @@ def _constant_of(values: Values, o: Opnd) -> Opnd | None:
     if code:
         c = with_word_lane(c, lane_range(code, 0)[0])
     return c | (o & (FLAG_MASK | SUFFIX_MASK))
+
+
+def _load_directly(fn: Func) -> None:
+    """R2UR and groups of uniform registers take constants from the bank."""
+    values = Values(fn)
+    for b in fn.blocks:
+        out: list[Inst] = []
+        for inst in b.insts:
+            copied = inst.op is OP_COPY and inst.dst[0] & KIND_MASK == K_UR
+            if copied or (inst.op.base == "R2UR" and inst.guard == PT and len(inst.dst) == 1):
+                c = _constant_of(values, inst.src[0])
+                if c is not None and not c & (FLAG_MASK | SUFFIX_MASK):
+                    inst.op, inst.src = OP_COPY, [c]
+            elif inst.op is OP_PACK and inst.dst[0] & KIND_MASK == K_UR:
+                _load_group(fn, values, inst, out)
+            out.append(inst)
+        b.insts = out
+
+
+def _load_group(fn: Func, values: Values, inst: Inst, out: list[Inst]) -> None:
+    """A group of two neighbouring words of a bank is one load; other constant words are loads of their own."""
+    found = [_constant_of(values, s) for s in inst.src]
+    low = found[0]
+    if len(found) == 2 and low is not None and const_offset(low) % 8 == 0:
+        if found[1] == const(const_bank(low), const_offset(low) + 4):
+            inst.op, inst.src = OP_COPY, [low]
+            return
+    for k, c in enumerate(found):
+        if c is not None and not c & (FLAG_MASK | SUFFIX_MASK):
+            u = fn.new_vreg(K_UR)
+            out.append(fn.new_inst(OP_COPY, [u], [c], loc=inst.loc))
+            inst.src[k] = u
 
 
 def _fold(fn: Func, table: IsaTable) -> None:

@@ -61,12 +61,14 @@ def async_errors(name: str, instr: Instr) -> list[str]:
     if name == "elect":
         pair = instr.ops and instr.ops[0].kind == O_PAIR
         return [] if pair else [f"Predicate output expected for instruction '{name}'"]
+    errors: list[str] = _remote(name, mods) if name in ("st.async", "red.async") else []
     if name == "st.async":
         bits = TYPE_BITS.get(instr.sig.types[-1], 32)
         if bits * int(mods.get("vec", "v1")[1:]) > 128:
-            return ["Vector type too large, exceeds 128 bit limit"]
-        return [f"Arguments mismatch for instruction '{name}'"] if bits < 32 else []
-    errors: list[str] = []
+            errors.append("Vector type too large, exceeds 128 bit limit")
+        elif bits < 32:
+            errors.append(f"Arguments mismatch for instruction '{name}'")
+        return errors
     if name == "red.async":
         if "order" not in mods:
             errors.append(f"order modifier required for instruction '{name}'")
@@ -82,6 +84,13 @@ def async_errors(name: str, instr: Instr) -> list[str]:
     if "tensor" in name:
         return _tensor(name, instr)
     return [] if "prefetch" in name else _bulk(name, instr)
+
+
+def _remote(name: str, mods: dict[str, str]) -> list[str]:
+    """State space and completion of st.async and red.async."""
+    if mods.get("space") == "shared::cluster" and "completion" not in mods:
+        return [f"Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{name}'"]
+    return []
 
 
 def _type_error(name: str, type_: str, op: str) -> str:
@@ -140,7 +149,7 @@ def _replace(name: str, instr: Instr) -> list[str]:
     type_ = instr.sig.types[-1]
     if not field:
         return [f"Tensormap field modifier required for instruction '{name}'"]
-    if mods.get("mode", "tile") != "tile":
+    if mods.get("mode", "tile") != "tile" or "im2col" in instr.sig.text:
         return [f"Illegal modifier '.tile' for instruction '{name}'"]
     if mods.get("space", "global") not in ("global", "shared::cta"):
         return [f"State space incorrect for instruction '{name}'"]
@@ -207,7 +216,9 @@ def _tensor(name: str, instr: Instr) -> list[str]:
     if mode == "im2col":
         place = at + (1 if "prefetch" in name else 2)
         found = instr.ops[place : place + 1]
-        if found and found[0].kind in (O_VEC, O_REG, O_IMM):
+        if not found:
+            errors.append(f"Arguments mismatch for instruction '{name}'")
+        elif found[0].kind in (O_VEC, O_REG, O_IMM):
             count = len(found[0].elems) if found[0].kind == O_VEC else 1
             if count != max(rank - 2, 0):
                 errors.append(f"Argument {place + 1} of instruction '{name}': Argument vector size mismatch")

@@ -95,7 +95,7 @@ b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
     "setmaxnreg.dec": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a",
     "pmevent": "- ; i ; ; 1.4/10",
     "pmevent.mask": "- ; i ; ; 3.0/20",
-    "cp.async": f"- ; M,M,X,X?,b64@cache_hint ; !ca/cg {_SHARED}/global L2::64B/L2::128B/L2::256B L2::cache_hint ; 7.0!80",
+    "cp.async": f"- ; M,M,i,X?,b64@cache_hint ; !ca/cg {_SHARED}/global L2::64B/L2::128B/L2::256B L2::cache_hint ; 7.0!80",
     "cp.async.commit_group": "- ; ; ; 7.0!80",
     "cp.async.wait_group": "- ; i ; ; 7.0!80",
     "cp.async.wait_all": "- ; ; ; 7.0!80",

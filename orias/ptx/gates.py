@@ -139,6 +139,7 @@ EARLY: Final[dict[str, str]] = {
     "param::func": "Fv8.3 : ::func",
     "tensormap": "M90 Mv8.0 : .tensormap",
     "m16n16": "n100a Mv8.6 : .m16n16",
+    "m8n16": "n100a Mv8.6 : .m8n16",
     "m16n8": "n100a Mv8.6 : .m16n8",
     **{word: f"n100a Mv8.6 : .{word}" for word in _SHAPES},
 }
@@ -158,7 +159,7 @@ LATE: Final[dict[str, str]] = {
     "im2col": "F90 Fv8.0 : .im2col",
     "im2col_no_offs": "F90 Fv8.0 : .im2col_no_offs",
     "im2col::w": "n100a Fv8.6 : .im2col::w with destination state space as .shared::cluster",
-    "im2col::w::128": "n100a Fv8.6 : .im2col::w::128 with destination state space as .shared::cluster",
+    "im2col::w::128": "n100a Fv8.6 : .im2col::w::128",
     "tile::gather4": "F100 Fv8.6 : .tile::gather4 with destination state space as .shared::cta",
     "tile::scatter4": "n100a Fv8.6 : .tile::scatter4",
     "mbarrier::complete_tx::bytes": "F90 Fv8.0 : .mbarrier::complete_tx::bytes",
@@ -166,7 +167,7 @@ LATE: Final[dict[str, str]] = {
     "multicast::cluster": "M90 Mv8.0 : .multicast::cluster",
     "cp_mask": "F100 Fv8.6 : .cp_mask",
     "acc::f32": "M90 Mv8.2 : .acc::f32",
-    "acc::f16": "M90 Mv8.6 : .acc::f16",
+    "acc::f16": "n100a Mv8.6 : .acc::f16",
     "num_mipmap_levels": "Fv4.1 : num_mipmap_levels attribute",
     **{word: f"Fv8.6 n100a : .{word}" for word in _KIND_WORDS},
     **{word: f"n100a Fv8.6 : .{word}" for word in ("e4m3x4", "e5m2x4")},
@@ -222,6 +223,14 @@ def combinations(
             gates.append(f"Mv8.6 : .{mods['cta_group']}' on '{name}")
     elif name.startswith("barrier.cluster."):
         gates.extend([f"Mv8.0 : .{w}' on '{name}" for w in words if w in _ORDER])
+    elif name in ("st.async", "red.async"):
+        if "mmio" in words:
+            gates.append("F100 : st.async/red.async with .mmio modifier")
+        elif "global" in words:
+            gates.append("F100 : st.async/red.async with .global state space")
+    elif name == "tensormap.replace":
+        if "swizzle_atomicity" in words:
+            gates.append("N100a : {n}.swizzle_atomicity")
     elif name == "ldmatrix" and first == "b16":
         gates.append("Fv6.5 M75 : .m8n8")
     elif name in ("add", "sub", "addc", "subc") and "cc" in mods and first in ("u64", "s64"):

@@ -32,6 +32,7 @@ from orias.ptx.gates import EARLY, LATE, Place, combinations, messages
 from orias.ptx.matrix import mma_errors, mma_gate, mma_operands
 from orias.ptx.memory import atomic_errors, load_store_errors
 from orias.ptx.messages import NAME_PARTS, SPACES, advisories, conversion_errors, illegal, missing, without_sync
+from orias.ptx.multimem import multimem_errors
 from orias.ptx.names import IGNORED, SLOT_OF
 from orias.ptx.opcode import is_shape
 from orias.ptx.special import SPECIAL
@@ -218,6 +219,11 @@ class Checker:
             errors.extend(load_store_errors(name, result.types, slots, self.place))
         elif name in ("atom", "red"):
             errors.extend(atomic_errors(name, result.types, slots, self.place))
+        elif name.startswith("multimem."):
+            errors.extend(multimem_errors(name, result.types, slots))
+        elif name == "ldmatrix":
+            if result.types and result.types[0] != "b16" and ".m8n8." in sig.text:
+                errors.append("Incorrect instruction type specified for ldmatrix with shape '.m8n8'")
         elif name == "cvt":
             errors.extend(conversion_errors(slots, result.types))
         elif name in ("add", "sub"):

@@ -33,12 +33,12 @@ _SHARED: Final = 2
 _LOCAL: Final = 4
 _ANY: Final = 7
 _SPACES: Final[dict[str, int]] = {
-    "LDG": _GLOBAL, "STG": _GLOBAL, "ATOMG": _GLOBAL, "RED": _GLOBAL, "REDG": _GLOBAL, "LDS": _SHARED, "STS": _SHARED, "ATOMS": _SHARED,
+    "LDG": _GLOBAL, "STG": _GLOBAL, "ATOMG": _GLOBAL, "RED": _GLOBAL, "REDG": _GLOBAL, "LDGMC": _GLOBAL, "LDS": _SHARED, "STS": _SHARED, "ATOMS": _SHARED,
     "LDSM": _SHARED, "STSM": _SHARED, "HGMMA": _SHARED, "IGMMA": _SHARED, "QGMMA": _SHARED, "BGMMA": _SHARED, "LDL": _LOCAL, "STL": _LOCAL,
 }  # fmt: skip
 
 _ESTIMATES: Final[dict[str, int]] = {
-    "LDG": 300, "LD": 300, "TEX": 300, "TLD": 300, "TLD4": 300, "TXD": 300, "SULD": 300, "ATOMG": 300, "ATOM": 300, "LDL": 60, "LDS": 26,
+    "LDG": 300, "LD": 300, "LDGMC": 300, "TEX": 300, "TLD": 300, "TLD4": 300, "TXD": 300, "SULD": 300, "ATOMG": 300, "ATOM": 300, "LDL": 60, "LDS": 26,
     "LDSM": 30, "ATOMS": 60, "LDC": 30, "S2R": 20, "S2UR": 20, "SHFL": 24, "MATCH": 30, "REDUX": 30, "DADD": 40, "DMUL": 40, "DFMA": 40, "DSETP": 40,
     "R2UR": 12, "BMOV": 20,
 }  # fmt: skip

@@ -43,7 +43,7 @@ from orias.schedule.units import (
 SCOREBOARDS: Final = 6
 _NOP: Final = op("NOP")
 _LONG: Final[frozenset[str]] = frozenset(
-    ("LDG", "LD", "LDL", "ATOM", "ATOMG", "SULD", "TEX", "TLD", "TLD4", "TXD", "TXQ", "TMML")
+    ("LDG", "LD", "LDL", "LDGMC", "ATOM", "ATOMG", "SULD", "TEX", "TLD", "TLD4", "TXD", "TXQ", "TMML")
 )
 """Results that take their scoreboard from 2 up."""
 _FIRST_LONG: Final = 2

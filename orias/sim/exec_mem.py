@@ -21,6 +21,7 @@ from orias.isa.operand import (
     payload,
     suffix,
 )
+from orias.isa.operations import data_words
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
 from orias.sim.errors import Fault, OutOfBounds
@@ -38,7 +39,7 @@ LOCAL: Final = 2
 GENERIC: Final = 3
 
 _SPACE: Final[dict[str, int]] = {
-    "LDG": GLOBAL, "STG": GLOBAL, "ATOMG": GLOBAL, "RED": GLOBAL, "REDG": GLOBAL, "LDS": SHARED, "STS": SHARED,
+    "LDG": GLOBAL, "STG": GLOBAL, "ATOMG": GLOBAL, "RED": GLOBAL, "REDG": GLOBAL, "LDGMC": GLOBAL, "LDS": SHARED, "STS": SHARED,
     "ATOMS": SHARED, "LDL": LOCAL, "STL": LOCAL, "LD": GENERIC, "ST": GENERIC, "ATOM": GENERIC,
 }  # fmt: skip
 _SCALE: Final[dict[int, int]] = {S_X4: 2, S_X8: 3, S_X16: 4}
@@ -160,6 +161,8 @@ def places(m: Machine, a: Active, space: int, address: Arr, size: int, align: in
 
 def access_size(s: Site) -> tuple[int, bool]:
     """(bytes, sign-extended) of a load or store."""
+    if s.op.base == "LDGMC":
+        return 4 * data_words(s.op.mods), False
     signed = s.has("S8") or s.has("S16")
     if s.has("U8") or s.has("S8"):
         return 1, signed
@@ -188,7 +191,7 @@ def _extend(v: Arr, size: int, signed: bool) -> Arr:
 
 
 def load(s: Site) -> Exec:
-    """LD, LDG, LDS, LDL."""
+    """LD, LDG, LDS, LDL, and LDGMC: the only device is the only member of each multicast object."""
     space = _SPACE[s.op.base]
     size, signed = access_size(s)
     if any(payload(p) != 7 for p in s.preds):
@@ -490,6 +493,6 @@ def qspc(s: Site) -> Exec:
 
 
 BUILDERS: Final[dict[str, Builder]] = {
-    "LD": load, "LDG": load, "LDS": load, "LDL": load, "ST": store, "STG": store, "STS": store, "STL": store,
+    "LD": load, "LDG": load, "LDS": load, "LDL": load, "LDGMC": load, "ST": store, "STG": store, "STS": store, "STL": store,
     "ATOM": atomic, "ATOMG": atomic, "ATOMS": atomic, "RED": atomic, "REDG": atomic, "LDGSTS": ldgsts, "QSPC": qspc,
 }  # fmt: skip

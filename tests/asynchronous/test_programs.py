@@ -5,12 +5,17 @@ ptxas is there to judge the expectations and the simulator.
 
 import pytest
 
-from tests.asynchronous import barrier_programs, copy_programs, elect_programs
+from tests.asynchronous import barrier_programs, copy_programs, elect_programs, multimem_programs
 from tests.asynchronous.harness import Program
 
-PROGRAMS = barrier_programs.programs() + copy_programs.programs() + elect_programs.programs()
-STEP = 18
-"""The default run takes every eighteenth program, a different selection for each setting."""
+PROGRAMS = [
+    *barrier_programs.programs(),
+    *copy_programs.programs(),
+    *elect_programs.programs(),
+    *multimem_programs.programs(),
+]
+STEP = 23
+"""The default run takes every twenty-third program, a different selection for each setting."""
 SETTINGS = [(c, a, o) for c in ("orias", "ptxas") for a in ("sm_80", "sm_90a") for o in (0, 3)]
 
 
