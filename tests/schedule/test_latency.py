@@ -17,7 +17,7 @@ def raw(lat: Latency, producer: str, consumer: str, unit: int = 4, slot: int = 0
     [
         (75, "IADD3", "LOP3.LUT", 4), (75, "IADD3", "FFMA", 5), (75, "FFMA", "FADD", 4), (75, "FFMA", "MUFU.RCP", 6), (75, "MOV", "STG.E", 8),
         (75, "HFMA2", "FADD", 8), (80, "IADD3", "STG.E", 5), (80, "HFMA2", "HADD2", 4), (80, "HFMA2.MMA", "FADD", 10),
-        (80, "IADD3", "DADD", 6), (90, "DADD", "DFMA", 8), (90, "DFMA", "FADD", 10), (80, "HMMA.16816.F32", "FADD", 24),
+        (80, "IADD3", "DADD", 6), (80, "SHF.L.U32", "WARPSYNC", 9), (90, "DADD", "DFMA", 8), (90, "DFMA", "FADD", 10), (80, "HMMA.16816.F32", "FADD", 24),
         (80, "HMMA.1688.F32", "FADD", 16), (80, "IMMA.8816.S8.S8", "IADD3", 13), (80, "HMMA.16816.F32", "MUFU.EX2", 22), (89, "FADD", "F2FP.BF16.PACK_AB", 5),
     ],
 )  # fmt: skip
