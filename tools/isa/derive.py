@@ -115,15 +115,23 @@ def replace(forms: list[Record], new: Record) -> list[Record]:
 
 
 def seeds_of(t: IsaTable, words: list[int], oracle: Oracle, redo: int) -> dict[Any, list[int]]:
-    """The words that the table does not print exactly, by opcode and operand layout."""
+    """The words that the table does not print exactly, by opcode and operand layout.
+
+    Words with values that have no meaning (``INVALID3``) count only if the table refuses them, and come last.
+    """
     texts = oracle.ask(words)
     out: dict[Any, list[int]] = defaultdict(list)
+    last: list[tuple[Any, int]] = []
     wide: dict[int, bool] = {}
     for w in words:
         ref = texts[w]
-        if ref is None or "INVALID" in ref or "???" in ref:
+        if ref is None:
             continue
         form = t._printer.form(w)
+        if "INVALID" in ref or "???" in ref:
+            if form is None:
+                last.append(((w & OPCODE, Parsed(ref).key), w))
+            continue
         try:
             bad = t._printer.text(w, -16, None) != shown(ref)
             t._decoder.decode(w)
@@ -136,6 +144,8 @@ def seeds_of(t: IsaTable, words: list[int], oracle: Oracle, redo: int) -> dict[A
         if bad:
             p = Parsed(ref)
             out[(w & OPCODE, p.key)].append(w)
+    for key, w in last:
+        out[key].append(w)
     return out
 
 

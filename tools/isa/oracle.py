@@ -13,6 +13,9 @@ from tests.nvtools import find
 _ADDRESS = re.compile(r"at address (0x[0-9a-fA-F]+)")
 _LINE = re.compile(r"^\s*/\*([0-9a-fA-F]+)\*/\s+(.*?) ?;\s*$")
 
+_PADDED = re.compile(r" +\?{3}")
+"""Operands without a name (``???3``) stand behind up to a hundred blanks, which say nothing."""
+
 
 NOP = 0x000FC000000000000000000000007918
 """A word that every decoder takes."""
@@ -132,7 +135,7 @@ class Oracle:
         for line in done.stdout.splitlines():
             m = _LINE.match(line)
             if m and m.group(2):
-                out[int(m.group(1), 16) // 16] = m.group(2)
+                out[int(m.group(1), 16) // 16] = _PADDED.sub(" ???", m.group(2))
         return out, done.stderr
 
 
@@ -144,7 +147,7 @@ _TOKEN = re.compile(
     r"|L(?P<lab>-?0x[0-9a-f]+)"
     r"|(?P<hex>-?0x[0-9a-f]+)"
     r"|(?P<num>-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![A-Za-z0-9_])|[+-](?:INF|QNAN|SNAN) )(?P<after>(?:\.[A-Z][A-Za-z0-9_]*)*)"
-    r"|(?P<word>[0-9]?[A-Za-z_][A-Za-z0-9_.]*)"
+    r"|(?P<word>\?{3}\d+|[0-9]?[A-Za-z_][A-Za-z0-9_.]*)"
 )
 
 

@@ -349,12 +349,13 @@ class Probe:
         for k, (lo, width) in self.fields().items():
             kind = self.parsed.args[k[0]].parts[k[1]].kind
             full = (1 << width) - 1
-            values = {"R": [full], "U": [full], "P": [7], "Q": [7], "I": [0, full]}.get(kind, [])
+            true = 0 if min(self.weights[k].values()) < 0 else 7
+            values = {"R": [full], "U": [full], "P": [true], "Q": [true], "I": [0, full]}.get(kind, [])
             sign = signs.get(k[0], [])
             if kind in "PQ" and len(sign) == 1:
                 for bit in (0, 1):
                     both = full << lo | 1 << sign[0]
-                    word = self.base & ~both | 7 << lo & both | bit << sign[0]
+                    word = self.base & ~both | true << lo & both | bit << sign[0]
                     special.append((both, word & both, word))
                 continue
             for v in values:

@@ -5,6 +5,7 @@ lacks, random words of the form are put to the second decoder; the form is copie
 one is legal.  Values of modifiers that the second decoder refuses stay in the copy (the tables share value tables).
 """
 
+import copy
 import random
 import sys
 from pathlib import Path
@@ -13,9 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
-from derive import sample  # noqa: E402
+from derive import replace, sample  # noqa: E402
 from oracle import Oracle  # noqa: E402
-from working import Working  # noqa: E402
+from tablefile import Record  # noqa: E402
+from working import Working, form_of  # noqa: E402
 
 from orias.isa.printer import Printer  # noqa: E402
 from orias.isa.rawtable import Form  # noqa: E402
@@ -32,25 +34,26 @@ def has_label(form: Form) -> bool:
 def transplant(work: Working, donor_name: str, name: str, oracle: Oracle) -> int:
     """Copies forms in `work`; returns how many."""
     donor = work.table(donor_name)
-    printer = Printer(donor)
     present = {layout(f) for f in work.table(name).forms()}
     rng = random.Random(3)
-    wanted: list[tuple[int, int, Form, list[int]]] = []
+    wanted: list[tuple[int, Record, Form, list[int]]] = []
     for opcode, records in work.records[donor_name].items():
-        for i, form in enumerate(donor.of_opcode(opcode)):
+        for record, form in zip(records, donor.of_opcode(opcode), strict=True):
             if layout(form) not in present:
-                wanted.append((opcode, i, form, sample(form, rng, 60)))
-        assert len(records) == len(donor.of_opcode(opcode))
+                here = form_of(opcode, record, name)
+                wanted.append((opcode, record, here, sample(here, rng, 60)))
     answers = oracle.ask_in_place([w for _, _, _, words in wanted for w in words])
+    printer = Printer(donor)
     at = copied = refused = 0
-    for opcode, i, form, words in wanted:
+    for opcode, record, form, words in wanted:
         places = range(at, at + len(words))
         at += len(words)
         legal = [(w, 16 * k) for w, k in zip(words, places, strict=True) if answers[k] is not None]
         if legal and all(printer.form_text(form, w, pc, None) == answers[pc // 16] for w, pc in legal):
-            new = dict(work.records[donor_name][opcode][i])
+            new = copy.deepcopy(record)
             new["n"] = 0
-            work.records[name].setdefault(opcode, []).append(new)
+            forms = work.records[name]
+            forms[opcode] = replace(forms.get(opcode, []), new)
             copied += 1
         else:
             refused += bool(legal)
