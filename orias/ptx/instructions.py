@@ -244,6 +244,9 @@ class Checker:
         elif name in ("abs", "neg"):
             if result.types and result.types[0][0] == "u":
                 errors.append(f"Instruction '{name}' applies only to signed numeric types")
+        elif name in ("ldmatrix", "stmatrix"):
+            if slots.get("space") == "shared::cluster":
+                errors.append(f"State space incorrect for instruction '{name}'")
         elif name.startswith("mbarrier."):
             if scope and not order:
                 errors.append(f"Modifier '.{scope}' requires order with '{name}' instruction")

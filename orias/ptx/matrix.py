@@ -79,6 +79,8 @@ def mma_errors(sig: Sig, types: tuple[str, ...]) -> list[str]:
         errors.append("Shape modifier required for instruction 'mma'")
     elif shape not in table or not _listed(table[shape], main):
         errors.append(f"Illegal matrix shape '.{shape}' for instruction 'mma'")
+    elif shape == "m8n8k4" and main[0] == "f16" and main[3] == "f32":
+        errors.append(".dtype must be '.f32' when .ctype is '.f32' for 'mma' instruction with shape '.m8n8k4'")
     if "alayout" not in mods or "blayout" not in mods:
         errors.append(".alayout and .blayout modifiers required for instruction 'mma'")
     elif shape and not (shape == "m8n8k4" and main[1] == "f16"):

@@ -279,7 +279,7 @@ def transfers() -> list[Form]:
     out = []
     for num, count in (("x1", 1), ("x2", 2), ("x4", 4)):
         for trans in ("", ".trans"):
-            for space in (".shared", ".shared::cta", ".shared::cluster", ""):
+            for space in (".shared", ".shared::cta", ""):
                 out.append(_ldmatrix(num, count, trans, space))
                 out.append(_stmatrix(num, count, trans, space))
     spot = _spots(True)
@@ -330,8 +330,7 @@ def _ldmatrix(num: str, count: int, trans: str, space: str) -> Form:
         "mov.u32 %x3, rows; mad.lo.u32 %x1, %a4, 16, %x3; st.shared.v4.b32 [%x1], {%a0, %a1, %a2, %a3}; bar.sync 0; "
         f"{setup}\nldmatrix.sync.aligned.m8n8.{num}{trans}{space}.b16 {regs}, {where};"
     )
-    sm = 90 if space == ".shared::cluster" else 75
-    return Form(name, body, ["b32"] * 5, ["b32"] * count, rows, want_all=lambda _: want, decl=_MATRIX_DECL, sm=sm)
+    return Form(name, body, ["b32"] * 5, ["b32"] * count, rows, want_all=lambda _: want, decl=_MATRIX_DECL)
 
 
 def _stmatrix(num: str, count: int, trans: str, space: str) -> Form:

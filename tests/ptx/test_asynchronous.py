@@ -1,4 +1,4 @@
-"""Barrier objects, copies and fences that ptxas refuses, in its words: what the programs of all opcodes brought to light."""
+"""Barrier objects, copies, fences and products that ptxas refuses, in its words: what the programs of all opcodes brought to light."""
 
 import subprocess
 from pathlib import Path
@@ -28,6 +28,9 @@ WRONG = [
     f"{RED}.and.b64 [%r6], %rd6, [%r9];",
     "mbarrier.arrive.relaxed.cluster.noComplete.b64 %rd3, [%rd9], 2;",
     "mbarrier.arrive_drop.release.cluster.noComplete.b64 %rd3, [%rd9], 2;",
+    "mma.sync.aligned.m8n8k4.row.row.f16.f16.f16.f32 {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r3,%r4}, {%f0,%f1,%f2,%f3,%f4,%f5,%f6,%f7};",
+    "ldmatrix.sync.aligned.m8n8.x1.shared::cluster.b16 {%r1}, [%r2];",
+    "stmatrix.sync.aligned.m8n8.x2.trans.shared::cluster.b16 [%r2], {%r1, %r3};",
     "fence.proxy.tensormap::generic.cta;",
     "fence.proxy.async::generic;",
     "fence.proxy.async::generic.acquire.cluster;",
@@ -58,7 +61,7 @@ OLD = [
 
 def module(line: str, version: str, arch: str) -> str:
     head = f".version {version}\n.target {arch}\n.address_size 64\n.visible .entry k() {{"
-    return f"{head} .reg .b64 %rd<10>; .reg .b32 %r<10>; .reg .pred %p<2>;\n{line}\nret; }}\n"
+    return f"{head} .reg .b64 %rd<10>; .reg .b32 %r<10>; .reg .f32 %f<8>; .reg .pred %p<2>;\n{line}\nret; }}\n"
 
 
 def ours(line: str, version: str = "8.7", arch: str = "sm_90a") -> list[str]:
