@@ -221,8 +221,10 @@ class Checker:
             errors.extend(atomic_errors(name, result.types, slots, self.place))
         elif name.startswith("multimem."):
             errors.extend(multimem_errors(name, result.types, slots))
-        elif name == "ldmatrix":
-            if result.types and result.types[0] != "b16" and ".m8n8." in sig.text:
+        elif name in ("ldmatrix", "stmatrix"):
+            if slots.get("space") == "shared::cluster":
+                errors.append(f"State space incorrect for instruction '{name}'")
+            if name == "ldmatrix" and result.types and result.types[0] != "b16" and ".m8n8." in sig.text:
                 errors.append("Incorrect instruction type specified for ldmatrix with shape '.m8n8'")
         elif name == "cvt":
             errors.extend(conversion_errors(slots, result.types))
@@ -244,9 +246,6 @@ class Checker:
         elif name in ("abs", "neg"):
             if result.types and result.types[0][0] == "u":
                 errors.append(f"Instruction '{name}' applies only to signed numeric types")
-        elif name in ("ldmatrix", "stmatrix"):
-            if slots.get("space") == "shared::cluster":
-                errors.append(f"State space incorrect for instruction '{name}'")
         elif name.startswith("mbarrier."):
             if scope and not order:
                 errors.append(f"Modifier '.{scope}' requires order with '{name}' instruction")
