@@ -392,6 +392,7 @@ _REMARKS: Final[dict[int, str]] = {
     7514: _SERIALIZED
     + "non wgmma instructions reading accumulator registers of  a wgmma between start and end of the pipeline"
     " stage in the function '{1}'",
+    7520: _SERIALIZED + "program dependence on compiler-inserted WG.AR in divergent path in the function '{1}'",
     7517: "warpgroup.wait is injected in around line {0} by compiler to allow use of registers defined by GMMA in function '{1}'",
     7519: "warpgroup.arrive is injected in around line {0} by compiler to allow use of registers in GMMA in function '{1}'",
 }

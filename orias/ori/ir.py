@@ -210,6 +210,7 @@ class Func:
         "frame_fixed",
         "frame_size",
         "implied",
+        "parted",
         "kind",
         "locations",
         "max_regs",
@@ -247,6 +248,8 @@ class Func:
         """Uids of FMUL, FADD, DMUL, DADD, HMUL2 and HADD2 that may fuse into FFMA, DFMA and HFMA2 (PTX without ``.rn``)."""
         self.tables: dict[int, JumpTable] = {}
         """Jump tables by the uid of their BRX."""
+        self.parted: frozenset[int] = frozenset()
+        """Ids of the blocks between a divergent branch and its end, known once convergence barriers are there."""
         self.implied: dict[int, int] = {}
         """R registers (a mask) that a WARPGROUP instruction reads and writes without naming them, by uid; after allocation."""
         self.names: dict[int, list[tuple[str, str]]] = {}

@@ -127,6 +127,7 @@ class _Inserter:
 
     def run(self) -> None:
         partial = self._find_regions()
+        self.fn.parted = frozenset(b.id for b in self.fn.blocks if self.div.regions[b.id])
         self._collectives(partial)
         self._yields()
         self._assign()
@@ -354,10 +355,12 @@ class _Inserter:
         """Keep, sharpen or drop the WARPSYNC in front of collectives."""
         for b in self.fn.blocks:
             out: list[Inst] = []
-            for inst in b.insts:
+            for k, inst in enumerate(b.insts):
                 if inst.op.base == "WARPSYNC":
                     mask = _constant_mask(inst, self.constants)
-                    if mask >= 0 and b.id not in partial:
+                    # ptxas keeps it in front of ARRIVE in all code behind a divergent branch.
+                    arrives = b.id in self.fn.parted and b.insts[k + 1].op.name == "WARPGROUP.ARRIVE"
+                    if mask >= 0 and b.id not in partial and not arrives:
                         continue
                     if mask == _FULL_MASK and self.fn.target.sm >= 90 and inst.op is _WARPSYNC:
                         inst.op = _WARPSYNC_ALL

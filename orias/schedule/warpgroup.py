@@ -2,6 +2,7 @@
 
 * Before an operation stands a WARPGROUP.ARRIVE behind everything else that wrote its registers; where the program has none,
   one is put in (as ptxas does, C7519).
+* Where the warp may run in parts no ARRIVE is put in: operations run one at a time then (C7520), each behind a WARPSYNC.ALL.
 * Nothing reads an accumulator under way, or writes a register of an operation under way, calls and exits included: a
   WARPGROUP.DEPBAR is put in front (C7517), for the groups that matter.
 * ARRIVE and DEPBAR get the registers that they stand for (``Func.implied``), so that scheduling and scoreboards see them.
@@ -20,6 +21,7 @@ from orias.ori.ir import Block, Func, Inst
 
 _ARRIVE: Final = op("WARPGROUP.ARRIVE")
 _DEPBAR: Final = op("WARPGROUP.DEPBAR.LE")
+_WARPSYNC: Final = op("WARPSYNC.ALL")
 _NOTHING: Final = op("HGMMA.64x8x16.F16")
 _GROUP: Final = word("gsb0")
 _R_UNITS: Final = (1 << UR_BASE) - 1
@@ -29,6 +31,7 @@ NO_REGISTERS: Final = 7511
 READS: Final = 7514
 INJECTED_WAIT: Final = 7517
 INJECTED_ARRIVE: Final = 7519
+DIVERGENT: Final = 7520
 
 
 def settle_warpgroups(fn: Func) -> None:
@@ -110,10 +113,11 @@ class _State:
 
 @final
 class _Settler:
-    __slots__ = ("fn", "masks", "out", "trouble")
+    __slots__ = ("block", "fn", "masks", "out", "trouble")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Final[Func] = fn
+        self.block: int = 0
         self.masks: dict[int, tuple[int, int]] = {}
         self.out: list[Inst] | None = None
         """Where the instructions of the block go in the last round."""
@@ -150,6 +154,7 @@ class _Settler:
 
     def _through(self, b: Block, at: _State) -> _State:
         state = _State(at.d, at.a, at.dirty)
+        self.block = b.id
         for inst in b.insts:
             if inst.op.base in GMMA:
                 self._operation(inst, state)
@@ -184,6 +189,8 @@ class _Settler:
             if quiet and self.out is not None:
                 last = max(k for k, i in enumerate(self.out) if i.op is _ARRIVE)
                 del self.out[last]
+            if not quiet and self.block in self.fn.parted:
+                self.trouble = self.trouble or DIVERGENT
             self._put(_ARRIVE, [], inst, 0 if quiet else INJECTED_ARRIVE)
             state.dirty = 0
             state.arrived = True
@@ -198,8 +205,10 @@ class _Settler:
             if inst.op.flags & F_CALL or (inst.op.base in _LEAVING):
                 self._wait(inst, state, -1, -1)
             elif (reads | writes) & union(state.d) or writes & union(state.a):
-                if inst.op.base in _MOVES and reads & union(state.d):
-                    # Values of the program are never copied: the allocator found no one place for this accumulator.
+                exchange = inst.op.base == "LOP3" and writes & union(state.d)
+                if (inst.op.base in _MOVES or exchange) and reads & union(state.d):
+                    # Values of the program are never copied, nor written to registers under way: the allocator found no one
+                    # place for this accumulator.
                     self.trouble = self.trouble or NO_REGISTERS
                 elif state.waited and reads & union(state.d):
                     self.trouble = self.trouble or READS
@@ -249,8 +258,12 @@ def _one_at_a_time(fn: Func) -> None:
         out: list[Inst] = []
         for inst in b.insts:
             if inst.op.base == "WARPGROUP" or (inst.op.base in GMMA and is_zero_reg(inst.dst[0])):
+                if inst.op is _ARRIVE and out and out[-1].op is _WARPSYNC:
+                    out.pop()
                 continue
             if inst.op.base in GMMA:
+                if b.id in fn.parted:
+                    out.append(fn.new_inst(_WARPSYNC, [], [], loc=inst.loc))
                 out.append(fn.new_inst(_ARRIVE, [], [], loc=inst.loc))
                 if not commits(inst.src):
                     inst.src.append(_GROUP)

@@ -22,7 +22,7 @@ HEAD = """.version 8.5
 .visible .entry k(.param .u64 out, .param .u64 da, .param .u64 db, .param .u32 sd) {
 .reg .f32 %f<32>; .reg .b64 %rd<8>; .reg .b32 %r<16>; .reg .pred %p<4>;
 ld.param.u64 %rd1,[out]; ld.param.u64 %rd2,[da]; ld.param.u64 %rd3,[db]; ld.param.u32 %r1,[sd];
-mov.u32 %r2,%tid.x; mul.wide.u32 %rd4,%r2,16; add.u64 %rd1,%rd1,%rd4; setp.gt.u32 %p2,%r1,5;
+mov.u32 %r2,%tid.x; mul.wide.u32 %rd4,%r2,16; add.u64 %rd1,%rd1,%rd4; setp.gt.u32 %p2,%r1,5; setp.gt.u32 %p1,%r2,5;
 ld.global.v4.f32 {%f0,%f1,%f2,%f3},[%rd1]; ld.global.v4.f32 {%f4,%f5,%f6,%f7},[%rd1+64];
 ld.global.v4.b32 {%r4,%r5,%r6,%r7},[%rd1+16];
 """
@@ -41,6 +41,7 @@ READS = (
     "non wgmma instructions reading accumulator registers of  a wgmma between start and end of the pipeline stage in the"
     " function 'k'"
 )
+DIVERGENT = "program dependence on compiler-inserted WG.AR in divergent path in the function 'k'"
 NOTHING = "HGMMA.64x8x16.F16 RZ, gdesc[URZ], RZ, !UPT, gsb0"
 
 CASES: dict[str, tuple[list[str], str, list[str]]] = {
@@ -94,15 +95,23 @@ CASES: dict[str, tuple[list[str], str, list[str]]] = {
         [f"(C7511) {SERIAL}{NO_REGISTERS}"],
     ),
     "exit on the way": ([FENCE, MMA, COMMIT, "@%p2 exit;", WAIT], "A M+ W0 W0", [f"(C7517) {WAITED.format(13)}"]),
+    "divergent": (["@%p1 bra X;", FENCE, MMA, COMMIT, WAIT, "X:"], "S A M+ W0", []),
+    "fence in front of divergent code": (
+        [FENCE, "@%p1 bra X;", MMA, COMMIT, "X:", WAIT],
+        "S A M+ W0",
+        [f"(C7520) {SERIAL}{DIVERGENT}"],
+    ),
     "empty group": ([COMMIT, WAIT], "A N W0", [f"(C7519) {ARRIVE.format(10)}"]),
 }
 
 
 def operations(cubin: bytes) -> str:
-    """ARRIVE as A, DEPBAR as W and its count, operations as M (with + if they end a group) and N if they do nothing."""
+    """WARPSYNC as S, ARRIVE as A, DEPBAR as W and its count, operations as M (with + if they end a group) and N if they do nothing."""
     out = []
     for line in disassemble(cubin).splitlines():
-        if "WARPGROUP.ARRIVE" in line:
+        if "WARPSYNC.ALL" in line:
+            out.append("S")
+        elif "WARPGROUP.ARRIVE" in line:
             out.append("A")
         elif found := re.search(r"WARPGROUP\.DEPBAR\.LE gsb0, 0x(\d)", line):
             out.append("W" + found[1])
