@@ -29,10 +29,14 @@ RUNS = 3
 
 LOADING = """
 import sys, time
+first = time.process_time()
 from orias.isa.table import load
 start = time.process_time()
-load(sys.argv[1])
-print(f"{1e3 * (time.process_time() - start):.1f}")
+table = load(sys.argv[1])
+loaded = time.process_time()
+table.text(int(sys.argv[2]))
+done = time.process_time()
+print(f"imported in {1e3 * (start - first):.1f} ms, loaded in {1e3 * (loaded - start):.1f} ms, first text {1e3 * (done - loaded):.1f} ms later")
 """
 
 
@@ -111,10 +115,15 @@ def main(argv: list[str]) -> None:
                 words += [int.from_bytes(s.data[i : i + 16], "little") for i in range(0, len(s.data), 16)]
         table = load(table_name)
         fresh = subprocess.run(
-            [sys.executable, "-c", LOADING, table_name], check=True, capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", LOADING, table_name, str(words[0])],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
+        lines, forms = len(table.raw.lines()), len(table.raw.forms())
         print(
-            f"{table_name}: {len(words):,} words, {len(set(words)):,} distinct; table loaded in {fresh.stdout.strip()} ms"
+            f"{table_name}: {lines:,} lines of {forms:,} layouts; {len(words):,} words, {len(set(words)):,} distinct; {fresh.stdout.strip()}"
         )
         rate("text", len(words), lambda: [table.text(w) for w in words])
         rate("decode", len(words), lambda: [table.decode(w) for w in words])

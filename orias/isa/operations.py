@@ -79,13 +79,15 @@ def _has(mods: tuple[str, ...], wanted: list[str]) -> bool:
 class Facts:
     """The line of a mnemonic, its attributes in order."""
 
-    __slots__ = ("_attributes", "name")
+    __slots__ = ("_attributes", "name", "text")
 
-    def __init__(self, name: str, attributes: list[str]) -> None:
+    def __init__(self, name: str, text: str) -> None:
         self.name: Final[str] = name
+        self.text: Final[str] = text
+        """The attributes as written."""
         self._attributes: Final[list[tuple[str, list[str], str]]] = []
-        for text in attributes:
-            head, _, rest = text.partition(" ")
+        for attribute in text.split("; "):
+            head, _, rest = attribute.partition(" ")
             key, *mods = head.split(".")
             self._attributes.append((key, mods, rest))
 
@@ -167,7 +169,7 @@ def facts(mnemonic: str) -> Facts | None:
         text = _lines.get(mnemonic)
         if text is None:
             return None
-        f = _facts[mnemonic] = Facts(mnemonic, text.split("; "))
+        f = _facts[mnemonic] = Facts(mnemonic, text)
     return f
 
 

@@ -247,11 +247,8 @@ def read_entries(text: str) -> list[Entry]:
 def read_tables(text: str) -> dict[str, str]:
     """The value tables of ``tables.isa``, unparsed, by name: a line ``name: values``, long ones go on in indented lines."""
     out: dict[str, str] = {}
-    name = ""
-    for line in text.splitlines():
-        if line[:1] == " ":
-            out[name] += line
-        elif line and line[0] != "#":
+    for line in text.replace("\n    ", " ").splitlines():
+        if line and line[0] != "#":
             name, _, rest = line.partition(":")
             out[name] = rest
     return out

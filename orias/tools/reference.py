@@ -10,6 +10,7 @@ import sys
 from typing import Final
 
 from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SUM, Elem, Operand, Piece
+from orias.isa.operations import facts
 from orias.isa.rawtable import Form
 from orias.isa.table import load
 from orias.tools.hints import form_text
@@ -115,6 +116,12 @@ def _row(form: Form, tables: list[str]) -> str:
     )
 
 
+def _facts(mnemonic: str) -> str:
+    """Pipe, late results and sources, registers per operand, implied operands; docs/isa-table.md says how to read them."""
+    found = facts(mnemonic)
+    return "" if found is None else f"<p class=dim>{html.escape(found.text)}</p>"
+
+
 def reference(names: list[str]) -> str:
     """The page for some tables.  KeyError if there is no table of a name."""
     rows: dict[str, dict[str, tuple[Form, list[str]]]] = {}
@@ -138,7 +145,7 @@ def reference(names: list[str]) -> str:
     ]
     for mnemonic in sorted(rows):
         out.append(
-            f"<h2 id='{mnemonic}'>{mnemonic}</h2><table><tr><th>form<th>opcode<th>operands<th>modifiers<th>fixed bits<th>SM</tr>"
+            f"<h2 id='{mnemonic}'>{mnemonic}</h2>{_facts(mnemonic)}<table><tr><th>form<th>opcode<th>operands<th>modifiers<th>fixed bits<th>SM</tr>"
         )
         out += [_row(form, tables) for _, (form, tables) in sorted(rows[mnemonic].items())]
         out.append("</table>")
