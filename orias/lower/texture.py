@@ -203,20 +203,40 @@ def _vector(ctx: "Ctx", values: list[Opnd]) -> Opnd:
     return ctx.b.pack(*values, *([imm(0)] if len(values) == 3 else []))
 
 
-@lowers("txq", "suq", types="any")
+@lowers("txq", "txq.level", "suq", types="any")
 def lower_query(ctx: "Ctx", i: Instr) -> None:
-    """txq and suq of width, height and depth: TXQ of the header."""
+    """txq and suq of width, height and depth (of a level): TXQ of the header.
+
+    The other queries read the driver's descriptors through ``.nv.unified.texrefDescSize``, and are refused.
+    """
     mask = _QUERIES.get(i.sig.mods.get("query", ""))
-    if mask is None or "level" in i.sig.mods:
+    if mask is None:
         raise ctx.unsupported(f"'{i.sig.text}'")
+    level = ctx.src(i.ops[2], "u32") if len(i.ops) > 2 else imm(0)
     handle, slot = handle_of(ctx, i, i.ops[1])
     d = ctx.fn.new_vreg(K_R)
     dims = word("TEX_HEADER_DIMENSION")
     if ctx.target.sm < 90 and slot != K_NONE:
-        ctx.b.emit("TXQ", [RZ, d], [ctx.b.copy(imm(0)), dims, imm(0), slot, imm(mask)], ctx.guard)
+        ctx.b.emit("TXQ", [RZ, d], [_register(ctx, level), dims, imm(0), slot, imm(mask)], ctx.guard)
     elif ctx.target.sm < 90:
-        ctx.b.emit("TXQ.B", [RZ, d], [ctx.b.pack(handle, imm(0)), dims, imm(mask)], ctx.guard)
+        ctx.b.emit("TXQ.B", [RZ, d], [ctx.b.pack(handle, level), dims, imm(mask)], ctx.guard)
     else:
-        zero = ctx.b.copy(imm(0))
-        ctx.b.emit("TXQ", [RZ, d], [zero, dims, uniform_handle(ctx, handle, slot, True), imm(0), imm(mask)], ctx.guard)
+        ctx.b.emit(
+            "TXQ",
+            [RZ, d],
+            [_register(ctx, level), dims, uniform_handle(ctx, handle, slot, True), imm(0), imm(mask)],
+            ctx.guard,
+        )
     ctx.write(i.ops[0], d)
+
+
+_KINDS: Final[dict[str, int]] = {"texref": 1 << 29, "samplerref": 1 << 30, "surfref": 1 << 31}
+"""Bit of the upper word that a handle of the kind has (ptxas 13.0.88)."""
+
+
+@lowers("istypep", types="any")
+def lower_istypep(ctx: "Ctx", i: Instr) -> None:
+    """istypep: what kind of handle a register holds."""
+    high = ctx.hi(ctx.src(i.ops[1], "b64"))
+    bit = ctx.b.r("LOP3.LUT", high, imm(_KINDS[i.sig.types[-1]]), RZ, imm(0xC0), NOT_PT)
+    ctx.write_pred(i.ops[0], ctx.b.setp("ISETP.NE.U32.AND", bit, RZ, PT))

@@ -53,7 +53,7 @@ FORMS: Final[dict[str, str]] = {
     "isspacep": "- ; =P,A ; !global/local/shared/shared::cta/shared::cluster/const/param/param::entry ; 2.0/20",
     "mapa": "u32 s32 u64 s64 ; D,S,u32 ; shared::cluster ; 7.8/90",
     "getctarank": "u32 s32 u64 s64 ; =u32,S ; shared::cluster ; 7.8/90",
-    "istypep": "texref surfref samplerref ; =P,X ; ; 4.0/30",
+    "istypep": "texref surfref samplerref ; =P,b64 ; ; 4.0/30",
     "alloca": "u32 s32 u64 s64 ; D,S,i? ; ; 7.3/52",
     "stacksave": "u32 s32 u64 s64 ; D ; ; 7.3/52",
     "stackrestore": "u32 s32 u64 s64 ; S ; ; 7.3/52",
