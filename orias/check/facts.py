@@ -9,14 +9,7 @@ from orias.diag import Unsupported
 from orias.isa.decode import Decoded
 from orias.isa.op import Op
 from orias.isa.operand import K_R, KIND_MASK
-from orias.schedule.units import ALU, FMA, FP64, HALF, HALF_CMP, MMA, NEEDS_READ, NEEDS_WRITE, Units, units
-
-_IN_ORDER: Final[dict[str, str]] = {
-    "LDS": "shared", "LDSM": "shared", "STS": "shared", "ATOMS": "shared", "SHFL": "shared", "S2UR": "s2ur", "MUFU": "xu", "F2F": "xu",
-    "F2I": "xu", "I2F": "xu", "FRND": "xu", "POPC": "xu", "FLO": "xu", "BREV": "xu", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64",
-    "DSETP": "fp64", "HMMA": "mma", "IMMA": "mma", "MOVM": "movm", "LDL": "local", "STL": "local", "TEX": "tex", "FCHK": "xu",
-}  # fmt: skip
-"""Units whose operations finish in the order they were issued: ptxas 13.0.88 leaves out the scoreboards of all but the last."""
+from orias.schedule.units import ALU, FMA, FP64, HALF, HALF_CMP, IN_ORDER, MMA, NEEDS_READ, NEEDS_WRITE, Units, units
 
 _LOAD_STORE: Final[frozenset[str]] = frozenset((
     "LD", "LDG", "LDS", "LDL", "LDSM", "ST", "STG", "STS", "STL", "STSM", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "LDGSTS", "SHFL",
@@ -60,11 +53,11 @@ class Facts:
 
     def order(self, op: Op) -> str:
         """Name of the unit that finishes its operations in order, or nothing."""
-        return _IN_ORDER.get(op.base, "")
+        return IN_ORDER.get(op.base, "")
 
     def queue(self, op: Op) -> str:
         """Name of the queue that reads the sources of its operations in order, or nothing."""
-        return "load-store" if op.base in _LOAD_STORE else _IN_ORDER.get(op.base, "")
+        return "load-store" if op.base in _LOAD_STORE else IN_ORDER.get(op.base, "")
 
     def arithmetic(self, op: Op) -> bool:
         """True if the operation is of a pipe whose operands reuse flags keep."""

@@ -18,15 +18,9 @@ from orias.isa.operations import LATE_UNIFORM, traits
 from orias.ori.ir import NO_CTL, Func, Inst
 from orias.schedule.ctl import MAX_YIELD_STALL, NO_BARRIER, YIELD, read_barrier, stall, wait_mask, write_barrier
 from orias.schedule.latency import Latency, latency
-from orias.schedule.units import FP64, NEEDS_READ, NEEDS_WRITE, XU, takes_waits
+from orias.schedule.units import FP64, IN_ORDER, NEEDS_READ, NEEDS_WRITE, XU, takes_waits
 
 _HORIZON: Final = 64
-_IN_ORDER: Final[dict[str, str]] = {
-    "LDS": "shared", "LDSM": "shared", "STS": "shared", "ATOMS": "shared", "SHFL": "shuffle", "S2UR": "s2ur", "MUFU": "xu", "F2F": "xu", "F2I": "xu", "I2F": "xu", "FRND": "xu",
-    "POPC": "xu", "FLO": "xu", "BREV": "xu", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "DSETP": "fp64", "HMMA": "mma", "IMMA": "mma", "MOVM": "movm",
-    "LDL": "local", "STG": "global", "STL": "local", "LDC": "const", "TEX": "tex", "LDG": "global", "LD": "global", "ST": "global", "RED": "global",
-}  # fmt: skip
-"""Units whose operations finish in the order they were issued."""
 
 
 @final
@@ -45,7 +39,7 @@ class _Node:
         self.read: int = read_barrier(inst.ctl)
         self.wait: int = wait_mask(inst.ctl)
         self.stall: int = stall(inst.ctl)
-        self.order: str = _IN_ORDER.get(inst.op.base, "")
+        self.order: str = IN_ORDER.get(inst.op.base, "")
         self.late_reads: set[int] = set()
 
 
@@ -259,9 +253,7 @@ class _Checker:
     def _same_pipe(self, p: _Node, node: _Node) -> bool:
         """Sources of an operation are read before a later one of its in-order pipe can write."""
         pipe = self.lat.units.pipe
-        if pipe(p.inst.op) in (XU, FP64):
-            return pipe(p.inst.op) == pipe(node.inst.op)
-        return not node.fixed and p.order == "global" and node.order == "global"
+        return pipe(p.inst.op) in (XU, FP64) and pipe(p.inst.op) == pipe(node.inst.op)
 
     def _issue(self, n: int, node: _Node, state: _State) -> None:
         inst = node.inst

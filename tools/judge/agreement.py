@@ -54,13 +54,14 @@ class Tally:
 def judge(group: Group, arch: str, level: int, phases: bool) -> dict[str, Any]:
     """The line of one module."""
     tally = Tally()
+    text = group.text()
     names = [k for k, _ in group.programs]
     stages: Stages | None = None
-    ptx = PtxImage(parse(group.text, "agreement.ptx"), arch)
+    ptx = PtxImage(parse(text, "agreement.ptx"), arch)
     for kernel, check in group.programs:
         tally.run("PTX", kernel, check, ptx)
     try:
-        stages = Stages(group.text, Options(arch, level))
+        stages = Stages(text, Options(arch, level))
     except (CompileError, AssertionError, LookupError, ValueError, TypeError, AttributeError) as e:
         tally.wrong.append(f"ours: {type(e).__name__} {e}"[:300])
     if stages is not None:
@@ -72,7 +73,7 @@ def judge(group: Group, arch: str, level: int, phases: bool) -> dict[str, Any]:
                 tally.run("Ori", f"{kernel} {phase}", check, OriImage(stages.cubin.data, kernel, funcs))
     if group.judged:
         try:
-            theirs = load(ptxas_cubin(group.text, arch, level))
+            theirs = load(ptxas_cubin(text, arch, level))
         except (RuntimeError, SimError) as e:
             tally.wrong.append(f"ptxas: {e}"[:300])
         else:

@@ -4,7 +4,7 @@ usage: python -m tools.judge.hazards alarms RESULTS.jsonl FILE|DIR... [--arch sm
        python -m tools.judge.hazards plant RESULTS.jsonl FILE|DIR... [--count N] [the same options]
 
 alarms: a line of RESULTS for each file (of at most --largest bytes) with its findings.  plant: harmful faults (tests/check/plant.py says
-what they are) in functions of up to 400 instructions, until each SM has --count (10,000) of them; files with findings of their own
+what they are) in functions of up to 200 instructions, until each SM has --count (10,000) of them; files with findings of their own
 are left out.  What stands in RESULTS is not done again.  --table prints what it holds and does nothing.
 """
 
@@ -27,8 +27,9 @@ from orias.isa.table import load
 from orias.progress import Bar
 from tests.check.plant import KINDS, Planter, sections
 
-LARGEST = 16 * 400
-EACH = 12
+LARGEST = 16 * 200
+"""Bytes of the largest section that faults are planted in: each fault is one run over it."""
+EACH = 20
 """Faults of one kind in one section at most."""
 
 
@@ -75,20 +76,25 @@ def plant(data: bytes, rng: random.Random, left: int) -> dict[str, Any]:
 
 
 def files(paths: list[str], arches: list[str], largest: int) -> list[tuple[Path, int, str]]:
-    """(file, SM, name of the target) of all cubins, in an order that mixes them."""
+    """(file, SM, name of the target) of all cubins, in an order that mixes them and lets targets take turns."""
     found: list[Path] = []
     for p in map(Path, paths):
         found += sorted(p.rglob("*.cubin")) if p.is_dir() else [p]
     random.Random(1).shuffle(found)
-    out = []
+    out: list[tuple[Path, int, str]] = []
+    turn: Counter[str] = Counter()
+    order: list[tuple[int, int]] = []
     for path in found:
         if path.stat().st_size > largest:
             continue
         reader = Reader(path.read_bytes())
         arch = reader.target
         if not arches or arch in arches:
+            # the targets take turns
+            order.append((turn[arch], len(out)))
+            turn[arch] += 1
             out.append((path, reader.sm, arch))
-    return out
+    return [out[k] for _, k in sorted(order)]
 
 
 def table(mode: str, lines: list[dict[str, Any]]) -> str:

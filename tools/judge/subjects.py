@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.forms.run import run_form
 from tests.kernels.matrix.cases import CASES
 from tests.kernels.matrix.cases import source as matrix_source
 from tests.kernels.test_kernels import HERE, NAMES, NEEDS_80, arguments
+from tests.wgmma.forms import Form as WarpgroupForm
 from tests.wgmma.forms import all_forms as warpgroup_forms
 from tests.wgmma.forms import module_text as warpgroup_text
 
@@ -22,12 +24,22 @@ Check = Callable[[Any], str]
 
 
 class Group(NamedTuple):
-    """A module: name, text, and a (kernel, check) for each program in it; ``judged``: ptxas's code can be simulated."""
+    """A module: name, its text when asked for, and a (kernel, check) for each program in it; ``judged``: ptxas's code can be simulated."""
 
     name: str
-    text: str
+    text: Callable[[], str]
     programs: list[tuple[str, Check]]
     judged: bool = True
+
+
+@cache
+def _families() -> dict[str, list[Form]]:
+    return all_forms()
+
+
+@cache
+def _warpgroup() -> list[WarpgroupForm]:
+    return warpgroup_forms()
 
 
 def number(arch: str) -> int:
@@ -45,7 +57,7 @@ def _form_groups(family: str, forms: list[Form], arch: str) -> Iterator[Group]:
     count = -(-len(usable) // BATCH)
     for k in range(count):
         mine = usable[k::count]
-        text = module_text(mine, arch)
+        text = partial(module_text, mine, arch)
         programs = [(f"k{n}", _form(f"k{n}", f)) for n, f in enumerate(mine)]
         yield Group(f"{family}/{k}", text, programs, all(f.judged for f in mine))
 
@@ -61,6 +73,10 @@ def _kernel(name: str) -> Check:
         return "" if result.output == case.get("printed", result.output) else f"{name}: what it prints"
 
     return check
+
+
+def _matrix_text(name: str) -> str:
+    return matrix_source(name)[0]
 
 
 def _matrix(name: str) -> Check:
@@ -81,29 +97,28 @@ def groups(arch: str) -> Iterator[Group]:
     """Everything for a target."""
     sm = number(arch)
     if arch != "sm_90a":
-        for family, forms in all_forms().items():
+        for family, forms in _families().items():
             yield from _form_groups(family, forms, arch)
         for name in NAMES:
             if sm >= 80 or name not in NEEDS_80:
                 kernel = json.loads((HERE / "cases" / f"{name}.json").read_text())["kernel"]
-                yield Group(f"kernels/{name}", (HERE / "ptx" / f"{name}.ptx").read_text(), [(kernel, _kernel(name))])
+                yield Group(f"kernels/{name}", (HERE / "ptx" / f"{name}.ptx").read_text, [(kernel, _kernel(name))])
         for name, (first, _) in CASES.items():
             if sm >= first:
-                text = matrix_source(name)[0]
-                kernel = text.split(".entry ", 1)[1].split("(", 1)[0].strip()
-                yield Group(f"matrix kernels/{name}", text, [(kernel, _matrix(name))])
+                kernel = _matrix_text(name).split(".entry ", 1)[1].split("(", 1)[0].strip()
+                yield Group(f"matrix kernels/{name}", partial(_matrix_text, name), [(kernel, _matrix(name))])
         if sm < 90:
             return
     else:
-        forms = warpgroup_forms()
+        forms = _warpgroup()
         for k in range(0, len(forms), 4):
             mine = forms[k : k + 4]
             programs: list[tuple[str, Check]] = [
                 (f"k{n}", lambda image, n=n, f=f: f.run(image, f"k{n}", False)) for n, f in enumerate(mine)
             ]
-            yield Group(f"wgmma/{k // 4}", warpgroup_text(mine), programs)
+            yield Group(f"wgmma/{k // 4}", partial(warpgroup_text, mine), programs)
     for p in PROGRAMS:
         # the others look at bits that are open
         if p.sm <= sm and not p.name.startswith("createpolicy") and "odd threads" not in p.name:
             if arch == "sm_90a" or "tensormap" not in p.name:
-                yield Group(f"asynchronous/{p.name}", p.text(arch), [("k", p.check)], arch not in p.unjudged)
+                yield Group(f"asynchronous/{p.name}", partial(p.text, arch), [("k", p.check)], arch not in p.unjudged)
