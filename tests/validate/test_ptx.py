@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orias.ptx.parser import parse
-from orias.sim import IllegalInstruction, OutOfBounds
+from orias.sim import IllegalInstruction, Misaligned, OutOfBounds
 from orias.sim.ptx import CANONICAL, CHOICES, PtxImage
 from tests.asynchronous.test_programs import PROGRAMS, failures
 from tests.forms.form import Form, module_text
@@ -150,5 +150,9 @@ def test_undefined(body: str, defined: bool) -> None:
 def test_faults_name_the_line() -> None:
     with pytest.raises(OutOfBounds, match=r"st.global.u32"):
         outcomes("st.global.u32 [%d0+4096], %r0;")
+    with pytest.raises(Misaligned, match=r"cp\.async"):
+        outcomes(
+            "cvt.u32.u64 %r1, %d0; add.u64 %d1, %d0, 4; mov.u32 %r2, 0; cp.async.ca.shared.global [%r2], [%d1], 8;"
+        )
     with pytest.raises(IllegalInstruction, match="not interpreted"):
         outcomes("fma.rn.oob.f16x2 %r1, %r0, %r0, %r0;")

@@ -1,10 +1,10 @@
 """Figures of the hazard checker on cubins of another compiler: false alarms, and how many planted faults it finds.
 
 usage: python -m tools.judge.hazards alarms RESULTS.jsonl FILE|DIR... [--arch sm_NN,...] [--largest BYTES] [--until HH:MM] [--table] [--json] [--quiet]
-       python -m tools.judge.hazards plant RESULTS.jsonl FILE|DIR... [--count N] [the same options]
+       python -m tools.judge.hazards plant RESULTS.jsonl FILE|DIR... [--count N] [--each N] [--function N] [the same options]
 
 alarms: a line of RESULTS for each file (of at most --largest bytes) with its findings.  plant: harmful faults (tests/check/plant.py says
-what they are) in functions of up to 200 instructions, until each SM has --count (10,000) of them; files with findings of their own
+what they are) in sections of up to --function (200) instructions, --each (20) of a kind in one section, until each target has --count (10,000) of them; files with findings of their own
 are left out.  What stands in RESULTS is not done again.  --table prints what it holds and does nothing.
 """
 
@@ -27,11 +27,6 @@ from orias.isa.table import load
 from orias.progress import Bar
 from tests.check.plant import KINDS, Planter, sections
 
-LARGEST = 16 * 200
-"""Bytes of the largest section that faults are planted in: each fault is one run over it."""
-EACH = 20
-"""Faults of one kind in one section at most."""
-
 
 def alarms(data: bytes) -> dict[str, Any]:
     """Findings of a file."""
@@ -42,7 +37,7 @@ def alarms(data: bytes) -> dict[str, Any]:
     }
 
 
-def plant(data: bytes, rng: random.Random, left: int) -> dict[str, Any]:
+def plant(data: bytes, rng: random.Random, left: int, each: int, largest: int) -> dict[str, Any]:
     """Faults planted in a file and found, by kind; those missed as lines."""
     reader = Reader(data)
     table, model = load(table_of_sm(reader.sm)), MODELS.get(reader.sm, reader.sm)
@@ -51,15 +46,15 @@ def plant(data: bytes, rng: random.Random, left: int) -> dict[str, Any]:
     caught: Counter[str] = Counter()
     missed: list[str] = []
     for index, _, code in sections(data):
-        if len(code) > LARGEST:
+        if len(code) > 16 * largest:
             continue
         section = SectionCode(reader.elf, reader.elf.sections[index], table, facts)
         if section.findings():
             continue
         here: Counter[str] = Counter()
         for fault in Planter(index, code, table, model).faults(rng):
-            if here[fault.kind] == EACH:
-                if len(here) == len(KINDS) and min(here.values()) == EACH:
+            if here[fault.kind] == each:
+                if len(here) == len(KINDS) and min(here.values()) == each:
                     break
                 continue
             here[fault.kind] += 1
@@ -141,12 +136,13 @@ class Settings:
         self.paths: list[str] = []
         self.arches: list[str] = []
         self.count, self.largest, self.until = 10_000, 1 << 30, ""
+        self.each, self.function = 20, 200
         self.table = self.json = self.quiet = False
         rest: Iterator[str] = iter(arguments)
         for a in rest:
             if a in ("--table", "--json", "--quiet"):
                 setattr(self, a[2:], True)
-            elif a in ("--count", "--largest"):
+            elif a in ("--count", "--largest", "--each", "--function"):
                 setattr(self, a[2:], int(next(rest, "0")))
             elif a == "--arch":
                 self.arches = next(rest, "").split(",")
@@ -181,7 +177,11 @@ def work(given: Settings, lines: list[dict[str, Any]], out: Any) -> None:
             continue
         data = path.read_bytes()
         try:
-            result = alarms(data) if given.mode == "alarms" else plant(data, random.Random(path.name), left)
+            result = (
+                alarms(data)
+                if given.mode == "alarms"
+                else plant(data, random.Random(path.name), left, given.each, given.function)
+            )
         except CubinError as e:
             result = {"alarms": [str(e)], "unknown": 0, "planted": {}, "caught": {}, "missed": []}
         size = sum(len(code) // 16 for _, _, code in sections(data))

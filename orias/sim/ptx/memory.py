@@ -15,7 +15,7 @@ from orias.isa.operand import K_NONE, RZ, URZ, imm, r
 from orias.ptx.ast import O_ADDR, O_REG, O_SINK, O_SYM, O_VEC, Operand
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
-from orias.sim.errors import Fault, OutOfBounds
+from orias.sim.errors import Fault, Misaligned, OutOfBounds
 from orias.sim.exec_mem import GENERIC, GLOBAL, LOCAL, SHARED, Place, atomic_update, places, read_modify_write, spaces
 from orias.sim.exec_wide import atomic128
 from orias.sim.ops_int import I64, U8, U16, U32, U64
@@ -480,6 +480,10 @@ def _cp_async(s: PtxSite) -> Exec:
     def run(m: Machine, a: Active) -> None:
         n = np.broadcast_to(count(m, a), (a.n,)).astype(I64) if count is not None else np.full(a.n, size, I64)
         at = get_from(m, a)
+        bad = (at & np.uint64(size - 1)) != 0
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise Fault(Misaligned, f"address 0x{int(at[i]):x} is not a multiple of {size}", i)
         data = np.zeros((a.n, size), U8)
         for k in range(size):
             some = np.flatnonzero(n > k)
