@@ -298,11 +298,13 @@ def _wait_group(s: PtxSite) -> Exec:
 
 def _store(s: PtxSite) -> Exec:
     """st.async and red.async to shared memory of the cluster."""
-    if len(s.ops) < 3 or s.mods.get("space") != "shared::cluster":
+    space = s.mods.get("space", "")
+    if len(s.ops) < 3 or space not in ("", "shared::cluster"):
         raise s.unknown()
     type_ = s.types[-1]
     rows = _Rows(s)
-    where = rows.words(rows.address(s.ops[0], "shared"), rows.address(s.ops[2], "shared"))
+    # the lower word of a generic address is the address in shared memory of the cluster
+    where = rows.words((rows.address(s.ops[0], space)[0], 1), (rows.address(s.ops[2], space)[0], 1))
     values = elements(s.ops[1])
     each = bits_of(type_) // 32
     data = rows.words(*[(s.src(o, type_), each) for o in values])

@@ -521,8 +521,9 @@ def _createpolicy(s: PtxSite) -> Exec:
     return lambda m, a: put(m, a, np.full(a.n, ptx(m).choice.poison, U64))
 
 
+# a multicast object has one copy here, so its accesses are plain ones
 MEMORY: Final[dict[str, Builder]] = {
     "ld": _ld, "ldu": _ld, "st": _st, "atom": _atom, "red": _atom, "cvta": _cvta, "isspacep": _isspacep, "mov": _mov,
     "cp.async": _cp_async, "mapa": _mapa, "getctarank": _getctarank, "alloca": _alloca, "stacksave": _stack_save,
-    "stackrestore": _stack_restore, "createpolicy": _createpolicy,
+    "stackrestore": _stack_restore, "multimem.ld_reduce": _ld, "multimem.st": _st, "multimem.red": _atom, "createpolicy": _createpolicy,
 }  # fmt: skip
