@@ -10,10 +10,10 @@ from orias.ori.ir import OP_COPY, Func, Inst
 from orias.passes.values import Values
 
 
-def propagate_accumulators(fn: Func) -> None:
-    """Simplify C and the predicates of warpgroup operations (a function in SSA)."""
+def propagate_accumulators(fn: Func) -> bool:
+    """Simplify C and the predicates of warpgroup operations (a function in SSA); True if it has any."""
     if not any(i.op.base in GMMA for b in fn.blocks for i in b.insts):
-        return
+        return False
     values = Values(fn)
 
     def zero(o: Opnd) -> bool:
@@ -42,6 +42,7 @@ def propagate_accumulators(fn: Func) -> None:
                     inst.src[k] = votes.setdefault(p, inst.src[k])
             if count > 1 and all(zero(o) for o in inst.src[at:k]):
                 inst.src[at : k + (1 if voted else 0)] = [RZ, NOT_UPT]
+    return True
 
 
 def _asked(values: Values, up: Opnd) -> Opnd | None:

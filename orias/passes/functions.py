@@ -163,7 +163,9 @@ def _allocate(fn: Func, cx: PassContext) -> None:
 
 
 def _gmma(fn: Func, cx: PassContext) -> None:
-    propagate_accumulators(fn)
+    if propagate_accumulators(fn):
+        # What only fed an accumulator that is not kept would live on in phis.
+        eliminate_dead(fn)
 
 
 def _settle_gmma(fn: Func, cx: PassContext) -> None:

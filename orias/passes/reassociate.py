@@ -40,6 +40,8 @@ _SHL: Final = op("SHF.L.U32")
 _MASK32: Final = 0xFFFFFFFF
 _IADD64: Final = op("iadd64")
 _MOST_TERMS: Final = 6
+_HOLDERS: Final = 16
+"""Registers with the same sum that are looked at."""
 _OR: Final = 0xFC
 _XOR: Final = 0x3C
 
@@ -278,7 +280,7 @@ class _Reassociate:
 
     def _known(self, terms: Terms, before: Inst | None, place: Block) -> int:
         """A register of the function that holds the sum of some terms and is there at a place; -1 if there is none."""
-        for v in self.holders.get(tuple(sorted(terms)), ()):
+        for v in self.holders.get(tuple(sorted(terms)), [])[-_HOLDERS:]:
             home = self.home[v]
             if home is not place:
                 if self.tree.dominates(home.id, place.id):

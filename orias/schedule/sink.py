@@ -20,6 +20,8 @@ _PREDICATES: Final = 6
 """Predicates that may be live at once (one of the seven is kept for what moves need)."""
 _ROUNDS: Final = 3
 """Times that both walks start from the best order so far."""
+_LONG: Final = 3000
+"""Instructions from which one round has to do."""
 
 
 @final
@@ -59,7 +61,7 @@ def few_registers(piece: Piece) -> list[int]:
     """The order with the smallest need that was found, as positions in the piece; the order as it is unless another is better."""
     best = list(range(len(piece.reads)))
     least = most_live(piece, best)
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS if len(best) < _LONG else 1):
         start = best
         up, down = sunk_order(piece, start), eager_order(piece, start)
         for order in (up, down, eager_order(piece, up), sunk_order(piece, down)):
