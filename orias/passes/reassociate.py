@@ -27,7 +27,7 @@ from orias.isa.operand import (
     imm_signed,
     is_zero_reg,
 )
-from orias.ori.ir import OP_COPY, Block, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 from orias.passes.licm import preheader
 from orias.passes.offsets import FOLDING, offset_fits
 from orias.passes.simplify import portable
@@ -125,13 +125,6 @@ class _Reassociate:
                     total = self._sum(ident)
                     use = _Use(inst, a, b, ident, total.constant)
                     groups.setdefault((total.terms, b.id if loop is None else loop.header.id), []).append(use)
-                if (
-                    len(inst.dst) == 1
-                    and inst.dst[0] & KIND_MASK == K_R
-                    and inst.dst[0] >> PAYLOAD_SHIFT >= FIRST_VIRTUAL
-                ):
-                    # Operands come before their users here, so that the sums of long chains need no recursion.
-                    self._sum(inst.dst[0] >> PAYLOAD_SHIFT)
         changed = False
         for (terms, _), uses in groups.items():
             if self._worth(terms, uses):
@@ -145,13 +138,28 @@ class _Reassociate:
     # --- sums ------------------------------------------------------------------------------------------------------
 
     def _sum(self, ident: int) -> _Sum:
-        """A register as a sum, remembered."""
-        found = self.sums.get(ident)
-        if found is None:
-            found = self.sums[ident] = self._look(ident)
-            if found.constant == 0 and found.terms != ((ident, 1),):
-                self.holders.setdefault(tuple(sorted(found.terms)), []).append(ident)
-        return found
+        """A register as a sum, remembered; operands first, without recursion."""
+        sums = self.sums
+        stack = [ident]
+        while stack:
+            v = stack[-1]
+            if v not in sums:
+                missing = [s >> PAYLOAD_SHIFT for s in self._operands(v) if s >> PAYLOAD_SHIFT not in sums]
+                if missing:
+                    stack.extend(missing)
+                    continue
+                total = sums[v] = self._look(v)
+                if total.constant == 0 and total.terms != ((v, 1),):
+                    self.holders.setdefault(tuple(sorted(total.terms)), []).append(v)
+            stack.pop()
+        return sums[ident]
+
+    def _operands(self, ident: int) -> list[Opnd]:
+        """The register addends of a register's definition."""
+        d = self.values.defs[ident]
+        if d is None or d.op is OP_PHI or d.guard != PT or len(d.dst) != 1:
+            return []
+        return [s for s, _ in self._parts(d) if s & KIND_MASK == K_R and s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL]
 
     def _look(self, ident: int) -> _Sum:
         alone = _Sum(((ident, 1),), 0)

@@ -10,7 +10,7 @@ from orias.isa.op import op
 from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT, Opnd, is_virtual
 from orias.isa.warpgroup import GMMA, a_in_registers, c_count, c_start, is_list
 from orias.ori.ir import OP_PACK, Func, Inst
-from orias.regalloc.ssa_out import OP_PCOPY
+from orias.regalloc.ssa_out import OP_PCOPY, OP_UNDEF
 
 _ARRIVE: Final = op("WARPGROUP.ARRIVE")
 
@@ -40,6 +40,12 @@ def _tie_block(fn: Func, insts: list[Inst]) -> list[Inst]:
                 copy = fn.new_inst(OP_PCOPY, list(inst.dst), inst.src[at : at + count], loc=inst.loc)
                 arrive = _place(out, copy, arrive, since)
                 inst.src[at : at + count] = inst.dst
+            elif arrive >= 0:
+                # D belongs to the operation from the ARRIVE on: nothing that is computed behind it may pass through D's registers.
+                held = [fn.new_vreg(K_R) for _ in inst.dst]
+                out[arrive:arrive] = [fn.new_inst(OP_UNDEF, [u], [], loc=inst.loc) for u in held]
+                arrive += len(held)
+                out.append(fn.new_inst(OP_PCOPY, list(inst.dst), list(held), loc=inst.loc))
             if a_in_registers(inst.src):
                 k = _pack_of(out, inst.src[0], arrive)
                 if k >= 0 and not _needs(out[k], since - {inst.src[0] >> PAYLOAD_SHIFT}):

@@ -47,7 +47,7 @@ def test_attention(compiler: str) -> None:
 
 
 def test_size_beside_ptxas() -> None:
-    """Instructions at most 1.2 times ptxas's; registers are above the goal of 1.1 (122 to 98: addresses kept through the loop)."""
+    """Registers at most 1.1 times ptxas's, instructions at most 1.2 times."""
     ours, theirs = (figures(cubin(c), "attention") for c in ("orias", "ptxas"))
-    assert ours[0] <= 1.25 * theirs[0]
+    assert ours[0] <= 1.1 * theirs[0]
     assert ours[1] <= 1.2 * theirs[1]
