@@ -90,6 +90,8 @@ def mma_errors(sig: Sig, types: tuple[str, ...]) -> list[str]:
             errors.append("Illegal blayout '.row' for instruction 'mma'")
     if main[1] == "b1" and ("bool" not in mods or "popc" not in mods):
         errors.append("Operation .and.popc or .xor.popc required for instruction 'mma'")
+    if mods.get("sp") == "sp" and main[0] == "f16" and main[1] in _F8:
+        errors.append("Illegal modifier '.sp' for instruction 'mma'")
     if "satfinite" in mods and main[0] != "s32":
         errors.append("Illegal modifier '.satfinite' for instruction 'mma'")
     return errors
@@ -108,6 +110,8 @@ def mma_gate(sig: Sig, types: tuple[str, ...]) -> str:
     if a in _F8 or b in _F8:
         gate = "Fv8.4 F89 : mma with FP8 floating point type"
         if types[0] == "f16":
+            if "sp" in sig.mods:
+                gate += ", Fv8.7 N120a : mma with with F16 accumulator and F8 floating point type"
             gate += ", Fv8.7 : mma with FP8 floating point type and FP16 accumulation"
         if shape == "m16n8k16":
             gate += ", Fv8.7 : mma with FP8 floating point type and .m16n8k16 shape"

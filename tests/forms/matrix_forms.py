@@ -221,7 +221,6 @@ _SPARSE: list[tuple[str, str, int, int]] = [
     ("m16n8k64", "s32.s4.s4.s32 s32.u4.u4.s32 s32.s4.u4.s32 s32.u4.s4.s32", 80, 2),
     ("m16n8k128", "s32.s4.s4.s32 s32.u4.u4.s32 s32.s4.u4.s32 s32.u4.s4.s32", 80, 1),
     ("m16n8k64", "f32.e4m3.e4m3.f32 f32.e5m2.e5m2.f32 f32.e4m3.e5m2.f32 f32.e5m2.e4m3.f32", 89, 1),
-    ("m16n8k64", "f16.e4m3.e4m3.f16 f16.e5m2.e5m2.f16 f16.e4m3.e5m2.f16 f16.e5m2.e4m3.f16", 89, 1),
 ]
 
 

@@ -31,6 +31,8 @@ WRONG = [
     "mma.sync.aligned.m8n8k4.row.row.f16.f16.f16.f32 {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r3,%r4}, {%f0,%f1,%f2,%f3,%f4,%f5,%f6,%f7};",
     "ldmatrix.sync.aligned.m8n8.x1.shared::cluster.b16 {%r1}, [%r2];",
     "stmatrix.sync.aligned.m8n8.x2.trans.shared::cluster.b16 [%r2], {%r1, %r3};",
+    "mma.sp.sync.aligned.m16n8k64.row.col.f16.e4m3.e5m2.f16 {%r1,%r2}, {%r3,%r4,%r5,%r6}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, %r7, 0;",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f16.e4m3.e5m2.f16 {%r1,%r2}, {%r3,%r4,%r5,%r6}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, %r7, 0;",
     "fence.proxy.tensormap::generic.cta;",
     "fence.proxy.async::generic;",
     "fence.proxy.async::generic.acquire.cluster;",
