@@ -124,3 +124,20 @@ def test_fence_acquire_becomes_an_illegal_word(tmp_path: Path) -> None:
     out.write_bytes(orias.compile(source.read_text(), arch="sm_75").data)
     accepted = subprocess.run([tool("nvdisasm"), "-c", str(out)], capture_output=True, text=True, timeout=30)
     assert accepted.returncode == 0 and "CCTL.IVALL" in accepted.stdout
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89"])
+def test_szext_parameter(arch: str, tmp_path: Path) -> None:
+    """ptxas puts the bank and the offset of a constant operand of SGXT into the wrong bits; -O0 moves it to a register."""
+
+    def words(cubin: bytes) -> list[int]:
+        code = next(s.data for s in ElfFile(cubin).sections if s.name == ".text.k")
+        found = [int.from_bytes(code[k : k + 8], "little") for k in range(0, len(code), 16)]
+        return [w for w in found if w & 0xFFF == 0xA1A]
+
+    text = (HERE / "szext_parameter.ptx").read_text()
+    theirs = words(ptxas("szext_parameter.ptx", arch, 3, tmp_path))
+    ours = words(orias.compile(text, arch=arch, opt_level=3).data)
+    # (bank, offset): bits 40 on hold a quarter of the offset, bits 54 on the bank
+    assert [(w >> 54 & 31, (w >> 40 & 0x3FFF) * 4) for w in theirs] == [(28, 0)]
+    assert [(w >> 54 & 31, (w >> 40 & 0x3FFF) * 4) for w in ours] == [(0, 0x170)]
