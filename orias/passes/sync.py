@@ -359,7 +359,8 @@ class _Inserter:
                 if inst.op.base == "WARPSYNC":
                     mask = _constant_mask(inst, self.constants)
                     # ptxas keeps it in front of ARRIVE in all code behind a divergent branch.
-                    arrives = b.id in self.fn.parted and b.insts[k + 1].op.name == "WARPGROUP.ARRIVE"
+                    behind = b.insts[k + 1].op.name if k + 1 < len(b.insts) else ""
+                    arrives = b.id in self.fn.parted and behind == "WARPGROUP.ARRIVE"
                     if mask >= 0 and b.id not in partial and not arrives:
                         continue
                     if mask == _FULL_MASK and self.fn.target.sm >= 90 and inst.op is _WARPSYNC:
