@@ -242,6 +242,23 @@ def test_forms_that_were_missing() -> None:
     assert load("sm_75").accepts(op("TLD.SCR.B.LZ"), PT, [r(4), r(6)], [r(8), r(10), word("2D")])
 
 
+@pytest.mark.parametrize(
+    ("word_", "text"),
+    [
+        (0x000F8A0007EFE1FF000000FF05087210, "IADD3 R8, P6, -R5, RZ, RZ"),
+        (0x000FE40007044852500000D3D9787248, "VIMNMX.U32 R120, P2, P0, R217, R211, !P6"),
+        (0x000FE4000010E5380000000043543980, "@P3 LD.E.LTC256B.U16.STRONG.GPU R84, [R67], !PT"),
+        (0x000FE4000ABC0000000400001E007943, "CALL.ABS P5, UR30 0x4000000"),
+        (0x000FE484140CA1A807FAC1775C9C723F, "DMMA.16x8x8.RP R156, -R92, R119, R168, !UPT"),
+    ],
+)
+def test_layouts_that_random_words_showed(word_: int, text: str) -> None:
+    """Texts of nvdisasm 13.5 for words of no compiler."""
+    t = load("sm_90")
+    assert t.text(word_) == text
+    assert t.encode_decoded(t.decode(word_)) == word_
+
+
 def test_control_fields_of_a_word() -> None:
     t = load("sm_90")
     w = t.encode(op("STS"), PT, [], [NONE, r(1), URZ, imm(0), r(2)], CTL)

@@ -1,8 +1,7 @@
 """Copies forms from one instruction table to another where nvdisasm agrees.
 
 Usage: ``python tools/isa/transplant.py sm_80 sm_86``.  For every form of the first table whose opcode and operand layout the second
-lacks, random words of the form are put to the second decoder; the form is copied if it prints every legal one exactly and at least
-one is legal.  Values of modifiers that the second decoder refuses stay in the copy (the tables share value tables).
+lacks, random words of the form are put to the second decoder; the form is copied if four fifths are legal and it prints every legal one exactly.  Values of modifiers that the second decoder refuses stay in the copy (the tables share value tables).
 """
 
 import copy
@@ -21,6 +20,8 @@ from working import Working, form_of  # noqa: E402
 
 from orias.isa.printer import Printer  # noqa: E402
 from orias.isa.rawtable import Form  # noqa: E402
+
+LEGAL = 0.8
 
 
 def layout(form: Form) -> tuple[int, str, tuple[str, ...]]:
@@ -49,7 +50,9 @@ def transplant(work: Working, donor_name: str, name: str, oracle: Oracle) -> int
         places = range(at, at + len(words))
         at += len(words)
         legal = [(w, 16 * k) for w, k in zip(words, places, strict=True) if answers[k] is not None]
-        if legal and all(printer.form_text(form, w, pc, None) == answers[pc // 16] for w, pc in legal):
+        if len(legal) >= LEGAL * len(words) > 0 and all(
+            printer.form_text(form, w, pc, None) == answers[pc // 16] for w, pc in legal
+        ):
             new = copy.deepcopy(record)
             new["n"] = 0
             forms = work.records[name]
