@@ -50,5 +50,8 @@ def test_sample(setting: tuple[str, str, int]) -> None:
 def test_all(setting: tuple[str, str, int]) -> None:
     compiler, arch, opt = setting
     programs = [p for p in PROGRAMS if arch.endswith("a") or "tensormap" not in p.name]
+    if opt != 3:
+        # Elections are resolved from -O1 on: one setting of each compiler is enough for the rest.
+        programs = [p for p in programs if not p.name.startswith("copy by")]
     bad = failures(programs, compiler, arch, opt)
     assert not bad, "\n".join(bad)
