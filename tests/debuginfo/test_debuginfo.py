@@ -4,6 +4,7 @@ The PTX files are CUDA C++ of our own through nvcc 13.0 -G (`calls`, `frame`) an
 """
 
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -173,7 +174,7 @@ def test_values_of_a_loop_follow_one_another(arch: str = "sm_80") -> None:
 
 
 def run_cli(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = ["python", "-m", "orias", "-arch=sm_80", *arguments, "-o", str(directory / "o.cubin")]
+    command = [sys.executable, "-m", "orias", "-arch=sm_80", *arguments, "-o", str(directory / "o.cubin")]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
