@@ -15,7 +15,7 @@ from orias.ori.ir import Func
 from orias.schedule.deps import Graph
 
 _WINDOW: Final = 32
-"""Ready instructions looked at for one choice."""
+"""Ready instructions looked at for one choice, at each end of the order: many loads may stand far from what uses them."""
 _PREDICATES: Final = 6
 """Predicates that may be live at once (one of the seven is kept for what moves need)."""
 _ROUNDS: Final = 3
@@ -84,7 +84,7 @@ def sunk_order(piece: Piece, order: list[int]) -> list[int]:
     while ready:
         best = -1
         best_cost = 1 << 30
-        for at in ready[:_WINDOW]:
+        for at in _choices(ready):
             k = order[-at]
             cost = 0
             for d in writes[k]:
@@ -123,7 +123,7 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
     out: list[int] = []
     while ready:
         best = order[ready[0]]
-        for at in ready[:_WINDOW]:
+        for at in _choices(ready):
             k = order[at]
             cost = 0
             for d in writes[k]:
@@ -170,6 +170,10 @@ def most_live(piece: Piece, order: list[int]) -> int:
                 now += piece.words(s) - piece.predicate(s)
         top, most = max(top, now), max(most, predicates)
     return top + 2 * max(0, most - _PREDICATES)
+
+
+def _choices(ready: list[int]) -> list[int]:
+    return ready if len(ready) <= 2 * _WINDOW else ready[:_WINDOW] + ready[-_WINDOW:]
 
 
 def _places(order: list[int]) -> list[int]:

@@ -90,3 +90,24 @@ def test_nothing_is_hoisted_over_the_peak() -> None:
     fn = parse(f"{text}  STG.E -, RZ, URZ, 0x0, {last}\n  EXIT\n")
     schedule_virtual(fn)
     assert _pressure(fn, fn.blocks[0], liveness(fn)) <= 68
+
+
+def test_loads_far_in_front_of_many_chains() -> None:
+    """An outer product: 40 chains of sums are ready at a time, the loads stand behind them in the order looked through."""
+    rows, columns, steps = 5, 8, 8
+    text = ".func k sm_80 entry ssa\nb0:\n  v256:R = S2R SR_TID.X\n"
+    loads = {}
+    for k in reversed(range(steps)):
+        for n in range(rows + columns):
+            loads[k, n] = f"v{300 + 20 * k + n}"
+            text += f"  {loads[k, n]}:R = LDS -, v256, URZ, 0x{4 * (20 * k + n):x}\n"
+    sums = ["v256"] * (rows * columns)
+    for k in range(steps):
+        for at in range(rows * columns):
+            new = f"v{1000 + 100 * k + at}"
+            text += f"  {new}:R = FFMA {loads[k, at // columns]}, {loads[k, rows + at % columns]}, {sums[at]}\n"
+            sums[at] = new
+    text += "".join(f"  STG.E -, RZ, URZ, 0x{4 * at:x}, {s}\n" for at, s in enumerate(sums))
+    piece = piece_of(text + "  EXIT\n")
+    assert most_live(piece, list(range(len(piece.reads)))) >= steps * (rows + columns)
+    assert most_live(piece, few_registers(piece)) <= rows * columns + 2 * (rows + columns)
