@@ -38,6 +38,7 @@ from orias.isa.operand import (
 )
 from orias.isa.table import IsaTable, load
 from orias.isa.warpgroup import GMMA, c_count, c_start
+from orias.isa.widths import src_width
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.passes.offsets import offset_fits
 
@@ -293,7 +294,7 @@ def _slot_width(inst: Inst, k: int) -> int:
     if base == "IMAD":
         return 2 if k == 2 and inst.op.has("WIDE") else 1
     if inst.op.addr and k > inst.op.addr[-1] + 3:
-        return 4 if inst.op.has("128") else 2 if inst.op.has("64") else 1
+        return src_width(inst.op, k, inst.src[k])
     return 1
 
 

@@ -268,6 +268,9 @@ class _Inserter:
             for other in self.regions:
                 if x in other.blocks and all(p.id in other.blocks for p in outside):
                     other.blocks.add(entry.id)
+                elif other.end is y and all(p.id in other.blocks for p in outside):
+                    # That region ends where this one begins: first its threads meet.
+                    other.end = entry
             self._pick_up(entry, barrier, end)
         for s in region.sites:
             self._pick_up(s, barrier, end)
@@ -276,7 +279,9 @@ class _Inserter:
         """BREAK on the edges that leave a local region's loop."""
         fn = self.fn
         barrier = reg(K_B, region.barrier)
-        for x, y in region.leaving:
+        for x, left in region.leaving:
+            # The edge may have got a block since it was noted.
+            y = left if left in x.succs else next(s for s in x.succs if s.succs == [left])
             term = x.terminator()
             if term is None or len(x.succs) == 1:
                 at = len(x.insts) - (0 if term is None else 1)
@@ -286,6 +291,9 @@ class _Inserter:
                 x.insts.insert(len(x.insts) - 1, fn.new_inst(_BREAK, [], [barrier], guard, loc=term.loc))
             else:
                 hop = self._split(y, [x])
+                for other in self.regions:
+                    if x.id in other.blocks:
+                        other.blocks.add(hop.id)
                 hop.insts.insert(_after_phis(hop), fn.new_inst(_BREAK, [], [barrier], loc=term.loc))
 
     def _pick_up(self, b: Block, barrier: Opnd, end: Block) -> None:
