@@ -72,9 +72,12 @@ class MoveSet:
         """
         if not (is_phys(d) or d & KIND_MASK == K_B):
             return
-        if self.to.setdefault(d, s) != s:
-            raise Unsupported("two values moved into one register", self.loc)
-        if d != s and d not in self.dst:
+        if d in self.to:
+            if self.to[d] != s:
+                raise Unsupported("two values moved into one register", self.loc)
+            return
+        self.to[d] = s
+        if d != s:
             self.dst.append(d)
             self.src.append(s)
 

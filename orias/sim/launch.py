@@ -209,6 +209,10 @@ class Launch:
             g, show = self.shape.grid, total
             all_threads = g[0] * g[1] * g[2] * int(np.count_nonzero(present[:padded]))
             engine.progress = lambda n: show(ended + n, all_threads)
+        self._run(engine, blocks, padded)
+
+    def _run(self, engine: Engine, blocks: Arr, padded: int) -> None:
+        """Run a batch to its end, with faults told by block and thread, and counts taken over."""
         try:
             engine.run()
         except Fault as f:
@@ -220,9 +224,9 @@ class Launch:
         finally:
             self.steps += engine.steps
             self.instructions += engine.instructions
-            self.ended += int(np.count_nonzero(present))
+            self.ended += len(blocks) * self.shape.block[0] * self.shape.block[1] * self.shape.block[2]
         if self.options.on_batch is not None:
-            self.options.on_batch(m)
+            self.options.on_batch(engine.m)
 
     def _timing(self, m: Machine, blocks: Arr, padded: int) -> Watch:
         """The clocks of a batch."""

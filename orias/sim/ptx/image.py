@@ -9,7 +9,7 @@ import numpy.typing as npt
 from orias.ptx.ast import TYPE_BITS, Function, Module, SymInit, Var
 from orias.sim.arguments import Arguments, Dim, triple
 from orias.sim.engine import Engine
-from orias.sim.errors import ArgumentError, Fault, IllegalInstruction
+from orias.sim.errors import ArgumentError
 from orias.sim.exec_flow import CODE_BASE, SYSCALL_BASE
 from orias.sim.image import DEFAULT_STEPS, Globals, Image
 from orias.sim.launch import DEFAULT_STACK, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Launch, Options, Result, Shape
@@ -202,6 +202,7 @@ class _PtxLaunch(Launch):
         self.options = options
         self.instructions = 0
         self.steps = 0
+        self.ended = 0
         self.name = kernel.name
         image.param_base = image.arena.allocate(max(len(params), 1), "parameters")
         image.arena.write(image.param_base, params)
@@ -249,15 +250,4 @@ class _PtxLaunch(Launch):
         limit = self.options.max_steps * (threads if image.choice.serial else 1) - self.steps
         engine = make(m, p.plans, p.plan_at, limit, n)
         engine.entry = p.units[0].start
-        try:
-            engine.run()
-        except Fault as f:
-            raise self._error(f, engine, blocks, padded) from None
-        except (IndexError, KeyError, ValueError, AssertionError) as e:
-            what = Fault(IllegalInstruction, f"cannot be executed: {type(e).__name__}: {e}", 0)
-            raise self._error(what, engine, blocks, padded) from e
-        finally:
-            self.steps += engine.steps
-            self.instructions += engine.instructions
-        if self.options.on_batch is not None:
-            self.options.on_batch(m)
+        self._run(engine, blocks, padded)
