@@ -7,6 +7,7 @@ Uses the compiler's own tables (``analysis.access``, ``schedule.latency``), not 
 """
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -194,6 +195,17 @@ class Planter:
         return a.guarded() and b.guarded() and a.d.guard != b.d.guard
 
     # -- faults
+
+    def some(self, rng: random.Random, each: int) -> Iterator[Fault]:
+        """Harmful faults in random order, up to `each` of every kind."""
+        here: Counter[str] = Counter()
+        for fault in self.faults(rng):
+            if here[fault.kind] == each:
+                if len(here) == len(KINDS) and min(here.values()) == each:
+                    return
+                continue
+            here[fault.kind] += 1
+            yield fault
 
     def faults(self, rng: random.Random) -> Iterator[Fault]:
         """Harmful faults, in random order, one for each place and kind at most."""

@@ -35,13 +35,7 @@ def plant(files: list[Path], arch: str, wanted: int, each: int, work: Path) -> t
         for index, offset, code in sections(data):
             if len(code) > LARGEST:
                 continue
-            here: Counter[str] = Counter()
-            for fault in Planter(index, code, load(table_of_sm(sm)), MODELS.get(sm, sm)).faults(rng):
-                if here[fault.kind] == each:
-                    if len(here) == len(KINDS) and min(here.values()) == each:
-                        break
-                    continue
-                here[fault.kind] += 1
+            for fault in Planter(index, code, load(table_of_sm(sm)), MODELS.get(sm, sm)).some(rng, each):
                 planted[fault.kind] += 1
                 if not any(h.rule != "unknown" for h in check_cubin(patched(data, offset, fault))):
                     missed.append(f"{path.name}: {fault.kind} {fault.note} at {[hex(a) for a in fault.words]}")

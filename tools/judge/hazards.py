@@ -51,13 +51,7 @@ def plant(data: bytes, rng: random.Random, left: int, each: int, largest: int) -
         section = SectionCode(reader.elf, reader.elf.sections[index], table, facts)
         if section.findings():
             continue
-        here: Counter[str] = Counter()
-        for fault in Planter(index, code, table, model).faults(rng):
-            if here[fault.kind] == each:
-                if len(here) == len(KINDS) and min(here.values()) == each:
-                    break
-                continue
-            here[fault.kind] += 1
+        for fault in Planter(index, code, table, model).some(rng, each):
             planted[fault.kind] += 1
             if section.findings(fault.words):
                 caught[fault.kind] += 1
