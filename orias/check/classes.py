@@ -3,10 +3,9 @@
 from typing import Final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
-from orias.diag import Unsupported
 from orias.isa.op import Op
 from orias.isa.operand import K_UR, KIND_MASK, Opnd
-from orias.schedule.latency import class_name, measured_name
+from orias.schedule.latency import base_class
 from orias.schedule.units import Units
 
 KINDS: Final[tuple[str, ...]] = ("gpr", "ugpr", "pred", "guard", "upred", "uguard")
@@ -29,17 +28,6 @@ def kind_of(unit: int, slot: int) -> int:
     if unit < UP_BASE:
         return _GUARD if slot == SLOT_GUARD else _PRED
     return _UGUARD if slot == SLOT_GUARD and unit < B_BASE else _UPRED
-
-
-def base_class(op: Op, u: Units) -> str:
-    """Class of an operation: the latency class of its unit, or its own name where no unit is known."""
-    try:
-        name = class_name(op, u)
-    except Unsupported:
-        return op.base
-    if name == "SLOW" or name == "CTRL":
-        return measured_name(op).split(".")[0]
-    return name
 
 
 def producer_class(op: Op, word: int, u: Units) -> str:

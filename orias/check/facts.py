@@ -3,12 +3,14 @@
 from typing import Final, final
 
 from orias.analysis.access import B_BASE, UR_BASE
-from orias.check.classes import KINDS, base_class, consumer_class, kind_of, producer_class
-from orias.check.minimum import Minimum
+from orias.check.classes import KINDS, consumer_class, kind_of, producer_class
+from orias.check.minimum import minimum
 from orias.diag import Unsupported
 from orias.isa.decode import Decoded
 from orias.isa.op import Op
 from orias.isa.operand import K_R, KIND_MASK
+from orias.schedule.bounds import Minimum, overwrites
+from orias.schedule.latency import base_class
 from orias.schedule.units import ALU, FMA, FP64, HALF, HALF_CMP, IN_ORDER, MMA, NEEDS_READ, NEEDS_WRITE, Units, units
 
 _LOAD_STORE: Final[frozenset[str]] = frozenset((
@@ -27,8 +29,8 @@ class Facts:
     def __init__(self, sm: int) -> None:
         self.sm: Final[int] = sm
         self.units: Final[Units] = units(sm)
-        self.minimum: Final[list[Minimum]] = [Minimum(k, sm) for k in KINDS]
-        self.overwritten: Final[list[Minimum]] = [Minimum(f"waw-{k}", sm) for k in KINDS]
+        self.minimum: Final[list[Minimum]] = [minimum(k, sm) for k in KINDS]
+        self.overwritten: Final[list[Minimum]] = [overwrites(k, sm) for k in KINDS]
         self._raw: dict[tuple[int, int, int, int], int] = {}
         self._waw: dict[tuple[int, int, int], int] = {}
         self._known: dict[int, int] = {}

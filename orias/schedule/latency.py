@@ -1,8 +1,8 @@
 """Cycle distances between two instructions, as questions to the target.
 
-The numbers are in ``data/latency.txt`` (by class of operation, section 3.3 of the scheduling inventory) and
-``data/measured.txt`` (pairs of operations whose measured minimum is above that of their classes).  No other file of the
-compiler knows a cycle count.  All distances are sums of stall counts from the first instruction up to the second.
+The numbers are in ``data/latency.txt`` (by class of operation, section 3.3 of the scheduling inventory),
+``data/measured.txt`` (pairs of operations whose measured minimum is above that of their classes) and ``data/overwrite.txt``
+(second writes).  No other file of the compiler knows a cycle count.  All distances are sums of stall counts from the first instruction up to the second.
 """
 
 import os
@@ -12,6 +12,7 @@ from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.diag import Unsupported
 from orias.isa.op import Op
 from orias.isa.warpgroup import GMMA
+from orias.schedule.bounds import Minimum, overwrites
 from orias.schedule.units import ALU, CBU, CONTROL, FMA, FP64, HALF, HALF_CMP, MEM, MMA, UNIFORM, XU, Units, units
 
 _DATA: Final = os.path.join(os.path.dirname(__file__), "data")
@@ -112,6 +113,20 @@ def measured_name(op: Op) -> str:
     return base
 
 
+def base_class(op: Op, u: Units) -> str:
+    """Class of an operation in the tables of measured distances: its latency class, the own name of odd ones.
+
+    An operation of which no unit is known (a cubin may hold any) is a class of its own.
+    """
+    try:
+        name = class_name(op, u)
+    except Unsupported:
+        return op.base
+    if name == "SLOW" or name == "CTRL":
+        return measured_name(op).split(".")[0]
+    return name
+
+
 @final
 class _Table:
     """One class matrix."""
@@ -210,7 +225,7 @@ def kind_of(unit: int, slot: int) -> int:
 class Latency:
     """Answers for one latency class (``Target.latency_class``)."""
 
-    __slots__ = ("_cache", "_class", "_interval", "_name", "_own", "_pairs", "_stall", "_tables", "sm", "units")
+    __slots__ = ("_cache", "_class", "_interval", "_name", "_overwrites", "_own", "_pairs", "_stall", "_tables", "sm", "units")
 
     def __init__(self, sm: int) -> None:
         if sm not in _BASE_SM:
@@ -224,6 +239,7 @@ class Latency:
             t = facts.tables.get((k, base)) or facts.tables.get((k, 80)) or facts.tables[k, 75]
             self._tables.append(t)
         self._pairs: list[dict[tuple[str, str], int]] = [facts.pairs.get((k, sm), {}) for k in _KINDS]
+        self._overwrites: list[Minimum] = [overwrites(k, sm) for k in _KINDS]
         self._interval: dict[str, int] = {n: c for n, c, sms in facts.intervals if not sms or sm in sms}
         self._stall: dict[str, int] = {n: c for n, c, sms in facts.stalls if not sms or sm in sms}
         self._class: dict[int, str] = {}
@@ -265,7 +281,7 @@ class Latency:
         pc = self.op_class(producer)
         cc = self.op_class(consumer)
         if pc == "WIDE":
-            pc = "WIDE.0" if word == 0 and ("WIDE" in producer.mods or kind != GPR) else "WIDE.1"
+            pc = "WIDE.0" if word == 0 and "WIDE" in producer.mods else "WIDE.1"
         if kind in (GUARD, UGUARD):
             cc = "SYNC" if consumer.base in ("WARPSYNC", "BAR") else "CTRL" if cc == "CTRL" else "*"
             if pc in ("FMA", "VOTE", "WIDE.0", "WIDE.1", "HALF", "XU"):
@@ -308,7 +324,7 @@ class Latency:
             kind = key[1]
             pc = self.op_class(op)
             if pc == "WIDE":
-                pc = "WIDE.1" if kind == GPR else "WIDE.0"
+                pc = "WIDE.0" if kind != GPR and "WIDE" in op.mods else "WIDE.1"
             if pc == "VOTE":
                 pc = "ALU"
             n = self._tables[kind].get(pc, "UALU" if kind in (UGPR, UPRED) else "ALU")
@@ -318,9 +334,9 @@ class Latency:
     def waw(self, first: Op, second: Op, unit: int) -> int:
         """Cycles between two writes of one register, the first of fixed latency.
 
-        The second must land later: the difference of the latencies (the smallest that ptxas leaves, for all pairs with
-        enough samples), and all of the first's latency if the second is of variable latency.  On sm_75 ptxas always leaves as
-        many cycles as a read of the register by the second would need (13.0.88, 14,000 pairs of arithmetic operations).
+        The second must land later.  What ptxas leaves is ``data/overwrite.txt``, where the pair was seen often enough;
+        everywhere else the second waits for the first's whole latency.  On sm_75 ptxas always leaves as many cycles as a
+        read of the register by the second would need (13.0.88, 14,000 pairs of arithmetic operations).
         """
         if unit >= B_BASE or self.op_class(first) == "GMMA":
             # Only a wait comes behind a warpgroup operation that still writes.
@@ -331,9 +347,10 @@ class Latency:
         if second.base == "CS2R":
             # ptxas leaves 6 to 14 cycles, with few samples; nothing shows that its later result may be relied on.
             return max(n, _BEFORE_CS2R)
-        if self.sm == 75 and unit < UR_BASE:
+        kind = kind_of(unit, 0)
+        if self.sm == 75 and kind == GPR:
             return max(n, self._raw(first, 1, second, GPR, False))
-        return max(1, n - self.settle(second, unit))
+        return self._overwrites[kind].sure(base_class(first, self.units), base_class(second, self.units)) or n
 
     def war(self, reader: Op) -> int:
         """Cycles from a read by an instruction that does not read late to a write of the same register."""

@@ -5,7 +5,8 @@
 
 ``measure`` runs the checker's own data flow over cubins and records, for each pair of operations and kind of register,
 the smallest number of cycles between a result of fixed latency and a reader of it (or a second writer).  ``write``
-reduces such lists, and the inventory's list of the same form, to classes of operations in ``orias/check/data/minimum.txt``.
+reduces such lists, and the inventory's list of the same form, to classes of operations in ``orias/check/data/minimum.txt`` and,
+for second writes, ``orias/schedule/data/overwrite.txt``.
 """
 
 import csv
@@ -15,20 +16,30 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from orias.check.classes import KINDS, base_class, consumer_class, kind_of, producer_class
+from orias.check.classes import KINDS, consumer_class, kind_of, producer_class
 from orias.check.code import Node
 from orias.check.cubin import MODELS, check_cubin
 from orias.check.flow import Observer
 from orias.isa.op import Op, op
+from orias.schedule.latency import base_class
 from orias.schedule.units import units
 
-OUT = Path(__file__).resolve().parents[2] / "orias/check/data/minimum.txt"
-HEAD = """\
+ROOT = Path(__file__).resolve().parents[2]
+READS = ROOT / "orias/check/data/minimum.txt"
+WRITES = ROOT / "orias/schedule/data/overwrite.txt"
+READS_HEAD = """\
 # Smallest distances in cycles that ptxas 13.0.88 leaves between a result of fixed latency and a reader (gpr, ugpr, pred, guard,
-# upred, uguard) or a second writer (waw-...), by class of producer and consumer and by SM.  Upper bounds of what the hardware
-# needs, never more than any compiler output seen.  Written by tools/latency/bounds.py; do not edit.
+# upred, uguard), by class of producer and consumer and by SM.  Upper bounds of what the hardware needs, never more than any
+# compiler output seen.  Written by tools/latency/bounds.py; do not edit.
 # A '?' marks entries with too few samples (see `sure` in the tool): the true bound may be lower.
 # kind SM, then per producer class: consumer class:cycles ...
+"""
+WRITES_HEAD = """\
+# Smallest distances in cycles that ptxas 13.0.88 leaves between two writes of one register (gpr, ugpr, pred, upred), the first of
+# fixed latency, by class of the first and of the second and by SM ('*': any second of variable latency).  Written by
+# tools/latency/bounds.py; do not edit.  The compiler and the checker of cubins both read it (Latency.waw, Facts.waw).
+# A '?' marks entries with too few samples (see `sure` in the tool).
+# kind SM, then per class of the first: class of the second:cycles ...
 """
 FEW_SAMPLES = 10
 FEW_AT_MINIMUM = 3
@@ -162,8 +173,6 @@ def write(arguments: list[str]) -> int:
                 rows[int(r["sm"]), r["kind"], r["producer"], r["consumer"]].add(
                     int(r["min_cycles"]), int(r["samples"]), int(r["samples_at_min"])
                 )
-    text = [HEAD]
-    last: tuple[int, str] | None = None
     by_row: dict[tuple[int, str, str], list[str]] = defaultdict(list)
     floors: dict[tuple[int, str, str], int] = {}
     for (sm, kind, p, _), m in rows.items():
@@ -171,13 +180,18 @@ def write(arguments: list[str]) -> int:
     for (sm, kind, p, q), m in sorted(rows.items()):
         doubt = "" if sure(kind, p, m, floors[sm, kind, p]) else "?"
         by_row[sm, kind, p].append(f"{q}:{m.cycles}{doubt}")
-    for (sm, kind, p), entries in by_row.items():
-        if (sm, kind) != last:
-            text.append(f"table {kind} {sm}\n")
-            last = (sm, kind)
-        text.append(f"{p} {' '.join(entries)}\n")
-    OUT.write_text("".join(text), encoding="utf-8")
-    print(f"{len(rows)} entries, {OUT.stat().st_size} bytes")
+    for out, head, second in ((READS, READS_HEAD, False), (WRITES, WRITES_HEAD, True)):
+        text = [head]
+        last: tuple[int, str] | None = None
+        for (sm, kind, p), entries in by_row.items():
+            if kind.startswith("waw-") != second:
+                continue
+            if (sm, kind) != last:
+                text.append(f"table {kind.removeprefix('waw-')} {sm}\n")
+                last = (sm, kind)
+            text.append(f"{p} {' '.join(entries)}\n")
+        out.write_text("".join(text), encoding="utf-8")
+        print(f"{out.name}: {out.stat().st_size} bytes")
     return 0
 
 

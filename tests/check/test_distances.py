@@ -1,0 +1,73 @@
+"""The compiler never leaves less than its checker asks for: all pairs of classes of operations, on every target.
+
+Both read the distances of second writes in one table; those from a result to its reader have a table each.
+"""
+
+import re
+from itertools import product
+
+import pytest
+
+from orias.analysis.access import P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
+from orias.check.facts import Facts
+from orias.diag import Unsupported
+from orias.isa.decode import Decoded
+from orias.isa.op import Op, op
+from orias.isa.operand import PT, RZ
+from orias.isa.rawtable import read_file
+from orias.isa.warpgroup import GMMA
+from orias.schedule.latency import base_class, latency
+from orias.schedule.units import NEEDS_WRITE, UNIFORM, units
+
+FORMS = (
+    "IMAD.WIDE", "IMAD.HI", "HADD2.F32", "HFMA2.MMA", "HMMA.16816.F32", "HMMA.1688.F32", "IMMA.8816.S8.S8", "IMMA.16832.U4.U4", "F2F.F64.F32",
+)  # fmt: skip
+"""Operations whose class follows from modifiers."""
+LEFT_OUT = (*GMMA, "P2R", "R2P")
+"""Accumulators of warpgroup operations have rules of their own (``schedule/warpgroup.py``); masks of predicates we never write."""
+UNITS = {"gpr": 4, "ugpr": UR_BASE + 4, "pred": P_BASE, "upred": UP_BASE}
+
+
+def representatives(sm: int) -> list[Op]:
+    """One operation of each class."""
+    u, lat = units(sm), latency(sm)
+    out: dict[tuple[str, str, int], Op] = {}
+    mnemonics = re.findall(r"^([A-Z0-9_]+):", read_file("operations.isa"), re.MULTILINE)
+    for name in (*mnemonics, *FORMS):
+        o = op(name)
+        try:
+            if o.base not in LEFT_OUT:
+                out.setdefault((lat.op_class(o), base_class(o, u), u.barriers(o)), o)
+        except Unsupported:
+            continue
+    return list(out.values())
+
+
+@pytest.mark.parametrize("sm", [75, 80, 86, 89, 90])
+def test_never_less_than_asked_for(sm: int) -> None:
+    lat, facts = latency(sm), Facts(sm)
+    ops = representatives(sm)
+    assert len(ops) > 30
+    bad = []
+    for p, c in product(ops, ops):
+        if lat.barriers(p) & NEEDS_WRITE:
+            continue
+        reader = Decoded(c, PT, [RZ], [RZ] * 4, 0)
+        for kind, unit in UNITS.items():
+            if (kind in ("gpr", "pred")) != (lat.units.pipe(p) != UNIFORM):
+                continue
+            for slot, word in product((0, 2, SLOT_GUARD) if "pred" in kind else (0, 2), (0, 1)):
+                have, need = lat.raw(p, word, c, unit, slot), facts.raw(p, word, reader, unit, slot)
+                if have < need:
+                    bad.append(f"{p.name} {word} -> {c.name} {kind} {slot}: {have} of {need}")
+            have, need = lat.waw(p, c, unit), facts.waw(p, reader, unit)
+            if have < need:
+                bad.append(f"{p.name}, {c.name} write {kind}: {have} of {need}")
+    assert bad == []
+
+
+def test_seen_in_random_programs() -> None:
+    """A register of a matrix operation, and a predicate of a comparison of halves, written again too soon."""
+    assert latency(86).waw(op("IMMA.8816.S8.S8"), op("HADD2"), 4) == 13
+    assert latency(86).waw(op("IMMA.8816.S8.S8"), op("FADD"), 4) == 9
+    assert latency(80).waw(op("HSETP2.GE.AND"), op("PLOP3.LUT"), P_BASE) == 5
