@@ -259,6 +259,22 @@ def test_layouts_that_random_words_showed(word_: int, text: str) -> None:
     assert t.encode_decoded(t.decode(word_)) == word_
 
 
+@pytest.mark.parametrize(
+    ("table", "word_", "text"),
+    [
+        ("sm_80", 0x0C4FE200038080053C00400000077435, "HFMA2.MMA.RELU R7, R0.reuse, R5.reuse, 1, 2"),
+        ("sm_86", 0x0C4FE400038080053C00400000077431, "HFMA2.RELU R7, R0.reuse, R5.reuse, 1, 2"),
+        ("sm_90", 0x0C0FE20003A080053F804000000D7431, "HFMA2.BF16_V2.RELU R13, R0.reuse, R5.reuse, 1, 2"),
+        ("sm_89", 0x000FE200038080053C00400006047831, "HFMA2.RELU R4, R6, 1, 2, R5"),
+    ],
+)
+def test_a_predicate_that_the_text_leaves_out_is_true(table: str, word_: int, text: str) -> None:
+    """RELU of two immediates once was encoded with P0, and the halves were read as bfloat16."""
+    t = load(table)
+    assert t.text(word_) == text
+    assert t.decode(word_).extra == 0
+
+
 def test_control_fields_of_a_word() -> None:
     t = load("sm_90")
     w = t.encode(op("STS"), PT, [], [NONE, r(1), URZ, imm(0), r(2)], CTL)
