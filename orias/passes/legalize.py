@@ -248,7 +248,7 @@ class _Legalizer:
         fn = self.fn
         kd = o & KIND_MASK
         flags = o & (FLAG_MASK | SUFFIX_MASK)
-        wide = _slot_width(inst, k)
+        wide = src_width(inst.op, k, o)
         if kd == K_IMM and o >> PAYLOAD_SHIFT >> 32:
             wide = max(wide, 2)
         known = self.pool.get(o)
@@ -284,18 +284,6 @@ class _Legalizer:
 def _encodable_address(src: list[Opnd]) -> list[Opnd]:
     """The sources with a stand-in descriptor and plain registers, to ask whether an operation exists at all."""
     return [URZ if k == 0 else K_R | 4 << PAYLOAD_SHIFT if k > 3 else s for k, s in enumerate(src)]
-
-
-def _slot_width(inst: Inst, k: int) -> int:
-    """Words of source slot `k`: pairs for doubles, the addend of IMAD.WIDE and 64-bit store data."""
-    base = inst.op.base
-    if base in ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX"):
-        return 2
-    if base == "IMAD":
-        return 2 if k == 2 and inst.op.has("WIDE") else 1
-    if inst.op.addr and k > inst.op.addr[-1] + 3:
-        return src_width(inst.op, k, inst.src[k])
-    return 1
 
 
 def _plain_register(o: Opnd, uniform: bool) -> Opnd:
