@@ -410,6 +410,7 @@ _RELOC_TYPES: Final = {
     "abs32": relocs.R_ABS32_32,
     "abs16": relocs.R_ABS16_32,
     "cbank": relocs.R_CONST_FIELD21_38,
+    "const_opt": relocs.R_CONST_FIELD19_40,
     "bindless": relocs.R_BINDLESSOFF14_40,
     "unified_lo32": relocs.R_UNIFIED32_LO_32,
     "unified_hi32": relocs.R_UNIFIED32_HI_32,
@@ -444,7 +445,14 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[
     code.shared_align = kernel.shared_align
     code.shared_dynamic = kernel.shared_dynamic
     code.const2 = text.table_bytes
-    code.const2_align = 8 if kernel.pointers else 4
+    code.const2_align = 4
+    pool = kernel.pool
+    if pool is not None and pool.values:
+        if pool.owner:
+            code.const2_align = 8
+            code.const2_parts = [(pool.start + 8 * k, 8) for k in range(len(pool.values))]
+    elif kernel.pointers:
+        code.const2_align = 8
     code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]
     code.exit_offsets = text.exits
     code.coop_offsets = text.cooperative

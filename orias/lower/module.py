@@ -14,7 +14,7 @@ from orias.lower.facts import Facts, functions_in_data
 from orias.lower.function import lower_function
 from orias.lower.program import Kernel, LowerOptions, Program
 from orias.lower.special import read_special
-from orias.ori.ir import Func
+from orias.ori.ir import ConstantPool, Func
 from orias.ptx.ast import Function, Module, SymInit, Var
 from orias.target.profile import Target
 
@@ -188,7 +188,20 @@ class ModuleLower:
         while len(kernel.helpers) < len(self._helpers):
             name = list(self._helpers)[len(kernel.helpers)]
             kernel.helpers.append(lower_function(self, builtin_function(name), self._helpers[name], "helper"))
+        self._open_pool(kernel)
         self.program.kernels.append(kernel)
+
+    def _open_pool(self, kernel: Kernel) -> None:
+        """Constants of operations go behind the tables of bank 2, where operations read them.
+
+        With -g functions have sections of their own but no bank, and any kernel may call them: they use none.
+        """
+        if not self.target.const_operands or (self.options.debug and not kernel.ptx.entry):
+            return
+        owner = kernel.entry.name if self.options.relocatable else ""
+        kernel.pool = ConstantPool(layout.align_up(kernel.table_bytes, 8), owner)
+        for fn in kernel.all_functions():
+            fn.pool = kernel.pool
 
     def copy_name(self, g: Function) -> str:
         """Symbol of the copy of a function behind the current kernel, or of the function if it has a section of its own."""

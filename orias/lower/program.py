@@ -3,7 +3,7 @@
 from typing import final
 
 from orias.cubin.model import BankSlot, CallEdge, ExternFunction, Param, Reloc, Variable
-from orias.ori.ir import Func
+from orias.ori.ir import ConstantPool, Func
 from orias.ptx.ast import Function, Loc
 from orias.target.profile import Target
 
@@ -34,7 +34,7 @@ class Kernel:
 
     __slots__ = (
         "barriers", "calls_unknown", "ctaidz_used", "edges", "entry", "externs", "frame_places", "functions", "helpers", "indirect_calls",
-        "locs", "param_bytes", "params", "pointers", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
+        "locs", "param_bytes", "params", "pointers", "pool", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
     )  # fmt: skip
 
     def __init__(self, ptx: Function, entry: Func) -> None:
@@ -56,6 +56,8 @@ class Kernel:
         """Highest named barrier used + 1; 16 if a barrier number is in a register."""
         self.table_bytes: int = 0
         """Bytes of tables at the start of constant bank 2: of function pointers, then jump tables (see ``Func.tables``)."""
+        self.pool: ConstantPool | None = None
+        """64-bit constants in bank 2, shared by all functions; None on targets whose operations read none."""
         self.pointers: list[str] = []
         """Functions in the table of function pointers (8 bytes each, one of no function first); empty for no table."""
         self.edges: list[tuple[str, str]] = []

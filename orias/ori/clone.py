@@ -12,6 +12,7 @@ def clone(fn: Func) -> Func:
     out.syms = list(fn.syms)
     out.calls = dict(fn.calls)
     out.tables = dict(fn.tables)
+    out.pool = fn.pool
     out.contract = set(fn.contract)
     out.frame_fixed = fn.frame_fixed
     out.frame_size = fn.frame_size

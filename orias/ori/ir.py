@@ -34,6 +34,9 @@ from orias.target.profile import Target
 NO_CTL: Final = -1
 """``Inst.ctl`` before scheduling."""
 
+CONST_BANK_BYTES: Final = 1 << 16
+"""Size of a constant bank."""
+
 OP_PHI: Final = op("phi")
 OP_COPY: Final = op("copy")
 OP_PACK: Final = op("pack")
@@ -177,6 +180,45 @@ class JumpTable:
 
 
 @final
+class ConstantPool:
+    """64-bit constants in constant bank 2 that operations read as operands, behind ``start`` bytes of tables.
+
+    The functions of one section share a pool.  A value gets the next 8 bytes when it is asked for first.  ``owner``: in
+    relocatable modules the function whose bank it is; the linker then places it, and code names the constants by symbols.
+    """
+
+    __slots__ = ("_places", "owner", "start", "values")
+
+    def __init__(self, start: int = 0, owner: str = "") -> None:
+        self.start: int = start
+        self.owner: str = owner
+        self.values: list[int] = []
+        """Patterns of 64 bits, in the order of their places."""
+        self._places: dict[int, int] = {}
+
+    def place(self, value: int) -> int:
+        """Byte offset of `value` in bank 2."""
+        at = self._places.get(value, -1)
+        if at < 0:
+            at = self.start + 8 * len(self.values)
+            self.values.append(value)
+            self._places[value] = at
+        return at
+
+    def is_full(self) -> bool:
+        """True if the bank may lack room for all operands of one more instruction."""
+        return self.start + 8 * (len(self.values) + 3) > CONST_BANK_BYTES
+
+    def symbol(self, at: int) -> str:
+        """What ptxas 13.0.88 calls the constant at byte `at` of the bank."""
+        return f"{self.owner}.const_opt.{at}.{at + 8}"
+
+    def data(self) -> bytes:
+        """The constants from ``start`` on."""
+        return b"".join(v.to_bytes(8, "little") for v in self.values)
+
+
+@final
 class Location:
     """A word of a PTX register's value in a physical register: from instruction `first` to `last` (uids), both included.
 
@@ -211,6 +253,7 @@ class Func:
         "frame_size",
         "implied",
         "parted",
+        "pool",
         "kind",
         "locations",
         "max_regs",
@@ -248,6 +291,8 @@ class Func:
         """Uids of FMUL, FADD, DMUL, DADD, HMUL2 and HADD2 that may fuse into FFMA, DFMA and HFMA2 (PTX without ``.rn``)."""
         self.tables: dict[int, JumpTable] = {}
         """Jump tables by the uid of their BRX."""
+        self.pool: ConstantPool | None = None
+        """Where 64-bit constants may go that an operation cannot hold; None: nowhere (targets without constant operands)."""
         self.parted: frozenset[int] = frozenset()
         """Ids of the blocks between a divergent branch and its end, known once convergence barriers are there."""
         self.implied: dict[int, int] = {}

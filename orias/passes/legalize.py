@@ -44,6 +44,7 @@ from orias.passes.offsets import offset_fits
 
 _GLOBAL = frozenset(("LD", "LDG", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG"))
 _MOVABLE = (K_IMM, K_CONST, K_UR)
+_DOUBLE = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "DMNMX"))
 _OP_LDC = {1: op("LDC"), 2: op("LDC.64"), 4: op("LDC.128")}
 
 
@@ -61,13 +62,15 @@ def legalize(fn: Func) -> None:
 
 @final
 class _Legalizer:
-    __slots__ = ("desc", "fn", "has_calls", "out", "pool", "table")
+    __slots__ = ("desc", "fn", "has_calls", "moved", "out", "table", "wanted")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
         self.table: IsaTable = load(fn.target.table)
         self.out: list[Inst] = []
-        self.pool: dict[Opnd, Opnd] = {}
+        self.moved: dict[Opnd, Opnd] = {}
+        """What this block has in registers already."""
+        self.wanted: dict[Opnd, Opnd] = {}
         self.desc: Opnd = K_NONE
         self.has_calls: bool = any(i.op.flags & F_CALL for i in fn.insts())
 
@@ -76,7 +79,7 @@ class _Legalizer:
         needs_desc = fn.target.desc >= 0 and any(_wants_descriptor(i) for i in fn.insts())
         for b in fn.blocks:
             self.out = []
-            self.pool = {}
+            self.moved = {}
             if self.has_calls:
                 self.desc = K_NONE
             insts = b.insts
@@ -205,8 +208,14 @@ class _Legalizer:
             if self._ok(inst, cand):
                 inst.src = cand
                 return
-        # 2. move as few operands as possible to registers; zeros first, then the operands as written
-        for start in (zeroed, src):
+        # 2. doubles that no instruction can hold are read from the constant pool
+        pooled = self._pooled(inst, zeroed)
+        for cand in self._orders(inst, pooled) if pooled != zeroed else ():
+            if self._ok(inst, cand):
+                inst.src = self._keep_pooled(cand)
+                return
+        # 3. move as few operands as possible to registers; zeros first, then the operands as written
+        for start in (pooled, src):
             for order in self._orders(inst, start):
                 if self._move_some(inst, order):
                     return
@@ -238,10 +247,33 @@ class _Legalizer:
                     cand[k] = _plain_register(src[k], uniform)
                 if self._ok(inst, cand):
                     for k in chosen:
-                        cand[k] = self._to_register(inst, src[k], k, uniform)
-                    inst.src = cand
+                        cand[k] = self._to_register(inst, self.wanted.get(src[k], src[k]), k, uniform)
+                    inst.src = self._keep_pooled(cand)
                     return True
         return False
+
+    def _pooled(self, inst: Inst, src: list[Opnd]) -> list[Opnd]:
+        """The sources with constants of bank 2 in place of doubles with a low word; ``wanted`` tells which they stand for.
+
+        ptxas 13.0.88 does so for arithmetic and comparisons of doubles, on sm_75 to sm_89, at every level.
+        """
+        self.wanted = {}
+        if self.fn.pool is None or self.fn.pool.is_full() or inst.op.base not in _DOUBLE:
+            return src
+        out = list(src)
+        for k, s in enumerate(src):
+            if s & KIND_MASK == K_IMM and s >> PAYLOAD_SHIFT & 0xFFFFFFFF:
+                # No place is given before the instruction is known to take it; other constants of bank 2 do not reach doubles.
+                out[k] = const(2, 8 * len(self.wanted))
+                self.wanted[out[k]] = s
+        return out
+
+    def _keep_pooled(self, src: list[Opnd]) -> list[Opnd]:
+        """The sources with each stand-in of ``_pooled`` at its place in the pool."""
+        pool = self.fn.pool
+        if pool is None or not self.wanted:
+            return src
+        return [const(2, pool.place(self.wanted[s] >> PAYLOAD_SHIFT)) if s in self.wanted else s for s in src]
 
     def _to_register(self, inst: Inst, o: Opnd, k: int, uniform: bool) -> Opnd:
         """The operand's value in a fresh register (shared within the block for immediates and constants)."""
@@ -251,7 +283,7 @@ class _Legalizer:
         wide = src_width(inst.op, k, o)
         if kd == K_IMM and o >> PAYLOAD_SHIFT >> 32:
             wide = max(wide, 2)
-        known = self.pool.get(o)
+        known = self.moved.get(o)
         if known is not None and fn.width(known) == wide:
             return known
         if kd == K_R and flags:
@@ -264,7 +296,7 @@ class _Legalizer:
         else:
             self.out.append(fn.new_inst(OP_COPY, [d], [o], loc=inst.loc))
         if kd != K_UR:
-            self.pool[o] = d
+            self.moved[o] = d
         return d
 
     def _strip_flags(self, inst: Inst, o: Opnd) -> Opnd:

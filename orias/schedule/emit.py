@@ -9,6 +9,7 @@ from typing import Final, final
 
 from orias.diag import Unsupported
 from orias.isa.operand import (
+    K_CONST,
     K_IMM,
     K_LABEL,
     K_SYM,
@@ -17,6 +18,8 @@ from orias.isa.operand import (
     PAYLOAD_SHIFT,
     Opnd,
     const,
+    const_bank,
+    const_offset,
     imm,
     r,
 )
@@ -43,7 +46,7 @@ class TextReloc:
 
     ``kind``: ``lo32`` and ``hi32`` (halves of an address, in the immediate field; ``unified_lo32``, ``unified_hi32`` for functions
     on sm_90), ``abs32`` (offset in shared memory), ``abs16`` (offset in constant bank 3), ``call`` (absolute target of a CALL),
-    ``call_rel`` (relative target outside this section).  Counted from the start of the section; ``addend`` in bytes.
+    ``call_rel`` (relative target outside this section), ``const_opt`` (constant of bank 2).  Counted from the start of the section; ``addend`` in bytes.
     """
 
     __slots__ = ("addend", "kind", "offset", "symbol")
@@ -88,7 +91,7 @@ class EmittedText:
         self.branch_tables: list[tuple[int, list[int]]] = []
         """(offset of the BRX, section offsets of its targets in table order)."""
         self.table_bytes: bytes = b""
-        """Constant bank 2 with the branch tables in place, 4 bytes an entry."""
+        """Constant bank 2: tables in place (branch tables have 4 bytes an entry), then the constants of the pool."""
         self.stack_adjust: dict[str, int] = {}
         """Function name: offset behind the instruction that lowers R1, where there is one."""
 
@@ -106,7 +109,7 @@ def emit(
 
 @final
 class _Emitter:
-    __slots__ = ("block_at", "func_at", "funcs", "out", "apart", "pointers", "table", "target")
+    __slots__ = ("apart", "block_at", "func_at", "funcs", "out", "owned", "pointers", "table", "target")
 
     def __init__(
         self, funcs: list[Func], table: IsaTable, target: Target, apart: bool, pointers: Sequence[str]
@@ -116,6 +119,8 @@ class _Emitter:
         self.target: Target = target
         self.apart: bool = apart
         self.pointers: Sequence[str] = pointers
+        pool = funcs[0].pool if funcs else None
+        self.owned: bool = pool is not None and pool.owner != ""
         self.out: EmittedText = EmittedText()
         self.func_at: dict[str, int] = {}
         self.block_at: list[dict[int, int]] = []
@@ -174,6 +179,8 @@ class _Emitter:
         if kind == K_LABEL:
             return _distance(starts[o >> PAYLOAD_SHIFT] - at - INST_BYTES)
         if kind != K_SYM:
+            if self.owned and kind == K_CONST and const_bank(o) == 2:
+                return self._pooled(fn, o, at)
             return o
         ref = fn.syms[o >> PAYLOAD_SHIFT]
         if ref.kind in ("ret_lo", "ret_hi", "ret_rel"):
@@ -199,6 +206,12 @@ class _Emitter:
         raise Unsupported(
             f"{b.insts[k].op.name}: no place for a {ref.kind} reference to {ref.name} in the code", b.insts[k].loc
         )
+
+    def _pooled(self, fn: Func, o: Opnd, at: int) -> Opnd:
+        """A constant of bank 2 in a relocatable module: the linker fills in bank and offset."""
+        assert fn.pool is not None
+        self.out.relocs.append(TextReloc(at, "const_opt", fn.pool.symbol(const_offset(o)), 0))
+        return const(0, 0)
 
     def _return_point(self, fn: Func, b: Block, k: int, ref: SymRef, at: int, starts: dict[int, int]) -> Opnd:
         j = k + 1
@@ -274,6 +287,10 @@ class _Emitter:
                 if len(image) < end:
                     image.extend(bytes(end - len(image)))
                 image[jumps.offset : end] = b"".join(t.to_bytes(4, "little") for t in targets)
+        pool = self.funcs[0].pool
+        if pool is not None and pool.values:
+            image.extend(bytes(pool.start - len(image)))
+            image += pool.data()
         self.out.table_bytes = bytes(image)
 
 
