@@ -192,6 +192,8 @@ def combinations(
             gates.append("F60 Fv5.0 : scopes on atomic operations")
         if "vec" in mods:
             gates.append(f"F90 Fv8.1 : {name} instruction with vector types")
+        if first == "b128" and mods.get("scope") == "sys":
+            gates.append("Fv8.4 : .b128 with .sys")
     elif name == "cvt":
         gates.append(_convert(types, mods, place))
     elif name in ("ld", "st"):
@@ -200,6 +202,8 @@ def combinations(
             gates.append(f"F{80 if mods['prefetch'] == 'L2::256B' else 75} Fv7.4 : cache prefetching")
         if "nc" in mods:
             gates.append("I32 : ld.nc")
+        if first == "b128" and mods.get("scope") == "sys":
+            gates.append("Fv8.4 : .b128 with .sys")
     elif name == "cp.async":
         if "prefetch" in mods:
             gates.append("F75 Fv7.4 : cache prefetching")
