@@ -138,7 +138,7 @@ def _uniform(fn: Func, cx: PassContext) -> None:
 
 
 def _legalize(fn: Func, cx: PassContext) -> None:
-    legalize(fn)
+    legalize(fn, cx.opt_level > 0)
 
 
 def _sync(fn: Func, cx: PassContext) -> None:

@@ -55,21 +55,27 @@ def _text(inst: Inst) -> str:
     return inst_text(inst)
 
 
-def legalize(fn: Func) -> None:
-    """Make every instruction encodable on the function's target; raises Unsupported for what has no form."""
-    _Legalizer(fn).run()
+def legalize(fn: Func, uniform: bool = True) -> None:
+    """Make every instruction encodable on the function's target; raises Unsupported for what has no form.
+
+    ``uniform``: constants may go to uniform registers.
+    """
+    _Legalizer(fn, uniform).run()
 
 
 @final
 class _Legalizer:
-    __slots__ = ("desc", "fn", "has_calls", "moved", "out", "table", "wanted")
+    __slots__ = ("desc", "fn", "has_calls", "in_uniform", "moved", "out", "table", "uniform", "wanted")
 
-    def __init__(self, fn: Func) -> None:
+    def __init__(self, fn: Func, uniform: bool) -> None:
         self.fn: Func = fn
+        self.uniform: bool = uniform and not fn.target.const_operands
         self.table: IsaTable = load(fn.target.table)
         self.out: list[Inst] = []
         self.moved: dict[Opnd, Opnd] = {}
         """What this block has in registers already."""
+        self.in_uniform: dict[Opnd, Opnd] = {}
+        """What it has in uniform registers since the last call."""
         self.wanted: dict[Opnd, Opnd] = {}
         self.desc: Opnd = K_NONE
         self.has_calls: bool = any(i.op.flags & F_CALL for i in fn.insts())
@@ -80,6 +86,7 @@ class _Legalizer:
         for b in fn.blocks:
             self.out = []
             self.moved = {}
+            self.in_uniform = {}
             if self.has_calls:
                 self.desc = K_NONE
             insts = b.insts
@@ -92,6 +99,7 @@ class _Legalizer:
                     self._real(inst)
                 if inst.op.flags & F_CALL:
                     self.desc = K_NONE
+                    self.in_uniform = {}
             b.insts = self.out
 
     def _entry_descriptor(self, b: Block) -> None:
@@ -246,11 +254,35 @@ class _Legalizer:
                     # A placeholder register shows whether moving helps before anything is emitted.
                     cand[k] = _plain_register(src[k], uniform)
                 if self._ok(inst, cand):
+                    self._prefer_uniform(inst, cand, src, chosen)
                     for k in chosen:
+                        if cand[k] & KIND_MASK == K_UR and not uniform:
+                            continue
                         cand[k] = self._to_register(inst, self.wanted.get(src[k], src[k]), k, uniform)
                     inst.src = self._keep_pooled(cand)
                     return True
         return False
+
+    def _prefer_uniform(self, inst: Inst, cand: list[Opnd], src: list[Opnd], chosen: tuple[int, ...]) -> None:
+        """One constant of an operation on doubles goes to a uniform pair, where the target has no constant operands.
+
+        ptxas 13.0.88 does so from sm_90 on at -O1 up, in loops too, for the first operand that takes it.
+        """
+        if not self.uniform or inst.op.base not in _DOUBLE:
+            return
+        for k in chosen:
+            if src[k] & KIND_MASK != K_IMM:
+                continue
+            trial = list(cand)
+            trial[k] = _plain_register(src[k], True)
+            if self._ok(inst, trial):
+                known = self.in_uniform.get(src[k])
+                if known is None:
+                    known = self.fn.new_vreg(K_UR, 2)
+                    self.out.append(self.fn.new_inst(OP_COPY, [known], [src[k]], loc=inst.loc))
+                    self.in_uniform[src[k]] = known
+                cand[k] = known
+                return
 
     def _pooled(self, inst: Inst, src: list[Opnd]) -> list[Opnd]:
         """The sources with constants of bank 2 in place of doubles with a low word; ``wanted`` tells which they stand for.

@@ -225,7 +225,19 @@ def kind_of(unit: int, slot: int) -> int:
 class Latency:
     """Answers for one latency class (``Target.latency_class``)."""
 
-    __slots__ = ("_cache", "_class", "_interval", "_name", "_overwrites", "_own", "_pairs", "_stall", "_tables", "sm", "units")
+    __slots__ = (
+        "_cache",
+        "_class",
+        "_interval",
+        "_name",
+        "_overwrites",
+        "_own",
+        "_pairs",
+        "_stall",
+        "_tables",
+        "sm",
+        "units",
+    )
 
     def __init__(self, sm: int) -> None:
         if sm not in _BASE_SM:
