@@ -34,13 +34,13 @@ from orias.lower.layout import FUNCTION_BYTE, FUNCTION_OFFSET
 from orias.lower.module import lower_module
 from orias.lower.program import Kernel, LowerOptions, Program
 from orias.options import Options
-from orias.ori.ir import Func
+from orias.ori.ir import PRIVATE, Func
 from orias.passes import pipeline
 from orias.passes.setmaxnreg import ENTRY_REGS, expand_setmaxnreg, requests
 from orias.ptx.ast import Instr, Module
 from orias.ptx.check import check
 from orias.ptx.parser import parse
-from orias.regalloc.run import set_helper_clobbers
+from orias.regalloc.run import set_known_clobbers
 from orias.schedule import shared_gap
 from orias.schedule.emit import EmittedText, emit
 from orias.target.profile import TARGETS, Target
@@ -205,7 +205,7 @@ class _Compiler:
         cx = self._context()
         limits = self._register_counts(kernel)
         copies = self.options.apart or any(i.op.base == "LDGSTS" for f in kernel.all_functions() for i in f.insts())
-        for fn in [*kernel.helpers, *kernel.functions, kernel.entry]:
+        for fn in kernel.in_order():
             if copies:
                 fn.notes[shared_gap.NOTE] = 1
             if not self.options.fmad:
@@ -213,12 +213,12 @@ class _Compiler:
             if self.options.stack_check:
                 fn.notes["stack_check"] = 1
             fn.max_regs = min(fn.max_regs, limits[fn is kernel.entry])
-            set_helper_clobbers(fn, done)
+            set_known_clobbers(fn, done)
             start = time.perf_counter()
             pipeline.run(fn, cx)
             self._clock("phases", start)
             self.diagnostics.extend(advice(fn))
-            if fn.kind == "helper":
+            if fn.kind == "helper" or PRIVATE in fn.notes:
                 done[fn.name] = fn
         start = time.perf_counter()
         text = emit(kernel.all_functions(), load(self.target.table), self.target, self.options.apart, kernel.pointers)

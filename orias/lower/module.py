@@ -12,6 +12,7 @@ from orias.lower.builtins import builtin_function
 from orias.lower.context import Ctx
 from orias.lower.facts import Facts, functions_in_data
 from orias.lower.function import lower_function
+from orias.lower.private import private_functions
 from orias.lower.program import Kernel, LowerOptions, Program
 from orias.lower.special import read_special
 from orias.ori.ir import ConstantPool, Func
@@ -188,6 +189,8 @@ class ModuleLower:
         while len(kernel.helpers) < len(self._helpers):
             name = list(self._helpers)[len(kernel.helpers)]
             kernel.helpers.append(lower_function(self, builtin_function(name), self._helpers[name], "helper"))
+        if self.options.opt_level and not self.options.apart:
+            kernel.private = private_functions(kernel.functions, {self.copy_name(g) for g in self._pointed})
         self._open_pool(kernel)
         self.program.kernels.append(kernel)
 

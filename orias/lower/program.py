@@ -34,7 +34,7 @@ class Kernel:
 
     __slots__ = (
         "barriers", "calls_unknown", "ctaidz_used", "edges", "entry", "externs", "frame_places", "functions", "helpers", "indirect_calls",
-        "locs", "param_bytes", "params", "pointers", "pool", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
+        "locs", "param_bytes", "params", "pointers", "pool", "private", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
     )  # fmt: skip
 
     def __init__(self, ptx: Function, entry: Func) -> None:
@@ -43,6 +43,8 @@ class Kernel:
         self.entry: Func = entry
         self.functions: list[Func] = []
         self.helpers: list[Func] = []
+        self.private: list[Func] = []
+        """Those of ``functions`` that need not keep registers for their callers; callees before callers."""
         self.frame_places: dict[str, int] = {}
         """With -g: offsets of local variables in the entry's frame, from its lowest byte."""
         self.params: list[Param] = []
@@ -70,6 +72,11 @@ class Kernel:
         self.ctaidz_used: bool = False
         self.locs: dict[int, Loc] = {}
         """PTX line of an instruction -> the .loc directive in force."""
+
+    def in_order(self) -> list[Func]:
+        """Everything in an order of compilation in which callers find what is known about their callees."""
+        others = [f for f in self.functions if f not in self.private]
+        return [*self.helpers, *self.private, *others, self.entry]
 
     def all_functions(self) -> list[Func]:
         """Entry, functions and helpers, in the order of their code."""

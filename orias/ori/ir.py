@@ -34,6 +34,9 @@ from orias.target.profile import Target
 NO_CTL: Final = -1
 """``Inst.ctl`` before scheduling."""
 
+PRIVATE: Final = "private"
+"""``Func.notes`` key of a function whose callers know which R registers it changes: it keeps none for them."""
+
 CONST_BANK_BYTES: Final = 1 << 16
 """Size of a constant bank."""
 

@@ -36,7 +36,7 @@ from orias.isa.operand import (
     with_word_lane,
     word_text,
 )
-from orias.ori.ir import Block, Func, Inst
+from orias.ori.ir import PRIVATE, Block, Func, Inst
 from orias.ori.text import inst_text
 
 State = dict[int, frozenset[int]]
@@ -199,7 +199,7 @@ class _Checker:
             for n in range(_TOP[kind]):
                 entry[kind << 8 | n] = frozenset(self._words(kind | n << PAYLOAD_SHIFT))
         if after.kind == "func":
-            for n in _CALLEE_R:
+            for n in self._kept_r():
                 entry[K_R << 8 | n] |= {self._initial(K_R << 8 | n)}
             for n in _CALLEE_B:
                 entry[K_B << 8 | n] |= {self._initial(K_B << 8 | n)}
@@ -309,10 +309,14 @@ class _Checker:
         for place, held in kept or []:
             st[place] = st.get(place, _NOTHING) | held
 
+    def _kept_r(self) -> tuple[int, ...]:
+        """A private function's callers know what it changes."""
+        return () if PRIVATE in self.after.notes else _CALLEE_R
+
     def _restored(self, st: State) -> None:
         if st.get(_SP) != frozenset((0,)):
             self._fault("stack pointer is not back where it was")
-        for kind, numbers in ((K_R, _CALLEE_R), (K_B, _CALLEE_B)):
+        for kind, numbers in ((K_R, self._kept_r()), (K_B, _CALLEE_B)):
             for n in numbers:
                 if self._initial(kind << 8 | n) not in st.get(kind << 8 | n, _NOTHING):
                     self._fault(f"register {n} of file {kind} belongs to the caller and is changed")

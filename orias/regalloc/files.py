@@ -6,7 +6,7 @@ Sources: register-allocation inventory, sections 2a, 2d, 2e and 2f (ptxas 13.0.8
 from typing import Final
 
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR
-from orias.ori.ir import Func
+from orias.ori.ir import PRIVATE, Func
 
 FILES: Final[tuple[int, ...]] = (K_R, K_UR, K_P, K_UP, K_B)
 HIGHEST_R: Final = 252
@@ -50,7 +50,7 @@ def kept(fn: Func, file: int) -> int:
     if fn.kind != "func":
         return 0
     if file == K_R:
-        return CALLEE_SAVED_R
+        return 0 if PRIVATE in fn.notes else CALLEE_SAVED_R
     if file == K_B:
         return CALLEE_SAVED_B
     return 0

@@ -30,7 +30,7 @@ def allocate_registers(fn: Func, apart: bool = False, trace: Trace | None = None
 
     The masks are also left in ``Func.notes`` as ``clobber_r``, ``clobber_ur``, ``clobber_p``, ``clobber_up``, ``clobber_b``.
 
-    Calls of helpers need their clobber masks first (:func:`set_helper_clobbers`).
+    Calls of helpers need their clobber masks first (:func:`set_known_clobbers`).
     Raises Unsupported if the registers cannot be made to suffice.
     """
     if fn.state == "ssa":
@@ -199,14 +199,16 @@ def prepare(fn: Func) -> None:
     tie_accumulators(fn)
 
 
-def set_helper_clobbers(caller: Func, helpers: dict[str, Func]) -> None:
-    """Tell a function which registers the allocated helpers that it calls may change."""
+def set_known_clobbers(caller: Func, known: dict[str, Func]) -> None:
+    """Tell a function which registers the allocated helpers and private functions that it calls may change."""
     for info in caller.calls.values():
-        helper = helpers.get(info.target) if info.kind == "helper" and info.target is not None else None
-        if helper is not None:
-            notes = helper.notes
+        callee = known.get(info.target) if info.kind in ("helper", "abi") and info.target is not None else None
+        if callee is not None:
+            notes = callee.notes
             info.clobber_r = notes["clobber_r"]
             info.clobber_p = notes["clobber_p"]
             info.clobber_ur = notes["clobber_ur"]
             info.clobber_up = notes["clobber_up"]
-            info.clobber_b = notes["clobber_b"]
+            if info.kind == "helper":
+                # Functions keep to the convention for convergence barriers, on which passes.sync has built.
+                info.clobber_b = notes["clobber_b"]
