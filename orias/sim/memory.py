@@ -87,7 +87,8 @@ class Arena(_Flat):
         end = start + size
         if end + GUARD > len(self.data):
             grown = np.zeros(max(2 * len(self.data), -(-(end + GUARD) // 16) * 16), U8)
-            grown[: len(self.data)] = self.data
+            used = min(self.ends[-1] + GUARD, len(self.data)) if self.ends else 0
+            grown[:used] = self.data[:used]
             self.data = grown
             self.refresh()
         self.starts.append(start)
