@@ -51,7 +51,7 @@ def read_tables(path: str) -> dict[tuple[str, int], Rows]:
 
 def _floor(row: dict[str, Bound]) -> int:
     least = min([b.cycles for b in row.values()])
-    return least if any([b.sure for b in row.values()]) else min(least, _SHORTEST)
+    return least if any(b.sure for b in row.values()) else min(least, _SHORTEST)
 
 
 @final

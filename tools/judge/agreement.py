@@ -23,7 +23,7 @@ from orias.ptx.parser import parse
 from orias.sim import SimError, load
 from orias.sim.ori import OriImage
 from orias.sim.ptx import PtxImage
-from orias.tools.validate.stages import Stages
+from orias.tools.validate.stages import Stages, before_convergence
 from tests.forms.run import ptxas_cubin
 from tools.judge.subjects import Group, groups
 
@@ -70,7 +70,12 @@ def judge(group: Group, arch: str, level: int, phases: bool) -> dict[str, Any]:
             tally.run("ours", kernel, check, image)
         for kernel, check in group.programs if phases else []:
             for phase, funcs in stages.kernel_stages(kernel):
-                tally.run("Ori", f"{kernel} {phase}", check, OriImage(stages.cubin.data, kernel, funcs))
+                tally.run(
+                    "Ori",
+                    f"{kernel} {phase}",
+                    check,
+                    OriImage(stages.cubin.data, kernel, funcs, before_convergence(phase)),
+                )
     if group.judged:
         try:
             theirs = load(ptxas_cubin(text, arch, level))

@@ -33,6 +33,7 @@ from orias.isa.operand import (
     lane_range,
     payload,
 )
+from orias.isa.warpgroup import GMMA
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.ori.text import inst_text
 from orias.sim.build import build, guard_of, illegal
@@ -49,6 +50,8 @@ from orias.sim.state import POISON, Active, Machine
 
 _PHYSICAL_STATES: Final = ("allocated", "final")
 _STEP: Final = 16
+_WHOLE: Final = GMMA | {"HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "LDSM", "STSM", "MOVM"}
+"""Operations that a whole warp executes at once."""
 
 
 def _distance(bytes_: int) -> Opnd:
@@ -82,13 +85,17 @@ class _OriLaunch(Launch):
 
 
 class OriImage(Image):
-    """`data`: the finished cubin; `funcs`: the kernel, the functions behind it and its helpers, at any stage each."""
+    """`data`: the finished cubin; `funcs`: the kernel, the functions behind it and its helpers, at any stage each.
+
+    `meets`: before the phase that makes divided warps converge (LateExpandSyncInstructions), nothing in the code brings
+    the threads of a warp together; an operation of the whole warp then waits for all its live threads.
+    """
 
     launch_type = _OriLaunch
 
-    def __init__(self, data: bytes, kernel: str, funcs: list[Func]) -> None:
+    def __init__(self, data: bytes, kernel: str, funcs: list[Func], meets: bool = False) -> None:
         super().__init__(data)
-        self.code = OriCode(self, kernel, funcs)
+        self.code = OriCode(self, kernel, funcs, meets)
 
     def plans(self) -> list[Plan | None]:
         """The plans, by index."""
@@ -103,8 +110,9 @@ class OriImage(Image):
 class OriCode:
     """The plans of a kernel's functions."""
 
-    def __init__(self, image: Image, kernel: str, funcs: list[Func]) -> None:
+    def __init__(self, image: Image, kernel: str, funcs: list[Func], meets: bool) -> None:
         self.image = image
+        self.meets = meets
         self.kernel = funcs[0].name
         self.funcs = funcs
         self.rows = Rows()
@@ -137,11 +145,15 @@ class OriCode:
         n = 1
         if i.old != K_NONE and i.guard != PT and i.dst and i.old != i.dst[0]:
             n += 1
-        if i.op.base in ("call", "CALL"):
+        if i.op.base in ("call", "CALL") or self._waits(i):
             n += 1
         if i.op.base == "RET" and self._frame(fn):
             n += 1
         return n
+
+    def _waits(self, i: Inst) -> bool:
+        """True if a rendezvous of the warp stands in front of the instruction."""
+        return self.meets and i.op.base in _WHOLE
 
     def _place(self) -> None:
         at = len(self.plans)
@@ -217,6 +229,10 @@ class OriCode:
             plan = self.plans[at]
             assert plan is not None
             self._guarded(plan, fn, i)
+            at += 1
+        if self._waits(i):
+            plan = self.plans[at] = Plan(at << 4, lambda: inst_text(i, fn))
+            plan.flow = _whole_warp
             at += 1
         try:
             plan = self._plan(fn, b, i, at, ends)
@@ -448,6 +464,10 @@ def _frame_address(site: Site, base: int) -> Exec:
     put = site.set32(site.dst[0])
     offset = np.uint32((payload(site.src[0]) + base) & 0xFFFFFFFF)
     return lambda m, a: put(m, a, m.R[1][a.sel] + offset)
+
+
+def _whole_warp(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
+    return e.wait_warpsync(a, np.full(a.n, 0xFFFFFFFF, U32), rest, pc)
 
 
 def _go(run: Exec | None, target: int) -> Flow:

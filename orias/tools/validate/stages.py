@@ -1,13 +1,21 @@
 """A compile with every stage kept."""
 
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from orias.compiler import Cubin, compile_text
 from orias.options import Options
 from orias.ori.clone import clone, signature
 from orias.ori.ir import Func
 from orias.passes.pipeline import PHASES
+
+_NAMES: Final = [p.name for p in PHASES]
+_CONVERGENCE: Final = _NAMES.index("LateExpandSyncInstructions")
+
+
+def before_convergence(phase: str) -> bool:
+    """True if the code behind a phase does not yet make the threads of divided warps meet."""
+    return _NAMES.index(phase) < _CONVERGENCE
 
 
 @final

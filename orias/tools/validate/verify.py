@@ -14,7 +14,7 @@ from orias.sim.ptx import PtxImage
 from orias.tools.validate.case import Case
 from orias.tools.validate.inputs import generate
 from orias.tools.validate.run import Outcome, Place, difference, open_words, run
-from orias.tools.validate.stages import Stages
+from orias.tools.validate.stages import Stages, before_convergence
 
 SASS: Final = "SASS"
 Progress = Callable[[int, int, str], None]
@@ -137,7 +137,7 @@ class Verifier:
             stages.extend(self.stages.kernel_stages(kernel))
         stages.append((SASS, None))
         for name, funcs in stages:
-            place, got = self._run(kernel, case, want, funcs)
+            place, got = self._run(kernel, case, want, name, funcs)
             if place is None:
                 continue
             mask = self._mask(case, want)
@@ -152,15 +152,19 @@ class Verifier:
             return finding
         return None
 
-    def _image(self, kernel: str, funcs: list[Func] | None) -> Image:
-        return OriImage(self.cubin, kernel, funcs) if funcs is not None else Image(self.cubin)
+    def _image(self, kernel: str, stage: str, funcs: list[Func] | None) -> Image:
+        if funcs is None:
+            return Image(self.cubin)
+        return OriImage(self.cubin, kernel, funcs, before_convergence(stage))
 
-    def _run(self, kernel: str, case: Case, want: Outcome, funcs: list[Func] | None) -> tuple[Place | None, Outcome]:
+    def _run(
+        self, kernel: str, case: Case, want: Outcome, stage: str, funcs: list[Func] | None
+    ) -> tuple[Place | None, Outcome]:
         self.report.runs += 1
         # code may take more steps than the PTX, but not without bound
         steps, case.max_steps = case.max_steps, case.max_steps * 20
         try:
-            got = run(self._image(kernel, funcs), case)
+            got = run(self._image(kernel, stage, funcs), case)
         finally:
             case.max_steps = steps
         return difference(want, got), got
@@ -184,7 +188,7 @@ class Verifier:
             data = outcome.regions[int(name[1:])] if name.startswith("#") else outcome.variables[name]
             setattr(finding, field, "0x" + data[word : word + 4][::-1].tobytes().hex())
         finding.line = run(PtxImage(self.module, self.options.arch, like=self.image), case, finding.place).writer
-        finding.address = run(self._image(finding.kernel, funcs), case, finding.place).writer
+        finding.address = run(self._image(finding.kernel, finding.stage, funcs), case, finding.place).writer
 
 
 def verify(
