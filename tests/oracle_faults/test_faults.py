@@ -67,6 +67,8 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("sub_rotate.ptx", "sm_75", 64, lambda x: (x << 8) - (x >> 56)),
     ("sub_rotate.ptx", "sm_80", 64, lambda x: (x << 8) - (x >> 56)),
     ("sub_rotate.ptx", "sm_90", 64, lambda x: (x << 8) - (x >> 56)),
+    ("add_rotate.ptx", "sm_75", 64, lambda x: (x << 45) + (signed(x, 64) >> 19)),
+    ("add_rotate.ptx", "sm_90", 64, lambda x: (x << 45) + (signed(x, 64) >> 19)),
     ("minmax_negation.ptx", "sm_90", 32, lowest),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),
     ("minmax_same.ptx", "sm_90", 32, canonical_half),
