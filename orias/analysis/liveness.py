@@ -23,6 +23,17 @@ def reg_bit(o: Opnd) -> int:
     return 0
 
 
+def members(mask: int) -> list[int]:
+    """The numbers in a set, ascending; takes time in proportion to the size of the mask, not to its square."""
+    out: list[int] = []
+    for k, byte in enumerate(mask.to_bytes((mask.bit_length() + 7) >> 3, "little")):
+        while byte:
+            low = byte & -byte
+            out.append(8 * k + low.bit_length() - 1)
+            byte ^= low
+    return out
+
+
 def use_mask(inst: Inst) -> int:
     """The virtual registers an instruction reads (sources, guard, old value)."""
     mask = 0

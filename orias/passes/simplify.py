@@ -218,10 +218,14 @@ def _forwardable(cx: Cx, inst: Inst) -> bool:
 
 def _substitute(cx: Cx, inst: Inst) -> None:
     src = inst.src
+    repl = cx.repl
     for k in range(len(src)):
         o = src[k]
         kd = o & KIND_MASK
         if 0 < kd <= K_B and o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+            if not o & LANE_MASK and o >> PAYLOAD_SHIFT not in repl:
+                # Most operands: nothing better is known.
+                continue
             n = resolve(cx, o, inst)
             if n != o:
                 _recount(cx, o, n)

@@ -9,7 +9,7 @@ The exact order ptxas finds is no goal (section 2.1 of the scheduling inventory)
 
 from typing import Final, final
 
-from orias.analysis.liveness import Liveness, liveness
+from orias.analysis.liveness import Liveness, liveness, members
 from orias.isa.op import F_PSEUDO
 from orias.isa.operand import FIRST_VIRTUAL, K_B, K_NONE, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT
 from orias.isa.table import load
@@ -117,12 +117,9 @@ def _live_at(b: Block, places: set[int], live: int) -> dict[int, int]:
 
 def _words(fn: Func, mask: int, kind: int) -> int:
     total = 0
-    while mask:
-        low = mask & -mask
-        ident = low.bit_length() - 1
+    for ident in members(mask):
         if fn.vkind[ident] == kind:
             total += fn.vwidth[ident]
-        mask ^= low
     return total
 
 

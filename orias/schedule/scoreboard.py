@@ -111,7 +111,8 @@ class _Row:
     """What the assigner knows of one instruction."""
 
     __slots__ = (
-        "access", "counts", "inst", "late_units", "needs", "read", "sets", "stall", "wait", "wait_all", "write", "yield_hint",
+        "access", "counts", "guarded", "inst", "interval", "late", "late_units", "needs", "pipe", "read", "sets", "stall", "wait",
+        "wait_all", "write", "yield_hint",
     )  # fmt: skip
 
     def __init__(self, inst: Inst, access: Access, needs: int) -> None:
@@ -130,6 +131,18 @@ class _Row:
         self.wait_all: bool = False
         self.stall: int = 1
         self.yield_hint: bool = True
+        self.pipe: str = ""
+        self.interval: int = 0
+        """Cycles that its pipe takes no other."""
+        self.late: int = 0
+        """Cycles until its sources have been read."""
+        self.guarded: bool = False
+
+    def look_up(self, lat: Latency) -> None:
+        """Fill in what the stalls ask for again and again."""
+        o = self.inst.op
+        self.pipe, self.interval, self.late = lat.pipe_key(o), lat.interval(o), lat.war(o)
+        self.guarded = any(r & 255 == SLOT_GUARD for r in self.access.reads)
 
 
 _Pending = dict[int, int]
@@ -471,6 +484,7 @@ class _Stalls:
         for rows in self.rows:
             for row in rows:
                 row.stall = self.lat.min_stall(row.inst.op)
+                row.look_up(self.lat)
         exits: list[dict[int, list[_Fixed]]] = [{} for _ in range(n)]
         boards: list[list[int]] = [[-_HORIZON] * SCOREBOARDS for _ in range(n)]
         queued = bytearray(b"\x01" * n)
@@ -483,8 +497,7 @@ class _Stalls:
                 queued[i] = 0
                 busy = True
                 entry, set_at = self._entry(i, exits, boards)
-                short = self._block(i, entry, set_at)
-                out, set_out = self._finish(i, entry, set_at)
+                short, out, set_out = self._block(i, entry, set_at)
                 changed = not _same(out, exits[i]) or set_out != boards[i]
                 exits[i], boards[i] = out, set_out
                 if short > 0:
@@ -560,7 +573,7 @@ class _Stalls:
                     if x.word >= 0:
                         earliest = max(earliest, x.time + self._settled(x, unit) - stall)
         latency_asks = earliest
-        free_at = seen_pipe.get(lat.pipe_key(inst.op), earliest)
+        free_at = seen_pipe.get(row.pipe, earliest)
         return max(earliest, free_at), latency_asks >= free_at
 
     def _settled(self, x: _Fixed, unit: int) -> int:
@@ -570,8 +583,14 @@ class _Stalls:
             return n + 4
         return n + (8 if unit < P_BASE else 10)
 
-    def _block(self, i: int, entry: dict[int, list[_Fixed]], set_at: list[int]) -> int:
-        """Raise the stalls inside a block; returns how many cycles its first instruction comes too early."""
+    def _block(
+        self, i: int, entry: dict[int, list[_Fixed]], set_at: list[int]
+    ) -> tuple[int, dict[int, list[_Fixed]], list[int]]:
+        """Raise the stalls inside a block.
+
+        Returns how many cycles its first instruction comes too early, and what is pending and which scoreboards were set
+        at its end, in times relative to the end.
+        """
         rows = self.rows[i]
         pending = {u: list(v) for u, v in entry.items()}
         boards = list(set_at)
@@ -590,26 +609,29 @@ class _Stalls:
                     now = earliest
             self._issue(row, pending, boards, seen, now)
             now += row.stall
-        return short
+        out: dict[int, list[_Fixed]] = {}
+        for unit, items in pending.items():
+            keep = [_Fixed(x.op, x.word, x.time - now) for x in items if now - x.time < _HORIZON]
+            if keep:
+                out[unit] = keep
+        return short, out, [max(b - now, -_HORIZON) for b in boards]
 
     def _issue(
         self, row: _Row, pending: dict[int, list[_Fixed]], boards: list[int], seen: dict[str, int], now: int
     ) -> None:
         inst = row.inst
-        lat = self.lat
-        seen[lat.pipe_key(inst.op)] = now + lat.interval(inst.op)
+        seen[row.pipe] = now + row.interval
         if row.wait_all:
             pending.clear()
             return
-        late = lat.war(inst.op)
+        late = row.late
         if late > 1:
             for r in row.access.reads:
                 pending.setdefault(r >> 8, []).append(_Fixed(inst, -late, now))
         fixed = not row.needs & NEEDS_WRITE
-        guarded = any(r & 255 == SLOT_GUARD for r in row.access.reads)
         for w in row.access.writes:
             unit = w >> 8
-            if not guarded:
+            if not row.guarded:
                 # Behind a guarded write the register may still hold what was written before.
                 pending.pop(unit, None)
             if fixed and unit < B_BASE:
@@ -618,24 +640,6 @@ class _Stalls:
             for k in range(SCOREBOARDS):
                 if row.sets >> k & 1:
                     boards[k] = now
-
-    def _finish(
-        self, i: int, entry: dict[int, list[_Fixed]], set_at: list[int]
-    ) -> tuple[dict[int, list[_Fixed]], list[int]]:
-        """What is pending at the end of a block, in times relative to the end."""
-        pending = {u: list(v) for u, v in entry.items()}
-        boards = list(set_at)
-        seen: dict[str, int] = {}
-        now = 0
-        for row in self.rows[i]:
-            self._issue(row, pending, boards, seen, now)
-            now += row.stall
-        out: dict[int, list[_Fixed]] = {}
-        for unit, items in pending.items():
-            keep = [_Fixed(x.op, x.word, x.time - now) for x in items if now - x.time < _HORIZON]
-            if keep:
-                out[unit] = keep
-        return out, [max(b - now, -_HORIZON) for b in boards]
 
     def _shortage(self, i: int, entry: dict[int, list[_Fixed]], boards: list[int]) -> int:
         """Cycles that the first instruction of a block comes too early behind one predecessor."""
@@ -657,6 +661,7 @@ class _Stalls:
         if cycles > part:
             if len(rows) == 1:
                 nop = _Row(self.fn.new_inst(_NOP, [], [], loc=last.inst.loc), Access(), 0)
+                nop.look_up(self.lat)
                 rows.insert(0, nop)
             rows[-2].stall += cycles - part
 

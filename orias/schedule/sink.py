@@ -10,6 +10,7 @@ The list scheduler starts from the best order found and spends registers on late
 from bisect import insort
 from typing import Final, final
 
+from orias.analysis.liveness import members
 from orias.isa.operand import K_P, K_R
 from orias.ori.ir import Func
 from orias.schedule.deps import Graph
@@ -28,7 +29,7 @@ _LONG: Final = 3000
 class Piece:
     """A piece of code with the registers that each instruction reads (once each) and writes, and those live behind it as a mask."""
 
-    __slots__ = ("fn", "graph", "live_after", "preds", "reads", "writes")
+    __slots__ = ("behind", "fn", "graph", "preds", "reads", "writes")
 
     def __init__(
         self, fn: Func, graph: Graph, reads: list[list[int]], writes: list[list[int]], live_after: int
@@ -37,7 +38,8 @@ class Piece:
         self.graph: Final[Graph] = graph
         self.reads: Final[list[list[int]]] = reads
         self.writes: Final[list[list[int]]] = writes
-        self.live_after: Final[int] = live_after
+        self.behind: Final[frozenset[int]] = frozenset(members(live_after))
+        """The registers live behind the piece."""
         self.preds: Final[list[list[int]]] = [[] for _ in reads]
         for k, succs in enumerate(graph.succs):
             for s in succs:
@@ -51,10 +53,6 @@ class Piece:
     def predicate(self, v: int) -> int:
         """1 for a predicate."""
         return 1 if self.fn.vkind[v] == K_P else 0
-
-    def behind(self) -> set[int]:
-        """The registers live behind the piece."""
-        return {v for v in range(self.live_after.bit_length()) if self.live_after >> v & 1}
 
 
 def few_registers(piece: Piece) -> list[int]:
@@ -79,7 +77,7 @@ def sunk_order(piece: Piece, order: list[int]) -> list[int]:
     place = _places(order)
     waiting = [len(s) for s in piece.graph.succs]
     ready = sorted(-place[k] for k in range(len(order)) if waiting[k] == 0)
-    live = piece.behind()
+    live = set(piece.behind)
     out: list[int] = []
     while ready:
         best = -1
@@ -113,7 +111,7 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
     place = _places(order)
     waiting = [len(p) for p in piece.preds]
     ready = sorted(place[k] for k in range(len(order)) if waiting[k] == 0)
-    behind = piece.behind()
+    behind = piece.behind
     left: dict[int, int] = {}
     for r in reads:
         for s in r:
@@ -153,7 +151,7 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
 
 def most_live(piece: Piece, order: list[int]) -> int:
     """Most words of R registers live at once in an order of the piece; predicates beyond those there are count double, as they go to R."""
-    live = piece.behind()
+    live = set(piece.behind)
     predicates = sum(piece.predicate(v) for v in live)
     now = sum(piece.words(v) for v in live) - predicates
     top, most = now, predicates
