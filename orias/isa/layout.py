@@ -93,6 +93,8 @@ def _address(o: Operand) -> list[Slot]:
             slots[1].base = True
         elif k == "U":
             slots[2] = Slot(K_UR, e, [], e.suf)
+        elif k == "W":
+            continue  # ``???255``: RZ where the form wants a register
         else:
             slots[3] = Slot(K_IMM, e, [], [])
             slots[3].width = e.width
@@ -126,9 +128,10 @@ def name_pieces(form: Form, slots: list[Slot]) -> list[Piece]:
             out.append(Piece("." + spaces, (), {}))
     for s in slots:
         for p in s.suf:
-            texts = {t for t in p.values.values() if "?" not in t and "INVALID" not in t}
+            values = {v: t.removeprefix("|") for v, t in p.values.items()}
+            texts = {t for t in values.values() if "?" not in t and "INVALID" not in t}
             if len(texts) > 1 and any(t not in _CODED for t in texts):
-                out.append(p)
+                out.append(p if values == p.values else Piece("", p.bits, values))
     return out
 
 

@@ -18,8 +18,10 @@ from orias.isa.operand import (
     K_IMM,
     K_LABEL,
     K_P,
+    K_R,
     K_SYM,
     K_UP,
+    K_UR,
     K_WORD,
     KIND_MASK,
     LANE_SHIFT,
@@ -220,6 +222,8 @@ def _kind_fits(s: Slot, sig: int) -> bool:
         return sig & ~ZERO_BIT in (1, 2) and zero
     if s.what == W_LABEL:
         return kind in (K_IMM, K_LABEL, K_SYM) and not sig & FLAG_MASK
+    if s.elem is not None and s.elem.how == H_CONST and s.kind in (K_R, K_UR) and zero != (s.elem.const == 255):
+        return False
     if s.kind == K_IMM:
         if sig & FLAG_MASK:
             return False
@@ -305,7 +309,11 @@ def _add_moves(plan: Plan, index: int, s: Slot) -> None:
             mv.scale_bits = e.scale.bit_length() - 1
             plan.others.append(mv)
         return
-    if e.how == H_FIELD:
+    if e.how == H_CONST:
+        mv = Move(M_EQUAL, index, 0, 8)
+        mv.elem = e
+        plan.others.append(mv)
+    elif e.how == H_FIELD:
         plan.regs.append((index, (1 << e.width) - 1, e.lo))
     elif e.how == H_SUM and e.parts[0][2] < 0:
         lo, width, _ = e.parts[0]

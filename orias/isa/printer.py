@@ -16,10 +16,15 @@ _KEPT: Final = 1 << 16
 """Texts to remember."""
 _GUARD: Final = 15 << 12
 _REUSE: Final = 7 << 122
+_CONTROL: Final = 105
+"""Low bit of the control word.  A reuse flag below it (matrix operations with scales) counts with every scheduling code."""
 
 
 def bar_is_last(kind: str, suffix: str) -> bool:
-    """True if the closing bar of an absolute value stands behind the suffix: ``|R1.H1|``, ``|UR1.H0_H0|``, but ``|R1|.H0_H0``."""
+    """True if the closing bar of an absolute value stands behind the suffix: ``|R1.H1|``, ``|UR1.H0_H0|``, but ``|R1|.H0_H0``.
+
+    A form that writes ``|R1|.B1`` has the suffix ``|.B1`` in the table (QFMA4, QMUL4, QADD4).
+    """
     return kind != "R" or suffix in (".H1", ".H0", ".B1", ".B2", ".B3")
 
 
@@ -28,7 +33,9 @@ def _register_name(e: Elem, v: int) -> str:
     if kind == "R":
         return "RZ" if v == 255 else f"R{v}"
     if kind == "U":
-        return "URZ" if e.how == H_FIELD and v == (1 << e.width) - 1 else f"UR{v}"
+        if e.how == H_FIELD:
+            return "URZ" if v == (1 << e.width) - 1 else f"UR{v}"
+        return "URZ" if v == 255 else f"UR{v}"
     if kind in "PQ":
         return _PREFIX[kind] + ("T" if v == 7 else str(v))
     return _PREFIX[kind] + str(v)
@@ -94,7 +101,9 @@ class _Ready:
             for e in o.elems:
                 for p in e.suf + e.pieces:
                     mask |= p.mask
-                reuse = reuse or e.reuse >= 0
+                if 0 <= e.reuse < _CONTROL:
+                    mask |= 1 << e.reuse
+                reuse = reuse or e.reuse >= _CONTROL
         self.mask: Final[int] = mask
         self.reuse: Final[int] = _REUSE if reuse else 0
         self.templates: Final[dict[int, _Template | None]] = {}
@@ -308,8 +317,10 @@ def _element(e: Elem, w: int, bar: str, fields: list[_Field]) -> str | None:
     if kind in "IFLS":
         return "%s" + suf
     reuse = ""
-    if e.reuse >= 0 and e.how != H_CONST and w >> e.reuse & 1 and 17 <= (w >> 105 & 31) <= 27:
+    if e.reuse >= 0 and e.how != H_CONST and w >> e.reuse & 1 and (e.reuse < _CONTROL or 17 <= (w >> 105 & 31) <= 27):
         reuse = ".reuse"
+    if suf[:1] == "|":
+        return "%s" + bar + reuse + suf[1:]
     if bar and bar_is_last(kind, suf):
         return "%s" + suf + bar + reuse
     return "%s" + bar + reuse + suf

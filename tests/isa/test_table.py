@@ -313,3 +313,30 @@ def test_notation() -> None:
     ]
     with pytest.raises(TableError, match="no value table"):
         words.piece("<$y 72>")
+
+
+@pytest.mark.parametrize(
+    ("table", "word_", "text"),
+    [
+        ("sm_120", 0x000FE2000F8FD2FFFFFFFFFE28287891, "ULEA.HI.SX32 UR40, UR40, 0xfffffffe, 0x1a"),
+        (
+            "sm_100",
+            0x000FE40004009F0AD800004A2265727C,
+            "QMUL4.E5M2x4.E2M3x4.E5M2x4.SATFINITE R101, -|R34|.N6420, -|R74|.B1",
+        ),
+        ("sm_100", 0x000FE4000A0012040000090C060073B2, "SYNCS.CAS.64 UR0, [UR6+0x9], UR12, UR14"),
+        ("sm_100", 0x000FE4000A001204000009FF060073B2, "SYNCS.CAS.64 UR0, [UR6+0x9], URZ, URZ"),
+    ],
+)
+def test_forms_of_sm_100_to_120_that_were_missing(table: str, word_: int, text: str) -> None:
+    t = load(table)
+    assert t.text(word_) == text
+    d = t.decode(word_)
+    assert t.encode_decoded(d) == word_
+
+
+def test_a_register_that_follows_another_is_that_register() -> None:
+    d = load("sm_100").decode(0x000FE4000A0012040000090C060073B2)
+    d.src[-1] = d.src[-2]
+    with pytest.raises(EncodeError):
+        load("sm_100").encode_decoded(d)

@@ -7,9 +7,12 @@ kept only if it prints every seed and a random sample of words of the form exact
 """
 
 import contextlib
+import copy
 import random
 import sys
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +70,14 @@ def sample(form: Form, rng: random.Random, count: int) -> list[int]:
     return out
 
 
+def judged(form: Form, seeds: list[int]) -> list[int]:
+    """The words that decide about a form: its seeds and random ones."""
+    return [calm(w) for w in seeds] + sample(form, random.Random(1), 120)
+
+
 def check(form: Form, table: RawTable, oracle: Oracle, seeds: list[int]) -> str:
     """Empty if the form prints its seeds and samples exactly, else what differs."""
-    rng = random.Random(1)
-    words = [calm(w) for w in seeds] + sample(form, rng, 120)
+    words = judged(form, seeds)
     got = oracle.ask(words)
     printer = Printer(table)
     wrong = 0
@@ -88,8 +95,18 @@ def check(form: Form, table: RawTable, oracle: Oracle, seeds: list[int]) -> str:
     return f"{wrong} of {len(words)} differ: {first_wrong}" if wrong else ""
 
 
-def replace(forms: list[Record], new: Record) -> list[Record]:
-    """Puts a form among those of its opcode: before the forms it overlaps, in place of those it covers."""
+def covers(new: Form, name: str, r: Record) -> bool:
+    """True if a form takes all words of the form of a record."""
+    printer = Printer(RawTable(name))
+    words = sample(form_of(new.opcode, r, name), random.Random(2), 60)
+    return all(new.matches(w) and printer.form_text(new, w, -16, None) is not None for w in words)
+
+
+def replace(forms: list[Record], new: Record, covers: Callable[[Record], bool] | None = None) -> list[Record]:
+    """Puts a form among those of its opcode: before the forms it overlaps, in place of those it covers.
+
+    `covers` says whether the new form takes all words of one whose fixed bits hold the new one's.
+    """
     mask, val = int(new["mask"], 16), int(new["val"], 16)
     skeletons = [o["s"] for o in new["ops"]]
     out: list[Record] = []
@@ -101,7 +118,7 @@ def replace(forms: list[Record], new: Record) -> list[Record]:
         if overlaps and same:
             if at < 0:
                 at = len(out)
-            if mask & ~m & (1 << 105) - 1 == 0:
+            if mask & ~m & (1 << 105) - 1 == 0 and (covers is None or covers(r)):
                 continue
         out.append(r)
     if at < 0:
@@ -112,6 +129,44 @@ def replace(forms: list[Record], new: Record) -> list[Record]:
                 break
     out.insert(at, new)
     return out
+
+
+def without_sum(r: Record) -> list[Record]:
+    """For a uniform register that follows another (``UR12, UR14``), the form in which the other is URZ and so is it."""
+    for o in r["ops"]:
+        for e in o["el"]:
+            if "sum" in e and e["sum"][0] > 0 and "U" in o["s"] and len(e["sum"][1]) == 1 and e["sum"][1][0][2] == 1:
+                lo, width, _ = e["sum"][1][0]
+                full = (1 << width) - 1
+                field = full << lo
+                last = copy.deepcopy(r)
+                last["mask"] = f"{int(r['mask'], 16) | field:x}"
+                last["val"] = f"{int(r['val'], 16) | field:x}"
+                last["not"] = [x for x in r["not"] if not int(x[0], 16) & field] if "not" in r else []
+                for oo in last["ops"]:
+                    for ee in oo["el"]:
+                        if ee.get("f") == f"{lo}+{width}" or ee.get("sum", [0, []])[1] == [[lo, width, 1]]:
+                            ee.pop("f", None)
+                            ee.pop("sum", None)
+                            ee["c"] = 255
+                r["not"] = [
+                    *(r.get("not") or []),
+                    *([f"{field:x}", f"{v << lo:x}"] for v in range(full + 1 - e["sum"][0], full + 1)),
+                ]
+                return [last]
+    return []
+
+
+def append(forms: list[Record], new: Record, covers: Callable[[Record], bool]) -> list[Record]:
+    """Puts a form for words that had none behind the others, in place of those that it covers and compiler output never took."""
+    mask, val = int(new["mask"], 16), int(new["val"], 16)
+    kept = []
+    for r in forms:
+        m, v = int(r["mask"], 16), int(r["val"], 16)
+        inside = mask & ~m & (1 << 105) - 1 == 0 and (v ^ val) & mask & m == 0
+        if r["n"] or r["mn"] != new["mn"] or not inside or not covers(r):
+            kept.append(r)
+    return [*kept, new]
 
 
 def seeds_of(t: IsaTable, words: list[int], oracle: Oracle, redo: int) -> dict[Any, list[int]]:
@@ -184,6 +239,7 @@ def derive(
         probes = {k: Probe(ws[0], 63 if int(name[3:]) < 100 else 255) for k, ws in seeds.items()}
         drive(list(probes.values()), oracle)
         added = 0
+        made: list[tuple[Any, Record, Form, list[int]]] = []
         for k, p in probes.items():
             opcode = k[0] & 0xFFF | (k[0] >> 91) << 12
             label = f"{opcode:04x} {k[1]}"
@@ -195,15 +251,23 @@ def derive(
             except NotDerived as e:
                 print("  failed:", label, e)
                 continue
-            form = form_of(opcode, record, name)
-            trouble = check(form, t.raw, oracle, [w for w in seeds[k] if form.matches(calm(w))])
+            for r in [record, *without_sum(record)]:
+                form = form_of(opcode, r, name)
+                made.append((k, r, form, [w for w in seeds[k] if form.matches(calm(w))]))
+        # One question for all: a run of the tool costs half a second.
+        oracle.ask([w for _, _, form, own in made for w in judged(form, own)])
+        for k, record, form, own in made:
+            opcode = form.opcode
+            label = f"{opcode:04x} {k[1]}"
+            trouble = check(form, t.raw, oracle, own)
             if trouble:
                 print("  differs:", label, trouble)
                 continue
             # The seed is no compiler output: its hidden bits say nothing.
             record["hidden_default"] = usual_default(work, name, opcode, record["mn"])
             forms = work.records[name]
-            forms[opcode] = show_descriptors(replace(forms.get(opcode, []), record))
+            place = append if all(t.form(calm(w)) is None for w in seeds[k]) else replace
+            forms[opcode] = show_descriptors(place(forms.get(opcode, []), record, partial(covers, form, name)))
             added += 1
         print(f"{name}: {added} forms written, {oracle.runs} runs of the tool", flush=True)
         total += added

@@ -156,7 +156,7 @@ def show_descriptors(forms: list[Record]) -> list[Record]:
     where = ""
     for r in forms:
         for o in r["ops"]:
-            if o["s"].startswith("desc[{U}]["):
+            if o["s"].startswith("desc[{U}][") and "f" in o["el"][0]:
                 where = o["el"][0]["f"]
     if not where:
         return forms

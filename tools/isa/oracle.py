@@ -147,18 +147,19 @@ _TOKEN = re.compile(
     r"|L(?P<lab>-?0x[0-9a-f]+)"
     r"|(?P<hex>-?0x[0-9a-f]+)"
     r"|(?P<num>-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![A-Za-z0-9_])|[+-](?:INF|QNAN|SNAN) )(?P<after>(?:\.[A-Z][A-Za-z0-9_]*)*)"
-    r"|(?P<word>\?{3}\d+|[0-9]?[A-Za-z_][A-Za-z0-9_.]*)"
+    r"|(?P<word>\?{3}\d+(?:\.[0-9A-Z][A-Za-z0-9_]*)*|[0-9]?[A-Za-z_][A-Za-z0-9_.]*)"
 )
 
 
 class Part:
-    """One element of an operand: kind letter, number or text, suffix."""
+    """One element of an operand: kind letter, number or text, suffix; whether the bar of an absolute value stands before the suffix."""
 
-    def __init__(self, kind: str, value: int | str, suffix: str, reuse: bool) -> None:
+    def __init__(self, kind: str, value: int | str, suffix: str, reuse: bool, bar: bool = False) -> None:
         self.kind = kind
         self.value = value
         self.suffix = suffix
         self.reuse = reuse
+        self.bar = bar
 
 
 class Arg:
@@ -223,6 +224,7 @@ def parse_arg(text: str) -> Arg:
             suf = t.group("suf")
             reuse = ".reuse" in suf
             suf = suf.replace(".reuse", "")
+            bar = suf.startswith("|.")
             suf = suf.replace("|", "")
             if name.startswith("UR"):
                 kind, value = "U", -1 if name == "URZ" else int(name[2:])
@@ -236,7 +238,7 @@ def parse_arg(text: str) -> Arg:
                 kind, value = "P", 7 if name == "PT" else int(name[1:])
             else:
                 kind, value = "B", int(name[1:])
-            parts.append(Part(kind, value, suf, reuse))
+            parts.append(Part(kind, value, suf, reuse, bar))
             skeleton += "{" + kind + "}"
         elif t.group("lab"):
             parts.append(Part("L", int(t.group("lab"), 16), "", False))

@@ -27,13 +27,15 @@ sys.path.insert(0, str(ROOT / "tools" / "isa"))
 from oracle import Parsed  # noqa: E402
 
 from orias.isa.floats import float_text  # noqa: E402
+from orias.isa.printer import bar_is_last  # noqa: E402
 
 CONTROL = ((1 << 23) - 1) << 105
 CALM = 18 << 105 | 7 << 110 | 7 << 113
 OPCODE = 0xFFF | 1 << 91
 GUARD = 15 << 12
 PROBED = [b for b in range(16, 105) if b != 91]
-MAX_ENUM = 13
+MAX_ENUM = 8
+"""Bits of a modifier field whose values are all listed; where more depend on each other, some are fixed as the seed has them."""
 
 Ask = Generator[list[int], dict[int, str | None], Any]
 Place = tuple[Any, ...]
@@ -79,6 +81,9 @@ class Probe:
         self.illegal: set[int] = set()
         self.nots: list[tuple[int, int]] = []
         self.groups: list[tuple[list[int], dict[int, dict[Place, str]]]] = []
+        self.reuse: dict[tuple[int, int], int] = {}
+        self.bars: set[tuple[int, int, str]] = set()
+        """(operand, part, suffix) that were seen behind the bar of an absolute value."""
 
     def number(self, v: int | str) -> int:
         if v == -1:
@@ -105,6 +110,7 @@ class Probe:
             {b for w in self.weights.values() for b in w}
             | {b for s in self.float_bits.values() for b in s}
             | set(self.effects)
+            | set(self.reuse.values())
         )
         self.selectors -= used
         self.silent -= used | self.selectors
@@ -158,6 +164,11 @@ class Probe:
             there = places(p)
             changed = {k for k in here if here[k] != there.get(k)}
             moved = False
+            for i, a in enumerate(p.args):
+                for j, x in enumerate(a.parts):
+                    if x.reuse != self.parsed.args[i].parts[j].reuse:
+                        self.reuse[i, j] = b
+                        moved = True
             for k, (kind, v) in numbers(p).items():
                 old = nums[k][1]
                 if v != old:
@@ -181,6 +192,21 @@ class Probe:
         got = yield [base ^ 1 << a ^ 1 << b for a, b in pairs] + [base ^ 1 << a for a in bits]
         single = {a: self.view(got[base ^ 1 << a]) for a in bits}
         here = places(self.parsed)
+        edges: set[tuple[int, int]] = set()
+        for a, b in pairs:
+            both = self.view(got[base ^ 1 << a ^ 1 << b])
+            if both is None or single[a] is None or single[b] is None:
+                joint = both is not None or (single[a] is not None and single[b] is not None)
+                if both is None and (self.effects[a] & self.effects[b]):
+                    joint = True
+                if joint:
+                    edges.add((a, b))
+                continue
+            va, vb = single[a], single[b]
+            assert va is not None and vb is not None
+            if any(not adds(t0, va[k], vb[k], both[k], k == ("mods",)) for k, t0 in here.items()):
+                edges.add((a, b))
+        bits = separate(bits, edges)
         parent = {b: b for b in bits}
 
         def root(x: int) -> int:
@@ -188,29 +214,16 @@ class Probe:
                 x = parent[x]
             return x
 
-        for a, b in pairs:
-            if root(a) == root(b):
-                continue
-            both = self.view(got[base ^ 1 << a ^ 1 << b])
-            if both is None or single[a] is None or single[b] is None:
-                joint = both is not None or (single[a] is not None and single[b] is not None)
-                if both is None and (self.effects[a] & self.effects[b]):
-                    joint = True
-                if joint:
-                    parent[root(a)] = root(b)
-                continue
-            va, vb = single[a], single[b]
-            assert va is not None and vb is not None
-            for k, t0 in here.items():
-                if not adds(t0, va[k], vb[k], both[k], k == ("mods",)):
-                    parent[root(a)] = root(b)
-                    break
+        for a, b in edges:
+            if a in parent and b in parent:
+                parent[root(a)] = root(b)
         while True:
             members: dict[int, list[int]] = defaultdict(list)
             for b in bits:
                 members[root(b)].append(b)
             yield from self.enumerate([sorted(group) for group in members.values()])
             merged = yield from self.depend(parent, root)
+            bits = [b for b in bits if b in parent]
             if not merged:
                 break
         yield from self.arrange()
@@ -237,10 +250,13 @@ class Probe:
             asked += [(i, j, x, y, self.put(self.put(self.base, bits_a, x), bits_b, y)) for x, y in options[:48]]
         got = yield [w for *_, w in asked]
         merged = False
+        joined: set[int] = set()
         for i, j, x, y, w in asked:
             (bits_a, table_a), (bits_b, table_b) = self.groups[i], self.groups[j]
             view = self.view(got[w])
-            if view is None or root(bits_a[0]) == root(bits_b[0]):
+            if view is None or bits_a[0] not in parent or bits_b[0] not in parent:
+                continue
+            if root(bits_a[0]) == root(bits_b[0]):
                 continue
             if any("INVALID" in t or "?" in t for t in view.values()):
                 continue
@@ -248,8 +264,16 @@ class Probe:
                 if not adds(t0, table_a[x][k], table_b[y][k], view[k], k == ("mods",)) and not (
                     k[-1] == "pre" and sorted(view[k]) == sorted(table_a[x][k] + table_b[y][k])
                 ):
-                    parent[root(bits_a[0])] = root(bits_b[0])
                     merged = True
+                    if i in joined or j in joined:
+                        break
+                    joined |= {i, j}
+                    if len(bits_a) + len(bits_b) > MAX_ENUM:
+                        # Too many values to list: the form holds for one value of the smaller field.
+                        for bit in min(bits_a, bits_b, key=len):
+                            parent.pop(bit, None)
+                    else:
+                        parent[root(bits_a[0])] = root(bits_b[0])
                     break
         return merged
 
@@ -257,7 +281,11 @@ class Probe:
         if text is None:
             return None
         p = Parsed(text)
-        return places(p) if p.key == self.parsed.key else None
+        if p.key != self.parsed.key or numbers(p) != numbers(self.parsed):
+            # A modifier that changes how a number is read (the format of a float) makes another form.
+            return None
+        self.bars |= {(i, j, x.suffix) for i, a in enumerate(p.args) for j, x in enumerate(a.parts) if x.bar}
+        return places(p)
 
     def arrange(self) -> Ask:
         """Order of the modifier fields and literals between them."""
@@ -360,6 +388,10 @@ class Probe:
                 continue
             for v in values:
                 special.append((full << lo, v << lo, self.base & ~(full << lo) | v << lo))
+        for k, bits in self.weights.items():
+            if k not in self.fields() and is_split(bits):
+                every = sum(1 << b for b in bits)
+                special += [(every, v, self.base & ~every | v) for v in (0, every)]
         got = yield [w for _, _, w in special]
         for mask, value, w in special:
             t = got[w]
@@ -373,13 +405,13 @@ class Probe:
         rd = b & ~(7 << 113)
         guard = b & ~(7 << 12)
         got = yield [*reuse, wr, rd, guard]
-        self.reuse: dict[tuple[int, int], int] = {}
+        base = {(x, y) for x, a in enumerate(self.parsed.args) for y, part in enumerate(a.parts) if part.reuse}
         for i, w in zip((122, 123, 124), reuse, strict=True):
             t = got[w]
             if t is not None:
                 for x, a in enumerate(Parsed(t).args):
                     for y, part in enumerate(a.parts):
-                        if part.reuse:
+                        if part.reuse and (x, y) not in base:
                             self.reuse[x, y] = i
         self.bar = ("w" if got[wr] is not None else "") + ("r" if got[rd] is not None else "")
         t = got[guard]
@@ -410,12 +442,14 @@ class Probe:
                         e["set"] = [lo, width]
                     elif scale < 0:
                         e["wsum"] = [7, [[lo, width, scale]]]
+                    elif part.kind == "U" and (more := self.number(part.value) - (self.base >> lo & (1 << width) - 1)):
+                        e["wsum"] = [more, [[lo, width, scale]]]
                     else:
                         e["f"] = [lo, width]
                 else:
-                    e["const"] = str(self.number(part.value))
+                    e["const"] = "255" if part.value == -1 else str(part.value)
                 if part.kind != "W":
-                    suf = self.pieces((i, j, "suf"), part.suffix)
+                    suf = self.barred(i, j, part.kind, self.pieces((i, j, "suf"), part.suffix))
                     if suf:
                         e["suf"] = suf
                 if (i, j) in self.reuse:
@@ -444,6 +478,8 @@ class Probe:
         hidden = 0
         for b in self.silent:
             hidden |= 1 << b
+        for b in self.reuse.values():
+            moving |= 1 << b
         hidden &= ~moving
         mask = ((1 << 105) - 1) & ~GUARD & ~moving & ~hidden
         out: dict[str, Any] = {
@@ -464,6 +500,15 @@ class Probe:
         if ops:
             out["ops"] = ops
         return out
+
+    def barred(self, i: int, j: int, kind: str, pieces: list[Any]) -> list[Any]:
+        """The pieces of a suffix, with the bar in front of those texts that stand behind it although most do not."""
+        if not any(bar_is_last(kind, t) for x, y, t in self.bars if (x, y) == (i, j)):
+            return pieces
+        if len(pieces) != 1 or isinstance(pieces[0], str):
+            raise NotDerived("a bar before a suffix that is no single field")
+        p = pieces[0]
+        return [{"b": p["b"], "t": {v: "|" + t if bar_is_last(kind, t) else t for v, t in p["t"].items()}}]
 
     def pieces(self, place: Place, base: str) -> list[Any]:
         found = []
@@ -497,6 +542,22 @@ class Probe:
             if float_text(kind, pattern) == shown:
                 return {"float": [kind, low]}
         raise NotDerived(f"the float {shown} has no known format")
+
+
+def separate(bits: list[int], edges: set[tuple[int, int]]) -> list[int]:
+    """The bits without those with the most dependencies, so that no more than MAX_ENUM bits depend on each other."""
+    left = list(bits)
+    while True:
+        group: dict[int, set[int]] = {b: {b} for b in left}
+        for a, b in edges:
+            if a in group and b in group and group[a] is not group[b]:
+                joined = group[a] | group[b]
+                for x in joined:
+                    group[x] = joined
+        large = max(group.values(), key=len, default=set())
+        if len(large) <= MAX_ENUM:
+            return left
+        left.remove(max(sorted(large), key=lambda x: sum(x in e and e[0] in group and e[1] in group for e in edges)))
 
 
 def is_split(bits: dict[int, int]) -> bool:

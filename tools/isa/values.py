@@ -175,7 +175,9 @@ class Job:
                     text = texts.pop()
                     assert text is not None
                     old = parts[k][1].get(v)
-                    if old == text or not all(c.isalnum() or c in "._?-~!|" for c in text):
+                    if (old is not None and old.removeprefix("|") == text) or not all(
+                        c.isalnum() or c in "._?-~!|" for c in text
+                    ):
                         continue
                     added += old is None
                     other += old is not None
