@@ -31,6 +31,11 @@ def on(device: Device) -> Iterator[None]:
         _devices.pop()
 
 
+def current() -> Device:
+    """The device."""
+    return _devices[-1]
+
+
 def load(cubin: bytes) -> Any:
     """An image of a cubin on the device."""
     return _devices[-1].load(cubin)

@@ -1,5 +1,6 @@
 """Checks every code section of a cubin."""
 
+from bisect import bisect_right
 from typing import Final, final
 
 from orias.analysis.access import unit_name
@@ -18,6 +19,9 @@ from orias.isa.decode import IllegalWord
 from orias.isa.table import IsaTable, load
 
 _INST: Final = 16
+_BEFORE: Final = 32
+_BEHIND: Final = 64
+"""Instructions around a changed one that are followed first."""
 MODELS: Final[dict[int, int]] = {87: 80, 88: 86, 121: 120}
 """Targets with the latencies of another one (feature SC7 of the scheduling inventory)."""
 
@@ -96,7 +100,7 @@ def check_cubin(data: bytes, observer: Observer | None = None) -> list[Hazard]:
 class SectionCode:
     """A code section as instructions, and where it is entered."""
 
-    __slots__ = ("away", "entries", "facts", "name", "nodes", "table", "tables")
+    __slots__ = ("_blocks", "away", "entries", "facts", "name", "nodes", "table", "tables")
 
     def __init__(self, file: ElfFile, s: Section, table: IsaTable, facts: Facts) -> None:
         self.name: Final[str] = s.name.removeprefix(".text.")
@@ -121,6 +125,8 @@ class SectionCode:
                 and "$__internal_" not in x.name
             ):
                 self.entries.add(x.value // _INST)
+        self._blocks: tuple[list[int], set[int]] | None = None
+        """First instructions of the blocks in order, and those of blocks that can be reached."""
 
     def node(self, index: int, word: int) -> Node:
         """The instruction of a word at a place; CubinError if it is none."""
@@ -136,6 +142,29 @@ class SectionCode:
             nodes[at // _INST] = self.node(at // _INST, word)
         connect(nodes, self.away, self.tables)
         return Flow(nodes, self.facts, self.table, observer).run(sorted(self.entries))
+
+
+    def catches(self, words: dict[int, int]) -> bool:
+        """True if anything is broken with other instructions at some byte offsets, none of them control flow.
+
+        What the changed block breaks by itself is found there; only without that the whole section is followed.
+        """
+        if self._blocks is None:
+            connect(self.nodes, self.away, self.tables)
+            flow = Flow(self.nodes, self.facts, self.table)
+            flow.run(sorted(self.entries))
+            self._blocks = sorted(flow.leaders | {len(self.nodes)}), flow.visited
+        leaders, visited = self._blocks
+        first, last = min(words) // _INST, max(words) // _INST
+        place = bisect_right(leaders, first)
+        if place < len(leaders) and last < leaders[place] and leaders[place - 1] in visited:
+            start, end = max(leaders[place - 1], first - _BEFORE), min(leaders[place], last + _BEHIND)
+            nodes = list(self.nodes)
+            for at, word in words.items():
+                nodes[at // _INST] = self.node(at // _INST, word)
+            if Flow(nodes, self.facts, self.table).stretch(start, end):
+                return True
+        return bool(self.findings(words))
 
 
 def _section(file: ElfFile, s: Section, table: IsaTable, facts: Facts, observer: Observer | None) -> list[Hazard]:

@@ -117,7 +117,7 @@ class _State:
 class Flow:
     """One section under check."""
 
-    __slots__ = ("blocks", "facts", "findings", "kept", "leaders", "nodes", "observer", "table")
+    __slots__ = ("facts", "findings", "kept", "leaders", "nodes", "observer", "table", "visited")
 
     def __init__(self, nodes: list[Node], facts: Facts, table: IsaTable, observer: Observer | None = None) -> None:
         self.nodes: Final[list[Node]] = nodes
@@ -128,6 +128,8 @@ class Flow:
         self.leaders: set[int] = set()
         self.kept: list[tuple[int, int, int, bool] | None] = [None] * 4
         """What each reuse field keeps: (node, first unit, age, overwritten)."""
+        self.visited: set[int] = set()
+        """Leaders of the blocks that were reached."""
         for n in nodes:
             if n.flow != GOES_ON:
                 self.leaders.add(n.index + 1)
@@ -146,6 +148,7 @@ class Flow:
         while queue:
             place = heappop(queue)
             queued.discard(place)
+            self.visited.add(place[-1])
             state = states[place].aged(0)
             for goal, after in self._block(place[:-1], place[-1], state):
                 have = states.get(goal)
@@ -156,6 +159,16 @@ class Flow:
                 if goal not in queued:
                     queued.add(goal)
                     heappush(queue, goal)
+        return list(self.findings.values())
+
+    def stretch(self, start: int, end: int) -> list[Finding]:
+        """The first findings between instructions of a stretch without branches: those that stand whatever was before it."""
+        state, now = _State(), 0
+        for n in self.nodes[start:end]:
+            self._step(n, state, now)
+            if self.findings:
+                break
+            now += n.stall or (HORIZON if self.facts.waits_for_itself(n.d) else 0)
         return list(self.findings.values())
 
     def _legal(self, n: Node) -> None:

@@ -82,38 +82,60 @@ def guard_of(g: Opnd) -> Getter | None:
     return lambda m, a: m.UP[p][a.warp_of] ^ np.bool_(inverted)
 
 
+_LIMIT: Final = 1 << 15
+_closures: dict[tuple[Any, ...], tuple[Exec, bool]] = {}
+"""Closures and whether they poll, by operation and operands: code of one module, and of one program's stages, is alike."""
+
+
 def build(d: Decoded, offset: int, address: int, text: Callable[[], str]) -> Plan:
     """The plan of one instruction; what cannot be simulated fails when it is executed."""
     plan = Plan(offset, text)
     plan.guard = guard_of(d.guard)
     base = d.op.base
+    if base in exec_flow.FLOW_BUILDERS or base == "LEPC":
+        _build(plan, d, address)
+        return plan
+    key = (d.op.ident, tuple(d.dst), tuple(d.src))
+    known = _closures.get(key)
+    if known is None:
+        _build(plan, d, address)
+        if len(_closures) >= _LIMIT:
+            _closures.clear()
+        if plan.run is not None:
+            _closures[key] = plan.run, plan.polls
+    else:
+        plan.run, plan.polls = known
+    return plan
+
+
+def _build(plan: Plan, d: Decoded, address: int) -> None:
+    base = d.op.base
     if base in _NOTHING:
         plan.run = _nothing
-        return plan
+        return
     strange = unknown(d.op, _UNIFORM.get(base, base))
     if strange:
         plan.run = _refuse(f"{d.op.name} is not simulated: modifier {strange[0]}")
-        return plan
+        return
     uniform = base in _UNIFORM
     site = Site(d.op, d.dst, d.src, address, uniform)
     try:
         flow = exec_flow.FLOW_BUILDERS.get(base)
         if flow is not None:
             plan.flow = flow(site)
-            return plan
+            return
         builder = (
             exec_async.atoms_arrive if base == "ATOMS" and d.op.has("ARRIVE") else _PLAIN.get(_UNIFORM.get(base, base))
         )
         if builder is None:
             plan.run = _refuse(f"{d.op.name} is not simulated")
-            return plan
+            return
         plan.run = builder(site)
     except Fault as f:
         plan.run = _refuse(f.message)
     except (StopIteration, IndexError, AssertionError):
         plan.run = _refuse(f"this form of {d.op.name} is not simulated")
     plan.polls = base in ("ATOM", "ATOMG", "ATOMS", "SYNCS") or d.op.has("STRONG") or d.op.has("MMIO")
-    return plan
 
 
 def illegal(offset: int, message: str) -> Plan:

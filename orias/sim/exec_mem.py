@@ -28,7 +28,7 @@ from orias.sim.errors import Fault, OutOfBounds
 from orias.sim.memory import GLOBAL_BASE, _Flat
 from orias.sim.ops_int import I32, I64, U8, U32, U64
 from orias.sim.site import Exec, Getter, Setter, Site
-from orias.sim.state import Active, Machine
+from orias.sim.state import Active, Machine, widen
 
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]
@@ -63,9 +63,9 @@ def address64(s: Site, at: int) -> Getter:
         return lambda m, a: np.full(a.n, o, U64)
     if len(parts) == 1:
         only = parts[0]
-        return lambda m, a: np.broadcast_to(only(m, a) + o, (a.n,))
+        return lambda m, a: widen(only(m, a) + o, a.n)
     first, second = parts
-    return lambda m, a: np.broadcast_to(first(m, a) + second(m, a) + o, (a.n,))
+    return lambda m, a: widen(first(m, a) + second(m, a) + o, a.n)
 
 
 def address32(s: Site, at: int) -> Getter:
@@ -79,7 +79,7 @@ def address32(s: Site, at: int) -> Getter:
         v = gb(m, a)
         if shift:
             v = v << shift
-        return np.broadcast_to((v + gu(m, a) + o).astype(I64), (a.n,))
+        return widen((v + gu(m, a) + o).astype(I64), a.n)
 
     return get
 
@@ -230,7 +230,7 @@ def store(s: Site) -> Exec:
     data = _words_of(s, s.src[4], max(1, size // 4))
 
     def run(m: Machine, a: Active) -> None:
-        values = [np.broadcast_to(g(m, a), (a.n,)) for g in data]
+        values = [widen(g(m, a), a.n) for g in data]
         for p in places(m, a, space, get(m, a), size, size):
             p.flat.store(p.offset, size, values if p.where is None else [v[p.where] for v in values])
 

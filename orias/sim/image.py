@@ -83,9 +83,10 @@ class Image:
 
     launch_type: ClassVar[type[Launch]] = Launch
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | Reader) -> None:
+        """`data`: a cubin, or what was read of one (images do not change it, so several may share it)."""
         try:
-            self.reader = Reader(data)
+            self.reader = data if isinstance(data, Reader) else Reader(data)
         except CubinError as e:
             raise LoadError(str(e)) from None
         target = TARGETS.get(self.reader.target)

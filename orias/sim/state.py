@@ -27,6 +27,11 @@ COPY_STEPS: Final = 64
 """Steps that an asynchronous copy takes at least, unless it is waited for as a group."""
 
 
+def widen(v: Arr, n: int) -> Arr:
+    """A value a thread from one that may be the same for all; not to be written to."""
+    return v if v.shape == (n,) else np.broadcast_to(v, (n,))
+
+
 class Active:
     """A set of threads that execute together: ``sel`` indexes rows over threads (a slice where they are contiguous)."""
 
@@ -121,12 +126,12 @@ class Machine:
     ) -> None:
         self.threads = threads
         self.warps = threads // 32
-        self.R: list[Arr] = [np.full(threads, POISON, U32) for _ in range(min(registers, 255))]
+        self.R: list[Arr] = list(np.full((min(registers, 255), threads), POISON, U32))
         zeros = np.zeros(threads, U32)
         self.R += [zeros] * (256 - len(self.R))
         self.register_count = min(registers, 255)
         self.P: list[Arr] = [np.zeros(threads, np.bool_) for _ in range(7)] + [np.ones(threads, np.bool_)]
-        self.UR: list[Arr] = [np.full(self.warps, POISON, U32) for _ in range(80)]
+        self.UR: list[Arr] = list(np.full((80, self.warps), POISON, U32))
         self.UR += [np.zeros(self.warps, U32)] * (256 - len(self.UR))
         self.UP: list[Arr] = [np.zeros(self.warps, np.bool_) for _ in range(7)] + [np.ones(self.warps, np.bool_)]
         self.B: list[Arr] = [np.zeros(threads, U32) for _ in range(16)]

@@ -47,8 +47,8 @@ class Program:
         self.suffix = suffix
         self.source = source
         self.unjudged = unjudged
-        self.max_steps = 400_000
         """Targets for which ptxas's code is beyond the simulator, or wrong."""
+        self.max_steps = 400_000
 
     def __repr__(self) -> str:
         return self.name
@@ -60,12 +60,13 @@ class Program:
         return (np.arange(IN, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(7)).astype(np.uint32)
 
     def text(self, arch: str) -> str:
-        """The module."""
+        """The module, its kernel named k."""
+        return f".version 8.7\n.target {arch}\n.address_size 64\n{self.kernel('k')}"
+
+    def kernel(self, name: str) -> str:
+        """The kernel's PTX."""
         cluster = f".reqnctapercluster {self.cluster}, 1, 1" if self.cluster else ""
-        return f""".version 8.7
-.target {arch}
-.address_size 64
-.visible .entry k(.param .u64 pout, .param .u64 pin, .param .align 64 .b8 tm[128]) .maxntid {self.block}, 1, 1 {cluster} {{
+        return f""".visible .entry {name}(.param .u64 pout, .param .u64 pin, .param .align 64 .b8 tm[128]) .maxntid {self.block}, 1, 1 {cluster} {{
 .reg .b16 %h<8>; .reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<40>; .reg .f64 %d<4>; .reg .pred %p<8>;
 .reg .b64 %out, %in, %tm; .reg .b32 %t, %warp, %cta;
 .shared .align 1024 .b8 smem[16384];
@@ -90,8 +91,8 @@ ret;
         bad = self.check(image)
         return bad and f"{self.name} {compiler} {arch} -O{opt}: {bad}"
 
-    def check(self, image: Any) -> str:
-        """Run on a loaded image; what is wrong, or nothing."""
+    def check(self, image: Any, kernel: str = "k") -> str:
+        """Run a kernel of a loaded image; what is wrong, or nothing."""
         source, out = self.input(), np.zeros(OUT, np.uint32)
         want = np.zeros(OUT, np.uint32)
         expected = np.asarray(self.want(source.copy()), np.uint32)
@@ -100,7 +101,7 @@ ret;
         image.arena.write(at, source)
         raw = self.map(at) if self.map is not None else bytes(128)
         options: dict[str, Any] = {"cluster": (self.cluster, 1, 1)} if self.cluster else {}
-        image.launch("k", self.grid, self.block, [out, at, raw], max_steps=self.max_steps, **options)
+        image.launch(kernel, self.grid, self.block, [out, at, raw], max_steps=self.max_steps, **options)
         bad = np.flatnonzero(out != want)
         if not len(bad):
             return ""

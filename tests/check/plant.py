@@ -18,6 +18,7 @@ from orias.diag import Unsupported
 from orias.isa.decode import Decoded
 from orias.isa.operand import K_IMM, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, UPT, is_zero_reg
 from orias.isa.table import IsaTable
+from orias.ori.ir import Inst as IrInst
 from orias.schedule.ctl import (
     NO_BARRIER,
     read_barrier,
@@ -107,8 +108,9 @@ class Planter:
     def _inst(self, w: int) -> Inst | None:
         d = self.table.decode(w)
         try:
-            a = accesses(d)  # type: ignore[arg-type]
-            needs = self.units.needs(d)  # type: ignore[arg-type]
+            inst = IrInst(d.op, d.dst, d.src, d.guard)
+            a = accesses(inst)
+            needs = self.units.needs(inst)
         except Unsupported:
             return None
         return Inst(d, d.ctl, {(r >> 8, r & 255) for r in a.reads}, {w >> 8: w >> 4 & 15 for w in a.writes}, needs)

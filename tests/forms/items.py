@@ -1,17 +1,24 @@
 """Everything that is run on every SM with both compilers: one-instruction programs by family, and whole kernels."""
 
 import functools
-import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from orias.sim import Image
-from tests.asynchronous import barrier_programs, copy_programs, opcode_programs, test_kernels
+from orias.diag import CompileError
+from orias.sim import Image, SimError
+from tests.asynchronous import (
+    barrier_programs,
+    copy_programs,
+    elect_programs,
+    multimem_programs,
+    opcode_programs,
+    test_kernels,
+)
 from tests.asynchronous.harness import Program
-from tests.device import load
+from tests.device import Device, current, load, on
 from tests.forms import generate
-from tests.forms.form import Form, module_text
-from tests.forms.run import failures, our_cubin, ptxas_cubin
+from tests.forms.form import Form
+from tests.forms.run import our_cubin, ptxas_cubin, run_form
 from tests.kernels import test_kernels as kernels
 from tests.kernels.matrix import cases
 from tests.wgmma import forms as wgmma
@@ -22,69 +29,102 @@ COMPILERS: Final = {"orias": our_cubin, "ptxas": ptxas_cubin}
 LEVELS: Final = (3, 0)
 
 
+class Piece(NamedTuple):
+    """What an item adds to a module it shares with others: declarations, and a kernel of the name it is given."""
+
+    declarations: str
+    kernel: Callable[[str], str]
+
+
 class Item(NamedTuple):
-    """A program; ``run(compiler, arch, level)`` says what is wrong; empty if nothing is."""
+    """A program; ``check(image, kernel)`` runs it on a loaded image and says what is wrong, nothing if all is right."""
 
     family: str
     name: str
     text: str
+    """A module of its own; of an item with a piece for sm_90."""
     arches: tuple[str, ...]
-    run: Callable[[str, str, int], str]
+    check: Callable[[Any, str], str]
+    piece: Piece | None = None
+    """Items with one can share a module (:func:`module`)."""
     unjudged: tuple[str, ...] = ()
     """Targets where ptxas's cubin is beyond the simulator or wrong: only ours runs."""
     levels: tuple[int, ...] = LEVELS
+    interpreted: bool = True
+    """False: it looks at what PTX leaves open, so it means nothing to an interpreter of PTX."""
 
     def settings(self, compiler: str, arch: str) -> tuple[int, ...]:
         """Levels to run for a compiler and a target; none if the item is not for them."""
         judged = compiler != "ptxas" or arch not in self.unjudged
         return self.levels if arch in self.arches and judged else ()
 
-    def key(self) -> int:
-        """A number that changes with the program's text."""
-        return zlib.crc32(self.text.encode())
+    def source(self, arch: str) -> str:
+        """The module of this item alone."""
+        return module([self], arch) if self.piece else self.text
+
+    def run(self, compiler: str, arch: str, level: int) -> str:
+        """Compile and run on the device of the tests; what is wrong, nothing if all is right."""
+        try:
+            return self.check(load(COMPILERS[compiler](self.source(arch), arch, level)), "k0")
+        except (CompileError, SimError) as e:
+            return f"{self.name}: {type(e).__name__} {e}"[:400]
+
+
+def module(some: Sequence[Item], arch: str) -> str:
+    """A module of items with pieces; their kernels are k0, k1 ..."""
+    pieces = [i.piece for i in some if i.piece is not None]
+    assert len(pieces) == len(some)
+    head = f".version 8.7\n.target {arch}\n.address_size 64\n"
+    declarations = dict.fromkeys(p.declarations for p in pieces)
+    return head + "".join(declarations) + "".join(p.kernel(f"k{n}") for n, p in enumerate(pieces))
 
 
 def _from(sm: int) -> tuple[str, ...]:
     return tuple(a for a in ARCHES if int(a[3:5]) >= sm)
 
 
-def _form(family: str, form: Form) -> Item:
-    def run(compiler: str, arch: str, level: int) -> str:
-        bad = failures([form], compiler, arch, level)
-        return bad[form.name][0] if bad else ""
+def _shared(family: str, name: str, arches: tuple[str, ...], check: Callable[[Any, str], str], piece: Piece) -> Item:
+    """An item with a piece."""
+    item = Item(family, name, "", arches, check, piece)
+    return item._replace(text=module([item], "sm_90"))
 
-    arches = _from(form.sm)
-    return Item(family, form.name, module_text([form], "sm_90"), arches, run, () if form.judged else arches)
+
+def _form(family: str, form: Form) -> Item:
+    def check(image: Any, kernel: str) -> str:
+        return "".join(run_form(image, kernel, form)[:1])
+
+    item = _shared(family, form.name, _from(form.sm), check, Piece(form.module, form.kernel))
+    return item if form.judged else item._replace(unjudged=item.arches)
 
 
 def _program(family: str, program: Program) -> Item:
-    arches = tuple(a for a in _from(program.sm) if a.endswith("a") or not program.suffix)
+    arches = tuple(a for a in _from(program.sm) if a.endswith("a") or not (program.suffix or "tensormap" in program.name))
     # What stands for sm_80 stands for all with its software barrier objects.
     unjudged = tuple(a for a in arches if a in program.unjudged or ("sm_80" in program.unjudged and a < "sm_90"))
-    return Item(family, program.name, program.text("sm_90a"), arches, program.run, unjudged)
+    open_ = program.name.startswith("createpolicy") or "odd threads" in program.name
+    item = _shared(family, program.name, arches, program.check, Piece("", program.kernel))
+    return item._replace(unjudged=unjudged, interpreted=not open_)
 
 
 def _wgmma(form: wgmma.Form) -> Item:
-    text = wgmma.module_text([form])
+    def check(image: Any, kernel: str) -> str:
+        return form.run(image, kernel, False) or form.run(image, kernel, True)
 
-    def run(compiler: str, arch: str, level: int) -> str:
-        image = load(COMPILERS[compiler](text, arch, level))
-        return form.run(image, "k0", False) or form.run(image, "k0", True)
-
-    return Item("wgmma", form.name, text, ("sm_90a",), run)
+    return _shared("wgmma", form.name, ("sm_90a",), check, Piece("", form.kernel))
 
 
-def _kernel(family: str, name: str, text: str, arches: tuple[str, ...], check: Callable[[bytes], Any]) -> Item:
-    """A whole kernel; `check` runs a cubin and raises AssertionError."""
+def _kernel(family: str, name: str, text: str, arches: tuple[str, ...], run: Callable[[bytes], Any]) -> Item:
+    """A whole kernel; `run` loads a cubin on the device of the tests, runs it and raises AssertionError."""
 
-    def run(compiler: str, arch: str, level: int) -> str:
+    def check(image: Any, _: str) -> str:
         try:
-            check(COMPILERS[compiler](text, arch, level))
+            with on(Device(lambda cubin: image, current().tensormap)):
+                run(b"")
         except AssertionError as e:
-            return " ".join(str(e).split())
+            return " ".join(str(e).split()) or "assertion failed"
         return ""
 
-    return Item(family, name, text, arches, run)
+    return Item(family, name, text, arches, check)
 
 
 def _cuda() -> list[Item]:
@@ -105,10 +145,10 @@ def _matrix_kernels() -> list[Item]:
     for name, case in cases.CASES.items():
         text, shared = cases.source(name)
 
-        def check(cubin: bytes, case: cases.Case = case, shared: int = shared) -> None:
+        def run(cubin: bytes, case: cases.Case = case, shared: int = shared) -> None:
             case.make().run(cubin, shared)
 
-        out.append(_kernel("matrix kernels", name, text, tuple(a for a in ARCHES if case.runs_on(a)), check))
+        out.append(_kernel("matrix kernels", name, text, tuple(a for a in ARCHES if case.runs_on(a)), run))
     gemm = {"gemm": "gemm.ptx", "tensor": "tensor_gemm.ptx"}
     for name in test_gemm.KINDS:
         text = (test_gemm.PTX / gemm[name.partition("_")[0]]).read_text()
@@ -123,10 +163,10 @@ def _async_kernels() -> list[Item]:
         late = arch == "sm_90"
         arches = _from(90) if late else ("sm_80", "sm_86", "sm_87", "sm_88", "sm_89")
 
-        def check(cubin: bytes, function: Callable[[Image], Any] = function) -> None:
+        def run(cubin: bytes, function: Callable[[Image], Any] = function) -> None:
             function(load(cubin))
 
-        out.append(_kernel("copy kernels", f"{function.__name__}.{arch[3:5]}", text, arches, check))
+        out.append(_kernel("copy kernels", f"{function.__name__}.{arch[3:5]}", text, arches, run))
     return out
 
 
@@ -135,6 +175,8 @@ _SOURCES: Final[dict[str, Callable[[], list[Item]]]] = {
     "wmma": lambda: [_form("wmma", f) for f in generate.FAMILIES["wmma"]()],
     "barriers": lambda: [_program("barriers", p) for p in barrier_programs.programs()],
     "copies": lambda: [_program("copies", p) for p in copy_programs.programs()],
+    "elections": lambda: [_program("elections", p) for p in elect_programs.programs()],
+    "multimem": lambda: [_program("multimem", p) for p in multimem_programs.programs()],
     "opcodes": lambda: [_program("opcodes", p) for p in opcode_programs.programs()],
     "kernels": _cuda,
     "matrix kernels": _matrix_kernels,

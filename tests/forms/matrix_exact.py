@@ -3,6 +3,7 @@
 Written from the documents alone, without a look at the simulator's layouts.
 """
 
+import functools
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -106,15 +107,24 @@ def number(x: int, type_: str) -> Fraction | str:
     return value(x, f)
 
 
-def _times(x: Fraction | str, y: Fraction | str) -> Fraction | str:
-    if "nan" in (x, y):
+_UNIT = 1 << 149
+"""Finite numbers of all types but f64 are multiples of 1 / _UNIT."""
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def _units(x: int, type_: str) -> int | str:
+    """The number of a pattern in units, or "nan", "inf", "-inf"."""
+    v = number(x, type_)
+    return v if isinstance(v, str) else int(v * _UNIT)
+
+
+def _times(x: int | str, y: int | str) -> int | str:
+    if isinstance(x, int) and isinstance(y, int):
+        return x * y
+    if "nan" in (x, y) or 0 in (x, y):
         return "nan"
-    if isinstance(x, str) or isinstance(y, str):
-        if 0 in (x, y):
-            return "nan"
-        negative = sum(v == "-inf" or (isinstance(v, Fraction) and v < 0) for v in (x, y)) == 1
-        return "-inf" if negative else "inf"
-    return x * y
+    negative = sum(v == "-inf" or (isinstance(v, int) and v < 0) for v in (x, y)) == 1
+    return "-inf" if negative else "inf"
 
 
 def float_sum(
@@ -125,20 +135,20 @@ def float_sum(
     Every product is exact; each of the n + 1 addends may lose 2**-22 of the largest one's magnitude, then the result is rounded.  For
     8-bit factors and f16 results, and with `steps`, partial sums may have been rounded to f16 too.
     """
-    products = [_times(number(x, types[0]), number(y, types[1])) for x, y in terms]
-    addends = [*products, number(c, c_type)]
+    addends = [_times(_units(x, types[0]), _units(y, types[1])) for x, y in terms]
+    addends.append(_times(_units(c, c_type), _UNIT))
     f = F32 if d_type == "f32" else F16
     special = {v for v in addends if isinstance(v, str)}
     if "nan" in special or len(special) == 2:
         return any_nan(f)
     if special:
         return f.inf if "inf" in special else f.inf | f.sign
-    exact = [v for v in addends if isinstance(v, Fraction)]
-    total = sum(exact, Fraction(0))
+    exact = [v for v in addends if isinstance(v, int)]
+    total = Fraction(sum(exact), _UNIT * _UNIT)
     largest = max(abs(v) for v in exact)
-    slack = largest * len(exact) / (1 << 22)
+    slack = Fraction(largest * len(exact), (1 << 22) * _UNIT * _UNIT)
     if d_type == "f16" and (steps or types[0] in ("e4m3", "e5m2")):
-        slack += sum(abs(v) for v in exact) / 1024
+        slack += Fraction(sum(abs(v) for v in exact), 1024 * _UNIT * _UNIT)
     low, high = rounded(total - slack, f, "rm"), rounded(total + slack, f, "rp")
 
     def ok(x: int) -> bool:

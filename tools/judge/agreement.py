@@ -1,134 +1,231 @@
 """The agreement matrix: every one-instruction program and kernel of the tests, on PTX, Ori after each phase, our SASS and ptxas's.
 
-usage: python -m tools.judge.agreement RESULTS.jsonl [--arch sm_75,...] [--levels 0,1,3] [--suites integer,...] [--phases N]
-                                       [--part I/N] [--until HH:MM] [--table] [--json] [--quiet]
+usage: python -m tools.judge.agreement RESULTS.jsonl [--arch sm_75,...] [--levels 0,1,3] [--family integer,...] [--phases N]
+                                       [--until HH:MM] [--table | --detail] [--json] [--quiet]
 
-Each module, target and level gives a line of RESULTS, with counts and failures by machine; what stands there already is not run again, so
-that a run can be stopped and goes on later.  Ori's phases are run for every Nth module (--phases, 4 unless told; 0: none).  --table
-prints what RESULTS holds and runs nothing.
+Programs of a family that can share a module run in batches.  Each batch, target and level gives a line of RESULTS, with counts and failures by
+machine; what stands there already is not run again unless its text has changed, so that a run can be stopped and goes on later.  Batches
+are spread over all families, so that any beginning is a sample of everything.  Code that two targets or levels have in common is run once
+(:mod:`tools.judge.once`).  Ori's phases are run for every Nth batch (--phases, 1 unless told; 0: none).  --table prints what
+RESULTS holds by family and by target, --detail by family, machine and target beside what there is to run; neither runs anything.
 """
 
 import json
 import sys
 import time
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from orias.diag import CompileError
 from orias.options import Options
 from orias.progress import Bar
 from orias.ptx.parser import parse
-from orias.sim import SimError, load
+from orias.sim import Image, SimError, load
 from orias.sim.ori import OriImage
 from orias.sim.ptx import PtxImage
-from orias.tools.validate.stages import Stages, before_convergence
+from orias.target.profile import TARGETS
+from orias.tools.validate.stages import Stages
+from tests.forms.items import ARCHES, FAMILIES, Item, items, module
 from tests.forms.run import ptxas_cubin
-from tools.judge.subjects import Group, groups
+from tools.judge.clock import moment
+from tools.judge.once import code_key, machine, stage_key
 
-ARCHES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a")
 LEVELS = (0, 1, 3)
 MACHINES = ("PTX", "Ori", "ours", "ptxas")
+BATCH = 24
+_FAULTS = (SimError, CompileError, ArithmeticError, LookupError, ValueError, AssertionError, TypeError, AttributeError)
 
 
-class Tally:
-    """Counts of one module on one machine after another."""
+class Batch(NamedTuple):
+    """Items that share a module, or one alone."""
+
+    name: str
+    items: list[Item]
+
+    @property
+    def family(self) -> str:
+        return self.items[0].family
+
+    def part(self, arch: str) -> list[Item]:
+        """Those for a target."""
+        return [i for i in self.items if arch in i.arches]
+
+    def text(self, arch: str) -> str:
+        return source(self.part(arch), arch)
+
+
+def source(some: Sequence[Item], arch: str) -> str:
+    """The module of items of a batch."""
+    return some[0].source(arch) if len(some) == 1 else module(some, arch)
+
+
+class _Launched:
+    """An image that remembers which kernels were launched."""
+
+    def __init__(self, image: Any) -> None:
+        self._image = image
+        self.names: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._image, name)
+
+    def launch(self, name: str, *args: Any, **options: Any) -> Any:
+        self.names.add(name)
+        return self._image.launch(name, *args, **options)
+
+
+class Judge:
+    """Runs the items of one batch; remembers what code has done."""
 
     def __init__(self) -> None:
+        self._known: dict[Hashable, str] = {}
+        self._kernels: dict[str, str] = {}
         self.right: Counter[str] = Counter()
         self.wrong: list[str] = []
+        self.runs = 0
+        """Launches that were not saved."""
 
-    def run(self, machine: str, what: str, check: Any, image: Any) -> None:
-        """One program on one image."""
-        try:
-            bad = check(image)
-        except (SimError, ArithmeticError, LookupError, ValueError, AssertionError) as e:
-            bad = f"{type(e).__name__} {e}"
+    def line(self, batch: Batch, arch: str, level: int, phases: bool) -> dict[str, Any]:
+        """Judge one target and level; the line of RESULTS."""
+        self.right, self.wrong = Counter(), []
+        some = batch.part(arch)
+        for item in some:
+            if item.interpreted:
+                self._ptx(item, arch)
+        self._ours(some, arch, level, phases)
+        self._theirs([i for i in some if arch not in i.unjudged], arch, level)
+        return {
+            "group": batch.name, "arch": arch, "level": level, "phases": phases, "programs": len(some), "text": fingerprint(batch, arch),
+            "right": self.right, "wrong": self.wrong,
+        }  # fmt: skip
+
+    def _run(self, machine_: str, what: str, item: Item, key: Hashable | None, image: Callable[[], Any], kernel: str) -> None:
+        bad = self._known.get((item.name, key)) if key is not None else None
+        if bad is None:
+            self.runs += 1
+            bad = _checked(item, image, kernel)
+            self._known[item.name, key] = bad
         if bad:
-            self.wrong.append(f"{machine}: {what}: {bad}"[:300])
+            self.wrong.append(f"{machine_}: {what}: {bad}"[:400])
         else:
-            self.right[machine] += 1
+            self.right[machine_] += 1
 
+    def _ptx(self, item: Item, arch: str) -> None:
+        text = item.source(arch)
 
-def judge(group: Group, arch: str, level: int, phases: bool) -> dict[str, Any]:
-    """The line of one module."""
-    tally = Tally()
-    text = group.text()
-    names = [k for k, _ in group.programs]
-    stages: Stages | None = None
-    ptx = PtxImage(parse(text, "agreement.ptx"), arch)
-    for kernel, check in group.programs:
-        tally.run("PTX", kernel, check, ptx)
-    try:
-        stages = Stages(text, Options(arch, level))
-    except (CompileError, AssertionError, LookupError, ValueError, TypeError, AttributeError) as e:
-        tally.wrong.append(f"ours: {type(e).__name__} {e}"[:300])
-    if stages is not None:
-        image = load(stages.cubin.data)
-        for kernel, check in group.programs:
-            tally.run("ours", kernel, check, image)
-        for kernel, check in group.programs if phases else []:
-            for phase, funcs in stages.kernel_stages(kernel):
-                tally.run(
-                    "Ori",
-                    f"{kernel} {phase}",
-                    check,
-                    OriImage(stages.cubin.data, kernel, funcs, before_convergence(phase)),
-                )
-    if group.judged:
+        def made() -> _Launched:
+            seen.append(_Launched(PtxImage(parse(text, "agreement.ptx"), arch)))
+            return seen[-1]
+
+        seen: list[_Launched] = []
+        self._run("PTX", item.name, item, (machine(TARGETS[arch]), text.replace(arch, "sm")), made, "k0")
+        if seen and len(seen[0].names) == 1 and item.piece is None:
+            self._kernels[item.name] = seen[0].names.pop()
+
+    def _ours(self, some: list[Item], arch: str, level: int, phases: bool) -> None:
         try:
-            theirs = load(ptxas_cubin(text, arch, level))
+            stages = Stages(source(some, arch), Options(arch, level), phases=phases)
+        except _FAULTS as e:
+            self._apart("ours", some, e, lambda half: self._ours(half, arch, level, phases))
+            return
+        image = load(stages.cubin.data)
+        for n, item in enumerate(some):
+            kernel = f"k{n}" if item.piece is not None else self._kernels.get(item.name, next(iter(image.kernels)))
+            self._run("ours", item.name, item, code_key(image, kernel), lambda: Image(image.reader), kernel)
+            for phase, funcs in stages.kernel_stages(kernel) if phases else []:
+                key = stage_key(image, kernel, funcs)
+                self._run(
+                    "Ori", f"{item.name} {phase}", item, key, lambda k=kernel, f=funcs: OriImage(image.reader, k, f), kernel  # type: ignore[misc]
+                )  # fmt: skip
+
+    def _theirs(self, some: list[Item], arch: str, level: int) -> None:
+        if not some:
+            return
+        try:
+            image = load(ptxas_cubin(source(some, arch), arch, level))
         except (RuntimeError, SimError) as e:
-            tally.wrong.append(f"ptxas: {e}"[:300])
-        else:
-            for kernel, check in group.programs:
-                tally.run("ptxas", kernel, check, theirs)
-    return {
-        "group": group.name, "arch": arch, "level": level, "phases": phases, "programs": len(names), "right": tally.right,
-        "wrong": tally.wrong,
-    }  # fmt: skip
+            self._apart("ptxas", some, e, lambda half: self._theirs(half, arch, level))
+            return
+        for n, item in enumerate(some):
+            kernel = f"k{n}" if item.piece is not None else self._kernels.get(item.name, next(iter(image.kernels)))
+            self._run("ptxas", item.name, item, code_key(image, kernel), lambda: Image(image.reader), kernel)
+
+    def _apart(self, machine_: str, some: list[Item], e: Exception, again: Callable[[list[Item]], None]) -> None:
+        """A module that cannot be compiled: its halves, or the failure of one program."""
+        if len(some) == 1:
+            self.wrong.append(f"{machine_}: {some[0].name}: {type(e).__name__} {e}"[:400])
+            return
+        half = len(some) // 2
+        again(some[:half])
+        again(some[half:])
 
 
-def plan(given: "Settings") -> list[tuple[Group, str, int, bool]]:
-    """Modules in an order in which any beginning is a sample of everything."""
-    out: list[tuple[tuple[int, int], Group, str, int, bool]] = []
-    for arch in given.arches:
-        turn: Counter[str] = Counter()
-        for group in groups(arch):
-            suite = group.name.split("/")[0]
-            if given.suites and suite not in given.suites:
-                continue
-            k = turn[suite]
-            turn[suite] += 1
-            for level in given.levels:
-                every = given.phases and (k + level + ARCHES.index(arch)) % given.phases == 0
-                # a bit reversal spreads the turns over the whole suite
-                out.append(((int(f"{k:012b}"[::-1], 2), level), group, arch, level, bool(every)))
-    out.sort(key=lambda x: (x[0], x[2]))
-    return [x[1:] for x in out[given.part[0] :: given.part[1]]]
+def _checked(item: Item, image: Callable[[], Any], kernel: str) -> str:
+    try:
+        return item.check(image(), kernel)
+    except _FAULTS as e:
+        return f"{type(e).__name__} {e}"
 
 
-def table(lines: list[dict[str, Any]]) -> str:
-    """A row a suite and target: programs times levels, then what was right by machine, and the failures."""
-    rows: dict[tuple[str, str], Counter[str]] = {}
+def fingerprint(batch: Batch, arch: str) -> int:
+    """Changes with the programs' text."""
+    return zlib.crc32(batch.text(arch).encode())
+
+
+def batches(families: Sequence[str] = FAMILIES) -> list[Batch]:
+    """All batches, in an order in which any beginning is a sample of everything."""
+    out: list[tuple[float, Batch]] = []
+    for family in families:
+        mine = items([family])
+        alone = any(i.piece is None for i in mine)
+        count = len(mine) if alone else -(-len(mine) // (BATCH if family != "wgmma" else 6))
+        bits = max(count - 1, 1).bit_length()
+        for k in range(count):
+            # Neighbours are alike: a batch takes its items from all over the family, and a bit reversal spreads the batches.
+            turn = int(f"{k:0{bits}b}"[::-1], 2) / (1 << bits)
+            out.append((turn, Batch(f"{family}/{k}", mine[k::count])))
+    out.sort(key=lambda x: x[0])
+    return [b for _, b in out]
+
+
+def tables(lines: list[dict[str, Any]]) -> str:
+    """A row a family, then a row a target: programs times levels, then what was right by machine, and the failures."""
+    out = []
+    for title in ("family", "target"):
+        rows: dict[str, Counter[str]] = {}
+        for x in lines:
+            for name in (x["group"].split("/")[0] if title == "family" else x["arch"], "all"):
+                row = rows.setdefault(name, Counter())
+                row["programs"] += x["programs"]
+                row.update(x["right"])
+                row["disagree"] += len(x["wrong"])
+        out += [f"| {title} | programs x levels | PTX | Ori after a phase | ours | ptxas | disagree |", "|---|---|---|---|---|---|---|"]
+        for name in sorted(rows, key=lambda n: (n == "all", n)):
+            out.append(f"| {name} | " + " | ".join(str(rows[name][c]) for c in ("programs", *MACHINES, "disagree")) + " |")
+        out.append("")
+    return "\n".join(out)
+
+
+def detail(lines: list[dict[str, Any]], given: "Settings") -> str:
+    """A row a family and compiler: what was right on each target, "of" all that there is where some has not run or is wrong."""
+    right: Counter[tuple[str, str, str]] = Counter()
     for x in lines:
-        row = rows.setdefault((x["group"].split("/")[0], x["arch"]), Counter())
-        row["programs"] += x["programs"]
-        row.update(x["right"])
-        row.update({f"wrong {m}": sum(w.startswith(m + ":") for w in x["wrong"]) for m in MACHINES})
-    out = ["| suite | target | programs x levels | " + " | ".join(f"{m} right / wrong" for m in MACHINES) + " |"]
-    out.append("|---|---|---|" + "---|" * len(MACHINES))
-    total: Counter[str] = Counter()
-    for (suite, arch), row in sorted(rows.items()):
-        total.update(row)
-        out.append(f"| {suite} | {arch} | {row['programs']} | {_cells(row)} |")
-    out.append(f"| all | | {total['programs']} | {_cells(total)} |")
+        for m in ("ours", "ptxas"):
+            right[x["group"].split("/")[0], m, x["arch"]] += x["right"].get(m, 0)
+    out = [f"| family | programs | compiler | {' | '.join(given.arches)} |", "|---" * (len(given.arches) + 3) + "|"]
+    for family in given.families:
+        mine = items([family])
+        for m in ("ours", "ptxas"):
+            cells = []
+            for arch in given.arches:
+                programs = [i for i in mine if arch in i.arches and (m == "ours" or arch not in i.unjudged)]
+                all_, good = len(programs) * len(given.levels), right[family, m, arch]
+                cells.append(str(good) if good == all_ else f"{good} of {all_}")
+            out.append(f"| {family} | {len(mine)} | {m} | {' | '.join(cells)} |")
     return "\n".join(out) + "\n"
-
-
-def _cells(row: Counter[str]) -> str:
-    return " | ".join(f"{row[m]} / {row['wrong ' + m]}" for m in MACHINES)
 
 
 class Settings:
@@ -136,16 +233,15 @@ class Settings:
 
     def __init__(self, arguments: list[str]) -> None:
         self.arches, self.levels = list(ARCHES), list(LEVELS)
-        self.suites: list[str] = []
-        self.phases, self.until = 4, ""
-        self.part = (0, 1)
-        self.table = self.json = self.quiet = False
+        self.families = list(FAMILIES)
+        self.phases, self.until = 1, ""
+        self.table = self.detail = self.json = self.quiet = False
         self.file = ""
         rest: Iterator[str] = iter(arguments)
         for a in rest:
-            if a in ("--table", "--json", "--quiet"):
+            if a in ("--table", "--detail", "--json", "--quiet"):
                 setattr(self, a[2:], True)
-            elif a in ("--arch", "--levels", "--suites", "--phases", "--part", "--until"):
+            elif a in ("--arch", "--levels", "--family", "--phases", "--until"):
                 self._value(a, next(rest, ""))
             elif a.startswith("-") or self.file:
                 raise SystemExit(__doc__)
@@ -159,40 +255,55 @@ class Settings:
             self.arches = value.split(",")
         elif name == "--levels":
             self.levels = [int(x) for x in value.split(",")]
-        elif name == "--suites":
-            self.suites = value.split(",")
+        elif name == "--family":
+            self.families = value.split(",")
         elif name == "--phases":
             self.phases = int(value)
-        elif name == "--part":
-            first, _, count = value.partition("/")
-            self.part = (int(first), int(count))
         else:
             self.until = value
 
 
-def main(arguments: list[str]) -> int:
-    """Runs what is missing, prints the table; exit code 1 if anything disagrees."""
-    given = Settings(arguments)
-    path = Path(given.file)
+def read(path: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """The lines of a file; the last one of a batch, target and level counts."""
     lines = [json.loads(x) for x in path.read_text().splitlines()] if path.exists() else []
-    if not given.table:
-        done = {(x["group"], x["arch"], x["level"]) for x in lines}
-        todo = [x for x in plan(given) if (x[0].name, x[1], x[2]) not in done]
-        bar = Bar(given.quiet or given.json)
-        with path.open("a") as out:
-            for n, (group, arch, level, phases) in enumerate(todo):
-                if given.until and time.strftime("%H:%M") >= given.until:
-                    break
-                bar(n, len(todo), f"{group.name} {arch} -O{level}")
-                line = judge(group, arch, level, phases)
-                lines.append(line)
+    return {(x["group"], x["arch"], x["level"]): x for x in lines}
+
+
+def work(given: Settings, lines: dict[tuple[str, str, int], dict[str, Any]], out: Any) -> None:
+    """Does what is missing; adds to the lines."""
+    bar, end = Bar(given.quiet or given.json), moment(given.until)
+    todo = batches(given.families)
+    for n, batch in enumerate(todo):
+        judge = Judge()
+        for arch in given.arches:
+            text = fingerprint(batch, arch) if batch.part(arch) else 0
+            for level in given.levels if text else ():
+                if time.time() >= end:
+                    return
+                known = lines.get((batch.name, arch, level))
+                if known is not None and known["text"] == text:
+                    continue
+                bar(n, len(todo), f"{batch.name} {arch} -O{level}")
+                phases = bool(given.phases) and n % given.phases == 0
+                line = judge.line(batch, arch, level, phases)
+                lines[batch.name, arch, level] = line
                 out.write(json.dumps(line) + "\n")
                 out.flush()
-    wrong = [f"{x['group']} {x['arch']} -O{x['level']} {w}" for x in lines for w in x["wrong"]]
+
+
+def main(arguments: list[str]) -> int:
+    """Runs what is missing, prints the tables; exit code 1 if anything disagrees."""
+    given = Settings(arguments)
+    path = Path(given.file)
+    lines = read(path)
+    if not (given.table or given.detail):
+        with path.open("a") as out:
+            work(given, lines, out)
+    wrong = [f"{x['group']} {x['arch']} -O{x['level']} {w}" for x in lines.values() for w in x["wrong"]]
     if given.json:
-        print(json.dumps({"lines": lines, "wrong": wrong}))
+        print(json.dumps({"lines": list(lines.values()), "wrong": wrong}))
     else:
-        print(table(lines) + "\n".join(wrong))
+        print((detail(list(lines.values()), given) if given.detail else tables(list(lines.values()))) + "\n".join(wrong))
     return 1 if wrong else 0
 
 

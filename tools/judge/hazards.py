@@ -26,6 +26,7 @@ from orias.isa.classes import table_of_sm
 from orias.isa.table import load
 from orias.progress import Bar
 from tests.check.plant import KINDS, Planter, sections
+from tools.judge.clock import moment
 
 
 def alarms(data: bytes) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def plant(data: bytes, rng: random.Random, left: int, each: int, largest: int) -
             continue
         for fault in Planter(index, code, table, model).some(rng, each):
             planted[fault.kind] += 1
-            if section.findings(fault.words):
+            if section.catches(fault.words):
                 caught[fault.kind] += 1
             else:
                 missed.append(f"{section.name}: {fault.kind}: {fault.note} at {[hex(a) for a in fault.words]}")
@@ -161,9 +162,9 @@ def work(given: Settings, lines: list[dict[str, Any]], out: Any) -> None:
     for x in lines:
         counts[x["arch"]] += sum(x.get("planted", {}).values())
     todo = [x for x in files(given.paths, given.arches, given.largest) if str(x[0]) not in done]
-    bar = Bar(given.quiet or given.json)
+    bar, end = Bar(given.quiet or given.json), moment(given.until)
     for n, (path, _, arch) in enumerate(todo):
-        if given.until and time.strftime("%H:%M") >= given.until:
+        if time.time() >= end:
             break
         bar(n, len(todo), f"{arch} {path.name}")
         left = given.count - counts[arch]

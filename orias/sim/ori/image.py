@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from orias.cubin.reader import Reader
 from orias.isa.decode import Decoded
 from orias.isa.operand import (
     FIRST_VIRTUAL,
@@ -69,9 +70,9 @@ class _OriLaunch(Launch):
 
     def prepare(self, m: Machine) -> None:
         code = self.image.code
-        m.R += [np.full(m.threads, POISON, U32) for _ in range(code.rows.count(K_R))]
+        m.R.extend(np.full((code.rows.count(K_R), m.threads), POISON, U32))
         m.P += [np.zeros(m.threads, np.bool_) for _ in range(code.rows.count(K_P))]
-        m.UR += [np.full(m.warps, POISON, U32) for _ in range(code.rows.count(K_UR))]
+        m.UR.extend(np.full((code.rows.count(K_UR), m.warps), POISON, U32))
         m.UP += [np.zeros(m.warps, np.bool_) for _ in range(code.rows.count(K_UP))]
         m.B += [np.zeros(m.threads, U32) for _ in range(code.rows.count(K_B))]
         # code before allocation does not set the stack pointer, later code does
@@ -93,7 +94,7 @@ class OriImage(Image):
 
     launch_type = _OriLaunch
 
-    def __init__(self, data: bytes, kernel: str, funcs: list[Func], meets: bool = False) -> None:
+    def __init__(self, data: bytes | Reader, kernel: str, funcs: list[Func], meets: bool = False) -> None:
         super().__init__(data)
         self.code = OriCode(self, kernel, funcs, meets)
 
@@ -275,20 +276,23 @@ class OriCode:
 
     def _plan(self, fn: Func, b: Block, i: Inst, at: int, ends: int) -> Plan:
         base = i.op.base
-        text = inst_text(i, fn)
+
+        def text() -> str:
+            return inst_text(i, fn)
+
         if base in ("call", "CALL"):
-            plan = Plan(at << 4, lambda: text)
+            plan = Plan(at << 4, text)
             plan.flow = self._call(fn, i, at)
             return self._guarded(plan, fn, i)
         src = [self._operand(fn, o, at) for o in i.src]
         dst = [self._map(fn, o) for o in i.dst]
         address = CODE_BASE + (at << 4)
         if i.op.base in pseudo.NOTHING:
-            plan = Plan(at << 4, lambda: text)
+            plan = Plan(at << 4, text)
             plan.run = _nothing
             return plan
         if base in ("copy", "pack", "frame") or base in pseudo.WIDE:
-            plan = Plan(at << 4, lambda: text)
+            plan = Plan(at << 4, text)
             site = Site(i.op, dst, src, address, False)
             width = fn.width(i.dst[0])
             if base == "copy":
@@ -311,7 +315,7 @@ class OriCode:
                 self._tables += [(table.offset + 4 * n, ends + pick) for n, pick in enumerate(table.picks)]
         src, before = self._wide_data(i, src)
         d = Decoded(i.op, self._map(fn, i.guard), dst, src, 0)
-        plan = build(d, at << 4, address, lambda: text)
+        plan = build(d, at << 4, address, text)
         if before is not None and plan.run is not None:
             inner, first = plan.run, before
 

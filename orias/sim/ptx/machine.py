@@ -35,7 +35,7 @@ class PtxMachine(Machine):
         super().__init__(threads, 24, present, block_of, arena, shared, local)
         self.choice = choice
         self.sum_error = (choice.approx > 0) - (choice.approx < 0)
-        self.R += [np.full(threads, choice.poison, U32) for _ in range(words)]
+        self.R.extend(np.full((words, threads), choice.poison, U32))
         self.P += [np.full(threads, bool(choice.poison & 1)) for _ in range(preds)]
         self.cc = np.full(threads, bool(choice.poison & 1))
         self.frame = np.zeros(threads, I64)
