@@ -143,7 +143,6 @@ class SectionCode:
         connect(nodes, self.away, self.tables)
         return Flow(nodes, self.facts, self.table, observer).run(sorted(self.entries))
 
-
     def catches(self, words: dict[int, int]) -> bool:
         """True if anything is broken with other instructions at some byte offsets, none of them control flow.
 

@@ -62,6 +62,7 @@ _REPEATED: Final[dict[str, str]] = {
     "bool": "Multiple instruction post-operation flags set",
 }
 
+_GENERIC: Final = frozenset(("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _ORDERS: Final = frozenset(["relaxed", "acquire", "release", "acq_rel", "sc"])
@@ -443,6 +444,9 @@ class Checker:
             base = space.partition("::")[0]
             if base != var.space and not (base == "const" and var.space == "global" and var.linkage == ""):
                 soft.append(f"State space mismatch between instruction and address in instruction '{checked.name}'")
+        elif not space and var.space in ("const", "param") and checked.name in _GENERIC and "tensormap" not in sig.mods:
+            # a generic address cannot name what lies in a constant bank
+            soft.append(f"State space mismatch between instruction and address in instruction '{checked.name}'")
         return True
 
     def _mov(self, op: Operand, index: int, checked: Checked, sig: Sig, soft: list[str]) -> bool:

@@ -431,9 +431,9 @@ def p2r(s: Site) -> Exec:
 
 
 def r2p(s: Site) -> Exec:
-    """R2P: bits of a byte of the register into the predicates under the mask."""
+    """R2P: bits of a byte of the register into the predicates under the mask (UR2UP without one: all)."""
     source = s.part(s.src[0], 8) if suffix(s.src[0]) >= S_B0 else s.i32(s.src[0])
-    mask = payload(s.src[1])
+    mask = payload(s.src[1]) if len(s.src) > 1 else 0x7F
     file = s.uniform
 
     def run(m: Machine, a: Active) -> None:

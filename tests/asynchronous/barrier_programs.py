@@ -320,7 +320,7 @@ def small() -> list[Program]:
         fixed("createpolicy.range of constants",
               steps("mov.u64 %rd4, 0x7f0012340000; createpolicy.range.global.L2::evict_last.b64 %rd3, [%rd4], 4096, 0x10000000;"
                     "st.global.u64 [%out], %rd3; fence.proxy.alias;"),
-              _policy(4, 9, 0x11, 1), unjudged=("sm_80", "sm_90a"))
+              _policy(4, 9, 0x11, 1), unjudged=("sm_80",))
     )  # fmt: skip
     return out
 

@@ -1,6 +1,7 @@
 """Everything that is run on every SM with both compilers: one-instruction programs by family, and whole kernels."""
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +22,7 @@ from tests.forms.form import Form
 from tests.forms.run import our_cubin, ptxas_cubin, run_form
 from tests.kernels import test_kernels as kernels
 from tests.kernels.matrix import cases
+from tests.semantic import test_spirv_run as spirv_run
 from tests.wgmma import forms as wgmma
 from tests.wgmma import test_attention, test_gemm
 
@@ -98,7 +100,9 @@ def _form(family: str, form: Form) -> Item:
 
 
 def _program(family: str, program: Program) -> Item:
-    arches = tuple(a for a in _from(program.sm) if a.endswith("a") or not (program.suffix or "tensormap" in program.name))
+    arches = tuple(
+        a for a in _from(program.sm) if a.endswith("a") or not (program.suffix or "tensormap" in program.name)
+    )
     # What stands for sm_80 stands for all with its software barrier objects.
     unjudged = tuple(a for a in arches if a in program.unjudged or ("sm_80" in program.unjudged and a < "sm_90"))
     open_ = program.name.startswith("createpolicy") or "odd threads" in program.name
@@ -170,6 +174,24 @@ def _async_kernels() -> list[Item]:
     return out
 
 
+def _semantic() -> list[Item]:
+    """The programs of a public project, where its folder is named (tests/semantic)."""
+    out = []
+    for case in spirv_run.cases():
+        path = spirv_run.FOLDER / spirv_run.Path(case["file"]).name
+        if not path.is_file():
+            continue
+
+        def check(image: Any, _: str, case: dict[str, Any] = case) -> str:
+            got = spirv_run.launch(case, image)
+            return "" if spirv_run.agree(case, got) else f"{got.tobytes().hex()} instead of {case['expected_hex']}"
+
+        text = path.read_text()
+        needed = max([75, *(int(n) for n in re.findall(r"\.target\s+sm_(\d+)", text))])
+        out.append(Item("semantic", case["name"], text, _from(needed), check))
+    return out
+
+
 _SOURCES: Final[dict[str, Callable[[], list[Item]]]] = {
     "matrix": lambda: [_form("matrix", f) for f in generate.FAMILIES["matrix"]()],
     "wmma": lambda: [_form("wmma", f) for f in generate.FAMILIES["wmma"]()],
@@ -179,6 +201,7 @@ _SOURCES: Final[dict[str, Callable[[], list[Item]]]] = {
     "multimem": lambda: [_program("multimem", p) for p in multimem_programs.programs()],
     "opcodes": lambda: [_program("opcodes", p) for p in opcode_programs.programs()],
     "kernels": _cuda,
+    "semantic": _semantic,
     "matrix kernels": _matrix_kernels,
     "copy kernels": _async_kernels,
     "wgmma": lambda: [_wgmma(f) for f in wgmma.all_forms()],

@@ -347,6 +347,20 @@ def contended() -> Form:
     )
 
 
+def generic_names() -> Form:
+    """Variables named in generic accesses."""
+    body = (
+        "st.u64 [gv_local+8], %a0; ld.u64 %o0, [gv_local+8]; st.u32 [gv_shared+4], %a1; ld.u32 %o1, [gv_shared+4];"
+        " ld.u32 %o2, [gv_global+4];"
+    )
+    decl = ".local .align 8 .b64 gv_local[2]; .shared .align 4 .b32 gv_shared[2];"
+    module = ".global .align 4 .u32 gv_global[2] = {7, 8};\n"
+    return Form(
+        "generic.named", body, ["b64", "b32"], ["b64", "b32", "b32"], [(0x123456789ABCDEF0, 77)], lambda x, y: (x, y, 8), decl=decl,
+        module=module,
+    )  # fmt: skip
+
+
 def forms() -> list[Form]:
     """Every form of this file."""
-    return scalar() + vectors() + variants() + atomics()
+    return [*scalar(), *vectors(), *variants(), *atomics(), generic_names()]

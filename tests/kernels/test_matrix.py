@@ -1,6 +1,6 @@
 """Matrix kernels made by nvcc and Triton, compiled by us and by ptxas, run in the simulator against host results.
 
-``python -m tests.forms.everything FILE --family "matrix kernels"`` runs all of them on all targets; the sweep takes a part of these
+``python -m tools.judge.agreement FILE --family "matrix kernels"`` runs all of them on all targets; the sweep takes a part of these
 runs, another one every day.
 """
 

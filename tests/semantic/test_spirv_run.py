@@ -8,13 +8,13 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import orias
 import orias.sim as sim
-from orias.cubin.reader import Reader
 from tests.nvtools import tool
 
 FOLDER = Path(os.environ.get("ORIAS_SPIRV_RUN", ""))
@@ -28,14 +28,14 @@ def cases() -> list[dict]:
     return json.loads(CASES.read_text())["cases"]
 
 
-def launch(case: dict, cubin: bytes) -> np.ndarray:
+def launch(case: dict, image: Any) -> np.ndarray:
+    """The output of a case on a loaded image."""
     data = np.frombuffer(bytes.fromhex(case["input_hex"] or ""), np.uint8).copy()
     want = bytes.fromhex(case["expected_hex"])
     out = np.zeros(len(want), np.uint8)
     given = {"input": data if len(data) else np.zeros(16, np.uint8), "output": out}
-    image = sim.load(cubin)
     # The project passes two pointers always; a kernel may declare one.
-    args = [given[a] for a in case["args"]][: len(Reader(cubin).kernels[case["entry"]].params)]
+    args = [given[a] for a in case["args"]][: len(image.kernels[case["entry"]].params)]
     image.launch(case["entry"], tuple(case["grid"]), tuple(case["block"]), args, shared=case["dynamic_shared"])
     return out
 
@@ -69,8 +69,8 @@ def test_case(case: dict, arch: str, opt: int, tmp_path: Path) -> None:
     )
     if r.returncode:
         pytest.skip(f"not for {arch}: {r.stderr.decode(errors='replace').splitlines()[0][:100]}")
-    theirs = launch(case, out.read_bytes())
-    ours = launch(case, orias.compile(path.read_bytes(), arch=arch, opt_level=opt).data)
+    theirs = launch(case, sim.load(out.read_bytes()))
+    ours = launch(case, sim.load(orias.compile(path.read_bytes(), arch=arch, opt_level=opt).data))
     if not agree(case, theirs):
         assert (ours == theirs).all(), "neither the expectation nor ptxas"
         pytest.skip("ptxas's cubin does not give the expectation either; ours gives what ptxas's does")

@@ -1,11 +1,11 @@
 """The agreement matrix: every one-instruction program and kernel of the tests, on PTX, Ori after each phase, our SASS and ptxas's.
 
 usage: python -m tools.judge.agreement RESULTS.jsonl [--arch sm_75,...] [--levels 0,1,3] [--family integer,...] [--phases N]
-                                       [--until HH:MM] [--table | --detail] [--json] [--quiet]
+                                       [--until HH:MM] [--again] [--table | --detail] [--json] [--quiet]
 
 Programs of a family that can share a module run in batches.  Each batch, target and level gives a line of RESULTS, with counts and failures by
-machine; what stands there already is not run again unless its text has changed, so that a run can be stopped and goes on later.  Batches
-are spread over all families, so that any beginning is a sample of everything.  Code that two targets or levels have in common is run once
+machine; what stands there already is not run again unless its text has changed, so that a run can be stopped and goes on later; --again
+repeats the lines with failures.  Batches are spread over all families, so that any beginning is a sample of everything.  Code that two targets or levels have in common is run once
 (:mod:`tools.judge.once`).  Ori's phases are run for every Nth batch (--phases, 1 unless told; 0: none).  --table prints what
 RESULTS holds by family and by target, --detail by family, machine and target beside what there is to run; neither runs anything.
 """
@@ -102,7 +102,9 @@ class Judge:
             "right": self.right, "wrong": self.wrong,
         }  # fmt: skip
 
-    def _run(self, machine_: str, what: str, item: Item, key: Hashable | None, image: Callable[[], Any], kernel: str) -> None:
+    def _run(
+        self, machine_: str, what: str, item: Item, key: Hashable | None, image: Callable[[], Any], kernel: str
+    ) -> None:
         bad = self._known.get((item.name, key)) if key is not None else None
         if bad is None:
             self.runs += 1
@@ -121,7 +123,7 @@ class Judge:
             return seen[-1]
 
         seen: list[_Launched] = []
-        self._run("PTX", item.name, item, (machine(TARGETS[arch]), text.replace(arch, "sm")), made, "k0")
+        self._run("PTX", item.name, item, ("PTX", machine(TARGETS[arch])), made, "k0")
         if seen and len(seen[0].names) == 1 and item.piece is None:
             self._kernels[item.name] = seen[0].names.pop()
 
@@ -202,9 +204,14 @@ def tables(lines: list[dict[str, Any]]) -> str:
                 row["programs"] += x["programs"]
                 row.update(x["right"])
                 row["disagree"] += len(x["wrong"])
-        out += [f"| {title} | programs x levels | PTX | Ori after a phase | ours | ptxas | disagree |", "|---|---|---|---|---|---|---|"]
+        out += [
+            f"| {title} | programs x levels | PTX | Ori after a phase | ours | ptxas | disagree |",
+            "|---|---|---|---|---|---|---|",
+        ]
         for name in sorted(rows, key=lambda n: (n == "all", n)):
-            out.append(f"| {name} | " + " | ".join(str(rows[name][c]) for c in ("programs", *MACHINES, "disagree")) + " |")
+            out.append(
+                f"| {name} | " + " | ".join(str(rows[name][c]) for c in ("programs", *MACHINES, "disagree")) + " |"
+            )
         out.append("")
     return "\n".join(out)
 
@@ -235,11 +242,11 @@ class Settings:
         self.arches, self.levels = list(ARCHES), list(LEVELS)
         self.families = list(FAMILIES)
         self.phases, self.until = 1, ""
-        self.table = self.detail = self.json = self.quiet = False
+        self.again = self.table = self.detail = self.json = self.quiet = False
         self.file = ""
         rest: Iterator[str] = iter(arguments)
         for a in rest:
-            if a in ("--table", "--detail", "--json", "--quiet"):
+            if a in ("--again", "--table", "--detail", "--json", "--quiet"):
                 setattr(self, a[2:], True)
             elif a in ("--arch", "--levels", "--family", "--phases", "--until"):
                 self._value(a, next(rest, ""))
@@ -281,7 +288,7 @@ def work(given: Settings, lines: dict[tuple[str, str, int], dict[str, Any]], out
                 if time.time() >= end:
                     return
                 known = lines.get((batch.name, arch, level))
-                if known is not None and known["text"] == text:
+                if known is not None and known["text"] == text and not (given.again and known["wrong"]):
                     continue
                 bar(n, len(todo), f"{batch.name} {arch} -O{level}")
                 phases = bool(given.phases) and n % given.phases == 0
@@ -303,7 +310,9 @@ def main(arguments: list[str]) -> int:
     if given.json:
         print(json.dumps({"lines": list(lines.values()), "wrong": wrong}))
     else:
-        print((detail(list(lines.values()), given) if given.detail else tables(list(lines.values()))) + "\n".join(wrong))
+        print(
+            (detail(list(lines.values()), given) if given.detail else tables(list(lines.values()))) + "\n".join(wrong)
+        )
     return 1 if wrong else 0
 
 

@@ -13,6 +13,7 @@ from orias.ori.ir import Func
 from orias.sim.image import Image
 from orias.target.profile import Target
 
+
 def machine(target: Target) -> Hashable:
     """What execution sees of a target beside the code: the system's layout of constants and shared memory, and the generation."""
     t = target
@@ -40,7 +41,9 @@ def code_key(image: Image, kernel: str) -> Hashable | None:
         return None
     (code,) = (code for _, code, name in image._code if name == kernel)
     try:
-        words = tuple(_seen(image.table.decode(int.from_bytes(code[i : i + 16], "little"))) for i in range(0, len(code), 16))
+        words = tuple(
+            _seen(image.table.decode(int.from_bytes(code[i : i + 16], "little"))) for i in range(0, len(code), 16)
+        )
     except (IllegalWord, EncodeError):
         return None
     return _surroundings(image, kernel), hash(words), max(image.kernels[kernel].num_regs, 24)

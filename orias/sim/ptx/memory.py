@@ -47,7 +47,8 @@ def address(s: PtxSite, o: Operand, space: str) -> Getter:
     elif o.kind in (O_ADDR, O_SYM) and o.var is not None:
         g = s.unit.address(o.var, o.value)
         if not space and o.var.space in ("shared", "local", "const"):
-            raise s.unknown("generic access to a named variable")
+            window, inside = np.uint64(_window(s, o.var.space)), g
+            g = lambda m, a: inside(m, a).astype(U64) + window  # noqa: E731
     else:
         fixed = np.full(1, o.value & 0xFFFFFFFFFFFFFFFF, U64)
         g = lambda m, a: fixed  # noqa: E731
