@@ -3,8 +3,8 @@
 usage: python -m tools.judge.agreement RESULTS.jsonl [--arch sm_75,...] [--levels 0,1,3] [--family integer,...] [--phases N]
                                        [--until HH:MM] [--again] [--table | --detail] [--json] [--quiet]
 
-Programs of a family that can share a module run in batches.  Each batch, target and level gives a line of RESULTS, with counts and failures by
-machine; what stands there already is not run again unless its text has changed, so that a run can be stopped and goes on later; --again
+Programs of a family that can share a module run in batches.  Each batch, target and level gives a line of RESULTS, with counts, failures by
+machine and seconds of processor time (ptxas's not counted); what stands there already is not run again unless its text has changed, so that a run can be stopped and goes on later; --again
 repeats the lines with failures.  Batches are spread over all families, so that any beginning is a sample of everything.  Code that two targets or levels have in common is run once
 (:mod:`tools.judge.once`).  Ori's phases are run for every Nth batch (--phases, 1 unless told; 0: none).  --table prints what
 RESULTS holds by family and by target, --detail by family, machine and target beside what there is to run; neither runs anything.
@@ -91,6 +91,7 @@ class Judge:
     def line(self, batch: Batch, arch: str, level: int, phases: bool) -> dict[str, Any]:
         """Judge one target and level; the line of RESULTS."""
         self.right, self.wrong = Counter(), []
+        start = time.process_time()
         some = batch.part(arch)
         for item in some:
             if item.interpreted:
@@ -99,7 +100,7 @@ class Judge:
         self._theirs([i for i in some if arch not in i.unjudged], arch, level)
         return {
             "group": batch.name, "arch": arch, "level": level, "phases": phases, "programs": len(some), "text": fingerprint(batch, arch),
-            "right": self.right, "wrong": self.wrong,
+            "right": self.right, "wrong": self.wrong, "seconds": round(time.process_time() - start, 2),
         }  # fmt: skip
 
     def _run(
