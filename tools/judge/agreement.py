@@ -16,6 +16,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from orias.sim import Image, SimError, load
 from orias.sim.ori import OriImage
 from orias.sim.ptx import PtxImage
 from orias.target.profile import TARGETS
-from orias.tools.validate.stages import Stages
+from orias.tools.validate.stages import Stages, before_convergence
 from tests.forms.items import ARCHES, FAMILIES, Item, items, module
 from tests.forms.run import ptxas_cubin
 from tools.judge.clock import moment
@@ -139,10 +140,10 @@ class Judge:
             kernel = f"k{n}" if item.piece is not None else self._kernels.get(item.name, next(iter(image.kernels)))
             self._run("ours", item.name, item, code_key(image, kernel), lambda: Image(image.reader), kernel)
             for phase, funcs in stages.kernel_stages(kernel) if phases else []:
-                key = stage_key(image, kernel, funcs)
-                self._run(
-                    "Ori", f"{item.name} {phase}", item, key, lambda k=kernel, f=funcs: OriImage(image.reader, k, f), kernel  # type: ignore[misc]
-                )  # fmt: skip
+                meets = before_convergence(phase)
+                key = stage_key(image, kernel, funcs, meets)
+                made = partial(OriImage, image.reader, kernel, funcs, meets)
+                self._run("Ori", f"{item.name} {phase}", item, key, made, kernel)
 
     def _theirs(self, some: list[Item], arch: str, level: int) -> None:
         if not some:

@@ -53,8 +53,8 @@ def _seen(d: Decoded) -> Hashable:
     return d.op.ident, d.guard, tuple(d.dst), tuple(d.src)
 
 
-def stage_key(image: Image, kernel: str, funcs: list[Func]) -> Hashable | None:
-    """The same for a kernel at one stage of its compilation to `image`; None where it calls."""
+def stage_key(image: Image, kernel: str, funcs: list[Func], meets: bool) -> Hashable | None:
+    """The same for a kernel at one stage of its compilation to `image` (`meets`: as OriImage has it); None where it calls."""
     if any(f.calls for f in funcs):
         return None
     stages = tuple(
@@ -64,4 +64,4 @@ def stage_key(image: Image, kernel: str, funcs: list[Func]) -> Hashable | None:
         )
         for f in funcs
     )  # fmt: skip
-    return _surroundings(image, kernel), stages
+    return _surroundings(image, kernel), stages, meets
