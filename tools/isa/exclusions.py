@@ -33,7 +33,7 @@ class Job:
         self.opcode = opcode
         self.record = record
         self.key = layout(record)
-        self.nots: list[Condition] = [(int(m, 16), int(v, 16)) for m, v in record["not"]]
+        self.nots: list[Condition] = [(int(m, 16), int(v, 16)) for m, v in record.get("not", [])]
         free = form_of(opcode, record | {"not": []}, name)
         inside: list[list[int]] = []
         for m, v in self.nots:
@@ -43,7 +43,7 @@ class Job:
         self.inside = inside
 
     def words(self) -> list[int]:
-        return [w for ws in self.inside for w in ws] + [w for ps in self.pairs.values() for p in ps for w in p]
+        return [w for ws in self.inside for w in ws]
 
     def settle(self, answers: dict[int, str | None]) -> list[str]:
         """Changes the record; returns what changed."""

@@ -1,18 +1,21 @@
 """Agreement with nvdisasm on what is an instruction, over random words.
 
-Usage: ``python tools/isa/legality.py sm_90 COUNT [--kinds one,uniform] [--words FILE] [--report FILE] [--texts]``.  COUNT words of each kind:
+Usage: ``python tools/isa/legality.py sm_90 COUNT [--kinds one,uniform] [--words FILE] [--report FILE] [--texts] [--log FILE]``.  COUNT words of each kind:
 
 * one, two: committed sample words (``tests/isa/words_*.txt``) and random words of every form, with one or two bits flipped anywhere;
 * fields: an opcode of the table, harmless control bits, everything else random;
 * uniform: 128 random bits.
 
-Both directions are counted: words that only the table takes, and words that only nvdisasm takes.  ``--words`` takes all
-differing words, for ``derive.py``; ``--report`` adds rows in Markdown; ``--texts`` compares the texts of words that both take too.
+Both directions are counted, by opcode and layout: words that only the table takes, and words that only nvdisasm takes.  ``--words`` takes all
+differing words, for ``derive.py``; ``--report`` adds rows in Markdown; ``--texts`` compares the texts of words that both take too.  Words are made and judged in batches of
+20,000, each with a seed of its own; ``--log`` takes what every batch gave, and a run with the same log goes on behind its last batch.
 """
 
 import argparse
+import json
 import random
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -22,12 +25,14 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
 from derive import sample  # noqa: E402
-from oracle import Oracle  # noqa: E402
+from oracle import Oracle, Parsed  # noqa: E402
 from probe import CALM, CONTROL, GUARD  # noqa: E402
 
 from orias.isa.table import IsaTable, load  # noqa: E402
 
-BATCH = 60000
+BATCH = 20000
+SHOWN = 300
+"""Groups of differing words to print."""
 Maker = Callable[[IsaTable, random.Random, int], list[int]]
 
 
@@ -76,8 +81,46 @@ class Count:
     def __init__(self) -> None:
         self.both = self.neither = self.ours = self.theirs = self.text = 0
         self.by: Counter[str] = Counter()
+        self.logged: Counter[str] = Counter()
         self.example: dict[str, int] = {}
         self.kept: list[int] = []
+
+    @property
+    def asked(self) -> int:
+        return self.both + self.neither + self.ours + self.theirs
+
+    @property
+    def share(self) -> float:
+        """Percent of the words on which both agree."""
+        return 100 * (self.both + self.neither) / max(1, self.asked)
+
+    def row(self) -> list[int]:
+        return [self.both, self.neither, self.ours, self.theirs, self.text]
+
+    def restore(self, log: Path | None, name: str, key: str) -> bool:
+        """Adds what a log says of a batch; returns whether it says anything."""
+        for line in log.read_text(encoding="ascii").splitlines() if log and log.exists() else ():
+            row = json.loads(line)
+            if row["table"] == name and row["batch"] == key:
+                self.both, self.neither, self.ours, self.theirs, self.text = (
+                    a + b for a, b in zip(self.row(), row["counts"], strict=True)
+                )
+                for group, (k, word) in row["groups"].items():
+                    self.by[group] += k
+                    self.example.setdefault(group, int(word, 16))
+                self.logged = Counter(self.by)
+                return True
+        return False
+
+    def store(self, log: Path | None, name: str, key: str, before: list[int]) -> None:
+        """Adds a batch to a log: the counts since `before`, and the groups of its differing words."""
+        if log is None:
+            return
+        counts = [a - b for a, b in zip(self.row(), before, strict=True)]
+        groups = {k: [n, f"{self.example[k]:032x}"] for k, n in (self.by - self.logged).items()}
+        self.logged = Counter(self.by)
+        with log.open("a", encoding="ascii") as f:
+            f.write(json.dumps({"table": name, "batch": key, "counts": counts, "groups": groups}) + "\n")
 
     def note(self, key: str, w: int) -> None:
         self.by[key] += 1
@@ -101,12 +144,16 @@ class Count:
                 self.neither += 1
             elif form is not None:
                 self.ours += 1
-                self.note(f"only the table {opcode} {form.mnemonic}", w)
+                self.note(f"only the table {opcode} {form.mnemonic} {', '.join(form.skeletons())}", w)
             else:
                 self.theirs += 1
-                name = (answers[w] or "").split(" ")
-                name = name[name[0].startswith("@") :]
-                self.note(f"only nvdisasm {opcode} {name[0].split('.')[0]}", w)
+                mnemonic, skeletons = Parsed(answers[w] or "").key
+                self.note(f"only nvdisasm {opcode} {mnemonic} {', '.join(skeletons)}", w)
+
+
+def batches(count: int) -> list[int]:
+    """The sizes of the batches of so many words."""
+    return [min(BATCH, count - start) for start in range(0, count, BATCH)]
 
 
 def main(argv: list[str]) -> None:
@@ -116,6 +163,7 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--words", type=Path)
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--log", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--texts", action="store_true")
     given = parser.parse_args(argv)
@@ -123,24 +171,31 @@ def main(argv: list[str]) -> None:
     oracle = Oracle(given.table.upper().replace("_", ""))
     kept: list[int] = []
     for kind in given.kinds.split(","):
-        rng = random.Random(f"{given.seed} {kind}")
         c = Count()
-        for start in range(0, given.count, BATCH):
-            c.add(t, oracle, KINDS[kind](t, rng, min(BATCH, given.count - start)), given.texts)
+        start = time.monotonic()
+        for batch, size in enumerate(batches(given.count)):
+            key = f"{given.seed} {kind} {batch} {size}"
+            if not c.restore(given.log, t.name, key):
+                before = c.row()
+                c.add(t, oracle, KINDS[kind](t, random.Random(key), size), given.texts)
+                c.store(given.log, t.name, key, before)
+                if given.log:
+                    print(
+                        f"  {t.name} {kind}: {c.asked} of {given.count} words, {c.share:.4f} % agree, {time.monotonic() - start:.0f} s",
+                        flush=True,
+                    )
         kept += c.kept
-        n = given.count
-        share = 100 * (c.both + c.neither) / n
         print(
-            f"{t.name} {kind}: {n} words, {share:.4f} % agree; legal for both {c.both}, illegal for both {c.neither}, "
+            f"{t.name} {kind}: {c.asked} words, {c.share:.4f} % agree; legal for both {c.both}, illegal for both {c.neither}, "
             f"only the table {c.ours}, only nvdisasm {c.theirs}; legal with another text {c.text}",
             flush=True,
         )
-        for key, k in c.by.most_common(25):
+        for key, k in c.by.most_common(SHOWN):
             print(f"    {k:6} {key}: {c.example[key]:032x}")
         if given.report:
             with given.report.open("a", encoding="ascii") as f:
                 f.write(
-                    f"| {t.name} | {kind} | {n:,} | {share:.4f} % | {c.both:,} | {c.neither:,} | {c.ours} | {c.theirs} |\n"
+                    f"| {t.name} | {kind} | {c.asked:,} | {c.share:.4f} % | {c.both:,} | {c.neither:,} | {c.ours} | {c.theirs} |\n"
                 )
     if given.words:
         given.words.write_text("".join(f"{w:032x}\n" for w in kept), encoding="ascii")

@@ -37,7 +37,7 @@ def main(argv: list[str]) -> None:
     oracle = Oracle(name.upper().replace("_", ""))
     words = refused(work, name, oracle, count, seed)
     print(f"{name}: {len(words)} words that only nvdisasm takes", flush=True)
-    if derive(work, name, words, oracle, rounds=1):
+    if derive(work, name, words, oracle, rounds=2):
         work.save()
 
 

@@ -13,9 +13,18 @@ from tests.nvtools import find
 _ADDRESS = re.compile(r"at address (0x[0-9a-fA-F]+)")
 _LINE = re.compile(r"^\s*/\*([0-9a-fA-F]+)\*/\s+(.*?) ?;\s*$")
 
+_TWICE = "More than one pattern matched"
+"""The tool ends at a word that two of its own patterns fit, and names address 0, whatever the word's place."""
+
 _PADDED = re.compile(r" +\?{3}")
 """Operands without a name (``???3``) stand behind up to a hundred blanks, which say nothing."""
 
+
+_ENDS = {"SM75": (0xFFF | 1 << 91 | 0x7FF << 40 | 15 << 74, 0x322 | 3 << 76, 0xFF << 24)}
+"""Words at which the tool ends: mask, value, and a field that is not all ones.
+
+AST of 32 bits with bits 76 and 77 and no offset, unless its register is RZ (nvdisasm 13.5.37: "operation classes ast_PHYS_ and ast__PATCH_RaNonRZOffset").
+"""
 
 NOP = 0x000FC000000000000000000000007918
 """A word that every decoder takes."""
@@ -58,10 +67,15 @@ class Oracle:
         self.known: dict[int, str | None] = {}
         self.moves: dict[int, bool] = {}
         """Whether the text of an opcode depends on the address."""
+        self.ending: set[int] = set()
+        """Opcodes with further words at which the tool ends; they are asked apart."""
         self.runs = 0
 
     def ask(self, words: list[int]) -> dict[int, str | None]:
         """The text of each word, None where it is illegal or prints nothing."""
+        if self.decoder in _ENDS:
+            mask, value, field = _ENDS[self.decoder]
+            self.known.update({w: None for w in words if w & mask == value and w & field != field})
         todo = [w for w in dict.fromkeys(words) if w not in self.known]
         for start in range(0, len(todo), 60000):
             self._ask(todo[start : start + 60000])
@@ -74,6 +88,9 @@ class Oracle:
         while True:
             out, err = self._run(here)
             bad = {int(a, 16) // 16 for a in _ADDRESS.findall(err)}
+            if _TWICE in err:
+                known = self.ask(here)
+                bad = {i for i, w in enumerate(here) if known[w] is None}
             if not bad:
                 return [None if i in illegal else out.get(i) for i in range(len(here))]
             illegal |= bad
@@ -81,9 +98,22 @@ class Oracle:
                 here[i] = NOP
 
     def _ask(self, todo: list[int]) -> None:
+        alone = [w for w in todo if w & _OPCODE in self.ending] if len(todo) > 1 else []
+        if 0 < len(alone) < len(todo):
+            self._ask(alone)
+            todo = [w for w in todo if w & _OPCODE not in self.ending]
         rest = todo
         while rest:
             out, err = self._run(rest)
+            if _TWICE in err:
+                if len(rest) == 1:
+                    self.known[rest[0]] = None
+                    self.ending.add(rest[0] & _OPCODE)
+                    return
+                half = len(rest) // 2
+                self._ask(rest[:half])
+                self._ask(rest[half:])
+                return
             bad = {int(a, 16) // 16 for a in _ADDRESS.findall(err)}
             if not bad:
                 for i, w in enumerate(rest):
