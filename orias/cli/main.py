@@ -22,8 +22,10 @@ def run(argv: list[str]) -> int:
     program = program_name(argv[0])
     arguments = argv[1:]
     if arguments and arguments[0] in _TOOLS and program == "orias":
+        from orias.cli.drive import collect_seldom
         from orias.cli.tools import run_tool
 
+        collect_seldom()
         return run_tool(program, arguments[0], arguments[1:])
     command, message = parse_arguments(arguments)
     for warning in command.warnings:
