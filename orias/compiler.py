@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from orias import __version__
+from orias.analysis.liveness import live_across
 from orias.cubin import relocs
 from orias.cubin.errors import CubinError
 from orias.cubin.layout import align_up, global_bytes
@@ -34,16 +35,21 @@ from orias.lower.layout import FUNCTION_BYTE, FUNCTION_OFFSET
 from orias.lower.module import lower_module
 from orias.lower.program import Kernel, LowerOptions, Program
 from orias.options import Options
+from orias.ori.clone import clone
 from orias.ori.ir import PRIVATE, Func
 from orias.passes import pipeline
 from orias.passes.setmaxnreg import ENTRY_REGS, expand_setmaxnreg, requests
 from orias.ptx.ast import Instr, Module
 from orias.ptx.check import check
 from orias.ptx.parser import parse
+from orias.regalloc.files import RESERVE
 from orias.regalloc.run import set_known_clobbers
 from orias.schedule import shared_gap
 from orias.schedule.emit import EmittedText, emit
 from orias.target.profile import TARGETS, Target
+
+_NO_LIMIT: Final = 255
+"""``Func.max_regs`` where neither option nor directive limits the registers."""
 
 Trace = Callable[[str, Func], None]
 
@@ -214,6 +220,8 @@ class _Compiler:
                 fn.notes["stack_check"] = 1
             fn.max_regs = min(fn.max_regs, limits[fn is kernel.entry])
             set_known_clobbers(fn, done)
+            if PRIVATE in fn.notes and fn.max_regs < _NO_LIMIT and not self._leaves_room(kernel, fn):
+                del fn.notes[PRIVATE]
             start = time.perf_counter()
             pipeline.run(fn, cx)
             self._clock("phases", start)
@@ -224,6 +232,20 @@ class _Compiler:
         text = emit(kernel.all_functions(), load(self.target.table), self.target, self.options.apart, kernel.pointers)
         self._clock("emit", start)
         return text
+
+    def _leaves_room(self, kernel: Kernel, fn: Func) -> bool:
+        """Under a register limit: True if the callers of a private function find registers for what lives across its calls.
+
+        Otherwise the general convention does better: the function keeps what many callers want with one save.
+        """
+        held = max((live_across(caller, fn.name) for caller in kernel.all_functions()), default=0)
+        if not held:
+            return True
+        trial = clone(fn)
+        cx = self._context()
+        cx.after = None
+        pipeline.run(trial, cx)
+        return trial.notes["clobber_r"].bit_length() + held <= fn.max_regs - RESERVE
 
     def _register_counts(self, kernel: Kernel) -> tuple[int, int]:
         """Register limits of the functions of a kernel and of its entry; expands setmaxnreg."""

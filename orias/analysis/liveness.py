@@ -123,3 +123,21 @@ def liveness(fn: Func) -> Liveness:
                         again.append(p)
         work = again
     return lv
+
+
+def live_across(fn: Func, callee: str) -> int:
+    """Most words of R registers live across a call of a function by name; 0 if it is not called."""
+    calls = {uid for uid, info in fn.calls.items() if info.target == callee}
+    if not calls:
+        return 0
+    lv = liveness(fn)
+    most = 0
+    for b in fn.blocks:
+        if not any(i.uid in calls for i in b.insts):
+            continue
+        before = [*lv.before(b), lv.live_out[b.id]]
+        for k, inst in enumerate(b.insts):
+            if inst.uid in calls:
+                live = members(before[k] & before[k + 1])
+                most = max(most, sum(fn.vwidth[v] for v in live if fn.vkind[v] == K_R))
+    return most

@@ -37,7 +37,7 @@ from orias.isa.operand import (
     with_word_lane,
     word_text,
 )
-from orias.ori.ir import OP_COPY, OP_PACK, Func, Inst
+from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
 from orias.regalloc.coalesce import Classes, Cls, part_words
 from orias.regalloc.ranges import FIRST_OPND, IS_REG
 from orias.regalloc.ssa_out import OP_PCOPY
@@ -50,6 +50,8 @@ OP_UISETP: Final[Op] = op("UISETP.NE.AND")
 _FIXED_SPECIAL: Final = ("SR_TID.", "SR_CTAID.", "SR_LANEID", "SR_NTID.", "SR_NCTAID.", "SR_CgaCtaId")
 _SHARE_DISTANCE: Final = 12
 """A loaded value serves references this many instructions on (a guess: long enough for an expression)."""
+_SPANS: Final = 24
+"""Pieces of blocks that a register may be kept through between two references."""
 _LDC_WORDS: Final = {"LDC": 1, "LDC.64": 2, "LDC.128": 4, "ULDC": 1, "ULDC.64": 2}
 
 
@@ -73,6 +75,22 @@ class SpillState:
 
 
 @final
+class Held:
+    """A register that holds words of a home: where it was last used (or the start of the block), and whether it was loaded.
+
+    ``spans``: the points passed since then in earlier blocks, as half-open ranges.
+    """
+
+    __slots__ = ("at", "loaded", "register", "spans")
+
+    def __init__(self, register: Opnd, at: int, loaded: bool, spans: tuple[tuple[int, int], ...] = ()) -> None:
+        self.register: Final[Opnd] = register
+        self.at: Final[int] = at
+        self.loaded: Final[bool] = loaded
+        self.spans: Final[tuple[tuple[int, int], ...]] = spans
+
+
+@final
 class Home:
     """Where a spilled class lives: made again by `remat`, in `regs` by place, or in the spill area at `offset` + 4 * place."""
 
@@ -84,6 +102,10 @@ class Home:
         self.regs: dict[int, Opnd] = {}
         self.offset: int = 0
         self.share: bool = True
+
+
+_Words = tuple[Home, int, int]
+"""Words of a home: first place and number."""
 
 
 def rematerialisable(classes: Classes, state: SpillState) -> dict[Cls, Inst]:
@@ -187,7 +209,7 @@ def _useless(inst: Inst, state: SpillState, loaded: set[int], read: set[int]) ->
 
 @final
 class _Spiller:
-    __slots__ = ("classes", "fn", "homes", "out", "point", "recent", "room", "state")
+    __slots__ = ("classes", "ends", "fn", "homes", "out", "paid", "point", "recent", "room", "state")
 
     def __init__(self, classes: Classes, victims: list[Cls], state: SpillState, room: list[int]) -> None:
         self.classes: Final[Classes] = classes
@@ -197,8 +219,12 @@ class _Spiller:
         self.room: list[int] = room
         self.point: int = 0
         """Point of the instruction being rewritten."""
-        self.recent: dict[tuple[Home, int, int], tuple[Opnd, int, bool]] = {}
-        """Words of a home (first place, number) that a register still holds, where it was last used, and whether it is loaded."""
+        self.recent: dict[_Words, Held] = {}
+        """What registers still hold."""
+        self.ends: dict[int, dict[_Words, Held]] = {}
+        """What they hold at the end of each block, by its id."""
+        self.paid: set[tuple[Opnd, tuple[int, int]]] = set()
+        """(register, span) for which room was taken."""
         makers = rematerialisable(classes, state)
         self.homes: dict[Cls, Home] = {}
         for c in victims:
@@ -237,8 +263,8 @@ class _Spiller:
     def run(self) -> None:
         for b in self.classes.rg.order:
             self.out = []
-            self.recent = {}
             self.point = self.classes.rg.block_start[b.id]
+            self.recent = self._inherited(b) if self.room else {}
             for inst in b.insts:
                 self.point += 1
                 if inst.op.flags & F_CALL:
@@ -254,6 +280,35 @@ class _Spiller:
                 else:
                     self._generic(inst)
             b.insts = self.out
+            self._end(b)
+
+    def _end(self, b: Block) -> None:
+        """Remember what registers hold at the end of a block."""
+        end = self.point + 1
+        self.ends[b.id] = {
+            words: Held(x.register, end, True, (*x.spans, (x.at, end)))
+            for words, x in self.recent.items()
+            if x.loaded and len(x.spans) < _SPANS
+        }
+
+    def _inherited(self, b: Block) -> dict[_Words, Held]:
+        """What registers hold at the start of a block on all ways to it; nothing where a way comes from further on."""
+        ends = [self.ends.get(p.id) for p in b.preds]
+        first = ends[0] if ends else None
+        if first is None or None in ends:
+            return {}
+        out: dict[_Words, Held] = {}
+        for words, x in first.items():
+            spans = x.spans
+            for other in ends[1:]:
+                y = other.get(words) if other is not None else None
+                if y is None or y.register != x.register:
+                    break
+                spans = (*spans, *(span for span in y.spans if span not in spans))
+            else:
+                if len(spans) <= _SPANS:
+                    out[words] = Held(x.register, self.point, True, spans)
+        return out
 
     def _touched(self, inst: Inst) -> bool:
         for o in inst.dst:
@@ -288,11 +343,10 @@ class _Spiller:
         place, count = self._range(o)
         key = (h, place, count)
         known = self.recent.get(key)
-        now = self.point
         loaded = True
-        if known is not None and self._sharable(known[1], now, count, o & KIND_MASK, known[2]):
-            t = known[0]
-            loaded = known[2]
+        if known is not None and self._sharable(known, count, o & KIND_MASK):
+            t = known.register
+            loaded = known.loaded
             v = t >> PAYLOAD_SHIFT
             if v in self.state.temps:
                 self.state.temps.discard(v)
@@ -300,21 +354,25 @@ class _Spiller:
         else:
             t = self._load(h, o & KIND_MASK, place, count, inst)
         if h.share:
-            self.recent[key] = (t, now, loaded)
+            self.recent[key] = Held(t, self.point, loaded)
         return t | (o & (FLAG_MASK | SUFFIX_MASK))
 
-    def _sharable(self, start: int, end: int, count: int, file: int, loaded: bool) -> bool:
-        """True if a register may be kept from one reference to the next; takes it from the room if so.
+    def _sharable(self, x: Held, count: int, file: int) -> bool:
+        """True if a register may be kept up to here; takes it from the room if so.
 
         Far references share only what was loaded: should it be in the way, it can be loaded again.
         """
-        near = end - start <= _SHARE_DISTANCE
-        if file != K_R or not self.room or not (near or loaded):
+        near = self.point - x.at <= _SHARE_DISTANCE and not x.spans
+        if file != K_R or not self.room or not (near or x.loaded):
             return near
-        if not near and min(self.room[start:end], default=0) < count:
+        spans = [span for span in x.spans if (x.register, span) not in self.paid]
+        here = (x.at, self.point)
+        if not near and any(min(self.room[s:e], default=count) < count for s, e in (*spans, here)):
             return False
-        for p in range(start, end):
-            self.room[p] -= count
+        self.paid.update((x.register, span) for span in spans)
+        for s, e in (*spans, here):
+            for p in range(s, e):
+                self.room[p] -= count
         return True
 
     def _changed(self, h: Home, place: int, count: int, t: Opnd) -> None:
@@ -323,7 +381,7 @@ class _Spiller:
         for k in stale:
             del self.recent[k]
         if h.share and t != K_NONE:
-            self.recent[h, place, count] = (t, self.point, False)
+            self.recent[h, place, count] = Held(t, self.point, False)
 
     def _load(self, h: Home, file: int, place: int, count: int, inst: Inst) -> Opnd:
         if h.remat is not None:

@@ -44,12 +44,15 @@ def schedule_virtual(fn: Func, register_usage: int = 5) -> None:
     lat = latency(fn.target.latency_class)
     lv = liveness(fn)
     pressures = [_pressure(fn, b, lv) for b in fn.blocks]
+    sink_from = min(_SINK_FROM * (register_usage + 5) // 10, fn.max_regs - _RESERVE)
     for j, b in enumerate(fn.blocks):
-        if pressures[j] > _SINK_FROM * (register_usage + 5) // 10:
+        if pressures[j] > sink_from:
             _sink(fn, b, lv, lat)
             pressures[j] = _pressure(fn, b, lv)
     # A tenth below what the function needs anyway: points that reach the limit are many, and allocation is not perfect.
-    limit = max(_FREE_PRESSURE, min(max(pressures) * (13 + register_usage) // 20, fn.max_regs - _RESERVE))
+    limit = max(
+        min(_FREE_PRESSURE, fn.max_regs - 8), min(max(pressures) * (13 + register_usage) // 20, fn.max_regs - _RESERVE)
+    )
     for b in fn.blocks:
         pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 1]
         if not pieces:

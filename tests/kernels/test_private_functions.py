@@ -100,3 +100,16 @@ def test_results(opt: int, arch: str) -> None:
         spills = {name.split("$")[-1]: info.spill_stores for name, info in cubin.functions.items()}
         assert not spills["leaf"] and not spills["middle"]
         assert spills["pointed"] and spills["recur"]
+
+
+def test_under_a_register_limit_callers_find_room() -> None:
+    """Values live across a call: where the function would take all registers, it keeps some for its callers instead."""
+    values = "".join(f"  mul.lo.s32 %w{k}, %v1, {k + 5};\n" for k in range(6))
+    sums = "".join(f"  add.s32 %v0, %v0, %w{k};\n" for k in range(6))
+    text = PTX.replace("  mul.lo.s32 %v0, %v1, 77;\n", "  .reg .b32 %w<6>;\n  mul.lo.s32 %v0, %v1, 77;\n" + values)
+    text = text.replace("  st.global.b32 [%rd3], %v0;", sums + "  st.global.b32 [%rd3], %v0;")
+    cubin = orias.compile(text, arch="sm_80", maxrregcount=24, self_check=True)
+    assert cubin.kernels["k"].registers <= 24
+    out = np.zeros(32, np.uint32)
+    sim.load(cubin.data).launch("k", 1, 32, [out])
+    assert out.tolist() == [wanted(t) + t * sum(range(5, 11)) & 0xFFFFFFFF for t in range(32)]

@@ -309,6 +309,23 @@ def test_wide_spills_use_pairs() -> None:
     assert fn.frame_size % 8 == 0
 
 
+def test_one_reload_serves_the_blocks_behind_it() -> None:
+    """A value that gave way to a crowd is loaded once where it is wanted again, not once in each block."""
+    text = ".func k sm_80 entry ssa\nb0: -> b1\n  v256:R2 = copy c[0x0][0x160]\n  v257:R = LDG.E -, v256, URZ, 0x0\n"
+    text += "".join(f"  v{300 + k}:R = LDG.E -, v256, URZ, 0x{4 * k + 4:x}\n" for k in range(19))
+    for turn in range(6):
+        text += "".join(f"  STG.E -, v256, URZ, 0x{4 * k + 4 + turn:x}, v{318 - k}\n" for k in range(19))
+    text += "b1: -> b3 b2\n  STG.E -, v256, URZ, 0x0, v257\n  v258:P, PT = ISETP.EQ.AND v257, 0x1, PT\n  @v258 BRA\n"
+    text += "b2: -> b4\n  STG.E -, v256, URZ, 0x100, v257\n"
+    text += "b3: -> b4\n  STG.E -, v256, URZ, 0x200, v257\n"
+    text += "b4:\n  STG.E -, v256, URZ, 0x300, v257\n  EXIT\n"
+    fn = parse(text)
+    finish(fn, 24)
+    assert fn.spill_stores == 4
+    assert fn.spill_loads == 4
+    assert "LDL" in ops(fn)
+
+
 def test_hopeless_limit_is_refused() -> None:
     fn, at = straight("entry", "sm_80")
     base = at.copy(const(0, 0x160), 2)
