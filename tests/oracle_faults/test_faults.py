@@ -97,6 +97,22 @@ def test_guarded_set(arch: str, level: int, tmp_path: Path) -> None:
     assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
 
 
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+def test_vsub_max(arch: str, level: int, tmp_path: Path) -> None:
+    """ptxas extends the difference with its sign, the third value with zeros, and compares without sign, at every level.
+
+    So a difference of 2^31 or more always wins: the result is the smaller of two words by either reading of them.
+    """
+    pairs = [(x & 0xFFFFFFFF, ~x >> 32 & 0xFFFFFFFF) for x in INPUTS]
+    want = [max(pair) for pair in pairs]
+    theirs = results(ptxas("vsub_max.ptx", arch, level, tmp_path), 32)
+    assert theirs == [a if a >> 31 else max(a, c) for a, c in pairs]
+    assert any(t == a != c and a < c and signed(a) < signed(c) for t, (a, c) in zip(theirs, pairs, strict=True))
+    text = (HERE / "vsub_max.ptx").read_text()
+    assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
+
+
 @pytest.mark.parametrize("name", ["local_param.ptx", "float_sum_operand.ptx"])
 def test_crash(name: str, tmp_path: Path) -> None:
     """ptxas dies of a signal and writes nothing."""
