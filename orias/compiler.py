@@ -229,7 +229,14 @@ class _Compiler:
             if fn.kind == "helper" or PRIVATE in fn.notes:
                 done[fn.name] = fn
         start = time.perf_counter()
-        text = emit(kernel.all_functions(), load(self.target.table), self.target, self.options.apart, kernel.pointers)
+        text = emit(
+            kernel.all_functions(),
+            load(self.target.table),
+            self.target,
+            self.options.apart,
+            kernel.pointers,
+            self.options.self_check,
+        )
         self._clock("emit", start)
         return text
 

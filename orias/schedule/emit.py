@@ -16,6 +16,7 @@ from orias.isa.operand import (
     K_WORD,
     KIND_MASK,
     PAYLOAD_SHIFT,
+    PT,
     Opnd,
     const,
     const_bank,
@@ -97,23 +98,35 @@ class EmittedText:
 
 
 def emit(
-    funcs: list[Func], table: IsaTable, target: Target, apart: bool = False, pointers: Sequence[str] = ()
+    funcs: list[Func],
+    table: IsaTable,
+    target: Target,
+    apart: bool = False,
+    pointers: Sequence[str] = (),
+    self_check: bool = False,
 ) -> EmittedText:
     """Encode functions in state ``final`` (control words set, blocks laid out) as one section.
 
-    ``apart``: functions have sections of their own (``-c``, ``-g``); return addresses of absolute calls become relocations.  Raises Unsupported, naming
-    the instruction, for what the table cannot encode.
+    ``apart``: functions have sections of their own (``-c``, ``-g``); return addresses of absolute calls become relocations.  ``self_check``: every word
+    must decode to the instruction it was made of.  Raises Unsupported, naming the instruction, for what the table cannot encode.
     """
-    return _Emitter(funcs, table, target, apart, pointers).run()
+    return _Emitter(funcs, table, target, apart, pointers, self_check).run()
 
 
 @final
 class _Emitter:
-    __slots__ = ("apart", "block_at", "func_at", "funcs", "out", "owned", "pointers", "table", "target")
+    __slots__ = ("apart", "block_at", "func_at", "funcs", "out", "owned", "pointers", "self_check", "table", "target")
 
     def __init__(
-        self, funcs: list[Func], table: IsaTable, target: Target, apart: bool, pointers: Sequence[str]
+        self,
+        funcs: list[Func],
+        table: IsaTable,
+        target: Target,
+        apart: bool,
+        pointers: Sequence[str],
+        self_check: bool,
     ) -> None:
+        self.self_check: bool = self_check
         self.funcs: list[Func] = funcs
         self.table: IsaTable = table
         self.target: Target = target
@@ -172,7 +185,16 @@ class _Emitter:
             value = self.table.encode(inst.op, inst.guard, dst, src, inst.ctl)
         except EncodeError as e:
             raise Unsupported(f"{e} in {fn.name}", inst.loc) from e
+        if self.self_check:
+            self._read_back(inst, dst, src, value)
         return value.to_bytes(16, "little")
+
+    def _read_back(self, inst: Inst, dst: list[Opnd], src: list[Opnd], word: int) -> None:
+        """The word must decode to what it was made of; the text of a form may leave a PT at its end out."""
+        d = self.table.decode(word)
+        same = d.src == src or (d.src == src[:-1] and src[-1] == PT)
+        if d.op is not inst.op or d.guard != inst.guard or d.dst != dst or not same:
+            raise Unsupported(f"Self check: a word of {inst.op.name} reads '{self.table.text(word)}'", inst.loc)
 
     def _operand(self, fn: Func, b: Block, k: int, o: Opnd, at: int, starts: dict[int, int]) -> Opnd:
         kind = o & KIND_MASK

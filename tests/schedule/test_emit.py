@@ -4,7 +4,9 @@ import tempfile
 import pytest
 
 from orias.diag import Unsupported
-from orias.isa.table import load
+from orias.isa.op import op
+from orias.isa.operand import r
+from orias.isa.table import IsaTable, load
 from orias.ori.ir import JumpTable
 from orias.ori.text import parse
 from orias.schedule.emit import EmittedText, emit
@@ -114,3 +116,16 @@ def test_no_form_names_the_instruction() -> None:
     with pytest.raises(Unsupported, match="IADD3") as e:
         emit([fn], load("sm_90"), fn.target)
     assert e.value.line == 5
+
+
+def test_self_check_reads_every_word() -> None:
+    fn = parse(".func k sm_90 entry allocated\nb0:\n  R2 = FADD R2, R3\n  EXIT\n")
+    post_ra(fn, ScheduleOptions(0))
+    table = IsaTable("sm_90")
+    assert emit([fn], table, fn.target, self_check=True).code == emit([fn], table, fn.target).code
+    plan = table._plan(op("FADD"), [r(2)], [r(2), r(3)])
+    assert plan is not None
+    plan.base |= 1 << 80
+    assert emit([fn], table, fn.target).code
+    with pytest.raises(Unsupported, match=r"a word of FADD reads 'FADD\.FTZ R2, R2, R3'"):
+        emit([fn], table, fn.target, self_check=True)
