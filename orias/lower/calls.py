@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from orias.diag import Unsupported
-from orias.isa.operand import K_NONE, URZ, Opnd, const, imm, r
+from orias.isa.operand import K_NONE, Opnd, const, r
 from orias.lower import abi, params
 from orias.lower.function import callee_of, first_argument, places, returns_in_memory
 from orias.lower.layout import align_up, prototype, var_align
@@ -46,9 +46,8 @@ def lower_call(ctx: "Ctx", i: Instr) -> None:
         if place.reg >= 0:
             moves.extend((place.reg + k, w) for k, w in enumerate(words))
             continue
-        base = ctx.frame(place.stack)
-        for k, w in enumerate(words):
-            ctx.b.emit("STL", [], [K_NONE, base, URZ, imm(4 * k), w])
+        phase = place.stack % 8 if ctx.state.frame_base == K_NONE else -1
+        params.write_memory(ctx, ctx.frame(place.stack), 0, words, phase)
     src = [r(n) for n, _ in moves]
     for n, w in moves:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])
@@ -66,7 +65,8 @@ def lower_call(ctx: "Ctx", i: Instr) -> None:
         base = ctx.frame(area)
         for o, v in zip(i.rets, signature.rets, strict=True):
             at = align_up(at, var_align(v))
-            words = [ctx.b.r("LDL", K_NONE, base, URZ, imm(at + 4 * k)) for k in range((v.size + 3) // 4)]
+            phase = 0 if ctx.state.frame_base == K_NONE else -1
+            words = params.read_memory(ctx, base, at, (v.size + 3) // 4, phase)
             _result(ctx, o, v, words)
             at += v.size
     for o, p, v in zip(i.rets, back, signature.rets, strict=not in_memory):

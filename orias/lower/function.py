@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from orias.diag import Unsupported
-from orias.isa.operand import K_NONE, NOT_PT, PT, URZ, Opnd, imm, r
+from orias.isa.operand import K_NONE, NOT_PT, PT, Opnd, imm, r
 from orias.lower import abi, params, stack
 from orias.lower.context import Ctx, FuncState, type_words
 from orias.lower.facts import branch_targets
@@ -128,7 +128,7 @@ def _receive(ctx: Ctx, f: Function, in_memory: set[Var], kind: str) -> None:
             if ctx.state.frame_base != K_NONE:
                 raise ctx.unsupported("'alloca' in a function with arguments on the stack")
             base = ctx.b.r("frame.IN", imm(p.stack))
-            words = [ctx.b.r("LDL", K_NONE, base, URZ, imm(4 * k)) for k in range(p.words)]
+            words = params.read_memory(ctx, base, 0, p.words, p.stack % 8)
         if v.space == "reg":
             parts = whole(v)
             n = len(words) // len(parts)
@@ -155,9 +155,8 @@ def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
         at = 0
         for v in f.rets:
             at = align_up(at, var_align(v))
-            for k, w in enumerate(params.get_words(ctx, v)):
-                if not ctx.ssa.is_undef(w):
-                    ctx.b.emit("STL", [], [K_NONE, base, URZ, imm(at + 4 * k), w])
+            # The caller's area has the alignment of its type.
+            params.write_memory(ctx, base, at, params.get_words(ctx, v), 0 if var_align(v) >= 8 else -1)
             at += v.size
     for v, p in zip(f.rets, where, strict=not in_memory):
         if v.space == "reg":

@@ -41,6 +41,37 @@ def prepare(ctx: "Ctx", var: Var, in_memory: bool) -> None:
         ctx.state.param_words[var] = [ctx.temp() for _ in range((var.size + 3) // 4)]
 
 
+def read_memory(ctx: "Ctx", base: Opnd, at: int, count: int, phase: int) -> list[Opnd]:
+    """`count` words of local memory from byte `at` behind an address on, in pairs where they lie so.
+
+    ``phase``: the address modulo 8 (0 or 4), or -1 if only its words are known to be aligned.
+    """
+    out: list[Opnd] = []
+    while len(out) < count:
+        here = at + 4 * len(out)
+        if phase >= 0 and (phase + here) % 8 == 0 and len(out) + 1 < count:
+            pair = ctx.b.r("LDL.64", K_NONE, base, URZ, imm(here), width=2)
+            out += [ctx.word(pair, 0), ctx.word(pair, 1)]
+        else:
+            out.append(ctx.b.r("LDL", K_NONE, base, URZ, imm(here)))
+    return out
+
+
+def write_memory(ctx: "Ctx", base: Opnd, at: int, words: list[Opnd], phase: int) -> None:
+    """Store words the same way; those that are undefined stay away."""
+    k = 0
+    while k < len(words):
+        here = at + 4 * k
+        known = [not ctx.ssa.is_undef(w) for w in words[k : k + 2]]
+        if phase >= 0 and (phase + here) % 8 == 0 and known == [True, True]:
+            ctx.b.emit("STL.64", [], [K_NONE, base, URZ, imm(here), ctx.b.pack(words[k], words[k + 1])])
+            k += 2
+            continue
+        if known[0]:
+            ctx.b.emit("STL", [], [K_NONE, base, URZ, imm(here), words[k]])
+        k += 1
+
+
 def get_words(ctx: "Ctx", var: Var) -> list[Opnd]:
     """The variable's words."""
     offset = ctx.state.frame_offset.get(var)
