@@ -87,12 +87,16 @@ _closures: dict[tuple[Any, ...], tuple[Exec, bool]] = {}
 """Closures and whether they poll, by operation and operands: code of one module, and of one program's stages, is alike."""
 
 
+def placed(d: Decoded) -> bool:
+    """True if what an instruction does depends on its address."""
+    return d.op.base in exec_flow.FLOW_BUILDERS or d.op.base == "LEPC"
+
+
 def build(d: Decoded, offset: int, address: int, text: Callable[[], str]) -> Plan:
     """The plan of one instruction; what cannot be simulated fails when it is executed."""
     plan = Plan(offset, text)
     plan.guard = guard_of(d.guard)
-    base = d.op.base
-    if base in exec_flow.FLOW_BUILDERS or base == "LEPC":
+    if placed(d):
         _build(plan, d, address)
         return plan
     key = (d.op.ident, tuple(d.dst), tuple(d.src))

@@ -50,6 +50,13 @@ class Plan:
         self.guard_uniform = False
         self.polls = False
 
+    def again(self, address: int, text: Callable[[], str]) -> "Plan":
+        """The same instruction at another place."""
+        plan = Plan(address, text)
+        plan.run, plan.flow, plan.guard = self.run, self.flow, self.guard
+        plan.guard_uniform, plan.polls = self.guard_uniform, self.polls
+        return plan
+
 
 class Timing(Protocol):
     """What a time-aware run does around each instruction (:mod:`orias.sim.hazards`)."""

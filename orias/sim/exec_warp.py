@@ -170,14 +170,16 @@ def elect(s: Site) -> Exec:
     regs = [o for o in s.regs if payload(o) != 255]
     put = s.set32(regs[0]) if regs else None
     out = s.setp(s.preds[0]) if s.preds else None
+    uniform = bool(regs) and kind(regs[0]) == K_UR
 
     def run(m: Machine, a: Active) -> None:
         lowest = a.lane_mask & (~a.lane_mask + np.uint32(1))
         lane = np.log2(lowest).astype(U32)
+        each = lane[a.position >> 5]
         if put is not None:
-            put(m, a, lane)
+            put(m, a, lane if uniform else each)
         if out is not None:
-            out(m, a, (a.index & 31).astype(U32) == lane[a.position >> 5])
+            out(m, a, (a.index & 31).astype(U32) == each)
 
     return run
 

@@ -314,6 +314,15 @@ def gmma(s: Site) -> Exec:
     return run
 
 
+def take_results(m: Machine, a: Active, first: int, registers: list[int]) -> None:
+    """Put the newest results for the accumulator at `first` into registers, and forget them."""
+    for warp in a.warps.tolist():
+        q = _queue(m, warp)
+        g = next(g for g in (q.open, *reversed(q.groups)) if first in g)
+        for register, words in zip(registers, g.pop(first).T, strict=True):
+            m.R[register][32 * warp : 32 * warp + 32] = words
+
+
 def warpgroup(s: Site) -> Exec:
     """WARPGROUP: ARRIVE has nothing to do here, DEPBAR.LE puts the results of old groups into their registers."""
     if s.has("ARRIVE"):

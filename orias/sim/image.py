@@ -17,7 +17,7 @@ from orias.isa.operand import K_IMM, imm, imm64, kind
 from orias.isa.table import EncodeError, IsaTable
 from orias.isa.table import load as load_table
 from orias.sim.arguments import Arguments, Dim, triple
-from orias.sim.build import build, illegal
+from orias.sim.build import build, illegal, placed
 from orias.sim.engine import Plan
 from orias.sim.errors import ArgumentError, LoadError
 from orias.sim.exec_flow import CODE_BASE, SYSCALL_BASE
@@ -40,6 +40,12 @@ _R_ABS32_LO: Final = 56
 _R_ABS32_HI: Final = 57
 _R_CALLS: Final = (58, 75, 114)
 """Call targets (ABS47_34, ABS55_16_34, ABS56_16_34)."""
+
+
+_CONTROL: Final = 0x1FFFFF << 105
+_LIMIT: Final = 1 << 15
+_known: dict[tuple[str, int], Plan] = {}
+"""Plans by instruction table and word without its control bits; none that depends on its place."""
 
 
 class HasVariables(Protocol):
@@ -255,11 +261,15 @@ class Image:
 
     def _plan(self, code: bytes, offset: int, at: int) -> Plan:
         word = int.from_bytes(code[offset : offset + 16], "little")
+        reloc = self._text_relocs.get(at + offset)
+        key = self.target.table, word & ~_CONTROL
+        like = _known.get(key) if reloc is None else None
+        if like is not None:
+            return like.again(offset, lambda: self.table.text(word, offset))
         try:
             d = self.table.decode(word)
         except (IllegalWord, EncodeError) as e:
             return illegal(offset, f"no instruction has the word 0x{word:032x}: {e}")
-        reloc = self._text_relocs.get(at + offset)
         if reloc is not None:
             kind_, value = reloc
             i = max((i for i, o in enumerate(d.src) if kind(o) == K_IMM), default=-1)
@@ -269,7 +279,12 @@ class Image:
                 d.src[i] = imm(value >> 32 if kind_ == _R_ABS32_HI else value)
             else:
                 d.src[i] = imm64(value)
-        return build(d, offset, CODE_BASE + at + offset, lambda: self.table.text(word, offset))
+        plan = build(d, offset, CODE_BASE + at + offset, lambda: self.table.text(word, offset))
+        if reloc is None and not placed(d):
+            if len(_known) >= _LIMIT:
+                _known.clear()
+            _known[key] = plan
+        return plan
 
     # -- launching
 

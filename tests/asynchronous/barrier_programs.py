@@ -306,6 +306,12 @@ def small() -> list[Program]:
         "E: mul.wide.u32 %rd4, %t, 4; add.u64 %rd4, %rd4, %out; st.global.u32 [%rd4], %r2;"
     )
     out.append(fixed("elect.sync", body, [100] + [0] * 8 + [1000] + [0] * 22, 90))
+    body = (
+        "elect.sync %r1|%p1, 0xfffffff0; selp.u32 %r2, 100, 3, %p1; add.u32 %r2, %r2, %r1;\n"
+        "mul.wide.u32 %rd4, %t, 4; add.u64 %rd4, %rd4, %out; st.global.u32 [%rd4], %r2;"
+    )
+    some = "and.b32 %r3, %t, 31; setp.lt.u32 %p2, %r3, 4; @%p2 bra FEW;\n"
+    out.append(fixed("elect.sync in two warps", f"{some}{body}\nFEW:", ([0] * 4 + [104] + [7] * 27) * 2, 90, block=64))
     fences = [
         "griddepcontrol.wait;", "fence.proxy.async;", "fence.proxy.async.global;", "fence.proxy.async.shared::cta;",
         "fence.proxy.async.shared::cluster;", "fence.mbarrier_init.release.cluster;", "fence.proxy.tensormap::generic.release.cta;",

@@ -15,7 +15,7 @@ from orias.check.facts import Facts
 from orias.cubin.reader import Reader
 from orias.isa.table import load as load_table
 from orias.sim import load
-from tests.forms.items import Item
+from tests.forms.items import Item, items
 from tests.forms.run import our_cubin
 from tests.kernels.test_kernels import HERE
 from tests.sim.build import assemble
@@ -72,6 +72,14 @@ def test_a_batch_is_one_module() -> None:
     forms = next(b for b in agreement.batches(["video"]))
     line = agreement.Judge().line(forms._replace(items=forms.items[:3]), "sm_80", 3, False)
     assert (line["programs"], line["right"], line["wrong"]) == (3, {"PTX": 3, "ours": 3, "ptxas": 3}, [])
+
+
+def test_stages_of_a_warpgroup() -> None:
+    """Before the registers are known, descriptors in uniform registers are packed from registers of threads."""
+    some = [i for i in items(["wgmma"]) if i.name in ("m64n8k16.f16.f16.f16.ss.0", "sp.m64n8k64.s32.s8.s8.rs.0")]
+    line = agreement.Judge().line(agreement.Batch("wgmma/0", some), "sm_90a", 0, True)
+    assert (line["programs"], line["wrong"]) == (2, [])
+    assert line["right"]["Ori"] >= 6
 
 
 def test_equal_findings_for_one_change() -> None:

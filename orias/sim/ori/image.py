@@ -28,19 +28,21 @@ from orias.isa.operand import (
     LANE_SHIFT,
     PAYLOAD_SHIFT,
     PT,
+    RZ,
     Opnd,
     imm,
     kind,
     lane_range,
     payload,
 )
-from orias.isa.warpgroup import GMMA
+from orias.isa.warpgroup import GMMA, c_count, c_start, is_list
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.ori.text import inst_text
 from orias.sim.build import build, guard_of, illegal
 from orias.sim.engine import Engine, Flow, Plan
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_flow import CODE_BASE, SYSCALL_BASE, jump_to
+from orias.sim.exec_warpgroup import gmma, take_results
 from orias.sim.image import Image
 from orias.sim.launch import STACK_TOP, Launch
 from orias.sim.ops_int import I64, U32
@@ -313,6 +315,10 @@ class OriCode:
             if base == "BRX":
                 table = fn.tables[i.uid]
                 self._tables += [(table.offset + 4 * n, ends + pick) for n, pick in enumerate(table.picks)]
+        if base in GMMA and is_list(dst):
+            plan = Plan(at << 4, text)
+            plan.run = self._products(i, dst, src)
+            return self._guarded(plan, fn, i)
         src, before = self._wide_data(i, src)
         d = Decoded(i.op, self._map(fn, i.guard), dst, src, 0)
         plan = build(d, at << 4, address, text)
@@ -325,6 +331,24 @@ class OriCode:
 
             plan.run = both
         return plan
+
+    def _products(self, i: Inst, dst: list[Opnd], src: list[Opnd]) -> Exec:
+        """A warpgroup operation whose D and C are lists of words, done at once: a legal program cannot tell."""
+        words = len(dst)
+        row = self.rows.fresh(K_R, words)
+        whole = K_R | row << PAYLOAD_SHIFT
+        first, count = c_start(src), c_count(dst, src)
+        c = [] if count == 1 else [payload(o) for o in src[first : first + count]]
+        product = gmma(Site(i.op, [whole], [*src[:first], whole if c else RZ, *src[first + count :]], 0, False))
+        results = [payload(o) for o in dst]
+
+        def run(m: Machine, a: Active) -> None:
+            for k, register in enumerate(c):
+                m.R[row + k][a.sel] = m.R[register][a.sel]
+            product(m, a)
+            take_results(m, a, row, results)
+
+        return run
 
     def _wide_data(self, i: Inst, src: list[Opnd]) -> tuple[list[Opnd], Exec | None]:
         """Data of a store wider than a word that is no register (legal before legalisation): put in rows first."""

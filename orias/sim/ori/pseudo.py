@@ -89,11 +89,39 @@ def _parallel(gets: list[Getter], puts: list[Setter]) -> Exec:
 
 def pack(site: Site, width: int, widths: list[int]) -> Exec:
     """``pack``: parts of the given widths, low first."""
+    if kind(site.dst[0]) == K_UR:
+        return _pack_uniform(site, width, widths)
     gets = [g for o, w in zip(site.src, widths, strict=True) for g in _words(site, o, w)]
     puts = [site.set32(word_of(site.dst[0], k)) for k in range(width)]
     if len(gets) != width:
         raise Fault(IllegalInstruction, f"pack of {len(gets)} words into {width}")
     return _parallel(gets, puts)
+
+
+def _pack_uniform(site: Site, width: int, widths: list[int]) -> Exec:
+    """The same into uniform registers; words of threads' registers are those of each warp's lowest active lane."""
+    words = [word_of(o, k) for o, w in zip(site.src, widths, strict=True) for k in range(w)]
+    if len(words) != width:
+        raise Fault(IllegalInstruction, f"pack of {len(words)} words into {width}")
+    uniform = Site(op("UMOV"), [], [], 0, True)
+    gets: list[Getter] = []
+    puts: list[Setter] = []
+    moves: list[Exec] = []
+    for k, o in enumerate(words):
+        d = word_of(site.dst[0], k)
+        if kind(o) == K_R and not is_zero_reg(o):
+            moves.append(exec_warp.r2ur(Site(op("R2UR"), [d], [o], 0, False)))
+        else:
+            gets.append(uniform.i32(o))
+            puts.append(uniform.set32(d))
+    first = _parallel(gets, puts)
+
+    def run(m: Machine, a: Active) -> None:
+        first(m, a)
+        for move in moves:
+            move(m, a)
+
+    return run
 
 
 def edge(moves: list[tuple[Opnd, Opnd, int]], site: Site) -> Exec:
