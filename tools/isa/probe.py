@@ -77,6 +77,8 @@ class Probe:
         self.float_bits: dict[tuple[int, int], set[int]] = defaultdict(set)
         self.effects: dict[int, set[Place]] = defaultdict(set)
         self.selectors: set[int] = set()
+        self.odd: set[int] = set()
+        """Selectors that change how a number is written."""
         self.silent: set[int] = set()
         self.illegal: set[int] = set()
         self.nots: list[tuple[int, int]] = []
@@ -97,6 +99,7 @@ class Probe:
             raise NotDerived("the seed is illegal with calm control bits")
         self.parsed = Parsed(text)
         yield from self.flips(self.base)
+        self.drop_odd_bits({b for b, changed in self.effects.items() if ("mods",) in changed})
         for seed in (0x5555555555555555, 0x2AAAAAAAAAAAAAAA):
             generic = self.middling(seed)
             got = yield [generic]
@@ -119,14 +122,19 @@ class Probe:
         yield from self.exclusions()
         yield from self.control()
 
-    def drop_odd_bits(self) -> None:
-        """A bit that changes how a number is written (signed, other float) is no part of it: it selects another form."""
+    def drop_odd_bits(self, among: set[int] | None = None) -> None:
+        """A bit that changes how a number is written (signed, other float) is no part of it: it selects another form.
+
+        After the first flips, when a number may lack bits, only those `among` the bits that change modifiers too are taken.
+        """
         odd: set[int] = set()
         for bits in self.weights.values():
             run = sorted(bits) if is_split(bits) else longest_run(sorted(bits))
             odd |= set(bits) - set(run)
         for found in self.float_bits.values():
             odd |= found - set(longest_run(sorted(found)))
+        if among is not None:
+            odd &= among
         for bits in self.weights.values():
             for b in odd & set(bits):
                 del bits[b]
@@ -135,6 +143,7 @@ class Probe:
         for b in odd:
             self.effects.pop(b, None)
         self.selectors |= odd
+        self.odd |= odd
 
     def middling(self, seed: int) -> int:
         w = self.base
@@ -153,6 +162,8 @@ class Probe:
         here = places(self.parsed)
         nums = numbers(self.parsed)
         for b in PROBED:
+            if b in self.odd:
+                continue
             t = got[base ^ 1 << b]
             if t is None:
                 self.illegal.add(b)

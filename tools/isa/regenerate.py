@@ -11,9 +11,10 @@ Nothing but ``ptxas`` and ``nvdisasm`` (plain processes, in batches) is asked.  
 4. check: random words of every form at hand; forms that print one wrong are dropped;
 5. derive: forms for every word that does not print exactly (``derive.py``), from the words of 1 and 2;
 6. relatives (not with ``--empty``): the best known forms of every opcode (``harmonize.py``);
-7. rounds: words one to three bits off those that are known (``legality.py``), the differing ones again to ``derive.py``; no round begins
-   later than ``--minutes`` after the start;
-8. defaults: hidden bits and preferred values from the words of 1 (``refine.py``).
+7. rounds: words one to three bits off those that are known, random fields, numbers at their ends (``missing.py``), the differing ones again
+   to ``derive.py``; no round begins later than ``--minutes`` after the start;
+8. limits: fields that do not go together (``dependent.py``), reuse flags and barriers (``reuse.py``);
+9. defaults: hidden bits and preferred values from the words of 1 (``refine.py``).
 """
 
 import argparse
@@ -27,9 +28,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
+import dependent  # noqa: E402
+import reuse  # noqa: E402
 from derive import derive, read_words, sample  # noqa: E402
 from harmonize import harmonize  # noqa: E402
 from legality import fields, flipped  # noqa: E402
+from missing import corners  # noqa: E402
 from oracle import Oracle  # noqa: E402
 from probe import CALM, CONTROL, GUARD  # noqa: E402
 from refine import refine  # noqa: E402
@@ -182,10 +186,16 @@ def regenerate(name: str, empty: bool, donor: str, rounds: int, minutes: float, 
             break
         t = work.isa(name)
         rng = random.Random(100 + k)
-        words = flipped(t, rng, 20000) + fields(t, rng, 20000)
+        words = flipped(t, rng, 20000) + fields(t, rng, 20000) + corners(t, rng, 20000)
         derive(work, name, words, oracle, rounds=1, failed=failed)
         stages.keep(f"round{k}", work)
         say(f"round {k + 1} of {rounds}", start)
+    if not stages.load("limits", work):
+        oracle.known.clear()
+        dependent.settle(work, name, oracle, 60, 41)
+        reuse.settle(work, name, oracle)
+        stages.keep("limits", work)
+        say("limits", start)
     refine(work, name, own)
     say(f"done, {oracle.runs} runs of the tool", start)
 

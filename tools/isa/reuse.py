@@ -1,4 +1,4 @@
-"""Which reuse flags (bits 122 to 124) a form may have, asked of nvdisasm.
+"""Which reuse flags (bits 122 to 124) and barriers (bits 110 to 115) a form may have, asked of nvdisasm.
 
 Usage: ``python tools/isa/reuse.py [sm_90 ...]``.  A form takes the flags of some slots, or any (``loose-reuse``: those that take all of
 flags 1 to 5 although they name no slot); registers at the place of a slot get its mark or lose it.
@@ -20,15 +20,15 @@ from working import Working  # noqa: E402
 from orias.isa.rawtable import ANY_REUSE  # noqa: E402
 
 FLAGS = 7 << 122
+BARRIERS = {7 << 110: "w", 7 << 113: "r"}
 PLACES = {24: 1, 32: 2, 64: 4}
 """Flag of a register by its place."""
 LOOSE = {0, 1, 2, 3, 4, 5}
 
 
-def mark(r: Record, flags: int) -> bool:
-    """Gives the record's registers the marks of the flags; False if the operands do not hold them."""
+def mark(r: Record, flags: int) -> None:
+    """Gives the record's registers the marks of the flags."""
     left = flags
-    changed = False
     for o in r["ops"]:
         for e in o["el"]:
             if e.get("r", -1) >= 122:
@@ -39,12 +39,9 @@ def mark(r: Record, flags: int) -> bool:
                 continue
             if left & flag:
                 left &= ~flag
-                changed |= "r" not in e
                 e["r"] = flag.bit_length() + 121
             elif "r" in e:
                 del e["r"]
-                changed = True
-    return changed and not left
 
 
 def settle(work: Working, name: str, oracle: Oracle) -> int:
@@ -58,9 +55,17 @@ def settle(work: Working, name: str, oracle: Oracle) -> int:
     ]
     known = {w for _, _, _, ws in jobs for w in ws}
     known = {w for w, t in oracle.ask(sorted(known)).items() if t is not None}
-    answers = oracle.ask([w | x << 122 for w in sorted(known) for x in range(8)])
+    answers = oracle.ask(
+        [w | x << 122 for w in sorted(known) for x in range(8)] + [w & ~b for w in sorted(known) for b in BARRIERS]
+    )
     changed = 0
     for opcode, i, form, words in jobs:
+        r = work.records[name][opcode][i]
+        named = {"".join(c for b, c in BARRIERS.items() if answers[w & ~b] is not None) for w in words if w in known}
+        if len(named) == 1 and named != {r.get("bar", "")}:
+            print(f"{name}: {opcode:04x} {form.mnemonic}: barriers {named}, not {r.get('bar', '')!r}")
+            r["bar"] = named.pop()
+            changed += 1
         found = {frozenset(x for x in range(8) if answers[w | x << 122] is not None) for w in words if w in known}
         if len(found) != 1:
             continue
@@ -68,10 +73,8 @@ def settle(work: Working, name: str, oracle: Oracle) -> int:
         flags = ANY_REUSE if legal == LOOSE else max(legal)
         if flags == form.reuse or (flags != ANY_REUSE and legal != {x for x in range(8) if not x & ~flags}):
             continue
-        r = work.records[name][opcode][i]
         r["mask"] = f"{int(r['mask'], 16) & ~FLAGS | (0 if flags == ANY_REUSE else (7 & ~flags) << 122):x}"
-        if not mark(r, 0 if flags == ANY_REUSE else flags):
-            print(f"{name}: {opcode:04x} {form.mnemonic}: flags {sorted(legal)}, marked {form.reuse}")
+        mark(r, 0 if flags == ANY_REUSE else flags)
         changed += 1
     print(f"{name}: {changed} forms changed", flush=True)
     return changed
