@@ -139,6 +139,9 @@ class _Legalizer:
         if inst.op.base == "ATOMG" and inst.dst == [RZ, PT]:
             self._reduction(inst)
         self._addresses(inst)
+        if inst.op.base == "I2F" and inst.src[0] & KIND_MASK == K_IMM and src_width(inst.op, 0, inst.src[0]) == 2:
+            # The form's immediate would be the upper word of the integer (orias/sim/image.py), not its value.
+            inst.src[0] = self._to_register(inst, inst.src[0], 0, False)
         table = self.table
         if not table.accepts(inst.op, inst.guard, inst.dst, inst.src):
             self._fix(inst)

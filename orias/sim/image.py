@@ -13,7 +13,7 @@ from orias.cubin.errors import CubinError
 from orias.cubin.model import KernelCode
 from orias.cubin.reader import Reader
 from orias.isa.decode import Decoded, IllegalWord
-from orias.isa.operand import K_IMM, imm, imm64, kind
+from orias.isa.operand import K_IMM, imm, imm64, kind, payload
 from orias.isa.table import EncodeError, IsaTable
 from orias.isa.table import load as load_table
 from orias.sim.arguments import Arguments, Dim, triple
@@ -279,6 +279,9 @@ class Image:
                 d.src[i] = imm(value >> 32 if kind_ == _R_ABS32_HI else value)
             else:
                 d.src[i] = imm64(value)
+        elif d.op.base == "I2F" and (d.op.has("S64") or d.op.has("U64")) and kind(d.src[0]) == K_IMM:
+            # The upper word, as of a double: ptxas converts 0x700000000 as 0x7, and 7 from the constant bank.
+            d.src[0] = imm64(payload(d.src[0]) << 32)
         plan = build(d, offset, CODE_BASE + at + offset, lambda: self.table.text(word, offset))
         if reloc is None and not placed(d):
             if len(_known) >= _LIMIT:

@@ -99,6 +99,17 @@ def test_guarded_set(arch: str, level: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+def test_guarded_testp(arch: str, level: int, tmp_path: Path) -> None:
+    """ptxas drops the guard of testp: the comparison that makes the guard is not even in its code."""
+    number = [int(x & 0x7FFFFFFF <= 0x7F800000) for x in INPUTS]
+    want = [n if x >> 32 > 127 else int(x & 0xFFFFFFFF > 2) for n, x in zip(number, INPUTS, strict=True)]
+    assert results(ptxas("guarded_testp.ptx", arch, level, tmp_path), 32) == number != want
+    text = (HERE / "guarded_testp.ptx").read_text()
+    assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 def test_vsub_max(arch: str, level: int, tmp_path: Path) -> None:
     """ptxas extends the difference with its sign, the third value with zeros, and compares without sign, at every level.
 

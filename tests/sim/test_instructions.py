@@ -588,3 +588,27 @@ def test_model_against_the_machine() -> None:
             z = float(np.float64(x) * np.float64(y))
         got = arith("mul", "f64")(a, b)
         assert got == (NAN["f64"] if math.isnan(z) else struct.unpack("<Q", struct.pack("<d", z))[0])
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_80"])
+def test_constant_of_64_bits_in_a_word(target: str) -> None:
+    """I2F.U64 takes the upper word of an integer as its immediate: ptxas divides by 0x700000000 with ``I2F.U64.RP R0, 0x7``."""
+    text = f""".version 8.0
+.target {target}
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u64 in) {{
+.reg .b64 %d<4>;
+.reg .b32 %r<2>;
+ld.param.u64 %d0, [out]; ld.param.u64 %d1, [in];
+mov.u32 %r0, %tid.x;
+mad.wide.u32 %d0, %r0, 8, %d0; mad.wide.u32 %d1, %r0, 8, %d1;
+ld.global.u64 %d2, [%d1];
+div.u64 %d2, %d2, 0x700000000;
+st.global.u64 [%d0], %d2;
+ret;
+}}
+"""
+    values = [0, 1, M32, 7 << 32, (7 << 32) - 1, M64, 0x123456789ABCDEF0, 1 << 63]
+    out = np.zeros(8, np.uint64)
+    sim.load(assemble(text, target, "-O1")).launch("k", 1, 8, [out, np.array(values, np.uint64)])
+    assert [int(x) for x in out] == [v // (7 << 32) for v in values]
