@@ -29,30 +29,28 @@ _LONG: Final = 3000
 class Piece:
     """A piece of code with the registers that each instruction reads (once each) and writes, and those live behind it as a mask."""
 
-    __slots__ = ("behind", "fn", "graph", "preds", "reads", "writes")
+    __slots__ = ("behind", "graph", "predicate", "preds", "reads", "words", "writes")
 
     def __init__(
         self, fn: Func, graph: Graph, reads: list[list[int]], writes: list[list[int]], live_after: int
     ) -> None:
-        self.fn: Final[Func] = fn
         self.graph: Final[Graph] = graph
         self.reads: Final[list[list[int]]] = reads
         self.writes: Final[list[list[int]]] = writes
         self.behind: Final[frozenset[int]] = frozenset(members(live_after))
         """The registers live behind the piece."""
+        self.words: Final[dict[int, int]] = {}
+        """Words of R registers that each virtual register takes; a predicate counts as one."""
+        self.predicate: Final[dict[int, int]] = {}
+        """1 for a predicate."""
+        for v in self.behind.union(*reads, *writes):
+            kind = fn.vkind[v]
+            self.words[v] = fn.vwidth[v] if kind == K_R else 1 if kind == K_P else 0
+            self.predicate[v] = 1 if kind == K_P else 0
         self.preds: Final[list[list[int]]] = [[] for _ in reads]
         for k, succs in enumerate(graph.succs):
             for s in succs:
                 self.preds[s].append(k)
-
-    def words(self, v: int) -> int:
-        """Words of R registers that a virtual register takes; a predicate counts as one."""
-        kind = self.fn.vkind[v]
-        return self.fn.vwidth[v] if kind == K_R else 1 if kind == K_P else 0
-
-    def predicate(self, v: int) -> int:
-        """1 for a predicate."""
-        return 1 if self.fn.vkind[v] == K_P else 0
 
 
 def few_registers(piece: Piece) -> list[int]:
@@ -87,10 +85,10 @@ def sunk_order(piece: Piece, order: list[int]) -> list[int]:
             cost = 0
             for d in writes[k]:
                 if d in live:
-                    cost -= piece.words(d)
+                    cost -= piece.words[d]
             for s in reads[k]:
                 if s not in live:
-                    cost += piece.words(s)
+                    cost += piece.words[s]
             if cost < best_cost:
                 best, best_cost = k, cost
         ready.remove(-place[best])
@@ -117,7 +115,7 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
         for s in r:
             left[s] = left.get(s, 0) + 1
     written = {d for w in writes for d in w}
-    held = sum(piece.predicate(v) for v in behind.union(left) if v not in written)
+    held = sum(piece.predicate[v] for v in behind.union(left) if v not in written)
     out: list[int] = []
     while ready:
         best = order[ready[0]]
@@ -126,11 +124,11 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
             cost = 0
             for d in writes[k]:
                 if d in left or d in behind:
-                    cost += piece.words(d)
+                    cost += piece.words[d]
             for s in reads[k]:
                 if left[s] == 1 and s not in behind:
-                    cost -= piece.words(s)
-            if cost <= 0 and (held < _PREDICATES or not any(piece.predicate(d) for d in writes[k])):
+                    cost -= piece.words[s]
+            if cost <= 0 and (held < _PREDICATES or not any(piece.predicate[d] for d in writes[k])):
                 best = k
                 break
         ready.remove(place[best])
@@ -138,10 +136,10 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
         for s in reads[best]:
             left[s] -= 1
             if not left[s] and s not in behind:
-                held -= piece.predicate(s)
+                held -= piece.predicate[s]
         for d in writes[best]:
             if d in left or d in behind:
-                held += piece.predicate(d)
+                held += piece.predicate[d]
         for n in piece.graph.succs[best]:
             waiting[n] -= 1
             if waiting[n] == 0:
@@ -152,20 +150,20 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
 def most_live(piece: Piece, order: list[int]) -> int:
     """Most words of R registers live at once in an order of the piece; predicates beyond those there are count double, as they go to R."""
     live = set(piece.behind)
-    predicates = sum(piece.predicate(v) for v in live)
-    now = sum(piece.words(v) for v in live) - predicates
+    predicates = sum(piece.predicate[v] for v in live)
+    now = sum(piece.words[v] for v in live) - predicates
     top, most = now, predicates
     for k in reversed(order):
         for d in piece.writes[k]:
             if d in live:
                 live.discard(d)
-                predicates -= piece.predicate(d)
-                now -= piece.words(d) - piece.predicate(d)
+                predicates -= piece.predicate[d]
+                now -= piece.words[d] - piece.predicate[d]
         for s in piece.reads[k]:
             if s not in live:
                 live.add(s)
-                predicates += piece.predicate(s)
-                now += piece.words(s) - piece.predicate(s)
+                predicates += piece.predicate[s]
+                now += piece.words[s] - piece.predicate[s]
         top, most = max(top, now), max(most, predicates)
     return top + 2 * max(0, most - _PREDICATES)
 

@@ -68,7 +68,7 @@ def test_predicates_are_registers_too() -> None:
     order = few_registers(piece)
     live = most = 0
     for k in order:
-        live += sum(piece.predicate(d) for d in piece.writes[k]) - sum(piece.predicate(s) for s in piece.reads[k])
+        live += sum(piece.predicate[d] for d in piece.writes[k]) - sum(piece.predicate[s] for s in piece.reads[k])
         most = max(most, live)
     assert most <= 6
 
