@@ -102,6 +102,16 @@ def test_more_forms(family: str, arch: str, level: int) -> None:
     assert not form_findings(family, 1, 9, arch, level)
 
 
+def test_much_dynamic_shared_memory() -> None:
+    """A kernel that uses more than the first guess gets it."""
+    text = KERNEL.replace(".visible", ".extern .shared .align 4 .b32 s[];\n.visible", 1).replace(
+        "ld.global.u32 %r2, [%d1];",
+        "ld.global.u32 %r2, [%d1]; st.shared.u32 [s+98304], %r2; ld.shared.u32 %r2, [s+98304];",
+    )
+    report = verify(text, options(), 1)
+    assert (report.cases, report.findings, report.skipped) == (1, [], [])
+
+
 def test_wrong_code_is_found_with_its_line() -> None:
     wrong = compile_text([("k.ptx", KERNEL.replace("12345", "12344"))], options()).data
     v = Verifier(KERNEL, options(), wrong)

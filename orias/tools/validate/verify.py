@@ -72,6 +72,10 @@ _TRIES: Final[tuple[tuple[int, str, tuple[int, int, int] | None], ...]] = (
 """Sizes of memory, contents and blocks to try until a case runs."""
 
 
+_MOST_SHARED: Final = 227 << 10
+"""Dynamic shared memory for kernels that reach beyond the first guess: as much as a block can have on any target."""
+
+
 def ptx_outcome(module: Module, arch: str, case: Case, like: Image) -> Outcome:
     """The case run on the PTX."""
     return run(PtxImage(module, arch, like=like), case)
@@ -83,6 +87,9 @@ def usable_case(module: Module, kernel: Function, arch: str, turn: int, like: Im
     for size, profile, block in _TRIES:
         case = generate(module, kernel, turn, size, profile, block)
         found = ptx_outcome(module, arch, case, like)
+        if case.shared and isinstance(found.error, OutOfBounds) and "shared address" in str(found.error):
+            case.shared = _MOST_SHARED
+            found = ptx_outcome(module, arch, case, like)
         if found.error is None:
             return case, found
         reason = str(found.error)
