@@ -262,6 +262,26 @@ def test_layouts_that_random_words_showed(word_: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("table", "word_", "text"),
     [
+        ("sm_75", 0x000FE40003F051F0400000000000780C, "ISETP.NE.U32.AND.EX P0, PT, R0, 0x40000000, PT, !PT"),
+        ("sm_75", 0x000E220008001A0000023C1DFF1E7984, "LDS.U.64 R30, [UR29+0x23c]"),
+        ("sm_75", 0x00016400081F414400000809FFFF79A8, "ATOMG.E.ADD.STRONG.GPU PT, RZ, [UR4+0x8], R9"),
+        ("sm_90", 0x000FE4000B9018480001010002FF7DAE, "LDGSTS.E.BYPASS [UR8+0x10], desc[UR9][R2.64+0x100]"),
+    ],
+)
+def test_layouts_that_ptxas_writes_seldom(table: str, word_: int, text: str) -> None:
+    """Texts of nvdisasm 13.5."""
+    t = load(table)
+    assert t.text(word_) == text
+    assert t.encode_decoded(t.decode(word_)) == word_
+
+
+def test_a_branch_to_a_uniform_register_and_an_offset() -> None:
+    assert load("sm_90").text(0x000FE4000B83FFFFFFFFFFFC04347958, -16) == "BRXU UR4 -0x330"
+
+
+@pytest.mark.parametrize(
+    ("table", "word_", "text"),
+    [
         ("sm_80", 0x0C4FE200038080053C00400000077435, "HFMA2.MMA.RELU R7, R0.reuse, R5.reuse, 1, 2"),
         ("sm_86", 0x0C4FE400038080053C00400000077431, "HFMA2.RELU R7, R0.reuse, R5.reuse, 1, 2"),
         ("sm_90", 0x0C0FE20003A080053F804000000D7431, "HFMA2.BF16_V2.RELU R13, R0.reuse, R5.reuse, 1, 2"),
