@@ -290,6 +290,7 @@ class _Compiler:
         out.lineinfo = (self.options.lineinfo or self.options.debug or located) and not self.options.suppress_debug_info
         out.debug = self.options.debug
         out.apart = self.options.apart
+        out.texmode_independent = "texmode_independent" in module.target_options
         out.variables = program.variables
         out.bank4 = program.bank4
         out.externs = program.externs

@@ -46,6 +46,9 @@ def add_code(w: Work, k: KernelCode, first: bool) -> None:
         _add_shared(w, code)
     if first and w.facts.gen90:
         add_reserved(w)
+    for r in k.relocs:
+        if r.symbol in DRIVER_SIZES and r.symbol not in w.symbols:
+            w.define(OutSymbol(r.symbol, elf.STB_WEAK, elf.STT_OBJECT, 0, None, 0, 4))
     if first and w.m.relocatable:
         add_variables(w)
     _add_externs(w, k)
@@ -110,6 +113,17 @@ def _add_shared(w: Work, code: Code) -> None:
         w.b.symbol_names.add(name)
     code.shared = section
     w.nobits.append(section)
+
+
+DRIVER_SIZES: Final = frozenset(
+    {
+        ".nv.unified.texrefDescSize",
+        ".nv.independent.texrefDescSize",
+        ".nv.independent.samplerrefDescSize",
+        ".nv.surfrefDescSize",
+    }
+)
+"""Undefined symbols for the bytes of the driver's descriptors of textures, samplers and surfaces."""
 
 
 def add_reserved(w: Work) -> None:
@@ -212,7 +226,10 @@ def _resolve(w: Work, code: Code) -> None:
             values[v.name] = v.offset | 3 << 16
     data = bytearray(code.text.data)
     left: list[Reloc] = []
-    loaded = {*(c.name for c in w.m.kernels), *(e.name for e in w.m.externs)} if w.m.apart else set()
+    loaded = set(DRIVER_SIZES)
+    if w.m.apart:
+        loaded.update(c.name for c in w.m.kernels)
+        loaded.update(e.name for e in w.m.externs)
     for r in k.relocs:
         if r.symbol in loaded:
             left.append(r)

@@ -63,8 +63,7 @@ def write(module: CubinModule) -> bytes:
         add_variables(w)
     for i, k in enumerate(code_order(m.kernels)):
         add_code(w, k, i == 0 and entries)
-    if m.apart:
-        bind_text_relocs(w)
+    bind_text_relocs(w)
     frame = w.named(".debug_frame", elf.SHT_PROGBITS, 0, 1, symbol=bool(w.codes))
     debug = line_sections(w)
     for s in m.bank4:

@@ -8,7 +8,23 @@ pairs, the second one printed being components x and y.  A level of -32 is "no l
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.fetch import SCATTERED_LIMIT, dimensions, scattered
-from orias.isa.operand import ABS, INV, K_NONE, K_P, K_R, NOT_PT, PT, RZ, Opnd, imm, is_reg, word
+from orias.isa.operand import (
+    ABS,
+    INV,
+    K_NONE,
+    K_P,
+    K_R,
+    NOT_PT,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    URZ,
+    Opnd,
+    const,
+    imm,
+    is_reg,
+    word,
+)
 from orias.lower.handles import handle_of, uniform_handle
 from orias.lower.memory import elements
 from orias.lower.mma import narrowed
@@ -27,6 +43,33 @@ _MOST_LAYERS: Final = 0xFFFF
 _SAMPLER_SHIFT: Final = 20
 """Up to sm_89 the sampler's index is above so many bits of the texture's."""
 _QUERIES: Final[dict[str, int]] = {"width": 1, "height": 2, "depth": 4}
+_TABLES: Final[dict[str, int]] = {"texture": 0, "sampler": 8, "surface": 16}
+"""Table of the driver's descriptors -> offset of its address from the first in constant bank 0."""
+_TABLE_BASE: Final = 0x70
+_TABLE_BASE_90: Final = 0xF0
+_SIZES: Final[dict[tuple[str, bool], str]] = {
+    ("texture", False): ".nv.unified.texrefDescSize", ("texture", True): ".nv.independent.texrefDescSize",
+    ("sampler", True): ".nv.independent.samplerrefDescSize",
+    ("surface", False): ".nv.surfrefDescSize", ("surface", True): ".nv.surfrefDescSize",
+}  # fmt: skip
+"""(table, independent mode) -> the symbol that the driver gives the size of a descriptor."""
+_UNIFIED: Final[dict[str, tuple[str, int]]] = {
+    "force_unnormalized_coords": ("texture", 0x00), "memory_layout": ("texture", 0x00), "addr_mode_0": ("texture", 0x0C),
+    "addr_mode_1": ("texture", 0x10), "addr_mode_2": ("texture", 0x14), "filter_mode": ("texture", 0x18),
+    "normalized_coords": ("texture", 0x1C), "channel_data_type": ("texture", 0x20), "channel_order": ("texture", 0x24),
+    "array_size": ("texture", 0x28), "num_mipmap_levels": ("texture", 0x2C), "num_samples": ("texture", 0x30),
+}  # fmt: skip
+_INDEPENDENT: Final[dict[str, tuple[str, int]]] = {
+    "addr_mode_0": ("sampler", 0x00), "memory_layout": ("sampler", 0x00), "addr_mode_1": ("sampler", 0x04),
+    "addr_mode_2": ("sampler", 0x08), "filter_mode": ("sampler", 0x0C), "force_unnormalized_coords": ("sampler", 0x10),
+    "normalized_coords": ("texture", 0x0C), "channel_data_type": ("texture", 0x10), "channel_order": ("texture", 0x14),
+    "array_size": ("texture", 0x18), "num_mipmap_levels": ("texture", 0x1C), "num_samples": ("texture", 0x20),
+}  # fmt: skip
+_SURFACE: Final[dict[str, tuple[str, int]]] = {
+    "channel_data_type": ("surface", 0x0C), "channel_order": ("surface", 0x10), "memory_layout": ("surface", 0x14),
+    "array_size": ("surface", 0x1C),
+}  # fmt: skip
+"""Query -> (table, offset in the descriptor), all as ptxas 13.0.88 reads them on sm_75, 80 and 90."""
 
 
 class _Fetch:
@@ -205,13 +248,12 @@ def _vector(ctx: "Ctx", values: list[Opnd]) -> Opnd:
 
 @lowers("txq", "txq.level", "suq", types="any")
 def lower_query(ctx: "Ctx", i: Instr) -> None:
-    """txq and suq of width, height and depth (of a level): TXQ of the header.
-
-    The other queries read the driver's descriptors through ``.nv.unified.texrefDescSize``, and are refused.
-    """
-    mask = _QUERIES.get(i.sig.mods.get("query", ""))
+    """txq and suq: TXQ of the header for width, height and depth (of a level), the driver's descriptor for the rest."""
+    query = i.sig.mods.get("query", "")
+    mask = _QUERIES.get(query)
     if mask is None:
-        raise ctx.unsupported(f"'{i.sig.text}'")
+        _described(ctx, i, query)
+        return
     level = ctx.src(i.ops[2], "u32") if len(i.ops) > 2 else imm(0)
     handle, slot = handle_of(ctx, i, i.ops[1])
     d = ctx.fn.new_vreg(K_R)
@@ -227,6 +269,30 @@ def lower_query(ctx: "Ctx", i: Instr) -> None:
             [_register(ctx, level), dims, uniform_handle(ctx, handle, slot, True), imm(0), imm(mask)],
             ctx.guard,
         )
+    ctx.write(i.ops[0], d)
+
+
+def _described(ctx: "Ctx", i: Instr, query: str) -> None:
+    """A word of the driver's descriptor, whose number is the handle's and whose size the driver puts into the code."""
+    independent = "texmode_independent" in ctx.module.ast.target_options
+    rows = _SURFACE if i.sig.name == "suq" else _INDEPENDENT if independent else _UNIFIED
+    if query not in rows or len(i.ops) > 2:
+        raise ctx.unsupported(f"'{i.sig.text}'")
+    table, offset = rows[query]
+    old = ctx.target.sm < 90
+    number, slot = handle_of(ctx, i, i.ops[1])
+    if slot != K_NONE:
+        number = ctx.b.copy(const(0, 4 * (slot >> PAYLOAD_SHIFT)))
+    if old:
+        number = ctx.b.r("LOP3.LUT", number, imm((1 << _SAMPLER_SHIFT) - 1), RZ, imm(0xC0), NOT_PT)
+    size = ctx.b.copy(ctx.fn.sym(_SIZES[table, independent], "abs32"))
+    where = const(0, (_TABLE_BASE if old else _TABLE_BASE_90) + _TABLES[table])
+    base = ctx.b.copy(where, width=2)
+    at = ctx.fn.new_vreg(K_R, 2)
+    ctx.b.emit("IMAD.WIDE.U32", [at], [number, size, base])
+    d = ctx.fn.new_vreg(K_R)
+    name = "LDG.E.CONSTANT" + (".SYS" if ctx.target.sm < 80 else "")
+    ctx.b.emit(name, [d], [K_NONE, at, URZ, imm(offset)], ctx.guard)
     ctx.write(i.ops[0], d)
 
 

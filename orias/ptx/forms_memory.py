@@ -134,7 +134,7 @@ b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
     "tex.level": f"{_TEXTYPES} ; X* ; {_GEOM} v2/v4 uni ; 3.1/20",
     "tex.grad": f"{_TEXTYPES} ; X* ; {_GEOM} v2/v4 uni ; 3.1/20",
     "tld4": "u32.f32 s32.f32 f32.f32 ; X* ; !r/g/b/a !2d/a2d/cube/acube v4 ; 2.2/20",
-    "txq": f"b32 ; =b32,M ; {_QUERY}/filter_mode/addr_mode_0/addr_mode_1/addr_mode_2/num_mipmap_levels/num_samples/force_unnormalized_coords",
+    "txq": f"b32 ; =b32,M ; {_QUERY}/filter_mode/addr_mode_0/addr_mode_1/addr_mode_2/num_mipmap_levels/num_samples/force_unnormalized_coords/memory_layout",
     "txq.level": f"b32 ; =b32,M,X ; {_QUERY} ; Fv4.3",
     "suq": f"b32 ; =b32,M ; {_QUERY}/memory_layout",
     "suld.b": f"b8 b16 b32 b64 ; X,M ; {_SURF} ca/cg/cs/cv !trap/clamp/zero ; 1.5/10",
