@@ -33,6 +33,7 @@ from orias.passes.remat import relieve_peaks
 from orias.passes.returns import unify_returns
 from orias.passes.simplify import simplify
 from orias.passes.uniform import use_constant_operands
+from orias.passes.uniform_chains import compute_uniformly
 from orias.passes.unroll import unroll_loops
 
 RULE_MODULES: Final = (
@@ -134,6 +135,8 @@ def _predicate(fn: Func, cx: PassContext) -> None:
 
 
 def _uniform(fn: Func, cx: PassContext) -> None:
+    if compute_uniformly(fn):
+        eliminate_dead(fn)
     use_constant_operands(fn)
 
 

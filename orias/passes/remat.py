@@ -36,7 +36,7 @@ _CHAIN: Final = 4
 """Instructions that move together at most."""
 _MOST_BLOCKS: Final = 2000
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ
-_FIXED_SPECIAL: Final = ("SR_TID", "SR_CTAID", "SR_NTID", "SR_NCTAID", "SR_LANEID", "SR_CgaCtaId", "SR_CLUSTER")
+FIXED_SPECIAL: Final = ("SR_TID", "SR_CTAID", "SR_NTID", "SR_NCTAID", "SR_LANEID", "SR_CgaCtaId", "SR_CLUSTER")
 
 
 def relieve_peaks(fn: Func) -> bool:
@@ -49,7 +49,7 @@ def relieve_peaks(fn: Func) -> bool:
         return False
     for _ in range(_PEAKS):
         lv = liveness(fn)
-        needs = {b.id: _need(fn, b, lv) for b in fn.blocks}
+        needs = {b.id: most_words(fn, b, lv) for b in fn.blocks}
         top = max(needs.values())
         left = [b for b in fn.blocks if b.id not in done and needs[b.id] > max(_FREE_REGISTERS, top - _NEAR)]
         if not left:
@@ -60,7 +60,7 @@ def relieve_peaks(fn: Func) -> bool:
     return changed
 
 
-def _need(fn: Func, b: Block, lv: Liveness) -> int:
+def most_words(fn: Func, b: Block, lv: Liveness) -> int:
     """Most words of R registers live at once in a block."""
     live = lv.live_out[b.id]
     now = top = _words(fn, live)
@@ -345,7 +345,7 @@ def _is_free(inst: Inst) -> bool:
     if inst.op is OP_COPY:
         return inst.src[0] & KIND_MASK in (K_IMM, K_CONST)
     if inst.op.base == "S2R":
-        return inst.src[0] & KIND_MASK == K_WORD and word_text(inst.src[0]).startswith(_FIXED_SPECIAL)
+        return inst.src[0] & KIND_MASK == K_WORD and word_text(inst.src[0]).startswith(FIXED_SPECIAL)
     return False
 
 

@@ -1,0 +1,419 @@
+"""ConvertToUniformReg, computations: what is the same in all threads of a warp is computed once, in uniform registers.
+
+Block numbers, loop counters, bases of shared memory and descriptors made of them take a vector register each although all
+threads hold the same.  Where the warp runs as a whole their computations move to the uniform datapath: as many as their users take
+from there, and more where it keeps a vector register free in the blocks that need most.
+What no user takes as a uniform operand is copied to a vector register in front of its uses, once for each block.
+"""
+
+from typing import Final, final
+
+from orias.analysis.divergence import Divergence, divergence
+from orias.analysis.liveness import Liveness, liveness
+from orias.isa.op import F_CALL, F_PSEUDO, Op, op
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    FLAG_MASK,
+    K_CONST,
+    K_IMM,
+    K_NONE,
+    K_P,
+    K_R,
+    K_UP,
+    K_UR,
+    K_WORD,
+    KIND_MASK,
+    LANE_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    UPT,
+    URZ,
+    Opnd,
+    is_true_pred,
+    is_zero_reg,
+    word_text,
+)
+from orias.isa.table import IsaTable, load
+from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
+from orias.passes.remat import FIXED_SPECIAL, most_words
+from orias.passes.uniform_operands import fold_bases, take_uniform
+
+_FREE_REGISTERS: Final = 30
+"""Live words up to which nothing is gained (the lowest occupancy step of all targets, less the two in reserve)."""
+_NEAR: Final = 10
+"""Words below the highest need of the function from which a block counts as one that needs most."""
+_LONG: Final = 60_000
+"""Instructions from which a function is left alone."""
+_ROUNDS: Final = 8
+_BASES: Final = frozenset(
+    ("IADD3", "IMAD", "LOP3", "SHF", "LEA", "SEL", "ISETP", "PRMT", "SGXT", "BMSK", "POPC", "FLO", "BREV", "PLOP3")
+)
+"""Operations that the uniform datapath may have, under their name with U in front."""
+_ANY: Final = K_UR | FIRST_VIRTUAL << PAYLOAD_SHIFT
+_S2UR: Final = op("S2UR")
+_UIADD3: Final = op("UIADD3")
+
+
+def compute_uniformly(fn: Func) -> bool:
+    """Move chains of computations to the uniform datapath; True if any moved.
+
+    Only kernels without calls whose need of registers costs occupancy are looked at: a uniform operation takes longer.
+    """
+    if fn.kind != "entry" or any(i.op.flags & F_CALL for i in fn.insts()):
+        return False
+    if sum(len(b.insts) for b in fn.blocks) > _LONG:
+        return False
+    lv = liveness(fn)
+    needs = {b.id: most_words(fn, b, lv) for b in fn.blocks}
+    top = max(needs.values())
+    if top <= _FREE_REGISTERS:
+        return False
+    return _Chains(fn, lv, {b for b, n in needs.items() if n >= max(_FREE_REGISTERS, top - _NEAR)}).run()
+
+
+def uniform_operand(o: Opnd) -> Opnd:
+    """The operand of the uniform datapath that stands for one of the vector datapath."""
+    kind = o & KIND_MASK
+    if kind == K_R:
+        return URZ | (o & FLAG_MASK) if is_zero_reg(o) else o & ~KIND_MASK | K_UR
+    if kind == K_P:
+        return UPT | (o & FLAG_MASK) if is_true_pred(o) else o & ~KIND_MASK | K_UP
+    return o
+
+
+@final
+class _Chains:
+    __slots__ = ("forms", "fn", "hot", "home", "made", "peak", "table", "users", "div")
+
+    def __init__(self, fn: Func, lv: Liveness, hot: set[int]) -> None:
+        self.fn: Final[Func] = fn
+        self.table: Final[IsaTable] = load(fn.target.table)
+        self.div: Final[Divergence] = divergence(fn)
+        self.hot: int = 0
+        """Registers live into or out of blocks that need most."""
+        self.peak: int = 1
+        """Weight of the deepest of them."""
+        self.forms: Final[dict[int, Op]] = {}
+        """Uniform operation of each instruction (uid) that moves."""
+        self.made: Final[dict[int, Inst]] = {}
+        """Definition of each register that moves."""
+        self.home: Final[dict[int, Block]] = {}
+        """Block of each instruction, by uid."""
+        self.users: Final[dict[int, list[tuple[Inst, Block]]]] = {}
+        """Readers of each register, with the block where they read it (a phi: the predecessor)."""
+        for b in fn.blocks:
+            if b.id in hot:
+                self.hot |= lv.live_in[b.id] | lv.live_out[b.id]
+                self.peak = max(self.peak, _weight(b))
+
+    def run(self) -> bool:
+        self._collect()
+        self._keep_closed()
+        if not self.forms:
+            return False
+        self._index_users()
+        self._give_back()
+        if not self.forms:
+            return False
+        self._rewrite()
+        fold_bases(self.fn, self.table)
+        return True
+
+    # --- which computations can move ---------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        regions = self.div.regions
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                self.home[inst.uid] = b
+                if regions[b.id] or inst.guard != PT or inst.old != K_NONE or not inst.dst:
+                    continue
+                if inst.op is OP_PHI and any(regions[p.id] for p in b.preds):
+                    continue
+                if any(not self._result(d) for d in inst.dst):
+                    continue
+                form = self._form(inst)
+                if form is not None:
+                    self.forms[inst.uid] = form
+                    for d in inst.dst:
+                        if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+                            self.made[d >> PAYLOAD_SHIFT] = inst
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                if _is_value(inst.old) and inst.old >> PAYLOAD_SHIFT in self.made:
+                    self._drop(self.made[inst.old >> PAYLOAD_SHIFT])
+
+    def _result(self, d: Opnd) -> bool:
+        """True for a result that is the same in all threads, or is not wanted."""
+        if d >> PAYLOAD_SHIFT < FIRST_VIRTUAL:
+            return is_zero_reg(d) or is_true_pred(d)
+        return d & KIND_MASK in (K_R, K_P) and not d & LANE_MASK and not self.div.is_varying(d)
+
+    def _form(self, inst: Inst) -> Op | None:
+        """The uniform operation that does what an instruction does."""
+        o = inst.op
+        if o is OP_PHI or o is OP_PACK or o is OP_COPY:
+            if o is OP_COPY and inst.src[0] & KIND_MASK not in (K_R, K_IMM, K_CONST):
+                return None
+            plain = all(not s & FLAG_MASK for s in inst.src)
+            return o if plain and inst.dst[0] & KIND_MASK == K_R and self.fn.width(inst.dst[0]) <= 2 else None
+        if o.base == "S2R":
+            s = inst.src[0]
+            known = s & KIND_MASK == K_WORD and word_text(s).startswith(FIXED_SPECIAL)
+            return _S2UR if known and self.table.accepts(_S2UR, PT, [_ANY], inst.src) else None
+        if o.base not in _BASES:
+            return None
+        form = op("U" + o.name)
+        dst = [uniform_operand(d) for d in inst.dst]
+        src = [_ANY if s & KIND_MASK == K_CONST else uniform_operand(s) for s in inst.src]
+        if self.table.accepts(form, PT, dst, src):
+            return form
+        # Legalisation moves immediates that do not fit to registers.
+        places = [k for k, s in enumerate(src[:3]) if s & KIND_MASK == K_IMM]
+        for moved in [[k] for k in places] + [places]:
+            if self.table.accepts(form, PT, dst, [_ANY if k in moved else s for k, s in enumerate(src)]):
+                return form
+        return None
+
+    def _keep_closed(self) -> None:
+        """Leave out what has a source that does not move, and what reads that in turn."""
+        readers: dict[int, list[Inst]] = {}
+        work: list[Inst] = []
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                if inst.uid in self.forms:
+                    for s in inst.src:
+                        if _is_value(s):
+                            readers.setdefault(s >> PAYLOAD_SHIFT, []).append(inst)
+                    if not all(self._source(s) for s in inst.src):
+                        work.append(inst)
+        while work:
+            inst = work.pop()
+            if inst.uid in self.forms:
+                self._drop(inst)
+                for d in inst.dst:
+                    if _is_value(d):
+                        work.extend(readers.get(d >> PAYLOAD_SHIFT, ()))
+
+    def _source(self, o: Opnd) -> bool:
+        kind = o & KIND_MASK
+        if kind in (K_R, K_P):
+            ident = o >> PAYLOAD_SHIFT
+            return ident in self.made if ident >= FIRST_VIRTUAL else is_zero_reg(o) or is_true_pred(o)
+        return True
+
+    def _drop(self, inst: Inst) -> None:
+        self.forms.pop(inst.uid, None)
+        for d in inst.dst:
+            self.made.pop(d >> PAYLOAD_SHIFT, None)
+
+    # --- which of them should ----------------------------------------------------------------------------------------
+
+    def _index_users(self) -> None:
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                for k, o in enumerate(inst.src):
+                    if _is_value(o) and o >> PAYLOAD_SHIFT in self.made:
+                        reader = b.preds[k] if inst.op is OP_PHI else b
+                        self.users.setdefault(o >> PAYLOAD_SHIFT, []).append((inst, reader))
+                if _is_value(inst.guard) and inst.guard >> PAYLOAD_SHIFT in self.made:
+                    self.users.setdefault(inst.guard >> PAYLOAD_SHIFT, []).append((inst, b))
+
+    def _give_back(self) -> None:
+        """Users first: leave in vector registers what costs more moves as a uniform value than it saves."""
+        order = [inst for b in self.fn.blocks for inst in b.insts if inst.uid in self.forms]
+        for _ in range(_ROUNDS):
+            left = len(self.forms)
+            for inst in reversed(order):
+                if inst.uid in self.forms and self._costs_more(inst):
+                    self._drop(inst)
+            if len(self.forms) == left:
+                break
+
+    def _costs_more(self, inst: Inst) -> bool:
+        fn = self.fn
+        cost = 0
+        gain = 0
+        wanted = False
+        for d in inst.dst:
+            v = d >> PAYLOAD_SHIFT
+            copied: set[int] = set()
+            for user, b in self.users.get(v, ()):
+                if user.uid in self.forms:
+                    wanted = True
+                    continue
+                moved = self._takes(user, v)
+                if moved is not None:
+                    gain += moved * _weight(b)
+                elif b.id not in copied:
+                    copied.add(b.id)
+                    cost += _weight(b) * fn.vwidth[v]
+            if v >= FIRST_VIRTUAL and self.hot >> v & 1 and fn.vkind[v] == K_R:
+                gain += fn.vwidth[v] * self.peak
+        if _is_constant(inst):
+            # Those that take no uniform register read a constant where it is.
+            return not wanted
+        return not wanted and cost > gain + self._needed_back(inst)
+
+    def _needed_back(self, inst: Inst) -> int:
+        """Weight of the copies that an instruction needs if it stays: vector operations take one operand that is no vector register."""
+        here = _weight(self.home[inst.uid])
+        pseudo = inst.op.flags & F_PSEUDO
+        total = 0
+        taken = False
+        for k, s in enumerate(inst.src):
+            d = self.made.get(s >> PAYLOAD_SHIFT) if _is_value(s) else None
+            if d is None or _is_constant(d):
+                continue
+            total += here * self.fn.vwidth[s >> PAYLOAD_SHIFT]
+            if not taken and not pseudo and s & KIND_MASK == K_R:
+                if take_uniform(self.fn, self.table, inst, k) is not None:
+                    taken = True
+                    total -= here
+        return total
+
+    def _takes(self, user: Inst, v: int) -> int | None:
+        """Instructions saved where an instruction reads a register that is uniform; None if that takes a copy."""
+        places = [k for k, s in enumerate(user.src) if s >> PAYLOAD_SHIFT == v and s & KIND_MASK == K_R]
+        if not places or user.op is OP_PHI or user.guard >> PAYLOAD_SHIFT == v:
+            return None
+        if user.op.base == "R2UR":
+            return 1 if len(user.dst) == 1 else None
+        if user.dst and user.dst[0] & KIND_MASK == K_UR and user.op.flags & F_PSEUDO:
+            return len(places)
+        if len(places) > 1:
+            return None
+        return 0 if take_uniform(self.fn, self.table, user, places[0]) is not None else None
+
+    # --- rewriting ---------------------------------------------------------------------------------------------------
+
+    def _rewrite(self) -> None:
+        fn = self.fn
+        twins: dict[int, int] = {}
+        for b in fn.blocks:
+            out: list[Inst] = []
+            for inst in b.insts:
+                out.append(inst)
+                form = self.forms.get(inst.uid)
+                if form is None:
+                    continue
+                if _is_constant(inst):
+                    # Readers of the vector register keep it.
+                    v = inst.dst[0] >> PAYLOAD_SHIFT
+                    twin = fn.new_vreg(K_UR, fn.vwidth[v])
+                    twins[v] = twin >> PAYLOAD_SHIFT
+                    out.append(fn.new_inst(OP_COPY, [twin], list(inst.src), loc=inst.loc))
+                else:
+                    inst.op = form
+                    inst.dst = [uniform_operand(d) for d in inst.dst]
+                    for d in inst.dst:
+                        if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+                            fn.vkind[d >> PAYLOAD_SHIFT] = d & KIND_MASK
+            b.insts = out
+        self.made.update({t: self.made[v] for v, t in twins.items()})
+        copies: dict[tuple[int, int], Opnd] = {}
+        for b in fn.blocks:
+            out = []
+            for inst in b.insts:
+                if inst.uid in self.forms:
+                    if inst.dst[0] & KIND_MASK in (K_UR, K_UP):
+                        inst.src = [_renamed(uniform_operand(s), twins) for s in inst.src]
+                elif inst.op is not OP_PHI:
+                    self._feed(inst, b, twins, copies, out)
+                out.append(inst)
+            b.insts = out
+        self._feed_phis(copies)
+
+    def _moved(self, o: Opnd) -> bool:
+        """True for an operand that still names a register as a vector one that is uniform now."""
+        v = o >> PAYLOAD_SHIFT
+        return _is_value(o) and v in self.made and self.fn.vkind[v] in (K_UR, K_UP)
+
+    def _feed(
+        self, inst: Inst, b: Block, twins: dict[int, int], copies: dict[tuple[int, int], Opnd], out: list[Inst]
+    ) -> None:
+        """Give an instruction that stays its uniform sources, as they are or as copies."""
+        fn = self.fn
+        if inst.op.base == "IADD3":
+            self._add_first(inst, b, out)
+        for k in range(len(inst.src)):
+            s = inst.src[k]
+            v = s >> PAYLOAD_SHIFT
+            moved = self._moved(s)
+            if not moved and not (v in twins and s & KIND_MASK == K_R):
+                continue
+            if inst.op.base == "R2UR" and len(inst.dst) == 1 and not s & FLAG_MASK:
+                inst.op, inst.guard = OP_COPY, PT
+                inst.src = [_renamed(uniform_operand(s), twins)]
+            elif inst.op.flags & F_PSEUDO and inst.dst and inst.dst[0] & KIND_MASK == K_UR and not s & FLAG_MASK:
+                inst.src[k] = _renamed(uniform_operand(s), twins)
+            elif moved:
+                found = take_uniform(fn, self.table, inst, k) if s & KIND_MASK == K_R else None
+                if found is not None:
+                    inst.op, inst.src = found
+        for k, s in enumerate(inst.src):
+            if self._moved(s):
+                inst.src[k] = self._copy(s, b, copies, out)
+        if self._moved(inst.guard):
+            inst.guard = self._copy(inst.guard, b, copies, out)
+
+    def _add_first(self, inst: Inst, b: Block, out: list[Inst]) -> None:
+        """Of three addends two of which are uniform, those two are added up in front."""
+        if len(inst.src) != 3 or len(inst.dst) != 1 or self.div.regions[b.id] or inst.op.mods:
+            return
+        both = [k for k, s in enumerate(inst.src) if self._moved(s)]
+        if len(both) == 2 and not any(inst.src[k] & FLAG_MASK for k in both):
+            rest = next(s for k, s in enumerate(inst.src) if k not in both)
+            if rest & KIND_MASK == K_R and not is_zero_reg(rest):
+                u = self.fn.new_vreg(K_UR)
+                parts = [uniform_operand(inst.src[k]) for k in both]
+                out.append(self.fn.new_inst(_UIADD3, [u], [*parts, URZ], loc=inst.loc))
+                inst.src = [rest, u, RZ]
+
+    def _copy(self, o: Opnd, b: Block, copies: dict[tuple[int, int], Opnd], out: list[Inst]) -> Opnd:
+        """A vector register with the value of a uniform one, made once for each block."""
+        fn = self.fn
+        v = o >> PAYLOAD_SHIFT
+        kind = o & KIND_MASK
+        found = copies.get((v, b.id))
+        if found is None:
+            found = copies[v, b.id] = fn.new_vreg(kind, fn.vwidth[v])
+            source = (K_UR if kind == K_R else K_UP) | v << PAYLOAD_SHIFT
+            out.append(fn.new_inst(OP_COPY, [found], [source]))
+        return found | o & (FLAG_MASK | LANE_MASK)
+
+    def _feed_phis(self, copies: dict[tuple[int, int], Opnd]) -> None:
+        """Copies for phis that stay, at the ends of the predecessors."""
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                if inst.op is not OP_PHI:
+                    break
+                if inst.dst[0] & KIND_MASK not in (K_R, K_P):
+                    continue
+                for k, s in enumerate(inst.src):
+                    if self._moved(s):
+                        p = b.preds[k]
+                        new: list[Inst] = []
+                        inst.src[k] = self._copy(s, p, copies, new)
+                        at = len(p.insts) - (1 if p.terminator() is not None else 0)
+                        p.insts[at:at] = new
+
+
+def _is_value(o: Opnd) -> bool:
+    """True for a virtual vector register or predicate."""
+    return o & KIND_MASK in (K_R, K_P) and o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL
+
+
+def _is_constant(inst: Inst) -> bool:
+    return inst.op is OP_COPY and inst.src[0] & KIND_MASK in (K_IMM, K_CONST)
+
+
+def _renamed(o: Opnd, twins: dict[int, int]) -> Opnd:
+    twin = twins.get(o >> PAYLOAD_SHIFT) if o & KIND_MASK == K_UR else None
+    return o if twin is None else o & ((1 << PAYLOAD_SHIFT) - 1) | twin << PAYLOAD_SHIFT
+
+
+def _weight(b: Block) -> int:
+    """How often a block runs, roughly."""
+    return 1 << 3 * min(b.depth, 4)

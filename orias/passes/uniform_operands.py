@@ -1,0 +1,170 @@
+"""Uniform registers as operands of vector instructions: in which places, and as part of addresses."""
+
+from typing import Final
+
+from orias.isa.op import F_COMMUTES, F_PSEUDO, Op, op
+from orias.isa.operand import (
+    FIRST_VIRTUAL,
+    FLAG_MASK,
+    K_IMM,
+    K_NONE,
+    K_R,
+    K_UR,
+    KIND_MASK,
+    LANE_MASK,
+    PAYLOAD_SHIFT,
+    PT,
+    RZ,
+    SUFFIX_MASK,
+    URZ,
+    Opnd,
+    imm,
+    imm_signed,
+)
+from orias.isa.table import IsaTable
+from orias.ori.ir import OP_COPY, Func, Inst
+from orias.passes.offsets import FOLDING, offset_fits
+from orias.passes.values import Values
+
+_PAIR: Final = K_UR | 4 << PAYLOAD_SHIFT
+_FLIPPED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+
+
+def take_uniform(fn: Func, table: IsaTable, inst: Inst, k: int) -> tuple[Op, list[Opnd]] | None:
+    """An instruction with source `k`, a vector register, as the uniform one of the same number: operation and sources.
+
+    Sources may change places, and the operation with them where it is a comparison.  None if there is no such form.
+    """
+    o = inst.src[k]
+    u = o & ~KIND_MASK | K_UR
+    src = list(inst.src)
+    src[k] = u
+    if inst.op is OP_COPY:
+        return (inst.op, src) if not o & FLAG_MASK else None
+    if inst.op.flags & F_PSEUDO:
+        return None
+    for a in inst.op.addr:
+        if k == a + 1:
+            return _as_base(fn, table, inst, a, u)
+    if inst.op.addr:
+        return None
+    if table.accepts(inst.op, inst.guard, inst.dst, src):
+        return inst.op, src
+    if inst.op.base == "LOP3":
+        return _logical(table, inst, src, k)
+    if inst.op.base == "ISETP":
+        return _compared(table, inst, src, k)
+    if not inst.op.flags & F_COMMUTES:
+        return None
+    orders = [[1, 0, 2], [0, 2, 1], [2, 0, 1], [1, 2, 0]] if inst.op.base == "IADD3" and len(src) == 3 else [[1, 0]]
+    for order in orders:
+        cand = [src[j] for j in order] + src[len(order) :]
+        if table.accepts(inst.op, inst.guard, inst.dst, cand):
+            return inst.op, cand
+    return None
+
+
+def _as_base(fn: Func, table: IsaTable, inst: Inst, a: int, u: Opnd) -> tuple[Op, list[Opnd]] | None:
+    """A uniform register as the whole base of a 32-bit address."""
+    if inst.op.base not in FOLDING or inst.src[a + 2] != URZ or fn.width(u) != 1 or u & FLAG_MASK:
+        return None
+    src = list(inst.src)
+    src[a + 1], src[a + 2] = RZ, u
+    return (inst.op, src) if _encodes(table, inst, src) else None
+
+
+def _encodes(table: IsaTable, inst: Inst, src: list[Opnd]) -> bool:
+    """True if an address form exists, whatever legalisation does with its descriptors and offset."""
+    trial = list(src)
+    for a in inst.op.addr:
+        trial[a + 3] = imm(0)
+        if trial[a] == K_NONE and a == 4:
+            # LDGSTS has one field for a uniform register, which the descriptor of its global address takes.
+            trial[a] = _PAIR
+    return table.accepts(inst.op, inst.guard, inst.dst, trial)
+
+
+def _logical(table: IsaTable, inst: Inst, src: list[Opnd], k: int) -> tuple[Op, list[Opnd]] | None:
+    """LOP3 with two of its sources exchanged, its table of results with them."""
+    if src[3] & KIND_MASK != K_IMM:
+        return None
+    for j in range(3):
+        if j == k:
+            continue
+        cand = list(src)
+        cand[j], cand[k] = cand[k], cand[j]
+        cand[3] = imm(_exchanged(src[3] >> PAYLOAD_SHIFT, 2 - j, 2 - k))
+        if table.accepts(inst.op, inst.guard, inst.dst, cand):
+            return inst.op, cand
+    return None
+
+
+def _exchanged(lut: int, i: int, j: int) -> int:
+    """A table of eight results with index bits `i` and `j` exchanged."""
+    out = 0
+    for n in range(8):
+        x, y = n >> i & 1, n >> j & 1
+        m = n & ~(1 << i | 1 << j) | y << i | x << j
+        out |= (lut >> m & 1) << n
+    return out
+
+
+def _compared(table: IsaTable, inst: Inst, src: list[Opnd], k: int) -> tuple[Op, list[Opnd]] | None:
+    """A comparison turned round."""
+    if k > 1 or inst.op.mods[0] not in _FLIPPED or inst.op.has("EX"):
+        return None
+    turned = op(".".join(["ISETP", _FLIPPED[inst.op.mods[0]], *inst.op.mods[1:]]))
+    cand = [src[1], src[0], *src[2:]]
+    return (turned, cand) if table.accepts(turned, inst.guard, inst.dst, cand) else None
+
+
+def fold_bases(fn: Func, table: IsaTable) -> None:
+    """R = R' + UR that is only read as a base of addresses: they add the uniform register themselves."""
+    values = Values(fn)
+    sums: dict[int, Inst] = {}
+    for inst in fn.insts():
+        if (
+            inst.op.base == "IADD3"
+            and not inst.op.mods
+            and len(inst.dst) == 1
+            and inst.guard == PT
+            and inst.old == K_NONE
+        ):
+            if sum(s & KIND_MASK == K_UR for s in inst.src) == 1 and inst.dst[0] >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+                sums[inst.dst[0] >> PAYLOAD_SHIFT] = inst
+    if not sums:
+        return
+    sites: dict[int, list[tuple[Inst, int]]] = {}
+    for inst in fn.insts():
+        for a in inst.op.addr if inst.op.base in FOLDING else ():
+            v = inst.src[a + 1] >> PAYLOAD_SHIFT
+            if v in sums and inst.src[a + 1] & KIND_MASK == K_R:
+                sites.setdefault(v, []).append((inst, a))
+    for v, found in sites.items():
+        if len(found) == values.uses[v]:
+            _fold_base(table, sums[v], found)
+
+
+def _fold_base(table: IsaTable, total: Inst, sites: list[tuple[Inst, int]]) -> None:
+    regs = [s for s in total.src if s & KIND_MASK == K_R and s != RZ]
+    uniform = next(s for s in total.src if s & KIND_MASK == K_UR)
+    constant = sum(imm_signed(s) for s in total.src if s & KIND_MASK == K_IMM)
+    if len(regs) > 1 or any(s & (FLAG_MASK | SUFFIX_MASK) for s in total.src):
+        return
+    base = regs[0] if regs else RZ
+    if base != RZ and (base & LANE_MASK or base >> PAYLOAD_SHIFT < FIRST_VIRTUAL):
+        return
+    new: list[list[Opnd]] = []
+    for inst, a in sites:
+        if inst.src[a + 2] != URZ or inst.src[a + 3] & KIND_MASK != K_IMM:
+            return
+        offset = imm_signed(inst.src[a + 3]) + constant
+        if not offset_fits(inst, a, offset):
+            return
+        src = list(inst.src)
+        src[a + 1], src[a + 2], src[a + 3] = base, uniform, imm(offset)
+        if not _encodes(table, inst, src):
+            return
+        new.append(src)
+    for (inst, _), src in zip(sites, new, strict=True):
+        inst.src = src
