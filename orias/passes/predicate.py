@@ -88,6 +88,9 @@ def _exit_arm(fn: Func, b: Block, t: Inst, arm: Block, guard: Opnd) -> bool:
 
 
 def _predicable(inst: Inst) -> bool:
+    if inst.op.base == "fence":
+        # It only keeps the compiler from moving memory operations, and does so from any place.
+        return True
     flags = inst.op.flags
     if flags & _NEVER or flags & _ATOMIC == _ATOMIC or inst.op is OP_PHI or inst.guard != PT:
         return False
@@ -103,7 +106,7 @@ def _predicable(inst: Inst) -> bool:
 
 
 def _cost(arm: Block) -> int:
-    return sum(1 for i in arm.insts if i.op.base not in ("copy", "pack", "undef"))
+    return sum(1 for i in arm.insts if i.op.base not in ("copy", "pack", "undef", "fence"))
 
 
 def _short(arm: Block) -> bool:
