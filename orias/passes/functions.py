@@ -21,6 +21,7 @@ from orias.passes.branches import optimize_branches
 from orias.passes.dce import eliminate_dead
 from orias.passes.dead_loops import remove_dead_loops
 from orias.passes.elected import settle_elections
+from orias.passes.equal_phis import compute_behind_phis
 from orias.passes.expand import expand_wide
 from orias.passes.fold_guard import fold_guarded_copies
 from orias.passes.gvn import eliminate_common
@@ -29,7 +30,7 @@ from orias.passes.licm import hoist_invariants
 from orias.passes.pipeline import PassContext, PhaseFunction
 from orias.passes.predicate import predicate_arms
 from orias.passes.reassociate import reassociate_addresses
-from orias.passes.remat import relieve_peaks
+from orias.passes.remat import needs_many_registers, relieve_peaks
 from orias.passes.returns import unify_returns
 from orias.passes.simplify import simplify
 from orias.passes.uniform import use_constant_operands
@@ -121,8 +122,10 @@ def _reassociate(fn: Func, cx: PassContext) -> None:
 
 
 def _remat(fn: Func, cx: PassContext) -> None:
-    if relieve_peaks(fn):
-        eliminate_dead(fn)
+    if needs_many_registers(fn):
+        changed = compute_behind_phis(fn)
+        if relieve_peaks(fn) or changed:
+            eliminate_dead(fn)
 
 
 def _expand(fn: Func, cx: PassContext) -> None:

@@ -34,6 +34,8 @@ _NEAR: Final = 6
 """Words below the highest need of the function from which a block counts as a peak."""
 _CHAIN: Final = 4
 """Instructions that move together at most."""
+_AGAIN: Final = 2
+"""Instructions computed a second time for each word that need not live through a block."""
 _MOST_BLOCKS: Final = 2000
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ
 FIXED_SPECIAL: Final = ("SR_TID", "SR_CTAID", "SR_NTID", "SR_NCTAID", "SR_LANEID", "SR_CgaCtaId", "SR_CLUSTER")
@@ -58,6 +60,14 @@ def relieve_peaks(fn: Func) -> bool:
         done.add(peak.id)
         changed = _Peak(fn, peak, lv).run() or changed
     return changed
+
+
+def needs_many_registers(fn: Func) -> bool:
+    """True for a function of several blocks that holds more registers somewhere than the lowest step of occupancy allows."""
+    if len(fn.blocks) < 2:
+        return False
+    lv = liveness(fn)
+    return any(most_words(fn, b, lv) > _FREE_REGISTERS for b in fn.blocks)
 
 
 def most_words(fn: Func, b: Block, lv: Liveness) -> int:
@@ -160,6 +170,10 @@ class _Peak:
         for v in sorted(idle, key=lambda v: -self.rank[self.defs[v].uid]):
             if not _is_free(self.defs[v]):
                 self._sink(v)
+        idle_mask = sum(1 << v for v in idle)
+        for v in idle:
+            if not _is_free(self.defs[v]) and self.defs[v].uid not in self.moved:
+                self._compute_again(v, idle_mask)
         for b in self.order:
             if self.moved and any(i.uid in self.moved for i in b.insts):
                 b.insts = [i for i in b.insts if i.uid not in self.moved]
@@ -174,7 +188,7 @@ class _Peak:
         return bool(self.front)
 
     def _turn(self, inst: Inst) -> int:
-        """New instructions stand in the order of the old ones, those made again in front."""
+        """New instructions stand in the order of those that they come from, those made from nothing in front."""
         return self.rank.get(inst.uid, -1)
 
     # --- constants -------------------------------------------------------------------------------------------------
@@ -225,6 +239,8 @@ class _Peak:
             copy = self.fn.new_inst(d.op, [new], list(d.src), loc=d.loc)
             self.front.setdefault(b.id, []).append(copy)
             self.clones[v, b.id] = found
+            if not _is_free(d):
+                self.rank[copy.uid] = self.rank[d.uid]
             self.defs[found] = copy
             self.home[found] = b
         return found
@@ -273,6 +289,66 @@ class _Peak:
                     if self.home[s] is not target:
                         self._rename(d, target, s, self._clone(s, target))
 
+    def _compute_again(self, v: int, idle: int) -> None:
+        """Compute a value used on both sides of the block a second time behind it, from what is there anyway or made from nothing."""
+        behind: list[tuple[Inst, Block, Block]] = []
+        for inst, b in self.users.get(v, ()):
+            if self.index[b.id] <= self.index[self.peak.id]:
+                if self._common_loop(b) is not None:
+                    return
+                continue
+            x = self._behind(b)
+            if x is None or x is self.home[v] or self._common_loop(x) is not None:
+                return
+            behind.append((inst, b, x))
+        places = {x.id: x for _, _, x in behind}
+        chain = self._chain(v, idle, _AGAIN * self.fn.vwidth[v])
+        if not places or len(places) > 2 or not chain:
+            return
+        for x in places.values():
+            for s in chain:
+                self._clone_into(s, x)
+        for inst, b, x in behind:
+            self._rename(inst, b, v, self._clone(v, x))
+
+    def _chain(self, v: int, idle: int, most: int) -> list[int]:
+        """The values to compute again for one, sources first; empty if there are too many or one has to live on for it."""
+        out: list[int] = []
+        left = [v]
+        while left:
+            x = left.pop()
+            d = self.defs.get(x)
+            if x in out:
+                continue
+            if d is None or not pure(d) or d.uid in self.moved or len(out) == most:
+                return []
+            out.append(x)
+            for o in d.src:
+                if not reg_bit(o):
+                    continue
+                s = o >> PAYLOAD_SHIFT
+                if self.fn.vkind[s] != K_R:
+                    return []
+                if s in self.defs and _is_free(self.defs[s]):
+                    continue
+                if not self.lv.live_out[self.peak.id] >> s & 1 or idle >> s & 1:
+                    left.append(s)
+        out.sort(key=lambda x: self.rank[self.defs[x].uid])
+        return out
+
+    def _clone_into(self, v: int, x: Block) -> None:
+        """Compute a value at the head of a block, its free sources and those computed there before from there."""
+        new = self._clone(v, x)
+        copy = self.defs[new]
+        for k, o in enumerate(copy.src):
+            if reg_bit(o):
+                s = o >> PAYLOAD_SHIFT
+                if (s, x.id) not in self.clones and s in self.defs and _is_free(self.defs[s]):
+                    self._clone(s, x)
+                made = self.clones.get((s, x.id))
+                if made is not None:
+                    copy.src[k] = (o & ((1 << PAYLOAD_SHIFT) - 1)) | made << PAYLOAD_SHIFT
+
     def _target(self, v: int) -> Block | None:
         """The block behind the peak to whose head all uses of a value let it move."""
         x = -1
@@ -301,7 +377,7 @@ class _Peak:
     def _cost(self, v: int, target: Block, chain: list[int]) -> int:
         """Words that must live through the peak instead of the value; the values to move are added to `chain`."""
         d = self.defs[v]
-        if not _pure(d) or len(chain) >= _CHAIN or not self._same_loop(v, target):
+        if not pure(d) or len(chain) >= _CHAIN or not self._same_loop(v, target):
             return self.fn.vwidth[v]
         mark = len(chain)
         chain.append(v)
@@ -349,7 +425,7 @@ def _is_free(inst: Inst) -> bool:
     return False
 
 
-def _pure(inst: Inst) -> bool:
+def pure(inst: Inst) -> bool:
     """True for a computation of one R result that gives the same anywhere."""
     if inst.guard != PT or len(inst.dst) != 1 or inst.dst[0] & KIND_MASK != K_R:
         return False
