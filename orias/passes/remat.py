@@ -290,60 +290,70 @@ class _Peak:
                         self._rename(d, target, s, self._clone(s, target))
 
     def _compute_again(self, v: int, idle: int) -> None:
-        """Compute a value used on both sides of the block a second time behind it, from what is there anyway or made from nothing."""
-        behind: list[tuple[Inst, Block, Block]] = []
+        """Compute a value used elsewhere a second time, so that it does not live through the block, from what does or is made from nothing."""
+        sites: list[tuple[Inst, Block, Block]] = []
         for inst, b in self.users.get(v, ()):
-            if self.index[b.id] <= self.index[self.peak.id]:
-                if self._common_loop(b) is not None:
+            x = self._place(b)
+            if x is not None:
+                if self.tree.dominates(x.id, self.home[v].id):
+                    # Made anew in every round of the loop, in front of the peak.
+                    continue
+                if self._common_loop(x) is not None and x.depth >= self.peak.depth:
                     return
-                continue
-            x = self._behind(b)
-            if x is None or x is self.home[v] or self._common_loop(x) is not None:
+                sites.append((inst, b, x))
+            elif self.index[b.id] > self.index[self.peak.id]:
                 return
-            behind.append((inst, b, x))
-        places = {x.id: x for _, _, x in behind}
-        chain = self._chain(v, idle, _AGAIN * self.fn.vwidth[v])
-        if not places or len(places) > 2 or not chain:
+        places = {x.id: x for _, _, x in sites}
+        if not places or len(places) > 2:
             return
-        for x in places.values():
+        chains = [(x, self._chain(v, idle, x)) for x in places.values()]
+        if not all(chain for _, chain in chains):
+            return
+        for x, chain in chains:
             for s in chain:
                 self._clone_into(s, x)
-        for inst, b, x in behind:
+        for inst, b, x in sites:
             self._rename(inst, b, v, self._clone(v, x))
 
-    def _chain(self, v: int, idle: int, most: int) -> list[int]:
-        """The values to compute again for one, sources first; empty if there are too many or one has to live on for it."""
+    def _chain(self, v: int, idle: int, x: Block) -> list[int]:
+        """The values to compute at the head of a block for one, sources first; empty if they are too many or another has to live on for it."""
+        inside = self._common_loop(x) is not None
+        most = self.fn.vwidth[v] * (1 if inside else _AGAIN)
         out: list[int] = []
         left = [v]
         while left:
-            x = left.pop()
-            d = self.defs.get(x)
-            if x in out:
+            s = left.pop()
+            d = self.defs.get(s)
+            if s in out or (s, x.id) in self.clones:
                 continue
             if d is None or not pure(d) or d.uid in self.moved or len(out) == most:
                 return []
-            out.append(x)
+            out.append(s)
             for o in d.src:
                 if not reg_bit(o):
                     continue
-                s = o >> PAYLOAD_SHIFT
-                if self.fn.vkind[s] != K_R:
+                t = o >> PAYLOAD_SHIFT
+                if self.fn.vkind[t] != K_R:
                     return []
-                if s in self.defs and _is_free(self.defs[s]):
+                if t in self.defs and self._made_there(t, inside):
                     continue
-                if not self.lv.live_out[self.peak.id] >> s & 1 or idle >> s & 1:
-                    left.append(s)
-        out.sort(key=lambda x: self.rank[self.defs[x].uid])
+                if not self.lv.live_out[self.peak.id] >> t & 1 or (idle >> t & 1 and not _is_free(self.defs[t])):
+                    left.append(t)
+        out.sort(key=lambda s: self.rank[self.defs[s].uid])
         return out
+
+    def _made_there(self, v: int, inside: bool) -> bool:
+        """True for a value made from nothing; special registers take too long to be read in a loop."""
+        return _is_free(self.defs[v]) and (not inside or self.defs[v].op is OP_COPY)
 
     def _clone_into(self, v: int, x: Block) -> None:
         """Compute a value at the head of a block, its free sources and those computed there before from there."""
-        new = self._clone(v, x)
-        copy = self.defs[new]
+        inside = self._common_loop(x) is not None
+        copy = self.defs[self._clone(v, x)]
         for k, o in enumerate(copy.src):
             if reg_bit(o):
                 s = o >> PAYLOAD_SHIFT
-                if (s, x.id) not in self.clones and s in self.defs and _is_free(self.defs[s]):
+                if (s, x.id) not in self.clones and s in self.defs and self._made_there(s, inside):
                     self._clone(s, x)
                 made = self.clones.get((s, x.id))
                 if made is not None:
