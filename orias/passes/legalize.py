@@ -72,7 +72,7 @@ class _Legalizer:
         self.uniform: bool = uniform and not fn.target.const_operands
         self.table: IsaTable = load(fn.target.table)
         self.out: list[Inst] = []
-        self.moved: dict[Opnd, Opnd] = {}
+        self.moved: dict[tuple[Opnd, bool], Opnd] = {}
         """What this block has in registers already."""
         self.in_uniform: dict[Opnd, Opnd] = {}
         """What it has in uniform registers since the last call."""
@@ -318,7 +318,7 @@ class _Legalizer:
         wide = src_width(inst.op, k, o)
         if kd == K_IMM and o >> PAYLOAD_SHIFT >> 32:
             wide = max(wide, 2)
-        known = self.moved.get(o)
+        known = self.moved.get((o, uniform))
         if known is not None and fn.width(known) == wide:
             return known
         if kd == K_R and flags:
@@ -331,7 +331,7 @@ class _Legalizer:
         else:
             self.out.append(fn.new_inst(OP_COPY, [d], [o], loc=inst.loc))
         if kd != K_UR:
-            self.moved[o] = d
+            self.moved[o, uniform] = d
         return d
 
     def _strip_flags(self, inst: Inst, o: Opnd) -> Opnd:
