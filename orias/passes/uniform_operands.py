@@ -26,7 +26,6 @@ from orias.ori.ir import OP_COPY, Func, Inst
 from orias.passes.offsets import FOLDING, offset_fits
 from orias.passes.values import Values
 
-_PAIR: Final = K_UR | 4 << PAYLOAD_SHIFT
 _FLIPPED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 
 
@@ -78,9 +77,9 @@ def _encodes(table: IsaTable, inst: Inst, src: list[Opnd]) -> bool:
     trial = list(src)
     for a in inst.op.addr:
         trial[a + 3] = imm(0)
-        if trial[a] == K_NONE and a == 4:
-            # LDGSTS has one field for a uniform register, which the descriptor of its global address takes.
-            trial[a] = _PAIR
+        if inst.op.base == "LDGSTS" and trial[a + 2] != URZ:
+            # It has one field for a uniform register, which the descriptor of its global address takes.
+            return False
     return table.accepts(inst.op, inst.guard, inst.dst, trial)
 
 

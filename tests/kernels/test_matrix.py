@@ -16,7 +16,12 @@ DEFAULT = [
     for name in CASES
     for arch, level in (("sm_75", 3), ("sm_80", 3), ("sm_90", 0))
     if ITEMS[name].settings("orias", arch)
-] + [("hopper_persistent_f16", "sm_90a", 3), ("conv_f16", "sm_90a", 3), ("hopper_grouped_f16", "sm_90a", 0)]
+] + [
+    ("hopper_persistent_f16", "sm_90a", 3),
+    ("conv_f16", "sm_90a", 3),
+    ("hopper_grouped_f16", "sm_90a", 0),
+    ("hopper_attention_backward_f16", "sm_90a", 3),
+]
 RUNS = [
     (item, compiler, arch, level)
     for item in ITEMS.values()
