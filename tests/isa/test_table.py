@@ -360,3 +360,19 @@ def test_a_register_that_follows_another_is_that_register() -> None:
     d.src[-1] = d.src[-2]
     with pytest.raises(EncodeError):
         load("sm_100").encode_decoded(d)
+
+
+@pytest.mark.parametrize(
+    ("arch", "word", "text"),
+    [
+        ("sm_90", 0x0001E200081004060000001D19003987, "@P3 STL.U16 [R25+UR6], R29"),
+        ("sm_90", 0x0001E200081008060000001DFF007987, "STL [UR6], R29"),
+        ("sm_80", 0x000FE40008100C0B000000A4FF007987, "STL.128 [UR11], R164"),
+        ("sm_89", 0x000FE40008100C0B000000A4FF007987, "STL.128 [UR11], R164"),
+    ],
+)
+def test_local_stores_at_uniform_addresses(arch: str, word: int, text: str) -> None:
+    """Stores at a uniform address without offset, which random programs showed."""
+    table = load(arch)
+    assert table.text(word) == text
+    assert table.encode_decoded(table.decode(word)) == word
