@@ -3,6 +3,7 @@
 The values stand in this order: array layer, coordinates, handle (``.B``), level (or sample, ``.MS``), offsets, depth.  ``.SCR`` takes up to four of
 them, two in the first operand if there are more than two; without it the coordinates are one vector and what follows another.  TXD takes
 the handle first and the layer behind the coordinates, and the gradients as its second operand, both of one direction side by side.
+Its offsets are in the layer's upper half, which is there with ``.AOFFI`` even if there is no layer.
 """
 
 from typing import Final
@@ -40,10 +41,11 @@ def source_widths(op: Op, src: list[Opnd]) -> list[int]:
     shape = next((word_text(o) for o in src if o & KIND_MASK == K_WORD), "")
     mods = op.mods
     place = place_words(shape)
-    handle = _bindless(op)
+    handle = bindless(op)
     rest = handle + ("AOFFI" in mods) + ("PTP" in mods) * 2 + ("DC" in mods)
     if op.base == "TXD":
-        sizes = (place + handle, 2 * dimensions(shape))
+        packed = "AOFFI" in mods and not shape.startswith("ARRAY_")
+        sizes = (place + handle + packed, 2 * dimensions(shape))
     else:
         rest += sum(m in mods for m in _SCALARS)
         sizes = scattered(place + rest) if "SCR" in mods else (place, rest)
@@ -58,7 +60,7 @@ def source_widths(op: Op, src: list[Opnd]) -> list[int]:
     return out
 
 
-def _bindless(op: Op) -> bool:
+def bindless(op: Op) -> bool:
     """True if the handle is among the values.  TLD4 names its component first, and one of those is ``B`` too."""
     component = next((m for m in op.mods if m in "RGBA"), "") if op.base == "TLD4" else ""
     return op.mods.count("B") > (component == "B")

@@ -93,14 +93,10 @@ class _Ready:
         self.val: Final[int] = form.val
         mask = _GUARD
         reuse = False
-        for p in form.mods:
+        for p in form.pieces():
             mask |= p.mask
         for o in form.operands:
-            for p in o.pre + o.post:
-                mask |= p.mask
             for e in o.elems:
-                for p in e.suf + e.pieces:
-                    mask |= p.mask
                 if 0 <= e.reuse < _CONTROL:
                     mask |= 1 << e.reuse
                 reuse = reuse or e.reuse >= _CONTROL

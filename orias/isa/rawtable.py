@@ -144,6 +144,17 @@ class Form:
             found = self._mods = [self.vocabulary.piece(p) for p in self._mod_texts]
         return found
 
+    def pieces(self) -> list[Piece]:
+        """All modifier pieces: those behind the mnemonic, then for each operand those around it, then those of its elements."""
+        out = list(self.mods)
+        for o in self.operands:
+            out += o.pre
+            out += o.post
+            for e in o.elems:
+                out += e.suf
+                out += e.pieces
+        return out
+
     @property
     def hidden(self) -> int:
         """The bits that neither the fixed bits, nor a field, nor the control word hold: they do not change the text."""

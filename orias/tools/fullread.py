@@ -347,7 +347,7 @@ class _Builder:
             else:
                 value = line.number_of(parts[2]) if len(parts) > 2 else 0
                 if number == nv.NUM_BARRIERS and code is not None and code.use is not None:
-                    value = max(value, code.use.barriers)
+                    value = code.use.barriers(value)
                 records.append(nv.Record(number, form, value))
         return nv.encode(records)
 
@@ -437,7 +437,7 @@ class _Builder:
             if s.use is not None:
                 registers = s.use.registers(registers, s.place) if registers else 0
                 if flags >> 20 & 0x7F:
-                    flags = flags & ~(0x7F << 20) | max(flags >> 20 & 0x7F, s.use.barriers) << 20
+                    flags = flags & ~(0x7F << 20) | s.use.barriers(flags >> 20 & 0x7F) << 20
             info = registers << 24 | symbol
         else:
             text = s.head.get("info", "0")

@@ -16,6 +16,9 @@ _WIDEST: Final = 16
 _ALLOCATED_MORE: Final = 2
 """Registers that ptxas adds to the highest number used (measured: ptxas 13.0.88, sm_75 on)."""
 _MOST: Final = 255
+_ALL_BARRIERS: Final = 16
+_UNKNOWN: Final = -1
+"""A barrier whose number is in a register."""
 
 
 class Place(Protocol):
@@ -27,15 +30,15 @@ class Place(Protocol):
 
 @final
 class CodeUse:
-    """Registers and barriers of the instructions that :meth:`add` was given; ``barriers`` is the number needed."""
+    """Registers and barriers of the instructions that :meth:`add` was given."""
 
-    __slots__ = ("_highest", "_table", "_words", "barriers")
+    __slots__ = ("_barriers", "_highest", "_table", "_words")
 
     def __init__(self, table: IsaTable) -> None:
         self._table: Final[IsaTable] = table
         self._highest: int = -1
         self._words: Final[dict[int, int]] = {}
-        self.barriers: int = 0
+        self._barriers: Final[set[int]] = set()
 
     def add(self, word: int, text: str) -> None:
         """Counts one instruction."""
@@ -46,7 +49,15 @@ class CodeUse:
         if "BAR." in text:
             m = _BARRIER.search(text)
             if m is not None:
-                self.barriers = max(self.barriers, int(m.group(1), 16) + 1 if m.group(1) else 16)
+                self._barriers.add(int(m.group(1), 16) if m.group(1) else _UNKNOWN)
+
+    def barriers(self, stated: int) -> int:
+        """The number of named barriers: the stated one if it covers those that the code names, else what it needs.
+
+        A number in a register may be any, but a compiler can know better (cuSPARSE 12.9 states 1): it counts only where nothing is stated.
+        """
+        need = max(self._barriers, default=_UNKNOWN) + 1
+        return max(stated, need) if stated or _UNKNOWN not in self._barriers else _ALL_BARRIERS
 
     def registers(self, stated: int, place: Place) -> int:
         """The register count: the stated one if the code fits, else what it needs."""

@@ -48,4 +48,4 @@ def test_a_stopped_comparison_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_last_batch_is_the_rest() -> None:
-    assert batches(45000) == [20000, 20000, 5000]
+    assert batches(450_000) == [200_000, 200_000, 50_000]

@@ -8,10 +8,12 @@ import pytest
 
 from orias.cubin.elf import ElfFile
 from orias.cubin.reader import Reader
+from orias.isa.table import load
 from orias.tools.disassemble import disassemble
 from orias.tools.fullread import build
 from orias.tools.fullwrite import full_listing
 from orias.tools.instruction import AsmError
+from orias.tools.usage import CodeUse
 from tests.cubin.ptx_cases import HEAD
 from tests.cubin.test_hostile import sample
 from tests.nvtools import tool
@@ -130,3 +132,15 @@ def test_command_line(tmp_path: Path) -> None:
     assert wrong.returncode == 255
     assert "a.sass: line " in wrong.stderr
     assert "nearest form: EXIT" in wrong.stderr
+
+
+def test_barriers_by_register() -> None:
+    """A barrier whose number is in a register leaves a stated count as it is (a cuSPARSE kernel states 1)."""
+    named, held = CodeUse(load("sm_90")), CodeUse(load("sm_90"))
+    named.add(0, "BAR.SYNC.DEFER_BLOCKING 0x7")
+    held.add(0, "BAR.SYNC.DEFER_BLOCKING R6, R6")
+    assert [named.barriers(n) for n in (0, 1, 9)] == [8, 8, 9]
+    assert [held.barriers(n) for n in (0, 1, 9)] == [16, 1, 9]
+    held.add(0, "BAR.ARV 0x2, R1")
+    assert [held.barriers(n) for n in (0, 1, 9)] == [16, 3, 9]
+    assert CodeUse(load("sm_90")).barriers(0) == 0

@@ -83,7 +83,7 @@ def test_read_and_written_registers(sm: str, tmp_path: Path) -> None:
         cubin.unlink(missing_ok=True)
         if not compile_ptx(path, f"sm_{sm}", ["-O3"], cubin):
             continue
-        theirs = ranges(cubin)
+        theirs = ranges(cubin, 60.0)
         for s in code_sections(ElfFile(cubin.read_bytes())):
             for addr, (reads, writes, text) in theirs.get(s.name, {}).items():
                 a = accesses(table.decode(int.from_bytes(s.data[addr : addr + 16], "little")))  # type: ignore[arg-type]

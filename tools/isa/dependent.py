@@ -33,12 +33,7 @@ MIN_JUDGED = 3
 
 def pieces(form: Form) -> list[Piece]:
     """The modifier fields of a form."""
-    found = list(form.mods)
-    for o in form.operands:
-        found += o.pre + o.post
-        for e in o.elems:
-            found += e.suf + e.pieces
-    return [p for p in found if p.bits]
+    return [p for p in form.pieces() if p.bits]
 
 
 class Job:

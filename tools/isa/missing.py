@@ -12,30 +12,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
-from derive import derive, sample  # noqa: E402
-from legality import fields, flipped  # noqa: E402
+from derive import derive  # noqa: E402
+from legality import corners, fields, flipped  # noqa: E402
 from oracle import Oracle  # noqa: E402
 from probe import calm  # noqa: E402
 from working import Working  # noqa: E402
-
-from orias.isa.table import IsaTable  # noqa: E402
-
-
-def corners(t: IsaTable, rng: random.Random, count: int) -> list[int]:
-    """About `count` words next to all forms: up to three numbers are 0 or all ones, one modifier is anything."""
-    forms = t.raw.forms()
-    out = []
-    for f in forms:
-        numbers = [e.mask() for o in f.operands for e in o.elems if e.kind != "W" and e.mask()]
-        mods = [p.mask for p in f.mods + [p for o in f.operands for p in o.pre + o.post] if p.bits]
-        for w in sample(f, rng, max(1, count // len(forms))):
-            for m in rng.sample(numbers, min(len(numbers), rng.randrange(4))):
-                w = rng.choice((w & ~m, w | m))
-            if mods and rng.randrange(2):
-                m = rng.choice(mods)
-                w = w & ~m | rng.getrandbits(128) & m
-            out.append(w)
-    return out
 
 
 def refused(work: Working, name: str, oracle: Oracle, count: int, seed: int) -> list[int]:

@@ -20,19 +20,33 @@ _PADDED = re.compile(r" +\?{3}")
 """Operands without a name (``???3``) stand behind up to a hundred blanks, which say nothing."""
 
 
-_ENDS = {"SM75": (0xFFF | 1 << 91 | 0x7FF << 40 | 15 << 74, 0x322 | 3 << 76, 0xFF << 24)}
+_ENDS = {"SM75": (0xFFF | 1 << 91 | 15 << 74, 0x322 | 3 << 76, 0xFF << 24)}
 """Words at which the tool ends: mask, value, and a field that is not all ones.
 
-AST of 32 bits with bits 76 and 77 and no offset, unless its register is RZ (nvdisasm 13.5.37: "operation classes ast_PHYS_ and ast__PATCH_RaNonRZOffset").
+AST of 32 bits with bits 76 and 77, unless its register is RZ (nvdisasm 13.5.37: "operation classes ast_PHYS_ and ast__PATCH_RaNonRZOffset").
 """
 
 NOP = 0x000FC000000000000000000000007918
 """A word that every decoder takes."""
 
+REFUSED = (1 << 128) - 1
+"""A word that no decoder takes, and that the tool lists."""
+
+_UNLISTED = """
+020e 0218 0231 0237 023a 023c 023e 0240 0241 0242 0247 027a 027c 027d 0304 031e 035a 03d0 03d1 03d2 03d3 03d5 0431 043e
+047a 047e 047f 0631 063e 0831 083b 083e 0840 0847 087b 087c 0904 0951 095a 0a31 0a3e 0a40 0a47 0b04 0b1d 0b5a 0e3e 123e
+131e 13c7 143e 1478 15c7 15f0 15f1 15f2 15f3 1631 163e 183b 1878 1951 19a5 19c7 19e4 19e5 19f0 1a31 1a3e 1a40 1a47 1a78
+1b04 1b5a 1c31 1c3e 1c40 1c47 1c78 1d04 1d5a 1dea 1df0 1e31 1e3e 1e79 1fea
+"""
+UNLISTED = frozenset(int(x, 16) for x in _UNLISTED.split())
+"""Opcodes with illegal words that the tool's list of illegal addresses lacks (``unlisted.py``, all classes, nvdisasm 13.5.37): HFMA2, HMNMX2, F2FP, F2F, LDSM, MOVM, matrix
+operations and others, and opcodes without any legal word."""
+
 
 _HEX = re.compile(r"(?<!\w)-?0x[0-9a-f]+")
 _MARK = re.compile(r"(?<!\w)L(?=-?0x)")
 _OPCODE = 0xFFF | 1 << 91
+_UNLISTED_BITS = frozenset(op & 0xFFF | (op >> 12) << 91 for op in UNLISTED)
 
 
 def shown(text: str) -> str:
@@ -97,6 +111,37 @@ class Oracle:
             for i in bad:
                 here[i] = NOP
 
+    def legal(self, words: list[int]) -> list[bool]:
+        """Whether each word is an instruction, without its text: much cheaper than :meth:`ask`.
+
+        With an illegal word behind the others the tool prints nothing and lists the illegal addresses only; words of the opcodes of
+        which it does not list all (UNLISTED) are then asked for their texts.
+        """
+        listed = self.listed(words)
+        texts = self.ask([w for w, bad in zip(words, listed, strict=True) if not bad and w & _OPCODE in _UNLISTED_BITS])
+        return [not bad and texts.get(w, "") is not None for w, bad in zip(words, listed, strict=True)]
+
+    def listed(self, words: list[int]) -> list[bool]:
+        """Whether the tool lists the address of each word as illegal."""
+        if self.decoder in _ENDS:
+            mask, value, field = _ENDS[self.decoder]
+            ends = {i for i, w in enumerate(words) if w & mask == value and w & field != field}
+            if ends:
+                got = self.listed([NOP if i in ends else w for i, w in enumerate(words)])
+                return [bad or i in ends for i, bad in enumerate(got)]
+        err = self._start([*words, REFUSED]).stderr
+        if _TWICE in err:
+            if len(words) == 1:
+                return [True]
+            half = len(words) // 2
+            return self.listed(words[:half]) + self.listed(words[half:])
+        out = [False] * (len(words) + 1)
+        for a in _ADDRESS.findall(err):
+            out[int(a, 16) // 16] = True
+        if not out.pop():
+            raise SystemExit(f"nvdisasm does not list a word that is surely illegal: {err[-500:]}")
+        return out
+
     def _ask(self, todo: list[int]) -> None:
         alone = [w for w in todo if w & _OPCODE in self.ending] if len(todo) > 1 else []
         if 0 < len(alone) < len(todo):
@@ -105,10 +150,11 @@ class Oracle:
         rest = todo
         while rest:
             out, err = self._run(rest)
-            if _TWICE in err:
+            if _TWICE in err or (err and not out and not _ADDRESS.search(err)):
                 if len(rest) == 1:
                     self.known[rest[0]] = None
-                    self.ending.add(rest[0] & _OPCODE)
+                    if _TWICE in err:
+                        self.ending.add(rest[0] & _OPCODE)
                     return
                 half = len(rest) // 2
                 self._ask(rest[:half])
@@ -149,18 +195,22 @@ class Oracle:
         if any(tried[op] > 3 for op in new):
             self._targets(words, {i: texts[i] for i in places if words[i] & _OPCODE in new})
 
-    def _run(self, words: list[int]) -> tuple[dict[int, str], str]:
+    def _start(self, words: list[int]) -> "subprocess.CompletedProcess[str]":
+        """A run of the tool over words at 16 times their index."""
         self.runs += 1
         with tempfile.NamedTemporaryFile(suffix=".bin") as f:
             f.write(b"".join(w.to_bytes(16, "little") for w in words))
             f.flush()
-            done = subprocess.run(
+            return subprocess.run(
                 [self.tool, "-ndf", "-b", self.decoder, f.name],
                 capture_output=True,
                 text=True,
                 timeout=300,
                 check=False,
             )
+
+    def _run(self, words: list[int]) -> tuple[dict[int, str], str]:
+        done = self._start(words)
         out: dict[int, str] = {}
         for line in done.stdout.splitlines():
             m = _LINE.match(line)

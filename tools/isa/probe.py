@@ -269,12 +269,15 @@ class Probe:
                 continue
             if root(bits_a[0]) == root(bits_b[0]):
                 continue
-            if any("INVALID" in t or "?" in t for t in view.values()):
+            if nameless(view) - nameless(table_a[x]) - nameless(table_b[y]):
                 continue
+            mods = tokens(view[("mods",)])
+            inside = all(mods != self.assembled(p, q) for p, q in (((i, x), (j, y)), ((j, y), (i, x))))
             for k, t0 in here.items():
-                if not adds(t0, table_a[x][k], table_b[y][k], view[k], k == ("mods",)) and not (
+                alone = adds(t0, table_a[x][k], table_b[y][k], view[k], k == ("mods",)) or (
                     k[-1] == "pre" and sorted(view[k]) == sorted(table_a[x][k] + table_b[y][k])
-                ):
+                )
+                if not alone or (inside and k == ("mods",)):
                     merged = True
                     if i in joined or j in joined:
                         break
@@ -287,6 +290,24 @@ class Probe:
                         parent[root(bits_a[0])] = root(bits_b[0])
                     break
         return merged
+
+    def assembled(self, a: tuple[int, int], b: tuple[int, int]) -> list[str]:
+        """The modifiers that two fields (index, value) write one behind the other, all others as they are.
+
+        What a field writes inside the text of another (``SCR.B.TEX``: ``B`` inside ``SCR.TEX``) makes them one field.
+        """
+        base = tokens(self.parsed.mods)
+        out: list[str] = []
+        at = 0
+        for i, v in (a, b):
+            bits, table = self.groups[i]
+            head, middle = spans(table)
+            if len({tuple(t) for t in middle.values()}) < 2:
+                continue
+            out += base[at:head] + middle[v]
+            own = sum((self.base >> bit & 1) << k for k, bit in enumerate(bits))
+            at = max(at, head) + len(middle[own])
+        return out + base[at:]
 
     def view(self, text: str | None) -> dict[Place, str] | None:
         if text is None:
@@ -303,13 +324,9 @@ class Probe:
         items: list[tuple[list[int], dict[int, list[str]], int]] = []
         base_tokens = tokens(self.parsed.mods)
         for bits, table in self.groups:
-            lists = {v: tokens(view[("mods",)]) for v, view in table.items()}
-            if len({tuple(t) for t in lists.values()}) < 2:
-                continue
-            head = common(list(lists.values()))
-            tail = common([t[head:][::-1] for t in lists.values()])
-            middle = {v: t[head : len(t) - tail] for v, t in lists.items()}
-            items.append((bits, middle, head))
+            head, middle = spans(table)
+            if len({tuple(t) for t in middle.values()}) > 1:
+                items.append((bits, middle, head))
         # A field whose text is empty at the base has no place of its own there: ask pairs.
         before: dict[tuple[int, int], bool] = {}
         asked: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
@@ -608,6 +625,19 @@ def first(before: dict[tuple[int, int], bool], i: int, j: int) -> bool:
 
 def tokens(mods: str) -> list[str]:
     return mods.split(".") if mods else []
+
+
+def nameless(view: dict[Place, str]) -> set[str]:
+    """The values without a meaning (``INVALID3``, ``???0``) of a text."""
+    return {t for text in view.values() for t in text.split(".") if "INVALID" in t or "?" in t}
+
+
+def spans(table: dict[int, dict[Place, str]]) -> tuple[int, dict[int, list[str]]]:
+    """What each value of a field writes into the modifiers, and how many modifiers stand before it."""
+    lists = {v: tokens(view[("mods",)]) for v, view in table.items()}
+    head = common(list(lists.values()))
+    tail = common([t[head:][::-1] for t in lists.values()])
+    return head, {v: t[head : len(t) - tail] for v, t in lists.items()}
 
 
 def common(lists: list[list[str]]) -> int:

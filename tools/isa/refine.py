@@ -27,14 +27,8 @@ GUARD = 15 << 12
 def form_bits(form: Form) -> int:
     """All bits of the modifier fields of a form."""
     m = 0
-    for p in form.mods:
+    for p in form.pieces():
         m |= p.mask
-    for o in form.operands:
-        for p in o.pre + o.post:
-            m |= p.mask
-        for e in o.elems:
-            for p in e.suf + e.pieces:
-                m |= p.mask
     return m
 
 

@@ -1,7 +1,8 @@
 """Registers that each instruction reads and writes: ours against the life-range columns of ``nvdisasm -plr``.
 
-``python tools/isa/registers.py [--report FILE] CUBIN...`` prints the differences by operation, with the number of instructions compared.
-A column of the tool says ``^`` written, ``v`` read, ``x`` both.  The barrier registers have no column.
+``python tools/isa/registers.py [--report FILE] [--limit SECONDS] CUBIN|DIR...`` prints the differences by operation, with the number of instructions compared.
+A column of the tool says ``^`` written, ``v`` read, ``x`` both.  The barrier registers have no column.  A file for which the tool takes longer
+than ``--limit`` seconds (20) is named and left out.
 """
 
 import argparse
@@ -63,12 +64,12 @@ class Columns:
         return out
 
 
-def ranges(path: Path) -> dict[str, dict[int, tuple[set[int], set[int], str]]]:
+def ranges(path: Path, limit: float) -> dict[str, dict[int, tuple[set[int], set[int], str]]]:
     """(reads, writes, text) of each instruction, by section and address."""
     tool = find("nvdisasm")
     assert tool is not None
     command = [tool, "-c", "-plr", "-lrm", "narrow", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
     out: dict[str, dict[int, tuple[set[int], set[int], str]]] = {}
     section = ""
     columns = Columns()
@@ -105,14 +106,20 @@ def main(argv: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--limit", type=float, default=20)
     given = parser.parse_args(argv)
     total = good = 0
     wrong: dict[tuple[str, str], list[str]] = defaultdict(list)
     unknown: Counter[str] = Counter()
-    for path in given.files:
+    slow: list[Path] = []
+    for path in [q for p in given.files for q in (sorted(p.rglob("*.cubin")) if p.is_dir() else [p])]:
         file = ElfFile(path.read_bytes())
         table = load(table_of_sm(sm_number(file)))
-        theirs = ranges(path)
+        try:
+            theirs = ranges(path, given.limit)
+        except subprocess.TimeoutExpired:
+            slow.append(path)
+            continue
         for s in code_sections(file):
             for addr, (reads, writes, text) in theirs.get(s.name, {}).items():
                 word = int.from_bytes(s.data[addr : addr + 16], "little")
@@ -139,6 +146,8 @@ def main(argv: list[str]) -> None:
         print(f"{len(notes):6} {base} {kind}: {notes[0]}")
         if len(notes) > 1:
             print(f"{'':7}{notes[len(notes) // 2]}")
+    for path in slow:
+        print(f"{path}: nvdisasm takes longer than {given.limit:g} s")
     for what, n in unknown.most_common(20):
         print(f"{n:6} not decoded: {what}")
     if given.report:

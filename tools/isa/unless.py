@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
 from derive import sample  # noqa: E402
 from oracle import Oracle  # noqa: E402
+from refine import form_bits  # noqa: E402
 from tablefile import CLASSES, Record  # noqa: E402
 from values import layout, pieces_of  # noqa: E402
 from working import Working, form_of  # noqa: E402
@@ -44,15 +45,10 @@ Cube = tuple[int, int]
 
 def deciding(form: Form) -> list[int]:
     """The bits of a form that may decide: of modifier fields, hidden ones, the low two of register numbers."""
-    mods = hidden = low = 0
-    for p in form.mods:
-        mods |= p.mask
+    mods = form_bits(form)
+    low = 0
     for o in form.operands:
-        for p in o.pre + o.post:
-            mods |= p.mask
         for e in o.elems:
-            for p in e.suf + e.pieces:
-                mods |= p.mask
             if e.kind in "RU" and e.how == H_FIELD:
                 low |= 3 << e.lo
     hidden = form.hidden & FIELDS
@@ -155,10 +151,7 @@ def condition(m: int, v: int) -> str:
 
 def shown(form: Form, w: int) -> bool:
     """Whether every modifier of a form has a text in a word."""
-    pieces = form.mods + [
-        x for o in form.operands for x in o.pre + o.post + [y for e in o.elems for y in e.suf + e.pieces]
-    ]
-    return all(p.show(w) is not None for p in pieces)
+    return all(p.show(w) is not None for p in form.pieces())
 
 
 def unless(work: Working, name: str, oracle: Oracle, count: int, rounds: int, only: set[int]) -> int:
