@@ -8,6 +8,13 @@ from typing import Final, final
 CUDA_API_VERSION: Final = 130
 """CUDA 13.0, in ``.nv.info`` and the CUDA note."""
 
+DRIVER_SIZES: Final[dict[tuple[str, bool], str]] = {
+    ("texture", False): ".nv.unified.texrefDescSize", ("texture", True): ".nv.independent.texrefDescSize",
+    ("sampler", True): ".nv.independent.samplerrefDescSize",
+    ("surface", False): ".nv.surfrefDescSize", ("surface", True): ".nv.surfrefDescSize",
+}  # fmt: skip
+"""(table of descriptors, independent mode) -> the undefined symbol that the driver gives a descriptor's size in bytes."""
+
 _NOP: Final = bytes.fromhex("18790000000000000000000000c00f00")
 _BRA_SELF_75: Final = bytes.fromhex("47790000f0ffffffffff830300c00f00")
 _BRA_SELF_90: Final = bytes.fromhex("4779fc00fcffffffffff830300c00f00")

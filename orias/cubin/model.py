@@ -388,7 +388,7 @@ class CubinModule:
     __slots__ = (
         "address_taken", "address_uses", "apart", "bank4", "calls", "debug", "errbar_at_exit", "externs", "files",
         "indirect_calls", "isa_class", "kernels", "lineinfo", "object_name", "options", "prototypes", "ptx_sm", "ptx_text",
-        "relocatable", "sampler_inits", "sections", "target", "tensor_map", "texmode_independent", "tool",
+        "relocatable", "sampler_inits", "sampler_unnormalized", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
     )  # fmt: skip
 
@@ -431,6 +431,8 @@ class CubinModule:
         self.texmode_independent: bool = False
         self.sampler_inits: list[tuple[str, int]] = []
         """(samplerref, packed initial value)."""
+        self.sampler_unnormalized: list[tuple[str, int]] = []
+        """(samplerref, value of force_unnormalized_coords)."""
         self.uses_texture_query: bool = False
         """txq or suq: no ``.nv.callgraph``, MAX_STACK_SIZE records."""
         self.debug: bool = False

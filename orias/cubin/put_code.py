@@ -5,7 +5,7 @@ from typing import Final
 from orias.cubin import elf
 from orias.cubin.builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.errors import CubinError
-from orias.cubin.facts import pad_code
+from orias.cubin.facts import DRIVER_SIZES, pad_code
 from orias.cubin.layout import align_up, place_in_order
 from orias.cubin.model import GLOBAL, LOCAL, KernelCode, Reloc
 from orias.cubin.put_data import add_variables, need_bank4, overlay_size
@@ -47,7 +47,7 @@ def add_code(w: Work, k: KernelCode, first: bool) -> None:
     if first and w.facts.gen90:
         add_reserved(w)
     for r in k.relocs:
-        if r.symbol in DRIVER_SIZES and r.symbol not in w.symbols:
+        if r.symbol in DRIVER_SIZES.values() and r.symbol not in w.symbols:
             w.define(OutSymbol(r.symbol, elf.STB_WEAK, elf.STT_OBJECT, 0, None, 0, 4))
     if first and w.m.relocatable:
         add_variables(w)
@@ -113,17 +113,6 @@ def _add_shared(w: Work, code: Code) -> None:
         w.b.symbol_names.add(name)
     code.shared = section
     w.nobits.append(section)
-
-
-DRIVER_SIZES: Final = frozenset(
-    {
-        ".nv.unified.texrefDescSize",
-        ".nv.independent.texrefDescSize",
-        ".nv.independent.samplerrefDescSize",
-        ".nv.surfrefDescSize",
-    }
-)
-"""Undefined symbols for the bytes of the driver's descriptors of textures, samplers and surfaces."""
 
 
 def add_reserved(w: Work) -> None:
@@ -226,7 +215,7 @@ def _resolve(w: Work, code: Code) -> None:
             values[v.name] = v.offset | 3 << 16
     data = bytearray(code.text.data)
     left: list[Reloc] = []
-    loaded = set(DRIVER_SIZES)
+    loaded = set(DRIVER_SIZES.values())
     if w.m.apart:
         loaded.update(c.name for c in w.m.kernels)
         loaded.update(e.name for e in w.m.externs)

@@ -33,6 +33,8 @@ def _module_records(w: Work) -> list[Record]:
         reverse.append(sval(nvinfo.REGCOUNT, [index, k.num_regs]))
     if not any(c.kernel.is_entry for c in w.codes):
         flags.append(nvinfo.hval(nvinfo.MERCURY_ISA_VERSION, w.facts.mercury_isa))
+    for name, value in w.m.sampler_unnormalized:
+        flags.append(sval(nvinfo.SAMPLER_FORCE_UNNORMALIZED, [w.symbol(name, ".nv.info").index, value]))
     for name, packed in w.m.sampler_inits:
         flags.append(sval(nvinfo.SAMPLER_INIT, [w.symbol(name, ".nv.info").index, packed]))
     if w.m.texmode_independent:

@@ -44,6 +44,12 @@ _SMEM_RESERVED: Final = 1024
 """Bytes at the start of ``.nv.shared`` sections of sm_90 and later."""
 
 
+_BY_SYMBOL: Final = (
+    nv.REGCOUNT, nv.FRAME_SIZE, nv.MIN_STACK_SIZE, nv.MAX_STACK_SIZE, nv.SAMPLER_INIT, nv.SAMPLER_FORCE_UNNORMALIZED,
+)  # fmt: skip
+"""Attributes of a symbol: its index, then a word."""
+
+
 @final
 class Reader:
     """A parsed cubin.
@@ -349,13 +355,15 @@ class Reader:
         for k in m.kernels:
             k.subs.sort(key=lambda sub: order.get(sub.name, len(order)))
         for r in records:
-            if r.code in (nv.REGCOUNT, nv.FRAME_SIZE, nv.MIN_STACK_SIZE, nv.MAX_STACK_SIZE, nv.SAMPLER_INIT):
+            if r.code in _BY_SYMBOL:
                 where = f".nv.info: {r.name()}"
                 name = self.elf.symbol_name(_word(r, 0, where), where)
                 value = _word(r, 1, where)
                 owner = codes.get(name)
                 if r.code == nv.SAMPLER_INIT:
                     m.sampler_inits.append((name, value))
+                elif r.code == nv.SAMPLER_FORCE_UNNORMALIZED:
+                    m.sampler_unnormalized.append((name, value))
                 elif r.code == nv.FRAME_SIZE and name in subs:
                     subs[name].frame_size = value
                 elif owner is None:

@@ -13,6 +13,8 @@ R_32: Final = 1
 R_64: Final = 2
 R_G64: Final = 4
 R_TEX_HEADER_INDEX: Final = 6
+R_SAMP_HEADER_INDEX: Final = 7
+"""A sampler's number, above the texture's in a word (up to sm_89)."""
 R_SURF_HEADER_INDEX: Final = 52
 R_ABS32_32: Final = 55
 R_ABS32_LO_32: Final = 56
@@ -58,6 +60,7 @@ TYPES: Final[dict[int, RelocType]] = {
     R_64: RelocType("R_CUDA_64", 8, ((0, 64, 0),)),
     R_G64: RelocType("R_CUDA_G64", 8, ((0, 64, 0),)),
     R_TEX_HEADER_INDEX: RelocType("R_CUDA_TEX_HEADER_INDEX", 4, ()),
+    R_SAMP_HEADER_INDEX: RelocType("R_CUDA_SAMP_HEADER_INDEX", 4, ()),
     R_SURF_HEADER_INDEX: RelocType("R_CUDA_SURF_HEADER_INDEX", 4, ()),
     R_SAMP_HEADER_INDEX_0: RelocType("R_CUDA_SAMP_HEADER_INDEX_0", 4, ()),
     R_ABS32_32: RelocType("R_CUDA_ABS32_32", 16, ((32, 32, 0),)),

@@ -9,9 +9,9 @@ from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_LABEL, O_REG, O_SREG, Functio
 class Facts:
     """``branches``: uses of each label, by index; ``functions``: called or address taken; ``addressed``: those whose address is
     taken; ``indirect``: it calls through pointers; ``shared``: shared variables used; ``alloca``: the stack pointer moves;
-    ``taken``: parameter variables whose address is taken; ``calls``: call instructions."""
+    ``taken``: parameter variables whose address is taken; ``calls``: call instructions; ``gradients``: samplings with gradients."""
 
-    __slots__ = ("addressed", "alloca", "branches", "calls", "functions", "indirect", "shared", "taken")
+    __slots__ = ("addressed", "alloca", "branches", "calls", "functions", "gradients", "indirect", "shared", "taken")
 
     def __init__(self, f: Function) -> None:
         self.branches: list[int] = [0] * len(f.labels)
@@ -21,6 +21,7 @@ class Facts:
         self.shared: set[Var] = set()
         self.taken: set[Var] = set()
         self.calls: list[Instr] = []
+        self.gradients: list[Instr] = []
         self.alloca: bool = False
         for s in f.body or ():
             if isinstance(s, Instr):
@@ -30,6 +31,8 @@ class Facts:
         name = s.sig.name
         if name in ("alloca", "stackrestore"):
             self.alloca = True
+        if name.startswith("tex") and s.sig.mods.get("mode") == "grad":
+            self.gradients.append(s)
         if name == "call":
             self.calls.append(s)
             self.indirect = self.indirect or s.ops[0].kind != O_FUNC

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, NOT_PT, PT, Opnd, imm, r
-from orias.lower import abi, params, stack
+from orias.lower import abi, gradients, params, stack
 from orias.lower.context import Ctx, FuncState, type_words
 from orias.lower.facts import branch_targets
 from orias.lower.layout import align_up, var_align
@@ -34,6 +34,9 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     facts = module.facts(f)
     state.refs = list(facts.branches)
     state.outgoing = max((outgoing_bytes(i) for i in facts.calls), default=0)
+    if module.target.sm >= 90:
+        called = [i for i in facts.gradients if not gradients.plain(i)]
+        state.outgoing = max([state.outgoing, *(gradients.outgoing_bytes(i) for i in called)])
     in_memory = facts.taken
     _layout_frame(f, state, in_memory, kind)
     ctx.line = f.line

@@ -4,14 +4,15 @@ from typing import Final, final
 
 import orias.lower.families as families
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, CallEdge, ExternFunction, Reloc, Variable
-from orias.cubin.relocs import R_SURF_HEADER_INDEX, R_TEX_HEADER_INDEX
+from orias.cubin.relocs import R_SAMP_HEADER_INDEX, R_SAMP_HEADER_INDEX_0, R_SURF_HEADER_INDEX, R_TEX_HEADER_INDEX
 from orias.diag import Unsupported
-from orias.isa.operand import NONE, PAYLOAD_SHIFT, RZ, Opnd, const, imm, imm64, word
+from orias.isa.operand import K_NONE, NONE, NOT_PT, PAYLOAD_SHIFT, RZ, Opnd, const, imm, imm64, word
 from orias.lower import layout
 from orias.lower.builtins import builtin_function
 from orias.lower.context import Ctx
 from orias.lower.facts import Facts, functions_in_data
 from orias.lower.function import lower_function
+from orias.lower.handles import KINDS
 from orias.lower.private import private_functions
 from orias.lower.program import Kernel, LowerOptions, Program
 from orias.lower.special import read_special
@@ -130,10 +131,9 @@ class ModuleLower:
                 elif value.target not in self._used:
                     self._used.add(value.target)
                     todo.append(value.target)
+        self._references()
         for v in self._module_vars():
             if v.type in layout.REFERENCES:
-                if v in self._used or v.linkage not in ("", "extern"):
-                    self.program.variables.append(Variable(v.name, v.type, 0, 1, layout.BINDING[v.linkage]))
                 continue
             if v.space not in ("global", "const", "shared"):
                 continue
@@ -154,6 +154,17 @@ class ModuleLower:
             elif v.space == "shared":
                 out.offset = self._common_shared.get(v, -1)
             self.program.variables.append(out)
+
+    def _references(self) -> None:
+        """Texture, surface and sampler references: all are symbols that the driver finds by name, used or not; used ones come first."""
+        every = [v for v in self._module_vars() if v.type in layout.REFERENCES]
+        for v in sorted(every, key=lambda v: v not in self._used):
+            binding = WEAK if v.linkage == "weak" else GLOBAL
+            if v in self._used or v.linkage != "extern":
+                self.program.variables.append(Variable(v.name, v.type, 0, 1, binding))
+        for v in reversed(every):
+            if v.type == "samplerref":
+                self.program.samplers.append((v.name, v.fields or {}))
 
     def slot(self, symbol: str) -> int:
         """Byte offset in bank 4 of the slot with the symbol's address."""
@@ -230,6 +241,17 @@ class ModuleLower:
             self.kernel.externs.append(g.name)
         self._extern(g)
         return -1 if self.options.apart else self.slot(g.name)
+
+    def driver_function(self, ctx: Ctx, name: str) -> Opnd:
+        """The address of a function that the driver has and PTX does not declare; NONE where a call names the symbol."""
+        if name not in self.kernel.externs:
+            self.kernel.externs.append(name)
+        self.kernel.edges.append((ctx.fn.name, name))
+        if all(e.name != name for e in self.program.externs):
+            self.program.externs.append(ExternFunction(name, GLOBAL))
+        if self.options.apart:
+            return K_NONE
+        return ctx.b.copy(const(4, self.slot(name)), 2)
 
     def _extern(self, g: Function) -> None:
         if all(e.name != g.name for e in self.program.externs):
@@ -367,16 +389,27 @@ class ModuleLower:
         space = var.space
         if space == "global":
             self._used.add(var)
-            if any(a.startswith("unified") for a in var.attributes) or var.type == "samplerref":
+            if any(a.startswith("unified") for a in var.attributes):
                 raise ctx.unsupported(f"The address of '{var.name}'")
             if var.type in layout.REFERENCES:
                 # As a value a reference is its handle; texture instructions read it from the bank where they can.
-                if self.options.relocatable:
-                    handle = ctx.b.pack(self.reference_handle(ctx, var), imm(0))
+                if self.options.relocatable and var.type != "samplerref":
+                    handle = ctx.b.pack(self.reference_handle(ctx, var), imm(KINDS[var.type]))
                     ctx.state.reference_values[handle >> PAYLOAD_SHIFT] = var
                     return handle
-                slot = self.reference_slot(ctx, var)
-                value = ctx.b.pack(ctx.b.copy(const(0, 4 * slot)), imm(0))
+                if self.options.relocatable:
+                    slot, low = 0, self.reference_handle(ctx, var)
+                else:
+                    slot = self.reference_slot(ctx, var)
+                    low = ctx.b.copy(const(0, 4 * slot))
+                if var.type == "samplerref":
+                    if self.target.sm < 90:
+                        low = ctx.b.r("SHF.R.U32.HI", RZ, imm(20), low)
+                        low = ctx.b.r("LOP3.LUT", low, imm(1 << 31), RZ, imm(0xFC), NOT_PT)
+                    return ctx.b.pack(low, imm(KINDS[var.type]))
+                if self.target.sm < 90:
+                    low = ctx.b.r("LOP3.LUT", low, imm(1 << 31), RZ, imm(0xFC), NOT_PT)
+                value = ctx.b.pack(low, imm(KINDS[var.type]))
                 ctx.state.param_values[value >> PAYLOAD_SHIFT] = 4 * slot
                 return value
             if self.options.relocatable:
@@ -430,16 +463,26 @@ class ModuleLower:
         """Offset of the parameter space in constant bank 0."""
         return self.target.param_base
 
-    def reference_slot(self, ctx: Ctx, var: Var) -> int:
-        """The word of constant bank 0 with the handle of a texture or surface reference, allotted on first use."""
-        self._used.add(var)
+    def reference_slot(self, ctx: Ctx, var: Var, sampler: Var | None = None) -> int:
+        """The word of constant bank 0 with the handle of a reference, allotted on first use.
+
+        Up to sm_89 a sampler's number stands above the low 20 bits; `sampler` shares the texture's word.
+        """
+        names = [v.name for v in (sampler, var) if v is not None]
+        self._used.update(v for v in (sampler, var) if v is not None)
         kernel = self.kernel
+        words: dict[int, list[str]] = {}
         for known in kernel.references:
-            if known.symbol == var.name:
-                return known.offset // 4
-        at = self.target.param_base + layout.align_up(kernel.param_bytes, 4) + 4 * len(kernel.references)
-        type_ = R_TEX_HEADER_INDEX if var.type == "texref" else R_SURF_HEADER_INDEX
-        kernel.references.append(Reloc(at, type_, var.name))
+            words.setdefault(known.offset, []).append(known.symbol)
+        for at, symbols in words.items():
+            if symbols == names:
+                return at // 4
+        at = self.target.param_base + layout.align_up(kernel.param_bytes, 4) + 4 * len(words)
+        upper = R_SAMP_HEADER_INDEX if self.target.sm < 90 else R_SAMP_HEADER_INDEX_0
+        types = {"texref": R_TEX_HEADER_INDEX, "surfref": R_SURF_HEADER_INDEX, "samplerref": upper}
+        for v in (sampler, var):
+            if v is not None:
+                kernel.references.append(Reloc(at, types[v.type], v.name))
         return at // 4
 
     def reference_symbol(self, ctx: Ctx, var: Var) -> Opnd:

@@ -89,7 +89,7 @@ class Program:
 
     __slots__ = (
         "address_taken", "address_uses", "bank4", "const_size", "externs", "indirect_calls", "kernels", "options", "prototypes",
-        "target", "variables",
+        "samplers", "target", "variables",
     )  # fmt: skip
 
     def __init__(self, target: Target, options: LowerOptions) -> None:
@@ -103,6 +103,8 @@ class Program:
         """Address table."""
         self.externs: list[ExternFunction] = []
         """Undefined functions called, in the order of their PTX declarations."""
+        self.samplers: list[tuple[str, dict[str, int]]] = []
+        """Sampler references, last one first: (name, fields with initial values)."""
         self.prototypes: list[tuple[str, str]] = []
         """Relocatable modules, for the linker: (function, prototype text) of visible, weak and undefined functions."""
         self.address_taken: list[tuple[str, str]] = []

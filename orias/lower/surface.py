@@ -6,8 +6,9 @@ layer of an array stands behind them.
 
 from typing import TYPE_CHECKING, Final
 
+from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, K_R, RZ, URZ, Opnd, imm, is_reg
-from orias.lower.handles import handle_of, uniform_handle
+from orias.lower.handles import handle_of, with_handle
 from orias.lower.memory import elements, gather, spread
 from orias.lower.params import SIGNED
 from orias.lower.registry import lowers
@@ -22,11 +23,11 @@ _COMPONENTS: Final[dict[str, str]] = {"": ".R", "v2": ".RG", "v4": ""}
 _COUNT: Final[dict[str, int]] = {"": 1, "v2": 2, "v4": 4}
 
 
-def _surface(ctx: "Ctx", i: Instr, where: Operand) -> tuple[list[Opnd], list[Opnd], str]:
-    """(address group, handle sources, shape) of an access."""
+def _surface(ctx: "Ctx", i: Instr, where: Operand) -> tuple[list[Opnd], tuple[Opnd, Opnd], str]:
+    """(address group, handle and its slot, shape) of an access."""
     dim = i.sig.mods.get("dim", "")
     shape = _SHAPES[dim]
-    handle, slot = handle_of(ctx, i, where)
+    handle = handle_of(ctx, i, where)
     values = [ctx.src(e, "b32") for e in elements(where.elems[-1])]
     layer = [values.pop(0)] if dim.startswith("a") else []
     count = int(shape[0])
@@ -35,11 +36,23 @@ def _surface(ctx: "Ctx", i: Instr, where: Operand) -> tuple[list[Opnd], list[Opn
         place = values[0] if is_reg(values[0]) else ctx.b.copy(values[0])
     else:
         place = ctx.b.pack(*values, *([imm(0)] if len(values) == 3 else []))
+    return [K_NONE, place, URZ, imm(0)], handle, shape
+
+
+def _access(ctx: "Ctx", name: str, src: list[Opnd], handle: tuple[Opnd, Opnd], words: int = 0) -> Opnd:
+    """The operation; gives its result of so many words (NONE for none)."""
+
+    def emit(source: list[Opnd], guard: Opnd) -> list[Opnd]:
+        dst = [ctx.fn.new_vreg(K_R, words)] if words else []
+        ctx.b.emit(name, dst, [*src, *source], guard)
+        return dst
+
+    value, slot = handle
     if ctx.target.sm >= 90:
-        source = [uniform_handle(ctx, handle, slot, False), imm(0)]
+        results = with_handle(ctx, value, slot, False, K_NONE, emit)
     else:
-        source = [handle] if slot == K_NONE else [imm(0), slot]
-    return [K_NONE, place, URZ, imm(0)], source, shape
+        results = emit([value] if slot == K_NONE else [imm(0), slot], ctx.guard)
+    return results[0] if results else K_NONE
 
 
 def _strong(ctx: "Ctx") -> str:
@@ -61,9 +74,9 @@ def lower_suld(ctx: "Ctx", i: Instr) -> None:
     place, handle, shape = _surface(ctx, i, i.ops[1])
     type_ = i.sig.types[-1]
     dst = elements(i.ops[0])
-    d = ctx.fn.new_vreg(K_R, max(1, TYPE_BITS[type_] * len(dst) // 32))
+    words = max(1, TYPE_BITS[type_] * len(dst) // 32)
     name = f"SULD.D.BA.{shape}{_size(ctx, i)}{_strong(ctx)}{_CLAMP[i.sig.mods['clamp']]}"
-    ctx.b.emit(name, [d], [*place, *handle], ctx.guard)
+    d = _access(ctx, name, place, handle, words)
     if len(dst) > 1:
         spread(ctx, i.ops[0], d, type_)
     elif TYPE_BITS[type_] == 8:
@@ -86,7 +99,7 @@ def lower_sust(ctx: "Ctx", i: Instr) -> None:
         name = f"SUST.P.{shape}{_strong(ctx)}{_COMPONENTS[vec]}{clamp}"
     else:
         name = f"SUST.D.BA.{shape}{_size(ctx, i)}{_strong(ctx)}{clamp}"
-    ctx.b.emit(name, [], [*place, value, *handle], ctx.guard)
+    _access(ctx, name, [*place, value], handle)
 
 
 @lowers("sured", types="any")
@@ -94,12 +107,12 @@ def lower_sured(ctx: "Ctx", i: Instr) -> None:
     """sured: SURED.D, with system scope as ptxas writes it."""
     mods, type_ = i.sig.mods, i.sig.types[-1]
     formatted = mods["mode"] == "p"
-    if formatted and type_ != "b32":
-        raise ctx.unsupported(f"'{i.sig.text}'")
-    place, handle, shape = _surface(ctx, i, i.ops[0])
     op = mods["op"]
+    if formatted and type_ == "b64" and op not in ("min", "max"):
+        raise Unsupported(f"Incorrect type '.{type_}' for operation '.{op}' in instruction 'sured.p'", i.line)
+    place, handle, shape = _surface(ctx, i, i.ops[0])
     if formatted:
-        kind = ".SD32" if op in ("min", "max") else ""
+        kind = f".SD{TYPE_BITS[type_]}" if op in ("min", "max") else ""
     elif type_ == "s64" and op == "add":
         kind = ".U64"
     else:
@@ -108,4 +121,4 @@ def lower_sured(ctx: "Ctx", i: Instr) -> None:
     if not is_reg(value):
         value = ctx.b.copy(value, TYPE_BITS[type_] // 32)
     name = f"SURED.D{'' if formatted else '.BA'}.{shape}.{op.upper()}{kind}.STRONG.SYS{_CLAMP[mods['clamp']]}"
-    ctx.b.emit(name, [], [*place, value, *handle], ctx.guard)
+    _access(ctx, name, [*place, value], handle)

@@ -1,12 +1,13 @@
 """Textures: tex, tld4, txq, and suq, which asks the same header.
 
 Forms read off ptxas 13.0.88 (sm_75, 80, 90); how the values of a fetch lie in its operands is in orias.isa.fetch.  Results come in two
-pairs, the second one printed being components x and y.  A level of -32 is "no level": ``TEX.LL`` clamps it to the first.  Gradients of
-3D and cube textures, for which ptxas lets the threads of a quad take turns, are refused, as are samplers by name.
+pairs, the second one printed being components x and y.  A level of -32 is "no level": ``TEX.LL`` clamps it to the first.  Gradients that TXD
+does not take are in :mod:`orias.lower.gradients`.
 """
 
 from typing import TYPE_CHECKING, Final
 
+from orias.cubin.facts import DRIVER_SIZES
 from orias.isa.fetch import SCATTERED_LIMIT, dimensions, scattered
 from orias.isa.operand import (
     ABS,
@@ -25,10 +26,12 @@ from orias.isa.operand import (
     is_reg,
     word,
 )
-from orias.lower.handles import handle_of, uniform_handle
+from orias.lower import descriptors, gradients
+from orias.lower.handles import KINDS, handle_of, reference_of, with_handle
 from orias.lower.memory import elements
 from orias.lower.mma import narrowed
 from orias.lower.registry import lowers
+from orias.ori.ir import QUADS
 from orias.ptx.ast import O_PAIR, O_REG, O_VEC, Instr, Operand
 
 if TYPE_CHECKING:
@@ -43,33 +46,6 @@ _MOST_LAYERS: Final = 0xFFFF
 _SAMPLER_SHIFT: Final = 20
 """Up to sm_89 the sampler's index is above so many bits of the texture's."""
 _QUERIES: Final[dict[str, int]] = {"width": 1, "height": 2, "depth": 4}
-_TABLES: Final[dict[str, int]] = {"texture": 0, "sampler": 8, "surface": 16}
-"""Table of the driver's descriptors -> offset of its address from the first in constant bank 0."""
-_TABLE_BASE: Final = 0x70
-_TABLE_BASE_90: Final = 0xF0
-_SIZES: Final[dict[tuple[str, bool], str]] = {
-    ("texture", False): ".nv.unified.texrefDescSize", ("texture", True): ".nv.independent.texrefDescSize",
-    ("sampler", True): ".nv.independent.samplerrefDescSize",
-    ("surface", False): ".nv.surfrefDescSize", ("surface", True): ".nv.surfrefDescSize",
-}  # fmt: skip
-"""(table, independent mode) -> the symbol that the driver gives the size of a descriptor."""
-_UNIFIED: Final[dict[str, tuple[str, int]]] = {
-    "force_unnormalized_coords": ("texture", 0x00), "memory_layout": ("texture", 0x00), "addr_mode_0": ("texture", 0x0C),
-    "addr_mode_1": ("texture", 0x10), "addr_mode_2": ("texture", 0x14), "filter_mode": ("texture", 0x18),
-    "normalized_coords": ("texture", 0x1C), "channel_data_type": ("texture", 0x20), "channel_order": ("texture", 0x24),
-    "array_size": ("texture", 0x28), "num_mipmap_levels": ("texture", 0x2C), "num_samples": ("texture", 0x30),
-}  # fmt: skip
-_INDEPENDENT: Final[dict[str, tuple[str, int]]] = {
-    "addr_mode_0": ("sampler", 0x00), "memory_layout": ("sampler", 0x00), "addr_mode_1": ("sampler", 0x04),
-    "addr_mode_2": ("sampler", 0x08), "filter_mode": ("sampler", 0x0C), "force_unnormalized_coords": ("sampler", 0x10),
-    "normalized_coords": ("texture", 0x0C), "channel_data_type": ("texture", 0x10), "channel_order": ("texture", 0x14),
-    "array_size": ("texture", 0x18), "num_mipmap_levels": ("texture", 0x1C), "num_samples": ("texture", 0x20),
-}  # fmt: skip
-_SURFACE: Final[dict[str, tuple[str, int]]] = {
-    "channel_data_type": ("surface", 0x0C), "channel_order": ("surface", 0x10), "memory_layout": ("surface", 0x14),
-    "array_size": ("surface", 0x1C),
-}  # fmt: skip
-"""Query -> (table, offset in the descriptor), all as ptxas 13.0.88 reads them on sm_75, 80 and 90."""
 
 
 class _Fetch:
@@ -92,19 +68,25 @@ def lower_tex(ctx: "Ctx", i: Instr) -> None:
     """tex: sampling (TEX), reading texels at integer coordinates (TLD), sampling with gradients (TXD)."""
     mods = i.sig.mods
     mode = mods.get("mode", "base")
-    texels = i.sig.types[-1] != "f32"
+    if mode == "grad" and not gradients.plain(i):
+        if ctx.target.sm >= 90:
+            gradients.lower_syscall(ctx, i)
+        else:
+            _quads(ctx, i)
+        return
+    converted = _converts(i)
+    texels = i.sig.types[-1] != "f32" and not converted
     f = _fetch(ctx, i, texels)
+    if converted:
+        name = "I2FP.F32.S32" if ctx.target.sm >= 90 else "I2F"
+        f.place = [ctx.b.r(name, v) for v in f.place]
     last = 2
     if mode == "grad":
-        if f.shape not in ("2D", "ARRAY_1D", "ARRAY_2D"):
-            raise ctx.unsupported(f"'{i.sig.text}'")
-        gradients = [[ctx.src(e, "f32") for e in elements(o)] for o in i.ops[2:4]]
+        steps = [[ctx.src(e, "f32") for e in elements(o)] for o in i.ops[2:4]]
         if mods["dim"] == "1d":
-            gradients = [[g[0], imm(0)] for g in gradients]
-        f.extra = [g[k] for k in range(dimensions(f.shape)) for g in gradients]
+            steps = [[s[0], imm(0)] for s in steps]
+        f.extra = [s[k] for k in range(dimensions(f.shape)) for s in steps]
         name, last = "TXD#", 4
-        if len(i.ops) > last:
-            raise ctx.unsupported(f"'{i.sig.text}' with offsets or a depth")
     elif mode == "level":
         f.extra.append(ctx.src(i.ops[2], "b32"))
         name, last = "TLD#.LL" if texels else "TEX#.LL", 3
@@ -114,6 +96,11 @@ def lower_tex(ctx: "Ctx", i: Instr) -> None:
         f.extra.append(imm(NO_LEVEL))
         name = "TEX#.LL"
     _options(ctx, i, f, last, 4)
+    if mode == "grad" and f.after:
+        # The offsets go above the layer, and stand there alone if there is none.
+        upper = ctx.b.r("SHF.L.U32", _register(ctx, f.extra.pop()), imm(16), RZ)
+        layer = f.layer[0] if f.layer else RZ
+        f.layer = [ctx.b.r("LOP3.LUT", upper, imm(0xFFF0000), layer, imm(0xE2), NOT_PT)]
     if texels and mode == "level":
         f.after += ".CL"
     _write(ctx, i, _emit(ctx, i, name, f))
@@ -127,8 +114,33 @@ def lower_tld4(ctx: "Ctx", i: Instr) -> None:
     _write(ctx, i, _emit(ctx, i, f"TLD4.{i.sig.mods['comp'].upper()}#", f))
 
 
-def _fetch(ctx: "Ctx", i: Instr, texels: bool) -> _Fetch:
-    """Handle, coordinates, layer and sample of the address operand."""
+def _quads(ctx: "Ctx", i: Instr) -> None:
+    """Gradients up to sm_89 that TXD does not take (:mod:`orias.schedule.quads`)."""
+    ctx.begin_guarded()
+    f = _fetch(ctx, i, False, True)
+    _options(ctx, i, f, 4, 4)
+    src: list[Opnd] = []
+    for k, place in enumerate(f.place):
+        src.append(_register(ctx, place))
+        for o in i.ops[2:4]:
+            steps = elements(o)
+            src.append(RZ if k >= len(steps) else _register(ctx, ctx.src(steps[k], "f32")))
+    handle = [f.handle] if f.slot == K_NONE else []
+    src += [_register(ctx, o) for o in (*f.layer, *handle, *f.extra)]
+    if not handle:
+        src += [imm(0), f.slot]
+    pair = i.ops[0].kind == O_PAIR
+    dst = [ctx.fn.new_vreg(K_R) for _ in range(4 + pair)]
+    ctx.b.emit("quadtex" + ".B" * len(handle) + f.after, dst, [*src, word(f.shape)])
+    ctx.fn.notes[QUADS] = 0
+    if pair:
+        ctx.write_pred(i.ops[0].elems[1], ctx.b.setp("ISETP.EQ.U32.AND", dst[4], RZ, PT))
+    _write(ctx, i, list(dst[:4]))
+    ctx.end_guarded()
+
+
+def _fetch(ctx: "Ctx", i: Instr, texels: bool, raw: bool = False) -> _Fetch:
+    """Handle, coordinates, layer and sample of the address operand; `raw`: directions as they are."""
     dim = i.sig.mods.get("dim", "")
     where = i.ops[1]
     f = _Fetch(handle_of(ctx, i, where), _SHAPES[dim])
@@ -145,21 +157,50 @@ def _fetch(ctx: "Ctx", i: Instr, texels: bool) -> _Fetch:
         # Sampling knows no lines: they are pictures of one row.
         f.shape = "2D"
         f.place.append(imm(0))
-    elif "cube" in dim:
+    elif "cube" in dim and not raw:
         f.place = _cube(ctx, f.place)
     return f
 
 
+def _converts(i: Instr) -> bool:
+    """Integer coordinates beside a sampler are sampled like others, but for lines and samples, and where a level is given (ptxas 13.0.88)."""
+    mods = i.sig.mods
+    plain = mods.get("mode", "base") == "base" and mods["dim"] in ("2d", "3d", "a1d", "a2d")
+    return plain and i.sig.types[-1] != "f32" and len(i.ops[1].elems) == 2
+
+
 def _take_sampler(ctx: "Ctx", i: Instr, f: _Fetch, o: Operand) -> None:
-    if o.kind != O_REG or (f.handle == K_NONE and f.slot == K_NONE):
-        raise ctx.unsupported(f"'{i.sig.text}' with a sampler by name")
-    sampler = _register(ctx, ctx.lo(ctx.src(o, "b64")))
-    if ctx.target.sm >= 90:
-        f.sampler = sampler
+    """The sampler beside the texture: from sm_90 on in a register of its own, before in the upper bits of the handle."""
+    old = ctx.target.sm < 90
+    named = o.var if o.var is not None and o.var.type == "samplerref" else None
+    if named is None and o.kind != O_REG:
+        raise ctx.unsupported(f"'{i.sig.text}' with this kind of sampler")
+    texture = reference_of(ctx, i.ops[1])
+    if ctx.options.relocatable and (named is not None or f.handle == K_NONE):
+        if f.handle == K_NONE and texture is not None:
+            f.handle, f.slot = ctx.module.reference_handle(ctx, texture), K_NONE
+        upper = ctx.module.reference_handle(ctx, named) if named is not None else ctx.lo(ctx.src(o, "b64"))
+        _pair_up(ctx, f, _register(ctx, upper), named is None)
         return
-    if f.handle == K_NONE:
-        raise ctx.unsupported(f"'{i.sig.text}' with a sampler and a reference by name")
-    upper = ctx.b.r("SHF.L.U32", sampler, imm(_SAMPLER_SHIFT), RZ)
+    if old and named is not None and f.handle == K_NONE and texture is not None:
+        f.slot = imm(ctx.module.reference_slot(ctx, texture, named))
+        return
+    upper = const(0, 4 * ctx.module.reference_slot(ctx, named)) if named is not None else ctx.lo(ctx.src(o, "b64"))
+    if not old and named is not None:
+        f.sampler = upper
+        return
+    if old and f.handle == K_NONE:
+        f.handle = ctx.b.copy(const(0, 4 * (f.slot >> PAYLOAD_SHIFT)))
+    _pair_up(ctx, f, _register(ctx, upper), named is None)
+
+
+def _pair_up(ctx: "Ctx", f: _Fetch, upper: Opnd, low: bool) -> None:
+    """Join handle and sampler, whose number is in its low bits if `low`, else where it belongs."""
+    if ctx.target.sm >= 90:
+        f.sampler = upper
+        return
+    if low:
+        upper = ctx.b.r("SHF.L.U32", upper, imm(_SAMPLER_SHIFT), RZ)
     f.handle = ctx.b.r("LOP3.LUT", f.handle, imm((1 << _SAMPLER_SHIFT) - 1), upper, imm(0xE2), NOT_PT)
     f.slot = K_NONE
 
@@ -208,16 +249,20 @@ def _emit(ctx: "Ctx", i: Instr, name: str, f: _Fetch) -> list[Opnd]:
     else:
         groups = [where, rest]
     src = [_vector(ctx, g) for g in groups if g]
-    if not old:
-        src += [uniform_handle(ctx, f.handle, f.slot, True, f.sampler), imm(0)]
-    elif not handle:
-        src += [imm(0), f.slot]
-    hi, lo = ctx.fn.new_vreg(K_R, 2), ctx.fn.new_vreg(K_R, 2)
-    dst = [hi, lo]
     pair = i.ops[0].kind == O_PAIR
-    if pair:
-        dst.append(ctx.fn.new_vreg(K_P))
-    ctx.b.emit(base + bindless + late + f.after, dst, [*src, word(f.shape)], ctx.guard)
+
+    def fetch(source: list[Opnd], guard: Opnd) -> list[Opnd]:
+        dst = [ctx.fn.new_vreg(K_R, 2), ctx.fn.new_vreg(K_R, 2)]
+        if pair:
+            dst.append(ctx.fn.new_vreg(K_P))
+        ctx.b.emit(base + bindless + late + f.after, dst, [*src, *source, word(f.shape)], guard)
+        return dst
+
+    if old:
+        dst = fetch([] if handle else [imm(0), f.slot], ctx.guard)
+    else:
+        dst = with_handle(ctx, f.handle, f.slot, True, f.sampler, fetch)
+    hi, lo = dst[:2]
     if pair:
         # The operation says which texels are absent.
         ctx.write_pred(i.ops[0].elems[1], dst[2] ^ INV)
@@ -263,19 +308,21 @@ def lower_query(ctx: "Ctx", i: Instr) -> None:
     elif ctx.target.sm < 90:
         ctx.b.emit("TXQ.B", [RZ, d], [ctx.b.pack(handle, level), dims, imm(mask)], ctx.guard)
     else:
-        ctx.b.emit(
-            "TXQ",
-            [RZ, d],
-            [_register(ctx, level), dims, uniform_handle(ctx, handle, slot, True), imm(0), imm(mask)],
-            ctx.guard,
-        )
+        level = _register(ctx, level)
+
+        def ask(source: list[Opnd], guard: Opnd) -> list[Opnd]:
+            got = ctx.fn.new_vreg(K_R)
+            ctx.b.emit("TXQ", [RZ, got], [level, dims, *source, imm(mask)], guard)
+            return [got]
+
+        (d,) = with_handle(ctx, handle, slot, True, K_NONE, ask)
     ctx.write(i.ops[0], d)
 
 
 def _described(ctx: "Ctx", i: Instr, query: str) -> None:
     """A word of the driver's descriptor, whose number is the handle's and whose size the driver puts into the code."""
     independent = "texmode_independent" in ctx.module.ast.target_options
-    rows = _SURFACE if i.sig.name == "suq" else _INDEPENDENT if independent else _UNIFIED
+    rows = descriptors.rows(i.sig.name == "suq", independent)
     if query not in rows or len(i.ops) > 2:
         raise ctx.unsupported(f"'{i.sig.text}'")
     table, offset = rows[query]
@@ -285,8 +332,8 @@ def _described(ctx: "Ctx", i: Instr, query: str) -> None:
         number = ctx.b.copy(const(0, 4 * (slot >> PAYLOAD_SHIFT)))
     if old:
         number = ctx.b.r("LOP3.LUT", number, imm((1 << _SAMPLER_SHIFT) - 1), RZ, imm(0xC0), NOT_PT)
-    size = ctx.b.copy(ctx.fn.sym(_SIZES[table, independent], "abs32"))
-    where = const(0, (_TABLE_BASE if old else _TABLE_BASE_90) + _TABLES[table])
+    size = ctx.b.copy(ctx.fn.sym(DRIVER_SIZES[table, independent], "abs32"))
+    where = const(0, descriptors.table_base(ctx.target.sm) + descriptors.TABLES[table])
     base = ctx.b.copy(where, width=2)
     at = ctx.fn.new_vreg(K_R, 2)
     ctx.b.emit("IMAD.WIDE.U32", [at], [number, size, base])
@@ -296,13 +343,9 @@ def _described(ctx: "Ctx", i: Instr, query: str) -> None:
     ctx.write(i.ops[0], d)
 
 
-_KINDS: Final[dict[str, int]] = {"texref": 1 << 29, "samplerref": 1 << 30, "surfref": 1 << 31}
-"""Bit of the upper word that a handle of the kind has (ptxas 13.0.88)."""
-
-
 @lowers("istypep", types="any")
 def lower_istypep(ctx: "Ctx", i: Instr) -> None:
     """istypep: what kind of handle a register holds."""
     high = ctx.hi(ctx.src(i.ops[1], "b64"))
-    bit = ctx.b.r("LOP3.LUT", high, imm(_KINDS[i.sig.types[-1]]), RZ, imm(0xC0), NOT_PT)
+    bit = ctx.b.r("LOP3.LUT", high, imm(KINDS[i.sig.types[-1]]), RZ, imm(0xC0), NOT_PT)
     ctx.write_pred(i.ops[0], ctx.b.setp("ISETP.NE.U32.AND", bit, RZ, PT))

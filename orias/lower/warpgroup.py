@@ -6,6 +6,7 @@ single words here (lists in D and C): the allocator makes neighbours of them.
 
 from typing import TYPE_CHECKING, Final
 
+from orias.isa.op import F_CALL
 from orias.isa.operand import K_R, K_UP, K_UR, NEG, NOT_UPT, PT, RZ, URZ, Opnd, imm, word
 from orias.isa.warpgroup import GMMA, commits
 from orias.lower.matrix import fragment
@@ -25,27 +26,34 @@ _HALF: Final[dict[str, str]] = {"f16": "", "bf16": ".BF16", "tf32": ".TF32"}
 @lowers("wgmma.fence", types="any")
 def lower_fence(ctx: "Ctx", i: Instr) -> None:
     """wgmma.fence: the warpgroup's earlier register accesses are done.  Where the warp may run in parts it comes together first."""
-    ctx.b.emit("WARPSYNC", [], [imm(0xFFFFFFFF)], ctx.guard)
-    ctx.b.emit("WARPGROUP.ARRIVE", [], [], ctx.guard)
+    ctx.begin_guarded()
+    ctx.b.emit("WARPSYNC", [], [imm(0xFFFFFFFF)])
+    ctx.b.emit("WARPGROUP.ARRIVE", [], [])
+    ctx.end_guarded()
 
 
 @lowers("wgmma.wait_group", types="any")
 def lower_wait_group(ctx: "Ctx", i: Instr) -> None:
     """wgmma.wait_group n."""
-    ctx.b.emit("WARPGROUP.DEPBAR.LE", [], [_GROUP, imm(min(i.ops[0].value, _MAX_GROUPS))], ctx.guard)
+    ctx.begin_guarded()
+    ctx.b.emit("WARPGROUP.DEPBAR.LE", [], [_GROUP, imm(min(i.ops[0].value, _MAX_GROUPS))])
+    ctx.end_guarded()
 
 
 @lowers("wgmma.commit_group", types="any")
 def lower_commit_group(ctx: "Ctx", i: Instr) -> None:
-    """wgmma.commit_group: a mark on the last operation of the group; a group without one gets an operation that does nothing."""
-    if ctx.guard == PT:
+    """wgmma.commit_group: a mark on the last operation of the group; a group without one gets an operation that does nothing.
+
+    At -O0 every group does, as with ptxas, and so does one that a call comes behind.
+    """
+    if ctx.guard == PT and ctx.options.opt_level:
         for inst in reversed(ctx.b.block.insts):
             if inst.op.base in GMMA:
                 if not commits(inst.src):
                     inst.src.append(_GROUP)
                     return
                 break
-            if inst.op.base == "WARPGROUP":
+            if inst.op.base == "WARPGROUP" or inst.op.flags & F_CALL:
                 break
     ctx.begin_guarded()
     ctx.b.emit("HGMMA.64x8x16.F16", [RZ], [URZ, RZ, NOT_UPT, _GROUP])

@@ -52,12 +52,13 @@ class Var:
     ``space``: reg, param, local, shared, global, const.  ``type`` is the PTX type without the dot; ``vec`` 1, 2 or 4;
     ``dims`` the array dimensions (0 for an unsized first one).  ``size`` in bytes (0 if unsized), ``align`` in bytes.
     ``linkage``: "", extern, visible, weak, common.  ``init``: flat list of (byte offset, value), value an int bit pattern of
-    the element's size or a SymInit; None without initialiser.  ``index``: dense number, for registers within the
+    the element's size or a SymInit; None without initialiser.  ``fields``: the same of a texture, surface or sampler reference, by
+    field.  ``index``: dense number, for registers within the
     function, for others within the module.
     """
 
     __slots__ = (
-        "align", "attributes", "dims", "function", "index", "init", "line", "linkage", "name", "ptr_align", "ptr_space",
+        "align", "attributes", "dims", "fields", "function", "index", "init", "line", "linkage", "name", "ptr_align", "ptr_space",
         "size", "space", "type", "vec",
     )  # fmt: skip
 
@@ -71,6 +72,7 @@ class Var:
         self.size: int = 0
         self.linkage: str = ""
         self.init: list[tuple[int, int | SymInit]] | None = None
+        self.fields: dict[str, int] | None = None
         self.index: int = 0
         self.line: int = line
         self.ptr_space: str = ""

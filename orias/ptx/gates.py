@@ -192,8 +192,6 @@ def combinations(
             gates.append("F60 Fv5.0 : scopes on atomic operations")
         if "vec" in mods:
             gates.append(f"F90 Fv8.1 : {name} instruction with vector types")
-        if first == "b128" and mods.get("scope") == "sys":
-            gates.append("Fv8.4 : .b128 with .sys")
     elif name == "cvt":
         gates.append(_convert(types, mods, place))
     elif name in ("ld", "st"):
@@ -202,8 +200,6 @@ def combinations(
             gates.append(f"F{80 if mods['prefetch'] == 'L2::256B' else 75} Fv7.4 : cache prefetching")
         if "nc" in mods:
             gates.append("I32 : ld.nc")
-        if first == "b128" and mods.get("scope") == "sys":
-            gates.append("Fv8.4 : .b128 with .sys")
     elif name == "cp.async":
         if "prefetch" in mods:
             gates.append("F75 Fv7.4 : cache prefetching")
@@ -248,6 +244,8 @@ def combinations(
     elif name in ("mbarrier.arrive", "mbarrier.arrive_drop"):
         if count == 3 and "noComplete" not in mods:
             gates.append("F90 Fv7.8 : {n} with count argument and without '.noComplete' modifier")
+    if first == "b128" and name in ("atom", "red", "ld", "st") and mods.get("scope") == "sys":
+        gates.append("Fv8.4 : .b128 with .sys")
     return ", ".join([g for g in gates if g])
 
 

@@ -22,6 +22,9 @@ def initialiser(state: State, var: Var) -> None:
     unsized = bool(var.dims) and var.dims[0] == 0
     if var.type in ("f16", "f16x2"):
         state.fatal(f"No initial value is allowed for .{var.type} type", lex.line)
+    if var.type in _FIELDS:
+        _opaque(state, var)
+        return
     shape = [*var.dims, *([var.vec] if var.vec > 1 else [])]
     if (lex.kind == T_PUNCT and lex.text == "{") != bool(shape):
         state.fatal("Initial value type mismatch", lex.line)
@@ -41,6 +44,55 @@ def initialiser(state: State, var: Var) -> None:
     else:
         _element(state, var, size, 0, items)
     var.init = items
+
+
+_MODES: Final = "addr_mode_0 addr_mode_1 addr_mode_2 filter_mode"
+_FORMAT: Final = "width height depth channel_data_type channel_order array_size"
+_FIELDS: Final[dict[str, frozenset[str]]] = {
+    "texref": frozenset(f"{_FORMAT} {_MODES} normalized_coords num_mipmap_levels num_samples".split()),
+    "surfref": frozenset(f"{_FORMAT} memory_layout".split()),
+    "samplerref": frozenset(f"{_MODES} force_unnormalized_coords".split()),
+}
+"""Fields that initialisers of references may name (ptxas 13.0.88)."""
+_SYMBOLS: Final[dict[str, int]] = {
+    "wrap": 1, "mirror": 2, "clamp_ogl": 3, "clamp_to_edge": 4, "clamp_to_border": 5, "nearest": 6, "linear": 7,
+}  # fmt: skip
+"""Names of values, as numbers that may stand for them."""
+
+
+def _opaque(state: State, var: Var) -> None:
+    """Reads the fields of a texture, surface or sampler reference."""
+    lex = state.lex
+    if lex.kind != T_PUNCT or lex.text != "{":
+        state.fatal("Initial value type mismatch", lex.line)
+    state.punct("{")
+    var.fields = {}
+    if state.take("}"):
+        return
+    while True:
+        if lex.kind == T_PUNCT:
+            state.syntax()
+        if lex.kind != T_IDENT:
+            state.fatal("Opaque structure initializer requires named fields", lex.line)
+        line = lex.line
+        field = state.ident()
+        if lex.kind == T_PUNCT and lex.text in (",", "}"):
+            state.fatal("Opaque structure initializer requires named fields", line)
+        if field not in _FIELDS[var.type]:
+            state.fatal(f"Unrecognized field name '{field}' in opaque struct initializer", line)
+        state.punct("=")
+        if lex.kind == T_IDENT:
+            symbol = state.ident()
+            if symbol not in _SYMBOLS:
+                state.fatal(f"Unrecognized initial value symbol '{symbol}'", line)
+            var.fields[field] = _SYMBOLS[symbol]
+        else:
+            var.fields[field] = integer(state)
+        if var.type == "texref" and field in _MODES.split() and "texmode_independent" in state.module.target_options:
+            state.note("info", f"Field '{field}' is ignored in .texref variables in independent texture mode", line)
+        if not state.take(","):
+            break
+    state.punct("}")
 
 
 def _grow(var: Var, count: int) -> None:

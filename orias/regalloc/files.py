@@ -5,8 +5,8 @@ Sources: register-allocation inventory, sections 2a, 2d, 2e and 2f (ptxas 13.0.8
 
 from typing import Final
 
-from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR
-from orias.ori.ir import PRIVATE, Func
+from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR, reg
+from orias.ori.ir import PRIVATE, QUADS, Func
 
 FILES: Final[tuple[int, ...]] = (K_R, K_UR, K_P, K_UP, K_B)
 HIGHEST_R: Final = 252
@@ -31,17 +31,21 @@ CALLEE_SAVED_R: Final = _callee_saved_r()
 CALLEE_SAVED_B: Final = 0xFC0
 
 
+QUAD_PREDICATE: Final = reg(K_P, 6)
+"""Belongs to the sampling of gradients by quads, with the registers of the note QUADS."""
+
+
 def usable(fn: Func, file: int) -> int:
     """Mask of the registers of a file that may be given to values of this function."""
     if file == K_R:
         top = min(HIGHEST_R, fn.max_regs - RESERVE - 1)
-        return ((1 << (top + 1)) - 1) & ~2
+        return ((1 << (top + 1)) - 1) & ~(2 | fn.notes.get(QUADS, 0))
     if file == K_UR:
         # A function would have to save UR36 and up: it keeps to the scratch ones.
         top = _HIGHEST_UR if fn.kind == "entry" else _SCRATCH_UR_LAST
         return ((1 << (top + 1)) - 1) & ~15
     if file in (K_P, K_UP):
-        return 0x7F
+        return 0x3F if file == K_P and QUADS in fn.notes else 0x7F
     return 0xFFF
 
 

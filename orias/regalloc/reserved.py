@@ -7,8 +7,9 @@ one that is live counts, so that coalescing is not held up by a name that is kep
 from typing import Final, final
 
 from orias.analysis.inflight import Groups, InFlight, has_warpgroups, union
+from orias.analysis.liveness import members
 from orias.isa.operand import FIRST_VIRTUAL, K_R, KIND_MASK, LANE_SHIFT, PAYLOAD_SHIFT, Opnd, lane_range
-from orias.ori.ir import OP_COPY, Block, Func, Inst
+from orias.ori.ir import ONE_AT_A_TIME, OP_COPY, Block, Func, Inst
 from orias.regalloc.ssa_out import OP_PCOPY
 
 _FIRST: Final = FIRST_VIRTUAL << PAYLOAD_SHIFT
@@ -34,7 +35,7 @@ class Reserved:
         """Mask of the words live at the head of each block."""
         self._family: Final[dict[int, int]] = {}
         """Words that are connected by copies have one representative."""
-        if not has_warpgroups(fn):
+        if not has_warpgroups(fn) or ONE_AT_A_TIME in fn.notes:
             return
         for b in order:
             self._liveness(b, live_out[b.id])
@@ -127,13 +128,3 @@ class Reserved:
         for s in b.succs:
             out |= union(self._enter(s, (mask,)))
         return out
-
-
-def members(mask: int) -> list[int]:
-    """The numbers of the bits of a mask."""
-    out: list[int] = []
-    while mask:
-        low = mask & -mask
-        out.append(low.bit_length() - 1)
-        mask ^= low
-    return out

@@ -19,8 +19,10 @@ from orias.sim.errors import (
 )
 from orias.sim.image import Image, load
 from orias.sim.launch import Result
+from orias.sim.sampler import Sampler
+from orias.sim.surface import Surface
 from orias.sim.tensormap import tensormap
-from orias.sim.texture import Surface, Texture
+from orias.sim.texture import Texture
 
 __all__ = [
     "ArgumentError",
@@ -33,6 +35,7 @@ __all__ = [
     "Misaligned",
     "OutOfBounds",
     "Result",
+    "Sampler",
     "SimError",
     "StepLimit",
     "Surface",

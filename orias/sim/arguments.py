@@ -8,7 +8,9 @@ import numpy.typing as npt
 
 from orias.sim.errors import ArgumentError
 from orias.sim.memory import Arena
-from orias.sim.texture import Surface, Texture
+from orias.sim.sampler import Sampler
+from orias.sim.surface import Surface
+from orias.sim.texture import Texture
 
 Arr = npt.NDArray[Any]
 Dim = int | Sequence[int]
@@ -42,7 +44,7 @@ class Arguments:
         for i, ((offset, width), v) in enumerate(zip(slots, args, strict=True)):
             if isinstance(v, np.ndarray):
                 data = self._array(v, i).to_bytes(8, "little")
-            elif isinstance(v, Texture | Surface):
+            elif isinstance(v, Texture | Surface | Sampler):
                 data = arena.handle(v).to_bytes(8, "little")
             else:
                 data = scalar_bytes(v, width, i)

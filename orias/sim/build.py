@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from orias.isa.decode import Decoded
-from orias.isa.operand import INV, K_P, K_UP, PT, UPT, Opnd, kind, payload
+from orias.isa.operand import INV, K_P, K_UP, K_WORD, PT, UPT, Opnd, kind, payload
 from orias.sim import (
     exec_async,
     exec_copy,
@@ -15,6 +15,7 @@ from orias.sim import (
     exec_int,
     exec_mem,
     exec_mma,
+    exec_quad,
     exec_tensor,
     exec_texture,
     exec_warp,
@@ -50,6 +51,7 @@ _PLAIN: Final[dict[str, Any]] = {
     **exec_async.BUILDERS,
     **exec_copy.BUILDERS,
     **exec_texture.BUILDERS,
+    **exec_quad.BUILDERS,
     "DEPBAR": exec_async.depbar,
     **exec_flow.BUILDERS,
 }
@@ -124,6 +126,12 @@ def _build(plan: Plan, d: Decoded, address: int) -> None:
     uniform = base in _UNIFORM
     site = Site(d.op, d.dst, d.src, address, uniform)
     try:
+        if base == "BMOV" and exec_quad.touches_active(site):
+            if site.dst and kind(site.dst[0]) == K_WORD:
+                plan.flow = exec_quad.write_active(site)
+            else:
+                plan.run = exec_quad.read_active(site)
+            return
         flow = exec_flow.FLOW_BUILDERS.get(base)
         if flow is not None:
             plan.flow = flow(site)

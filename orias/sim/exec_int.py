@@ -256,9 +256,18 @@ def plop3(s: Site) -> Exec:
 
 
 def mov(s: Site) -> Exec:
-    """MOV, UMOV."""
+    """MOV, UMOV; a mask of four bits behind the source names the lanes of each quad that take the value."""
     g, put = s.i32(s.src[0]), s.result32()
-    return lambda m, a: put(m, a, g(m, a))
+    lanes = payload(s.src[1]) if len(s.src) > 1 else 15
+    if lanes == 15:
+        return lambda m, a: put(m, a, g(m, a))
+    old = s.i32(s.regs[0])
+
+    def run(m: Machine, a: Active) -> None:
+        takes = np.uint32(lanes) >> (a.index & 3).astype(U32) & np.uint32(1)
+        put(m, a, np.where(takes != 0, g(m, a), old(m, a)))
+
+    return run
 
 
 def sel(s: Site) -> Exec:

@@ -1,8 +1,8 @@
 """Builders for texture and surface instructions: TEX, TLD, TLD4, TXD, TXQ, SULD, SUST, SURED.
 
-Handles come from a register (``.B``: the first word behind the coordinates), from a word of constant bank 0 whose number is the last immediate,
-or from a uniform register.  Results fill the second destination, then the first, components that the mask lacks left out.  Coordinates
-are spread over the sources as ptxas writes them: ``.SCR`` over pairs or single registers, else in one group.
+Handles come from a register (``.B``), from a word of constant bank 0 whose number is the last immediate, or from a pair of uniform registers.  The
+low 20 bits are the texture's number, the bits above, or the upper register of the pair, the sampler's; 0 is the texture's own.  Results fill
+the second destination, then the first, components that the mask lacks left out.  :mod:`orias.isa.fetch` says how the values lie.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,26 +11,41 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orias.isa.fetch import bindless, dimensions, scattered
 from orias.isa.operand import K_IMM, K_R, K_UR, K_WORD, Opnd, is_zero_reg, kind, payload, word_text
 from orias.sim import ops_half as half
-from orias.sim.errors import Fault
+from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_copy import combine
 from orias.sim.ops_int import U32, U64
-from orias.sim.site import Exec, Getter, Site
+from orias.sim.sampler import Sampler
+from orias.sim.site import Exec, Getter, Site, constant
 from orias.sim.state import Active, Machine
-from orias.sim.texture import Surface, Texture, lookup
+from orias.sim.surface import Surface
+from orias.sim.texture import Request, Texture, detail_of, lookup
 
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]
-_COORDINATES: Final[dict[str, tuple[int, bool]]] = {
-    "1D": (1, False), "2D": (2, False), "3D": (3, False), "ARRAY_1D": (1, True), "ARRAY_2D": (2, True),
-    "1D_ARRAY": (1, True), "2D_ARRAY": (2, True),
+Objects = Callable[[Machine, Active], Iterator[tuple[Any, Sampler | None, Arr]]]
+"""(object, sampler if not its own, positions of the threads) for each handle among the threads'."""
+
+_INDEX: Final = 0xFFFFF
+_SURFACES: Final[dict[str, tuple[int, bool]]] = {
+    "1D": (1, False), "2D": (2, False), "3D": (3, False), "1D_ARRAY": (1, True), "2D_ARRAY": (2, True),
 }  # fmt: skip
-"""(coordinates, with a layer) by the word that names the shape."""
+"""(coordinates, with a layer) by the word that names a surface's shape."""
+SHAPES: Final[dict[str, tuple[str, ...]]] = {
+    "1D": ("1d",), "2D": ("2d", "1d", "2dms"), "3D": ("3d",), "CUBE": ("cube",),
+    "ARRAY_1D": ("a1d",), "ARRAY_2D": ("a2d", "a1d", "a2dms"), "ARRAY_CUBE": ("acube",),
+}  # fmt: skip
+"""Kinds of textures by the word that names the shape; what has one dimension is sampled as a picture of one row."""
 
 
 def _next(o: Opnd, k: int) -> Opnd:
     return o if is_zero_reg(o) else o + (k << 15)
+
+
+def _everywhere(g: Getter, m: Machine, a: Active) -> Arr:
+    return np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,)))
 
 
 class _Handle:
@@ -39,11 +54,13 @@ class _Handle:
     def __init__(self, s: Site, register: Opnd | None, first: int = 0) -> None:
         """`first`: position of the first source that may hold it."""
         self.get: Getter
+        self.upper: Getter = constant(0)
         found = [o for o in s.src[first:] if kind(o) == K_UR and payload(o) != 255]
         if register is not None:
             self.get = s.raw(register)
         elif found:
             self.get = s.raw(found[-1])
+            self.upper = s.raw(_next(found[-1], 1))
         else:
             numbers = [payload(o) for o in s.src[first:] if kind(o) == K_IMM]
             if len(numbers) < 2:
@@ -52,40 +69,30 @@ class _Handle:
             self.get = lambda m, a: m.const32[0][slot : slot + 1]
 
 
-def by_object(m: Machine, a: Active, handles: Arr, type_: type[Any]) -> Iterator[tuple[Any, Arr]]:
-    """(object, positions of the threads) for each handle among the threads'."""
-    v = np.broadcast_to(handles, (a.n,))
-    for h in np.unique(v):
-        who = np.flatnonzero(v == h)
-        yield lookup(m.arena.objects, int(h), type_, int(who[0])), who
+def by_object(
+    m: Machine, a: Active, handles: Arr, type_: type[Any], samplers: Arr | None = None, lenient: bool = False
+) -> Iterator[tuple[Any, Sampler | None, Arr]]:
+    """(object, sampler if not its own, positions of the threads) for each handle among the threads'.
 
-
-def _texture_sources(s: Site) -> tuple[_Handle, list[Opnd], list[Opnd], str, int]:
-    """(handle, registers with the coordinates, those behind them, shape, mask of components)."""
-    at = next(k for k, o in enumerate(s.src) if kind(o) == K_WORD)
-    shape = word_text(s.src[at])
-    mask = payload(s.src[at + 1]) if len(s.src) > at + 1 else 15
-    registers = [o for o in s.src[:at] if kind(o) == K_R]
-    count, layered = _COORDINATES.get(shape, (0, False))
-    count += layered
-    if not count:
-        raise s.unknown(shape)
-    bindless = s.has("B")
-    if not s.has("SCR") or bindless:
-        coords = [_next(registers[0], k) for k in range(count)]
-        rest = registers[1:]
-        handle = _Handle(s, rest[0] if bindless else None)
-        more = [_next(rest[0], 1)] if bindless else rest[:1]
-        return handle, coords, more, shape, mask
-    handle = _Handle(s, None)
-    if len(registers) == 1:
-        return handle, [_next(registers[0], k) for k in range(count)], [], shape, mask
-    level = s.has("LL") or s.has("LB")
-    first = -(-(count + level) // 2)
-    flat = [_next(registers[0], k) for k in range(first)] + [
-        _next(registers[1], k) for k in range(count + level - first)
-    ]
-    return handle, flat[:count], flat[count:], shape, mask
+    `samplers`: numbers that go before those in the handles where they are not 0.  `lenient`: handles of nothing are passed over.
+    """
+    low = np.broadcast_to(handles, (a.n,)).astype(U64) & np.uint64(0xFFFFFFFF)
+    # A reference taken as a value has the uppermost bit set (up to sm_89).
+    index, sampler = low & np.uint64(_INDEX), low >> np.uint64(20) & np.uint64(0x7FF)
+    if samplers is not None:
+        given = np.broadcast_to(samplers, (a.n,)).astype(U64)
+        sampler = np.where(given != 0, given, sampler)
+    both = index | sampler << np.uint64(32)
+    for key in np.unique(both):
+        who = np.flatnonzero(both == key)
+        number, other = int(key) & _INDEX, int(key) >> 32
+        if lenient and not isinstance(m.arena.objects.get(number), type_):
+            continue
+        thing = lookup(m.arena.objects, number, type_, int(who[0]), int(low[who[0]]))
+        look = None
+        if other not in (0, number) and isinstance(thing, Texture):
+            look = lookup(m.arena.objects, other, Sampler, int(who[0]), other)
+        yield thing, look, who
 
 
 class _Results:
@@ -99,8 +106,9 @@ class _Results:
         words = len(self.components) if not self.half else -(-len(self.components) // 2)
         places = [_next(low, k) for k in range(per)] + [_next(high, k) for k in range(per)]
         self.puts = [s.set32(o) for o in places[:words]]
+        self.absent = s.setp(s.preds[0]) if s.preds else None
 
-    def __call__(self, m: Machine, a: Active, components: list[Arr]) -> None:
+    def __call__(self, m: Machine, a: Active, components: list[Arr], missing: Arr) -> None:
         values = [components[k] for k in self.components]
         if self.half:
             values.extend([np.zeros(a.n, U32)] * (len(values) % 2))
@@ -108,48 +116,146 @@ class _Results:
             values = [half.pack(x, y) for x, y in zip(patterns[0::2], patterns[1::2], strict=True)]
         for put, v in zip(self.puts, values, strict=True):
             put(m, a, v)
+        if self.absent is not None:
+            self.absent(m, a, missing)
+
+
+class _Values:
+    """The values of a fetch by what they mean; those it lacks are None."""
+
+    def __init__(self, s: Site) -> None:
+        at = next(k for k, o in enumerate(s.src) if kind(o) == K_WORD)
+        self.shape = word_text(s.src[at])
+        self.mask = payload(s.src[at + 1]) if len(s.src) > at + 1 else 15
+        if self.shape not in SHAPES:
+            raise s.unknown(self.shape)
+        layered, count = self.shape.startswith("ARRAY_"), dimensions(self.shape)
+        names = ["layer"] * layered + ["place"] * count + ["handle"] * bindless(s.op)
+        if s.op.base == "TXD":
+            packed = layered or s.has("AOFFI")
+            names = ["handle"] * bindless(s.op) + ["place"] * count + ["layer"] * packed + ["steps"] * (2 * count)
+        else:
+            scalar = "sample" if s.has("MS") else "level"
+            names += [scalar] * (s.has("LL") or s.has("MS")) + ["offsets"] * s.has("AOFFI") + ["depth"] * s.has("DC")
+        total = len(names)
+        first = layered + count
+        if s.op.base == "TXD":
+            first = total - 2 * count
+        elif s.has("SCR"):
+            first = scattered(total)[0]
+        # Values that have a source of their own may be immediates before the code is made legal.
+        flat = [_next(s.src[0], n) for n in range(first)]
+        if total > first:
+            flat += [_next(s.src[1], n) if kind(s.src[1]) == K_R else s.src[1] for n in range(total - first)]
+        found: dict[str, list[Opnd]] = {}
+        for name, o in zip(names, flat, strict=True):
+            found.setdefault(name, []).append(o)
+        self.place = [s.raw(o) for o in found["place"]]
+        self.steps = [s.raw(o) for o in found.get("steps", [])]
+        one = {
+            name: s.raw(found[name][0]) for name in ("layer", "level", "sample", "offsets", "depth") if name in found
+        }
+        self.layer, self.level, self.sample = one.get("layer"), one.get("level"), one.get("sample")
+        self.offsets, self.depth = one.get("offsets"), one.get("depth")
+        self.layered = layered
+        self.handle = _Handle(s, found["handle"][0] if "handle" in found else None, 1 + (total > first))
+
+
+def signed_fields(packed: Arr, count: int, bits: int, spacing: int) -> list[Arr]:
+    """Signed fields of so many bits, one every `spacing` bits."""
+    wide = packed.astype(np.int64)
+    half_ = 1 << bits - 1
+    return [((wide >> k * spacing & (1 << bits) - 1) ^ half_) - half_ for k in range(count)]
 
 
 def texture(s: Site) -> Exec:
-    """TEX, TXD, TLD, TLD4.  The level of TXD and of forms without one is the first."""
+    """TEX, TXD, TLD, TLD4.  The level of forms without one, and outside quads, is the first."""
     base = s.op.base
-    if any(s.has(x) for x in ("AOFFI", "DC", "PTP", "MS", "LC", "CL")) or (base == "TXD" and s.has("B")):
-        raise s.unknown()
-    handle, coords, more, shape, mask = _texture_sources(s)
-    layered = _COORDINATES[shape][1]
-    gets = [s.raw(o) for o in coords]
-    level = s.raw(more[0]) if s.has("LL") and more else None
-    component = next((k for k, x in enumerate("RGBA") if s.has(x)), 0)
-    if s.has("LB") or (base == "TLD" and s.has("LL")):
+    v = _Values(s)
+    if s.has("LB") or s.has("LC") or s.has("PTP"):
         raise s.unknown("level")
-    put = _Results(s, mask)
+    component = next((k for k, x in enumerate("RGBA") if x in s.op.mods), 0)
+    put = _Results(s, v.mask)
+    quads, clamped = s.has("NDV"), s.has("CL")
+    fields = (6, 8) if base == "TLD4" else (4, 4)
+
+    def request(m: Machine, a: Active) -> Request:
+        r = Request()
+        layer = _everywhere(v.layer, m, a) if v.layer is not None else None
+        if base == "TXD" and layer is not None and s.has("AOFFI"):
+            r.offsets = signed_fields(layer >> np.uint32(16), len(v.place), 4, 4)
+            layer = layer & np.uint32(0xFFFF)
+        if v.layered:
+            r.layer = layer
+        if v.level is not None:
+            given = _everywhere(v.level, m, a)
+            if base == "TLD":
+                r.level = given
+            else:
+                r.lod = given.view(np.float32)
+        if v.offsets is not None:
+            r.offsets = signed_fields(_everywhere(v.offsets, m, a), len(v.place), *fields)
+        if v.depth is not None:
+            r.depth = _everywhere(v.depth, m, a).view(np.float32)
+        if v.sample is not None:
+            r.sample = _everywhere(v.sample, m, a)
+        return r
 
     def run(m: Machine, a: Active) -> None:
-        words = [np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,))) for g in gets]
-        detail = np.broadcast_to(level(m, a), (a.n,)).view(np.float32) if level is not None else None
-        out = [np.zeros(a.n, U32) for _ in range(4)]
-        for t, who in by_object(m, a, handle.get(m, a), Texture):
-            layer = words[0][who] if layered else None
-            place = [w[who] for w in words[layered:]][: t.dims]
-            if len(place) < t.dims:
-                raise Fault(s.unknown().error, f"{s.op.name} {shape} on a texture {t.kind}", int(who[0]))
+        words = [_everywhere(g, m, a) for g in v.place]
+        steps = [_everywhere(g, m, a).view(np.float32) for g in v.steps]
+        whole = request(m, a)
+        if quads:
+            steps = _differences(a, [w.view(np.float32) for w in words])
+        out, missing = [np.zeros(a.n, U32) for _ in range(4)], np.zeros(a.n, np.bool_)
+        upper = v.handle.upper(m, a)
+        for t, look, who in by_object(m, a, v.handle.get(m, a), Texture, upper, quads):
+            if t.kind not in SHAPES[v.shape] or (t.samples() > 1) != (v.sample is not None):
+                raise Fault(IllegalInstruction, f"{s.op.name} {v.shape} on a texture {t.kind}", int(who[0]))
+            r = whole.some(who)
+            r.sampler = look
+            # Directions have three coordinates.
+            count = len(words) if t.is_cube else t.dims
+            place = [w[who].view(np.int32 if base == "TLD" else np.float32) for w in words[:count]]
             if base == "TLD":
-                part = t.fetch([w.view(np.int32) for w in place], layer)
+                if clamped and r.level is not None:
+                    r.level = clamp_level(t, r.level)
+                part, absent = t.fetch(place, r)
             elif base == "TLD4":
-                part = t.gather(component, [w.view(np.float32) for w in place])
+                part, absent = t.gather(component, place, r)
             else:
-                part = t.sample([w.view(np.float32) for w in place], layer, None if detail is None else detail[who])
-            for total, v in zip(out, part, strict=True):
-                total[who] = v
-        put(m, a, out)
+                if steps:
+                    moves = [[x[who] for x in steps[k::2]][:count] for k in range(2)]
+                    r.lod = detail_of(t, t.sampler if look is None else look, place, moves)
+                part, absent = t.sample(place, r)
+            missing[who] = absent
+            for total, x in zip(out, part, strict=True):
+                total[who] = x
+        put(m, a, out, missing)
 
     return run
 
 
-def dimension(t: Texture | Surface, axis: int) -> int:
+def clamp_level(t: Texture, level: Arr) -> Arr:
+    """Levels of an integer fetch within those that there are."""
+    return np.clip(level.view(np.int32), 0, len(t.levels) - 1).astype(U32)
+
+
+def _differences(a: Active, place: list[Arr]) -> list[Arr]:
+    """What the first lane of each quad differs by from the second and the third, of each coordinate in turn."""
+    out = []
+    for c in place:
+        lanes = a.spread(c).reshape(-1, 8, 4)
+        for k in (1, 2):
+            step = np.repeat(lanes[:, :, k] - lanes[:, :, 0], 4, axis=1)
+            out.append(a.gather(step.reshape(-1, 32)))
+    return out
+
+
+def dimension(t: Texture | Surface, axis: int, level: int = 0) -> int:
     """What txq and suq give: texels along x (0), y, z; layers of an array for z, 0 for what there is not."""
     if isinstance(t, Texture):
-        return t.layers() if axis == 2 and t.layers() else t.size(axis)
+        return t.layers() if axis == 2 and t.layers() else t.size(axis, level)
     sizes = t.sizes
     if t.kind.startswith("a"):
         sizes = [*sizes[:-1], *[0] * (3 - len(sizes)), sizes[-1]]
@@ -157,12 +263,13 @@ def dimension(t: Texture | Surface, axis: int) -> int:
 
 
 def query(s: Site) -> Exec:
-    """TXQ of dimensions at the first level."""
+    """TXQ of dimensions at a level."""
     at = next(k for k, o in enumerate(s.src) if kind(o) == K_WORD)
     if word_text(s.src[at]) != "TEX_HEADER_DIMENSION":
         raise s.unknown(word_text(s.src[at]))
     registers = [o for o in s.src[:at] if kind(o) == K_R]
     handle = _Handle(s, registers[0] if s.has("B") else None)
+    level = s.raw(_next(registers[0], 1) if s.has("B") else registers[0])
     mask = payload(s.src[-1])
     axes = [k for k in range(3) if mask >> k & 1]
     high, low = s.regs[:2]
@@ -170,9 +277,10 @@ def query(s: Site) -> Exec:
 
     def run(m: Machine, a: Active) -> None:
         out = [np.zeros(a.n, U32) for _ in axes]
-        for t, who in by_object(m, a, handle.get(m, a), object):
+        levels = _everywhere(level, m, a)
+        for t, _, who in by_object(m, a, handle.get(m, a), object):
             for total, axis in zip(out, axes, strict=True):
-                total[who] = dimension(t, axis)
+                total[who] = [dimension(t, axis, int(k)) for k in levels[who]]
         for put, v in zip(puts, out, strict=True):
             put(m, a, v)
 
@@ -181,8 +289,8 @@ def query(s: Site) -> Exec:
 
 def _surface(s: Site, first: int) -> tuple[Callable[[Machine, Active], list[Arr]], _Handle, str]:
     """(coordinates, handle, what happens outside); `first`: position of the first source behind the address and the data."""
-    shape = next((x for x in s.op.mods if x in _COORDINATES), "")
-    count = sum(_COORDINATES[shape]) if shape else 0
+    shape = next((x for x in s.op.mods if x in _SURFACES), "")
+    count = sum(_SURFACES[shape]) if shape else 0
     if not count:
         raise s.unknown("shape")
     gets = [s.raw(_next(s.src[1], k)) for k in range(count)]
@@ -205,6 +313,9 @@ def _raw(s: Site) -> None:
         raise s.unknown("formatted access")
 
 
+_COMPONENTS: Final = {"R": 1, "RG": 2}
+
+
 def load(s: Site) -> Exec:
     """SULD.D.BA: bytes of a surface."""
     _raw(s)
@@ -215,7 +326,7 @@ def load(s: Site) -> Exec:
     def run(m: Machine, a: Active) -> None:
         place = coordinates(m, a)
         out = [np.zeros(a.n, U32) for _ in puts]
-        for t, who in by_object(m, a, handle.get(m, a), Surface):
+        for t, _, who in by_object(m, a, handle.get(m, a), Surface):
             for total, v in zip(out, t.load([c[who] for c in place], size, mode), strict=True):
                 total[who] = v
         for put, v in zip(puts, out, strict=True):
@@ -225,17 +336,23 @@ def load(s: Site) -> Exec:
 
 
 def store(s: Site) -> Exec:
-    """SUST.D.BA."""
-    _raw(s)
+    """SUST.D.BA, and SUST.P, which converts components."""
+    formatted = s.has("P")
+    if not formatted:
+        _raw(s)
     coordinates, handle, mode = _surface(s, 5)
     size = _bytes(s)
-    gets = [s.raw(_next(s.src[4], k)) for k in range(max(1, size // 4))]
+    count = next((n for x, n in _COMPONENTS.items() if s.has(x)), 4) if formatted else max(1, size // 4)
+    gets = [s.raw(_next(s.src[4], k)) for k in range(count)]
 
     def run(m: Machine, a: Active) -> None:
         place = coordinates(m, a)
         words = [np.broadcast_to(g(m, a), (a.n,)) for g in gets]
-        for t, who in by_object(m, a, handle.get(m, a), Surface):
-            t.store([c[who] for c in place], size, [w[who] for w in words], mode)
+        for t, _, who in by_object(m, a, handle.get(m, a), Surface):
+            if formatted:
+                t.store_formatted([c[who] for c in place], [w[who] for w in words], mode)
+            else:
+                t.store([c[who] for c in place], size, [w[who] for w in words], mode)
 
     return run
 
@@ -243,8 +360,10 @@ def store(s: Site) -> Exec:
 _REDUCTIONS: Final = ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR")
 
 
-def reduce_in(t: Surface, coords: list[Arr], size: int, values: Arr, op: str, mode: str) -> None:
-    """A reduction of integers in a surface, one thread after the other; `values` has the type."""
+def reduce_in(t: Surface, coords: list[Arr], size: int, values: Arr, op: str, mode: str, texels: bool = False) -> None:
+    """A reduction of integers in a surface, one thread after the other; `values` has the type.  `texels`: x counts them, else bytes."""
+    if texels:
+        coords = [(coords[0].astype(np.int64) * t.texel).astype(np.int32), *coords[1:]]
     at, outside = t.offsets(coords, size, mode)
     memory = t.bytes()
     for k, offset in enumerate(at):
@@ -255,23 +374,25 @@ def reduce_in(t: Surface, coords: list[Arr], size: int, values: Arr, op: str, mo
 
 
 def reduce(s: Site) -> Exec:
-    """SURED.D.BA."""
-    _raw(s)
+    """SURED.D, with .BA for places in bytes."""
+    if not s.has("D"):
+        raise s.unknown("formatted access")
     op = next((x for x in _REDUCTIONS if s.has(x)), "")
-    wide = s.has("U64") or s.has("64") or s.has("S64")
+    wide = s.has("U64") or s.has("64") or s.has("S64") or s.has("SD64")
     if not op:
         raise s.unknown("operation")
     coordinates, handle, mode = _surface(s, 5)
     value = s.raw64(s.src[4]) if wide else s.raw(s.src[4])
-    type_: Any = U64 if wide else np.int32 if s.has("S32") else U32
-    if s.has("S64"):
+    type_: Any = U64 if wide else np.int32 if s.has("S32") or s.has("SD32") else U32
+    texels = not s.has("BA")
+    if s.has("S64") or s.has("SD64"):
         type_ = np.int64
 
     def run(m: Machine, a: Active) -> None:
         place = coordinates(m, a)
         v = np.broadcast_to(value(m, a), (a.n,)).copy().view(type_)
-        for t, who in by_object(m, a, handle.get(m, a), Surface):
-            reduce_in(t, [c[who] for c in place], 8 if wide else 4, v[who], op, mode)
+        for t, _, who in by_object(m, a, handle.get(m, a), Surface):
+            reduce_in(t, [c[who] for c in place], 8 if wide else 4, v[who], op, mode, texels)
 
     return run
 

@@ -168,7 +168,10 @@ class Watch:
         mask = n.wait
         if n.d.op.base == "DEPBAR":
             board = next((o >> PAYLOAD_SHIFT for o in n.d.src if o & KIND_MASK == K_SB), -1)
-            left = next((o >> PAYLOAD_SHIFT for o in n.d.src if o & KIND_MASK == K_IMM), 0)
+            counts = [o >> PAYLOAD_SHIFT for o in n.d.src if o & KIND_MASK == K_IMM]
+            left = counts[0] if counts else 0
+            # A set of further scoreboards, each waited for as a whole.
+            mask |= counts[1] if len(counts) > 1 else 0
             if board >= 0 and left == 0:
                 mask |= 1 << board
             elif board >= 0:

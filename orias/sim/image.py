@@ -10,22 +10,27 @@ import numpy.typing as npt
 from orias.cubin import elf
 from orias.cubin.elf import ElfFile
 from orias.cubin.errors import CubinError
+from orias.cubin.facts import DRIVER_SIZES
 from orias.cubin.model import KernelCode
 from orias.cubin.reader import Reader
+from orias.cubin.relocs import R_SAMP_HEADER_INDEX
 from orias.isa.decode import Decoded, IllegalWord
 from orias.isa.operand import K_IMM, imm, imm64, kind, payload
 from orias.isa.table import EncodeError, IsaTable
 from orias.isa.table import load as load_table
 from orias.sim.arguments import Arguments, Dim, triple
 from orias.sim.build import build, illegal, placed
+from orias.sim.descriptor import ROW
 from orias.sim.engine import Plan
 from orias.sim.errors import ArgumentError, LoadError
 from orias.sim.exec_flow import CODE_BASE, SYSCALL_BASE
 from orias.sim.launch import Launch, Options, Result, Shape
 from orias.sim.memory import GLOBAL_BASE, Arena
+from orias.sim.sampler import Sampler
 from orias.sim.state import Machine
+from orias.sim.surface import Surface
 from orias.sim.syscalls import Syscalls
-from orias.sim.texture import Surface, Texture
+from orias.sim.texture import Texture
 from orias.target.profile import TARGETS, Target
 
 Arr = npt.NDArray[Any]
@@ -38,6 +43,7 @@ _R_G64: Final = 4
 _R_8_0: Final = 76
 _R_ABS32_LO: Final = 56
 _R_ABS32_HI: Final = 57
+_R_ABS32: Final = 55
 _R_CALLS: Final = (58, 75, 114)
 """Call targets (ABS47_34, ABS55_16_34, ABS56_16_34)."""
 
@@ -104,6 +110,7 @@ class Image:
         self.table: IsaTable = load_table(target.table)
         self.kernels: dict[str, KernelCode] = self.reader.kernels
         self.arena = Arena(1 << 20)
+        self.arena.paired = target.sm < 90
         self.variables: dict[str, tuple[int, int]] = {}
         """Address and size of each module variable."""
         self.globals = Globals(self)
@@ -112,6 +119,8 @@ class Image:
         """For :attr:`Machine.watch`."""
         self.progress: Callable[[int, int], None] | None = None
         """Sees now and then how many threads of a launch have ended, and how many there are."""
+        self.descriptor_mode: bool | None = None
+        """Whether the code asks descriptors in independent texture mode; None if it asks none."""
         self._section_address: dict[int, int] = {}
         self._code: list[tuple[int, bytes, str]] = []
         self._text_relocs: dict[int, tuple[int, int]] = {}
@@ -165,13 +174,16 @@ class Image:
                 continue
             at = self._section_address[s.index] - CODE_BASE
             for r in elf.relocations(s):
-                if r.type not in (_R_ABS32_LO, _R_ABS32_HI, *_R_CALLS):
+                if r.type not in (_R_ABS32, _R_ABS32_LO, _R_ABS32_HI, *_R_CALLS):
                     raise LoadError(f"{s.name}: relocation type {r.type} is not simulated")
                 self._text_relocs[at + r.offset] = (r.type, self._symbol(r.symbol, s.name) + r.addend)
 
     def _symbol(self, index: int, section: str) -> int:
         """The address of a symbol."""
         sym = self.reader.elf.symbol(index, section)
+        if sym.section == 0 and sym.name in DRIVER_SIZES.values():
+            self.descriptor_mode = self.descriptor_mode or sym.name.startswith(".nv.independent.")
+            return ROW
         if sym.section == 0:
             address = self.syscalls.address(sym.name)
             # a call of what is not there fails with the address of no function
@@ -262,12 +274,13 @@ class Image:
     def _plan(self, code: bytes, offset: int, at: int) -> Plan:
         word = int.from_bytes(code[offset : offset + 16], "little")
         reloc = self._text_relocs.get(at + offset)
+        table = self.table  # The plan outlives this image and its memory.
         key = self.target.table, word & ~_CONTROL
         like = _known.get(key) if reloc is None else None
         if like is not None:
-            return like.again(offset, lambda: self.table.text(word, offset))
+            return like.again(offset, lambda: table.text(word, offset))
         try:
-            d = self.table.decode(word)
+            d = table.decode(word)
         except (IllegalWord, EncodeError) as e:
             return illegal(offset, f"no instruction has the word 0x{word:032x}: {e}")
         if reloc is not None:
@@ -275,14 +288,14 @@ class Image:
             i = max((i for i, o in enumerate(d.src) if kind(o) == K_IMM), default=-1)
             if i < 0:
                 return illegal(offset, f"relocation type {kind_} on {d.op.name} is not simulated")
-            if kind_ in (_R_ABS32_LO, _R_ABS32_HI):
+            if kind_ in (_R_ABS32, _R_ABS32_LO, _R_ABS32_HI):
                 d.src[i] = imm(value >> 32 if kind_ == _R_ABS32_HI else value)
             else:
                 d.src[i] = imm64(value)
         elif d.op.base == "I2F" and (d.op.has("S64") or d.op.has("U64")) and kind(d.src[0]) == K_IMM:
             # The upper word, as of a double: ptxas converts 0x700000000 as 0x7, and 7 from the constant bank.
             d.src[0] = imm64(payload(d.src[0]) << 32)
-        plan = build(d, offset, CODE_BASE + at + offset, lambda: self.table.text(word, offset))
+        plan = build(d, offset, CODE_BASE + at + offset, lambda: table.text(word, offset))
         if reloc is None and not placed(d):
             if len(_known) >= _LIMIT:
                 _known.clear()
@@ -291,13 +304,13 @@ class Image:
 
     # -- launching
 
-    def bind(self, name: str, thing: Texture | Surface) -> None:
+    def bind(self, name: str, thing: Texture | Surface | Sampler) -> None:
         """Make a texture or surface that of the reference (``.texref``, ``.surfref``) of this name, from the next launch on."""
         self.arena.bindings[name] = self.arena.handle(thing)
 
-    def reference_slots(self, kernel: str) -> list[tuple[int, str]]:
-        """(offset in constant bank 0, name) of the references by name that a kernel uses."""
-        return _references(self.reader.elf, kernel)
+    def reference_slots(self, kernel: str) -> list[tuple[int, str, bool]]:
+        """(offset in constant bank 0, name, whether it goes above the texture's number) of the references by name that a kernel uses."""
+        return _references(self.reader.elf, kernel, self.target.sm)
 
     def launch(
         self,
@@ -351,16 +364,17 @@ class Image:
         return result
 
 
-def _references(file: ElfFile, kernel: str) -> list[tuple[int, str]]:
-    """(offset in constant bank 0, name) of each word that a loader fills with the handle of a texture or surface."""
+def _references(file: ElfFile, kernel: str, sm: int) -> list[tuple[int, str, bool]]:
+    """(offset in constant bank 0, name, packed) of each word that a loader fills with a handle; packed ones come last."""
     bank = file.section(f".nv.constant0.{kernel}")
-    kinds = (elf.STT_TEXTURE, elf.STT_SURFACE)
-    found: list[tuple[int, str]] = []
+    kinds = (elf.STT_TEXTURE, elf.STT_SURFACE, elf.STT_SAMPLER)
+    found: list[tuple[int, str, bool]] = []
     for r in file.relocations(bank) if bank is not None else []:
         symbol = file.symbols[r.symbol]
         if symbol.type in kinds:
-            found.append((r.offset, symbol.name))
-    return found
+            # nvlink writes this type for sm_90 too, where ptxas has one without a shift.
+            found.append((r.offset, symbol.name, r.type == R_SAMP_HEADER_INDEX and sm < 90))
+    return sorted(found, key=lambda x: x[2])
 
 
 def load(cubin: bytes | str | Path) -> Image:

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from orias.check.facts import Facts
 from orias.cubin.model import KernelCode
+from orias.lower.descriptors import TABLES, table_base
+from orias.sim.descriptor import write_tables
 from orias.sim.engine import Engine
 from orias.sim.errors import Fault, IllegalInstruction, LoadError, SimError
 from orias.sim.hazards import Violation, Watch
@@ -96,7 +98,7 @@ class Launch:
         t = self.image.target
         base = self.image.reader.param_base.get(self.kernel.name, t.param_base)
         references = self.image.reference_slots(self.kernel.name)
-        out = bytearray(max([base + len(params), *(offset + 4 for offset, _ in references)]))
+        out = bytearray(max([base + len(params), *(offset + 4 for offset, _, _ in references)]))
 
         def put(offset: int, value: int, size: int = 4) -> None:
             if offset >= 0 and offset + size <= len(out):
@@ -122,8 +124,15 @@ class Launch:
         if t.sm >= 90:
             self._cluster_constants(put)
         out[base : base + len(params)] = params
-        for offset, name in references:
-            put(offset, self.image.arena.bindings.get(name, 0))
+        for offset, name, packed in references:
+            number = self.image.arena.bindings.get(name, 0)
+            if packed:
+                # Up to sm_89 a sampler's number goes above the texture's.
+                number = int.from_bytes(out[offset : offset + 4], "little") & 0xFFFFF | number << 20
+            put(offset, number)
+        if self.image.descriptor_mode is not None:
+            for table, address in write_tables(self.image.arena, self.image.descriptor_mode).items():
+                put(table_base(t.sm) + TABLES[table], address, 8)
         return bytes(out)
 
     def _cluster_constants(self, put: Callable[..., None]) -> None:

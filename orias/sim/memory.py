@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from orias.sim.errors import Fault, Misaligned, OutOfBounds
 from orias.sim.ops_int import I64, U8, U16, U32, U64
+from orias.sim.sampler import Sampler
 
 Arr = npt.NDArray[Any]
 
@@ -58,7 +59,7 @@ class _Flat:
 class Arena(_Flat):
     """Device memory: allocations with gaps between them at real-looking addresses."""
 
-    __slots__ = ("_last", "bindings", "ends", "names", "objects", "starts", "top")
+    __slots__ = ("_last", "bindings", "ends", "names", "objects", "paired", "starts", "top")
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -68,18 +69,19 @@ class Arena(_Flat):
         self.top = 0
         self._last = (0, 0)
         self.objects: dict[int, Any] = {}
-        """Textures and surfaces by handle."""
+        """Textures, surfaces and samplers by number."""
+        self.paired = True
+        """A handle has the number of a texture in its low 20 bits and of its sampler above (up to sm_89); else it is one number."""
         self.bindings: dict[str, int] = {}
         """Handles by the name of a texture or surface reference."""
 
     def handle(self, thing: Any) -> int:
-        """The handle of a texture or surface: not 0, 32 bits, always the same for one object."""
-        for h, x in self.objects.items():
-            if x is thing:
-                return h
-        k = len(self.objects) + 1
-        self.objects[k << 20 | k] = thing
-        return k << 20 | k
+        """The handle of a texture, surface or sampler: not 0, 32 bits, always the same for one object."""
+        number = next((k for k, x in self.objects.items() if x is thing), 0)
+        if not number:
+            number = len(self.objects) + 1
+            self.objects[number] = thing
+        return number << 20 | number if self.paired and not isinstance(thing, Sampler) else number
 
     def allocate(self, size: int, name: str, align: int = 256) -> int:
         """Address of a new allocation of `size` zero bytes."""

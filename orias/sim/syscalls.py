@@ -1,4 +1,4 @@
-"""The functions the system provides: vprintf, malloc, free, __assertfail.
+"""The functions the system provides: vprintf, malloc, free, __assertfail, and those that sample textures with gradients.
 
 They are called by the ABI: arguments from R4 on in natural alignment, the result in R4 (R4:R5), the return address in
 R20:R21.
@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orias.sim import gradients
 from orias.sim import ops_int as oi
 from orias.sim.errors import AssertionFailed, Fault, IllegalInstruction
 from orias.sim.exec_mem import GENERIC, places
@@ -26,16 +27,26 @@ class Syscalls:
     def __init__(self, base: int) -> None:
         self.base = base
         self.output: list[str] = []
+        self._gradients: list[str] = []
 
     def address(self, name: str) -> int | None:
         """The address of a function, None if the simulator does not provide it."""
-        return self.base + 16 * NAMES.index(name) if name in NAMES else None
+        if name in NAMES:
+            return self.base + 16 * NAMES.index(name)
+        if name.startswith(gradients.PREFIX):
+            if name not in self._gradients:
+                self._gradients.append(name)
+            return self.base + 16 * (len(NAMES) + self._gradients.index(name))
+        return None
 
     def __call__(self, m: Machine, address: int, who: Active) -> None:
         """Serves the call of some threads."""
         number = (address - self.base) >> 4
-        if not 0 <= number < len(NAMES) or (address - self.base) & 15:
+        if not 0 <= number < len(NAMES) + len(self._gradients) or (address - self.base) & 15:
             raise Fault(IllegalInstruction, f"call of 0x{address:x}, which is no function", 0)
+        if number >= len(NAMES):
+            gradients.sample(m, self._gradients[number - len(NAMES)], who)
+            return
         name = NAMES[number]
         if name == "vprintf":
             self._vprintf(m, who)

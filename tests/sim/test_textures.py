@@ -248,6 +248,30 @@ def test_surface_reductions(machine: tuple[str, str]) -> None:
     assert (surface.array == [[0] * 4, [sum(range(k, 32, 4)) for k in range(4)]]).all()
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_formatted_stores(machine: tuple[str, str]) -> None:
+    """Components become texels of the surface's type: integers are clamped, floats rounded; x counts texels."""
+    inputs = np.random.default_rng(12).integers(-300, 600, (THREADS, 4)).astype(np.int32)
+    body = "sust.p.1d.v4.b32.zero [%rd1, {%t}], {%r0, %r1, %r2, %r3};"
+    surface = Surface(np.zeros((THREADS - 2, 4), np.uint8), "1d", channels=4)
+    run(body, *machine, surface, inputs)
+    unsigned = inputs.view(np.uint32).astype(np.int64)[: THREADS - 2]
+    assert (surface.array == np.minimum(unsigned, 255)).all()
+    floats = (np.random.default_rng(13).random((THREADS, 4)) * 100).astype(np.float32)
+    halves = Surface(np.zeros((THREADS, 2), np.float16), "1d", channels=2)
+    run("sust.p.1d.v2.b32.zero [%rd1, {%t}], {%r0, %r1};", *machine, halves, floats)
+    assert (halves.array == floats[:, :2].astype(np.float16)).all()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_formatted_reductions(machine: tuple[str, str]) -> None:
+    values = np.random.default_rng(14).integers(-(2**62), 2**62, (THREADS, 2))
+    surface = Surface(np.zeros((4, 2), np.uint32), "1d", channels=2)
+    body = "mov.b64 %rd2, {%r0, %r1}; and.b32 %r2, %t, 3; sured.p.min.1d.b64.trap [%rd1, {%r2}], %rd2;"
+    run(body, *machine, surface, values)
+    assert surface.array.view(np.int64)[:, 0].tolist() == [min(0, int(values[k::4, 0].min())) for k in range(4)]
+
+
 # -- references, queries, errors
 
 

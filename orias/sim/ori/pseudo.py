@@ -22,7 +22,7 @@ from orias.isa.operand import (
     payload,
     with_word_lane,
 )
-from orias.sim import exec_flow, exec_warp
+from orias.sim import exec_flow, exec_quad, exec_warp
 from orias.sim import ops_int as oi
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.ops_int import I64, U64
@@ -220,6 +220,6 @@ def sext64(site: Site) -> Exec:
 
 WIDE: Final[dict[str, Callable[[Site], Exec]]] = {
     "iadd64": iadd64, "imul64": _binary64(lambda x, y: x * y), "shl64": shift64, "shr64": shift64, "isetp64": isetp64,
-    "sext64": sext64,
+    "sext64": sext64, "quadtex": exec_quad.sample_for_lanes,
 }  # fmt: skip
 NOTHING: Final = frozenset(("undef", "fence"))

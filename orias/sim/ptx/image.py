@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orias.lower.handles import KINDS
 from orias.ptx.ast import TYPE_BITS, Function, Module, SymInit, Var
 from orias.sim.arguments import Arguments, Dim, triple
 from orias.sim.engine import Engine
@@ -20,9 +21,11 @@ from orias.sim.ptx.layout import align_of, place
 from orias.sim.ptx.machine import PtxMachine
 from orias.sim.ptx.program import Program
 from orias.sim.ptx.serial import SerialEngine
+from orias.sim.sampler import Sampler
 from orias.sim.state import Machine
+from orias.sim.surface import Surface
 from orias.sim.syscalls import Syscalls
-from orias.sim.texture import Surface, Texture
+from orias.sim.texture import Texture
 from orias.target.profile import TARGETS, Target
 
 Arr = npt.NDArray[Any]
@@ -130,6 +133,9 @@ class PtxImage:
 
     def address(self, v: Var) -> int:
         """The address of a module variable in its space, for the kernel that is being compiled or run."""
+        if v.type in KINDS:
+            # A reference as a value is its handle.
+            return KINDS[v.type] << 32 | self.arena.bindings.get(v.name, 0)
         if v.space == "shared":
             return self._shared_layout(self._kernel)[0][id(v)]
         return self._address[id(v)]
@@ -184,7 +190,7 @@ class PtxImage:
         arguments.give_back()
         return Result("".join(self.syscalls.output), launch.instructions, launch.steps)
 
-    def bind(self, name: str, thing: Texture | Surface) -> None:
+    def bind(self, name: str, thing: Texture | Surface | Sampler) -> None:
         """As :meth:`orias.sim.image.Image.bind`."""
         self.arena.bindings[name] = self.arena.handle(thing)
 

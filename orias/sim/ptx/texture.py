@@ -1,110 +1,191 @@
-"""Builders: tex, tld4, txq, suq, suld, sust, sured.  Textures and surfaces are those of :mod:`orias.sim.texture`."""
+"""Builders: tex, tld4, txq, suq, suld, sust, sured.  The objects are those of :mod:`orias.sim.texture` and :mod:`orias.sim.surface`."""
 
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from orias.ptx.ast import O_ADDR, O_REG, Operand
-from orias.sim.errors import Fault
-from orias.sim.exec_texture import by_object, dimension, reduce_in
+from orias.lower.handles import KINDS as KINDS_OF_HANDLES
+from orias.ptx.ast import O_ADDR, O_PAIR, O_REG, O_VEC, Operand
+from orias.sim import ops_half as half
+from orias.sim.descriptor import described
+from orias.sim.errors import Fault, IllegalInstruction
+from orias.sim.exec_texture import by_object, clamp_level, dimension, reduce_in
 from orias.sim.ops_int import I32, I64, U32, U64
 from orias.sim.ptx.integer import Builder
 from orias.sim.ptx.matrix import elements
 from orias.sim.ptx.site import UNSIGNED, PtxSite, bits_of
 from orias.sim.site import Exec, Getter
 from orias.sim.state import Active, Machine
-from orias.sim.texture import Surface, Texture
+from orias.sim.surface import Surface
+from orias.sim.texture import KINDS, Request, Texture, detail_of
 
 Arr = npt.NDArray[Any]
-_DIMS: Final[dict[str, tuple[int, bool]]] = {
-    "1d": (1, False), "2d": (2, False), "3d": (3, False), "a1d": (1, True), "a2d": (2, True),
-}  # fmt: skip
 _AXES: Final = ("width", "height", "depth")
+_MOST_LAYERS: Final = 0xFFFF
 
 
 def _handle(s: PtxSite, o: Operand) -> Getter:
     """The handle in a register, or that of a reference by name."""
     if o.kind != O_ADDR or o.var is None:
         raise s.unknown("reference")
-    if o.var.type in ("texref", "surfref"):
+    if o.var.type in ("texref", "surfref", "samplerref"):
         name = o.var.name
         return lambda m, a: np.full(1, m.arena.bindings.get(name, 0), U64)
     if o.var.space != "reg" or o.value:
         raise s.unknown("reference")
+    return _register(s, o)
+
+
+def _register(s: PtxSite, o: Operand) -> Getter:
     reg = Operand(O_REG)
     reg.var, reg.comp = o.var, o.comp
     return s.src(reg, "b64")
 
 
-def _place(s: PtxSite, o: Operand) -> list[Operand]:
-    if len(o.elems) != 1:
-        raise s.unknown("sampler")
-    return elements(o.elems[0])
+def _sampler(s: PtxSite, o: Operand) -> Getter:
+    """The number of the sampler beside a texture."""
+    if o.var is not None and o.var.type == "samplerref":
+        return _handle_by_name(o.var.name)
+    return _register(s, o)
+
+
+def _handle_by_name(name: str) -> Getter:
+    return lambda m, a: np.full(1, m.arena.bindings.get(name, 0), U64)
+
+
+def _results(s: PtxSite, o: Operand, type_: str) -> list[tuple[Any, Any]]:
+    """(setter, words of the components -> pattern) of each destination."""
+    regs = elements(o)
+    if type_ == "f16x2":
+        return [(s.dst(r, "b32"), _packed(k)) for k, r in enumerate(regs)]
+    if type_ == "f16":
+        return [(s.dst(r, "b16"), _half(k)) for k, r in enumerate(regs)]
+    return [(s.dst(r, "b32"), _word(k)) for k, r in enumerate(regs)]
+
+
+def _word(k: int) -> Any:
+    return lambda words: words[k]
+
+
+def _pattern(word: Arr) -> Arr:
+    return half.pattern(word.view(np.float32).astype(np.float64), False)
+
+
+def _half(k: int) -> Any:
+    return lambda words: _pattern(words[k]).astype(np.uint16)
+
+
+def _packed(k: int) -> Any:
+    return lambda words: half.pack(_pattern(words[2 * k]), _pattern(words[2 * k + 1]))
 
 
 def _texture(s: PtxSite) -> Exec:
     d_type, c_type = s.types[-2:]
-    dims, layered = _DIMS.get(s.mods.get("dim", ""), (0, False))
-    if (
-        s.has("multisample")
-        or bits_of(d_type) != 32
-        or "x2" in d_type
-        or not dims
-        or s.mods.get("mode") not in (None, "base", "level", "grad")
-    ):
+    kind, mode = s.mods.get("dim", ""), s.mods.get("mode")
+    if kind not in KINDS or mode not in (None, "base", "level", "grad"):
         raise s.unknown()
+    dims = 3 if "cube" in kind else KINDS[kind]
     where = s.ops[1]
     handle = _handle(s, where)
-    coords = [s.src(o, "b32") for o in _place(s, where)[: dims + layered]]
-    level = s.src(s.ops[2], "b32") if s.mods.get("mode") == "level" else None
-    puts = [s.dst(o, "b32") for o in elements(s.ops[0])]
+    sampler = _sampler(s, where.elems[0]) if len(where.elems) == 2 else None
+    values = [s.src(o, "b32") for o in elements(where.elems[-1])]
+    sample = values.pop(0) if kind.endswith("ms") else None
+    layer = values.pop(0) if kind.startswith("a") else None
+    coords = values[:dims]
+    rest = list(s.ops[2:])
+    level = s.src(rest.pop(0), "b32") if mode == "level" else None
+    steps = [[s.src(e, "b32") for e in elements(rest.pop(0))[:dims]] for _ in range(2 * (mode == "grad"))]
+    offsets = None
+    if rest and rest[0].kind == O_VEC:
+        offsets = [s.src(e, "b32") for e in elements(rest.pop(0))[:dims]]
+    depth = s.src(rest.pop(0), "b32") if rest else None
+    # Integer coordinates beside a sampler are sampled like others, but for lines and samples, and where a level is given (as ptxas does).
+    sampled = c_type != "f32" and sampler is not None and mode in (None, "base") and kind in ("2d", "3d", "a1d", "a2d")
+    out = s.ops[0].elems[0] if s.ops[0].kind == O_PAIR else s.ops[0]
+    puts = _results(s, out, d_type)
+    there = s.setp(s.ops[0].elems[1]) if s.ops[0].kind == O_PAIR else None
     gather = s.name == "tld4"
     component = "rgba".index(s.mods["comp"]) if gather else 0
+    bits = 6 if gather else 4
+
+    def request(m: Machine, a: Active) -> Request:
+        def of(g: Getter) -> Arr:
+            return np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,)))
+
+        r = Request()
+        if layer is not None:
+            r.layer = np.minimum(of(layer), np.uint32(_MOST_LAYERS))
+        if level is not None and c_type == "f32":
+            r.lod = of(level).view(np.float32)
+        elif level is not None:
+            r.level = of(level)
+        if offsets is not None:
+            # The low bits of each: PTX gives a range and the machine has no more room.
+            top = 1 << bits - 1
+            r.offsets = [((of(g).astype(I64) & 2 * top - 1) ^ top) - top for g in offsets]
+        if depth is not None:
+            r.depth = of(depth).view(np.float32)
+        if sample is not None:
+            r.sample = of(sample)
+        return r
 
     def run(m: Machine, a: Active) -> None:
         words = [np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,))) for g in coords]
-        detail = np.broadcast_to(level(m, a), (a.n,)) if level is not None else None
-        out = [np.zeros(a.n, U32) for _ in range(4)]
-        for t, who in by_object(m, a, handle(m, a), Texture):
-            layer = words[0][who] if layered else None
-            if t.dims != dims or (t.layers() > 0) != layered:
-                raise Fault(s.unknown().error, f"{s.sig.text} on a texture {t.kind}", int(who[0]))
-            place = [w[who] for w in words[layered:]]
-            floats = [w.view(np.float32) for w in place]
+        floats = c_type == "f32"
+        moves = [
+            [np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,))).view(np.float32) for g in each] for each in steps
+        ]
+        whole = request(m, a)
+        total, missing = [np.zeros(a.n, U32) for _ in range(4)], np.zeros(a.n, np.bool_)
+        others = sampler(m, a) if sampler is not None else None
+        for t, look, who in by_object(m, a, handle(m, a), Texture, others):
+            if t.kind != kind:
+                raise Fault(IllegalInstruction, f"{s.sig.text} on a texture {t.kind}", int(who[0]))
+            r = whole.some(who)
+            r.sampler = look
+            place = [w[who].view(np.float32 if floats else I32) for w in words]
+            if sampled:
+                place = [x.astype(np.float32) for x in place]
             if gather:
-                part = t.gather(component, floats)
-            elif c_type == "f32":
-                part = t.sample(floats, layer, None if detail is None else detail[who].view(np.float32))
-            elif detail is None:
-                part = t.fetch([w.view(I32) for w in place], layer)
-            else:
-                part = [np.zeros(len(who), U32) for _ in range(4)]
-                for k in np.unique(detail[who]):
-                    some = np.flatnonzero(detail[who] == k)
-                    each = t.fetch(
-                        [w[some].view(I32) for w in place], layer[some] if layer is not None else None, int(k)
+                part, absent = t.gather(component, place, r)
+            elif floats or sampled:
+                if moves:
+                    r.lod = detail_of(
+                        t, t.sampler if look is None else look, place, [[x[who] for x in each] for each in moves]
                     )
-                    for total, v in zip(part, each, strict=True):
-                        total[some] = v
-            for total, v in zip(out, part, strict=True):
-                total[who] = v
-        for put, v in zip(puts, out, strict=False):
-            put(m, a, v)
+                part, absent = t.sample(place, r)
+            else:
+                if r.level is not None:
+                    r.level = clamp_level(t, r.level)
+                part, absent = t.fetch(place, r)
+            missing[who] = absent
+            for x, v in zip(total, part, strict=True):
+                x[who] = v
+        for put, of in puts:
+            put(m, a, of(total))
+        if there is not None:
+            there(m, a, ~missing)
 
     return run
 
 
 def _query(s: PtxSite) -> Exec:
-    axis = _AXES.index(s.mods.get("query", "")) if s.mods.get("query") in _AXES else -1
-    if axis < 0 or s.has("level"):
-        raise s.unknown()
+    name = s.mods.get("query", "")
+    axis = _AXES.index(name) if name in _AXES else -1
     handle, put = _handle(s, s.ops[1]), s.dst(s.ops[0], "b32")
+    level = s.src(s.ops[2], "b32") if len(s.ops) > 2 else None
+    # In independent mode the modes belong to samplers, which are asked by their own handles.
+    type_: Any = object
 
     def run(m: Machine, a: Active) -> None:
         out = np.zeros(a.n, U32)
-        for t, who in by_object(m, a, handle(m, a), object):
-            out[who] = dimension(t, axis)
+        levels = np.broadcast_to(level(m, a), (a.n,)) if level is not None else np.zeros(a.n, U32)
+        for t, _, who in by_object(m, a, handle(m, a), type_):
+            if axis < 0:
+                out[who] = described(t, name)
+            else:
+                out[who] = [dimension(t, axis, int(k)) for k in levels[who]]
         put(m, a, out)
 
     return run
@@ -112,10 +193,9 @@ def _query(s: PtxSite) -> Exec:
 
 def _surface(s: PtxSite, o: Operand) -> tuple[Getter, list[Getter], bool, str]:
     """(handle, coordinates, whether the first is a layer, what happens outside)."""
-    dims, layered = _DIMS.get(s.mods.get("dim", ""), (0, False))
-    if s.mods.get("mode") != "b" or not dims:
-        raise s.unknown()
-    coords = [s.src(e, "b32") for e in _place(s, o)[: dims + layered]]
+    kind = s.mods.get("dim", "")
+    dims, layered = KINDS[kind], kind.startswith("a")
+    coords = [s.src(e, "b32") for e in elements(o.elems[0])[: dims + layered]]
     return _handle(s, o), coords, layered, s.mods.get("clamp", "trap")
 
 
@@ -136,7 +216,7 @@ def _load(s: PtxSite) -> Exec:
     def run(m: Machine, a: Active) -> None:
         place = _coordinates(m, a, coords, layered)
         raw = np.zeros((a.n, max(size, 4)), np.uint8)
-        for t, who in by_object(m, a, handle(m, a), Surface):
+        for t, _, who in by_object(m, a, handle(m, a), Surface):
             words = t.load([c[who] for c in place], size, mode)
             raw[who] = np.stack(words, axis=1).view(np.uint8)
         values = raw[:, :size].copy().view(UNSIGNED[bits])
@@ -151,6 +231,7 @@ def _store(s: PtxSite) -> Exec:
     type_ = s.types[-1]
     gets = [s.src(o, type_) for o in elements(s.ops[1])]
     size = bits_of(type_) * len(gets) // 8
+    formatted = s.mods["mode"] == "p"
 
     def run(m: Machine, a: Active) -> None:
         place = _coordinates(m, a, coords, layered)
@@ -158,8 +239,12 @@ def _store(s: PtxSite) -> Exec:
         values = np.stack([np.broadcast_to(g(m, a), (a.n,)) for g in gets], axis=1)
         raw[:, :size] = np.ascontiguousarray(values).view(np.uint8)
         words = raw.view(U32)
-        for t, who in by_object(m, a, handle(m, a), Surface):
-            t.store([c[who] for c in place], size, [words[who, k] for k in range(words.shape[1])], mode)
+        for t, _, who in by_object(m, a, handle(m, a), Surface):
+            parts = [words[who, k] for k in range(words.shape[1])]
+            if formatted:
+                t.store_formatted([c[who] for c in place], parts, mode)
+            else:
+                t.store([c[who] for c in place], size, parts, mode)
 
     return run
 
@@ -169,18 +254,29 @@ def _reduce(s: PtxSite) -> Exec:
     type_ = s.types[-1]
     value = s.src(s.ops[1], type_)
     types: dict[str, Any] = {"s32": I32, "s64": I64, "u64": U64, "b64": U64}
-    view = types.get(type_, U32)
     op = s.mods["op"].upper()
+    formatted = s.mods["mode"] == "p"
+    # The formatted minimum and maximum compare signed numbers (SURED.SD32 in ptxas's code).
+    signed: Any = I64 if bits_of(type_) == 64 else I32
+    view = signed if formatted and op in ("MIN", "MAX") else types.get(type_, U32)
 
     def run(m: Machine, a: Active) -> None:
         place = _coordinates(m, a, coords, layered)
         v = np.broadcast_to(value(m, a), (a.n,)).copy().view(view)
-        for t, who in by_object(m, a, handle(m, a), Surface):
-            reduce_in(t, [c[who] for c in place], bits_of(type_) // 8, v[who], op, mode)
+        for t, _, who in by_object(m, a, handle(m, a), Surface):
+            reduce_in(t, [c[who] for c in place], bits_of(type_) // 8, v[who], op, mode, formatted)
 
     return run
 
 
+def _is_type(s: PtxSite) -> Exec:
+    """istypep: a bit of the handle's upper word says what it is of."""
+    value, put = s.src(s.ops[1], "b64"), s.setp(s.ops[0])
+    bit = np.uint64(KINDS_OF_HANDLES[s.types[-1]] << 32)
+    return lambda m, a: put(m, a, np.broadcast_to(value(m, a) & bit != 0, (a.n,)))
+
+
 TEXTURE: Final[dict[str, Builder]] = {
     "tex": _texture, "tld4": _texture, "txq": _query, "suq": _query, "suld": _load, "sust": _store, "sured": _reduce,
+    "istypep": _is_type,
 }  # fmt: skip

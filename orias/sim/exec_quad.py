@@ -1,0 +1,144 @@
+"""Quads: four neighbouring lanes that look at a texture together, for its gradients.
+
+ptxas up to sm_89 wakes the lanes of a quad that are elsewhere (``BMOV.32.PQUAD MACTIVE``), has all four compute and sample, and sends them back
+(``BMOV.32 MACTIVE``); between the two a lane that was woken writes its registers like any other.  What the words of FSWZADD
+stand for was read off that code: a pair of letters a lane, the first for the first source, the second for the second; P is the source, N its
+negative, Z nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.isa.fetch import dimensions
+from orias.isa.operand import K_B, K_WORD, kind, payload, word_text
+from orias.sim.engine import Engine, Flow
+from orias.sim.errors import Fault, IllegalInstruction
+from orias.sim.exec_texture import SHAPES, by_object, signed_fields
+from orias.sim.ops_int import U32
+from orias.sim.site import Exec, Getter, Site
+from orias.sim.state import Active, Machine
+from orias.sim.texture import Request, Texture, detail_of
+
+Arr = npt.NDArray[Any]
+_LANES: Final = np.left_shift(np.uint32(1), np.arange(32, dtype=U32))
+_SIGNS: Final[dict[str, float]] = {"P": 1.0, "N": -1.0, "Z": 0.0}
+
+
+def swizzled_add(s: Site) -> Exec:
+    """FSWZADD: the sum of two f32 values, each as it is, negated or left out by the lane's place in its quad."""
+    word = next((word_text(o) for o in s.src if kind(o) == K_WORD), "")
+    if len(word) != 8 or not set(word) <= set(_SIGNS):
+        raise s.unknown(word)
+    factors = np.array([[_SIGNS[c] for c in word[k::2]] for k in range(2)], np.float32)
+    x, y, put = s.f32(s.src[0]), s.f32(s.src[1]), s.result32()
+
+    def run(m: Machine, a: Active) -> None:
+        total = np.zeros(a.n, np.float32)
+        for g, row in zip((x, y), factors, strict=True):
+            factor = row[a.index & 3]
+            v = np.broadcast_to(g(m, a), (a.n,)).view(np.float32)
+            total = total + np.where(factor == 0, np.float32(0), v * factor)
+        put(m, a, total.astype(np.float32).view(U32))
+
+    return run
+
+
+def touches_active(s: Site) -> bool:
+    """True for a BMOV of the mask of active lanes."""
+    return any(kind(o) == K_WORD and word_text(o) == "MACTIVE" for o in [*s.dst, *s.src])
+
+
+def read_active(s: Site) -> Exec:
+    """BMOV.32 of the mask of active lanes to a barrier register."""
+    if kind(s.dst[0]) != K_B:
+        raise s.unknown("operand")
+    k = payload(s.dst[0])
+
+    def run(m: Machine, a: Active) -> None:
+        m.B[k][a.sel] = a.lane_mask[a.position >> 5]
+
+    return run
+
+
+def write_active(s: Site) -> Flow:
+    """BMOV.32 MACTIVE: with PQUAD the whole quads of a mask run on, else the lanes of the mask alone."""
+    if kind(s.src[0]) != K_B:
+        raise s.unknown("operand")
+    k = payload(s.src[0])
+    whole = s.has("PQUAD")
+
+    def run(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
+        if rest is not None:
+            e.add(pc + 1, rest)
+        # The register belongs to the warp: any lane that runs knows it.
+        mask = np.bitwise_or.reduce(a.spread(e.m.B[k][a.sel]), axis=1)
+        if whole:
+            for shift in (1, 2):
+                mask = mask | mask << np.uint32(shift) & _KEEP[shift][0] | mask >> np.uint32(shift) & _KEEP[shift][1]
+        on = (mask[:, None] & _LANES) != 0
+        index = (a.warps[:, None] * 32 + np.arange(32))[on]
+        if whole:
+            e.m.B[k][index] = np.repeat(np.bitwise_or.reduce(a.spread(e.m.B[k][a.sel]), axis=1), on.sum(axis=1))
+            # Nothing else may run in between, nor join.
+            e.apart.append((pc + 1, Active(index)))
+        else:
+            e.add(pc + 1, Active(index))
+        return -1
+
+    return run
+
+
+def sample_for_lanes(s: Site) -> Exec:
+    """``quadtex`` of Ori, which becomes the rounds of a quad (:mod:`orias.schedule.quads`): each lane's sample with its own gradients."""
+    shape = word_text(s.src[-1])
+    count = dimensions(shape)
+    places = [[s.f32(o) for o in s.src[3 * k : 3 * k + 3]] for k in range(count)]
+    names = (
+        ["layer"] * shape.startswith("ARRAY_")
+        + ["handle"] * s.has("B")
+        + ["offsets"] * s.has("AOFFI")
+        + ["depth"] * s.has("DC")
+    )
+    rest = {name: s.raw(o) for name, o in zip(names, s.src[3 * count :], strict=False)}
+    slot = payload(s.src[-2])
+    puts = [s.set32(o) for o in s.dst]
+
+    def run(m: Machine, a: Active) -> None:
+        def of(g: Getter) -> Arr:
+            return np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,)))
+
+        whole = Request()
+        whole.layer = of(rest["layer"]) if "layer" in rest else None
+        whole.depth = of(rest["depth"]).view(np.float32) if "depth" in rest else None
+        if "offsets" in rest:
+            whole.offsets = signed_fields(of(rest["offsets"]), count, 4, 4)
+        at = [[of(g).view(np.float32) for g in each] for each in places]
+        handles = rest["handle"](m, a) if "handle" in rest else m.const32[0][slot : slot + 1]
+        out = [np.zeros(a.n, U32) for _ in range(4)]
+        missing = np.zeros(a.n, np.bool_)
+        for t, look, who in by_object(m, a, handles, Texture):
+            if t.kind not in SHAPES[shape]:
+                raise Fault(IllegalInstruction, f"{s.op.name} {shape} on a texture {t.kind}", int(who[0]))
+            r = whole.some(who)
+            r.sampler = look
+            used = 3 if t.is_cube else t.dims
+            place, *steps = [[x[k][who] for x in at[:used]] for k in range(3)]
+            r.lod = detail_of(t, t.sampler if look is None else look, place, steps)
+            part, missing[who] = t.sample(place, r)
+            for total, v in zip(out, part, strict=True):
+                total[who] = v
+        for put, v in zip(puts, [*out, np.where(missing, 0xFFFFFFFF, 0).astype(U32)], strict=False):
+            put(m, a, v)
+
+    return run
+
+
+_KEEP: Final[dict[int, tuple[np.uint32, np.uint32]]] = {
+    1: (np.uint32(0xAAAAAAAA), np.uint32(0x55555555)), 2: (np.uint32(0xCCCCCCCC), np.uint32(0x33333333)),
+}  # fmt: skip
+"""Lanes that a neighbour so far below, or above, in the quad may wake."""
+
+BUILDERS: Final[dict[str, Callable[[Site], Exec]]] = {"FSWZADD": swizzled_add}

@@ -1,0 +1,80 @@
+"""The driver's functions for ``tex.grad`` from sm_90 on: ``__cuda_syscall_tex_grad[_pred]_GEOMETRY_v4_TYPE_f32[...]``.
+
+Arguments as ptxas 13.0.88 passes them: handles of 64 bits (of the texture, in independent mode then of the sampler), vectors of 16 bytes with the
+coordinates behind the layer, both gradients and the offsets, and the depth.  Results: R4 is 1 if the texels are there, R5 on the components.
+"""
+
+import re
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.lower import abi
+from orias.sim import ops_half as half
+from orias.sim.errors import Fault, IllegalInstruction
+from orias.sim.exec_mem import LOCAL, places
+from orias.sim.exec_texture import by_object
+from orias.sim.ops_int import U32
+from orias.sim.state import Active, Machine
+from orias.sim.texture import Request, Texture, detail_of
+
+Arr = npt.NDArray[Any]
+PREFIX: Final = "__cuda_syscall_tex_grad_"
+_NAME: Final = re.compile(
+    PREFIX + r"(pred_)?(1d|2d|3d|a1d|a2d|cube|acube)_v4_(f32|f16|s32|u32)_f32"
+    r"(_texmode_independent)?(_offset)?(_depth_compare)?"
+)
+_STACK: Final = 1
+
+
+def _words(m: Machine, who: Active, place: abi.Place) -> list[Arr]:
+    """The words of an argument."""
+    if place.reg >= 0:
+        return [m.R[place.reg + k][who.sel] for k in range(place.words)]
+    stack = (m.R[_STACK][who.sel] & np.uint32(0xFFFFFF)).astype(np.int64)
+    out = []
+    for k in range(place.words):
+        (p,) = places(m, who, LOCAL, stack + place.stack + 4 * k, 4, 4)
+        out.append(p.flat.load(p.offset, 4)[0])
+    return out
+
+
+def sample(m: Machine, name: str, who: Active) -> None:
+    """Serves a call by some threads."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise Fault(IllegalInstruction, f"{name} is not simulated", 0)
+    _, kind, type_, independent, offset, depth = found.groups()
+    vectors = 3 + bool(offset)
+    where, _ = abi.arguments([(8, 8)] * (1 + bool(independent)) + [(16, 16)] * vectors + [(4, 4)] * bool(depth))
+    values = [_words(m, who, p) for p in where]
+    handle = values.pop(0)
+    sampler = values.pop(0)[0] if independent else None
+    coords = values.pop(0)
+    whole = Request()
+    if kind.startswith("a"):
+        whole.layer = np.minimum(coords.pop(0), np.uint32(0xFFFF))
+    steps = [values.pop(0), values.pop(0)]
+    if offset:
+        whole.offsets = [((v.astype(np.int64) & 15) ^ 8) - 8 for v in values.pop(0)]
+    if depth:
+        whole.depth = values.pop(0)[0].view(np.float32)
+    out, missing = [np.zeros(who.n, U32) for _ in range(4)], np.zeros(who.n, np.bool_)
+    for t, look, some in by_object(m, who, handle[0], Texture, sampler):
+        if t.kind != kind:
+            raise Fault(IllegalInstruction, f"{name} on a texture {t.kind}", int(some[0]))
+        r = whole.some(some)
+        r.sampler = look
+        count = 3 if t.is_cube else t.dims
+        place, *moves = [[np.ascontiguousarray(v[some]).view(np.float32) for v in x[:count]] for x in (coords, *steps)]
+        r.lod = detail_of(t, t.sampler if look is None else look, place, moves)
+        part, missing[some] = t.sample(place, r)
+        for total, v in zip(out, part, strict=True):
+            total[some] = v
+    if type_ == "f16":
+        patterns = [half.pattern(v.view(np.float32).astype(np.float64), False) for v in out]
+        out = [half.pack(patterns[0], patterns[1]), half.pack(patterns[2], patterns[3])]
+    m.R[abi.ARG_FIRST][who.sel] = (~missing).astype(U32)
+    for k, v in enumerate(out):
+        m.R[abi.ARG_FIRST + 1 + k][who.sel] = v
