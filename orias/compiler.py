@@ -36,8 +36,9 @@ from orias.lower.module import lower_module
 from orias.lower.program import Kernel, LowerOptions, Program
 from orias.options import Options
 from orias.ori.clone import clone
-from orias.ori.ir import PRIVATE, Func
+from orias.ori.ir import CROSSING, PRIVATE, Func
 from orias.passes import pipeline
+from orias.passes.crossing import note_crossings
 from orias.passes.setmaxnreg import ENTRY_REGS, expand_setmaxnreg, requests
 from orias.ptx.ast import Instr, Module
 from orias.ptx.check import check
@@ -46,6 +47,7 @@ from orias.regalloc.files import RESERVE
 from orias.regalloc.run import set_known_clobbers
 from orias.schedule import shared_gap
 from orias.schedule.emit import EmittedText, emit
+from orias.schedule.quads import reserve as reserve_quads
 from orias.target.profile import TARGETS, Target
 
 _NO_LIMIT: Final = 255
@@ -211,6 +213,10 @@ class _Compiler:
         cx = self._context()
         limits = self._register_counts(kernel)
         copies = self.options.apart or any(i.op.base == "LDGSTS" for f in kernel.all_functions() for i in f.insts())
+        note_crossings(kernel.in_order(), self.options.apart)
+        for fn in kernel.in_order():
+            fn.max_regs = min(fn.max_regs, limits[fn is kernel.entry])
+        reserve_quads(kernel.all_functions())
         for fn in kernel.in_order():
             if copies:
                 fn.notes[shared_gap.NOTE] = 1
@@ -218,16 +224,15 @@ class _Compiler:
                 fn.contract.clear()
             if self.options.stack_check:
                 fn.notes["stack_check"] = 1
-            fn.max_regs = min(fn.max_regs, limits[fn is kernel.entry])
             set_known_clobbers(fn, done)
             if PRIVATE in fn.notes and fn.max_regs < _NO_LIMIT and not self._leaves_room(kernel, fn):
                 del fn.notes[PRIVATE]
             start = time.perf_counter()
             pipeline.run(fn, cx)
             self._clock("phases", start)
-            self.diagnostics.extend(advice(fn))
             if fn.kind == "helper" or PRIVATE in fn.notes:
                 done[fn.name] = fn
+        self.diagnostics.extend(advice(kernel))
         start = time.perf_counter()
         text = emit(
             kernel.all_functions(),
@@ -292,6 +297,10 @@ class _Compiler:
         out.apart = self.options.apart
         out.texmode_independent = "texmode_independent" in module.target_options
         out.variables = program.variables
+        for name, fields in program.samplers:
+            if "force_unnormalized_coords" in fields:
+                out.sampler_unnormalized.append((name, fields["force_unnormalized_coords"]))
+            out.sampler_inits.append((name, packed_sampler(fields)))
         out.bank4 = program.bank4
         out.externs = program.externs
         if out.relocatable:
@@ -338,6 +347,15 @@ class _Compiler:
         if out.bank4:
             cubin.cmem[4] = 8 * len(out.bank4)
         return cubin
+
+
+def packed_sampler(fields: dict[str, int]) -> int:
+    """The initial modes of a sampler as the driver is told them: a byte for each address mode, then the filter's; 255: not said."""
+    names = ("addr_mode_0", "addr_mode_1", "addr_mode_2", "filter_mode")
+    # Numbers 1 to 5 are address modes, 6 and 7 filters; ptxas 13.0.88 lets them stand for each other.
+    modes = [fields.get(name, 0) for name in names]
+    codes = [m - 1 if 1 <= m <= 5 else m - 6 if m in (6, 7) else 255 for m in modes]
+    return sum(code << 8 * k for k, code in enumerate(codes))
 
 
 def double_uses(module: Module) -> list[Diagnostic]:
@@ -417,21 +435,43 @@ _IGNORED_APART: Final = (
 )
 
 _SERIALIZED: Final = "Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+_STAGE: Final = " a wgmma between start and end of the pipeline stage in the function '{1}'"
 _REMARKS: Final[dict[int, str]] = {
+    7509: _SERIALIZED + "the presence of Extern calls in the function '{1}'",
+    7510: _SERIALIZED + "wgmma pipeline crossing function boundary at a function call in the function '{1}'",
     7511: _SERIALIZED + "insufficient register resources for the wgmma pipeline in the function '{1}'",
-    7514: _SERIALIZED
-    + "non wgmma instructions reading accumulator registers of  a wgmma between start and end of the pipeline"
-    " stage in the function '{1}'",
-    7520: _SERIALIZED + "program dependence on compiler-inserted WG.AR in divergent path in the function '{1}'",
+    7512: _SERIALIZED + "insufficient register resources for the function '{1}'",
+    7513: _SERIALIZED + "non wgmma instructions defining input registers of" + _STAGE,
+    7514: _SERIALIZED + "non wgmma instructions reading accumulator registers of " + _STAGE,
+    7515: _SERIALIZED + "non wgmma instructions defining accumulator registers of" + _STAGE,
     7517: "warpgroup.wait is injected in around line {0} by compiler to allow use of registers defined by GMMA in function '{1}'",
+    7518: _SERIALIZED + "program dependence on compiler-inserted WG.DP in divergent path in the function '{1}'",
     7519: "warpgroup.arrive is injected in around line {0} by compiler to allow use of registers in GMMA in function '{1}'",
+    7520: _SERIALIZED + "program dependence on compiler-inserted WG.AR in divergent path in the function '{1}'",
 }
 """Remarks of phases (``Func.remarks``) in ptxas's words, by their numbers."""
 
+_INJECTIONS: Final = (7519, 7517)
+_PRECEDENCE: Final = (7520, 7509, 7510, 7518, 7511, 7512, 7513, 7514, 7515)
 
-def advice(fn: Func) -> list[Diagnostic]:
-    """What the phases have to say about a function."""
-    return [Diagnostic("info", f"(C{number}) {_REMARKS[number].format(line, fn.name)}") for number, line in fn.remarks]
+
+def advice(kernel: Kernel) -> list[Diagnostic]:
+    """What the phases have to say about a kernel and its functions.
+
+    In ptxas's order: every ARRIVE put in, every wait put in, and one reason why operations run one at a time.
+    """
+    found: list[tuple[int, int, str]] = []
+    for fn in kernel.in_order():
+        name = fn.name.removeprefix(f"${kernel.ptx.name}$")
+        found += [(number, line, name) for number, line in fn.remarks]
+        if fn.notes.get(CROSSING, 0):
+            found.append((fn.notes[CROSSING], 0, name))
+    said = [x for number in _INJECTIONS for x in found if x[0] == number]
+    reasons = sorted((x for x in found if x[0] not in _INJECTIONS), key=lambda x: _PRECEDENCE.index(x[0]))
+    return [
+        Diagnostic("info", f"(C{number}) {_REMARKS[number].format(line, name)}")
+        for number, line, name in said + reasons[:1]
+    ]
 
 
 _RELOC_TYPES: Final = {

@@ -33,6 +33,22 @@ def clone(fn: Func) -> Func:
     return out
 
 
+def restore(fn: Func, kept: Func) -> None:
+    """Make a function what it was when `kept` was cloned from it; `kept` is used up."""
+    fn.state = kept.state
+    fn.vkind, fn.vwidth = kept.vkind, kept.vwidth
+    fn.syms, fn.calls, fn.tables, fn.contract = kept.syms, kept.calls, kept.tables, kept.contract
+    fn.frame_fixed, fn.frame_size, fn.max_regs, fn.reg_count = (
+        kept.frame_fixed,
+        kept.frame_size,
+        kept.max_regs,
+        kept.reg_count,
+    )
+    fn.next_block, fn.next_uid = kept.next_block, kept.next_uid
+    fn.notes = kept.notes
+    fn.blocks = kept.blocks
+
+
 def _copy(i: Inst) -> Inst:
     j = Inst(i.op, list(i.dst), list(i.src), i.guard, i.old, i.loc, i.uid)
     j.ctl = i.ctl

@@ -36,6 +36,14 @@ NO_CTL: Final = -1
 
 PRIVATE: Final = "private"
 """``Func.notes`` key of a function whose callers know which R registers it changes: it keeps none for them."""
+QUADS: Final = "quads"
+"""Note of functions in which gradients are sampled by quads: the registers that belong to that (:mod:`orias.schedule.quads`)."""
+
+CROSSING: Final = "wgmma_crossing"
+"""``Func.notes`` key: warpgroup operations must run one at a time because of a call; value: the message about it, 0 if another function's."""
+
+ONE_AT_A_TIME: Final = "wgmma_one_at_a_time"
+"""The same because registers do not suffice for operations under way: nothing is under way in such a function's allocation."""
 
 CONST_BANK_BYTES: Final = 1 << 16
 """Size of a constant bank."""
@@ -144,10 +152,22 @@ class CallInfo:
 
     ``target``: function name, or None for an indirect call (the address pair is then the last source).  The sources
     before it are the physical argument registers, the results the physical result registers.  The clobber masks
-    have bit n set if register n of that file may change (result registers included).
+    have bit n set if register n of that file may change (result registers included).  ``exact``: they are those of the
+    allocated callee, which does not even look at others.  ``outside``: nothing is known of the callee
+    (:func:`orias.passes.crossing.note_crossings`).
     """
 
-    __slots__ = ("clobber_b", "clobber_p", "clobber_r", "clobber_up", "clobber_ur", "kind", "target")
+    __slots__ = (
+        "clobber_b",
+        "clobber_p",
+        "clobber_r",
+        "clobber_up",
+        "clobber_ur",
+        "exact",
+        "kind",
+        "outside",
+        "target",
+    )
 
     def __init__(
         self,
@@ -166,6 +186,8 @@ class CallInfo:
         self.clobber_ur: int = clobber_ur
         self.clobber_up: int = clobber_up
         self.clobber_b: int = clobber_b
+        self.exact: bool = False
+        self.outside: bool = False
 
 
 @final
@@ -297,7 +319,8 @@ class Func:
         self.pool: ConstantPool | None = None
         """Where 64-bit constants may go that an operation cannot hold; None: nowhere (targets without constant operands)."""
         self.parted: frozenset[int] = frozenset()
-        """Ids of the blocks between a divergent branch and its end, known once convergence barriers are there."""
+        """Ids of the blocks that part of a warp may be in: between a divergent branch and its end and where nothing brings a warp together
+        again; known once convergence barriers are there."""
         self.implied: dict[int, int] = {}
         """R registers (a mask) that a WARPGROUP instruction reads and writes without naming them, by uid; after allocation."""
         self.names: dict[int, list[tuple[str, str]]] = {}

@@ -3,7 +3,7 @@
 Where all paths compute the same from the same values, the result need not live from there to the phi.
 """
 
-from orias.analysis.liveness import def_mask
+from orias.analysis.liveness import def_mask, reg_bit
 from orias.isa.op import F_PSEUDO
 from orias.isa.operand import FIRST_VIRTUAL, FLAG_MASK, K_NONE, K_R, KIND_MASK, LANE_MASK, PAYLOAD_SHIFT, PT, Opnd
 from orias.ori.ir import OP_PHI, Func, Inst
@@ -26,7 +26,7 @@ def compute_behind_phis(fn: Func) -> bool:
         new: list[Inst] = []
         for phi in b.insts[:phis]:
             first = _same_computation(values, phi)
-            if first is None or any(_bit(s) & here for s in first.src):
+            if first is None or any(reg_bit(s) & here for s in first.src):
                 kept.append(phi)
             else:
                 new.append(fn.new_inst(first.op, list(phi.dst), list(first.src), loc=first.loc))
@@ -57,7 +57,3 @@ def _definition(values: Values, s: Opnd) -> Inst | None:
         return None
     d = values.defs[s >> PAYLOAD_SHIFT]
     return d if d is not None and d.guard == PT and d.old == K_NONE else None
-
-
-def _bit(s: Opnd) -> int:
-    return 1 << (s >> PAYLOAD_SHIFT) if 0 < s & KIND_MASK <= 5 and s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL else 0

@@ -26,7 +26,7 @@ from orias.isa.operand import (
 from orias.ori.builder import Builder
 from orias.ori.ir import Func, Inst
 
-_KEEP = ("phi", "copy", "pack", "undef", "call", "frame", "fence")
+_KEEP = ("phi", "copy", "pack", "undef", "call", "frame", "fence", "quadtex")
 
 
 def expand_wide(fn: Func) -> None:

@@ -177,7 +177,7 @@ def _gmma(fn: Func, cx: PassContext) -> None:
 def _settle_gmma(fn: Func, cx: PassContext) -> None:
     from orias.schedule.warpgroup import settle_warpgroups
 
-    settle_warpgroups(fn)
+    settle_warpgroups(fn, cx.opt_level)
 
 
 def _barrier_reset(fn: Func, cx: PassContext) -> None:

@@ -212,14 +212,18 @@ def _canonical(inputs: list[Opnd], lut: int) -> tuple[list[Opnd], int] | None:
         wanted = sorted(range(3), key=lambda k: (ranks[k], k))
     if wanted == [0, 1, 2]:
         return None
-    new = 0
+    return [inputs[k] for k in wanted], permuted(lut, wanted)
+
+
+def permuted(lut: int, order: list[int]) -> int:
+    """The table of LOP3 for its inputs in another order: input ``order[k]`` comes to place k."""
+    out = 0
     for i in range(8):
-        bits = [i >> 2 & 1, i >> 1 & 1, i & 1]
-        v = [0, 0, 0]
-        for place, k in enumerate(wanted):
-            v[k] = bits[place]
-        new |= (lut >> (v[0] << 2 | v[1] << 1 | v[2]) & 1) << i
-    return [inputs[k] for k in wanted], new
+        v = 0
+        for place, k in enumerate(order):
+            v |= (i >> (2 - place) & 1) << (2 - k)
+        out |= (lut >> v & 1) << i
+    return out
 
 
 def prmt(cx: Cx, inst: Inst) -> None:

@@ -18,7 +18,8 @@ from orias.ori.ir import OP_COPY, Inst
 from orias.passes.simplify import RULES, Cx, imm_value
 
 _NEGATED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
-_SWAPPED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+SWAPPED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+"""Comparison -> the same with its operands exchanged."""
 
 
 def _signed(v: int) -> int:
@@ -55,10 +56,10 @@ def _isetp(cx: Cx, inst: Inst) -> None:
     if a == b and kind in _NEGATED:
         _decide(cx, inst, kind in ("LE", "GE", "EQ"), p)
         return
-    if va is not None and kind in _SWAPPED:
-        cx.rewrite(inst, op(".".join(["ISETP", _SWAPPED[kind], *mods[1:]])), [b, a, p])
+    if va is not None and kind in SWAPPED:
+        cx.rewrite(inst, op(".".join(["ISETP", SWAPPED[kind], *mods[1:]])), [b, a, p])
         a, b, vb = b, a, va
-        kind = _SWAPPED[kind]
+        kind = SWAPPED[kind]
     if "U32" in mods and vb == 0 and kind in ("LT", "GE"):
         _decide(cx, inst, kind == "GE", p)
         return

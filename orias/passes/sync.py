@@ -44,6 +44,7 @@ from orias.isa.operand import (
     label,
     reg,
 )
+from orias.isa.warpgroup import GMMA
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 
 _BSSY: Final = op("BSSY")
@@ -57,6 +58,7 @@ _FULL_MASK: Final = 0xFFFFFFFF
 
 _SCRATCH: Final[tuple[int, ...]] = (0, 1, 2, 3, 4, 5)
 _HELPER: Final[tuple[int, ...]] = (2, 3, 4, 5)
+_WHOLE_WARP: Final = GMMA | {"BAR", "WARPGROUP"}
 _ACROSS_HELPERS: Final[tuple[int, ...]] = (0, 1)
 _SAVED: Final[tuple[int, ...]] = (6, 7, 8, 9, 10, 11)
 
@@ -116,18 +118,20 @@ class _Groups:
 
 @final
 class _Inserter:
-    __slots__ = ("by_id", "constants", "div", "fn", "regions")
+    __slots__ = ("by_id", "constants", "div", "fn", "loose", "regions")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
         self.div: Divergence = divergence(fn)
         self.by_id: dict[int, Block] = {b.id: b for b in fn.blocks}
         self.regions: list[_Region] = []
+        self.loose: list[int] = []
+        """Ids of blocks behind divergent branches for which there is no barrier."""
         self.constants: dict[int, int] = _constants(fn)
 
     def run(self) -> None:
         partial = self._find_regions()
-        self.fn.parted = frozenset(b.id for b in self.fn.blocks if self.div.regions[b.id])
+        self.fn.parted = self._parted()
         self._collectives(partial)
         self._yields()
         self._assign()
@@ -151,11 +155,15 @@ class _Inserter:
         forest = find_loops(fn, dominators(fn))
         local: dict[int, tuple[frozenset[tuple[int, int]], DomTree]] = {}
         for b in fn.blocks:
-            if not self.div.branches[b.id] or sum((b.id, s.id) not in cut for s in b.succs) < 2:
+            if not self.div.branches[b.id]:
+                continue
+            if sum((b.id, s.id) not in cut for s in b.succs) < 2:
+                self.loose.extend(s.id for s in b.succs)
                 continue
             end = pdom.idom[b.id]
             reach = _reachable(b, end, cut)
             if reach & whole:
+                self.loose.append(end)
                 continue
             extent = _reachable(b, end, frozenset())
             partial |= extent
@@ -185,12 +193,29 @@ class _Inserter:
         self.regions.sort(key=lambda r: -len(r.blocks))
         return partial
 
+    def _parted(self) -> frozenset[int]:
+        """See ``Func.parted``.  As ptxas has it, a warp is whole again only where a barrier is picked up."""
+        out = {b.id for b in self.fn.blocks if self.div.regions[b.id]}
+        ends = {region.end.id for region in self.regions}
+        waiting = list(self.loose)
+        for b in self.fn.blocks:
+            if any(i.op.flags & F_CALL and i.uid in self.fn.calls and self.fn.calls[i.uid].outside for i in b.insts):
+                waiting.extend(s.id for s in b.succs)
+        seen: set[int] = set()
+        while waiting:
+            x = waiting.pop()
+            if x in self.by_id and x not in seen and x not in ends:
+                seen.add(x)
+                waiting.extend(s.id for s in self.by_id[x].succs)
+        return frozenset(out | seen)
+
     def _whole_warp_blocks(self) -> set[int]:
         out: set[int] = set()
         for b in self.fn.blocks:
             for inst in b.insts:
                 base = inst.op.base
-                if base == "BAR" or (base == "WARPSYNC" and _constant_mask(inst, self.constants) == _FULL_MASK):
+                gathers = base == "WARPSYNC" and _constant_mask(inst, self.constants) == _FULL_MASK
+                if gathers or base in _WHOLE_WARP:
                     out.add(b.id)
                     break
         return out
@@ -363,12 +388,15 @@ class _Inserter:
         """Keep, sharpen or drop the WARPSYNC in front of collectives."""
         for b in self.fn.blocks:
             out: list[Inst] = []
+            parted = b.id in self.fn.parted
             for k, inst in enumerate(b.insts):
+                if inst.op.flags & F_CALL and inst.uid in self.fn.calls and self.fn.calls[inst.uid].outside:
+                    parted = True
                 if inst.op.base == "WARPSYNC":
                     mask = _constant_mask(inst, self.constants)
                     # ptxas keeps it in front of ARRIVE in all code behind a divergent branch.
                     behind = b.insts[k + 1].op.name if k + 1 < len(b.insts) else ""
-                    arrives = b.id in self.fn.parted and behind == "WARPGROUP.ARRIVE"
+                    arrives = parted and behind == "WARPGROUP.ARRIVE"
                     if mask >= 0 and b.id not in partial and not arrives:
                         continue
                     if mask == _FULL_MASK and self.fn.target.sm >= 90 and inst.op is _WARPSYNC:

@@ -1,7 +1,5 @@
 """Uniform registers as operands of vector instructions: in which places, and as part of addresses."""
 
-from typing import Final
-
 from orias.isa.op import F_COMMUTES, F_PSEUDO, Op, op
 from orias.isa.operand import (
     FIRST_VIRTUAL,
@@ -24,9 +22,9 @@ from orias.isa.operand import (
 from orias.isa.table import IsaTable
 from orias.ori.ir import OP_COPY, Func, Inst
 from orias.passes.offsets import FOLDING, offset_fits
+from orias.passes.rules_logic import permuted
+from orias.passes.rules_pred import SWAPPED
 from orias.passes.values import Values
-
-_FLIPPED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 
 
 def take_uniform(fn: Func, table: IsaTable, inst: Inst, k: int) -> tuple[Op, list[Opnd]] | None:
@@ -90,29 +88,19 @@ def _logical(table: IsaTable, inst: Inst, src: list[Opnd], k: int) -> tuple[Op, 
     for j in range(3):
         if j == k:
             continue
-        cand = list(src)
-        cand[j], cand[k] = cand[k], cand[j]
-        cand[3] = imm(_exchanged(src[3] >> PAYLOAD_SHIFT, 2 - j, 2 - k))
+        order = [0, 1, 2]
+        order[j], order[k] = k, j
+        cand = [*(src[n] for n in order), imm(permuted(src[3] >> PAYLOAD_SHIFT, order)), *src[4:]]
         if table.accepts(inst.op, inst.guard, inst.dst, cand):
             return inst.op, cand
     return None
 
 
-def _exchanged(lut: int, i: int, j: int) -> int:
-    """A table of eight results with index bits `i` and `j` exchanged."""
-    out = 0
-    for n in range(8):
-        x, y = n >> i & 1, n >> j & 1
-        m = n & ~(1 << i | 1 << j) | y << i | x << j
-        out |= (lut >> m & 1) << n
-    return out
-
-
 def _compared(table: IsaTable, inst: Inst, src: list[Opnd], k: int) -> tuple[Op, list[Opnd]] | None:
     """A comparison turned round."""
-    if k > 1 or inst.op.mods[0] not in _FLIPPED or inst.op.has("EX"):
+    if k > 1 or inst.op.mods[0] not in SWAPPED or inst.op.has("EX"):
         return None
-    turned = op(".".join(["ISETP", _FLIPPED[inst.op.mods[0]], *inst.op.mods[1:]]))
+    turned = op(".".join(["ISETP", SWAPPED[inst.op.mods[0]], *inst.op.mods[1:]]))
     cand = [src[1], src[0], *src[2:]]
     return (turned, cand) if table.accepts(turned, inst.guard, inst.dst, cand) else None
 

@@ -14,6 +14,7 @@ extra edges from the end of each arm back to the heads of the other arms.
 from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, post_dominators, reverse_postorder
+from orias.analysis.liveness import members
 from orias.diag import Unsupported
 from orias.isa.op import F_CALL
 from orias.isa.operand import (
@@ -241,20 +242,7 @@ def _dataflow(
     for b in order:
         m = live_out[b]
         if m:
-            out[b].extend(_members(m, words))
-
-
-def _members(mask: int, words: list[int]) -> list[int]:
-    """The words whose bits are set."""
-    out: list[int] = []
-    base = 0
-    for byte in mask.to_bytes((mask.bit_length() + 63) // 64 * 8, "little"):
-        if byte:
-            for k in range(8):
-                if byte >> k & 1:
-                    out.append(words[base + k])
-        base += 8
-    return out
+            out[b].extend(words[k] for k in members(m))
 
 
 def _warp_graph(

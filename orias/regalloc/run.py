@@ -1,11 +1,13 @@
 """The road through register allocation."""
 
-from typing import Final
+from typing import Final, final
 
 from orias.analysis.cfg import dominators, find_loops, remove_unreachable
 from orias.diag import Unsupported
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR, KIND_MASK, PAYLOAD_SHIFT
-from orias.ori.ir import Block, Func, Inst
+from orias.isa.warpgroup import GMMA
+from orias.ori.clone import clone, restore
+from orias.ori.ir import QUADS, Block, Func, Inst
 from orias.regalloc.accumulators import tie_accumulators
 from orias.regalloc.allocate import Assignment, allocate, allocate_again, clobber_mask
 from orias.regalloc.calls import expand_calls
@@ -13,6 +15,7 @@ from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
 from orias.regalloc.expand import Trace, expand
 from orias.regalloc.files import RESERVE
 from orias.regalloc.frame import finish_frame
+from orias.regalloc.gathered import check_operations, gather_accumulators
 from orias.regalloc.locate import locate
 from orias.regalloc.pack import pack_registers
 from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_victims, room_left
@@ -25,14 +28,32 @@ _NOTE: Final = {K_R: "clobber_r", K_UR: "clobber_ur", K_P: "clobber_p", K_UP: "c
 _ROUNDS: Final = 60
 
 
+@final
+class OutOfRegisters(Unsupported):
+    """The register limit is too low, whatever is spilled."""
+
+
 def allocate_registers(fn: Func, apart: bool = False, trace: Trace | None = None) -> dict[int, int]:
     """From ``ssa`` (or ``virtual``) to ``allocated``; returns the mask of registers it may change, by file (K_R ..).
 
     The masks are also left in ``Func.notes`` as ``clobber_r``, ``clobber_ur``, ``clobber_p``, ``clobber_up``, ``clobber_b``.
 
-    Calls of helpers need their clobber masks first (:func:`set_known_clobbers`).
-    Raises Unsupported if the registers cannot be made to suffice.
+    Calls of helpers need their clobber masks first (:func:`set_known_clobbers`).  Where registers do not suffice for warpgroup
+    operations under way, they run one at a time.  Raises Unsupported if the registers cannot be made to suffice.
     """
+    if fn.state != "ssa" or not any(i.op.base in GMMA for i in fn.insts()):
+        return _allocate(fn, apart, trace)
+    check_operations(fn)
+    kept = clone(fn)
+    try:
+        return _allocate(fn, apart, trace)
+    except OutOfRegisters:
+        restore(fn, kept)
+        gather_accumulators(fn)
+        return _allocate(fn, apart, trace)
+
+
+def _allocate(fn: Func, apart: bool, trace: Trace | None) -> dict[int, int]:
     if fn.state == "ssa":
         prepare(fn)
     expand_calls(fn, apart)
@@ -55,6 +76,7 @@ def allocate_registers(fn: Func, apart: bool = False, trace: Trace | None = None
                     fn.spill_loads += 8 if inst.op.mods else 4
     for reg in classes.rg.phys:
         used[reg & KIND_MASK] |= 1 << (reg >> PAYLOAD_SHIFT)
+    used[K_R] |= fn.notes.get(QUADS, 0)
     lost = {file: mask | lost_in_calls(fn, file) for file, mask in used.items()}
     if state.size and fn.notes.get("alloca"):
         raise Unsupported(f"'alloca' in '{fn.name}', which needs to spill registers, is not supported yet")
@@ -118,7 +140,7 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
             break
         spill(classes, victims, state, room)
     loc = next((i.loc for i in fn.insts() if i.loc), 0)
-    raise Unsupported(f"Function '{fn.name}' needs more registers than the limit of {fn.max_regs} allows", loc)
+    raise OutOfRegisters(f"Function '{fn.name}' needs more registers than the limit of {fn.max_regs} allows", loc)
 
 
 def _tied_classes(fn: Func) -> Classes:
@@ -205,6 +227,7 @@ def set_known_clobbers(caller: Func, known: dict[str, Func]) -> None:
         callee = known.get(info.target) if info.kind in ("helper", "abi") and info.target is not None else None
         if callee is not None:
             notes = callee.notes
+            info.exact = True
             info.clobber_r = notes["clobber_r"]
             info.clobber_p = notes["clobber_p"]
             info.clobber_ur = notes["clobber_ur"]

@@ -81,7 +81,7 @@ class EmittedText:
         self.cooperative: list[int] = []
         """Every operation of COOPERATIVE."""
         self.warp_wide: list[int] = []
-        """Votes that the compiler itself made (no PTX line): INT_WARP_WIDE_INSTR_OFFSETS."""
+        """Votes and shuffles that the compiler itself made (no PTX line): INT_WARP_WIDE_INSTR_OFFSETS."""
         self.calls: list[tuple[int, str, str]] = []
         """(offset, kind, target or empty) of each CALL; kinds as in CallInfo."""
         self.relocs: list[TextReloc] = []
@@ -279,7 +279,7 @@ class _Emitter:
             if inst.src and inst.src[0] & KIND_MASK not in (K_IMM, K_WORD):
                 out.register_barrier = True
         elif base in COOPERATIVE:
-            if inst.loc == 0 and base in ("VOTE", "VOTEU"):
+            if inst.loc == 0 and base in ("VOTE", "VOTEU", "SHFL"):
                 out.warp_wide.append(at)
             else:
                 out.cooperative.append(at)

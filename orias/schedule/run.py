@@ -5,6 +5,7 @@ from typing import final
 from orias.ori.ir import Func
 from orias.schedule.layout import layout
 from orias.schedule.list import schedule_physical, schedule_virtual
+from orias.schedule.quads import expand_quads, settle
 from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial import schedule_serial
@@ -33,6 +34,7 @@ def pre_ra(fn: Func, options: ScheduleOptions) -> None:
 
 def post_ra(fn: Func, options: ScheduleOptions) -> None:
     """Block order, branches and control words of an allocated function; its state becomes ``final``."""
+    expand_quads(fn)
     serial = options.serial or options.opt_level == 0
     if not serial:
         clear_once(fn)
@@ -44,4 +46,5 @@ def post_ra(fn: Func, options: ScheduleOptions) -> None:
         assign(fn)
         mark_reuse(fn)
     keep_apart(fn)
+    settle(fn)
     fn.state = "final"

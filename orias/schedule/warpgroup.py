@@ -2,9 +2,11 @@
 
 * Before an operation stands a WARPGROUP.ARRIVE behind everything else that wrote its registers; where the program has none,
   one is put in (as ptxas does, C7519).
-* Where the warp may run in parts no ARRIVE is put in: operations run one at a time then (C7520), each behind a WARPSYNC.ALL.
 * Nothing reads an accumulator under way, or writes a register of an operation under way, calls and exits included: a
   WARPGROUP.DEPBAR is put in front (C7517), for the groups that matter.
+* Where that cannot be had, the operations of the function run one at a time (:mod:`orias.schedule.serialise`): where part of
+  a warp may run no ARRIVE (C7520) and no DEPBAR (C7518) is put in; where the program has waited for some group since an
+  operation was issued, none is put in for that operation (C7513 to C7515); where an accumulator would move (C7511).
 * ARRIVE and DEPBAR get the registers that they stand for (``Func.implied``), so that scheduling and scoreboards see them.
 """
 
@@ -17,31 +19,48 @@ from orias.diag import Unsupported
 from orias.isa.op import F_CALL, Op, op
 from orias.isa.operand import K_R, KIND_MASK, NOT_UPT, PAYLOAD_SHIFT, RZ, URZ, Opnd, imm, is_zero_reg, word
 from orias.isa.warpgroup import GMMA, accumulator_words, c_count, c_start, commits, is_list, source_widths
-from orias.ori.ir import Block, Func, Inst
+from orias.ori.ir import CROSSING, ONE_AT_A_TIME, Block, Func, Inst
+from orias.schedule.serialise import one_at_a_time, unoptimized_remarks
 
 _ARRIVE: Final = op("WARPGROUP.ARRIVE")
 _DEPBAR: Final = op("WARPGROUP.DEPBAR.LE")
 _WARPSYNC: Final = op("WARPSYNC.ALL")
+_UNDER_WAY: Final = 1 << 256
+"""Stands for an operation without registers in the masks of groups."""
 _NOTHING: Final = op("HGMMA.64x8x16.F16")
 _GROUP: Final = word("gsb0")
 _R_UNITS: Final = (1 << UR_BASE) - 1
 _LEAVING: Final[frozenset[str]] = frozenset(("EXIT", "RET"))
 _MOVES: Final[frozenset[str]] = frozenset(("MOV",))
 NO_REGISTERS: Final = 7511
+WRITES_A: Final = 7513
 READS: Final = 7514
+WRITES: Final = 7515
 INJECTED_WAIT: Final = 7517
+DIVERGENT_WAIT: Final = 7518
 INJECTED_ARRIVE: Final = 7519
-DIVERGENT: Final = 7520
+DIVERGENT_ARRIVE: Final = 7520
 
 
-def settle_warpgroups(fn: Func) -> None:
-    """Bring the warpgroup operations of an allocated function into their final form."""
-    if has_warpgroups(fn):
-        for inst in fn.insts():
-            if inst.op.base in GMMA and is_list(inst.dst):
-                _fold(inst)
+def settle_warpgroups(fn: Func, opt_level: int = 3) -> None:
+    """Bring the warpgroup operations of an allocated function into their final form.
+
+    At -O0 they run one at a time, as ptxas has it.
+    """
+    if not has_warpgroups(fn):
+        return
+    for inst in fn.insts():
+        if inst.op.base in GMMA and is_list(inst.dst):
+            _fold(inst)
+    if opt_level == 0:
+        fn.remarks.extend(unoptimized_remarks(fn))
+        one_at_a_time(fn)
+    elif ONE_AT_A_TIME in fn.notes:
+        fn.remarks.append((fn.notes[ONE_AT_A_TIME], 0))
+        one_at_a_time(fn)
+    else:
         _Settler(fn).run()
-        _imply(fn)
+    _imply(fn)
 
 
 def _fold(inst: Inst) -> None:
@@ -59,7 +78,7 @@ def _fold(inst: Inst) -> None:
 def accumulator(inst: Inst) -> int:
     """Mask of the registers of D."""
     d = inst.dst[0]
-    return 0 if is_zero_reg(d) else ((1 << accumulator_words(inst.op)) - 1) << (d >> PAYLOAD_SHIFT)
+    return _UNDER_WAY if is_zero_reg(d) else ((1 << accumulator_words(inst.op)) - 1) << (d >> PAYLOAD_SHIFT)
 
 
 def a_registers(inst: Inst) -> int:
@@ -84,23 +103,29 @@ def touched(inst: Inst, fn: Func) -> tuple[int, int]:
 
 @final
 class _State:
-    """What is known at a point: groups under way (accumulators, and A), registers written since the last ARRIVE."""
+    """What is known at a point: groups under way (accumulators, and A), and registers by what has become of them."""
 
-    __slots__ = ("a", "arrived", "d", "dirty", "fresh", "waited")
+    __slots__ = ("a", "arrived", "d", "dirty", "fresh", "parted", "waited")
 
-    def __init__(self, d: Groups, a: Groups, dirty: int) -> None:
+    def __init__(self, d: Groups, a: Groups, dirty: int, waited: int, parted: bool = False) -> None:
         self.d: Groups = d
         self.a: Groups = a
         self.dirty: int = dirty
+        """Written since the last ARRIVE."""
+        self.waited: int = waited
+        """Under way when the program last waited for groups, these or others, on some way here."""
+        self.parted: bool = parted
+        """Part of the warp may be here."""
         self.arrived: bool = False
         """The block has had an ARRIVE."""
         self.fresh: bool = False
         """No operation has come since."""
-        self.waited: bool = False
-        """The block has had a wait of the program that left groups under way."""
 
     def same(self, other: "_State") -> bool:
-        return self.d == other.d and self.a == other.a and self.dirty == other.dirty
+        return self.d == other.d and self.a == other.a and self.dirty == other.dirty and self.waited == other.waited
+
+    def joined(self, end: "_State") -> "_State":
+        return _State(join(self.d, end.d), join(self.a, end.a), self.dirty | end.dirty, self.waited | end.waited)
 
     def commit(self) -> None:
         self.d = issue(self.d, 0, True)
@@ -113,20 +138,32 @@ class _State:
 
 @final
 class _Settler:
-    __slots__ = ("block", "fn", "masks", "out", "trouble")
+    __slots__ = ("accumulators", "blamed", "fn", "inputs", "line", "masks", "out", "remarks", "troubles")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Final[Func] = fn
-        self.block: int = 0
+        self.accumulators: int = 0
+        """All registers that operations write."""
+        self.blamed: int = 0
+        """Registers of operations for which there is a message already."""
         self.masks: dict[int, tuple[int, int]] = {}
         self.out: list[Inst] | None = None
         """Where the instructions of the block go in the last round."""
-        self.trouble: int = 0
-        """Message that says why operations must run one at a time, 0 if they need not."""
+        self.line: int = 0
+        """The last line before an instruction that has none."""
+        self.remarks: list[tuple[int, int]] = []
+        self.troubles: dict[int, None] = {}
+        """Messages that say why operations must run one at a time, in the order of their discovery."""
+        self.inputs: int = 0
+        """All registers of A."""
+        for inst in fn.insts():
+            if inst.op.base in GMMA:
+                self.accumulators |= accumulator(inst)
+                self.inputs |= a_registers(inst)
 
     def run(self) -> None:
         order = reverse_postorder(self.fn)
-        before: dict[int, _State] = {order[0].id: _State(EMPTY, EMPTY, 0)}
+        before: dict[int, _State] = {order[0].id: _State(EMPTY, EMPTY, 0, 0)}
         changed = True
         while changed:
             changed = False
@@ -137,25 +174,27 @@ class _Settler:
                 end = self._through(b, state)
                 for s in b.succs:
                     known = before.get(s.id)
-                    new = _State(end.d, end.a, end.dirty)
-                    if known is not None:
-                        new = _State(join(known.d, end.d), join(known.a, end.a), known.dirty | end.dirty)
+                    new = end if known is None else known.joined(end)
                     if known is None or not new.same(known):
                         before[s.id] = new
                         changed = True
-        if self.trouble:
-            self.fn.remarks.append((self.trouble, 0))
-            _one_at_a_time(self.fn)
-            return
+        kept: dict[int, list[Inst]] = {}
         for b in order:
             self.out = []
             self._through(b, before[b.id])
-            b.insts = self.out
+            kept[b.id] = self.out
+        self.fn.remarks.extend(self.remarks)
+        self.fn.remarks.extend((number, 0) for number in self.troubles)
+        if self.troubles or CROSSING in self.fn.notes:
+            one_at_a_time(self.fn)
+            return
+        for b in order:
+            b.insts = kept[b.id]
 
     def _through(self, b: Block, at: _State) -> _State:
-        state = _State(at.d, at.a, at.dirty)
-        self.block = b.id
+        state = _State(at.d, at.a, at.dirty, at.waited, b.id in self.fn.parted)
         for inst in b.insts:
+            self.line = inst.loc or self.line
             if inst.op.base in GMMA:
                 self._operation(inst, state)
             elif inst.op.base == "WARPGROUP":
@@ -176,44 +215,81 @@ class _Settler:
         if state.d[0] | state.a[0]:
             # A wait ends the open group too (as ptxas has it).
             self._end_group(inst, state)
+        state.waited |= union(state.d) | union(state.a)
         state.wait(left)
-        state.waited = state.waited or left > 0
 
     def _operation(self, inst: Inst, state: _State) -> None:
         d, a = accumulator(inst), a_registers(inst)
         if a & union(state.d):
-            self._wait(inst, state, a, 0)
+            # A is the result of an operation under way.
+            self.troubles[WRITES_A] = None
+            state.wait(0)
         if not state.arrived or (d | a) & state.dirty:
             # What only prepared A may as well have come before.
             quiet = state.arrived and state.fresh and not d & state.dirty
             if quiet and self.out is not None:
                 last = max(k for k, i in enumerate(self.out) if i.op is _ARRIVE)
                 del self.out[last]
-            if not quiet and self.block in self.fn.parted:
-                self.trouble = self.trouble or DIVERGENT
-            self._put(_ARRIVE, [], inst, 0 if quiet else INJECTED_ARRIVE)
+            if not quiet and state.parted:
+                self.troubles[DIVERGENT_ARRIVE] = None
+            if not quiet and self.fn.kind != "entry":
+                # A function may be called by part of a warp.
+                self._put(_WARPSYNC, [], inst, 0)
+            self._put(_ARRIVE, [], inst, 0 if quiet or state.parted else INJECTED_ARRIVE)
             state.dirty = 0
             state.arrived = True
         state.fresh = False
         commit = commits(inst.src)
         state.d = issue(state.d, d, commit)
         state.a = issue(state.a, a, commit)
+        state.waited &= ~(d | a)
 
     def _other(self, inst: Inst, state: _State) -> None:
         reads, writes = self._touched(inst)
         if union(state.d) | union(state.a):
-            if inst.op.flags & F_CALL or (inst.op.base in _LEAVING):
+            if self._loses(inst):
                 self._wait(inst, state, -1, -1)
             elif (reads | writes) & union(state.d) or writes & union(state.a):
-                exchange = inst.op.base == "LOP3" and writes & union(state.d)
-                if (inst.op.base in _MOVES or exchange) and reads & union(state.d):
-                    # Values of the program are never copied, nor written to registers under way: the allocator found no one
-                    # place for this accumulator.
-                    self.trouble = self.trouble or NO_REGISTERS
-                elif state.waited and reads & union(state.d):
-                    self.trouble = self.trouble or READS
-                self._wait(inst, state, reads | writes, writes)
+                trouble = self._trouble(inst, state, reads, writes)
+                if not trouble:
+                    self._wait(inst, state, reads | writes, writes)
+                elif (reads | writes) & union(state.d) & ~self.blamed or writes & union(state.a) & ~self.blamed:
+                    self.troubles[trouble] = None
+                    for g in (*state.d, *state.a):
+                        self.blamed |= g if g & (reads | writes) else 0
+                if trouble in (NO_REGISTERS, WRITES_A):
+                    return
         state.dirty |= writes
+        if inst.op.flags & F_CALL:
+            # As ptxas has it, no ARRIVE counts behind a call.
+            state.arrived = False
+            info = self.fn.calls.get(inst.uid)
+            state.parted = state.parted or (info is not None and info.outside)
+
+    def _trouble(self, inst: Inst, state: _State, reads: int, writes: int) -> int:
+        """Message that says why no wait may be put in front of an instruction, 0 if one may."""
+        under_way = union(state.d)
+        exchange = inst.op.base == "LOP3" and writes & under_way
+        moves = inst.op.base in _MOVES and writes & self.accumulators
+        if (moves or exchange) and reads & under_way:
+            # Values of the program are never copied, nor written to registers under way: the allocator found no one place for
+            # this accumulator.
+            return NO_REGISTERS
+        if inst.op.base in _MOVES and reads & under_way and writes & self.inputs:
+            return WRITES_A
+        if reads & under_way & state.waited:
+            return READS
+        if writes & under_way & state.waited:
+            return WRITES
+        # Moves to A are those of values that go round a loop; the program's own writes can wait.
+        return WRITES_A if inst.op.base in _MOVES and writes & union(state.a) else 0
+
+    def _loses(self, inst: Inst) -> bool:
+        """True if nothing may be under way at an instruction: at the end, and at calls unless they are known or decide for themselves."""
+        if not inst.op.flags & F_CALL:
+            return inst.op.base in _LEAVING
+        info = self.fn.calls.get(inst.uid)
+        return CROSSING not in self.fn.notes and (info is None or not info.exact)
 
     def _touched(self, inst: Inst) -> tuple[int, int]:
         known = self.masks.get(inst.uid)
@@ -228,7 +304,9 @@ class _Settler:
             self._end_group(inst, state)
             newest = 1
         state.wait(newest - 1)
-        self._put(_DEPBAR, [_GROUP, imm(newest - 1)], inst, INJECTED_WAIT)
+        if state.parted:
+            self.troubles[DIVERGENT_WAIT] = None
+        self._put(_DEPBAR, [_GROUP, imm(newest - 1)], inst, 0 if state.parted else INJECTED_WAIT)
 
     def _end_group(self, inst: Inst, state: _State) -> None:
         """Commit the open group: on its last operation if that is in the block, else by one that does nothing."""
@@ -249,29 +327,7 @@ class _Settler:
         results = 1 if o is _NOTHING else 0
         self.out.append(self.fn.new_inst(o, operands[:results], operands[results:], loc=before.loc))
         if code:
-            self.fn.remarks.append((code, before.loc))
-
-
-def _one_at_a_time(fn: Func) -> None:
-    """Serialise: every operation arrives, is a group of its own and is waited for."""
-    for b in fn.blocks:
-        out: list[Inst] = []
-        for inst in b.insts:
-            if inst.op.base == "WARPGROUP" or (inst.op.base in GMMA and is_zero_reg(inst.dst[0])):
-                if inst.op is _ARRIVE and out and out[-1].op is _WARPSYNC:
-                    out.pop()
-                continue
-            if inst.op.base in GMMA:
-                if b.id in fn.parted:
-                    out.append(fn.new_inst(_WARPSYNC, [], [], loc=inst.loc))
-                out.append(fn.new_inst(_ARRIVE, [], [], loc=inst.loc))
-                if not commits(inst.src):
-                    inst.src.append(_GROUP)
-                out.append(inst)
-                out.append(fn.new_inst(_DEPBAR, [], [_GROUP, imm(0)], loc=inst.loc))
-            else:
-                out.append(inst)
-        b.insts = out
+            self.remarks.append((code, self.line))
 
 
 def _imply(fn: Func) -> None:
@@ -292,7 +348,7 @@ def _imply(fn: Func) -> None:
         state = flight.before[b.id]
         for inst in b.insts:
             if waits_for(inst) >= 0:
-                fn.implied[inst.uid] = fn.implied.get(inst.uid, 0) | union(state)
+                fn.implied[inst.uid] = fn.implied.get(inst.uid, 0) | union(state) & _R_UNITS
             state = flight.step(inst, state)
 
 
@@ -302,7 +358,7 @@ def _ahead(fn: Func, b: Block, ahead: dict[int, int]) -> int:
         mask |= ahead.get(s.id, 0)
     for inst in reversed(b.insts):
         if inst.op.base in GMMA:
-            mask |= accumulator(inst) | a_registers(inst)
+            mask |= (accumulator(inst) | a_registers(inst)) & _R_UNITS
         elif inst.op is _ARRIVE:
             fn.implied[inst.uid] = mask
             mask = 0

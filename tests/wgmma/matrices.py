@@ -65,7 +65,9 @@ def random_patterns(rng: np.random.Generator, shape: tuple[int, ...], type_: str
     return rng.integers(0, 2 if type_ == "b1" else 256, shape)
 
 
-def byte_of(row: int, k: int, type_: str, turned: bool, swizzle: int, leading: int, stride: int) -> int:
+def byte_of(
+    row: int | np.ndarray, k: int | np.ndarray, type_: str, turned: bool, swizzle: int, leading: int, stride: int
+) -> int | np.ndarray:
     """Offset (in bytes; bits for b1) of an element from the start of its matrix, before the swizzle.
 
     The patterns of PTX's canonical layouts: eight rows of one swizzle atom each, repeated at the two offsets.
@@ -83,7 +85,7 @@ def byte_of(row: int, k: int, type_: str, turned: bool, swizzle: int, leading: i
     return k % 8 * atom + k // 8 * stride + at % atom + at // atom * leading
 
 
-def swizzled(address: int, swizzle: int) -> int:
+def swizzled(address: int | np.ndarray, swizzle: int) -> int | np.ndarray:
     """The address after the exchange of bits."""
     span = {0: 0, 3: 1, 2: 3, 1: 7}[swizzle]
     return address ^ (address >> 7 & span) << 4
@@ -125,16 +127,15 @@ class Placed:
 
     def store(self, image: np.ndarray, start: int, patterns: np.ndarray, window: int = 0x400) -> None:
         """Put the matrix into a shared-memory image (offset 0 is at address `window`)."""
-        size = max(1, BITS[self.type] // 8)
-        for r in range(self.rows):
-            for c in range(self.k):
-                at = byte_of(r, c, self.type, self.turned, self.swizzle, self.leading, self.stride)
-                where = swizzled(window + start + at, self.swizzle) - window
-                p = int(patterns[r, c])
-                if self.type == "b1":
-                    image[where] |= p << (c % 8)
-                else:
-                    image[where : where + size] = np.frombuffer(p.to_bytes(size, "little"), np.uint8)
+        row, k = np.arange(self.rows)[:, None], np.arange(self.k)[None, :]
+        at = byte_of(row, k, self.type, self.turned, self.swizzle, self.leading, self.stride)
+        where = swizzled(window + start + at, self.swizzle) - window
+        bits = patterns.astype(np.uint64)
+        if self.type == "b1":
+            np.bitwise_or.at(image, where, (bits << (k % 8).astype(np.uint64)).astype(np.uint8))
+            return
+        for byte in range(BITS[self.type] // 8):
+            image[where + byte] = (bits >> np.uint64(8 * byte) & np.uint64(255)).astype(np.uint8)
 
 
 def fragment_a(patterns: np.ndarray, type_: str) -> np.ndarray:

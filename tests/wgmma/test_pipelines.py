@@ -77,7 +77,8 @@ def ours(text: str, level: int = 3) -> tuple[bytes, list[str]]:
 @pytest.mark.parametrize("level", [0, 1, 3])
 def test_a_in_turn(level: int) -> None:
     cubin, remarks = ours(DOUBLE, level)
-    assert remarks == []
+    # At -O0 operations run one at a time.
+    assert [r[:7] for r in remarks] == ([] if level else ["(C7519)"] * 4 + ["(C7517)"] * 2 + ["(C7511)"])
     close(*run(cubin, 6))
 
 
