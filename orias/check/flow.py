@@ -168,7 +168,7 @@ class Flow:
             self._step(n, state, now)
             if self.findings:
                 break
-            now += n.stall or (HORIZON if self.facts.waits_for_itself(n.d) else 0)
+            now += self._issue_time(n)
         return list(self.findings.values())
 
     def _legal(self, n: Node) -> None:
@@ -190,7 +190,7 @@ class Flow:
         while True:
             n = self.nodes[i]
             self._step(n, state, now)
-            now += n.stall or (HORIZON if self.facts.waits_for_itself(n.d) else 0)
+            now += self._issue_time(n)
             if n.flow != GOES_ON:
                 break
             i += 1
@@ -219,6 +219,10 @@ class Flow:
         return out
 
     # -- one instruction
+
+    def _issue_time(self, n: Node) -> int:
+        """Cycles from an instruction to the next one."""
+        return n.stall or (HORIZON if self.facts.waits_for_itself(n.d) else 0)
 
     def _step(self, n: Node, state: _State, now: int) -> None:
         self._wait(n, state, now)
@@ -253,10 +257,17 @@ class Flow:
 
     def _depbar(self, n: Node, state: _State) -> None:
         board = next((o >> PAYLOAD_SHIFT for o in n.d.src if o & KIND_MASK == K_SB), -1)
-        left = next((o >> PAYLOAD_SHIFT for o in n.d.src if o & KIND_MASK == K_IMM), 0)
+        counts = [o >> PAYLOAD_SHIFT for o in n.d.src if o & KIND_MASK == K_IMM]
         if board < 0:
             return
-        done = [e for e, proofs in state.pending.items() if proofs >> board & 1 and state.turn.get(e, 0) >= left]
+        left = counts[0] if counts else 0
+        # A set of further scoreboards, each waited for as a whole.
+        others = counts[1] if len(counts) > 1 else 0
+        done = [
+            e
+            for e, proofs in state.pending.items()
+            if proofs & others or (proofs >> board & 1 and state.turn.get(e, 0) >= left)
+        ]
         for e in done:
             _finish(state, e)
 

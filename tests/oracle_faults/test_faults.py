@@ -64,6 +64,8 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("bfe_position.ptx", "sm_75", 32, lambda x: -1 if x >> 31 & 1 else 0),
     ("bfe_position.ptx", "sm_80", 32, lambda x: -1 if x >> 31 & 1 else 0),
     ("bfe_position.ptx", "sm_90", 32, lambda x: -1 if x >> 31 & 1 else 0),
+    ("bfi_length.ptx", "sm_75", 32, lambda x: x & 0x3FFF | 0x4000),
+    ("bfi_length.ptx", "sm_90", 32, lambda x: x & 0x3FFF | 0x4000),
     ("sub_rotate.ptx", "sm_75", 64, lambda x: (x << 8) - (x >> 56)),
     ("sub_rotate.ptx", "sm_80", 64, lambda x: (x << 8) - (x >> 56)),
     ("sub_rotate.ptx", "sm_90", 64, lambda x: (x << 8) - (x >> 56)),

@@ -137,13 +137,17 @@ class Judge:
             return
         image = load(stages.cubin.data)
         for n, item in enumerate(some):
-            kernel = f"k{n}" if item.piece is not None else self._kernels.get(item.name, next(iter(image.kernels)))
+            kernel = self._kernel(image, item, n)
             self._run("ours", item.name, item, code_key(image, kernel), lambda: Image(image.reader), kernel)
             for phase, funcs in stages.kernel_stages(kernel) if phases else []:
                 meets = before_convergence(phase)
                 key = stage_key(image, kernel, funcs, meets)
                 made = partial(OriImage, image.reader, kernel, funcs, meets)
                 self._run("Ori", f"{item.name} {phase}", item, key, made, kernel)
+
+    def _kernel(self, image: Any, item: Item, n: int) -> str:
+        """The name of the kernel of the `n`-th item of a module."""
+        return f"k{n}" if item.piece is not None else self._kernels.get(item.name, next(iter(image.kernels)))
 
     def _theirs(self, some: list[Item], arch: str, level: int) -> None:
         if not some:
@@ -154,7 +158,7 @@ class Judge:
             self._apart("ptxas", some, e, lambda half: self._theirs(half, arch, level))
             return
         for n, item in enumerate(some):
-            kernel = f"k{n}" if item.piece is not None else self._kernels.get(item.name, next(iter(image.kernels)))
+            kernel = self._kernel(image, item, n)
             self._run("ptxas", item.name, item, code_key(image, kernel), lambda: Image(image.reader), kernel)
 
     def _apart(self, machine_: str, some: list[Item], e: Exception, again: Callable[[list[Item]], None]) -> None:

@@ -12,8 +12,10 @@ from orias.check import check_cubin
 from orias.diag import CompileError
 from orias.options import Options
 from orias.ptx.ast import Module
+from orias.ptx.parser import parse
 from orias.sim.errors import SimError
 from orias.sim.image import Image
+from orias.tools.fuzz.around import ways_around
 from orias.tools.fuzz.generate import INPUT_WORDS, SLOTS, THREADS, generate
 from orias.tools.validate.case import Case, Region
 from orias.tools.validate.run import difference, run
@@ -22,6 +24,7 @@ from orias.tools.validate.verify import Verifier, ptx_outcome
 OK: Final = "ok"
 OURS: Final = "wrong us"
 THEIRS: Final = "wrong them"
+KNOWN: Final = "known fault of ptxas"
 OPEN: Final = "undefined"
 BOTH: Final = "both differ"
 REFUSED: Final = "refused"
@@ -125,7 +128,8 @@ def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: 
     if finding is None and not theirs:
         return verdict(OK if not v.report.open else OPEN)
     if finding is None:
-        return verdict(THEIRS, theirs)
+        known = _known_fault(ptxas, text, arch, level, v, case)
+        return verdict(KNOWN, known) if known else verdict(THEIRS, theirs)
     return verdict(BOTH if theirs else OURS, finding.text() + (f"; ptxas: {theirs}" if theirs else ""))
 
 
@@ -144,6 +148,16 @@ def _theirs(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Cas
         return str(want.error)
     finding = other.compare("k", case, want, False)
     return finding.text() if finding is not None else ""
+
+
+def _known_fault(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Case) -> str:
+    """The fault of ptxas without whose instructions the same program is right; empty if there is none."""
+    want = ptx_outcome(v.module, arch, case, v.image)
+    for fault, other in ways_around(text):
+        got = ptx_outcome(parse(other, "around.ptx"), arch, case, v.image)
+        if got.error is None and difference(want, got) is None and not _theirs(ptxas, other, arch, level, v, case):
+            return fault
+    return ""
 
 
 __all__ = ["Verdict", "case_of", "difference", "judge", "judge_text", "run"]

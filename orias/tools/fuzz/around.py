@@ -1,0 +1,111 @@
+"""Known faults of ptxas 13.0.88 (``tests/oracle_faults``), and how to write a program around each of them.
+
+A rewritten program means what the first one meant.  If ptxas agrees with us on the one and not on the other, that fault is
+what we saw; if it still disagrees, it is something new.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+_ZERO: Final = "%around_z"
+_SPARE: Final = "%around_t"
+_HALF: Final = "%around_h"
+_DECLARED: Final = f" .reg .b32 {_ZERO}, {_SPARE}; .reg .b16 {_HALF}; mov.u32 {_ZERO}, %tid.y; "
+"""A zero that no compiler knows: blocks of the random programs are one thread high."""
+_BODY: Final = re.compile(r"(\.(?:entry|func)\b[^{;]*\{)")
+_SKIP: Final = "AROUND_"
+
+Rewrite = Callable[[re.Match[str], int], str]
+
+
+def _branch(m: re.Match[str], n: int) -> str:
+    """A guarded instruction: a branch around it."""
+    guard = m["guard"]
+    return f"@{guard[1:] if guard.startswith('!') else '!' + guard} bra {_SKIP}{n}; {m['rest']}; {_SKIP}{n}:"
+
+
+def _two_steps(m: re.Match[str], _: int) -> str:
+    """A video instruction with a second operation: two instructions."""
+    guard, kind = m["guard"] or "", m["kind"]
+    return f"{guard}{m['op']} {_SPARE}, {m['a']}, {m['b']}; {guard}{m['second']}.{kind} {m['d']}, {_SPARE}, {m['c']};"
+
+
+def _other_name(m: re.Match[str], _: int) -> str:
+    """min(x, x): the second x through an unknown zero."""
+    return f"cvt.u16.u32 {_HALF}, {_ZERO}; or.b16 {_HALF}, {_HALF}, {m['x']}; {m['head']} {m['x']}, {_HALF};"
+
+
+def _other_pair(m: re.Match[str], _: int) -> str:
+    return f"or.b32 {_SPARE}, {_ZERO}, {m['x']}; {m['head']} {m['x']}, {_SPARE};"
+
+
+def _hidden(m: re.Match[str], _: int) -> str:
+    """The number, hidden from the compiler."""
+    return f"or.b32 {_SPARE}, {_ZERO}, {m['x']}; {m['head']}{_SPARE}{m['tail']};"
+
+
+def _difference(m: re.Match[str], _: int) -> str:
+    """A negation as a difference."""
+    return f"{m['guard'] or ''}sub.s32 {m['d']}, {_ZERO}, {m['x']};"
+
+
+_G: Final = r"(?P<guard>@!?%\w+\s+)?"
+FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
+    "guarded_testp": [(re.compile(r"@(?P<guard>!?%\w+)\s+(?P<rest>testp\.[^;]*);"), _branch)],
+    "guarded_set": [(re.compile(r"@(?P<guard>!?%\w+)\s+(?P<rest>set\.[^;]*);"), _branch)],
+    "vsub_max": [
+        (
+            re.compile(
+                _G
+                + r"(?P<op>v(?:add|sub|absdiff|min|max|shl|shr)\.(?P<kind>[us]32)\.[us]32\.[us]32(?:\.sat|\.wrap|\.clamp)*)"
+                r"\.(?P<second>min|max)\s+(?P<d>%\w+),\s*(?P<a>[^,;]+),\s*(?P<b>[^,;]+),\s*(?P<c>[^,;]+);"
+            ),
+            _two_steps,
+        )
+    ],
+    "minmax_same": [
+        (re.compile(r"(?P<head>" + _G + r"(?:min|max)\.[\w.]*f16 %\w+,)\s*(?P<x>%\w+),\s*(?P=x);"), _other_name),
+        (re.compile(r"(?P<head>" + _G + r"(?:min|max)\.[\w.]*f16x2 %\w+,)\s*(?P<x>%\w+),\s*(?P=x);"), _other_pair),
+    ],
+    "add_rotate, sub_rotate": [
+        (re.compile(r"(?P<head>" + _G + r"sh[lr]\.[bus]64 %\w+,\s*[^,;]+,\s*)(?P<x>\d+)(?P<tail>)\s*;"), _hidden)
+    ],
+    "bfe_position": [
+        (re.compile(r"(?P<head>" + _G + r"bfe\.s\d+ %\w+,\s*[^,;]+,\s*)(?P<x>\w+)(?P<tail>,[^,;]+);"), _hidden)
+    ],
+    "bfi_length": [
+        (
+            re.compile(r"(?P<head>" + _G + r"bfi\.b\d+ %\w+,\s*[^,;]+,[^,;]+,[^,;]+,\s*)(?P<x>\w+)(?P<tail>)\s*;"),
+            _hidden,
+        )
+    ],
+    "minmax_negation": [(re.compile(_G + r"neg\.s32 (?P<d>%\w+),\s*(?P<x>[^,;]+);"), _difference)],
+    "szext_parameter": [
+        (re.compile(r"(?P<head>" + _G + r"szext\.[\w.]+ %\w+,\s*[^,;]+,\s*)(?P<x>[%\w]+)(?P<tail>)\s*;"), _hidden)
+    ],
+}
+"""Name of the proof in tests/oracle_faults -> what its instructions are replaced by."""
+
+
+def around(text: str, faults: Iterable[str]) -> str:
+    """The program without the instructions of some faults; the same text if it has none."""
+    count = 0
+    for pattern, rewrite in [row for f in faults for row in FAULTS[f]]:
+
+        def written(m: re.Match[str], rewrite: Rewrite = rewrite) -> str:
+            nonlocal count
+            count += 1
+            return rewrite(m, count)
+
+        text = pattern.sub(written, text)
+    return _BODY.sub(rf"\1{_DECLARED}", text) if count else text
+
+
+def ways_around(text: str) -> Iterator[tuple[str, str]]:
+    """(Name of a fault, program without it) for each fault that a program may meet; at the end without all of them."""
+    found = [f for f in FAULTS if around(text, [f]) != text]
+    for fault in found:
+        yield fault, around(text, [fault])
+    if len(found) > 1:
+        yield " or ".join(found), around(text, found)

@@ -1,0 +1,69 @@
+"""Programs written around the known faults of ptxas: the same meaning, and ptxas is right on them."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import orias
+from orias.sim import load
+from orias.tools.fuzz.around import FAULTS, around, ways_around
+from tests.nvtools import tool
+
+HERE = Path(__file__).parents[1] / "oracle_faults"
+NAMES = sorted(n for names in FAULTS for n in names.split(", "))
+VALUES = np.array(
+    [3, 2, 0x80000000, 0x7FC17FC1, 0xFFFF0001, 0x123456789ABCDEF0, 0xFEDCBA9876543210, 0xFFFFFFF980000007], np.uint64
+)
+
+
+def ran(cubin: bytes, extra: list[int]) -> list[int]:
+    out = np.zeros(len(VALUES), np.uint64)
+    load(cubin).launch("k", 1, len(VALUES), [VALUES, out, *extra])
+    return [int(x) for x in out]
+
+
+def theirs(text: str, folder: Path, level: int) -> bytes:
+    (folder / "k.ptx").write_text(text)
+    command = [tool("ptxas"), "-arch=sm_90", f"-O{level}", str(folder / "k.ptx"), "-o", str(folder / "k.cubin")]
+    subprocess.run(command, check=True, timeout=30)
+    return (folder / "k.cubin").read_bytes()
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "szext_parameter"])
+def test_around(name: str, tmp_path: Path) -> None:
+    """Without the fault's instructions ptxas computes what we do, with them not; for us nothing changes."""
+    text = (
+        (HERE / f"{name}.ptx")
+        .read_text()
+        .replace(".target sm_75", ".target sm_90")
+        .replace(".target sm_80", ".target sm_90")
+    )
+    fault = next(f for f in FAULTS if name in f.split(", "))
+    other = around(text, [fault])
+    assert (fault, other) in list(ways_around(text))
+    want = ran(orias.compile(text, arch="sm_90").data, [])
+    assert ran(orias.compile(other, arch="sm_90").data, []) == want
+    assert ran(theirs(text, tmp_path, 3), []) != want
+    assert ran(theirs(other, tmp_path, 3), []) == want
+
+
+def test_szext_position_is_hidden(tmp_path: Path) -> None:
+    """On the targets of that fault (sm_75 to 89) the position comes to lie in a register."""
+    text = (HERE / "szext_parameter.ptx").read_text()
+    other = around(text, ["szext_parameter"])
+    assert "%around_t;" in other
+    want = [ran(orias.compile(t, arch="sm_80").data, [7]) for t in (text, other)]
+    assert want[0] == want[1]
+
+
+def test_all_at_once() -> None:
+    """A program with two of them is written around each, then around both."""
+    body = "@%p testp.finite.f32 %p, %f;\nbfe.s32 %r, %r, 40, 4;\n"
+    text = ".entry k(.param .u64 a) {\n" + body + "}\n"
+    names = [n for n, _ in ways_around(text)]
+    assert names == ["guarded_testp", "bfe_position", "guarded_testp or bfe_position"]
+    last = list(ways_around(text))[-1][1]
+    assert last.count("%tid.y") == 1 and "bra AROUND_1" in last and "or.b32" in last
+    assert around("mov.u32 %r, 1;", FAULTS) == "mov.u32 %r, 1;"
