@@ -33,7 +33,7 @@ class Node:
     """One instruction, what it touches and what its control word says."""
 
     __slots__ = (
-        "address", "arithmetic", "d", "early_result", "falls", "fixed", "flow", "guard", "index", "known", "late", "needs", "order", "queue", "read", "reuse", "slots", "stall",
+        "address", "arithmetic", "d", "early", "falls", "fixed", "flow", "guard", "index", "known", "late", "needs", "order", "queue", "read", "reuse", "slots", "stall",
         "targets", "touch", "wait", "write",
     )  # fmt: skip
 
@@ -62,8 +62,8 @@ class Node:
                 late = u < UR_BASE or (uniform and u < P_BASE)
                 if late and slot != SLOT_GUARD:
                     self.late |= 1 << u
-        self.early_result: Final[bool] = d.op.base == "ATOM" and not self.touch.write_set & (1 << P_BASE) - 1
-        """Its predicate results, whether the address is in the right space, are there as soon as the sources are read."""
+        self.early: Final[int] = self.touch.write_set >> P_BASE << P_BASE if d.op.base == "ATOM" else 0
+        """Results that are there as soon as the sources are read, as a bit set: the predicates of ATOM, whether the address is in the right space."""
         self.arithmetic: Final[bool] = self.known and facts.arithmetic(d.op)
         self.flow: int = GOES_ON
         self.falls: bool = True

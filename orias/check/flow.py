@@ -16,6 +16,13 @@ from orias.isa.table import IsaTable
 
 HORIZON: Final = 64
 """Cycles after which no fixed-latency result is awaited any more."""
+RESULT: Final = 0
+"""Event: the results of an operation of variable latency."""
+READS: Final = 1
+"""Event: the end of its late reads."""
+EARLY: Final = 2
+"""Event: those of its results that come with the end of its reads."""
+_KIND: Final = 3
 _SAME_GUARD: Final = 1 << 6
 """In a mask of proofs: the guard predicate still has the value it had at issue."""
 REUSE_REACH: Final = 8
@@ -64,7 +71,7 @@ class _State:
 
     def __init__(self) -> None:
         self.pending: dict[int, int] = {}
-        """Event (node * 2, + 1 for source reads) -> scoreboards whose wait proves it done on every path."""
+        """Event (node << 2 | RESULT, READS or EARLY) -> scoreboards whose wait proves it done on every path."""
         self.turn: dict[int, int] = {}
         """Event -> fewest later uses of its scoreboard (for DEPBAR)."""
         self.results: dict[int, dict[int, int]] = {}
@@ -236,8 +243,9 @@ class Flow:
         if base == "DEPBAR":
             self._depbar(n, state)
         elif base == "BAR":
-            for e in [e for e in state.pending if e & 1 and self.facts.ends_reads(n.d.op, self.nodes[e >> 1].d.op)]:
-                _finish(state, e)
+            for e in [e for e in state.pending if e & _KIND == READS]:
+                if self.facts.ends_reads(n.d.op, self.nodes[e >> 2].d.op):
+                    _finish(state, e)
         if not mask:
             return
         for k in range(6):
@@ -276,14 +284,14 @@ class Flow:
         reads, writes = n.touch.read_set, n.touch.write_set
         both = (reads | writes) & (1 << B_BASE) - 1
         for e, proofs in state.pending.items():
-            p = nodes[e >> 1]
-            if e & 1:
+            p = nodes[e >> 2]
+            if e & _KIND == READS:
                 hit = p.late & writes
                 if hit and not self.facts.reads_first(p.d, n.d) and not _exclusive(p, n, proofs & _SAME_GUARD != 0):
                     u = _lowest(hit)
                     self._report("war", n, p.index, u, f"writes {unit_name(u)}, which may still be read")
                 continue
-            hit = p.touch.write_set & both
+            hit = (p.early if e & _KIND == EARLY else p.touch.write_set & ~p.early) & both
             if not hit or _exclusive(p, n, proofs & _SAME_GUARD != 0):
                 continue
             if hit & reads:
@@ -353,10 +361,10 @@ class Flow:
             # A later operation of an in-order unit proves the earlier ones done; one that has read its sources, that the
             # earlier ones of its queue have.
             for e in state.pending:
-                if e & 1:
-                    if nodes[e >> 1].queue == n.queue:
+                if e & _KIND == READS:
+                    if nodes[e >> 2].queue == n.queue:
                         state.pending[e] |= read
-                elif n.order and nodes[e >> 1].order == n.order:
+                elif n.order and nodes[e >> 2].order == n.order:
                     state.pending[e] |= proofs
         results = state.results
         guarded = n.guarded()
@@ -375,22 +383,26 @@ class Flow:
                         state.turn[e] = state.turn.get(e, 0) + 1
                 state.boards[b] = now
         same = _SAME_GUARD if guarded else 0
-        if not n.fixed and n.touch.write_set & (1 << B_BASE) - 1:
-            state.pending[n.index << 1] = (read if n.early_result else proofs) | same
-            state.turn[n.index << 1] = 0
+        event = n.index << 2
+        if not n.fixed and n.touch.write_set & ~n.early & (1 << B_BASE) - 1:
+            state.pending[event | RESULT] = proofs | same
+            state.turn[event | RESULT] = 0
+        if n.early:
+            state.pending[event | EARLY] = read | same
+            state.turn[event | EARLY] = 0
         if n.late:
             board = 0 if n.read > 5 else 1 << n.read
             if not n.fixed:
                 board |= proofs
-            state.pending[n.index << 1 | 1] = board | same
-            state.turn[n.index << 1 | 1] = 0
+            state.pending[event | READS] = board | same
+            state.turn[event | READS] = 0
 
     def _forget_guards(self, n: Node, state: _State) -> None:
         """A predicate has a new value: instructions it guarded before may now collide with any other."""
         changed = n.touch.write_set
         nodes = self.nodes
         for e, proofs in state.pending.items():
-            if proofs & _SAME_GUARD and changed >> nodes[e >> 1].guard_unit() & 1:
+            if proofs & _SAME_GUARD and changed >> nodes[e >> 2].guard_unit() & 1:
                 state.pending[e] = proofs & ~_SAME_GUARD
         for entries in state.results.values():
             for key in [
@@ -403,9 +415,10 @@ class Flow:
 def _finish(state: _State, e: int) -> None:
     state.pending.pop(e, None)
     state.turn.pop(e, None)
-    if not e & 1:
-        state.pending.pop(e | 1, None)
-        state.turn.pop(e | 1, None)
+    if e & _KIND == RESULT:
+        for other in (e | READS, e | EARLY):
+            state.pending.pop(other, None)
+            state.turn.pop(other, None)
 
 
 def _lowest(bits: int) -> int:

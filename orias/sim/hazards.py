@@ -363,7 +363,7 @@ class Watch:
             warp = who if uniform else act.warp_of
             for other in self.fixed.get(u, ()):
                 other.live &= ~np.isin(other.who, who, assume_unique=True)
-            p = _Pending(n, u, word, who, warp, self.now[warp], read if n.early_result else proofs, old)
+            p = _Pending(n, u, word, who, warp, self.now[warp], read if n.early >> u & 1 else proofs, old)
             if n.fixed:
                 self.fixed.setdefault(u, []).append(p)
             else:

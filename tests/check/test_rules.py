@@ -71,6 +71,16 @@ def test_load_without_a_wait() -> None:
     assert not found("LDG.E R2, [R4.64] | B------ R- W2 - S02", "IADD3 R3, R2, R5, RZ | B--2--- R- W- - S01")
 
 
+def test_the_predicate_of_an_atom_comes_with_its_read_barrier() -> None:
+    """ptxas leaves this to BRA in libatomic for sm_120 (64-bit compare and swap at a generic address)."""
+    atom = "ATOM.E.CAS.64.STRONG.GPU P0, R4, [R24], R12, R14 | B------ R0 W5 - S02"
+    branch, reader = "@P0 BRA `(.L_end) | B0----- R- W- - S05", "IADD3 R3, R4, R5, RZ"
+    assert not found(atom, branch)
+    assert found(atom, f"{reader} | B0----- R- W- - S01") == [("raw", 0x10, 0, "R4", -1, -1)]
+    assert found(atom, "@P0 BRA `(.L_end)")[0][:4] == ("raw", 0x10, 0, "P0")
+    assert not found(atom, branch, f"{reader} | B-----5 R- W- - S01")
+
+
 def test_wait_for_another_scoreboard() -> None:
     got = found("LDG.E R2, [R4.64] | B------ R- W2 - S02", "IADD3 R3, R2, R5, RZ | B---3-- R- W- - S01")
     assert [h[0] for h in got] == ["raw"]

@@ -1,0 +1,82 @@
+"""What ptxas makes of every PTX file of a folder, for every target the file may be compiled for: food for ``tools.judge.hazards``.
+
+usage: python -m tools.judge.corpus OUT PTX_DIR... [--arch sm_NN,...] [--options "-O3"] [--until HH:MM] [--json] [--quiet]
+
+A file for sm_NN is compiled for all later targets, one for sm_NNa or sm_NNf for that alone; with ``-c`` where ptxas does not take it
+as it is.  OUT holds ``ARCH/NUMBER-NAME.cubin``, or an empty ``.refused`` beside it where ptxas refuses the file or takes longer than 60 s;
+what is there is not made again.
+"""
+
+import argparse
+import json
+import random
+import re
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from orias.progress import Bar
+from tests.isa.harvest import compile_ptx
+from tools.judge.clock import moment
+
+ARCHES = (
+    "sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_103", "sm_103a", "sm_110",
+    "sm_110a", "sm_120", "sm_120a", "sm_121", "sm_121a",
+)  # fmt: skip
+_TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.M)
+
+
+def allowed(path: Path, arches: tuple[str, ...]) -> list[str]:
+    """The targets of `arches` that a file may be compiled for."""
+    m = _TARGET.search(path.read_bytes())
+    if m is None:
+        return []
+    own, suffix = int(m.group(1)), m.group(2).decode()
+    if suffix:
+        return [a for a in arches if a == f"sm_{own}{suffix}"]
+    return [a for a in arches if int(a[3:].rstrip("af")) >= own]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.judge.corpus")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--arch", default=",".join(ARCHES))
+    parser.add_argument("--options", default="-O3")
+    parser.add_argument("--until", default="")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quiet", action="store_true")
+    a = parser.parse_args()
+    end = moment(a.until)
+    arches = tuple(a.arch.split(","))
+    paths = sorted(p for folder in a.folders for p in folder.rglob("*.ptx"))
+    pairs = [(n, p, arch) for n, p in enumerate(paths) for arch in allowed(p, arches)]
+    random.Random(1).shuffle(pairs)
+    bar = Bar(a.quiet or a.json)
+    done: Counter[str] = Counter()
+    for k, (n, path, arch) in enumerate(pairs):
+        if time.time() > end:
+            break
+        bar(k, len(pairs), f"{arch} {path.stem}")
+        cubin = a.out / arch / f"{n}-{path.stem}.cubin"
+        refused = cubin.with_suffix(".refused")
+        if not cubin.exists() and not refused.exists():
+            cubin.parent.mkdir(parents=True, exist_ok=True)
+            part = cubin.with_suffix(".part")
+            options = a.options.split()
+            if compile_ptx(path, arch, options, part) or compile_ptx(path, arch, [*options, "-c"], part):
+                part.rename(cubin)
+            else:
+                refused.touch()
+        done["cubins" if cubin.exists() else "refused"] += 1
+    bar(len(pairs), len(pairs))
+    done["pairs"] = len(pairs)
+    print(
+        json.dumps(done) if a.json else f"{done['cubins']} cubins, {done['refused']} refused, of {done['pairs']} pairs"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
