@@ -15,12 +15,11 @@ import numpy.typing as npt
 from orias.isa.fetch import dimensions
 from orias.isa.operand import K_B, K_WORD, kind, payload, word_text
 from orias.sim.engine import Engine, Flow
-from orias.sim.errors import Fault, IllegalInstruction
-from orias.sim.exec_texture import SHAPES, by_object, signed_fields
+from orias.sim.exec_texture import SHAPES, by_object, look_at, signed_fields
 from orias.sim.ops_int import U32
 from orias.sim.site import Exec, Getter, Site
 from orias.sim.state import Active, Machine
-from orias.sim.texture import Request, Texture, detail_of
+from orias.sim.texture import Request, Texture
 
 Arr = npt.NDArray[Any]
 _LANES: Final = np.left_shift(np.uint32(1), np.arange(32, dtype=U32))
@@ -95,7 +94,8 @@ def sample_for_lanes(s: Site) -> Exec:
     """``quadtex`` of Ori, which becomes the rounds of a quad (:mod:`orias.schedule.quads`): each lane's sample with its own gradients."""
     shape = word_text(s.src[-1])
     count = dimensions(shape)
-    places = [[s.f32(o) for o in s.src[3 * k : 3 * k + 3]] for k in range(count)]
+    # Of each coordinate its value and both steps.
+    gets = [[s.f32(o) for o in s.src[k : 3 * count : 3]] for k in range(3)]
     names = (
         ["layer"] * shape.startswith("ARRAY_")
         + ["handle"] * s.has("B")
@@ -115,21 +115,9 @@ def sample_for_lanes(s: Site) -> Exec:
         whole.depth = of(rest["depth"]).view(np.float32) if "depth" in rest else None
         if "offsets" in rest:
             whole.offsets = signed_fields(of(rest["offsets"]), count, 4, 4)
-        at = [[of(g).view(np.float32) for g in each] for each in places]
-        handles = rest["handle"](m, a) if "handle" in rest else m.const32[0][slot : slot + 1]
-        out = [np.zeros(a.n, U32) for _ in range(4)]
-        missing = np.zeros(a.n, np.bool_)
-        for t, look, who in by_object(m, a, handles, Texture):
-            if t.kind not in SHAPES[shape]:
-                raise Fault(IllegalInstruction, f"{s.op.name} {shape} on a texture {t.kind}", int(who[0]))
-            r = whole.some(who)
-            r.sampler = look
-            used = 3 if t.is_cube else t.dims
-            place, *steps = [[x[k][who] for x in at[:used]] for k in range(3)]
-            r.lod = detail_of(t, t.sampler if look is None else look, place, steps)
-            part, missing[who] = t.sample(place, r)
-            for total, v in zip(out, part, strict=True):
-                total[who] = v
+        place, *steps = [[of(g).view(np.float32) for g in each] for each in gets]
+        objects = by_object(m, a, rest["handle"](m, a) if "handle" in rest else m.const32[0][slot : slot + 1], Texture)
+        out, missing = look_at(objects, lambda t: t.kind in SHAPES[shape], f"{s.op.name} {shape}", place, steps, whole)
         for put, v in zip(puts, [*out, np.where(missing, 0xFFFFFFFF, 0).astype(U32)], strict=False):
             put(m, a, v)
 

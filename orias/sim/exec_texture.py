@@ -5,7 +5,7 @@ low 20 bits are the texture's number, the bits above, or the upper register of t
 the second destination, then the first, components that the mask lacks left out.  :mod:`orias.isa.fetch` says how the values lie.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -25,8 +25,10 @@ from orias.sim.texture import Request, Texture, detail_of, lookup
 
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]
-Objects = Callable[[Machine, Active], Iterator[tuple[Any, Sampler | None, Arr]]]
+Objects = Iterator[tuple[Any, Sampler | None, Arr]]
 """(object, sampler if not its own, positions of the threads) for each handle among the threads'."""
+Look = Callable[[Texture, list[Arr], Request], tuple[list[Arr], Arr]]
+"""A method of textures that gives the words of the four components, and which threads met texels that are not there."""
 
 _INDEX: Final = 0xFFFFF
 _SURFACES: Final[dict[str, tuple[int, bool]]] = {
@@ -71,8 +73,8 @@ class _Handle:
 
 def by_object(
     m: Machine, a: Active, handles: Arr, type_: type[Any], samplers: Arr | None = None, lenient: bool = False
-) -> Iterator[tuple[Any, Sampler | None, Arr]]:
-    """(object, sampler if not its own, positions of the threads) for each handle among the threads'.
+) -> Objects:
+    """The objects of the threads' handles.
 
     `samplers`: numbers that go before those in the handles where they are not 0.  `lenient`: handles of nothing are passed over.
     """
@@ -93,6 +95,45 @@ def by_object(
         if other not in (0, number) and isinstance(thing, Texture):
             look = lookup(m.arena.objects, other, Sampler, int(who[0]), other)
         yield thing, look, who
+
+
+def look_at(
+    objects: Objects,
+    fits: Callable[[Texture], bool],
+    name: str,
+    place: Sequence[Arr],
+    steps: Sequence[Sequence[Arr]],
+    whole: Request,
+    look: Look = Texture.sample,
+) -> tuple[list[Arr], Arr]:
+    """What all threads see, each in its texture: (words of the four components, which met texels that are not there).
+
+    `name`: the instruction, for the fault where a texture does not fit it.  `steps`: empty, or those of the coordinates along x and
+    y of the picture, which the level of detail follows from.  Coordinates beyond a texture's dimensions are left out.
+    """
+    n = len(place[0])
+    out, missing = [np.zeros(n, U32) for _ in range(4)], np.zeros(n, np.bool_)
+    for t, sampler, who in objects:
+        if not fits(t):
+            raise Fault(IllegalInstruction, f"{name} on a texture {t.kind}", int(who[0]))
+        r = whole.some(who)
+        r.sampler = sampler
+        # Directions have three coordinates.
+        count = 3 if t.is_cube else t.dims
+        at, *moves = [[x[who] for x in each[:count]] for each in (place, *steps)]
+        if moves:
+            r.lod = detail_of(t, t.sampler if sampler is None else sampler, at, moves)
+        part, missing[who] = look(t, at, r)
+        for total, v in zip(out, part, strict=True):
+            total[who] = v
+    return out, missing
+
+
+def clamped_fetch(t: Texture, place: list[Arr], r: Request) -> tuple[list[Arr], Arr]:
+    """An integer fetch from the nearest of the levels that there are."""
+    if r.level is not None:
+        r.level = np.clip(r.level.view(np.int32), 0, len(t.levels) - 1).astype(U32)
+    return t.fetch(place, r)
 
 
 class _Results:
@@ -151,7 +192,9 @@ class _Values:
         for name, o in zip(names, flat, strict=True):
             found.setdefault(name, []).append(o)
         self.place = [s.raw(o) for o in found["place"]]
-        self.steps = [s.raw(o) for o in found.get("steps", [])]
+        steps = [s.raw(o) for o in found.get("steps", [])]
+        # They alternate: along x and along y of the picture.
+        self.steps = [steps[0::2], steps[1::2]] if steps else []
         one = {
             name: s.raw(found[name][0]) for name in ("layer", "level", "sample", "offsets", "depth") if name in found
         }
@@ -176,8 +219,16 @@ def texture(s: Site) -> Exec:
         raise s.unknown("level")
     component = next((k for k, x in enumerate("RGBA") if x in s.op.mods), 0)
     put = _Results(s, v.mask)
-    quads, clamped = s.has("NDV"), s.has("CL")
+    quads = s.has("NDV")
     fields = (6, 8) if base == "TLD4" else (4, 4)
+    look: Look = Texture.sample
+    if base == "TLD":
+        look = clamped_fetch if s.has("CL") else Texture.fetch
+    elif base == "TLD4":
+        look = lambda t, place, r: t.gather(component, place, r)  # noqa: E731
+
+    def fits(t: Texture) -> bool:
+        return t.kind in SHAPES[v.shape] and (t.samples() > 1) == (v.sample is not None)
 
     def request(m: Machine, a: Active) -> Request:
         r = Request()
@@ -202,54 +253,22 @@ def texture(s: Site) -> Exec:
         return r
 
     def run(m: Machine, a: Active) -> None:
-        words = [_everywhere(g, m, a) for g in v.place]
-        steps = [_everywhere(g, m, a).view(np.float32) for g in v.steps]
+        place = [_everywhere(g, m, a).view(np.int32 if base == "TLD" else np.float32) for g in v.place]
+        steps = [[_everywhere(g, m, a).view(np.float32) for g in each] for each in v.steps]
         whole = request(m, a)
         if quads:
-            steps = _differences(a, [w.view(np.float32) for w in words])
-        out, missing = [np.zeros(a.n, U32) for _ in range(4)], np.zeros(a.n, np.bool_)
-        upper = v.handle.upper(m, a)
-        for t, look, who in by_object(m, a, v.handle.get(m, a), Texture, upper, quads):
-            if t.kind not in SHAPES[v.shape] or (t.samples() > 1) != (v.sample is not None):
-                raise Fault(IllegalInstruction, f"{s.op.name} {v.shape} on a texture {t.kind}", int(who[0]))
-            r = whole.some(who)
-            r.sampler = look
-            # Directions have three coordinates.
-            count = len(words) if t.is_cube else t.dims
-            place = [w[who].view(np.int32 if base == "TLD" else np.float32) for w in words[:count]]
-            if base == "TLD":
-                if clamped and r.level is not None:
-                    r.level = clamp_level(t, r.level)
-                part, absent = t.fetch(place, r)
-            elif base == "TLD4":
-                part, absent = t.gather(component, place, r)
-            else:
-                if steps:
-                    moves = [[x[who] for x in steps[k::2]][:count] for k in range(2)]
-                    r.lod = detail_of(t, t.sampler if look is None else look, place, moves)
-                part, absent = t.sample(place, r)
-            missing[who] = absent
-            for total, x in zip(out, part, strict=True):
-                total[who] = x
-        put(m, a, out, missing)
+            steps = _differences(a, place)
+        objects = by_object(m, a, v.handle.get(m, a), Texture, v.handle.upper(m, a), quads)
+        put(m, a, *look_at(objects, fits, f"{s.op.name} {v.shape}", place, steps, whole, look))
 
     return run
 
 
-def clamp_level(t: Texture, level: Arr) -> Arr:
-    """Levels of an integer fetch within those that there are."""
-    return np.clip(level.view(np.int32), 0, len(t.levels) - 1).astype(U32)
-
-
-def _differences(a: Active, place: list[Arr]) -> list[Arr]:
-    """What the first lane of each quad differs by from the second and the third, of each coordinate in turn."""
-    out = []
-    for c in place:
-        lanes = a.spread(c).reshape(-1, 8, 4)
-        for k in (1, 2):
-            step = np.repeat(lanes[:, :, k] - lanes[:, :, 0], 4, axis=1)
-            out.append(a.gather(step.reshape(-1, 32)))
-    return out
+def _differences(a: Active, place: list[Arr]) -> list[list[Arr]]:
+    """What the first lane of each quad differs by from the second, then from the third."""
+    lanes = [a.spread(c).reshape(-1, 8, 4) for c in place]
+    steps = [[np.repeat(c[:, :, k] - c[:, :, 0], 4, axis=1) for c in lanes] for k in (1, 2)]
+    return [[a.gather(x.reshape(-1, 32)) for x in each] for each in steps]
 
 
 def dimension(t: Texture | Surface, axis: int, level: int = 0) -> int:

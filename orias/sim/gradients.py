@@ -14,10 +14,10 @@ from orias.lower import abi
 from orias.sim import ops_half as half
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_mem import LOCAL, places
-from orias.sim.exec_texture import by_object
+from orias.sim.exec_texture import by_object, look_at
 from orias.sim.ops_int import U32
 from orias.sim.state import Active, Machine
-from orias.sim.texture import Request, Texture, detail_of
+from orias.sim.texture import Request, Texture
 
 Arr = npt.NDArray[Any]
 PREFIX: Final = "__cuda_syscall_tex_grad_"
@@ -60,18 +60,9 @@ def sample(m: Machine, name: str, who: Active) -> None:
         whole.offsets = [((v.astype(np.int64) & 15) ^ 8) - 8 for v in values.pop(0)]
     if depth:
         whole.depth = values.pop(0)[0].view(np.float32)
-    out, missing = [np.zeros(who.n, U32) for _ in range(4)], np.zeros(who.n, np.bool_)
-    for t, look, some in by_object(m, who, handle[0], Texture, sampler):
-        if t.kind != kind:
-            raise Fault(IllegalInstruction, f"{name} on a texture {t.kind}", int(some[0]))
-        r = whole.some(some)
-        r.sampler = look
-        count = 3 if t.is_cube else t.dims
-        place, *moves = [[np.ascontiguousarray(v[some]).view(np.float32) for v in x[:count]] for x in (coords, *steps)]
-        r.lod = detail_of(t, t.sampler if look is None else look, place, moves)
-        part, missing[some] = t.sample(place, r)
-        for total, v in zip(out, part, strict=True):
-            total[some] = v
+    place, *moves = [[v.view(np.float32) for v in each] for each in (coords, *steps)]
+    objects = by_object(m, who, handle[0], Texture, sampler)
+    out, missing = look_at(objects, lambda t: t.kind == kind, name, place, moves, whole)
     if type_ == "f16":
         patterns = [half.pattern(v.view(np.float32).astype(np.float64), False) for v in out]
         out = [half.pack(patterns[0], patterns[1]), half.pack(patterns[2], patterns[3])]

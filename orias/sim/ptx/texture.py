@@ -9,8 +9,7 @@ from orias.lower.handles import KINDS as KINDS_OF_HANDLES
 from orias.ptx.ast import O_ADDR, O_PAIR, O_REG, O_VEC, Operand
 from orias.sim import ops_half as half
 from orias.sim.descriptor import described
-from orias.sim.errors import Fault, IllegalInstruction
-from orias.sim.exec_texture import by_object, clamp_level, dimension, reduce_in
+from orias.sim.exec_texture import Look, by_object, clamped_fetch, dimension, look_at, reduce_in
 from orias.sim.ops_int import I32, I64, U32, U64
 from orias.sim.ptx.integer import Builder
 from orias.sim.ptx.matrix import elements
@@ -18,7 +17,7 @@ from orias.sim.ptx.site import UNSIGNED, PtxSite, bits_of
 from orias.sim.site import Exec, Getter
 from orias.sim.state import Active, Machine
 from orias.sim.surface import Surface
-from orias.sim.texture import KINDS, Request, Texture, detail_of
+from orias.sim.texture import KINDS, Request, Texture
 
 Arr = npt.NDArray[Any]
 _AXES: Final = ("width", "height", "depth")
@@ -105,9 +104,14 @@ def _texture(s: PtxSite) -> Exec:
     out = s.ops[0].elems[0] if s.ops[0].kind == O_PAIR else s.ops[0]
     puts = _results(s, out, d_type)
     there = s.setp(s.ops[0].elems[1]) if s.ops[0].kind == O_PAIR else None
-    gather = s.name == "tld4"
-    component = "rgba".index(s.mods["comp"]) if gather else 0
-    bits = 6 if gather else 4
+    bits = 4
+    look: Look = Texture.sample
+    if s.name == "tld4":
+        bits, component = 6, "rgba".index(s.mods["comp"])
+        look = lambda t, place, r: t.gather(component, place, r)  # noqa: E731
+    elif c_type != "f32" and not sampled:
+        # Texels at integer coordinates have no level of detail.
+        look, steps = clamped_fetch, []
 
     def request(m: Machine, a: Active) -> Request:
         def of(g: Getter) -> Arr:
@@ -131,37 +135,18 @@ def _texture(s: PtxSite) -> Exec:
         return r
 
     def run(m: Machine, a: Active) -> None:
-        words = [np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,))) for g in coords]
-        floats = c_type == "f32"
+        place = [
+            np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,))).view(np.float32 if c_type == "f32" else I32)
+            for g in coords
+        ]
+        if sampled:
+            place = [x.astype(np.float32) for x in place]
         moves = [
             [np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,))).view(np.float32) for g in each] for each in steps
         ]
-        whole = request(m, a)
-        total, missing = [np.zeros(a.n, U32) for _ in range(4)], np.zeros(a.n, np.bool_)
         others = sampler(m, a) if sampler is not None else None
-        for t, look, who in by_object(m, a, handle(m, a), Texture, others):
-            if t.kind != kind:
-                raise Fault(IllegalInstruction, f"{s.sig.text} on a texture {t.kind}", int(who[0]))
-            r = whole.some(who)
-            r.sampler = look
-            place = [w[who].view(np.float32 if floats else I32) for w in words]
-            if sampled:
-                place = [x.astype(np.float32) for x in place]
-            if gather:
-                part, absent = t.gather(component, place, r)
-            elif floats or sampled:
-                if moves:
-                    r.lod = detail_of(
-                        t, t.sampler if look is None else look, place, [[x[who] for x in each] for each in moves]
-                    )
-                part, absent = t.sample(place, r)
-            else:
-                if r.level is not None:
-                    r.level = clamp_level(t, r.level)
-                part, absent = t.fetch(place, r)
-            missing[who] = absent
-            for x, v in zip(total, part, strict=True):
-                x[who] = v
+        objects = by_object(m, a, handle(m, a), Texture, others)
+        total, missing = look_at(objects, lambda t: t.kind == kind, s.sig.text, place, moves, request(m, a), look)
         for put, of in puts:
             put(m, a, of(total))
         if there is not None:
