@@ -204,11 +204,16 @@ class _Values:
         self.handle = _Handle(s, found["handle"][0] if "handle" in found else None, 1 + (total > first))
 
 
+def signed_field(word: Arr, bits: int, first: int = 0) -> Arr:
+    """The signed field of so many bits from bit `first` on."""
+    sign = 1 << bits - 1
+    field: Arr = ((word.astype(np.int64) >> first & (1 << bits) - 1) ^ sign) - sign
+    return field
+
+
 def signed_fields(packed: Arr, count: int, bits: int, spacing: int) -> list[Arr]:
     """Signed fields of so many bits, one every `spacing` bits."""
-    wide = packed.astype(np.int64)
-    half_ = 1 << bits - 1
-    return [((wide >> k * spacing & (1 << bits) - 1) ^ half_) - half_ for k in range(count)]
+    return [signed_field(packed, bits, k * spacing) for k in range(count)]
 
 
 def texture(s: Site) -> Exec:

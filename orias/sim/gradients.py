@@ -14,7 +14,7 @@ from orias.lower import abi
 from orias.sim import ops_half as half
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_mem import LOCAL, places
-from orias.sim.exec_texture import by_object, look_at
+from orias.sim.exec_texture import by_object, look_at, signed_field
 from orias.sim.ops_int import U32
 from orias.sim.state import Active, Machine
 from orias.sim.texture import Request, Texture
@@ -57,7 +57,7 @@ def sample(m: Machine, name: str, who: Active) -> None:
         whole.layer = np.minimum(coords.pop(0), np.uint32(0xFFFF))
     steps = [values.pop(0), values.pop(0)]
     if offset:
-        whole.offsets = [((v.astype(np.int64) & 15) ^ 8) - 8 for v in values.pop(0)]
+        whole.offsets = [signed_field(v, 4) for v in values.pop(0)]
     if depth:
         whole.depth = values.pop(0)[0].view(np.float32)
     place, *moves = [[v.view(np.float32) for v in each] for each in (coords, *steps)]

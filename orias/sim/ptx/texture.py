@@ -9,7 +9,7 @@ from orias.lower.handles import KINDS as KINDS_OF_HANDLES
 from orias.ptx.ast import O_ADDR, O_PAIR, O_REG, O_VEC, Operand
 from orias.sim import ops_half as half
 from orias.sim.descriptor import described
-from orias.sim.exec_texture import Look, by_object, clamped_fetch, dimension, look_at, reduce_in
+from orias.sim.exec_texture import Look, by_object, clamped_fetch, dimension, look_at, reduce_in, signed_field
 from orias.sim.ops_int import I32, I64, U32, U64
 from orias.sim.ptx.integer import Builder
 from orias.sim.ptx.matrix import elements
@@ -126,8 +126,7 @@ def _texture(s: PtxSite) -> Exec:
             r.level = of(level)
         if offsets is not None:
             # The low bits of each: PTX gives a range and the machine has no more room.
-            top = 1 << bits - 1
-            r.offsets = [((of(g).astype(I64) & 2 * top - 1) ^ top) - top for g in offsets]
+            r.offsets = [signed_field(of(g), bits) for g in offsets]
         if depth is not None:
             r.depth = of(depth).view(np.float32)
         if sample is not None:
