@@ -17,7 +17,7 @@ from orias.isa.operand import K_B, K_WORD, kind, payload, word_text
 from orias.sim.engine import Engine, Flow
 from orias.sim.exec_texture import SHAPES, by_object, look_at, signed_fields
 from orias.sim.ops_int import U32
-from orias.sim.site import Exec, Getter, Site
+from orias.sim.site import Exec, Site, everywhere
 from orias.sim.state import Active, Machine
 from orias.sim.texture import Request, Texture
 
@@ -107,15 +107,12 @@ def sample_for_lanes(s: Site) -> Exec:
     puts = [s.set32(o) for o in s.dst]
 
     def run(m: Machine, a: Active) -> None:
-        def of(g: Getter) -> Arr:
-            return np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,)))
-
         whole = Request()
-        whole.layer = of(rest["layer"]) if "layer" in rest else None
-        whole.depth = of(rest["depth"]).view(np.float32) if "depth" in rest else None
+        whole.layer = everywhere(rest["layer"], m, a) if "layer" in rest else None
+        whole.depth = everywhere(rest["depth"], m, a).view(np.float32) if "depth" in rest else None
         if "offsets" in rest:
-            whole.offsets = signed_fields(of(rest["offsets"]), count, 4, 4)
-        place, *steps = [[of(g).view(np.float32) for g in each] for each in gets]
+            whole.offsets = signed_fields(everywhere(rest["offsets"], m, a), count, 4, 4)
+        place, *steps = [[everywhere(g, m, a).view(np.float32) for g in each] for each in gets]
         objects = by_object(m, a, rest["handle"](m, a) if "handle" in rest else m.const32[0][slot : slot + 1], Texture)
         out, missing = look_at(objects, lambda t: t.kind in SHAPES[shape], f"{s.op.name} {shape}", place, steps, whole)
         for put, v in zip(puts, [*out, np.where(missing, 0xFFFFFFFF, 0).astype(U32)], strict=False):

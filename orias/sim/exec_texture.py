@@ -18,7 +18,7 @@ from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_copy import combine
 from orias.sim.ops_int import U32, U64
 from orias.sim.sampler import Sampler
-from orias.sim.site import Exec, Getter, Site, constant
+from orias.sim.site import Exec, Getter, Site, constant, everywhere
 from orias.sim.state import Active, Machine
 from orias.sim.surface import Surface
 from orias.sim.texture import Request, Texture, detail_of, lookup
@@ -44,10 +44,6 @@ SHAPES: Final[dict[str, tuple[str, ...]]] = {
 
 def _next(o: Opnd, k: int) -> Opnd:
     return o if is_zero_reg(o) else o + (k << 15)
-
-
-def _everywhere(g: Getter, m: Machine, a: Active) -> Arr:
-    return np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,)))
 
 
 class _Handle:
@@ -237,29 +233,29 @@ def texture(s: Site) -> Exec:
 
     def request(m: Machine, a: Active) -> Request:
         r = Request()
-        layer = _everywhere(v.layer, m, a) if v.layer is not None else None
+        layer = everywhere(v.layer, m, a) if v.layer is not None else None
         if base == "TXD" and layer is not None and s.has("AOFFI"):
             r.offsets = signed_fields(layer >> np.uint32(16), len(v.place), 4, 4)
             layer = layer & np.uint32(0xFFFF)
         if v.layered:
             r.layer = layer
         if v.level is not None:
-            given = _everywhere(v.level, m, a)
+            given = everywhere(v.level, m, a)
             if base == "TLD":
                 r.level = given
             else:
                 r.lod = given.view(np.float32)
         if v.offsets is not None:
-            r.offsets = signed_fields(_everywhere(v.offsets, m, a), len(v.place), *fields)
+            r.offsets = signed_fields(everywhere(v.offsets, m, a), len(v.place), *fields)
         if v.depth is not None:
-            r.depth = _everywhere(v.depth, m, a).view(np.float32)
+            r.depth = everywhere(v.depth, m, a).view(np.float32)
         if v.sample is not None:
-            r.sample = _everywhere(v.sample, m, a)
+            r.sample = everywhere(v.sample, m, a)
         return r
 
     def run(m: Machine, a: Active) -> None:
-        place = [_everywhere(g, m, a).view(np.int32 if base == "TLD" else np.float32) for g in v.place]
-        steps = [[_everywhere(g, m, a).view(np.float32) for g in each] for each in v.steps]
+        place = [everywhere(g, m, a).view(np.int32 if base == "TLD" else np.float32) for g in v.place]
+        steps = [[everywhere(g, m, a).view(np.float32) for g in each] for each in v.steps]
         whole = request(m, a)
         if quads:
             steps = _differences(a, place)
@@ -301,7 +297,7 @@ def query(s: Site) -> Exec:
 
     def run(m: Machine, a: Active) -> None:
         out = [np.zeros(a.n, U32) for _ in axes]
-        levels = _everywhere(level, m, a)
+        levels = everywhere(level, m, a)
         for t, _, who in by_object(m, a, handle.get(m, a), object):
             for total, axis in zip(out, axes, strict=True):
                 total[who] = [dimension(t, axis, int(k)) for k in levels[who]]

@@ -300,6 +300,11 @@ def _after(g: Getter, f: Callable[[Arr], Arr]) -> Getter:
     return lambda m, a: f(g(m, a))
 
 
+def everywhere(g: Getter, m: Machine, a: Active) -> Arr:
+    """The values of a getter, one a thread and without gaps; not to be written to."""
+    return np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,)))
+
+
 def constant(value: int) -> Getter:
     """A getter of one word."""
     v = np.full(1, value, U32)

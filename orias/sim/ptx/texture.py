@@ -14,7 +14,7 @@ from orias.sim.ops_int import I32, I64, U32, U64
 from orias.sim.ptx.integer import Builder
 from orias.sim.ptx.matrix import elements
 from orias.sim.ptx.site import UNSIGNED, PtxSite, bits_of
-from orias.sim.site import Exec, Getter
+from orias.sim.site import Exec, Getter, everywhere
 from orias.sim.state import Active, Machine
 from orias.sim.surface import Surface
 from orias.sim.texture import KINDS, Request, Texture
@@ -114,35 +114,27 @@ def _texture(s: PtxSite) -> Exec:
         look, steps = clamped_fetch, []
 
     def request(m: Machine, a: Active) -> Request:
-        def of(g: Getter) -> Arr:
-            return np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,)))
-
         r = Request()
         if layer is not None:
-            r.layer = np.minimum(of(layer), np.uint32(_MOST_LAYERS))
+            r.layer = np.minimum(everywhere(layer, m, a), np.uint32(_MOST_LAYERS))
         if level is not None and c_type == "f32":
-            r.lod = of(level).view(np.float32)
+            r.lod = everywhere(level, m, a).view(np.float32)
         elif level is not None:
-            r.level = of(level)
+            r.level = everywhere(level, m, a)
         if offsets is not None:
             # The low bits of each: PTX gives a range and the machine has no more room.
-            r.offsets = [signed_field(of(g), bits) for g in offsets]
+            r.offsets = [signed_field(everywhere(g, m, a), bits) for g in offsets]
         if depth is not None:
-            r.depth = of(depth).view(np.float32)
+            r.depth = everywhere(depth, m, a).view(np.float32)
         if sample is not None:
-            r.sample = of(sample)
+            r.sample = everywhere(sample, m, a)
         return r
 
     def run(m: Machine, a: Active) -> None:
-        place = [
-            np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,))).view(np.float32 if c_type == "f32" else I32)
-            for g in coords
-        ]
+        place = [everywhere(g, m, a).view(np.float32 if c_type == "f32" else I32) for g in coords]
         if sampled:
             place = [x.astype(np.float32) for x in place]
-        moves = [
-            [np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,))).view(np.float32) for g in each] for each in steps
-        ]
+        moves = [[everywhere(g, m, a).view(np.float32) for g in each] for each in steps]
         others = sampler(m, a) if sampler is not None else None
         objects = by_object(m, a, handle(m, a), Texture, others)
         total, missing = look_at(objects, lambda t: t.kind == kind, s.sig.text, place, moves, request(m, a), look)

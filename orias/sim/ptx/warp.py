@@ -12,7 +12,7 @@ from orias.sim import exec_warp
 from orias.sim.ops_int import I32, U32
 from orias.sim.ptx.integer import Builder, type_of
 from orias.sim.ptx.site import PtxSite, bits_of
-from orias.sim.site import Exec
+from orias.sim.site import Exec, everywhere
 from orias.sim.state import Active, Machine
 
 Arr = npt.NDArray[Any]
@@ -103,7 +103,7 @@ def _redux(s: PtxSite) -> Exec:
     f = ufuncs[what]
 
     def run(m: Machine, a: Active) -> None:
-        v = np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,)))
+        v = everywhere(g, m, a)
         starts = np.flatnonzero(np.diff(a.warp_of, prepend=-1))
         x = f.reduceat(v.view(I32) if signed else v, starts, dtype=I32 if signed else U32)
         put(m, a, x.view(U32)[a.position >> 5])

@@ -25,7 +25,7 @@ from orias.sim.ptx.machine import ptx
 from orias.sim.ptx.matrix import elements
 from orias.sim.ptx.memory import SPACES, address, load_values, store_values
 from orias.sim.ptx.site import UNSIGNED, PtxSite
-from orias.sim.site import Exec, Getter
+from orias.sim.site import Exec, Getter, everywhere
 from orias.sim.state import Active, Machine
 
 Arr = npt.NDArray[Any]
@@ -164,7 +164,7 @@ class _Fragment:
 
     def __call__(self, m: Machine, a: Active) -> Arr:
         _all_lanes(a)
-        words = np.stack([a.spread(np.ascontiguousarray(np.broadcast_to(g(m, a), (a.n,)))) for g in self.gets])
+        words = np.stack([a.spread(everywhere(g, m, a)) for g in self.gets])
         if self.layout.bits == 64:
             return self.layout.matrix(m, words[:, None])
         return self.layout.matrix(m, np.moveaxis(split(words, self.layout.bits), 3, 1))
