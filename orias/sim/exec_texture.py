@@ -149,7 +149,7 @@ class _Results:
         values = [components[k] for k in self.components]
         if self.half:
             values.extend([np.zeros(a.n, U32)] * (len(values) % 2))
-            patterns = [half.pattern(v.view(np.float32).astype(np.float64), False) for v in values]
+            patterns = [half.of_f32(v) for v in values]
             values = [half.pack(x, y) for x, y in zip(patterns[0::2], patterns[1::2], strict=True)]
         for put, v in zip(self.puts, values, strict=True):
             put(m, a, v)

@@ -64,7 +64,7 @@ def sample(m: Machine, name: str, who: Active) -> None:
     objects = by_object(m, who, handle[0], Texture, sampler)
     out, missing = look_at(objects, lambda t: t.kind == kind, name, place, moves, whole)
     if type_ == "f16":
-        patterns = [half.pattern(v.view(np.float32).astype(np.float64), False) for v in out]
+        patterns = [half.of_f32(v) for v in out]
         out = [half.pack(patterns[0], patterns[1]), half.pack(patterns[2], patterns[3])]
     m.R[abi.ARG_FIRST][who.sel] = (~missing).astype(U32)
     for k, v in enumerate(out):

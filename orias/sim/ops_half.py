@@ -34,6 +34,11 @@ def pattern(x: Arr, bf16: bool, mode: int = sf.RN) -> Arr:
     return np.where(np.isnan(x), sf.NAN16, sf.round_f64_to_f16(x, mode).view(U16))
 
 
+def of_f32(words: Arr) -> Arr:
+    """f32 patterns as f16 patterns, rounded to nearest even, with the canonical NaN."""
+    return pattern(words.view(np.float32).astype(np.float64), False)
+
+
 def flush(x: Arr, bf16: bool) -> Arr:
     """Values with the format's denormals replaced by zeros of the same sign."""
     smallest = 2.0**-126 if bf16 else 2.0**-14

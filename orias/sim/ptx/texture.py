@@ -67,16 +67,12 @@ def _word(k: int) -> Any:
     return lambda words: words[k]
 
 
-def _pattern(word: Arr) -> Arr:
-    return half.pattern(word.view(np.float32).astype(np.float64), False)
-
-
 def _half(k: int) -> Any:
-    return lambda words: _pattern(words[k]).astype(np.uint16)
+    return lambda words: half.of_f32(words[k]).astype(np.uint16)
 
 
 def _packed(k: int) -> Any:
-    return lambda words: half.pack(_pattern(words[2 * k]), _pattern(words[2 * k + 1]))
+    return lambda words: half.pack(half.of_f32(words[2 * k]), half.of_f32(words[2 * k + 1]))
 
 
 def _texture(s: PtxSite) -> Exec:
