@@ -16,7 +16,7 @@ from orias.isa.operand import K_IMM, K_R, K_UR, K_WORD, Opnd, is_zero_reg, kind,
 from orias.sim import ops_half as half
 from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_copy import combine
-from orias.sim.ops_int import U32, U64
+from orias.sim.ops_int import I32, I64, U32, U64
 from orias.sim.sampler import Sampler
 from orias.sim.site import Exec, Getter, Site, constant, everywhere
 from orias.sim.state import Active, Machine
@@ -398,15 +398,14 @@ def reduce(s: Site) -> Exec:
     if not s.has("D"):
         raise s.unknown("formatted access")
     op = next((x for x in _REDUCTIONS if s.has(x)), "")
-    wide = s.has("U64") or s.has("64") or s.has("S64") or s.has("SD64")
+    signed = any(s.has(x) for x in ("S32", "SD32", "S64", "SD64"))
+    wide = any(s.has(x) for x in ("64", "U64", "S64", "SD64"))
     if not op:
         raise s.unknown("operation")
     coordinates, handle, mode = _surface(s, 5)
     value = s.raw64(s.src[4]) if wide else s.raw(s.src[4])
-    type_: Any = U64 if wide else np.int32 if s.has("S32") or s.has("SD32") else U32
+    type_: Any = (I64 if signed else U64) if wide else I32 if signed else U32
     texels = not s.has("BA")
-    if s.has("S64") or s.has("SD64"):
-        type_ = np.int64
 
     def run(m: Machine, a: Active) -> None:
         place = coordinates(m, a)

@@ -29,8 +29,7 @@ def _handle(s: PtxSite, o: Operand) -> Getter:
     if o.kind != O_ADDR or o.var is None:
         raise s.unknown("reference")
     if o.var.type in ("texref", "surfref", "samplerref"):
-        name = o.var.name
-        return lambda m, a: np.full(1, m.arena.bindings.get(name, 0), U64)
+        return _handle_by_name(o.var.name)
     if o.var.space != "reg" or o.value:
         raise s.unknown("reference")
     return _register(s, o)
@@ -147,13 +146,11 @@ def _query(s: PtxSite) -> Exec:
     axis = _AXES.index(name) if name in _AXES else -1
     handle, put = _handle(s, s.ops[1]), s.dst(s.ops[0], "b32")
     level = s.src(s.ops[2], "b32") if len(s.ops) > 2 else None
-    # In independent mode the modes belong to samplers, which are asked by their own handles.
-    type_: Any = object
 
     def run(m: Machine, a: Active) -> None:
         out = np.zeros(a.n, U32)
         levels = np.broadcast_to(level(m, a), (a.n,)) if level is not None else np.zeros(a.n, U32)
-        for t, _, who in by_object(m, a, handle(m, a), type_):
+        for t, _, who in by_object(m, a, handle(m, a), object):
             if axis < 0:
                 out[who] = described(t, name)
             else:
