@@ -104,8 +104,7 @@ def around(text: str, faults: Iterable[str]) -> str:
 
 def ways_around(text: str) -> Iterator[tuple[str, str]]:
     """(Name of a fault, program without it) for each fault that a program may meet; at the end without all of them."""
-    found = [f for f in FAULTS if around(text, [f]) != text]
-    for fault in found:
-        yield fault, around(text, [fault])
-    if len(found) > 1:
-        yield " or ".join(found), around(text, found)
+    ways = {fault: other for fault in FAULTS if (other := around(text, [fault])) != text}
+    yield from ways.items()
+    if len(ways) > 1:
+        yield " or ".join(ways), around(text, ways)

@@ -18,7 +18,7 @@ from orias.sim.image import Image
 from orias.tools.fuzz.around import ways_around
 from orias.tools.fuzz.generate import INPUT_WORDS, SLOTS, THREADS, generate
 from orias.tools.validate.case import Case, Region
-from orias.tools.validate.run import difference, run
+from orias.tools.validate.run import Outcome, difference, run
 from orias.tools.validate.verify import Verifier, ptx_outcome
 
 OK: Final = "ok"
@@ -128,7 +128,7 @@ def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: 
     if finding is None and not theirs:
         return verdict(OK if not v.report.open else OPEN)
     if finding is None:
-        known = _known_fault(ptxas, text, arch, level, v, case)
+        known = _known_fault(ptxas, text, arch, level, v, case, want)
         return verdict(KNOWN, known) if known else verdict(THEIRS, theirs)
     return verdict(BOTH if theirs else OURS, finding.text() + (f"; ptxas: {theirs}" if theirs else ""))
 
@@ -150,9 +150,8 @@ def _theirs(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Cas
     return finding.text() if finding is not None else ""
 
 
-def _known_fault(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Case) -> str:
-    """The fault of ptxas without whose instructions the same program is right; empty if there is none."""
-    want = ptx_outcome(v.module, arch, case, v.image)
+def _known_fault(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Case, want: Outcome) -> str:
+    """The fault of ptxas without whose instructions the same program is right; empty if there is none.  `want`: what the PTX gives."""
     for fault, other in ways_around(text):
         got = ptx_outcome(parse(other, "around.ptx"), arch, case, v.image)
         if got.error is None and difference(want, got) is None and not _theirs(ptxas, other, arch, level, v, case):
