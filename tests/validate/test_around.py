@@ -1,6 +1,5 @@
 """Programs written around the known faults of ptxas: the same meaning, and ptxas is right on them."""
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 import orias
 from orias.sim import load
 from orias.tools.fuzz.around import FAULTS, around, ways_around
-from tests.nvtools import tool
+from tests.forms.run import ptxas_cubin
 
 HERE = Path(__file__).parents[1] / "oracle_faults"
 NAMES = sorted(n for names in FAULTS for n in names.split(", "))
@@ -24,15 +23,8 @@ def ran(cubin: bytes, extra: list[int]) -> list[int]:
     return [int(x) for x in out]
 
 
-def theirs(text: str, folder: Path, level: int) -> bytes:
-    (folder / "k.ptx").write_text(text)
-    command = [tool("ptxas"), "-arch=sm_90", f"-O{level}", str(folder / "k.ptx"), "-o", str(folder / "k.cubin")]
-    subprocess.run(command, check=True, timeout=30)
-    return (folder / "k.cubin").read_bytes()
-
-
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "szext_parameter"])
-def test_around(name: str, tmp_path: Path) -> None:
+def test_around(name: str) -> None:
     """Without the fault's instructions ptxas computes what we do, with them not; for us nothing changes."""
     text = (
         (HERE / f"{name}.ptx")
@@ -45,11 +37,11 @@ def test_around(name: str, tmp_path: Path) -> None:
     assert (fault, other) in list(ways_around(text))
     want = ran(orias.compile(text, arch="sm_90").data, [])
     assert ran(orias.compile(other, arch="sm_90").data, []) == want
-    assert ran(theirs(text, tmp_path, 3), []) != want
-    assert ran(theirs(other, tmp_path, 3), []) == want
+    assert ran(ptxas_cubin(text, "sm_90", 3), []) != want
+    assert ran(ptxas_cubin(other, "sm_90", 3), []) == want
 
 
-def test_szext_position_is_hidden(tmp_path: Path) -> None:
+def test_szext_position_is_hidden() -> None:
     """On the targets of that fault (sm_75 to 89) the position comes to lie in a register."""
     text = (HERE / "szext_parameter.ptx").read_text()
     other = around(text, ["szext_parameter"])
