@@ -36,9 +36,11 @@ _PIPE_CLASS: Final[dict[int, str]] = {
 _WIDE_TYPES: Final[frozenset[str]] = frozenset(("F64", "S64", "U64"))
 _LATE_OPERAND: Final[dict[str, int]] = {"R2UR": 2, "VIMNMX3": 2, "VHMNMX": 2}
 """Fixed-latency readers whose sources must stay longer than one cycle (war_gpr rows)."""
-_LATE_INPUT: Final[dict[str, tuple[int, int, int]]] = {"SYNCS": (0, 999, 7), "WARPSYNC": (80, 89, 9)}
+_LATE_INPUT: Final[dict[str, tuple[tuple[int, int, int], ...]]] = {
+    "SYNCS": ((0, 999, 7),), "WARPSYNC": ((80, 80, 9), (86, 89, 14), (90, 999, 7)),
+}  # fmt: skip
 """Readers of R registers that need results of fixed latency longer before than their class (orias/check/data/minimum.txt): the first and last
-target of which that is known, the cycles."""
+latency class of which that is known, the cycles."""
 _NEAREST: Final[dict[str, str]] = {
     "MMA.13": "MMA", "MMA.16": "MMA", "MMA.24": "MMA", "MMA.X": "MMA", "SLOW": "ALU", "VOTE": "ALU", "LDC": "MEM",
     "GMMA": "MMA", "WG": "*",
@@ -305,9 +307,9 @@ class Latency:
             # A chain through the accumulator runs at the plain latency (8816 and 8832: one more).
             n = self._tables[kind].get(pc, "FMA") + (1 if pc == "MMA.13" else 0)
         if kind == GPR:
-            first, last, late = _LATE_INPUT.get(consumer.base, (0, 0, 0))
-            if first <= self.sm <= last:
-                n = max(n, late)
+            for first, last, late in _LATE_INPUT.get(consumer.base, ()):
+                if first <= self.sm <= last:
+                    n = max(n, late)
         m = self._pairs[kind].get((self.measured(producer), self.measured(consumer)), 0)
         if m > n and not (pc == "WIDE.0" and kind == GPR):
             return m

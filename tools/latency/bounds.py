@@ -6,7 +6,8 @@
 ``measure`` runs the checker's own data flow over cubins and records, for each pair of operations and kind of register,
 the smallest number of cycles between a result of fixed latency and a reader of it (or a second writer).  ``write``
 reduces such lists, and the inventory's list of the same form, to classes of operations in ``orias/check/data/minimum.txt`` and,
-for second writes, ``orias/schedule/data/overwrite.txt``.
+for second writes, ``orias/schedule/data/overwrite.txt``.  What these hold already was seen too: an entry never becomes larger, and one of the
+same size stays sure.
 """
 
 import csv
@@ -21,6 +22,7 @@ from orias.check.code import Node
 from orias.check.cubin import MODELS, check_cubin
 from orias.check.flow import Observer
 from orias.isa.op import Op, op
+from orias.schedule.bounds import Bound, read_tables
 from orias.schedule.latency import base_class
 from orias.schedule.units import units
 
@@ -161,6 +163,13 @@ def _inventory(path: Path, rows: dict[Key, Minimum]) -> None:
                 rows[sm, kind, a, b].add(int(r["min_cycles"]), int(r["samples"]), int(r["samples_at_min"]))
 
 
+def merge(row: dict[str, Bound], name: str, found: Bound) -> None:
+    """The smaller of two bounds; of two equal ones the sure one."""
+    old = row.get(name)
+    if old is None or found.cycles < old.cycles or (found.cycles == old.cycles and found.sure):
+        row[name] = found
+
+
 def write(arguments: list[str]) -> int:
     rows: dict[Key, Minimum] = defaultdict(Minimum)
     if "--inventory" in arguments:
@@ -173,23 +182,27 @@ def write(arguments: list[str]) -> int:
                 rows[int(r["sm"]), r["kind"], r["producer"], r["consumer"]].add(
                     int(r["min_cycles"]), int(r["samples"]), int(r["samples_at_min"])
                 )
-    by_row: dict[tuple[int, str, str], list[str]] = defaultdict(list)
+    by_row: dict[tuple[int, str, str], dict[str, Bound]] = defaultdict(dict)
+    for path, prefix in ((READS, ""), (WRITES, "waw-")):
+        for (kind, sm), table in read_tables(str(path)).items():
+            for p, row in table.items():
+                by_row[sm, prefix + kind, p].update(row)
     floors: dict[tuple[int, str, str], int] = {}
     for (sm, kind, p, _), m in rows.items():
         floors[sm, kind, p] = min(m.cycles, floors.get((sm, kind, p), m.cycles))
     for (sm, kind, p, q), m in sorted(rows.items()):
-        doubt = "" if sure(kind, p, m, floors[sm, kind, p]) else "?"
-        by_row[sm, kind, p].append(f"{q}:{m.cycles}{doubt}")
+        merge(by_row[sm, kind, p], q, Bound(m.cycles, sure(kind, p, m, floors[sm, kind, p])))
     for out, head, second in ((READS, READS_HEAD, False), (WRITES, WRITES_HEAD, True)):
         text = [head]
         last: tuple[int, str] | None = None
-        for (sm, kind, p), entries in by_row.items():
+        for (sm, kind, p), entries in sorted(by_row.items()):
             if kind.startswith("waw-") != second:
                 continue
             if (sm, kind) != last:
                 text.append(f"table {kind.removeprefix('waw-')} {sm}\n")
                 last = (sm, kind)
-            text.append(f"{p} {' '.join(entries)}\n")
+            row_text = (f"{q}:{b.cycles}{'' if b.sure else '?'}" for q, b in sorted(entries.items()))
+            text.append(f"{p} {' '.join(row_text)}\n")
         out.write_text("".join(text), encoding="utf-8")
         print(f"{out.name}: {out.stat().st_size} bytes")
     return 0
