@@ -328,7 +328,7 @@ class Func:
         self.locations: list[Location] = []
         """With -g, after allocation: where those values lie."""
         self.remarks: list[tuple[int, int]] = []
-        """(number of a message of the tool, PTX line) for what a phase has to say about the code."""
+        """(number of a message in :mod:`orias.ori.remarks`, PTX line) for what a phase has to say about the code."""
         self.frame_fixed: int = 0
         """Bytes of the stack frame laid out by lowering (outgoing arguments, local variables), from R1+0 up."""
         self.frame_size: int = 0

@@ -7,14 +7,12 @@ from orias.isa.op import F_CALL, op
 from orias.isa.operand import imm, is_zero_reg, word
 from orias.isa.warpgroup import GMMA, commits
 from orias.ori.ir import Func, Inst
+from orias.ori.remarks import INJECTED_ARRIVE, INJECTED_WAIT, PIPELINE_REGISTERS
 
 _ARRIVE: Final = op("WARPGROUP.ARRIVE")
 _DEPBAR: Final = op("WARPGROUP.DEPBAR.LE")
 _WARPSYNC: Final = op("WARPSYNC.ALL")
 _GROUP: Final = word("gsb0")
-_NO_REGISTERS: Final = 7511
-_INJECTED_WAIT: Final = 7517
-_INJECTED_ARRIVE: Final = 7519
 
 
 def one_at_a_time(fn: Func) -> None:
@@ -52,8 +50,8 @@ def unoptimized_remarks(fn: Func) -> list[tuple[int, int]]:
     """
     operations = [i for i in fn.insts() if i.op.base in GMMA]
     waits = any(waits_for(i) >= 0 for i in fn.insts())
-    out = [(_INJECTED_ARRIVE, i.loc) for i in operations]
-    out += [(_INJECTED_WAIT, i.loc) for i in operations if not (waits and is_zero_reg(i.dst[0]))]
+    out = [(INJECTED_ARRIVE, i.loc) for i in operations]
+    out += [(INJECTED_WAIT, i.loc) for i in operations if not (waits and is_zero_reg(i.dst[0]))]
     if any(not is_zero_reg(i.dst[0]) for i in operations):
-        out.append((_NO_REGISTERS, 0))
+        out.append((PIPELINE_REGISTERS, 0))
     return out

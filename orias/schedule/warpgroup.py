@@ -20,6 +20,16 @@ from orias.isa.op import F_CALL, Op, op
 from orias.isa.operand import K_R, KIND_MASK, NOT_UPT, PAYLOAD_SHIFT, RZ, URZ, Opnd, imm, is_zero_reg, word
 from orias.isa.warpgroup import GMMA, accumulator_words, c_count, c_start, commits, is_list, source_widths
 from orias.ori.ir import CROSSING, ONE_AT_A_TIME, Block, Func, Inst
+from orias.ori.remarks import (
+    DIVERGENT_ARRIVE,
+    DIVERGENT_WAIT,
+    INJECTED_ARRIVE,
+    INJECTED_WAIT,
+    PIPELINE_REGISTERS,
+    READS,
+    WRITES,
+    WRITES_A,
+)
 from orias.schedule.serialise import one_at_a_time, unoptimized_remarks
 
 _ARRIVE: Final = op("WARPGROUP.ARRIVE")
@@ -32,14 +42,6 @@ _GROUP: Final = word("gsb0")
 _R_UNITS: Final = (1 << UR_BASE) - 1
 _LEAVING: Final[frozenset[str]] = frozenset(("EXIT", "RET"))
 _MOVES: Final[frozenset[str]] = frozenset(("MOV",))
-NO_REGISTERS: Final = 7511
-WRITES_A: Final = 7513
-READS: Final = 7514
-WRITES: Final = 7515
-INJECTED_WAIT: Final = 7517
-DIVERGENT_WAIT: Final = 7518
-INJECTED_ARRIVE: Final = 7519
-DIVERGENT_ARRIVE: Final = 7520
 
 
 def settle_warpgroups(fn: Func, opt_level: int = 3) -> None:
@@ -257,7 +259,7 @@ class _Settler:
                     self.troubles[trouble] = None
                     for g in (*state.d, *state.a):
                         self.blamed |= g if g & (reads | writes) else 0
-                if trouble in (NO_REGISTERS, WRITES_A):
+                if trouble in (PIPELINE_REGISTERS, WRITES_A):
                     return
         state.dirty |= writes
         if inst.op.flags & F_CALL:
@@ -274,7 +276,7 @@ class _Settler:
         if (moves or exchange) and reads & under_way:
             # Values of the program are never copied, nor written to registers under way: the allocator found no one place for
             # this accumulator.
-            return NO_REGISTERS
+            return PIPELINE_REGISTERS
         if inst.op.base in _MOVES and reads & under_way and writes & self.inputs:
             return WRITES_A
         if reads & under_way & state.waited:
