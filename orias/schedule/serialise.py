@@ -1,18 +1,11 @@
 """Warpgroup operations one at a time: each arrives, is a group of its own and is waited for."""
 
-from typing import Final
-
 from orias.analysis.inflight import waits_for
-from orias.isa.op import F_CALL, op
-from orias.isa.operand import imm, is_zero_reg, word
-from orias.isa.warpgroup import GMMA, commits
+from orias.isa.op import F_CALL
+from orias.isa.operand import imm, is_zero_reg
+from orias.isa.warpgroup import ARRIVE, DEPBAR, GMMA, GROUP, WARPSYNC_ALL, commits
 from orias.ori.ir import Func, Inst
 from orias.ori.remarks import INJECTED_ARRIVE, INJECTED_WAIT, PIPELINE_REGISTERS
-
-_ARRIVE: Final = op("WARPGROUP.ARRIVE")
-_DEPBAR: Final = op("WARPGROUP.DEPBAR.LE")
-_WARPSYNC: Final = op("WARPSYNC.ALL")
-_GROUP: Final = word("gsb0")
 
 
 def one_at_a_time(fn: Func) -> None:
@@ -25,7 +18,7 @@ def one_at_a_time(fn: Func) -> None:
         parted = b.id in fn.parted or fn.kind != "entry"
         for inst in b.insts:
             if inst.op.base == "WARPGROUP" or (inst.op.base in GMMA and is_zero_reg(inst.dst[0])):
-                if inst.op is _ARRIVE and out and out[-1].op is _WARPSYNC:
+                if inst.op is ARRIVE and out and out[-1].op is WARPSYNC_ALL:
                     out.pop()
                 continue
             if inst.op.base not in GMMA:
@@ -34,12 +27,12 @@ def one_at_a_time(fn: Func) -> None:
                 out.append(inst)
                 continue
             if parted:
-                out.append(fn.new_inst(_WARPSYNC, [], [], loc=inst.loc))
-            out.append(fn.new_inst(_ARRIVE, [], [], loc=inst.loc))
+                out.append(fn.new_inst(WARPSYNC_ALL, [], [], loc=inst.loc))
+            out.append(fn.new_inst(ARRIVE, [], [], loc=inst.loc))
             if not commits(inst.src):
-                inst.src.append(_GROUP)
+                inst.src.append(GROUP)
             out.append(inst)
-            out.append(fn.new_inst(_DEPBAR, [], [_GROUP, imm(0)], loc=inst.loc))
+            out.append(fn.new_inst(DEPBAR, [], [GROUP, imm(0)], loc=inst.loc))
         b.insts = out
 
 
