@@ -16,7 +16,7 @@ One instruction class serves every stage; see :mod:`orias.isa.op` for the operan
 from collections.abc import Iterator
 from typing import Final, final
 
-from orias.isa.op import F_TERM, Op, op
+from orias.isa.op import F_CALL, F_TERM, Op, op
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     INV,
@@ -386,6 +386,13 @@ class Func:
         """Add the edge a -> b (no phi is touched)."""
         a.succs.append(b)
         b.preds.append(a)
+
+    def calls_outside(self, inst: Inst) -> bool:
+        """True if an instruction calls a function of which nothing is known (``CallInfo.outside``)."""
+        if not inst.op.flags & F_CALL:
+            return False
+        info = self.calls.get(inst.uid)
+        return info is not None and info.outside
 
     def insts(self) -> Iterator[Inst]:
         """All instructions in block order."""

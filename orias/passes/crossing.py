@@ -7,8 +7,8 @@ calls of functions that have operations are crossings (C7510, named after the ca
 """
 
 from orias.analysis.cfg import reverse_postorder
+from orias.analysis.inflight import has_operations
 from orias.isa.op import F_CALL
-from orias.isa.warpgroup import GMMA
 from orias.ori.ir import CROSSING, CallInfo, Func
 from orias.ori.remarks import BOUNDARY, EXTERN_CALL
 
@@ -19,7 +19,7 @@ def note_crossings(functions: list[Func], apart: bool) -> None:
     `apart`: they get sections of their own.
     """
     for group in [[f] for f in functions] if apart else [functions]:
-        if not any(_has_operations(f) for f in group):
+        if not any(has_operations(f) for f in group):
             continue
         calls = {f.name: _calls(f) for f in group}
         for infos in calls.values():
@@ -29,10 +29,6 @@ def note_crossings(functions: list[Func], apart: bool) -> None:
         if found is not None:
             for f in group:
                 f.notes[CROSSING] = found[1] if f.name == found[0] else 0
-
-
-def _has_operations(fn: Func) -> bool:
-    return any(i.op.base in GMMA for i in fn.insts())
 
 
 def _calls(fn: Func) -> list[CallInfo]:
@@ -52,7 +48,7 @@ def _together(group: list[Func], calls: dict[str, list[CallInfo]]) -> tuple[str,
     back = _recursion(group[-1].name, calls, [], set())
     if back is not None:
         return back, EXTERN_CALL
-    own = {f.name for f in group if _has_operations(f)}
+    own = {f.name for f in group if has_operations(f)}
     for f in group:
         if any(info.outside or info.target in own for info in calls[f.name]):
             return f.name, BOUNDARY

@@ -198,7 +198,7 @@ class _Inserter:
         ends = {region.end.id for region in self.regions}
         waiting = list(self.loose)
         for b in self.fn.blocks:
-            if any(i.op.flags & F_CALL and i.uid in self.fn.calls and self.fn.calls[i.uid].outside for i in b.insts):
+            if any(self.fn.calls_outside(i) for i in b.insts):
                 waiting.extend(s.id for s in b.succs)
         seen: set[int] = set()
         while waiting:
@@ -389,7 +389,7 @@ class _Inserter:
             out: list[Inst] = []
             parted = b.id in self.fn.parted
             for k, inst in enumerate(b.insts):
-                if inst.op.flags & F_CALL and inst.uid in self.fn.calls and self.fn.calls[inst.uid].outside:
+                if self.fn.calls_outside(inst):
                     parted = True
                 if inst.op.base == "WARPSYNC":
                     mask = _constant_mask(inst, self.constants)

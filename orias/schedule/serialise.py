@@ -1,7 +1,6 @@
 """Warpgroup operations one at a time: each arrives, is a group of its own and is waited for."""
 
 from orias.analysis.inflight import waits_for
-from orias.isa.op import F_CALL
 from orias.isa.operand import imm, is_zero_reg
 from orias.isa.warpgroup import ARRIVE, DEPBAR, GMMA, GROUP, WARPSYNC_ALL, commits
 from orias.ori.ir import Func, Inst
@@ -22,8 +21,7 @@ def one_at_a_time(fn: Func) -> None:
                     out.pop()
                 continue
             if inst.op.base not in GMMA:
-                if inst.op.flags & F_CALL and inst.uid in fn.calls:
-                    parted = parted or fn.calls[inst.uid].outside
+                parted = parted or fn.calls_outside(inst)
                 out.append(inst)
                 continue
             if parted:

@@ -273,8 +273,7 @@ class _Settler:
         if inst.op.flags & F_CALL:
             # As ptxas has it, no ARRIVE counts behind a call.
             state.arrived = False
-            info = self.fn.calls.get(inst.uid)
-            state.parted = state.parted or (info is not None and info.outside)
+            state.parted = state.parted or self.fn.calls_outside(inst)
 
     def _trouble(self, inst: Inst, state: _State, reads: int, writes: int) -> int:
         """Message that says why no wait may be put in front of an instruction, 0 if one may."""
