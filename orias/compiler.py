@@ -37,6 +37,7 @@ from orias.lower.program import Kernel, LowerOptions, Program
 from orias.options import Options
 from orias.ori.clone import clone
 from orias.ori.ir import CROSSING, PRIVATE, Func
+from orias.ori.remarks import INJECTIONS, REASONS
 from orias.passes import pipeline
 from orias.passes.crossing import note_crossings
 from orias.passes.setmaxnreg import ENTRY_REGS, expand_setmaxnreg, requests
@@ -434,26 +435,6 @@ _IGNORED_APART: Final = (
     "(C7504) Potential Performance Loss: 'setmaxnreg' ignored to maintain compatibility across compilation units."
 )
 
-_SERIALIZED: Final = "Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
-_STAGE: Final = " a wgmma between start and end of the pipeline stage in the function '{1}'"
-_REMARKS: Final[dict[int, str]] = {
-    7509: _SERIALIZED + "the presence of Extern calls in the function '{1}'",
-    7510: _SERIALIZED + "wgmma pipeline crossing function boundary at a function call in the function '{1}'",
-    7511: _SERIALIZED + "insufficient register resources for the wgmma pipeline in the function '{1}'",
-    7512: _SERIALIZED + "insufficient register resources for the function '{1}'",
-    7513: _SERIALIZED + "non wgmma instructions defining input registers of" + _STAGE,
-    7514: _SERIALIZED + "non wgmma instructions reading accumulator registers of " + _STAGE,
-    7515: _SERIALIZED + "non wgmma instructions defining accumulator registers of" + _STAGE,
-    7517: "warpgroup.wait is injected in around line {0} by compiler to allow use of registers defined by GMMA in function '{1}'",
-    7518: _SERIALIZED + "program dependence on compiler-inserted WG.DP in divergent path in the function '{1}'",
-    7519: "warpgroup.arrive is injected in around line {0} by compiler to allow use of registers in GMMA in function '{1}'",
-    7520: _SERIALIZED + "program dependence on compiler-inserted WG.AR in divergent path in the function '{1}'",
-}
-"""Remarks of phases (``Func.remarks``) in ptxas's words, by their numbers."""
-
-_INJECTIONS: Final = (7519, 7517)
-_PRECEDENCE: Final = (7520, 7509, 7510, 7518, 7511, 7512, 7513, 7514, 7515)
-
 
 def advice(kernel: Kernel) -> list[Diagnostic]:
     """What the phases have to say about a kernel and its functions.
@@ -466,10 +447,12 @@ def advice(kernel: Kernel) -> list[Diagnostic]:
         found += [(number, line, name) for number, line in fn.remarks]
         if fn.notes.get(CROSSING, 0):
             found.append((fn.notes[CROSSING], 0, name))
-    said = [x for number in _INJECTIONS for x in found if x[0] == number]
-    reasons = sorted((x for x in found if x[0] not in _INJECTIONS), key=lambda x: _PRECEDENCE.index(x[0]))
+    said = [x for number in INJECTIONS for x in found if x[0] == number]
+    precedence = list(REASONS)
+    reasons = sorted((x for x in found if x[0] not in INJECTIONS), key=lambda x: precedence.index(x[0]))
+    texts = INJECTIONS | REASONS
     return [
-        Diagnostic("info", f"(C{number}) {_REMARKS[number].format(line, name)}")
+        Diagnostic("info", f"(C{number}) {texts[number].format(line, name)}")
         for number, line, name in said + reasons[:1]
     ]
 

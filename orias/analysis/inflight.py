@@ -20,9 +20,14 @@ _DEPTH: Final = 9
 EMPTY: Final[Groups] = (0,)
 
 
+def has_operations(fn: Func) -> bool:
+    """True if the function has warpgroup matrix operations."""
+    return any(i.op.base in GMMA for i in fn.insts())
+
+
 def has_warpgroups(fn: Func) -> bool:
-    """True if the function has warpgroup operations at all."""
-    return any(i.op.base in GMMA or i.op.base == "WARPGROUP" for b in fn.blocks for i in b.insts)
+    """True if the function has such operations, or what orders them (ARRIVE and DEPBAR)."""
+    return any(i.op.base in GMMA or i.op.base == "WARPGROUP" for i in fn.insts())
 
 
 def union(groups: Groups) -> int:

@@ -42,6 +42,8 @@ R_UNIFIED32_LO_32: Final = 112
 R_UNIFIED32_HI_32: Final = 113
 R_ABS56_16_34: Final = 114
 R_CONST_FIELD22_37: Final = 115
+CALL_RELOCS: Final = (R_ABS47_34, R_ABS55_16_34, R_ABS56_16_34)
+"""The types of a call target."""
 
 
 @final

@@ -7,10 +7,16 @@ count where A is in registers), B's in the upper one.  C is D or RZ.  Until regi
 
 from typing import Final
 
-from orias.isa.op import Op
-from orias.isa.operand import K_R, K_WORD, KIND_MASK, Opnd, is_zero_reg
+from orias.isa.op import Op, op
+from orias.isa.operand import K_R, K_WORD, KIND_MASK, Opnd, is_zero_reg, word
 
 GMMA: Final[frozenset[str]] = frozenset(("HGMMA", "IGMMA", "QGMMA", "BGMMA"))
+ARRIVE: Final[Op] = op("WARPGROUP.ARRIVE")
+DEPBAR: Final[Op] = op("WARPGROUP.DEPBAR.LE")
+WARPSYNC_ALL: Final[Op] = op("WARPSYNC.ALL")
+"""In front of ARRIVE where part of a warp may be."""
+GROUP: Final[Opnd] = word("gsb0")
+"""Last source of an operation that ends a group, first of DEPBAR."""
 ACCUMULATOR_ALIGN: Final = 4
 """D starts at a multiple of four registers (ptxas 13.0.88 was seen to use R36 and R76 for 4 to 20 registers)."""
 A_WORDS: Final = 4

@@ -22,6 +22,7 @@ from orias.isa.operand import (
     imm,
     is_reg,
 )
+from orias.lower.registers import base_register
 from orias.ori.ir import OP_COPY
 from orias.ptx.ast import O_ADDR, O_REG, Instr, Operand, Var
 
@@ -44,9 +45,7 @@ def handle_of(ctx: "Ctx", i: Instr, o: Operand) -> tuple[Opnd, Opnd]:
         return ctx.lo(ctx.module.address(ctx, o.var, 0, 2)), K_NONE
     if o.kind != O_ADDR or o.var is None or o.var.space != "reg" or o.value:
         raise ctx.unsupported(f"'{i.sig.text}' with this kind of reference")
-    reg = Operand(O_REG)
-    reg.var, reg.comp = o.var, o.comp
-    value = ctx.src(reg, "b64")
+    value = ctx.src(base_register(o), "b64")
     named = ctx.state.reference_values.get(value >> PAYLOAD_SHIFT)
     if named is not None and ctx.target.sm < 90:
         return K_NONE, ctx.module.reference_symbol(ctx, named)
@@ -64,9 +63,7 @@ def reference_of(ctx: "Ctx", o: Operand) -> Var | None:
     """The reference that an operand names, or that a register is known to hold."""
     if o.var is None or o.var.type in KINDS:
         return o.var
-    reg = Operand(O_REG)
-    reg.var, reg.comp = o.var, o.comp
-    return ctx.state.reference_values.get(ctx.src(reg, "b64") >> PAYLOAD_SHIFT)
+    return ctx.state.reference_values.get(ctx.src(base_register(o), "b64") >> PAYLOAD_SHIFT)
 
 
 def handle_value(ctx: "Ctx", i: Instr, o: Operand) -> Opnd:
@@ -78,9 +75,7 @@ def handle_value(ctx: "Ctx", i: Instr, o: Operand) -> Opnd:
         and o.var.space == "reg"
         and not o.value
     ):
-        reg = Operand(O_REG)
-        reg.var, reg.comp = o.var, o.comp
-        return ctx.src(reg, "b64")
+        return ctx.src(base_register(o), "b64")
     if o.var is None or o.var.type not in KINDS:
         raise ctx.unsupported(f"'{i.sig.text}' with this kind of reference")
     return ctx.module.address(ctx, o.var, 0, 2)

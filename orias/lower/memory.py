@@ -24,6 +24,7 @@ from orias.isa.operand import (
 )
 from orias.lower import params
 from orias.lower.params import SIGNED, extract_selector
+from orias.lower.registers import base_register
 from orias.lower.registry import lowers
 from orias.ori.ir import OP_COPY, OP_PACK
 from orias.ptx.ast import O_REG, O_VEC, TYPE_BITS, Instr, Operand, Sig
@@ -98,7 +99,7 @@ def address(ctx: "Ctx", o: Operand, space: str) -> list[Opnd]:
     if var is None:
         base = RZ
     elif var.space == "reg":
-        base = ctx.src(_register(o), "b32" if narrow or space == "shared::cluster" else "b64")
+        base = ctx.src(base_register(o), "b32" if narrow or space == "shared::cluster" else "b64")
     elif var.space == "shared" and narrow:
         base, offset = ctx.module.shared_address(ctx, var, offset)
     elif narrow:
@@ -155,13 +156,6 @@ def hinted(ctx: "Ctx", i: Instr, group: list[Opnd]) -> list[Opnd]:
             ctx.b.emit_op(OP_COPY, [u], [policy])
         return [u, *group[1:]]
     return group
-
-
-def _register(o: Operand) -> Operand:
-    reg = Operand(O_REG)
-    reg.var = o.var
-    reg.comp = o.comp
-    return reg
 
 
 def elements(o: Operand) -> list[Operand]:
@@ -341,7 +335,7 @@ def _load_bank(ctx: "Ctx", dst: Operand, where: Operand, type_: str, bank: int, 
     """A load from a constant bank at ``base + index + where``."""
     offset = base + where.value
     if where.var is not None and where.var.space == "reg":
-        index = ctx.src(_register(where), "b32")
+        index = ctx.src(base_register(where), "b32")
     if index != RZ:
         if offset < 0 or offset > 0xFFFF:
             index = ctx.b.r("IADD3", index, imm(offset), RZ)

@@ -392,26 +392,7 @@ class ModuleLower:
             if any(a.startswith("unified") for a in var.attributes):
                 raise ctx.unsupported(f"The address of '{var.name}'")
             if var.type in layout.REFERENCES:
-                # As a value a reference is its handle; texture instructions read it from the bank where they can.
-                if self.options.relocatable and var.type != "samplerref":
-                    handle = ctx.b.pack(self.reference_handle(ctx, var), imm(KINDS[var.type]))
-                    ctx.state.reference_values[handle >> PAYLOAD_SHIFT] = var
-                    return handle
-                if self.options.relocatable:
-                    slot, low = 0, self.reference_handle(ctx, var)
-                else:
-                    slot = self.reference_slot(ctx, var)
-                    low = ctx.b.copy(const(0, 4 * slot))
-                if var.type == "samplerref":
-                    if self.target.sm < 90:
-                        low = ctx.b.r("SHF.R.U32.HI", RZ, imm(20), low)
-                        low = ctx.b.r("LOP3.LUT", low, imm(1 << 31), RZ, imm(0xFC), NOT_PT)
-                    return ctx.b.pack(low, imm(KINDS[var.type]))
-                if self.target.sm < 90:
-                    low = ctx.b.r("LOP3.LUT", low, imm(1 << 31), RZ, imm(0xFC), NOT_PT)
-                value = ctx.b.pack(low, imm(KINDS[var.type]))
-                ctx.state.param_values[value >> PAYLOAD_SHIFT] = 4 * slot
-                return value
+                return self._sampler_value(ctx, var) if var.type == "samplerref" else self._reference_value(ctx, var)
             if self.options.relocatable:
                 return self._symbol(ctx, var.name, addend)
             base = ctx.b.copy(const(4, self.slot(var.name)), 2)
@@ -433,6 +414,35 @@ class ModuleLower:
             low = ctx.frame(ctx.state.frame_offset[var] + addend)
             return ctx.b.pack(low, imm(0)) if words == 2 else low
         raise ctx.unsupported(f"The address of '{var.name}'")
+
+    def _reference_value(self, ctx: Ctx, var: Var) -> Opnd:
+        """A texture or surface reference as a value: its handle.  Texture instructions read it from the bank where they can."""
+        kind = imm(KINDS[var.type])
+        if self.options.relocatable:
+            handle = ctx.b.pack(self.reference_handle(ctx, var), kind)
+            ctx.state.reference_values[handle >> PAYLOAD_SHIFT] = var
+            return handle
+        slot = self.reference_slot(ctx, var)
+        low = ctx.b.copy(const(0, 4 * slot))
+        if self.target.sm < 90:
+            low = self._marked(ctx, low)
+        value = ctx.b.pack(low, kind)
+        ctx.state.param_values[value >> PAYLOAD_SHIFT] = 4 * slot
+        return value
+
+    def _sampler_value(self, ctx: Ctx, var: Var) -> Opnd:
+        """A sampler reference as a value."""
+        if self.options.relocatable:
+            low = self.reference_handle(ctx, var)
+        else:
+            low = ctx.b.copy(const(0, 4 * self.reference_slot(ctx, var)))
+        if self.target.sm < 90:
+            low = self._marked(ctx, ctx.b.r("SHF.R.U32.HI", RZ, imm(20), low))
+        return ctx.b.pack(low, imm(KINDS[var.type]))
+
+    def _marked(self, ctx: Ctx, low: Opnd) -> Opnd:
+        """The low word of a handle from the bank with the bit that it has as a value (up to sm_89)."""
+        return ctx.b.r("LOP3.LUT", low, imm(1 << 31), RZ, imm(0xFC), NOT_PT)
 
     def _symbol(self, ctx: Ctx, name: str, addend: int = 0, prefix: str = "") -> Opnd:
         """The 64-bit address of a symbol, from relocations."""

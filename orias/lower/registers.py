@@ -45,6 +45,14 @@ def whole(v: Var) -> list[Operand]:
     return [o]
 
 
+def base_register(o: Operand) -> Operand:
+    """The register that an address starts from, as an operand of its own."""
+    out = Operand(O_REG)
+    out.var = o.var
+    out.comp = o.comp
+    return out
+
+
 def read_words(ctx: "Ctx", o: Operand, type_: str) -> list[Opnd]:
     """The words of an argument of a scalar type or a vector of it."""
     if o.kind == O_VEC:

@@ -7,8 +7,8 @@ single words here (lists in D and C): the allocator makes neighbours of them.
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.op import F_CALL
-from orias.isa.operand import K_R, K_UP, K_UR, NEG, NOT_UPT, PT, RZ, URZ, Opnd, imm, word
-from orias.isa.warpgroup import GMMA, commits
+from orias.isa.operand import K_R, K_UP, K_UR, NEG, NOT_UPT, PT, RZ, URZ, Opnd, imm
+from orias.isa.warpgroup import GMMA, GROUP, commits
 from orias.lower.matrix import fragment
 from orias.lower.memory import elements
 from orias.lower.registry import lowers
@@ -17,7 +17,6 @@ from orias.ptx.ast import O_IMM, O_VEC, Instr, Operand
 if TYPE_CHECKING:
     from orias.lower.context import Ctx
 
-_GROUP: Final = word("gsb0")
 _MAX_GROUPS: Final = 7
 """Largest count of the field of WARPGROUP.DEPBAR.LE."""
 _HALF: Final[dict[str, str]] = {"f16": "", "bf16": ".BF16", "tf32": ".TF32"}
@@ -36,7 +35,7 @@ def lower_fence(ctx: "Ctx", i: Instr) -> None:
 def lower_wait_group(ctx: "Ctx", i: Instr) -> None:
     """wgmma.wait_group n."""
     ctx.begin_guarded()
-    ctx.b.emit("WARPGROUP.DEPBAR.LE", [], [_GROUP, imm(min(i.ops[0].value, _MAX_GROUPS))])
+    ctx.b.emit("WARPGROUP.DEPBAR.LE", [], [GROUP, imm(min(i.ops[0].value, _MAX_GROUPS))])
     ctx.end_guarded()
 
 
@@ -50,13 +49,13 @@ def lower_commit_group(ctx: "Ctx", i: Instr) -> None:
         for inst in reversed(ctx.b.block.insts):
             if inst.op.base in GMMA:
                 if not commits(inst.src):
-                    inst.src.append(_GROUP)
+                    inst.src.append(GROUP)
                     return
                 break
             if inst.op.base == "WARPGROUP" or inst.op.flags & F_CALL:
                 break
     ctx.begin_guarded()
-    ctx.b.emit("HGMMA.64x8x16.F16", [RZ], [URZ, RZ, NOT_UPT, _GROUP])
+    ctx.b.emit("HGMMA.64x8x16.F16", [RZ], [URZ, RZ, NOT_UPT, GROUP])
     ctx.end_guarded()
 
 

@@ -16,7 +16,7 @@ One instruction class serves every stage; see :mod:`orias.isa.op` for the operan
 from collections.abc import Iterator
 from typing import Final, final
 
-from orias.isa.op import F_TERM, Op, op
+from orias.isa.op import F_CALL, F_TERM, Op, op
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     INV,
@@ -328,7 +328,7 @@ class Func:
         self.locations: list[Location] = []
         """With -g, after allocation: where those values lie."""
         self.remarks: list[tuple[int, int]] = []
-        """(number of a message of the tool, PTX line) for what a phase has to say about the code."""
+        """(number of a message in :mod:`orias.ori.remarks`, PTX line) for what a phase has to say about the code."""
         self.frame_fixed: int = 0
         """Bytes of the stack frame laid out by lowering (outgoing arguments, local variables), from R1+0 up."""
         self.frame_size: int = 0
@@ -386,6 +386,13 @@ class Func:
         """Add the edge a -> b (no phi is touched)."""
         a.succs.append(b)
         b.preds.append(a)
+
+    def calls_outside(self, inst: Inst) -> bool:
+        """True if an instruction calls a function of which nothing is known (``CallInfo.outside``)."""
+        if not inst.op.flags & F_CALL:
+            return False
+        info = self.calls.get(inst.uid)
+        return info is not None and info.outside
 
     def insts(self) -> Iterator[Inst]:
         """All instructions in block order."""

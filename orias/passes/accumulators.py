@@ -4,6 +4,7 @@ An accumulator of zeros, or one that is not kept, needs no registers (C becomes 
 it); a predicate known to hold is left out; operations of a block that ask for the same predicate share one vote.
 """
 
+from orias.analysis.inflight import has_operations
 from orias.isa.operand import INV, K_IMM, K_UP, KIND_MASK, NOT_PT, NOT_UPT, PT, RZ, Opnd
 from orias.isa.warpgroup import GMMA, c_count, c_start
 from orias.ori.ir import OP_COPY, Func, Inst
@@ -12,7 +13,7 @@ from orias.passes.values import Values
 
 def propagate_accumulators(fn: Func) -> bool:
     """Simplify C and the predicates of warpgroup operations (a function in SSA); True if it has any."""
-    if not any(i.op.base in GMMA for b in fn.blocks for i in b.insts):
+    if not has_operations(fn):
         return False
     values = Values(fn)
 

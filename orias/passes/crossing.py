@@ -6,15 +6,11 @@ Otherwise recursion counts (C7509, named after the function that calls its calle
 calls of functions that have operations are crossings (C7510, named after the caller).
 """
 
-from typing import Final
-
 from orias.analysis.cfg import reverse_postorder
+from orias.analysis.inflight import has_operations
 from orias.isa.op import F_CALL
-from orias.isa.warpgroup import GMMA
 from orias.ori.ir import CROSSING, CallInfo, Func
-
-EXTERN: Final = 7509
-BOUNDARY: Final = 7510
+from orias.ori.remarks import BOUNDARY, EXTERN_CALL
 
 
 def note_crossings(functions: list[Func], apart: bool) -> None:
@@ -23,7 +19,7 @@ def note_crossings(functions: list[Func], apart: bool) -> None:
     `apart`: they get sections of their own.
     """
     for group in [[f] for f in functions] if apart else [functions]:
-        if not any(_has_operations(f) for f in group):
+        if not any(has_operations(f) for f in group):
             continue
         calls = {f.name: _calls(f) for f in group}
         for infos in calls.values():
@@ -35,10 +31,6 @@ def note_crossings(functions: list[Func], apart: bool) -> None:
                 f.notes[CROSSING] = found[1] if f.name == found[0] else 0
 
 
-def _has_operations(fn: Func) -> bool:
-    return any(i.op.base in GMMA for i in fn.insts())
-
-
 def _calls(fn: Func) -> list[CallInfo]:
     return [
         fn.calls[i.uid] for b in reverse_postorder(fn) for i in b.insts if i.op.flags & F_CALL and i.uid in fn.calls
@@ -48,15 +40,15 @@ def _calls(fn: Func) -> list[CallInfo]:
 def _alone(fn: Func, calls: dict[str, list[CallInfo]]) -> tuple[str, int] | None:
     """The function and the message, from its first call."""
     for info in calls[fn.name]:
-        return fn.name, BOUNDARY if info.target is None else EXTERN
+        return fn.name, BOUNDARY if info.target is None else EXTERN_CALL
     return None
 
 
 def _together(group: list[Func], calls: dict[str, list[CallInfo]]) -> tuple[str, int] | None:
     back = _recursion(group[-1].name, calls, [], set())
     if back is not None:
-        return back, EXTERN
-    own = {f.name for f in group if _has_operations(f)}
+        return back, EXTERN_CALL
+    own = {f.name for f in group if has_operations(f)}
     for f in group:
         if any(info.outside or info.target in own for info in calls[f.name]):
             return f.name, BOUNDARY

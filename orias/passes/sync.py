@@ -44,7 +44,7 @@ from orias.isa.operand import (
     label,
     reg,
 )
-from orias.isa.warpgroup import GMMA
+from orias.isa.warpgroup import ARRIVE, GMMA, WARPSYNC_ALL
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 
 _BSSY: Final = op("BSSY")
@@ -53,7 +53,6 @@ _BREAK: Final = op("BREAK")
 _CLEAR: Final = op("BMOV.32.CLEAR")
 _YIELD: Final = op("YIELD")
 _WARPSYNC: Final = op("WARPSYNC")
-_WARPSYNC_ALL: Final = op("WARPSYNC.ALL")
 _FULL_MASK: Final = 0xFFFFFFFF
 
 _SCRATCH: Final[tuple[int, ...]] = (0, 1, 2, 3, 4, 5)
@@ -199,7 +198,7 @@ class _Inserter:
         ends = {region.end.id for region in self.regions}
         waiting = list(self.loose)
         for b in self.fn.blocks:
-            if any(i.op.flags & F_CALL and i.uid in self.fn.calls and self.fn.calls[i.uid].outside for i in b.insts):
+            if any(self.fn.calls_outside(i) for i in b.insts):
                 waiting.extend(s.id for s in b.succs)
         seen: set[int] = set()
         while waiting:
@@ -390,17 +389,16 @@ class _Inserter:
             out: list[Inst] = []
             parted = b.id in self.fn.parted
             for k, inst in enumerate(b.insts):
-                if inst.op.flags & F_CALL and inst.uid in self.fn.calls and self.fn.calls[inst.uid].outside:
+                if self.fn.calls_outside(inst):
                     parted = True
                 if inst.op.base == "WARPSYNC":
                     mask = _constant_mask(inst, self.constants)
                     # ptxas keeps it in front of ARRIVE in all code behind a divergent branch.
-                    behind = b.insts[k + 1].op.name if k + 1 < len(b.insts) else ""
-                    arrives = parted and behind == "WARPGROUP.ARRIVE"
+                    arrives = parted and k + 1 < len(b.insts) and b.insts[k + 1].op is ARRIVE
                     if mask >= 0 and b.id not in partial and not arrives:
                         continue
                     if mask == _FULL_MASK and self.fn.target.sm >= 90 and inst.op is _WARPSYNC:
-                        inst.op = _WARPSYNC_ALL
+                        inst.op = WARPSYNC_ALL
                         inst.src = []
                 out.append(inst)
             b.insts = out
@@ -436,7 +434,7 @@ def _sees_others(inst: Inst) -> bool:
 
 def _constant_mask(inst: Inst, constants: dict[int, int]) -> int:
     """Member mask of a WARPSYNC, -1 if it is in a register."""
-    if inst.op is _WARPSYNC_ALL:
+    if inst.op is WARPSYNC_ALL:
         return _FULL_MASK
     if not inst.src:
         return -1

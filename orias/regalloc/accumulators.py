@@ -4,15 +4,10 @@ Accumulators are lists of one-word registers in D and C.  D and C are the same r
 coalescing should make vanish), and they are neighbours.
 """
 
-from typing import Final
-
-from orias.isa.op import op
 from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT, Opnd, is_virtual
-from orias.isa.warpgroup import GMMA, a_in_registers, c_count, c_start, is_list
+from orias.isa.warpgroup import ARRIVE, GMMA, a_in_registers, c_count, c_start, is_list
 from orias.ori.ir import OP_PACK, Func, Inst
 from orias.regalloc.ssa_out import OP_PCOPY, OP_UNDEF
-
-_ARRIVE: Final = op("WARPGROUP.ARRIVE")
 
 
 def tie_accumulators(fn: Func) -> None:
@@ -53,7 +48,7 @@ def _tie_block(fn: Func, insts: list[Inst]) -> list[Inst]:
                     out.insert(arrive, pack)
                     arrive += 1
         out.append(inst)
-        if inst.op is _ARRIVE:
+        if inst.op is ARRIVE:
             arrive = len(out) - 1
             since = set()
         else:

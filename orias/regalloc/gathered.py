@@ -13,12 +13,11 @@ from orias.isa.op import Op, op
 from orias.isa.operand import K_R, is_zero_reg
 from orias.isa.warpgroup import A_WORDS, FIRST_REGISTER, GMMA, a_in_registers, accumulator_words, c_count, c_start
 from orias.ori.ir import ONE_AT_A_TIME, Func, Inst
+from orias.ori.remarks import FUNCTION_REGISTERS, PIPELINE_REGISTERS
 from orias.regalloc.files import RESERVE
 
 _MOV: Final[Op] = op("MOV")
 """Not a copy, which would be coalesced."""
-_PIPELINE: Final = 7511
-_FUNCTION: Final = 7512
 
 
 def check_operations(fn: Func) -> None:
@@ -35,7 +34,7 @@ def check_operations(fn: Func) -> None:
 
 def gather_accumulators(fn: Func) -> None:
     """Bring a function in SSA into the form above; the note says whether accumulators under way alone were too many (C7511)."""
-    fn.notes[ONE_AT_A_TIME] = _PIPELINE if _under_way(fn) > fn.max_regs else _FUNCTION
+    fn.notes[ONE_AT_A_TIME] = PIPELINE_REGISTERS if _under_way(fn) > fn.max_regs else FUNCTION_REGISTERS
     for b in fn.blocks:
         out: list[Inst] = []
         for inst in b.insts:

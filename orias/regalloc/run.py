@@ -3,9 +3,9 @@
 from typing import Final, final
 
 from orias.analysis.cfg import dominators, find_loops, remove_unreachable
+from orias.analysis.inflight import has_operations
 from orias.diag import Unsupported
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR, KIND_MASK, PAYLOAD_SHIFT
-from orias.isa.warpgroup import GMMA
 from orias.ori.clone import clone, restore
 from orias.ori.ir import QUADS, Block, Func, Inst
 from orias.regalloc.accumulators import tie_accumulators
@@ -41,7 +41,7 @@ def allocate_registers(fn: Func, apart: bool = False, trace: Trace | None = None
     Calls of helpers need their clobber masks first (:func:`set_known_clobbers`).  Where registers do not suffice for warpgroup
     operations under way, they run one at a time.  Raises Unsupported if the registers cannot be made to suffice.
     """
-    if fn.state != "ssa" or not any(i.op.base in GMMA for i in fn.insts()):
+    if fn.state != "ssa" or not has_operations(fn):
         return _allocate(fn, apart, trace)
     check_operations(fn)
     kept = clone(fn)

@@ -58,11 +58,15 @@ def expand_quads(fn: Func) -> None:
     if QUADS not in fn.notes:
         return
     for b in list(fn.blocks):
-        at = next((k for k, i in enumerate(b.insts) if i.op.base == "quadtex"), -1)
-        here = b
+        here, at = b, _first(b)
         while at >= 0:
             here = _split(fn, here, at)
-            at = next((k for k, i in enumerate(here.insts) if i.op.base == "quadtex"), -1)
+            at = _first(here)
+
+
+def _first(b: Block) -> int:
+    """Place of the first operation of a block that is to be taken apart, -1 if there is none."""
+    return next((k for k, i in enumerate(b.insts) if i.op.base == "quadtex"), -1)
 
 
 def settle(fn: Func) -> None:

@@ -1,20 +1,10 @@
 """Warpgroup operations one at a time: each arrives, is a group of its own and is waited for."""
 
-from typing import Final
-
 from orias.analysis.inflight import waits_for
-from orias.isa.op import F_CALL, op
-from orias.isa.operand import imm, is_zero_reg, word
-from orias.isa.warpgroup import GMMA, commits
+from orias.isa.operand import imm, is_zero_reg
+from orias.isa.warpgroup import ARRIVE, DEPBAR, GMMA, GROUP, WARPSYNC_ALL, commits
 from orias.ori.ir import Func, Inst
-
-_ARRIVE: Final = op("WARPGROUP.ARRIVE")
-_DEPBAR: Final = op("WARPGROUP.DEPBAR.LE")
-_WARPSYNC: Final = op("WARPSYNC.ALL")
-_GROUP: Final = word("gsb0")
-_NO_REGISTERS: Final = 7511
-_INJECTED_WAIT: Final = 7517
-_INJECTED_ARRIVE: Final = 7519
+from orias.ori.remarks import INJECTED_ARRIVE, INJECTED_WAIT, PIPELINE_REGISTERS
 
 
 def one_at_a_time(fn: Func) -> None:
@@ -27,21 +17,20 @@ def one_at_a_time(fn: Func) -> None:
         parted = b.id in fn.parted or fn.kind != "entry"
         for inst in b.insts:
             if inst.op.base == "WARPGROUP" or (inst.op.base in GMMA and is_zero_reg(inst.dst[0])):
-                if inst.op is _ARRIVE and out and out[-1].op is _WARPSYNC:
+                if inst.op is ARRIVE and out and out[-1].op is WARPSYNC_ALL:
                     out.pop()
                 continue
             if inst.op.base not in GMMA:
-                if inst.op.flags & F_CALL and inst.uid in fn.calls:
-                    parted = parted or fn.calls[inst.uid].outside
+                parted = parted or fn.calls_outside(inst)
                 out.append(inst)
                 continue
             if parted:
-                out.append(fn.new_inst(_WARPSYNC, [], [], loc=inst.loc))
-            out.append(fn.new_inst(_ARRIVE, [], [], loc=inst.loc))
+                out.append(fn.new_inst(WARPSYNC_ALL, [], [], loc=inst.loc))
+            out.append(fn.new_inst(ARRIVE, [], [], loc=inst.loc))
             if not commits(inst.src):
-                inst.src.append(_GROUP)
+                inst.src.append(GROUP)
             out.append(inst)
-            out.append(fn.new_inst(_DEPBAR, [], [_GROUP, imm(0)], loc=inst.loc))
+            out.append(fn.new_inst(DEPBAR, [], [GROUP, imm(0)], loc=inst.loc))
         b.insts = out
 
 
@@ -52,8 +41,8 @@ def unoptimized_remarks(fn: Func) -> list[tuple[int, int]]:
     """
     operations = [i for i in fn.insts() if i.op.base in GMMA]
     waits = any(waits_for(i) >= 0 for i in fn.insts())
-    out = [(_INJECTED_ARRIVE, i.loc) for i in operations]
-    out += [(_INJECTED_WAIT, i.loc) for i in operations if not (waits and is_zero_reg(i.dst[0]))]
+    out = [(INJECTED_ARRIVE, i.loc) for i in operations]
+    out += [(INJECTED_WAIT, i.loc) for i in operations if not (waits and is_zero_reg(i.dst[0]))]
     if any(not is_zero_reg(i.dst[0]) for i in operations):
-        out.append((_NO_REGISTERS, 0))
+        out.append((PIPELINE_REGISTERS, 0))
     return out

@@ -17,29 +17,39 @@ from orias.analysis.cfg import reverse_postorder
 from orias.analysis.inflight import EMPTY, Groups, InFlight, has_warpgroups, issue, join, union, wait, waits_for
 from orias.diag import Unsupported
 from orias.isa.op import F_CALL, Op, op
-from orias.isa.operand import K_R, KIND_MASK, NOT_UPT, PAYLOAD_SHIFT, RZ, URZ, Opnd, imm, is_zero_reg, word
-from orias.isa.warpgroup import GMMA, accumulator_words, c_count, c_start, commits, is_list, source_widths
+from orias.isa.operand import K_R, KIND_MASK, NOT_UPT, PAYLOAD_SHIFT, RZ, URZ, Opnd, imm, is_zero_reg
+from orias.isa.warpgroup import (
+    ARRIVE,
+    DEPBAR,
+    GMMA,
+    GROUP,
+    WARPSYNC_ALL,
+    accumulator_words,
+    c_count,
+    c_start,
+    commits,
+    is_list,
+    source_widths,
+)
 from orias.ori.ir import CROSSING, ONE_AT_A_TIME, Block, Func, Inst
+from orias.ori.remarks import (
+    DIVERGENT_ARRIVE,
+    DIVERGENT_WAIT,
+    INJECTED_ARRIVE,
+    INJECTED_WAIT,
+    PIPELINE_REGISTERS,
+    READS,
+    WRITES,
+    WRITES_A,
+)
 from orias.schedule.serialise import one_at_a_time, unoptimized_remarks
 
-_ARRIVE: Final = op("WARPGROUP.ARRIVE")
-_DEPBAR: Final = op("WARPGROUP.DEPBAR.LE")
-_WARPSYNC: Final = op("WARPSYNC.ALL")
 _UNDER_WAY: Final = 1 << 256
 """Stands for an operation without registers in the masks of groups."""
 _NOTHING: Final = op("HGMMA.64x8x16.F16")
-_GROUP: Final = word("gsb0")
 _R_UNITS: Final = (1 << UR_BASE) - 1
 _LEAVING: Final[frozenset[str]] = frozenset(("EXIT", "RET"))
 _MOVES: Final[frozenset[str]] = frozenset(("MOV",))
-NO_REGISTERS: Final = 7511
-WRITES_A: Final = 7513
-READS: Final = 7514
-WRITES: Final = 7515
-INJECTED_WAIT: Final = 7517
-DIVERGENT_WAIT: Final = 7518
-INJECTED_ARRIVE: Final = 7519
-DIVERGENT_ARRIVE: Final = 7520
 
 
 def settle_warpgroups(fn: Func, opt_level: int = 3) -> None:
@@ -228,14 +238,14 @@ class _Settler:
             # What only prepared A may as well have come before.
             quiet = state.arrived and state.fresh and not d & state.dirty
             if quiet and self.out is not None:
-                last = max(k for k, i in enumerate(self.out) if i.op is _ARRIVE)
+                last = max(k for k, i in enumerate(self.out) if i.op is ARRIVE)
                 del self.out[last]
             if not quiet and state.parted:
                 self.troubles[DIVERGENT_ARRIVE] = None
             if not quiet and self.fn.kind != "entry":
                 # A function may be called by part of a warp.
-                self._put(_WARPSYNC, [], inst, 0)
-            self._put(_ARRIVE, [], inst, 0 if quiet or state.parted else INJECTED_ARRIVE)
+                self._put(WARPSYNC_ALL, [], inst, 0)
+            self._put(ARRIVE, [], inst, 0 if quiet or state.parted else INJECTED_ARRIVE)
             state.dirty = 0
             state.arrived = True
         state.fresh = False
@@ -257,14 +267,13 @@ class _Settler:
                     self.troubles[trouble] = None
                     for g in (*state.d, *state.a):
                         self.blamed |= g if g & (reads | writes) else 0
-                if trouble in (NO_REGISTERS, WRITES_A):
+                if trouble in (PIPELINE_REGISTERS, WRITES_A):
                     return
         state.dirty |= writes
         if inst.op.flags & F_CALL:
             # As ptxas has it, no ARRIVE counts behind a call.
             state.arrived = False
-            info = self.fn.calls.get(inst.uid)
-            state.parted = state.parted or (info is not None and info.outside)
+            state.parted = state.parted or self.fn.calls_outside(inst)
 
     def _trouble(self, inst: Inst, state: _State, reads: int, writes: int) -> int:
         """Message that says why no wait may be put in front of an instruction, 0 if one may."""
@@ -274,7 +283,7 @@ class _Settler:
         if (moves or exchange) and reads & under_way:
             # Values of the program are never copied, nor written to registers under way: the allocator found no one place for
             # this accumulator.
-            return NO_REGISTERS
+            return PIPELINE_REGISTERS
         if inst.op.base in _MOVES and reads & under_way and writes & self.inputs:
             return WRITES_A
         if reads & under_way & state.waited:
@@ -306,7 +315,7 @@ class _Settler:
         state.wait(newest - 1)
         if state.parted:
             self.troubles[DIVERGENT_WAIT] = None
-        self._put(_DEPBAR, [_GROUP, imm(newest - 1)], inst, 0 if state.parted else INJECTED_WAIT)
+        self._put(DEPBAR, [GROUP, imm(newest - 1)], inst, 0 if state.parted else INJECTED_WAIT)
 
     def _end_group(self, inst: Inst, state: _State) -> None:
         """Commit the open group: on its last operation if that is in the block, else by one that does nothing."""
@@ -316,10 +325,10 @@ class _Settler:
         for i in reversed(self.out):
             if i.op.base in GMMA:
                 if not commits(i.src):
-                    i.src.append(_GROUP)
+                    i.src.append(GROUP)
                     return
                 break
-        self._put(_NOTHING, [RZ, URZ, RZ, NOT_UPT, _GROUP], inst, 0)
+        self._put(_NOTHING, [RZ, URZ, RZ, NOT_UPT, GROUP], inst, 0)
 
     def _put(self, o: Op, operands: list[Opnd], before: Inst, code: int) -> None:
         if self.out is None:
@@ -359,7 +368,7 @@ def _ahead(fn: Func, b: Block, ahead: dict[int, int]) -> int:
     for inst in reversed(b.insts):
         if inst.op.base in GMMA:
             mask |= (accumulator(inst) | a_registers(inst)) & _R_UNITS
-        elif inst.op is _ARRIVE:
+        elif inst.op is ARRIVE:
             fn.implied[inst.uid] = mask
             mask = 0
     return mask

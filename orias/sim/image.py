@@ -13,7 +13,17 @@ from orias.cubin.errors import CubinError
 from orias.cubin.facts import DRIVER_SIZES
 from orias.cubin.model import KernelCode
 from orias.cubin.reader import Reader
-from orias.cubin.relocs import R_SAMP_HEADER_INDEX
+from orias.cubin.relocs import (
+    CALL_RELOCS,
+    R_8_0,
+    R_64,
+    R_ABS32_32,
+    R_ABS32_HI_32,
+    R_ABS32_LO_32,
+    R_G8_0,
+    R_G64,
+    R_SAMP_HEADER_INDEX,
+)
 from orias.isa.decode import Decoded, IllegalWord
 from orias.isa.operand import K_IMM, imm, imm64, kind, payload
 from orias.isa.table import EncodeError, IsaTable
@@ -38,16 +48,8 @@ Arr = npt.NDArray[Any]
 DEFAULT_STEPS: Final = 20_000_000
 
 _CODE_ALIGN: Final = 128
-_R_64: Final = 2
-_R_G64: Final = 4
-_R_8_0: Final = 76
-_R_ABS32_LO: Final = 56
-_R_ABS32_HI: Final = 57
-_R_ABS32: Final = 55
-_R_CALLS: Final = (58, 75, 114)
-"""Call targets (ABS47_34, ABS55_16_34, ABS56_16_34)."""
-
-
+_WORDS: Final = (R_ABS32_32, R_ABS32_LO_32, R_ABS32_HI_32)
+"""Relocations of a 32-bit immediate."""
 _CONTROL: Final = 0x1FFFFF << 105
 _LIMIT: Final = 1 << 15
 _known: dict[tuple[str, int], Plan] = {}
@@ -174,7 +176,7 @@ class Image:
                 continue
             at = self._section_address[s.index] - CODE_BASE
             for r in elf.relocations(s):
-                if r.type not in (_R_ABS32, _R_ABS32_LO, _R_ABS32_HI, *_R_CALLS):
+                if r.type not in (*_WORDS, *CALL_RELOCS):
                     raise LoadError(f"{s.name}: relocation type {r.type} is not simulated")
                 self._text_relocs[at + r.offset] = (r.type, self._symbol(r.symbol, s.name) + r.addend)
 
@@ -202,11 +204,11 @@ class Image:
         out = bytearray(data)
         for r in relocs:
             value = self._symbol(r.symbol, section.name)
-            if _R_8_0 <= r.type < _R_8_0 + 16:
+            if R_8_0 <= r.type < R_G8_0 + 8:
                 # One byte of the address: 8_0 to 8_56, then G8_0 to G8_56.
-                out[r.offset] = (value + (r.addend if r.rela else 0)) >> 8 * ((r.type - _R_8_0) % 8) & 0xFF
+                out[r.offset] = (value + (r.addend if r.rela else 0)) >> 8 * ((r.type - R_8_0) % 8) & 0xFF
                 continue
-            if r.type not in (_R_64, _R_G64):
+            if r.type not in (R_64, R_G64):
                 raise LoadError(f"{section.name}: relocation type {r.type} is not simulated")
             addend = r.addend if r.rela else int.from_bytes(out[r.offset : r.offset + 8], "little")
             out[r.offset : r.offset + 8] = ((value + addend) & (1 << 64) - 1).to_bytes(8, "little")
@@ -288,8 +290,8 @@ class Image:
             i = max((i for i, o in enumerate(d.src) if kind(o) == K_IMM), default=-1)
             if i < 0:
                 return illegal(offset, f"relocation type {kind_} on {d.op.name} is not simulated")
-            if kind_ in (_R_ABS32, _R_ABS32_LO, _R_ABS32_HI):
-                d.src[i] = imm(value >> 32 if kind_ == _R_ABS32_HI else value)
+            if kind_ in _WORDS:
+                d.src[i] = imm(value >> 32 if kind_ == R_ABS32_HI_32 else value)
             else:
                 d.src[i] = imm64(value)
         elif d.op.base == "I2F" and (d.op.has("S64") or d.op.has("U64")) and kind(d.src[0]) == K_IMM:

@@ -13,13 +13,12 @@ from orias.cubin.elf import ElfFile, ElfReloc, Section, Symbol
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, comments, line_tables
 from orias.cubin.nvinfo import ANNOTATIONS, INDIRECT_BRANCH_TARGETS
 from orias.cubin.nvinfo import decode as decode_info
-from orias.cubin.relocs import R_UNIFIED32_HI_32, R_UNIFIED32_LO_32
+from orias.cubin.relocs import CALL_RELOCS, R_UNIFIED32_HI_32, R_UNIFIED32_LO_32
 from orias.isa.classes import table_of_name, table_of_sm
 from orias.isa.notation import H_FIELD
 from orias.isa.table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
 from orias.tools.image import header_lines, sm_number
 from orias.tools.labels import (
-    CALL_RELOCS,
     CONST_RELOCS,
     HALF_RELOCS,
     INST_BYTES,

@@ -17,14 +17,12 @@ from orias.cubin.nvinfo import (
 )
 from orias.cubin.nvinfo import decode as decode_info
 from orias.cubin.relocs import (
+    CALL_RELOCS,
     R_ABS16_32,
     R_ABS24_40,
     R_ABS32_32,
     R_ABS32_HI_32,
     R_ABS32_LO_32,
-    R_ABS47_34,
-    R_ABS55_16_34,
-    R_ABS56_16_34,
     R_CONST_FIELD19_40,
     R_CONST_FIELD21_38,
     R_CONST_FIELD22_37,
@@ -34,8 +32,6 @@ from orias.cubin.relocs import (
 from orias.isa.table import IsaTable
 
 INST_BYTES: Final = 16
-CALL_RELOCS: Final = (R_ABS47_34, R_ABS55_16_34, R_ABS56_16_34)
-"""Relocations of a call target."""
 OFFSET_RELOCS: Final = (R_ABS24_40,)
 """Relocations of the offset in an address."""
 CONST_RELOCS: Final = (R_CONST_FIELD19_40, R_CONST_FIELD21_38, R_CONST_FIELD22_37)

@@ -5,7 +5,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import K_NONE, NEG, NOT_UPT, RZ, URZ, Opnd, imm, r, up, ur, word
+from orias.isa.operand import K_NONE, NEG, NOT_UPT, RZ, URZ, Opnd, imm, r, up, ur
+from orias.isa.warpgroup import GROUP
 from orias.ptx.ast import O_IMM, O_VEC, Operand
 from orias.sim import exec_mma, exec_tensor, exec_warp, exec_warpgroup
 from orias.sim.ops_int import U32
@@ -150,8 +151,6 @@ def _movmatrix(s: PtxSite) -> Exec:
 
 # -- wgmma
 
-_GROUP: Final = word("gsb0")
-
 
 def _wgmma_name(s: PtxSite, from_registers: bool, tail: list[int]) -> str:
     """The operation; `tail`: factors of A and B (1 or -1), then which matrices are transposed."""
@@ -212,8 +211,8 @@ def _wgmma(s: PtxSite) -> Exec:
         src.append(r(meta))
         if s.types[1] in _HALF:
             src.append(imm(ops[4].value))
-    product = exec_warpgroup.gmma(s.sass(_wgmma_name(s, from_registers, tail), [r(total)], [*src, _GROUP]))
-    wait = exec_warpgroup.warpgroup(s.sass("WARPGROUP.DEPBAR.LE", [], [_GROUP, imm(0)]))
+    product = exec_warpgroup.gmma(s.sass(_wgmma_name(s, from_registers, tail), [r(total)], [*src, GROUP]))
+    wait = exec_warpgroup.warpgroup(s.sass("WARPGROUP.DEPBAR.LE", [], [GROUP, imm(0)]))
     _, empty = spread(s, ops[0], "b32", total)
     return run_all([*steps, product, wait, empty])
 

@@ -1,0 +1,43 @@
+"""What phases remark about warpgroup operations: the messages of ptxas 13.0.88, by their numbers.
+
+A phase notes the number with a PTX line in ``Func.remarks``, or as the value of a note of the function; ``docs/scheduling.md`` has the facts
+behind each.
+"""
+
+from typing import Final
+
+EXTERN_CALL: Final = 7509
+BOUNDARY: Final = 7510
+PIPELINE_REGISTERS: Final = 7511
+FUNCTION_REGISTERS: Final = 7512
+WRITES_A: Final = 7513
+READS: Final = 7514
+WRITES: Final = 7515
+INJECTED_WAIT: Final = 7517
+DIVERGENT_WAIT: Final = 7518
+INJECTED_ARRIVE: Final = 7519
+DIVERGENT_ARRIVE: Final = 7520
+
+_SERIALIZED: Final = "Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+_STAGE: Final = " a wgmma between start and end of the pipeline stage in the function '{1}'"
+
+INJECTIONS: Final[dict[int, str]] = {
+    INJECTED_ARRIVE: "warpgroup.arrive is injected in around line {0} by compiler to allow use of registers in GMMA in function '{1}'",
+    INJECTED_WAIT: "warpgroup.wait is injected in around line {0} by compiler to allow use of registers defined by GMMA in function '{1}'",
+}
+"""What was put in, in the order in which it is said.  {0} is the line, {1} the function."""
+
+REASONS: Final[dict[int, str]] = {
+    DIVERGENT_ARRIVE: _SERIALIZED
+    + "program dependence on compiler-inserted WG.AR in divergent path in the function '{1}'",
+    EXTERN_CALL: _SERIALIZED + "the presence of Extern calls in the function '{1}'",
+    BOUNDARY: _SERIALIZED + "wgmma pipeline crossing function boundary at a function call in the function '{1}'",
+    DIVERGENT_WAIT: _SERIALIZED
+    + "program dependence on compiler-inserted WG.DP in divergent path in the function '{1}'",
+    PIPELINE_REGISTERS: _SERIALIZED + "insufficient register resources for the wgmma pipeline in the function '{1}'",
+    FUNCTION_REGISTERS: _SERIALIZED + "insufficient register resources for the function '{1}'",
+    WRITES_A: _SERIALIZED + "non wgmma instructions defining input registers of" + _STAGE,
+    READS: _SERIALIZED + "non wgmma instructions reading accumulator registers of " + _STAGE,
+    WRITES: _SERIALIZED + "non wgmma instructions defining accumulator registers of" + _STAGE,
+}
+"""Why operations run one at a time, by precedence: only the first that holds is said."""
