@@ -15,6 +15,7 @@ from orias.sim import (
     exec_int,
     exec_mem,
     exec_mma,
+    exec_packed,
     exec_quad,
     exec_tensor,
     exec_texture,
@@ -30,7 +31,10 @@ from orias.sim.state import Active, Machine
 _UNIFORM: Final[dict[str, str]] = {
     "UIADD3": "IADD3", "UIMAD": "IMAD", "ULEA": "LEA", "USHF": "SHF", "ULOP3": "LOP3", "UPLOP3": "PLOP3", "UMOV": "MOV",
     "USEL": "SEL", "UPRMT": "PRMT", "UISETP": "ISETP", "UPOPC": "POPC", "UBREV": "BREV", "UFLO": "FLO", "UBMSK": "BMSK",
-    "USGXT": "SGXT", "UIMNMX": "IMNMX", "ULDC": "LDC", "S2UR": "S2R", "UP2UR": "UP2UR", "UR2UP": "UR2UP", "UIABS": "IABS",
+    "USGXT": "SGXT", "UIMNMX": "IMNMX", "ULDC": "LDC", "LDCU": "LDC", "S2UR": "S2R", "UP2UR": "UP2UR", "UR2UP": "UR2UP", "UIABS": "IABS",
+    "UVIADD": "VIADD", "UVIMNMX": "VIMNMX", "UFADD": "FADD", "UFMUL": "FMUL", "UFFMA": "FFMA", "UFSETP": "FSETP", "UFSET": "FSET", "UFSEL": "FSEL",
+    "UFMNMX": "FMNMX", "UFRND": "FRND", "UF2I": "F2I", "UF2F": "F2F", "UF2FP": "F2FP", "UF2IP": "F2IP", "UI2F": "I2F", "UI2FP": "I2FP",
+    "UI2I": "I2I", "UI2IP": "I2IP", "UFHADD": "FHADD", "UFHFMA": "FHFMA", "CS2UR": "CS2R",
 }  # fmt: skip
 """Uniform mnemonics and the builder they share."""
 
@@ -43,6 +47,7 @@ _NOTHING: Final = frozenset((
 _PLAIN: Final[dict[str, Any]] = {
     **exec_int.BUILDERS,
     **exec_float.BUILDERS,
+    **exec_packed.BUILDERS,
     **exec_mem.BUILDERS,
     **exec_warp.BUILDERS,
     **exec_mma.BUILDERS,

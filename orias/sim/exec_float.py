@@ -21,7 +21,8 @@ Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]
 
 
-def _rounding(s: Site) -> int:
+def rounding(s: Site) -> int:
+    """The rounding that the modifiers name, to nearest even if none."""
     for x in s.op.mods:
         r = ROUNDINGS.get(x)
         if r is not None:
@@ -38,21 +39,21 @@ def _scale(s: Site) -> float:
 
 def fadd(s: Site) -> Exec:
     """FADD."""
-    mode, ftz, sat = _rounding(s), s.has("FTZ"), s.has("SAT")
+    mode, ftz, sat = rounding(s), s.has("FTZ"), s.has("SAT")
     x, y, put = s.f32(s.src[0]), s.f32(s.src[1]), s.result32()
     return lambda m, a: put(m, a, sf.fadd32(x(m, a), y(m, a), mode, ftz, sat))
 
 
 def fmul(s: Site) -> Exec:
     """FMUL, with its power-of-two scales."""
-    mode, ftz, sat, scale = _rounding(s), s.has("FTZ"), s.has("SAT"), _scale(s)
+    mode, ftz, sat, scale = rounding(s), s.has("FTZ"), s.has("SAT"), _scale(s)
     x, y, put = s.f32(s.src[0]), s.f32(s.src[1]), s.result32()
     return lambda m, a: put(m, a, sf.fmul32(x(m, a), y(m, a), mode, ftz, sat, scale))
 
 
 def ffma(s: Site) -> Exec:
     """FFMA."""
-    mode, ftz, sat, scale = _rounding(s), s.has("FTZ"), s.has("SAT"), _scale(s)
+    mode, ftz, sat, scale = rounding(s), s.has("FTZ"), s.has("SAT"), _scale(s)
     if s.has("FMZ"):
         raise s.unknown()
     x, y, z, put = s.f32(s.src[0]), s.f32(s.src[1]), s.f32(s.src[2]), s.result32()
@@ -61,7 +62,7 @@ def ffma(s: Site) -> Exec:
 
 def dadd(s: Site) -> Exec:
     """DADD."""
-    mode = _rounding(s)
+    mode = rounding(s)
     operands = [o for o in s.src if payload(o) != 255 or len(s.src) == 2 or kind(o) == K_IMM]
     x, y, put = s.f64(operands[0]), s.f64(operands[-1]), s.result64()
     return lambda m, a: put(m, a, sf.dadd64(x(m, a), y(m, a), mode))
@@ -69,14 +70,14 @@ def dadd(s: Site) -> Exec:
 
 def dmul(s: Site) -> Exec:
     """DMUL."""
-    mode = _rounding(s)
+    mode = rounding(s)
     x, y, put = s.f64(s.src[0]), s.f64(s.src[1]), s.result64()
     return lambda m, a: put(m, a, sf.dmul64(x(m, a), y(m, a), mode))
 
 
 def dfma(s: Site) -> Exec:
     """DFMA."""
-    mode = _rounding(s)
+    mode = rounding(s)
     x, y, z, put = s.f64(s.src[0]), s.f64(s.src[1]), s.f64(s.src[2]), s.result64()
     return lambda m, a: put(m, a, sf.dfma64(x(m, a), y(m, a), z(m, a), mode))
 
@@ -233,7 +234,7 @@ def _int_type(s: Site, default: str = "S32") -> tuple[int, bool]:
     return int(default[1:]), default[0] == "S"
 
 
-def _value(s: Site, o: Opnd, kind_: str, ftz: bool) -> Getter:
+def value_of(s: Site, o: Opnd, kind_: str, ftz: bool) -> Getter:
     """The operand of a float type as f64 values."""
     if kind_ == "F64":
         g64 = s.f64(o)
@@ -258,8 +259,8 @@ def f2f(s: Site) -> Exec:
     """F2F.DST.SRC."""
     types = [x for x in s.op.mods if x in _FLOATS]
     to, source = (types[0], types[1]) if len(types) > 1 else ("F32", "F32")
-    mode, ftz = _rounding(s), s.has("FTZ")
-    g = _value(s, s.src[0], source, ftz)
+    mode, ftz = rounding(s), s.has("FTZ")
+    g = value_of(s, s.src[0], source, ftz)
     if to == "F64":
         put64 = s.result64()
         return lambda m, a: put64(m, a, sf.finish64(g(m, a)))
@@ -328,7 +329,7 @@ def _to_tf32(s: Site) -> Exec:
 
 
 def _to_half(s: Site, bf16: bool, pair: bool) -> Getter:
-    relu, sat, mode = s.has("RELU"), s.has("SATFINITE"), _rounding(s)
+    relu, sat, mode = s.has("RELU"), s.has("SATFINITE"), rounding(s)
     x, y = s.f32(s.src[0]), s.f32(s.src[1])
     largest = np.uint16(0x7F7F if bf16 else 0x7BFF)
 
@@ -379,8 +380,8 @@ def f2i(s: Site) -> Exec:
     """F2I: saturating; NaN gives zero with NTZ, else the pattern with only the top bit set."""
     bits, signed = _int_type(s)
     source = next((x for x in s.op.mods if x in _FLOATS), "F32")
-    mode, ntz = _rounding(s), s.has("NTZ")
-    g = _value(s, s.src[0], source, s.has("FTZ"))
+    mode, ntz = rounding(s), s.has("NTZ")
+    g = value_of(s, s.src[0], source, s.has("FTZ"))
     if bits == 64:
         put64 = s.result64()
         return lambda m, a: put64(m, a, of.to_int(g(m, a), 64, signed, mode, ntz))
@@ -393,8 +394,8 @@ def f2ip(s: Site) -> Exec:
     bits, signed = _int_type(s)
     if bits != 8 or s.has("F16"):
         raise s.unknown()
-    mode = _rounding(s)
-    gx, gy = _value(s, s.src[0], "F32", False), _value(s, s.src[1], "F32", False)
+    mode = rounding(s)
+    gx, gy = value_of(s, s.src[0], "F32", False), value_of(s, s.src[1], "F32", False)
     gz, put = s.i32(s.src[2]), s.result32()
 
     def run(m: Machine, a: Active) -> None:
@@ -409,7 +410,7 @@ def i2f(s: Site) -> Exec:
     """I2F, I2FP."""
     bits, signed = _int_type(s)
     to = next((x for x in s.op.mods if x in _FLOATS), "F32")
-    mode = _rounding(s)
+    mode = rounding(s)
     o = s.src[0]
 
     pair: Callable[[Machine, Active], tuple[Arr, Arr]]
@@ -453,8 +454,8 @@ def frnd(s: Site) -> Exec:
     """FRND: to an integral value."""
     types = [x for x in s.op.mods if x in _FLOATS]
     source = types[-1] if types else "F32"
-    mode, ftz = _rounding(s), s.has("FTZ")
-    g = _value(s, s.src[0], source, ftz)
+    mode, ftz = rounding(s), s.has("FTZ")
+    g = value_of(s, s.src[0], source, ftz)
     if source == "F64":
         put64 = s.result64()
         return lambda m, a: put64(m, a, sf.finish64(of.round_integral(g(m, a), mode)))

@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.operand import (
-    K_P,
-    K_UP,
     NEG,
     S_B0,
     Opnd,
@@ -23,9 +21,10 @@ from orias.isa.operand import (
     suffix,
     word_text,
 )
+from orias.sim import exec_long
 from orias.sim import ops_int as oi
 from orias.sim.ops_int import I32, I64, U32, U64
-from orias.sim.site import Exec, Getter, Setter, Site
+from orias.sim.site import Exec, Getter, Setter, Site, is_pred
 from orias.sim.state import Active, Machine
 
 Arr = npt.NDArray[Any]
@@ -36,23 +35,15 @@ def _signed(s: Site) -> bool:
     return not (s.has("U32") or s.has("U64") or s.has("U16") or s.has("U8"))
 
 
-def _is_pred(o: Opnd) -> bool:
-    return kind(o) in (K_P, K_UP)
-
-
 def iadd3(s: Site) -> Exec:
     """IADD3[.X]: without X a negated source counts as complement plus one in the carries."""
     ext = s.has("X")
-    values = [o for o in s.src if not _is_pred(o)]
-    carry_in = [s.pred(o) for o in s.src if _is_pred(o)] if ext else []
+    values = [o for o in s.src if not is_pred(o)]
+    carry_in = [s.pred(o) for o in s.src if is_pred(o)] if ext else []
     outs = [s.setp(p) for p in s.preds]
-    if s.has("64"):
-        if outs or ext:
-            raise s.unknown("carry of 64-bit words")
-        x64, y64, z64 = [s.i64(o) for o in values]
-        put64 = s.result64()
-        return lambda m, a: put64(m, a, x64(m, a) + y64(m, a) + z64(m, a))
     put = s.result32()
+    if s.has("ISAT"):
+        return _saturated(s, values)
     if s.has("16x2"):
         x, y = s.i32(values[0]), s.i32(values[1])
         if (values[0] | values[1]) & NEG:
@@ -82,15 +73,30 @@ def iadd3(s: Site) -> Exec:
     return run
 
 
+def _saturated(s: Site, values: list[Opnd]) -> Exec:
+    """VIADD.S32.ISAT: the sum of two signed words, at most and at least what a word holds."""
+    if not s.has("S32") or s.preds:
+        raise s.unknown("saturation")
+    g = [s.i32(o & ~NEG) for o in values]
+    negative = [bool(o & NEG) for o in values]
+    put = s.result32()
+
+    def run(m: Machine, a: Active) -> None:
+        x, y = (-v if n else v for v, n in zip((f(m, a).view(I32).astype(I64) for f in g), negative, strict=True))
+        put(m, a, np.clip(x + y, -(1 << 31), (1 << 31) - 1).astype(U32))
+
+    return run
+
+
 def imad(s: Site) -> Exec:
     """IMAD with its HI, WIDE and X forms; the printed aliases (MOV, SHL, IADD) mean the plain form."""
     signed = _signed(s)
     ext = s.has("X")
-    values = [o for o in s.src if not _is_pred(o)]
+    values = [o for o in s.src if not is_pred(o)]
     a_o, b_o, c_o = values[0], values[1], values[2]
     ga, gb = s.i32(a_o & ~NEG), s.i32(b_o & ~NEG)
     negative = bool((a_o ^ b_o) & NEG)
-    carry_in = [s.pred(o) for o in s.src if _is_pred(o)] if ext else []
+    carry_in = [s.pred(o) for o in s.src if is_pred(o)] if ext else []
     outs = [s.setp(p) for p in s.preds]
     if s.has("WIDE") or s.has("HI"):
         gc = s.i64(c_o)
@@ -142,8 +148,8 @@ def imad(s: Site) -> Exec:
 def lea(s: Site) -> Exec:
     """LEA: (a << n) + b; HI takes the upper word of the shifted {c, a}; SX32 makes c the sign of a; X adds a carry."""
     ext = s.has("X")
-    values = [o for o in s.src if not _is_pred(o)]
-    carry_in = [s.pred(o) for o in s.src if _is_pred(o)] if ext else []
+    values = [o for o in s.src if not is_pred(o)]
+    carry_in = [s.pred(o) for o in s.src if is_pred(o)] if ext else []
     put = s.result32()
     outs = [s.setp(p) for p in s.preds]
     shift = s.i32(values[-1])
@@ -343,8 +349,8 @@ def minmax(s: Site) -> Exec:
     packed = s.has("S16x2") or s.has("U16x2")
     if s.has("U16x2"):
         signed = False
-    values = [o for o in s.src if not _is_pred(o)]
-    take_min = s.pred(next(o for o in s.src if _is_pred(o)))
+    values = [o for o in s.src if not is_pred(o)]
+    take_min = s.pred(next(o for o in s.src if is_pred(o)))
     g = [s.i32(o) for o in values]
     put = s.result32()
     relu = s.has("RELU")
@@ -599,10 +605,16 @@ def nop(s: Site) -> Exec:
     return lambda m, a: None
 
 
+def _either(name: str, short: Builder) -> Builder:
+    """The builder of words, or of 64-bit words where a modifier says so."""
+    long = exec_long.BUILDERS[name]
+    return lambda s: (short if exec_long.LONG.isdisjoint(s.op.mods) else long)(s)
+
+
 BUILDERS: Final[dict[str, Builder]] = {
-    "IADD3": iadd3, "IADD": iadd3, "VIADD": iadd3, "IMAD": imad, "LEA": lea, "SHF": shf, "LOP3": lop3, "PLOP3": plop3,
-    "MOV": mov, "SEL": sel, "PRMT": prmt, "ISETP": isetp, "POPC": _unary(oi.popc), "BREV": _unary(oi.brev),
-    "IABS": _unary(oi.iabs), "FLO": flo, "IMNMX": minmax, "VIMNMX": minmax, "VIADDMNMX": minmax, "VIMNMX3": minmax, "BMSK": bmsk,
+    "IADD3": _either("IADD3", iadd3), "IADD": _either("IADD", iadd3), "VIADD": iadd3, "IMAD": imad, "LEA": lea, "SHF": shf, "LOP3": lop3, "PLOP3": plop3,
+    "MOV": _either("MOV", mov), "SEL": _either("SEL", sel), "PRMT": prmt, "ISETP": _either("ISETP", isetp), "POPC": _unary(oi.popc), "BREV": _unary(oi.brev),
+    "IABS": _unary(oi.iabs), "FLO": flo, "IMNMX": _either("IMNMX", minmax), "VIMNMX": minmax, "VIADDMNMX": minmax, "VIMNMX3": minmax, "BMSK": bmsk,
     "SGXT": sgxt, "IDP": idp, "VABSDIFF": vabsdiff, "VABSDIFF4": vabsdiff4, "P2R": p2r, "R2P": r2p, "I2I": i2i,
     "I2IP": i2ip, "LDC": ldc, "S2R": s2r, "CS2R": cs2r, "LEPC": lepc, "NOP": nop, "UP2UR": up2ur, "UR2UP": up2ur,
 }  # fmt: skip

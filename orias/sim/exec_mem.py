@@ -168,7 +168,7 @@ def access_size(s: Site) -> tuple[int, bool]:
         return 1, signed
     if s.has("U16") or s.has("S16"):
         return 2, signed
-    return (16 if s.has("128") else 8 if s.has("64") else 4), signed
+    return (32 if s.has("256") else 16 if s.has("128") else 8 if s.has("64") else 4), signed
 
 
 def _address(s: Site, space: int, at: int = 0) -> Getter:
@@ -197,9 +197,11 @@ def load(s: Site) -> Exec:
     if any(payload(p) != 7 for p in s.preds):
         raise s.unknown("predicate result")
     get = _address(s, space)
-    first = s.regs[0]
-    zero = is_zero_reg(first)
-    puts: list[Setter] = [s.set32(first if zero else first + (k << 15)) for k in range(max(1, size // 4))]
+    # Of 32 bytes the second result is the first half.
+    puts: list[Setter] = []
+    for first in reversed(s.regs):
+        zero = is_zero_reg(first)
+        puts += [s.set32(first if zero else first + (k << 15)) for k in range(max(1, size // 4 // len(s.regs)))]
 
     def run(m: Machine, a: Active) -> None:
         where = places(m, a, space, get(m, a), size, size)
@@ -227,7 +229,8 @@ def store(s: Site) -> Exec:
     space = _SPACE[s.op.base]
     size, _ = access_size(s)
     get = _address(s, space)
-    data = _words_of(s, s.src[4], max(1, size // 4))
+    halves = reversed(s.src[4:6]) if size == 32 else s.src[4:5]
+    data = [g for o in halves for g in _words_of(s, o, max(1, min(size, 16) // 4))]
 
     def run(m: Machine, a: Active) -> None:
         values = [widen(g(m, a), a.n) for g in data]

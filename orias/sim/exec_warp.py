@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.operand import K_UR, kind, payload
+from orias.sim.ops_float import fmnmx
 from orias.sim.ops_int import I32, I64, U32
 from orias.sim.site import Exec, Site
 from orias.sim.state import Active, Machine
@@ -140,7 +141,9 @@ def match(s: Site) -> Exec:
 
 
 def redux(s: Site) -> Exec:
-    """REDUX: a reduction over the active lanes into a uniform register."""
+    """REDUX, CREDUX: a reduction over the active lanes into a uniform register."""
+    if s.has("F32"):
+        return _redux_f32(s)
     value, put = s.i32(s.src[0]), s.set32(s.regs[0])
     signed = s.has("S32")
     which = next((x for x in s.op.mods if x in ("SUM", "MIN", "MAX", "OR", "XOR", "AND")), "AND")
@@ -161,6 +164,30 @@ def redux(s: Site) -> Exec:
             spread = a.spread(wide, edge)
             r = (spread.min(axis=1) if which == "MIN" else spread.max(axis=1)).astype(U32)
         put(m, a, r)
+
+    return run
+
+
+def _redux_f32(s: Site) -> Exec:
+    """CREDUX.F32: smallest or largest value, or magnitude, of the active lanes; a NaN counts only with NAN, and if all are NaNs."""
+    value, put = s.f32(s.src[0]), s.set32(s.regs[0])
+    name = next(x for x in s.op.mods if x in ("MIN", "MAX", "MINABS", "MAXABS"))
+    takes_min = np.full(1, name.startswith("MIN"), np.bool_)
+    magnitude, nan = name.endswith("ABS"), s.has("NAN")
+
+    def run(m: Machine, a: Active) -> None:
+        v = _full(value(m, a), a)
+        if magnitude:
+            v = v & np.uint32(0x7FFFFFFF)
+        lanes = a.spread(v, 0x7FFFFFFF)
+        active = active_lanes(a)
+        result = lanes[:, 0]
+        started = active[:, 0]
+        for k in range(1, lanes.shape[1]):
+            both = fmnmx(result, lanes[:, k], takes_min, False, nan, False)
+            result = np.where(active[:, k], np.where(started, both, lanes[:, k]), result)
+            started = started | active[:, k]
+        put(m, a, fmnmx(result, result, takes_min, False, nan, False))
 
     return run
 
@@ -209,7 +236,9 @@ def r2ur(s: Site) -> Exec:
 
 
 def movm(s: Site) -> Exec:
-    """MOVM.16.MT88: the transpose of an 8x8 matrix of halves, row i in lanes 4i to 4i+3."""
+    """MOVM.16.MT88: the transpose of an 8x8 matrix of halves, row i in lanes 4i to 4i+3; M832: :func:`_widen`."""
+    if s.has("M832"):
+        return _widen(s)
     if not (s.has("16") and s.has("MT88")):
         raise s.unknown()
     value, put = s.raw(s.src[0]), s.set32(s.regs[0])
@@ -223,7 +252,31 @@ def movm(s: Site) -> Exec:
     return run
 
 
+def _widen(s: Site) -> Exec:
+    """MOVM.U4TO8.M832, MOVM.S4TO8.M832 (sm_100 on): an 8x32 matrix of 4-bit integers as one of 8 bits, in the layout that IMMA takes.
+
+    Row i is in lanes 4i to 4i+3, eight columns a lane before and, behind, four columns a lane in each of two registers.  That the columns keep
+    their order is a guess: ptxas widens both factors of a product so, whose sum does not depend on it.
+    """
+    signed = s.has("S4TO8")
+    if not signed and not s.has("U4TO8"):
+        raise s.unknown()
+    value, put = s.raw(s.src[0]), s.result64()
+    shifts = 4 * np.arange(8, dtype=U32)
+
+    def run(m: Machine, a: Active) -> None:
+        v = a.spread(_full(value(m, a), a))
+        columns = (v[..., None] >> shifts & np.uint32(15)).astype(np.uint8).reshape(-1, 8, 2, 4, 4)
+        if signed:
+            columns = (columns ^ np.uint8(8)) - np.uint8(8)
+        words = np.ascontiguousarray(columns).view(U32).reshape(-1, 8, 2, 4)
+        low, high = (a.gather(np.ascontiguousarray(words[:, :, k]).reshape(-1, 32)) for k in (0, 1))
+        put(m, a, high.astype(np.uint64) << np.uint64(32) | low)
+
+    return run
+
+
 BUILDERS: Final[dict[str, Builder]] = {
-    "SHFL": shfl, "VOTE": vote, "VOTEU": voteu, "MATCH": match, "REDUX": redux, "ELECT": elect, "R2UR": r2ur,
+    "SHFL": shfl, "VOTE": vote, "VOTEU": voteu, "MATCH": match, "REDUX": redux, "CREDUX": redux, "ELECT": elect, "R2UR": r2ur,
     "MOVM": movm,
 }  # fmt: skip

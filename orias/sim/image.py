@@ -41,7 +41,7 @@ from orias.sim.state import Machine
 from orias.sim.surface import Surface
 from orias.sim.syscalls import Syscalls
 from orias.sim.texture import Texture
-from orias.target.profile import TARGETS, Target
+from orias.target.profile import KNOWN_TARGETS, Target
 
 Arr = npt.NDArray[Any]
 
@@ -103,7 +103,7 @@ class Image:
             self.reader = data if isinstance(data, Reader) else Reader(data)
         except CubinError as e:
             raise LoadError(str(e)) from None
-        target = TARGETS.get(self.reader.target)
+        target = KNOWN_TARGETS.get(self.reader.target)
         if target is None:
             raise LoadError(f"target {self.reader.target} is not simulated")
         if self.reader.relocatable:

@@ -15,6 +15,7 @@ from orias.sim.errors import Fault, IllegalInstruction, LoadError, SimError
 from orias.sim.hazards import Violation, Watch
 from orias.sim.memory import Banked
 from orias.sim.ops_int import I64, U32
+from orias.sim.places import ClusterPlaces, places
 from orias.sim.state import Machine
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Launch:
 
     def _bank0(self, params: bytes) -> bytes:
         t = self.image.target
+        at = places(t.sm)
         base = self.image.reader.param_base.get(self.kernel.name, t.param_base)
         references = self.image.reference_slots(self.kernel.name)
         out = bytearray(max([base + len(params), *(offset + 4 for offset, _, _ in references)]))
@@ -114,15 +116,17 @@ class Launch:
         # Generic addresses of parameters: the words lie in device memory too.
         copy = self.image.arena.allocate(max(len(params), 16), "parameters")
         self.image.arena.write(copy, params)
-        put(0x198 if t.sm >= 90 else 0x40, copy if t.sm >= 90 else copy - base, 8)
+        put(at.parameters, copy if t.sm >= 90 else copy - base, 8)
+        if at.parameters_end >= 0:
+            put(at.parameters_end, copy + len(params), 8)
         if self.image.reader.bank(3):
             put(t.const_window, self.image.section(".nv.constant3"), 8)
-        put(0x2C, self.shape.dynamic)
-        put(0x30, 1, 8)
+        put(at.dynamic_shared, self.shape.dynamic)
+        put(at.grid_id, 1, 8)
         if t.desc >= 0:
             put(t.desc, 0, 8)
-        if t.sm >= 90:
-            self._cluster_constants(put)
+        if at.cluster is not None:
+            self._cluster_constants(put, at.cluster)
         out[base : base + len(params)] = params
         for offset, name, packed in references:
             number = self.image.arena.bindings.get(name, 0)
@@ -135,20 +139,20 @@ class Launch:
                 put(table_base(t.sm) + TABLES[table], address, 8)
         return bytes(out)
 
-    def _cluster_constants(self, put: Callable[..., None]) -> None:
-        """Cluster fields of sm_90 (places as ptxas reads them for the cluster special registers)."""
+    def _cluster_constants(self, put: Callable[..., None], at: ClusterPlaces) -> None:
+        """Cluster fields from sm_90 on."""
         ranks = 1
         for i in range(3):
             ranks *= self.shape.cluster[i]
-            put(0x144 + 4 * i, self.shape.cluster[i])
-            put(0x15C + 4 * i, self.shape.grid[i] // self.shape.cluster[i])
+            put(at.size + 4 * i, self.shape.cluster[i])
+            put(at.clusters + 4 * i, self.shape.grid[i] // self.shape.cluster[i])
             # f32 reciprocal, rounded up: code multiplies a block's coordinate by it and truncates
             reciprocal = np.float32(1 / self.shape.cluster[i])
             if float(reciprocal) * self.shape.cluster[i] < 1:
                 reciprocal = np.nextafter(reciprocal, np.float32(2))
-            put(0x150 + 4 * i, int(reciprocal.view(np.uint32)))
-        put(0x140, 1 if ranks > 1 else 0)
-        put(0x188, ranks)
+            put(at.reciprocal + 4 * i, int(reciprocal.view(np.uint32)))
+        put(at.explicit, 1 if ranks > 1 else 0)
+        put(at.ranks, ranks)
 
     def _blocks(self) -> Arr:
         """Coordinates of all blocks, [n, 3]; the blocks of a cluster are neighbours."""

@@ -145,11 +145,7 @@ class Site:
     def f32(self, o: Opnd) -> Getter:
         """The pattern of an f32 operand with its flags."""
         g = self.raw(o)
-        if o & ABS:
-            g = _after(g, lambda v: v & _MAG32)
-        if o & NEG:
-            g = _after(g, lambda v: v ^ _SIGN32)
-        return g
+        return _after(g, lambda v: signs32(v, o)) if o & (ABS | NEG) else g
 
     def f64(self, o: Opnd) -> Getter:
         """The pattern of an f64 operand with its flags."""
@@ -294,6 +290,18 @@ class Site:
     def result64(self) -> Setter:
         """The setter of the only register result, a pair."""
         return self.set64(self.regs[0])
+
+
+def is_pred(o: Opnd) -> bool:
+    """True for a predicate operand."""
+    return kind(o) in (K_P, K_UP)
+
+
+def signs32(v: Arr, o: Opnd) -> Arr:
+    """Patterns of f32 with the absolute value and the negation that an operand asks for."""
+    if o & ABS:
+        v = v & _MAG32
+    return v ^ _SIGN32 if o & NEG else v
 
 
 def _after(g: Getter, f: Callable[[Arr], Arr]) -> Getter:

@@ -44,20 +44,20 @@ class Target(NamedTuple):
 def _row(name: str, table: int, threads: int, ctas: int, latency: int, min_ptx: tuple[int, int]) -> Target:
     digits = name[3:].rstrip("af")
     sm = int(digits)
-    gen90 = sm >= 90
+    gen90, gen100 = sm >= 90, sm >= 100
     return Target(
         name=name,
         sm=sm,
         table=f"sm_{table}",
         accelerator=name.endswith("a"),
-        param_base=0x210 if gen90 else 0x160,
-        param_base_large=0x210 if gen90 else 0x1A80,
-        stack_ptr=0x28,
-        desc=-1 if sm == 75 else 0x208 if gen90 else 0x118,
-        ntid=0x0,
-        nctaid=0xC,
-        local_window=0x20,
-        const_window=0xD0 if gen90 else 0x50,
+        param_base=0x380 if gen100 else 0x210 if gen90 else 0x160,
+        param_base_large=0x380 if gen100 else 0x210 if gen90 else 0x1A80,
+        stack_ptr=0x37C if gen100 else 0x28,
+        desc=-1 if sm == 75 else 0x358 if gen100 else 0x208 if gen90 else 0x118,
+        ntid=0x360 if gen100 else 0x0,
+        nctaid=0x370 if gen100 else 0xC,
+        local_window=0x2F8 if gen100 else 0x20,
+        const_window=0x120 if gen100 else 0xD0 if gen90 else 0x50,
         shared_window=-1 if gen90 else 0x18,
         smem_reserved=1024 if gen90 else 0,
         smem_max=49152,
@@ -83,6 +83,24 @@ TARGETS: dict[str, Target] = {
         _row("sm_90a", 90, 2048, 32, 90, (8, 0)),
     )
 }
+
+"""What a program can be compiled for."""
+
+KNOWN_TARGETS: dict[str, Target] = {
+    **TARGETS,
+    **{
+        t.name: t
+        for suffix in ("", "a", "f")
+        for t in (
+            _row(f"sm_100{suffix}", 100, 2048, 32, 100, (8, 8) if suffix == "f" else (8, 6)),
+            _row(f"sm_103{suffix}", 103, 2048, 32, 103, (8, 8)),
+            _row(f"sm_110{suffix}", 110, 1536, 24, 110, (9, 0)),
+            _row(f"sm_120{suffix}", 120, 1536, 24, 120, (8, 8) if suffix == "f" else (8, 7)),
+            _row(f"sm_121{suffix}", 120, 1536, 24, 120, (8, 8)),
+        )
+    },
+}
+"""The same and the targets whose code is only read and run."""
 
 
 def target(name: str) -> Target:

@@ -26,7 +26,7 @@ from orias.sim.state import Machine
 from orias.sim.surface import Surface
 from orias.sim.syscalls import Syscalls
 from orias.sim.texture import Texture
-from orias.target.profile import TARGETS, Target
+from orias.target.profile import KNOWN_TARGETS, Target
 
 Arr = npt.NDArray[Any]
 
@@ -44,7 +44,7 @@ class PtxImage:
 
     def __init__(self, module: Module, arch: str, choice: Choice = CANONICAL, like: Image | None = None) -> None:
         self.module = module
-        self.target: Target = TARGETS[arch]
+        self.target: Target = KNOWN_TARGETS[arch]
         self.choice = choice
         self.arena = Arena(1 << 20)
         self.variables: dict[str, tuple[int, int]] = {}

@@ -1,0 +1,103 @@
+"""Operations of sm_100 to sm_121 on pairs of f32 values (FADD2, FMUL2, FFMA2), on three of them (FMNMX3) and on f32 and f16 mixed (FHADD, FHFMA)."""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from orias.isa.operand import K_IMM, S_F32, Opnd, kind, suffix
+from orias.sim import ops_float as of
+from orias.sim import softfloat as sf
+from orias.sim.exec_float import rounding, value_of
+from orias.sim.ops_int import words
+from orias.sim.site import Arr, Exec, Getter, Site, signs32
+from orias.sim.state import Active, Machine
+
+Pair = Callable[[Machine, Active], tuple[Arr, Arr]]
+_LAYOUTS: Final = ("HI_LO", "LO_HI")
+
+
+def _pair(s: Site, o: Opnd, layout: str) -> Pair:
+    """The low and high value of an operand: HI_LO as they stand, LO_HI exchanged; one register with F32 or an immediate is both."""
+    if kind(o) == K_IMM or suffix(o) == S_F32:
+        g = s.f32(o)
+
+        def both(m: Machine, a: Active) -> tuple[Arr, Arr]:
+            v = g(m, a)
+            return v, v
+
+        return both
+    wide = s.raw64(o)
+    swap = layout == "LO_HI"
+
+    def get(m: Machine, a: Active) -> tuple[Arr, Arr]:
+        low, high = (signs32(v, o) for v in words(wide(m, a)))
+        return (high, low) if swap else (low, high)
+
+    return get
+
+
+def _pairs(s: Site) -> list[Pair]:
+    """The sources; each that is a pair has its layout among the modifiers, in order."""
+    layouts = iter([x for x in s.op.mods if x in _LAYOUTS])
+    out = []
+    for o in s.src:
+        single = kind(o) == K_IMM or suffix(o) == S_F32
+        out.append(_pair(s, o, "" if single else next(layouts)))
+    return out
+
+
+def packed(f: Callable[..., Arr]) -> Callable[[Site], Exec]:
+    """The builder of an operation on both values; `f` takes patterns, the rounding, FTZ and whether to saturate."""
+
+    def build(s: Site) -> Exec:
+        mode, ftz = rounding(s), s.has("FTZ")
+        g, put = _pairs(s), s.result64()
+
+        def run(m: Machine, a: Active) -> None:
+            values = [x(m, a) for x in g]
+            low, high = (f(*(v[k] for v in values), mode, ftz, False) for k in (0, 1))
+            put(m, a, high.astype(np.uint64) << np.uint64(32) | low)
+
+        return run
+
+    return build
+
+
+def fmnmx3(s: Site) -> Exec:
+    """FMNMX3: the smallest, or where the predicate is false the largest, of three."""
+    ftz, nan = s.has("FTZ"), s.has("NAN")
+    x, y, z = (s.f32(o) for o in s.src[:3])
+    p, put = s.pred(s.src[3]), s.result32()
+
+    def run(m: Machine, a: Active) -> None:
+        q = p(m, a)
+        first = of.fmnmx(x(m, a), y(m, a), q, ftz, nan, False)
+        put(m, a, of.fmnmx(first, z(m, a), q, ftz, nan, False))
+
+    return run
+
+
+def _half(s: Site, o: Opnd) -> Getter:
+    """The f32 pattern of the half (bfloat16 with BF16) that an operand selects."""
+    g = value_of(s, o, "BF16" if s.has("BF16") else "F16", False)
+    return lambda m, a: g(m, a).astype(np.float32).view(np.uint32)
+
+
+def fhadd(s: Site) -> Exec:
+    """FHADD: a half and a f32, rounded once."""
+    mode, sat = rounding(s), s.has("SAT")
+    x, y, put = _half(s, s.src[0]), s.f32(s.src[1]), s.result32()
+    return lambda m, a: put(m, a, sf.fadd32(x(m, a), y(m, a), mode, False, sat))
+
+
+def fhfma(s: Site) -> Exec:
+    """FHFMA: the product of two halves and a f32, rounded once."""
+    mode, sat = rounding(s), s.has("SAT")
+    x, y, z, put = _half(s, s.src[0]), _half(s, s.src[1]), s.f32(s.src[2]), s.result32()
+    return lambda m, a: put(m, a, sf.fma32(x(m, a), y(m, a), z(m, a), mode, False, sat))
+
+
+BUILDERS: Final[dict[str, Callable[[Site], Exec]]] = {
+    "FADD2": packed(sf.fadd32), "FMUL2": packed(sf.fmul32), "FFMA2": packed(sf.fma32), "FMNMX3": fmnmx3, "FHADD": fhadd, "FHFMA": fhfma,
+}  # fmt: skip
