@@ -27,6 +27,8 @@ from tests.wgmma import forms as wgmma
 from tests.wgmma import test_attention, test_gemm
 
 ARCHES: Final = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a")
+LATER: Final = ("sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
+"""Targets that only ptxas compiles for: it makes them of PTX for sm_90."""
 COMPILERS: Final = {"orias": our_cubin, "ptxas": ptxas_cubin}
 LEVELS: Final = (3, 0)
 
@@ -55,10 +57,18 @@ class Item(NamedTuple):
     interpreted: bool = True
     """False: it looks at what PTX leaves open, so it means nothing to an interpreter of PTX."""
 
+    def runs_on(self, arch: str) -> bool:
+        """Whether it is for a target."""
+        return arch in self.arches or (arch in LATER and "sm_90" in self.arches)
+
+    def judges(self, arch: str) -> bool:
+        """Whether ptxas's cubin for a target is run too."""
+        return arch not in self.unjudged and not (arch in LATER and "sm_90" in self.unjudged)
+
     def settings(self, compiler: str, arch: str) -> tuple[int, ...]:
         """Levels to run for a compiler and a target; none if the item is not for them."""
-        judged = compiler != "ptxas" or arch not in self.unjudged
-        return self.levels if arch in self.arches and judged else ()
+        runs = self.runs_on(arch) and self.judges(arch) if compiler == "ptxas" else arch in self.arches
+        return self.levels if runs else ()
 
     def source(self, arch: str) -> str:
         """The module of this item alone."""
@@ -76,7 +86,7 @@ def module(some: Sequence[Item], arch: str) -> str:
     """A module of items with pieces; their kernels are k0, k1 ..."""
     pieces = [i.piece for i in some if i.piece is not None]
     assert len(pieces) == len(some)
-    head = f".version 8.7\n.target {arch}\n.address_size 64\n"
+    head = f".version 8.7\n.target {'sm_90' if arch in LATER else arch}\n.address_size 64\n"
     declarations = dict.fromkeys(p.declarations for p in pieces)
     return head + "".join(declarations) + "".join(p.kernel(f"k{n}") for n, p in enumerate(pieces))
 
@@ -105,6 +115,9 @@ def _program(family: str, program: Program) -> Item:
     )
     # What stands for sm_80 stands for all with its software barrier objects.
     unjudged = tuple(a for a in arches if a in program.unjudged or ("sm_80" in program.unjudged and a < "sm_90"))
+    if "multicast" in program.name:
+        # These targets ask the driver to copy to many blocks.
+        unjudged = (*unjudged, "sm_120a", "sm_121a")
     open_ = program.name.removeprefix("op ").startswith("createpolicy") or "odd threads" in program.name
     item = _shared(family, program.name, arches, program.check, Piece("", program.kernel))
     return item._replace(unjudged=unjudged, interpreted=not open_)

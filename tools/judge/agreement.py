@@ -6,7 +6,7 @@ usage: python -m tools.judge.agreement RESULTS.jsonl [--arch sm_75,...] [--level
 Programs of a family that can share a module run in batches.  Each batch, target and level gives a line of RESULTS, with counts, failures by
 machine and seconds of processor time (ptxas's not counted); what stands there already is not run again unless its text has changed, so that a run can be stopped and goes on later; --again
 repeats the lines with failures.  Batches are spread over all families, so that any beginning is a sample of everything.  Code that two targets or levels have in common is run once
-(:mod:`tools.judge.once`).  Ori's phases are run for every Nth batch (--phases, 1 unless told; 0: none).  --table prints what
+(:mod:`tools.judge.once`).  Ori's phases are run for every Nth batch (--phases, 1 unless told; 0: none).  Targets that only ptxas compiles for (sm_100a, ...) run if --arch names them.  --table prints what
 RESULTS holds by family and by target, --detail by family, machine and target beside what there is to run; neither runs anything.
 """
 
@@ -27,9 +27,9 @@ from orias.ptx.parser import parse
 from orias.sim import Image, SimError, load
 from orias.sim.ori import OriImage
 from orias.sim.ptx import PtxImage
-from orias.target.profile import TARGETS
+from orias.target.profile import KNOWN_TARGETS
 from orias.tools.validate.stages import Stages, before_convergence
-from tests.forms.items import ARCHES, FAMILIES, Item, items, module
+from tests.forms.items import ARCHES, FAMILIES, LATER, Item, items, module
 from tests.forms.run import ptxas_cubin
 from tools.judge.clock import moment
 from tools.judge.once import code_key, machine, stage_key
@@ -52,7 +52,7 @@ class Batch(NamedTuple):
 
     def part(self, arch: str) -> list[Item]:
         """Those for a target."""
-        return [i for i in self.items if arch in i.arches]
+        return [i for i in self.items if i.runs_on(arch)]
 
     def text(self, arch: str) -> str:
         return source(self.part(arch), arch)
@@ -97,8 +97,9 @@ class Judge:
         for item in some:
             if item.interpreted:
                 self._ptx(item, arch)
-        self._ours(some, arch, level, phases)
-        self._theirs([i for i in some if arch not in i.unjudged], arch, level)
+        if arch not in LATER:
+            self._ours(some, arch, level, phases)
+        self._theirs([i for i in some if i.judges(arch)], arch, level)
         return {
             "group": batch.name, "arch": arch, "level": level, "phases": phases, "programs": len(some), "text": fingerprint(batch, arch),
             "right": self.right, "wrong": self.wrong, "seconds": round(time.process_time() - start, 2),
@@ -125,7 +126,7 @@ class Judge:
             return seen[-1]
 
         seen: list[_Launched] = []
-        self._run("PTX", item.name, item, ("PTX", machine(TARGETS[arch])), made, "k0")
+        self._run("PTX", item.name, item, ("PTX", machine(KNOWN_TARGETS[arch])), made, "k0")
         if seen and len(seen[0].names) == 1 and item.piece is None:
             self._kernels[item.name] = seen[0].names.pop()
 
@@ -234,7 +235,8 @@ def detail(lines: list[dict[str, Any]], given: "Settings") -> str:
         for m in ("ours", "ptxas"):
             cells = []
             for arch in given.arches:
-                programs = [i for i in mine if arch in i.arches and (m == "ours" or arch not in i.unjudged)]
+                compiler = "orias" if m == "ours" else m
+                programs = [i for i in mine if i.settings(compiler, arch)]
                 all_, good = len(programs) * len(given.levels), right[family, m, arch]
                 cells.append(str(good) if good == all_ else f"{good} of {all_}")
             out.append(f"| {family} | {len(mine)} | {m} | {' | '.join(cells)} |")
