@@ -511,7 +511,7 @@ def kernel(name: str, types: list[str], result: str, text: str) -> str:
 
 
 def module(target: int) -> str:
-    version = "8.0" if target >= 90 else "7.8"
+    version = "8.7" if target >= 100 else "8.0" if target >= 90 else "7.8"
     head = f".version {version}\n.target sm_{target}\n.address_size 64\n"
     return head + "".join(kernel(f"k_{n}", t.split(), r, text) for n, t, r, text, _, least in CASES if least <= target)
 
