@@ -141,7 +141,7 @@ def sttm(s: Site) -> Exec:
     return run
 
 
-_KINDS: Final[dict[str, str]] = {"UTCHMMA": "half", "UTCQMMA": "byte float", "UTCIMMA": "integer"}
+_KINDS: Final[dict[str, str]] = {"UTCHMMA": "f16 or tf32", "UTCQMMA": "f8f6f4", "UTCIMMA": "i8"}
 
 
 def mma(s: Site) -> Exec:

@@ -59,9 +59,9 @@ def _places(word: int, turned: bool, rows: Arr, pieces: int, wide: bool) -> Arr:
     r = rows[:, None]
     c = np.arange(pieces)[None, :]
     if wide:
-        place = start + (r & 3) * 128 + (r >> 2) * stride + (c & 7) * 16 + (c >> 3) * leading
-        exchanged: Arr = place ^ ((place >> 7) - base & 3) << 5
-        return exchanged
+        place: Arr = start + (r & 3) * 128 + (r >> 2) * stride + (c & 7) * 16 + (c >> 3) * leading
+        units: Arr = (place >> 7) - base & 3
+        return place ^ units << 5
     atom = _ATOM[word >> 62]
     if atom == 16:
         across, along = (leading, stride) if turned else (stride, leading)
@@ -69,9 +69,8 @@ def _places(word: int, turned: bool, rows: Arr, pieces: int, wide: bool) -> Arr:
         return beside
     per = atom // 16
     place = start + (r & 7) * atom + (r >> 3) * stride + (c % per) * 16 + (c // per) * leading
-    turn = (place >> 7) - base & (per - 1)
-    exchanged = place ^ turn << 4
-    return exchanged
+    turn: Arr = (place >> 7) - base & (per - 1)
+    return place ^ turn << 4
 
 
 class SharedMatrix:

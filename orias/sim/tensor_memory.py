@@ -38,12 +38,14 @@ _UPPER: Final = np.uint32(POISON & 0xFFFF0000)
 class TensorMemory:
     """The tensor memory of a block."""
 
-    __slots__ = ("allocated", "data")
+    __slots__ = ("allocated", "data", "given")
 
     def __init__(self) -> None:
         self.data: Arr = np.full((LANES, COLUMNS), POISON, U32)
         self.allocated = 0
         """Units that are allocated, a bit each."""
+        self.given: list[int] = []
+        """First units of allocations that the other block of a pair has made and this block has not asked for yet."""
 
     def check(self, column: int, count: int) -> None:
         """A Fault if not all of `count` columns from `column` up are allocated."""
@@ -87,6 +89,28 @@ def allocate(m: Machine, blocks: list[int], units: int) -> int:
                 t.allocated |= mask << first
             return first
     return -1
+
+
+def take(m: Machine, block: int, pair: bool, columns: int) -> int:
+    """The address of an allocation; the first block of a pair that comes allocates for both."""
+    memory = memory_of(m, block)
+    if pair and memory.given:
+        return UNIT * memory.given.pop(0)
+    blocks = blocks_of(m, block, pair)
+    first = allocate(m, blocks, columns // UNIT if columns % UNIT == 0 else 0)
+    if first < 0:
+        raise Fault(IllegalInstruction, f"waiting for {columns} free columns of tensor memory is not simulated", 0)
+    for b in blocks:
+        if b != block:
+            memory_of(m, b).given.append(first)
+    return UNIT * first
+
+
+def give(m: Machine, block: int, address: int, columns: int) -> None:
+    """End an allocation of a block."""
+    memory = memory_of(m, block)
+    memory.check(address & 0xFFFF, columns)
+    memory.allocated &= ~((1 << columns // UNIT) - 1 << (address & 0xFFFF) // UNIT)
 
 
 _PARTITION: Final = 0x40
@@ -180,11 +204,13 @@ class Access:
 # -- products
 
 _TYPES: Final[dict[str, dict[int, str]]] = {
-    "half": {0: "F16", 1: "BF16", 2: "TF32"},
-    "byte float": {0: "E4M3", 1: "E5M2"},
-    "integer": {0: "U8", 1: "S8"},
+    "f16": {0: "F16", 1: "BF16"},
+    "tf32": {2: "TF32"},
+    "f16 or tf32": {0: "F16", 1: "BF16", 2: "TF32"},
+    "f8f6f4": {0: "E4M3", 1: "E5M2"},
+    "i8": {0: "U8", 1: "S8"},
 }
-"""Element types by their numbers in the instruction descriptor, for each kind of product."""
+"""Element types by their numbers in the instruction descriptor, for each kind of product (one instruction has two of them)."""
 _RESULTS: Final = ("F16", "F32", "S32")
 _ROW_BYTES: Final = 32
 """Bytes along K that one product takes."""
@@ -203,18 +229,19 @@ class Form:
             raise _refuse("sparse matrices")
         numbers = word >> 7 & 7, word >> 10 & 7
         types = [_TYPES[kind].get(n) for n in numbers]
-        if None in types or (kind == "half" and types[0] != types[1]):
+        if None in types or (kind != "f8f6f4" and kind != "i8" and numbers[0] != numbers[1]):
             raise _refuse(f"types {numbers[0]} and {numbers[1]} of kind {kind}")
         self.types = [t for t in types if t is not None]
         result = word >> 4 & 3
-        allowed = {"half": (1,) if self.types[0] != "F16" else (0, 1), "byte float": (0, 1), "integer": (2,)}[kind]
+        self.exact = kind == "i8"
+        allowed = (2,) if self.exact else (1,) if self.types[0] in ("BF16", "TF32") else (0, 1)
         if result not in allowed:
             raise _refuse(f"result type {result} for {self.types[0]}")
         self.result = _RESULTS[result]
         self.saturate = bool(word >> 3 & 1)
         self.negative = bool(word >> 13 & 1), bool(word >> 14 & 1)
         self.turned = bool(word >> 15 & 1), bool(word >> 16 & 1)
-        if (self.saturate and kind != "integer") or (any(self.negative) and kind == "integer"):
+        if (self.saturate and not self.exact) or (any(self.negative) and self.exact):
             raise _refuse(f"saturation or negation for {self.types[0]}")
         self.n = (word >> 17 & 0x3F) * 8
         self.m = (word >> 24 & 0x1F) * 16
@@ -225,7 +252,6 @@ class Form:
         if word >> 30 or word & (1 << 6 | 1 << 23 | 1 << 29):
             raise _refuse(f"instruction descriptor 0x{word:08x}")
         self.k = _ROW_BYTES * 8 // BITS[self.types[0]]
-        self.exact = kind == "integer"
 
     def matrix(self, m: Machine, which: int, word: int, block: int, rows: int) -> SharedMatrix:
         """The matrix A (`which` 0) or B in a block's shared memory."""
