@@ -60,17 +60,18 @@ def _places(word: int, turned: bool, rows: Arr, pieces: int, wide: bool) -> Arr:
     c = np.arange(pieces)[None, :]
     if wide:
         place: Arr = start + (r & 3) * 128 + (r >> 2) * stride + (c & 7) * 16 + (c >> 3) * leading
-        units: Arr = (place >> 7) - base & 3
-        return place ^ units << 5
-    atom = _ATOM[word >> 62]
-    if atom == 16:
+        turn: Arr = ((place >> 7) - base & 3) << 1
+    elif word >> 62:
+        atom = _ATOM[word >> 62]
+        per = atom // 16
+        place = start + (r & 7) * atom + (r >> 3) * stride + (c % per) * 16 + (c // per) * leading
+        turn = (place >> 7) - base & (per - 1)
+    else:
         across, along = (leading, stride) if turned else (stride, leading)
-        beside: Arr = start + (r & 7) * 16 + (r >> 3) * across + c * along
-        return beside
-    per = atom // 16
-    place = start + (r & 7) * atom + (r >> 3) * stride + (c % per) * 16 + (c // per) * leading
-    turn: Arr = (place >> 7) - base & (per - 1)
-    return place ^ turn << 4
+        place = start + (r & 7) * 16 + (r >> 3) * across + c * along
+        turn = np.zeros_like(place)
+    exchanged: Arr = place ^ turn << 4
+    return exchanged
 
 
 class SharedMatrix:

@@ -1,4 +1,4 @@
-"""tcgen05 code of ptxas in the simulator, against results computed in numpy.
+"""tcgen05 code of ptxas in the simulator, and the same PTX in the interpreter, against results computed in numpy.
 
 The layouts of matrices in shared memory are written here a second time, byte by byte, from the PTX description.
 """
@@ -11,10 +11,27 @@ import numpy.typing as npt
 import pytest
 
 from orias import sim
+from orias.ptx.parser import parse
+from orias.sim.ptx import PtxImage
 from tests.sim.build import assemble
 
 Arr = npt.NDArray[Any]
+Run = Callable[..., None]
 TARGET = "sm_100a"
+
+
+@pytest.fixture(params=["ptxas", "interpreter"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Launches the kernel of a PTX text: (text, blocks, threads, arguments, blocks of a cluster)."""
+
+    def launch(text: str, blocks: int, threads: int, args: list[Any], cluster: int = 1) -> None:
+        if request.param == "ptxas":
+            sim.load(assemble(text, TARGET)).launch("k", blocks, threads, args, cluster=cluster)
+        else:
+            PtxImage(parse(text, "k.ptx"), TARGET).launch("k", blocks, threads, args, cluster=cluster)
+
+    return launch
+
 
 _HEAD = """.version 8.8
 .target sm_100a
@@ -138,14 +155,14 @@ _CASES = [
 
 
 @pytest.mark.parametrize(("shape", "repeats", "packed"), _CASES)
-def test_loads_and_stores(shape: str, repeats: int, packed: bool) -> None:
+def test_loads_and_stores(run: Run, shape: str, repeats: int, packed: bool) -> None:
     count = _PER[shape][0] * repeats
     rng = np.random.default_rng(count)
     fill = rng.integers(0, 1 << 32, (128, 32), dtype=np.uint32)
     data = rng.integers(0, 1 << 32, (128, count), dtype=np.uint32)
     loaded, stored = np.zeros_like(data), np.zeros_like(fill)
-    sim.load(assemble(_shape_kernel(shape, repeats, packed, False), TARGET)).launch("k", 1, 128, [fill, loaded, loaded])
-    sim.load(assemble(_shape_kernel(shape, repeats, packed, True), TARGET)).launch("k", 1, 128, [fill, data, stored])
+    run(_shape_kernel(shape, repeats, packed, False), 1, 128, [fill, loaded, loaded])
+    run(_shape_kernel(shape, repeats, packed, True), 1, 128, [fill, data, stored])
     first = 0 if shape == "32x32b" else 16
     touched = np.zeros_like(fill, np.bool_)
     for thread in range(128):
@@ -359,15 +376,18 @@ def _bytes(type_: str, v: Arr) -> Arr:
     return p.view(np.uint8).reshape(v.shape[0], -1)
 
 
-def _launch(text: str, memory: Arr, data: Arr, a: int, b: int, idesc: int, keep: bool, blocks: int = 1) -> Arr:
+def _launch(
+    run: Run, text: str, memory: Arr, data: Arr, a: int, b: int, idesc: int, keep: bool, blocks: int = 1
+) -> Arr:
     """What tensor memory holds after a kernel with descriptors `a` and `b` (addresses left out)."""
     out = memory.copy()
     args = [out, data, np.uint64(a), np.uint64(b), np.uint32(idesc), np.uint32(keep)]
-    sim.load(assemble(text, TARGET)).launch("k", blocks, 128, args, cluster=blocks)
+    run(text, blocks, 128, args, blocks)
     return out
 
 
 def _run(
+    run: Run,
     type_: str,
     m: int,
     n: int,
@@ -410,7 +430,7 @@ def _run(
         text = text.replace("setp.eq.u32 %p5", moves + "setp.eq.u32 %p5")
     a_desc = _descriptor(16 if width else 16 * m, 8 * width or 128, _SWIZZLES.get(width, 0))
     b_desc = _descriptor(16 if width else 16 * n, 8 * width or 128, _SWIZZLES.get(width, 0))
-    out = _launch(text, memory, data, a_desc, b_desc, _idesc(type_, m, n), keep)
+    out = _launch(run, text, memory, data, a_desc, b_desc, _idesc(type_, m, n), keep)
     expected = memory.copy()
     sums = a @ b.T + (c[_lanes(m, lane)] if keep else 0)
     expected[_lanes(m, lane), :n] = sums.astype(word).view(np.uint32)
@@ -442,24 +462,24 @@ def _lanes(m: int, lane: int) -> Arr:
     ],
 )
 @pytest.mark.parametrize("keep", [False, True])
-def test_products(type_: str, m: int, n: int, k: int, layout: str, keep: bool) -> None:
-    got, expected = _run(type_, m, n, k, layout, keep)
+def test_products(run: Run, type_: str, m: int, n: int, k: int, layout: str, keep: bool) -> None:
+    got, expected = _run(run, type_, m, n, k, layout, keep)
     np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize(("type_", "m", "lane"), [("f16", 128, 0), ("tf32", 128, 0), ("s8", 64, 0), ("f16", 64, 16)])
-def test_a_in_tensor_memory(type_: str, m: int, lane: int) -> None:
-    got, expected = _run(type_, m, 32, 32, "tensor", lane=lane)
+def test_a_in_tensor_memory(run: Run, type_: str, m: int, lane: int) -> None:
+    got, expected = _run(run, type_, m, 32, 32, "tensor", lane=lane)
     np.testing.assert_array_equal(got, expected)
 
 
-def test_disabled_lanes() -> None:
-    got, expected = _run("f16", 128, 16, 16, "plain", lanes=np.array([1, 0xFFFF0000, 0, 0x80000000], np.uint32))
+def test_disabled_lanes(run: Run) -> None:
+    got, expected = _run(run, "f16", 128, 16, 16, "plain", lanes=np.array([1, 0xFFFF0000, 0, 0x80000000], np.uint32))
     np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("swizzle", [False, True])
-def test_stored_along_m_and_n(swizzle: bool) -> None:
+def test_stored_along_m_and_n(run: Run, swizzle: bool) -> None:
     """Both matrices are stored along M and N: 8 values of k of 16 bytes, or of 128 bytes with the swizzle."""
     rng = np.random.default_rng(5)
     m, n, k = 128, 64, 32
@@ -486,12 +506,12 @@ def test_stored_along_m_and_n(swizzle: bool) -> None:
     text = _product_kernel("f16", len(x) + len(y), len(x), n, steps)
     mode = 2 if swizzle else 0
     descriptors = [_descriptor(at[0], at[1], mode) for at in (at_a, at_b)]
-    out = _launch(text, memory, np.concatenate((x, y)), *descriptors, _idesc("f16", m, n, 3 << 15), False)
+    out = _launch(run, text, memory, np.concatenate((x, y)), *descriptors, _idesc("f16", m, n, 3 << 15), False)
     np.testing.assert_array_equal(out.view(np.float32), a @ b.T)
 
 
 @pytest.mark.parametrize("m", [128, 256])
-def test_pair(m: int) -> None:
+def test_pair(run: Run, m: int) -> None:
     """Two blocks of a cluster multiply; each has half of the rows of A and half of the columns of B."""
     rng = np.random.default_rng(m)
     n, k = 32, 32
@@ -512,7 +532,7 @@ def test_pair(m: int) -> None:
     text = _product_kernel("f16", len(data[0]), 2 * k * half, width, steps, group=2)
     descriptors = _descriptor(16 * half, 128), _descriptor(8 * n, 128)
     memory = c.astype(np.float32).view(np.uint32)
-    out = _launch(text, memory, np.concatenate(data), *descriptors, _idesc("f16", m, n), True, 2)
+    out = _launch(run, text, memory, np.concatenate(data), *descriptors, _idesc("f16", m, n), True, 2)
     sums = a @ b.T
     if m == 128:
         # Lanes 64 up hold the upper half of the columns.
@@ -520,7 +540,7 @@ def test_pair(m: int) -> None:
     np.testing.assert_array_equal(out.view(np.float32), sums + c)
 
 
-def _small(replace: tuple[str, str] = ("", ""), idesc: int = 0) -> Arr:
+def _small(run: Run, replace: tuple[str, str] = ("", ""), idesc: int = 0) -> Arr:
     """A product of ones, with a piece of the kernel replaced."""
     ones = np.ones((128, 16), np.float16).view(np.uint8)
     text = _product_kernel("f16", 8192, 4096, 16, [(0, 0)])
@@ -528,13 +548,13 @@ def _small(replace: tuple[str, str] = ("", ""), idesc: int = 0) -> Arr:
     desc = _descriptor(2048, 128)
     data = np.concatenate((ones.reshape(-1), ones.reshape(-1)))
     memory = np.zeros((128, 16), np.uint32)
-    return _launch(text.replace(*replace), memory, data, desc, desc, idesc or _idesc("f16", 128, 16), False)
+    return _launch(run, text.replace(*replace), memory, data, desc, desc, idesc or _idesc("f16", 128, 16), False)
 
 
-def test_results_are_late() -> None:
+def test_results_are_late(run: Run) -> None:
     """Without a wait for the object, tensor memory is read as it was."""
-    assert (_small().view(np.float32) == 16).all()
-    assert (_small(("@!%p3 bra waiting;", "")) == 0).all()
+    assert (_small(run).view(np.float32) == 16).all()
+    assert (_small(run, ("@!%p3 bra waiting;", "")) == 0).all()
 
 
 @pytest.mark.parametrize(
@@ -548,9 +568,9 @@ def test_results_are_late() -> None:
         (("add.u32 %x7, %tmem, 0", "add.u32 %x7, %tmem, 0x100000"), 0, "M = 128 at lane 16"),
     ],
 )
-def test_faults(replace: tuple[str, str], extra: int, message: str) -> None:
+def test_faults(run: Run, replace: tuple[str, str], extra: int, message: str) -> None:
     with pytest.raises(sim.SimError, match=message):
-        _small(replace, _idesc("f16", 128, 16, extra))
+        _small(run, replace, _idesc("f16", 128, 16, extra))
 
 
 _ALLOCATIONS = (
@@ -577,9 +597,9 @@ _ALLOCATIONS = (
 )
 
 
-def test_allocation() -> None:
+def test_allocation(run: Run) -> None:
     out = np.zeros(3, np.uint32)
-    sim.load(assemble(_ALLOCATIONS, TARGET)).launch("k", 1, 32, [out])
+    run(_ALLOCATIONS, 1, 32, [out])
     assert out.tolist() == [0, 256, 0]
 
 
@@ -617,8 +637,8 @@ copied:
 )
 
 
-def test_copy_from_shared_memory() -> None:
+def test_copy_from_shared_memory(run: Run) -> None:
     rows = np.random.default_rng(2).integers(0, 256, (128, 32), dtype=np.uint8)
     out = np.zeros_like(rows)
-    sim.load(assemble(_COPY, TARGET)).launch("k", 1, 128, [_place(rows, 4096, _plain(128)), out])
+    run(_COPY, 1, 128, [_place(rows, 4096, _plain(128)), out])
     np.testing.assert_array_equal(out, rows)
