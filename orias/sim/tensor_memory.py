@@ -113,20 +113,21 @@ def give(m: Machine, block: int, address: int, columns: int) -> None:
     memory.allocated &= ~((1 << columns // UNIT) - 1 << (address & 0xFFFF) // UNIT)
 
 
-_PARTITION: Final = 0x40
+PARTITION: Final = "__nv_reservedSMEM_tcgen05_partition"
+"""Symbol of the part of the system's shared memory that ptxas's code for allocations uses."""
 _PARTITION_SIZE: Final = 32
 
 
-def reserve(shared: Banked, blocks: int) -> None:
-    """Give the system's part of shared memory the contents that ptxas's code for allocations starts from.
+def reserve(shared: Banked, blocks: int, place: int) -> None:
+    """Give the partition at `place` the contents that ptxas's code for allocations starts from.
 
-    Of the 32 bytes at 0x40 (``__nv_reservedSMEM_tcgen05_partition``) the code never initialises any: a barrier object at 8 that pairs
-    of blocks wait at with the parity at 16 (the even block first, without an arrival), masks of allocated units and of first units at
-    20 and 24, and at 28 a byte that says that the permit was given back.
+    The code never initialises any of its 32 bytes: a barrier object at 8 that pairs of blocks wait at with the parity at 16 (the even
+    block first, without an arrival), masks of allocated units and of first units at 20 and 24, and at 28 a byte that says that the
+    permit was given back.
     """
     words = shared.views[4]
     for block in range(blocks):
-        at = block * shared.stride + _PARTITION
+        at = block * shared.stride + place
         shared.data[at : at + _PARTITION_SIZE] = 0
         shared.views[8][at + 8 >> 3] = fresh(1)
         words[at + 16 >> 2] = 1 - block % 2
