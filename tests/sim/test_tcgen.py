@@ -540,6 +540,65 @@ def test_pair(run: Run, m: int) -> None:
     np.testing.assert_array_equal(out.view(np.float32), sums + c)
 
 
+def test_32_bit_elements_along_m_and_n(run: Run) -> None:
+    """tf32 stored along M and N: 4 values of k of 128 bytes, whose 32-byte units are exchanged."""
+    rng = np.random.default_rng(6)
+    m, n, k = 128, 32, 8
+    a, b = rng.integers(-8, 9, (m, k)), rng.integers(-8, 9, (n, k))
+
+    def stored(v: Arr) -> Arr:
+        out = np.zeros(v.size, np.float32)
+        for r in range(v.shape[0]):
+            for c in range(k):
+                at = r % 32 * 4 + c % 4 * 128 + c // 4 * 512 + r // 32 * 1024
+                at ^= (at >> 7 & 3) << 5
+                out[at // 4] = v[r, c]
+        return out.view(np.uint8)
+
+    x, y = stored(a), stored(b)
+    text = _product_kernel("tf32", len(x) + len(y), len(x), n, [(0, 0)])
+    desc = _descriptor(1024, 512, 1)
+    memory = np.zeros((128, n), np.uint32)
+    out = _launch(run, text, memory, np.concatenate((x, y)), desc, desc, _idesc("tf32", m, n, 3 << 15), False)
+    np.testing.assert_array_equal(out.view(np.float32), a @ b.T)
+
+
+def _ones(run: Run, type_: str, old: Arr, idesc: int, tail: str = "") -> Arr:
+    """A product of K ones with what tensor memory holds (a word for all columns)."""
+    codes = _bytes(type_, np.ones((128, 32 // _ENCODE[type_][2]), np.int64))
+    text = _product_kernel(_ENCODE[type_][0], 8192, 4096, 16, [(0, 0)], tail=tail)
+    data = np.concatenate((codes.reshape(-1), codes.reshape(-1)))
+    desc = _descriptor(2048, 128)
+    return _launch(run, text, np.broadcast_to(old, (128, 16)).copy(), data, desc, desc, idesc, True)
+
+
+def test_scaled_addend(run: Run) -> None:
+    """scale-input-d: what is there is divided by a power of two."""
+    old = np.array([20], np.float32).view(np.uint32)
+    out = _ones(run, "f16", old, _idesc("f16", 128, 16), " {keep}, 3")
+    assert (out.view(np.float32) == 16 + 20 / 8).all()
+
+
+def test_results_of_16_bits(run: Run) -> None:
+    """f16 results are the lower halves of columns."""
+    old = np.array([0xABCD0000 | int(np.float16(2.5).view(np.uint16))], np.uint32)
+    out = _ones(run, "f16", old, _idesc("f16", 128, 16) & ~0x10)
+    assert ((out & 0xFFFF).astype(np.uint16).view(np.float16) == 18.5).all()
+
+
+def test_negated_factor(run: Run) -> None:
+    old = np.array([1], np.float32).view(np.uint32)
+    out = _ones(run, "bf16", old, _idesc("bf16", 128, 16, 1 << 14))
+    assert (out.view(np.float32) == 1 - 16).all()
+
+
+@pytest.mark.parametrize(("extra", "result"), [(0, -(1 << 31) + 29), (8, (1 << 31) - 1)])
+def test_saturation(run: Run, extra: int, result: int) -> None:
+    old = np.array([(1 << 31) - 3], np.uint32)
+    out = _ones(run, "s8", old, _idesc("s8", 128, 16, extra))
+    assert (out.view(np.int32) == result).all()
+
+
 def _small(run: Run, replace: tuple[str, str] = ("", ""), idesc: int = 0) -> Arr:
     """A product of ones, with a piece of the kernel replaced."""
     ones = np.ones((128, 16), np.float16).view(np.uint8)
