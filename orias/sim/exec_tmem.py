@@ -141,17 +141,23 @@ def sttm(s: Site) -> Exec:
     return run
 
 
-_KINDS: Final[dict[str, str]] = {"UTCHMMA": "f16 or tf32", "UTCQMMA": "f8f6f4", "UTCIMMA": "i8"}
+_KINDS: Final[dict[str, str]] = {"UTCHMMA": "f16 or tf32", "UTCQMMA": "f8f6f4", "UTCIMMA": "i8", "UTCOMMA": "mxf4"}
 
 
 def mma(s: Site) -> Exec:
-    """UTCHMMA, UTCQMMA, UTCIMMA: descriptors or addresses of A, B, D and metadata, then the instruction descriptor."""
+    """UTCHMMA, UTCQMMA, UTCIMMA, UTCOMMA: descriptors or addresses of A, B, D and metadata, the instruction descriptor, scales."""
     pair = s.has("2CTA")
-    in_tensor = s.has("tgtti")
+    in_tensor = s.has("tgtti") or s.has("tgttit")
+    scaled = s.has("ggttit") or s.has("tgttit")
     which = _KINDS[s.op.base]
+    vector = 0
+    if scaled:
+        which = "mxf4" if s.op.base == "UTCOMMA" else "mxf8f6f4"
+        vector = 16 if s.has("4X") or s.has("BLOCK16") else 32
     a_place, b_place, d_place, _, description = s.src[:5]
     rest = s.src[5:]
-    lanes = payload(rest.pop(0)) if kind(rest[0]) == K_UR else -1
+    more = payload(rest.pop(0)) if kind(rest[0]) == K_UR else -1
+    lanes = -1 if scaled else more
     if kind(rest[0]) != K_UP:
         raise s.unknown("operands")
     keep = s.pred(rest[0])
@@ -164,7 +170,7 @@ def mma(s: Site) -> Exec:
             multiply(
                 m,
                 Product(
-                    Form(which, _word(m, description, warp), pair),
+                    Form(which, _word(m, description, warp), pair, vector),
                     blocks_of(m, _block(m, warp), pair),
                     _word(m, d_place, warp),
                     _word(m, a_place, warp) if in_tensor else _long(m, a_place, warp),
@@ -173,6 +179,7 @@ def mma(s: Site) -> Exec:
                     flag,
                     scale,
                     sum(w << 32 * i for i, w in enumerate(words)),
+                    (int(m.UR[more][warp]), int(m.UR[more + 1][warp])) if scaled else (0, 0),
                 ),
             )
 
@@ -198,20 +205,24 @@ def bar(s: Site) -> Exec:
     return run
 
 
-_PIECES: Final[dict[str, int]] = {"": 2, "128dp128bit": 1}
-"""16-byte pieces of a row, by the shape of a copy."""
+_COPIES: Final[dict[str, str]] = {
+    "": "128x256b", "128dp128bit": "128x128b", "2x64dp128bit_lw02_lw13": "64x128b.02_13", "2x64dp128bit_lw01_lw23": "64x128b.01_23",
+    "4x32dp128bit": "32x128b",
+}  # fmt: skip
 
 
 def cp(s: Site) -> Exec:
-    """UTCCP of 128 rows: a copy from shared to tensor memory."""
-    pieces = _PIECES[next((x for x in s.op.mods if "dp" in x), "")]
+    """UTCCP: a copy from shared to tensor memory, in both blocks of a pair."""
+    shape = _COPIES[next((x for x in s.op.mods if "dp" in x), "")]
+    pair = s.has("2CTA")
     if not s.has("tg"):
         raise s.unknown("operands")
     address, descriptor = _address(s.src[:-1]), s.src[-1]
 
     def run(m: Machine, a: Active) -> None:
         for warp in a.warps.tolist():
-            copy(m, _block(m, warp), address(m, warp), _long(m, descriptor, warp), pieces)
+            for block in blocks_of(m, _block(m, warp), pair):
+                copy(m, block, address(m, warp), _long(m, descriptor, warp), shape)
 
     return run
 
@@ -222,6 +233,6 @@ def _nothing(s: Site) -> Exec:
 
 
 BUILDERS: Final[dict[str, Builder]] = {
-    "UTCATOMSWS": atomsws, "LDTM": ldtm, "STTM": sttm, "UTCHMMA": mma, "UTCQMMA": mma, "UTCIMMA": mma, "UTCBAR": bar, "UTCCP": cp,
+    "UTCATOMSWS": atomsws, "LDTM": ldtm, "STTM": sttm, "UTCHMMA": mma, "UTCQMMA": mma, "UTCIMMA": mma, "UTCOMMA": mma, "UTCBAR": bar, "UTCCP": cp,
     "UVIRTCOUNT": _nothing,
 }  # fmt: skip

@@ -19,9 +19,24 @@ from orias.sim.state import Machine
 Arr = npt.NDArray[Any]
 
 BITS: Final[dict[str, int]] = {
-    "B1": 1, "U8": 8, "S8": 8, "E4M3": 8, "E5M2": 8, "F16": 16, "BF16": 16, "TF32": 32,
+    "B1": 1, "E2M1x2": 4, "U8": 8, "S8": 8, "E4M3": 8, "E5M2": 8, "E2M1": 8, "E2M3": 8, "E3M2": 8, "F16": 16, "BF16": 16, "TF32": 32,
 }  # fmt: skip
-"""Bits of an element of each type."""
+"""Bits that an element of each type takes; E2M1x2 is E2M1 packed."""
+PADDED: Final[dict[str, int]] = {"E2M1": 4, "E2M3": 6, "E3M2": 6}
+"""Bits of types of which 16 lie together in the lower part of 16 bytes (the formats b4x16_p64 and b6x16_p32 of tensor copies)."""
+
+
+def _small(exponent: int, mantissa: int, bias: int) -> Arr:
+    """The values of a format without infinities and NaNs, in order of their codes."""
+    codes = np.arange(1 << exponent + mantissa)
+    high, low = codes >> mantissa, codes & (1 << mantissa) - 1
+    magnitude = (low + np.where(high > 0, 1 << mantissa, 0)) * 2.0 ** (np.maximum(high, 1) - bias - mantissa)
+    return np.concatenate((magnitude, -magnitude))
+
+
+_SMALL: Final[dict[str, Arr]] = {
+    "E2M1": _small(2, 1, 1), "E2M1x2": _small(2, 1, 1), "E2M3": _small(2, 3, 1), "E3M2": _small(3, 2, 3),
+}  # fmt: skip
 _ATOM: Final = (16, 128, 64, 32)
 """Bytes of a row of the swizzle pattern by the two upper bits of a descriptor."""
 
@@ -32,6 +47,9 @@ def values(patterns: Arr, type_: str) -> Arr:
         return patterns.astype(U8).view(np.int8).astype(I64)
     if type_ in ("U8", "B1"):
         return patterns.astype(I64)
+    if type_ in _SMALL:
+        small: Arr = _SMALL[type_][patterns]
+        return small
     if type_ in ("E4M3", "E5M2"):
         return fp8.decode(patterns.astype(U8), type_ == "E4M3")
     if type_ == "TF32":
@@ -43,6 +61,8 @@ def elements(rows: Arr, bits: int) -> Arr:
     """Bytes [..., n] as unsigned elements of `bits`, [..., elements]."""
     if bits == 1:
         return np.unpackbits(rows, axis=-1, bitorder="little")
+    if bits == 4:
+        return np.stack((rows & 15, rows >> 4), axis=-1).reshape(*rows.shape[:-1], -1)
     return np.ascontiguousarray(rows).view({8: np.uint8, 16: np.uint16, 32: np.uint32}[bits])
 
 
@@ -74,6 +94,14 @@ def _places(word: int, turned: bool, rows: Arr, pieces: int, wide: bool) -> Arr:
     return exchanged
 
 
+def _unpadded(rows: Arr, bits: int) -> Arr:
+    """Bytes [n, 16 * pieces] as the elements [n, 16 * pieces] of a padded type."""
+    each = np.unpackbits(rows.reshape(len(rows), -1, 16), axis=-1, bitorder="little")[..., : 16 * bits]
+    codes = each.reshape(len(rows), -1, bits).astype(np.int64) << np.arange(bits)
+    result: Arr = codes.sum(axis=-1)
+    return result
+
+
 class SharedMatrix:
     """[rows, k] elements (rows of A, columns of B) in shared memory of a block; their bytes are read when their values are."""
 
@@ -101,6 +129,7 @@ class SharedMatrix:
     def values(self, m: Machine) -> Arr:
         """The values [rows, k] that are there now."""
         data = m.shared.data[(self._offset[:, None] + np.arange(16))].reshape(self._lines, -1)
-        v = values(elements(data, BITS[self.type]), self.type)
+        padded = PADDED.get(self.type)
+        v = values(elements(data, BITS[self.type]) if padded is None else _unpadded(data, padded), self.type)
         result: Arr = v.T[self.rows] if self.turned else v
         return result

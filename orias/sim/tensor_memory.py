@@ -21,7 +21,7 @@ from orias.sim.exec_async import fresh, update
 from orias.sim.exec_mma import disturbed
 from orias.sim.memory import Banked
 from orias.sim.ops_int import I64, U32
-from orias.sim.shared_matrix import BITS, SharedMatrix, elements, values
+from orias.sim.shared_matrix import BITS, PADDED, SharedMatrix, elements, values
 from orias.sim.state import POISON, Machine
 
 Arr = npt.NDArray[Any]
@@ -204,11 +204,14 @@ class Access:
 
 # -- products
 
+_BYTES: Final = {0: "E4M3", 1: "E5M2", 3: "E2M3", 4: "E3M2", 5: "E2M1"}
 _TYPES: Final[dict[str, dict[int, str]]] = {
     "f16": {0: "F16", 1: "BF16"},
     "tf32": {2: "TF32"},
     "f16 or tf32": {0: "F16", 1: "BF16", 2: "TF32"},
-    "f8f6f4": {0: "E4M3", 1: "E5M2"},
+    "f8f6f4": _BYTES,
+    "mxf8f6f4": _BYTES,
+    "mxf4": {1: "E2M1x2"},
     "i8": {0: "U8", 1: "S8"},
 }
 """Element types by their numbers in the instruction descriptor, for each kind of product (one instruction has two of them)."""
@@ -224,16 +227,23 @@ def _refuse(what: str) -> Fault:
 class Form:
     """What an instruction descriptor says of a product."""
 
-    def __init__(self, kind: str, word: int, pair: bool) -> None:
-        """`kind`: a key of the table of types; `pair`: of two blocks."""
+    def __init__(self, kind: str, word: int, pair: bool, vector: int = 0) -> None:
+        """`kind`: a key of the table of types; `pair`: of two blocks; `vector`: elements that have a scale together, 0 without scales."""
+        self.vector = vector
         if word >> 2 & 1:
             raise _refuse("sparse matrices")
+        if bool(vector) != kind.startswith("mx") or kind not in _TYPES:
+            raise _refuse(f"kind {kind}")
         numbers = word >> 7 & 7, word >> 10 & 7
         types = [_TYPES[kind].get(n) for n in numbers]
-        if None in types or (kind != "f8f6f4" and kind != "i8" and numbers[0] != numbers[1]):
+        if None in types or (kind in ("f16", "tf32", "f16 or tf32") and numbers[0] != numbers[1]):
             raise _refuse(f"types {numbers[0]} and {numbers[1]} of kind {kind}")
         self.types = [t for t in types if t is not None]
-        result = word >> 4 & 3
+        result = 1 if vector else word >> 4 & 3
+        self.scales = (word >> 29 & 3, word >> 4 & 3)
+        """Bytes of columns where the scales of A and B begin."""
+        self.power_of_two = bool(word >> 23 & 1)
+        """Scales are UE8M0, else UE4M3."""
         self.exact = kind == "i8"
         allowed = (2,) if self.exact else (1,) if self.types[0] in ("BF16", "TF32") else (0, 1)
         if result not in allowed:
@@ -246,13 +256,14 @@ class Form:
             raise _refuse(f"saturation or negation for {self.types[0]}")
         self.n = (word >> 17 & 0x3F) * 8
         self.m = (word >> 24 & 0x1F) * 16
-        sizes = (128, 256) if pair else (64, 128)
+        sizes = (128, 256) if pair else (128,) if vector else (64, 128)
         step = 8 if self.m == 64 else 16
         if self.m not in sizes or not step <= self.n <= 256 or self.n % step:
             raise _refuse(f"M = {self.m}, N = {self.n} for {'two blocks' if pair else 'one block'}")
-        if word >> 30 or word & (1 << 6 | 1 << 23 | 1 << 29):
-            raise _refuse(f"instruction descriptor 0x{word:08x}")
         self.k = _ROW_BYTES * 8 // BITS[self.types[0]]
+        reserved = 1 << 3 | 1 << 6 | 1 << 31 if vector else 1 << 6 | 1 << 23 | 7 << 29
+        if word & reserved or (vector and max(self.scales) + self.k // vector > 4):
+            raise _refuse(f"instruction descriptor 0x{word:08x}")
 
     def matrix(self, m: Machine, which: int, word: int, block: int, rows: int) -> SharedMatrix:
         """The matrix A (`which` 0) or B in a block's shared memory."""
@@ -262,7 +273,7 @@ class Form:
             raise _refuse(f"matrix descriptor 0x{word:016x}")
         wide = layout == 1
         # 32-bit elements along M or N have the swizzle of 32-byte units, others do not.
-        if wide != (turned and self.types[which] == "TF32"):
+        if wide != (turned and self.types[which] == "TF32") or (turned and self.types[which] in (*PADDED, "E2M1x2")):
             raise _refuse(f"swizzle {layout} for {self.types[which]}")
         return SharedMatrix(m, word, block, self.types[which], np.arange(rows), self.k, turned, wide)
 
@@ -315,6 +326,14 @@ def _parts(f: Form, blocks: int, lane: int) -> list[Part]:
     return [Part(i, rows + 64 * h, rows, h * count, count) for i in range(2) for h in range(2)]
 
 
+def _quarters(part: Part) -> list[Part]:
+    """A part by quarters of the lanes."""
+    quarter = part.lanes >> 5
+    return [
+        part._replace(lanes=part.lanes[quarter == q], rows=part.rows[quarter == q]) for q in np.unique(quarter).tolist()
+    ]
+
+
 class Product(NamedTuple):
     """The operands of a product."""
 
@@ -333,6 +352,24 @@ class Product(NamedTuple):
     """... which is divided by this power of two."""
     disabled: int
     """Lanes that keep what they hold, a bit each, those of the even block first."""
+    scales: tuple[int, int] = (0, 0)
+    """Addresses of the scales of A and B."""
+
+
+def _scales(f: Form, which: int, memory: TensorMemory, lanes: Arr, rows: Arr, address: int) -> Arr:
+    """The scales [rows, k] of rows of A or columns of B that lanes of one quarter of the memory work on.
+
+    Each quarter (32 lanes) has them all: row r in lane r % 32 and column r // 32, a byte for each group of elements.
+    """
+    words = memory.data[(lanes[0] & -32) + rows % 32, (address & 0xFFFF) + rows // 32]
+    count = f.k // f.vector
+    codes = np.stack([(words >> np.uint32(8 * (f.scales[which] + i))).astype(np.uint8) for i in range(count)], axis=1)
+    if f.power_of_two:
+        v = np.where(codes == 0xFF, np.nan, 2.0 ** (codes.astype(np.float64) - 127))
+    else:
+        v = values(codes & np.uint8(0x7F), "E4M3")
+    result: Arr = np.repeat(v, f.vector, axis=1)
+    return result
 
 
 def multiply(m: Machine, p: Product) -> None:
@@ -340,6 +377,9 @@ def multiply(m: Machine, p: Product) -> None:
     f = p.form
     memories = [memory_of(m, b) for b in p.blocks]
     parts = _parts(f, len(p.blocks), p.d >> 16)
+    if f.vector:
+        # Scales are those of each quarter of the lanes.
+        parts = [q for part in parts for q in _quarters(part)]
     d, a = p.d & 0xFFFF, p.a & 0xFFFF
     width = max(part.width for part in parts)
     words = f.k * BITS[f.types[0]] // 32
@@ -347,10 +387,17 @@ def multiply(m: Machine, p: Product) -> None:
         t.check(d, width)
         if p.a_in_tensor:
             t.check(a, words)
+        if f.vector:
+            for address, count in zip(p.scales, (f.m // len(p.blocks), width), strict=True):
+                if address >> 16 & 0x3FFF:
+                    raise _refuse(f"scales at lane {address >> 16 & 0x3FFF}")
+                t.check(address & 0xFFFF, -(-count // 32))
     stored: list[SharedMatrix] = []
     if p.a_in_tensor:
-        if f.turned[0] or p.a >> 16 != p.d >> 16:
-            raise _refuse(f"A at lane {p.a >> 16} of tensor memory, turned or with results at lane {p.d >> 16}")
+        if f.turned[0] or p.a >> 16 != p.d >> 16 or f.types[0] in PADDED:
+            raise _refuse(
+                f"A at lane {p.a >> 16} of tensor memory, turned, of type {f.types[0]} or with results at lane {p.d >> 16}"
+            )
     else:
         stored = [f.matrix(m, 0, p.a, b, f.m // len(p.blocks)) for b in p.blocks]
     columns = [f.matrix(m, 1, p.b, b, f.n // len(p.blocks)) for b in p.blocks]
@@ -366,8 +413,11 @@ def multiply(m: Machine, p: Product) -> None:
         for part in parts:
             x = f.signed(0, factor(part))
             z = y[part.first : part.first + part.width].T
-            total = np.matmul(x, z)
             data = memories[part.which].data
+            if f.vector:
+                x = x * _scales(f, 0, memories[part.which], part.lanes, part.rows, p.scales[0])
+                z = z * _scales(f, 1, memories[part.which], part.lanes, np.arange(part.width), p.scales[1]).T
+            total = np.matmul(x, z)
             old = np.ascontiguousarray(data[part.lanes, d : d + part.width])
             added = f.addend(old) if p.keep else np.zeros_like(total)
             if p.scale:
@@ -398,8 +448,16 @@ def commit(m: Machine, offsets: list[int]) -> None:
     m.defer(finish, group=False)
 
 
-def copy(m: Machine, block: int, address: int, word: int, pieces: int) -> None:
-    """Copy 128 rows of `pieces` 16-byte pieces from shared memory (a matrix descriptor) to the lanes."""
+COPIES: Final[dict[str, tuple[int, tuple[int, ...]]]] = {
+    "128x256b": (2, (0, 1, 2, 3)), "128x128b": (1, (0, 1, 2, 3)), "64x128b.02_13": (1, (0, 1, 0, 1)), "64x128b.01_23": (1, (0, 0, 1, 1)),
+    "32x128b": (1, (0, 0, 0, 0)),
+}  # fmt: skip
+"""16-byte pieces of a row, and the 32 rows that each quarter of the lanes gets, by the shape of a copy."""
+
+
+def copy(m: Machine, block: int, address: int, word: int, shape: str) -> None:
+    """Copy rows from a block's shared memory (a matrix descriptor) to its lanes; `shape` is one of COPIES."""
+    pieces, quarters = COPIES[shape]
     if word >> 46 & 7 != 1 or word >> 52 & 0x1FF or word >> 61 not in (0, 2, 4, 6) or address >> 16:
         raise Fault(
             IllegalInstruction,
@@ -409,7 +467,8 @@ def copy(m: Machine, block: int, address: int, word: int, pieces: int) -> None:
     memory = memory_of(m, block)
     column = address & 0xFFFF
     memory.check(column, 4 * pieces)
-    source = SharedMatrix(m, word, block, "U8", np.arange(LANES), 16 * pieces, False)
+    rows = np.concatenate([np.arange(32 * q, 32 * q + 32) for q in quarters])
+    source = SharedMatrix(m, word, block, "U8", rows, 16 * pieces, False)
 
     def finish() -> None:
         raw = np.ascontiguousarray(source.values(m).astype(np.uint8))

@@ -599,6 +599,105 @@ def test_saturation(run: Run, extra: int, result: int) -> None:
     assert (out.view(np.int32) == result).all()
 
 
+def _magnitudes(exponent: int, mantissa: int, bias: int) -> Arr:
+    """Values of the non-negative codes of a small format."""
+    codes = np.arange(1 << exponent + mantissa)
+    high, low = codes >> mantissa, codes & (1 << mantissa) - 1
+    subnormal = low * 2.0 ** (1 - bias - mantissa)
+    result: Arr = np.where(high == 0, subnormal, (1 + low / (1 << mantissa)) * 2.0 ** (high - bias))
+    return result
+
+
+_FORMATS: dict[str, tuple[int, int, Arr]] = {
+    "e2m3": (3, 6, _magnitudes(2, 3, 1)),
+    "e3m2": (4, 6, _magnitudes(3, 2, 3)),
+    "e2m1": (5, 4, _magnitudes(2, 1, 1)),
+    "e2m1 packed": (1, 4, _magnitudes(2, 1, 1)),
+}
+"""Number, bits, and values of the non-negative codes."""
+
+
+def _some(rng: np.random.Generator, type_: str, rows: int) -> tuple[Arr, Arr]:
+    """Values, and 32 bytes a row, of random elements of a small type."""
+    _, bits, magnitudes = _FORMATS[type_]
+    packed = type_.endswith("packed")
+    codes = rng.integers(0, 1 << bits, (rows, 64 if packed else 32))
+    v = np.concatenate((magnitudes, -magnitudes))[codes]
+    if packed:
+        return v, (codes[:, ::2] | codes[:, 1::2] << 4).astype(np.uint8)
+    out = np.zeros((rows, 32), np.uint8)
+    for half in range(2):
+        # 16 elements without gaps, then padding up to 16 bytes
+        each = codes[:, 16 * half : 16 * half + 16, None] >> np.arange(bits) & 1
+        out[:, 16 * half : 16 * half + 2 * bits] = np.packbits(
+            each.reshape(rows, -1).astype(np.uint8), axis=1, bitorder="little"
+        )
+    return v, out
+
+
+@pytest.mark.parametrize(("left", "right"), [("e2m1", "e3m2"), ("e2m3", "e2m1")])
+def test_small_floats(run: Run, left: str, right: str) -> None:
+    """6- and 4-bit floats of kind f8f6f4, 16 of them in 16 bytes."""
+    rng = np.random.default_rng(8)
+    (a, x), (b, y) = _some(rng, left, 128), _some(rng, right, 16)
+    text = _product_kernel("f8f6f4", 4096 + 512, 4096, 16, [(0, 0)])
+    data = np.concatenate((_place(x, 4096, _plain(128)), _place(y, 512, _plain(16))))
+    idesc = 1 << 4 | _FORMATS[left][0] << 7 | _FORMATS[right][0] << 10 | 2 << 17 | 8 << 24
+    descriptors = _descriptor(2048, 128), _descriptor(256, 128)
+    out = _launch(run, text, np.zeros((128, 16), np.uint32), data, *descriptors, idesc, False)
+    np.testing.assert_array_equal(out.view(np.float32), (a @ b.T).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("kind", "types", "vector", "first"),
+    [
+        ("mxf8f6f4.block_scale.scale_vec::1X", ("e2m1", "e3m2"), 32, (2, 1)),
+        ("mxf4.block_scale.scale_vec::2X", ("e2m1 packed", "e2m1 packed"), 32, (0, 2)),
+        ("mxf4nvf4.block_scale.scale_vec::4X", ("e2m1 packed", "e2m1 packed"), 16, (0, 0)),
+    ],
+)
+@pytest.mark.parametrize("m", [128, 256])
+def test_scaled_factors(
+    run: Run, m: int, kind: str, types: tuple[str, str], vector: int, first: tuple[int, int]
+) -> None:
+    """Scales of groups of elements lie in tensor memory behind the results, those of a row in each quarter of the lanes."""
+    rng = np.random.default_rng(9)
+    n, blocks = 64, m // 128
+    (a, x), (b, y) = _some(rng, types[0], m), _some(rng, types[1], n)
+    c = rng.integers(-9, 10, (m, n)).astype(np.float32)
+    powers = vector == 32
+    codes = np.array([125, 126, 127, 128] if powers else [0x30, 0x38, 0x40, 0x44])
+    factors = np.array([0.25, 0.5, 1, 2] if powers else [0.5, 1, 2, 3])
+    memory = np.zeros((m, n + 8), np.uint32)
+    memory[:, :n] = c.view(np.uint32)
+    scaled = []
+    for which, (v, at, rows) in enumerate(((a, n, 128), (b, n + 4, n))):
+        chosen = rng.integers(0, 4, (len(v), a.shape[1] // vector))
+        scaled.append(v * np.repeat(factors[chosen], vector, axis=1))
+        for block in range(blocks):
+            own = chosen[rows * block : rows * block + rows] if which == 0 else chosen
+            for r in range(rows):
+                word = sum(int(codes[own[r, i]]) << 8 * (first[which] + i) for i in range(own.shape[1]))
+                memory[128 * block + r % 32 + np.arange(0, 128, 32), at + r // 32] = word
+    size_b = 32 * n // blocks
+    text = _product_kernel(
+        kind, 4096 + size_b, 4096, n + 8, [(0, 0)], group=blocks, tail=" [%t10], [%t11], {keep}"
+    ).replace("setp.eq.u32 %p5", f"add.u32 %t10, %tmem, {n}; add.u32 %t11, %tmem, {n + 4}; setp.eq.u32 %p5")
+    data = [
+        part
+        for i in range(blocks)
+        for part in (
+            _place(x[128 * i : 128 * i + 128], 4096, _plain(128)),
+            _place(y[n // blocks * i : n // blocks * (i + 1)], size_b, _plain(n // blocks)),
+        )
+    ]
+    idesc = first[1] << 4 | _FORMATS[types[0]][0] << 7 | _FORMATS[types[1]][0] << 10 | n >> 3 << 17 | m >> 4 << 24
+    idesc |= first[0] << 29 | powers << 23
+    descriptors = _descriptor(2048, 128), _descriptor(16 * n // blocks, 128)
+    out = _launch(run, text, memory, np.concatenate(data), *descriptors, idesc, True, blocks)
+    np.testing.assert_array_equal(out[:, :n].view(np.float32), (scaled[0] @ scaled[1].T + c).astype(np.float32))
+
+
 def _small(run: Run, replace: tuple[str, str] = ("", ""), idesc: int = 0) -> Arr:
     """A product of ones, with a piece of the kernel replaced."""
     ones = np.ones((128, 16), np.float16).view(np.uint8)

@@ -22,6 +22,7 @@ from orias.sim.ptx.site import PtxSite
 from orias.sim.site import Exec, Getter
 from orias.sim.state import Active, Machine
 from orias.sim.tensor_memory import (
+    COPIES,
     Access,
     Form,
     Product,
@@ -137,29 +138,42 @@ def _store(s: PtxSite) -> Exec:
     return run
 
 
+_VECTORS: Final[dict[str, int]] = {
+    "scale_vec::1X": 32, "scale_vec::2X": 32, "block32": 32, "scale_vec::4X": 16, "block16": 16,
+}  # fmt: skip
+"""Elements that have a scale together."""
+
+
 def _mma(s: PtxSite) -> Exec:
     """tcgen05.mma, one a thread."""
     kind = s.mods["kind"].removeprefix("kind::")
-    known = ("cta_group", "kind", "collector_a")
-    if kind not in ("f16", "tf32", "f8f6f4", "i8") or any(x not in known for x in s.mods):
+    known = ("cta_group", "kind", "collector_a", "block_scale", "scale_vec")
+    if any(x not in known for x in s.mods):
         raise s.unknown()
+    scaled = s.has("block_scale")
+    vector = _VECTORS.get(s.mods.get("scale_vec", "block32"), 0) if scaled else 0
+    if kind == "mxf4nvf4":
+        kind = "mxf4"
     in_tensor = s.ops[1].kind == O_ADDR
     d = _tensor_address(s, s.ops[0])
     left = _tensor_address(s, s.ops[1]) if in_tensor else s.src(s.ops[1], "b64")
     right, description = s.src(s.ops[2], "b64"), s.src(s.ops[3], "b32")
-    rest = s.ops[4:]
+    rest = list(s.ops[4:])
+    scales = [_tensor_address(s, rest.pop(0)) for _ in range(2)] if scaled else []
     lanes = [s.src(o, "b32") for o in rest[0].elems] if rest[0].kind == O_VEC else []
     keep = s.pred(rest[1 if lanes else 0])
     scale = rest[-1].value if len(rest) > (2 if lanes else 1) else 0
 
     def run(m: Machine, a: Active) -> None:
         operands = [_all(g, m, a) for g in (d, left, right, description, keep)]
-        masks = [_all(g, m, a) for g in lanes]
+        masks, factors = [_all(g, m, a) for g in lanes], [_all(g, m, a) for g in scales]
         for i, block in enumerate(_blocks(m, a)):
             to, x, y, form, flag = (v[i] for v in operands)
             off = sum(w[i] << 32 * k for k, w in enumerate(masks))
             blocks = blocks_of(m, block, _pair(s))
-            multiply(m, Product(Form(kind, form, _pair(s)), blocks, to, x, in_tensor, y, bool(flag), scale, off))
+            f = Form(kind, form, _pair(s), vector)
+            at = (factors[0][i], factors[1][i]) if scaled else (0, 0)
+            multiply(m, Product(f, blocks, to, x, in_tensor, y, bool(flag), scale, off, at))
 
     return run
 
@@ -181,18 +195,17 @@ def _commit(s: PtxSite) -> Exec:
     return run
 
 
-_PIECES: Final[dict[str, int]] = {"128x256b": 2, "128x128b": 1}
-
-
 def _copy(s: PtxSite) -> Exec:
-    pieces = _PIECES.get(s.mods["shape"])
-    if pieces is None or _pair(s) or s.has("convert"):
+    halves = s.mods.get("warpx", "").partition("::")[2]
+    shape = s.mods["shape"] + (f".{halves}" if halves else "")
+    if shape not in COPIES or s.has("convert") or s.types:
         raise s.unknown()
     where, source = _tensor_address(s, s.ops[0]), s.src(s.ops[1], "b64")
 
     def run(m: Machine, a: Active) -> None:
         for block, to, word in zip(_blocks(m, a), _all(where, m, a), _all(source, m, a), strict=True):
-            copy(m, block, to, word, pieces)
+            for b in blocks_of(m, block, _pair(s)):
+                copy(m, b, to, word, shape)
 
     return run
 
