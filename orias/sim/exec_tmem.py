@@ -1,7 +1,7 @@
 """Builders for the instructions of tensor memory (sm_100 to sm_110); what they do is in :mod:`orias.sim.tensor_memory`.
 
 ptxas makes ``tcgen05.alloc`` of UTCATOMSWS, which finds and sets bits of a mask of units, and of code that keeps masks in the
-system's part of shared memory.  Collector modifiers (A_KEEP, A_REUSE) are hints here: A is always read from where it lies.
+system's part of shared memory.  Collector modifiers (A_KEEP, B_REUSE, BUFFER1, ...) are hints here: matrices are always read from where they lie.
 """
 
 import re
@@ -158,6 +158,9 @@ def mma(s: Site) -> Exec:
     rest = s.src[5:]
     more = payload(rest.pop(0)) if kind(rest[0]) == K_UR else -1
     lanes = -1 if scaled else more
+    stationary = s.has("WS")
+    if stationary and more >= 0:
+        raise s.unknown("a mask of columns")
     if kind(rest[0]) != K_UP:
         raise s.unknown("operands")
     keep = s.pred(rest[0])
@@ -170,7 +173,7 @@ def mma(s: Site) -> Exec:
             multiply(
                 m,
                 Product(
-                    Form(which, _word(m, description, warp), pair, vector),
+                    Form(which, _word(m, description, warp), pair, vector, stationary),
                     blocks_of(m, _block(m, warp), pair),
                     _word(m, d_place, warp),
                     _word(m, a_place, warp) if in_tensor else _long(m, a_place, warp),

@@ -227,9 +227,11 @@ def _refuse(what: str) -> Fault:
 class Form:
     """What an instruction descriptor says of a product."""
 
-    def __init__(self, kind: str, word: int, pair: bool, vector: int = 0) -> None:
-        """`kind`: a key of the table of types; `pair`: of two blocks; `vector`: elements that have a scale together, 0 without scales."""
+    def __init__(self, kind: str, word: int, pair: bool, vector: int = 0, stationary: bool = False) -> None:
+        """`kind`: a key of the table of types; `pair`: of two blocks; `vector`: elements that have a scale together, 0 without scales;
+        `stationary`: of ``tcgen05.mma.ws``."""
         self.vector = vector
+        self.stationary = stationary
         if word >> 2 & 1:
             raise _refuse("sparse matrices")
         if bool(vector) != kind.startswith("mx") or kind not in _TYPES:
@@ -256,9 +258,10 @@ class Form:
             raise _refuse(f"saturation or negation for {self.types[0]}")
         self.n = (word >> 17 & 0x3F) * 8
         self.m = (word >> 24 & 0x1F) * 16
-        sizes = (128, 256) if pair else (128,) if vector else (64, 128)
+        sizes = (128, 256) if pair else (128,) if vector else (32, 64, 128) if stationary else (64, 128)
         step = 8 if self.m == 64 else 16
-        if self.m not in sizes or not step <= self.n <= 256 or self.n % step:
+        right = self.n in (64, 128, 256) if stationary else step <= self.n <= 256 and self.n % step == 0
+        if self.m not in sizes or not right:
             raise _refuse(f"M = {self.m}, N = {self.n} for {'two blocks' if pair else 'one block'}")
         self.k = _ROW_BYTES * 8 // BITS[self.types[0]]
         reserved = 1 << 3 | 1 << 6 | 1 << 31 if vector else 1 << 6 | 1 << 23 | 7 << 29
@@ -312,6 +315,9 @@ class Part(NamedTuple):
 
 def _parts(f: Form, blocks: int, lane: int) -> list[Part]:
     """Where the results are; `lane`: the lane of their address."""
+    if f.stationary and not lane:
+        parts, rows, count = 128 // f.m, np.arange(f.m), f.n * f.m // 128
+        return [Part(0, rows + f.m * h, rows, h * count, count) for h in range(parts)]
     if blocks == 1 and f.m == 64:
         if lane not in (0, 16):
             raise _refuse(f"M = 64 at lane {lane}")
@@ -394,9 +400,9 @@ def multiply(m: Machine, p: Product) -> None:
                 t.check(address & 0xFFFF, -(-count // 32))
     stored: list[SharedMatrix] = []
     if p.a_in_tensor:
-        if f.turned[0] or p.a >> 16 != p.d >> 16 or f.types[0] in PADDED:
+        if f.turned[0] or p.a >> 16 != p.d >> 16 or f.types[0] in PADDED or (f.stationary and f.m < LANES):
             raise _refuse(
-                f"A at lane {p.a >> 16} of tensor memory, turned, of type {f.types[0]} or with results at lane {p.d >> 16}"
+                f"A at lane {p.a >> 16} of tensor memory, turned, of type {f.types[0]}, M = {f.m} or with results at lane {p.d >> 16}"
             )
     else:
         stored = [f.matrix(m, 0, p.a, b, f.m // len(p.blocks)) for b in p.blocks]

@@ -473,6 +473,26 @@ def test_a_in_tensor_memory(run: Run, type_: str, m: int, lane: int) -> None:
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize("m", [32, 64, 128])
+def test_weight_stationary(run: Run, m: int) -> None:
+    """tcgen05.mma.ws: 128 / M quarters or halves of the lanes have as many parts of the columns."""
+    rng = np.random.default_rng(m)
+    n, k = 64, 16
+    a, b = rng.integers(-8, 9, (m, k)), rng.integers(-8, 9, (n, k))
+    parts = 128 // m
+    c = rng.integers(-99, 100, (128, n // parts))
+    data = np.concatenate((_place(_bytes("f16", a), 4096, _plain(m)), _place(_bytes("f16", b), 2048, _plain(n))))
+    text = _product_kernel("f16", len(data), 4096, n // parts, [(0, 0)])
+    text = text.replace(
+        "tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma.ws.cta_group::1.kind::f16.collector::b1::fill"
+    )
+    descriptors = _descriptor(16 * m, 128), _descriptor(16 * n, 128)
+    memory = c.astype(np.float32).view(np.uint32)
+    out = _launch(run, text, memory, data, *descriptors, _idesc("f16", m, n), True)
+    sums = (a @ b.T).reshape(m, parts, n // parts).transpose(1, 0, 2).reshape(128, n // parts)
+    np.testing.assert_array_equal(out.view(np.float32), sums + c)
+
+
 def test_disabled_lanes(run: Run) -> None:
     got, expected = _run(run, "f16", 128, 16, 16, "plain", lanes=np.array([1, 0xFFFF0000, 0, 0x80000000], np.uint32))
     np.testing.assert_array_equal(got, expected)
@@ -795,8 +815,19 @@ copied:
 )
 
 
-def test_copy_from_shared_memory(run: Run) -> None:
-    rows = np.random.default_rng(2).integers(0, 256, (128, 32), dtype=np.uint8)
-    out = np.zeros_like(rows)
-    run(_COPY, 1, 128, [_place(rows, 4096, _plain(128)), out])
-    np.testing.assert_array_equal(out, rows)
+@pytest.mark.parametrize(
+    ("shape", "pieces", "quarters"),
+    [
+        ("128x256b", 2, (0, 1, 2, 3)),
+        ("128x128b", 1, (0, 1, 2, 3)),
+        ("64x128b.warpx2::02_13", 1, (0, 1, 0, 1)),
+        ("64x128b.warpx2::01_23", 1, (0, 0, 1, 1)),
+        ("32x128b.warpx4", 1, (0, 0, 0, 0)),
+    ],
+)
+def test_copy_from_shared_memory(run: Run, shape: str, pieces: int, quarters: tuple[int, ...]) -> None:
+    rows = np.random.default_rng(2).integers(0, 256, (128, 16 * pieces), dtype=np.uint8)
+    out = np.zeros((128, 32), np.uint8)
+    run(_COPY.replace("128x256b", shape), 1, 128, [_place(rows, 4096, _plain(128)), out])
+    expected = np.concatenate([rows[32 * q : 32 * q + 32] for q in quarters])
+    np.testing.assert_array_equal(out[:, : 16 * pieces], expected)

@@ -145,10 +145,11 @@ _VECTORS: Final[dict[str, int]] = {
 
 
 def _mma(s: PtxSite) -> Exec:
-    """tcgen05.mma, one a thread."""
+    """tcgen05.mma and tcgen05.mma.ws, one a thread."""
     kind = s.mods["kind"].removeprefix("kind::")
-    known = ("cta_group", "kind", "collector_a", "block_scale", "scale_vec")
-    if any(x not in known for x in s.mods):
+    known = ("cta_group", "kind", "collector_a", "collector_b", "block_scale", "scale_vec")
+    stationary = s.name.endswith(".ws")
+    if any(x not in known for x in s.mods) or (stationary and len(s.ops) > 5):
         raise s.unknown()
     scaled = s.has("block_scale")
     vector = _VECTORS.get(s.mods.get("scale_vec", "block32"), 0) if scaled else 0
@@ -171,7 +172,7 @@ def _mma(s: PtxSite) -> Exec:
             to, x, y, form, flag = (v[i] for v in operands)
             off = sum(w[i] << 32 * k for k, w in enumerate(masks))
             blocks = blocks_of(m, block, _pair(s))
-            f = Form(kind, form, _pair(s), vector)
+            f = Form(kind, form, _pair(s), vector, stationary)
             at = (factors[0][i], factors[1][i]) if scaled else (0, 0)
             multiply(m, Product(f, blocks, to, x, in_tensor, y, bool(flag), scale, off, at))
 
@@ -211,6 +212,6 @@ def _copy(s: PtxSite) -> Exec:
 
 
 TENSOR: Final[dict[str, Builder]] = {
-    "tcgen05.alloc": _alloc, "tcgen05.dealloc": _dealloc, "tcgen05.ld": _load, "tcgen05.st": _store, "tcgen05.mma": _mma,
+    "tcgen05.alloc": _alloc, "tcgen05.dealloc": _dealloc, "tcgen05.ld": _load, "tcgen05.st": _store, "tcgen05.mma": _mma, "tcgen05.mma.ws": _mma,
     "tcgen05.commit": _commit, "tcgen05.cp": _copy,
 }  # fmt: skip
