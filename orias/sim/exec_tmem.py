@@ -26,6 +26,7 @@ from orias.sim.tensor_memory import (
     blocks_of,
     commit,
     copy,
+    least,
     memory_of,
     multiply,
 )
@@ -108,10 +109,13 @@ def _all_lanes(a: Active) -> None:
 
 
 def ldtm(s: Site) -> Exec:
-    """LDTM: tensor memory to registers."""
+    """LDTM: tensor memory to registers; with STAT the first result is the least or largest of them, and they stand among the sources."""
     access = _access(s)
-    address = _address(s.src)
-    first = payload(s.regs[0])
+    stat = payload(s.regs[0]) if s.has("STAT") else 255
+    first = payload(s.src[0] if s.has("STAT") else s.regs[0])
+    address = _address(s.src[1:] if s.has("STAT") else s.src)
+    minimum, magnitude = s.has("MIN") or s.has("MINABS"), s.has("MINABS") or s.has("MAXABS")
+    type_ = "f32" if s.has("F32") else "s32" if s.has("S32") else "u32"
 
     def run(m: Machine, a: Active) -> None:
         _all_lanes(a)
@@ -120,6 +124,8 @@ def ldtm(s: Site) -> Exec:
             start, stop = 32 * warp + access.threads.start, 32 * warp + access.threads.stop
             for r in range(access.registers if first != 255 else 0):
                 m.R[first + r][start:stop] = words[:, r]
+            if stat != 255:
+                m.R[stat][start:stop] = least(words, type_, minimum, magnitude, s.has("NAN"))
 
     return run
 

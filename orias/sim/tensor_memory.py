@@ -20,7 +20,8 @@ from orias.sim.errors import Fault, IllegalInstruction, OutOfBounds
 from orias.sim.exec_async import fresh, update
 from orias.sim.exec_mma import disturbed
 from orias.sim.memory import Banked
-from orias.sim.ops_int import I64, U32
+from orias.sim.ops_float import fmnmx
+from orias.sim.ops_int import I64, U32, minmax
 from orias.sim.shared_matrix import BITS, PADDED, SharedMatrix, elements, values
 from orias.sim.state import POISON, Machine
 
@@ -200,6 +201,20 @@ class Access:
             memory.data[lane, column + 1] = words >> np.uint32(16) | _UPPER
         else:
             memory.data[lane, column] = words
+
+
+def least(words: Arr, kind: str, minimum: bool, magnitude: bool, nan: bool) -> Arr:
+    """What ``tcgen05.ld.red`` makes of the loaded registers [threads, registers]; `kind` is u32, s32 or f32."""
+    takes_min = np.full(1, minimum, np.bool_)
+    if magnitude:
+        words = words & np.uint32(0x7FFFFFFF)
+    result: Arr = words[:, 0]
+    for k in range(words.shape[1]):
+        if kind == "f32":
+            result = fmnmx(result, words[:, k], takes_min, False, nan, False)
+        else:
+            result = minmax(result, words[:, k], takes_min, kind == "s32")
+    return result
 
 
 # -- products

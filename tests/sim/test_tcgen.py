@@ -24,11 +24,12 @@ TARGET = "sm_100a"
 def run(request: pytest.FixtureRequest) -> Run:
     """Launches the kernel of a PTX text: (text, blocks, threads, arguments, blocks of a cluster)."""
 
-    def launch(text: str, blocks: int, threads: int, args: list[Any], cluster: int = 1) -> None:
+    def launch(text: str, blocks: int, threads: int, args: list[Any], cluster: int = 1, target: str = TARGET) -> None:
+        text = text.replace(TARGET, target)
         if request.param == "ptxas":
-            sim.load(assemble(text, TARGET)).launch("k", blocks, threads, args, cluster=cluster)
+            sim.load(assemble(text, target)).launch("k", blocks, threads, args, cluster=cluster)
         else:
-            PtxImage(parse(text, "k.ptx"), TARGET).launch("k", blocks, threads, args, cluster=cluster)
+            PtxImage(parse(text, "k.ptx"), target).launch("k", blocks, threads, args, cluster=cluster)
 
     return launch
 
@@ -181,6 +182,38 @@ def test_loads_and_stores(run: Run, shape: str, repeats: int, packed: bool) -> N
                 assert stored[lane, c + half] & 0xFFFF == data[thread, register] >> 16 * half & 0xFFFF
             touched[lane, c : c + 2] = True
     assert (stored == fill)[~touched].all()
+
+
+@pytest.mark.parametrize(
+    ("form", "reduce"),
+    [
+        ("min.u32", lambda v: v.min(axis=1)),
+        ("max.s32", lambda v: v.view(np.int32).max(axis=1).view(np.uint32)),
+        ("max.abs.f32", lambda v: np.fmax.reduce(np.abs(v.view(np.float32)), axis=1).view(np.uint32)),
+        ("min.NaN.f32", lambda v: np.where(np.isnan(v.view(np.float32)).any(axis=1), 0x7FFFFFFF, v.min(axis=1))),
+    ],
+)
+def test_loads_with_a_reduction(run: Run, form: str, reduce: Callable[[Arr], Arr]) -> None:
+    fill = np.random.default_rng(4).integers(0, 1 << 32, (128, 32), dtype=np.uint32)
+    if form == "max.abs.f32":
+        fill &= 0xBFFFFFFF
+        fill[1::3, 6] = 0x7FC12345
+    if form == "min.NaN.f32":
+        fill &= 0x3FFFFFFF
+        fill[::3, 5] = 0x7FC12345
+    type_ = form.split(".")[-1]
+    text = (
+        _shape_kernel("32x32b", 32, False, False)
+        .replace(
+            f"ld.sync.aligned.32x32b.x32.b32 {_regs(0, 32)}, [%mine]",
+            f"ld.red.sync.aligned.32x32b.x32.{form} {_regs(0, 32).replace('%t', '%f')}, %f32, [%mine]",
+        )
+        .replace("st.global.b32 [%l1+0], %t0", "st.global.b32 [%l1+0], %f32")
+        .replace(".reg .pred", f".reg .{'b32' if type_ != 'f32' else 'f32'} %f<33>;\n.reg .pred")
+    )
+    out = np.zeros_like(fill)
+    run(text, 1, 128, [fill, out, out], target="sm_103a")
+    np.testing.assert_array_equal(out[:, 0], reduce(fill))
 
 
 # -- products

@@ -30,6 +30,7 @@ from orias.sim.tensor_memory import (
     commit,
     copy,
     give,
+    least,
     memory_of,
     multiply,
     take,
@@ -101,9 +102,11 @@ def _places(a: Active, where: list[int]) -> list[tuple[int, int, int]]:
 
 
 def _load(s: PtxSite) -> Exec:
-    where = _tensor_address(s, s.ops[1])
-    puts = [s.dst(o, "b32") for o in elements(s.ops[0])]
-    accesses = _accesses(s, s.ops[2:], s.has("pack::16b"))
+    ops = list(s.ops)
+    reduced = s.dst(ops.pop(1), "b32") if s.has("red") else None
+    where = _tensor_address(s, ops[1])
+    puts = [s.dst(o, "b32") for o in elements(ops[0])]
+    accesses = _accesses(s, ops[2:], s.has("pack::16b"))
     if len(puts) != accesses[0][0].registers:
         raise s.unknown("number of registers")
 
@@ -116,6 +119,8 @@ def _load(s: PtxSite) -> Exec:
                 out[i + access.threads.start : i + access.threads.stop] = words
         for k, put in enumerate(puts):
             put(m, a, out[:, k])
+        if reduced is not None:
+            reduced(m, a, least(out, s.types[0], s.mods["op"] == "min", s.has("abs"), s.has("NaN")))
 
     return run
 
