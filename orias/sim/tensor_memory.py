@@ -330,16 +330,16 @@ class Part(NamedTuple):
 
 def _parts(f: Form, blocks: int, lane: int) -> list[Part]:
     """Where the results are; `lane`: the lane of their address."""
-    if f.stationary and not lane:
-        parts, rows, count = 128 // f.m, np.arange(f.m), f.n * f.m // 128
-        return [Part(0, rows + f.m * h, rows, h * count, count) for h in range(parts)]
-    if blocks == 1 and f.m == 64:
+    if blocks == 1 and f.m == 64 and not f.stationary:
         if lane not in (0, 16):
             raise _refuse(f"M = 64 at lane {lane}")
         rows = np.arange(64)
         return [Part(0, lane + (rows & 15) + 32 * (rows >> 4), rows, 0, f.n)]
     if lane:
         raise _refuse(f"M = {f.m} at lane {lane}")
+    if f.stationary:
+        rows, count = np.arange(f.m), f.n * f.m // LANES
+        return [Part(0, rows + f.m * h, rows, h * count, count) for h in range(LANES // f.m)]
     if blocks * 128 == f.m:
         rows = np.arange(128)
         return [Part(i, rows, rows, 0, f.n) for i in range(blocks)]
