@@ -19,6 +19,7 @@ from orias.sim import (
     exec_quad,
     exec_tensor,
     exec_texture,
+    exec_tmem,
     exec_warp,
     exec_warpgroup,
 )
@@ -55,6 +56,7 @@ _PLAIN: Final[dict[str, Any]] = {
     **exec_warpgroup.BUILDERS,
     **exec_async.BUILDERS,
     **exec_copy.BUILDERS,
+    **exec_tmem.BUILDERS,
     **exec_texture.BUILDERS,
     **exec_quad.BUILDERS,
     "DEPBAR": exec_async.depbar,

@@ -46,6 +46,11 @@ def update(state: int, arrivals: int, transactions: int, drop: int = 0) -> int:
     return phase << 63 | (-pending & _COUNT) << 43 | tx << 21 | (-expected & _COUNT) << 1 | state & 1
 
 
+def fresh(count: int) -> int:
+    """The object of sm_90 that waits for `count` arrivals."""
+    return (-count & _COUNT) << 43 | (-count & _COUNT) << 1
+
+
 def each_object(m: Machine, offsets: Arr, change: Callable[[int, int], int]) -> Arr:
     """Changes objects one thread after the other; the old values."""
     m.changed = m.clock

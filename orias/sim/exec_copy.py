@@ -42,8 +42,8 @@ def _shared(m: Machine, a: Active, i: int, address: int, size: int, align: int) 
     return int(shared_offsets(m, a, np.array([address], I64), np.array([i]), size, align)[0])
 
 
-def _peers(m: Machine, a: Active, i: int, mask: int) -> list[int]:
-    """Shared addresses' block fields of the blocks of a multicast mask; the own block's for mask 0."""
+def peers(m: Machine, i: int, mask: int) -> list[int]:
+    """Shared addresses' block fields of the blocks of a multicast mask (of the thread at a position)."""
     ranks = [k for k in range(16) if mask >> k & 1]
     for k in ranks:
         if k >= m.cluster_size:
@@ -51,12 +51,16 @@ def _peers(m: Machine, a: Active, i: int, mask: int) -> list[int]:
     return ranks
 
 
-def _own(m: Machine, address: int, ranks: list[int]) -> list[int]:
+def own(address: int, ranks: list[int]) -> list[int]:
+    """A shared address in each of some blocks; as it is for none."""
     return [(address & 0xFFFFFF) | k << 24 for k in ranks] if ranks else [address]
 
 
-def _report(m: Machine, a: Active, i: int, barrier: int, ranks: list[int], size: int) -> None:
-    for address in _own(m, barrier, ranks):
+def _report(m: Machine, a: Active, i: int, barrier: int, ranks: list[int], size: int, pair: bool = False) -> None:
+    """Tell the objects of the destination blocks, or (`pair`) in the block of each one's pair that is even or odd as the barrier's is."""
+    if pair:
+        ranks = [k & ~1 | barrier >> 24 & 1 for k in ranks]
+    for address in own(barrier, ranks):
         at = np.array([_shared(m, a, i, address, 8, 8)])
         complete(m, at, size)
 
@@ -130,11 +134,11 @@ def bulk(s: Site) -> Exec:
         size = (word & 0xFFFF) * _UNITS
         if size == 0:
             return
-        ranks = _peers(m, a, i, word >> 16) if s.has("MULTICAST") else []
+        ranks = peers(m, i, word >> 16) if s.has("MULTICAST") else []
         target, origin = _word(to, m, a, i), _word(source, m, a, i)
         signal = _word(barrier, m, a, i) if barrier is not None else 0
         inner = _shared(m, a, i, origin, size, _UNITS) if from_shared else -1
-        places = [_shared(m, a, i, x, size, _UNITS) for x in _own(m, target, ranks)] if to_shared else []
+        places = [_shared(m, a, i, x, size, _UNITS) for x in own(target, ranks)] if to_shared else []
         try:
             outer = -1
             if not (to_shared and from_shared):
@@ -248,8 +252,8 @@ def tensor(s: Site) -> Exec:
             raise Fault(
                 IllegalInstruction, f"{s.op.name}: the box has {size} bytes, or its rows are longer than the swizzle", i
             )
-        ranks = _peers(m, a, i, word >> 16) if s.has("MULTICAST") else []
-        starts = [_shared(m, a, i, x, size, 128) for x in _own(m, values[0], ranks)]
+        ranks = peers(m, i, word >> 16) if s.has("MULTICAST") else []
+        starts = [_shared(m, a, i, x, size, 128) for x in own(values[0], ranks)]
         try:
             good = np.flatnonzero(valid)
             where = np.zeros(len(offset), I64)
@@ -266,7 +270,7 @@ def tensor(s: Site) -> Exec:
                 data = np.where(kept, m.arena.data[outside], _filler(t, len(offset)))
                 for start in starts:
                     m.shared.data[inside + (start - starts[0])] = data
-                _report(m, a, i, values[1], ranks, size)
+                _report(m, a, i, values[1], ranks, size, s.has("2CTA"))
                 return
             data = m.shared.data[inside][kept]
             goal = outside[kept]

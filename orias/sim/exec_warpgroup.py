@@ -4,9 +4,7 @@ A warp's quarter of the product (16 rows of 64) is computed when the instruction
 are then; the accumulator's registers hold a pattern that stands out until a wait for its group puts the results there.  So
 code that reads an accumulator without a wait fails.
 
-Matrices in shared memory: 16-byte pieces, at the places that the descriptor (start, leading and stride byte offset, base
-offset, swizzle) gives them, in the layouts that CUTLASS documents for its matrix descriptors (``mma_sm90_desc.hpp``); the swizzle
-exchanges bits 4.. of the address with bits 7.. counted from the base offset.  Products are exact; sums of floating-point products
+Matrices in shared memory: :mod:`orias.sim.shared_matrix`.  Products are exact; sums of floating-point products
 are those of :mod:`orias.sim.exec_mma` (f64, rounded once to the result).  Sparse metadata lie as documented for ``mma.sp``.
 """
 
@@ -18,12 +16,12 @@ import numpy.typing as npt
 
 from orias.isa.operand import K_UP, NEG, is_zero_reg, kind, payload
 from orias.isa.warpgroup import a_in_registers, accumulator_words, c_start, commits
-from orias.sim import ops_fp8 as fp8
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
-from orias.sim.errors import Fault, IllegalInstruction, OutOfBounds
+from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_mma import disturbed
-from orias.sim.ops_int import I64, U8, U32
+from orias.sim.ops_int import I64, U32
+from orias.sim.shared_matrix import SharedMatrix, elements, values
 from orias.sim.site import Exec, Site
 from orias.sim.state import POISON, Active, Machine
 
@@ -33,8 +31,6 @@ Builder = Callable[[Site], Exec]
 _LANE: Final = np.arange(32)
 _GROUP: Final = _LANE >> 2
 _IN_GROUP: Final = _LANE & 3
-_ATOM: Final = (16, 128, 64, 32)
-"""Bytes of a row of the swizzle pattern by the two upper bits of a descriptor."""
 _FULL: Final = np.uint32(0xFFFFFFFF)
 
 
@@ -78,78 +74,23 @@ class Matrix:
         self.exact = op.base in ("IGMMA", "BGMMA")
 
     def values(self, patterns: Arr, which: int) -> Arr:
-        """Element patterns as i64 or f64 values."""
-        t = self.types[which]
-        if t == "S8":
-            return patterns.astype(U8).view(np.int8).astype(I64)
-        if t in ("U8", "B1"):
-            return patterns.astype(I64)
-        if t in ("E4M3", "E5M2"):
-            v = fp8.decode(patterns.astype(U8), t == "E4M3")
-        elif t == "TF32":
-            v = (patterns.astype(U32) & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
-        else:
-            v = half.value(patterns, t == "BF16")
+        """Element patterns as i64 or f64 values, with the matrix's sign."""
+        return self.signed(values(patterns, self.types[which]), which)
+
+    def signed(self, v: Arr, which: int) -> Arr:
+        """Values with the sign of the matrix A (`which` 0) or B."""
         return -v if (self.negative_b if which else self.negative_a) else v
-
-
-def _elements(rows: Arr, bits: int) -> Arr:
-    """Bytes [..., n] as unsigned elements of `bits`, [..., elements]."""
-    if bits == 1:
-        return np.unpackbits(rows, axis=-1, bitorder="little")
-    return np.ascontiguousarray(rows).view({8: np.uint8, 16: np.uint16, 32: np.uint32}[bits])
-
-
-def _places(word: int, turned: bool, rows: Arr, pieces: int) -> Arr:
-    """Addresses of the 16-byte pieces of a matrix, [rows, pieces].
-
-    ``rows`` are the numbers of the rows that the pieces run along: rows of A (columns of B) if the matrix is stored along K,
-    else the pieces lie along M or N, and ``rows`` are values of k.
-    """
-    start = (word & 0x3FFF) << 4
-    leading = (word >> 16 & 0x3FFF) << 4
-    stride = (word >> 32 & 0x3FFF) << 4
-    base = word >> 49 & 7
-    atom = _ATOM[word >> 62]
-    r = rows[:, None]
-    c = np.arange(pieces)[None, :]
-    if atom == 16:
-        across, along = (leading, stride) if turned else (stride, leading)
-        beside: Arr = start + (r & 7) * 16 + (r >> 3) * across + c * along
-        return beside
-    per = atom // 16
-    place = start + (r & 7) * atom + (r >> 3) * stride + (c % per) * 16 + (c // per) * leading
-    turn = (place >> 7) - base & (per - 1)
-    return place ^ turn << 4
-
-
-def _load(m: Machine, word: int, turned: bool, rows: Arr, pieces: int, block: int) -> Arr:
-    """The bytes of a matrix in shared memory, [rows, 16 * pieces]."""
-    address = _places(word, turned, rows, pieces).reshape(-1)
-    try:
-        offset = m.shared.offsets(address, np.full(len(address), block), 16, 16)
-    except Fault as f:
-        raise Fault(OutOfBounds, f"matrix descriptor 0x{word:016x}: {f.message}", 0) from None
-    data = m.shared.data[(offset[:, None] + np.arange(16))]
-    return data.reshape(len(rows), -1)
 
 
 def _stored(m: Machine, f: Matrix, word: int, which: int, rows: Arr, k: int, block: int) -> Arr:
     """A matrix in shared memory as [rows, k] values (rows of A, columns of B)."""
-    per = 128 // f.bits
-    if not (f.turned_b if which else f.turned_a):
-        raw = _load(m, word, False, rows, k // per, block)
-        return f.values(_elements(raw, f.bits), which)
-    # The pieces run along M or N: read the pieces that hold the rows, then turn.
-    pieces = (int(rows[-1]) + per) // per
-    raw = _load(m, word, True, np.arange(k), pieces, block)
-    turned: Arr = f.values(_elements(raw, f.bits), which).T[rows]
-    return turned
+    turned = f.turned_b if which else f.turned_a
+    return f.signed(SharedMatrix(m, word, block, f.types[which], rows, k, turned).values(m), which)
 
 
 def _fragment_a(f: Matrix, words: Arr) -> Arr:
     """A in registers, [32, 4] words, as [16, k] patterns."""
-    fields = _elements(words.astype("<u4").view(np.uint8).reshape(32, 4, 4), f.bits)
+    fields = elements(words.astype("<u4").view(np.uint8).reshape(32, 4, 4), f.bits)
     per = fields.shape[2]
     out = np.zeros((16, 8 * per), fields.dtype)
     for r in range(4):

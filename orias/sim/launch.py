@@ -17,6 +17,7 @@ from orias.sim.memory import Banked
 from orias.sim.ops_int import I64, U32
 from orias.sim.places import ClusterPlaces, places
 from orias.sim.state import Machine
+from orias.sim.tensor_memory import PARTITION, reserve
 
 if TYPE_CHECKING:
     from orias.sim.image import Image
@@ -194,6 +195,9 @@ class Launch:
         present = lane_in_block < size
         shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", 0xCD)
         shared.size = self.shared_bytes
+        for symbol in image.reader.elf.symbols:
+            if symbol.name == PARTITION:
+                reserve(shared, n, symbol.value)
         local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", 0xCD, lazy=True)
         m = Machine(threads, self.register_count, present, block_of, image.arena, shared, local)
         m.sm = t.sm

@@ -169,6 +169,8 @@ class Machine:
         """Sees the address of every instruction after it has run."""
         self.warpgroup: dict[int, Any] = {}
         """Warpgroup operations under way, by warp (:class:`orias.sim.exec_warpgroup.Queue`)."""
+        self.tensor: dict[int, Any] = {}
+        """Tensor memory by block (:class:`orias.sim.tensor_memory.TensorMemory`)."""
         self.syscalls: Callable[[int, Active], None] = _no_syscalls
         """Serves a call of a system function by some threads."""
 

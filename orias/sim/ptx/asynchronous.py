@@ -28,7 +28,7 @@ _FIRST_HARDWARE: Final = 90
 """First SM whose objects count transactions."""
 
 
-def _shared(s: PtxSite, o: Operand) -> Getter:
+def shared_word(s: PtxSite, o: Operand) -> Getter:
     """The 32-bit shared address (int64) that an operand names."""
     space = s.mods.get("space", "")
     if not space.startswith("shared"):
@@ -49,7 +49,7 @@ def _objects(m: Machine, a: Active, at: Arr) -> Arr:
 
 
 def _init(s: PtxSite) -> Exec:
-    at, count = _shared(s, s.ops[0]), s.src(s.ops[1], "u32")
+    at, count = shared_word(s, s.ops[0]), s.src(s.ops[1], "u32")
 
     def run(m: Machine, a: Active) -> None:
         n = np.broadcast_to(count(m, a), (a.n,)).astype(U64)
@@ -67,7 +67,7 @@ def _init(s: PtxSite) -> Exec:
 def _arrive(s: PtxSite) -> Exec:
     """mbarrier.arrive and arrive_drop; the state before is the result."""
     drop = s.name.endswith("drop")
-    at = _shared(s, s.ops[1])
+    at = shared_word(s, s.ops[1])
     expects = s.has("expect_tx")
     operand = s.src(s.ops[2], "u32") if len(s.ops) > 2 else None
     put = s.dst(s.ops[0], "b64") if s.ops[0].kind != O_SINK else None
@@ -96,7 +96,7 @@ def _arrive(s: PtxSite) -> Exec:
 
 
 def _transactions(s: PtxSite) -> Exec:
-    at, count = _shared(s, s.ops[0]), s.src(s.ops[1], "u32")
+    at, count = shared_word(s, s.ops[0]), s.src(s.ops[1], "u32")
     sign = 1 if s.name.endswith("expect_tx") else -1
 
     def run(m: Machine, a: Active) -> None:
@@ -110,7 +110,7 @@ def _transactions(s: PtxSite) -> Exec:
 
 def _wait(s: PtxSite) -> Exec:
     """test_wait and try_wait: an attempt never waits."""
-    at, put = _shared(s, s.ops[1]), s.setp(s.ops[0])
+    at, put = shared_word(s, s.ops[1]), s.setp(s.ops[0])
     parity = s.has("parity")
     what = s.src(s.ops[2], "u32" if parity else "b64")
     up = np.uint64(63)
@@ -139,7 +139,7 @@ def _pending(s: PtxSite) -> Exec:
 
 def _copies_arrive(s: PtxSite) -> Exec:
     """cp.async.mbarrier.arrive: copies are done at once; without .noinc the object expects one arrival more."""
-    at = _shared(s, s.ops[0])
+    at = shared_word(s, s.ops[0])
     more = not s.has("noinc")
 
     def change(state: int, i: int) -> int:
@@ -248,7 +248,7 @@ def _bulk(s: PtxSite) -> Exec:
 
 def _tensor(s: PtxSite) -> Exec:
     mode = s.mods.get("mode", "tile")
-    if mode not in ("tile", "im2col", "im2col_no_offs") or s.has("cta_group"):
+    if mode not in ("tile", "im2col", "im2col_no_offs"):
         raise s.unknown()
     rows = _Rows(s)
     columns = mode != "tile"
@@ -262,6 +262,7 @@ def _tensor(s: PtxSite) -> Exec:
         table = s.ops[1]
         place = [rows.address(s.ops[0], "shared"), rows.address(s.ops[2], "shared")]
         name = f"UTMALDG{tail}{'.MULTICAST' if s.has('multicast') else ''}"
+        name += ".2CTA" if s.mods.get("cta_group") == "cta_group::2" else ""
         extra = _extra(s, mode)
     place += [(s.src(e, "u32"), 1) for e in table.elems[0].elems]
     src = [*_group(rows.words(*place)), *_group(rows.words(rows.address(table, "")))]

@@ -20,6 +20,7 @@ from orias.sim.ptx.matrix import MATRIX
 from orias.sim.ptx.memory import MEMORY
 from orias.sim.ptx.site import PtxSite
 from orias.sim.ptx.specials import special_register
+from orias.sim.ptx.tensor import TENSOR
 from orias.sim.ptx.texture import TEXTURE
 from orias.sim.ptx.video import VIDEO
 from orias.sim.ptx.warp import WARP
@@ -36,6 +37,8 @@ _NOTHING: Final = frozenset((
     "membar", "fence", "prefetch", "prefetchu", "applypriority", "discard", "cp.async.commit_group", "cp.async.wait_group",
     "cp.async.wait_all", "griddepcontrol", "pmevent", "setmaxnreg", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group",
     "cp.async.bulk.commit_group", "cp.async.bulk.prefetch", "cp.async.bulk.prefetch.tensor", "fence.proxy",
+    "tcgen05.relinquish_alloc_permit", "tcgen05.wait::ld", "tcgen05.wait::st", "tcgen05.fence::before_thread_sync",
+    "tcgen05.fence::after_thread_sync",
 ))  # fmt: skip
 """Instructions without effect here: memory is sequentially consistent, copies and warpgroup products are done at once."""
 _POLLS: Final = frozenset(("atom", "mbarrier.test_wait", "mbarrier.try_wait"))
@@ -50,7 +53,7 @@ def _builder(s: PtxSite) -> Builder | None:
     name = s.name
     if name in FLOAT and (floating(t) or name not in INTEGER):
         return FLOAT[name]
-    for table in (INTEGER, MEMORY, CONVERT, WARP, VIDEO, MATRIX, WMMA, ASYNCHRONOUS, TEXTURE):
+    for table in (INTEGER, MEMORY, CONVERT, WARP, VIDEO, MATRIX, WMMA, TENSOR, ASYNCHRONOUS, TEXTURE):
         if name in table:
             return table[name]
     return None

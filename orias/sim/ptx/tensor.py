@@ -1,0 +1,222 @@
+"""Builders: tcgen05, with the meaning that :mod:`orias.sim.tensor_memory` gives it.
+
+Loads and stores are done at once, so waiting for them and giving the permit to allocate back do nothing.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.ptx.ast import O_ADDR, O_VEC, Operand
+from orias.sim.errors import Fault, IllegalInstruction
+from orias.sim.exec_copy import first_threads, own, peers
+from orias.sim.exec_mem import shared_offsets
+from orias.sim.exec_tmem import warp_in_block
+from orias.sim.ops_int import I64, U32
+from orias.sim.ptx.asynchronous import shared_word
+from orias.sim.ptx.integer import Builder
+from orias.sim.ptx.matrix import elements
+from orias.sim.ptx.memory import address
+from orias.sim.ptx.site import PtxSite
+from orias.sim.site import Exec, Getter
+from orias.sim.state import Active, Machine
+from orias.sim.tensor_memory import (
+    COPIES,
+    Access,
+    Form,
+    Product,
+    blocks_of,
+    commit,
+    copy,
+    give,
+    least,
+    memory_of,
+    multiply,
+    take,
+)
+
+Arr = npt.NDArray[Any]
+
+_FULL: Final = np.uint32(0xFFFFFFFF)
+
+
+def _pair(s: PtxSite) -> bool:
+    return s.mods.get("cta_group") == "cta_group::2"
+
+
+def _tensor_address(s: PtxSite, o: Operand) -> Getter:
+    """The address in tensor memory that an operand names."""
+    g = address(s, o, "")
+    return lambda m, a: g(m, a).astype(U32)
+
+
+def _all(g: Getter, m: Machine, a: Active) -> list[int]:
+    """A value a thread as Python numbers."""
+    values: list[int] = np.broadcast_to(g(m, a), (a.n,)).tolist()
+    return values
+
+
+def _blocks(m: Machine, a: Active) -> list[int]:
+    blocks: list[int] = m.block_of[a.sel].tolist()
+    return blocks
+
+
+def _alloc(s: PtxSite) -> Exec:
+    where, columns = shared_word(s, s.ops[0]), s.src(s.ops[1], "u32")
+
+    def run(m: Machine, a: Active) -> None:
+        place, counts, blocks = np.broadcast_to(where(m, a), (a.n,)), _all(columns, m, a), _blocks(m, a)
+        for i in first_threads(a).tolist():
+            got = take(m, blocks[i], _pair(s), counts[i])
+            offset = shared_offsets(m, a, place[i : i + 1], np.array([i]), 4, 4)
+            m.shared.store(offset, 4, [np.array([got], U32)])
+
+    return run
+
+
+def _dealloc(s: PtxSite) -> Exec:
+    where, columns = s.src(s.ops[0], "u32"), s.src(s.ops[1], "u32")
+
+    def run(m: Machine, a: Active) -> None:
+        place, counts, blocks = _all(where, m, a), _all(columns, m, a), _blocks(m, a)
+        for i in first_threads(a).tolist():
+            give(m, blocks[i], place[i], counts[i])
+
+    return run
+
+
+def _accesses(s: PtxSite, half: list[Operand], packed: bool) -> list[tuple[Access, int]]:
+    """The accesses of an instruction and what each adds to the address; `half`: the operand of 16x32bx2."""
+    shape, repeats = s.mods["shape"], int(s.mods["num"][1:])
+    if shape == "16x32bx2":
+        return [(Access("16x32b", repeats, packed, upper), half[0].value if upper else 0) for upper in (False, True)]
+    return [(Access(shape, repeats, packed), 0)]
+
+
+def _places(a: Active, where: list[int]) -> list[tuple[int, int, int]]:
+    """Warp, position of its first thread, address; a Fault unless all threads of the warps are there."""
+    if (a.lane_mask != _FULL).any():
+        raise Fault(IllegalInstruction, "an access to tensor memory needs all threads of the warp", 0)
+    return [(w, i, where[i]) for w, i in zip(a.warps.tolist(), first_threads(a).tolist(), strict=True)]
+
+
+def _load(s: PtxSite) -> Exec:
+    ops = list(s.ops)
+    reduced = s.dst(ops.pop(1), "b32") if s.has("red") else None
+    where = _tensor_address(s, ops[1])
+    puts = [s.dst(o, "b32") for o in elements(ops[0])]
+    accesses = _accesses(s, ops[2:], s.has("pack::16b"))
+    if len(puts) != accesses[0][0].registers:
+        raise s.unknown("number of registers")
+
+    def run(m: Machine, a: Active) -> None:
+        out = np.zeros((a.n, len(puts)), U32)
+        for warp, i, at in _places(a, _all(where, m, a)):
+            memory = memory_of(m, int(m.block_of[32 * warp]))
+            for access, more in accesses:
+                words = access.load(memory, at + more & 0xFFFFFFFF, warp_in_block(m, warp))
+                out[i + access.threads.start : i + access.threads.stop] = words
+        for k, put in enumerate(puts):
+            put(m, a, out[:, k])
+        if reduced is not None:
+            reduced(m, a, least(out, s.types[0], s.mods["op"] == "min", s.has("abs"), s.has("NaN")))
+
+    return run
+
+
+def _store(s: PtxSite) -> Exec:
+    where = _tensor_address(s, s.ops[0])
+    gets = [s.src(o, "b32") for o in elements(s.ops[-1])]
+    accesses = _accesses(s, s.ops[1:-1], s.has("unpack::16b"))
+    if len(gets) != accesses[0][0].registers:
+        raise s.unknown("number of registers")
+
+    def run(m: Machine, a: Active) -> None:
+        words = np.stack([np.broadcast_to(g(m, a), (a.n,)) for g in gets], axis=1)
+        for warp, i, at in _places(a, _all(where, m, a)):
+            memory = memory_of(m, int(m.block_of[32 * warp]))
+            for access, more in accesses:
+                part = words[i + access.threads.start : i + access.threads.stop]
+                access.store(memory, at + more & 0xFFFFFFFF, warp_in_block(m, warp), part)
+
+    return run
+
+
+_VECTORS: Final[dict[str, int]] = {
+    "scale_vec::1X": 32, "scale_vec::2X": 32, "block32": 32, "scale_vec::4X": 16, "block16": 16,
+}  # fmt: skip
+"""Elements that have a scale together."""
+
+
+def _mma(s: PtxSite) -> Exec:
+    """tcgen05.mma and tcgen05.mma.ws, one a thread."""
+    kind = s.mods["kind"].removeprefix("kind::")
+    known = ("cta_group", "kind", "collector_a", "collector_b", "block_scale", "scale_vec")
+    stationary = s.name.endswith(".ws")
+    if any(x not in known for x in s.mods) or (stationary and len(s.ops) > 5):
+        raise s.unknown()
+    scaled = s.has("block_scale")
+    vector = _VECTORS.get(s.mods.get("scale_vec", "block32"), 0) if scaled else 0
+    if kind == "mxf4nvf4":
+        kind = "mxf4"
+    in_tensor = s.ops[1].kind == O_ADDR
+    d = _tensor_address(s, s.ops[0])
+    left = _tensor_address(s, s.ops[1]) if in_tensor else s.src(s.ops[1], "b64")
+    right, description = s.src(s.ops[2], "b64"), s.src(s.ops[3], "b32")
+    rest = list(s.ops[4:])
+    scales = [_tensor_address(s, rest.pop(0)) for _ in range(2)] if scaled else []
+    lanes = [s.src(o, "b32") for o in rest[0].elems] if rest[0].kind == O_VEC else []
+    keep = s.pred(rest[1 if lanes else 0])
+    scale = rest[-1].value if len(rest) > (2 if lanes else 1) else 0
+
+    def run(m: Machine, a: Active) -> None:
+        operands = [_all(g, m, a) for g in (d, left, right, description, keep)]
+        masks, factors = [_all(g, m, a) for g in lanes], [_all(g, m, a) for g in scales]
+        for i, block in enumerate(_blocks(m, a)):
+            to, x, y, form, flag = (v[i] for v in operands)
+            off = sum(w[i] << 32 * k for k, w in enumerate(masks))
+            blocks = blocks_of(m, block, _pair(s))
+            f = Form(kind, form, _pair(s), vector, stationary)
+            at = (factors[0][i], factors[1][i]) if scaled else (0, 0)
+            multiply(m, Product(f, blocks, to, x, in_tensor, y, bool(flag), scale, off, at))
+
+    return run
+
+
+def _commit(s: PtxSite) -> Exec:
+    where = shared_word(s, s.ops[0])
+    mask = s.src(s.ops[1], "b16") if s.has("multicast") else None
+
+    def run(m: Machine, a: Active) -> None:
+        places = _all(where, m, a)
+        masks = _all(mask, m, a) if mask is not None else []
+        for i, at in enumerate(places):
+            ranks = peers(m, i, masks[i]) if masks else []
+            if masks and not ranks:
+                continue
+            goals = [np.array([x], I64) for x in own(at, ranks)]
+            commit(m, [int(shared_offsets(m, a, x, np.array([i]), 8, 8)[0]) for x in goals])
+
+    return run
+
+
+def _copy(s: PtxSite) -> Exec:
+    halves = s.mods.get("warpx", "").partition("::")[2]
+    shape = s.mods["shape"] + (f".{halves}" if halves else "")
+    if shape not in COPIES or s.has("convert") or s.types:
+        raise s.unknown()
+    where, source = _tensor_address(s, s.ops[0]), s.src(s.ops[1], "b64")
+
+    def run(m: Machine, a: Active) -> None:
+        for block, to, word in zip(_blocks(m, a), _all(where, m, a), _all(source, m, a), strict=True):
+            for b in blocks_of(m, block, _pair(s)):
+                copy(m, b, to, word, shape)
+
+    return run
+
+
+TENSOR: Final[dict[str, Builder]] = {
+    "tcgen05.alloc": _alloc, "tcgen05.dealloc": _dealloc, "tcgen05.ld": _load, "tcgen05.st": _store, "tcgen05.mma": _mma, "tcgen05.mma.ws": _mma,
+    "tcgen05.commit": _commit, "tcgen05.cp": _copy,
+}  # fmt: skip
