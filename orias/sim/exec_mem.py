@@ -420,7 +420,8 @@ def atomic(s: Site) -> Exec:
         if put is not None:
             put(m, a, (old == c).astype(old.dtype) if cast else old)
         if done is not None:
-            done(m, a, ok)
+            # Of CAST it says from sm_100 on whether the value was stored; else whether the address is in the right space.
+            done(m, a, old == c if cast else ok)
 
     def _one_place(p: Place, v: Arr, c: Arr) -> Arr:
         if p.where is not None:
