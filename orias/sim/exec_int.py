@@ -44,11 +44,10 @@ def iadd3(s: Site) -> Exec:
     put = s.result32()
     if s.has("ISAT"):
         return _saturated(s, values)
-    if s.has("16x2"):
-        x, y = s.i32(values[0]), s.i32(values[1])
-        if (values[0] | values[1]) & NEG:
-            raise s.unknown("negated halves")
-        return lambda m, a: put(m, a, oi.add16(x(m, a), y(m, a)))
+    bits = _packed(s)
+    if bits:
+        x, y = _negated_fields(s, values[0], bits), _negated_fields(s, values[1], bits)
+        return lambda m, a: put(m, a, oi.add_fields(x(m, a), y(m, a), bits))
     if not outs and not carry_in:
         g = [s.i32(o) for o in values]
         if len(g) == 2:
@@ -73,9 +72,22 @@ def iadd3(s: Site) -> Exec:
     return run
 
 
+def _packed(s: Site) -> int:
+    """Bits of the fields of packed integers, 0 for words."""
+    return 16 if any(s.has(x) for x in ("16x2", "S16x2", "U16x2")) else 8 if s.has("U8x4") or s.has("S8x4") else 0
+
+
+def _negated_fields(s: Site, o: Opnd, bits: int) -> Getter:
+    """A word whose fields are negated one by one where the operand is."""
+    g = s.i32(o & ~NEG)
+    if not o & NEG:
+        return g
+    return lambda m, a: oi.join_fields([-v for v in oi.fields(g(m, a), bits, False)], bits)
+
+
 def _saturated(s: Site, values: list[Opnd]) -> Exec:
     """VIADD.S32.ISAT: the sum of two signed words, at most and at least what a word holds."""
-    if not s.has("S32") or s.preds:
+    if s.op.mods != ("S32", "ISAT") or s.preds:
         raise s.unknown("saturation")
     g = [s.i32(o & ~NEG) for o in values]
     negative = [bool(o & NEG) for o in values]
@@ -344,11 +356,9 @@ def flo(s: Site) -> Exec:
 
 
 def minmax(s: Site) -> Exec:
-    """IMNMX, VIMNMX, VIMNMX3, VIADDMNMX (the first two sources are added), also on packed halves; RELU clamps at zero."""
-    signed = _signed(s)
-    packed = s.has("S16x2") or s.has("U16x2")
-    if s.has("U16x2"):
-        signed = False
+    """IMNMX, VIMNMX, VIMNMX3, VIADDMNMX (the first two sources are added), also on packed fields; RELU clamps at zero."""
+    bits = _packed(s)
+    signed = _signed(s) and not (s.has("U16x2") or s.has("U8x4"))
     values = [o for o in s.src if not is_pred(o)]
     take_min = s.pred(next(o for o in s.src if is_pred(o)))
     g = [s.i32(o) for o in values]
@@ -362,17 +372,13 @@ def minmax(s: Site) -> Exec:
         v = [x(m, a) for x in g]
         p = take_min(m, a)
         if added:
-            if packed:
-                total = oi.add16(v[0], v[1])
-            else:
-                total = v[0] + v[1]
-            v = [total, v[2]]
-        if packed:
-            r = oi.minmax16(v[0], v[1], p, signed)
+            v = [oi.add_fields(v[0], v[1], bits) if bits else v[0] + v[1], v[2]]
+        if bits:
+            r = oi.minmax_fields(v[0], v[1], p, bits, signed)
             if len(v) == 3:
-                r = oi.minmax16(r, v[2], p, signed)
+                r = oi.minmax_fields(r, v[2], p, bits, signed)
             if relu:
-                r = oi.minmax16(r, np.zeros(1, U32), np.zeros(1, np.bool_), True)
+                r = oi.minmax_fields(r, np.zeros(1, U32), np.zeros(1, np.bool_), bits, True)
         else:
             r = oi.minmax(v[0], v[1], p, signed)
             if len(v) == 3:

@@ -24,10 +24,10 @@ _PRODUCT: Final = "2CTA WS ggtti tgtti A_KEEP A_REUSE B_KEEP B_REUSE BUFFER1 BUF
 _KNOWN: Final[dict[str, frozenset[str]]] = {
     name: frozenset(mods.split())
     for name, mods in {
-        "IADD3": "X 64", "IADD": "X 64", "VIADD": "16x2 S32 ISAT", "IMAD": "U32 S32 HI WIDE X MOV SHL IADD", "LEA": "HI X SX32",
+        "IADD3": "X 64", "IADD": "X 64", "VIADD": "16x2 S16x2 U8x4 S8x4 S32 ISAT", "IMAD": "U32 S32 HI WIDE X MOV SHL IADD", "LEA": "HI X SX32",
         "SHF": "L R W HI U32 S32 U64 S64", "LOP3": "LUT PAND", "PLOP3": "LUT", "MOV": "64 SPILL", "SEL": "64",
         "PRMT": "F4E B4E RC8 ECL ECR RC16", "ISETP": f"{_CMP} {_LOGIC} U32 S32 EX U64 S64", "POPC": "", "BREV": "", "IABS": "",
-        "FLO": "U32 S32 SH", "IMNMX": "U32 S32 U64 S64", "VIMNMX": "U32 S32 S16x2 U16x2 RELU", "BMSK": "C W",
+        "FLO": "U32 S32 SH", "IMNMX": "U32 S32 U64 S64", "VIMNMX": "U32 S32 S16x2 U16x2 U8x4 S8x4 RELU", "BMSK": "C W",
         "VIMNMX3": "U32 S16x2 U16x2 RELU", "VIADDMNMX": "U32 S32 S16x2 U16x2 RELU", "SGXT": "U32 S32 W", "IDP": "4A 2A LO HI U8 S8 U16 S16",
         "VABSDIFF": "U32 S32", "VABSDIFF4": "U8 S8 ACC", "P2R": "B0 B1 B2 B3", "R2P": "B0 B1 B2 B3",
         "UP2UR": "B0 B1 B2 B3", "UR2UP": "B0 B1 B2 B3", "I2I": f"{_INT} SAT", "I2IP": f"{_INT} SAT",

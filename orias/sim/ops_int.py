@@ -229,35 +229,33 @@ def minmax(a: Arr, b: Arr, take_min: Arr, signed: bool) -> Arr:
     return np.where(take_min, np.minimum(a, b), np.maximum(a, b))
 
 
-def halves(a: Arr, signed: bool) -> tuple[Arr, Arr]:
-    """The two 16-bit halves as int64 values."""
-    if signed:
-        return (a & np.uint32(0xFFFF)).astype(U16).view(I16).astype(I64), (a >> np.uint32(16)).astype(U16).view(
-            I16
-        ).astype(I64)
-    return (a & np.uint32(0xFFFF)).astype(I64), (a >> np.uint32(16)).astype(I64)
+def fields(a: Arr, bits: int, signed: bool) -> list[Arr]:
+    """The 8- or 16-bit fields as int64 values, low first."""
+    narrow, integer = (U8, I8) if bits == 8 else (U16, I16)
+    out = []
+    for k in range(32 // bits):
+        f = (a >> np.uint32(bits * k)).astype(narrow)
+        out.append((f.view(integer) if signed else f).astype(I64))
+    return out
 
 
-def join_halves(low: Arr, high: Arr) -> Arr:
-    """A word from two values taken modulo 2**16."""
-    return (low.astype(I64) & np.int64(0xFFFF)).astype(U32) | (
-        (high.astype(I64) & np.int64(0xFFFF)).astype(U32) << np.uint32(16)
-    )
+def join_fields(values: list[Arr], bits: int) -> Arr:
+    """A word from fields taken modulo 2**bits."""
+    word = np.zeros(1, U32)
+    for k, v in enumerate(values):
+        word = word | ((v & np.int64((1 << bits) - 1)).astype(U32) << np.uint32(bits * k))
+    return word
 
 
-def add16(a: Arr, b: Arr) -> Arr:
-    """Sums of the 16-bit halves."""
-    x, y = halves(a, False), halves(b, False)
-    return join_halves(x[0] + y[0], x[1] + y[1])
+def add_fields(a: Arr, b: Arr, bits: int) -> Arr:
+    """Sums of the fields."""
+    return join_fields([x + y for x, y in zip(fields(a, bits, False), fields(b, bits, False), strict=True)], bits)
 
 
-def minmax16(a: Arr, b: Arr, take_min: Arr, signed: bool) -> Arr:
-    """:func:`minmax` on 16-bit halves."""
-    out = [
-        np.where(take_min, np.minimum(x, y), np.maximum(x, y))
-        for x, y in zip(halves(a, signed), halves(b, signed), strict=True)
-    ]
-    return join_halves(out[0], out[1])
+def minmax_fields(a: Arr, b: Arr, take_min: Arr, bits: int, signed: bool) -> Arr:
+    """:func:`minmax` on fields."""
+    both = zip(fields(a, bits, signed), fields(b, bits, signed), strict=True)
+    return join_fields([np.where(take_min, np.minimum(x, y), np.maximum(x, y)) for x, y in both], bits)
 
 
 def absdiff(a: Arr, b: Arr, signed: bool) -> Arr:
@@ -267,18 +265,9 @@ def absdiff(a: Arr, b: Arr, signed: bool) -> Arr:
     return np.abs(a.astype(I64) - b.astype(I64)).astype(U32)
 
 
-def bytes_of(a: Arr, signed: bool) -> list[Arr]:
-    """The four bytes as int64 values, low first."""
-    out = []
-    for k in range(4):
-        b = ((a >> np.uint32(8 * k)) & np.uint32(0xFF)).astype(U8)
-        out.append(b.view(I8).astype(I64) if signed else b.astype(I64))
-    return out
-
-
 def absdiff4(a: Arr, b: Arr, c: Arr, signed: bool, accumulate: bool) -> Arr:
     """Byte-wise |a - b|, summed onto `c` with `accumulate`."""
-    diffs = [np.abs(x - y) for x, y in zip(bytes_of(a, signed), bytes_of(b, signed), strict=True)]
+    diffs = [np.abs(x - y) for x, y in zip(fields(a, 8, signed), fields(b, 8, signed), strict=True)]
     if accumulate:
         total: Arr = diffs[0] + diffs[1] + diffs[2] + diffs[3] + c.astype(I64)
         return total.astype(U32)
@@ -291,15 +280,15 @@ def absdiff4(a: Arr, b: Arr, c: Arr, signed: bool, accumulate: bool) -> Arr:
 def idp4(a: Arr, b: Arr, c: Arr, a_signed: bool, b_signed: bool) -> Arr:
     """Dot product of four bytes plus `c`."""
     total = c.astype(I64)
-    for x, y in zip(bytes_of(a, a_signed), bytes_of(b, b_signed), strict=True):
+    for x, y in zip(fields(a, 8, a_signed), fields(b, 8, b_signed), strict=True):
         total = total + x * y
     return total.astype(U32)
 
 
 def idp2(a: Arr, b: Arr, c: Arr, a_signed: bool, b_signed: bool, high: bool) -> Arr:
     """Dot product of two 16-bit halves with the low (or high) two bytes, plus `c`."""
-    ah = halves(a, a_signed)
-    bb = bytes_of(b, b_signed)[2:] if high else bytes_of(b, b_signed)[:2]
+    ah = fields(a, 16, a_signed)
+    bb = fields(b, 8, b_signed)[2:] if high else fields(b, 8, b_signed)[:2]
     total: Arr = c.astype(I64) + ah[0] * bb[0] + ah[1] * bb[1]
     return total.astype(U32)
 

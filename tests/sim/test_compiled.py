@@ -5,7 +5,7 @@ import pytest
 
 import orias
 from orias import sim
-from tests.sim.build import TARGETS
+from tests.sim.build import OURS
 from tests.sim.test_instructions import CASES, _both_nan, cases, module
 
 SOME = 48
@@ -16,7 +16,7 @@ SOME = 48
     ("target", "level"),
     [
         pytest.param(t, o, marks=[] if (t, o) in (("sm_75", 3), ("sm_90", 3)) else pytest.mark.sweep)
-        for t in TARGETS
+        for t in OURS
         for o in (0, 1, 3)
     ],
 )

@@ -1,6 +1,6 @@
 """What ptxas makes of every PTX file of a folder, for every target the file may be compiled for: food for ``tools.judge.hazards``.
 
-usage: python -m tools.judge.corpus OUT PTX_DIR... [--arch sm_NN,...] [--options "-O3"] [--until HH:MM] [--json] [--quiet]
+usage: python -m tools.judge.corpus OUT PTX_DIR... [--arch sm_NN,...] [--options=-O3] [--until HH:MM] [--json] [--quiet]
 
 A file for sm_NN is compiled for all later targets, one for sm_NNa or sm_NNf for that alone; with ``-c`` where ptxas does not take it
 as it is.  OUT holds ``ARCH/NUMBER-NAME.cubin``, or an empty ``.refused`` beside it where ptxas refuses the file or takes longer than 60 s;

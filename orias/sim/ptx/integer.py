@@ -70,7 +70,7 @@ def _add(s: PtxSite) -> Exec:
     x, y, put = s.src(s.ops[1], t), s.src(s.ops[2], t), s.dst(s.ops[0], t)
     subtract = s.name in ("sub", "subc")
     if t.endswith("x2"):
-        return lambda m, a: put(m, a, oi.add16(x(m, a), y(m, a)))
+        return lambda m, a: put(m, a, oi.add_fields(x(m, a), y(m, a), 16))
     if s.has("sat"):
 
         def saturated(m: Machine, a: Active) -> None:
@@ -196,8 +196,8 @@ def _minmax(s: PtxSite) -> Exec:
         zero = np.zeros(1, U32)
 
         def packed(x: Arr, y: Arr) -> Arr:
-            r = oi.minmax16(x, y, take, is_signed(t))
-            return oi.minmax16(r, zero, np.zeros(1, np.bool_), True) if relu else r
+            r = oi.minmax_fields(x, y, take, 16, is_signed(t))
+            return oi.minmax_fields(r, zero, np.zeros(1, np.bool_), 16, True) if relu else r
 
         return s.each(packed, [t, t], t)
 
