@@ -82,7 +82,7 @@ def class_name(op: Op, u: Units) -> str:
         return "HF32"
     if pipe == XU and any(m in _WIDE_TYPES for m in op.mods):
         return "XU64"
-    if base in ("UMOV", "ULDC", "VOTEU", "R2UR", "VOTE", "LDC"):
+    if base in ("UMOV", "ULDC", "VOTEU", "R2UR", "CREDUX", "VOTE", "LDC"):
         return base
     if base in ("CS2R", "LEPC", "P2R", "R2P"):
         return "SLOW"
