@@ -1,4 +1,4 @@
-"""Runs SASS on the CPU: any cubin of sm_75 to sm_90a, bit-exact wherever the hardware's arithmetic is defined.
+"""Runs SASS on the CPU: any cubin of sm_75 to sm_121, bit-exact wherever the hardware's arithmetic is defined.
 
 ``load(cubin)`` gives an :class:`~orias.sim.image.Image`; ``image.launch(name, grid, block, args)`` runs a kernel.
 Needs numpy (the ``sim`` extra).
