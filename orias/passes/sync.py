@@ -84,6 +84,11 @@ class _Region:
         self.leaving: list[tuple[Block, Block]] = []
         """Edges on which threads give the barrier up (out of the loop around a local region)."""
 
+    def comes_from(self, blocks: list[Block]) -> bool:
+        """True if one of the blocks is of the region or enters it: threads with the barrier may come from there."""
+        sites = [s.id for s in self.sites]
+        return any(b.id in self.blocks or b.id in sites for b in blocks)
+
 
 @final
 class _Groups:
@@ -292,7 +297,7 @@ class _Inserter:
             for other in self.regions:
                 if x in other.blocks and all(p.id in other.blocks for p in outside):
                     other.blocks.add(entry.id)
-                elif other.end is y and all(p.id in other.blocks for p in outside):
+                elif other.end is y and other.comes_from(outside) and not other.comes_from(y.preds):
                     # That region ends where this one begins: first its threads meet.
                     other.end = entry
             self._pick_up(entry, barrier, end)
