@@ -7,6 +7,7 @@ def clone(fn: Func) -> Func:
     """A function of its own with the same blocks, instructions and tables; interned operations and records that never change are shared."""
     out = Func(fn.name, fn.target, fn.kind)
     out.state = fn.state
+    out.expanded = fn.expanded
     out.vkind = bytearray(fn.vkind)
     out.vwidth = bytearray(fn.vwidth)
     out.syms = list(fn.syms)
@@ -36,6 +37,7 @@ def clone(fn: Func) -> Func:
 def restore(fn: Func, kept: Func) -> None:
     """Make a function what it was when `kept` was cloned from it; `kept` is used up."""
     fn.state = kept.state
+    fn.expanded = kept.expanded
     fn.vkind, fn.vwidth = kept.vkind, kept.vwidth
     fn.syms, fn.calls, fn.tables, fn.contract = kept.syms, kept.calls, kept.tables, kept.contract
     fn.frame_fixed, fn.frame_size, fn.max_regs, fn.reg_count = (

@@ -274,6 +274,7 @@ class Func:
         "blocks",
         "calls",
         "contract",
+        "expanded",
         "frame_fixed",
         "frame_size",
         "implied",
@@ -321,6 +322,8 @@ class Func:
         self.parted: frozenset[int] = frozenset()
         """Ids of the blocks that part of a warp may be in: between a divergent branch and its end and where nothing brings a warp together
         again; known once convergence barriers are there."""
+        self.expanded: bool = False
+        """The 64-bit pseudo operations have been expanded: no more of them may be made."""
         self.implied: dict[int, int] = {}
         """R registers (a mask) that a WARPGROUP instruction reads and writes without naming them, by uid; after allocation."""
         self.names: dict[int, list[tuple[str, str]]] = {}

@@ -31,6 +31,7 @@ _KEEP = ("phi", "copy", "pack", "undef", "call", "frame", "fence", "quadtex")
 
 def expand_wide(fn: Func) -> None:
     """Expand every 64-bit pseudo operation of the function."""
+    fn.expanded = True
     for block in fn.blocks:
         if not any(i.op.flags & F_PSEUDO and i.op.base not in _KEEP for i in block.insts):
             continue

@@ -253,6 +253,8 @@ def _mad_wide(cx: Cx, inst: Inst) -> None:
         product = _signed(va) * _signed(vb) if signed else va * vb
         if c == RZ:
             cx.to_copy(inst, imm64(product))
+        elif cx.fn.expanded:
+            _add_words(cx, inst, c, imm64(product))
         else:
             cx.rewrite(inst, _IADD64, [c, imm64(product)])
         return
@@ -312,6 +314,15 @@ def _add64(cx: Cx, inst: Inst) -> None:
                 _add64(cx, t)
                 cx.rewrite(inst, _IADD64, [t.dst[0], imm64(inner)])
                 return
+
+
+def _add_words(cx: Cx, inst: Inst, x: Opnd, y: Opnd) -> None:
+    """x + y with IADD3 and IADD3.X."""
+    fn = cx.fn
+    low, high, carry = fn.new_vreg(K_R), fn.new_vreg(K_R), fn.new_vreg(K_P)
+    cx.insert("IADD3", [low, carry], [with_word_lane(x, 0), with_word_lane(y, 0), RZ], inst.loc)
+    cx.insert("IADD3.X", [high], [with_word_lane(x, 1), with_word_lane(y, 1), RZ, carry, NOT_PT], inst.loc)
+    cx.rewrite(inst, OP_PACK, [low, high])
 
 
 def _lea64(cx: Cx, inst: Inst, x: Opnd, k: int, y: Opnd) -> None:
