@@ -44,6 +44,9 @@ class Facts:
             return NEEDS_READ if d.src and d.src[0] & KIND_MASK == K_R else 0
         if not d.src and base in ("CCTL", "CCTLL", "CCTLT"):
             return 0
+        if base == "I2I":
+            # ptxas gives it no scoreboard, on any target (saturating video instructions); we do, for want of sure latencies.
+            return 0
         n = self._known.get(d.op.ident)
         if n is None:
             try:

@@ -120,6 +120,8 @@ def base_class(op: Op, u: Units) -> str:
 
     An operation of which no unit is known (a cubin may hold any) is a class of its own.
     """
+    if op.base == "I2I":
+        return op.base
     try:
         name = class_name(op, u)
     except Unsupported:
