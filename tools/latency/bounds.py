@@ -1,13 +1,13 @@
 """Measure the smallest distances in cycles that a compiler leaves, and write the checker's table.
 
     python tools/latency/bounds.py measure OUT.csv CUBIN...        distances over compiler output (all paths), by operation
-    python tools/latency/bounds.py write MEASURED.csv... [--inventory latencies.csv]
+    python tools/latency/bounds.py write MEASURED.csv... [--inventory latencies.csv] [--lower]
 
 ``measure`` runs the checker's own data flow over cubins and records, for each pair of operations and kind of register,
 the smallest number of cycles between a result of fixed latency and a reader of it (or a second writer).  ``write``
 reduces such lists, and the inventory's list of the same form, to classes of operations in ``orias/check/data/minimum.txt`` and,
 for second writes, ``orias/schedule/data/overwrite.txt``.  What these hold already was seen too: an entry never becomes larger, and one of the
-same size stays sure.
+same size stays sure.  ``--lower``: no entry becomes sure either, and there is no new row (for code at -O0 and of small programs made alike, where a compiler's habits repeat).
 """
 
 import csv
@@ -163,15 +163,20 @@ def _inventory(path: Path, rows: dict[Key, Minimum]) -> None:
                 rows[sm, kind, a, b].add(int(r["min_cycles"]), int(r["samples"]), int(r["samples_at_min"]))
 
 
-def merge(row: dict[str, Bound], name: str, found: Bound) -> None:
+def merge(row: dict[str, Bound], name: str, found: Bound, lower: bool) -> None:
     """The smaller of two bounds; of two equal ones the sure one."""
     old = row.get(name)
-    if old is None or found.cycles < old.cycles or (found.cycles == old.cycles and found.sure):
+    if old is None or found.cycles < old.cycles:
+        known = old is not None and old.sure
+        row[name] = Bound(found.cycles, found.sure and (known or not lower))
+    elif found.cycles == old.cycles and found.sure and not lower:
         row[name] = found
 
 
 def write(arguments: list[str]) -> int:
     rows: dict[Key, Minimum] = defaultdict(Minimum)
+    lower = "--lower" in arguments
+    arguments = [a for a in arguments if a != "--lower"]
     if "--inventory" in arguments:
         i = arguments.index("--inventory")
         _inventory(Path(arguments[i + 1]), rows)
@@ -190,8 +195,11 @@ def write(arguments: list[str]) -> int:
     floors: dict[tuple[int, str, str], int] = {}
     for (sm, kind, p, _), m in rows.items():
         floors[sm, kind, p] = min(m.cycles, floors.get((sm, kind, p), m.cycles))
+    known = set(by_row)
     for (sm, kind, p, q), m in sorted(rows.items()):
-        merge(by_row[sm, kind, p], q, Bound(m.cycles, sure(kind, p, m, floors[sm, kind, p])))
+        if lower and (sm, kind, p) not in known:
+            continue
+        merge(by_row[sm, kind, p], q, Bound(m.cycles, sure(kind, p, m, floors[sm, kind, p])), lower)
     for out, head, second in ((READS, READS_HEAD, False), (WRITES, WRITES_HEAD, True)):
         text = [head]
         last: tuple[int, str] | None = None
