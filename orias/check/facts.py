@@ -14,7 +14,7 @@ from orias.schedule.latency import base_class
 from orias.schedule.units import ALU, FMA, FP64, HALF, HALF_CMP, IN_ORDER, MMA, NEEDS_READ, NEEDS_WRITE, Units, units
 
 _LOAD_STORE: Final[frozenset[str]] = frozenset((
-    "LD", "LDG", "LDS", "LDL", "LDSM", "ST", "STG", "STS", "STL", "STSM", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "LDGSTS", "SHFL",
+    "LD", "LDG", "LDS", "LDL", "LDSM", "ST", "STG", "STS", "STL", "STSM", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "LDGSTS", "SHFL", "MOVM",
     "SYNCS", "UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF", "UBLKCP", "UBLKRED", "UBLKPF",
 ))  # fmt: skip
 """Operations of the load-store queue, which reads their sources in order, and before a later one of them writes."""
@@ -75,7 +75,7 @@ class Facts:
     def reads_first(self, reader: Decoded, writer: Decoded) -> bool:
         """True if the queue of both reads the sources of the first before it can write the result of the second."""
         queue = self.queue(reader.op)
-        if queue in ("xu", "fp64", "tex"):
+        if queue in ("xu", "fp64", "tex", "mma", "dmma"):
             return queue == self.queue(writer.op)
         return queue == "load-store" and self.needs(writer) & NEEDS_WRITE != 0 and self.queue(writer.op) == queue
 
@@ -124,5 +124,5 @@ class Facts:
         return self.minimum[kind].get("WIDE.0" if row == "WIDE" else row, row).cycles
 
     def waits_for_itself(self, d: Decoded) -> bool:
-        """True if a stall count of 0 makes an operation wait for its own result: matrix operations of ``ptxas -O0``."""
-        return d.op.base.endswith("MMA") and self.sm >= 80
+        """True if a stall count of 0 makes an operation wait for its own result: USETMAXREG, and matrix operations of ``ptxas -O0``."""
+        return d.op.base == "USETMAXREG" or (d.op.base.endswith("MMA") and self.sm >= 80)

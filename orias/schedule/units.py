@@ -33,7 +33,7 @@ NEEDS_READ: Final = LATE_SOURCE
 IN_ORDER: Final[dict[str, str]] = {
     "LDS": "shared", "LDSM": "shared", "STS": "shared", "ATOMS": "shared", "SHFL": "shared", "S2UR": "s2ur", "MUFU": "xu", "F2F": "xu",
     "F2I": "xu", "I2F": "xu", "FRND": "xu", "POPC": "xu", "FLO": "xu", "BREV": "xu", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64",
-    "DSETP": "fp64", "HMMA": "mma", "IMMA": "mma", "MOVM": "shared", "LDL": "local", "STL": "local", "TEX": "tex", "FCHK": "xu", "LDTM": "tmem", "REDUX": "redux", "B2R": "b2r",
+    "DSETP": "fp64", "HMMA": "mma", "IMMA": "mma", "DMMA": "dmma", "MOVM": "shared", "LDL": "local", "STL": "local", "TEX": "tex", "FCHK": "xu", "LDTM": "tmem", "REDUX": "redux", "B2R": "b2r",
 }  # fmt: skip
 """Units whose operations finish in the order they were issued: ptxas 13.0.88 leaves out the scoreboards of all but the last."""
 
