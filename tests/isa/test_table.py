@@ -354,7 +354,7 @@ def test_ufsetp_reads_its_first_operand() -> None:
 def test_generic_atomics_on_barrier_objects(sm: int) -> None:
     """ATOM at an address in a uniform register alone, as ptxas writes it for mbarrier in generic space."""
     names = ("ATOM.E.ARRIVE.64.STRONG.SM", "ATOM.E.POPC.INC.32.STRONG.SM")
-    for word, name in zip((0x001EA4000C9EA54400000000FF027F8A, 0x000FE8000D1EA14400000000FFFF7F8A), names, strict=True):
-        d = load(f"sm_{sm}").decode(word)
+    for bits, name in zip((0x001EA4000C9EA54400000000FF027F8A, 0x000FE8000D1EA14400000000FFFF7F8A), names, strict=True):
+        d = load(f"sm_{sm}").decode(bits)
         assert d.op.name == name
-        assert load(f"sm_{sm}").encode_decoded(d) == word
+        assert load(f"sm_{sm}").encode_decoded(d) == bits
