@@ -134,7 +134,7 @@ class _Inserter:
         self.constants: dict[int, int] = _constants(fn)
 
     def run(self) -> None:
-        partial = self._find_regions()
+        partial = self._find_regions() | self._behind_yields()
         self.fn.parted = self._parted()
         self._collectives(partial)
         self._yields()
@@ -263,8 +263,7 @@ class _Inserter:
         for b in self.fn.blocks:
             for inst in b.insts:
                 if inst.op.flags & F_CALL:
-                    info = self.fn.calls.get(inst.uid)
-                    kind = "helper" if info is not None and info.kind == "helper" else "abi"
+                    kind = "abi" if self._calls_function(inst) else "helper"
                     if out.get(b.id) != "abi":
                         out[b.id] = kind
         return out
@@ -408,9 +407,24 @@ class _Inserter:
                 out.append(inst)
             b.insts = out
 
-    def _yields(self) -> None:
-        """YIELD in divergent loops that wait for other threads: behind loads and atomics that can see their writes."""
+    def _behind_yields(self) -> set[int]:
+        """Blocks that part of a warp may reach alone because a barrier does not wait for threads that yield, here or in a called function."""
+        out: set[int] = set()
+        for b, _ in self._waits():
+            out |= _reachable(b, NO_BLOCK, frozenset())
+        for b in self.fn.blocks:
+            if any(i.op.flags & F_CALL and self._calls_function(i) for i in b.insts):
+                out |= {b.id} | _reachable(b, NO_BLOCK, frozenset())
+        return out
+
+    def _calls_function(self, inst: Inst) -> bool:
+        info = self.fn.calls.get(inst.uid)
+        return info is None or info.kind != "helper"
+
+    def _waits(self) -> list[tuple[Block, Inst]]:
+        """Where divergent loops wait for other threads: the first load or atomic of a block that can see their writes."""
         fn = self.fn
+        out: list[tuple[Block, Inst]] = []
         forest = find_loops(fn, dominators(fn))
         for loop in forest.loops:
             inside = set(loop.blocks)
@@ -418,13 +432,16 @@ class _Inserter:
             if not any(self.div.branches[x] for x in leaving):
                 continue
             for x in loop.blocks:
-                if forest.innermost[x] is not loop:
-                    continue
-                b = self.by_id[x]
-                for k, inst in enumerate(b.insts):
-                    if _sees_others(inst):
-                        b.insts.insert(k + 1, fn.new_inst(_YIELD, [], [], loc=inst.loc))
-                        break
+                if forest.innermost[x] is loop:
+                    found = next((i for i in self.by_id[x].insts if _sees_others(i)), None)
+                    if found is not None:
+                        out.append((self.by_id[x], found))
+        return out
+
+    def _yields(self) -> None:
+        """YIELD in divergent loops that wait for other threads."""
+        for b, inst in self._waits():
+            b.insts.insert(b.insts.index(inst) + 1, self.fn.new_inst(_YIELD, [], [], loc=inst.loc))
 
 
 def _sees_others(inst: Inst) -> bool:
