@@ -81,6 +81,41 @@ def test_the_predicate_of_an_atom_comes_with_its_read_barrier() -> None:
     assert not found(atom, branch, f"{reader} | B-----5 R- W- - S01")
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "reader"),
+    [
+        ("REDUX.XOR UR16, R0", "REDUX.OR UR15, R10", "MOV R21, UR16"),
+        ("B2R.RESULT R0", "B2R.RESULT RZ, P0", "IADD3 R7, R0, R8, RZ"),
+        ("LDSM.16.M88.2 R12, [R12]", "MOVM.16.MT88 R23, R3", "IADD3 R7, R12, R8, RZ"),
+    ],
+)
+def test_units_that_finish_in_order(first: str, second: str, reader: str) -> None:
+    """Only the last of several operations of such a unit has a scoreboard in ptxas's code."""
+    rows = f"{first} | B------ R- W- - S04", f"{second} | B------ R- W3 - S02", f"{reader} | B---3-- R- W- - S01"
+    assert not found(*rows, arch="sm_90")
+    assert found(rows[0], rows[2], arch="sm_90")[0][0] == "raw"
+
+
+def test_i2i_has_no_scoreboard() -> None:
+    assert not found("I2I.U8.S32.SAT R7, R7 | B------ R- W- Y S06", "LOP3.LUT R7, R7, 0xff, RZ, 0xc0, !PT")
+
+
+def test_an_arrival_reads_uniform_registers_at_issue() -> None:
+    """Unlike an exchange, as ptxas leaves it on sm_90 and sm_120."""
+    arrive = "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR8], RZ | B------ R1 W- - S02"
+    assert not found(arrive, "USEL UR8, URZ, 0x1, UP0", arch="sm_90")
+    exchange = "SYNCS.EXCH.64 URZ, [UR8], UR4 | B------ R1 W2 - S02"
+    assert [h[0] for h in found(exchange, "USEL UR8, URZ, 0x1, UP0", arch="sm_90")] == ["war"]
+
+
+def test_setmaxnreg_without_a_stall_waits() -> None:
+    assert not found(
+        "USETMAXREG.DEALLOC.CTAPOOL 0x28 | B------ R- W0 Y S00",
+        "LDC R3, c[0x0][0x348] | B0----- R- W0 - S02",
+        arch="sm_90",
+    )
+
+
 def test_wait_for_another_scoreboard() -> None:
     got = found("LDG.E R2, [R4.64] | B------ R- W2 - S02", "IADD3 R3, R2, R5, RZ | B---3-- R- W- - S01")
     assert [h[0] for h in got] == ["raw"]
