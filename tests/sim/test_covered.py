@@ -19,7 +19,7 @@ from tests.nvtools import tool
 from tests.ptx.corpus import corpus_files
 from tests.tools.test_sweep import fits
 
-FILES = 25
+FILES = 15
 
 
 def refusal(d: Decoded) -> str:
