@@ -7,7 +7,7 @@
 the smallest number of cycles between a result of fixed latency and a reader of it (or a second writer).  ``write``
 reduces such lists, and the inventory's list of the same form, to classes of operations in ``orias/check/data/minimum.txt`` and,
 for second writes, ``orias/schedule/data/overwrite.txt``.  What these hold already was seen too: an entry never becomes larger, and one of the
-same size stays sure.  ``--lower``: no entry becomes sure either, and there is no new row (for code at -O0 and of small programs made alike, where a compiler's habits repeat).
+same size stays sure.  ``--lower``: no entry becomes sure either, there is no new row, and what was seen once or twice does not count (for code at -O0 and of small programs made alike, where a compiler's habits repeat).
 """
 
 import csv
@@ -163,12 +163,13 @@ def _inventory(path: Path, rows: dict[Key, Minimum]) -> None:
                 rows[sm, kind, a, b].add(int(r["min_cycles"]), int(r["samples"]), int(r["samples_at_min"]))
 
 
-def merge(row: dict[str, Bound], name: str, found: Bound, lower: bool) -> None:
+def merge(row: dict[str, Bound], name: str, found: Bound, lower: bool, reads: bool) -> None:
     """The smaller of two bounds; of two equal ones the sure one."""
     old = row.get(name)
     if old is None or found.cycles < old.cycles:
         known = old is not None and old.sure
-        row[name] = Bound(found.cycles, found.sure and (known or not lower))
+        # What was sure for reads stays a bound of its own; second writes, which the compiler relies on, need samples enough.
+        row[name] = Bound(found.cycles, known if lower and reads else found.sure and (known or not lower))
     elif found.cycles == old.cycles and found.sure and not lower:
         row[name] = found
 
@@ -197,9 +198,15 @@ def write(arguments: list[str]) -> int:
         floors[sm, kind, p] = min(m.cycles, floors.get((sm, kind, p), m.cycles))
     known = set(by_row)
     for (sm, kind, p, q), m in sorted(rows.items()):
-        if lower and (sm, kind, p) not in known:
+        if lower and ((sm, kind, p) not in known or m.at < FEW_AT_MINIMUM):
             continue
-        merge(by_row[sm, kind, p], q, Bound(m.cycles, sure(kind, p, m, floors[sm, kind, p])), lower)
+        merge(
+            by_row[sm, kind, p],
+            q,
+            Bound(m.cycles, sure(kind, p, m, floors[sm, kind, p])),
+            lower,
+            not kind.startswith("waw"),
+        )
     for out, head, second in ((READS, READS_HEAD, False), (WRITES, WRITES_HEAD, True)):
         text = [head]
         last: tuple[int, str] | None = None
