@@ -27,7 +27,7 @@ may run in parts or the mask is not constant, and goes elsewhere.  On sm_75 to s
 
 from typing import Final, final
 
-from orias.analysis.cfg import NO_BLOCK, DomTree, dominators, find_loops, post_dominators
+from orias.analysis.cfg import NO_BLOCK, DomTree, LoopForest, dominators, find_loops, post_dominators
 from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.op import F_CALL, F_FENCE, F_READ, F_WRITE, op
 from orias.isa.operand import (
@@ -122,22 +122,26 @@ class _Groups:
 
 @final
 class _Inserter:
-    __slots__ = ("by_id", "constants", "div", "fn", "loose", "regions")
+    __slots__ = ("by_id", "calls", "constants", "div", "fn", "forest", "loose", "regions")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
         self.div: Divergence = divergence(fn)
         self.by_id: dict[int, Block] = {b.id: b for b in fn.blocks}
+        self.forest: LoopForest = find_loops(fn, dominators(fn))
         self.regions: list[_Region] = []
         self.loose: list[int] = []
         """Ids of blocks behind divergent branches for which there is no barrier."""
         self.constants: dict[int, int] = _constants(fn)
+        self.calls: dict[int, str] = self._calls()
+        """Block -> the kind of call in it: ``abi`` or ``helper``."""
 
     def run(self) -> None:
-        partial = self._find_regions() | self._behind_yields()
+        waits = self._waits()
+        partial = self._find_regions() | self._behind_yields(waits)
         self.fn.parted = self._parted()
         self._collectives(partial)
-        self._yields()
+        self._yields(waits)
         self._assign()
         for region in self.regions:
             self._give_up(region)
@@ -156,7 +160,6 @@ class _Inserter:
         # A function may be called by part of the warp: all of it counts as partial.
         partial: set[int] = set() if fn.kind == "entry" else {b.id for b in fn.blocks}
         groups = _Groups(self.by_id)
-        forest = find_loops(fn, dominators(fn))
         local: dict[int, tuple[frozenset[tuple[int, int]], DomTree]] = {}
         for b in fn.blocks:
             if not self.div.branches[b.id]:
@@ -173,7 +176,7 @@ class _Inserter:
             partial |= extent
             if end != NO_BLOCK:
                 groups.add(b, end, reach, extent)
-            loop = forest.innermost[b.id]
+            loop = self.forest.innermost[b.id]
             if loop is None or end in loop.blocks or any(s.id not in loop.blocks for s in b.succs):
                 continue
             # Threads may leave the loop before they meet again behind it: let those that stay meet inside.
@@ -205,13 +208,18 @@ class _Inserter:
         for b in self.fn.blocks:
             if any(self.fn.calls_outside(i) for i in b.insts):
                 waiting.extend(s.id for s in b.succs)
+        return frozenset(out | self._onward(waiting, ends))
+
+    def _onward(self, first: list[int], stops: set[int]) -> set[int]:
+        """Blocks that paths from some blocks pass, those included, up to the stops."""
         seen: set[int] = set()
-        while waiting:
-            x = waiting.pop()
-            if x in self.by_id and x not in seen and x not in ends:
+        work = list(first)
+        while work:
+            x = work.pop()
+            if x in self.by_id and x not in seen and x not in stops:
                 seen.add(x)
-                waiting.extend(s.id for s in self.by_id[x].succs)
-        return frozenset(out | seen)
+                work.extend(s.id for s in self.by_id[x].succs)
+        return seen
 
     def _whole_warp_blocks(self) -> set[int]:
         out: set[int] = set()
@@ -229,10 +237,9 @@ class _Inserter:
     def _assign(self) -> None:
         """Give every region a barrier register; regions for which none is left go without."""
         placed: list[_Region] = []
-        calls = self._calls()
         for region in self.regions:
             taken = {r.barrier for r in placed if r.extent & region.extent or self._touches(r, region)}
-            kinds = {calls[x] for x in region.extent if x in calls}
+            kinds = {self.calls[x] for x in region.extent if x in self.calls}
             for n in self._allowed(kinds):
                 if n not in taken:
                     region.barrier = n
@@ -263,7 +270,8 @@ class _Inserter:
         for b in self.fn.blocks:
             for inst in b.insts:
                 if inst.op.flags & F_CALL:
-                    kind = "abi" if self._calls_function(inst) else "helper"
+                    info = self.fn.calls.get(inst.uid)
+                    kind = "helper" if info is not None and info.kind == "helper" else "abi"
                     if out.get(b.id) != "abi":
                         out[b.id] = kind
         return out
@@ -407,40 +415,29 @@ class _Inserter:
                 out.append(inst)
             b.insts = out
 
-    def _behind_yields(self) -> set[int]:
+    def _behind_yields(self, waits: list[tuple[Block, Inst]]) -> set[int]:
         """Blocks that part of a warp may reach alone because a barrier does not wait for threads that yield, here or in a called function."""
-        out: set[int] = set()
-        for b, _ in self._waits():
-            out |= _reachable(b, NO_BLOCK, frozenset())
-        for b in self.fn.blocks:
-            if any(i.op.flags & F_CALL and self._calls_function(i) for i in b.insts):
-                out |= {b.id} | _reachable(b, NO_BLOCK, frozenset())
-        return out
-
-    def _calls_function(self, inst: Inst) -> bool:
-        info = self.fn.calls.get(inst.uid)
-        return info is None or info.kind != "helper"
+        calling = [x for x, kind in self.calls.items() if kind == "abi"]
+        return self._onward([*(b.id for b, _ in waits), *calling], set())
 
     def _waits(self) -> list[tuple[Block, Inst]]:
         """Where divergent loops wait for other threads: the first load or atomic of a block that can see their writes."""
-        fn = self.fn
         out: list[tuple[Block, Inst]] = []
-        forest = find_loops(fn, dominators(fn))
-        for loop in forest.loops:
+        for loop in self.forest.loops:
             inside = set(loop.blocks)
             leaving = [x for x in loop.blocks if any(s.id not in inside for s in self.by_id[x].succs)]
             if not any(self.div.branches[x] for x in leaving):
                 continue
             for x in loop.blocks:
-                if forest.innermost[x] is loop:
+                if self.forest.innermost[x] is loop:
                     found = next((i for i in self.by_id[x].insts if _sees_others(i)), None)
                     if found is not None:
                         out.append((self.by_id[x], found))
         return out
 
-    def _yields(self) -> None:
+    def _yields(self, waits: list[tuple[Block, Inst]]) -> None:
         """YIELD in divergent loops that wait for other threads."""
-        for b, inst in self._waits():
+        for b, inst in waits:
             b.insts.insert(b.insts.index(inst) + 1, self.fn.new_inst(_YIELD, [], [], loc=inst.loc))
 
 
