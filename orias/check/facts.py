@@ -124,5 +124,5 @@ class Facts:
         return self.minimum[kind].get("WIDE.0" if row == "WIDE" else row, row).cycles
 
     def waits_for_itself(self, d: Decoded) -> bool:
-        """True if a stall count of 0 makes an operation wait for its own result: USETMAXREG, and matrix operations of ``ptxas -O0``."""
-        return d.op.base == "USETMAXREG" or (d.op.base.endswith("MMA") and self.sm >= 80)
+        """True if a stall count of 0 makes an operation wait for its own end: USETMAXREG, ERRBAR, and matrix operations of ``ptxas -O0``."""
+        return d.op.base in ("USETMAXREG", "ERRBAR") or (d.op.base.endswith("MMA") and self.sm >= 80)
