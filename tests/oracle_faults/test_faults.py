@@ -72,6 +72,8 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("add_rotate.ptx", "sm_75", 64, lambda x: (x << 45) + (signed(x, 64) >> 19)),
     ("add_rotate.ptx", "sm_90", 64, lambda x: (x << 45) + (signed(x, 64) >> 19)),
     ("minmax_negation.ptx", "sm_90", 32, lowest),
+    ("abs_sign.ptx", "sm_75", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
+    ("abs_sign.ptx", "sm_90", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),
     ("minmax_same.ptx", "sm_90", 32, canonical_half),
 ]
@@ -123,6 +125,17 @@ def test_vsub_max(arch: str, level: int, tmp_path: Path) -> None:
     assert theirs == [a if a >> 31 else max(a, c) for a, c in pairs]
     assert any(t == a != c and a < c and signed(a) < signed(c) for t, (a, c) in zip(theirs, pairs, strict=True))
     text = (HERE / "vsub_max.ptx").read_text()
+    assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+def test_vadd_sat(arch: str, level: int, tmp_path: Path) -> None:
+    """ptxas keeps the low word of a sum that is too large, at every level: it looks only for sums below zero."""
+    sums = [(x & 0xFFFFFFFF) + (x >> 32) for x in INPUTS]
+    want = [min(s, 0xFFFFFFFF) for s in sums]
+    assert results(ptxas("vadd_sat.ptx", arch, level, tmp_path), 32) == [s & 0xFFFFFFFF for s in sums] != want
+    text = (HERE / "vadd_sat.ptx").read_text()
     assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
 
 

@@ -11,7 +11,11 @@ from typing import Final
 _ZERO: Final = "%around_z"
 _SPARE: Final = "%around_t"
 _HALF: Final = "%around_h"
-_DECLARED: Final = f" .reg .b32 {_ZERO}, {_SPARE}; .reg .b16 {_HALF}; mov.u32 {_ZERO}, %tid.y; "
+_LONG: Final = "%around_d"
+_OTHER: Final = "%around_e"
+_DECLARED: Final = (
+    f" .reg .b32 {_ZERO}, {_SPARE}; .reg .b16 {_HALF}; .reg .b64 {_LONG}, {_OTHER}; mov.u32 {_ZERO}, %tid.y; "
+)
 """A zero that no compiler knows: blocks of the random programs are one thread high."""
 _BODY: Final = re.compile(r"(\.(?:entry|func)\b[^{;]*\{)")
 _SKIP: Final = "AROUND_"
@@ -50,10 +54,48 @@ def _difference(m: re.Match[str], _: int) -> str:
     return f"{m['guard'] or ''}sub.s32 {m['d']}, {_ZERO}, {m['x']};"
 
 
+def _magnitude(m: re.Match[str], _: int) -> str:
+    """The larger of a number and its negation, which comes from an unknown zero."""
+    guard, bits, d, x = m["guard"] or "", m["bits"], m["d"], m["x"]
+    spare, zero = {
+        "16": (_HALF, f"{guard}cvt.u16.u32 {_HALF}, {_ZERO}; "),
+        "32": (_SPARE, f"{guard}mov.b32 {_SPARE}, {_ZERO}; "),
+        "64": (_LONG, f"{guard}cvt.u64.u32 {_LONG}, {_ZERO}; "),
+    }[bits]
+    return f"{zero}{guard}sub.s{bits} {spare}, {spare}, {x}; {guard}max.s{bits} {d}, {x}, {spare};"
+
+
+def _wide_sum(m: re.Match[str], _: int) -> str:
+    """A saturated sum in 64 bits; what is done with it, if anything, as before."""
+    guard, left, right = m["guard"] or "", m["left"], m["right"]
+    out = []
+    for long, type_, x in ((_LONG, left, m["a"]), (_OTHER, right, m["b"])):
+        out.append(f"vadd.{type_}.{type_}.{type_} {_SPARE}, {x}, 0; cvt.s64.{type_} {long}, {_SPARE};")
+    out.append(
+        f"add.s64 {_LONG}, {_LONG}, {_OTHER}; max.s64 {_LONG}, {_LONG}, 0; min.s64 {_LONG}, {_LONG}, 4294967295;"
+    )
+    out.append(f"cvt.u32.u64 {_SPARE}, {_LONG};")
+    if m["c"]:
+        out.append(f"{guard}vadd.u32.u32.u32{m['second']} {m['d']}, {_SPARE}, 0, {m['c']};")
+    else:
+        out.append(f"{guard}mov.b32 {m['d']}, {_SPARE};")
+    return " ".join(out)
+
+
 _G: Final = r"(?P<guard>@!?%\w+\s+)?"
 FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
     "guarded_testp": [(re.compile(r"@(?P<guard>!?%\w+)\s+(?P<rest>testp\.[^;]*);"), _branch)],
     "guarded_set": [(re.compile(r"@(?P<guard>!?%\w+)\s+(?P<rest>set\.[^;]*);"), _branch)],
+    "vadd_sat": [
+        (
+            re.compile(
+                _G + r"vadd\.u32\.(?P<left>[us]32)\.(?P<right>[us]32)\.sat(?P<second>\.\w+)?\s+"
+                r"(?P<d>%\w+),\s*(?P<a>[^,;]+),\s*(?P<b>[^,;]+)(?:,\s*(?P<c>[^,;]+))?;"
+            ),
+            _wide_sum,
+        )
+    ],
+    "abs_sign": [(re.compile(_G + r"abs\.s(?P<bits>16|32|64)\s+(?P<d>%\w+),\s*(?P<x>[^,;]+);"), _magnitude)],
     "vsub_max": [
         (
             re.compile(
