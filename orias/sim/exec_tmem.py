@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.operand import K_IMM, K_UP, K_UR, Opnd, is_zero_reg, kind, payload
-from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_copy import first_threads, own, peers
 from orias.sim.exec_mem import shared_offsets
 from orias.sim.ops_int import I64
@@ -33,8 +32,6 @@ from orias.sim.tensor_memory import (
 
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]
-
-_FULL: Final = np.uint32(0xFFFFFFFF)
 
 
 def _word(m: Machine, o: Opnd, warp: int) -> int:
@@ -103,11 +100,6 @@ def _address(place: list[Opnd]) -> Callable[[Machine, int], int]:
     return lambda m, warp: (_word(m, register, warp) + offset) & 0xFFFFFFFF
 
 
-def _all_lanes(a: Active) -> None:
-    if (a.lane_mask != _FULL).any():
-        raise Fault(IllegalInstruction, "an access to tensor memory needs all threads of the warp", 0)
-
-
 def ldtm(s: Site) -> Exec:
     """LDTM: tensor memory to registers; with STAT the first result is the least or largest of them, and they stand among the sources."""
     access = _access(s)
@@ -118,7 +110,7 @@ def ldtm(s: Site) -> Exec:
     type_ = "f32" if s.has("F32") else "s32" if s.has("S32") else "u32"
 
     def run(m: Machine, a: Active) -> None:
-        _all_lanes(a)
+        a.need_whole_warps("an access to tensor memory")
         for warp in a.warps.tolist():
             words = access.load(memory_of(m, _block(m, warp)), address(m, warp), warp_in_block(m, warp))
             start, stop = 32 * warp + access.threads.start, 32 * warp + access.threads.stop
@@ -137,7 +129,7 @@ def sttm(s: Site) -> Exec:
     first = payload(s.src[-1])
 
     def run(m: Machine, a: Active) -> None:
-        _all_lanes(a)
+        a.need_whole_warps("an access to tensor memory")
         for warp in a.warps.tolist():
             start, stop = 32 * warp + access.threads.start, 32 * warp + access.threads.stop
             rows = [m.R[255 if first == 255 else first + r][start:stop] for r in range(access.registers)]

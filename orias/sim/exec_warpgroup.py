@@ -18,7 +18,6 @@ from orias.isa.operand import K_UP, NEG, is_zero_reg, kind, payload
 from orias.isa.warpgroup import a_in_registers, accumulator_words, c_start, commits
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
-from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_mma import disturbed
 from orias.sim.ops_int import I64, U32
 from orias.sim.shared_matrix import SharedMatrix, elements, values
@@ -31,7 +30,6 @@ Builder = Callable[[Site], Exec]
 _LANE: Final = np.arange(32)
 _GROUP: Final = _LANE >> 2
 _IN_GROUP: Final = _LANE & 3
-_FULL: Final = np.uint32(0xFFFFFFFF)
 
 
 class Matrix:
@@ -239,8 +237,7 @@ def gmma(s: Site) -> Exec:
         return _d_words(f, total)
 
     def run(m: Machine, a: Active) -> None:
-        if (a.lane_mask != _FULL).any():
-            raise Fault(IllegalInstruction, "a matrix instruction needs all threads of the warp", 0)
+        a.need_whole_warps("a matrix instruction")
         kept = np.broadcast_to(keep(m, a), (a.n,))[::32] if keep is not None else np.ones(len(a.warps), np.bool_)
         for warp, flag in zip(a.warps.tolist(), kept.tolist(), strict=True):
             q = _queue(m, warp)

@@ -22,6 +22,8 @@ Sel = slice | Arr
 POISON: Final = 0x7FF0DEAD
 """What registers hold before they are written: a signalling-looking NaN that stands out in results."""
 
+_FULL: Final = np.uint32(0xFFFFFFFF)
+"""All lanes."""
 
 COPY_STEPS: Final = 64
 """Steps that an asynchronous copy takes at least, unless it is waited for as a group."""
@@ -101,6 +103,11 @@ class Active:
             self._group()
         assert self._lane_mask is not None
         return self._lane_mask
+
+    def need_whole_warps(self, what: str) -> None:
+        """A Fault unless all lanes of the warps are active, as `what` needs them."""
+        if (self.lane_mask != _FULL).any():
+            raise Fault(IllegalInstruction, f"{what} needs all threads of the warp", 0)
 
     def spread(self, values: Arr, fill: Any = 0) -> Arr:
         """Values of the threads in an array [active warps, 32]."""

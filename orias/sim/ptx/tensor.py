@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.ptx.ast import O_ADDR, O_VEC, Operand
-from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_copy import first_threads, own, peers
 from orias.sim.exec_mem import shared_offsets
 from orias.sim.exec_tmem import warp_in_block
@@ -37,8 +36,6 @@ from orias.sim.tensor_memory import (
 )
 
 Arr = npt.NDArray[Any]
-
-_FULL: Final = np.uint32(0xFFFFFFFF)
 
 
 def _pair(s: PtxSite) -> bool:
@@ -96,8 +93,7 @@ def _accesses(s: PtxSite, half: list[Operand], packed: bool) -> list[tuple[Acces
 
 def _places(a: Active, where: list[int]) -> list[tuple[int, int, int]]:
     """Warp, position of its first thread, address; a Fault unless all threads of the warps are there."""
-    if (a.lane_mask != _FULL).any():
-        raise Fault(IllegalInstruction, "an access to tensor memory needs all threads of the warp", 0)
+    a.need_whole_warps("an access to tensor memory")
     return [(w, i, where[i]) for w, i in zip(a.warps.tolist(), first_threads(a).tolist(), strict=True)]
 
 
