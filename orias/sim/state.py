@@ -209,3 +209,19 @@ class Machine:
             return np.zeros(1, U64)
         result: Arr = (self.R[r + 1][sel].astype(U64) << np.uint64(32)) | self.R[r][sel]
         return result
+
+    def uniform(self, r: int, warp: int) -> int:
+        """A uniform register of a warp."""
+        return int(self.UR[r][warp])
+
+    def uniform_pair(self, r: int, warp: int) -> int:
+        """A pair of uniform registers of a warp."""
+        return self.uniform(r + 1, warp) << 32 | self.uniform(r, warp)
+
+    def block_of_warp(self, warp: int) -> int:
+        """The block of a warp, counted within the batch."""
+        return int(self.block_of[32 * warp])
+
+    def warp_in_block(self, warp: int) -> int:
+        """The number of a warp within its block."""
+        return warp - int(np.searchsorted(self.block_of, self.block_of_warp(warp))) // 32

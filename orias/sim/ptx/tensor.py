@@ -11,7 +11,6 @@ import numpy.typing as npt
 from orias.ptx.ast import O_ADDR, O_VEC, Operand
 from orias.sim.exec_copy import first_threads, own, peers
 from orias.sim.exec_mem import shared_offsets
-from orias.sim.exec_tmem import warp_in_block
 from orias.sim.ops_int import I64, U32
 from orias.sim.ptx.asynchronous import shared_word
 from orias.sim.ptx.integer import Builder
@@ -109,9 +108,9 @@ def _load(s: PtxSite) -> Exec:
     def run(m: Machine, a: Active) -> None:
         out = np.zeros((a.n, len(puts)), U32)
         for warp, i, at in _places(a, _all(where, m, a)):
-            memory = memory_of(m, int(m.block_of[32 * warp]))
+            memory = memory_of(m, m.block_of_warp(warp))
             for access, more in accesses:
-                words = access.load(memory, at + more & 0xFFFFFFFF, warp_in_block(m, warp))
+                words = access.load(memory, at + more & 0xFFFFFFFF, m.warp_in_block(warp))
                 out[i + access.threads.start : i + access.threads.stop] = words
         for k, put in enumerate(puts):
             put(m, a, out[:, k])
@@ -131,10 +130,10 @@ def _store(s: PtxSite) -> Exec:
     def run(m: Machine, a: Active) -> None:
         words = np.stack([np.broadcast_to(g(m, a), (a.n,)) for g in gets], axis=1)
         for warp, i, at in _places(a, _all(where, m, a)):
-            memory = memory_of(m, int(m.block_of[32 * warp]))
+            memory = memory_of(m, m.block_of_warp(warp))
             for access, more in accesses:
                 part = words[i + access.threads.start : i + access.threads.stop]
-                access.store(memory, at + more & 0xFFFFFFFF, warp_in_block(m, warp), part)
+                access.store(memory, at + more & 0xFFFFFFFF, m.warp_in_block(warp), part)
 
     return run
 
