@@ -6,11 +6,11 @@ from pathlib import Path
 from tests.nvtools import tool
 
 
-def compile_or_none(path: Path, arch: str, level: str, work: Path) -> bytes | None:
+def compile_or_none(path: Path, arch: str, options: list[str], work: Path) -> bytes | None:
     """The cubin that ptxas makes of a PTX file (relocatable where it must be), or None if it refuses or takes too long."""
     out = work / "theirs.cubin"
     for extra in ([], ["-c"]):
-        command = [tool("ptxas"), f"-arch={arch}", level, *extra, str(path), "-o", str(out)]
+        command = [tool("ptxas"), f"-arch={arch}", *options, *extra, str(path), "-o", str(out)]
         try:
             run = subprocess.run(command, capture_output=True, timeout=60)
         except subprocess.TimeoutExpired:

@@ -17,6 +17,7 @@ from orias.sim import (
     exec_mma,
     exec_packed,
     exec_quad,
+    exec_special,
     exec_tensor,
     exec_texture,
     exec_tmem,
@@ -47,6 +48,7 @@ _NOTHING: Final = frozenset((
 
 _PLAIN: Final[dict[str, Any]] = {
     **exec_int.BUILDERS,
+    **exec_special.BUILDERS,
     **exec_float.BUILDERS,
     **exec_packed.BUILDERS,
     **exec_mem.BUILDERS,

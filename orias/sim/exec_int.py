@@ -9,20 +9,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import (
-    NEG,
-    S_B0,
-    Opnd,
-    const_bank,
-    const_offset,
-    is_zero_reg,
-    kind,
-    payload,
-    suffix,
-    word_text,
-)
-from orias.sim import exec_long
+from orias.isa.operand import NEG, S_B0, Opnd, is_zero_reg, payload, suffix
 from orias.sim import ops_int as oi
+from orias.sim.exec_long import is_long, long_add, long_source
 from orias.sim.ops_int import I32, I64, U32, U64
 from orias.sim.site import Exec, Getter, Setter, Site, is_pred
 from orias.sim.state import Active, Machine
@@ -35,8 +24,20 @@ def _signed(s: Site) -> bool:
     return not (s.has("U32") or s.has("U64") or s.has("U16") or s.has("U8"))
 
 
+def _signed_type(s: Site) -> np.dtype[Any] | None:
+    """The type in which patterns are compared as signed numbers, None where they are compared as they are."""
+    return None if not _signed(s) else I64 if is_long(s) else I32
+
+
+def _compared(s: Site, o: Opnd) -> Getter:
+    """A source of a comparison."""
+    return long_source(s, o) if is_long(s) else s.i32(o)
+
+
 def iadd3(s: Site) -> Exec:
     """IADD3[.X]: without X a negated source counts as complement plus one in the carries."""
+    if is_long(s):
+        return long_add(s)
     ext = s.has("X")
     values = [o for o in s.src if not is_pred(o)]
     carry_in = [s.pred(o) for o in s.src if is_pred(o)] if ext else []
@@ -273,13 +274,19 @@ def plop3(s: Site) -> Exec:
     return run
 
 
+def _move(s: Site) -> tuple[Callable[[Opnd], Getter], Setter]:
+    """The getter of operands and the setter of the result of a move; an immediate of 64-bit moves is one of 64 bits."""
+    return (s.i64, s.result64()) if is_long(s) else (s.i32, s.result32())
+
+
 def mov(s: Site) -> Exec:
     """MOV, UMOV; a mask of four bits behind the source names the lanes of each quad that take the value."""
-    g, put = s.i32(s.src[0]), s.result32()
+    get, put = _move(s)
+    g = get(s.src[0])
     lanes = payload(s.src[1]) if len(s.src) > 1 else 15
     if lanes == 15:
         return lambda m, a: put(m, a, g(m, a))
-    old = s.i32(s.regs[0])
+    old = get(s.regs[0])
 
     def run(m: Machine, a: Active) -> None:
         takes = np.uint32(lanes) >> (a.index & 3).astype(U32) & np.uint32(1)
@@ -290,7 +297,8 @@ def mov(s: Site) -> Exec:
 
 def sel(s: Site) -> Exec:
     """SEL."""
-    x, y, p, put = s.i32(s.src[0]), s.i32(s.src[1]), s.pred(s.src[2]), s.result32()
+    get, put = _move(s)
+    x, y, p = get(s.src[0]), get(s.src[1]), s.pred(s.src[2])
     return lambda m, a: put(m, a, np.where(p(m, a), x(m, a), y(m, a)))
 
 
@@ -306,18 +314,18 @@ def prmt(s: Site) -> Exec:
 
 def isetp(s: Site) -> Exec:
     """ISETP: compare, combine with a predicate; EX continues the comparison of a lower word."""
-    signed = _signed(s)
+    signed_type = _signed_type(s)
     cmp = s.op.mods[0]
     logic = next(x for x in s.op.mods if x in ("AND", "OR", "XOR"))
-    x, y, p = s.i32(s.src[0]), s.i32(s.src[1]), s.pred(s.src[2])
+    x, y, p = _compared(s, s.src[0]), _compared(s, s.src[1]), s.pred(s.src[2])
     low = s.pred(s.src[3]) if s.has("EX") else None
     first = s.setp(s.preds[0])
     second = s.setp(s.preds[1]) if payload(s.preds[1]) != 7 else None
 
     def run(m: Machine, a: Active) -> None:
         v, w = x(m, a), y(m, a)
-        if signed:
-            v, w = v.view(I32), w.view(I32)
+        if signed_type is not None:
+            v, w = v.view(signed_type), w.view(signed_type)
         r = oi.compare(cmp, v, w)
         if low is not None:
             r = np.where(v == w, low(m, a), r)
@@ -358,11 +366,11 @@ def flo(s: Site) -> Exec:
 def minmax(s: Site) -> Exec:
     """IMNMX, VIMNMX, VIMNMX3, VIADDMNMX (the first two sources are added), also on packed fields; RELU clamps at zero."""
     bits = _packed(s)
-    signed = _signed(s) and not (s.has("U16x2") or s.has("U8x4"))
+    signed_fields, signed_type = not (s.has("U16x2") or s.has("U8x4")), _signed_type(s)
     values = [o for o in s.src if not is_pred(o)]
     take_min = s.pred(next(o for o in s.src if is_pred(o)))
-    g = [s.i32(o) for o in values]
-    put = s.result32()
+    g = [_compared(s, o) for o in values]
+    put = s.result64() if is_long(s) else s.result32()
     relu = s.has("RELU")
     added = s.op.base == "VIADDMNMX"
     if any(payload(p) != 7 for p in s.preds):
@@ -374,15 +382,15 @@ def minmax(s: Site) -> Exec:
         if added:
             v = [oi.add_fields(v[0], v[1], bits) if bits else v[0] + v[1], v[2]]
         if bits:
-            r = oi.minmax_fields(v[0], v[1], p, bits, signed)
+            r = oi.minmax_fields(v[0], v[1], p, bits, signed_fields)
             if len(v) == 3:
-                r = oi.minmax_fields(r, v[2], p, bits, signed)
+                r = oi.minmax_fields(r, v[2], p, bits, signed_fields)
             if relu:
                 r = oi.minmax_fields(r, np.zeros(1, U32), np.zeros(1, np.bool_), bits, True)
         else:
-            r = oi.minmax(v[0], v[1], p, signed)
+            r = oi.minmax(v[0], v[1], p, signed_type)
             if len(v) == 3:
-                r = oi.minmax(r, v[2], p, signed)
+                r = oi.minmax(r, v[2], p, signed_type)
             if relu:
                 r = np.maximum(r.view(I32), np.int32(0)).view(U32)
         put(m, a, r)
@@ -509,118 +517,15 @@ def i2ip(s: Site) -> Exec:
     return run
 
 
-def ldc(s: Site) -> Exec:
-    """LDC, ULDC: constant bank at an offset plus an index register."""
-    bank, base = const_bank(s.src[0]), const_offset(s.src[0])
-    index = s.i32(s.src[1])
-    size = (
-        16
-        if s.has("128")
-        else 8
-        if s.has("64")
-        else 1
-        if s.has("U8") or s.has("S8")
-        else 2
-        if s.has("U16") or s.has("S16")
-        else 4
-    )
-    signed = s.has("S8") or s.has("S16")
-    if kind(s.regs[0]) == 0:
-        raise s.unknown("result")
-    first = payload(s.regs[0])
-    setters: list[Setter] = [s.set32(s.regs[0] + (k << 15)) for k in range(max(1, size // 4))] if first != 255 else []
-    if is_zero_reg(s.src[1]) and size >= 4:
-        i = base >> 2
-
-        def run_fixed(m: Machine, a: Active) -> None:
-            row = m.const32[bank]
-            for k, put in enumerate(setters):
-                put(m, a, row[i + k : i + k + 1])
-
-        return run_fixed
-
-    def run(m: Machine, a: Active) -> None:
-        offset = (index(m, a) + np.uint32(base & 0xFFFFFFFF)).astype(I64) & np.int64(0xFFFF)
-        data = m.const[bank]
-        if size == 1:
-            v = data[offset].astype(U32)
-            values = [((v ^ np.uint32(0x80)) - np.uint32(0x80)) if signed else v]
-        elif size == 2:
-            v = data.view(np.uint16)[offset >> 1].astype(U32)
-            values = [((v ^ np.uint32(0x8000)) - np.uint32(0x8000)) if signed else v]
-        else:
-            values = [m.const32[bank][(offset >> 2) + k] for k in range(size // 4)]
-        for put, value in zip(setters, values, strict=False):
-            put(m, a, value)
-
-    return run
-
-
-def special(s: Site, name: str) -> Getter:
-    """The getter of a special register."""
-    if name in ("SRZ", "SR_ZERO"):
-        return lambda m, a: np.zeros(1, U32)
-    if name in ("SR_CLOCKLO", "SR_GLOBALTIMERLO", "SR_CLOCK"):
-        return lambda m, a: np.full(1, m.clock & 0xFFFFFFFF, U32)
-    if name in ("SR_CLOCKHI", "SR_GLOBALTIMERHI"):
-        return lambda m, a: np.full(1, m.clock >> 32 & 0xFFFFFFFF, U32)
-    if name.startswith("SR_PM"):
-        return lambda m, a: np.zeros(1, U32)
-    uniform = s.uniform
-
-    def get(m: Machine, a: Active) -> Arr:
-        row = m.special.get(name)
-        if row is None:
-            raise s.unknown(name)
-        if len(row) == 1:
-            return row
-        result: Arr = row[a.warps * 32] if uniform else row[a.sel]
-        return result
-
-    return get
-
-
-def s2r(s: Site) -> Exec:
-    """S2R, S2UR."""
-    g, put = special(s, word_text(s.src[0])), s.result32()
-    return lambda m, a: put(m, a, g(m, a))
-
-
-def cs2r(s: Site) -> Exec:
-    """CS2R: a 64-bit special register (32 bits with .32)."""
-    name = word_text(s.src[0])
-    low = special(s, name)
-    if s.has("32"):
-        put32 = s.result32()
-        return lambda m, a: put32(m, a, low(m, a))
-    high = special(s, name[:-2] + "HI" if name.endswith("LO") else "SRZ")
-    put = s.result64()
-    return lambda m, a: put(m, a, oi.pair(low(m, a), high(m, a)))
-
-
-def lepc(s: Site) -> Exec:
-    """LEPC: the address of the next instruction, or of a label, in a pair."""
-    offset = payload(s.src[0]) if s.src else -16
-    value = np.full(1, (s.address + 16 + offset) & 0xFFFFFFFFFFFFFFFF, U64)
-    put = s.result64()
-    return lambda m, a: put(m, a, value)
-
-
 def nop(s: Site) -> Exec:
     """An instruction without effect on what the simulator keeps."""
     return lambda m, a: None
 
 
-def _either(name: str, short: Builder) -> Builder:
-    """The builder of words, or of 64-bit words where a modifier says so."""
-    long = exec_long.BUILDERS[name]
-    return lambda s: (short if exec_long.LONG.isdisjoint(s.op.mods) else long)(s)
-
-
 BUILDERS: Final[dict[str, Builder]] = {
-    "IADD3": _either("IADD3", iadd3), "IADD": _either("IADD", iadd3), "VIADD": iadd3, "IMAD": imad, "LEA": lea, "SHF": shf, "LOP3": lop3, "PLOP3": plop3,
-    "MOV": _either("MOV", mov), "SEL": _either("SEL", sel), "PRMT": prmt, "ISETP": _either("ISETP", isetp), "POPC": _unary(oi.popc), "BREV": _unary(oi.brev),
-    "IABS": _unary(oi.iabs), "FLO": flo, "IMNMX": _either("IMNMX", minmax), "VIMNMX": minmax, "VIADDMNMX": minmax, "VIMNMX3": minmax, "BMSK": bmsk,
+    "IADD3": iadd3, "IADD": iadd3, "VIADD": iadd3, "IMAD": imad, "LEA": lea, "SHF": shf, "LOP3": lop3, "PLOP3": plop3,
+    "MOV": mov, "SEL": sel, "PRMT": prmt, "ISETP": isetp, "POPC": _unary(oi.popc), "BREV": _unary(oi.brev),
+    "IABS": _unary(oi.iabs), "FLO": flo, "IMNMX": minmax, "VIMNMX": minmax, "VIADDMNMX": minmax, "VIMNMX3": minmax, "BMSK": bmsk,
     "SGXT": sgxt, "IDP": idp, "VABSDIFF": vabsdiff, "VABSDIFF4": vabsdiff4, "P2R": p2r, "R2P": r2p, "I2I": i2i,
-    "I2IP": i2ip, "LDC": ldc, "S2R": s2r, "CS2R": cs2r, "LEPC": lepc, "NOP": nop, "UP2UR": up2ur, "UR2UP": up2ur,
+    "I2IP": i2ip, "NOP": nop, "UP2UR": up2ur, "UR2UP": up2ur,
 }  # fmt: skip

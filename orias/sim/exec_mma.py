@@ -17,7 +17,6 @@ from orias.isa.operand import Opnd, is_zero_reg, payload
 from orias.sim import ops_fp8
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
-from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.fragments import (
     OWN_ROW,
     QUAD,
@@ -47,8 +46,7 @@ def words_of(s: Site, o: Opnd, count: int) -> list[Getter]:
 
 def gather(getters: list[Getter], m: Machine, a: Active) -> Arr:
     """Registers of whole warps: uint32 [warps, 32, registers]."""
-    if (a.lane_mask != np.uint32(0xFFFFFFFF)).any():
-        raise Fault(IllegalInstruction, "a matrix instruction needs all threads of the warp", 0)
+    a.need_whole_warps("a matrix instruction")
     columns = [a.spread(np.broadcast_to(g(m, a), (a.n,))) for g in getters]
     return np.stack(columns, axis=2)
 

@@ -17,18 +17,20 @@ Pair = Callable[[Machine, Active], tuple[Arr, Arr]]
 _LAYOUTS: Final = ("HI_LO", "LO_HI")
 
 
-def _pair(s: Site, o: Opnd, layout: str) -> Pair:
-    """The low and high value of an operand: HI_LO as they stand, LO_HI exchanged; one register with F32 or an immediate is both."""
-    if kind(o) == K_IMM or suffix(o) == S_F32:
-        g = s.f32(o)
+def _same(s: Site, o: Opnd) -> Pair:
+    """An operand of one word, which is both the low and the high value."""
+    g = s.f32(o)
 
-        def both(m: Machine, a: Active) -> tuple[Arr, Arr]:
-            v = g(m, a)
-            return v, v
+    def get(m: Machine, a: Active) -> tuple[Arr, Arr]:
+        v = g(m, a)
+        return v, v
 
-        return both
+    return get
+
+
+def _pair(s: Site, o: Opnd, swap: bool) -> Pair:
+    """The low and high value of an operand that is a pair, or the high and low one."""
     wide = s.raw64(o)
-    swap = layout == "LO_HI"
 
     def get(m: Machine, a: Active) -> tuple[Arr, Arr]:
         low, high = (signs32(v, o) for v in words(wide(m, a)))
@@ -38,12 +40,12 @@ def _pair(s: Site, o: Opnd, layout: str) -> Pair:
 
 
 def _pairs(s: Site) -> list[Pair]:
-    """The sources; each that is a pair has its layout among the modifiers, in order."""
-    layouts = iter([x for x in s.op.mods if x in _LAYOUTS])
+    """The sources: a register with F32 or an immediate is both values; each that is a pair has its layout among the modifiers, in order."""
+    swaps = iter([x == "LO_HI" for x in s.op.mods if x in _LAYOUTS])
     out = []
     for o in s.src:
         single = kind(o) == K_IMM or suffix(o) == S_F32
-        out.append(_pair(s, o, "" if single else next(layouts)))
+        out.append(_same(s, o) if single else _pair(s, o, next(swaps)))
     return out
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.sim.errors import Fault, IllegalInstruction
+from orias.sim.errors import Fault
 from orias.sim.exec_mem import address32, shared_offsets
 from orias.sim.exec_mma import gather, words_of
 from orias.sim.fragments import GROUP, IN_GROUP
@@ -27,8 +27,7 @@ def _matrices(s: Site) -> tuple[int, bool]:
 
 def _rows(m: Machine, a: Active, address: Arr, count: int) -> Arr:
     """Offsets in shared memory of the rows: [warps, count, 8]."""
-    if (a.lane_mask != np.uint32(0xFFFFFFFF)).any():
-        raise Fault(IllegalInstruction, "a matrix instruction needs all threads of the warp", 0)
+    a.need_whole_warps("a matrix instruction")
     where = np.flatnonzero((a.index & 31) < 8 * count)
     try:
         offset = shared_offsets(m, a, address[where], where, 16, 16)

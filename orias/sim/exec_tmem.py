@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.operand import K_IMM, K_UP, K_UR, Opnd, is_zero_reg, kind, payload
-from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_copy import first_threads, own, peers
 from orias.sim.exec_mem import shared_offsets
 from orias.sim.ops_int import I64
@@ -34,33 +33,11 @@ from orias.sim.tensor_memory import (
 Arr = npt.NDArray[Any]
 Builder = Callable[[Site], Exec]
 
-_FULL: Final = np.uint32(0xFFFFFFFF)
-
-
-def _word(m: Machine, o: Opnd, warp: int) -> int:
-    """A uniform register."""
-    return int(m.UR[payload(o)][warp])
-
-
-def _long(m: Machine, o: Opnd, warp: int) -> int:
-    """A pair of uniform registers."""
-    p = payload(o)
-    return int(m.UR[p + 1][warp]) << 32 | int(m.UR[p][warp])
-
-
-def _block(m: Machine, warp: int) -> int:
-    return int(m.block_of[32 * warp])
-
-
-def warp_in_block(m: Machine, warp: int) -> int:
-    """The number of a warp of the batch within its block."""
-    return warp - int(np.searchsorted(m.block_of, _block(m, warp))) // 32
-
 
 def atomsws(s: Site) -> Exec:
     """UTCATOMSWS: finds free units and takes them (FIND_AND_SET), or changes the mask of taken units (AND)."""
     pair = s.has("2CTA")
-    source = s.src[0]
+    source = payload(s.src[0])
     if s.has("FIND_AND_SET"):
         if not s.has("ALIGN"):
             raise s.unknown("without ALIGN")
@@ -68,7 +45,7 @@ def atomsws(s: Site) -> Exec:
 
         def find(m: Machine, a: Active) -> None:
             for warp in a.warps.tolist():
-                first = allocate(m, blocks_of(m, _block(m, warp), pair), _word(m, source, warp))
+                first = allocate(m, blocks_of(m, m.block_of_warp(warp), pair), m.uniform(source, warp))
                 if result != 255:
                     m.UR[result][warp] = first & 0xFFFFFFFF
                 if found != 7:
@@ -80,7 +57,7 @@ def atomsws(s: Site) -> Exec:
 
     def clear(m: Machine, a: Active) -> None:
         for warp in a.warps.tolist():
-            memory_of(m, _block(m, warp)).allocated &= _word(m, source, warp)
+            memory_of(m, m.block_of_warp(warp)).allocated &= m.uniform(source, warp)
 
     return clear
 
@@ -96,16 +73,11 @@ def _access(s: Site) -> Access:
 
 def _address(place: list[Opnd]) -> Callable[[Machine, int], int]:
     """The address of `tmem[URb+I]`: register and immediate, either of which may be absent."""
-    register = next((o for o in place if kind(o) == K_UR), None)
+    register = next((payload(o) for o in place if kind(o) == K_UR), None)
     offset = next((payload(o) for o in place if kind(o) == K_IMM), 0)
     if register is None:
         return lambda m, warp: offset
-    return lambda m, warp: (_word(m, register, warp) + offset) & 0xFFFFFFFF
-
-
-def _all_lanes(a: Active) -> None:
-    if (a.lane_mask != _FULL).any():
-        raise Fault(IllegalInstruction, "an access to tensor memory needs all threads of the warp", 0)
+    return lambda m, warp: (m.uniform(register, warp) + offset) & 0xFFFFFFFF
 
 
 def ldtm(s: Site) -> Exec:
@@ -118,9 +90,9 @@ def ldtm(s: Site) -> Exec:
     type_ = "f32" if s.has("F32") else "s32" if s.has("S32") else "u32"
 
     def run(m: Machine, a: Active) -> None:
-        _all_lanes(a)
+        a.need_whole_warps("an access to tensor memory")
         for warp in a.warps.tolist():
-            words = access.load(memory_of(m, _block(m, warp)), address(m, warp), warp_in_block(m, warp))
+            words = access.load(memory_of(m, m.block_of_warp(warp)), address(m, warp), m.warp_in_block(warp))
             start, stop = 32 * warp + access.threads.start, 32 * warp + access.threads.stop
             for r in range(access.registers if first != 255 else 0):
                 m.R[first + r][start:stop] = words[:, r]
@@ -137,12 +109,12 @@ def sttm(s: Site) -> Exec:
     first = payload(s.src[-1])
 
     def run(m: Machine, a: Active) -> None:
-        _all_lanes(a)
+        a.need_whole_warps("an access to tensor memory")
         for warp in a.warps.tolist():
             start, stop = 32 * warp + access.threads.start, 32 * warp + access.threads.stop
             rows = [m.R[255 if first == 255 else first + r][start:stop] for r in range(access.registers)]
             words = np.stack(rows, axis=1)
-            access.store(memory_of(m, _block(m, warp)), address(m, warp), warp_in_block(m, warp), words)
+            access.store(memory_of(m, m.block_of_warp(warp)), address(m, warp), m.warp_in_block(warp), words)
 
     return run
 
@@ -160,7 +132,7 @@ def mma(s: Site) -> Exec:
     if scaled:
         which = "mxf4" if s.op.base == "UTCOMMA" else "mxf8f6f4"
         vector = 16 if s.has("4X") or s.has("BLOCK16") else 32
-    a_place, b_place, d_place, _, description = s.src[:5]
+    a_place, b_place, d_place, _, description = (payload(o) for o in s.src[:5])
     rest = s.src[5:]
     more = payload(rest.pop(0)) if kind(rest[0]) == K_UR else -1
     lanes = -1 if scaled else more
@@ -175,20 +147,20 @@ def mma(s: Site) -> Exec:
     def run(m: Machine, a: Active) -> None:
         kept = np.broadcast_to(keep(m, a), (a.n,))[first_threads(a)]
         for warp, flag in zip(a.warps.tolist(), kept.tolist(), strict=True):
-            words = [int(m.UR[lanes + i][warp]) for i in range(8 if pair else 4)] if lanes >= 0 else []
+            words = [m.uniform(lanes + i, warp) for i in range(8 if pair else 4)] if lanes >= 0 else []
             multiply(
                 m,
                 Product(
-                    Form(which, _word(m, description, warp), pair, vector, stationary),
-                    blocks_of(m, _block(m, warp), pair),
-                    _word(m, d_place, warp),
-                    _word(m, a_place, warp) if in_tensor else _long(m, a_place, warp),
+                    Form(which, m.uniform(description, warp), pair, vector, stationary),
+                    blocks_of(m, m.block_of_warp(warp), pair),
+                    m.uniform(d_place, warp),
+                    m.uniform(a_place, warp) if in_tensor else m.uniform_pair(a_place, warp),
                     in_tensor,
-                    _long(m, b_place, warp),
+                    m.uniform_pair(b_place, warp),
                     flag,
                     scale,
                     sum(w << 32 * i for i, w in enumerate(words)),
-                    (int(m.UR[more][warp]), int(m.UR[more + 1][warp])) if scaled else (0, 0),
+                    (m.uniform(more, warp), m.uniform(more + 1, warp)) if scaled else (0, 0),
                 ),
             )
 
@@ -197,15 +169,15 @@ def mma(s: Site) -> Exec:
 
 def bar(s: Site) -> Exec:
     """UTCBAR: an arrival at a barrier object, or at that of each block of a mask, behind all that was issued before."""
-    place, offset, spare = s.src[2:5]
-    if not is_zero_reg(spare):
+    if not is_zero_reg(s.src[4]):
         raise s.unknown("operands")
-    mask = s.src[5] if s.has("MULTICAST") else None
+    place, offset = payload(s.src[2]), payload(s.src[3])
+    mask = payload(s.src[5]) if s.has("MULTICAST") else None
 
     def run(m: Machine, a: Active) -> None:
         for i, warp in zip(first_threads(a).tolist(), a.warps.tolist(), strict=True):
-            address = _word(m, place, warp) + payload(offset)
-            ranks = peers(m, i, _word(m, mask, warp) & 0xFFFF) if mask is not None else []
+            address = m.uniform(place, warp) + offset
+            ranks = peers(m, i, m.uniform(mask, warp) & 0xFFFF) if mask is not None else []
             if mask is not None and not ranks:
                 continue
             where = [np.array([x], I64) for x in own(address, ranks)]
@@ -226,12 +198,12 @@ def cp(s: Site) -> Exec:
     pair = s.has("2CTA")
     if not s.has("tg"):
         raise s.unknown("operands")
-    address, descriptor = _address(s.src[:-1]), s.src[-1]
+    address, descriptor = _address(s.src[:-1]), payload(s.src[-1])
 
     def run(m: Machine, a: Active) -> None:
         for warp in a.warps.tolist():
-            for block in blocks_of(m, _block(m, warp), pair):
-                copy(m, block, address(m, warp), _long(m, descriptor, warp), shape)
+            for block in blocks_of(m, m.block_of_warp(warp), pair):
+                copy(m, block, address(m, warp), m.uniform_pair(descriptor, warp), shape)
 
     return run
 

@@ -18,7 +18,6 @@ from orias.isa.operand import K_UP, NEG, is_zero_reg, kind, payload
 from orias.isa.warpgroup import a_in_registers, accumulator_words, c_start, commits
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
-from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_mma import disturbed
 from orias.sim.ops_int import I64, U32
 from orias.sim.shared_matrix import SharedMatrix, elements, values
@@ -31,7 +30,6 @@ Builder = Callable[[Site], Exec]
 _LANE: Final = np.arange(32)
 _GROUP: Final = _LANE >> 2
 _IN_GROUP: Final = _LANE & 3
-_FULL: Final = np.uint32(0xFFFFFFFF)
 
 
 class Matrix:
@@ -209,22 +207,19 @@ def gmma(s: Site) -> Exec:
     first_a = payload(s.src[0]) if f.from_registers else 0
     nothing = is_zero_reg(s.dst[0])
 
-    def word(m: Machine, register: int, warp: int) -> int:
-        return int(m.UR[register + 1][warp]) << 32 | int(m.UR[register][warp])
-
     def one(m: Machine, warp: int, kept: bool) -> Arr:
         threads = slice(32 * warp, 32 * warp + 32)
-        block = int(m.block_of[32 * warp])
-        quarter = (warp - int(np.searchsorted(m.block_of, block)) // 32) & 3
+        block = m.block_of_warp(warp)
+        quarter = m.warp_in_block(warp) & 3
         if f.from_registers:
             words = np.stack([m.R[first_a + k][threads] for k in range(4)], axis=1)
             x = f.values(_fragment_a(f, words), 0)
         else:
             rows = np.arange(16 * quarter, 16 * quarter + 16)
-            x = _stored(m, f, word(m, descriptor, warp), 0, rows, f.stored_k, block)
+            x = _stored(m, f, m.uniform_pair(descriptor, warp), 0, rows, f.stored_k, block)
         if f.sparse:
             x = _spread_sparse(f, x, m.R[metadata][threads], selector)
-        y = _stored(m, f, word(m, descriptor + 2, warp), 1, np.arange(f.n), f.k, block)
+        y = _stored(m, f, m.uniform_pair(descriptor + 2, warp), 1, np.arange(f.n), f.k, block)
         total = np.matmul(x, y.T)
         z = np.zeros_like(total)
         if kept and not c_zero:
@@ -239,8 +234,7 @@ def gmma(s: Site) -> Exec:
         return _d_words(f, total)
 
     def run(m: Machine, a: Active) -> None:
-        if (a.lane_mask != _FULL).any():
-            raise Fault(IllegalInstruction, "a matrix instruction needs all threads of the warp", 0)
+        a.need_whole_warps("a matrix instruction")
         kept = np.broadcast_to(keep(m, a), (a.n,))[::32] if keep is not None else np.ones(len(a.warps), np.bool_)
         for warp, flag in zip(a.warps.tolist(), kept.tolist(), strict=True):
             q = _queue(m, warp)

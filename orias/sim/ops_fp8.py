@@ -12,8 +12,8 @@ Arr = npt.NDArray[Any]
 _NAN: Final = np.uint8(0x7F)
 
 
-def _values(mantissa: int, bias: int, count: int) -> Arr:
-    """The non-negative finite values in order of their codes."""
+def magnitudes(mantissa: int, bias: int, count: int) -> Arr:
+    """The first `count` non-negative values of a format with so many bits of mantissa, in order of their codes."""
     codes = np.arange(count)
     exponent, fraction = codes >> mantissa, codes & ((1 << mantissa) - 1)
     scale = 2.0 ** (np.maximum(exponent, 1) - bias - mantissa)
@@ -21,8 +21,8 @@ def _values(mantissa: int, bias: int, count: int) -> Arr:
     return result
 
 
-_E4M3: Final = _values(3, 7, 0x7F)
-_E5M2: Final = _values(2, 15, 0x7C)
+_E4M3: Final = magnitudes(3, 7, 0x7F)
+_E5M2: Final = magnitudes(2, 15, 0x7C)
 
 
 def encode(x: Arr, e4m3: bool, relu: bool) -> Arr:

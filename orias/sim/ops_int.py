@@ -221,11 +221,12 @@ def iabs(a: Arr) -> Arr:
     return np.abs(a.view(I32)).view(U32)
 
 
-def minmax(a: Arr, b: Arr, take_min: Arr, signed: bool) -> Arr:
-    """Minimum where the predicate holds, maximum elsewhere."""
-    if signed:
-        x, y = a.view(I32), b.view(I32)
-        return np.where(take_min, np.minimum(x, y), np.maximum(x, y)).view(U32)
+def minmax(a: Arr, b: Arr, take_min: Arr, signed_type: np.dtype[Any] | None) -> Arr:
+    """Minimum where the predicate holds, maximum elsewhere; the patterns compare as numbers of a signed type, or as they are."""
+    if signed_type is not None:
+        x, y = a.view(signed_type), b.view(signed_type)
+        result: Arr = np.where(take_min, np.minimum(x, y), np.maximum(x, y)).view(a.dtype)
+        return result
     return np.where(take_min, np.minimum(a, b), np.maximum(a, b))
 
 

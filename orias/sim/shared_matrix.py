@@ -28,9 +28,7 @@ PADDED: Final[dict[str, int]] = {"E2M1": 4, "E2M3": 6, "E3M2": 6}
 
 def _small(exponent: int, mantissa: int, bias: int) -> Arr:
     """The values of a format without infinities and NaNs, in order of their codes."""
-    codes = np.arange(1 << exponent + mantissa)
-    high, low = codes >> mantissa, codes & (1 << mantissa) - 1
-    magnitude = (low + np.where(high > 0, 1 << mantissa, 0)) * 2.0 ** (np.maximum(high, 1) - bias - mantissa)
+    magnitude = fp8.magnitudes(mantissa, bias, 1 << exponent + mantissa)
     return np.concatenate((magnitude, -magnitude))
 
 

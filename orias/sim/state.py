@@ -22,6 +22,8 @@ Sel = slice | Arr
 POISON: Final = 0x7FF0DEAD
 """What registers hold before they are written: a signalling-looking NaN that stands out in results."""
 
+_FULL: Final = np.uint32(0xFFFFFFFF)
+"""All lanes."""
 
 COPY_STEPS: Final = 64
 """Steps that an asynchronous copy takes at least, unless it is waited for as a group."""
@@ -101,6 +103,11 @@ class Active:
             self._group()
         assert self._lane_mask is not None
         return self._lane_mask
+
+    def need_whole_warps(self, what: str) -> None:
+        """A Fault unless all lanes of the warps are active, as `what` needs them."""
+        if (self.lane_mask != _FULL).any():
+            raise Fault(IllegalInstruction, f"{what} needs all threads of the warp", 0)
 
     def spread(self, values: Arr, fill: Any = 0) -> Arr:
         """Values of the threads in an array [active warps, 32]."""
@@ -202,3 +209,19 @@ class Machine:
             return np.zeros(1, U64)
         result: Arr = (self.R[r + 1][sel].astype(U64) << np.uint64(32)) | self.R[r][sel]
         return result
+
+    def uniform(self, r: int, warp: int) -> int:
+        """A uniform register of a warp."""
+        return int(self.UR[r][warp])
+
+    def uniform_pair(self, r: int, warp: int) -> int:
+        """A pair of uniform registers of a warp."""
+        return self.uniform(r + 1, warp) << 32 | self.uniform(r, warp)
+
+    def block_of_warp(self, warp: int) -> int:
+        """The block of a warp, counted within the batch."""
+        return int(self.block_of[32 * warp])
+
+    def warp_in_block(self, warp: int) -> int:
+        """The number of a warp within its block."""
+        return warp - int(np.searchsorted(self.block_of, self.block_of_warp(warp))) // 32

@@ -21,7 +21,7 @@ from orias.sim.exec_async import fresh, update
 from orias.sim.exec_mma import disturbed
 from orias.sim.memory import Banked
 from orias.sim.ops_float import fmnmx
-from orias.sim.ops_int import I64, U32, minmax
+from orias.sim.ops_int import I32, I64, U32, minmax
 from orias.sim.shared_matrix import BITS, PADDED, SharedMatrix, elements, values
 from orias.sim.state import POISON, Machine
 
@@ -206,6 +206,7 @@ class Access:
 def least(words: Arr, kind: str, minimum: bool, magnitude: bool, nan: bool) -> Arr:
     """What ``tcgen05.ld.red`` makes of the loaded registers [threads, registers]; `kind` is u32, s32 or f32."""
     takes_min = np.full(1, minimum, np.bool_)
+    signed_type = I32 if kind == "s32" else None
     if magnitude:
         words = words & np.uint32(0x7FFFFFFF)
     result: Arr = words[:, 0]
@@ -213,7 +214,7 @@ def least(words: Arr, kind: str, minimum: bool, magnitude: bool, nan: bool) -> A
         if kind == "f32":
             result = fmnmx(result, words[:, k], takes_min, False, nan, False)
         else:
-            result = minmax(result, words[:, k], takes_min, kind == "s32")
+            result = minmax(result, words[:, k], takes_min, signed_type)
     return result
 
 

@@ -28,7 +28,7 @@ def test_theirs(arch: str, level: str, tmp_path: Path) -> None:
     chosen = random.Random(f"{arch}{level}").sample(PROGRAMS, 2)
     done = 0
     for path in chosen:
-        data = compile_or_none(path, arch, level, tmp_path)
+        data = compile_or_none(path, arch, [level], tmp_path)
         if data is not None:
             assert hazards(data) == [], path.name
             done += 1
@@ -54,7 +54,7 @@ def test_corpus_theirs(arch: str, tmp_path: Path) -> None:
     tool("ptxas")
     for path in FILES[ALL.index(arch) :: 20]:
         if path.stat().st_size < 200_000:
-            data = compile_or_none(path, arch, "-O3", tmp_path)
+            data = compile_or_none(path, arch, ["-O3"], tmp_path)
             assert data is None or hazards(data) == [], path.name
 
 

@@ -28,7 +28,7 @@ def plant(files: list[Path], arch: str, wanted: int, each: int, work: Path) -> t
     planted: Counter[str] = Counter()
     missed: list[str] = []
     for path in files:
-        data = compile_or_none(path, arch, "-O3", work)
+        data = compile_or_none(path, arch, ["-O3"], work)
         if data is None:
             continue
         sm = Reader(data).sm

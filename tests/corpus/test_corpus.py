@@ -13,6 +13,7 @@ import pytest
 
 import orias
 from tests.nvtools import tool
+from tests.ptx.corpus import targets
 
 ROOT = Path(os.environ.get("ORIAS_CORPUS") or Path(__file__).resolve().parents[2].parent / "shared" / "corpus" / "ptx")
 OUTSIDE = re.compile(
@@ -31,14 +32,7 @@ def files() -> list[Path]:
 
 def arch_of(text: str) -> str | None:
     """The lowest target of ours that the file may be compiled for."""
-    m = re.search(r"^\s*\.target\s+sm_(\d+)([af]?)", text, re.MULTILINE)
-    if m is None:
-        return None
-    if m.group(2):
-        name = f"sm_{m.group(1)}{m.group(2)}"
-        return name if name in ARCHES else None
-    number = int(m.group(1))
-    return next((a for a in ARCHES if int(a[3:].rstrip("a")) >= number), None)
+    return next(iter(targets(text, ARCHES)), None)
 
 
 def needs_objects(text: str) -> bool:

@@ -6,8 +6,9 @@ import pytest
 
 from orias.isa.classes import table_of_name
 from orias.isa.table import IsaTable, load
-from tests.isa.harvest import compile_ptx, disassemble_words, words_of
+from tests.isa.harvest import disassemble_words, words_of
 from tests.nvtools import tool
+from tests.oracle import compile_or_none
 from tests.ptx.corpus import corpus_files
 
 CASES = [
@@ -24,13 +25,10 @@ def harvested(arch: str, option: str, stride: int, cache: Path, scratch: Path) -
     if kept.is_file():
         return [int(x, 16) for x in kept.read_text().split()]
     words: set[int] = set()
-    cubin = scratch / "a.cubin"
     for path in corpus_files()[::stride]:
-        for extra in ([], ["-c"]):
-            cubin.unlink(missing_ok=True)
-            if compile_ptx(path, arch, [option, *extra], cubin):
-                words |= words_of(cubin.read_bytes())
-                break
+        cubin = compile_or_none(path, arch, [option], scratch)
+        if cubin is not None:
+            words |= words_of(cubin)
     kept.write_text("".join(f"{w:032x}\n" for w in sorted(words)))
     return sorted(words)
 

@@ -1,7 +1,9 @@
-"""Where the corpus of real PTX lies, and mutated inputs made from it or from the examples of these tests."""
+"""Where the corpus of real PTX lies, what its files may be compiled for, and mutated inputs made from it or from the examples of these tests."""
 
 import os
 import random
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,29 @@ def corpus() -> Path:
 def corpus_files() -> list[Path]:
     """All corpus files, in a fixed order."""
     return sorted((corpus() / "ptx").rglob("*.ptx"))
+
+
+_TARGET = re.compile(r"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
+
+
+def targets(text: str, arches: Sequence[str]) -> list[str]:
+    """Those of `arches` that PTX may be compiled for: from sm_NN on all, for sm_NNa or sm_NNf that alone."""
+    m = _TARGET.search(text)
+    if m is None:
+        return []
+    if m.group(2):
+        return [a for a in arches if a == f"sm_{m.group(1)}{m.group(2)}"]
+    return [a for a in arches if int(a[3:].rstrip("af")) >= int(m.group(1))]
+
+
+LARGEST = 60_000
+"""Bytes of PTX."""
+
+
+def small_files(arch: str) -> list[Path]:
+    """The corpus files of at most LARGEST bytes that may be compiled for a target."""
+    files = (p for p in corpus_files() if p.stat().st_size <= LARGEST)
+    return [p for p in files if targets(p.read_text(errors="replace"), [arch])]
 
 
 _WORDS = (

@@ -115,7 +115,7 @@ QUICK = ("saxpy", "transpose", "matmul", "scan", "half", "votes")
 @pytest.mark.parametrize("name", QUICK)
 def test_good_code(name: str, arch: str, tmp_path: Path) -> None:
     run(name, orias.compile(source(name), arch=arch).data, "stop")
-    theirs = compile_or_none(HERE / "ptx" / f"{name}.ptx", arch, "-O3", tmp_path)
+    theirs = compile_or_none(HERE / "ptx" / f"{name}.ptx", arch, ["-O3"], tmp_path)
     if theirs is None:
         pytest.skip("no ptxas")
     run(name, theirs, "stop")
@@ -126,7 +126,7 @@ def test_good_code(name: str, arch: str, tmp_path: Path) -> None:
 def test_good_code_of_every_kernel(name: str, tmp_path: Path) -> None:
     for level in (0, 3):
         run(name, orias.compile(source(name), arch="sm_86", opt_level=level).data, "stop")
-        theirs = compile_or_none(HERE / "ptx" / f"{name}.ptx", "sm_86", f"-O{level}", tmp_path)
+        theirs = compile_or_none(HERE / "ptx" / f"{name}.ptx", "sm_86", [f"-O{level}"], tmp_path)
         assert theirs is not None
         run(name, theirs, "stop")
 

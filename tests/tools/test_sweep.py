@@ -18,23 +18,13 @@ from orias.tools.fullwrite import full_listing
 from orias.tools.labels import code_sections
 from tests.isa.harvest import compile_ptx
 from tests.nvtools import tool
-from tests.ptx.corpus import corpus_files
+from tests.ptx.corpus import small_files
 
 SMS = ("75", "80", "86", "87", "88", "89", "90", "90a", "100", "100a", "100f", "103", "110", "120", "121")
 FILES = 7
 LISTED = 2
 """Files whose listing is compared: nvdisasm takes most of a second each."""
 OPTIONS = (["-O3"], ["-O3", "-lineinfo"], ["-c"], ["-O0"], ["-g"])
-LARGEST = 60_000
-"""Bytes of PTX."""
-
-
-def fits(path: Path, sm: str) -> bool:
-    m = re.search(rb"^\s*\.target\s+sm_(\d+)([af]?)", path.read_bytes(), re.M)
-    if m is None or path.stat().st_size > LARGEST:
-        return False
-    number, suffix = int(m.group(1)), m.group(2).decode()
-    return sm == f"{number}{suffix}" if suffix else number <= int(sm.rstrip("af"))
 
 
 @pytest.mark.sweep
@@ -45,7 +35,7 @@ def test_corpus_cubins(sm: str, tmp_path: Path) -> None:
     except KeyError as e:
         pytest.skip(f"there is no instruction table for sm_{sm}: {e}")
     tool("ptxas")
-    files = [p for p in corpus_files() if fits(p, sm)]
+    files = small_files(f"sm_{sm}")
     cubin = tmp_path / "a.cubin"
     done = 0
     for i, path in enumerate(random.Random(sm).sample(files, min(len(files), FILES))):
@@ -75,7 +65,7 @@ def test_read_and_written_registers(sm: str, tmp_path: Path) -> None:
     tool("nvdisasm")
     ranges = runpy.run_path(str(Path(__file__).resolve().parents[2] / "tools" / "isa" / "registers.py"))["ranges"]
     table = load(table_of_name(f"sm_{sm}"))
-    files = [p for p in corpus_files() if fits(p, sm) and p.stat().st_size > 8000]
+    files = [p for p in small_files(f"sm_{sm}") if p.stat().st_size > 8000]
     cubin = tmp_path / "a.cubin"
     compared = 0
     wrong: list[str] = []

@@ -10,32 +10,21 @@ what is there is not made again.
 import argparse
 import json
 import random
-import re
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from orias.progress import Bar
-from tests.isa.harvest import compile_ptx
+from tests.oracle import compile_or_none
+from tests.ptx.corpus import targets
 from tools.judge.clock import moment
 
 ARCHES = (
     "sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_103", "sm_103a", "sm_110",
     "sm_110a", "sm_120", "sm_120a", "sm_121", "sm_121a",
 )  # fmt: skip
-_TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.M)
-
-
-def allowed(path: Path, arches: tuple[str, ...]) -> list[str]:
-    """The targets of `arches` that a file may be compiled for."""
-    m = _TARGET.search(path.read_bytes())
-    if m is None:
-        return []
-    own, suffix = int(m.group(1)), m.group(2).decode()
-    if suffix:
-        return [a for a in arches if a == f"sm_{own}{suffix}"]
-    return [a for a in arches if int(a[3:].rstrip("af")) >= own]
 
 
 def main() -> int:
@@ -51,7 +40,7 @@ def main() -> int:
     end = moment(a.until)
     arches = tuple(a.arch.split(","))
     paths = sorted(p for folder in a.folders for p in folder.rglob("*.ptx"))
-    pairs = [(n, p, arch) for n, p in enumerate(paths) for arch in allowed(p, arches)]
+    pairs = [(n, p, arch) for n, p in enumerate(paths) for arch in targets(p.read_text(errors="replace"), arches)]
     random.Random(1).shuffle(pairs)
     bar = Bar(a.quiet or a.json)
     done: Counter[str] = Counter()
@@ -63,12 +52,14 @@ def main() -> int:
         refused = cubin.with_suffix(".refused")
         if not cubin.exists() and not refused.exists():
             cubin.parent.mkdir(parents=True, exist_ok=True)
-            part = cubin.with_suffix(".part")
-            options = a.options.split()
-            if compile_ptx(path, arch, options, part) or compile_ptx(path, arch, [*options, "-c"], part):
-                part.rename(cubin)
-            else:
+            with TemporaryDirectory() as work:
+                data = compile_or_none(path, arch, a.options.split(), Path(work))
+            if data is None:
                 refused.touch()
+            else:
+                part = cubin.with_suffix(".part")
+                part.write_bytes(data)
+                part.rename(cubin)
         done["cubins" if cubin.exists() else "refused"] += 1
     bar(len(pairs), len(pairs))
     done["pairs"] = len(pairs)

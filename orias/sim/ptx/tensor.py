@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.ptx.ast import O_ADDR, O_VEC, Operand
-from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_copy import first_threads, own, peers
 from orias.sim.exec_mem import shared_offsets
-from orias.sim.exec_tmem import warp_in_block
 from orias.sim.ops_int import I64, U32
 from orias.sim.ptx.asynchronous import shared_word
 from orias.sim.ptx.integer import Builder
@@ -37,8 +35,6 @@ from orias.sim.tensor_memory import (
 )
 
 Arr = npt.NDArray[Any]
-
-_FULL: Final = np.uint32(0xFFFFFFFF)
 
 
 def _pair(s: PtxSite) -> bool:
@@ -96,8 +92,7 @@ def _accesses(s: PtxSite, half: list[Operand], packed: bool) -> list[tuple[Acces
 
 def _places(a: Active, where: list[int]) -> list[tuple[int, int, int]]:
     """Warp, position of its first thread, address; a Fault unless all threads of the warps are there."""
-    if (a.lane_mask != _FULL).any():
-        raise Fault(IllegalInstruction, "an access to tensor memory needs all threads of the warp", 0)
+    a.need_whole_warps("an access to tensor memory")
     return [(w, i, where[i]) for w, i in zip(a.warps.tolist(), first_threads(a).tolist(), strict=True)]
 
 
@@ -113,9 +108,9 @@ def _load(s: PtxSite) -> Exec:
     def run(m: Machine, a: Active) -> None:
         out = np.zeros((a.n, len(puts)), U32)
         for warp, i, at in _places(a, _all(where, m, a)):
-            memory = memory_of(m, int(m.block_of[32 * warp]))
+            memory = memory_of(m, m.block_of_warp(warp))
             for access, more in accesses:
-                words = access.load(memory, at + more & 0xFFFFFFFF, warp_in_block(m, warp))
+                words = access.load(memory, at + more & 0xFFFFFFFF, m.warp_in_block(warp))
                 out[i + access.threads.start : i + access.threads.stop] = words
         for k, put in enumerate(puts):
             put(m, a, out[:, k])
@@ -135,10 +130,10 @@ def _store(s: PtxSite) -> Exec:
     def run(m: Machine, a: Active) -> None:
         words = np.stack([np.broadcast_to(g(m, a), (a.n,)) for g in gets], axis=1)
         for warp, i, at in _places(a, _all(where, m, a)):
-            memory = memory_of(m, int(m.block_of[32 * warp]))
+            memory = memory_of(m, m.block_of_warp(warp))
             for access, more in accesses:
                 part = words[i + access.threads.start : i + access.threads.stop]
-                access.store(memory, at + more & 0xFFFFFFFF, warp_in_block(m, warp), part)
+                access.store(memory, at + more & 0xFFFFFFFF, m.warp_in_block(warp), part)
 
     return run
 

@@ -16,7 +16,6 @@ from orias.ptx.ast import TYPE_BITS, Operand
 from orias.ptx.wmma import shape_numbers
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
-from orias.sim.errors import Fault, IllegalInstruction
 from orias.sim.exec_mma import disturbed
 from orias.sim.fragments import split
 from orias.sim.ops_int import I64, U32, U64
@@ -72,11 +71,6 @@ def _layout(s: PtxSite, which: str, type_: str, registers: int) -> Layout:
     return Layout(rows, columns, TYPE_BITS[type_], registers)
 
 
-def _all_lanes(a: Active) -> None:
-    if (a.lane_mask != np.uint32(0xFFFFFFFF)).any():
-        raise Fault(IllegalInstruction, "a matrix instruction needs all threads of the warp", 0)
-
-
 class _Memory:
     """The addresses of the elements of a fragment for each thread."""
 
@@ -91,7 +85,7 @@ class _Memory:
 
     def each(self, m: Machine, a: Active) -> list[list[tuple[Arr, Arr]]]:
         """By register and field: the threads' addresses, and the bit in the byte for elements of less than one."""
-        _all_lanes(a)
+        a.need_whole_warps("a matrix instruction")
         f = self.layout
         base = self.get(m, a)
         default = f.columns if self.by_row else f.rows
@@ -163,7 +157,7 @@ class _Fragment:
         self.gets = [s.src(e, "b64" if self.layout.bits == 64 else "b32") for e in regs]
 
     def __call__(self, m: Machine, a: Active) -> Arr:
-        _all_lanes(a)
+        a.need_whole_warps("a matrix instruction")
         words = np.stack([a.spread(everywhere(g, m, a)) for g in self.gets])
         if self.layout.bits == 64:
             return self.layout.matrix(m, words[:, None])
