@@ -123,6 +123,9 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
         )
     ],
     "minmax_negation": [(re.compile(_G + r"neg\.s32 (?P<d>%\w+),\s*(?P<x>[^,;]+);"), _difference)],
+    "byte_conversion": [
+        (re.compile(r"(?P<head>" + _G + r"cvt\.(?:\w+\.)*f\d+\.u32 %\w+,\s*)(?P<x>%\w+)(?P<tail>)\s*;"), _hidden)
+    ],
     "szext_parameter": [
         (re.compile(r"(?P<head>" + _G + r"szext\.[\w.]+ %\w+,\s*[^,;]+,\s*)(?P<x>[%\w]+)(?P<tail>)\s*;"), _hidden)
     ],
