@@ -148,6 +148,30 @@ def test_vadd_sat(arch: str, level: int, tmp_path: Path) -> None:
     assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
 
 
+@pytest.mark.parametrize("arch", ["sm_80", "sm_89"])
+def test_missing_break(arch: str, tmp_path: Path) -> None:
+    """ptxas -O0: half of a warp waits at BSYNC, the other half at WARPSYNC; its -O3 and our code end.
+
+    By the meaning that BSSY, BSYNC, BREAK and WARPSYNC have in the simulator (docs/simulator.md).
+    """
+    np = pytest.importorskip("numpy")
+    sim = pytest.importorskip("orias.sim")
+    text = (HERE / "missing_break.ptx").read_text()
+    values = np.array([0, 128] * 16, np.uint64)
+
+    def run(cubin: bytes) -> list[int]:
+        out = np.zeros(len(values), np.uint64)
+        sim.load(cubin).launch("k", 1, len(values), [values, out])
+        return out.tolist()
+
+    want = [3] * len(values)
+    with pytest.raises(sim.SimError, match="no thread can run; waiting: 16 at .* BSYNC B0; 16 at .* WARPSYNC"):
+        run(ptxas("missing_break.ptx", arch, 0, tmp_path))
+    assert run(ptxas("missing_break.ptx", arch, 3, tmp_path)) == want
+    for level in (0, 3):
+        assert run(orias.compile(text, arch=arch, opt_level=level).data) == want
+
+
 @pytest.mark.parametrize("name", ["local_param.ptx", "float_sum_operand.ptx"])
 def test_crash(name: str, tmp_path: Path) -> None:
     """ptxas dies of a signal and writes nothing."""
