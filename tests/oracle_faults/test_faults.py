@@ -165,7 +165,7 @@ def test_missing_break(arch: str, tmp_path: Path) -> None:
         return out.tolist()
 
     want = [3] * len(values)
-    with pytest.raises(sim.SimError, match="no thread can run; waiting: 16 at .* BSYNC B0; 16 at .* WARPSYNC"):
+    with pytest.raises(sim.SimError, match=r"no thread can run; waiting: 16 at .* BSYNC B0; 16 at .* WARPSYNC"):
         run(ptxas("missing_break.ptx", arch, 0, tmp_path))
     assert run(ptxas("missing_break.ptx", arch, 3, tmp_path)) == want
     for level in (0, 3):
