@@ -62,6 +62,12 @@ def second_byte_as_float(x: int) -> int:
     return int.from_bytes(struct.pack("<f", word), "little")
 
 
+def one_if_flushed(x: int) -> int:
+    """1 where the low half is a zero or a denormal and the high half above 5; else a quotient and 2."""
+    low, high = x & 0xFFFFFFFF, x >> 32
+    return 1 if low & 0x7F800000 == 0 and high > 5 else high // (low | 1) + 2
+
+
 def all_ones_if_large(x: int) -> int:
     """All ones where the high half is above 127, else the low half."""
     return 0xFFFFFFFF if x >> 32 > 127 else x & 0xFFFFFFFF
@@ -81,6 +87,8 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("minmax_negation.ptx", "sm_90", 32, lowest),
     ("byte_conversion.ptx", "sm_75", 32, second_byte_as_float),
     ("byte_conversion.ptx", "sm_90", 32, second_byte_as_float),
+    ("ftz_branch.ptx", "sm_75", 32, one_if_flushed),
+    ("ftz_branch.ptx", "sm_90", 32, one_if_flushed),
     ("abs_sign.ptx", "sm_75", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("abs_sign.ptx", "sm_90", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),

@@ -62,15 +62,22 @@ def test_all_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["vadd.u32.s32.u32.sat.add %r4, %r2.h1, %r3.b2, %r2;", "abs.s16 %h, %h;", "abs.s64 %d3, %d3;"]
+    "line",
+    [
+        "vadd.u32.s32.u32.sat.add %r4, %r2.h1, %r3.b2, %r2;",
+        "abs.s16 %h, %h;",
+        "abs.s64 %d3, %d3;",
+        "@%q setp.leu.or.ftz.f32 %p|%q, %f, 0f3F800000, !%q;",
+    ],
 )
 def test_other_forms_mean_the_same(line: str) -> None:
     text = (HERE / "vadd_sat.ptx").read_text().replace(".target sm_75", ".target sm_90")
     text = text.replace(
         "vadd.u32.u32.u32.sat %r4, %r2, %r3;",
-        ".reg .b16 %h; cvt.u16.u32 %h, %r2; mov.b64 %d3, {%r3, %r2}; mov.u32 %r4, 0;"
+        ".reg .b16 %h; .reg .pred %p, %q; .reg .f32 %f; mov.b32 %f, %r2; setp.gt.s32 %q, %r3, 0; not.pred %p, %q;"
+        "cvt.u16.u32 %h, %r2; mov.b64 %d3, {%r3, %r2}; mov.u32 %r4, 0;"
         f"{line} cvt.u32.u16 %r2, %h; cvt.u32.u64 %r3, %d3; shr.u64 %d3, %d3, 32; xor.b32 %r4, %r4, %r2;"
-        "xor.b32 %r4, %r4, %r3; cvt.u32.u64 %r3, %d3; add.u32 %r4, %r4, %r3;",
+        "xor.b32 %r4, %r4, %r3; cvt.u32.u64 %r3, %d3; add.u32 %r4, %r4, %r3; @%p add.u32 %r4, %r4, 1; @%q add.u32 %r4, %r4, 2;",
     )
     other = around(text, FAULTS)
     assert line not in other

@@ -13,8 +13,12 @@ _SPARE: Final = "%around_t"
 _HALF: Final = "%around_h"
 _LONG: Final = "%around_d"
 _OTHER: Final = "%around_e"
+_FIRST: Final = "%around_p"
+_SECOND: Final = "%around_q"
+_THIRD: Final = "%around_r"
 _DECLARED: Final = (
-    f" .reg .b32 {_ZERO}, {_SPARE}; .reg .b16 {_HALF}; .reg .b64 {_LONG}, {_OTHER}; mov.u32 {_ZERO}, %tid.y; "
+    f" .reg .b32 {_ZERO}, {_SPARE}; .reg .b16 {_HALF}; .reg .b64 {_LONG}, {_OTHER};"
+    f" .reg .pred {_FIRST}, {_SECOND}, {_THIRD}; mov.u32 {_ZERO}, %tid.y; "
 )
 """A zero that no compiler knows: blocks of the random programs are one thread high."""
 _BODY: Final = re.compile(r"(\.(?:entry|func)\b[^{;]*\{)")
@@ -65,6 +69,19 @@ def _magnitude(m: re.Match[str], _: int) -> str:
     return f"{zero}{guard}sub.s{bits} {spare}, {spare}, {x}; {guard}max.s{bits} {d}, {x}, {spare};"
 
 
+def _apart(m: re.Match[str], _: int) -> str:
+    """A comparison combined with a predicate: the one, then the other."""
+    guard, logic, c = m["guard"] or "", m["logic"], m["c"].strip()
+    out = [f"setp.{m['cmp']}.ftz.f32 {_FIRST}, {m['a']}, {m['b']};"]
+    out.append(f"not.pred {_SECOND}, {c[1:]};" if c.startswith("!") else f"mov.pred {_SECOND}, {c};")
+    out.append(f"not.pred {_THIRD}, {_FIRST}; {logic}.pred {_THIRD}, {_THIRD}, {_SECOND};")
+    out.append(f"{logic}.pred {_FIRST}, {_FIRST}, {_SECOND};")
+    results = [(m["d"], _FIRST), (m["e"], _THIRD)] if m["e"] else [(m["d"], _FIRST)]
+    # what the guard is made of is written last
+    results.sort(key=lambda r: guard.strip(" @!") == r[0])
+    return " ".join([*out, *(f"{guard}mov.pred {name}, {value};" for name, value in results)])
+
+
 def _wide_sum(m: re.Match[str], _: int) -> str:
     """A saturated sum in 64 bits; what is done with it, if anything, as before."""
     guard, left, right = m["guard"] or "", m["left"], m["right"]
@@ -93,6 +110,15 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
                 r"(?P<d>%\w+),\s*(?P<a>[^,;]+),\s*(?P<b>[^,;]+)(?:,\s*(?P<c>[^,;]+))?;"
             ),
             _wide_sum,
+        )
+    ],
+    "ftz_branch": [
+        (
+            re.compile(
+                _G + r"setp\.(?P<cmp>\w+)\.(?P<logic>and|or|xor)\.ftz\.f32\s+(?P<d>%\w+)(?:\|(?P<e>%\w+))?,"
+                r"\s*(?P<a>[^,;]+),\s*(?P<b>[^,;]+),(?P<c>[^,;]+);"
+            ),
+            _apart,
         )
     ],
     "abs_sign": [(re.compile(_G + r"abs\.s(?P<bits>16|32|64)\s+(?P<d>%\w+),\s*(?P<x>[^,;]+);"), _magnitude)],
