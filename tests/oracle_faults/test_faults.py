@@ -89,6 +89,8 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("byte_conversion.ptx", "sm_90", 32, second_byte_as_float),
     ("ftz_branch.ptx", "sm_75", 32, one_if_flushed),
     ("ftz_branch.ptx", "sm_90", 32, one_if_flushed),
+    ("unpacked_load.ptx", "sm_75", 32, lambda _: 0),
+    ("unpacked_load.ptx", "sm_90", 32, lambda _: 0),
     ("abs_sign.ptx", "sm_75", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("abs_sign.ptx", "sm_90", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),

@@ -7,7 +7,7 @@
 the smallest number of cycles between a result of fixed latency and a reader of it (or a second writer).  ``write``
 reduces such lists, and the inventory's list of the same form, to classes of operations in ``orias/check/data/minimum.txt`` and,
 for second writes, ``orias/schedule/data/overwrite.txt``.  What these hold already was seen too: an entry never becomes larger, and one of the
-same size stays sure.  ``--lower``: no entry becomes sure either, there is no new row, and what was seen once or twice does not count (for code at -O0 and of small programs made alike, where a compiler's habits repeat).
+same size stays sure.  ``--lower``: no entry becomes sure either, there is no new row, and second writes seen once or twice do not count (for code at -O0 and of small programs made alike, where a compiler's habits repeat).
 """
 
 import csv
@@ -198,7 +198,7 @@ def write(arguments: list[str]) -> int:
         floors[sm, kind, p] = min(m.cycles, floors.get((sm, kind, p), m.cycles))
     known = set(by_row)
     for (sm, kind, p, q), m in sorted(rows.items()):
-        if lower and ((sm, kind, p) not in known or m.at < FEW_AT_MINIMUM):
+        if lower and ((sm, kind, p) not in known or (kind.startswith("waw") and m.at < FEW_AT_MINIMUM)):
             continue
         merge(
             by_row[sm, kind, p],
