@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 INPUTS = [
     0, 1, 2, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x100000000, 0x00000005FFFFFFF0, 0x7FFFFFFF00000003, 0x8000000000000000,
     0xFFFFFFFFFFFFFFFF, 0x123456789ABCDEF0, 0xFEDCBA9876543210, 0x00000007FFFFFFF9, 0xFFFFFFF900000007, 0x0100000000000000,
+    0x0000001280000003,
 ]  # fmt: skip
 """One 64-bit value a thread."""
 
@@ -68,6 +69,17 @@ def one_if_flushed(x: int) -> int:
     return 1 if low & 0x7F800000 == 0 and high > 5 else high // (low | 1) + 2
 
 
+def turns(x: int) -> int:
+    """How often the loop's first instruction runs, 8 where it is skipped for the low half."""
+    low, high = x & 0xFFFFFFFF, x >> 32
+    if low <= 2:
+        return 8
+    if high > 127:
+        return 0
+    most = max(low & 3, 1)
+    return min(most, 2) if low > 100 else most
+
+
 def all_ones_if_large(x: int) -> int:
     """All ones where the high half is above 127, else the low half."""
     return 0xFFFFFFFF if x >> 32 > 127 else x & 0xFFFFFFFF
@@ -91,6 +103,9 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("ftz_branch.ptx", "sm_90", 32, one_if_flushed),
     ("unpacked_load.ptx", "sm_75", 32, lambda _: 0),
     ("unpacked_load.ptx", "sm_90", 32, lambda _: 0),
+    ("loop_exit.ptx", "sm_75", 32, turns),
+    ("loop_exit.ptx", "sm_80", 32, turns),
+    ("loop_exit.ptx", "sm_90", 32, turns),
     ("abs_sign.ptx", "sm_75", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("abs_sign.ptx", "sm_90", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),

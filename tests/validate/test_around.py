@@ -13,7 +13,8 @@ from tests.forms.run import ptxas_cubin
 HERE = Path(__file__).parents[1] / "oracle_faults"
 NAMES = sorted(n for names in FAULTS for n in names.split(", "))
 VALUES = np.array(
-    [3, 2, 0x80000000, 0x7FC17FC1, 0xFFFF0001, 0x123456789ABCDEF0, 0xFEDCBA9876543210, 0xFFFFFFF980000007], np.uint64
+    [3, 2, 0x67, 0x80000000, 0x7FC17FC1, 0xFFFF0001, 0x123456789ABCDEF0, 0xFEDCBA9876543210, 0xFFFFFFF980000007],
+    np.uint64,
 )
 
 

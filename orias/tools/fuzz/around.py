@@ -82,6 +82,15 @@ def _apart(m: re.Match[str], _: int) -> str:
     return " ".join([*out, *(f"{guard}mov.pred {name}, {value};" for name, value in results)])
 
 
+def _unknown(m: re.Match[str], _: int) -> str:
+    """A branch on a predicate that guards another one too: on an equal predicate of which the compiler knows nothing."""
+    p = m["p"]
+    if len(re.findall(rf"@!?{p}\s+bra\b", m.string)) < 2:
+        return m[0]
+    known = f"selp.u32 {_SPARE}, 1, 0, {p}; or.b32 {_SPARE}, {_SPARE}, {_ZERO}; setp.ne.u32 {_FIRST}, {_SPARE}, 0;"
+    return f"{known} @{m['negation']}{_FIRST} bra {m['label']};"
+
+
 def _wide_sum(m: re.Match[str], _: int) -> str:
     """A saturated sum in 64 bits; what is done with it, if anything, as before."""
     guard, left, right = m["guard"] or "", m["left"], m["right"]
@@ -122,6 +131,7 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
         )
     ],
     "unpacked_load": [(re.compile(r"(?P<head>" + _G + r"mov\.b32 \{[^}]*\},\s*)(?P<x>%\w+)(?P<tail>)\s*;"), _hidden)],
+    "loop_exit": [(re.compile(r"@(?P<negation>!?)(?P<p>%\w+)\s+bra\s+(?P<label>[\w$]+)\s*;"), _unknown)],
     "abs_sign": [(re.compile(_G + r"abs\.s(?P<bits>16|32|64)\s+(?P<d>%\w+),\s*(?P<x>[^,;]+);"), _magnitude)],
     "vsub_max": [
         (
@@ -167,8 +177,9 @@ def around(text: str, faults: Iterable[str]) -> str:
 
         def written(m: re.Match[str], rewrite: Rewrite = rewrite) -> str:
             nonlocal count
-            count += 1
-            return rewrite(m, count)
+            other = rewrite(m, count + 1)
+            count += other != m[0]
+            return other
 
         text = pattern.sub(written, text)
     return _BODY.sub(rf"\1{_DECLARED}", text) if count else text
