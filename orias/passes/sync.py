@@ -22,7 +22,8 @@ of ABI functions preserve B6..B11, helper subroutines use B2..B5 and nothing els
 
 Collectives: lowering puts ``WARPSYNC mask`` in front of every warp operation with a member mask.  It stays where the warp
 may run in parts or the mask is not constant, and goes elsewhere.  On sm_75 to sm_89 ptxas branches to out-of-line helpers
-(BRA.DIV, BRA.CONV) so that converged warps skip the WARPSYNC; here it is executed always, which means the same.
+(BRA.DIV, BRA.CONV) so that converged warps skip the WARPSYNC; here it is executed always, which means the same.  Matrix
+operations (``.sync.aligned``) get theirs here, the first of a block where the warp may run in parts, as with ptxas.
 """
 
 from typing import Final, final
@@ -40,6 +41,7 @@ from orias.isa.operand import (
     PT,
     RZ,
     Opnd,
+    imm,
     is_zero_reg,
     label,
     reg,
@@ -57,6 +59,8 @@ _FULL_MASK: Final = 0xFFFFFFFF
 
 _SCRATCH: Final[tuple[int, ...]] = (0, 1, 2, 3, 4, 5)
 _HELPER: Final[tuple[int, ...]] = (2, 3, 4, 5)
+_ALIGNED: Final[frozenset[str]] = frozenset(("HMMA", "IMMA", "DMMA", "BMMA", "QMMA", "LDSM", "STSM", "MOVM"))
+"""What PTX's ``.sync.aligned`` matrix operations become: all threads of the warp execute them together."""
 _WHOLE_WARP: Final = GMMA | {"BAR", "WARPGROUP"}
 _ACROSS_HELPERS: Final[tuple[int, ...]] = (0, 1)
 _SAVED: Final[tuple[int, ...]] = (6, 7, 8, 9, 10, 11)
@@ -396,13 +400,19 @@ class _Inserter:
     # --- collectives and forward progress ------------------------------------------------------------------------
 
     def _collectives(self, partial: set[int]) -> None:
-        """Keep, sharpen or drop the WARPSYNC in front of collectives."""
+        """Keep, sharpen or drop the WARPSYNC in front of collectives; put one in front of matrix operations that part of a warp may reach."""
         for b in self.fn.blocks:
             out: list[Inst] = []
             parted = b.id in self.fn.parted
+            together = b.id not in partial
             for k, inst in enumerate(b.insts):
                 if self.fn.calls_outside(inst):
                     parted = True
+                if inst.op.flags & F_CALL:
+                    together = False
+                if inst.op.base in _ALIGNED and not together:
+                    out.append(self._warpsync(inst))
+                    together = inst.guard == PT
                 if inst.op.base == "WARPSYNC":
                     mask = _constant_mask(inst, self.constants)
                     # ptxas keeps it in front of ARRIVE in all code behind a divergent branch.
@@ -412,8 +422,15 @@ class _Inserter:
                     if mask == _FULL_MASK and self.fn.target.sm >= 90 and inst.op is _WARPSYNC:
                         inst.op = WARPSYNC_ALL
                         inst.src = []
+                    together = together or (mask == _FULL_MASK and inst.guard == PT)
                 out.append(inst)
             b.insts = out
+
+    def _warpsync(self, inst: Inst) -> Inst:
+        """WARPSYNC of the whole warp, as guarded as the operation behind it."""
+        if self.fn.target.sm >= 90:
+            return self.fn.new_inst(WARPSYNC_ALL, [], [], inst.guard, loc=inst.loc)
+        return self.fn.new_inst(_WARPSYNC, [], [imm(_FULL_MASK)], inst.guard, loc=inst.loc)
 
     def _behind_yields(self, waits: list[tuple[Block, Inst]]) -> set[int]:
         """Blocks that part of a warp may reach alone because a barrier does not wait for threads that yield, here or in a called function."""

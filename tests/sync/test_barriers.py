@@ -1,3 +1,6 @@
+import pytest
+
+import orias
 from orias.analysis.divergence import divergence
 from orias.ori.ir import Func
 from orias.ori.text import dump, parse
@@ -280,3 +283,47 @@ b6:
 def test_functions_keep_warpsync() -> None:
     text = DIAMOND.replace("  v257:P", "  WARPSYNC 0xf\n  v257:P").replace(" entry ", " func ")
     assert "WARPSYNC 0xf" in dump(run(text))
+
+
+PRODUCTS = """\
+.version 8.0
+.target sm_80
+.address_size 64
+.extern .func outside();
+.visible .func inside(.param .b32 i)
+{
+    .reg .b32 %r<4>;
+    ld.param.b32 %r1, [i];
+    mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r2, %r3}, {%r1, %r1}, {%r1}, {%r1, %r1};
+    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r2];
+    st.shared.b32 [%r3], %r2;
+    ret;
+}
+.visible .entry behind()
+{
+    .reg .b32 %r<4>;
+    mov.u32 %r1, %tid.x;
+    mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r2, %r3}, {%r1, %r1}, {%r1}, {%r1, %r1};
+    call outside;
+    movmatrix.sync.aligned.m8n8.trans.b16 %r3, %r2;
+    st.shared.b32 [%r3], %r2;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize("arch,sync", [("sm_80", "WARPSYNC 0xffffffff"), ("sm_90", "WARPSYNC.ALL")])
+@pytest.mark.parametrize("level", [0, 3])
+def test_matrix_operations_wait_for_the_warp(level: int, arch: str, sync: str) -> None:
+    """In functions and behind calls part of the warp may come first; ptxas has the same WARPSYNC there."""
+    text = PRODUCTS.replace("sm_80", arch)
+    listing = orias.compile(text, arch=arch, opt_level=level, compile_only=True).disassemble()
+    names = ("WARPSYNC", "HMMA", "LDSM", "MOVM", "CALL")
+    found = {}
+    for part in listing.split(".text.")[1:]:
+        lines = [line.split("*/", 1)[1].strip(" ;") for line in part.splitlines() if "/*0" in line]
+        found[part.split(":")[0].split(",")[0].strip('"')] = [
+            line if line.startswith("WARPSYNC") else line.split(".")[0] for line in lines if line.startswith(names)
+        ]
+    assert found["inside"] == [sync, "HMMA", "LDSM"]
+    assert found["behind"] in (["HMMA", "CALL", sync, "MOVM"], [sync, "HMMA", "CALL", sync, "MOVM"])
