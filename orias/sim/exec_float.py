@@ -513,17 +513,19 @@ def hfma2(s: Site) -> Exec:
 
 
 def hmnmx2(s: Site) -> Exec:
-    """HMNMX2."""
+    """HMNMX2 of two, VHMNMX of three pairs of halves; the last source says whether the least or the largest."""
     bf16, ftz, _, _ = _half_flags(s)
     nan, xorsign = s.has("NAN"), s.has("XORSIGN")
     keep = ~ABS if xorsign else -1
-    x, y = s.halves(s.src[0] & keep, bf16, ftz), s.halves(s.src[1] & keep, bf16, ftz)
-    p, put = s.pred(s.src[2]), s.result32()
+    x, *more = (s.halves(o & keep, bf16, ftz) for o in s.src[:-1])
+    p, put = s.pred(s.src[-1]), s.result32()
 
     def run(m: Machine, a: Active) -> None:
-        v, w, q = x(m, a), y(m, a), p(m, a)
-        r = [half.pattern(half.minmax(v[k], w[k], q, nan, xorsign), bf16) for k in (0, 1)]
-        put(m, a, half.pack(r[0], r[1]))
+        v, q = x(m, a), p(m, a)
+        for y in more:
+            w = y(m, a)
+            v = (half.minmax(v[0], w[0], q, nan, xorsign), half.minmax(v[1], w[1], q, nan, xorsign))
+        put(m, a, half.pack(half.pattern(v[0], bf16), half.pattern(v[1], bf16)))
 
     return run
 
@@ -571,5 +573,5 @@ BUILDERS: Final[dict[str, Builder]] = {
     "FADD": fadd, "FMUL": fmul, "FFMA": ffma, "DADD": dadd, "DMUL": dmul, "DFMA": dfma, "FSETP": fsetp, "DSETP": dsetp,
     "FSET": fset, "FSEL": fsel, "FMNMX": fmnmx, "FCHK": fchk, "MUFU": mufu, "F2F": f2f, "F2FP": f2fp, "F2I": f2i,
     "F2IP": f2ip, "I2F": i2f, "I2FP": i2f, "FRND": frnd, "HADD2": hadd2, "HMUL2": hmul2, "HFMA2": hfma2,
-    "HMNMX2": hmnmx2, "HSETP2": hsetp2, "HSET2": hset2,
+    "HMNMX2": hmnmx2, "VHMNMX": hmnmx2, "HSETP2": hsetp2, "HSET2": hset2,
 }  # fmt: skip
