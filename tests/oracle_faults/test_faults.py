@@ -106,6 +106,8 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("loop_exit.ptx", "sm_75", 32, turns),
     ("loop_exit.ptx", "sm_80", 32, turns),
     ("loop_exit.ptx", "sm_90", 32, turns),
+    ("mad_chain.ptx", "sm_75", 64, lambda x: x << 48),
+    ("mad_chain.ptx", "sm_90", 64, lambda x: x << 48),
     ("abs_sign.ptx", "sm_75", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("abs_sign.ptx", "sm_90", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),

@@ -53,6 +53,11 @@ def _hidden(m: re.Match[str], _: int) -> str:
     return f"or.b32 {_SPARE}, {_ZERO}, {m['x']}; {m['head']}{_SPARE}{m['tail']};"
 
 
+def _hidden_long(m: re.Match[str], _: int) -> str:
+    """A 64-bit number, hidden from the compiler."""
+    return f"cvt.u64.u32 {_LONG}, {_ZERO}; or.b64 {_LONG}, {_LONG}, {m['x']}; {m['head']}{_LONG}{m['tail']};"
+
+
 def _difference(m: re.Match[str], _: int) -> str:
     """A negation as a difference."""
     return f"{m['guard'] or ''}sub.s32 {m['d']}, {_ZERO}, {m['x']};"
@@ -132,6 +137,10 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
     ],
     "unpacked_load": [(re.compile(r"(?P<head>" + _G + r"mov\.b32 \{[^}]*\},\s*)(?P<x>%\w+)(?P<tail>)\s*;"), _hidden)],
     "loop_exit": [(re.compile(r"@(?P<negation>!?)(?P<p>%\w+)\s+bra\s+(?P<label>[\w$]+)\s*;"), _unknown)],
+    "mad_chain": [
+        (re.compile(r"(?P<head>" + _G + r"mad\.lo\.[us]64 %\w+,\s*)(?P<x>\d+)(?P<tail>,[^;]+);"), _hidden_long),
+        (re.compile(r"(?P<head>" + _G + r"mad\.lo\.[us]64 %\w+,\s*%\w+,\s*)(?P<x>\d+)(?P<tail>,[^;]+);"), _hidden_long),
+    ],
     "abs_sign": [(re.compile(_G + r"abs\.s(?P<bits>16|32|64)\s+(?P<d>%\w+),\s*(?P<x>[^,;]+);"), _magnitude)],
     "vsub_max": [
         (
