@@ -9,7 +9,7 @@ out of a loop that threads leave in different rounds.
 from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, DomTree, LoopForest, dominators, find_loops, post_dominators, reverse_postorder
-from orias.isa.op import F_CALL, F_READ, F_WRITE
+from orias.isa.op import F_CALL, F_READ, F_WRITE, MATRIX
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     K_B,
@@ -44,11 +44,7 @@ _ALWAYS_VARYING: Final[frozenset[str]] = frozenset(
         "LD",
         "LDL",
         "LDSM",
-        "HMMA",
-        "IMMA",
-        "DMMA",
-        "BMMA",
-        "QMMA",
+        *MATRIX,
         "MOVM",
         "ELECT",
         "MATCH",

@@ -123,6 +123,9 @@ _FLAGS: Final[dict[str, int]] = {
     "CS2R": F_SIDE,
 }  # fmt: skip
 
+MATRIX: Final[frozenset[str]] = frozenset(("HMMA", "IMMA", "BMMA", "DMMA", "QMMA"))
+"""Matrix operations of one warp, by mnemonic."""
+
 _ADDR: Final[dict[str, tuple[int, ...]]] = {
     "LD": (0,), "LDG": (0,), "LDS": (0,), "LDL": (0,), "LDSM": (0,), "ST": (0,), "STG": (0,), "STS": (0,), "STL": (0,),
     "STSM": (0,), "ATOM": (0,), "ATOMG": (0,), "ATOMS": (0,), "RED": (0,), "REDG": (0,), "LDGSTS": (0, 4),

@@ -1,5 +1,6 @@
 """Rewrites of matrix products: an accumulator of zeros is RZ."""
 
+from orias.isa.op import MATRIX
 from orias.isa.operand import FLAG_MASK, K_IMM, K_R, KIND_MASK, LANE_MASK, PAYLOAD_SHIFT, PT, RZ
 from orias.ori.ir import Inst
 from orias.passes.simplify import RULES, Cx
@@ -20,5 +21,5 @@ def _product(cx: Cx, inst: Inst) -> None:
         cx.rewrite(inst, inst.op, [*inst.src[:2], RZ, *inst.src[3:]])
 
 
-for _name in ("HMMA", "IMMA", "DMMA", "BMMA", "QMMA"):
+for _name in MATRIX:
     RULES[_name] = _product

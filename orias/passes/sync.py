@@ -21,16 +21,16 @@ Barrier registers are physical, by nesting: a region's barrier differs from thos
 of ABI functions preserve B6..B11, helper subroutines use B2..B5 and nothing else.
 
 Collectives: lowering puts ``WARPSYNC mask`` in front of every warp operation with a member mask.  It stays where the warp
-may run in parts or the mask is not constant, and goes elsewhere.  On sm_75 to sm_89 ptxas branches to out-of-line helpers
+may run in parts or the mask is not constant, and is dropped elsewhere.  On sm_75 to sm_89 ptxas branches to out-of-line helpers
 (BRA.DIV, BRA.CONV) so that converged warps skip the WARPSYNC; here it is executed always, which means the same.  Matrix
-operations (``.sync.aligned``) get theirs here, the first of a block where the warp may run in parts, as with ptxas.
+operations (``.sync.aligned``) get theirs here, the first of a block where the warp may run in parts, as with ptxas -O3.
 """
 
 from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, DomTree, LoopForest, dominators, find_loops, post_dominators
 from orias.analysis.divergence import Divergence, divergence, exit_edges
-from orias.isa.op import F_CALL, F_FENCE, F_READ, F_WRITE, op
+from orias.isa.op import F_CALL, F_FENCE, F_READ, F_WRITE, MATRIX, op
 from orias.isa.operand import (
     INV,
     K_B,
@@ -59,7 +59,7 @@ _FULL_MASK: Final = 0xFFFFFFFF
 
 _SCRATCH: Final[tuple[int, ...]] = (0, 1, 2, 3, 4, 5)
 _HELPER: Final[tuple[int, ...]] = (2, 3, 4, 5)
-_ALIGNED: Final[frozenset[str]] = frozenset(("HMMA", "IMMA", "DMMA", "BMMA", "QMMA", "LDSM", "STSM", "MOVM"))
+_ALIGNED: Final[frozenset[str]] = MATRIX | {"LDSM", "STSM", "MOVM"}
 """What PTX's ``.sync.aligned`` matrix operations become: all threads of the warp execute them together."""
 _WHOLE_WARP: Final = GMMA | {"BAR", "WARPGROUP"}
 _ACROSS_HELPERS: Final[tuple[int, ...]] = (0, 1)
@@ -273,12 +273,17 @@ class _Inserter:
         out: dict[int, str] = {}
         for b in self.fn.blocks:
             for inst in b.insts:
-                if inst.op.flags & F_CALL:
-                    info = self.fn.calls.get(inst.uid)
-                    kind = "helper" if info is not None and info.kind == "helper" else "abi"
-                    if out.get(b.id) != "abi":
-                        out[b.id] = kind
+                kind = self._kind(inst)
+                if kind and out.get(b.id) != "abi":
+                    out[b.id] = kind
         return out
+
+    def _kind(self, inst: Inst) -> str:
+        """Of a call ``helper`` or ``abi``, else nothing."""
+        if not inst.op.flags & F_CALL:
+            return ""
+        info = self.fn.calls.get(inst.uid)
+        return "helper" if info is not None and info.kind == "helper" else "abi"
 
     # --- code --------------------------------------------------------------------------------------------------
 
@@ -404,12 +409,12 @@ class _Inserter:
         for b in self.fn.blocks:
             out: list[Inst] = []
             parted = b.id in self.fn.parted
-            together = b.id not in partial
+            whole = together = b.id not in partial
             for k, inst in enumerate(b.insts):
                 if self.fn.calls_outside(inst):
                     parted = True
-                if inst.op.flags & F_CALL:
-                    together = False
+                if self._kind(inst) == "abi":
+                    whole = together = False
                 if inst.op.base in _ALIGNED and not together:
                     out.append(self._warpsync(inst))
                     together = inst.guard == PT
@@ -417,7 +422,7 @@ class _Inserter:
                     mask = _constant_mask(inst, self.constants)
                     # ptxas keeps it in front of ARRIVE in all code behind a divergent branch.
                     arrives = parted and k + 1 < len(b.insts) and b.insts[k + 1].op is ARRIVE
-                    if mask >= 0 and b.id not in partial and not arrives:
+                    if mask >= 0 and whole and not arrives:
                         continue
                     if mask == _FULL_MASK and self.fn.target.sm >= 90 and inst.op is _WARPSYNC:
                         inst.op = WARPSYNC_ALL
@@ -434,8 +439,8 @@ class _Inserter:
 
     def _behind_yields(self, waits: list[tuple[Block, Inst]]) -> set[int]:
         """Blocks that part of a warp may reach alone because a barrier does not wait for threads that yield, here or in a called function."""
-        calling = [x for x, kind in self.calls.items() if kind == "abi"]
-        return self._onward([*(b.id for b, _ in waits), *calling], set())
+        behind = [s.id for x, kind in self.calls.items() if kind == "abi" for s in self.by_id[x].succs]
+        return self._onward([*(b.id for b, _ in waits), *behind], set())
 
     def _waits(self) -> list[tuple[Block, Inst]]:
         """Where divergent loops wait for other threads: the first load or atomic of a block that can see their writes."""

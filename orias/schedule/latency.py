@@ -10,7 +10,7 @@ from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.diag import Unsupported
-from orias.isa.op import Op
+from orias.isa.op import MATRIX, Op
 from orias.isa.warpgroup import GMMA
 from orias.schedule.bounds import Minimum, overwrites
 from orias.schedule.units import ALU, CBU, CONTROL, FMA, FP64, HALF, HALF_CMP, MEM, MMA, UNIFORM, XU, Units, units
@@ -104,7 +104,7 @@ def measured_name(op: Op) -> str:
         return f"{base}.64" if any(m in _WIDE_TYPES for m in mods) else base
     if base == "MUFU":
         return f"{base}.{m}" if (m := mods[-1] if mods else "") in ("F16", "RCP64H", "RSQ64H") else base
-    if base in ("HMMA", "IMMA", "BMMA", "QMMA", "DMMA"):
+    if base in MATRIX:
         return op.name
     if base in ("CALL", "RET"):
         return f"{base}.{mods[0]}" if mods else base

@@ -21,7 +21,7 @@ Builder = Callable[[Site], Exec]
 
 
 def _signed(s: Site) -> bool:
-    return not (s.has("U32") or s.has("U64") or s.has("U16") or s.has("U8"))
+    return not any(s.has(x) for x in ("U32", "U64", "U16", "U8", "U16x2", "U8x4"))
 
 
 def _signed_type(s: Site) -> np.dtype[Any] | None:
@@ -366,7 +366,7 @@ def flo(s: Site) -> Exec:
 def minmax(s: Site) -> Exec:
     """IMNMX, VIMNMX, VIMNMX3, VIADDMNMX (the first two sources are added), also on packed fields; RELU clamps at zero."""
     bits = _packed(s)
-    signed_fields, signed_type = not (s.has("U16x2") or s.has("U8x4")), _signed_type(s)
+    signed_type = _signed_type(s)
     values = [o for o in s.src if not is_pred(o)]
     take_min = s.pred(next(o for o in s.src if is_pred(o)))
     g = [_compared(s, o) for o in values]
@@ -382,9 +382,9 @@ def minmax(s: Site) -> Exec:
         if added:
             v = [oi.add_fields(v[0], v[1], bits) if bits else v[0] + v[1], v[2]]
         if bits:
-            r = oi.minmax_fields(v[0], v[1], p, bits, signed_fields)
+            r = oi.minmax_fields(v[0], v[1], p, bits, signed_type is not None)
             if len(v) == 3:
-                r = oi.minmax_fields(r, v[2], p, bits, signed_fields)
+                r = oi.minmax_fields(r, v[2], p, bits, signed_type is not None)
             if relu:
                 r = oi.minmax_fields(r, np.zeros(1, U32), np.zeros(1, np.bool_), bits, True)
         else:

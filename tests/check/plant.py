@@ -145,9 +145,10 @@ class Planter:
             if wait_mask(c.ctl):
                 # It may take any time: nothing behind it is certain.
                 break
+            near = self._may_be_near(c)
             for u, slot in c.reads:
                 if u in alive and not self._exclusive(p, c):
-                    if self._may_be_near(c):
+                    if near and slot != SLOT_GUARD:
                         continue
                     if self.lat.is_guess(p.d.op, c.d.op, u, slot) or p.d.op.base.endswith("MMA"):
                         continue
@@ -193,10 +194,10 @@ class Planter:
     def _may_be_near(self, reader: Inst) -> bool:
         """True for readers to which ptxas itself leaves less than the scheduling tables say, hundreds of times in the corpus.
 
-        Upper words of products (4 cycles instead of 5, 2 and 3 from sm_100 on) and the XU (4 instead of 6, 2 on sm_90): a shorter way to
-        these is no certain fault.
+        Wide products and their upper words (4 cycles instead of 5, 2 and 3 from sm_100 on) and the XU (4 instead of 6, 2 on sm_90): a
+        shorter way of an operand to these is no certain fault.
         """
-        return self.units.pipe(reader.d.op) == XU or not {"WIDE", "HI"}.isdisjoint(reader.d.op.mods)
+        return self.units.pipe(reader.d.op) == XU or self.lat.op_class(reader.d.op) == "WIDE"
 
     @staticmethod
     def _exclusive(a: Inst, b: Inst) -> bool:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 import orias
@@ -6,6 +8,7 @@ from orias.ori.ir import Func
 from orias.ori.text import dump, parse
 from orias.ori.verify import verify
 from orias.passes.sync import insert_sync
+from tests.oracle import compile_or_none
 
 DIAMOND = """\
 .func k sm_90 entry ssa
@@ -314,16 +317,24 @@ PRODUCTS = """\
 
 @pytest.mark.parametrize("arch,sync", [("sm_80", "WARPSYNC 0xffffffff"), ("sm_90", "WARPSYNC.ALL")])
 @pytest.mark.parametrize("level", [0, 3])
-def test_matrix_operations_wait_for_the_warp(level: int, arch: str, sync: str) -> None:
-    """In functions and behind calls part of the warp may come first; ptxas has the same WARPSYNC there."""
+def test_matrix_operations_wait_for_the_warp(level: int, arch: str, sync: str, tmp_path: Path) -> None:
+    """In functions and behind calls part of the warp may come first; ptxas -O3 has the same WARPSYNC there."""
     text = PRODUCTS.replace("sm_80", arch)
-    listing = orias.compile(text, arch=arch, opt_level=level, compile_only=True).disassemble()
+    ours = orias.compile(text, arch=arch, opt_level=level, compile_only=True).data
+    assert matrix_operations(ours) == {"inside": [sync, "HMMA", "LDSM"], "behind": ["HMMA", "CALL", sync, "MOVM"]}
+    (tmp_path / "k.ptx").write_text(text)
+    theirs = compile_or_none(tmp_path / "k.ptx", arch, ["-O3", "-c"], tmp_path)
+    assert theirs is not None and matrix_operations(theirs) == matrix_operations(ours)
+
+
+def matrix_operations(cubin: bytes) -> dict[str, list[str]]:
+    """By function its matrix operations, calls and WARPSYNC."""
+    listing = orias.disassemble(cubin)
     names = ("WARPSYNC", "HMMA", "LDSM", "MOVM", "CALL")
-    found = {}
-    for part in listing.split(".text.")[1:]:
+    found: dict[str, list[str]] = {}
+    for part in listing.split("\n.text.")[1:]:
         lines = [line.split("*/", 1)[1].strip(" ;") for line in part.splitlines() if "/*0" in line]
-        found[part.split(":")[0].split(",")[0].strip('"')] = [
+        found[part.split(":")[0]] = [
             line if line.startswith("WARPSYNC") else line.split(".")[0] for line in lines if line.startswith(names)
         ]
-    assert found["inside"] == [sync, "HMMA", "LDSM"]
-    assert found["behind"] in (["HMMA", "CALL", sync, "MOVM"], [sync, "HMMA", "CALL", sync, "MOVM"])
+    return found

@@ -68,6 +68,7 @@ def test_all_at_once() -> None:
         "vadd.u32.s32.u32.sat.add %r4, %r2.h1, %r3.b2, %r2;",
         "abs.s16 %h, %h;",
         "abs.s64 %d3, %d3;",
+        "mad.lo.s64 %d3, 63, 5, %d3;",
         "@%q setp.leu.or.ftz.f32 %p|%q, %f, 0f3F800000, !%q;",
     ],
 )

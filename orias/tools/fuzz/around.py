@@ -1,7 +1,7 @@
 """Known faults of ptxas 13.0.88 (``tests/oracle_faults``), and how to write a program around each of them.
 
 A rewritten program means what the first one meant.  If ptxas agrees with us on the one and not on the other, that fault is
-what we saw; if it still disagrees, it is something new.
+the likely reason (a rewrite may disturb others too: some hide more than the fault needs); if it still disagrees, it is something new.
 """
 
 import re
@@ -20,7 +20,8 @@ _DECLARED: Final = (
     f" .reg .b32 {_ZERO}, {_SPARE}; .reg .b16 {_HALF}; .reg .b64 {_LONG}, {_OTHER};"
     f" .reg .pred {_FIRST}, {_SECOND}, {_THIRD}; mov.u32 {_ZERO}, %tid.y; "
 )
-"""A zero that no compiler knows: blocks of the random programs are one thread high."""
+"""A zero that no compiler knows (blocks of the random programs are one thread high), and spare registers; what they hold serves one rewritten
+instruction only."""
 _BODY: Final = re.compile(r"(\.(?:entry|func)\b[^{;]*\{)")
 _SKIP: Final = "AROUND_"
 
@@ -53,9 +54,13 @@ def _hidden(m: re.Match[str], _: int) -> str:
     return f"or.b32 {_SPARE}, {_ZERO}, {m['x']}; {m['head']}{_SPARE}{m['tail']};"
 
 
-def _hidden_long(m: re.Match[str], _: int) -> str:
-    """A 64-bit number, hidden from the compiler."""
-    return f"cvt.u64.u32 {_LONG}, {_ZERO}; or.b64 {_LONG}, {_LONG}, {m['x']}; {m['head']}{_LONG}{m['tail']};"
+def _hidden_long(spare: str) -> Rewrite:
+    """A 64-bit number, hidden from the compiler in a spare register of its own: an instruction may have two."""
+
+    def rewrite(m: re.Match[str], _: int) -> str:
+        return f"cvt.u64.u32 {spare}, {_ZERO}; or.b64 {spare}, {spare}, {m['x']}; {m['head']}{spare}{m['tail']};"
+
+    return rewrite
 
 
 def _difference(m: re.Match[str], _: int) -> str:
@@ -83,14 +88,16 @@ def _apart(m: re.Match[str], _: int) -> str:
     out.append(f"{logic}.pred {_FIRST}, {_FIRST}, {_SECOND};")
     results = [(m["d"], _FIRST), (m["e"], _THIRD)] if m["e"] else [(m["d"], _FIRST)]
     # what the guard is made of is written last
-    results.sort(key=lambda r: guard.strip(" @!") == r[0])
+    results.sort(key=lambda r: guard.strip().lstrip("@!") == r[0])
     return " ".join([*out, *(f"{guard}mov.pred {name}, {value};" for name, value in results)])
 
 
 def _unknown(m: re.Match[str], _: int) -> str:
     """A branch on a predicate that guards another one too: on an equal predicate of which the compiler knows nothing."""
     p = m["p"]
-    if len(re.findall(rf"@!?{p}\s+bra\b", m.string)) < 2:
+    start = max((b.end() for b in _BODY.finditer(m.string, 0, m.start())), default=0)
+    end = next((b.start() for b in _BODY.finditer(m.string, m.end())), len(m.string))
+    if len(re.findall(rf"@!?{p}\s+bra\b", m.string[start:end])) < 2:
         return m[0]
     known = f"selp.u32 {_SPARE}, 1, 0, {p}; or.b32 {_SPARE}, {_SPARE}, {_ZERO}; setp.ne.u32 {_FIRST}, {_SPARE}, 0;"
     return f"{known} @{m['negation']}{_FIRST} bra {m['label']};"
@@ -138,8 +145,11 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
     "unpacked_load": [(re.compile(r"(?P<head>" + _G + r"mov\.b32 \{[^}]*\},\s*)(?P<x>%\w+)(?P<tail>)\s*;"), _hidden)],
     "loop_exit": [(re.compile(r"@(?P<negation>!?)(?P<p>%\w+)\s+bra\s+(?P<label>[\w$]+)\s*;"), _unknown)],
     "mad_chain": [
-        (re.compile(r"(?P<head>" + _G + r"mad\.lo\.[us]64 %\w+,\s*)(?P<x>\d+)(?P<tail>,[^;]+);"), _hidden_long),
-        (re.compile(r"(?P<head>" + _G + r"mad\.lo\.[us]64 %\w+,\s*%\w+,\s*)(?P<x>\d+)(?P<tail>,[^;]+);"), _hidden_long),
+        (re.compile(r"(?P<head>" + _G + r"mad\.lo\.[us]64 %\w+,\s*)(?P<x>\d+)(?P<tail>,[^;]+);"), _hidden_long(_LONG)),
+        (
+            re.compile(r"(?P<head>" + _G + r"mad\.lo\.[us]64 %\w+,\s*%\w+,\s*)(?P<x>\d+)(?P<tail>,[^;]+);"),
+            _hidden_long(_OTHER),
+        ),
     ],
     "abs_sign": [(re.compile(_G + r"abs\.s(?P<bits>16|32|64)\s+(?P<d>%\w+),\s*(?P<x>[^,;]+);"), _magnitude)],
     "vsub_max": [
