@@ -10,7 +10,7 @@ from orias.ptx.parser import parse
 from orias.sim.image import Image
 from orias.tools.fuzz.__main__ import Settings, campaign
 from orias.tools.fuzz.generate import generate
-from orias.tools.fuzz.judge import OK, OPEN, OURS, THEIRS, case_of, judge_text, options
+from orias.tools.fuzz.judge import OK, OPEN, OURS, REFUSED, THEIRS, case_of, judge_text, options
 from orias.tools.validate.run import difference
 from orias.tools.validate.verify import ptx_outcome
 from tests.nvtools import tool
@@ -28,6 +28,25 @@ def check(arguments: list[str]) -> None:
 
 def test_some_programs() -> None:
     check(["--seed", "7", "--count", "6", "--seconds", "0", "--budget", "10", "--ptxas", "none"])
+
+
+def test_targets_that_only_ptxas_compiles_for() -> None:
+    check(
+        [
+            "--seed",
+            "900000",
+            "--count",
+            "6",
+            "--seconds",
+            "0",
+            "--arch",
+            "sm_100,sm_103,sm_120",
+            "--ptxas",
+            tool("ptxas"),
+        ]
+    )
+    v = judge_text(generate(900000, 8, 100), 900000, "sm_100", 3, "")
+    assert (v.kind, v.detail) == (REFUSED, "no ptxas to compile it")
 
 
 @pytest.mark.sweep

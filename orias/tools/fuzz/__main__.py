@@ -3,7 +3,7 @@
 usage: python -m orias.tools.fuzz [--seed N] [--count N] [--seconds S] [--budget N,...] [--arch sm_NN,...] [--levels 0,1,3]
                                   [--ptxas PATH|none] [--phases] [--out DIR] [--log FILE] [--json] [--quiet]
 
-Each program has its seed; seeds rise from --seed on; targets, levels and budgets take turns.  Programs that are wrong are written
+Each program has its seed; seeds rise from --seed on; targets, levels and budgets take turns (for targets from sm_100 on only ptxas's code is judged).  Programs that are wrong are written
 to --out.  Where ptxas differs and a fault of its that is known (tests/oracle_faults) explains it, that fault is counted.  --log: a line for each of them, and one with the counts every hundred programs.
 Exit code 1 if one of our results is wrong.
 """

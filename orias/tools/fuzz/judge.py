@@ -15,6 +15,7 @@ from orias.ptx.ast import Module
 from orias.ptx.parser import parse
 from orias.sim.errors import SimError
 from orias.sim.image import Image
+from orias.target.profile import TARGETS
 from orias.tools.fuzz.around import ways_around
 from orias.tools.fuzz.generate import INPUT_WORDS, SLOTS, THREADS, generate
 from orias.tools.validate.case import Case, Region
@@ -103,11 +104,16 @@ def judge(seed: int, arch: str, level: int, budget: int, ptxas: str, phases: boo
 
 
 def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: bool = False) -> Verdict:
-    """The same for a program that is at hand; its kernel is ``k``, the inputs follow from the seed."""
+    """The same for a program that is at hand; its kernel is ``k``, the inputs follow from the seed.
+
+    For targets that only ptxas compiles for (sm_100 on), its code alone is judged.
+    """
 
     def verdict(kind: str, detail: str = "") -> Verdict:
         return Verdict(seed, arch, level, kind, detail, text)
 
+    if arch not in TARGETS:
+        return verdict(*_only_theirs(text, seed, arch, level, ptxas))
     try:
         v = Verifier(text, options(arch, level), phases=phases)
     except CompileError as e:
@@ -131,6 +137,21 @@ def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: 
         known = _known_fault(ptxas, text, arch, level, v, case, want)
         return verdict(KNOWN, known) if known else verdict(THEIRS, theirs)
     return verdict(BOTH if theirs else OURS, finding.text() + (f"; ptxas: {theirs}" if theirs else ""))
+
+
+def _only_theirs(text: str, seed: int, arch: str, level: int, ptxas: str) -> tuple[str, str]:
+    """The verdict and its detail for a program that only ptxas compiles."""
+    data = ptxas_cubin(ptxas, text, arch, level) if ptxas else "no ptxas to compile it"
+    if isinstance(data, str):
+        return REFUSED, data.strip()
+    v = Verifier(text, options(arch, level), data)
+    case = case_of(seed, v.module)
+    want = ptx_outcome(v.module, arch, case, v.image)
+    if want.error is not None:
+        return INVALID, str(want.error)
+    theirs = _theirs(ptxas, text, arch, level, v, case)
+    known = _known_fault(ptxas, text, arch, level, v, case, want) if theirs else ""
+    return (KNOWN, known) if known else (THEIRS, theirs) if theirs else (OK, "")
 
 
 def _theirs(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Case) -> str:
