@@ -424,18 +424,23 @@ class _Inserter:
                     arrives = parted and k + 1 < len(b.insts) and b.insts[k + 1].op is ARRIVE
                     if mask >= 0 and whole and not arrives:
                         continue
-                    if mask == _FULL_MASK and self.fn.target.sm >= 90 and inst.op is _WARPSYNC:
-                        inst.op = WARPSYNC_ALL
-                        inst.src = []
-                    together = together or (mask == _FULL_MASK and inst.guard == PT)
+                    if mask == _FULL_MASK:
+                        self._sharpen(inst)
+                        together = together or inst.guard == PT
                 out.append(inst)
             b.insts = out
 
     def _warpsync(self, inst: Inst) -> Inst:
         """WARPSYNC of the whole warp, as guarded as the operation behind it."""
-        if self.fn.target.sm >= 90:
-            return self.fn.new_inst(WARPSYNC_ALL, [], [], inst.guard, loc=inst.loc)
-        return self.fn.new_inst(_WARPSYNC, [], [imm(_FULL_MASK)], inst.guard, loc=inst.loc)
+        made = self.fn.new_inst(_WARPSYNC, [], [imm(_FULL_MASK)], inst.guard, loc=inst.loc)
+        self._sharpen(made)
+        return made
+
+    def _sharpen(self, inst: Inst) -> None:
+        """WARPSYNC of the whole warp as WARPSYNC.ALL, where the target has that."""
+        if self.fn.target.sm >= 90 and inst.op is _WARPSYNC:
+            inst.op = WARPSYNC_ALL
+            inst.src = []
 
     def _behind_yields(self, waits: list[tuple[Block, Inst]]) -> set[int]:
         """Blocks that part of a warp may reach alone because a barrier does not wait for threads that yield, here or in a called function."""
