@@ -29,12 +29,12 @@ def signed(x: int, bits: int = 32) -> int:
     return x - (1 << bits) if x >> (bits - 1) else x
 
 
-def results(cubin: bytes, bits: int) -> list[int]:
+def results(cubin: bytes, bits: int, inputs: list[int] = INPUTS) -> list[int]:
     """What each thread stores for its input, as simulated."""
     np = pytest.importorskip("numpy")
     sim = pytest.importorskip("orias.sim")
-    out = np.zeros(len(INPUTS), np.uint64)
-    sim.load(cubin).launch("k", 1, len(INPUTS), [np.array(INPUTS, np.uint64), out])
+    out = np.zeros(len(inputs), np.uint64)
+    sim.load(cubin).launch("k", 1, len(inputs), [np.array(inputs, np.uint64), out])
     return [int(x) & (1 << bits) - 1 for x in out]
 
 
@@ -181,22 +181,15 @@ def test_missing_break(arch: str, tmp_path: Path) -> None:
 
     By the meaning that BSSY, BSYNC, BREAK and WARPSYNC have in the simulator (docs/simulator.md).
     """
-    np = pytest.importorskip("numpy")
     sim = pytest.importorskip("orias.sim")
     text = (HERE / "missing_break.ptx").read_text()
-    values = np.array([0, 128] * 16, np.uint64)
-
-    def run(cubin: bytes) -> list[int]:
-        out = np.zeros(len(values), np.uint64)
-        sim.load(cubin).launch("k", 1, len(values), [values, out])
-        return out.tolist()
-
+    values = [0, 128] * 16
     want = [3] * len(values)
     with pytest.raises(sim.SimError, match=r"no thread can run; waiting: 16 at .* BSYNC B0; 16 at .* WARPSYNC"):
-        run(ptxas("missing_break.ptx", arch, 0, tmp_path))
-    assert run(ptxas("missing_break.ptx", arch, 3, tmp_path)) == want
+        results(ptxas("missing_break.ptx", arch, 0, tmp_path), 64, values)
+    assert results(ptxas("missing_break.ptx", arch, 3, tmp_path), 64, values) == want
     for level in (0, 3):
-        assert run(orias.compile(text, arch=arch, opt_level=level).data) == want
+        assert results(orias.compile(text, arch=arch, opt_level=level).data, 64, values) == want
 
 
 @pytest.mark.parametrize("name", ["local_param.ptx", "float_sum_operand.ptx"])
