@@ -5,6 +5,7 @@ Every algorithm here is near linear (dominators: Lengauer and Tarjan's simple va
 recurses.
 """
 
+from collections.abc import Collection, Iterable
 from typing import Final, final
 
 from orias.ori.ir import Block, Func
@@ -46,6 +47,18 @@ def reverse_postorder(fn: Func) -> list[Block]:
     out = postorder(fn)
     out.reverse()
     return out
+
+
+def onward(first: Iterable[Block], stops: Collection[int] = ()) -> set[int]:
+    """Ids of the blocks that paths from some blocks pass, those included, up to the stops (ids)."""
+    seen: set[int] = set()
+    work = list(first)
+    while work:
+        b = work.pop()
+        if b.id not in seen and b.id not in stops:
+            seen.add(b.id)
+            work.extend(b.succs)
+    return seen
 
 
 def remove_unreachable(fn: Func) -> bool:

@@ -3,12 +3,22 @@
 A value is *varying* if threads that run together may hold different values of it.  A branch is *divergent* if its
 condition varies.  Sources of variation: section 2e of the register-allocation inventory (measured on ptxas 13.0.88).
 Control dependence is followed in both of its forms: phis where paths of a divergent branch meet, and values carried
-out of a loop that threads leave in different rounds.
+out of a loop that threads leave in different rounds.  Convergence barriers do not wait for threads that yield, so behind a YIELD
+threads may run ahead of others to the end; ptxas 13.0.88 does not compute in uniform registers there either.
 """
 
 from typing import Final, final
 
-from orias.analysis.cfg import NO_BLOCK, DomTree, LoopForest, dominators, find_loops, post_dominators, reverse_postorder
+from orias.analysis.cfg import (
+    NO_BLOCK,
+    DomTree,
+    LoopForest,
+    dominators,
+    find_loops,
+    onward,
+    post_dominators,
+    reverse_postorder,
+)
 from orias.isa.op import F_CALL, F_READ, F_WRITE, MATRIX
 from orias.isa.operand import (
     FIRST_VIRTUAL,
@@ -67,7 +77,7 @@ class Divergence:
         self.branches: bytearray = bytearray(blocks)
         """1 for each block that ends with a divergent branch."""
         self.regions: bytearray = bytearray(blocks)
-        """1 for each block between a divergent branch and its post-dominator: part of the warp may be elsewhere."""
+        """1 for each block between a divergent branch and its post-dominator, or behind a YIELD: part of the warp may be elsewhere."""
 
     def is_varying(self, o: Opnd) -> bool:
         """True if an operand may differ between threads."""
@@ -181,6 +191,8 @@ class _Solver:
                     self._diverge(b)
                 elif self._varies_with_sources(inst):
                     self._mark_results(inst)
+        for x in onward(b for b in self.blocks if any(i.op.base == "YIELD" for i in b.insts)):
+            self.result.regions[x] = 1
         return self.result
 
     def _mark(self, ident: int) -> None:

@@ -222,7 +222,7 @@ def _spin(
     old = ctx.b.r(load, *group, width=width)
     new = next_(old)
     d = ctx.fn.new_vreg(K_R, width)
-    ctx.b.emit(swap, [d] + [PT] * preds, [*group, old, new])
+    ctx.fn.retries.add(ctx.b.emit(swap, [d] + [PT] * preds, [*group, old, new]).uid)
     if width == 2:
         p = ctx.b.pred("isetp64.EQ.U64", d, imm64(1), PT)
     else:
@@ -300,7 +300,7 @@ def _half(
         raise ctx.unsupported(f"A 16-bit atomic '{op}'")
     merged = b.r("PRMT", old, select, new)
     got = ctx.fn.new_vreg(K_R)
-    b.emit(swap, [got] + [PT] * preds, [*group, old, merged])
+    ctx.fn.retries.add(b.emit(swap, [got] + [PT] * preds, [*group, old, merged]).uid)
     ctx.set(held, got)
     p = b.setp("ISETP.NE.U32.AND", got, old, PT)
     ctx.branch(p, head, done)

@@ -15,6 +15,7 @@ def clone(fn: Func) -> Func:
     out.tables = dict(fn.tables)
     out.pool = fn.pool
     out.contract = set(fn.contract)
+    out.retries = set(fn.retries)
     out.frame_fixed = fn.frame_fixed
     out.frame_size = fn.frame_size
     out.max_regs = fn.max_regs
@@ -39,7 +40,8 @@ def restore(fn: Func, kept: Func) -> None:
     fn.state = kept.state
     fn.expanded = kept.expanded
     fn.vkind, fn.vwidth = kept.vkind, kept.vwidth
-    fn.syms, fn.calls, fn.tables, fn.contract = kept.syms, kept.calls, kept.tables, kept.contract
+    fn.syms, fn.calls, fn.tables = kept.syms, kept.calls, kept.tables
+    fn.contract, fn.retries = kept.contract, kept.retries
     fn.frame_fixed, fn.frame_size, fn.max_regs, fn.reg_count = (
         kept.frame_fixed,
         kept.frame_size,

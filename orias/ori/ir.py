@@ -290,6 +290,7 @@ class Func:
         "notes",
         "reg_count",
         "remarks",
+        "retries",
         "spill_loads",
         "spill_stores",
         "state",
@@ -315,6 +316,8 @@ class Func:
         self.calls: dict[int, CallInfo] = {}
         self.contract: set[int] = set()
         """Uids of FMUL, FADD, DMUL, DADD, HMUL2 and HADD2 that may fuse into FFMA, DFMA and HFMA2 (PTX without ``.rn``)."""
+        self.retries: set[int] = set()
+        """Uids of compare-and-swaps made for an atomic that the target lacks: one fails only where another thread's has just succeeded."""
         self.tables: dict[int, JumpTable] = {}
         """Jump tables by the uid of their BRX."""
         self.pool: ConstantPool | None = None

@@ -28,7 +28,7 @@ operations (``.sync.aligned``) get theirs here, the first of a block where the w
 
 from typing import Final, final
 
-from orias.analysis.cfg import NO_BLOCK, DomTree, LoopForest, dominators, find_loops, post_dominators
+from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, onward, post_dominators
 from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.op import F_CALL, F_FENCE, F_READ, F_WRITE, MATRIX, op
 from orias.isa.operand import (
@@ -208,22 +208,11 @@ class _Inserter:
         """See ``Func.parted``.  As ptxas has it, a warp is whole again only where a barrier is picked up."""
         out = {b.id for b in self.fn.blocks if self.div.regions[b.id]}
         ends = {region.end.id for region in self.regions}
-        waiting = list(self.loose)
+        waiting = [self.by_id[x] for x in self.loose if x != NO_BLOCK]
         for b in self.fn.blocks:
             if any(self.fn.calls_outside(i) for i in b.insts):
-                waiting.extend(s.id for s in b.succs)
-        return frozenset(out | self._onward(waiting, ends))
-
-    def _onward(self, first: list[int], stops: set[int]) -> set[int]:
-        """Blocks that paths from some blocks pass, those included, up to the stops."""
-        seen: set[int] = set()
-        work = list(first)
-        while work:
-            x = work.pop()
-            if x in self.by_id and x not in seen and x not in stops:
-                seen.add(x)
-                work.extend(s.id for s in self.by_id[x].succs)
-        return seen
+                waiting.extend(b.succs)
+        return frozenset(out | onward(waiting, ends))
 
     def _whole_warp_blocks(self) -> set[int]:
         out: set[int] = set()
@@ -444,23 +433,33 @@ class _Inserter:
 
     def _behind_yields(self, waits: list[tuple[Block, Inst]]) -> set[int]:
         """Blocks that part of a warp may reach alone because a barrier does not wait for threads that yield, here or in a called function."""
-        behind = [s.id for x, kind in self.calls.items() if kind == "abi" for s in self.by_id[x].succs]
-        return self._onward([*(b.id for b, _ in waits), *behind], set())
+        behind = [s for x, kind in self.calls.items() if kind == "abi" for s in self.by_id[x].succs]
+        return onward([*(b for b, _ in waits), *behind])
 
     def _waits(self) -> list[tuple[Block, Inst]]:
         """Where divergent loops wait for other threads: the first load or atomic of a block that can see their writes."""
         out: list[tuple[Block, Inst]] = []
         for loop in self.forest.loops:
-            inside = set(loop.blocks)
-            leaving = [x for x in loop.blocks if any(s.id not in inside for s in self.by_id[x].succs)]
-            if not any(self.div.branches[x] for x in leaving):
+            if not self._threads_leave(loop):
                 continue
+            # Where one thread's retry is another's success nobody waits; in a loop around it, it may be what is waited for.
+            free = self.fn.retries if len(loop.latches) == 1 else ()
             for x in loop.blocks:
                 if self.forest.innermost[x] is loop:
-                    found = next((i for i in self.by_id[x].insts if _sees_others(i)), None)
+                    found = next((i for i in self.by_id[x].insts if _sees_others(i) and i.uid not in free), None)
                     if found is not None:
                         out.append((self.by_id[x], found))
         return out
+
+    def _threads_leave(self, loop: Loop) -> bool:
+        """True if some threads may leave a loop, or end in it, while others stay."""
+        inside = set(loop.blocks)
+        for b in (self.by_id[x] for x in loop.blocks):
+            if self.div.branches[b.id] and any(s.id not in inside for s in b.succs):
+                return True
+            if any(i.op.base == "EXIT" and self.div.is_varying(i.guard) for i in b.insts):
+                return True
+        return False
 
     def _yields(self, waits: list[tuple[Block, Inst]]) -> None:
         """YIELD in divergent loops that wait for other threads."""

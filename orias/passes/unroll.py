@@ -239,4 +239,6 @@ def _clone(fn: Func, inst: Inst, values: dict[int, int]) -> Inst:
     clone = fn.new_inst(inst.op, dst, src, guard, old, inst.loc)
     if inst.uid in fn.contract:
         fn.contract.add(clone.uid)
+    if inst.uid in fn.retries:
+        fn.retries.add(clone.uid)
     return clone

@@ -8,12 +8,13 @@ the result of HMMA on its first or second source (sm_80, 231 of 1008).
 
 Uniform registers, uniform predicates and convergence barriers belong to the warp, not to the thread: the arms of a
 divergent branch run one after the other, in any order, with the same registers.  For them the graph gets
-extra edges from the end of each arm back to the heads of the other arms.
+extra edges from the end of each arm back to the heads of the other arms.  Behind a YIELD part of the warp may run ahead, as far as
+it likes, before the rest goes on there: extra edges lead from every block behind it to every other and to what follows the YIELD.
 """
 
 from typing import Final, final
 
-from orias.analysis.cfg import NO_BLOCK, post_dominators, reverse_postorder
+from orias.analysis.cfg import NO_BLOCK, onward, post_dominators, reverse_postorder
 from orias.analysis.liveness import members
 from orias.diag import Unsupported
 from orias.isa.op import F_CALL
@@ -181,10 +182,11 @@ def _solve(rg: Ranges, exposed: list[set[int]], killed: list[set[int]]) -> list[
         _dataflow(order, succs, thread, exposed, killed, out)
     if warp:
         order, succs = _warp_graph(rg, order, succs, exposed, killed, set(warp))
-        pad = len(succs) - size
-        empty: list[set[int]] = [set() for _ in range(pad)]
+        exposed = exposed + [set() for _ in range(len(succs) - size)]
+        _add_yields(rg, order, succs, exposed)
+        killed = killed + [set() for _ in range(len(succs) - size)]
         wide_out: list[list[int]] = [[] for _ in range(len(succs))]
-        _dataflow(order, succs, warp, exposed + empty, killed + empty, wide_out)
+        _dataflow(order, succs, warp, exposed, killed, wide_out)
         for i in range(size):
             out[i] = out[i] + wide_out[i]
     return out
@@ -290,6 +292,41 @@ def _warp_graph(
             for p in b.preds:
                 out[p.id].append(node)
     return extra + order, out
+
+
+def _add_yields(rg: Ranges, order: list[int], succs: list[list[int]], exposed: list[set[int]]) -> None:
+    """Nodes for the threads that go on behind a YIELD while others are anywhere behind it."""
+    waiting = [b for b in rg.order if any(i.op.base == "YIELD" for i in b.insts)]
+    if not waiting:
+        return
+    behind = onward(waiting)
+    anywhere = len(succs)
+    succs.append([b.id for b in rg.order if b.id in behind])
+    exposed.append(set())
+    order.insert(0, anywhere)
+    for x in list(succs[anywhere]):
+        succs[x].append(anywhere)
+    for b in waiting:
+        succs[anywhere].append(len(succs))
+        order.insert(0, len(succs))
+        succs.append([s.id for s in b.succs])
+        exposed.append(_used_behind_yield(rg, b))
+
+
+def _used_behind_yield(rg: Ranges, b: Block) -> set[int]:
+    """Words that are live behind a YIELD of a block because of what the block reads there."""
+    out: set[int] = set()
+    held: set[int] = set()
+    for inst in reversed(b.insts):
+        if inst.op.base == "YIELD":
+            held |= out
+        for o in inst.dst:
+            if o >= FIRST_OPND:
+                out.difference_update(rg.words(o))
+        for o in inst.uses():
+            if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+                out.update(rg.words(o))
+    return held
 
 
 def _scan(rg: Ranges, live_out: list[list[int]], reserved: Reserved) -> None:

@@ -329,12 +329,70 @@ def test_matrix_operations_wait_for_the_warp(level: int, arch: str, sync: str, t
 
 def matrix_operations(cubin: bytes) -> dict[str, list[str]]:
     """By function its matrix operations, calls and WARPSYNC."""
-    listing = orias.disassemble(cubin)
     names = ("WARPSYNC", "HMMA", "LDSM", "MOVM", "CALL")
+    return {
+        f: [line if line.startswith("WARPSYNC") else line.split(".")[0] for line in lines if line.startswith(names)]
+        for f, lines in instructions(cubin).items()
+    }
+
+
+def yields(cubin: bytes) -> dict[str, int]:
+    """By function its number of YIELD."""
+    return {f: lines.count("YIELD") for f, lines in instructions(cubin).items()}
+
+
+def instructions(cubin: bytes) -> dict[str, list[str]]:
+    """By function its instructions as text."""
     found: dict[str, list[str]] = {}
-    for part in listing.split("\n.text.")[1:]:
+    for part in orias.disassemble(cubin).split("\n.text.")[1:]:
         lines = [line.split("*/", 1)[1].strip(" ;") for line in part.splitlines() if "/*0" in line]
-        found[part.split(":")[0]] = [
-            line if line.startswith("WARPSYNC") else line.split(".")[0] for line in lines if line.startswith(names)
-        ]
+        found[part.split(":")[0]] = lines
     return found
+
+
+WAITS = """\
+.version 8.0
+.target sm_80
+.address_size 64
+.shared .align 8 .b8 shared[16];
+.visible .entry retries(.param .u64 p)
+{
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<4>;
+    .reg .b16 %h<3>;
+    .reg .pred %q;
+    ld.param.u64 %rd1, [p];
+    mov.u32 %r1, %tid.x;
+    cvt.u64.u32 %rd2, %r1;
+    cvt.u16.u32 %h1, %r1;
+    setp.gt.u32 %q, %r1, 4;
+    @%q red.shared.add.u64 [shared], %rd2;
+    @%q atom.global.cas.b16 %h2, [%rd1], %h1, %h1;
+    st.global.b16 [%rd1+8], %h2;
+    ret;
+}
+.visible .entry ends(.param .u64 p)
+{
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<4>;
+    .reg .pred %q;
+    ld.param.u64 %rd1, [p];
+    mov.u32 %r1, %tid.x;
+again:
+    atom.global.cas.b32 %r2, [%rd1], 0, %r1;
+    setp.ne.u32 %q, %r2, 0;
+    @%q bra again;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("level", [1, 3])
+def test_loops_that_wait_yield(level: int, arch: str, tmp_path: Path) -> None:
+    """Not those made for atomics that the target lacks, where some thread always gets on; those that threads end in, as with ptxas."""
+    text = WAITS.replace("sm_80", arch)
+    assert yields(orias.compile(text, arch=arch, opt_level=level).data) == {"retries": 0, "ends": 1}
+    (tmp_path / "k.ptx").write_text(text)
+    theirs = compile_or_none(tmp_path / "k.ptx", arch, [f"-O{level}"], tmp_path)
+    assert theirs is not None and yields(theirs) == {"retries": 0, "ends": 1}
