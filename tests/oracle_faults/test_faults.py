@@ -108,6 +108,8 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("loop_exit.ptx", "sm_90", 32, turns),
     ("mad_chain.ptx", "sm_75", 64, lambda x: x << 48),
     ("mad_chain.ptx", "sm_90", 64, lambda x: x << 48),
+    ("bfe_uniform.ptx", "sm_80", 32, lambda x: 171 >> (x & 31)),
+    ("bfe_uniform.ptx", "sm_90", 32, lambda x: 171 >> (x & 31)),
     ("abs_sign.ptx", "sm_75", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("abs_sign.ptx", "sm_90", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),
@@ -190,6 +192,18 @@ def test_missing_break(arch: str, tmp_path: Path) -> None:
     assert results(ptxas("missing_break.ptx", arch, 3, tmp_path), 64, values) == want
     for level in (0, 3):
         assert results(orias.compile(text, arch=arch, opt_level=level).data, 64, values) == want
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+def test_loop_negation(arch: str, tmp_path: Path) -> None:
+    """ptxas -O1 replaces the negation by a constant although it runs four times; from -O2 on, and at -O0, the loops are right."""
+    want = [0] * len(INPUTS)
+    assert results(ptxas("loop_negation.ptx", arch, 1, tmp_path), 32) == [1] * len(INPUTS)
+    assert results(ptxas("loop_negation.ptx", arch, 3, tmp_path), 32) == want
+    assert results(ptxas("loop_negation.ptx", arch, 0, tmp_path), 32) == want
+    text = (HERE / "loop_negation.ptx").read_text()
+    for level in (0, 1, 3):
+        assert results(orias.compile(text, arch=arch, opt_level=level).data, 32) == want
 
 
 @pytest.mark.parametrize("name", ["local_param.ptx", "float_sum_operand.ptx"])

@@ -12,6 +12,8 @@ from tests.forms.run import ptxas_cubin
 
 HERE = Path(__file__).parents[1] / "oracle_faults"
 NAMES = sorted(n for names in FAULTS for n in names.split(", "))
+LEVELS = {"loop_negation": 1}
+"""The level at which ptxas has a fault, if not 3."""
 VALUES = np.array(
     [3, 2, 0x67, 0x80000000, 0x7FC17FC1, 0xFFFF0001, 0x123456789ABCDEF0, 0xFEDCBA9876543210, 0xFFFFFFF980000007],
     np.uint64,
@@ -38,8 +40,9 @@ def test_around(name: str) -> None:
     assert (fault, other) in list(ways_around(text))
     want = ran(orias.compile(text, arch="sm_90").data, [])
     assert ran(orias.compile(other, arch="sm_90").data, []) == want
-    assert ran(ptxas_cubin(text, "sm_90", 3), []) != want
-    assert ran(ptxas_cubin(other, "sm_90", 3), []) == want
+    level = LEVELS.get(name, 3)
+    assert ran(ptxas_cubin(text, "sm_90", level), []) != want
+    assert ran(ptxas_cubin(other, "sm_90", level), []) == want
 
 
 def test_szext_position_is_hidden() -> None:
@@ -56,7 +59,7 @@ def test_all_at_once() -> None:
     body = "@%p testp.finite.f32 %p, %f;\nbfe.s32 %r, %r, 40, 4;\n"
     text = ".entry k(.param .u64 a) {\n" + body + "}\n"
     names = [n for n, _ in ways_around(text)]
-    assert names == ["guarded_testp", "bfe_position", "guarded_testp or bfe_position"]
+    assert names[:2] == ["guarded_testp", "bfe_position"] and names[-1] == " or ".join(names[:-1])
     last = list(ways_around(text))[-1][1]
     assert last.count("%tid.y") == 1 and "bra AROUND_1" in last and "or.b32" in last
     assert around("mov.u32 %r, 1;", FAULTS) == "mov.u32 %r, 1;"

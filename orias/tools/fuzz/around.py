@@ -92,15 +92,20 @@ def _apart(m: re.Match[str], _: int) -> str:
     return " ".join([*out, *(f"{guard}mov.pred {name}, {value};" for name, value in results)])
 
 
-def _unknown(m: re.Match[str], _: int) -> str:
-    """A branch on a predicate that guards another one too: on an equal predicate of which the compiler knows nothing."""
-    p = m["p"]
-    start = max((b.end() for b in _BODY.finditer(m.string, 0, m.start())), default=0)
-    end = next((b.start() for b in _BODY.finditer(m.string, m.end())), len(m.string))
-    if len(re.findall(rf"@!?{p}\s+bra\b", m.string[start:end])) < 2:
-        return m[0]
-    known = f"selp.u32 {_SPARE}, 1, 0, {p}; or.b32 {_SPARE}, {_SPARE}, {_ZERO}; setp.ne.u32 {_FIRST}, {_SPARE}, 0;"
-    return f"{known} @{m['negation']}{_FIRST} bra {m['label']};"
+def _unknown(met: str) -> Rewrite:
+    """A branch on a predicate `p` that other code of the program (a pattern) deals with too: on an equal one of which the compiler knows
+    nothing."""
+
+    def rewrite(m: re.Match[str], _: int) -> str:
+        p = m["p"]
+        start = max((b.end() for b in _BODY.finditer(m.string, 0, m.start())), default=0)
+        end = next((b.start() for b in _BODY.finditer(m.string, m.end())), len(m.string))
+        if not re.search(met.replace("P", p), m.string[start:end], re.DOTALL):
+            return m[0]
+        known = f"selp.u32 {_SPARE}, 1, 0, {p}; or.b32 {_SPARE}, {_SPARE}, {_ZERO}; setp.ne.u32 {_FIRST}, {_SPARE}, 0;"
+        return f"{known} @{m['negation']}{_FIRST} bra {m['label']};"
+
+    return rewrite
 
 
 def _wide_sum(m: re.Match[str], _: int) -> str:
@@ -121,6 +126,7 @@ def _wide_sum(m: re.Match[str], _: int) -> str:
 
 
 _G: Final = r"(?P<guard>@!?%\w+\s+)?"
+_BRANCH: Final = re.compile(r"@(?P<negation>!?)(?P<p>%\w+)\s+bra\s+(?P<label>[\w$]+)\s*;")
 FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
     "guarded_testp": [(re.compile(r"@(?P<guard>!?%\w+)\s+(?P<rest>testp\.[^;]*);"), _branch)],
     "guarded_set": [(re.compile(r"@(?P<guard>!?%\w+)\s+(?P<rest>set\.[^;]*);"), _branch)],
@@ -143,7 +149,7 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
         )
     ],
     "unpacked_load": [(re.compile(r"(?P<head>" + _G + r"mov\.b32 \{[^}]*\},\s*)(?P<x>%\w+)(?P<tail>)\s*;"), _hidden)],
-    "loop_exit": [(re.compile(r"@(?P<negation>!?)(?P<p>%\w+)\s+bra\s+(?P<label>[\w$]+)\s*;"), _unknown)],
+    "loop_exit": [(_BRANCH, _unknown(r"@!?P\s+bra\b.*@!?P\s+bra\b"))],
     "mad_chain": [
         (re.compile(r"(?P<head>" + _G + r"mad\.lo\.[us]64 %\w+,\s*)(?P<x>\d+)(?P<tail>,[^;]+);"), _hidden_long(_LONG)),
         (
@@ -170,8 +176,12 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
         (re.compile(r"(?P<head>" + _G + r"sh[lr]\.[bus]64 %\w+,\s*[^,;]+,\s*)(?P<x>\d+)(?P<tail>)\s*;"), _hidden)
     ],
     "bfe_position": [
-        (re.compile(r"(?P<head>" + _G + r"bfe\.s\d+ %\w+,\s*[^,;]+,\s*)(?P<x>\w+)(?P<tail>,[^,;]+);"), _hidden)
+        (re.compile(r"(?P<head>" + _G + r"bfe\.s\d+ %\w+,\s*[^,;]+,\s*)(?P<x>[%\w]+)(?P<tail>,[^,;]+);"), _hidden)
     ],
+    "bfe_uniform": [
+        (re.compile(r"(?P<head>" + _G + r"bfe\.[us]32 %\w+,\s*)(?P<x>%\w+)(?P<tail>,[^;]+);"), _hidden),
+    ],
+    "loop_negation": [(_BRANCH, _unknown(r"\.pred\s+P,[^;]*P\b"))],
     "bfi_length": [
         (
             re.compile(r"(?P<head>" + _G + r"bfi\.b\d+ %\w+,\s*[^,;]+,[^,;]+,[^,;]+,\s*)(?P<x>\w+)(?P<tail>)\s*;"),
