@@ -10,6 +10,7 @@ from orias.isa.operand import INV, K_P, K_UP, K_WORD, PT, UPT, Opnd, kind, paylo
 from orias.sim import (
     exec_async,
     exec_copy,
+    exec_f2fp,
     exec_float,
     exec_flow,
     exec_int,
@@ -50,6 +51,7 @@ _PLAIN: Final[dict[str, Any]] = {
     **exec_int.BUILDERS,
     **exec_special.BUILDERS,
     **exec_float.BUILDERS,
+    **exec_f2fp.BUILDERS,
     **exec_packed.BUILDERS,
     **exec_mem.BUILDERS,
     **exec_warp.BUILDERS,

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from orias.isa.operand import ABS, K_IMM, PAYLOAD_SHIFT, Opnd, kind, payload
 from orias.semantics.floats import ROUNDINGS, SCALES
 from orias.sim import ops_float as of
-from orias.sim import ops_fp8 as fp8
 from orias.sim import ops_half as half
 from orias.sim import ops_int as oi
 from orias.sim import softfloat as sf
@@ -273,109 +272,6 @@ def f2f(s: Site) -> Exec:
     raise s.unknown()
 
 
-def f2fp(s: Site) -> Exec:
-    """F2FP: packed conversions.
-
-    PACK_AB: two f32 sources, the first one into the upper half (or, for the 8-bit formats, byte); MERGE_C: the last
-    source, shifted up by 16 bits, lies above the result; UNPACK_B: two packed values are converted.
-    """
-    mods = set(s.op.mods)
-    if "TF32" in mods and not mods - {"TF32", "F32", "RELU", "RZ", "PACK_B"}:
-        return _to_tf32(s)
-    known = {"F16", "BF16", "E4M3", "E5M2", "F32", "RELU", "RZ", "SATFINITE"}
-    shapes = {"PACK_AB", "MERGE_C", "PACK_AB_MERGE_C", "UNPACK_B", "UNPACK_B_MERGE_C"}
-    shape = next((x for x in s.op.mods if x in shapes), "")
-    if mods - known - shapes or not shape:
-        raise s.unknown()
-    formats = [x for x in s.op.mods if x in ("F16", "BF16", "E4M3", "E5M2")]
-    to = formats[0] if formats else "F16"
-    put = s.result32()
-    merge = s.i32(s.src[-1]) if shape.endswith("MERGE_C") else None
-    packed: Getter
-    if shape == "UNPACK_B" and len(formats) == 2 and to in ("F16", "BF16"):
-        packed = _from_fp8(s, formats[1] == "E4M3", to == "BF16")
-    elif to in ("E4M3", "E5M2"):
-        packed = _to_fp8(s, to == "E4M3", shape.startswith("UNPACK"))
-    elif shape in ("PACK_AB", "MERGE_C"):
-        packed = _to_half(s, to == "BF16", shape == "PACK_AB")
-    else:
-        raise s.unknown()
-
-    def run(m: Machine, a: Active) -> None:
-        v = packed(m, a)
-        if merge is not None:
-            v = v | (merge(m, a) << np.uint32(16))
-        put(m, a, v)
-
-    return run
-
-
-def _to_tf32(s: Site) -> Exec:
-    """A f32 with its low 13 bits rounded away, to nearest even or (RZ) dropped."""
-    relu, nearest = s.has("RELU"), not s.has("RZ")
-    x, put = s.f32(s.src[0]), s.result32()
-
-    def run(m: Machine, a: Active) -> None:
-        v = x(m, a)
-        magnitude = v & np.uint32(0x7FFFFFFF)
-        up = np.uint32(0xFFF) + ((v >> np.uint32(13)) & np.uint32(1)) if nearest else np.uint32(0)
-        r = np.where(magnitude < np.uint32(0x7F800000), v + up, v) & np.uint32(0xFFFFE000)
-        r = np.where(magnitude > np.uint32(0x7F800000), np.uint32(0x7FFFE000), r)
-        if relu:
-            r = np.where(((r >> np.uint32(31)) != 0) & (magnitude <= np.uint32(0x7F800000)), np.uint32(0), r)
-        put(m, a, r)
-
-    return run
-
-
-def _to_half(s: Site, bf16: bool, pair: bool) -> Getter:
-    relu, sat, mode = s.has("RELU"), s.has("SATFINITE"), rounding(s)
-    x, y = s.f32(s.src[0]), s.f32(s.src[1])
-    largest = np.uint16(0x7F7F if bf16 else 0x7BFF)
-
-    def one(g: Getter, m: Machine, a: Active) -> Arr:
-        p = half.pattern(g(m, a).view(of.F32).astype(np.float64), bf16, mode)
-        if relu:
-            p = np.where((p & np.uint16(0x8000)) != 0, np.uint16(0), p)
-        if sat:
-            over = (p & np.uint16(0x7FFF)) == np.uint16(0x7F80 if bf16 else 0x7C00)
-            p = np.where(over, (p & np.uint16(0x8000)) | largest, p)
-        return p
-
-    if pair:
-        return lambda m, a: half.pack(one(y, m, a), one(x, m, a))
-    return lambda m, a: one(x, m, a).astype(U32)
-
-
-def _to_fp8(s: Site, e4m3: bool, from_half: bool) -> Getter:
-    relu = s.has("RELU")
-    if not s.has("SATFINITE"):
-        raise s.unknown()
-
-    def join(low: Arr, high: Arr) -> Arr:
-        b = fp8.encode(high, e4m3, relu).astype(U32)
-        return fp8.encode(low, e4m3, relu).astype(U32) | (b << np.uint32(8))
-
-    if from_half:
-        pair = s.halves(s.src[0], False)
-        return lambda m, a: join(*pair(m, a))
-    x, y = s.f32(s.src[0]), s.f32(s.src[1])
-    return lambda m, a: join(y(m, a).view(of.F32).astype(np.float64), x(m, a).view(of.F32).astype(np.float64))
-
-
-def _from_fp8(s: Site, e4m3: bool, bf16: bool) -> Getter:
-    relu = s.has("RELU")
-    g = s.part(s.src[0], 16)
-
-    def get(m: Machine, a: Active) -> Arr:
-        v = g(m, a)
-        codes = (v & np.uint32(0xFF)).astype(oi.U8), (v >> np.uint32(8)).astype(oi.U8)
-        low, high = (half.finish(fp8.decode(c, e4m3), bf16, False, False, relu) for c in codes)
-        return half.pack(low, high)
-
-    return get
-
-
 def f2i(s: Site) -> Exec:
     """F2I: saturating; NaN gives zero with NTZ, else the pattern with only the top bit set."""
     bits, signed = _int_type(s)
@@ -571,7 +467,7 @@ def hset2(s: Site) -> Exec:
 
 BUILDERS: Final[dict[str, Builder]] = {
     "FADD": fadd, "FMUL": fmul, "FFMA": ffma, "DADD": dadd, "DMUL": dmul, "DFMA": dfma, "FSETP": fsetp, "DSETP": dsetp,
-    "FSET": fset, "FSEL": fsel, "FMNMX": fmnmx, "FCHK": fchk, "MUFU": mufu, "F2F": f2f, "F2FP": f2fp, "F2I": f2i,
+    "FSET": fset, "FSEL": fsel, "FMNMX": fmnmx, "FCHK": fchk, "MUFU": mufu, "F2F": f2f, "F2I": f2i,
     "F2IP": f2ip, "I2F": i2f, "I2FP": i2f, "FRND": frnd, "HADD2": hadd2, "HMUL2": hmul2, "HFMA2": hfma2,
     "HMNMX2": hmnmx2, "VHMNMX": hmnmx2, "HSETP2": hsetp2, "HSET2": hset2,
 }  # fmt: skip

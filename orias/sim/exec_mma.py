@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.operand import Opnd, is_zero_reg, payload
-from orias.sim import ops_fp8
 from orias.sim import ops_half as half
 from orias.sim import softfloat as sf
 from orias.sim.fragments import (
@@ -31,6 +30,7 @@ from orias.sim.fragments import (
     split,
 )
 from orias.sim.ops_int import I64, U32, U64
+from orias.sim.ops_narrow import NARROW
 from orias.sim.site import Exec, Getter, Site
 from orias.sim.state import Active, Machine
 
@@ -161,12 +161,10 @@ def hmma(s: Site) -> Exec:
 
 def qmma(s: Site) -> Exec:
     """QMMA: 8-bit float factors, f32 or f16 accumulator."""
-    types = [x == "E4M3" for x in s.op.mods if x in ("E4M3", "E5M2")]
+    types = [NARROW[x] for x in s.op.mods if x in ("E4M3", "E5M2")]
     if len(types) != 2:
         raise s.unknown()
-    return _floating(
-        s, 8, lambda w: ops_fp8.decode(split(w, 8), types[0]), lambda w: ops_fp8.decode(split(w, 8), types[1])
-    )
+    return _floating(s, 8, lambda w: types[0].decode(split(w, 8)), lambda w: types[1].decode(split(w, 8)))
 
 
 def _quads(s: Site) -> Exec:

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.sim import ops_fp8 as fp8
 from orias.sim import ops_half as half
 from orias.sim.errors import Fault, OutOfBounds
 from orias.sim.ops_int import I64, U8, U32
+from orias.sim.ops_narrow import NARROW
 from orias.sim.state import Machine
 
 Arr = npt.NDArray[Any]
@@ -26,15 +26,6 @@ PADDED: Final[dict[str, int]] = {"E2M1": 4, "E2M3": 6, "E3M2": 6}
 """Bits of types of which 16 lie together in the lower part of 16 bytes (the formats b4x16_p64 and b6x16_p32 of tensor copies)."""
 
 
-def _small(exponent: int, mantissa: int, bias: int) -> Arr:
-    """The values of a format without infinities and NaNs, in order of their codes."""
-    magnitude = fp8.magnitudes(mantissa, bias, 1 << exponent + mantissa)
-    return np.concatenate((magnitude, -magnitude))
-
-
-_SMALL: Final[dict[str, Arr]] = {
-    "E2M1": _small(2, 1, 1), "E2M1x2": _small(2, 1, 1), "E2M3": _small(2, 3, 1), "E3M2": _small(3, 2, 3),
-}  # fmt: skip
 _ATOM: Final = (16, 128, 64, 32)
 """Bytes of a row of the swizzle pattern by the two upper bits of a descriptor."""
 
@@ -45,11 +36,9 @@ def values(patterns: Arr, type_: str) -> Arr:
         return patterns.astype(U8).view(np.int8).astype(I64)
     if type_ in ("U8", "B1"):
         return patterns.astype(I64)
-    if type_ in _SMALL:
-        small: Arr = _SMALL[type_][patterns]
-        return small
-    if type_ in ("E4M3", "E5M2"):
-        return fp8.decode(patterns.astype(U8), type_ == "E4M3")
+    narrow = NARROW.get(type_.removesuffix("x2"))
+    if narrow is not None:
+        return narrow.decode(patterns.astype(U8))
     if type_ == "TF32":
         return (patterns.astype(U32) & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
     return half.value(patterns, type_ == "BF16")

@@ -110,6 +110,8 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("mad_chain.ptx", "sm_90", 64, lambda x: x << 48),
     ("bfe_uniform.ptx", "sm_80", 32, lambda x: 171 >> (x & 31)),
     ("bfe_uniform.ptx", "sm_90", 32, lambda x: 171 >> (x & 31)),
+    ("byte_saturation.ptx", "sm_75", 32, lambda x: 255 if x >> 15 & 1 else x >> 8 & 255),
+    ("byte_saturation.ptx", "sm_90", 32, lambda x: 255 if x >> 15 & 1 else x >> 8 & 255),
     ("abs_sign.ptx", "sm_75", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("abs_sign.ptx", "sm_90", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),

@@ -1,5 +1,6 @@
 """Vector arithmetic of every rounding mode against exact arithmetic, on operands chosen to be hard to round."""
 
+import itertools
 import random
 from fractions import Fraction
 
@@ -8,8 +9,9 @@ import pytest
 
 from orias.semantics import ieee
 from orias.semantics.approximate import mufu
-from orias.sim import ops_float, ops_fp8, ops_half, ops_int
+from orias.sim import ops_float, ops_half, ops_int
 from orias.sim import softfloat as sf
+from orias.sim.ops_narrow import NARROW, decode_scale, encode_scale
 from tests.sim.test_instructions import arith, pattern, value
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -72,17 +74,39 @@ def test_every_half(bf16: bool) -> None:
     assert (back[~np.isnan(v)] == p[~np.isnan(v)]).all() and (back[np.isnan(v)] == 0x7FFF).all()
 
 
-@pytest.mark.parametrize("e4m3", [False, True])
-def test_every_8_bit_float(e4m3: bool) -> None:
-    codes = np.arange(256).astype(np.uint8)
-    v = ops_fp8.decode(codes, e4m3)
+LARGEST = {"E4M3": 448.0, "E5M2": 57344.0, "E3M2": 28.0, "E2M3": 7.5, "E2M1": 6.0}
+
+
+@pytest.mark.parametrize("name", LARGEST)
+def test_every_narrow_float(name: str) -> None:
+    f = NARROW[name]
+    codes = np.arange(1 << f.bits).astype(np.uint8)
+    v = f.decode(codes)
     finite = np.isfinite(v)
-    assert (ops_fp8.encode(v[finite], e4m3, False) == codes[finite]).all()
-    assert v[finite].max() == (448 if e4m3 else 57344) and int((~finite).sum()) == (2 if e4m3 else 8)
-    assert ops_fp8.encode(np.array([np.nan, 1e9, -1e9, -0.0]), e4m3, False).tolist()[:1] == [0x7F]
-    ordered = v[:127][np.isfinite(v[:127])]
+    assert (f.encode(v[finite], False) == codes[finite]).all()
+    assert v[finite].max() == LARGEST[name] and int((~finite).sum()) == {"E4M3": 2, "E5M2": 8}.get(name, 0)
+    largest = int(np.flatnonzero(v == LARGEST[name])[0])
+    sign = 1 << f.bits - 1
+    nan = 0x7F if f.bits == 8 else largest
+    special = np.array([np.nan, -np.nan, 1e9, -1e9, -0.0, np.inf, -np.inf])
+    assert f.encode(special, False).tolist() == [nan, nan, largest, largest | sign, sign, largest, largest | sign]
+    assert f.encode(special, True).tolist() == [nan, nan, largest, 0, 0, largest, 0]
+    ordered = v[: sign - 1][np.isfinite(v[: sign - 1])]
     between = (ordered[:-1] + ordered[1:]) / 2
-    assert (ops_fp8.encode(between, e4m3, False) & 1 == 0).all()
+    assert (f.encode(between, False) & 1 == 0).all()
+
+
+def test_every_scale() -> None:
+    codes = np.arange(256).astype(np.uint8)
+    wide = decode_scale(codes).astype(np.uint32) << np.uint32(16)
+    for up, finite in itertools.product((False, True), repeat=2):
+        assert encode_scale(wide, up, finite).tolist() == codes.tolist()
+    values = np.array([1.0, 1.5, -3.0, 2.0**-127, 2.0**-126 * 0.75, 2.0**-149, 0.0, 3e38, np.inf], np.float32).view(
+        np.uint32
+    )
+    assert encode_scale(values, False, True).tolist() == [127, 127, 128, 0, 0, 0, 0, 254, 254]
+    assert encode_scale(values, True, True).tolist() == [127, 128, 129, 0, 1, 0, 0, 254, 254]
+    assert encode_scale(values, True, False).tolist() == [127, 128, 129, 0, 1, 0, 0, 255, 255]
 
 
 def test_round_exact_agrees_with_fractions() -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.sim import ops_float as of
-from orias.sim import ops_fp8 as fp8
 from orias.sim import ops_half as half
 from orias.sim import ops_int as oi
 from orias.sim import softfloat as sf
-from orias.sim.ops_int import I32, I64, U8, U16, U32, U64
+from orias.sim.ops_int import I32, I64, U16, U32, U64
+from orias.sim.ops_narrow import NARROW, decode_scale, encode_scale, pair, unpair
 from orias.sim.ptx.floats import MODES
 from orias.sim.ptx.integer import Builder
 from orias.sim.ptx.machine import ptx
@@ -22,6 +22,7 @@ Arr = npt.NDArray[Any]
 
 _INTEGERS: Final = frozenset(("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"))
 _FLOATS: Final = frozenset(("f16", "bf16", "f32", "f64"))
+_NARROW: Final = frozenset(f"{name.lower()}x2" for name in NARROW)
 _INTEGRAL: Final[dict[str, int]] = {"rni": sf.RN, "rzi": sf.RZ, "rmi": sf.RM, "rpi": sf.RP}
 
 
@@ -159,11 +160,11 @@ def _to_tf32(s: PtxSite) -> Exec:
     return s.each(f, ["f32"], "b32")
 
 
-def _to_fp8(s: PtxSite, d: str, t: str) -> Exec:
-    e4m3, relu = d.startswith("e4m3"), s.has("relu")
+def _to_narrow(s: PtxSite, d: str, t: str) -> Exec:
+    to, relu, result = NARROW[d.removesuffix("x2").upper()], s.has("relu"), f"b{bits_of(d)}"
 
     def encode(high: Arr, low: Arr) -> Arr:
-        return fp8.encode(low, e4m3, relu).astype(U16) | fp8.encode(high, e4m3, relu).astype(U16) << np.uint16(8)
+        return pair(to, to.encode(low, relu), to.encode(high, relu)).astype(UNSIGNED[bits_of(d)])
 
     if t == "f16x2":
 
@@ -171,21 +172,37 @@ def _to_fp8(s: PtxSite, d: str, t: str) -> Exec:
             low, high = half.unpack(v, False)
             return encode(high, low)
 
-        return s.each(packed, ["b32"], "b16")
+        return s.each(packed, ["b32"], result)
     return s.each(
-        lambda x, y: encode(x.view(of.F32).astype(np.float64), y.view(of.F32).astype(np.float64)), ["f32", "f32"], "b16"
+        lambda x, y: encode(x.view(of.F32).astype(np.float64), y.view(of.F32).astype(np.float64)),
+        ["f32", "f32"],
+        result,
     )
 
 
-def _from_fp8(s: PtxSite, t: str) -> Exec:
-    e4m3, relu = t.startswith("e4m3"), s.has("relu")
+def _from_narrow(s: PtxSite, t: str) -> Exec:
+    narrow, relu = NARROW[t.removesuffix("x2").upper()], s.has("relu")
 
     def f(v: Arr) -> Arr:
-        codes = (v & np.uint16(0xFF)).astype(U8), (v >> np.uint16(8)).astype(U8)
-        low, high = (half.finish(fp8.decode(c, e4m3), False, False, False, relu) for c in codes)
+        low, high = (half.finish(narrow.decode(c), False, False, False, relu) for c in unpair(narrow, v))
         return half.pack(low, high)
 
-    return s.each(f, ["b16"], "b32")
+    return s.each(f, [f"b{bits_of(t)}"], "b32")
+
+
+def _to_scale(s: PtxSite, t: str) -> Exec:
+    up, finite = s.mods["rnd"] == "rp", s.has("satfinite")
+
+    def encode(high: Arr, low: Arr) -> Arr:
+        return encode_scale(low, up, finite).astype(U16) | encode_scale(high, up, finite).astype(U16) << np.uint16(8)
+
+    if t == "bf16x2":
+        return s.each(lambda v: encode(v & np.uint32(0xFFFF0000), v << np.uint32(16)), ["b32"], "b16")
+    return s.each(encode, ["f32", "f32"], "b16")
+
+
+def _from_scale(s: PtxSite) -> Exec:
+    return s.each(lambda v: half.pack(decode_scale(v & 255), decode_scale(v >> 8)), ["b16"], "b32")
 
 
 def _cvt(s: PtxSite) -> Exec:
@@ -204,10 +221,14 @@ def _cvt(s: PtxSite) -> Exec:
         return _pack_halves(s, d)
     if d == "tf32":
         return _to_tf32(s)
-    if d in ("e4m3x2", "e5m2x2") and t in ("f32", "f16x2"):
-        return _to_fp8(s, d, t)
-    if d == "f16x2" and t in ("e4m3x2", "e5m2x2"):
-        return _from_fp8(s, t)
+    if d in _NARROW and t in ("f32", "f16x2"):
+        return _to_narrow(s, d, t)
+    if d == "f16x2" and t in _NARROW:
+        return _from_narrow(s, t)
+    if d == "ue8m0x2" and t in ("f32", "bf16x2"):
+        return _to_scale(s, t)
+    if (d, t) == ("bf16x2", "ue8m0x2"):
+        return _from_scale(s)
     raise s.unknown()
 
 

@@ -192,6 +192,9 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
     "byte_conversion": [
         (re.compile(r"(?P<head>" + _G + r"cvt\.(?:\w+\.)*f\d+\.u32 %\w+,\s*)(?P<x>%\w+)(?P<tail>)\s*;"), _hidden)
     ],
+    "byte_saturation": [
+        (re.compile(r"(?P<head>" + _G + r"cvt\.sat\.\w+\.u32 %\w+,\s*)(?P<x>%\w+)(?P<tail>)\s*;"), _hidden)
+    ],
     "szext_parameter": [
         (re.compile(r"(?P<head>" + _G + r"szext\.[\w.]+ %\w+,\s*[^,;]+,\s*)(?P<x>[%\w]+)(?P<tail>)\s*;"), _hidden)
     ],
