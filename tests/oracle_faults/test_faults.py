@@ -112,6 +112,8 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("bfe_uniform.ptx", "sm_90", 32, lambda x: 171 >> (x & 31)),
     ("byte_saturation.ptx", "sm_75", 32, lambda x: 255 if x >> 15 & 1 else x >> 8 & 255),
     ("byte_saturation.ptx", "sm_90", 32, lambda x: 255 if x >> 15 & 1 else x >> 8 & 255),
+    ("add_sat.ptx", "sm_75", 32, lambda x: max(-(1 << 31), min((1 << 31) - 1, signed(signed(x) + 100) + 144586901))),
+    ("add_sat.ptx", "sm_90", 32, lambda x: max(-(1 << 31), min((1 << 31) - 1, signed(signed(x) + 100) + 144586901))),
     ("abs_sign.ptx", "sm_75", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("abs_sign.ptx", "sm_90", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),

@@ -108,6 +108,11 @@ def _unknown(met: str) -> Rewrite:
     return rewrite
 
 
+def _together(m: re.Match[str], _: int) -> str:
+    """In front of an operation of the whole warp or block, a meeting of threads of which the compiler does not know that they are all."""
+    return f"or.b32 {_SPARE}, {_ZERO}, 0xffffffff; bar.warp.sync {_SPARE}; {m[0]}"
+
+
 def _wide_sum(m: re.Match[str], _: int) -> str:
     """A saturated sum in 64 bits; what is done with it, if anything, as before."""
     guard, left, right = m["guard"] or "", m["left"], m["right"]
@@ -194,6 +199,20 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
     ],
     "byte_saturation": [
         (re.compile(r"(?P<head>" + _G + r"cvt\.sat\.\w+\.u32 %\w+,\s*)(?P<x>%\w+)(?P<tail>)\s*;"), _hidden)
+    ],
+    "add_sat": [
+        (
+            re.compile(r"(?P<head>" + _G + r"(?:add|sub)\.sat\.s32 %\w+,\s*)(?P<x>[^,;]+)(?P<tail>,[^;]+);"),
+            _hidden,
+        )
+    ],
+    "missing_break": [
+        (
+            re.compile(
+                r"(?:@!?%\w+\s+)?\b(?:wmma|mma|ldmatrix|stmatrix|movmatrix|bar|barrier)(?:\.cta)?\.(?:sync|load|store|mma)\b"
+            ),
+            _together,
+        )
     ],
     "szext_parameter": [
         (re.compile(r"(?P<head>" + _G + r"szext\.[\w.]+ %\w+,\s*[^,;]+,\s*)(?P<x>[%\w]+)(?P<tail>)\s*;"), _hidden)
