@@ -324,6 +324,22 @@ class Engine:
         result: Arr = self.m.B[k].reshape(-1, 32)[warps] & self.alive_mask[warps][:, None]
         return result
 
+    def leave(self, k: int, warps: Arr, lanes: Arr) -> None:
+        """Takes lanes of warps out of the barriers in their register `k`.
+
+        Only for members: others may hold another barrier in that register, in a function or outside of it.
+        """
+        every = self.m.B[k].reshape(-1, 32)
+        held = every[warps]
+        own = np.where((lanes[:, None] & _LANE_BITS) != 0, held, np.uint32(0))
+        common = own.max(axis=1)[:, None]
+        if ((own == 0) | (own == common)).all():
+            gone = np.where((common & _LANE_BITS) != 0, lanes[:, None], np.uint32(0))
+        else:
+            named = (own[:, :, None] & _LANE_BITS) != 0
+            gone = np.bitwise_or.reduce(np.where(named, _LANE_BITS[:, None], np.uint32(0)), axis=1)
+        every[warps] = held & ~gone
+
     def check_bsync(self, k: int, warps: Arr) -> None:
         """Releases the threads of convergence barriers whose members all wait or have exited."""
         waiting = self.bsync[k]
@@ -445,7 +461,7 @@ class Engine:
             mask = np.bitwise_or.reduce(wanted, axis=1)
             free = np.where((mask & ~waiting & ~who.lane_mask) == 0, waiting, np.uint32(0))
             if free.any():
-                self.m.B[k].reshape(-1, 32)[who.warps] &= ~free[:, None]
+                self.leave(k, who.warps, free)
                 self.bsync[k][who.warps] &= ~free
                 self.release(who.warps, free)
 

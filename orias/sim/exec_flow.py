@@ -237,7 +237,7 @@ def break_(s: Site) -> Flow:
         if condition is not None:
             going = a.subset(condition(e.m, a)) if condition(e.m, a).any() else None
         if going is not None:
-            e.m.B[k].reshape(-1, 32)[going.warps] &= ~going.lane_mask[:, None]
+            e.leave(k, going.warps, going.lane_mask)
             e.check_bsync(k, going.warps)
         if rest is None:
             return pc + 1

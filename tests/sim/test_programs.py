@@ -74,6 +74,26 @@ def test_divergent_loops(target: str, level: str) -> None:
 
 
 @EACH
+def test_threads_leave_barriers_of_a_function(target: str, level: str) -> None:
+    """BREAK in a function says nothing of the barrier that its caller has in the same register: the warp is whole behind the loop."""
+    o = zeros(64)
+    image("break_in_function", target, level).launch("k", 1, 32, [o])
+
+    def turns(count: int) -> int:
+        """One for each turn of a loop in two others, which ends them all after the tenth."""
+        n = 0
+        for _ in range(3):
+            for _ in range(count):
+                n += count
+                if n > 9:
+                    return n
+        return n
+
+    assert o.tolist()[:32] == [sum(turns(r) for r in range(t & 3, (t & 3) + 3) if r & 1) for t in range(32)]
+    assert o.tolist()[32:] == [0xFFFFFFFF] * 32
+
+
+@EACH
 def test_local_arrays(target: str, level: str) -> None:
     a, o = random_ints(0, 100, 16), zeros(64)
     image("control", target, level).launch("locals", 1, 64, [o, a])
