@@ -38,13 +38,13 @@ def f2fp(s: Site) -> Exec:
     put = s.result32()
     merge = s.i32(s.src[-1]) if shape.endswith("MERGE_C") else None
     above = np.uint32(8 if to == "E2M1" else 16)
+    if "RP" in mods and to != _SCALE or _SCALE in formats and "RELU" in mods:
+        raise s.unknown()
     packed: Getter
     if shape == "UNPACK_B" and len(formats) == 2 and to in ("F16", "BF16"):
         packed = _from_scale(s) if formats[1] == _SCALE else _from_narrow(s, NARROW[formats[1]], to == "BF16")
     elif to == _SCALE:
         packed = _to_scale(s, formats[1:] == ["BF16"])
-    elif "RP" in mods:
-        raise s.unknown()
     elif to in NARROW:
         packed = _to_narrow(s, NARROW[to], shape.startswith("UNPACK"))
     elif shape in ("PACK_AB", "MERGE_C"):
