@@ -38,7 +38,7 @@ def f2fp(s: Site) -> Exec:
     put = s.result32()
     merge = s.i32(s.src[-1]) if shape.endswith("MERGE_C") else None
     above = np.uint32(8 if to == "E2M1" else 16)
-    if "RP" in mods and to != _SCALE or _SCALE in formats and "RELU" in mods:
+    if ("RP" in mods and to != _SCALE) or (_SCALE in formats and "RELU" in mods):
         raise s.unknown()
     packed: Getter
     if shape == "UNPACK_B" and len(formats) == 2 and to in ("F16", "BF16"):
