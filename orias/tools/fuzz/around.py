@@ -209,7 +209,7 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
     "missing_break": [
         (
             re.compile(
-                r"(?:@!?%\w+\s+)?\b(?:wmma|mma|ldmatrix|stmatrix|movmatrix|bar|barrier)(?:\.cta)?\.(?:sync|load|store|mma)\b"
+                r"(?:@!?%\w+\s+)?\b(?:wmma|mma|ldmatrix|stmatrix|movmatrix|bar|barrier)(?:\.cta)?\.(?:sync|red|load|store|mma)\b"
             ),
             _together,
         )
