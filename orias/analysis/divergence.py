@@ -7,6 +7,7 @@ out of a loop that threads leave in different rounds.  Convergence barriers do n
 threads may run ahead of others to the end; ptxas 13.0.88 does not compute in uniform registers there either.
 """
 
+from collections.abc import Iterable
 from typing import Final, final
 
 from orias.analysis.cfg import (
@@ -19,7 +20,7 @@ from orias.analysis.cfg import (
     post_dominators,
     reverse_postorder,
 )
-from orias.isa.op import F_CALL, F_READ, F_WRITE, MATRIX
+from orias.isa.op import F_CALL, F_READ, F_WRITE, MATRIX, op
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     K_B,
@@ -61,6 +62,7 @@ _ALWAYS_VARYING: Final[frozenset[str]] = frozenset(
         "call",
     )
 )
+_YIELD: Final = op("YIELD")
 _PIECEWISE_LIMIT: Final = 4_000_000
 """Block visits spent on exact joins before every join of a region is taken as divergent."""
 
@@ -96,6 +98,11 @@ def branch_condition(b: Block) -> list[Opnd]:
         return []
     term = b.insts[-1]
     return [o for o in [term.guard, *term.src] if 0 < (o & KIND_MASK) < K_B and not is_true_pred(o)]
+
+
+def yielding(blocks: Iterable[Block]) -> list[Block]:
+    """Blocks in which threads give way to others (YIELD)."""
+    return [b for b in blocks if any(i.op is _YIELD for i in b.insts)]
 
 
 def exit_edges(fn: Func) -> frozenset[tuple[int, int]]:
@@ -191,7 +198,7 @@ class _Solver:
                     self._diverge(b)
                 elif self._varies_with_sources(inst):
                     self._mark_results(inst)
-        for x in onward(b for b in self.blocks if any(i.op.base == "YIELD" for i in b.insts)):
+        for x in onward(yielding(self.blocks)):
             self.result.regions[x] = 1
         return self.result
 

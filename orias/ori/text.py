@@ -1,7 +1,7 @@
 """Text form of Ori: :func:`dump` and :func:`parse` are inverse.
 
-The grammar is in ``docs/ori.md``.  A dump shows everything a phase can see: an extra header line per fact of the
-function (``.frame``, ``.maxregs``, ``.sym``), the CFG, the control words, and the call facts.
+The grammar is in ``docs/ori.md``.  A dump shows what a phase can see, but for the marks ``Func.contract`` and ``Func.retries``: an extra
+header line per fact of the function (``.frame``, ``.maxregs``, ``.sym``), the CFG, the control words, and the call facts.
 """
 
 import re

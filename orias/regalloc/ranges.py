@@ -15,6 +15,7 @@ it likes, before the rest goes on there: extra edges lead from every block behin
 from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, onward, post_dominators, reverse_postorder
+from orias.analysis.divergence import yielding
 from orias.analysis.liveness import members
 from orias.diag import Unsupported
 from orias.isa.op import F_CALL
@@ -296,7 +297,7 @@ def _warp_graph(
 
 def _add_yields(rg: Ranges, order: list[int], succs: list[list[int]], exposed: list[set[int]]) -> None:
     """Nodes for the threads that go on behind a YIELD while others are anywhere behind it."""
-    waiting = [b for b in rg.order if any(i.op.base == "YIELD" for i in b.insts)]
+    waiting = yielding(rg.order)
     if not waiting:
         return
     behind = onward(waiting)

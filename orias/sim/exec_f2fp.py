@@ -9,7 +9,7 @@ from orias.sim import ops_float as of
 from orias.sim import ops_half as half
 from orias.sim.exec_float import Builder, rounding
 from orias.sim.ops_int import U32
-from orias.sim.ops_narrow import NARROW, Narrow, decode_scale, encode_scale, pair, unpair
+from orias.sim.ops_narrow import NARROW, Narrow, decode_scales, encode_scales
 from orias.sim.site import Exec, Getter, Site
 from orias.sim.state import Active, Machine
 
@@ -104,7 +104,7 @@ def _to_narrow(s: Site, to: Narrow, from_half: bool) -> Getter:
         raise s.unknown()
 
     def join(low: Arr, high: Arr) -> Arr:
-        return pair(to, to.encode(low, relu), to.encode(high, relu))
+        return to.encode_pair(low, high, relu)
 
     if from_half:
         halves = s.halves(s.src[0], False)
@@ -118,7 +118,7 @@ def _from_narrow(s: Site, narrow: Narrow, bf16: bool) -> Getter:
     g = s.part(s.src[0], 8 if narrow.bits == 4 else 16)
 
     def get(m: Machine, a: Active) -> Arr:
-        low, high = (half.finish(narrow.decode(c), bf16, False, False, relu) for c in unpair(narrow, g(m, a)))
+        low, high = (half.finish(v, bf16, False, False, relu) for v in narrow.decode_pair(g(m, a)))
         return half.pack(low, high)
 
     return get
@@ -129,29 +129,21 @@ def _to_scale(s: Site, from_bf16: bool) -> Getter:
     if not up and not s.has("RZ"):
         raise s.unknown()
 
-    def join(low: Arr, high: Arr) -> Arr:
-        return encode_scale(low, up, finite).astype(U32) | encode_scale(high, up, finite).astype(U32) << np.uint32(8)
-
     if from_bf16:
         g = s.i32(s.src[0])
 
         def split(m: Machine, a: Active) -> Arr:
             v = g(m, a)
-            return join(v << np.uint32(16), v & np.uint32(0xFFFF0000))
+            return encode_scales(v << np.uint32(16), v & np.uint32(0xFFFF0000), up, finite)
 
         return split
     x, y = s.f32(s.src[0]), s.f32(s.src[1])
-    return lambda m, a: join(y(m, a), x(m, a))
+    return lambda m, a: encode_scales(y(m, a), x(m, a), up, finite)
 
 
 def _from_scale(s: Site) -> Getter:
     g = s.part(s.src[0], 16)
-
-    def get(m: Machine, a: Active) -> Arr:
-        v = g(m, a)
-        return half.pack(decode_scale(v & 255), decode_scale(v >> 8))
-
-    return get
+    return lambda m, a: decode_scales(g(m, a))
 
 
 BUILDERS: Final[dict[str, Builder]] = {"F2FP": f2fp}

@@ -9,6 +9,7 @@ from typing import Any, Final, final
 import numpy as np
 import numpy.typing as npt
 
+from orias.sim import ops_half as half
 from orias.sim.ops_int import U8, U16, U32
 
 Arr = npt.NDArray[Any]
@@ -56,6 +57,18 @@ class Narrow:
             v = np.where(magnitude == count, np.inf, v)
         return np.where(code & sign, -v, v)
 
+    def encode_pair(self, low: Arr, high: Arr, relu: bool) -> Arr:
+        """Two values as a word of codes: of 4 bits in a byte, others in a byte each."""
+        shift = np.uint32(4 if self.bits == 4 else 8)
+        result: Arr = self.encode(low, relu).astype(U32) | self.encode(high, relu).astype(U32) << shift
+        return result
+
+    def decode_pair(self, v: Arr) -> tuple[Arr, Arr]:
+        """The values (low, high) of the codes in a word."""
+        if self.bits == 4:
+            return self.decode((v & 15).astype(U8)), self.decode((v >> 4 & 15).astype(U8))
+        return self.decode((v & 255).astype(U8)), self.decode((v >> 8 & 255).astype(U8))
+
 
 NARROW: Final[dict[str, Narrow]] = {
     "E4M3": Narrow(4, 3, 7, nan=0x7F),
@@ -64,20 +77,6 @@ NARROW: Final[dict[str, Narrow]] = {
     "E2M3": Narrow(2, 3, 1),
     "E2M1": Narrow(2, 1, 1),
 }
-
-
-def pair(f: Narrow, low: Arr, high: Arr) -> Arr:
-    """Two codes as a word: of 4 bits in a byte, others in a byte each."""
-    shift = np.uint32(4 if f.bits == 4 else 8)
-    result: Arr = low.astype(U32) | high.astype(U32) << shift
-    return result
-
-
-def unpair(f: Narrow, v: Arr) -> tuple[Arr, Arr]:
-    """The codes (low, high) in a word."""
-    if f.bits == 4:
-        return (v & 15).astype(U8), (v >> 4 & 15).astype(U8)
-    return (v & 255).astype(U8), (v >> 8 & 255).astype(U8)
 
 
 def encode_scale(v: Arr, up: bool, finite: bool) -> Arr:
@@ -102,3 +101,14 @@ def decode_scale(code: Arr) -> Arr:
     e = code.astype(U16)
     result: Arr = np.where(e == 0, np.uint16(0x40), np.where(e == 255, np.uint16(0x7FFF), e << np.uint16(7)))
     return result
+
+
+def encode_scales(low: Arr, high: Arr, up: bool, finite: bool) -> Arr:
+    """Two scales as a word, a byte each."""
+    result: Arr = encode_scale(low, up, finite).astype(U32) | encode_scale(high, up, finite).astype(U32) << np.uint32(8)
+    return result
+
+
+def decode_scales(v: Arr) -> Arr:
+    """A word of two scales as a word of two bf16."""
+    return half.pack(decode_scale(v & 255), decode_scale(v >> 8))

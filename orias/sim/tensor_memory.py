@@ -22,6 +22,7 @@ from orias.sim.exec_mma import disturbed
 from orias.sim.memory import Banked
 from orias.sim.ops_float import fmnmx
 from orias.sim.ops_int import I32, I64, U32, minmax
+from orias.sim.ops_narrow import decode_scale
 from orias.sim.shared_matrix import BITS, PADDED, SharedMatrix, elements, values
 from orias.sim.state import POISON, Machine
 
@@ -387,7 +388,7 @@ def _scales(f: Form, which: int, memory: TensorMemory, lanes: Arr, rows: Arr, ad
     count = f.k // f.vector
     codes = np.stack([(words >> np.uint32(8 * (f.scales[which] + i))).astype(np.uint8) for i in range(count)], axis=1)
     if f.power_of_two:
-        v = np.where(codes == 0xFF, np.nan, 2.0 ** (codes.astype(np.float64) - 127))
+        v = half.value(decode_scale(codes), True)
     else:
         v = values(codes & np.uint8(0x7F), "E4M3")
     result: Arr = np.repeat(v, f.vector, axis=1)

@@ -10,7 +10,7 @@ from orias.sim import ops_half as half
 from orias.sim import ops_int as oi
 from orias.sim import softfloat as sf
 from orias.sim.ops_int import I32, I64, U16, U32, U64
-from orias.sim.ops_narrow import NARROW, decode_scale, encode_scale, pair, unpair
+from orias.sim.ops_narrow import NARROW, decode_scales, encode_scales
 from orias.sim.ptx.floats import MODES
 from orias.sim.ptx.integer import Builder
 from orias.sim.ptx.machine import ptx
@@ -164,7 +164,7 @@ def _to_narrow(s: PtxSite, d: str, t: str) -> Exec:
     to, relu, result = NARROW[d.removesuffix("x2").upper()], s.has("relu"), f"b{bits_of(d)}"
 
     def encode(high: Arr, low: Arr) -> Arr:
-        return pair(to, to.encode(low, relu), to.encode(high, relu)).astype(UNSIGNED[bits_of(d)])
+        return to.encode_pair(low, high, relu).astype(UNSIGNED[bits_of(d)])
 
     if t == "f16x2":
 
@@ -184,7 +184,7 @@ def _from_narrow(s: PtxSite, t: str) -> Exec:
     narrow, relu = NARROW[t.removesuffix("x2").upper()], s.has("relu")
 
     def f(v: Arr) -> Arr:
-        low, high = (half.finish(narrow.decode(c), False, False, False, relu) for c in unpair(narrow, v))
+        low, high = (half.finish(x, False, False, False, relu) for x in narrow.decode_pair(v))
         return half.pack(low, high)
 
     return s.each(f, [f"b{bits_of(t)}"], "b32")
@@ -194,7 +194,7 @@ def _to_scale(s: PtxSite, t: str) -> Exec:
     up, finite = s.mods["rnd"] == "rp", s.has("satfinite")
 
     def encode(high: Arr, low: Arr) -> Arr:
-        return encode_scale(low, up, finite).astype(U16) | encode_scale(high, up, finite).astype(U16) << np.uint16(8)
+        return encode_scales(low, high, up, finite).astype(U16)
 
     if t == "bf16x2":
         return s.each(lambda v: encode(v & np.uint32(0xFFFF0000), v << np.uint32(16)), ["b32"], "b16")
@@ -202,7 +202,7 @@ def _to_scale(s: PtxSite, t: str) -> Exec:
 
 
 def _from_scale(s: PtxSite) -> Exec:
-    return s.each(lambda v: half.pack(decode_scale(v & 255), decode_scale(v >> 8)), ["b16"], "b32")
+    return s.each(decode_scales, ["b16"], "b32")
 
 
 def _cvt(s: PtxSite) -> Exec:
