@@ -1,4 +1,4 @@
-"""Rates of the instruction tables, and whole-file disassembly beside nvdisasm.
+"""Rates of the instruction tables, and whole-file disassembly compared with nvdisasm.
 
 ``python -m bench.isa [--table sm_90] [CUBIN...]``: without cubins it compiles a generated kernel with our own compiler.  Prints words per
 second for text, decode, encode and assemble (one process, after one warm-up pass over the same words, and without it), the time
@@ -16,10 +16,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from orias.cubin.elf import ElfFile
-from orias.isa.classes import table_of_sm
-from orias.isa.table import load
+from orias.isa.isa_table import load
+from orias.target.decoder_class import table_of_sm
 from orias.tools.assemble import assemble_instruction
-from orias.tools.image import sm_number
+from orias.tools.cubin_target import sm_number
 from orias.tools.labels import code_sections
 from tests.nvtools import find
 
@@ -30,7 +30,7 @@ RUNS = 3
 LOADING = """
 import sys, time
 first = time.process_time()
-from orias.isa.table import load
+from orias.isa.isa_table import load
 start = time.process_time()
 table = load(sys.argv[1])
 loaded = time.process_time()

@@ -1,4 +1,4 @@
-"""Matrix kernels beside ptxas: instructions, registers, spills, and what an inner loop does besides its matrix instructions.
+"""Matrix kernels compared with ptxas: instructions, registers, spills, and what an inner loop does besides its matrix instructions.
 
 ``python -m bench.matrix [ARCH ...]`` compiles the kernels of ``tests/kernels/matrix`` and ``tests/wgmma`` at -O3 with both compilers.  Instructions do not
 count NOPs; the inner loop is the shortest run of code that a backward branch repeats with the most matrix instructions in it.

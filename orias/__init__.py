@@ -5,16 +5,16 @@
 >>> cubin.kernels["saxpy"].registers
 >>> print(cubin.disassemble())
 
-Importing the package costs nothing; the compiler is loaded at its first use.
+The import of the package is cheap; the first use loads the compiler.
 """
+
+from orias.version import VERSION as __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from orias.compiler import Cubin, KernelInfo
-    from orias.diag import CompileError, Diagnostic
+    from orias.api import CompileError, Cubin, Diagnostic, KernelInfo
 
-__version__ = "0.1.0"
-__all__ = ["CompileError", "Cubin", "Diagnostic", "KernelInfo", "compile", "disassemble"]
+__all__ = ["CompileError", "Cubin", "Diagnostic", "KernelInfo", "__version__", "compile", "disassemble"]
 
 
 def compile(ptx: "str | bytes", *, arch: str, opt_level: int = 3, **options: object) -> "Cubin":
@@ -24,7 +24,7 @@ def compile(ptx: "str | bytes", *, arch: str, opt_level: int = 3, **options: obj
     (``lineinfo=True``, ``maxrregcount=64``, ...).  Raises CompileError with its diagnostics if the text cannot be
     compiled, TypeError for an unknown option.
     """
-    from orias.compiler import compile_text
+    from orias.api import compile_sources
     from orias.options import Options
 
     o = Options(arch, opt_level)
@@ -32,23 +32,19 @@ def compile(ptx: "str | bytes", *, arch: str, opt_level: int = 3, **options: obj
         if not hasattr(o, name):
             raise TypeError(f"compile() got an unexpected option '{name}'")
         setattr(o, name, value)
-    return compile_text([("<ptx>", ptx)], o)
+    return compile_sources([("<ptx>", ptx)], o)
 
 
 def disassemble(data: bytes) -> str:
-    """The SASS listing of a cubin, ours or another tool's, as ``nvdisasm -c`` prints it."""
+    """The SASS listing of a cubin, from Orias or another compiler, as ``nvdisasm -c`` prints it."""
     from orias.tools.disassemble import disassemble as listing
 
     return listing(data)
 
 
 def __getattr__(name: str) -> object:
-    if name in ("Cubin", "KernelInfo"):
-        import orias.compiler
+    if name in ("CompileError", "Cubin", "Diagnostic", "KernelInfo"):
+        import orias.api
 
-        return getattr(orias.compiler, name)
-    if name in ("CompileError", "Diagnostic"):
-        import orias.diag
-
-        return getattr(orias.diag, name)
+        return getattr(orias.api, name)
     raise AttributeError(f"module 'orias' has no attribute '{name}'")

@@ -6,7 +6,7 @@ import sys
 
 def main() -> int:
     """Run the command line of this process; returns the exit code."""
-    # What is imported stays to the end: walking it over and over would be a tenth of a short run (`collect_seldom`).
+    # Imported objects live to the end: their traversal by the collector would cost a tenth of a short run.
     gc.disable()
     from orias.cli.main import run
 

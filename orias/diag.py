@@ -1,4 +1,4 @@
-"""Diagnostics: what the compiler has to say, and the error that carries it."""
+"""Diagnostics: the compiler's messages, and the exceptions that carry them."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class Diagnostic(NamedTuple):
 
 
 class CompileError(Exception):
-    """Compilation failed; ``diagnostics`` holds every message, warnings included."""
+    """Compilation failed; ``diagnostics`` has every message, including warnings."""
 
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         self.diagnostics: list[Diagnostic] = diagnostics
@@ -24,7 +24,7 @@ class CompileError(Exception):
 
 
 class Unsupported(Exception):
-    """Raised by any room below the front end for what it cannot compile yet; becomes a diagnostic with the line."""
+    """Raised after the front end for input that Orias does not support; becomes a diagnostic with the PTX line."""
 
     def __init__(self, message: str, line: int = 0) -> None:
         self.message: str = message
@@ -32,5 +32,9 @@ class Unsupported(Exception):
         super().__init__(message)
 
 
+class MissingFact(Unsupported):
+    """The table of targets lacks a fact about a target."""
+
+
 class VerifyError(AssertionError):
-    """A phase left a function in a state that breaks the rules of Ori."""
+    """A function breaks the rules of Ori after a phase."""

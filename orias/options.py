@@ -7,14 +7,15 @@ from typing import final
 class Options:
     """Every compile option as a typed field.
 
-    ``arch``: target name; ``opt_level`` 0..3 (higher means 3); ``maxrregcount`` 0 for none; ``entries``: compile only these.
+    ``arch``: target name; ``opt_level`` 0..3 (higher means 3); ``maxrregcount`` 0 for none; ``entries``: compile only
+    these kernels.
     """
 
     __slots__ = (
-        "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "entries", "fmad", "force_load_cache",
+        "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache",
         "force_store_cache", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "annotate", "override_directives", "register_usage", "self_check", "serial", "stack_check", "suppress_debug_info", "tool_arguments", "verbose",
-        "warn_double", "warn_lmem", "warn_spills",
+        "annotate", "override_directives", "register_usage", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
+        "suppress_debug_info", "time_phases", "tool_arguments", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
     def __init__(self, arch: str = "sm_75", opt_level: int = 3) -> None:
@@ -25,11 +26,11 @@ class Options:
         """Threads per block in x, y, z for kernels without such a directive; empty: not given."""
         self.minnctapersm: int = 0
         self.override_directives: bool = False
-        """``maxntid``, ``minnctapersm`` and ``maxrregcount`` win over directives."""
+        """``maxntid``, ``minnctapersm`` and ``maxrregcount`` override directives."""
         self.lineinfo: bool = False
         self.debug: bool = False
         self.level_given: bool = False
-        """The user chose the optimisation level."""
+        """True if the command line has an optimisation level."""
         self.compile_only: bool = False
         self.entries: list[str] = []
         self.fmad: bool = True
@@ -38,25 +39,50 @@ class Options:
         self.warn_lmem: bool = False
         self.warn_double: bool = False
         self.register_usage: int = 5
-        """0..10: how readily registers are spent on latency."""
+        """0..10; higher values allow more registers to hide latency."""
         self.stack_check: bool = False
-        """Trap where the stack pointer leaves its bounds."""
+        """Trap if the stack pointer is out of bounds."""
         self.annotate: bool = False
-        """State instruction and register counts in the cubin."""
+        """Write instruction and register counts into the cubin."""
         self.def_load_cache: str = ""
         self.def_store_cache: str = ""
         self.force_load_cache: str = ""
         self.force_store_cache: str = ""
-        """Cache operations of loads and stores of global memory: where none is written, or everywhere (``force_``)."""
+        """Cache operations of loads and stores of global memory: the default, or an override for all of them (``force_``)."""
         self.suppress_debug_info: bool = False
         self.self_check: bool = False
+        """Verify functions between phases, the results of allocation and scheduling, every encoded word, and the finished cubin."""
         self.serial: bool = False
+        """No reordering, and every instruction waits for all before it, to exclude the scheduler as the cause of an error."""
+        self.verify_each: bool = False
+        """Run the verifier after each phase."""
+        self.skip_phases: list[str] = []
+        """Names of phases to leave out."""
+        self.stop_after: str = ""
+        """Name of the last phase to run; the compile then produces no code."""
+        self.dump_before: list[str] = []
+        self.dump_after: list[str] = []
+        """``PHASE`` or ``PHASE:FUNCTION``, either with ``*`` and ``?``: functions to dump."""
+        self.dump_dir: str = ""
+        """Folder for dumps, one file each; empty: standard error."""
+        self.time_phases: bool = False
+        """Measure how long each phase takes."""
         self.tool_arguments: str = ""
 
     @property
-    def apart(self) -> bool:
-        """Functions get sections of their own."""
+    def own_sections(self) -> bool:
+        """True if every function has a section of its own."""
         return self.compile_only or self.debug
+
+    @property
+    def verifies(self) -> bool:
+        """True if the verifier runs after each phase."""
+        return self.verify_each or self.self_check
+
+    @property
+    def watches(self) -> bool:
+        """True if an option observes functions between phases."""
+        return self.verifies or self.time_phases or bool(self.dump_before) or bool(self.dump_after)
 
     def note_text(self) -> str:
         """The argument text of the tool note, in ptxas's short form and order."""

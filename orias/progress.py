@@ -1,4 +1,4 @@
-"""A progress bar for commands that take long."""
+"""A progress bar for long commands."""
 
 import sys
 import time
@@ -6,7 +6,7 @@ from typing import Final, final
 
 _WIDTH: Final = 30
 _PAUSE: Final = 0.1
-"""Seconds between two drawings."""
+"""Minimum number of seconds between two updates."""
 
 
 @final
@@ -21,7 +21,7 @@ class Bar:
         self._drawn = False
 
     def __call__(self, done: int, total: int, what: str = "") -> None:
-        """Shows how far it is; a bar that is full ends its line."""
+        """Draws the bar for `done` of `total`; ends the line when it is full."""
         if not self.on:
             return
         now = time.monotonic()
@@ -37,7 +37,7 @@ class Bar:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Takes an unfinished bar away, so that other text can be written."""
+        """Erases an unfinished bar before other output."""
         if self._drawn:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

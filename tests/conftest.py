@@ -1,7 +1,7 @@
 """Every compile of every test is checked, and the longest test starts first.
 
-The finished cubin goes through the hazard checker; every eighth compile (by its text) also runs the register-allocation
-checker and the verifier behind every phase, with ``ORIAS_SELF_CHECK=1`` in the environment every one.
+The verifier of Ori runs after every phase, and the finished cubin goes through the hazard checker; every eighth compile (by its text)
+also runs the register-allocation checker and checks control words and encoding, with ``ORIAS_SELF_CHECK=1`` in the environment every one.
 """
 
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from orias import compiler
 from orias.check import check_cubin
-from orias.compiler import Cubin
+from orias.output.result import CompileResult
 
 _ALL = os.environ.get("ORIAS_SELF_CHECK", "") not in ("", "0")
 _EACH = 8
@@ -19,12 +19,13 @@ _EACH = 8
 _run = compiler._Compiler.run
 
 
-def _checked(self: "compiler._Compiler", sources: list[tuple[str, str | bytes]]) -> Cubin:
+def _checked(self: "compiler._Compiler", sources: list[tuple[str, str | bytes]]) -> CompileResult:
     text = b"".join(t if isinstance(t, bytes) else t.encode("utf-8", "replace") for _, t in sources)
+    self.options.verify_each = True
     if _ALL or zlib.crc32(text) % _EACH == 0:
         self.options.self_check = True
     cubin = _run(self, sources)
-    hazards = [h.line() for h in check_cubin(cubin.data) if h.rule != "unknown"]
+    hazards = [h.line() for h in check_cubin(cubin.data) if h.rule != "unknown"] if cubin.data else []
     assert not hazards, hazards
     return cubin
 

@@ -1,99 +1,101 @@
-"""Compares our cubins with ptxas's, record by record: sections, symbols and `.nv.info`, over files of a corpus.
+"""Byte equality of two states of the compiler: one writes the digests of all cubins of a corpus, the other compares.
 
-python tools/compare_cubins.py CORPUS [--limit N] [--offset K]
+    python tools/compare_cubins.py CORPUS --write DIGESTS.json      with the state before
+    python tools/compare_cubins.py CORPUS DIGESTS.json              with the state after
 
-What must be equal is compared whole; offsets of instructions, which follow from the code, only as present or absent.
-Prints how often each difference occurs and one file that shows it.
+Every file is compiled for every target it may be compiled for, at -O0, -O1 and -O3; a refusal counts by its text.  The package
+``orias`` is the one that Python finds first: to judge an installed (mypyc) build, run with its interpreter from outside of the checkout.
+``--sample 1/8`` takes one compile in eight and ``--per-file 3`` three of each file (``--seed`` rotates); ``--levels 3`` and
+``--targets sm_90,sm_80`` narrow it.
+Exits with 1 and a line a difference if there is one.
 """
 
 import argparse
-import subprocess
+import hashlib
+import json
+import random
 import sys
-import tempfile
-from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import orias
-from orias.cubin.elf import ElfFile
-from orias.cubin.nvinfo import NAMES, decode
-from tests.corpus.test_corpus import arch_of, needs_objects
-from tests.nvtools import tool
+from orias.target.profile import TARGETS
+from tests.corpus.test_corpus import needs_objects
+from tests.ptx.corpus import targets
 
-CODE_DEPENDENT = frozenset(
-    ("REGCOUNT", "FRAME_SIZE", "MIN_STACK_SIZE", "MAX_STACK_SIZE", "EXIT_INSTR_OFFSETS", "INT_WARP_WIDE_INSTR_OFFSETS",
-     "COOP_GROUP_INSTR_OFFSETS", "COOP_GROUP_MASK_REGIDS", "MBARRIER_INSTR_OFFSETS", "INDIRECT_BRANCH_TARGETS", "SYSCALL_OFFSETS",
-     "INSTR_REG_MAP", "ATOM16_EMUL_INSTR_REG_MAP", "UNUSED_LOAD_BYTE_OFFSET", "SW2861232_WAR", "EXTERNS", "S2RCTAID_INSTR_OFFSETS"),
-)  # fmt: skip
+Job = tuple[str, str, int]
 
 
-def features(data: bytes) -> set[str]:
-    """What two cubins of one program should share, a line each."""
-    elf = ElfFile(data)
-    out = {f"ELF type {elf.type} flags {elf.flags:#x}"}
-    for s in elf.sections:
-        out.add(f"section {s.name} type {s.type:#x} flags {s.flags:#x} align {s.align}")
-        if not s.name.startswith(".nv.info"):
-            continue
-        for r in decode(s.data, s.name):
-            name = NAMES.get(r.code, hex(r.code))
-            words = r.words()
-            if s.name == ".nv.info" and words and words[0] < len(elf.symbols):
-                words = [elf.symbols[words[0]].name, *words[1:]]
-            out.add(f"{s.name} {name}" + ("" if name in CODE_DEPENDENT else f" {r.value:#x} {words}"))
-    for y in elf.symbols:
-        if y.name:
-            out.add(f"symbol {y.name} bind {y.bind} type {y.type} other {y.other:#x}")
+def jobs(corpus: Path, names: list[str], levels: list[int]) -> list[Job]:
+    """(file relative to the corpus, target, level) of every compile, sorted."""
+    out = []
+    for f in sorted(corpus.rglob("*.ptx")):
+        for arch in targets(f.read_text(errors="replace"), names):
+            out.extend((f.relative_to(corpus).as_posix(), arch, level) for level in levels)
     return out
 
 
-def general(line: str) -> str:
-    """The difference without the names of the program: what to group by."""
-    words = line.split()
-    if words[0] == "section":
-        return " ".join(["section", ".".join(words[1].split(".")[: 3 if ".nv" in words[1] else 2]), *words[2:]])
-    if words[0] == "symbol":
-        return " ".join(["symbol", words[1] if words[1].startswith((".", "$")) else "NAME", *words[2:]])
-    if words[0].startswith(".nv.info"):
-        return " ".join([".nv.info.K" if words[0] != ".nv.info" else ".nv.info", *words[1:3]])
-    return line
+def digest(corpus: Path, job: Job) -> str:
+    """SHA-256 of the cubin, or the refusal."""
+    name, arch, level = job
+    text = (corpus / name).read_text(errors="replace")
+    try:
+        data = orias.compile(text, arch=arch, opt_level=level, compile_only=needs_objects(text)).data
+    except orias.CompileError as e:
+        return f"refused: {e}"
+    return hashlib.sha256(data).hexdigest()
+
+
+def _run(task: tuple[Path, list[Job]]) -> list[tuple[Job, str]]:
+    return [(job, digest(task[0], job)) for job in task[1]]
 
 
 def main() -> int:
-    p = argparse.ArgumentParser(description=__doc__)
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("corpus", type=Path)
-    p.add_argument("--limit", type=int, default=60)
-    p.add_argument("--offset", type=int, default=0)
-    a = p.parse_args()
-    files = sorted(a.corpus.rglob("*.ptx"))
-    files = files[a.offset :: max(1, len(files) // a.limit)]
-    counts: dict[str, list[str]] = defaultdict(list)
-    done = 0
-    with tempfile.TemporaryDirectory() as folder:
-        theirs = Path(folder) / "a.cubin"
-        for f in files:
-            text = f.read_text(errors="replace")
-            arch = arch_of(text)
-            if arch is None:
-                continue
-            extra = ["-c"] if needs_objects(text) else []
-            theirs.unlink(missing_ok=True)
-            try:
-                ours = orias.compile(text, arch=arch, compile_only=bool(extra)).data
-                subprocess.run([tool("ptxas"), f"-arch={arch}", *extra, str(f), "-o", str(theirs)], capture_output=True, timeout=120, check=False)  # fmt: skip
-                expected = theirs.read_bytes()
-            except (orias.CompileError, OSError, subprocess.TimeoutExpired) as e:
-                print(f"{f.name}: {str(e)[:100]}")
-                continue
-            done += 1
-            x, y = features(ours), features(expected)
-            for line in {general(n) + " | ours only" for n in x - y} | {general(n) + " | ptxas only" for n in y - x}:
-                counts[line].append(f"{f.parent.name}/{f.name}")
-    print(f"{done} files compared")
-    for line, where in sorted(counts.items(), key=lambda n: (-len(n[1]), n[0])):
-        print(f"{len(where):4d} {line}   {where[0]}")
-    return 0
+    p.add_argument("digests", type=Path, nargs="?", help="digests to compare with")
+    p.add_argument("--write", type=Path)
+    p.add_argument("--sample", default="1/1")
+    p.add_argument("--per-file", type=int, default=0, help="compiles of each file; 0: all")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--levels", default="0,1,3")
+    p.add_argument("--targets", default=",".join(TARGETS))
+    p.add_argument("--jobs", type=int, default=2)
+    p.add_argument("--match", default="", help="only files whose path contains this")
+    a = p.parse_intermixed_args()
+    if (a.digests is None) == (a.write is None):
+        p.error("give digests to compare with, or --write")
+    every = [j for j in jobs(a.corpus, a.targets.split(","), [int(n) for n in a.levels.split(",")]) if a.match in j[0]]
+    part, whole = (int(n) for n in a.sample.split("/"))
+    random.Random(a.seed).shuffle(every)
+    chosen = every[: len(every) * part // whole]
+    if a.per_file:
+        chosen = []
+        left = dict.fromkeys((job[0] for job in every), a.per_file)
+        for job in every:
+            if left[job[0]]:
+                left[job[0]] -= 1
+                chosen.append(job)
+    known: dict[str, str] = json.loads(a.digests.read_text()) if a.digests else {}
+    print(f"{orias.__file__}: {len(chosen)} of {len(every)} compiles, seed {a.seed}", flush=True)
+    chunks = [(a.corpus, chosen[k : k + 16]) for k in range(0, len(chosen), 16)]
+    found: dict[str, str] = {}
+    different = refused = 0
+    with ProcessPoolExecutor(a.jobs) as pool:
+        for results in pool.map(_run, chunks):
+            for job, value in results:
+                key = "{} {} -O{}".format(*job)
+                found[key] = value
+                refused += value.startswith("refused")
+                if known and known.get(key) != value:
+                    different += 1
+                    print(f"differs: {key}: {known.get(key, 'unknown')[:80]} -> {value[:80]}", flush=True)
+    if a.write:
+        a.write.write_text(json.dumps(found, indent=0, sort_keys=True))
+    print(f"{len(found)} compiles, {refused} refused, {different} different")
+    return 1 if different else 0
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Questions about a function: dominators, loops, liveness, divergence, aliasing."""
+"""Analyses of a function: dominators, loops, liveness, divergence, register accesses."""

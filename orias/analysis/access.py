@@ -1,17 +1,16 @@
-"""Registers that an instruction reads and writes, as small numbers.
+"""The registers that an instruction reads and writes, as small integers.
 
-A *unit* is one physical 32-bit register, predicate or barrier register: R at 0, UR at 256, P at 512, UP at 520, B at 528.
-RZ, URZ, PT and UPT are no units.  For functions after register allocation.
+A *unit* is one physical 32-bit register, predicate or barrier register: R at 0, UR at 256, P at 512, UP at 520, B at
+528.  RZ, URZ, PT and UPT are no units.  The functions here apply after register allocation.
 """
 
 from typing import Final, final
 
-from orias.isa.fetch import FETCHES
 from orias.isa.fetch import source_widths as fetch_widths
-from orias.isa.op import F_CALL
+from orias.isa.gmma_forms import accumulator_words, source_widths
+from orias.isa.op import F_CALL, F_READS_PR, F_TEXTURE, F_WGMMA, F_WGMMA_SYNC, F_WRITES_B, F_WRITES_PR
 from orias.isa.operand import (
     K_B,
-    K_IMM,
     K_P,
     K_R,
     K_UP,
@@ -20,9 +19,12 @@ from orias.isa.operand import (
     PAYLOAD_SHIFT,
     PT,
     Opnd,
+    imm_value,
+    in_file,
+    is_imm,
+    is_reg,
+    reg_id,
 )
-from orias.isa.operations import READS_PR, WRITES_B, WRITES_PR, traits
-from orias.isa.warpgroup import GMMA, accumulator_words, source_widths
 from orias.isa.widths import dst_width, src_width
 from orias.ori.ir import CallInfo, Func, Inst
 
@@ -37,13 +39,15 @@ UNITS: Final = 544
 _BASE: Final[tuple[int, ...]] = (0, R_BASE, UR_BASE, P_BASE, UP_BASE, B_BASE)
 
 SLOT_GUARD: Final = 255
-"""Read position of the guard; sources have their index, extra reads of implied registers 254."""
+"""Read position of the guard; the position of a source is its index, that of an implied register is 254."""
 SLOT_IMPLIED: Final = 254
+_BESIDE: Final = F_READS_PR | F_WRITES_PR | F_WRITES_B
+"""Operations that read or write registers in addition to their operands."""
 
 
 @final
 class Access:
-    """Reads as ``unit << 8 | source position`` and writes as ``unit << 8 | word of the result << 4 | result position``."""
+    """``reads``: ``unit << 8 | source position``; ``writes``: ``unit << 8 | word of the result << 4 | result position``."""
 
     __slots__ = ("reads", "writes")
 
@@ -67,6 +71,7 @@ def unit_name(unit: int) -> str:
 
 def units_of(o: Opnd, width: int) -> range:
     """The units of a physical register operand of `width` words; none for anything else."""
+    # Operand tests are inlined here: in plain Python the calls would cost more than the rest.
     kd = o & KIND_MASK
     ident = o >> PAYLOAD_SHIFT
     if kd in (K_R, K_UR):
@@ -82,17 +87,16 @@ def units_of(o: Opnd, width: int) -> range:
 
 
 def accesses(inst: Inst, fn: Func | None = None) -> Access:
-    """What an instruction reads and writes; `fn` gives the facts of calls (without it calls touch their operands only)."""
+    """What an instruction reads and writes; `fn` has the facts of calls (without it calls access only their operands)."""
     a = Access()
     op = inst.op
     reads, writes = a.reads, a.writes
-    if op.base in GMMA:
+    if op.flags & F_WGMMA:
         _warpgroup(inst, reads, writes)
         return a
-    fetched = fetch_widths(op, inst.src) if op.base in FETCHES else None
+    fetched = fetch_widths(op, inst.src) if op.flags & F_TEXTURE else None
     for k, o in enumerate(inst.src):
-        kd = o & KIND_MASK
-        if 0 < kd <= K_B:
+        if 0 < o & KIND_MASK <= K_B:
             for u in units_of(o, src_width(op, k, o) if fetched is None else fetched[k]):
                 reads.append(u << 8 | k)
     if inst.guard != PT:
@@ -101,11 +105,10 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
     for k, o in enumerate(inst.dst):
         for w, u in enumerate(units_of(o, dst_width(op, k))):
             writes.append(u << 8 | w << 4 | k)
-    special = traits(op)
-    if special:
-        reads.extend([u << 8 | SLOT_IMPLIED for u in implied_reads(special, inst.src)])
-        writes.extend([u << 8 for u in implied_writes(special, inst.src)])
-    if op.base == "WARPGROUP" and fn is not None:
+    if op.flags & _BESIDE:
+        reads.extend([u << 8 | SLOT_IMPLIED for u in implied_reads(op.flags, inst.src)])
+        writes.extend([u << 8 for u in implied_writes(op.flags, inst.src)])
+    if op.flags & F_WGMMA_SYNC and fn is not None:
         _implied(fn.implied.get(inst.uid, 0), reads, writes)
     if op.flags & F_CALL and fn is not None:
         info = fn.calls.get(inst.uid)
@@ -115,9 +118,9 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
 
 
 def _warpgroup(inst: Inst, reads: list[int], writes: list[int]) -> None:
-    """A warpgroup operation: its vectors are too long for the positions of words."""
+    """Accesses of a warpgroup operation, whose vectors are too long for the field of word positions."""
     for k, (o, width) in enumerate(zip(inst.src, source_widths(inst.op, inst.src), strict=True)):
-        if 0 < o & KIND_MASK <= K_B:
+        if is_reg(o):
             reads.extend([u << 8 | k for u in units_of(o, width)])
     if inst.guard != PT:
         reads.extend([u << 8 | SLOT_GUARD for u in units_of(inst.guard, 1)])
@@ -125,7 +128,7 @@ def _warpgroup(inst: Inst, reads: list[int], writes: list[int]) -> None:
 
 
 def _implied(mask: int, reads: list[int], writes: list[int]) -> None:
-    """Registers that the instruction stands for."""
+    """Adds the implied registers of a mask, read and written."""
     n = 0
     while mask:
         if mask & 1:
@@ -151,23 +154,23 @@ def _clobbers(info: CallInfo, writes: list[int]) -> None:
             n += 1
 
 
-def implied_reads(special: int, src: list[Opnd]) -> list[int]:
-    """Units that an operation with these :func:`~orias.isa.operations.traits` reads beside its operands."""
-    return _masked(src) if special & READS_PR else []
+def implied_reads(flags: int, src: list[Opnd]) -> list[int]:
+    """Units that an operation with these ``Op.flags`` reads in addition to its operands."""
+    return _masked(src) if flags & F_READS_PR else []
 
 
-def implied_writes(special: int, src: list[Opnd]) -> list[int]:
-    """The same for what it writes."""
-    out = _masked(src) if special & WRITES_PR else []
-    if special & WRITES_B:
-        out += [B_BASE + (o >> PAYLOAD_SHIFT) for o in src if o & KIND_MASK == K_B]
+def implied_writes(flags: int, src: list[Opnd]) -> list[int]:
+    """Units that an operation with these ``Op.flags`` writes in addition to its results."""
+    out = _masked(src) if flags & F_WRITES_PR else []
+    if flags & F_WRITES_B:
+        out += [B_BASE + reg_id(o) for o in src if in_file(o, K_B)]
     return out
 
 
 def _masked(src: list[Opnd]) -> list[int]:
-    """The predicates that ``P2R`` and ``R2P`` move: those of an immediate mask, all without one."""
+    """The predicates that ``P2R`` and ``R2P`` move: those of an immediate mask, all if there is no mask."""
     mask = 0x7F
     for o in src:
-        if o & KIND_MASK == K_IMM:
-            mask = o >> PAYLOAD_SHIFT
+        if is_imm(o):
+            mask = imm_value(o)
     return [P_BASE + n for n in range(7) if mask >> n & 1]

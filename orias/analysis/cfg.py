@@ -1,6 +1,6 @@
 """Shape of the control-flow graph: orders, dominators, post-dominators, dominance frontiers, loops.
 
-All results are indexed by ``Block.id`` and are snapshots: compute them anew after the graph has changed.
+All results are indexed by ``Block.id`` and are snapshots: compute them again after a change of the graph.
 Every algorithm here is near linear (dominators: Lengauer and Tarjan's simple variant, TOPLAS 1979), and none
 recurses.
 """
@@ -11,7 +11,7 @@ from typing import Final, final
 from orias.ori.ir import Block, Func
 
 NO_BLOCK: Final = -1
-"""Where an immediate (post-)dominator does not exist: the entry, the exits, unreachable blocks."""
+"""The immediate (post-)dominator of blocks that have none: the entry, the exits, unreachable blocks."""
 
 
 def postorder(fn: Func) -> list[Block]:
@@ -27,7 +27,7 @@ def postorder(fn: Func) -> list[Block]:
     while stack:
         b = stack[-1]
         i = nexts[-1]
-        # Successors from last to first, so that in the reverse order the fall-through comes next.
+        # Visit successors from last to first: in reverse postorder the fall-through block then comes next.
         if i >= 0:
             nexts[-1] = i - 1
             s = b.succs[i]
@@ -50,7 +50,7 @@ def reverse_postorder(fn: Func) -> list[Block]:
 
 
 def onward(first: Iterable[Block], stops: Collection[int] = ()) -> set[int]:
-    """Ids of the blocks that paths from some blocks pass, those included, up to the stops (ids)."""
+    """Ids of the blocks reachable from `first`, those included, on paths that end at the `stops` (ids)."""
     seen: set[int] = set()
     work = list(first)
     while work:
@@ -62,7 +62,7 @@ def onward(first: Iterable[Block], stops: Collection[int] = ()) -> set[int]:
 
 
 def remove_unreachable(fn: Func) -> bool:
-    """Delete blocks the entry does not reach, with their phi sources; True if there were any."""
+    """Delete unreachable blocks and the phi sources of their edges; True if there were any."""
     order = postorder(fn)
     if len(order) == len(fn.blocks):
         return False
@@ -151,7 +151,7 @@ def _evaluate(v: int, ancestor: list[int], best: list[int], semi: list[int]) -> 
     while ancestor[ancestor[u]] >= 0:
         path.append(u)
         u = ancestor[u]
-    # `u` is now just below its root; fold the answers downwards.
+    # `u` is now a child of the root: propagate the minima down the path.
     for w in reversed(path):
         a = ancestor[w]
         if semi[best[a]] < semi[best[w]]:
@@ -230,11 +230,11 @@ def dominators(fn: Func) -> DomTree:
 
 
 def post_dominators(fn: Func, without: frozenset[tuple[int, int]] = frozenset()) -> DomTree:
-    """The post-dominator forest: roots are the blocks whose only post-dominator above is the function's end.
+    """The post-dominator forest: the roots are the blocks that only the function's end post-dominates.
 
-    ``without``: edges (block id, successor id) to leave out.
+    ``without``: edges (block id, successor id) to ignore.
 
-    A region that never ends counts as ending at one block of it, the one furthest down in depth-first order,
+    A region that never ends is treated as if it ended at one of its blocks, the last one in depth-first order,
     so that every block has a place in the tree.  Guarded EXITs inside a block do not end it.
     """
     n = fn.next_block
@@ -269,29 +269,9 @@ def post_dominators(fn: Func, without: frozenset[tuple[int, int]] = frozenset())
     return DomTree([NO_BLOCK if d == end else d for d in idom[:n]], roots)
 
 
-def dominance_frontiers(fn: Func, tree: DomTree) -> list[list[int]]:
-    """Dominance frontier of each block by id: where the blocks it dominates meet others."""
-    out: list[list[int]] = [[] for _ in range(fn.next_block)]
-    for b in fn.blocks:
-        if len(b.preds) < 2 or tree.depth[b.id] < 0:
-            continue
-        stop = tree.idom[b.id]
-        for p in b.preds:
-            r = p.id
-            if tree.depth[r] < 0:
-                continue
-            while r not in (stop, NO_BLOCK):
-                frontier = out[r]
-                if frontier and frontier[-1] == b.id:
-                    break
-                frontier.append(b.id)
-                r = tree.idom[r]
-    return out
-
-
 @final
 class Loop:
-    """A natural loop.  ``blocks`` are the ids of its blocks, inner loops' blocks included."""
+    """A natural loop.  ``blocks`` are the ids of its blocks, including those of inner loops."""
 
     __slots__ = ("blocks", "depth", "header", "latches", "parent")
 

@@ -1,10 +1,10 @@
-"""Which values are the same in all threads of a warp, and where the warp may run in parts.
+"""Divergence analysis: which values are equal in all threads of a warp, and where the warp may have diverged.
 
 A value is *varying* if threads that run together may hold different values of it.  A branch is *divergent* if its
-condition varies.  Sources of variation: section 2e of the register-allocation inventory (measured on ptxas 13.0.88).
-Control dependence is followed in both of its forms: phis where paths of a divergent branch meet, and values carried
-out of a loop that threads leave in different rounds.  Convergence barriers do not wait for threads that yield, so behind a YIELD
-threads may run ahead of others to the end; ptxas 13.0.88 does not compute in uniform registers there either.
+condition varies.  Sources of variation: ``docs/facts/control-flow.md``, "Uniform values".  The analysis follows both
+forms of control dependence: phis where paths of a divergent branch meet, and values carried out of a loop that threads
+leave in different iterations.  Convergence barriers do not wait for threads that yield, so after a YIELD threads may
+run ahead of others to the end; ptxas 13.0.88 does not use uniform registers there either.
 """
 
 from collections.abc import Iterable
@@ -20,56 +20,47 @@ from orias.analysis.cfg import (
     post_dominators,
     reverse_postorder,
 )
-from orias.isa.op import F_CALL, F_READ, F_WRITE, MATRIX, op
+from orias.isa.op import F_CALL, F_READ, F_SAME, F_SPECIAL, F_VARYING, F_WRITE, op
 from orias.isa.operand import (
-    FIRST_VIRTUAL,
+    FIRST_VREG,
     K_B,
-    K_IMM,
     K_NONE,
     K_P,
     K_R,
-    K_UP,
-    K_UR,
     K_WORD,
     KIND_MASK,
     PAYLOAD_SHIFT,
     PT,
+    SP,
     Opnd,
+    bare,
+    imm_value,
+    in_file,
+    is_hardwired,
+    is_imm,
+    is_reg,
     is_true_pred,
-    is_zero_reg,
+    is_vreg,
+    kind_of,
+    vreg,
     word_text,
 )
 from orias.ori.ir import Block, Func, Inst
+from orias.target import features
 
 _VARYING_SPECIAL: Final[frozenset[str]] = frozenset(
     ["SR_TID", "SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_LANEID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK"]
 )  # fmt: skip
 _VIRTUAL_ID: Final = "SR_VIRTID"
-"""Holds the warp number; treated as varying up to sm_89, as ptxas does."""
-_UNIFORM_RESULT: Final[frozenset[str]] = frozenset(("VOTE", "VOTEU", "REDUX", "S2UR", "B2R"))
-_ALWAYS_VARYING: Final[frozenset[str]] = frozenset(
-    (
-        "ATOM",
-        "ATOMG",
-        "ATOMS",
-        "LD",
-        "LDL",
-        "LDSM",
-        *MATRIX,
-        "MOVM",
-        "ELECT",
-        "MATCH",
-        "call",
-    )
-)
+"""Special register with the warp number; varying up to sm_89, as in ptxas."""
 _YIELD: Final = op("YIELD")
 _PIECEWISE_LIMIT: Final = 4_000_000
-"""Block visits spent on exact joins before every join of a region is taken as divergent."""
+"""Limit of block visits for exact joins; beyond it every join of a region counts as divergent."""
 
 
 @final
 class Divergence:
-    """The answers for one function; block sets are indexed by ``Block.id``."""
+    """The results for one function; block sets are indexed by ``Block.id``."""
 
     __slots__ = ("branches", "regions", "varying")
 
@@ -79,37 +70,36 @@ class Divergence:
         self.branches: bytearray = bytearray(blocks)
         """1 for each block that ends with a divergent branch."""
         self.regions: bytearray = bytearray(blocks)
-        """1 for each block between a divergent branch and its post-dominator, or behind a YIELD: part of the warp may be elsewhere."""
+        """1 for each block between a divergent branch and its post-dominator, or after a YIELD: part of the warp may be elsewhere."""
 
     def is_varying(self, o: Opnd) -> bool:
         """True if an operand may differ between threads."""
-        kd = o & KIND_MASK
-        if kd not in (K_R, K_P):
+        # Operand tests are inlined here: in plain Python the calls would cost more than the rest.
+        if o & KIND_MASK not in (K_R, K_P):
             return False
-        ident = o >> PAYLOAD_SHIFT
-        if ident < FIRST_VIRTUAL:
-            return not (is_zero_reg(o) or is_true_pred(o) or (kd == K_R and ident == 1))
-        return self.varying[ident] != 0
+        if o < FIRST_VREG:
+            return not is_hardwired(o) and bare(o) != SP
+        return self.varying[o >> PAYLOAD_SHIFT] != 0
 
 
 def branch_condition(b: Block) -> list[Opnd]:
-    """The operands that decide where a block with several successors goes."""
+    """The operands that select the successor at the end of a block with several successors."""
     if len(b.succs) < 2 or not b.insts:
         return []
     term = b.insts[-1]
-    return [o for o in [term.guard, *term.src] if 0 < (o & KIND_MASK) < K_B and not is_true_pred(o)]
+    return [o for o in [term.guard, *term.src] if is_reg(o) and not in_file(o, K_B) and not is_true_pred(o)]
 
 
 def yielding(blocks: Iterable[Block]) -> list[Block]:
-    """Blocks in which threads give way to others (YIELD)."""
+    """Blocks with a YIELD."""
     return [b for b in blocks if any(i.op is _YIELD for i in b.insts)]
 
 
 def exit_edges(fn: Func) -> frozenset[tuple[int, int]]:
-    """Edges (block id, successor id) of branches behind which threads only go on to EXIT and meet none of the others.
+    """Edges (block id, successor id) of branches after which threads only run to EXIT and meet no other threads.
 
-    Such threads are gone: those that stay behind are as converged as before.  Where every way out of a branch is like
-    that, the one that leads to the most blocks is left out.
+    Such threads are gone: the remaining ones are as converged as before.  If every edge of a branch is of this kind,
+    the edge that leads to the most blocks is left out.
     """
     blocks = reverse_postorder(fn)
     bit = {b.id: 1 << i for i, b in enumerate(blocks)}
@@ -149,7 +139,7 @@ def exit_edges(fn: Func) -> frozenset[tuple[int, int]]:
 
 
 def divergence(fn: Func) -> Divergence:
-    """Analyse a function in SSA form (or any form; a register with several definitions varies if one of them does)."""
+    """Analyse a function in SSA form (or any form: a register with several definitions varies if one of them varies)."""
     return _Solver(fn).run()
 
 
@@ -181,9 +171,8 @@ class _Solver:
             for inst in b.insts:
                 self.where[inst.uid] = b
                 for o in inst.uses():
-                    ident = o >> PAYLOAD_SHIFT
-                    if ident >= FIRST_VIRTUAL and 0 < (o & KIND_MASK) <= K_B:
-                        self.users[ident].append(inst)
+                    if o >= FIRST_VREG and o & KIND_MASK <= K_B:
+                        self.users[o >> PAYLOAD_SHIFT].append(inst)
         for b in self.blocks:
             for inst in b.insts:
                 if self._varies_by_itself(inst):
@@ -209,45 +198,45 @@ class _Solver:
 
     def _mark_results(self, inst: Inst) -> None:
         for d in inst.dst:
-            if (d >> PAYLOAD_SHIFT) >= FIRST_VIRTUAL and (d & KIND_MASK) in (K_R, K_P):
-                self._mark(d >> PAYLOAD_SHIFT)
+            if d >= FIRST_VREG and kind_of(d) in (K_R, K_P):
+                self._mark(vreg(d))
 
     def _varies_by_itself(self, inst: Inst) -> bool:
-        """True if results vary whatever is known of virtual sources."""
+        """True if the results vary whatever the virtual sources are."""
         o = inst.op
-        base = o.base
-        if base in _ALWAYS_VARYING or o.flags & F_CALL:
+        if o.flags & (F_VARYING | F_CALL):
             return True
         if o.flags & F_READ and o.flags & F_WRITE:
             return True
-        if base in ("S2R", "CS2R", "S2UR"):
+        if o.flags & F_SPECIAL:
             for s in inst.src:
-                if s & KIND_MASK == K_WORD:
+                if kind_of(s) == K_WORD:
                     name = word_text(s)
-                    if name in _VARYING_SPECIAL or (name == _VIRTUAL_ID and self.fn.target.sm < 90):
+                    if name in _VARYING_SPECIAL or (
+                        name == _VIRTUAL_ID and not self.fn.target.has(features.UNIFORM_WARP_NUMBER)
+                    ):
                         return True
             return False
-        if base == "SHFL":
+        if o.base == "SHFL":
             return not self._uniform_shuffle(inst)
         return self._varies_with_sources(inst)
 
     def _uniform_shuffle(self, inst: Inst) -> bool:
-        """A shuffle that gives every thread the value of one lane: index mode, constant lane and bounds of the whole warp."""
+        """True for a shuffle that gives every thread the value of one lane: index mode, constant lane and bounds of the whole warp."""
         if "IDX" not in inst.op.mods or len(inst.src) < 3:
             return False
         lane, bounds = inst.src[1], inst.src[2]
-        return lane & KIND_MASK == K_IMM and bounds & KIND_MASK == K_IMM and bounds >> PAYLOAD_SHIFT == 0x1F
+        return is_imm(lane) and is_imm(bounds) and imm_value(bounds) == 0x1F
 
     def _varies_with_sources(self, inst: Inst) -> bool:
-        base = inst.op.base
-        if base == "SHFL":
+        if inst.op.base == "SHFL":
             return False
-        if base in _UNIFORM_RESULT:
+        if inst.op.flags & F_SAME:
             return inst.guard != PT and self.result.is_varying(inst.guard)
         return any(self.result.is_varying(o) for o in inst.uses() if o != K_NONE)
 
     def _diverge(self, b: Block) -> None:
-        """Mark a branch divergent with all that follows from it."""
+        """Mark a branch as divergent, and the values that vary because of it."""
         res = self.result
         if res.branches[b.id]:
             return
@@ -284,8 +273,8 @@ class _Solver:
     def _joins(self, b: Block, end: int, region: list[int]) -> list[int]:
         """Blocks that two disjoint paths from the branch reach first together.
 
-        Every block gets the label of the last join (or successor of the branch) on its paths; where labels differ is a
-        join.
+        Every block gets the label of the last join (or successor of the branch) on its paths; a block where labels
+        differ is a join.
         """
         if len(region) > self.budget:
             return [*region, end] if end != NO_BLOCK else region
@@ -319,7 +308,7 @@ class _Solver:
         return list(joined)
 
     def _leave_loops(self, b: Block, end: int, region: list[int]) -> None:
-        """Values that leave a loop which threads of the branch leave in different rounds vary outside."""
+        """Mark values used outside a loop as varying if threads of the branch leave the loop in different iterations."""
         loop = self.forest.innermost[b.id]
         reached = [*region, end] if end != NO_BLOCK else region
         while loop is not None:
@@ -328,8 +317,7 @@ class _Solver:
                 for x in loop.blocks:
                     for inst in self.by_id[x].insts:
                         for d in inst.dst:
-                            ident = d >> PAYLOAD_SHIFT
-                            if ident >= FIRST_VIRTUAL and (d & KIND_MASK) in (K_R, K_P, K_UR, K_UP):
-                                if any(self.where[u.uid].id not in inside for u in self.users[ident]):
-                                    self._mark(ident)
+                            if is_vreg(d) and not in_file(d, K_B):
+                                if any(self.where[u.uid].id not in inside for u in self.users[vreg(d)]):
+                                    self._mark(vreg(d))
             loop = loop.parent

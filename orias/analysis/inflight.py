@@ -1,37 +1,38 @@
-"""Warpgroup matrix operations under way: which registers the hardware still reads or writes at each point.
+"""Warpgroup matrix operations in flight: which registers the hardware still reads or writes at each point.
 
-An operation's accumulator (and its A, if that is in registers) belongs to it from its issue until a wait for its group.
-State: masks of register numbers by group, the open group first, then the committed ones, newest first.
+An operation owns its accumulator (and A, if A is in registers) from its issue until a wait for its group.
+A state is a tuple of register masks by group: the open group first, then the committed groups, newest first.
 """
 
 from collections.abc import Callable
 from typing import Final, final
 
 from orias.analysis.cfg import reverse_postorder
-from orias.isa.operand import PAYLOAD_SHIFT
-from orias.isa.warpgroup import GMMA, commits
+from orias.isa.gmma_forms import commits
+from orias.isa.op import F_WGMMA, F_WGMMA_SYNC
+from orias.isa.operand import imm_value
 from orias.ori.ir import Block, Func, Inst
 
 Groups = tuple[int, ...]
-"""Mask of the registers of each group under way."""
+"""Mask of the registers of each group in flight."""
 
 _DEPTH: Final = 9
-"""Groups told apart; a wait cannot name more than seven."""
+"""Number of groups that a state distinguishes; a wait cannot name more than seven."""
 EMPTY: Final[Groups] = (0,)
 
 
 def has_operations(fn: Func) -> bool:
     """True if the function has warpgroup matrix operations."""
-    return any(i.op.base in GMMA for i in fn.insts())
+    return any(i.op.flags & F_WGMMA for i in fn.insts())
 
 
 def has_warpgroups(fn: Func) -> bool:
-    """True if the function has such operations, or what orders them (ARRIVE and DEPBAR)."""
-    return any(i.op.base in GMMA or i.op.base == "WARPGROUP" for i in fn.insts())
+    """True if the function has warpgroup operations, ARRIVE or DEPBAR."""
+    return any(i.op.flags & F_WGMMA or i.op.flags & F_WGMMA_SYNC for i in fn.insts())
 
 
 def union(groups: Groups) -> int:
-    """All registers under way."""
+    """Mask of all registers in flight."""
     m = 0
     for g in groups:
         m |= g
@@ -39,14 +40,14 @@ def union(groups: Groups) -> int:
 
 
 def waits_for(inst: Inst) -> int:
-    """How many committed groups a WARPGROUP.DEPBAR leaves under way; -1 for anything else."""
-    if inst.op.base == "WARPGROUP" and inst.op.has("DEPBAR"):
-        return inst.src[1] >> PAYLOAD_SHIFT
+    """Number of committed groups that a WARPGROUP.DEPBAR leaves in flight; -1 for any other instruction."""
+    if inst.op.flags & F_WGMMA_SYNC and inst.op.has("DEPBAR"):
+        return imm_value(inst.src[1])
     return -1
 
 
 def issue(groups: Groups, registers: int, commit: bool) -> Groups:
-    """The state behind an operation with these registers."""
+    """The state after an operation that uses the mask `registers`."""
     out = (groups[0] | registers, *groups[1:])
     if not commit:
         return out
@@ -57,12 +58,12 @@ def issue(groups: Groups, registers: int, commit: bool) -> Groups:
 
 
 def wait(groups: Groups, left: int) -> Groups:
-    """The state behind a wait that leaves `left` committed groups."""
+    """The state after a wait that leaves `left` committed groups."""
     return groups[: left + 1]
 
 
 def join(a: Groups, b: Groups) -> Groups:
-    """Either state."""
+    """The union of two states, group by group."""
     if len(a) < len(b):
         a, b = b, a
     return (*[x | y for x, y in zip(a, b, strict=False)], *a[len(b) :])
@@ -70,10 +71,10 @@ def join(a: Groups, b: Groups) -> Groups:
 
 @final
 class InFlight:
-    """Groups under way at the head and at the end of every block, by block id.
+    """Groups in flight at the head and at the end of every block, by block id.
 
-    `registers` gives the mask of an operation's registers, `other` the state behind any other instruction, `enter` the
-    state at the head of a block from that at the end of a predecessor.
+    `registers` returns the mask of an operation's registers, `other` the state after any other instruction, `enter` the
+    state at the head of a block from the state at the end of a predecessor.
     """
 
     __slots__ = ("after", "before", "enter", "other", "registers")
@@ -111,8 +112,8 @@ class InFlight:
                         changed = True
 
     def step(self, inst: Inst, state: Groups) -> Groups:
-        """The state behind one instruction."""
-        if inst.op.base in GMMA:
+        """The state after one instruction."""
+        if inst.op.flags & F_WGMMA:
             return issue(state, self.registers(inst), commits(inst.src))
         left = waits_for(inst)
         if left >= 0:

@@ -1,30 +1,29 @@
-"""Which virtual registers are live where.
+"""Liveness of virtual registers.
 
-Sets are Python ints: bit ``id`` stands for virtual register ``id`` as a whole.  Physical registers are left out:
-before allocation they live only between neighbouring instructions (arguments and results of calls).
+A set is a Python int whose bit ``id`` represents the whole virtual register ``id``.  Physical registers are not
+tracked: before allocation they are live only between adjacent instructions (arguments and results of calls).
 
 A phi reads its sources at the end of the predecessors and writes its result at the head of its own block, so
-a phi's result is live-in of its block only if something else keeps it alive there.
+a phi's result is live-in of its block only if another use makes it live there.
 """
 
 from typing import Final, final
 
 from orias.analysis.cfg import postorder
-from orias.isa.operand import FIRST_VIRTUAL, K_B, K_NONE, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, Opnd
+from orias.isa.operand import FIRST_VREG, K_B, K_NONE, K_R, KIND_MASK, PAYLOAD_SHIFT, Opnd
 from orias.ori.ir import OP_PHI, Block, Func, Inst
-
-_FIRST_OPND: Final = FIRST_VIRTUAL << PAYLOAD_SHIFT
 
 
 def reg_bit(o: Opnd) -> int:
-    """The set holding just this operand's virtual register; 0 for anything else."""
-    if o >= _FIRST_OPND and K_R <= (o & KIND_MASK) <= K_B:
+    """The set of only this operand's virtual register; 0 for any other operand."""
+    # is_vreg and vreg are inlined in this module: in plain Python the calls would cost more than the rest.
+    if o >= FIRST_VREG and o & KIND_MASK <= K_B:
         return 1 << (o >> PAYLOAD_SHIFT)
     return 0
 
 
 def members(mask: int) -> list[int]:
-    """The numbers in a set, ascending; takes time in proportion to the size of the mask, not to its square."""
+    """The numbers in a set, ascending, in time linear in the size of the mask."""
     out: list[int] = []
     for k, byte in enumerate(mask.to_bytes((mask.bit_length() + 7) >> 3, "little")):
         while byte:
@@ -38,10 +37,10 @@ def use_mask(inst: Inst) -> int:
     """The virtual registers an instruction reads (sources, guard, old value)."""
     mask = 0
     for o in inst.src:
-        if o >= _FIRST_OPND and K_R <= (o & KIND_MASK) <= K_B:
+        if o >= FIRST_VREG and o & KIND_MASK <= K_B:
             mask |= 1 << (o >> PAYLOAD_SHIFT)
-    if inst.guard != PT:
-        mask |= reg_bit(inst.guard)
+    if inst.guard >= FIRST_VREG:
+        mask |= 1 << (inst.guard >> PAYLOAD_SHIFT)
     if inst.old != K_NONE:
         mask |= reg_bit(inst.old)
     return mask
@@ -51,7 +50,8 @@ def def_mask(inst: Inst) -> int:
     """The virtual registers an instruction writes."""
     mask = 0
     for o in inst.dst:
-        mask |= reg_bit(o)
+        if o >= FIRST_VREG:
+            mask |= 1 << (o >> PAYLOAD_SHIFT)
     return mask
 
 
@@ -126,7 +126,7 @@ def liveness(fn: Func) -> Liveness:
 
 
 def live_across(fn: Func, callee: str) -> int:
-    """Most words of R registers live across a call of a function by name; 0 if it is not called."""
+    """Largest number of words of R registers live across a call of `callee`; 0 if there is no such call."""
     calls = {uid for uid, info in fn.calls.items() if info.target == callee}
     if not calls:
         return 0

@@ -1,4 +1,4 @@
-"""Static hazard checker for finished code: what the control words promise, on all paths, of any compiler's cubin."""
+"""Static hazard checker for the cubins of any compiler: checks the control words on all paths."""
 
 from orias.check.cubin import Hazard, check_cubin
 

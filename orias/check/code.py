@@ -1,16 +1,32 @@
-"""Code sections as instructions with control flow: what follows what, calls inside a section included."""
+"""Code sections as instructions with control flow, including calls inside a section."""
 
 from typing import Final, final
 
 from orias.analysis.access import P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
-from orias.check.facts import Facts
 from orias.check.touch import Touch, touch
 from orias.isa.decode import Decoded
-from orias.isa.operand import INV, K_IMM, K_P, K_UP, KIND_MASK, PAYLOAD_SHIFT, PT, UPT, Opnd, is_true_pred
-from orias.isa.operations import LATE_UNIFORM, traits
-from orias.isa.table import IsaTable
-from orias.schedule.ctl import read_barrier, reuse, stall, wait_mask, write_barrier
-from orias.schedule.units import NEEDS_READ, NEEDS_WRITE
+from orias.isa.isa_table import IsaTable
+from orias.isa.op import F_JUMP, F_LATE_UNIFORM, F_LEAVES, F_TABLE_JUMP
+from orias.isa.operand import (
+    INV,
+    K_P,
+    K_R,
+    K_UR,
+    PT,
+    UPT,
+    Opnd,
+    imm_value,
+    in_file,
+    is_imm,
+    is_pred,
+    is_true_pred,
+    is_zero_reg,
+    kind_of,
+    reg_id,
+)
+from orias.timing.ctl import read_barrier, reuse, stall, wait_mask, write_barrier
+from orias.timing.needs import Facts
+from orias.timing.units import NEEDS_READ, NEEDS_WRITE
 
 INST_BYTES: Final = 16
 
@@ -21,7 +37,7 @@ JUMPS: Final = 1
 CALLS: Final = 2
 """A function of the same section at ``targets[0]`` runs, then the next instruction."""
 CALLS_AWAY: Final = 3
-"""A function somewhere else runs, then the next instruction."""
+"""A function outside the section runs, then the next instruction."""
 RETURNS: Final = 4
 ENDS: Final = 5
 
@@ -30,7 +46,7 @@ _CONDITION_FORMS: Final[frozenset[str]] = frozenset(("DIV", "CONV", "ANY"))
 
 @final
 class Node:
-    """One instruction, what it touches and what its control word says."""
+    """One instruction with its register accesses and the fields of its control word."""
 
     __slots__ = (
         "address", "arithmetic", "d", "early", "falls", "fixed", "flow", "guard", "index", "known", "late", "needs", "order", "queue", "read", "reuse", "slots", "stall",
@@ -46,8 +62,8 @@ class Node:
         self.known: Final[bool] = needs >= 0 and not self.touch.unknown
         self.needs: Final[int] = max(needs, 0)
         self.fixed: Final[bool] = not self.needs & NEEDS_WRITE
-        self.order: Final[str] = facts.order(d.op)
-        self.queue: Final[str] = facts.queue(d.op)
+        self.order: Final[str] = d.op.order
+        self.queue: Final[str] = d.op.queue
         self.write: Final[int] = write_barrier(d.ctl)
         self.read: Final[int] = read_barrier(d.ctl)
         self.wait: Final[int] = wait_mask(d.ctl)
@@ -55,15 +71,15 @@ class Node:
         self.reuse: Final[int] = reuse(d.ctl)
         self.guard: Final[Opnd] = PT if d.guard == UPT else d.guard
         self.late: int = 0
-        """Units whose reading ends some time after issue, as a bit set."""
+        """Units that the instruction reads late, as a bit set."""
         if self.needs & NEEDS_READ:
-            uniform = traits(d.op) & LATE_UNIFORM != 0
+            uniform = d.op.flags & F_LATE_UNIFORM != 0
             for u, slot in self.touch.reads:
                 late = u < UR_BASE or (uniform and u < P_BASE)
                 if late and slot != SLOT_GUARD:
                     self.late |= 1 << u
         self.early: Final[int] = self.touch.write_set >> P_BASE << P_BASE if d.op.base == "ATOM" else 0
-        """Results that are there as soon as the sources are read, as a bit set: the predicates of ATOM, whether the address is in the right space."""
+        """Results that arrive when the sources are read, as a bit set: predicates of ATOM (is the address in its space)."""
         self.arithmetic: Final[bool] = self.known and facts.arithmetic(d.op)
         self.flow: int = GOES_ON
         self.falls: bool = True
@@ -71,16 +87,16 @@ class Node:
         self.slots: list[tuple[int, list[int]]] | None = None
 
     def guarded(self) -> bool:
-        """True if a predicate decides whether it runs."""
+        """True if the instruction has a guard other than PT."""
         return self.guard != PT
 
     def guard_unit(self) -> int:
         """The unit of the guard predicate."""
-        base = P_BASE if self.guard & KIND_MASK == K_P else UP_BASE
-        return base + ((self.guard & ~INV) >> PAYLOAD_SHIFT)
+        base = P_BASE if in_file(self.guard, K_P) else UP_BASE
+        return base + reg_id(self.guard & ~INV)
 
     def reuse_slots(self, table: IsaTable) -> list[tuple[int, list[int]]]:
-        """(field 0..2, its units) of the R sources that have a reuse flag; none outside the arithmetic pipes."""
+        """(reuse field 0..2, its units) of the R sources with a reuse flag; none outside the arithmetic pipes."""
         if self.slots is None:
             d = self.d
             units: dict[int, list[int]] = {}
@@ -102,36 +118,36 @@ def _conditional(d: Decoded) -> bool:
         return True
     if any(m in _CONDITION_FORMS for m in d.op.mods):
         return True
-    return any(o & KIND_MASK in (K_P, K_UP) and not (is_true_pred(o) and not o & INV) for o in d.src)
+    return any(is_pred(o) and not (is_true_pred(o) and not o & INV) for o in d.src)
 
 
 def connect(nodes: list[Node], away: set[int], tables: dict[int, list[int]]) -> None:
-    """Fill in what follows each instruction.
+    """Fill in the successors of each instruction.
 
-    `away`: addresses of calls that a relocation sends elsewhere.  `tables`: targets of indirect branches by the address of
-    the branch; an indirect branch without an entry ends the path.
+    `away`: addresses of calls whose target a relocation determines.  `tables`: targets of indirect branches by the
+    address of the branch; an indirect branch without an entry ends the path.
     """
     count = len(nodes)
     for n in nodes:
         d = n.d
         base = d.op.base
-        label = next((o for o in reversed(d.src) if o & KIND_MASK == K_IMM), 0)
-        target = n.index + 1 + (_signed(label >> PAYLOAD_SHIFT) // INST_BYTES if label else 0)
+        label = next((o for o in reversed(d.src) if is_imm(o)), 0)
+        target = n.index + 1 + (_signed(imm_value(label)) // INST_BYTES if label else 0)
         inside = 0 <= target < count
-        if base in ("BRA", "JMP", "WARPSYNC") and (base != "WARPSYNC" or "COLLECTIVE" in d.op.mods):
+        if d.op.flags & F_JUMP:
             n.flow = JUMPS
             n.falls = _conditional(d) or base == "WARPSYNC"
             n.targets = [target] if inside else []
-        elif base in ("BRX", "BRXU", "JMX", "JMXU"):
+        elif d.op.flags & F_TABLE_JUMP:
             n.flow = JUMPS
             n.falls = _conditional(d)
             n.targets = [a // INST_BYTES for a in tables.get(n.address, []) if a // INST_BYTES < count]
         elif base == "CALL":
             direct = "REL" in d.op.mods and n.address not in away and len(d.src) and inside
-            registers = any(1 <= o & KIND_MASK <= 2 and o >> PAYLOAD_SHIFT != 255 for o in d.src)
+            registers = any(kind_of(o) in (K_R, K_UR) and not is_zero_reg(o) for o in d.src)
             n.flow = CALLS if direct and not registers else CALLS_AWAY
             n.targets = [target] if n.flow == CALLS else []
-        elif base in ("RET", "EXIT", "KILL"):
+        elif d.op.flags & F_LEAVES:
             n.flow = RETURNS if base == "RET" else ENDS
             n.falls = _conditional(d)
         if n.falls and n.index + 1 >= count:

@@ -5,34 +5,34 @@ from typing import Final, final
 
 from orias.analysis.access import unit_name
 from orias.check.code import Node, connect
-from orias.check.facts import Facts
-from orias.check.flow import Finding, Flow, Observer
+from orias.check.hazard_flow import Finding, Flow, Observer
 from orias.cubin import elf
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile, Section
-from orias.cubin.errors import CubinError
 from orias.cubin.nvinfo import INDIRECT_BRANCH_TARGETS
 from orias.cubin.nvinfo import decode as decode_info
 from orias.cubin.reader import Reader
 from orias.cubin.relocs import R_ABS32_HI_32, R_ABS32_LO_32
-from orias.isa.classes import table_of_sm
 from orias.isa.decode import IllegalWord
-from orias.isa.table import IsaTable, load
+from orias.isa.isa_table import IsaTable, load
+from orias.target.profile import profile_of_sm
+from orias.timing.needs import Facts
 
 _INST: Final = 16
 _BEFORE: Final = 32
-_BEHIND: Final = 64
-"""Instructions around a changed one that are followed first."""
-MODELS: Final[dict[int, int]] = {87: 80, 88: 86, 121: 120}
-"""Targets with the latencies of another one (feature SC7 of the scheduling inventory)."""
+_AFTER: Final = 64
+"""Number of instructions around a changed one that are checked first."""
 
 
 @final
 class Hazard:
-    """One broken promise, in the terms of the file.
+    """One hazard, with names and addresses of the cubin.
 
     ``function``: name of the section's function.  ``address``: byte offset of the instruction in its section;
-    ``other_address``: of the one it collides with (-1: none).  ``instruction``, ``other``: their texts.  ``register``: name (empty: none).
-    ``rule``: raw, waw, war, reuse, wait, control, unknown.  ``have``/``need``: cycles (-1 where a scoreboard is missing).
+    ``function``: name of the section's function.  ``address``: byte offset of the instruction in its section;
+    ``other_address``: offset of the conflicting one (-1: none).  ``instruction``, ``other``: their texts.
+    ``register``: name (empty: none).  ``rule``: raw, waw, war, reuse, wait, control, unknown.  ``have``/``need``:
+    cycles (-1 where a scoreboard is missing).
     """
 
     __slots__ = (
@@ -67,7 +67,7 @@ class Hazard:
 
 @final
 class _Texts:
-    """Instruction texts of a section, made when asked for."""
+    """Instruction texts of a section, computed on demand."""
 
     __slots__ = ("code", "table")
 
@@ -81,14 +81,16 @@ class _Texts:
 
 
 def check_cubin(data: bytes, observer: Observer | None = None) -> list[Hazard]:
-    """Every hazard that the control words of a cubin leave open, on any path.
+    """Every hazard in a cubin, on any path.
 
-    `observer` sees the distances between results of fixed latency and their readers.  Raises CubinError if the file is no
-    cubin or has words that are no instructions, KeyError for a target without tables, Unsupported for one without latencies.
+    `observer` gets the distances between results of fixed latency and their readers.  Raises CubinError if the file is
+    no cubin or has words that are no instructions, KeyError for a target without tables, Unsupported for one without
+    latencies.
     """
     reader = Reader(data)
-    table = load(table_of_sm(reader.sm))
-    facts = Facts(MODELS.get(reader.sm, reader.sm))
+    profile = profile_of_sm(reader.sm)
+    table = load(profile.table)
+    facts = Facts(profile.latency_class)
     out: list[Hazard] = []
     for s in reader.elf.sections:
         if s.type == elf.SHT_PROGBITS and s.flags & elf.SHF_EXECINSTR and s.data:
@@ -98,7 +100,7 @@ def check_cubin(data: bytes, observer: Observer | None = None) -> list[Hazard]:
 
 @final
 class SectionCode:
-    """A code section as instructions, and where it is entered."""
+    """A code section as instructions, with its entry points."""
 
     __slots__ = ("_blocks", "away", "entries", "facts", "name", "nodes", "table", "tables")
 
@@ -126,17 +128,17 @@ class SectionCode:
             ):
                 self.entries.add(x.value // _INST)
         self._blocks: tuple[list[int], set[int]] | None = None
-        """First instructions of the blocks in order, and those of blocks that can be reached."""
+        """The first instructions of all blocks in order, and of the reachable blocks."""
 
     def node(self, index: int, word: int) -> Node:
-        """The instruction of a word at a place; CubinError if it is none."""
+        """The instruction of a word at position `index`; CubinError if the word is illegal."""
         try:
             return Node(index, self.table.decode(word), self.facts)
         except IllegalWord as e:
             raise CubinError(f".text.{self.name}+0x{index * _INST:x}: {e}") from None
 
     def findings(self, words: dict[int, int] | None = None, observer: Observer | None = None) -> list[Finding]:
-        """What is broken; `words`: other instructions at some byte offsets, none of them control flow."""
+        """The hazards; `words` replaces instructions at byte offsets by others, none of them control flow."""
         nodes = list(self.nodes)
         for at, word in (words or {}).items():
             nodes[at // _INST] = self.node(at // _INST, word)
@@ -144,9 +146,9 @@ class SectionCode:
         return Flow(nodes, self.facts, self.table, observer).run(sorted(self.entries))
 
     def catches(self, words: dict[int, int]) -> bool:
-        """True if anything is broken with other instructions at some byte offsets, none of them control flow.
+        """True if there is a hazard with the instructions at some byte offsets replaced, none of them control flow.
 
-        What the changed block breaks by itself is found there; only without that the whole section is followed.
+        The changed blocks are checked by themselves first; the whole section is analysed only if they show no hazard.
         """
         if self._blocks is None:
             connect(self.nodes, self.away, self.tables)
@@ -157,7 +159,7 @@ class SectionCode:
         first, last = min(words) // _INST, max(words) // _INST
         place = bisect_right(leaders, first)
         if place < len(leaders) and last < leaders[place] and leaders[place - 1] in visited:
-            start, end = max(leaders[place - 1], first - _BEFORE), min(leaders[place], last + _BEHIND)
+            start, end = max(leaders[place - 1], first - _BEFORE), min(leaders[place], last + _AFTER)
             nodes = list(self.nodes)
             for at, word in words.items():
                 nodes[at // _INST] = self.node(at // _INST, word)

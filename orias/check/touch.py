@@ -1,7 +1,7 @@
-"""Registers that a decoded instruction reads and writes.
+"""The registers that a decoded instruction reads and writes.
 
-Units are those of :mod:`orias.analysis.access` (R at 0, UR at 256, P at 512, UP at 520, B at 528); the widths of operands come
-from :mod:`orias.isa.widths`.
+Units are those of :mod:`orias.analysis.access` (R at 0, UR at 256, P at 512, UP at 520, B at 528); the widths of
+operands come from :mod:`orias.isa.widths`.
 """
 
 from typing import final
@@ -9,23 +9,15 @@ from typing import final
 from orias.analysis.access import SLOT_GUARD, SLOT_IMPLIED, implied_reads, implied_writes, units_of
 from orias.diag import Unsupported
 from orias.isa.decode import Decoded
-from orias.isa.fetch import FETCHES, source_widths
-from orias.isa.operand import (
-    K_B,
-    K_IMM,
-    K_R,
-    KIND_MASK,
-    PAYLOAD_SHIFT,
-    PT,
-    UPT,
-)
-from orias.isa.operations import COMPONENTS, traits
+from orias.isa.fetch import source_widths
+from orias.isa.op import F_COMPONENTS, F_TEXTURE
+from orias.isa.operand import K_B, K_R, PT, UPT, imm_value, in_file, is_imm, kind_of
 from orias.isa.widths import dst_width, src_width
 
 
 @final
 class Touch:
-    """Reads as (unit, source position) and writes as (unit, word of the result), and both as bit sets of units.
+    """Reads as (unit, source position), writes as (unit, word of the result), and both as bit sets of units.
 
     ``unknown``: the operand widths of the operation are not known; each register operand then counts as one register.
     """
@@ -43,26 +35,26 @@ class Touch:
 def touch(d: Decoded) -> Touch:
     """What an instruction reads and writes, implied operands included (carries and pairs are operands already)."""
     t = Touch()
-    special = traits(d.op)
+    flags = d.op.flags
     try:
         dst = [dst_width(d.op, k) for k in range(len(d.dst))]
-        fetched = d.op.base in FETCHES
+        fetched = d.op.flags & F_TEXTURE != 0
         src = source_widths(d.op, d.src) if fetched else [src_width(d.op, k, o) for k, o in enumerate(d.src)]
     except Unsupported:
         t.unknown = True
         dst, src = [1] * len(d.dst), [1] * len(d.src)
-    if special & COMPONENTS:
+    if flags & F_COMPONENTS:
         _components(d, dst)
     for k, o in enumerate(d.src):
-        kd = o & KIND_MASK
+        kd = kind_of(o)
         if 0 < kd <= K_B:
             t.reads.extend((u, k) for u in units_of(o, src[k]))
     if d.guard not in (PT, UPT):
         t.reads.extend((u, SLOT_GUARD) for u in units_of(d.guard, 1))
     for k, o in enumerate(d.dst):
         t.writes.extend((u, w) for w, u in enumerate(units_of(o, dst[k])))
-    t.reads.extend((u, SLOT_IMPLIED) for u in implied_reads(special, d.src))
-    t.writes.extend((u, 0) for u in implied_writes(special, d.src))
+    t.reads.extend((u, SLOT_IMPLIED) for u in implied_reads(flags, d.src))
+    t.writes.extend((u, 0) for u in implied_writes(flags, d.src))
     for u, _ in t.reads:
         t.read_set |= 1 << u
     for u, _ in t.writes:
@@ -71,9 +63,9 @@ def touch(d: Decoded) -> Touch:
 
 
 def _components(d: Decoded, dst: list[int]) -> None:
-    """Registers that a texture fetch writes: the components of its mask, the first two in the second result."""
-    masks = [o >> PAYLOAD_SHIFT for o in d.src if o & KIND_MASK == K_IMM]
-    registers = [k for k, o in enumerate(d.dst) if o & KIND_MASK == K_R]
+    """Registers that a texture fetch writes: the components of its mask; the second result holds the first two."""
+    masks = [imm_value(o) for o in d.src if is_imm(o)]
+    registers = [k for k, o in enumerate(d.dst) if in_file(o, K_R)]
     if masks and len(registers) == 2 and 0 < masks[-1] < 16:
         count = masks[-1].bit_count()
         dst[registers[1]] = min(2, count)

@@ -1,11 +1,11 @@
-"""``orias dis``: listings of cubins, of files with cubins in them, and of bare code."""
+"""``orias dis``: lists cubins, files that contain cubins, and bare code."""
 
 import json
 import sys
 from pathlib import Path
 from typing import Final
 
-from orias.cli.arguments import read_arguments
+from orias.cli.tool_arguments import read_arguments
 from orias.cli.toolerror import ToolError
 
 USAGE: Final = """\
@@ -41,12 +41,12 @@ _FLAGS: Final = (
     "--quiet",
 )
 _LONG: Final = 1 << 18
-"""Bytes of a file from which on a progress bar is drawn."""
+"""Size in bytes from which a file gets a progress bar."""
 _VALUES: Final = ("-b", "--binary", "--base", "--arch")
 
 
 def run_dis(arguments: list[str]) -> int:
-    """Run the sub-command; returns the exit code.  Raises ToolError with the message for wrong use and bad input."""
+    """Run the sub-command; returns the exit code.  Raises ToolError for wrong usage and bad input."""
     files, flags, values = read_arguments(arguments, _FLAGS, _VALUES, USAGE)
     if not files:
         return 0
@@ -72,7 +72,7 @@ def coloured(text: str, is_json: bool = False) -> str:
 
 
 def _file(name: str, flags: set[str], values: dict[str, str], several: bool) -> str:
-    from orias.cubin.errors import CubinError
+    from orias.cubin.cubin_error import CubinError
 
     data = Path(name).read_bytes()
     try:
@@ -103,9 +103,9 @@ def _images(name: str, data: bytes, flags: set[str], values: dict[str, str], sev
     from orias.cubin.elf import ElfFile
     from orias.cubin.fatbin import cubins
     from orias.progress import Bar
+    from orias.tools.cubin_target import target_name
     from orias.tools.disassemble import disassemble
     from orias.tools.fullwrite import full_listing
-    from orias.tools.image import target_name
     from orias.tools.structured import code_of
 
     found = cubins(data)

@@ -1,32 +1,32 @@
-"""Compiles what a command line names: reads the inputs, runs the compiler, reports, writes the output."""
+"""Runs a compile command: reads the inputs, runs the compiler, reports, writes the output."""
 
 import gc
 import os
 import sys
 
-from orias.cli.messages import Messages
+from orias.cli.diagnostics_text import Messages
 from orias.cli.parse import Command, UsageError
 from orias.cli.settings import Settings, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from orias.compiler import Cubin, KernelInfo
+    from orias.api import Cubin, KernelInfo
     from orias.diag import Diagnostic
 
 FAILURE = 255
 _ALLOCATIONS = 50_000
-"""New containers between two walks of the cyclic collector (CPython: 700)."""
+"""New container objects between two collections of the cyclic collector (CPython's default: 700)."""
 STRING_NAME = "application ptx input"
 """Name of input texts in messages."""
 
 
 def stdin_name() -> str:
-    """Name of standard input in messages: that of the temporary file ptxas would use."""
+    """Name of standard input in messages: the temporary file that ptxas would use."""
     return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"tmpxft_{os.getpid():08x}_00000000-0_stdin")
 
 
 def read_inputs(command: Command, out: Messages) -> list[tuple[str, str | bytes]]:
-    """(name, text) of every input; each one that cannot be read is reported."""
+    """(name, text) of every input; reports inputs that it cannot read."""
     sources: list[tuple[str, str | bytes]] = []
     for kind, text in command.inputs:
         if kind == "string":
@@ -45,9 +45,9 @@ def read_inputs(command: Command, out: Messages) -> list[tuple[str, str | bytes]
 
 
 def write_output(path: str, data: bytes) -> None:
-    """Write a whole file or none: into a temporary file beside it, then renamed; devices are written directly.
+    """Write a file atomically, through a temporary file next to it and a rename; devices are written directly.
 
-    Raises OSError if that is not possible.
+    Raises OSError if the write fails.
     """
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as f:
@@ -72,7 +72,7 @@ def _say_all(diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | byt
     for d in diagnostics:
         file, line = d.file or sources[0][0], d.line
         if len(sources) > 1 and line and file == sources[0][0]:
-            from orias.inputs import locate
+            from orias.ptx.module_inputs import locate
 
             file, line = locate(sources, line)
         out.say(d.severity, d.message, file, line)
@@ -106,6 +106,8 @@ def drive(program: str, command: Command) -> int:
         out.say("fatal", "The input is nested too deeply")
     except MemoryError:
         out.say("fatal", "Out of memory")
+    except OSError as e:
+        out.say("fatal", f"{e.filename}: {e.strerror}")
     except Exception as e:
         if os.environ.get("ORIAS_TRACEBACK"):
             raise
@@ -115,9 +117,10 @@ def drive(program: str, command: Command) -> int:
 
 
 def collect_seldom() -> None:
-    """Where `orias.__main__` has switched the cyclic collector off, on again: modules are not walked any more, the rest seldom.
+    """Switch the cyclic collector on again if `orias.__main__` switched it off: exempt existing objects and collect seldom.
 
-    15 to 20 % of the time of a small compile, 5 % of a large one, for no more than a few MiB (CPython 3.11, mypyc, files of 60 to 20,000 lines).
+    This saves 15 to 20 % of the time of a small compile and 5 % of a large one, for at most a few MiB (CPython 3.11,
+    mypyc, files of 60 to 20,000 lines).
     """
     if not gc.isenabled():
         gc.freeze()
@@ -134,15 +137,21 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
             out.aborted()
             return FAILURE
         return 0
-    from orias.compiler import compile_text
+    from orias.api import compile_sources
 
     collect_seldom()
-    cubin = compile_text(sources, s.options)
+    cubin = compile_sources(sources, s.options)
     _say_all(cubin.diagnostics, sources, out)
     if out.errors:
         out.aborted()
         return FAILURE
     o = s.options
+    if o.time_phases:
+        from orias.cli.phase_text import phase_times
+
+        sys.stderr.write(phase_times(cubin.phases))
+    if o.stop_after:
+        return 0
     if o.suppress_debug_info and not (o.debug or o.lineinfo or any(_has_loc(text) for _, text in sources)):
         out.say(
             "warning",
@@ -192,7 +201,7 @@ def _properties(k: "KernelInfo", name: str, out: Messages) -> None:
 
 
 def report(cubin: "Cubin", arch: str, out: Messages) -> None:
-    """The ``-v`` report: module, functions (``-c``), then kernels from last to first with the functions behind them."""
+    """The ``-v`` report: module, functions (``-c``), then kernels from last to first with the functions after them."""
     head = f"{cubin.gmem} bytes gmem"
     for bank, size in sorted(cubin.cmem.items()):
         if size:

@@ -1,6 +1,6 @@
-"""Entry of the command line: options first, the compiler only if there is something to compile.
+"""The entry point of the command line: parses options, and loads the compiler only if there is input.
 
-Messages go to standard error with the program's name in front; the exit code is 0, or 255 for every failure.
+Messages go to standard error, after the program's name; the exit code is 0, or 255 for every failure.
 """
 
 import sys
@@ -8,11 +8,11 @@ import sys
 from orias.cli.parse import parse_arguments
 
 FAILURE = 255
-_TOOLS = ("dis", "as", "run", "check", "verify", "bisect", "reduce")
+_TOOLS = ("dis", "as", "run", "check", "verify", "bisect", "reduce", "fuzz", "opt")
 
 
 def program_name(path: str) -> str:
-    """The name messages start with: the base name of the program, ``orias`` for ``python -m orias``."""
+    """The name at the start of messages: the base name of the program, ``orias`` for ``python -m orias``."""
     name = path.replace("\\", "/").rpartition("/")[2]
     return "orias" if name in ("__main__.py", "", "-c") else name.removesuffix(".exe")
 
@@ -34,16 +34,16 @@ def run(argv: list[str]) -> int:
         sys.stderr.write(f"{program} fatal   : {message}\n")
         return FAILURE
     if command.has("help") or command.has("version") or command.has("list-version") or not command.inputs:
-        from orias.cli import text
+        from orias.cli import help_text
 
         if command.has("version") and not command.has("help"):
-            import orias
+            from orias.version import VERSION
 
-            sys.stdout.write(text.version_text(program, orias.__version__))
+            sys.stdout.write(help_text.version_text(program, VERSION))
         elif command.has("list-version") and not command.has("help"):
-            sys.stdout.write(text.list_versions())
+            sys.stdout.write(help_text.list_versions())
         else:
-            sys.stdout.write(text.help_text(program))
+            sys.stdout.write(help_text.help_text(program))
         return 0
     from orias.cli.drive import drive
 

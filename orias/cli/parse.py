@@ -1,11 +1,10 @@
-"""Arguments to a :class:`Command`, by the rules of ptxas (frontend inventory, C1 to C8; measured on 13.0.88).
+"""Parses arguments into a :class:`Command`, by the rules of ptxas (``docs/facts/command-line.md``, "Option forms").
 
-Long names take two dashes and short names one; a value follows as the next argument or behind ``=``; ``-O`` and ``-m`` also take
-it joined.  ``-O`` alone never takes the next argument.
+Long names have two dashes and short names one; a value is the next argument or follows ``=``; ``-O`` and ``-m`` also
+take a joined value.  ``-O`` never takes the next argument.
 """
 
-from orias.cli.table import (
-    ALLOWED,
+from orias.cli.option_table import (
     BOOL,
     ENUM,
     FLAG,
@@ -15,12 +14,14 @@ from orias.cli.table import (
     NOT_IN_NOTE,
     NUMBER,
     OPTIONS,
+    OWN,
     TEXTS,
     UNKNOWN_TO_US,
+    allowed,
 )
 
 MAX_OPTION_FILES = 64
-"""Options files that one command line may open, files named in files included."""
+"""Largest number of options files per command line, including nested ones."""
 
 
 class UsageError(Exception):
@@ -30,8 +31,8 @@ class UsageError(Exception):
 class Command:
     """A parsed command line.
 
-    ``inputs``: (kind, text) with kind ``file`` or ``string``, in order; ``values``: last value of each option by long name (flags:
-    ``""``); ``lists``: values of the options that add up; ``warnings``: what to say about the options.
+    ``inputs``: (kind, text) with kind ``file`` or ``string``, in order; ``values``: last value of each option by long
+    name (flags: ``""``); ``lists``: values of the options that accumulate; ``warnings``: messages about the options.
     """
 
     __slots__ = ("inputs", "lists", "values", "warnings")
@@ -57,7 +58,7 @@ class Command:
         return default if text is None else text != "false"
 
     def note_text(self) -> str:
-        """The options in the form of the cubin's tool note: short names in table order, a blank behind each part."""
+        """The options in the form of the cubin's tool note: short names in table order, each part followed by a blank."""
         out = ""
         for long, short, kind, _, _ in OPTIONS:
             if long in NOT_IN_NOTE:
@@ -70,7 +71,7 @@ class Command:
 
 
 def parse_number(text: str) -> int:
-    """A number as the C library reads it: decimal, 0x hexadecimal, 0 octal, sign; empty is 0."""
+    """A number in the syntax of C's ``strtol``: decimal, 0x hexadecimal, 0 octal, sign; empty is 0."""
     body = text.lstrip("+-")
     sign = -1 if text[:1] == "-" else 1
     if len(text) - len(body) > 1 or "_" in body:
@@ -93,7 +94,7 @@ def parse_number(text: str) -> int:
 
 
 def split_words(text: str) -> list[str]:
-    """Words of an options file: separated by blanks; double quotes hold blanks, a backslash takes the next character as it
+    """Words of an options file, separated by blanks; double quotes protect blanks, a backslash takes the next character as it
     is, except that a double quote never becomes part of a word.
     """
     out: list[str] = []
@@ -129,6 +130,8 @@ class _Parser:
         self.command: Command = Command()
         self.files: int = 0
         self.kinds: dict[str, int] = dict(HIDDEN)
+        for name, kind, _, _ in OWN:
+            self.kinds[name] = kind
         self.short: dict[str, str] = {}
         for long, short, kind, _, _ in OPTIONS:
             self.kinds[long] = kind
@@ -193,7 +196,7 @@ class _Parser:
             if value == "" and name == "opt-level":
                 return
             value = str(number)
-        if kind == ENUM and value not in ALLOWED[name]:
+        if kind == ENUM and value not in allowed(name):
             raise UsageError(f"Value '{value}' is not defined for option '{name}'")
         if kind != FLAG and c.values.get(name, value) != value:
             c.warnings.append(f"incompatible redefinition for option '{name}', the last value of this option was used")
@@ -213,7 +216,7 @@ class _Parser:
 
 
 def parse_arguments(arguments: list[str]) -> tuple[Command, str]:
-    """The command, and the message if the line is wrong (then the command holds what came before the mistake)."""
+    """The command, and an error message or ""; after an error the command holds the arguments before it."""
     parser = _Parser()
     try:
         parser.run(arguments)

@@ -1,7 +1,7 @@
-"""``-arch=compute_NN`` and ``lto_NN``: read and check the PTX, write nothing."""
+"""Handles ``-arch=compute_NN`` and ``lto_NN``: reads and checks the PTX, writes nothing."""
 
 from orias.diag import Diagnostic
-from orias.ptx.check import check
+from orias.ptx.module_checks import check
 from orias.ptx.parser import parse
 from orias.target.profile import TARGETS
 

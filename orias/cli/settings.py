@@ -1,13 +1,13 @@
-"""From a parsed command line to compile options, with what ptxas says about combinations (frontend inventory, C11 to C22)."""
+"""Turns a parsed command line into compile options, with ptxas's messages on combinations.
 
+Source: ``docs/facts/command-line.md``, "Combinations".
+"""
+
+from orias.cli.option_table import UNSUPPORTED
 from orias.cli.parse import Command, UsageError, parse_number
-from orias.cli.table import UNSUPPORTED
 from orias.options import Options
-
-REGISTERS_MIN = 24
-REGISTERS_MAX = 255
-ARCHMIN = 32
-"""What ``-maxrregcount archmin`` stands for."""
+from orias.target.register_steps import FEWEST_REGISTERS, MOST_REGISTERS, STEPS
+from orias.target.target_names import TENSOR_MEMORY
 
 _CACHES = {
     "def-load-cache": ("default cache modifier on load", ("ca", "cg", "cs", "cv")),
@@ -19,10 +19,10 @@ _FAST = ("max", "mid", "min", "0")
 
 
 class Settings:
-    """Compile options, and the messages on the way there.
+    """Compile options, and messages about the command line.
 
-    ``parse_only``: a ``compute_`` or ``lto_`` target; ``messages``: (severity, text) to print at once; ``late``: warnings to
-    print once the input is known to be good.
+    ``parse_only``: a ``compute_`` or ``lto_`` target; ``messages``: (severity, text) to print at once; ``late``:
+    warnings to print after the input has passed the front end.
     """
 
     __slots__ = ("late", "messages", "options", "output", "parse_only")
@@ -44,22 +44,22 @@ def _registers(text: str, name: str, arch: str, s: Settings) -> int:
     if text == "archmax":
         return 0
     if text == "archmin":
-        return ARCHMIN
+        return STEPS[0]
     try:
         n = parse_number(text)
     except UsageError:
         raise UsageError(f"Invalid value '{text}' for option '{name}'") from None
-    if n < 0 or n > REGISTERS_MAX:
+    if n < 0 or n > MOST_REGISTERS:
         s.warn(f"Too big {name} value specified {n}, will be ignored")
         return 0
-    if n < REGISTERS_MIN:
-        s.warn(f"For profile {arch} adjusting per thread register count of {n} to lower bound of {REGISTERS_MIN}")
-        return REGISTERS_MIN
+    if n < FEWEST_REGISTERS:
+        s.warn(f"For profile {arch} adjusting per thread register count of {n} to lower bound of {FEWEST_REGISTERS}")
+        return FEWEST_REGISTERS
     return n
 
 
 def _leading_number(text: str) -> int:
-    """The decimal number a text starts with, 0 if none (how ptxas reads ``-maxntid``)."""
+    """The decimal number at the start of a text, 0 if there is none (as ptxas reads ``-maxntid``)."""
     digits = ""
     for ch in text:
         if not ch.isdecimal():
@@ -98,7 +98,7 @@ def _conflicts(c: Command, s: Settings) -> None:
         s.late.append(f"'{name}' is a deprecated option, It will be removed in future release and is not recommended")
         s.late.append(f"Command line option '{name}' not supported for '.target sm_70', will be ignored")
     for name in ("g-tensor-memory-access-check", "gno-tensor-memory-access-check"):
-        if c.flag(name) and len(s.options.arch.rstrip("a")) == len("sm_90"):
+        if c.flag(name) and s.options.arch.removeprefix("sm_") not in TENSOR_MEMORY:
             s.messages.append(
                 (
                     "info",
@@ -153,7 +153,7 @@ def _limits(c: Command, s: Settings) -> None:
 
 
 def _ignored(name: str, c: Command) -> bool:
-    """True for an option that has no effect beside others."""
+    """True for an option that other options make ineffective."""
     if name == "device-function-maxrregcount":
         return not c.flag("compile-only")
     if name == "extensible-whole-program":
@@ -162,8 +162,8 @@ def _ignored(name: str, c: Command) -> bool:
 
 
 def settings(c: Command) -> Settings:
-    """The settings of a command; UsageError with the message where ptxas would stop at once."""
-    arch = c.values.get("gpu-name", "sm_75")
+    """The settings of a command; raises UsageError if ptxas would stop immediately."""
+    arch = c.values.get("gpu-name", Options().arch)
     o = Options("sm_" + arch.partition("_")[2])
     s = Settings(o, not arch.startswith("sm_"), c.values.get("output-file", "elf.o"))
     _fast_compile(c)
@@ -187,7 +187,7 @@ def settings(c: Command) -> Settings:
     o.opt_level = 0 if o.debug else max(0, min(level, 3))
     fast = c.values.get("Ofast-compile", "0")
     if fast != "0" and not o.debug:
-        # ptxas makes -O0 code for max; mid and min are one thing, close to -O1.
+        # ptxas generates -O0 code for max; mid and min are the same, close to -O1.
         o.opt_level = 0 if fast == "max" else 1
     o.lineinfo = c.flag("generate-line-info") and not o.debug
     o.suppress_debug_info = c.flag("suppress-debug-info")
@@ -206,6 +206,14 @@ def settings(c: Command) -> Settings:
     o.register_usage = usage if 0 <= usage <= 10 and not o.debug else 5
     o.stack_check = c.flag("sp-bounds-check")
     o.self_check = c.flag("self-check")
+    o.verify_each = c.flag("verify-each")
+    o.dump_before = c.lists.get("dump-before", [])
+    o.dump_after = c.lists.get("dump-after", [])
+    o.dump_dir = c.values.get("dump-dir", "")
+    o.skip_phases = c.lists.get("skip-phase", [])
+    o.stop_after = c.values.get("stop-after", "")
+    o.time_phases = c.flag("time-phases")
+    o.serial = c.flag("serial-schedule")
     o.annotate = c.flag("compiler-annotations")
     o.tool_arguments = c.note_text()
     return s

@@ -2,4 +2,4 @@
 
 
 class ToolError(Exception):
-    """Wrong use of a sub-command, or an input it cannot take; the text is the message."""
+    """Wrong usage of a sub-command, or bad input; the text is the message."""

@@ -1,14 +1,13 @@
-"""Sub-commands: ``orias dis``, ``as``, ``run``, ``check``, ``verify``, ``bisect``, ``reduce``.
+"""Sub-commands: ``orias dis``, ``as``, ``run``, ``check``, ``verify``, ``bisect``, ``reduce``, ``fuzz``, ``opt``.
 
-An input file with such a name is compiled by writing it as ``./dis``; under any other program name than ``orias`` there are no
-sub-commands.
+To compile an input file with such a name, write it as ``./dis``.  Only a program named ``orias`` has sub-commands.
 """
 
 import sys
 from pathlib import Path
 
-from orias.cli.arguments import read_arguments
 from orias.cli.drive import write_output
+from orias.cli.tool_arguments import read_arguments
 from orias.cli.toolerror import ToolError
 
 FAILURE = 255
@@ -33,6 +32,10 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             return _check(program, arguments)
         if tool in ("verify", "bisect", "reduce"):
             return _validate(tool, arguments)
+        if tool == "fuzz":
+            return _fuzz(arguments)
+        if tool == "opt":
+            return _opt(arguments)
         return _run(arguments)
     except ToolError as e:
         message = str(e)
@@ -56,7 +59,7 @@ def _as(arguments: list[str]) -> int:
         return 0
     if len(files) > 1:
         raise ToolError(AS_USAGE.splitlines()[0])
-    from orias.cubin.errors import CubinError
+    from orias.cubin.cubin_error import CubinError
     from orias.tools.assemble import AsmError
     from orias.tools.fullread import build
     from orias.tools.fullwrite import FULL_MARK
@@ -80,14 +83,20 @@ def _as(arguments: list[str]) -> int:
 
 
 def _check(program: str, arguments: list[str]) -> int:
-    from orias.check.command import check_command
+    from orias.cli.check_command import check_command
 
     return check_command(program, arguments)
 
 
+def _opt(arguments: list[str]) -> int:
+    from orias.cli.opt_command import opt_command
+
+    return opt_command(arguments)
+
+
 def _validate(tool: str, arguments: list[str]) -> int:
     try:
-        from orias.tools.validate.command import run_command
+        from orias.cli.validate_command import run_command
     except ImportError as e:
         raise ToolError(f"the simulator needs numpy (pip install 'orias[sim]'): {e}") from None
     return run_command(tool, arguments)
@@ -95,7 +104,18 @@ def _validate(tool: str, arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     try:
-        from orias.sim.command import run_command
+        from orias.cli.run_command import run_command
     except ImportError as e:
         raise ToolError(f"the simulator needs numpy (pip install 'orias[sim]'): {e}") from None
     return run_command(arguments)
+
+
+def _fuzz(arguments: list[str]) -> int:
+    try:
+        from orias.tools.fuzz.campaign import main
+    except ImportError as e:
+        raise ToolError(f"the simulator needs numpy (pip install 'orias[sim]'): {e}") from None
+    try:
+        return main(arguments)
+    except ValueError as e:
+        raise ToolError(f"{e} (orias fuzz --help lists the options)") from None

@@ -1,1 +1,1 @@
-"""The cubin file: ELF writer and reader, attributes, relocations, symbols, debug sections."""
+"""The cubin file format: ELF writer and reader, attributes, relocations, symbols, debug sections."""

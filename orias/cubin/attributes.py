@@ -1,19 +1,17 @@
-"""The records of a module and of each function, in the order ptxas writes them.
+"""The attribute records of a module and of each function, in the order of ptxas.
 
-Order and payloads: section 2.5 of the ELF inventory.  Symbol indices come from the caller.
+Source of the order and of the payloads: ``docs/facts/cubin.md``, "Attributes".  Symbol indices come from the caller.
 """
 
 from orias.cubin import nvinfo as nv
-from orias.cubin.errors import CubinError
-from orias.cubin.facts import CUDA_API_VERSION, CubinFacts
+from orias.cubin.cubin_error import CubinError
+from orias.cubin.elf_values import CUDA_API_VERSION, CubinFacts
 from orias.cubin.model import NO_CTA, KernelCode, Param
 from orias.cubin.nvinfo import Record, bval, hval, nval, sval
-
-SMALL_PARAMS = 4352
-"""Parameter bytes up to which parameters have KPARAM_INFO records; above it they have KPARAM_INFO_V2."""
+from orias.target.abi import SMALL_PARAMETERS
 
 _SPACE = {"": 0, "const": 1, "shared": 2, "global": 4, "generic": 5, "texref": 6, "surfref": 7, "samplerref": 8}
-"""Space field of KPARAM_INFO.  The number of ``const`` is a guess by its neighbours."""
+"""Space field of KPARAM_INFO.  The number of ``const`` is not measured; it follows the pattern of the others."""
 
 
 def _param(p: Param, symbol: int, big: bool) -> Record:
@@ -27,7 +25,7 @@ def _param(p: Param, symbol: int, big: bool) -> Record:
 
 
 def _params(k: KernelCode, symbols: dict[str, int]) -> list[Record]:
-    big = k.param_bytes > SMALL_PARAMS
+    big = k.param_bytes > SMALL_PARAMETERS
     out: list[Record] = []
     for p in reversed(k.params):
         symbol = 0
@@ -101,7 +99,7 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     if f.sw_war >= 0:
         out.append(sval(nv.SW_WAR, [f.sw_war]))
     out.append(sval(nv.CUDA_API_VERSION, [CUDA_API_VERSION]))
-    if f.war2861232:
+    if f.sw2861232_war:
         out.append(nval(nv.SW2861232_WAR))
     if k.params:
         out.append(sval(nv.PARAM_CBANK, [bank0, param_base | k.param_bytes << 16]))
@@ -192,6 +190,6 @@ def kernel_records(
     """
     if len(k.coop_offsets) != len(k.coop_mask_regs):
         raise CubinError(f"{k.name}: {len(k.coop_offsets)} warp operations but {len(k.coop_mask_regs)} masks")
-    if facts.gen90:
+    if facts.split_segments:
         return _new(k, facts, symbols, bank0, param_base)
     return _old(k, facts, symbols, bank0, param_base)

@@ -1,18 +1,22 @@
-"""``.nv.callgraph`` and ``.nv.prototype``: who calls whom, for the linker and the loader (section 2.6 of the inventory).
+"""``.nv.callgraph`` and ``.nv.prototype``: who calls whom, for the linker and the loader.
 
-The graph is four lists of pairs of 32-bit words, each opened by (0, -n): direct calls (caller, callee); functions whose
-address is taken (function, prototype); indirect call sites (caller, prototype); places that take an address (caller,
-function).  A prototype is the offset of its text in ``.strtab``.  In executable modules only the undefined callees stay.
+Source: ``docs/facts/cubin.md``, "Call graph and prototypes".
+
+The graph is four lists of pairs of 32-bit words, each preceded by (0, -n): direct calls (caller, callee); functions
+whose address is taken (function, prototype); indirect call sites (caller, prototype); functions that take an address
+(caller, function).  A prototype is the offset of its text in ``.strtab``.  Executable modules list only the undefined
+callees.
 """
 
 from struct import pack
 
-from orias.cubin.errors import CubinError
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import CubinModule
+from orias.target import driver
 
 
 def callgraph(module: CubinModule, index: dict[str, int], prototypes: dict[str, int]) -> bytes:
-    """The section's bytes; ``index`` is the symbol index by name, ``prototypes`` the place of a prototype text in .strtab."""
+    """The section's bytes; ``index`` is the symbol index by name, ``prototypes`` the offset of a prototype text in .strtab."""
 
     def number(name: str) -> int:
         if name not in index:
@@ -34,19 +38,16 @@ def callgraph(module: CubinModule, index: dict[str, int], prototypes: dict[str, 
     return out
 
 
-_KNOWN_ABI = ("vprintf", "__assertfail")
-"""Driver functions whose registers the compiler knows."""
-
-
 def prototype_text(name: str, result: str, params: list[str]) -> str:
     """The prototype string of a function.
 
-    Types are PTX scalar types of 32 or 64 bits (``b32``, ``u64``, ``f32``...), or a number of bytes (``24``) for byte arrays;
-    ``result`` may be empty.  The suffix of known driver functions tells the linker which registers they use (copied from
-    ptxas's objects, meaning guessed: 12 argument registers from R4, return address in R20, scratch registers as a mask).
+    Types are PTX scalar types of 32 or 64 bits (``b32``, ``u64``, ``f32``...), or a number of bytes (``24``) for byte
+    arrays; ``result`` may be empty.  The suffix of known driver functions tells the linker which registers they use.
+    It is copied from objects of ptxas; its supposed meaning is 12 argument registers from R4, return address in R20,
+    scratch registers as a mask.
     """
     text = "#" + (_letter(result) if result else "v") + "".join(_letter(p) for p in params)
-    if name in _KNOWN_ABI:
+    if name in driver.KNOWN_REGISTERS:
         text += "|12p4r20sRx" + f"{0xFFF9:064x}"
     return text
 

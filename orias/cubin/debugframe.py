@@ -1,15 +1,15 @@
-"""``.debug_frame``: version 3 call frame information in 64-bit DWARF, one CIE and FDE per function.
+"""Writes ``.debug_frame``: version 3 call frame information in 64-bit DWARF, one CIE and FDE per function.
 
-Layout measured on files of ptxas 13.0.88: code alignment 4, data alignment -4, registers written with the class 5 in the
-top byte (R1 is 0x05000001, the return address 0x05000100), CFA = R1 + 0 at first.  Entries are padded to eight bytes.
-The CIE of a function in a relocatable object names the register of the return address as return column; that of a
-copied function computes it: address of the text section plus register pair.
+Layout measured on files of ptxas 13.0.88: code alignment 4, data alignment -4, registers written with the class 5 in
+the top byte (R1 is 0x05000001, the return address 0x05000100), CFA = R1 + 0 at first.  Entries are padded to eight
+bytes.  The CIE of a function in a relocatable object has the register of the return address as return column.  The CIE
+of a copied function computes it from the address of the text section and the register pair.
 """
 
 from struct import pack
 from typing import Final, final
 
-from orias.cubin.errors import CubinError
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import FrameInfo, FrameRow
 
 _REG: Final = 0x05000000
@@ -57,7 +57,7 @@ def sleb(value: int) -> bytes:
 
 @final
 class FrameReloc:
-    """A place in the section that needs an address: ``kind`` is ``code`` (text address), ``cie`` or ``size``."""
+    """An offset in the section that needs an address: ``kind`` is ``code`` (text address), ``cie`` or ``size``."""
 
     __slots__ = ("addend", "in_cie", "kind", "offset")
 
@@ -70,7 +70,7 @@ class FrameReloc:
 
 @final
 class FrameWriter:
-    """Collects the section; ``relocs`` lists what :meth:`add` left open, per call in creation order."""
+    """Builds the section; ``relocs`` lists the addresses that :meth:`add` left open, per call in creation order."""
 
     __slots__ = ("data", "relocs")
 
@@ -86,13 +86,13 @@ class FrameWriter:
         return at
 
     def add(
-        self, frame: FrameInfo, start: int, size: int, is_entry: bool, apart: bool, relocatable: bool, full: bool
+        self, frame: FrameInfo, start: int, size: int, is_entry: bool, own_sections: bool, relocatable: bool, full: bool
     ) -> None:
-        """Add a function: ``start`` and ``size`` in its text section (the part of it alone).
+        """Add a function: byte offset ``start`` in its text section, and ``size`` in bytes.
 
-        ``apart``: functions have sections of their own; ``full``: the CIE speaks of every register (-g).
+        ``own_sections``: functions have sections of their own; ``full``: the CIE has a rule for every register (-g).
         """
-        return_column = 0xFFFFFFFF if is_entry else _REG | frame.return_reg if apart else _RETURN
+        return_column = 0xFFFFFFFF if is_entry else _REG | frame.return_reg if own_sections else _RETURN
         cie = b"\xff" * 8 + bytes([3, 0, 4]) + sleb(-4) + uleb(return_column)
         cie += bytes([_CFA_DEF]) + uleb(_R1) + uleb(0)
         cie += bytes([_CFA_SAME]) + uleb(_NONE)
@@ -103,7 +103,7 @@ class FrameWriter:
             for r in frame.same:
                 cie += bytes([_CFA_SAME]) + uleb(_REG | r)
         address_at = -1
-        if not is_entry and not apart:
+        if not is_entry and not own_sections:
             pair = bytes([_OP_BREGX]) + uleb(_REG | frame.return_reg) + sleb(0)
             cie += bytes([_CFA_VAL_EXPRESSION]) + uleb(_RETURN) + uleb(9 + len(pair) + 1)
             address_at = 12 + len(cie) + 1
@@ -137,13 +137,13 @@ _SPECIAL: Final[tuple[tuple[int, range, range], ...]] = (
     (0x02000000, range(1), range(0)),
     (0x02000000, range(2, 7), range(0)),
 )
-"""Registers of other classes in the CIE of -g: class, those that are lost, those that a function keeps (a kernel loses them
-too).  Copied from files of ptxas 13.0.88; the meaning of classes 1, 9 and 11 is a guess (carry, uniform predicates,
+"""Registers of other classes in the CIE of -g: class, registers that a call loses, registers that a function keeps (a kernel
+loses them too).  Copied from files of ptxas 13.0.88; the meaning of classes 1, 9 and 11 is a guess (carry, uniform predicates,
 uniform registers)."""
 
 
 def _every_register(is_entry: bool) -> bytes:
-    """What becomes of each register: lost, or kept for the caller (call frames inventory; R16 to R31, then four in eight)."""
+    """The rule of each register: lost, or kept for the caller (``docs/facts/cubin.md``, "Call frames")."""
     out = bytearray()
     for base, lost, kept in _SPECIAL:
         for n in lost:

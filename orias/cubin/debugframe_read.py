@@ -1,9 +1,9 @@
-"""Reads ``.debug_frame`` back into :class:`FrameInfo`; understands what :mod:`orias.cubin.debugframe` writes."""
+"""Reads ``.debug_frame`` back into :class:`FrameInfo`, in the encoding of :mod:`orias.cubin.debugframe`."""
 
 from struct import unpack_from
 from typing import Final, final
 
-from orias.cubin.errors import CubinError
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import FrameInfo, FrameRow
 
 _REG: Final = 0x05000000
@@ -12,7 +12,7 @@ _REG_MASK: Final = 0xFF
 
 @final
 class FrameEntry:
-    """One FDE: the code range (``start`` in its text section, where known) and the frame."""
+    """One FDE: the code range (``start`` in its text section, if known) and the frame."""
 
     __slots__ = ("frame", "is_entry", "size", "start")
 
@@ -25,7 +25,7 @@ class FrameEntry:
 
 @final
 class FrameReader:
-    """Walks the section; :meth:`run` gives the FDEs in file order.  Each FDE is taken with the CIE before it."""
+    """Parses the section; :meth:`run` returns the FDEs in file order.  An FDE belongs to the CIE before it."""
 
     __slots__ = ("data", "pos")
 

@@ -1,9 +1,10 @@
-"""Line information (``-lineinfo``): ``.debug_line``, ``.nv_debug_line_sass`` and ``.nv_debug_ptx_txt``.
+"""Writes line information (``-lineinfo``): ``.debug_line``, ``.nv_debug_line_sass`` and ``.nv_debug_ptx_txt``.
 
-Both tables are DWARF 2 line programs, one sequence per text section: minimum instruction length 1, line base -5, range 14,
-opcode base 10.  The first maps code to the source lines of ``.loc``, the second to lines of the PTX text, which the third
-section holds.  Encodings as in files of ptxas 13.0.88 (advances are signed LEB128, rows at the address of the row before
-never use special opcodes); file times and sizes are those of the ``.file`` directive, never the file system's.
+Both tables are DWARF 2 line programs, one sequence per text section: minimum instruction length 1, line base -5, range
+14, opcode base 10.  The first maps code to the source lines of ``.loc``, the second to lines of the PTX text, which the
+third section holds.  The encodings are those of ptxas 13.0.88 (advances are signed LEB128, rows at the address of the
+row before never use special opcodes); file times and sizes come from the ``.file`` directive, never from the file
+system.
 """
 
 from posixpath import dirname
@@ -23,15 +24,15 @@ _ADVANCE_LINE: Final = 3
 _SET_FILE: Final = 4
 _END: Final = b"\x00\x01\x01"
 _INLINED_CALL: Final = 0x90
-"""NVIDIA's extended opcode: uleb number of the row that is the call site (0: none), uleb offset of the name in
+"""NVIDIA's extended opcode with two uleb operands: row number of the call site (0: none), offset of the name in
 ``.debug_str``."""
 
 
 @final
 class LineProgram:
-    """One section: header, then sequences; ``addresses`` lists where each sequence needs its text address.
+    """One section: header, then sequences; ``addresses`` has the offset of each sequence's text address.
 
-    With ``inlining`` the header ends in a word, the start of the names in ``.debug_str`` (0).
+    With ``inlining`` the header ends with a word, the start of the names in ``.debug_str`` (0).
     """
 
     __slots__ = ("addresses", "body", "head")
@@ -95,7 +96,7 @@ def _file_tables(files: list[SourceFile]) -> bytes:
 def source_rows(
     rows: list[LineRow], files: list[SourceFile]
 ) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
-    """Rows for ``.debug_line`` and their call sites; rows without ``.loc`` (file 0) and repetitions are left out."""
+    """Rows for ``.debug_line`` and their call sites, without rows that have no ``.loc`` (file 0) and without repeated rows."""
     number = {f.index: i for i, f in enumerate(files, 1)}
     out: list[tuple[int, int, int]] = []
     sites: list[tuple[int, int]] = []
@@ -129,9 +130,9 @@ _DROPPED: Final = ("//", ".loc", ".file", ".b8", ".b16", ".b32", ".b64")
 
 
 def ptx_text_section(text: str) -> bytes:
-    """``.nv_debug_ptx_txt``: the PTX lines without leading blanks, each ended by a NUL.
+    """The contents of ``.nv_debug_ptx_txt``: the PTX lines without leading blanks, each terminated by NUL.
 
-    Comment lines, ``.loc``, ``.file`` and debug data become empty lines, so that line numbers stay; empty lines at the
+    Comment lines, ``.loc``, ``.file`` and debug data become empty lines, which keeps line numbers; empty lines at the
     end are dropped.
     """
     lines = [line.lstrip(" \t\r") for line in text.split("\n")]

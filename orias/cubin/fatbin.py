@@ -1,7 +1,7 @@
 """Cubins inside other files: fat binaries, and host programs, objects and libraries that hold them.
 
-A *fat binary* is a header (magic, version, header size, size of the rest) and entries, each a header and a payload that may be
-compressed (measured on files of nvcc 13.0 in every ``-compress-mode`` and on libraries of CUDA 12 and 13)::
+A *fat binary* is a header (magic, version, header size, size of the rest) and entries, each a header and a payload that
+may be compressed (measured on files of nvcc 13.0 in every ``-compress-mode`` and on libraries of CUDA 12 and 13)::
 
     offset 0  u16 kind (1 PTX, 2 cubin)      28  u32 SM number
            2  u16 version                    32  u32 offset of the name in the entry, u32 its length
@@ -9,13 +9,13 @@ compressed (measured on files of nvcc 13.0 in every ``-compress-mode`` and on li
            8  u64 size of the payload        56  u64 size of the payload when unpacked
           16  u32 its size without padding
 
-Host files are searched for the magic number everywhere, so sections, archives and segments make no difference.
+The reader searches the whole host file for the magic number, independent of sections, segments and archives.
 """
 
 from struct import unpack_from
 from typing import Final, final
 
-from orias.cubin.errors import CubinError
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.lz4 import decompress as unpack_lz4
 
 MAGIC: Final = b"\x50\xed\x55\xba"
@@ -42,10 +42,10 @@ class FatEntry:
         self.size: Final[int] = size
         """Bytes of the unpacked payload."""
         self.offset: Final[int] = offset
-        """Of the entry in the file."""
+        """Byte offset of the entry in the file."""
 
     def data(self) -> bytes:
-        """The unpacked payload.  CubinError if it is damaged or there is nothing here to unpack it with."""
+        """The unpacked payload.  CubinError if it is damaged or no decompressor is available."""
         if self.flags & _FLAG_LZ4:
             return unpack_lz4(self.payload, self.size)
         if self.flags & _FLAG_ZSTD:
@@ -70,7 +70,7 @@ def _unpack_zstd(data: bytes, size: int) -> bytes:
 
 
 def _entry(data: bytes, pos: int, end: int) -> tuple[FatEntry, int]:
-    """The entry at a position and the position behind it."""
+    """The entry at a position and the position after it."""
     if pos + _ENTRY_HEADER > end:
         raise CubinError(f"fat binary: entry at offset {pos:#x} is cut off")
     kind, _version, head, length, packed = unpack_from("<HHIQI", data, pos)
@@ -94,15 +94,15 @@ def entries(data: bytes) -> list[FatEntry]:
     out: list[FatEntry] = []
     at = data.find(MAGIC)
     while at >= 0:
-        behind = at + 4
+        end = at + 4
         if at + _HEADER <= len(data):
             version, head, size = unpack_from("<HHQ", data, at + 4)
             if version == 1 and head == _HEADER and at + head + size <= len(data):
-                pos, behind = at + head, at + head + size
-                while pos < behind:
-                    entry, pos = _entry(data, pos, behind)
+                pos, end = at + head, at + head + size
+                while pos < end:
+                    entry, pos = _entry(data, pos, end)
                     out.append(entry)
-        at = data.find(MAGIC, behind)
+        at = data.find(MAGIC, end)
     return out
 
 

@@ -1,14 +1,14 @@
 """Reads line tables: ``.debug_line`` (source lines) and ``.nv_debug_line_sass`` (lines of the PTX text).
 
-Both are DWARF 2 line programs (DWARF 2 standard, section 6.2) with one extended opcode of NVIDIA's for inlining; how they are
-written is in :mod:`orias.cubin.debugline`.
+Both are DWARF 2 line programs (DWARF 2 standard, section 6.2) with one extended opcode of NVIDIA for inlining;
+:mod:`orias.cubin.debugline` describes the encoding.
 """
 
 from struct import unpack_from
 from typing import Final, final
 
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile
-from orias.cubin.errors import CubinError
 
 DEBUG_LINE: Final = ".debug_line"
 PTX_LINE: Final = ".nv_debug_line_sass"
@@ -18,7 +18,7 @@ _INLINED_CALL: Final = 0x90
 
 @final
 class LineEntry:
-    """A row: byte offset in the section, file, line; ``caller`` is the number of the row of the call site, from 1, or 0."""
+    """A row: byte offset in the section, file, line; ``caller`` is the row number (from 1) of the call site, 0 for none."""
 
     __slots__ = ("caller", "file", "line", "offset")
 
@@ -52,7 +52,7 @@ class _Cursor:
         return v - (1 << width) if v >> (width - 1) else v
 
     def _leb(self) -> tuple[int, int]:
-        """A LEB128 number as it stands, and how many bits its bytes hold."""
+        """The unsigned value of a LEB128 number, and the number of bits in its bytes."""
         v = shift = 0
         while True:
             b = self.byte()
@@ -69,7 +69,7 @@ class _Cursor:
 
 
 def line_tables(file: ElfFile, name: str = DEBUG_LINE) -> dict[int, list[LineEntry]]:
-    """The rows of each code section (by index), in table order, later files' sequences behind.
+    """The rows of each code section (by index), in table order.
 
     Empty if the cubin has no such table.  CubinError if it is damaged.
     """
@@ -168,9 +168,9 @@ def _unit(
 
 
 def comments(rows: list[LineEntry], inlining: bool) -> dict[int, list[str]]:
-    """The lines ``nvdisasm -g`` (or ``-gi``: call sites too) prints before the instruction at an offset.
+    """Code offset -> the lines that ``nvdisasm -g`` prints before the instruction; with `inlining` those of ``-gi``.
 
-    Of several rows at one offset the last counts.
+    If several rows have the same offset, the last one counts.
     """
     last: dict[int, LineEntry] = {}
     for r in rows:

@@ -1,10 +1,10 @@
 """The LZ4 block format, decoding only (format: ``lz4_Block_format.md`` of the LZ4 project)."""
 
-from orias.cubin.errors import CubinError
+from orias.cubin.cubin_error import CubinError
 
 
 def _extended(data: bytes, pos: int, length: int) -> tuple[int, int]:
-    """A length of 15 goes on in bytes until one is not 255; returns (length, next position)."""
+    """Reads a length: 15 continues in further bytes up to one that is not 255; returns (length, next position)."""
     while True:
         b = data[pos]
         pos += 1
@@ -14,7 +14,7 @@ def _extended(data: bytes, pos: int, length: int) -> tuple[int, int]:
 
 
 def decompress(data: bytes, size: int) -> bytes:
-    """The ``size`` bytes that a block stands for.  CubinError if the block is damaged or has another size."""
+    """Decompress a block to ``size`` bytes.  CubinError if the block is damaged or has another size."""
     out = bytearray()
     pos = 0
     end = len(data)

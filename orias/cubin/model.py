@@ -1,12 +1,12 @@
-"""What a cubin says: the facts the compiler hands to the writer, and the reader gives back.
+"""The contents of a cubin as objects: the compiler fills them in for the writer, and the reader returns them.
 
-Units: every offset, size and alignment is in bytes unless said otherwise; code offsets count from the start of the
-``.text`` section they lie in.  Names are the ELF symbol names (PTX names, ``$k$f`` for the copy of ``f`` behind kernel
-``k``).  Relocation types are the ``R_CUDA`` numbers of :mod:`orias.cubin.relocs`.
+Units: every offset, size and alignment is in bytes unless said otherwise; code offsets are relative to the start of
+their ``.text`` section.  Names are the ELF symbol names (PTX names, ``$k$f`` for the copy of ``f`` after kernel ``k``).
+Relocation types are the ``R_CUDA`` numbers of :mod:`orias.cubin.relocs`.
 
-In an executable module (``relocatable = False``) the writer resolves relocations in code against the layout of the
-module (shared variables, functions of the same section) and keeps those that only the loader can resolve; in a
-relocatable one (option ``-c``) it writes all of them.
+In an executable module (``relocatable = False``) the writer applies the relocations in code that the layout of the
+module determines (shared variables, functions of the same section) and writes those that only the loader can resolve.
+In a relocatable module (option ``-c``) it writes all of them.
 """
 
 from typing import Final, final
@@ -21,7 +21,7 @@ NO_CTA: Final[tuple[int, int, int]] = (0, 0, 0)
 
 @final
 class Reloc:
-    """One relocation: ``type`` (R_CUDA number) at ``offset`` of its section, against ``symbol``, plus ``addend``.
+    """One relocation: ``type`` (R_CUDA number) at byte ``offset`` of its section, against ``symbol`` plus ``addend``.
 
     ``symbol`` may also be a section name (``.text.k``).
     """
@@ -39,8 +39,8 @@ class Reloc:
 class Param:
     """A kernel parameter.
 
-    ``offset`` counts from the start of the parameter space.  ``pointee_align`` is the ``.ptr .align`` value (bytes, a
-    power of two; 0: none given) and ``space`` one of PTX's spaces of a ``.ptr`` parameter (``""``: no ``.ptr``;
+    ``offset`` is relative to the start of the parameter space.  ``pointee_align`` is the ``.ptr .align`` value (bytes,
+    a power of two; 0: none given) and ``space`` one of PTX's spaces of a ``.ptr`` parameter (``""``: no ``.ptr``;
     ``generic``, ``global``, ``shared``, ``const``) or ``texref``, ``surfref``, ``samplerref``; ``symbol`` names such a
     reference (its offset is then 0xffff for a texref).
     """
@@ -60,10 +60,10 @@ class Param:
 class Variable:
     """A module-level variable, or a shared variable of a kernel.
 
-    ``space``: ``global``, ``const`` or ``shared``; or ``texref``, ``samplerref``, ``surfref`` for references, which have
-    no bytes.  ``data`` is the initial value (None: zero or uninitialised);
-    ``relocs`` patch it.  ``offset`` is the place in its section; -1 leaves it to the layout rule of
-    :mod:`orias.cubin.layout`.  ``extern``: declared here, defined elsewhere.
+    ``space``: ``global``, ``const`` or ``shared``; or ``texref``, ``samplerref``, ``surfref`` for references, which
+    have no bytes.  ``data`` is the initial value (None: zero or uninitialised); ``relocs`` patch it.  ``offset`` is the
+    place in its section; -1 leaves it to the layout rule of :mod:`orias.cubin.variable_layout`.  ``extern``: declared
+    here, defined elsewhere.
     """
 
     __slots__ = (
@@ -90,7 +90,7 @@ class Variable:
         self.extern: bool = extern
         self.relocs: list[Reloc] = []
         self.relocs_applied: bool = False
-        """``data`` had relocations that are applied already (sm_90 keeps an empty section for them)."""
+        """``data`` had relocations that are already applied (on sm_90 an empty relocation section remains)."""
         self.offset: int = -1
         self.managed: bool = False
         self.common: bool = False
@@ -99,11 +99,11 @@ class Variable:
 
 @final
 class FrameRow:
-    """One row of call frame information: from code offset ``offset`` (of the function) on, ``op`` holds.
+    """One row of call frame information: ``op`` holds from code offset ``offset`` of the function on.
 
-    ``op``: ``cfa`` (the frame lies at R1 + ``value``), ``saved`` (register ``reg`` is saved at word ``value`` of the frame),
-    ``restored``, ``in_reg`` (the value of ``reg`` is in register ``value``), ``at`` (the value of ``reg`` is at R1 + ``value``),
-    ``here`` (no rule: an address only).  ``advance``: state the address even where it did not change.
+    ``op``: ``cfa`` (the frame lies at R1 + ``value``), ``saved`` (register ``reg`` is saved at word ``value`` of the
+    frame), ``restored``, ``in_reg`` (the value of ``reg`` is in register ``value``), ``at`` (the value of ``reg`` is at
+    R1 + ``value``), ``here`` (no rule: an address only).  ``advance``: write the address even if it did not change.
     """
 
     __slots__ = ("advance", "offset", "op", "reg", "value")
@@ -118,10 +118,10 @@ class FrameRow:
 
 @final
 class FrameInfo:
-    """What ``.debug_frame`` says of a function.
+    """The call frame information of a function in ``.debug_frame``.
 
     ``rows`` in code order.  ``return_reg``: first register of the pair that holds the return address (functions only).
-    ``same``: registers, beside R1, whose values survive the function.
+    ``same``: registers, in addition to R1, whose values survive the function.
     """
 
     __slots__ = ("return_reg", "rows", "same")
@@ -137,8 +137,8 @@ class SubFunction:
     """A function that lives inside a kernel's ``.text`` section (executable modules).
 
     ``helper``: an internal subroutine (``$__internal_0_$__cuda_sm20_div_rn_f64_slowpath...``) with its own calling
-    convention; otherwise a copy of a PTX function (``$k$f``).  ``frame_size`` is its stack frame, ``frame`` what
-    ``.debug_frame`` says of it.  ``alias``: only another name for the function at the same place.
+    convention; otherwise a copy of a PTX function (``$k$f``).  ``frame_size`` is its stack frame in bytes, ``frame``
+    its call frame information.  ``alias``: only another name for the function at the same offset.
     """
 
     __slots__ = ("alias", "binding", "frame", "frame_size", "helper", "name", "offset", "size")
@@ -169,9 +169,9 @@ class BranchTargets:
 class LineRow:
     """One row of the line table: from code offset ``offset`` on, the source is ``file:line:column``.
 
-    ``file`` is the number of the PTX ``.file`` directive (0: no ``.loc`` holds here), ``ptx_line`` the line of the PTX text
-    (1-based); ``inlined_at`` is (file, line, column) of the call site of inlined code, and ``function_offset`` the place
-    of the inlined function's name in ``.debug_str``.
+    ``file`` is the number of the PTX ``.file`` directive (0: no ``.loc`` holds here), ``ptx_line`` the line of the PTX
+    text (1-based); ``inlined_at`` is (file, line, column) of the call site of inlined code, and ``function_offset`` the
+    offset of the inlined function's name in ``.debug_str``.
     """
 
     __slots__ = ("column", "file", "function_offset", "inlined_at", "line", "offset", "ptx_line")
@@ -188,7 +188,7 @@ class LineRow:
 
 @final
 class KernelCode:
-    """One ``.text`` section: a kernel with the functions copied behind it, or (relocatable modules) one function."""
+    """One ``.text`` section: a kernel with the functions copied after it, or (relocatable modules) one function."""
 
     __slots__ = (
         "abi_frame_unknown", "annotation", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
@@ -207,13 +207,13 @@ class KernelCode:
         self.is_entry: bool = is_entry
         self.binding: int = GLOBAL
         self.code: bytes = code
-        """The instructions.  The writer adds the branch to itself and the padding behind the last one, unless
+        """The instructions.  The writer adds the branch to itself and the padding after the last one, unless
         ``padded`` says that ``code`` is a whole section."""
         self.padded: bool = False
         self.size: int = -1
         """Value of the symbol's size field; -1: the whole section (what ptxas writes)."""
         self.num_regs: int = 0
-        """Registers to report (REGCOUNT): highest register used + 1, at least what the target asks for."""
+        """Register count to report (REGCOUNT): highest register used + 1, at least the minimum of the target."""
         self.maxreg: int = 255
         """MAXREG_COUNT: the register limit from ``.maxnreg`` or ``-maxrregcount``, else 255."""
         self.barriers: int = 0
@@ -222,13 +222,13 @@ class KernelCode:
         self.frame_size: int = 0
         """Stack frame of the kernel itself (local variables, spills, outgoing arguments)."""
         self.min_stack_size: int = 0
-        """Deepest sum of frames over the call graph (executable modules; syscalls count as 0)."""
+        """Largest sum of frames, in bytes, on a path of the call graph (executable modules; syscalls count as 0)."""
         self.max_stack_size: int = 0
-        """MAX_STACK_SIZE record of relocatable modules (ptxas writes 0 in every probe)."""
+        """MAX_STACK_SIZE record of relocatable modules (ptxas 13.0.88 writes 0 in every measured file)."""
         self.frame: FrameInfo = FrameInfo()
-        """For ``.debug_frame``; rows may stay empty, the writer then states the frame at the function's start."""
+        """For ``.debug_frame``; without rows the writer states the frame size at the function's start."""
         self.abi_frame_unknown: bool = False
-        """Recursion or indirect calls: the stack need cannot be known."""
+        """Recursion or indirect calls make the stack size unknown."""
         self.crs_stack: bool = False
         """CRS_STACK_SIZE record: code holds BSSY, or a relative CALL to a copied function or helper."""
         self.calls_rel: bool = False
@@ -239,11 +239,11 @@ class KernelCode:
         """Size of the parameter space."""
 
         self.shared: list[Variable] = []
-        """Static shared variables the kernel uses; an ``offset`` of -1 is filled in by the writer."""
+        """Static shared variables that the kernel uses; the writer fills in an ``offset`` of -1."""
         self.shared_size: int = -1
-        """Static shared bytes without what the system reserves; -1: from ``shared`` by the layout rule."""
+        """Static shared bytes without the part that the system reserves; -1: computed from ``shared`` by the layout rule."""
         self.shared_align: int = 0
-        """Alignment of the shared section; 0: the largest of the variables used (dynamic ones included)."""
+        """Alignment of the shared section; 0: the largest alignment of the variables used (dynamic ones included)."""
         self.shared_dynamic: list[Variable] = []
         """Dynamically sized (``.extern .shared``) variables the kernel uses."""
         self.reserved_smem_used: bool = False
@@ -256,24 +256,24 @@ class KernelCode:
         self.const2_relocs: list[Reloc] = []
         """Branch tables: 8-byte entries, symbol = kernel, addend = code offset of the target."""
         self.const2_resolved: bool = False
-        """Bank 2 had relocations that are applied already (sm_90 keeps an empty section for them)."""
+        """Bank 2 had relocations that are already applied (on sm_90 an empty relocation section remains)."""
         self.relocs: list[Reloc] = []
         """Relocations in the code; in executable modules the writer applies them."""
         self.relocs_applied: bool = False
-        """The code had relocations that are applied already (sm_90 keeps an empty section for them)."""
+        """The code had relocations that are already applied (on sm_90 an empty relocation section remains)."""
         self.texture_relocs: list[Reloc] = []
-        """Texture, sampler and surface slots behind the parameters in constant bank 0 (offsets in the bank)."""
+        """Texture, sampler and surface slots after the parameters in constant bank 0 (offsets in the bank)."""
         self.bindless_texture: bool = False
         self.bindless_surface: bool = False
 
         self.exit_offsets: list[int] = []
-        """Offsets of every EXIT, guarded ones too, ascending."""
+        """Offsets of every EXIT, including guarded ones, ascending."""
         self.coop_offsets: list[int] = []
-        """Offsets of the instructions that PTX ``.sync`` warp operations became."""
+        """Offsets of the instructions that implement PTX ``.sync`` warp operations."""
         self.coop_mask_regs: list[int] = []
         """For each of ``coop_offsets``: -1 for a constant full mask, else the register of the mask."""
         self.int_warp_wide: list[int] = []
-        """Offsets of warp-wide instructions that the compiler itself made (aggregated atomics)."""
+        """Offsets of warp-wide instructions that the compiler inserted (aggregated atomics)."""
         self.syscall_offsets: list[int] = []
         """Offsets of calls to driver functions (vprintf, malloc, free, __assertfail ...)."""
         self.externs: list[str] = []
@@ -282,7 +282,7 @@ class KernelCode:
         self.annotation: str = ""
         """Text of the ANNOTATIONS record about the function; empty for none."""
         self.atom16_regs: list[tuple[int, int]] = []
-        """(offset, register) pairs of 16-bit atomics done with compare-and-swap loops."""
+        """(offset, register) pairs of 16-bit atomics implemented with compare-and-swap loops."""
         self.unused_load_bytes: list[tuple[int, int]] = []
         """(offset, byte mask) of loads under ``.pragma "used_bytes_mask"``."""
         self.mbarrier_count: int = -1
@@ -295,9 +295,9 @@ class KernelCode:
         """The code reads ``%ctaid.z`` (record on sm_75 to sm_89)."""
         self.wmma_used: bool = False
         self.reg_reconfig: bool = False
-        """setmaxnreg is used."""
+        """The code uses setmaxnreg."""
         self.sparse_mma_mask: int = 0
-        """SPARSE_MMA_MASK value (sm_90 on): 0, or 0x10 with ``mma.sp``."""
+        """SPARSE_MMA_MASK value (from sm_90 on): 0, or 0x10 with ``mma.sp``."""
 
         self.maxntid: tuple[int, int, int] = NO_CTA
         """``.maxntid`` (x, y, z); all 0: not given."""
@@ -310,12 +310,12 @@ class KernelCode:
         self.blocks_are_clusters: bool = False
 
         self.subs: list[SubFunction] = []
-        """Functions copied behind the kernel, in the order their symbols and frames are to be written."""
+        """Functions copied after the kernel, in the order in which their symbols and frames are written."""
         self.lines: list[LineRow] = []
-        """Line table, by offset (used with ``-lineinfo``)."""
+        """Line table in order of offsets (with ``-lineinfo``)."""
         self.spill_stores: int = 0
         self.spill_loads: int = 0
-        """Bytes, for the ``-v`` report."""
+        """Bytes of spill loads, for the ``-v`` report."""
 
 
 @final
@@ -381,12 +381,12 @@ class DebugSection:
 class CubinModule:
     """Everything in a cubin.
 
-    ``target`` is the ``-arch`` name (``sm_90a``), ``ptx_sm`` the number in the ``.target`` directive.  ``options`` is the argument text of the tool note, in ptxas's short form
-    (``-arch sm_90 ``).
+    ``target`` is the ``-arch`` name (``sm_90a``), ``ptx_sm`` the number in the ``.target`` directive.  ``options`` is
+    the argument text of the tool note, in ptxas's short form (``-arch sm_90 ``).
     """
 
     __slots__ = (
-        "address_taken", "address_uses", "apart", "bank4", "calls", "debug", "errbar_at_exit", "externs", "files",
+        "address_taken", "address_uses", "own_sections", "bank4", "calls", "debug", "errbar_at_exit", "externs", "files",
         "indirect_calls", "isa_class", "kernels", "lineinfo", "object_name", "options", "prototypes", "ptx_sm", "ptx_text",
         "relocatable", "sampler_inits", "sampler_unnormalized", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
@@ -395,19 +395,19 @@ class CubinModule:
     def __init__(self, target: str, relocatable: bool = False) -> None:
         self.target: str = target
         self.relocatable: bool = relocatable
-        self.apart: bool = relocatable
-        """Functions have sections of their own (``-c``, ``-g``); else copies stand behind each kernel."""
+        self.own_sections: bool = relocatable
+        """Functions have sections of their own (``-c``, ``-g``); otherwise each kernel is followed by copies of its functions."""
         self.kernels: list[KernelCode] = []
         """Kernels and (relocatable) functions, in PTX order; the writer orders the sections."""
         self.variables: list[Variable] = []
-        """Global and constant variables to write, in PTX order (leave out unused local ones).  Relocatable modules
+        """Global and constant variables to write, in PTX order, without unused local ones.  Relocatable modules
         also list shared variables here, in PTX order, and undefined ones with ``extern``."""
         self.bank4: list[BankSlot] = []
-        """Address table (executable modules), by offset.  The writer appends slots for global variables without one."""
+        """Address table (executable modules) in order of offsets.  The writer adds slots for global variables without one."""
         self.externs: list[ExternFunction] = []
         """Undefined functions, in the order of the PTX declarations."""
         self.calls: list[CallEdge] = []
-        """Direct calls; in executable modules only those to undefined functions need to be here."""
+        """Direct calls; executable modules need only those to undefined functions."""
         self.prototypes: list[tuple[str, str]] = []
         """(function, prototype text) of visible, weak and undefined functions in PTX order (relocatable modules); texts
         come from :func:`orias.cubin.callgraph.prototype_text`."""
@@ -425,7 +425,7 @@ class CubinModule:
         """Texts of the tool note."""
         self.object_name: str = ""
         self.isa_class: int = 1
-        """``.nv.compat``: 1; 2 if textures, bulk copies, TMA, setmaxnreg or video are used; 4 with wgmma."""
+        """``.nv.compat``: 1; 2 with textures, bulk copies, TMA, setmaxnreg or video instructions; 4 with wgmma."""
         self.tensor_map: int = 0
         """``.nv.compat``: 0; 1 with TMA tensor copies; 2 with tensormap.replace."""
         self.texmode_independent: bool = False
@@ -434,7 +434,7 @@ class CubinModule:
         self.sampler_unnormalized: list[tuple[str, int]] = []
         """(samplerref, value of force_unnormalized_coords)."""
         self.uses_texture_query: bool = False
-        """txq or suq: no ``.nv.callgraph``, MAX_STACK_SIZE records."""
+        """The module uses txq or suq: it has MAX_STACK_SIZE records and no ``.nv.callgraph``."""
         self.debug: bool = False
         """``-g``."""
         self.errbar_at_exit: bool = False

@@ -1,13 +1,16 @@
-"""The two notes and ``.nv.compat``: who made the file, from what, and what it needs (section 2.6 of the inventory)."""
+"""The two notes and ``.nv.compat``: the tool, its version and options, and the required features.
+
+Source: ``docs/facts/cubin.md``, "Notes and compatibility".
+"""
 
 from struct import pack
 from typing import Final
 
-from orias.cubin.facts import CUDA_API_VERSION, CubinFacts
+from orias.cubin.elf_values import CUDA_API_VERSION, CubinFacts
 from orias.cubin.model import CubinModule
 
 _OWNER: Final = b"NVIDIA Corp\0"
-"""Name field of both notes; readers look for it."""
+"""Name field of both notes, by which readers find them."""
 
 
 def _note(type_: int, payload: bytes) -> bytes:
@@ -41,6 +44,6 @@ def compat(module: CubinModule, facts: CubinFacts) -> bytes:
             pack("<BBH", 2, 3, module.tensor_map),
             pack("<BBH", 2, 6, 1),
             pack("<BBH", 4, 11, 8),
-            bytes(8),
+            facts.compat_class.to_bytes(8, "little"),
         )
     )

@@ -1,14 +1,14 @@
 """Records of ``.nv.info`` sections (EIATTR): the table of codes, decoding and encoding.
 
-A record is format byte, code byte, 16-bit word.  Format 1 (NVAL) has no value, 2 (BVAL) a byte and 3 (HVAL) a half-word
-in the word; format 4 (SVAL) has a payload of that many bytes, padded to four.  Codes, formats and payloads:
-``eiattr_catalog_measured.csv`` (ptxas 13.0.88); codes never seen there are named but have no format.
+A record is a format byte, a code byte and a 16-bit word.  Format 1 (NVAL) has no value, 2 (BVAL) a byte and 3 (HVAL) a
+half-word in the word; format 4 (SVAL) has a payload of that many bytes, padded to four.  Source of codes, formats and
+payloads: ``docs/facts/cubin.md``, "Attributes"; codes that no measured file has are named but have no format.
 """
 
 from struct import pack, unpack_from
 from typing import Final, final
 
-from orias.cubin.errors import CubinError
+from orias.cubin.cubin_error import CubinError
 
 NVAL: Final = 1
 BVAL: Final = 2
@@ -179,7 +179,7 @@ class Record:
         return NAMES.get(self.code, f"{self.code:#04x}")
 
     def words(self) -> list[int]:
-        """The payload as 32-bit words (an odd tail is dropped)."""
+        """The payload as 32-bit words, without an incomplete last word."""
         return list(unpack_from(f"<{len(self.payload) // 4}I", self.payload))
 
     def __repr__(self) -> str:
@@ -229,7 +229,7 @@ def encode(records: list[Record]) -> bytes:
 
 
 def decode(data: bytes, section: str = ".nv.info") -> list[Record]:
-    """The records of a section; CubinError names ``section`` and the offset where the bytes stop making sense."""
+    """The records of a section; CubinError names ``section`` and the offset of the first malformed record."""
     out: list[Record] = []
     pos = 0
     while pos < len(data):

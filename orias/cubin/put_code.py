@@ -1,26 +1,26 @@
-"""Code: text sections, symbols, shared memory, per-kernel constant banks, and relocations in code."""
+"""Writes code: text sections, symbols, shared memory, per-kernel constant banks, and relocations in code."""
 
 from typing import Final
 
 from orias.cubin import elf
-from orias.cubin.builder import OutReloc, OutSection, OutSymbol
-from orias.cubin.errors import CubinError
-from orias.cubin.facts import DRIVER_SIZES, pad_code
-from orias.cubin.layout import align_up, place_in_order
+from orias.cubin.cubin_error import CubinError
+from orias.cubin.elf_values import DRIVER_SIZES, pad_code
 from orias.cubin.model import GLOBAL, LOCAL, KernelCode, Reloc
 from orias.cubin.put_data import add_variables, need_bank4, overlay_size
 from orias.cubin.relocs import apply
+from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
+from orias.cubin.variable_layout import align_up, place_in_order
 from orias.cubin.work import REFERENCE_TYPES, Code, Work
 
 _RESERVED_CAP: Final = 21
 _RESERVED_BEGIN: Final = 23
-"""Bytes of an erased name that sm_90 modules with (reserved) shared memory keep in ``.strtab``."""
+"""Bytes of an erased name in ``.strtab`` of sm_90 modules with (reserved) shared memory."""
 _IMAGE_SLOTS: Final = ".nv.constant.entry_image_header_indices."
-"""Name under which sm_90 modules create a constant bank 0 with texture slots."""
+"""Name prefix that a constant bank 0 with texture slots has at creation in sm_90 modules."""
 
 
 def add_code(w: Work, k: KernelCode, first: bool) -> None:
-    """Enter a function with all that belongs to it; the ``first`` one brings the module's variables along."""
+    """Enter a function with its sections and symbols; the ``first`` one also enters the module's variables."""
     name = k.name
     text = OutSection(f".text.{name}", elf.SHT_PROGBITS, elf.SHF_ALLOC | elf.SHF_EXECINSTR, 128)
     text.data = k.code if k.padded else pad_code(k.code, w.facts)
@@ -34,7 +34,7 @@ def add_code(w: Work, k: KernelCode, first: bool) -> None:
     info = OutSection(f".nv.info.{name}", elf.SHT_CUDA_INFO, elf.SHF_INFO_LINK, 4)
     info.link, info.info_section = w.symtab, text
     text.info_symbol = symbol
-    if not w.facts.gen90:
+    if not w.facts.split_segments:
         text.info_high = k.num_regs << 24
     if k.is_entry or k.binding != LOCAL:
         w.b.names(info.name)
@@ -44,7 +44,7 @@ def add_code(w: Work, k: KernelCode, first: bool) -> None:
     w.codes.append(code)
     if k.is_entry:
         _add_shared(w, code)
-    if first and w.facts.gen90:
+    if first and w.facts.split_segments:
         add_reserved(w)
     for r in k.relocs:
         if r.symbol in DRIVER_SIZES.values() and r.symbol not in w.symbols:
@@ -64,21 +64,21 @@ def add_code(w: Work, k: KernelCode, first: bool) -> None:
 
 
 def _add_inner_symbols(w: Work, code: Code) -> None:
-    """Symbols of what lies inside a function: shared variables, copied functions, references among the parameters."""
+    """Symbols inside a function: shared variables, copied functions, texture references among the parameters."""
     k = code.kernel
     shared = {v.name for v in w.m.variables if v.space == "shared"}
     uses_shared = bool(k.shared or k.shared_dynamic or k.shared_size > 0 or k.reserved_smem_used)
     uses_shared = uses_shared or any(r.symbol in shared for r in k.relocs)
-    if w.facts.gen90 and uses_shared and not w.cap_named:
+    if w.facts.split_segments and uses_shared and not w.cap_named:
         w.cap_named = True
         w.b.local_symbols.append(OutSymbol("", 0, 0, 1))
         w.b.symbol_names.blank(_RESERVED_BEGIN if k.reserved_smem_used else _RESERVED_CAP)
-    if w.m.apart and code.shared is not None:
+    if w.m.own_sections and code.shared is not None:
         for v in k.shared:
             if w.m.relocatable:
                 w.define(OutSymbol(v.name, LOCAL, elf.STT_CUDA_OBJECT, 0x40, code.shared, v.align, v.size))
             else:
-                place = w.target.smem_reserved + v.offset
+                place = w.facts.system_shared + v.offset
                 w.define(OutSymbol(v.name, LOCAL, elf.STT_OBJECT, 0, code.shared, place, v.size))
     for sub in k.subs:
         w.define(OutSymbol(sub.name, sub.binding, elf.STT_FUNC, 0, code.text, sub.offset, sub.size))
@@ -90,7 +90,7 @@ def _add_inner_symbols(w: Work, code: Code) -> None:
 def _add_shared(w: Work, code: Code) -> None:
     k = code.kernel
     name = f".nv.shared.{k.name}"
-    reserved = w.target.smem_reserved
+    reserved = w.facts.system_shared
     size = k.shared_size
     if size < 0:
         size = place_in_order(k.shared)
@@ -149,7 +149,7 @@ def _add_bank2(w: Work, code: Code) -> None:
     section.data = k.const2
     section.info_section = code.text
     code.bank2 = section
-    reserve = len(".nv.constant.optimizer.") + len(k.name) if w.facts.gen90 else 0
+    reserve = len(".nv.constant.optimizer.") + len(k.name) if w.facts.split_segments else 0
     w.b.section_names.add(name, reserve)
     w.b.symbol_names.add(name, reserve)
     w.symbols[name] = w.b.section_symbol(section)
@@ -160,7 +160,7 @@ def _add_bank2(w: Work, code: Code) -> None:
 
 
 def _add_externs(w: Work, k: KernelCode) -> None:
-    """Undefined functions a kernel uses, and the address table if they are in it."""
+    """Undefined functions that a kernel uses, and the address table if it holds one of them."""
     used = {*(r.symbol for r in k.relocs), *k.externs}
     slots = {s.symbol for s in w.m.bank4}
     for e in w.m.externs:
@@ -172,42 +172,42 @@ def _add_externs(w: Work, k: KernelCode) -> None:
 
 def _add_text_relocs(w: Work, code: Code) -> None:
     k = code.kernel
-    gen90 = w.facts.gen90
+    split = w.facts.split_segments
     if k.relocs and not w.m.relocatable:
         _resolve(w, code)
     if not (k.relocs or k.relocs_applied or k.externs):
         pass
-    elif w.m.apart:
+    elif w.m.own_sections:
         for r in k.relocs:
             w.b.names(f".rela.text.{k.name}" if r.addend else f".rel.text.{k.name}")
-        if gen90:
+        if split:
             w.b.names(f".rela.text.{k.name}")
-    elif gen90:
+    elif split:
         w.b.names(f".rel.text.{k.name}", f".rela.text.{k.name}")
     else:
         w.b.names(f".rel.text.{k.name}")
-    if gen90 and (k.const2_relocs or k.const2_resolved):
+    if split and (k.const2_relocs or k.const2_resolved):
         reserve = len(".rela.nv.constant.optimizer.") + len(k.name)
         w.b.section_names.add(f".rela.nv.constant2.{k.name}", reserve)
         w.b.symbol_names.add(f".rela.nv.constant.optimizer.{k.name}")
 
 
 def bind_text_relocs(w: Work) -> None:
-    """Relocations in code find their symbols once every function has one."""
+    """Give relocations in code their symbols, when every function has its symbol."""
     for code in w.codes:
         where = f"code of {code.kernel.name}"
         code.relocs = [OutReloc(r.offset, r.type, w.symbol(r.symbol, where), r.addend) for r in code.kernel.relocs]
 
 
 def _resolve(w: Work, code: Code) -> None:
-    """Apply an executable module's relocations in code, but for those against functions in other sections."""
+    """Apply an executable module's relocations in code, except those against functions in other sections."""
     k = code.kernel
     values: dict[str, int] = {k.name: 0, code.text.name: 0}
     for sub in k.subs:
         values[sub.name] = sub.offset
     for v in k.shared:
-        values[v.name] = w.target.smem_reserved + v.offset
-    static = (k.shared_size if k.shared_size >= 0 else place_in_order(k.shared)) + w.target.smem_reserved
+        values[v.name] = w.facts.system_shared + v.offset
+    static = (k.shared_size if k.shared_size >= 0 else place_in_order(k.shared)) + w.facts.system_shared
     for v in k.shared_dynamic:
         values[v.name] = align_up(static, max(d.align for d in k.shared_dynamic))
     for v in w.m.variables:
@@ -216,7 +216,7 @@ def _resolve(w: Work, code: Code) -> None:
     data = bytearray(code.text.data)
     left: list[Reloc] = []
     loaded = set(DRIVER_SIZES.values())
-    if w.m.apart:
+    if w.m.own_sections:
         loaded.update(c.name for c in w.m.kernels)
         loaded.update(e.name for e in w.m.externs)
     for r in k.relocs:
@@ -238,7 +238,7 @@ def _add_bank0(w: Work, code: Code) -> None:
     section.data = bytes(max(w.param_base(k) + k.param_bytes, slots))
     section.info_section = code.text
     code.bank0 = section
-    if w.facts.gen90 and k.texture_relocs and not w.m.relocatable:
+    if w.facts.split_segments and k.texture_relocs and not w.m.relocatable:
         code.bank0_early = True
         reserve = len(_IMAGE_SLOTS) + len(k.name)
         if not any(p.symbol for p in k.params):
@@ -250,7 +250,7 @@ def _add_bank0(w: Work, code: Code) -> None:
         w.b.symbol_names.add(f".rela{_IMAGE_SLOTS}{k.name}")
         w.symbols[name] = code.bank0_symbol
         return
-    if w.facts.gen90:
+    if w.facts.split_segments:
         code.bank0_symbol = OutSymbol(name, elf.STB_LOCAL, elf.STT_SECTION, 0, section)
         w.symbols[name] = code.bank0_symbol
         return

@@ -1,15 +1,15 @@
-"""Variables: their sections, symbols and bytes, and constant banks 3 and 4."""
+"""Writes variables: their sections, symbols and bytes, and constant banks 3 and 4."""
 
 from orias.cubin import elf
-from orias.cubin.builder import OutSection, OutSymbol
-from orias.cubin.errors import CubinError
-from orias.cubin.layout import creation_order, place_by_alignment, place_in_order
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import BankSlot, Variable
+from orias.cubin.section_builder import OutSection, OutSymbol
+from orias.cubin.variable_layout import creation_order, place_by_alignment, place_in_order
 from orias.cubin.work import NAMES90, REFERENCE_TYPES, Work
 
 
 def add_variables(w: Work) -> None:
-    """Enter all module variables: visible ones first, each with its section when that is new."""
+    """Enter all module variables, visible ones first, and their sections."""
     _place(w)
     relocatable = w.m.relocatable
     if not relocatable:
@@ -28,7 +28,7 @@ def add_variables(w: Work) -> None:
         if relocatable:
             other |= {"global": 0x20, "const": 0x80, "shared": 0x40}[v.space]
         if v.space == "shared" and section is not None and not relocatable:
-            value = w.target.smem_reserved + v.offset
+            value = w.facts.system_shared + v.offset
             section.align = max(section.align, v.align)
             section.size = max(section.size, v.offset + v.size)
         elif v.space == "shared" and section is not None:
@@ -81,7 +81,7 @@ def _place(w: Work) -> None:
 
 
 def _complete_bank4(w: Work) -> None:
-    """Every global variable has a slot in the address table, used or not."""
+    """Give every global variable a slot in the address table, used or not."""
     known = {s.symbol for s in w.m.bank4}
     end = max((s.offset + 8 for s in w.m.bank4), default=0)
     for v in creation_order(w.m.variables):
@@ -100,7 +100,7 @@ def _shared_bank(w: Work, number: int, align: int) -> OutSection:
     """Constant bank 3 or 4, which all kernels share."""
     name = f".nv.constant{number}"
     section = w.constant_bank(number, name, align, False)
-    reserve = len(f".nv.constant.{NAMES90[number]}") if w.facts.gen90 else 0
+    reserve = len(f".nv.constant.{NAMES90[number]}") if w.facts.split_segments else 0
     w.b.section_names.add(name, reserve)
     w.b.symbol_names.add(name, reserve)
     w.symbols[name] = w.b.section_symbol(section)
@@ -108,7 +108,7 @@ def _shared_bank(w: Work, number: int, align: int) -> OutSection:
 
 
 def overlay_size(variables: list[Variable]) -> int:
-    """Size of a shared section of a relocatable object, whose symbols only say their alignment (measured, not understood)."""
+    """Size of a shared section of a relocatable object, whose symbols have only an alignment (rule measured with ptxas)."""
     total = sum(v.size for v in variables)
     align = max((v.align for v in variables), default=1)
     return total + align if total <= align else total

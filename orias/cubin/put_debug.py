@@ -1,11 +1,11 @@
-"""Debug sections: call frames always, line information on demand."""
+"""Writes the debug sections: call frames always, line information on request."""
 
 from orias.cubin import elf
-from orias.cubin.builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.debugframe import FrameWriter
 from orias.cubin.debugline import LineProgram, ptx_text_section, sass_rows, source_rows
 from orias.cubin.model import FrameInfo, FrameRow
 from orias.cubin.relocs import R_64, R_UNUSED_CLEAR64
+from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.work import Work
 
 
@@ -17,23 +17,23 @@ def frames(w: Work, section: OutSection) -> list[OutReloc]:
         k = code.kernel
         size = min([sub.offset for sub in k.subs if not sub.alias], default=len(code.text.data))
         done = len(writer.relocs)
-        writer.add(_frame(k.frame, k.frame_size), 0, size, k.is_entry, w.m.apart, w.m.relocatable, w.m.debug)
+        writer.add(_frame(k.frame, k.frame_size), 0, size, k.is_entry, w.m.own_sections, w.m.relocatable, w.m.debug)
         for sub in (s for s in k.subs if not s.alias):
             writer.add(
-                _frame(sub.frame, sub.frame_size), sub.offset, sub.size, False, w.m.apart, w.m.relocatable, False
+                _frame(sub.frame, sub.frame_size), sub.offset, sub.size, False, w.m.own_sections, w.m.relocatable, False
             )
         parts = writer.relocs[done:]
         for r in [p for p in parts if p.in_cie] + [p for p in parts if not p.in_cie]:
             symbol = w.symbols[".debug_frame"] if r.kind == "cie" else code.symbol
             type_ = R_UNUSED_CLEAR64 if r.kind == "size" else R_64
-            addend = r.addend if r.kind == "cie" or w.facts.gen90 else 0
+            addend = r.addend if r.kind == "cie" or w.facts.addends_in_relocations else 0
             out.append(OutReloc(r.offset, type_, symbol, addend))
     section.data = bytes(writer.data)
     return out
 
 
 def line_sections(w: Work) -> list[OutSection]:
-    """Line information, and with it the debug sections of the module: all with -g, else the names of inlined functions."""
+    """Line information and debug sections of the module: all of them with -g, else the names of inlined functions."""
     m = w.m
     if not m.lineinfo:
         return []
@@ -63,7 +63,7 @@ def _given(w: Work, relocs: list[tuple[OutSection, list[OutReloc]]]) -> list[Out
         if d.relocs:
             entries = [OutReloc(r.offset, r.type, w.symbol(r.symbol, d.name), r.addend) for r in d.relocs]
             names = {f".rela{d.name}" if e.rela else f".rel{d.name}" for e in entries}
-            w.b.names(*sorted(names | ({f".rela{d.name}"} if w.facts.gen90 else set())))
+            w.b.names(*sorted(names | ({f".rela{d.name}"} if w.facts.addends_in_relocations else set())))
             relocs.append((section, entries))
     return out
 
@@ -87,7 +87,7 @@ def _line_section(w: Work, name: str, relocs: list[tuple[OutSection, list[OutRel
     section.data = program.data()
     if owners:
         w.b.names(f".rel{name}")
-        if w.facts.gen90:
+        if w.facts.addends_in_relocations:
             w.b.names(f".rela{name}")
         entries = [OutReloc(at, R_64, owner) for at, owner in zip(program.addresses, owners, strict=True)]
         relocs.append((section, entries))
@@ -95,7 +95,7 @@ def _line_section(w: Work, name: str, relocs: list[tuple[OutSection, list[OutRel
 
 
 def _frame(frame: FrameInfo, frame_size: int) -> FrameInfo:
-    """The frame information, or the least that can be said: the frame's size from the start."""
+    """The frame information; without rows, one row with the frame's size from the start."""
     if frame.rows:
         return frame
     out = FrameInfo()

@@ -1,17 +1,17 @@
-"""``.nv.info`` of the module and of each function, the call graph and the prototypes: all that needs symbol numbers."""
+"""Writes ``.nv.info`` of the module and of each function, the call graph and the prototypes."""
 
 from struct import pack
 
 from orias.cubin import elf, nvinfo
 from orias.cubin.attributes import kernel_records
-from orias.cubin.builder import OutSection
 from orias.cubin.callgraph import callgraph
 from orias.cubin.nvinfo import Record, sval
+from orias.cubin.section_builder import OutSection
 from orias.cubin.work import Work
 
 
 def _module_records(w: Work) -> list[Record]:
-    """``.nv.info``: register counts and frames from last to first, then stack sizes."""
+    """The records of ``.nv.info``: register counts and frames from the last function to the first, then stack sizes."""
     reverse: list[Record] = []
     flags: list[Record] = []
     stacks: list[tuple[int, Record]] = []
@@ -45,7 +45,7 @@ def _module_records(w: Work) -> list[Record]:
 
 
 def fill(w: Work, info: OutSection, graph: list[OutSection], proto: OutSection) -> None:
-    """Contents that need symbol indices."""
+    """Fill in the contents that need symbol indices."""
     info.data = nvinfo.encode(_module_records(w))
     index = {name: s.index for name, s in w.symbols.items()}
     for code in w.codes:

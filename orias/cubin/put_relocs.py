@@ -1,20 +1,20 @@
-"""Relocation sections of everything, and the names they leave in the string tables."""
+"""Writes the relocation sections, and their names in the string tables."""
 
 from struct import pack
 
 from orias.cubin import elf
-from orias.cubin.builder import OutReloc, OutSection
 from orias.cubin.put_debug import frames
 from orias.cubin.relocs import R_64
+from orias.cubin.section_builder import OutReloc, OutSection
 from orias.cubin.work import NAMES90, Work
 
 
 def _add(w: Work, section: OutSection, relocs: list[OutReloc], keep_empty: bool = False) -> None:
-    """The REL and RELA sections of a section; entries stand in reverse order of creation."""
+    """Adds the REL and RELA sections of a section; their entries are in reverse order of creation."""
     if not relocs and not keep_empty:
         return
     kinds: list[bool] = []
-    if w.facts.gen90:
+    if w.facts.addends_in_relocations:
         kinds = [True]
     else:
         for r in relocs:
@@ -25,11 +25,11 @@ def _add(w: Work, section: OutSection, relocs: list[OutReloc], keep_empty: bool 
         type_ = elf.SHT_RELA if rela else elf.SHT_REL
         out = OutSection(name, type_, elf.SHF_INFO_LINK, 8, elf.RELA_SIZE if rela else elf.REL_SIZE)
         out.link, out.info_section = w.symtab, section
-        w.pending.append((out, [r for r in relocs if w.facts.gen90 or r.rela == rela]))
+        w.pending.append((out, [r for r in relocs if w.facts.addends_in_relocations or r.rela == rela]))
 
 
 def late_names(w: Work) -> None:
-    """Names of relocation sections outside code."""
+    """Enters the names of relocation sections of data and debug sections."""
     b = w.b
     for code in w.codes:
         if code.bank0_early:
@@ -46,9 +46,9 @@ def late_names(w: Work) -> None:
 
 
 def _late_name(w: Work, number: int, name: str, kinds: list[bool]) -> None:
-    """Names of one section's relocation sections; ``kinds``: for each entry, whether it has an addend."""
-    long = f".nv.constant.{NAMES90[number]}" if number and w.facts.gen90 else name
-    for rela in [*kinds, True] if w.facts.gen90 else kinds:
+    """Enters the names of one section's relocation sections; ``kinds``: for each entry, whether it has an addend."""
+    long = f".nv.constant.{NAMES90[number]}" if number and w.facts.split_segments else name
+    for rela in [*kinds, True] if w.facts.addends_in_relocations else kinds:
         if rela and long != name:
             w.b.section_names.add(f".rela{name}", len(f".rela{long}"))
             w.b.symbol_names.add(f".rela{long}")
@@ -57,16 +57,21 @@ def _late_name(w: Work, number: int, name: str, kinds: list[bool]) -> None:
 
 
 def all_relocations(w: Work, frame: OutSection) -> None:
-    """Create every relocation section, in file order; their contents wait for symbol numbers in ``w.pending``."""
+    """Create every relocation section, in file order; ``w.pending`` keeps their contents until symbols have numbers."""
     m = w.m
     for code in w.codes:
-        _add(w, code.text, code.relocs, w.facts.gen90 and (bool(code.kernel.relocs) or code.kernel.relocs_applied))
+        _add(
+            w,
+            code.text,
+            code.relocs,
+            w.facts.addends_in_relocations and (bool(code.kernel.relocs) or code.kernel.relocs_applied),
+        )
         if code.bank2 is not None and (code.kernel.const2_relocs or code.kernel.const2_resolved):
             data = bytearray(code.bank2.data)
             for r in code.kernel.const2_relocs:
                 data[r.offset : r.offset + 8] = r.addend.to_bytes(8, "little")
             code.bank2.data = bytes(data)
-            _add(w, code.bank2, [], w.facts.gen90)
+            _add(w, code.bank2, [], w.facts.addends_in_relocations)
         if code.bank0 is not None and code.kernel.texture_relocs:
             where = f"constant bank 0 of {code.kernel.name}"
             out = [OutReloc(r.offset, r.type, w.symbol(r.symbol, where), 0) for r in code.kernel.texture_relocs]
@@ -85,7 +90,7 @@ def all_relocations(w: Work, frame: OutSection) -> None:
                     target_symbol = w.symbol(r.symbol, f"variable {v.name}")
                     out.append(OutReloc(v.offset + r.offset, r.type, target_symbol, r.addend))
         applied = any(v.relocs_applied for v in m.variables if v.space == space)
-        _add(w, section, out, applied and w.facts.gen90)
+        _add(w, section, out, applied and w.facts.addends_in_relocations)
     for section, entries in w.line_relocs:
         _add(w, section, entries)
     _add(w, frame, frames(w, frame))

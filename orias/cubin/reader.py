@@ -1,7 +1,7 @@
-"""Reads a cubin, ours or ptxas's: kernels with code, registers, parameters, memory needs, constant banks, variables.
+"""Reads a cubin of Orias or of ptxas: kernels with code, registers, parameters, memory, constant banks, variables.
 
-Every malformed input ends in :class:`CubinError`.  :class:`Reader` is what the disassembler and the simulator load;
-``Reader(data).module`` is the whole file as the writer's model, so a file can be read, changed and written.
+Every malformed input raises :class:`CubinError`.  The disassembler and the simulator load a :class:`Reader`;
+``Reader(data).module`` is the whole file as the writer's model, for programs that change a file.
 """
 
 from struct import unpack_from
@@ -9,10 +9,10 @@ from typing import Final, final
 
 from orias.cubin import elf
 from orias.cubin import nvinfo as nv
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.debugframe_read import FrameReader
 from orias.cubin.elf import ElfFile, Section, Symbol
-from orias.cubin.errors import CubinError
-from orias.cubin.facts import CubinFacts
+from orias.cubin.elf_values import CubinFacts
 from orias.cubin.model import (
     GLOBAL,
     LOCAL,
@@ -29,6 +29,7 @@ from orias.cubin.model import (
     Variable,
 )
 from orias.cubin.nvinfo import Record
+from orias.target.profile import Target, profile_of_sm
 
 _SPACES: Final = {
     0: "",
@@ -40,23 +41,29 @@ _SPACES: Final = {
     7: "surfref",
     8: "samplerref",
 }
-_SMEM_RESERVED: Final = 1024
-"""Bytes at the start of ``.nv.shared`` sections of sm_90 and later."""
+"""Reserved bytes at the start of ``.nv.shared`` sections of sm_90 and later."""
 
 
 _BY_SYMBOL: Final = (
     nv.REGCOUNT, nv.FRAME_SIZE, nv.MIN_STACK_SIZE, nv.MAX_STACK_SIZE, nv.SAMPLER_INIT, nv.SAMPLER_FORCE_UNNORMALIZED,
 )  # fmt: skip
-"""Attributes of a symbol: its index, then a word."""
+"""Attributes of a symbol, whose payload is the symbol index and a word."""
+
+
+def _profile(sm: int) -> Target:
+    try:
+        return profile_of_sm(sm)
+    except KeyError:
+        raise CubinError(f"cubins of sm_{sm} are not known") from None
 
 
 @final
 class Reader:
     """A parsed cubin.
 
-    ``kernels``: entries by name; ``functions``: the other functions with a section of their own.  ``sm`` is the number in
-    the header, ``target`` the name with an ``a`` where the file asks for an accelerated target.  ``param_base``: byte offset
-    of the parameters in constant bank 0, by kernel.
+    ``kernels``: entries by name; ``functions``: the other functions with a section of their own.  ``sm`` is the number
+    in the header, ``target`` the target's name, with an ``a`` if the file asks for an accelerated target.
+    ``param_base``: byte offset of the parameters in constant bank 0, by kernel.
     """
 
     __slots__ = ("elf", "facts", "functions", "kernels", "module", "param_base", "relocatable", "sm", "target")
@@ -69,7 +76,7 @@ class Reader:
         self.relocatable: bool = self.elf.type == elf.ET_REL
         accelerated = self._accelerated()
         self.target: str = f"sm_{self.sm}{'a' if accelerated else ''}"
-        self.facts: CubinFacts = CubinFacts(self.sm, accelerated)
+        self.facts: CubinFacts = CubinFacts(_profile(self.sm))
         self.module: CubinModule = CubinModule(self.target, self.relocatable)
         self.kernels: dict[str, KernelCode] = {}
         self.functions: dict[str, KernelCode] = {}
@@ -83,11 +90,6 @@ class Reader:
 
     # -- banks and memory images -----------------------------------------------------------------------------------
 
-    def bank0_size(self, kernel: str) -> int:
-        """Bytes of constant bank 0 of a kernel: driver area and parameters."""
-        section = self.elf.section(f".nv.constant0.{kernel}")
-        return section.size if section else 0
-
     def bank(self, number: int, kernel: str = "") -> bytes:
         """Contents of constant bank 2 (of a kernel), 3 or 4, without relocations; empty if there is none."""
         section = self.elf.section(f".nv.constant{number}" + (f".{kernel}" if kernel else ""))
@@ -98,13 +100,8 @@ class Reader:
         section = self.elf.section(".nv.global.init")
         return section.data if section else b""
 
-    def global_zero_size(self) -> int:
-        """Bytes of zero-initialised global variables."""
-        section = self.elf.section(".nv.global")
-        return section.size if section else 0
-
     def shared_size(self, kernel: str) -> int:
-        """Static shared bytes of a kernel, what the system reserves included."""
+        """Static shared bytes of a kernel, including the part that the system reserves."""
         section = self.elf.section(f".nv.shared.{kernel}")
         return section.size if section else 0
 
@@ -144,7 +141,7 @@ class Reader:
             k = KernelCode(name, text.data, symbol.other & elf.STO_ENTRY != 0)
             k.padded = True
             k.binding = symbol.bind
-            if not self.facts.gen90:
+            if not self.facts.split_segments:
                 k.num_regs = text.info >> 24
             for s in self.elf.symbols:
                 if s.section == text.index and s.type == elf.STT_FUNC and s.name != name:
@@ -184,7 +181,7 @@ class Reader:
                 k.relocs_applied = True
         shared = self.elf.section(f".nv.shared.{k.name}")
         if shared is not None and not self.relocatable:
-            reserved = _SMEM_RESERVED if self.facts.gen90 else 0
+            reserved = self.facts.system_shared
             if shared.size < reserved:
                 raise CubinError(f"{shared.name}: {shared.size} bytes are less than the reserved {reserved}")
             k.shared_size, k.shared_align = shared.size - reserved, shared.align
@@ -313,7 +310,7 @@ class Reader:
         ]
 
     def _merge_weak(self) -> None:
-        """Put weak variables, which stand with the local symbols, back among the visible ones: by address or table slot."""
+        """Move weak variables, which the file has among the local symbols, to the visible ones, by address or table slot."""
         m = self.module
         slots = {s.symbol: s.offset for s in m.bank4}
         out = [v for v in m.variables if v.binding == GLOBAL]
@@ -382,7 +379,7 @@ class Reader:
                 m.errbar_at_exit = True
 
     def _frames(self) -> None:
-        """Frame rows; left empty where ``.debug_frame`` says more than the model can (code of ``-g``)."""
+        """Frame rows; left empty if the model cannot express ``.debug_frame`` (code of ``-g``)."""
         section = self.elf.section(".debug_frame")
         if section is None:
             return

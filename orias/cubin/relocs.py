@@ -1,13 +1,13 @@
-"""CUDA relocation types: numbers, names, and where each patches.
+"""CUDA relocation types: numbers, names, and the bits that each patches.
 
-A row gives the pieces of the value as (bit of the 128-bit instruction, width, shift right of the value first).  Names and
-numbers: section 2.7 of the ELF inventory; the pieces were seen in objects of ptxas 13.0.88 before and after nvlink.  Types
-without pieces are left to the linker and the loader.
+A row has the pieces of the value as (bit of the 128-bit instruction, width, shift right of the value first).  Source of
+names and numbers: ``docs/facts/cubin.md``, "Relocations"; the pieces come from objects of ptxas 13.0.88 before and
+after nvlink.  Types without pieces are left to the linker and the loader.
 """
 
 from typing import Final, final
 
-from orias.cubin.errors import CubinError
+from orias.cubin.cubin_error import CubinError
 
 R_32: Final = 1
 R_64: Final = 2
@@ -31,19 +31,19 @@ R_ABS24_40: Final = 74
 R_ABS55_16_34: Final = 75
 R_ABS20_44: Final = 100
 R_8_0: Final = 76
-"""Byte 0 of an address; the numbers up to 83 are the other bytes."""
+"""Byte 0 of an address; the types up to 83 are bytes 1 to 7."""
 R_G8_0: Final = 84
-"""The same of a generic address."""
+"""Byte 0 of a generic address; the following types are the other bytes."""
 R_SAMP_HEADER_INDEX_0: Final = 101
 R_UNIFIED: Final = 102
 R_UNIFIED8_0: Final = 104
-"""The same of a function's address, from sm_90 on."""
+"""Byte 0 of a function's address, from sm_90 on; the following types are the other bytes."""
 R_UNIFIED32_LO_32: Final = 112
 R_UNIFIED32_HI_32: Final = 113
 R_ABS56_16_34: Final = 114
 R_CONST_FIELD22_37: Final = 115
 CALL_RELOCS: Final = (R_ABS47_34, R_ABS55_16_34, R_ABS56_16_34)
-"""The types of a call target."""
+"""The types for the target of a call."""
 
 
 @final
@@ -100,7 +100,7 @@ def reloc_name(type_: int) -> str:
 
 
 def apply(code: bytearray, offset: int, type_: int, value: int) -> None:
-    """Patch ``value`` (symbol value plus addend) into ``code`` at ``offset``, replacing what the field held."""
+    """Patch ``value`` (symbol value plus addend) into ``code`` at byte ``offset``; overwrites the old contents of the field."""
     row = TYPES.get(type_)
     if row is None or not row.pieces:
         raise CubinError(f"relocation type {reloc_name(type_)} cannot be applied before loading")

@@ -1,23 +1,23 @@
-"""The state of one run of the writer, and what every part of it needs: symbols and sections by name."""
+"""The state of one run of the writer: symbols and sections by name, and code under construction."""
 
 from typing import Final, final
 
 from orias.cubin import elf
-from orias.cubin.attributes import SMALL_PARAMS
-from orias.cubin.builder import Builder, OutReloc, OutSection, OutSymbol
-from orias.cubin.errors import CubinError
-from orias.cubin.facts import CubinFacts
+from orias.cubin.cubin_error import CubinError
+from orias.cubin.elf_values import CubinFacts
 from orias.cubin.model import GLOBAL, CubinModule, KernelCode
+from orias.cubin.section_builder import Builder, OutReloc, OutSection, OutSymbol
+from orias.target.abi import SMALL_PARAMETERS
 from orias.target.profile import Target, target
 
 REFERENCE_TYPES: Final = {"texref": elf.STT_TEXTURE, "samplerref": elf.STT_SAMPLER, "surfref": elf.STT_SURFACE}
 NAMES90: Final = {3: "user", 4: "pic"}
-"""Names under which sm_90 modules create constant banks 3 and 4 (``.nv.constant.user``)."""
+"""Suffixes of the names (``.nv.constant.user``) that constant banks 3 and 4 have at creation in sm_90 modules."""
 
 
 @final
 class Code:
-    """One function on its way out: its sections and symbols."""
+    """The sections and symbols of one function to write."""
 
     __slots__ = (
         "bank0",
@@ -75,7 +75,7 @@ class Work:
             self.target: Target = target(module.target)
         except KeyError:
             raise CubinError(f"no cubin can be written for the target {module.target!r}") from None
-        self.facts: CubinFacts = CubinFacts(self.target.sm, self.target.accelerator)
+        self.facts: CubinFacts = CubinFacts(self.target)
         self.b: Builder = Builder()
         self.symtab: OutSection = OutSection(".symtab", elf.SHT_SYMTAB, 0, 8, elf.SYM_SIZE)
         self.symbols: dict[str, OutSymbol] = {}
@@ -98,12 +98,12 @@ class Work:
         return symbol
 
     def symbol(self, name: str, where: str) -> OutSymbol:
-        """The symbol of a name (empty: the null symbol); CubinError, naming ``where`` it is used, if there is none."""
+        """The symbol of a name (empty: the null symbol); CubinError, which names ``where`` it is used, if there is none."""
         if not name:
             return self.b.local_symbols[0]
         found = self.symbols.get(name)
         if found is None and any(e.name == name for e in self.m.externs):
-            # Only data refers to it: no code has entered it before.
+            # A symbol that only data refers to is not entered yet.
             return self.extern(name)
         if found is None:
             raise CubinError(f"{where} refers to {name}, which is no symbol of the module")
@@ -122,7 +122,7 @@ class Work:
         return rel_type if self.m.relocatable else exec_type
 
     def named(self, name: str, type_: int, flags: int, align: int, symbol: bool = True) -> OutSection:
-        """A new section; its name and, if asked for, its section symbol are entered."""
+        """A new section; enters its name and, with `symbol`, its section symbol."""
         s = OutSection(name, type_, flags, align)
         self.b.section_names.add(name)
         if symbol:
@@ -139,4 +139,4 @@ class Work:
 
     def param_base(self, k: KernelCode) -> int:
         """Byte offset of a kernel's parameters in constant bank 0."""
-        return self.target.param_base if k.param_bytes <= SMALL_PARAMS else self.target.param_base_large
+        return self.target.word("parameters" if k.param_bytes <= SMALL_PARAMETERS else "large_parameters")

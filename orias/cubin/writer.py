@@ -1,13 +1,10 @@
 """Writes a :class:`CubinModule` as a cubin: an executable one, or a relocatable object (option ``-c``).
 
-Sections, symbols and names come into being in ptxas's order (sections 2.3 and 2.4 of the ELF inventory and the string
-tables of real files, which keep a log of it); so does the placing of sections in the file.
+Sections, symbols and names are created, and sections placed in the file, in the order of ptxas
+(``docs/facts/cubin.md``, "Section order" and "Symbols"; the string tables of ptxas's files show the order of creation).
 """
 
-from typing import Final
-
 from orias.cubin import elf
-from orias.cubin.builder import OutSection, OutSegment
 from orias.cubin.model import LOCAL, CubinModule, KernelCode
 from orias.cubin.notes import compat, cuinfo, tkinfo
 from orias.cubin.put_code import add_code, add_reserved, bind_text_relocs
@@ -15,29 +12,22 @@ from orias.cubin.put_data import add_variables, need_bank4
 from orias.cubin.put_debug import line_sections
 from orias.cubin.put_info import fill
 from orias.cubin.put_relocs import all_relocations, late_names, reloc_bytes
+from orias.cubin.quirks import REL_ACTION, bytes_after_section_names, clear_program_header_size
+from orias.cubin.section_builder import OutSection, OutSegment
 from orias.cubin.work import Work
-
-_REL_ACTION: Final = bytes.fromhex("73000000000000000000001125000536")
-"""The one content ``.nv.rel.action`` was ever seen with."""
-_PHENTSIZE: Final = 0x36
-"""Offset of e_phentsize, which is 0 in relocatable objects of sm_90."""
-_NAME_GAP: Final = 14
-_NAME_GAP_KERNEL: Final = 18
-"""Unused bytes behind ``.shstrtab`` on sm_90, and more for each kernel (plus its name)."""
 
 
 def write(module: CubinModule) -> bytes:
     """The cubin of a module; CubinError if the module contradicts itself or its target is not known.
 
-    Offsets of variables that were -1 are filled in.
+    Fills in the offsets of variables that are -1.
     """
     w = Work(module)
-    m, b, gen90 = w.m, w.b, w.facts.gen90
+    m, b, split = w.m, w.b, w.facts.split_segments
     shstrtab = OutSection(".shstrtab", elf.SHT_STRTAB)
     strtab = OutSection(".strtab", elf.SHT_STRTAB)
-    if gen90:
-        names = [k.name for k in m.kernels if k.is_entry]
-        strtab.gap_before = _NAME_GAP + sum(_NAME_GAP_KERNEL + len(n) for n in names)
+    if split:
+        strtab.gap_before = bytes_after_section_names(m.kernels)
     w.symtab.link = strtab
     for _, text in [*m.address_taken, *m.indirect_calls, *m.prototypes][::-1]:
         b.symbol_names.add(text)
@@ -50,7 +40,7 @@ def write(module: CubinModule) -> bytes:
     info = w.named(".nv.info", elf.SHT_CUDA_INFO, 0, 4, symbol=False)
     info.link = w.symtab
     head = [note1, note2, info]
-    if gen90:
+    if w.facts.compat_section:
         compat_section = w.named(".nv.compat", elf.SHT_CUDA_COMPAT, 0, 4, symbol=False)
         compat_section.data = compat(m, w.facts)
         note2.info_section = compat_section
@@ -58,7 +48,7 @@ def write(module: CubinModule) -> bytes:
         head.append(compat_section)
     entries = any(k.is_entry for k in m.kernels)
     if not entries:
-        if gen90:
+        if split:
             add_reserved(w)
         add_variables(w)
     for i, k in enumerate(code_order(m.kernels)):
@@ -84,11 +74,11 @@ def write(module: CubinModule) -> bytes:
         graph.append(proto)
     else:
         b.symbol_names.add(proto.name)
-    if not gen90 and not m.relocatable:
+    if not split and not m.relocatable:
         action = w.named(".nv.rel.action", elf.SHT_CUDA_REL_ACTION, 0, 8)
-        action.entsize, action.data = 8, _REL_ACTION
+        action.entsize, action.data = 8, REL_ACTION
         graph.append(action)
-    if gen90:
+    if split:
         for code in w.codes:
             if code.bank0 is not None and code.bank0_symbol is not None and not code.bank0_early:
                 b.section_names.add(code.bank0.name)
@@ -102,19 +92,20 @@ def write(module: CubinModule) -> bytes:
     w.symtab.data = b.symtab_bytes()
     strtab.data = bytes(b.symbol_names.data)
     shstrtab.data = bytes(b.section_names.data)
-    flags = note2.index << 24 | w.facts.sm << 8 | elf.KIND_SASS
+    flags = note2.index << 24 | w.facts.sm_flags | elf.KIND_SASS
     segments = [] if m.relocatable else _segments(w, sections)
     data = bytearray(b.serialise(elf.ET_REL if m.relocatable else elf.ET_EXEC, flags, sections, segments, first_global))
-    if m.relocatable and gen90:
-        data[_PHENTSIZE : _PHENTSIZE + 2] = bytes(2)
+    if m.relocatable and split:
+        clear_program_header_size(data)
     return bytes(data)
 
 
 def code_order(kernels: list[KernelCode]) -> list[KernelCode]:
     """Order of the text sections.
 
-    Local functions as in the PTX, then the others and the kernels from last to first; functions of the compiler itself
-    (``__cuda_...``) stand in front of the first function that uses them and of the visible functions that one calls.
+    Local functions come first, in PTX order, then the other functions and the kernels from last to first.  A function
+    of the compiler (``__cuda_...``) comes before the first function that calls it and before the visible functions that
+    this one calls, directly or not.
     """
     helpers = [k for k in kernels if _is_helper(k)]
     local = [k for k in kernels if not k.is_entry and k.binding == LOCAL and not _is_helper(k)]
@@ -141,12 +132,12 @@ def _is_helper(k: KernelCode) -> bool:
 
 
 def _order(w: Work, head: list[OutSection], graph: list[OutSection]) -> list[OutSection]:
-    """All sections as they stand in the file."""
+    """All sections in file order."""
     out = [OutSection("", elf.SHT_NULL, 0, 0), *head]
     out += [c.info for c in w.codes] + graph + [p[0] for p in w.pending]
     out += [s for s in (w.bank4, w.bank3) if s is not None]
     out += [c.bank2 for c in w.codes if c.bank2 is not None]
-    early = [c.bank0 for c in w.codes if c.bank0 is not None and (c.bank0_early or not w.facts.gen90)]
+    early = [c.bank0 for c in w.codes if c.bank0 is not None and (c.bank0_early or not w.facts.split_segments)]
     out += early
     out += [c.text for c in w.codes]
     if w.global_init is not None:
@@ -156,15 +147,15 @@ def _order(w: Work, head: list[OutSection], graph: list[OutSection]) -> list[Out
 
 
 def _segments(w: Work, sections: list[OutSection]) -> list[OutSegment]:
-    """Program headers: runs of allocated sections with the same rights."""
-    gen90 = w.facts.gen90
+    """Program headers: one per run of allocated sections with the same access rights."""
+    split = w.facts.split_segments
     runs: list[tuple[int, list[OutSection]]] = []
     for s in sections:
         if not s.flags & elf.SHF_ALLOC:
             continue
         if s.flags & elf.SHF_WRITE:
             rights = 6
-        elif s.flags & elf.SHF_EXECINSTR or not gen90:
+        elif s.flags & elf.SHF_EXECINSTR or not split:
             rights = 5
         else:
             rights = 4
@@ -172,8 +163,8 @@ def _segments(w: Work, sections: list[OutSection]) -> list[OutSegment]:
             runs[-1][1].append(s)
         else:
             runs.append((rights, [s]))
-    own = 4 if gen90 else 5
+    own = 4 if split else 5
     loads = [OutSegment(elf.PT_LOAD, rights, members) for rights, members in runs]
     first = OutSegment(elf.PT_PHDR, own, [])
     table = OutSegment(elf.PT_LOAD, own, [])
-    return [first, table, *loads] if gen90 else [first, *loads, table]
+    return [first, table, *loads] if split else [first, *loads, table]

@@ -1,7 +1,8 @@
-"""Optional operands: the layouts that one line of the table stands for.
+"""Expands the optional operands of a line of the instruction table into its layouts.
 
-A template may hold a *choice*, an operand that starts with ``?``.  ``choices.isa`` says what each prints: alternatives with the fixed
-bits under which they hold, the first that holds counts, the last one always does::
+A template may hold a *choice*, an operand that starts with ``?``.  ``choices.isa`` lists the alternatives of each
+choice.  Each alternative but the last has a condition on the bits of the word.  The first alternative whose condition
+holds is the one that is printed; the last one always holds::
 
     ?[Ra+Off] = 40+24=0: [Ra] | 24+8=0xff: [Addr] | [Ra+Off]
     ?^Pu = 81+3=7: | ^Pu
@@ -31,7 +32,7 @@ class Layout:
 
 
 def read_choices(text: str) -> dict[str, Choice]:
-    """The lines of ``choices.isa`` by name; long ones go on in indented lines."""
+    """The choices of ``choices.isa`` by name.  An indented line continues the line before it."""
     out: dict[str, Choice] = {}
     for line in text.replace("\n    ", " ").splitlines():
         if not line or line[0] == "#":
@@ -49,7 +50,7 @@ def _alternative(text: str) -> Alternative:
 
 
 def layouts(template: str, choices: dict[str, Choice]) -> list[Layout]:
-    """The layouts of a template in the order of their alternatives, the rightmost choice changing first."""
+    """The layouts of a template in the order of their alternatives; the rightmost choice varies fastest."""
     head, rest = split_template_head(template)
     found: list[tuple[list[str], int, int, list[tuple[int, int]]]] = [([], 0, 0, [])]
     for o in split_operands(rest):

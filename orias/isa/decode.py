@@ -1,8 +1,7 @@
-"""A 128-bit word as an instruction in the vocabulary of the IR."""
+"""Decodes a 128-bit instruction word into an operation and operands of the IR."""
 
 from typing import Final, final
 
-from orias.isa.layout import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot, name_pieces
 from orias.isa.notation import H_FIELD, H_WORD, Piece
 from orias.isa.op import Op, op
 from orias.isa.operand import (
@@ -24,19 +23,20 @@ from orias.isa.operand import (
 )
 from orias.isa.plan import SlotCache, flags_of_text, suffix_of_text
 from orias.isa.rawtable import Form, RawTable
+from orias.isa.slots import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot, name_pieces
 
 
 class IllegalWord(Exception):
-    """No instruction has this word; the message names the bits that no form has."""
+    """The word is no legal instruction; the message names the bits that match no form."""
 
 
 @final
 class Decoded:
     """One instruction: the same fields as :class:`orias.ori.ir.Inst`.
 
-    ``ctl`` is the control word (bits 105..125); ``extra`` holds the bits that neither the operation nor the operands
-    show and that differ from what the encoder would write (0 for compiler output, with rare exceptions); ``addr`` is the byte
-    address in its section where the word was found (0 if unknown).
+    ``ctl`` is the control word (bits 105..125).  ``extra`` is the difference (XOR) between the word and what the
+    encoder writes for this operation and these operands; it is 0 for compiler output, with rare exceptions.  ``addr``
+    is the byte address of the word in its section, 0 if unknown.
     """
 
     __slots__ = ("addr", "ctl", "dst", "extra", "guard", "op", "src")
@@ -67,7 +67,7 @@ class _Shape:
 
 @final
 class _FormInfo:
-    """A form made ready for decoding."""
+    """A form with what decoding precomputes for it."""
 
     __slots__ = ("dst", "form", "mod_mask", "names", "shapes", "src")
 
@@ -90,7 +90,7 @@ class _FormInfo:
 
 
 def mod_text(pieces: list[Piece], w: int) -> str | None:
-    """``.A.B`` for the modifiers of a word; None if a value is illegal."""
+    """The modifiers of a word as text, such as ``.A.B``; None if a value is illegal."""
     out = ""
     for p in pieces:
         t = p.show(w)
@@ -102,7 +102,7 @@ def mod_text(pieces: list[Piece], w: int) -> str | None:
 
 
 def joined(pieces: list[Piece], w: int) -> str | None:
-    """The texts of pieces of a word, one behind the other; None if a value is illegal."""
+    """The concatenated texts of the pieces for a word; None if a value is illegal."""
     out = ""
     for p in pieces:
         t = p.show(w)
@@ -113,7 +113,7 @@ def joined(pieces: list[Piece], w: int) -> str | None:
 
 
 def _template(s: Slot, w: int) -> int:
-    """Kind, flags, suffix and, for words, the name; -1 if a value is illegal."""
+    """An operand with kind, flags and suffix, and the name if it is a word operand; -1 if a value is illegal."""
     e = s.elem
     if e is None:
         return 0
@@ -124,10 +124,10 @@ def _template(s: Slot, w: int) -> int:
             return -1
         out = word(name)
     before = joined(s.pre, w)
-    behind = joined(s.suf, w)
-    if before is None or behind is None:
+    after = joined(s.suf, w)
+    if before is None or after is None:
         return -1
-    return out | flags_of_text(before) | suffix_of_text(behind) << SUFFIX_SHIFT
+    return out | flags_of_text(before) | suffix_of_text(after) << SUFFIX_SHIFT
 
 
 _FIXED_WIDTH: Final = {K_R: 8, K_P: 3, K_UP: 3, K_B: 4, K_SB: 3}
@@ -135,7 +135,7 @@ _FIXED_WIDTH: Final = {K_R: 8, K_P: 3, K_UP: 3, K_B: 4, K_SB: 3}
 
 @final
 class Decoder:
-    """Decoder of one table."""
+    """Decodes the words of one instruction table."""
 
     __slots__ = ("_infos", "_raw", "_slots")
 
@@ -187,10 +187,10 @@ class Decoder:
         mods = mod_text(info.form.mods, w)
         if mods is None:
             return None
-        behind = joined(info.names, w)
-        if behind is None:
+        after = joined(info.names, w)
+        if after is None:
             return None
-        mods += behind
+        mods += after
         templates: list[int] = []
         for s in info.dst + info.src:
             t = _template(s, w)

@@ -1,9 +1,13 @@
-"""What the texture fetches (TEX, TLD, TLD4, TXD) read, as ptxas 13.0.88 lays it out for sm_75 to sm_90.
+"""The source operands of texture fetches (TEX, TLD, TLD4, TXD), as ptxas 13.0.88 lays them out for sm_75 to sm_90.
 
-The values stand in this order: array layer, coordinates, handle (``.B``), level (or sample, ``.MS``), offsets, depth.  ``.SCR`` takes up to four of
-them, two in the first operand if there are more than two; without it the coordinates are one vector and what follows another.  TXD takes
-the handle first and the layer behind the coordinates, and the gradients as its second operand, both of one direction side by side.
-Its offsets are in the layer's upper half, which is there with ``.AOFFI`` even if there is no layer.
+A fetch takes its values in this order: array layer, coordinates, handle (``.B``), level or sample (``.MS``), offsets,
+depth.
+
+* With ``.SCR`` there are at most four values; the first operand holds one of them, or two if there are more than two.
+* Without ``.SCR`` the first operand is the layer and the coordinates, the second operand the other values.
+* The first operand of TXD holds the handle, the coordinates and the layer in this order.  Its second operand holds the
+  gradients; the two gradients of one coordinate are adjacent.
+* TXD has its offsets in the upper half of the layer's register.  With ``.AOFFI`` this register is present even without a layer.
 """
 
 from typing import Final
@@ -11,33 +15,31 @@ from typing import Final
 from orias.isa.op import Op
 from orias.isa.operand import K_R, K_WORD, KIND_MASK, Opnd, word_text
 
-FETCHES: Final[frozenset[str]] = frozenset(("TEX", "TLD", "TLD4", "TXD"))
-RESULT_WORDS: Final = 2
 SCATTERED_LIMIT: Final = 4
-"""Values that ``.SCR`` can take."""
+"""Largest number of values with ``.SCR``."""
 _SCALARS: Final[tuple[str, ...]] = ("LL", "LB", "LC", "MS")
-"""Modifiers with which a level, a bias of it, a least level or a sample is among the values."""
+"""Modifiers that add a value: a level, a level bias, a minimum level or a sample."""
 _DIMENSIONS: Final[dict[str, int]] = {"1D": 1, "2D": 2, "3D": 3, "CUBE": 3}
 
 
 def dimensions(shape: str) -> int:
-    """Coordinates of a shape, without the layer of an array."""
+    """Number of coordinates of a shape, without the layer of an array."""
     return _DIMENSIONS[shape.removeprefix("ARRAY_")]
 
 
 def place_words(shape: str) -> int:
-    """Coordinates and layer."""
+    """Number of coordinates of a shape, plus one for the layer of an array."""
     return dimensions(shape) + shape.startswith("ARRAY_")
 
 
 def scattered(total: int) -> tuple[int, int]:
-    """How ``.SCR`` divides that many values."""
+    """How many of `total` values are in the first and in the second operand with ``.SCR``."""
     first = 2 if total > 2 else 1
     return first, total - first
 
 
 def source_widths(op: Op, src: list[Opnd]) -> list[int]:
-    """Registers that each source of a fetch covers."""
+    """Number of registers of each source of a fetch."""
     shape = next((word_text(o) for o in src if o & KIND_MASK == K_WORD), "")
     mods = op.mods
     place = place_words(shape)
@@ -61,6 +63,6 @@ def source_widths(op: Op, src: list[Opnd]) -> list[int]:
 
 
 def bindless(op: Op) -> bool:
-    """True if the handle is among the values.  TLD4 names its component first, and one of those is ``B`` too."""
+    """True if the handle is among the values (``.B``).  In TLD4 a ``B`` may also name the component (R, G, B or A)."""
     component = next((m for m in op.mods if m in "RGBA"), "") if op.base == "TLD4" else ""
     return op.mods.count("B") > (component == "B")

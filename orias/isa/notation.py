@@ -1,7 +1,7 @@
-"""Reading the notation of the table files (``data/*.isa``); ``docs/isa-table.md`` describes it.
+"""Parses the notation of the table files (``data/*.isa``), which ``docs/isa-table.md`` describes.
 
-Everything here turns short texts into small objects: ``32+8`` into a bit field, ``</FTZ 80>`` into a modifier field,
-``<sign 72>Ra~`` into an operand.  Equal texts give the same object, since forms share most of them.
+Each part of a line becomes an object: ``32+8`` a bit field, ``</FTZ 80>`` a modifier field, ``<sign 72>Ra~`` an
+operand.  Equal texts share one object, because most parts occur in many forms.
 """
 
 from collections.abc import Callable
@@ -88,7 +88,7 @@ class Elem:
         self.hidden: bool = False
 
     def value(self, word: int) -> int | None:
-        """The number in a word (register number, integer, distance, bit pattern of a float); None: not legal."""
+        """The element's number in a word (register, integer, distance or float pattern); None if it is illegal."""
         if self.how == H_FIELD:
             v = word >> self.lo & (1 << self.width) - 1
             if self.signed and v >> (self.width - 1):
@@ -106,7 +106,7 @@ class Elem:
         return None
 
     def mask(self) -> int:
-        """The word bits that hold the element, its suffix and its reuse flag aside."""
+        """The word bits that hold the element, without its suffix and its reuse flag."""
         if self.how == H_SUM:
             m = 0
             for lo, width, _ in self.parts:
@@ -143,10 +143,10 @@ STANDARD: Final[dict[str, str]] = {
     "Fimm": "F(f32 32)", "Dimm": "F(f64h 32)", "Hhi": "F(f16 48)", "Hlo": "F(f16 32)", "Bhi": "F(bf16 48)", "Blo": "F(bf16 32)",
     "Target": "L(sum 0 16+8*4 34+47*1024 81*-144115188075855872)", "Near": "L(34+48s*4)",
 }  # fmt: skip
-"""Fields with a name: kind letter and place.  Uniform registers have 8 bits from sm_100 on and 6 before."""
+"""Named fields: kind letter, low bit and width.  Uniform registers have 8 bits from sm_100 on and 6 before."""
 
 _REUSE: Final = {24: 122, 32: 123, 64: 124}
-"""Reuse flag of the register at a place."""
+"""Low bit of a register field -> bit of its reuse flag."""
 
 _bits: dict[str, tuple[int, ...]] = {}
 
@@ -190,23 +190,74 @@ def ones(text: str) -> int:
 
 
 def parse_values(text: str) -> dict[int, str]:
-    """The right side of a line of ``tables.isa``: texts by value; ``""`` is empty, ``#`` illegal, ``16=X`` goes on from 16."""
+    """The right side of a line of ``tables.isa`` as texts by value.
+
+    ``""`` is the empty text, ``#`` an illegal value, ``16=X`` continues at 16, ``X[0..7]`` is eight texts.
+    ``*16(,X,Y)`` repeats all values so far at +16 with ``.X`` and at +32 with ``.Y`` after their texts (``*16<(,X,Y)``:
+    before them).  ``*16x4`` repeats them four times at steps of 16.  The values are in ascending order: of two that
+    print alike the first counts.
+    """
     out: dict[int, str] = {}
     at = 0
+    ascending = True
     for t in text.split():
+        if t[0] == "*":
+            out = _product(out, t)
+            ascending = False
+            continue
         number, sign, rest = t.partition("=")
         if sign:
             at = int(number)
             t = rest
-        if t != "#":
-            out[at] = "" if t == '""' else t
-        at += 1
+        for x in spread(t):
+            if x != "#":
+                out[at] = "" if x == '""' else x
+            at += 1
+    return out if ascending else {v: out[v] for v in sorted(out)}
+
+
+def spread(text: str) -> list[str]:
+    """The texts of ``X[0..7]`` (X0 to X7), or of ``X[0..6..2+0..1]`` (0 to 6 in steps of 2, each plus 0 and plus 1)."""
+    first = text.find("[")
+    if first < 0:
+        return [text]
+    last = text.index("]")
+    numbers = [0]
+    for part in text[first + 1 : last].split("+"):
+        bounds = [int(x) for x in part.split("..")]
+        steps = range(bounds[0], bounds[1] + 1, bounds[2] if len(bounds) > 2 else 1)
+        numbers = [n + k for n in numbers for k in steps]
+    return [f"{text[:first]}{n}{text[last + 1 :]}" for n in numbers]
+
+
+def _product(values: dict[int, str], text: str) -> dict[int, str]:
+    """The values of a table repeated as ``*16(,X,Y)`` or ``*16x4`` says."""
+    out: dict[int, str] = {}
+    if text[-1] != ")":
+        distance, _, times = text[1:].partition("x")
+        for k in range(int(times)):
+            for v, t in values.items():
+                out[v + k * int(distance)] = t
+        return out
+    stride, _, listed = text[1:-1].partition("(")
+    before = stride[-1] == "<"
+    step = int(stride.rstrip("<"))
+    at = 0
+    for alternative in listed.split(","):
+        for x in spread(alternative):
+            if x != "#":
+                for v, t in values.items():
+                    out[v + at] = f"{x}.{t}" if x and t and before else f"{t}.{x}" if x and t else x or t
+            at += step
     return out
 
 
 @final
 class Vocabulary:
-    """Shared value tables (read when the first is needed), and the objects made from texts; ``ur_bits``: width of a uniform register number."""
+    """The shared value tables and the objects made from texts; ``ur_bits`` is the width of a uniform register number.
+
+    The value tables are read on first use.
+    """
 
     __slots__ = ("_elems", "_named", "_operands", "_pieces", "_values", "ur_bits")
 
@@ -239,10 +290,11 @@ class Vocabulary:
                     raise TableError(f"no value table {text}")
                 found = self._values[text] = parse_values(values)
             return found
-        return {i: t for i, t in enumerate(text.split("/")) if t != "#"}
+        listed = [t for part in text.split("/") for t in spread(part)]
+        return {i: t for i, t in enumerate(listed) if t != "#"}
 
     def element(self, text: str, suf: list[str]) -> Elem:
-        """The element of a text such as ``Ra~`` or ``I(40+14s*4)``, with the pieces behind it."""
+        """The element of a text such as ``Ra~`` or ``I(40+14s*4)``, with the pieces after it."""
         key = text + "".join(suf)
         e = self._elems.get(key)
         if e is None:
@@ -303,7 +355,7 @@ class Vocabulary:
         if o is None:
             t = Template(text)
             elems = [self.element(name, suf) for name, suf in t.elems]
-            # mypyc 2.4 frees t.skeleton if a comprehension stands among the arguments.
+            # Separate statements: mypyc 2.4 frees t.skeleton if a comprehension is an argument of the call.
             pre = [self.piece(p) for p in t.pre]
             post = [self.piece(p) for p in t.post]
             o = Operand(t.skeleton, elems, pre, post)
@@ -318,7 +370,7 @@ def _part(text: str) -> tuple[int, int, int]:
 
 
 def split_pieces(text: str) -> list[str]:
-    """``<a 1>.64<b 2>`` as its pieces."""
+    """Split a text such as ``<a 1>.64<b 2>`` into its pieces."""
     out: list[str] = []
     i = 0
     n = len(text)
@@ -333,7 +385,7 @@ def split_pieces(text: str) -> list[str]:
 
 @final
 class Template:
-    """An operand's text taken apart: skeleton with one ``{X}`` per element, elements with the pieces behind them."""
+    """A parsed operand text: the skeleton with one ``{X}`` per element, and the elements with the pieces after them."""
 
     __slots__ = ("elems", "post", "pre", "skeleton")
 
@@ -397,7 +449,7 @@ class Template:
 
 
 def split_template(text: str) -> tuple[str, list[str], list[str]]:
-    """A form's template as mnemonic, modifier pieces and operand texts."""
+    """Split a form's template into the mnemonic, modifier pieces and operand texts."""
     head = _head_end(text)
     mods: list[str] = []
     i = 0
@@ -417,13 +469,13 @@ def split_template(text: str) -> tuple[str, list[str], list[str]]:
 
 
 def split_template_head(text: str) -> tuple[str, str]:
-    """A form's template as mnemonic with modifiers, and the operands' text."""
+    """Split a form's template into the mnemonic with modifiers and the text of the operands."""
     head = _head_end(text)
     return text[:head], text[head + 1 :]
 
 
 def split_operands(text: str) -> list[str]:
-    """The operands of ``^Rd, Ra~``."""
+    """Split a list of operands such as ``^Rd, Ra~``."""
     operands: list[str] = []
     start = 0
     depth = 0
@@ -442,7 +494,7 @@ def split_operands(text: str) -> list[str]:
 
 
 def _head_end(text: str) -> int:
-    """Where the mnemonic with its modifiers ends."""
+    """Index of the end of the mnemonic with its modifiers."""
     inside = False
     for i, c in enumerate(text):
         if c == "<":

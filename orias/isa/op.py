@@ -1,10 +1,10 @@
-"""The vocabulary of operations: interned :class:`Op` objects and what is true of each by name.
+"""The operations of the IR: interned :class:`Op` objects with the properties that follow from the name.
 
 An operation is a SASS mnemonic with its modifiers, written as ``nvdisasm`` prints it (``ISETP.GE.U32.AND``),
 or a *pseudo* operation in lower case (``phi``, ``iadd64``) that the phases before encoding expand.
 Operations are interned: compare them by identity.
 
-Operand order of a SASS operation in the IR is the printed order, with two rules:
+The IR keeps the printed operand order of a SASS operation, with two exceptions:
 
 * ``dst`` lists the register results first, then the predicate results, each group in printed order, always
   as many as the printed form has: ``ISETP`` has two predicates, ``SHFL`` and ``ATOMG`` a register and a
@@ -19,7 +19,9 @@ Terminators carry no label: the target of a branch is in ``Block.succs``.
 
 from typing import Final, final
 
-# What an operation does, as a bit set.
+from orias.isa.operations import Facts, facts
+
+# What an operation does, as a bit set: the words of ``does`` in ``data/operations.isa``.
 F_PSEUDO: Final = 1 << 0
 F_READ: Final = 1 << 1
 """Reads memory that stores can change."""
@@ -38,22 +40,176 @@ F_FENCE: Final = 1 << 7
 F_CALL: Final = 1 << 8
 F_CONSTMEM: Final = 1 << 9
 """Reads constant or parameter memory only."""
+F_LEAVES: Final = 1 << 10
+"""Leaves the function: ends the thread or returns to the caller."""
+F_BRANCH: Final = 1 << 11
+"""Takes its label at emission and carries implicit operands."""
+F_ATOMIC: Final = 1 << 12
+"""Reads, modifies and writes memory; the result is RZ if the old value is not used."""
+F_ADJACENT: Final = 1 << 13
+"""The last two sources are one vector of registers."""
+F_MATRIX: Final = 1 << 14
+"""A matrix operation of one warp."""
+F_WGMMA: Final = 1 << 15
+"""A matrix operation of a warpgroup (:mod:`orias.isa.gmma_forms`)."""
+F_TEXTURE: Final = 1 << 16
+"""A texture fetch, whose sources :mod:`orias.isa.fetch` lays out."""
+F_ALIGNED: Final = 1 << 17
+"""Implements a ``.sync.aligned`` instruction of PTX: all threads of the warp execute it together."""
+F_WHOLE_WARP: Final = 1 << 18
+"""Runs only where the whole warp is converged."""
+F_COOPERATIVE: Final = 1 << 19
+"""Implements a ``.sync`` warp instruction of PTX."""
+F_WARP_WIDE: Final = 1 << 20
+"""A cooperative operation that the compiler also emits without a ``.sync`` instruction in the program."""
+F_SPECIAL: Final = 1 << 21
+"""Reads a special register."""
+F_SAME: Final = 1 << 22
+"""The result is the same in all threads that run it together, whatever the sources."""
+F_VARYING: Final = 1 << 23
+"""The result may differ between threads, whatever the sources."""
+F_DOUBLE: Final = 1 << 24
+"""Arithmetic or comparison of doubles."""
+F_ABSOLUTE: Final = 1 << 25
+"""Sources may be absolute values."""
+F_EXTENDS: Final = 1 << 26
+"""A load that fills the upper bits of narrow values (``U8``, ``U16``: with zeros)."""
+F_SIZED: Final = 1 << 27
+"""Touches as many bytes as the size modifier says, 4 without one."""
+F_OPTIONAL_PREDICATES: Final = 1 << 28
+"""Predicate results are printed only when they are used."""
+F_PINNED: Final = 1 << 29
+"""The scheduler moves nothing across it."""
+F_DISTANT: Final = 1 << 30
+"""The result takes long: the scoreboard assigner gives it a scoreboard from 2 up."""
+F_CLOSES_GROUP: Final = 1 << 31
+"""Closes a group of asynchronous copies, counted on scoreboard 0."""
+F_ORDERS: Final = 1 << 32
+"""Operations with F_ORDERED wait for its completion, although no register connects them."""
+F_ORDERED: Final = 1 << 33
+"""Waits for the earlier operations with F_ORDERS."""
+F_TOUCHES_SHARED: Final = 1 << 34
+"""Accesses shared memory or waits for threads that do (:mod:`orias.schedule.shared_gap`)."""
+F_BARE: Final = 1 << 35
+"""Needs no scoreboard if it has no sources."""
+F_TENSOR_MAP: Final = 1 << 36
+"""Reads a tensor map."""
+F_FREE: Final = 1 << 37
+"""Pseudo operation that usually becomes no instruction."""
+F_WIDE: Final = 1 << 38
+"""Pseudo operation on 64-bit integers, expanded to operations on words."""
+F_FOLDS: Final = 1 << 44
+"""Address computations fold into the byte offsets of its addresses."""
+F_RETURNS: Final = 1 << 45
+"""Returns to the caller."""
+F_YIELDS: Final = 1 << 46
+"""Other threads of the warp may run before the next instruction."""
+F_TIED: Final = 1 << 47
+"""Changes its convergence-barrier source in place."""
+F_WGMMA_SYNC: Final = 1 << 48
+"""Orders the matrix operations of a warpgroup and register accesses around them."""
+F_COMPARES: Final = 1 << 49
+"""Compares its first two sources; the last is combined with the outcome."""
+F_ADDS: Final = 1 << 50
+"""The first result is the sum of the sources."""
+F_JUMP: Final = 1 << 51
+"""Jumps to its label."""
+F_TABLE_JUMP: Final = 1 << 52
+"""Jumps to an address in a register."""
+F_AWAITS_ITSELF: Final = 1 << 53
+"""A stall count of 0 makes it wait for its completion."""
+F_READS_PR: Final = 1 << 39
+"""Reads the predicates of an immediate mask (``P2R R4, PR, RZ, 0x7f``), all seven without a mask."""
+F_WRITES_PR: Final = 1 << 40
+"""Writes the predicates of an immediate mask (``R2P PR, R4, 0x7f``), all seven without a mask."""
+F_WRITES_B: Final = 1 << 41
+"""Also writes its convergence-barrier source."""
+F_COMPONENTS: Final = 1 << 42
+"""The last immediate is a mask of components: the second result holds the first two of them, the first result the others."""
+F_LATE_UNIFORM: Final = 1 << 43
+"""Reads uniform registers late too.  Other operations read them at issue: ptxas overwrites them immediately."""
+
+_WORDS: Final[dict[str, int]] = {
+    "read": F_READ, "write": F_WRITE, "effect": F_SIDE, "terminator": F_TERM, "convergent": F_CONVERGENT, "commutes": F_COMMUTES,
+    "fence": F_FENCE, "call": F_CALL, "constant": F_CONSTMEM, "leaves": F_LEAVES, "branch": F_BRANCH, "atomic": F_ATOMIC,
+    "adjacent": F_ADJACENT, "matrix": F_MATRIX, "warpgroup": F_WGMMA, "texture": F_TEXTURE, "aligned": F_ALIGNED,
+    "whole-warp": F_WHOLE_WARP, "cooperative": F_COOPERATIVE, "warp-wide": F_WARP_WIDE, "special": F_SPECIAL, "same": F_SAME,
+    "varying": F_VARYING, "double": F_DOUBLE, "absolute": F_ABSOLUTE, "extends": F_EXTENDS, "sized": F_SIZED,
+    "optional-predicates": F_OPTIONAL_PREDICATES, "pinned": F_PINNED, "distant": F_DISTANT, "closes-group": F_CLOSES_GROUP,
+    "orders": F_ORDERS, "ordered": F_ORDERED, "touches-shared": F_TOUCHES_SHARED, "bare": F_BARE, "tensor-map": F_TENSOR_MAP,
+    "free": F_FREE, "folds": F_FOLDS, "wide": F_WIDE, "reads-PR": F_READS_PR, "writes-PR": F_WRITES_PR, "writes-B": F_WRITES_B,
+    "returns": F_RETURNS, "yields": F_YIELDS, "tied": F_TIED, "warpgroup-sync": F_WGMMA_SYNC, "compares": F_COMPARES, "adds": F_ADDS, "jump": F_JUMP, "table-jump": F_TABLE_JUMP,
+    "awaits-itself": F_AWAITS_ITSELF, "components": F_COMPONENTS, "late-uniform": F_LATE_UNIFORM,
+}  # fmt: skip
+
+LOAD_STORE: Final = "load-store"
+"""The queue of memory operations: it reads their sources in order, each before a later operation writes."""
+
+GLOBAL: Final = 1
+SHARED: Final = 2
+LOCAL: Final = 4
+ANYWHERE: Final = GLOBAL | SHARED | LOCAL
+_SPACES: Final[dict[str, int]] = {"global": GLOBAL, "shared": SHARED, "local": LOCAL, "": ANYWHERE}
+
+SIGNS_NONE: Final = 0
+SIGNS_FLOAT: Final = 1
+"""Sources may be negated or absolute floating-point values."""
+SIGNS_HALF: Final = 2
+"""Sources may be negated or absolute pairs of halves."""
+SIGNS_INTEGER: Final = 3
+"""Sources may be negated or inverted integers."""
+_SIGNS: Final[dict[str, int]] = {"": SIGNS_NONE, "float": SIGNS_FLOAT, "half": SIGNS_HALF, "integer": SIGNS_INTEGER}
 
 
 @final
 class Op:
     """One interned operation; create with :func:`op`."""
 
-    __slots__ = ("addr", "base", "flags", "ident", "mods", "name")
+    __slots__ = (
+        "addr", "base", "busy", "compat", "descriptors", "estimate", "flags", "foldable", "held", "ident", "means", "mods", "name", "offset_bits", "order", "queue", "signs", "space",
+        "uniform",
+    )  # fmt: skip
 
     def __init__(self, name: str, ident: int) -> None:
         parts = name.split(".")
+        f = facts(parts[0])
+        if f is None:
+            raise KeyError(f"no operation {parts[0]}")
+        mods = tuple(parts[1:])
         self.name: Final[str] = name
         self.ident: Final[int] = ident
         self.base: Final[str] = parts[0]
-        self.mods: Final[tuple[str, ...]] = tuple(parts[1:])
-        self.flags: Final[int] = _flags(parts[0], self.mods)
-        self.addr: Final[tuple[int, ...]] = () if "IVALL" in parts else _ADDR.get(parts[0], ())
+        self.mods: Final[tuple[str, ...]] = mods
+        self.flags: Final[int] = _flags(f, mods)
+        self.addr: Final[tuple[int, ...]] = f.numbers("address", mods)
+        """Positions in ``src`` where an address group (desc, base, ubase, offset) starts."""
+        self.offset_bits: Final[tuple[int, ...]] = f.numbers("offset", mods)
+        """Signed bits of the byte offset of each group."""
+        self.descriptors: Final[tuple[int, ...]] = f.numbers("descriptor", mods)
+        """Groups that take the descriptor of global memory."""
+        self.space: Final[int] = _SPACES[f.value("space", mods)]
+        """Memory spaces that an access may touch: GLOBAL, SHARED, LOCAL as a bit set."""
+        self.order: Final[str] = f.value("order", mods)
+        """Name of the unit, which completes its operations in issue order; empty if there is none."""
+        self.queue: Final[str] = f.value("queue", mods) or self.order
+        """Name of the queue, which reads the sources of its operations in order; empty if there is none."""
+        self.signs: Final[int] = _SIGNS[f.value("signs", mods)]
+        """The sign modifiers that sources may have: SIGNS_NONE, SIGNS_FLOAT, SIGNS_HALF or SIGNS_INTEGER."""
+        fold = f.value("fold", ())
+        self.foldable: Final[bool] = fold == "all" or (fold != "" and (".".join(mods) or "plain") in fold.split(" "))
+        """True for an integer operation that constant folding evaluates."""
+        self.uniform: Final[str] = f.value("uniform", mods)
+        """Mnemonic of the uniform-datapath operation that computes the same; empty if there is none."""
+        self.means: Final[str] = f.value("means", mods)
+        """For a uniform-datapath operation, mnemonic of the vector operation that computes the same; else empty."""
+        self.compat: Final[int] = f.number("compat", mods)
+        """The instruction set class that a cubin with this operation states in ``.nv.compat``; 0 if it needs none."""
+        self.held: Final[int] = f.number("held", mods) or 1
+        """Cycles after issue during which sources must not change, where no scoreboard protects them."""
+        self.busy: Final[int] = f.number("busy", mods)
+        """Cycles that the operation occupies its pipe, if different from its class; else 0."""
+        self.estimate: Final[int] = f.number("estimate", mods)
+        """Estimated cycles until a late result, for priorities only, right in the order of magnitude; 0 if unknown."""
 
     def __repr__(self) -> str:
         return self.name
@@ -63,87 +219,17 @@ class Op:
         return mod in self.mods
 
 
-_LOAD: Final = F_READ
-_STORE: Final = F_WRITE | F_SIDE
-_ATOM: Final = F_READ | F_WRITE | F_SIDE
-_COPY: Final = _ATOM | F_FENCE | F_CONVERGENT
-_SYNC: Final = F_SIDE | F_FENCE | F_CONVERGENT
-_GMMA: Final = F_READ | F_SIDE | F_CONVERGENT
-"""Warpgroup matrix operations read shared memory, and go on after they have issued."""
-_FLOW: Final = F_SIDE | F_TERM
-
-_FLAGS: Final[dict[str, int]] = {
-    # pseudo operations (see docs/ori.md)
-    "phi": F_PSEUDO,
-    "copy": F_PSEUDO,
-    "pack": F_PSEUDO,
-    "undef": F_PSEUDO,
-    "iadd64": F_PSEUDO | F_COMMUTES,
-    "imul64": F_PSEUDO | F_COMMUTES,
-    "shl64": F_PSEUDO,
-    "shr64": F_PSEUDO,
-    "isetp64": F_PSEUDO,
-    "sext64": F_PSEUDO,
-    "call": F_PSEUDO | F_CALL | F_SIDE | F_FENCE,
-    "frame": F_PSEUDO,
-    "quadtex": F_PSEUDO | F_CONVERGENT,
-    "fence": F_PSEUDO | F_SIDE | F_FENCE,
-    "setmaxnreg": F_PSEUDO | F_SIDE | F_FENCE | F_CONVERGENT,
-    # floating point and integer arithmetic that commutes
-    "FADD": F_COMMUTES, "FMUL": F_COMMUTES, "FFMA": F_COMMUTES, "FMNMX": F_COMMUTES,
-    "DADD": F_COMMUTES, "DMUL": F_COMMUTES, "DFMA": F_COMMUTES, "DMNMX": F_COMMUTES,
-    "HADD2": F_COMMUTES, "HMUL2": F_COMMUTES, "HFMA2": F_COMMUTES, "HMNMX2": F_COMMUTES,
-    "IADD3": F_COMMUTES, "IMAD": F_COMMUTES, "IMNMX": F_COMMUTES, "VIMNMX": F_COMMUTES, "VIADD": F_COMMUTES,
-    "UIADD3": F_COMMUTES, "UIMAD": F_COMMUTES, "VABSDIFF": F_COMMUTES,
-    # memory
-    "LDC": F_CONSTMEM, "ULDC": F_CONSTMEM, "LDCU": F_CONSTMEM,
-    "LD": _LOAD, "LDG": _LOAD, "LDS": _LOAD, "LDL": _LOAD, "LDGMC": _LOAD,
-    "ST": _STORE, "STG": _STORE, "STS": _STORE, "STL": _STORE, "STAS": _STORE,
-    "ATOM": _ATOM, "ATOMG": _ATOM, "ATOMS": _ATOM, "RED": _ATOM, "REDG": _ATOM, "REDAS": _ATOM,
-    "LDGSTS": _ATOM, "LDGDEPBAR": F_SIDE | F_FENCE, "DEPBAR": F_SIDE | F_FENCE, "ARRIVES": _ATOM, "SYNCS": _ATOM,
-    "CCTL": F_SIDE | F_FENCE, "CCTLL": F_SIDE | F_FENCE, "CCTLT": F_SIDE | F_FENCE, "QSPC": 0,
-    "MEMBAR": F_SIDE | F_FENCE, "ERRBAR": F_SIDE | F_FENCE, "CGAERRBAR": F_SIDE | F_FENCE, "FENCE": F_SIDE | F_FENCE,
-    "SULD": _LOAD, "SUST": _STORE, "SURED": _ATOM,
-    # synchronisation and warp operations
-    "BAR": _SYNC, "WARPSYNC": _SYNC, "NANOSLEEP": F_SIDE, "YIELD": F_SIDE, "ENDCOLLECTIVE": _SYNC,
-    "B2R": F_SIDE | F_CONVERGENT,
-    "BSSY": F_SIDE | F_CONVERGENT, "BSYNC": F_SIDE | F_CONVERGENT, "BREAK": F_SIDE | F_CONVERGENT, "BMOV": F_SIDE,
-    "SHFL": F_CONVERGENT, "FSWZADD": F_CONVERGENT, "VOTE": F_CONVERGENT, "VOTEU": F_CONVERGENT, "MATCH": F_CONVERGENT, "REDUX": F_CONVERGENT,
-    "ELECT": F_CONVERGENT, "MOVM": F_CONVERGENT, "LDSM": _LOAD | F_CONVERGENT, "STSM": _STORE | F_CONVERGENT,
-    "HMMA": F_CONVERGENT, "IMMA": F_CONVERGENT, "BMMA": F_CONVERGENT, "DMMA": F_CONVERGENT, "QMMA": F_CONVERGENT,
-    "HGMMA": _GMMA, "IGMMA": _GMMA, "QGMMA": _GMMA, "BGMMA": _GMMA, "WARPGROUP": _SYNC,
-    "ACQBULK": F_SIDE | F_FENCE, "PREEXIT": F_SIDE | F_FENCE,
-    "UBLKCP": _COPY, "UBLKRED": _COPY, "UBLKPF": _COPY, "UTMALDG": _COPY, "UTMASTG": _COPY, "UTMAREDG": _COPY, "UTMAPF": _COPY,
-    "UTMACCTL": F_SIDE | F_FENCE, "UTMACMDFLUSH": F_SIDE | F_FENCE,
-    "UCGABAR_ARV": _SYNC, "UCGABAR_WAIT": _SYNC, "USETMAXREG": _SYNC,
-    # control flow
-    "BRA": _FLOW, "BRX": _FLOW, "EXIT": _FLOW, "RET": _FLOW, "CALL": F_SIDE | F_CALL | F_FENCE,
-    "BPT": F_SIDE, "KILL": F_SIDE, "NOP": F_SIDE, "PMTRIG": F_SIDE, "R2UR": F_CONVERGENT, "LEPC": 0, "RPCMOV": F_SIDE,
-    # special registers that change under our feet
-    "CS2R": F_SIDE,
-}  # fmt: skip
-
-MATRIX: Final[frozenset[str]] = frozenset(("HMMA", "IMMA", "BMMA", "DMMA", "QMMA"))
-"""Matrix operations of one warp, by mnemonic."""
-
-_ADDR: Final[dict[str, tuple[int, ...]]] = {
-    "LD": (0,), "LDG": (0,), "LDS": (0,), "LDL": (0,), "LDSM": (0,), "ST": (0,), "STG": (0,), "STS": (0,), "STL": (0,),
-    "STSM": (0,), "ATOM": (0,), "ATOMG": (0,), "ATOMS": (0,), "RED": (0,), "REDG": (0,), "LDGSTS": (0, 4),
-    "UBLKCP": (0, 4), "UBLKRED": (0, 4), "UBLKPF": (0,), "UTMALDG": (0, 4), "UTMASTG": (0, 4), "UTMAREDG": (0, 4), "UTMAPF": (0, 4),
-    "UTMACCTL": (0,),
-    "CCTL": (0,), "CCTLL": (0,), "QSPC": (0,), "ARRIVES": (0,), "SYNCS": (0,), "LDGMC": (0,), "STAS": (0,), "REDAS": (0,),
-}  # fmt: skip
-"""Positions in ``src`` where an address group (desc, base, ubase, offset) starts."""
-
-
-def _flags(base: str, mods: tuple[str, ...]) -> int:
-    flags = _FLAGS.get(base, F_PSEUDO if base.islower() else 0)
-    if "CONSTANT" in mods and base == "LDG":
-        flags &= ~F_READ
-    if ("STRONG" in mods or "MMIO" in mods) and flags & F_READ:
+def _flags(f: Facts, mods: tuple[str, ...]) -> int:
+    flags = F_PSEUDO if f.pseudo else 0
+    for text in f.values("does", mods):
+        for word in text.split(" "):
+            flags |= _WORDS[word]
+    for text in f.values("not", mods):
+        for word in text.split(" "):
+            flags &= ~_WORDS[word]
+    if flags & F_READ and ("STRONG" in mods or "MMIO" in mods):
+        # Any access may have an ordering modifier, which makes it a fence.
         flags |= F_FENCE
-    if base == "CCTL" and ("PF1" in mods or "PF2" in mods):
-        flags &= ~F_FENCE
     return flags
 
 
@@ -151,7 +237,7 @@ _ops: dict[str, Op] = {}
 
 
 def op(name: str) -> Op:
-    """The interned operation of this name (``"IMAD.WIDE.U32"``, ``"phi"``)."""
+    """The interned operation of this name (``"IMAD.WIDE.U32"``, ``"phi"``); KeyError if the table does not know the mnemonic."""
     o = _ops.get(name)
     if o is None:
         o = Op(name, len(_ops))

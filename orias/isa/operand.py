@@ -1,4 +1,4 @@
-"""The operand: one packed integer, from lowering to encoding.
+"""The operand: one packed integer, from lowering to encoding, and the functions to build and query it.
 
 An :data:`Opnd` is an immutable ``int``, so equality, hashing and CSE keys are free.  Layout, least
 significant bit first::
@@ -14,6 +14,25 @@ Payload by kind: registers hold the register id -- ids below 256 are *physical* 
 bit pattern (32 bits; 64 for the operands of 64-bit operations), ``K_CONST`` ``offset << 5 | bank``,
 ``K_LABEL`` a block id, ``K_SYM`` an index into ``Func.syms``, ``K_WORD`` an interned name
 (``SR_TID.X``, ``PR``), ``K_SB`` a scoreboard number.
+
+Other modules query and build operands with the functions of this module:
+
+===============  ==================================================================================
+what is it       ``is_reg is_vreg is_physical is_hardwired in_file(o, K_R) is_pred is_zero_reg is_true_pred
+                 is_imm is_const is_label``; other kinds and several at once: ``kind_of(o) in (K_R, K_UR)``
+which one        ``vreg`` (a virtual register) ``reg_id`` (any register) ``imm_value imm_signed label_id
+                 const_bank const_offset word_text``; other kinds: ``payload``
+how it is read   flags are NEG, ABS and INV; modifiers are flags and suffix; bare is without modifiers and lane:
+                 ``has_flags has_suffix has_modifiers has_lane is_bare``, ``flags_of modifiers_of suffix_of
+                 lane_of lane_words``; one flag is tested with ``o & NEG`` and set with ``o | NEG``
+a changed copy   ``bare without_flags without_modifiers without_lane``, ``with_suffix with_lane with_word_lane
+                 with_pair_lane with_file with_reg reg_plus in_place_of``
+a new operand    ``r ur p up reg imm imm64 const label sym sb word``
+===============  ==================================================================================
+
+A function call costs plain Python some 30 ns.  The loops that visit every operand of a function many times (use counts,
+liveness, live ranges, copy propagation) therefore compare with :data:`FIRST_VREG` and shift directly; a test limits the
+number of such lines.
 """
 
 from typing import Final
@@ -45,7 +64,7 @@ LANE_SHIFT: Final = 11
 LANE_MASK: Final = 15 << LANE_SHIFT
 PAYLOAD_SHIFT: Final = 15
 
-# Suffix codes; the text is what nvdisasm prints behind the register.
+# Suffix codes; the text is what nvdisasm prints after the register.
 S_NONE: Final = 0
 S_H0_H0: Final = 1
 S_H1_H1: Final = 2
@@ -68,10 +87,14 @@ SUFFIX_TEXT: Final[tuple[str, ...]] = (
 )  # fmt: skip
 
 FIRST_VIRTUAL: Final = 256
+FIRST_VREG: Final[Opnd] = FIRST_VIRTUAL << PAYLOAD_SHIFT
+"""Operands from here up have a payload of 256 or more.  Among results and guards these are the virtual registers."""
 
 NONE: Final[Opnd] = K_NONE
 RZ: Final[Opnd] = K_R | 255 << PAYLOAD_SHIFT
 URZ: Final[Opnd] = K_UR | 255 << PAYLOAD_SHIFT
+SP: Final[Opnd] = K_R | 1 << PAYLOAD_SHIFT
+"""The stack pointer, R1."""
 PT: Final[Opnd] = K_P | 7 << PAYLOAD_SHIFT
 NOT_PT: Final[Opnd] = PT | INV
 UPT: Final[Opnd] = K_UP | 7 << PAYLOAD_SHIFT
@@ -79,27 +102,58 @@ NOT_UPT: Final[Opnd] = UPT | INV
 ZERO: Final[Opnd] = K_IMM
 """The immediate 0."""
 
-_REG_KINDS: Final = 1 << K_R | 1 << K_UR | 1 << K_P | 1 << K_UP | 1 << K_B
+_BELOW_PAYLOAD: Final = (1 << PAYLOAD_SHIFT) - 1
+_MODIFIERS: Final = FLAG_MASK | SUFFIX_MASK
+
+# Lane codes: the code of the first word, pair and quad; the k-th one has the code + k.
+LANE_WORD: Final = 1
+LANE_PAIR: Final = 9
+LANE_QUAD: Final = 13
 
 
-def kind(o: Opnd) -> int:
-    """The kind, one of K_*."""
+def kind_of(o: Opnd) -> int:
+    """The kind, one of K_*; for a register its file."""
     return o & KIND_MASK
 
 
 def payload(o: Opnd) -> int:
-    """The payload: register id, immediate pattern, block id, ..."""
+    """The raw payload, for the kinds without a getter (words, symbols, scoreboards)."""
     return o >> PAYLOAD_SHIFT
 
 
+def in_file(o: Opnd, file: int) -> bool:
+    """True for a register of the file K_R, K_UR, K_P, K_UP or K_B."""
+    return (o & KIND_MASK) == file
+
+
 def is_reg(o: Opnd) -> bool:
-    """True for a register of any file, physical, virtual or constant (RZ, PT)."""
-    return (_REG_KINDS >> (o & KIND_MASK)) & 1 == 1
+    """True for a register of any file, physical, virtual or hardwired (RZ, PT)."""
+    return 0 < (o & KIND_MASK) <= K_B
 
 
-def is_virtual(o: Opnd) -> bool:
+def is_vreg(o: Opnd) -> bool:
     """True for a virtual register."""
-    return (_REG_KINDS >> (o & KIND_MASK)) & 1 == 1 and (o >> PAYLOAD_SHIFT) >= FIRST_VIRTUAL
+    return o >= FIRST_VREG and 0 < (o & KIND_MASK) <= K_B
+
+
+def is_pred(o: Opnd) -> bool:
+    """True for a register of the files P and UP."""
+    return K_P <= (o & KIND_MASK) <= K_UP
+
+
+def is_imm(o: Opnd) -> bool:
+    """True for an immediate."""
+    return (o & KIND_MASK) == K_IMM
+
+
+def is_const(o: Opnd) -> bool:
+    """True for a constant-bank operand."""
+    return (o & KIND_MASK) == K_CONST
+
+
+def is_label(o: Opnd) -> bool:
+    """True for a block label."""
+    return (o & KIND_MASK) == K_LABEL
 
 
 def is_zero_reg(o: Opnd) -> bool:
@@ -110,6 +164,135 @@ def is_zero_reg(o: Opnd) -> bool:
 def is_true_pred(o: Opnd) -> bool:
     """True for PT or UPT, negated or not."""
     return (o & KIND_MASK) in (K_P, K_UP) and (o >> PAYLOAD_SHIFT) == 7
+
+
+def is_hardwired(o: Opnd) -> bool:
+    """True for a register that holds no value of its own: RZ, URZ, PT, UPT."""
+    kd = o & KIND_MASK
+    return 0 < kd < K_B and o >> PAYLOAD_SHIFT == (255 if kd <= K_UR else 7)
+
+
+def is_physical(o: Opnd) -> bool:
+    """True for a physical register that holds a value (not RZ, PT)."""
+    kd = o & KIND_MASK
+    if kd == K_B:
+        return o < FIRST_VREG
+    return 0 < kd < K_B and o < FIRST_VREG and o >> PAYLOAD_SHIFT != (255 if kd <= K_UR else 7)
+
+
+def vreg(o: Opnd) -> int:
+    """The id of a virtual register."""
+    return o >> PAYLOAD_SHIFT
+
+
+def reg_id(o: Opnd) -> int:
+    """The id of a register: below 256 the number of a physical one, from 256 up a virtual one."""
+    return o >> PAYLOAD_SHIFT
+
+
+def imm_value(o: Opnd) -> int:
+    """The bit pattern of an immediate, unsigned."""
+    return o >> PAYLOAD_SHIFT
+
+
+def label_id(o: Opnd) -> int:
+    """The block id of a label."""
+    return o >> PAYLOAD_SHIFT
+
+
+def has_flags(o: Opnd) -> bool:
+    """True if the operand is negated, absolute or inverted."""
+    return o & FLAG_MASK != 0
+
+
+def has_suffix(o: Opnd) -> bool:
+    """True if the operand selects a half or byte, or scales an address."""
+    return o & SUFFIX_MASK != 0
+
+
+def has_modifiers(o: Opnd) -> bool:
+    """True if the operand has a flag or a suffix."""
+    return o & _MODIFIERS != 0
+
+
+def has_lane(o: Opnd) -> bool:
+    """True if the operand selects a part of its register."""
+    return o & LANE_MASK != 0
+
+
+def is_bare(o: Opnd) -> bool:
+    """True without flag, suffix and lane."""
+    return o & (_MODIFIERS | LANE_MASK) == 0
+
+
+def flags_of(o: Opnd) -> int:
+    """The flags NEG, ABS and INV in their places, to be put on another operand with ``|``."""
+    return o & FLAG_MASK
+
+
+def modifiers_of(o: Opnd) -> int:
+    """Flags and suffix in their places, to be put on another operand with ``|``."""
+    return o & _MODIFIERS
+
+
+def lane_of(o: Opnd) -> int:
+    """The lane code (0 whole)."""
+    return (o >> LANE_SHIFT) & 15
+
+
+def suffix_of(o: Opnd) -> int:
+    """The suffix code S_*."""
+    return (o >> SUFFIX_SHIFT) & 15
+
+
+def bare(o: Opnd) -> Opnd:
+    """The operand without flags, suffix and lane: the register, immediate or constant itself."""
+    return o & (KIND_MASK | ~_BELOW_PAYLOAD)
+
+
+def without_flags(o: Opnd) -> Opnd:
+    """The operand without NEG, ABS and INV."""
+    return o & ~FLAG_MASK
+
+
+def without_modifiers(o: Opnd) -> Opnd:
+    """The operand without flags and suffix; its lane stays."""
+    return o & ~_MODIFIERS
+
+
+def without_lane(o: Opnd) -> Opnd:
+    """The whole register; flags and suffix stay."""
+    return o & ~LANE_MASK
+
+
+def with_lane(o: Opnd, code: int) -> Opnd:
+    """The operand with its lane code replaced (``LANE_PAIR + 1``: the second pair)."""
+    return (o & ~LANE_MASK) | code << LANE_SHIFT
+
+
+def with_suffix(o: Opnd, code: int) -> Opnd:
+    """The operand with its suffix replaced."""
+    return (o & ~SUFFIX_MASK) | code << SUFFIX_SHIFT
+
+
+def with_file(o: Opnd, file: int) -> Opnd:
+    """The register of the same id in another file; flags, suffix and lane stay."""
+    return (o & ~KIND_MASK) | file
+
+
+def with_reg(o: Opnd, ident: int) -> Opnd:
+    """Another register of the same file; flags, suffix and lane stay."""
+    return (o & _BELOW_PAYLOAD) | ident << PAYLOAD_SHIFT
+
+
+def in_place_of(use: Opnd, o: Opnd) -> Opnd:
+    """The bare operand `o` with the flags, suffix and lane of `use`, the operand that it replaces."""
+    return o | (use & (_MODIFIERS | LANE_MASK))
+
+
+def reg_plus(o: Opnd, k: int) -> Opnd:
+    """The physical register `k` numbers after a register."""
+    return o + (k << PAYLOAD_SHIFT)
 
 
 def reg(file_kind: int, ident: int) -> Opnd:
@@ -206,11 +389,6 @@ def word_text(o: Opnd) -> str:
     return _words[o >> PAYLOAD_SHIFT]
 
 
-def lane(o: Opnd) -> int:
-    """The lane code (0 whole)."""
-    return (o >> LANE_SHIFT) & 15
-
-
 def lane_range(code: int, width: int) -> tuple[int, int]:
     """(first word, number of words) that a lane code selects of a register of `width` words."""
     if code == 0:
@@ -220,6 +398,12 @@ def lane_range(code: int, width: int) -> tuple[int, int]:
     if code <= 12:
         return 2 * (code - 9), 2
     return 4 * (code - 13), 4
+
+
+def lane_words(o: Opnd, width: int) -> tuple[int, int]:
+    """(first word, number of words) that an operand selects of its register of `width` words."""
+    code = (o >> LANE_SHIFT) & 15
+    return lane_range(code, width) if code else (0, width)
 
 
 def with_word_lane(o: Opnd, k: int) -> Opnd:
@@ -257,18 +441,3 @@ def with_pair_lane(o: Opnd, j: int) -> Opnd:
     if ident < FIRST_VIRTUAL:
         return (o & ~(-1 << PAYLOAD_SHIFT)) | (ident + 2 * j) << PAYLOAD_SHIFT
     return (o & ~LANE_MASK) | (9 + j) << LANE_SHIFT
-
-
-def base(o: Opnd) -> Opnd:
-    """The operand without flags, suffix and lane: the register, immediate or constant itself."""
-    return o & (KIND_MASK | -1 << PAYLOAD_SHIFT)
-
-
-def suffix(o: Opnd) -> int:
-    """The suffix code S_*."""
-    return (o >> SUFFIX_SHIFT) & 15
-
-
-def with_suffix(o: Opnd, code: int) -> Opnd:
-    """The operand with its suffix replaced."""
-    return (o & ~SUFFIX_MASK) | code << SUFFIX_SHIFT

@@ -1,42 +1,27 @@
-"""What is true of an operation by its mnemonic and modifiers: ``data/operations.isa``.
+"""The properties of operations by mnemonic and modifiers, from ``data/operations.isa``.
 
-One line an operation: the execution pipe, whether results come and sources go at a time the code cannot know, the registers that
-operands cover, operands that no slot names.  ``docs/isa-table.md`` describes the notation.  Sources: pipes and barriers, sections 3.3 and 3.5 of
-the scheduling inventory, measured on ptxas 13.0.88; registers, the life-range columns of ``nvdisasm -plr`` 13.5.37 over compiler output.
-A line is read when its operation is first asked for.
+Each line describes one mnemonic: what it does, its execution pipe, whether results and sources are late (of variable
+latency), addresses, and the number of registers per operand.  ``docs/isa-table.md`` describes the notation.  Lines are
+parsed on first use.  Sources: ``docs/facts/timing.md`` for pipes and barriers; for register counts the live-range
+columns of ``nvdisasm -plr`` 13.5.37 over compiler output.
 """
 
 from typing import Final, final
 
-from orias.isa.classes import table_of_sm
 from orias.isa.notation import TableError
-from orias.isa.op import Op
 from orias.isa.rawtable import members, read_file
 
 LATE_RESULT: Final = 1
-"""Results arrive at a time the code cannot know: a write barrier."""
+"""Results have variable latency and need a write barrier."""
 LATE_SOURCE: Final = 2
-"""Sources are read late: a read barrier."""
+"""Sources are read after issue at a variable time and need a read barrier."""
 _LATE: Final = {"result": LATE_RESULT, "source": LATE_SOURCE}
 
-READS_PR: Final = 1
-"""Reads the predicates of an immediate mask (``P2R R4, PR, RZ, 0x7f``), all seven without one."""
-WRITES_PR: Final = 2
-"""Writes them (``R2P PR, R4, 0x7f``)."""
-WRITES_B: Final = 4
-"""Also writes its convergence-barrier source."""
-COMPONENTS: Final = 8
-"""The last immediate is a mask of components: the second result holds the first two of them, the first result the others."""
-LATE_UNIFORM: Final = 16
-"""Uniform registers are read late too; other operations have read theirs at issue (ptxas overwrites them at once)."""
-_TRAITS: Final = {
-    "reads PR": READS_PR,
-    "writes PR": WRITES_PR,
-    "writes B": WRITES_B,
-    "components": COMPONENTS,
-    "late uniform": LATE_UNIFORM,
-}
-
+_ATTRIBUTES: Final = frozenset((
+    "address", "busy", "class", "column", "compat", "descriptor", "does", "estimate", "fold", "held", "input", "late", "means", "measured", "not", "offset", "order",
+    "pipe", "pseudo", "queue", "signs", "space", "uniform", "unknown", "words",
+))  # fmt: skip
+"""The attributes of a line; ``docs/isa-table.md`` defines each."""
 _PAIRS: Final = frozenset(("64", "F64", "S64", "U64"))
 _VECTORS: Final[dict[str, int]] = {
     "F32x2": 2, "F32x4": 4, "F16x4": 2, "F16x8": 4, "BF16x4": 2, "BF16x8": 4,
@@ -63,7 +48,7 @@ def _accumulator_words(mods: tuple[str, ...]) -> int:
 
 
 def _has(mods: tuple[str, ...], wanted: list[str]) -> bool:
-    """True if the wanted modifiers (``U64/S64``: either) stand among those of an operation, in this order."""
+    """True if `mods` contains the wanted modifiers in this order (``U64/S64``: either of them)."""
     at = 0
     for w in wanted:
         choices = w.split("/")
@@ -77,60 +62,82 @@ def _has(mods: tuple[str, ...], wanted: list[str]) -> bool:
 
 @final
 class Facts:
-    """The line of a mnemonic, its attributes in order."""
+    """The line of a mnemonic."""
 
-    __slots__ = ("_attributes", "name", "text")
+    __slots__ = ("_attributes", "name", "pseudo", "text")
 
     def __init__(self, name: str, text: str) -> None:
         self.name: Final[str] = name
         self.text: Final[str] = text
         """The attributes as written."""
-        self._attributes: Final[list[tuple[str, list[str], str]]] = []
+        self.pseudo: bool = False
+        """True for a pseudo operation, which phases before encoding expand."""
+        self._attributes: Final[dict[str, list[tuple[list[str], str]]]] = {}
+        """Attribute name -> the required modifiers and the value of each occurrence, in order."""
         for attribute in text.split("; "):
             head, _, rest = attribute.partition(" ")
             key, *mods = head.split(".")
-            self._attributes.append((key, mods, rest))
+            if key == "pseudo":
+                self.pseudo = True
+            if key not in _ATTRIBUTES:
+                raise TableError(f"operations.isa: {name} has '{attribute}'")
+            found = self._attributes.get(key)
+            if found is None:
+                found = self._attributes[key] = []
+            found.append((mods, rest))
 
     def _first(self, key: str, mods: tuple[str, ...]) -> str | None:
-        """The value of the first attribute of a name whose modifiers the operation has; a plain one counts last."""
+        """The value of the first attribute of a name whose modifiers the operation has; one without modifiers is tried last."""
         plain: str | None = None
-        for k, wanted, rest in self._attributes:
-            if k == key:
-                if not wanted:
-                    plain = rest if plain is None else plain
-                elif _has(mods, wanted):
-                    return rest
+        for wanted, rest in self._attributes.get(key, ()):
+            if not wanted:
+                plain = rest if plain is None else plain
+            elif _has(mods, wanted):
+                return rest
         return plain
 
+    def value(self, key: str, mods: tuple[str, ...]) -> str:
+        """The attribute's value for an operation with these modifiers; empty if it has none."""
+        return self._first(key, mods) or ""
+
+    def values(self, key: str, mods: tuple[str, ...]) -> list[str]:
+        """The values of all attributes of a name whose modifiers the operation has."""
+        return [rest for wanted, rest in self._attributes.get(key, ()) if not wanted or _has(mods, wanted)]
+
+    def number(self, key: str, mods: tuple[str, ...]) -> int:
+        """The attribute's value as a number; 0 if the operation has none."""
+        text = self._first(key, mods)
+        return 0 if text is None else int(text)
+
+    def numbers(self, key: str, mods: tuple[str, ...]) -> tuple[int, ...]:
+        """The attribute's value as numbers; empty if the operation has none, and for ``none``."""
+        text = self._first(key, mods)
+        return () if text is None or text == "none" else tuple([int(x) for x in text.split(" ")])
+
+    def number_of_class(self, key: str, table: str) -> int:
+        """The number of an attribute for a decoder class (``input 9 @80``); 0 if it has none."""
+        for _, rest in self._attributes.get(key, ()):
+            text, sign, classes = rest.partition(" @")
+            if not sign or table in members(classes):
+                return int(text)
+        return 0
+
     def pipe(self, mods: tuple[str, ...]) -> str:
-        """Name of the execution pipe."""
-        found = self._first("pipe", mods)
-        if found is None:
-            raise TableError(f"operations.isa: {self.name} has no pipe")
-        return found
+        """Name of the execution pipe; empty if unknown, as for pseudo operations."""
+        return self.value("pipe", mods)
 
     def late(self, table: str) -> int:
-        """LATE_RESULT, LATE_SOURCE as a bit set, for a decoder class."""
+        """LATE_RESULT and LATE_SOURCE for a decoder class, as a bit set."""
         out = 0
-        for key, _, rest in self._attributes:
-            if key == "late" and rest != "uniform":
-                kinds, sign, classes = rest.partition(" @")
-                if not sign or table in members(classes):
-                    for k in kinds.split(" "):
-                        out |= _LATE[k]
-        return out
-
-    def traits(self, mods: tuple[str, ...]) -> int:
-        """READS_PR, WRITES_PR, WRITES_B, COMPONENTS, LATE_UNIFORM as a bit set."""
-        out = 0
-        for key, wanted, rest in self._attributes:
-            bit = _TRAITS.get(f"{key} {rest}" if rest else key, 0)
-            if bit and _has(mods, wanted):
-                out |= bit
+        for _, rest in self._attributes.get("late", ()):
+            kinds, sign, classes = rest.partition(" @")
+            if not sign or table in members(classes):
+                for k in kinds.split(" "):
+                    out |= _LATE[k]
         return out
 
     def words(self, mods: tuple[str, ...]) -> tuple[list[int], list[int]] | None:
-        """Registers per result and per source, 1 beyond the ends; None if they are not known."""
+        """Registers per result and per source, 1 beyond the end of a list; None if unknown."""
         text = self._first("words", mods)
         if text is None:
             return [], []
@@ -150,13 +157,14 @@ def _number(text: str, mods: tuple[str, ...]) -> int:
 
 _lines: dict[str, str] = {}
 _facts: dict[str, Facts] = {}
-_traits: dict[int, int] = {}
 
 
 def _read() -> None:
     for line in read_file("operations.isa").replace(";\n    ", "; ").splitlines():
         if line and line[0] != "#":
             name, _, rest = line.partition(": ")
+            if name in _lines:
+                raise TableError(f"operations.isa: {name} has two lines")
             _lines[name] = rest
 
 
@@ -174,22 +182,13 @@ def facts(mnemonic: str) -> Facts | None:
 
 
 def mnemonics() -> list[str]:
-    """All mnemonics with a line."""
+    """All mnemonics with a line, pseudo operations included."""
     if not _lines:
         _read()
     return list(_lines)
 
 
-def late(op: Op, sm: int) -> int:
-    """LATE_RESULT, LATE_SOURCE of an operation on an SM; 0 without a line."""
-    f = facts(op.base)
-    return 0 if f is None else f.late(table_of_sm(sm))
-
-
-def traits(op: Op) -> int:
-    """READS_PR, WRITES_PR, WRITES_B, COMPONENTS, LATE_UNIFORM of an operation; 0 without a line."""
-    found = _traits.get(op.ident)
-    if found is None:
-        f = facts(op.base)
-        found = _traits[op.ident] = 0 if f is None else f.traits(op.mods)
-    return found
+def mnemonics_with(attribute: str) -> list[str]:
+    """All mnemonics whose line has an attribute, for any modifiers."""
+    found = f"; {attribute} "
+    return [m for m in mnemonics() if found in "; " + _lines[m]]

@@ -1,13 +1,12 @@
-"""Choosing the form of an instruction and compiling it to a list of field moves, once per signature.
+"""Selects the form of an instruction and compiles it to a list of field moves, once per signature.
 
-The *signature* of an instruction is its operation with the kind, flags and suffix of every operand, whether it is the constant register
-(RZ, PT) or zero, and the name of word operands.  Register numbers and immediate values do not matter, so one plan serves
-virtual and physical registers alike.
+The *signature* of an instruction is its operation, the name of each word operand, and for every other operand the kind,
+flags, suffix and whether it is the hardwired register (RZ, PT) or zero.  Other register numbers and immediate values
+are not part of it: one plan serves virtual and physical registers alike.
 """
 
 from typing import Final, final
 
-from orias.isa.layout import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot, name_pieces, slot_counts, slots_of
 from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, H_WORD, Elem, Piece
 from orias.isa.op import Op
 from orias.isa.operand import (
@@ -34,6 +33,7 @@ from orias.isa.operand import (
     word_text,
 )
 from orias.isa.rawtable import Form, RawTable
+from orias.isa.slots import W_ABSENT, W_F64, W_INDEX, W_LABEL, Slot, name_pieces, slot_counts, slots_of
 
 # Move.kind
 M_REG: Final = 0
@@ -61,7 +61,7 @@ _SIG_BITS: Final = ZERO_BIT - 1
 
 @final
 class Move:
-    """Puts part of one operand into the word."""
+    """Stores part of one operand in the word."""
 
     __slots__ = ("const", "elem", "index", "kind", "limit", "lo", "mask", "offset", "parts", "scale_bits", "width")
 
@@ -74,7 +74,7 @@ class Move:
         self.mask: Final[int] = (1 << width) - 1
         self.scale_bits: int = 0
         self.parts: list[tuple[int, int, int]] = []
-        """Of a distance: (low bit, width, weight) of each part, ``const`` added, absolute value below ``limit``."""
+        """For a distance: (low bit, width, weight) of each part; ``const`` is added, the absolute value is below ``limit``."""
         self.const: int = 0
         self.limit: int = 0
         self.elem: Elem | None = None
@@ -94,11 +94,11 @@ class Plan:
         """(index, mask, low bit) of plain register moves."""
         self.others: list[Move] = []
         self.follows: list[tuple[int, int, int]] = []
-        """(index, index of another, difference): registers that one field names, such as ``tmem[UR8], idesc[UR9]``."""
+        """(index, other index, difference) of registers that share one field, as in ``tmem[UR8], idesc[UR9]``."""
 
 
 def signature(o: Opnd) -> int:
-    """The part of an operand that decides about the form."""
+    """The part of an operand that determines the form."""
     k = o & KIND_MASK
     s = o & _SIG_BITS
     p = o >> PAYLOAD_SHIFT
@@ -132,13 +132,13 @@ _SUFFIX_CODES: Final[dict[str, int]] = {t: i for i, t in enumerate(SUFFIX_TEXT)}
 
 
 def suffix_of_text(text: str) -> int:
-    """Suffix code of the text behind an operand; texts that say nothing of their own (``.64``, ``.reuse``, ``.COL``) give S_NONE."""
+    """Suffix code of the text after an operand; S_NONE for texts without a code (``.64``, ``.reuse``, ``.COL``)."""
     return _SUFFIX_CODES.get(text.replace("|", ""), S_NONE)
 
 
 @final
 class _Search:
-    """A partial word: fixed bits so far; pieces are given values that agree with them."""
+    """Depth-first search for values of modifier pieces; `mask` and `val` are the bits of the word fixed so far."""
 
     __slots__ = ("form",)
 
@@ -177,7 +177,7 @@ class _Search:
         return out
 
     def suffixes(self, pieces: list[Piece], i: int, want: int, text: str, mask: int, val: int) -> list[tuple[int, int]]:
-        """Solutions for the pieces behind an operand."""
+        """Solutions for the pieces after an operand."""
         if i == len(pieces):
             return [(mask, val)] if suffix_of_text(text) == want else []
         out: list[tuple[int, int]] = []
@@ -198,7 +198,7 @@ class _Search:
         return out
 
     def mods(self, pieces: list[Piece], i: int, rest: str, mask: int, val: int) -> list[tuple[int, int]]:
-        """Solutions for the modifiers; `rest` is ``.A.B`` not matched so far."""
+        """Solutions for the modifiers; `rest` is the part of the text ``.A.B`` that is not matched yet."""
         if i == len(pieces):
             return [(mask, val)] if not rest else []
         out: list[tuple[int, int]] = []
@@ -330,7 +330,7 @@ def _add_moves(plan: Plan, index: int, s: Slot) -> None:
 
 
 def _trial(plan: Plan, ops: list[Opnd]) -> int:
-    """The word as far as registers and zero immediates go, to see whether another form takes it."""
+    """The word with registers and zero immediates only, to test whether another form matches it."""
     w = plan.base
     for index, mask, lo in plan.regs:
         p = ops[index] >> PAYLOAD_SHIFT
@@ -351,7 +351,7 @@ def find_plan(raw: RawTable, slots: "SlotCache", op: Op, dst: list[Opnd], src: l
     ops = dst + src
     mods = op.name[len(op.base) :]
     best: Plan | None = None
-    best_rank = (-1, -1, -1, -1)
+    best_rank = (-1, -1, -1, -1, -1)
     for form in raw.of_mnemonic(op.base):
         if form.alias:
             continue
@@ -378,15 +378,24 @@ def find_plan(raw: RawTable, slots: "SlotCache", op: Op, dst: list[Opnd], src: l
         for i, slot in enumerate(both):
             _add_moves(plan, i, slot)
         exact = form.matches(_trial(plan, ops))
-        rank = (int(exact), absent, int(form.seen > 0), form.seen)
+        rank = (int(exact), absent, int(form.seen > 0), form.seen, _hidden(both))
         if rank > best_rank:
             best, best_rank = plan, rank
     return best
 
 
+def _hidden(slots: list[Slot]) -> int:
+    """How many registers the text leaves out: as ptxas does on sm_80 to sm_89, a descriptor is not shown if it need not be."""
+    n = 0
+    for slot in slots:
+        if slot.elem is not None and slot.elem.hidden:
+            n += 1
+    return n
+
+
 @final
 class SlotCache:
-    """Slots of forms, computed once."""
+    """Caches the slots of each form."""
 
     __slots__ = ("_known",)
 

@@ -1,27 +1,27 @@
-"""The text of a word, character by character what ``nvdisasm`` prints.
+"""Prints a word exactly as ``nvdisasm`` does.
 
-Everything that modifier bits decide is worked out once per form and modifier value and kept as a *template*: a format string and the
-places of the numbers.  Printing a word is then one table look-up and a few shifts.
+The text that depends on modifier bits is computed once per form and modifier value and kept as a *template*: a format
+string and the fields of its numbers.  Printing a word is then one table look-up and a few shifts.
 """
 
 from typing import Final, final
 
 from orias.isa.decode import IllegalWord, joined, mod_text
-from orias.isa.floats import float_text
+from orias.isa.float_text import float_text
 from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, Elem, Operand
 from orias.isa.rawtable import Form, RawTable
 
 _PREFIX: Final = {"R": "R", "U": "UR", "P": "P", "Q": "UP", "B": "B", "D": "SB"}
 _KEPT: Final = 1 << 16
-"""Texts to remember."""
+"""Largest number of cached texts."""
 _GUARD: Final = 15 << 12
 _REUSE: Final = 7 << 122
 _CONTROL: Final = 105
-"""Low bit of the control word.  A reuse flag below it (matrix operations with scales) counts with every scheduling code."""
+"""Low bit of the control word.  A reuse flag below it (matrix operations with scales) is valid with any scheduling code."""
 
 
 def bar_is_last(kind: str, suffix: str) -> bool:
-    """True if the closing bar of an absolute value stands behind the suffix: ``|R1.H1|``, ``|UR1.H0_H0|``, but ``|R1|.H0_H0``.
+    """True if the closing bar of an absolute value comes after the suffix: ``|R1.H1|``, ``|UR1.H0_H0|``, but ``|R1|.H0_H0``.
 
     A form that writes ``|R1|.B1`` has the suffix ``|.B1`` in the table (QFMA4, QMUL4, QADD4).
     """
@@ -45,7 +45,7 @@ _names: dict[tuple[str, int, int, int], list[str]] = {}
 
 
 def _name_table(e: Elem, width: int, start: int, weight: int) -> list[str]:
-    """The register names of all values of a field; shared."""
+    """The register names of all values of a field; equal fields share one list."""
     key = (e.kind, width, start, weight)
     found = _names.get(key)
     if found is None:
@@ -58,7 +58,7 @@ _HEX: Final[list[str]] = [hex(i) for i in range(1 << 8)]
 
 @final
 class _Field:
-    """A number in the text: the names of its values if there are few, else the element that says how to write it."""
+    """A number in the text: the names of its values if there are few, else the element that formats it."""
 
     __slots__ = ("elem", "lo", "mask", "names")
 
@@ -83,7 +83,7 @@ class _Template:
 
 @final
 class _Ready:
-    """A form made ready for printing."""
+    """A form with the templates made so far."""
 
     __slots__ = ("form", "mask", "reuse", "simple", "templates", "val")
 
@@ -107,7 +107,7 @@ class _Ready:
 
 @final
 class Printer:
-    """Text of words of one table."""
+    """Prints the words of one instruction table."""
 
     __slots__ = ("_branches", "_raw", "_ready", "_texts")
 
@@ -115,9 +115,9 @@ class Printer:
         self._raw: Final[RawTable] = raw
         self._ready: Final[dict[int, list[_Ready]]] = {}
         self._branches: Final[dict[int, bool]] = {}
-        """Whether an opcode names addresses."""
+        """Whether an opcode refers to code addresses."""
         self._texts: Final[dict[int, str]] = {}
-        """Texts of words seen lately that name no address; real code repeats itself."""
+        """Cached texts of words without code addresses, because code repeats words."""
 
     def text(self, w: int, pc: int, labels: dict[int, str] | None) -> str:
         """The text of a word at byte address `pc`; raises IllegalWord if there is none."""
@@ -135,12 +135,12 @@ class Printer:
         return out
 
     def form_text(self, form: Form, w: int, pc: int, labels: dict[int, str] | None) -> str | None:
-        """The text of a word as one form, whether it is the word's form or not; None if a modifier value is illegal."""
+        """The text of a word printed as `form`, whether or not it matches; None if a modifier value is illegal."""
         t = _compile(form, w)
         return None if t is None else _fill(t, w, pc, labels)
 
     def form(self, w: int) -> Form | None:
-        """The form whose text a word has."""
+        """The form that a word is printed as."""
         opcode = w & 0xFFF | (w >> 91 & 1) << 12
         for r in self._of_opcode(opcode):
             if r.form.matches(w) and self._template(r, w) is not None and not r.form.control_fault(w >> 105 & 0x1FFFFF):
@@ -148,7 +148,7 @@ class Printer:
         return None
 
     def targets(self, w: int, pc: int) -> list[int]:
-        """Addresses that the text of a word at `pc` names; empty for illegal words."""
+        """Code addresses that a word at byte address `pc` refers to; empty for illegal words."""
         opcode = w & 0xFFF | (w >> 91 & 1) << 12
         branches = self._branches.get(opcode)
         if branches is None:
@@ -200,7 +200,7 @@ def _fill(t: _Template, w: int, pc: int, labels: dict[int, str] | None) -> str:
 
 
 def _number(e: Elem, w: int, pc: int, labels: dict[int, str] | None) -> str:
-    """The text of a number that has no table of names."""
+    """The text of a number whose values have no list of names."""
     v = e.value(w)
     if v is None:
         return ""
@@ -278,16 +278,16 @@ def _operand(o: Operand, w: int, fields: list[_Field]) -> str | None:
             else:
                 body += c
                 i += 1
-    behind = joined(o.post, w)
-    if behind is None:
+    after = joined(o.post, w)
+    if after is None:
         return None
     if "|" in before and not single:
-        behind += "|"
-    return before + body + behind
+        after += "|"
+    return before + body + after
 
 
 def _field(e: Elem) -> _Field:
-    """Where the number of an element stands, with names if its values are few."""
+    """The field of an element's number, with the names of its values if there are few."""
     if e.how == H_FIELD and e.width <= 8 and not e.signed and e.scale == 1:
         mask = (1 << e.width) - 1
         if e.kind in _PREFIX:

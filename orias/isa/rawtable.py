@@ -1,9 +1,9 @@
-"""The instruction table as stored: the files of ``data`` and the forms made from them on demand.
+"""The stored instruction table: the files of ``data`` and the forms made from them on demand.
 
-``docs/isa-table.md`` describes the notation.  Every file is read once, whatever the number of targets, and cut at its headings, which
-name the mnemonic and the opcodes below them; the lines of a form become objects only when its opcode or its mnemonic is asked for.
-A line with optional operands makes one :class:`Form` for each layout it prints.
-Source of the facts: nvdisasm 13.2 and 13.5 asked for chosen words, ptxas 13.0.88 output (``tools/isa``).
+``docs/isa-table.md`` describes the notation.  Each file is read once for all targets and split at its headings, which
+name a mnemonic and its opcodes.  The lines of a form become objects on the first query for its opcode or its mnemonic.
+A line with optional operands makes one :class:`Form` for each layout.  Sources: nvdisasm 13.2 and 13.5 on chosen words,
+and the output of ptxas 13.0.88 (``tools/isa``).
 """
 
 import os.path
@@ -14,15 +14,17 @@ from orias.isa.notation import Operand, Piece, TableError, Template, Vocabulary,
 
 _DATA: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 CLASSES: Final = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120")
-"""Decoder classes in the order that ranges such as ``@75-90`` follow."""
+"""Decoder classes in the order of ranges such as ``@75-90``."""
+_WIDE_UNIFORM: Final = ("sm_100", "sm_103", "sm_110", "sm_120")
+"""Classes with 8-bit uniform register numbers; the others have 6 bits."""
 
 ANY_REUSE: Final = 8
-"""``Form.reuse`` of a form that takes reuse flags although no operand shows them."""
+"""``Form.reuse`` of a form that takes reuse flags although no operand prints them."""
 _NO_BARRIERS: Final = 7 << 5 | 7 << 8
 
 
 def members(text: str) -> list[str]:
-    """The decoder classes of ``75-90,120`` or ``all``."""
+    """The decoder classes of a text such as ``75-90,120`` or ``all``."""
     if text == "all":
         return list(CLASSES)
     out: list[str] = []
@@ -45,11 +47,11 @@ class Form:
     def __init__(
         self, opcode: int, template: str, notes: str, vocabulary: Vocabulary, layout: Layout | None = None
     ) -> None:
-        """`layout`: which layout of the line this is, where the template has optional operands (already replaced)."""
+        """`layout`: the layout of the line, if it has optional operands; `template` has them replaced already."""
         self.opcode: Final[int] = opcode
         self.mnemonic, self._mod_texts, self._operand_texts = split_template(template)
         self.results: int = 0
-        """How many of the leading printed operands are written."""
+        """Number of leading printed operands that are results."""
         for o in self._operand_texts:
             if o[0] != "^":
                 break
@@ -65,15 +67,15 @@ class Form:
         self.alias: bool = False
         self.guard_up: bool = False
         self.default: int = 0
-        """What ptxas writes into bits that no text shows."""
+        """The bits that ptxas sets although the text does not show them."""
         self.default_by_mods: dict[str, int] = {}
-        """The same for single modifier strings."""
+        """The same for one modifier string, by the string."""
         self.prefer: int = 0
-        """Modifier bits to choose where several values print alike."""
+        """Preferred modifier bits where several values print alike."""
         self.bars: int = 0
-        """Barriers the form may name: 1 write, 2 read."""
+        """Barriers that the control word may name, as a bit set: 1 write, 2 read."""
         self.seen: int = 0
-        """How many different words of real compiler output took the form."""
+        """Number of different words of compiler output that have this form."""
         loose_reuse = False
         for note in notes.split("; ") if notes else ():
             word, _, rest = note.partition(" ")
@@ -107,10 +109,10 @@ class Form:
         if layout is not None:
             self._choose(layout)
         self.reuse: Final[int] = ANY_REUSE if loose_reuse else self._shown_reuse()
-        """Reuse flags (bits 122 to 124 as 1, 2, 4) that the operands can show, or ANY_REUSE."""
+        """Reuse flags (bits 122 to 124 as 1, 2, 4) that the operands can print, or ANY_REUSE."""
 
     def _choose(self, layout: Layout) -> None:
-        """Adds the conditions of a layout; of the exclusions stays what the fixed bits leave open."""
+        """Adds the conditions of a layout; keeps only those exclusions that the fixed bits do not decide."""
         self.mask |= layout.mask
         self.val |= layout.val
         nots: list[tuple[int, int]] = []
@@ -138,14 +140,14 @@ class Form:
 
     @property
     def mods(self) -> list[Piece]:
-        """The pieces behind the mnemonic."""
+        """The pieces after the mnemonic."""
         found = self._mods
         if found is None:
             found = self._mods = [self.vocabulary.piece(p) for p in self._mod_texts]
         return found
 
     def pieces(self) -> list[Piece]:
-        """All modifier pieces: those behind the mnemonic, then for each operand those around it, then those of its elements."""
+        """All modifier pieces: those after the mnemonic, then for each operand those around it, then those of its elements."""
         out = list(self.mods)
         for o in self.operands:
             out += o.pre
@@ -157,7 +159,7 @@ class Form:
 
     @property
     def hidden(self) -> int:
-        """The bits that neither the fixed bits, nor a field, nor the control word hold: they do not change the text."""
+        """The bits outside the fixed bits, the fields and the control word; they do not change the text."""
         known = self.mask | 15 << 12 | 0xFFFFF << 105
         for p in self.mods:
             known |= p.mask
@@ -182,9 +184,10 @@ class Form:
     def control_fault(self, ctl: int) -> str:
         """What makes a 21-bit control word (bits 105..125) illegal for this form; empty if it is legal.
 
-        As nvdisasm 13.5 judges all 256 pairs of scheduling code and reuse flags.  Codes 16 and 28 to 31 do not exist, 0 goes with no
-        flag.  With 17 to 27 the flags are reuse: only of slots that the form has.  With 1 to 15 they are a number, 0 to 5, whatever
-        the slots (3 not for forms without any).  A form takes only the barriers that its ``bars`` names.
+        nvdisasm 13.5 judges the 256 pairs of scheduling code and reuse flags as follows.  Codes 16 and 28 to 31 do not
+        exist; code 0 needs empty flags.  With codes 17 to 27 the flags are reuse flags, of slots that the form has.
+        With codes 1 to 15 they are a number from 0 to 5, whatever the slots (3 is illegal for forms without slots).  A
+        form takes only the barriers in ``bars``.
         """
         sched = ctl & 31
         flags = ctl >> 17 & 7
@@ -228,7 +231,7 @@ def _skeleton(operand: str) -> str:
 
 @final
 class Entry:
-    """A form as written: opcode, mnemonic, classes, template, notes joined with ``"; "``."""
+    """A form as its file has it: opcode, mnemonic, classes, template, and notes joined with ``"; "``."""
 
     __slots__ = ("classes", "mnemonic", "notes", "opcode", "template")
 
@@ -241,7 +244,7 @@ class Entry:
 
 
 def read_entries(text: str) -> list[Entry]:
-    """The forms of a table file: a line of opcode, classes and template, and indented lines of notes."""
+    """The forms of a table file: each is a line of opcode, classes and template, and indented lines of notes."""
     out: list[Entry] = []
     for line in text.splitlines():
         if not line or line[0] == "#":
@@ -256,7 +259,7 @@ def read_entries(text: str) -> list[Entry]:
 
 
 def read_tables(text: str) -> dict[str, str]:
-    """The value tables of ``tables.isa``, unparsed, by name: a line ``name: values``, long ones go on in indented lines."""
+    """The unparsed value tables of ``tables.isa`` by name: lines ``name: values``, continued on indented lines."""
     out: dict[str, str] = {}
     for line in text.replace("\n    ", " ").splitlines():
         if line and line[0] != "#":
@@ -267,7 +270,7 @@ def read_tables(text: str) -> dict[str, str]:
 
 @final
 class _Store:
-    """The table files as read: blocks of lines below a heading, the value tables and the choices, both unparsed until used."""
+    """The table files as text: blocks of lines below a heading, value tables and choices, parsed on first use."""
 
     __slots__ = ("_choices", "_named", "_parsed", "blocks", "headings", "of_mnemonic", "of_opcode")
 
@@ -281,7 +284,7 @@ class _Store:
         self._choices: dict[str, Choice] = {}
 
     def read(self) -> None:
-        """Reads the files of forms."""
+        """Reads the files that hold forms."""
         for name in sorted(os.listdir(_DATA)):
             if name.endswith(".isa") and name not in NOT_FORMS:
                 for block in read_file(name).removeprefix("# ").split("\n# "):
@@ -295,7 +298,7 @@ class _Store:
                         self.of_opcode.setdefault(int(opcode, 16), []).append(i)
 
     def entries(self, i: int) -> list[Entry]:
-        """The forms of a block."""
+        """The forms of block `i`."""
         found = self._parsed.get(i)
         if found is None:
             found = self._parsed[i] = read_entries(self.blocks[i])
@@ -323,7 +326,7 @@ NOT_FORMS: Final = ("choices.isa", "operations.isa", "tables.isa")
 
 
 def read_file(name: str) -> str:
-    """The text of a file of the table; empty if there is none."""
+    """The text of a file in ``data``; empty if there is no such file."""
     path = os.path.join(_DATA, name)
     if not os.path.exists(path):
         return ""
@@ -338,7 +341,7 @@ _store: Final = _Store()
 class RawTable:
     """The forms of one decoder class, made on demand; KeyError if there is no such class.
 
-    Without `entries` those of the table files; `named` then is not used.
+    `entries` replaces the forms of the table files; `named` are then the value tables.
     """
 
     __slots__ = ("_by_mnemonic", "_by_opcode", "_entries", "_forms", "_inside", "name", "vocabulary")
@@ -350,13 +353,13 @@ class RawTable:
             _store.read()
         self.name: Final[str] = name
         self.vocabulary: Final[Vocabulary] = Vocabulary(
-            _store.named if entries is None else lambda: named or {}, 8 if int(name[3:]) >= 100 else 6
+            _store.named if entries is None else lambda: named or {}, 8 if name in _WIDE_UNIFORM else 6
         )
         self._entries: Final[list[Entry] | None] = entries
         self._by_opcode: Final[dict[int, list[Form]]] = {}
         self._by_mnemonic: Final[dict[str, list[Form]]] = {}
         self._forms: Final[dict[int, list[Form]]] = {}
-        """Forms of an entry by its identity."""
+        """Forms made from an entry, by ``id(entry)``."""
         self._inside: Final[dict[str, bool]] = {}
 
     def _has(self, e: Entry) -> bool:
@@ -388,7 +391,7 @@ class RawTable:
         return [e for i in blocks for e in _store.entries(i)]
 
     def of_opcode(self, opcode: int) -> list[Form]:
-        """The forms of a 13-bit opcode in match order (empty if there is none)."""
+        """The forms of a 13-bit opcode in the order in which decoding tries them."""
         found = self._by_opcode.get(opcode)
         if found is None:
             entries = self._candidates(_store.of_opcode.get(opcode, []))
@@ -406,7 +409,7 @@ class RawTable:
         return found
 
     def lines(self) -> list[Entry]:
-        """The lines of the table that the class has."""
+        """The lines of the table files that apply to the class."""
         return [e for e in self._candidates(None) if self._has(e)]
 
     def mnemonics(self) -> list[str]:

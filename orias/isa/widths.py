@@ -1,7 +1,7 @@
-"""How many registers each operand of an operation covers, by its name alone: the ``words`` of ``data/operations.isa``.
+"""How many registers each operand of an operation covers, from its name alone (``words`` in ``data/operations.isa``).
 
-Physical operands name their first register only; virtual ones carry their width themselves.  Checked register by
-register against the life-range columns of ``nvdisasm -plr`` over compiler output (nvdisasm 13.5).
+A physical operand names its first register only; a virtual register has its own width.  The widths agree register by
+register with the live-range columns of ``nvdisasm -plr`` 13.5 over compiler output.
 """
 
 from typing import Final, final
@@ -27,7 +27,7 @@ _cache: dict[int, Widths] = {}
 
 
 def widths(op: Op) -> Widths:
-    """The widths of an operation's operands; Unsupported for operations whose widths are not known."""
+    """The widths of an operation's operands; raises Unsupported if the table does not have them."""
     w = _cache.get(op.ident)
     if w is None:
         f = facts(op.base)
@@ -39,7 +39,7 @@ def widths(op: Op) -> Widths:
 
 
 def src_width(op: Op, k: int, o: Opnd) -> int:
-    """Registers that source operand `o` at position `k` covers (a 32-bit address offset written ``R4.U32`` is one)."""
+    """Number of registers of source operand `o` at position `k` (1 for a 32-bit address offset such as ``R4.U32``)."""
     w = widths(op).src
     if k >= len(w):
         return 1
@@ -49,6 +49,6 @@ def src_width(op: Op, k: int, o: Opnd) -> int:
 
 
 def dst_width(op: Op, k: int) -> int:
-    """Registers that result `k` covers."""
+    """Number of registers of result `k`."""
     w = widths(op).dst
     return w[k] if k < len(w) else 1

@@ -1,1 +1,1 @@
-"""PTX to Ori, a file per instruction family, and the code templates."""
+"""Lowers PTX to Ori: one file per instruction family, the frame around them, and helper subroutines."""

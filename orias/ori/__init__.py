@@ -1,1 +1,1 @@
-"""Ori, the intermediate representation: SASS operations over virtual registers, in SSA until late."""
+"""Ori, the intermediate representation: SASS operations over virtual registers, in SSA form until shortly before register allocation."""

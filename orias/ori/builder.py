@@ -9,7 +9,7 @@ from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
 
 @final
 class Builder:
-    """Appends to ``block``; ``loc`` is stamped on every instruction."""
+    """Appends instructions to ``block`` and gives each the PTX line ``loc``."""
 
     __slots__ = ("block", "fn", "loc")
 

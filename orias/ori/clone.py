@@ -1,27 +1,27 @@
-"""Copies of functions, so that a stage of compilation can be kept."""
+"""Copies functions, for phases that may have to go back to an earlier state."""
 
 from orias.ori.ir import Block, Func, Inst
 
 
 def clone(fn: Func) -> Func:
-    """A function of its own with the same blocks, instructions and tables; interned operations and records that never change are shared."""
+    """An independent copy of a function: blocks, instructions, tables and facts.
+
+    The copy shares what never changes (interned operations, records of calls, jump tables) and the constant pool of the
+    section.
+    """
     out = Func(fn.name, fn.target, fn.kind)
-    out.state = fn.state
-    out.expanded = fn.expanded
+    _take_facts(out, fn)
     out.vkind = bytearray(fn.vkind)
     out.vwidth = bytearray(fn.vwidth)
     out.syms = list(fn.syms)
     out.calls = dict(fn.calls)
     out.tables = dict(fn.tables)
-    out.pool = fn.pool
     out.contract = set(fn.contract)
     out.retries = set(fn.retries)
-    out.frame_fixed = fn.frame_fixed
-    out.frame_size = fn.frame_size
-    out.max_regs = fn.max_regs
-    out.reg_count = fn.reg_count
-    out.next_block, out.next_uid = fn.next_block, fn.next_uid
-    out.notes = dict(fn.notes)
+    out.implied = dict(fn.implied)
+    out.names = {v: list(names) for v, names in fn.names.items()}
+    out.locations = list(fn.locations)
+    out.remarks = list(fn.remarks)
     twin: dict[int, Block] = {}
     for b in fn.blocks:
         c = Block(b.id)
@@ -36,21 +36,34 @@ def clone(fn: Func) -> Func:
 
 
 def restore(fn: Func, kept: Func) -> None:
-    """Make a function what it was when `kept` was cloned from it; `kept` is used up."""
-    fn.state = kept.state
-    fn.expanded = kept.expanded
+    """Give `fn` the contents of `kept`, which is a clone or a parsed dump of it and must not be used afterwards."""
+    _take_facts(fn, kept)
     fn.vkind, fn.vwidth = kept.vkind, kept.vwidth
     fn.syms, fn.calls, fn.tables = kept.syms, kept.calls, kept.tables
     fn.contract, fn.retries = kept.contract, kept.retries
-    fn.frame_fixed, fn.frame_size, fn.max_regs, fn.reg_count = (
-        kept.frame_fixed,
-        kept.frame_size,
-        kept.max_regs,
-        kept.reg_count,
-    )
-    fn.next_block, fn.next_uid = kept.next_block, kept.next_uid
-    fn.notes = kept.notes
+    fn.implied, fn.names, fn.locations = kept.implied, kept.names, kept.locations
+    fn.remarks = kept.remarks
     fn.blocks = kept.blocks
+
+
+def _take_facts(to: Func, fn: Func) -> None:
+    """Copy the facts that are numbers, flags or values that no phase changes in place."""
+    to.state = fn.state
+    to.expanded = fn.expanded
+    to.pool = fn.pool
+    to.parted = fn.parted
+    to.frame_fixed, to.frame_size = fn.frame_fixed, fn.frame_size
+    to.max_regs, to.reg_count = fn.max_regs, fn.reg_count
+    to.spill_stores, to.spill_loads = fn.spill_stores, fn.spill_loads
+    to.next_block, to.next_uid = fn.next_block, fn.next_uid
+    to.private, to.clobbers = fn.private, fn.clobbers
+    to.moves_stack, to.stack_check = fn.moves_stack, fn.stack_check
+    to.no_unroll = fn.no_unroll
+    to.beside_async_copies = fn.beside_async_copies
+    to.samples_quads, to.quad_registers = fn.samples_quads, fn.quad_registers
+    to.entry_regs = fn.entry_regs
+    to.wgmma_crossing, to.wgmma_crossing_remark = fn.wgmma_crossing, fn.wgmma_crossing_remark
+    to.wgmma_serial = fn.wgmma_serial
 
 
 def _copy(i: Inst) -> Inst:
@@ -60,7 +73,7 @@ def _copy(i: Inst) -> Inst:
 
 
 def signature(fn: Func) -> int:
-    """A hash of all that execution can see: equal for functions that differ in nothing but names of blocks and their own history."""
+    """A hash of everything that affects execution; functions that differ only in block ids and history have equal hashes."""
     number = {b.id: k for k, b in enumerate(fn.blocks)}
     parts: list[object] = [fn.state, fn.frame_fixed]
     for b in fn.blocks:

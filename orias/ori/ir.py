@@ -1,49 +1,27 @@
 """Ori: instructions, blocks, functions.
 
-One instruction class serves every stage; see :mod:`orias.isa.op` for the operand order and
-:mod:`orias.isa.operand` for the operands.  Facts that hold throughout:
+All phases use one instruction class; see :mod:`orias.isa.op` for the operand order and
+:mod:`orias.isa.operand` for the operands.  Invariants of every phase:
 
-* ``Block.succs`` is the truth about control flow.  A block without terminator goes to ``succs[0]``.  A guarded
-  ``BRA`` as last instruction goes to ``succs[1]`` if its guard holds and falls to ``succs[0]``.  ``BRX`` goes to any
-  of ``succs``.  Unguarded ``EXIT`` and ``RET`` end a block without successors; guarded ones may stand anywhere.
+* ``Block.succs`` defines the control flow.  A block without terminator goes to ``succs[0]``.  A guarded
+  ``BRA`` as last instruction goes to ``succs[1]`` if its guard holds and falls to ``succs[0]``.  ``BRX`` goes to one
+  of ``succs``.  Unguarded ``EXIT`` and ``RET`` end a block without successors; guarded ones may be anywhere in a block.
   An unguarded ``BRA`` appears only when blocks are laid out.
-* a guarded instruction that defines a register in SSA carries the value it has when the guard does not hold
-  as ``old`` (NONE: undefined), and then has exactly one non-PT, non-RZ result.
-* ``phi`` stands at the head of a block, with one source per predecessor, in the order of ``Block.preds``.
-* 16- and 8-bit PTX values live in one-word registers whose upper bits are unspecified.
+* a guarded instruction that defines a register in SSA has the value for a false guard
+  as ``old`` (NONE: undefined), and exactly one result other than PT and RZ.
+* ``phi`` is at the head of a block, with one source per predecessor, in the order of ``Block.preds``.
+* 16- and 8-bit PTX values are in one-word registers whose upper bits are unspecified.
 """
 
 from collections.abc import Iterator
 from typing import Final, final
 
-from orias.isa.op import F_CALL, F_TERM, Op, op
-from orias.isa.operand import (
-    FIRST_VIRTUAL,
-    INV,
-    K_NONE,
-    K_P,
-    K_R,
-    KIND_MASK,
-    PAYLOAD_SHIFT,
-    PT,
-    Opnd,
-    is_virtual,
-)
+from orias.isa.op import F_CALL, F_JUMP, F_TABLE_JUMP, F_TERM, Op, op
+from orias.isa.operand import FIRST_VIRTUAL, K_NONE, K_R, PT, Opnd, is_vreg, reg, vreg
 from orias.target.profile import Target
 
 NO_CTL: Final = -1
 """``Inst.ctl`` before scheduling."""
-
-PRIVATE: Final = "private"
-"""``Func.notes`` key of a function whose callers know which R registers it changes: it keeps none for them."""
-QUADS: Final = "quads"
-"""Note of functions in which gradients are sampled by quads: the registers that belong to that (:mod:`orias.schedule.quads`)."""
-
-CROSSING: Final = "wgmma_crossing"
-"""``Func.notes`` key: warpgroup operations must run one at a time because of a call; value: the message about it, 0 if another function's."""
-
-ONE_AT_A_TIME: Final = "wgmma_one_at_a_time"
-"""The same because registers do not suffice for operations under way: nothing is under way in such a function's allocation."""
 
 CONST_BANK_BYTES: Final = 1 << 16
 """Size of a constant bank."""
@@ -59,7 +37,7 @@ OP_EXIT: Final = op("EXIT")
 class Inst:
     """One instruction.
 
-    ``ctl`` is the 21-bit control word as it stands in bits 105..125: stall 0..3, yield 4, write barrier 5..7, read
+    ``ctl`` is the 21-bit control word (bits 105..125 of the instruction): stall 0..3, yield 4, write barrier 5..7, read
     barrier 8..10, wait mask 11..16, reuse 17..20; NO_CTL before scheduling.  ``loc`` is the PTX line (0: none).
     """
 
@@ -96,7 +74,7 @@ class Inst:
         """True if control may leave the block here (a guarded EXIT or RET does not end a block)."""
         if not self.op.flags & F_TERM:
             return False
-        return self.op.base in ("BRA", "BRX") or self.guard == PT
+        return self.op.flags & (F_JUMP | F_TABLE_JUMP) != 0 or self.guard == PT
 
     def __repr__(self) -> str:
         return f"<{self.op.name} {self.uid}>"
@@ -104,7 +82,7 @@ class Inst:
 
 @final
 class Block:
-    """A basic block.  ``cold`` marks slow paths that go behind the function's last exit."""
+    """A basic block.  ``cold`` marks a slow path, which is placed after the function's last exit."""
 
     __slots__ = ("cold", "depth", "id", "insts", "preds", "succs")
 
@@ -128,10 +106,10 @@ class Block:
 
 @final
 class SymRef:
-    """What a K_SYM operand means: ``name + addend``.
+    """The symbol reference of a K_SYM operand: ``name + addend``.
 
-    ``kind``: ``func`` (code address), ``global`` (data), ``shared`` (offset in the shared window), ``const4`` (slot of the
-    address table), ``text_lo``/``text_hi`` (halves of a code address).
+    ``kind``: ``func`` (code address), ``global`` (data), ``shared`` (offset in the shared window), ``const4`` (slot of
+    the address table), ``text_lo``/``text_hi`` (halves of a code address).
     """
 
     __slots__ = ("addend", "kind", "name")
@@ -142,7 +120,7 @@ class SymRef:
         self.addend: Final[int] = addend
 
     def key(self) -> tuple[str, str, int]:
-        """Identity of the reference."""
+        """The fields that identify the reference."""
         return self.name, self.kind, self.addend
 
 
@@ -151,10 +129,10 @@ class CallInfo:
     """Facts of one ``call``/``CALL`` instruction, keyed by its uid in ``Func.calls``.
 
     ``target``: function name, or None for an indirect call (the address pair is then the last source).  The sources
-    before it are the physical argument registers, the results the physical result registers.  The clobber masks
-    have bit n set if register n of that file may change (result registers included).  ``exact``: they are those of the
-    allocated callee, which does not even look at others.  ``outside``: nothing is known of the callee
-    (:func:`orias.passes.crossing.note_crossings`).
+    before it are the physical argument registers; the results are the physical result registers.  The clobber masks
+    have bit n set if the call may change register n of that file (result registers included).  ``exact``: the masks are
+    those of the allocated callee, which accesses no other registers.  ``outside``: the callee is unknown
+    (:func:`orias.passes.wgmma_calls.note_blocking_calls`).
     """
 
     __slots__ = (
@@ -191,10 +169,24 @@ class CallInfo:
 
 
 @final
+class Clobbers:
+    """Masks of the registers of each file that a function may change (bit n: register n)."""
+
+    __slots__ = ("b", "p", "r", "up", "ur")
+
+    def __init__(self, r: int, ur: int, p: int, up: int, b: int) -> None:
+        self.r: Final[int] = r
+        self.ur: Final[int] = ur
+        self.p: Final[int] = p
+        self.up: Final[int] = up
+        self.b: Final[int] = b
+
+
+@final
 class JumpTable:
     """The table of one ``BRX``: code offsets (4 bytes each) at byte ``offset`` of the kernel's constant bank 2.
 
-    Entry i is the start of ``succs[picks[i]]`` of the block that ends with the ``BRX``.
+    Entry i is the offset of block ``succs[picks[i]]`` of the block that ends with the ``BRX``.
     """
 
     __slots__ = ("offset", "picks")
@@ -206,10 +198,11 @@ class JumpTable:
 
 @final
 class ConstantPool:
-    """64-bit constants in constant bank 2 that operations read as operands, behind ``start`` bytes of tables.
+    """The 64-bit constants in constant bank 2, after ``start`` bytes of tables; operations read them as operands.
 
-    The functions of one section share a pool.  A value gets the next 8 bytes when it is asked for first.  ``owner``: in
-    relocatable modules the function whose bank it is; the linker then places it, and code names the constants by symbols.
+    The functions of one section share a pool.  A value gets the next 8 bytes on its first use.  ``owner``: in
+    relocatable modules, the function that owns the bank; the linker places the bank, and code names the constants by
+    symbols.
     """
 
     __slots__ = ("_places", "owner", "start", "values")
@@ -218,11 +211,11 @@ class ConstantPool:
         self.start: int = start
         self.owner: str = owner
         self.values: list[int] = []
-        """Patterns of 64 bits, in the order of their places."""
+        """64-bit patterns in the order of their offsets."""
         self._places: dict[int, int] = {}
 
     def place(self, value: int) -> int:
-        """Byte offset of `value` in bank 2."""
+        """Byte offset of `value` in bank 2; adds the value if it is new."""
         at = self._places.get(value, -1)
         if at < 0:
             at = self.start + 8 * len(self.values)
@@ -231,7 +224,7 @@ class ConstantPool:
         return at
 
     def is_full(self) -> bool:
-        """True if the bank may lack room for all operands of one more instruction."""
+        """True if the bank may lack space for the operands of one more instruction."""
         return self.start + 8 * (len(self.values) + 3) > CONST_BANK_BYTES
 
     def symbol(self, at: int) -> str:
@@ -245,7 +238,7 @@ class ConstantPool:
 
 @final
 class Location:
-    """A word of a PTX register's value in a physical register: from instruction `first` to `last` (uids), both included.
+    """A word of a PTX register's value in a physical register, from instruction `first` to `last` (uids, inclusive).
 
     ``file`` is K_R ..., ``type`` the PTX type.
     """
@@ -264,16 +257,20 @@ class Location:
 
 @final
 class Func:
-    """One function in one stage of compilation; ``blocks[0]`` is the entry and has no predecessors.
+    """One function in some phase of compilation; ``blocks[0]`` is the entry and has no predecessors.
 
     ``kind``: ``entry`` (kernel), ``func`` (ABI function), ``helper`` (internal subroutine with its own convention).
-    ``state``: ``ssa`` until phis are gone, then ``virtual``, after allocation ``allocated``, at the end ``final``.
+    ``state``: ``ssa`` until phis are replaced by copies, then ``virtual``, after register allocation ``allocated``, at
+    the end ``final``.
     """
 
     __slots__ = (
+        "beside_async_copies",
         "blocks",
         "calls",
+        "clobbers",
         "contract",
+        "entry_regs",
         "expanded",
         "frame_fixed",
         "frame_size",
@@ -283,23 +280,30 @@ class Func:
         "kind",
         "locations",
         "max_regs",
+        "moves_stack",
         "name",
         "names",
         "next_block",
         "next_uid",
-        "notes",
+        "no_unroll",
+        "private",
+        "quad_registers",
         "reg_count",
         "remarks",
         "retries",
+        "samples_quads",
         "spill_loads",
         "spill_stores",
+        "stack_check",
         "state",
         "syms",
         "tables",
         "target",
-        "tied_groups",
         "vkind",
         "vwidth",
+        "wgmma_crossing",
+        "wgmma_crossing_remark",
+        "wgmma_serial",
     )
 
     def __init__(self, name: str, target: Target, kind: str = "entry") -> None:
@@ -315,30 +319,30 @@ class Func:
         self.syms: list[SymRef] = []
         self.calls: dict[int, CallInfo] = {}
         self.contract: set[int] = set()
-        """Uids of FMUL, FADD, DMUL, DADD, HMUL2 and HADD2 that may fuse into FFMA, DFMA and HFMA2 (PTX without ``.rn``)."""
+        """Uids of FMUL, FADD, DMUL, DADD, HMUL2 and HADD2 that may be contracted into FFMA, DFMA and HFMA2 (PTX without ``.rn``)."""
         self.retries: set[int] = set()
-        """Uids of compare-and-swaps made for an atomic that the target lacks: one fails only where another thread's has just succeeded."""
+        """Uids of compare-and-swaps that emulate an atomic: one fails only if another thread's just succeeded."""
         self.tables: dict[int, JumpTable] = {}
         """Jump tables by the uid of their BRX."""
         self.pool: ConstantPool | None = None
-        """Where 64-bit constants may go that an operation cannot hold; None: nowhere (targets without constant operands)."""
+        """The pool for 64-bit constants that no immediate can hold; None on targets without constant operands."""
         self.parted: frozenset[int] = frozenset()
-        """Ids of the blocks that part of a warp may be in: between a divergent branch and its end and where nothing brings a warp together
-        again; known once convergence barriers are there."""
+        """Ids of the blocks that part of a warp may be in: between a divergent branch and its reconvergence, and where no barrier makes
+        a warp converge again.  Known after the insertion of convergence barriers."""
         self.expanded: bool = False
-        """The 64-bit pseudo operations have been expanded: no more of them may be made."""
+        """The 64-bit pseudo operations are expanded; no phase may create new ones."""
         self.implied: dict[int, int] = {}
-        """R registers (a mask) that a WARPGROUP instruction reads and writes without naming them, by uid; after allocation."""
+        """Uid of a WARPGROUP instruction -> mask of its implied R registers, read and written; after allocation."""
         self.names: dict[int, list[tuple[str, str]]] = {}
-        """With -g: PTX registers (name, type) that have held each virtual register's value."""
+        """With -g: virtual register -> PTX registers (name, type) whose value it holds."""
         self.locations: list[Location] = []
-        """With -g, after allocation: where those values lie."""
+        """With -g, after allocation: the places of those values."""
         self.remarks: list[tuple[int, int]] = []
-        """(number of a message in :mod:`orias.ori.remarks`, PTX line) for what a phase has to say about the code."""
+        """(message number in :mod:`orias.ori.remarks`, PTX line) of each remark of a phase."""
         self.frame_fixed: int = 0
-        """Bytes of the stack frame laid out by lowering (outgoing arguments, local variables), from R1+0 up."""
+        """Bytes of the stack frame that lowering lays out (outgoing arguments, local variables), from R1+0 up."""
         self.frame_size: int = 0
-        """Whole frame in bytes after allocation (multiple of 8)."""
+        """Size of the whole frame in bytes (a multiple of 8), after allocation."""
         self.max_regs: int = 255
         """Limit on the reported register count, from options and directives."""
         self.reg_count: int = 0
@@ -346,9 +350,30 @@ class Func:
         self.spill_loads: int = 0
         self.next_block: int = 0
         self.next_uid: int = 1
-        self.tied_groups: list[tuple[int, ...]] = []
-        self.notes: dict[str, int] = {}
-        """Counters that later rooms read: ``barriers`` (named barriers used), ``uses_global`` ..."""
+        self.private: bool = False
+        """A private function: every caller knows which R registers it changes, and it preserves none."""
+        self.moves_stack: bool = False
+        """The function has ``alloca``: R1 changes after the prologue."""
+        self.no_unroll: bool = False
+        """The program forbids unrolling of the function's loops (``.pragma "nounroll"``)."""
+        self.stack_check: bool = False
+        """The prologue traps if the stack pointer is out of bounds."""
+        self.beside_async_copies: bool = False
+        """The function may run together with an LDGSTS (:mod:`orias.schedule.shared_gap`)."""
+        self.samples_quads: bool = False
+        """Code of the kernel samples gradients by quads (:mod:`orias.schedule.texture_quads`)."""
+        self.quad_registers: int = 0
+        """Mask of the R registers reserved for that sampling."""
+        self.entry_regs: int = 0
+        """Registers per thread at the entry of a kernel with setmaxnreg; 0: the kernel does not change its register count."""
+        self.wgmma_crossing: bool = False
+        """Warpgroup operations run one at a time because of a call (:mod:`orias.passes.wgmma_calls`)."""
+        self.wgmma_crossing_remark: int = 0
+        """Number of the message about it (:mod:`orias.ori.remarks`); 0 if another function has the message."""
+        self.wgmma_serial: int = 0
+        """Number of the message why too few registers force warpgroup operations to run one at a time; 0: registers suffice."""
+        self.clobbers: Clobbers | None = None
+        """Registers that a call of the function may change; known after allocation."""
 
     def new_block(self) -> Block:
         """A new block, not yet placed in ``blocks``."""
@@ -361,7 +386,7 @@ class Func:
         ident = len(self.vkind)
         self.vkind.append(file_kind)
         self.vwidth.append(width)
-        return file_kind | ident << PAYLOAD_SHIFT
+        return reg(file_kind, ident)
 
     def new_inst(
         self, op_: Op, dst: list[Opnd], src: list[Opnd], guard: Opnd = PT, old: Opnd = K_NONE, loc: int = 0
@@ -372,9 +397,9 @@ class Func:
         return inst
 
     def width(self, o: Opnd) -> int:
-        """Width in words of a register operand as a whole register (lane ignored); 1 for physical ones."""
-        if is_virtual(o):
-            return self.vwidth[o >> PAYLOAD_SHIFT]
+        """Width in words of the whole register of an operand (ignoring the lane); 1 for physical registers."""
+        if is_vreg(o):
+            return self.vwidth[vreg(o)]
         return 1
 
     def sym(self, name: str, kind: str, addend: int = 0) -> Opnd:
@@ -394,7 +419,7 @@ class Func:
         b.preds.append(a)
 
     def calls_outside(self, inst: Inst) -> bool:
-        """True if an instruction calls a function of which nothing is known (``CallInfo.outside``)."""
+        """True if an instruction calls an unknown function (``CallInfo.outside``)."""
         if not inst.op.flags & F_CALL:
             return False
         info = self.calls.get(inst.uid)
@@ -404,18 +429,3 @@ class Func:
         """All instructions in block order."""
         for b in self.blocks:
             yield from b.insts
-
-
-def invert(pred: Opnd) -> Opnd:
-    """The negated predicate operand."""
-    return pred ^ INV
-
-
-def is_pred_kind(o: Opnd) -> bool:
-    """True for P and UP registers."""
-    return (o & KIND_MASK) >= K_P and (o & KIND_MASK) <= K_P + 1
-
-
-def is_r(o: Opnd) -> bool:
-    """True for R registers, RZ included."""
-    return (o & KIND_MASK) == K_R

@@ -1,7 +1,7 @@
-"""What phases remark about warpgroup operations: the messages of ptxas 13.0.88, by their numbers.
+"""The remarks of phases on warpgroup operations: message texts of ptxas 13.0.88 by number.
 
-A phase notes the number with a PTX line in ``Func.remarks``, or as the value of a note of the function; ``docs/scheduling.md`` has the facts
-behind each.
+A phase adds the number with a PTX line to ``Func.remarks``, or stores it in a field of the function;
+``docs/scheduling.md`` has the conditions of each message.
 """
 
 from typing import Final
@@ -25,7 +25,7 @@ INJECTIONS: Final[dict[int, str]] = {
     INJECTED_ARRIVE: "warpgroup.arrive is injected in around line {0} by compiler to allow use of registers in GMMA in function '{1}'",
     INJECTED_WAIT: "warpgroup.wait is injected in around line {0} by compiler to allow use of registers defined by GMMA in function '{1}'",
 }
-"""What was put in, in the order in which it is said.  {0} is the line, {1} the function."""
+"""Messages on inserted instructions, in the order of output.  {0} is the PTX line, {1} the function."""
 
 REASONS: Final[dict[int, str]] = {
     DIVERGENT_ARRIVE: _SERIALIZED
@@ -40,4 +40,4 @@ REASONS: Final[dict[int, str]] = {
     READS: _SERIALIZED + "non wgmma instructions reading accumulator registers of " + _STAGE,
     WRITES: _SERIALIZED + "non wgmma instructions defining accumulator registers of" + _STAGE,
 }
-"""Why operations run one at a time, by precedence: only the first that holds is said."""
+"""Reasons why operations run one at a time, in order of precedence: only the first that holds is reported."""

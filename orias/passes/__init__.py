@@ -1,1 +1,1 @@
-"""One file per transformation, and the table of phases."""
+"""Transformations of a function, one a file."""

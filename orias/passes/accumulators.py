@@ -1,14 +1,15 @@
-"""OriPropagateGmma: what an accumulator is multiplied into costs no more than it must.
+"""OriPropagateGmma: accumulators of warpgroup operations that need no registers.
 
 An accumulator of zeros, or one that is not kept, needs no registers (C becomes RZ and the predicate !UPT, as ptxas 13.0.88 has
 it); a predicate known to hold is left out; operations of a block that ask for the same predicate share one vote.
 """
 
 from orias.analysis.inflight import has_operations
-from orias.isa.operand import INV, K_IMM, K_UP, KIND_MASK, NOT_PT, NOT_UPT, PT, RZ, Opnd
-from orias.isa.warpgroup import GMMA, c_count, c_start
+from orias.isa.gmma_forms import c_count, c_start
+from orias.isa.op import F_WGMMA
+from orias.isa.operand import INV, K_IMM, K_UP, NOT_PT, NOT_UPT, PT, RZ, Opnd, in_file
 from orias.ori.ir import OP_COPY, Func, Inst
-from orias.passes.values import Values
+from orias.passes.def_use import Values
 
 
 def propagate_accumulators(fn: Func) -> bool:
@@ -25,12 +26,12 @@ def propagate_accumulators(fn: Func) -> bool:
         votes: dict[Opnd, Opnd] = {}
         """Uniform predicate by the predicate that it was made of, in this block."""
         for inst in b.insts:
-            if inst.op.base not in GMMA:
+            if not inst.op.flags & F_WGMMA:
                 continue
             at = c_start(inst.src)
             count = c_count(inst.dst, inst.src)
             k = at + count
-            voted = k < len(inst.src) and inst.src[k] & KIND_MASK == K_UP and inst.src[k] != NOT_UPT
+            voted = k < len(inst.src) and in_file(inst.src[k], K_UP) and inst.src[k] != NOT_UPT
             if voted:
                 p = _asked(values, inst.src[k])
                 if p == NOT_PT:

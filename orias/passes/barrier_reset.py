@@ -1,24 +1,24 @@
 """ApplyPostRegAllocWars: sm_87 kernels clear their convergence barriers once.
 
-ptxas 13.0.88 puts the same twenty instructions in front of every sm_87 kernel, at every level: unless UR2 says that it was
-done, B0 is set to all ones and copied through B1..B15, B15 is cleared, and UR2 set (regalloc inventory, section 3.3).
+ptxas 13.0.88 puts the same twenty instructions before every sm_87 kernel, at every level: unless UR2 says that it was
+done, B0 is set to all ones and copied through B1..B15, B15 is cleared, and UR2 set (``docs/facts/targets.md``).
 """
 
 from typing import Final
 
 from orias.isa.op import op
-from orias.isa.operand import K_B, K_P, K_UR, PAYLOAD_SHIFT, PT, RZ, Opnd, imm, reg
+from orias.isa.operand import K_B, K_P, PT, RZ, Opnd, imm, reg, ur
 from orias.ori.ir import OP_BRA, Func
+from orias.target import features
 
-_AFFECTED: Final = "sm_87"
 _BARRIERS: Final = 16
-_UR2: Final = K_UR | 2 << PAYLOAD_SHIFT
+_UR2: Final = ur(2)
 _P0: Final = K_P
 
 
 def reset_barriers(fn: Func) -> None:
-    """Put the sequence in front of a kernel of an affected target (after allocation: UR2 is never handed out)."""
-    if fn.target.name != _AFFECTED or fn.kind != "entry":
+    """Put the sequence before a kernel of an affected target (after allocation: UR2 is never handed out)."""
+    if not fn.target.has(features.RESETS_BARRIERS) or fn.kind != "entry":
         return
     entry = fn.blocks[0]
     test, reset = fn.new_block(), fn.new_block()

@@ -1,16 +1,8 @@
 """OriBranchOpt: constant branches, unreachable blocks, empty blocks, and straight-line merging."""
 
 from orias.analysis.cfg import remove_unreachable
-from orias.isa.op import op
-from orias.isa.operand import (
-    K_LABEL,
-    KIND_MASK,
-    NOT_PT,
-    NOT_UPT,
-    PAYLOAD_SHIFT,
-    PT,
-    UPT,
-)
+from orias.isa.op import F_LEAVES, op
+from orias.isa.operand import K_LABEL, KIND_MASK, NOT_PT, NOT_UPT, PT, UPT, label_id
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 
 _COPY = op("copy")
@@ -36,7 +28,7 @@ def _fold_constant(fn: Func) -> bool:
         t = b.terminator()
         if t is None:
             continue
-        if t.op.base in ("EXIT", "RET"):
+        if t.op.flags & F_LEAVES:
             continue
         if t.op.base != "BRA" or len(b.succs) != 2:
             continue
@@ -54,11 +46,11 @@ def _fold_constant(fn: Func) -> bool:
             changed = True
     for b in fn.blocks:
         for k, inst in enumerate(b.insts):
-            if inst.op.base in ("EXIT", "RET") and inst.guard == NOT_PT:
+            if inst.op.flags & F_LEAVES and inst.guard == NOT_PT:
                 del b.insts[k]
                 changed = True
                 break
-            if inst.op.base in ("EXIT", "RET") and inst.guard == PT and k + 1 < len(b.insts):
+            if inst.op.flags & F_LEAVES and inst.guard == PT and k + 1 < len(b.insts):
                 del b.insts[k + 1 :]
                 while b.succs:
                     _drop_edge(b, 0)
@@ -66,7 +58,7 @@ def _fold_constant(fn: Func) -> bool:
                 break
     # A guarded exit whose guard became PT ends the block even as its last instruction.
     for b in fn.blocks:
-        if b.succs and b.insts and b.insts[-1].op.base in ("EXIT", "RET") and b.insts[-1].guard == PT:
+        if b.succs and b.insts and b.insts[-1].op.flags & F_LEAVES and b.insts[-1].guard == PT:
             while b.succs:
                 _drop_edge(b, 0)
             changed = True
@@ -86,11 +78,12 @@ def _drop_edge(b: Block, k: int) -> None:
 
 def _labels(fn: Func) -> set[int]:
     """Ids of blocks that instructions refer to (BSSY): they must stay."""
-    return {s >> PAYLOAD_SHIFT for b in fn.blocks for i in b.insts for s in i.src if s & KIND_MASK == K_LABEL}
+    # Operand tests are written out here: their calls would cost plain Python more than the work between them.
+    return {label_id(s) for b in fn.blocks for i in b.insts for s in i.src if s & KIND_MASK == K_LABEL}
 
 
 def _skip_empty(fn: Func) -> bool:
-    """Edges into a block that only goes on elsewhere lead there directly."""
+    """Edges into an empty block go to its successor."""
     changed = False
     keep = _labels(fn)
     for b in fn.blocks[1:]:
@@ -128,7 +121,7 @@ def _has_phi(b: Block) -> bool:
 
 
 def _merge_chains(fn: Func) -> bool:
-    """A block whose only successor has no other predecessor swallows it."""
+    """A block whose only successor has no other predecessor is merged with it."""
     changed = False
     keep = _labels(fn)
     gone: set[Block] = set()

@@ -1,18 +1,16 @@
 """Dead code elimination (OriPerformLiveDead, EarlyOriSimpleLiveDead): drop what has no effect and no reader."""
 
-from orias.isa.op import F_FENCE, F_SIDE, F_TERM, F_WRITE
-from orias.isa.operand import FIRST_VIRTUAL, K_B, K_NONE, KIND_MASK, PAYLOAD_SHIFT, PT, RZ
+from orias.isa.op import F_ATOMIC, F_FENCE, F_OPTIONAL_PREDICATES, F_SIDE, F_TERM, F_WRITE
+from orias.isa.operand import FIRST_VREG, K_B, K_NONE, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, RZ, in_file, is_hardwired
 from orias.ori.ir import Func, Inst
 
 _KEEP = F_SIDE | F_TERM
-_OPTIONAL_PREDICATES = frozenset(("IADD3", "IMAD", "LEA", "LOP3", "iadd64"))
-"""Operations whose predicate results are printed only when they are used."""
 
 
 def needed(inst: Inst) -> bool:
     """True if the instruction must stay whether or not its results are read.
 
-    A load with ordering semantics may go when unread, as ptxas drops a dead ``ld.relaxed``; a volatile one stays.
+    A load with ordering semantics may go when unread, as ptxas drops a dead ``ld.relaxed``; a volatile one, which ptxas keeps, goes too.
     A result in a physical register belongs to a call and is needed.
     """
     flags = inst.op.flags
@@ -21,10 +19,9 @@ def needed(inst: Inst) -> bool:
     if flags & F_FENCE and flags & F_WRITE:
         return True
     for d in inst.dst:
-        ident = d >> PAYLOAD_SHIFT
-        kd = d & KIND_MASK
-        if ident < FIRST_VIRTUAL and not (ident == 255 and kd <= 2) and not (ident == 7 and 3 <= kd <= 4):
-            return True
+        if d < FIRST_VREG:
+            if not is_hardwired(d):
+                return True
     return False
 
 
@@ -37,12 +34,12 @@ def eliminate_dead(fn: Func) -> bool:
     live = bytearray(n)
     defs: list[Inst | None] = [None] * n
     work: list[Inst] = []
+    # Operand tests are written out here: their calls would cost plain Python more than the work between them.
     for b in fn.blocks:
         for inst in b.insts:
             for d in inst.dst:
-                ident = d >> PAYLOAD_SHIFT
-                if ident >= FIRST_VIRTUAL:
-                    defs[ident] = inst
+                if d >= FIRST_VREG:
+                    defs[d >> PAYLOAD_SHIFT] = inst
             if needed(inst):
                 work.append(inst)
     marked: set[int] = {i.uid for i in work}
@@ -54,10 +51,10 @@ def eliminate_dead(fn: Func) -> bool:
         if inst.old != K_NONE:
             operands.append(inst.old)
         for s in operands:
-            if not 0 < (s & KIND_MASK) <= K_B:
+            if s < FIRST_VREG or s & KIND_MASK > K_B:
                 continue
             ident = s >> PAYLOAD_SHIFT
-            if ident < FIRST_VIRTUAL or live[ident]:
+            if live[ident]:
                 continue
             live[ident] = 1
             d2 = defs[ident]
@@ -80,14 +77,13 @@ def _drop_unread_results(fn: Func, live: bytearray) -> None:
         for inst in b.insts:
             dst = inst.dst
             for k in range(len(dst)):
-                ident = dst[k] >> PAYLOAD_SHIFT
-                if ident >= FIRST_VIRTUAL and not live[ident]:
-                    kd = dst[k] & KIND_MASK
-                    if kd == 1:
-                        if inst.op.base in ("ATOM", "ATOMG", "ATOMS"):
+                d = dst[k]
+                if d >= FIRST_VREG and not live[d >> PAYLOAD_SHIFT]:
+                    if in_file(d, K_R):
+                        if inst.op.flags & F_ATOMIC:
                             dst[k] = RZ
-                    elif kd == 3:
+                    elif in_file(d, K_P):
                         dst[k] = PT
-            if inst.op.base in _OPTIONAL_PREDICATES:
+            if inst.op.flags & F_OPTIONAL_PREDICATES:
                 while len(dst) > 1 and dst[-1] == PT:
                     dst.pop()

@@ -1,17 +1,17 @@
-"""Phis of one computation written several times: it is done once, where the phi stands.
+"""A phi whose sources are the same computation becomes that computation.
 
 Where all paths compute the same from the same values, the result need not live from there to the phi.
 """
 
 from orias.analysis.liveness import def_mask, reg_bit
 from orias.isa.op import F_PSEUDO
-from orias.isa.operand import FIRST_VIRTUAL, FLAG_MASK, K_NONE, K_R, KIND_MASK, LANE_MASK, PAYLOAD_SHIFT, PT, Opnd
+from orias.isa.operand import K_NONE, K_R, PT, Opnd, has_flags, has_lane, in_file, is_vreg, vreg
 from orias.ori.ir import OP_PHI, Func, Inst
+from orias.passes.def_use import Values
 from orias.passes.remat import pure
-from orias.passes.values import Values
 
 
-def compute_behind_phis(fn: Func) -> bool:
+def compute_after_phis(fn: Func) -> bool:
     """Replace phis whose sources are the same computation by that computation; True if any was."""
     values = Values(fn)
     changed = False
@@ -38,7 +38,7 @@ def compute_behind_phis(fn: Func) -> bool:
 
 def _same_computation(values: Values, phi: Inst) -> Inst | None:
     """The first of the definitions of a phi's sources if all are the same pure operation on the same operands."""
-    if phi.dst[0] & KIND_MASK != K_R or len(set(phi.src)) < 2:
+    if not in_file(phi.dst[0], K_R) or len(set(phi.src)) < 2:
         return None
     first: Inst | None = None
     for s in phi.src:
@@ -53,7 +53,7 @@ def _same_computation(values: Values, phi: Inst) -> Inst | None:
 
 
 def _definition(values: Values, s: Opnd) -> Inst | None:
-    if s & KIND_MASK != K_R or s & (FLAG_MASK | LANE_MASK) or s >> PAYLOAD_SHIFT < FIRST_VIRTUAL:
+    if not in_file(s, K_R) or has_flags(s) or has_lane(s) or not is_vreg(s):
         return None
-    d = values.defs[s >> PAYLOAD_SHIFT]
+    d = values.defs[vreg(s)]
     return d if d is not None and d.guard == PT and d.old == K_NONE else None

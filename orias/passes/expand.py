@@ -5,41 +5,37 @@ predicate, ``IMAD.WIDE.U32`` for products, ``SHF`` pairs for shifts, ``ISETP`` w
 """
 
 from orias.diag import Unsupported
-from orias.isa.op import F_PSEUDO
+from orias.isa.op import F_WIDE
 from orias.isa.operand import (
     INV,
-    K_IMM,
     K_NONE,
     K_P,
     K_R,
-    KIND_MASK,
     NEG,
     NOT_PT,
-    PAYLOAD_SHIFT,
     PT,
     RZ,
     Opnd,
     imm,
+    imm64,
+    imm_value,
+    is_imm,
     is_zero_reg,
     with_word_lane,
 )
 from orias.ori.builder import Builder
 from orias.ori.ir import Func, Inst
 
-_KEEP = ("phi", "copy", "pack", "undef", "call", "frame", "fence", "quadtex")
-
 
 def expand_wide(fn: Func) -> None:
     """Expand every 64-bit pseudo operation of the function."""
     fn.expanded = True
     for block in fn.blocks:
-        if not any(i.op.flags & F_PSEUDO and i.op.base not in _KEEP for i in block.insts):
-            continue
         old = block.insts
         block.insts = []
         b = Builder(fn, block)
         for inst in old:
-            if not inst.op.flags & F_PSEUDO or inst.op.base in _KEEP:
+            if not inst.op.flags & F_WIDE:
                 block.insts.append(inst)
                 continue
             b.loc = inst.loc
@@ -77,23 +73,24 @@ def _sub_word(o: Opnd, k: int) -> Opnd:
     if not o & NEG:
         return word(o, k)
     w = word(o & ~NEG, k)
-    if w & KIND_MASK == K_IMM:
-        value = w >> PAYLOAD_SHIFT
+    if is_imm(w):
+        value = imm_value(w)
         return imm(-value if k == 0 else ~value)
     return w | NEG if k == 0 else w | INV
 
 
-def _normal(o: Opnd) -> Opnd:
-    """Fold the negation of an immediate into its pattern: -imm as a whole, so that no carry is special."""
-    if o & NEG and o & KIND_MASK == K_IMM:
-        return K_IMM | (-(o >> PAYLOAD_SHIFT) & 0xFFFFFFFFFFFFFFFF) << PAYLOAD_SHIFT
-    if o & NEG and is_zero_reg(o):
+def _normal(o: Opnd, carries: bool) -> Opnd:
+    """Fold the negation of an immediate into its pattern; -0 is not 0 where a carry goes in or out."""
+    if o & NEG and is_imm(o):
+        return imm64(-imm_value(o))
+    if o & NEG and is_zero_reg(o) and not carries:
         return o & ~NEG
     return o
 
 
 def _add(b: Builder, inst: Inst) -> tuple[Opnd, Opnd]:
-    x, y = _normal(inst.src[0]), _normal(inst.src[1])
+    carries = len(inst.src) > 2 or len(inst.dst) > 1
+    x, y = _normal(inst.src[0], carries), _normal(inst.src[1], carries)
     if x & NEG and y & NEG:
         raise Unsupported("64-bit addition of two negated operands", inst.loc)
     carry_in = inst.src[2] if len(inst.src) > 2 else K_NONE
@@ -119,8 +116,8 @@ def _multiply(b: Builder, x: Opnd, y: Opnd) -> tuple[Opnd, Opnd]:
 
 
 def _shift_left(b: Builder, x: Opnd, n: Opnd) -> tuple[Opnd, Opnd]:
-    if n & KIND_MASK == K_IMM:
-        k = min(n >> PAYLOAD_SHIFT, 64)
+    if is_imm(n):
+        k = min(imm_value(n), 64)
         if k == 0:
             return word(x, 0), word(x, 1)
         if k >= 64:
@@ -132,8 +129,8 @@ def _shift_left(b: Builder, x: Opnd, n: Opnd) -> tuple[Opnd, Opnd]:
 
 def _shift_right(b: Builder, x: Opnd, n: Opnd, signed: bool) -> tuple[Opnd, Opnd]:
     high = "SHF.R.S32.HI" if signed else "SHF.R.U32.HI"
-    if n & KIND_MASK == K_IMM:
-        k = min(n >> PAYLOAD_SHIFT, 64)
+    if is_imm(n):
+        k = min(imm_value(n), 64)
         if k == 0:
             return word(x, 0), word(x, 1)
         if k >= 32:

@@ -5,27 +5,14 @@
 
 from typing import Final
 
-from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_TERM, F_WRITE, op
-from orias.isa.operand import (
-    FIRST_VIRTUAL,
-    FLAG_MASK,
-    INV,
-    K_NONE,
-    K_R,
-    KIND_MASK,
-    LANE_MASK,
-    PAYLOAD_SHIFT,
-    PT,
-    SUFFIX_MASK,
-    Opnd,
-)
+from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE, op
+from orias.isa.operand import INV, K_NONE, K_R, PT, Opnd, in_file, is_bare, is_vreg
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Func, Inst
+from orias.passes.def_use import Values
 from orias.passes.simplify import portable
-from orias.passes.values import Values
 
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE
 _SEL: Final = op("SEL")
-_DECORATION: Final = FLAG_MASK | SUFFIX_MASK | LANE_MASK
 
 
 def fold_guarded_copies(fn: Func) -> bool:
@@ -58,13 +45,11 @@ def fold_guarded_copies(fn: Func) -> bool:
 
 def _guarded_values(inst: Inst) -> list[tuple[Opnd, Opnd, Opnd]]:
     """(value, guard, old) of a guarded copy, or of either side of a SEL of two registers."""
-    if inst.op is OP_COPY and inst.guard != PT and inst.src[0] & _DECORATION == 0:
+    if inst.op is OP_COPY and inst.guard != PT and is_bare(inst.src[0]):
         return [(inst.src[0], inst.guard, inst.old)]
-    if inst.op is _SEL and inst.guard == PT and inst.dst[0] >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+    if inst.op is _SEL and inst.guard == PT and is_vreg(inst.dst[0]):
         yes, no, p = inst.src
-        if p != PT and all(
-            o & KIND_MASK == K_R and o & _DECORATION == 0 and o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL for o in (yes, no)
-        ):
+        if p != PT and all(in_file(o, K_R) and is_bare(o) and is_vreg(o) for o in (yes, no)):
             return [(yes, p, no), (no, p ^ INV, yes)]
     return []
 
@@ -72,13 +57,11 @@ def _guarded_values(inst: Inst) -> list[tuple[Opnd, Opnd, Opnd]]:
 def _movable(d: Inst, guard: Opnd) -> bool:
     if d.op.flags & _STAY or d.op in (OP_PHI, OP_PACK, OP_COPY) or not portable(d):
         return False
-    if d.op.base in ("S2R", "CS2R", "undef"):
+    if d.op.flags & F_SPECIAL or d.op.base == "undef":
         return False
-    if len([x for x in d.dst if x >> PAYLOAD_SHIFT >= FIRST_VIRTUAL]) != 1:
+    if len([x for x in d.dst if is_vreg(x)]) != 1:
         return False
-    if d.guard != PT and (d.guard != guard or d.old != K_NONE):
-        return False
-    return d.guard == PT or d.guard ^ guard != INV
+    return d.guard == PT or (d.guard == guard and d.old == K_NONE)
 
 
 def _quiet(insts: list[Inst], start: int, end: int, d: Inst) -> bool:

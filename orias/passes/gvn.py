@@ -7,16 +7,20 @@ Loads take part within a stretch of code in which nothing may write memory.
 from typing import Final
 
 from orias.analysis.cfg import dominators, reverse_postorder
-from orias.isa.op import F_CALL, F_COMMUTES, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_TERM, F_WRITE
+from orias.isa.op import F_CALL, F_COMMUTES, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
 from orias.isa.operand import (
     FIRST_VIRTUAL,
-    K_B,
-    KIND_MASK,
-    PAYLOAD_SHIFT,
+    FIRST_VREG,
     PT,
     Opnd,
+    is_reg,
     is_true_pred,
+    is_vreg,
     is_zero_reg,
+    kind_of,
+    reg_id,
+    vreg,
+    with_reg,
     word_text,
 )
 from orias.ori.ir import OP_PHI, Block, Func, Inst
@@ -74,14 +78,14 @@ def _key(fn: Func, inst: Inst, epoch: int) -> Key | None:
         return None
     shape: list[int] = []
     for d in inst.dst:
-        ident = d >> PAYLOAD_SHIFT
+        ident = vreg(d)
         if ident >= FIRST_VIRTUAL:
-            shape.append((d & KIND_MASK) << 8 | fn.vwidth[ident])
+            shape.append(kind_of(d) << 8 | fn.vwidth[ident])
         elif is_zero_reg(d) or is_true_pred(d):
             shape.append(0)
         else:
             return None
-    if op.base in ("CS2R", "undef") or (op.base in ("S2R", "S2UR") and _changes(inst)):
+    if op.base == "undef" or (op.flags & F_SPECIAL and _changes(inst)):
         return None
     src = inst.src
     if op.flags & F_COMMUTES and src[0] > src[1]:
@@ -96,26 +100,23 @@ def _changes(inst: Inst) -> bool:
 def _take(inst: Inst, leader: Inst, repl: dict[int, int]) -> bool:
     """Let the leader's results stand for the instruction's."""
     for d, e in zip(inst.dst, leader.dst, strict=True):
-        if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL and e >> PAYLOAD_SHIFT < FIRST_VIRTUAL:
+        if is_vreg(d) and not is_vreg(e):
             return False
     for d, e in zip(inst.dst, leader.dst, strict=True):
-        if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-            repl[d >> PAYLOAD_SHIFT] = e >> PAYLOAD_SHIFT
+        if is_vreg(d):
+            repl[vreg(d)] = reg_id(e)
     return True
-
-
-_LOW: Final = (1 << PAYLOAD_SHIFT) - 1
 
 
 def _rename(inst: Inst, repl: dict[int, int]) -> None:
     src = inst.src
     for k in range(len(src)):
         o = src[k]
-        if 0 < (o & KIND_MASK) <= K_B and o >> PAYLOAD_SHIFT in repl:
-            src[k] = (o & _LOW) | repl[o >> PAYLOAD_SHIFT] << PAYLOAD_SHIFT
+        if o >= FIRST_VREG and is_reg(o) and vreg(o) in repl:
+            src[k] = with_reg(o, repl[vreg(o)])
     g = inst.guard
-    if g >> PAYLOAD_SHIFT in repl:
-        inst.guard = (g & _LOW) | repl[g >> PAYLOAD_SHIFT] << PAYLOAD_SHIFT
+    if g >= FIRST_VREG and vreg(g) in repl:
+        inst.guard = with_reg(g, repl[vreg(g)])
     o = inst.old
-    if 0 < (o & KIND_MASK) <= K_B and o >> PAYLOAD_SHIFT in repl:
-        inst.old = (o & _LOW) | repl[o >> PAYLOAD_SHIFT] << PAYLOAD_SHIFT
+    if o >= FIRST_VREG and is_reg(o) and vreg(o) in repl:
+        inst.old = with_reg(o, repl[vreg(o)])

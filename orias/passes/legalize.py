@@ -9,10 +9,11 @@ from itertools import combinations
 from typing import final
 
 from orias.diag import Unsupported
-from orias.isa.op import F_CALL, F_COMMUTES, F_PSEUDO, op
+from orias.isa.gmma_forms import c_count, c_start
+from orias.isa.isa_table import IsaTable, load
+from orias.isa.op import F_BRANCH, F_CALL, F_COMMUTES, F_DOUBLE, F_PSEUDO, F_WGMMA, op
 from orias.isa.operand import (
     ABS,
-    FLAG_MASK,
     INV,
     K_CONST,
     K_IMM,
@@ -22,30 +23,36 @@ from orias.isa.operand import (
     K_SYM,
     K_UP,
     K_UR,
-    KIND_MASK,
-    LANE_MASK,
     NEG,
     NOT_PT,
-    PAYLOAD_SHIFT,
     PT,
     RZ,
-    SUFFIX_MASK,
     URZ,
     Opnd,
+    bare,
     const,
+    has_lane,
+    has_modifiers,
+    has_suffix,
     imm,
+    imm_value,
+    in_file,
+    is_const,
+    is_imm,
+    kind_of,
+    modifiers_of,
+    r,
+    ur,
     with_word_lane,
+    without_modifiers,
 )
-from orias.isa.table import IsaTable, load
-from orias.isa.warpgroup import GMMA, c_count, c_start
+from orias.isa.roles import LOAD_CONSTANT
 from orias.isa.widths import src_width
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.passes.offsets import offset_fits
+from orias.target import features
 
-_GLOBAL = frozenset(("LD", "LDG", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG"))
 _MOVABLE = (K_IMM, K_CONST, K_UR)
-_DOUBLE = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "DMNMX"))
-_OP_LDC = {1: op("LDC"), 2: op("LDC.64"), 4: op("LDC.128")}
 
 
 def _text(inst: Inst) -> str:
@@ -69,7 +76,7 @@ class _Legalizer:
 
     def __init__(self, fn: Func, uniform: bool) -> None:
         self.fn: Func = fn
-        self.uniform: bool = uniform and not fn.target.const_operands
+        self.uniform: bool = uniform and not fn.target.has(features.CONSTANT_OPERANDS)
         self.table: IsaTable = load(fn.target.table)
         self.out: list[Inst] = []
         self.moved: dict[tuple[Opnd, bool], Opnd] = {}
@@ -82,7 +89,7 @@ class _Legalizer:
 
     def run(self) -> None:
         fn = self.fn
-        needs_desc = fn.target.desc >= 0 and any(_wants_descriptor(i) for i in fn.insts())
+        needs_desc = fn.target.has_word("descriptor") and any(_wants_descriptor(i) for i in fn.insts())
         for b in fn.blocks:
             self.out = []
             self.moved = {}
@@ -108,7 +115,7 @@ class _Legalizer:
 
     def _new_descriptor(self, loc: int) -> Opnd:
         d = self.fn.new_vreg(K_UR, 2)
-        self.out.append(self.fn.new_inst(OP_COPY, [d], [const(0, self.fn.target.desc)], loc=loc))
+        self.out.append(self.fn.new_inst(OP_COPY, [d], [const(0, self.fn.target.word("descriptor"))], loc=loc))
         return d
 
     def _pseudo(self, inst: Inst) -> None:
@@ -116,31 +123,31 @@ class _Legalizer:
         out = self.out
         if inst.op.base == "fence":
             return
-        if inst.op is OP_COPY and inst.src[0] & KIND_MASK == K_CONST and not self.fn.target.const_operands:
+        if inst.op is OP_COPY and is_const(inst.src[0]) and not self.fn.target.has(features.CONSTANT_OPERANDS):
             d = inst.dst[0]
-            if d & KIND_MASK == K_R:
-                inst.op = _OP_LDC[self.fn.width(d) if not d & LANE_MASK else 1]
+            if in_file(d, K_R):
+                inst.op = LOAD_CONSTANT[self.fn.width(d) if not has_lane(d) else 1]
                 inst.src = [inst.src[0], RZ]
         out.append(inst)
 
     def _real(self, inst: Inst) -> None:
-        if inst.op.base == "LDC" and inst.src[0] & KIND_MASK == K_SYM:
+        if inst.op.base == "LDC" and kind_of(inst.src[0]) == K_SYM:
             # A word of constant bank 0 whose place the linker knows: emission makes a constant operand of it.
             self.out.append(inst)
             return
-        if inst.op.base in ("BRA", "BRX", "RET", "CALL"):
+        if inst.op.flags & F_BRANCH:
             # Branches take their label at emission and carry implicit operands; any predicate guards them.
             self.out.append(inst)
             return
-        if inst.op.base in GMMA:
+        if inst.op.flags & F_WGMMA:
             self._metadata(inst)
             self.out.append(inst)
             return
         if inst.op.base == "ATOMG" and inst.dst == [RZ, PT]:
             self._reduction(inst)
         self._addresses(inst)
-        if inst.op.base == "I2F" and inst.src[0] & KIND_MASK == K_IMM and src_width(inst.op, 0, inst.src[0]) == 2:
-            # The form's immediate would be the upper word of the integer (orias/sim/image.py), not its value.
+        if inst.op.base == "I2F" and is_imm(inst.src[0]) and src_width(inst.op, 0, inst.src[0]) == 2:
+            # The form's immediate would be the upper word of the integer (orias/sim/core/image.py), not its value.
             inst.src[0] = self._to_register(inst, inst.src[0], 0, False)
         table = self.table
         if not table.accepts(inst.op, inst.guard, inst.dst, inst.src):
@@ -149,32 +156,32 @@ class _Legalizer:
 
     def _reduction(self, inst: Inst) -> None:
         """An atomic whose result nobody reads is a reduction, where the target has that form."""
-        name = "REDG" if self.fn.target.sm >= 90 else "RED"
+        name = self.fn.target.spelling("reduction")
         reduction = op(".".join([name, *inst.op.mods]))
         if self.table.accepts(reduction, PT, [], _encodable_address(inst.src)):
             inst.op = reduction
             inst.dst = []
 
     def _metadata(self, inst: Inst) -> None:
-        """Lowering writes warpgroup operations as they are wanted; only sparse metadata may have become an immediate."""
+        """Lowering writes warpgroup operations in legal forms; only sparse metadata may have become an immediate."""
         if not inst.op.has("SP"):
             return
         k = c_start(inst.src) + c_count(inst.dst, inst.src)
-        if inst.src[k] & KIND_MASK == K_UP:
+        if in_file(inst.src[k], K_UP):
             k += 1
-        if inst.src[k] & KIND_MASK != K_R:
+        if not in_file(inst.src[k], K_R):
             inst.src[k] = RZ if inst.src[k] == K_IMM else self._to_register(inst, inst.src[k], k, False)
 
     def _addresses(self, inst: Inst) -> None:
         for a in inst.op.addr:
             src = inst.src
             offset = src[a + 3]
-            if offset & KIND_MASK == K_IMM:
-                v = offset >> PAYLOAD_SHIFT
+            if is_imm(offset):
+                v = imm_value(offset)
                 v = v - (1 << 32) if v >> 31 else v
                 if not offset_fits(inst, a, v):
                     self._fold_offset(inst, a, v)
-            if src[a] == K_NONE and self.fn.target.desc >= 0 and _group_wants_descriptor(inst, a):
+            if src[a] == K_NONE and self.fn.target.has_word("descriptor") and _group_wants_descriptor(inst, a):
                 if self.desc == K_NONE:
                     self.desc = self._new_descriptor(inst.loc)
                 src[a] = self.desc
@@ -183,7 +190,7 @@ class _Legalizer:
         """An offset that does not fit its field is added to the base."""
         base = inst.src[a + 1]
         fn = self.fn
-        wide = fn.width(base) == 2 and not base & LANE_MASK
+        wide = fn.width(base) == 2 and not has_lane(base)
         if not wide:
             d = fn.new_vreg(K_R)
             self.out.append(fn.new_inst(op("IADD3"), [d], [base, imm(value), RZ], loc=inst.loc))
@@ -208,9 +215,7 @@ class _Legalizer:
         src = inst.src
         # 1. zero is RZ, but for the offsets of addresses
         offsets = [a + 3 for a in inst.op.addr]
-        zeroed = [
-            RZ if s & (KIND_MASK | -1 << PAYLOAD_SHIFT) == K_IMM and k not in offsets else s for k, s in enumerate(src)
-        ]
+        zeroed = [RZ if bare(s) == K_IMM and k not in offsets else s for k, s in enumerate(src)]
         for cand in self._orders(inst, zeroed):
             if self._ok(inst, cand):
                 inst.src = cand
@@ -235,7 +240,7 @@ class _Legalizer:
     def _orders(self, inst: Inst, src: list[Opnd]) -> list[list[Opnd]]:
         if inst.op.flags & F_COMMUTES and len(src) >= 2:
             swapped = [src[1], src[0], *src[2:]]
-            if src[0] & KIND_MASK in _MOVABLE and src[1] & KIND_MASK == K_R:
+            if kind_of(src[0]) in _MOVABLE and in_file(src[1], K_R):
                 return [swapped, src]
             if inst.op.base == "IADD3" and len(src) == 3:
                 # Any order of the three addends will do while no carry is involved.
@@ -244,11 +249,7 @@ class _Legalizer:
         return [src]
 
     def _move_some(self, inst: Inst, src: list[Opnd]) -> bool:
-        slots = [
-            k
-            for k, s in enumerate(src)
-            if s & KIND_MASK in _MOVABLE or (s & (FLAG_MASK | SUFFIX_MASK) and s & KIND_MASK == K_R)
-        ]
+        slots = [k for k, s in enumerate(src) if kind_of(s) in _MOVABLE or (has_modifiers(s) and in_file(s, K_R))]
         uniform = inst.op.base.startswith("U") and inst.op.base[:2] != "UN"
         for count in range(1, len(slots) + 1):
             for chosen in combinations(slots, count):
@@ -259,7 +260,7 @@ class _Legalizer:
                 if self._ok(inst, cand):
                     self._prefer_uniform(inst, cand, src, chosen)
                     for k in chosen:
-                        if cand[k] & KIND_MASK == K_UR and not uniform:
+                        if in_file(cand[k], K_UR) and not uniform:
                             continue
                         cand[k] = self._to_register(inst, self.wanted.get(src[k], src[k]), k, uniform)
                     inst.src = self._keep_pooled(cand)
@@ -271,10 +272,10 @@ class _Legalizer:
 
         ptxas 13.0.88 does so from sm_90 on at -O1 up, in loops too, for the first operand that takes it.
         """
-        if not self.uniform or inst.op.base not in _DOUBLE:
+        if not self.uniform or not inst.op.flags & F_DOUBLE:
             return
         for k in chosen:
-            if src[k] & KIND_MASK != K_IMM:
+            if not is_imm(src[k]):
                 continue
             trial = list(cand)
             trial[k] = _plain_register(src[k], True)
@@ -293,11 +294,11 @@ class _Legalizer:
         ptxas 13.0.88 does so for arithmetic and comparisons of doubles, on sm_75 to sm_89, at every level.
         """
         self.wanted = {}
-        if self.fn.pool is None or self.fn.pool.is_full() or inst.op.base not in _DOUBLE:
+        if self.fn.pool is None or self.fn.pool.is_full() or not inst.op.flags & F_DOUBLE:
             return src
         out = list(src)
         for k, s in enumerate(src):
-            if s & KIND_MASK == K_IMM and s >> PAYLOAD_SHIFT & 0xFFFFFFFF:
+            if is_imm(s) and imm_value(s) & 0xFFFFFFFF:
                 # No place is given before the instruction is known to take it; other constants of bank 2 do not reach doubles.
                 out[k] = const(2, 8 * len(self.wanted))
                 self.wanted[out[k]] = s
@@ -308,15 +309,15 @@ class _Legalizer:
         pool = self.fn.pool
         if pool is None or not self.wanted:
             return src
-        return [const(2, pool.place(self.wanted[s] >> PAYLOAD_SHIFT)) if s in self.wanted else s for s in src]
+        return [const(2, pool.place(imm_value(self.wanted[s]))) if s in self.wanted else s for s in src]
 
     def _to_register(self, inst: Inst, o: Opnd, k: int, uniform: bool) -> Opnd:
         """The operand's value in a fresh register (shared within the block for immediates and constants)."""
         fn = self.fn
-        kd = o & KIND_MASK
-        flags = o & (FLAG_MASK | SUFFIX_MASK)
+        kd = kind_of(o)
+        flags = modifiers_of(o)
         wide = src_width(inst.op, k, o)
-        if kd == K_IMM and o >> PAYLOAD_SHIFT >> 32:
+        if kd == K_IMM and imm_value(o) >> 32:
             wide = max(wide, 2)
         known = self.moved.get((o, uniform))
         if known is not None and fn.width(known) == wide:
@@ -326,8 +327,8 @@ class _Legalizer:
         if flags:
             return self._strip_flags(inst, self._to_register(inst, o & ~flags, k, False) | flags)
         d = fn.new_vreg(K_UR if uniform else K_R, wide)
-        if kd == K_CONST and not fn.target.const_operands and not uniform:
-            self.out.append(fn.new_inst(_OP_LDC[wide], [d], [o, RZ], loc=inst.loc))
+        if kd == K_CONST and not fn.target.has(features.CONSTANT_OPERANDS) and not uniform:
+            self.out.append(fn.new_inst(LOAD_CONSTANT[wide], [d], [o, RZ], loc=inst.loc))
         else:
             self.out.append(fn.new_inst(OP_COPY, [d], [o], loc=inst.loc))
         if kd != K_UR:
@@ -338,7 +339,7 @@ class _Legalizer:
         """A register operand with its integer negation or inversion applied by an instruction of its own."""
         fn = self.fn
         plain = o & ~(NEG | INV)
-        if o & (ABS | SUFFIX_MASK) or inst.op.base[0] in "FDH":
+        if o & ABS or has_suffix(o) or inst.op.base[0] in "FDH":
             raise Unsupported(f"operand flags of '{_text(inst)}' have no form", inst.loc)
         d = fn.new_vreg(K_R)
         if o & NEG:
@@ -350,20 +351,17 @@ class _Legalizer:
 
 def _encodable_address(src: list[Opnd]) -> list[Opnd]:
     """The sources with a stand-in descriptor and plain registers, to ask whether an operation exists at all."""
-    return [URZ if k == 0 else K_R | 4 << PAYLOAD_SHIFT if k > 3 else s for k, s in enumerate(src)]
+    return [URZ if k == 0 else r(4) if k > 3 else s for k, s in enumerate(src)]
 
 
 def _plain_register(o: Opnd, uniform: bool) -> Opnd:
-    if o & KIND_MASK == K_R:
-        return o & ~(FLAG_MASK | SUFFIX_MASK)
-    return (URZ & ~(255 << PAYLOAD_SHIFT)) | 4 << PAYLOAD_SHIFT if uniform else K_R | 4 << PAYLOAD_SHIFT
+    if in_file(o, K_R):
+        return without_modifiers(o)
+    return ur(4) if uniform else r(4)
 
 
 def _group_wants_descriptor(inst: Inst, a: int) -> bool:
-    """True for global and generic addresses, save those of compare-and-swap, which have no descriptor form."""
-    if inst.op.base in _GLOBAL:
-        return not inst.op.has("CAS") and not inst.op.has("CAST")
-    return inst.op.base == "LDGSTS" and a == 4
+    return a in inst.op.descriptors
 
 
 def _wants_descriptor(inst: Inst) -> bool:

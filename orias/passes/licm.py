@@ -1,17 +1,16 @@
-"""OriHoistInvariants: computations that do not change in a loop move in front of it (phases 40, 76, 92, 104)."""
+"""OriHoistInvariants: loop-invariant code motion (phases 40, 76, 92, 104)."""
 
 from typing import Final
 
 from orias.analysis.cfg import Loop, dominators, find_loops
 from orias.analysis.liveness import liveness
-from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_TERM, F_WRITE
-from orias.isa.operand import FIRST_VIRTUAL, K_B, K_CONST, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT, PT
+from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
+from orias.isa.operand import FIRST_VIRTUAL, K_P, K_R, PT, in_file, is_const, is_physical, is_reg, is_vreg, vreg
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
+from orias.target.register_steps import STEPS
 
-_STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ
-_STEPS: Final = (32, 40, 48, 56, 64, 72, 80, 96, 128, 168, 255)
-"""Register counts at which fewer warps fit on an SM (register-allocation inventory, section 2a)."""
+_STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ | F_SPECIAL
 _WORKING: Final = 8
 """Registers for the loop's own short-lived values and the two in reserve (a guess)."""
 _MAX_HOISTED: Final = 16
@@ -47,7 +46,7 @@ def _room(fn: Func, loop: Loop, live: list[int]) -> int:
     inside = set(loop.blocks)
     most = 0
     for b in fn.blocks:
-        # Blocks made in front of inner loops since then are as empty as they are new.
+        # Blocks made before inner loops since then are as empty as they are new.
         if b.id in inside and b.id < len(live):
             need = live[b.id]
             for inst in b.insts:
@@ -56,12 +55,12 @@ def _room(fn: Func, loop: Loop, live: list[int]) -> int:
                     need = max(need, live[b.id] + fn.calls[inst.uid].clobber_r.bit_count())
             most = max(most, need)
     need = most + _WORKING
-    step = next((s for s in _STEPS if s >= need), need)
+    step = next((s for s in STEPS if s >= need), need)
     return min(_MAX_HOISTED, step - need)
 
 
 def preheader(fn: Func, loop: Loop) -> Block | None:
-    """The block in front of a loop from which only the header follows, made if need be; None at the function's entry."""
+    """The block before a loop from which only the header follows, made if need be; None at the function's entry."""
     header = loop.header
     inside = set(loop.blocks)
     outside = [p for p in header.preds if p.id not in inside]
@@ -94,8 +93,8 @@ def _hoist(fn: Func, loop: Loop, pre: Block, room: int) -> bool:
     for b in members:
         for inst in b.insts:
             for d in inst.dst:
-                if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-                    local.add(d >> PAYLOAD_SHIFT)
+                if is_vreg(d):
+                    local.add(vreg(d))
     moved = 0
     again = True
     while again and moved < room:
@@ -106,7 +105,7 @@ def _hoist(fn: Func, loop: Loop, pre: Block, room: int) -> bool:
                 if moved < room and _invariant(inst, local):
                     pre.insts.append(inst)
                     for d in inst.dst:
-                        local.discard(d >> PAYLOAD_SHIFT)
+                        local.discard(vreg(d))
                     moved += 1
                     again = True
                 else:
@@ -117,18 +116,18 @@ def _hoist(fn: Func, loop: Loop, pre: Block, room: int) -> bool:
 
 def _invariant(inst: Inst, local: set[int]) -> bool:
     op = inst.op
-    if op.flags & _STAY or op is OP_PHI or inst.guard != PT or op.base in ("CS2R", "undef", "S2R", "S2UR"):
+    if op.flags & _STAY or op is OP_PHI or inst.guard != PT or op.base == "undef":
         return False
     if op is OP_PACK:
         return False
-    if op is OP_COPY and inst.src[0] & KIND_MASK != K_CONST:
+    if op is OP_COPY and not is_const(inst.src[0]):
         return False
     # There are seven predicates; one held through a loop soon costs more than its compare.
-    if any(d & KIND_MASK == K_P and d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL for d in inst.dst):
+    if any(in_file(d, K_P) and is_vreg(d) for d in inst.dst):
         return False
     if not portable(inst):
         return False
     for s in inst.src:
-        if 0 < (s & KIND_MASK) <= K_B and s >> PAYLOAD_SHIFT in local:
+        if is_reg(s) and vreg(s) in local:
             return False
-    return all(d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL or d >> PAYLOAD_SHIFT in (7, 255) for d in inst.dst)
+    return all(not is_physical(d) for d in inst.dst)

@@ -1,25 +1,13 @@
 """OriDoPredication: short conditional arms become guarded instructions; arms that only leave become guarded exits.
 
-Limits as measured (regalloc inventory, section 2c): 8 instructions an arm, 20 with a global load, arms judged one by
+Limits as measured (``docs/facts/optimizer.md``): 8 instructions an arm, 20 with a global load, arms judged one by
 one; never with atomics, warp operations, barriers or calls.
 """
 
 from typing import Final
 
-from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_TERM, F_WRITE, op
-from orias.isa.operand import (
-    FIRST_VIRTUAL,
-    INV,
-    K_IMM,
-    K_P,
-    K_R,
-    KIND_MASK,
-    PAYLOAD_SHIFT,
-    PT,
-    RZ,
-    Opnd,
-    is_virtual,
-)
+from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_FREE, F_READ, F_SPECIAL, F_TERM, F_WRITE, op
+from orias.isa.operand import INV, K_IMM, K_P, K_R, PT, RZ, Opnd, in_file, is_physical, is_vreg, kind_of, vreg
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func, Inst
 
 _LIMIT: Final = 8
@@ -45,7 +33,7 @@ def predicate_arms(fn: Func) -> bool:
 
 def _convert(fn: Func, b: Block) -> bool:
     t = b.terminator()
-    if t is None or t.op.base != "BRA" or t.src or t.guard & KIND_MASK != K_P or len(b.succs) != 2:
+    if t is None or t.op.base != "BRA" or t.src or not in_file(t.guard, K_P) or len(b.succs) != 2:
         return False
     fall, taken = b.succs
     if fall is taken:
@@ -94,19 +82,19 @@ def _predicable(inst: Inst) -> bool:
     flags = inst.op.flags
     if flags & _NEVER or flags & _ATOMIC == _ATOMIC or inst.op is OP_PHI or inst.guard != PT:
         return False
-    if inst.op.base in ("S2R", "CS2R", "BMOV", "undef", "B2R"):
+    if flags & F_SPECIAL or inst.op.base in ("BMOV", "undef"):
         return False
     # Physical registers belong to calls.
     for d in inst.dst:
-        if not is_virtual(d) and d >> PAYLOAD_SHIFT not in (7, 255):
+        if is_physical(d):
             return False
     if flags & F_READ or flags & F_WRITE:
-        return len([d for d in inst.dst if is_virtual(d)]) <= 1
+        return len([d for d in inst.dst if is_vreg(d)]) <= 1
     return True
 
 
 def _cost(arm: Block) -> int:
-    return sum(1 for i in arm.insts if i.op.base not in ("copy", "pack", "undef", "fence"))
+    return sum(1 for i in arm.insts if not i.op.flags & F_FREE)
 
 
 def _short(arm: Block) -> bool:
@@ -168,16 +156,19 @@ def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block) -> bool:
 
 def _select(fn: Func, b: Block, guard: Opnd, yes: Opnd, no: Opnd, phi: Inst, loc: int) -> Opnd:
     """guard ? yes : no at the end of block `b`."""
-    if yes == no:
+    # The guard of the branch may have become constant.
+    if yes == no or guard == PT:
         return yes
+    if guard == PT ^ INV:
+        return no
     d = phi.dst[0]
-    file_kind = d & KIND_MASK
-    width = fn.vwidth[d >> PAYLOAD_SHIFT]
+    file_kind = kind_of(d)
+    width = fn.vwidth[vreg(d)]
     new = fn.new_vreg(file_kind, width)
     if file_kind == K_R and width == 1 and _plain(yes) and _plain(no):
         b.insts.append(fn.new_inst(_SEL, [new], [yes, no, guard], loc=loc))
         return new
-    if file_kind in (K_R, K_P) and no & KIND_MASK != file_kind:
+    if file_kind in (K_R, K_P) and not in_file(no, file_kind):
         # An old value must be a register.
         moved = fn.new_vreg(file_kind, width)
         b.insts.append(fn.new_inst(OP_COPY, [moved], [no], loc=loc))
@@ -187,4 +178,4 @@ def _select(fn: Func, b: Block, guard: Opnd, yes: Opnd, no: Opnd, phi: Inst, loc
 
 
 def _plain(o: Opnd) -> bool:
-    return o & KIND_MASK in (K_R, K_IMM) and (o & KIND_MASK != K_R or o == RZ or o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL)
+    return kind_of(o) in (K_R, K_IMM) and (not in_file(o, K_R) or o == RZ or is_vreg(o))

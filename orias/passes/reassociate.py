@@ -2,36 +2,40 @@
 
 The base of a memory access is written as a sum of values and a constant, looking through additions (and through OR and
 XOR of values that have no bit in common).  Where several bases have the same values, the sum is computed once, its constant goes to
-the offset fields, and the part that does not change in a loop is computed in front of it: one register for what were many.
+the offset fields, and the part that does not change in a loop is computed before it: one register instead of many.
 """
 
 from typing import Final, NamedTuple, final
 
-from orias.analysis.bits import possible_bits
 from orias.analysis.cfg import DomTree, Loop, LoopForest, dominators, find_loops, reverse_postorder
-from orias.isa.op import op
+from orias.analysis.known_bits import possible_bits
+from orias.isa.op import F_FOLDS, op
 from orias.isa.operand import (
     FIRST_VIRTUAL,
-    FLAG_MASK,
-    K_IMM,
     K_NONE,
     K_R,
-    KIND_MASK,
-    LANE_MASK,
-    PAYLOAD_SHIFT,
     PT,
     RZ,
-    SUFFIX_MASK,
     Opnd,
+    has_flags,
+    has_lane,
     imm,
     imm_signed,
+    imm_value,
+    in_file,
+    is_bare,
+    is_imm,
+    is_vreg,
     is_zero_reg,
+    r,
+    vreg,
 )
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
+from orias.passes.def_use import Values
 from orias.passes.licm import preheader
-from orias.passes.offsets import FOLDING, offset_fits
+from orias.passes.offsets import offset_fits
 from orias.passes.simplify import portable
-from orias.passes.values import Values
+from orias.semantics.integers import signed
 
 _IADD3: Final = op("IADD3")
 _LEA: Final = op("LEA")
@@ -89,7 +93,7 @@ class _Reassociate:
         self.rank: Final[dict[int, int]] = {}
         """Place of each definition in reverse postorder."""
         self.turn: Final[dict[int, int]] = {}
-        """Definitions in front of each memory access, by ``Inst.uid``."""
+        """Definitions before each memory access, by ``Inst.uid``."""
         self.holders: Final[dict[Terms, list[int]]] = {}
         """Registers that hold a sum without a constant, by its terms in ascending order."""
         self.sums: Final[dict[int, _Sum]] = {}
@@ -102,26 +106,22 @@ class _Reassociate:
                 if inst.op.addr:
                     self.turn[inst.uid] = len(self.rank)
                 for d in inst.dst:
-                    if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-                        self.home[d >> PAYLOAD_SHIFT] = b
-                        self.rank[d >> PAYLOAD_SHIFT] = len(self.rank)
+                    if is_vreg(d):
+                        self.home[vreg(d)] = b
+                        self.rank[vreg(d)] = len(self.rank)
 
     def run(self) -> bool:
         groups: dict[tuple[Terms, int], list[_Use]] = {}
         for b in reverse_postorder(self.fn):
             loop = self.forest.innermost[b.id]
             for inst in b.insts:
-                for a in inst.op.addr if inst.op.base in FOLDING else ():
+                for a in inst.op.addr if inst.op.flags & F_FOLDS else ():
                     base = inst.src[a + 1]
-                    if (
-                        base & KIND_MASK != K_R
-                        or base >> PAYLOAD_SHIFT < FIRST_VIRTUAL
-                        or base & (FLAG_MASK | LANE_MASK)
-                    ):
+                    if not in_file(base, K_R) or not is_vreg(base) or has_flags(base) or has_lane(base):
                         continue
-                    if inst.src[a + 3] & KIND_MASK != K_IMM or not _no_register(inst.src[a + 2]):
+                    if not is_imm(inst.src[a + 3]) or not _no_register(inst.src[a + 2]):
                         continue
-                    ident = base >> PAYLOAD_SHIFT
+                    ident = vreg(base)
                     total = self._sum(ident)
                     use = _Use(inst, a, b, ident, total.constant)
                     groups.setdefault((total.terms, b.id if loop is None else loop.header.id), []).append(use)
@@ -144,7 +144,7 @@ class _Reassociate:
         while stack:
             v = stack[-1]
             if v not in sums:
-                missing = [s >> PAYLOAD_SHIFT for s in self._operands(v) if s >> PAYLOAD_SHIFT not in sums]
+                missing = [vreg(s) for s in self._operands(v) if vreg(s) not in sums]
                 if missing:
                     stack.extend(missing)
                     continue
@@ -159,7 +159,7 @@ class _Reassociate:
         d = self.values.defs[ident]
         if d is None or d.op is OP_PHI or d.guard != PT or len(d.dst) != 1:
             return []
-        return [s for s, _ in self._parts(d) if s & KIND_MASK == K_R and s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL]
+        return [s for s, _ in self._parts(d) if in_file(s, K_R) and is_vreg(s)]
 
     def _look(self, ident: int) -> _Sum:
         alone = _Sum(((ident, 1),), 0)
@@ -173,12 +173,12 @@ class _Reassociate:
         for s, factor in parts:
             if s == RZ:
                 continue
-            if s & (FLAG_MASK | LANE_MASK | SUFFIX_MASK):
+            if not is_bare(s):
                 return alone
-            v = s >> PAYLOAD_SHIFT
-            if s & KIND_MASK == K_IMM:
+            v = vreg(s)
+            if is_imm(s):
                 constant += v * factor
-            elif s & KIND_MASK == K_R and v >= FIRST_VIRTUAL and self.fn.vwidth[v] == width:
+            elif in_file(s, K_R) and v >= FIRST_VIRTUAL and self.fn.vwidth[v] == width:
                 inner = self._sum(v)
                 for t, n in inner.terms:
                     factors[t] = factors.get(t, 0) + n * factor & _MASK32
@@ -195,12 +195,12 @@ class _Reassociate:
         src = d.src
         if d.op is OP_COPY or d.op is _IADD3 or d.op is _IADD64:
             return [(s, 1) for s in src]
-        if d.op is _LEA and len(src) == 3 and src[2] & KIND_MASK == K_IMM:
-            return [(src[0], 1 << (src[2] >> PAYLOAD_SHIFT & 31)), (src[1], 1)]
-        if d.op.base == "IMAD" and d.op.mods in ((), ("U32",)) and src[1] & KIND_MASK == K_IMM:
-            return [(src[0], src[1] >> PAYLOAD_SHIFT & _MASK32), (src[2], 1)]
-        if d.op is _SHL and src[2] == RZ and src[1] & KIND_MASK == K_IMM and src[1] >> PAYLOAD_SHIFT < 32:
-            return [(src[0], 1 << (src[1] >> PAYLOAD_SHIFT))]
+        if d.op is _LEA and len(src) == 3 and is_imm(src[2]):
+            return [(src[0], 1 << (imm_value(src[2]) & 31)), (src[1], 1)]
+        if d.op.base == "IMAD" and d.op.mods in ((), ("U32",)) and is_imm(src[1]):
+            return [(src[0], imm_value(src[1]) & _MASK32), (src[2], 1)]
+        if d.op is _SHL and src[2] == RZ and is_imm(src[1]) and imm_value(src[1]) < 32:
+            return [(src[0], 1 << imm_value(src[1]))]
         if self._disjoint(d):
             return [(src[0], 1), (src[1], 1)]
         return []
@@ -210,9 +210,9 @@ class _Reassociate:
 
     def _disjoint(self, d: Inst) -> bool:
         """True for the OR or XOR of two values without a common bit."""
-        if d.op.name != "LOP3.LUT" or d.src[2] != RZ or d.src[3] & KIND_MASK != K_IMM:
+        if d.op.name != "LOP3.LUT" or d.src[2] != RZ or not is_imm(d.src[3]):
             return False
-        if d.src[3] >> PAYLOAD_SHIFT not in (_OR, _XOR):
+        if imm_value(d.src[3]) not in (_OR, _XOR):
             return False
         return not possible_bits(self.values.defs, d.src[0]) & possible_bits(self.values.defs, d.src[1])
 
@@ -224,7 +224,7 @@ class _Reassociate:
             return False
         bits = 32 * self.fn.vwidth[terms[0][0]]
         return all(
-            offset_fits(u.inst, u.group, _signed(u.constant, bits) + imm_signed(u.inst.src[u.group + 3])) for u in uses
+            offset_fits(u.inst, u.group, signed(u.constant, bits) + imm_signed(u.inst.src[u.group + 3])) for u in uses
         )
 
     def _rewrite(self, terms: Terms, uses: list[_Use]) -> bool:
@@ -234,8 +234,8 @@ class _Reassociate:
             base = self._base(terms, u)
             if base is None:
                 return changed
-            u.inst.src[u.group + 1] = K_R | base << PAYLOAD_SHIFT
-            u.inst.src[u.group + 3] = imm(_signed(u.constant, bits) + imm_signed(u.inst.src[u.group + 3]))
+            u.inst.src[u.group + 1] = r(base)
+            u.inst.src[u.group + 3] = imm(signed(u.constant, bits) + imm_signed(u.inst.src[u.group + 3]))
             changed = True
         return changed
 
@@ -274,12 +274,12 @@ class _Reassociate:
     def _add(self, total: int, terms: Terms, done: int, b: Block, before: Inst | None, place: Block) -> int:
         """The sum `total` of the first `done` terms with the others.
 
-        Computed in block `b`: before an instruction of it, or at its end, in front of the loop whose header is `place`.
+        Computed in block `b`: before an instruction of it, or at its end, before the loop whose header is `place`.
         """
         key = (terms, b.id, before is None)
         out = self.made.get(key, -1)
         if out < 0 and done < 2:
-            # With two terms or more in front of the loop, the rest is one addition and those terms are free.
+            # With two terms or more before the loop, the rest is one addition and those terms are free.
             out = self._known(terms, before, place)
         if out < 0:
             out = self._compute(total, terms[done:], b, before, place)
@@ -299,7 +299,7 @@ class _Reassociate:
 
     def _compute(self, total: int, terms: Terms, b: Block, before: Inst | None, place: Block) -> int:
         """Add terms to a sum (or to nothing, if that is negative): what needs no factor three at a time, then products one by one."""
-        left = [K_R | total << PAYLOAD_SHIFT] if total >= 0 else []
+        left = [r(total)] if total >= 0 else []
         whole = self._known(terms, before, place) if len(terms) > 1 else -1
         if whole >= 0:
             terms = ((whole, 1),)
@@ -307,7 +307,7 @@ class _Reassociate:
         for t, n in terms:
             v = t if n == 1 else self._known(((t, n),), before, place)
             if v >= 0:
-                left.append(K_R | v << PAYLOAD_SHIFT)
+                left.append(r(v))
             else:
                 products.append((t, n))
         loc = before.loc if before is not None else 0
@@ -320,7 +320,7 @@ class _Reassociate:
             left = [d, *left[taken:]]
         for t, n in products:
             d = self.fn.new_vreg(K_R, 1)
-            x = K_R | t << PAYLOAD_SHIFT
+            x = r(t)
             if n & (n - 1) == 0:
                 shift = imm(n.bit_length() - 1)
                 new.append(
@@ -335,11 +335,11 @@ class _Reassociate:
             b.insts.extend(new)
         else:
             self.at.setdefault(b.id, []).extend((before, x) for x in new)
-        return left[0] >> PAYLOAD_SHIFT
+        return vreg(left[0])
 
 
 def _insert(b: Block, new: list[tuple[Inst, Inst]]) -> None:
-    """Put instructions in front of others of a block."""
+    """Put instructions before others of a block."""
     fronts: dict[int, list[Inst]] = {}
     for before, inst in new:
         fronts.setdefault(before.uid, []).append(inst)
@@ -352,7 +352,3 @@ def _insert(b: Block, new: list[tuple[Inst, Inst]]) -> None:
 
 def _no_register(o: Opnd) -> bool:
     return o == K_NONE or is_zero_reg(o)
-
-
-def _signed(value: int, bits: int) -> int:
-    return value - (1 << bits) if value >> bits - 1 else value

@@ -1,33 +1,35 @@
-"""SinkRemat and OriDoRemat: what is cheap to make again does not live through the blocks that need the most registers.
+"""SinkRemat and OriDoRemat: cheap values do not live through the blocks of highest register pressure.
 
-A value that a block of high pressure neither makes nor uses holds a register in it all the same.  If the value is a constant, a
-constant-bank read or a special register, it is made again behind the block.  If it is computed from such values,
-or from values that live there anyway, its computation moves behind the block.
+A value that is live through a block, but neither defined nor used there, holds a register in it.  If the value is a constant, a
+constant-bank read or a special register, it is rematerialised after the block.  If it is computed from such values,
+or from values that are live there anyway, its computation moves after the block.
 """
 
 from typing import Final, final
 
 from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, reverse_postorder
 from orias.analysis.liveness import Liveness, def_mask, liveness, reg_bit, use_mask
-from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_PSEUDO, F_READ, F_SIDE, F_TERM, F_WRITE
+from orias.isa.op import F_CALL, F_CONSTMEM, F_CONVERGENT, F_FENCE, F_PSEUDO, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
 from orias.isa.operand import (
-    FIRST_VIRTUAL,
     K_CONST,
     K_IMM,
     K_R,
     K_WORD,
-    KIND_MASK,
-    LANE_MASK,
-    PAYLOAD_SHIFT,
     PT,
     Opnd,
+    has_lane,
+    in_file,
+    is_vreg,
+    kind_of,
+    vreg,
+    with_reg,
     word_text,
 )
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
+from orias.target.fixed_registers import FIXED_SPECIALS
+from orias.target.register_steps import FREE_WORDS
 
-_FREE_REGISTERS: Final = 30
-"""Live words up to which nothing is gained (the lowest occupancy step of all targets, less the two in reserve)."""
 _PEAKS: Final = 3
 """Blocks relieved, the one that needs most first."""
 _NEAR: Final = 6
@@ -38,11 +40,10 @@ _AGAIN: Final = 2
 """Instructions computed a second time for each word that need not live through a block."""
 _MOST_BLOCKS: Final = 2000
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ
-FIXED_SPECIAL: Final = ("SR_TID", "SR_CTAID", "SR_NTID", "SR_NCTAID", "SR_LANEID", "SR_CgaCtaId", "SR_CLUSTER")
 
 
 def relieve_peaks(fn: Func) -> bool:
-    """Make values again, or compute them, behind the blocks of highest pressure; True if anything changed."""
+    """Rematerialise values, or move their computation, after the blocks of highest pressure; True if anything changed."""
     if len(fn.blocks) < 2 or len(fn.blocks) > _MOST_BLOCKS:
         return False
     changed = False
@@ -53,7 +54,7 @@ def relieve_peaks(fn: Func) -> bool:
         lv = liveness(fn)
         needs = {b.id: most_words(fn, b, lv) for b in fn.blocks}
         top = max(needs.values())
-        left = [b for b in fn.blocks if b.id not in done and needs[b.id] > max(_FREE_REGISTERS, top - _NEAR)]
+        left = [b for b in fn.blocks if b.id not in done and needs[b.id] > max(FREE_WORDS, top - _NEAR)]
         if not left:
             break
         peak = max(left, key=lambda b: needs[b.id])
@@ -67,7 +68,7 @@ def needs_many_registers(fn: Func) -> bool:
     if len(fn.blocks) < 2:
         return False
     lv = liveness(fn)
-    return any(most_words(fn, b, lv) > _FREE_REGISTERS for b in fn.blocks)
+    return any(most_words(fn, b, lv) > FREE_WORDS for b in fn.blocks)
 
 
 def most_words(fn: Func, b: Block, lv: Liveness) -> int:
@@ -135,7 +136,7 @@ class _Peak:
         self.users: Final[dict[int, list[tuple[Inst, Block]]]] = {}
         """Readers of each register and the blocks that they read in (for a phi: the predecessor)."""
         self.clones: Final[dict[tuple[int, int], int]] = {}
-        """Register made again, by register and block."""
+        """Rematerialised register, by register and block."""
         self.front: Final[dict[int, list[Inst]]] = {}
         """New first instructions of blocks."""
         self.moved: Final[set[int]] = set()
@@ -144,9 +145,9 @@ class _Peak:
             for inst in b.insts:
                 self.rank[inst.uid] = len(self.rank)
                 for d in inst.dst:
-                    if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-                        self.defs[d >> PAYLOAD_SHIFT] = inst
-                        self.home[d >> PAYLOAD_SHIFT] = b
+                    if is_vreg(d):
+                        self.defs[vreg(d)] = inst
+                        self.home[vreg(d)] = b
                 if inst.op is OP_PHI:
                     for o, p in zip(inst.src, b.preds, strict=True):
                         self._reads(o, inst, p)
@@ -156,7 +157,7 @@ class _Peak:
 
     def _reads(self, o: Opnd, inst: Inst, b: Block) -> None:
         if reg_bit(o):
-            self.users.setdefault(o >> PAYLOAD_SHIFT, []).append((inst, b))
+            self.users.setdefault(vreg(o), []).append((inst, b))
 
     def run(self) -> bool:
         through = self.lv.live_in[self.peak.id] & self.lv.live_out[self.peak.id]
@@ -166,7 +167,7 @@ class _Peak:
         for v in idle:
             if _is_free(self.defs[v]):
                 self._make_again(v)
-        # Users first: what they have taken along has no use left in front of the block.
+        # Users first: what moved with them has no use left before the block.
         for v in sorted(idle, key=lambda v: -self.rank[self.defs[v].uid]):
             if not _is_free(self.defs[v]):
                 self._sink(v)
@@ -188,7 +189,7 @@ class _Peak:
         return bool(self.front)
 
     def _turn(self, inst: Inst) -> int:
-        """New instructions stand in the order of those that they come from, those made from nothing in front."""
+        """New instructions stand in the order of those that they come from, those without sources first."""
         return self.rank.get(inst.uid, -1)
 
     # --- constants -------------------------------------------------------------------------------------------------
@@ -201,16 +202,16 @@ class _Peak:
                 self._rename(inst, b, v, self._clone(v, x))
 
     def _place(self, b: Block) -> Block | None:
-        """The block at whose head a value used in `b` is made again, so that it is not live in the peak; None where it need not be."""
+        """The block at whose head a value used in `b` is rematerialised, so that it is not live in the peak; None where it need not be."""
         if b is self.peak:
             return None
         if self.index[b.id] > self.index[self.peak.id]:
-            return self._behind(b)
-        # In front of the peak: only a common loop brings the value here.
+            return self._after(b)
+        # Before the peak: only a common loop brings the value here.
         loop = self._common_loop(b)
         return None if loop is None else loop.header
 
-    def _behind(self, b: Block) -> Block | None:
+    def _after(self, b: Block) -> Block | None:
         """The highest dominator of a block that does not dominate the peak, outside loops that the peak is not in."""
         x = b.id
         if self.tree.dominates(x, self.peak.id):
@@ -235,7 +236,7 @@ class _Peak:
         if found is None:
             d = self.defs[v]
             new = self.fn.new_vreg(K_R, self.fn.vwidth[v])
-            found = new >> PAYLOAD_SHIFT
+            found = vreg(new)
             copy = self.fn.new_inst(d.op, [new], list(d.src), loc=d.loc)
             self.front.setdefault(b.id, []).append(copy)
             self.clones[v, b.id] = found
@@ -247,17 +248,16 @@ class _Peak:
 
     def _rename(self, inst: Inst, b: Block, old: int, new: int) -> None:
         """Let an instruction read another register (a phi: on the edges from `b`)."""
-        low = (1 << PAYLOAD_SHIFT) - 1
         if inst.op is OP_PHI:
-            for k, p in enumerate(self.home[inst.dst[0] >> PAYLOAD_SHIFT].preds):
-                if p is b and inst.src[k] >> PAYLOAD_SHIFT == old and reg_bit(inst.src[k]):
-                    inst.src[k] = (inst.src[k] & low) | new << PAYLOAD_SHIFT
+            for k, p in enumerate(self.home[vreg(inst.dst[0])].preds):
+                if p is b and vreg(inst.src[k]) == old and reg_bit(inst.src[k]):
+                    inst.src[k] = with_reg(inst.src[k], new)
         else:
             for k, o in enumerate(inst.src):
-                if reg_bit(o) and o >> PAYLOAD_SHIFT == old:
-                    inst.src[k] = (o & low) | new << PAYLOAD_SHIFT
-            if reg_bit(inst.old) and inst.old >> PAYLOAD_SHIFT == old:
-                inst.old = (inst.old & low) | new << PAYLOAD_SHIFT
+                if reg_bit(o) and vreg(o) == old:
+                    inst.src[k] = with_reg(o, new)
+            if reg_bit(inst.old) and vreg(inst.old) == old:
+                inst.old = with_reg(inst.old, new)
         users = self.users[old]
         users[:] = [x for x in users if x[0] is not inst or x[1] is not b]
         self.users.setdefault(new, []).append((inst, b))
@@ -265,7 +265,7 @@ class _Peak:
     # --- computations ----------------------------------------------------------------------------------------------
 
     def _sink(self, v: int) -> None:
-        """Move the computation of a value behind the peak if that takes fewer registers."""
+        """Move the computation of a value after the peak if that takes fewer registers."""
         target = None if self.defs[v].uid in self.moved else self._target(v)
         if target is None:
             return
@@ -279,24 +279,24 @@ class _Peak:
             self.home[x] = target
             for o in d.src:
                 if reg_bit(o):
-                    s = o >> PAYLOAD_SHIFT
+                    s = vreg(o)
                     self.users[s] = [(i, target if i is d else b) for i, b in self.users[s]]
         for x in chain:
             d = self.defs[x]
             for o in list(d.src):
-                if reg_bit(o) and o >> PAYLOAD_SHIFT in self.defs and _is_free(self.defs[o >> PAYLOAD_SHIFT]):
-                    s = o >> PAYLOAD_SHIFT
+                if reg_bit(o) and vreg(o) in self.defs and _is_free(self.defs[vreg(o)]):
+                    s = vreg(o)
                     if self.home[s] is not target:
                         self._rename(d, target, s, self._clone(s, target))
 
     def _compute_again(self, v: int, idle: int) -> None:
-        """Compute a value used elsewhere a second time, so that it does not live through the block, from what does or is made from nothing."""
+        """Compute a value a second time, from values that live through the block anyway or have no sources, so that it need not live through it."""
         sites: list[tuple[Inst, Block, Block]] = []
         for inst, b in self.users.get(v, ()):
             x = self._place(b)
             if x is not None:
                 if self.tree.dominates(x.id, self.home[v].id):
-                    # Made anew in every round of the loop, in front of the peak.
+                    # Computed in every iteration of the loop, before the peak.
                     continue
                 if self._common_loop(x) is not None and x.depth >= self.peak.depth:
                     return
@@ -316,7 +316,7 @@ class _Peak:
             self._rename(inst, b, v, self._clone(v, x))
 
     def _chain(self, v: int, idle: int, x: Block) -> list[int]:
-        """The values to compute at the head of a block for one, sources first; empty if they are too many or another has to live on for it."""
+        """The values to compute at the head of a block for a given one, sources first; empty if there are too many, or another would live longer for it."""
         inside = self._common_loop(x) is not None
         most = self.fn.vwidth[v] * (1 if inside else _AGAIN)
         out: list[int] = []
@@ -332,7 +332,7 @@ class _Peak:
             for o in d.src:
                 if not reg_bit(o):
                     continue
-                t = o >> PAYLOAD_SHIFT
+                t = vreg(o)
                 if self.fn.vkind[t] != K_R:
                     return []
                 if t in self.defs and self._made_there(t, inside):
@@ -343,7 +343,7 @@ class _Peak:
         return out
 
     def _made_there(self, v: int, inside: bool) -> bool:
-        """True for a value made from nothing; special registers take too long to be read in a loop."""
+        """True for a value without register sources; special registers take too long to be read in a loop."""
         return _is_free(self.defs[v]) and (not inside or self.defs[v].op is OP_COPY)
 
     def _clone_into(self, v: int, x: Block) -> None:
@@ -352,15 +352,15 @@ class _Peak:
         copy = self.defs[self._clone(v, x)]
         for k, o in enumerate(copy.src):
             if reg_bit(o):
-                s = o >> PAYLOAD_SHIFT
+                s = vreg(o)
                 if (s, x.id) not in self.clones and s in self.defs and self._made_there(s, inside):
                     self._clone(s, x)
                 made = self.clones.get((s, x.id))
                 if made is not None:
-                    copy.src[k] = (o & ((1 << PAYLOAD_SHIFT) - 1)) | made << PAYLOAD_SHIFT
+                    copy.src[k] = with_reg(o, made)
 
     def _target(self, v: int) -> Block | None:
-        """The block behind the peak to whose head all uses of a value let it move."""
+        """The block after the peak to whose head all uses of a value let it move."""
         x = -1
         for _, b in self.users.get(v, ()):
             if self.index[b.id] <= self.index[self.peak.id]:
@@ -368,10 +368,10 @@ class _Peak:
             x = b.id if x < 0 else self._meet(x, b.id)
         if x < 0 or self.tree.dominates(x, self.peak.id):
             return None
-        return self._behind(self.order[self.index[x]])
+        return self._after(self.order[self.index[x]])
 
     def _same_loop(self, v: int, target: Block) -> bool:
-        """True if a computation does not come into a loop by moving to a block."""
+        """True if moving a computation to a block does not move it into a loop."""
         loop = self.forest.innermost[target.id]
         return loop is None or self.home[v].id in loop.blocks
 
@@ -393,14 +393,14 @@ class _Peak:
         chain.append(v)
         total = 0
         for o in d.src:
-            s = o >> PAYLOAD_SHIFT
+            s = vreg(o)
             if not reg_bit(o) or s in chain:
                 continue
             if self.fn.vkind[s] != K_R:
                 total = 1 << 20
                 break
             if s in self.defs and self.defs[s].uid in self.moved:
-                # It stands behind the peak already: there or not at all.
+                # It stands after the peak already: there or not at all.
                 if self.tree.dominates(self.home[s].id, target.id):
                     continue
                 total = 1 << 20
@@ -425,21 +425,21 @@ class _Peak:
 
 
 def _is_free(inst: Inst) -> bool:
-    """True if a value can be made from nothing: a constant, a read of a constant bank, a special register that does not change."""
-    if inst.guard != PT or len(inst.dst) != 1 or inst.dst[0] & LANE_MASK:
+    """True if a value has no register sources: a constant, a read of a constant bank, a special register that does not change."""
+    if inst.guard != PT or len(inst.dst) != 1 or has_lane(inst.dst[0]):
         return False
     if inst.op is OP_COPY:
-        return inst.src[0] & KIND_MASK in (K_IMM, K_CONST)
+        return kind_of(inst.src[0]) in (K_IMM, K_CONST)
     if inst.op.base == "S2R":
-        return inst.src[0] & KIND_MASK == K_WORD and word_text(inst.src[0]).startswith(FIXED_SPECIAL)
+        return kind_of(inst.src[0]) == K_WORD and word_text(inst.src[0]).startswith(FIXED_SPECIALS)
     return False
 
 
 def pure(inst: Inst) -> bool:
     """True for a computation of one R result that gives the same anywhere."""
-    if inst.guard != PT or len(inst.dst) != 1 or inst.dst[0] & KIND_MASK != K_R:
+    if inst.guard != PT or len(inst.dst) != 1 or not in_file(inst.dst[0], K_R):
         return False
     op = inst.op
-    if op.flags & _STAY or op is OP_PHI or (op.flags & F_PSEUDO and op is not OP_COPY) or not portable(inst):
+    if op.flags & (_STAY | F_SPECIAL | F_CONSTMEM) or (op.flags & F_PSEUDO and op is not OP_COPY):
         return False
-    return op.base not in ("CS2R", "S2R", "S2UR", "LDC", "undef")
+    return portable(inst)

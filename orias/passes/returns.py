@@ -7,7 +7,7 @@ block the function's own convergence barriers see to that.
 from typing import Final
 
 from orias.diag import Unsupported
-from orias.isa.operand import FIRST_VIRTUAL, K_B, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, Opnd, base
+from orias.isa.operand import K_R, PT, Opnd, in_file, is_bare, is_physical, is_reg, is_vreg, is_zero_reg, kind_of
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 
 _RET: Final = "RET"
@@ -27,7 +27,7 @@ def unify_returns(fn: Func) -> None:
     last = ends[0].insts[-1]
     join = fn.new_block()
     for k, d in enumerate(results[0]):
-        value = fn.new_vreg(d & KIND_MASK, 1)
+        value = fn.new_vreg(kind_of(d), 1)
         join.insts.append(fn.new_inst(OP_PHI, [value], [t[k].src[0] for t in tails], loc=last.loc))
     phis = list(join.insts)
     for d, phi in zip(results[0], phis, strict=True):
@@ -40,13 +40,13 @@ def unify_returns(fn: Func) -> None:
 
 
 def _tail(b: Block) -> list[Inst]:
-    """The copies to physical registers directly in front of the return."""
+    """The copies to physical registers directly before the return."""
     out: list[Inst] = []
     for inst in reversed(b.insts[:-1]):
         if inst.op is not OP_COPY or inst.guard != PT or not _physical_r(inst.dst[0]):
             break
         s = inst.src[0]
-        if 0 < (s & KIND_MASK) <= K_B and s >> PAYLOAD_SHIFT < FIRST_VIRTUAL and s >> PAYLOAD_SHIFT != 255:
+        if is_reg(s) and not is_vreg(s) and not is_zero_reg(s):
             break
         out.append(inst)
     out.reverse()
@@ -54,4 +54,4 @@ def _tail(b: Block) -> list[Inst]:
 
 
 def _physical_r(o: Opnd) -> bool:
-    return base(o) == o and o & KIND_MASK == K_R and o >> PAYLOAD_SHIFT < 255
+    return in_file(o, K_R) and is_physical(o) and is_bare(o)

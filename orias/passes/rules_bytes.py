@@ -1,33 +1,22 @@
 """Rewrites of PRMT: chains become one, two conversions to a half packed together become one packed conversion."""
 
 from orias.isa.op import op
-from orias.isa.operand import (
-    FLAG_MASK,
-    K_R,
-    KIND_MASK,
-    LANE_MASK,
-    NOT_PT,
-    RZ,
-    SUFFIX_MASK,
-    Opnd,
-    imm,
-    is_virtual,
-    is_zero_reg,
-)
+from orias.isa.operand import K_R, NOT_PT, RZ, Opnd, imm, in_file, is_bare, is_vreg, is_zero_reg
 from orias.ori.ir import Inst
 from orias.passes import rules_int, rules_logic
-from orias.passes.simplify import RULES, Cx, imm_value, portable
+from orias.passes.simplify import RULES, Cx, portable
+from orias.semantics.integers import constant_of
 
 
 def _plain(o: Opnd) -> bool:
-    return o & KIND_MASK == K_R and not o & (FLAG_MASK | SUFFIX_MASK | LANE_MASK)
+    return in_file(o, K_R) and is_bare(o)
 
 
 def _selector(inst: Inst) -> int:
     """The constant selector of a plain PRMT of registers, -1 for anything else."""
     if inst.op.name != "PRMT" or len(inst.src) != 3 or not (_plain(inst.src[0]) and _plain(inst.src[2])):
         return -1
-    s = imm_value(inst.src[1])
+    s = constant_of(inst.src[1])
     return -1 if s is None else s & 0xFFFF
 
 
@@ -45,7 +34,7 @@ def _compose(cx: Cx, inst: Inst, selector: int) -> None:
     """Take bytes from where inner PRMTs take them, if the result still reads two registers at most."""
     inner: dict[Opnd, list[tuple[Opnd, int, bool]]] = {}
     for o in (inst.src[0], inst.src[2]):
-        d = cx.definition(o) if is_virtual(o) else None
+        d = cx.definition(o) if is_vreg(o) else None
         if d is not None and portable(d):
             s = _selector(d)
             if s >= 0:
@@ -93,8 +82,8 @@ def _prmt(cx: Cx, inst: Inst) -> None:
 
 
 def _shift_left(cx: Cx, inst: Inst) -> None:
-    """The upper half, picked out and moved up again, is a mask: what a bf16 in the upper half is as f32."""
-    if inst.op.name == "SHF.L.U32" and imm_value(inst.src[1]) == 16 and is_virtual(inst.src[0]):
+    """The upper half, extracted and shifted back, is a mask: the f32 value of a bf16 in the upper half."""
+    if inst.op.name == "SHF.L.U32" and constant_of(inst.src[1]) == 16 and is_vreg(inst.src[0]):
         d = cx.definition(inst.src[0])
         if d is not None and portable(d):
             selector = _selector(d)

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from orias.isa.op import op
-from orias.isa.operand import ABS, INV, K_R, KIND_MASK, LANE_MASK, NEG, SUFFIX_MASK, Opnd, is_zero_reg
+from orias.isa.op import F_ABSOLUTE, op
+from orias.isa.operand import ABS, INV, K_R, NEG, Opnd, has_lane, has_suffix, in_file, is_vreg, is_zero_reg
 from orias.ori.ir import Inst
 from orias.passes.simplify import RULES, Cx
 
@@ -18,7 +18,7 @@ def _add(cx: Cx, inst: Inst) -> None:
     plain = tuple(m for m in inst.op.mods if m != "SAT")
     for k in (0, 1):
         s = inst.src[k]
-        if s & (ABS | LANE_MASK):
+        if s & ABS or has_lane(s):
             continue
         d = cx.absorbable(s)
         if d is None or d.op.base != product or d.op.mods != plain or d.uid not in cx.fn.contract:
@@ -29,7 +29,7 @@ def _add(cx: Cx, inst: Inst) -> None:
             continue
         if s & NEG:
             a ^= NEG
-            if a & KIND_MASK != K_R:
+            if not in_file(a, K_R):
                 continue
         cx.rewrite(inst, op(".".join([fused, *inst.op.mods])), [a, b, other])
         cx.fn.contract.discard(inst.uid)
@@ -46,7 +46,7 @@ def _fused(cx: Cx, inst: Inst) -> None:
 
 def _sign_of(cx: Cx, o: Opnd, double: bool) -> Opnd | None:
     """``x`` with the sign flags that make it equal to `o`, if `o` is only a negation or absolute value of it."""
-    if o & (LANE_MASK | SUFFIX_MASK | INV):
+    if o & INV or has_lane(o) or has_suffix(o):
         return None
     d = cx.definition(o)
     if d is None or d.op.name != ("DADD" if double else "FADD") or len(d.src) != 2:
@@ -58,7 +58,7 @@ def _sign_of(cx: Cx, o: Opnd, double: bool) -> Opnd | None:
         inner = z
     else:
         return None
-    if inner & SUFFIX_MASK or inner & KIND_MASK != K_R or inner >> 15 < 256:
+    if has_suffix(inner) or not in_file(inner, K_R) or not is_vreg(inner):
         return None
     if o & ABS:
         inner = (inner | ABS) & ~NEG
@@ -67,7 +67,7 @@ def _sign_of(cx: Cx, o: Opnd, double: bool) -> Opnd | None:
 
 def _take_signs(cx: Cx, inst: Inst, count: int) -> None:
     """Sources that are -x or |x| of something become flags (FMUL and FFMA take no absolute value)."""
-    allow_abs = inst.op.base in ("FADD", "DADD", "FSETP", "DSETP", "FMNMX")
+    allow_abs = inst.op.flags & F_ABSOLUTE != 0
     src = list(inst.src)
     for k in range(min(count, len(src))):
         n = _sign_of(cx, src[k], inst.op.base[0] == "D")

@@ -5,21 +5,22 @@ from typing import Final
 from orias.isa.op import op
 from orias.isa.operand import (
     ABS,
-    FLAG_MASK,
     K_R,
-    KIND_MASK,
-    LANE_MASK,
     NEG,
     S_H0_H0,
     S_H1_H1,
     S_NONE,
-    SUFFIX_MASK,
     Opnd,
-    suffix,
+    flags_of,
+    has_lane,
+    has_modifiers,
+    in_file,
+    suffix_of,
     with_suffix,
 )
 from orias.ori.ir import Inst
-from orias.passes.simplify import RULES, Cx, imm_value, portable
+from orias.passes.simplify import RULES, Cx, portable
+from orias.semantics.integers import constant_of
 
 _PICKS: Final = {0x10: S_H0_H0, 0x32: S_H1_H1}
 """Low byte pair of a selector -> the half of the first operand that it picks."""
@@ -37,22 +38,22 @@ def _halves(cx: Cx, inst: Inst) -> None:
 
 
 def _origin(cx: Cx, o: Opnd) -> Opnd | None:
-    if o & KIND_MASK != K_R or suffix(o) not in (S_H0_H0, S_H1_H1) or o & LANE_MASK:
+    if not in_file(o, K_R) or suffix_of(o) not in (S_H0_H0, S_H1_H1) or has_lane(o):
         return None
     d = cx.definition(o)
     if d is None or d.op.name != "PRMT" or len(d.src) != 3 or not portable(d):
         return None
-    selector = imm_value(d.src[1])
-    if selector is None or any(s & (FLAG_MASK | SUFFIX_MASK) for s in d.src):
+    selector = constant_of(d.src[1])
+    if selector is None or any(has_modifiers(s) for s in d.src):
         return None
-    pair = selector >> (16 if suffix(o) == S_H1_H1 else 0) & 0xFF
+    pair = selector >> (16 if suffix_of(o) == S_H1_H1 else 0) & 0xFF
     half = _PICKS.get(pair)
     source = d.src[0]
     if half is None and pair in (0x54, 0x76):
         half, source = (S_H0_H0 if pair == 0x54 else S_H1_H1), d.src[2]
-    if half is None or source & KIND_MASK != K_R:
+    if half is None or not in_file(source, K_R):
         return None
-    return with_suffix(source, half) | (o & FLAG_MASK)
+    return with_suffix(source, half) | flags_of(o)
 
 
 def _add(cx: Cx, inst: Inst) -> None:
@@ -63,16 +64,16 @@ def _add(cx: Cx, inst: Inst) -> None:
     plain = tuple(m for m in inst.op.mods if m != "SAT")
     for k in (0, 1):
         s, other = inst.src[k], inst.src[1 - k]
-        if (s | other) & ABS or suffix(s) not in (S_NONE, S_H0_H0, S_H1_H1):
+        if (s | other) & ABS or suffix_of(s) not in (S_NONE, S_H0_H0, S_H1_H1):
             continue
         d = cx.absorbable(s)
         if d is None or d.op.base != "HMUL2" or d.op.mods != plain or d.uid not in cx.fn.contract or len(d.src) != 2:
             continue
-        a, b = (_half_of(x, suffix(s)) for x in d.src)
+        a, b = (_half_of(x, suffix_of(s)) for x in d.src)
         if a is None or b is None or (a | b) & ABS:
             continue
         if s & NEG:
-            if a & KIND_MASK != K_R:
+            if not in_file(a, K_R):
                 continue
             a ^= NEG
         cx.rewrite(inst, op(".".join(["HFMA2", *inst.op.mods])), [a, b, other])
@@ -84,13 +85,16 @@ def _half_of(o: Opnd, half: int) -> Opnd | None:
     """The operand that has in both halves what `o` has in the half; unchanged for S_NONE."""
     if half == S_NONE:
         return o
-    if o & KIND_MASK != K_R:
+    if not in_file(o, K_R):
         return None
-    if suffix(o) == S_NONE:
+    if suffix_of(o) == S_NONE:
         return with_suffix(o, half)
-    return o if suffix(o) in (S_H0_H0, S_H1_H1) else None
+    return o if suffix_of(o) in (S_H0_H0, S_H1_H1) else None
 
 
-for _name in ("HMUL2", "HFMA2", "HSETP2", "HSET2", "HMNMX2"):
-    RULES[_name] = _halves
+RULES["HMUL2"] = _halves
+RULES["HFMA2"] = _halves
+RULES["HSETP2"] = _halves
+RULES["HSET2"] = _halves
+RULES["HMNMX2"] = _halves
 RULES["HADD2"] = _add

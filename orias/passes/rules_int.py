@@ -4,28 +4,38 @@ from typing import Final
 
 from orias.isa.op import op
 from orias.isa.operand import (
-    FLAG_MASK,
     INV,
-    K_IMM,
     K_P,
     K_R,
-    KIND_MASK,
-    LANE_MASK,
     NEG,
     NOT_PT,
-    PAYLOAD_SHIFT,
     PT,
     RZ,
     Opnd,
+    has_flags,
+    has_lane,
     imm,
     imm64,
+    imm_value,
+    in_file,
+    is_imm,
+    is_physical,
+    is_vreg,
+    vreg,
     with_word_lane,
 )
 from orias.ori.ir import OP_PACK, Inst
-from orias.passes.simplify import RULES, Cx, imm_value, portable
+from orias.passes.simplify import RULES, Cx, portable
+from orias.semantics.integers import (
+    add,
+    constant64_of,
+    constant_of,
+    multiply,
+    multiply_wide,
+    negate,
+    shift_left,
+)
 
-_MASK32: Final = 0xFFFFFFFF
-_MASK64: Final = 0xFFFFFFFFFFFFFFFF
 _IADD3: Final = op("IADD3")
 _IMAD: Final = op("IMAD")
 _LEA: Final = op("LEA")
@@ -44,11 +54,11 @@ def shift_left_of(inst: Inst | None) -> tuple[Opnd, int] | None:
     if inst is None or len(inst.dst) != 1:
         return None
     if inst.op is _SHL and inst.src[2] == RZ:
-        k = imm_value(inst.src[1])
+        k = constant_of(inst.src[1])
         if k is not None and 0 < k < 32:
             return inst.src[0], k
     if inst.op.base == "IMAD" and inst.op.mods in ((), ("U32",)) and inst.src[2] == RZ:
-        v = imm_value(inst.src[1])
+        v = constant_of(inst.src[1])
         if v is not None and v > 1 and v & (v - 1) == 0:
             return inst.src[0], v.bit_length() - 1
     return None
@@ -61,7 +71,7 @@ def _add3(cx: Cx, inst: Inst) -> None:
         _add3_with_carry(cx, inst)
         return
     terms, total = _terms(inst)
-    changed = _flatten(cx, terms, total & _MASK32)
+    changed = _flatten(cx, terms, total)
     total = changed[1]
     terms = changed[0]
     if _cancel(terms):
@@ -69,7 +79,7 @@ def _add3(cx: Cx, inst: Inst) -> None:
     if not terms:
         cx.to_copy(inst, imm(total))
         return
-    if len(terms) == 1 and total == 0 and not terms[0] & FLAG_MASK:
+    if len(terms) == 1 and total == 0 and not has_flags(terms[0]):
         cx.to_copy(inst, terms[0])
         return
     if _combine_terms(cx, inst, terms, total):
@@ -103,34 +113,34 @@ def _terms(inst: Inst) -> tuple[list[Opnd], int]:
     terms: list[Opnd] = []
     total = 0
     for s in inst.src:
-        v = imm_value(s)
+        v = constant_of(s)
         if v is None:
             terms.append(s)
         else:
-            total += v
+            total = add(total, v)
     return terms, total
 
 
 def _flatten(cx: Cx, terms: list[Opnd], total: int) -> tuple[list[Opnd], int, bool]:
-    """Take additions that only we use (or that only add a constant) apart, while three terms suffice."""
+    """Replace an addend that is an addition used only here (or that only adds a constant) by its own addends, while three terms suffice."""
     changed = False
     k = 0
     while k < len(terms):
         t = terms[k]
         k += 1
-        if t & (INV | LANE_MASK):
+        if t & INV or has_lane(t):
             continue
         d = cx.definition(t)
         if d is None or d.op is not _IADD3 or len(d.dst) != 1:
             continue
         inner, const = _terms(d)
-        single = cx.values.uses[t >> PAYLOAD_SHIFT] == 1
+        single = cx.values.uses[vreg(t)] == 1
         if any(s & INV or not _stable(s) for s in inner):
             continue
         if t & NEG:
             inner = [s ^ NEG for s in inner]
-            const = -const
-        merged = total + const & _MASK32
+            const = negate(const)
+        merged = add(total, const)
         count = len(terms) - 1 + len(inner) + (1 if merged else 0)
         if count > 3 or (not single and len(inner) > 1):
             continue
@@ -146,28 +156,28 @@ def _flatten(cx: Cx, terms: list[Opnd], total: int) -> tuple[list[Opnd], int, bo
 
 def _stable(s: Opnd) -> bool:
     """False for physical registers, which may change."""
-    return s & KIND_MASK != K_R or s >> PAYLOAD_SHIFT >= 255
+    return not (in_file(s, K_R) and is_physical(s))
 
 
 def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
     """x << k plus y becomes LEA, a * b plus y becomes IMAD."""
     if len(terms) + (1 if total else 0) != 2:
         return False
-    for t in terms:
-        if t & FLAG_MASK:
+    for k, t in enumerate(terms):
+        if has_flags(t):
             continue
         d = cx.absorbable(t)
-        rest = [u for u in terms if u is not t]
+        rest = terms[:k] + terms[k + 1 :]
         other = rest[0] if rest else imm(total)
         if rest and rest[0] == t:
             return False
         shifted = shift_left_of(d)
-        if shifted is not None and not shifted[0] & FLAG_MASK:
-            x, k = shifted
-            if other & KIND_MASK == K_IMM or other & FLAG_MASK:
-                cx.rewrite(inst, _IMAD, [x, imm(1 << k), other])
+        if shifted is not None and not has_flags(shifted[0]):
+            x, left = shifted
+            if is_imm(other) or has_flags(other):
+                cx.rewrite(inst, _IMAD, [x, imm(shift_left(1, left)), other])
             else:
-                cx.rewrite(inst, _LEA, [x, other, imm(k)])
+                cx.rewrite(inst, _LEA, [x, other, imm(left)])
             return True
         if d is not None and d.op.base == "IMAD" and d.op.mods in ((), ("U32",)) and d.src[2] == RZ:
             cx.rewrite(inst, _IMAD, [d.src[0], d.src[1], other])
@@ -179,13 +189,13 @@ def _add3_with_carry(cx: Cx, inst: Inst) -> None:
     """Adding zero carries nothing; subtracting zero (x + ~0 + 1) always carries."""
     if len(inst.dst) != 2:
         return
-    live = [s for s in inst.src if s not in (RZ, RZ | NEG) and imm_value(s) != 0]
+    live = [s for s in inst.src if s not in (RZ, RZ | NEG) and constant_of(s) != 0]
     negated = inst.src.count(RZ | NEG)
     carry = inst.dst[1]
-    if len(live) == 1 and negated < 2 and not live[0] & FLAG_MASK and carry >> PAYLOAD_SHIFT >= 256:
+    if len(live) == 1 and negated < 2 and not has_flags(live[0]) and is_vreg(carry):
         value = PT if negated else NOT_PT
         cx.insert("copy", [carry], [value], inst.loc)
-        cx.repl[carry >> PAYLOAD_SHIFT] = value
+        cx.repl[vreg(carry)] = value
         cx.to_copy(inst, live[0])
 
 
@@ -199,9 +209,9 @@ def _mad(cx: Cx, inst: Inst) -> None:
     if mods not in ((), ("U32",)):
         return
     a, b, c = inst.src
-    va, vb = imm_value(a), imm_value(b)
+    va, vb = constant_of(a), constant_of(b)
     if va is not None and vb is not None:
-        cx.rewrite(inst, _IADD3, [imm(va * vb), c, RZ])
+        cx.rewrite(inst, _IADD3, [imm(multiply(va, vb)), c, RZ])
         _add3(cx, inst)
         return
     if va is not None:
@@ -214,7 +224,7 @@ def _mad(cx: Cx, inst: Inst) -> None:
     elif vb == 1:
         cx.rewrite(inst, _IADD3, [a, c, RZ])
         _add3(cx, inst)
-    elif vb is not None and not a & FLAG_MASK:
+    elif vb is not None and not has_flags(a):
         _mad_constant(cx, inst, a, vb, c)
 
 
@@ -224,36 +234,33 @@ def _mad_constant(cx: Cx, inst: Inst, a: Opnd, factor: int, c: Opnd) -> None:
         inner = shift_left_of(d)
         if inner is not None:
             # (x << k) * f
-            cx.rewrite(inst, _IMAD, [inner[0], imm(factor << inner[1]), RZ])
+            cx.rewrite(inst, _IMAD, [inner[0], imm(shift_left(factor, inner[1])), RZ])
             return
         if _plain_add(d):
             # (x + const) * f = x * f + const * f
-            consts = [imm_value(s) for s in d.src]
+            consts = [constant_of(s) for s in d.src]
             regs = [s for s, v in zip(d.src, consts, strict=True) if v is None]
-            if len(regs) == 1 and not regs[0] & FLAG_MASK:
-                k = sum(v for v in consts if v is not None)
-                cx.rewrite(inst, _IMAD, [regs[0], imm(factor), imm(k * factor)])
+            if len(regs) == 1 and not has_flags(regs[0]):
+                k = 0
+                for v in consts:
+                    if v is not None:
+                        k = add(k, v)
+                cx.rewrite(inst, _IMAD, [regs[0], imm(factor), imm(multiply(k, factor))])
                 return
-    if c & KIND_MASK == K_R and c != RZ and not c & FLAG_MASK and factor & (factor - 1) == 0 and factor > 1:
+    if in_file(c, K_R) and c != RZ and not has_flags(c) and factor & (factor - 1) == 0 and factor > 1:
         cx.rewrite(inst, _LEA, [a, c, imm(factor.bit_length() - 1)])
-
-
-def _signed(v: int) -> int:
-    return v - (1 << 32) if v >> 31 else v
 
 
 def _mad_wide(cx: Cx, inst: Inst) -> None:
     a, b, c = inst.src
     signed = "U32" not in inst.op.mods
-    va, vb = imm_value(a), imm_value(b)
+    va, vb = constant_of(a), constant_of(b)
     if va is not None and vb is None:
         cx.rewrite(inst, inst.op, [b, a, c])
         vb, va = va, None
     if va is not None and vb is not None:
-        product = _signed(va) * _signed(vb) if signed else va * vb
-        if c == RZ:
-            cx.to_copy(inst, imm64(product))
-        elif cx.fn.expanded:
+        product = multiply_wide(va, vb, signed)
+        if cx.fn.expanded:
             _add_words(cx, inst, c, imm64(product))
         else:
             cx.rewrite(inst, _IADD64, [c, imm64(product)])
@@ -266,27 +273,24 @@ def _add64(cx: Cx, inst: Inst) -> None:
     if len(inst.dst) != 1 or len(inst.src) != 2:
         return
     a, b = inst.src
-    if _const64(a) is not None and _const64(b) is None:
+    if constant64_of(a) is not None and constant64_of(b) is None:
         a, b = b, a
-    va, vb = _const64(a), _const64(b)
-    if va is not None and vb is not None:
-        cx.to_copy(inst, imm64(va + vb))
-        return
-    if vb == 0 and not a & FLAG_MASK:
+    vb = constant64_of(b)
+    if vb == 0 and not has_flags(a):
         cx.to_copy(inst, a)
         return
     if vb is not None:
-        d = cx.definition(a) if not a & (FLAG_MASK | LANE_MASK) else None
+        d = cx.definition(a) if not (has_flags(a) or has_lane(a)) else None
         if d is not None and d.op is _IADD64 and len(d.src) == 2 and len(d.dst) == 1:
-            inner = _const64(d.src[1])
-            if inner is not None and not d.src[0] & FLAG_MASK and _stable(d.src[0]):
-                cx.rewrite(inst, _IADD64, [d.src[0], imm64(inner + vb)])
+            inner = constant64_of(d.src[1])
+            if inner is not None and not has_flags(d.src[0]) and _stable(d.src[0]):
+                cx.rewrite(inst, _IADD64, [d.src[0], imm64(add(inner, vb, 64))])
                 return
         if inst.src != [a, imm64(vb)]:
             cx.rewrite(inst, _IADD64, [a, imm64(vb)])
         return
     for x, y in ((a, b), (b, a)):
-        if x & (FLAG_MASK | LANE_MASK) or y & FLAG_MASK:
+        if has_flags(x) or has_lane(x) or has_flags(y):
             continue
         # One wide multiply-add instead of two additions pays even if the product has other users.
         d = cx.definition(x)
@@ -295,20 +299,20 @@ def _add64(cx: Cx, inst: Inst) -> None:
         if d.op.base == "IMAD" and "WIDE" in d.op.mods and "X" not in d.op.mods and d.src[2] == RZ and len(d.dst) == 1:
             cx.rewrite(inst, d.op, [d.src[0], d.src[1], y])
             return
-        if d.op.base == "sext64" and not d.src[0] & FLAG_MASK:
+        if d.op.base == "sext64" and not has_flags(d.src[0]):
             cx.rewrite(inst, _WIDE[True], [d.src[0], imm(1), y])
             return
-        if d.op is OP_PACK and len(d.src) == 2 and imm_value(d.src[1]) == 0 and d.src[0] & KIND_MASK == K_R:
+        if d.op is OP_PACK and len(d.src) == 2 and constant_of(d.src[1]) == 0 and in_file(d.src[0], K_R):
             cx.rewrite(inst, _WIDE[False], [d.src[0], imm(1), y])
             return
-        if cx.values.uses[x >> PAYLOAD_SHIFT] != 1:
+        if cx.values.uses[vreg(x)] != 1:
             continue
-        if d.op is _SHL64 and d.src[1] & KIND_MASK == K_IMM and 0 < d.src[1] >> PAYLOAD_SHIFT < 32:
-            _lea64(cx, inst, d.src[0], d.src[1] >> PAYLOAD_SHIFT, y)
+        if d.op is _SHL64 and is_imm(d.src[1]) and 0 < imm_value(d.src[1]) < 32:
+            _lea64(cx, inst, d.src[0], imm_value(d.src[1]), y)
             return
         if d.op is _IADD64 and len(d.src) == 2 and len(d.dst) == 1:
-            inner = _const64(d.src[1])
-            if inner is not None and not d.src[0] & FLAG_MASK and _stable(d.src[0]):
+            inner = constant64_of(d.src[1])
+            if inner is not None and not has_flags(d.src[0]) and _stable(d.src[0]):
                 # Constants move outwards, where an address can take them.
                 t = cx.insert("iadd64", [cx.fn.new_vreg(K_R, 2)], [d.src[0], y], inst.loc)
                 _add64(cx, t)
@@ -336,26 +340,14 @@ def _lea64(cx: Cx, inst: Inst, x: Opnd, k: int, y: Opnd) -> None:
     cx.rewrite(inst, OP_PACK, [low, high])
 
 
-def _const64(o: Opnd) -> int | None:
-    if o & KIND_MASK == K_IMM:
-        v = o >> PAYLOAD_SHIFT
-        return -v & _MASK64 if o & NEG else v
-    if o & (KIND_MASK | -1 << PAYLOAD_SHIFT) == RZ:
-        return 0
-    return None
-
-
 def _multiply64(cx: Cx, inst: Inst) -> None:
     """Products by constants: shifts for powers of two, one wide multiplication for extended words."""
     x, y = inst.src
-    vx, vy = _const64(x), _const64(y)
-    if vx is not None and vy is not None:
-        cx.to_copy(inst, imm64(vx * vy))
-        return
+    vx, vy = constant64_of(x), constant64_of(y)
     if vx is not None:
         x, y, vy = y, x, vx
         cx.rewrite(inst, inst.op, [x, y])
-    if x & FLAG_MASK or y & FLAG_MASK:
+    if has_flags(x) or has_flags(y):
         return
     ex = _extended(cx, x)
     if vy is None:
@@ -375,12 +367,12 @@ def _multiply64(cx: Cx, inst: Inst) -> None:
 
 def _extended(cx: Cx, x: Opnd) -> tuple[Opnd, bool] | None:
     """(word, signed) if the 64-bit value is an extended word."""
-    d = cx.definition(x) if not x & LANE_MASK else None
+    d = cx.definition(x) if not has_lane(x) else None
     if d is None:
         return None
-    if d.op.base == "sext64" and _stable(d.src[0]) and not d.src[0] & FLAG_MASK:
+    if d.op.base == "sext64" and _stable(d.src[0]) and not has_flags(d.src[0]):
         return d.src[0], True
-    if d.op is OP_PACK and len(d.src) == 2 and imm_value(d.src[1]) == 0 and d.src[0] & KIND_MASK == K_R:
+    if d.op is OP_PACK and len(d.src) == 2 and constant_of(d.src[1]) == 0 and in_file(d.src[0], K_R):
         return (d.src[0], False) if _stable(d.src[0]) else None
     return None
 
@@ -388,13 +380,9 @@ def _extended(cx: Cx, x: Opnd) -> tuple[Opnd, bool] | None:
 def _shift64(cx: Cx, inst: Inst) -> None:
     """A sign- or zero-extended word shifted left by a constant is a wide product."""
     x, n = inst.src
-    if n & KIND_MASK != K_IMM:
+    if not is_imm(n):
         return
-    k = n >> PAYLOAD_SHIFT
-    v = _const64(x)
-    if v is not None:
-        cx.to_copy(inst, imm64(v << k if k < 64 else 0))
-        return
+    k = imm_value(n)
     if k == 0:
         cx.to_copy(inst, x)
         return
@@ -402,46 +390,29 @@ def _shift64(cx: Cx, inst: Inst) -> None:
         return
     extended = _extended(cx, x)
     if extended is not None:
-        cx.rewrite(inst, _WIDE[extended[1]], [extended[0], imm(1 << k), RZ])
+        cx.rewrite(inst, _WIDE[extended[1]], [extended[0], imm(shift_left(1, k)), RZ])
 
 
 def _shift_right64(cx: Cx, inst: Inst) -> None:
     x, n = inst.src
-    if n & KIND_MASK != K_IMM:
-        return
-    k = n >> PAYLOAD_SHIFT
-    v = _const64(x)
-    if v is not None:
-        if inst.op.has("S64") and v >> 63:
-            v -= 1 << 64
-        cx.to_copy(inst, imm64(v >> min(k, 64)))
-    elif k == 0:
+    if is_imm(n) and imm_value(n) == 0:
         cx.to_copy(inst, x)
-
-
-def _sext64(cx: Cx, inst: Inst) -> None:
-    v = imm_value(inst.src[0])
-    if v is not None:
-        cx.to_copy(inst, imm64(_signed(v)))
 
 
 def shift(cx: Cx, inst: Inst) -> None:
     """SHF with constant operands."""
     name = inst.op.name
     a, n, c = inst.src
-    k = imm_value(n)
+    k = constant_of(n)
     if k is None:
         return
     if name in ("SHF.L.U32",) and c == RZ:
-        v = imm_value(a)
-        if v is not None:
-            cx.to_copy(inst, imm(v << k if k < 32 else 0))
-        elif k == 0:
+        if k == 0:
             cx.to_copy(inst, a)
         elif k >= 32:
             cx.to_copy(inst, imm(0))
         else:
-            inner = shift_left_of(cx.definition(a)) if not a & LANE_MASK else None
+            inner = shift_left_of(cx.definition(a)) if not has_lane(a) else None
             if inner is not None and _stable(inner[0]):
                 if inner[1] + k < 32:
                     cx.rewrite(inst, _SHL, [inner[0], imm(inner[1] + k), RZ])
@@ -449,68 +420,33 @@ def shift(cx: Cx, inst: Inst) -> None:
                     cx.to_copy(inst, imm(0))
     elif name in ("SHF.R.U32.HI", "SHF.R.S32.HI") and a == RZ:
         signed = name == "SHF.R.S32.HI"
-        v = imm_value(c)
-        if v is not None:
-            cx.to_copy(inst, imm((_signed(v) if signed else v) >> min(k, 32)))
-        elif k == 0:
+        if k == 0:
             cx.to_copy(inst, c)
         else:
-            d = cx.definition(c) if not c & LANE_MASK else None
+            d = cx.definition(c) if not has_lane(c) else None
             if d is not None and d.op is inst.op and d.src[0] == RZ and _stable(d.src[2]):
-                j = imm_value(d.src[1])
+                j = constant_of(d.src[1])
                 if j is not None and (j + k < 32 or signed):
                     cx.rewrite(inst, inst.op, [RZ, imm(min(j + k, 31)), d.src[2]])
 
 
-def _abs_int(cx: Cx, inst: Inst) -> None:
-    v = imm_value(inst.src[0])
-    if v is not None:
-        cx.to_copy(inst, imm(abs(_signed(v))))
-
-
 def _minmax(cx: Cx, inst: Inst) -> None:
-    """Integer minimum (predicate true) or maximum of constants or of a value with itself."""
+    """Integer minimum (predicate true) or maximum of a value with itself."""
     a, b, p = inst.src[:3]
     if p not in (PT, NOT_PT) or len(inst.src) != 3 or len(inst.dst) != 1 or inst.op.has("RELU"):
         return
     if a == b:
         cx.to_copy(inst, a)
-        return
-    va, vb = imm_value(a), imm_value(b)
-    if va is None or vb is None:
-        return
-    pick = min if p == PT else max
-    if inst.op.has("U16x2"):
-        cx.to_copy(inst, imm(pick(va >> 16, vb >> 16) << 16 | pick(va & 0xFFFF, vb & 0xFFFF)))
-    elif inst.op.has("S16x2"):
-        # Flipping the sign bits maps the signed order to the unsigned one.
-        va, vb = va ^ 0x80008000, vb ^ 0x80008000
-        pair = pick(va >> 16, vb >> 16) << 16 | pick(va & 0xFFFF, vb & 0xFFFF)
-        cx.to_copy(inst, imm(pair ^ 0x80008000))
-    elif inst.op.has("U32"):
-        cx.to_copy(inst, imm(pick(va, vb)))
-    else:
-        cx.to_copy(inst, imm(pick(_signed(va), _signed(vb))))
-
-
-def _unary(cx: Cx, inst: Inst) -> None:
-    v = imm_value(inst.src[0])
-    if v is None or len(inst.src) != 1:
-        return
-    if inst.op.name == "POPC":
-        cx.to_copy(inst, imm(v.bit_count()))
-    elif inst.op.name == "BREV":
-        cx.to_copy(inst, imm(int(f"{v:032b}"[::-1], 2)))
 
 
 def _lea(cx: Cx, inst: Inst) -> None:
     if inst.op is not _LEA or len(inst.dst) != 1 or len(inst.src) != 3:
         return
-    va, k, vb = imm_value(inst.src[0]), imm_value(inst.src[2]), imm_value(inst.src[1])
+    va, k, vb = constant_of(inst.src[0]), constant_of(inst.src[2]), constant_of(inst.src[1])
     if k is None:
         return
     if va is not None:
-        cx.rewrite(inst, _IADD3, [imm(va << k), inst.src[1], RZ])
+        cx.rewrite(inst, _IADD3, [imm(shift_left(va, k)), inst.src[1], RZ])
         _add3(cx, inst)
     elif vb == 0:
         cx.rewrite(inst, _SHL, [inst.src[0], imm(k), RZ])
@@ -522,11 +458,7 @@ RULES["iadd64"] = _add64
 RULES["imul64"] = _multiply64
 RULES["shl64"] = _shift64
 RULES["shr64"] = _shift_right64
-RULES["sext64"] = _sext64
 RULES["SHF"] = shift
-RULES["IABS"] = _abs_int
 RULES["IMNMX"] = _minmax
 RULES["VIMNMX"] = _minmax
-RULES["POPC"] = _unary
-RULES["BREV"] = _unary
 RULES["LEA"] = _lea

@@ -2,32 +2,38 @@
 
 from typing import Final
 
-from orias.isa.op import op
+from orias.isa.op import F_FOLDS, F_SIZED, F_WRITE, op
 from orias.isa.operand import (
-    FLAG_MASK,
     K_IMM,
     K_R,
-    KIND_MASK,
-    LANE_MASK,
-    PAYLOAD_SHIFT,
     PT,
     RZ,
+    SP,
     Opnd,
+    bare,
     const,
     const_bank,
     const_offset,
+    has_flags,
+    has_lane,
     imm,
     imm_signed,
+    imm_value,
+    in_file,
+    is_imm,
+    is_physical,
+    is_vreg,
     is_zero_reg,
 )
+from orias.isa.operations import mnemonics_with
 from orias.ori.ir import Inst
-from orias.passes.offsets import FOLDING, offset_fits
-from orias.passes.simplify import RULES, Cx, imm_value
+from orias.passes.offsets import offset_fits
+from orias.passes.simplify import RULES, Cx
+from orias.semantics.integers import add, constant_of, signed
 
 _IADD64: Final = op("iadd64")
 _IADD3: Final = op("IADD3")
 _FRAME: Final = op("frame")
-_STACK: Final = K_R | 1 << PAYLOAD_SHIFT
 
 
 def _address(cx: Cx, inst: Inst) -> None:
@@ -39,45 +45,52 @@ def _address(cx: Cx, inst: Inst) -> None:
 
 def _fold(cx: Cx, inst: Inst, a: int) -> bool:
     base, offset = inst.src[a + 1], inst.src[a + 3]
-    if offset & KIND_MASK != K_IMM or base & (LANE_MASK | FLAG_MASK):
+    if not is_imm(offset) or has_flags(base) or has_lane(base):
         return False
     d = cx.definition(base)
     if d is None:
         return False
-    if d.op is _FRAME and not cx.fn.notes.get("alloca"):
+    if d.op is _FRAME and not cx.fn.moves_stack:
         # The frame lies at R1, which stays where the prologue puts it.
-        return _replace(cx, inst, a, _STACK, imm_signed(offset) + imm_signed(d.src[0]))
-    if d.op is _IADD64 and len(d.src) == 2 and len(d.dst) == 1 and d.src[1] & KIND_MASK == K_IMM:
-        value = d.src[1] >> PAYLOAD_SHIFT
-        value -= 1 << 64 if value >> 63 else 0
+        return _replace(cx, inst, a, SP, imm_signed(offset) + imm_signed(d.src[0]))
+    if d.op is _IADD64 and len(d.src) == 2 and len(d.dst) == 1 and is_imm(d.src[1]):
+        value = signed(imm_value(d.src[1]), 64)
         return _replace(cx, inst, a, d.src[0], imm_signed(offset) + value)
     if d.op is _IADD3 and len(d.dst) == 1:
-        regs = [s for s in d.src if imm_value(s) is None]
+        regs = [s for s in d.src if constant_of(s) is None]
         if len(regs) == 1:
-            value = sum(imm_value(s) or 0 for s in d.src if s != regs[0]) & 0xFFFFFFFF
-            value -= 1 << 32 if value >> 31 else 0
+            value = signed(_constant_part(d, regs[0]))
             return _replace(cx, inst, a, regs[0], imm_signed(offset) + value)
     return False
+
+
+def _constant_part(addition: Inst, register: Opnd) -> int:
+    """The sum of what an IADD3 adds to the register."""
+    total = 0
+    for s in addition.src:
+        if s != register:
+            total = add(total, constant_of(s) or 0)
+    return total
 
 
 def _store(cx: Cx, inst: Inst) -> None:
     """Wide zeros are stored from RZ; words find their immediates elsewhere."""
     _address(cx, inst)
     data = inst.src[4]
-    if data & (LANE_MASK | FLAG_MASK) or data & KIND_MASK != K_R or cx.fn.width(data) == 1:
+    if has_flags(data) or has_lane(data) or not in_file(data, K_R) or cx.fn.width(data) == 1:
         return
     d = cx.definition(data)
     if d is None or d.guard != PT:
         return
-    zero = all(s == RZ or s & (KIND_MASK | -1 << PAYLOAD_SHIFT) == K_IMM for s in d.src)
+    zero = all(s == RZ or bare(s) == K_IMM for s in d.src)
     if zero and d.op.base in ("copy", "pack"):
         cx.rewrite(inst, inst.op, [*inst.src[:4], RZ])
 
 
 def _replace(cx: Cx, inst: Inst, a: int, base: Opnd, offset: int) -> bool:
-    if base & FLAG_MASK or base & KIND_MASK != K_R or not offset_fits(inst, a, offset):
+    if has_flags(base) or not in_file(base, K_R) or not offset_fits(inst, a, offset):
         return False
-    if base >> PAYLOAD_SHIFT < 255 and base >> PAYLOAD_SHIFT != 1:
+    if is_physical(base) and bare(base) != SP:
         return False
     src = list(inst.src)
     src[a + 1] = base
@@ -91,24 +104,24 @@ def _constant_index(cx: Cx, inst: Inst) -> None:
     bank, index = inst.src[0], inst.src[1]
     if is_zero_reg(index):
         return
-    v = imm_value(index)
+    v = constant_of(index)
     if v is not None and const_offset(bank) + v < 1 << 16:
         cx.rewrite(inst, inst.op, [const(const_bank(bank), const_offset(bank) + v), RZ])
         return
-    d = cx.definition(index) if not index & (LANE_MASK | FLAG_MASK) else None
+    d = cx.definition(index) if not (has_flags(index) or has_lane(index)) else None
     if d is None or d.op is not _IADD3 or len(d.dst) != 1:
         return
-    regs = [s for s in d.src if imm_value(s) is None]
-    if len(regs) != 1 or regs[0] & FLAG_MASK or regs[0] >> PAYLOAD_SHIFT < 256:
+    regs = [s for s in d.src if constant_of(s) is None]
+    if len(regs) != 1 or has_flags(regs[0]) or not is_vreg(regs[0]):
         return
-    value = sum(imm_value(s) or 0 for s in d.src if s != regs[0]) & 0xFFFFFFFF
+    value = _constant_part(d, regs[0])
     offset = const_offset(bank) + value
     if value < 1 << 15 and offset < 1 << 15:
         cx.rewrite(inst, inst.op, [const(const_bank(bank), offset), regs[0]])
 
 
-for _name in FOLDING:
-    RULES[_name] = _address
-for _name in ("ST", "STG", "STS", "STL"):
-    RULES[_name] = _store
+for _name in mnemonics_with("offset"):
+    _flags = op(_name).flags
+    if _flags & F_FOLDS:
+        RULES[_name] = _store if _flags & F_WRITE and _flags & F_SIZED else _address
 RULES["LDC"] = _constant_index

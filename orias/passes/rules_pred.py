@@ -2,34 +2,18 @@
 
 from typing import Final
 
-from orias.isa.op import op
-from orias.isa.operand import (
-    FLAG_MASK,
-    INV,
-    LANE_MASK,
-    NOT_PT,
-    PT,
-    SUFFIX_MASK,
-    Opnd,
-    imm,
-    is_true_pred,
-)
+from orias.isa.op import F_COMPARES, SIGNS_HALF, op
+from orias.isa.operand import INV, NOT_PT, PT, Opnd, has_flags, has_lane, has_modifiers, has_suffix, imm, is_true_pred
 from orias.ori.ir import OP_COPY, Inst
-from orias.passes.simplify import RULES, Cx, imm_value
+from orias.passes.simplify import RULES, Cx
+from orias.semantics.integers import compare, constant_of, signed
+from orias.semantics.truth_tables import INPUTS, depends_on, of_two, with_constant
 
 _NEGATED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
 SWAPPED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 """Comparison -> the same with its operands exchanged."""
-
-
-def _signed(v: int) -> int:
-    return v - (1 << 32) if v >> 31 else v
-
-
-def _compare(kind: str, a: int, b: int) -> bool:
-    return {"LT": a < b, "LE": a <= b, "GT": a > b, "GE": a >= b, "EQ": a == b, "NE": a != b, "T": True, "F": False}[
-        kind
-    ]
+_OF_TWO: Final = {0b1000: "AND", 0b1110: "OR", 0b0110: "XOR"}
+"""Table of two inputs -> how a compare combines its result with a predicate."""
 
 
 def _only_first(inst: Inst) -> bool:
@@ -44,14 +28,14 @@ def _isetp(cx: Cx, inst: Inst) -> None:
     if not _only_first(inst) or len(inst.src) != 3:
         return
     a, b, p = inst.src
-    if (a | b) & SUFFIX_MASK:
+    if has_suffix(a) or has_suffix(b):
         return
     kind = mods[0]
-    va, vb = imm_value(a), imm_value(b)
+    va, vb = constant_of(a), constant_of(b)
     if va is not None and vb is not None:
         if "U32" not in mods:
-            va, vb = _signed(va), _signed(vb)
-        _decide(cx, inst, _compare(kind, va, vb), p)
+            va, vb = signed(va), signed(vb)
+        _decide(cx, inst, compare(kind, va, vb), p)
         return
     if a == b and kind in _NEGATED:
         _decide(cx, inst, kind in ("LE", "GE", "EQ"), p)
@@ -63,7 +47,7 @@ def _isetp(cx: Cx, inst: Inst) -> None:
     if "U32" in mods and vb == 0 and kind in ("LT", "GE"):
         _decide(cx, inst, kind == "GE", p)
         return
-    if kind in ("NE", "EQ") and vb is not None and not a & (FLAG_MASK | LANE_MASK) and "AND" in mods:
+    if kind in ("NE", "EQ") and vb is not None and not (has_flags(a) or has_lane(a)) and "AND" in mods:
         _compare_select(cx, inst, a, vb, kind == "EQ", p)
 
 
@@ -102,7 +86,7 @@ def _compare_select(cx: Cx, inst: Inst, a: Opnd, value: int, equal: bool, p: Opn
     d = cx.definition(a)
     if d is None or d.op.name != "SEL" or len(d.src) != 3:
         return
-    x, y = imm_value(d.src[0]), imm_value(d.src[1])
+    x, y = constant_of(d.src[0]), constant_of(d.src[1])
     if x is None or y is None:
         return
     on_true, on_false = (x == value) == equal, (y == value) == equal
@@ -118,11 +102,11 @@ def _compare_select(cx: Cx, inst: Inst, a: Opnd, value: int, equal: bool, p: Opn
 
 def _sel(cx: Cx, inst: Inst) -> None:
     a, b, p = inst.src
-    if p == PT and not a & (FLAG_MASK | SUFFIX_MASK):
+    if p == PT and not has_modifiers(a):
         cx.to_copy(inst, a)
-    elif p == NOT_PT and not b & (FLAG_MASK | SUFFIX_MASK):
+    elif p == NOT_PT and not has_modifiers(b):
         cx.to_copy(inst, b)
-    elif a == b and not a & (FLAG_MASK | SUFFIX_MASK):
+    elif a == b and not has_modifiers(a):
         cx.to_copy(inst, a)
 
 
@@ -130,23 +114,21 @@ def _plop3(cx: Cx, inst: Inst) -> None:
     """Predicate logic with one result: constants, copies, and a conjunction taken into the compare that feeds it."""
     if not _only_first(inst) or len(inst.src) != 5:
         return
-    lut = imm_value(inst.src[3])
+    lut = constant_of(inst.src[3])
     if lut is None:
         return
     ins = inst.src[:3]
     reduced = lut
     for k, o in enumerate(ins):
         if is_true_pred(o):
-            shift = (4, 2, 1)[k]
-            value = 0 if o & INV else shift
-            reduced = sum((reduced >> (i & ~shift | value) & 1) << i for i in range(8))
-    reads = [k for k in range(3) if any((reduced >> i & 1) != (reduced >> (i ^ (4, 2, 1)[k]) & 1) for i in range(8))]
+            reduced = with_constant(reduced, k, not o & INV)
+    reads = [k for k in range(3) if depends_on(reduced, k)]
     if not reads:
         cx.to_copy(inst, PT if reduced & 1 else NOT_PT)
         return
     if len(reads) == 1:
         o = ins[reads[0]]
-        positive = reduced == (0xF0, 0xCC, 0xAA)[reads[0]]
+        positive = reduced == INPUTS[reads[0]]
         cx.to_copy(inst, o if positive else o ^ INV)
         return
     if len(reads) == 2:
@@ -156,14 +138,18 @@ def _plop3(cx: Cx, inst: Inst) -> None:
 def _join_compare(cx: Cx, inst: Inst, ins: list[Opnd], reads: list[int], lut: int) -> None:
     """p AND/OR/XOR q where p is a compare of its own: the compare takes q as its predicate operand."""
     j, k = reads
-    sj, sk = (4, 2, 1)[j], (4, 2, 1)[k]
-    table = [lut >> (sj * x | sk * y) & 1 for x in (0, 1) for y in (0, 1)]
-    name = {(0, 0, 0, 1): "AND", (0, 1, 1, 1): "OR", (0, 1, 1, 0): "XOR"}.get((table[0], table[1], table[2], table[3]))
+    name = _OF_TWO.get(of_two(lut, j, k))
     if name is None:
         return
     for x, y in ((ins[j], ins[k]), (ins[k], ins[j])):
         d = cx.absorbable(x)
-        if d is None or d.op.base not in ("ISETP", "FSETP", "DSETP") or "EX" in d.op.mods or not _only_first(d):
+        if (
+            d is None
+            or not d.op.flags & F_COMPARES
+            or d.op.signs == SIGNS_HALF
+            or "EX" in d.op.mods
+            or not _only_first(d)
+        ):
             continue
         if d.src[2] != PT or "AND" not in d.op.mods:
             continue

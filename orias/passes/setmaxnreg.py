@@ -9,11 +9,9 @@ the pool of the CTA has them (forms read off ptxas 13.0.88)::
 from typing import Final
 
 from orias.isa.op import op
-from orias.isa.operand import INV, K_P, K_UP, PAYLOAD_SHIFT, Opnd
+from orias.isa.operand import INV, K_P, K_UP, Opnd, imm_value
 from orias.ori.ir import OP_BRA, OP_COPY, Block, Func, Inst
 
-ENTRY_REGS: Final = "entry_regs"
-"""Note of a function that changes its register count: the count at its entry."""
 PSEUDO: Final = op("setmaxnreg")
 TRY_ALLOC: Final = op("USETMAXREG.TRY_ALLOC.CTAPOOL")
 DEALLOC: Final = op("USETMAXREG.DEALLOC.CTAPOOL")
@@ -21,15 +19,14 @@ DEALLOC: Final = op("USETMAXREG.DEALLOC.CTAPOOL")
 
 def requests(fn: Func) -> list[tuple[int, bool, int]]:
     """(count, increase, PTX line) of each setmaxnreg in a function."""
-    return [(i.src[0] >> PAYLOAD_SHIFT, bool(i.src[1] >> PAYLOAD_SHIFT), i.loc) for i in fn.insts() if i.op is PSEUDO]
+    return [(imm_value(i.src[0]), bool(imm_value(i.src[1])), i.loc) for i in fn.insts() if i.op is PSEUDO]
 
 
 def expand_setmaxnreg(fn: Func, entry_regs: int) -> None:
     """Expand the pseudo operations of a function that starts with `entry_regs` registers; 0: remove them."""
     if not any(i.op is PSEUDO for i in fn.insts()):
         return
-    if entry_regs:
-        fn.notes[ENTRY_REGS] = entry_regs
+    fn.entry_regs = entry_regs
     blocks: list[Block] = []
     for b in fn.blocks:
         blocks.append(b)
@@ -38,7 +35,7 @@ def expand_setmaxnreg(fn: Func, entry_regs: int) -> None:
         for inst in insts:
             if inst.op is not PSEUDO:
                 b.insts.append(inst)
-            elif entry_regs and not inst.src[1] >> PAYLOAD_SHIFT:
+            elif entry_regs and not imm_value(inst.src[1]):
                 b.insts.append(fn.new_inst(DEALLOC, [], [inst.src[0]], loc=inst.loc))
             elif entry_regs:
                 loop, rest = _split(fn, b)
@@ -49,7 +46,7 @@ def expand_setmaxnreg(fn: Func, entry_regs: int) -> None:
 
 
 def _split(fn: Func, b: Block) -> tuple[Block, Block]:
-    """End a block in front of a loop of one block, and go on behind it in another, which inherits the successors."""
+    """End a block before a loop of one block, and go on after it in another, which inherits the successors."""
     loop, rest = fn.new_block(), fn.new_block()
     rest.succs = b.succs
     for s in rest.succs:

@@ -8,11 +8,11 @@ The walk substitutes known values into sources, then offers the instruction to t
 from collections.abc import Callable
 from typing import Final, final
 
-from orias.isa.op import F_TERM, Op, op
+from orias.isa.op import F_TERM, SIGNS_FLOAT, SIGNS_HALF, SIGNS_INTEGER, Op, op
 from orias.isa.operand import (
     ABS,
     FIRST_VIRTUAL,
-    FLAG_MASK,
+    FIRST_VREG,
     INV,
     K_B,
     K_CONST,
@@ -24,7 +24,9 @@ from orias.isa.operand import (
     K_UR,
     KIND_MASK,
     LANE_MASK,
-    LANE_SHIFT,
+    LANE_PAIR,
+    LANE_QUAD,
+    LANE_WORD,
     NEG,
     NOT_PT,
     PAYLOAD_SHIFT,
@@ -33,13 +35,33 @@ from orias.isa.operand import (
     S_H0_H0,
     S_H1_H1,
     S_NONE,
-    SUFFIX_MASK,
     Opnd,
+    has_flags,
+    has_lane,
+    has_modifiers,
+    has_suffix,
+    imm,
+    imm64,
+    imm_value,
+    in_file,
+    is_imm,
+    is_physical,
+    is_reg,
+    is_vreg,
+    kind_of,
+    lane_of,
     lane_range,
-    suffix,
+    lane_words,
+    modifiers_of,
+    reg_id,
+    suffix_of,
+    vreg,
+    with_lane,
+    without_flags,
+    without_lane,
 )
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Func, Inst
-from orias.passes.values import Values
+from orias.passes.def_use import Values
 
 _MASK32: Final = 0xFFFFFFFF
 
@@ -69,10 +91,10 @@ class Cx:
 
     def absorbable(self, o: Opnd) -> Inst | None:
         """As :meth:`definition`, if `o` is the only use, so that taking the definition into the user saves it."""
-        if o & LANE_MASK:
+        if has_lane(o):
             return None
         d = self.definition(o)
-        if d is None or self.values.uses[o >> PAYLOAD_SHIFT] != 1:
+        if d is None or self.values.uses[vreg(o)] != 1:
             return None
         return d if portable(d) else None
 
@@ -112,30 +134,10 @@ FOLDERS: Final[dict[str, Callable[[Cx, Inst], bool]]] = {}
 def portable(inst: Inst) -> bool:
     """True if the sources mean the same anywhere below: no physical register but the constant ones."""
     for s in inst.src:
-        kd = s & KIND_MASK
-        if 0 < kd <= K_B and (s >> PAYLOAD_SHIFT) < FIRST_VIRTUAL:
-            ident = s >> PAYLOAD_SHIFT
-            if not (ident == 255 and kd <= 2) and not (ident == 7 and kd in (K_P, K_UP)):
+        if s < FIRST_VREG:
+            if is_physical(s):
                 return False
     return True
-
-
-def imm_value(o: Opnd) -> int | None:
-    """The 32-bit pattern of an immediate or RZ source, flags applied as integers; None for anything else."""
-    kd = o & KIND_MASK
-    if kd == K_IMM:
-        v = (o >> PAYLOAD_SHIFT) & _MASK32
-    elif kd == K_R and o >> PAYLOAD_SHIFT == 255:
-        v = 0
-    else:
-        return None
-    if o & (ABS | SUFFIX_MASK):
-        return None
-    if o & INV:
-        v = ~v & _MASK32
-    if o & NEG:
-        v = -v & _MASK32
-    return v
 
 
 def simplify(fn: Func, rounds: int = 4) -> bool:
@@ -171,7 +173,7 @@ def _round(fn: Func) -> bool:
                 _trivial_phi(cx, inst)
             elif inst.op is OP_COPY and inst.guard == PT and _forwardable(cx, inst):
                 # The copy stays: a use that cannot take the value directly still reads it, else it is dead.
-                cx.repl[inst.dst[0] >> PAYLOAD_SHIFT] = inst.src[0]
+                cx.repl[vreg(inst.dst[0])] = inst.src[0]
             cx.out.append(inst)
         block.insts = cx.out
     if cx.repl:
@@ -189,30 +191,30 @@ def _trivial_phi(cx: Cx, inst: Inst) -> None:
         if value != K_NONE:
             return
         value = s
-    kd = value & KIND_MASK
-    if kd == K_IMM and d & KIND_MASK == K_R:
-        cx.repl[d >> PAYLOAD_SHIFT] = value
-    elif kd == d & KIND_MASK and (value >> PAYLOAD_SHIFT >= FIRST_VIRTUAL or value in (RZ, PT, NOT_PT)):
-        if value >> PAYLOAD_SHIFT != d >> PAYLOAD_SHIFT:
-            cx.repl[d >> PAYLOAD_SHIFT] = value
+    kd = kind_of(value)
+    if kd == K_IMM and in_file(d, K_R):
+        cx.repl[vreg(d)] = value
+    elif kd == kind_of(d) and (is_vreg(value) or value in (RZ, PT, NOT_PT)):
+        if reg_id(value) != vreg(d):
+            cx.repl[vreg(d)] = value
 
 
 def _forwardable(cx: Cx, inst: Inst) -> bool:
     """True if the copy's result can be replaced by its source everywhere."""
     d, s = inst.dst[0], inst.src[0]
-    if (d >> PAYLOAD_SHIFT) < FIRST_VIRTUAL:
+    if not is_vreg(d):
         return False
-    kd = s & KIND_MASK
+    kd = kind_of(s)
     if kd == K_IMM:
-        return d & KIND_MASK == K_R and not s & FLAG_MASK
-    if kd != d & KIND_MASK:
+        return in_file(d, K_R) and not has_flags(s)
+    if kd != kind_of(d):
         return False
     if kd == K_R:
-        if s & (FLAG_MASK | SUFFIX_MASK):
+        if has_modifiers(s):
             return False
-        return s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL or s == RZ
+        return is_vreg(s) or s == RZ
     if kd in (K_P, K_UP):
-        return s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL or s in (PT, NOT_PT)
+        return is_vreg(s) or s in (PT, NOT_PT)
     return False
 
 
@@ -221,17 +223,16 @@ def _substitute(cx: Cx, inst: Inst) -> None:
     repl = cx.repl
     for k in range(len(src)):
         o = src[k]
-        kd = o & KIND_MASK
-        if 0 < kd <= K_B and o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+        if o >= FIRST_VREG and o & KIND_MASK <= K_B:
             if not o & LANE_MASK and o >> PAYLOAD_SHIFT not in repl:
-                # Most operands: nothing better is known.
+                # Most operands: nothing better is known (the helpers' calls are written out for them).
                 continue
             n = resolve(cx, o, inst)
             if n != o:
                 _recount(cx, o, n)
                 src[k] = n
     g = inst.guard
-    if g >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+    if g >= FIRST_VREG:
         n = resolve(cx, g, inst)
         if n != g:
             _recount(cx, g, n)
@@ -239,15 +240,15 @@ def _substitute(cx: Cx, inst: Inst) -> None:
         if n == NOT_PT and not inst.op.flags & F_TERM:
             _never(cx, inst)
         elif n == PT and inst.old != K_NONE:
-            if inst.old >> PAYLOAD_SHIFT >= FIRST_VIRTUAL and 0 < (inst.old & KIND_MASK) <= K_B:
-                cx.values.uses[inst.old >> PAYLOAD_SHIFT] -= 1
+            if is_vreg(inst.old):
+                cx.values.uses[vreg(inst.old)] -= 1
             inst.old = K_NONE
             cx.changed = True
     if inst.old != K_NONE:
         o = inst.old
-        if 0 < (o & KIND_MASK) <= K_B and o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+        if is_vreg(o):
             n = resolve(cx, o, inst)
-            if n != o and (n & KIND_MASK) == (o & KIND_MASK):
+            if n != o and kind_of(n) == kind_of(o):
                 _recount(cx, o, n)
                 inst.old = n
 
@@ -256,7 +257,7 @@ def _never(cx: Cx, inst: Inst) -> None:
     """An instruction whose guard is false leaves its result's old value."""
     if inst.op.flags & F_TERM or inst.op.base == "call":
         return
-    real = [d for d in inst.dst if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL]
+    real = [d for d in inst.dst if is_vreg(d)]
     if len(real) > 1 or (real and real[0] != inst.dst[0]):
         return
     cx.values.count(inst, -1)
@@ -281,42 +282,34 @@ def _never(cx: Cx, inst: Inst) -> None:
 
 def _recount(cx: Cx, old: Opnd, new: Opnd) -> None:
     uses = cx.values.uses
-    uses[old >> PAYLOAD_SHIFT] -= 1
-    if 0 < (new & KIND_MASK) <= K_B and new >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-        uses[new >> PAYLOAD_SHIFT] += 1
+    uses[vreg(old)] -= 1
+    if is_vreg(new):
+        uses[vreg(new)] += 1
     cx.changed = True
-
-
-_FLOAT_BASES: Final = frozenset(
-    ("FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "FSET", "FSEL", "MUFU", "F2I", "F2F", "FRND", "FCHK", "F2FP", "FSWZADD")
-)
-_HALF_BASES: Final = frozenset(("HADD2", "HMUL2", "HFMA2", "HSETP2", "HSET2"))
-"""Operations on pairs of halves; HMNMX2 is not one, for it may need the sign under an absolute value."""
-_INT_NEG_BASES: Final = frozenset(("IADD3", "IMAD", "ISETP", "LOP3", "IMNMX", "VIMNMX", "SHF", "LEA", "PRMT", "SEL"))
 
 
 def resolve(cx: Cx, o: Opnd, inst: Inst) -> Opnd:
     """The best known operand for `o`: through copies, and through packs for lanes."""
     for _ in range(64):
-        ident = o >> PAYLOAD_SHIFT
-        if ident < FIRST_VIRTUAL or not 0 < (o & KIND_MASK) <= K_B:
+        if o < FIRST_VREG or o & KIND_MASK > K_B:
             return o
+        ident = o >> PAYLOAD_SHIFT
         value = cx.repl.get(ident)
         if value is None:
-            if not o & LANE_MASK:
+            if not has_lane(o):
                 return o
             d = cx.values.defs[ident]
             if d is None or d.op is not OP_PACK or d.guard != PT:
                 return o
-            part = _pack_part(cx, d, (o >> LANE_SHIFT) & 15)
+            part = _pack_part(cx, d, lane_of(o))
             if part is None or _is_physical(part):
                 return o
-            n = _with_use(o & ~LANE_MASK, part, 0, inst)
+            n = _with_use(without_lane(o), part, 0, inst)
             if n is None:
                 return o
             o = n
             continue
-        n = _with_use(o, value, (o >> LANE_SHIFT) & 15, inst)
+        n = _with_use(o, value, lane_of(o), inst)
         if n is None:
             return o
         o = n
@@ -325,7 +318,7 @@ def resolve(cx: Cx, o: Opnd, inst: Inst) -> Opnd:
 
 def _is_physical(o: Opnd) -> bool:
     """True for a register whose value belongs to one place: a physical one other than the constants."""
-    return 0 < (o & KIND_MASK) <= K_B and o >> PAYLOAD_SHIFT < FIRST_VIRTUAL and o & ~FLAG_MASK not in (RZ, PT)
+    return is_reg(o) and not is_vreg(o) and without_flags(o) not in (RZ, PT)
 
 
 def _pack_part(cx: Cx, pack: Inst, code: int) -> Opnd | None:
@@ -337,11 +330,11 @@ def _pack_part(cx: Cx, pack: Inst, code: int) -> Opnd | None:
         if at <= first and first + count <= at + width:
             if width == count:
                 return s
-            if s & KIND_MASK == K_R and s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
+            if in_file(s, K_R) and is_vreg(s):
                 return _narrow(s, first - at, count)
-            if s & KIND_MASK == K_IMM:
+            if is_imm(s):
                 mask = (1 << 32 * count) - 1
-                return K_IMM | ((s >> PAYLOAD_SHIFT) >> 32 * (first - at) & mask) << PAYLOAD_SHIFT
+                return imm64(imm_value(s) >> 32 * (first - at) & mask)
             return s if s == RZ else None
         at += width
     return None
@@ -349,50 +342,50 @@ def _pack_part(cx: Cx, pack: Inst, code: int) -> Opnd | None:
 
 def part_width(fn: Func, s: Opnd, pack: Inst) -> int:
     """Words that a pack part contributes: its lane's or register's; constants share what registers leave."""
-    code = (s >> LANE_SHIFT) & 15
+    code = lane_of(s)
     if code:
         return lane_range(code, 0)[1]
-    if s & KIND_MASK in (K_R, K_UR) and s >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-        return fn.vwidth[s >> PAYLOAD_SHIFT]
-    total = fn.vwidth[pack.dst[0] >> PAYLOAD_SHIFT] if pack.dst[0] >> PAYLOAD_SHIFT >= FIRST_VIRTUAL else len(pack.src)
+    if kind_of(s) in (K_R, K_UR) and is_vreg(s):
+        return fn.vwidth[vreg(s)]
+    total = fn.vwidth[vreg(pack.dst[0])] if is_vreg(pack.dst[0]) else len(pack.src)
     return total // len(pack.src) or 1
 
 
 def _narrow(s: Opnd, first: int, count: int) -> Opnd | None:
     """Words first..first+count of the register or lane `s`."""
-    code = (s >> LANE_SHIFT) & 15
+    code = lane_of(s)
     start = first + (lane_range(code, 0)[0] if code else 0)
     if count == 1:
-        new = start + 1
+        new = LANE_WORD + start
     elif count == 2 and start % 2 == 0:
-        new = 9 + start // 2
+        new = LANE_PAIR + start // 2
     elif count == 4 and start % 4 == 0:
-        new = 13 + start // 4
+        new = LANE_QUAD + start // 4
     else:
         return None
-    return (s & ~LANE_MASK) | new << LANE_SHIFT
+    return with_lane(s, new)
 
 
 def _with_use(use: Opnd, value: Opnd, code: int, inst: Inst) -> Opnd | None:
     """`value` with the flags, suffix and lane that `use` puts on the register it replaces; None if not expressible."""
-    flags = use & (FLAG_MASK | SUFFIX_MASK)
-    kd = value & KIND_MASK
+    flags = modifiers_of(use)
+    kd = kind_of(value)
     if kd in (K_P, K_UP):
         return value ^ (use & INV)
     if kd == K_IMM:
-        v = value >> PAYLOAD_SHIFT
+        v = imm_value(value)
         if code:
             first, count = lane_range(code, 0)
             v = v >> 32 * first & (1 << 32 * count) - 1
-        if inst.op.base in _HALF_BASES:
-            return _halves_with_flags(v, suffix(use), flags)
-        if flags & SUFFIX_MASK or (inst.op.base == "phi" and flags):
+        if inst.op.signs == SIGNS_HALF:
+            return _halves_with_flags(v, suffix_of(use), flags)
+        if has_suffix(use) or (inst.op.base == "phi" and flags):
             return None
         if flags:
             return _imm_with_flags(v, flags, inst)
-        return K_IMM | v << PAYLOAD_SHIFT
+        return imm64(v)
     if value == RZ:
-        if flags & SUFFIX_MASK:
+        if has_suffix(use):
             return None
         return RZ | flags
     if kd == K_CONST:
@@ -403,7 +396,7 @@ def _with_use(use: Opnd, value: Opnd, code: int, inst: Inst) -> Opnd | None:
         if n is None:
             return None
         value = n
-    if value & (FLAG_MASK | SUFFIX_MASK):
+    if has_modifiers(value):
         return None
     return value | flags
 
@@ -422,12 +415,12 @@ def _halves_with_flags(v: int, half: int, flags: int) -> Opnd | None:
         v &= 0x7FFF7FFF
     if flags & NEG:
         v ^= 0x80008000
-    return K_IMM | v << PAYLOAD_SHIFT
+    return imm64(v)
 
 
 def _imm_with_flags(v: int, flags: int, inst: Inst) -> Opnd | None:
     base = inst.op.base
-    if base in _FLOAT_BASES:
+    if inst.op.signs == SIGNS_FLOAT:
         if inst.op.has("XORSIGN"):
             # The operation looks at the sign that the absolute value hides.
             return None
@@ -435,21 +428,21 @@ def _imm_with_flags(v: int, flags: int, inst: Inst) -> Opnd | None:
             v &= 0x7FFFFFFF
         if flags & NEG:
             v ^= 0x80000000
-        return K_IMM | v << PAYLOAD_SHIFT if not flags & INV else None
+        return imm64(v) if not flags & INV else None
     if base[0] == "D":
         if flags & ABS:
             v &= 0x7FFFFFFFFFFFFFFF
         if flags & NEG:
             v ^= 0x8000000000000000
-        return K_IMM | v << PAYLOAD_SHIFT if not flags & INV else None
+        return imm64(v) if not flags & INV else None
     if base == "iadd64" and flags == NEG:
         if len(inst.src) == 3:
-            return K_IMM | (~v & 0xFFFFFFFFFFFFFFFF) << PAYLOAD_SHIFT
+            return imm64(~v)
         if v == 0 and len(inst.dst) > 1:
             # x - 0 carries, x + 0 does not.
             return RZ | NEG
-        return K_IMM | (-v & 0xFFFFFFFFFFFFFFFF) << PAYLOAD_SHIFT
-    if base in _INT_NEG_BASES and not flags & ABS and not inst.op.has("X"):
+        return imm64(-v)
+    if inst.op.signs == SIGNS_INTEGER and not flags & ABS and not inst.op.has("X"):
         if flags & NEG and v & _MASK32 == 0 and len(inst.dst) > 1:
             # x - 0 carries, x + 0 does not.
             return RZ | NEG
@@ -457,16 +450,16 @@ def _imm_with_flags(v: int, flags: int, inst: Inst) -> Opnd | None:
             v = ~v
         if flags & NEG:
             v = -v
-        return K_IMM | (v & _MASK32) << PAYLOAD_SHIFT
+        return imm(v)
     if inst.op.has("X") and flags == INV:
-        return K_IMM | (~v & _MASK32) << PAYLOAD_SHIFT
+        return imm(~v)
     return None
 
 
 def _split_constants(cx: Cx, inst: Inst) -> list[Opnd]:
     """Constants that stand for a pair of words become two words; returns the sources."""
     src = inst.src
-    loose = [s for s in src if s & KIND_MASK == K_IMM or s == RZ]
+    loose = [s for s in src if is_imm(s) or s == RZ]
     if not loose:
         return src
     fixed = sum(part_width(cx.fn, s, inst) for s in src if s not in loose)
@@ -476,9 +469,9 @@ def _split_constants(cx: Cx, inst: Inst) -> list[Opnd]:
     for s in src:
         if s == RZ:
             words += [RZ, RZ]
-        elif s & KIND_MASK == K_IMM:
-            v = s >> PAYLOAD_SHIFT
-            words += [K_IMM | (v & _MASK32) << PAYLOAD_SHIFT, K_IMM | (v >> 32) << PAYLOAD_SHIFT]
+        elif is_imm(s):
+            v = imm_value(s)
+            words += [imm(v), imm64(v >> 32)]
         else:
             words.append(s)
     cx.rewrite(inst, inst.op, words)
@@ -490,25 +483,25 @@ def _pack(cx: Cx, inst: Inst) -> None:
     src = _split_constants(cx, inst)
     if inst.guard != PT:
         return
-    if all(s & KIND_MASK == K_IMM or s == RZ for s in src) and len(src) == 2:
-        low, high = (0 if s == RZ else s >> PAYLOAD_SHIFT for s in src)
+    if all(is_imm(s) or s == RZ for s in src) and len(src) == 2:
+        low, high = (0 if s == RZ else imm_value(s) for s in src)
         if cx.fn.width(inst.dst[0]) == 2:
-            cx.to_copy(inst, K_IMM | (high << 32 | low) << PAYLOAD_SHIFT)
+            cx.to_copy(inst, imm64(high << 32 | low))
         return
     first = src[0]
-    ident = first >> PAYLOAD_SHIFT
-    if first & KIND_MASK != K_R or ident < FIRST_VIRTUAL or not first & LANE_MASK:
+    ident = vreg(first)
+    if not in_file(first, K_R) or ident < FIRST_VIRTUAL or not has_lane(first):
         return
     at = 0
     for s in src:
-        if s >> PAYLOAD_SHIFT != ident or s & (FLAG_MASK | SUFFIX_MASK) or not s & LANE_MASK:
+        if vreg(s) != ident or has_modifiers(s) or not has_lane(s):
             return
-        start, count = lane_range((s >> LANE_SHIFT) & 15, 0)
+        start, count = lane_words(s, 0)
         if start != at:
             return
         at += count
     if at == cx.fn.vwidth[ident] == cx.fn.width(inst.dst[0]):
-        cx.to_copy(inst, first & ~LANE_MASK)
+        cx.to_copy(inst, without_lane(first))
 
 
 RULES["pack"] = _pack

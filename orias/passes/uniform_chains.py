@@ -2,18 +2,18 @@
 
 Block numbers, loop counters, bases of shared memory and descriptors made of them take a vector register each although all
 threads hold the same.  Where the warp runs as a whole their computations move to the uniform datapath: as many as their users take
-from there, and more where it keeps a vector register free in the blocks that need most.
-What no user takes as a uniform operand is copied to a vector register in front of its uses, once for each block.
+from there, and more where it keeps a vector register free in the blocks of highest pressure.
+What no user takes as a uniform operand is copied to a vector register before its uses, once for each block.
 """
 
 from typing import Final, final
 
 from orias.analysis.divergence import Divergence, divergence
 from orias.analysis.liveness import Liveness, liveness
+from orias.isa.isa_table import IsaTable, load
 from orias.isa.op import F_CALL, F_PSEUDO, Op, op
 from orias.isa.operand import (
     FIRST_VIRTUAL,
-    FLAG_MASK,
     K_CONST,
     K_IMM,
     K_NONE,
@@ -22,35 +22,42 @@ from orias.isa.operand import (
     K_UP,
     K_UR,
     K_WORD,
-    KIND_MASK,
-    LANE_MASK,
-    PAYLOAD_SHIFT,
     PT,
     RZ,
     UPT,
     URZ,
     Opnd,
+    flags_of,
+    has_flags,
+    has_lane,
+    in_file,
+    is_const,
+    is_imm,
     is_true_pred,
+    is_vreg,
     is_zero_reg,
+    kind_of,
+    lane_of,
+    reg,
+    ur,
+    vreg,
+    with_file,
+    with_lane,
+    with_reg,
     word_text,
 )
-from orias.isa.table import IsaTable, load
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
-from orias.passes.remat import FIXED_SPECIAL, most_words
+from orias.passes.remat import most_words
 from orias.passes.uniform_operands import fold_bases, take_uniform
+from orias.target.fixed_registers import FIXED_SPECIALS
+from orias.target.register_steps import FREE_WORDS
 
-_FREE_REGISTERS: Final = 30
-"""Live words up to which nothing is gained (the lowest occupancy step of all targets, less the two in reserve)."""
 _NEAR: Final = 10
 """Words below the highest need of the function from which a block counts as one that needs most."""
 _LONG: Final = 60_000
 """Instructions from which a function is left alone."""
 _ROUNDS: Final = 8
-_BASES: Final = frozenset(
-    ("IADD3", "IMAD", "LOP3", "SHF", "LEA", "SEL", "ISETP", "PRMT", "SGXT", "BMSK", "POPC", "FLO", "BREV", "PLOP3")
-)
-"""Operations that the uniform datapath may have, under their name with U in front."""
-_ANY: Final = K_UR | FIRST_VIRTUAL << PAYLOAD_SHIFT
+_ANY: Final = ur(FIRST_VIRTUAL)
 _S2UR: Final = op("S2UR")
 _UIADD3: Final = op("UIADD3")
 
@@ -67,18 +74,18 @@ def compute_uniformly(fn: Func) -> bool:
     lv = liveness(fn)
     needs = {b.id: most_words(fn, b, lv) for b in fn.blocks}
     top = max(needs.values())
-    if top <= _FREE_REGISTERS:
+    if top <= FREE_WORDS:
         return False
-    return _Chains(fn, lv, {b for b, n in needs.items() if n >= max(_FREE_REGISTERS, top - _NEAR)}).run()
+    return _Chains(fn, lv, {b for b, n in needs.items() if n >= max(FREE_WORDS, top - _NEAR)}).run()
 
 
 def uniform_operand(o: Opnd) -> Opnd:
     """The operand of the uniform datapath that stands for one of the vector datapath."""
-    kind = o & KIND_MASK
+    kind = kind_of(o)
     if kind == K_R:
-        return URZ | (o & FLAG_MASK) if is_zero_reg(o) else o & ~KIND_MASK | K_UR
+        return URZ | flags_of(o) if is_zero_reg(o) else with_file(o, K_UR)
     if kind == K_P:
-        return UPT | (o & FLAG_MASK) if is_true_pred(o) else o & ~KIND_MASK | K_UP
+        return UPT | flags_of(o) if is_true_pred(o) else with_file(o, K_UP)
     return o
 
 
@@ -137,40 +144,40 @@ class _Chains:
                 if form is not None:
                     self.forms[inst.uid] = form
                     for d in inst.dst:
-                        if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-                            self.made[d >> PAYLOAD_SHIFT] = inst
+                        if is_vreg(d):
+                            self.made[vreg(d)] = inst
         for b in self.fn.blocks:
             for inst in b.insts:
-                if _is_value(inst.old) and inst.old >> PAYLOAD_SHIFT in self.made:
-                    self._drop(self.made[inst.old >> PAYLOAD_SHIFT])
+                if _is_value(inst.old) and vreg(inst.old) in self.made:
+                    self._drop(self.made[vreg(inst.old)])
 
     def _result(self, d: Opnd) -> bool:
         """True for a result that is the same in all threads, or is not wanted."""
-        if d >> PAYLOAD_SHIFT < FIRST_VIRTUAL:
+        if not is_vreg(d):
             return is_zero_reg(d) or is_true_pred(d)
-        return d & KIND_MASK in (K_R, K_P) and not d & LANE_MASK and not self.div.is_varying(d)
+        return kind_of(d) in (K_R, K_P) and not has_lane(d) and not self.div.is_varying(d)
 
     def _form(self, inst: Inst) -> Op | None:
         """The uniform operation that does what an instruction does."""
         o = inst.op
         if o is OP_PHI or o is OP_PACK or o is OP_COPY:
-            if o is OP_COPY and inst.src[0] & KIND_MASK not in (K_R, K_IMM, K_CONST):
+            if o is OP_COPY and kind_of(inst.src[0]) not in (K_R, K_IMM, K_CONST):
                 return None
-            plain = all(not s & FLAG_MASK for s in inst.src)
-            return o if plain and inst.dst[0] & KIND_MASK == K_R and self.fn.width(inst.dst[0]) <= 2 else None
+            plain = all(not has_flags(s) for s in inst.src)
+            return o if plain and in_file(inst.dst[0], K_R) and self.fn.width(inst.dst[0]) <= 2 else None
         if o.base == "S2R":
             s = inst.src[0]
-            known = s & KIND_MASK == K_WORD and word_text(s).startswith(FIXED_SPECIAL)
+            known = kind_of(s) == K_WORD and word_text(s).startswith(FIXED_SPECIALS)
             return _S2UR if known and self.table.accepts(_S2UR, PT, [_ANY], inst.src) else None
-        if o.base not in _BASES:
+        if not o.uniform:
             return None
-        form = op("U" + o.name)
+        form = op(".".join((o.uniform, *o.mods)))
         dst = [uniform_operand(d) for d in inst.dst]
-        src = [_ANY if s & KIND_MASK == K_CONST else uniform_operand(s) for s in inst.src]
+        src = [_ANY if is_const(s) else uniform_operand(s) for s in inst.src]
         if self.table.accepts(form, PT, dst, src):
             return form
         # Legalisation moves immediates that do not fit to registers.
-        places = [k for k, s in enumerate(src[:3]) if s & KIND_MASK == K_IMM]
+        places = [k for k, s in enumerate(src[:3]) if is_imm(s)]
         for moved in [[k] for k in places] + [places]:
             if self.table.accepts(form, PT, dst, [_ANY if k in moved else s for k, s in enumerate(src)]):
                 return form
@@ -185,7 +192,7 @@ class _Chains:
                 if inst.uid in self.forms:
                     for s in inst.src:
                         if _is_value(s):
-                            readers.setdefault(s >> PAYLOAD_SHIFT, []).append(inst)
+                            readers.setdefault(vreg(s), []).append(inst)
                     if not all(self._source(s) for s in inst.src):
                         work.append(inst)
         while work:
@@ -194,19 +201,19 @@ class _Chains:
                 self._drop(inst)
                 for d in inst.dst:
                     if _is_value(d):
-                        work.extend(readers.get(d >> PAYLOAD_SHIFT, ()))
+                        work.extend(readers.get(vreg(d), ()))
 
     def _source(self, o: Opnd) -> bool:
-        kind = o & KIND_MASK
+        kind = kind_of(o)
         if kind in (K_R, K_P):
-            ident = o >> PAYLOAD_SHIFT
+            ident = vreg(o)
             return ident in self.made if ident >= FIRST_VIRTUAL else is_zero_reg(o) or is_true_pred(o)
         return True
 
     def _drop(self, inst: Inst) -> None:
         self.forms.pop(inst.uid, None)
         for d in inst.dst:
-            self.made.pop(d >> PAYLOAD_SHIFT, None)
+            self.made.pop(vreg(d), None)
 
     # --- which of them should ----------------------------------------------------------------------------------------
 
@@ -214,11 +221,11 @@ class _Chains:
         for b in self.fn.blocks:
             for inst in b.insts:
                 for k, o in enumerate(inst.src):
-                    if _is_value(o) and o >> PAYLOAD_SHIFT in self.made:
+                    if _is_value(o) and vreg(o) in self.made:
                         reader = b.preds[k] if inst.op is OP_PHI else b
-                        self.users.setdefault(o >> PAYLOAD_SHIFT, []).append((inst, reader))
-                if _is_value(inst.guard) and inst.guard >> PAYLOAD_SHIFT in self.made:
-                    self.users.setdefault(inst.guard >> PAYLOAD_SHIFT, []).append((inst, b))
+                        self.users.setdefault(vreg(o), []).append((inst, reader))
+                if _is_value(inst.guard) and vreg(inst.guard) in self.made:
+                    self.users.setdefault(vreg(inst.guard), []).append((inst, b))
 
     def _give_back(self) -> None:
         """Users first: leave in vector registers what costs more moves as a uniform value than it saves."""
@@ -237,7 +244,7 @@ class _Chains:
         gain = 0
         wanted = False
         for d in inst.dst:
-            v = d >> PAYLOAD_SHIFT
+            v = vreg(d)
             copied: set[int] = set()
             for user, b in self.users.get(v, ()):
                 if user.uid in self.forms:
@@ -263,11 +270,11 @@ class _Chains:
         total = 0
         taken = False
         for k, s in enumerate(inst.src):
-            d = self.made.get(s >> PAYLOAD_SHIFT) if _is_value(s) else None
+            d = self.made.get(vreg(s)) if _is_value(s) else None
             if d is None or _is_constant(d):
                 continue
-            total += here * self.fn.vwidth[s >> PAYLOAD_SHIFT]
-            if not taken and not pseudo and s & KIND_MASK == K_R:
+            total += here * self.fn.vwidth[vreg(s)]
+            if not taken and not pseudo and in_file(s, K_R):
                 if take_uniform(self.fn, self.table, inst, k) is not None:
                     taken = True
                     total -= here
@@ -275,12 +282,12 @@ class _Chains:
 
     def _takes(self, user: Inst, v: int) -> int | None:
         """Instructions saved where an instruction reads a register that is uniform; None if that takes a copy."""
-        places = [k for k, s in enumerate(user.src) if s >> PAYLOAD_SHIFT == v and s & KIND_MASK == K_R]
-        if not places or user.op is OP_PHI or user.guard >> PAYLOAD_SHIFT == v:
+        places = [k for k, s in enumerate(user.src) if vreg(s) == v and in_file(s, K_R)]
+        if not places or user.op is OP_PHI or vreg(user.guard) == v:
             return None
         if user.op.base == "R2UR":
             return 1 if len(user.dst) == 1 else None
-        if user.dst and user.dst[0] & KIND_MASK == K_UR and user.op.flags & F_PSEUDO:
+        if user.dst and in_file(user.dst[0], K_UR) and user.op.flags & F_PSEUDO:
             return len(places)
         if len(places) > 1:
             return None
@@ -300,16 +307,16 @@ class _Chains:
                     continue
                 if _is_constant(inst):
                     # Readers of the vector register keep it.
-                    v = inst.dst[0] >> PAYLOAD_SHIFT
+                    v = vreg(inst.dst[0])
                     twin = fn.new_vreg(K_UR, fn.vwidth[v])
-                    twins[v] = twin >> PAYLOAD_SHIFT
+                    twins[v] = vreg(twin)
                     out.append(fn.new_inst(OP_COPY, [twin], list(inst.src), loc=inst.loc))
                 else:
                     inst.op = form
                     inst.dst = [uniform_operand(d) for d in inst.dst]
                     for d in inst.dst:
-                        if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-                            fn.vkind[d >> PAYLOAD_SHIFT] = d & KIND_MASK
+                        if is_vreg(d):
+                            fn.vkind[vreg(d)] = kind_of(d)
             b.insts = out
         self.made.update({t: self.made[v] for v, t in twins.items()})
         copies: dict[tuple[int, int], Opnd] = {}
@@ -317,7 +324,7 @@ class _Chains:
             out = []
             for inst in b.insts:
                 if inst.uid in self.forms:
-                    if inst.dst[0] & KIND_MASK in (K_UR, K_UP):
+                    if kind_of(inst.dst[0]) in (K_UR, K_UP):
                         inst.src = [_renamed(uniform_operand(s), twins) for s in inst.src]
                 elif inst.op is not OP_PHI:
                     self._feed(inst, b, twins, copies, out)
@@ -327,7 +334,7 @@ class _Chains:
 
     def _moved(self, o: Opnd) -> bool:
         """True for an operand that still names a register as a vector one that is uniform now."""
-        v = o >> PAYLOAD_SHIFT
+        v = vreg(o)
         return _is_value(o) and v in self.made and self.fn.vkind[v] in (K_UR, K_UP)
 
     def _feed(
@@ -339,17 +346,17 @@ class _Chains:
             self._add_first(inst, b, out)
         for k in range(len(inst.src)):
             s = inst.src[k]
-            v = s >> PAYLOAD_SHIFT
+            v = vreg(s)
             moved = self._moved(s)
-            if not moved and not (v in twins and s & KIND_MASK == K_R):
+            if not moved and not (v in twins and in_file(s, K_R)):
                 continue
-            if inst.op.base == "R2UR" and len(inst.dst) == 1 and not s & FLAG_MASK:
+            if inst.op.base == "R2UR" and len(inst.dst) == 1 and not has_flags(s):
                 inst.op, inst.guard = OP_COPY, PT
                 inst.src = [_renamed(uniform_operand(s), twins)]
-            elif inst.op.flags & F_PSEUDO and inst.dst and inst.dst[0] & KIND_MASK == K_UR and not s & FLAG_MASK:
+            elif inst.op.flags & F_PSEUDO and inst.dst and in_file(inst.dst[0], K_UR) and not has_flags(s):
                 inst.src[k] = _renamed(uniform_operand(s), twins)
             elif moved:
-                found = take_uniform(fn, self.table, inst, k) if s & KIND_MASK == K_R else None
+                found = take_uniform(fn, self.table, inst, k) if in_file(s, K_R) else None
                 if found is not None:
                     inst.op, inst.src = found
         for k, s in enumerate(inst.src):
@@ -359,13 +366,13 @@ class _Chains:
             inst.guard = self._copy(inst.guard, b, copies, out)
 
     def _add_first(self, inst: Inst, b: Block, out: list[Inst]) -> None:
-        """Of three addends two of which are uniform, those two are added up in front."""
+        """Of three addends two of which are uniform, those two are added before."""
         if len(inst.src) != 3 or len(inst.dst) != 1 or self.div.regions[b.id] or inst.op.mods:
             return
         both = [k for k, s in enumerate(inst.src) if self._moved(s)]
-        if len(both) == 2 and not any(inst.src[k] & FLAG_MASK for k in both):
+        if len(both) == 2 and not any(has_flags(inst.src[k]) for k in both):
             rest = next(s for k, s in enumerate(inst.src) if k not in both)
-            if rest & KIND_MASK == K_R and not is_zero_reg(rest):
+            if in_file(rest, K_R) and not is_zero_reg(rest):
                 u = self.fn.new_vreg(K_UR)
                 parts = [uniform_operand(inst.src[k]) for k in both]
                 out.append(self.fn.new_inst(_UIADD3, [u], [*parts, URZ], loc=inst.loc))
@@ -374,14 +381,14 @@ class _Chains:
     def _copy(self, o: Opnd, b: Block, copies: dict[tuple[int, int], Opnd], out: list[Inst]) -> Opnd:
         """A vector register with the value of a uniform one, made once for each block."""
         fn = self.fn
-        v = o >> PAYLOAD_SHIFT
-        kind = o & KIND_MASK
+        v = vreg(o)
+        kind = kind_of(o)
         found = copies.get((v, b.id))
         if found is None:
             found = copies[v, b.id] = fn.new_vreg(kind, fn.vwidth[v])
-            source = (K_UR if kind == K_R else K_UP) | v << PAYLOAD_SHIFT
+            source = reg(K_UR if kind == K_R else K_UP, v)
             out.append(fn.new_inst(OP_COPY, [found], [source]))
-        return found | o & (FLAG_MASK | LANE_MASK)
+        return with_lane(found | flags_of(o), lane_of(o))
 
     def _feed_phis(self, copies: dict[tuple[int, int], Opnd]) -> None:
         """Copies for phis that stay, at the ends of the predecessors."""
@@ -389,7 +396,7 @@ class _Chains:
             for inst in b.insts:
                 if inst.op is not OP_PHI:
                     break
-                if inst.dst[0] & KIND_MASK not in (K_R, K_P):
+                if kind_of(inst.dst[0]) not in (K_R, K_P):
                     continue
                 for k, s in enumerate(inst.src):
                     if self._moved(s):
@@ -402,16 +409,16 @@ class _Chains:
 
 def _is_value(o: Opnd) -> bool:
     """True for a virtual vector register or predicate."""
-    return o & KIND_MASK in (K_R, K_P) and o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL
+    return kind_of(o) in (K_R, K_P) and is_vreg(o)
 
 
 def _is_constant(inst: Inst) -> bool:
-    return inst.op is OP_COPY and inst.src[0] & KIND_MASK in (K_IMM, K_CONST)
+    return inst.op is OP_COPY and kind_of(inst.src[0]) in (K_IMM, K_CONST)
 
 
 def _renamed(o: Opnd, twins: dict[int, int]) -> Opnd:
-    twin = twins.get(o >> PAYLOAD_SHIFT) if o & KIND_MASK == K_UR else None
-    return o if twin is None else o & ((1 << PAYLOAD_SHIFT) - 1) | twin << PAYLOAD_SHIFT
+    twin = twins.get(vreg(o)) if in_file(o, K_UR) else None
+    return o if twin is None else with_reg(o, twin)
 
 
 def _weight(b: Block) -> int:

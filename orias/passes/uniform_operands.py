@@ -1,30 +1,32 @@
 """Uniform registers as operands of vector instructions: in which places, and as part of addresses."""
 
-from orias.isa.op import F_COMMUTES, F_PSEUDO, Op, op
+from orias.isa.isa_table import IsaTable
+from orias.isa.op import F_COMMUTES, F_FOLDS, F_PSEUDO, Op, op
 from orias.isa.operand import (
-    FIRST_VIRTUAL,
-    FLAG_MASK,
-    K_IMM,
     K_NONE,
     K_R,
     K_UR,
-    KIND_MASK,
-    LANE_MASK,
-    PAYLOAD_SHIFT,
     PT,
     RZ,
-    SUFFIX_MASK,
     URZ,
     Opnd,
+    has_flags,
+    has_lane,
+    has_modifiers,
     imm,
     imm_signed,
+    imm_value,
+    in_file,
+    is_imm,
+    is_vreg,
+    vreg,
+    with_file,
 )
-from orias.isa.table import IsaTable
 from orias.ori.ir import OP_COPY, Func, Inst
-from orias.passes.offsets import FOLDING, offset_fits
-from orias.passes.rules_logic import permuted
+from orias.passes.def_use import Values
+from orias.passes.offsets import offset_fits
 from orias.passes.rules_pred import SWAPPED
-from orias.passes.values import Values
+from orias.semantics.truth_tables import permuted
 
 
 def take_uniform(fn: Func, table: IsaTable, inst: Inst, k: int) -> tuple[Op, list[Opnd]] | None:
@@ -33,11 +35,11 @@ def take_uniform(fn: Func, table: IsaTable, inst: Inst, k: int) -> tuple[Op, lis
     Sources may change places, and the operation with them where it is a comparison.  None if there is no such form.
     """
     o = inst.src[k]
-    u = o & ~KIND_MASK | K_UR
+    u = with_file(o, K_UR)
     src = list(inst.src)
     src[k] = u
     if inst.op is OP_COPY:
-        return (inst.op, src) if not o & FLAG_MASK else None
+        return (inst.op, src) if not has_flags(o) else None
     if inst.op.flags & F_PSEUDO:
         return None
     for a in inst.op.addr:
@@ -50,7 +52,7 @@ def take_uniform(fn: Func, table: IsaTable, inst: Inst, k: int) -> tuple[Op, lis
     if inst.op.base == "LOP3":
         return _logical(table, inst, src, k)
     if inst.op.base == "ISETP":
-        return _compared(table, inst, src, k)
+        return _compared(table, inst, src)
     if not inst.op.flags & F_COMMUTES:
         return None
     orders = [[1, 0, 2], [0, 2, 1], [2, 0, 1], [1, 2, 0]] if inst.op.base == "IADD3" and len(src) == 3 else [[1, 0]]
@@ -63,7 +65,7 @@ def take_uniform(fn: Func, table: IsaTable, inst: Inst, k: int) -> tuple[Op, lis
 
 def _as_base(fn: Func, table: IsaTable, inst: Inst, a: int, u: Opnd) -> tuple[Op, list[Opnd]] | None:
     """A uniform register as the whole base of a 32-bit address."""
-    if inst.op.base not in FOLDING or inst.src[a + 2] != URZ or fn.width(u) != 1 or u & FLAG_MASK:
+    if not inst.op.flags & F_FOLDS or inst.src[a + 2] != URZ or fn.width(u) != 1 or has_flags(u):
         return None
     src = list(inst.src)
     src[a + 1], src[a + 2] = RZ, u
@@ -83,22 +85,22 @@ def _encodes(table: IsaTable, inst: Inst, src: list[Opnd]) -> bool:
 
 def _logical(table: IsaTable, inst: Inst, src: list[Opnd], k: int) -> tuple[Op, list[Opnd]] | None:
     """LOP3 with two of its sources exchanged, its table of results with them."""
-    if src[3] & KIND_MASK != K_IMM:
+    if not is_imm(src[3]):
         return None
     for j in range(3):
         if j == k:
             continue
         order = [0, 1, 2]
         order[j], order[k] = k, j
-        cand = [*(src[n] for n in order), imm(permuted(src[3] >> PAYLOAD_SHIFT, order)), *src[4:]]
+        cand = [*(src[n] for n in order), imm(permuted(imm_value(src[3]), order)), *src[4:]]
         if table.accepts(inst.op, inst.guard, inst.dst, cand):
             return inst.op, cand
     return None
 
 
-def _compared(table: IsaTable, inst: Inst, src: list[Opnd], k: int) -> tuple[Op, list[Opnd]] | None:
-    """A comparison turned round."""
-    if k > 1 or inst.op.mods[0] not in SWAPPED or inst.op.has("EX"):
+def _compared(table: IsaTable, inst: Inst, src: list[Opnd]) -> tuple[Op, list[Opnd]] | None:
+    """A comparison with its operands exchanged."""
+    if inst.op.mods[0] not in SWAPPED or inst.op.has("EX"):
         return None
     turned = op(".".join(["ISETP", SWAPPED[inst.op.mods[0]], *inst.op.mods[1:]]))
     cand = [src[1], src[0], *src[2:]]
@@ -117,15 +119,15 @@ def fold_bases(fn: Func, table: IsaTable) -> None:
             and inst.guard == PT
             and inst.old == K_NONE
         ):
-            if sum(s & KIND_MASK == K_UR for s in inst.src) == 1 and inst.dst[0] >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-                sums[inst.dst[0] >> PAYLOAD_SHIFT] = inst
+            if sum(in_file(s, K_UR) for s in inst.src) == 1 and is_vreg(inst.dst[0]):
+                sums[vreg(inst.dst[0])] = inst
     if not sums:
         return
     sites: dict[int, list[tuple[Inst, int]]] = {}
     for inst in fn.insts():
-        for a in inst.op.addr if inst.op.base in FOLDING else ():
-            v = inst.src[a + 1] >> PAYLOAD_SHIFT
-            if v in sums and inst.src[a + 1] & KIND_MASK == K_R:
+        for a in inst.op.addr if inst.op.flags & F_FOLDS else ():
+            v = vreg(inst.src[a + 1])
+            if v in sums and in_file(inst.src[a + 1], K_R):
                 sites.setdefault(v, []).append((inst, a))
     for v, found in sites.items():
         if len(found) == values.uses[v]:
@@ -133,17 +135,17 @@ def fold_bases(fn: Func, table: IsaTable) -> None:
 
 
 def _fold_base(table: IsaTable, total: Inst, sites: list[tuple[Inst, int]]) -> None:
-    regs = [s for s in total.src if s & KIND_MASK == K_R and s != RZ]
-    uniform = next(s for s in total.src if s & KIND_MASK == K_UR)
-    constant = sum(imm_signed(s) for s in total.src if s & KIND_MASK == K_IMM)
-    if len(regs) > 1 or any(s & (FLAG_MASK | SUFFIX_MASK) for s in total.src):
+    regs = [s for s in total.src if in_file(s, K_R) and s != RZ]
+    uniform = next(s for s in total.src if in_file(s, K_UR))
+    constant = sum(imm_signed(s) for s in total.src if is_imm(s))
+    if len(regs) > 1 or any(has_modifiers(s) for s in total.src):
         return
     base = regs[0] if regs else RZ
-    if base != RZ and (base & LANE_MASK or base >> PAYLOAD_SHIFT < FIRST_VIRTUAL):
+    if base != RZ and (has_lane(base) or not is_vreg(base)):
         return
     new: list[list[Opnd]] = []
     for inst, a in sites:
-        if inst.src[a + 2] != URZ or inst.src[a + 3] & KIND_MASK != K_IMM:
+        if inst.src[a + 2] != URZ or not is_imm(inst.src[a + 3]):
             return
         offset = imm_signed(inst.src[a + 3]) + constant
         if not offset_fits(inst, a, offset):

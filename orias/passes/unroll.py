@@ -1,46 +1,52 @@
-"""OriLoopUnrolling: a loop of one block whose number of turns is known is written out.
+"""OriLoopUnrolling: full unrolling of loops of one block with a known number of iterations.
 
-As ptxas does (13.0.88, from -O2 on, measured: 125 turns of a body of two instructions, 32 of six); loops that come out larger
+As ptxas does (13.0.88, from -O2 on, measured: 125 iterations of a body of two instructions, 32 of six); loops that come out larger
 than :data:`_MOST` stay, and so do all loops of a function with ``.pragma "nounroll"``.
 """
 
 from typing import Final
 
 from orias.analysis.cfg import dominators, find_loops
-from orias.isa.op import F_CALL
+from orias.isa.op import F_CALL, F_LEAVES
 from orias.isa.operand import (
-    FIRST_VIRTUAL,
-    FLAG_MASK,
+    ABS,
     INV,
-    K_B,
-    K_IMM,
     K_NONE,
     K_P,
-    K_R,
-    KIND_MASK,
-    LANE_MASK,
     NEG,
-    PAYLOAD_SHIFT,
+    NOT_PT,
     PT,
-    SUFFIX_MASK,
+    RZ,
     Opnd,
+    has_lane,
+    has_suffix,
     imm,
     imm64,
-    is_virtual,
+    imm_value,
+    in_file,
+    is_bare,
+    is_imm,
+    is_physical,
+    is_reg,
+    is_vreg,
+    kind_of,
+    reg,
+    vreg,
+    with_reg,
 )
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
+from orias.semantics.integers import evaluate
 
 _MOST: Final = 400
-"""Instructions that the turns of a loop may come to."""
-_TURNS: Final = 128
-_DECORATION: Final = FLAG_MASK | SUFFIX_MASK | LANE_MASK
+"""Instructions that the iterations of a loop may come to."""
+_ITERATIONS: Final = 128
 _COMPARE: Final = ("LT", "EQ", "LE", "GT", "NE", "GE")
 
 
 def unroll_loops(fn: Func) -> bool:
     """Unroll what can be; True if anything changed."""
-    if fn.notes.get("nounroll") or fn.notes.get("alloca") or not any(b in b.succs for b in fn.blocks):
+    if fn.no_unroll or fn.moves_stack or not any(b in b.succs for b in fn.blocks):
         return False
     changed = False
     for loop in find_loops(fn, dominators(fn)).loops:
@@ -48,9 +54,9 @@ def unroll_loops(fn: Func) -> bool:
         if len(loop.blocks) != 1 or not _simple(block):
             continue
         body = [i for i in block.insts if i.op is not OP_PHI][:-1]
-        turns = _turns(block)
-        if 0 < turns <= _TURNS and turns * sum(_stays(i) for i in body) <= _MOST:
-            _write_out(fn, block, body, turns)
+        iterations = _count_iterations(block)
+        if 0 < iterations <= _ITERATIONS and iterations * sum(_stays(i) for i in body) <= _MOST:
+            _write_out(fn, block, body, iterations)
             changed = True
     return changed
 
@@ -60,12 +66,12 @@ def _simple(block: Block) -> bool:
     t = block.terminator()
     if t is None or t.op.base != "BRA" or t.src or len(block.succs) != 2 or len(block.preds) != 2:
         return False
-    if block.succs[1] is not block or block.succs[0] is block or block.preds[0] is block.preds[1]:
+    if block.succs[1] is not block or block.preds[0] is block.preds[1]:
         return False
     for inst in block.insts:
-        if inst.op.flags & F_CALL or inst.op.base in ("BSSY", "BSYNC", "EXIT", "RET") or not portable(inst):
+        if inst.op.flags & (F_CALL | F_LEAVES) or inst.op.base in ("BSSY", "BSYNC") or not portable(inst):
             return False
-        if any(not is_virtual(d) and d >> PAYLOAD_SHIFT not in (7, 255) for d in inst.dst):
+        if any(is_physical(d) for d in inst.dst):
             return False
     return True
 
@@ -77,27 +83,27 @@ def _stays(inst: Inst) -> bool:
     return True
 
 
-# --- the number of turns
+# --- the number of iterations
 
 
-def _turns(block: Block) -> int:
+def _count_iterations(block: Block) -> int:
     """How often the block runs; 0 if that is not known."""
     entry = 1 - block.preds.index(block)
-    defs = {d >> PAYLOAD_SHIFT: i for i in block.insts for d in i.dst if is_virtual(d)}
+    defs = {vreg(d): i for i in block.insts for d in i.dst if is_vreg(d)}
     state: dict[int, int] = {}
     for inst in block.insts:
         if inst.op is OP_PHI:
             first = _constant(inst.src[entry])
             if first is not None:
-                state[inst.dst[0] >> PAYLOAD_SHIFT] = first
+                state[vreg(inst.dst[0])] = first
     branch = block.insts[-1].guard
-    for turn in range(1, _TURNS + 1):
+    for iteration in range(1, _ITERATIONS + 1):
         seen: dict[int, int | None] = dict(state)
         goes_on = _value(branch, seen, defs)
         if goes_on is None:
             return 0
         if not goes_on:
-            return turn
+            return iteration
         following: dict[int, int] = {}
         for ident in state:
             v = _value(defs[ident].src[1 - entry], seen, defs)
@@ -108,21 +114,21 @@ def _turns(block: Block) -> int:
 
 
 def _constant(o: Opnd) -> int | None:
-    if o & KIND_MASK == K_IMM and not o & _DECORATION:
-        return o >> PAYLOAD_SHIFT
-    return 0 if o == K_R | 255 << PAYLOAD_SHIFT else None
+    if is_imm(o) and is_bare(o):
+        return imm_value(o)
+    return 0 if o == RZ else None
 
 
 def _value(o: Opnd, seen: dict[int, int | None], defs: dict[int, Inst]) -> int | None:
-    """The operand's value in one turn: a pattern, or 0 and 1 for predicates; `seen` holds what is known of registers."""
+    """The operand's value in one iteration: a pattern, or 0 and 1 for predicates; `seen` holds what is known of registers."""
     if o == PT:
         return 1
     known = _constant(o)
-    if known is not None or not is_virtual(o):
+    if known is not None or not is_vreg(o):
         return known
-    if o & (_DECORATION & ~(INV | NEG)):
+    if o & ABS or has_suffix(o) or has_lane(o):
         return None
-    ident = o >> PAYLOAD_SHIFT
+    ident = vreg(o)
     if ident not in seen:
         seen[ident] = None
         inst = defs.get(ident)
@@ -131,14 +137,14 @@ def _value(o: Opnd, seen: dict[int, int | None], defs: dict[int, Inst]) -> int |
     v = seen[ident]
     if v is None:
         return None
-    if o & KIND_MASK == K_P:
+    if in_file(o, K_P):
         return v ^ 1 if o & INV else v
     return -v if o & NEG else None if o & INV else v
 
 
 def _compute(inst: Inst, ident: int, seen: dict[int, int | None], defs: dict[int, Inst]) -> int | None:
     base = inst.op.base
-    if inst.guard != PT or inst.op is OP_PHI or inst.dst[0] >> PAYLOAD_SHIFT != ident:
+    if inst.guard != PT or inst.op is OP_PHI or vreg(inst.dst[0]) != ident:
         return None
     values: list[int] = []
     for s in inst.src:
@@ -148,54 +154,46 @@ def _compute(inst: Inst, ident: int, seen: dict[int, int | None], defs: dict[int
         values.append(v)
     if inst.op is OP_COPY:
         return values[0]
-    if inst.op.name == "IADD3" and len(inst.dst) == 1:
-        return sum(values) & 0xFFFFFFFF
-    if inst.op.name == "iadd64" and len(inst.dst) == 1 and len(values) == 2:
-        return sum(values) & 0xFFFFFFFFFFFFFFFF
-    if base in ("ISETP", "isetp64") and len(values) == 3 and values[2] == 1 and not inst.op.has("EX"):
-        bits = 64 if base == "isetp64" else 32
-        mask = (1 << bits) - 1
-        a, b = values[0] & mask, values[1] & mask
-        if not (inst.op.has("U32") or inst.op.has("U64")):
-            half = 1 << (bits - 1)
-            a, b = a ^ half, b ^ half
-        name = next((m for m in inst.op.mods if m in _COMPARE), "")
-        if name and (base == "isetp64" or inst.op.has("AND")):
-            return int(_holds(name, a, b))
-    return None
+    if inst.op.name == "IADD3" or (base == "iadd64" and len(values) == 2):
+        if len(inst.dst) != 1:
+            return None
+    elif base == "ISETP" or base == "isetp64":
+        if len(values) != 3 or values[2] != 1 or inst.op.mods[0] not in _COMPARE:
+            return None
+        if base == "ISETP" and (inst.op.has("EX") or not inst.op.has("AND")):
+            return None
+    else:
+        return None
+    src: list[Opnd] = []
+    for s, v in zip(inst.src, values, strict=True):
+        src.append((PT if v else NOT_PT) if in_file(s, K_P) else imm64(v) if base[0] == "i" else imm(v))
+    results = evaluate(inst.op, src)
+    return None if results is None else results[0]
 
 
-def _holds(name: str, a: int, b: int) -> bool:
-    if name in ("LT", "GE"):
-        return (a < b) == (name == "LT")
-    if name in ("GT", "LE"):
-        return (a > b) == (name == "GT")
-    return (a == b) == (name == "EQ")
+# --- writing the iterations out
 
 
-# --- writing the turns out
-
-
-def _write_out(fn: Func, block: Block, body: list[Inst], turns: int) -> None:
+def _write_out(fn: Func, block: Block, body: list[Inst], iterations: int) -> None:
     entry = 1 - block.preds.index(block)
     phis = [i for i in block.insts if i.op is OP_PHI]
     out: list[Inst] = []
     now: dict[int, int] = {}
     for phi in phis:
-        now[phi.dst[0] >> PAYLOAD_SHIFT] = _in_register(fn, phi, phi.src[entry], out)
-    for _ in range(turns - 1):
+        now[vreg(phi.dst[0])] = _in_register(fn, phi, phi.src[entry], out)
+    for _ in range(iterations - 1):
         values = dict(now)
         for inst in body:
             out.append(_clone(fn, inst, values))
         for phi in phis:
             back = phi.src[1 - entry]
-            ident = phi.dst[0] >> PAYLOAD_SHIFT
+            ident = vreg(phi.dst[0])
             now[ident] = _in_register(fn, phi, _mapped(back, values), out)
-    # The last turn is the block itself, so that what is read behind the loop stays where it is.
+    # The last iteration is the block itself, so that what is read after the loop stays where it is.
     for phi in phis:
         d = phi.dst[0]
         phi.op = OP_COPY
-        phi.src = [d & KIND_MASK | now[d >> PAYLOAD_SHIFT] << PAYLOAD_SHIFT]
+        phi.src = [reg(kind_of(d), now[vreg(d)])]
         out.append(phi)
     block.insts = out + body
     block.preds.remove(block)
@@ -205,21 +203,21 @@ def _write_out(fn: Func, block: Block, body: list[Inst], turns: int) -> None:
 def _in_register(fn: Func, phi: Inst, value: Opnd, out: list[Inst]) -> int:
     """The register that holds a phi's operand: the operand's own, or that of a copy."""
     d = phi.dst[0]
-    if is_virtual(value) and not value & _DECORATION:
-        return value >> PAYLOAD_SHIFT
+    if is_vreg(value) and is_bare(value):
+        return vreg(value)
     known = _constant(value)
     if known is not None:
         value = imm64(known) if fn.width(d) == 2 else imm(known) if fn.width(d) == 1 else value
-    new = fn.new_vreg(d & KIND_MASK, fn.width(d))
+    new = fn.new_vreg(kind_of(d), fn.width(d))
     out.append(fn.new_inst(OP_COPY, [new], [value], loc=phi.loc))
-    return new >> PAYLOAD_SHIFT
+    return vreg(new)
 
 
 def _mapped(o: Opnd, values: dict[int, int]) -> Opnd:
-    if 0 < (o & KIND_MASK) <= K_B:
-        new = values.get(o >> PAYLOAD_SHIFT)
+    if is_reg(o):
+        new = values.get(vreg(o))
         if new is not None:
-            return o & ~(-1 << PAYLOAD_SHIFT) | new << PAYLOAD_SHIFT
+            return with_reg(o, new)
     return o
 
 
@@ -230,9 +228,9 @@ def _clone(fn: Func, inst: Inst, values: dict[int, int]) -> Inst:
     old = _mapped(inst.old, values) if inst.old != K_NONE else K_NONE
     dst: list[Opnd] = []
     for d in inst.dst:
-        if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL:
-            new = fn.new_vreg(d & KIND_MASK, fn.width(d))
-            values[d >> PAYLOAD_SHIFT] = new >> PAYLOAD_SHIFT
+        if is_vreg(d):
+            new = fn.new_vreg(kind_of(d), fn.width(d))
+            values[vreg(d)] = vreg(new)
             dst.append(new)
         else:
             dst.append(d)

@@ -1,7 +1,7 @@
-"""The typed PTX module: what the parser hands to the lowering.
+"""The typed PTX module, which the parser produces and lowering consumes.
 
-Names are resolved: operands refer to :class:`Var`, :class:`Function` and :class:`Label` objects, never to text.  Scopes are
-flattened; two variables of the same name in different scopes are different objects.
+Names are resolved: operands refer to :class:`Var`, :class:`Function` and :class:`Label` objects, never to text.  Scopes
+are flattened; two variables of the same name in different scopes are different objects.
 """
 
 from typing import Final, final
@@ -18,14 +18,14 @@ _TYPES: Final[dict[int, str]] = {
     128: "b128*",
     0: "u2 s2 e2m1 e2m3 e3m2 ue8m0 ue4m3 b8x16 b6x16_p32 b4x16_p64 b1024",
 }
-"""Every type word by its bits (0: a word of opcodes only, which is no size); a star: variables may have the type."""
+"""Bits -> type words of that size (0: types of opcodes only, without a size); a star marks types that variables may have."""
 
 TYPE_BITS: Final[dict[str, int]] = {
     word.rstrip("*"): bits for bits, words in _TYPES.items() if bits for word in words.split()
 }
 """Bits of one element of a PTX type."""
 TYPE_WORDS: Final[frozenset[str]] = frozenset(" ".join(_TYPES.values()).replace("*", "").split())
-"""Words that are types when they stand in an opcode."""
+"""Words that are types in an opcode."""
 VARIABLE_TYPES: Final[frozenset[str]] = frozenset(
     word[:-1] for words in _TYPES.values() for word in words.split() if word[-1] == "*"
 )
@@ -34,7 +34,7 @@ VARIABLE_TYPES: Final[frozenset[str]] = frozenset(
 
 @final
 class SymInit:
-    """Initialiser element that is an address: ``var + addend``; ``generic`` for generic(var); ``mask`` for byte masks (0: none)."""
+    """An address as an initialiser element: ``var + addend``; ``generic`` for generic(var); ``mask`` for byte masks (0: none)."""
 
     __slots__ = ("addend", "generic", "mask", "target")
 
@@ -51,10 +51,10 @@ class Var:
 
     ``space``: reg, param, local, shared, global, const.  ``type`` is the PTX type without the dot; ``vec`` 1, 2 or 4;
     ``dims`` the array dimensions (0 for an unsized first one).  ``size`` in bytes (0 if unsized), ``align`` in bytes.
-    ``linkage``: "", extern, visible, weak, common.  ``init``: flat list of (byte offset, value), value an int bit pattern of
-    the element's size or a SymInit; None without initialiser.  ``fields``: the same of a texture, surface or sampler reference, by
-    field.  ``index``: dense number, for registers within the
-    function, for others within the module.
+    ``linkage``: "", extern, visible, weak, common.  ``init``: flat list of (byte offset, value), value an int bit
+    pattern of the element's size or a SymInit; None without initialiser.  ``fields``: initial values of a texture,
+    surface or sampler reference, by field.  ``index``: dense number, for registers within the function, for others
+    within the module.
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class Var:
         self.ptr_align: int = 0
         self.attributes: tuple[str, ...] = ()
         self.function: Function | None = None
-        """The function it is declared in; None at module level."""
+        """The function that declares the variable; None at module level."""
 
     def __repr__(self) -> str:
         return f"<{self.space} {self.type} {self.name}>"
@@ -100,7 +100,7 @@ O_PAIR: Final = 10
 
 @final
 class Operand:
-    """One operand; which fields count depends on ``kind``.
+    """One operand; ``kind`` determines which fields are used.
 
     * O_REG: ``var``; ``comp`` "x".."w" for one element of a vector register; ``neg`` for ``!p``.
     * O_IMM: ``value``; ``imm_type`` "int" (value is a Python int, negative allowed), "f32" (0f...: 32-bit pattern),
@@ -111,9 +111,10 @@ class Operand:
     * O_VEC: ``elems``.   * O_SREG: ``name`` without % (``tid``), ``comp``.   * O_LABEL: ``label``.   * O_FUNC: ``func``.
     * O_SINK: ``_``.   * O_PAIR: ``elems[0] | elems[1]``.
 
-    Operands written alike share one object within a function: do not change them.  ``comp`` also holds the part selectors
-    of video instructions ("b0", "h1", "h10" ...), with ``neg`` for ``-a``, and "unified" of an address.  ``key`` is the
-    parser's: the operand's class and register type, "r:f32", "i", "[r:b64]"; equal keys are checked alike.
+    Operands with equal text share one object within a function: do not modify them.  ``comp`` also holds the part
+    selectors of video instructions ("b0", "h1", "h10" ...), with ``neg`` for ``-a``, and "unified" of an address.
+    ``key`` is the for the checks: the operand's class and register type, "r:f32", "i", "[r:b64]"; operands with equal
+    keys pass the same checks.
     """
 
     __slots__ = ("comp", "elems", "func", "imm_type", "key", "kind", "label", "name", "neg", "value", "var")
@@ -150,15 +151,16 @@ class Label:
 
 @final
 class Sig:
-    """A parsed opcode with its modifiers, shared by all instructions written the same way.
+    """A parsed opcode with its modifiers, shared by all instructions with the same opcode text.
 
-    ``name``: instruction name as PTX's manual has it, without modifiers (``add``, ``mad``, ``bar``, ``cp.async``);
-    ``text``: the whole dotted opcode as written.  ``mods``: slot name -> value.  Boolean slots (``ftz``, ``sat``, ``cc``, ``sync``,
-    ``aligned``, ``nc`` ...) hold their own name; slots of choice: ``rnd`` (rn rz rm rp rna rs rni rzi rmi rpi approx full),
-    ``cmp``, ``bool`` (and or xor popc), ``mulsize`` (lo hi wide), ``dir`` (l r), ``wrap`` (clamp wrap), ``space`` (global, shared, shared::cta, param ...),
-    ``order`` (weak relaxed acquire release acq_rel volatile mmio sc), ``scope`` (cta cluster gpu sys), ``cop`` (ca cg cs lu cv wb wt), ``vec`` (v2 v4 v8),
-    ``op`` (atom/red/redux/vote/shfl/bar operation), ``mode`` (any further choice of that instruction), ``evict``, ``prefetch``, ...
-    ``types``: the type suffixes in order, without dots.
+    ``name``: instruction name as in the PTX manual, without modifiers (``add``, ``mad``, ``bar``, ``cp.async``);
+    ``text``: the whole dotted opcode as written.  ``mods``: slot name -> value.  Boolean slots (``ftz``, ``sat``,
+    ``cc``, ``sync``, ``aligned``, ``nc`` ...) hold their own name; slots of choice: ``rnd`` (rn rz rm rp rna rs rni rzi
+    rmi rpi approx full), ``cmp``, ``bool`` (and or xor popc), ``mulsize`` (lo hi wide), ``dir`` (l r), ``wrap`` (clamp
+    wrap), ``space`` (global, shared, shared::cta, param ...), ``order`` (weak relaxed acquire release acq_rel volatile
+    mmio sc), ``scope`` (cta cluster gpu sys), ``cop`` (ca cg cs lu cv wb wt), ``vec`` (v2 v4 v8), ``op``
+    (atom/red/redux/vote/shfl/bar operation), ``mode`` (any further choice of that instruction), ``evict``,
+    ``prefetch``, ...  ``types``: the type suffixes in order, without dots.
     """
 
     __slots__ = ("mods", "name", "text", "types")
@@ -204,7 +206,7 @@ class Loc:
 
 @final
 class Pragma:
-    """A .pragma string inside a function body (at its place among the statements)."""
+    """A .pragma string inside a function body, in order among the statements."""
 
     __slots__ = ("line", "text")
 
@@ -214,16 +216,17 @@ class Pragma:
 
 
 Stmt = Instr | Label | Loc | Pragma
-"""A statement of a body; a Label stands where it is defined."""
+"""A statement of a body; a Label marks the place of its definition."""
 
 
 @final
 class Function:
     """A kernel (``entry``), a function or a prototype.
 
-    ``body`` is None for a declaration.  ``regs``: all registers; ``variables``: local, shared, param, global and const variables declared
-    inside.  ``directives``: e.g. ``maxntid`` (x, y, z), ``reqntid``, ``minnctapersm`` (n,), ``maxnreg`` (n,), ``noreturn`` (),
-    ``reqnctapercluster``, ``explicitcluster`` (), ``maxclusterrank`` (n,), ``abi_preserve`` (n,), ``pragma:NAME``.
+    ``body`` is None for a declaration.  ``regs``: all registers; ``variables``: local, shared, param, global and const
+    variables declared inside.  ``directives``: e.g. ``maxntid`` (x, y, z), ``reqntid``, ``minnctapersm`` (n,),
+    ``maxnreg`` (n,), ``noreturn`` (), ``reqnctapercluster``, ``explicitcluster`` (), ``maxclusterrank`` (n,),
+    ``abi_preserve`` (n,), ``pragma:NAME``.
     """
 
     __slots__ = (
@@ -247,7 +250,7 @@ class Function:
 
 @final
 class DebugSection:
-    """A PTX ``.section``: items are (size in bytes, value) with value an int, or a symbol/label name with addend."""
+    """A PTX ``.section``: items are (size in bytes, value); a value is an int, or a symbol or label name with an addend."""
 
     __slots__ = ("items", "labels", "name")
 
@@ -288,5 +291,5 @@ class Module:
         self.aliases: list[tuple[str, str]] = []
         self.pragmas: list[str] = []
         self.dwarf: list[str] = []
-        """@@DWARF lines, as written."""
+        """@@DWARF lines, verbatim."""
         self.warnings: list[Diagnostic] = []

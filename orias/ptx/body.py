@@ -1,19 +1,23 @@
-"""Function bodies: statements of the usual shapes the fast way, everything else by the token grammar."""
+"""Reads function bodies: common statements by one regular expression, all others by the token grammar.
+
+A common statement costs one match, one look-up of its opcode and one look-up per operand.
+"""
 
 import re
 from typing import Final, final
 
 from orias.ptx.ast import O_REG, TYPE_BITS, Function, Instr, Label, Loc, Operand, Pragma, Var
-from orias.ptx.calls import LISTS, call, labelled_list, target_list
+from orias.ptx.call_syntax import LISTS, call, labelled_list, target_list
 from orias.ptx.debug import LOC, dwarf_line, loc_directive
+from orias.ptx.declaration_words import LINKAGE, SPACES
 from orias.ptx.declare import declaration
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
-from orias.ptx.operands import SUM, integer_operand, label_operand, name_operand, operand, quick_operand
+from orias.ptx.operands import SUM, integer_operand, label_operand, name_operand, operand
+from orias.ptx.parser_state import MAX_NESTING, LabelUse, Scope, State
 from orias.ptx.pragmas import known_pragma, read_pragma
-from orias.ptx.special import SPECIAL
-from orias.ptx.state import MAX_NESTING, LabelUse, Scope, State
-from orias.ptx.words import LINKAGE, SPACES
+from orias.ptx.quick_operands import quick_operand, quick_operands
+from orias.ptx.special_names import SPECIAL
 
 _STATEMENT: Final = re.compile(
     r"([ \t\r\f\n]*)(?:@(!?)([%$_A-Za-z][A-Za-z0-9_$]*)[ \t]+)?"
@@ -30,8 +34,8 @@ _OPCODE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z0-9_$]+(?:::[A-
 class BodyReader:
     """Reads function bodies.
 
-    ``any_loc``: a .loc directive was seen; ``inlined``: labels that .loc directives name as functions; ``located``: positions of
-    the .loc directives of the function being read.
+    ``any_loc``: the module has a .loc directive; ``inlined``: labels that .loc directives name as functions;
+    ``located``: positions of the .loc directives of the function being read.
     """
 
     __slots__ = ("any_loc", "forms", "inlined", "located", "state")
@@ -44,7 +48,7 @@ class BodyReader:
         self.located: Final[set[tuple[int, int, int]]] = set()
 
     def read(self, function: Function) -> None:
-        """Reads a body; the lexer stands on its opening brace."""
+        """Reads a body; the current token is its opening brace."""
         state = self.state
         lex = state.lex
         state.function = function
@@ -68,7 +72,7 @@ class BodyReader:
         self.any_loc = self.any_loc or bool(self.located)
 
     def _statements(self, function: Function, pos: int, line: int) -> None:
-        """Reads statements from behind the opening brace to the closing one; the lexer then stands behind it."""
+        """Reads statements from after the opening brace to the closing one, and the token after it."""
         state = self.state
         lex = state.lex
         source = lex.source
@@ -77,100 +81,110 @@ class BodyReader:
         forms = self.forms
         known = forms.known
         match_statement = _STATEMENT.match
-        match_label = _LABEL.match
-        match_loc = LOC.match
-        located = self.located
         base = len(state.scopes)
         operands = state.scopes[-1].operands
         while True:
             match = match_statement(source, pos)
             if match is None:
-                found = match_label(source, pos)
-                if found is not None:
-                    line += found[1].count("\n")
-                    self._label(function, found[2], line)
-                    pos = found.end()
-                    continue
-                found = match_loc(source, pos)
-                if found is not None:
-                    line += source.count("\n", pos, found.end())
-                    loc = Loc(int(found[1]), int(found[2]), int(found[3]))
-                    located.add((loc.file, loc.line, loc.column))
-                    body.append(loc)
-                    pos = found.end()
+                if self._label_or_loc(function, pos, line):
+                    pos, line = lex.pos, lex.line
                     continue
             else:
                 blank, bang, guard, opcode, text = match.groups()
-                form = known.get(opcode)
-                if form is None:
-                    form = forms.new(opcode)
+                form = known.get(opcode) or forms.new(opcode)
                 if form is not None:
-                    shape = form.shape
-                    ops: list[Operand] | None = []
-                    pred: Operand | None = None
-                    if guard is not None:
-                        pred = self._guard(guard, bang)
-                    if (guard is None or pred is not None) and ops is not None:
-                        if shape == PLAIN:
-                            if text:
-                                if "{" in text or ("," in text and "[" in text):
-                                    parts = _split(text)
-                                else:
-                                    parts = text.split(",")
-                                for part in parts:
-                                    part = part.strip()
-                                    op = operands.get(part)
+                    plain = form.shape == PLAIN
+                    pred = self._guard(guard, bang) if guard is not None else None
+                    ops: list[Operand] | None = None
+                    if guard is not None and pred is None:
+                        pass  # the grammar reports the error
+                    elif plain:
+                        ops = []
+                        if text and ("{" in text or "[" in text):
+                            ops = quick_operands(state, text, operands)
+                        elif text:
+                            for part in text.split(","):
+                                part = part.strip()
+                                op = operands.get(part)
+                                if op is None:
+                                    op = quick_operand(state, part)
                                     if op is None:
-                                        op = quick_operand(state, part)
-                                        if op is None:
-                                            ops = None
-                                            break
-                                        operands[part] = op
-                                    ops.append(op)
-                        elif shape == BRANCH and text is not None and not form.checked.errors:
-                            name = text.strip()
-                            if name.replace("$", "_").isidentifier() and state.lookup(name) is None:
-                                ops.append(label_operand(state, name, line + blank.count("\n")))
-                            else:
-                                ops = None
+                                        ops = None
+                                        break
+                                    operands[part] = op
+                                ops.append(op)
+                    else:
+                        ops = self._target(form, text, line + blank.count("\n"))
+                    if ops is not None:
+                        start = len(blank)
+                        newline = blank.rfind("\n")
+                        if newline == 0:  # the usual layout
+                            line += 1
+                            column = start
+                        elif newline > 0:
+                            line += blank.count("\n")
+                            column = start - newline
                         else:
-                            ops = None
-                        if ops is not None:
-                            start = len(blank)
-                            newline = blank.rfind("\n")
-                            if newline >= 0:
-                                line += blank.count("\n")
-                                column = start - newline
-                            else:
-                                column = pos + start - source.rfind("\n", 0, pos + start)
-                            instr = Instr(form.sig, ops, pred, line, column)
-                            if shape == PLAIN and tuple([op.key for op in ops]) not in form.seen:
-                                forms.verify(form, instr)
-                            body.append(instr)
-                            pos = match.end()
-                            continue
-            # the grammar's way
-            lex.seek(pos, line)
-            if lex.kind == T_PUNCT and lex.text == "{":
-                if len(state.scopes) - base > MAX_NESTING:
-                    state.syntax()
-                state.scopes.append(Scope())
-            elif lex.kind == T_PUNCT and lex.text == "}":
-                self.close_scope(state.scopes[-1])
-                state.scopes.pop()
-                if len(state.scopes) < base:
-                    lex.next()
-                    return
-            elif self._statement(function):
-                pos, line = lex.start + 1, lex.line
-                operands = state.scopes[-1].operands
-                continue
-            else:
-                pos, line = lex.start, lex.line
-                operands = state.scopes[-1].operands
-                continue
-            pos, line = lex.pos, lex.line
+                            column = pos + start - source.rfind("\n", 0, pos + start)
+                        instr = Instr(form.sig, ops, pred, line, column)
+                        if plain and tuple([op.key for op in ops]) not in form.seen:
+                            forms.verify(form, instr)
+                        body.append(instr)
+                        pos = match.end()
+                        continue
+            pos = self._by_grammar(function, pos, line, base)
+            if pos < 0:
+                return
+            line = lex.line
             operands = state.scopes[-1].operands
+
+    def _by_grammar(self, function: Function, pos: int, line: int, base: int) -> int:
+        """Reads a brace or a statement at ``pos`` by the grammar; returns the start of the next, or -1 at the end of the body."""
+        state = self.state
+        lex = state.lex
+        lex.seek(pos, line)
+        if lex.kind == T_PUNCT and lex.text == "{":
+            if len(state.scopes) - base > MAX_NESTING:
+                state.syntax()
+            state.scopes.append(Scope())
+        elif lex.kind == T_PUNCT and lex.text == "}":
+            self.close_scope(state.scopes[-1])
+            state.scopes.pop()
+            if len(state.scopes) < base:
+                lex.next()
+                return -1
+        else:
+            return lex.start + 1 if self._statement(function) else lex.start
+        return lex.pos
+
+    def _label_or_loc(self, function: Function, pos: int, line: int) -> bool:
+        """Reads a label or a plain .loc at ``pos``, if there is one; sets ``pos`` and ``line`` of the lexer to its end."""
+        lex = self.state.lex
+        found = _LABEL.match(lex.source, pos)
+        if found is not None:
+            line += found[1].count("\n")
+            self._label(function, found[2], line)
+        else:
+            found = LOC.match(lex.source, pos)
+            if found is None:
+                return False
+            line += lex.source.count("\n", pos, found.end())
+            loc = Loc(int(found[1]), int(found[2]), int(found[3]))
+            self.located.add((loc.file, loc.line, loc.column))
+            assert function.body is not None
+            function.body.append(loc)
+        lex.pos = found.end()
+        lex.line = line
+        return True
+
+    def _target(self, form: Form, text: str | None, line: int) -> list[Operand] | None:
+        """The label of a plain branch; None leaves the operands to the grammar."""
+        if form.shape != BRANCH or text is None or form.checked.errors:
+            return None
+        name = text.strip()
+        if name.replace("$", "_").isidentifier() and self.state.lookup(name) is None:
+            return [label_operand(self.state, name, line)]
+        return None
 
     def _guard(self, name: str, bang: str) -> Operand | None:
         cache = self.state.scopes[-1].operands
@@ -201,7 +215,7 @@ class BodyReader:
         return label
 
     def close_scope(self, scope: Scope) -> None:
-        """Resolves the label uses of a scope, or hands them to the one around it."""
+        """Resolves the label uses of a scope, or passes them to the enclosing scope."""
         state = self.state
         scopes = state.scopes
         outer = scopes[-2] if len(scopes) > 2 else None
@@ -226,7 +240,7 @@ class BodyReader:
     def _statement(self, function: Function) -> bool:
         """Reads one statement by the grammar.
 
-        True if the lexer stands on its last token (a semicolon), False if on the token behind it.
+        True if the current token is the last of the statement (a semicolon), False if it is the next one.
         """
         state = self.state
         lex = state.lex
@@ -234,18 +248,15 @@ class BodyReader:
         assert body is not None
         if lex.kind == T_DOT:
             return self._body_directive(function)
-        pred: Operand | None = None
-        no_predicate = ""
-        guarded = lex.kind == T_PUNCT and lex.text == "@"
         line = lex.line
         column = lex.column()
+        guarded = lex.kind == T_PUNCT and lex.text == "@"
+        pred: Operand | None = None
+        no_predicate = ""
         if guarded:
             lex.next()
             negated = state.take("!")
-            if lex.kind != T_IDENT:
-                state.syntax()
-            name = lex.text
-            lex.next()
+            name = state.ident()
             pred = self._guard(name, "!" if negated else "")
             if pred is None:
                 no_predicate = name
@@ -254,30 +265,9 @@ class BodyReader:
                 dwarf_line(state)
                 return False
             state.syntax()
-        match = _OPCODE.match(lex.source, lex.start)
-        if match is not None and not guarded:
-            behind = lex.source[match.end() : match.end() + 1]
-            if behind == ":" or "." not in match.group():
-                start, at = lex.start, lex.line
-                name = lex.text
-                lex.next()
-                if lex.kind == T_PUNCT and lex.text == ":":
-                    self._labelled(function, name, line)
-                    return False
-                lex.seek(start, at)
-        elif match is None:
-            name = lex.text
-            lex.next()
-            if not guarded and lex.kind == T_PUNCT and lex.text == ":":
-                self._labelled(function, name, line)
-                return False
-            state.syntax()
-        assert match is not None
-        opcode = match.group()
-        lex.seek(match.end(), lex.line)
-        while lex.kind == T_DOT:
-            opcode += lex.text
-            lex.next()
+        if not guarded and self._labelled(function, line):
+            return False
+        opcode = self._opcode()
         form = self.forms.known.get(opcode) or self.forms.new(opcode)
         if no_predicate:
             state.error("Predicate expression expected", line, column)
@@ -285,28 +275,48 @@ class BodyReader:
                 state.unknown(no_predicate, line)
         if form is None:
             self._unusable(self.forms.bad[opcode], line, column)
-            return True
-        if form.shape == CALL:
-            instr = call(state, form, pred, line, column)
-        else:
-            instr = Instr(form.sig, [], pred, line, column)
+        elif form.shape == CALL:
+            body.append(call(state, form, pred, line, column))
             if lex.kind != T_PUNCT or lex.text != ";":
-                while True:
-                    instr.ops.append(self._operand(form, line))
-                    if not state.take(","):
-                        break
-        if lex.kind != T_PUNCT or lex.text != ";":
-            state.syntax()
-        if form.shape != CALL:
-            self.forms.verify(form, instr)
-            for k, op in enumerate(instr.ops):
-                if op.kind == O_REG and op.key.endswith(SUM):
-                    instr.ops[k] = self._sum(function, op, line, column)
-        body.append(instr)
+                state.syntax()
+        else:
+            body.append(self._instruction(function, form, pred, line, column))
         return True
 
+    def _opcode(self) -> str:
+        """Reads the dotted opcode at the current token."""
+        lex = self.state.lex
+        match = _OPCODE.match(lex.source, lex.start)
+        if match is None:
+            lex.next()
+            self.state.syntax()
+        opcode = match.group()
+        lex.seek(match.end(), lex.line)
+        while lex.kind == T_DOT:
+            opcode += lex.text
+            lex.next()
+        return opcode
+
+    def _instruction(self, function: Function, form: Form, pred: Operand | None, line: int, column: int) -> Instr:
+        """Reads the operands of an instruction up to its semicolon."""
+        state = self.state
+        lex = state.lex
+        instr = Instr(form.sig, [], pred, line, column)
+        if lex.kind != T_PUNCT or lex.text != ";":
+            while True:
+                instr.ops.append(self._operand(form, line))
+                if not state.take(","):
+                    break
+        if lex.kind != T_PUNCT or lex.text != ";":
+            state.syntax()
+        self.forms.verify(form, instr)
+        for k, op in enumerate(instr.ops):
+            if op.kind == O_REG and op.key.endswith(SUM):
+                instr.ops[k] = self._sum(function, op, line, column)
+        return instr
+
     def _sum(self, function: Function, op: Operand, line: int, column: int) -> Operand:
-        """A register plus a constant: an addition in front, at the register's width."""
+        """Replaces a register plus a constant: emits an addition of the register's width before the instruction."""
         assert op.var is not None and function.body is not None
         bits = TYPE_BITS[op.var.type]
         var = Var("", "reg", op.var.type, 1, line)
@@ -314,16 +324,19 @@ class BodyReader:
         opcode = f"add.u{bits}"
         form = self.forms.known.get(opcode) or self.forms.new(opcode)
         if form is None or bits not in (16, 32, 64):
-            return op  # the operand's own message is given already
+            return op  # the operand has its message already
         total, plain = Operand(O_REG), Operand(O_REG)
         total.var, plain.var = var, op.var
         function.body.append(Instr(form.sig, [total, plain, integer_operand(op.value)], None, line, column))
         return total
 
     def _unusable(self, messages: list[str], line: int, column: int) -> None:
-        """Reports an opcode that is none; its operands still have to be operands."""
+        """Reports an illegal opcode; the text after its unknown words must still be operands."""
         state = self.state
         lex = state.lex
+        for message in messages:
+            if message.startswith("Unknown modifier"):
+                state.error(message, line, column)
         if lex.kind != T_PUNCT or lex.text != ";":
             while True:
                 operand(state)
@@ -332,7 +345,8 @@ class BodyReader:
         if lex.kind != T_PUNCT or lex.text != ";":
             state.syntax()
         for message in messages:
-            state.error(message, line, column)
+            if not message.startswith("Unknown modifier"):
+                state.error(message, line, column)
 
     def _operand(self, form: Form, line: int) -> Operand:
         state = self.state
@@ -350,18 +364,30 @@ class BodyReader:
         note_unknown(state, result, at)
         return result
 
-    def _labelled(self, function: Function, name: str, line: int) -> None:
-        """Behind ``name`` and on ``:``; lists and prototypes belong to their label."""
+    def _labelled(self, function: Function, line: int) -> bool:
+        """Reads a label, with its list or prototype, if the current token is one."""
         state = self.state
         lex = state.lex
+        match = _OPCODE.match(lex.source, lex.start)
+        if match is not None:
+            after = lex.source[match.end() : match.end() + 1]
+            if after != ":" and "." in match.group():
+                return False
+        start, at = lex.start, lex.line
+        name = lex.text
+        lex.next()
+        if lex.kind != T_PUNCT or lex.text != ":":
+            lex.seek(start, at)
+            return False
         label = self._label(function, name, line)
         lex.next()
         if lex.kind != T_DOT or lex.text not in LISTS:
-            return
+            return True
         assert function.body is not None
         function.body.pop()
         function.labels.pop()
         labelled_list(state, label, name, line)
+        return True
 
     def _body_directive(self, function: Function) -> bool:
         state = self.state
@@ -399,23 +425,3 @@ class BodyReader:
 
 def _line_of(use: LabelUse) -> int:
     return use.line
-
-
-def _split(text: str) -> list[str]:
-    """Operand texts between the commas outside braces and brackets."""
-    parts: list[str] = []
-    held: list[str] = []
-    depth = 0
-    for piece in text.split(","):
-        depth += piece.count("{") + piece.count("[") - piece.count("}") - piece.count("]")
-        if depth > 0:
-            held.append(piece)
-        elif held:
-            held.append(piece)
-            parts.append(",".join(held))
-            held = []
-        else:
-            parts.append(piece)
-    if held:
-        parts.append(",".join(held))
-    return parts

@@ -1,4 +1,7 @@
-"""Debug text: .file, .loc, .section and its data (front-end inventory P15)."""
+"""Reads debug information in PTX: .file, .loc, .section and its data.
+
+Facts: docs/facts/front-end.md (debug text and pragmas).
+"""
 
 import re
 from typing import Final
@@ -6,7 +9,7 @@ from typing import Final
 from orias.ptx.ast import DebugSection, Loc
 from orias.ptx.expr import integer, starts_constant
 from orias.ptx.lexer import T_DOT, T_IDENT, T_INT, T_PUNCT, T_STRING
-from orias.ptx.state import State
+from orias.ptx.parser_state import State
 
 _SIZES: Final = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
 _RUN: Final = re.compile(r"(?:[ \t\r\f\n]*\.b8[ \t]+[0-9]{1,18}(?=[ \t]*[\r\n]))+", re.A)
@@ -129,7 +132,7 @@ def _item(state: State) -> int | tuple[str, int]:
 
 
 def dwarf_line(state: State) -> None:
-    """``@@DWARF`` lines, the form of the first compilers: kept whole as items of the section they name."""
+    """Reads ``@@DWARF`` lines, the form of early compilers, and keeps them verbatim."""
     lex = state.lex
     end = lex.source.find("\n", lex.start)
     if end < 0:

@@ -1,18 +1,21 @@
-"""Declarations of registers and variables (front-end inventory P5 to P7)."""
+"""Reads declarations of registers and variables.
+
+Facts: docs/facts/front-end.md (declarations).
+"""
 
 from typing import Final
 
 from orias.ptx.ast import Function, Var
+from orias.ptx.declaration_words import LINKAGE, Declared, element_bytes, make_var, natural_align, read_words
 from orias.ptx.expr import integer
 from orias.ptx.gates import DIRECTIVES
 from orias.ptx.initial import initialiser
 from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT, int_value
+from orias.ptx.parser_state import Range, State
 from orias.ptx.signatures import alignment, redefinition
-from orias.ptx.state import Range, State
-from orias.ptx.words import LINKAGE, Declared, element_bytes, make_var, natural_align, read_words
 
 MAX_RANGE: Final = 1 << 31
-"""Registers of one range; more could not be named apart."""
+"""Largest number of registers of one range."""
 
 _VECTOR_PRED: Final = "Predicate type can only be used to define scalar register variables"
 
@@ -80,7 +83,7 @@ def registers(state: State, found: Declared) -> None:
 
 
 def _refused_initialiser(state: State, name: str, line: int) -> None:
-    """Reads an initialiser where there may be none."""
+    """Reads an initialiser where none is allowed, and reports it."""
     state.error(f"No initial value is allowed for '{name}' in this state space", line)
     state.punct("=")
     dummy = Var(name, "global", "b64", 1, line)
@@ -90,7 +93,7 @@ def _refused_initialiser(state: State, name: str, line: int) -> None:
 
 
 def _variable_errors(state: State, var: Var) -> None:
-    """What is wrong with a variable's type or place."""
+    """Reports errors in a variable's type or state space."""
     line = var.line
     if state.function is not None:
         for message in alignment(var):
@@ -148,7 +151,7 @@ def variables(state: State, found: Declared) -> None:
 
 
 def enter(state: State, var: Var) -> None:
-    """Makes a variable known in the current scope and lists it in its function or module."""
+    """Adds a variable to the current scope and to its function or module."""
     scope = state.scopes[-1]
     name = var.name
     old = scope.names.get(name)
@@ -174,7 +177,7 @@ def enter(state: State, var: Var) -> None:
 
 
 def _complete(old: Var, new: Var) -> None:
-    """A definition after its extern declaration: the object others refer to becomes the definition."""
+    """Completes an extern declaration by its definition, so that references to the old object stay valid."""
     if new.linkage != "extern":
         old.linkage = new.linkage
         old.line = new.line

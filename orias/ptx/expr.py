@@ -1,10 +1,13 @@
-"""Constant expressions (front-end inventory L5): 64-bit integers and doubles, C's operators and precedence."""
+"""Constant expressions: 64-bit integers and doubles, with the operators and the precedence of C.
+
+Facts: docs/facts/front-end.md (constant expressions).
+"""
 
 import struct
 from typing import Final
 
 from orias.ptx.lexer import MASK64, T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT, f32_to_f64_bits, float_bits, int_value
-from orias.ptx.state import MAX_NESTING, State
+from orias.ptx.parser_state import MAX_NESTING, State
 
 _LEVEL: Final[dict[str, int]] = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7,

@@ -1,7 +1,10 @@
-"""Whether an operand can stand where an instruction type is asked for (front-end inventory 2.4).
+"""Whether an operand fits an instruction type.
 
-Asked of ptxas 13.0.88: thirty operand kinds at a hundred operand positions.
+Facts: docs/facts/front-end.md (types of operands).
 """
+
+from collections.abc import Callable
+from typing import Final, final
 
 from orias.ptx.ast import (
     O_ADDR,
@@ -14,13 +17,14 @@ from orias.ptx.ast import (
     O_VEC,
     TYPE_BITS,
     Operand,
+    Sig,
 )  # fmt: skip
-from orias.ptx.special import SPECIAL
-from orias.ptx.table import Slot
+from orias.ptx.form_table import Slot
+from orias.ptx.special_names import SPECIAL
 
 
 def register_fits(register: str, type_: str, relaxed: bool) -> bool:
-    """Whether a register of a type can stand where an instruction type is asked for (front-end inventory 2.4)."""
+    """Whether a register of type ``register`` fits the instruction type ``type_``."""
     if register == "pred" or type_ == "pred":
         return type_ == "pred" and register in ("pred", "f16x2")
     have = TYPE_BITS.get(register, 0)
@@ -49,100 +53,151 @@ def _immediate_fits(op: Operand, type_: str) -> bool:
     return (type_ == "b32" and op.imm_type == "f32") or (type_ == "b64" and op.imm_type == "f64")
 
 
-def scalar_fits(slot: Slot, op: Operand, type_: str, result: bool, index: int, name: str, soft: list[str]) -> bool:
-    """Whether an operand fits one value of a type; what is wrong nevertheless goes to ``soft``.
+@final
+class Use:
+    """An instruction under check.  ``index``: number of the current argument; ``soft``: messages on operands that fit."""
 
-    ``result``: it is written; ``index`` and ``name``: the argument's number and the instruction, for messages.
-    """
-    kind = op.kind
-    if kind == O_REG:
-        var = op.var
-        assert var is not None
-        if not register_fits(var.type, type_, slot.relaxed):
-            return False
-        if op.key.endswith("+"):
-            if result:
-                soft.append(f"Result register required for instruction '{name}'")
-            return var.type[0] in "bus" and TYPE_BITS[var.type] in (16, 32, 64)
-        if slot.fixed and (var.type == "f16x2" or (type_ in ("b8", "b16") and var.type != type_)):
-            return False
-        if var.vec != 1 and not op.comp:
-            soft.append(
-                f"Argument vector size mismatch for instruction '{name}'"
-                if slot.vector
-                else f"Vector operand is not allowed for instruction '{name}'"
-            )
-        if op.neg and type_ != "pred":
-            soft.append(f"Operand negation not allowed for instruction '{name}'")
-        return True
-    if kind == O_IMM:
-        if not _immediate_fits(op, type_):
-            return False
-        if result:
-            soft.append(f"Result register required for instruction '{name}'")
-        return True
-    if kind == O_SINK:
-        if not slot.sink:
-            soft.append(f"Result discard mode is not allowed for instruction '{name}'")
-        return result
-    if kind == O_SYM:
-        if op.key == "s+" or op.key == "s[":
-            if result:
-                soft.append(f"Result register required for instruction '{name}'")
-            return type_[0] in "bus" and "x" not in type_ and type_[1:].isdigit()
-        if result or name not in ("cvta", "mapa", "getctarank"):
-            soft.append(f"Argument {index} of instruction '{name}': must be register")
-        return True
-    if kind == O_FUNC:
-        if result:
-            soft.append(f"Result register required for instruction '{name}'")
-        return not slot.fixed and type_ not in ("bf16", "bf16x2")
-    if kind == O_SREG:
-        special = SPECIAL[op.name]
-        if not register_fits(special[0], type_, slot.relaxed or name == "cvt"):
-            return False
-        if name != "cvt" or result or type_[0] == "f":
-            soft.append(f"Special register argument not allowed for instruction '{name}'")
-        return True
-    if kind == O_ADDR:
-        if op.var is not None and op.var.space == "reg" and register_fits(op.var.type, type_, slot.relaxed):
-            soft.append(f"Argument {index} of instruction '{name}': must be register")
-            return True
+    __slots__ = ("index", "name", "sig", "soft", "types")
+
+    def __init__(self, name: str, types: tuple[str, ...], sig: Sig) -> None:
+        self.name: Final[str] = name
+        self.types: Final[tuple[str, ...]] = types
+        self.sig: Final[Sig] = sig
+        self.index: int = 0
+        self.soft: list[str] = []
+
+    def note(self, message: str) -> None:
+        """Records a message on an operand that fits."""
+        self.soft.append(message)
+
+    def must_be_register(self) -> None:
+        """Records the message that the operand has to be a register."""
+        self.soft.append(f"Argument {self.index} of instruction '{self.name}': must be register")
+
+    def needs_result(self) -> None:
+        """Records the message that the operand is no legal result."""
+        self.soft.append(f"Result register required for instruction '{self.name}'")
+
+
+def scalar_fits(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    """Whether an operand fits one value of a type; ``result``: the operand is written."""
+    fits = _OPERANDS.get(op.kind)
+    return fits is not None and fits(slot, op, type_, result, use)
+
+
+def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    var = op.var
+    assert var is not None
+    if not register_fits(var.type, type_, slot.relaxed):
         return False
-    if kind == O_VEC:
-        total = 0
-        for elem in op.elems:
-            if elem.kind == O_REG and elem.var is not None:
-                total += TYPE_BITS.get(elem.var.type, 0)
-                if slot.vector and not register_fits(elem.var.type, type_, True):
-                    return False
-            elif elem.kind == O_SINK:
-                total += TYPE_BITS.get(type_, 0)
-        if slot.vector:
-            if len(op.elems) != 1:
-                soft.append(f"Argument vector size mismatch for instruction '{name}'")
-            return True
-        if type_[0] == "b" and total != TYPE_BITS.get(type_, 0):
-            return False
-        soft.append(f"Vector operand is not allowed for instruction '{name}'")
+    if op.key.endswith("+"):
+        if result:
+            use.needs_result()
+        return var.type[0] in "bus" and TYPE_BITS[var.type] in (16, 32, 64)
+    if slot.fixed and (var.type == "f16x2" or (type_ in ("b8", "b16") and var.type != type_)):
+        return False
+    if var.vec != 1 and not op.comp:
+        use.note(
+            f"Argument vector size mismatch for instruction '{use.name}'"
+            if slot.vector
+            else f"Vector operand is not allowed for instruction '{use.name}'"
+        )
+    if op.neg and type_ != "pred":
+        use.note(f"Operand negation not allowed for instruction '{use.name}'")
+    return True
+
+
+def _immediate(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    if not _immediate_fits(op, type_):
+        return False
+    if result:
+        use.needs_result()
+    return True
+
+
+def _sink(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    if not slot.sink:
+        use.note(f"Result discard mode is not allowed for instruction '{use.name}'")
+    return result
+
+
+def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    if op.key == "s+" or op.key == "s[":
+        if result:
+            use.needs_result()
+        return type_[0] in "bus" and "x" not in type_ and type_[1:].isdigit()
+    if result or use.name not in ("cvta", "mapa", "getctarank"):
+        use.must_be_register()
+    return True
+
+
+def _function(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    if result:
+        use.needs_result()
+    return not slot.fixed and type_ not in ("bf16", "bf16x2")
+
+
+def _special(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    if not register_fits(SPECIAL[op.name][0], type_, slot.relaxed or use.name == "cvt"):
+        return False
+    if use.name != "cvt" or result or type_[0] == "f":
+        use.note(f"Special register argument not allowed for instruction '{use.name}'")
+    return True
+
+
+def _address(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    if op.var is not None and op.var.space == "reg" and register_fits(op.var.type, type_, slot.relaxed):
+        use.must_be_register()
         return True
     return False
 
 
-def vector_fits(op: Operand, type_: str, count: int, relaxed: bool, name: str, soft: list[str]) -> bool:
-    """Whether an operand is a vector of ``count`` elements of a type; a wrong size goes to ``soft``."""
+def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    total = 0
+    for elem in op.elems:
+        if elem.kind == O_REG and elem.var is not None:
+            total += TYPE_BITS.get(elem.var.type, 0)
+            if slot.vector and not register_fits(elem.var.type, type_, True):
+                return False
+        elif elem.kind == O_SINK:
+            total += TYPE_BITS.get(type_, 0)
+    if slot.vector:
+        if len(op.elems) != 1:
+            use.note(f"Argument vector size mismatch for instruction '{use.name}'")
+        return True
+    if type_[0] == "b" and total != TYPE_BITS.get(type_, 0):
+        return False
+    use.note(f"Vector operand is not allowed for instruction '{use.name}'")
+    return True
+
+
+_OPERANDS: Final[dict[int, Callable[[Slot, Operand, str, bool, Use], bool]]] = {
+    O_REG: _register,
+    O_IMM: _immediate,
+    O_SINK: _sink,
+    O_SYM: _symbol,
+    O_FUNC: _function,
+    O_SREG: _special,
+    O_ADDR: _address,
+    O_VEC: _vector,
+}
+"""Operand kind -> its check as a scalar; other kinds never fit."""
+
+
+def vector_fits(op: Operand, type_: str, count: int, relaxed: bool, use: Use) -> bool:
+    """Whether an operand is a vector of ``count`` elements of a type."""
     if op.kind == O_SINK:
         return True
     if op.kind == O_REG and op.var is not None and op.var.vec == count and not op.comp:
         return register_fits(op.var.type, type_, relaxed)
     if op.kind != O_VEC:
-        soft.append("Result vector expected")
-        soft.append(f"Argument vector size mismatch for instruction '{name}'")
+        use.note("Result vector expected")
+        use.note(f"Argument vector size mismatch for instruction '{use.name}'")
         return True
     if len(op.elems) != count:
         if len(op.elems) not in (1, 2, 4, 8):
-            soft.append(f"Illegal vector size: {len(op.elems)}")
-        soft.append(f"Argument vector size mismatch for instruction '{name}'")
+            use.note(f"Illegal vector size: {len(op.elems)}")
+        use.note(f"Argument vector size mismatch for instruction '{use.name}'")
         return True
     for elem in op.elems:
         if elem.kind == O_REG and elem.var is not None:

@@ -1,11 +1,11 @@
-"""Opcodes in use: each opcode text is parsed and checked once, each combination of operand classes once."""
+"""The opcodes of a module: parses and checks each opcode text once, and each combination of operand classes once."""
 
 from typing import Final, final
 
 from orias.ptx.ast import O_ADDR, O_LABEL, Instr, Operand, Sig
 from orias.ptx.instructions import Checked, Checker
 from orias.ptx.opcode import OpcodeError, parse_opcode
-from orias.ptx.state import State
+from orias.ptx.parser_state import State
 
 PLAIN: Final = 0
 BRANCH: Final = 1
@@ -29,7 +29,7 @@ class Form:
 
 @final
 class Forms:
-    """The forms of one module.  ``known`` by opcode text; ``bad``: texts that are no opcodes, with their messages."""
+    """The forms of one module.  ``known`` by opcode text; ``bad``: illegal opcode texts, with their messages."""
 
     __slots__ = ("bad", "checker", "known", "state")
 
@@ -40,7 +40,7 @@ class Forms:
         self.bad: Final[dict[str, list[str]]] = {}
 
     def new(self, opcode: str) -> Form | None:
-        """The form of an opcode text seen for the first time; None if it is none (see ``bad``)."""
+        """The form of an opcode text seen for the first time; None if it is illegal (see ``bad``)."""
         if opcode in self.bad:
             return None
         try:
@@ -53,7 +53,7 @@ class Forms:
         return form
 
     def verify(self, form: Form, instr: Instr) -> None:
-        """Checks an instruction against its row; remembers operand classes that are fine."""
+        """Checks an instruction against its row; remembers operand classes without errors."""
         state = self.state
         checked = form.checked
         line = instr.line
@@ -80,12 +80,12 @@ class Forms:
             _index_to_address(instr, checked)
             for severity, note in checked.notes:
                 state.note(severity, note, line)
-            if not (messages or checked.errors or checked.values or checked.notes):
+            if not (messages or late or checked.errors or checked.values or checked.notes):
                 form.seen.add(tuple([op.key for op in instr.ops]))
 
 
 def _index_to_address(instr: Instr, checked: Checked) -> None:
-    """``s[c]`` where an address stands is the address ``[s+c]``."""
+    """Rewrites ``s[c]`` in place of an address to the address ``[s+c]``."""
     row = checked.row
     for i, op in enumerate(instr.ops):
         if op.key == "s[" and row is not None and any(len(e) > i and e[i].role == "M" for e in row.lists):
@@ -97,7 +97,7 @@ def _index_to_address(instr: Instr, checked: Checked) -> None:
 
 
 def note_unknown(state: State, op: Operand, line: int) -> None:
-    """Notes the names in an operand that nothing is called."""
+    """Notes the undefined names in an operand."""
     if op.name and op.var is None and op.label is None and op.kind in (O_LABEL, O_ADDR):
         state.unknown(op.name, line)
     for elem in op.elems:

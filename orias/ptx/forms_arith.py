@@ -1,6 +1,6 @@
-"""Instruction forms: integer, floating-point, logic, comparison, conversion and video instructions.
+"""Integer, floating-point, logic, comparison, conversion and video instructions: forms, gates and rules.
 
-Row syntax: see :mod:`orias.ptx.table`.  Facts: asked of ptxas 13.0.88 (type lists and modifiers one by one).
+:mod:`orias.ptx.form_table` and :mod:`orias.ptx.rules` define the notations.  Facts: docs/facts/front-end.md (opcodes).
 """
 
 from typing import Final
@@ -9,8 +9,8 @@ _RND: Final = "rn/rz/rm/rp"
 _MINMAX: Final = """
 u16 s16 u32 u64 s64 ; D,S,S ;
 s32 ; D,S,S ; relu
-u16x2 ; D,S,S ; ; 8.0!90 {n}.{0}
-s16x2 ; D,S,S ; relu ; 8.0!90 {n}.{0}
+u16x2 ; D,S,S ; ; 8.0!90 {n}.{t0}
+s16x2 ; D,S,S ; relu ; 8.0!90 {n}.{t0}
 f32 ; D,S,S,S? ; ftz NaN xorsign abs
 f64 ; D,S,S ;
 f16 f16x2 ; D,S,S ; ftz NaN xorsign abs ; 7.0/80 {n}.f16 or {n}.f16x2
@@ -20,8 +20,8 @@ _MUL: Final = """
 f32 ; D,S,S ; rn/rz/rm/rp ftz sat
 f64 ; D,S,S ; rn/rz/rm/rp
 f16 f16x2 ; D,S,S ; rn ftz sat ; 4.2/53 f16 arithemetic and compare instructions
-bf16 bf16x2 ; D,S,S ; rn ; 7.8/90 {n}.{0}
-f32x2 ; D,S,S ; rn/rz/rm/rp ftz ; 8.6/100 {n}.{0}
+bf16 bf16x2 ; D,S,S ; rn ; 7.8/90 {n}.{t0}
+f32x2 ; D,S,S ; rn/rz/rm/rp ftz ; 8.6/100 {n}.{t0}
 """
 _ADD: Final = """
 s32 ; D,S,S ; sat cc
@@ -54,7 +54,7 @@ def _pairs(first: str, second: str) -> str:
 
 
 def _conversions(widening: bool) -> str:
-    """Integer pairs (to.from) whose result always, or not always, holds the source: only the latter saturate."""
+    """Integer pairs (to.from) whose result can always (``widening``), or not always, hold the source; only the latter saturate."""
     found: list[str] = []
     for to in _FORMS_INT.split():
         for source in _FORMS_INT.split():
@@ -66,7 +66,7 @@ def _conversions(widening: bool) -> str:
 
 
 FORMS: Final[dict[str, str]] = {
-    "add": _ADD + "u16x2 s16x2 ; D,S,S ; ; 8.0!90 {n}.{0}\n" + _MUL,
+    "add": _ADD + "u16x2 s16x2 ; D,S,S ; ; 8.0!90 {n}.{t0}\n" + _MUL,
     "sub": _ADD + _MUL,
     "mul": _MUL,
     "mul.lo": f"{_INT} ; D,S,S ;",
@@ -97,7 +97,7 @@ f32 ; D,S,S,S ; !{_RND} ftz sat
 f64 ; D,S,S,S ; !{_RND}
 f16 f16x2 ; D,S,S,S ; !rn ftz sat relu oob ; 4.2/53 f16 arithemetic and compare instructions
 bf16 bf16x2 ; D,S,S,S ; !{_RND} relu oob
-f32x2 ; D,S,S,S ; !{_RND} ftz ; 8.6/100 {{n}}.{{0}}
+f32x2 ; D,S,S,S ; !{_RND} ftz ; 8.6/100 {{n}}.{{t0}}
 f32.f16 f32.bf16 ; D,S1,S1,S ; !{_RND} sat ; 8.6/100 {{n}}.{{t}}
 """,
     "rcp": f"f32 ; D,S ; !{_RND}/approx ftz | f64 ; D,S ; !{_RND}/approx ftz",
@@ -106,8 +106,8 @@ f32.f16 f32.bf16 ; D,S1,S1,S ; !{_RND} sat ; 8.6/100 {{n}}.{{t}}
     "sin": _FMUFU,
     "cos": _FMUFU,
     "lg2": _FMUFU,
-    "ex2": _FMUFU + " | f16 f16x2 ; D,S ; !approx ; 7.0/75 ex2.f16/f16x2 | bf16 bf16x2 ; D,S ; !approx !ftz ; 7.8/90 {n}.{0}",
-    "tanh": "f32 ; D,S ; !approx ; 7.0/75 | f16 f16x2 ; D,S ; !approx ; 7.0/75 | bf16 bf16x2 ; D,S ; !approx ; F75 Fv7.0, F90 Fv7.8 : {n}.{0}",
+    "ex2": _FMUFU + " | f16 f16x2 ; D,S ; !approx ; 7.0/75 ex2.f16/f16x2 | bf16 bf16x2 ; D,S ; !approx !ftz ; 7.8/90 {n}.{t0}",
+    "tanh": "f32 ; D,S ; !approx ; 7.0/75 | f16 f16x2 ; D,S ; !approx ; 7.0/75 | bf16 bf16x2 ; D,S ; !approx ; F75 Fv7.0, F90 Fv7.8 : {n}.{t0}",
     "copysign": "f32 f64 ; D,S,S ; ; 2.0/20",
     "testp": "f32 f64 ; =P,S ; !finite/infinite/number/notanumber/normal/subnormal ; 2.0/20",
     "popc": "b32 b64 ; =u32,S ; ; 2.0/20",
@@ -129,7 +129,7 @@ s16 s32 s64 ; =Q,S,S,P@bool ; !eq/ne/lt/le/gt/ge and/or/xor
 f32 ; =Q,S,S,P@bool ; {_CMPF} ftz
 f64 ; =Q,S,S,P@bool ; {_CMPF}
 f16 f16x2 ; =Q,S,S,P@bool ; {_CMPF} ftz ; 4.2/53 f16 arithemetic and compare instructions f16 arithemetic and compare instructions
-bf16 bf16x2 ; =Q,S,S,P@bool ; {_CMPF} ; 7.8/90 {{n}}.{{0}}
+bf16 bf16x2 ; =Q,S,S,P@bool ; {_CMPF} ; 7.8/90 {{n}}.{{t0}}
 """,
     "set": f"""
 {_pairs("u32 s32 f32 f16 bf16", "b16 b32 b64")} ; D,S1,S1,P@bool ; !eq/ne and/or/xor
@@ -138,7 +138,7 @@ bf16 bf16x2 ; =Q,S,S,P@bool ; {_CMPF} ; 7.8/90 {{n}}.{{0}}
 {_pairs("u32 s32 f32 f16 bf16", "f32")} ; D,S1,S1,P@bool ; {_CMPF} ftz
 {_pairs("u32 s32 f32 f16 bf16", "f64")} ; D,S1,S1,P@bool ; {_CMPF}
 u16.f16 s16.f16 u32.f16 s32.f16 f16.f16 u32.f16x2 s32.f16x2 f16x2.f16x2 ; D,S1,S1,P@bool ; {_CMPF} ftz ; 4.2/53
-u16.bf16 s16.bf16 u32.bf16 s32.bf16 bf16.bf16 bf16.f16 u32.bf16x2 s32.bf16x2 bf16x2.bf16x2 ; D,S1,S1,P@bool ; {_CMPF} ; 7.8/90 {{n}}.{{0}}
+u16.bf16 s16.bf16 u32.bf16 s32.bf16 bf16.bf16 bf16.f16 u32.bf16x2 s32.bf16x2 bf16x2.bf16x2 ; D,S1,S1,P@bool ; {_CMPF} ; 7.8/90 {{n}}.{{t0}}
 """,
     "selp": "b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64 ; D,S,S,P ;",
     "slct": _pairs("b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64", "s32 u32") + " ; D,S,S,S1 ; | "
@@ -204,3 +204,50 @@ e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu
     "vset2": _VSET,
     "vset4": _VSET,
 }  # fmt: skip
+"""Rows of :mod:`orias.ptx.form_table`."""
+
+INSTEAD: Final[dict[str, str]] = {"lop3": "bool -> @I70 Fv8.2 : lop3.<BoolOp>"}
+"""Gates that replace the gate of the form row if a row here holds."""
+
+GATES: Final[dict[str, str]] = {
+    "min max": "relu t0!=f16/f16x2/bf16/bf16x2/f32/f64 -> @F90 Fv8.0 : {n}.relu",
+    "add sub addc subc": "cc t0=u64/s64 -> @Fv4.3 : .cc with 64bit type",
+    "cvt": """
+.tf32 rnd=rn/rz satfinite -> @F90 Fv7.8 : cvt with .tf32.f32.{rnd}, Mv8.6 M100 : .satfinite' on 'cvt.tf32.f32.{rnd}
+else .tf32 rnd=rn/rz -> @F90 Fv7.8 : cvt with .tf32.f32.{rnd}
+else rnd=rs -> @Fv8.7 n100a : .rs
+else t0=tf32 satfinite -> @Mv8.1 : .satfinite' on 'cvt.tf32.f32.rna
+else t=f32.bf16 ftz -> @F90 Fv7.8 : cvt with .f32.bf16.ftz
+else t0=f16/bf16/f16x2/bf16x2 t1=f32 satfinite -> @Mv8.1 : .satfinite' on 'cvt.{t}
+else t0=FP8X2 isa=81.. | t1=FP8X2 isa=81.. -> @F89 : cvt with .e4m3x2/.e5m2x2
+else t0=FP8X2 sm=89 | t1=FP8X2 sm=89 -> @F90 : cvt with .e4m3x2/.e5m2x2, Fv8.1 : cvt with .e4m3x2/.e5m2x2 on sm_89
+else t0=FP8X2 | t1=FP8X2 -> @F90 Fv7.8 : cvt with .e4m3x2/.e5m2x2
+""",
+}
+"""Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
+
+MODIFIERS: Final[dict[str, str]] = {
+    "add sub": "cc sat -> Modifier '.cc' cannot be combined with modifier '.sat'",
+    "fma": """
+ftz oob -> Modifier '.ftz' cannot be combined with modifier '.oob'
+sat relu -> Modifier '.relu' cannot be combined with modifier '.sat'
+""",
+    "rcp": "rnd=approx t=f64 !ftz -> '.ftz' modifier required for instruction 'rcp.approx.f64'",
+    "min max": """
+abs !xorsign -> Modifier '.abs' requires modifier '.xorsign'
+xorsign !abs -> Modifier '.xorsign' requires modifier '.abs'
+""",
+    "vmad": ".shr7 .shr15 -> Multiple shift-right modifiers specified",
+    "abs neg": "t0=u16/u32/u64 -> Instruction '{n}' applies only to signed numeric types",
+    "cvt": """
+relu sat -> Modifier '.relu' cannot be combined with modifier '.sat'
+satfinite sat -> Modifier '.satfinite' cannot be combined with modifier '.sat'
+rnd=rna relu -> Modifier '.relu' cannot be combined with modifier '.rna' && Illegal rounding modifier for instruction 'cvt'
+rnd=rm/rp t0!=ue8m0x2 satfinite -> Modifier '.satfinite' cannot be combined with modifier '.{rnd}'
+rnd=rm/rp t0!=ue8m0x2 relu -> Illegal rounding modifier for instruction 'cvt'
+""",
+}
+"""Rules between the modifiers and types of an opcode."""
+
+OPERANDS: Final[dict[str, str]] = {"min max": "count=4 -> @F100 Fv8.8 : {n}.f32 with 3 input operands"}
+"""Rules between modifiers and operands."""

@@ -1,6 +1,6 @@
-"""Instruction forms: loads and stores, atomics, barriers, fences, warp operations, asynchronous copies, control flow.
+"""Loads and stores, atomics, addresses, textures and surfaces: forms, gates and rules.
 
-Row syntax: see :mod:`orias.ptx.table`.  Facts: asked of ptxas 13.0.88.
+:mod:`orias.ptx.form_table` and :mod:`orias.ptx.rules` define the notations.  Facts: docs/facts/front-end.md (opcodes).
 """
 
 from typing import Final
@@ -24,11 +24,6 @@ _ATOMMODS: Final = (
 _REDMODS: Final = f"add/min/max/and/or/xor/inc/dec relaxed/release {_SCOPE} {_ATOMSPACE} noftz v2/v4/v8 L2::cache_hint"
 _LDMODS: Final = f"{_ORDER_LD} {_SCOPE} {_LDSPACES} ca/cg/cs/lu/cv nc v2/v4/v8 L2::64B/L2::128B/L2::256B {_EVICT}"
 _STMODS: Final = f"{_ORDER_ST} {_SCOPE} {_LDSPACES} wb/cg/cs/wt v2/v4/v8 {_EVICT}"
-_MBAR: Final = "shared/shared::cta"
-_MBARC: Final = "shared/shared::cta/shared::cluster"
-_BULK: Final = "global/shared::cta/shared::cluster"
-_TENSOR: Final = "1d/2d/3d/4d/5d"
-_RED: Final = "!add/min/max/inc/dec/and/or/xor"
 _MULTI: Final = "u32 s32 u64 s64 b32 b64 f32 f64 f16 f16x2 bf16 bf16x2 e4m3 e5m2 e4m3x4 e5m2x4"
 _QUERY: Final = "!width/height/depth/channel_data_type/channel_order/normalized_coords/array_size"
 _SURF: Final = "!1d/2d/3d/a1d/a2d v2/v4"
@@ -39,11 +34,9 @@ FORMS: Final[dict[str, str]] = {
     "ld": f"{_MEMTYPES} ; DV,M,b64@cache_hint ; {_LDMODS} | b128 ; DV,M,b64@cache_hint ; {_LDMODS} ; 8.3!70 Instruction type .b128 for instruction {{n}}",
     "ldu": f"{_MEMTYPES} ; DV,M ; global v2/v4 ; 2.0/20 | b128 ; DV,M ; global ; 8.3!70 Instruction type .b128 for instruction {{n}}",
     "st": f"{_MEMTYPES} ; M,SV,b64@cache_hint ; {_STMODS} | b128 ; M,SV,b64@cache_hint ; {_STMODS} ; 8.3!70 Instruction type .b128 for instruction {{n}}",
-    "st.async": f"{_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
-    "st.bulk": "- ; M,X,i ; weak shared::cta/shared ; 8.6!100",
     "prefetch": "- ; M ; global/local/const/param L1/L2/L2::evict_last/L2::evict_normal tensormap ; 2.0/20",
     "prefetchu": "- ; M ; L1 ; 2.0/20",
-    "applypriority": "- ; M,i ; global !L2::evict_normal ; 7.4/80",
+    "applypriority": "- ; M,i ; global !L2::evict_normal ; F80 Fv7.4, Mv7.4 M80 : .evict_normal' on 'applypriority",
     "discard": "- ; M,i ; global !L2 ; 7.4/80",
     "createpolicy.fractional": "b64 ; =b64,X? ; L2::evict_last/L2::evict_normal/L2::evict_first/L2::evict_unchanged ; 7.4/80",
     "createpolicy.range": "b64 ; =b64,M,X,X ; global L2::evict_last/L2::evict_normal/L2::evict_first/L2::evict_unchanged ; 7.4/80",
@@ -62,72 +55,10 @@ FORMS: Final[dict[str, str]] = {
 b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
 """,
     "red": f"{_ATOMTYPES} b32 b64 f16 f16x2 bf16 bf16x2 ; M,SA,b64@cache_hint ; {_REDMODS}",
-    "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
     "multimem.ld_reduce": f"{_MULTI} ; X,M ; !add/min/max/and/or/xor weak/relaxed/acquire {_SCOPE} global acc::f32/acc::f16 v2/v4/v8 ; 8.1/90",
     "multimem.red": "u32 s32 u64 s64 b32 b64 f32 f64 f16 f16x2 bf16 bf16x2 ; M,X ; !add/min/max/and/or/xor relaxed/release"
     f" {_SCOPE} global v2/v4/v8 ; 8.1/90",
     "multimem.st": f"{_MULTI} ; M,X ; weak/relaxed/release {_SCOPE} global v2/v4/v8 ; 8.1/90",
-    "bar": "- ; u32,u32? ; sync cta aligned",
-    "bar.arrive": "- ; u32,u32 ; cta aligned ; 2.0/20",
-    "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc cta aligned ; 2.0/20 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc cta aligned ; 2.0/20",
-    "barrier": "- ; u32,u32? ; sync aligned cta ; Fv6.0",
-    "barrier.arrive": "- ; u32,u32 ; aligned cta ; Fv6.0",
-    "barrier.red": "pred ; =P,u32,[u32,]P ; !and/or/popc cta aligned ; Fv6.0 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc cta aligned ; Fv6.0",
-    "bar.warp": "- ; u32 ; !sync ; Fv6.0",
-    "barrier.cluster.arrive": "- ; ; relaxed/release aligned ; 7.8!90",
-    "barrier.cluster.wait": "- ; ; acquire aligned ; 7.8!90",
-    "membar": "- ; ; !cta/gl/sys ; 1.4/10",
-    "membar.proxy": "- ; ; !alias/async global/shared::cta/shared::cluster ; 7.5!60",
-    "fence": "- ; ; sc/acq_rel/acquire/release cta/cluster/gpu/sys mbarrier_init"
-    " sync_restrict::shared::cta/sync_restrict::shared::cluster ; 6.0!70 fence instruction",
-    "fence.proxy": "- ; M?,i? ; !alias/async/tensormap::generic/async::generic global/shared::cta/shared::cluster"
-    " acquire/release cta/cluster/gpu/sys sync_restrict::shared::cta/sync_restrict::shared::cluster ; 7.5!70",
-    "vote": "pred ; =P,P,u32@sync ; sync !all/any/uni | b32 ; =b32,P,u32@sync ; sync !ballot",
-    "shfl": "b32 ; D|P,S,u32,u32,u32@sync ; sync !up/down/bfly/idx",
-    "match": "b32 b64 ; =b32|P,S,u32 ; !sync !any/all ; Fv6.0 I70",
-    "activemask": "b32 ; =b32 ; ; Fv6.2",
-    "redux": "u32 s32 ; D,S,u32 ; !sync !add/min/max ; 7.0/80 | b32 ; D,S,u32 ; !sync !and/or/xor ; 7.0/80"
-    " | f32 ; D,S,u32 ; !sync !min/max abs NaN ; N100a Fv8.6 : redux.f32",
-    "elect": "- ; =b32_|P,u32 ; !sync ; 8.0!90",
-    "nanosleep": "u32 s32 ; u32 ; ; I70 Fv6.2",
-    "griddepcontrol": "- ; ; !launch_dependents/wait ; Fv7.8 I90",
-    "setmaxnreg.inc": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a",
-    "setmaxnreg.dec": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a",
-    "pmevent": "- ; i ; ; 1.4/10",
-    "pmevent.mask": "- ; i ; ; 3.0/20",
-    "cp.async": f"- ; M,M,i,X?,b64@cache_hint ; !ca/cg {_SHARED}/global L2::64B/L2::128B/L2::256B L2::cache_hint ; 7.0!80",
-    "cp.async.commit_group": "- ; ; ; 7.0!80",
-    "cp.async.wait_group": "- ; i ; ; 7.0!80",
-    "cp.async.wait_all": "- ; ; ; 7.0!80",
-    "cp.async.mbarrier.arrive": f"b64 ; M ; noinc {_MBAR} ; 7.0!80",
-    "cp.async.bulk": f"- ; M,M,X,M@mbarrier,u16@multicast,b64@cache_hint,u16@cp_mask ; {_BULK} mbarrier::complete_tx::bytes/bulk_group"
-    " multicast::cluster L2::cache_hint cp_mask cta/cluster/gpu/sys relaxed/weak ; 8.0/90",
-    "cp.async.bulk.commit_group": "- ; ; ; 8.0/90",
-    "cp.async.bulk.wait_group": "- ; i ; read ; 8.0/90",
-    "cp.async.bulk.prefetch": "- ; M,X,b64@cache_hint ; !L2 global L2::cache_hint ; 8.0/90",
-    "cp.async.bulk.tensor": f"- ; M,M,X* ; {_TENSOR} {_BULK} tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4"
-    " mbarrier::complete_tx::bytes/bulk_group multicast::cluster cta_group::1/cta_group::2 L2::cache_hint ; 8.0/90",
-    "cp.async.bulk.prefetch.tensor": f"- ; M,X* ; {_TENSOR} !L2 global tile/im2col/im2col::w/im2col::w::128/tile::gather4 L2::cache_hint ; 8.0/90",
-    "cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,X,M@mbarrier,b64@cache_hint ; {_RED} {_BULK}"
-    " mbarrier::complete_tx::bytes/bulk_group L2::cache_hint noftz ; 8.0/90",
-    "cp.reduce.async.bulk.tensor": f"- ; M,M,b64@cache_hint ; {_TENSOR} {_RED} {_BULK} tile/im2col_no_offs/im2col bulk_group L2::cache_hint ; 8.0/90",
-    "mbarrier.init": f"b64 ; M,u32 ; {_MBAR} ; 7.0!80",
-    "mbarrier.inval": f"b64 ; M ; {_MBAR} ; 7.0!80",
-    "mbarrier.arrive": f"b64 ; =b64_,M,u32? ; {_MBARC} release/relaxed cta/cluster noComplete ; 7.0!80",
-    "mbarrier.arrive_drop": f"b64 ; =b64_,M,u32? ; {_MBARC} release/relaxed cta/cluster noComplete ; 7.0!80",
-    "mbarrier.arrive.expect_tx": f"b64 ; =b64_,M,u32 ; {_MBARC} release/relaxed cta/cluster ; 8.0!90",
-    "mbarrier.arrive_drop.expect_tx": f"b64 ; =b64_,M,u32 ; {_MBARC} release/relaxed cta/cluster ; 8.0!90",
-    "mbarrier.test_wait": f"b64 ; =P,M,b64 ; {_MBAR} acquire/relaxed cta/cluster ; 7.0!80",
-    "mbarrier.test_wait.parity": f"b64 ; =P,M,u32 ; {_MBAR} acquire/relaxed cta/cluster ; 7.1!80",
-    "mbarrier.try_wait": f"b64 ; =P,M,b64,u32? ; {_MBAR} acquire/relaxed cta/cluster ; 7.8!90",
-    "mbarrier.try_wait.parity": f"b64 ; =P,M,u32,u32? ; {_MBAR} acquire/relaxed cta/cluster ; 7.8!90",
-    "mbarrier.pending_count": "b64 ; =u32,b64 ; ; 7.0!80",
-    "mbarrier.expect_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
-    "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
-    "tensormap.replace": "b1024.b32 b1024.b64 ; M,X*; * ; Fv8.3 N90a",
-    "tensormap.cp_fenceproxy": "- ; M,M,X ; * ; Fv8.3 N90",
-    "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; * ; 8.6!100",
-    "clusterlaunchcontrol.query_cancel": "pred.b128 b32.b128 ; X* ; * ; 8.6/100",
     # textures and surfaces
     "tex": f"{_TEXTYPES} ; X* ; {_GEOM} v2/v4 uni",
     "tex.base": f"{_TEXTYPES} ; X* ; {_GEOM} v2/v4 uni ; 3.1/20",
@@ -142,12 +73,97 @@ b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
     "sust.p": f"b32 ; M,X ; {_SURF} wb/cg/cs/wt !trap/clamp/zero ; 2.0/20",
     "sured.b": f"b32 u32 s32 u64 s64 ; M,X ; {_SURF} !add/min/max/and/or !trap/clamp/zero ; 2.0/20",
     "sured.p": f"b32 b64 ; M,X ; {_SURF} !add/min/max/and/or !trap/clamp/zero ; 2.0/20",
-    # control flow
-    "bra": "- ; L ; uni",
-    "brx.idx": "- ; u32,L ; uni ; 6.0/30",
-    "call": "- ; X* ; uni",
-    "ret": "- ; ; uni",
-    "exit": "- ; ;",
-    "trap": "- ; ;",
-    "brkpt": "- ; ; ; 1.0/11",
 }
+"""Rows of :mod:`orias.ptx.form_table`."""
+
+GATES: Final[dict[str, str]] = {
+    "ld st": """
+each word=L1::evict_normal/L1::evict_unchanged/L1::evict_first/L1::evict_last/L1::no_allocate -> @Mv7.4 M70 : .{word.tail}' on '{n}
+prefetch=L2::256B -> @F80 Fv7.4 : cache prefetching
+prefetch=L2::64B/L2::128B -> @F75 Fv7.4 : cache prefetching
+nc -> @I32 : ld.nc
+""",
+    "atom red": """
+t0=bf16/bf16x2 -> @I90 Iv7.8 : {n}.{op}.{t0}{where}
+t0=b16/f16 -> @I70 Iv6.3 : {n}.{op}.{t0}{where}
+t0=f16x2 -> @I60 Iv6.2 : {n}.{op}.{t0}{where}
+t0=b128 -> @I90 Iv8.3 : {n}.{op}.{t0}{where}
+t0=f64 -> @I60 Iv5.0 : {n}.{op}.{t0}{where}
+t0=b64/u64/s64 op=min/max/and/or/xor -> @I32 Iv3.1 : {n}.{op}.{t0}{where}
+scope -> @F60 Fv5.0 : scopes on atomic operations
+vec -> @F90 Fv8.1 : {n} instruction with vector types
+""",
+    "atom red ld st": "t0=b128 scope=sys -> @Fv8.4 : .b128 with .sys",
+    "prefetch": "level=L2::evict_last/L2::evict_normal -> @Mv7.4 M80 : cache eviction priority' on 'prefetch",
+    "createpolicy.*": """
+each word=L2::evict_normal/L2::evict_first/L2::evict_last/L2::evict_unchanged -> @Mv7.4 M80 : .{word}' on '{n}
+""",
+    "cvta cvta.to isspacep": """
+space=PARAM -> @F70 Fv7.7 : cvta/isspacep with .param state space
+space=PARAM sm=0..69 | space=PARAM isa=0..76 -> State space incorrect for instruction '{n}'
+""",
+}
+"""Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
+
+MODIFIERS: Final[dict[str, str]] = {
+    "ld st": """
+n=st space=const/param::entry -> State space incorrect for instruction 'st'
+order=STRONG/volatile space=const/local/PARAM -> Modifier '.{order}' cannot be applied to '.{space}' space
+order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction
+!order scope -> Modifier '.{scope}' requires memory order with '{n}' instruction
+order=weak/volatile scope -> Modifier '.{order}' cannot be combined with modifier '.{scope}'
+order=STRONG/volatile cop -> Modifier '.{order}' cannot be combined with modifier '.{cop}'
+mmio space!=-/global -> Modifier '.mmio' cannot be applied to '.{space}' space
+mmio order!=relaxed -> Modifier '.mmio' requires modifier '.relaxed' for instruction '{n}'
+mmio !scope -> Modifier '.mmio' requires scope with '{n}' instruction
+mmio scope!=-/sys -> Modifier '.mmio' cannot be combined with modifier '.{scope}'
+mmio vec -> Modifier '.mmio' cannot be combined with modifier '.{vec}'
+mmio prefetch -> Modifier '.{prefetch}' cannot be combined with modifier '.mmio'
+mmio cache_hint -> Modifier '.{cache_hint}' cannot be combined with modifier '.mmio'
+nc space!=global -> Modifier '.nc' requires .global space
+nc order -> Modifier '.{order}' cannot be combined with modifier '.nc'
+nc cop=lu/cv -> Illegal cache operation for instruction 'ld.nc'
+evict space!=-/global -> Modifier '.{evict.tail}' cannot be applied to '.{space}' space for instruction '{n}'
+evict cop -> Modifier '.{evict.tail}' cannot be combined with modifier '.{cop}'
+evict mmio -> Modifier '.{evict.tail}' cannot be combined with modifier '.mmio'
+evict order=volatile -> Modifier '.{evict.tail}' cannot be combined with modifier '.volatile'
+evict2 bits!=256 | evict2 vec!=v4/v8 -> Instruction '{n}' requires '.v8.b32/.v4.b64' type with '.{evict2}' modifier.
+prefetch space!=-/global -> State space incorrect for feature 'cache prefetching'
+cache_hint space!=-/global -> Modifier '.L2::cache_hint' cannot be applied to '.{space}' space for instruction '{n}'
+bits=256 width=32/64 -> @Fv8.8 F100 : 256 bit wide load/store
+bits=256 width=32/64 space!=-/global -> global state space expected for feature '256 bit wide load/store'
+bits=256 width=128 | bits=512/1024 -> Vector type too large, exceeds 128 bit limit
+""",
+    "atom red": """
+!op => Illegal operation '' for instruction '{n}' && Operation  requires  type for instruction '{n}' && Reduction operation is required for instruction '{n}'
+noftz t0!=HALF -> Illegal modifier '.noftz' for instruction '{n}'
+!noftz t0=HALF op=add/min/max -> '.noftz' modifier required for instruction '{n}' with type '.{t0}'
+t0=HALF op=min/max -> @I90 Iv8.1 : {n}.{op}.{t0}{where}
+vec op!=add/min/max | vec t0!=HALF/f32 | vec t0=f32 op!=add -> Vector qualifier is not allowed for instruction '{n}'
+else vec=v8 t0!=f16/bf16 -> Only .v2 or .v4 vector modifier supported with type .{t0} on .{op} operation for {n} instruction with vector types
+op=add t0!=u32/s32/u64/f64/f32/HALF -> Operation .{op} requires .u32 or .s32 or .u64 or .f64 or f16 or f16x2 or .f32 or .bf16 or .bf16x2 type for instruction '{n}'
+op=min/max t0!=u32/s32/u64/s64/HALF -> Operation .{op} requires .u32 or .s32 or .u64 or .s64 or .f16 or .f16x2 or .bf16 or .bf16x2 type for instruction '{n}'
+op=and/or/xor t0!=b32/b64 -> Operation .{op} requires .b32 or .b64 type for instruction '{n}'
+op=inc/dec t0!=u32 -> Operation .{op} requires .u32 type for instruction '{n}'
+op=exch t0!=b32/b64/b128 -> Operation .{op} requires .b32 or .b64 or .b128 type for instruction '{n}'
+op=cas t0!=b16/b32/b64/b128 -> Operation .{op} requires  type for instruction '{n}'
+!vec t0=HALF op=min/max -> Vector modifier required for instruction '{n}.{op}.{t0}{where}'
+vec space!=-/global -> State space incorrect for feature '{n} instruction with vector types'
+vec bits=OVER128 -> Vector type too large, exceeds 128 bit limit
+cache_hint space!=-/global -> Modifier '.L2::cache_hint' cannot be applied to '.{space}' space for instruction '{n}'
+cache_hint op=cas -> Illegal modifier '.L2::cache_hint' for instruction '{n}'
+""",
+    "multimem.*": """
+op=add t0!=u32/s32/u64/f32/f64/HALF/FP8/FP8X4 | op=min/max t0!=u32/s32/u64/s64/HALF/FP8/FP8X4 | op!=-/add/min/max t0!=b32/b64 | n=multimem.red !vec op=min/max t0=f16x2/bf16x2 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
+!vec t0=f16/bf16 -> Unexpected instruction types specified for '{n}'
+vec t0=f64 -> Inconsistent type '.f64' with vector .{vec} for '{n}'
+else acc op!=add -> Illegal reduction operation for instruction '{n}.{acc}'
+else acc t0!=HALF/FP8/FP8X4 -> Illegal modifier '.{acc}' for instruction '{n}' with type '.{t0}'
+vec t0!=HALF/FP8/FP8X4/f32/f64 -> Vector qualifier is not allowed for instruction '{n}'
+else vec t0!=f64 bits=OVER128 -> Inconsistent type '.{t0}' with vector .{vec} for '{n}'
+order!=-/weak !scope -> Modifier '.{order}' requires scope with '{n}' instruction
+!order scope -> Modifier '.{scope}' requires order with '{n}' instruction
+order=weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
+""",
+}
+"""Rules between the modifiers and types of an opcode, measured with thousands of random combinations for three targets."""

@@ -1,57 +1,90 @@
-"""Version and target gates: from which PTX ISA version and which target on a word, a form or a combination exists.
+"""Version and target gates: the first PTX ISA version and target that have a word, a form or a combination.
 
-A gate is written as ptxas reports it: conditions in the order of the messages, then the name of the feature::
+A gate has conditions in the order of ptxas's messages, then the name of the feature::
 
     F90 Fv8.0 : cp.async.bulk
 
-``F90``: ``Feature 'cp.async.bulk' requires .target sm_90 or higher``; ``Fv8.0``: ``Feature ... requires PTX ISA .version
-8.0 or later``; ``M`` and ``I`` say Modifier and Instruction instead; ``N100a`` and ``n100a``: ``Instruction`` or ``Feature
-... not supported on .target``, for targets below, and with ``a`` for those without a or f suffix.  In names ``{n}`` stands for the
-instruction, ``{0}`` for its first type, ``{t}`` for all its types.  Several gates are separated by commas.
+``F90`` means ``Feature 'cp.async.bulk' requires .target sm_90 or higher``; ``Fv8.0``:
+``Feature ... requires PTX ISA .version 8.0 or later``; ``M`` and ``I`` mean Modifier and Instruction instead of
+Feature; ``N100a`` and ``n100a``: ``Instruction`` or ``Feature ... not supported on .target``, for targets below sm_100,
+and with ``a`` also for those without a or f suffix.  In names ``{n}`` is the instruction, ``{t0}`` its first type,
+``{t}`` all its types.  Commas separate several gates; a gate without a name is about the instruction.  The gate of an
+instruction is in its form row, gates that depend on modifiers are in the ``GATES`` of the ``forms_*`` modules; this
+module has the gates of words and directives.
 
-Facts: 900 forms under eleven pairs of .target and .version, ptxas 13.0.88.
+Facts: docs/facts/front-end.md (first versions and targets).
 """
 
 from typing import Final, final
 
-_KINDS: Final = {"F": "Feature", "M": "Modifier", "I": "Instruction"}
+from orias.ptx.targets import reaches
+
+_KINDS: Final = {"F": "Feature", "M": "Modifier", "I": "Instruction", "N": "Instruction", "n": "Feature"}
 
 
 @final
 class Place:
     """What a module declares: PTX version times 10, SM number, whether the target has an a or f suffix, target name."""
 
-    __slots__ = ("sm", "special", "target", "version")
+    __slots__ = ("facts", "sm", "special", "target", "version")
 
     def __init__(self, version: int, sm: int, special: bool, target: str) -> None:
         self.version: Final[int] = version
         self.sm: Final[int] = sm
         self.special: Final[bool] = special
         self.target: Final[str] = target
+        self.facts: Final[dict[str, str]] = {"isa": str(version), "sm": str(sm), "target": target}
+        """The same facts, as strings for rules."""
+        if special:
+            self.facts["special"] = "special"
+
+    def reaches(self, first: int) -> bool:
+        """Whether the target is sm_<first> or higher."""
+        return reaches(self.sm, first)
 
 
-def messages(gates: str, place: Place, name: str, types: tuple[str, ...]) -> list[str]:
-    """The messages of the conditions in ``gates`` that ``place`` does not meet."""
+def fill(text: str, facts: dict[str, str]) -> str:
+    """Fill in the facts that a text names in braces; ``{evict.tail}`` is the part of a fact after its ``::``."""
+    if "{" not in text:
+        return text
+    first, *pieces = text.split("{")
+    done = [first]
+    for piece in pieces:
+        key, _, rest = piece.partition("}")
+        tail = key.removesuffix(".tail")
+        value = facts.get(tail, "")
+        done.append(value if tail == key else value.partition("::")[2])
+        done.append(rest)
+    return "".join(done)
+
+
+def messages(gates: str, place: Place, facts: dict[str, str]) -> list[str]:
+    """The messages of the conditions in ``gates`` that ``place`` does not meet; ``facts`` of the instruction, for the names."""
     result: list[str] = []
     for gate in gates.split(", "):
         conditions, _, label = gate.partition(" : ")
-        if not label:
-            label = name
-        elif "{" in label:
-            label = label.replace("{n}", name).replace("{0}", types[0] if types else "").replace("{t}", ".".join(types))
         for condition in conditions.split():
-            kind = condition[0]
-            if kind in "Nn":
-                if place.sm < int(condition[1:].rstrip("a")) or (condition.endswith("a") and not place.special):
-                    word = "Instruction" if kind == "N" else "Feature"
-                    result.append(f"{word} '{label}' not supported on .target '{place.target}'")
-            elif condition[1] == "v":
-                major, _, minor = condition[2:].partition(".")
-                if place.version < int(major) * 10 + int(minor):
-                    result.append(f"{_KINDS[kind]} '{label}' requires PTX ISA .version {condition[2:]} or later")
-            elif place.sm < int(condition[1:]):
-                result.append(f"{_KINDS[kind]} '{label}' requires .target sm_{condition[1:]} or higher")
+            text = _unmet(condition, place)
+            if text:
+                result.append(text.replace("?", fill(label, facts) if label else facts["n"], 1))
     return result
+
+
+def _unmet(condition: str, place: Place) -> str:
+    """The message of one condition, with ``?`` in place of the name; empty if ``place`` meets it."""
+    kind = condition[0]
+    if kind in "Nn":
+        if place.reaches(int(condition[1:].rstrip("a"))) and (place.special or not condition.endswith("a")):
+            return ""
+        return f"{_KINDS[kind]} '?' not supported on .target '{place.target}'"
+    if condition[1] == "v":
+        major, _, minor = condition[2:].partition(".")
+        if place.version >= int(major) * 10 + int(minor):
+            return ""
+        return f"{_KINDS[kind]} '?' requires PTX ISA .version {condition[2:]} or later"
+    if place.reaches(int(condition[1:])):
+        return ""
+    return f"{_KINDS[kind]} '?' requires .target sm_{condition[1:]} or higher"
 
 
 DIRECTIVES: Final[dict[str, str]] = {
@@ -83,7 +116,6 @@ DIRECTIVES: Final[dict[str, str]] = {
 }
 """Gates of directives, attributes and declared types."""
 
-_ORDERED_OBJECTS: Final = ("mbarrier.arrive", "mbarrier.test_wait", "mbarrier.try_wait")
 _ORDER: Final = ("relaxed", "acquire", "release", "acq_rel", "sc")
 _KIND_WORDS: Final = [
     "kind::f16",
@@ -172,128 +204,4 @@ LATE: Final[dict[str, str]] = {
     **{word: f"Fv8.6 n100a : .{word}" for word in _KIND_WORDS},
     **{word: f"n100a Fv8.6 : .{word}" for word in ("e4m3x4", "e5m2x4")},
 }
-"""Gates of words, reported behind those of the instruction."""
-
-
-def combinations(
-    name: str, types: tuple[str, ...], words: list[str], mods: dict[str, str], count: int, place: Place
-) -> str:
-    """Gates of combinations of an instruction with its words; ``count`` operands."""
-    gates: list[str] = []
-    first = types[0] if types else ""
-    if name in ("min", "max"):
-        if "relu" in mods and first[0] != "f" and first[0] != "b":
-            gates.append("F90 Fv8.0 : {n}.relu")
-        if count == 4:
-            gates.append("F100 Fv8.8 : {n}.f32 with 3 input operands")
-    elif name in ("atom", "red"):
-        gates.append(_atomic(name, first, mods))
-        if "scope" in mods:
-            gates.append("F60 Fv5.0 : scopes on atomic operations")
-        if "vec" in mods:
-            gates.append(f"F90 Fv8.1 : {name} instruction with vector types")
-    elif name == "cvt":
-        gates.append(_convert(types, mods, place))
-    elif name in ("ld", "st"):
-        gates.extend([f"Mv7.4 M70 : .{w[4:]}' on '{name}" for w in words if w.startswith("L1::")])
-        if "prefetch" in mods:
-            gates.append(f"F{80 if mods['prefetch'] == 'L2::256B' else 75} Fv7.4 : cache prefetching")
-        if "nc" in mods:
-            gates.append("I32 : ld.nc")
-    elif name == "cp.async":
-        if "prefetch" in mods:
-            gates.append("F75 Fv7.4 : cache prefetching")
-    elif name == "prefetch":
-        if mods.get("level", "").startswith("L2::"):
-            gates.append("Mv7.4 M80 : cache eviction priority' on 'prefetch")
-    elif name == "applypriority":
-        gates.append("Mv7.4 M80 : .evict_normal' on 'applypriority")
-    elif name.startswith("createpolicy."):
-        gates.extend([f"Mv7.4 M80 : .{w}' on '{name}" for w in words if w.startswith("L2::evict")])
-    elif name in ("cvta", "cvta.to", "isspacep"):
-        if mods.get("space", "").startswith("param"):
-            gates.append("F70 Fv7.7 : cvta/isspacep with .param state space")
-    elif name in ("shfl", "vote"):
-        if "sync" in mods:
-            gates.append(f"Fv6.0 : {name}.sync")
-    elif name in ("cp.async.bulk", "cp.async.bulk.tensor"):
-        if mods.get("dst") == "shared::cta":
-            gates.append("Fv8.6 : {n} with destination state space as .shared::cta")
-        if "cta_group" in mods:
-            gates.append(f"Mv8.6 : .{mods['cta_group']}' on '{name}")
-    elif name.startswith("barrier.cluster."):
-        gates.extend([f"Mv8.0 : .{w}' on '{name}" for w in words if w in _ORDER])
-    elif name in ("st.async", "red.async"):
-        if "mmio" in words:
-            gates.append("F100 : st.async/red.async with .mmio modifier")
-        elif "global" in words:
-            gates.append("F100 : st.async/red.async with .global state space")
-    elif name == "tensormap.replace":
-        if "swizzle_atomicity" in words:
-            gates.append("N100a : {n}.swizzle_atomicity")
-    elif name == "ldmatrix" and first == "b16":
-        gates.append("Fv6.5 M75 : .m8n8")
-    elif name in ("add", "sub", "addc", "subc") and "cc" in mods and first in ("u64", "s64"):
-        gates.append("Fv4.3 : .cc with 64bit type")
-    elif name.startswith(_ORDERED_OBJECTS) and count == 0:
-        if "order" in mods:
-            least = "Mv8.6 M90" if mods["order"] == "relaxed" else "Mv8.0"
-            gates.append(f"{least} : .{mods['order']}' on '{name}")
-        if "scope" in mods:
-            gates.append("Fv8.0 : scopes on mbarrier operations")
-    elif name in ("mbarrier.arrive", "mbarrier.arrive_drop"):
-        if count == 3 and "noComplete" not in mods:
-            gates.append("F90 Fv7.8 : {n} with count argument and without '.noComplete' modifier")
-    if first == "b128" and name in ("atom", "red", "ld", "st") and mods.get("scope") == "sys":
-        gates.append("Fv8.4 : .b128 with .sys")
-    return ", ".join([g for g in gates if g])
-
-
-def _atomic(name: str, type_: str, mods: dict[str, str]) -> str:
-    """The gate of an atomic operation, which ptxas names after operation, type and state space."""
-    operation = mods.get("op", "")
-    if type_ in ("bf16", "bf16x2"):
-        gate = "I90 Iv7.8"
-    elif type_ == "f16":
-        gate = "I70 Iv6.3"
-    elif type_ == "f16x2":
-        gate = "I60 Iv6.2"
-    elif type_ == "b128":
-        gate = "I90 Iv8.3"
-    elif type_ == "b16":
-        gate = "I70 Iv6.3"
-    elif type_ == "f64":
-        gate = "I60 Iv5.0"
-    elif type_.endswith("64") and operation in ("min", "max", "and", "or", "xor"):
-        gate = "I32 Iv3.1"
-    else:
-        return ""
-    space = mods.get("space")
-    where = f".{space}" if space else " with generic state space"
-    return f"{gate} : {name}.{operation}.{type_}{where}"
-
-
-def _convert(types: tuple[str, ...], mods: dict[str, str], place: Place) -> str:
-    """The gates of cvt that depend on more than the types."""
-    if "tf32" in types and mods.get("rnd") in ("rn", "rz"):
-        rnd = mods["rnd"]
-        gate = f"F90 Fv7.8 : cvt with .tf32.f32.{rnd}"
-        if "satfinite" in mods:
-            gate += f", Mv8.6 M100 : .satfinite' on 'cvt.tf32.f32.{rnd}"
-        return gate
-    if mods.get("rnd") == "rs":
-        return "Fv8.7 n100a : .rs"
-    if types[0] == "tf32" and "satfinite" in mods:
-        return "Mv8.1 : .satfinite' on 'cvt.tf32.f32.rna"
-    if types == ("f32", "bf16") and "ftz" in mods:
-        return "F90 Fv7.8 : cvt with .f32.bf16.ftz"
-    if "satfinite" in mods and types[-1] == "f32" and types[0] in ("f16", "bf16", "f16x2", "bf16x2"):
-        return "Mv8.1 : .satfinite' on 'cvt.{t}"
-    if types[0] in ("e4m3x2", "e5m2x2") or types[-1] in ("e4m3x2", "e5m2x2"):
-        label = "cvt with .e4m3x2/.e5m2x2"
-        if place.version >= 81:
-            return f"F89 : {label}"
-        if place.sm == 89:
-            return f"F90 : {label}, Fv8.1 : {label} on sm_89"
-        return f"F90 Fv7.8 : {label}"
-    return ""
+"""Gates of words, reported after those of the instruction."""

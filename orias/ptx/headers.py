@@ -1,14 +1,18 @@
-"""Function headers: parameters, and the directives between them and the body (front-end inventory P11, P12)."""
+"""Reads function headers: parameters, and the directives between them and the body.
+
+Facts: docs/facts/front-end.md (functions).
+"""
 
 from typing import Final
 
 from orias.ptx.ast import Function, Var
+from orias.ptx.declaration_words import Declared, make_var, read_attributes, read_words
 from orias.ptx.expr import integer
 from orias.ptx.gates import DIRECTIVES
 from orias.ptx.lexer import T_DOT, T_PUNCT
+from orias.ptx.parser_state import State
+from orias.ptx.rules import apply, parse_rows
 from orias.ptx.signatures import parameter
-from orias.ptx.state import State
-from orias.ptx.words import Declared, make_var, read_attributes, read_words
 
 
 def parameters(state: State, entry: bool) -> list[Var]:
@@ -51,66 +55,76 @@ _FUNCTION_ONLY: Final = frozenset((".noreturn", ".abi_preserve", ".abi_preserve_
 _EITHER: Final = frozenset((".local_maxnreg",))
 
 
+_CONFLICTS: Final = parse_rows("""
+maxntid reqntid -> Conflicting directives: .maxntid and .reqntid cannot both be specified
+reqnctapercluster maxclusterrank -> Conflicting directives: .reqnctapercluster and .maxclusterrank cannot both be specified
+blocksareclusters !reqntid | blocksareclusters !reqnctapercluster -> .reqntid and .reqnctapercluster directive(s) required for directive '.blocksareclusters'
+""")
+"""Rules between directives, as in :mod:`orias.ptx.rules`."""
+
+
 def header_directives(state: State, function: Function) -> None:
     """Reads the directives between a function's parameters and its body."""
     lex = state.lex
+    directives = function.directives
     while lex.kind == T_DOT:
-        word = lex.text
-        if word == ".pragma":
-            lex.next()
-            while True:
-                if lex.text[:1] != '"':
-                    state.syntax()
-                function.directives[f"pragma:{lex.text[1:-1]}"] = ()
-                lex.next()
-                if not state.take(","):
-                    break
-            state.punct(";")
-            continue
-        if word == ".attribute":
+        if lex.text == ".pragma":
+            _pragmas(state, directives)
+        elif lex.text == ".attribute":
             names: list[str] = []
             read_attributes(state, names)
             for name in names:
-                function.directives[f"attribute:{name}"] = ()
-            continue
-        if word not in _EITHER and function.entry == (word in _FUNCTION_ONLY):
+                directives[f"attribute:{name}"] = ()
+        else:
+            _directive(state, function)
+    if directives:
+        for message in apply(_CONFLICTS, {word: word for word in directives}, [], state.place):
+            state.error(message, function.line)
+        if "minnctapersm" in directives and "maxntid" not in directives and "reqntid" not in directives:
+            state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", function.line)
+
+
+def _pragmas(state: State, directives: dict[str, tuple[int, ...]]) -> None:
+    """Reads ``.pragma "a", "b";``."""
+    lex = state.lex
+    lex.next()
+    while True:
+        if lex.text[:1] != '"':
             state.syntax()
-        if word == ".maxnctapersm":
-            if state.place.version >= 21:
-                state.error(
-                    "Deprecated feature: '.maxnctapersm directive' not supported as of PTX version 2.1", lex.line
-                )
-            else:
-                state.warning(".maxnctapersm directive deprecated in PTX version 2.0, will be ignored.", lex.line)
-        if word[1:] in DIRECTIVES:
-            state.gate(word[1:], lex.line)
-        if word in _PLAIN:
-            lex.next()
-            function.directives[word[1:]] = ()
-            continue
-        limit = _NUMBERS.get(word)
-        if limit is None:
-            state.syntax()
-        line = lex.line
+        directives[f"pragma:{lex.text[1:-1]}"] = ()
         lex.next()
-        values = [integer(state)]
-        while len(values) < limit and state.take(","):
-            values.append(integer(state))
-        if limit == 3:
-            values += [1] * (3 - len(values))
-        if any(v <= 0 for v in values) and word != ".reqnctapercluster":
-            state.error(f"Positive non-zero value expected for {word[1:]}", line)
-        function.directives[word[1:]] = tuple(values)
-    directives = function.directives
-    if "maxntid" in directives and "reqntid" in directives:
-        state.error("Conflicting directives: .maxntid and .reqntid cannot both be specified", function.line)
-    if "reqnctapercluster" in directives and "maxclusterrank" in directives:
-        state.error(
-            "Conflicting directives: .reqnctapercluster and .maxclusterrank cannot both be specified", function.line
-        )
-    if "blocksareclusters" in directives and not ("reqntid" in directives and "reqnctapercluster" in directives):
-        state.error(
-            ".reqntid and .reqnctapercluster directive(s) required for directive '.blocksareclusters'", function.line
-        )
-    if "minnctapersm" in directives and "maxntid" not in directives and "reqntid" not in directives:
-        state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", function.line)
+        if not state.take(","):
+            break
+    state.punct(";")
+
+
+def _directive(state: State, function: Function) -> None:
+    """Reads one directive and its numbers."""
+    lex = state.lex
+    word = lex.text
+    line = lex.line
+    if word not in _EITHER and function.entry == (word in _FUNCTION_ONLY):
+        state.syntax()
+    if word == ".maxnctapersm":
+        if state.place.version >= 21:
+            state.error("Deprecated feature: '.maxnctapersm directive' not supported as of PTX version 2.1", line)
+        else:
+            state.warning(".maxnctapersm directive deprecated in PTX version 2.0, will be ignored.", line)
+    if word[1:] in DIRECTIVES:
+        state.gate(word[1:], line)
+    if word in _PLAIN:
+        lex.next()
+        function.directives[word[1:]] = ()
+        return
+    limit = _NUMBERS.get(word)
+    if limit is None:
+        state.syntax()
+    lex.next()
+    values = [integer(state)]
+    while len(values) < limit and state.take(","):
+        values.append(integer(state))
+    if limit == 3:
+        values += [1] * (3 - len(values))
+    if any(v <= 0 for v in values) and word != ".reqnctapercluster":
+        state.error(f"Positive non-zero value expected for {word[1:]}", line)
+    function.directives[word[1:]] = tuple(values)

@@ -1,16 +1,19 @@
-"""Initialisers of variables: nested braces, numbers, addresses, byte masks (front-end inventory P8)."""
+"""Reads initialisers of variables: nested braces, numbers, addresses, byte masks.
+
+Facts: docs/facts/front-end.md (initialisers).
+"""
 
 import re
 from typing import Final
 
 from orias.ptx.ast import Function, SymInit, Var
+from orias.ptx.declaration_words import element_bytes
 from orias.ptx.expr import Const, constant, integer, starts_constant
 from orias.ptx.lexer import MASK64, T_IDENT, T_PUNCT, f32_to_f64_bits, f64_to_f32_bits
-from orias.ptx.state import State
-from orias.ptx.words import element_bytes
+from orias.ptx.parser_state import State
 
 _MASKS: Final = frozenset([0xFF << 8 * k for k in range(8)])
-"""Byte masks of addresses: each picks one byte."""
+"""Byte masks of addresses; each selects one byte."""
 _INT_LIST: Final = re.compile(r"\s*\{([-0-9xXa-fA-F,U \t\r\n]*)\}", re.A)
 
 
@@ -53,11 +56,11 @@ _FIELDS: Final[dict[str, frozenset[str]]] = {
     "surfref": frozenset(f"{_FORMAT} memory_layout".split()),
     "samplerref": frozenset(f"{_MODES} force_unnormalized_coords".split()),
 }
-"""Fields that initialisers of references may name (ptxas 13.0.88)."""
+"""Fields that initialisers of texture, surface and sampler references may name (ptxas 13.0.88)."""
 _SYMBOLS: Final[dict[str, int]] = {
     "wrap": 1, "mirror": 2, "clamp_ogl": 3, "clamp_to_edge": 4, "clamp_to_border": 5, "nearest": 6, "linear": 7,
 }  # fmt: skip
-"""Names of values, as numbers that may stand for them."""
+"""Names of field values -> their numbers, which are also legal."""
 
 
 def _opaque(state: State, var: Var) -> None:
@@ -96,7 +99,7 @@ def _opaque(state: State, var: Var) -> None:
 
 
 def _grow(var: Var, count: int) -> None:
-    """An unsized array takes the size of its initialiser."""
+    """Gives an unsized array the size of its initialiser."""
     if var.dims and var.dims[0] == 0:
         var.dims = (count, *var.dims[1:])
         size = element_bytes(var.type) * var.vec
@@ -106,7 +109,7 @@ def _grow(var: Var, count: int) -> None:
 
 
 def _int_list(text: str, size: int) -> list[int] | None:
-    """The values of a flat list of plain integers; None if it holds anything else."""
+    """The values of a flat list of plain integers; None if it has any other element."""
     mask = (1 << 8 * size) - 1
     parts = text.split(",")
     try:
@@ -173,7 +176,7 @@ def _element(state: State, var: Var, size: int, offset: int, items: list[tuple[i
 
 
 def pattern(state: State, value: Const, type_: str, size: int, line: int) -> int:
-    """The bit pattern that a constant gives an element of a type; ints do not fit float types nor floats int types."""
+    """The bit pattern of a constant as an element of a type; reports an int for a float type and a float for an int type."""
     if type_ in ("f32", "f64"):
         if value.type == "int":
             state.fatal("Initial value type mismatch", line)

@@ -1,7 +1,7 @@
 """PTX tokens and literals.
 
-Facts: front-end inventory L1 to L7.  Comments are blanked first (line breaks stay), so everything behind sees only
-tokens, blanks and line breaks.
+:func:`prepare` first blanks comments and keeps line breaks: all other code sees only tokens, blanks and line breaks.
+Facts: docs/facts/front-end.md (characters, comments and names).
 """
 
 import re
@@ -34,7 +34,7 @@ _TOKEN: Final = re.compile(
 
 
 UNFINISHED: Final = "\x01"
-"""Stands for a comment without end."""
+"""Placeholder for a comment without end."""
 
 
 class LexError(Exception):
@@ -58,7 +58,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def prepare(text: str) -> str:
-    """The text up to the first NUL without comments, line breaks kept; raises :class:`LexError` for non-ASCII text."""
+    """The text up to the first NUL, without comments, with its line breaks; raises :class:`LexError` for non-ASCII text."""
     nul = text.find("\0")
     if nul >= 0:
         text = text[:nul]
@@ -73,7 +73,7 @@ def prepare(text: str) -> str:
 
 @final
 class Lexer:
-    """Reads tokens one at a time; ``kind``, ``text``, ``line`` describe the current one, ``pos`` lies behind it."""
+    """Reads tokens one at a time; ``kind``, ``text``, ``line`` describe the current one, ``pos`` is its end."""
 
     __slots__ = ("kind", "line", "pos", "source", "start", "text")
 
@@ -86,7 +86,7 @@ class Lexer:
         self.text: str = ""
 
     def seek(self, pos: int, line: int) -> None:
-        """Goes on behind ``pos``, which lies on ``line``, and reads one token."""
+        """Moves to ``pos``, which is on ``line``, and reads one token."""
         self.pos = pos
         self.line = line
         self.next()
@@ -113,7 +113,7 @@ class Lexer:
             self._line_directive()
 
     def _line_directive(self) -> None:
-        """``# N "file"`` and ``#line N "file"``: the next line is line N."""
+        """Reads ``# N "file"`` and ``#line N "file"``: the number of the next line is N."""
         end = self.source.find("\n", self.pos)
         if end < 0:
             end = len(self.source)

@@ -1,8 +1,8 @@
 """The words of the PTX instruction set: instruction names, and which modifier word fills which slot of a Sig.
 
-An opcode is the longest known dotted name followed by modifiers (inventory of the front end, I1; probed with ptxas
-13.0.88).  A modifier word goes to the slot that :data:`SLOT_OF` names unless the instruction's own row in
-:data:`NAMES` says otherwise.  ``docs/ptx.md`` shows the slots per instruction.
+An opcode is the longest known dotted name followed by modifiers.  A modifier word goes to the slot that :data:`SLOT_OF`
+names, unless the instruction's own row in :data:`NAMES` has another slot.  ``docs/ptx.md`` shows the slots per
+instruction.  Facts: docs/facts/front-end.md (opcodes).
 """
 
 from typing import Final
@@ -107,7 +107,7 @@ IGNORED: Final[frozenset[str]] = frozenset(
         "swizzle_mode",
     ]
 )
-"""Words that ptxas 13.0.88 accepts, without meaning, behind almost any instruction."""
+"""Words that ptxas 13.0.88 accepts and ignores after almost any instruction."""
 
 
 def _invert() -> dict[str, str]:
@@ -118,7 +118,7 @@ def _invert() -> dict[str, str]:
 
 
 SLOT_OF: Final[dict[str, str]] = _invert()
-"""Modifier word -> slot, where the instruction has nothing else to say."""
+"""Modifier word -> slot, unless the instruction's row in NAMES has another slot."""
 
 _CMP: Final = "lo=cmp hi=cmp"
 _RED: Final = "and=op or=op xor=op"
@@ -201,7 +201,7 @@ NAMES: Final[dict[str, str]] = {
         (v + n for n in "24" for v in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset")), _VIDEO + " " + _CMP
     ),
 }  # fmt: skip
-"""Every instruction name, with the words it puts into other slots than :data:`SLOT_OF` does.
+"""Every instruction name, with the words whose slots differ from :data:`SLOT_OF`.
 
 ``word=slot|slot2`` puts the first such word into ``slot`` and the second into ``slot2``.
 """

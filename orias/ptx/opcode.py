@@ -1,4 +1,4 @@
-"""Opcode text to :class:`orias.ptx.ast.Sig`: the longest known name, the types, and every modifier in its slot."""
+"""Parses opcode text into a :class:`orias.ptx.ast.Sig`: the longest known name, the types, and the modifiers by slot."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ _slots: Final[dict[str, dict[str, tuple[str, ...]]]] = {}
 
 
 def _slot_table(name: str) -> dict[str, tuple[str, ...]]:
-    """The words that an instruction puts into slots of its own choice."""
+    """The words of an instruction whose slots differ from SLOT_OF."""
     table = _slots.get(name)
     if table is None:
         table = {}
@@ -37,7 +37,7 @@ def known_word(word: str) -> bool:
 
 
 class OpcodeError(Exception):
-    """The opcode is not one: ``messages`` in ptxas's words."""
+    """The opcode is illegal; ``messages`` are those of ptxas."""
 
     def __init__(self, messages: list[str]) -> None:
         self.messages: list[str] = messages
@@ -45,7 +45,7 @@ class OpcodeError(Exception):
 
 
 def split_name(parts: list[str]) -> int:
-    """How many of the dotted parts make the instruction name; 0 if there is no such instruction."""
+    """Number of dotted parts in the instruction name; 0 if there is no such instruction."""
     for n in range(min(len(parts), _LONGEST_NAME), 0, -1):
         if ".".join(parts[:n]) in NAMES:
             return n

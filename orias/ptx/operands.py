@@ -1,4 +1,7 @@
-"""Operands: the fast way by text, and the grammar for everything else (front-end inventory I3 to I6)."""
+"""Reads operands by the token grammar; :mod:`orias.ptx.quick_operands` reads the common ones faster.
+
+Facts: docs/facts/front-end.md (operands).
+"""
 
 import re
 from typing import Final
@@ -18,59 +21,32 @@ from orias.ptx.ast import (
     Operand,
     Var,
 )  # fmt: skip
+from orias.ptx.declaration_words import element_bytes
 from orias.ptx.expr import constant, integer, starts_constant
 from orias.ptx.lexer import T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT
-from orias.ptx.special import SPECIAL
-from orias.ptx.state import MAX_NESTING, LabelUse, State
-from orias.ptx.words import element_bytes
-
-_ADDRESS: Final = re.compile(
-    r"\[[ \t]*([A-Za-z_$%][A-Za-z0-9_$]*)[ \t]*(?:\+[ \t]*(-?)([1-9][0-9]{0,15}|0)[ \t]*)?\]", re.A
-)
-_DECIMAL: Final = re.compile(r"-?(?:[1-9][0-9]{0,17}|0)", re.A)
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|[_$%][A-Za-z0-9_$]+", re.A)
+from orias.ptx.parser_state import MAX_NESTING, LabelUse, State
+from orias.ptx.special_names import SPECIAL
 
 COMPONENTS: Final = {
     ".x": "x", ".y": "y", ".z": "z", ".w": "w", ".r": "x", ".g": "y", ".b": "z", ".a": "w",
 }  # fmt: skip
-VIDEO_PARTS: Final = frozenset(
-    [
-        ".b0",
-        ".b1",
-        ".b2",
-        ".b3",
-        ".h0",
-        ".h1",
-        ".h10",
-        ".h32",
-        ".b3210",
-        ".b10",
-        ".b20",
-        ".b21",
-        ".b30",
-        ".b31",
-        ".b32",
-        ".b210",
-        ".b310",
-        ".b320",
-        ".b321",
-    ]
-)
 _VIDEO_PATTERN: Final = re.compile(r"\.[bh][0-7]{1,4}", re.A)
 
 
 SUM: Final = "+"
-"""End of the key of a register plus a constant, which is an operand of its own (not in vectors or addresses)."""
+"""Suffix of the key of a register plus a constant, which is legal outside vectors and addresses."""
 
 
-def _register(var: Var) -> Operand:
+def register_operand(var: Var) -> Operand:
+    """A register."""
     operand = Operand(O_REG)
     operand.var = var
     operand.key = f"r:{var.type}" if var.vec == 1 else f"r:v{var.vec}.{var.type}"
     return operand
 
 
-def _symbol(var: Var, value: int) -> Operand:
+def symbol_operand(var: Var, value: int) -> Operand:
+    """The address of a variable plus a constant, as a value."""
     operand = Operand(O_SYM)
     operand.var = var
     operand.value = value
@@ -79,7 +55,7 @@ def _symbol(var: Var, value: int) -> Operand:
 
 
 def name_operand(state: State, name: str, line: int) -> Operand:
-    """The operand that a plain name is; an unknown name is taken for a label and looked up when the scope closes."""
+    """The operand of a plain name; an unknown name counts as a label and is looked up when the scope closes."""
     found = state.lookup(name)
     if found is None:
         if name[0] == "%" and name[1:] in SPECIAL:
@@ -94,8 +70,8 @@ def name_operand(state: State, name: str, line: int) -> Operand:
         operand.key = "f"
         return operand
     if found.space == "reg":
-        return _register(found)
-    return _symbol(found, 0)
+        return register_operand(found)
+    return symbol_operand(found, 0)
 
 
 def special_operand(name: str, comp: str) -> Operand:
@@ -137,57 +113,6 @@ def address_operand(base: Operand, value: int) -> Operand | None:
     return None
 
 
-def quick_operand(state: State, text: str) -> Operand | None:
-    """The operand of a text without blanks around it, for the common shapes; None leaves it to the grammar."""
-    if not text:
-        return None
-    first = text[0]
-    if first == "[":
-        match = _ADDRESS.fullmatch(text)
-        if match is None:
-            return None
-        found = state.lookup(match[1]) if match[1] != "%" else None
-        if found is None or isinstance(found, Function):
-            return None
-        base = _register(found) if found.space == "reg" else _symbol(found, 0)
-        if base.kind == O_REG and found.vec != 1:
-            return None
-        offset = match[3]
-        value = 0 if offset is None else -int(offset) if match[2] else int(offset)
-        return address_operand(base, value)
-    if first == "{":
-        if text[-1] != "}" or "{" in text[1:] or "[" in text or "(" in text:
-            return None
-        cache = state.scopes[-1].operands
-        elems: list[Operand] = []
-        for part in text[1:-1].split(","):
-            part = part.strip()
-            elem = cache.get(part)
-            if elem is None:
-                elem = quick_operand(state, part)
-                if elem is None:
-                    return None
-                cache[part] = elem
-            elems.append(elem)
-        return vector_operand(elems)
-    if first.isdigit() or first == "-":
-        if _DECIMAL.fullmatch(text) is None:
-            return None
-        return integer_operand(int(text))
-    found = state.lookup(text)
-    if found is None:
-        if first == "%":
-            name, _, comp = text[1:].partition(".")
-            if name in SPECIAL and (not comp or comp in "xyzw") and state.lookup("%" + name) is None:
-                if state.special_gate(name):
-                    return None
-                return special_operand(name, comp)
-        return None
-    if isinstance(found, Function):
-        return name_operand(state, text, 0)
-    return _register(found) if found.space == "reg" else _symbol(found, 0)
-
-
 def operand(state: State, depth: int = 0) -> Operand:
     """Reads one operand by the grammar."""
     if depth > MAX_NESTING // 4:
@@ -200,6 +125,26 @@ def operand(state: State, depth: int = 0) -> Operand:
         pair.key = f"{left.key}|{right.key}"
         return pair
     return left
+
+
+def argument(state: State) -> Operand:
+    """Reads one argument of a call: a plain name, a constant or ``_``."""
+    lex = state.lex
+    if lex.kind == T_IDENT and lex.text != "WARP_SZ":
+        name, line = lex.text, lex.line
+        lex.next()
+        return name_operand(state, name, line)
+    if lex.kind == T_PUNCT and lex.text == "_":
+        return _single(state, 0)
+    if lex.kind == T_PUNCT and lex.text in ("-", "!"):
+        start, line = lex.start, lex.line
+        lex.next()
+        if lex.kind == T_IDENT and lex.text != "WARP_SZ":
+            state.syntax()
+        lex.seek(start, line)
+    elif lex.kind not in (T_INT, T_FLOAT) and not starts_constant(state):
+        state.syntax()
+    return _constant(state)
 
 
 def _single(state: State, depth: int) -> Operand:

@@ -1,7 +1,7 @@
-"""PTX text to a typed module.
+"""Parses PTX text into a typed module.
 
-Names are resolved while reading, and every instruction is checked as it is read.  Facts: front-end inventory,
-sections 1 (L, P, I rows) and 2.2, asked of ptxas 13.0.88.
+The parser resolves names and checks every instruction as it reads, in one pass over the text.
+Facts: docs/facts/front-end.md.
 """
 
 import gc
@@ -10,16 +10,17 @@ from typing import Final, final
 from orias.ptx.ast import Function, Module, Var
 from orias.ptx.body import BodyReader
 from orias.ptx.debug import dwarf_line, file_directive, loc_directive, section_directive
+from orias.ptx.declaration_words import LINKAGE, SPACES, read_attributes
 from orias.ptx.declare import declaration
 from orias.ptx.expr import integer
 from orias.ptx.forms import Forms
 from orias.ptx.headers import header_directives, parameters
 from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_PUNCT, LexError, prepare
+from orias.ptx.parser_state import Fatal, State
 from orias.ptx.pragmas import BODY_PRAGMAS, PRAGMAS, known_pragma, read_pragma
 from orias.ptx.signatures import alignment, prototypes
-from orias.ptx.state import Fatal, State
 from orias.ptx.targets import FIRST_VERSION, NEWEST, VERSIONS, number_of, suffix_of
-from orias.ptx.words import LINKAGE, SPACES, read_attributes
+from orias.target import abi
 
 _TARGET_OPTIONS: Final = frozenset(("texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"))
 
@@ -30,7 +31,7 @@ _LOC_WITHOUT_FILE: Final = (
 
 @final
 class Parser:
-    """Reads one module.  ``undefined``: entries that were declared only."""
+    """Reads one module.  ``undefined``: entries that are only declared."""
 
     __slots__ = ("bodies", "state", "undefined")
 
@@ -99,7 +100,7 @@ class Parser:
                 state.error("Illegal value for .address_size directive (must be 32 or 64)", line)
 
     def _target(self, names: list[str], line: int) -> None:
-        """Takes the names of a .target directive."""
+        """Handles the names of a .target directive."""
         state = self.state
         module = state.module
         options: list[str] = []
@@ -226,7 +227,7 @@ class Parser:
     def _declared(
         self, name: str, entry: bool, line: int, rets: list[Var], params: list[Var], linkage: str
     ) -> Function:
-        """The function object of a declaration or definition: the one declared before, or a new one."""
+        """The function object of a declaration or definition: the existing one of an earlier declaration, or a new one."""
         state = self.state
         names = state.scopes[0].names
         old = names.get(name)
@@ -249,20 +250,20 @@ class Parser:
         return function
 
     def _parameter_space(self, function: Function, line: int) -> None:
-        """Adds up the parameters of an entry."""
+        """Checks the total size of the parameters of an entry."""
         state = self.state
         size = 0
         for var in function.params:
             if var.align > 0:
                 size = (size + var.align - 1) // var.align * var.align
             size += var.size
-        limit = 0x7FFC if state.module.version >= (8, 1) else 0x1100
+        limit = abi.MOST_PARAMETERS if state.module.version >= (8, 1) else abi.SMALL_PARAMETERS
         if size > limit:
             state.error(
                 f"Entry function '{function.name}' uses too much parameter space (0x{size:x} bytes, 0x{limit:x} max).",
                 line,
             )
-            if limit == 0x1100:
+            if limit == abi.SMALL_PARAMETERS:
                 state.error(
                     "Feature 'Kernel parameter size larger than 4352 bytes' requires PTX ISA .version 8.1 or later",
                     line,
@@ -270,7 +271,7 @@ class Parser:
 
 
 def parse(text: str | bytes, file_name: str = "<string>") -> Module:
-    """Reads a PTX module; raises :class:`orias.diag.CompileError` with everything found to be wrong.
+    """Reads a PTX module; raises :class:`orias.diag.CompileError` with all errors.
 
     Warnings of an accepted module are in ``Module.warnings``.
     """
@@ -284,8 +285,8 @@ def parse(text: str | bytes, file_name: str = "<string>") -> Module:
         raise state.failure() from None
     parser = Parser(source, file_name)
     state = parser.state
-    # A module is hundreds of thousands of objects without cycles to collect: the collector would only walk them,
-    # again and again, at half the speed of the parse (measured: 100 000 lines).
+    # A module is hundreds of thousands of objects without cycles: the cyclic collector would traverse them many times,
+    # at half the speed of the parse (measured: 100 000 lines).
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -1,9 +1,12 @@
-"""Pragmas (front-end inventory P16)."""
+"""Pragmas: their names, first PTX versions, and places.
+
+Facts: docs/facts/front-end.md (debug text and pragmas).
+"""
 
 from typing import Final
 
 from orias.ptx.lexer import T_STRING
-from orias.ptx.state import State
+from orias.ptx.parser_state import State
 
 PRAGMAS: Final[dict[str, tuple[int, int]]] = {
     "nounroll": (0, 0),
@@ -12,9 +15,9 @@ PRAGMAS: Final[dict[str, tuple[int, int]]] = {
     "frequency": (9, 0),
     "abi_param_reg": (0, 0),
 }
-"""Pragmas that ptxas 13.0.88 knows, with their first PTX version."""
+"""The pragmas of ptxas 13.0.88, with their first PTX version."""
 BODY_PRAGMAS: Final = ("enable_smem_spilling", "used_bytes_mask", "frequency")
-"""Pragmas that stand in a function's body only."""
+"""Pragmas that are legal only in a function's body."""
 
 
 def read_pragma(state: State) -> list[str]:

@@ -1,16 +1,17 @@
-"""Checks between declarations: redefinitions, prototypes, and calls against the functions they name.
+"""Checks between declarations: redefinitions, prototypes, and calls against their callees.
 
-Wording and rules: asked of ptxas 13.0.88 with small modules, one rule each.
+Each rule was measured with small modules given to ptxas.  Facts: docs/facts/front-end.md (functions).
 """
 
-from orias.ptx.ast import O_IMM, O_REG, O_SYM, Function, Operand, Var
+from orias.ptx.ast import O_FUNC, O_IMM, O_LABEL, O_REG, O_SINK, O_SREG, O_SYM, Function, Operand, Var
 from orias.ptx.fits import register_fits
+from orias.target.descriptors import HANDLE_KINDS
 
 _PARAM_ALIGN = frozenset((1, 2, 4, 8, 16, 32, 64, 128))
 
 
 def redefinition(old: Var, new: Var) -> list[str]:
-    """What is wrong with declaring a module-level variable again; empty if the two agree."""
+    """Error messages on a second declaration of a module-level variable; empty if the two agree."""
     errors: list[str] = []
     same_dims = old.dims == new.dims or (old.dims[1:] == new.dims[1:] and (0 in old.dims[:1] or 0 in new.dims[:1]))
     if old.type != new.type or old.space != new.space or old.vec != new.vec or not same_dims:
@@ -21,7 +22,7 @@ def redefinition(old: Var, new: Var) -> list[str]:
 
 
 def prototypes(old: Function, new_rets: list[Var], new_params: list[Var]) -> list[str]:
-    """How a second declaration of a function differs from the first."""
+    """Error messages on differences between two declarations of a function."""
     name = old.name
     if len(old.rets) != len(new_rets) or len(old.params) != len(new_params):
         return [f"Inconsistent prototypes of '{name}', number of parameters differ"]
@@ -39,53 +40,94 @@ def prototypes(old: Function, new_rets: list[Var], new_params: list[Var]) -> lis
 
 
 def parameter(var: Var, entry: bool) -> list[str]:
-    """What is wrong with one formal parameter."""
+    """Error messages on one formal parameter."""
     errors: list[str] = []
     if entry and var.space != "param":
         errors.append(f"Entry parameter '{var.name}' must have .param state space")
     if var.type == "pred" and var.space == "param":
         errors.append(f"Predicate variable '{var.name}' must be in register state space")
+    if var.space == "param" and (var.type == "f16x2" or (var.type in HANDLE_KINDS and not entry)):
+        errors.append(f"Variable '{var.name}' cannot be allocated in .param state space")
+    elif var.space == "reg" and var.type in HANDLE_KINDS:
+        errors.append(f"Variable '{var.name}' cannot be allocated into a register")
     return errors
 
 
 def alignment(var: Var) -> list[str]:
-    """What is wrong with the alignment of a parameter of a function that is defined, or of a call."""
+    """Error messages on the alignment of a parameter of a defined function or of a call."""
     if var.space != "param" or var.align in _PARAM_ALIGN:
         return []
     return [f"Parameter '{var.name}' has illegal alignment (must be aligned to 1, 2, 4, 8, 16, 32, 64, or 128 bytes)"]
 
 
-def call_errors(callee: Function, rets: list[Operand], args: list[Operand]) -> list[str]:
-    """What is wrong with the arguments of a call of a function or prototype."""
+def call_errors(callee: Function, rets: list[Operand], args: list[Operand], own: list[Var]) -> list[str]:
+    """Error messages on the arguments of a call of a function or prototype, in a function with the formal parameters `own`."""
     variadic = bool(callee.params) and callee.params[-1].dims[:1] == (0,)
     given = len(args)
     wanted = len(callee.params)
     if len(rets) != len(callee.rets) or (given != wanted and not (variadic and given in (wanted, wanted - 1))):
         return ["Call has wrong number of parameters"]
-    errors: list[str] = []
-    for formal, actual in [*zip(callee.rets, rets, strict=False), *zip(callee.params, args, strict=False)]:
-        if formal.dims[:1] == (0,):
-            continue
-        errors.extend(_argument(formal, actual))
-    return errors
+    results = [_argument(formal, actual, own, True) for formal, actual in zip(callee.rets, rets, strict=True)]
+    inputs = [_argument(formal, actual, own, False) for formal, actual in zip(callee.params, args, strict=False)]
+    return [message for messages in results + inputs for message in messages]
 
 
-def _argument(formal: Var, actual: Operand) -> list[str]:
-    var = actual.var
-    if actual.kind == O_IMM or var is None or actual.kind not in (O_REG, O_SYM):
+def _argument(formal: Var, actual: Operand, own: list[Var], result: bool) -> list[str]:
+    if formal.dims[:1] == (0,):
         return []
-    errors: list[str] = []
-    if actual.kind == O_REG or (not formal.dims and not var.dims):
-        fits = not formal.dims and (
-            register_fits(var.type, formal.type, False) or register_fits(formal.type, var.type, False)
-        )
-    else:
-        fits = formal.size == var.size and bool(formal.dims) == bool(var.dims)
+    errors = _place(formal, actual, own, result)
+    fits, aligned = _agreement(formal, actual)
     if not fits:
         errors.append(f"Type of argument does not match formal parameter '{formal.name}'")
-    align = var.align if var.align else max(1, var.size)
-    if (align != formal.align and actual.kind == O_SYM) or (
-        actual.kind == O_REG and not fits and var.type[1:] != formal.type[1:]
-    ):
+    if not aligned:
         errors.append(f"Alignment of argument does not match formal parameter '{formal.name}'")
     return errors
+
+
+def _place(formal: Var, actual: Operand, own: list[Var], result: bool) -> list[str]:
+    """Messages on what an argument is: a register, a constant, or a parameter that the function declares itself."""
+    var = actual.var
+    if actual.kind in (O_LABEL, O_SINK):
+        return [] if result and actual.kind == O_SINK else [f"Illegal argument for formal parameter '{formal.name}'"]
+    if actual.kind == O_FUNC and actual.func is not None:
+        return [f"Call argument '{actual.func.name}' has illegal state space"]
+    if actual.kind == O_SREG:
+        return [f"Call argument '%{actual.name}' has illegal state space"]
+    errors: list[str] = []
+    if var is not None and actual.kind == O_SYM and var.space == "param":
+        if var in own:
+            errors.append(f"Formal parameter '{var.name}' declared in .param space cannot be used as argument to call")
+    elif var is not None:
+        if actual.kind == O_SYM:
+            errors.append(f"Call argument '{var.name}' has illegal state space")
+        if formal.dims:
+            errors.append(f"Inconsistent state space for parameter '{var.name}'")
+    return errors
+
+
+def _agreement(formal: Var, actual: Operand) -> tuple[bool, bool]:
+    """Whether type and alignment of an argument are those of the parameter."""
+    var = actual.var
+    if actual.kind == O_IMM:
+        # An integer is no float; a float is bits, but no integer.
+        letters = "bus" if actual.imm_type == "int" else "bf"
+        return not formal.dims and formal.type[0] in letters and formal.type not in ("f16x2", "bf16x2"), True
+    if actual.kind == O_SINK or actual.kind == O_SREG:
+        return True, True
+    if var is None:
+        return False, False
+    if actual.kind == O_REG:
+        if var.vec == formal.vec:
+            fits = not formal.dims and (
+                register_fits(var.type, formal.type, False) or register_fits(formal.type, var.type, False)
+            )
+        else:
+            fits = var.size == formal.size
+        # Predicates count as 32 bits.
+        bits = "32" if var.type == "pred" else var.type[1:]
+        return fits, fits or (bits == formal.type[1:] and var.vec == formal.vec)
+    if formal.dims or var.dims:
+        fits = formal.size == var.size and bool(formal.dims) == bool(var.dims)
+    else:
+        fits = register_fits(var.type, formal.type, False) or register_fits(formal.type, var.type, False)
+    return fits, (var.align if var.align else max(1, var.size)) == formal.align

@@ -1,26 +1,26 @@
-"""Slot selection: every class gets registers, after the fat-point model of the reference (no interference graph).
+"""Slot selection: every class gets registers that are free at all its points, without an interference graph.
 
-Instead of a cost array per slot the costs are register masks, one mask per kind of cost: taken (hard), wrong alignment
-(hard), must be saved first (soft), wished for by a copy (bonus).  The lowest register of the best kind wins.
-Within a file the widest classes choose first, and classes of the same width in order of their first point.
+The costs of a slot are register masks, one per kind: occupied (hard), misaligned (hard), must be saved in the prologue
+(soft), preferred because of a copy (bonus).  The lowest register of the best kind wins.  In each file the widest
+classes choose first; classes of equal width choose in order of their first point.
 """
 
 from typing import Final, final
 
-from orias.isa.operand import K_P, K_R, K_UP, K_UR, KIND_MASK, LANE_SHIFT, PAYLOAD_SHIFT, lane_range
+from orias.isa.operand import FIRST_VREG, K_P, K_R, K_UP, K_UR, in_file, lane_words, reg_id, vreg
 from orias.ori.ir import CallInfo
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import FILES, kept, usable
 from orias.regalloc.limits import missing_registers
 from orias.regalloc.occupancy import Occupancy
-from orias.regalloc.ranges import FIRST_OPND, Ranges
+from orias.regalloc.ranges import Ranges
 
 _BITS: Final = 256
 _ATTEMPTS: Final = 8
 _REACHES: Final = (1, 4, 16, 64, 256)
-"""Points before and after a value within which another value in its register makes a snug place."""
+"""Distances in points before and after a value; another value of the register that near makes it a close fit."""
 _REST: Final = 8
-"""Points for which a register should have been free before it is given out again (a guess)."""
+"""Number of points for which a register should be free before it is reused (a guess)."""
 
 
 def _aligned() -> dict[tuple[int, int], int]:
@@ -36,7 +36,7 @@ _ALIGNED: Final = _aligned()
 
 @final
 class Assignment:
-    """Outcome of one attempt: classes without registers, and the highest register used in each file (-1: none)."""
+    """Result of one attempt: classes without registers, and the highest register used in each file (-1: none)."""
 
     __slots__ = ("failed", "highest", "used")
 
@@ -44,7 +44,7 @@ class Assignment:
         self.failed: list[Cls] = []
         self.highest: dict[int, int] = dict.fromkeys(FILES, -1)
         self.used: dict[int, int] = dict.fromkeys(FILES, 0)
-        """Mask of registers given out per file."""
+        """Mask of the allocated registers of each file."""
 
 
 def clobber_mask(info: CallInfo, file: int) -> int:
@@ -61,12 +61,12 @@ def clobber_mask(info: CallInfo, file: int) -> int:
 
 
 def fixed_occupancy(rg: Ranges, file: int) -> Occupancy:
-    """What physical registers in the code and calls take."""
+    """The points at which physical registers in the code, and calls, occupy registers."""
     occ = Occupancy(rg.points)
     for reg, flat in rg.phys.items():
-        if reg & KIND_MASK == file:
+        if in_file(reg, file):
             for i in range(0, len(flat), 2):
-                occ.add(flat[i], flat[i + 1], 1 << (reg >> PAYLOAD_SHIFT))
+                occ.add(flat[i], flat[i + 1], 1 << reg_id(reg))
     for point, inst in rg.clobbers:
         mask = clobber_mask(rg.fn.calls[inst.uid], file)
         if mask:
@@ -92,10 +92,10 @@ def allocate(classes: Classes) -> Assignment:
 
 
 def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
-    """Try one file in other orders, without regard to comfort; True (and `result` brought up to date) if all fits now.
+    """Try other orders for one file, without preferences; if all classes fit, update `result` and return True.
 
-    For when there are enough registers at every point, but the first order did not find the fit: tightest
-    packing first, then the longest classes first, then again and again what failed before.
+    It is tried when there are enough registers at every point but the first order did not find an assignment: the
+    tightest packing first, then the longest classes first, then repeatedly the classes first that failed before.
     """
     todo = [c for c in classes.all() if c.file == file]
     failed = [c for c in result.failed if c.file == file]
@@ -119,7 +119,7 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
 def attempt(
     classes: Classes, file: int, todo: list[Cls], result: Assignment, comfort: bool, cap: int = _BITS
 ) -> list[Cls]:
-    """Give registers up to number `cap` in the order of `todo`; returns the classes that found none."""
+    """Assign registers up to number `cap` to the classes in the order of `todo`; returns the classes without a register."""
     rg = classes.rg
     fn = rg.fn
     avail = usable(fn, file) & ((2 << cap) - 1)
@@ -147,18 +147,18 @@ def attempt(
 
 
 _LONG: Final = 16
-"""Words from which a class (the accumulator of a warpgroup operation) chooses before all others, the longest first."""
+"""Width in words above which a class (the accumulator of a warpgroup operation) chooses before all others."""
 
 
 def _rank(c: Cls) -> int:
-    """Long classes first, the longest of all, then those that may not take just any register."""
+    """Sort key: wide classes first, the widest of all, then those that are restricted to some registers."""
     if len(c.words) > _LONG:
         return -len(c.words)
     return -1 if c.least > 0 else 0
 
 
 def usual_order(c: Cls) -> tuple[int, int, int]:
-    """Key of the first order: classes that find a place with difficulty, the widest alignment, the first point."""
+    """Sort key of the first order: classes that are hard to place, then the strictest alignment, then the first point."""
     return _rank(c), -c.mod, c.start()
 
 
@@ -175,7 +175,7 @@ Triad = tuple[int, int, Cls, int, Cls, int]
 
 
 def _triads(classes: Classes) -> dict[Cls, list[Triad]]:
-    """For classes that may take any register, the instructions in which they are one of three different R sources."""
+    """For each class without alignment, the instructions in which it is one of three different R sources."""
     out: dict[Cls, list[Triad]] = {}
     rg = classes.rg
     for point, inst in enumerate(rg.insts):
@@ -183,11 +183,11 @@ def _triads(classes: Classes) -> dict[Cls, list[Triad]]:
             continue
         sources: list[tuple[Cls, int]] = []
         for o in inst.src:
-            if o >= FIRST_OPND and o & KIND_MASK == K_R:
-                v = o >> PAYLOAD_SHIFT
+            if o >= FIRST_VREG and in_file(o, K_R):
+                v = vreg(o)
                 c = classes.of[v]
                 if c is not None:
-                    sources.append((c, classes.place[v] + lane_range((o >> LANE_SHIFT) & 15, 1)[0]))
+                    sources.append((c, classes.place[v] + lane_words(o, 1)[0]))
         if len(sources) != 3 or len(set(sources)) != 3:
             continue
         weight = 1 << min(3 * rg.depth[point], 30)
@@ -204,7 +204,7 @@ def _disliked(c: Cls, triads: dict[Cls, list[Triad]]) -> int:
     balance = 0
     for weight, place, c1, p1, c2, p2 in triads.get(c, ()):
         if c1.slot >= 0 and c2.slot >= 0 and (c1.slot + p1) & 1 == (c2.slot + p2) & 1:
-            # Banks are even and odd registers.
+            # The banks are the even and the odd registers.
             odd = (c1.slot + p1 - place) & 1
             balance += weight if odd else -weight
     if balance == 0:
@@ -215,8 +215,8 @@ def _disliked(c: Cls, triads: dict[Cls, list[Triad]]) -> int:
 def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked: int) -> int:
     """The register for place 0 of a class, or -1.
 
-    `used` are the registers given out so far: among them one that has rested a while is better than the lowest, because
-    the scheduler can then move the new value up past the last reader of the old one.
+    `used` are the registers allocated so far.  One of them that has been free for a while is better than the lowest
+    register, because the scheduler can then move the new value up past the last reader of the old one.
     """
     ok = _ALIGNED[c.mod, c.phase]
     if c.least > 0:
@@ -261,7 +261,7 @@ def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked
 
 
 def _snug(c: Cls, occ: Occupancy, ok: int) -> int:
-    """Of some registers for a class of one word, one that is taken soon before and soon after: long gaps are left to long values."""
+    """The register of `ok` with the closest occupied points around a one-word class, to leave long gaps to long values."""
     place, segs = next(iter(c.words.items()))
     start, end = segs[0][0], segs[-1][1]
     for reach in _REACHES:
@@ -275,6 +275,6 @@ def _snug(c: Cls, occ: Occupancy, ok: int) -> int:
 
 
 def _within(used: int, c: Cls) -> int:
-    """Registers for place 0 that keep the class among the registers in use up to the highest."""
+    """Registers for place 0 with which no word of the class is above the highest register in use."""
     top = used.bit_length() - max(c.words)
     return (1 << top) - 1 if top > 0 else 0

@@ -1,28 +1,33 @@
 """Coalescing: virtual registers that should be one register, or parts of one, become a *class*.
 
-A class is a run of words at fixed distances: copies and ties put two registers at distance zero, ``pack`` puts a part at its
-place in the wide register.  Two registers join a class if no word would have to hold two different values at
-a time.  Copies of a value are the same value, so a part may outlive the register it was packed into.
+A class consists of words at fixed distances.  Copies and ties put two registers at distance zero; ``pack`` puts a part
+at its position in the wide register.  Two registers join a class if no word would have to hold two different values at
+the same time.  Copies of a value are the same value: a part may therefore live longer than the register that it was
+packed into.
 """
 
 from bisect import bisect_left, bisect_right, insort
 from typing import Final, final
 
 from orias.diag import Unsupported
+from orias.isa.gmma_forms import ACCUMULATOR_ALIGN, FIRST_REGISTER
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     K_NONE,
-    KIND_MASK,
-    LANE_SHIFT,
-    PAYLOAD_SHIFT,
     PT,
     Opnd,
+    has_modifiers,
+    is_vreg,
+    kind_of,
+    lane_of,
     lane_range,
+    lane_words,
+    reg_id,
+    vreg,
 )
-from orias.isa.warpgroup import ACCUMULATOR_ALIGN, FIRST_REGISTER
 from orias.ori.ir import OP_COPY, OP_PACK, Inst
-from orias.regalloc.accumulators import first_results, neighbours, vectors
-from orias.regalloc.ranges import FIRST_OPND, IS_REG, Ranges, is_phys
+from orias.regalloc.accumulator_registers import first_results, neighbours, vectors
+from orias.regalloc.ranges import Ranges, is_phys
 from orias.regalloc.ssa_out import OP_PCOPY, result
 
 Seg = tuple[int, int, int]
@@ -37,7 +42,7 @@ _TIE_WEIGHT: Final = 1 << 50
 
 @final
 class Move:
-    """`count` words of register `dst` from word `dword` on are those of register `src` from `sword` on."""
+    """A copy: `count` words of register `dst` from word `dword` on equal those of register `src` from `sword` on."""
 
     __slots__ = ("count", "dst", "dword", "src", "sword", "weight")
 
@@ -54,8 +59,8 @@ class Move:
 class Cls:
     """A class of virtual registers.
 
-    ``words`` maps a word's place (relative, may be negative) to its intervals; the register chosen for
-    place 0 must be ``phase`` modulo ``mod``.  ``members`` are (virtual register, its place).
+    ``words`` maps the place of a word (its offset in the class, may be negative) to its intervals.  The register chosen
+    for place 0 must be ``phase`` modulo ``mod``.  ``members`` are (virtual register, its place).
     """
 
     __slots__ = ("file", "least", "members", "mod", "phase", "pinned", "slot", "words")
@@ -65,20 +70,20 @@ class Cls:
         self.mod: int = mod
         self.phase: int = 0
         self.least: int = 0
-        """Lowest register for place 0."""
+        """Lowest register that place 0 may have."""
         self.words: dict[int, list[Seg]] = {}
         self.members: list[tuple[int, int]] = []
         self.slot: int = -1
-        """Physical register of place 0 once chosen."""
+        """Physical register of place 0; -1 until it is chosen."""
         self.pinned: list[tuple[int, int]] = []
-        """(register wished for place 0, weight): copies to and from physical registers."""
+        """(preferred register of place 0, weight), from copies to and from physical registers."""
 
     def start(self) -> int:
         """First point where the class is live."""
         return min(s[0][0] for s in self.words.values() if s)
 
     def span(self) -> tuple[int, int]:
-        """Lowest place and one behind the highest."""
+        """(lowest place, highest place + 1)."""
         return min(self.words), max(self.words) + 1
 
 
@@ -95,15 +100,15 @@ class Classes:
         self.place: list[int] = [0] * n
         self.value: Final[list[int]] = _values(rg)
         self.copies: Final[dict[int, dict[int, int]]] = {}
-        """For each word, the word that it is a copy of from a point on."""
+        """For each word: point -> the word that it is a copy of from that point on."""
         self.defs: Final[dict[int, list[int]]] = {}
-        """Points at which words of ``copies``, sources included, are written, ascending."""
+        """Ascending points at which the words in ``copies``, sources included, are written."""
         self._find_copies()
         self.listed: list[Cls] | None = None
-        """Answer of :meth:`all`, until classes are joined again."""
+        """Cached result of :meth:`all`, until classes are joined."""
 
     def cls(self, v: int) -> Cls:
-        """The class of a virtual register, made on first use."""
+        """The class of a virtual register; the first use creates it."""
         c = self.of[v]
         if c is None:
             fn = self.rg.fn
@@ -125,7 +130,7 @@ class Classes:
         return c
 
     def _find_copies(self) -> None:
-        """Copies into words that have several definitions (the others are known to be copies wherever they live)."""
+        """Find copies into words with several definitions (:func:`_values` handles words with one definition)."""
         rg = self.rg
         wanted: set[int] = set()
         for point, inst in enumerate(rg.insts):
@@ -145,13 +150,16 @@ class Classes:
         for point, inst in enumerate(rg.insts):
             if inst is not None:
                 for o in inst.dst:
-                    if o >= FIRST_OPND:
+                    if is_vreg(o):
                         for w in rg.words(o):
                             if w in wanted:
                                 self.defs.setdefault(w, []).append(point)
 
     def _valued(self, out: list[Seg], w: int, start: int, end: int) -> None:
-        """Append an interval of a word: as far as its block goes with the value of the word it is a copy of, if neither changes in there."""
+        """Append an interval of a word.
+
+        To the end of its block it has the value of the word that it is a copy of, unless either of them changes there.
+        """
         rg = self.rg
         source = self.copies[w].get(start, -1)
         if source >= 0 and rg.insts[start] is not None:
@@ -186,7 +194,7 @@ class Classes:
         return out
 
     def join(self, m: Move, limit: int = _MAX_SPAN) -> bool:
-        """Try to make a move a no-op; True if it is one now.  `limit`: most words a class may grow to."""
+        """Try to coalesce the two registers of a move; True if they are.  `limit`: maximum words of a class."""
         fn = self.rg.fn
         if fn.vkind[m.dst] != fn.vkind[m.src]:
             return False
@@ -262,7 +270,7 @@ def _clash(x: list[Seg], y: list[Seg]) -> bool:
 
 
 def _union(x: list[Seg], y: list[Seg]) -> list[Seg]:
-    """Both lists in one; overlapping intervals (of one value) melt together."""
+    """Both lists in one; overlapping intervals (of one value) merge."""
     if len(x) < len(y):
         x, y = y, x
     if len(y) <= 4 and len(x) > 16:
@@ -295,7 +303,7 @@ def _union(x: list[Seg], y: list[Seg]) -> list[Seg]:
 
 
 def _values(rg: Ranges) -> list[int]:
-    """A number for the value of each word: the word's own, or that of the word it copies if both are defined once."""
+    """The value number of each word: its own, or that of the word it copies if both have a single definition."""
     fn = rg.fn
     total = rg.wbase[-1]
     value = list(range(total))
@@ -303,8 +311,8 @@ def _values(rg: Ranges) -> list[int]:
     for b in rg.order:
         for inst in b.insts:
             for o in inst.dst:
-                if o >= FIRST_OPND:
-                    v = o >> PAYLOAD_SHIFT
+                if is_vreg(o):
+                    v = vreg(o)
                     if defs[v] < 2:
                         defs[v] += 1
     for b in rg.order:
@@ -312,59 +320,59 @@ def _values(rg: Ranges) -> list[int]:
             if inst.op is not OP_COPY and inst.op is not OP_PACK and inst.op is not OP_PCOPY:
                 continue
             if inst.guard != PT:
-                # Without the guard the result is not the source.
+                # If the guard is false, the result is not the source.
                 continue
             for m in moves_of(rg, inst, 0):
                 if defs[m.dst] == 1 and defs[m.src] == 1 and fn.vkind[m.dst] == fn.vkind[m.src]:
                     for k in range(m.count):
-                        # Reverse postorder: the source's own value is settled unless the copy is in a cycle.
+                        # In reverse postorder the value of the source is known, unless the copy is in a cycle.
                         value[rg.wbase[m.dst] + m.dword + k] = value[rg.wbase[m.src] + m.sword + k]
     return value
 
 
 def _plain_copy(o: Opnd) -> bool:
     """True for a virtual register operand without flags or suffix: a source that a move does not change."""
-    return o >= FIRST_OPND and IS_REG[o & KIND_MASK] and not (o >> 4) & 0x7F
+    return is_vreg(o) and not has_modifiers(o)
 
 
 def moves_of(rg: Ranges, inst: Inst, weight: int) -> list[Move]:
-    """The register-to-register moves that a copy, parallel copy or pack stands for."""
+    """The register-to-register moves of a copy, parallel copy or pack."""
     fn = rg.fn
     out: list[Move] = []
     if inst.op is OP_PACK:
         d = inst.dst[0]
-        if d < FIRST_OPND:
+        if not is_vreg(d):
             return out
         at = 0
         for s in inst.src:
             count = part_words(fn.vwidth, s)
             if _plain_copy(s):
-                out.append(_move(fn.vwidth, d >> PAYLOAD_SHIFT, at, s, count, weight))
+                out.append(_move(fn.vwidth, vreg(d), at, s, count, weight))
             at += count
         return out
     for d, s in zip(inst.dst, inst.src, strict=True):
-        if d >= FIRST_OPND and _plain_copy(s):
-            out.append(_move(fn.vwidth, d >> PAYLOAD_SHIFT, 0, s, fn.vwidth[d >> PAYLOAD_SHIFT], weight))
+        if is_vreg(d) and _plain_copy(s):
+            out.append(_move(fn.vwidth, vreg(d), 0, s, fn.vwidth[vreg(d)], weight))
     return out
 
 
 def _move(vwidth: bytearray, d: int, at: int, s: Opnd, count: int, weight: int) -> Move:
-    v = s >> PAYLOAD_SHIFT
-    code = (s >> LANE_SHIFT) & 15
+    v = vreg(s)
+    code = lane_of(s)
     first, _ = lane_range(code, vwidth[v])
     return Move(d, at, v, first, count, weight)
 
 
 def part_words(vwidth: bytearray, s: Opnd) -> int:
-    """Words of one part of a ``pack``: registers as wide as they are (or their lane), everything else one."""
-    if s >= FIRST_OPND and IS_REG[s & KIND_MASK]:
-        code = (s >> LANE_SHIFT) & 15
-        return lane_range(code, vwidth[s >> PAYLOAD_SHIFT])[1]
+    """Words of one part of a ``pack``: the width of a register (or of its lane); 1 for any other operand."""
+    if is_vreg(s):
+        code = lane_of(s)
+        return lane_range(code, vwidth[vreg(s)])[1]
     return 1
 
 
 def coalesce(rg: Ranges) -> Classes:
-    """Build the classes: the moves in the deepest loops first, parallel copies (phis) and ties before packs."""
+    """Build the classes: moves in the deepest loops are coalesced first, parallel copies (phis) and ties before packs."""
     classes = Classes(rg)
     moves: list[Move] = []
     pins: list[tuple[int, int, int, int]] = []
@@ -374,12 +382,12 @@ def coalesce(rg: Ranges) -> Classes:
             continue
         o = inst.op
         for x in vectors(inst):
-            c = classes.cls(x >> PAYLOAD_SHIFT)
-            c.least = max(c.least, FIRST_REGISTER - classes.place[x >> PAYLOAD_SHIFT])
+            c = classes.cls(vreg(x))
+            c.least = max(c.least, FIRST_REGISTER - classes.place[vreg(x)])
         for d, k in neighbours(inst):
-            first = inst.dst[0] >> PAYLOAD_SHIFT
+            first = vreg(inst.dst[0])
             classes.cls(first).mod = ACCUMULATOR_ALIGN
-            if not classes.join(Move(d >> PAYLOAD_SHIFT, 0, first, k, 1, _TIE_WEIGHT), _ANY_SPAN):
+            if not classes.join(Move(vreg(d), 0, first, k, 1, _TIE_WEIGHT), _ANY_SPAN):
                 raise Unsupported(f"results of {o.name} cannot be neighbours", inst.loc)
         if inst.old != K_NONE and inst.old != result(inst):
             moves.append(_tie_move(rg, inst))
@@ -402,13 +410,13 @@ def coalesce(rg: Ranges) -> Classes:
 
 
 def _tie_move(rg: Ranges, inst: Inst) -> Move:
-    d = result(inst) >> PAYLOAD_SHIFT
+    d = vreg(result(inst))
     vwidth = rg.fn.vwidth
     return _move(vwidth, d, 0, inst.old, vwidth[d], _TIE_WEIGHT)
 
 
 def broken_ties(classes: Classes) -> list[Inst]:
-    """Instructions whose result and old value did not come to one register: they need a copy in front."""
+    """Instructions whose result and old value did not get the same register and therefore need a copy before them."""
     out: list[Inst] = []
     for inst in classes.rg.insts:
         if inst is not None and inst.old != K_NONE and inst.old != result(inst):
@@ -425,19 +433,19 @@ def _weight(m: Move) -> int:
 
 
 def _pins(rg: Ranges, inst: Inst, weight: int, pins: list[tuple[int, int, int, int]]) -> None:
-    """Wishes for physical registers: (virtual register, word, physical register, weight)."""
+    """Append preferences for physical registers: (virtual register, word, physical register, weight)."""
     if inst.op is OP_PACK:
         at = 0
         for s in inst.src:
-            if is_phys(s) and inst.dst[0] >= FIRST_OPND and s & KIND_MASK == inst.dst[0] & KIND_MASK:
-                pins.append((inst.dst[0] >> PAYLOAD_SHIFT, at, s >> PAYLOAD_SHIFT, weight))
+            if is_phys(s) and is_vreg(inst.dst[0]) and kind_of(s) == kind_of(inst.dst[0]):
+                pins.append((vreg(inst.dst[0]), at, reg_id(s), weight))
             at += part_words(rg.fn.vwidth, s)
         return
     for d, s in zip(inst.dst, inst.src, strict=True):
-        if d & KIND_MASK != s & KIND_MASK:
+        if kind_of(d) != kind_of(s):
             continue
-        if d >= FIRST_OPND and is_phys(s):
-            pins.append((d >> PAYLOAD_SHIFT, 0, s >> PAYLOAD_SHIFT, weight))
-        elif s >= FIRST_OPND and is_phys(d):
-            first = lane_range((s >> LANE_SHIFT) & 15, 1)[0]
-            pins.append((s >> PAYLOAD_SHIFT, first, d >> PAYLOAD_SHIFT, weight))
+        if is_vreg(d) and is_phys(s):
+            pins.append((vreg(d), 0, reg_id(s), weight))
+        elif is_vreg(s) and is_phys(d):
+            first = lane_words(s, 1)[0]
+            pins.append((vreg(s), first, reg_id(d), weight))

@@ -1,15 +1,15 @@
-"""Register counts that change on the way: which R registers a warp has at each point of a kernel with setmaxnreg."""
+"""Register counts that change inside a kernel with setmaxnreg: the R registers that a warp has at each point."""
 
-from orias.isa.operand import PAYLOAD_SHIFT
+from orias.isa.operand import imm_value
 from orias.ori.ir import Block, Func
-from orias.passes.setmaxnreg import DEALLOC, ENTRY_REGS, TRY_ALLOC
-from orias.regalloc.files import RESERVE
+from orias.passes.setmaxnreg import DEALLOC, TRY_ALLOC
 from orias.regalloc.ranges import Ranges
+from orias.target.register_steps import SYSTEM_REGISTERS
 
 
 def region_counts(fn: Func, order: list[Block]) -> dict[int, int]:
-    """Registers that a warp has for certain at the head of each block, by block id."""
-    at: dict[int, int] = {order[0].id: fn.notes[ENTRY_REGS]}
+    """Number of registers that a warp certainly has at the head of each block, by block id."""
+    at: dict[int, int] = {order[0].id: fn.entry_regs}
     work = [order[0]]
     while work:
         b = work.pop()
@@ -17,11 +17,11 @@ def region_counts(fn: Func, order: list[Block]) -> dict[int, int]:
         gained = now
         for inst in b.insts:
             if inst.op is DEALLOC:
-                now = gained = inst.src[0] >> PAYLOAD_SHIFT
+                now = gained = imm_value(inst.src[0])
             elif inst.op is TRY_ALLOC:
-                gained = inst.src[0] >> PAYLOAD_SHIFT
+                gained = imm_value(inst.src[0])
         for s in b.succs:
-            # A failed attempt goes back to the head of its own block.
+            # A failed attempt branches back to the head of its own block.
             count = now if s is b else gained
             if count < at.get(s.id, 1 << 16):
                 at[s.id] = count
@@ -30,9 +30,9 @@ def region_counts(fn: Func, order: list[Block]) -> dict[int, int]:
 
 
 def missing_registers(rg: Ranges) -> list[tuple[int, int, int]]:
-    """(first point, end point, mask) of R registers that the warp does not have there; empty without setmaxnreg."""
+    """(first point, end point, mask) of R registers that the warp lacks there; empty without setmaxnreg."""
     fn = rg.fn
-    if ENTRY_REGS not in fn.notes:
+    if not fn.entry_regs:
         return []
     at = region_counts(fn, rg.order)
     out: list[tuple[int, int, int]] = []
@@ -44,10 +44,10 @@ def missing_registers(rg: Ranges) -> list[tuple[int, int, int]]:
             if inst is not None and inst.op is DEALLOC:
                 out.append((start, point, _above(count)))
                 start = point
-                count = inst.src[0] >> PAYLOAD_SHIFT
+                count = imm_value(inst.src[0])
         out.append((start, rg.block_end[b.id], _above(count)))
     return out
 
 
 def _above(count: int) -> int:
-    return (1 << 256) - (1 << max(count - RESERVE, 0))
+    return (1 << 256) - (1 << max(count - SYSTEM_REGISTERS, 0))

@@ -1,17 +1,18 @@
-"""With -g: where the values of PTX registers lie, for the debugger.
+"""With -g: the locations of PTX registers, for the debugger.
 
-A value is shown from the instruction behind its definition to its last use, block by block; what is spilled is not shown.
+A value has a location from the instruction after its definition to its last use, block by block; spilled values have
+none.
 """
 
 from bisect import bisect_right
 
 from orias.ori.ir import Block, Func, Location
 from orias.regalloc.coalesce import Classes
-from orias.regalloc.expand import Trace
+from orias.regalloc.physical import Trace
 
 
 def locate(fn: Func, classes: Classes, trace: Trace) -> None:
-    """Fill ``Func.locations`` of a function that was just expanded; `trace` says what became of its instructions."""
+    """Fill ``Func.locations`` of a function that was just expanded; `trace` maps old instructions to new ones."""
     rg = classes.rg
     emitted: list[list[int]] = [[] for _ in range(rg.points)]
     for b in rg.order:
@@ -41,7 +42,7 @@ def locate(fn: Func, classes: Classes, trace: Trace) -> None:
 def _instructions(
     starts: list[int], ends: list[int], b: Block, emitted: list[list[int]], start: int, end: int
 ) -> list[int]:
-    """Uids of the instructions of a block at which a value that is live from `start` to `end` (points) is there."""
+    """Uids of the instructions of a block at which a value live from point `start` to point `end` is available."""
     first, last = max(start + 1, starts[b.id]), min(end + 1, ends[b.id])
     return [uid for p in range(first, last) for uid in emitted[p]]
 

@@ -1,16 +1,15 @@
-"""Real moves: copies, parallel copies and packs on physical registers become instructions.
+"""Expands copies, parallel copies and packs on physical registers into instructions.
 
-``UR -> R`` is MOV, ``R -> UR`` R2UR, constants into UR are ULDC, predicates move through PLOP3 (forms as ptxas 13.0.88
-emits them).  A cycle of R registers is broken through a free register or, if there is none, by exchanging with
-three exclusive ors; a cycle of predicates likewise.
+``UR -> R`` is MOV, ``R -> UR`` R2UR, constants to UR are ULDC, predicates move by PLOP3 (forms of ptxas 13.0.88).
+A cycle of R registers is broken with a free register or, if there is none, with three exclusive ors that exchange two
+registers; cycles of predicates are broken in the same way.
 """
 
 from typing import Final, final
 
 from orias.diag import Unsupported
-from orias.isa.op import Op, op
+from orias.isa.op import Op
 from orias.isa.operand import (
-    FLAG_MASK,
     K_B,
     K_CONST,
     K_IMM,
@@ -19,35 +18,42 @@ from orias.isa.operand import (
     K_SYM,
     K_UP,
     K_UR,
-    KIND_MASK,
     NOT_PT,
-    PAYLOAD_SHIFT,
     PT,
     RZ,
     UPT,
     URZ,
     Opnd,
+    flags_of,
+    has_flags,
     imm,
+    in_file,
+    kind_of,
+    reg,
+    without_flags,
+)
+from orias.isa.roles import (
+    COMBINE_BITS,
+    COMBINE_PREDICATES,
+    COMBINE_UNIFORM_PREDICATES,
+    LOAD_CONSTANT,
+    LOAD_UNIFORM_CONSTANT,
+    MOVE,
+    MOVE_TO_UNIFORM,
+    MOVE_UNIFORM,
+    RESTORE_BARRIER,
+    SAVE_BARRIER,
 )
 from orias.ori.ir import Func, Inst
 from orias.regalloc.ranges import is_phys
+from orias.target import features
 
-OP_MOV: Final[Op] = op("MOV")
-OP_UMOV: Final[Op] = op("UMOV")
-OP_R2UR: Final[Op] = op("R2UR")
-OP_LDC: Final[Op] = op("LDC")
-OP_ULDC: Final[Op] = op("ULDC")
-OP_PLOP3: Final[Op] = op("PLOP3.LUT")
-OP_UPLOP3: Final[Op] = op("UPLOP3.LUT")
-OP_LOP3: Final[Op] = op("LOP3.LUT")
-OP_BMOV_SAVE: Final[Op] = op("BMOV.32.CLEAR")
-OP_BMOV: Final[Op] = op("BMOV.32")
 _XOR: Final = 0x3C
 
 
 @final
 class MoveSet:
-    """Word moves that happen at once: ``dst[i]`` (physical, plain) gets ``src[i]`` (register, immediate, constant ...)."""
+    """Parallel word moves: ``dst[i]`` (a physical register, plain) gets ``src[i]`` (register, immediate, constant ...)."""
 
     __slots__ = ("dst", "fn", "free_p", "free_r", "free_ur", "guard", "loc", "out", "src", "to")
 
@@ -58,19 +64,19 @@ class MoveSet:
         self.dst: list[Opnd] = []
         self.src: list[Opnd] = []
         self.to: dict[Opnd, Opnd] = {}
-        """What each destination gets, those that keep what they have included."""
+        """The source of each destination, including moves of a register to itself."""
         self.out: list[Inst] = []
         self.free_r: int = free_r
         self.free_p: int = free_p
         self.free_ur: int = free_ur
-        """Registers that hold nothing here, as masks."""
+        """Masks of registers that are free here."""
 
     def add(self, d: Opnd, s: Opnd) -> None:
-        """One more move; a move to itself, to a constant register, or one that is here already is dropped.
+        """Add a move; a move to itself, to a constant register, or one that is already in the set is dropped.
 
-        The same move comes twice where two values of a parallel copy share their registers, being equal.
+        A move occurs twice where two equal values of a parallel copy share their registers.
         """
-        if not (is_phys(d) or d & KIND_MASK == K_B):
+        if not (is_phys(d) or in_file(d, K_B)):
             return
         if d in self.to:
             if self.to[d] != s:
@@ -88,7 +94,7 @@ class MoveSet:
         readers: dict[Opnd, int] = {}
         for s in src:
             if is_phys(s):
-                k = s & ~FLAG_MASK
+                k = without_flags(s)
                 readers[k] = readers.get(k, 0) + 1
         index = {d: i for i, d in enumerate(dst)}
         done = bytearray(len(dst))
@@ -103,7 +109,7 @@ class MoveSet:
                 left -= 1
                 s = src[i]
                 if is_phys(s):
-                    k = s & ~FLAG_MASK
+                    k = without_flags(s)
                     readers[k] -= 1
                     if readers[k] == 0:
                         j = index.get(k, -1)
@@ -120,22 +126,22 @@ class MoveSet:
     def _break_cycle(
         self, i: int, index: dict[Opnd, int], readers: dict[Opnd, int], ready: list[int], done: bytearray
     ) -> None:
-        """Make progress when only cycles are left, in which every register is read once.
+        """Break a cycle, when only cycles are left (in which every register is read once).
 
-        Either the old value of one register moves to a spare one, or two registers are exchanged.
+        Either the old value of one register moves to a free register, or two registers are exchanged.
         """
         d = self.dst[i]
         s = self.src[i]
-        key = s & ~FLAG_MASK
+        key = without_flags(s)
         if key == d:
-            # A predicate that is only inverted.
+            # A predicate that is only inverted in place.
             self._one(d, s)
             done[i] = 1
             return
-        reader = next(j for j in range(len(self.src)) if not done[j] and self.src[j] & ~FLAG_MASK == d)
-        flags = self.src[reader] & FLAG_MASK
+        reader = next(j for j in range(len(self.src)) if not done[j] and without_flags(self.src[j]) == d)
+        flags = flags_of(self.src[reader])
         done[i] = 1
-        spare = self._spare(d & KIND_MASK)
+        spare = self._spare(kind_of(d))
         if spare:
             self._one(spare, d)
             self.src[reader] = spare | flags
@@ -146,9 +152,9 @@ class MoveSet:
                 ready.append(index[key])
             return
         self._exchange(d, key)
-        if s & FLAG_MASK:
-            self._one(d, s & FLAG_MASK | d)
-        # What `d` held is in `key` now: a cycle shorter by one.
+        if has_flags(s):
+            self._one(d, flags_of(s) | d)
+        # `key` now has the old value of `d`: the cycle is shorter by one.
         self.src[reader] = key | flags
         readers.pop(d)
         if self.dst[reader] == key:
@@ -175,14 +181,14 @@ class MoveSet:
             self.free_p &= ~bit
         else:
             self.free_ur &= ~bit
-        return file | (bit.bit_length() - 1) << PAYLOAD_SHIFT
+        return reg(file, bit.bit_length() - 1)
 
     def _exchange(self, a: Opnd, b: Opnd) -> None:
         for d, x, y in ((a, a, b), (b, a, b), (a, a, b)):
-            if a & KIND_MASK == K_R:
-                self._inst(OP_LOP3, [d], [x, y, RZ, imm(_XOR), NOT_PT])
-            elif a & KIND_MASK == K_P:
-                self._inst(OP_PLOP3, [d, PT], [x, y, PT, imm(_XOR), imm(0)])
+            if in_file(a, K_R):
+                self._inst(COMBINE_BITS, [d], [x, y, RZ, imm(_XOR), NOT_PT])
+            elif in_file(a, K_P):
+                self._inst(COMBINE_PREDICATES, [d, PT], [x, y, PT, imm(_XOR), imm(0)])
             else:
                 raise Unsupported("cycle of register moves without a free register", self.loc)
 
@@ -190,40 +196,40 @@ class MoveSet:
         self.out.append(self.fn.new_inst(o, dst, src, self.guard, loc=self.loc))
 
     def _one(self, d: Opnd, s: Opnd) -> None:
-        """One move."""
-        to = d & KIND_MASK
-        frm = s & KIND_MASK
+        """Emit one move."""
+        to = kind_of(d)
+        frm = kind_of(s)
         if to == K_R:
-            if frm == K_CONST and not self.fn.target.const_operands:
-                self._inst(OP_LDC, [d], [s, RZ])
+            if frm == K_CONST and not self.fn.target.has(features.CONSTANT_OPERANDS):
+                self._inst(LOAD_CONSTANT[1], [d], [s, RZ])
             elif frm in (K_R, K_UR, K_IMM, K_CONST, K_SYM):
-                self._inst(OP_MOV, [d], [_move_source(s)])
+                self._inst(MOVE, [d], [_move_source(s)])
             elif frm == K_B:
-                self._inst(OP_BMOV_SAVE, [d], [s])
+                self._inst(SAVE_BARRIER, [d], [s])
             else:
                 raise Unsupported("move into a register from an operand that has no move", self.loc)
         elif to == K_UR:
             if frm == K_CONST:
-                self._inst(OP_ULDC, [d], [s, URZ])
+                self._inst(LOAD_UNIFORM_CONSTANT[1], [d], [s, URZ])
             elif frm == K_R:
-                self._inst(OP_R2UR, [d], [s])
+                self._inst(MOVE_TO_UNIFORM, [d], [s])
             elif frm in (K_UR, K_IMM, K_SYM):
-                self._inst(OP_UMOV, [d], [s])
+                self._inst(MOVE_UNIFORM, [d], [s])
             else:
                 raise Unsupported("move into a uniform register from an operand that has no move", self.loc)
         elif to == K_P:
             if frm == K_P:
-                self._inst(OP_PLOP3, [d, PT], [s, PT, PT, imm(0x80), imm(0)])
+                self._inst(COMBINE_PREDICATES, [d, PT], [s, PT, PT, imm(0x80), imm(0)])
             elif frm == K_UP:
-                self._inst(OP_PLOP3, [d, PT], [PT, PT, s, imm(0x80), imm(0)])
+                self._inst(COMBINE_PREDICATES, [d, PT], [PT, PT, s, imm(0x80), imm(0)])
             else:
                 raise Unsupported("move into a predicate from an operand that has no move", self.loc)
         elif to == K_UP:
             if frm != K_UP:
                 raise Unsupported("move into a uniform predicate from an operand that has no move", self.loc)
-            self._inst(OP_UPLOP3, [d, UPT], [s, UPT, UPT, imm(0x80), imm(0)])
+            self._inst(COMBINE_UNIFORM_PREDICATES, [d, UPT], [s, UPT, UPT, imm(0x80), imm(0)])
         elif to == K_B and frm == K_R:
-            self._inst(OP_BMOV, [d], [s])
+            self._inst(RESTORE_BARRIER, [d], [s])
         else:
             raise Unsupported("move of a convergence barrier", self.loc)
 

@@ -1,13 +1,13 @@
-"""Which registers are taken at which points: a segment tree over points whose nodes hold register masks."""
+"""Occupied registers at each point: a segment tree over points whose nodes hold register masks."""
 
 from typing import Final, final
 
 
 @final
 class Occupancy:
-    """Masks of taken registers over points ``0..points-1``.
+    """Masks of occupied registers over the points 0 to `points` - 1.
 
-    ``cover[n]``: registers taken throughout node n; ``seen[n]``: registers taken somewhere in node n.
+    ``cover[n]``: registers occupied throughout node n; ``seen[n]``: registers occupied somewhere in node n.
     """
 
     __slots__ = ("cover", "seen", "size")
@@ -21,7 +21,7 @@ class Occupancy:
         self.seen: Final[list[int]] = [0] * (2 * size)
 
     def add(self, start: int, end: int, mask: int) -> None:
-        """Take the registers of `mask` over [start, end)."""
+        """Occupy the registers of `mask` at the points [start, end)."""
         cover = self.cover
         seen = self.seen
         left = start + self.size
@@ -47,7 +47,7 @@ class Occupancy:
             seen[b] |= mask
 
     def taken(self, start: int, end: int) -> int:
-        """Registers taken somewhere in [start, end)."""
+        """Registers occupied at some point in [start, end)."""
         cover = self.cover
         seen = self.seen
         left = start + self.size

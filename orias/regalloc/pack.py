@@ -1,42 +1,40 @@
-"""Packing: fewer registers for a kernel whose first allocation left holes.
+"""Packing: lowers the register count of a kernel whose first allocation left gaps.
 
-Registers that rest before they are used again, and aligned pairs and quads that lie between single words, cost numbers
-beyond what any point needs.  So the allocation is repeated under lower and lower caps.  What found no register is asked first in the next
-try; when that does not help, the comfort of the first order is given up.
+Registers that stay free for a few instructions, and alignment gaps around pairs and quads, make the highest register
+exceed the maximum pressure.  The allocation is therefore repeated under lower and lower caps.  Classes that failed come
+first in the next try; when that does not help, the preferences of the first order are dropped.
 """
 
 from typing import Final
 
 from orias.isa.operand import K_R
-from orias.passes.setmaxnreg import ENTRY_REGS
 from orias.regalloc.allocate import Assignment, attempt, usual_order
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
 from orias.regalloc.pressure import Pressure
+from orias.target.register_steps import FREE_WORDS
 
-_LOWEST_STEP: Final = 30
-"""Highest register below which no target gains occupancy (the lowest step is 32 registers, see the inventory, section 2a)."""
 _TRIES: Final = 18
 _WORK: Final = 60_000
-"""Bound on classes placed in all tries together."""
+"""Maximum number of classes placed in all tries together."""
 _COMFORTABLE: Final = (True, False, False, False, False)
-"""The tries under one cap: whether registers rest and banks are looked at."""
+"""For each try under one cap: whether registers rest before reuse and banks are balanced."""
 
 
 def pack_registers(classes: Classes, result: Assignment) -> None:
-    """Lower the highest R register of a kernel's complete assignment, as far as a bounded number of tries finds the way."""
+    """Lower the highest R register of a kernel's complete assignment, within a bounded number of tries."""
     fn = classes.rg.fn
     high = result.highest[K_R]
-    if fn.kind != "entry" or ENTRY_REGS in fn.notes or high <= _LOWEST_STEP:
+    if fn.kind != "entry" or fn.entry_regs or high <= FREE_WORDS:
         return
     need = max(Pressure(classes, K_R, None).excess) + usable(fn, K_R).bit_count()
-    # R1 is not given out: n words need the numbers up to n.  Some words are lost to alignment with any method.
-    good = max(need + 1 + need // 64, _LOWEST_STEP)
+    # R1 is not allocated: n words need the registers up to number n.  Alignment wastes some words with any method.
+    good = max(need + 1 + need // 64, FREE_WORDS)
     todo = sorted((c for c in classes.all() if c.file == K_R), key=usual_order)
     tries = min(_TRIES, _WORK // len(todo))
     best = [c.slot for c in todo]
     used = result.used[K_R]
-    low = max(need, _LOWEST_STEP) - 1
+    low = max(need, FREE_WORDS) - 1
     cap = good
     while high > good and high - low > 1 and tries > 0:
         order = todo
@@ -51,7 +49,7 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
             order = todo if comfort else _first(failed, order)
         else:
             low = max(low, cap)
-        # A tighter cap leads the tries another way, and now and then to the end.
+        # A tighter cap gives the tries another order, which sometimes succeeds.
         cap = need if cap == good > need else (low + high) // 2
     for c, slot in zip(todo, best, strict=True):
         c.slot = slot

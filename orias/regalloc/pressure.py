@@ -1,7 +1,7 @@
-"""How many registers are needed at each point, how many there are, and which classes to give up where it is too many.
+"""Register pressure at each point, and which classes to spill where it exceeds the registers.
 
-The choice follows Belady's idea in a static form: the class that frees most crowded points for the least weighted
-spill code goes first, so values that are not used inside the crowded region lose before those that are.
+The choice is a static form of Belady's algorithm: the class that relieves most points per weighted reference of spill
+code is spilled first.  Values without uses in the region of high pressure are therefore spilled before those with uses.
 """
 
 import heapq
@@ -9,18 +9,17 @@ from bisect import bisect_left
 from collections.abc import Container
 from typing import Final, final
 
-from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT, PT
-from orias.isa.warpgroup import GMMA
+from orias.isa.op import F_WGMMA
+from orias.isa.operand import K_R, PT, in_file, is_vreg, reg_id, vreg
 from orias.regalloc.allocate import clobber_mask
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
 from orias.regalloc.limits import missing_registers
-from orias.regalloc.ranges import FIRST_OPND, IS_REG
 
 _WORK: Final = 200_000_000
-"""Bound on (classes times crowded points) in one choice: bits of memory."""
+"""Maximum of (classes times points of high pressure) in one choice, in bits of memory."""
 REMAT_GAIN: Final = 4
-"""How much cheaper it is to make a value again than to store and load it (a guess)."""
+"""Factor by which rematerialising a value is cheaper than storing and loading it (a guess)."""
 
 
 @final
@@ -43,8 +42,8 @@ class Pressure:
         room = bin(avail).count("1")
         fixed: dict[int, int] = {}
         for reg, flat in rg.phys.items():
-            if reg & KIND_MASK == file:
-                bit = 1 << (reg >> PAYLOAD_SHIFT)
+            if in_file(reg, file):
+                bit = 1 << reg_id(reg)
                 for i in range(0, len(flat), 2):
                     for p in range(flat[i], flat[i + 1]):
                         fixed[p] = fixed.get(p, 0) | bit
@@ -69,7 +68,7 @@ class Pressure:
 
 @final
 class Candidate:
-    """What spilling one class costs (weighted references) and at which points it needs a register all the same."""
+    """The cost of spilling one class (weighted references), and the points at which it still needs a register."""
 
     __slots__ = ("cls", "cost", "stubs")
 
@@ -80,7 +79,7 @@ class Candidate:
 
 
 def candidates(classes: Classes, temps: set[int], cheap: Container[Cls]) -> list[Candidate]:
-    """The classes that may be spilled: all but those of nothing but spill temporaries.
+    """The classes that may be spilled: all except those that consist of spill temporaries.
 
     Classes in `cheap` need no memory.
     """
@@ -92,15 +91,15 @@ def candidates(classes: Classes, temps: set[int], cheap: Container[Cls]) -> list
         weight = 4 << min(3 * rg.depth[point], 30)
         for o in inst.dst:
             _count(classes, o, weight, point, table)
-        # A reload stands just before the instruction, where what is live is what is live behind the previous one.
+        # A reload is just before the instruction, where the values live after the previous instruction are live.
         for o in inst.src:
             _count(classes, o, weight, point - 1, table)
         if inst.guard != PT:
             _count(classes, inst.guard, weight, point - 1, table)
     for inst in rg.insts:
-        # Accumulators are under way most of the time.
-        if inst is not None and inst.op.base in GMMA and inst.dst[0] >= FIRST_OPND:
-            c = classes.of[inst.dst[0] >> PAYLOAD_SHIFT]
+        # Accumulators are never spilled: operations on them are pending most of the time.
+        if inst is not None and inst.op.flags & F_WGMMA and is_vreg(inst.dst[0]):
+            c = classes.of[vreg(inst.dst[0])]
             if c is not None:
                 table.pop(c, None)
     for v in temps:
@@ -114,8 +113,8 @@ def candidates(classes: Classes, temps: set[int], cheap: Container[Cls]) -> list
 
 
 def _count(classes: Classes, o: int, weight: int, point: int, table: dict[Cls, Candidate]) -> None:
-    if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
-        c = classes.of[o >> PAYLOAD_SHIFT]
+    if is_vreg(o):
+        c = classes.of[vreg(o)]
         if c is not None:
             x = table.get(c)
             if x is None:
@@ -135,11 +134,11 @@ class _Crowd:
         points = [p for p, x in enumerate(excess) if x > 0]
         if len(points) > limit:
             step = -(-len(points) // limit)
-            # The worst point of each stretch stands for its neighbours; later rounds see what this one missed.
+            # The worst point of each stretch represents the others; later rounds handle points that this one missed.
             points = [max(points[i : i + step], key=excess.__getitem__) for i in range(0, len(points), step)]
         self.points: Final[list[int]] = points
         self.planes: Final[list[int]] = []
-        """Bit i of plane k: bit k of what point i lacks.  So a class is subtracted everywhere at once."""
+        """Bit i of plane k is bit k of the words that point i lacks; one operation subtracts a class at all points."""
         most = max((excess[p] for p in points), default=0)
         for k in range(most.bit_length()):
             digits = "".join("1" if excess[p] >> k & 1 else "0" for p in reversed(points))
@@ -148,7 +147,7 @@ class _Crowd:
         """Bit i: point i still lacks registers."""
 
     def masks(self, x: Candidate) -> list[int]:
-        """For each word of the class, the points (as bits) that get a register back when the class is spilled."""
+        """For each word of the class, the points (as bits) that gain a register if the class is spilled."""
         points = self.points
         stubs = 0
         for p in x.stubs:
@@ -169,7 +168,7 @@ class _Crowd:
         return out
 
     def take(self, masks: list[int]) -> None:
-        """A class with these masks is spilled."""
+        """Account for spilling a class with these masks."""
         for mask in masks:
             borrow = mask & self.open
             for k, plane in enumerate(self.planes):
@@ -182,7 +181,7 @@ class _Crowd:
 
 
 def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
-    """Classes of the file to spill so that no point is short of registers, as far as that can be had."""
+    """Classes of the file to spill so that no point lacks registers, as far as possible."""
     pool = [x for x in pool if x.cls.file == pressure.file]
     crowd = _Crowd(pressure.excess, max(1024, _WORK // (1 + len(pool))))
     heap: list[tuple[float, int, Candidate, list[int]]] = []
@@ -199,7 +198,8 @@ def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
         gain = sum((m & crowd.open).bit_count() for m in masks)
         if not gain:
             continue
-        # Gains only shrink: a stale entry goes back with its new price unless it is still the best.
+        # Gains only shrink: an entry with an old score returns to the heap with its new one unless it is still the
+        # best.
         score = x.cost / gain
         if heap and score > heap[0][0]:
             serial += 1
@@ -211,7 +211,7 @@ def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
 
 
 def room_left(pressure: Pressure, victims: list[Cls], pool: list[Candidate]) -> list[int]:
-    """Registers of the file that are free at each point once the victims are spilled (negative: still too few)."""
+    """Registers of the file that are free at each point after the victims are spilled (negative: still lacking)."""
     gone = set(victims)
     room = [-x for x in pressure.excess]
     for x in pool:

@@ -1,15 +1,16 @@
 """Live ranges, word by word.
 
-Instructions get numbers in reverse postorder (a *point* each, and one more at the head of every block).  A word of a
-virtual register occupies the half-open intervals of points ``[definition, last use)``: an instruction reads before it
-writes, so a value that dies at an instruction may share a register with one born there.  Two words can share a
-register exactly if their intervals are disjoint.  That holds for matrix operations too: ptxas 13.0.88 was seen to put
-the result of HMMA on its first or second source (sm_80, 231 of 1008).
+Instructions are numbered in reverse postorder: one *point* each, and one more at the head of every block.  A word of a
+virtual register occupies half-open intervals of points ``[definition, last use)``.  An instruction reads before it
+writes; a value that dies at an instruction may therefore share a register with one that the instruction defines.  Two
+words can share a register exactly if their intervals are disjoint.  This holds for matrix operations too: ptxas 13.0.88
+put the result of HMMA on its first or second source in 231 of 1008 cases (sm_80).
 
 Uniform registers, uniform predicates and convergence barriers belong to the warp, not to the thread: the arms of a
-divergent branch run one after the other, in any order, with the same registers.  For them the graph gets
-extra edges from the end of each arm back to the heads of the other arms.  Behind a YIELD part of the warp may run ahead, as far as
-it likes, before the rest goes on there: extra edges lead from every block behind it to every other and to what follows the YIELD.
+divergent branch run one after the other, in any order, with the same registers.  For them the graph gets extra edges
+from the end of each arm back to the heads of the other arms.  After a YIELD, part of the warp may run ahead arbitrarily
+far before the rest continues there.  Extra edges therefore lead from every block after it to every other such block and
+to the code after the YIELD.
 """
 
 from typing import Final, final
@@ -18,28 +19,33 @@ from orias.analysis.cfg import NO_BLOCK, onward, post_dominators, reverse_postor
 from orias.analysis.divergence import yielding
 from orias.analysis.liveness import members
 from orias.diag import Unsupported
-from orias.isa.op import F_CALL
+from orias.isa.op import F_CALL, F_YIELDS
 from orias.isa.operand import (
     FIRST_VIRTUAL,
+    FIRST_VREG,
     K_B,
     K_P,
     K_R,
     K_UP,
-    K_UR,
     KIND_MASK,
-    LANE_SHIFT,
+    LANE_MASK,
     PAYLOAD_SHIFT,
+    SP,
     Opnd,
+    bare,
+    in_file,
+    is_physical,
+    is_vreg,
+    kind_of,
+    lane_of,
     lane_range,
+    lane_words,
+    reg_id,
+    reg_plus,
+    vreg,
 )
 from orias.ori.ir import OP_BRA, Block, Func, Inst
 from orias.regalloc.reserved import Reserved
-
-FIRST_OPND: Final = FIRST_VIRTUAL << PAYLOAD_SHIFT
-IS_REG: Final[list[bool]] = [K_R <= k <= K_B for k in range(16)]
-_NUMBERLESS: Final = {K_R: 255, K_UR: 255, K_P: 7, K_UP: 7, K_B: 255}
-"""The constant register of each file (RZ, URZ, PT, UPT)."""
-STACK_POINTER: Final = 1
 
 
 @final
@@ -69,7 +75,7 @@ class Ranges:
         """Loop depth of each point."""
         self.block_start: list[int] = [0] * fn.next_block
         self.block_end: list[int] = [0] * fn.next_block
-        """First point of the block, and the first behind it."""
+        """First point of the block, and first point after it, by block id."""
         for b in self.order:
             self.block_start[b.id] = len(self.insts)
             self.insts.append(None)
@@ -78,7 +84,7 @@ class Ranges:
             self.depth.extend([b.depth] * (len(b.insts) + 1))
         self.points: int = len(self.insts)
         self.wbase: list[int] = [0] * (len(fn.vkind) + 1)
-        """Number of the first word of each virtual register; words of a register follow one another."""
+        """Number of the first word of each virtual register; the words of a register are consecutive."""
         total = 0
         for v in range(FIRST_VIRTUAL, len(fn.vkind)):
             self.wbase[v] = total
@@ -95,27 +101,17 @@ class Ranges:
     def words(self, o: Opnd) -> range:
         """The word numbers a virtual register operand covers."""
         v = o >> PAYLOAD_SHIFT
-        code = (o >> LANE_SHIFT) & 15
         base = self.wbase[v]
-        if code == 0:
+        if not o & LANE_MASK:
             return range(base, base + self.fn.vwidth[v])
-        first, count = lane_range(code, 0)
+        first, count = lane_words(o, 0)
         return range(base + first, base + first + count)
 
 
 def is_phys(o: Opnd) -> bool:
     """True for a physical register that can hold a value (not RZ, PT ..., not the stack pointer)."""
-    k = o & KIND_MASK
-    # Physical convergence barriers are numbered by nesting depth before allocation and may span blocks.
-    if o >= FIRST_OPND or not IS_REG[k] or k == K_B:
-        return False
-    n = o >> PAYLOAD_SHIFT
-    return n != _NUMBERLESS[k] and not (k == K_R and n == STACK_POINTER)
-
-
-def plain(o: Opnd) -> Opnd:
-    """A register operand without flags, suffix and lane."""
-    return (o & KIND_MASK) | (o >> PAYLOAD_SHIFT) << PAYLOAD_SHIFT
+    # Before allocation, physical convergence barriers are numbered by nesting depth and may live across blocks.
+    return is_physical(o) and not in_file(o, K_B) and bare(o) != SP
 
 
 def _build(rg: Ranges) -> None:
@@ -125,27 +121,28 @@ def _build(rg: Ranges) -> None:
     size = fn.next_block
     exposed: list[set[int]] = [set() for _ in range(size)]
     killed: list[set[int]] = [set() for _ in range(size)]
+    # Operand tests are inlined here: calls would cost plain Python more than the work between them.
     for b in rg.order:
         gen = exposed[b.id]
         kill = killed[b.id]
         for inst in b.insts:
             for o in inst.src:
-                if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+                if o >= FIRST_VREG and o & KIND_MASK <= K_B:
                     for w in rg.words(o):
                         if w not in kill:
                             gen.add(w)
             o = inst.guard
-            if o >= FIRST_OPND:
+            if o >= FIRST_VREG:
                 w = wbase[o >> PAYLOAD_SHIFT]
                 if w not in kill:
                     gen.add(w)
             o = inst.old
-            if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+            if is_vreg(o):
                 for w in rg.words(o):
                     if w not in kill:
                         gen.add(w)
             for o in inst.dst:
-                if o >= FIRST_OPND:
+                if o >= FIRST_VREG:
                     v = o >> PAYLOAD_SHIFT
                     first = wbase[v]
                     if vwidth[v] == 1:
@@ -165,10 +162,17 @@ def _solve(rg: Ranges, exposed: list[set[int]], killed: list[set[int]]) -> list[
     everywhere: set[int] = set()
     for gen in exposed:
         everywhere |= gen
+    # What a block writes before a YIELD and reads after it is exposed to the threads that run ahead.
+    for b in yielding(rg.order):
+        everywhere |= _used_behind_yield(rg, b)
     kind_of = bytearray(rg.wbase[-1])
+    of_warps: set[int] = set()
     for v in range(FIRST_VIRTUAL, len(fn.vkind)):
-        for w in range(rg.wbase[v], rg.wbase[v + 1]):
+        words = range(rg.wbase[v], rg.wbase[v + 1])
+        for w in words:
             kind_of[w] = fn.vkind[v]
+        if fn.vkind[v] not in (K_R, K_P):
+            of_warps.update(words)
     for w in sorted(everywhere):
         if kind_of[w] in (K_R, K_P):
             thread.append(w)
@@ -182,7 +186,8 @@ def _solve(rg: Ranges, exposed: list[set[int]], killed: list[set[int]]) -> list[
     if thread:
         _dataflow(order, succs, thread, exposed, killed, out)
     if warp:
-        order, succs = _warp_graph(rg, order, succs, exposed, killed, set(warp))
+        # An arm that exits and only holds words of its own still overwrites registers of the other arm.
+        order, succs = _warp_graph(rg, order, succs, exposed, killed, of_warps)
         exposed = exposed + [set() for _ in range(len(succs) - size)]
         _add_yields(rg, order, succs, exposed)
         killed = killed + [set() for _ in range(len(succs) - size)]
@@ -256,7 +261,7 @@ def _warp_graph(
     killed: list[set[int]],
     warp: set[int],
 ) -> tuple[list[int], list[list[int]]]:
-    """The graph as a warp walks it: after one arm of a divergent branch it may start another."""
+    """The control flow of a warp, which may run the other arm of a divergent branch after one arm."""
     fn = rg.fn
     tree = post_dominators(fn)
     out = [list(s) for s in succs]
@@ -267,7 +272,7 @@ def _warp_graph(
         if len(b.succs) < 2:
             continue
         term = b.terminator()
-        if term is not None and term.op is OP_BRA and term.guard & KIND_MASK == K_UP:
+        if term is not None and term.op is OP_BRA and in_file(term.guard, K_UP):
             continue
         join = tree.idom[b.id]
         arms = [s for s in b.succs if s.id != join]
@@ -296,7 +301,7 @@ def _warp_graph(
 
 
 def _add_yields(rg: Ranges, order: list[int], succs: list[list[int]], exposed: list[set[int]]) -> None:
-    """Nodes for the threads that go on behind a YIELD while others are anywhere behind it."""
+    """Add nodes for threads that continue after a YIELD while other threads are anywhere after it."""
     waiting = yielding(rg.order)
     if not waiting:
         return
@@ -315,23 +320,23 @@ def _add_yields(rg: Ranges, order: list[int], succs: list[list[int]], exposed: l
 
 
 def _used_behind_yield(rg: Ranges, b: Block) -> set[int]:
-    """Words that are live behind a YIELD of a block because of what the block reads there."""
+    """Words that are live after a YIELD of a block because of what the block reads there."""
     out: set[int] = set()
     held: set[int] = set()
     for inst in reversed(b.insts):
-        if inst.op.base == "YIELD":
+        if inst.op.flags & F_YIELDS:
             held |= out
         for o in inst.dst:
-            if o >= FIRST_OPND:
+            if o >= FIRST_VREG:
                 out.difference_update(rg.words(o))
         for o in inst.uses():
-            if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+            if is_vreg(o):
                 out.update(rg.words(o))
     return held
 
 
 def _scan(rg: Ranges, live_out: list[list[int]], reserved: Reserved) -> None:
-    """Walk every block backwards and cut the intervals."""
+    """Walk every block backwards and build the intervals."""
     fn = rg.fn
     segs = rg.segs
     wbase = rg.wbase
@@ -351,7 +356,7 @@ def _scan(rg: Ranges, live_out: list[list[int]], reserved: Reserved) -> None:
         for inst in reversed(b.insts):
             point -= 1
             for o in inst.dst:
-                if o >= FIRST_OPND:
+                if o >= FIRST_VREG:
                     v = o >> PAYLOAD_SHIFT
                     for w in range(wbase[v], wbase[v] + vwidth[v]):
                         if w in live:
@@ -376,7 +381,7 @@ def _scan(rg: Ranges, live_out: list[list[int]], reserved: Reserved) -> None:
             if inst.op.flags & F_CALL and inst.uid in calls:
                 rg.clobbers.append((point, inst))
             for o in inst.src:
-                if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+                if o >= FIRST_VREG and o & KIND_MASK <= K_B:
                     for w in rg.words(o):
                         if w not in live:
                             live.add(w)
@@ -385,13 +390,13 @@ def _scan(rg: Ranges, live_out: list[list[int]], reserved: Reserved) -> None:
                     for r in _phys_words(fn, inst, o):
                         phys_end.setdefault(r, point)
             o = inst.guard
-            if o >= FIRST_OPND:
+            if o >= FIRST_VREG:
                 w = wbase[o >> PAYLOAD_SHIFT]
                 if w not in live:
                     live.add(w)
                     end_of[w] = point
             o = inst.old
-            if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
+            if is_vreg(o):
                 for w in rg.words(o):
                     if w not in live:
                         live.add(w)
@@ -407,7 +412,7 @@ def _scan(rg: Ranges, live_out: list[list[int]], reserved: Reserved) -> None:
         for r, end in phys_end.items():
             if b is not rg.order[0]:
                 raise Unsupported(
-                    f"physical register {r & 15}:{r >> 15} is live into block b{b.id} of {fn.name}",
+                    f"physical register {kind_of(r)}:{reg_id(r)} is live into block b{b.id} of {fn.name}",
                     b.insts[0].loc if b.insts else 0,
                 )
             rg.phys.setdefault(r, []).extend((end, start))
@@ -418,14 +423,14 @@ def _scan(rg: Ranges, live_out: list[list[int]], reserved: Reserved) -> None:
 
 
 def _phys_words(fn: Func, inst: Inst, o: Opnd) -> list[Opnd]:
-    """The physical registers an operand stands for: as many as the virtual side of a copy has words, else one."""
-    first = plain(o)
+    """The physical registers of an operand: as many as the virtual side of a copy has words, else one."""
+    first = bare(o)
     if inst.op.name not in ("copy", "pcopy"):
         return [first]
     i = inst.dst.index(o) if o in inst.dst else inst.src.index(o)
     other = inst.src[i] if o in inst.dst else inst.dst[i]
     count = 1
-    if other >= FIRST_OPND and IS_REG[other & KIND_MASK]:
-        code = (other >> LANE_SHIFT) & 15
-        count = lane_range(code, fn.vwidth[other >> PAYLOAD_SHIFT])[1]
-    return [first + (k << PAYLOAD_SHIFT) for k in range(count)]
+    if is_vreg(other):
+        code = lane_of(other)
+        count = lane_range(code, fn.vwidth[vreg(other)])[1]
+    return [reg_plus(first, k) for k in range(count)]

@@ -1,24 +1,24 @@
-"""Registers that warpgroup matrix operations under way hold, although no instruction reads them any more.
+"""Registers that pending warpgroup operations hold although no later instruction reads them.
 
-A copy of a value under way is (or should become) the same register under another name.  Of several names for a value the
-one that is live counts, so that coalescing is not held up by a name that is kept only for what the hardware does.
+A copy of a pending value is (or should become) the same register under another name.  Of several names for a value only
+the live one counts: a name that is kept only for the pending operation must not prevent coalescing.
 """
 
 from typing import Final, final
 
 from orias.analysis.inflight import Groups, InFlight, has_warpgroups, union
 from orias.analysis.liveness import members
-from orias.isa.operand import FIRST_VIRTUAL, K_R, KIND_MASK, LANE_SHIFT, PAYLOAD_SHIFT, Opnd, lane_range
-from orias.ori.ir import ONE_AT_A_TIME, OP_COPY, Block, Func, Inst
+from orias.isa.op import F_WGMMA_SYNC
+from orias.isa.operand import K_R, Opnd, in_file, is_vreg, kind_of, lane_words, vreg
+from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.regalloc.ssa_out import OP_PCOPY
 
-_FIRST: Final = FIRST_VIRTUAL << PAYLOAD_SHIFT
 Pairs = list[tuple[int, int]]
 
 
 @final
 class Reserved:
-    """Words that operations under way hold: at the end of each block, and those that each wait sets free."""
+    """Words that pending operations hold: at the end of each block, and those that each wait releases."""
 
     __slots__ = ("_copies", "_family", "_fn", "_head", "_wbase", "freed", "out")
 
@@ -26,16 +26,16 @@ class Reserved:
         self.out: Final[dict[int, list[int]]] = {}
         """Words by block id."""
         self.freed: Final[dict[int, list[int]]] = {}
-        """Words by uid of the instruction behind which they are free."""
+        """Words by uid of the instruction that releases them."""
         self._fn: Final[Func] = fn
         self._wbase: Final[list[int]] = wbase
         self._copies: Final[dict[int, tuple[Pairs, int]]] = {}
-        """For each copy its words (from, to), and the mask of the sources that die there."""
+        """For each copy: its words (from, to), and the mask of the sources that die there."""
         self._head: Final[dict[int, int]] = {}
         """Mask of the words live at the head of each block."""
         self._family: Final[dict[int, int]] = {}
-        """Words that are connected by copies have one representative."""
-        if not has_warpgroups(fn) or ONE_AT_A_TIME in fn.notes:
+        """Union-find parent of each word: words that copies connect have one representative."""
+        if not has_warpgroups(fn) or fn.wgmma_serial:
             return
         for b in order:
             self._liveness(b, live_out[b.id])
@@ -44,24 +44,24 @@ class Reserved:
             state = flight.before.get(b.id, (0,))
             for inst in b.insts:
                 behind = flight.step(inst, state)
-                if behind != state and inst.op.base == "WARPGROUP":
+                if behind != state and inst.op.flags & F_WGMMA_SYNC:
                     self.freed[inst.uid] = members(union(state) & ~union(behind))
                 state = behind
-            # What is live anyway needs no help; among names of one value only those that nothing else keeps.
+            # Live words need no reservation; of several names of a value, one that nothing else keeps is reserved.
             mask = union(state)
             if mask:
                 self.out[b.id] = members(self._out(b, mask))
 
     def _words(self, o: Opnd) -> range:
-        v = o >> PAYLOAD_SHIFT
-        first, count = lane_range((o >> LANE_SHIFT) & 15, self._fn.vwidth[v])
+        v = vreg(o)
+        first, count = lane_words(o, self._fn.vwidth[v])
         return range(self._wbase[v] + first, self._wbase[v] + first + count)
 
     def _held(self, inst: Inst) -> int:
-        """Words of D, of A in registers and of its metadata, as a mask over word numbers."""
+        """Mask over word numbers of D, of A in registers, and of its metadata."""
         mask = 0
         for o in [*inst.dst, *inst.src]:
-            if o >= _FIRST and o & KIND_MASK == K_R:
+            if is_vreg(o) and in_file(o, K_R):
                 for w in self._words(o):
                     mask |= 1 << w
         return mask
@@ -81,10 +81,10 @@ class Reserved:
             pairs: Pairs = []
             if inst.op is OP_PCOPY or inst.op is OP_COPY:
                 for d, s in zip(inst.dst, inst.src, strict=True):
-                    if s >= _FIRST and d >= _FIRST and s & KIND_MASK == d & KIND_MASK == K_R:
+                    if is_vreg(s) and is_vreg(d) and kind_of(s) == kind_of(d) == K_R:
                         pairs.extend(zip(self._words(s), self._words(d), strict=False))
             for d in inst.dst:
-                if d >= _FIRST:
+                if is_vreg(d):
                     for w in self._words(d):
                         live &= ~(1 << w)
             if pairs:
@@ -95,7 +95,7 @@ class Reserved:
                     self._family[max(a, c)] = min(a, c)
                 self._copies[inst.uid] = (pairs, dying)
             for o in inst.uses():
-                if o >= _FIRST and o & KIND_MASK == K_R:
+                if is_vreg(o) and in_file(o, K_R):
                     for w in self._words(o):
                         live |= 1 << w
         self._head[b.id] = live
@@ -110,7 +110,7 @@ class Reserved:
         return tuple([g & ~dying for g in state]) if dying else state
 
     def _enter(self, b: Block, state: Groups) -> Groups:
-        """Of several names only those that are live in the block, if there is one."""
+        """Drop names that are not live in the block if another name of the value is."""
         now = union(state)
         if not now:
             return state
@@ -123,7 +123,7 @@ class Reserved:
         return tuple([g & ~drop for g in state]) if drop else state
 
     def _out(self, b: Block, mask: int) -> int:
-        """The words held at the end of a block that some successor still counts."""
+        """The words held at the end of a block that count in some successor."""
         out = 0
         for s in b.succs:
             out |= union(self._enter(s, (mask,)))

@@ -1,15 +1,14 @@
-"""Spill code: values that find no register live in local memory (R), in R registers (UR, P, UP, B), or are made again.
+"""Spill code: spilled values are in local memory (R), in R registers (UR, P, UP, B), or are rematerialised.
 
-A spilled class has one home for each of its words.  Every definition is followed by a store, every use preceded by a
-reload into a fresh register; copies inside a class vanish.  Constants, constant-bank reads and S2R of fixed
-special registers are made again at each use (register-allocation inventory, section 2b).
+A spilled class has one *home* for each of its words.  A store follows every definition, and a reload into a new
+register precedes every use; copies inside a class are removed.  Constants, constant-bank reads and S2R of fixed
+special registers are rematerialised at each use (``docs/facts/register-allocation.md``, "Spilling").
 """
 
 from typing import Final, final
 
-from orias.isa.op import F_CALL, Op, op
+from orias.isa.op import F_CALL, F_CONSTMEM, F_SIDE, F_SPECIAL, F_TIED, Op
 from orias.isa.operand import (
-    FLAG_MASK,
     INV,
     K_B,
     K_CONST,
@@ -21,43 +20,58 @@ from orias.isa.operand import (
     K_UP,
     K_UR,
     K_WORD,
-    KIND_MASK,
-    LANE_MASK,
-    LANE_SHIFT,
-    PAYLOAD_SHIFT,
+    LANE_PAIR,
+    LANE_WORD,
     PT,
     RZ,
-    SUFFIX_MASK,
     UPT,
     URZ,
     Opnd,
+    flags_of,
+    has_flags,
     imm,
-    lane_range,
+    imm_value,
+    in_file,
+    is_bare,
+    is_const,
+    is_vreg,
+    kind_of,
+    lane_words,
+    modifiers_of,
     r,
+    vreg,
+    with_lane,
     with_word_lane,
+    without_flags,
+    without_modifiers,
     word_text,
+)
+from orias.isa.roles import (
+    CONSTANT_WORDS,
+    LOAD_CONSTANT,
+    LOAD_LOCAL,
+    LOCAL_LOADS,
+    LOCAL_STORES,
+    NOT_EQUAL,
+    NOT_EQUAL_UNIFORM,
+    SELECT,
+    STORE_LOCAL,
 )
 from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
 from orias.regalloc.coalesce import Classes, Cls, part_words
-from orias.regalloc.ranges import FIRST_OPND, IS_REG
 from orias.regalloc.ssa_out import OP_PCOPY
+from orias.target import features
+from orias.target.fixed_registers import FIXED_SPECIALS
 
-OP_STL: Final[dict[int, Op]] = {1: op("STL"), 2: op("STL.64")}
-OP_LDL: Final[dict[int, Op]] = {1: op("LDL"), 2: op("LDL.64")}
-OP_SEL: Final[Op] = op("SEL")
-OP_ISETP: Final[Op] = op("ISETP.NE.AND")
-OP_UISETP: Final[Op] = op("UISETP.NE.AND")
-_FIXED_SPECIAL: Final = ("SR_TID.", "SR_CTAID.", "SR_LANEID", "SR_NTID.", "SR_NCTAID.", "SR_CgaCtaId")
 _SHARE_DISTANCE: Final = 12
-"""A loaded value serves references this many instructions on (a guess: long enough for an expression)."""
+"""Instructions for which a loaded value serves later references (a guess: long enough for an expression)."""
 _SPANS: Final = 24
-"""Pieces of blocks that a register may be kept through between two references."""
-_LDC_WORDS: Final = {"LDC": 1, "LDC.64": 2, "LDC.128": 4, "ULDC": 1, "ULDC.64": 2}
+"""Maximum number of pieces of blocks through which a register may be kept between two references."""
 
 
 @final
 class SpillState:
-    """What spilling has done to a function so far."""
+    """Cumulative results of spilling in a function."""
 
     __slots__ = ("made", "shared", "size", "temps", "uids")
 
@@ -67,18 +81,18 @@ class SpillState:
         self.temps: set[int] = set()
         """Virtual registers that live only between a reference and its load or store."""
         self.shared: set[int] = set()
-        """Virtual registers that several references share after one load; spilled again they are shared no more."""
+        """Virtual registers that several references share after one load; if spilled again, they are no longer shared."""
         self.made: set[int] = set()
-        """Uids of all instructions put in."""
+        """Uids of all inserted instructions."""
         self.uids: set[int] = set()
         """Uids of spill loads and stores."""
 
 
 @final
 class Held:
-    """A register that holds words of a home: where it was last used (or the start of the block), and whether it was loaded.
+    """A register with words of a home: the point of its last use (or the start of the block), and whether it was loaded.
 
-    ``spans``: the points passed since then in earlier blocks, as half-open ranges.
+    ``spans``: half-open ranges of the points passed since then in earlier blocks.
     """
 
     __slots__ = ("at", "loaded", "register", "spans")
@@ -92,7 +106,7 @@ class Held:
 
 @final
 class Home:
-    """Where a spilled class lives: made again by `remat`, in `regs` by place, or in the spill area at `offset` + 4 * place."""
+    """Home of a spilled class: rematerialised by `remat`, in `regs` by place, or in the spill area at `offset` + 4 * place."""
 
     __slots__ = ("cls", "offset", "regs", "remat", "share")
 
@@ -105,19 +119,19 @@ class Home:
 
 
 _Words = tuple[Home, int, int]
-"""Words of a home: first place and number."""
+"""Words of a home: (home, first place, number of words)."""
 
 
 def rematerialisable(classes: Classes, state: SpillState) -> dict[Cls, Inst]:
-    """Classes of a single register with a single definition that can be made again anywhere, spill loads among them."""
+    """Classes of a single register with a single definition that can be rematerialised anywhere; includes spill loads."""
     counts: dict[int, int] = {}
     maker: dict[int, Inst] = {}
     for inst in classes.rg.insts:
         if inst is None:
             continue
         for o in inst.dst:
-            if o >= FIRST_OPND:
-                v = o >> PAYLOAD_SHIFT
+            if is_vreg(o):
+                v = vreg(o)
                 counts[v] = counts.get(v, 0) + 1
                 if len(inst.dst) == 1 and inst.guard == PT and (_remakes(inst) or inst.uid in state.uids):
                     maker[v] = inst
@@ -125,22 +139,23 @@ def rematerialisable(classes: Classes, state: SpillState) -> dict[Cls, Inst]:
     for v, inst in maker.items():
         c = classes.cls(v)
         if counts[v] == 1 and len(c.members) == 1:
-            # A copy: the definition itself may vanish while its uses are still being rewritten.
+            # A copy of the instruction, because the definition may be removed while its uses are still being rewritten.
             out[c] = Inst(inst.op, list(inst.dst), list(inst.src))
     return out
 
 
 def across_calls(classes: Classes) -> list[Cls]:
-    """Constants that live across a call: as ptxas does, they are read again behind it rather than kept.
+    """Constants that are live across a call: like ptxas, the code reads them again after the call.
 
-    Source: register-allocation inventory, row RM2 (sm_90 and later; for earlier targets our choice).
+    Source: ``docs/facts/register-allocation.md``, "Parameters across calls" (sm_90 and later; an own choice for earlier
+    targets).
     """
     points = [p for p, _ in classes.rg.clobbers]
     if not points:
         return []
     out: list[Cls] = []
     for c, maker in rematerialisable(classes, SpillState()).items():
-        if maker.op.base == "S2R" or maker.op.base == "S2UR":
+        if maker.op.flags & F_SPECIAL:
             continue
         if any(s <= p < e for segs in c.words.values() for s, e, _ in segs for p in points):
             out.append(c)
@@ -148,38 +163,37 @@ def across_calls(classes: Classes) -> list[Cls]:
 
 
 def _remakes(inst: Inst) -> bool:
-    name = inst.op.name
     s = inst.src[0] if inst.src else K_NONE
-    kind = s & KIND_MASK
+    kind = kind_of(s)
     if inst.op is OP_COPY:
-        return inst.dst[0] & KIND_MASK in (K_R, K_UR) and kind in (K_IMM, K_CONST, K_SYM)
-    if name in _LDC_WORDS:
+        return kind_of(inst.dst[0]) in (K_R, K_UR) and kind in (K_IMM, K_CONST, K_SYM)
+    if inst.op in CONSTANT_WORDS:
         return kind == K_CONST and len(inst.src) == 2 and inst.src[1] in (RZ, URZ)
-    if name in ("S2R", "S2UR"):
-        return kind == K_WORD and word_text(s).startswith(_FIXED_SPECIAL)
+    if inst.op.flags & (F_SPECIAL | F_SIDE) == F_SPECIAL:
+        return kind == K_WORD and word_text(s).startswith(FIXED_SPECIALS)
     return False
 
 
 def spill(classes: Classes, victims: list[Cls], state: SpillState, room: list[int]) -> None:
     """Rewrite the function so that the classes in `victims` need registers only at their references.
 
-    `room`: R registers that are free at each point without the victims (empty: unknown); where there is enough
-    all the way, references share one load.
+    `room`: number of R registers that are free at each point without the victims (empty: unknown).  Where enough are
+    free all the way between two references, they share one load.
     """
     _Spiller(classes, victims, state, room).run()
     _sweep(classes.rg.fn, state)
 
 
 def _sweep(fn: Func, state: SpillState) -> None:
-    """Remove spill code that a later round made useless: stores nobody loads, loads and packs nobody reads."""
+    """Remove spill code that a later round made useless: stores that nothing loads, loads and packs that nothing reads."""
     while True:
         loaded: set[int] = set()
         read: set[int] = set()
         for inst in fn.insts():
             for o in inst.uses():
-                if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
-                    read.add(o >> PAYLOAD_SHIFT)
-            if inst.uid in state.uids and inst.op.base == "LDL":
+                if is_vreg(o):
+                    read.add(vreg(o))
+            if inst.uid in state.uids and inst.op in LOCAL_LOADS:
                 loaded.update(_spill_words(inst))
         swept = False
         for b in fn.blocks:
@@ -192,18 +206,18 @@ def _sweep(fn: Func, state: SpillState) -> None:
 
 
 def _spill_words(inst: Inst) -> range:
-    """Addresses of the words a spill load or store touches, relative to R1."""
-    offset = inst.src[3] >> PAYLOAD_SHIFT
+    """Addresses, relative to R1, of the words that a spill load or store accesses."""
+    offset = imm_value(inst.src[3])
     return range(offset, offset + (8 if inst.op.mods else 4), 4)
 
 
 def _useless(inst: Inst, state: SpillState, loaded: set[int], read: set[int]) -> bool:
     if inst.uid not in state.made:
         return False
-    if inst.op.base == "STL":
+    if inst.op in LOCAL_STORES:
         return inst.uid in state.uids and not any(w in loaded for w in _spill_words(inst))
-    if inst.op is OP_PACK or inst.op is OP_COPY or inst.op.base == "LDL":
-        return inst.dst[0] >= FIRST_OPND and inst.dst[0] >> PAYLOAD_SHIFT not in read
+    if inst.op is OP_PACK or inst.op is OP_COPY or inst.op in LOCAL_LOADS:
+        return is_vreg(inst.dst[0]) and vreg(inst.dst[0]) not in read
     return False
 
 
@@ -218,13 +232,13 @@ class _Spiller:
         self.out: list[Inst] = []
         self.room: list[int] = room
         self.point: int = 0
-        """Point of the instruction being rewritten."""
+        """Point of the instruction that is being rewritten."""
         self.recent: dict[_Words, Held] = {}
-        """What registers still hold."""
+        """Registers that still hold words of homes at this point."""
         self.ends: dict[int, dict[_Words, Held]] = {}
-        """What they hold at the end of each block, by its id."""
+        """The same at the end of each block, by block id."""
         self.paid: set[tuple[Opnd, tuple[int, int]]] = set()
-        """(register, span) for which room was taken."""
+        """(register, span) pairs that are already subtracted from ``room``."""
         makers = rematerialisable(classes, state)
         self.homes: dict[Cls, Home] = {}
         for c in victims:
@@ -241,7 +255,7 @@ class _Spiller:
                     h.regs[place] = self.fn.new_vreg(K_R)
 
     def _slot(self, h: Home) -> None:
-        """Space in the spill area; even registers get addresses that are multiples of 8."""
+        """Allot a slot in the spill area; words at even places of aligned classes get addresses that are multiples of 8."""
         lo, hi = h.cls.span()
         fixed = self.fn.frame_fixed
         offset = ((fixed + self.state.size + 3) & -4) - 4 * lo
@@ -252,9 +266,9 @@ class _Spiller:
 
     def home(self, o: Opnd) -> Home | None:
         """The home of an operand's register if it is spilled."""
-        if o >= FIRST_OPND and IS_REG[o & KIND_MASK]:
-            v = o >> PAYLOAD_SHIFT
-            # Registers made by this pass are not in the table of classes.
+        if is_vreg(o):
+            v = vreg(o)
+            # Registers created by this pass are not in the table of classes.
             c = self.classes.of[v] if v < len(self.classes.of) else None
             if c is not None:
                 return self.homes.get(c)
@@ -269,7 +283,7 @@ class _Spiller:
                 self.point += 1
                 if inst.op.flags & F_CALL:
                     self._generic(inst)
-                    # What the call would destroy is better loaded again behind it.
+                    # The call may overwrite these registers: reload after it.
                     self.recent = {}
                 elif not self._touched(inst):
                     self.out.append(inst)
@@ -283,7 +297,7 @@ class _Spiller:
             self._end(b)
 
     def _end(self, b: Block) -> None:
-        """Remember what registers hold at the end of a block."""
+        """Record the registers that hold words at the end of a block."""
         end = self.point + 1
         self.ends[b.id] = {
             words: Held(x.register, end, True, (*x.spans, (x.at, end)))
@@ -292,7 +306,7 @@ class _Spiller:
         }
 
     def _inherited(self, b: Block) -> dict[_Words, Held]:
-        """What registers hold at the start of a block on all ways to it; nothing where a way comes from further on."""
+        """Registers that hold the same words on all edges into a block; none if a predecessor is not rewritten yet."""
         ends = [self.ends.get(p.id) for p in b.preds]
         first = ends[0] if ends else None
         if first is None or None in ends:
@@ -329,38 +343,38 @@ class _Spiller:
 
     def _temp(self, file: int, width: int = 1) -> Opnd:
         t = self.fn.new_vreg(file, width)
-        self.state.temps.add(t >> PAYLOAD_SHIFT)
+        self.state.temps.add(vreg(t))
         return t
 
     def _range(self, o: Opnd) -> tuple[int, int]:
         """First place and number of words of an operand in its class."""
-        v = o >> PAYLOAD_SHIFT
-        first, count = lane_range((o >> LANE_SHIFT) & 15, self.fn.vwidth[v])
+        v = vreg(o)
+        first, count = lane_words(o, self.fn.vwidth[v])
         return self.classes.place[v] + first, count
 
     def _reload(self, o: Opnd, h: Home, inst: Inst) -> Opnd:
-        """A fresh register with the value of a spilled operand; the operand's flags and suffix are kept."""
+        """A register with the value of a spilled operand, new or shared; the operand's flags and suffix are kept."""
         place, count = self._range(o)
         key = (h, place, count)
         known = self.recent.get(key)
         loaded = True
-        if known is not None and self._sharable(known, count, o & KIND_MASK):
+        if known is not None and self._sharable(known, count, kind_of(o)):
             t = known.register
             loaded = known.loaded
-            v = t >> PAYLOAD_SHIFT
+            v = vreg(t)
             if v in self.state.temps:
                 self.state.temps.discard(v)
                 self.state.shared.add(v)
         else:
-            t = self._load(h, o & KIND_MASK, place, count, inst)
+            t = self._load(h, kind_of(o), place, count, inst)
         if h.share:
             self.recent[key] = Held(t, self.point, loaded)
-        return t | (o & (FLAG_MASK | SUFFIX_MASK))
+        return t | modifiers_of(o)
 
     def _sharable(self, x: Held, count: int, file: int) -> bool:
-        """True if a register may be kept up to here; takes it from the room if so.
+        """True if a register may be kept up to here; subtracts it from `room` if so.
 
-        Far references share only what was loaded: should it be in the way, it can be loaded again.
+        Distant references share only loaded values, because these can be loaded again if the register is needed.
         """
         near = self.point - x.at <= _SHARE_DISTANCE and not x.spans
         if file != K_R or not self.room or not (near or x.loaded):
@@ -376,7 +390,7 @@ class _Spiller:
         return True
 
     def _changed(self, h: Home, place: int, count: int, t: Opnd) -> None:
-        """The words of a home get a new value, which `t` holds (NONE: nobody)."""
+        """The words of a home get a new value, which register `t` holds (NONE: no register does)."""
         stale = [k for k in self.recent if k[0] is h and k[1] < place + count and place < k[1] + k[2]]
         for k in stale:
             del self.recent[k]
@@ -394,18 +408,18 @@ class _Spiller:
         elif file in (K_UR, K_B):
             self._new(OP_COPY, [t], [h.regs[place]], inst)
         elif file == K_P:
-            self._new(OP_ISETP, [t, PT], [h.regs[place], RZ, PT], inst)
+            self._new(NOT_EQUAL, [t, PT], [h.regs[place], RZ, PT], inst)
         else:
             u = self._temp(K_UR)
             self._new(OP_COPY, [u], [h.regs[place]], inst)
-            self._new(OP_UISETP, [t, UPT], [u, URZ, UPT], inst)
+            self._new(NOT_EQUAL_UNIFORM, [t, UPT], [u, URZ, UPT], inst)
         return t
 
     def _load_words(self, h: Home, place: int, count: int, inst: Inst) -> Opnd:
         offset = h.offset + 4 * place
         if count == 1 or (count == 2 and offset % 8 == 0):
             t = self._temp(K_R, count)
-            self.state.uids.add(self._new(OP_LDL[count], [t], [K_NONE, r(1), URZ, imm(offset)], inst).uid)
+            self.state.uids.add(self._new(LOAD_LOCAL[count], [t], [K_NONE, r(1), URZ, imm(offset)], inst).uid)
             return t
         parts: list[Opnd] = []
         k = 0
@@ -420,19 +434,18 @@ class _Spiller:
     def _remake(self, h: Home, maker: Inst, place: int, count: int, inst: Inst) -> Opnd:
         t = self._temp(h.cls.file, count)
         s = maker.src[0]
-        width = self.fn.vwidth[maker.dst[0] >> PAYLOAD_SHIFT]
-        first = place - self.classes.place[maker.dst[0] >> PAYLOAD_SHIFT]
-        if maker.op.base == "LDL":
-            offset = maker.src[3] + (4 * first << PAYLOAD_SHIFT)
-            load = OP_LDL[2 if count == 2 else 1]
+        width = self.fn.vwidth[vreg(maker.dst[0])]
+        first = place - self.classes.place[vreg(maker.dst[0])]
+        if maker.op in LOCAL_LOADS:
+            offset = imm(imm_value(maker.src[3]) + 4 * first)
+            load = LOAD_LOCAL[2 if count == 2 else 1]
             self.state.uids.add(self._new(load, [t], [K_NONE, r(1), URZ, offset], inst).uid)
             return t
-        if maker.op is OP_COPY or maker.op.base in ("LDC", "ULDC"):
-            if s & KIND_MASK == K_CONST and not self.fn.target.const_operands and h.cls.file == K_R:
-                name = {1: "LDC", 2: "LDC.64", 4: "LDC.128"}[count]
-                self._new(op(name), [t], [with_word_lane(s, first), RZ], inst)
-            elif count == width or s & KIND_MASK == K_CONST:
-                self._new(OP_COPY, [t], [with_word_lane(s, first) if s & KIND_MASK == K_CONST else s], inst)
+        if maker.op is OP_COPY or maker.op.flags & F_CONSTMEM:
+            if is_const(s) and not self.fn.target.has(features.CONSTANT_OPERANDS) and h.cls.file == K_R:
+                self._new(LOAD_CONSTANT[count], [t], [with_word_lane(s, first), RZ], inst)
+            elif count == width or is_const(s):
+                self._new(OP_COPY, [t], [with_word_lane(s, first) if is_const(s) else s], inst)
             elif count == 1:
                 self._new(OP_COPY, [t], [with_word_lane(s, first)], inst)
             else:
@@ -442,10 +455,10 @@ class _Spiller:
         return t
 
     def _store(self, o: Opnd, t: Opnd, h: Home, inst: Inst) -> None:
-        """Bring the value in `t` home; `o` is the spilled operand."""
+        """Store the value in `t` in its home; `o` is the spilled operand."""
         place, count = self._range(o)
-        file = o & KIND_MASK
-        plain = t & ~(FLAG_MASK | SUFFIX_MASK) == t and not t & LANE_MASK and t >> PAYLOAD_SHIFT in self.state.temps
+        file = kind_of(o)
+        plain = is_bare(t) and vreg(t) in self.state.temps
         self._changed(h, place, count, t if plain else K_NONE)
         if file == K_R:
             k = 0
@@ -462,16 +475,16 @@ class _Spiller:
                 p = self._temp(K_P)
                 self._new(OP_COPY, [p], [t], inst)
                 t = p
-            self._new(OP_SEL, [h.regs[place]], [RZ, imm(1), t ^ INV], inst)
+            self._new(SELECT, [h.regs[place]], [RZ, imm(1), t ^ INV], inst)
 
     def _store_memory(self, offset: int, value: Opnd, words: int, inst: Inst) -> None:
         src = [K_NONE, r(1), URZ, imm(offset), value]
-        self.state.uids.add(self._new(OP_STL[words], [], src, inst).uid)
+        self.state.uids.add(self._new(STORE_LOCAL[words], [], src, inst).uid)
 
     # --- instructions ------------------------------------------------------------------------------------------
 
     def _generic(self, inst: Inst) -> None:
-        """Reload what the instruction reads, rename what it writes, store that behind it."""
+        """Reload what the instruction reads, rename what it writes, and store that after it."""
         stores = self._uses(inst)
         made_again = False
         for k, d in enumerate(inst.dst):
@@ -482,43 +495,44 @@ class _Spiller:
                 made_again = True
                 continue
             if inst.old != K_NONE:
-                # The old value is of the same class and place.  Its register is overwritten: nobody shares it.
+                # The old value has the same class and place.  The instruction overwrites its register: it is not
+                # shared.
                 place, count = self._range(d)
-                t = self._load(h, d & KIND_MASK, place, count, inst)
+                t = self._load(h, kind_of(d), place, count, inst)
                 inst.old = t
             else:
-                t = self._temp(d & KIND_MASK, self.fn.vwidth[d >> PAYLOAD_SHIFT])
+                t = self._temp(kind_of(d), self.fn.vwidth[vreg(d)])
             inst.dst[k] = t
             stores.append((d, t, h))
         if made_again:
             _ghost(inst)
         self.out.append(inst)
-        # Where a guard does not hold and there is no old value, what is stored is as undefined as the register.
+        # If a guard is false and there is no old value, an undefined value is stored: the register was undefined too.
         for d, t, h in stores:
             self._store(d, t, h, inst)
 
     def _uses(self, inst: Inst) -> list[tuple[Opnd, Opnd, Home]]:
         """Reload spilled sources; returns those that the instruction changes (BREAK) and must be stored again."""
         fresh: dict[Opnd, Opnd] = {}
-        writes_barrier = inst.op.base == "BREAK"
+        writes_barrier = inst.op.flags & F_TIED != 0
         stores: list[tuple[Opnd, Opnd, Home]] = []
         for k, o in enumerate(inst.src):
             h = self.home(o)
             if h is None:
                 continue
-            key = o & ~(FLAG_MASK | SUFFIX_MASK)
+            key = without_modifiers(o)
             t = fresh.get(key, 0)
             if not t:
                 t = self._reload(key, h, inst)
                 fresh[key] = t
-                if writes_barrier and o & KIND_MASK == K_B:
+                if writes_barrier and in_file(o, K_B):
                     stores.append((o, t, h))
-            inst.src[k] = t | (o & (FLAG_MASK | SUFFIX_MASK))
+            inst.src[k] = t | modifiers_of(o)
         h = self.home(inst.guard)
         if h is not None:
-            key = inst.guard & ~FLAG_MASK
+            key = without_flags(inst.guard)
             t = fresh.get(key, 0) or self._reload(key, h, inst)
-            inst.guard = t | (inst.guard & FLAG_MASK)
+            inst.guard = t | flags_of(inst.guard)
         return stores
 
     def _copies(self, inst: Inst) -> None:
@@ -537,10 +551,10 @@ class _Spiller:
             if hd is not None and hd.remat is not None:
                 continue
             hs = self.home(s)
-            if hd is not None and hd is hs and not s & FLAG_MASK and self._range(d)[0] == self._range(s)[0]:
+            if hd is not None and hd is hs and not has_flags(s) and self._range(d)[0] == self._range(s)[0]:
                 continue
             if hd is not None and hd not in read:
-                # Nothing in this parallel copy reads that home: it can be written ahead.
+                # No source of this parallel copy reads that home: it can be written before the copy.
                 if hs is not None:
                     s = self._reload(s, hs, inst)
                 self._store(d, self._in_register(d, s, inst), hd, inst)
@@ -554,19 +568,19 @@ class _Spiller:
         self._generic(inst)
 
     def _in_register(self, d: Opnd, s: Opnd, inst: Inst) -> Opnd:
-        """`s` in a form that can be stored for `d`."""
-        if s & KIND_MASK == d & KIND_MASK and s & KIND_MASK != K_R:
+        """`s` as an operand that can be stored for `d`."""
+        if kind_of(s) == kind_of(d) and not in_file(s, K_R):
             return s
-        if s >= FIRST_OPND and s & KIND_MASK == K_R == d & KIND_MASK:
+        if is_vreg(s) and in_file(s, K_R) and in_file(d, K_R):
             return s
-        t = self._temp(d & KIND_MASK, self.fn.vwidth[d >> PAYLOAD_SHIFT])
+        t = self._temp(kind_of(d), self.fn.vwidth[vreg(d)])
         self._new(OP_COPY, [t], [s], inst)
         return t
 
     def _pack(self, inst: Inst) -> None:
         d = inst.dst[0]
         h = self.home(d)
-        if h is None or h.remat is not None or inst.guard != PT or d & KIND_MASK != K_R:
+        if h is None or h.remat is not None or inst.guard != PT or not in_file(d, K_R):
             self._generic(inst)
             return
         at = self._range(d)[0]
@@ -585,7 +599,7 @@ class _Spiller:
             hs = self.home(s)
             if hs is not None:
                 s = self._reload(s, hs, inst)
-            elif not (s >= FIRST_OPND and s & KIND_MASK == K_R):
+            elif not (is_vreg(s) and in_file(s, K_R)):
                 t = self._temp(K_R, count)
                 self._new(OP_COPY, [t], [s], inst)
                 s = t
@@ -600,20 +614,17 @@ class _Spiller:
 
 
 def _part(t: Opnd, k: int, n: int, count: int) -> Opnd:
-    """Words k..k+n of an operand of `count` words."""
+    """Words k to k + n - 1 of an operand of `count` words."""
     if n == count:
         return t
-    first = 0
-    if t & LANE_MASK:
-        first = lane_range((t >> LANE_SHIFT) & 15, 0)[0]
-    base = t & ~LANE_MASK
+    first = lane_words(t, 0)[0]
     if n == 1:
-        return base | (first + k + 1) << LANE_SHIFT
-    return base | (9 + (first + k) // 2) << LANE_SHIFT
+        return with_lane(t, LANE_WORD + first + k)
+    return with_lane(t, LANE_PAIR + (first + k) // 2)
 
 
 def _ghost(inst: Inst) -> None:
-    """Keep the place of an instruction that is no longer needed: the checker wants to know where its value began."""
+    """Replace a removed instruction by an empty copy, at which the checker reads where its value began."""
     inst.op = OP_PCOPY
     inst.dst = []
     inst.src = []

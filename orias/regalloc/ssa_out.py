@@ -6,27 +6,14 @@ Afterwards the function is in state ``virtual``:
 * ``pcopy`` (pseudo) copies ``src[i]`` to ``dst[i]`` for all i at once;
 * a guarded instruction's ``old`` value is its result, or a register that dies there: both get one register.
 
-Every copy put in here is a wish to coalesce; what cannot be coalesced becomes a move when registers are known.
+Every copy inserted here is a candidate for coalescing; a copy that cannot be coalesced becomes a move after allocation.
 """
 
 from typing import Final
 
 from orias.analysis.liveness import Liveness, liveness, reg_bit, use_mask
 from orias.isa.op import Op, op
-from orias.isa.operand import (
-    FLAG_MASK,
-    K_LABEL,
-    K_NONE,
-    KIND_MASK,
-    LANE_MASK,
-    PAYLOAD_SHIFT,
-    PT,
-    SUFFIX_MASK,
-    Opnd,
-    is_reg,
-    is_virtual,
-    label,
-)
+from orias.isa.operand import K_NONE, PT, Opnd, has_flags, in_place_of, is_label, is_vreg, kind_of, label, vreg
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 
 OP_PCOPY: Final[Op] = op("pcopy")
@@ -35,7 +22,7 @@ OP_UNDEF: Final[Op] = op("undef")
 
 def leave_ssa(fn: Func) -> None:
     """Bring a function from state ``ssa`` to state ``virtual``."""
-    undefined = {i.dst[0] >> PAYLOAD_SHIFT for i in fn.insts() if i.op is OP_UNDEF}
+    undefined = {vreg(i.dst[0]) for i in fn.insts() if i.op is OP_UNDEF}
     if undefined:
         _sink_undefined(fn, undefined)
     lv = liveness(fn)
@@ -45,14 +32,14 @@ def leave_ssa(fn: Func) -> None:
 
 
 def _sink_undefined(fn: Func, undefined: set[int]) -> None:
-    """Undefined values begin just before each use: they need no register on the way there.  Phis keep their names."""
+    """Begin undefined values just before each use, so that they need no register earlier.  Phis keep their names."""
     for b in fn.blocks:
         out: list[Inst] = []
         for inst in b.insts:
             if inst.op is OP_UNDEF:
                 continue
             if inst.op is not OP_PHI:
-                if is_virtual(inst.old) and inst.old >> PAYLOAD_SHIFT in undefined:
+                if is_vreg(inst.old) and vreg(inst.old) in undefined:
                     inst.old = K_NONE
                 inst.src = [_fresh(fn, o, undefined, inst, out) for o in inst.src]
                 inst.guard = _fresh(fn, inst.guard, undefined, inst, out)
@@ -61,12 +48,12 @@ def _sink_undefined(fn: Func, undefined: set[int]) -> None:
 
 
 def _fresh(fn: Func, o: Opnd, undefined: set[int], inst: Inst, out: list[Inst]) -> Opnd:
-    if not is_virtual(o) or o >> PAYLOAD_SHIFT not in undefined:
+    if not is_vreg(o) or vreg(o) not in undefined:
         return o
-    v = o >> PAYLOAD_SHIFT
+    v = vreg(o)
     d = fn.new_vreg(fn.vkind[v], fn.vwidth[v])
     out.append(fn.new_inst(OP_UNDEF, [d], [], loc=inst.loc))
-    return d | (o & (FLAG_MASK | SUFFIX_MASK | LANE_MASK))
+    return in_place_of(o, d)
 
 
 def _remove_phis(fn: Func, lv: Liveness, undefined: set[int]) -> None:
@@ -86,7 +73,7 @@ def _remove_phis(fn: Func, lv: Liveness, undefined: set[int]) -> None:
         del b.insts[:count]
         for k in range(len(b.preds)):
             moves.append((b, k, [i.dst[0] for i in phis], [i.src[k] for i in phis]))
-    # Placement looks at the edges as they were, so all of it is decided before any edge is split.
+    # The placement depends on the original edges: all of it is decided before any edge is split.
     read_on_edge: dict[tuple[int, int], int] = {}
     for b, k, _, srcs in moves:
         key = (b.preds[k].id, b.id)
@@ -121,7 +108,7 @@ def _remove_phis(fn: Func, lv: Liveness, undefined: set[int]) -> None:
 
 
 def _hoistable(lv: Liveness, b: Block, k: int, dsts: list[Opnd], read_on_edge: dict[tuple[int, int], int]) -> bool:
-    """True if the copies for edge `k` into `b` may stand before the predecessor's terminator."""
+    """True if the copies for edge `k` into `b` may be inserted before the predecessor's terminator."""
     p = b.preds[k]
     if len(p.succs) == 1:
         return True
@@ -148,20 +135,20 @@ def _copies(fn: Func, dsts: list[Opnd], srcs: list[Opnd], undefined: set[int], l
     for d, s in zip(dsts, srcs, strict=True):
         if d == s:
             continue
-        if s == K_NONE or (is_virtual(s) and s >> PAYLOAD_SHIFT in undefined):
+        if s == K_NONE or (is_vreg(s) and vreg(s) in undefined):
             out.append(fn.new_inst(OP_UNDEF, [d], [], loc=loc))
         else:
             to.append(d)
             frm.append(s)
     if to:
-        # Undefined results start after the parallel copy: they must not push its sources away.
+        # Undefined results begin after the parallel copy: they must not take registers from its sources.
         out.insert(0, fn.new_inst(OP_COPY if len(to) == 1 else OP_PCOPY, to, frm, loc=loc))
     return out
 
 
 def split_edge(fn: Func, p: Block, b: Block, k: int) -> Block:
-    """A new block on the edge from `p` to ``b`` that is predecessor number `k` of `b`; not yet in ``fn.blocks``."""
-    # With several edges between the same blocks, the n-th among the predecessors is the n-th among the successors.
+    """A new block on the edge from `p` to `b` (of which `p` is predecessor `k`); it is not in ``fn.blocks`` yet."""
+    # Of several edges between two blocks, the n-th among the predecessors is the n-th among the successors.
     nth = sum(1 for q in b.preds[:k] if q is p)
     at = -1
     for i, s in enumerate(p.succs):
@@ -181,12 +168,12 @@ def split_edge(fn: Func, p: Block, b: Block, k: int) -> Block:
         term = p.terminator()
         if term is not None:
             old_label = label(b.id)
-            term.src = [label(new.id) if o & KIND_MASK == K_LABEL and o == old_label else o for o in term.src]
+            term.src = [label(new.id) if is_label(o) and o == old_label else o for o in term.src]
     return new
 
 
 def _tie_old_values(fn: Func, lv: Liveness) -> None:
-    """Copy old values that live on, or are no plain registers, to the result; the others are tied as they are."""
+    """Copy old values that live on, or are not plain registers, to the result; the other ones are already ties."""
     for b in fn.blocks:
         if not any(i.old != K_NONE for i in b.insts):
             continue
@@ -194,22 +181,22 @@ def _tie_old_values(fn: Func, lv: Liveness) -> None:
         for k, inst in enumerate(b.insts):
             if inst.op is not OP_PHI:
                 for o in inst.uses():
-                    if is_virtual(o):
-                        last_use[o >> PAYLOAD_SHIFT] = k
+                    if is_vreg(o):
+                        last_use[vreg(o)] = k
         out: list[Inst] = []
         for k, inst in enumerate(b.insts):
             if inst.old != K_NONE and inst.op is not OP_PHI:
                 d = result(inst)
                 old = inst.old
                 if d == K_NONE or inst.guard == PT:
-                    # The result went unused since the old value was given, or the guard always holds.
+                    # The result became unused after the old value was set, or the guard is always true.
                     inst.old = K_NONE
                 elif (
-                    not is_virtual(old)
-                    or old & KIND_MASK != d & KIND_MASK
-                    or old & FLAG_MASK
-                    or last_use[old >> PAYLOAD_SHIFT] > k
-                    or lv.live_out[b.id] >> (old >> PAYLOAD_SHIFT) & 1
+                    not is_vreg(old)
+                    or kind_of(old) != kind_of(d)
+                    or has_flags(old)
+                    or last_use[vreg(old)] > k
+                    or lv.live_out[b.id] >> vreg(old) & 1
                 ):
                     out.append(tie(fn, inst))
             out.append(inst)
@@ -217,7 +204,7 @@ def _tie_old_values(fn: Func, lv: Liveness) -> None:
 
 
 def tie(fn: Func, inst: Inst) -> Inst:
-    """Make the result its own old value; returns the copy to put in front."""
+    """Make the result its own old value; returns the copy to insert before the instruction."""
     d = result(inst)
     copy = fn.new_inst(OP_COPY, [d], [inst.old], loc=inst.loc)
     inst.old = d
@@ -225,8 +212,8 @@ def tie(fn: Func, inst: Inst) -> Inst:
 
 
 def result(inst: Inst) -> Opnd:
-    """The one virtual register result of a guarded instruction with an ``old`` value; NONE if it has none."""
+    """The virtual register result of a guarded instruction with an ``old`` value; NONE without one."""
     for d in inst.dst:
-        if is_reg(d) and is_virtual(d):
+        if is_vreg(d):
             return d
     return K_NONE

@@ -1,17 +1,18 @@
-"""Operands that must be neighbours in the register file.
+"""Operands that must be adjacent in the register file.
 
 Compare-and-swap (``CAS``, ``CAST``) prints the compared value and the new one as two registers, but the hardware takes
-one vector: ptxas 13.0.88 always puts the new value behind the compared one and aligns both together (words: an even
-pair; doublewords: a quad), copying even RZ into place; nvdisasm refuses to print anything else.  Seen on sm_75, 80 and 90.
+one vector.  ptxas 13.0.88 always puts the new value after the compared one and aligns both together (words: an even
+pair; doublewords: a quad); it even copies RZ there.  nvdisasm does not print any other form.  Observed on sm_75, 80 and
+90.
 """
 
 from typing import Final
 
 from orias.diag import Unsupported
-from orias.isa.operand import K_IMM, K_R, LANE_SHIFT, RZ, Opnd, is_reg, is_virtual, is_zero_reg, lane_range
+from orias.isa.op import F_ADJACENT
+from orias.isa.operand import K_IMM, K_R, RZ, Opnd, is_vreg, is_zero_reg, lane_words, with_lane
 from orias.ori.ir import OP_PACK, Block, Func, Inst
 
-_BASES: Final = frozenset(("ATOM", "ATOMG", "ATOMS"))
 _FIRST_LANE: Final = {1: 1, 2: 9, 4: 13}
 
 
@@ -23,7 +24,7 @@ def join_vectors(fn: Func) -> None:
 
 
 def _swaps(inst: Inst) -> bool:
-    return inst.op.base in _BASES and (inst.op.has("CAS") or inst.op.has("CAST"))
+    return inst.op.flags & F_ADJACENT != 0
 
 
 def _join_block(fn: Func, b: Block) -> None:
@@ -35,8 +36,8 @@ def _join_block(fn: Func, b: Block) -> None:
             pair = fn.new_vreg(K_R, 2 * words)
             out.append(fn.new_inst(OP_PACK, [pair], parts, loc=inst.loc))
             lane = _FIRST_LANE[words]
-            inst.src[-2] = pair | lane << LANE_SHIFT
-            inst.src[-1] = pair | (lane + 1) << LANE_SHIFT
+            inst.src[-2] = with_lane(pair, lane)
+            inst.src[-1] = with_lane(pair, lane + 1)
         out.append(inst)
     b.insts = out
 
@@ -44,6 +45,6 @@ def _join_block(fn: Func, b: Block) -> None:
 def _parts(fn: Func, inst: Inst, o: Opnd, words: int) -> list[Opnd]:
     if is_zero_reg(o) or o == K_IMM:
         return [RZ] * words
-    if is_reg(o) and is_virtual(o) and lane_range((o >> LANE_SHIFT) & 15, fn.width(o))[1] == words:
+    if is_vreg(o) and lane_words(o, fn.width(o))[1] == words:
         return [o]
     raise Unsupported(f"operand of {inst.op.name} is not a register of {words} words", inst.loc)

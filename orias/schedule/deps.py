@@ -1,63 +1,67 @@
-"""Dependences between the instructions of a straight piece of code.
+"""Dependences between the instructions of a piece of straight-line code.
 
-Edges carry the cycles that must pass (fixed latencies exactly, variable ones as estimates for the scheduler's priorities;
-their correctness is the scoreboards' business).  Memory: by address space, and two accesses through the same base register at
-offsets that do not overlap are independent.  Works on virtual and on physical registers.
+Edges carry the minimum distance in cycles: exact for fixed latencies, an estimate for the scheduler's priorities for
+variable ones (scoreboards make those correct).  Memory accesses depend on each other by address space; two accesses
+through the same base register at offsets that do not overlap are independent.  Works on virtual and on physical
+registers.
 """
 
 from typing import Final, final
 
 from orias.analysis.access import SLOT_GUARD, UNITS, accesses
-from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_PSEUDO, F_READ, F_SIDE, F_TERM, F_WRITE, Op
+from orias.isa.op import (
+    ANYWHERE,
+    F_CALL,
+    F_CONVERGENT,
+    F_FENCE,
+    F_PINNED,
+    F_PSEUDO,
+    F_READ,
+    F_SIDE,
+    F_SIZED,
+    F_SPECIAL,
+    F_TERM,
+    F_WGMMA_SYNC,
+    F_WRITE,
+    Op,
+)
 from orias.isa.operand import (
-    FIRST_VIRTUAL,
+    FIRST_VREG,
     K_B,
-    K_IMM,
     K_NONE,
     K_R,
     K_WORD,
     KIND_MASK,
     PAYLOAD_SHIFT,
     PT,
+    SP,
     Opnd,
-    is_true_pred,
+    bare,
+    imm_value,
+    in_file,
+    is_imm,
+    is_physical,
     is_zero_reg,
+    kind_of,
+    reg_id,
     word_text,
 )
 from orias.ori.ir import Func, Inst
-from orias.schedule.latency import Latency
-from orias.schedule.units import NEEDS_READ, NEEDS_WRITE
+from orias.timing.latency import Latency
+from orias.timing.units import NEEDS_READ, NEEDS_WRITE
 
-_GLOBAL: Final = 1
-_SHARED: Final = 2
-_LOCAL: Final = 4
-_ANY: Final = 7
-_SPACES: Final[dict[str, int]] = {
-    "LDG": _GLOBAL, "STG": _GLOBAL, "ATOMG": _GLOBAL, "RED": _GLOBAL, "REDG": _GLOBAL, "LDGMC": _GLOBAL, "LDS": _SHARED, "STS": _SHARED, "ATOMS": _SHARED,
-    "LDSM": _SHARED, "STSM": _SHARED, "HGMMA": _SHARED, "IGMMA": _SHARED, "QGMMA": _SHARED, "BGMMA": _SHARED, "LDL": _LOCAL, "STL": _LOCAL,
-}  # fmt: skip
-
-_ESTIMATES: Final[dict[str, int]] = {
-    "LDG": 300, "LD": 300, "LDGMC": 300, "TEX": 300, "TLD": 300, "TLD4": 300, "TXD": 300, "SULD": 300, "ATOMG": 300, "ATOM": 300, "LDL": 60, "LDS": 26,
-    "LDSM": 30, "ATOMS": 60, "LDC": 30, "S2R": 20, "S2UR": 20, "SHFL": 24, "MATCH": 30, "REDUX": 30, "DADD": 40, "DMUL": 40, "DFMA": 40, "DSETP": 40,
-    "R2UR": 12, "BMOV": 20,
-}  # fmt: skip
-"""Cycles until a variable-latency result, for priorities only.  Guesses of the right order, not facts."""
 _OTHER_ESTIMATE: Final = 22
 _PSEUDO_LATENCY: Final = 4
 _WAR_LATE: Final = 12
-"""Estimate until a late reader has read its sources."""
+"""Estimated cycles until a late reader has read its sources."""
 _LIST_LIMIT: Final = 200
-"""Open memory accesses of a space beyond which a write is ordered with all of them at once."""
+"""Number of pending memory accesses of a space above which a write is ordered after all of them at once."""
 _CLOCKS: Final = ("SR_CLOCK", "SR_GLOBALTIMER", "SR_LANEMASK_ACTIVE")
-
-Edge = tuple[int, int]
-"""(node, cycles)."""
 
 
 @final
 class Graph:
-    """Dependence graph over ``insts``: successors with cycles, and predecessor counts."""
+    """Dependence graph of ``insts``: successors with distances in cycles, and predecessor counts."""
 
     __slots__ = ("insts", "preds", "succs")
 
@@ -67,7 +71,7 @@ class Graph:
         self.preds: list[int] = [0] * len(insts)
 
     def edge(self, a: int, b: int, cycles: int) -> None:
-        """`b` comes after `a`, at least `cycles` later."""
+        """`b` issues at least `cycles` after `a`."""
         if a == b:
             return
         s = self.succs[a]
@@ -79,7 +83,7 @@ class Graph:
             s[b] = cycles
 
     def heights(self) -> list[int]:
-        """Longest path in cycles from each instruction to the end."""
+        """Longest path in cycles from each instruction to the end of the piece."""
         out = [0] * len(self.insts)
         for a in range(len(self.insts) - 1, -1, -1):
             best = 0
@@ -92,56 +96,51 @@ class Graph:
 
 
 def is_fixed_point(inst: Inst, virtual: bool) -> bool:
-    """True if nothing may move across the instruction: calls, exits inside a block, clock reads, physical registers."""
+    """True if no instruction may move across: calls, exits inside a block, clock reads, physical registers."""
     op = inst.op
-    if op.flags & (F_CALL | F_TERM) or op.base in ("BSYNC", "BREAK", "BPT", "phi", "LEPC"):
+    if op.flags & (F_CALL | F_TERM | F_PINNED):
         return True
-    if op.base in ("S2R", "CS2R", "S2UR"):
+    if op.flags & F_SPECIAL:
         for s in inst.src:
-            if s & KIND_MASK == K_WORD and word_text(s).startswith(_CLOCKS):
+            if kind_of(s) == K_WORD and word_text(s).startswith(_CLOCKS):
                 return True
-    if virtual and op.base == "WARPGROUP":
-        # Registers of operations under way are not to be touched before the wait; ARRIVE stands behind their preparation.
+    if virtual and op.flags & F_WGMMA_SYNC:
+        # Nothing may access registers of pending operations before the wait; ARRIVE follows the writes that prepare
+        # them.
         return True
     if virtual and op.base != "BSSY":
         for o in inst.dst:
-            if _is_physical(o):
+            if o < FIRST_VREG and is_physical(o):
                 return True
         for o in inst.uses():
-            if _is_physical(o) and not (o & KIND_MASK == K_R and o >> PAYLOAD_SHIFT == 1):
+            if o < FIRST_VREG and is_physical(o) and bare(o) != SP:
                 return True
     return False
 
 
-def _is_physical(o: Opnd) -> bool:
-    kd = o & KIND_MASK
-    return 0 < kd <= K_B and o >> PAYLOAD_SHIFT < FIRST_VIRTUAL and not is_zero_reg(o) and not is_true_pred(o)
-
-
 def virtual_reads(inst: Inst) -> list[int]:
-    """Ids of the virtual registers an instruction reads, old value and guard included."""
+    """Ids of the virtual registers that an instruction reads, including old value and guard."""
+    # Operand tests are inlined here: calls would cost plain Python more than the work between them.
     out: list[int] = []
     for o in inst.uses():
-        if o >> PAYLOAD_SHIFT >= FIRST_VIRTUAL and 0 < o & KIND_MASK <= K_B:
+        if o >= FIRST_VREG and o & KIND_MASK <= K_B:
             out.append(o >> PAYLOAD_SHIFT)
     return out
 
 
 def virtual_writes(inst: Inst) -> list[int]:
-    """Ids of the virtual registers an instruction writes."""
-    return [d >> PAYLOAD_SHIFT for d in inst.dst if d >> PAYLOAD_SHIFT >= FIRST_VIRTUAL]
+    """Ids of the virtual registers that an instruction writes."""
+    return [d >> PAYLOAD_SHIFT for d in inst.dst if d >= FIRST_VREG]
 
 
 def estimate(lat: Latency, op: Op) -> int:
-    """Guess of a variable latency in cycles."""
-    if op.base.startswith("D") and op.base not in _ESTIMATES:
-        return 40
-    return _ESTIMATES.get(op.base, _OTHER_ESTIMATE)
+    """Estimate of a variable latency in cycles."""
+    return op.estimate or _OTHER_ESTIMATE
 
 
 @final
 class _Access:
-    """One memory access that later ones may depend on."""
+    """One memory access, on which later accesses may depend."""
 
     __slots__ = ("base", "end", "node", "space", "start", "ubase")
 
@@ -155,7 +154,7 @@ class _Access:
 
 
 def build(insts: list[Inst], fn: Func, lat: Latency, virtual: bool) -> Graph:
-    """The dependence graph of a straight piece of code; `virtual`: registers are not allocated yet."""
+    """The dependence graph of a piece of straight-line code; `virtual`: before register allocation."""
     return _Builder(insts, fn, lat, virtual).run()
 
 
@@ -182,14 +181,14 @@ class _Builder:
         self.lat: Latency = lat
         self.virtual: bool = virtual
         self.defs: dict[int, list[tuple[int, int]]] = {}
-        """Register -> its latest definitions (node, word); several while guarded."""
+        """Register -> its latest definitions (node, word); several if they are guarded."""
         self.uses: dict[int, list[tuple[int, int]]] = {}
-        """Register -> reads since (node, slot)."""
+        """Register -> reads (node, slot) since its latest definition."""
         self.version: dict[int, int] = {}
         self.loads: list[_Access] = []
         self.stores: list[_Access] = []
         self.others: list[int] = []
-        """Convergent operations since the last synchronising one."""
+        """Convergent operations since the last synchronising operation."""
         self.last_fence: int = -1
         self.last_sync: int = -1
 
@@ -239,15 +238,15 @@ class _Builder:
         if self.virtual:
             kind = self.fn.vkind[reg]
             unit = (0, 0, 256, 512, 520, 528)[kind]
-            chain = len(c.src) > 2 and c.src[2] >> PAYLOAD_SHIFT == reg and p.op is c.op
-            guard = c.guard != PT and c.guard >> PAYLOAD_SHIFT == reg
+            chain = len(c.src) > 2 and reg_id(c.src[2]) == reg and p.op is c.op
+            guard = c.guard != PT and reg_id(c.guard) == reg
             return self.lat.raw(p.op, 1 if kind == K_R else 0, c.op, unit, SLOT_GUARD if guard else 0, chain)
         return self.lat.raw(p.op, word, c.op, reg, slot, slot == 2 and p.op is c.op)
 
     def _war(self, p: Inst, slot: int) -> int:
         if self.virtual or p.op.flags & F_PSEUDO:
             return 0
-        if slot != SLOT_GUARD and self.lat.units.needs(p) & NEEDS_READ:
+        if slot != SLOT_GUARD and self.lat.units.needs(p.op, p.dst, p.src) & NEEDS_READ:
             return _WAR_LATE
         return self.lat.war(p.op)
 
@@ -258,7 +257,7 @@ class _Builder:
             return estimate(self.lat, p.op)
         return self.lat.waw(p.op, c.op, reg)
 
-    # --- memory and other order ----------------------------------------------------------------------------------
+    # --- memory and other order ------------------------------------------------------------------------------
 
     def _order(self, n: int, inst: Inst) -> None:
         g = self.g
@@ -307,50 +306,50 @@ class _Builder:
             self.loads.append(a)
 
     def _collapse(self, n: int) -> None:
-        """Order everything open before `n`, which then stands for all of it."""
+        """Order all pending accesses before `n`; `n` then represents them."""
         for x in [*self.loads, *self.stores]:
             if x.node != n:
                 self.g.edge(x.node, n, 1)
-        whole = _Access(n, _ANY)
+        whole = _Access(n, ANYWHERE)
         self.loads, self.stores = [], [whole]
 
     def _access(self, n: int, inst: Inst) -> _Access:
-        a = _Access(n, _SPACES.get(inst.op.base, _ANY))
+        a = _Access(n, inst.op.space)
         if len(inst.op.addr) != 1:
             return a
         at = inst.op.addr[0]
         base, ubase, offset = inst.src[at + 1], inst.src[at + 2], inst.src[at + 3]
-        if offset & KIND_MASK != K_IMM:
+        if not is_imm(offset):
             return a
         a.base = self._key(base)
         a.ubase = self._key(ubase)
-        value = offset >> PAYLOAD_SHIFT
+        value = imm_value(offset)
         a.start = value - (1 << 32) if value >> 31 else value
         a.end = a.start + _bytes(inst.op)
         return a
 
     def _key(self, o: Opnd) -> int:
-        """Identity of an address register and of the definition that it holds."""
+        """Identity of an address register together with its current definition."""
         if o == K_NONE or is_zero_reg(o):
             return 0
-        ident = o >> PAYLOAD_SHIFT
+        ident = reg_id(o)
         if self.virtual:
             version = self.version.get(ident, -1)
         else:
-            unit = ident if o & KIND_MASK == K_R else 256 + ident
-            # Both words of an address count.
+            unit = ident if in_file(o, K_R) else 256 + ident
+            # A definition of either word changes the address.
             version = max(self.version.get(unit, -1), self.version.get(unit + 1, -1)) if unit < UNITS else -1
         return (o << 20 | (version + 1)) + 1
 
 
 def _bytes(op: Op) -> int:
-    """Bytes that a memory operation touches (an upper bound)."""
+    """Upper bound of the bytes that a memory operation accesses."""
     mods = op.mods
     if "128" in mods:
         return 16
     if "64" in mods:
         return 8
-    if op.base in ("LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL"):
+    if op.flags & F_SIZED:
         return 4
     return 64
 

@@ -1,37 +1,37 @@
-"""The list scheduler: order inside blocks, before and after register allocation.
+"""The list scheduler: orders instructions inside blocks, before and after register allocation.
 
-Forward, cycle by cycle: of the instructions whose predecessors are placed, take one that can issue now, on the
-longest path to the end of the block; before allocation within a limit on live registers.  Distances come from the latency
-tables, pipes are resources, the original order breaks ties.  Nothing leaves its block.
+It works forward, cycle by cycle.  Of the instructions whose predecessors are placed, it takes one that can issue now
+and is on the longest path to the end of the block; before allocation, within a limit on live registers.  Distances come
+from the latency tables, pipes are resources, and the original order breaks ties.  No instruction leaves its block.
 
-The exact order ptxas finds is no goal (section 2.1 of the scheduling inventory).
+The exact order of ptxas is no goal (``docs/facts/scheduling.md``).
 """
 
 from typing import Final, final
 
 from orias.analysis.liveness import Liveness, liveness, members
+from orias.isa.isa_table import load
 from orias.isa.op import F_PSEUDO
-from orias.isa.operand import FIRST_VIRTUAL, K_B, K_NONE, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT
-from orias.isa.table import load
+from orias.isa.operand import K_NONE, K_P, K_R, is_vreg, vreg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.schedule.balance import Alternative, fma_form
 from orias.schedule.deps import Graph, build, is_fixed_point, virtual_reads, virtual_writes
-from orias.schedule.latency import Latency, latency
 from orias.schedule.sink import Piece, few_registers
+from orias.timing.latency import Latency, latency
 
 _WINDOW: Final = 48
-"""Ready instructions looked at for one choice."""
+"""Maximum number of ready instructions considered for one choice."""
 _AHEAD: Final = 32
-"""How far before its turn an instruction may be placed, in instructions: more only costs registers."""
+"""Maximum distance, in instructions, that an instruction moves up from its original place; more only costs registers."""
 _FAR_AHEAD: Final = 128
-"""The same for what leads to a load from memory."""
+"""The same for instructions on a path to a load from memory."""
 _LONG_PATH: Final = 200
-"""Cycles to the end of the block from which an instruction counts as leading to such a load."""
+"""Cycles to the end of the block from which on an instruction counts as on the path to such a load."""
 _FREE_PRESSURE: Final = 20
-"""Live registers that may be used freely (the lowest occupancy step of all targets is 32, some are lost to alignment)."""
+"""Live registers that cost nothing (the lowest occupancy step of all targets is 32, and alignment wastes some)."""
 _PREDICATE_LIMIT: Final = 5
 _SINK_FROM: Final = 40
-"""Live registers from which a block gets an order of few registers first."""
+"""Live registers above which a block is first reordered for few registers."""
 _RESERVE: Final = 10
 """Registers below the hard limit that scheduling leaves to the allocator."""
 
@@ -39,7 +39,7 @@ _RESERVE: Final = 10
 def schedule_virtual(fn: Func, register_usage: int = 5) -> None:
     """Reorder a function before register allocation (SSA or not).
 
-    `register_usage` 0..10: how readily registers are spent on latency (``-regUsageLevel``; 5 is the default).
+    `register_usage` 0..10: how many registers may be used to hide latency (``-regUsageLevel``; 5 is the default).
     """
     lat = latency(fn.target.latency_class)
     lv = liveness(fn)
@@ -49,7 +49,7 @@ def schedule_virtual(fn: Func, register_usage: int = 5) -> None:
         if pressures[j] > sink_from:
             _sink(fn, b, lv, lat)
             pressures[j] = _pressure(fn, b, lv)
-    # A tenth below what the function needs anyway: points that reach the limit are many, and allocation is not perfect.
+    # A tenth below the pressure of the function: many points reach the limit, and allocation is not perfect.
     limit = max(
         min(_FREE_PRESSURE, fn.max_regs - 8), min(max(pressures) * (13 + register_usage) // 20, fn.max_regs - _RESERVE)
     )
@@ -65,7 +65,7 @@ def schedule_virtual(fn: Func, register_usage: int = 5) -> None:
 
 
 def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency) -> None:
-    """Give the pieces of a block that hold many registers an order that needs fewer."""
+    """Give the pieces of a block with high pressure an order that needs fewer registers."""
     pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 2]
     after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
     for first, last in pieces:
@@ -90,7 +90,7 @@ def schedule_physical(fn: Func) -> None:
 
 
 def _pieces(b: Block, virtual: bool) -> list[tuple[int, int]]:
-    """Ranges of a block's instructions between those that nothing crosses."""
+    """Ranges of a block's instructions between those that no instruction may cross."""
     out: list[tuple[int, int]] = []
     first = 0
     for k, inst in enumerate(b.insts):
@@ -104,7 +104,7 @@ def _pieces(b: Block, virtual: bool) -> list[tuple[int, int]]:
 
 
 def _live_at(b: Block, places: set[int], live: int) -> dict[int, int]:
-    """Registers live before the instructions at some places of a block (or at its end), given those live behind it."""
+    """Registers live before the instructions at some indices of a block (or at its end), given those live after it."""
     out: dict[int, int] = {}
     for k in range(len(b.insts), -1, -1):
         if k in places:
@@ -127,7 +127,7 @@ def _words(fn: Func, mask: int, kind: int) -> int:
 
 
 def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
-    """Most R registers live at once in a block as it stands."""
+    """Maximum words of R registers live at once in a block in its present order."""
     live = lv.live_out[b.id]
     now = _words(fn, live, K_R)
     top = now
@@ -149,7 +149,7 @@ def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
 
 
 def _order(graph: Graph, lat: Latency, others: list[Alternative | None]) -> list[int]:
-    """Order by latency alone; `others` are forms for the FMA pipe, taken where the instruction's own pipe is busy."""
+    """Order by latency alone; `others` are FMA forms, which are taken where the pipe of the instruction is busy."""
     n = len(graph.insts)
     height = graph.heights()
     waiting = list(graph.preds)
@@ -191,7 +191,7 @@ def _order(graph: Graph, lat: Latency, others: list[Alternative | None]) -> list
 
 
 def _insert(ready: list[int], k: int) -> None:
-    """Keep the ready list in original order."""
+    """Insert `k` into the ready list, which is in original order."""
     at = len(ready)
     while at and ready[at - 1] > k:
         at -= 1
@@ -200,7 +200,7 @@ def _insert(ready: list[int], k: int) -> None:
 
 @final
 class _Node:
-    """Registers of one instruction, for the pressure count."""
+    """The registers of one instruction, for the pressure count."""
 
     __slots__ = ("gain_p", "gain_r", "reads", "writes")
 
@@ -209,10 +209,10 @@ class _Node:
         for s in virtual_reads(inst):
             counts[s] = counts.get(s, 0) + 1
         self.reads: list[tuple[int, int]] = list(counts.items())
-        """(register, how often it is read)."""
+        """(register, number of times it is read)."""
         self.writes: list[int] = virtual_writes(inst)
         self.gain_r: int = 0
-        """Words of R registers it defines."""
+        """Words of R registers that it defines."""
         self.gain_p: int = 0
         for d in self.writes:
             if fn.vkind[d] == K_R:
@@ -223,7 +223,7 @@ class _Node:
 
 @final
 class _Virtual:
-    """One piece before allocation: the same with register pressure."""
+    """The scheduler of one piece before allocation, which also limits register pressure."""
 
     __slots__ = (
         "fn",
@@ -249,7 +249,7 @@ class _Virtual:
         self.nodes: list[_Node] = [_Node(fn, inst) for inst in piece]
         self.needed_after: int = live_after
         self.left: dict[int, int] = {}
-        """Reads of each register that are not placed yet."""
+        """Number of reads of each register that are not placed yet."""
         live = live_after
         for node in reversed(self.nodes):
             for d in node.writes:
@@ -260,21 +260,22 @@ class _Virtual:
         self.live_r: int = _words(fn, live, K_R)
         self.live_p: int = _words(fn, live, K_P)
         self.present: set[int] = set()
-        """Registers defined so far by the piece."""
+        """Registers that placed instructions have defined."""
         self.users: dict[int, list[int]] = {}
-        """Readers of each register in the piece, the last of them not placed."""
+        """Readers of each register in the piece; the last one in the list is not placed yet."""
         for k, node in enumerate(self.nodes):
             for s, _ in node.reads:
                 self.users.setdefault(s, []).append(k)
         self.need: list[int] = self._need()
-        """Words of R registers live before each instruction that is left if the others follow in their present order."""
+        """Words of R registers live before each unplaced instruction if the unplaced ones keep their present order."""
         self.placed: bytearray = bytearray(len(piece))
         self._keep_coalescing(b, piece)
 
     def _keep_coalescing(self, b: Block, piece: list[Inst]) -> None:
-        """Where a value replaces another in the same register, the old one's reads stay in front of it.
+        """Where a value replaces another one in the same register, keep the reads of the old value before the new one.
 
-        That is so for the ``old`` value of a guarded instruction, and for a phi whose new value is computed here.
+        This concerns the ``old`` value of a guarded instruction, and a phi of a successor whose new value is computed
+        here.
         """
         graph = self.graph
         reads: dict[int, list[int]] = {}
@@ -286,8 +287,8 @@ class _Virtual:
                 made[d] = k
         pairs: list[tuple[int, int]] = []
         for k, inst in enumerate(piece):
-            if inst.old != K_NONE and inst.old >> PAYLOAD_SHIFT >= FIRST_VIRTUAL and 0 < inst.old & KIND_MASK <= K_B:
-                pairs.append((inst.old >> PAYLOAD_SHIFT, k))
+            if inst.old != K_NONE and is_vreg(inst.old):
+                pairs.append((vreg(inst.old), k))
         for target in b.succs:
             for j, p in enumerate(target.preds):
                 if p is not b:
@@ -295,9 +296,9 @@ class _Virtual:
                 for inst in target.insts:
                     if inst.op is not OP_PHI:
                         break
-                    k = made.get(inst.src[j] >> PAYLOAD_SHIFT, -1)
+                    k = made.get(vreg(inst.src[j]), -1)
                     if k >= 0:
-                        pairs.append((inst.dst[0] >> PAYLOAD_SHIFT, k))
+                        pairs.append((vreg(inst.dst[0]), k))
         for old, k in pairs:
             users = reads.get(old)
             if users and all(u <= k for u in users):
@@ -305,7 +306,7 @@ class _Virtual:
                     graph.edge(u, k, 0)
 
     def _delta(self, k: int) -> tuple[int, int]:
-        """Change of live R and P registers by placing an instruction."""
+        """Change of the live (R, P) registers if an instruction is placed."""
         fn = self.fn
         node = self.nodes[k]
         r = p = 0
@@ -345,7 +346,7 @@ class _Virtual:
         return need
 
     def _place(self, k: int, first: int) -> None:
-        """Take an instruction; `first` is the first one left, so far."""
+        """Place an instruction; `first` is the first unplaced one in the present order."""
         fn = self.fn
         r, p = self._delta(k)
         self.live_r += r
@@ -375,7 +376,7 @@ class _Virtual:
         self.present.update(node.writes)
 
     def _fits(self, k: int, first: int) -> bool:
-        """True if an instruction may be taken now: what it defines has room up to where it stands in the present order."""
+        """True if an instruction may be placed now: registers suffice for its results up to its present position."""
         node = self.nodes[k]
         if not node.gain_r and not node.gain_p:
             return True
@@ -385,7 +386,7 @@ class _Virtual:
         return r <= 0 or k == first or max(self.need[first:k]) + r <= self.limit
 
     def run(self) -> list[int]:
-        """The order, as positions in the piece."""
+        """The new order, as indices into the piece."""
         graph, lat = self.graph, self.lat
         n = len(graph.insts)
         height = graph.heights()
@@ -404,7 +405,7 @@ class _Virtual:
                 if k <= reach or (height[k] >= _LONG_PATH and k <= first + _FAR_AHEAD):
                     ranks.append((max(earliest[k], pipe_free.get(keys[k], 0), now), -height[k], k))
             ranks.sort()
-            # The present order is known to come to an end within its registers.
+            # If nothing fits, take the first: the present order is known to stay within its registers.
             best = next((k for _, _, k in ranks if self._fits(k, first)), first)
             ready.remove(best)
             now = max(now, earliest[best], pipe_free.get(keys[best], 0))

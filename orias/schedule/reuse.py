@@ -1,28 +1,28 @@
 """Operand reuse flags.
 
-Flag s on instruction i keeps the register of source field s (A, B, C) for a later instruction j that reads the same register in
-the same field.  The conditions are those under which ptxas sets it (section 2.5 of the scheduling inventory): nobody
-writes the register in between, and i and everything before j carry the yield bit with a stall of 1 or 2.  Kept narrower than
-ptxas: operations of the arithmetic pipes only, at most a few instructions apart, and no wait in between.  Leaving a flag out is
-always right.
+Flag s on instruction i keeps the register of source field s (A, B, C) for a later instruction j that reads the same
+register in the same field.  The conditions are those under which ptxas sets it (``docs/facts/scheduling.md``, "Reuse
+flags"): no instruction in between writes the register, and i and all instructions before j have the yield bit with a
+stall of 1 or 2.  This pass is more restrictive than ptxas: operations of the arithmetic pipes only, at most a few
+instructions apart, and no wait in between.  Code without a flag is always correct.
 """
 
 from typing import Final
 
 from orias.analysis.access import accesses
-from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT, is_zero_reg
-from orias.isa.table import IsaTable, load
+from orias.isa.isa_table import IsaTable, load
+from orias.isa.operand import K_R, in_file, is_zero_reg, reg_id
 from orias.ori.ir import Func, Inst
-from orias.schedule.ctl import YIELD, stall, wait_mask, with_reuse
-from orias.schedule.units import ALU, FMA, FP64, HALF, Units, units
+from orias.timing.ctl import YIELD, stall, wait_mask, with_reuse
+from orias.timing.units import ALU, FMA, FP64, HALF, Units, units
 
 _PIPES: Final[frozenset[int]] = frozenset((ALU, FMA, HALF, FP64))
 _REACH: Final = 3
-"""Instructions looked at behind one."""
+"""Number of later instructions considered for one flag."""
 
 
 def mark_reuse(fn: Func) -> None:
-    """Set the reuse flags of a function whose control words are otherwise final."""
+    """Set the reuse flags of a function; its control words are otherwise final."""
     table = load(fn.target.table)
     u = units(fn.target.latency_class)
     for b in fn.blocks:
@@ -56,11 +56,11 @@ def _written(inst: Inst) -> set[int]:
 
 
 def _fields(inst: Inst, table: IsaTable, u: Units) -> set[int]:
-    """``register << 2 | field`` of the sources that have a reuse flag; empty for other pipes."""
+    """``register << 2 | field`` of the sources that may have a reuse flag; empty for other pipes."""
     out: set[int] = set()
     if u.pipe(inst.op) not in _PIPES:
         return out
     for o, field in zip(inst.src, table.reuse_fields(inst.op, inst.dst, inst.src), strict=False):
-        if field >= 0 and o & KIND_MASK == K_R and not is_zero_reg(o):
-            out.add((o >> PAYLOAD_SHIFT) << 2 | field)
+        if field >= 0 and in_file(o, K_R) and not is_zero_reg(o):
+            out.add(reg_id(o) << 2 | field)
     return out

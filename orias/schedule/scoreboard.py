@@ -1,33 +1,46 @@
-"""Control words for a given order of instructions: stalls, scoreboards, waits, yield bits, fillers.
+"""Control words for a given order of instructions: stall counts, scoreboards, wait masks, yield bits, NOPs as fillers.
 
-Works on an allocated function whose blocks are laid out.  Four steps:
+Works on an allocated function whose blocks have their final order.  There are four steps:
 
-1. *Events.*  An operation of variable latency has up to two: its results arrive (W), its sources are read (R).  A forward
-   data flow over all paths finds for every instruction the events it must wait for: W of a register it reads or writes, R of a
-   register it writes.  Waiting for W of an operation implies its R.
-2. *Numbers.*  Every event that something waits for gets one of six scoreboards, by the rules ptxas follows (section 2.4 of
-   the scheduling inventory): the lowest free one, global loads from 2 up, shared when none is free.
+1. *Events.*  An operation of variable latency has up to two events: its results arrive (W), its sources are read (R).
+   A forward data flow over all paths finds the events that each instruction must wait for: W of a register that it
+   reads or writes, R of a register that it writes.  A wait for W of an operation implies its R.
+2. *Numbers.*  Every event with a wait gets one of six scoreboards, by the rules of ptxas
+   (``docs/facts/scheduling.md``, "Scoreboards"): the lowest free one, for global loads from 2 up, a shared one when
+   none is free.
 3. *Waits.*  The data flow again, now with scoreboards: a wait clears all events of its scoreboard.
-4. *Stalls.*  Distances between fixed-latency results and their uses, along all paths; what the stall field cannot hold goes into NOPs.
+4. *Stalls.*  Distances between fixed-latency results and their uses, along all paths; NOPs extend a stall count that is
+   too large for its field.
 
-Calls and returns wait for everything, so nothing is pending at the start of a function or behind a call.
+Calls and returns wait for everything: no event is pending at the start of a function or after a call.
 """
 
 from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, Access, accesses
-from orias.isa.op import F_CALL, op
-from orias.isa.operand import K_SB, KIND_MASK, PAYLOAD_SHIFT
-from orias.isa.operations import LATE_UNIFORM, traits
+from orias.isa.op import (
+    F_CALL,
+    F_CLOSES_GROUP,
+    F_DISTANT,
+    F_LATE_UNIFORM,
+    F_MATRIX,
+    F_ORDERED,
+    F_ORDERS,
+    F_RETURNS,
+    F_WGMMA,
+    Op,
+    op,
+)
+from orias.isa.operand import K_SB, kind_of, payload
 from orias.ori.ir import Block, Func, Inst
-from orias.schedule.ctl import (
+from orias.timing.ctl import (
     MAX_STALL,
     MAX_YIELD_STALL,
     NO_BARRIER,
     pack,
 )
-from orias.schedule.latency import Latency, latency
-from orias.schedule.units import (
+from orias.timing.latency import Latency, latency
+from orias.timing.units import (
     ALU,
     FMA,
     FP64,
@@ -42,43 +55,19 @@ from orias.schedule.units import (
 
 SCOREBOARDS: Final = 6
 _NOP: Final = op("NOP")
-_LONG: Final[frozenset[str]] = frozenset(
-    ("LDG", "LD", "LDL", "LDGMC", "ATOM", "ATOMG", "SULD", "TEX", "TLD", "TLD4", "TXD", "TXQ", "TMML")
-)
-"""Results that take their scoreboard from 2 up."""
-_FIRST_LONG: Final = 2
-_CROSS_BLOCK_LONG: Final = 5
+_FIRST_DISTANT: Final = 2
+_CROSS_BLOCK_DISTANT: Final = 5
 _ASYNC_SCOREBOARD: Final = 0
-"""LDGDEPBAR, UTMACMDFLUSH and DEPBAR count on this one; a function with them uses it for nothing else."""
-ASYNC_GROUPS: Final = frozenset(("LDGDEPBAR", "UTMACMDFLUSH"))
-"""They close a group of asynchronous copies: LDGDEPBAR sets the scoreboard as a result, UTMACMDFLUSH as a reader."""
+"""LDGDEPBAR, UTMACMDFLUSH and DEPBAR use this scoreboard; a function with them uses it for nothing else."""
 _ORDER: Final = 255
-"""The unit of RZ, which no instruction touches, stands for what fences order: completion of MEMBAR, FENCE, SYNCS.EXCH and
-USETMAXREG, which have no register result that anything could wait for (ptxas 13.0.88 gives them scoreboards all the same)."""
-_ORDER_SETTERS: Final = frozenset(("FENCE", "MEMBAR", "USETMAXREG"))
-_ORDERED: Final = frozenset(
-    (
-        "FENCE",
-        "MEMBAR",
-        "SYNCS",
-        "ARRIVES",
-        "USETMAXREG",
-        "UBLKCP",
-        "UBLKRED",
-        "UBLKPF",
-        "UTMALDG",
-        "UTMASTG",
-        "UTMAREDG",
-        "UTMAPF",
-    )
-)
-"""Operations that wait for what is ordered before them."""
+"""The unit of RZ, which no instruction accesses, represents what fences order: the completion of MEMBAR, FENCE, SYNCS.EXCH and
+USETMAXREG, which have no register result to wait for.  (ptxas 13.0.88 gives them scoreboards all the same.)"""
 _SETTER_DISTANCE: Final = 2
-"""Cycles from an instruction that sets a scoreboard to one that waits on it (measured minimum on all targets)."""
+"""Cycles from an instruction that sets a scoreboard to one that waits for it (measured minimum on all targets)."""
 _HORIZON: Final = 48
-"""No fixed latency is longer."""
+"""Upper bound of all fixed latencies, in cycles."""
 _WIDE_YIELD: Final = frozenset((ALU, FMA, HALF, HALF_CMP, FP64, MMA, UNIFORM))
-"""Pipes whose operations clear the yield bit from a stall of 2 up when latency asks for it."""
+"""Pipes whose operations clear the yield bit at a stall of 2 and more when a latency requires the stall."""
 
 
 def assign(fn: Func) -> None:
@@ -88,19 +77,19 @@ def assign(fn: Func) -> None:
 
 @final
 class _Event:
-    """Arrival of results (``write``) or completion of source reads of one instruction."""
+    """Arrival of the results (``write``) or completion of the source reads of one instruction."""
 
-    __slots__ = ("async_group", "base", "board", "block", "needed", "pair", "position", "waiters", "write")
+    __slots__ = ("async_group", "board", "block", "distant", "needed", "pair", "position", "waiters", "write")
 
-    def __init__(self, base: str, write: bool, block: int, position: int) -> None:
-        self.base: str = base
+    def __init__(self, op: Op, write: bool, block: int, position: int) -> None:
+        self.distant: bool = op.flags & F_DISTANT != 0
         self.write: bool = write
         self.block: int = block
         self.position: int = position
         self.board: int = -1
         self.needed: bool = False
         self.pair: int = -1
-        """The other event of the same instruction, -1 if none."""
+        """Number of the other event of the same instruction; -1 if there is none."""
         self.waiters: list[tuple[int, int]] = []
         """(block index, position) of the instructions that wait for it."""
         self.async_group: bool = False
@@ -108,7 +97,7 @@ class _Event:
 
 @final
 class _Row:
-    """What the assigner knows of one instruction."""
+    """What the assigner knows about one instruction."""
 
     __slots__ = (
         "access", "counts", "guarded", "inst", "interval", "late", "late_units", "needs", "pipe", "read", "sets", "stall", "wait",
@@ -124,29 +113,29 @@ class _Row:
         self.late_units: list[int] = []
         """Units whose reads are late."""
         self.sets: int = 0
-        """Scoreboards it sets, as a mask."""
+        """Mask of the scoreboards that it sets."""
         self.counts: int = 0
-        """Scoreboards that a DEPBAR reads, as a mask."""
+        """Mask of the scoreboards that it reads, if it is a DEPBAR."""
         self.wait: int = 0
         self.wait_all: bool = False
         self.stall: int = 1
         self.yield_hint: bool = True
         self.pipe: str = ""
         self.interval: int = 0
-        """Cycles that its pipe takes no other."""
+        """Cycles for which its pipe accepts no other operation."""
         self.late: int = 0
         """Cycles until its sources have been read."""
         self.guarded: bool = False
 
     def look_up(self, lat: Latency) -> None:
-        """Fill in what the stalls ask for again and again."""
+        """Cache what the stall computation needs repeatedly."""
         o = self.inst.op
         self.pipe, self.interval, self.late = lat.pipe_key(o), lat.interval(o), lat.war(o)
         self.guarded = any(r & 255 == SLOT_GUARD for r in self.access.reads)
 
 
 _Pending = dict[int, int]
-"""Unit -> set of events as a bit mask."""
+"""Unit -> set of pending events, as a bit mask."""
 
 
 @final
@@ -177,55 +166,55 @@ class _Assigner:
     def _collect(self) -> None:
         fn = self.fn
         units = self.lat.units
-        self.async_used = any(i.op.base in ASYNC_GROUPS for i in fn.insts())
-        ordered = any(i.op.base in _ORDERED and i.op.base != "MEMBAR" for i in fn.insts())
+        self.async_used = any(i.op.flags & F_CLOSES_GROUP for i in fn.insts())
+        ordered = any(i.op.flags & F_ORDERED and i.op.base != "MEMBAR" for i in fn.insts())
         for bi, b in enumerate(self.blocks):
             rows: list[_Row] = []
             for k, inst in enumerate(b.insts):
-                needs = units.needs(inst)
+                needs = units.needs(inst.op, inst.dst, inst.src)
                 row = _Row(inst, accesses(inst, fn), needs)
                 base = inst.op.base
                 for o in inst.src:
-                    if o & KIND_MASK == K_SB:
-                        row.counts |= 1 << (o >> PAYLOAD_SHIFT)
-                row.wait_all = inst.op.flags & F_CALL != 0 or base == "RET"
+                    if kind_of(o) == K_SB:
+                        row.counts |= 1 << payload(o)
+                row.wait_all = inst.op.flags & (F_CALL | F_RETURNS) != 0
                 if ordered:
                     _order(row, rows[-1].inst.op.base if rows else "")
                 if needs & NEEDS_WRITE and (row.access.writes or base == "LDGDEPBAR"):
-                    row.write = self._event(base, True, bi, k)
+                    row.write = self._event(inst.op, True, bi, k)
                 if needs & NEEDS_READ:
                     row.late_units = _late_units(inst, row.access)
                     if ordered and base == "MEMBAR" and "CTA" in inst.op.mods:
                         row.late_units.append(_ORDER)
                     if base == "UTMACMDFLUSH":
-                        row.read = self._event(base, False, bi, k)
+                        row.read = self._event(inst.op, False, bi, k)
                     if row.late_units:
-                        row.read = self._event(base, False, bi, k)
+                        row.read = self._event(inst.op, False, bi, k)
                         if row.write >= 0:
                             self.events[row.read].pair = row.write
                             self.events[row.write].pair = row.read
                 rows.append(row)
             self.rows.append(rows)
 
-    def _event(self, base: str, write: bool, block: int, position: int) -> int:
-        e = _Event(base, write, block, position)
-        e.async_group = base in ASYNC_GROUPS
+    def _event(self, op: Op, write: bool, block: int, position: int) -> int:
+        e = _Event(op, write, block, position)
+        e.async_group = op.flags & F_CLOSES_GROUP != 0
         self.events.append(e)
         return len(self.events) - 1
 
     # --- data flow ---------------------------------------------------------------------------------------------
 
     def _flow(self, numbered: bool) -> set[int]:
-        """Propagate pending events to a fixed point; returns the events waited for.
+        """Propagate pending events to a fixed point; returns the events that are waited for.
 
-        Unnumbered: marks which events are needed and by whom.  Numbered: fills the wait masks.
+        Without numbers it marks which events are needed, and their waiters; with numbers it fills the wait masks.
         """
         n = len(self.blocks)
         at_entry: list[_Pending] = [{} for _ in range(n)]
         seen = bytearray(n)
         queued = bytearray(n)
         queued[0] = 1
-        # Rounds in block order: predecessors come first except along back edges.
+        # Iterate in block order: predecessors come first except along back edges.
         busy = True
         while busy:
             busy = False
@@ -329,7 +318,7 @@ class _Assigner:
     # --- numbers -----------------------------------------------------------------------------------------------
 
     def _number(self, needed: set[int]) -> None:
-        """Give the needed events scoreboards, in program order."""
+        """Assign scoreboards to the needed events, in program order."""
         first_wait: dict[int, int] = {}
         start = [0] * (len(self.blocks) + 1)
         for i, rows in enumerate(self.rows):
@@ -358,7 +347,7 @@ class _Assigner:
                     ends[e.board] = first_wait[n]
 
     def _boards_known(self) -> None:
-        """Per scoreboard, the events that a wait on it clears."""
+        """For each scoreboard, compute the events that a wait for it clears."""
         for n, e in enumerate(self.events):
             if e.board >= 0:
                 self.clears[e.board] |= 1 << n
@@ -371,15 +360,15 @@ class _Assigner:
                         row.sets |= 1 << self.events[n].board
 
     def _choose(self, e: _Event, here: int, wait: int, busy_until: list[int], block_end: int) -> int:
-        lowest = _FIRST_LONG if e.write and e.base in _LONG else 0
+        lowest = _FIRST_DISTANT if e.write and e.distant else 0
         if self.async_used:
             lowest = max(lowest, _ASYNC_SCOREBOARD + 1)
-        if lowest == _FIRST_LONG and wait >= block_end and busy_until[_CROSS_BLOCK_LONG] <= here:
-            return _CROSS_BLOCK_LONG
+        if lowest == _FIRST_DISTANT and wait >= block_end and busy_until[_CROSS_BLOCK_DISTANT] <= here:
+            return _CROSS_BLOCK_DISTANT
         for n in range(lowest, SCOREBOARDS):
             if busy_until[n] <= here:
                 return n
-        # None is free: share the one that is waited for at the nearest place.
+        # None is free: share the one whose wait is nearest to the wait for this event.
         allowed = range(1 if self.async_used else 0, SCOREBOARDS)
         return min(allowed, key=lambda n: (abs(busy_until[n] - wait), n))
 
@@ -418,7 +407,7 @@ class _Assigner:
 
 
 def _yield(pipe: int, stall: int, hint: bool) -> bool:
-    """The yield bit as ptxas sets it (section 2.3): vector operations up to a stall of 2, others up to 11."""
+    """The yield bit as ptxas sets it (``docs/facts/scheduling.md``): vector operations up to a stall of 2, others up to 11."""
     if stall == 0:
         return False
     if pipe in _WIDE_YIELD:
@@ -427,21 +416,21 @@ def _yield(pipe: int, stall: int, hint: bool) -> bool:
 
 
 def _order(row: _Row, before: str) -> None:
-    """Add the accesses of the order unit to those of an instruction behind one with mnemonic `before`."""
-    base = row.inst.op.base
+    """Add accesses of the order unit to an instruction; `before` is the mnemonic of the instruction before it."""
+    flags = row.inst.op.flags
     access = Access()
     access.reads, access.writes = list(row.access.reads), list(row.access.writes)
     row.access = access
-    if base in _ORDER_SETTERS or (base == "SYNCS" and "EXCH" in row.inst.op.mods):
+    if flags & F_ORDERS:
         access.writes.append(_ORDER << 8)
-    elif base in _ORDERED or before == "USETMAXREG":
+    elif flags & F_ORDERED or before == "USETMAXREG":
         access.reads.append(_ORDER << 8)
 
 
 def _late_units(inst: Inst, access: Access) -> list[int]:
     """Units that an instruction reads late: all but the guard and, as a rule, uniform registers."""
     out: list[int] = []
-    uniform = traits(inst.op) & LATE_UNIFORM != 0
+    uniform = inst.op.flags & F_LATE_UNIFORM != 0
     for r in access.reads:
         unit = r >> 8
         if r & 255 == SLOT_GUARD or unit >= B_BASE:
@@ -455,7 +444,7 @@ def _late_units(inst: Inst, access: Access) -> list[int]:
 
 @final
 class _Fixed:
-    """A fixed-latency write that may still be under way."""
+    """A fixed-latency write, or a late read, that may be pending."""
 
     __slots__ = ("op", "time", "word")
 
@@ -467,7 +456,7 @@ class _Fixed:
 
 @final
 class _Stalls:
-    """Step 4.  Times are cycles since the start of the block; entries carry negative ones over from predecessors."""
+    """Step 4.  Times are in cycles from the start of the block; results from predecessors have negative times."""
 
     __slots__ = ("blocks", "fn", "index", "lat", "rows")
 
@@ -479,7 +468,7 @@ class _Stalls:
         self.blocks: list[Block] = fn.blocks
 
     def run(self) -> None:
-        """Walk the blocks until no stall grows; stalls never shrink, so this ends."""
+        """Process blocks until no stall count grows; stall counts never shrink, so this terminates."""
         n = len(self.blocks)
         for rows in self.rows:
             for row in rows:
@@ -534,7 +523,7 @@ class _Stalls:
     def _need(
         self, row: _Row, pending: dict[int, list[_Fixed]], set_at: list[int], seen_pipe: dict[str, int]
     ) -> tuple[int, bool]:
-        """(earliest issue time of an instruction, True if a latency rather than a pipe asks for it)."""
+        """(earliest issue time of an instruction, True if a latency rather than a pipe determines it)."""
         lat = self.lat
         inst = row.inst
         earliest = -_HORIZON
@@ -545,9 +534,9 @@ class _Stalls:
                 slot = r & 255
                 for x in items:
                     if x.word < 0:
-                        # A late read, which only writers of the register mind.
+                        # A late read constrains only writers of the register.
                         continue
-                    chain = slot == 2 and x.op.op is inst.op and inst.op.base.endswith("MMA")
+                    chain = slot == 2 and x.op.op is inst.op and inst.op.flags & (F_MATRIX | F_WGMMA) != 0
                     t = x.time + lat.raw(x.op.op, x.word, inst.op, unit, slot, chain)
                     if t > earliest:
                         earliest = t
@@ -586,10 +575,10 @@ class _Stalls:
     def _block(
         self, i: int, entry: dict[int, list[_Fixed]], set_at: list[int]
     ) -> tuple[int, dict[int, list[_Fixed]], list[int]]:
-        """Raise the stalls inside a block.
+        """Raise the stall counts inside a block.
 
-        Returns how many cycles its first instruction comes too early, and what is pending and which scoreboards were set
-        at its end, in times relative to the end.
+        Returns the number of cycles by which its first instruction is too early, and the pending results and set times
+        of scoreboards at its end, relative to the end.
         """
         rows = self.rows[i]
         pending = {u: list(v) for u, v in entry.items()}
@@ -632,7 +621,7 @@ class _Stalls:
         for w in row.access.writes:
             unit = w >> 8
             if not row.guarded:
-                # Behind a guarded write the register may still hold what was written before.
+                # After a guarded write, the register may still hold the earlier result.
                 pending.pop(unit, None)
             if fixed and unit < B_BASE:
                 pending.setdefault(unit, []).append(_Fixed(inst, w >> 4 & 15, now))
@@ -642,7 +631,7 @@ class _Stalls:
                     boards[k] = now
 
     def _shortage(self, i: int, entry: dict[int, list[_Fixed]], boards: list[int]) -> int:
-        """Cycles that the first instruction of a block comes too early behind one predecessor."""
+        """Cycles by which the first instruction of a block is too early after one predecessor."""
         rows = self.rows[i]
         if not rows:
             return 0
@@ -650,7 +639,7 @@ class _Stalls:
         return max(0, earliest)
 
     def _stretch(self, j: int, cycles: int) -> None:
-        """Lengthen a block by cycles at its end; what a branch cannot carry goes before it."""
+        """Lengthen a block by `cycles` at its end; cycles that a branch cannot stall go before it."""
         rows = self.rows[j]
         last = rows[-1]
         if not last.inst.is_terminator():

@@ -1,10 +1,11 @@
-"""Orders of few registers for a piece of code that holds many.
+"""Orders of instructions that need few registers, for pieces with high pressure.
 
-Two greedy walks.  Upwards from the end: what frees most (defines what is live, reads what is live anyway) goes first; every
-load comes to stand before its first use.  Downwards from the top: in the order given, but what needs no more registers than it frees goes at once;
-every value is used up as soon as it can be.  Neither is always better, and each may improve what the other left.
+There are two greedy walks.  The upward walk starts at the end and takes the instruction that frees most registers
+(defines live values, reads values that are live anyway); every load then lands just before its first use.  The downward
+walk follows the given order, but first takes any instruction that needs no more registers than it frees; every value is
+then used as soon as possible.  Neither is always better, and each may improve the result of the other.
 
-The list scheduler starts from the best order found and spends registers on latency from there.
+The list scheduler starts from the best order found and uses more registers to hide latency.
 """
 
 from bisect import insort
@@ -16,20 +17,20 @@ from orias.ori.ir import Func
 from orias.schedule.deps import Graph
 
 _WINDOW: Final = 32
-"""Ready instructions looked at for one choice, at each end of the order: many loads may stand far from what uses them."""
+"""Ready instructions considered for one choice at each end of the order: many loads may be far from their uses."""
 _PREDICATES: Final = 6
-"""Predicates that may be live at once (one of the seven is kept for what moves need)."""
+"""Maximum number of live predicates (moves need one of the seven)."""
 _ROUNDS: Final = 3
-"""Times that both walks start from the best order so far."""
+"""Maximum number of rounds; each starts both walks from the best order so far."""
 _LONG: Final = 3000
-"""Instructions from which one round has to do."""
+"""Number of instructions above which there is only one round."""
 
 
 @final
 class Piece:
-    """A piece of code with the registers that each instruction reads (once each) and writes, and those live behind it as a mask."""
+    """A piece of code: the registers that each instruction reads (once each) and writes, and those live after the piece."""
 
-    __slots__ = ("behind", "graph", "predicate", "preds", "reads", "words", "writes")
+    __slots__ = ("live_out", "graph", "predicate", "preds", "reads", "words", "writes")
 
     def __init__(
         self, fn: Func, graph: Graph, reads: list[list[int]], writes: list[list[int]], live_after: int
@@ -37,13 +38,13 @@ class Piece:
         self.graph: Final[Graph] = graph
         self.reads: Final[list[list[int]]] = reads
         self.writes: Final[list[list[int]]] = writes
-        self.behind: Final[frozenset[int]] = frozenset(members(live_after))
-        """The registers live behind the piece."""
+        self.live_out: Final[frozenset[int]] = frozenset(members(live_after))
+        """The registers live after the piece."""
         self.words: Final[dict[int, int]] = {}
-        """Words of R registers that each virtual register takes; a predicate counts as one."""
+        """Words of R registers per virtual register; a predicate counts as one, other files as none."""
         self.predicate: Final[dict[int, int]] = {}
-        """1 for a predicate."""
-        for v in self.behind.union(*reads, *writes):
+        """1 for a predicate, else 0."""
+        for v in self.live_out.union(*reads, *writes):
             kind = fn.vkind[v]
             self.words[v] = fn.vwidth[v] if kind == K_R else 1 if kind == K_P else 0
             self.predicate[v] = 1 if kind == K_P else 0
@@ -54,7 +55,7 @@ class Piece:
 
 
 def few_registers(piece: Piece) -> list[int]:
-    """The order with the smallest need that was found, as positions in the piece; the order as it is unless another is better."""
+    """The order with the lowest register need that was found, as indices; the given order unless another one is better."""
     best = list(range(len(piece.reads)))
     least = most_live(piece, best)
     for _ in range(_ROUNDS if len(best) < _LONG else 1):
@@ -70,12 +71,12 @@ def few_registers(piece: Piece) -> list[int]:
 
 
 def sunk_order(piece: Piece, order: list[int]) -> list[int]:
-    """Upwards from the end, what frees most first; ties go to the latest in `order`."""
+    """The upward walk: takes the instruction that frees most registers; ties go to the latest in `order`."""
     reads, writes = piece.reads, piece.writes
     place = _places(order)
     waiting = [len(s) for s in piece.graph.succs]
     ready = sorted(-place[k] for k in range(len(order)) if waiting[k] == 0)
-    live = set(piece.behind)
+    live = set(piece.live_out)
     out: list[int] = []
     while ready:
         best = -1
@@ -104,18 +105,18 @@ def sunk_order(piece: Piece, order: list[int]) -> list[int]:
 
 
 def eager_order(piece: Piece, order: list[int]) -> list[int]:
-    """Downwards in `order`, but first whatever frees at least what it takes."""
+    """The downward walk: follows `order`, but first takes instructions that free at least what they need."""
     reads, writes = piece.reads, piece.writes
     place = _places(order)
     waiting = [len(p) for p in piece.preds]
     ready = sorted(place[k] for k in range(len(order)) if waiting[k] == 0)
-    behind = piece.behind
+    live_out = piece.live_out
     left: dict[int, int] = {}
     for r in reads:
         for s in r:
             left[s] = left.get(s, 0) + 1
     written = {d for w in writes for d in w}
-    held = sum(piece.predicate[v] for v in behind.union(left) if v not in written)
+    held = sum(piece.predicate[v] for v in live_out.union(left) if v not in written)
     out: list[int] = []
     while ready:
         best = order[ready[0]]
@@ -123,10 +124,10 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
             k = order[at]
             cost = 0
             for d in writes[k]:
-                if d in left or d in behind:
+                if d in left or d in live_out:
                     cost += piece.words[d]
             for s in reads[k]:
-                if left[s] == 1 and s not in behind:
+                if left[s] == 1 and s not in live_out:
                     cost -= piece.words[s]
             if cost <= 0 and (held < _PREDICATES or not any(piece.predicate[d] for d in writes[k])):
                 best = k
@@ -135,10 +136,10 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
         out.append(best)
         for s in reads[best]:
             left[s] -= 1
-            if not left[s] and s not in behind:
+            if not left[s] and s not in live_out:
                 held -= piece.predicate[s]
         for d in writes[best]:
-            if d in left or d in behind:
+            if d in left or d in live_out:
                 held += piece.predicate[d]
         for n in piece.graph.succs[best]:
             waiting[n] -= 1
@@ -148,8 +149,8 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
 
 
 def most_live(piece: Piece, order: list[int]) -> int:
-    """Most words of R registers live at once in an order of the piece; predicates beyond those there are count double, as they go to R."""
-    live = set(piece.behind)
+    """Maximum words of R registers live at once in an order; predicates in excess count double, because they move to R."""
+    live = set(piece.live_out)
     predicates = sum(piece.predicate[v] for v in live)
     now = sum(piece.words[v] for v in live) - predicates
     top, most = now, predicates

@@ -1,1 +1,1 @@
-"""What operations mean, on bit patterns, in plain integers: shared by the constant folder and the simulator."""
+"""The semantics of operations on bit patterns, in plain integers: shared by constant folding and the simulator."""

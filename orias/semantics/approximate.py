@@ -1,8 +1,8 @@
-"""The approximating unit (MUFU) on one value: the true function, rounded once where that is known exactly, else from f64.
+"""The approximate functions (MUFU) on one value: correctly rounded where possible, else computed in f64 and rounded.
 
-The hardware's last bits are not documented; any result within its error is right, and the sequences around it do not
-depend on them (``tests/lower_math/test_models.py``).  Denormal operands count as zeros of their sign, denormal results are
-flushed.
+The last bits of the hardware's results are not documented.  Any result within the hardware's error is correct, because
+the sequences around a MUFU do not depend on the last bits (``tests/lower_math/test_models.py``).  Denormal operands
+count as zeros of their sign; denormal results are flushed.
 """
 
 import math
@@ -14,7 +14,7 @@ from orias.semantics.ieee import F32, F64, Format
 
 
 def mufu(function: str, x: int) -> int | None:
-    """Result of RCP, RSQ, SQRT, EX2, LG2, SIN, COS (f32; sine and cosine take turns), RCP64H or RSQ64H (high words)."""
+    """Result of RCP, RSQ, SQRT, EX2, LG2, SIN, COS (f32; SIN and COS of revolutions), RCP64H or RSQ64H (high words)."""
     if function.endswith("64H"):
         return _high_word(function, x)
     x = ieee.flush(F32, x)
@@ -32,7 +32,7 @@ def mufu(function: str, x: int) -> int | None:
 
 
 def _rsqrt(f: Format, x: int) -> int:
-    """1 / sqrt(x), correctly rounded but for ties that do not occur."""
+    """1 / sqrt(x), correctly rounded; the method ignores ties, which do not occur."""
     if ieee.is_nan(f, x):
         return f.nan
     if x & f.magnitude == 0:

@@ -1,7 +1,8 @@
-"""The meaning of floating-point SASS operations on constants.
+"""The semantics of floating-point SASS operations on constants.
 
-:func:`evaluate` takes an operation and its operands (immediates, RZ and PT only) and gives the results' patterns, or None
-for what it does not know: then nothing is folded.  Rules of the hardware (NaN, flush, saturation): ``orias.semantics.ieee``.
+:func:`evaluate` takes an operation and its operands (immediates, RZ and PT only) and returns the patterns of the
+results, or None for an unknown operation, which is then not folded.  Hardware rules (NaN, flush, saturation):
+``orias.semantics.ieee``.
 """
 
 from collections.abc import Callable
@@ -11,20 +12,22 @@ from orias.isa.op import Op
 from orias.isa.operand import (
     ABS,
     INV,
-    K_IMM,
     K_P,
     K_R,
-    KIND_MASK,
-    LANE_MASK,
     NEG,
-    PAYLOAD_SHIFT,
     S_H0,
     S_H0_H0,
     S_H1,
     S_H1_H1,
     S_NONE,
     Opnd,
-    suffix,
+    has_lane,
+    imm_value,
+    in_file,
+    is_imm,
+    is_true_pred,
+    is_zero_reg,
+    suffix_of,
 )
 from orias.semantics import ieee
 from orias.semantics.approximate import mufu
@@ -36,7 +39,7 @@ ROUNDINGS: Final[dict[str, int]] = {
 }  # fmt: skip
 """Modifier -> rounding mode."""
 SCALES: Final[dict[str, int]] = {"D2": -1, "D4": -2, "D8": -3, "M2": 1, "M4": 2, "M8": 3}
-"""Power of two that multiplies a product before rounding."""
+"""Modifier -> exponent of the power of two that multiplies a product before rounding."""
 
 _INTS: Final = frozenset(("U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64"))
 Values = list[int] | None
@@ -44,11 +47,9 @@ Values = list[int] | None
 
 def is_constant(o: Opnd) -> bool:
     """True for an operand that :func:`evaluate` can read."""
-    kd = o & KIND_MASK
-    if kd == K_IMM:
+    if is_imm(o):
         return True
-    ident = o >> PAYLOAD_SHIFT
-    return not o & LANE_MASK and ((kd == K_R and ident == 255) or (kd == K_P and ident == 7))
+    return not has_lane(o) and ((in_file(o, K_R) and is_zero_reg(o)) or (in_file(o, K_P) and is_true_pred(o)))
 
 
 def evaluate(op: Op, src: list[Opnd]) -> Values:
@@ -66,11 +67,11 @@ def foldable() -> list[str]:
 
 
 def _pattern(o: Opnd) -> int:
-    return o >> PAYLOAD_SHIFT if o & KIND_MASK == K_IMM else 0
+    return imm_value(o) if is_imm(o) else 0
 
 
 def _number(o: Opnd, f: Format) -> int:
-    """A f32 or f64 operand with its flags."""
+    """The pattern of an f32 or f64 operand with its flags applied."""
     v = _pattern(o) & (2 * f.sign - 1)
     if o & ABS:
         v &= f.magnitude
@@ -78,9 +79,9 @@ def _number(o: Opnd, f: Format) -> int:
 
 
 def _halves(o: Opnd, f: Format, ftz: bool) -> tuple[int, int] | None:
-    """Both values of a packed operand."""
+    """The patterns of both halves of a packed operand."""
     v = _pattern(o) & 0xFFFFFFFF
-    s = suffix(o)
+    s = suffix_of(o)
     low, high = v & 0xFFFF, v >> 16
     if s == S_H0_H0:
         high = low
@@ -96,11 +97,11 @@ def _halves(o: Opnd, f: Format, ftz: bool) -> tuple[int, int] | None:
 
 
 def _value(o: Opnd, f: Format, ftz: bool) -> int | None:
-    """The source of a conversion."""
+    """The pattern of the source of a conversion."""
     if f in (F32, F64):
         v = _number(o, f)
         return ieee.flush(f, v) if ftz and f is F32 else v
-    s = suffix(o)
+    s = suffix_of(o)
     if s not in (S_NONE, S_H0, S_H1):
         return None
     v = _pattern(o) >> (16 if s == S_H1 else 0) & 0xFFFF
@@ -170,7 +171,7 @@ def _minmax(op: Op, src: list[Opnd]) -> Values:
     if not _only(op, frozenset(("FTZ", "NAN", "XORSIGN"))):
         return None
     xorsign = op.has("XORSIGN")
-    # XORSIGN takes the signs that the operands have before their absolute values.
+    # XORSIGN uses the signs of the operands before ABS applies.
     a, b = _inputs(op, [o & ~ABS if xorsign else o for o in src[:2]], F32)
     return [ieee.minmax(F32, a, b, _holds(src[2]), op.has("NAN"), xorsign)]
 
@@ -221,10 +222,11 @@ def _check(op: Op, src: list[Opnd]) -> Values:
 
 
 def division_needs_help(ea: Any, eb: Any) -> Any:
-    """FCHK on the exponent fields (integers, or arrays of them) of dividend and divisor: f32 division needs its slow path.
+    """FCHK on the exponent fields (integers, or arrays of them) of dividend and divisor: whether f32 division needs its slow path.
 
-    The hardware's exact bounds are not documented; any superset of the cases the fast path gets wrong is right, and
-    this is one: special or denormal operands, and exponents from which an intermediate could leave the normal range.
+    The exact bounds of the hardware are not documented.  Any superset of the cases that the fast path gets wrong is
+    correct; this one is special or denormal operands, and exponents for which an intermediate could leave the normal
+    range.
     """
     d = ea - eb
     return (ea == 255) | (ea <= 25) | (eb <= 2) | (eb >= 252) | (d > 125) | (d < -123)
@@ -235,7 +237,7 @@ def _mufu(op: Op, src: list[Opnd]) -> Values:
         return None
     v = _pattern(src[0])
     if op.mods[0].endswith("64H"):
-        # An f64 immediate stands for its high word.
+        # An f64 immediate gives its high word.
         v = v >> 32 if v >> 32 else v
     if src[0] & ABS:
         v &= F32.magnitude
@@ -247,7 +249,7 @@ def _mufu(op: Op, src: list[Opnd]) -> Values:
 
 
 def _two_formats(op: Op) -> tuple[Format, Format]:
-    """(result, source) of F2F: the named ones, f32 by default."""
+    """(result, source) formats of F2F: those in its modifiers, f32 by default."""
     named = [FORMATS[m] for m in op.mods if m in FORMATS]
     return (named[0], named[1]) if len(named) > 1 else (F32, F32)
 
@@ -264,7 +266,7 @@ def _f2f(op: Op, src: list[Opnd]) -> Values:
 
 
 def _f2fp(op: Op, src: list[Opnd]) -> Values:
-    """Two f32 to packed halves, the first one above."""
+    """Converts two f32 to packed halves, the first one to the upper half."""
     if not op.has("PACK_AB") or not _only(op, frozenset(("F16", "BF16", "F32", "RELU", "RZ", "SATFINITE", "PACK_AB"))):
         return None
     to = BF16 if op.has("BF16") else F16
@@ -300,7 +302,7 @@ def _f2i(op: Op, src: list[Opnd]) -> Values:
 
 def _i2f(op: Op, src: list[Opnd]) -> Values:
     o = src[0]
-    if not _only(op, frozenset((*_INTS, *ROUNDINGS, *FORMATS))) or suffix(o) or o & (NEG | ABS | INV):
+    if not _only(op, frozenset((*_INTS, *ROUNDINGS, *FORMATS))) or suffix_of(o) or o & (NEG | ABS | INV):
         return None
     to = next((FORMATS[m] for m in op.mods if m in FORMATS), F32)
     bits, signed = _int_type(op)

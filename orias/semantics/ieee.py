@@ -1,8 +1,8 @@
-"""IEEE arithmetic on bit patterns in exact integers: one rounding an operation, in every mode, for every binary format.
+"""IEEE arithmetic on bit patterns in exact integers: one rounding per operation, in any mode, for any binary format.
 
-A pattern is a non-negative ``int`` of the format's width.  NaN results are the ones the hardware writes
-(:attr:`Format.nan`).  The simulator's vector code (``orias.sim.softfloat``) computes the same functions and is tested
-against this module; it comes here for what does not vectorise.
+A pattern is a non-negative ``int`` of the format's width.  NaN results are those of the hardware (:attr:`Format.nan`).
+The simulator's vector code (``orias.sim.math.softfloat``) computes the same functions, is tested against this module,
+and calls it for functions that do not vectorise.
 """
 
 from math import isqrt
@@ -10,15 +10,15 @@ from typing import Final, final
 
 RN: Final = 0
 RM: Final = 1
-"""Towards minus infinity."""
+"""Rounding towards minus infinity."""
 RP: Final = 2
-"""Towards plus infinity."""
+"""Rounding towards plus infinity."""
 RZ: Final = 3
 
 
 @final
 class Format:
-    """A binary format by the widths of exponent and fraction; ``nan`` is the NaN that arithmetic gives."""
+    """A binary format by the widths of exponent and fraction; ``nan`` is the NaN that arithmetic returns."""
 
     __slots__ = ("bits", "ebits", "emin", "inf", "magnitude", "mbits", "min_normal", "nan", "one", "sign")
 
@@ -34,7 +34,7 @@ class Format:
         bias = (1 << (ebits - 1)) - 1
         self.one: Final[int] = bias << mbits
         self.emin: Final[int] = 1 - bias - mbits
-        """Exponent of the last place of subnormal numbers."""
+        """Exponent of the unit in the last place of subnormal numbers."""
 
 
 F16: Final = Format(5, 10, 0x7FFF)
@@ -54,26 +54,26 @@ def is_inf(f: Format, x: int) -> bool:
 
 
 def flush(f: Format, x: int) -> int:
-    """Subnormal numbers become zeros of their sign."""
+    """Replace a subnormal number by the zero of its sign."""
     return x & f.sign if x & f.inf == 0 else x
 
 
 def saturate(f: Format, x: int) -> int:
-    """Clamped to [0, 1]; NaN and everything up to -0 become +0."""
+    """Clamp to [0, 1]; NaN and everything up to -0 become +0."""
     if is_nan(f, x) or x & f.sign:
         return 0
     return min(x, f.one)
 
 
 def finish(f: Format, x: int, ftz: bool, sat: bool) -> int:
-    """A result flushed and saturated as asked."""
+    """Flush (`ftz`) and saturate (`sat`) a result."""
     if ftz:
         x = flush(f, x)
     return saturate(f, x) if sat else x
 
 
 def parts(f: Format, x: int) -> tuple[int, int]:
-    """(signed significand, exponent of its last place) of a finite pattern."""
+    """(signed significand, exponent of its unit in the last place) of a finite pattern."""
     m = x & (f.min_normal - 1)
     e = (x & f.inf) >> f.mbits
     if e:
@@ -83,7 +83,7 @@ def parts(f: Format, x: int) -> tuple[int, int]:
 
 
 def round_exact(f: Format, m: int, e: int, mode: int) -> int:
-    """``m * 2**e`` (m not zero) rounded."""
+    """``m * 2**e`` (m not zero), rounded to the format."""
     negative = m < 0
     m = abs(m)
     shift = max(m.bit_length() - f.mbits - 1, f.emin - e)
@@ -99,7 +99,7 @@ def round_exact(f: Format, m: int, e: int, mode: int) -> int:
     else:
         m <<= -shift
         e += shift
-    # The fraction's carry runs into the exponent field as it should; m has the hidden bit of a normal number.
+    # A carry out of the fraction increments the exponent field, which is correct; m has the hidden bit of a normal number.
     bits = m + ((e - f.emin) << f.mbits)
     if bits >= f.inf:
         to_infinity = mode == RN or mode == (RM if negative else RP)
@@ -139,7 +139,7 @@ def add(f: Format, a: int, b: int, mode: int = RN, out: Format | None = None) ->
 
 def mul(f: Format, a: int, b: int, mode: int = RN, scale: int = 0) -> int:
     """``a * b * 2**scale``."""
-    # A zero addend of the product's sign leaves the sign of a zero product alone.
+    # A zero addend with the sign of the product keeps the sign of a zero product.
     return fma(f, a, b, (a ^ b) & f.sign, mode, scale)
 
 
@@ -176,7 +176,7 @@ def sqrt(f: Format, a: int, mode: int = RN) -> int:
 
 
 def convert(source: Format, to: Format, x: int, mode: int = RN) -> int:
-    """A value rounded to another format."""
+    """Convert a value to another format, rounded."""
     sign = to.sign if x & source.sign else 0
     if is_nan(source, x):
         return to.nan
@@ -203,7 +203,7 @@ def integral(m: int, e: int, mode: int) -> int:
 
 
 def round_integral(f: Format, x: int, mode: int) -> int:
-    """Rounded to an integral value of the format; zeros keep the operand's sign."""
+    """Round to an integral value of the format; a zero keeps the operand's sign."""
     if is_nan(f, x):
         return f.nan
     if is_inf(f, x):
@@ -214,7 +214,7 @@ def round_integral(f: Format, x: int, mode: int) -> int:
 
 
 def to_int(f: Format, x: int, bits: int, signed: bool, mode: int, nan_zero: bool) -> int:
-    """A saturated integer as a 64-bit pattern, sign-extended; NaN gives zero or the pattern with only the top bit of
+    """Convert to a saturated integer, as a sign-extended 64-bit pattern; NaN gives zero or only the top bit of
     the type set."""
     if is_nan(f, x):
         return 0 if nan_zero else 1 << (bits - 1)
@@ -232,7 +232,7 @@ def from_int(f: Format, n: int, mode: int = RN) -> int:
 
 
 def order(f: Format, a: int, b: int) -> int | None:
-    """-1, 0 or 1 as a is below, equal to or above b; None if they do not compare."""
+    """-1, 0 or 1 if a is below, equal to or above b; None if they are unordered."""
     if is_nan(f, a) or is_nan(f, b):
         return None
     x = -(a & f.magnitude) if a & f.sign else a
@@ -248,7 +248,7 @@ _HOLDS: Final[dict[str, tuple[bool, bool, bool, bool]]] = {
     "GTU": (False, False, True, True), "NEU": (True, False, True, True), "GEU": (False, True, True, True),
     "T": (True, True, True, True),
 }  # fmt: skip
-"""Comparison -> whether it holds below, on equality, above, unordered."""
+"""Comparison -> whether it holds for less, equal, greater, unordered."""
 
 
 def compare(f: Format, name: str, a: int, b: int) -> bool:
@@ -263,7 +263,7 @@ def is_comparison(name: str) -> bool:
 
 
 def prefers_first(f: Format, a: int, b: int, minimum: bool) -> bool:
-    """True where the minimum (or maximum) of two values is the first: the second alone is a NaN, or the first wins."""
+    """True if the minimum (or maximum) of two values is the first: only the second is a NaN, or the first is smaller (larger)."""
     o = order(f, a, b)
     if o is None:
         return is_nan(f, b) and not is_nan(f, a)
@@ -273,7 +273,7 @@ def prefers_first(f: Format, a: int, b: int, minimum: bool) -> bool:
 
 
 def minmax(f: Format, a: int, b: int, minimum: bool, nan: bool = False, xorsign: bool = False) -> int:
-    """IEEE minimum or maximum: a NaN loses (wins with `nan`), -0 is below +0; `xorsign` compares magnitudes and gives
+    """IEEE minimum or maximum: a number wins over a NaN (a NaN with `nan`), -0 is below +0; `xorsign` compares magnitudes and gives
     the result the product's sign."""
     sign = (a ^ b) & f.sign
     if xorsign:

@@ -1,10 +1,12 @@
 """Runs SASS on the CPU: any cubin of sm_75 to sm_121, bit-exact wherever the hardware's arithmetic is defined.
 
-``load(cubin)`` gives an :class:`~orias.sim.image.Image`; ``image.launch(name, grid, block, args)`` runs a kernel.
+``load(cubin)`` gives an :class:`~orias.sim.core.image.Image`; ``image.launch(name, grid, block, args)`` runs a kernel.
 Needs numpy (the ``sim`` extra).
 """
 
-from orias.sim.errors import (
+from orias.sim.core.image import Image, load
+from orias.sim.core.launch import Result
+from orias.sim.core.sim_errors import (
     ArgumentError,
     AssertionFailed,
     Deadlock,
@@ -17,12 +19,10 @@ from orias.sim.errors import (
     StepLimit,
     Trap,
 )
-from orias.sim.image import Image, load
-from orias.sim.launch import Result
-from orias.sim.sampler import Sampler
-from orias.sim.surface import Surface
-from orias.sim.tensormap import tensormap
-from orias.sim.texture import Texture
+from orias.sim.matrix.tensor_map import tensormap
+from orias.sim.texture.sampler import Sampler
+from orias.sim.texture.surface_object import Surface
+from orias.sim.texture.texture_object import Texture
 
 __all__ = [
     "ArgumentError",

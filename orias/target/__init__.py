@@ -1,1 +1,1 @@
-"""Target profiles: one row per SM."""
+"""The facts of each target: the table of SMs, names, the ABI, descriptors."""

@@ -1,108 +1,129 @@
-"""One profile per target: decoder class, limits, constant-bank layout, features.
+"""The profile of a target: the facts that the table of targets has for its SM.
 
-Sources: ``target_facts.csv`` and sections 3.2 and 3.4 of the register-allocation inventory (measured with
-ptxas 13.0.88); limits that only the driver can show are left out.
+Every query names a fact.  If the target does not have the fact, or nobody has measured it, the query raises
+:class:`orias.diag.MissingFact`, which names target and fact; a query never answers with the value of another target.
 """
 
-from typing import NamedTuple
+from typing import Final, final
+
+from orias.diag import MissingFact
+from orias.target import features, target_names
+from orias.target.table import Column, columns
+
+_UNKNOWN: Final = "?"
+_NONE: Final = "-"
 
 
-class Target(NamedTuple):
+@final
+class Target:
     """A compilation target.
 
-    ``table``: decoder class (name of the instruction table).  Offsets are byte offsets into constant bank 0; -1 where
-    the target has none.  ``smem_reserved``: bytes at the start of shared memory that the system keeps.
+    ``name``: such as ``sm_90a``; ``sm``: number of the SM; ``suffix``: ``a``, ``f`` or nothing; ``table``: name of the
+    instruction table; ``latency_class``: number of the SM whose latencies the target has.
     """
 
-    name: str
-    sm: int
-    table: str
-    accelerator: bool
-    param_base: int
-    param_base_large: int
-    stack_ptr: int
-    desc: int
-    ntid: int
-    nctaid: int
-    local_window: int
-    const_window: int
-    """Place in bank 0 of the generic address of constant bank 3."""
-    shared_window: int
-    smem_reserved: int
-    smem_max: int
-    threads_per_sm: int
-    ctas_per_sm: int
-    const_operands: bool
-    """ALU operations take constant-bank operands (sm_75 to sm_89)."""
-    rela: bool
-    """Cubins use RELA relocations (sm_90 on)."""
-    latency_class: int
-    """SM whose measured latencies apply."""
-    min_ptx: tuple[int, int]
+    __slots__ = ("_column", "_features", "_known", "latency_class", "name", "sm", "suffix", "table")
+
+    def __init__(self, name: str, sm: int, suffix: str, column: Column) -> None:
+        self.name: Final[str] = name
+        self.sm: Final[int] = sm
+        self.suffix: Final[str] = suffix
+        self._column: Final[Column] = column
+        has = 0
+        known = 0
+        rows = column["feature"]
+        for k, feature in enumerate(features.NAMES):
+            value = rows.get(feature, _UNKNOWN)
+            if value == "y":
+                has |= 1 << k
+            if value != _UNKNOWN:
+                known |= 1 << k
+        self._features: Final[int] = has
+        self._known: Final[int] = known
+        self.table: Final[str] = f"sm_{self.number('decoder_class')}"
+        self.latency_class: Final[int] = self.number("latency_class")
+
+    def _fact(self, section: str, name: str) -> str:
+        value = self._column[section].get(name, _UNKNOWN)
+        if value == _UNKNOWN:
+            raise MissingFact(f"{self.name}: {section} '{name}' is not known")
+        return value
+
+    def has(self, feature: int) -> bool:
+        """Whether the target has a feature (a number of :mod:`orias.target.features`)."""
+        if not self._known >> feature & 1:
+            raise MissingFact(f"{self.name}: feature '{features.NAMES[feature]}' is not known")
+        return self._features >> feature & 1 == 1
+
+    def number(self, name: str) -> int:
+        """A number of the table."""
+        value = self._fact("number", name)
+        if value == _NONE:
+            raise MissingFact(f"{self.name} has no number '{name}'")
+        return int(value, 0)
+
+    def has_number(self, name: str) -> bool:
+        """Whether the table has this number for the target."""
+        return self._fact("number", name) != _NONE
+
+    def word(self, name: str) -> int:
+        """Byte offset in constant bank 0 of a word with a fixed offset."""
+        if self.moves_with_cluster(name):
+            raise MissingFact(
+                f"{self.name}: word '{name}' of constant bank 0 has no fixed place, it moves with SR_CgaSize"
+            )
+        return self.word_base(name)
+
+    def word_base(self, name: str) -> int:
+        """Byte offset in constant bank 0 of a word; if it depends on SR_CgaSize, the offset for SR_CgaSize 0."""
+        value = self._fact("word", name)
+        if value == _NONE:
+            raise MissingFact(f"{self.name} has no word '{name}' in constant bank 0")
+        return int(value.rstrip("+"), 0)
+
+    def has_word(self, name: str) -> bool:
+        """Whether the target has a word of that name in constant bank 0."""
+        return self._fact("word", name) != _NONE
+
+    def moves_with_cluster(self, name: str) -> bool:
+        """Whether the offset of a word of constant bank 0 depends on SR_CgaSize."""
+        return self._fact("word", name).endswith("+")
+
+    def multiplies(self, product: str) -> bool:
+        """Whether one operation computes a matrix product such as ``int8.sp.16x8x64``; False for a shape not in the table."""
+        value = self._column["product"].get(product, "n")
+        if value == _UNKNOWN:
+            raise MissingFact(f"{self.name}: product '{product}' is not known")
+        return value == "y"
+
+    def spelling(self, name: str) -> str:
+        """The target's text for a part of an instruction's name."""
+        return self._fact("spelling", name)
 
 
-def _row(name: str, table: int, threads: int, ctas: int, latency: int, min_ptx: tuple[int, int]) -> Target:
-    digits = name[3:].rstrip("af")
-    sm = int(digits)
-    gen90, gen100 = sm >= 90, sm >= 100
-    return Target(
-        name=name,
-        sm=sm,
-        table=f"sm_{table}",
-        accelerator=name.endswith("a"),
-        param_base=0x380 if gen100 else 0x210 if gen90 else 0x160,
-        param_base_large=0x380 if gen100 else 0x210 if gen90 else 0x1A80,
-        stack_ptr=0x37C if gen100 else 0x28,
-        desc=-1 if sm == 75 else 0x358 if gen100 else 0x208 if gen90 else 0x118,
-        ntid=0x360 if gen100 else 0x0,
-        nctaid=0x370 if gen100 else 0xC,
-        local_window=0x2F8 if gen100 else 0x20,
-        const_window=0x120 if gen100 else 0xD0 if gen90 else 0x50,
-        shared_window=-1 if gen90 else 0x18,
-        smem_reserved=1024 if gen90 else 0,
-        smem_max=49152,
-        threads_per_sm=threads,
-        ctas_per_sm=ctas,
-        const_operands=not gen90,
-        rela=gen90,
-        latency_class=latency,
-        min_ptx=min_ptx,
-    )
+_COLUMNS: Final[dict[int, Column]] = columns()
 
 
-TARGETS: dict[str, Target] = {
-    t.name: t
-    for t in (
-        _row("sm_75", 75, 1024, 16, 75, (6, 3)),
-        _row("sm_80", 80, 2048, 32, 80, (7, 0)),
-        _row("sm_86", 86, 1536, 16, 86, (7, 1)),
-        _row("sm_87", 86, 1536, 16, 80, (7, 4)),
-        _row("sm_88", 86, 1536, 16, 86, (7, 3)),
-        _row("sm_89", 89, 1536, 24, 89, (7, 8)),
-        _row("sm_90", 90, 2048, 32, 90, (7, 8)),
-        _row("sm_90a", 90, 2048, 32, 90, (8, 0)),
-    )
-}
+def _profiles(suffixed: tuple[str, ...]) -> dict[str, Target]:
+    out: dict[str, Target] = {}
+    for text in suffixed:
+        number = text.rstrip("af")
+        out[f"sm_{text}"] = Target(f"sm_{text}", int(number), text[len(number) :], _COLUMNS[int(number)])
+    return out
 
-"""What a program can be compiled for."""
 
-KNOWN_TARGETS: dict[str, Target] = {
-    **TARGETS,
-    **{
-        t.name: t
-        for suffix in ("", "a", "f")
-        for t in (
-            _row(f"sm_100{suffix}", 100, 2048, 32, 100, (8, 8) if suffix == "f" else (8, 6)),
-            _row(f"sm_103{suffix}", 103, 2048, 32, 103, (8, 8)),
-            _row(f"sm_110{suffix}", 110, 1536, 24, 110, (9, 0)),
-            _row(f"sm_120{suffix}", 120, 1536, 24, 120, (8, 8) if suffix == "f" else (8, 7)),
-            _row(f"sm_121{suffix}", 120, 1536, 24, 120, (8, 8)),
-        )
-    },
-}
-"""The same and the targets whose code is only read and run."""
+TARGETS: Final[dict[str, Target]] = _profiles(target_names.COMPILED)
+"""The targets that programs can be compiled for, by name."""
+
+KNOWN_TARGETS: Final[dict[str, Target]] = {**TARGETS, **_profiles(target_names.READ_ONLY)}
+"""The same, plus the targets whose code Orias only reads and runs."""
 
 
 def target(name: str) -> Target:
     """The profile of a target such as ``sm_90a``; KeyError if it is not supported yet."""
     return TARGETS[name]
+
+
+def profile_of_sm(sm: int) -> Target:
+    """The profile of an SM number without a suffix; KeyError naming it if there is none."""
+    return KNOWN_TARGETS[f"sm_{target_names.RENAMED.get(sm, sm)}"]

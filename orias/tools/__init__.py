@@ -1,1 +1,1 @@
-"""What people do with cubins: disassemble, assemble, verify."""
+"""Tools for cubins: disassembler, assembler, validation, random tests."""

@@ -1,20 +1,21 @@
-"""The assembler: a listing back to instruction words, on the same tables as the disassembler.
+"""The assembler: turns a listing into instruction words, with the same tables as the disassembler.
 
-Accepted text is what :func:`orias.tools.disassemble.disassemble` writes (addresses and comments are optional)::
+It accepts the output of :func:`orias.tools.disassemble.disassemble`; addresses and comments are optional::
 
     .section .text.k,"ax",@progbits
     .L_x_0:
             @!P0 IADD3 R4, R5.reuse, -0x1, RZ ;   /* B0----- R- W1 Y S04 */
                  BRA `(.L_x_0) ;
 
-A comment of the form ``B...... R. W. Y Snn [Un] [^hex]`` is the control word (waits, read barrier, write barrier, yield, stall, reuse
-flags that the text does not show, bits that no text shows); without it an instruction waits for nothing and stalls 15 cycles.
+A comment of the form ``B...... R. W. Y Snn [Un] [^hex]`` is the control word: wait mask, read barrier, write barrier,
+yield, stall, reuse flags that the text does not show, bits that no text shows.  Without it an instruction waits for
+nothing and stalls 15 cycles.
 """
 
 import re
 from typing import Final
 
-from orias.isa.table import CTL_SHIFT, IsaTable, load
+from orias.isa.isa_table import CTL_SHIFT, IsaTable, load
 from orias.tools.instruction import DEFAULT_CONTROL, INST_BYTES, AsmError, assemble_instruction
 
 __all__ = ["AsmError", "assemble", "assemble_instruction", "assemble_line", "control_word"]
@@ -23,7 +24,7 @@ _CONTROL: Final = re.compile(r"B([0-5-]{6}) R([0-6-]) W([0-6-]) ([Y-]) S(\d\d)(?
 
 
 def control_word(text: str) -> tuple[int, int] | None:
-    """(21-bit control word, bits to flip) of a control comment; None if the text is none."""
+    """(21-bit control word, bits to flip) of a control comment; None if the text is no control comment."""
     m = _CONTROL.search(text)
     if m is None:
         return None
@@ -76,7 +77,7 @@ def assemble(text: str, table: str | IsaTable) -> dict[str, bytes]:
 
 
 def assemble_line(row: str, table: IsaTable, pc: int, labels: dict[str, int], number: int) -> int:
-    """The word of one line of a listing (an address comment before it is skipped).  AsmError with line and column."""
+    """The word of one line of a listing (skips an address comment before it).  AsmError with line and column."""
     m = _ADDRESS.match(row)
     start = m.end() if m is not None else 0
     while start < len(row) and row[start] in " \t":
@@ -85,7 +86,7 @@ def assemble_line(row: str, table: IsaTable, pc: int, labels: dict[str, int], nu
 
 
 def assemble_row(row: str, start: int, number: int, t: IsaTable, pc: int, labels: dict[str, int]) -> int:
-    """The word of a row whose instruction starts at an index; its control word is in the comment behind."""
+    """The word of a row whose instruction starts at index `start`; a comment after it has its control word."""
     semicolon = row.find(";", start)
     if semicolon < 0:
         raise AsmError("an instruction ends with a semicolon", number, len(row.rstrip()) + 1)

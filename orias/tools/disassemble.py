@@ -1,7 +1,8 @@
-"""The disassembler: cubin bytes to instructions or to a listing.
+"""The disassembler: turns a cubin into instructions or a listing.
 
-:func:`disassemble` prints the code sections as ``nvdisasm -c`` does, :func:`disassemble_raw` bare code as ``nvdisasm -b`` does;
-:func:`decode_text_section` gives instructions in the vocabulary of the IR, for the simulator.
+:func:`disassemble` prints the code sections as ``nvdisasm -c`` does, :func:`disassemble_raw` bare code as
+``nvdisasm -b`` does; :func:`decode_text_section` returns instructions with operations and operands of the IR, for the
+simulator.
 """
 
 import re
@@ -14,10 +15,10 @@ from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, comments, line_tables
 from orias.cubin.nvinfo import ANNOTATIONS, INDIRECT_BRANCH_TARGETS
 from orias.cubin.nvinfo import decode as decode_info
 from orias.cubin.relocs import CALL_RELOCS, R_UNIFIED32_HI_32, R_UNIFIED32_LO_32
-from orias.isa.classes import table_of_name, table_of_sm
+from orias.isa.isa_table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
 from orias.isa.notation import H_FIELD
-from orias.isa.table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
-from orias.tools.image import header_lines, sm_number
+from orias.target.decoder_class import table_of_name, table_of_sm
+from orias.tools.cubin_target import header_lines, sm_number
 from orias.tools.labels import (
     CONST_RELOCS,
     HALF_RELOCS,
@@ -33,11 +34,11 @@ from orias.tools.labels import (
 __all__ = ["INST_BYTES", "Style", "control_text", "decode_text_section", "disassemble", "disassemble_raw"]
 
 _TEXT_COLUMN: Final = 35
-"""Where the text of an instruction starts, guard apart."""
+"""Column of an instruction's text, after the guard."""
 _NO_CONTROL: Final = 7 << 5 | 7 << 8
-"""The control word of padding: no space stands between its text and the semicolon."""
+"""The control word of padding, which is printed without a space before the semicolon."""
 _SHOWN_EVERY: Final = 0x4000
-"""Bytes of code between two looks at the progress."""
+"""Bytes of code between two progress updates."""
 _SPILL: Final = 1
 """Kind of an annotation: a spill or its reload."""
 _SPACES: Final = {0x20: "STO_CUDA_GLOBAL", 0x40: "STO_CUDA_SHARED", 0x80: "STO_CUDA_CONSTANT"}
@@ -46,8 +47,8 @@ _SPACES: Final = {0x20: "STO_CUDA_GLOBAL", 0x40: "STO_CUDA_SHARED", 0x80: "STO_C
 def decode_text_section(code: bytes, table: str | IsaTable) -> list[Decoded]:
     """The instructions of a ``.text`` section, each with its byte address in ``addr``.
 
-    `table` is an instruction table or its name (``Target.table``).  Raises ValueError if the length is no multiple of 16,
-    IllegalWord if a word is not an instruction.
+    `table` is an instruction table or its name (``Target.table``).  Raises ValueError if the length is no multiple of
+    16, IllegalWord if a word is not an instruction.
     """
     t = load(table) if isinstance(table, str) else table
     if len(code) % INST_BYTES:
@@ -89,7 +90,7 @@ class Style:
         self.control: Final[bool] = control
         self.lines: Final[str] = lines
         self.progress: Final[Callable[[int, int, str], None] | None] = progress
-        """Sees now and then how many bytes of code are listed, how many there are, and the section."""
+        """Called regularly with the number of listed bytes of code, their total, and the section's name."""
 
 
 def disassemble(
@@ -101,9 +102,9 @@ def disassemble(
 ) -> str:
     """The listing of a cubin's code sections; the arguments are those of :class:`Style`.
 
-    A word that is no instruction is printed as ``.quad`` pairs with the reason.  In a relocatable file, names stand for calls
-    and 32-bit halves of addresses; other fields that a linker fills in show their raw value.  Raises CubinError if the file is
-    no cubin, KeyError if there is no table for its target.
+    An illegal word is printed as a ``.quad`` pair with the reason.  In a relocatable file, names replace call targets
+    and 32-bit halves of addresses; other fields that a linker fills in show their raw value.  Raises CubinError if the
+    file is no cubin, KeyError if there is no table for its target.
     """
     return _Listing(ElfFile(data), Style(hex_words, control, lines, progress)).text()
 
@@ -144,7 +145,7 @@ class _Row:
 
 @final
 class Rows:
-    """Lines of a listing; columns are known, and instructions written, when all are there."""
+    """Collects the lines of a listing; :meth:`finish` formats instructions when all column widths are known."""
 
     __slots__ = ("_rows", "_style", "lines", "table")
 
@@ -155,14 +156,14 @@ class Rows:
         self.lines: Final[list[str]] = []
 
     def text(self, word: int, addr: int, names: dict[int, str] | None) -> str:
-        """The text of an instruction, or ``.quad`` and the reason why it is none."""
+        """The text of an instruction, or ``.quad`` and the reason why the word is illegal."""
         try:
             return self.table.text(word, addr, names)
         except IllegalWord as e:
             return f".quad {word & (1 << 64) - 1:#x}, {word >> 64:#x} // {e}"
 
     def add(self, addr: int, word: int, text: str, comment: str = "") -> None:
-        """One instruction; `text` as :meth:`text` gives it."""
+        """Add one instruction; `text` comes from :meth:`text`."""
         if text.startswith(".quad"):
             self.lines.append(f"        /*{addr:04x}*/                   {text}")
             return
@@ -175,7 +176,7 @@ class Rows:
         self.lines.append("")
 
     def finish(self) -> None:
-        """Writes the instructions: comments and words stand below each other in the whole listing."""
+        """Formats the instructions, with comments and words aligned in the whole listing."""
         style = self._style
         lines = self.lines
         if not (style.hex_words or style.control or any(r.comment for r in self._rows)):
@@ -200,7 +201,7 @@ class Rows:
 
 
 def unsaid(table: IsaTable, word: int) -> str:
-    """`` ^hex``: the bits of an instruction that its text and control word do not give to the assembler; empty if there are none."""
+    """`` ^hex``: the bits of a word that the assembler cannot derive from its text and control word; empty if none."""
     from orias.tools.assemble import AsmError, assemble_instruction
 
     try:
@@ -319,7 +320,7 @@ class _Listing:
         return out
 
     def _relocated(self, text: str, word: int, r: ElfReloc, s: Section) -> str:
-        """The text with the name that the linker will fill in."""
+        """The text with the symbol of a relocation in place of the field's value."""
         symbol = self.file.symbol(r.symbol, s.name)
         name = self.file.symbol_name(r.symbol, s.name)
         if r.type in HALF_RELOCS:
@@ -381,7 +382,7 @@ class _Listing:
 
 
 def _with_offset(text: str, name: str) -> str:
-    """An instruction with the offset of its address replaced by a name."""
+    """An instruction's text with the offset of its address replaced by a name."""
     head, _, tail = text.partition("]")
     start = head.rindex("[") + 1
     base = re.sub(r"\+?-?0x[0-9a-f]+$", "", head[start:])

@@ -1,7 +1,7 @@
-"""Full listings back to cubins: the reverse of :mod:`orias.tools.fullwrite`.
+"""Turns full listings into cubins: the inverse of :mod:`orias.tools.fullwrite`.
 
-Everything that follows from the code is computed: addresses, sizes of sections and functions, offsets in the file, the list of ``EXIT``
-instructions, register and barrier counts that the code exceeds.
+It computes everything that follows from the code: addresses, sizes of sections and functions, offsets in the file, the
+list of ``EXIT`` instructions, and register and barrier counts that the code exceeds.
 """
 
 import json
@@ -12,8 +12,8 @@ from typing import Final, final
 from orias.cubin import elf
 from orias.cubin import nvinfo as nv
 from orias.cubin.relocs import TYPES
-from orias.isa.classes import table_of_name
-from orias.isa.table import IsaTable, load
+from orias.isa.isa_table import IsaTable, load
+from orias.target.decoder_class import table_of_name
 from orias.tools.assemble import assemble_line
 from orias.tools.fullwrite import exits
 from orias.tools.instruction import INST_BYTES, AsmError
@@ -63,7 +63,7 @@ class _Line:
 
 @final
 class _Section:
-    """A section of the listing: header words, directives, and its bytes once they are known."""
+    """A section of the listing: header words, directives, and its bytes, when known."""
 
     __slots__ = ("code", "data", "head", "index", "lines", "name", "offset", "place", "use")
 
@@ -92,13 +92,13 @@ def _unquoted(text: str) -> str:
 
 
 def build(text: str) -> bytes:
-    """The cubin of a full listing.  AsmError with line and column for anything that cannot be read or does not fit."""
+    """The cubin of a full listing.  Raises AsmError with line and column for malformed or inconsistent text."""
     return _Builder(text).build()
 
 
 @final
 class _Builder:
-    """One cubin being made."""
+    """Builds one cubin."""
 
     __slots__ = ("cubin", "ends", "headers", "labels", "order", "segments", "symbols", "table", "tail", "targets")
 
@@ -276,7 +276,7 @@ class _Builder:
         return self._address(line, text)[1]
 
     def _size(self, line: _Line, words: dict[str, str]) -> int:
-        """The size of a symbol: a number, or the distance to an end."""
+        """The size of a symbol: a number, or the distance to an end label."""
         text = words.get("size", "0")
         if text.startswith("end("):
             return self._address(line, text[4:-1])[1] - self._value(line, words.get("value", "0"))
@@ -298,7 +298,7 @@ class _Builder:
         return bytes(out)
 
     def _strings(self, index: int) -> bytes:
-        """A string table with a NUL before it, so that whole names can be found."""
+        """A string table with a NUL before it, so that a search finds whole names."""
         for s in self.order:
             if s.index == index:
                 return b"\0" + (s.data or self._data(s))
@@ -365,7 +365,7 @@ class _Builder:
         return pack(f"<{len(words)}I", *words)
 
     def _registers(self, symbol: int, stated: int) -> int:
-        """The register count of a function: what is stated, or what its code needs if that is more."""
+        """The register count of a function: the stated one, or what its code needs if that is more."""
         line, _, words = self.symbols[symbol]
         index = self._section(line, words["section"]) if "section" in words else 0
         for s in self.order:

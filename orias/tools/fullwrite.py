@@ -1,8 +1,9 @@
-"""The full listing of a cubin: text from which :func:`orias.tools.fullread.build` makes the same bytes.
+"""The full listing of a cubin: text that :func:`orias.tools.fullread.build` turns into the same bytes.
 
-Code is written as instructions with control words, everything else by what it is: names, symbols, attributes, relocations; other
-sections are bytes.  Whatever follows from the code (addresses in attributes and relocations, sizes of functions and sections,
-offsets in the file) is written as names, so that an edited listing still fits together; docs/disassembler.md states the grammar.
+Code is listed as instructions with control words; names, symbols, attributes and relocations have directives; other
+sections are bytes.  Values that follow from the code (addresses in attributes and relocations, sizes of functions and
+sections, offsets in the file) are listed as names, so that an edited listing stays consistent.  docs/disassembler.md
+has the grammar.
 """
 
 import json
@@ -12,13 +13,13 @@ from typing import Final, final
 
 from orias.cubin import elf
 from orias.cubin import nvinfo as nv
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile, Section
-from orias.cubin.errors import CubinError
 from orias.cubin.relocs import TYPES
-from orias.isa.classes import table_of_sm
-from orias.isa.table import CTL_SHIFT, IllegalWord, IsaTable, load
+from orias.isa.isa_table import CTL_SHIFT, IllegalWord, IsaTable, load
+from orias.target.decoder_class import table_of_sm
+from orias.tools.cubin_target import sm_number, target_name
 from orias.tools.disassemble import control_text, unsaid
-from orias.tools.image import sm_number, target_name
 from orias.tools.labels import INST_BYTES, OFFSET_RECORDS, Labels, branch_targets
 
 FULL_MARK: Final = "// orias full listing"
@@ -30,18 +31,18 @@ _SYMBOL_FIRST: Final = (nv.REGCOUNT, nv.FRAME_SIZE, nv.MIN_STACK_SIZE, nv.MAX_ST
 
 
 def quoted(name: str) -> str:
-    """A name as it stands in a listing: bare if it is plain, else in quotes."""
+    """A name as it is written in a listing: quoted unless it is plain."""
     return name if _PLAIN.match(name) and not name[0].isdigit() else json.dumps(name)
 
 
 def full_listing(data: bytes) -> str:
-    """The full listing of a cubin.  CubinError if it is none, KeyError if there is no table for its target."""
+    """The full listing of a cubin.  CubinError if the file is no cubin, KeyError if there is no table for its target."""
     return _Full(data).text()
 
 
 @final
 class _Full:
-    """One full listing being written."""
+    """Writes one full listing."""
 
     __slots__ = ("bodies", "data", "file", "heads", "labels", "lines", "section_names", "symbol_names", "table")
 
@@ -58,7 +59,7 @@ class _Full:
         self.section_names: Final[dict[int, str]] = _unique([s.name for s in self.file.sections])
         self.symbol_names: Final[dict[int, str]] = _unique([s.name for s in self.file.symbols])
         self.bodies: Final[dict[int, tuple[int, int]]] = {}
-        """(address, size) within the code of a symbol, by its index."""
+        """Symbol index -> (address, size) in the code of the symbol."""
 
     def text(self) -> str:
         out = self.lines
@@ -89,7 +90,7 @@ class _Full:
         out.append("\t.headers" + ("" if gap == bytes(-at % 8) else f" gap={gap.hex() or 'none'}"))
         end = shoff + 64 * shnum
         if phnum and phoff != end:
-            raise CubinError("the program headers do not stand behind the section headers")
+            raise CubinError("the program headers do not stand after the section headers")
         for i in range(phnum):
             self._segment(unpack_from("<IIQQQQQQ", self.data, phoff + 56 * i), phoff, phnum, order)
         end += 56 * phnum
@@ -109,7 +110,7 @@ class _Full:
                     self._address(s.index, r.offset)
 
     def _address(self, section: int, addr: int) -> str:
-        """The name of a code address; functions come first."""
+        """The name of a code address; preferably of a function."""
         for s in self.labels.symbols.get(section, ()):
             if s.type == elf.STT_FUNC and s.value == addr:
                 return s.name
@@ -136,7 +137,7 @@ class _Full:
     # -- sections ---------------------------------------------------------------------------------------------------
 
     def _section(self, s: Section, at: int, placed: dict[tuple[int, int], int]) -> int:
-        """Writes a section that begins at or behind `at`; returns where its bytes end."""
+        """Writes a section that begins at or after `at`; returns where its bytes end."""
         head = self.heads[s.index]
         words = [f"index={s.index}", f"type={s.type:#x}", f"flags={s.flags:#x}"]
         if head[0] != self._first(s.name):
@@ -175,7 +176,7 @@ class _Full:
         return max(at, s.offset + s.size)
 
     def _first(self, name: str) -> int:
-        """The first place of a name in the table of section names."""
+        """The first offset of a name in the table of section names."""
         table: int = unpack_from("<H", self.data, 62)[0]
         names = self.file.sections[table].data
         return (b"\0" + names).find(b"\0" + name.encode("utf-8", "replace") + b"\0")
@@ -282,7 +283,7 @@ class _Full:
             self.lines.append(f"\t.reloc {where}, {name}, {self._symbol_ref(r.symbol)}{addend}")
 
     def _attributes(self, s: Section) -> bool:
-        """Writes the records of an attribute section; False if they would not give the same bytes."""
+        """Writes the records of an attribute section; False if they would not encode to the same bytes."""
         try:
             records = nv.decode(s.data, s.name)
         except CubinError:
@@ -330,7 +331,7 @@ class _Full:
         return out
 
     def _frames(self, s: Section) -> None:
-        """``.debug_frame``: bytes, but the range of a function that is as long as its symbol says."""
+        """Writes ``.debug_frame`` as bytes, except the range of a function whose symbol has the same size."""
         data = s.data
         ranges: dict[int, str] = {}
         for r in self.file.relocations(s):
@@ -376,7 +377,7 @@ class _Full:
 
 
 def exits(code: bytes, table: IsaTable) -> list[int]:
-    """Offsets of the ``EXIT`` instructions, as the attribute lists them."""
+    """Offsets of the ``EXIT`` instructions, in the order of the attribute."""
     out: list[int] = []
     for addr in range(0, len(code), INST_BYTES):
         word = int.from_bytes(code[addr : addr + INST_BYTES], "little")
@@ -392,7 +393,7 @@ _EXIT: Final = 0x94D
 
 
 def _unique(names: list[str]) -> dict[int, str]:
-    """The names that only one entry has, by its number."""
+    """The unique names, by the number of their entry."""
     seen: dict[str, int] = {}
     for i, name in enumerate(names):
         seen[name] = -1 if name in seen else i

@@ -1,10 +1,10 @@
-"""What an assembler message suggests: mnemonics and forms near to a wrong text."""
+"""Suggestions in assembler messages: mnemonics and forms similar to a wrong text."""
 
 import difflib
 import re
 
+from orias.isa.isa_table import IsaTable
 from orias.isa.rawtable import Form
-from orias.isa.table import IsaTable
 
 _KINDS = {
     "R": "R",
@@ -22,13 +22,13 @@ _KINDS = {
 
 
 def near_mnemonics(table: IsaTable, mnemonic: str) -> str:
-    """``; nearest: IADD3, VIADD`` for a mnemonic that does not exist; empty if nothing is near."""
+    """``; nearest: IADD3, VIADD`` for a mnemonic that does not exist; empty if none is similar."""
     found = difflib.get_close_matches(mnemonic.upper(), table.raw.mnemonics(), 3, 0.5)
     return f"; nearest: {', '.join(found)}" if found else ""
 
 
 def form_text(form: Form) -> str:
-    """A form for people: ``IADD3[.X] R, P, R, R, R``; modifiers that may be absent stand in brackets."""
+    """Readable text of a form: ``IADD3[.X] R, P, R, R, R``, with optional modifiers in brackets."""
     out = form.mnemonic
     for p in form.mods:
         if not p.bits:
@@ -43,7 +43,7 @@ def form_text(form: Form) -> str:
 
 
 def _skeleton(text: str) -> str:
-    """An operand list with its numbers taken out, to compare with forms."""
+    """An operand list without its numbers, to compare with forms."""
     text = re.sub(r"\b(UR|UP|SB|R|P|B)(?:\d+|Z|T)(?:\.\w+)*", r"\1", text)
     text = re.sub(r"-?0x[0-9a-f]+", "0x.", text)
     text = re.sub(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?", "1.0", text)
@@ -51,7 +51,7 @@ def _skeleton(text: str) -> str:
 
 
 def near_forms(table: IsaTable, text: str) -> str:
-    """``; nearest form: ...`` for an instruction text that no form reads; empty if the mnemonic has none."""
+    """``; nearest form: ...`` for an instruction text that matches no form; empty if the mnemonic has no forms."""
     head, _, operands = text.partition(" ")
     mnemonic, _, mods = head.partition(".")
     wanted = _skeleton(operands)

@@ -1,32 +1,32 @@
-"""One instruction text to its word, on the same forms the printer uses.
+"""Assembles one instruction text into its word, with the same forms as the printer.
 
-The numbers of a text are taken out first; what is left is its *shape* (``IADD3 R#, R#.reuse, #, RZ``).  The forms that read a shape, with
-the places of the numbers, are found once and kept; a text is then a look-up and a few shifts.  Candidates depend on the
-shape alone and are tried in one order, so a text gives the same word whatever was assembled before.
+The *shape* of a text is the text without its numbers (``IADD3 R#, R#.reuse, #, RZ``).  The forms that match a shape,
+with the positions of the numbers, are computed once and cached; to assemble a text is then a look-up and a few shifts.
+The candidates depend on the shape alone and have a fixed order, so the word of a text does not depend on earlier texts.
 """
 
 import re
 from typing import Final, final
 
-from orias.isa.floats import float_bits
+from orias.isa.float_text import float_bits
+from orias.isa.isa_table import CTL_SHIFT, IsaTable
 from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, Elem, Operand, Piece
 from orias.isa.rawtable import Form
-from orias.isa.table import CTL_SHIFT, IsaTable
 from orias.tools.hints import near_forms, near_mnemonics
 
 INST_BYTES: Final = 16
 DEFAULT_CONTROL: Final = 15 | 7 << 5 | 7 << 8
+"""The control word of a text without one: stall 15, no barriers."""
 _SHOWN: Final = 18 | 7 << 5 | 7 << 8
-"""A control word with which reuse flags are printed."""
-"""Stall 15, no barriers."""
+"""A control word with which the printer shows reuse flags."""
 HIDDEN_DESCRIPTOR: Final = 4
-"""Uniform register of the descriptor where the text does not name it (sm_80 to sm_89); what ptxas uses most."""
+"""Uniform register of a descriptor that the text does not name (sm_80 to sm_89); the one that ptxas uses most."""
 _KEPT: Final = 200_000
-"""Shapes to remember per table."""
+"""Largest number of cached shapes per table."""
 
 
 class AsmError(Exception):
-    """A text that is no instruction; ``line`` and ``column`` start at 1."""
+    """A text that cannot be assembled; ``line`` and ``column`` start at 1."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         self.message: str = message
@@ -50,14 +50,14 @@ _ZERO: Final = {"R": "RZ", "U": "URZ", "P": "PT", "Q": "UPT"}
 _PREFIX: Final = {"R": "R", "U": "UR", "P": "P", "Q": "UP", "B": "B", "D": "SB"}
 
 Move = tuple[Elem, int]
-"""An element and the number of the value it takes."""
+"""An element and the index of its value."""
 State = tuple[int, int, int, tuple[Move, ...]]
-"""(fixed bits, their values, position in the shape, values taken)."""
+"""(fixed bits, their values, position in the shape, moves so far)."""
 
 
 @final
 class _Candidate:
-    """A form that reads a shape: bits that the shape fixes, and where values go."""
+    """A form that matches a shape: the bits that the shape fixes, and the elements of its values."""
 
     __slots__ = ("form", "hidden", "mask", "moves", "plain", "rest", "val")
 
@@ -66,7 +66,7 @@ class _Candidate:
         self.val: Final[int] = val
         self.moves: Final[tuple[Move, ...]] = moves
         self.plain: Final[list[tuple[int, int, int]]] = []
-        """(value, low bit, limit) of register numbers whose fields nothing else touches."""
+        """(value, low bit, limit) of register numbers whose fields hold nothing else."""
         self.rest: Final[list[Move]] = []
         for e, i in moves:
             field = (1 << e.width) - 1 << e.lo
@@ -81,7 +81,7 @@ class _Candidate:
 
 @final
 class _Reading:
-    """The candidates of a shape, and how far into it any form of the mnemonic came."""
+    """The candidates of a shape, and the furthest position in it that any form of the mnemonic matched."""
 
     __slots__ = ("candidates", "furthest")
 
@@ -100,11 +100,11 @@ class _Matcher:
         self.form: Final[Form] = form
         self.shape: Final[str] = shape
         self.index: Final[dict[int, int]] = index
-        """Number of the value at a position."""
+        """Position in the shape -> index of its value."""
         self.furthest: int = 0
 
     def pieces(self, pieces: list[Piece], states: list[State]) -> list[State]:
-        """States behind pieces whose texts follow each other directly."""
+        """States after adjacent pieces."""
         for p in pieces:
             after: list[State] = []
             for mask, val, at, moves in states:
@@ -154,7 +154,7 @@ class _Matcher:
         return self._seen([s for s in states if s[2] == end])
 
     def operand(self, o: Operand, state: State) -> list[State]:
-        """States behind an operand."""
+        """States after an operand."""
         out: list[State] = []
         for mask, val, at, moves in self.pieces(o.pre, [state]):
             barred = "|" in self.shape[state[2] : at]
@@ -180,7 +180,7 @@ class _Matcher:
         return out
 
     def element(self, e: Elem, state: State, barred: bool) -> list[State]:
-        """States behind one element."""
+        """States after one element."""
         mask, val, at, moves = state
         kind = e.kind
         if e.hidden:
@@ -206,12 +206,12 @@ class _Matcher:
             return []
         out: list[State] = []
         for start in states:
-            # |R1|.reuse.H0_H0, |R1.H1|.reuse, R1.reuse.H0_H0, R1.H1.reuse: the bar is where the printer puts it.
+            # |R1|.reuse.H0_H0, |R1.H1|.reuse, R1.reuse.H0_H0, R1.H1.reuse: the bar is where the printer writes it.
             if barred:
                 bar_first = [_step(start, 1)] if self.shape.startswith("|", start[2]) else []
                 out.extend(self.pieces(e.suf, [self._reuse(e, s) for s in bar_first]))
-                behind = [_step(s, 1) for s in self.pieces(e.suf, [start]) if self.shape.startswith("|", s[2])]
-                out.extend(self._reuse(e, s) for s in behind)
+                after = [_step(s, 1) for s in self.pieces(e.suf, [start]) if self.shape.startswith("|", s[2])]
+                out.extend(self._reuse(e, s) for s in after)
             else:
                 out.extend(self.pieces(e.suf, [self._reuse(e, start)]))
         return out
@@ -227,7 +227,7 @@ def _step(s: State, n: int) -> State:
 
 
 def put_value(e: Elem, value: int, mask: int, val: int) -> tuple[int, int] | None:
-    """(fixed bits, their values) with a number stored; None if it does not fit or contradicts them."""
+    """(fixed bits, their values) with a number stored; None if it does not fit or conflicts with them."""
     if e.how == H_CONST:
         return (mask, val) if value == e.const else None
     if e.how in (H_FIELD, H_FLOAT, H_SET):
@@ -257,7 +257,7 @@ def put_value(e: Elem, value: int, mask: int, val: int) -> tuple[int, int] | Non
 
 
 def _number(e: Elem, token: str, pc: int, labels: dict[str, int]) -> int | None:
-    """The number a token gives an element; None if it gives none."""
+    """The number of a token for an element; None if the token has none."""
     kind = e.kind
     if kind == "L":
         target = labels.get(token[2:-1]) if token[0] == "`" else int(token, 16) if "0x" in token else None
@@ -292,7 +292,7 @@ _operands: dict[str, tuple[str, list[str]]] = {}
 
 
 def _read(table: IsaTable, shape: str, guard_up: bool | None, end: int, index: dict[int, int]) -> _Reading:
-    """The candidates of a shape; `end` is where its modifiers end."""
+    """The candidates of a shape; `end` is the end of its modifiers."""
     mnemonic = shape[:end].split(".")[0]
     out: list[_Candidate] = []
     furthest = len(mnemonic)
@@ -317,7 +317,7 @@ def _read(table: IsaTable, shape: str, guard_up: bool | None, end: int, index: d
 
 
 def _shape(body: str) -> tuple[str, list[str], dict[int, int], list[int]]:
-    """(shape, values, number of the value at a position in the shape, position of each value in the text) of operands."""
+    """(shape, values, index of the value by position in the shape, position of each value in the text) of operands."""
     parts: list[str] = []
     values: list[str] = []
     index: dict[int, int] = {}
@@ -343,8 +343,8 @@ def assemble_instruction(
 ) -> int:
     """The word of one instruction (without its control word, reuse flags included).
 
-    `labels` maps label names to addresses.  Raises AsmError at the place where no form of the mnemonic goes on, with the
-    forms that come nearest.
+    `labels` maps label names to addresses.  Raises AsmError at the first position where no form of the mnemonic
+    matches, with the nearest forms.
     """
     names = labels or {}
     source = text.rstrip()
@@ -414,7 +414,7 @@ def _refusal(
     line: int,
     column: int,
 ) -> AsmError:
-    """The error for a text that no form reads, at the place that is wrong."""
+    """The error for a text that matches no form, at the wrong position."""
     mnemonic = source[at:end].split(".")[0]
     if not table.raw.of_mnemonic(mnemonic):
         hint = near_mnemonics(table, mnemonic)
@@ -447,7 +447,7 @@ def _range(e: Elem) -> str:
 
 
 def _position(source: str, at: int, end: int, furthest: int, values: list[str]) -> int:
-    """The place in the text of a place in its shape."""
+    """The position in the text of a position in its shape."""
     head = end - at
     if furthest <= head:
         return at + furthest

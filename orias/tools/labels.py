@@ -1,4 +1,4 @@
-"""Names of code addresses, numbered as ``nvdisasm`` numbers them."""
+"""Labels of code addresses, with the numbers of ``nvdisasm``."""
 
 from typing import Final, final
 
@@ -29,7 +29,7 @@ from orias.cubin.relocs import (
     R_UNIFIED32_HI_32,
     R_UNIFIED32_LO_32,
 )
-from orias.isa.table import IsaTable
+from orias.isa.isa_table import IsaTable
 
 INST_BYTES: Final = 16
 OFFSET_RELOCS: Final = (R_ABS24_40,)
@@ -62,7 +62,7 @@ OFFSET_RECORDS: Final = {
     MBARRIER_INSTR_OFFSETS: (0, 4),
     ANNOTATIONS: (1, 2),
 }
-"""Attributes whose offsets get labels: first word that is an offset, and words from one offset to the next."""
+"""Attribute -> (index of its first offset, number of words from one offset to the next); these offsets get labels."""
 
 
 def code_sections(file: ElfFile) -> list[Section]:
@@ -90,7 +90,7 @@ class Labels:
         self._number(table)
 
     def of(self, section: int, addr: int) -> str:
-        """The name of an address, a new one if it has none."""
+        """The name of an address; creates one if it has none."""
         names = self._names.setdefault(section, {})
         name = names.get(addr)
         if name is None:
@@ -102,18 +102,18 @@ class Labels:
         return name
 
     def in_section(self, section: int) -> dict[int, str]:
-        """Names by address in a section, functions included."""
+        """Names by address in a section, including functions."""
         out = dict(self._names.get(section, {}))
         out.update((x.value, x.name) for x in self.symbols.get(section, ()) if x.type == elf.STT_FUNC)
         return out
 
     def _own(self, section: int, addr: int) -> None:
-        """A name that uses up a number even where the address has a name already."""
+        """Creates a name that uses a number even if the address already has a name."""
         self._names.setdefault(section, {}).setdefault(addr, f".L_x_{self._numbered}")
         self._numbered += 1
 
     def _number(self, table: IsaTable) -> None:
-        """The tool's order: relocation targets, branch targets, debug sections, attributes, ends of functions."""
+        """Numbers labels in nvdisasm's order: relocation targets, branch targets, debug sections, attributes, function ends."""
         file = self._file
         sections = code_sections(file)
         code = {s.index for s in sections}

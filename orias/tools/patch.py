@@ -1,13 +1,13 @@
-"""Listings back to cubins: code into an existing cubin, or a new cubin around the kernels of a listing."""
+"""Turns listings into cubins: replaces code in an existing cubin, or makes a new cubin from a listing."""
 
 import re
 from typing import Final
 
-from orias.cubin.errors import CubinError
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import CubinModule, KernelCode, Param
 from orias.cubin.reader import Reader
 from orias.cubin.writer import write
-from orias.isa.table import load
+from orias.isa.isa_table import load
 from orias.target.profile import TARGETS
 from orias.tools.assemble import assemble
 from orias.tools.disassemble import decode_text_section
@@ -29,10 +29,10 @@ def _set_code(k: KernelCode, code: bytes, target: str) -> None:
 
 
 def patched_cubin(text: str, base: bytes) -> bytes:
-    """The cubin ``base`` with the code sections of a listing.
+    """The cubin ``base`` with its code replaced by the sections of a listing.
 
-    Raises CubinError if the listing names a section the cubin does not have, or changes the length of a section that
-    copied functions or relocations lie in; AsmError for a text that is no instruction.
+    Raises CubinError if the listing has a section that the cubin lacks, or changes the length of a section with copied
+    functions or relocations; AsmError for a text that is no instruction.
     """
     module = Reader(base).module
     known = {k.name: k for k in module.kernels}
@@ -49,8 +49,8 @@ def patched_cubin(text: str, base: bytes) -> bytes:
 def new_cubin(text: str, target: str = "", registers: int = 0, params: list[int] | None = None) -> bytes:
     """A cubin with the kernels of a listing.
 
-    ``target`` and ``registers`` default to what the listing states; ``params``: sizes in bytes of the parameters that every
-    kernel gets.  Raises CubinError for what is missing, AsmError for a text that is no instruction.
+    ``target`` and ``registers`` default to what the listing states; ``params``: sizes in bytes of the parameters that
+    every kernel gets.  Raises CubinError if a fact is missing, AsmError for a text that is no instruction.
     """
     found = _TARGET.search(text)
     target = target or (found.group(1) if found else "")

@@ -4,9 +4,9 @@ from orias.cubin import elf
 from orias.cubin.elf import ElfFile, Section
 from orias.cubin.lineread import line_tables
 from orias.cubin.relocs import TYPES
-from orias.isa.classes import table_of_name, table_of_sm
-from orias.isa.table import CTL_SHIFT, IllegalWord, IsaTable, load
-from orias.tools.image import sm_number, target_name
+from orias.isa.isa_table import CTL_SHIFT, IllegalWord, IsaTable, load
+from orias.target.decoder_class import table_of_name, table_of_sm
+from orias.tools.cubin_target import sm_number, target_name
 from orias.tools.labels import INST_BYTES, Labels, code_sections
 
 Json = dict[str, object]
@@ -15,7 +15,7 @@ _BINDS = {elf.STB_LOCAL: "local", elf.STB_GLOBAL: "global", elf.STB_WEAK: "weak"
 
 
 def control_fields(ctl: int) -> Json:
-    """A 21-bit control word by field; barriers that are not used are null."""
+    """The fields of a 21-bit control word; unused barriers are null."""
     write, read = ctl >> 5 & 7, ctl >> 8 & 7
     return {
         "stall": ctl & 15,
@@ -50,7 +50,7 @@ def split_text(text: str) -> Json:
 
 
 def instruction(table: IsaTable, word: int, addr: int, names: dict[int, str] | None) -> Json:
-    """One instruction; a word that is none has ``error`` instead of a text."""
+    """One instruction; an illegal word has ``error`` instead of a text."""
     out: Json = {"address": addr, "word": f"{word:#034x}"}
     try:
         text = table.text(word, addr, names)
@@ -64,7 +64,7 @@ def instruction(table: IsaTable, word: int, addr: int, names: dict[int, str] | N
 
 
 def code_of(data: bytes) -> Json:
-    """The code sections of a cubin: symbols, labels, relocations, instructions with source lines where there are any.
+    """The code sections of a cubin: symbols, labels, relocations, instructions, source lines if there are any.
 
     Raises CubinError if the file is no cubin, KeyError if there is no table for its target.
     """
@@ -121,7 +121,7 @@ def _section(file: ElfFile, labels: Labels, s: Section, names: dict[int, str], i
 
 
 def raw_code(code: bytes, name: str, base: int = 0) -> Json:
-    """The instructions of bare code for a decoder such as ``SM90``.  KeyError if there is none of that name."""
+    """The instructions of bare code for a decoder such as ``SM90``.  KeyError if there is no such decoder."""
     table = load(table_of_name(name))
     words = [int.from_bytes(code[i : i + INST_BYTES], "little") for i in range(0, len(code) - 15, INST_BYTES)]
     return {

@@ -1,18 +1,19 @@
-"""What code needs of its kernel's limits: registers and named barriers."""
+"""Computes how many registers and named barriers code needs."""
 
 import re
 from typing import Final, Protocol, final
 
 from orias.diag import Unsupported
-from orias.isa.fetch import FETCHES, source_widths
-from orias.isa.operand import K_R, KIND_MASK, PAYLOAD_SHIFT
-from orias.isa.table import IllegalWord, IsaTable
+from orias.isa.fetch import source_widths
+from orias.isa.isa_table import IllegalWord, IsaTable
+from orias.isa.op import F_TEXTURE
+from orias.isa.operand import K_R, in_file, reg_id
 from orias.isa.widths import dst_width, src_width
 
 _REGISTER: Final = re.compile(r"(?<![\w.$])R(\d+)")
 _BARRIER: Final = re.compile(r"\bBAR\.[A-Z.0-9_]+ (?:R\d+|0x([0-9a-f]+))")
 _WIDEST: Final = 16
-"""Registers that the widest operand covers."""
+"""Number of registers of the widest operand."""
 _ALLOCATED_MORE: Final = 2
 """Registers that ptxas adds to the highest number used (measured: ptxas 13.0.88, sm_75 on)."""
 _MOST: Final = 255
@@ -22,7 +23,7 @@ _UNKNOWN: Final = -1
 
 
 class Place(Protocol):
-    """Where an error is reported."""
+    """The source position of an error."""
 
     def error(self, message: str) -> Exception:
         """The error to raise."""
@@ -30,7 +31,7 @@ class Place(Protocol):
 
 @final
 class CodeUse:
-    """Registers and barriers of the instructions that :meth:`add` was given."""
+    """The registers and barriers of the added instructions (:meth:`add`)."""
 
     __slots__ = ("_barriers", "_highest", "_table", "_words")
 
@@ -52,15 +53,16 @@ class CodeUse:
                 self._barriers.add(int(m.group(1), 16) if m.group(1) else _UNKNOWN)
 
     def barriers(self, stated: int) -> int:
-        """The number of named barriers: the stated one if it covers those that the code names, else what it needs.
+        """The number of named barriers: the stated one if it covers the barriers in the code, else the number that the code needs.
 
-        A number in a register may be any, but a compiler can know better (cuSPARSE 12.9 states 1): it counts only where nothing is stated.
+        A barrier number in a register may have any value, but a compiler can know better (cuSPARSE 12.9 states 1), so
+        it matters only if the listing states no number.
         """
         need = max(self._barriers, default=_UNKNOWN) + 1
         return max(stated, need) if stated or _UNKNOWN not in self._barriers else _ALL_BARRIERS
 
     def registers(self, stated: int, place: Place) -> int:
-        """The register count: the stated one if the code fits, else what it needs."""
+        """The register count: the stated one if the code fits, else the count that it needs."""
         if self._highest + _WIDEST < stated:
             return stated
         used = 0
@@ -74,17 +76,17 @@ class CodeUse:
         return min(used + _ALLOCATED_MORE, _MOST)
 
     def _last(self, word: int, highest: int) -> int:
-        """The last register an instruction touches."""
+        """The highest register that an instruction accesses."""
         try:
             d = self._table.decode(word)
             last = highest
             for i, o in enumerate(d.dst):
-                if o & KIND_MASK == K_R and o >> PAYLOAD_SHIFT != _MOST:
-                    last = max(last, (o >> PAYLOAD_SHIFT) + dst_width(d.op, i) - 1)
-            fetched = source_widths(d.op, d.src) if d.op.base in FETCHES else None
+                if in_file(o, K_R) and reg_id(o) != _MOST:
+                    last = max(last, reg_id(o) + dst_width(d.op, i) - 1)
+            fetched = source_widths(d.op, d.src) if d.op.flags & F_TEXTURE else None
             for i, o in enumerate(d.src):
-                if o & KIND_MASK == K_R and o >> PAYLOAD_SHIFT != _MOST:
-                    last = max(last, (o >> PAYLOAD_SHIFT) + (fetched[i] if fetched else src_width(d.op, i, o)) - 1)
+                if in_file(o, K_R) and reg_id(o) != _MOST:
+                    last = max(last, reg_id(o) + (fetched[i] if fetched else src_width(d.op, i, o)) - 1)
         except (IllegalWord, Unsupported):
             return highest
         return last

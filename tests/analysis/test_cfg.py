@@ -1,7 +1,6 @@
 import pytest
 
 from orias.analysis.cfg import (
-    dominance_frontiers,
     dominators,
     find_loops,
     post_dominators,
@@ -40,22 +39,6 @@ def test_post_dominators_agree_with_deleting_blocks(seed: int) -> None:
     for a in ids:
         for b in ids:
             assert tree.dominates(a, b) == (a == b or not reach(fn, b, a) & ends)
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_frontier_by_definition(seed: int) -> None:
-    fn = random_graph(2000 + seed, 4 + seed % 10)
-    remove_unreachable(fn)
-    tree = dominators(fn)
-    got = dominance_frontiers(fn, tree)
-    for a in fn.blocks:
-        want = {
-            b.id
-            for b in fn.blocks
-            if any(tree.dominates(a.id, p.id) for p in b.preds) and not (a is not b and tree.dominates(a.id, b.id))
-        }
-        assert set(got[a.id]) == want
-        assert len(got[a.id]) == len(want)
 
 
 @pytest.mark.parametrize("seed", range(100))

@@ -35,7 +35,7 @@ WHO: dict[str, tuple[str, int, Callable[[int], bool]]] = {
     "elected in one warp": (
         f"{ELECT} setp.eq.u32 %p2, %warp, 1; and.pred %p3, %p1, %p2; not.pred %p3, %p3; @%p3 bra DONE;", 0, lambda t: t == 32,
     ),
-    "elected behind a branch": (f"setp.eq.u32 %p2, %warp, 0; @%p2 bra DONE; {ELECT} @!%p1 bra DONE;", 0, lambda t: t == 32),
+    "elected after a branch": (f"setp.eq.u32 %p2, %warp, 0; @%p2 bra DONE; {ELECT} @!%p1 bra DONE;", 0, lambda t: t == 32),
     "elected or even": (
         f"{ELECT} and.b32 %r20, %t, 1; setp.eq.u32 %p2, %r20, 0; or.pred %p3, %p1, %p2; @!%p3 bra DONE;", 1, lambda t: t % 2 == 0,
     ),
@@ -70,7 +70,7 @@ def _sums(
 
 
 def _body(who: str, what: str) -> str:
-    # What threads must do together stands in front of the branch.
+    # What threads must do together stands before the branch.
     first, _, rest = what.rpartition("-1;") if "shfl" in what else ("", "", what)
     return f"{PREPARE}{first + '-1;' if first else ''}\n{who}\n{rest}\n{FINISH}"
 

@@ -13,7 +13,7 @@ PROGRAMS = {p.name: p for p in elect_programs.programs()}
 
 
 def loop(text: str) -> list[str] | None:
-    """The operations from the ELECT in front of the copy to it, or None if no branch goes back there."""
+    """The operations from the ELECT before the copy to it, or None if no branch goes back there."""
     lines = [x for x in disassemble(our_cubin(text, "sm_90a", 3)).splitlines() if "/*" in x or x.startswith(".L_")]
     copy = next(k for k, x in enumerate(lines) if "UBLKRED" in x)
     head = max((k for k, x in enumerate(lines[:copy]) if x.startswith(".L_")), default=0)

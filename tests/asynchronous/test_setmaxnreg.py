@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from orias.compiler import Cubin, compile_text
+from orias.api import Cubin, compile_sources
 from orias.diag import CompileError
 from orias.options import Options
 from tests.ptx.corpus import corpus
@@ -38,7 +38,7 @@ ret; }}
 def compiled(text: str, compile_only: bool = False) -> Cubin:
     options = Options("sm_90a", 3)
     options.compile_only = compile_only
-    return compile_text([("a.ptx", text)], options)
+    return compile_sources([("a.ptx", text)], options)
 
 
 def highest(lines: list[str]) -> int:
@@ -97,4 +97,4 @@ def test_decrease_above_every_count() -> None:
 
 def test_corpus_file() -> None:
     path = corpus() / "ptx" / "llc-19" / "llvm-nvptx-tests" / "setmaxnreg.sm_90a.ptx"
-    compile_text([(path.name, path.read_bytes())], Options("sm_90a", 3))
+    compile_sources([(path.name, path.read_bytes())], Options("sm_90a", 3))

@@ -16,24 +16,22 @@ from orias.cubin import elf
 from orias.cubin.elf import ElfFile
 from orias.diag import Unsupported
 from orias.isa.decode import Decoded
+from orias.isa.isa_table import IsaTable
 from orias.isa.operand import K_IMM, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, UPT, is_zero_reg
-from orias.isa.table import IsaTable
 from orias.ori.ir import Inst as IrInst
-from orias.schedule.ctl import (
+from orias.timing.ctl import (
     NO_BARRIER,
     read_barrier,
     reuse,
     stall,
     wait_mask,
-    with_read,
     with_reuse,
     with_stall,
-    with_wait,
-    with_write,
     write_barrier,
 )
-from orias.schedule.latency import Latency, latency
-from orias.schedule.units import ALU, FMA, NEEDS_READ, NEEDS_WRITE, XU, units
+from orias.timing.latency import Latency, latency
+from orias.timing.units import ALU, FMA, NEEDS_READ, NEEDS_WRITE, XU, units
+from tests.control_words import with_read, with_wait, with_write
 
 KINDS = ("drop wait", "shorten stall", "swap", "wrong barrier", "drop barrier", "plant reuse")
 _CTL = 105
@@ -85,7 +83,7 @@ class Planter:
     def __init__(self, section: int, code: bytes, table: IsaTable, sm: int) -> None:
         self.section = section
         self.table = table
-        # From sm_100 on the distances of sm_90 hold, or larger ones (section 3.3 of the scheduling inventory).
+        # From sm_100 on the distances of sm_90 hold, or larger ones (docs/facts/timing.md).
         self.lat: Latency = latency(min(sm, 90))
         self.units = units(sm)
         self.words = [int.from_bytes(code[i : i + 16], "little") for i in range(0, len(code), 16)]
@@ -108,7 +106,7 @@ class Planter:
         try:
             inst = IrInst(d.op, d.dst, d.src, d.guard)
             a = accesses(inst)
-            needs = self.units.needs(inst)
+            needs = self.units.needs(inst.op, inst.dst, inst.src)
         except Unsupported:
             return None
         return Inst(d, d.ctl, {(r >> 8, r & 255) for r in a.reads}, {w >> 8: w >> 4 & 15 for w in a.writes}, needs)
@@ -143,7 +141,7 @@ class Planter:
             if not alive or cycles > 40:
                 break
             if wait_mask(c.ctl):
-                # It may take any time: nothing behind it is certain.
+                # It may take any time: nothing after it is certain.
                 break
             near = self._may_be_near(c)
             for u, slot in c.reads:

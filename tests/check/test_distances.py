@@ -9,22 +9,21 @@ from itertools import product
 import pytest
 
 from orias.analysis.access import P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
-from orias.check.facts import Facts
 from orias.diag import Unsupported
 from orias.isa.decode import Decoded
-from orias.isa.op import Op, op
+from orias.isa.op import F_WGMMA, Op, op
 from orias.isa.operand import PT, RZ
 from orias.isa.rawtable import read_file
-from orias.isa.warpgroup import GMMA
-from orias.schedule.latency import base_class, latency
-from orias.schedule.units import NEEDS_WRITE, UNIFORM, units
+from orias.timing.latency import base_class, latency
+from orias.timing.needs import Facts
+from orias.timing.units import NEEDS_WRITE, UNIFORM, units
 
 FORMS = (
     "IMAD.WIDE", "IMAD.HI", "HADD2.F32", "HFMA2.MMA", "HMMA.16816.F32", "HMMA.1688.F32", "IMMA.8816.S8.S8", "IMMA.16832.U4.U4", "F2F.F64.F32",
 )  # fmt: skip
 """Operations whose class follows from modifiers."""
-LEFT_OUT = (*GMMA, "P2R", "R2P")
-"""Accumulators of warpgroup operations have rules of their own (``schedule/warpgroup.py``); masks of predicates we never write."""
+LEFT_OUT = ("P2R", "R2P")
+"""Accumulators of warpgroup operations have rules of their own (``schedule/wgmma_groups.py``); masks of predicates we never write."""
 UNITS = {"gpr": 4, "ugpr": UR_BASE + 4, "pred": P_BASE, "upred": UP_BASE}
 
 
@@ -36,7 +35,7 @@ def representatives(sm: int) -> list[Op]:
     for name in (*mnemonics, *FORMS):
         o = op(name)
         try:
-            if o.base not in LEFT_OUT:
+            if o.base not in LEFT_OUT and not o.flags & F_WGMMA:
                 out.setdefault((lat.op_class(o), base_class(o, u), u.barriers(o)), o)
         except Unsupported:
             continue

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from orias.check import check_cubin
-from orias.check.cubin import MODELS
 from orias.cubin.reader import Reader
-from orias.isa.classes import table_of_sm
-from orias.isa.table import load
+from orias.isa.isa_table import load
+from orias.target.decoder_class import table_of_sm
+from orias.target.profile import profile_of_sm
 from tests.check.plant import KINDS, Planter, patched, sections
 from tests.corpus.test_corpus import FILES, NO_CORPUS
 from tests.oracle import compile_or_none
@@ -35,7 +35,7 @@ def plant(files: list[Path], arch: str, wanted: int, each: int, work: Path) -> t
         for index, offset, code in sections(data):
             if len(code) > LARGEST:
                 continue
-            for fault in Planter(index, code, load(table_of_sm(sm)), MODELS.get(sm, sm)).some(rng, each):
+            for fault in Planter(index, code, load(table_of_sm(sm)), profile_of_sm(sm).latency_class).some(rng, each):
                 planted[fault.kind] += 1
                 if not any(h.rule != "unknown" for h in check_cubin(patched(data, offset, fault))):
                     missed.append(f"{path.name}: {fault.kind} {fault.note} at {[hex(a) for a in fault.words]}")

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from orias.check import Hazard, check_cubin
-from orias.check.command import check_command
+from orias.cli.check_command import check_command
 from orias.tools.patch import new_cubin
 
 NONE = "B------ R- W- - S01"
 
 
 def cubin(*rows: str, arch: str = "sm_80") -> bytes:
-    """A kernel of instructions; a control word may stand behind ``|`` (default: no wait, no barrier, stall 1)."""
+    """A kernel of instructions; a control word may stand after ``|`` (default: no wait, no barrier, stall 1)."""
     text = [f'\t.target\t{arch}\n\t.section\t.text.k,"ax",@progbits\n.text.k:']
     for row in (*rows, "EXIT | B------ R- W- - S05", "BRA `(.L_end)"):
         if row.startswith("."):

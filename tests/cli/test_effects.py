@@ -88,6 +88,33 @@ def test_stack_check(tmp_path: Path) -> None:
         sim.load(checked).launch("k", 1, 1, [np.zeros(1, np.uint32), 1000])
 
 
+CALLER = """.version 8.0
+.target sm_90
+.address_size 64
+.func (.param .b32 r) f(.param .b32 a)
+{ .local .align 4 .b8 buf[64]; .reg .b32 %r<6>; .reg .b64 %rd<6>;
+  ld.param.u32 %r1, [a]; and.b32 %r2, %r1, 15; mul.wide.u32 %rd1, %r2, 4; mov.u64 %rd2, buf;
+  add.u64 %rd3, %rd2, %rd1; st.local.u32 [%rd3], %r1; ld.local.u32 %r3, [%rd3]; st.param.b32 [r], %r3; ret; }
+.visible .entry k(.param .u64 p)
+{ .reg .b32 %r<9>; .reg .b64 %rd<4>; .reg .pred %q<4>;
+  ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1]; setp.gt.s32 %q1, %r1, 3;
+  { .param .b32 x; .param .b32 y; st.param.b32 [x], %r1; call.uni (y), f, (x); ld.param.b32 %r2, [y]; }
+  selp.b32 %r3, %r2, 77, %q1; st.global.u32 [%rd1], %r3; ret; }
+"""
+
+
+@pytest.mark.parametrize("level", [0, 1, 3])
+def test_callers_know_of_the_stack_check(level: int) -> None:
+    """The check of a private function changes a predicate, so its caller keeps nothing there."""
+    sim = pytest.importorskip("orias.sim")
+    np = pytest.importorskip("numpy")
+    image = sim.load(orias.compile(CALLER, arch="sm_90", stack_check=True, opt_level=level).data)
+    for given, want in ((2, 77), (9, 9)):
+        data = np.array([given], np.uint32)
+        image.launch("k", 1, 1, [data])
+        assert int(data[0]) == want
+
+
 def test_annotate(tmp_path: Path) -> None:
     """-annotate: kind 3, length and text, with the counts of the function."""
     counts = orias.compile(DOUBLES, arch="sm_80").kernels["k"]

@@ -43,7 +43,8 @@ def test_stops_like_ptxas(line: str, workdir: Path, capsys: pytest.CaptureFixtur
     assert run(["/usr/bin/ptxas", *arguments]) == 255
     got = capsys.readouterr()
     assert got.out == ""
-    assert got.err == want
+    # Orias reads PTX of later releases than the ptxas it is compared with.
+    assert got.err == want.replace("current version is '9.0'", "current version is '9.5'")
     assert not (workdir / "elf.o").exists()
 
 

@@ -1,6 +1,6 @@
 """Every file of a corpus of real PTX: it compiles, and NVIDIA's tools accept the cubin.
 
-The corpus is a folder of .ptx files named by the environment variable ORIAS_CORPUS, or ``../shared/corpus/ptx`` beside the checkout;
+The corpus is a folder of .ptx files named by the environment variable ORIAS_CORPUS, or ``../shared/corpus/ptx`` next to the checkout;
 without one these tests are skipped.
 """
 

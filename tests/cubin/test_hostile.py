@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile
-from orias.cubin.errors import CubinError
 from orias.cubin.model import CubinModule, KernelCode, Param, Reloc, Variable
 from orias.cubin.reader import Reader
 from orias.cubin.writer import write

@@ -1,4 +1,4 @@
-"""-g: functions with sections of their own, debug sections, register tables; ours beside ptxas's.
+"""-g: functions with sections of their own, debug sections, register tables; ours compared with ptxas's.
 
 The PTX files are CUDA C++ of our own through nvcc 13.0 -G (`calls`, `frame`) and by hand (`types`).
 """
@@ -199,3 +199,29 @@ def test_missing_debug_information_is_said(tmp_path: Path) -> None:
     assert done.stderr == (
         "orias warning :  .debug_abbrev section not found\norias warning :  .debug_info section not found\n"
     )
+
+
+DIVISION = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 a, .param .u64 b) {
+.reg .b64 %rd<6>;
+ld.param.u64 %rd1, [p];
+ld.param.u64 %rd2, [a];
+ld.param.u64 %rd3, [b];
+div.u64 %rd4, %rd2, %rd3;
+rem.u64 %rd5, %rd3, %rd2;
+st.global.u64 [%rd1], %rd4;
+st.global.u64 [%rd1+8], %rd5;
+ret;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_registers_are_those_of_the_kernel_not_of_its_helpers(arch: str) -> None:
+    cubin = orias.compile(DIVISION, arch=arch, debug=True, opt_level=0).data
+    helpers = [s.value for s in ElfFile(cubin).symbols if s.name.startswith("$__internal")]
+    rows = tables(cubin)["k"]
+    assert len(helpers) == 2 and rows
+    assert all(row[4] <= min(helpers) for row in rows)

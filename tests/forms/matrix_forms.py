@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 
-from orias.sim import softfloat
+from orias.sim.math import softfloat
 from tests.forms.exact import BF16, F16, F32, Expected, rounded
 from tests.forms.form import Form, Outputs
 from tests.forms.matrix_exact import (

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from orias.diag import CompileError
-from orias.ptx import matrix, wmma
+from orias.ptx import matrix_checks, wmma_checks
 from orias.ptx.ast import Module, Sig
+from orias.ptx.form_table import ANY, rows
 from orias.ptx.instructions import Checker
 from orias.ptx.names import NAMES, SLOT_OF
 from orias.ptx.opcode import OpcodeError, parse_opcode
 from orias.ptx.parser import parse
-from orias.ptx.table import ANY, rows
 
 TARGETS: Final = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_90a")
 _TWO_SPACES: Final = (
@@ -266,13 +266,13 @@ def of_rows(name: str) -> dict[Words, str]:
 
 
 def _members(row: str) -> Iterator[Words]:
-    return itertools.product(*[matrix.CLASSES.get(t, (t,)) for t in row.split(".")])
+    return itertools.product(*[matrix_checks.CLASSES.get(t, (t,)) for t in row.split(".")])
 
 
 def of_mma() -> set[str]:
     """The opcodes of mma and mma.sp."""
     out = set()
-    for table, sparse in ((matrix.DENSE, [""]), (matrix.SPARSE, [".sp", ".sp::ordered_metadata"])):
+    for table, sparse in ((matrix_checks.DENSE, [""]), (matrix_checks.SPARSE, [".sp", ".sp::ordered_metadata"])):
         for shape, listed in table.items():
             for row, sp in itertools.product(listed.split(), sparse):
                 for types, a, b in itertools.product(_members(row), ("row", "col"), ("row", "col")):
@@ -294,9 +294,9 @@ def of_wmma() -> set[str]:
     """The opcodes of wmma; of loads and stores of sums those whose shape has such a product."""
     products = set()
     sums = set()
-    shapes = sorted({s for group in wmma.FACTORS.values() for s in group})
+    shapes = sorted({s for group in wmma_checks.FACTORS.values() for s in group})
     lists = [f"{d}.{c}" for d in ("f16", "f32") for c in ("f16", "f32")]
-    lists += [f"{s}.{t}.{t}.{s}" for t in wmma.FACTORS if t != "f16" for s in wmma.SUMS]
+    lists += [f"{s}.{t}.{t}.{s}" for t in wmma_checks.FACTORS if t != "f16" for s in wmma_checks.SUMS]
     for shape, a, b, types in itertools.product(shapes, ("row", "col"), ("row", "col"), lists):
         for op, rnd, sat in itertools.product(
             ("", ".xor.popc", ".and.popc"), ("", ".rn", ".rz", ".rm", ".rp"), ("", ".satfinite")
@@ -307,7 +307,7 @@ def of_wmma() -> set[str]:
                 sums.update((shape, t) for t in (types.split(".")[0], types.split(".")[-1]))
     transfers = set()
     for space, layout in itertools.product(("", ".global", ".shared", ".shared::cta"), ("row", "col")):
-        for letter, (type_, group) in itertools.product("ab", wmma.FACTORS.items()):
+        for letter, (type_, group) in itertools.product("ab", wmma_checks.FACTORS.items()):
             transfers.update(f"wmma.load.{letter}.sync.aligned.{layout}.{s}{space}.{type_}" for s in group)
         for shape, type_ in sums:
             transfers.update(f"wmma.{n}.sync.aligned.{layout}.{shape}{space}.{type_}" for n in ("load.c", "store.d"))

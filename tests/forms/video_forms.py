@@ -1,4 +1,4 @@
-"""Forms of the SIMD video instructions, by the rules of the PTX manual."""
+"""Forms of the SIMD video instructions and of vmad, by the rules of the PTX manual."""
 
 from collections.abc import Callable
 
@@ -61,6 +61,41 @@ def video(
     return Form(f"{opcode}{''.join(dot)}", body, ["b32"] * 3, ["b32"], rows, want)
 
 
+def multiply_add(types: tuple[str, str, str], mods: str, asel: str, bsel: str) -> Form:
+    """One form of vmad: (a * b + c + 1 with .po) shifted right; the product is 64 bits wide."""
+    part = {"": (0, 32), "b0": (0, 8), "b3": (24, 8), "h0": (0, 16), "h1": (16, 16)}
+    shift = 7 if "shr7" in mods else 15 if "shr15" in mods else 0
+
+    def factor(word: int, sel: str, type_: str) -> int:
+        first, bits = part[sel]
+        return lane(word >> first, 0, bits, type_)
+
+    def want(a: int, b: int, c: int) -> int:
+        total = factor(a, asel, types[1]) * factor(b, bsel, types[2]) + to_signed(c, 32) + ("po" in mods)
+        return total >> shift & 0xFFFFFFFF
+
+    dots = [f".{s}" if s else "" for s in (asel, bsel)]
+    opcode = f"vmad.{'.'.join(types)}{mods}"
+    body = f"{opcode} %o0, %a0{dots[0]}, %a1{dots[1]}, %a2;"
+    r = rng(body)
+    edges = [0x00000000, 0x80008080, 0x7FFF7FFF, 0xFFFFFFFF, 0x80000000, 0x7FFFFFFF, 0x00010001]
+    rows = [(r.choice(edges), r.choice(edges), r.choice(edges)) for _ in range(48)]
+    rows += [tuple(r.getrandbits(32) for _ in range(3)) for _ in range(80)]
+    return Form(f"{opcode}{''.join(dots)}", body, ["b32"] * 3, ["b32"], rows, want)
+
+
+def scalar_forms() -> list[Form]:
+    """vmad: types, .po, scales (signed factors only) and parts."""
+    out = []
+    for types in (("s32", "s32", "s32"), ("u32", "s32", "s32"), ("u32", "u32", "u32"), ("s32", "u32", "s32")):
+        scales = ("", ".shr7", ".shr15") if types[1:] == ("s32", "s32") else ("",)
+        for scale in scales:
+            for plus in ("", ".po"):
+                for asel, bsel in (("", ""), ("b3", "h1"), ("h0", ""), ("", "b0")):
+                    out.append(multiply_add(types, plus + scale, asel, bsel))
+    return out
+
+
 def forms() -> list[Form]:
     """Every operation with both lane counts; types, saturation, sums, selections and masks in turn."""
     out = []
@@ -89,4 +124,4 @@ def forms() -> list[Form]:
                             masks[turn // 2 % len(masks)],
                         )
                     )
-    return list({f.name: f for f in out}.values())
+    return list({f.name: f for f in out + scalar_forms()}.values())

@@ -16,7 +16,7 @@ import pytest
 
 from orias.sim import SimError, tensormap
 from orias.sim import load as simulate
-from orias.sim.image import Image
+from orias.sim.core.image import Image
 from tests.gpu.driver import ELEMENT_TYPES, SWIZZLES
 
 SOURCE = Path(__file__).parent / "fake_driver.c"
@@ -113,7 +113,7 @@ class Fake:
         head = ctypes.string_at(data, 64)
         if head[:4] != b"\x7fELF":
             return INVALID_IMAGE
-        # Behind the section and program headers there is nothing.
+        # After the section and program headers there is nothing.
         sections = int.from_bytes(head[40:48], "little") + 64 * int.from_bytes(head[60:62], "little")
         programs = int.from_bytes(head[32:40], "little") + 56 * int.from_bytes(head[56:58], "little")
         self.images.append(simulate(ctypes.string_at(data, max(sections, programs))))

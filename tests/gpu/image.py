@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from orias.cubin.reader import Reader
-from orias.sim.arguments import Dim, scalar_bytes, triple
+from orias.sim.core.launch_arguments import Dim, scalar_bytes, triple
 from tests.device import Device
 from tests.gpu.driver import Driver, DriverError
 

@@ -1,7 +1,7 @@
 """Runs all programs and kernels of the tests on a GPU through the CUDA driver API.  ``pytest -m gpu``; skipped with the reason without one.
 
 Programs of one instruction, matrix and copy kernels, and the kernels of ``tests/kernels``, by both compilers at -O0 and -O3; then the
-speed of the matrix products beside ptxas's cubins, which goes to ``docs/gpu-runs.md`` (or the file that ORIAS_GPU_RECORD names).
+speed of the matrix products and of ptxas's cubins, which goes to ``docs/gpu-runs.md`` (or the file that ORIAS_GPU_RECORD names).
 """
 
 import os

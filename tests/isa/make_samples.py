@@ -1,4 +1,4 @@
-"""Makes ``tests/isa/words_sm_NN.txt``: words that ptxas writes for small kernels made here, with nvdisasm's text.
+"""Makes ``tests/isa/words_sm_*.txt``: words that ptxas writes for small kernels made here, with nvdisasm's text.
 
 ``python -m tests.isa.make_samples [sm_90 ...]``.  Every kernel holds one PTX instruction in a type and operand kind; a few words of each
 operation and operand layout go into the file.

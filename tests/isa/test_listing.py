@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orias.cubin.elf import ElfFile
-from orias.isa.operand import K_R, kind
+from orias.isa.operand import K_R, kind_of
 from orias.tools.assemble import AsmError, assemble, assemble_instruction, control_word
 from orias.tools.disassemble import control_text, decode_text_section, disassemble
 from tests.nvtools import tool
@@ -90,7 +90,7 @@ def test_decoded_section(tmp_path: Path) -> None:
     found = decode_text_section(section.data, "sm_90")
     assert [d.addr for d in found] == list(range(0, len(section.data), 16))
     assert found[0].op.name == "LDC"
-    assert kind(found[0].dst[0]) == K_R
+    assert kind_of(found[0].dst[0]) == K_R
     with pytest.raises(ValueError, match="whole number"):
         decode_text_section(section.data[:-1], "sm_90")
 
@@ -125,14 +125,14 @@ def test_labels() -> None:
 
 
 def test_hidden_fields_are_defaults() -> None:
-    from orias.isa.table import load
+    from orias.isa.isa_table import load
 
     t = load("sm_90")
     assert assemble_instruction("S2R R4, SR_TID.X", t) == 0x000FC200000021000000000000047919 & (1 << 105) - 1
 
 
 def test_negative_zero_has_a_space_behind() -> None:
-    from orias.isa.table import load
+    from orias.isa.isa_table import load
 
     t = load("sm_90")
     word = assemble_instruction("FFMA R1, R2, -0.0, R3", t)

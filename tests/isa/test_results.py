@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 from orias.cubin.elf import ElfFile
-from orias.isa.operand import K_P, K_R, K_UP, K_UR, PAYLOAD_SHIFT, kind
-from orias.isa.table import Decoded
+from orias.isa.isa_table import Decoded
+from orias.isa.operand import K_P, K_R, K_UP, K_UR, PAYLOAD_SHIFT, kind_of
 from orias.tools.disassemble import decode_text_section
 from tests.isa.test_listing import compiled
 from tests.nvtools import tool
@@ -17,7 +17,7 @@ WIDEST = 8
 
 def written(d: Decoded, file_kind: int) -> set[int]:
     constant = 255 if file_kind in (K_R, K_UR) else 7
-    return {o >> PAYLOAD_SHIFT for o in d.dst if kind(o) == file_kind} - {constant}
+    return {o >> PAYLOAD_SHIFT for o in d.dst if kind_of(o) == file_kind} - {constant}
 
 
 def columns(head: str, numbers: str) -> dict[tuple[str, int], int]:

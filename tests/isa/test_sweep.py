@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orias.isa.classes import table_of_name
-from orias.isa.table import IsaTable, load
+from orias.isa.isa_table import IsaTable, load
+from orias.target.decoder_class import table_of_name
 from tests.isa.harvest import disassemble_words, words_of
 from tests.nvtools import tool
 from tests.oracle import compile_or_none

@@ -2,6 +2,7 @@
 
 import pytest
 
+from orias.isa.isa_table import EncodeError, IllegalWord, load
 from orias.isa.notation import TableError, Vocabulary, parse_bits
 from orias.isa.op import op
 from orias.isa.operand import (
@@ -35,7 +36,6 @@ from orias.isa.operand import (
     word,
 )
 from orias.isa.rawtable import members
-from orias.isa.table import EncodeError, IllegalWord, load
 
 CTL = 1 | 7 << 5 | 7 << 8
 
@@ -162,7 +162,7 @@ def test_errors_name_operation_operands_and_forms() -> None:
     with pytest.raises(EncodeError, match=r"sm_90: no form for FADD R1 <- 0x3, R4; forms: .*\{R\}, \{R\}, \{R\}"):
         t.encode(op("FADD"), PT, [r(1)], [imm(3), r(4)], CTL)
     with pytest.raises(EncodeError, match="no such mnemonic"):
-        t.encode(op("FROB.X"), PT, [], [], CTL)
+        t.encode(op("UTCBAR"), PT, [], [], CTL)
     with pytest.raises(EncodeError, match="0x1000000 does not fit"):
         t.encode(op("LDS"), PT, [r(0)], [NONE, r(1), URZ, imm(0x1000000)], CTL)
     with pytest.raises(EncodeError, match="barrier"):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from orias.isa.operand import K_IMM, K_NONE, K_P, K_R, K_UP, K_UR, kind
+from orias.isa.isa_table import IsaTable, load
+from orias.isa.operand import K_IMM, K_NONE, K_P, K_R, K_UP, K_UR, kind_of
 from orias.isa.rawtable import CLASSES
-from orias.isa.table import IsaTable, load
 from orias.tools.assemble import assemble_instruction
 
 HERE = Path(__file__).resolve().parent
@@ -67,7 +67,7 @@ def test_addresses_stand_where_the_operation_says(table: str) -> None:
         if "[" not in text or text.count("c[") == text.count("["):
             continue
         for at in d.op.addr:
-            desc, base, ubase, offset = (kind(o) for o in d.src[at : at + 4])
+            desc, base, ubase, offset = (kind_of(o) for o in d.src[at : at + 4])
             assert (desc in (K_NONE, K_UR), base, ubase, offset) == (True, K_R, K_UR, K_IMM), text
             seen += 1
     assert seen > 100
@@ -77,7 +77,7 @@ def test_addresses_stand_where_the_operation_says(table: str) -> None:
 def test_results_are_registers_then_predicates(table: str) -> None:
     t = load(table)
     for w, text in sample(table):
-        kinds = [kind(o) in (K_P, K_UP) for o in t.decode(w).dst]
+        kinds = [kind_of(o) in (K_P, K_UP) for o in t.decode(w).dst]
         assert kinds == sorted(kinds), text
 
 

@@ -1,7 +1,7 @@
 """PTX and the Ori it becomes.
 
-``cases/lines``: a line of PTX, then the targets that agree and the instructions of that line.  ``cases/modules``: a whole module (behind
-``## name``), then per group of targets the dump of every function.  Registers are numbered in order of appearance.  ``ORIAS_BLESS=1``
+``cases/lines``: a line of PTX, then the targets that agree and the instructions of that line.  ``cases/modules``: a whole module (after
+``## name``), then per group of targets (for ``.target sm_90a`` that alone) the dump of every function.  Registers are numbered in order of appearance.  ``ORIAS_BLESS=1``
 rewrites the files with what the compiler does now; read the difference before you commit it.
 """
 
@@ -11,7 +11,7 @@ import re
 import pytest
 
 from orias.diag import Unsupported
-from orias.lower.module import lower_module
+from orias.lower.frame.module import lower_module
 from orias.ori.ir import Func
 from orias.ori.text import dump, inst_text
 from orias.ori.verify import verify
@@ -95,12 +95,12 @@ def lowered_module(text: str, arch: str) -> list[str]:
     return out
 
 
-def grouped(texts: list[list[str]]) -> list[str]:
+def grouped(texts: list[list[str]], targets: tuple[str, ...] = TARGETS) -> list[str]:
     """Targets with equal text together, each group under its names."""
     out: list[str] = []
     head = 0
     previous: list[str] | None = None
-    for arch, text in zip(TARGETS, texts, strict=True):
+    for arch, text in zip(targets, texts, strict=True):
         if text == previous:
             out[head] += " " + arch
             continue
@@ -149,7 +149,9 @@ def test_modules(name: str) -> None:
     def flush() -> None:
         if text:
             now.extend(text)
-            now.extend(grouped([lowered_module("\n".join(text), arch) for arch in TARGETS]))
+            whole = "\n".join(text)
+            targets = ("sm_90a",) if ".target sm_90a" in whole else TARGETS
+            now.extend(grouped([lowered_module(whole, arch) for arch in targets], targets))
             text.clear()
 
     for line in lines:

@@ -1,4 +1,4 @@
-"""Relocatable modules (-c), linked by nvlink and run in the simulator beside ptxas's."""
+"""Relocatable modules (-c), linked by nvlink and run in the simulator next to ptxas's."""
 
 import subprocess
 from pathlib import Path
@@ -8,6 +8,10 @@ import pytest
 import orias
 from orias.cubin.elf import ElfFile
 from orias.cubin.relocs import R_BINDLESSOFF14_40, R_CONST_FIELD21_38
+from orias.lower.frame.module import lower_module
+from orias.lower.frame.program import LowerOptions
+from orias.ptx.parser import parse
+from orias.target.profile import target
 from tests.lower.test_run import results
 from tests.nvtools import tool
 
@@ -97,3 +101,18 @@ def test_texture_references(arch: str, tmp_path: Path) -> None:
     assert sorted(set(names)) == ["surf0", "tex0"] and len(names) == 3
     for level in (0, 3):
         assert references(orias.compile(QUERIES, arch=arch, opt_level=level, compile_only=True).data) == want
+
+
+WINDOW = """.version 8.0
+.target sm_90
+.address_size 64
+.shared .align 4 .b8 sm1[256];
+.visible .func shared() { st.shared.u32 [sm1], 1; ret; }
+.visible .func plain(.param .b64 a) { .reg .b64 %d; ld.param.u64 %d, [a]; st.global.u32 [%d], 1; ret; }
+"""
+
+
+def test_only_functions_with_shared_variables_read_the_shared_window() -> None:
+    program = lower_module(parse(WINDOW), target("sm_90"), LowerOptions(relocatable=True))
+    reads = {k.entry.name: [i.op.name for b in k.entry.blocks for i in b.insts].count("S2R") for k in program.kernels}
+    assert reads == {"shared": 1, "plain": 0}

@@ -1,4 +1,4 @@
-"""What lowering makes, run in the simulator beside ptxas's code for the same PTX: the results must be the same.
+"""What lowering makes, run in the simulator next to ptxas's code for the same PTX: the results must be the same.
 
 Each line of ``cases/lines`` runs on 64 threads with different operands; the modules of ``cases/modules`` run as they are.
 """
@@ -25,7 +25,7 @@ _SKIP = re.compile(
     # clocks, traps, invalid member masks or barrier numbers, addresses without memory, racing results, undefined carries
     r"clock|globaltimer|trap|brkpt|bar.*%r1|sync.*, %r\d;|99999999|ld.shared.u8 %r1, \[%d1|cas.b16|shared.max|"
     r"^@%p2 shfl|^@!%p1 add.cc|cluster|mov.u64 %d1, (lo|gl)|relu|16x2|elect|^refused|barrier.cluster|exit|ret;|v2.f32|envreg|"
-    r"cvta.(local|to)|griddep|mma|matrix|tex|suld|sust|txq|suq|red.global.add.f32 \[gl\]|"
+    r"cvta.(local|to)|griddep|mma|matrix|tex|tld4|suld|sust|sured|txq|suq|red.global.add.f32 \[gl\]|"
     # random policies, addresses and handles (and ptxas's words for them that the table lacks: docs/isa-status.md)
     r"cache_hint|multimem|istypep"
 )
@@ -119,10 +119,23 @@ def test_lines_sample(name: str, tmp_path: Path) -> None:
     assert differences(lines_of(name)[::4], arch, 3, tmp_path) == []
 
 
+TEXT_ONLY = {
+    "add_multiply.txt": "carries that no instruction before has set",
+    "barriers.txt": "barriers and clusters that need other threads",
+    "convert_int.txt": "cvt.pack: ptxas writes a 4-bit I2IP that the simulator refuses",
+    "divide_float.txt": "quotients of NaNs, whose payloads differ",
+    "loads_stores.txt": "addresses without memory",
+    "mbarrier.txt": "addresses that are no barrier objects",
+    "policy.txt": "policies, which the driver gives a meaning",
+    "tensormap.txt": "addresses that are no tensor maps",
+}
+"""Files of cases/lines whose text alone is compared (tests/lower/test_cases.py), and why their lines are not run."""
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("level", [0, 1, 3])
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"])
-@pytest.mark.parametrize("name", sorted(os.listdir(os.path.join(HERE, "lines"))))
+@pytest.mark.parametrize("name", sorted(set(os.listdir(os.path.join(HERE, "lines"))) - TEXT_ONLY.keys()))
 def test_lines_all(name: str, arch: str, level: int, tmp_path: Path) -> None:
     assert differences(lines_of(name), arch, level, tmp_path) == []
 

@@ -1,4 +1,4 @@
-"""Textures and surfaces beside ptxas's code: the same operations with the same values in the same places.
+"""Textures and surfaces compared with ptxas's code: the same operations with the same values in the same places.
 
 Beside the textures of the simulator a stand-in answers with a hash of the operation's name, its shape and every value it takes, in order; what
 surfaces are given is noted the same way.
@@ -15,22 +15,24 @@ import pytest
 
 import orias
 from orias import sim
-from orias.isa.fetch import FETCHES, source_widths
+from orias.isa.fetch import source_widths
+from orias.isa.op import F_TEXTURE
 from orias.isa.operand import K_R, K_UR, K_WORD, KIND_MASK, PAYLOAD_SHIFT, word_text
 from orias.isa.widths import src_width
-from orias.sim import build
-from orias.sim import image as sim_image
-from orias.sim.site import Site
+from orias.sim.core import build
+from orias.sim.core import image as sim_image
+from orias.sim.core.site import Site
 from tests.lower.texture_forms import BYTES, SAMPLER, forms, module
 from tests.nvtools import tool
 
 THREADS = 4
+FETCHES = ("TEX", "TLD", "TLD4", "TXD")
 SURFACES = ("SULD", "SUST", "SURED")
 _notes: list[tuple[Any, ...]] = []
 
 
 def _stand_in(s: Site) -> Any:
-    fetch = s.op.base in FETCHES
+    fetch = s.op.flags & F_TEXTURE
     widths = source_widths(s.op, s.src) if fetch else [src_width(s.op, k, o) for k, o in enumerate(s.src)]
     values = []
     text = s.op.name
@@ -70,7 +72,7 @@ def _stand_in(s: Site) -> Any:
 
 @pytest.fixture
 def textures(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # What was built for other tests is no stand-in, nor may these stay behind.
+    # What was built for other tests is no stand-in, nor may these stay.
     monkeypatch.setattr(build, "_closures", {})
     monkeypatch.setattr(sim_image, "_known", {})
     original = build.unknown
@@ -126,7 +128,7 @@ def test_the_stand_in_sees_places(textures: None, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 def test_sampler_handles(arch: str, textures: None, tmp_path: Path) -> None:
-    """A sampler held in a register beside the texture's; ptxas reads a parameter's from the bank where we use registers."""
+    """A sampler held in a register next to the texture's; ptxas reads a parameter's from the bank where we use registers."""
     compare(arch, [(SAMPLER, True)], tmp_path, mode=", texmode_independent")
 
 

@@ -1,4 +1,7 @@
-"""Exact vector arithmetic for tests: multiply-add in one rounding, table functions off by up to a unit, reference results."""
+"""Exact vector arithmetic for tests: multiply-add in one rounding, table functions off by up to a unit, reference results.
+
+Written without ``orias.semantics`` and ``orias.sim``, which it judges.
+"""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,8 @@
-"""Runs a subroutine of ``orias/lower/builtins`` on vectors: straight-line PTX with forward branches, one numpy lane a call."""
+"""Runs a subroutine of ``orias/lower/builtins`` on vectors: straight-line PTX with forward branches, one numpy lane a call.
+
+An independent judge: it shares only the parsed PTX with the product, no arithmetic and no control flow of ``orias.sim``, so a fault
+in the simulator's meaning of an instruction cannot hide the same fault in a subroutine.
+"""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -2,7 +2,7 @@
 
 The instruction makes its object expect one arrival more.  ptxas counts the active threads with a vote and lets one of them add the whole
 count to the object at *its* address (``VOTE.ALL; POPC; @leader ATOMS.ADD.S32 [own address + 4], -count``), as if all addresses were
-the same; the loop around ARRIVES behind it does serve every address.  So the leader's object expects 31 arrivals too many and the others one
+the same; the loop around ARRIVES after it does serve every address.  So the leader's object expects 31 arrivals too many and the others one
 too few: in the program the leader waits for ever.  We add one at each thread's address.
 
 The test fails when the fault is gone in a newer release: then the entry goes too.

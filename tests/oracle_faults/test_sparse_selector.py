@@ -2,7 +2,7 @@
 
 The selector names the pair of threads of each quad (or the thread) whose metadata count; with this shape it is 0 or 1, and ptxas says so
 for an f16 accumulator and for bf16 factors, of the same metadata layout.  For f32 accumulators of f16 factors it takes 2 and 3 too.
-We take what ptxas takes (``orias.ptx.matrix.selector_errors``).
+We take what ptxas takes (``orias.ptx.matrix_checks.selector_errors``).
 
 The test fails when the fault is gone in a newer release: then the exception there goes too.
 """

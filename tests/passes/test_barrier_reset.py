@@ -1,4 +1,4 @@
-"""The sm_87 prologue, instruction by instruction beside ptxas's."""
+"""The sm_87 prologue, instruction by instruction compared with ptxas's."""
 
 import subprocess
 from pathlib import Path

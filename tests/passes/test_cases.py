@@ -1,60 +1,35 @@
-"""Text cases of single passes: Ori in, phase key, Ori out.  ``ORIAS_BLESS=1 pytest tests/passes`` rewrites expectations."""
+"""Text cases of single passes: Ori in, phases, Ori out; a file a pass.  ``ORIAS_BLESS=1 pytest tests/passes`` rewrites expectations."""
 
-import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from orias.ori.text import dump, parse
-from orias.ori.verify import verify
-from orias.passes.functions import FUNCTIONS
-from orias.passes.pipeline import PassContext
+from orias import passes
+from orias.pipeline.functions import FUNCTIONS
+from tests.phase_cases import Case, all_cases, case_ids, few_cases, judge
 
-CASES = Path(__file__).parent / "cases"
-ARROW = "=>\n"
-
-
-def load(path: Path) -> list[tuple[str, str, str, str]]:
-    """(name, keys, input, expected) of each case of a file; cases start with ``== name: keys``."""
-    out = []
-    for chunk in path.read_text().split("== ")[1:]:
-        head, body = chunk.split("\n", 1)
-        name, keys = head.split(":")
-        before, _, after = body.partition(ARROW)
-        out.append((name.strip(), keys.strip(), before, after))
-    return out
+FOLDER = Path(__file__).parent / "cases"
+CASES = all_cases(FOLDER)
+WITHOUT = {
+    "def_use": "an index of definitions and uses",
+    "offsets": "the width of offsets, which other passes ask for",
+    "uniform_operands": "where uniform operands may stand, which other passes ask for",
+}
 
 
-def run_case(keys: str, text: str) -> str:
-    fn = parse(text)
-    assert verify(fn) == []
-    cx = PassContext(3)
-    for key in keys.split():
-        FUNCTIONS[key](fn, cx)
-        assert verify(fn) == []
-    return dump(fn)
+@pytest.mark.parametrize(("path", "case"), CASES, ids=case_ids(CASES))
+def test_case(path: Path, case: Case) -> None:
+    judge(path, case)
 
 
-FILES = sorted(CASES.glob("*.txt"))
-PARAMS = [(f, c) for f in FILES for c in load(f)]
+def test_every_pass_has_cases() -> None:
+    """At least three for every file of the package: what it does, where it must not, and an edge."""
+    assert few_cases(FOLDER, Path(passes.__file__).parent, WITHOUT) == []
 
 
-@pytest.mark.parametrize(("path", "case"), PARAMS, ids=[f"{f.stem}-{c[0]}" for f, c in PARAMS])
-def test_case(path: Path, case: tuple[str, str, str, str]) -> None:
-    name, keys, text, expected = case
-    got = run_case(keys, text)
-    if os.environ.get("ORIAS_BLESS"):
-        bless(path)
-        return
-    assert got.split() == expected.split(), f"{name}:\n{got}"
-
-
-def bless(path: Path) -> None:
-    parts = []
-    for name, keys, text, _ in load(path):
-        parts.append(f"== {name}: {keys}\n{text.rstrip()}\n{ARROW}{run_case(keys, text)}\n")
-    path.write_text("".join(parts))
-
-
-def test_there_are_cases() -> None:
-    assert len(PARAMS) >= 20
+def test_every_phase_has_cases() -> None:
+    """At least three for every key of the pipeline, allocation and scheduling included."""
+    folders = [FOLDER, FOLDER.parents[1] / "regalloc" / "cases", FOLDER.parents[1] / "schedule" / "cases"]
+    counts = Counter(step for f in folders for _, c in all_cases(f) for step in set(c.steps.split()))
+    assert {key: counts[key] for key in FUNCTIONS if counts[key] < 3 and key != "verify"} == {}

@@ -54,7 +54,7 @@ def test_known_turns(name: str) -> None:
     inputs = np.zeros((8, 16), np.uint32)
     inputs[:, 0] = [0, 1, 7, 0xFFFFFFFF, 0x80000000, 12345, 0xDEADBEEF, 3]
     code = orias.compile(text, arch="sm_80")
-    assert code.disassemble().count(" BRA ") == 1, "only the trap behind the code may jump"
+    assert code.disassemble().count(" BRA ") == 1, "only the trap after the code may jump"
     for level in (1, 3):
         out = np.zeros((8, 16), np.uint32)
         sim.load(orias.compile(text, arch="sm_80", opt_level=level).data).launch("k", 1, 8, [inputs, out])

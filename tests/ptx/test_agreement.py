@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orias.diag import CompileError
-from orias.ptx.check import check
+from orias.ptx.module_checks import check
 from orias.ptx.parser import parse
 from orias.target.profile import target
 from tests.nvtools import tool

@@ -39,6 +39,11 @@ WRONG = [
     "fence.proxy.async::generic.acquire.cta.sync_restrict::shared::cluster;",
     "fence.proxy.async::generic.release.cluster.sync_restrict::shared::cluster;",
     "fence.proxy.async::generic.acquire;",
+    "cp.async.bulk.weak.global.shared::cta.bulk_group [%rd1], [%r1], 16;",
+    "cp.async.bulk.relaxed.sys.global.shared::cta.bulk_group [%rd1], [%r1], 16;",
+    "cp.async.bulk.relaxed.global.shared::cta.bulk_group [%rd1], [%r1], 16;",
+    "min.f32 %f1, %f2, %f3, %f4;",
+    "spcompress.b8.sp::2:4.x1 {%r1}, {%r2}, {%r1,%r2}, %r3;",
 ]
 RIGHT = [
     f"st.async.{DONE}.b32 [%rd1], %r7, [%rd2];",
@@ -46,6 +51,8 @@ RIGHT = [
     f"{INSIDE}.add.u64 [%r1], [%r2], 16, [%r3];",
     "mbarrier.arrive.release.cta.noComplete.shared.b64 %rd3, [%r1], 2;",
     "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
+    "cp.async.bulk.sys.global.shared::cta.bulk_group [%rd1], [%r1], 16;",
+    "mbarrier.arrive.b64 %rd3, [%rd9], 2;",
 ]
 
 
@@ -56,6 +63,11 @@ OLD = [
         "mbarrier.arrive_drop.release.cta.b64 %rd3, [%rd9];",
         "mbarrier.test_wait.acquire.cta.b64 %p1, [%rd9], %rd3;",
         "mbarrier.try_wait.parity.relaxed.cta.b64 %p1, [%rd9], 0;",
+        "mbarrier.arrive.b64 %rd3, [%rd9], 2;",
+        "mbarrier.arrive_drop.b64 %rd3, [%rd9], %r1;",
+        "mbarrier.arrive.b64 %rd3, [%rd9], 0;",
+        "mbarrier.arrive.noComplete.b64 %rd3, [%rd9], 2;",
+        "max.f32 %f1, %f2, %f3, %f4;",
     )
     for version, arch in (("8.7", "sm_80"), ("7.8", "sm_90"), ("8.5", "sm_90a"))
 ]

@@ -10,7 +10,7 @@ from orias.regalloc.files import usable
 from orias.regalloc.pack import pack_registers
 from orias.regalloc.pressure import Pressure
 from orias.regalloc.ranges import Ranges
-from orias.regalloc.run import prepare
+from orias.regalloc.register_allocation import prepare
 
 
 def tuples_and_words(rng: random.Random, length: int) -> str:

@@ -8,9 +8,9 @@ from orias.isa.operand import K_P, K_R, K_UR, KIND_MASK, PAYLOAD_SHIFT
 from orias.ori.ir import Func
 from orias.ori.text import dump
 from orias.ori.verify import verify
-from orias.regalloc.check import check
-from orias.regalloc.expand import Trace
-from orias.regalloc.run import allocate_registers
+from orias.regalloc.allocation_check import check
+from orias.regalloc.physical import Trace
+from orias.regalloc.register_allocation import allocate_registers
 from tests.regalloc.interp import Machine, widths_of
 from tests.regalloc.random_ori import random_function
 

@@ -3,8 +3,8 @@
 import struct
 from pathlib import Path
 
+from orias.isa.isa_table import IsaTable, load
 from orias.isa.operand import K_IMM, K_P, K_UP, KIND_MASK, PAYLOAD_SHIFT, PT, is_true_pred
-from orias.isa.table import IsaTable, load
 from orias.ori.ir import Block, Func, Inst
 from orias.target.profile import Target
 

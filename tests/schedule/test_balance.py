@@ -1,6 +1,6 @@
 import pytest
 
-from orias.isa.table import load
+from orias.isa.isa_table import load
 from orias.ori.text import inst_text, parse
 from orias.schedule.balance import fma_form
 from orias.schedule.list import schedule_physical

@@ -4,13 +4,14 @@ import tempfile
 import pytest
 
 from orias.diag import Unsupported
+from orias.isa.isa_table import IsaTable, load
 from orias.isa.op import op
 from orias.isa.operand import r
-from orias.isa.table import IsaTable, load
+from orias.options import Options
 from orias.ori.ir import JumpTable
 from orias.ori.text import parse
-from orias.schedule.emit import EmittedText, emit
-from orias.schedule.run import ScheduleOptions, post_ra
+from orias.output.emit import EmittedText, emit
+from orias.schedule.scheduling import post_ra
 from tests.nvtools import tool
 
 KERNEL = """\
@@ -46,7 +47,7 @@ b0:
 def build(*texts: str) -> EmittedText:
     funcs = [parse(t) for t in texts]
     for fn in funcs:
-        post_ra(fn, ScheduleOptions(0))
+        post_ra(fn, Options(opt_level=0))
         assert fn.state == "final"
     return emit(funcs, load("sm_90"), funcs[0].target)
 
@@ -103,7 +104,7 @@ b2:
 """
     fn = parse(text)
     fn.tables[fn.blocks[0].insts[0].uid] = JumpTable(8, [1, 0, 1])
-    post_ra(fn, ScheduleOptions(0))
+    post_ra(fn, Options(opt_level=0))
     out = emit([fn], load("sm_90"), fn.target)
     assert out.branch_tables == [(0, [0x20, 0x10, 0x20])]
     assert out.table_bytes == bytes(8) + b"\x20\0\0\0\x10\0\0\0\x20\0\0\0"
@@ -112,7 +113,7 @@ b2:
 
 def test_no_form_names_the_instruction() -> None:
     fn = parse(".func k sm_90 entry allocated\nb0:\n  R0 = IADD3 0x1, 0x2, RZ ; @5\n  EXIT\n")
-    post_ra(fn, ScheduleOptions(0))
+    post_ra(fn, Options(opt_level=0))
     with pytest.raises(Unsupported, match="IADD3") as e:
         emit([fn], load("sm_90"), fn.target)
     assert e.value.line == 5
@@ -120,7 +121,7 @@ def test_no_form_names_the_instruction() -> None:
 
 def test_self_check_reads_every_word() -> None:
     fn = parse(".func k sm_90 entry allocated\nb0:\n  R2 = FADD R2, R3\n  EXIT\n")
-    post_ra(fn, ScheduleOptions(0))
+    post_ra(fn, Options(opt_level=0))
     table = IsaTable("sm_90")
     assert emit([fn], table, fn.target, self_check=True).code == emit([fn], table, fn.target).code
     plan = table._plan(op("FADD"), [r(2)], [r(2), r(3)])

@@ -1,11 +1,11 @@
-"""Distances as the inventory gives them (section 3.3), and the rules around them."""
+"""Distances as docs/facts/timing.md gives them, and the rules around them."""
 
 import pytest
 
 from orias.analysis.access import P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.diag import Unsupported
 from orias.isa.op import op
-from orias.schedule.latency import Latency, latency
+from orias.timing.latency import Latency, latency
 
 
 def raw(lat: Latency, producer: str, consumer: str, unit: int = 4, slot: int = 0, word: int = 0) -> int:
@@ -79,7 +79,7 @@ def test_pipes_and_stalls() -> None:
 
 
 def test_unknown_operations_are_refused() -> None:
-    with pytest.raises(Unsupported, match="XYZZY"):
-        raw(latency(80), "XYZZY", "MOV")
+    with pytest.raises(Unsupported, match="AL2P"):
+        raw(latency(80), "AL2P", "MOV")
     with pytest.raises(Unsupported, match="sm_100"):
         Latency(100)

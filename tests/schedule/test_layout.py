@@ -1,7 +1,7 @@
 from orias.isa.operand import PT
 from orias.ori.ir import Func
 from orias.ori.text import parse
-from orias.schedule.layout import layout
+from orias.schedule.block_order import layout
 
 
 def shape(fn: Func) -> list[tuple[int, list[str]]]:
@@ -57,7 +57,7 @@ b3:
 
 
 def test_two_far_successors_need_a_hop() -> None:
-    """A chain takes b1 behind its only other way in, and the loop back to itself needs a branch of its own."""
+    """A chain takes b1 after its only other predecessor, and the loop back to itself needs a branch of its own."""
     fn = parse("""\
 .func k sm_90 entry allocated
 b9: -> b0

@@ -7,11 +7,12 @@ import pytest
 from orias.analysis.access import accesses
 from orias.analysis.liveness import liveness
 from orias.isa.op import F_READ, F_WRITE
+from orias.options import Options
 from orias.ori.ir import Func, Inst
 from orias.ori.text import dump, parse
 from orias.ori.verify import verify
 from orias.schedule.list import _pressure, schedule_physical, schedule_virtual
-from orias.schedule.run import ScheduleOptions, post_ra
+from orias.schedule.scheduling import post_ra
 from tests.schedule.test_scoreboard import random_function
 
 
@@ -146,12 +147,12 @@ def test_level_zero_keeps_the_order() -> None:
     rng = random.Random(3)
     fn = parse(random_function(rng, "sm_90"))
     before = [i.uid for i in fn.insts()]
-    post_ra(fn, ScheduleOptions(0))
+    post_ra(fn, Options(opt_level=0))
     assert [i.uid for i in fn.insts() if i.uid in before] == before
 
 
 def test_pressure_stays_within_reason() -> None:
-    """Address arithmetic of many guarded copies must not be piled up in front of them."""
+    """Address arithmetic of many guarded copies must not be piled up before them."""
     lines = [".func k sm_80 entry ssa", "b0:", "  v256:R = S2R SR_TID.X", "  v257:R2 = copy c[0x0][0x160]"]
     n = 300
     for k in range(24):

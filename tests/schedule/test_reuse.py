@@ -1,9 +1,10 @@
-from orias.isa.table import load
+from orias.isa.isa_table import load
+from orias.options import Options
 from orias.ori.text import parse
-from orias.schedule.ctl import reuse, with_reuse
-from orias.schedule.emit import emit
+from orias.output.emit import emit
 from orias.schedule.reuse import mark_reuse
-from orias.schedule.run import ScheduleOptions, post_ra
+from orias.schedule.scheduling import post_ra
+from orias.timing.ctl import reuse, with_reuse
 from tests.schedule.test_emit import disassemble
 
 TEXT = """\
@@ -21,7 +22,7 @@ b0:
 
 def test_flags() -> None:
     fn = parse(TEXT)
-    post_ra(fn, ScheduleOptions(3))
+    post_ra(fn, Options(opt_level=3))
     for i in fn.insts():
         i.ctl = with_reuse(i.ctl, 0)
     mark_reuse(fn)
@@ -32,6 +33,6 @@ def test_flags() -> None:
 
 def test_the_disassembler_agrees() -> None:
     fn = parse(TEXT)
-    post_ra(fn, ScheduleOptions(3))
+    post_ra(fn, Options(opt_level=3))
     text = disassemble(emit([fn], load("sm_90"), fn.target).code)
     assert any(t.startswith("FFMA R4, R0.reuse, R1, R2.reuse") for t in text), text

@@ -8,20 +8,19 @@ import orias
 from orias.check import check_cubin
 from orias.ori.ir import Func
 from orias.ori.text import parse
-from orias.schedule.ctl import (
+from orias.schedule.block_order import layout
+from orias.schedule.hazard_check import check_hazards
+from orias.schedule.scoreboard import assign
+from orias.schedule.serial_scheme import schedule_serial
+from orias.timing.ctl import (
     NO_BARRIER,
     read_barrier,
     stall,
     wait_mask,
     with_stall,
-    with_wait,
-    with_write,
     write_barrier,
 )
-from orias.schedule.hazards import check_hazards
-from orias.schedule.layout import layout
-from orias.schedule.scoreboard import assign
-from orias.schedule.serial import schedule_serial
+from tests.control_words import with_wait, with_write
 
 SIMPLE = """\
 .func k sm_90 entry allocated
@@ -233,7 +232,7 @@ def test_the_checker_sees_damage() -> None:
 
 
 def test_a_guarded_late_write_leaves_the_earlier_result_in_flight() -> None:
-    """``@P1 FLO`` behind ``IADD3``: where P1 is false, a store reads the sum, which needs its own cycles (sm_75: 8)."""
+    """``@P1 FLO`` after ``IADD3``: where P1 is false, a store reads the sum, which needs its own cycles (sm_75: 8)."""
     text = """.version 7.0
 .target sm_75
 .address_size 64

@@ -1,6 +1,6 @@
 from orias.ori.text import parse
-from orias.schedule.ctl import read_barrier, stall, wait_mask, write_barrier
-from orias.schedule.serial import schedule_serial
+from orias.schedule.serial_scheme import schedule_serial
+from orias.timing.ctl import read_barrier, stall, wait_mask, write_barrier
 
 SOURCE = """\
 .func k sm_90 entry allocated

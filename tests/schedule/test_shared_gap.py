@@ -1,4 +1,4 @@
-"""Null accesses in front of LDGSTS and MEMBAR, as ptxas 13.0.88 writes them for the same programs."""
+"""Null accesses before LDGSTS and MEMBAR, as ptxas 13.0.88 writes them for the same programs."""
 
 import re
 
@@ -21,7 +21,7 @@ FENCE = "membar.gl; st.global.u32 [%rd1+128], %r2; "
 
 
 def gaps(body: str, arch: str, level: int, **options: object) -> str:
-    """LDGSTS (C) and MEMBAR (M) in order, each behind the count of null accesses just before it."""
+    """LDGSTS (C) and MEMBAR (M) in order, each after the count of null accesses just before it."""
     text = HEAD.replace("sm_75", "sm_75" if arch == "sm_75" else "sm_80") + body + "ret; }"
     out, count = "", 0
     for line in orias.compile(text, arch=arch, opt_level=level, **options).disassemble().splitlines():
@@ -29,7 +29,7 @@ def gaps(body: str, arch: str, level: int, **options: object) -> str:
             count += 1
             continue
         found = re.search(r"MEMBAR|LDGSTS", line)
-        assert found or not count, f"null accesses in front of {line}"
+        assert found or not count, f"null accesses before {line}"
         if found:
             out += f"{count}{'M' if found.group() == 'MEMBAR' else 'C'} "
         count = 0

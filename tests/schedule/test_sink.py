@@ -1,11 +1,11 @@
-"""The order of few registers: loads written in front of all their uses come to stand before each."""
+"""The order of few registers: loads written before all their uses come to stand before each."""
 
 from orias.analysis.liveness import liveness
 from orias.ori.text import parse
 from orias.schedule.deps import build, virtual_reads, virtual_writes
-from orias.schedule.latency import latency
 from orias.schedule.list import _pressure, schedule_virtual
 from orias.schedule.sink import Piece, eager_order, few_registers, most_live
+from orias.timing.latency import latency
 
 
 def test_loads_sink_to_their_products() -> None:
@@ -27,13 +27,12 @@ def test_loads_sink_to_their_products() -> None:
     assert after <= 28
 
 
-def piece_of(text: str) -> Piece:
+def piece_of(text: str, live_after: int = 0) -> Piece:
     fn = parse(text)
     insts = fn.blocks[0].insts[:-1]
     reads = [sorted(set(virtual_reads(i))) for i in insts]
-    return Piece(
-        fn, build(insts, fn, latency(fn.target.latency_class), True), reads, [virtual_writes(i) for i in insts], 0
-    )
+    graph = build(insts, fn, latency(fn.target.latency_class), True)
+    return Piece(fn, graph, reads, [virtual_writes(i) for i in insts], live_after)
 
 
 def sums(count: int, kind: str) -> str:
@@ -73,8 +72,19 @@ def test_predicates_are_registers_too() -> None:
     assert most <= 6
 
 
+def test_predicates_for_later_code_are_held() -> None:
+    """Tests of values that die there are free, but no more than six predicates are held for the code after the piece."""
+    text = ".func k sm_80 entry ssa\nb0:\n"
+    text += "".join(f"  v{300 + n}:R = S2R SR_TID.X\n" for n in range(8))
+    text += "  v500:R = LDS -, RZ, URZ, 0x0\n  STS -, RZ, URZ, 0x4, v500\n"
+    text += "".join(f"  v{400 + n}:P, PT = ISETP.LT.AND v{300 + n}, 0x5, PT\n" for n in range(8))
+    piece = piece_of(text + "  EXIT\n", sum(1 << 400 + n for n in range(8)))
+    order = eager_order(piece, list(range(len(piece.reads))))
+    assert order == [0, 10, 1, 11, 2, 12, 3, 13, 4, 14, 5, 15, 6, 7, 8, 9, 16, 17]
+
+
 def test_nothing_is_hoisted_over_the_peak() -> None:
-    """Loads whose uses lie behind the fullest point stay behind it, however long they take."""
+    """Loads whose uses lie after the point of highest pressure stay after it, however long they take."""
     text = ".func k sm_80 entry ssa\nb0:\n  v256:R = S2R SR_TID.X\n"
     text += "".join(f"  v{300 + n}:R4 = LDS.128 -, v256, URZ, 0x{16 * n:x}\n" for n in range(16))
     text += "  v400:R = IADD3 v300.0, v301.0, v302.0\n"
@@ -93,7 +103,7 @@ def test_nothing_is_hoisted_over_the_peak() -> None:
 
 
 def test_loads_far_in_front_of_many_chains() -> None:
-    """An outer product: 40 chains of sums are ready at a time, the loads stand behind them in the order looked through."""
+    """An outer product: 40 chains of sums are ready at a time, the loads stand after them in the order looked through."""
     rows, columns, steps = 5, 8, 8
     text = ".func k sm_80 entry ssa\nb0:\n  v256:R = S2R SR_TID.X\n"
     loads = {}

@@ -3,8 +3,8 @@
 from orias.isa.op import op
 from orias.ori.ir import Func
 from orias.ori.text import dump, parse
-from orias.schedule.latency import latency
-from orias.schedule.zeros import clear_once
+from orias.schedule.zero_moves import clear_once
+from orias.timing.latency import latency
 
 HEAD = ".func k sm_80 entry allocated\n"
 
@@ -40,7 +40,16 @@ def test_changed_in_a_loop() -> None:
     assert cleared(text).count("R4 = MOV RZ") == 2
 
 
+def test_zero_behind_a_loop_that_does_not_change_it() -> None:
+    text = "b0: -> b1\n  R0 = MOV RZ\nb1: -> b2 b1\n  @P0 BRA b1\nb2:\n  R0 = MOV RZ\n  EXIT\n"
+    assert cleared(text).count("R0 = MOV RZ") == 1
+
+
+def test_nothing_but_moves() -> None:
+    assert cleared("b0: -> b1\n  R4 = MOV RZ\n  R5 = MOV RZ\nb1: -> b1\n")[:2] == ["b0: -> b1", "R4 = CS2R SRZ"]
+
+
 def test_pair_waits_for_an_earlier_write() -> None:
-    """A self check of spmv found CS2R one cycle short behind an IADD3 of one of its registers (sm_90)."""
+    """A self check of spmv found CS2R one cycle short after an IADD3 of one of its registers (sm_90)."""
     lat = latency(90)
     assert lat.waw(op("IADD3"), op("CS2R"), 13) >= 6

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orias.sim.command import run_command
+from orias.cli.run_command import run_command
 from tests.sim.build import assemble, program
 
 

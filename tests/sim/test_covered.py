@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from orias.cubin.elf import ElfFile
-from orias.isa.classes import table_of_name
 from orias.isa.decode import Decoded
-from orias.isa.table import load
-from orias.sim.build import build
-from orias.sim.errors import Fault
+from orias.isa.isa_table import load
+from orias.sim.core.build import build
+from orias.sim.core.sim_errors import Fault
+from orias.target.decoder_class import table_of_name
 from orias.tools.assemble import assemble_line
 from orias.tools.labels import code_sections
 from tests.nvtools import tool

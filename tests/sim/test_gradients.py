@@ -1,4 +1,4 @@
-"""Gradients of 3d and cube textures by quads (up to sm_89) in code where the lanes of a quad part, and behind every phase of the compiler.
+"""Gradients of 3d and cube textures by quads (up to sm_89) in code where the lanes of a quad diverge, and after every phase of the compiler.
 
 What the lanes that are woken write must not be anything that they still need; handles may differ from lane to lane.
 """
@@ -12,7 +12,7 @@ from orias.diag import CompileError
 from orias.options import Options
 from orias.ptx.parser import parse
 from orias.sim import Texture, load
-from orias.sim.ori.image import OriImage
+from orias.sim.ori.ori_image import OriImage
 from orias.sim.ptx import PtxImage
 from orias.tools.validate.stages import Stages, before_convergence
 from tests.forms.run import our_cubin

@@ -16,7 +16,7 @@ from orias.isa.operand import PT
 from orias.options import Options
 from orias.ptx.parser import parse
 from orias.sim import Sampler, Surface, Texture, load
-from orias.sim.ori.image import OriImage
+from orias.sim.ori.ori_image import OriImage
 from orias.sim.ptx import PtxImage
 from orias.tools.validate.stages import Stages, before_convergence
 from tests.forms.run import our_cubin
@@ -92,7 +92,7 @@ def text_of(case: Case, arch: str) -> str:
 
 
 def outcome(image: Any, kind: str) -> bytes:
-    """Everything that a launch leaves behind."""
+    """Everything that a launch leaves in memory."""
     r = np.random.default_rng(3)
     levels = [[r.standard_normal((8 >> k, 8 >> k)).astype(np.float32) for k in range(3)] for _ in range(3)]
     surfaces = [Surface(np.arange(40, dtype=np.uint32) + 100 * k, "1d") for k in range(3)]
@@ -150,7 +150,7 @@ def test_all_linked(arch: str, tmp_path: Path) -> None:
 
 
 def _linked(name: str, arch: str, folder: Path) -> None:
-    """Relocatable modules behind nvlink.  (Up to sm_89 the linked code of ptxas reads other words than those that nvlink lets the loader fill.)"""
+    """Relocatable modules after nvlink.  (Up to sm_89 the linked code of ptxas reads other words than those that nvlink lets the loader fill.)"""
     case = ("named", name, LINKED[name], MODE, _NAMES)
     obj = orias.compile(text_of(case, arch), arch=arch, compile_only=True).data
     assert outcome(load(linked(obj, arch, folder)), "named") == wanted(case), name

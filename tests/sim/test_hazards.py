@@ -10,8 +10,8 @@ import pytest
 import orias
 from orias import sim
 from orias.check import check_cubin
-from orias.isa.table import load
-from orias.sim.command import run_command
+from orias.cli.run_command import run_command
+from orias.isa.isa_table import load
 from orias.tools.patch import new_cubin
 from tests.check.plant import Planter, patched, sections
 from tests.kernels.test_kernels import HERE, NAMES, arguments, source
@@ -21,7 +21,7 @@ STEP = "B------ R- W- - S01"
 
 
 def kernel(*rows: str) -> bytes:
-    """Stores R2 of each thread at the parameter; control words stand behind ``|``."""
+    """Stores R2 of each thread at the parameter; control words stand after ``|``."""
     start = (
         "S2R R0, SR_TID.X | B------ R- W0 - S02",
         "MOV R3, 0x4 | B------ R- W- Y S05",

@@ -75,7 +75,7 @@ def test_divergent_loops(target: str, level: str) -> None:
 
 @EACH
 def test_threads_leave_barriers_of_a_function(target: str, level: str) -> None:
-    """BREAK in a function says nothing of the barrier that its caller has in the same register: the warp is whole behind the loop."""
+    """BREAK in a function says nothing of the barrier that its caller has in the same register: the warp is whole after the loop."""
     o = zeros(64)
     image("break_in_function", target, level).launch("k", 1, 32, [o])
 

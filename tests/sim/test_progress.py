@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from orias.cli.run_command import run_command
 from orias.progress import Bar
-from orias.sim.command import run_command
 from tests.sim.build import assemble
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from orias.semantics import ieee
 from orias.semantics.approximate import mufu
-from orias.sim import ops_float, ops_half, ops_int
-from orias.sim import softfloat as sf
-from orias.sim.ops_narrow import NARROW, decode_scale, encode_scale
+from orias.sim.math import ops_float, ops_half, ops_int
+from orias.sim.math import softfloat as sf
+from orias.sim.math.ops_narrow import NARROW, decode_scale, encode_scale
 from tests.sim.test_instructions import arith, pattern, value
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

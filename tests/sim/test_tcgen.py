@@ -263,7 +263,7 @@ def _product_kernel(
     """Fills tensor memory, multiplies, and stores what tensor memory holds then.
 
     ``size``: bytes of shared memory, B begins at ``b_at``; ``columns`` of tensor memory are filled; ``steps``: bytes to add to the addresses
-    of A and B for each product (columns for A in tensor memory, which begins at ``a_column``); ``tail``: operand behind the predicate.
+    of A and B for each product (columns for A in tensor memory, which begins at ``a_column``); ``tail``: operand after the predicate.
     """
     each = []
     for i, (a, b) in enumerate(steps):
@@ -713,7 +713,7 @@ def test_small_floats(run: Run, left: str, right: str) -> None:
 def test_scaled_factors(
     run: Run, m: int, kind: str, types: tuple[str, str], vector: int, first: tuple[int, int]
 ) -> None:
-    """Scales of groups of elements lie in tensor memory behind the results, those of a row in each quarter of the lanes."""
+    """Scales of groups of elements lie in tensor memory after the results, those of a row in each quarter of the lanes."""
     rng = np.random.default_rng(9)
     n, blocks = 64, m // 128
     (a, x), (b, y) = _some(rng, types[0], m), _some(rng, types[1], n)

@@ -7,7 +7,7 @@ from orias.analysis.divergence import divergence
 from orias.ori.ir import Func
 from orias.ori.text import dump, parse
 from orias.ori.verify import verify
-from orias.passes.sync import insert_sync
+from orias.passes.convergence import insert_sync
 from tests.oracle import compile_or_none
 
 DIAMOND = """\
@@ -254,7 +254,7 @@ def test_constant_mask_through_a_copy() -> None:
 
 
 def test_break_out_of_a_loop_gives_the_inner_barrier_up() -> None:
-    """b2 leaves the loop from inside an if; the threads of the if meet again at b4, all of them behind the loop."""
+    """b2 leaves the loop from inside an if; the threads of the if meet again at b4, all of them after the loop."""
     fn = run("""\
 .func k sm_90 entry ssa
 b0: -> b1
@@ -318,7 +318,7 @@ PRODUCTS = """\
 @pytest.mark.parametrize("arch,sync", [("sm_80", "WARPSYNC 0xffffffff"), ("sm_90", "WARPSYNC.ALL")])
 @pytest.mark.parametrize("level", [0, 3])
 def test_matrix_operations_wait_for_the_warp(level: int, arch: str, sync: str, tmp_path: Path) -> None:
-    """In functions and behind calls part of the warp may come first; ptxas -O3 has the same WARPSYNC there."""
+    """In functions and after calls part of the warp may come first; ptxas -O3 has the same WARPSYNC there."""
     text = PRODUCTS.replace("sm_80", arch)
     ours = orias.compile(text, arch=arch, opt_level=level, compile_only=True).data
     assert matrix_operations(ours) == {"inside": [sync, "HMMA", "LDSM"], "behind": ["HMMA", "CALL", sync, "MOVM"]}
@@ -396,3 +396,13 @@ def test_loops_that_wait_yield(level: int, arch: str, tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(text)
     theirs = compile_or_none(tmp_path / "k.ptx", arch, [f"-O{level}"], tmp_path)
     assert theirs is not None and yields(theirs) == {"retries": 0, "ends": 1}
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+def test_a_reduction_without_a_reader_passes_the_self_check(arch: str) -> None:
+    """The text of B2R.RESULT leaves out a predicate result that nobody reads."""
+    body = (
+        ".reg .pred %p<3>; .reg .b32 %r; mov.u32 %r, %tid.x; setp.gt.u32 %p2, %r, 3; bar.red.and.pred %p1, 0, %p2; ret;"
+    )
+    ptx = f".version 8.0\n.target {arch}\n.address_size 64\n.visible .entry k() {{ {body} }}\n"
+    orias.compile(ptx, arch=arch, self_check=True)

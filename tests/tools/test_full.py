@@ -8,7 +8,7 @@ import pytest
 
 from orias.cubin.elf import ElfFile
 from orias.cubin.reader import Reader
-from orias.isa.table import load
+from orias.isa.isa_table import load
 from orias.tools.disassemble import disassemble
 from orias.tools.fullread import build
 from orias.tools.fullwrite import full_listing

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orias.cubin.errors import CubinError
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.fatbin import KIND_CUBIN, KIND_PTX, cubins, entries
 from orias.cubin.lz4 import decompress
 from orias.tools.disassemble import Style, disassemble, disassemble_raw

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from orias.isa.table import load
-from orias.tools.reference import main, reference
+from orias.isa.isa_table import load
+from orias.tools.reference_page import main, reference
 
 
 def test_reference() -> None:

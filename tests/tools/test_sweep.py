@@ -10,8 +10,8 @@ import pytest
 
 from orias.analysis.access import B_BASE, P_BASE, UR_BASE, accesses
 from orias.cubin.elf import ElfFile
-from orias.isa.classes import table_of_name
-from orias.isa.table import load
+from orias.isa.isa_table import load
+from orias.target.decoder_class import table_of_name
 from orias.tools.disassemble import disassemble
 from orias.tools.fullread import build
 from orias.tools.fullwrite import full_listing

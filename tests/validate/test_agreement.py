@@ -1,4 +1,4 @@
-"""The tools behind the figures of docs/validation.md: what they count as right, wrong, caught and missed."""
+"""The tools that make the figures of docs/validation.md: what they count as right, wrong, caught and missed."""
 
 import json
 from collections import Counter
@@ -11,10 +11,10 @@ import pytest
 
 from orias.check.code import GOES_ON
 from orias.check.cubin import SectionCode
-from orias.check.facts import Facts
 from orias.cubin.reader import Reader
-from orias.isa.table import load as load_table
+from orias.isa.isa_table import load as load_table
 from orias.sim import load
+from orias.timing.needs import Facts
 from tests.forms.items import Item, items
 from tests.forms.run import our_cubin
 from tests.kernels.test_kernels import HERE

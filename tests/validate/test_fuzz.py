@@ -7,12 +7,12 @@ import pytest
 
 from orias.compiler import compile_text
 from orias.ptx.parser import parse
-from orias.sim.image import Image
-from orias.tools.fuzz.__main__ import Settings, campaign
+from orias.sim.core.image import Image
+from orias.tools.fuzz.campaign import Settings, campaign
 from orias.tools.fuzz.generate import generate
 from orias.tools.fuzz.judge import OK, OPEN, OURS, REFUSED, THEIRS, case_of, judge_text, options
-from orias.tools.validate.run import difference
-from orias.tools.validate.verify import ptx_outcome
+from orias.tools.validate.run_case import difference
+from orias.tools.validate.verify_compile import ptx_outcome
 from tests.nvtools import tool
 
 SECONDS = float(os.environ.get("ORIAS_FUZZ_SECONDS", "600"))

@@ -10,7 +10,7 @@ from orias.options import Options
 from orias.ptx.parser import parse
 from orias.sim.ptx import PtxImage
 from orias.tools.validate.case import Case, Region
-from orias.tools.validate.verify import Verifier
+from orias.tools.validate.verify_compile import Verifier
 from tests.semantic.test_spirv_run import FOLDER, agree, cases
 
 

@@ -10,12 +10,11 @@ import pytest
 from orias.compiler import compile_text
 from orias.options import Options
 from orias.ori.ir import Func
-from orias.passes import functions
-from orias.passes.pipeline import PassContext
+from orias.pipeline import functions
 from orias.tools.validate.bisect import bisect
 from orias.tools.validate.case import Case, Region, from_json
 from orias.tools.validate.reduce import Reducer, verify_test
-from orias.tools.validate.verify import SASS, Verifier, verify
+from orias.tools.validate.verify_compile import SASS, Verifier, verify
 from tests.forms.form import module_text
 from tests.forms.generate import FAMILIES, all_forms
 from tests.kernels.test_kernels import NAMES, NEEDS_80, source
@@ -130,8 +129,8 @@ def plant(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
 
     real = functions.FUNCTIONS[key]
 
-    def faulty(fn: Func, cx: PassContext) -> None:
-        real(fn, cx)
+    def faulty(fn: Func, o: Options) -> None:
+        real(fn, o)
         for i in fn.insts():
             if i.op.base == "LOP3" and len(i.dst) == 1:
                 i.op, i.src = op("IADD3"), [i.src[0], i.src[1], RZ]

@@ -85,15 +85,15 @@ Said = list[tuple[int, int, str]]
 CASES: Final[dict[str, tuple[str, list[str], list[str], Said]]] = {
     # name: (functions, body, options, messages)
     "calls outside in front": (OUTSIDE, [E, *PIPE], ["-c"], [(7509, 0, "k")]),
-    "calls outside behind": (OUTSIDE, [*PIPE, E], ["-c"], [(7509, 0, "k")]),
+    "calls outside after": (OUTSIDE, [*PIPE, E], ["-c"], [(7509, 0, "k")]),
     "calls outside under way": (OUTSIDE, [FENCE, MMA, COMMIT, E, WAIT], ["-c"], [(7509, 0, "k")]),
     "calls outside before the commit": (OUTSIDE, [FENCE, MMA, E, COMMIT, WAIT], ["-c"], [(7520, 0, "k")]),
-    "calls outside behind the fence": (OUTSIDE, [FENCE, E, MMA, COMMIT, WAIT], ["-c"], [(7520, 0, "k")]),
+    "calls outside after the fence": (OUTSIDE, [FENCE, E, MMA, COMMIT, WAIT], ["-c"], [(7520, 0, "k")]),
     "calls outside never": (OUTSIDE, ["bra X;", E, "X:", *PIPE], ["-c"], []),
     "calls in the file apart": (LOCAL, [FENCE, MMA, COMMIT, G, WAIT], ["-c"], [(7509, 0, "k")]),
     "calls in the file": (LOCAL, [FENCE, MMA, COMMIT, G, WAIT], [], []),
     "calls in the file before the commit": (LOCAL, [FENCE, MMA, G, COMMIT, WAIT], [], [(7519, 17, "k")]),
-    "calls in the file behind the fence": (LOCAL, [FENCE, G, MMA, COMMIT, WAIT], [], [(7519, 16, "k")]),
+    "calls in the file after the fence": (LOCAL, [FENCE, G, MMA, COMMIT, WAIT], [], [(7519, 16, "k")]),
     "calls itself": (RECURSIVE, [FENCE, MMA, COMMIT, G, WAIT], [], [(7509, 0, "g")]),
     "calls its caller": (MUTUAL, [G, *PIPE], [], [(7509, 0, "i")]),
     "calls itself, prints": (PRINTS + RECURSIVE, [PRINT, G, *PIPE], [], [(7509, 0, "g")]),

@@ -46,7 +46,7 @@ def test_case(name: str) -> None:
 RUN = (
     "calls in the file",
     "calls in the file before the commit",
-    "calls in the file behind the fence",
+    "calls in the file after the fence",
     "callee multiplies",
     "callee does not wait",
     "callee does not fence",

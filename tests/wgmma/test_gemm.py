@@ -91,7 +91,7 @@ def figures(data: bytes, kernel: str) -> tuple[int, int]:
     """Registers and instructions."""
     code = Reader(data).kernels[kernel]
     words = [code.code[i : i + 16] for i in range(0, len(code.code), 16)]
-    # Not counted: the padding behind the last branch.
+    # Not counted: the padding after the last branch.
     while int.from_bytes(words[-1], "little") & 0xFFF == 0x918:
         words.pop()
     return code.num_regs, len(words)

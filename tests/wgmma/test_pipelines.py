@@ -130,7 +130,7 @@ def test_scaled_between() -> None:
 
 
 def test_descriptor_with_constant_half() -> None:
-    """B's descriptor with A in registers stands behind an unused pair; its constant high word is one word, not two."""
+    """B's descriptor with A in registers stands after an unused pair; its constant high word is one word, not two."""
     text = kernel(
         f"{ZEROS}or.b64 %db, %w, 4611686293305360384; ld.param.u32 %n, [count];\n{step('a')}wgmma.wait_group.sync.aligned 0;"
     )

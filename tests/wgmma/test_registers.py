@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orias.compiler import Cubin, compile_text
+from orias.api import Cubin, compile_sources
 from orias.diag import CompileError
 from orias.options import Options
 from orias.sim import load
@@ -30,7 +30,7 @@ def moves(op: str, count: int, first: int) -> str:
 
 
 def program(one: int, two: int, body: list[str]) -> str:
-    """Accumulators of two products, loaded in front of the body and stored behind it."""
+    """Accumulators of two products, loaded before the body and stored after it."""
     head = HEAD.replace("%f<32>", "%f<160>")
     around = [[moves(op, n // 2, k) for n, k in ((one, 0), (two, _SECOND))] for op in ("ld", "st")]
     return head + "\n".join([*around[0], *body, *around[1]]) + TAIL
@@ -59,7 +59,7 @@ def ours(source: str, limit: int) -> Cubin:
     options = Options("sm_90a")
     options.maxrregcount = limit
     options.self_check = True
-    return compile_text([("k.ptx", source)], options)
+    return compile_sources([("k.ptx", source)], options)
 
 
 def run(cubin: Cubin) -> np.ndarray:

@@ -66,12 +66,12 @@ CASES: dict[str, tuple[list[str], str, list[str]]] = {
         "A M+ W0 A M+ W0",
         [f"(C7519) {ARRIVE.format(15)}"],
     ),
-    "written behind the fence": (
+    "written after the fence": (
         [FENCE, "add.f32 %f0,%f0,%f5;", MMA, COMMIT, WAIT],
         "A A M+ W0",
         [f"(C7519) {ARRIVE.format(12)}"],
     ),
-    "A written behind the fence": ([FENCE, "add.u32 %r4,%r4,1;", FROM_R, COMMIT, WAIT], "A M+ W0", []),
+    "A written after the fence": ([FENCE, "add.u32 %r4,%r4,1;", FROM_R, COMMIT, WAIT], "A M+ W0", []),
     "second fence missing": ([FENCE, MMA, COMMIT, WAIT, MMA, COMMIT, WAIT], "A M+ W0 M+ W0", []),
     "two groups": ([FENCE, MMA, COMMIT, FENCE, OTHER, COMMIT, WAIT1, STORE0, WAIT], "A M+ A M+ W1 W0", []),
     "second group read": (
@@ -96,7 +96,7 @@ CASES: dict[str, tuple[list[str], str, list[str]]] = {
     ),
     "exit on the way": ([FENCE, MMA, COMMIT, "@%p2 exit;", WAIT], "A M+ W0 W0", [f"(C7517) {WAITED.format(13)}"]),
     "divergent": (["@%p1 bra X;", FENCE, MMA, COMMIT, WAIT, "X:"], "S A M+ W0", []),
-    "fence in front of divergent code": (
+    "fence before divergent code": (
         [FENCE, "@%p1 bra X;", MMA, COMMIT, "X:", WAIT],
         "S A M+ W0",
         [f"(C7520) {SERIAL}{DIVERGENT}"],

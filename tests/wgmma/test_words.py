@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from orias.isa.table import load
+from orias.isa.isa_table import load
 
 ROWS = [(int(r[:32], 16), r[33:]) for r in (Path(__file__).parent / "words.txt").read_text().splitlines()]
 

@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
 from oracle import Oracle  # noqa: E402
 
-from orias.isa.classes import table_of_name  # noqa: E402
-from orias.isa.table import IllegalWord, IsaTable, load  # noqa: E402
+from orias.isa.isa_table import IllegalWord, IsaTable, load  # noqa: E402
+from orias.target.decoder_class import table_of_name  # noqa: E402
 from orias.tools.assemble import AsmError, assemble_instruction  # noqa: E402
 
 ADDRESS = re.compile(r"at address (0x[0-9a-fA-F]+)")
@@ -66,7 +66,7 @@ class Count:
 
 
 def mnemonic(text: str) -> str:
-    """The first word behind the guard, up to its first modifier."""
+    """The first word after the guard, up to its first modifier."""
     words = text.split()
     return words[text.startswith("@")].split(".")[0] if words else ""
 

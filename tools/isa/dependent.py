@@ -19,9 +19,9 @@ from oracle import Oracle  # noqa: E402
 from tablefile import Record  # noqa: E402
 from working import Working  # noqa: E402
 
+from orias.isa.isa_table import IsaTable  # noqa: E402
 from orias.isa.notation import Piece  # noqa: E402
 from orias.isa.rawtable import Form  # noqa: E402
-from orias.isa.table import IsaTable  # noqa: E402
 
 LOOKED_AT = 5
 """Illegal words of a form whose bits are flipped."""

@@ -20,16 +20,16 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
-from import_derived import derived_record, show_descriptors  # noqa: E402
+from derived import derived_record, show_descriptors  # noqa: E402
 from oracle import Oracle, Parsed, shown  # noqa: E402
 from probe import CALM, CONTROL, GUARD, OPCODE, NotDerived, Probe, calm  # noqa: E402
 from tablefile import Record  # noqa: E402
 from working import Working, form_of  # noqa: E402
 
 from orias.isa.decode import IllegalWord  # noqa: E402
+from orias.isa.isa_table import IsaTable  # noqa: E402
 from orias.isa.printer import Printer  # noqa: E402
 from orias.isa.rawtable import Form, RawTable  # noqa: E402
-from orias.isa.table import IsaTable  # noqa: E402
 
 
 def drive(probes: list[Probe], oracle: Oracle) -> None:
@@ -159,7 +159,7 @@ def without_sum(r: Record) -> list[Record]:
 
 
 def append(forms: list[Record], new: Record, covers: Callable[[Record], bool]) -> list[Record]:
-    """Puts a form for words that had none behind the others, in place of those that it covers and compiler output never took."""
+    """Puts a form for words that had none after the others, in place of those that it covers and compiler output never took."""
     mask, val = int(new["mask"], 16), int(new["val"], 16)
     kept = []
     for r in forms:

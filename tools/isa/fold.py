@@ -6,8 +6,11 @@ for one run of operands, and a condition decides between the two texts: the firs
 places multiply.  Nothing is folded that would read back otherwise (``orias.isa.choices`` undoes it).
 """
 
+import itertools
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Final
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -159,7 +162,7 @@ def _open(when: Condition, nots: list[Condition]) -> frozenset[Condition]:
     return frozenset(x for x in left if not any(y != x and y[0] & ~x[0] == 0 and _agree(x, y) for y in left))
 
 
-def _apart(a: Folded, b: Folded) -> bool:
+def apart(a: Folded, b: Folded) -> bool:
     """True if no word belongs to both lines."""
     for _, wa, na in a.expand():
         for _, wb, nb in b.expand():
@@ -230,22 +233,59 @@ def _pair(a: Folded, b: Folded, before: bool) -> Folded | None:
     return out if wanted == set(out.expand()) else None
 
 
+ORDERS: Final = 120
+"""How many orders of the optional operands are tried at most."""
+
+
 def fold(lines: list[Folded]) -> list[Folded]:
-    """The lines of one opcode and class, in match order, with optional operands folded."""
-    lines = list(lines)
+    """The lines of one opcode and class, in match order, with optional operands folded into as few lines as are found."""
+    best = _joined(list(lines), None)
+    conditions = _conditions(lines)
+    if len(best) == 1 or len(conditions) < 2:
+        return best
+    for order in itertools.islice(itertools.permutations(conditions), ORDERS):
+        found = list(lines)
+        for condition in order:
+            found = _joined(found, condition)
+        found = _joined(found, None)
+        if len(found) < len(best):
+            best = found
+    return best
+
+
+def _conditions(lines: list[Folded]) -> list[Condition]:
+    """What tells a line with an operand from one without, the most frequent first."""
+    count: Counter[Condition] = Counter()
+    for a in lines:
+        for b in lines:
+            extra = a.when[0] & ~b.when[0]
+            if extra and a.head == b.head and not b.when[0] & ~a.when[0] and _agree(a.when, b.when):
+                count[extra, a.when[1] & extra] += 1
+    return [c for c, _ in count.most_common() if not any(_within(x, c) for x in count if x != c)]
+
+
+def _within(x: Condition, c: Condition) -> bool:
+    """True if the condition `x` is a part of `c`."""
+    return x[0] & ~c[0] == 0 and _agree(x, c)
+
+
+def _joined(lines: list[Folded], condition: Condition | None) -> list[Folded]:
+    """The lines with pairs joined that a condition (any, if None) tells apart."""
     again = True
     while again:
         again = False
         for i in range(len(lines)):
             for j in range(i + 1, len(lines)):
+                if condition is not None and not _toldapart(lines[i], lines[j], condition):
+                    continue
                 new = _pair(lines[i], lines[j], True) or _pair(lines[j], lines[i], False)
                 if new is None:
                     continue
                 between = lines[i + 1 : j]
-                if all(_apart(lines[j], x) for x in between):
+                if all(apart(lines[j], x) for x in between):
                     lines[i] = new
                     del lines[j]
-                elif all(_apart(lines[i], x) for x in between):
+                elif all(apart(lines[i], x) for x in between):
                     lines[j] = new
                     del lines[i]
                 else:
@@ -255,6 +295,10 @@ def fold(lines: list[Folded]) -> list[Folded]:
             if again:
                 break
     return lines
+
+
+def _toldapart(a: Folded, b: Folded, condition: Condition) -> bool:
+    return a.when[0] ^ b.when[0] == condition[0] and (a.when[1] ^ b.when[1]) == condition[1]
 
 
 def from_text(template: str, notes: list[str], seen: int, free: int) -> Folded:

@@ -9,7 +9,7 @@ Usage: ``python tools/isa/legality.py sm_90 COUNT [--kinds one,uniform] [--words
 
 Both directions are counted, by opcode and layout: words that only the table takes, and words that only nvdisasm takes.  ``--words`` takes all
 differing words, for ``derive.py``; ``--report`` adds rows in Markdown; ``--texts`` compares the texts of words that both take too.  Words are made and judged in batches of
-200,000, each with a seed of its own; ``--log`` takes what every batch gave, and a run with the same log goes on behind its last batch.
+200,000, each with a seed of its own; ``--log`` takes what every batch gave, and a run with the same log goes on after its last batch.
 
 Without ``--texts`` the tool is asked for its list of illegal words, which is much cheaper than texts (``Oracle.legal``); of the words that both take one in PROVED is
 asked for its text too, and an illegal one among them ends the program: ``oracle.UNLISTED`` lacks its opcode.
@@ -32,7 +32,7 @@ from derive import sample  # noqa: E402
 from oracle import Oracle, Parsed  # noqa: E402
 from probe import CALM, CONTROL, GUARD  # noqa: E402
 
-from orias.isa.table import IsaTable, load  # noqa: E402
+from orias.isa.isa_table import IsaTable, load  # noqa: E402
 
 BATCH = 200_000
 PROVED = 100

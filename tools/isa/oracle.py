@@ -17,7 +17,7 @@ _TWICE = "More than one pattern matched"
 """The tool ends at a word that two of its own patterns fit, and names address 0, whatever the word's place."""
 
 _PADDED = re.compile(r" +\?{3}")
-"""Operands without a name (``???3``) stand behind up to a hundred blanks, which say nothing."""
+"""Operands without a name (``???3``) stand after up to a hundred blanks, which say nothing."""
 
 
 _ENDS = {"SM75": (0xFFF | 1 << 91 | 15 << 74, 0x322 | 3 << 76, 0xFF << 24)}
@@ -114,7 +114,7 @@ class Oracle:
     def legal(self, words: list[int]) -> list[bool]:
         """Whether each word is an instruction, without its text: much cheaper than :meth:`ask`.
 
-        With an illegal word behind the others the tool prints nothing and lists the illegal addresses only; words of the opcodes of
+        With an illegal word after the others the tool prints nothing and lists the illegal addresses only; words of the opcodes of
         which it does not list all (UNLISTED) are then asked for their texts.
         """
         listed = self.listed(words)
@@ -243,7 +243,7 @@ class Part:
 
 
 class Arg:
-    """One operand: text before, skeleton, parts, text behind."""
+    """One operand: text before, skeleton, parts, text after."""
 
     def __init__(self, pre: str, skeleton: str, parts: list[Part], post: str) -> None:
         self.pre = pre
@@ -339,7 +339,7 @@ def parse_arg(text: str) -> Arg:
 
 
 class Parsed:
-    """A text taken apart."""
+    """A text in its parts."""
 
     def __init__(self, text: str) -> None:
         g = _GUARD.match(text)

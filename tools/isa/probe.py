@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
 from oracle import Parsed  # noqa: E402
 
-from orias.isa.floats import float_text  # noqa: E402
+from orias.isa.float_text import float_text  # noqa: E402
 from orias.isa.printer import bar_is_last  # noqa: E402
 
 CONTROL = ((1 << 23) - 1) << 105
@@ -85,7 +85,7 @@ class Probe:
         self.groups: list[tuple[list[int], dict[int, dict[Place, str]]]] = []
         self.reuse: dict[tuple[int, int], int] = {}
         self.bars: set[tuple[int, int, str]] = set()
-        """(operand, part, suffix) that were seen behind the bar of an absolute value."""
+        """(operand, part, suffix) that were seen after the bar of an absolute value."""
 
     def number(self, v: int | str) -> int:
         if v == -1:
@@ -292,7 +292,7 @@ class Probe:
         return merged
 
     def assembled(self, a: tuple[int, int], b: tuple[int, int]) -> list[str]:
-        """The modifiers that two fields (index, value) write one behind the other, all others as they are.
+        """The modifiers that two fields (index, value) write one after the other, all others as they are.
 
         What a field writes inside the text of another (``SCR.B.TEX``: ``B`` inside ``SCR.TEX``) makes them one field.
         """
@@ -446,7 +446,7 @@ class Probe:
         self.guard = Parsed(t).guard if t is not None else "P"
 
     def form(self) -> dict[str, Any]:
-        """What was found, as ``import_derived.derived_record`` takes it."""
+        """What was found, as ``derived.derived_record`` takes it."""
         fields = self.fields()
         ops: list[dict[str, Any]] = []
         for i, a in enumerate(self.parsed.args):
@@ -530,7 +530,7 @@ class Probe:
         return out
 
     def barred(self, i: int, j: int, kind: str, pieces: list[Any]) -> list[Any]:
-        """The pieces of a suffix, with the bar in front of those texts that stand behind it although most do not."""
+        """The pieces of a suffix, with the bar before those texts that stand after it although most do not."""
         if not any(bar_is_last(kind, t) for x, y, t in self.bars if (x, y) == (i, j)):
             return pieces
         if len(pieces) != 1 or isinstance(pieces[0], str):

@@ -8,7 +8,7 @@ Nothing but ``ptxas`` and ``nvdisasm`` (plain processes, in batches) is asked.  
 1. words: small kernels, one PTX instruction each (``tests/isa/make_samples.py``), compiled with ptxas;
 2. opcodes: all 8,192 of them with random fields, to find those that no kernel uses;
 3. start: the class's present forms; with ``--from`` another class's; with ``--empty`` none;
-4. check: random words of every form at hand; forms that print one wrong are dropped;
+4. check: random words of every form available; forms that print one wrong are dropped;
 5. derive: forms for every word that does not print exactly (``derive.py``), from the words of 1 and 2;
 6. relatives (not with ``--empty``): the best known forms of every opcode (``harmonize.py``);
 7. rounds: words one to three bits off those that are known, random fields, numbers at their ends (``missing.py``), the differing ones again

@@ -18,9 +18,9 @@ sys.path.insert(0, str(ROOT))
 from orias.analysis.access import B_BASE, P_BASE, UP_BASE, UR_BASE, accesses, unit_name  # noqa: E402
 from orias.cubin.elf import ElfFile  # noqa: E402
 from orias.diag import Unsupported  # noqa: E402
-from orias.isa.classes import table_of_sm  # noqa: E402
-from orias.isa.table import IllegalWord, load  # noqa: E402
-from orias.tools.image import sm_number  # noqa: E402
+from orias.isa.isa_table import IllegalWord, load  # noqa: E402
+from orias.target.decoder_class import table_of_sm  # noqa: E402
+from orias.tools.cubin_target import sm_number  # noqa: E402
 from orias.tools.labels import code_sections  # noqa: E402
 from tests.nvtools import find  # noqa: E402
 

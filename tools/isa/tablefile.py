@@ -1,9 +1,10 @@
 """Writes the table files of ``orias/isa/data`` from the records of single decoder classes, and reads records back.
 
-A *record* is what the derivation programs work on: a dictionary with the keys that ``import_derived.py`` lists.  Records of
+A *record* is what the derivation programs work on: a dictionary with the keys that ``derived.derived_record`` lists.  Records of
 different classes that say the same become one line of the table with the set of classes.
 """
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
-from fold import Names, condition_text, fold, from_text, ones_text  # noqa: E402
+from fold import Folded, Names, apart, condition_text, fold, from_text, ones_text  # noqa: E402
 
 from orias.isa.choices import read_choices  # noqa: E402
-from orias.isa.notation import STANDARD, Vocabulary, parse_bits  # noqa: E402
+from orias.isa.notation import STANDARD, Vocabulary, parse_bits, parse_values  # noqa: E402
 from orias.isa.rawtable import CLASSES, NOT_FORMS, Form, read_tables  # noqa: E402
 
 DATA = ROOT / "orias" / "isa" / "data"
@@ -41,7 +42,7 @@ class TableNames:
     """Named value tables; a table keeps its name as long as its content stays."""
 
     def __init__(self, known: dict[str, str]) -> None:
-        self.by_text = {" ".join(v.split()): k for k, v in known.items()}
+        self.by_text = {values_text(parse_values(v)): k for k, v in known.items()}
         self.taken = set(known)
         self.used: dict[str, str] = {}
 
@@ -73,17 +74,161 @@ class TableNames:
 
 
 def values_text(values: dict[int, str]) -> str:
-    out = []
+    """The shortest of the ways to write a value table: as a list, or as products of shorter tables."""
+    listed = listed_text(values)
+    products: list[str] = []
+    while (found := _repeated(values) or _factor(values)) is not None:
+        values, product = found
+        products.append(product)
+    short = " ".join([listed_text(values), *reversed(products)])
+    return short if len(short) < len(listed) else listed
+
+
+def _repeated(values: dict[int, str]) -> tuple[dict[int, str], str] | None:
+    """The values for some bits zero, if these bits do not matter."""
+    bits = max(values, default=0).bit_length()
+    for low in range(bits):
+        width = 0
+        while low + width < bits and all(values.get(v ^ 1 << low + width) == t for v, t in values.items()):
+            width += 1
+        if width:
+            field = (1 << width) - 1 << low
+            return {v: t for v, t in values.items() if not v & field}, f"*{1 << low}x{1 << width}"
+    return None
+
+
+def listed_text(values: dict[int, str]) -> str:
+    """The values one by one; runs of numbered texts as one."""
+    out: list[str] = []
     at = 0
+    run: list[str] = []
     for v in sorted(values):
         t = values[v] or '""'
-        if v == at + 1 and out:
-            out.append("#")
+        if v == at + 1 and run:
+            run.append("#")
         elif v != at:
-            t = f"{v}={t}"
-        out.append(t)
+            out += runs_of_numbers(run)
+            run = []
+            out.append(f"{v}=")
+        run.append(t)
         at = v + 1
-    return " ".join(out)
+    out += runs_of_numbers(run)
+    return " ".join(out).replace("= ", "=")
+
+
+def runs_of_numbers(texts: list[str]) -> list[str]:
+    """``???0 ???1 ???2`` as ``???[0..2]``, ``???0 ???1 ???4 ???5`` as ``???[0..4..4+0..1]``."""
+    out: list[str] = []
+    i = 0
+    while i < len(texts):
+        name, number, rest = _numbered(texts[i])
+        j = i + 1
+        numbers = [number]
+        while number >= 0 and j < len(texts):
+            other, n, end = _numbered(texts[j])
+            if other != name or end != rest or n <= numbers[-1]:
+                break
+            numbers.append(n)
+            j += 1
+        while len(numbers) > 2 and not (ranges := _ranges(numbers)):
+            numbers.pop()
+        if len(numbers) > 2:
+            out.append(f"{name}[{ranges}]{rest}")
+            i += len(numbers)
+        else:
+            out.append(texts[i])
+            i += 1
+    return out
+
+
+def _numbered(text: str) -> tuple[str, int, str]:
+    """``F16.???12`` as ``F16.???``, 12, nothing; -1 for a text without such a number."""
+    found = re.fullmatch(r"(.*(?:\?\?\?|INVALID))(\d+)(.*)", text)
+    return (found[1], int(found[2]), found[3]) if found else (text, -1, "")
+
+
+def _ranges(numbers: list[int]) -> str:
+    """The numbers as a sum of ranges; empty if they are not one."""
+    for count in range(len(numbers), 1, -1):
+        if len(numbers) % count:
+            continue
+        inner = [n - numbers[0] for n in numbers[:count]]
+        outer = numbers[::count]
+        step = inner[1]
+        if inner != list(range(0, inner[-1] + 1, step)):
+            continue
+        if any(numbers[i * count + k] != outer[i] + inner[k] for i in range(len(outer)) for k in range(count)):
+            continue
+        if len(outer) == 1:
+            return _range(outer[0], outer[0] + inner[-1], step)
+        rest = _ranges(outer)
+        if rest:
+            return rest + "+" + _range(0, inner[-1], step)
+    return ""
+
+
+def _range(first: int, last: int, step: int) -> str:
+    return f"{first}..{last}" + (f"..{step}" if step != 1 else "")
+
+
+def _factor(values: dict[int, str]) -> tuple[dict[int, str], str] | None:
+    """A smaller table and the product that makes these values of it, if there is one that saves most values."""
+    bits = max(values, default=0).bit_length()
+    if len(values) < 8:
+        return None
+    best: tuple[int, dict[int, str], str] | None = None
+    for width in range(1, 6):
+        for low in range(bits - width + 1):
+            for before in (False, True):
+                found = _split(values, low, width, before)
+                if found is not None and (best is None or len(found[0]) < best[0]):
+                    best = (len(found[0]), *found)
+        if best is not None:
+            return best[1], best[2]
+    return None
+
+
+def _split(values: dict[int, str], low: int, width: int, before: bool) -> tuple[dict[int, str], str] | None:
+    """The values as those with some bits zero, each with a text for these bits after it or before it."""
+    field = (1 << width) - 1 << low
+    rows: dict[int, dict[int, str]] = {}
+    for v, t in values.items():
+        rows.setdefault((v & field) >> low, {})[v & ~field] = t
+    if len(rows) < 2:
+        return None
+    base = min(rows.values(), key=lambda r: sum(map(len, r.values())))
+    alternatives = []
+    for k in range(max(rows) + 1):
+        row = rows.get(k)
+        if row is None:
+            alternatives.append("#")
+            continue
+        if row.keys() != base.keys():
+            return None
+        found = {_added(base[v], t, before) for v, t in row.items()}
+        if len(found) != 1:
+            return None
+        text = found.pop()
+        if text is None:
+            return None
+        alternatives.append(text)
+    return base, f"*{1 << low}{'<' if before else ''}({','.join(runs_of_numbers(alternatives))})"
+
+
+def _added(base: str, text: str, before: bool) -> str | None:
+    """What stands after (before) a text of a table besides it."""
+    if base == text:
+        return ""
+    if not base:
+        return text
+    if before:
+        return text[: -len(base) - 1] if text.endswith("." + base) else None
+    return text[len(base) + 1 :] if text.startswith(base + ".") else None
+
+
+def unnamed(values: dict[int, str]) -> bool:
+    """True for a table of which no value has a name."""
+    return all(re.fullmatch(r"(\?\?\?|INVALID)\d+", t) for t in values.values())
 
 
 def piece_text(p: Any, names: TableNames, hint: str) -> str:
@@ -93,16 +238,16 @@ def piece_text(p: Any, names: TableNames, hint: str) -> str:
     bits = parse_bits(p[0])
     values = {int(k): v for k, v in p[1].items()}
     count = 1 << len(bits)
-    if count <= 16 and values:
+    if values and (count <= 16 or unnamed(values)):
         top = max(values)
-        listed = "/".join(values.get(i, "#") for i in range(top + 1))
-        if len(listed) <= INLINE and "/" in listed:
+        listed = "/".join(runs_of_numbers([values.get(i, "#") for i in range(top + 1)]))
+        if len(listed) <= INLINE and ("/" in listed or "[" in listed):
             return f"<{listed} {p[0]}>"
     return f"<${names.name(values, f'{hint}_{bits[0]}')} {p[0]}>"
 
 
 def element_text(kind: str, e: Record, names: TableNames, hint: str) -> str:
-    """An element with the pieces behind it."""
+    """An element with the pieces after it."""
     suffix = "".join(piece_text(p, names, hint) for p in e.get("suf", ()))
     if "w" in e:
         return "{" + "".join(piece_text(p, names, hint) for p in e["w"]) + "}" + suffix
@@ -225,8 +370,11 @@ def default_notes(v: Record) -> list[str]:
 class Line:
     """A form of the table being written, with the classes that have it."""
 
-    def __init__(self, opcode: int, template: str, notes: list[str], extra: list[str], counts: list[int]) -> None:
+    def __init__(
+        self, opcode: int, folded: Folded, template: str, notes: list[str], extra: list[str], counts: list[int]
+    ) -> None:
         self.opcode = opcode
+        self.folded = folded
         self.template = template
         self.notes = notes
         self.extra = extra
@@ -260,28 +408,75 @@ def classes_text(classes: list[str]) -> str:
 
 
 def merge(per_class: dict[str, list[Line]]) -> list[Line]:
-    """One list for an opcode in which every class finds its forms in its own order."""
-    out: list[Line] = []
+    """One list for an opcode in which every class finds its forms in its own order, but for forms that share no word.
+
+    Lines of several classes that say the same become one, unless that would put a line both before and after another.  Lines that
+    share no word keep the order of the classes where these agree: of forms that tie, the encoder takes the first.
+    """
+    found: list[Line] = []
+    earlier: dict[int, set[int]] = {}
+    """Line -> the lines that stand before it in some class."""
+    after: dict[int, set[int]] = {}
+    """Line -> the lines that it must precede, by place in `found`."""
+    disjoint: dict[tuple[int, int], bool] = {}
     for name in CLASSES:
-        at = 0
+        mine: list[int] = []
         for new in per_class.get(name, ()):
-            found = -1
-            for i in range(at, len(out)):
-                x = out[i]
-                if x.key() == new.key() and (x.extra == new.extra or bool(x.seen) != bool(new.seen)):
-                    found = i
+            before = [k for k in mine if not _apart(found[k].folded, new.folded, disjoint)]
+            place = len(found)
+            for k, x in enumerate(found):
+                same = x.key() == new.key() and x.extra == new.extra
+                if same and k not in mine and not any(_reaches(after, k, b) for b in before):
+                    place = k
                     break
-            if found < 0:
-                new.classes = [name]
-                out.insert(at, new)
-                at += 1
-                continue
-            x = out[found]
-            if new.seen > x.seen:
-                x.extra = new.extra
-            x.counts = [max(pair) for pair in zip(x.counts, new.counts, strict=True)]
-            x.classes.append(name)
-            at = found + 1
+            if place == len(found):
+                found.append(new)
+                after[place] = set()
+                earlier[place] = set()
+            else:
+                x = found[place]
+                x.counts = [max(pair) for pair in zip(x.counts, new.counts, strict=True)]
+            found[place].classes.append(name)
+            for k in before:
+                after[k].add(place)
+            earlier[place].update(mine)
+            mine.append(place)
+    return [found[k] for k in _sorted(after, earlier)]
+
+
+def _apart(a: Folded, b: Folded, known: dict[tuple[int, int], bool]) -> bool:
+    key = (id(a), id(b))
+    if key not in known:
+        known[key] = apart(a, b)
+    return known[key]
+
+
+def _reaches(after: dict[int, set[int]], start: int, end: int) -> bool:
+    """True if `end` comes after `start`."""
+    seen = {start}
+    todo = [start]
+    while todo:
+        k = todo.pop()
+        if k == end:
+            return True
+        todo += after[k] - seen
+        seen |= after[k]
+    return False
+
+
+def _sorted(after: dict[int, set[int]], earlier: dict[int, set[int]]) -> list[int]:
+    """The lines in an order that holds all relations; next comes the one with the fewest earlier lines to come, or the first found."""
+    waits = dict.fromkeys(after, 0)
+    for following in after.values():
+        for k in following:
+            waits[k] += 1
+    out: list[int] = []
+    while waits:
+        k = min((n for n, count in waits.items() if not count), key=lambda n: (len(earlier[n] & waits.keys()), n))
+        out.append(k)
+        del waits[k]
+        for following in after[k]:
+            waits[following] -= 1
     return out
 
 
@@ -363,8 +558,8 @@ def class_lines(
                 for t, notes, n in rows
             ]
         )
-        known[key] = [Line(opcode, *x.text(choices)) for x in folded]
-    return [Line(opcode, x.template, x.notes, x.extra, list(x.counts)) for x in known[key]]
+        known[key] = [Line(opcode, x, *x.text(choices)) for x in folded]
+    return [Line(opcode, x.folded, x.template, x.notes, x.extra, list(x.counts)) for x in known[key]]
 
 
 def write(records: dict[str, dict[int, list[Record]]], folder: Path = DATA) -> None:

@@ -18,8 +18,8 @@ sys.path.insert(0, str(ROOT / "tools" / "isa"))
 from legality import fields, flipped  # noqa: E402
 from oracle import UNLISTED, Oracle  # noqa: E402
 
+from orias.isa.isa_table import load  # noqa: E402
 from orias.isa.rawtable import CLASSES  # noqa: E402
-from orias.isa.table import load  # noqa: E402
 
 
 def main(argv: list[str]) -> None:

@@ -24,9 +24,9 @@ from probe import Place, places  # noqa: E402
 from tablefile import CLASSES, Record  # noqa: E402
 from working import Working  # noqa: E402
 
+from orias.isa.isa_table import IsaTable  # noqa: E402
 from orias.isa.notation import parse_bits  # noqa: E402
 from orias.isa.rawtable import Form  # noqa: E402
-from orias.isa.table import IsaTable  # noqa: E402
 
 MAX_BITS = 12
 Pieces = dict[Place, list[Any]]

@@ -4,7 +4,7 @@ Usage: ``python tools/isa/warpgroup.py``.
 
 Their modifier fields depend on each other for ``nvdisasm`` (it prints nothing for a shape that goes with no type), so
 deriving them bit by bit leaves gaps.  The fields below were read off what ptxas 13.0.88 writes for every shape and type of
-``wgmma.mma_async``; ``tests/isa/test_warpgroup.py`` compares the text of such words with that of nvdisasm.
+``wgmma.mma_async``; ``tests/isa/test_words.py`` compares the text of such words with that of nvdisasm.
 """
 
 import sys

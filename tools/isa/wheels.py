@@ -21,11 +21,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from orias.cubin.cubin_error import CubinError  # noqa: E402
 from orias.cubin.elf import SHF_EXECINSTR, SHT_PROGBITS, ElfFile  # noqa: E402
-from orias.cubin.errors import CubinError  # noqa: E402
 from orias.cubin.fatbin import KIND_CUBIN, entries  # noqa: E402
-from orias.isa.classes import table_of_sm  # noqa: E402
-from orias.tools.image import sm_number  # noqa: E402
+from orias.target.decoder_class import table_of_sm  # noqa: E402
+from orias.tools.cubin_target import sm_number  # noqa: E402
 
 BATCH = 4_000_000
 

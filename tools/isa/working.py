@@ -10,6 +10,7 @@ sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
 from tablefile import DATA, Record, TableNames, bits_text, default_notes, form_text, write  # noqa: E402
 
+from orias.isa.isa_table import IsaTable  # noqa: E402
 from orias.isa.notation import (  # noqa: E402
     H_CONST,
     H_FIELD,
@@ -20,7 +21,6 @@ from orias.isa.notation import (  # noqa: E402
     Piece,
 )
 from orias.isa.rawtable import ANY_REUSE, CLASSES, Entry, Form, RawTable  # noqa: E402
-from orias.isa.table import IsaTable  # noqa: E402
 
 
 def piece_record(p: Piece) -> Any:

@@ -7,7 +7,7 @@ Programs of a family that can share a module run in batches.  Each batch, target
 machine and seconds of processor time (ptxas's not counted); what stands there already is not run again unless its text has changed, so that a run can be stopped and goes on later; --again
 repeats the lines with failures.  Batches are spread over all families, so that any beginning is a sample of everything.  Code that two targets or levels have in common is run once
 (:mod:`tools.judge.once`).  Ori's phases are run for every Nth batch (--phases, 1 unless told; 0: none).  Targets that only ptxas compiles for (sm_100a, ...) run if --arch names them.  --table prints what
-RESULTS holds by family and by target, --detail by family, machine and target beside what there is to run; neither runs anything.
+RESULTS holds by family and by target, --detail by family, machine and target next to what there is to run; neither runs anything.
 """
 
 import json

@@ -5,7 +5,7 @@ import time
 
 
 def moment(text: str) -> float:
-    """Seconds since the epoch of the next HH:MM on this machine's clock; never, for an empty text."""
+    """Seconds since the epoch of the next HH:MM on the machine's clock; never, for an empty text."""
     if not text:
         return math.inf
     now = time.localtime()

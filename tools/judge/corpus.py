@@ -3,8 +3,8 @@
 usage: python -m tools.judge.corpus OUT PTX_DIR... [--arch sm_NN,...] [--options=-O3] [--until HH:MM] [--json] [--quiet]
 
 A file for sm_NN is compiled for all later targets, one for sm_NNa or sm_NNf for that alone; with ``-c`` where ptxas does not take it
-as it is.  OUT holds ``ARCH/NUMBER-NAME.cubin``, or an empty ``.refused`` beside it where ptxas refuses the file or takes longer than 60 s;
-what is there is not made again.
+as it is.  OUT holds ``ARCH/NUMBER-NAME.cubin``, or an empty ``.refused`` next to it where ptxas refuses the file or takes longer than 60 s;
+what is there is kept.
 """
 
 import argparse

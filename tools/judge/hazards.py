@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from orias.check import check_cubin
-from orias.check.cubin import MODELS, SectionCode
-from orias.check.facts import Facts
-from orias.cubin.errors import CubinError
+from orias.check.cubin import SectionCode
+from orias.cubin.cubin_error import CubinError
 from orias.cubin.reader import Reader
-from orias.isa.classes import table_of_sm
-from orias.isa.table import load
+from orias.isa.isa_table import load
 from orias.progress import Bar
+from orias.target.decoder_class import table_of_sm
+from orias.target.profile import profile_of_sm
+from orias.timing.needs import Facts
 from tests.check.plant import KINDS, Planter, sections
 from tools.judge.clock import moment
 
@@ -41,7 +42,7 @@ def alarms(data: bytes) -> dict[str, Any]:
 def plant(data: bytes, rng: random.Random, left: int, each: int, largest: int) -> dict[str, Any]:
     """Faults planted in a file and found, by kind; those missed as lines."""
     reader = Reader(data)
-    table, model = load(table_of_sm(reader.sm)), MODELS.get(reader.sm, reader.sm)
+    table, model = load(table_of_sm(reader.sm)), profile_of_sm(reader.sm).latency_class
     facts = Facts(model)
     planted: Counter[str] = Counter()
     caught: Counter[str] = Counter()

@@ -7,23 +7,26 @@ words.  So a kernel whose code (without control words), constants, parameters an
 from collections.abc import Hashable
 
 from orias.isa.decode import Decoded, IllegalWord
-from orias.isa.table import EncodeError
+from orias.isa.isa_table import EncodeError
 from orias.ori.clone import signature
 from orias.ori.ir import Func
-from orias.sim.image import Image
+from orias.sim.core.image import Image
+from orias.target import features
 from orias.target.profile import Target
+from orias.target.vocabulary import WORDS
 
 
 def machine(target: Target) -> Hashable:
-    """What execution sees of a target beside the code: the system's layout of constants and shared memory, and the generation."""
+    """What execution sees of a target in addition to the code: the system's layout of constants and shared memory, and the generation."""
     t = target
     return (
-        t.sm >= 90, t.param_base, t.stack_ptr, t.desc, t.ntid, t.nctaid, t.local_window, t.const_window, t.shared_window, t.smem_reserved,
+        t.has(features.CLUSTERS), t.has(features.HARDWARE_BARRIERS), t.number("system_shared"),
+        *(t.word_base(name) if t.has_word(name) else -1 for name in WORDS),
     )  # fmt: skip
 
 
 def _surroundings(image: Image, kernel: str) -> Hashable:
-    """All that a launch sees beside the code."""
+    """All that a launch sees in addition to the code."""
     k = image.kernels[kernel]
     reader = image.reader
     return (

@@ -1,12 +1,12 @@
 """Measure the smallest distances in cycles that a compiler leaves, and write the checker's table.
 
     python tools/latency/bounds.py measure OUT.csv CUBIN...        distances over compiler output (all paths), by operation
-    python tools/latency/bounds.py write MEASURED.csv... [--inventory latencies.csv] [--lower]
+    python tools/latency/bounds.py write MEASURED.csv... [--list DISTANCES.csv] [--lower]
 
 ``measure`` runs the checker's own data flow over cubins and records, for each pair of operations and kind of register,
 the smallest number of cycles between a result of fixed latency and a reader of it (or a second writer).  ``write``
-reduces such lists, and the inventory's list of the same form, to classes of operations in ``orias/check/data/minimum.txt`` and,
-for second writes, ``orias/schedule/data/overwrite.txt``.  What these hold already was seen too: an entry never becomes larger, and one of the
+reduces such lists, and a list of ``import.py``'s form, to classes of operations in ``orias/timing/data/minimum.txt`` and,
+for second writes, ``orias/timing/data/overwrite.txt``.  What these hold already was seen too: an entry never becomes larger, and one of the
 same size stays sure.  ``--lower``: no entry becomes sure either, there is no new row, and second writes seen once or twice do not count (for code at -O0 and of small programs made alike, where a compiler's habits repeat).
 """
 
@@ -17,18 +17,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from orias.check.classes import KINDS, consumer_class, kind_of, producer_class
 from orias.check.code import Node
-from orias.check.cubin import MODELS, check_cubin
-from orias.check.flow import Observer
+from orias.check.cubin import check_cubin
+from orias.check.hazard_flow import Observer
 from orias.isa.op import Op, op
-from orias.schedule.bounds import Bound, read_tables
-from orias.schedule.latency import base_class
-from orias.schedule.units import units
+from orias.target.profile import profile_of_sm
+from orias.timing.bounds import Bound, read_tables
+from orias.timing.distance_classes import KINDS, consumer_class, kind_of, producer_class
+from orias.timing.latency import base_class
+from orias.timing.units import units
 
 ROOT = Path(__file__).resolve().parents[2]
-READS = ROOT / "orias/check/data/minimum.txt"
-WRITES = ROOT / "orias/schedule/data/overwrite.txt"
+READS = ROOT / "orias/timing/data/minimum.txt"
+WRITES = ROOT / "orias/timing/data/overwrite.txt"
 READS_HEAD = """\
 # Smallest distances in cycles that ptxas 13.0.88 leaves between a result of fixed latency and a reader (gpr, ugpr, pred, guard,
 # upred, uguard), by class of producer and consumer and by SM.  Upper bounds of what the hardware needs, never more than any
@@ -115,7 +116,7 @@ def measure(out: Path, files: list[str]) -> int:
         if sys.stderr.isatty():
             print(f"\r{k + 1}/{len(files)} {Path(name).name[:60]:60}", end="", file=sys.stderr)
         try:
-            model = MODELS.get(sm, sm)
+            model = profile_of_sm(sm).latency_class
             check_cubin(data, collectors.setdefault(model, Collector(model)))
         except Exception as e:
             print(f"\n{name}: {type(e).__name__}: {e}", file=sys.stderr)
@@ -129,7 +130,7 @@ def measure(out: Path, files: list[str]) -> int:
     return 0
 
 
-_INVENTORY = {
+_LIST_KINDS = {
     "raw_gpr": "gpr", "raw_ugpr": "ugpr", "raw_pred": "pred", "raw_pred_guard": "guard", "raw_upred": "upred",
     "raw_upred_guard": "uguard", "waw_gpr": "waw-gpr", "waw_ugpr": "waw-ugpr", "waw_pred": "waw-pred",
 }  # fmt: skip
@@ -141,10 +142,10 @@ def _operation(name: str) -> Op:
     return op(name)
 
 
-def _inventory(path: Path, rows: dict[Key, Minimum]) -> None:
+def _read_list(path: Path, rows: dict[Key, Minimum]) -> None:
     with path.open(newline="", encoding="utf-8") as f:
         for r in csv.DictReader(f):
-            kind = _INVENTORY.get(r["kind"])
+            kind = _LIST_KINDS.get(r["kind"])
             if kind is None or r["producer"].endswith("*") or not r["samples_at_min"]:
                 continue
             sm = int(r["sm"])
@@ -178,9 +179,9 @@ def write(arguments: list[str]) -> int:
     rows: dict[Key, Minimum] = defaultdict(Minimum)
     lower = "--lower" in arguments
     arguments = [a for a in arguments if a != "--lower"]
-    if "--inventory" in arguments:
-        i = arguments.index("--inventory")
-        _inventory(Path(arguments[i + 1]), rows)
+    if "--list" in arguments:
+        i = arguments.index("--list")
+        _read_list(Path(arguments[i + 1]), rows)
         arguments = arguments[:i] + arguments[i + 2 :]
     for name in arguments:
         with Path(name).open(newline="", encoding="utf-8") as f:

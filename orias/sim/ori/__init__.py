@@ -1,5 +1,5 @@
-"""Ori run at any stage of compilation, on the simulator's engine and instruction builders."""
+"""Runs Ori at any stage of compilation, on the simulator's engine and instruction builders."""
 
-from orias.sim.ori.image import OriImage
+from orias.sim.ori.ori_image import OriImage
 
 __all__ = ["OriImage"]

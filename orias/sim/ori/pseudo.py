@@ -1,4 +1,4 @@
-"""Builders of the pseudo operations of ``docs/ori.md``.  Operands are rows; widths come with them."""
+"""Builders of the pseudo operations of ``docs/ori.md``, on operands that are rows; callers pass the widths in words."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -9,33 +9,32 @@ import numpy.typing as npt
 from orias.isa.op import op
 from orias.isa.operand import (
     K_B,
-    K_IMM,
-    K_P,
     K_R,
-    K_UP,
     K_UR,
     NEG,
-    PAYLOAD_SHIFT,
     Opnd,
+    in_file,
+    is_pred,
     is_zero_reg,
-    kind,
-    payload,
+    kind_of,
+    reg_plus,
     with_word_lane,
 )
-from orias.sim import exec_flow, exec_quad, exec_warp
-from orias.sim import ops_int as oi
-from orias.sim.errors import Fault, IllegalInstruction
-from orias.sim.ops_int import I64, U64
-from orias.sim.site import Exec, Getter, Setter, Site
-from orias.sim.state import Active, Machine
+from orias.sim.core.sim_errors import Fault, IllegalInstruction
+from orias.sim.core.site import Exec, Getter, Setter, Site
+from orias.sim.core.state import Active, Machine
+from orias.sim.math import ops_int as oi
+from orias.sim.math.ops_int import I64, U64
+from orias.sim.sass import exec_flow, exec_warp
+from orias.sim.texture import exec_quad
 
 Arr = npt.NDArray[Any]
 
 
 def word_of(o: Opnd, k: int) -> Opnd:
     """Word `k` of a wide operand that is a row, an immediate or a constant."""
-    if kind(o) in (K_R, K_UR):
-        return o if is_zero_reg(o) else o + (k << PAYLOAD_SHIFT)
+    if kind_of(o) in (K_R, K_UR):
+        return o if is_zero_reg(o) else reg_plus(o, k)
     return with_word_lane(o, k)
 
 
@@ -44,14 +43,14 @@ def _words(site: Site, o: Opnd, count: int) -> list[Getter]:
 
 
 def copy(site: Site, width: int) -> Exec:
-    """``copy`` of words, predicates or barriers between files."""
+    """``copy`` of words, predicates or barriers between register files."""
     d, s = site.dst[0], site.src[0]
-    if kind(d) in (K_P, K_UP):
+    if is_pred(d):
         g, put = site.pred(s), site.setp(d)
         return lambda m, a: put(m, a, g(m, a))
-    if kind(d) == K_B or kind(s) == K_B:
+    if in_file(d, K_B) or in_file(s, K_B):
         return exec_flow.bmov(Site(op("BMOV"), [d], [s], 0, False))
-    if kind(d) == K_UR:
+    if in_file(d, K_UR):
         return _to_uniform(site, d, s, width)
     gets = _words(site, s, width)
     puts = [site.set32(word_of(d, k)) for k in range(width)]
@@ -65,7 +64,7 @@ def _to_uniform(site: Site, d: Opnd, s: Opnd, width: int) -> Exec:
     steps: list[Exec] = []
     for k in range(width):
         dk, sk = word_of(d, k), word_of(s, k)
-        if kind(s) == K_R and not is_zero_reg(s):
+        if in_file(s, K_R) and not is_zero_reg(s):
             steps.append(exec_warp.r2ur(Site(op("R2UR"), [dk], [sk], 0, False)))
         else:
             uniform = Site(op("UMOV"), [dk], [sk], 0, True)
@@ -89,7 +88,7 @@ def _parallel(gets: list[Getter], puts: list[Setter]) -> Exec:
 
 def pack(site: Site, width: int, widths: list[int]) -> Exec:
     """``pack``: parts of the given widths, low first."""
-    if kind(site.dst[0]) == K_UR:
+    if in_file(site.dst[0], K_UR):
         return _pack_uniform(site, width, widths)
     gets = [g for o, w in zip(site.src, widths, strict=True) for g in _words(site, o, w)]
     puts = [site.set32(word_of(site.dst[0], k)) for k in range(width)]
@@ -99,7 +98,7 @@ def pack(site: Site, width: int, widths: list[int]) -> Exec:
 
 
 def _pack_uniform(site: Site, width: int, widths: list[int]) -> Exec:
-    """The same into uniform registers; words of threads' registers are those of each warp's lowest active lane."""
+    """``pack`` into uniform registers; a word of a vector register is that of the warp's lowest active lane."""
     words = [word_of(o, k) for o, w in zip(site.src, widths, strict=True) for k in range(w)]
     if len(words) != width:
         raise Fault(IllegalInstruction, f"pack of {len(words)} words into {width}")
@@ -109,7 +108,7 @@ def _pack_uniform(site: Site, width: int, widths: list[int]) -> Exec:
     moves: list[Exec] = []
     for k, o in enumerate(words):
         d = word_of(site.dst[0], k)
-        if kind(o) == K_R and not is_zero_reg(o):
+        if in_file(o, K_R) and not is_zero_reg(o):
             moves.append(exec_warp.r2ur(Site(op("R2UR"), [d], [o], 0, False)))
         else:
             gets.append(uniform.i32(o))
@@ -125,12 +124,12 @@ def _pack_uniform(site: Site, width: int, widths: list[int]) -> Exec:
 
 
 def edge(moves: list[tuple[Opnd, Opnd, int]], site: Site) -> Exec:
-    """The copies of all phis of an edge at once: (result, source, words)."""
+    """The copies of all phis of an edge, done in parallel: (result, source, words)."""
     steps: list[tuple[Callable[[Machine, Active], Any], Callable[[Machine, Active, Any], None]]] = []
     for d, s, width in moves:
-        if kind(d) in (K_P, K_UP):
+        if is_pred(d):
             steps.append((site.pred(s), site.setp(d)))
-        elif kind(d) == K_UR:
+        elif in_file(d, K_UR):
             uniform = Site(site.op, [d], [s], 0, True)
             for k in range(width):
                 steps.append((uniform.i32(word_of(s, k)), uniform.set32(word_of(d, k))))
@@ -146,30 +145,25 @@ def edge(moves: list[tuple[Opnd, Opnd, int]], site: Site) -> Exec:
     return run
 
 
-def _addend(site: Site, o: Opnd) -> tuple[Getter, bool]:
-    """(value, complemented and one short) of an addend of iadd64."""
-    if o & NEG and kind(o) == K_IMM:
-        value = np.full(1, -payload(o) & 0xFFFFFFFFFFFFFFFF, U64)
-        return (lambda m, a: value), False
+def _addend(site: Site, o: Opnd) -> Getter:
+    """The value of an addend of iadd64; for a negated addend its complement."""
     g = site.raw64(o & ~NEG)
-    if o & NEG and not is_zero_reg(o):
-        return (lambda m, a: ~g(m, a)), True
-    return g, False
+    return (lambda m, a: ~g(m, a)) if o & NEG else g
 
 
 def iadd64(site: Site) -> Exec:
-    """``iadd64``: with a carry in, a negated addend is complemented only, as IADD3.X has it."""
-    (x, nx), (y, ny) = _addend(site, site.src[0]), _addend(site, site.src[1])
+    """``iadd64``; with a carry in, a negated addend is only complemented, as in IADD3.X."""
+    x, y = _addend(site, site.src[0]), _addend(site, site.src[1])
     carry = site.pred(site.src[2]) if len(site.src) > 2 else None
     put = site.set64(site.regs[0])
     out = site.setp(site.preds[0]) if site.preds else None
-    one = nx or ny
+    ones = sum(1 for o in site.src[:2] if o & NEG)
 
     def run(m: Machine, a: Active) -> None:
         v, w = np.broadcast_arrays(x(m, a), y(m, a))
         total = v + w
         over = total < v
-        extra = carry(m, a).astype(U64) if carry is not None else np.uint64(1 if one else 0)
+        extra = carry(m, a).astype(U64) if carry is not None else np.uint64(ones)
         result = total + extra
         put(m, a, result)
         if out is not None:
@@ -196,7 +190,7 @@ def shift64(site: Site) -> Exec:
 
 
 def isetp64(site: Site) -> Exec:
-    """``isetp64``: the comparison and-ed with the third source; a second result has the complement."""
+    """``isetp64``: the comparison and-ed with the third source; a second result is the complement and-ed with it."""
     x, y = site.i64(site.src[0]), site.i64(site.src[1])
     also = site.pred(site.src[2]) if len(site.src) > 2 else None
     puts = [site.setp(d) for d in site.dst]

@@ -1,10 +1,10 @@
-"""PTX run as it is written: an interpreter on the typed module, on the simulator's engine and memories.
+"""Runs PTX as written: an interpreter of the typed module, on the simulator's engine and memories.
 
-It shares launches, memories, thread scheduling and the meaning of operations with the SASS simulator, and nothing with the
-compiler behind the parser: so its results judge the compiler's.
+It shares launches, memories, thread scheduling and the semantics of operations with the SASS simulator.  It shares
+nothing with the compiler after the parser; its results can therefore be used to check the compiler's.
 """
 
 from orias.sim.ptx.choice import CANONICAL, CHOICES, Choice
-from orias.sim.ptx.image import PtxImage
+from orias.sim.ptx.ptx_image import PtxImage
 
 __all__ = ["CANONICAL", "CHOICES", "Choice", "PtxImage"]

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 
 from orias.ptx.ast import TYPE_BITS, Operand
-from orias.sim import ops_half as half
+from orias.sim.math import ops_half as half
 
 
 def _half(value: float, bf16: bool) -> int:
@@ -15,8 +15,8 @@ def _half(value: float, bf16: bool) -> int:
 def pattern(o: Operand, type_: str) -> int:
     """The pattern of a constant operand, wrapped to the type's width.
 
-    An integer written for a float type is converted; a float constant is rounded to the type, and taken as its bits by
-    integer types (a decimal one as f32 by those of 32 bits).
+    An integer written for a float type is converted.  A float constant is rounded to a float type; an integer type
+    takes its bits (a decimal constant as f32 for 32-bit types).
     """
     bits = TYPE_BITS[type_]
     mask = (1 << bits) - 1

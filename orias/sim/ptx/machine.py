@@ -1,20 +1,20 @@
-"""The machine of the PTX interpreter: that of the simulator, with carry flags, stack frames and return addresses a thread."""
+"""The machine of the PTX interpreter: the simulator's, with carry flag, frame and return addresses per thread."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from orias.sim.memory import Arena, Banked
-from orias.sim.ops_int import I64, U32
+from orias.sim.core.banked_memory import Arena, Banked
+from orias.sim.core.state import Active, Machine, Sel
+from orias.sim.math.ops_int import I64, U32
 from orias.sim.ptx.choice import Choice
-from orias.sim.state import Active, Machine, Sel
 
 Arr = npt.NDArray[Any]
 FIRST_ROW = 256
 """First row of ``R`` that holds PTX registers."""
 FIRST_PRED = 8
-"""The same for ``P``."""
+"""First row of ``P`` that holds PTX predicates."""
 
 
 class PtxMachine(Machine):
@@ -41,27 +41,27 @@ class PtxMachine(Machine):
         self.frame = np.zeros(threads, I64)
         """Address in the local window of the lowest byte of the current function's frame."""
         self.dynamic = np.zeros(threads, I64)
-        """Lowest free address of local memory for alloca, which grows towards the frames."""
+        """Lowest free address of local memory for alloca, which grows up towards the frames."""
         self.dynamic_at: list[Arr] = []
-        """The same at the call at each depth."""
+        """The value of ``dynamic`` at the call at each depth."""
         self.depth = np.zeros(threads, I64)
         self.returns: list[Arr] = []
-        """Where each thread goes on after the call at each depth."""
+        """Plan index at which each thread resumes after the call at each depth."""
         self.saved: list[dict[int, list[Arr]]] = []
-        """Rows of recursive functions at each depth, by unit."""
+        """Saved rows of recursive functions at each depth, by unit."""
 
     def levels(self, sel: Sel) -> list[int]:
-        """Depths that occur among some threads."""
+        """The call depths of some threads, without duplicates."""
         return [int(d) for d in np.unique(self.depth[sel])]
 
 
 def ptx(m: Machine) -> PtxMachine:
-    """The machine as the interpreter's."""
+    """The machine, with the interpreter's type."""
     assert isinstance(m, PtxMachine)
     return m
 
 
 def at_depth(m: PtxMachine, a: Active, level: int) -> Active:
-    """The threads of a set that stand at a depth (at least one does)."""
+    """The threads of a set at a call depth (at least one is)."""
     here = m.depth[a.sel] == level
     return a if here.all() else a.subset(here)

@@ -1,4 +1,4 @@
-"""Special registers, from what the launch has set up."""
+"""Special registers, computed from the launch."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.sim.errors import Fault, IllegalInstruction
-from orias.sim.ops_int import U32
-from orias.sim.site import Getter
-from orias.sim.state import Active, Machine
+from orias.sim.core.sim_errors import Fault, IllegalInstruction
+from orias.sim.core.site import Getter
+from orias.sim.core.state import Active, Machine
+from orias.sim.math.ops_int import U32
 
 if TYPE_CHECKING:
-    from orias.sim.ptx.image import PtxImage
+    from orias.sim.ptx.ptx_image import PtxImage
 
 Arr = npt.NDArray[Any]
 

@@ -1,6 +1,6 @@
-"""Builders: tcgen05, with the meaning that :mod:`orias.sim.tensor_memory` gives it.
+"""Builders: tcgen05, with the semantics of :mod:`orias.sim.matrix.tensor_memory`.
 
-Loads and stores are done at once, so waiting for them and giving the permit to allocate back do nothing.
+Loads and stores are done at once; waiting for them and relinquishing the allocation permit have no effect.
 """
 
 from typing import Any, Final
@@ -9,17 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.ptx.ast import O_ADDR, O_VEC, Operand
-from orias.sim.exec_copy import first_threads, own, peers
-from orias.sim.exec_mem import shared_offsets
-from orias.sim.ops_int import I64, U32
-from orias.sim.ptx.asynchronous import shared_word
-from orias.sim.ptx.integer import Builder
-from orias.sim.ptx.matrix import elements
-from orias.sim.ptx.memory import address
-from orias.sim.ptx.site import PtxSite
-from orias.sim.site import Exec, Getter
-from orias.sim.state import Active, Machine
-from orias.sim.tensor_memory import (
+from orias.sim.core.site import Exec, Getter
+from orias.sim.core.state import Active, Machine
+from orias.sim.math.ops_int import I64, U32
+from orias.sim.matrix.tensor_memory import (
     COPIES,
     Access,
     Form,
@@ -33,6 +26,13 @@ from orias.sim.tensor_memory import (
     multiply,
     take,
 )
+from orias.sim.ptx.ptx_async import shared_word
+from orias.sim.ptx.ptx_integer import Builder
+from orias.sim.ptx.ptx_matrix import elements
+from orias.sim.ptx.ptx_memory import address
+from orias.sim.ptx.ptx_site import PtxSite
+from orias.sim.sass.exec_copy import first_threads, own, peers
+from orias.sim.sass.exec_mem import shared_offsets
 
 Arr = npt.NDArray[Any]
 
@@ -48,7 +48,7 @@ def _tensor_address(s: PtxSite, o: Operand) -> Getter:
 
 
 def _all(g: Getter, m: Machine, a: Active) -> list[int]:
-    """A value a thread as Python numbers."""
+    """A value per thread, as Python numbers."""
     values: list[int] = np.broadcast_to(g(m, a), (a.n,)).tolist()
     return values
 
@@ -83,7 +83,7 @@ def _dealloc(s: PtxSite) -> Exec:
 
 
 def _accesses(s: PtxSite, half: list[Operand], packed: bool) -> list[tuple[Access, int]]:
-    """The accesses of an instruction and what each adds to the address; `half`: the operand of 16x32bx2."""
+    """(access, its offset to the address) for each access of an instruction; `half`: the offset operand of 16x32bx2."""
     shape, repeats = s.mods["shape"], int(s.mods["num"][1:])
     if shape == "16x32bx2":
         return [(Access("16x32b", repeats, packed, upper), half[0].value if upper else 0) for upper in (False, True)]
@@ -91,7 +91,7 @@ def _accesses(s: PtxSite, half: list[Operand], packed: bool) -> list[tuple[Acces
 
 
 def _places(a: Active, where: list[int]) -> list[tuple[int, int, int]]:
-    """Warp, position of its first thread, address; a Fault unless all threads of the warps are there."""
+    """(warp, position of its first thread, address) for each warp; a Fault unless all threads of the warps are active."""
     a.need_whole_warps("an access to tensor memory")
     return [(w, i, where[i]) for w, i in zip(a.warps.tolist(), first_threads(a).tolist(), strict=True)]
 
@@ -141,11 +141,11 @@ def _store(s: PtxSite) -> Exec:
 _VECTORS: Final[dict[str, int]] = {
     "scale_vec::1X": 32, "scale_vec::2X": 32, "block32": 32, "scale_vec::4X": 16, "block16": 16,
 }  # fmt: skip
-"""Elements that have a scale together."""
+"""Number of elements that share a scale."""
 
 
 def _mma(s: PtxSite) -> Exec:
-    """tcgen05.mma and tcgen05.mma.ws, one a thread."""
+    """tcgen05.mma and tcgen05.mma.ws, one per thread."""
     kind = s.mods["kind"].removeprefix("kind::")
     known = ("cta_group", "kind", "collector_a", "collector_b", "block_scale", "scale_vec")
     stationary = s.name.endswith(".ws")

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Final
 
-from orias.tools.fuzz.words import BITS, EQUAL, ORDER, UNSIGNED
+from orias.target import features
+from orias.tools.fuzz.interesting import BITS, EQUAL, ORDER, UNSIGNED
 
 if TYPE_CHECKING:
     from orias.tools.fuzz.generate import Program
@@ -16,7 +17,7 @@ def _file(t: str) -> str:
 
 
 def statement(p: "Program") -> None:
-    """One of them."""
+    """Emits one random integer or logic statement."""
     r = p.rng
     f = r.choice(_CHOICES)
     f(p)
@@ -111,10 +112,10 @@ def _shift(p: "Program") -> None:
 
 
 def _rotate(p: "Program") -> None:
-    """Shifts put together: rotations, fields, and what nearly is one.
+    """Combined shifts: rotations, bit fields, and near misses.
 
-    Differences and sums with copies of the sign of one value's complementary shifts are left out: ptxas 13.0.88 makes them rotations
-    (tests/oracle_faults/sub_rotate.ptx), which would hide the rest of the program.
+    Excludes differences and sums with sign copies of complementary shifts of a value: ptxas 13.0.88 makes them
+    rotations (tests/oracle_faults/sub_rotate.ptx), which would hide the rest of the program.
     """
     f = p.rng.choice("rrd")
     bits = BITS[f]
@@ -149,7 +150,7 @@ def _field(p: "Program") -> None:
 
 
 def _byte(p: "Program") -> str:
-    """A register with a position or length: up to 255 is defined."""
+    """A register with a position or length, from 0 to 255, the defined range."""
     small = p.new("r")
     p.plain(f"and.b32 {small}, {p.var('r')}, {p.rng.choice((31, 63, 255))};")
     return small
@@ -216,7 +217,7 @@ def _select(p: "Program") -> None:
 
 
 def _minmax(p: "Program") -> None:
-    """Minimum of a maximum, absolute differences: what becomes one instruction."""
+    """Minimum of a maximum, absolute differences: patterns that become one instruction."""
     t = p.rng.choice(("u32", "s32"))
     a = p.new("r")
     x = p.var("r")
@@ -326,7 +327,7 @@ def _scaled(p: "Program") -> None:
 
 
 def _packed(p: "Program") -> None:
-    if p.sm < 90:
+    if not p.has(features.PACKED_INTEGERS):
         _logic(p)
         return
     op, t = p.rng.choice(
@@ -340,7 +341,7 @@ def _saturated(p: "Program") -> None:
 
 
 def _long(p: "Program") -> None:
-    """A product of 64 by 64 bits in words, with carries."""
+    """A 64-by-64-bit product computed in words, with carries."""
     a, b = p.names("r", 2)
     c, d = p.src("r"), p.src("r")
     t = [p.new("r") for _ in range(4)]

@@ -1,7 +1,8 @@
-"""Known faults of ptxas 13.0.88 (``tests/oracle_faults``), and how to write a program around each of them.
+"""Known faults of ptxas 13.0.88 (``tests/oracle_faults``), and a rewrite of programs that avoids each of them.
 
-A rewritten program means what the first one meant.  If ptxas agrees with us on the one and not on the other, that fault is
-the likely reason (a rewrite may disturb others too: some hide more than the fault needs); if it still disagrees, it is something new.
+A rewrite keeps the meaning of a program.  If ptxas agrees with Orias on the rewritten program but not on the original,
+that fault is the likely reason (a rewrite may avoid others too: some hide more than the fault needs).  If ptxas still
+disagrees, the difference is new.
 """
 
 import re
@@ -20,8 +21,8 @@ _DECLARED: Final = (
     f" .reg .b32 {_ZERO}, {_SPARE}; .reg .b16 {_HALF}; .reg .b64 {_LONG}, {_OTHER};"
     f" .reg .pred {_FIRST}, {_SECOND}, {_THIRD}; mov.u32 {_ZERO}, %tid.y; "
 )
-"""A zero that no compiler knows (blocks of the random programs are one thread high), and spare registers; what they hold serves one rewritten
-instruction only."""
+"""A zero that no compiler knows (blocks of the random programs are one thread high), and spare registers; each rewritten
+instruction uses them for itself only."""
 _BODY: Final = re.compile(r"(\.(?:entry|func)\b[^{;]*\{)")
 _SKIP: Final = "AROUND_"
 
@@ -50,12 +51,12 @@ def _other_pair(m: re.Match[str], _: int) -> str:
 
 
 def _hidden(m: re.Match[str], _: int) -> str:
-    """The number, hidden from the compiler."""
+    """A number, hidden from the compiler."""
     return f"or.b32 {_SPARE}, {_ZERO}, {m['x']}; {m['head']}{_SPARE}{m['tail']};"
 
 
 def _hidden_long(spare: str) -> Rewrite:
-    """A 64-bit number, hidden from the compiler in a spare register of its own: an instruction may have two."""
+    """A 64-bit number, hidden from the compiler; each of an instruction's two has a spare register of its own."""
 
     def rewrite(m: re.Match[str], _: int) -> str:
         return f"cvt.u64.u32 {spare}, {_ZERO}; or.b64 {spare}, {spare}, {m['x']}; {m['head']}{spare}{m['tail']};"
@@ -69,7 +70,7 @@ def _difference(m: re.Match[str], _: int) -> str:
 
 
 def _magnitude(m: re.Match[str], _: int) -> str:
-    """The larger of a number and its negation, which comes from an unknown zero."""
+    """The larger of a number and its negation, computed with an unknown zero."""
     guard, bits, d, x = m["guard"] or "", m["bits"], m["d"], m["x"]
     spare, zero = {
         "16": (_HALF, f"{guard}cvt.u16.u32 {_HALF}, {_ZERO}; "),
@@ -80,21 +81,21 @@ def _magnitude(m: re.Match[str], _: int) -> str:
 
 
 def _apart(m: re.Match[str], _: int) -> str:
-    """A comparison combined with a predicate: the one, then the other."""
+    """A comparison combined with a predicate: two separate instructions."""
     guard, logic, c = m["guard"] or "", m["logic"], m["c"].strip()
     out = [f"setp.{m['cmp']}.ftz.f32 {_FIRST}, {m['a']}, {m['b']};"]
     out.append(f"not.pred {_SECOND}, {c[1:]};" if c.startswith("!") else f"mov.pred {_SECOND}, {c};")
     out.append(f"not.pred {_THIRD}, {_FIRST}; {logic}.pred {_THIRD}, {_THIRD}, {_SECOND};")
     out.append(f"{logic}.pred {_FIRST}, {_FIRST}, {_SECOND};")
     results = [(m["d"], _FIRST), (m["e"], _THIRD)] if m["e"] else [(m["d"], _FIRST)]
-    # what the guard is made of is written last
+    # write the result that the guard depends on last
     results.sort(key=lambda r: guard.strip().lstrip("@!") == r[0])
     return " ".join([*out, *(f"{guard}mov.pred {name}, {value};" for name, value in results)])
 
 
 def _unknown(met: str) -> Rewrite:
-    """A branch on a predicate `p` that other code of the program (a pattern) deals with too: on an equal one of which the compiler knows
-    nothing."""
+    """A branch on a predicate `p` that other code of the program (the pattern `met`) also uses: branches on an equal predicate that
+    the compiler knows nothing about."""
 
     def rewrite(m: re.Match[str], _: int) -> str:
         p = m["p"]
@@ -109,12 +110,12 @@ def _unknown(met: str) -> Rewrite:
 
 
 def _together(m: re.Match[str], _: int) -> str:
-    """In front of an operation of the whole warp or block, a meeting of threads of which the compiler does not know that they are all."""
+    """Before an operation of the whole warp or block: a barrier for a mask that the compiler does not know to be full."""
     return f"or.b32 {_SPARE}, {_ZERO}, 0xffffffff; bar.warp.sync {_SPARE}; {m[0]}"
 
 
 def _wide_sum(m: re.Match[str], _: int) -> str:
-    """A saturated sum in 64 bits; what is done with it, if anything, as before."""
+    """A saturated sum, computed in 64 bits; its use, if any, does not change."""
     guard, left, right = m["guard"] or "", m["left"], m["right"]
     out = []
     for long, type_, x in ((_LONG, left, m["a"]), (_OTHER, right, m["b"])):
@@ -218,11 +219,11 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
         (re.compile(r"(?P<head>" + _G + r"szext\.[\w.]+ %\w+,\s*[^,;]+,\s*)(?P<x>[%\w]+)(?P<tail>)\s*;"), _hidden)
     ],
 }
-"""Name of the proof in tests/oracle_faults -> what its instructions are replaced by."""
+"""Name of the proof in tests/oracle_faults -> replacements of its instructions."""
 
 
 def around(text: str, faults: Iterable[str]) -> str:
-    """The program without the instructions of some faults; the same text if it has none."""
+    """The program rewritten to avoid some faults; the same text if it has none of their instructions."""
     count = 0
     for pattern, rewrite in [row for f in faults for row in FAULTS[f]]:
 
@@ -237,7 +238,7 @@ def around(text: str, faults: Iterable[str]) -> str:
 
 
 def ways_around(text: str) -> Iterator[tuple[str, str]]:
-    """(Name of a fault, program without it) for each fault that a program may meet; at the end without all of them."""
+    """(name of a fault, program that avoids it) for each fault that a program may trigger; finally one that avoids them all."""
     ways = {fault: other for fault in FAULTS if (other := around(text, [fault])) != text}
     yield from ways.items()
     if len(ways) > 1:

@@ -1,33 +1,35 @@
-"""The generator: a module with one kernel ``k`` and a few functions, from a seed and a budget of statements.
+"""The generator: makes a module with one kernel ``k`` and a few functions from a seed and a budget of statements.
 
-Every thread reads its inputs, computes on variables that all have a value from the start, and stores those it used.  Loops
-count down from small numbers, shared memory is written and read between barriers, warp operations name exactly the threads
-that execute them, and NaNs are replaced before their bits are seen: so the meaning of every program is defined.
+Every thread reads its inputs, computes on variables that all have initial values, and stores those that it used.  Loops
+count down from small numbers, shared memory is written and read between barriers, warp operations name exactly the
+threads that execute them, and NaNs are replaced before their bits are used.  The meaning of every program is therefore
+defined.
 """
 
 import random
 import re
 from typing import Final
 
-from orias.tools.fuzz import arithmetic, control, floats, memory, warps
-from orias.tools.fuzz.words import BITS, DOUBLES, FILES, FLOATS, INTS, PARAMS, TYPES
+from orias.target.profile import TARGETS, Target, profile_of_sm
+from orias.tools.fuzz import arithmetic, random_control, random_floats, random_memory, warps
+from orias.tools.fuzz.interesting import BITS, DOUBLES, FILES, FLOATS, INTS, PARAMS, TYPES
 
 SLOTS: Final = 48
-"""Eight-byte words of input and output a thread."""
+"""Eight-byte words of input and output per thread."""
 THREADS: Final = 64
 INPUT_WORDS: Final = 1024
 _GROWTH: Final = {"h": 12, "r": 6, "d": 10, "f": 10, "g": 20, "p": 15, "u": 1000}
-"""Statements a variable more of each file: small programs have few, so that their values meet."""
+"""Statements per additional variable of each file: small programs have few variables, so that their values combine."""
 
 
 class Program:
-    """One program in the making; statements collect in ``lines``."""
+    """A program under construction; ``lines`` collects its statements."""
 
     def __init__(self, seed: int, budget: int, sm: int) -> None:
         self.rng = random.Random(seed)
         self.seed = seed
         self.left = budget
-        self.sm = sm
+        self.target: Target = profile_of_sm(sm)
         self.lines: list[str] = []
         self.labels = 0
         self.temps: dict[str, int] = dict.fromkeys(FILES, 0)
@@ -37,10 +39,14 @@ class Program:
         self.in_function = False
         self.counts = {f: min(n, 2 + (f in "rp") + budget // _GROWTH[f]) for f, (_, _, n) in FILES.items()}
 
+    def has(self, feature: int) -> bool:
+        """Whether the target has a feature of :mod:`orias.target.features`."""
+        return self.target.has(feature)
+
     # -- operands
 
     def new(self, file: str) -> str:
-        """A register of its own, for a value used at once."""
+        """A new register, for a value that is used immediately."""
         self.temps[file] += 1
         return f"%t{file}{self.temps[file]}"
 
@@ -49,7 +55,7 @@ class Program:
         return f"%{file}{self.rng.randrange(self.counts[file])}"
 
     def names(self, file: str, count: int) -> list[str]:
-        """Some variables, each another one."""
+        """Several different variables."""
         self.counts[file] = max(self.counts[file], count)
         return [f"%{file}{k}" for k in self.rng.sample(range(self.counts[file]), count)]
 
@@ -62,7 +68,7 @@ class Program:
         return self.var(file)
 
     def bits(self, file: str) -> str:
-        """A float whose bits are seen: the payload of a NaN is not defined, so another stands for it."""
+        """A float whose bits are used: a fixed value replaces a NaN, because the payload of a NaN is not defined."""
         return self._number(file, "0f7FC00000" if file == "f" else "0d7FF8000000000000")
 
     def number(self, file: str) -> str:
@@ -77,7 +83,7 @@ class Program:
         return out
 
     def seen(self, file: str, constants: float = 0.25) -> str:
-        """A source whose bits are seen."""
+        """A source whose bits are used."""
         return self.bits(file) if file in "fg" else self.src(file, constants)
 
     def constant(self, file: str) -> str:
@@ -94,13 +100,13 @@ class Program:
         return str(value)
 
     def emit(self, text: str) -> None:
-        """A statement; one in six is guarded."""
+        """Emits a statement; one in six is guarded."""
         if self.rng.random() < 0.16 and not text.startswith(("{", "@")):
             text = f"@{self.rng.choice(('', '!'))}{self.var('p')} {text}"
         self.lines.append(text)
 
     def plain(self, text: str) -> None:
-        """A statement that must not be guarded."""
+        """Emits a statement that must not be guarded."""
         self.lines.append(text)
 
     def label(self) -> str:
@@ -111,7 +117,7 @@ class Program:
     # -- statements
 
     def block(self, count: int) -> None:
-        """Some statements."""
+        """Emits `count` statements."""
         for _ in range(count):
             if self.left <= 0:
                 return
@@ -119,25 +125,25 @@ class Program:
             self.statement()
 
     def statement(self) -> None:
-        """One statement, simple or compound."""
+        """Emits one statement, simple or compound."""
         roll = self.rng.random()
         together = self.uniform and not self.in_function
         if roll < 0.50:
             arithmetic.statement(self)
         elif roll < 0.72:
-            floats.statement(self)
+            random_floats.statement(self)
         elif roll < 0.80:
-            memory.statement(self)
+            random_memory.statement(self)
         elif roll < 0.83 and together:
-            memory.together(self)
+            random_memory.together(self)
         elif roll < 0.86 and together:
             warps.together(self)
         elif roll < 0.89 and together:
-            control.uniform(self)
+            random_control.uniform(self)
         elif roll < 0.92 and self.functions:
-            control.call(self)
+            random_control.call(self)
         elif self.depth < 3:
-            control.compound(self)
+            random_control.compound(self)
         else:
             arithmetic.statement(self)
 
@@ -193,9 +199,9 @@ def _function(p: Program, number: int) -> str:
 
 
 def _transfers(p: Program) -> tuple[list[str], list[str]]:
-    """What gives the kernel's variables their values, and what stores them."""
+    """The statements that initialise the kernel's variables, and those that store them."""
     loads, stores = [], []
-    # by file and number, so that the slot of a variable is the same in every program
+    # slots are by file and number, so that a variable has the same slot in every program
     slots = {x: k for k, x in enumerate((f, n) for f, (_, _, count) in FILES.items() for n in range(count))}
     assert len(slots) + 4 <= SLOTS
     for file, n in _used(p.lines):
@@ -231,7 +237,7 @@ def generate(seed: int, budget: int = 40, sm: int = 90) -> str:
     data = random.Random(seed)
     words = ", ".join(str(data.getrandbits(32)) for _ in range(16))
     head = [
-        ".version 8.0" if sm < 100 else ".version 9.0", f".target sm_{sm}", ".address_size 64", "",
+        ".version 8.0" if p.target.name in TARGETS else ".version 9.0", f".target sm_{sm}", ".address_size 64", "",
         f".global .align 16 .b8 input[{INPUT_WORDS * 8 + 64}];" if functions else "",
         f".const .align 16 .u32 table[16] = {{{words}}};" if any("table" in x for x in [text, *functions]) else "",
         f".global .align 16 .u32 values[16] = {{{words}}};" if any("values" in x for x in [text, *functions]) else "",

@@ -2,14 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from orias.tools.fuzz.words import FLOAT_ORDER
+from orias.target import features
+from orias.tools.fuzz.interesting import FLOAT_ORDER
 
 if TYPE_CHECKING:
     from orias.tools.fuzz.generate import Program
 
 
 def half(p: "Program") -> None:
-    """f16 and f16x2, on 16- and 32-bit registers."""
+    """Emits statements on f16 and f16x2, in 16- and 32-bit registers."""
     r = p.rng
     f, t = r.choice((("r", "f16x2"), ("h", "f16")))
     kind = r.randrange(6)
@@ -19,13 +20,13 @@ def half(p: "Program") -> None:
             f"{r.choice(('add', 'sub', 'mul'))}.rn{ftz}{r.choice(('', '.sat'))}.{t} {p.var(f)}, {p.var(f)}, {p.var(f)};"
         )
     elif kind == 1:
-        mods = r.choice(("", "", ".sat", ".relu" if p.sm >= 80 else ""))
+        mods = r.choice(("", "", ".sat", ".relu" if p.has(features.HALF_MIN_MAX) else ""))
         p.emit(f"fma.rn{ftz}{mods}.{t} {p.var(f)}, {p.var(f)}, {p.var(f)}, {p.var(f)};")
     elif kind == 2 and f == "h":
         p.emit(f"setp.{r.choice(FLOAT_ORDER)}{ftz}.f16 {p.var('p')}, {p.var('h')}, {p.var('h')};")
     elif kind == 2:
         p.emit(f"setp.{r.choice(FLOAT_ORDER)}{ftz}.f16x2 {'|'.join(p.names('p', 2))}, {p.var('r')}, {p.var('r')};")
-    elif kind == 3 and p.sm >= 80:
+    elif kind == 3 and p.has(features.HALF_MIN_MAX):
         p.emit(f"{r.choice(('min', 'max'))}{ftz}{r.choice(('', '.NaN'))}.{t} {p.var(f)}, {p.var(f)}, {p.var(f)};")
     elif kind == 4:
         p.emit(f"{r.choice(('neg', 'abs'))}{ftz}.{t} {p.var(f)}, {_finite(p, f)};")
@@ -36,16 +37,16 @@ def half(p: "Program") -> None:
 
 
 def _finite(p: "Program", file: str) -> str:
-    """A register with halves that are no NaN: the sign of a NaN behind neg and abs is open."""
+    """A register with halves that are no NaN: the sign of a NaN after neg and abs is not defined."""
     out = p.new(file)
     p.plain(f"and.b{16 if file == 'h' else 32} {out}, {p.var(file)}, {0xBBBF if file == 'h' else 0xBBBFBBBF};")
     return out
 
 
 def bfloat(p: "Program") -> None:
-    """bf16 and bf16x2."""
+    """Emits statements on bf16 and bf16x2."""
     r = p.rng
-    if p.sm < 80:
+    if not p.has(features.HALF_MIN_MAX):
         half(p)
         return
     f, t = r.choice((("r", "bf16x2"), ("h", "bf16")))
@@ -54,18 +55,18 @@ def bfloat(p: "Program") -> None:
         p.emit(f"fma.rn{r.choice(('', '', '.relu'))}.{t} {p.var(f)}, {p.var(f)}, {p.var(f)}, {p.var(f)};")
     elif kind == 1:
         p.emit(f"{r.choice(('min', 'max'))}{r.choice(('', '.NaN'))}.{t} {p.var(f)}, {p.var(f)}, {p.var(f)};")
-    elif kind == 2 and p.sm >= 90:
+    elif kind == 2 and p.has(features.BFLOAT_ARITHMETIC):
         p.emit(f"{r.choice(('add', 'sub', 'mul'))}.rn.{t} {p.var(f)}, {p.var(f)}, {p.var(f)};")
     elif kind == 3:
         p.emit(f"{r.choice(('neg', 'abs'))}.{t} {p.var(f)}, {_finite(p, f)};")
-    elif p.sm >= 90 and f == "h":
+    elif p.has(features.BFLOAT_ARITHMETIC) and f == "h":
         p.emit(f"setp.{r.choice(FLOAT_ORDER)}.bf16 {p.var('p')}, {p.var('h')}, {p.var('h')};")
     else:
         p.emit(f"cvt.rn{r.choice(('', '.relu'))}.bf16x2.f32 {p.var('r')}, {p.var('f')}, {p.var('f')};")
 
 
 def convert(p: "Program") -> None:
-    """From and to halves."""
+    """Emits a conversion from or to halves."""
     r = p.rng
     kind = r.randrange(10)
     rnd = r.choice(("rn", "rn", "rz", "rm", "rp"))
@@ -87,7 +88,7 @@ def convert(p: "Program") -> None:
         p.emit(f"cvt.{way}.{t}.f16 {p.var(file)}, {p.var('h')};")
     elif kind == 6:
         p.emit(f"cvt.{way}.f16.f16 {p.var('h')}, {p.var('h')};")
-    elif p.sm < 80:
+    elif not p.has(features.HALF_MIN_MAX):
         p.emit(f"cvt.f32.f16 {p.var('f')}, {p.var('h')};")
     elif kind == 7:
         t = r.choice(("f16x2", "bf16x2"))
@@ -97,7 +98,7 @@ def convert(p: "Program") -> None:
     elif kind == 8:
         p.emit(f"cvt.{r.choice(('rn', 'rz'))}{r.choice(('', '.relu'))}.bf16.f32 {p.var('h')}, {p.var('f')};")
     else:
-        # the payload of a NaN and the low bits of a tf32 are open
+        # the payload of a NaN and the low bits of a tf32 are not defined
         wide = p.new("r")
         p.plain(f"cvt.rna.tf32.f32 {wide}, {p.number('f')};")
         p.emit(f"and.b32 {p.var('r')}, {wide}, 0xffffe000;")

@@ -1,4 +1,4 @@
-"""One program compiled, run and judged."""
+"""Compiles, runs and judges one program."""
 
 import random
 import subprocess
@@ -13,14 +13,14 @@ from orias.diag import CompileError
 from orias.options import Options
 from orias.ptx.ast import Module
 from orias.ptx.parser import parse
-from orias.sim.errors import SimError
-from orias.sim.image import Image
-from orias.target.profile import TARGETS
+from orias.sim.core.image import Image
+from orias.sim.core.sim_errors import SimError
+from orias.target.profile import KNOWN_TARGETS, TARGETS
 from orias.tools.fuzz.around import ways_around
 from orias.tools.fuzz.generate import INPUT_WORDS, SLOTS, THREADS, generate
 from orias.tools.validate.case import Case, Region
-from orias.tools.validate.run import Outcome, difference, run
-from orias.tools.validate.verify import Verifier, ptx_outcome
+from orias.tools.validate.run_case import Outcome, difference, run
+from orias.tools.validate.verify_compile import Verifier, ptx_outcome
 
 OK: Final = "ok"
 OURS: Final = "wrong us"
@@ -33,11 +33,11 @@ INVALID: Final = "invalid"
 
 BLOCKS: Final = 2
 ASKED: Final = 8
-"""ptxas is asked for one program in so many, by its seed, and whenever ours differs."""
+"""ptxas compiles one program in this many, selected by seed, and every program whose result differs."""
 
 
 class Verdict:
-    """What became of a program: ``kind`` is one of the constants of this module."""
+    """The verdict on a program: ``kind`` is one of the constants of this module."""
 
     def __init__(self, seed: int, arch: str, level: int, kind: str, detail: str = "", text: str = "") -> None:
         self.seed = seed
@@ -78,14 +78,14 @@ def case_of(seed: int, module: Module) -> Case:
 
 
 def options(arch: str, level: int) -> Options:
-    """Ours: nothing is fused."""
+    """The options of Orias: no contraction."""
     o = Options(arch, level)
     o.fmad = False
     return o
 
 
 def ptxas_cubin(ptxas: str, text: str, arch: str, level: int, limit: float = 60.0) -> bytes | str:
-    """The cubin of ptxas, or why there is none."""
+    """The cubin of ptxas, or the reason why there is none."""
     with tempfile.TemporaryDirectory() as d:
         source, out = Path(d) / "k.ptx", Path(d) / "k.cubin"
         source.write_text(text)
@@ -98,15 +98,15 @@ def ptxas_cubin(ptxas: str, text: str, arch: str, level: int, limit: float = 60.
 
 
 def judge(seed: int, arch: str, level: int, budget: int, ptxas: str, phases: bool = False) -> Verdict:
-    """Compiles one program with us, and with `ptxas` unless empty or we agree; runs all; compares."""
-    text = generate(seed, budget, int(arch[3:].rstrip("a")))
+    """Compiles one program with Orias and, if needed, with `ptxas` (path, empty: never); runs and compares the results."""
+    text = generate(seed, budget, KNOWN_TARGETS[arch].sm)
     return judge_text(text, seed, arch, level, ptxas, phases)
 
 
 def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: bool = False) -> Verdict:
-    """The same for a program that is at hand; its kernel is ``k``, the inputs follow from the seed.
+    """Judges a given program, as :func:`judge`; its kernel is ``k``, and the seed determines the inputs.
 
-    For targets that only ptxas compiles for (sm_100 on), its code alone is judged.
+    For targets that only ptxas compiles for (from sm_100 on), it judges the code of ptxas alone.
     """
 
     def verdict(kind: str, detail: str = "") -> Verdict:
@@ -177,7 +177,7 @@ def _theirs(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Cas
 
 
 def _known_fault(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Case, want: Outcome) -> str:
-    """The fault of ptxas without whose instructions the same program is right; empty if there is none.  `want`: what the PTX gives."""
+    """The known fault of ptxas whose avoidance makes the result correct; empty if none.  `want`: the result of the PTX."""
     for fault, other in ways_around(text):
         got = ptx_outcome(parse(other, "around.ptx"), arch, case, v.image)
         if got.error is None and difference(want, got) is None and not _theirs(ptxas, other, arch, level, v, case):

@@ -1,6 +1,8 @@
-"""Warp operations and matrix products."""
+"""Random warp operations and matrix products."""
 
 from typing import TYPE_CHECKING, Final
+
+from orias.target import features
 
 if TYPE_CHECKING:
     from orias.tools.fuzz.generate import Program
@@ -9,7 +11,7 @@ ALL: Final = "0xffffffff"
 
 
 def together(p: "Program") -> None:
-    """An operation of whole warps."""
+    """Emits an operation of whole warps."""
     r = p.rng
     kind = r.randrange(8)
     if kind <= 2:
@@ -37,14 +39,14 @@ def _shuffle(p: "Program") -> None:
 
 
 def members(p: "Program", mask: str) -> None:
-    """An operation of the members of a mask, which all execute it."""
+    """Emits an operation of the members of a mask, which all execute it."""
     r = p.rng
     kind = r.randrange(5)
     if kind == 0:
         p.plain(f"vote.sync.ballot.b32 {p.var('r')}, {r.choice(('', '!'))}{p.var('p')}, {mask};")
     elif kind == 1:
         p.plain(f"vote.sync.{r.choice(('all', 'any', 'uni'))}.pred {p.var('p')}, {p.var('p')}, {mask};")
-    elif kind <= 3 and p.sm >= 80:
+    elif kind <= 3 and p.has(features.WARP_REDUCTIONS):
         op, t = r.choice((
             ("add", "u32"), ("min", "s32"), ("max", "u32"), ("and", "b32"), ("or", "b32"), ("xor", "b32"), ("max", "s32"), ("add", "s32"),
         ))  # fmt: skip
@@ -61,26 +63,26 @@ def members(p: "Program", mask: str) -> None:
 
 
 _PRODUCTS: Final = (
-    (75, "m8n8k16.row.col", ("s32", "s8", "s8", "s32"), (2, 1, 1)),
-    (75, "m8n8k16.row.col.satfinite", ("s32", "u8", "s8", "s32"), (2, 1, 1)),
-    (75, "m8n8k32.row.col", ("s32", "s4", "u4", "s32"), (2, 1, 1)),
-    (75, "m16n8k8.row.col", ("f32", "f16", "f16", "f32"), (4, 2, 1)),
-    (75, "m16n8k8.row.col", ("f16", "f16", "f16", "f16"), (2, 2, 1)),
-    (80, "m16n8k16.row.col", ("f16", "f16", "f16", "f16"), (2, 4, 2)),
-    (80, "m16n8k16.row.col", ("f32", "f16", "f16", "f32"), (4, 4, 2)),
-    (80, "m16n8k16.row.col", ("f32", "bf16", "bf16", "f32"), (4, 4, 2)),
-    (80, "m16n8k8.row.col", ("f32", "tf32", "tf32", "f32"), (4, 4, 2)),
-    (80, "m16n8k32.row.col", ("s32", "s8", "u8", "s32"), (4, 4, 2)),
-    (80, "m16n8k16.row.col.satfinite", ("s32", "s8", "s8", "s32"), (4, 2, 1)),
-    (80, "m8n8k4.row.col", ("f64", "f64", "f64", "f64"), (2, 1, 1)),
+    (False, "m8n8k16.row.col", ("s32", "s8", "s8", "s32"), (2, 1, 1)),
+    (False, "m8n8k16.row.col.satfinite", ("s32", "u8", "s8", "s32"), (2, 1, 1)),
+    (False, "m8n8k32.row.col", ("s32", "s4", "u4", "s32"), (2, 1, 1)),
+    (False, "m16n8k8.row.col", ("f32", "f16", "f16", "f32"), (4, 2, 1)),
+    (False, "m16n8k8.row.col", ("f16", "f16", "f16", "f16"), (2, 2, 1)),
+    (True, "m16n8k16.row.col", ("f16", "f16", "f16", "f16"), (2, 4, 2)),
+    (True, "m16n8k16.row.col", ("f32", "f16", "f16", "f32"), (4, 4, 2)),
+    (True, "m16n8k16.row.col", ("f32", "bf16", "bf16", "f32"), (4, 4, 2)),
+    (True, "m16n8k8.row.col", ("f32", "tf32", "tf32", "f32"), (4, 4, 2)),
+    (True, "m16n8k32.row.col", ("s32", "s8", "u8", "s32"), (4, 4, 2)),
+    (True, "m16n8k16.row.col.satfinite", ("s32", "s8", "s8", "s32"), (4, 2, 1)),
+    (True, "m8n8k4.row.col", ("f64", "f64", "f64", "f64"), (2, 1, 1)),
 )
-"""First SM, shape and layout, types of d, a, b and c, registers of c and d, of a and of b."""
+"""(whether it is one of the larger products, shape and layout, types of d, a, b and c, registers of c and d, of a, of b)."""
 
 
 def matrix(p: "Program") -> None:
-    """mma.sync."""
+    """Emits an mma.sync."""
     r = p.rng
-    _, shape, types, counts = r.choice([x for x in _PRODUCTS if x[0] <= p.sm])
+    _, shape, types, counts = r.choice([x for x in _PRODUCTS if not x[0] or p.has(features.LARGER_PRODUCTS)])
     dc = "g" if types[0] == "f64" else "f" if types[0] == "f32" else "r"
     ab = "g" if types[0] == "f64" else "r"
 

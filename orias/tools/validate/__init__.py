@@ -1,1 +1,1 @@
-"""Translation validation: one compile checked by running PTX, Ori after every phase, and the final SASS on the same inputs."""
+"""Translation validation: runs PTX, Ori after every phase, and the final SASS of a compile on the same inputs."""

@@ -1,11 +1,11 @@
-"""The first phase that changes the meaning of a program, and within it the first rewrite."""
+"""Finds the first phase that changes the meaning of a program, and the first wrong rewrite in it."""
 
 from collections.abc import Callable
 
 from orias.options import Options
 from orias.tools.validate.case import Case
 from orias.tools.validate.rewrites import UNLIMITED, RewriteLimit
-from orias.tools.validate.verify import Finding, Verifier, ptx_outcome, usable_case
+from orias.tools.validate.verify_compile import Finding, Verifier, ptx_outcome, usable_case
 
 Progress = Callable[[int, int, str], None]
 
@@ -17,7 +17,7 @@ def bisect(
     cases: list[Case] | None = None,
     progress: Progress | None = None,
 ) -> list[Finding]:
-    """For each kernel with a difference in the final code, the first stage that shows one."""
+    """For each kernel whose final code differs, the first stage that differs."""
     v = Verifier(text, options)
     found: list[Finding] = []
     kernels = v.kernels()
@@ -41,7 +41,7 @@ def bisect(
 
 
 def first_rewrite(text: str, options: Options, kernel: str, case: Case) -> str:
-    """The first rewrite of the simplifier with which the final code is wrong, by halving their number; empty if it is wrong without."""
+    """The first wrong rewrite of the simplifier, by bisection on their number; empty if the code is wrong without rewrites."""
 
     def wrong(limit: int) -> tuple[bool, RewriteLimit]:
         with RewriteLimit(limit) as r:

@@ -1,4 +1,4 @@
-"""One launch to compare: shape, parameters, and the memory that pointers lead to."""
+"""One launch to compare: shape, parameters, and the memory that pointers refer to."""
 
 from typing import Any, final
 
@@ -10,9 +10,9 @@ Arr = npt.NDArray[Any]
 
 @final
 class Region:
-    """A piece of device memory; ``start`` is the byte that the pointer shows.
+    """A region of device memory; ``start`` is the byte offset of the pointer in it.
 
-    ``profile``: what it holds: ``small`` (words 0 to 15), ``float`` (f32 values up to 4), ``random``, ``zero``.
+    ``profile``: its contents: ``small`` (words 0 to 15), ``float`` (f32 values up to 4), ``random``, ``zero``.
     """
 
     def __init__(self, size: int, profile: str, seed: int, start: int = 0, data: bytes | None = None) -> None:
@@ -55,7 +55,7 @@ class Case:
         self.max_steps = 60_000
 
     def json(self) -> dict[str, Any]:
-        """The case as it is written to a file."""
+        """The case as a JSON object."""
         return {
             "kernel": self.kernel,
             "grid": list(self.grid),

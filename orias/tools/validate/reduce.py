@@ -1,4 +1,4 @@
-"""Shrinking a PTX file that fails, by delta debugging: whole functions, ranges of statements, single statements, operands."""
+"""Shrinks a failing PTX file by delta debugging (Zeller and Hildebrandt, TSE 2002) on functions, statements and operands."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ from typing import Final
 
 from orias.diag import CompileError
 from orias.options import Options
-from orias.sim.errors import SimError
+from orias.sim.core.sim_errors import SimError
 
 Test = Callable[[str], bool]
 Progress = Callable[[int, int, str], None]
@@ -20,7 +20,7 @@ _GUARD: Final = re.compile(r"^(\s*)@!?%[A-Za-z0-9_]+\s+")
 
 
 def command_test(command: str, limit: float = 120.0) -> Test:
-    """A file fails if the command (the file's name put for ``{}``, or behind it) ends with code 0 within `limit` seconds."""
+    """A file fails if the command exits with 0 within `limit` seconds; the file name replaces ``{}``, or is appended."""
 
     def test(text: str) -> bool:
         with tempfile.TemporaryDirectory() as d:
@@ -37,8 +37,8 @@ def command_test(command: str, limit: float = 120.0) -> Test:
 
 
 def verify_test(options: Options, turns: int) -> Test:
-    """A file fails if our own compile of it is found wrong."""
-    from orias.tools.validate.verify import verify
+    """A file fails if validation finds a difference in the compile by Orias."""
+    from orias.tools.validate.verify_compile import verify
 
     def test(text: str) -> bool:
         try:
@@ -50,7 +50,7 @@ def verify_test(options: Options, turns: int) -> Test:
 
 
 def pieces(text: str) -> list[str]:
-    """The file in pieces that may go alone: one statement or directive a line."""
+    """The file in pieces that can be removed separately: one statement or directive per line."""
     out: list[str] = []
     for line in text.splitlines():
         line = line.split("//", 1)[0].rstrip()
@@ -62,7 +62,7 @@ def pieces(text: str) -> list[str]:
 
 
 class Reducer:
-    """One reduction; ``tests`` counts how often the test ran."""
+    """One reduction; ``tests`` counts the runs of the test."""
 
     def __init__(self, test: Test, progress: Progress | None = None) -> None:
         self._test = test
@@ -95,7 +95,7 @@ class Reducer:
                 return "\n".join(parts) + "\n"
 
     def _functions(self, parts: list[str]) -> list[str]:
-        """Without each function body in turn."""
+        """Tries to remove each function body."""
         at = 0
         while at < len(parts):
             if re.match(r"\s*(\.visible\s+|\.weak\s+)?\.(func|entry)\b", parts[at]):
@@ -124,7 +124,7 @@ class Reducer:
         return parts
 
     def _simpler(self, parts: list[str]) -> list[str]:
-        """Statements without their guard, and with constants for their sources."""
+        """Tries statements without their guard, and with constants as sources."""
         for k in range(len(parts)):
             for candidate in _simpler_lines(parts[k]):
                 trial = [*parts[:k], candidate, *parts[k + 1 :]]

@@ -1,4 +1,4 @@
-"""Counting the rewrites of the simplifier, and stopping them after a number: to find the one that is wrong."""
+"""Counts the rewrites of the simplifier and stops them after a number, to find a wrong one."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -6,15 +6,15 @@ from typing import Final
 
 from orias.ori.ir import Inst
 from orias.ori.text import inst_text
-from orias.passes import functions
 from orias.passes.simplify import FOLDERS, RULES, Cx, Rule
+from orias.pipeline import functions
 
 UNLIMITED: Final = 1 << 60
 assert functions.RULE_MODULES
 
 
 class RewriteLimit:
-    """While entered, rules apply at most `limit` times; ``count`` is how often they did, ``last`` what the last one did."""
+    """While entered, rules apply at most `limit` times; ``count`` is the number of rewrites, ``last`` describes the last."""
 
     def __init__(self, limit: int = UNLIMITED) -> None:
         self.limit = limit

@@ -1,36 +1,37 @@
-"""A compile with every stage kept."""
+"""A compile that keeps every stage."""
 
 from collections.abc import Callable
 from typing import Final, final
 
-from orias.compiler import Cubin, compile_text
+from orias.compiler import compile_text
 from orias.options import Options
 from orias.ori.clone import clone, signature
 from orias.ori.ir import Func
-from orias.passes.pipeline import PHASES
+from orias.output.result import CompileResult
+from orias.pipeline.phases import PHASES
 
 _NAMES: Final = [p.name for p in PHASES]
 _CONVERGENCE: Final = _NAMES.index("LateExpandSyncInstructions")
 
 
 def before_convergence(phase: str) -> bool:
-    """True if the code behind a phase does not yet make the threads of divided warps meet."""
+    """True if the code after a phase does not yet make divergent threads reconverge."""
     return _NAMES.index(phase) < _CONVERGENCE
 
 
 @final
 class Stages:
-    """``changes``: phase name -> the functions it changed, as it left them."""
+    """``changes``: phase name -> the functions that it changed, in their state after it."""
 
     def __init__(
         self, text: str, options: Options, keep: Callable[[str], bool] | None = None, phases: bool = True
     ) -> None:
-        """`keep`: which phases to keep; without `phases` only the cubin is made."""
+        """`keep`: selects the phases to keep; without `phases` only the cubin is kept."""
         self.changes: dict[str, dict[str, Func]] = {}
         self._last: dict[str, int] = {}
         self._keep = keep
         self.order: list[str] = []
-        self.cubin: Cubin = compile_text([("verify.ptx", text)], options, self._trace if phases else None)
+        self.cubin: CompileResult = compile_text([("verify.ptx", text)], options, self._trace if phases else None)
 
     def _trace(self, phase: str, fn: Func) -> None:
         if self._keep is not None and not self._keep(phase):
@@ -44,7 +45,7 @@ class Stages:
         self.changes.setdefault(phase, {})[fn.name] = clone(fn)
 
     def kernel_stages(self, kernel: str) -> list[tuple[str, list[Func]]]:
-        """(phase, all functions the kernel may call) for each phase that changed one of them; the kernel stands first.
+        """(phase, all functions the kernel may call) for each phase that changed one of them; the kernel comes first.
 
         These are the functions of its section, and with -g those that have sections of their own.
         """

@@ -1,0 +1,62 @@
+"""Known-bits analysis: which bits of a 32-bit value may be 1."""
+
+from typing import Final
+
+from orias.isa.operand import K_R, PT, RZ, Opnd, imm_value, in_file, is_bare, is_imm, reg_id
+from orias.ori.ir import OP_COPY, Inst
+
+_ALL: Final = 0xFFFFFFFF
+_DEPTH: Final = 6
+_AND: Final = 0xC0
+
+
+def possible_bits(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
+    """Mask of the bits that may be 1 in a word operand; `defs` holds the definition of each virtual register (SSA)."""
+    if o == RZ:
+        return 0
+    if not is_bare(o):
+        return _ALL
+    if is_imm(o):
+        return imm_value(o) & _ALL
+    ident = reg_id(o)
+    d = defs[ident] if in_file(o, K_R) and ident < len(defs) else None
+    if d is None or depth == 0 or len(d.dst) != 1 or d.guard != PT:
+        return _ALL
+    src, base = d.src, d.op.base
+    if d.op is OP_COPY:
+        return possible_bits(defs, src[0], depth - 1)
+    if base == "LOP3" and is_imm(src[3]) and src[2] == RZ:
+        x, y = possible_bits(defs, src[0], depth - 1), possible_bits(defs, src[1], depth - 1)
+        lut = imm_value(src[3])
+        if lut & 1:
+            return _ALL
+        return x & y if lut == _AND else x | y
+    if base == "SHF" and is_imm(src[1]):
+        return _shifted(defs, d, imm_value(src[1]), depth)
+    if d.op.name == "IADD3" or (base == "IMAD" and d.op.mods in ((), ("U32",))):
+        return _sum(defs, d, depth)
+    return _ALL
+
+
+def _shifted(defs: list[Inst | None], d: Inst, by: int, depth: int) -> int:
+    """Possible bits of a logical shift by a constant."""
+    if by >= 32:
+        return _ALL
+    if d.op.name == "SHF.L.U32" and d.src[2] == RZ:
+        return possible_bits(defs, d.src[0], depth - 1) << by & _ALL
+    if d.op.name == "SHF.R.U32.HI" and d.src[0] == RZ:
+        return possible_bits(defs, d.src[2], depth - 1) >> by
+    return _ALL
+
+
+def _sum(defs: list[Inst | None], d: Inst, depth: int) -> int:
+    """Possible bits of a sum, or of a product plus addend: from the lowest bit of any part to the top bit of the maximum."""
+    parts = [possible_bits(defs, s, depth - 1) for s in d.src[:3]]
+    lowest = [x & -x for x in parts]
+    if d.op.base == "IMAD":
+        parts = [parts[0] * parts[1], parts[2]]
+        lowest = [lowest[0] * lowest[1], lowest[2]]
+    step = min([x for x in lowest if x], default=0)
+    most = sum(parts)
+    top = (1 << most.bit_length()) - 1 if most <= _ALL else _ALL
+    return top & -step & _ALL

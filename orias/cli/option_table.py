@@ -1,0 +1,155 @@
+"""Every command-line option: names, kind of value, help text.
+
+The order is that of options in the tool note of a cubin; names, kinds and order were measured on
+ptxas 13.0.88.  The module holds plain data; what only some commands need is imported when they ask, which keeps the start fast.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+FLAG: "Final" = 0
+"""No value."""
+BOOL: "Final" = 1
+"""``true`` or ``false``."""
+NUMBER: "Final" = 2
+"""A 32-bit integer."""
+ENUM: "Final" = 3
+"""One of the values of :func:`allowed`."""
+TEXT: "Final" = 4
+"""Any text; the last occurrence counts."""
+LIST: "Final" = 5
+"""Comma-separated texts; repeated options accumulate."""
+JOINED: "Final" = 6
+"""A number joined to the short name (``-O3``), or after ``=``."""
+TEXTS: "Final" = 7
+"""Texts that are not split; repeated options accumulate."""
+
+"""Values of ``-arch``; with ``compute_`` and ``lto_`` Orias only parses."""
+
+OPTIONS: "Final[tuple[tuple[str, str, int, str, str], ...]]" = (
+    ("suppress-stack-size-warning", "suppress-stack-size-warning", FLAG, "", "Do not warn when a stack size cannot be known."),
+    ("entry", "e", LIST, "<name>,...", "Compile only these entry functions."),
+    ("verbose", "v", FLAG, "", "Report the resources each function uses."),
+    ("warn-on-local-memory-usage", "warn-lmem-usage", FLAG, "", "Warn if a function uses local memory."),
+    ("warn-on-spills", "warn-spills", FLAG, "", "Warn if registers are spilled."),
+    ("warn-on-double-precision-use", "warn-double-usage", FLAG, "", "Warn if an instruction uses double precision."),
+    ("dont-merge-basicblocks", "no-bb-merge", FLAG, "", "Keep basic blocks apart (for debugging)."),
+    ("return-at-end", "ret-end", FLAG, "", "Keep the last return of a function (for debugging)."),
+    ("disable-optimizer-constants", "disable-optimizer-consts", FLAG, "", "Do not put constants of the compiler in a bank."),
+    ("maxrregcount", "maxrregcount", TEXT, "<N|archmin|archmax>", "Registers that functions may use at most."),
+    ("minnctapersm", "minnctapersm", NUMBER, "<N>", "Blocks that shall fit on one multiprocessor."),
+    ("maxntid", "maxntid", LIST, "<N>,...", "Threads a block has at most, per dimension."),
+    ("override-directive-values", "override-directive-values", FLAG, "", "Let such options win over the PTX directives."),
+    ("device-function-maxrregcount", "func-maxrregcount", TEXT, "<N|archmin|archmax>", "Same as -maxrregcount for functions, with -c."),
+    ("register-usage-level", "regUsageLevel", NUMBER, "<0..10>", "Readiness to use more registers (default 5)."),
+    ("suppress-debug-info", "suppress-debug-info", FLAG, "", "Write no debug sections."),
+    ("generate-line-info", "lineinfo", FLAG, "", "Write line-number information."),
+    ("sp-bounds-check", "sp-bounds-check", FLAG, "", "Check the stack pointer against its bounds."),
+    ("device-debug", "g", FLAG, "", "Generate debug information."),
+    ("device-stack-protector", "device-stack-protector", BOOL, "<true|false>", "Guard stack frames with canaries."),
+    ("opt-level", "O", JOINED, "<N>", "Optimisation level, 0 to 3 (default 3)."),
+    ("Ofast-compile", "Ofc", TEXT, "<0|min|mid|max>", "Compile faster at the cost of the code (default 0)."),
+    ("gpu-name", "arch", ENUM, "<target>", "GPU to compile for (default sm_75); compute_NN and lto_NN only parse."),
+    ("suppress-double-demote-warning", "suppress-double-demote-warning", FLAG, "", "Do not warn of demoted doubles."),
+    ("def-load-cache", "dlcm", TEXT, "<ca|cg|cs|cv>", "Default cache operation of loads."),
+    ("def-store-cache", "dscm", TEXT, "<wb|cg|cs|wt>", "Default cache operation of stores."),
+    ("force-load-cache", "flcm", TEXT, "<ca|cg|cs|cv>", "Cache operation of all loads."),
+    ("force-store-cache", "fscm", TEXT, "<wb|cg|cs|wt>", "Cache operation of all stores."),
+    ("machine", "m", JOINED, "<64>", "Word size of the host."),
+    ("warning-as-error", "Werror", FLAG, "", "Treat warnings as errors."),
+    ("disable-warnings", "w", FLAG, "", "Print no warnings."),
+    ("compile-only", "c", FLAG, "", "Write a relocatable object."),
+    ("extensible-whole-program", "ewp", FLAG, "", "Extensible whole-program mode."),
+    ("compile-as-tools-patch", "astoolspatch", FLAG, "", "Compile patch code for tools."),
+    ("optimize-float-atomics", "opt-fp-atomics", FLAG, "", "Optimise floating-point atomics at the cost of precision."),
+    ("preserve-relocs", "preserve-relocs", FLAG, "", "Keep relocations in the executable."),
+    ("make-errors-visible-at-exit", "make-errors-visible-at-exit", FLAG, "", "Make memory faults visible at the exit."),
+    ("suppress-async-bulk-multicast-advisory-warning", "suppress-async-bulk-multicast-advisory-warning", FLAG, "",
+     "Do not warn of .multicast::cluster."),
+    ("suppress-sparse-mma-advisory-info", "suppress-sparse-mma-advisory-info", FLAG, "", "Do not inform of mma.sp."),
+    ("split-compile", "split-compile", NUMBER, "<N>", "Threads to use at most (0: one per CPU); the code is the same."),
+    ("fmad", "fmad", BOOL, "<true|false>", "Contract multiplications and additions (default true)."),
+    ("allow-expensive-optimizations", "allow-expensive-optimizations", BOOL, "<true|false>", "Spend more time optimising."),
+    ("position-independent-code", "pic", BOOL, "<true|false>", "Generate position-independent code."),
+    ("legacy-bar-warp-wide-behavior", "legacy-bar-warp-wide-behavior", FLAG, "", "Old bar behaviour (deprecated, ignored)."),
+    ("sanitize", "sanitize", ENUM, "<memcheck|threadsteer>", "Instrument the code."),
+    ("g-tensor-memory-access-check", "g-tmem-access-check", FLAG, "", "Check tensor memory accesses."),
+    ("gno-tensor-memory-access-check", "gno-tmem-access-check", FLAG, "", "Do not check tensor memory accesses."),
+    ("compiler-annotations", "annotate", FLAG, "", "Write compiler annotations."),
+    ("input-as-string", "ias", TEXTS, "<ptx>", "Compile this PTX text."),
+    ("options-file", "optf", LIST, "<file>,...", "Take options from a file."),
+    ("output-file", "o", TEXT, "<file>", "Output file (default elf.o)."),
+    ("help", "h", FLAG, "", "Print this text."),
+    ("list-version", "version-ls", FLAG, "", "Print the PTX versions, one a line."),
+    ("version", "V", FLAG, "", "Print the version."),
+)  # fmt: skip
+"""Long name, short name, kind, value in the help text, help text."""
+
+HIDDEN: "Final[tuple[tuple[str, int], ...]]" = (
+    ("regAllocOptLevel", NUMBER),
+    ("tool-name", TEXT),
+    ("cuda-api-version", TEXT),
+    ("jobserver", FLAG),
+)
+"""Options of ptxas that only have a long name and are not in its help text."""
+
+OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
+    (
+        "self-check",
+        FLAG,
+        "",
+        "Run all checkers on this compile: verifier, register allocation, control words, encoder.",
+    ),
+    ("verify-each", FLAG, "", "Run the verifier of Ori after each phase."),
+    (
+        "dump-before",
+        TEXTS,
+        "<phase>[:<function>]",
+        "Print functions before a phase; both may have '*' and '?'; may be repeated.",
+    ),
+    ("dump-after", TEXTS, "<phase>[:<function>]", "The same after a phase."),
+    ("dump-dir", TEXT, "<folder>", "Write dumps there, one a file, and not to standard error."),
+    ("skip-phase", LIST, "<phase>,...", "Leave phases out."),
+    ("stop-after", TEXT, "<phase>", "End with this phase; no output file is written."),
+    ("time-phases", FLAG, "", "Print the time that each phase takes."),
+    ("serial-schedule", FLAG, "", "Reorder nothing; every instruction waits for the one before it."),
+)
+"""Options of Orias alone: long name, kind, value in the help text, help text.  Only the program ``orias`` lists them."""
+
+UNKNOWN_TO_US: "Final[tuple[str, ...]]" = (
+    "apply-controls", "cloning", "compiler-stats", "compiler-stats-file", "ext-desc-file", "ext-desc-string", "fast-compile",
+    "fdevice-time-trace", "ftrace-phase-after", "okey", "ptx-length", "query-controls", "set-texmode-raw", "use-trace-pid",
+    "verbose-tkinfo",
+)  # fmt: skip
+"""Further hidden options of ptxas that Orias refuses by name."""
+
+NOT_IN_NOTE: "Final" = ("input-as-string", "options-file", "output-file", "help", "list-version", "version")
+
+UNSUPPORTED: "Final[tuple[str, ...]]" = (
+    "extensible-whole-program",
+    "compile-as-tools-patch",
+    "sanitize",
+    "device-stack-protector",
+    "make-errors-visible-at-exit",
+    "preserve-relocs",
+    "device-function-maxrregcount",
+    "optimize-float-atomics",
+)
+"""Options that change the behaviour of code and are not implemented: refused."""
+
+
+def allowed(option: str) -> tuple[str, ...]:
+    """The values of an ENUM option; empty for any other."""
+    if option == "gpu-name":
+        from orias.target.target_names import COMPILED
+
+        return tuple(f"{kind}_{n}" for kind in ("compute", "lto", "sm") for n in COMPILED)
+    return ("memcheck", "threadsteer") if option == "sanitize" else ()
+
+
+def ptx_versions() -> tuple[str, ...]:
+    """The PTX versions that the parser accepts, ascending."""
+    from orias.target.target_names import PTX_VERSIONS
+
+    return tuple(f"{major}.{minor}" for major, last in PTX_VERSIONS for minor in range(last + 1))

@@ -1,5 +1,0 @@
-"""The error of the cubin room."""
-
-
-class CubinError(Exception):
-    """The bytes are not a cubin that can be read, or the module cannot be written; the text says what and where."""

@@ -1,0 +1,114 @@
+"""call: direct calls, indirect calls, and calls of driver functions.  :mod:`orias.target.abi` has the convention."""
+
+from typing import TYPE_CHECKING
+
+from orias.diag import Unsupported
+from orias.isa.operand import K_NONE, Opnd, const, r
+from orias.lower.frame import params
+from orias.lower.frame.data_layout import align_up, prototype, var_align
+from orias.lower.frame.function import callee_of, first_argument, places, returns_in_memory
+from orias.lower.frame.registers import read_words, write_words
+from orias.lower.frame.registry import lowers
+from orias.ori.ir import OP_COPY, CallInfo
+from orias.ptx.ast import O_FUNC, O_REG, O_SINK, Function, Instr, Operand, Var
+from orias.target import abi
+
+if TYPE_CHECKING:
+    from orias.lower.frame.context import Ctx
+
+
+def _argument_words(ctx: "Ctx", o: Operand, formal: Var) -> list[Opnd]:
+    """The words of one argument: a .param variable, a register or an immediate."""
+    var = o.var
+    if o.kind != O_REG and var is not None and var.space == "param":
+        return params.get_words(ctx, var)
+    return read_words(ctx, o, formal.type)
+
+
+@lowers("call", types="any")
+def lower_call(ctx: "Ctx", i: Instr) -> None:
+    """Lower one call: arguments to their ABI places, the call, results from their places."""
+    signature = callee_of(i)
+    if len(i.args) != len(signature.params) or len(i.rets) != len(signature.rets):
+        raise Unsupported(f"Call of '{signature.name}': number of arguments differs from the prototype", i.line)
+    ctx.begin_guarded()
+    in_memory = returns_in_memory(signature)
+    where, _ = places(signature.params, first_argument(signature))
+    values = [_argument_words(ctx, o, v) for o, v in zip(i.args, signature.params, strict=True)]
+    target, kind, address = _target(ctx, i)
+    moves: list[tuple[int, Opnd]] = []
+    area = -1
+    if in_memory:
+        area = ctx.state.frame_room(sum(v.size for v in signature.rets), 16)
+        moves.append((abi.ARG_FIRST, ctx.frame(area)))
+    for place, words in zip(where, values, strict=True):
+        if len(words) != place.words:
+            raise Unsupported(f"Call of '{signature.name}': size of an argument differs from the prototype", i.line)
+        if place.reg >= 0:
+            moves.extend((place.reg + k, w) for k, w in enumerate(words))
+            continue
+        phase = place.stack % 8 if ctx.state.frame_base == K_NONE else -1
+        params.write_memory(ctx, ctx.frame(place.stack), 0, words, phase)
+    src = [r(n) for n, _ in moves]
+    for n, w in moves:
+        ctx.b.emit_op(OP_COPY, [r(n)], [w])
+    if address != K_NONE:
+        src.append(address)
+    back, _ = places(signature.rets) if not in_memory else ([], 0)
+    results = [r(p.reg + k) for p in back for k in range(p.words)]
+    inst = ctx.b.emit("call", list(results), src)
+    ctx.fn.calls[inst.uid] = CallInfo(
+        target, kind, abi.SCRATCH_R, abi.SCRATCH_P, abi.SCRATCH_UR, abi.SCRATCH_UP, abi.SCRATCH_B
+    )
+    got = [ctx.b.copy(p) for p in results]
+    at = 0
+    if in_memory:
+        base = ctx.frame(area)
+        for o, v in zip(i.rets, signature.rets, strict=True):
+            at = align_up(at, var_align(v))
+            phase = 0 if ctx.state.frame_base == K_NONE else -1
+            words = params.read_memory(ctx, base, at, (v.size + 3) // 4, phase)
+            _result(ctx, o, v, words)
+            at += v.size
+    for o, p, v in zip(i.rets, back, signature.rets, strict=not in_memory):
+        _result(ctx, o, v, got[at : at + p.words])
+        at += p.words
+    if "noreturn" in signature.directives:
+        ctx.b.emit("EXIT", [], [])
+        if not ctx.leave_guarded():
+            ctx.state.dead = True
+        return
+    ctx.end_guarded()
+
+
+def _result(ctx: "Ctx", o: Operand, formal: Var, words: list[Opnd]) -> None:
+    if o.kind == O_SINK:
+        return
+    if o.kind != O_REG and o.var is not None and o.var.space == "param":
+        params.set_words(ctx, o.var, words[: (o.var.size + 3) // 4])
+        return
+    write_words(ctx, o, formal.type, words)
+
+
+def _target(ctx: "Ctx", i: Instr) -> tuple[str | None, str, Opnd]:
+    """(target name, kind, address pair or NONE) of a call."""
+    o = i.ops[0]
+    kernel = ctx.module.kernel
+    if o.kind == O_FUNC and o.func is not None:
+        callee: Function = ctx.module.definition(o.func)
+        if callee.body is None:
+            slot = ctx.module.need_extern(callee, i.line)
+            kernel.edges.append((ctx.fn.name, callee.name))
+            if slot < 0:
+                return callee.name, "abi", K_NONE
+            return callee.name, "syscall", ctx.b.copy(const(4, slot), 2)
+        name = ctx.module.copy_name(callee)
+        kernel.edges.append((ctx.fn.name, name))
+        return name, "abi", K_NONE
+    kernel.indirect_calls = True
+    if ctx.options.own_sections:
+        ctx.module.program.indirect_calls.append((ctx.fn.name, prototype(callee_of(i))))
+    address = ctx.src(o, "b64")
+    if ctx.module.pointer:
+        address = ctx.b.r("LDC.64", const(2, 0), ctx.lo(address), width=2)
+    return None, "abi", address

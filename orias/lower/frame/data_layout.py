@@ -1,0 +1,126 @@
+"""Data layout: offsets of kernel parameters and of constant bank 3, and the bytes of initialisers."""
+
+from typing import Final
+
+from orias.cubin.callgraph import prototype_text
+from orias.cubin.model import GLOBAL, LOCAL, WEAK, Param, Reloc, Variable
+from orias.cubin.relocs import R_8_0, R_64, R_G8_0, R_G64, R_UNIFIED, R_UNIFIED8_0
+from orias.diag import Unsupported
+from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
+from orias.target import descriptors, features
+from orias.target.profile import Target
+
+BINDING: dict[str, int] = {"": LOCAL, "extern": GLOBAL, "visible": GLOBAL, "weak": WEAK, "common": GLOBAL}
+"""ELF binding of a PTX linkage."""
+
+
+REFERENCES: Final = frozenset(descriptors.HANDLE_KINDS)
+"""Types of texture, surface and sampler references."""
+
+
+def align_up(offset: int, align: int) -> int:
+    """The next multiple of `align` (bytes)."""
+    return -(-offset // align) * align if align > 1 else offset
+
+
+def var_align(v: Var) -> int:
+    """Alignment of a variable in bytes: as declared, else the size of its element (for vectors, of the whole vector)."""
+    natural = max(1, TYPE_BITS[v.type] // 8) * v.vec
+    return v.align or natural
+
+
+def param_places(params: list[Var]) -> tuple[list[Param], int]:
+    """Kernel parameters with their byte offsets in the parameter space, and the size of that space in bytes.
+
+    References take no bytes there: the cubin names them by symbol and gives them the offset 0xffff.
+    """
+    out: list[Param] = []
+    top = 0
+    for n, v in enumerate(params):
+        if v.type in REFERENCES:
+            place = Param(n, 0xFFFF, 0, v.type)
+            place.symbol = v.name
+            out.append(place)
+            continue
+        top = align_up(top, var_align(v))
+        out.append(Param(n, top, v.size, v.ptr_space, v.ptr_align))
+        top += v.size
+    return out, top
+
+
+FUNCTION_OFFSET: Final = -1
+"""Placeholder relocation type: the offset of a function's copy in its kernel's section, known once code is emitted."""
+FUNCTION_BYTE: Final = -9
+"""Placeholders -9 to -2: byte 0 to 7 of that offset."""
+
+
+def initial_data(
+    v: Var, target: Target, const_offset: dict[Var, int] | None, own_sections: bool, pointer: dict[str, int]
+) -> tuple[bytes | None, list[Reloc]]:
+    """The bytes of a variable's initialiser (None without one) and the relocations that patch addresses into it.
+
+    Relocation types are those of ptxas 13.0.88.  Global variables and generic addresses use G64.  The bank offset of a
+    constant is known in executable modules (`const_offset`) and a relocation in relocatable ones (None).  A function is
+    a symbol where it has a section of its own (`own_sections`), or a number (`pointer`).  A byte mask selects a
+    relocation type per byte.
+    """
+    if v.init is None:
+        return None, []
+    data = bytearray(v.size)
+    relocs: list[Reloc] = []
+    width = max(1, TYPE_BITS[v.type] // 8)
+    for offset, value in v.init:
+        if not isinstance(value, SymInit):
+            data[offset : offset + width] = (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+            continue
+        to = value.target
+        byte = (value.mask.bit_length() - 1) // 8 if value.mask else -1
+        if isinstance(to, Function) and to.name in pointer:
+            number = pointer[to.name] + value.addend
+            if byte < 0:
+                data[offset : offset + width] = number.to_bytes(width, "little")
+            else:
+                data[offset] = number >> 8 * byte & 0xFF
+            continue
+        if isinstance(to, Function):
+            if not own_sections:
+                type_ = FUNCTION_OFFSET if byte < 0 else FUNCTION_BYTE + byte
+            elif const_offset is None and target.has(features.UNIFIED_FUNCTIONS):
+                type_ = R_UNIFIED if byte < 0 else R_UNIFIED8_0 + byte
+            else:
+                type_ = R_64 if byte < 0 else R_8_0 + byte
+        elif to.space == "const" and not value.generic and const_offset is not None:
+            place = const_offset[to] + value.addend
+            if byte < 0:
+                data[offset : offset + width] = place.to_bytes(width, "little")
+            else:
+                data[offset] = place >> 8 * byte & 0xFF
+            continue
+        elif to.space == "const" and not value.generic:
+            type_ = R_64 if byte < 0 else R_8_0 + byte
+        else:
+            type_ = R_G64 if byte < 0 else R_G8_0 + byte
+        if byte < 0 and width != 8:
+            # ptxas writes a 64-bit relocation over the four bytes, which overwrites the bytes after them.
+            raise Unsupported("An address in a 32-bit initializer is not supported yet", v.line)
+        relocs.append(Reloc(offset, type_, to.name, value.addend))
+    return bytes(data), relocs
+
+
+def cubin_variable(v: Var, space: str) -> Variable:
+    """The cubin's record of a module-level or shared variable, without data."""
+    out = Variable(v.name, space, v.size, var_align(v), BINDING[v.linkage], None, v.linkage == "extern")
+    out.common = v.linkage == "common"
+    out.managed = "managed" in v.attributes
+    out.unified = any(a.startswith("unified") for a in v.attributes)
+    return out
+
+
+def prototype(f: Function) -> str:
+    """The linker's text for a function's signature."""
+    results = [_prototype_type(v) for v in f.rets]
+    return prototype_text(f.name, results[0] if results else "", [_prototype_type(v) for v in f.params])
+
+
+def _prototype_type(v: Var) -> str:
+    return str(v.size) if v.dims or v.vec > 1 or v.type == "b128" else v.type

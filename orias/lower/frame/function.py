@@ -1,0 +1,289 @@
+"""Lowers one PTX function to one Ori function: entry, statements, exits."""
+
+from typing import TYPE_CHECKING
+
+from orias.diag import Unsupported
+from orias.isa.operand import K_NONE, NOT_PT, PT, Opnd, imm, r
+from orias.lower.frame import params, stack
+from orias.lower.frame.context import Ctx, FuncState, type_words
+from orias.lower.frame.data_layout import align_up, var_align
+from orias.lower.frame.function_summary import branch_targets
+from orias.lower.frame.registers import expand_vectors, read_words, whole, write_words
+from orias.lower.frame.registry import lookup
+from orias.lower.texture import gradients
+from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func
+from orias.ptx.ast import O_LABEL, Function, Instr, Label, Loc, Pragma, Var
+from orias.target import abi, features
+
+if TYPE_CHECKING:
+    from orias.lower.frame.module import ModuleLower
+
+
+def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> Func:
+    """Lower `f` as ``entry``, ``func`` or ``helper`` under the symbol `name`; the result is in SSA."""
+    assert f.body is not None
+    for directive in ("abi_preserve", "abi_preserve_control"):
+        # The directive fixes how many registers a callee preserves; within one module callers and callees agree
+        # without it.
+        if directive in f.directives and module.options.relocatable:
+            raise Unsupported(f"Directive '.{directive}' in a relocatable module is not supported yet", f.line)
+    fn = Func(name, module.target, kind)
+    state = FuncState()
+    ctx = Ctx(fn, module, module.options, state)
+    if module.options.debug:
+        ctx.ssa.names = {}
+    ctx.ssa_declare(f.regs)
+    state.blocks = [None] * len(f.labels)
+    facts = module.facts(f)
+    state.refs = list(facts.branches)
+    state.outgoing = max((outgoing_bytes(i) for i in facts.calls), default=0)
+    if module.target.has(features.DRIVER_GRADIENTS):
+        called = [i for i in facts.gradients if not gradients.plain(i)]
+        state.outgoing = max([state.outgoing, *(gradients.outgoing_bytes(i) for i in called)])
+    in_memory = facts.taken
+    _layout_frame(f, state, in_memory, kind)
+    ctx.line = f.line
+    ctx.b.loc = f.line
+    if facts.alloca:
+        stack.begin(ctx)
+    module.start_function(ctx, f)
+    if kind != "entry":
+        _receive(ctx, f, in_memory, kind)
+    for v in f.variables:
+        if v.space == "param":
+            params.prepare(ctx, v, v in in_memory)
+    _body(ctx, f, kind)
+    ctx.ssa.finish(fn.blocks)
+    if ctx.ssa.names is not None:
+        variables = {v.index * 8: (v.name, v.type) for v in f.regs if v.vec == 1}
+        for value, keys in ctx.ssa.names.items():
+            fn.names[value] = [variables[key] for key in keys if key in variables]
+        for v in state.frame_offset:
+            module.kernel.frame_places[v.name] = state.frame_offset[v]
+    fn.frame_fixed = align_up(state.frame_top, 8)
+    _prune(fn)
+    return fn
+
+
+def callee_of(i: Instr) -> Function:
+    """The signature that a call uses: the callee's, or the prototype of an indirect call."""
+    o = i.ops[0]
+    if o.func is not None:
+        return o.func
+    if i.proto is not None:
+        if i.proto.proto is not None:
+            return i.proto.proto
+        if i.proto.functions:
+            return i.proto.functions[0]
+    raise Unsupported("An indirect call without prototype is not supported", i.line)
+
+
+def places(vars_: list[Var], first: int = abi.ARG_FIRST) -> tuple[list[abi.Place], int]:
+    """ABI places of parameters, and the stack bytes that they need."""
+    return abi.arguments([(_bytes(v), max(var_align(v), 1)) for v in vars_], first)
+
+
+def _bytes(v: Var) -> int:
+    """Size in bytes as a parameter: each element of a register vector takes at least a word."""
+    if v.space == "reg":
+        return 4 * type_words(v.type) * v.vec if v.vec > 1 else max(v.size, 1)
+    return max(v.size, 1)
+
+
+def returns_in_memory(f: Function) -> bool:
+    """True if the result is too large for registers."""
+    return sum(v.size for v in f.rets) > abi.RETURN_MAX
+
+
+def first_argument(f: Function) -> int:
+    """Register number of the first argument: 4, or 5 where R4 has the address of the result."""
+    return abi.ARG_FIRST + 1 if returns_in_memory(f) else abi.ARG_FIRST
+
+
+def outgoing_bytes(i: Instr) -> int:
+    """Stack bytes that the arguments of a call need."""
+    f = callee_of(i)
+    return places(f.params, first_argument(f))[1]
+
+
+def _layout_frame(f: Function, state: FuncState, in_memory: set[Var], kind: str) -> None:
+    state.frame_top = state.outgoing
+    for v in f.variables:
+        if v.space == "local" or (v.space == "param" and v in in_memory):
+            state.frame_slot(v)
+    if kind != "entry":
+        for v in [*f.params, *f.rets]:
+            if v in in_memory:
+                state.frame_slot(v)
+
+
+def _receive(ctx: Ctx, f: Function, in_memory: set[Var], kind: str) -> None:
+    """Copy parameters and the return address out of their ABI places."""
+    ra = abi.HELPER_RETURN_ADDRESS if kind == "helper" else abi.RETURN_ADDRESS
+    ctx.state.return_key = ctx.temp(2)
+    where, _ = places(f.params, first_argument(f))
+    if returns_in_memory(f):
+        ctx.state.result_key = ctx.temp()
+        ctx.set(ctx.state.result_key, ctx.b.copy(r(abi.ARG_FIRST)))
+    incoming: list[list[Opnd]] = []
+    for p in where:
+        incoming.append([ctx.b.copy(r(p.reg + k)) for k in range(p.words)] if p.reg >= 0 else [])
+    ctx.set(ctx.state.return_key, ctx.b.pack(r(ra), r(ra + 1)), 2)
+    for v, p, words in zip(f.params, where, incoming, strict=True):
+        if p.reg < 0:
+            if ctx.state.frame_base != K_NONE:
+                raise ctx.unsupported("'alloca' in a function with arguments on the stack")
+            base = ctx.b.r("frame.IN", imm(p.stack))
+            words = params.read_memory(ctx, base, 0, p.words, p.stack % 8)
+        if v.space == "reg":
+            parts = whole(v)
+            n = len(words) // len(parts)
+            for k, o in enumerate(parts):
+                write_words(ctx, o, v.type, words[k * n : (k + 1) * n])
+            continue
+        params.prepare(ctx, v, v in in_memory)
+        params.set_words(ctx, v, words)
+    for v in f.rets:
+        if v.space != "reg":
+            params.prepare(ctx, v, v in in_memory)
+
+
+def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
+    """Copy results to their ABI places and end the block with RET (EXIT in a kernel)."""
+    if kind == "entry":
+        ctx.b.emit_op(OP_EXIT, [], [])
+        return
+    values: list[tuple[int, Opnd]] = []
+    in_memory = returns_in_memory(f)
+    where, _ = places(f.rets) if not in_memory else ([], 0)
+    if in_memory:
+        base = ctx.get(ctx.state.result_key)
+        at = 0
+        for v in f.rets:
+            at = align_up(at, var_align(v))
+            # The memory that the caller provides has the alignment of the type.
+            params.write_memory(ctx, base, at, params.get_words(ctx, v), 0 if var_align(v) >= 8 else -1)
+            at += v.size
+    for v, p in zip(f.rets, where, strict=not in_memory):
+        if v.space == "reg":
+            words = [w for o in whole(v) for w in read_words(ctx, o, v.type)]
+        else:
+            words = params.get_words(ctx, v)
+        values.extend((p.reg + k, w) for k, w in enumerate(words))
+    ra = abi.HELPER_RETURN_ADDRESS if kind == "helper" else abi.RETURN_ADDRESS
+    back = ctx.get(ctx.state.return_key)
+    values.append((ra, ctx.lo(back)))
+    values.append((ra + 1, ctx.hi(back)))
+    if ctx.state.frame_base != K_NONE:
+        stack.restore(ctx)
+    for n, w in values:
+        ctx.b.emit_op(OP_COPY, [r(n)], [w])
+    order = [r(ra), r(ra + 1)] + [r(n) for n, _ in values if n not in (ra, ra + 1)]
+    absolute = ctx.options.own_sections and kind == "func"
+    ctx.b.emit("RET.ABS.NODEC" if absolute else "RET.REL.NODEC", [], order)
+
+
+def _body(ctx: Ctx, f: Function, kind: str) -> None:
+    state = ctx.state
+    state.function = f
+    state.kind = kind
+    loc: Loc | None = None
+    kernel = ctx.module.kernel
+    assert f.body is not None
+    vectors = any(v.vec > 1 for v in [*f.regs, *f.params, *f.rets] if v.space == "reg")
+    for s in f.body:
+        if isinstance(s, Instr):
+            if state.dead:
+                _forget(ctx, s)
+                continue
+            ctx.line = s.line
+            ctx.b.loc = s.line
+            if loc is not None:
+                kernel.locs[s.line] = loc
+            ctx.guard = PT
+            if s.pred is not None:
+                ctx.guard = ctx.pred_src(s.pred)
+                if ctx.guard == NOT_PT:
+                    _forget(ctx, s)
+                    continue
+            if vectors:
+                expand_vectors(s)
+            lookup(s)(ctx, s)
+        elif isinstance(s, Label):
+            _place_label(ctx, s)
+        elif isinstance(s, Loc):
+            loc = s
+        else:
+            assert isinstance(s, Pragma)
+            if s.text == "nounroll":
+                ctx.fn.no_unroll = True
+    ctx.guard = PT
+    if not state.dead:
+        emit_return(ctx, f, kind)
+    for b in state.blocks:
+        if b is not None and b not in ctx.fn.blocks:
+            raise Unsupported("A branch leads to a label that is not placed", f.line)
+
+
+def _forget(ctx: Ctx, i: Instr) -> None:
+    """Skip an unreachable instruction: its branches no longer count as predecessors of their labels."""
+    for o in i.ops:
+        if o.kind == O_LABEL and o.label is not None:
+            for target in branch_targets(o.label):
+                note_branch(ctx, target)
+
+
+def label_block(ctx: Ctx, label: Label) -> Block:
+    """The block of a label; the first use creates it."""
+    b = ctx.state.blocks[label.index]
+    if b is None:
+        b = ctx.new_block()
+        ctx.state.blocks[label.index] = b
+    return b
+
+
+def note_branch(ctx: Ctx, label: Label) -> None:
+    """Record that one branch to a label is lowered (or skipped); after the last one the block, if placed, is sealed."""
+    state = ctx.state
+    state.refs[label.index] -= 1
+    b = state.blocks[label.index]
+    if state.refs[label.index] == 0 and label.index in state.placed and b is not None:
+        ctx.seal(b)
+
+
+def _place_label(ctx: Ctx, label: Label) -> None:
+    if label.targets is not None or label.proto is not None or label.functions is not None:
+        return
+    state = ctx.state
+    block = label_block(ctx, label)
+    state.placed.add(label.index)
+    if not state.dead:
+        ctx.jump(block)
+    state.dead = False
+    ctx.start(block, sealed=state.refs[label.index] == 0)
+    if state.refs[label.index] == 0 and not block.preds:
+        state.dead = True
+
+
+def _prune(fn: Func) -> None:
+    """Remove unreachable blocks and their phi operands."""
+    seen = {fn.blocks[0].id}
+    todo = [fn.blocks[0]]
+    while todo:
+        b = todo.pop()
+        for s in b.succs:
+            if s.id not in seen:
+                seen.add(s.id)
+                todo.append(s)
+    if len(seen) == len(fn.blocks):
+        return
+    fn.blocks = [b for b in fn.blocks if b.id in seen]
+    for b in fn.blocks:
+        keep = [k for k, p in enumerate(b.preds) if p.id in seen]
+        if len(keep) == len(b.preds):
+            continue
+        b.preds = [b.preds[k] for k in keep]
+        for inst in b.insts:
+            if inst.op is not OP_PHI:
+                break
+            inst.src = [inst.src[k] for k in keep]

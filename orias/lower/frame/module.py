@@ -1,0 +1,542 @@
+"""Lowers a PTX module to a :class:`Program`: kernels, each with copies of the functions it calls, and the data layout."""
+
+from typing import final
+
+from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, CallEdge, ExternFunction, Reloc, Variable
+from orias.cubin.relocs import R_SAMP_HEADER_INDEX, R_SAMP_HEADER_INDEX_0, R_SURF_HEADER_INDEX, R_TEX_HEADER_INDEX
+from orias.diag import Unsupported
+from orias.isa.operand import K_NONE, NONE, NOT_PT, RZ, Opnd, const, imm, imm64, vreg, word
+from orias.lower.builtins import builtin_function
+from orias.lower.frame import data_layout
+from orias.lower.frame.context import Ctx
+from orias.lower.frame.families import load_common
+from orias.lower.frame.function import lower_function
+from orias.lower.frame.function_summary import Facts, functions_in_data
+from orias.lower.frame.private_functions import private_functions
+from orias.lower.frame.program import Kernel, LowerOptions, Program
+from orias.lower.frame.special_registers import read_special
+from orias.ori.ir import ConstantPool, Func
+from orias.ptx.ast import Function, Module, SymInit, Var
+from orias.target import descriptors, driver, features
+from orias.target.profile import Target
+
+
+def lower_module(module: Module, target: Target, options: LowerOptions | None = None) -> Program:
+    """Lower every kernel of the module; raises Unsupported at the first thing that cannot be compiled yet."""
+    return ModuleLower(module, target, options or LowerOptions()).run()
+
+
+@final
+class ModuleLower:
+    """State shared by the functions of a module."""
+
+    __slots__ = (
+        "_bank4",
+        "_common_shared",
+        "_common_size",
+        "_const_offsets",
+        "_facts",
+        "_helper_count",
+        "_helpers",
+        "_pointed",
+        "_used",
+        "ast",
+        "kernel",
+        "pointer",
+        "options",
+        "program",
+        "shared",
+        "target",
+    )
+
+    def __init__(self, module: Module, target: Target, options: LowerOptions) -> None:
+        load_common()
+        self.ast: Module = module
+        self.target: Target = target
+        self.options: LowerOptions = options
+        self.program: Program = Program(target, options)
+        self._bank4: dict[str, int] = {}
+        self._const_offsets: dict[Var, int] = {}
+        self._common_shared: dict[Var, int] = {}
+        self._common_size: int = 0
+        self._used: set[Var] = set()
+        self._facts: dict[str, Facts] = {}
+        self._pointed: list[Function] = []
+        self.pointer: dict[str, int] = {}
+        """Numbers that stand for addresses of functions, by name; empty where addresses are real addresses or offsets."""
+        self._helpers: dict[str, str] = {}
+        self._helper_count: int = 0
+        self.kernel: Kernel
+        self.shared: dict[Var, int] = {}
+        """Byte offsets of the current kernel's shared variables."""
+
+    def run(self) -> Program:
+        """Lower the whole module."""
+        self._layout_const()
+        self._find_pointers()
+        if self.options.own_sections and not self.options.relocatable:
+            self._layout_common_shared()
+        for f in self.ast.functions:
+            if f.body is not None and (f.entry or self.options.own_sections):
+                self._kernel(f)
+        self._variables()
+        if self.options.relocatable:
+            used = {e.name for e in self.program.externs}
+            for f in self.ast.functions:
+                if not f.entry and (f.name in used if f.body is None else f.linkage in ("visible", "weak")):
+                    self.program.prototypes.append((f.name, data_layout.prototype(f)))
+        return self.program
+
+    # --- data --------------------------------------------------------------------------------------------------
+
+    def _module_vars(self) -> list[Var]:
+        out = list(self.ast.variables)
+        for f in self.ast.functions:
+            out.extend(v for v in f.variables if v.space in ("global", "const", "shared"))
+        return out
+
+    def _layout_const(self) -> None:
+        top = 0
+        if self.options.relocatable:
+            return
+        constants = [v for v in self._module_vars() if v.space == "const" and v.linkage != "extern"]
+        # Visible and weak variables come first, in the order in which the cubin writer creates them.
+        for v in sorted(constants, key=lambda v: data_layout.BINDING[v.linkage] == LOCAL):
+            top = data_layout.align_up(top, data_layout.var_align(v))
+            self._const_offsets[v] = top
+            top += v.size
+        self.program.const_size = top
+        limit = self.target.number("constant_limit")
+        if top > limit:
+            raise Unsupported(f"File uses too much global constant data ({hex(top)} bytes, {hex(limit)} max)")
+
+    def _variables(self) -> None:
+        kept = [v for v in self._module_vars() if v.space in ("global", "const") and v.linkage not in ("", "extern")]
+        todo = [*self._used, *kept]
+        while todo:
+            v = todo.pop()
+            for _, value in v.init or []:
+                if not isinstance(value, SymInit):
+                    continue
+                if isinstance(value.target, Function):
+                    target = self.definition(value.target)
+                    if target.body is None:
+                        self._extern(target)
+                    self._take_address(target)
+                elif value.target not in self._used:
+                    self._used.add(value.target)
+                    todo.append(value.target)
+        self._references()
+        for v in self._module_vars():
+            if v.type in data_layout.REFERENCES:
+                continue
+            if v.space not in ("global", "const", "shared"):
+                continue
+            if v.space == "shared" and not self.options.relocatable and v not in self._common_shared:
+                continue
+            if v not in self._used and v.linkage == "extern":
+                continue
+            out = data_layout.cubin_variable(v, v.space)
+            out.data, out.relocs = data_layout.initial_data(
+                v,
+                self.target,
+                None if self.options.relocatable else self._const_offsets,
+                self.options.own_sections,
+                self.pointer,
+            )
+            if v.space == "const":
+                out.offset = self._const_offsets.get(v, -1)
+            elif v.space == "shared":
+                out.offset = self._common_shared.get(v, -1)
+            self.program.variables.append(out)
+
+    def _references(self) -> None:
+        """Texture, surface and sampler references, used ones first: all are symbols that the driver finds by name."""
+        every = [v for v in self._module_vars() if v.type in data_layout.REFERENCES]
+        for v in sorted(every, key=lambda v: v not in self._used):
+            binding = WEAK if v.linkage == "weak" else GLOBAL
+            if v in self._used or v.linkage != "extern":
+                self.program.variables.append(Variable(v.name, v.type, 0, 1, binding))
+        for v in reversed(every):
+            if v.type == "samplerref":
+                self.program.samplers.append((v.name, v.fields or {}))
+
+    def slot(self, symbol: str) -> int:
+        """Byte offset in bank 4 of the slot that holds the symbol's address; the first use allots it."""
+        offset = self._bank4.get(symbol)
+        if offset is None:
+            offset = 8 * len(self._bank4)
+            self._bank4[symbol] = offset
+            self.program.bank4.append(BankSlot(offset, symbol))
+        return offset
+
+    # --- kernels -----------------------------------------------------------------------------------------------
+
+    def _kernel(self, f: Function) -> None:
+        kernel = Kernel(f, Func(f.name, self.target))
+        self.kernel = kernel
+        self._helpers = {}
+        places, kernel.param_bytes = data_layout.param_places(f.params)
+        kernel.params = places
+        reached: list[Function] = []
+        if not self.options.own_sections:
+            reached = self._reach(f)
+            self._layout_shared(f, reached)
+            if self.pointer and any(self.facts(g).indirect for g in [f, *reached]):
+                kernel.pointers = [self.copy_name(g) for g in self._pointed]
+                kernel.table_bytes = 8 * (1 + len(kernel.pointers))
+        elif not f.entry:
+            kernel.params, kernel.param_bytes = [], 0
+            self.shared = dict(self._common_shared)
+        elif not self.options.relocatable:
+            self._layout_shared(f, [])
+        kernel.entry = lower_function(self, f, f.name, "entry" if f.entry else "func")
+        kernel.functions = [lower_function(self, g, self.copy_name(g), "func") for g in reached]
+        while len(kernel.helpers) < len(self._helpers):
+            name = list(self._helpers)[len(kernel.helpers)]
+            kernel.helpers.append(lower_function(self, builtin_function(name), self._helpers[name], "helper"))
+        if self.options.opt_level and not self.options.own_sections:
+            kernel.private = private_functions(kernel.functions, {self.copy_name(g) for g in self._pointed})
+        self._open_pool(kernel)
+        self.program.kernels.append(kernel)
+
+    def _open_pool(self, kernel: Kernel) -> None:
+        """Allot the constants of operations in bank 2, after its tables, on targets whose operations read that bank.
+
+        With -g a function has a section of its own and any kernel may call it: it has no bank and uses no constants.
+        """
+        if not self.target.has(features.CONSTANT_OPERANDS) or (self.options.debug and not kernel.ptx.entry):
+            return
+        owner = kernel.entry.name if self.options.relocatable else ""
+        kernel.pool = ConstantPool(data_layout.align_up(kernel.table_bytes, 8), owner)
+        for fn in kernel.all_functions():
+            fn.pool = kernel.pool
+
+    def copy_name(self, g: Function) -> str:
+        """Symbol of the current kernel's copy of a function, or of the function itself if it has a section of its own."""
+        if self.options.own_sections:
+            return g.name
+        return f"${self.kernel.ptx.name}${g.name}"
+
+    def need_helper(self, name: str) -> str:
+        """Require an internal subroutine for the current kernel; returns its symbol."""
+        symbol = self._helpers.get(name)
+        if symbol is None:
+            symbol = f"$__internal_{self._helper_count}_$__{name}"
+            self._helper_count += 1
+            self._helpers[name] = symbol
+        return symbol
+
+    def need_extern(self, g: Function, line: int) -> int:
+        """Record a call of an undefined function; returns its bank 4 slot, or -1 where the call names the symbol (functions
+        with sections of their own).  Raises Unsupported if the driver does not define the function."""
+        if g.name not in driver.FUNCTIONS and not self.options.relocatable:
+            raise Unsupported(f"Unresolved extern function '{g.name}'", line)
+        if g.name not in self.kernel.externs:
+            self.kernel.externs.append(g.name)
+        self._extern(g)
+        return -1 if self.options.own_sections else self.slot(g.name)
+
+    def driver_function(self, ctx: Ctx, name: str) -> Opnd:
+        """Address of a driver function that the PTX module does not declare; NONE where a call names the symbol."""
+        if name not in self.kernel.externs:
+            self.kernel.externs.append(name)
+        self.kernel.edges.append((ctx.fn.name, name))
+        if all(e.name != name for e in self.program.externs):
+            self.program.externs.append(ExternFunction(name, GLOBAL))
+        if self.options.own_sections:
+            return K_NONE
+        return ctx.b.copy(const(4, self.slot(name)), 2)
+
+    def _extern(self, g: Function) -> None:
+        if all(e.name != g.name for e in self.program.externs):
+            self.program.externs.append(ExternFunction(g.name, WEAK if g.linkage == "weak" else GLOBAL))
+
+    def facts(self, f: Function) -> Facts:
+        """The summary of a function, computed once."""
+        known = self._facts.get(f.name)
+        if known is None or f.body is None:
+            known = Facts(f)
+            if f.body is not None:
+                self._facts[f.name] = known
+        return known
+
+    def _reach(self, f: Function) -> list[Function]:
+        """Functions with a body that the kernel can call or point to, in module order."""
+        seen: set[str] = set()
+        todo = [f]
+        while todo:
+            facts = self.facts(todo.pop())
+            for g in [*facts.functions, *(self._pointed if facts.indirect else ())]:
+                target = self.definition(g)
+                if target.name not in seen and target.body is not None and not target.entry:
+                    seen.add(target.name)
+                    todo.append(target)
+        return [g for g in self.ast.functions if g.name in seen and g.body is not None]
+
+    def _find_pointers(self) -> None:
+        """Find the functions whose address the module takes, in module order."""
+        taken: set[str] = set()
+        for f in self.ast.functions:
+            if f.body is not None:
+                taken.update(self.definition(g).name for g in self.facts(f).addressed)
+        for v in self._module_vars():
+            taken.update(self.definition(g).name for g in functions_in_data(v))
+        self._pointed = [f for f in self.ast.functions if f.name in taken and f.body is not None and not f.entry]
+        entries = sum(f.entry and f.body is not None for f in self.ast.functions)
+        if entries > 1 and not self.options.own_sections:
+            # Each kernel has its own copies of functions: an address is an offset in the kernel's table of them.
+            self.pointer = {f.name: 8 * (k + 1) for k, f in enumerate(self._pointed)}
+            self.pointer.update({a: self.pointer[f] for a, f in self.ast.aliases if f in self.pointer})
+
+    def definition(self, f: Function) -> Function:
+        """The function with this name (or the one it is an alias of) that has a body, if any, else `f`."""
+        if f.body is None:
+            name = f.name
+            for alias, target in self.ast.aliases:
+                if alias == name:
+                    name = target
+            for g in self.ast.functions:
+                if g.name == name and g.body is not None:
+                    return g
+        return f
+
+    def _layout_common_shared(self) -> None:
+        """Place shared variables of functions with sections of their own: before the kernel's, at equal offsets in all."""
+        top = 0
+        used: set[Var] = set()
+        for f in self.ast.functions:
+            if f.body is not None and not f.entry:
+                used |= self.facts(f).shared
+        for v in (v for v in self._module_vars() if v in used):
+            if v.size == 0:
+                raise Unsupported(
+                    f"Dynamic shared memory '{v.name}' in a function is not supported with -g yet", v.line
+                )
+            top = data_layout.align_up(top, data_layout.var_align(v))
+            self._common_shared[v] = top
+            top += v.size
+        self._common_size = top
+
+    def _layout_shared(self, f: Function, reached: list[Function]) -> None:
+        used: set[Var] = set()
+        for g in [f, *reached]:
+            used |= self.facts(g).shared
+        self.shared = {}
+        kernel = self.kernel
+        top = 0
+        if self._common_shared:
+            top = self._common_size
+            self.shared = dict(self._common_shared)
+            kernel.shared_align = max(data_layout.var_align(v) for v in self._common_shared)
+            used -= self._common_shared.keys()
+        local = [v for g in [f, *reached] for v in g.variables if v in used]
+        module = [v for v in self.ast.variables if v in used]
+        dynamic: list[Var] = []
+        for v in [*local, *module]:
+            align = data_layout.var_align(v)
+            kernel.shared_align = max(kernel.shared_align, align)
+            if v.size == 0:
+                dynamic.append(v)
+                continue
+            top = data_layout.align_up(top, align)
+            self.shared[v] = top
+            out = data_layout.cubin_variable(v, "shared")
+            out.offset = top
+            kernel.shared.append(out)
+            top += v.size
+        kernel.shared_size = top
+        if dynamic:
+            start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
+            for v in dynamic:
+                self.shared[v] = start
+                out = data_layout.cubin_variable(v, "shared")
+                out.offset = start
+                kernel.shared_dynamic.append(out)
+
+    # --- queries of handlers -----------------------------------------------------------------------------------
+
+    def start_function(self, ctx: Ctx, f: Function) -> None:
+        """Emit the head of the entry block: the shared window of the CTA, where the target needs it."""
+        if not self.target.has(features.CLUSTERS):
+            return
+        if self.options.relocatable:
+            if self.facts(f).shared:
+                ctx.state.shared_base = ctx.b.r("S2R", word("SR_CgaCtaId"))
+        elif self.shared:
+            cta = ctx.b.r("S2R", word("SR_CgaCtaId"))
+            ctx.state.shared_base = ctx.b.r("LEA", cta, imm(self.target.number("system_shared")), imm(24))
+
+    def shared_address(self, ctx: Ctx, var: Var, addend: int) -> tuple[Opnd, int]:
+        """A shared variable's address as (base register or RZ, byte offset)."""
+        base = ctx.state.shared_base
+        if self.options.relocatable:
+            self._used.add(var)
+            place = ctx.b.copy(ctx.fn.sym(var.name, "abs32"))
+            if base == NONE:
+                return place, addend
+            return ctx.b.r(
+                "LEA", base, ctx.b.r("IADD3", place, imm(self.target.number("system_shared")), RZ), imm(24)
+            ), addend
+        offset = self.shared[var] + addend
+        return (RZ if base == NONE else base), offset
+
+    def address(self, ctx: Ctx, var: Var, addend: int, words: int) -> Opnd:
+        """The address of a variable in its own space, as a value of `words` words."""
+        space = var.space
+        if var.type in data_layout.REFERENCES:
+            self._used.add(var)
+            return self._sampler_value(ctx, var) if var.type == "samplerref" else self._reference_value(ctx, var)
+        if space == "global":
+            self._used.add(var)
+            if any(a.startswith("unified") for a in var.attributes):
+                raise ctx.unsupported(f"The address of '{var.name}'")
+            if self.options.relocatable:
+                return self._symbol(ctx, var.name, addend)
+            base = ctx.b.copy(const(4, self.slot(var.name)), 2)
+            return ctx.b.r("iadd64", base, imm64(addend), width=2) if addend else base
+        if space == "const":
+            if self.options.relocatable:
+                low = self.const_symbol(ctx, var, addend)
+                return ctx.b.pack(low, imm(0)) if words == 2 else low
+            return _number(self.const_offset(ctx, var) + addend, words)
+        if space == "shared":
+            sbase, offset = self.shared_address(ctx, var, addend)
+            if sbase == RZ:
+                return _number(offset, words)
+            low = ctx.b.r("IADD3", sbase, imm(offset), RZ) if offset else sbase
+            return ctx.b.pack(low, imm(0)) if words == 2 else low
+        if space == "param" and ctx.state.kind == "entry" and var not in ctx.state.frame_offset:
+            return _number(self.param_offset(var) + addend, words)
+        if var in ctx.state.frame_offset:
+            low = ctx.frame(ctx.state.frame_offset[var] + addend)
+            return ctx.b.pack(low, imm(0)) if words == 2 else low
+        raise ctx.unsupported(f"The address of '{var.name}'")
+
+    def _reference_value(self, ctx: Ctx, var: Var) -> Opnd:
+        """A texture or surface reference as a value: its handle.  (Texture instructions can read it from the bank.)"""
+        kind = imm(descriptors.HANDLE_KINDS[var.type])
+        if self.options.relocatable:
+            handle = ctx.b.pack(self.reference_handle(ctx, var), kind)
+            ctx.state.reference_values[vreg(handle)] = var
+            return handle
+        slot = self.reference_slot(ctx, var)
+        low = ctx.b.copy(const(0, 4 * slot))
+        if not self.target.has(features.SEPARATE_SAMPLERS):
+            low = self._marked(ctx, low)
+        value = ctx.b.pack(low, kind)
+        ctx.state.param_values[vreg(value)] = 4 * slot
+        return value
+
+    def _sampler_value(self, ctx: Ctx, var: Var) -> Opnd:
+        """A sampler reference as a value."""
+        if self.options.relocatable:
+            low = self.reference_handle(ctx, var)
+        else:
+            low = ctx.b.copy(const(0, 4 * self.reference_slot(ctx, var)))
+        if not self.target.has(features.SEPARATE_SAMPLERS):
+            low = self._marked(ctx, ctx.b.r("SHF.R.U32.HI", RZ, imm(20), low))
+        return ctx.b.pack(low, imm(descriptors.HANDLE_KINDS[var.type]))
+
+    def _marked(self, ctx: Ctx, low: Opnd) -> Opnd:
+        """The low word of a handle from the bank, with bit 31 set as in a handle that is a value (up to sm_89)."""
+        return ctx.b.r("LOP3.LUT", low, imm(1 << 31), RZ, imm(0xFC), NOT_PT)
+
+    def _symbol(self, ctx: Ctx, name: str, addend: int = 0, prefix: str = "") -> Opnd:
+        """The 64-bit address of a symbol, from relocations."""
+        low = ctx.b.copy(ctx.fn.sym(name, prefix + "lo32", addend))
+        return ctx.b.pack(low, ctx.b.copy(ctx.fn.sym(name, prefix + "hi32", addend)))
+
+    def const_symbol(self, ctx: Ctx, var: Var, addend: int) -> Opnd:
+        """In relocatable modules: the offset of a constant variable in bank 3, from a relocation."""
+        self._used.add(var)
+        return ctx.b.copy(ctx.fn.sym(var.name, "abs16", addend))
+
+    def const_offset(self, ctx: Ctx, var: Var) -> int:
+        """Byte offset of a constant variable in bank 3."""
+        self._used.add(var)
+        offset = self._const_offsets.get(var)
+        if offset is None:
+            raise ctx.unsupported(f"The extern constant variable '{var.name}'")
+        return offset
+
+    def param_offset(self, var: Var) -> int:
+        """Byte offset of a kernel parameter in the parameter space."""
+        for v, p in zip(self.kernel.ptx.params, self.kernel.params, strict=True):
+            if v is var:
+                return p.offset
+        raise Unsupported(f"'{var.name}' is not a parameter of this kernel", var.line)
+
+    def param_bank(self) -> int:
+        """Offset of the parameter space in constant bank 0."""
+        return self.target.word("parameters")
+
+    def reference_slot(self, ctx: Ctx, var: Var, sampler: Var | None = None) -> int:
+        """Word number in constant bank 0 of a reference's handle; the first use allots it.
+
+        Up to sm_89 the index of a sampler is above the low 20 bits of the texture's word; `sampler` then shares that
+        word.
+        """
+        names = [v.name for v in (sampler, var) if v is not None]
+        self._used.update(v for v in (sampler, var) if v is not None)
+        kernel = self.kernel
+        words: dict[int, list[str]] = {}
+        for known in kernel.references:
+            words.setdefault(known.offset, []).append(known.symbol)
+        for at, symbols in words.items():
+            if symbols == names:
+                return at // 4
+        at = self.target.word("parameters") + data_layout.align_up(kernel.param_bytes, 4) + 4 * len(words)
+        upper = R_SAMP_HEADER_INDEX_0 if self.target.has(features.SEPARATE_SAMPLERS) else R_SAMP_HEADER_INDEX
+        types = {"texref": R_TEX_HEADER_INDEX, "surfref": R_SURF_HEADER_INDEX, "samplerref": upper}
+        for v in (sampler, var):
+            if v is not None:
+                kernel.references.append(Reloc(at, types[v.type], v.name))
+        return at // 4
+
+    def reference_symbol(self, ctx: Ctx, var: Var) -> Opnd:
+        """In a relocatable module: the word number of :meth:`reference_slot`, which the linker fills in."""
+        self._used.add(var)
+        return ctx.fn.sym(var.name, "bindless")
+
+    def reference_handle(self, ctx: Ctx, var: Var) -> Opnd:
+        """In a relocatable module: the handle of a reference, read from the bank at an offset that the linker fills in."""
+        self._used.add(var)
+        return ctx.b.r("LDC", ctx.fn.sym(var.name, "cbank"), RZ)
+
+    def function_address(self, ctx: Ctx, f: Function) -> Opnd:
+        """The address of a function, represented as in ptxas 13.0.88.
+
+        Where functions are copied after the kernel, it is the copy's offset in the section.  In modules with several
+        kernels it is an offset in a table at the start of constant bank 2; each kernel has such a table with the
+        offsets of its own copies.
+        """
+        target = self.definition(f)
+        if self.options.own_sections:
+            if target.body is None:
+                self.need_extern(target, ctx.line)
+            self._take_address(target)
+            self.program.address_uses.append(CallEdge(ctx.fn.name, target.name))
+            unified = self.options.relocatable and self.target.has(features.UNIFIED_FUNCTIONS)
+            return self._symbol(ctx, target.name, 0, "unified_" if unified else "")
+        if target.body is None:
+            return ctx.b.copy(const(4, self.need_extern(target, ctx.line)), 2)
+        name = target.name if target.entry else self.copy_name(target)
+        if target.entry:
+            return ctx.b.copy(const(4, self.slot(name)), 2)
+        if target.name in self.pointer:
+            return ctx.b.copy(imm64(self.pointer[target.name]), 2)
+        lo = ctx.b.copy(ctx.fn.sym(name, "text_lo"))
+        return ctx.b.pack(lo, imm(0))
+
+    def _take_address(self, f: Function) -> None:
+        if not f.entry and all(name != f.name for name, _ in self.program.address_taken):
+            self.program.address_taken.append((f.name, data_layout.prototype(f)))
+
+    def special(self, ctx: Ctx, name: str, comp: str) -> Opnd:
+        """The value of a special register."""
+        return read_special(ctx, name, comp)
+
+
+def _number(value: int, words: int) -> Opnd:
+    return imm64(value) if words == 2 else imm(value)

@@ -1,0 +1,134 @@
+"""Parameter variables of functions and calls: SSA words, or memory where their address is taken.
+
+A ``.param`` variable of a ``.func`` body (its parameters, its results, the argument lists of calls) is an array of
+32-bit words.  Each word is an SSA variable; ``ld.param``/``st.param`` at constant offsets read and write it.  A
+variable whose address is taken is in the stack frame instead.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, is_zero_reg
+from orias.ptx.ast import TYPE_BITS, Var
+
+if TYPE_CHECKING:
+    from orias.lower.frame.context import Ctx
+
+SIGNED: Final[frozenset[str]] = frozenset(("s8", "s16", "s32", "s64"))
+
+
+def extract_selector(byte: int, bits: int, signed: bool) -> int:
+    """PRMT selector that extends 8 or 16 bits from byte `byte` of the first source to 32 bits (the second source is RZ)."""
+    if bits == 8:
+        return 0x1110 * (8 | byte) | byte if signed else 0x7770 | byte
+    top = byte + 1
+    return 0x1100 * (8 | top) | top << 4 | byte if signed else 0x7700 | top << 4 | byte
+
+
+def insert_selector(byte: int, bits: int) -> int:
+    """PRMT selector that puts the low 8 or 16 bits of the second source into byte `byte` of the first."""
+    sel = 0x3210
+    for k in range(bits // 8):
+        at = 4 * (byte + k)
+        sel = sel & ~(15 << at) | (4 + k) << at
+    return sel
+
+
+def prepare(ctx: "Ctx", var: Var, in_memory: bool) -> None:
+    """Create the words (or the frame slot) of a parameter variable."""
+    if in_memory:
+        ctx.state.frame_slot(var)
+    elif var not in ctx.state.param_words:
+        ctx.state.param_words[var] = [ctx.temp() for _ in range((var.size + 3) // 4)]
+
+
+def read_memory(ctx: "Ctx", base: Opnd, at: int, count: int, phase: int) -> list[Opnd]:
+    """Load `count` words of local memory at `base` + `at` bytes, in pairs where their address is a multiple of 8.
+
+    ``phase``: `base` modulo 8 (0 or 4), or -1 if only a multiple of 4 is known.
+    """
+    out: list[Opnd] = []
+    while len(out) < count:
+        here = at + 4 * len(out)
+        if phase >= 0 and (phase + here) % 8 == 0 and len(out) + 1 < count:
+            pair = ctx.b.r("LDL.64", K_NONE, base, URZ, imm(here), width=2)
+            out += [ctx.word(pair, 0), ctx.word(pair, 1)]
+        else:
+            out.append(ctx.b.r("LDL", K_NONE, base, URZ, imm(here)))
+    return out
+
+
+def write_memory(ctx: "Ctx", base: Opnd, at: int, words: list[Opnd], phase: int) -> None:
+    """Store words at `base` + `at` bytes, in pairs as :func:`read_memory`; undefined words are not stored."""
+    k = 0
+    while k < len(words):
+        here = at + 4 * k
+        known = [not ctx.ssa.is_undef(w) for w in words[k : k + 2]]
+        if phase >= 0 and (phase + here) % 8 == 0 and known == [True, True]:
+            ctx.b.emit("STL.64", [], [K_NONE, base, URZ, imm(here), ctx.b.pack(words[k], words[k + 1])])
+            k += 2
+            continue
+        if known[0]:
+            ctx.b.emit("STL", [], [K_NONE, base, URZ, imm(here), words[k]])
+        k += 1
+
+
+def get_words(ctx: "Ctx", var: Var) -> list[Opnd]:
+    """The variable's words."""
+    offset = ctx.state.frame_offset.get(var)
+    if offset is not None:
+        base = ctx.frame(offset)
+        return [ctx.b.r("LDL", K_NONE, base, URZ, imm(4 * k)) for k in range((var.size + 3) // 4)]
+    return [ctx.get(t) for t in ctx.state.param_words[var][: (var.size + 3) // 4]]
+
+
+def set_words(ctx: "Ctx", var: Var, words: list[Opnd]) -> None:
+    """Assign all words of the variable (no guard)."""
+    offset = ctx.state.frame_offset.get(var)
+    if offset is not None:
+        base = ctx.frame(offset)
+        for k, w in enumerate(words):
+            ctx.b.emit("STL", [], [K_NONE, base, URZ, imm(4 * k), w])
+        return
+    for t, w in zip(ctx.state.param_words[var], words, strict=False):
+        ctx.set(t, w)
+
+
+def _words(ctx: "Ctx", var: Var, last: int) -> list[int]:
+    """The variable's words up to byte `last`; bytes beyond its end get words that no other access reads."""
+    words = ctx.state.param_words[var]
+    while 4 * len(words) <= last:
+        words.append(ctx.temp())
+    return words
+
+
+def load(ctx: "Ctx", var: Var, offset: int, type_: str) -> Opnd:
+    """``ld.param`` of one element at a constant byte offset; 8- and 16-bit values are extended to 32 bits."""
+    bits = TYPE_BITS[type_]
+    words = _words(ctx, var, offset + bits // 8 - 1)
+    if bits >= 32:
+        if offset % 4:
+            raise ctx.unsupported("A misaligned parameter access")
+        part = [ctx.get(words[offset // 4 + k]) for k in range(bits // 32)]
+        return part[0] if len(part) == 1 else ctx.b.pack(*part)
+    word = ctx.get(words[offset // 4])
+    return ctx.b.r("PRMT", word, imm(extract_selector(offset % 4, bits, type_ in SIGNED)), RZ)
+
+
+def store(ctx: "Ctx", var: Var, offset: int, type_: str, value: Opnd) -> None:
+    """``st.param`` of one element at a constant byte offset, under the current guard."""
+    bits = TYPE_BITS[type_]
+    words = _words(ctx, var, offset + bits // 8 - 1)
+    if bits >= 32:
+        if offset % 4:
+            raise ctx.unsupported("A misaligned parameter access")
+        for k in range(bits // 32):
+            ctx.write_key(words[offset // 4 + k], ctx.word(value, k) if bits > 32 else value, 1)
+        return
+    key = words[offset // 4]
+    if var.size * 8 == bits:
+        ctx.write_key(key, value, 1)
+        return
+    old = ctx.get(key)
+    if ctx.ssa.is_undef(old) or is_zero_reg(old):
+        old = RZ
+    ctx.write_key(key, ctx.b.r("PRMT", old, imm(insert_selector(offset % 4, bits)), value), 1)

@@ -1,0 +1,115 @@
+"""The result of lowering a module: functions per kernel and the data layout."""
+
+from typing import final
+
+from orias.cubin.model import BankSlot, CallEdge, ExternFunction, Param, Reloc, Variable
+from orias.ori.ir import ConstantPool, Func
+from orias.ptx.ast import Function, Loc
+from orias.target.profile import Target
+
+
+@final
+class LowerOptions:
+    """Options that lowering reads.  ``relocatable``: -c (extern symbols stay); ``opt_level`` 0..3; ``debug``: -g.
+
+    ``own_sections``: functions have sections of their own instead of copies after each kernel (-c and -g).
+    """
+
+    __slots__ = ("own_sections", "debug", "opt_level", "relocatable")
+
+    def __init__(self, relocatable: bool = False, opt_level: int = 3, debug: bool = False) -> None:
+        self.relocatable: bool = relocatable
+        self.opt_level: int = opt_level
+        self.debug: bool = debug
+        self.own_sections: bool = relocatable or debug
+
+
+@final
+class Kernel:
+    """A kernel with everything that goes into its ``.text`` section.
+
+    ``functions``: copies of the PTX functions it can reach (named ``$kernel$function``, kind ``func``);
+    ``helpers``: internal subroutines (kind ``helper``), compiled once per kernel.  Sizes and offsets in bytes.
+    """
+
+    __slots__ = (
+        "barriers", "calls_unknown", "ctaidz_used", "edges", "entry", "externs", "frame_places", "functions", "helpers", "indirect_calls",
+        "locs", "param_bytes", "params", "pointers", "pool", "private", "ptx", "references", "shared", "shared_align", "shared_dynamic", "shared_size", "table_bytes",
+    )  # fmt: skip
+
+    def __init__(self, ptx: Function, entry: Func) -> None:
+        self.ptx: Function = ptx
+        """The PTX function, for its directives and linkage."""
+        self.entry: Func = entry
+        self.functions: list[Func] = []
+        self.helpers: list[Func] = []
+        self.private: list[Func] = []
+        """Those of ``functions`` that need not preserve registers; callees before callers."""
+        self.frame_places: dict[str, int] = {}
+        """With -g: offsets of local variables in the entry's frame, from its lowest byte."""
+        self.params: list[Param] = []
+        self.param_bytes: int = 0
+        self.shared: list[Variable] = []
+        """Static shared variables in use, with byte offsets in the kernel's shared memory (without the system's part)."""
+        self.shared_size: int = 0
+        self.shared_align: int = 1
+        self.shared_dynamic: list[Variable] = []
+        self.barriers: int = 0
+        """Highest number of a named barrier in use, plus 1; 16 if a register holds a barrier number."""
+        self.table_bytes: int = 0
+        """Bytes of tables at the start of constant bank 2: function pointers, then jump tables (see ``Func.tables``)."""
+        self.pool: ConstantPool | None = None
+        """64-bit constants in bank 2, shared by all functions; None on targets whose operations cannot read them."""
+        self.pointers: list[str] = []
+        """Functions in the table of function pointers (8 bytes each, after an empty first entry); empty without a table."""
+        self.edges: list[tuple[str, str]] = []
+        """Direct calls (caller, callee) by function name."""
+        self.references: list[Reloc] = []
+        """Texture and surface references in use: words after the parameters in constant bank 0."""
+        self.externs: list[str] = []
+        """Syscalls and other undefined functions called."""
+        self.indirect_calls: bool = False
+        self.ctaidz_used: bool = False
+        self.locs: dict[int, Loc] = {}
+        """PTX line of an instruction -> the .loc directive in force."""
+
+    def in_order(self) -> list[Func]:
+        """All functions in the order of compilation: helpers and private functions come before their callers."""
+        others = [f for f in self.functions if f not in self.private]
+        return [*self.helpers, *self.private, *others, self.entry]
+
+    def all_functions(self) -> list[Func]:
+        """Entry, functions and helpers, in the order of their code."""
+        return [self.entry, *self.functions, *self.helpers]
+
+
+@final
+class Program:
+    """A lowered module."""
+
+    __slots__ = (
+        "address_taken", "address_uses", "bank4", "const_size", "externs", "indirect_calls", "kernels", "options", "prototypes",
+        "samplers", "target", "variables",
+    )  # fmt: skip
+
+    def __init__(self, target: Target, options: LowerOptions) -> None:
+        self.target: Target = target
+        self.options: LowerOptions = options
+        self.kernels: list[Kernel] = []
+        self.variables: list[Variable] = []
+        """Global and constant variables, with data; constant ones with their offsets in bank 3."""
+        self.const_size: int = 0
+        self.bank4: list[BankSlot] = []
+        """Address table."""
+        self.externs: list[ExternFunction] = []
+        """Undefined functions called, in the order of their PTX declarations."""
+        self.samplers: list[tuple[str, dict[str, int]]] = []
+        """Sampler references in reverse order of declaration: (name, fields with initial values)."""
+        self.prototypes: list[tuple[str, str]] = []
+        """Relocatable modules, for the linker: (function, prototype text) of visible, weak and undefined functions."""
+        self.address_taken: list[tuple[str, str]] = []
+        """(function, prototype text) of each function whose address is taken."""
+        self.indirect_calls: list[tuple[str, str]] = []
+        """(caller, prototype text) of each indirect call."""
+        self.address_uses: list[CallEdge] = []
+        """(function, function whose address it takes)."""

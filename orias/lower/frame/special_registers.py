@@ -1,0 +1,128 @@
+"""Special registers: the system register or constant-bank word that holds each.
+
+Source: ``docs/facts/targets.md``, "Special registers".
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from orias.isa.operand import NEG, PT, RZ, Opnd, const, imm, word
+from orias.lower.integer.add_multiply import min_max
+from orias.target import features
+
+if TYPE_CHECKING:
+    from orias.lower.frame.context import Ctx
+
+_COMP: Final = "xyzw"
+
+_S2R: Final[dict[str, str]] = {
+    "tid": "SR_TID",
+    "ctaid": "SR_CTAID",
+    "laneid": "SR_LANEID",
+    "smid": "SR_VIRTUALSMID",
+    "lanemask_eq": "SR_EQMASK",
+    "lanemask_le": "SR_LEMASK",
+    "lanemask_lt": "SR_LTMASK",
+    "lanemask_ge": "SR_GEMASK",
+    "lanemask_gt": "SR_GTMASK",
+}
+"""Read with S2R; tid and ctaid have the component after the name."""
+
+_CS2R_32: Final[dict[str, str]] = {
+    "clock": "SR_CLOCKLO",
+    "clock_hi": "SR_CLOCKHI",
+    "globaltimer_lo": "SR_GLOBALTIMERLO",
+    "globaltimer_hi": "SR_GLOBALTIMERHI",
+    **{f"pm{k}": f"SR_PM{k}" for k in range(8)},
+}
+_CS2R_64: Final[dict[str, str]] = {
+    "clock64": "SR_CLOCKLO",
+    "globaltimer": "SR_GLOBALTIMERLO",
+    **{f"pm{k}_64": f"SR_PM{k}" for k in range(8)},
+}
+
+_BANK: Final[dict[str, tuple[int, str]]] = {
+    "ntid": (1, "ntid"),
+    "nctaid": (1, "nctaid"),
+    "nsmid": (1, "nsmid"),
+    "dynamic_smem_size": (1, "dynamic_shared"),
+    "gridid": (2, "grid_id"),
+    "current_graph_exec": (2, "graph_exec"),
+    "reserved_smem_offset_end": (1, "reserved_shared_end"),
+    "reserved_smem_offset_1": (1, "reserved_shared_1"),
+    "nclusterid": (1, "cluster_count"),
+    "cluster_nctaid": (1, "cluster_size"),
+    "cluster_nctarank": (1, "cluster_ranks"),
+    "is_explicit_cluster": (1, "explicit_cluster"),
+}
+"""Name -> (words, name of the word in constant bank 0); three-component registers hold consecutive words."""
+_FIRST_OF_UPPER: Final = 16
+"""The environment registers are two ranges of consecutive words."""
+
+
+def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
+    """The value of ``%name.comp``: one word, or two for 64-bit registers."""
+    b = ctx.b
+    k = _COMP.index(comp) if comp else 0
+    if k == 3:
+        return imm(0)
+    sr = _S2R.get(name)
+    if sr is not None:
+        if comp:
+            if name == "ctaid" and k == 2:
+                ctx.module.kernel.ctaidz_used = True
+            sr = f"{sr}.{_COMP[k].upper()}"
+        return b.r("S2R", word(sr))
+    sr = _CS2R_32.get(name)
+    if sr is not None:
+        return b.r("CS2R.32", word(sr))
+    sr = _CS2R_64.get(name)
+    if sr is not None:
+        return b.r("CS2R", word(sr), width=2)
+    t = ctx.target
+    row = _BANK.get(name)
+    if row is not None and t.has_word(row[1]):
+        return b.copy(const(0, t.word(row[1]) + 4 * k), row[0])
+    if name.startswith("envreg"):
+        number = int(name[6:])
+        if number < _FIRST_OF_UPPER:
+            return b.copy(const(0, t.word("environment_0") + 4 * number))
+        return b.copy(const(0, t.word("environment_16") + 4 * (number - _FIRST_OF_UPPER)))
+    if name == "total_smem_size":
+        return _usable_shared(ctx) if t.has_word("system_shared_size") else b.r("S2R", word("SR_SMEMSZ"))
+    if name == "aggr_smem_size" and t.has_word("cluster_shared_limit"):
+        least = const(0, t.word("cluster_shared_limit"))
+        return b.r(min_max(ctx, False), b.r("S2R", word("SR_SMEMSZ")), least, PT)
+    if name in ("clusterid", "cluster_ctaid") and t.has(features.CLUSTERS):
+        return _cluster(ctx, name, k)
+    if name.startswith("reserved_smem_offset_") and t.has_word("system_shared_size"):
+        if t.number("system_shared"):
+            return imm(t.number("system_shared") if name.endswith("cap") else 0)
+        return b.r("S2R", word("SR_SMEMSZ")) if name.endswith("cap") else _usable_shared(ctx)
+    if name == "warpid":
+        return b.r("SGXT.U32", b.r("SHF.R.U32.HI", RZ, imm(8), b.r("S2R", word("SR_VIRTID"))), imm(7))
+    if name == "nwarpid":
+        if not t.has(features.WARP_COUNT_REGISTER):
+            return imm(t.number("threads_per_sm") // 32)
+        high = b.r("SHF.R.U32.HI", RZ, imm(8), b.r("S2R", word("SR_VIRTCFG")))
+        return b.r("SGXT.U32", high, imm(8))
+    if name == "cluster_ctarank" and t.has(features.CLUSTERS):
+        return b.r("S2R", word("SR_CgaCtaId"))
+    raise ctx.unsupported(f"Special register '%{name}{'.' + comp if comp else ''}'")
+
+
+def _usable_shared(ctx: "Ctx") -> Opnd:
+    """Bytes of the CTA's shared memory without the system's part."""
+    size = ctx.b.r("S2R", word("SR_SMEMSZ"))
+    return ctx.b.r("IADD3", size, const(0, ctx.target.word("system_shared_size")) | NEG, RZ)
+
+
+def _cluster(ctx: "Ctx", name: str, k: int) -> Opnd:
+    """Cluster number along axis `k`, by a reciprocal like ptxas; or the remainder, the CTA's number in the cluster."""
+    b = ctx.b
+    cta = b.r("S2R", word(f"SR_CTAID.{_COMP[k].upper()}"))
+    quotient = b.r("FMUL", b.r("I2FP.F32.U32", cta), const(0, ctx.target.word("cluster_reciprocal") + 4 * k))
+    cluster = b.r("F2I.U32.TRUNC.NTZ", quotient)
+    if name == "clusterid":
+        return cluster
+    minus = b.r("IADD3", cluster | NEG, RZ, RZ)
+    return b.r("IMAD", const(0, ctx.target.word("cluster_size") + 4 * k), minus, cta)

@@ -1,0 +1,76 @@
+"""alloca, stacksave, stackrestore: the stack pointer R1 moves while a function runs.
+
+A function with alloca keeps the prologue's value of R1 in a register (``FuncState.frame_base``).  It addresses its
+frame from that register, and R1 gets the value back before RET.  Forms: ``docs/facts/register-allocation.md``,
+"Prologue and frame".
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from orias.isa.operand import NEG, NOT_PT, RZ, Opnd, imm, imm_value, is_imm, r
+from orias.lower.frame.context import type_words
+from orias.lower.frame.registry import lowers
+from orias.ptx.ast import Instr
+
+if TYPE_CHECKING:
+    from orias.lower.frame.context import Ctx
+
+_STACK: Final = r(1)
+_DEFAULT_ALIGN: Final = 8
+
+
+def begin(ctx: "Ctx") -> None:
+    """Emit the head of a function with alloca: copy the address of its frame."""
+    ctx.fn.moves_stack = True
+    ctx.state.frame_base = ctx.b.copy(_STACK)
+
+
+def restore(ctx: "Ctx") -> None:
+    """Before RET, give R1 the value that the epilogue expects."""
+    _set(ctx, ctx.state.frame_base)
+
+
+def _set(ctx: "Ctx", value: Opnd) -> None:
+    """Set R1 by a MOV; a copy would be removed, because in this function nothing reads R1 before a call."""
+    ctx.b.emit("MOV", [_STACK], [value])
+
+
+@lowers("alloca", types="int")
+def lower_alloca(ctx: "Ctx", i: Instr) -> None:
+    """``alloca.type d, size {, align}``: lowers R1; the block starts at its new value."""
+    if ctx.state.outgoing:
+        # Stack arguments must be at R1, where the block begins.
+        raise ctx.unsupported("'alloca' in a function that passes arguments on the stack")
+    type_ = i.sig.types[0]
+    align = i.ops[2].value if len(i.ops) > 2 else _DEFAULT_ALIGN
+    ctx.begin_guarded()
+    size = ctx.src(i.ops[1], type_)
+    if is_imm(size):
+        low = imm(-imm_value(size) & 0xFFFFFFFF)
+    else:
+        low = (ctx.lo(size) if type_words(type_) == 2 else size) | NEG
+    top = ctx.b.r("IADD3", _STACK, low, RZ)
+    top = ctx.b.r("LOP3.LUT", top, imm(-max(align, 1) & 0xFFFFFFFF), RZ, imm(0xC0), NOT_PT)
+    _set(ctx, top)
+    ctx.write(i.ops[0], _address(ctx, top, type_))
+    ctx.end_guarded()
+
+
+def _address(ctx: "Ctx", low: Opnd, type_: str) -> Opnd:
+    return ctx.b.pack(low, imm(0)) if type_words(type_) == 2 else low
+
+
+@lowers("stacksave", types="int")
+def lower_stacksave(ctx: "Ctx", i: Instr) -> None:
+    """``stacksave.type d``."""
+    ctx.write(i.ops[0], _address(ctx, ctx.b.copy(_STACK), i.sig.types[0]))
+
+
+@lowers("stackrestore", types="int")
+def lower_stackrestore(ctx: "Ctx", i: Instr) -> None:
+    """``stackrestore.type a``."""
+    type_ = i.sig.types[0]
+    ctx.begin_guarded()
+    value = ctx.src(i.ops[0], type_)
+    _set(ctx, ctx.lo(value) if type_words(type_) == 2 else value)
+    ctx.end_guarded()

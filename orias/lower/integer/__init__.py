@@ -1,0 +1,1 @@
+"""Integer arithmetic, logic, comparison and video instructions."""

@@ -1,0 +1,98 @@
+"""ldmatrix, stmatrix, movmatrix, mma, mma.sp.  Names read off ptxas 13.0.88 on sm_75, 80, 89 and 90."""
+
+from typing import TYPE_CHECKING
+
+from orias.isa.operand import K_NONE, K_R, NEG, RZ, URZ, Opnd, const, is_reg
+from orias.lower.frame.registry import lowers
+from orias.lower.matrix.mma import Product, joined, multiply
+from orias.lower.matrix.mma_m8n8k4 import multiply_quads
+from orias.lower.memory.loads_stores import address, elements, space_of, spread
+from orias.ptx.ast import Instr, Operand
+from orias.ptx.wmma_checks import shape_numbers
+from orias.target import features
+
+if TYPE_CHECKING:
+    from orias.lower.frame.context import Ctx
+
+
+def _window(ctx: "Ctx", i: Instr, o: Operand) -> list[Opnd]:
+    """The shared-window address of a matrix row, from a shared or generic address."""
+    if space_of(i.sig) == "shared" or (o.var is not None and o.var.space == "shared"):
+        return address(ctx, o, "shared")
+    group = address(ctx, o, "")
+    low = ctx.lo(group[1])
+    if ctx.target.has_word("shared_window"):
+        low = ctx.b.r("IADD3", low, const(0, ctx.target.word("shared_window")) | NEG, RZ)
+    elif not is_reg(low):
+        low = ctx.b.copy(low)
+    return [K_NONE, low, URZ, group[3]]
+
+
+def _matrix_name(i: Instr) -> str:
+    mods = i.sig.mods
+    if mods.get("shape") != "m8n8" or i.sig.types[-1] != "b16":
+        return ""
+    count = {"x1": "", "x2": ".2", "x4": ".4"}.get(mods.get("num", ""))
+    return "" if count is None else f".16.{'MT88' if 'trans' in mods else 'M88'}{count}"
+
+
+@lowers("ldmatrix", types="any")
+def lower_ldmatrix(ctx: "Ctx", i: Instr) -> None:
+    """ldmatrix of 8x8 16-bit matrices: LDSM."""
+    name = _matrix_name(i)
+    if not name:
+        raise ctx.unsupported(f"'{i.sig.text}'")
+    dst = elements(i.ops[0])
+    d = ctx.fn.new_vreg(K_R, len(dst))
+    ctx.b.emit("LDSM" + name, [d], _window(ctx, i, i.ops[1]), ctx.guard)
+    if len(dst) == 1:
+        ctx.write(dst[0], d)
+    else:
+        spread(ctx, i.ops[0], d, "b32")
+
+
+@lowers("stmatrix", types="any")
+def lower_stmatrix(ctx: "Ctx", i: Instr) -> None:
+    """stmatrix of 8x8 16-bit matrices: STSM."""
+    name = _matrix_name(i)
+    if not name or not ctx.target.has(features.STORE_MATRIX):
+        raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+    group = _window(ctx, i, i.ops[0])
+    ctx.b.emit("STSM" + name, [], [*group, fragment(ctx, i.ops[1], "b32")], ctx.guard)
+
+
+@lowers("movmatrix", types="any")
+def lower_movmatrix(ctx: "Ctx", i: Instr) -> None:
+    """movmatrix: MOVM."""
+    if i.sig.mods.get("shape") != "m8n8" or i.sig.types[-1] != "b16":
+        raise ctx.unsupported(f"'{i.sig.text}'")
+    ctx.define(i.ops[0], "MOVM.16.MT88", [ctx.src(i.ops[1], "b32")], 1)
+
+
+def fragment(ctx: "Ctx", o: Operand, type_: str) -> Opnd:
+    """The registers of a fragment as one value."""
+    return joined(ctx, [ctx.src(e, type_) for e in elements(o)], 2 if type_ == "b64" else 1)
+
+
+@lowers("mma", types="any")
+def lower_mma(ctx: "Ctx", i: Instr) -> None:
+    """mma and mma.sp."""
+    mods = i.sig.mods
+    types = i.sig.types
+    if "kind" in mods:
+        raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+    m, n, k = shape_numbers(i.sig)
+    word_type = "b64" if types[1] == "f64" else "b32"
+    a, b, c = ([ctx.src(e, word_type) for e in elements(o)] for o in i.ops[1:4])
+    if mods["shape"] == "m8n8k4" and types[1] == "f16":
+        d: list[Opnd] | None = multiply_quads(ctx, i, a, b, c)
+    else:
+        sparse = (ctx.src(i.ops[4], "b32"), i.ops[5].value) if "sp" in mods else None
+        p = Product(
+            m, n, k, types[0], types[1], types[2], "satfinite" in mods, mods.get("bool") == "xor", mods.get("rnd", "rn"), sparse
+        )  # fmt: skip
+        d = multiply(ctx, p, a, b, c)
+    if d is None:
+        raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+    for e, value in zip(elements(i.ops[0]), d, strict=True):
+        ctx.write(e, value)

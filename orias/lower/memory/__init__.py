@@ -1,0 +1,1 @@
+"""Loads and stores, atomics, asynchronous copies, barriers and warp operations."""

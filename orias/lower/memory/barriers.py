@@ -1,0 +1,121 @@
+"""CTA and cluster barriers, bar.warp.sync, nanosleep, griddepcontrol.
+
+Forms of ptxas 13.0.88.  Barriers have ``.DEFER_BLOCKING`` from sm_80 on, except ``barrier`` without ``.aligned`` on
+sm_80 to 89.  A barrier number and a thread count that are both in registers are packed into one word, with the count in
+the upper half.
+"""
+
+from typing import TYPE_CHECKING
+
+from orias.isa.operand import K_P, NOT_PT, PT, RZ, Opnd, const, imm, imm_value, is_imm
+from orias.lower.frame.registry import lowers
+from orias.lower.memory.loads_stores import acquire_fence, fence
+from orias.lower.memory.warp import warpsync
+from orias.ptx.ast import Instr, Operand
+
+if TYPE_CHECKING:
+    from orias.lower.frame.context import Ctx
+
+
+def _barrier_operands(ctx: "Ctx", number: Operand, count: Operand | None) -> list[Opnd]:
+    kernel = ctx.module.kernel
+    a = ctx.src(number, "u32")
+    if is_imm(a):
+        kernel.barriers = max(kernel.barriers, imm_value(a) + 1)
+    else:
+        kernel.barriers = 16
+    if count is None:
+        return [a]
+    n = ctx.src(count, "u32")
+    if not is_imm(a) and not is_imm(n):
+        high = ctx.b.r("SHF.L.U32", n, imm(16), RZ)
+        packed = ctx.b.r("LOP3.LUT", high, imm(15), a, imm(0xF8), NOT_PT)
+        return [packed, packed]
+    return [a, n]
+
+
+@lowers("bar", "barrier", types="any")
+def lower_barrier(ctx: "Ctx", i: Instr) -> None:
+    """bar and barrier: sync, arrive, red."""
+    mods = i.sig.mods
+    op = mods.get("op", "sync")
+    aligned = i.sig.name == "bar" or "aligned" in mods
+    defer = ctx.target.spelling("aligned_barrier" if aligned else "unaligned_barrier")
+    if op == "sync":
+        src = _barrier_operands(ctx, i.ops[0], i.ops[1] if len(i.ops) > 1 else None)
+        ctx.b.emit("BAR.SYNC" + defer, [], src, ctx.guard)
+        return
+    if op == "arrive":
+        ctx.b.emit("BAR.ARV", [], _barrier_operands(ctx, i.ops[0], i.ops[1]), ctx.guard)
+        return
+    kind = mods["bool"]
+    src = _barrier_operands(ctx, i.ops[1], i.ops[2] if len(i.ops) > 3 else None)
+    src.append(ctx.pred_src(i.ops[-1]))
+    ctx.b.emit(f"BAR.RED.{kind.upper()}{defer}", [], src, ctx.guard)
+    if kind == "popc":
+        ctx.define(i.ops[0], "B2R.RESULT", [], 1)
+        return
+    p = ctx.fn.new_vreg(K_P)
+    ctx.b.emit("B2R.RESULT", [RZ, p], [], ctx.guard)
+    ctx.write_pred(i.ops[0], p)
+
+
+@lowers("bar.warp.sync", types="any")
+def lower_bar_warp(ctx: "Ctx", i: Instr) -> None:
+    """bar.warp.sync: WARPSYNC, which also orders memory accesses among the members."""
+    warpsync(ctx, ctx.src(i.ops[0], "b32"))
+
+
+@lowers("barrier.cluster", types="any")
+def lower_cluster_barrier(ctx: "Ctx", i: Instr) -> None:
+    """barrier.cluster; a kernel without a cluster directive tests at run time whether it was launched with clusters."""
+    mods = i.sig.mods
+    arrive = mods["op"] == "arrive"
+    kernel = ctx.module.kernel
+    ctx.begin_guarded()
+    fixed = "reqnctapercluster" in kernel.ptx.directives
+    join = ctx.new_block()
+    if not fixed:
+        kernel.barriers = max(kernel.barriers, 1)
+        explicit = ctx.b.copy(const(0, ctx.target.word("explicit_cluster")))
+        p = ctx.b.setp("ISETP.EQ.U32.AND", explicit, imm(1), PT)
+        clustered, single = ctx.new_block(), ctx.new_block()
+        ctx.branch(p, clustered, single)
+        ctx.start(single)
+        if not arrive:
+            ctx.b.emit("BAR.SYNC.DEFER_BLOCKING", [], [imm(0)])
+        ctx.jump(join)
+        ctx.start(clustered)
+    if arrive:
+        if mods.get("order", "release") != "relaxed":
+            fence(ctx, "ALL", "cluster", release_only=True)
+        ctx.b.emit("UCGABAR_ARV", [], [])
+    else:
+        ctx.b.emit("UCGABAR_WAIT", [], [])
+        acquire_fence(ctx, "cluster")
+    if not fixed:
+        ctx.jump(join)
+        ctx.start(join)
+    ctx.end_guarded()
+
+
+@lowers("nanosleep", types="any")
+def lower_nanosleep(ctx: "Ctx", i: Instr) -> None:
+    """nanosleep."""
+    ctx.b.emit(ctx.target.spelling("sleep"), [], [ctx.src(i.ops[0], "u32")], ctx.guard)
+
+
+@lowers("setmaxnreg", types="any")
+def lower_setmaxnreg(ctx: "Ctx", i: Instr) -> None:
+    """setmaxnreg: a pseudo operation until the register count at entry is known (:mod:`orias.passes.setmaxnreg`)."""
+    ctx.begin_guarded()
+    warpsync(ctx, imm(0xFFFFFFFF))
+    ctx.b.emit("setmaxnreg", [], [imm(i.ops[0].value), imm(int(i.sig.mods["op"] == "inc"))])
+    ctx.end_guarded()
+
+
+@lowers("griddepcontrol", types="any")
+def lower_griddepcontrol(ctx: "Ctx", i: Instr) -> None:
+    """griddepcontrol.wait and .launch_dependents."""
+    name = "ACQBULK" if i.sig.mods.get("op", i.sig.text.rsplit(".", 1)[-1]) == "wait" else "PREEXIT"
+    ctx.b.emit(name, [], [], ctx.guard)

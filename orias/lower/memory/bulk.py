@@ -1,0 +1,250 @@
+"""Bulk copies, tensor copies, their reductions, prefetches and groups; asynchronous stores to the cluster.
+
+Forms of ptxas 13.0.88.  Operands are in uniform registers, one copy per thread
+(:func:`orias.lower.memory.lane_loops.each_thread`):
+
+* UBLKCP to shared memory: pair (destination, mbarrier), pair source address, word with the size in 16-byte units and the
+  multicast mask in the upper half, policy pair; to global memory: pair destination address, source.
+* UTMALDG: group (destination, mbarrier, coordinates), pair tensor map, word with the im2col offsets and the multicast mask.
+  UTMASTG, UTMAREDG: group (source, coordinates).  UTMAPF: group (coordinates).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, is_reg, sb
+from orias.lower.frame.registry import lowers
+from orias.lower.memory.asynccopy import groups_left
+from orias.lower.memory.lane_loops import Pick, each_thread, pack_uniform
+from orias.lower.memory.loads_stores import address, elements, gather
+from orias.ptx.ast import TYPE_BITS, Instr, Operand
+
+if TYPE_CHECKING:
+    from orias.lower.frame.context import Ctx
+
+_TYPE: Final[dict[str, str]] = {
+    "s32": ".S32", "u64": ".U64", "s64": ".S64", "b64": ".U64", "f16": ".F16.RN", "bf16": ".BF16.RN", "f32": ".F32.RN", "f64": ".F64.RN",
+}  # fmt: skip
+"""Type modifiers of UBLKRED; u32 and b32 have none."""
+_SIDES: Final[dict[tuple[str, str], str]] = {
+    ("shared::cluster", "global"): ".S.G", ("shared::cta", "global"): ".S.G", ("global", "shared::cta"): ".G.S",
+    ("shared::cluster", "shared::cta"): ".S.S",
+}  # fmt: skip
+
+
+def group(at: Opnd) -> list[Opnd]:
+    """The address group of an address in a uniform register (the first, if there are several)."""
+    return [K_NONE, RZ, at, imm(0)]
+
+
+def place(ctx: "Ctx", o: Operand, space: str) -> Opnd:
+    """The address that an operand names: one word for shared memory, two words for global and generic addresses."""
+    narrow = space.startswith("shared")
+    parts = address(ctx, o, "shared" if narrow else space)
+    base, offset = parts[1], parts[3]
+    if offset == imm(0):
+        return base
+    if narrow:
+        return ctx.b.r("IADD3", base, offset, RZ)
+    return ctx.b.r("iadd64", base, offset, width=2)
+
+
+def _pair(ctx: "Ctx", pick: Pick, value: Opnd) -> Opnd:
+    return pack_uniform(ctx, pick(ctx.lo(value)), pick(ctx.hi(value)))
+
+
+def _policy(ctx: "Ctx", i: Instr) -> Opnd:
+    """The policy, which is the last operand; NONE without a cache hint."""
+    if "cache_hint" not in i.sig.mods:
+        return K_NONE
+    value = ctx.src(i.ops[-1], "b64")
+    return value if is_reg(value) else ctx.b.copy(value, 2)
+
+
+def _size(ctx: "Ctx", o: Operand, mask: Operand | None) -> Opnd:
+    """The word with a size in bytes, as 16-byte units, and a multicast mask in the upper half."""
+    size = ctx.src(o, "u32")
+    units = ctx.b.r("SHF.R.U32.HI", RZ, imm(4), size)
+    high = RZ if mask is None else ctx.src(mask, "b16")
+    return ctx.b.r("PRMT", units, imm(0x5410), high)
+
+
+def _emit(ctx: "Ctx", policy: Opnd, body: Callable[[Pick], tuple[str, list[Opnd]]]) -> None:
+    """Emit one copy per thread: `body` gives the operation and its sources, which the policy follows."""
+
+    def one(pick: Pick) -> None:
+        name, src = body(pick)
+        if policy != K_NONE:
+            src = [*src, _pair(ctx, pick, policy)]
+        ctx.b.emit(name, [], src)
+
+    each_thread(ctx, one)
+    ctx.end_guarded()
+
+
+@lowers("cp.async.bulk", "cp.reduce.async.bulk", types="any,int,f16,bf16,f32,f64")
+def lower_bulk(ctx: "Ctx", i: Instr) -> None:
+    """cp.async.bulk and cp.reduce.async.bulk between global and shared memory and within the cluster."""
+    mods = i.sig.mods
+    sides = _SIDES.get((mods.get("dst", ""), mods.get("src", "")))
+    if sides is None or "cp_mask" in mods:
+        raise ctx.unsupported(f"'{i.sig.text}'")
+    ctx.begin_guarded()
+    ops = i.ops
+    to, source = place(ctx, ops[0], mods["dst"]), place(ctx, ops[1], mods["src"])
+    count = _size(ctx, ops[2], ops[4] if "multicast" in mods else None)
+    barrier = place(ctx, ops[3], "shared") if sides != ".G.S" else K_NONE
+    policy = _policy(ctx, i)
+    if i.sig.types:
+        name = f"UBLKRED{sides}.{mods['op'].upper()}{_TYPE.get(i.sig.types[0], '')}"
+    else:
+        name = f"UBLKCP{sides}{'.MULTICAST' if 'multicast' in mods else ''}"
+
+    def body(pick: Pick) -> tuple[str, list[Opnd]]:
+        first = _pair(ctx, pick, to) if barrier == K_NONE else pack_uniform(ctx, pick(to), pick(barrier))
+        second = _pair(ctx, pick, source) if sides == ".S.G" else pick(source)
+        return name, [*group(first), *group(second), pick(count)]
+
+    _emit(ctx, policy, body)
+
+
+@lowers("cp.async.bulk.prefetch", types="any")
+def lower_bulk_prefetch(ctx: "Ctx", i: Instr) -> None:
+    """cp.async.bulk.prefetch.L2."""
+    ctx.begin_guarded()
+    source, count = place(ctx, i.ops[0], "global"), _size(ctx, i.ops[1], None)
+
+    def body(pick: Pick) -> tuple[str, list[Opnd]]:
+        return "UBLKPF.L2", [*group(_pair(ctx, pick, source)), pick(count)]
+
+    _emit(ctx, _policy(ctx, i), body)
+
+
+def _coordinates(ctx: "Ctx", o: Operand) -> list[Opnd]:
+    return [ctx.src(e, "u32") for e in o.elems[0].elems]
+
+
+def _offsets(ctx: "Ctx", o: Operand) -> Opnd:
+    """The im2col offsets in the low half of a word: one of 16 bits, two of 8, or three of 5."""
+    parts = [ctx.src(e, "b16") for e in elements(o)]
+    if len(parts) == 1:
+        return parts[0] if is_reg(parts[0]) else ctx.b.copy(parts[0])
+    if len(parts) == 2:
+        return ctx.b.r("PRMT", parts[0], imm(0x40), parts[1])
+    low = ctx.b.r("LEA", parts[1], parts[0], imm(5))
+    return ctx.b.r("LEA", parts[2], low, imm(10))
+
+
+def _im2col(mode: str) -> bool:
+    return mode.startswith("im2col")
+
+
+@lowers("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", types="any")
+def lower_tensor(ctx: "Ctx", i: Instr) -> None:
+    """Tensor copies from and to global memory, and reductions to it."""
+    mods = i.sig.mods
+    mode = mods.get("mode", "tile")
+    if mode not in ("tile", "im2col", "im2col_no_offs") or "cta_group" in mods:
+        raise ctx.unsupported(f"'{i.sig.text}'")
+    tail = f".{mods['dim'].upper()}{'.IM2COL' if _im2col(mode) else ''}"
+    ctx.begin_guarded()
+    if mods["dst"] == "global":
+        table, source = place(ctx, i.ops[0], ""), place(ctx, i.ops[1], "shared")
+        at = [source, *_coordinates(ctx, i.ops[0])]
+        name = "UTMASTG" + tail if i.sig.name == "cp.async.bulk.tensor" else f"UTMAREDG{tail}.{mods['op'].upper()}"
+        extra = K_NONE
+    else:
+        to, table, barrier = place(ctx, i.ops[0], "shared"), place(ctx, i.ops[1], ""), place(ctx, i.ops[2], "shared")
+        at = [to, barrier, *_coordinates(ctx, i.ops[1])]
+        name = f"UTMALDG{tail}{'.MULTICAST' if 'multicast' in mods else ''}"
+        extra = _copy_word(ctx, i)
+    _tensor(ctx, i, name, at, table, extra)
+
+
+def _copy_word(ctx: "Ctx", i: Instr) -> Opnd:
+    """The word with im2col offsets and multicast mask; NONE if the instruction has neither."""
+    mods = i.sig.mods
+    rest = i.ops[3:]
+    low: Opnd = K_NONE
+    if mods.get("mode") == "im2col":
+        low = _offsets(ctx, rest.pop(0))
+    if "multicast" in mods:
+        return ctx.b.r("PRMT", RZ if low == K_NONE else low, imm(0x5410), ctx.src(rest[0], "b16"))
+    return K_NONE if low == K_NONE else ctx.b.r("PRMT", low, imm(0x5410), RZ)
+
+
+def _tensor(ctx: "Ctx", i: Instr, name: str, at: list[Opnd], table: Opnd, extra: Opnd) -> None:
+    def body(pick: Pick) -> tuple[str, list[Opnd]]:
+        src = [*group(pack_uniform(ctx, *[pick(w) for w in at])), *group(_pair(ctx, pick, table))]
+        return name, src if extra == K_NONE else [*src, pick(extra)]
+
+    _emit(ctx, _policy(ctx, i), body)
+
+
+@lowers("cp.async.bulk.prefetch.tensor", types="any")
+def lower_tensor_prefetch(ctx: "Ctx", i: Instr) -> None:
+    """cp.async.bulk.prefetch.tensor."""
+    mode = i.sig.mods.get("mode", "tile")
+    if mode not in ("tile", "im2col"):
+        raise ctx.unsupported(f"'{i.sig.text}'")
+    ctx.begin_guarded()
+    table = place(ctx, i.ops[0], "")
+    at = _coordinates(ctx, i.ops[0])
+    extra = K_NONE
+    if mode == "im2col":
+        extra = ctx.b.r("PRMT", _offsets(ctx, i.ops[1]), imm(0x5410), RZ)
+    name = f"UTMAPF.L2.{i.sig.mods['dim'].upper()}{'.IM2COL' if mode == 'im2col' else ''}"
+    _tensor(ctx, i, name, at, table, extra)
+
+
+@lowers("cp.async.bulk.commit_group", types="any")
+def lower_bulk_commit(ctx: "Ctx", i: Instr) -> None:
+    """cp.async.bulk.commit_group."""
+    ctx.begin_guarded()
+    ctx.b.emit("UTMACMDFLUSH", [], [])
+    ctx.end_guarded()
+
+
+@lowers("cp.async.bulk.wait_group", types="any")
+def lower_bulk_wait(ctx: "Ctx", i: Instr) -> None:
+    """cp.async.bulk.wait_group: waits for the copies, or (.read) only for their reads of the source."""
+    ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(groups_left(i.ops[0].value))], ctx.guard)
+    if "read" not in i.sig.mods:
+        ctx.b.emit("CCTL.IVALL", [], [], ctx.guard)
+
+
+def _both(ctx: "Ctx", i: Instr) -> Opnd:
+    """The addresses of destination and mbarrier as a pair; of generic addresses the low words."""
+    space = i.sig.mods.get("space", "")
+    return ctx.b.pack(*[ctx.lo(p) if space == "" else p for p in (place(ctx, i.ops[k], space) for k in (0, 2))])
+
+
+@lowers("st.async", types="int,f32,f64")
+def lower_st_async(ctx: "Ctx", i: Instr) -> None:
+    """st.async to shared memory of the cluster: STAS with the address and the mbarrier in a pair.
+
+    Generic addresses (no space in the opcode) are used by their low words, as in code of ptxas 13.0.88.
+    """
+    type_ = i.sig.types[-1]
+    count = len(elements(i.ops[1]))
+    bits = TYPE_BITS[type_] * count
+    if "completion" not in i.sig.mods or bits not in (32, 64, 128):
+        raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+    value = gather(ctx, i.ops[1], type_)
+    value = value if is_reg(value) else ctx.b.copy(value, bits // 32)
+    where = _both(ctx, i)
+    size = {32: "", 64: ".64", 128: ".128"}[bits]
+    ctx.b.emit("STAS" + size, [], [K_NONE, where, URZ, imm(0), value], ctx.guard)
+
+
+@lowers("red.async", types="int")
+def lower_red_async(ctx: "Ctx", i: Instr) -> None:
+    """red.async to shared memory of the cluster: REDAS; addresses as for st.async."""
+    type_ = i.sig.types[-1]
+    if "completion" not in i.sig.mods:
+        raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+    value = ctx.src(i.ops[1], type_)
+    value = value if is_reg(value) else ctx.b.copy(value, TYPE_BITS[type_] // 32)
+    where = _both(ctx, i)
+    name = f"REDAS.{i.sig.mods['op'].upper()}{'.S32' if type_ == 's32' and i.sig.mods['op'] in ('min', 'max') else ''}"
+    ctx.b.emit(name + (".64" if TYPE_BITS[type_] == 64 else ""), [], [K_NONE, where, URZ, imm(0), value], ctx.guard)

@@ -1,0 +1,73 @@
+"""Loops over the lanes of a warp, for operations whose operands are uniform registers.
+
+The hardware runs a bulk or tensor copy once per warp, with operands in uniform registers.  In PTX each thread requests
+a copy.  A loop therefore serves the threads one by one; the elected thread gives the operands.  Where one operation can
+serve all threads with the same address, a loop serves the different addresses one by one.  Where the values are
+uniform, the loop has one iteration.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from orias.isa.operand import INV, K_CONST, K_IMM, K_P, K_UR, PT, URZ, Opnd, is_zero_reg, kind_of
+from orias.ori.ir import OP_COPY, OP_PACK
+
+if TYPE_CHECKING:
+    from orias.lower.frame.context import Ctx
+
+Pick = Callable[[Opnd], Opnd]
+"""Returns a uniform copy of one word of the elected thread."""
+
+
+def uniform_copy(ctx: "Ctx", value: Opnd) -> Opnd:
+    """A constant, an immediate or zero in a uniform register; zero is URZ."""
+    if is_zero_reg(value) or value == K_IMM:
+        return URZ
+    u = ctx.fn.new_vreg(K_UR)
+    ctx.b.emit_op(OP_COPY, [u], [value])
+    return u
+
+
+def pack_uniform(ctx: "Ctx", *parts: Opnd) -> Opnd:
+    """Several uniform words as one aligned group."""
+    d = ctx.fn.new_vreg(K_UR, len(parts))
+    ctx.b.emit_op(OP_PACK, [d], list(parts))
+    return d
+
+
+def each_thread(ctx: "Ctx", body: Callable[[Pick], None]) -> None:
+    """Run `body` once per active thread: ``loop: ELECT p ; @p R2UR ... ; operation ; @!p BRA loop``."""
+    loop, done = ctx.new_block(), ctx.new_block()
+    ctx.jump(loop)
+    ctx.start(loop, sealed=False)
+    p = ctx.fn.new_vreg(K_P)
+    ctx.b.emit("ELECT", [URZ, p], [PT])
+
+    def pick(value: Opnd) -> Opnd:
+        if is_zero_reg(value) or kind_of(value) in (K_IMM, K_CONST):
+            return uniform_copy(ctx, value)
+        u = ctx.fn.new_vreg(K_UR)
+        ctx.b.emit("R2UR", [u], [value], p)
+        return u
+
+    body(pick)
+    ctx.branch(p ^ INV, loop, done)
+    ctx.seal(loop)
+    ctx.start(done)
+
+
+def each_value(ctx: "Ctx", value: Opnd, body: Callable[[Opnd, Opnd], None]) -> None:
+    """Run ``body(uniform copy, guard)`` once per different value among the active threads.
+
+    The guard is true in the threads that have the value.  The code is ``loop: R2UR p, u, value ; operation ; @p BRA
+    loop``, where p is true in the threads with another value.
+    """
+    loop, done = ctx.new_block(), ctx.new_block()
+    ctx.jump(loop)
+    ctx.start(loop, sealed=False)
+    u, p = ctx.fn.new_vreg(K_UR), ctx.fn.new_vreg(K_P)
+    ctx.b.emit("R2UR", [u, p], [value])
+    body(u, p ^ INV)
+    ctx.branch(p, loop, done)
+    ctx.seal(loop)
+    ctx.start(done)

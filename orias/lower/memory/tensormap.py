@@ -1,0 +1,123 @@
+"""Tensor maps: tensormap.replace, tensormap.cp_fenceproxy, prefetch.tensormap and the fences of their proxy.
+
+Offsets of the fields in the 128 bytes of a map are those of the code of ptxas 13.0.88 for tensormap.replace.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from orias.isa.operand import K_NONE, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value, is_reg, word
+from orias.lower.frame.registry import lowers
+from orias.lower.memory.bulk import group, place
+from orias.lower.memory.lane_loops import Pick, each_thread, pack_uniform
+from orias.lower.memory.loads_stores import address, fence
+from orias.lower.memory.warp import warpsync
+from orias.ptx.ast import Instr, Operand
+
+if TYPE_CHECKING:
+    from orias.lower.frame.context import Ctx
+
+_FLAGS: Final[dict[str, tuple[int, int]]] = {
+    "rank": (4, 3), "elemtype": (7, 4), "interleave_layout": (11, 2), "swizzle_mode": (13, 2), "fill_mode": (15, 1),
+}  # fmt: skip
+"""Fields of the word at byte 8: name -> (lowest bit, bits)."""
+_FLAG_WORD: Final = 8
+_SWIZZLE_HIGH: Final = 0x400000
+"""Bit of the flag word that a change of swizzle_mode also clears."""
+
+
+@lowers("tensormap.replace", types="any,int")
+def lower_replace(ctx: "Ctx", i: Instr) -> None:
+    """tensormap.replace; counts are stored minus one, strides in 16-byte units with their upper four bits in another word."""
+    ctx.begin_guarded()
+    field = i.sig.mods["field"]
+    space = i.sig.mods.get("space", "")
+    at = address(ctx, i.ops[0], "shared" if space.startswith("shared") else space)
+    value_op = i.ops[-1]
+    ordinal = i.ops[1].value if len(i.ops) > 2 else 0
+    ctx.b.emit("fence", [], [])
+    if field == "global_address":
+        value = ctx.src(value_op, "b64")
+        _store(ctx, space, at, 0, value if is_reg(value) else ctx.b.copy(value, 2), ".64")
+    elif field in _FLAGS:
+        low, bits = _FLAGS[field]
+        value = ctx.src(value_op, "u32")
+        _insert(ctx, space, at, _FLAG_WORD, low, bits, value)
+        if field == "swizzle_mode":
+            _insert(ctx, space, at, _FLAG_WORD, _SWIZZLE_HIGH.bit_length() - 1, 1, RZ)
+    elif field == "global_dim":
+        _store(ctx, space, at, 0x20 + 4 * ordinal, _less_one(ctx, value_op), "")
+    elif field == "box_dim":
+        byte = 0x37 + ordinal
+        _insert(ctx, space, at, byte & ~3, byte % 4 * 8, 8, _less_one(ctx, value_op))
+    elif field == "element_stride":
+        _insert(ctx, space, at, 0x34, 3 * ordinal, 3, _less_one(ctx, value_op))
+    elif field == "global_stride":
+        value = ctx.src(value_op, "b64")
+        value = value if is_reg(value) else ctx.b.copy(value, 2)
+        _store(ctx, space, at, 0xC + 4 * ordinal, ctx.b.r("SHF.R.U64", ctx.lo(value), imm(4), ctx.hi(value)), "")
+        _insert(ctx, space, at, 0x1C, 4 * ordinal, 4, ctx.b.r("SHF.R.U32.HI", RZ, imm(4), ctx.hi(value)))
+    else:
+        raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+    ctx.b.emit("fence", [], [])
+    ctx.end_guarded()
+
+
+def _less_one(ctx: "Ctx", o: Operand) -> Opnd:
+    return ctx.b.r("IADD3", ctx.src(o, "u32"), imm(0xFFFFFFFF), RZ)
+
+
+def _moved(at: list[Opnd], offset: int) -> list[Opnd]:
+    return [*at[:3], imm(imm_value(at[3]) + offset)]
+
+
+def _store(ctx: "Ctx", space: str, at: list[Opnd], offset: int, value: Opnd, size: str) -> None:
+    name = "STS" if space.startswith("shared") else "STG.E" if space == "global" else "ST.E"
+    ctx.b.emit(name + size, [], [*_moved(at, offset), value])
+
+
+def _insert(ctx: "Ctx", space: str, at: list[Opnd], offset: int, low: int, bits: int, value: Opnd) -> None:
+    """Replace a field of a word: load, merge, store."""
+    name = "LDS" if space.startswith("shared") else "LDG.E" if space == "global" else "LD.E"
+    old = ctx.b.r(name, *_moved(at, offset))
+    shifted = value if low == 0 or value == RZ else ctx.b.r("SHF.L.U32", value, imm(low), RZ)
+    mask = ((1 << bits) - 1) << low
+    _store(ctx, space, at, offset, ctx.b.r("LOP3.LUT", old, imm(mask), shifted, imm(0xB8), NOT_PT), "")
+
+
+@lowers("tensormap.cp_fenceproxy", types="any")
+def lower_copy_fence(ctx: "Ctx", i: Instr) -> None:
+    """tensormap.cp_fenceproxy: each lane copies one word of the map from shared to global memory, by an exchange."""
+    ctx.begin_guarded()
+    warpsync(ctx, imm(0xFFFFFFFF))
+    scope = i.sig.mods.get("scope", "gpu")
+    to, source = place(ctx, i.ops[0], "global"), place(ctx, i.ops[1], "shared")
+    byte = ctx.b.r("SHF.L.U32", ctx.b.r("S2R", word("SR_LANEID")), imm(2), RZ)
+    source = ctx.b.r("IADD3", source, byte, RZ)
+    to = ctx.b.r("iadd64", to, ctx.b.pack(byte, imm(0)), width=2)
+    value = ctx.b.r("LDS", K_NONE, source, URZ, imm(0))
+    strong = {"cta": "SM", "cluster": "GPU", "gpu": "GPU", "sys": "SYS"}[scope]
+    ctx.b.emit(f"ATOMG.E.EXCH.STRONG.{strong}", [RZ, PT], [K_NONE, to, URZ, imm(0), value])
+    ctx.end_guarded()
+
+
+def tensormap_fence(ctx: "Ctx", i: Instr) -> None:
+    """fence.proxy.tensormap::generic: a release is a fence; an acquire waits for all loads and invalidates the cached map."""
+    scope = i.sig.mods.get("scope", "cta")
+    if i.sig.mods.get("order") == "release":
+        fence(ctx, "ALL", "gpu" if scope == "cta" else scope, release_only=True)
+        return
+    ctx.begin_guarded()
+    ctx.b.emit("DEPBAR", [], [imm(0x3F)])
+    invalidate(ctx, i.ops[0], ".IV")
+    ctx.end_guarded()
+
+
+def invalidate(ctx: "Ctx", o: Operand, what: str) -> None:
+    """UTMACCTL on a tensor map: ``.IV`` invalidates it, ``.PF`` prefetches it."""
+    table = place(ctx, o, "")
+
+    def body(pick: Pick) -> None:
+        pair = pack_uniform(ctx, pick(ctx.lo(table)), pick(ctx.hi(table)))
+        ctx.b.emit("UTMACCTL" + what, [], group(pair))
+
+    each_thread(ctx, body)

@@ -1,0 +1,125 @@
+"""The facts of a function as lines of a dump, one fact per line: :func:`fact_lines` writes them, :func:`read_fact` reads one."""
+
+from typing import Final
+
+from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR
+from orias.ori.ir import Clobbers, ConstantPool, Func, Location, SymRef
+
+FILE_NAMES: Final[dict[int, str]] = {K_R: "R", K_UR: "UR", K_P: "P", K_UP: "UP", K_B: "B"}
+FILE_KINDS: Final[dict[str, int]] = {name: kind for kind, name in FILE_NAMES.items()}
+FLAGS: Final[tuple[str, ...]] = (
+    "private", "moves_stack", "no_unroll", "stack_check", "beside_async_copies", "samples_quads", "wgmma_crossing", "expanded",
+)  # fmt: skip
+"""Names of the boolean fields of :class:`Func`."""
+
+
+def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
+    """The lines between ``.func`` and the first block, without facts that have the value of a new function.
+
+    `number`: uid of an instruction -> its number in the dump.
+    """
+    lines: list[str] = []
+    if fn.frame_fixed or fn.frame_size:
+        lines.append(f".frame {fn.frame_fixed} {fn.frame_size}")
+    if fn.max_regs != 255 or fn.reg_count:
+        lines.append(f".regs {fn.max_regs} {fn.reg_count}")
+    if fn.spill_stores or fn.spill_loads:
+        lines.append(f".spills {fn.spill_stores} {fn.spill_loads}")
+    flags = [name for name in FLAGS if getattr(fn, name)]
+    if flags:
+        lines.append(".flags " + " ".join(flags))
+    if fn.quad_registers:
+        lines.append(f".quads {fn.quad_registers:x}")
+    if fn.entry_regs:
+        lines.append(f".entry_regs {fn.entry_regs}")
+    if fn.wgmma_crossing_remark or fn.wgmma_serial:
+        lines.append(f".wgmma {fn.wgmma_crossing_remark} {fn.wgmma_serial}")
+    if fn.clobbers is not None:
+        c = fn.clobbers
+        lines.append(f".clobbers {c.r:x} {c.ur:x} {c.p:x} {c.up:x} {c.b:x}")
+    lines += [f".remark {number} {line}" for number, line in fn.remarks]
+    lines += [f".sym {s.kind} {s.name or '-'} {s.addend}" for s in fn.syms]
+    if fn.pool is not None:
+        values = "".join(f" {v:x}" for v in fn.pool.values)
+        lines.append(f".pool {fn.pool.start} {fn.pool.owner or '-'}{values}")
+    for v, names in fn.names.items():
+        words = "".join(f" {name} {kind or '-'}" for name, kind in names)
+        lines.append(f".name v{v}:{FILE_NAMES[fn.vkind[v]]}{fn.vwidth[v]}{words}")
+    for x in fn.locations:
+        # Omit a location whose first or last instruction is gone.
+        if x.first in number and x.last in number:
+            place = f"{x.word} {FILE_NAMES[x.file]}{x.number} #{number[x.first]} #{number[x.last]}"
+            lines.append(f".location {x.name} {x.type or '-'} {place}")
+    return lines
+
+
+def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, int]]) -> bool:
+    """Enter the fact of one line, split into words; False if `key` is no fact.
+
+    The files and widths of virtual registers go into `widths`.  Locations get instruction numbers of the text instead
+    of uids.
+    """
+    if key == ".frame":
+        fn.frame_fixed, fn.frame_size = _numbers(rest, 2)
+    elif key == ".regs":
+        fn.max_regs, fn.reg_count = _numbers(rest, 2)
+    elif key == ".spills":
+        fn.spill_stores, fn.spill_loads = _numbers(rest, 2)
+    elif key == ".flags":
+        for name in rest:
+            if name not in FLAGS:
+                raise ValueError(f"unknown flag {name!r}")
+            setattr(fn, name, True)
+    elif key == ".quads":
+        (fn.quad_registers,) = _numbers(rest, 1, 16)
+    elif key == ".entry_regs":
+        (fn.entry_regs,) = _numbers(rest, 1)
+    elif key == ".wgmma":
+        fn.wgmma_crossing_remark, fn.wgmma_serial = _numbers(rest, 2)
+    elif key == ".clobbers":
+        r, ur, p, up, b = _numbers(rest, 5, 16)
+        fn.clobbers = Clobbers(r, ur, p, up, b)
+    elif key == ".remark":
+        number, line = _numbers(rest, 2)
+        fn.remarks.append((number, line))
+    elif key == ".sym":
+        kind, name, addend = rest
+        fn.syms.append(SymRef(_text(name), kind, int(addend)))
+    elif key == ".pool":
+        fn.pool = ConstantPool(int(rest[0]), _text(rest[1]))
+        for value in rest[2:]:
+            fn.pool.place(int(value, 16))
+    elif key == ".name":
+        ident, file, width = _register(rest[0])
+        widths[ident] = (file, width)
+        fn.names[ident] = [(n, _text(t)) for n, t in zip(rest[1::2], rest[2::2], strict=True)]
+    elif key == ".location":
+        _read_location(fn, rest)
+    else:
+        return False
+    return True
+
+
+def _numbers(words: list[str], count: int, base: int = 10) -> list[int]:
+    if len(words) != count:
+        raise ValueError(f"expected {count} numbers")
+    return [int(w, base) for w in words]
+
+
+def _text(word: str) -> str:
+    return "" if word == "-" else word
+
+
+def _register(text: str) -> tuple[int, int, int]:
+    """Id, file and width of ``v256:R2``."""
+    name, _, rest = text.partition(":")
+    file = rest.rstrip("0123456789")
+    return int(name.removeprefix("v")), FILE_KINDS[file], int(rest[len(file) :])
+
+
+def _read_location(fn: Func, rest: list[str]) -> None:
+    name, type_, word, register, first, last = rest
+    file = register.rstrip("0123456789")
+    number = int(register[len(file) :])
+    uids = int(first.removeprefix("#")), int(last.removeprefix("#"))
+    fn.locations.append(Location(name, _text(type_), int(word), FILE_KINDS[file], number, uids[0], uids[1]))

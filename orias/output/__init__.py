@@ -1,0 +1,1 @@
+"""From scheduled code to a cubin: emission, kernel records, line tables, debug information."""

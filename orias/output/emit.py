@@ -1,0 +1,352 @@
+"""Encodes final instructions into 128-bit words: addresses, labels, symbol references and data for the cubin's records.
+
+One ``.text`` section holds the functions in order, the kernel first.  Offsets are bytes from the start
+of that section.  The cubin writer adds the padding.
+"""
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from orias.diag import Unsupported
+from orias.isa.isa_table import EncodeError, IsaTable
+from orias.isa.op import F_ADDS, F_COOPERATIVE, F_RETURNS, F_TABLE_JUMP, F_WARP_WIDE
+from orias.isa.operand import (
+    K_CONST,
+    K_IMM,
+    K_LABEL,
+    K_SYM,
+    K_WORD,
+    PT,
+    Opnd,
+    const,
+    const_bank,
+    const_offset,
+    imm,
+    imm64,
+    imm_value,
+    is_imm,
+    kind_of,
+    label_id,
+    payload,
+    r,
+)
+from orias.ori.ir import NO_CTL, Block, Func, Inst, SymRef
+from orias.target.profile import Target
+
+INST_BYTES: Final = 16
+_NO_FUNCTION: Final = 1
+"""First entry of a table of function pointers, which is no valid code offset."""
+_MASK64: Final = (1 << 64) - 1
+
+
+@final
+class TextReloc:
+    """A field in the code that the cubin writer or a linker fills in.
+
+    ``kind``: ``lo32`` and ``hi32`` (halves of an address, in the immediate field; ``unified_lo32``, ``unified_hi32``
+    for functions on sm_90), ``abs32`` (offset in shared memory), ``abs16`` (offset in constant bank 3), ``call``
+    (absolute target of a CALL), ``call_rel`` (relative target outside this section), ``const_opt`` (constant of bank
+    2).  Counted from the start of the section; ``addend`` in bytes.
+    """
+
+    __slots__ = ("addend", "kind", "offset", "symbol")
+
+    def __init__(self, offset: int, kind: str, symbol: str, addend: int) -> None:
+        self.offset: int = offset
+        self.kind: str = kind
+        self.symbol: str = symbol
+        self.addend: int = addend
+
+
+@final
+class EmittedText:
+    """One section of code and the offsets in it, each list ascending."""
+
+    __slots__ = (
+        "barriers", "branch_tables", "calls", "code", "cooperative", "exits", "functions", "lines", "places", "register_barrier", "relocs",
+        "stack_adjust", "table_bytes", "warp_wide",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.code: bytes = b""
+        self.functions: list[tuple[str, int, int]] = []
+        """(name, offset, size in bytes) of each function."""
+        self.exits: list[int] = []
+        """Every EXIT, including guarded ones."""
+        self.barriers: list[int] = []
+        """Every BAR."""
+        self.register_barrier: bool = False
+        """Some BAR takes its number from a register."""
+        self.cooperative: list[int] = []
+        """Every operation of COOPERATIVE."""
+        self.warp_wide: list[int] = []
+        """Votes and shuffles that the compiler inserted (without a PTX line): INT_WARP_WIDE_INSTR_OFFSETS."""
+        self.calls: list[tuple[int, str, str]] = []
+        """(offset, kind, target or empty) of each CALL; kinds as in CallInfo."""
+        self.relocs: list[TextReloc] = []
+        self.lines: list[tuple[int, int]] = []
+        """(offset, PTX line): the line holds from here to the next entry."""
+        self.places: dict[int, int] = {}
+        """With -g: offset of each instruction of the first function, by uid."""
+        self.branch_tables: list[tuple[int, list[int]]] = []
+        """(offset of the BRX, section offsets of its targets in table order)."""
+        self.table_bytes: bytes = b""
+        """Constant bank 2: first tables (branch tables have 4 bytes per entry), then the constants of the pool."""
+        self.stack_adjust: dict[str, int] = {}
+        """Function name -> offset after the instruction that lowers R1, if there is one."""
+
+
+def emit(
+    funcs: list[Func],
+    table: IsaTable,
+    target: Target,
+    own_sections: bool = False,
+    pointers: Sequence[str] = (),
+    self_check: bool = False,
+) -> EmittedText:
+    """Encode functions in state ``final`` (control words set, blocks laid out) as one section.
+
+    ``own_sections``: functions have sections of their own (``-c``, ``-g``) and return addresses of absolute calls
+    become relocations.  ``self_check``: every word must decode to its instruction.  Raises Unsupported, naming the
+    instruction, if the table cannot encode it.
+    """
+    return _Emitter(funcs, table, target, own_sections, pointers, self_check).run()
+
+
+@final
+class _Emitter:
+    __slots__ = (
+        "own_sections",
+        "block_at",
+        "func_at",
+        "funcs",
+        "out",
+        "owned",
+        "pointers",
+        "self_check",
+        "table",
+        "target",
+    )
+
+    def __init__(
+        self,
+        funcs: list[Func],
+        table: IsaTable,
+        target: Target,
+        own_sections: bool,
+        pointers: Sequence[str],
+        self_check: bool,
+    ) -> None:
+        self.self_check: bool = self_check
+        self.funcs: list[Func] = funcs
+        self.table: IsaTable = table
+        self.target: Target = target
+        self.own_sections: bool = own_sections
+        self.pointers: Sequence[str] = pointers
+        pool = funcs[0].pool if funcs else None
+        self.owned: bool = pool is not None and pool.owner != ""
+        self.out: EmittedText = EmittedText()
+        self.func_at: dict[str, int] = {}
+        self.block_at: list[dict[int, int]] = []
+
+    def run(self) -> EmittedText:
+        self._place()
+        words: list[bytes] = []
+        at = 0
+        for fn, starts in zip(self.funcs, self.block_at, strict=True):
+            for b in fn.blocks:
+                for k, inst in enumerate(b.insts):
+                    words.append(self._encode(fn, b, k, inst, at, starts))
+                    self._note(fn, inst, at)
+                    at += INST_BYTES
+        self.out.code = b"".join(words)
+        self._tables()
+        return self.out
+
+    def _place(self) -> None:
+        at = 0
+        for fn in self.funcs:
+            if fn.name in self.func_at:
+                raise Unsupported(f"function {fn.name} is placed twice in a section")
+            self.func_at[fn.name] = at
+            start = at
+            starts: dict[int, int] = {}
+            for b in fn.blocks:
+                starts[b.id] = at
+                at += INST_BYTES * len(b.insts)
+            self.block_at.append(starts)
+            self.out.functions.append((fn.name, start, at - start))
+
+    def _encode(self, fn: Func, b: Block, k: int, inst: Inst, at: int, starts: dict[int, int]) -> bytes:
+        if inst.ctl == NO_CTL:
+            raise Unsupported(f"{inst.op.name} has no control word", inst.loc)
+        base = inst.op.base
+        after = at + INST_BYTES
+        src = [self._operand(fn, b, k, o, at, starts) for o in inst.src]
+        if base == "BRA":
+            src.append(_distance(starts[b.succs[-1].id] - after))
+        elif inst.op.flags & (F_TABLE_JUMP | F_RETURNS):
+            # To a section offset in a register; the label is the start of the section.
+            relative = inst.op.flags & F_TABLE_JUMP or inst.op.has("REL")
+            src = [src[0], _distance(-after if relative else 0)]
+        elif base == "CALL":
+            src = self._call(fn, inst, src, at)
+        # The results of a call are implicit.
+        dst = [] if base == "CALL" else inst.dst
+        try:
+            value = self.table.encode(inst.op, inst.guard, dst, src, inst.ctl)
+        except EncodeError as e:
+            raise Unsupported(f"{e} in {fn.name}", inst.loc) from e
+        if self.self_check:
+            self._read_back(inst, dst, src, value)
+        return value.to_bytes(16, "little")
+
+    def _read_back(self, inst: Inst, dst: list[Opnd], src: list[Opnd], word: int) -> None:
+        """Check that the word decodes to its instruction; the text of a form may omit a PT at its end."""
+        d = self.table.decode(word)
+        if d.op is not inst.op or d.guard != inst.guard or not _reads(d.dst, dst) or not _reads(d.src, src):
+            raise Unsupported(f"Self check: a word of {inst.op.name} reads '{self.table.text(word)}'", inst.loc)
+
+    def _operand(self, fn: Func, b: Block, k: int, o: Opnd, at: int, starts: dict[int, int]) -> Opnd:
+        kind = kind_of(o)
+        if kind == K_LABEL:
+            return _distance(starts[label_id(o)] - at - INST_BYTES)
+        if kind != K_SYM:
+            if self.owned and kind == K_CONST and const_bank(o) == 2:
+                return self._pooled(fn, o, at)
+            return o
+        ref = fn.syms[payload(o)]
+        if ref.kind in ("ret_lo", "ret_hi", "ret_rel"):
+            return self._return_point(fn, b, k, ref, at, starts)
+        if ref.kind in ("pc_lo", "pc_hi"):
+            pc = _last_lepc(b, k, starts[b.id], b.insts[k])
+            return imm(pc if ref.kind == "pc_lo" else 0)
+        if ref.kind == "func" and b.insts[k].op.base == "CALL":
+            return o
+        if ref.kind in ("text_lo", "text_hi", "func", "func_lo", "func_hi"):
+            low = ref.kind not in ("text_hi", "func_hi")
+            where = self.func_at.get(ref.name)
+            if where is not None and not self.own_sections:
+                return imm(where + ref.addend if low else 0)
+            self.out.relocs.append(TextReloc(at, "lo32" if low else "hi32", ref.name, ref.addend))
+            return imm(0)
+        if ref.kind in ("lo32", "hi32", "abs16", "abs32", "unified_lo32", "unified_hi32", "bindless"):
+            self.out.relocs.append(TextReloc(at, ref.kind, ref.name, ref.addend))
+            return imm(0)
+        if ref.kind == "cbank":
+            self.out.relocs.append(TextReloc(at, ref.kind, ref.name, ref.addend))
+            return const(0, 0)
+        raise Unsupported(
+            f"{b.insts[k].op.name}: no place for a {ref.kind} reference to {ref.name} in the code", b.insts[k].loc
+        )
+
+    def _pooled(self, fn: Func, o: Opnd, at: int) -> Opnd:
+        """A constant of bank 2; in a relocatable module the linker fills in bank and offset."""
+        assert fn.pool is not None
+        self.out.relocs.append(TextReloc(at, "const_opt", fn.pool.symbol(const_offset(o)), 0))
+        return const(0, 0)
+
+    def _return_point(self, fn: Func, b: Block, k: int, ref: SymRef, at: int, starts: dict[int, int]) -> Opnd:
+        j = k + 1
+        while j < len(b.insts) and b.insts[j].op.base != "CALL":
+            j += 1
+        if j == len(b.insts):
+            raise Unsupported(f"return address in {fn.name} without a call after it", b.insts[k].loc)
+        target = starts[b.id] + INST_BYTES * (j + 1)
+        if ref.kind == "ret_rel":
+            return _distance(target - at - INST_BYTES)
+        if self.own_sections and b.insts[j].op.has("ABS"):
+            kind = "lo32" if ref.kind == "ret_lo" else "hi32"
+            self.out.relocs.append(TextReloc(at, kind, fn.name, target - self.func_at[fn.name]))
+            return imm(0)
+        return imm(target if ref.kind == "ret_lo" else 0)
+
+    def _call(self, fn: Func, inst: Inst, src: list[Opnd], at: int) -> list[Opnd]:
+        info = fn.calls.get(inst.uid)
+        kind = info.kind if info else "abi"
+        o = src[0] if src else 0
+        if kind_of(o) != K_SYM:
+            self.out.calls.append((at, kind, ""))
+            if inst.op.has("REL"):
+                return [o, _distance(-at - INST_BYTES)]
+            return [o]
+        name = fn.syms[payload(o)].name
+        self.out.calls.append((at, kind, name))
+        if inst.op.has("REL"):
+            where = self.func_at.get(name)
+            if where is not None:
+                return [_distance(where - at - INST_BYTES)]
+            raise Unsupported(f"relative call to {name}, which is not in this section", inst.loc)
+        self.out.relocs.append(TextReloc(at, "call", name, 0))
+        return [_distance(0)]
+
+    def _note(self, fn: Func, inst: Inst, at: int) -> None:
+        out = self.out
+        base = inst.op.base
+        if base == "EXIT":
+            out.exits.append(at)
+        elif base == "BAR":
+            out.barriers.append(at)
+            if inst.src and kind_of(inst.src[0]) not in (K_IMM, K_WORD):
+                out.register_barrier = True
+        elif inst.op.flags & F_COOPERATIVE:
+            if inst.loc == 0 and inst.op.flags & F_WARP_WIDE:
+                out.warp_wide.append(at)
+            else:
+                out.cooperative.append(at)
+        if inst.loc and (not out.lines or out.lines[-1][1] != inst.loc):
+            out.lines.append((at, inst.loc))
+        if fn.locations and fn is self.funcs[0]:
+            out.places[inst.uid] = at
+        if fn.name not in out.stack_adjust and _lowers_stack(inst):
+            out.stack_adjust[fn.name] = at + INST_BYTES
+
+    def _tables(self) -> None:
+        image = bytearray()
+        if self.pointers:
+            places = [_NO_FUNCTION, *(self.func_at[name] for name in self.pointers)]
+            image += b"".join(p.to_bytes(8, "little") for p in places)
+        for fn, starts in zip(self.funcs, self.block_at, strict=True):
+            for b in fn.blocks:
+                if not b.insts or b.insts[-1].op.base != "BRX":
+                    continue
+                brx = b.insts[-1]
+                jumps = fn.tables.get(brx.uid)
+                if jumps is None:
+                    raise Unsupported(f"BRX in {fn.name} has no jump table", brx.loc)
+                targets = [starts[b.succs[k].id] for k in jumps.picks]
+                self.out.branch_tables.append((starts[b.id] + INST_BYTES * (len(b.insts) - 1), targets))
+                end = jumps.offset + 4 * len(targets)
+                if len(image) < end:
+                    image.extend(bytes(end - len(image)))
+                image[jumps.offset : end] = b"".join(t.to_bytes(4, "little") for t in targets)
+        pool = self.funcs[0].pool
+        if pool is not None and pool.values:
+            image.extend(bytes(pool.start - len(image)))
+            image += pool.data()
+        self.out.table_bytes = bytes(image)
+
+
+def _distance(bytes_: int) -> Opnd:
+    return imm64(bytes_)
+
+
+def _last_lepc(b: Block, k: int, start: int, inst: Inst) -> int:
+    """Section offset of the nearest LEPC before instruction `k` of the block."""
+    for j in range(k - 1, -1, -1):
+        if b.insts[j].op.base == "LEPC":
+            return start + INST_BYTES * j
+    raise Unsupported(f"{inst.op.name} refers to an LEPC that does not precede it", inst.loc)
+
+
+def _lowers_stack(inst: Inst) -> bool:
+    """True for ``R1 = R1 + negative immediate``."""
+    if not inst.op.flags & F_ADDS or len(inst.dst) != 1 or len(inst.src) < 2:
+        return False
+    r1 = r(1)
+    return inst.dst[0] == r1 and inst.src[0] == r1 and is_imm(inst.src[1]) and imm_value(inst.src[1]) >> 31 & 1 == 1
+
+
+def _reads(found: list[Opnd], written: list[Opnd]) -> bool:
+    """Whether the operands of a decoded word are those written, but for a PT at the end."""
+    return found == written or (found == written[:-1] and written[-1] == PT)

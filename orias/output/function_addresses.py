@@ -1,0 +1,29 @@
+"""Fills in addresses of functions in initialisers of variables."""
+
+from orias.cubin.model import Variable
+from orias.lower.frame.data_layout import FUNCTION_BYTE, FUNCTION_OFFSET
+from orias.lower.frame.program import Kernel
+from orias.output.emit import EmittedText
+
+
+def place_functions(v: Variable, kernels: list[Kernel], texts: list[EmittedText]) -> None:
+    """Fill in the function addresses of an initialiser in a module with one kernel, as offsets in its section."""
+    waiting = [r for r in v.relocs if r.type < 0]
+    if not waiting or v.data is None:
+        return
+    data = bytearray(v.data)
+    for r in waiting:
+        found = {
+            offset
+            for kernel, text in zip(kernels, texts, strict=True)
+            for name, offset, _ in text.functions
+            if name == f"${kernel.ptx.name}${r.symbol}"
+        }
+        # A function that the only kernel cannot call has no copy.
+        place = (max(found, default=0) + r.addend).to_bytes(8, "little")
+        if r.type == FUNCTION_OFFSET:
+            data[r.offset : r.offset + 8] = place
+        else:
+            data[r.offset] = place[r.type - FUNCTION_BYTE]
+    v.data = bytes(data)
+    v.relocs = [r for r in v.relocs if r.type >= 0]

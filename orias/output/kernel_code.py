@@ -1,0 +1,114 @@
+"""Describes a compiled kernel for the cubin: registers, frames, relocations, offsets that the driver needs."""
+
+from typing import Final
+
+from orias.cubin import relocs
+from orias.cubin.model import NO_CTA, BranchTargets, KernelCode, Reloc, SubFunction
+from orias.lower.frame.program import Kernel
+from orias.ori.ir import Func
+from orias.output.emit import EmittedText
+from orias.target.profile import Target
+from orias.target.register_steps import allowed
+
+_RELOC_TYPES: Final = {
+    "lo32": relocs.R_ABS32_LO_32,
+    "hi32": relocs.R_ABS32_HI_32,
+    "abs32": relocs.R_ABS32_32,
+    "abs16": relocs.R_ABS16_32,
+    "cbank": relocs.R_CONST_FIELD21_38,
+    "const_opt": relocs.R_CONST_FIELD19_40,
+    "bindless": relocs.R_BINDLESSOFF14_40,
+    "unified_lo32": relocs.R_UNIFIED32_LO_32,
+    "unified_hi32": relocs.R_UNIFIED32_HI_32,
+}
+
+
+def relocation_type(kind: str, target: Target) -> int:
+    """The R_CUDA number of a relocation kind (:class:`orias.output.emit.TextReloc`)."""
+    if kind == "call":
+        return target.number("call_relocation")
+    return _RELOC_TYPES[kind]
+
+
+def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[Kernel]) -> KernelCode:
+    """The cubin's description of a compiled kernel.  `beside`: the kernels whose functions it may call, itself included."""
+    ptx = kernel.ptx
+    funcs = kernel.all_functions()
+    code = KernelCode(ptx.name, text.code, ptx.entry)
+    reached, code.min_stack_size, code.abi_frame_unknown = _calls(kernel, beside)
+    code.num_regs = kernel.entry.entry_regs or max(f.reg_count for f in reached)
+    if "maxnreg" in ptx.directives:
+        code.maxreg = allowed(ptx.directives["maxnreg"][0])
+    code.barriers = kernel.barriers
+    code.frame_size = kernel.entry.frame_size
+    code.calls_rel = bool(kernel.functions or kernel.helpers)
+    code.crs_stack = code.calls_rel or any(i.op.base == "BSSY" for f in funcs for i in f.insts())
+    code.params = kernel.params
+    code.texture_relocs = kernel.references
+    code.param_bytes = kernel.param_bytes
+    code.shared = kernel.shared
+    code.shared_size = kernel.shared_size
+    code.shared_align = kernel.shared_align
+    code.shared_dynamic = kernel.shared_dynamic
+    code.const2 = text.table_bytes
+    code.const2_align = 4
+    pool = kernel.pool
+    if pool is not None and pool.values:
+        if pool.owner:
+            code.const2_align = 8
+            code.const2_parts = [(pool.start + 8 * k, 8) for k in range(len(pool.values))]
+    elif kernel.pointers:
+        code.const2_align = 8
+    code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]
+    code.exit_offsets = text.exits
+    code.coop_offsets = text.cooperative
+    code.coop_mask_regs = [-1] * len(text.cooperative)
+    code.int_warp_wide = text.warp_wide
+    code.syscall_offsets = [at for at, kind, _ in text.calls if kind == "syscall"]
+    code.externs = kernel.externs
+    code.branch_targets = [BranchTargets(at, targets) for at, targets in text.branch_tables]
+    code.ctaidz_used = kernel.ctaidz_used
+    code.maxntid = _dimensions(ptx.directives.get("maxntid"))
+    code.reqntid = _dimensions(ptx.directives.get("reqntid"))
+    for (name, offset, size), fn in zip(text.functions[1:], funcs[1:], strict=True):
+        sub = SubFunction(name, offset, size, fn.kind == "helper")
+        sub.frame_size = fn.frame_size
+        code.subs.append(sub)
+    code.spill_stores = sum(f.spill_stores for f in funcs)
+    code.spill_loads = sum(f.spill_loads for f in funcs)
+    return code
+
+
+def _dimensions(d: tuple[int, ...] | None) -> tuple[int, int, int]:
+    """A directive's (x, y, z), with 1 for missing values; all 0 without the directive."""
+    if not d:
+        return NO_CTA
+    return d[0], d[1] if len(d) > 1 else 1, d[2] if len(d) > 2 else 1
+
+
+def _calls(kernel: Kernel, beside: list[Kernel]) -> tuple[list[Func], int, bool]:
+    """Functions that a kernel may reach, the largest sum of their frames on a path in bytes, and whether it is unknown."""
+    known = {f.name: f for k in beside for f in k.all_functions()}
+    owner = {f.name: k for k in beside for f in k.all_functions()}
+    depth: dict[str, int] = {}
+    on_path: set[str] = set()
+    unknown = kernel.indirect_calls
+
+    def visit(name: str) -> int:
+        nonlocal unknown
+        if name in depth:
+            return depth[name]
+        if name in on_path:
+            unknown = True
+            return 0
+        on_path.add(name)
+        unknown = unknown or owner[name].indirect_calls
+        callees = [c.target for c in known[name].calls.values() if c.target in known and c.target is not None]
+        total = known[name].frame_size + max([visit(c) for c in callees], default=0)
+        on_path.discard(name)
+        depth[name] = total
+        return total
+
+    total = visit(kernel.entry.name)
+    reached = known.keys() if unknown else depth.keys() | {f.name for f in kernel.all_functions()}
+    return [known[name] for name in reached], total, unknown

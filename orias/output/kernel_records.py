@@ -1,0 +1,73 @@
+"""The cubin's facts about a kernel in addition to its code: launch directives and features in use.
+
+Source: ``docs/facts/cubin.md``, "Attributes" and "Notes and compatibility".
+"""
+
+from typing import Final
+
+from orias.cubin.model import GLOBAL, LOCAL, NO_CTA, WEAK, CubinModule, KernelCode
+from orias.isa.op import F_MATRIX, F_TENSOR_MAP
+from orias.lower.frame.program import Kernel
+from orias.options import Options
+from orias.output.barrier_records import describe_mbarriers
+from orias.ptx.ast import Function, Instr
+from orias.target import features
+
+_CLUSTER_BARRIER: Final = frozenset(("UCGABAR_ARV", "UCGABAR_WAIT"))
+
+
+def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Options) -> None:
+    """Fill in the facts of a kernel and of the module."""
+    d = kernel.ptx.directives
+    code.binding = {"weak": WEAK, "": LOCAL}.get(kernel.ptx.linkage, GLOBAL)
+    if "maxnreg" not in d and options.maxrregcount:
+        code.maxreg = options.maxrregcount
+    code.cluster_dim = _triple(d.get("reqnctapercluster"))
+    code.explicit_cluster = "explicitcluster" in d
+    code.max_cluster_rank = d["maxclusterrank"][0] if "maxclusterrank" in d else 0
+    code.blocks_are_clusters = "blocksareclusters" in d
+    for f in kernel.all_functions():
+        for inst in f.insts():
+            base = inst.op.base
+            if inst.op.compat:
+                module.isa_class = max(module.isa_class, inst.op.compat)
+                if inst.op.flags & F_TENSOR_MAP:
+                    module.tensor_map = max(module.tensor_map, 1)
+                if base == "USETMAXREG" and not module.relocatable:
+                    code.reg_reconfig = True
+            elif base in _CLUSTER_BARRIER:
+                code.barriers = max(code.barriers, 1)
+            elif inst.op.flags & F_MATRIX and "SP" in inst.op.mods:
+                code.sparse_mma_mask = 0x10
+    sources = [kernel.ptx, *_callees(kernel.ptx)]
+    describe_mbarriers(code, kernel, sources, kernel.entry.target.has(features.HARDWARE_BARRIERS))
+    for ptx in sources:
+        for s in ptx.body or ():
+            if isinstance(s, Instr):
+                name = s.sig.name
+                if name.startswith("wmma."):
+                    code.wmma_used = True
+                elif name.startswith("tensormap.replace"):
+                    module.tensor_map = 2
+                elif name.split(".")[0] in ("txq", "suq"):
+                    module.uses_texture_query = True
+
+
+def _triple(d: tuple[int, ...] | None) -> tuple[int, int, int]:
+    if not d:
+        return NO_CTA
+    return d[0], d[1] if len(d) > 1 else 1, d[2] if len(d) > 2 else 1
+
+
+def _callees(f: Function) -> list[Function]:
+    """Functions that a PTX function refers to, directly or not."""
+    seen: list[Function] = []
+    todo = [f]
+    while todo:
+        for s in todo.pop().body or ():
+            if isinstance(s, Instr) and s.sig.name == "call":
+                for o in [*s.ops, *s.rets, *s.args]:
+                    if o.func is not None and o.func not in seen and o.func is not f:
+                        seen.append(o.func)
+                        todo.append(o.func)
+    return seen

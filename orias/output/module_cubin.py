@@ -1,0 +1,121 @@
+"""Makes the cubin of a module from emitted code: data, kernels, calls, line tables, debug sections."""
+
+from typing import Final
+
+from orias.cubin.model import CallEdge, CubinModule, KernelCode, SourceFile
+from orias.cubin.variable_layout import align_up, global_bytes
+from orias.cubin.writer import write
+from orias.lower.frame.program import Kernel, Program
+from orias.options import Options
+from orias.output.debug_records import debug_sections
+from orias.output.emit import EmittedText
+from orias.output.function_addresses import place_functions
+from orias.output.kernel_code import kernel_code
+from orias.output.kernel_records import describe
+from orias.output.line_rows import line_rows, names_section
+from orias.output.result import CompileResult, KernelInfo
+from orias.ptx.ast import Module
+from orias.target import features
+from orias.target.profile import Target
+from orias.version import VERSION
+
+_TOOL_VERSION: Final = f"Orias {VERSION}, for release 13.0"
+
+
+def make_cubin(
+    module: Module, program: Program, texts: list[EmittedText], source: str | bytes, options: Options, target: Target
+) -> CompileResult:
+    """The finished cubin of a module whose kernels are emitted as `texts`.  Raises CubinError if a limit of the format is exceeded."""
+    out = _module(module, program, source, options, target)
+    names: dict[str, int] = {}
+    if out.lineinfo:
+        section, names = names_section(module)
+        out.sections = [section] if section is not None and not options.debug else []
+    result = CompileResult(target.name, b"")
+    for kernel, text in zip(program.kernels, texts, strict=True):
+        beside = program.kernels if options.own_sections and not out.relocatable and kernel.ptx.entry else [kernel]
+        code = kernel_code(kernel, text, target, beside)
+        describe(code, kernel, out, options)
+        if options.annotate:
+            code.annotation = f"instr/R-regs: {len(text.code) // 16} instructions, {code.num_regs} R-regs"
+        if out.lineinfo:
+            code.lines = line_rows(text.lines, kernel.locs, names)
+        out.kernels.append(code)
+        for caller, callee in kernel.edges:
+            if callee in kernel.externs or options.own_sections:
+                out.calls.append(CallEdge(caller, callee))
+        result.kernels[code.name] = _kernel_info(kernel, code, text, target)
+        for fn in kernel.functions:
+            info = KernelInfo(fn.name)
+            info.is_entry = False
+            info.stack, info.spill_stores, info.spill_loads = fn.frame_size, fn.spill_stores, fn.spill_loads
+            result.functions[fn.name] = info
+    if out.lineinfo and options.debug:
+        out.sections = debug_sections(module, program.kernels, texts, out, target)
+    if not options.own_sections:
+        for v in program.variables:
+            place_functions(v, program.kernels, texts)
+    result.data = write(out)
+    result.gmem = global_bytes(out.variables)
+    if program.const_size:
+        result.cmem[3] = program.const_size
+    if out.bank4:
+        result.cmem[4] = 8 * len(out.bank4)
+    return result
+
+
+def _module(module: Module, program: Program, source: str | bytes, options: Options, target: Target) -> CubinModule:
+    """The cubin without kernels: options, notes, data, samplers, the PTX text for debuggers."""
+    out = CubinModule(target.name, options.compile_only)
+    out.ptx_sm = int("".join(c for c in module.target if c.isdigit()) or 0)
+    out.options = options.note_text()
+    out.tool_version = _TOOL_VERSION
+    located = any(k.locs for k in program.kernels)
+    out.lineinfo = (options.lineinfo or options.debug or located) and not options.suppress_debug_info
+    out.debug = options.debug
+    out.own_sections = options.own_sections
+    out.texmode_independent = "texmode_independent" in module.target_options
+    out.variables = program.variables
+    for name, fields in program.samplers:
+        if "force_unnormalized_coords" in fields:
+            out.sampler_unnormalized.append((name, fields["force_unnormalized_coords"]))
+        out.sampler_inits.append((name, packed_sampler(fields)))
+    out.bank4 = program.bank4
+    out.externs = program.externs
+    if out.relocatable:
+        out.prototypes = program.prototypes
+    if options.own_sections:
+        out.address_taken = program.address_taken
+        out.indirect_calls = program.indirect_calls
+        out.address_uses = program.address_uses
+    if out.lineinfo:
+        out.ptx_text = source.decode("latin-1") if isinstance(source, bytes) else source
+        out.files = [SourceFile(n, name, mtime, size) for n, (name, mtime, size) in sorted(module.files.items())]
+    return out
+
+
+def packed_sampler(fields: dict[str, int]) -> int:
+    """The initial modes of a sampler as one word: a byte per address mode, then one for the filter mode; 255: not given."""
+    names = ("addr_mode_0", "addr_mode_1", "addr_mode_2", "filter_mode")
+    # Numbers 1 to 5 are address modes, 6 and 7 filters; ptxas 13.0.88 accepts either kind in either field.
+    modes = [fields.get(name, 0) for name in names]
+    codes = [m - 1 if 1 <= m <= 5 else m - 6 if m in (6, 7) else 255 for m in modes]
+    return sum(code << 8 * k for k, code in enumerate(codes))
+
+
+def _kernel_info(kernel: Kernel, code: KernelCode, text: EmittedText, target: Target) -> KernelInfo:
+    info = KernelInfo(code.name)
+    info.registers = code.num_regs
+    info.barriers = code.barriers
+    info.spill_stores, info.spill_loads = kernel.entry.spill_stores, kernel.entry.spill_loads
+    info.stack = code.frame_size
+    info.is_entry = code.is_entry
+    if not code.abi_frame_unknown:
+        info.stack_cumulative = code.min_stack_size
+    info.shared = align_up(kernel.shared_size, max((v.align for v in kernel.shared_dynamic), default=1))
+    info.instructions = len(text.code) // 16
+    if target.has(features.CONSTANT_OPERANDS):
+        info.constant[0] = target.word("parameters") + kernel.param_bytes
+    if text.table_bytes:
+        info.constant[2] = len(text.table_bytes)
+    return info

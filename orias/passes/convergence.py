@@ -1,0 +1,523 @@
+"""Convergence: BSSY, BSYNC, WARPSYNC and YIELD (phases 72 and 99; ``docs/facts/control-flow.md``).
+
+Runs on SSA, after the last pass that changes branches.  A divergent branch whose immediate post-dominator P is a real
+block gets a barrier; branches with the same P share it.  Threads pick the barrier up (BSSY) wherever control enters
+the region between the branches and P, and wait (BSYNC) in a block of their own before P::
+
+    s:  BSSY B0, P ; @p BRA          x: (uniform) ----.
+    ...region...  -> j                                 |
+    j:  phis ; BSYNC B0  -> P  <-----------------------'
+
+So every BSYNC is reached only by threads that passed its BSSY, whatever the shape of the graph.  EXIT needs nothing, and
+branches to code that only exits do not count for post-dominance.
+
+Where the post-dominator lies after a loop because some path leaves the loop, the branch gets a second, local barrier at the
+nearest block inside the loop where those that stay meet; threads that leave give it up (BREAK).
+
+No barrier: a uniform condition; no post-dominator; a region with BAR or a collective of the full mask, which a legal
+program runs with the whole warp, so that the condition does not in fact diverge (what ptxas assumes too).
+
+Barrier registers are physical, by nesting: a region's barrier differs from those of all regions that overlap it.  Calls
+of ABI functions preserve B6..B11, helper subroutines use B2..B5 and nothing else.
+
+Collectives: lowering puts ``WARPSYNC mask`` before every warp operation with a member mask.  It stays where the warp
+may run in parts or the mask is not constant, and is dropped elsewhere.  On sm_75 to sm_89 ptxas branches to out-of-line helpers
+(BRA.DIV, BRA.CONV) so that converged warps skip the WARPSYNC; here it is executed always, which means the same.  Matrix
+operations (``.sync.aligned``) get theirs here, the first of a block where the warp may run in parts, as with ptxas -O3.
+"""
+
+from typing import Final, final
+
+from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, onward, post_dominators
+from orias.analysis.divergence import Divergence, divergence, exit_edges
+from orias.isa.gmma_forms import ARRIVE, WARPSYNC_ALL
+from orias.isa.op import F_ALIGNED, F_CALL, F_FENCE, F_READ, F_WHOLE_WARP, F_WRITE, op
+from orias.isa.operand import (
+    INV,
+    K_B,
+    K_P,
+    PT,
+    RZ,
+    Opnd,
+    imm,
+    imm_value,
+    in_file,
+    is_imm,
+    is_zero_reg,
+    kind_of,
+    label,
+    reg,
+)
+from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
+from orias.target import features
+
+_BSSY: Final = op("BSSY")
+_BSYNC: Final = op("BSYNC")
+_BREAK: Final = op("BREAK")
+_CLEAR: Final = op("BMOV.32.CLEAR")
+_YIELD: Final = op("YIELD")
+_WARPSYNC: Final = op("WARPSYNC")
+_FULL_MASK: Final = 0xFFFFFFFF
+
+_SCRATCH: Final[tuple[int, ...]] = (0, 1, 2, 3, 4, 5)
+_HELPER: Final[tuple[int, ...]] = (2, 3, 4, 5)
+_ACROSS_HELPERS: Final[tuple[int, ...]] = (0, 1)
+_SAVED: Final[tuple[int, ...]] = (6, 7, 8, 9, 10, 11)
+
+
+def insert_sync(fn: Func) -> None:
+    """Insert convergence barriers, warp synchronisation and yields into a function in SSA form."""
+    _Inserter(fn).run()
+
+
+@final
+class _Region:
+    """The blocks that one barrier guards, and where it is picked up."""
+
+    __slots__ = ("barrier", "blocks", "end", "extent", "leaving", "sites")
+
+    def __init__(self, end: Block) -> None:
+        self.end: Block = end
+        self.sites: list[Block] = []
+        """Blocks outside the region whose branch enters it."""
+        self.blocks: set[int] = set()
+        self.extent: set[int] = set()
+        """``blocks`` and what threads run that leave the region to exit."""
+        self.barrier: int = -1
+        self.leaving: list[tuple[Block, Block]] = []
+        """Edges on which threads give the barrier up (out of the loop around a local region)."""
+
+    def comes_from(self, blocks: list[Block]) -> bool:
+        """True if one of the blocks is of the region or enters it: threads with the barrier may come from there."""
+        sites = [s.id for s in self.sites]
+        return any(b.id in self.blocks or b.id in sites for b in blocks)
+
+
+@final
+class _Groups:
+    """Regions by the block where they end, as branches are added to them."""
+
+    __slots__ = ("by_end", "by_id", "members")
+
+    def __init__(self, by_id: dict[int, Block]) -> None:
+        self.by_id: dict[int, Block] = by_id
+        self.by_end: dict[int, _Region] = {}
+        self.members: dict[int, list[Block]] = {}
+
+    def add(self, b: Block, end: int, blocks: set[int], extent: set[int]) -> _Region:
+        """Add a branch with its blocks to the region that ends at `end`."""
+        region = self.by_end.get(end)
+        if region is None:
+            region = _Region(self.by_id[end])
+            self.by_end[end] = region
+            self.members[end] = []
+        region.blocks |= blocks
+        region.extent |= extent
+        self.members[end].append(b)
+        return region
+
+    def finish(self) -> list[_Region]:
+        """The regions, with their sites."""
+        for end, region in self.by_end.items():
+            region.sites = [b for b in self.members[end] if b.id not in region.blocks]
+        return list(self.by_end.values())
+
+
+@final
+class _Inserter:
+    __slots__ = ("by_id", "calls", "constants", "div", "fn", "forest", "loose", "regions")
+
+    def __init__(self, fn: Func) -> None:
+        self.fn: Func = fn
+        self.div: Divergence = divergence(fn)
+        self.by_id: dict[int, Block] = {b.id: b for b in fn.blocks}
+        self.forest: LoopForest = find_loops(fn, dominators(fn))
+        self.regions: list[_Region] = []
+        self.loose: list[int] = []
+        """Ids of blocks after divergent branches for which there is no barrier."""
+        self.constants: dict[int, int] = _constants(fn)
+        self.calls: dict[int, str] = self._calls()
+        """Block -> the kind of call in it: ``abi`` or ``helper``."""
+
+    def run(self) -> None:
+        waits = self._waits()
+        partial = self._find_regions() | self._after_yields(waits)
+        self.fn.parted = self._parted()
+        self._collectives(partial)
+        self._yields(waits)
+        self._assign()
+        for region in self.regions:
+            self._give_up(region)
+        for region in self.regions:
+            self._build(region)
+        self._save_preserved()
+
+    # --- regions -----------------------------------------------------------------------------------------------
+
+    def _find_regions(self) -> set[int]:
+        """Fill ``regions``, outer ones first; returns the blocks in which part of the warp may be missing."""
+        fn = self.fn
+        cut = exit_edges(fn)
+        pdom = post_dominators(fn, cut)
+        whole = self._whole_warp_blocks()
+        # A function may be called by part of the warp: all of it counts as partial.
+        partial: set[int] = set() if fn.kind == "entry" else {b.id for b in fn.blocks}
+        groups = _Groups(self.by_id)
+        local: dict[int, tuple[frozenset[tuple[int, int]], DomTree]] = {}
+        for b in fn.blocks:
+            if not self.div.branches[b.id]:
+                continue
+            if sum((b.id, s.id) not in cut for s in b.succs) < 2:
+                self.loose.extend(s.id for s in b.succs)
+                continue
+            end = pdom.idom[b.id]
+            reach = _reachable(b, end, cut)
+            if reach & whole:
+                self.loose.append(end)
+                continue
+            extent = _reachable(b, end, frozenset())
+            partial |= extent
+            if end != NO_BLOCK:
+                groups.add(b, end, reach, extent)
+            loop = self.forest.innermost[b.id]
+            if loop is None or end in loop.blocks or any(s.id not in loop.blocks for s in b.succs):
+                continue
+            # Threads may leave the loop before they meet again after it: let those that stay meet inside.
+            if loop.header.id not in local:
+                inside = set(loop.blocks)
+                out = [(x, s.id) for x in loop.blocks for s in self.by_id[x].succs if s.id not in inside]
+                without = cut | frozenset(out)
+                local[loop.header.id] = (without, post_dominators(fn, without))
+            without, tree = local[loop.header.id]
+            near = tree.idom[b.id]
+            if near == NO_BLOCK or near not in loop.blocks:
+                continue
+            core = _reachable(b, near, without)
+            region = groups.add(b, near, core, core)
+            for x in [b.id, *sorted(core)]:
+                for s in self.by_id[x].succs:
+                    edge = (self.by_id[x], s)
+                    if s.id not in loop.blocks and (x, s.id) not in cut and edge not in region.leaving:
+                        region.leaving.append(edge)
+        self.regions = groups.finish()
+        self.regions.sort(key=lambda r: -len(r.blocks))
+        return partial
+
+    def _parted(self) -> frozenset[int]:
+        """See ``Func.parted``.  As ptxas has it, a warp is whole again only where a barrier is picked up."""
+        out = {b.id for b in self.fn.blocks if self.div.regions[b.id]}
+        ends = {region.end.id for region in self.regions}
+        waiting = [self.by_id[x] for x in self.loose if x != NO_BLOCK]
+        for b in self.fn.blocks:
+            if any(self.fn.calls_outside(i) for i in b.insts):
+                waiting.extend(b.succs)
+        return frozenset(out | onward(waiting, ends))
+
+    def _whole_warp_blocks(self) -> set[int]:
+        out: set[int] = set()
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                gathers = inst.op.base == "WARPSYNC" and _constant_mask(inst, self.constants) == _FULL_MASK
+                if gathers or inst.op.flags & F_WHOLE_WARP:
+                    out.add(b.id)
+                    break
+        return out
+
+    # --- barrier registers -------------------------------------------------------------------------------------
+
+    def _assign(self) -> None:
+        """Give every region a barrier register; regions for which none is left go without."""
+        placed: list[_Region] = []
+        for region in self.regions:
+            taken = {r.barrier for r in placed if r.extent & region.extent or self._touches(r, region)}
+            kinds = {self.calls[x] for x in region.extent if x in self.calls}
+            for n in self._allowed(kinds):
+                if n not in taken:
+                    region.barrier = n
+                    placed.append(region)
+                    break
+        self.regions = placed
+
+    def _touches(self, a: _Region, b: _Region) -> bool:
+        """True if one region starts or ends inside the other."""
+        return (
+            any(s.id in b.extent for s in a.sites)
+            or any(s.id in a.extent for s in b.sites)
+            or a.end.id in b.extent
+            or b.end.id in a.extent
+        )
+
+    def _allowed(self, calls: set[str]) -> tuple[int, ...]:
+        if self.fn.kind == "helper":
+            return () if calls else _HELPER
+        if "abi" in calls:
+            return _SAVED
+        if "helper" in calls:
+            return _ACROSS_HELPERS + _SAVED
+        return _SCRATCH + _SAVED
+
+    def _calls(self) -> dict[int, str]:
+        out: dict[int, str] = {}
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                kind = self._kind(inst)
+                if kind and out.get(b.id) != "abi":
+                    out[b.id] = kind
+        return out
+
+    def _kind(self, inst: Inst) -> str:
+        """Of a call ``helper`` or ``abi``, else nothing."""
+        if not inst.op.flags & F_CALL:
+            return ""
+        info = self.fn.calls.get(inst.uid)
+        return "helper" if info is not None and info.kind == "helper" else "abi"
+
+    # --- code --------------------------------------------------------------------------------------------------
+
+    def _build(self, region: _Region) -> None:
+        fn = self.fn
+        end = region.end
+        inside = set(region.blocks)
+        sources = inside | {s.id for s in region.sites}
+        # The graph may have changed since the region was found: blocks put before others belong where those do.
+        join = self._split(end, [p for p in end.preds if p.id in sources])
+        join_at = _after_phis(join)
+        barrier = reg(K_B, region.barrier)
+        join.insts.insert(join_at, fn.new_inst(_BSYNC, [], [barrier], loc=_line(end)))
+        for other in self.regions:
+            if end.id in other.blocks:
+                other.blocks.add(join.id)
+        sites = {s.id for s in region.sites}
+        for x in list(region.blocks):
+            y = self.by_id[x]
+            outside = [p for p in y.preds if p.id not in inside and p.id not in sites]
+            if not outside and (y.preds or y is not fn.blocks[0]):
+                continue
+            if len(outside) == 1 and len(outside[0].succs) == 1:
+                self._pick_up(outside[0], barrier, end)
+                continue
+            entry = self._split(y, outside)
+            for other in self.regions:
+                if x in other.blocks and all(p.id in other.blocks for p in outside):
+                    other.blocks.add(entry.id)
+                elif other.end is y and other.comes_from(outside) and not other.comes_from(y.preds):
+                    # That region ends where this one begins: first its threads meet.
+                    other.end = entry
+            self._pick_up(entry, barrier, end)
+        for s in region.sites:
+            self._pick_up(s, barrier, end)
+
+    def _give_up(self, region: _Region) -> None:
+        """BREAK on the edges that leave a local region's loop."""
+        fn = self.fn
+        barrier = reg(K_B, region.barrier)
+        for x, left in region.leaving:
+            # The edge may have got a block since it was noted.
+            y = left if left in x.succs else next(s for s in x.succs if s.succs == [left])
+            term = x.terminator()
+            if term is None or len(x.succs) == 1:
+                at = len(x.insts) - (0 if term is None else 1)
+                x.insts.insert(at, fn.new_inst(_BREAK, [], [barrier], loc=_line(y)))
+            elif term.op.base == "BRA" and not term.src and len(x.succs) == 2:
+                guard = term.guard if x.succs[1] is y else term.guard ^ INV
+                x.insts.insert(len(x.insts) - 1, fn.new_inst(_BREAK, [], [barrier], guard, loc=term.loc))
+            else:
+                hop = self._split(y, [x])
+                for other in self.regions:
+                    if x.id in other.blocks:
+                        other.blocks.add(hop.id)
+                hop.insts.insert(_after_phis(hop), fn.new_inst(_BREAK, [], [barrier], loc=term.loc))
+
+    def _pick_up(self, b: Block, barrier: Opnd, end: Block) -> None:
+        """BSSY at the end of a block, before its branch and before the BSSY of inner regions."""
+        fn = self.fn
+        at = len(b.insts) - (1 if b.terminator() is not None else 0)
+        line = b.insts[at].loc if at < len(b.insts) else _line(end)
+        code = [fn.new_inst(_BSSY, [barrier], [label(end.id)], loc=line)]
+        if fn.target.has(features.CLEARS_BARRIERS):
+            code.insert(0, fn.new_inst(_CLEAR, [RZ], [barrier], loc=line))
+        b.insts[at:at] = code
+
+    def _split(self, y: Block, preds: list[Block]) -> Block:
+        """A new block on the edges from `preds` to `y`, with phis for the values that meet there."""
+        fn = self.fn
+        chosen = {p.id for p in preds}
+        new = fn.new_block()
+        self.by_id[new.id] = new
+        new.cold = y.cold
+        keep = [k for k, p in enumerate(y.preds) if p.id not in chosen]
+        move = [k for k, p in enumerate(y.preds) if p.id in chosen]
+        new.preds = [y.preds[k] for k in move]
+        for p in {q.id: q for q in new.preds}.values():
+            p.succs = [new if s is y else s for s in p.succs]
+        for inst in y.insts:
+            if inst.op is not OP_PHI:
+                break
+            moved = [inst.src[k] for k in move]
+            value = moved[0]
+            if any(v != value for v in moved):
+                d = fn.new_vreg(kind_of(inst.dst[0]), fn.width(inst.dst[0]))
+                new.insts.append(fn.new_inst(OP_PHI, [d], moved, loc=inst.loc))
+                value = d
+            inst.src = [inst.src[k] for k in keep] + [value]
+        y.preds = [y.preds[k] for k in keep] + [new]
+        new.succs = [y]
+        at = fn.blocks.index(y)
+        last = max(fn.blocks.index(p) for p in new.preds)
+        # A block on back edges goes after the loop's last block, any other before its target.
+        fn.blocks.insert(last + 1 if last >= at else at, new)
+        return new
+
+    def _save_preserved(self) -> None:
+        """ABI functions keep the preserved barrier registers they use: into registers at entry, back before RET."""
+        fn = self.fn
+        if fn.kind != "func":
+            return
+        used = sorted({r.barrier for r in self.regions if r.barrier in _SAVED})
+        if not used:
+            return
+        entry = fn.blocks[0]
+        kept = [fn.new_vreg() for _ in used]
+        at = _after_phis(entry)
+        entry.insts[at:at] = [fn.new_inst(_CLEAR, [v], [reg(K_B, n)]) for n, v in zip(used, kept, strict=True)]
+        for b in fn.blocks:
+            for k in range(len(b.insts) - 1, -1, -1):
+                if b.insts[k].op.base == "RET":
+                    back = [
+                        fn.new_inst(op("BMOV.32"), [reg(K_B, n)], [v], loc=b.insts[k].loc)
+                        for n, v in zip(used, kept, strict=True)
+                    ]
+                    b.insts[k:k] = back
+
+    # --- collectives and forward progress ------------------------------------------------------------------------
+
+    def _collectives(self, partial: set[int]) -> None:
+        """Keep, sharpen or drop the WARPSYNC before collectives; put one before matrix operations that part of a warp may reach."""
+        for b in self.fn.blocks:
+            out: list[Inst] = []
+            parted = b.id in self.fn.parted
+            whole = together = b.id not in partial
+            for k, inst in enumerate(b.insts):
+                if self.fn.calls_outside(inst):
+                    parted = True
+                if self._kind(inst) == "abi":
+                    whole = together = False
+                if inst.op.flags & F_ALIGNED and not together:
+                    out.append(self._warpsync(inst))
+                    together = inst.guard == PT
+                if inst.op.base == "WARPSYNC":
+                    mask = _constant_mask(inst, self.constants)
+                    # ptxas keeps it before ARRIVE in all code after a divergent branch.
+                    arrives = parted and k + 1 < len(b.insts) and b.insts[k + 1].op is ARRIVE
+                    if mask >= 0 and whole and not arrives:
+                        continue
+                    if mask == _FULL_MASK:
+                        self._sharpen(inst)
+                        together = together or inst.guard == PT
+                out.append(inst)
+            b.insts = out
+
+    def _warpsync(self, inst: Inst) -> Inst:
+        """WARPSYNC of the whole warp, as guarded as the operation after it."""
+        made = self.fn.new_inst(_WARPSYNC, [], [imm(_FULL_MASK)], inst.guard, loc=inst.loc)
+        self._sharpen(made)
+        return made
+
+    def _sharpen(self, inst: Inst) -> None:
+        """WARPSYNC of the whole warp as WARPSYNC.ALL, where the target has that."""
+        if inst.op is _WARPSYNC and self.fn.target.has(features.WARPSYNC_ALL):
+            inst.op = WARPSYNC_ALL
+            inst.src = []
+
+    def _after_yields(self, waits: list[tuple[Block, Inst]]) -> set[int]:
+        """Blocks that part of a warp may reach alone because a barrier does not wait for threads that yield, here or in a called function."""
+        after = [s for x, kind in self.calls.items() if kind == "abi" for s in self.by_id[x].succs]
+        return onward([*(b for b, _ in waits), *after])
+
+    def _waits(self) -> list[tuple[Block, Inst]]:
+        """Where divergent loops wait for other threads: the first load or atomic of a block that can see their writes."""
+        out: list[tuple[Block, Inst]] = []
+        for loop in self.forest.loops:
+            if not self._threads_leave(loop):
+                continue
+            # Where one thread's retry is another's success nobody waits; in a loop around it, it may be what is waited for.
+            free = self.fn.retries if len(loop.latches) == 1 else ()
+            for x in loop.blocks:
+                if self.forest.innermost[x] is loop:
+                    found = next((i for i in self.by_id[x].insts if _sees_others(i) and i.uid not in free), None)
+                    if found is not None:
+                        out.append((self.by_id[x], found))
+        return out
+
+    def _threads_leave(self, loop: Loop) -> bool:
+        """True if some threads may leave a loop, or end in it, while others stay."""
+        inside = set(loop.blocks)
+        for b in (self.by_id[x] for x in loop.blocks):
+            if self.div.branches[b.id] and any(s.id not in inside for s in b.succs):
+                return True
+            if any(i.op.base == "EXIT" and self.div.is_varying(i.guard) for i in b.insts):
+                return True
+        return False
+
+    def _yields(self, waits: list[tuple[Block, Inst]]) -> None:
+        """YIELD in divergent loops that wait for other threads."""
+        for b, inst in waits:
+            b.insts.insert(b.insts.index(inst) + 1, self.fn.new_inst(_YIELD, [], [], loc=inst.loc))
+
+
+def _sees_others(inst: Inst) -> bool:
+    """A volatile, relaxed or acquiring load, or an atomic whose result is used."""
+    flags = inst.op.flags
+    if not flags & F_READ:
+        return False
+    if flags & F_WRITE:
+        return any(not in_file(d, K_P) and not is_zero_reg(d) for d in inst.dst)
+    return flags & F_FENCE != 0
+
+
+def _constant_mask(inst: Inst, constants: dict[int, int]) -> int:
+    """Member mask of a WARPSYNC, -1 if it is in a register."""
+    if inst.op is WARPSYNC_ALL:
+        return _FULL_MASK
+    if not inst.src:
+        return -1
+    o = inst.src[0]
+    if is_imm(o):
+        return imm_value(o) & _FULL_MASK
+    return constants.get(o, -1)
+
+
+def _constants(fn: Func) -> dict[int, int]:
+    """Registers that copies of immediates define, with their values."""
+    out: dict[int, int] = {}
+    for inst in fn.insts():
+        if inst.op is OP_COPY and inst.guard == PT:
+            o = inst.src[0]
+            if is_imm(o):
+                out[inst.dst[0]] = imm_value(o) & _FULL_MASK
+            elif o in out:
+                out[inst.dst[0]] = out[o]
+    return out
+
+
+def _reachable(b: Block, end: int, cut: frozenset[tuple[int, int]]) -> set[int]:
+    """Blocks on the paths from a branch to its post-dominator without some edges, both excluded (the branch only if in a loop)."""
+    seen: set[int] = set()
+    work = [s for s in b.succs if s.id != end and (b.id, s.id) not in cut]
+    while work:
+        x = work.pop()
+        if x.id not in seen:
+            seen.add(x.id)
+            work.extend(s for s in x.succs if s.id != end and (x.id, s.id) not in cut)
+    return seen
+
+
+def _after_phis(b: Block) -> int:
+    k = 0
+    while k < len(b.insts) and b.insts[k].op is OP_PHI:
+        k += 1
+    return k
+
+
+def _line(b: Block) -> int:
+    return b.insts[0].loc if b.insts else 0

@@ -1,0 +1,1 @@
+"""The table of phases and its runner."""

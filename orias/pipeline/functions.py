@@ -1,0 +1,217 @@
+"""The function of each key of the table of phases."""
+
+from collections.abc import Callable
+from typing import Final
+
+from orias.diag import VerifyError
+from orias.options import Options
+from orias.ori.ir import Func
+from orias.passes import (
+    rules_bytes,
+    rules_float,
+    rules_fold,
+    rules_half,
+    rules_int,
+    rules_logic,
+    rules_matrix,
+    rules_mem,
+    rules_pred,
+)
+from orias.passes.accumulators import propagate_accumulators
+from orias.passes.barrier_reset import reset_barriers
+from orias.passes.branches import optimize_branches
+from orias.passes.constant_operands import use_constant_operands
+from orias.passes.convergence import insert_sync
+from orias.passes.dce import eliminate_dead
+from orias.passes.dead_loops import remove_dead_loops
+from orias.passes.equal_phis import compute_after_phis
+from orias.passes.expand import expand_wide
+from orias.passes.fold_guard import fold_guarded_copies
+from orias.passes.gvn import eliminate_common
+from orias.passes.legalize import legalize
+from orias.passes.licm import hoist_invariants
+from orias.passes.predicate import predicate_arms
+from orias.passes.reassociate import reassociate_addresses
+from orias.passes.remat import needs_many_registers, relieve_peaks
+from orias.passes.returns import unify_returns
+from orias.passes.simplify import simplify
+from orias.passes.single_thread import resolve_elections
+from orias.passes.uniform_chains import compute_uniformly
+from orias.passes.unroll import unroll_loops
+from orias.regalloc.register_allocation import allocate_checked, allocate_registers
+from orias.schedule.scheduling import post_ra, pre_ra
+from orias.schedule.wgmma_groups import finish_warpgroups
+
+PhaseFunction = Callable[[Func, Options], None]
+Trace = Callable[[str, Func], None]
+"""Called after each phase with its name and the function."""
+
+RULE_MODULES: Final = (
+    rules_float,
+    rules_half,
+    rules_int,
+    rules_logic,
+    rules_matrix,
+    rules_mem,
+    rules_pred,
+    rules_bytes,
+    rules_fold,
+)
+"""The import of these modules fills ``simplify.RULES`` and ``simplify.FOLDERS``."""
+
+
+def _verify(fn: Func, o: Options) -> None:
+    """Does nothing: :mod:`orias.pipeline.watch` runs the verifier after each phase."""
+
+
+def _returns(fn: Func, o: Options) -> None:
+    unify_returns(fn)
+
+
+def _dce(fn: Func, o: Options) -> None:
+    eliminate_dead(fn)
+
+
+def _live_dead(fn: Func, o: Options) -> None:
+    eliminate_dead(fn)
+    if remove_dead_loops(fn):
+        optimize_branches(fn)
+        eliminate_dead(fn)
+
+
+def _simplify(fn: Func, o: Options) -> None:
+    simplify(fn)
+    if fold_guarded_copies(fn):
+        simplify(fn)
+
+
+def _branches(fn: Func, o: Options) -> None:
+    if optimize_branches(fn):
+        simplify(fn)
+
+
+def _unroll(fn: Func, o: Options) -> None:
+    # After an inner loop is unrolled, the loop around it may be a single block, which can be unrolled too.
+    for _ in range(3):
+        if not unroll_loops(fn):
+            break
+        optimize_branches(fn)
+        simplify(fn)
+
+
+def _elections(fn: Func, o: Options) -> None:
+    if resolve_elections(fn):
+        simplify(fn)
+        optimize_branches(fn)
+        eliminate_dead(fn)
+
+
+def _local_cse(fn: Func, o: Options) -> None:
+    eliminate_common(fn, across_blocks=False)
+
+
+def _gvn(fn: Func, o: Options) -> None:
+    eliminate_common(fn)
+
+
+def _licm(fn: Func, o: Options) -> None:
+    hoist_invariants(fn)
+
+
+def _reassociate(fn: Func, o: Options) -> None:
+    if reassociate_addresses(fn):
+        eliminate_dead(fn)
+        eliminate_common(fn, across_blocks=o.opt_level > 1)
+
+
+def _remat(fn: Func, o: Options) -> None:
+    if needs_many_registers(fn):
+        changed = compute_after_phis(fn)
+        if relieve_peaks(fn) or changed:
+            eliminate_dead(fn)
+
+
+def _expand(fn: Func, o: Options) -> None:
+    expand_wide(fn)
+
+
+def _predicate(fn: Func, o: Options) -> None:
+    if predicate_arms(fn):
+        optimize_branches(fn)
+
+
+def _uniform(fn: Func, o: Options) -> None:
+    if compute_uniformly(fn):
+        eliminate_dead(fn)
+    use_constant_operands(fn)
+
+
+def _legalize(fn: Func, o: Options) -> None:
+    legalize(fn, o.opt_level > 0)
+
+
+def _sync(fn: Func, o: Options) -> None:
+    insert_sync(fn)
+
+
+def _pre_ra(fn: Func, o: Options) -> None:
+    pre_ra(fn, o)
+
+
+def _allocate(fn: Func, o: Options) -> None:
+    if o.self_check:
+        allocate_checked(fn, o.own_sections)
+    else:
+        allocate_registers(fn, o.own_sections)
+
+
+def _gmma(fn: Func, o: Options) -> None:
+    if propagate_accumulators(fn):
+        # Values that feed only an accumulator that is not kept would stay live in phis.
+        eliminate_dead(fn)
+
+
+def _settle_gmma(fn: Func, o: Options) -> None:
+    finish_warpgroups(fn, o.opt_level)
+
+
+def _barrier_reset(fn: Func, o: Options) -> None:
+    reset_barriers(fn)
+
+
+def _post_ra(fn: Func, o: Options) -> None:
+    post_ra(fn, o)
+    if o.self_check:
+        from orias.schedule.hazard_check import check_hazards
+
+        faults = check_hazards(fn)
+        if faults:
+            raise VerifyError("\n".join(faults))
+
+
+FUNCTIONS: Final[dict[str, PhaseFunction]] = {
+    "verify": _verify,
+    "returns": _returns,
+    "dce": _dce,
+    "live_dead": _live_dead,
+    "simplify": _simplify,
+    "branches": _branches,
+    "unroll": _unroll,
+    "elections": _elections,
+    "local_cse": _local_cse,
+    "gvn": _gvn,
+    "licm": _licm,
+    "reassociate": _reassociate,
+    "remat": _remat,
+    "expand": _expand,
+    "predicate": _predicate,
+    "uniform": _uniform,
+    "legalize": _legalize,
+    "sync": _sync,
+    "pre_ra": _pre_ra,
+    "allocate": _allocate,
+    "gmma": _gmma,
+    "settle_gmma": _settle_gmma,
+    "barrier_reset": _barrier_reset,
+    "post_ra": _post_ra,
+}

@@ -1,0 +1,93 @@
+"""The pipeline: the phases that run on each function, in order.
+
+A phase is a function on a function (:mod:`orias.pipeline.functions`, by key).  Names and order are those of ptxas;
+``data/documented_phases.txt`` lists all phases of ptxas, with the counterparts of those that are not here.
+:mod:`orias.pipeline.runner` walks the table.
+"""
+
+from typing import Final, NamedTuple
+
+
+class Phase(NamedTuple):
+    """One row: name, the optimisation levels that run it, key of its function, and what it does."""
+
+    name: str
+    levels: str
+    key: str
+    about: str
+
+    @property
+    def required(self) -> bool:
+        """True if the compiler cannot finish code without the phase, that is, if -O0 runs it."""
+        return "0" in self.levels and self.key != "verify"
+
+
+PHASES: Final[tuple[Phase, ...]] = (
+    Phase("OriCheckInitialProgram", "0123", "verify", "the verifier, on the function as lowered"),
+    Phase("SetControlFlowOpLastInBB", "0123", "returns", "one return per function"),
+    Phase("EarlyOriSimpleLiveDead", "0123", "dce", "dead code"),
+    Phase("GeneralOptimizeEarly", "123", "simplify", "rewrites of single operations"),
+    Phase("OriBranchOpt", "123", "branches", "constant branches, unreachable and empty blocks"),
+    Phase("OriPerformLiveDeadFirst", "123", "live_dead", "dead code, and loops without effect"),
+    Phase("OriCopyProp", "123", "simplify", "rewrites of single operations"),
+    Phase("OriLoopUnrolling", "23", "unroll", "loops with a known number of iterations are written out"),
+    Phase("AnalyzeUniformsForSpeculation", "123", "elections", "loops over the threads of a warp run once where one will do"),
+    Phase("GeneralOptimize", "123", "simplify", "rewrites of single operations"),
+    Phase("OriPerformLiveDeadSecond", "123", "dce", "dead code"),
+    Phase("OriHoistInvariantsEarly", "23", "licm", "loop-invariant code motion"),
+    Phase("GeneralOptimizeMid", "123", "simplify", "rewrites of single operations"),
+    Phase("GvnCse", "23", "gvn", "common subexpressions, across blocks"),
+    Phase("OriCommoning", "1", "local_cse", "common subexpressions, within blocks"),
+    Phase("OriReassociateAndCommon", "123", "reassociate", "addresses that differ by constants share one sum"),
+    Phase("LateExpansion", "0123", "expand", "64-bit pseudo operations become operations on words"),
+    Phase("GeneralOptimizeLate", "123", "simplify", "rewrites of single operations"),
+    Phase("OriSimpleLiveDead", "123", "dce", "dead code"),
+    Phase("OriPerformLiveDeadThird", "123", "live_dead", "dead code, and loops without effect"),
+    Phase("OriDoPredication", "123", "predicate", "short conditional arms become guarded instructions"),
+    Phase("LateOriCommoning", "23", "gvn", "common subexpressions, across blocks"),
+    Phase("GeneralOptimizeLate2", "123", "simplify", "rewrites of single operations"),
+    Phase("OriHoistInvariantsLate", "23", "licm", "loop-invariant code motion"),
+    Phase("OriDoRemat", "123", "remat", "cheap values are rematerialised where registers are short"),
+    Phase("LateExpandSyncInstructions", "0123", "sync", "convergence barriers, WARPSYNC and YIELD"),
+    Phase("ConvertToUniformReg", "123", "uniform", "uniform registers, constant operands"),
+    Phase("LateExpansionUnsupportedOps", "0123", "legalize", "every operand gets a form that the target has"),
+    Phase("OriPerformLiveDeadFourth", "123", "dce", "dead code"),
+    Phase("OriPropagateGmma", "0123", "gmma", "accumulators of warpgroup operations"),
+    Phase("FinalInspectionPass", "0123", "verify", "the verifier, before scheduling"),
+    Phase("ScheduleInstructions", "123", "pre_ra", "the order of instructions within blocks"),
+    Phase("AllocateRegisters", "0123", "allocate", "physical registers, spills, the stack frame"),
+    Phase("PostExpansion", "0123", "settle_gmma", "waits and arrivals of warpgroup operations"),
+    Phase("ApplyPostRegAllocWars", "0123", "barrier_reset", "convergence barriers are cleared (sm_87)"),
+    Phase("PostSchedule", "0123", "post_ra", "block order, branches, scheduling and control words"),
+)  # fmt: skip
+
+ORDER: Final[tuple[tuple[str, str, str], ...]] = (
+    ("OriCheckInitialProgram", "SetControlFlowOpLastInBB", "it judges what lowering made"),
+    ("SetControlFlowOpLastInBB", "LateExpandSyncInstructions", "barriers bring threads together at the one return"),
+    ("EarlyOriSimpleLiveDead", "GeneralOptimizeEarly", "lowering leaves reads that nobody needs"),
+    ("GeneralOptimizeEarly", "OriBranchOpt", "constant conditions must be known"),
+    ("OriCopyProp", "OriLoopUnrolling", "the number of iterations must be a constant"),
+    ("OriLoopUnrolling", "GvnCse", "iterations written out share computations"),
+    ("AnalyzeUniformsForSpeculation", "LateExpandSyncInstructions", "it removes loops, which need barriers otherwise"),
+    ("OriHoistInvariantsEarly", "OriReassociateAndCommon", "the invariant part of an address must be outside of the loop"),
+    ("OriReassociateAndCommon", "LateExpansion", "it looks through 64-bit additions"),
+    ("LateExpansion", "OriDoPredication", "an arm is judged by its real instructions"),
+    ("LateExpansion", "LateOriCommoning", "the words of 64-bit values have common subexpressions too"),
+    ("LateExpansion", "ConvertToUniformReg", "uniform registers hold words"),
+    ("LateExpansion", "LateExpansionUnsupportedOps", "pseudo operations have no form in the table of a target"),
+    ("OriDoPredication", "LateExpandSyncInstructions", "no pass changes branches after barriers are there"),
+    ("OriBranchOpt", "LateExpandSyncInstructions", "no pass changes branches after barriers are there"),
+    ("LateExpandSyncInstructions", "ConvertToUniformReg", "uniform registers need to know where warps are divided"),
+    ("LateExpandSyncInstructions", "PostExpansion", "it reads which blocks divided warps are in (Func.parted)"),
+    ("OriDoRemat", "ScheduleInstructions", "scheduling sees the final pressure"),
+    ("ConvertToUniformReg", "LateExpansionUnsupportedOps", "operands that a form lacks go to registers last"),
+    ("LateExpansionUnsupportedOps", "FinalInspectionPass", "afterwards nothing needs a form that the target lacks"),
+    ("OriPropagateGmma", "AllocateRegisters", "accumulators of zeros get no registers"),
+    ("FinalInspectionPass", "ScheduleInstructions", "it judges what the passes made"),
+    ("ScheduleInstructions", "AllocateRegisters", "it works on virtual registers"),
+    ("AllocateRegisters", "PostExpansion", "it works on physical registers"),
+    ("AllocateRegisters", "ApplyPostRegAllocWars", "it works on physical registers"),
+    ("PostExpansion", "PostSchedule", "waits that it inserts get control words"),
+    ("ApplyPostRegAllocWars", "PostSchedule", "moves that it inserts get control words"),
+)  # fmt: skip
+"""(a, b, why): phase a must run before phase b; :func:`orias.pipeline.order.check_order` verifies it."""

@@ -1,0 +1,62 @@
+"""Runs the pipeline on functions, as the options select."""
+
+from typing import final
+
+from orias.diag import CompileError, Diagnostic
+from orias.options import Options
+from orias.ori.ir import Func
+from orias.pipeline.find_phase import find_phase
+from orias.pipeline.functions import FUNCTIONS, Trace
+from orias.pipeline.phases import PHASES, Phase
+from orias.pipeline.watch import Watch
+
+
+@final
+class Runner:
+    """Runs the phases of one compilation.  ``stopped``: they end before code is complete (``Options.stop_after``)."""
+
+    __slots__ = ("options", "phases", "stopped", "watch")
+
+    def __init__(self, options: Options, trace: Trace | None = None) -> None:
+        self.options: Options = options
+        self.phases: list[Phase] = selected(options)
+        self.stopped: bool = bool(options.stop_after)
+        self.watch: Watch | None = Watch(options, trace) if trace is not None or options.watches else None
+
+    def run(self, fn: Func) -> None:
+        """Run the phases on a function."""
+        if self.watch is None:
+            for phase in self.phases:
+                FUNCTIONS[phase.key](fn, self.options)
+            return
+        for phase in self.phases:
+            self.watch.before(phase, fn)
+            FUNCTIONS[phase.key](fn, self.options)
+            self.watch.after(phase, fn)
+
+    def times(self) -> list[tuple[str, int, float]]:
+        """Name, number of functions and seconds of each phase that ran; empty without ``Options.time_phases``."""
+        w = self.watch
+        if w is None or not self.options.time_phases:
+            return []
+        return [(p.name, w.runs[p.name], w.times[p.name]) for p in self.phases if p.name in w.runs]
+
+    def try_out(self, fn: Func) -> None:
+        """Run all phases on a copy whose code is not used, without dumps, times, verifier and trace."""
+        for phase in selected(self.options, False):
+            FUNCTIONS[phase.key](fn, self.options)
+
+
+def selected(options: Options, stop: bool = True) -> list[Phase]:
+    """The phases that the options select; raises CompileError for unknown names and for skipped phases that are required."""
+    level = str(max(0, min(options.opt_level, 3)))
+    skipped = {find_phase(name).name for name in options.skip_phases}
+    for phase in PHASES:
+        if phase.required and phase.name in skipped:
+            text = f"Phase '{phase.name}' cannot be skipped: without it there is no code"
+            raise CompileError([Diagnostic("fatal", text)])
+    out = [p for p in PHASES if level in p.levels and p.name not in skipped]
+    if options.stop_after and stop:
+        last = PHASES.index(find_phase(options.stop_after))
+        out = [p for p in out if PHASES.index(p) <= last]
+    return out

@@ -1,0 +1,60 @@
+"""Rules on operands that need arithmetic: coordinates of tensor copies, fractions of cache policies.
+
+The rows of :mod:`orias.ptx.rules` can only compare.  Facts: docs/facts/front-end.md (order of messages).
+"""
+
+import struct
+
+from orias.ptx.ast import O_IMM, O_REG, O_VEC, TYPE_BITS, Instr, Operand
+
+
+def fraction_errors(name: str, instr: Instr) -> list[str]:
+    """Error messages on the fraction of a createpolicy.fractional, which must be above 0 and at most 1."""
+    if len(instr.ops) < 2 or instr.ops[1].kind != O_IMM:
+        return []
+    op = instr.ops[1]
+    if op.imm_type == "int":
+        return [f"Arguments mismatch for instruction '{name}'"]
+    code, width = ("<f", 4) if op.imm_type == "f32" else ("<d", 8)
+    value: float = struct.unpack(code, (op.value & (1 << 8 * width) - 1).to_bytes(width, "little"))[0]
+    if 0 < value <= 1:
+        return []
+    return [
+        f"Argument 2 of instruction '{name}': value '{value:f}' out of range, expected to be in range (0.000000 .. 1.000000]"
+    ]
+
+
+def tensor_errors(name: str, instr: Instr) -> list[str]:
+    """Error messages on the coordinates and offsets of a tensor copy."""
+    mods = instr.sig.mods
+    mode = mods.get("mode", "tile")
+    rank = int(mods["dim"][0]) if "dim" in mods else 0
+    at = 0 if mods.get("dst") == "global" else 1
+    if rank == 0 or len(instr.ops) <= at or mode not in ("tile", "im2col", "im2col_no_offs"):
+        return []
+    errors: list[str] = []
+    if mode != "tile" and rank < 3:
+        errors.append(f"Modifier '.{mods['dim']}' cannot be combined with modifier '.{mode}'")
+    errors += _vector(name, instr.ops[at].elems, at + 1, rank, 32)
+    if mode == "im2col":
+        place = at + (1 if "prefetch" in name else 2)
+        found = instr.ops[place : place + 1]
+        if not found:
+            errors.append(f"Arguments mismatch for instruction '{name}'")
+        elif found[0].kind in (O_VEC, O_REG, O_IMM):
+            count = len(found[0].elems) if found[0].kind == O_VEC else 1
+            if count != max(rank - 2, 0):
+                errors.append(f"Argument {place + 1} of instruction '{name}': Argument vector size mismatch")
+    return errors
+
+
+def _vector(name: str, elems: list[Operand], number: int, count: int, bits: int) -> list[str]:
+    """Error messages on the length of a vector in an address and on the width of its registers."""
+    if not elems or elems[0].kind != O_VEC:
+        return [f"Arguments mismatch for instruction '{name}'"]
+    values = elems[0].elems
+    if len(values) != count:
+        return [f"Argument {number} of instruction '{name}': Argument vector size mismatch"]
+    if any(v.kind == O_REG and v.var is not None and TYPE_BITS[v.var.type] != bits for v in values):
+        return [f"Arguments mismatch for instruction '{name}'"]
+    return []

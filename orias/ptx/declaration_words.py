@@ -1,0 +1,153 @@
+"""Reads the words before the names of a declaration, and makes variables from them.
+
+Facts: docs/facts/front-end.md (declarations).
+"""
+
+from typing import Final
+
+from orias.ptx.ast import TYPE_BITS, VARIABLE_TYPES, Var
+from orias.ptx.expr import integer
+from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT
+from orias.ptx.parser_state import MAX_NESTING, State
+
+SPACES: Final = frozenset((".reg", ".param", ".local", ".shared", ".global", ".const", ".tex"))
+LINKAGE: Final = frozenset((".extern", ".visible", ".weak", ".common"))
+MAX_VARIABLE_BYTES: Final = 1 << 62
+
+
+def natural_align(var: Var) -> int:
+    """The alignment of a variable without .align: the size of its element or of its whole vector, in bytes."""
+    return max(1, TYPE_BITS.get(var.type, 8) // 8) * var.vec
+
+
+def element_bytes(type_: str) -> int:
+    """Bytes of one element of a variable's type."""
+    return max(1, TYPE_BITS.get(type_, 8) // 8)
+
+
+class Declared:
+    """The words before the names of a declaration."""
+
+    __slots__ = ("align", "attributes", "linkage", "ptr", "ptr_align", "ptr_space", "space", "type", "vec")
+
+    def __init__(self) -> None:
+        self.linkage: str = ""
+        self.space: str = ""
+        self.type: str = ""
+        self.vec: int = 1
+        self.align: int = 0
+        self.ptr: bool = False
+        self.ptr_space: str = ""
+        self.ptr_align: int = 0
+        self.attributes: list[str] = []
+
+
+def read_words(state: State, found: Declared) -> None:
+    """Reads state space, alignment, vector and type words up to the first name."""
+    lex = state.lex
+    while lex.kind == T_DOT:
+        word = lex.text
+        if word == ".align":
+            lex.next()
+            value = integer(state) if lex.kind == T_INT else state.syntax()
+            if found.ptr:
+                found.ptr_align = value
+            else:
+                found.align = value
+            continue
+        if word == ".attribute":
+            read_attributes(state, found.attributes)
+            continue
+        if word in SPACES:
+            if found.space == "":
+                found.space = word[1:]
+                if word == ".const":
+                    _constant_bank(state)
+                    continue
+            elif found.ptr and not found.ptr_space:
+                found.ptr_space = word[1:]
+            else:
+                state.syntax()
+        elif word == ".ptr" and found.type:
+            found.ptr = True
+            state.gate("ptr", lex.line)
+        elif word in (".v2", ".v4", ".v8") and found.type == "":
+            found.vec = int(word[2])
+        elif word[1:] in VARIABLE_TYPES and found.type == "":
+            found.type = word[1:]
+            if found.type in ("b128", "f16x2"):
+                state.gate(found.type, lex.line)
+        else:
+            state.syntax()
+        lex.next()
+
+
+def _constant_bank(state: State) -> None:
+    """Refuses ``.const[2]``, the explicit constant banks of early PTX versions."""
+    lex = state.lex
+    line = lex.line
+    lex.next()
+    if state.take("["):
+        integer(state)
+        state.punct("]")
+        if state.place.version >= 22:
+            state.error("Deprecated feature: 'explicit constant banks' not supported as of PTX version 2.2", line)
+        else:
+            state.error("Constant banks 1..11 are reserved for external incomplete arrays", line)
+
+
+def read_attributes(state: State, attributes: list[str]) -> None:
+    """``.attribute(.managed, .unified(a, b))``."""
+    lex = state.lex
+    lex.next()
+    state.punct("(")
+    while True:
+        if lex.kind != T_DOT:
+            state.syntax()
+        word = lex.text[1:]
+        if word in ("managed", "unified"):
+            state.gate(word, lex.line)
+        lex.next()
+        if state.take("("):
+            values = [str(integer(state))]
+            while state.take(","):
+                values.append(str(integer(state)))
+            state.punct(")")
+            word += "(" + ",".join(values) + ")"
+        attributes.append(word)
+        if not state.take(","):
+            break
+    state.punct(")")
+
+
+def make_var(state: State, name: str, found: Declared, line: int) -> Var:
+    """The variable ``name`` with the declared properties; reads its array dimensions."""
+    var = Var(name, found.space, found.type, found.vec, line)
+    var.linkage = found.linkage
+    var.ptr_space = found.ptr_space if found.ptr_space else "generic" if found.ptr else ""
+    var.ptr_align = found.ptr_align
+    var.attributes = tuple(found.attributes)
+    var.align = found.align if found.align else natural_align(var)
+    if found.align < 0 or found.align & (found.align - 1):
+        state.error("Alignment must be a power of two", line)
+        var.align = natural_align(var)
+    dims: list[int] = []
+    lex = state.lex
+    while state.take("["):
+        if len(dims) > MAX_NESTING:
+            state.syntax()
+        if state.take("]"):
+            dims.append(0)
+            continue
+        if lex.kind == T_PUNCT and lex.text in "-~!":
+            state.syntax()
+        dims.append(integer(state))
+        state.punct("]")
+    var.dims = tuple(dims)
+    size = element_bytes(var.type) * var.vec
+    for extent in dims:
+        size *= extent
+    if size < 0 or size > MAX_VARIABLE_BYTES:
+        state.fatal(f"Size of variable '{name}' is out of range", line)
+    var.size = size
+    return var

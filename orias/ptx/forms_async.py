@@ -1,0 +1,250 @@
+"""Barriers, fences, warp operations, asynchronous copies and control flow: forms, gates and rules.
+
+:mod:`orias.ptx.form_table` and :mod:`orias.ptx.rules` define the notations.  Facts: docs/facts/front-end.md (opcodes).
+"""
+
+from typing import Final
+
+_SCOPE: Final = "cta/cluster/gpu/sys"
+_MEMTYPES: Final = "b8 u8 s8 b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64"
+_SHARED: Final = "shared/shared::cta/shared::cluster"
+_MBAR: Final = "shared/shared::cta"
+_MBARC: Final = "shared/shared::cta/shared::cluster"
+_BULK: Final = "global/shared::cta/shared::cluster"
+_TENSOR: Final = "1d/2d/3d/4d/5d"
+_RED: Final = "!add/min/max/inc/dec/and/or/xor"
+
+FORMS: Final[dict[str, str]] = {
+    "st.async": f"{_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
+    "st.bulk": "- ; M,X,i ; weak shared::cta/shared ; 8.6!100",
+    "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
+    "bar": "- ; u32,u32? ; sync cta aligned",
+    "bar.arrive": "- ; u32,u32 ; cta aligned ; 2.0/20",
+    "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc cta aligned ; 2.0/20 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc cta aligned ; 2.0/20",
+    "barrier": "- ; u32,u32? ; sync aligned cta ; Fv6.0",
+    "barrier.arrive": "- ; u32,u32 ; aligned cta ; Fv6.0",
+    "barrier.red": "pred ; =P,u32,[u32,]P ; !and/or/popc cta aligned ; Fv6.0 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc cta aligned ; Fv6.0",
+    "bar.warp": "- ; u32 ; !sync ; Fv6.0",
+    "barrier.cluster.arrive": "- ; ; relaxed/release aligned ; 7.8!90",
+    "barrier.cluster.wait": "- ; ; acquire aligned ; 7.8!90",
+    "membar": "- ; ; !cta/gl/sys ; 1.4/10",
+    "membar.proxy": "- ; ; !alias/async global/shared::cta/shared::cluster ; 7.5!60",
+    "fence": "- ; ; sc/acq_rel/acquire/release cta/cluster/gpu/sys mbarrier_init"
+    " sync_restrict::shared::cta/sync_restrict::shared::cluster ; 6.0!70 fence instruction",
+    "fence.proxy": "- ; M?,i? ; !alias/async/tensormap::generic/async::generic global/shared::cta/shared::cluster"
+    " acquire/release cta/cluster/gpu/sys sync_restrict::shared::cta/sync_restrict::shared::cluster ; 7.5!70",
+    "vote": "pred ; =P,P,u32@sync ; sync !all/any/uni | b32 ; =b32,P,u32@sync ; sync !ballot",
+    "shfl": "b32 ; D|P,S,u32,u32,u32@sync ; sync !up/down/bfly/idx",
+    "match": "b32 b64 ; =b32|P,S,u32 ; !sync !any/all ; Fv6.0 I70",
+    "activemask": "b32 ; =b32 ; ; Fv6.2",
+    "redux": "u32 s32 ; D,S,u32 ; !sync !add/min/max ; 7.0/80 | b32 ; D,S,u32 ; !sync !and/or/xor ; 7.0/80"
+    " | f32 ; D,S,u32 ; !sync !min/max abs NaN ; N100a Fv8.6 : redux.f32",
+    "elect": "- ; =b32_|P,u32 ; !sync ; 8.0!90",
+    "nanosleep": "u32 s32 ; u32 ; ; I70 Fv6.2",
+    "griddepcontrol": "- ; ; !launch_dependents/wait ; Fv7.8 I90",
+    "setmaxnreg.inc": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a",
+    "setmaxnreg.dec": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a",
+    "pmevent": "- ; i ; ; 1.4/10",
+    "pmevent.mask": "- ; i ; ; 3.0/20",
+    "cp.async": f"- ; M,M,i,X?,b64@cache_hint ; !ca/cg {_SHARED}/global L2::64B/L2::128B/L2::256B L2::cache_hint ; 7.0!80",
+    "cp.async.commit_group": "- ; ; ; 7.0!80",
+    "cp.async.wait_group": "- ; i ; ; 7.0!80",
+    "cp.async.wait_all": "- ; ; ; 7.0!80",
+    "cp.async.mbarrier.arrive": f"b64 ; M ; noinc {_MBAR} ; 7.0!80",
+    "cp.async.bulk": f"- ; M,M,X,M@mbarrier,u16@multicast,b64@cache_hint,u16@cp_mask ; {_BULK} mbarrier::complete_tx::bytes/bulk_group"
+    " multicast::cluster L2::cache_hint cp_mask cta/cluster/gpu/sys ; 8.0/90",
+    "cp.async.bulk.commit_group": "- ; ; ; 8.0/90",
+    "cp.async.bulk.wait_group": "- ; i ; read ; 8.0/90",
+    "cp.async.bulk.prefetch": "- ; M,X,b64@cache_hint ; !L2 global L2::cache_hint ; 8.0/90",
+    "cp.async.bulk.tensor": f"- ; M,M,X* ; {_TENSOR} {_BULK} tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4"
+    " mbarrier::complete_tx::bytes/bulk_group multicast::cluster cta_group::1/cta_group::2 L2::cache_hint ; 8.0/90",
+    "cp.async.bulk.prefetch.tensor": f"- ; M,X* ; {_TENSOR} !L2 global tile/im2col/im2col::w/im2col::w::128/tile::gather4 L2::cache_hint ; 8.0/90",
+    "cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,X,M@mbarrier,b64@cache_hint ; {_RED} {_BULK}"
+    " mbarrier::complete_tx::bytes/bulk_group L2::cache_hint noftz ; 8.0/90",
+    "cp.reduce.async.bulk.tensor": f"- ; M,M,b64@cache_hint ; {_TENSOR} {_RED} {_BULK} tile/im2col_no_offs/im2col bulk_group L2::cache_hint ; 8.0/90",
+    "mbarrier.init": f"b64 ; M,u32 ; {_MBAR} ; 7.0!80",
+    "mbarrier.inval": f"b64 ; M ; {_MBAR} ; 7.0!80",
+    "mbarrier.arrive": f"b64 ; =b64_,M,u32? ; {_MBARC} release/relaxed cta/cluster noComplete ; 7.0!80",
+    "mbarrier.arrive_drop": f"b64 ; =b64_,M,u32? ; {_MBARC} release/relaxed cta/cluster noComplete ; 7.0!80",
+    "mbarrier.arrive.expect_tx": f"b64 ; =b64_,M,u32 ; {_MBARC} release/relaxed cta/cluster ; 8.0!90",
+    "mbarrier.arrive_drop.expect_tx": f"b64 ; =b64_,M,u32 ; {_MBARC} release/relaxed cta/cluster ; 8.0!90",
+    "mbarrier.test_wait": f"b64 ; =P,M,b64 ; {_MBAR} acquire/relaxed cta/cluster ; 7.0!80",
+    "mbarrier.test_wait.parity": f"b64 ; =P,M,u32 ; {_MBAR} acquire/relaxed cta/cluster ; 7.1!80",
+    "mbarrier.try_wait": f"b64 ; =P,M,b64,u32? ; {_MBAR} acquire/relaxed cta/cluster ; 7.8!90",
+    "mbarrier.try_wait.parity": f"b64 ; =P,M,u32,u32? ; {_MBAR} acquire/relaxed cta/cluster ; 7.8!90",
+    "mbarrier.pending_count": "b64 ; =u32,b64 ; ; 7.0!80",
+    "mbarrier.expect_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
+    "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
+    "tensormap.replace": "b1024.b32 b1024.b64 ; M,X*; * ; Fv8.3 N90a",
+    "tensormap.cp_fenceproxy": "- ; M,M,X ; * ; Fv8.3 N90",
+    "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; * ; 8.6!100",
+    "clusterlaunchcontrol.query_cancel": "pred.b128 b32.b128 ; X* ; * ; 8.6/100",
+    # control flow
+    "bra": "- ; L ; uni",
+    "brx.idx": "- ; u32,L ; uni ; 6.0/30",
+    "call": "- ; X* ; uni",
+    "ret": "- ; ; uni",
+    "exit": "- ; ;",
+    "trap": "- ; ;",
+    "brkpt": "- ; ; ; 1.0/11",
+}
+"""Rows of :mod:`orias.ptx.form_table`."""
+
+_BARRIERS: Final = "bar bar.cta bar.sync bar.cta.sync barrier barrier.cta barrier.sync barrier.cta.sync"
+_ARRIVALS: Final = "bar.arrive bar.cta.arrive barrier.arrive barrier.cta.arrive"
+_REDUCTIONS: Final = "bar.red bar.cta.red barrier.red barrier.cta.red"
+
+INSTEAD: Final[dict[str, str]] = {
+    "barrier": ".cta -> @Fv7.8 : barrier.cta",
+    "barrier.arrive": ".cta -> @Fv7.8 : barrier.cta.arrive",
+    "barrier.red": ".cta -> @Fv7.8 : barrier.cta.red",
+    "fence.proxy": "proxy=GENERIC -> @Fv8.3 N90 : fence.proxy with unidirection proxy fence",
+}
+"""Gates that replace the gate of the form row if a row here holds."""
+
+GATES: Final[dict[str, str]] = {
+    "shfl vote": "sync -> @Fv6.0 : {n}.sync",
+    "cp.async": "prefetch -> @F75 Fv7.4 : cache prefetching",
+    "cp.async.bulk cp.async.bulk.tensor": """
+dst=shared::cta -> @Fv8.6 : {n} with destination state space as .shared::cta
+cta_group -> @Mv8.6 : .{cta_group}' on '{n}
+""",
+    "barrier.cluster.*": "each word=STRONG -> @Mv8.0 : .{word}' on '{n}",
+    "st.async red.async": """
+.mmio -> @F100 : st.async/red.async with .mmio modifier
+else .global -> @F100 : st.async/red.async with .global state space
+""",
+    "tensormap.replace": ".swizzle_atomicity -> @N100a : {n}.swizzle_atomicity",
+    "mbarrier.arrive* mbarrier.test_wait* mbarrier.try_wait*": """
+order=relaxed -> @Mv8.6 M90 : .relaxed' on '{n}
+order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}
+scope -> @Fv8.0 : scopes on mbarrier operations
+""",
+}
+"""Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
+
+MODIFIERS: Final[dict[str, str]] = {
+    "mbarrier.*": """
+scope !order -> Modifier '.{scope}' requires order with '{n}' instruction
+order !scope -> Modifier '.{order}' requires scope with '{n}' instruction
+""",
+    "cp.async.bulk": "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
+    "fence": """
+!scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster -> Scope modifier required for instruction 'fence'
+""",
+}
+"""Rules between the modifiers and types of an opcode."""
+
+_REMOTE: Final = (
+    "space=shared::cluster !completion -> Modifier '.shared::cluster' requires modifier '.completion_mechanism'"
+    " for instruction '{n}'\n"
+)
+_TYPE_OF_OPERATION: Final = "Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'"
+
+OPERANDS: Final[dict[str, str]] = {
+    "fence fence.proxy": """
+.mbarrier_init order!=-/release -> Modifier '.mbarrier_init' cannot be combined with modifier '.{order}'
+.mbarrier_init scope!=-/cluster -> Modifier '.mbarrier_init' cannot be combined with modifier '.{scope}'
+.mbarrier_init | !proxy =>
+proxy=alias/async order -> Illegal modifier '.{order}' for instruction '{n}'
+proxy=GENERIC !order => .acquire/.release modifier required for instruction '{n}'
+proxy=async::generic scope!=cluster -> .cluster modifier required for instruction '{n}'
+proxy=async::generic order=acquire sync_restrict!=sync_restrict::shared::cluster -> .sync_restrict::shared::cluster modifier required for instruction '{n}'
+proxy=async::generic order!=acquire sync_restrict!=sync_restrict::shared::cta -> .sync_restrict::shared::cta modifier required for instruction '{n}'
+order !scope -> Modifier '.{order}' requires scope with '{n}' instruction
+proxy=tensormap::generic order=release count!=0 -> .release modifier required for instruction '{n}' with 0 arguments
+proxy=tensormap::generic order=acquire count!=2 -> Arguments mismatch for instruction '{n}'
+""",
+    "mbarrier.arrive mbarrier.arrive_drop mbarrier.arrive.expect_tx mbarrier.arrive_drop.expect_tx": """
+noComplete order=relaxed -> Modifier '.relaxed' cannot be combined with modifier '.noComplete'
+noComplete scope=cluster -> Modifier '.cluster' cannot be combined with modifier '.noComplete'
+clean space=shared::cluster noComplete => Modifier '.shared::cluster' cannot be combined with modifier '.noComplete'
+clean space=shared::cluster count!=0 a0!=sink -> Sink '_' is expected as a destination operand for instruction '{n}' with '.shared::cluster'
+""",
+    "mbarrier.arrive mbarrier.arrive_drop": """
+count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComplete' modifier
+""",
+    "elect": "a0!=pair -> Predicate output expected for instruction '{n}'",
+    "st.async": _REMOTE
+    + """
+bits=OVER128 -> Vector type too large, exceeds 128 bit limit
+else width=8/16 -> Arguments mismatch for instruction '{n}'
+""",
+    "red.async": _REMOTE
+    + f"""
+!order -> order modifier required for instruction '{{n}}'
+op=add t0!=u32/s32/u64/s64 | op=min/max t0!=u32/s32 | op=inc/dec t0!=u32 | op=and/or/xor t0!=b32 -> {_TYPE_OF_OPERATION}
+""",
+    "cp.async.bulk.prefetch cp.async.bulk.prefetch.tensor": """
+!dst -> State space modifier required for instruction '{n}' && State space incorrect for instruction '{n}'
+!dst cache_hint -> Modifier '.L2::cache_hint' cannot be applied to '' space for instruction '{n}'
+""",
+    "cp.async.bulk cp.reduce.async.bulk": """
+dst=shared::cluster/shared::cta src=global | dst=global/shared::cluster src=shared::cta ->
+else => State space incorrect for instruction '{n}'
+n=cp.reduce.async.bulk dst=shared::cluster src=shared::cta cache_hint => Arguments mismatch for instruction '{n}'
+dst=global completion!=-/bulk_group | dst!=global completion!=-/mbarrier::complete_tx::bytes -> Illegal modifier '.{completion}' for instruction '{n}'
+dst=shared::cluster src=shared::cta cache_hint -> Illegal modifier '.L2::cache_hint' for instruction '{n}' with '.shared::cluster.shared::cta'
+""",
+    "cp.reduce.async.bulk": f"""
+dst=shared::cluster t0=f16/bf16/f32/f64 -> Arguments mismatch for instruction '{{n}}'
+else op=add t0!=u32/s32/u64/f16/bf16/f32/f64 | op=min/max t0!=u32/s32/u64/s64/f16/bf16 | op=inc/dec t0!=u32 | op=and/or/xor t0!=b32/b64 -> {_TYPE_OF_OPERATION}
+else dst=shared::cluster t0=s64 -> Illegal type for {{n}} with .shared::cluster destination state space
+else dst=shared::cluster op=min/max t0!=u32/s32 | dst=shared::cluster op=and/or/xor t0!=b32 -> Illegal reduction operation for instruction '{{n}}.shared::cluster.shared::cta.{{t0}}'
+else op=add t0=f16/bf16 !noftz -> Modifier '.noftz' required for instruction '{{n}}' with type '.{{t0}}' and operation '.{{op}}'
+""",
+    "tensormap.replace": """
+!field => Tensormap field modifier required for instruction '{n}'
+mode!=-/tile | .im2col | .im2col_no_offs | .im2col::w | .im2col::w::128 => Illegal modifier '.tile' for instruction '{n}'
+space!=-/global/shared::cta => State space incorrect for instruction '{n}'
+field=ADDRESS t1!=b64 | field!=ADDRESS t1=b64 => Illegal modifier '.{field}' for instruction '{n}' with type '.{t1}'
+field=ORDINAL count!=3 | field!=ORDINAL count!=2 => Arguments mismatch for instruction '{n}'
+field=ORDINAL a1!=imm => Arguments mismatch for instruction '{n}'
+field=ADDRESS last=NOT64 | field!=ADDRESS last=NOT32 => Arguments mismatch for instruction '{n}'
+field=elemtype/interleave_layout/swizzle_mode/fill_mode last!=imm -> Integer constant expression expected
+""",
+}
+"""Rules between modifiers and operands, with the message texts of ptxas 13.0.88."""
+
+VALUES: Final[dict[str, str]] = {
+    "bar barrier": "!.sync -> Barrier modifier required for instruction '{n}'",
+    f"{_BARRIERS} {_ARRIVALS}": """
+v0!=-/0..15 -> Barrier number '{v0}' out of range, expected to be in range [0..15]
+v1!=-/*32 -> Number of threads participating in barrier must be in multiple of warp size
+""",
+    _REDUCTIONS: """
+v1!=-/0..15 -> Barrier number '{v1}' out of range, expected to be in range [0..15]
+count=4 v2!=-/*32 -> Number of threads participating in barrier must be in multiple of warp size
+""",
+    "setmaxnreg.inc setmaxnreg.dec": """
+v0!=-/*8 -> Argument 1 of instruction '{n}': unexpected value '{v0}', expected to be multiple of 8
+v0!=-/24..256 -> Argument 1 of instruction '{n}': value '{v0}' out of range, expected to be in range [24..256]
+""",
+    "cp.async": """
+cop=cg v2!=-/16 => Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be 16
+cop!=cg v2!=-/4/8/16 => Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be 4 or 8 or 16
+v2=4 v3!=-/0..4 | v2=8 v3!=-/0..8 | v2=16 v3!=-/0..16 -> Argument 3 of instruction '{n}': value '{v3}' out of range, expected to be in range [0..{v2}]
+""",
+    "cp.async.bulk cp.reduce.async.bulk": """
+v2!=-/*16 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be multiple of 16
+""",
+    "cp.async.bulk.prefetch": """
+v1!=-/*16 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be multiple of 16
+""",
+    "mbarrier.arrive mbarrier.arrive_drop": """
+v2!=-/1.. -> Argument 2 of instruction '{n}' : value '{v2}' expected to be a non-zero positive
+count=3 !noComplete sm=0..89 | count=3 !noComplete isa=0..77 -> .noComplete modifier required for instruction '{n} with count argument'
+""",
+    "fence.proxy": "v1!=-/128 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be 128",
+    "tensormap.cp_fenceproxy": """
+v2!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be 128
+""",
+    "tensormap.replace": "".join(
+        f"field={fields} v1!=-/0..{last} -> Argument 1 of instruction '{{n}}': value '{{v1}}' expected to be in range"
+        f" [0..{last}] when .{{field}} modifier is used.\n"
+        for fields, last in (
+            ("elemtype", 12), ("interleave_layout", 2), ("swizzle_mode", 3), ("fill_mode", 1), ("ORDINAL", 4),
+        )
+    ),
+}  # fmt: skip
+"""Rules on the values of immediate operands."""

@@ -1,0 +1,141 @@
+"""Shapes, types and fragment sizes of mma.
+
+Facts: docs/facts/front-end.md (matrix instructions).
+"""
+
+from typing import Final
+
+from orias.ptx.ast import O_IMM, O_VEC, TYPE_BITS, Instr, Operand, Sig
+from orias.ptx.opcode import is_shape
+
+_F8: Final = ("e4m3", "e5m2")
+_F864: Final = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+
+DENSE: Final[dict[str, str]] = {
+    "m8n8k4": "f16.f16.f16.f16 f16.f16.f16.f32 f32.f16.f16.f16 f32.f16.f16.f32 f64.f64.f64.f64",
+    "m16n8k4": "f32.tf32.tf32.f32 f64.f64.f64.f64",
+    "m16n8k8": "f16.f16.f16.f16 f32.f16.f16.f32 f32.bf16.bf16.f32 f32.tf32.tf32.f32 f64.f64.f64.f64",
+    "m16n8k16": "f16.f16.f16.f16 f32.f16.f16.f32 f32.bf16.bf16.f32 f64.f64.f64.f64 s32.I8.I8.s32 f32.F8.F8.f32 f16.F8.F8.f16",
+    "m8n8k16": "s32.I8.I8.s32",
+    "m8n8k32": "s32.I4.I4.s32",
+    "m16n8k32": "s32.I8.I8.s32 s32.I4.I4.s32 f32.F8.F8.f32 f16.F8.F8.f16",
+    "m16n8k64": "s32.I4.I4.s32",
+    "m8n8k128": "s32.b1.b1.s32",
+    "m16n8k128": "s32.b1.b1.s32",
+    "m16n8k256": "s32.b1.b1.s32",
+}
+SPARSE: Final[dict[str, str]] = {
+    "m16n8k8": "f32.tf32.tf32.f32",
+    "m16n8k16": "f16.f16.f16.f16 f32.f16.f16.f32 f32.bf16.bf16.f32 f32.tf32.tf32.f32",
+    "m16n8k32": "f16.f16.f16.f16 f32.f16.f16.f32 f32.bf16.bf16.f32 s32.I8.I8.s32",
+    "m16n8k64": "s32.I8.I8.s32 s32.I4.I4.s32 f32.F8.F8.f32 f16.F8.F8.f16",
+    "m16n8k128": "s32.I4.I4.s32",
+}
+CLASSES: Final[dict[str, tuple[str, ...]]] = {"I8": ("u8", "s8"), "I4": ("u4", "s4"), "F8": _F8}
+"""Type classes in the rows -> their members."""
+
+
+def _listed(rows: str, types: tuple[str, ...]) -> bool:
+    """Whether the rows list these types, directly or by type classes."""
+    for row in rows.split():
+        if all(t == r or t in CLASSES.get(r, ()) for t, r in zip(types, row.split("."), strict=True)):
+            return True
+    return False
+
+
+def _known_types(types: tuple[str, ...]) -> bool:
+    """Whether any shape, dense or sparse, has these types."""
+    return any(_listed(rows, types) for table in (DENSE, SPARSE) for rows in table.values())
+
+
+def mma_facts(sig: Sig, types: tuple[str, ...]) -> dict[str, str]:
+    """The facts of an mma opcode that rules test.
+
+    ``typed``: whether a product of these types exists; ``factor``: fp6, fp8 or the type of A; ``shaped``: yes or no.
+    """
+    facts: dict[str, str] = {}
+    if len(types) < 4:
+        return facts
+    factors = types[1:3]
+    kind = "kind" in sig.mods
+    if kind or any(t in _F864 and t not in _F8 for t in factors):
+        facts["factor"] = "fp6"
+    else:
+        facts["factor"] = "fp8" if any(t in _F8 for t in factors) else types[1]
+    if kind:
+        typed = all(t in _F864 for t in factors)
+    else:
+        typed = len(types) == 4 and _known_types(types)
+    if typed:
+        facts["typed"] = "yes"
+        table = SPARSE if "sp" in sig.mods else DENSE
+        facts["shaped"] = "yes" if _listed(table.get(sig.mods.get("shape", ""), ""), types[:4]) else "no"
+    return facts
+
+
+def numbers(shape: str) -> tuple[int, int, int]:
+    """M, N and K of a shape such as ``m16n8k16`` (K 0 if it has none)."""
+    m, _, rest = shape[1:].partition("n")
+    n, _, k = rest.partition("k")
+    return int(m), int(n), int(k or 0)
+
+
+def _registers(elements: int, type_: str) -> int:
+    """Registers per lane of a fragment: 32-bit ones, or 64-bit ones for f64."""
+    bits = {"e3m2": 8, "e2m3": 8, "e2m1": 8}.get(type_) or TYPE_BITS.get(type_, 32)
+    if bits == 64:
+        return elements // 32
+    return max(1, elements * bits // 1024)
+
+
+def mma_operands(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
+    """Whether the operands of an mma have the sizes that its shape requires."""
+    shape = sig.mods.get("shape", "")
+    if len(ops) < 4 or not is_shape(shape) or len(types) < 4:
+        return len(ops) >= 4
+    if "kind" not in sig.mods and len(ops) != (6 if "sp" in sig.mods else 4):
+        return False
+    if "kind" not in sig.mods and "sp" in sig.mods and ops[5].kind != O_IMM:
+        return False
+    m, n, k = numbers(shape)
+    if shape == "m8n8k4" and types[1] == "f16":
+        sizes = [8 if types[0] == "f32" else 4, 2, 2, 8 if types[3] == "f32" else 4]
+    else:
+        a = "b4" if "mxf4" in sig.mods.get("kind", "") and "mxf8" not in sig.mods.get("kind", "") else types[1]
+        b = a if a == "b4" else types[2]
+        sizes = [
+            _registers(m * n, types[0]),
+            _registers(m * k, a) // (2 if "sp" in sig.mods else 1),
+            _registers(k * n, b),
+            _registers(m * n, types[3]),
+        ]
+    return all(ops[i].kind == O_VEC and len(ops[i].elems) == size for i, size in enumerate(sizes))
+
+
+_LAST_SELECTOR: Final[dict[str, int]] = {
+    "m16n8k8 tf32": 3, "m16n8k16 tf32": 1, "m16n8k16 f16": 3, "m16n8k16 bf16": 3, "m16n8k32 f16": 1, "m16n8k32 bf16": 1,
+    "m16n8k32 s8": 1, "m16n8k32 u8": 1, "m16n8k64 s4": 1, "m16n8k64 u4": 1,
+}  # fmt: skip
+"""Highest sparsity selector by shape and type of A; 0 for all others."""
+
+
+def selector_errors(name: str, instr: Instr) -> list[str]:
+    """Error messages on the sparsity selector of an mma.sp whose operands fit."""
+    sig = instr.sig
+    shape = sig.mods.get("shape", "")
+    if "sp" not in sig.mods or "kind" in sig.mods or len(instr.ops) != 6 or not shape:
+        return []
+    if instr.ops[5].kind != O_IMM:
+        return []
+    value = instr.ops[5].value
+    if sig.types[1] in _F8:
+        return [] if value == 0 else [f"Argument 5 of instruction 'mma': unexpected value '{value}', expected to be 0"]
+    last = _LAST_SELECTOR.get(f"{shape} {sig.types[1]}", 0)
+    if shape == "m16n8k32" and sig.types[:2] == ("f32", "f16"):
+        # Only here ptxas accepts 2 and 3.
+        last = 3
+    if 0 <= value <= last:
+        return []
+    return [
+        f"Argument 6 of instruction 'Sparse mma': value '{value}' out of range, expected to be in range [0..{last}]"
+    ]

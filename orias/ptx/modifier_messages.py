@@ -1,0 +1,171 @@
+"""ptxas's messages on modifier words that an instruction does not take, and on missing ones.
+
+Both are rows of :mod:`orias.ptx.rules`.  Facts: docs/facts/front-end.md (opcodes).
+"""
+
+from typing import Final
+
+from orias.ptx.ast import TYPE_WORDS, Sig
+from orias.ptx.form_table import Row, rows
+from orias.ptx.gates import Place
+from orias.ptx.names import SLOT_OF
+from orias.ptx.rules import apply, parse_rows
+
+SPACES: Final = frozenset(
+    ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
+)
+NAME_PARTS: Final = frozenset(
+    [
+        "arrive",
+        "base",
+        "c",
+        "cvt",
+        "d",
+        "expect_tx",
+        "fractional",
+        "full",
+        "grad",
+        "l",
+        "level",
+        "mask",
+        "noalias",
+        "p",
+        "parity",
+        "proxy",
+        "range",
+        "red",
+        "scaled::n2::ue8m0",
+        "to",
+        "wide",
+        "ws",
+    ]
+)
+"""Words that only exist as parts of instruction names; as modifiers they are unknown."""
+
+_ILLEGAL: Final = parse_rows("""
+n=cvt word=ftz t0!=f16/f32/f64 t1!=f16/f32/f64 | n=cvt word=ftz t0=bf16 | n=cvt word=ftz t1=bf16 -> Illegal modifier '.ftz' for instruction 'cvt'
+n=cvt word=ftz => Modifier '.ftz' does not apply to this type of convert operation
+n=cvt word=sat => Illegal modifier '.sat' for instruction 'cvt'
+word=cc => Modifier '.cc' applies only to {n} integer types
+word=sat t0 elsewhere => Modifier '.sat' does not apply to '.{t0}' type
+word=SPACE space => State space incorrect for instruction '{n}'
+word=SPACE => No state space qualifier expected for instruction '{n}'
+slot=cmp cmp | word=lo/hi cmp => Mismatch between instruction type and comparison qualifier
+slot=cmp | word=lo/hi -> Comparison qualifier is not allowed for instruction '{n}'
+word=equ/geu/gtu/hi/hs/leu/lo/ls/ltu/nan/neu/num => Mismatch between instruction type and comparison qualifier
+slot=cmp =>
+slot=rnd word!=approx/rs => Illegal rounding modifier for instruction '{n}'
+slot=vec -> Vector qualifier is not allowed for instruction '{n}'
+slot=vec t0 -> Result vector expected && Argument vector size mismatch for instruction '{n}'
+slot=vec =>
+word=inc/dec/exch => Illegal reduction operation for instruction '{full}'
+word=f4e/b4e/rc8/ecl/ecr/rc16 => Illegal modifier 'Permute' for instruction '{n}'
+word=1d/2d/3d/4d/5d => Illegal modifier 'dimension' for instruction '{n}'
+slot=dim -> Illegal modifier 'Geometry' for instruction '{n}'
+word=2dms/a2dms => Illegal modifier 'Multi-sample geometry' for instruction '{n}'
+slot=dim => {plain}
+word=clamp/wrap/trap/zero => Illegal modifier 'Clamp' for instruction '{n}' && Illegal modifier 'Clamp' for instruction '{n}'
+word=shr7/shr15 => Illegal modifier 'Shift-right' for instruction '{n}'
+word=r/g/b/a => Illegal modifier 'Component' for instruction '{n}'
+word=row/col => Illegal modifier '.alayout or .blayout' for instruction '{n}'
+word=memory_layout => Illegal query modifier for instruction '{n}'
+word=QUERY => Illegal query modifier for instruction '{n}' && Illegal query modifier for instruction '{n}'
+slot=evict/evict2 => Illegal modifier '.level::eviction_priority' for instruction '{n}' && Illegal modifier '.{word.tail}' for instruction '{n}'
+word=mmio => Modifier '.mmio' cannot be applied to '' space && {plain}
+word=abs => {plain} && Modifier '.abs' requires modifier '.xorsign'
+word=xorsign => {plain} && Modifier '.xorsign' requires modifier '.abs'
+word=L1/L2/async/ca/cg/cluster/cs/cta/cv/gl/gpu/lu/sp::ordered_metadata/sys/tensormap/wb/wt => {plain} && {plain}
+word=rs !rnd -> Illegal rounding modifier for instruction '{n}'
+word=rs -> {plain}
+word=rs !datacenter -> Feature '.rs' not supported on .target '{target}'
+word=rs =>
+word=cp_mask/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z/is_canceled => @F100 Fv8.6 : .{word} && {plain}
+word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => {plain}, for arch '{target}' && {plain}
+word=TENSOR !datacenter -> Feature '.{word}' not supported on .target '{target}'
+-> {plain}
+""")
+"""Messages on a word that the form row does not have; the first row with ``=>`` that holds is the last one tried."""
+
+_MISSING: Final = parse_rows("""
+slot=rnd only => '.approx' modifier required for instruction '{n}'
+slot=rnd approx => Rounding modifier or '.approx' modifier required for instruction '{n}'
+slot=rnd => Rounding modifier required for instruction '{n}'
+slot=cmp => Comparison modifier required for instruction '{n}'
+slot=op => Reduction operation is required for instruction '{n}'
+n=membar => Membar level required for instruction 'membar'
+n=griddepcontrol => '.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'
+n=fence.proxy/membar.proxy => .proxykind modifier required for instruction '{n}'
+-> .{word} modifier required for instruction '{n}'
+""")
+"""Messages on a required group without a word in the opcode; ``word`` is the first of the group."""
+
+_NOWHERE: Final = Place(0, 0, False, "")
+
+
+def illegal(word: str, slot: str, name: str, row: Row, types: tuple[str, ...], place: Place) -> list[str]:
+    """Messages for a word that the row of an instruction does not have; ``place`` has the module's declarations."""
+    facts = {
+        "word": word,
+        "slot": slot,
+        "n": name,
+        "full": ".".join((name, *types[:2])),
+        "plain": f"Illegal modifier '.{word}' for instruction '{name}'",
+        "target": place.target,
+    }
+    for key, type_ in zip(("t0", "t1"), types, strict=False):
+        facts[key] = type_
+    for other in row.words:
+        facts["space" if other in SPACES else SLOT_OF.get(other, "")] = other
+    if place.special and place.reaches(100):
+        facts["datacenter"] = "yes"
+    if word == "sat" and any(word in r.words for r in rows(name).values()):
+        facts["elsewhere"] = "yes"
+    return apply(_ILLEGAL, facts, [], place)
+
+
+def missing(name: str, group: tuple[str, ...]) -> str:
+    """The message on a required group without a word in the opcode."""
+    facts = {"n": name, "word": group[0], "slot": SLOT_OF.get(group[0], "shape")}
+    for word in group:
+        facts[word] = word
+    if group == ("approx",):
+        facts["only"] = "yes"
+    return apply(_MISSING, facts, [], _NOWHERE)[0]
+
+
+def without_sync(name: str, place: Place) -> list[str]:
+    """The warnings for shfl and vote without .sync, for targets that still accept them."""
+    found = [f"Instruction '{name}' without '.sync' may produce unpredictable results on sm_70 and later architectures"]
+    if place.version >= 60:
+        found.append(
+            f"Instruction '{name}' without '.sync' is deprecated since PTX ISA version 6.0 and will be discontinued"
+            " in a future PTX ISA version"
+        )
+    return found
+
+
+def advisories(name: str, sig: Sig, words: list[str], place: Place) -> list[tuple[str, str]]:
+    """Severity and text of ptxas's remarks on an accepted opcode."""
+    found: list[tuple[str, str]] = []
+    slow = "expected to have substantially reduced performance on some future architectures"
+    if sig.mods.get("sp") == "sp" and name == "mma":
+        found.append(
+            (
+                "info",
+                "Advisory: Modifier '.sp::ordered_metadata' should be used on instruction 'mma' instead of modifier"
+                f" '.sp' as it is {slow}",
+            )
+        )
+    if "multicast" in sig.mods and name in ("cp.async.bulk", "cp.async.bulk.tensor") and not place.special:
+        found.append(
+            (
+                "warning",
+                "Advisory: '.multicast::cluster' modifier on instruction 'cp.async.bulk{.tensor}' should be used on"
+                " .target 'sm_90a/sm_100a/sm_100f/sm_103a/sm_103f/sm_110a/sm_110f' instead of .target"
+                f" '{place.target}' as this feature is {slow}",
+            )
+        )
+    for i, word in enumerate(words):
+        if SLOT_OF.get(word) == "vec" and i + 1 < len(words) and words[i + 1] not in TYPE_WORDS:
+            found.append(("warning", "Vector Type not specified properly"))
+    return found

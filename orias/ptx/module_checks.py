@@ -1,0 +1,144 @@
+"""Checks of whole modules, which depend on the target or on all functions together."""
+
+from orias.diag import Diagnostic
+from orias.ptx.ast import Function, Instr, Module, Operand, Var
+from orias.ptx.targets import refusal
+from orias.target import driver, features
+from orias.target.profile import Target
+
+
+def check(module: Module, target: Target, compile_only: bool = False) -> list[Diagnostic]:
+    """The diagnostics of a whole module for ``target``; errors end the compilation.
+
+    ``compile_only``: as with ptxas -c, extern functions and variables may be undefined.
+    """
+    found: list[Diagnostic] = []
+    why = refusal(module.target, target.name)
+    if why:
+        return [Diagnostic("fatal", why)]
+    if module.address_size == 32:
+        found.append(
+            Diagnostic(
+                "warning", " 64 Bit host architecture (--machine) being used mismatches with .address_size of 32 bits"
+            )
+        )
+        if target.has(features.REJECTS_32_BIT_ADDRESSES):
+            found.append(
+                Diagnostic(
+                    "fatal",
+                    " 32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on sm_90 or higher architectures.",
+                )
+            )
+            return found
+    if compile_only and module.version < (3, 1):
+        found.append(Diagnostic("fatal", "'Compile only(-c)' requires PTX ISA .version 3.1 or later"))
+        return found
+    _unresolved(module, compile_only, found)
+    const = 0
+    for var in module.variables:
+        if var.space == "const" and var.linkage != "extern":
+            align = max(1, var.align)
+            const = (const + align - 1) // align * align + var.size
+    if "debug" in module.target_options and not module.sections and not module.dwarf:
+        found.append(Diagnostic("error", "Debug information not found in presence of .target debug"))
+    _shared_data(module, target, found)
+    limit = target.number("constant_limit")
+    if const > limit:
+        found.append(
+            Diagnostic("error", f"File uses too much global constant data (0x{const:x} bytes, 0x{limit:x} max)")
+        )
+    return found
+
+
+def _shared_data(module: Module, target: Target, found: list[Diagnostic]) -> None:
+    """Reports entries whose shared variables, with those of the functions they call, exceed the target's limit."""
+    everything = [v for v in module.variables if v.space == "shared"]
+    for function in module.functions:
+        everything.extend([v for v in function.variables if v.space == "shared"])
+    limit = target.number("shared_limit")
+    if _placed(everything) <= limit:
+        return
+    for function in module.functions:
+        if function.entry and function.body is not None:
+            size = _placed(_reached(function))
+            if size > limit:
+                found.append(
+                    Diagnostic(
+                        "error",
+                        f"Entry function '{function.name}' uses too much shared data"
+                        f" (0x{size:x} bytes, 0x{limit:x} max)",
+                    )
+                )
+
+
+def _placed(variables: list[Var]) -> int:
+    """Size in bytes of variables laid out in order; unsized ones take no space."""
+    size = 0
+    for var in variables:
+        align = max(1, var.align)
+        size = (size + align - 1) // align * align + var.size
+    return size
+
+
+def _reached(entry: Function) -> list[Var]:
+    """The shared variables that an entry and the functions that it names refer to."""
+    variables: dict[int, Var] = {}
+    functions = [entry]
+    seen = {entry.name}
+    while functions:
+        function = functions.pop()
+        work: list[Operand] = []
+        for statement in function.body or ():
+            if isinstance(statement, Instr):
+                work.extend(statement.ops)
+                work.extend(statement.args)
+        while work:
+            op = work.pop()
+            work.extend(op.elems)
+            var = op.var
+            if var is not None and var.space == "shared":
+                variables[id(var)] = var
+            callee = op.func
+            if callee is not None and callee.name not in seen:
+                seen.add(callee.name)
+                functions.append(callee)
+    return list(variables.values())
+
+
+def _unresolved(module: Module, compile_only: bool, found: list[Diagnostic]) -> None:
+    """Reports functions and variables that are declared and used but not defined."""
+    if not compile_only:
+        for var in module.variables:
+            if var.linkage == "extern" and not (var.space == "shared" and 0 in var.dims[:1]):
+                found.append(
+                    Diagnostic(
+                        "warning",
+                        f"Unresolved extern variable '{var.name}' in whole program compilation, ignoring extern qualifier",
+                    )
+                )
+    aliased = {alias for alias, _ in module.aliases}
+    missing_functions = {
+        f.name
+        for f in module.functions
+        if f.body is None
+        and f.name not in driver.DECLARABLE
+        and f.name not in aliased
+        and not f.name.startswith(driver.PREFIX)
+        and not (compile_only and f.linkage == "extern")
+    }
+    if not missing_functions:
+        return
+    for function in module.functions:
+        for statement in function.body or ():
+            if not isinstance(statement, Instr):
+                continue
+            for op in statement.ops:
+                callee = op.func
+                if callee is None or callee.name not in missing_functions:
+                    continue
+                if statement.sig.name == "call":
+                    message = f"Unresolved extern function '{callee.name}'"
+                else:
+                    message = f"Cannot take address of function '{callee.name}' "
+                found.append(Diagnostic("fatal", message))
+                return

@@ -1,0 +1,118 @@
+"""Prepares the input of a compile: merges several inputs into one text, and applies options to kernels.
+
+Facts: docs/facts/front-end.md (input files).
+"""
+
+import re
+from typing import Final
+
+from orias.diag import CompileError, Diagnostic
+from orias.options import Options
+from orias.ptx.ast import Function, Instr, Module, Sig
+
+_HEAD: Final = re.compile(
+    r"(?:[ \t\r\f\n]+|//[^\n]*|/\*.*?\*/)*(?:\.version[ \t\r\f\n]+[0-9]+\.[0-9]+|\.target[ \t\r\f\n]+([^\n/.]*)|"
+    r"\.address_size[ \t\r\f\n]+[0-9]+)",
+    re.S,
+)
+
+
+def merge(sources: list[tuple[str, str | bytes]]) -> tuple[str, str | bytes]:
+    """Merge all inputs into one (name, text): concatenates the texts, with the heads of all but the first blanked.
+
+    :func:`locate` maps a line to its input.  Raises CompileError if the inputs name different targets.
+    """
+    if len(sources) == 1:
+        return sources[0]
+    out: list[str] = []
+    first_target = ""
+    for i, (name, raw) in enumerate(sources):
+        text = raw.decode("latin-1") if isinstance(raw, bytes) else raw
+        body, target = _split_head(text)
+        if i == 0:
+            out.append(text)
+            first_target = target
+        else:
+            if target != first_target:
+                message = f"Inputs with different .target ({first_target} and {target}) are not supported"
+                raise CompileError([Diagnostic("fatal", message, 0, 0, name)])
+            out.append(body)
+    return sources[0][0], "\n".join(out)
+
+
+def locate(sources: list[tuple[str, str | bytes]], line: int) -> tuple[str, int]:
+    """The input's name and the line in it of a line of the merged text; lines count from 1."""
+    for name, text in sources:
+        count = (text.count(b"\n") if isinstance(text, bytes) else text.count("\n")) + 1
+        if line <= count:
+            return name, line
+        line -= count
+    return sources[-1][0], line
+
+
+def _split_head(text: str) -> tuple[str, str]:
+    """The text with its head directives blanked (with its line breaks), and the target words."""
+    at = 0
+    target = ""
+    while True:
+        m = _HEAD.match(text, at)
+        if m is None:
+            break
+        if m.group(1) is not None:
+            target = m.group(1).strip()
+        at = m.end()
+    return "\n" * text.count("\n", 0, at) + text[at:], target
+
+
+def restrict(module: Module, options: Options) -> None:
+    """Keep the kernels of ``-e``, in that order; add the thread limits of ``-maxntid`` and ``-minnctapersm``; give loads and
+    stores of global memory the cache operations of ``-dlcm``, ``-flcm``, ``-dscm`` and ``-fscm``.
+
+    Raises CompileError for a name that is no kernel.
+    """
+    if options.entries:
+        by_name: dict[str, Function] = {f.name: f for f in module.functions}
+        for name in options.entries:
+            if name not in by_name:
+                raise CompileError([Diagnostic("fatal", f"Unknown function {name}")])
+        for name in options.entries:
+            if not by_name[name].entry:
+                raise CompileError([Diagnostic("error", f"Entry function '{name}' not found")])
+        chosen = [by_name[name] for name in dict.fromkeys(options.entries)]
+        module.functions = [f for f in module.functions if not f.entry] + chosen
+    load = options.force_load_cache or options.def_load_cache
+    store = options.force_store_cache or options.def_store_cache
+    if load or store:
+        caches = {"ld": (load, bool(options.force_load_cache)), "st": (store, bool(options.force_store_cache))}
+        _set_caches(module, caches)
+    if options.maxrregcount:
+        return
+    for f in module.functions:
+        if f.entry:
+            if options.maxntid and (options.override_directives or not {"maxntid", "reqntid"} & f.directives.keys()):
+                f.directives["maxntid"] = tuple(options.maxntid)
+            if options.minnctapersm and (options.override_directives or "minnctapersm" not in f.directives):
+                f.directives["minnctapersm"] = (options.minnctapersm,)
+
+
+def _set_caches(module: Module, caches: dict[str, tuple[str, bool]]) -> None:
+    """Sets cache operations, given by instruction name as (operation, whether it replaces an explicit one).
+
+    Changes only plain accesses to global and generic memory; loads through the read-only path take only ``cs``.
+    """
+    changed: dict[int, Sig] = {}
+    for f in module.functions:
+        for s in f.body or ():
+            if not isinstance(s, Instr) or s.sig.name not in caches:
+                continue
+            cop, force = caches[s.sig.name]
+            mods = s.sig.mods
+            if not cop or mods.get("space", "") not in ("", "global") or mods.get("order", "weak") != "weak":
+                continue
+            if ("cop" in mods and not force) or ("nc" in mods and cop != "cs"):
+                continue
+            new = changed.get(id(s.sig))
+            if new is None:
+                new = Sig(s.sig.name, s.sig.text, {**mods, "cop": cop}, s.sig.types)
+                changed[id(s.sig)] = new
+            s.sig = new

@@ -1,0 +1,250 @@
+"""Checks whether the operands of an instruction fit the operand lists of its form row.
+
+Every role of an operand position (:class:`orias.ptx.form_table.Slot`) has a function here; :mod:`orias.ptx.fits` checks
+values of a type.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from orias.ptx import wmma_checks
+from orias.ptx.ast import (
+    O_ADDR,
+    O_FUNC,
+    O_IMM,
+    O_LABEL,
+    O_PAIR,
+    O_REG,
+    O_SINK,
+    O_SREG,
+    O_SYM,
+    O_VEC,
+    TYPE_BITS,
+    Instr,
+    Operand,
+    Sig,
+)  # fmt: skip
+from orias.ptx.fits import Use, scalar_fits, vector_fits
+from orias.ptx.form_table import Row, Slot
+from orias.ptx.matrix_checks import mma_operands
+from orias.ptx.special_names import SPECIAL
+from orias.ptx.wgmma_checks import wgmma_operands
+
+_GENERIC: Final = frozenset(("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
+_ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
+_MOV_SLOT: Final = Slot("S")
+
+
+def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
+    """Error messages on the operands of an instruction; a mismatch with all operand lists suppresses other messages."""
+    sig = instr.sig
+    ops = instr.ops
+    mismatch = [f"Arguments mismatch for instruction '{name}'"]
+    if name == "mma" and not mma_operands(sig, types, ops):
+        return mismatch
+    if name == "wgmma.mma_async":
+        return wgmma_operands(sig, types, ops)
+    if name == "wgmma.wait_group" and ops and ops[0].kind == O_IMM and ops[0].value < 0:
+        return [
+            f"Argument 0 of instruction '{name}': unexpected value '{ops[0].value}', expected to be non-negative integer"
+        ]
+    use = Use(name, types, sig)
+    for entry in row.lists:
+        slots = [s for s in entry if not s.when or _present(s.when, sig)]
+        if len(slots) != len(ops) and not (row.rest and len(ops) >= len(slots)):
+            continue
+        use.soft = []
+        if _all_fit(slots, ops, use):
+            if name.startswith("wmma."):
+                use.soft.extend(wmma_checks.operand_errors(name, sig, types, ops))
+            return use.soft
+    if any("vector" in m.lower() for m in use.soft):
+        return use.soft
+    return mismatch
+
+
+def _present(when: str, sig: Sig) -> bool:
+    """Whether a conditional operand of a row is present."""
+    mods = sig.mods
+    if when == "mbarrier":
+        return mods.get("completion", "").startswith("mbarrier::complete")
+    if when in ("rs", "cas"):
+        return mods.get("rnd") == when or mods.get("op") == when
+    return when in mods
+
+
+def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
+    for i, slot in enumerate(slots):
+        use.index = i
+        role = _ROLES.get(slot.role)
+        if not (_value(slot, ops[i], use) if role is None else role(slot, ops[i], use)):
+            return False
+    return True
+
+
+def _anything(slot: Slot, op: Operand, use: Use) -> bool:
+    return True
+
+
+def _integer(slot: Slot, op: Operand, use: Use) -> bool:
+    return op.kind == O_IMM and op.imm_type == "int"
+
+
+def _predicate(slot: Slot, op: Operand, use: Use) -> bool:
+    if op.kind == O_REG:
+        return op.var is not None and op.var.type == "pred"
+    return op.kind == O_IMM and op.imm_type == "int"
+
+
+def _label(slot: Slot, op: Operand, use: Use) -> bool:
+    if op.kind == O_LABEL:
+        return True
+    if use.name == "cvt":
+        return False
+    use.note(f"Label expected for argument {use.index} of instruction '{use.name}'")
+    if op.kind == O_SYM:
+        use.must_be_register()
+    return True
+
+
+def _address_value(slot: Slot, op: Operand, use: Use) -> bool:
+    """Whether an operand is an address as a value."""
+    if op.kind == O_REG and op.var is not None:
+        return op.var.type in _ADDRESS_TYPES
+    if op.kind == O_SREG:
+        use.note(f"Special register argument not allowed for instruction '{use.name}'")
+        return SPECIAL[op.name][0] != "pred"
+    if op.kind == O_SYM and op.var is not None and op.var.type in _ADDRESS_TYPES and op.key != "s+":
+        use.must_be_register()
+        return True
+    return op.key in ("i", "s+")
+
+
+def _address(slot: Slot, op: Operand, use: Use) -> bool:
+    if op.kind != O_ADDR:
+        return op.key == "s["
+    mods = use.sig.mods
+    space = mods.get("space", "")
+    var = op.var
+    if var is None:
+        if not op.name and not op.elems and use.name in ("ld", "st", "atom", "red") and space != "local":
+            use.note("Immediate addresses allowed only for .local state space")
+        return True
+    if var.space == "reg":
+        return TYPE_BITS.get(var.type, 0) in (32, 64) and var.type[0] in "bus"
+    if space and "dst" not in mods and not op.elems:
+        base = space.partition("::")[0]
+        wrong = base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")
+    else:
+        # a generic address cannot refer to a constant bank
+        wrong = not space and var.space in ("const", "param") and use.name in _GENERIC and "tensormap" not in mods
+    if wrong:
+        use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
+    return True
+
+
+_ROLES: Final[dict[str, Callable[[Slot, Operand, Use], bool]]] = {
+    "X": _anything,
+    "M": _address,
+    "i": _integer,
+    "L": _label,
+    "A": _address_value,
+    "P": _predicate,
+}
+"""Role -> check, for roles that take no pair; the others (D, S, Q, m) are values."""
+
+
+def _value(slot: Slot, op: Operand, use: Use) -> bool:
+    """Whether an operand fits as a result or source, or as a pair of one and a predicate."""
+    if op.kind == O_PAIR:
+        if not slot.pair and slot.role in "DQ":
+            use.note(f"Predicate output not allowed for instruction '{use.name}'")
+            return True
+        first, second = op.elems
+        if second.kind != O_SINK and (second.var is None or second.var.type != "pred"):
+            return False
+        op = first
+    if slot.role == "Q":
+        return _predicate_result(op, use)
+    if slot.role == "m":
+        return _mov(op, use)
+    type_ = slot.type
+    if not type_:
+        type_ = use.types[slot.index] if slot.index < len(use.types) else ""
+    if slot.wide:
+        type_ = type_[0] + str(TYPE_BITS[type_] * 2)
+    mods = use.sig.mods
+    if use.name == "cvta" and slot.role == "S" and op.kind in (O_SYM, O_FUNC) and op.key != "s+":
+        if op.var is None or op.var.space != mods.get("space", "").partition("::")[0]:
+            use.note("State space mismatch between instruction and address in instruction 'cvta'")
+            return True
+    if slot.vector and "vec" in mods:
+        return vector_fits(op, type_, int(mods["vec"][1:]), slot.relaxed, use)
+    return scalar_fits(slot, op, type_, slot.role == "D", use)
+
+
+def _predicate_result(op: Operand, use: Use) -> bool:
+    if op.kind == O_SINK:
+        return True
+    if op.kind == O_IMM and op.imm_type == "int":
+        use.needs_result()
+        return True
+    if op.kind != O_REG or op.var is None or op.var.type != "pred":
+        return False
+    if op.neg:
+        use.needs_result()
+    return True
+
+
+def _mov(op: Operand, use: Use) -> bool:
+    """Whether an operand fits mov: anything of the right size, vectors that pack or unpack, special registers, addresses."""
+    type_ = use.types[0]
+    mods = use.sig.mods
+    count = int(mods["vec"][1:]) if "vec" in mods else 1
+    if op.kind == O_SREG:
+        return _mov_special(op, type_, count, use)
+    if count > 1:
+        return vector_fits(op, type_, count, False, use)
+    if op.kind == O_VEC:
+        return _mov_vector(op, type_, use)
+    if op.kind == O_REG and op.var is not None and op.var.vec > 1 and not op.comp:
+        return type_[0] == "b" and TYPE_BITS.get(op.var.type, 0) * op.var.vec == TYPE_BITS[type_]
+    if use.index and op.kind in (O_SYM, O_FUNC):
+        return op.kind == O_FUNC or type_[0] in "bus"
+    return scalar_fits(_MOV_SLOT, op, type_, use.index == 0, use)
+
+
+def _mov_special(op: Operand, type_: str, count: int, use: Use) -> bool:
+    """Whether a special register fits mov."""
+    if use.index == 0:
+        use.note("Read-only special register cannot be destination argument")
+        return True
+    register, size, _, _ = SPECIAL[op.name]
+    if size != count and not op.comp:
+        use.note("Argument vector size mismatch for instruction 'mov'")
+        return True
+    if register == "pred" or type_ == "pred":
+        return register == type_
+    have = TYPE_BITS[register]
+    want = TYPE_BITS[type_]
+    return type_[0] in "bus" and (have == want or (want == 16 and have == 32) or op.name == "gridid")
+
+
+def _mov_vector(op: Operand, type_: str, use: Use) -> bool:
+    """Whether mov can pack a vector into, or unpack it from, one value of the type."""
+    if type_[0] != "b":
+        use.note("Argument vector size mismatch for instruction 'mov'")
+        return True
+    if len(op.elems) not in (2, 4):
+        return False
+    if all(e.kind == O_SINK for e in op.elems):
+        use.note("Unable to infer type of vector elements (assuming .b8)")
+        use.note("Arguments mismatch for instruction 'mov'")
+        return True
+    for elem in op.elems:
+        if elem.kind == O_REG and elem.var is not None:
+            if TYPE_BITS.get(elem.var.type, 0) * len(op.elems) != TYPE_BITS[type_]:
+                return False
+        elif elem.kind not in (O_IMM, O_SINK):
+            return False
+    return True

@@ -1,0 +1,197 @@
+"""The state of the parser: tokens, scopes, diagnostics."""
+
+from typing import Final, NoReturn, final
+
+from orias.diag import CompileError, Diagnostic
+from orias.ptx.ast import Function, Label, Module, Operand, Var
+from orias.ptx.gates import DIRECTIVES, Place, messages
+from orias.ptx.lexer import T_END, T_IDENT, T_PUNCT, UNFINISHED, Lexer
+from orias.ptx.special_names import SPECIAL
+
+MAX_NESTING: Final = 256
+"""Deepest nesting of blocks, braces and parentheses; deeper text is refused (a limit of Orias; that of ptxas, if any, is higher)."""
+
+
+@final
+class Range:
+    """``%r<100>``: registers that are created when first named."""
+
+    __slots__ = ("count", "line", "type", "vec")
+
+    def __init__(self, count: int, type_: str, vec: int, line: int) -> None:
+        self.count: Final[int] = count
+        self.type: Final[str] = type_
+        self.vec: Final[int] = vec
+        self.line: Final[int] = line
+
+
+@final
+class LabelUse:
+    """The use of a name that can only be a label; resolved when its scope closes."""
+
+    __slots__ = ("line", "name", "operand", "targets")
+
+    def __init__(self, name: str, operand: Operand | None, targets: list[Label] | None, line: int) -> None:
+        self.name: Final[str] = name
+        self.operand: Final[Operand | None] = operand
+        self.targets: Final[list[Label] | None] = targets
+        self.line: Final[int] = line
+
+
+@final
+class Scope:
+    """One nesting level of names; ``operands`` caches the operands of texts in it."""
+
+    __slots__ = ("labels", "names", "operands", "ranges", "uses")
+
+    def __init__(self) -> None:
+        self.names: Final[dict[str, Var | Function]] = {}
+        self.ranges: Final[dict[str, Range]] = {}
+        self.labels: Final[dict[str, Label]] = {}
+        self.uses: Final[list[LabelUse]] = []
+        self.operands: Final[dict[str, Operand]] = {}
+
+
+class Fatal(Exception):
+    """An error that ends parsing; its diagnostic is already recorded."""
+
+
+@final
+class State:
+    """The state of the parser.  ``diagnostics`` collects semantic errors; :meth:`fatal` ends the parse."""
+
+    __slots__ = ("diagnostics", "errors", "file_name", "function", "lex", "module", "place", "scopes")
+
+    def __init__(self, source: str, file_name: str) -> None:
+        self.lex: Final[Lexer] = Lexer(source)
+        self.file_name: Final[str] = file_name
+        self.module: Final[Module] = Module()
+        self.diagnostics: Final[list[Diagnostic]] = []
+        self.errors: int = 0
+        self.scopes: Final[list[Scope]] = [Scope()]
+        self.function: Function | None = None
+        self.place: Place = Place(0, 0, False, "")
+        """The module's declarations, known after .target."""
+
+    def error(self, message: str, line: int, column: int = 0) -> None:
+        """Records an error and continues."""
+        self.errors += 1
+        self.diagnostics.append(Diagnostic("error", message, line, column, self.file_name))
+
+    def note(self, severity: str, message: str, line: int) -> None:
+        """Records a remark that is no error."""
+        self.diagnostics.append(Diagnostic(severity, message, line, 0, self.file_name))
+
+    def warning(self, message: str, line: int) -> None:
+        """Records a warning."""
+        self.diagnostics.append(Diagnostic("warning", message, line, 0, self.file_name))
+
+    def fatal(self, message: str, line: int, column: int = 0) -> NoReturn:
+        """Records a fatal error and ends the parse."""
+        self.errors += 1
+        self.diagnostics.append(Diagnostic("fatal", message, line, column, self.file_name))
+        raise Fatal
+
+    def syntax(self) -> NoReturn:
+        """Reports a syntax error at the current token."""
+        lex = self.lex
+        if lex.kind == T_END:
+            self.fatal("Parsing error near '': syntax error", lex.line)
+        if lex.text == UNFINISHED:
+            self.fatal("Parsing error near '': unexpected EOF while scanning", lex.line)
+        self.fatal(f"Parsing error near '{lex.text}': syntax error", lex.line, lex.column())
+
+    def failure(self) -> CompileError:
+        """The exception that carries everything recorded so far."""
+        return CompileError(self.diagnostics)
+
+    def gate(self, key: str, line: int) -> None:
+        """Reports a directive that the module's version or target does not have."""
+        for message in messages(DIRECTIVES[key], self.place, {}):
+            self.error(message, line)
+
+    def special_gate(self, name: str) -> list[str]:
+        """The messages if the module's version or target does not have a special register."""
+        row = SPECIAL[name]
+        place = self.place
+        found: list[str] = []
+        if place.version < row[2]:
+            found.append(f"Feature '%{name}' requires PTX ISA .version {row[2] // 10}.{row[2] % 10} or later")
+        if not place.reaches(row[3]):
+            found.append(f"Feature '%{name}' requires .target sm_{row[3]} or higher")
+        return found
+
+    # tokens
+
+    def punct(self, text: str) -> None:
+        """Consumes the punctuation mark ``text``; a syntax error if it is not next."""
+        lex = self.lex
+        if lex.text != text or lex.kind != T_PUNCT:
+            self.syntax()
+        lex.next()
+
+    def take(self, text: str) -> bool:
+        """Consumes the punctuation mark ``text`` if it is next; True if it was."""
+        lex = self.lex
+        if lex.text == text and lex.kind == T_PUNCT:
+            lex.next()
+            return True
+        return False
+
+    def ident(self) -> str:
+        """Consumes an identifier."""
+        lex = self.lex
+        if lex.kind != T_IDENT:
+            self.syntax()
+        text = lex.text
+        lex.next()
+        return text
+
+    # names
+
+    def lookup(self, name: str) -> "Var | Function | None":
+        """The object of a name in the current scope; creates registers of ranges on demand."""
+        for scope in reversed(self.scopes):
+            found = scope.names.get(name)
+            if found is not None:
+                return found
+            if scope.ranges and name[-1].isdigit():
+                var = self._from_range(scope, name)
+                if var is not None:
+                    return var
+        return None
+
+    def _from_range(self, scope: Scope, name: str) -> Var | None:
+        ranges = scope.ranges
+        stem = name.rstrip("0123456789")
+        entry = ranges.get(stem)
+        tail = name[len(stem) :]
+        width = min(len(tail), 10)
+        while (
+            entry is None or not tail or len(tail) > 10 or (tail[0] == "0" and tail != "0") or int(tail) >= entry.count
+        ):
+            if width == 0:
+                return None
+            tail = name[-width:]
+            entry = ranges.get(name[:-width])
+            width -= 1
+        var = Var(name, "reg", entry.type, entry.vec, entry.line)
+        scope.names[name] = var
+        self.register(var)
+        return var
+
+    def unknown(self, name: str, line: int) -> None:
+        """Notes an undefined name; it is reported at the end of its function unless it is a label."""
+        self.scopes[-1].uses.append(LabelUse(name, None, None, line))
+
+    def in_range(self, scope: Scope, name: str) -> bool:
+        """Whether a register range of a scope has a register of this name."""
+        return name in scope.names or (name[-1].isdigit() and self._from_range(scope, name) is not None)
+
+    def register(self, var: Var) -> None:
+        """Adds a register to the current function."""
+        function = self.function
+        if function is not None:
+            var.function = function
+            var.index = len(function.regs)
+            function.regs.append(var)

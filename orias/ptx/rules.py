@@ -1,0 +1,206 @@
+"""Rules on instructions, written as rows: a condition on the facts of an instruction, and the result.
+
+A block of rows belongs to instruction names (``mbarrier.*``: all names with that prefix).  A row is::
+
+    CONDITION -> RESULT
+
+* CONDITION: terms separated by blanks, all of which hold; ``|`` separates alternatives.  A term tests one fact:
+
+  ===============  ==================================================================================
+  ``scope``        the scope is present;  ``!scope``: it is absent
+  ``op=add/min``   the operation is one of these;  ``op!=add/min``: it is none of these
+  ``.im2col``      the opcode has the word
+  ``v0=0..15``     a number from 0 to 15;  ``1..``: 1 or more;  ``*8``: a multiple of 8
+  ``clean``        no row before this one had a result
+  ===============  ==================================================================================
+
+  An absent fact has the value ``-``.  Words in capitals are the sets of :data:`SETS`.
+* ``else`` before a condition: tried only if the row before it, and the rows of which that one is the ``else``, did not hold.
+  ``each``: tried once per modifier of the opcode, which is then the fact ``word``.
+* RESULT: a message, or gates (:mod:`orias.ptx.gates`) after ``@``; ``&&`` separates several; empty: nothing.
+  ``{scope}`` is replaced by a fact, ``{evict.tail}`` by the part of a fact after its ``::``.
+* ``=>`` instead of ``->``: if this row holds, later rows are not tried.
+
+:mod:`orias.ptx.facts` lists the facts.
+"""
+
+from typing import Final, final
+
+from orias.ptx.gates import Place, fill, messages
+
+SETS: Final[dict[str, str]] = {
+    "STRONG": "relaxed/acquire/release/acq_rel/sc",
+    "HALF": "f16/f16x2/bf16/bf16x2",
+    "FP8": "e4m3/e5m2",
+    "FP8X2": "e4m3x2/e5m2x2",
+    "FP8X4": "e4m3x4/e5m2x4",
+    "PARAM": "param/param::entry/param::func",
+    "SPACE": "global/shared/shared::cta/shared::cluster/local/const/param/param::entry/param::func",
+    "OVER128": "256/512/1024",
+    "GENERIC": "tensormap::generic/async::generic",
+    "ORDINAL": "box_dim/global_dim/element_stride/global_stride",
+    "ADDRESS": "global_address/global_stride",
+    "NOT32": "reg1/reg8/reg16/reg64/reg128",
+    "NOT64": "reg1/reg8/reg16/reg32/reg128",
+    "MMA": "m8n8k4/m16n8k4/m16n8k8/m16n8k16/m8n8k16/m8n8k32/m16n8k32/m16n8k64/m8n8k128/m16n8k128/m16n8k256",
+    "QUERY": "width/height/depth/channel_data_type/channel_order/normalized_coords/filter_mode/addr_mode_0/addr_mode_1"
+    "/addr_mode_2/array_size/num_mipmap_levels/num_samples/force_unnormalized_coords",
+    "TENSOR": "128x128b/128x256b/16x128b/16x256b/16x32bx2/16x64b/32x128b/32x32b/4x256b/64x128b/ashift/block16/block32"
+    "/block_scale/kind::f16/kind::f8f6f4/kind::i8/kind::mxf4/kind::mxf4nvf4/kind::mxf8f6f4/kind::tf32/scale_vec::1X"
+    "/scale_vec::2X/scale_vec::4X/collector::a::fill/collector::a::use/collector::a::lastuse/collector::a::discard"
+    + "".join(f"/collector::b{i}::{what}" for i in range(4) for what in ("fill", "use", "lastuse", "discard")),
+    "FRAGMENT": "f16/bf16/s8/u8/tf32/s4/u4/b1/f64",
+}
+"""Sets of values that several rows use."""
+
+
+@final
+class Term:
+    """One test of one fact: whether its value is (``wanted``), or is not, among ``values`` or the numbers."""
+
+    __slots__ = ("high", "key", "low", "step", "values", "wanted")
+
+    def __init__(self, text: str) -> None:
+        self.low: int = 0
+        self.high: int = -1
+        self.step: int = 0
+        key, mark, listed = text.partition("=")
+        values: set[str] = set()
+        self.key: Final[str] = key.strip("!")
+        self.wanted: Final[bool] = key[-1] != "!" if mark else key[0] == "!"
+        if not mark:
+            values.add("-")
+        else:
+            for item in listed.split("/"):
+                low, dots, high = item.partition("..")
+                if dots:
+                    self.low, self.high, self.step = int(low), int(high or 1 << 64), 1
+                elif item[0] == "*":
+                    self.low, self.high, self.step = -(1 << 64), 1 << 64, int(item[1:])
+                else:
+                    values.update(SETS.get(item, item).split("/"))
+        self.values: Final[frozenset[str]] = frozenset(values)
+
+    def holds(self, facts: dict[str, str]) -> bool:
+        """Whether the test holds."""
+        have = facts.get(self.key, "-")
+        inside = have in self.values
+        if self.step and not inside and have != "-":
+            number = int(have)
+            inside = self.low <= number <= self.high and number % self.step == 0
+        return inside == self.wanted
+
+
+_COMMON: Final = frozenset(
+    ("n", "t", "t0", "t1", "width", "bits", "where", "isa", "sm", "target", "word", "slot", "count")
+)
+"""Facts that are nearly always present."""
+
+
+def _trigger(terms: list[Term]) -> str:
+    for term in terms:
+        if term.wanted != ("-" in term.values) and term.key not in _COMMON:
+            return term.key
+    return ""
+
+
+@final
+class Rule:
+    """One row."""
+
+    __slots__ = ("alternatives", "clean", "each", "last", "other", "results", "trigger")
+
+    def __init__(self, row: str) -> None:
+        row = f" {row.strip()} "
+        condition, arrow, result = row.partition(" -> ")
+        if not arrow:
+            condition, arrow, result = row.partition(" => ")
+            if not arrow:
+                raise ValueError(f"a row without an arrow: {row}")
+        result = result.strip()
+        self.last: Final[bool] = arrow == " => "
+        self.results: Final[list[str]] = result.split(" && ") if result else []
+        words = condition.split()
+        self.other: Final[bool] = words[:1] == ["else"]
+        self.each: Final[bool] = words[:1] == ["each"]
+        self.clean: Final[bool] = "clean" in words
+        plain = " ".join([w for w in words if w not in ("else", "each", "clean")])
+        self.alternatives: Final[list[list[Term]]] = [
+            [Term(text) for text in part.split()] for part in plain.split(" | ")
+        ]
+
+        self.trigger: Final[str] = "" if self.each or len(self.alternatives) > 1 else _trigger(self.alternatives[0])
+        """A rare fact without which the row cannot hold; empty if there is none."""
+
+    def holds(self, facts: dict[str, str]) -> bool:
+        """Whether all terms of one of the alternatives hold."""
+        for terms in self.alternatives:
+            for term in terms:
+                if not term.holds(facts):
+                    break
+            else:
+                return True
+        return False
+
+    def add(self, found: list[str], facts: dict[str, str], place: Place) -> None:
+        """Adds the row's results."""
+        for text in self.results:
+            if text[0] == "@":
+                found.extend(messages(text[1:], place, facts))
+            else:
+                found.append(fill(text, facts))
+
+
+def apply(rules: list[Rule], facts: dict[str, str], words: list[str], place: Place) -> list[str]:
+    """The results of the rows that hold, in order."""
+    found: list[str] = []
+    taken = False
+    for rule in rules:
+        if rule.trigger and rule.trigger not in facts:
+            taken = taken and rule.other
+            continue
+        if rule.other and taken:
+            continue
+        if rule.clean and found:
+            continue
+        if rule.each:
+            for word in words:
+                facts["word"] = word
+                if rule.holds(facts):
+                    rule.add(found, facts, place)
+            continue
+        taken = rule.holds(facts)
+        if taken:
+            rule.add(found, facts, place)
+            if rule.last:
+                break
+    return found
+
+
+def parse_rows(text: str) -> list[Rule]:
+    """The rows of a block, one per line."""
+    return [Rule(line) for line in text.splitlines() if line]
+
+
+@final
+class Rules:
+    """The blocks of one kind, parsed per instruction name on first use."""
+
+    __slots__ = ("_blocks", "_built")
+
+    def __init__(self, tables: list[dict[str, str]]) -> None:
+        self._blocks: Final[list[tuple[list[str], str]]] = [
+            (names.split(), text) for table in tables for names, text in table.items()
+        ]
+        self._built: Final[dict[str, list[Rule]]] = {}
+
+    def of(self, name: str) -> list[Rule]:
+        """The rows of all blocks of a name, in order."""
+        found = self._built.get(name)
+        if found is None:
+            found = []
+            for names, text in self._blocks:
+                if name in names or any(n[-1] == "*" and name.startswith(n[:-1]) for n in names):
+                    found.extend(parse_rows(text))
+            self._built[name] = found
+        return found

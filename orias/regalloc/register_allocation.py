@@ -1,0 +1,239 @@
+"""Register allocation of a function: the steps, in order (``docs/regalloc.md``)."""
+
+from typing import Final, final
+
+from orias.analysis.cfg import dominators, find_loops, remove_unreachable
+from orias.analysis.inflight import has_operations
+from orias.diag import Unsupported
+from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR, kind_of, reg_id
+from orias.isa.roles import LOCAL_STORES
+from orias.ori.clone import clone, restore
+from orias.ori.ir import Block, Clobbers, Func, Inst
+from orias.regalloc.accumulator_registers import tie_accumulators
+from orias.regalloc.allocate import Assignment, allocate, allocate_again, clobber_mask
+from orias.regalloc.call_registers import expand_calls
+from orias.regalloc.coalesce import Classes, Cls, broken_ties, coalesce
+from orias.regalloc.frame import finish_frame
+from orias.regalloc.locate import locate
+from orias.regalloc.pack import pack_registers
+from orias.regalloc.physical import Trace, expand
+from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_victims, room_left
+from orias.regalloc.ranges import Ranges
+from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
+from orias.regalloc.ssa_out import leave_ssa, tie
+from orias.regalloc.vectors import join_vectors
+from orias.regalloc.wgmma_spill import check_operations, gather_accumulators
+from orias.target.register_steps import SYSTEM_REGISTERS
+
+_ROUNDS: Final = 60
+
+
+@final
+class OutOfRegisters(Unsupported):
+    """The register limit is too low, even with spilling."""
+
+
+def allocate_registers(fn: Func, own_sections: bool = False, trace: Trace | None = None) -> dict[int, int]:
+    """Allocate a function in state ``ssa`` or ``virtual``; its state becomes ``allocated``.
+
+    Returns the mask of registers that it may change, by file (K_R ..), and stores the masks in ``Func.clobbers``.
+    Calls of helpers need their clobber masks first (:func:`set_known_clobbers`).  If registers do not suffice for
+    pending warpgroup operations, these run one at a time.  Raises Unsupported if registers do not suffice even then.
+    """
+    if fn.state != "ssa" or not has_operations(fn):
+        return _allocate(fn, own_sections, trace)
+    check_operations(fn)
+    kept = clone(fn)
+    try:
+        return _allocate(fn, own_sections, trace)
+    except OutOfRegisters:
+        restore(fn, kept)
+        gather_accumulators(fn)
+        return _allocate(fn, own_sections, trace)
+
+
+def _allocate(fn: Func, own_sections: bool, trace: Trace | None) -> dict[int, int]:
+    if fn.state == "ssa":
+        prepare(fn)
+    expand_calls(fn, own_sections)
+    if trace is not None:
+        trace.before = copy_function(fn)
+    elif fn.names:
+        trace = Trace()
+    state = SpillState()
+    classes, result = _solve(fn, state)
+    expand(classes, result.used, trace)
+    if fn.names and trace is not None:
+        locate(fn, classes, trace)
+    used = result.used
+    for b in fn.blocks:
+        for inst in b.insts:
+            if inst.uid in state.uids:
+                if inst.op in LOCAL_STORES:
+                    fn.spill_stores += 8 if inst.op.mods else 4
+                else:
+                    fn.spill_loads += 8 if inst.op.mods else 4
+    for reg in classes.rg.phys:
+        used[kind_of(reg)] |= 1 << reg_id(reg)
+    used[K_R] |= fn.quad_registers
+    lost = {file: mask | lost_in_calls(fn, file) for file, mask in used.items()}
+    if state.size and fn.moves_stack:
+        raise Unsupported(f"'alloca' in '{fn.name}', which needs to spill registers, is not supported yet")
+    scratch = finish_frame(fn, lost, state.size)
+    fn.reg_count = (used[K_R] | scratch[K_R] | 2).bit_length() + SYSTEM_REGISTERS
+    for file, mask in scratch.items():
+        lost[file] |= mask
+    fn.clobbers = Clobbers(lost[K_R], lost[K_UR], lost[K_P], lost[K_UP], lost[K_B])
+    return lost
+
+
+def allocate_checked(fn: Func, own_sections: bool = False) -> None:
+    """Allocate, then run the independent checker; raises Unsupported with its first faults."""
+    from orias.regalloc.allocation_check import check
+
+    trace = Trace()
+    allocate_registers(fn, own_sections, trace)
+    assert trace.before is not None
+    faults = check(trace.before, fn, trace.items)
+    if faults:
+        raise Unsupported(f"register allocation of '{fn.name}' is wrong:\n" + "\n".join(faults[:5]))
+
+
+def lost_in_calls(fn: Func, file: int) -> int:
+    """Registers of a file that the function's callees may change."""
+    mask = 0
+    for info in fn.calls.values():
+        mask |= clobber_mask(info, file)
+    return mask
+
+
+def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
+    """Allocate and spill until everything fits."""
+    # Penalties record where an attempt failed although enough registers were free: file -> uid of an instruction ->
+    # words.
+    penalty: dict[int, dict[int, int]] = {}
+    if fn.calls:
+        classes = _tied_classes(fn)
+        constants = across_calls(classes)
+        if constants:
+            spill(classes, constants, state, [])
+    for _ in range(_ROUNDS):
+        classes = _tied_classes(fn)
+        result = allocate(classes)
+        if not result.failed:
+            pack_registers(classes, result)
+            return classes, result
+        pool = candidates(classes, state.temps, rematerialisable(classes, state))
+        victims: list[Cls] = []
+        room: list[int] = []
+        for file in sorted({c.file for c in result.failed}):
+            # Spilled values of other files may move to R: R is handled only when no other file lacks registers.
+            if file == K_R and victims:
+                continue
+            chosen, pressure = _victims(classes, file, result, pool, penalty.setdefault(file, {}))
+            victims.extend(chosen)
+            if file == K_R and chosen:
+                room = room_left(pressure, chosen, pool)
+        if not result.failed:
+            return classes, result
+        if not victims:
+            break
+        spill(classes, victims, state, room)
+    loc = next((i.loc for i in fn.insts() if i.loc), 0)
+    raise OutOfRegisters(f"Function '{fn.name}' needs more registers than the limit of {fn.max_regs} allows", loc)
+
+
+def _tied_classes(fn: Func) -> Classes:
+    """The classes, after inserting copies where a result and its old value cannot share a register."""
+    while True:
+        classes = coalesce(Ranges(fn))
+        broken = set(broken_ties(classes))
+        if not broken:
+            return classes
+        for b in fn.blocks:
+            out: list[Inst] = []
+            for inst in b.insts:
+                if inst in broken:
+                    out.append(tie(fn, inst))
+                out.append(inst)
+            b.insts = out
+
+
+def _victims(
+    classes: Classes, file: int, result: Assignment, pool: list[Candidate], penalty: dict[int, int]
+) -> tuple[list[Cls], Pressure]:
+    """Classes to spill for the failures in one file, and the pressure that they relieve.
+
+    The list is empty if another order of allocation succeeds.
+    """
+    rg = classes.rg
+    pressure = Pressure(classes, file, _spread(rg, penalty))
+    victims = choose_victims(pressure, pool)
+    if victims or allocate_again(classes, file, result):
+        return victims, pressure
+    # Enough registers are free at every point but not adjacent ones: reduce the registers by one where the failures
+    # are.
+    failed = [c for c in result.failed if c.file == file]
+    for p in {p for c in failed for segs in c.words.values() for s, e, _ in segs for p in range(s, e)}:
+        inst = rg.insts[p]
+        if inst is not None:
+            penalty[inst.uid] = penalty.get(inst.uid, 0) + max(1, 1 - pressure.excess[p])
+    pressure = Pressure(classes, file, _spread(rg, penalty))
+    return choose_victims(pressure, pool), pressure
+
+
+def _spread(rg: Ranges, penalty: dict[int, int]) -> list[int] | None:
+    """Penalties by point; a block head has that of the instruction after it, an instruction inserted since has none."""
+    if not penalty:
+        return None
+    out = [0] * rg.points
+    last = 0
+    for p in range(rg.points - 1, -1, -1):
+        inst = rg.insts[p]
+        if inst is not None:
+            last = penalty.get(inst.uid, 0)
+        out[p] = last
+    return out
+
+
+def copy_function(fn: Func) -> Func:
+    """A copy for the checker: instructions and blocks are copied, facts are shared."""
+    new = Func(fn.name, fn.target, fn.kind)
+    new.state = fn.state
+    new.vkind = bytearray(fn.vkind)
+    new.vwidth = bytearray(fn.vwidth)
+    new.syms = fn.syms
+    new.calls = fn.calls
+    new.frame_fixed = fn.frame_fixed
+    for b in fn.blocks:
+        c = Block(b.id)
+        c.insts = [Inst(i.op, list(i.dst), list(i.src), i.guard, i.old, i.loc, i.uid) for i in b.insts]
+        new.blocks.append(c)
+    return new
+
+
+def prepare(fn: Func) -> None:
+    """Leave SSA, remove unreachable blocks and set loop depths."""
+    remove_unreachable(fn)
+    find_loops(fn, dominators(fn))
+    join_vectors(fn)
+    leave_ssa(fn)
+    tie_accumulators(fn)
+
+
+def set_known_clobbers(caller: Func, known: dict[str, Func]) -> None:
+    """Set, in the calls of a function, which registers the allocated helpers and private functions may change."""
+    for info in caller.calls.values():
+        callee = known.get(info.target) if info.kind in ("helper", "abi") and info.target is not None else None
+        if callee is not None:
+            lost = callee.clobbers
+            assert lost is not None
+            info.exact = True
+            info.clobber_r = lost.r
+            info.clobber_p = lost.p
+            info.clobber_ur = lost.ur
+            info.clobber_up = lost.up
+            if info.kind == "helper":
+                # Convergence barriers follow the convention even in private functions, because passes.convergence
+                # relies on it.
+                info.clobber_b = lost.b

@@ -1,0 +1,80 @@
+"""The number of registers that the functions of a kernel may use: directives, options, and setmaxnreg."""
+
+from typing import Final
+
+from orias.diag import CompileError, Diagnostic
+from orias.lower.frame.program import Kernel
+from orias.options import Options
+from orias.passes.setmaxnreg import expand_setmaxnreg, requests
+from orias.target.profile import Target
+from orias.target.register_steps import FEWEST_REGISTERS, MOST_REGISTERS, SUB_PARTITIONS, allowed, registers_for
+
+_IGNORED: Final = (
+    "(C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry."
+)
+_IGNORED_APART: Final = (
+    "(C7504) Potential Performance Loss: 'setmaxnreg' ignored to maintain compatibility across compilation units."
+)
+
+
+def register_counts(kernel: Kernel, options: Options, target: Target, said: list[Diagnostic]) -> tuple[int, int]:
+    """Register limits of the functions of a kernel and of its entry; expands setmaxnreg.
+
+    Appends advice to `said`.  Raises CompileError if a decrease asks for more registers than the kernel ever has.
+    """
+    limit = register_limit(kernel, options, target)
+    asked = requests(kernel.entry)
+    ignored = any(requests(f) for f in kernel.functions)
+    counts = [n for n, _, _ in asked]
+    start = 0
+    if asked and kernel.ptx.entry:
+        start = count_at_entry(kernel, options, limit, [n for n, more, _ in asked if more])
+        ignored = ignored or not start
+    most = max([start, *[n for n, more, _ in asked if more]])
+    for n, _, line in asked if start else ():
+        if n > most:
+            text = f"(C7406) setmaxnreg.dec has register count ({n}) which is larger than the largest temporal register count"
+            raise CompileError([*said, Diagnostic("fatal", f"{text} in the program ({most})", line)])
+    for fn in kernel.all_functions():
+        expand_setmaxnreg(fn, start if fn is kernel.entry else 0)
+    if ignored or (asked and not start):
+        said.append(Diagnostic("info", _IGNORED_APART if options.compile_only else _IGNORED))
+    if not start:
+        return limit, limit
+    return min(start, *counts), max(start, *counts)
+
+
+def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
+    """Maximum registers per thread, from directives and options (``docs/facts/targets.md``, "Limits")."""
+    d = kernel.ptx.directives
+    threads = d.get("reqntid") or d.get("maxntid")
+    blocks = d.get("minnctapersm")
+    limit = MOST_REGISTERS
+    if "maxnreg" in d:
+        limit = allowed(d["maxnreg"][0])
+    if threads or blocks:
+        count = 1
+        for n in threads or (1,):
+            count *= n
+        per_sm = blocks[0] if blocks else 1
+        if per_sm > target.number("ctas_per_sm") or count * per_sm > target.number("threads_per_sm"):
+            per_sm = 1
+        if count <= target.number("threads_per_sm"):
+            warps = per_sm * ((count + 31) // 32)
+            limit = min(limit, registers_for((warps + SUB_PARTITIONS - 1) // SUB_PARTITIONS))
+    elif options.maxrregcount:
+        limit = min(limit, max(FEWEST_REGISTERS, options.maxrregcount))
+    return max(limit, FEWEST_REGISTERS)
+
+
+def count_at_entry(kernel: Kernel, options: Options, limit: int, increases: list[int]) -> int:
+    """Registers at the entry of a kernel with setmaxnreg: its limit, but at most the highest increase; 0 if none is stated.
+
+    Measured with ptxas 13.0.88: ``.maxnreg``, ``.minnctapersm`` with a thread count, and ``-maxrregcount`` state a
+    limit.
+    """
+    d = kernel.ptx.directives
+    known = "maxnreg" in d or ("minnctapersm" in d and ("maxntid" in d or "reqntid" in d)) or options.maxrregcount
+    if not known:
+        return 0
+    return min(limit, max(increases)) if increases else limit

@@ -1,0 +1,94 @@
+"""Serialises warpgroup operations where registers do not suffice for pending accumulators.
+
+Where allocation fails, the operations of the function run one at a time (``Func.wgmma_serial``, and
+:mod:`orias.schedule.wgmma_serial` after allocation).  Each accumulator is copied to registers of its own before the
+operation and back after it.  Between operations its words are then ordinary values, which can be spilled.
+"""
+
+from orias.analysis.inflight import InFlight, union
+from orias.diag import CompileError, Diagnostic
+from orias.isa.gmma_forms import A_WORDS, FIRST_REGISTER, a_in_registers, accumulator_words, c_count, c_start
+from orias.isa.op import F_WGMMA, F_WGMMA_SYNC
+from orias.isa.operand import K_R, is_zero_reg
+from orias.isa.roles import MOVE
+from orias.ori.ir import Func, Inst
+from orias.ori.remarks import FUNCTION_REGISTERS, PIPELINE_REGISTERS
+from orias.target.register_steps import SYSTEM_REGISTERS
+
+
+def check_operations(fn: Func) -> None:
+    """Raise ptxas's CompileError (C7602) if a single operation needs more registers than the limit."""
+    for inst in fn.insts():
+        if inst.op.flags & F_WGMMA and not is_zero_reg(inst.dst[0]):
+            need = (
+                FIRST_REGISTER
+                + accumulator_words(inst.op)
+                + SYSTEM_REGISTERS
+                + (A_WORDS if a_in_registers(inst.src) else 0)
+            )
+            if need > fn.max_regs:
+                text = f"(C7602) Insufficient registers ({fn.max_regs}) to compile instruction at line {inst.loc} in function {fn.name}."
+                raise CompileError(
+                    [Diagnostic("fatal", f"{text} Try to compile with register target of {need} or higher.")]
+                )
+
+
+def gather_accumulators(fn: Func) -> None:
+    """Copy accumulators around each operation of a function in SSA, and remove the operations that order them.
+
+    ``wgmma_serial`` becomes the reason: whether pending accumulators alone exceed the limit (C7511).
+    """
+    fn.wgmma_serial = PIPELINE_REGISTERS if _under_way(fn) > fn.max_regs else FUNCTION_REGISTERS
+    for b in fn.blocks:
+        out: list[Inst] = []
+        for inst in b.insts:
+            operation = inst.op.flags & F_WGMMA
+            if inst.op.flags & F_WGMMA_SYNC or (operation and is_zero_reg(inst.dst[0])):
+                continue
+            if not operation:
+                out.append(inst)
+                continue
+            count = c_count(inst.dst, inst.src)
+            if count > 1:
+                at = c_start(inst.src)
+                for k in range(at, at + count):
+                    c = fn.new_vreg(K_R)
+                    # Not a copy, because coalescing would remove it.
+                    out.append(fn.new_inst(MOVE, [c], [inst.src[k]], loc=inst.loc))
+                    inst.src[k] = c
+            out.append(inst)
+            for k, d in enumerate(inst.dst):
+                inst.dst[k] = fn.new_vreg(K_R)
+                out.append(fn.new_inst(MOVE, [d], [inst.dst[k]], loc=inst.loc))
+        b.insts = out
+
+
+def _under_way(fn: Func) -> int:
+    """Maximum number of accumulator words that are pending at once."""
+    parent: dict[int, int] = {}
+    words: dict[int, int] = {}
+
+    def root(o: int) -> int:
+        while parent.setdefault(o, o) != o:
+            o = parent[o]
+        return o
+
+    operations = [i for i in fn.insts() if i.op.flags & F_WGMMA and not is_zero_reg(i.dst[0])]
+    for inst in operations:
+        c = inst.src[c_start(inst.src)]
+        if not is_zero_reg(c):
+            parent[root(inst.dst[0])] = root(c)
+    for inst in operations:
+        words[root(inst.dst[0])] = accumulator_words(inst.op)
+    bits = {o: 1 << k for k, o in enumerate(words)}
+    flight = InFlight(fn, lambda inst: 0 if is_zero_reg(inst.dst[0]) else bits[root(inst.dst[0])])
+    most = 0
+    for b in fn.blocks:
+        state = flight.before.get(b.id)
+        if state is not None:
+            for inst in b.insts:
+                state = flight.step(inst, state)
+                held = union(state)
+                if inst.op.flags & F_WGMMA:
+                    most = max(most, sum(n for o, n in words.items() if held & bits[o]))
+    return most

@@ -1,0 +1,167 @@
+"""Final block order, and the branches that this order needs.
+
+Blocks keep their source order, as ptxas 13.0.88 was observed to do at every level, with two exceptions.  A block that
+does not reach the next block in that order is followed by a successor whose other predecessors are all placed.  Blocks
+marked ``cold`` move after the last block that is not cold.  Control flow stays in ``Block.succs``.  Branches become
+explicit: an unguarded ``BRA`` where the fall-through block is not the next one, an inverted guard where that saves a
+branch.
+"""
+
+from orias.analysis.cfg import reverse_postorder
+from orias.isa.operand import INV, PT, is_label, is_pred, is_true_pred, label, label_id
+from orias.ori.ir import OP_BRA, Block, Func, Inst
+
+
+def layout(fn: Func) -> None:
+    """Order the blocks of `fn` and make its branches explicit, in an allocated function without control words."""
+    _drop_jumps(fn)
+    _thread_empty(fn)
+    _drop_unreachable(fn)
+    entry = fn.blocks[0]
+    fn.blocks = _chain([b for b in fn.blocks if not b.cold or b is entry], fn) + _chain(
+        [b for b in fn.blocks if b.cold and b is not entry], fn
+    )
+    _make_branches(fn)
+
+
+def _chain(blocks: list[Block], fn: Func) -> list[Block]:
+    """Blocks in source order, joined into chains where that saves a branch."""
+    rank = {b.id: k for k, b in enumerate(reverse_postorder(fn))}
+    following = {b.id: blocks[k + 1] for k, b in enumerate(blocks[:-1])}
+    members = {b.id for b in blocks}
+    placed: set[int] = set()
+    out: list[Block] = []
+    for seed in blocks:
+        b: Block | None = seed
+        while b is not None and b.id not in placed:
+            placed.add(b.id)
+            out.append(b)
+            after = following.get(b.id)
+            nexts = [s for s in b.succs if s.id in members and s.id not in placed]
+            if after is not None and after in nexts:
+                b = after
+                continue
+            b = None
+            for s in nexts:
+                if not any(
+                    p.id in members and p.id not in placed and rank.get(p.id, 0) < rank.get(s.id, 0) for p in s.preds
+                ):
+                    b = s
+                    break
+    return out
+
+
+def is_plain_branch(inst: Inst) -> bool:
+    """True for a BRA without a condition."""
+    return inst.op.base == "BRA" and inst.guard == PT and not _conditions(inst)
+
+
+def _conditions(inst: Inst) -> list[int]:
+    """Indices of the predicate sources that are conditions of a branch."""
+    return [k for k, s in enumerate(inst.src) if is_pred(s) and not (is_true_pred(s) and not s & INV)]
+
+
+def _drop_jumps(fn: Func) -> None:
+    """Remove unguarded BRAs; the final order adds those that it needs."""
+    for b in fn.blocks:
+        if b.insts and is_plain_branch(b.insts[-1]) and len(b.succs) == 1:
+            b.insts.pop()
+
+
+def _end_of_empty(b: Block) -> Block:
+    """The first non-empty block that control reaches from an empty one."""
+    seen: set[int] = set()
+    while not b.insts and len(b.succs) == 1 and b.id not in seen:
+        seen.add(b.id)
+        b = b.succs[0]
+    return b
+
+
+def _thread_empty(fn: Func) -> None:
+    """Redirect edges and labels of empty blocks to the blocks that these reach."""
+    goal: dict[int, Block] = {}
+    for b in fn.blocks:
+        if not b.insts:
+            end = _end_of_empty(b)
+            if end is not b:
+                goal[b.id] = end
+    if not goal:
+        return
+    for b in fn.blocks:
+        for k, s in enumerate(b.succs):
+            end_ = goal.get(s.id)
+            if end_ is not None:
+                b.succs[k] = end_
+                s.preds.remove(b)
+                end_.preds.append(b)
+        if len(b.succs) == 2 and b.succs[0] is b.succs[1] and b.insts and b.insts[-1].op is OP_BRA:
+            b.insts.pop()
+            b.succs[0].preds.remove(b)
+            b.succs.pop()
+        for inst in b.insts:
+            for k, o in enumerate(inst.src):
+                if is_label(o) and label_id(o) in goal:
+                    inst.src[k] = label(goal[label_id(o)].id)
+
+
+def _drop_unreachable(fn: Func) -> None:
+    """Remove blocks that neither an edge nor a label reaches."""
+    by_id = {b.id: b for b in fn.blocks}
+    reached: set[int] = {fn.blocks[0].id}
+    work = [fn.blocks[0]]
+    while work:
+        b = work.pop()
+        nexts = list(b.succs)
+        for inst in b.insts:
+            nexts.extend(by_id[label_id(o)] for o in inst.src if is_label(o))
+        for s in nexts:
+            if s.id not in reached:
+                reached.add(s.id)
+                work.append(s)
+    gone = [b for b in fn.blocks if b.id not in reached]
+    for b in gone:
+        for s in b.succs:
+            s.preds.remove(b)
+    fn.blocks = [b for b in fn.blocks if b.id in reached]
+
+
+def _make_branches(fn: Func) -> None:
+    out: list[Block] = []
+    blocks = fn.blocks
+    for i, b in enumerate(blocks):
+        following = blocks[i + 1] if i + 1 < len(blocks) else None
+        out.append(b)
+        term = b.terminator()
+        if term is None:
+            if b.succs and b.succs[0] is not following:
+                b.insts.append(fn.new_inst(OP_BRA, [], [], loc=b.insts[-1].loc if b.insts else 0))
+            continue
+        if term.op.base != "BRA" or len(b.succs) != 2:
+            continue
+        fall = b.succs[0]
+        if fall is following:
+            continue
+        if b.succs[1] is following and _invert(term):
+            b.succs[0], b.succs[1] = b.succs[1], b.succs[0]
+            continue
+        hop = fn.new_block()
+        hop.insts.append(fn.new_inst(OP_BRA, [], [], loc=term.loc))
+        hop.cold = b.cold
+        b.succs[0] = hop
+        hop.preds.append(b)
+        hop.succs.append(fall)
+        fall.preds[fall.preds.index(b)] = hop
+        out.append(hop)
+    fn.blocks = out
+
+
+def _invert(term: Inst) -> bool:
+    """Negate the only condition of a branch; False if it has several."""
+    where = _conditions(term)
+    if not where and term.guard != PT:
+        term.guard ^= INV
+        return True
+    if len(where) == 1 and term.guard == PT:
+        term.src[where[0]] ^= INV
+        return True
+    return False

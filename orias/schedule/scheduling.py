@@ -1,0 +1,39 @@
+"""The two entry points of scheduling: before and after register allocation."""
+
+from orias.options import Options
+from orias.ori.ir import Func
+from orias.schedule.block_order import layout
+from orias.schedule.list import schedule_physical, schedule_virtual
+from orias.schedule.reuse import mark_reuse
+from orias.schedule.scoreboard import assign
+from orias.schedule.serial_scheme import schedule_serial
+from orias.schedule.shared_gap import keep_apart
+from orias.schedule.texture_quads import expand_quads, settle
+from orias.schedule.zero_moves import clear_once
+
+
+def pre_ra(fn: Func, options: Options) -> None:
+    """Reorder instructions inside blocks before allocation; no change at -O0 and with ``Options.serial``."""
+    if options.opt_level > 0 and not options.serial:
+        schedule_virtual(fn, options.register_usage)
+
+
+def post_ra(fn: Func, options: Options) -> None:
+    """Set block order, branches and control words of an allocated function; its state becomes ``final``.
+
+    At -O0 and with ``Options.serial`` nothing is reordered, and each instruction waits for the one before it.
+    """
+    expand_quads(fn)
+    serial = options.serial or options.opt_level == 0
+    if not serial:
+        clear_once(fn)
+        schedule_physical(fn)
+    layout(fn)
+    if serial:
+        schedule_serial(fn)
+    else:
+        assign(fn)
+        mark_reuse(fn)
+    keep_apart(fn)
+    settle(fn)
+    fn.state = "final"

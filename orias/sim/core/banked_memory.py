@@ -1,0 +1,206 @@
+"""Memories of the simulator: the arena of device memory, and banked memories (shared per block, local per thread).
+
+Accesses take arrays of addresses, one per thread, and check each address; an invalid one raises
+:class:`~orias.sim.core.sim_errors.Fault` with the position of the first thread at fault.
+"""
+
+from bisect import bisect_right
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.sim.core.sim_errors import Fault, Misaligned, OutOfBounds
+from orias.sim.math.ops_int import I64, U8, U16, U32, U64
+from orias.sim.texture.sampler import Sampler
+
+Arr = npt.NDArray[Any]
+
+GLOBAL_BASE: Final = 0x7F0000000000
+GUARD: Final = 4096
+"""Unmapped bytes after each allocation."""
+
+_TYPES: Final[dict[int, np.dtype[Any]]] = {1: U8, 2: U16, 4: U32, 8: U64}
+
+
+class _Flat:
+    """A byte array with views as wider words."""
+
+    __slots__ = ("data", "views")
+
+    def __init__(self, size: int, fill: int = 0) -> None:
+        size = -(-size // 16) * 16
+        self.data: Arr = np.full(size, fill, U8) if fill else np.zeros(size, U8)
+        self.views: dict[int, Arr] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        self.views = {n: self.data.view(t) for n, t in _TYPES.items()}
+
+    def load(self, offset: Arr, size: int) -> list[Arr]:
+        """Values at checked offsets: words (uint32) for sizes 4, 8 and 16, else one array of the narrow type."""
+        if size <= 2:
+            return [self.views[size][offset if size == 1 else offset >> 1]]
+        first = offset >> 2
+        v = self.views[4]
+        return [v[first + k] if k else v[first] for k in range(size >> 2)]
+
+    def store(self, offset: Arr, size: int, values: list[Arr]) -> None:
+        """Stores values in the shape that :meth:`load` returns; where offsets are equal the last thread wins."""
+        if size <= 2:
+            self.views[size][offset if size == 1 else offset >> 1] = values[0].astype(_TYPES[size])
+            return
+        first = offset >> 2
+        v = self.views[4]
+        for k in range(size >> 2):
+            v[first + k if k else first] = values[k]
+
+
+class Arena(_Flat):
+    """Device memory: allocations at realistic addresses, with unmapped gaps between them."""
+
+    __slots__ = ("_last", "bindings", "ends", "names", "objects", "paired", "starts", "top")
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.names: list[str] = []
+        self.top = 0
+        self._last = (0, 0)
+        self.objects: dict[int, Any] = {}
+        """Textures, surfaces and samplers, by number."""
+        self.paired = True
+        """A handle is a texture's number in the low 20 bits and a sampler's above (up to sm_89), else one number."""
+        self.bindings: dict[str, int] = {}
+        """Handles, by the name of a texture or surface reference."""
+
+    def handle(self, thing: Any) -> int:
+        """The handle of a texture, surface or sampler: 32 bits, not 0, the same at every call for one object."""
+        number = next((k for k, x in self.objects.items() if x is thing), 0)
+        if not number:
+            number = len(self.objects) + 1
+            self.objects[number] = thing
+        return number << 20 | number if self.paired and not isinstance(thing, Sampler) else number
+
+    def allocate(self, size: int, name: str, align: int = 256) -> int:
+        """Allocates `size` zero bytes at a multiple of `align`; returns the address."""
+        start = -(-self.top // align) * align
+        end = start + size
+        if end + GUARD > len(self.data):
+            grown = np.zeros(max(2 * len(self.data), -(-(end + GUARD) // 16) * 16), U8)
+            used = min(self.ends[-1] + GUARD, len(self.data)) if self.ends else 0
+            grown[:used] = self.data[:used]
+            self.data = grown
+            self.refresh()
+        self.starts.append(start)
+        self.ends.append(end)
+        self.names.append(name)
+        self.top = end + GUARD
+        return GLOBAL_BASE + start
+
+    def release(self, address: int) -> bool:
+        """Ends an allocation; False if no allocation starts at the address."""
+        start = address - GLOBAL_BASE
+        i = bisect_right(self.starts, start) - 1
+        if i < 0 or self.starts[i] != start:
+            return False
+        self.ends[i] = start
+        self._last = (0, 0)
+        return True
+
+    def write(self, address: int, data: bytes | Arr) -> None:
+        """Writes bytes at an address, unchecked."""
+        o = address - GLOBAL_BASE
+        raw = np.frombuffer(data, U8) if isinstance(data, bytes) else np.ascontiguousarray(data).reshape(-1).view(U8)
+        self.data[o : o + len(raw)] = raw
+
+    def read(self, address: int, size: int) -> bytes:
+        """The bytes at an address; a Fault unless they are all in one allocation."""
+        self.offsets(np.array([address], U64), size, 1)
+        o = address - GLOBAL_BASE
+        return self.data[o : o + size].tobytes()
+
+    def string(self, address: int) -> bytes:
+        """The zero-terminated bytes at an address."""
+        self.offsets(np.array([address], U64), 1, 1)
+        o = address - GLOBAL_BASE
+        end = self.ends[bisect_right(self.starts, o) - 1]
+        raw = self.data[o:end].tobytes()
+        return raw.split(b"\0", 1)[0]
+
+    def offsets(self, address: Arr, size: int, align: int) -> Arr:
+        """Checked offsets in the arena for accesses of `size` bytes."""
+        if align > 1:
+            bad = (address & np.uint64(align - 1)) != 0
+            if bad.any():
+                i = int(np.argmax(bad))
+                raise Fault(Misaligned, f"address 0x{int(address[i]):x} is not a multiple of {align}", i)
+        o = (address - np.uint64(GLOBAL_BASE)).view(I64)
+        low, high = int(o.min()), int(o.max()) + size
+        if low >= self._last[0] and high <= self._last[1]:
+            return o
+        i = bisect_right(self.starts, low) - 1
+        if i >= 0 and high <= self.ends[i]:
+            self._last = (self.starts[i], self.ends[i])
+            return o
+        starts, ends = np.array(self.starts, I64), np.array(self.ends, I64)
+        which = np.searchsorted(starts, o, side="right") - 1
+        bad = which < 0
+        bad |= o + size > (ends[which] if len(ends) else 0)
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise Fault(OutOfBounds, self._where(int(address[i]), size), i)
+        return o
+
+    def _where(self, address: int, size: int) -> str:
+        text = f"{size} bytes at 0x{address:x} are in no allocation"
+        o = address - GLOBAL_BASE
+        i = bisect_right(self.starts, o) - 1
+        if i >= 0 and o < self.ends[i] + GUARD and self.ends[i] > self.starts[i]:
+            text += f" ({o - self.starts[i]} bytes into {self.names[i]} of {self.ends[i] - self.starts[i]} bytes)"
+        elif i + 1 < len(self.starts) and self.starts[i + 1] - o <= GUARD:
+            text += f" ({self.starts[i + 1] - o} bytes before {self.names[i + 1]})"
+        return text
+
+
+class Banked(_Flat):
+    """A memory with one bank per block or thread; each bank has the addresses from `base` to `base + size`."""
+
+    __slots__ = ("_fill", "_total", "base", "name", "size", "stride")
+
+    def __init__(self, banks: int, size: int, base: int, name: str, fill: int, lazy: bool = False) -> None:
+        self.base = base
+        self.size = size
+        self.stride = -(-size // 16) * 16
+        self.name = name
+        self._fill = fill
+        self._total = banks * self.stride
+        """Bytes that the first access allocates; 0 if they are allocated."""
+        super().__init__(16 if lazy else self._total, fill)
+        if not lazy:
+            self._total = 0
+
+    def offsets(self, address: Arr, bank: Arr, size: int, align: int) -> Arr:
+        """Checked offsets for accesses of `size` bytes at (int64) addresses of the given banks."""
+        if self._total:
+            self.data = np.full(self._total, self._fill, U8)
+            self._total = 0
+            self.refresh()
+        if align > 1:
+            bad = (address & (align - 1)) != 0
+            if bad.any():
+                i = int(np.argmax(bad))
+                raise Fault(Misaligned, f"{self.name} address 0x{int(address[i]):x} is not a multiple of {align}", i)
+        o = address - self.base
+        if int(o.min()) < 0 or int(o.max()) + size > self.size:
+            bad = (o < 0) | (o + size > self.size)
+            i = int(np.argmax(bad))
+            raise Fault(
+                OutOfBounds,
+                f"{size} bytes at {self.name} address 0x{int(address[i]):x}, outside "
+                f"0x{self.base:x}..0x{self.base + self.size:x}",
+                i,
+            )
+        result: Arr = bank * self.stride + o
+        return result

@@ -1,0 +1,396 @@
+"""Loads a cubin and launches its kernels."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.cubin import elf
+from orias.cubin.cubin_error import CubinError
+from orias.cubin.elf import ElfFile
+from orias.cubin.elf_values import DRIVER_SIZES
+from orias.cubin.model import KernelCode
+from orias.cubin.reader import Reader
+from orias.cubin.relocs import (
+    CALL_RELOCS,
+    R_8_0,
+    R_64,
+    R_ABS32_32,
+    R_ABS32_HI_32,
+    R_ABS32_LO_32,
+    R_G8_0,
+    R_G64,
+    R_SAMP_HEADER_INDEX,
+)
+from orias.isa.decode import Decoded, IllegalWord
+from orias.isa.isa_table import EncodeError, IsaTable
+from orias.isa.isa_table import load as load_table
+from orias.isa.operand import imm, imm64, is_imm, payload
+from orias.sim.core.banked_memory import GLOBAL_BASE, Arena
+from orias.sim.core.build import build, illegal, placed
+from orias.sim.core.engine import Plan
+from orias.sim.core.launch import Launch, Options, Result, Shape
+from orias.sim.core.launch_arguments import Arguments, Dim, triple
+from orias.sim.core.sim_errors import ArgumentError, LoadError
+from orias.sim.core.state import Machine
+from orias.sim.core.syscalls import Syscalls
+from orias.sim.sass.exec_flow import CODE_BASE, SYSCALL_BASE
+from orias.sim.texture.descriptor import ROW
+from orias.sim.texture.sampler import Sampler
+from orias.sim.texture.surface_object import Surface
+from orias.sim.texture.texture_object import Texture
+from orias.target import features
+from orias.target.profile import KNOWN_TARGETS, Target
+
+Arr = npt.NDArray[Any]
+
+DEFAULT_STEPS: Final = 20_000_000
+
+_CODE_ALIGN: Final = 128
+_WORDS: Final = (R_ABS32_32, R_ABS32_LO_32, R_ABS32_HI_32)
+"""Relocation types of a 32-bit immediate."""
+_CONTROL: Final = 0x1FFFFF << 105
+_LIMIT: Final = 1 << 15
+_known: dict[tuple[str, int], Plan] = {}
+"""Plans by (instruction table, word without control bits); plans that depend on their address are not in it."""
+
+
+class HasVariables(Protocol):
+    """An image with device memory, and the address and size of each module variable."""
+
+    arena: Arena
+    variables: dict[str, tuple[int, int]]
+
+
+class Globals:
+    """Module variables by name: ``globals["x"]`` is a writable uint8 view of the variable's memory."""
+
+    def __init__(self, image: HasVariables) -> None:
+        self._image = image
+
+    def __getitem__(self, name: str) -> Arr:
+        """The bytes of a variable (a view: writes go to the module)."""
+        address, size = self._image.variables[name]
+        a = self._image.arena
+        o = address - GLOBAL_BASE
+        return a.data[o : o + size]
+
+    def __setitem__(self, name: str, value: Arr) -> None:
+        """Copies an array into a variable."""
+        raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        target = self[name]
+        if len(raw) > len(target):
+            raise ArgumentError(f"{name} has {len(target)} bytes, the value {len(raw)}")
+        target[: len(raw)] = raw
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._image.variables
+
+    def names(self) -> list[str]:
+        """The names of all variables."""
+        return sorted(self._image.variables)
+
+
+class Image:
+    """A loaded cubin.  Module variables keep their values between launches."""
+
+    launch_type: ClassVar[type[Launch]] = Launch
+
+    def __init__(self, data: bytes | Reader) -> None:
+        """`data`: a cubin, or its :class:`Reader` (which several images may share, because none changes it)."""
+        try:
+            self.reader = data if isinstance(data, Reader) else Reader(data)
+        except CubinError as e:
+            raise LoadError(str(e)) from None
+        target = KNOWN_TARGETS.get(self.reader.target)
+        if target is None:
+            raise LoadError(f"target {self.reader.target} is not simulated")
+        if self.reader.relocatable:
+            raise LoadError("the cubin is relocatable: link it first")
+        self.target: Target = target
+        self.table: IsaTable = load_table(target.table)
+        self.kernels: dict[str, KernelCode] = self.reader.kernels
+        self.arena = Arena(1 << 20)
+        self.arena.paired = not target.has(features.SEPARATE_SAMPLERS)
+        self.variables: dict[str, tuple[int, int]] = {}
+        """Address and size of each module variable."""
+        self.globals = Globals(self)
+        self.syscalls = Syscalls(SYSCALL_BASE)
+        self.watch: Callable[[Machine, int], None] | None = None
+        """Value of :attr:`Machine.watch` in launches."""
+        self.progress: Callable[[int, int], None] | None = None
+        """Called regularly in a launch with the number of ended threads and the number of all threads."""
+        self.descriptor_mode: bool | None = None
+        """Whether the code queries descriptors in independent texture mode; None without such queries."""
+        self._section_address: dict[int, int] = {}
+        self._code: list[tuple[int, bytes, str]] = []
+        self._text_relocs: dict[int, tuple[int, int]] = {}
+        """(relocation type, value) by code offset."""
+        self._plans: list[Plan | None] | None = None
+        try:
+            self._place_code()
+            self._place_data()
+            self._relocate_text()
+        except (CubinError, IndexError, KeyError, ValueError) as e:
+            raise LoadError(f"malformed cubin: {e}") from e
+
+    # -- loading
+
+    def _place_code(self) -> None:
+        at = 0
+        for s in self.reader.elf.sections:
+            if s.name.startswith(".text."):
+                at = -(-at // _CODE_ALIGN) * _CODE_ALIGN
+                self._section_address[s.index] = CODE_BASE + at
+                self._code.append((at, s.data, s.name[len(".text.") :]))
+                at += len(s.data)
+        self._code_size = at
+
+    def _place_data(self) -> None:
+        elf = self.reader.elf
+        self.banks: dict[str, bytes] = {}
+        for s in elf.sections:
+            if s.name in (".nv.global", ".nv.global.init", ".nv.constant3"):
+                address = self.arena.allocate(max(s.size, 1), s.name)
+                self._section_address[s.index] = address
+                if s.data:
+                    self.arena.write(address, s.data)
+        for s in elf.sections:
+            if s.index in self._section_address and s.name.startswith(".nv."):
+                data = self._relocated(s.index, bytes(s.data))
+                if data:
+                    self.arena.write(self._section_address[s.index], data)
+            elif s.name.startswith((".nv.constant2", ".nv.constant4")):
+                self.banks[s.name] = self._relocated(s.index, bytes(s.data))
+        for sym in elf.symbols:
+            base = self._section_address.get(sym.section)
+            if base is not None and sym.name and sym.type in (1, 13) and base < CODE_BASE:
+                self.variables[sym.name] = (base + sym.value, sym.size)
+
+    def _relocate_text(self) -> None:
+        """Reads the relocations of code, which exist where functions have sections of their own (-g)."""
+        elf = self.reader.elf
+        for s in elf.sections:
+            if not s.name.startswith(".text."):
+                continue
+            at = self._section_address[s.index] - CODE_BASE
+            for r in elf.relocations(s):
+                if r.type not in (*_WORDS, *CALL_RELOCS):
+                    raise LoadError(f"{s.name}: relocation type {r.type} is not simulated")
+                self._text_relocs[at + r.offset] = (r.type, self._symbol(r.symbol, s.name) + r.addend)
+
+    def _symbol(self, index: int, section: str) -> int:
+        """The address of a symbol."""
+        sym = self.reader.elf.symbol(index, section)
+        if sym.section == 0 and sym.name in DRIVER_SIZES.values():
+            self.descriptor_mode = self.descriptor_mode or sym.name.startswith(".nv.independent.")
+            return ROW
+        if sym.section == 0:
+            address = self.syscalls.address(sym.name)
+            # A call of a missing function goes to an address without function, and fails there.
+            return SYSCALL_BASE + 0x100000 if address is None else address
+        base = self._section_address.get(sym.section)
+        if base is None:
+            raise LoadError(f"{section}: symbol {sym.name} has no address")
+        return base + sym.value
+
+    def _relocated(self, index: int, data: bytes) -> bytes:
+        elf = self.reader.elf
+        section = elf.sections[index]
+        relocs = elf.relocations(section)
+        if not relocs:
+            return data
+        out = bytearray(data)
+        for r in relocs:
+            value = self._symbol(r.symbol, section.name)
+            if R_8_0 <= r.type < R_G8_0 + 8:
+                # One byte of the address: 8_0 to 8_56, then G8_0 to G8_56.
+                out[r.offset] = (value + (r.addend if r.rela else 0)) >> 8 * ((r.type - R_8_0) % 8) & 0xFF
+                continue
+            if r.type not in (R_64, R_G64):
+                raise LoadError(f"{section.name}: relocation type {r.type} is not simulated")
+            addend = r.addend if r.rela else int.from_bytes(out[r.offset : r.offset + 8], "little")
+            out[r.offset : r.offset + 8] = ((value + addend) & (1 << 64) - 1).to_bytes(8, "little")
+        return bytes(out)
+
+    def section(self, name: str) -> int:
+        """The address of a section in memory; KeyError if it has none."""
+        for s, address in self._section_address.items():
+            if self.reader.elf.sections[s].name == name:
+                return address
+        raise KeyError(name)
+
+    def code_size(self) -> int:
+        """Bytes of all code."""
+        return self._code_size
+
+    def function_offsets(self, kernel: str) -> dict[int, str]:
+        """Names of functions by the number that stands for their address in code and data.
+
+        The number is the offset in the kernel's section, or the address of a function with a section of its own.
+        """
+        found: dict[int, str] = {}
+        for sym in self.reader.elf.symbols:
+            if sym.type == 2 and 0 < sym.section < len(self.reader.elf.sections):
+                if self.reader.elf.sections[sym.section].name == f".text.{kernel}":
+                    found[sym.value] = sym.name
+                elif sym.name not in self.kernels:
+                    found[self._section_address[sym.section] + sym.value] = sym.name
+        return found
+
+    def plans(self) -> list[Plan | None]:
+        """One entry per instruction of the module (index = code offset / 16), filled by :meth:`compile`."""
+        if self._plans is None:
+            self._plans = [None] * ((self._code_size >> 4) + 1)
+        return self._plans
+
+    def compile(self, index: int) -> Plan:
+        """The plan of the instruction at an index."""
+        plans = self.plans()
+        if not 0 <= index < len(plans):
+            return illegal(index << 4, "execution left the code")
+        plan = plans[index]
+        if plan is not None:
+            return plan
+        plan = illegal(index << 4, "execution ran out of the code")
+        for at, code, _ in self._code:
+            offset = (index << 4) - at
+            if 0 <= offset < len(code):
+                plan = self._plan(code, offset, at)
+                break
+        plans[index] = plan
+        return plan
+
+    def decoded(self, index: int) -> Decoded | None:
+        """The instruction at an index; None where there is none."""
+        for at, code, _ in self._code:
+            offset = (index << 4) - at
+            if 0 <= offset < len(code):
+                try:
+                    return self.table.decode(int.from_bytes(code[offset : offset + 16], "little"))
+                except (IllegalWord, EncodeError):
+                    return None
+        return None
+
+    def _plan(self, code: bytes, offset: int, at: int) -> Plan:
+        word = int.from_bytes(code[offset : offset + 16], "little")
+        reloc = self._text_relocs.get(at + offset)
+        table = self.table  # Not self: the plan outlives this image and its memory.
+        key = self.target.table, word & ~_CONTROL
+        like = _known.get(key) if reloc is None else None
+        if like is not None:
+            return like.again(offset, lambda: table.text(word, offset))
+        try:
+            d = table.decode(word)
+        except (IllegalWord, EncodeError) as e:
+            return illegal(offset, f"no instruction has the word 0x{word:032x}: {e}")
+        if reloc is not None:
+            kind_, value = reloc
+            i = max((i for i, o in enumerate(d.src) if is_imm(o)), default=-1)
+            if i < 0:
+                return illegal(offset, f"relocation type {kind_} on {d.op.name} is not simulated")
+            if kind_ in _WORDS:
+                d.src[i] = imm(value >> 32 if kind_ == R_ABS32_HI_32 else value)
+            else:
+                d.src[i] = imm64(value)
+        elif d.op.base == "I2F" and (d.op.has("S64") or d.op.has("U64")) and is_imm(d.src[0]):
+            # The immediate is the upper word, as of a double: ptxas converts 0x700000000 as 0x7, and 7 from the
+            # constant bank.
+            d.src[0] = imm64(payload(d.src[0]) << 32)
+        plan = build(d, offset, CODE_BASE + at + offset, lambda: table.text(word, offset))
+        if reloc is None and not placed(d):
+            if len(_known) >= _LIMIT:
+                _known.clear()
+            _known[key] = plan
+        return plan
+
+    # -- launching
+
+    def bind(self, name: str, thing: Texture | Surface | Sampler) -> None:
+        """Binds an object to the reference (``.texref``, ``.surfref``, ``.samplerref``) of this name, for later launches."""
+        self.arena.bindings[name] = self.arena.handle(thing)
+
+    def reference_slots(self, kernel: str) -> list[tuple[int, str, bool]]:
+        """(offset in constant bank 0, name, whether above the texture's number) of each reference that a kernel uses."""
+        return _references(self.reader.elf, kernel, not self.target.has(features.SEPARATE_SAMPLERS))
+
+    def launch(
+        self,
+        name: str,
+        grid: Dim,
+        block: Dim,
+        args: Sequence[Any] = (),
+        shared: int = 0,
+        max_steps: int = DEFAULT_STEPS,
+        cluster: Dim | None = None,
+        on_batch: Callable[[Machine], None] | None = None,
+        mufu_error: int = 0,
+        hazards: str = "",
+    ) -> Result:
+        """Runs a kernel.
+
+        `grid`, `block`, `cluster`: sizes in one to three dimensions (blocks, threads, blocks); without `cluster`, the
+        kernel's own cluster.  `args`: one per parameter.  Numpy arrays are copied to device memory and back (read-only
+        arrays only to it); scalars are converted to the parameter's size (Python floats by the size: 2 bytes f16, 4
+        f32, 8 f64); bytes are copied unchanged.  `shared`: dynamic shared memory in bytes.  `max_steps`: engine steps
+        before :class:`StepLimit`.  `on_batch` is called with the machine after each batch of blocks.  `mufu_error`:
+        units in the last place that are added to results of MUFU, to test code that depends on them (the hardware is
+        off by 1 or so).  `hazards`: ``stop`` or ``stale`` for a time-aware run, in which results appear only when the
+        control words guarantee them.  ``stop`` ends at the first read that is too early; ``stale`` continues with the
+        old value and lists all of them.  Raises a subclass of :class:`SimError`.
+        """
+        if hazards not in ("", "stop", "stale"):
+            raise ArgumentError(f"hazards={hazards!r}: 'stop' or 'stale'")
+        k = self.kernels.get(name)
+        if k is None:
+            raise ArgumentError(f"there is no kernel {name}; there are: {', '.join(sorted(self.kernels)) or 'none'}")
+        g, b = triple(grid), triple(block)
+        c = triple(cluster if cluster is not None else k.cluster_dim if any(k.cluster_dim) else 1)
+        if b[0] * b[1] * b[2] > 1024:
+            raise ArgumentError(f"{b[0] * b[1] * b[2]} threads a block, at most 1024")
+        if any(k.reqntid) and tuple(k.reqntid) != b:
+            raise ArgumentError(f"the kernel demands blocks of {tuple(k.reqntid)} threads", name)
+        if any(k.maxntid) and b[0] * b[1] * b[2] > k.maxntid[0] * k.maxntid[1] * k.maxntid[2]:
+            raise ArgumentError(f"the kernel allows at most {tuple(k.maxntid)} threads in a block", name)
+        if any(x % y for x, y in zip(g, c, strict=True)):
+            raise ArgumentError("the grid is not a multiple of the cluster")
+        slots = [(p.offset, p.size) for p in sorted(k.params, key=lambda p: p.ordinal)]
+        arguments = Arguments(self.arena, name, slots, k.param_bytes, args)
+        options = Options(max_steps, on_batch, mufu_error, hazards)
+        launch = self.launch_type(self, k, arguments.params, Shape(g, b, c, shared), options)
+        self.syscalls.output = []
+        with np.errstate(all="ignore"):
+            launch.run()
+        arguments.give_back()
+        result = Result("".join(self.syscalls.output), launch.instructions, launch.steps)
+        result.hazards = launch.violations
+        return result
+
+
+def _references(file: ElfFile, kernel: str, packed: bool) -> list[tuple[int, str, bool]]:
+    """(offset in constant bank 0, name, packed) of each word that a loader fills with a handle, packed entries last.
+
+    `packed`: samplers are in the upper part of a texture's word.
+    """
+    bank = file.section(f".nv.constant0.{kernel}")
+    kinds = (elf.STT_TEXTURE, elf.STT_SURFACE, elf.STT_SAMPLER)
+    found: list[tuple[int, str, bool]] = []
+    for r in file.relocations(bank) if bank is not None else []:
+        symbol = file.symbols[r.symbol]
+        if symbol.type in kinds:
+            # nvlink writes this type for targets with separate samplers too; ptxas has a type without a shift for them.
+            found.append((r.offset, symbol.name, packed and r.type == R_SAMP_HEADER_INDEX))
+    return sorted(found, key=lambda x: x[2])
+
+
+def load(cubin: bytes | str | Path) -> Image:
+    """Loads a cubin from bytes or from a file; LoadError if the simulator does not support it."""
+    if isinstance(cubin, bytes):
+        return Image(cubin)
+    try:
+        data = Path(cubin).read_bytes()
+    except OSError as e:
+        raise LoadError(f"{cubin}: {e.strerror}") from None
+    return Image(data)

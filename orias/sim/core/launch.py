@@ -1,0 +1,323 @@
+"""One launch: constant banks, batches of blocks, error reports."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.cubin.model import KernelCode
+from orias.sim.core.banked_memory import Banked
+from orias.sim.core.engine import Engine
+from orias.sim.core.late_results import Violation, Watch
+from orias.sim.core.sim_errors import Fault, IllegalInstruction, LoadError, SimError
+from orias.sim.core.state import Machine
+from orias.sim.math.ops_int import I64, U32
+from orias.sim.matrix.tensor_memory import PARTITION, reserve
+from orias.sim.texture.descriptor import write_tables
+from orias.target import features
+from orias.target.descriptors import TABLES
+from orias.target.profile import Target
+from orias.timing.needs import Facts
+
+if TYPE_CHECKING:
+    from orias.sim.core.image import Image
+
+Arr = npt.NDArray[Any]
+
+SHARED_WINDOW: Final = 0x7EFF00000000
+LOCAL_WINDOW: Final = 0x7EFE00000000
+STACK_TOP: Final = 0xFFFDC0
+"""Initial stack pointer: offset in the local window."""
+DEFAULT_STACK: Final = 1024
+"""Minimum bytes of local memory per thread (the driver's default stack limit)."""
+BATCH_BYTES: Final = 1 << 29
+"""Maximum bytes of registers, local and shared memory of the blocks that run at a time (one block always runs)."""
+BATCH_THREADS: Final = 1 << 15
+"""Maximum number of threads that run at a time: rows of registers should stay in the caches."""
+
+
+class Result:
+    """The results of a launch.
+
+    ``output`` (printf text), ``instructions`` (summed over threads), ``steps`` (of the engine), ``hazards`` (of a
+    time-aware run, each once).
+    """
+
+    __slots__ = ("hazards", "instructions", "output", "steps")
+
+    def __init__(self, output: str, instructions: int, steps: int) -> None:
+        self.output = output
+        self.instructions = instructions
+        self.steps = steps
+        self.hazards: list[Violation] = []
+
+
+class Shape(NamedTuple):
+    """Sizes of a launch: grid in blocks, block in threads, cluster in blocks, dynamic shared memory in bytes."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    dynamic: int
+
+
+class Options(NamedTuple):
+    """Options of a run; the fields are arguments of :meth:`orias.sim.core.image.Image.launch`."""
+
+    max_steps: int
+    on_batch: Callable[[Machine], None] | None = None
+    mufu_error: int = 0
+    hazards: str = ""
+
+
+class Launch:
+    """One launch: constant banks, batches of blocks, error reports."""
+
+    def __init__(self, image: "Image", kernel: KernelCode, params: bytes, shape: Shape, options: Options) -> None:
+        self.image = image
+        self.kernel = kernel
+        self.name = kernel.name
+        self.shape = shape
+        self.options = options
+        self.violations: list[Violation] = []
+        self.instructions = 0
+        self.steps = 0
+        self.ended = 0
+        """Threads of the batches that have ended."""
+        self._seen: set[tuple[str, int, int, int]] = set()
+        self._facts: Facts | None = None
+        t = image.target
+        static = image.reader.shared_size(kernel.name)
+        self.shared_bytes = max(static, t.number("system_shared")) + shape.dynamic
+        self.stack = max(
+            DEFAULT_STACK, -(-kernel.min_stack_size // 16) * 16 + 256, -(-kernel.frame_size // 16) * 16 + 256
+        )
+        if kernel.abi_frame_unknown:
+            self.stack = max(self.stack, 16384)
+        self.bank0 = self._bank0(params)
+
+    def _bank0(self, params: bytes) -> bytes:
+        t = self.image.target
+        base = self.image.reader.param_base.get(self.kernel.name, t.word("parameters"))
+        references = self.image.reference_slots(self.kernel.name)
+        out = bytearray(max([base + len(params), *(offset + 4 for offset, _, _ in references)]))
+
+        def put(offset: int, value: int, size: int = 4) -> None:
+            if offset >= 0 and offset + size <= len(out):
+                out[offset : offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+
+        for i in range(3):
+            put(t.word("ntid") + 4 * i, self.shape.block[i])
+            put(t.word("nctaid") + 4 * i, self.shape.grid[i])
+        put(t.word("local_window"), LOCAL_WINDOW, 8)
+        if t.has_word("shared_window"):
+            put(t.word("shared_window"), SHARED_WINDOW, 8)
+        put(t.word("stack_pointer"), STACK_TOP)
+        # Parameters have generic addresses: a copy of them is in device memory.
+        copy = self.image.arena.allocate(max(len(params), 16), "parameters")
+        self.image.arena.write(copy, params)
+        if t.has_word("parameter_window"):
+            put(t.word("parameter_window"), copy, 8)
+            put(t.word("parameter_window_end"), copy + len(params), 8)
+        else:
+            put(t.word("bank_window"), copy - base, 8)
+        if self.image.reader.bank(3):
+            put(t.word("constant_window"), self.image.section(".nv.constant3"), 8)
+        put(t.word_base("dynamic_shared"), self.shape.dynamic)
+        put(t.word("grid_id"), 1, 8)
+        if t.has_word("descriptor"):
+            put(t.word("descriptor"), 0, 8)
+        if t.has(features.CLUSTERS):
+            self._cluster_constants(put, t)
+        out[base : base + len(params)] = params
+        for offset, name, packed in references:
+            number = self.image.arena.bindings.get(name, 0)
+            if packed:
+                # Up to sm_89 the sampler's number is above the texture's.
+                number = int.from_bytes(out[offset : offset + 4], "little") & 0xFFFFF | number << 20
+            put(offset, number)
+        if self.image.descriptor_mode is not None:
+            for table, address in write_tables(self.image.arena, self.image.descriptor_mode).items():
+                put(t.word("texture_headers") + TABLES[table], address, 8)
+        return bytes(out)
+
+    def _cluster_constants(self, put: Callable[..., None], t: Target) -> None:
+        """Cluster fields from sm_90 on."""
+        ranks = 1
+        for i in range(3):
+            ranks *= self.shape.cluster[i]
+            put(t.word_base("cluster_size") + 4 * i, self.shape.cluster[i])
+            put(t.word_base("cluster_count") + 4 * i, self.shape.grid[i] // self.shape.cluster[i])
+            # The f32 reciprocal is rounded up, because code multiplies a block's coordinate by it and truncates.
+            reciprocal = np.float32(1 / self.shape.cluster[i])
+            if float(reciprocal) * self.shape.cluster[i] < 1:
+                reciprocal = np.nextafter(reciprocal, np.float32(2))
+            put(t.word_base("cluster_reciprocal") + 4 * i, int(reciprocal.view(np.uint32)))
+        put(t.word("explicit_cluster"), 1 if ranks > 1 else 0)
+        put(t.word_base("cluster_ranks"), ranks)
+
+    def _blocks(self) -> Arr:
+        """Coordinates of all blocks, [n, 3]; the blocks of a cluster are adjacent."""
+        gx, gy, gz = self.shape.grid
+        cx, cy, cz = self.shape.cluster
+        n = gx * gy * gz
+        i = np.arange(n)
+        ranks = cx * cy * cz
+        c, r = i // ranks, i % ranks
+        kx, ky = gx // cx, gy // cy
+        x = (c % kx) * cx + r % cx
+        y = (c // kx % ky) * cy + r // cx % cy
+        z = (c // (kx * ky)) * cz + r // (cx * cy)
+        return np.stack((x, y, z), axis=1)
+
+    def run(self) -> None:
+        """Runs all blocks in batches."""
+        blocks = self._blocks()
+        ranks = self.shape.cluster[0] * self.shape.cluster[1] * self.shape.cluster[2]
+        size = self.shape.block[0] * self.shape.block[1] * self.shape.block[2]
+        padded = -(-size // 32) * 32
+        cost = padded * (4 * self.register_count + self.stack + 64) + self.shared_bytes
+        per_batch = max(1, min(BATCH_BYTES // cost, BATCH_THREADS // padded) // ranks) * ranks
+        for first in range(0, len(blocks), per_batch):
+            self._batch(blocks[first : first + per_batch], padded, size, ranks)
+
+    @property
+    def register_count(self) -> int:
+        """Registers per thread: the count in the file, but at least what callees may use."""
+        counts = [f.num_regs for f in self.image.reader.functions.values()]
+        return 255 if self.kernel.num_regs == 0 else max(self.kernel.num_regs, 24, *counts)
+
+    def _batch(self, blocks: Arr, padded: int, size: int, ranks: int) -> None:
+        image, t = self.image, self.image.target
+        n = len(blocks)
+        threads = n * padded
+        lane_in_block = np.tile(np.arange(padded), n)
+        block_of = np.repeat(np.arange(n, dtype=I64), padded)
+        present = lane_in_block < size
+        shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", 0xCD)
+        shared.size = self.shared_bytes
+        for symbol in image.reader.elf.symbols:
+            if symbol.name == PARTITION:
+                reserve(shared, n, symbol.value)
+        local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", 0xCD, lazy=True)
+        m = Machine(threads, self.register_count, present, block_of, image.arena, shared, local)
+        m.has_clusters = t.has(features.CLUSTERS)
+        m.hardware_barriers = t.has(features.HARDWARE_BARRIERS)
+        m.cluster_size = ranks
+        m.mufu_error = self.options.mufu_error
+        m.window_shared = SHARED_WINDOW
+        m.window_local = LOCAL_WINDOW
+        m.syscalls = lambda address, who: image.syscalls(m, address, who)
+        m.set_bank(0, self.bank0)
+        name = self.kernel.name
+        m.set_bank(2, image.banks.get(f".nv.constant2.{name}", b""))
+        bank3 = image.reader.bank(3)
+        if bank3:
+            bank3 = image.arena.read(image.section(".nv.constant3"), len(bank3))
+        m.set_bank(3, bank3)
+        m.set_bank(4, image.banks.get(".nv.constant4", b""))
+        self._special(m, blocks, lane_in_block, block_of, ranks)
+        m.watch = image.watch
+        self.prepare(m)
+        engine = Engine(m, image.plans(), image.compile, self.options.max_steps - self.steps, n)
+        engine.entry = self.entry()
+        if self.options.hazards:
+            engine.timing = self._timing(m, blocks, padded)
+        total, ended = image.progress, self.ended
+        if total is not None:
+            g, show = self.shape.grid, total
+            all_threads = g[0] * g[1] * g[2] * int(np.count_nonzero(present[:padded]))
+            engine.progress = lambda n: show(ended + n, all_threads)
+        self._run(engine, blocks, padded)
+
+    def _run(self, engine: Engine, blocks: Arr, padded: int) -> None:
+        """Runs a batch to its end; faults get their block and thread, and counts are accumulated."""
+        try:
+            engine.run()
+        except Fault as f:
+            raise self._error(f, engine, blocks, padded) from None
+        except (IndexError, KeyError, ValueError, AssertionError) as e:
+            # Operands that no compiler writes, such as a pair that starts at R254.
+            what = Fault(IllegalInstruction, f"cannot be executed: {type(e).__name__}: {e}", 0)
+            raise self._error(what, engine, blocks, padded) from e
+        finally:
+            self.steps += engine.steps
+            self.instructions += engine.instructions
+            self.ended += len(blocks) * self.shape.block[0] * self.shape.block[1] * self.shape.block[2]
+        if self.options.on_batch is not None:
+            self.options.on_batch(engine.m)
+
+    def _timing(self, m: Machine, blocks: Arr, padded: int) -> Watch:
+        """The clocks of a batch, for a time-aware run."""
+        image = self.image
+
+        def report(v: Violation) -> None:
+            x, y, z = (int(c) for c in blocks[v.thread // padded])
+            v.kernel, v.block, v.warp = self.kernel.name, (x, y, z), v.thread % padded // 32
+            self.violations.append(v)
+
+        def place(index: int) -> tuple[int, str]:
+            plan = image.compile(index)
+            return plan.address, plan.text()
+
+        if self._facts is None:
+            self._facts = Facts(image.target.latency_class)
+        return Watch(
+            m, self._facts, image.table, image.decoded, place, self.options.hazards == "stop", self._seen, report
+        )
+
+    def prepare(self, m: Machine) -> None:
+        """Hook of subclasses that run other code than the file's: prepares a machine."""
+
+    def entry(self) -> int:
+        """Index of the first plan."""
+        for at, _, name in self.image._code:
+            if name == self.kernel.name:
+                return at >> 4
+        raise LoadError(f"kernel {self.kernel.name} has no code")
+
+    def _special(self, m: Machine, blocks: Arr, lane: Arr, block_of: Arr, ranks: int) -> None:
+        bx, by, _ = self.shape.block
+        s = m.special
+        s["SR_TID.X"] = (lane % bx).astype(U32)
+        s["SR_TID.Y"] = (lane // bx % by).astype(U32)
+        s["SR_TID.Z"] = (lane // (bx * by)).astype(U32)
+        for i, axis in enumerate("XYZ"):
+            s[f"SR_CTAID.{axis}"] = blocks[block_of, i].astype(U32)
+        lane_id = (lane & 31).astype(U32)
+        s["SR_LANEID"] = lane_id
+        s["SR_VIRTID"] = s["SR_WARPID"] = (lane >> 5).astype(U32)
+        bit = np.left_shift(np.uint32(1), lane_id)
+        s["SR_EQMASK"] = bit
+        s["SR_LTMASK"] = bit - np.uint32(1)
+        s["SR_LEMASK"] = bit | (bit - np.uint32(1))
+        s["SR_GEMASK"] = ~(bit - np.uint32(1))
+        s["SR_GTMASK"] = ~(bit | (bit - np.uint32(1)))
+        s["SR_CgaCtaId"] = (block_of % ranks).astype(U32)
+        one = {
+            "SR_SWINHI": SHARED_WINDOW >> 32,
+            "SR_LMEMHIOFF": STACK_TOP - self.stack,
+            "SR_SMEMSZ": self.shared_bytes,
+            "SR_VIRTUALSMID": 0,
+            "SR_VIRTCFG": 64,
+            "SR_CgaSize": 0,
+            "SR_ORDERING_TICKET": 0,
+        }
+        for key, value in one.items():
+            s[key] = np.full(1, value, U32)
+
+    def _error(self, f: Fault, e: Engine, blocks: Arr, padded: int) -> SimError:
+        plan = e.compile(e.fault_pc)
+        thread = f.thread
+        if thread < 0 and f.lane >= 0 and e.current is not None:
+            thread = int(e.current.index[f.lane]) if f.lane < e.current.n else e.current.first
+        where: tuple[int, int, int] | None = None
+        who: tuple[int, int, int] | None = None
+        if thread >= 0:
+            x, y, z = (int(v) for v in blocks[thread // padded])
+            where = (x, y, z)
+            i = thread % padded
+            bx, by, _ = self.shape.block
+            who = (i % bx, i // bx % by, i // (bx * by))
+        return f.error(f.message, self.name, plan.address, plan.text(), where, who)

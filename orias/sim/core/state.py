@@ -1,0 +1,228 @@
+"""The state of a batch of thread blocks: registers, predicates, and which threads are active.
+
+Threads are numbered through the batch; every block starts at a multiple of 32, and its last warp may have absent lanes.
+R registers and predicates are rows over threads; uniform registers and uniform predicates are rows over warps.
+Convergence barriers are also rows over threads: each thread has the members of the barrier that it holds, because the
+two sides of a branch may use the same barrier register for different barriers (as in ptxas's code).
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.sim.core.banked_memory import Arena, Banked
+from orias.sim.core.sim_errors import Fault, IllegalInstruction
+from orias.sim.math.ops_int import U32, U64
+
+Arr = npt.NDArray[Any]
+Sel = slice | Arr
+
+POISON: Final = 0x7FF0DEAD
+"""Value of registers before they are written: a NaN that is easy to recognise in results."""
+
+_FULL: Final = np.uint32(0xFFFFFFFF)
+"""All lanes."""
+
+COPY_STEPS: Final = 64
+"""Minimum steps that an asynchronous copy takes, unless its group is waited for."""
+
+
+def widen(v: Arr, n: int) -> Arr:
+    """A value per thread from an array that may have one value for all; read-only."""
+    return v if v.shape == (n,) else np.broadcast_to(v, (n,))
+
+
+class Active:
+    """A set of threads that execute together: ``sel`` indexes rows over threads (a slice where they are contiguous)."""
+
+    __slots__ = ("_lane_mask", "_position", "_warp_of", "_warps", "first", "n", "sel")
+
+    def __init__(self, index: Arr) -> None:
+        n = len(index)
+        self.n = n
+        self.first = int(index[0])
+        last = int(index[-1])
+        self.sel: Sel = slice(self.first, last + 1) if last - self.first + 1 == n else index
+        self._warp_of: Arr | None = None
+        self._warps: Arr | None = None
+        self._position: Arr | None = None
+        self._lane_mask: Arr | None = None
+
+    @property
+    def index(self) -> Arr:
+        """Thread numbers, ascending."""
+        if isinstance(self.sel, slice):
+            return np.arange(self.sel.start, self.sel.stop)
+        return self.sel
+
+    def subset(self, keep: Arr) -> "Active":
+        """The threads where `keep` holds (at least one)."""
+        if isinstance(self.sel, slice):
+            return Active(np.flatnonzero(keep) + self.first)
+        return Active(self.sel[keep])
+
+    @property
+    def warp_of(self) -> Arr:
+        """The warp of each thread."""
+        if self._warp_of is None:
+            self._warp_of = self.index >> 5
+        return self._warp_of
+
+    def _group(self) -> None:
+        w = self.warp_of
+        starts = np.flatnonzero(np.diff(w, prepend=-1))
+        self._warps = w[starts]
+        rank = np.zeros(self.n, np.int64)
+        rank[starts[1:]] = 1
+        self._position = np.cumsum(rank) * 32 + (self.index & 31)
+        bits = np.left_shift(np.uint32(1), (self.index & 31).astype(U32))
+        self._lane_mask = np.bitwise_or.reduceat(bits, starts)
+
+    @property
+    def warps(self) -> Arr:
+        """Warps with at least one active thread, ascending."""
+        if self._warps is None:
+            self._group()
+        assert self._warps is not None
+        return self._warps
+
+    @property
+    def position(self) -> Arr:
+        """Index of each thread in a flattened array [active warps, 32]."""
+        if self._position is None:
+            self._group()
+        assert self._position is not None
+        return self._position
+
+    @property
+    def lane_mask(self) -> Arr:
+        """Active lanes of each active warp, one bit per lane."""
+        if self._lane_mask is None:
+            self._group()
+        assert self._lane_mask is not None
+        return self._lane_mask
+
+    def need_whole_warps(self, what: str) -> None:
+        """Raises a Fault unless all lanes of the warps are active; `what` needs them."""
+        if (self.lane_mask != _FULL).any():
+            raise Fault(IllegalInstruction, f"{what} needs all threads of the warp", 0)
+
+    def spread(self, values: Arr, fill: Any = 0) -> Arr:
+        """Values of the threads in an array [active warps, 32]."""
+        out = np.full(len(self.warps) * 32, fill, values.dtype)
+        out[self.position] = values
+        return out.reshape(-1, 32)
+
+    def gather(self, spread: Arr) -> Arr:
+        """The inverse of :meth:`spread`."""
+        result: Arr = spread.reshape(-1)[self.position]
+        return result
+
+
+def _no_syscalls(address: int, who: Active) -> None:
+    raise Fault(IllegalInstruction, f"call of 0x{address:x}", 0)
+
+
+class Machine:
+    """Registers and memories of a batch of blocks."""
+
+    def __init__(
+        self, threads: int, registers: int, present: Arr, block_of: Arr, arena: Arena, shared: Banked, local: Banked
+    ) -> None:
+        self.threads = threads
+        self.warps = threads // 32
+        self.R: list[Arr] = list(np.full((min(registers, 255), threads), POISON, U32))
+        zeros = np.zeros(threads, U32)
+        self.R += [zeros] * (256 - len(self.R))
+        self.register_count = min(registers, 255)
+        self.P: list[Arr] = [np.zeros(threads, np.bool_) for _ in range(7)] + [np.ones(threads, np.bool_)]
+        self.UR: list[Arr] = list(np.full((80, self.warps), POISON, U32))
+        self.UR += [np.zeros(self.warps, U32)] * (256 - len(self.UR))
+        self.UP: list[Arr] = [np.zeros(self.warps, np.bool_) for _ in range(7)] + [np.ones(self.warps, np.bool_)]
+        self.B: list[Arr] = [np.zeros(threads, U32) for _ in range(16)]
+        self.const: dict[int, Arr] = {}
+        """Constant banks as uint8 arrays, padded with zeros."""
+        self.const32: dict[int, Arr] = {}
+        self.arena = arena
+        self.shared = shared
+        self.local = local
+        self.present = present
+        self.alive = present.copy()
+        self.block_of = block_of
+        """Block of each thread, numbered within the batch."""
+        self.special: dict[str, Arr] = {}
+        """Special registers that have a value per thread."""
+        self.clock = 0
+        self.rpc: list[Arr] = [np.zeros(threads, U32), np.zeros(threads, U32)]
+        """Low and high half of each thread's return-address register."""
+        self.later: list[tuple[int, bool, Callable[[], None]]] = []
+        """Pending asynchronous copies: (clock when due, whether in a bulk group, function that finishes the copy)."""
+        self.changed = 0
+        """Clock of the last change of a barrier object or a block barrier."""
+        self.waits: dict[int, tuple[int, int, int]] = {}
+        """Barrier objects that threads poll: offset in shared memory -> (clock, first thread, threads)."""
+        self.cluster_size = 1
+        """Blocks per cluster; they are adjacent in the batch, in order of rank."""
+        self.window_shared = 0
+        self.window_local = 0
+        self.has_clusters = False
+        self.hardware_barriers = False
+        self.mufu_error = 0
+        """Units in the last place that are added to results of MUFU."""
+        self.sum_error = 0
+        """Added to inexact sums of floating-point products, in units of 2**-22 of the addends' magnitudes."""
+        self.watch: Callable[[Machine, int], None] | None = None
+        """Called with the address of every instruction after it has run."""
+        self.warpgroup: dict[int, Any] = {}
+        """Pending warpgroup operations, by warp (:class:`orias.sim.matrix.exec_warpgroup.Queue`)."""
+        self.tensor: dict[int, Any] = {}
+        """Tensor memory by block (:class:`orias.sim.matrix.tensor_memory.TensorMemory`)."""
+        self.syscalls: Callable[[int, Active], None] = _no_syscalls
+        """Executes a call of a system function by some threads."""
+
+    def defer(self, finish: Callable[[], None], group: bool) -> None:
+        """Let `finish` run some steps later; with `group`, at the latest when groups of bulk copies are waited for."""
+        self.later.append((self.clock + COPY_STEPS, group, finish))
+
+    def finish_due(self) -> None:
+        """Finish the copies that are due."""
+        while self.later and self.later[0][0] <= self.clock:
+            self.later.pop(0)[2]()
+
+    def finish_copies(self, groups_only: bool = False) -> None:
+        """Finish all copies, or only those of bulk groups."""
+        todo = [x for x in self.later if x[1] or not groups_only]
+        self.later = [x for x in self.later if groups_only and not x[1]]
+        for _, _, finish in todo:
+            finish()
+
+    def set_bank(self, number: int, data: bytes) -> None:
+        """Sets the contents of a constant bank."""
+        padded = np.frombuffer(data + bytes(65552 - len(data)), np.uint8)
+        self.const[number] = padded
+        self.const32[number] = padded.view(U32)
+
+    def pair(self, r: int, sel: Sel) -> Arr:
+        """A 64-bit register value."""
+        if r == 255:
+            return np.zeros(1, U64)
+        result: Arr = (self.R[r + 1][sel].astype(U64) << np.uint64(32)) | self.R[r][sel]
+        return result
+
+    def uniform(self, r: int, warp: int) -> int:
+        """A uniform register of a warp."""
+        return int(self.UR[r][warp])
+
+    def uniform_pair(self, r: int, warp: int) -> int:
+        """A pair of uniform registers of a warp."""
+        return self.uniform(r + 1, warp) << 32 | self.uniform(r, warp)
+
+    def block_of_warp(self, warp: int) -> int:
+        """The block of a warp, numbered within the batch."""
+        return int(self.block_of[32 * warp])
+
+    def warp_in_block(self, warp: int) -> int:
+        """The number of a warp within its block."""
+        return warp - int(np.searchsorted(self.block_of, self.block_of_warp(warp))) // 32

@@ -1,0 +1,194 @@
+"""The functions of the system: vprintf, malloc, free, __assertfail, and texture sampling with gradients.
+
+Calls follow the ABI: arguments from R4 on with natural alignment, the result in R4 (R4:R5), the return address in
+R20:R21.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.sim.core.sim_errors import AssertionFailed, Fault, IllegalInstruction
+from orias.sim.core.state import Active, Machine
+from orias.sim.math import ops_int as oi
+from orias.sim.math.ops_int import U32, U64
+from orias.sim.sass.exec_mem import GENERIC, places
+from orias.sim.texture import gradient_calls
+from orias.target.driver import FUNCTIONS, GRADIENTS
+
+Arr = npt.NDArray[Any]
+
+
+class Syscalls:
+    """Executes the system calls of a launch; `output` collects the text of printf."""
+
+    def __init__(self, base: int) -> None:
+        self.base = base
+        self.output: list[str] = []
+        self._gradients: list[str] = []
+
+    def address(self, name: str) -> int | None:
+        """The address of a function, None if the simulator does not provide it."""
+        if name in FUNCTIONS:
+            return self.base + 16 * FUNCTIONS.index(name)
+        if name.startswith(GRADIENTS):
+            if name not in self._gradients:
+                self._gradients.append(name)
+            return self.base + 16 * (len(FUNCTIONS) + self._gradients.index(name))
+        return None
+
+    def __call__(self, m: Machine, address: int, who: Active) -> None:
+        """Executes a call by some threads."""
+        number = (address - self.base) >> 4
+        if not 0 <= number < len(FUNCTIONS) + len(self._gradients) or (address - self.base) & 15:
+            raise Fault(IllegalInstruction, f"call of 0x{address:x}, which is no function", 0)
+        if number >= len(FUNCTIONS):
+            gradient_calls.sample(m, self._gradients[number - len(FUNCTIONS)], who)
+            return
+        name = FUNCTIONS[number]
+        if name == "vprintf":
+            self._vprintf(m, who)
+        elif name == "malloc":
+            self._malloc(m, who)
+        elif name == "free":
+            self._free(m, who)
+        else:
+            self._assertfail(m, who)
+
+    @staticmethod
+    def _pair(m: Machine, r: int, who: Active) -> list[int]:
+        return [int(v) for v in np.broadcast_to(m.pair(r, who.sel), (who.n,))]
+
+    @staticmethod
+    def _return64(m: Machine, who: Active, values: list[int]) -> None:
+        low, high = oi.words(np.array(values, U64))
+        m.R[4][who.sel] = low
+        m.R[5][who.sel] = high
+
+    def _string(self, m: Machine, one: Active, address: int) -> bytes:
+        out = bytearray()
+        while True:
+            b = self._bytes(m, one, address + len(out), 1)
+            if b == b"\0" or len(out) > 65536:
+                return bytes(out)
+            out += b
+
+    @staticmethod
+    def _bytes(m: Machine, one: Active, address: int, size: int) -> bytes:
+        """Bytes at a generic address, as the one active thread sees it."""
+        a = np.array([address], U64)
+        p = places(m, one, GENERIC, a, size, size)[0]
+        o = int(p.offset[0])
+        return p.flat.data[o : o + size].tobytes()
+
+    def _vprintf(self, m: Machine, who: Active) -> None:
+        formats, buffers = self._pair(m, 4, who), self._pair(m, 6, who)
+        counts = []
+        cache: dict[int, bytes] = {}
+        for i, (f, b) in enumerate(zip(formats, buffers, strict=True)):
+            one = Active(who.index[i : i + 1])
+            text = cache.get(f)
+            if text is None:
+                text = cache[f] = self._string(m, one, f)
+            piece = self._format(m, one, text, b)
+            self.output.append(piece)
+            counts.append(len(piece))
+        m.R[4][who.sel] = np.array(counts, U32)
+
+    def _format(self, m: Machine, one: Active, text: bytes, buffer: int) -> str:
+        out: list[str] = []
+        at = buffer
+        i = 0
+
+        def take(size: int) -> bytes:
+            nonlocal at
+            at = -(-at // size) * size
+            raw = self._bytes(m, one, at, size)
+            at += size
+            return raw
+
+        while i < len(text):
+            c = chr(text[i])
+            i += 1
+            if c != "%":
+                out.append(c)
+                continue
+            start = i
+            while i < len(text) and chr(text[i]) in "-+ #0":
+                i += 1
+            flags = text[start:i].decode()
+            width, i = self._number(text, i, take)
+            precision = ""
+            if i < len(text) and text[i] == ord("."):
+                value, i = self._number(text, i + 1, take)
+                precision = "." + (value or "0")
+            start = i
+            while i < len(text) and chr(text[i]) in "hljztLq":
+                i += 1
+            length = text[start:i].decode()
+            if i >= len(text):
+                break
+            conv = chr(text[i])
+            i += 1
+            spec = "%" + flags + width + precision
+            if conv == "%":
+                out.append("%")
+            elif conv in "diuxXoc":
+                wide = length in ("l", "ll", "j", "z", "t", "q") and conv != "c"
+                raw = take(8 if wide else 4)
+                n = int.from_bytes(raw, "little", signed=conv in "di")
+                if length == "hh":
+                    n = (n & 0xFF) - (256 if conv in "di" and n & 0x80 else 0)
+                elif length == "h":
+                    n = (n & 0xFFFF) - (65536 if conv in "di" and n & 0x8000 else 0)
+                if conv == "c":
+                    out.append(("%" + flags + width + "s") % chr(n & 0xFF))
+                elif conv == "o" and "#" in flags:
+                    digits = f"{n:o}"
+                    out.append(("%" + flags.replace("#", "") + width + "s") % ("0" + digits if n else "0"))
+                else:
+                    out.append((spec + ("d" if conv == "u" else conv)) % n)
+            elif conv in "fFeEgG":
+                out.append((spec + conv) % np.frombuffer(take(8), np.float64)[0])
+            elif conv in "aA":
+                text_a = float(np.frombuffer(take(8), np.float64)[0]).hex()
+                out.append(("%" + flags + width + "s") % (text_a.upper() if conv == "A" else text_a))
+            elif conv == "s":
+                p = int.from_bytes(take(8), "little")
+                s = self._string(m, one, p).decode("utf-8", "replace") if p else "(null)"
+                out.append((spec + "s") % s)
+            elif conv == "p":
+                n = int.from_bytes(take(8), "little")
+                out.append(("%" + flags + width + "s") % (hex(n) if n else "(nil)"))
+            else:
+                out.append("%" + conv)
+        return "".join(out)
+
+    @staticmethod
+    def _number(text: bytes, i: int, take: Any) -> tuple[str, int]:
+        if i < len(text) and text[i] == ord("*"):
+            return str(int.from_bytes(take(4), "little", signed=True)), i + 1
+        start = i
+        while i < len(text) and chr(text[i]).isdigit():
+            i += 1
+        return text[start:i].decode(), i
+
+    def _malloc(self, m: Machine, who: Active) -> None:
+        sizes = self._pair(m, 4, who)
+        self._return64(m, who, [m.arena.allocate(max(s, 1), "malloc", 16) if s < 1 << 30 else 0 for s in sizes])
+
+    def _free(self, m: Machine, who: Active) -> None:
+        for i, p in enumerate(self._pair(m, 4, who)):
+            if p and not m.arena.release(p):
+                raise Fault(IllegalInstruction, f"free of 0x{p:x}, which malloc did not return", i)
+
+    def _assertfail(self, m: Machine, who: Active) -> None:
+        one = Active(who.index[:1])
+        message = self._string(m, one, self._pair(m, 4, one)[0]).decode("utf-8", "replace")
+        file = self._string(m, one, self._pair(m, 6, one)[0]).decode("utf-8", "replace")
+        line = int(m.R[8][one.index[0]])
+        function = self._string(m, one, self._pair(m, 10, one)[0]).decode("utf-8", "replace")
+        raise Fault(
+            AssertionFailed, f"{file}:{line}: {function}: assertion `{message}` failed", thread=int(one.index[0])
+        )

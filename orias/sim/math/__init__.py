@@ -1,0 +1,1 @@
+"""Vectorised arithmetic on bit patterns."""

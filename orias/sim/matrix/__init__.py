@@ -1,0 +1,1 @@
+"""Matrix products of warps and warpgroups, tensor memory, tensor maps."""

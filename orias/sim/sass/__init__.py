@@ -1,0 +1,1 @@
+"""Builders for SASS instructions: scalar, memory, control flow and warp operations."""

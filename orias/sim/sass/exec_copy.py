@@ -1,0 +1,348 @@
+"""Builders for bulk and tensor copies and reductions.
+
+A copy is done some steps after it was issued: when a thread tests a barrier object late enough, when a wait for its
+group runs, or at the end.  Only then its source is read, its destination written and its bytes reported to the object.
+Multicast writes to the same offset in each block of the mask, and reports to the object at the same offset there.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.isa.operand import payload, reg_plus
+from orias.sim.core.sim_errors import Fault, IllegalInstruction
+from orias.sim.core.site import Exec, Getter, Site
+from orias.sim.core.state import Active, Machine
+from orias.sim.math.ops_int import I64, U8, U64
+from orias.sim.matrix.tensor_map import SIZE, TensorMap
+from orias.sim.sass.exec_async import Builder, complete
+from orias.sim.sass.exec_mem import shared_offsets
+
+Arr = npt.NDArray[Any]
+
+_UNITS: Final = 16
+_TYPES: Final[dict[str, Any]] = {
+    "S32": np.int32, "U64": np.uint64, "S64": np.int64, "F32": np.float32, "F64": np.float64, "F16": np.float16,
+}  # fmt: skip
+
+
+def first_threads(a: Active) -> Arr:
+    """Positions of the first thread of each warp, which executes uniform operations."""
+    return np.flatnonzero(np.diff(a.warp_of, prepend=-1))
+
+
+def _word(g: Getter, m: Machine, a: Active, i: int) -> int:
+    return int(np.broadcast_to(g(m, a), (a.n,))[i])
+
+
+def _shared(m: Machine, a: Active, i: int, address: int, size: int, align: int) -> int:
+    """Offset of a shared address, as seen by the thread at position `i`."""
+    return int(shared_offsets(m, a, np.array([address], I64), np.array([i]), size, align)[0])
+
+
+def peers(m: Machine, i: int, mask: int) -> list[int]:
+    """Ranks of the blocks in a multicast mask; a Fault at the thread at position `i` if the cluster lacks one."""
+    ranks = [k for k in range(16) if mask >> k & 1]
+    for k in ranks:
+        if k >= m.cluster_size:
+            raise Fault(IllegalInstruction, f"multicast to block {k} of a cluster of {m.cluster_size}", i)
+    return ranks
+
+
+def own(address: int, ranks: list[int]) -> list[int]:
+    """A shared address in each block of `ranks`; unchanged if there are none."""
+    return [(address & 0xFFFFFF) | k << 24 for k in ranks] if ranks else [address]
+
+
+def _report(m: Machine, a: Active, i: int, barrier: int, ranks: list[int], size: int, pair: bool = False) -> None:
+    """Reports completed bytes to the objects of the destination blocks.
+
+    With `pair` the object is in one block of each destination's pair: the even or the odd one, as that of `barrier`.
+    """
+    if pair:
+        ranks = [k & ~1 | barrier >> 24 & 1 for k in ranks]
+    for address in own(barrier, ranks):
+        at = np.array([_shared(m, a, i, address, 8, 8)])
+        complete(m, at, size)
+
+
+def _reduction(s: Site) -> Callable[[Arr, Arr], Arr]:
+    """The function that combines the old bytes of the destination with those of the source."""
+    kind = next((x for x in ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR") if s.has(x)), "")
+    name = next((t for t in _TYPES if s.has(t)), "BF16" if s.has("BF16") else "U32")
+    if name == "BF16":
+        return lambda old, new: _bfloat(kind, old, new)
+    type_: Any = _TYPES.get(name, np.uint32)
+
+    def change(old: Arr, new: Arr) -> Arr:
+        result: Arr = combine(kind, old.view(type_), new.view(type_)).view(U8)
+        return result
+
+    return change
+
+
+def combine(kind: str, x: Arr, y: Arr) -> Arr:
+    """The reduction `kind` of two arrays of one type."""
+    if kind == "ADD":
+        return x + y
+    if kind == "MIN":
+        return np.fmin(x, y)
+    if kind == "MAX":
+        return np.fmax(x, y)
+    if kind == "AND":
+        return x & y
+    if kind == "OR":
+        return x | y
+    if kind == "XOR":
+        return x ^ y
+    one = x.dtype.type(1)
+    result: Arr
+    if kind == "INC":
+        result = np.where(x >= y, x.dtype.type(0), x + one)
+    else:
+        result = np.where((x == 0) | (x > y), y, x - one)
+    return result
+
+
+def _bfloat(kind: str, old: Arr, new: Arr) -> Arr:
+    def wide(v: Arr) -> Arr:
+        result: Arr = (v.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return result
+
+    bits = combine(kind, wide(old), wide(new)).view(np.uint32).astype(U64)
+    rounded = bits + np.uint64(0x7FFF) + (bits >> np.uint64(16) & np.uint64(1))
+    result: Arr = (rounded >> np.uint64(16)).astype(np.uint16).view(U8)
+    return result
+
+
+def bulk(s: Site) -> Exec:
+    """UBLKCP and UBLKRED between global and shared memory and within shared memory of the cluster."""
+    ways = [x for x in s.op.mods if x in ("S", "G")][:2]
+    to_shared, from_shared = ways[0] == "S", ways[1] == "S"
+    first, second, count = s.src[2], s.src[6], s.src[8]
+    to = s.raw(first) if to_shared else s.raw64(first)
+    barrier = s.raw(reg_plus(first, 1)) if to_shared else None
+    source = s.raw(second) if from_shared else s.raw64(second)
+    units = s.raw(count)
+    change = _reduction(s) if s.op.base == "UBLKRED" else None
+
+    def run(m: Machine, a: Active) -> None:
+        for i in first_threads(a):
+            issue(m, a, int(i))
+
+    def issue(m: Machine, a: Active, i: int) -> None:
+        word = _word(units, m, a, i)
+        size = (word & 0xFFFF) * _UNITS
+        if size == 0:
+            return
+        ranks = peers(m, i, word >> 16) if s.has("MULTICAST") else []
+        target, origin = _word(to, m, a, i), _word(source, m, a, i)
+        signal = _word(barrier, m, a, i) if barrier is not None else 0
+        inner = _shared(m, a, i, origin, size, _UNITS) if from_shared else -1
+        places = [_shared(m, a, i, x, size, _UNITS) for x in own(target, ranks)] if to_shared else []
+        try:
+            outer = -1
+            if not (to_shared and from_shared):
+                outer = int(m.arena.offsets(np.array([target if from_shared else origin], U64), size, _UNITS)[0])
+        except Fault as f:
+            raise Fault(f.error, f.message, i) from None
+
+        def finish() -> None:
+            data = (m.shared.data[inner : inner + size] if from_shared else m.arena.data[outer : outer + size]).copy()
+            goals = [(m.shared.data, p) for p in places] if to_shared else [(m.arena.data, outer)]
+            for memory, at in goals:
+                here = memory[at : at + size]
+                here[:] = data if change is None else change(here.copy(), data)
+            if to_shared:
+                _report(m, a, i, signal, ranks, size)
+
+        m.defer(finish, group=not to_shared)
+
+    return run
+
+
+def _swizzled(t: TensorMap, offset: Arr) -> Arr:
+    """Byte offsets in shared memory after swizzling: 16-byte units, XORed with the address bits from 7 on."""
+    if not t.swizzle:
+        return offset
+    mask = (1 << t.swizzle) - 1
+    result: Arr = offset ^ ((offset >> 7 & mask) << 4)
+    return result
+
+
+def _tile(t: TensorMap, place: list[int]) -> tuple[Arr, Arr]:
+    """Byte offsets from the tensor's start, and validity, of the elements of a tile, innermost dimension first."""
+    offset: Arr = np.zeros(1, I64)
+    valid: Arr = np.ones(1, np.bool_)
+    for d in range(t.rank):
+        at = place[d] + np.arange(0, t.box[d], t.steps[d], dtype=I64)
+        offset = (offset + (at * t.strides[d])[:, None]).reshape(-1) if d else at * t.strides[0]
+        inside = (at >= 0) & (at < t.dims[d])
+        valid = (inside[:, None] & valid).reshape(-1) if d else inside
+    return offset, valid
+
+
+def _columns(t: TensorMap, place: list[int], move: list[int]) -> tuple[Arr, Arr]:
+    """Byte offsets and validity for the pixels of an im2col copy, which run through the bounding box, image after image."""
+    channel = place[0] + np.arange(t.channels, dtype=I64)
+    offsets: list[Arr] = []
+    valid: list[Arr] = []
+    at = list(place[1:])
+    inner = t.rank - 2
+    for _ in range(t.pixels):
+        shifted = [at[d] + move[d] for d in range(inner)] + [at[inner]]
+        ok = all(0 <= x < n for x, n in zip(shifted, t.dims[1:], strict=True))
+        offsets.append(channel * t.strides[0] + sum(x * s for x, s in zip(shifted, t.strides[1:], strict=True)))
+        valid.append((channel >= 0) & (channel < t.dims[0]) & ok)
+        for d in range(inner + 1):
+            at[d] += t.steps[d + 1] if d < inner else 1
+            if d == inner or at[d] <= t.dims[d + 1] - 1 + t.upper[d]:
+                break
+            at[d] = t.lower[d]
+    return np.concatenate(offsets), np.concatenate(valid)
+
+
+def _moves(t: TensorMap, word: int) -> list[int]:
+    """The im2col offsets of a copy, by rank: one of 16 bits, two of 8, or three of 5."""
+    inner = t.rank - 2
+    bits = {1: 16, 2: 8, 3: 5}[inner]
+    return [word >> bits * d & (1 << bits) - 1 for d in range(inner)]
+
+
+def tensor(s: Site) -> Exec:
+    """UTMALDG, UTMASTG and UTMAREDG."""
+    base = s.op.base
+    load = base == "UTMALDG"
+    rank = next(int(x[0]) for x in s.op.mods if x[1:] == "D")
+    group, table = s.src[2], s.raw64(s.src[6])
+    words = [s.raw(reg_plus(group, k)) for k in range(rank + (2 if load else 1))]
+    columns = s.has("IM2COL")
+    extra = s.raw(s.src[8]) if load and (columns or s.has("MULTICAST")) else None
+    change = (
+        None
+        if base != "UTMAREDG"
+        else next(x for x in s.op.mods if x in ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR"))
+    )
+
+    def run(m: Machine, a: Active) -> None:
+        for i in first_threads(a):
+            issue(m, a, int(i))
+
+    def issue(m: Machine, a: Active, i: int) -> None:
+        try:
+            t = TensorMap(m.arena.read(_word(table, m, a, i), SIZE))
+        except ValueError as e:
+            raise Fault(IllegalInstruction, str(e), i) from None
+        except Fault as f:
+            raise Fault(f.error, f.message, i) from None
+        if t.rank != rank or t.im2col != columns or t.interleave:
+            raise Fault(
+                IllegalInstruction,
+                f"{s.op.name} with a map of rank {t.rank}, im2col {t.im2col}, interleave {t.interleave}",
+                i,
+            )
+        values = [_word(w, m, a, i) for w in words]
+        place = [v - (1 << 32) if v >> 31 else v for v in values[2 if load else 1 :]]
+        word = _word(extra, m, a, i) if extra is not None else 0
+        if columns:
+            offset, valid = _columns(t, place, _moves(t, word & 0xFFFF) if load else [0] * (rank - 2))
+        else:
+            offset, valid = _tile(t, place)
+        size = len(offset) * t.size
+        if size % _UNITS or (t.swizzle and (t.channels if columns else t.box[0]) * t.size > 16 << t.swizzle):
+            raise Fault(
+                IllegalInstruction, f"{s.op.name}: the box has {size} bytes, or its rows are longer than the swizzle", i
+            )
+        ranks = peers(m, i, word >> 16) if s.has("MULTICAST") else []
+        starts = [_shared(m, a, i, x, size, 128) for x in own(values[0], ranks)]
+        try:
+            good = np.flatnonzero(valid)
+            where = np.zeros(len(offset), I64)
+            if len(good):
+                where[good] = m.arena.offsets((t.address + offset[good]).astype(U64), t.size, 1)
+        except Fault as f:
+            raise Fault(f.error, f.message, i) from None
+        inside = _bytes(_swizzled_elements(t, starts[0], len(offset)), t.size)
+        outside = _bytes(where, t.size)
+        kept = np.repeat(valid, t.size)
+
+        def finish() -> None:
+            if load:
+                data = np.where(kept, m.arena.data[outside], _filler(t, len(offset)))
+                for start in starts:
+                    m.shared.data[inside + (start - starts[0])] = data
+                _report(m, a, i, values[1], ranks, size, s.has("2CTA"))
+                return
+            data = m.shared.data[inside][kept]
+            goal = outside[kept]
+            m.arena.data[goal] = data if change is None else _reduced(t, change, m.arena.data[goal], data)
+
+        m.defer(finish, group=not load)
+
+    return run
+
+
+def _swizzled_elements(t: TensorMap, start: int, count: int) -> Arr:
+    """Offsets in shared memory of the elements of a box at `start`, a multiple of 1024 if swizzled."""
+    return start + _swizzled(t, np.arange(count, dtype=I64) * t.size)
+
+
+def _bytes(offset: Arr, size: int) -> Arr:
+    result: Arr = (offset[:, None] + np.arange(size)).reshape(-1)
+    return result
+
+
+def _filler(t: TensorMap, count: int) -> Arr:
+    """Bytes of `count` elements outside the tensor: zero, or the NaN of the fill mode."""
+    if not t.fill:
+        return np.zeros(count * t.size, U8)
+    pattern = {2: b"\xff\x7f", 4: b"\xff\xff\xff\x7f", 8: b"\xff" * 7 + b"\x7f"}.get(t.size, b"\xff")
+    return np.frombuffer(pattern * count, U8)
+
+
+def _reduced(t: TensorMap, kind: str, old: Arr, new: Arr) -> Arr:
+    if t.type == "bf16":
+        return _bfloat(kind, old, new)
+    types: dict[str, Any] = {
+        "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "s32": np.int32, "u64": np.uint64, "s64": np.int64, "f16": np.float16,
+        "f64": np.float64,
+    }  # fmt: skip
+    type_ = types.get(t.type, np.float32)
+    return combine(kind, np.ascontiguousarray(old).view(type_), np.ascontiguousarray(new).view(type_)).view(U8)
+
+
+def redas(s: Site) -> Exec:
+    """REDAS: a reduction in shared memory of the cluster that completes a transaction."""
+    wide = s.has("64")
+    size = 8 if wide else 4
+    type_: Any = np.uint64 if wide else np.int32 if s.has("S32") else np.uint32
+    kind = next(x for x in s.op.mods if x in ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR"))
+    base, data = s.src[1], s.src[4]
+    target, barrier = s.raw(base), s.raw(reg_plus(base, 1))
+    offset = payload(s.src[3]) & 0xFFFFFFFF
+    value = s.raw64(data) if wide else s.raw(data)
+
+    def run(m: Machine, a: Active) -> None:
+        to = (np.broadcast_to(target(m, a), (a.n,)) + np.uint32(offset)).astype(I64)
+        objects = np.broadcast_to(barrier(m, a), (a.n,)).astype(I64)
+        where = shared_offsets(m, a, to, None, size, size)
+        signals = shared_offsets(m, a, objects, None, 8, 8)
+        amounts = np.broadcast_to(value(m, a), (a.n,)).copy().view(type_)
+        view = m.shared.data.view(type_)
+
+        def finish() -> None:
+            for at, v in zip(where, amounts, strict=True):
+                k = int(at) // size
+                view[k : k + 1] = combine(kind, view[k : k + 1].copy(), np.array([v], type_))
+            complete(m, signals, size)
+
+        m.defer(finish, group=False)
+
+    return run
+
+
+BUILDERS: Final[dict[str, Builder]] = {
+    "UBLKCP": bulk, "UBLKRED": bulk, "UTMALDG": tensor, "UTMASTG": tensor, "UTMAREDG": tensor, "REDAS": redas,
+}  # fmt: skip

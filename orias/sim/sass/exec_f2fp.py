@@ -1,0 +1,149 @@
+"""Builder for F2FP: conversions of pairs, and of f32 to tf32."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.sim.core.site import Exec, Getter, Site
+from orias.sim.core.state import Active, Machine
+from orias.sim.math import ops_float as of
+from orias.sim.math import ops_half as half
+from orias.sim.math.ops_int import U32
+from orias.sim.math.ops_narrow import NARROW, Narrow, decode_scales, encode_scales
+from orias.sim.sass.exec_float import Builder, rounding
+
+Arr = npt.NDArray[Any]
+
+_SCALE: Final = "E8"
+"""The format ue8m0."""
+
+
+def f2fp(s: Site) -> Exec:
+    """F2FP: packed conversions.
+
+    PACK_AB: two f32 sources, the first one for the upper half (for narrow formats, the upper part).  MERGE_C: the last
+    source is above the result.  UNPACK_B: two packed values are converted.
+    """
+    mods = set(s.op.mods)
+    if "TF32" in mods and not mods - {"TF32", "F32", "RELU", "RZ", "PACK_B"}:
+        return _to_tf32(s)
+    known = {"F16", "BF16", *NARROW, _SCALE, "F32", "RELU", "RZ", "RP", "SATFINITE"}
+    shapes = {"PACK_AB", "MERGE_C", "PACK_AB_MERGE_C", "UNPACK_B", "UNPACK_B_MERGE_C"}
+    shape = next((x for x in s.op.mods if x in shapes), "")
+    if mods - known - shapes or not shape:
+        raise s.unknown()
+    formats = [x for x in s.op.mods if x in ("F16", "BF16", _SCALE) or x in NARROW]
+    to = formats[0] if formats else "F16"
+    put = s.result32()
+    merge = s.i32(s.src[-1]) if shape.endswith("MERGE_C") else None
+    above = np.uint32(8 if to == "E2M1" else 16)
+    if ("RP" in mods and to != _SCALE) or (_SCALE in formats and "RELU" in mods):
+        raise s.unknown()
+    packed: Getter
+    if shape == "UNPACK_B" and len(formats) == 2 and to in ("F16", "BF16"):
+        packed = _from_scale(s) if formats[1] == _SCALE else _from_narrow(s, NARROW[formats[1]], to == "BF16")
+    elif to == _SCALE:
+        packed = _to_scale(s, formats[1:] == ["BF16"])
+    elif to in NARROW:
+        packed = _to_narrow(s, NARROW[to], shape.startswith("UNPACK"))
+    elif shape in ("PACK_AB", "MERGE_C"):
+        packed = _to_half(s, to == "BF16", shape == "PACK_AB")
+    else:
+        raise s.unknown()
+
+    def run(m: Machine, a: Active) -> None:
+        v = packed(m, a)
+        if merge is not None:
+            v = v | (merge(m, a) << above)
+        put(m, a, v)
+
+    return run
+
+
+def _to_tf32(s: Site) -> Exec:
+    """f32 with its low 13 bits rounded to nearest even, or with RZ truncated."""
+    relu, nearest = s.has("RELU"), not s.has("RZ")
+    x, put = s.f32(s.src[0]), s.result32()
+
+    def run(m: Machine, a: Active) -> None:
+        v = x(m, a)
+        magnitude = v & np.uint32(0x7FFFFFFF)
+        up = np.uint32(0xFFF) + ((v >> np.uint32(13)) & np.uint32(1)) if nearest else np.uint32(0)
+        r = np.where(magnitude < np.uint32(0x7F800000), v + up, v) & np.uint32(0xFFFFE000)
+        r = np.where(magnitude > np.uint32(0x7F800000), np.uint32(0x7FFFE000), r)
+        if relu:
+            r = np.where(((r >> np.uint32(31)) != 0) & (magnitude <= np.uint32(0x7F800000)), np.uint32(0), r)
+        put(m, a, r)
+
+    return run
+
+
+def _to_half(s: Site, bf16: bool, pair: bool) -> Getter:
+    relu, sat, mode = s.has("RELU"), s.has("SATFINITE"), rounding(s)
+    x, y = s.f32(s.src[0]), s.f32(s.src[1])
+    largest = np.uint16(0x7F7F if bf16 else 0x7BFF)
+
+    def one(g: Getter, m: Machine, a: Active) -> Arr:
+        p = half.pattern(g(m, a).view(of.F32).astype(np.float64), bf16, mode)
+        if relu:
+            p = np.where((p & np.uint16(0x8000)) != 0, np.uint16(0), p)
+        if sat:
+            over = (p & np.uint16(0x7FFF)) == np.uint16(0x7F80 if bf16 else 0x7C00)
+            p = np.where(over, (p & np.uint16(0x8000)) | largest, p)
+        return p
+
+    if pair:
+        return lambda m, a: half.pack(one(y, m, a), one(x, m, a))
+    return lambda m, a: one(x, m, a).astype(U32)
+
+
+def _to_narrow(s: Site, to: Narrow, from_half: bool) -> Getter:
+    relu = s.has("RELU")
+    if not s.has("SATFINITE"):
+        raise s.unknown()
+
+    def join(low: Arr, high: Arr) -> Arr:
+        return to.encode_pair(low, high, relu)
+
+    if from_half:
+        halves = s.halves(s.src[0], False)
+        return lambda m, a: join(*halves(m, a))
+    x, y = s.f32(s.src[0]), s.f32(s.src[1])
+    return lambda m, a: join(y(m, a).view(of.F32).astype(np.float64), x(m, a).view(of.F32).astype(np.float64))
+
+
+def _from_narrow(s: Site, narrow: Narrow, bf16: bool) -> Getter:
+    relu = s.has("RELU")
+    g = s.part(s.src[0], 8 if narrow.bits == 4 else 16)
+
+    def get(m: Machine, a: Active) -> Arr:
+        low, high = (half.finish(v, bf16, False, False, relu) for v in narrow.decode_pair(g(m, a)))
+        return half.pack(low, high)
+
+    return get
+
+
+def _to_scale(s: Site, from_bf16: bool) -> Getter:
+    up, finite = s.has("RP"), s.has("SATFINITE")
+    if not up and not s.has("RZ"):
+        raise s.unknown()
+
+    if from_bf16:
+        g = s.i32(s.src[0])
+
+        def split(m: Machine, a: Active) -> Arr:
+            v = g(m, a)
+            return encode_scales(v << np.uint32(16), v & np.uint32(0xFFFF0000), up, finite)
+
+        return split
+    x, y = s.f32(s.src[0]), s.f32(s.src[1])
+    return lambda m, a: encode_scales(y(m, a), x(m, a), up, finite)
+
+
+def _from_scale(s: Site) -> Getter:
+    g = s.part(s.src[0], 16)
+    return lambda m, a: decode_scales(g(m, a))
+
+
+BUILDERS: Final[dict[str, Builder]] = {"F2FP": f2fp}

@@ -1,0 +1,500 @@
+"""Builders for memory instructions: loads, stores, atomics, asynchronous copies, address-space queries."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.isa import op
+from orias.isa.operand import (
+    S_U32,
+    S_X4,
+    S_X8,
+    S_X16,
+    Opnd,
+    imm_signed,
+    is_imm,
+    is_pred,
+    is_zero_reg,
+    payload,
+    reg_plus,
+    suffix_of,
+)
+from orias.isa.operations import data_words
+from orias.sim.core.banked_memory import GLOBAL_BASE, _Flat
+from orias.sim.core.sim_errors import Fault, OutOfBounds
+from orias.sim.core.site import Exec, Getter, Setter, Site
+from orias.sim.core.state import Active, Machine, widen
+from orias.sim.math import ops_half as half
+from orias.sim.math import softfloat as sf
+from orias.sim.math.ops_int import I32, I64, U8, U32, U64
+
+Arr = npt.NDArray[Any]
+Builder = Callable[[Site], Exec]
+
+GLOBAL: Final = 0
+SHARED: Final = 1
+LOCAL: Final = 2
+GENERIC: Final = 3
+
+_SPACE: Final[dict[int, int]] = {op.GLOBAL: GLOBAL, op.SHARED: SHARED, op.LOCAL: LOCAL, op.ANYWHERE: GENERIC}
+"""``Op.space`` -> memory space of the simulator."""
+_SCALE: Final[dict[int, int]] = {S_X4: 2, S_X8: 3, S_X16: 4}
+
+
+def address64(s: Site, at: int) -> Getter:
+    """The 64-bit address of the group at ``src[at]``: base pair (or zero-extended word), uniform pair, offset."""
+    base, ubase, offset = s.src[at + 1], s.src[at + 2], s.src[at + 3]
+    o = np.uint64(imm_signed(offset) & 0xFFFFFFFFFFFFFFFF)
+    wide = s.has("E")
+    parts: list[Getter] = []
+    if not is_zero_reg(base):
+        if suffix_of(base) == S_U32 or not wide:
+            g32 = s.raw(base)
+            parts.append(lambda m, a: g32(m, a).astype(U64))
+        else:
+            parts.append(s.raw64(base))
+    if not is_zero_reg(ubase):
+        parts.append(s.raw64(ubase))
+    if not parts:
+        return lambda m, a: np.full(a.n, o, U64)
+    if len(parts) == 1:
+        only = parts[0]
+        return lambda m, a: widen(only(m, a) + o, a.n)
+    first, second = parts
+    return lambda m, a: widen(first(m, a) + second(m, a) + o, a.n)
+
+
+def address32(s: Site, at: int) -> Getter:
+    """The 32-bit address (as int64) of a shared or local access."""
+    base, ubase, offset = s.src[at + 1], s.src[at + 2], s.src[at + 3]
+    o = np.uint32(imm_signed(offset) & 0xFFFFFFFF)
+    gb, gu = s.raw(base), s.raw(ubase)
+    shift = np.uint32(_SCALE.get(suffix_of(base), 0))
+
+    def get(m: Machine, a: Active) -> Arr:
+        v = gb(m, a)
+        if shift:
+            v = v << shift
+        return widen((v + gu(m, a) + o).astype(I64), a.n)
+
+    return get
+
+
+class Place:
+    """Part of an access: a memory, checked offsets in it, and the positions of the threads."""
+
+    __slots__ = ("flat", "offset", "space", "where")
+
+    def __init__(self, flat: _Flat, offset: Arr, where: Arr | None, space: int) -> None:
+        self.flat = flat
+        self.offset = offset
+        self.where = where
+        """Positions among the active threads; None for all."""
+        self.space = space
+
+
+def _shared_place(m: Machine, a: Active, address: Arr, where: Arr | None, size: int, align: int) -> Place:
+    return Place(m.shared, shared_offsets(m, a, address, where, size, align), where, SHARED)
+
+
+def shared_offsets(m: Machine, a: Active, address: Arr, where: Arr | None, size: int, align: int) -> Arr:
+    """Checked offsets of shared addresses (for threads at positions `where`); from sm_90 on bits 24 and up select a block."""
+    block = m.block_of[a.sel] if where is None else m.block_of[a.sel][where]
+    if m.has_clusters:
+        rank = address >> 24
+        if rank.any() or m.cluster_size > 1:
+            bad = (rank < 0) | (rank >= m.cluster_size)
+            if bad.any():
+                i = int(np.argmax(bad))
+                raise Fault(OutOfBounds, f"shared address 0x{int(address[i]):x} names no block of the cluster", i)
+            block = block - block % m.cluster_size + rank
+            address = address & 0xFFFFFF
+    return m.shared.offsets(address, block, size, align)
+
+
+def _local_place(m: Machine, a: Active, address: Arr, where: Arr | None, size: int, align: int) -> Place:
+    bank = a.index if where is None else a.index[where]
+    return Place(m.local, m.local.offsets(address, bank, size, align), where, LOCAL)
+
+
+def spaces(m: Machine, address: Arr) -> Arr:
+    """The address space of each generic address."""
+    if m.has_clusters:
+        shared = (address >> np.uint64(32)) == np.uint64(m.window_shared >> 32)
+    else:
+        shared = (address >> np.uint64(24)) == np.uint64(m.window_shared >> 24)
+    local = (address >> np.uint64(24)) == np.uint64(m.window_local >> 24)
+    return np.where(shared, SHARED, np.where(local, LOCAL, GLOBAL))
+
+
+def places(m: Machine, a: Active, space: int, address: Arr, size: int, align: int) -> list[Place]:
+    """The memories and offsets of an access by the active threads; a generic access may have several."""
+    if space == GLOBAL:
+        return [Place(m.arena, m.arena.offsets(address, size, align), None, GLOBAL)]
+    if space == SHARED:
+        return [_shared_place(m, a, address, None, size, align)]
+    if space == LOCAL:
+        return [_local_place(m, a, address & 0xFFFFFF, None, size, align)]
+    kinds = spaces(m, address)
+    out: list[Place] = []
+    for k in (GLOBAL, SHARED, LOCAL):
+        where = np.flatnonzero(kinds == k)
+        if not len(where):
+            continue
+        mine = address[where]
+        try:
+            if k == GLOBAL:
+                out.append(Place(m.arena, m.arena.offsets(mine, size, align), where, GLOBAL))
+            elif k == SHARED:
+                low = (mine & np.uint64(0xFFFFFFFF if m.has_clusters else 0xFFFFFF)).astype(I64)
+                out.append(_shared_place(m, a, low, where, size, align))
+            else:
+                out.append(_local_place(m, a, (mine & np.uint64(0xFFFFFF)).astype(I64), where, size, align))
+        except Fault as f:
+            raise Fault(f.error, f.message, int(where[f.lane])) from None
+    return out
+
+
+def access_size(s: Site) -> tuple[int, bool]:
+    """(bytes, sign-extended) of a load or store."""
+    if s.op.base == "LDGMC":
+        return 4 * data_words(s.op.mods), False
+    signed = s.has("S8") or s.has("S16")
+    if s.has("U8") or s.has("S8"):
+        return 1, signed
+    if s.has("U16") or s.has("S16"):
+        return 2, signed
+    return (32 if s.has("256") else 16 if s.has("128") else 8 if s.has("64") else 4), signed
+
+
+def _address(s: Site, space: int, at: int = 0) -> Getter:
+    return address64(s, at) if space in (GLOBAL, GENERIC) else address32(s, at)
+
+
+def _words_of(s: Site, o: Opnd, count: int) -> list[Getter]:
+    """Getters of consecutive registers; for RZ, zeros."""
+    if is_zero_reg(o) or is_imm(o):
+        return [s.raw(o)] * count
+    return [s.raw(reg_plus(o, k)) for k in range(count)]
+
+
+def _extend(v: Arr, size: int, signed: bool) -> Arr:
+    w = v.astype(U32)
+    if signed:
+        top = np.uint32(1 << (8 * size - 1))
+        w = (w ^ top) - top
+    return w
+
+
+def load(s: Site) -> Exec:
+    """LD, LDG, LDS, LDL, and LDGMC, whose multicast objects have this device as their only member."""
+    space = _SPACE[s.op.space]
+    size, signed = access_size(s)
+    if any(payload(p) != 7 for p in s.preds):
+        raise s.unknown("predicate result")
+    get = _address(s, space)
+    # Of 32 bytes, the first half is the second result.
+    puts: list[Setter] = []
+    for first in reversed(s.regs):
+        zero = is_zero_reg(first)
+        puts += [s.set32(first if zero else reg_plus(first, k)) for k in range(max(1, size // 4 // len(s.regs)))]
+
+    def run(m: Machine, a: Active) -> None:
+        where = places(m, a, space, get(m, a), size, size)
+        if len(where) == 1 and (where[0].where is None or len(where[0].where) == a.n):
+            p = where[0]
+            values = p.flat.load(p.offset, size)
+            if size < 4:
+                values = [_extend(values[0], size, signed)]
+        else:
+            values = [np.zeros(a.n, U32) for _ in puts]
+            for p in where:
+                part = p.flat.load(p.offset, size)
+                if size < 4:
+                    part = [_extend(part[0], size, signed)]
+                for v, x in zip(values, part, strict=True):
+                    v[p.where] = x
+        for put, v in zip(puts, values, strict=True):
+            put(m, a, v)
+
+    return run
+
+
+def store(s: Site) -> Exec:
+    """ST, STG, STS, STL."""
+    space = _SPACE[s.op.space]
+    size, _ = access_size(s)
+    get = _address(s, space)
+    halves = reversed(s.src[4:6]) if size == 32 else s.src[4:5]
+    data = [g for o in halves for g in _words_of(s, o, max(1, min(size, 16) // 4))]
+
+    def run(m: Machine, a: Active) -> None:
+        values = [widen(g(m, a), a.n) for g in data]
+        for p in places(m, a, space, get(m, a), size, size):
+            p.flat.store(p.offset, size, values if p.where is None else [v[p.where] for v in values])
+
+    return run
+
+
+# -- atomics
+
+Update = Callable[[Arr, Arr], Arr]
+
+
+def _signed_min(t: np.dtype[Any], s: np.dtype[Any]) -> Update:
+    return lambda old, v: np.minimum(old.view(s), v.view(s)).view(t)
+
+
+def _signed_max(t: np.dtype[Any], s: np.dtype[Any]) -> Update:
+    return lambda old, v: np.maximum(old.view(s), v.view(s)).view(t)
+
+
+def _half_add(bf16: bool) -> Update:
+    def add(old: Arr, v: Arr) -> Arr:
+        lanes = old.dtype.itemsize // 4
+        words_old = np.ascontiguousarray(old).view(U32).reshape(-1, lanes)
+        words_v = np.ascontiguousarray(v).view(U32).reshape(-1, lanes)
+        low, high = half.add2(half.unpack(words_old.reshape(-1), bf16), half.unpack(words_v.reshape(-1), bf16))
+        r = half.pack(half.pattern(low, bf16), half.pattern(high, bf16))
+        return r.view(old.dtype)
+
+    return add
+
+
+def _f32_add(old: Arr, v: Arr) -> Arr:
+    r = sf.fadd32(np.ascontiguousarray(old).view(U32), np.ascontiguousarray(v).view(U32), ftz=True)
+    return np.ascontiguousarray(r).view(old.dtype)
+
+
+def atomic_operation(s: Site, size: int) -> tuple[str, Update]:
+    """(name, function from old value and operand to new value) of an atomic other than compare-and-swap."""
+    t = U64 if size == 8 else U32
+    i = I64 if size == 8 else I32
+    signed = s.has("S32") or s.has("S64")
+    mods = s.op.mods
+    if "ADD" in mods:
+        if s.has("F32") or s.has("F32x2"):
+            return "FADD", _f32_add
+        if s.has("F64"):
+            return "FADD", lambda old, v: sf.dadd64(old, v)
+        if any(x.startswith("F16x") for x in mods):
+            return "FADD", _half_add(False)
+        if any(x.startswith("BF16x") for x in mods):
+            return "FADD", _half_add(True)
+        return "ADD", lambda old, v: old + v
+    if any(x.startswith(("F16", "BF16")) for x in mods):
+        raise s.unknown()
+    if "MIN" in mods:
+        return "MIN", (_signed_min(t, i) if signed else np.minimum)
+    if "MAX" in mods:
+        return "MAX", (_signed_max(t, i) if signed else np.maximum)
+    if "AND" in mods:
+        return "AND", np.bitwise_and
+    if "OR" in mods:
+        return "OR", np.bitwise_or
+    if "XOR" in mods:
+        return "XOR", np.bitwise_xor
+    if "EXCH" in mods:
+        return "EXCH", lambda old, v: v
+    one = t.type(1)
+    if "INC" in mods:
+        return "INC", lambda old, v: np.where(old >= v, t.type(0), old + one)
+    if "DEC" in mods:
+        return "DEC", lambda old, v: np.where((old == 0) | (old > v), v, old - one)
+    raise s.unknown()
+
+
+def atomic_update(s: Site, size: int) -> Update:
+    """The function from old value and operand to new value of an atomic of `size` bytes."""
+    return atomic_operation(s, size)[1]
+
+
+def read_modify_write(flat: _Flat, offset: Arr, size: int, name: str, f: Callable[[Arr, Arr], Arr]) -> Arr:
+    """Atomics in thread order; ``f(old, positions)`` computes the new values of some threads; returns the old values."""
+    view = flat.views[size]
+    old: Arr
+    index = offset >> (size.bit_length() - 1)
+    order = np.argsort(index, kind="stable")
+    sorted_index = index[order]
+    starts = np.flatnonzero(np.diff(sorted_index, prepend=-1))
+    if len(starts) == len(index):
+        old = view[index]
+        view[index] = f(old, np.arange(len(index)))
+        return old
+    lengths = np.diff(starts, append=len(index))
+    rank = np.arange(len(index)) - np.repeat(starts, lengths)
+    result = np.zeros(len(index), view.dtype)
+    by_rank = np.argsort(rank, kind="stable")
+    counts = np.bincount(rank)
+    at = 0
+    for count in counts:
+        who = order[by_rank[at : at + count]]
+        at += int(count)
+        old = view[index[who]]
+        result[who] = old
+        view[index[who]] = f(old, who)
+    return result
+
+
+def _add_in_order(flat: _Flat, offset: Arr, size: int, v: Arr) -> Arr:
+    """Integer atomic addition in thread order, by prefix sums."""
+    view = flat.views[size]
+    index = offset >> (size.bit_length() - 1)
+    order = np.argsort(index, kind="stable")
+    si, sv = index[order], v[order].astype(view.dtype)
+    starts = np.flatnonzero(np.diff(si, prepend=-1))
+    lengths = np.diff(starts, append=len(si))
+    with np.errstate(over="ignore"):
+        total = np.cumsum(sv, dtype=view.dtype)
+        before = total - sv
+        before -= np.repeat(before[starts], lengths)
+        old_sorted = view[si] + before
+        view[si[starts]] += np.add.reduceat(sv, starts)
+    result: Arr = np.empty_like(old_sorted)
+    result[order] = old_sorted
+    return result
+
+
+def atomic(s: Site) -> Exec:
+    """ATOM, ATOMG, ATOMS, RED, REDG."""
+    space = _SPACE[s.op.space]
+    mods = s.op.mods
+    get = _address(s, space)
+    size = 4
+    if any(x in mods for x in ("64", "S64", "U64", "F64", "F32x2", "F16x4", "BF16x4")):
+        size = 8
+    if "128" in mods:
+        from orias.sim.sass.exec_wide import atomic128
+
+        return atomic128(s, space, get)
+    if any(x in mods for x in ("F32x4", "F16x8", "BF16x8")):
+        raise s.unknown("128-bit atomics")
+    result = s.regs[0] if s.regs and not is_zero_reg(s.regs[0]) else None
+    done = s.setp(s.preds[0]) if s.preds else None
+    operand = s.raw64 if size == 8 else s.raw
+    float_generic = space == GENERIC and any((x[0] in "FB" and x[1].isdigit()) or x.startswith("BF16") for x in mods)
+    if result is None:
+        put: Setter | None = None
+    else:
+        put = s.set64(result) if size == 8 else s.set32(result)
+    compare: Getter | None = None
+    cast = "CAST" in mods
+    name = "CAS"
+    update: Update | None = None
+    if "CAS" in mods or cast:
+        compare, value = operand(s.src[4]), operand(s.src[5])
+    elif "POPC" in mods:
+        ones = np.full(1, 1, U32)
+        name, update = "ADD", lambda old, v: old + v
+        value = lambda m, a: ones  # noqa: E731
+    else:
+        name, update = atomic_operation(s, size)
+        value = operand(s.src[4])
+
+    def run(m: Machine, a: Active) -> None:
+        address = get(m, a)
+        v = np.broadcast_to(value(m, a), (a.n,))
+        c = np.broadcast_to(compare(m, a), (a.n,)) if compare is not None else v
+        old = np.zeros(a.n, U64 if size == 8 else U32)
+        ok = np.ones(a.n, np.bool_)
+        if float_generic:
+            # Generic float atomics reach device memory only: for other addresses the predicate result is false.
+            ok = spaces(m, address) == GLOBAL
+            if ok.any():
+                keep = np.flatnonzero(ok)
+                offset = m.arena.offsets(address[keep], size, size)
+                assert update is not None
+                u, mine = update, v[keep]
+                old[keep] = read_modify_write(m.arena, offset, size, name, lambda o, who: u(o, mine[who]))
+        else:
+            for p in places(m, a, space, address, size, size):
+                old_part = _one_place(p, v, c)
+                if p.where is None:
+                    old = old_part
+                else:
+                    old[p.where] = old_part
+        if put is not None:
+            put(m, a, (old == c).astype(old.dtype) if cast else old)
+        if done is not None:
+            # Predicate of CAST from sm_100 on: the value was stored.  Of others: the address is in the right space.
+            done(m, a, old == c if cast else ok)
+
+    def _one_place(p: Place, v: Arr, c: Arr) -> Arr:
+        if p.where is not None:
+            v, c = v[p.where], c[p.where]
+        if update is None:
+            return read_modify_write(p.flat, p.offset, size, name, lambda o, who: np.where(o == c[who], v[who], o))
+        if name == "ADD":
+            return _add_in_order(p.flat, p.offset, size, v)
+        u = update
+        return read_modify_write(p.flat, p.offset, size, name, lambda o, who: u(o, v[who]))
+
+    return run
+
+
+def ldgsts(s: Site) -> Exec:
+    """LDGSTS: copies from global to shared memory, at once; a false predicate stores zeros instead.
+
+    With ZFILL the low bits of the source address, below the access size, are the number of bytes at the end to store as
+    zeros (sm_80, sm_90: as ptxas 13.0 compiles the source size of ``cp.async``).
+    """
+    size = 16 if s.has("128") else 8 if s.has("64") else 4
+    target, source = address32(s, 0), address64(s, 4)
+    extra = [o for o in s.src[8:] if is_pred(o)]
+    guard = s.pred(extra[0]) if extra else None
+    zfill = s.has("ZFILL")
+    mask = np.uint64(size - 1)
+
+    def run(m: Machine, a: Active) -> None:
+        to = _shared_place(m, a, target(m, a), None, size, size)
+        address = source(m, a)
+        take = np.broadcast_to(guard(m, a), (a.n,)) if guard is not None else np.ones(a.n, np.bool_)
+        keep = np.flatnonzero(take)
+        data = np.zeros((a.n, size), U8)
+        if len(keep):
+            mine = address[keep]
+            missing = (mine & mask).astype(I64) if zfill else np.zeros(len(keep), I64)
+            try:
+                offset = m.arena.offsets(mine & ~mask if zfill else mine, 1 if zfill else size, size)
+                last = offset + size - 1 - missing
+                m.arena.offsets(last.astype(U64) + np.uint64(GLOBAL_BASE), 1, 1)
+            except Fault as f:
+                raise Fault(f.error, f.message, int(keep[f.lane])) from None
+            index = np.minimum(offset[:, None] + np.arange(size), last[:, None])
+            data[keep] = np.where(np.arange(size) < size - missing[:, None], m.arena.data[index], 0)
+        words = data.view(U32)
+        to.flat.store(to.offset, size, [words[:, k] for k in range(size // 4)])
+
+    return run
+
+
+def qspc(s: Site) -> Exec:
+    """QSPC: tests whether a generic address is in shared (S), local (L), global (G) or another block's shared memory (D)."""
+    get = address64(s, 0)
+    out = s.setp(s.preds[0])
+    which = next(x for x in s.op.mods if x in ("S", "L", "G", "D"))
+
+    def run(m: Machine, a: Active) -> None:
+        address = get(m, a)
+        k = spaces(m, address)
+        if which == "G":
+            r = k == GLOBAL
+        elif which == "L":
+            r = k == LOCAL
+        else:
+            r = k == SHARED
+            if m.has_clusters:
+                rank = ((address >> np.uint64(24)) & np.uint64(0xFF)).astype(I64)
+                own = rank == m.block_of[a.sel] % m.cluster_size
+                r = r & (own if which == "S" else ~own)
+        out(m, a, r)
+
+    return run
+
+
+BUILDERS: Final[dict[str, Builder]] = {
+    "LD": load, "LDG": load, "LDS": load, "LDL": load, "LDGMC": load, "ST": store, "STG": store, "STS": store, "STL": store,
+    "ATOM": atomic, "ATOMG": atomic, "ATOMS": atomic, "RED": atomic, "REDG": atomic, "LDGSTS": ldgsts, "QSPC": qspc,
+}  # fmt: skip

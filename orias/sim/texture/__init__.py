@@ -1,0 +1,1 @@
+"""Textures, surfaces and samplers, and the instructions that read them."""

@@ -1,0 +1,36 @@
+"""How many registers a thread may have at each occupancy; the same on every SM.
+
+Source: ``docs/facts/register-allocation.md``.
+"""
+
+from typing import Final
+
+SUB_PARTITIONS: Final = 4
+"""Sub-partitions of an SM, each with a scheduler; warps are distributed evenly over them."""
+_SHARE: Final = 512
+"""Registers per lane of a sub-partition, for all of its warps together."""
+_STEP: Final = 8
+"""A warp gets registers in multiples of this number per thread."""
+MOST_REGISTERS: Final = 255
+MOST_WARPS: Final = 16
+"""Largest number of warps of a sub-partition."""
+SYSTEM_REGISTERS: Final = 2
+"""The register count of a kernel is the highest register used + 1 + this number."""
+FEWEST_REGISTERS: Final = 24
+"""Lowest limit that a directive or an option may set."""
+
+
+def registers_for(warps: int) -> int:
+    """Registers per thread when a sub-partition holds `warps` warps."""
+    return min(MOST_REGISTERS, _SHARE // max(warps, 1) // _STEP * _STEP)
+
+
+def allowed(count: int) -> int:
+    """The register limit that a directive sets, clamped to FEWEST_REGISTERS..MOST_REGISTERS."""
+    return max(FEWEST_REGISTERS, min(MOST_REGISTERS, count))
+
+
+STEPS: Final[tuple[int, ...]] = tuple(sorted({registers_for(w) for w in range(1, MOST_WARPS + 1)}))
+"""Register counts beyond which fewer warps fit."""
+FREE_WORDS: Final = STEPS[0] - SYSTEM_REGISTERS
+"""Up to this many live words, fewer registers gain no occupancy on any target."""

@@ -1,0 +1,96 @@
+"""Reads tables of measured distances: ``data/overwrite.txt`` here, ``orias/timing/data/minimum.txt`` for the checker.
+
+The distances between two writes of a register are the one fact that compiler and checker share.  For a pair that nobody
+has measured the compiler takes the whole latency, and the checker the smallest distance of the producer's row.
+"""
+
+import os
+from typing import Final, final
+
+_OVERWRITE: Final = os.path.join(os.path.dirname(__file__), "data", "overwrite.txt")
+
+
+_SHORTEST: Final = 4
+"""Cycles of the shortest pipe: the largest default for a producer without a sure entry."""
+
+
+@final
+class Bound:
+    """The smallest distance seen, in cycles; ``sure`` if it was seen often enough to count as the true minimum."""
+
+    __slots__ = ("cycles", "sure")
+
+    def __init__(self, cycles: int, sure: bool) -> None:
+        self.cycles: Final[int] = cycles
+        self.sure: Final[bool] = sure
+
+
+Rows = dict[str, dict[str, Bound]]
+
+
+def read_tables(path: str) -> dict[tuple[str, int], Rows]:
+    """The tables of a file, by kind of register and SM."""
+    rows: Rows = {}
+    tables: dict[tuple[str, int], Rows] = {}
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            if line.startswith("#") or not line.strip():
+                continue
+            words = line.split()
+            if words[0] == "table":
+                rows = {}
+                tables[words[1], int(words[2])] = rows
+                continue
+            row: dict[str, Bound] = {}
+            for w in words[1:]:
+                name, _, cycles = w.rpartition(":")
+                row[name] = Bound(int(cycles.rstrip("?")), not cycles.endswith("?"))
+            rows[words[0]] = row
+    return tables
+
+
+def _floor(row: dict[str, Bound]) -> int:
+    least = min([b.cycles for b in row.values()])
+    return least if any(b.sure for b in row.values()) else min(least, _SHORTEST)
+
+
+@final
+class Minimum:
+    """Distances of one kind on one SM."""
+
+    __slots__ = ("_floor", "_rows")
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows: Final[Rows] = rows
+        self._floor: Final[dict[str, int]] = {p: _floor(row) for p, row in rows.items()}
+
+    def sure(self, producer: str, consumer: str) -> int:
+        """The distance in cycles of a pair of classes if its measurement is sure, else 0."""
+        row = self._rows.get(producer)
+        b = None if row is None else row.get(consumer)
+        return b.cycles if b is not None and b.sure else 0
+
+    def get(self, producer: str, consumer: str) -> Bound:
+        """The bound for a pair of classes.
+
+        Without a sure measurement of the pair it is the smallest distance of the producer's row, which is the least
+        that any reader was seen to need, but at most 4 if no entry of the row is sure.  It is 1 for a producer that was
+        never measured.
+        """
+        row = self._rows.get(producer)
+        if row is None:
+            return Bound(1, False)
+        b = row.get(consumer)
+        if b is not None and b.sure:
+            return b
+        return Bound(self._floor[producer], False)
+
+
+_overwrites: list[dict[tuple[str, int], Rows]] = []
+
+
+def overwrites(kind: str, sm: int) -> Minimum:
+    """Distances between two writes of one register of a kind (gpr, ugpr, pred, upred), the first of fixed latency."""
+    if not _overwrites:
+        _overwrites.append(read_tables(_OVERWRITE))
+    return Minimum(_overwrites[0].get((kind, sm), {}))

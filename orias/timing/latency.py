@@ -1,0 +1,363 @@
+"""Cycle distances between two instructions of a target.
+
+The numbers are in ``data/latency.txt`` (by class of operation, ``docs/facts/timing.md``), ``data/measured.txt`` (pairs
+of operations whose measured minimum is above that of their classes) and ``data/overwrite.txt`` (second writes); no
+other file of the compiler has a cycle count.  A distance is the sum of the stall counts from the first instruction to
+the second.
+"""
+
+import os
+from typing import Final, final
+
+from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
+from orias.diag import Unsupported
+from orias.isa.op import F_CALL, F_MATRIX, F_RETURNS, Op
+from orias.isa.operations import facts
+from orias.target import features
+from orias.target.profile import profile_of_sm
+from orias.timing.bounds import Minimum, overwrites
+from orias.timing.units import ALU, CBU, CONTROL, FMA, FP64, HALF, HALF_CMP, MEM, UNIFORM, XU, Units, units
+
+_DATA: Final = os.path.join(os.path.dirname(__file__), "data")
+
+
+def _lines(name: str) -> list[str]:
+    with open(os.path.join(_DATA, name), encoding="utf-8") as f:
+        return f.read().splitlines()
+
+
+_PIPE_CLASS: Final[dict[int, str]] = {
+    ALU: "ALU", FMA: "FMA", HALF: "HALF", HALF_CMP: "HCMP", XU: "XU", MEM: "MEM", FP64: "FP64", UNIFORM: "UALU", CONTROL: "CTRL",
+    CBU: "CTRL",
+}  # fmt: skip
+_NEAREST: Final[dict[str, str]] = {
+    "MMA.13": "MMA", "MMA.16": "MMA", "MMA.24": "MMA", "MMA.X": "MMA", "SLOW": "ALU", "VOTE": "ALU", "LDC": "MEM",
+    "GMMA": "MMA", "WG": "*",
+}  # fmt: skip
+"""Consumer class without a column of its own -> the column to use."""
+_MMA_WAR: Final = 3
+_BEFORE_CS2R: Final = 14
+
+GPR: Final = 0
+PRED: Final = 1
+GUARD: Final = 2
+UGPR: Final = 3
+UPRED: Final = 4
+UGUARD: Final = 5
+_KINDS: Final[tuple[str, ...]] = ("gpr", "pred", "guard", "ugpr", "upred", "uguard")
+
+
+def class_name(op: Op, u: Units) -> str:
+    """Latency class of an operation: row and column name in the table."""
+    pipe = u.pipe(op)
+    f = facts(op.base)
+    return (f.value("class", op.mods) if f is not None else "") or _PIPE_CLASS[pipe]
+
+
+def measured_name(op: Op) -> str:
+    """Name of an operation in ``measured.txt``."""
+    if op.flags & F_MATRIX:
+        return op.name
+    if op.flags & (F_CALL | F_RETURNS):
+        return ".".join([op.base, *op.mods[:1]])
+    f = facts(op.base)
+    suffix = f.value("measured", op.mods) if f is not None else ""
+    return f"{op.base}.{suffix}" if suffix else op.base
+
+
+def base_class(op: Op, u: Units) -> str:
+    """Class of an operation in the tables of measured distances: its latency class, or its own name for an irregular one.
+
+    An operation without a known unit (a cubin may hold any operation) is a class of its own.
+    """
+    if op.base == "I2I":
+        return op.base
+    try:
+        name = class_name(op, u)
+    except Unsupported:
+        return op.base
+    if name == "SLOW" or name == "CTRL":
+        return measured_name(op).split(".")[0]
+    return name
+
+
+@final
+class _Table:
+    """The distances of one kind of dependence, by producer class and consumer class."""
+
+    __slots__ = ("columns", "guessed", "rows")
+
+    def __init__(self, columns: list[str]) -> None:
+        self.columns: dict[str, int] = {c: i for i, c in enumerate(columns)}
+        self.rows: dict[str, list[int]] = {}
+        self.guessed: set[tuple[str, str]] = set()
+
+    def get(self, producer: str, consumer: str) -> int:
+        row = self.rows.get(producer)
+        if row is None:
+            row = self.rows["ALU" if producer == "VOTE" else "OTHER"]
+        i = self.columns.get(consumer, -1)
+        if i < 0:
+            i = self.columns.get(_NEAREST.get(consumer, "*"), -1)
+        return row[self.columns["*"] if i < 0 else i]
+
+
+@final
+class _Facts:
+    """The contents of the data files."""
+
+    __slots__ = ("intervals", "pairs", "stalls", "tables")
+
+    def __init__(self) -> None:
+        self.tables: dict[tuple[str, int], _Table] = {}
+        self.intervals: list[tuple[str, int, list[int]]] = []
+        self.stalls: list[tuple[str, int, list[int]]] = []
+        self.pairs: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
+        self._read_classes()
+        self._read_pairs()
+
+    def _read_classes(self) -> None:
+        table: _Table | None = None
+        head: tuple[str, int] | None = None
+        for line in _lines("latency.txt"):
+            words = line.split()
+            if not words or words[0] == "#" or line[0] == "#":
+                continue
+            if words[0] == "table":
+                head = (words[1], int(words[2]))
+                table = None
+            elif words[0] in ("interval", "stall"):
+                self._read_list(words)
+            elif head is not None and table is None:
+                table = _Table(words)
+                self.tables[head] = table
+            elif table is not None:
+                values = [int(w.rstrip("?")) for w in words[1:]]
+                if len(values) != len(table.columns):
+                    raise ValueError(f"latency.txt: row {words[0]} of {head}")
+                table.rows[words[0]] = values
+                for name, w in zip(table.columns, words[1:], strict=True):
+                    if w.endswith("?"):
+                        table.guessed.add((words[0], name))
+
+    def _read_list(self, words: list[str]) -> None:
+        out = self.intervals if words[0] == "interval" else self.stalls
+        for name, value in zip(words[1::2], words[2::2], strict=True):
+            n, _, sms = value.partition(":")
+            out.append((name, int(n), [int(x) for x in sms.split(",")] if sms else []))
+
+    def _read_pairs(self) -> None:
+        for line in _lines("measured.txt"):
+            words = line.split()
+            if not words or line[0] == "#":
+                continue
+            kind, sm, producer, consumer, cycles = words
+            self.pairs.setdefault((kind, int(sm)), {})[producer, consumer] = int(cycles)
+
+
+_facts: list[_Facts] = []
+
+
+def _load() -> _Facts:
+    if not _facts:
+        _facts.append(_Facts())
+    return _facts[0]
+
+
+def kind_of(unit: int, slot: int) -> int:
+    """The kind of a dependence through register unit `unit`, read at source position `slot`."""
+    if unit < UR_BASE:
+        return GPR
+    if unit < P_BASE:
+        return UGPR
+    if unit < UP_BASE:
+        return GUARD if slot == SLOT_GUARD else PRED
+    return UGUARD if slot == SLOT_GUARD else UPRED
+
+
+@final
+class Latency:
+    """The cycle distances of one latency class (``Target.latency_class``)."""
+
+    __slots__ = (
+        "_cache",
+        "_class",
+        "_full_latency_overwrites",
+        "_interval",
+        "_late_wide_addend",
+        "_name",
+        "_overwrites",
+        "_own",
+        "_pairs",
+        "_stall",
+        "_tables",
+        "sm",
+        "units",
+    )
+
+    def __init__(self, sm: int) -> None:
+        profile = profile_of_sm(sm)
+        base = profile.number("latency_table")
+        facts = _load()
+        self.sm: Final[int] = sm
+        self._late_wide_addend: Final[bool] = profile.has(features.LATE_WIDE_ADDEND)
+        self._full_latency_overwrites: Final[bool] = profile.has(features.FULL_LATENCY_OVERWRITES)
+        self.units: Final[Units] = units(sm)
+        self._tables: list[_Table] = []
+        for k in _KINDS:
+            t = facts.tables.get((k, base)) or facts.tables.get((k, 80)) or facts.tables[k, 75]
+            self._tables.append(t)
+        self._pairs: list[dict[tuple[str, str], int]] = [facts.pairs.get((k, sm), {}) for k in _KINDS]
+        self._overwrites: list[Minimum] = [overwrites(k, sm) for k in _KINDS]
+        self._interval: dict[str, int] = {n: c for n, c, sms in facts.intervals if not sms or sm in sms}
+        self._stall: dict[str, int] = {n: c for n, c, sms in facts.stalls if not sms or sm in sms}
+        self._class: dict[int, str] = {}
+        self._name: dict[int, str] = {}
+        self._cache: dict[tuple[int, int, int, int], int] = {}
+        self._own: dict[tuple[int, int], int] = {}
+
+    def op_class(self, op: Op) -> str:
+        """Latency class of an operation."""
+        c = self._class.get(op.ident)
+        if c is None:
+            c = class_name(op, self.units)
+            self._class[op.ident] = c
+        return c
+
+    def barriers(self, op: Op) -> int:
+        """NEEDS_WRITE and NEEDS_READ of :mod:`orias.timing.units`, as a bit set."""
+        return self.units.barriers(op)
+
+    def raw(self, producer: Op, word: int, consumer: Op, unit: int, slot: int, accumulates: bool = False) -> int:
+        """Cycles from a fixed-latency result (word `word`, in register unit `unit`) to its read at source position `slot`.
+
+        ``accumulates``: the read is the accumulator of a matrix operation of the same kind.
+        """
+        if unit >= B_BASE:
+            return 1
+        kind = kind_of(unit, slot)
+        key = (producer.ident, consumer.ident, kind, word << 1 | accumulates)
+        n = self._cache.get(key)
+        if n is None:
+            n = self._raw(producer, word, consumer, kind, accumulates)
+            self._cache[key] = n
+        if (
+            kind == GPR
+            and slot == 2
+            and unit & 1
+            and self._late_wide_addend
+            and n <= 5
+            and self.op_class(consumer) == "WIDE"
+        ):
+            # Two-pass products read the upper half of their addend two cycles later (raw_gpr_slot rows).
+            return max(2, n - 2)
+        return n
+
+    def _raw(self, producer: Op, word: int, consumer: Op, kind: int, accumulates: bool) -> int:
+        pc = self.op_class(producer)
+        cc = self.op_class(consumer)
+        if pc == "WIDE":
+            pc = "WIDE.0" if word == 0 and "WIDE" in producer.mods else "WIDE.1"
+        if kind in (GUARD, UGUARD):
+            cc = "SYNC" if consumer.base in ("WARPSYNC", "BAR") else "CTRL" if cc == "CTRL" else "*"
+            if pc in ("FMA", "VOTE", "WIDE.0", "WIDE.1", "HALF", "XU"):
+                pc = "ALU"
+        if pc == "VOTE" and kind == GPR:
+            pc = "ALU"
+        n = self._tables[kind].get(pc, cc)
+        if accumulates and pc.startswith("MMA."):
+            # A chain through the accumulator has the plain latency (8816 and 8832: one cycle more).
+            n = self._tables[kind].get(pc, "FMA") + (1 if pc == "MMA.13" else 0)
+        if kind == GPR:
+            f = facts(consumer.base)
+            if f is not None:
+                n = max(n, f.number_of_class("input", self.units.table))
+        m = self._pairs[kind].get((self.measured(producer), self.measured(consumer)), 0)
+        if m > n and not (pc == "WIDE.0" and kind == GPR):
+            return m
+        return n
+
+    def measured(self, op: Op) -> str:
+        """Name of an operation in the list of measured pairs."""
+        n = self._name.get(op.ident)
+        if n is None:
+            n = measured_name(op)
+            self._name[op.ident] = n
+        return n
+
+    def is_guess(self, producer: Op, consumer: Op, unit: int, slot: int) -> bool:
+        """True if the distance is an upper bound that no measurement of these classes supports."""
+        t = self._tables[kind_of(unit, slot)]
+        pc = self.op_class(producer)
+        cc = self.op_class(consumer)
+        return pc not in t.rows or cc not in t.columns or (pc, cc) in t.guessed
+
+    def settle(self, op: Op, unit: int) -> int:
+        """Cycles until a fixed-latency result is in its register unit `unit`, for consumers of the same kind."""
+        key = (op.ident, kind_of(unit, 0))
+        n = self._own.get(key)
+        if n is None:
+            kind = key[1]
+            pc = self.op_class(op)
+            if pc == "WIDE":
+                pc = "WIDE.0" if kind != GPR and "WIDE" in op.mods else "WIDE.1"
+            if pc == "VOTE":
+                pc = "ALU"
+            n = self._tables[kind].get(pc, "UALU" if kind in (UGPR, UPRED) else "ALU")
+            self._own[key] = n
+        return n
+
+    def waw(self, first: Op, second: Op, unit: int) -> int:
+        """Cycles between two writes of one register, the first of fixed latency.
+
+        The second write must land later.  ``data/overwrite.txt`` has the distances that ptxas leaves, for pairs that
+        were seen often enough; for any other pair the second write waits for the whole latency of the first.  On sm_75
+        ptxas always leaves as many cycles as a read of the register by the second operation would need (13.0.88, 14,000
+        pairs of arithmetic operations).
+        """
+        if unit >= B_BASE or self.op_class(first) == "GMMA":
+            # A warpgroup operation that still writes needs a wait, not a distance.
+            return 1
+        n = self.settle(first, unit)
+        if self.units.barriers(second) & 1:
+            return n
+        if second.base == "CS2R":
+            # ptxas leaves 6 to 14 cycles, with few samples: no measurement shows that the result of CS2R lands later.
+            return max(n, _BEFORE_CS2R)
+        kind = kind_of(unit, 0)
+        if self._full_latency_overwrites and kind == GPR:
+            return max(n, self._raw(first, 1, second, GPR, False))
+        return self._overwrites[kind].sure(base_class(first, self.units), base_class(second, self.units)) or n
+
+    def war(self, reader: Op) -> int:
+        """Cycles from a read at issue (not a late read) to a write of the same register."""
+        if self.op_class(reader).startswith("MMA."):
+            return _MMA_WAR
+        return reader.held
+
+    def interval(self, op: Op) -> int:
+        """Cycles that an operation keeps its pipe busy (1 if unknown)."""
+        if op.busy and self.op_class(op) == "FMA":
+            return op.busy
+        return self._interval.get(self.op_class(op), 1)
+
+    def pipe_key(self, op: Op) -> str:
+        """Name of the pipe that :meth:`interval` is about."""
+        c = self.op_class(op)
+        return "XU" if c == "XU64" else "FMA" if c == "WIDE" else c
+
+    def min_stall(self, op: Op) -> int:
+        """Smallest stall count of the operation, in cycles."""
+        return self._stall.get(op.base, 1)
+
+
+_latencies: dict[int, Latency] = {}
+
+
+def latency(sm: int) -> Latency:
+    """The latencies of ``Target.latency_class`` `sm`, loaded once; Unsupported if there are none."""
+    x = _latencies.get(sm)
+    if x is None:
+        x = Latency(sm)
+        _latencies[sm] = x
+    return x

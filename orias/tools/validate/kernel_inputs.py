@@ -1,0 +1,176 @@
+"""Generates inputs for a kernel from its uses of the parameters.
+
+A parameter (or a part of one) is a pointer if its value flows into the address of an access.  Each pointer gets its own
+memory, other numbers small values.
+"""
+
+from typing import Final
+
+from orias.ptx.ast import O_ADDR, O_REG, O_SREG, O_SYM, O_VEC, TYPE_BITS, Function, Instr, Module, Operand
+from orias.tools.validate.case import Case, Region
+
+Origin = tuple[int, int, int]
+"""(parameter, byte offset, size in bytes)."""
+
+_PASS: Final = frozenset(("mov", "add", "sub", "cvta", "selp", "and", "or", "max", "min"))
+_LAST: Final = frozenset(("mad", "mad.lo", "mad.wide"))
+_MEMORY: Final = frozenset((
+    "ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu", "cp.async", "isspacep", "ldmatrix", "stmatrix", "wmma.load", "wmma.store",
+))  # fmt: skip
+
+
+class Uses:
+    """A kernel's uses of its parameters: the origins that are pointers, and all loads of parameters with their types."""
+
+    def __init__(self, kernel: Function) -> None:
+        self.pointers: set[Origin] = set()
+        self.loads: dict[Origin, str] = {}
+        self.specials: set[tuple[str, str]] = set()
+        self._index = {id(p): k for k, p in enumerate(kernel.params)}
+        self._taint: dict[int, set[Origin]] = {}
+        self._address: dict[int, tuple[int, int]] = {}
+        body = [i for i in kernel.body or [] if isinstance(i, Instr)]
+        for i in body:
+            for o in i.ops:
+                for e in [o, *o.elems]:
+                    if e.kind == O_SREG:
+                        self.specials.add((e.name, e.comp))
+        while True:
+            before = sum(len(t) for t in self._taint.values()) + len(self._address)
+            for i in body:
+                self._step(i)
+            if sum(len(t) for t in self._taint.values()) + len(self._address) == before:
+                break
+
+    def _of(self, o: Operand) -> set[Origin]:
+        return self._taint.get(id(o.var), set()) if o.var is not None else set()
+
+    def _put(self, o: Operand, origins: set[Origin]) -> None:
+        if o.kind == O_REG and o.var is not None and origins:
+            self._taint.setdefault(id(o.var), set()).update(origins)
+
+    def _step(self, i: Instr) -> None:
+        name = i.sig.name
+        if name == "ld" and i.sig.mods.get("space", "").startswith("param"):
+            self._load(i)
+            return
+        if name in _MEMORY:
+            for o in i.ops:
+                if o.kind == O_ADDR or name == "isspacep":
+                    self.pointers |= self._of(o)
+            if name == "st" and i.sig.mods.get("space", "").startswith("param"):
+                for o in i.ops[1:]:
+                    for e in o.elems or [o]:
+                        self.pointers |= {x for x in self._of(e) if x[2] == 8}
+            return
+        if name == "call":
+            for o in i.args:
+                self.pointers |= {x for x in self._of(o) if x[2] == 8}
+            return
+        if not i.ops:
+            return
+        if name == "mov" and i.ops[1].kind == O_SYM and i.ops[1].var is not None and id(i.ops[1].var) in self._index:
+            if i.ops[0].var is not None:
+                self._address[id(i.ops[0].var)] = (self._index[id(i.ops[1].var)], i.ops[1].value)
+            return
+        sources = i.ops[1:] if name in _PASS else i.ops[3:4] if name in _LAST else []
+        for o in sources:
+            self._put(i.ops[0], self._of(o))
+            if (
+                o.var is not None
+                and id(o.var) in self._address
+                and i.ops[0].var is not None
+                and name in ("mov", "cvta")
+            ):
+                self._address[id(i.ops[0].var)] = self._address[id(o.var)]
+
+    def _load(self, i: Instr) -> None:
+        at = i.ops[1]
+        if at.var is None:
+            return
+        base = self._index.get(id(at.var), -1)
+        offset = at.value
+        if base < 0:
+            known = self._address.get(id(at.var))
+            if known is None:
+                return
+            base, offset = known[0], known[1] + at.value
+        t = i.sig.types[-1]
+        size = TYPE_BITS[t] // 8
+        for k, e in enumerate(i.ops[0].elems if i.ops[0].kind == O_VEC else [i.ops[0]]):
+            origin = (base, offset + k * size, size)
+            self.loads.setdefault(origin, t)
+            self._put(e, {origin})
+
+
+def _scalar(t: str, n: int, turn: int) -> int:
+    """A small value of a type."""
+    floats = {
+        "f32": (0x3FC00000, 0x3E800000, 0xC0400000), "f64": (0x3FF8000000000000, 0x3FD0000000000000, 0xC008000000000000),
+        "f16": (0x3E00, 0x3400, 0xC200), "bf16": (0x3FC0, 0x3E80, 0xC040),
+    }  # fmt: skip
+    if t in floats:
+        return floats[t][turn % 3]
+    return (n, n, 5, 1)[turn % 4]
+
+
+def shape(kernel: Function, uses: Uses) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Grid and block: as the directives require, else a few warps, with as many dimensions as the kernel reads."""
+    names = {(n, c or "x") for n, c in uses.specials}
+    required = kernel.directives.get("reqntid")
+    most = 1
+    for n in kernel.directives.get("maxntid", (1024,)):
+        most *= n
+    block = (64, 1, 1)
+    if ("tid", "z") in names or ("ntid", "z") in names:
+        block = (8, 4, 2)
+    elif ("tid", "y") in names or ("ntid", "y") in names:
+        block = (16, 4, 1)
+    if required:
+        r = [*required, 1, 1]
+        block = (r[0], r[1], r[2])
+    elif block[0] * block[1] * block[2] > most:
+        block = (min(most, 32), 1, 1)
+    grid = (
+        2 if ("ctaid", "x") in names else 1,
+        2 if ("ctaid", "y") in names else 1,
+        2 if ("ctaid", "z") in names else 1,
+    )
+    cluster = [*kernel.directives.get("reqnctapercluster", ()), 1, 1, 1]
+    return (max(grid[0], cluster[0]), max(grid[1], cluster[1]), max(grid[2], cluster[2])), block
+
+
+def generate(
+    module: Module,
+    kernel: Function,
+    turn: int,
+    size: int = 1 << 16,
+    profile: str = "",
+    block: tuple[int, int, int] | None = None,
+) -> Case:
+    """Case number `turn` of a kernel.
+
+    Each region has `size` bytes; its pointer is at a quarter of it.  `block` replaces the block of :func:`shape`.
+    """
+    uses = Uses(kernel)
+    case = Case(kernel.name)
+    case.grid, case.block = shape(kernel, uses)
+    if block is not None and "reqntid" not in kernel.directives:
+        case.block = block
+    total = case.grid[0] * case.block[0] * case.block[1] * case.block[2]
+    dynamic = [v for v in [*module.variables, *kernel.variables] if v.space == "shared" and not v.size]
+    case.shared = 8192 if dynamic else 0
+    kind = profile or ("small", "float", "random")[turn % 3]
+    for k, p in enumerate(kernel.params):
+        data = bytearray(p.size)
+        for j, (origin, t) in enumerate(sorted(uses.loads.items())):
+            index, offset, width = origin
+            if index != k or offset + width > p.size:
+                continue
+            if origin in uses.pointers and width == 8:
+                case.pointers[k, offset] = Region(size, kind, 1000 * turn + 10 * k + j, size // 4)
+            else:
+                value = _scalar(t, total - (3 if turn else 0), turn + (1 if t.startswith(("f", "bf")) else 0))
+                data[offset : offset + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "little")
+        case.params.append(data)
+    return case

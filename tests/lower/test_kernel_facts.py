@@ -1,0 +1,37 @@
+"""What the cubin says of a kernel beside its code: its named barriers and its parameters."""
+
+import pytest
+
+from orias.lower.frame.module import lower_module
+from orias.lower.frame.program import Kernel
+from orias.ptx.parser import parse
+from orias.target.profile import target
+
+HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
+
+
+def kernel(params: str, body: str) -> Kernel:
+    """The only kernel of a module."""
+    (k,) = lower_module(
+        parse(f"{HEAD}.visible .entry k({params}) {{ .reg .b32 %r; {body} ret; }}\n"), target("sm_75")
+    ).kernels
+    return k
+
+
+@pytest.mark.parametrize(("body", "count"), [("", 0), ("bar.sync 0;", 1), ("bar.sync 2; bar.sync 1;", 3)])
+def test_constant_barrier_numbers_reserve_the_barriers_up_to_the_largest(body: str, count: int) -> None:
+    assert kernel(".param .u32 n", body).barriers == count
+
+
+def test_a_barrier_number_in_a_register_reserves_all_barriers() -> None:
+    assert kernel(".param .u32 n", "ld.param.u32 %r, [n]; bar.sync %r;").barriers == 16
+
+
+def test_references_take_no_bytes_among_the_parameters() -> None:
+    params = kernel(".param .texref t, .param .u64 p, .param .surfref s, .param .u32 n", "").params
+    assert [(p.offset, p.size, p.symbol) for p in params] == [
+        (0xFFFF, 0, "t"),
+        (0, 8, ""),
+        (0xFFFF, 0, "s"),
+        (8, 4, ""),
+    ]
