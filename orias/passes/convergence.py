@@ -31,7 +31,7 @@ from typing import Final, final
 from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, onward, post_dominators
 from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.gmma_forms import ARRIVE, WARPSYNC_ALL
-from orias.isa.op import F_ALIGNED, F_CALL, F_FENCE, F_READ, F_WHOLE_WARP, F_WRITE, op
+from orias.isa.op import Op, F_ALIGNED, F_CALL, F_FENCE, F_READ, F_WHOLE_WARP, F_WRITE, op
 from orias.isa.operand import (
     INV,
     K_B,
@@ -51,8 +51,6 @@ from orias.isa.operand import (
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 from orias.target import features
 
-_BSSY: Final = op("BSSY")
-_BSYNC: Final = op("BSYNC")
 _BREAK: Final = op("BREAK")
 _CLEAR: Final = op("BMOV.32.CLEAR")
 _YIELD: Final = op("YIELD")
@@ -125,9 +123,12 @@ class _Groups:
 
 @final
 class _Inserter:
-    __slots__ = ("by_id", "calls", "constants", "div", "fn", "forest", "loose", "regions")
+    __slots__ = ("bssy", "bsync", "by_id", "calls", "constants", "div", "fn", "forest", "loose", "regions")
 
     def __init__(self, fn: Func) -> None:
+        end = fn.target.spelling("region_end")
+        self.bssy: Final[Op] = op("BSSY" + end)
+        self.bsync: Final[Op] = op("BSYNC" + end)
         self.fn: Func = fn
         self.div: Divergence = divergence(fn)
         self.by_id: dict[int, Block] = {b.id: b for b in fn.blocks}
@@ -283,7 +284,7 @@ class _Inserter:
         join = self._split(end, [p for p in end.preds if p.id in sources])
         join_at = _after_phis(join)
         barrier = reg(K_B, region.barrier)
-        join.insts.insert(join_at, fn.new_inst(_BSYNC, [], [barrier], loc=_line(end)))
+        join.insts.insert(join_at, fn.new_inst(self.bsync, [], [barrier], loc=_line(end)))
         for other in self.regions:
             if end.id in other.blocks:
                 other.blocks.add(join.id)
@@ -333,7 +334,7 @@ class _Inserter:
         fn = self.fn
         at = len(b.insts) - (1 if b.terminator() is not None else 0)
         line = b.insts[at].loc if at < len(b.insts) else _line(end)
-        code = [fn.new_inst(_BSSY, [barrier], [label(end.id)], loc=line)]
+        code = [fn.new_inst(self.bssy, [barrier], [label(end.id)], loc=line)]
         if fn.target.has(features.CLEARS_BARRIERS):
             code.insert(0, fn.new_inst(_CLEAR, [RZ], [barrier], loc=line))
         b.insts[at:at] = code

@@ -56,6 +56,8 @@ WORDS: Final[dict[str, str]] = {
 SPELLINGS: Final[dict[str, str]] = {
     "system_scope": "what plain accesses of global and generic memory end with",
     "cta_scope": "name of the scope of a CTA after ``.STRONG.``",
+    "uniform_constant": "a load of constants to uniform registers",
+    "region_end": "what ``BSSY``, ``BSYNC`` and ``BREAK`` end with",
     "shared_load": "a load from shared memory",
     "reduction": "an atomic on global memory without result",
     "min_max": "minimum or maximum of unsigned words, before ``.U32``",
