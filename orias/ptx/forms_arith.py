@@ -182,6 +182,7 @@ e4m3x2.f16x2 e5m2x2.f16x2 ; =b16,S1 ; !rn !satfinite relu
 e4m3x2.bf16x2 e5m2x2.bf16x2 ; =b16,S1 ; !rn !satfinite relu ; F999
 f16x2.e4m3x2 f16x2.e5m2x2 ; D,b16 ; !rn relu
 e2m1x2.f32 ; =b8,S1,S1 ; !rn !satfinite relu ; Fv8.6 N100a : cvt with .e2m1x2
+e2m1x2.f16x2 ; =b8,S1 ; !rn !satfinite relu ; Fv8.6 N100a : cvt with .e2m1x2
 e2m3x2.f32 e3m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu ; Fv8.6 N100a : cvt with .e2m3x2/.e3m2x2
 ue8m0x2.f32 ; =b16,S1,S1 ; !rz/rp satfinite ; Fv8.6 N100a : cvt with .ue8m0x2
 ue8m0x2.bf16x2 ; =b16,S1 ; !rz/rp satfinite ; Fv8.6 N100a : cvt with .ue8m0x2
@@ -215,7 +216,8 @@ GATES: Final[dict[str, str]] = {
     "cvt": """
 .tf32 rnd=rn/rz satfinite -> @F90 Fv7.8 : cvt with .tf32.f32.{rnd}, Mv8.6 M100 : .satfinite' on 'cvt.tf32.f32.{rnd}
 else .tf32 rnd=rn/rz -> @F90 Fv7.8 : cvt with .tf32.f32.{rnd}
-else rnd=rs -> @Fv8.7 n100a : .rs
+else rnd=rs target!=sm_100a/sm_103a -> @Fv8.7 : .rs && Feature '.rs' not supported on .target '{target}'
+else rnd=rs -> @Fv8.7 : .rs
 else t0=tf32 satfinite -> @Mv8.1 : .satfinite' on 'cvt.tf32.f32.rna
 else t=f32.bf16 ftz -> @F90 Fv7.8 : cvt with .f32.bf16.ftz
 else t0=f16/bf16/f16x2/bf16x2 t1=f32 satfinite -> @Mv8.1 : .satfinite' on 'cvt.{t}
@@ -233,10 +235,7 @@ ftz oob -> Modifier '.ftz' cannot be combined with modifier '.oob'
 sat relu -> Modifier '.relu' cannot be combined with modifier '.sat'
 """,
     "rcp": "rnd=approx t=f64 !ftz -> '.ftz' modifier required for instruction 'rcp.approx.f64'",
-    "min max": """
-abs !xorsign -> Modifier '.abs' requires modifier '.xorsign'
-xorsign !abs -> Modifier '.xorsign' requires modifier '.abs'
-""",
+    "min max": "xorsign !abs -> Modifier '.xorsign' requires modifier '.abs'",
     "vmad": ".shr7 .shr15 -> Multiple shift-right modifiers specified",
     "abs neg": "t0=u16/u32/u64 -> Instruction '{n}' applies only to signed numeric types",
     "cvt": """
@@ -249,5 +248,11 @@ rnd=rm/rp t0!=ue8m0x2 relu -> Illegal rounding modifier for instruction 'cvt'
 }
 """Rules between the modifiers and types of an opcode."""
 
-OPERANDS: Final[dict[str, str]] = {"min max": "count=4 -> @F100 Fv8.8 : {n}.f32 with 3 input operands"}
+OPERANDS: Final[dict[str, str]] = {
+    "min max": """
+count=4 -> @F100 Fv8.8 : {n}.f32 with 3 input operands
+count=4 xorsign -> Illegal modifier '.xorsign' for instruction '{n}'
+count=3 abs !xorsign -> Modifier '.abs' requires modifier '.xorsign'
+"""
+}
 """Rules between modifiers and operands."""

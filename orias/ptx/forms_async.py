@@ -38,7 +38,7 @@ FORMS: Final[dict[str, str]] = {
     "match": "b32 b64 ; =b32|P,S,u32 ; !sync !any/all ; Fv6.0 I70",
     "activemask": "b32 ; =b32 ; ; Fv6.2",
     "redux": "u32 s32 ; D,S,u32 ; !sync !add/min/max ; 7.0/80 | b32 ; D,S,u32 ; !sync !and/or/xor ; 7.0/80"
-    " | f32 ; D,S,u32 ; !sync !min/max abs NaN ; N100a Fv8.6 : redux.f32",
+    " | f32 ; D,S,u32 ; !sync !min/max abs NaN ; Fv8.6 : redux.f32",
     "elect": "- ; =b32_|P,u32 ; !sync ; 8.0!90",
     "nanosleep": "u32 s32 ; u32 ; ; I70 Fv6.2",
     "griddepcontrol": "- ; ; !launch_dependents/wait ; Fv7.8 I90",
@@ -114,6 +114,7 @@ cta_group -> @Mv8.6 : .{cta_group}' on '{n}
 .mmio -> @F100 : st.async/red.async with .mmio modifier
 else .global -> @F100 : st.async/red.async with .global state space
 """,
+    "redux": "t0=f32 target!=sm_100a/sm_100f/sm_103a/sm_103f -> Instruction 'redux.f32' not supported on .target '{target}'",
     "tensormap.replace": ".swizzle_atomicity -> @N100a : {n}.swizzle_atomicity",
     "mbarrier.arrive* mbarrier.test_wait* mbarrier.try_wait*": """
 order=relaxed -> @Mv8.6 M90 : .relaxed' on '{n}
