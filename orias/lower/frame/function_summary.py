@@ -13,7 +13,18 @@ class Facts:
     ``taken``: parameter variables whose address is taken; ``calls``: call instructions; ``gradients``: samplings with gradients;
     ``copies``: copies from global memory to the cluster."""
 
-    __slots__ = ("addressed", "alloca", "branches", "calls", "copies", "functions", "gradients", "indirect", "shared", "taken")
+    __slots__ = (
+        "addressed",
+        "alloca",
+        "branches",
+        "calls",
+        "copies",
+        "functions",
+        "gradients",
+        "indirect",
+        "shared",
+        "taken",
+    )
 
     def __init__(self, f: Function) -> None:
         self.branches: list[int] = [0] * len(f.labels)
