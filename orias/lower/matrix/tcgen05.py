@@ -1,0 +1,1 @@
+"""tcgen05 without its products: tensor memory, copies to it, commit and fences."""
