@@ -34,6 +34,7 @@ def load_all() -> None:
     import orias.lower.integer.video
     import orias.lower.integer.video_simd
     import orias.lower.matrix.tcgen05
+    import orias.lower.matrix.tcgen05_alloc
     import orias.lower.matrix.tcgen05_mma
     import orias.lower.matrix.warp_matrix
     import orias.lower.matrix.wgmma
