@@ -10,7 +10,7 @@ NAMES: Final[tuple[str, ...]] = (
     "larger_products", "widened_products", "call_target_address", "unified_functions", "constant_operands",
     "clears_barriers", "late_wide_addend", "full_latency_overwrites", "self_waiting_products",
     "rejects_32_bit_addresses", "resets_barriers", "sw2861232_war", "addends_in_relocations", "compat_section",
-    "split_segments",
+    "split_segments", "handle_banks", "cast_predicate",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -90,3 +90,7 @@ COMPAT_SECTION: Final = 36
 """Cubins have the section ``.nv.compat``."""
 SPLIT_SEGMENTS: Final = 37
 """The file layout with segments for code, constants and bank 0 apart, and the order of sections, records and names that goes with it."""
+HANDLE_BANKS: Final = 38
+"""A number follows the uniform register with the handle of a texture or surface."""
+CAST_PREDICATE: Final = 39
+"""ATOMS.CAST returns a predicate: the value was stored; on other targets a word that is 1."""

@@ -12,8 +12,6 @@ COMPILED: "Final[tuple[str, ...]]" = (
     "100", "100a", "100f", "103", "103a", "103f", "110", "110a", "110f", "120", "120a", "120f", "121", "121a", "121f",
 )  # fmt: skip
 """Targets that programs can be compiled for."""
-READ_ONLY: "Final[tuple[str, ...]]" = ()
-"""Targets whose code Orias only reads and runs."""
 TENSOR_MEMORY: "Final[tuple[str, ...]]" = ("100a", "100f", "103a", "103f", "110a", "110f")
 """Targets with tensor memory."""
 RENAMED: "Final[dict[int, int]]" = {101: 110}

@@ -15,6 +15,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     "async_copies": ("cp.async.ca.shared.global [sh], [%rd1], 16;", r"LDGSTS"),
     "hardware_barriers": ("mbarrier.init.shared.b64 [sh], 3;", r"SYNCS"),
     "clusters": ("fence.sc.gpu;", r"CGAERRBAR"),
+    "cast_predicate": ("mov.b32 %f1, %r10; atom.shared.add.f32 %f2, [sh], %f1; mov.b32 %r1, %f2;", r"ATOMS\.CAST\.SPIN P"),
     "constant_operands": ("mov.u32 %r2, %ntid.x; add.s32 %r1, %r10, %r2;", r"IADD3? .*c\[0x0\]"),
 }  # fmt: skip
 """Feature -> PTX, pattern of an instruction that is there if the target has it (after ``!``: if it has not)."""

@@ -42,7 +42,7 @@ from orias.sim.texture.sampler import Sampler
 from orias.sim.texture.surface_object import Surface
 from orias.sim.texture.texture_object import Texture
 from orias.target import features
-from orias.target.profile import KNOWN_TARGETS, Target
+from orias.target.profile import TARGETS, Target
 
 Arr = npt.NDArray[Any]
 
@@ -104,7 +104,7 @@ class Image:
             self.reader = data if isinstance(data, Reader) else Reader(data)
         except CubinError as e:
             raise LoadError(str(e)) from None
-        target = KNOWN_TARGETS.get(self.reader.target)
+        target = TARGETS.get(self.reader.target)
         if target is None:
             raise LoadError(f"target {self.reader.target} is not simulated")
         if self.reader.relocatable:

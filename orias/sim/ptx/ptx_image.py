@@ -27,7 +27,7 @@ from orias.sim.texture.surface_object import Surface
 from orias.sim.texture.texture_object import Texture
 from orias.target import features
 from orias.target.descriptors import HANDLE_KINDS
-from orias.target.profile import KNOWN_TARGETS, Target
+from orias.target.profile import TARGETS, Target
 
 Arr = npt.NDArray[Any]
 
@@ -45,7 +45,7 @@ class PtxImage:
 
     def __init__(self, module: Module, arch: str, choice: Choice = CANONICAL, like: Image | None = None) -> None:
         self.module = module
-        self.target: Target = KNOWN_TARGETS[arch]
+        self.target: Target = TARGETS[arch]
         self.choice = choice
         self.arena = Arena(1 << 20)
         self.variables: dict[str, tuple[int, int]] = {}
