@@ -82,9 +82,15 @@ def tensor_address(ctx: "Ctx", o: Operand) -> tuple[Opnd, int]:
     return ctx.src(base_register(o), "b32"), o.value
 
 
+def _whole_address(ctx: "Ctx", o: Operand) -> Opnd:
+    """An address in tensor memory as one word."""
+    at, offset = tensor_address(ctx, o)
+    return ctx.b.r("IADD3", at, imm(offset), RZ) if offset else at
+
+
 def _place(at: Opnd, offset: int) -> list[Opnd]:
     """The operands of ``tmem[UR+offset]``."""
-    return [at, imm(offset)]
+    return [at, imm(offset)] if offset & 0xFFFFFFFF else [at]
 
 
 def _accesses(ctx: "Ctx", i: Instr, o: Operand, half: list[Operand]) -> list[tuple[str, list[Opnd]]]:
@@ -195,14 +201,14 @@ def lower_copy(ctx: "Ctx", i: Instr) -> None:
     unpacked = _UNPACKED.get(i.sig.types)
     if shape is None or unpacked is None:
         raise ctx.unsupported(f"'{i.sig.text}'")
-    name = f"UTCCP.T.S{pair_suffix(i)}{shape}{unpacked}"
+    name = f"UTCCP.T.S{pair_suffix(i)}{shape}{unpacked}.tg"
     ctx.begin_guarded()
-    at, offset = tensor_address(ctx, i.ops[0])
+    at = _whole_address(ctx, i.ops[0])
     descriptor = ctx.src(i.ops[1], "b64")
 
     def copy(pick: Pick) -> None:
         source = pack_uniform(ctx, pick(ctx.lo(descriptor)), pick(ctx.hi(descriptor)))
-        ctx.b.emit(name, [], [*_place(pick(at), offset), source])
+        ctx.b.emit(name, [], [pick(at), source])
 
     each_thread(ctx, copy)
     ctx.end_guarded()
@@ -212,10 +218,10 @@ def lower_copy(ctx: "Ctx", i: Instr) -> None:
 def lower_shift(ctx: "Ctx", i: Instr) -> None:
     """tcgen05.shift.down."""
     ctx.begin_guarded()
-    at, offset = tensor_address(ctx, i.ops[0])
+    at = _whole_address(ctx, i.ops[0])
 
     def shift(pick: Pick) -> None:
-        ctx.b.emit(f"UTCSHIFT{pair_suffix(i)}.DOWN", [], _place(pick(at), offset))
+        ctx.b.emit(f"UTCSHIFT{pair_suffix(i)}.DOWN.t", [], [pick(at)])
 
     each_thread(ctx, shift)
     ctx.end_guarded()

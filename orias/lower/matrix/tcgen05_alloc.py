@@ -89,7 +89,7 @@ def _find(ctx: "Ctx", units: Opnd, pair: str) -> Opnd:
     wanted = uniform(ctx, units)
     ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(_PENDING_COPIES)])
     up, u = ctx.fn.new_vreg(K_UP), ctx.fn.new_vreg(K_UR)
-    ctx.b.emit(f"UTCATOMSWS{pair}.FIND_AND_SET.ALIGN", [up, u], [wanted])
+    ctx.b.emit(f"UTCATOMSWS{pair}.FIND_AND_SET.ALIGN", [u, up], [wanted])
     p = ctx.fn.new_vreg(K_P)
     ctx.b.emit("copy", [p], [up])
     ctx.set(found, ctx.b.copy(u))
