@@ -41,6 +41,7 @@ class CubinFacts:
         "sw2861232_war",
         "sw_war",
         "system_shared",
+        "tensor_partition",
         "text_padding",
     )
 
@@ -56,6 +57,7 @@ class CubinFacts:
         self.sw2861232_war: bool = target.has(features.SW2861232_WAR)
         self.mercury_isa: int = target.number("mercury_isa")
         self.system_shared: int = target.number("system_shared")
+        self.tensor_partition: int = target.number("tensor_partition") if target.has_number("tensor_partition") else -1
         self.text_padding: int = target.number("text_padding")
         self.stop_branch: bytes = bytes.fromhex(target.spelling("stop_branch"))
 

@@ -194,9 +194,9 @@ class KernelCode:
         "abi_frame_unknown", "annotation", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
         "blocks_are_clusters", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align",
         "const2_parts", "const2_relocs", "const2_resolved", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
-        "explicit_cluster", "externs", "frame", "frame_size", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
+        "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
-        "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "reg_reconfig", "relocs",
+        "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "reg_reconfig", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
         "relocs_applied", "reqntid", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
         "size", "sparse_mma_mask", "spill_loads", "spill_stores", "subs", "syscall_offsets", "texture_relocs",
         "unused_load_bytes", "wmma_used",
@@ -247,6 +247,14 @@ class KernelCode:
         self.shared_dynamic: list[Variable] = []
         """Dynamically sized (``.extern .shared``) variables the kernel uses."""
         self.reserved_smem_used: bool = False
+        self.tensor_blocks: bool = False
+        """The code has tcgen05 operations of single blocks (from sm_100 on)."""
+        self.tensor_pairs: bool = False
+        """The code has tcgen05 operations of pairs of blocks."""
+        self.tensor_allocation: bool = False
+        """The code allocates tensor memory, or gives up doing so, with a record in reserved shared memory."""
+        self.init_count: int = 0
+        """VRC_CTA_INIT_COUNT: 0x80 if the code writes tensor memory or runs tcgen05 operations; 0: no record."""
 
         self.const2: bytes = b""
         """Constant bank 2: optimiser constants and branch tables."""

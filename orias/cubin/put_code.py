@@ -12,6 +12,9 @@ from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.variable_layout import align_up, place_in_order
 from orias.cubin.work import REFERENCE_TYPES, Code, Work
 
+TENSOR_PARTITION: Final = "__nv_reservedSMEM_tcgen05_partition"
+"""Symbol of the record of allocated tensor memory, in reserved shared memory."""
+TENSOR_PARTITION_SIZE: Final = 32
 _RESERVED_CAP: Final = 21
 _RESERVED_BEGIN: Final = 23
 """Bytes of an erased name in ``.strtab`` of sm_90 modules with (reserved) shared memory."""
@@ -136,6 +139,10 @@ def add_reserved(w: Work) -> None:
     w.reserved = OutSection(name, elf.SHT_NOBITS, elf.SHF_WRITE | elf.SHF_ALLOC, 1)
     w.b.names(name)
     w.nobits.append(w.reserved)
+    if any(k.tensor_allocation for k in w.m.kernels):
+        place = w.facts.tensor_partition
+        w.reserved.size = place + TENSOR_PARTITION_SIZE
+        w.define(OutSymbol(TENSOR_PARTITION, elf.STB_WEAK, elf.STT_OBJECT, 0, w.reserved, place, TENSOR_PARTITION_SIZE))
     alias = "__nv_reservedSMEM_offset_0_alias"
     w.define(OutSymbol(alias, elf.STB_WEAK, elf.STT_NOTYPE, 0xA0, w.reserved))
 

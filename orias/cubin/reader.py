@@ -446,6 +446,9 @@ _FLAGS: Final[dict[int, str]] = {
     nv.EXPLICIT_CLUSTER: "explicit_cluster",
     nv.BLOCKS_ARE_CLUSTERS: "blocks_are_clusters",
     nv.REG_RECONFIG: "reg_reconfig",
+    nv.AT_ENTRY_FRAGMENTS: "tensor_allocation",
+    nv.TCGEN05_1CTA_USED: "tensor_blocks",
+    nv.TCGEN05_2CTA_USED: "tensor_pairs",
 }
 _LISTS: Final[dict[int, str]] = {
     nv.EXIT_INSTR_OFFSETS: "exit_offsets",

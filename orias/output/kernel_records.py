@@ -14,6 +14,12 @@ from orias.ptx.ast import Function, Instr
 from orias.target import features
 
 _CLUSTER_BARRIER: Final = frozenset(("UCGABAR_ARV", "UCGABAR_WAIT"))
+_TENSOR: Final = frozenset(
+    ("STTM", "UTCATOMSWS", "UTCBAR", "UTCCP", "UTCHMMA", "UTCIMMA", "UTCOMMA", "UTCQMMA", "UTCSHIFT")
+)
+_TENSOR_COUNT: Final = 0x80
+"""VRC_CTA_INIT_COUNT of a kernel with one of these operations."""
+_ALLOCATION: Final = frozenset(("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit"))
 
 
 def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Options) -> None:
@@ -39,6 +45,8 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                 code.barriers = max(code.barriers, 1)
             elif inst.op.flags & F_MATRIX and "SP" in inst.op.mods:
                 code.sparse_mma_mask = 0x10
+            if base in _TENSOR:
+                code.init_count = _TENSOR_COUNT
     sources = [kernel.ptx, *_callees(kernel.ptx)]
     describe_mbarriers(code, kernel, sources, kernel.entry.target.has(features.HARDWARE_BARRIERS))
     for ptx in sources:
@@ -47,10 +55,20 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                 name = s.sig.name
                 if name.startswith("wmma."):
                     code.wmma_used = True
+                elif name.startswith("tcgen05."):
+                    _describe_tensor(code, s)
                 elif name.startswith("tensormap.replace"):
                     module.tensor_map = 2
                 elif name.split(".")[0] in ("txq", "suq"):
                     module.uses_texture_query = True
+
+
+def _describe_tensor(code: KernelCode, s: Instr) -> None:
+    group = s.sig.mods.get("cta_group", "")
+    code.tensor_blocks |= group == "cta_group::1"
+    code.tensor_pairs |= group == "cta_group::2"
+    if s.sig.name in _ALLOCATION:
+        code.tensor_allocation = code.reserved_smem_used = True
 
 
 def _triple(d: tuple[int, ...] | None) -> tuple[int, int, int]:

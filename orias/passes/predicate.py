@@ -6,13 +6,13 @@ one; never with atomics, warp operations, barriers or calls.
 
 from typing import Final
 
-from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_FREE, F_READ, F_SPECIAL, F_TERM, F_WRITE, op
+from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_FREE, F_PINNED, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE, op
 from orias.isa.operand import INV, K_IMM, K_P, K_R, PT, RZ, Opnd, in_file, is_physical, is_vreg, kind_of, vreg
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func, Inst
 
 _LIMIT: Final = 8
 _LIMIT_WITH_LOAD: Final = 20
-_NEVER: Final = F_CALL | F_CONVERGENT | F_FENCE | F_TERM
+_NEVER: Final = F_CALL | F_CONVERGENT | F_FENCE | F_PINNED | F_TERM
 _ATOMIC: Final = F_READ | F_WRITE
 _SEL: Final = op("SEL")
 
@@ -105,8 +105,8 @@ def _short(arm: Block) -> bool:
 
 
 def _guard(inst: Inst, guard: Opnd) -> None:
-    """Guard what touches memory; plain arithmetic may run either way."""
-    if inst.op.flags & (F_READ | F_WRITE):
+    """Guard what touches memory or has effects; plain arithmetic may run either way."""
+    if inst.op.flags & (F_READ | F_WRITE | F_SIDE) and inst.op.base != "fence":
         inst.guard = guard
 
 

@@ -24,9 +24,6 @@ from orias.isa.operand import (
     K_UR,
     KIND_MASK,
     LANE_MASK,
-    LANE_PAIR,
-    LANE_QUAD,
-    LANE_WORD,
     NEG,
     NOT_PT,
     PAYLOAD_SHIFT,
@@ -53,12 +50,15 @@ from orias.isa.operand import (
     lane_range,
     lane_words,
     modifiers_of,
+    pair_lane,
+    quad_lane,
     reg_id,
     suffix_of,
     vreg,
     with_lane,
     without_flags,
     without_lane,
+    word_lane,
 )
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Func, Inst
 from orias.passes.def_use import Values
@@ -356,11 +356,11 @@ def _narrow(s: Opnd, first: int, count: int) -> Opnd | None:
     code = lane_of(s)
     start = first + (lane_range(code, 0)[0] if code else 0)
     if count == 1:
-        new = LANE_WORD + start
+        new = word_lane(start)
     elif count == 2 and start % 2 == 0:
-        new = LANE_PAIR + start // 2
+        new = pair_lane(start // 2)
     elif count == 4 and start % 4 == 0:
-        new = LANE_QUAD + start // 4
+        new = quad_lane(start // 4)
     else:
         return None
     return with_lane(s, new)

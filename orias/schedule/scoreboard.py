@@ -19,6 +19,7 @@ from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, Access, accesses
 from orias.isa.op import (
+    F_AWAITED,
     F_CALL,
     F_CLOSES_GROUP,
     F_DISTANT,
@@ -26,6 +27,7 @@ from orias.isa.op import (
     F_MATRIX,
     F_ORDERED,
     F_ORDERS,
+    F_PARTIAL,
     F_RETURNS,
     F_WGMMA,
     Op,
@@ -140,7 +142,7 @@ _Pending = dict[int, int]
 
 @final
 class _Assigner:
-    __slots__ = ("async_used", "blocks", "clears", "events", "fn", "index", "lat", "rows")
+    __slots__ = ("async_used", "awaited", "blocks", "clears", "events", "fn", "index", "lat", "rows")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
@@ -151,6 +153,8 @@ class _Assigner:
         self.events: list[_Event] = []
         self.rows: list[list[_Row]] = []
         self.async_used: bool = False
+        self.awaited: int = 0
+        """Set of the events of operations with F_AWAITED, as a bit mask."""
 
     def run(self) -> None:
         self._collect()
@@ -182,6 +186,8 @@ class _Assigner:
                     _order(row, rows[-1].inst.op.base if rows else "")
                 if needs & NEEDS_WRITE and (row.access.writes or base == "LDGDEPBAR"):
                     row.write = self._event(inst.op, True, bi, k)
+                    if inst.op.flags & F_AWAITED:
+                        self.awaited |= 1 << row.write
                 if needs & NEEDS_READ:
                     row.late_units = _late_units(inst, row.access)
                     if ordered and base == "MEMBAR" and "CTA" in inst.op.mods:
@@ -258,6 +264,9 @@ class _Assigner:
                     for w in row.access.writes:
                         u = w >> 8 << 1
                         wanted |= pending.get(u, 0) | pending.get(u | 1, 0)
+                    if row.inst.op.flags & F_PARTIAL:
+                        # The rest of the result is older, but arrives before this part of it.
+                        wanted &= ~self.awaited
             if wanted:
                 cleared = self._wait(row, block, k, wanted, numbered)
                 dead = []
@@ -272,6 +281,9 @@ class _Assigner:
                     del pending[unit]
             if row.write >= 0 and not events[row.write].async_group:
                 bit = 1 << row.write
+                if row.inst.op.flags & F_AWAITED:
+                    # Its unit finishes operations in order: the last one stands for all before it on this path.
+                    pending[_ORDER << 1] = pending.get(_ORDER << 1, 0) & ~self.awaited | bit
                 for w in row.access.writes:
                     u = w >> 8
                     if u < B_BASE:

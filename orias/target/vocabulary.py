@@ -17,6 +17,7 @@ NUMBERS: Final[dict[str, str]] = {
     "mercury_isa": "value of the MERCURY_ISA_VERSION record",
     "text_padding": "bytes of NOP after the padding of code to 128",
     "reserved_section": "bytes of ``.nv.shared.reserved.0``",
+    "tensor_partition": "offset in ``.nv.shared.reserved.0`` of the record of allocated tensor memory",
     "compat_class": "first byte of record 11 of ``.nv.compat`` in a plain kernel",
     "call_relocation": "R_CUDA number of a call of another section",
 }
