@@ -181,13 +181,13 @@ e4m3x2.f32 e5m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu
 e4m3x2.f16x2 e5m2x2.f16x2 ; =b16,S1 ; !rn !satfinite relu
 e4m3x2.bf16x2 e5m2x2.bf16x2 ; =b16,S1 ; !rn !satfinite relu ; F999
 f16x2.e4m3x2 f16x2.e5m2x2 ; D,b16 ; !rn relu
-e2m1x2.f32 ; =b8,S1,S1 ; !rn !satfinite relu ; Fv8.6 N100a : cvt with .e2m1x2
-e2m3x2.f32 e3m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu ; Fv8.6 N100a : cvt with .e2m3x2/.e3m2x2
-ue8m0x2.f32 ; =b16,S1,S1 ; !rz/rp satfinite ; Fv8.6 N100a : cvt with .ue8m0x2
-ue8m0x2.bf16x2 ; =b16,S1 ; !rz/rp satfinite ; Fv8.6 N100a : cvt with .ue8m0x2
-f16x2.e2m1x2 ; D,b8 ; !rn relu ; Fv8.6 N100a : cvt with .e2m1x2
-f16x2.e2m3x2 f16x2.e3m2x2 ; D,b16 ; !rn relu ; Fv8.6 N100a : cvt with .e2m3x2/.e3m2x2
-bf16x2.ue8m0x2 ; D,b16 ; !rn ; Fv8.6 N100a : cvt with .ue8m0x2
+e2m1x2.f32 ; =b8,S1,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m1x2
+e2m3x2.f32 e3m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m3x2/.e3m2x2
+ue8m0x2.f32 ; =b16,S1,S1 ; !rz/rp satfinite ; Fv8.6 NNEW : cvt with .ue8m0x2
+ue8m0x2.bf16x2 ; =b16,S1 ; !rz/rp satfinite ; Fv8.6 NNEW : cvt with .ue8m0x2
+f16x2.e2m1x2 ; D,b8 ; !rn relu ; Fv8.6 NNEW : cvt with .e2m1x2
+f16x2.e2m3x2 f16x2.e3m2x2 ; D,b16 ; !rn relu ; Fv8.6 NNEW : cvt with .e2m3x2/.e3m2x2
+bf16x2.ue8m0x2 ; D,b16 ; !rn ; Fv8.6 NNEW : cvt with .ue8m0x2
 e4m3x4.f32 e5m2x4.f32 e2m3x4.f32 e3m2x4.f32 ; =b32,X,b32 ; !rs !satfinite relu
 e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu
 """,
@@ -215,7 +215,7 @@ GATES: Final[dict[str, str]] = {
     "cvt": """
 .tf32 rnd=rn/rz satfinite -> @F90 Fv7.8 : cvt with .tf32.f32.{rnd}, Mv8.6 M100 : .satfinite' on 'cvt.tf32.f32.{rnd}
 else .tf32 rnd=rn/rz -> @F90 Fv7.8 : cvt with .tf32.f32.{rnd}
-else rnd=rs -> @Fv8.7 n100a : .rs
+else rnd=rs -> @Fv8.7 n100a/103a : .rs
 else t0=tf32 satfinite -> @Mv8.1 : .satfinite' on 'cvt.tf32.f32.rna
 else t=f32.bf16 ftz -> @F90 Fv7.8 : cvt with .f32.bf16.ftz
 else t0=f16/bf16/f16x2/bf16x2 t1=f32 satfinite -> @Mv8.1 : .satfinite' on 'cvt.{t}

@@ -38,12 +38,12 @@ FORMS: Final[dict[str, str]] = {
     "match": "b32 b64 ; =b32|P,S,u32 ; !sync !any/all ; Fv6.0 I70",
     "activemask": "b32 ; =b32 ; ; Fv6.2",
     "redux": "u32 s32 ; D,S,u32 ; !sync !add/min/max ; 7.0/80 | b32 ; D,S,u32 ; !sync !and/or/xor ; 7.0/80"
-    " | f32 ; D,S,u32 ; !sync !min/max abs NaN ; N100a Fv8.6 : redux.f32",
+    " | f32 ; D,S,u32 ; !sync !min/max abs NaN ; N100af/103af Fv8.6 : redux.f32",
     "elect": "- ; =b32_|P,u32 ; !sync ; 8.0!90",
     "nanosleep": "u32 s32 ; u32 ; ; I70 Fv6.2",
     "griddepcontrol": "- ; ; !launch_dependents/wait ; Fv7.8 I90",
-    "setmaxnreg.inc": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a",
-    "setmaxnreg.dec": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a",
+    "setmaxnreg.inc": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a/NEW",
+    "setmaxnreg.dec": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a/NEW",
     "pmevent": "- ; i ; ; 1.4/10",
     "pmevent.mask": "- ; i ; ; 3.0/20",
     "cp.async": f"- ; M,M,i,X?,b64@cache_hint ; !ca/cg {_SHARED}/global L2::64B/L2::128B/L2::256B L2::cache_hint ; 7.0!80",
@@ -75,7 +75,7 @@ FORMS: Final[dict[str, str]] = {
     "mbarrier.pending_count": "b64 ; =u32,b64 ; ; 7.0!80",
     "mbarrier.expect_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
     "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
-    "tensormap.replace": "b1024.b32 b1024.b64 ; M,X*; * ; Fv8.3 N90a",
+    "tensormap.replace": "b1024.b32 b1024.b64 ; M,X*; * ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,X ; * ; Fv8.3 N90",
     "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; * ; 8.6!100",
     "clusterlaunchcontrol.query_cancel": "pred.b128 b32.b128 ; X* ; * ; 8.6/100",
@@ -114,7 +114,7 @@ cta_group -> @Mv8.6 : .{cta_group}' on '{n}
 .mmio -> @F100 : st.async/red.async with .mmio modifier
 else .global -> @F100 : st.async/red.async with .global state space
 """,
-    "tensormap.replace": ".swizzle_atomicity -> @N100a : {n}.swizzle_atomicity",
+    "tensormap.replace": ".swizzle_atomicity -> @NNEW : {n}.swizzle_atomicity",
     "mbarrier.arrive* mbarrier.test_wait* mbarrier.try_wait*": """
 order=relaxed -> @Mv8.6 M90 : .relaxed' on '{n}
 order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}

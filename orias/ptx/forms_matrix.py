@@ -12,9 +12,9 @@ _SHARED: Final = "shared/shared::cta/shared::cluster"
 
 FORMS: Final[dict[str, str]] = {
     "ldmatrix": f"b16 ; X,M ; !sync !aligned !m8n8 !x1/x2/x4 trans {_SHARED} ; 6.5/75"
-    f" | b8 ; X,M ; !sync !aligned m16n16 x1/x2 trans {_SHARED} ; F75 Fv6.5, n100a Fv8.6 : ldmatrix.b8"
-    f" | b8x16.b4x16_p64 b8x16.b6x16_p32 ; X,M ; !sync !aligned m8n16/m16n16 x1/x2/x4 trans {_SHARED} ; F75 Fv6.5, n100a Fv8.6 : ldmatrix with format conversion",
-    "stmatrix": f"b16 ; M,X ; !sync !aligned !m8n8 !x1/x2/x4 trans {_SHARED} ; 7.8/90 | b8 ; M,X ; !sync !aligned m16n8 x1/x2/x4 trans {_SHARED} ; F90 Fv7.8, n100a Fv8.6 : stmatrix.b8",
+    f" | b8 ; X,M ; !sync !aligned m16n16 x1/x2 trans {_SHARED} ; F75 Fv6.5, nNEW Fv8.6 : ldmatrix.b8"
+    f" | b8x16.b4x16_p64 b8x16.b6x16_p32 ; X,M ; !sync !aligned m8n16/m16n16 x1/x2/x4 trans {_SHARED} ; F75 Fv6.5, nNEW Fv8.6 : ldmatrix with format conversion",
+    "stmatrix": f"b16 ; M,X ; !sync !aligned !m8n8 !x1/x2/x4 trans {_SHARED} ; 7.8/90 | b8 ; M,X ; !sync !aligned m16n8 x1/x2/x4 trans {_SHARED} ; F90 Fv7.8, nNEW Fv8.6 : stmatrix.b8",
     "movmatrix": "b16 ; =b32,b32 ; !sync !aligned !m8n8 !trans ; 7.8/75",
     "mma": "* ; X* ; *",
     "wmma.mma": "* ; X,X,X,X ; *",
@@ -26,7 +26,16 @@ FORMS: Final[dict[str, str]] = {
     "wgmma.fence": "- ; ; !sync aligned ; Fv8.0 : WGMMA, N90a",
     "wgmma.commit_group": "- ; ; !sync aligned ; Fv8.0 : WGMMA, N90a",
     "wgmma.wait_group": "- ; i ; !sync aligned ; Fv8.0 : WGMMA, N90a",
-    **dict.fromkeys(("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit", "tcgen05.ld", "tcgen05.ld.red", "tcgen05.st", "tcgen05.wait", "tcgen05.wait::ld", "tcgen05.wait::st", "tcgen05.cp", "tcgen05.shift", "tcgen05.mma", "tcgen05.mma.ws", "tcgen05.commit", "tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"), "* ; X* ; * ; Fv8.6 N100a"),
+    **dict.fromkeys((
+        "tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit", "tcgen05.ld", "tcgen05.st", "tcgen05.cp",
+        "tcgen05.mma", "tcgen05.mma.ws", "tcgen05.commit",
+    ), "* ; X* ; * ; Fv8.6 NTENSOR"),
+    **dict.fromkeys(("tcgen05.wait", "tcgen05.wait::ld", "tcgen05.wait::st"), "* ; X* ; * ; Fv8.6 NTENSOR : tcgen05.wait"),
+    **dict.fromkeys(
+        ("tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync"), "* ; X* ; * ; Fv8.6 NTENSOR : tcgen05.fence"
+    ),
+    "tcgen05.ld.red": "* ; X* ; * ; Fv8.6 N103af/110af",
+    "tcgen05.shift": "* ; X* ; * ; Fv8.6 N100a/103a/110a",
 }  # fmt: skip
 """Rows of :mod:`orias.ptx.form_table`."""
 
@@ -36,10 +45,10 @@ GATES: Final[dict[str, str]] = {
     "ldmatrix": "t0=b16 -> @Fv6.5 M75 : .m8n8",
     "mma": """
 !t3 =>
-factor=fp6 block_scale => @Fv8.7 N120a : mma with block scale
-factor=fp6 => @Fv8.7 N120a : mma with with FP6/FP4 floating point type
+factor=fp6 block_scale => @Fv8.7 N120af/121af : mma with block scale
+factor=fp6 => @Fv8.7 N120af/121af : mma with with FP6/FP4 floating point type
 factor=fp8 -> @Fv8.4 F89 : mma with FP8 floating point type
-factor=fp8 t0=f16 sp -> @Fv8.7 N120a : mma with with F16 accumulator and F8 floating point type
+factor=fp8 t0=f16 sp -> @Fv8.7 N120af/121af : mma with with F16 accumulator and F8 floating point type
 factor=fp8 t0=f16 -> @Fv8.7 : mma with FP8 floating point type and FP16 accumulation
 factor=fp8 shape=m16n8k16 -> @Fv8.7 : mma with FP8 floating point type and .m16n8k16 shape
 factor=fp8 =>
