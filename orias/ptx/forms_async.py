@@ -61,7 +61,7 @@ FORMS: Final[dict[str, str]] = {
     "cp.async.bulk.prefetch.tensor": f"- ; M,X* ; {_TENSOR} !L2 global tile/im2col/im2col::w/im2col::w::128/tile::gather4 L2::cache_hint ; 8.0/90",
     "cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,X,M@mbarrier,b64@cache_hint ; {_RED} {_BULK}"
     " mbarrier::complete_tx::bytes/bulk_group L2::cache_hint noftz ; 8.0/90",
-    "cp.reduce.async.bulk.tensor": f"- ; M,M,b64@cache_hint ; {_TENSOR} {_RED} {_BULK} tile/im2col_no_offs/im2col bulk_group L2::cache_hint ; 8.0/90",
+    "cp.reduce.async.bulk.tensor": f"- ; M,M,b64@cache_hint ; {_TENSOR} {_RED} {_BULK} tile/im2col_no_offs/im2col/tile::scatter4 bulk_group L2::cache_hint ; 8.0/90",
     "mbarrier.init": f"b64 ; M,u32 ; {_MBAR} ; 7.0!80",
     "mbarrier.inval": f"b64 ; M ; {_MBAR} ; 7.0!80",
     "mbarrier.arrive": f"b64 ; =b64_,M,u32? ; {_MBARC} release/relaxed cta/cluster noComplete ; 7.0!80",
@@ -77,8 +77,8 @@ FORMS: Final[dict[str, str]] = {
     "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
     "tensormap.replace": "b1024.b32 b1024.b64 ; M,X*; * ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,X ; * ; Fv8.3 N90",
-    "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; * ; 8.6!100",
-    "clusterlaunchcontrol.query_cancel": "pred.b128 b32.b128 ; X* ; * ; 8.6/100",
+    "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; !mbarrier::complete_tx::bytes shared::cta/shared/shared::cluster multicast::cluster::all ; 8.6!100",
+    "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6/100 | b32.b128 ; X,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6/100",
     # control flow
     "bra": "- ; L ; uni",
     "brx.idx": "- ; u32,L ; uni ; 6.0/30",
@@ -123,12 +123,28 @@ scope -> @Fv8.0 : scopes on mbarrier operations
 }
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
+LAST: Final[dict[str, str]] = {
+    "cp.async.bulk.tensor": """
+mode=tile::gather4 dst=shared::cta -> @F100 Fv8.6 : .tile::gather4 with destination state space as .shared::cta
+mode=tile::gather4 dst=shared::cluster -> @nTENSOR Fv8.6 : .tile::gather4 with destination state space as .shared::cluster
+mode=im2col::w dst=shared::cta -> @F100 Fv8.6 : .im2col::w with destination state space as .shared::cta
+mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destination state space as .shared::cluster
+""",
+    "cp.async.bulk.prefetch.tensor": "mode=tile::gather4/im2col::w -> @nTENSOR Fv8.6 : .{mode} with {n}",
+}
+"""Gates of combinations that are reported after those of words."""
+
 MODIFIERS: Final[dict[str, str]] = {
+    "cp.async.bulk.tensor": """
+dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'
+dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared::cluster mode=tile::scatter4 -> Illegal modifier '.{mode}' for instruction '{n}'
+""",
     "mbarrier.*": """
 scope !order -> Modifier '.{scope}' requires order with '{n}' instruction
 order !scope -> Modifier '.{order}' requires scope with '{n}' instruction
 """,
-    "cp.async.bulk": "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
+    "cp.async.bulk": "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n"
+    "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "fence": """
 !scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster -> Scope modifier required for instruction 'fence'
 """,
@@ -243,7 +259,7 @@ v2!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected 
         f"field={fields} v1!=-/0..{last} -> Argument 1 of instruction '{{n}}': value '{{v1}}' expected to be in range"
         f" [0..{last}] when .{{field}} modifier is used.\n"
         for fields, last in (
-            ("elemtype", 12), ("interleave_layout", 2), ("swizzle_mode", 3), ("fill_mode", 1), ("ORDINAL", 4),
+            ("elemtype", 13), ("interleave_layout", 2), ("swizzle_mode", 3), ("fill_mode", 1), ("ORDINAL", 4),
         )
     ),
 }  # fmt: skip

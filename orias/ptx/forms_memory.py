@@ -77,6 +77,10 @@ b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
 """Rows of :mod:`orias.ptx.form_table`."""
 
 GATES: Final[dict[str, str]] = {
+    "multimem.*": """
+t0=FP8/FP8X4 -> @nBYTES Fv8.6 : .{t0}
+acc=acc::f16 -> @nBYTES Mv8.6 : .acc::f16
+""",
     "ld st": """
 each word=L1::evict_normal/L1::evict_unchanged/L1::evict_first/L1::evict_last/L1::no_allocate -> @Mv7.4 M70 : .{word.tail}' on '{n}
 prefetch=L2::256B -> @F80 Fv7.4 : cache prefetching

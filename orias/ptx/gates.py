@@ -7,7 +7,7 @@ A gate has conditions in the order of ptxas's messages, then the name of the fea
 ``F90`` means ``Feature 'cp.async.bulk' requires .target sm_90 or higher``; ``Fv8.0``:
 ``Feature ... requires PTX ISA .version 8.0 or later``; ``M`` and ``I`` mean Modifier and Instruction instead of
 Feature.  ``N100af/110a`` and ``n100af/110a``: ``Instruction`` or ``Feature ... not supported on .target``, for every
-target but sm_100a, sm_100f and sm_110a; ``N90``: for targets below sm_90.  :data:`orias.ptx.targets.GROUPS` has names
+target but sm_100a, sm_100f and sm_110a; ``N90``: for targets below sm_90; ``X``: ``Illegal modifier ..., for arch``.  :data:`orias.ptx.targets.GROUPS` has names
 for lists of targets.  In names ``{n}`` is the instruction, ``{t0}`` its first type, ``{t}`` all its types.  Commas
 separate several gates; a gate without a name is about the instruction.  The gate of an instruction is in its form row,
 gates that depend on modifiers are in the ``GATES`` and ``LAST`` of the ``forms_*`` modules; this module has the gates of
@@ -25,19 +25,16 @@ _KINDS: Final = {"F": "Feature", "M": "Modifier", "I": "Instruction", "N": "Inst
 
 @final
 class Place:
-    """What a module declares: PTX version times 10, SM number, whether the target has an a or f suffix, target name."""
+    """What a module declares: PTX version times 10, SM number, target name."""
 
-    __slots__ = ("facts", "sm", "special", "target", "version")
+    __slots__ = ("facts", "sm", "target", "version")
 
-    def __init__(self, version: int, sm: int, special: bool, target: str) -> None:
+    def __init__(self, version: int, sm: int, target: str) -> None:
         self.version: Final[int] = version
         self.sm: Final[int] = sm
-        self.special: Final[bool] = special
         self.target: Final[str] = target
         self.facts: Final[dict[str, str]] = {"isa": str(version), "sm": str(sm), "target": target}
         """The same facts, as strings for rules."""
-        if special:
-            self.facts["special"] = "special"
 
     def reaches(self, first: int) -> bool:
         """Whether the target is sm_<first> or higher."""
@@ -74,9 +71,11 @@ def messages(gates: str, place: Place, facts: dict[str, str]) -> list[str]:
 def _unmet(condition: str, place: Place) -> str:
     """The message of one condition, with ``?`` in place of the name; empty if ``place`` meets it."""
     kind = condition[0]
-    if kind in "Nn":
+    if kind in "NnX":
         if listed(place.target, condition[1:]):
             return ""
+        if kind == "X":
+            return f"Illegal modifier '?', for arch '{place.target}'"
         return f"{_KINDS[kind]} '?' not supported on .target '{place.target}'"
     if condition[1] == "v":
         major, _, minor = condition[2:].partition(".")
@@ -118,14 +117,20 @@ DIRECTIVES: Final[dict[str, str]] = {
 """Gates of directives, attributes and declared types."""
 
 _ORDER: Final = ("relaxed", "acquire", "release", "acq_rel", "sc")
-_KINDS_OF_PRODUCT: Final[dict[str, str]] = {
-    "kind::f16 kind::tf32 cta_group::1 cta_group::2": "TENSOR",
+_COLLECTED: Final = ("fill", "use", "lastuse", "discard")
+_PRODUCTS: Final[dict[str, str]] = {
+    "kind::f16 kind::tf32 ashift": "TENSOR",
+    " ".join(f"collector::{x}::{what}" for x in ("a", "b0", "b1", "b2", "b3") for what in _COLLECTED): "TENSOR",
     "kind::i8": "100a/110a",
     "kind::f8f6f4 kind::mxf4 kind::mxf4nvf4 kind::mxf8f6f4 block_scale": "NEW",
     "scale_vec::1X scale_vec::2X scale_vec::4X": "100a/103a/110a/120af/121af",
     "block16 block32": "TENSOR",
 }
-"""Words of matrix products, and the targets that have them."""
+
+PRODUCT_WORDS: Final[dict[str, str]] = {
+    word: f"Fv8.6 n{targets} : .{word}" for words, targets in _PRODUCTS.items() for word in words.split()
+}
+"""Gates of the words of matrix products, reported with any instruction."""
 _SHAPES: Final = [
     "16x64b",
     "16x128b",
@@ -189,8 +194,13 @@ LATE: Final[dict[str, str]] = {
     "multicast::cluster": "M90 Mv8.0 : .multicast::cluster",
     "cp_mask": "F100 Fv8.6 : .cp_mask",
     "acc::f32": "M90 Mv8.2 : .acc::f32",
-    "acc::f16": "nBYTES Mv8.6 : .acc::f16",
     "num_mipmap_levels": "Fv4.1 : num_mipmap_levels attribute",
-    **{word: f"Fv8.6 n{targets} : .{word}" for words, targets in _KINDS_OF_PRODUCT.items() for word in words.split()},
+    "cta_group::1": "Fv8.6 nTENSOR : .cta_group::1",
+    "cta_group::2": "Fv8.6 nTENSOR : .cta_group::2",
+    **PRODUCT_WORDS,
 }
 """Gates of words, reported after those of the instruction."""
+SPARSE: Final[dict[str, str]] = {
+    f"kind::{kind}": f"Fv8.6 n100a/103a/110a/120a/121a : .kind::{kind} with .sp modifier" for kind in ("mxf4", "mxf4nvf4")
+}
+"""Gates of words of sparse products, in place of those in LATE."""

@@ -11,8 +11,8 @@ from typing import Final, final
 from orias.ptx.ast import TYPE_WORDS, Instr, Module, Operand, Sig
 from orias.ptx.computed_checks import fraction_errors, tensor_errors
 from orias.ptx.facts import label_facts, opcode_facts, operand_facts
-from orias.ptx.form_table import ANY, GATES, INSTEAD, MODIFIERS, OPERANDS, VALUES, Row, has_name, is_ruled, rows
-from orias.ptx.gates import EARLY, LATE, Place, messages
+from orias.ptx.form_table import ANY, GATES, INSTEAD, LAST, MODIFIERS, OPERANDS, VALUES, Row, has_name, is_ruled, rows
+from orias.ptx.gates import EARLY, LATE, SPARSE, Place, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
 from orias.ptx.modifier_messages import NAME_PARTS, SPACES, advisories, illegal, missing, without_sync
 from orias.ptx.names import IGNORED, SLOT_OF
@@ -62,7 +62,8 @@ def variant(text: str) -> tuple[str, list[str]]:
     for n in range(min(len(parts), _LONGEST), 0, -1):
         name = ".".join(parts[:n])
         if has_name(name):
-            return name, parts[n:]
+            head, colons, _ = name.partition("::")
+            return head, parts[n - 1 if colons else n :]
     return "", parts[1:]
 
 
@@ -122,10 +123,7 @@ class Checker:
     def __init__(self, module: Module) -> None:
         target = module.target
         self.place: Final[Place] = Place(
-            module.version[0] * 10 + module.version[1],
-            number_of(suffix_of(target)),
-            target.endswith(("a", "f")),
-            target,
+            module.version[0] * 10 + module.version[1], number_of(suffix_of(target)), target
         )
 
     def opcode(self, sig: Sig) -> Checked:
@@ -227,7 +225,9 @@ class Checker:
             result.errors[:0] = found
         for word in words:
             if word in LATE and not (word == "cluster" and "scope" not in sig.mods):
-                result.errors.extend(messages(LATE[word], place, facts))
+                gate = SPARSE.get(word) if "sp" in sig.mods else None
+                result.errors.extend(messages(gate or LATE[word], place, facts))
+        result.errors.extend(apply(LAST.of(name), facts, words, place))
         if sig.name in ("shfl", "vote") and "sync" not in sig.mods:
             if place.version >= 64 and place.reaches(70):
                 result.errors.append(

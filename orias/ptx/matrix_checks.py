@@ -58,7 +58,7 @@ def mma_facts(sig: Sig, types: tuple[str, ...]) -> dict[str, str]:
         return facts
     factors = types[1:3]
     kind = "kind" in sig.mods
-    if kind or any(t in _F864 and t not in _F8 for t in factors):
+    if "block_scale" in sig.mods or any(t in _F864 and t not in _F8 for t in factors):
         facts["factor"] = "fp6"
     else:
         facts["factor"] = "fp8" if any(t in _F8 for t in factors) else types[1]
