@@ -13,7 +13,8 @@ slots                 every filled slot of the Sig with its word: ``scope``, ``o
 ``operand shaped``    :mod:`orias.ptx.wgmma_checks`
 ``typed``
 ``a0 a1 ... last``    kinds of the operands, and of the last one: reg32 (register of that many bits), imm, sink, pair,
-                      absolute (a constant as an address), address64 (one in a 64-bit register), other
+                      absolute (a constant as an address), address64 (one in a 64-bit register), symbol (a
+                      variable as an address), other
 ``v0 v1 ...``         values of those that are immediates
 ``count``             number of operands
 ====================  =====================================================================================================
@@ -58,7 +59,9 @@ def _address(op: Operand) -> str:
     """The kind of an address operand."""
     if op.var is None:
         return "other" if op.name or op.elems else "absolute"
-    return "address64" if op.var.space == "reg" and TYPE_BITS.get(op.var.type, 0) == 64 else "other"
+    if op.var.space != "reg":
+        return "symbol"
+    return "address64" if TYPE_BITS.get(op.var.type, 0) == 64 else "other"
 
 
 def operand_facts(facts: dict[str, str], ops: list[Operand]) -> dict[str, str]:

@@ -179,9 +179,10 @@ bf16x2.f32 ; Dr,Sr1,Sr1,b32@rs ; !rn/rz/rs relu satfinite
 tf32.f32 ; Dr,Sr1 ; !rna/rn/rz relu satfinite
 e4m3x2.f32 e5m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu
 e4m3x2.f16x2 e5m2x2.f16x2 ; =b16,S1 ; !rn !satfinite relu
-e4m3x2.bf16x2 e5m2x2.bf16x2 ; =b16,S1 ; !rn !satfinite relu ; F999
 f16x2.e4m3x2 f16x2.e5m2x2 ; D,b16 ; !rn relu
 e2m1x2.f32 ; =b8,S1,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m1x2
+e2m1x2.f16x2 ; =b8,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m1x2
+e2m3x2.f16x2 e3m2x2.f16x2 ; =b16,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m3x2/.e3m2x2
 e2m3x2.f32 e3m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m3x2/.e3m2x2
 ue8m0x2.f32 ; =b16,S1,S1 ; !rz/rp satfinite ; Fv8.6 NNEW : cvt with .ue8m0x2
 ue8m0x2.bf16x2 ; =b16,S1 ; !rz/rp satfinite ; Fv8.6 NNEW : cvt with .ue8m0x2
@@ -233,13 +234,10 @@ ftz oob -> Modifier '.ftz' cannot be combined with modifier '.oob'
 sat relu -> Modifier '.relu' cannot be combined with modifier '.sat'
 """,
     "rcp": "rnd=approx t=f64 !ftz -> '.ftz' modifier required for instruction 'rcp.approx.f64'",
-    "min max": """
-abs !xorsign -> Modifier '.abs' requires modifier '.xorsign'
-xorsign !abs -> Modifier '.xorsign' requires modifier '.abs'
-""",
     "vmad": ".shr7 .shr15 -> Multiple shift-right modifiers specified",
     "abs neg": "t0=u16/u32/u64 -> Instruction '{n}' applies only to signed numeric types",
     "cvt": """
+t0=e2m3x2/e3m2x2 t1=f16x2 -> Unexpected instruction types specified for 'cvt'
 relu sat -> Modifier '.relu' cannot be combined with modifier '.sat'
 satfinite sat -> Modifier '.satfinite' cannot be combined with modifier '.sat'
 rnd=rna relu -> Modifier '.relu' cannot be combined with modifier '.rna' && Illegal rounding modifier for instruction 'cvt'
@@ -249,5 +247,12 @@ rnd=rm/rp t0!=ue8m0x2 relu -> Illegal rounding modifier for instruction 'cvt'
 }
 """Rules between the modifiers and types of an opcode."""
 
-OPERANDS: Final[dict[str, str]] = {"min max": "count=4 -> @F100 Fv8.8 : {n}.f32 with 3 input operands"}
+OPERANDS: Final[dict[str, str]] = {
+    "min max": """
+count=4 -> @F100 Fv8.8 : {n}.f32 with 3 input operands
+count=4 xorsign -> Illegal modifier '.xorsign' for instruction '{n}'
+count!=4 abs !xorsign -> Modifier '.abs' requires modifier '.xorsign'
+xorsign !abs -> Modifier '.xorsign' requires modifier '.abs'
+"""
+}
 """Rules between modifiers and operands."""

@@ -16,7 +16,7 @@ _RED: Final = "!add/min/max/inc/dec/and/or/xor"
 
 FORMS: Final[dict[str, str]] = {
     "st.async": f"{_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
-    "st.bulk": "- ; M,X,i ; weak shared::cta/shared ; 8.6!100",
+    "st.bulk": "- ; M,X,i ; weak shared::cta/shared/shared::cluster ; 8.6!100",
     "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
     "bar": "- ; u32,u32? ; sync cta aligned",
     "bar.arrive": "- ; u32,u32 ; cta aligned ; 2.0/20",
@@ -78,7 +78,7 @@ FORMS: Final[dict[str, str]] = {
     "tensormap.replace": "b1024.b32 b1024.b64 ; M,X*; * ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,X ; * ; Fv8.3 N90",
     "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; !mbarrier::complete_tx::bytes shared::cta/shared/shared::cluster multicast::cluster::all ; 8.6!100",
-    "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6/100 | b32.b128 ; X,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6/100",
+    "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6/100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6/100",
     # control flow
     "bra": "- ; L ; uni",
     "brx.idx": "- ; u32,L ; uni ; 6.0/30",
@@ -99,6 +99,7 @@ INSTEAD: Final[dict[str, str]] = {
     "barrier.arrive": ".cta -> @Fv7.8 : barrier.cta.arrive",
     "barrier.red": ".cta -> @Fv7.8 : barrier.cta.red",
     "fence.proxy": "proxy=GENERIC -> @Fv8.3 N90 : fence.proxy with unidirection proxy fence",
+    "tensormap.replace": ".swizzle_atomicity -> @Fv8.3 NNEW : {n}.swizzle_atomicity",
 }
 """Gates that replace the gate of the form row if a row here holds."""
 
@@ -110,11 +111,6 @@ dst=shared::cta -> @Fv8.6 : {n} with destination state space as .shared::cta
 cta_group -> @Mv8.6 : .{cta_group}' on '{n}
 """,
     "barrier.cluster.*": "each word=STRONG -> @Mv8.0 : .{word}' on '{n}",
-    "st.async red.async": """
-.mmio -> @F100 : st.async/red.async with .mmio modifier
-else .global -> @F100 : st.async/red.async with .global state space
-""",
-    "tensormap.replace": ".swizzle_atomicity -> @NNEW : {n}.swizzle_atomicity",
     "mbarrier.arrive* mbarrier.test_wait* mbarrier.try_wait*": """
 order=relaxed -> @Mv8.6 M90 : .relaxed' on '{n}
 order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}
@@ -130,11 +126,39 @@ mode=tile::gather4 dst=shared::cluster -> @nTENSOR Fv8.6 : .tile::gather4 with d
 mode=im2col::w dst=shared::cta -> @F100 Fv8.6 : .im2col::w with destination state space as .shared::cta
 mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destination state space as .shared::cluster
 """,
+    "clusterlaunchcontrol.try_cancel.async": ".multicast::cluster::all -> @nNEW Fv8.6 : .multicast::cluster::all",
     "cp.async.bulk.prefetch.tensor": "mode=tile::gather4/im2col::w -> @nTENSOR Fv8.6 : .{mode} with {n}",
 }
 """Gates of combinations that are reported after those of words."""
 
 MODIFIERS: Final[dict[str, str]] = {
+    "st.async red.async": """
+mmio -> @F100 : st.async/red.async with .mmio modifier
+mmio order=relaxed/weak -> Modifier '.mmio' cannot be combined with modifier '.{order}'
+n=red.async !order -> order modifier required for instruction '{n}'
+order=release scope=cta/cluster -> Illegal modifier '.{scope}' for instruction '{n}' with '.release'
+order=release space=shared::cluster -> Illegal modifier '.shared::cluster' for instruction '{n}' with '.release'
+scope=cluster space=global -> Modifier '.cluster' requires '.shared::cluster' space for instruction '{n}'
+scope=cluster !completion -> Modifier '.cluster' requires modifier '.completion_mechanism' for instruction '{n}'
+scope=gpu/sys space=shared::cluster -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
+scope=gpu/sys completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.{scope}'
+space=global completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.global'
+n=red.async op=add t0!=u32/s32/u64/s64 | n=red.async op=min/max t0!=u32/s32 | n=red.async op=inc/dec t0!=u32 | n=red.async op=and/or/xor t0!=b32 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
+space=global -> @F100 : st.async/red.async with .global state space
+space=global sm=0..99 -> State space incorrect for instruction '{n}'
+space=global vec -> Vector qualifier is not allowed for instruction '{n}'
+order=release -> @F100 : st.async/red.async with .release modifier
+n=st.async order=relaxed | order=release sm=0..99 -> Illegal modifier '.{order}' for instruction '{n}'
+scope=cta -> Illegal modifier '.cta' for instruction '{n}'
+mmio !scope -> Modifier '.mmio' requires scope with '{n}' instruction
+mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruction '{n}'
+""",
+    "st.bulk": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
+    "clusterlaunchcontrol.try_cancel.async": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
+    "clusterlaunchcontrol.query_cancel": """
+t0=pred !.is_canceled -> '.is_canceled' modifier required for instruction '{n}' with type '.pred'
+t0=b32 .is_canceled | t0=b32 .get_first_ctaid !vec | t0=b32 !.get_first_ctaid vec -> Unexpected instruction types specified for '{n}'
+""",
     "cp.async.bulk.tensor": """
 dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'
 dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared::cluster mode=tile::scatter4 -> Illegal modifier '.{mode}' for instruction '{n}'
@@ -184,12 +208,12 @@ count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComp
     "st.async": _REMOTE
     + """
 bits=OVER128 -> Vector type too large, exceeds 128 bit limit
-else width=8/16 -> Arguments mismatch for instruction '{n}'
+else completion width=8/16 -> Arguments mismatch for instruction '{n}'
 """,
-    "red.async": _REMOTE
-    + f"""
-!order -> order modifier required for instruction '{{n}}'
-op=add t0!=u32/s32/u64/s64 | op=min/max t0!=u32/s32 | op=inc/dec t0!=u32 | op=and/or/xor t0!=b32 -> {_TYPE_OF_OPERATION}
+    "red.async": _REMOTE,
+    "st.bulk": """
+a1=reg32 -> Arguments mismatch for instruction 'mov'
+.shared::cta a0=symbol -> Argument 1 of instruction 'add': must be register
 """,
     "cp.async.bulk.prefetch cp.async.bulk.prefetch.tensor": """
 !dst -> State space modifier required for instruction '{n}' && State space incorrect for instruction '{n}'
@@ -217,12 +241,16 @@ field=ADDRESS t1!=b64 | field!=ADDRESS t1=b64 => Illegal modifier '.{field}' for
 field=ORDINAL count!=3 | field!=ORDINAL count!=2 => Arguments mismatch for instruction '{n}'
 field=ORDINAL a1!=imm => Arguments mismatch for instruction '{n}'
 field=ADDRESS last=NOT64 | field!=ADDRESS last=NOT32 => Arguments mismatch for instruction '{n}'
-field=elemtype/interleave_layout/swizzle_mode/fill_mode last!=imm -> Integer constant expression expected
+field=elemtype/interleave_layout/swizzle_mode/fill_mode/swizzle_atomicity last!=imm -> Integer constant expression expected
 """,
 }
 """Rules between modifiers and operands, with the message texts of ptxas 13.0.88."""
 
 VALUES: Final[dict[str, str]] = {
+    "st.bulk": """
+v1!=-/*8 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be multiple of 8
+v2!=-/0 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be zero
+""",
     "bar barrier": "!.sync -> Barrier modifier required for instruction '{n}'",
     f"{_BARRIERS} {_ARRIVALS}": """
 v0!=-/0..15 -> Barrier number '{v0}' out of range, expected to be in range [0..15]
@@ -259,7 +287,8 @@ v2!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected 
         f"field={fields} v1!=-/0..{last} -> Argument 1 of instruction '{{n}}': value '{{v1}}' expected to be in range"
         f" [0..{last}] when .{{field}} modifier is used.\n"
         for fields, last in (
-            ("elemtype", 13), ("interleave_layout", 2), ("swizzle_mode", 3), ("fill_mode", 1), ("ORDINAL", 4),
+            ("elemtype sm=0..99", 12), ("elemtype sm=100..", 15), ("interleave_layout", 2), ("swizzle_mode", 3),
+            ("fill_mode", 1), ("swizzle_atomicity", 3), ("ORDINAL", 4),
         )
     ),
 }  # fmt: skip

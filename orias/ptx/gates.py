@@ -143,6 +143,7 @@ _SHAPES: Final = [
     "128x128b",
     "32x128b",
 ]
+_CANCELLED: Final = ("is_canceled", *(f"get_first_ctaid{axis}" for axis in ("", "::x", "::y", "::z")))
 
 EARLY: Final[dict[str, str]] = {
     "aligned": "Fv6.0 : .aligned",
@@ -164,6 +165,7 @@ EARLY: Final[dict[str, str]] = {
     "mbarrier_init": "F90 Fv8.0 : .op_restrict",
     "sync_restrict::shared::cta": "F90 Fv8.6 : .sync_restrict",
     "sync_restrict::shared::cluster": "F90 Fv8.6 : .sync_restrict",
+    **{word: f"F100 Fv8.6 : .{word}" for word in _CANCELLED},
     "param::entry": "Fv8.3 : ::entry",
     "param::func": "Fv8.3 : ::func",
     "tensormap": "M90 Mv8.0 : .tensormap",

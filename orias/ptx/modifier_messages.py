@@ -80,7 +80,7 @@ word=rs !rnd -> Illegal rounding modifier for instruction '{n}'
 word=rs -> {plain}
 word=rs -> @n100a/103a : .rs
 word=rs =>
-word=cp_mask/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z/is_canceled => @F100 Fv8.6 : .{word} && {plain}
+word=cp_mask => @F100 Fv8.6 : .{word} && {plain}
 word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @XTENSOR : .{word}' for instruction '{n} && {plain}
 -> {plain}
 """)
@@ -92,8 +92,8 @@ slot=rnd approx => Rounding modifier or '.approx' modifier required for instruct
 slot=rnd => Rounding modifier required for instruction '{n}'
 slot=cmp => Comparison modifier required for instruction '{n}'
 word=down => .down modifier required for instruction '{n}'
-word=wait::ld => .wait::<ld/st> modifier required for instruction '{n}'
-word=fence::before_thread_sync => .fence::<before/after>_thread_sync modifier required for instruction '{n}'
+n=tcgen05.wait word!=sync/aligned => .wait::<ld/st> modifier required for instruction '{n}'
+n=tcgen05.fence => .fence::<before/after>_thread_sync modifier required for instruction '{n}'
 slot=cta_group => .cta_group modifier required for instruction '{n}'
 slot=completion => .completion_mechanism modifier required for instruction '{n}'
 slot=kind => .kind modifier required for instruction '{n}'

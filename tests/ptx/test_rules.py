@@ -83,7 +83,7 @@ FILES = (forms_arith, forms_memory, forms_async, forms_matrix)
 TABLES = [
     (f"{file.__name__}.{kind}", getattr(file, kind))
     for file in FILES
-    for kind in ("INSTEAD", "GATES", "MODIFIERS", "OPERANDS", "VALUES")
+    for kind in ("INSTEAD", "GATES", "LAST", "MODIFIERS", "OPERANDS", "VALUES")
     if hasattr(file, kind)
 ]
 
@@ -104,7 +104,7 @@ FACTS = (
     | set(opcode_facts("ld", [], ("u32",), {}, Place(90, 100, "sm_100a")))
 )
 VALUES = WORDS | set(NAMES) | {"-", "pred", "pair", "other", "reg1"} | {f"reg{n}" for n in (8, 16, 32, 64, 128)}
-VALUES |= set(_KINDS.values()) | {"yes", "no", "unknown", "fp6", "fp8", "f32.bf16", "sync_restrict"}
+VALUES |= set(_KINDS.values()) | {"yes", "no", "unknown", "fp6", "fp8", "f32.bf16", "sync_restrict", "symbol", "absolute", "address64"}
 HEADER = set(headers._NUMBERS) | headers._PLAIN
 SPECIAL = {"space", "plain", "full", "slot", "elsewhere", "only", "approx"}
 
