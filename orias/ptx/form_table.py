@@ -36,8 +36,7 @@ from orias.ptx.rules import Rules
 ANY: Final = "*"
 ALIASES: Final[dict[str, str]] = {
     "bar.cta": "bar", "bar.cta.arrive": "bar.arrive", "bar.cta.red": "bar.red", "barrier.cta": "barrier",
-    "barrier.cta.arrive": "barrier.arrive", "barrier.cta.red": "barrier.red", "bar.cta.sync": "bar",
-    "bar.sync": "bar", "barrier.sync": "barrier", "barrier.cta.sync": "barrier",
+    "barrier.cta.arrive": "barrier.arrive", "barrier.cta.red": "barrier.red",
     "dp2a": "dp2a.lo",
     "tcgen05.wait::ld": "tcgen05.wait", "tcgen05.wait::st": "tcgen05.wait",
     "tcgen05.fence::before_thread_sync": "tcgen05.fence", "tcgen05.fence::after_thread_sync": "tcgen05.fence",
@@ -161,7 +160,7 @@ MODIFIERS: Final = Rules([forms_arith.MODIFIERS, forms_memory.MODIFIERS, forms_a
 """Rules between the modifiers and types of an opcode."""
 OPERANDS: Final = Rules([forms_arith.OPERANDS, forms_async.OPERANDS, forms_matrix.OPERANDS])
 """Rules between modifiers and operands."""
-VALUES: Final = Rules([forms_async.VALUES, forms_matrix.VALUES])
+VALUES: Final = Rules([forms_memory.VALUES, forms_async.VALUES, forms_matrix.VALUES])
 """Rules on the values of immediate operands."""
 
 

@@ -39,12 +39,13 @@ _VIDEO: Final = """
 u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0? ; sat add/min/max
 """
 _VIDEO24: Final = """
-u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0? ; sat add ; 3.0/30
+u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0 ; sat add ; 3.0/30
 """
 _SHIFT: Final = """
-u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0? ; sat clamp/wrap add/min/max
+u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0? ; sat !clamp/wrap add/min/max
 """
-_VSET: Final = "u32.u32 u32.s32 s32.u32 s32.s32 ; D,S0,S1,S0? ; !eq/ne/lt/le/gt/ge/lo/ls/hi/hs add/min/max sat"
+_VSET: Final = "u32.u32 u32.s32 s32.u32 s32.s32 ; D,S0,S1,S0? ; !eq/ne/lt/le/gt/ge add/min/max"
+_VSET24: Final = "u32.u32 u32.s32 s32.u32 s32.s32 ; D,S0,S1,S0 ; !eq/ne/lt/le/gt/ge add/min/max"
 _FMUFU: Final = "f32 ; D,S ; !approx ftz"
 _FORMS_INT: Final = "u8 s8 u16 s16 u32 s32 u64 s64"
 
@@ -192,9 +193,9 @@ bf16x2.ue8m0x2 ; D,b16 ; !rn ; Fv8.6 NNEW : cvt with .ue8m0x2
 e4m3x4.f32 e5m2x4.f32 e2m3x4.f32 e3m2x4.f32 ; =b32,X,b32 ; !rs !satfinite relu
 e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu
 """,
-    "cvt.pack": "u16.s32 s16.s32 u16.u32 s16.u32 ; =b32,S1,S1 ; !sat ; 6.5/72 | "
-    + " ".join(f"{t}.{s}.b32" for t in ("s8", "u8") for s in ("s32", "u32")) + " ; =b32,S1,S1,S2 ; !sat ; 6.5/72 | "
-    + " ".join(f"{t}.{s}.b32" for t in ("s4", "u4", "s2", "u2") for s in ("s32", "u32"))
+    "cvt.pack": "u16.s32 s16.s32 ; =b32,S1,S1 ; !sat ; 6.5/72 | "
+    + "s8.s32.b32 u8.s32.b32" + " ; =b32,S1,S1,S2 ; !sat ; 6.5/72 | "
+    + " ".join(f"{t}.s32.b32" for t in ("s4", "u4", "s2", "u2"))
     + " ; =b32,S1,S1,S2 ; !sat ; F72 Fv6.5, Fv6.5 F75 : cvt.pack with sub-byte type",
     **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax"), _VIDEO),
     "vshl": _SHIFT,
@@ -202,8 +203,8 @@ e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu
     "vmad": "u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0 ; sat po shr7/shr15",
     "vset": _VSET,
     **dict.fromkeys(tuple(v + n for n in "24" for v in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax")), _VIDEO24),
-    "vset2": _VSET,
-    "vset4": _VSET,
+    "vset2": _VSET24,
+    "vset4": _VSET24,
 }  # fmt: skip
 """Rows of :mod:`orias.ptx.form_table`."""
 
@@ -227,7 +228,16 @@ else t0=FP8X2 | t1=FP8X2 -> @F90 Fv7.8 : cvt with .e4m3x2/.e5m2x2
 }
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
+_SIMD: Final = " ".join(v + n for n in "24" for v in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax"))
+
 MODIFIERS: Final[dict[str, str]] = {
+    _SIMD: "sat op=add -> Illegal combination of .sat and .add modifiers",
+    "vset2 vset4": "op=min/max -> Illegal secondary operation for video instruction '{n}'",
+    "vshl vshr": "t2=s32 -> Operation requires .u32 type",
+    "mad": "t0=f32 !rnd sm=20.. -> Rounding modifier required for instruction '{n}'",
+    "mad.hi": "cc sat -> Modifier '.cc' cannot be combined with modifier '.sat'",
+    "set": "t0=bf16 ftz -> Illegal modifier '.ftz' for instruction 'set'",
+    "slct": "t1=u32 -> Instruction '{n}' applies only to signed numeric types",
     "add sub": "cc sat -> Modifier '.cc' cannot be combined with modifier '.sat'",
     "fma": """
 ftz oob -> Modifier '.ftz' cannot be combined with modifier '.oob'
@@ -248,6 +258,8 @@ rnd=rm/rp t0!=ue8m0x2 relu -> Illegal rounding modifier for instruction 'cvt'
 """Rules between the modifiers and types of an opcode."""
 
 OPERANDS: Final[dict[str, str]] = {
+    "vadd vsub vabsdiff vmin vmax vshl vshr vset": "op=add/min/max count=3 -> Arguments mismatch for instruction '{n}'",
+    "lop3": "bool a0!=pair -> Predicate output expected for instruction '{n}'",
     "min max": """
 count=4 -> @F100 Fv8.8 : {n}.f32 with 3 input operands
 count=4 xorsign -> Illegal modifier '.xorsign' for instruction '{n}'

@@ -18,17 +18,17 @@ FORMS: Final[dict[str, str]] = {
     "st.async": f"{_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
     "st.bulk": "- ; M,X,i ; weak shared::cta/shared/shared::cluster ; 8.6!100",
     "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
-    "bar": "- ; u32,u32? ; sync cta aligned",
-    "bar.arrive": "- ; u32,u32 ; cta aligned ; 2.0/20",
-    "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc cta aligned ; 2.0/20 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc cta aligned ; 2.0/20",
-    "barrier": "- ; u32,u32? ; sync aligned cta ; Fv6.0",
-    "barrier.arrive": "- ; u32,u32 ; aligned cta ; Fv6.0",
-    "barrier.red": "pred ; =P,u32,[u32,]P ; !and/or/popc cta aligned ; Fv6.0 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc cta aligned ; Fv6.0",
+    "bar": "- ; u32,u32? ; sync",
+    "bar.arrive": "- ; u32,u32 ; ; 2.0/20",
+    "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc ; 2.0/20 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc ; 2.0/20",
+    "barrier": "- ; u32,u32? ; sync aligned ; Fv6.0",
+    "barrier.arrive": "- ; u32,u32 ; aligned ; Fv6.0",
+    "barrier.red": "pred ; =P,u32,[u32,]P ; !and/or/popc aligned ; Fv6.0 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc aligned ; Fv6.0",
     "bar.warp": "- ; u32 ; !sync ; Fv6.0",
     "barrier.cluster.arrive": "- ; ; relaxed/release aligned ; 7.8!90",
     "barrier.cluster.wait": "- ; ; acquire aligned ; 7.8!90",
     "membar": "- ; ; !cta/gl/sys ; 1.4/10",
-    "membar.proxy": "- ; ; !alias/async global/shared::cta/shared::cluster ; 7.5!60",
+    "membar.proxy": "- ; ; !alias global/shared::cta/shared::cluster ; 7.5!60",
     "fence": "- ; ; sc/acq_rel/acquire/release cta/cluster/gpu/sys mbarrier_init"
     " sync_restrict::shared::cta/sync_restrict::shared::cluster ; 6.0!70 fence instruction",
     "fence.proxy": "- ; M?,i? ; !alias/async/tensormap::generic/async::generic global/shared::cta/shared::cluster"
@@ -90,14 +90,12 @@ FORMS: Final[dict[str, str]] = {
 }
 """Rows of :mod:`orias.ptx.form_table`."""
 
-_BARRIERS: Final = "bar bar.cta bar.sync bar.cta.sync barrier barrier.cta barrier.sync barrier.cta.sync"
+_BARRIERS: Final = "bar bar.cta barrier barrier.cta"
 _ARRIVALS: Final = "bar.arrive bar.cta.arrive barrier.arrive barrier.cta.arrive"
 _REDUCTIONS: Final = "bar.red bar.cta.red barrier.red barrier.cta.red"
 
 INSTEAD: Final[dict[str, str]] = {
-    "barrier": ".cta -> @Fv7.8 : barrier.cta",
-    "barrier.arrive": ".cta -> @Fv7.8 : barrier.cta.arrive",
-    "barrier.red": ".cta -> @Fv7.8 : barrier.cta.red",
+    "barrier.cta barrier.cta.arrive barrier.cta.red": "-> @Fv7.8 : {n}",
     "fence.proxy": "proxy=GENERIC -> @Fv8.3 N90 : fence.proxy with unidirection proxy fence",
     "tensormap.replace": ".swizzle_atomicity -> @Fv8.3 NNEW : {n}.swizzle_atomicity",
 }
@@ -132,6 +130,12 @@ mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destinati
 """Gates of combinations that are reported after those of words."""
 
 MODIFIERS: Final[dict[str, str]] = {
+    _REDUCTIONS: """
+bool=popc t0!=u32 -> Operation requires .u32 type
+bool=and/or t0!=pred -> Operation requires .pred type
+""",
+    "membar.proxy": "space -> State space incorrect for instruction '{n}'",
+    "nanosleep": "t0=s32 -> Instruction '{n}' requires '.u32' type",
     "st.async red.async": """
 mmio -> @F100 : st.async/red.async with .mmio modifier
 mmio order=relaxed/weak -> Modifier '.mmio' cannot be combined with modifier '.{order}'
@@ -148,6 +152,8 @@ space=global -> @F100 : st.async/red.async with .global state space
 space=global sm=0..99 -> State space incorrect for instruction '{n}'
 space=global vec -> Vector qualifier is not allowed for instruction '{n}'
 order=release -> @F100 : st.async/red.async with .release modifier
+order=weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
+order=release !scope !mmio -> Modifier '.release' requires scope with '{n}' instruction
 n=st.async order=relaxed | order=release sm=0..99 -> Illegal modifier '.{order}' for instruction '{n}'
 scope=cta -> Illegal modifier '.cta' for instruction '{n}'
 mmio !scope -> Modifier '.mmio' requires scope with '{n}' instruction
@@ -156,6 +162,7 @@ mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruc
     "st.bulk": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
     "clusterlaunchcontrol.try_cancel.async": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
     "clusterlaunchcontrol.query_cancel": """
+!.is_canceled !.get_first_ctaid !.get_first_ctaid::x !.get_first_ctaid::y !.get_first_ctaid::z -> is_success or get_first_ctaid modifier required for instruction '{n}'
 t0=pred !.is_canceled -> '.is_canceled' modifier required for instruction '{n}' with type '.pred'
 t0=b32 .is_canceled | t0=b32 .get_first_ctaid !vec | t0=b32 !.get_first_ctaid vec -> Unexpected instruction types specified for '{n}'
 """,
@@ -186,6 +193,7 @@ OPERANDS: Final[dict[str, str]] = {
 .mbarrier_init order!=-/release -> Modifier '.mbarrier_init' cannot be combined with modifier '.{order}'
 .mbarrier_init scope!=-/cluster -> Modifier '.mbarrier_init' cannot be combined with modifier '.{scope}'
 .mbarrier_init | !proxy =>
+proxy=alias/async count!=0 -> Arguments mismatch for instruction '{n}'
 proxy=alias/async order -> Illegal modifier '.{order}' for instruction '{n}'
 proxy=GENERIC !order => .acquire/.release modifier required for instruction '{n}'
 proxy=async::generic scope!=cluster -> .cluster modifier required for instruction '{n}'
@@ -204,11 +212,16 @@ clean space=shared::cluster count!=0 a0!=sink -> Sink '_' is expected as a desti
     "mbarrier.arrive mbarrier.arrive_drop": """
 count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComplete' modifier
 """,
+    "st.async red.async": """
+count=3 scope=gpu/sys space!=global -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
+count=3 !space !completion -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
+count=2 vec space!=global -> Vector qualifier is not allowed for instruction '{n}'
+""",
     "elect": "a0!=pair -> Predicate output expected for instruction '{n}'",
     "st.async": _REMOTE
     + """
 bits=OVER128 -> Vector type too large, exceeds 128 bit limit
-else completion width=8/16 -> Arguments mismatch for instruction '{n}'
+else count=3 width=8/16 -> Arguments mismatch for instruction '{n}'
 """,
     "red.async": _REMOTE,
     "st.bulk": """
@@ -247,11 +260,12 @@ field=elemtype/interleave_layout/swizzle_mode/fill_mode/swizzle_atomicity last!=
 """Rules between modifiers and operands, with the message texts of ptxas 13.0.88."""
 
 VALUES: Final[dict[str, str]] = {
+    "pmevent": "v0!=-/0..15 -> Argument 0 of instruction '{n}': value '{v0}' out of range, expected to be in range [0..15]",
     "st.bulk": """
 v1!=-/*8 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be multiple of 8
 v2!=-/0 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be zero
 """,
-    "bar barrier": "!.sync -> Barrier modifier required for instruction '{n}'",
+    _BARRIERS: "!.sync -> Barrier modifier required for instruction '{n}'",
     f"{_BARRIERS} {_ARRIVALS}": """
 v0!=-/0..15 -> Barrier number '{v0}' out of range, expected to be in range [0..15]
 v1!=-/*32 -> Number of threads participating in barrier must be in multiple of warp size

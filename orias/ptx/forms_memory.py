@@ -47,9 +47,9 @@ FORMS: Final[dict[str, str]] = {
     "mapa": "u32 s32 u64 s64 ; D,S,u32 ; shared::cluster ; 7.8/90",
     "getctarank": "u32 s32 u64 s64 ; =u32,S ; shared::cluster ; 7.8/90",
     "istypep": "texref surfref samplerref ; =P,b64 ; ; 4.0/30",
-    "alloca": "u32 s32 u64 s64 ; D,S,i? ; ; 7.3/52",
-    "stacksave": "u32 s32 u64 s64 ; D ; ; 7.3/52",
-    "stackrestore": "u32 s32 u64 s64 ; S ; ; 7.3/52",
+    "alloca": "u32 u64 ; D,S,i? ; ; 7.3/52",
+    "stacksave": "u32 u64 ; D ; ; 7.3/52",
+    "stackrestore": "u32 u64 ; S ; ; 7.3/52",
     "atom": f"""
 {_ATOMTYPES} f16 f16x2 bf16 bf16x2 ; DA,M,SA,b64@cache_hint ; {_ATOMMODS}
 b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
@@ -110,6 +110,17 @@ space=PARAM sm=0..69 | space=PARAM isa=0..76 -> State space incorrect for instru
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
 MODIFIERS: Final[dict[str, str]] = {
+    "cvta cvta.to": "t0=s32/s64 -> Instruction '{n}' requires .u32 or .u64 type",
+    "ldu": "bits=OVER128 -> Vector type too large, exceeds 128 bit limit",
+    "prefetch": """
+!level !tensormap !evict2 -> Cache level modifier required for instruction '{n}'
+level tensormap -> Multiple cache operation modifiers specified
+!tensormap !evict2 space=const/PARAM -> State space incorrect for instruction '{n}'
+evict2 space!=-/global -> State space incorrect for feature 'cache eviction priority'
+evict2 level -> Illegal modifier '.{level}' for instruction '{n}' with '.level::eviction_priority'
+tensormap space=global/local -> Modifier '.tensormap' cannot be applied to '.{space}' space for instruction '{n}'
+""",
+    "prefetchu": "!level -> Cache level modifier required for instruction '{n}'",
     "ld st": """
 n=st space=const/param::entry -> State space incorrect for instruction 'st'
 order=STRONG/volatile space=const/local/PARAM -> Modifier '.{order}' cannot be applied to '.{space}' space
@@ -171,3 +182,8 @@ order=weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
 """,
 }
 """Rules between the modifiers and types of an opcode, measured with thousands of random combinations for three targets."""
+
+VALUES: Final[dict[str, str]] = {
+    "applypriority discard": "v1!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v1}', expected to be 128",
+}
+"""Rules on the values of immediate operands."""

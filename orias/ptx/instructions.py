@@ -12,7 +12,7 @@ from orias.ptx.ast import TYPE_WORDS, Instr, Module, Operand, Sig
 from orias.ptx.computed_checks import fraction_errors, tensor_errors
 from orias.ptx.facts import label_facts, opcode_facts, operand_facts
 from orias.ptx.form_table import ANY, GATES, INSTEAD, LAST, MODIFIERS, OPERANDS, VALUES, Row, has_name, is_ruled, rows
-from orias.ptx.gates import EARLY, LATE, SPARSE, Place, messages
+from orias.ptx.gates import EARLY, LATE, SPARSE, Place, fill, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
 from orias.ptx.modifier_messages import NAME_PARTS, SPACES, advisories, illegal, missing, without_sync
 from orias.ptx.names import IGNORED, SLOT_OF
@@ -40,10 +40,21 @@ _REPEATED: Final[dict[str, str]] = {
     "wrap": "Multiple clamp modifiers specified",
     "num": "Multiple .num modifiers specified",
     "completion": "Multiple .mbarrier::complete_tx::bytes modifiers specified",
+    "order": "Duplicate .{word} modifier",
+    "evict": "Duplicate '.L1::eviction_priority' modifier specified for instruction '{n}'",
+    "evict2": "Duplicate '.L2::eviction_priority' modifier specified for instruction '{n}'",
+    "prefetch": "Multiple cache prefetching modifiers specified",
+    "level": "Multiple cache operation modifiers specified",
+    "vec": "Multiple vector modifiers specified",
+    "permute": "Multiple permute modifiers specified",
+    "kind": "Multiple .kind modifiers specified",
+    "cta_group": "Multiple .{word} modifiers specified",
+    "warpx": "Multiple .{word} modifiers specified",
+    "query": "Multiple .{word} modifiers specified",
     "op": "Multiple instruction post-operation flags set",
     "bool": "Multiple instruction post-operation flags set",
 }
-"""Slot -> message if two words fill it; in other slots only a repetition of the same word is an error."""
+"""Slot -> message on the second of two words that fill it; in other slots only a repetition of the same word is an error."""
 
 _FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
@@ -67,13 +78,15 @@ def variant(text: str) -> tuple[str, list[str]]:
     return "", parts[1:]
 
 
-def _repetition(word: str, slot: str, slots: dict[str, str], allowed: set[str]) -> str:
+def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed: set[str]) -> str:
     """The message on a word whose slot is already filled; empty if that is legal."""
     if word != slots.get(slot) and not (slot in slots and slot in _REPEATED):
         return ""
     if word in ("sync", "uni", "approx") or (slot in ("op", "bool") and word not in allowed):
         return ""
-    return _REPEATED.get(slot, f"Duplicate .{word} modifier")
+    if name == "prefetch" and slot == "evict2":
+        return "Multiple cache eviction priority modifiers specified"
+    return fill(_REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name})
 
 
 def _too_many_spaces(name: str, spaces: int) -> list[str]:
@@ -182,7 +195,7 @@ class Checker:
             if word in SPACES:
                 spaces += 1
             elif not name.startswith("createpolicy"):  # its primary and secondary priority may be equal
-                message = _repetition(word, slot, slots, allowed)
+                message = _repetition(name, word, slot, slots, allowed)
                 if message and message not in repeated:
                     repeated.append(message)
                 if message and slot == "rnd":

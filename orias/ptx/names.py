@@ -38,6 +38,9 @@ _SLOTS: Final[dict[str, str]] = {
     "scale_vec": "scale_vec::1X scale_vec::2X scale_vec::4X block16 block32",
     "num": "x1 x2 x4 x8 x16 x32 x64 x128",
     "scaled": "scaled::n2::ue8m0",
+    "permute": "f4e b4e rc8 ecl ecr rc16",
+    "warpx": "warpx2::01_23 warpx2::02_13 warpx4",
+    "query": "is_canceled get_first_ctaid get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z",
 }
 
 FLAGS: Final[frozenset[str]] = frozenset(
