@@ -248,6 +248,8 @@ sat relu -> Modifier '.relu' cannot be combined with modifier '.sat'
     "abs neg": "t0=u16/u32/u64 -> Instruction '{n}' applies only to signed numeric types",
     "cvt": """
 t0=e2m3x2/e3m2x2 t1=f16x2 -> Unexpected instruction types specified for 'cvt'
+ftz satfinite t0=f16 t1=f32 -> Modifier '.satfinite' cannot be combined with modifier '.ftz'
+ftz relu t0=f16 t1=f32 -> Illegal modifier '.ftz' for instruction 'cvt'
 relu sat -> Modifier '.relu' cannot be combined with modifier '.sat'
 satfinite sat -> Modifier '.satfinite' cannot be combined with modifier '.sat'
 rnd=rna relu -> Modifier '.relu' cannot be combined with modifier '.rna' && Illegal rounding modifier for instruction 'cvt'

@@ -153,7 +153,7 @@ space=global sm=0..99 -> State space incorrect for instruction '{n}'
 space=global vec -> Vector qualifier is not allowed for instruction '{n}'
 order=release -> @F100 : st.async/red.async with .release modifier
 order=weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
-order=release !scope !mmio -> Modifier '.release' requires scope with '{n}' instruction
+order=release !scope !mmio | n=red.async order=relaxed !scope -> Modifier '.{order}' requires scope with '{n}' instruction
 n=st.async order=relaxed | order=release sm=0..99 -> Illegal modifier '.{order}' for instruction '{n}'
 scope=cta -> Illegal modifier '.cta' for instruction '{n}'
 mmio !scope -> Modifier '.mmio' requires scope with '{n}' instruction
@@ -190,10 +190,14 @@ _TYPE_OF_OPERATION: Final = "Incorrect type '.{t0}' for operation '.{op}' in ins
 
 OPERANDS: Final[dict[str, str]] = {
     "fence fence.proxy": """
+.mbarrier_init !order -> Modifier '.mbarrier_init' requires modifier 'order'
+!proxy !.mbarrier_init sync_restrict !order -> Modifier '.{sync_restrict}' requires modifier 'order'
 .mbarrier_init order!=-/release -> Modifier '.mbarrier_init' cannot be combined with modifier '.{order}'
 .mbarrier_init scope!=-/cluster -> Modifier '.mbarrier_init' cannot be combined with modifier '.{scope}'
 .mbarrier_init | !proxy =>
 proxy=alias/async count!=0 -> Arguments mismatch for instruction '{n}'
+proxy=alias space -> State space incorrect for instruction '{n}'
+proxy=alias/async scope !order -> Illegal modifier '.{scope}' for instruction '{n}'
 proxy=alias/async order -> Illegal modifier '.{order}' for instruction '{n}'
 proxy=GENERIC !order => .acquire/.release modifier required for instruction '{n}'
 proxy=async::generic scope!=cluster -> .cluster modifier required for instruction '{n}'
@@ -204,6 +208,7 @@ proxy=tensormap::generic order=release count!=0 -> .release modifier required fo
 proxy=tensormap::generic order=acquire count!=2 -> Arguments mismatch for instruction '{n}'
 """,
     "mbarrier.arrive mbarrier.arrive_drop mbarrier.arrive.expect_tx mbarrier.arrive_drop.expect_tx": """
+noComplete count!=3 -> Illegal modifier '.noComplete' for instruction '{n} without count argument'
 noComplete order=relaxed -> Modifier '.relaxed' cannot be combined with modifier '.noComplete'
 noComplete scope=cluster -> Modifier '.cluster' cannot be combined with modifier '.noComplete'
 clean space=shared::cluster noComplete => Modifier '.shared::cluster' cannot be combined with modifier '.noComplete'

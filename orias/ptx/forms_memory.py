@@ -117,6 +117,7 @@ MODIFIERS: Final[dict[str, str]] = {
 level tensormap -> Multiple cache operation modifiers specified
 !tensormap !evict2 space=const/PARAM -> State space incorrect for instruction '{n}'
 evict2 space!=-/global -> State space incorrect for feature 'cache eviction priority'
+evict2 tensormap -> Illegal modifier '.tensormap' for instruction '{n}' with '.level::eviction_priority'
 evict2 level -> Illegal modifier '.{level}' for instruction '{n}' with '.level::eviction_priority'
 tensormap space=global/local -> Modifier '.tensormap' cannot be applied to '.{space}' space for instruction '{n}'
 """,
@@ -150,6 +151,7 @@ bits=256 width=32/64 space!=-/global -> global state space expected for feature 
 bits=256 width=128 | bits=512/1024 -> Vector type too large, exceeds 128 bit limit
 """,
     "atom red": """
+op bool op!=and/or/xor -> Multiple instruction post-operation flags set
 !op => Illegal operation '' for instruction '{n}' && Operation  requires  type for instruction '{n}' && Reduction operation is required for instruction '{n}'
 noftz t0!=HALF -> Illegal modifier '.noftz' for instruction '{n}'
 !noftz t0=HALF op=add/min/max -> '.noftz' modifier required for instruction '{n}' with type '.{t0}'

@@ -101,7 +101,7 @@ def mutated(lines: list[str], seed: int, count: int) -> list[str]:
         text = rng.choice(lines)
         opcode, blank, rest = text.partition(" ")
         name, words = variant(opcode)
-        if not words or "{" in opcode or name.startswith(_SKIPPED):
+        if not name or not words or "{" in opcode or name.startswith(_SKIPPED):
             continue
         words = list(words)
         own = sorted({w for row in rows(name).values() for w in row.words})
