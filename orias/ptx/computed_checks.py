@@ -28,7 +28,8 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     """Error messages on the coordinates and offsets of a tensor copy."""
     mods = instr.sig.mods
     mode = mods.get("mode", "tile")
-    rank = int(mods["dim"][0]) if "dim" in mods else 0
+    dim = mods.get("dim", "")
+    rank = int(dim[0]) if dim[:1].isdigit() else 0
     at = 0 if mods.get("dst") == "global" else 1
     if len(instr.ops) <= at:
         return []

@@ -15,12 +15,13 @@ _REDUCED: Final = f"!sync aligned {_SHAPES} !x2/x4/x8/x16/x32/x64/x128 !min/max"
 _PRODUCTS: Final = "!kind::f16/kind::tf32/kind::f8f6f4/kind::i8/kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4"
 
 FORMS: Final[dict[str, str]] = {
-    "ldmatrix": f"b16 ; X,M ; !sync !aligned !m8n8 !x1/x2/x4 trans {_SHARED} ; 6.5/75"
-    f" | b8 ; X,M ; !sync !aligned m16n16 x1/x2 trans {_SHARED} ; F75 Fv6.5, nNEW Fv8.6 : ldmatrix.b8"
-    f" | b8x16.b4x16_p64 b8x16.b6x16_p32 ; X,M ; !sync !aligned m8n16/m16n16 x1/x2/x4 trans {_SHARED} ; F75 Fv6.5, nNEW Fv8.6 : ldmatrix with format conversion",
-    "stmatrix": f"b16 ; M,X ; !sync !aligned !m8n8 !x1/x2/x4 trans {_SHARED} ; 7.8/90 | b8 ; M,X ; !sync !aligned m16n8 x1/x2/x4 trans {_SHARED} ; F90 Fv7.8, nNEW Fv8.6 : stmatrix.b8",
+    "ldmatrix": f"b16 ; X,M ; !sync !aligned !m8n8/m16n16/m8n16 !x1/x2/x4 trans {_SHARED} ; 6.5/75"
+    f" | b8 ; X,M ; !sync !aligned !m16n16/m8n8/m8n16 !x1/x2/x4 trans {_SHARED} ; F75 Fv6.5, nNEW Fv8.6 : ldmatrix.b8"
+    f" | b8x16.b4x16_p64 b8x16.b6x16_p32 ; X,M ; !sync !aligned !m8n16/m16n16/m8n8 !x1/x2/x4 trans {_SHARED} ; F75 Fv6.5, nNEW Fv8.6 : ldmatrix with format conversion",
+    "stmatrix": f"b16 ; M,X ; !sync !aligned !m8n8/m16n8 !x1/x2/x4 trans {_SHARED} ; 7.8/90 | b8 ; M,X ; !sync !aligned !m16n8/m8n8 !x1/x2/x4 trans {_SHARED} ; F90 Fv7.8, nNEW Fv8.6 : stmatrix.b8",
     "movmatrix": "b16 ; =b32,b32 ; !sync !aligned !m8n8 !trans ; 7.8/75",
-    "mma": "* ; X* ; *",
+    "mma": "* ; X* ; sync aligned row/col sp/sp::ordered_metadata satfinite and/or/xor popc block_scale rn/rz/rm/rp"
+    f" {_PRODUCTS.lstrip('!')} scale_vec::1X/scale_vec::2X/scale_vec::4X/block16/block32",
     "wmma.mma": "* ; X,X,X,X ; *",
     "wmma.load.a": "* ; X,M,u32? ; *",
     "wmma.load.b": "* ; X,M,u32? ; *",
@@ -54,9 +55,10 @@ GATES: Final[dict[str, str]] = {
     "ldmatrix": "t0=b16 -> @Fv6.5 M75 : .m8n8",
     "mma": """
 !t3 =>
-factor=fp6 block_scale sp kind=kind::mxf4/kind::mxf4nvf4 => @Fv8.7 N120af/121af : mma with block scale, N120a/121a : Sparse mma with block scale
-factor=fp6 block_scale => @Fv8.7 N120af/121af : mma with block scale
+factor=fp6 sp kind=kind::mxf4/kind::mxf4nvf4 => @Fv8.7 N120af/121af : mma with block scale, N120a/121a : Sparse mma with block scale
+factor=fp6 kind=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 => @Fv8.7 N120af/121af : mma with block scale
 factor=fp6 => @Fv8.7 N120af/121af : mma with with FP6/FP4 floating point type
+factor=fp8 kind !sp | factor=fp8 kind t0!=f16 =>
 factor=fp8 -> @Fv8.4 F89 : mma with FP8 floating point type
 factor=fp8 t0=f16 sp -> @Fv8.7 N120af/121af : mma with with F16 accumulator and F8 floating point type
 factor=fp8 t0=f16 -> @Fv8.7 : mma with FP8 floating point type and FP16 accumulation
@@ -142,9 +144,40 @@ cta_group=cta_group::2 -> Illegal modifier '.cta_group::2' for instruction '{n}'
 kind=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 -> Illegal modifier '.{kind}' for instruction '{n}'
 """,
     "ldmatrix stmatrix": "space=shared::cluster -> State space incorrect for instruction '{n}'",
-    "ldmatrix": ".m8n8 t0!=b16 -> Incorrect instruction type specified for ldmatrix with shape '.m8n8'",
+    "ldmatrix": """
+.m8n8 t0!=b16 | shape!=-/m8n8 t0=b16 -> Incorrect instruction type specified for ldmatrix with shape '.{shape}'
+.m8n16 t0=b8 -> Unexpected number of instruction types specified for ldmatrix with shape '.m8n16'
+.m16n16 !trans -> Modifier '.trans' require for instruction ldmatrix with shape '.m16n16'
+.m8n16 trans -> Modifier .trans not allowed for shape '.m8n16'
+.m16n16 .x4 -> Incorrect no. of matrix: 4 for ldmatrix with shape '.m16n16'
+""",
+    "stmatrix": """
+.m8n8 t0!=b16 | .m16n8 t0=b16 -> Incorrect instruction type specified for stmatrix with shape '.{shape}'
+.m16n8 t0=b8 !trans -> Modifier '.trans' require for instruction stmatrix with shape '.m16n8'
+""",
     "mma": """
-!typed => Unexpected instruction types specified for 'mma'
+!kind factor=fp6 => .kind::f8f6f4 modifier required for instruction 'mma'
+!typed | kind satfinite => Unexpected instruction types specified for 'mma'
+kind=kind::f16/kind::tf32/kind::i8 -> Illegal modifier '.{kind}' for instruction 'mma'
+kind !sync -> .sync modifier required for instruction 'mma'
+kind !aligned -> .aligned modifier required for instruction 'mma'
+kind !shape -> Shape modifier required for instruction 'mma'
+else kind=kind::f8f6f4 shape=m16n8k16 shaped=no !sp -> Illegal matrix shape '.{shape}' for instruction 'mma'
+else kind shaped=no !sp -> Incorrect instruction type specified for mma with shape '.{shape}'
+else kind shaped=no -> Incorrect instruction type specified for Sparse mma with shape '.{shape}'
+kind !alayout -> '.alayout.blayout' modifier required for instruction 'mma'
+else kind !blayout -> '.blayout' modifier required for instruction 'mma'
+kind alayout=col -> Illegal alayout '.col' for instruction 'mma'
+kind blayout=row -> Illegal blayout '.row' for instruction 'mma'
+kind sp=sp -> Illegal modifier '.sp' for instruction 'mma'
+block_scale kind!=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 -> Illegal modifier '.block_scale' for instruction 'mma'
+else scale_vec kind!=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 -> Illegal modifier '.{scale_vec}' for instruction 'mma'
+kind=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 !block_scale -> .block_scale modifier required for instruction 'mma'
+kind=kind::mxf8f6f4 scale_vec!=-/scale_vec::1X | kind=kind::mxf4/kind::mxf4nvf4 scale_vec=scale_vec::1X/block16/block32 -> Illegal modifier '.{scale_vec}' for instruction 'mma'
+kind=kind::mxf4 scale_vec=scale_vec::4X -> Modifier '.{scale_vec}' cannot be combined with modifier '.kind::mxf4'
+kind=kind::mxf4nvf4 block_scale !scale_vec -> .scale_vec_size modifier required for instruction 'mma'
+kind=kind::mxf4 t4=ue4m3 -> Illegal modifier '.kind::mxf4' for instruction 'mma' with type '.ue4m3'
+kind=kind::mxf4nvf4 scale_vec=scale_vec::2X t4=ue4m3 -> Illegal modifier '.{scale_vec}' for instruction 'mma' with type '.ue4m3'
 kind=kind::mxf4nvf4 scale_vec=scale_vec::4X t4=ue8m0 -> Illegal modifier '.scale_vec::4X' for instruction 'mma' with type '.ue8m0' && Illegal modifier '.kind::mxf4nvf4' for instruction 'mma' with type '.ue8m0'
 kind =>
 !sync -> .sync modifier required for instruction 'mma'

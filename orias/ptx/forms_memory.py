@@ -55,7 +55,7 @@ FORMS: Final[dict[str, str]] = {
 b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
 """,
     "red": f"{_ATOMTYPES} b32 b64 f16 f16x2 bf16 bf16x2 ; M,SA,b64@cache_hint ; {_REDMODS}",
-    "multimem.ld_reduce": f"{_MULTI} ; X,M ; !add/min/max/and/or/xor weak/relaxed/acquire {_SCOPE} global acc::f32/acc::f16 v2/v4/v8 ; 8.1/90",
+    "multimem.ld_reduce": f"{_MULTI} ; DV,M ; !add/min/max/and/or/xor weak/relaxed/acquire {_SCOPE} global acc::f32/acc::f16 v2/v4/v8 ; 8.1/90",
     "multimem.red": "u32 s32 u64 s64 b32 b64 f32 f64 f16 f16x2 bf16 bf16x2 ; M,X ; !add/min/max/and/or/xor relaxed/release"
     f" {_SCOPE} global v2/v4/v8 ; 8.1/90",
     "multimem.st": f"{_MULTI} ; M,X ; weak/relaxed/release {_SCOPE} global v2/v4/v8 ; 8.1/90",
@@ -113,15 +113,16 @@ MODIFIERS: Final[dict[str, str]] = {
     "cvta cvta.to": "t0=s32/s64 -> Instruction '{n}' requires .u32 or .u64 type",
     "ldu": "bits=OVER128 -> Vector type too large, exceeds 128 bit limit",
     "prefetch": """
-!level !tensormap !evict2 -> Cache level modifier required for instruction '{n}'
-level tensormap -> Multiple cache operation modifiers specified
+!.L1 !.L2 !tensormap !evict2 -> Cache level modifier required for instruction '{n}'
+.L1 tensormap | .L2 tensormap -> Multiple cache operation modifiers specified
 !tensormap !evict2 space=const/PARAM -> State space incorrect for instruction '{n}'
 evict2 space!=-/global -> State space incorrect for feature 'cache eviction priority'
 evict2 tensormap -> Illegal modifier '.tensormap' for instruction '{n}' with '.level::eviction_priority'
-evict2 level -> Illegal modifier '.{level}' for instruction '{n}' with '.level::eviction_priority'
+evict2 .L1 -> Illegal modifier '.L1' for instruction '{n}' with '.level::eviction_priority'
+evict2 .L2 -> Illegal modifier '.L2' for instruction '{n}' with '.level::eviction_priority'
 tensormap space=global/local -> Modifier '.tensormap' cannot be applied to '.{space}' space for instruction '{n}'
 """,
-    "prefetchu": "!level -> Cache level modifier required for instruction '{n}'",
+    "prefetchu": "!.L1 -> Cache level modifier required for instruction '{n}'",
     "ld st": """
 n=st space=const/param::entry -> State space incorrect for instruction 'st'
 order=STRONG/volatile space=const/local/PARAM -> Modifier '.{order}' cannot be applied to '.{space}' space
@@ -151,7 +152,6 @@ bits=256 width=32/64 space!=-/global -> global state space expected for feature 
 bits=256 width=128 | bits=512/1024 -> Vector type too large, exceeds 128 bit limit
 """,
     "atom red": """
-op bool op!=and/or/xor -> Multiple instruction post-operation flags set
 !op => Illegal operation '' for instruction '{n}' && Operation  requires  type for instruction '{n}' && Reduction operation is required for instruction '{n}'
 noftz t0!=HALF -> Illegal modifier '.noftz' for instruction '{n}'
 !noftz t0=HALF op=add/min/max -> '.noftz' modifier required for instruction '{n}' with type '.{t0}'

@@ -47,6 +47,10 @@ _REPEATED: Final[dict[str, str]] = {
     "level": "Multiple cache operation modifiers specified",
     "vec": "Multiple vector modifiers specified",
     "permute": "Multiple permute modifiers specified",
+    "mode": "Multiple .load_mode modifiers specified",
+    "sync_restrict": "Multiple .{word} modifiers specified",
+    "collector": "Multiple .collector_usage modifiers specified",
+    "scale_vec": "Multiple .scale_vec_size modifiers specified",
     "kind": "Multiple .kind modifiers specified",
     "cta_group": "Multiple .{word} modifiers specified",
     "warpx": "Multiple .{word} modifiers specified",
@@ -56,6 +60,8 @@ _REPEATED: Final[dict[str, str]] = {
 }
 """Slot -> message on the second of two words that fill it; in other slots only a repetition of the same word is an error."""
 
+_OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
+"""Instructions for which a boolean operation is one of several operations."""
 _FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
     "mma": selector_errors,
@@ -78,11 +84,21 @@ def variant(text: str) -> tuple[str, list[str]]:
     return "", parts[1:]
 
 
+def _slot(name: str, word: str) -> str:
+    """The slot that a modifier word fills in an instruction."""
+    slot = SLOT_OF.get(word) or ("shape" if is_shape(word) else word)
+    if word == "popc" and name == "mma":
+        return word
+    if slot == "bool" and (name in ("atom", "red") or name.startswith(_OPERATED)):
+        return "op"
+    return slot
+
+
 def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed: set[str]) -> str:
     """The message on a word whose slot is already filled; empty if that is legal."""
     if word != slots.get(slot) and not (slot in slots and slot in _REPEATED):
         return ""
-    if word in ("sync", "uni", "approx") or (slot in ("op", "bool") and word not in allowed):
+    if word in ("sync", "uni", "approx", "row", "col", "NaN") or (word == "satfinite" and name == "cvt") or (slot in ("op", "bool") and word not in allowed):
         return ""
     if name == "prefetch" and slot == "evict2":
         return "Multiple cache eviction priority modifiers specified"
@@ -191,7 +207,7 @@ class Checker:
         for word in words:
             if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
                 continue
-            slot = SLOT_OF.get(word) or ("shape" if is_shape(word) else word)
+            slot = _slot(name, word)
             if word in SPACES:
                 spaces += 1
             elif not name.startswith("createpolicy"):  # its primary and secondary priority may be equal
@@ -201,8 +217,8 @@ class Checker:
                 if message and slot == "rnd":
                     wrong = [m for m in wrong if not m.startswith("Illegal rounding")]
                     continue
-            slots["op" if slot == "bool" and name in ("atom", "red") else slot] = word
-            if word not in allowed:
+            slots[slot] = word
+            if word not in allowed and not (name == "mma" and slot == "shape"):
                 wrong.extend(illegal(word, slot, name, row, result.types, self.place))
         if spaces > 1 and not allowed.isdisjoint(SPACES):
             errors.extend(_too_many_spaces(name, spaces))
@@ -215,7 +231,8 @@ class Checker:
         rules = MODIFIERS.of(name)
         if rules:
             if slots != sig.mods or "isa" not in facts:
-                facts = opcode_facts(name, words, result.types, slots, self.place)
+                facts = opcode_facts(name, words, result.types, {**sig.mods, **slots}, self.place)
+                facts.update(_matrix_facts(name, sig, result.types))
             errors.extend(apply(rules, facts, words, self.place))
 
     def _gates(self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> None:

@@ -99,13 +99,13 @@ def mutated(lines: list[str], seed: int, count: int) -> list[str]:
     found: dict[str, None] = {}
     while len(found) < count:
         text = rng.choice(lines)
-        opcode, blank, rest = text.partition(" ")
+        opcode, blank, rest = text.partition(" " if " " in text else ";")
         name, words = variant(opcode)
-        if not name or not words or "{" in opcode or name.startswith(_SKIPPED):
+        if not name or not words or "{" in opcode or ";" in rest[:-1] or name.startswith(_SKIPPED):
             continue
         words = list(words)
         own = sorted({w for row in rows(name).values() for w in row.words})
-        pool = own if own and rng.random() < 0.8 else every
+        pool = own if own and rng.random() < 0.9 else every
         at = rng.randrange(len(words))
         what = rng.randrange(4)
         if what == 0:
