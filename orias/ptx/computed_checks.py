@@ -40,9 +40,13 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     if (mode != "tile" and not four and rank < 3) or (four and rank != 2):
         return [f"Modifier '.{mods['dim']}' cannot be combined with modifier '.{mode}'"]
     errors += _vector(name, instr.ops[at].elems, at + 1, 5 if four else rank, 32)
-    windows = mode in ("im2col::w", "im2col::w::128") and mods.get("dst") != "global"
+    prefetch = "prefetch" in name
+    windows = mode in ("im2col::w", "im2col::w::128") and (prefetch or mods.get("dst") != "global")
+    expected = at + (1 if prefetch else 2) + (mode == "im2col" or windows) + ("multicast" in mods) + ("cache_hint" in mods)
+    if len(instr.ops) != expected:
+        return [*errors, f"Arguments mismatch for instruction '{name}'"]
     if mode == "im2col" or windows:
-        place = at + (1 if "prefetch" in name else 2)
+        place = at + (1 if prefetch else 2)
         found = instr.ops[place : place + 1]
         if not found:
             errors.append(f"Arguments mismatch for instruction '{name}'")

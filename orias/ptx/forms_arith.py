@@ -249,6 +249,8 @@ sat relu -> Modifier '.relu' cannot be combined with modifier '.sat'
     "cvt": """
 t0=e2m3x2/e3m2x2 t1=f16x2 -> Unexpected instruction types specified for 'cvt'
 ftz satfinite t0=f16 t1=f32 -> Modifier '.satfinite' cannot be combined with modifier '.ftz'
+ftz satfinite t0=bf16 t1=f32 -> Modifier '.satfinite' cannot be combined with modifier '.ftz'
+ftz relu t0=bf16 t1=f32 -> Modifier '.relu' cannot be combined with modifier '.ftz'
 ftz relu t0=f16 t1=f32 -> Illegal modifier '.ftz' for instruction 'cvt'
 relu sat -> Modifier '.relu' cannot be combined with modifier '.sat'
 satfinite sat -> Modifier '.satfinite' cannot be combined with modifier '.sat'

@@ -75,7 +75,9 @@ FORMS: Final[dict[str, str]] = {
     "mbarrier.pending_count": "b64 ; =u32,b64 ; ; 7.0!80",
     "mbarrier.expect_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
     "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
-    "tensormap.replace": "b1024.b32 b1024.b64 ; M,X*; * ; Fv8.3 N90a/NEW",
+    "tensormap.replace": "b1024.b32 b1024.b64 b32.b1024 b64.b1024 ; M,X*; !tile global/shared::cta/shared/shared::cluster"
+    " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode"
+    "/swizzle_atomicity ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,X ; * ; Fv8.3 N90",
     "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; !mbarrier::complete_tx::bytes shared::cta/shared/shared::cluster multicast::cluster::all ; 8.6!100",
     "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6/100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6/100",
@@ -166,7 +168,12 @@ mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruc
 t0=pred !.is_canceled -> '.is_canceled' modifier required for instruction '{n}' with type '.pred'
 t0=b32 .is_canceled | t0=b32 .get_first_ctaid !vec | t0=b32 !.get_first_ctaid vec -> Unexpected instruction types specified for '{n}'
 """,
+    "griddepcontrol": ".wait .launch_dependents -> Modifier '.wait' cannot be combined with modifier '.launch_dependents'",
+    "cp.async.bulk.prefetch.tensor": "!dim -> .dim modifier required for instruction '{n}'",
     "cp.async.bulk.tensor": """
+!dst | !src | dst=shared::cta/shared::cluster src!=-/global | dst=global src!=-/shared::cta -> State space incorrect for instruction '{n}'
+!dim -> .dim modifier required for instruction '{n}'
+!completion -> .completion_mechanism modifier required for instruction '{n}'
 dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'
 dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared::cluster mode=tile::scatter4 -> Illegal modifier '.{mode}' for instruction '{n}'
 """,
@@ -174,7 +181,8 @@ dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared:
 scope !order -> Modifier '.{scope}' requires order with '{n}' instruction
 order !scope -> Modifier '.{order}' requires scope with '{n}' instruction
 """,
-    "cp.async.bulk": "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n"
+    "cp.async.bulk": "!completion -> .completion_mechanism modifier required for instruction '{n}'\n"
+    "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n"
     "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "fence": """
 !scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster -> Scope modifier required for instruction 'fence'
@@ -190,6 +198,8 @@ _TYPE_OF_OPERATION: Final = "Incorrect type '.{t0}' for operation '.{op}' in ins
 
 OPERANDS: Final[dict[str, str]] = {
     "fence fence.proxy": """
+order!=-/acquire sync_restrict=sync_restrict::shared::cluster !proxy | order!=-/release sync_restrict=sync_restrict::shared::cta !proxy -> Modifier '.{sync_restrict}' cannot be combined with modifier '.{order}'
+!proxy !.mbarrier_init sync_restrict order !scope -> Modifier '.{sync_restrict}' requires modifier 'scope'
 .mbarrier_init !order -> Modifier '.mbarrier_init' requires modifier 'order'
 !proxy !.mbarrier_init sync_restrict !order -> Modifier '.{sync_restrict}' requires modifier 'order'
 .mbarrier_init order!=-/release -> Modifier '.mbarrier_init' cannot be combined with modifier '.{order}'
@@ -226,7 +236,7 @@ count=2 vec space!=global -> Vector qualifier is not allowed for instruction '{n
     "st.async": _REMOTE
     + """
 bits=OVER128 -> Vector type too large, exceeds 128 bit limit
-else count=3 width=8/16 -> Arguments mismatch for instruction '{n}'
+else count=3 width=8/16 | count=2 width=8 a1!=reg8 | count=2 width=16 a1!=reg16 -> Arguments mismatch for instruction '{n}'
 """,
     "red.async": _REMOTE,
     "st.bulk": """
@@ -255,7 +265,7 @@ else op=add t0=f16/bf16 !noftz -> Modifier '.noftz' required for instruction '{{
 !field => Tensormap field modifier required for instruction '{n}'
 mode!=-/tile | .im2col | .im2col_no_offs | .im2col::w | .im2col::w::128 => Illegal modifier '.tile' for instruction '{n}'
 space!=-/global/shared::cta => State space incorrect for instruction '{n}'
-field=ADDRESS t1!=b64 | field!=ADDRESS t1=b64 => Illegal modifier '.{field}' for instruction '{n}' with type '.{t1}'
+field=ADDRESS t1!=b64 t1!=b1024 | field!=ADDRESS t1=b64 => Illegal modifier '.{field}' for instruction '{n}' with type '.{t1}'
 field=ORDINAL count!=3 | field!=ORDINAL count!=2 => Arguments mismatch for instruction '{n}'
 field=ORDINAL a1!=imm => Arguments mismatch for instruction '{n}'
 field=ADDRESS last=NOT64 | field!=ADDRESS last=NOT32 => Arguments mismatch for instruction '{n}'

@@ -157,8 +157,9 @@ kind=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 -> Illegal modifier '.{kind}' for 
 """,
     "mma": """
 !kind factor=fp6 => .kind::f8f6f4 modifier required for instruction 'mma'
-!typed | kind satfinite => Unexpected instruction types specified for 'mma'
-kind=kind::f16/kind::tf32/kind::i8 -> Illegal modifier '.{kind}' for instruction 'mma'
+!typed | kind satfinite | bool t0!=s32 | popc t0!=s32 => Unexpected instruction types specified for 'mma'
+kind=kind::f16/kind::tf32/kind::i8 t1!=FP8 -> Illegal modifier '.{kind}' for instruction 'mma'
+rnd t1!=f64 -> Illegal rounding modifier for instruction 'mma'
 kind !sync -> .sync modifier required for instruction 'mma'
 kind !aligned -> .aligned modifier required for instruction 'mma'
 kind !shape -> Shape modifier required for instruction 'mma'

@@ -172,10 +172,10 @@ cache_hint op=cas -> Illegal modifier '.L2::cache_hint' for instruction '{n}'
 """,
     "multimem.*": """
 op=add t0!=u32/s32/u64/f32/f64/HALF/FP8/FP8X4 | op=min/max t0!=u32/s32/u64/s64/HALF/FP8/FP8X4 | op!=-/add/min/max t0!=b32/b64 | n=multimem.red !vec op=min/max t0=f16x2/bf16x2 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
-!vec t0=f16/bf16 -> Unexpected instruction types specified for '{n}'
+!vec t0=f16/bf16/FP8 -> Unexpected instruction types specified for '{n}'
 vec t0=f64 -> Inconsistent type '.f64' with vector .{vec} for '{n}'
 else acc op!=add -> Illegal reduction operation for instruction '{n}.{acc}'
-else acc t0!=HALF/FP8/FP8X4 -> Illegal modifier '.{acc}' for instruction '{n}' with type '.{t0}'
+else acc t0!=HALF/FP8/FP8X4 | acc=acc::f16 t0=HALF -> Illegal modifier '.{acc}' for instruction '{n}' with type '.{t0}'
 vec t0!=HALF/FP8/FP8X4/f32/f64 -> Vector qualifier is not allowed for instruction '{n}'
 else vec t0!=f64 bits=OVER128 -> Inconsistent type '.{t0}' with vector .{vec} for '{n}'
 order!=-/weak !scope -> Modifier '.{order}' requires scope with '{n}' instruction

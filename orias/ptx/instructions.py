@@ -48,6 +48,7 @@ _REPEATED: Final[dict[str, str]] = {
     "vec": "Multiple vector modifiers specified",
     "permute": "Multiple permute modifiers specified",
     "mode": "Multiple .load_mode modifiers specified",
+    "field": "Multiple .{word} modifiers specified",
     "sync_restrict": "Multiple .{word} modifiers specified",
     "collector": "Multiple .collector_usage modifiers specified",
     "scale_vec": "Multiple .scale_vec_size modifiers specified",
