@@ -76,7 +76,7 @@ def refusal(target: str, arch: str) -> str:
     if wanted.endswith("a"):
         if have.endswith("a") and target_names.RENAMED.get(low, low) == target_names.RENAMED.get(high, high):
             return ""
-        if high == low:
+        if target_names.RENAMED.get(low, low) == high:
             return f"PTX with .target '{target}' cannot be compiled for architecture '{arch}'"
         return f"Program with .target '{target}' cannot be compiled to future architecture"
     if wanted.endswith("f") and _FAMILY.get(low, -1) != _FAMILY.get(high, -2):
