@@ -9,7 +9,7 @@ descriptor, so one operation serves several kinds.
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import INV, K_NONE, K_UP, NOT_PT, PT, RZ, UPT, URZ, Opnd, imm, imm_value, is_imm, with_word_lane
+from orias.isa.operand import INV, K_UP, NOT_PT, PT, RZ, UPT, URZ, Opnd, imm, with_word_lane
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.tcgen05 import pair_suffix, whole_address
 from orias.lower.memory.lane_loops import Pick, each_thread, pack_uniform
