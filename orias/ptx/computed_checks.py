@@ -42,7 +42,9 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     errors += _vector(name, instr.ops[at].elems, at + 1, 5 if four else rank, 32)
     prefetch = "prefetch" in name
     windows = mode in ("im2col::w", "im2col::w::128") and (prefetch or mods.get("dst") != "global")
-    expected = at + (1 if prefetch else 2) + (mode == "im2col" or windows) + ("multicast" in mods) + ("cache_hint" in mods)
+    expected = (
+        at + (1 if prefetch else 2) + (mode == "im2col" or windows) + ("multicast" in mods) + ("cache_hint" in mods)
+    )
     if len(instr.ops) != expected:
         return [*errors, f"Arguments mismatch for instruction '{name}'"]
     if mode == "im2col" or windows:

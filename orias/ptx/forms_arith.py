@@ -269,6 +269,6 @@ count=4 -> @F100 Fv8.8 : {n}.f32 with 3 input operands
 count=4 xorsign -> Illegal modifier '.xorsign' for instruction '{n}'
 count!=4 abs !xorsign -> Modifier '.abs' requires modifier '.xorsign'
 xorsign !abs -> Modifier '.xorsign' requires modifier '.abs'
-"""
+""",
 }
 """Rules between modifiers and operands."""

@@ -203,6 +203,7 @@ LATE: Final[dict[str, str]] = {
 }
 """Gates of words, reported after those of the instruction."""
 SPARSE: Final[dict[str, str]] = {
-    f"kind::{kind}": f"Fv8.6 n100a/103a/110a/120a/121a : .kind::{kind} with .sp modifier" for kind in ("mxf4", "mxf4nvf4")
+    f"kind::{kind}": f"Fv8.6 n100a/103a/110a/120a/121a : .kind::{kind} with .sp modifier"
+    for kind in ("mxf4", "mxf4nvf4")
 }
 """Gates of words of sparse products, in place of those in LATE."""

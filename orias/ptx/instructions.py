@@ -99,7 +99,11 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
     """The message on a word whose slot is already filled; empty if that is legal."""
     if word != slots.get(slot) and not (slot in slots and slot in _REPEATED):
         return ""
-    if word in ("sync", "uni", "approx", "row", "col", "NaN") or (word == "satfinite" and name == "cvt") or (slot in ("op", "bool") and word not in allowed):
+    if (
+        word in ("sync", "uni", "approx", "row", "col", "NaN")
+        or (word == "satfinite" and name == "cvt")
+        or (slot in ("op", "bool") and word not in allowed)
+    ):
         return ""
     if name == "prefetch" and slot == "evict2":
         return "Multiple cache eviction priority modifiers specified"

@@ -115,7 +115,7 @@ def mma_operands(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
     if kind and mma_facts(sig, types).get("shaped") != "yes":
         return True
     if kind.startswith("kind::mx"):
-        if len(types) != 5 or len(ops) != count + 4 or any(len(op.elems) not in (0, 1) for op in ops[count :: 2]):
+        if len(types) != 5 or len(ops) != count + 4 or any(len(op.elems) not in (0, 1) for op in ops[count::2]):
             return False
         if any(op.kind != O_VEC or len(op.elems) != 2 for op in ops[count + 1 :: 2]):
             return False

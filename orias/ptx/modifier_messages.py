@@ -164,7 +164,11 @@ def advisories(name: str, sig: Sig, words: list[str], place: Place) -> list[tupl
                 f" '.sp' as it is {slow}",
             )
         )
-    if "multicast" in sig.mods and name in ("cp.async.bulk", "cp.async.bulk.tensor") and not listed(place.target, "90a/TENSOR"):
+    if (
+        "multicast" in sig.mods
+        and name in ("cp.async.bulk", "cp.async.bulk.tensor")
+        and not listed(place.target, "90a/TENSOR")
+    ):
         found.append(
             (
                 "warning",

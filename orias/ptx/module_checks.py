@@ -55,7 +55,7 @@ def _shared_data(module: Module, target: Target, found: list[Diagnostic]) -> Non
     everything = [v for v in module.variables if v.space == "shared"]
     for function in module.functions:
         everything.extend([v for v in function.variables if v.space == "shared"])
-    limit = target.number("shared_limit")
+    limit = target.number("exact_shared_limit" if target.suffix == "a" else "shared_limit")
     if _placed(everything) <= limit:
         return
     for function in module.functions:

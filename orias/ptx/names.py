@@ -44,7 +44,9 @@ _SLOTS: Final[dict[str, str]] = {
     " fill_mode swizzle_atomicity",
     "sync_restrict": "sync_restrict::shared::cta sync_restrict::shared::cluster",
     "collector": " ".join(
-        f"collector::{x}::{what}" for x in ("a", "b0", "b1", "b2", "b3") for what in ("fill", "use", "lastuse", "discard")
+        f"collector::{x}::{what}"
+        for x in ("a", "b0", "b1", "b2", "b3")
+        for what in ("fill", "use", "lastuse", "discard")
     ),
     "permute": "f4e b4e rc8 ecl ecr rc16",
     "warpx": "warpx2::01_23 warpx2::02_13 warpx4",

@@ -84,9 +84,7 @@ def product_errors(name: str, sig: Sig, ops: list[Operand]) -> list[str]:
     kinds = [_kind(op) for op in ops]
     mismatch = [f"Arguments mismatch for instruction '{name}'"]
     scaled = any(_matches(kinds, text, "sp" in mods) for text in _LISTS.get(f"{name} scaled", ()))
-    if not scaled and (
-        "block_scale" in mods or not any(_matches(kinds, text, "sp" in mods) for text in _LISTS[name])
-    ):
+    if not scaled and ("block_scale" in mods or not any(_matches(kinds, text, "sp" in mods) for text in _LISTS[name])):
         return mismatch
     errors: list[str] = []
     if scaled and "block_scale" not in mods:

@@ -16,7 +16,22 @@ _REGISTER = {
 }  # fmt: skip
 _BY_WIDTH = {8: "%b", 16: "%h", 32: "%r", 64: "%rd", 128: "%q", 4: "%b", 2: "%b", 1: "%b"}
 _OBJECT = {"shared": "sm", "shared::cta": "sm", "shared::cluster": "sm", "global": "gl", "const": "cn", "local": "lo"}
-_SKIPPED = ("bra", "brx.idx", "call", "ret", "exit", "trap", "brkpt", "tex", "tld4", "txq", "suq", "suld", "sust", "sured")
+_SKIPPED = (
+    "bra",
+    "brx.idx",
+    "call",
+    "ret",
+    "exit",
+    "trap",
+    "brkpt",
+    "tex",
+    "tld4",
+    "txq",
+    "suq",
+    "suld",
+    "sust",
+    "sured",
+)
 _STEMS = tuple(name + "." for name in _SKIPPED)
 _WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 

@@ -104,7 +104,18 @@ FACTS = (
     | set(opcode_facts("ld", [], ("u32",), {}, Place(90, 100, "sm_100a")))
 )
 VALUES = WORDS | set(NAMES) | {"-", "pred", "pair", "other", "reg1"} | {f"reg{n}" for n in (8, 16, 32, 64, 128)}
-VALUES |= set(_KINDS.values()) | {"yes", "no", "unknown", "fp6", "fp8", "f32.bf16", "sync_restrict", "symbol", "absolute", "address64"}
+VALUES |= set(_KINDS.values()) | {
+    "yes",
+    "no",
+    "unknown",
+    "fp6",
+    "fp8",
+    "f32.bf16",
+    "sync_restrict",
+    "symbol",
+    "absolute",
+    "address64",
+}
 HEADER = set(headers._NUMBERS) | headers._PLAIN
 SPECIAL = {"space", "plain", "full", "slot", "elsewhere", "only", "approx"}
 
