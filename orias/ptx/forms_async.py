@@ -132,6 +132,11 @@ mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destinati
 """Gates of combinations that are reported after those of words."""
 
 MODIFIERS: Final[dict[str, str]] = {
+    "tensormap.cp_fenceproxy": """
+!sync -> .sync modifier required for instruction '{n}'
+!aligned -> .aligned modifier required for instruction '{n}'
+""",
+    "cp.async": "dst=global -> State space incorrect for instruction '{n}'",
     _REDUCTIONS: """
 bool=popc t0!=u32 -> Operation requires .u32 type
 bool=and/or t0!=pred -> Operation requires .pred type
@@ -174,6 +179,7 @@ t0=b32 .is_canceled | t0=b32 .get_first_ctaid !vec | t0=b32 !.get_first_ctaid ve
 !dst | !src | dst=shared::cta/shared::cluster src!=-/global | dst=global src!=-/shared::cta -> State space incorrect for instruction '{n}'
 !dim -> .dim modifier required for instruction '{n}'
 !completion -> .completion_mechanism modifier required for instruction '{n}'
+dst=global cta_group -> Arguments mismatch for instruction '{n}'
 dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'
 dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared::cluster mode=tile::scatter4 -> Illegal modifier '.{mode}' for instruction '{n}'
 """,

@@ -195,7 +195,6 @@ LATE: Final[dict[str, str]] = {
     "bulk_group": "F90 Fv8.0 : .bulk_group",
     "multicast::cluster": "M90 Mv8.0 : .multicast::cluster",
     "cp_mask": "F100 Fv8.6 : .cp_mask",
-    "acc::f32": "M90 Mv8.2 : .acc::f32",
     "num_mipmap_levels": "Fv4.1 : num_mipmap_levels attribute",
     "cta_group::1": "Fv8.6 nTENSOR : .cta_group::1",
     "cta_group::2": "Fv8.6 nTENSOR : .cta_group::2",
