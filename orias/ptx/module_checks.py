@@ -39,8 +39,7 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
         if var.space == "const" and var.linkage != "extern":
             align = max(1, var.align)
             const = (const + align - 1) // align * align + var.size
-    if "debug" in module.target_options and not module.sections and not module.dwarf:
-        found.append(Diagnostic("error", "Debug information not found in presence of .target debug"))
+    check_debug(module, found)
     _shared_data(module, target, found)
     limit = target.number("constant_limit")
     if const > limit:
@@ -48,6 +47,12 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
             Diagnostic("error", f"File uses too much global constant data (0x{const:x} bytes, 0x{limit:x} max)")
         )
     return found
+
+
+def check_debug(module: Module, found: list[Diagnostic]) -> None:
+    """Report a module with ``.target debug`` and no debug information."""
+    if "debug" in module.target_options and not module.sections and not module.dwarf:
+        found.append(Diagnostic("error", "Debug information not found in presence of .target debug"))
 
 
 def _shared_data(module: Module, target: Target, found: list[Diagnostic]) -> None:
