@@ -58,7 +58,6 @@ GATES: Final[dict[str, str]] = {
 factor=fp6 sp kind=kind::mxf4/kind::mxf4nvf4 => @Fv8.7 N120af/121af : mma with block scale, N120a/121a : Sparse mma with block scale
 factor=fp6 kind=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 => @Fv8.7 N120af/121af : mma with block scale
 factor=fp6 => @Fv8.7 N120af/121af : mma with with FP6/FP4 floating point type
-factor=fp8 kind !sp | factor=fp8 kind t0!=f16 =>
 factor=fp8 -> @Fv8.4 F89 : mma with FP8 floating point type
 factor=fp8 t0=f16 sp -> @Fv8.7 N120af/121af : mma with with F16 accumulator and F8 floating point type
 factor=fp8 t0=f16 -> @Fv8.7 : mma with FP8 floating point type and FP16 accumulation
