@@ -75,7 +75,7 @@ FORMS: Final[dict[str, str]] = {
     "mbarrier.pending_count": "b64 ; =u32,b64 ; ; 7.0!80",
     "mbarrier.expect_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
     "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
-    "tensormap.replace": "b1024.b32 b1024.b64 b32.b1024 b64.b1024 ; M,X*; !tile global/shared::cta/shared/shared::cluster"
+    "tensormap.replace": "b1024.b32 b1024.b64 b32.b1024 b64.b1024 ; M,X*; tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4 global/shared::cta/shared/shared::cluster"
     " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode"
     "/swizzle_atomicity ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,X ; * ; Fv8.3 N90",
@@ -132,6 +132,7 @@ mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destinati
 """Gates of combinations that are reported after those of words."""
 
 MODIFIERS: Final[dict[str, str]] = {
+    "tensormap.replace": "!mode -> .tile modifier required for instruction '{n}'",
     "tensormap.cp_fenceproxy": """
 !sync -> .sync modifier required for instruction '{n}'
 !aligned -> .aligned modifier required for instruction '{n}'
