@@ -212,6 +212,7 @@ INSTEAD: Final[dict[str, str]] = {"lop3": "bool -> @I70 Fv8.2 : lop3.<BoolOp>"}
 """Gates that replace the gate of the form row if a row here holds."""
 
 GATES: Final[dict[str, str]] = {
+    "set": "t0=bf16 t1!=bf16/f16 -> @F90 Fv7.8 : {n}.{t0}",
     "min max": "relu t0!=f16/f16x2/bf16/bf16x2/f32/f64 -> @F90 Fv8.0 : {n}.relu",
     "add sub addc subc": "cc t0=u64/s64 -> @Fv4.3 : .cc with 64bit type",
     "cvt": """

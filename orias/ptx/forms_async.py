@@ -75,7 +75,7 @@ FORMS: Final[dict[str, str]] = {
     "mbarrier.pending_count": "b64 ; =u32,b64 ; ; 7.0!80",
     "mbarrier.expect_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
     "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
-    "tensormap.replace": "b1024.b32 b1024.b64 b32.b1024 b64.b1024 ; M,X*; !tile global/shared::cta/shared/shared::cluster"
+    "tensormap.replace": "b1024.b32 b1024.b64 b32.b1024 b64.b1024 ; M,X*; tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4 global/shared::cta/shared/shared::cluster"
     " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode"
     "/swizzle_atomicity ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,X ; * ; Fv8.3 N90",
@@ -132,6 +132,12 @@ mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destinati
 """Gates of combinations that are reported after those of words."""
 
 MODIFIERS: Final[dict[str, str]] = {
+    "tensormap.replace": "!mode -> .tile modifier required for instruction '{n}'",
+    "tensormap.cp_fenceproxy": """
+!sync -> .sync modifier required for instruction '{n}'
+!aligned -> .aligned modifier required for instruction '{n}'
+""",
+    "cp.async": "dst=global -> State space incorrect for instruction '{n}'",
     _REDUCTIONS: """
 bool=popc t0!=u32 -> Operation requires .u32 type
 bool=and/or t0!=pred -> Operation requires .pred type
@@ -139,7 +145,7 @@ bool=and/or t0!=pred -> Operation requires .pred type
     "membar.proxy": "space -> State space incorrect for instruction '{n}'",
     "nanosleep": "t0=s32 -> Instruction '{n}' requires '.u32' type",
     "st.async red.async": """
-mmio -> @F100 : st.async/red.async with .mmio modifier
+mmio -> @F100 Fv8.7 : st.async/red.async with .mmio modifier
 mmio order=relaxed/weak -> Modifier '.mmio' cannot be combined with modifier '.{order}'
 n=red.async !order -> order modifier required for instruction '{n}'
 order=release scope=cta/cluster -> Illegal modifier '.{scope}' for instruction '{n}' with '.release'
@@ -150,10 +156,10 @@ scope=gpu/sys space=shared::cluster -> Modifier '.{scope}' requires '.global' sp
 scope=gpu/sys completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.{scope}'
 space=global completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.global'
 n=red.async op=add t0!=u32/s32/u64/s64 | n=red.async op=min/max t0!=u32/s32 | n=red.async op=inc/dec t0!=u32 | n=red.async op=and/or/xor t0!=b32 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
-space=global -> @F100 : st.async/red.async with .global state space
+space=global -> @F100 Fv8.7 : st.async/red.async with .global state space
 space=global sm=0..99 -> State space incorrect for instruction '{n}'
 space=global vec -> Vector qualifier is not allowed for instruction '{n}'
-order=release -> @F100 : st.async/red.async with .release modifier
+order=release -> @F100 Fv8.7 : st.async/red.async with .release modifier
 order=weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
 order=release !scope !mmio | n=red.async order=relaxed !scope -> Modifier '.{order}' requires scope with '{n}' instruction
 n=st.async order=relaxed | order=release sm=0..99 -> Illegal modifier '.{order}' for instruction '{n}'
@@ -174,6 +180,7 @@ t0=b32 .is_canceled | t0=b32 .get_first_ctaid !vec | t0=b32 !.get_first_ctaid ve
 !dst | !src | dst=shared::cta/shared::cluster src!=-/global | dst=global src!=-/shared::cta -> State space incorrect for instruction '{n}'
 !dim -> .dim modifier required for instruction '{n}'
 !completion -> .completion_mechanism modifier required for instruction '{n}'
+dst=global cta_group -> Arguments mismatch for instruction '{n}'
 dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'
 dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared::cluster mode=tile::scatter4 -> Illegal modifier '.{mode}' for instruction '{n}'
 """,
@@ -265,6 +272,7 @@ else op=add t0=f16/bf16 !noftz -> Modifier '.noftz' required for instruction '{{
 !field => Tensormap field modifier required for instruction '{n}'
 mode!=-/tile | .im2col | .im2col_no_offs | .im2col::w | .im2col::w::128 => Illegal modifier '.tile' for instruction '{n}'
 space!=-/global/shared::cta => State space incorrect for instruction '{n}'
+field=elemtype v1=13.. -> @Iv8.7 : {n}.elemtype with input value >= 13
 field=ADDRESS t1!=b64 t1!=b1024 | field!=ADDRESS t1=b64 => Illegal modifier '.{field}' for instruction '{n}' with type '.{t1}'
 field=ORDINAL count!=3 | field!=ORDINAL count!=2 => Arguments mismatch for instruction '{n}'
 field=ORDINAL a1!=imm => Arguments mismatch for instruction '{n}'

@@ -58,7 +58,6 @@ GATES: Final[dict[str, str]] = {
 factor=fp6 sp kind=kind::mxf4/kind::mxf4nvf4 => @Fv8.7 N120af/121af : mma with block scale, N120a/121a : Sparse mma with block scale
 factor=fp6 kind=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 => @Fv8.7 N120af/121af : mma with block scale
 factor=fp6 => @Fv8.7 N120af/121af : mma with with FP6/FP4 floating point type
-factor=fp8 kind !sp | factor=fp8 kind t0!=f16 =>
 factor=fp8 -> @Fv8.4 F89 : mma with FP8 floating point type
 factor=fp8 t0=f16 sp -> @Fv8.7 N120af/121af : mma with with F16 accumulator and F8 floating point type
 factor=fp8 t0=f16 -> @Fv8.7 : mma with FP8 floating point type and FP16 accumulation
@@ -136,7 +135,7 @@ scale_vec !block_scale -> Modifier '.{scale_vec}' requires modifier '.block_scal
 kind=kind::f16/kind::tf32/kind::f8f6f4/kind::i8 scale_vec | kind=kind::mxf8f6f4 scale_vec=scale_vec::2X/scale_vec::4X/block16 | kind=kind::mxf4 scale_vec=scale_vec::1X/scale_vec::4X/block16 | kind=kind::mxf4nvf4 scale_vec=scale_vec::1X -> Modifier '.{kind}' cannot be combined with modifier '.{scale_vec}'
 kind=kind::mxf4nvf4 block_scale !scale_vec -> Modifier '.kind::mxf4nvf4' requires modifier '.scale_vectorsize' for instruction '{n}'
 kind=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 !block_scale -> .block_scale modifier required for instruction '{n}'
-ashift collector_a -> Modifier '.{collector_a}' cannot be combined with modifier '.ashift'
+ashift collector_a=collector::a::fill/collector::a::use -> Modifier '.{collector_a}' cannot be combined with modifier '.ashift'
 ashift block_scale -> Illegal modifier '.ashift' for instruction '{n}'
 """,
     "tcgen05.mma.ws": """
@@ -158,7 +157,7 @@ kind=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 -> Illegal modifier '.{kind}' for 
     "mma": """
 !kind factor=fp6 => .kind::f8f6f4 modifier required for instruction 'mma'
 !typed | kind satfinite | bool t0!=s32 | popc t0!=s32 => Unexpected instruction types specified for 'mma'
-kind=kind::f16/kind::tf32/kind::i8 t1!=FP8 -> Illegal modifier '.{kind}' for instruction 'mma'
+kind t1!=e4m3/e5m2/e3m2/e2m3/e2m1 -> Illegal modifier '.{kind}' for instruction 'mma'
 rnd t1!=f64 -> Illegal rounding modifier for instruction 'mma'
 kind !sync -> .sync modifier required for instruction 'mma'
 kind !aligned -> .aligned modifier required for instruction 'mma'

@@ -80,6 +80,7 @@ GATES: Final[dict[str, str]] = {
     "multimem.*": """
 t0=FP8/FP8X4 -> @nBYTES Fv8.6 : .{t0}
 acc=acc::f16 -> @nBYTES Mv8.6 : .acc::f16
+acc=acc::f32 -> @M90 Mv8.2 : .acc::f32
 """,
     "ld st": """
 each word=L1::evict_normal/L1::evict_unchanged/L1::evict_first/L1::evict_last/L1::no_allocate -> @Mv7.4 M70 : .{word.tail}' on '{n}

@@ -119,16 +119,17 @@ DIRECTIVES: Final[dict[str, str]] = {
 _ORDER: Final = ("relaxed", "acquire", "release", "acq_rel", "sc")
 _COLLECTED: Final = ("fill", "use", "lastuse", "discard")
 _PRODUCTS: Final[dict[str, str]] = {
-    "kind::f16 kind::tf32 ashift": "TENSOR",
-    " ".join(f"collector::{x}::{what}" for x in ("a", "b0", "b1", "b2", "b3") for what in _COLLECTED): "TENSOR",
-    "kind::i8": "100a/110a",
-    "kind::f8f6f4 kind::mxf4 kind::mxf4nvf4 kind::mxf8f6f4 block_scale": "NEW",
-    "scale_vec::1X scale_vec::2X scale_vec::4X": "100a/103a/110a/120af/121af",
-    "block16 block32": "TENSOR",
+    "kind::f16 kind::tf32 ashift": "Fv8.6 nTENSOR",
+    " ".join(f"collector::{x}::{what}" for x in ("a", "b0", "b1", "b2", "b3") for what in _COLLECTED): "Fv8.6 nTENSOR",
+    "kind::i8": "Fv8.6 n100a/110a",
+    "kind::f8f6f4 kind::mxf4 kind::mxf8f6f4 block_scale": "Fv8.6 nNEW",
+    "kind::mxf4nvf4": "Fv8.7 nNEW",
+    "scale_vec::1X scale_vec::2X scale_vec::4X": "Fv8.6 n100a/103a/110a/120af/121af",
+    "block16 block32": "Fv8.8 nTENSOR",
 }
 
 PRODUCT_WORDS: Final[dict[str, str]] = {
-    word: f"Fv8.6 n{targets} : .{word}" for words, targets in _PRODUCTS.items() for word in words.split()
+    word: f"{gate} : .{word}" for words, gate in _PRODUCTS.items() for word in words.split()
 }
 """Gates of the words of matrix products, reported with any instruction."""
 _SHAPES: Final = [
@@ -195,7 +196,6 @@ LATE: Final[dict[str, str]] = {
     "bulk_group": "F90 Fv8.0 : .bulk_group",
     "multicast::cluster": "M90 Mv8.0 : .multicast::cluster",
     "cp_mask": "F100 Fv8.6 : .cp_mask",
-    "acc::f32": "M90 Mv8.2 : .acc::f32",
     "num_mipmap_levels": "Fv4.1 : num_mipmap_levels attribute",
     "cta_group::1": "Fv8.6 nTENSOR : .cta_group::1",
     "cta_group::2": "Fv8.6 nTENSOR : .cta_group::2",
@@ -203,7 +203,7 @@ LATE: Final[dict[str, str]] = {
 }
 """Gates of words, reported after those of the instruction."""
 SPARSE: Final[dict[str, str]] = {
-    f"kind::{kind}": f"Fv8.6 n100a/103a/110a/120a/121a : .kind::{kind} with .sp modifier"
-    for kind in ("mxf4", "mxf4nvf4")
+    "kind::mxf4": "Fv8.6 n100a/103a/110a/120a/121a : .kind::mxf4 with .sp modifier",
+    "kind::mxf4nvf4": "Fv8.7 n100a/103a/110a/120a/121a : .kind::mxf4nvf4 with .sp modifier",
 }
 """Gates of words of sparse products, in place of those in LATE."""

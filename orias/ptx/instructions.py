@@ -48,6 +48,7 @@ _REPEATED: Final[dict[str, str]] = {
     "vec": "Multiple vector modifiers specified",
     "permute": "Multiple permute modifiers specified",
     "mode": "Multiple .load_mode modifiers specified",
+    **dict.fromkeys(("aligned", "trans", "xorsign", "abs", "mmio"), "Multiple .{word} modifiers specified"),
     "field": "Multiple .{word} modifiers specified",
     "sync_restrict": "Multiple .{word} modifiers specified",
     "collector": "Multiple .collector_usage modifiers specified",
@@ -61,6 +62,8 @@ _REPEATED: Final[dict[str, str]] = {
 }
 """Slot -> message on the second of two words that fill it; in other slots only a repetition of the same word is an error."""
 
+_REPEATABLE: Final = frozenset(("sync", "uni", "approx", "row", "col", "NaN", "sat", "satfinite", "relu", "cc"))
+"""Words that may stand twice."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
 """Instructions for which a boolean operation is one of several operations."""
 _FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
@@ -99,11 +102,7 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
     """The message on a word whose slot is already filled; empty if that is legal."""
     if word != slots.get(slot) and not (slot in slots and slot in _REPEATED):
         return ""
-    if (
-        word in ("sync", "uni", "approx", "row", "col", "NaN")
-        or (word == "satfinite" and name == "cvt")
-        or (slot in ("op", "bool") and word not in allowed)
-    ):
+    if word in _REPEATABLE or (slot in ("op", "bool") and word not in allowed):
         return ""
     if name == "prefetch" and slot == "evict2":
         return "Multiple cache eviction priority modifiers specified"

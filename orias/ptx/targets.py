@@ -66,9 +66,9 @@ def listed(target: str, text: str) -> bool:
 
 
 def refusal(target: str, arch: str) -> str:
-    """The reason why a module with .target ``target`` cannot be compiled for ``arch`` (both like ``sm_90a``); "" if it can."""
+    """The reason why a module with .target ``target`` cannot be compiled for ``arch`` (like ``sm_90a``); "" if it can."""
     wanted = suffix_of(target)
-    have = suffix_of(arch)
+    have = arch.partition("_")[2]
     low = number_of(wanted)
     high = number_of(have)
     if high < low:

@@ -9,6 +9,7 @@ NUMBERS: Final[dict[str, str]] = {
     "threads_per_sm": "resident threads of an SM",
     "ctas_per_sm": "resident CTAs of an SM",
     "shared_limit": "bytes of static shared memory a kernel may have",
+    "exact_shared_limit": "the same where the target has the suffix a",
     "constant_limit": "bytes of constant variables a module may have",
     "system_shared": "bytes at the start of shared memory that the system keeps",
     "cluster_step": "bytes that words of bank 0 move down for each unit of SR_CgaSize",
