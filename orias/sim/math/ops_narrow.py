@@ -97,7 +97,7 @@ def _round_randomly(x: Arr, random: Arr, bits: int, least: int, mantissa: int) -
     `least` is the exponent of the least normal number.  Infinity and NaN become a code above all others.
     """
     a = np.where(np.isfinite(x), np.abs(x), 0.0)
-    e = np.maximum(np.frexp(a)[1] - 1, least)
+    e = np.where(a > 0, np.maximum(np.frexp(a)[1] - 1, least), least)
     units = np.ldexp(a, mantissa - e) + random.astype(np.float64) * 2.0**-bits
     code = np.floor(units).astype(np.int64) + ((e - least).astype(np.int64) << mantissa)
     result: Arr = np.where(np.isfinite(x), code, np.int64(1) << 40)
