@@ -2,9 +2,26 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 
 from tests.forms.convert_forms import Small, near_range, wide
-from tests.forms.exact import BF16, F16, F32, FMT, Answer, Expected, Fmt, Op, any_nan, flush, is_inf, is_nan, order, rounded, value
+from tests.forms.exact import (
+    BF16,
+    F16,
+    F32,
+    FMT,
+    Answer,
+    Expected,
+    Fmt,
+    Op,
+    any_nan,
+    flush,
+    is_inf,
+    is_nan,
+    order,
+    rounded,
+    value,
+)
 from tests.forms.form import Form, Outputs
 from tests.forms.values import float_rows, floats, pairs, rng
 from tests.forms.warp_forms import by_warp
@@ -151,7 +168,7 @@ def boundaries(s: Fmt, d: Small) -> list[int]:
     """Every number of a narrow format and every point halfway between two, with their neighbours in `s`, in both signs."""
     out = []
     codes = [value(c, d) for c in range(d.max + 1)]
-    points = codes + [(a + b) / 2 for a, b in zip(codes, codes[1:], strict=False)] + [codes[-1] * 2]
+    points = codes + [(a + b) / 2 for a, b in pairwise(codes)] + [codes[-1] * 2]
     for v in points:
         p = rounded(v, s)
         out += [max(p + k, 0) | sign for k in (-1, 0, 1) for sign in (0, s.sign)]
@@ -229,7 +246,9 @@ def scales() -> list[Form]:
                 turned = xs[7:] + xs[:7]
                 if s is F32:
                     rows: list[tuple[int, ...]] = list(zip(xs, turned, strict=True))
-                    out.append(Form(opcode, f"{opcode} %o0, %a0, %a1;", ["b32"] * 2, ["b16"], rows, both, sm=100, archs=A_ALL))
+                    out.append(
+                        Form(opcode, f"{opcode} %o0, %a0, %a1;", ["b32"] * 2, ["b16"], rows, both, sm=100, archs=A_ALL)
+                    )
                 else:
                     rows = [(a << 16 | b,) for a, b in zip(xs, turned, strict=True)]
                     out.append(
@@ -317,7 +336,10 @@ def stochastic() -> list[Form]:
             opcode = f"cvt.rs{relu}.satfinite.{t}x4.f32"
             r = rng(opcode)
             xs = [x for (x,) in near_range(F32, s, opcode)] + floats("f32")
-            rows4 = [tuple(xs[(k * j + j) % len(xs)] for j in (1, 3, 5, 7)) + (r.choice([0, 0xFFFFFFFF, r.getrandbits(32)]),) for k in range(len(xs))]  # fmt: skip
+            rows4 = [
+                (*(xs[(k * j + j) % len(xs)] for j in (1, 3, 5, 7)), r.choice([0, 0xFFFFFFFF, r.getrandbits(32)]))
+                for k in range(len(xs))
+            ]
             width = 4 if s.bits == 4 else 8
 
             def four(*v: int, s: Small = s, relu: str = relu, width: int = width) -> int:
@@ -350,7 +372,9 @@ def wide_accesses() -> list[Form]:
         out.append(Form(name, body, ["b64"] * 4, ["b64"] * 4, rows, want, sm=100, decl=decl))
 
     for t in ("b32", "u32", "s32", "f32"):
-        add(f"ld.v8.{t}", f"{gives} st.global.v8.{t} [%mem], {{{words}}}; ld.global.v8.{t} {{{words}}}, [%mem]; {takes}")
+        add(
+            f"ld.v8.{t}", f"{gives} st.global.v8.{t} [%mem], {{{words}}}; ld.global.v8.{t} {{{words}}}, [%mem]; {takes}"
+        )
     for t in ("b64", "u64", "s64", "f64"):
         add(f"ld.v4.{t}", f"st.global.v4.{t} [%mem], {{{whole}}}; ld.global.v4.{t} {{{back}}}, [%mem];")
     add("ld.v4.parts", f"st.v4.b64 [%mem], {{{whole}}}; ld.global.v2.b64 {{%o0, %o1}}, [%mem]; ld.global.v2.b64 {{%o2, %o3}}, [%mem+16];")  # fmt: skip
@@ -360,7 +384,13 @@ def wide_accesses() -> list[Form]:
         ".global.L2::evict_last", ".global.L1::no_allocate.L2::evict_normal.L2::256B",
     ):  # fmt: skip
         add(f"ld{mods}.v4.b64", f"st.global.v4.b64 [%mem], {{{whole}}}; ld{mods}.v4.b64 {{{back}}}, [%mem];")
-    for mods in (".relaxed.cta.global", ".volatile.global", ".release.gpu.global", ".global.cs", ".global.L2::evict_first"):
+    for mods in (
+        ".relaxed.cta.global",
+        ".volatile.global",
+        ".release.gpu.global",
+        ".global.cs",
+        ".global.L2::evict_first",
+    ):
         add(f"st{mods}.v4.b64", f"st{mods}.v4.b64 [%mem], {{{whole}}}; ld.global.v4.b64 {{{back}}}, [%mem];")
     add(
         "ld.v8.guarded",
@@ -404,7 +434,11 @@ def zeros_and_answers() -> list[Form]:
                  want_all=lambda v, f=want: [f(k, x) for k, (x,) in enumerate(v)])
         )  # fmt: skip
 
-    add("st.bulk.all", "mov.u32 %z1, z; st.bulk.weak.shared::cta [%z1], 1024, 0;", lambda k, x: (0,) * 4 if k < 32 else (x,) * 4)
+    add(
+        "st.bulk.all",
+        "mov.u32 %z1, z; st.bulk.weak.shared::cta [%z1], 1024, 0;",
+        lambda k, x: (0,) * 4 if k < 32 else (x,) * 4,
+    )
     add(
         "st.bulk.each",
         "and.b32 %z1, %idx, 3; mul.wide.u32 %y0, %z1, 8; st.bulk.shared::cta [%z0+8], %y0, 0;",
