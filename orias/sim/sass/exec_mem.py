@@ -196,13 +196,13 @@ def load(s: Site) -> Exec:
     if any(payload(p) != 7 for p in s.preds):
         raise s.unknown("predicate result")
     get = _address(s, space)
-    # Of 32 bytes, the first half is the second result.  With a mask of words, those that are loaded are adjacent.
+    # Of 32 bytes, the first part is the second result.  With a mask of words, those that are loaded are adjacent.
     mask = imm_value(s.src[4]) if size == 32 and len(s.src) > 4 and is_imm(s.src[4]) else 0xFF
     puts: list[Setter | None] = []
-    for half, first in enumerate(reversed(s.regs)):
+    for part, first in enumerate(reversed(s.regs)):
         filled = 0
         for k in range(max(1, size // 4 // len(s.regs))):
-            if mask >> (4 * half + k) & 1:
+            if mask >> (4 * part + k) & 1:
                 puts.append(s.set32(first if is_zero_reg(first) else reg_plus(first, filled)))
                 filled += 1
             else:
