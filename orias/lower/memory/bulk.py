@@ -1,4 +1,4 @@
-"""Bulk copies, tensor copies, their reductions, prefetches and groups; asynchronous stores to the cluster.
+"""Bulk copies, tensor copies, their reductions, prefetches and groups; bulk zeros; asynchronous stores to the cluster.
 
 Forms of ptxas 13.0.88.  Operands are in uniform registers, one copy per thread
 (:func:`orias.lower.memory.lane_loops.each_thread`):
@@ -15,11 +15,11 @@ Forms of ptxas 13.0.88.  Operands are in uniform registers, one copy per thread
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, is_reg, sb
+from orias.isa.operand import K_NONE, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_reg, sb
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.asynccopy import groups_left
 from orias.lower.memory.cluster_copies import ClusterCopy, is_cluster_copy, lower_cluster_copy
-from orias.lower.memory.lane_loops import Pick, each_thread, pack_uniform
+from orias.lower.memory.lane_loops import Pick, each_pair, each_thread, pack_uniform
 from orias.lower.memory.loads_stores import address, elements, gather
 from orias.ptx.ast import TYPE_BITS, Instr, Operand
 from orias.target import features
@@ -258,6 +258,48 @@ def lower_bulk_wait(ctx: "Ctx", i: Instr) -> None:
     ctx.b.emit("DEPBAR.LE", [], [sb(0), imm(groups_left(i.ops[0].value))], ctx.guard)
     if "read" not in i.sig.mods:
         ctx.b.emit("CCTL.IVALL", [], [], ctx.guard)
+
+
+@lowers("st.bulk", types="any")
+def lower_st_bulk(ctx: "Ctx", i: Instr) -> None:
+    """st.bulk: UMEMSETS writes zeros in units of 8 bytes; of a generic address it takes the low word, as in ptxas's code."""
+    space = i.sig.mods.get("space", "")
+    where = place(ctx, i.ops[0], space)
+    if space == "":
+        where = ctx.lo(where)
+    size = ctx.src(i.ops[1], "b64")
+    if is_imm(size):
+        count = imm(imm_value(size) >> 3)
+    else:
+        count = ctx.b.r("SHF.R.U64", ctx.lo(size), imm(3), ctx.hi(size))
+    ctx.begin_guarded()
+
+    def store(at: Opnd, units: Opnd) -> None:
+        ctx.b.emit("UMEMSETS.64", [], [*group(at), URZ, units])
+
+    each_pair(ctx, where, count, store)
+    ctx.end_guarded()
+
+
+@lowers("clusterlaunchcontrol.query_cancel", types="any")
+def lower_query_cancel(ctx: "Ctx", i: Instr) -> None:
+    """The parts of an answer to try_cancel: bit 64 says that it succeeded, x is its first word, y and z are the second."""
+    query = i.sig.mods["query"]
+    answer = ctx.src(i.ops[1], "b128")
+    b = ctx.b
+    if query == "is_canceled":
+        ok = b.r("LOP3.LUT", ctx.word(answer, 2), imm(1), RZ, imm(0xC0), NOT_PT)
+        ctx.write_pred(i.ops[0], b.setp("ISETP.NE.U32.AND", ok, RZ, PT))
+        return
+    first, second = ctx.word(answer, 0), ctx.word(answer, 1)
+    for k, d in enumerate(elements(i.ops[0])[:3]):
+        axis = "xyz".index(query[-1]) if "::" in query else k
+        if axis == 0:
+            ctx.write(d, first)
+        elif axis == 1:
+            ctx.write(d, b.r("LOP3.LUT", second, imm(0xFFFF), RZ, imm(0xC0), NOT_PT))
+        else:
+            ctx.write(d, b.r("SHF.R.U32.HI", RZ, imm(16), second))
 
 
 def _both(ctx: "Ctx", i: Instr) -> Opnd:

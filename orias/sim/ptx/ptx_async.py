@@ -327,6 +327,44 @@ def _store(s: PtxSite) -> Exec:
     return run_all([*rows.fills, exec_async.stas(s.sass("STAS" + size, [], src))])
 
 
+def _zeros(s: PtxSite) -> Exec:
+    """st.bulk: zeros in shared memory, 8 bytes at a time."""
+    at, size = shared_word(s, s.ops[0]), s.src(s.ops[1], "u64")
+
+    def run(m: Machine, a: Active) -> None:
+        where, n = np.broadcast_to(at(m, a), (a.n,)), np.broadcast_to(size(m, a), (a.n,))
+        for i in range(a.n):
+            exec_copy.clear(m, a, i, int(where[i]), int(n[i]) & -8)
+
+    return run
+
+
+# -- clusterlaunchcontrol
+
+
+def _query(s: PtxSite) -> Exec:
+    """What an answer to try_cancel says: bit 64 that it succeeded, the first word x, the halves of the second y and z."""
+    query = s.mods["query"]
+    row, bits = s.rows(s.ops[1])
+    if bits != 128:
+        raise s.unknown("operand")
+    if query == "is_canceled":
+        put = s.setp(s.ops[0])
+        return lambda m, a: put(m, a, (m.R[row + 2][a.sel] & np.uint32(1)) != 0)
+    first = "xyz".index(query[-1]) if "::" in query else 0
+    targets = [s.dst(o, "b32") if o.kind != O_SINK else None for o in elements(s.ops[0])[:3]]
+
+    def run(m: Machine, a: Active) -> None:
+        x, second = m.R[row][a.sel], m.R[row + 1][a.sel]
+        parts = (x, second & np.uint32(0xFFFF), second >> np.uint32(16))
+        values = [p.copy() for p in parts[first:]]
+        for put, v in zip(targets, values, strict=False):
+            if put is not None:
+                put(m, a, v)
+
+    return run
+
+
 # -- tensor maps
 
 _FLAGS: Final[dict[str, tuple[int, int]]] = {
@@ -394,5 +432,5 @@ ASYNCHRONOUS: Final[dict[str, Builder]] = {
     "mbarrier.try_wait": _wait, "mbarrier.pending_count": _pending, "cp.async.mbarrier.arrive": _copies_arrive,
     "cp.async.bulk": _bulk, "cp.reduce.async.bulk": _bulk, "cp.async.bulk.tensor": _tensor, "cp.reduce.async.bulk.tensor": _tensor,
     "cp.async.bulk.wait_group": _wait_group, "st.async": _store, "red.async": _store, "tensormap.replace": _replace,
-    "tensormap.cp_fenceproxy": _copy_map,
+    "tensormap.cp_fenceproxy": _copy_map, "st.bulk": _zeros, "clusterlaunchcontrol.query_cancel": _query,
 }  # fmt: skip

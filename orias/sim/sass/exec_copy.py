@@ -11,14 +11,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import payload, reg_plus
+from orias.isa.operand import is_zero_reg, payload, reg_plus
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.site import Exec, Getter, Site
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I64, U8, U64
 from orias.sim.matrix.tensor_map import SIZE, TensorMap
 from orias.sim.sass.exec_async import Builder, complete
-from orias.sim.sass.exec_mem import shared_offsets
+from orias.sim.sass.exec_mem import address32, shared_offsets
 
 Arr = npt.NDArray[Any]
 
@@ -423,6 +423,28 @@ def redas(s: Site) -> Exec:
     return run
 
 
+def clear(m: Machine, a: Active, i: int, address: int, size: int) -> None:
+    """Zeros in shared memory, as asked by the thread at position `i`; `size` in bytes, a multiple of 8."""
+    if size:
+        at = _shared(m, a, i, address, size, 8)
+        m.changed = m.clock
+        m.shared.views[8][at >> 3 : (at + size) >> 3] = 0
+
+
+def memsets(s: Site) -> Exec:
+    """UMEMSETS: zeros in units of 8 bytes; a value other than zero is not known."""
+    if not is_zero_reg(s.src[4]):
+        raise s.unknown()
+    where, count = address32(s, 0), s.raw(s.src[5])
+
+    def run(m: Machine, a: Active) -> None:
+        at = where(m, a)
+        for i in first_threads(a):
+            clear(m, a, int(i), int(at[i]), _word(count, m, a, int(i)) * 8)
+
+    return run
+
+
 BUILDERS: Final[dict[str, Builder]] = {
-    "UBLKCP": bulk, "UBLKRED": bulk, "UTMALDG": tensor, "UTMASTG": tensor, "UTMAREDG": tensor, "REDAS": redas,
+    "UMEMSETS": memsets, "UBLKCP": bulk, "UBLKRED": bulk, "UTMALDG": tensor, "UTMASTG": tensor, "UTMAREDG": tensor, "REDAS": redas,
 }  # fmt: skip
