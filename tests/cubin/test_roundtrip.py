@@ -16,9 +16,9 @@ MORE_TARGETS = ["sm_86", "sm_88", "sm_90"]
 NAME_TABLES = {".shstrtab", ".strtab", ".symtab"}
 
 
-def compile_ptx(tmp_path: Path, ptx: str, target: str, *options: str) -> bytes:
+def compile_ptx(tmp_path: Path, ptx: str, target: str, *options: str, head: str = HEAD) -> bytes:
     source, out = tmp_path / "in.ptx", tmp_path / "out.cubin"
-    source.write_text(HEAD.format(target=target) + ptx)
+    source.write_text(head.format(target=target) + ptx)
     command = [tool("ptxas"), f"-arch={target}", *options, str(source), "-o", str(out)]
     subprocess.run(command, check=True, timeout=60, capture_output=True)
     return out.read_bytes()
