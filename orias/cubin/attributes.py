@@ -146,7 +146,7 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
         out.append(sval(nv.CTA_PER_CLUSTER, list(k.cluster_dim)))
     if k.max_cluster_rank:
         out.append(sval(nv.MAX_CLUSTER_RANK, [k.max_cluster_rank]))
-    if k.reserved_smem_used:
+    if k.reserved_smem_used or (f.reserved_variable and k.is_entry):
         out.append(nval(nv.RESERVED_SMEM_USED))
     out.append(hval(nv.SPARSE_MMA_MASK, k.sparse_mma_mask))
     if k.wmma_used:
@@ -166,6 +166,8 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
     if k.instr_reg_map:
         out.append(Record(nv.INSTR_REG_MAP, nv.SVAL, 0, k.instr_reg_map))
+    if f.mercury_layout:
+        out.append(bval(nv.VRC_CTA_INIT_COUNT, 0))
     out += _mbarriers(k)
     out += _offsets(nv.SYSCALL_OFFSETS, k.syscall_offsets)
     out += _offsets(nv.EXIT_INSTR_OFFSETS, k.exit_offsets)

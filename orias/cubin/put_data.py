@@ -2,7 +2,7 @@
 
 from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
-from orias.cubin.model import BankSlot, Variable
+from orias.cubin.model import LOCAL, BankSlot, Variable
 from orias.cubin.section_builder import OutSection, OutSymbol
 from orias.cubin.variable_layout import creation_order, place_by_alignment, place_in_order
 from orias.cubin.work import NAMES90, REFERENCE_TYPES, Work
@@ -11,39 +11,57 @@ from orias.cubin.work import NAMES90, REFERENCE_TYPES, Work
 def add_variables(w: Work) -> None:
     """Enter all module variables, visible ones first, and their sections."""
     _place(w)
-    relocatable = w.m.relocatable
-    if not relocatable:
+    if not w.m.relocatable:
         _complete_bank4(w)
     slots = {s.symbol for s in w.m.bank4}
-    for v in creation_order(w.m.variables):
-        if v.space in REFERENCE_TYPES:
-            w.define(OutSymbol(v.name, v.binding, REFERENCE_TYPES[v.space]))
-            continue
-        if v.space not in ("global", "const", "shared"):
-            raise CubinError(f"variable {v.name} has the unknown space {v.space!r}")
-        common = v.common and relocatable
-        section = None if v.extern or common else _section_of(w, v)
-        type_ = elf.STT_CUDA_OBJECT if relocatable else elf.STT_OBJECT
-        other = 0x04 if v.managed else 0
-        if relocatable:
-            other |= {"global": 0x20, "const": 0x80, "shared": 0x40}[v.space]
-        if v.space == "shared" and section is not None and not relocatable:
-            value = w.facts.system_shared + v.offset
-            section.align = max(section.align, v.align)
-            section.size = max(section.size, v.offset + v.size)
-        elif v.space == "shared" and section is not None:
-            value = v.align
-            section.align = max(section.align, v.align)
-            section.size = overlay_size([w for w in w.m.variables if w.space == "shared" and not w.extern])
-        else:
-            value = max(v.offset, 0)
-            if section is not None:
-                _store(section, v)
-        symbol = w.define(OutSymbol(v.name, v.binding, type_, other, section, value, v.size))
-        if common:
-            symbol.common, symbol.value = True, v.align
-        if v.name in slots:
-            need_bank4(w)
+    ordered = creation_order(w.m.variables)
+    for v in ordered:
+        if v.binding != LOCAL:
+            _add_variable(w, v, v.name in slots)
+    _add_reserved_variable(w)
+    for v in ordered:
+        if v.binding == LOCAL:
+            _add_variable(w, v, v.name in slots)
+
+
+def _add_variable(w: Work, v: Variable, in_table: bool) -> None:
+    """Enter a variable and its bytes; ``in_table``: it has a slot in the address table."""
+    if v.space in REFERENCE_TYPES:
+        w.define(OutSymbol(v.name, v.binding, REFERENCE_TYPES[v.space]))
+        return
+    relocatable = w.m.relocatable
+    if v.space not in ("global", "const", "shared"):
+        raise CubinError(f"variable {v.name} has the unknown space {v.space!r}")
+    common = v.common and relocatable
+    section = None if v.extern or common else _section_of(w, v)
+    type_ = elf.STT_CUDA_OBJECT if relocatable else elf.STT_OBJECT
+    other = 0x04 if v.managed else 0
+    if relocatable:
+        other |= {"global": 0x20, "const": 0x80, "shared": 0x40}[v.space]
+    if v.space == "shared" and section is not None and not relocatable:
+        value = w.facts.system_shared + v.offset
+        section.align = max(section.align, v.align)
+        section.size = max(section.size, v.offset + v.size)
+    elif v.space == "shared" and section is not None:
+        value = v.align
+        section.align = max(section.align, v.align)
+        section.size = overlay_size([o for o in w.m.variables if o.space == "shared" and not o.extern])
+    else:
+        value = max(v.offset, 0)
+        if section is not None:
+            _store(section, v)
+    symbol = w.define(OutSymbol(v.name, v.binding, type_, other, section, value, v.size))
+    if common:
+        symbol.common, symbol.value = True, v.align
+    if in_table:
+        need_bank4(w)
+
+
+def _add_reserved_variable(w: Work) -> None:
+    """Enter the variable in the reserved part of shared memory, once, before all local variables."""
+    name, offset = w.facts.reserved_variable, w.facts.reserved_offset
+    if name and w.reserved is not None and name not in w.symbols:
+        w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_OBJECT, 0, w.reserved, offset, w.facts.reserved_size - offset))
 
 
 def _section_of(w: Work, v: Variable) -> OutSection:
@@ -100,10 +118,7 @@ def _shared_bank(w: Work, number: int, align: int) -> OutSection:
     """Constant bank 3 or 4, which all kernels share."""
     name = f".nv.constant{number}"
     section = w.constant_bank(number, name, align, False)
-    reserve = len(f".nv.constant.{NAMES90[number]}") if w.facts.split_segments else 0
-    w.b.section_names.add(name, reserve)
-    w.b.symbol_names.add(name, reserve)
-    w.symbols[name] = w.b.section_symbol(section)
+    w.renamed(section, f".nv.constant.{NAMES90[number]}" if w.facts.split_segments else name)
     return section
 
 

@@ -6,6 +6,7 @@ Source: ``docs/facts/cubin.md``, "Attributes" and "Notes and compatibility".
 from typing import Final
 
 from orias.cubin.model import GLOBAL, LOCAL, NO_CTA, WEAK, CubinModule, KernelCode
+from orias.isa.operand import is_imm
 from orias.isa.op import F_MATRIX, F_TENSOR_MAP
 from orias.lower.frame.program import Kernel
 from orias.options import Options
@@ -14,6 +15,9 @@ from orias.ptx.ast import Function, Instr
 from orias.target import features
 
 _CLUSTER_BARRIER: Final = frozenset(("UCGABAR_ARV", "UCGABAR_WAIT"))
+
+_RESERVED: Final = "reserved_smem_offset_"
+_PACED: Final = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "DMMA", "IMMA"))
 
 
 def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Options) -> None:
@@ -29,6 +33,8 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
     for f in kernel.all_functions():
         for inst in f.insts():
             base = inst.op.base
+            if base in _PACED or (base == "FSETP" and any(is_imm(o) for o in inst.src)):
+                module.paced = True
             if inst.op.compat:
                 module.isa_class = max(module.isa_class, inst.op.compat)
                 if inst.op.flags & F_TENSOR_MAP:
@@ -41,16 +47,23 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                 code.sparse_mma_mask = 0x10
     sources = [kernel.ptx, *_callees(kernel.ptx)]
     describe_mbarriers(code, kernel, sources, kernel.entry.target.has(features.HARDWARE_BARRIERS))
+    reserved: set[str] = set()
     for ptx in sources:
         for s in ptx.body or ():
             if isinstance(s, Instr):
                 name = s.sig.name
                 if name.startswith("wmma."):
                     code.wmma_used = True
+                elif name == "mov":
+                    reserved |= {o.name for o in s.ops if o.name.startswith(_RESERVED)}
                 elif name.startswith("tensormap.replace"):
                     module.tensor_map = 2
                 elif name.split(".")[0] in ("txq", "suq"):
                     module.uses_texture_query = True
+    if kernel.entry.target.has(features.MERCURY_LAYOUT):
+        code.reserved_smem_used = bool(reserved)
+        code.reserved_begin = f"{_RESERVED}begin" in reserved
+        code.reserved_cap = f"{_RESERVED}cap" in reserved
 
 
 def _triple(d: tuple[int, ...] | None) -> tuple[int, int, int]:

@@ -10,7 +10,7 @@ NAMES: Final[tuple[str, ...]] = (
     "larger_products", "widened_products", "call_target_address", "unified_functions", "constant_operands",
     "clears_barriers", "late_wide_addend", "full_latency_overwrites", "self_waiting_products",
     "rejects_32_bit_addresses", "resets_barriers", "sw2861232_war", "addends_in_relocations", "compat_section",
-    "split_segments",
+    "split_segments", "mercury_layout",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -90,3 +90,6 @@ COMPAT_SECTION: Final = 36
 """Cubins have the section ``.nv.compat``."""
 SPLIT_SEGMENTS: Final = 37
 """The file layout with segments for code, constants and bank 0 apart, and the order of sections, records and names that goes with it."""
+MERCURY_LAYOUT: Final = 38
+"""With :data:`SPLIT_SEGMENTS`: symbols of reserved shared memory stay in the symbol table, the string table keeps the names that sections have at
+creation, and functions have the record VRC_CTA_INIT_COUNT."""

@@ -51,13 +51,10 @@ def corpus_capsules(path: Path, arch: str, folder: Path) -> list[Capsule]:
 @pytest.mark.parametrize("case", rotating(sorted(set(CASES) - {"texture"}), 2, "capsules"))
 def test_small_modules(tmp_path: Path, case: str, arch: str) -> None:
     for options in ((), ("-c",)):
-        data = compile_ptx(tmp_path, CASES[case], arch, *options, head=NEW_HEAD)
+        data = compile_ptx(tmp_path, CASES[case], arch, *options)
         file = ElfFile(data)
         assert sorted(c.text for c in capsules(file)) == code_sections(file)
         assert f"// {arch}, low byte of e_flags 2" in capsule_listing(data)
-
-
-NEW_HEAD = ".version 9.0\n.target {target}\n.address_size 64\n"
 
 
 @pytest.mark.parametrize("arch", rotating(ARCHES, 2, "capsules of the corpus"))
@@ -76,7 +73,7 @@ def test_corpus_sweep(tmp_path: Path, arch: str) -> None:
 
 
 def test_kinds_of_items(tmp_path: Path) -> None:
-    data = compile_ptx(tmp_path, ATOMIC, "sm_100a", head=NEW_HEAD)
+    data = compile_ptx(tmp_path, ATOMIC, "sm_100a")
     (found,) = capsules(ElfFile(data))
     words = [(i.kind, i.words, i.units()) for i in found.items]
     assert (WHOLE, 5, 2) in words  # the atomic with its fences
@@ -129,7 +126,7 @@ def with_section(data: bytes, new: bytes) -> bytes:
 
 
 def test_damaged_capsules(tmp_path: Path) -> None:
-    data = compile_ptx(tmp_path, ATOMIC, "sm_100a", head=NEW_HEAD)
+    data = compile_ptx(tmp_path, ATOMIC, "sm_100a")
     (section,) = [s for s in ElfFile(data).sections if s.type == SHT_CUDA_CAPSULE]
     assert capsule_listing(with_section(data, section.data))
     damaged = [section.data[:n] for n in range(len(section.data))]
