@@ -6,7 +6,7 @@ from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf_values import DRIVER_SIZES, pad_code
 from orias.cubin.model import GLOBAL, LOCAL, KernelCode, Reloc
-from orias.cubin.put_data import add_variables, need_bank4, overlay_size
+from orias.cubin.put_data import add_variables, need_bank4, overlay_size, reserved_section
 from orias.cubin.relocs import apply
 from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.variable_layout import align_up, place_in_order
@@ -15,8 +15,6 @@ from orias.cubin.work import REFERENCE_TYPES, Code, Work
 _RESERVED_CAP: Final = 21
 _RESERVED_BEGIN: Final = 23
 """Bytes of an erased name in ``.strtab`` of sm_90 modules with (reserved) shared memory."""
-_VARIABLE_ALIGN: Final = 16
-"""Alignment of the variable in the reserved part of shared memory."""
 _IMAGE_SLOTS: Final = ".nv.constant.entry_image_header_indices."
 """Name prefix that a constant bank 0 with texture slots has at creation in sm_90 modules."""
 
@@ -143,28 +141,15 @@ def add_reserved(w: Work) -> None:
         ):
             w.define(OutSymbol(f"__{uf}", elf.STB_WEAK, elf.STT_OBJECT, 0, None, 0, 8))
     facts = w.facts
-    offset = facts.reserved_offset
-    w.define(OutSymbol(".nv.reservedSmem.offset0", elf.STB_WEAK, elf.STT_OBJECT, 0, None, offset, 4))
-    variable = facts.reserved_variable if any(k.is_entry for k in w.m.kernels) else ""
-    if w.m.relocatable and not variable:
-        return
-    name = ".nv.shared.reserved.0"
-    type_ = w.data_type(elf.SHT_NOBITS, elf.SHT_CUDA_SHARED_RESERVED)
-    w.reserved = OutSection(name, type_, elf.SHF_WRITE | elf.SHF_ALLOC, _VARIABLE_ALIGN if variable else 1)
-    size = facts.reserved_size - offset
-    w.reserved.size = size if w.m.relocatable else offset + size if variable else offset
-    w.b.section_names.add(name)
-    if variable:
-        w.symbols[name] = w.b.section_symbol(w.reserved)
-    else:
-        w.b.symbol_names.add(name)
-    w.nobits.append(w.reserved)
+    w.define(OutSymbol(".nv.reservedSmem.offset0", elf.STB_WEAK, elf.STT_OBJECT, 0, None, facts.reserved_offset, 4))
     if w.m.relocatable:
-        w.define(OutSymbol(variable, elf.STB_WEAK, elf.STT_CUDA_OBJECT, 0xA0, w.reserved, _VARIABLE_ALIGN, size))
         return
+    has_variable = bool(facts.reserved_variable) and any(k.is_entry for k in w.m.kernels)
+    section = reserved_section(w, has_variable)
+    section.size = facts.reserved_size if has_variable else facts.reserved_offset
     alias = "__nv_reservedSMEM_offset_0_alias"
     if not w.m.own_sections:
-        w.define(OutSymbol(alias, elf.STB_WEAK, elf.STT_NOTYPE, 0xA0, w.reserved, offset))
+        w.define(OutSymbol(alias, elf.STB_WEAK, elf.STT_NOTYPE, 0xA0, section, facts.reserved_offset))
 
 
 def _add_bank2(w: Work, code: Code) -> None:

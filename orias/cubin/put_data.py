@@ -1,11 +1,16 @@
 """Writes variables: their sections, symbols and bytes, and constant banks 3 and 4."""
 
+from typing import Final
+
 from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import LOCAL, BankSlot, Variable
 from orias.cubin.section_builder import OutSection, OutSymbol
 from orias.cubin.variable_layout import creation_order, place_by_alignment, place_in_order
 from orias.cubin.work import NAMES90, REFERENCE_TYPES, Work
+
+_VARIABLE_ALIGN: Final = 16
+"""Alignment of the variable in the reserved part of shared memory."""
 
 
 def add_variables(w: Work) -> None:
@@ -58,10 +63,26 @@ def _add_variable(w: Work, v: Variable, in_table: bool) -> None:
 
 
 def _add_reserved_variable(w: Work) -> None:
-    """Enter the variable in the reserved part of shared memory, once, before all local variables."""
+    """Enter the variable in the reserved part of shared memory, before all local variables."""
     name, offset = w.facts.reserved_variable, w.facts.reserved_offset
-    if name and w.reserved is not None and name not in w.symbols:
-        w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_OBJECT, 0, w.reserved, offset, w.facts.reserved_size - offset))
+    if not name or not any(k.is_entry for k in w.m.kernels):
+        return
+    size = w.facts.reserved_size - offset
+    if w.m.relocatable:
+        section = reserved_section(w, True)
+        section.size = size
+        w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_CUDA_OBJECT, 0xA0, section, section.align, size))
+    elif w.reserved is not None:
+        w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_OBJECT, 0, w.reserved, offset, size))
+
+
+def reserved_section(w: Work, has_variable: bool) -> OutSection:
+    """The section of reserved shared memory, without its size; with a variable it has a symbol."""
+    type_ = w.data_type(elf.SHT_NOBITS, elf.SHT_CUDA_SHARED_RESERVED)
+    align = _VARIABLE_ALIGN if has_variable else 1
+    w.reserved = w.named(".nv.shared.reserved.0", type_, elf.SHF_WRITE | elf.SHF_ALLOC, align, symbol=has_variable)
+    w.nobits.append(w.reserved)
+    return w.reserved
 
 
 def _section_of(w: Work, v: Variable) -> OutSection:

@@ -6,8 +6,8 @@ Source: ``docs/facts/cubin.md``, "Attributes" and "Notes and compatibility".
 from typing import Final
 
 from orias.cubin.model import GLOBAL, LOCAL, NO_CTA, WEAK, CubinModule, KernelCode
-from orias.isa.operand import is_imm
 from orias.isa.op import F_MATRIX, F_TENSOR_MAP
+from orias.isa.operand import is_imm
 from orias.lower.frame.program import Kernel
 from orias.options import Options
 from orias.output.barrier_records import describe_mbarriers
