@@ -132,7 +132,7 @@ class Work:
         return s
 
     def renamed(self, section: OutSection, created: str) -> OutSymbol:
-        """The symbol of a section that has the name ``created`` at first; the section table keeps room for that name.
+        """The symbol of a section that has the name ``created`` at first; the section table keeps its length.
 
         The string table has both names, or also only the last in the place of the first.
         """
