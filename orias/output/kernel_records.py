@@ -61,7 +61,7 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                 elif name.split(".")[0] in ("txq", "suq"):
                     module.uses_texture_query = True
     if kernel.entry.target.has(features.MERCURY_LAYOUT):
-        code.reserved_smem_used = bool(reserved)
+        code.reserved_smem_used |= bool(reserved)
         code.reserved_begin = f"{_RESERVED}begin" in reserved
         code.reserved_cap = f"{_RESERVED}cap" in reserved
 
