@@ -6,7 +6,7 @@ from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf_values import DRIVER_SIZES, pad_code
 from orias.cubin.model import GLOBAL, LOCAL, KernelCode, Reloc
-from orias.cubin.put_data import add_variables, need_bank4, overlay_size, reserved_section
+from orias.cubin.put_data import add_variables, need_bank4, overlay_size, reserved_section, reserved_variables
 from orias.cubin.relocs import apply
 from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.variable_layout import align_up, place_in_order
@@ -144,9 +144,7 @@ def add_reserved(w: Work) -> None:
     w.define(OutSymbol(".nv.reservedSmem.offset0", elf.STB_WEAK, elf.STT_OBJECT, 0, None, facts.reserved_offset, 4))
     if w.m.relocatable:
         return
-    has_variable = bool(facts.reserved_variable) and any(k.is_entry for k in w.m.kernels)
-    section = reserved_section(w, has_variable)
-    section.size = facts.reserved_size if has_variable else facts.reserved_offset
+    section = reserved_section(w, reserved_variables(w))
     alias = "__nv_reservedSMEM_offset_0_alias"
     if not w.m.own_sections:
         w.define(OutSymbol(alias, elf.STB_WEAK, elf.STT_NOTYPE, 0xA0, section, facts.reserved_offset))

@@ -23,7 +23,7 @@ def add_variables(w: Work) -> None:
     for v in ordered:
         if v.binding != LOCAL:
             _add_variable(w, v, v.name in slots)
-    _add_reserved_variable(w)
+    _add_reserved_variables(w)
     for v in ordered:
         if v.binding == LOCAL:
             _add_variable(w, v, v.name in slots)
@@ -62,25 +62,36 @@ def _add_variable(w: Work, v: Variable, in_table: bool) -> None:
         need_bank4(w)
 
 
-def _add_reserved_variable(w: Work) -> None:
-    """Enter the variable in the reserved part of shared memory, before all local variables."""
-    name, offset = w.facts.reserved_variable, w.facts.reserved_offset
-    if not name or not any(k.is_entry for k in w.m.kernels):
-        return
-    size = w.facts.reserved_size - offset
-    if w.m.relocatable:
-        section = reserved_section(w, True)
-        section.size = size
-        w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_CUDA_OBJECT, 0xA0, section, section.align, size))
-    elif w.reserved is not None:
-        w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_OBJECT, 0, w.reserved, offset, size))
+def reserved_variables(w: Work) -> list[tuple[str, int, int]]:
+    """Name, alignment and size of the variables in the reserved part of shared memory, in order."""
+    facts = w.facts
+    out: list[tuple[str, int, int]] = []
+    if facts.reserved_variable and any(k.is_entry for k in w.m.kernels):
+        out.append((facts.reserved_variable, _VARIABLE_ALIGN, facts.reserved_size - facts.reserved_offset))
+    return out
 
 
-def reserved_section(w: Work, has_variable: bool) -> OutSection:
-    """The section of reserved shared memory, without its size; with a variable it has a symbol."""
+def _add_reserved_variables(w: Work) -> None:
+    """Enter the variables in the reserved part of shared memory, before all local variables."""
+    variables = reserved_variables(w)
+    if w.m.relocatable and variables:
+        reserved_section(w, variables)
+    place = w.facts.reserved_offset
+    for name, align, size in variables:
+        if w.m.relocatable:
+            w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_CUDA_OBJECT, 0xA0, w.reserved, align, size))
+        elif w.reserved is not None:
+            w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_OBJECT, 0, w.reserved, place, size))
+        place += size
+
+
+def reserved_section(w: Work, variables: list[tuple[str, int, int]]) -> OutSection:
+    """The section of reserved shared memory; with variables it has a symbol, in objects it holds nothing else."""
     type_ = w.data_type(elf.SHT_NOBITS, elf.SHT_CUDA_SHARED_RESERVED)
-    align = _VARIABLE_ALIGN if has_variable else 1
-    w.reserved = w.named(".nv.shared.reserved.0", type_, elf.SHF_WRITE | elf.SHF_ALLOC, align, symbol=has_variable)
+    flags = elf.SHF_WRITE | elf.SHF_ALLOC
+    align = max((align for _, align, _ in variables), default=1)
+    w.reserved = w.named(".nv.shared.reserved.0", type_, flags, align, symbol=bool(variables))
+    w.reserved.size = sum(size for _, _, size in variables) + (0 if w.m.relocatable else w.facts.reserved_offset)
     w.nobits.append(w.reserved)
     return w.reserved
 
