@@ -155,7 +155,7 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
         out.append(sval(nv.MAX_CLUSTER_RANK, [k.max_cluster_rank]))
     if k.tensor_allocation:
         out.append(sval(nv.AT_ENTRY_FRAGMENTS, [_PAIR_FRAGMENT if k.tensor_pairs else _BLOCK_FRAGMENT]))
-    if k.reserved_smem_used:
+    if k.reserved_smem_used or (f.reserved_variable and k.is_entry):
         out.append(nval(nv.RESERVED_SMEM_USED))
     out.append(hval(nv.SPARSE_MMA_MASK, k.sparse_mma_mask))
     if k.tensor_blocks:
@@ -179,7 +179,7 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
     if k.instr_reg_map:
         out.append(Record(nv.INSTR_REG_MAP, nv.SVAL, 0, k.instr_reg_map))
-    if k.init_count:
+    if f.mercury_layout:
         out.append(bval(nv.VRC_CTA_INIT_COUNT, k.init_count))
     out += _mbarriers(k)
     out += _offsets(nv.SYSCALL_OFFSETS, k.syscall_offsets)

@@ -7,6 +7,7 @@ from typing import Final
 
 from orias.cubin.model import GLOBAL, LOCAL, NO_CTA, WEAK, CubinModule, KernelCode
 from orias.isa.op import F_MATRIX, F_TENSOR_MAP
+from orias.isa.operand import is_imm
 from orias.lower.frame.program import Kernel
 from orias.options import Options
 from orias.output.barrier_records import describe_mbarriers
@@ -20,6 +21,9 @@ _TENSOR: Final = frozenset(
 _TENSOR_COUNT: Final = 0x80
 """VRC_CTA_INIT_COUNT of a kernel with one of these operations."""
 _ALLOCATION: Final = frozenset(("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit"))
+
+_RESERVED: Final = "reserved_smem_offset_"
+_PACED: Final = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "DMMA", "IMMA"))
 
 
 def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Options) -> None:
@@ -35,6 +39,8 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
     for f in kernel.all_functions():
         for inst in f.insts():
             base = inst.op.base
+            if base in _PACED or (base == "FSETP" and any(is_imm(o) for o in inst.src)):
+                module.paced = True
             if inst.op.compat:
                 module.isa_class = max(module.isa_class, inst.op.compat)
                 if inst.op.flags & F_TENSOR_MAP:
@@ -49,18 +55,25 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                 code.init_count = _TENSOR_COUNT
     sources = [kernel.ptx, *_callees(kernel.ptx)]
     describe_mbarriers(code, kernel, sources, kernel.entry.target.has(features.HARDWARE_BARRIERS))
+    reserved: set[str] = set()
     for ptx in sources:
         for s in ptx.body or ():
             if isinstance(s, Instr):
                 name = s.sig.name
                 if name.startswith("wmma."):
                     code.wmma_used = True
+                elif name == "mov":
+                    reserved |= {o.name for o in s.ops if o.name.startswith(_RESERVED)}
                 elif name.startswith("tcgen05."):
                     _describe_tensor(code, s)
                 elif name.startswith("tensormap.replace"):
                     module.tensor_map = 2
                 elif name.split(".")[0] in ("txq", "suq"):
                     module.uses_texture_query = True
+    if kernel.entry.target.has(features.MERCURY_LAYOUT):
+        code.reserved_smem_used |= bool(reserved)
+        code.reserved_begin = f"{_RESERVED}begin" in reserved
+        code.reserved_cap = f"{_RESERVED}cap" in reserved
 
 
 def _describe_tensor(code: KernelCode, s: Instr) -> None:

@@ -10,8 +10,8 @@ NAMES: Final[tuple[str, ...]] = (
     "larger_products", "widened_products", "call_target_address", "unified_functions", "constant_operands",
     "clears_barriers", "late_wide_addend", "full_latency_overwrites", "self_waiting_products",
     "driver_cluster_copies", "rejects_32_bit_addresses", "packed_floats", "three_way_min_max", "resets_barriers",
-    "sw2861232_war", "addends_in_relocations", "compat_section", "split_segments", "handle_banks", "cast_predicate",
-    "long_integers",
+    "sw2861232_war", "addends_in_relocations", "compat_section", "split_segments", "mercury_layout", "handle_banks",
+    "cast_predicate", "long_integers",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -97,9 +97,12 @@ COMPAT_SECTION: Final = 39
 """Cubins have the section ``.nv.compat``."""
 SPLIT_SEGMENTS: Final = 40
 """The file layout with segments for code, constants and bank 0 apart, and the order of sections, records and names that goes with it."""
-HANDLE_BANKS: Final = 41
+MERCURY_LAYOUT: Final = 41
+"""With :data:`SPLIT_SEGMENTS`: symbols of reserved shared memory stay in the symbol table, the string table keeps the names that sections have at
+creation, and functions have the record VRC_CTA_INIT_COUNT."""
+HANDLE_BANKS: Final = 42
 """A number follows the uniform register with the handle of a texture or surface."""
-CAST_PREDICATE: Final = 42
+CAST_PREDICATE: Final = 43
 """ATOMS.CAST returns a predicate: the value was stored; on other targets a word that is 1."""
-LONG_INTEGERS: Final = 43
+LONG_INTEGERS: Final = 44
 """Addition, comparison and selection of 64-bit integers in one operation."""

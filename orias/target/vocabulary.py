@@ -13,13 +13,15 @@ NUMBERS: Final[dict[str, str]] = {
     "constant_limit": "bytes of constant variables a module may have",
     "system_shared": "bytes at the start of shared memory that the system keeps",
     "cluster_step": "bytes that words of bank 0 move down for each unit of SR_CgaSize",
-    "cubin_kind": "low byte of e_flags: 4 machine code, 2 machine code with a capsule",
+    "cubin_kind": "low byte of e_flags in files of ptxas: 4 machine code, 2 machine code with a capsule",
     "sw_war": "value of the SW_WAR record",
     "mercury_isa": "value of the MERCURY_ISA_VERSION record",
     "text_padding": "bytes of NOP after the padding of code to 128",
     "reserved_section": "bytes of ``.nv.shared.reserved.0``",
     "tensor_partition": "offset in ``.nv.shared.reserved.0`` of the record of allocated tensor memory",
+    "reserved_offset": "what %reserved_smem_offset_0 reads",
     "compat_class": "first byte of record 11 of ``.nv.compat`` in a plain kernel",
+    "compat_paced": "bits of it that a module with operations of the paced pipes lacks",
     "call_relocation": "R_CUDA number of a call of another section",
 }
 
@@ -79,5 +81,6 @@ SPELLINGS: Final[dict[str, str]] = {
     "described_map": "what the name of an operation on tensor maps ends with in Ori if it has a policy",
     "scales_of_16": "a tensor memory product of 4-bit floats with a scale for each 16",
     "f64_shape": "what separates the sizes in the name of ``DMMA``",
+    "reserved_variable": "the variable of every kernel in the reserved part of shared memory; empty for none",
     "stop_branch": "the branch to itself after the last instruction, in hexadecimal digits",
 }

@@ -96,6 +96,8 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
         return _cluster(ctx, name, k)
     if name.startswith("reserved_smem_offset_") and t.has_word("system_shared_size"):
         if t.number("system_shared"):
+            if name.endswith("_0"):
+                return imm(t.number("reserved_offset"))
             return imm(t.number("system_shared") if name.endswith("cap") else 0)
         return b.r("S2R", word("SR_SMEMSZ")) if name.endswith("cap") else _usable_shared(ctx)
     if name == "warpid":
