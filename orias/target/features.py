@@ -10,7 +10,7 @@ NAMES: Final[tuple[str, ...]] = (
     "larger_products", "widened_products", "call_target_address", "unified_functions", "constant_operands",
     "clears_barriers", "late_wide_addend", "full_latency_overwrites", "self_waiting_products",
     "rejects_32_bit_addresses", "resets_barriers", "sw2861232_war", "addends_in_relocations", "compat_section",
-    "split_segments", "driver_cluster_copies",
+    "split_segments", "driver_cluster_copies", "uniform_global_stores", "map_codes",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -92,3 +92,7 @@ SPLIT_SEGMENTS: Final = 37
 """The file layout with segments for code, constants and bank 0 apart, and the order of sections, records and names that goes with it."""
 DRIVER_CLUSTER_COPIES: Final = 38
 """Copies from global memory to another CTA of the cluster call a driver function; other targets have them in hardware."""
+UNIFORM_GLOBAL_STORES: Final = 39
+"""USTGR and UREDGR: asynchronous stores and reductions from uniform registers to global memory."""
+MAP_CODES: Final = 40
+"""``tensormap.replace`` stores codes of element types, of which there are more: tf32 is f32 with a bit, 4- and 6-bit types follow."""
