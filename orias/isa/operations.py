@@ -25,6 +25,7 @@ _ATTRIBUTES: Final = frozenset((
 _PAIRS: Final = frozenset(("64", "F64", "S64", "U64"))
 _VECTORS: Final[dict[str, int]] = {
     "F32x2": 2, "F32x4": 4, "F16x4": 2, "F16x8": 4, "BF16x4": 2, "BF16x8": 4,
+    "E4M3x8": 2, "E4M3x16": 4, "E5M2x8": 2, "E5M2x16": 4,
 }  # fmt: skip
 """Registers of the vectors of atomic operations."""
 

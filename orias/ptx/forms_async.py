@@ -243,7 +243,8 @@ v2!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected 
         f"field={fields} v1!=-/0..{last} -> Argument 1 of instruction '{{n}}': value '{{v1}}' expected to be in range"
         f" [0..{last}] when .{{field}} modifier is used.\n"
         for fields, last in (
-            ("elemtype", 12), ("interleave_layout", 2), ("swizzle_mode", 3), ("fill_mode", 1), ("ORDINAL", 4),
+            ("elemtype sm=0..99", 12), ("elemtype sm=100..", 15), ("interleave_layout", 2), ("swizzle_mode", 3),
+            ("fill_mode", 1), ("swizzle_atomicity", 3), ("ORDINAL", 4),
         )
     ),
 }  # fmt: skip
