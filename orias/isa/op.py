@@ -118,7 +118,7 @@ F_TABLE_JUMP: Final = 1 << 52
 """Jumps to an address in a register."""
 F_AWAITS_ITSELF: Final = 1 << 53
 """A stall count of 0 makes it wait for its completion."""
-F_INVALIDATES_CONSTANTS: Final = 1 << 54
+F_INVALIDATES_CONSTANTS: Final = 1 << 56
 """Operations on the cache of tensor maps wait for its completion."""
 F_READS_PR: Final = 1 << 39
 """Reads the predicates of an immediate mask (``P2R R4, PR, RZ, 0x7f``), all seven without a mask."""
