@@ -127,12 +127,12 @@ class Facts:
         """Name of the execution pipe; empty if unknown, as for pseudo operations."""
         return self.value("pipe", mods)
 
-    def late(self, table: str) -> int:
+    def late(self, table: str, mods: tuple[str, ...] = ()) -> int:
         """LATE_RESULT and LATE_SOURCE for a decoder class, as a bit set."""
         out = 0
-        for _, rest in self._attributes.get("late", ()):
+        for wanted, rest in self._attributes.get("late", ()):
             kinds, sign, classes = rest.partition(" @")
-            if not sign or table in members(classes):
+            if (not wanted or _has(mods, wanted)) and (not sign or table in members(classes)):
                 for k in kinds.split(" "):
                     out |= _LATE[k]
         return out

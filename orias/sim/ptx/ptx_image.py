@@ -185,7 +185,9 @@ class PtxImage:
         offsets, top = place(k.params)
         slots = [(o, p.size) for p, o in zip(k.params, offsets, strict=True)]
         arguments = Arguments(self.arena, name, slots, top, args)
-        launch = _PtxLaunch(self, k, arguments.params, Shape(g, b, size, shared), Options(max_steps, on_batch, resident=resident))
+        launch = _PtxLaunch(
+            self, k, arguments.params, Shape(g, b, size, shared), Options(max_steps, on_batch, resident=resident)
+        )
         self.syscalls.output = []
         with np.errstate(all="ignore"):
             launch.run()
