@@ -186,7 +186,11 @@ def stores() -> list[Program]:
         ("mmio.release.sys.global.add.u64 [%out], %rd4", [total, 31 * 16]), ("release.gpu.global.add.s64 [%out], %rd4", [total, 31 * 16]),
     ):  # fmt: skip
         out.append(later(f"red.async.{form.split(' ')[0]}", f"{at}red.async.{form};", lambda s, w=words: w))
-    guarded = f"{at}setp.gt.u32 %p1, %t, 29; @%p1 st.async.release.gpu.global.u32 [%rd3+4], 5; @!%p1 red.async.release.sys.global.add.u32 [%out], 3;"
+    # (For immediate values ptxas has no instruction at -O0.)
+    guarded = (
+        f"{at}add.u32 %r5, %cta, 5; add.u32 %r6, %cta, 3; setp.gt.u32 %p1, %t, 29;"
+        " @%p1 st.async.release.gpu.global.u32 [%rd3+4], %r5; @!%p1 red.async.release.sys.global.add.u32 [%out], %r6;"
+    )
     out.append(later("st.async and red.async, guarded", guarded, lambda s: [90, *[0] * 60, 5, 0, 5]))
     return out
 
