@@ -9,8 +9,8 @@ NAMES: Final[tuple[str, ...]] = (
     "separate_samplers", "uniform_handles", "driver_gradients", "half_min_max", "nan_min_max", "bfloat_arithmetic",
     "larger_products", "widened_products", "call_target_address", "unified_functions", "constant_operands",
     "clears_barriers", "late_wide_addend", "full_latency_overwrites", "self_waiting_products",
-    "rejects_32_bit_addresses", "resets_barriers", "sw2861232_war", "addends_in_relocations", "compat_section",
-    "split_segments", "driver_cluster_copies", "uniform_global_stores", "map_codes",
+    "driver_cluster_copies", "rejects_32_bit_addresses", "resets_barriers", "sw2861232_war", "addends_in_relocations",
+    "compat_section", "split_segments", "uniform_global_stores", "map_codes",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -78,20 +78,20 @@ FULL_LATENCY_OVERWRITES: Final = 30
 """A second write of a register waits for the whole latency of the first."""
 SELF_WAITING_PRODUCTS: Final = 31
 """A matrix operation with a stall count of 0 waits for its own completion."""
-REJECTS_32_BIT_ADDRESSES: Final = 32
-"""Modules with ``.address_size 32`` are refused."""
-RESETS_BARRIERS: Final = 33
-"""Kernels begin with a reset of the convergence barriers."""
-SW2861232_WAR: Final = 34
-"""Kernels have the attribute record of that name."""
-ADDENDS_IN_RELOCATIONS: Final = 35
-"""All relocations are RELA; other targets use REL where no addend is needed."""
-COMPAT_SECTION: Final = 36
-"""Cubins have the section ``.nv.compat``."""
-SPLIT_SEGMENTS: Final = 37
-"""The file layout with segments for code, constants and bank 0 apart, and the order of sections, records and names that goes with it."""
-DRIVER_CLUSTER_COPIES: Final = 38
+DRIVER_CLUSTER_COPIES: Final = 32
 """Copies from global memory to another CTA of the cluster call a driver function; other targets have them in hardware."""
+REJECTS_32_BIT_ADDRESSES: Final = 33
+"""Modules with ``.address_size 32`` are refused."""
+RESETS_BARRIERS: Final = 34
+"""Kernels begin with a reset of the convergence barriers."""
+SW2861232_WAR: Final = 35
+"""Kernels have the attribute record of that name."""
+ADDENDS_IN_RELOCATIONS: Final = 36
+"""All relocations are RELA; other targets use REL where no addend is needed."""
+COMPAT_SECTION: Final = 37
+"""Cubins have the section ``.nv.compat``."""
+SPLIT_SEGMENTS: Final = 38
+"""The file layout with segments for code, constants and bank 0 apart, and the order of sections, records and names that goes with it."""
 UNIFORM_GLOBAL_STORES: Final = 39
 """USTGR and UREDGR: asynchronous stores and reductions from uniform registers to global memory."""
 MAP_CODES: Final = 40
