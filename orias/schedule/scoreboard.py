@@ -23,6 +23,7 @@ from orias.isa.op import (
     F_CALL,
     F_CLOSES_GROUP,
     F_DISTANT,
+    F_INVALIDATES_CONSTANTS,
     F_LATE_UNIFORM,
     F_MATRIX,
     F_ORDERED,
@@ -64,6 +65,8 @@ _ASYNC_SCOREBOARD: Final = 0
 _ORDER: Final = 255
 """The unit of RZ, which no instruction accesses, represents what fences order: the completion of MEMBAR, FENCE, SYNCS.EXCH and
 USETMAXREG, which have no register result to wait for.  (ptxas 13.0.88 gives them scoreboards all the same.)"""
+_CONSTANTS: Final = UR_BASE + 255
+"""The unit of URZ represents the constant cache: what UTMACCTL waits for."""
 _SETTER_DISTANCE: Final = 2
 """Cycles from an instruction that sets a scoreboard to one that waits for it (measured minimum on all targets)."""
 _HORIZON: Final = 48
@@ -172,6 +175,7 @@ class _Assigner:
         units = self.lat.units
         self.async_used = any(i.op.flags & F_CLOSES_GROUP for i in fn.insts())
         ordered = any(i.op.flags & F_ORDERED and i.op.base != "MEMBAR" for i in fn.insts())
+        invalidates = any(i.op.flags & F_INVALIDATES_CONSTANTS for i in fn.insts())
         for bi, b in enumerate(self.blocks):
             rows: list[_Row] = []
             for k, inst in enumerate(b.insts):
@@ -184,6 +188,8 @@ class _Assigner:
                 row.wait_all = inst.op.flags & (F_CALL | F_RETURNS) != 0
                 if ordered:
                     _order(row, rows[-1].inst.op.base if rows else "")
+                if invalidates:
+                    _after_invalidation(row)
                 if needs & NEEDS_WRITE and (row.access.writes or base == "LDGDEPBAR"):
                     row.write = self._event(inst.op, True, bi, k)
                     if inst.op.flags & F_AWAITED:
@@ -437,6 +443,18 @@ def _order(row: _Row, before: str) -> None:
         access.writes.append(_ORDER << 8)
     elif flags & F_ORDERED or before == "USETMAXREG":
         access.reads.append(_ORDER << 8)
+
+
+def _after_invalidation(row: _Row) -> None:
+    """Add accesses of a unit that stands for the constant cache: an invalidation writes it, UTMACCTL reads it."""
+    op_ = row.inst.op
+    invalidates = op_.flags & F_INVALIDATES_CONSTANTS != 0
+    if not invalidates and op_.base != "UTMACCTL":
+        return
+    access = Access()
+    access.reads, access.writes = list(row.access.reads), list(row.access.writes)
+    (access.writes if invalidates else access.reads).append(_CONSTANTS << 8)
+    row.access = access
 
 
 def _late_units(inst: Inst, access: Access) -> list[int]:

@@ -11,7 +11,7 @@ NAMES: Final[tuple[str, ...]] = (
     "clears_barriers", "late_wide_addend", "full_latency_overwrites", "self_waiting_products",
     "driver_cluster_copies", "rejects_32_bit_addresses", "packed_floats", "three_way_min_max", "resets_barriers",
     "sw2861232_war", "addends_in_relocations", "compat_section", "split_segments", "mercury_layout", "handle_banks",
-    "cast_predicate", "long_integers",
+    "cast_predicate", "long_integers", "uniform_global_stores", "map_codes",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -106,3 +106,7 @@ CAST_PREDICATE: Final = 43
 """ATOMS.CAST returns a predicate: the value was stored; on other targets a word that is 1."""
 LONG_INTEGERS: Final = 44
 """Addition, comparison and selection of 64-bit integers in one operation."""
+UNIFORM_GLOBAL_STORES: Final = 45
+"""USTGR and UREDGR: asynchronous stores and reductions from uniform registers to global memory."""
+MAP_CODES: Final = 46
+"""``tensormap.replace`` stores codes of element types, of which there are more: tf32 is f32 with a bit, 4- and 6-bit types follow."""

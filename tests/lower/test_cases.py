@@ -1,7 +1,7 @@
 """PTX and the Ori it becomes.
 
 ``cases/lines``: a line of PTX, then the targets that agree and the instructions of that line.  ``cases/modules``: a whole module (after
-``## name``), then per group of targets (for ``.target sm_90a`` that alone) the dump of every function.  Registers are numbered in order of appearance.  ``ORIAS_BLESS=1``
+``## name``), then per group of targets (for ``.target sm_90a``, ``sm_100a``, ... that alone) the dump of every function.  Registers are numbered in order of appearance.  ``ORIAS_BLESS=1``
 rewrites the files with what the compiler does now; read the difference before you commit it.
 """
 
@@ -166,7 +166,8 @@ def test_modules(name: str) -> None:
         if text:
             now.extend(text)
             whole = "\n".join(text)
-            targets = ("sm_90a",) if ".target sm_90a" in whole else TARGETS
+            named = re.search(r"\.target (sm_\d+[af])", whole)
+            targets = (named.group(1),) if named else TARGETS
             now.extend(grouped([lowered_module(whole, arch) for arch in targets], targets))
             text.clear()
 

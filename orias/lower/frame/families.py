@@ -42,6 +42,7 @@ def load_all() -> None:
     import orias.lower.memory.asynccopy
     import orias.lower.memory.atomics
     import orias.lower.memory.bulk
+    import orias.lower.memory.launch_control
     import orias.lower.memory.mbarrier
     import orias.lower.memory.multimem
     import orias.lower.memory.policy

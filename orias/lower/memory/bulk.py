@@ -20,7 +20,7 @@ from orias.lower.frame.registry import lowers
 from orias.lower.memory.asynccopy import groups_left
 from orias.lower.memory.cluster_copies import ClusterCopy, is_cluster_copy, lower_cluster_copy
 from orias.lower.memory.lane_loops import Pick, each_pair, each_thread, pack_uniform
-from orias.lower.memory.loads_stores import address, elements, gather
+from orias.lower.memory.loads_stores import address, elements, fence, gather
 from orias.ptx.ast import TYPE_BITS, Instr, Operand
 from orias.target import features
 
@@ -317,7 +317,10 @@ def lower_st_async(ctx: "Ctx", i: Instr) -> None:
     type_ = i.sig.types[-1]
     count = len(elements(i.ops[1]))
     bits = TYPE_BITS[type_] * count
-    if "completion" not in i.sig.mods or bits not in (32, 64, 128):
+    if "completion" not in i.sig.mods:
+        _to_global(ctx, i, type_, "ST")
+        return
+    if bits not in (32, 64, 128):
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     value = gather(ctx, i.ops[1], type_)
     value = value if is_reg(value) else ctx.b.copy(value, bits // 32)
@@ -331,9 +334,49 @@ def lower_red_async(ctx: "Ctx", i: Instr) -> None:
     """red.async to shared memory of the cluster: REDAS; addresses as for st.async."""
     type_ = i.sig.types[-1]
     if "completion" not in i.sig.mods:
-        raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+        _to_global(ctx, i, type_, "RED")
+        return
     value = ctx.src(i.ops[1], type_)
     value = value if is_reg(value) else ctx.b.copy(value, TYPE_BITS[type_] // 32)
     where = _both(ctx, i)
     name = f"REDAS.{i.sig.mods['op'].upper()}{'.S32' if type_ == 's32' and i.sig.mods['op'] in ('min', 'max') else ''}"
     ctx.b.emit(name + (".64" if TYPE_BITS[type_] == 64 else ""), [], [K_NONE, where, URZ, imm(0), value], ctx.guard)
+
+
+def _to_global(ctx: "Ctx", i: Instr, type_: str, kind: str) -> None:
+    """st.async and red.async to global memory, which release: USTGR, UREDGR; or an ordinary store or reduction after a fence.
+
+    The code of ptxas 13.0.88 for other operations than add adds too, and it has no instruction at all for MMIO at GPU
+    scope and for weak stores.
+    """
+    mods = i.sig.mods
+    scope, mmio = mods.get("scope", ""), "mmio" in mods
+    if mods.get("order") != "release" or scope not in ("gpu", "sys") or (mmio and scope != "sys"):
+        raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+    wide = TYPE_BITS[type_] == 64
+    size = ".64" if wide else ".S32" if kind == "RED" and type_ == "s32" else ""
+    if kind == "RED":
+        if mods["op"] != "add":
+            raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+        kind += "G.E.ADD"
+    else:
+        kind += "G.E"
+    strength = f".{'MMIO' if mmio else 'STRONG'}.{scope.upper()}"
+    ctx.begin_guarded()
+    value = ctx.src(i.ops[1], type_)
+    value = value if is_reg(value) else ctx.b.copy(value, TYPE_BITS[type_] // 32)
+    if not ctx.target.has(features.UNIFORM_GLOBAL_STORES):
+        fence(ctx, "ALL", scope, release_only=True)
+        ctx.b.emit(f"{kind}{size}{strength}", [], [*address(ctx, i.ops[0], "global"), value])
+        ctx.end_guarded()
+        return
+    where = place(ctx, i.ops[0], "global")
+    ctx.b.emit("MEMBAR.ALL.CTA", [], [])
+    name = f"U{kind.replace('G.E', 'GR.E')}.NA{size}{strength}"
+
+    def one(pick: Pick) -> None:
+        data = _pair(ctx, pick, value) if wide else pick(value)
+        ctx.b.emit(name, [], [*group(_pair(ctx, pick, where)), data])
+
+    each_thread(ctx, one)
+    ctx.end_guarded()

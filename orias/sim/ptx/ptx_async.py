@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, r
+from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, r, reg_plus
 from orias.ptx.ast import O_SINK, Operand
 from orias.sim.core.sim_errors import Fault
 from orias.sim.core.site import Exec, Getter
@@ -307,6 +307,8 @@ def _wait_group(s: PtxSite) -> Exec:
 def _store(s: PtxSite) -> Exec:
     """st.async and red.async to shared memory of the cluster."""
     space = s.mods.get("space", "")
+    if len(s.ops) == 2 and s.mods.get("order") == "release":
+        return _to_global(s)
     if len(s.ops) < 3 or space not in ("", "shared::cluster"):
         raise s.unknown()
     type_ = s.types[-1]
@@ -365,10 +367,31 @@ def _query(s: PtxSite) -> Exec:
     return run
 
 
+def _to_global(s: PtxSite) -> Exec:
+    """st.async and red.async to global memory, by the operations of sm_100."""
+    if s.name == "red.async" and s.mods["op"] != "add":
+        raise s.unknown()
+    type_ = s.types[-1]
+    words = bits_of(type_) // 32
+    rows = _Rows(s)
+    where, data = rows.words(rows.address(s.ops[0], "global")), rows.words((s.src(s.ops[1], type_), words))
+    name = f"{'USTGR.E' if s.name == 'st.async' else 'UREDGR.E.ADD'}.NA{'.64' if words == 2 else ''}.STRONG.SYS"
+    return _one_by_one([*rows.fills, exec_copy.to_global(s.sass(name, [], [*_group(where), data]))])
+
+
+def _try_cancel(s: PtxSite) -> Exec:
+    rows = _Rows(s)
+    pair = rows.words(rows.address(s.ops[0], "shared"), rows.address(s.ops[1], "shared"))
+    name = f"UGETNEXTWORKID.{'BROADCAST' if s.has('multicast') else 'SELFCAST'}"
+    site = s.sass(name, [], [*_group(pair), *_group(reg_plus(pair, 1))])
+    return _one_by_one([*rows.fills, exec_copy.next_work(site)])
+
+
 # -- tensor maps
 
 _FLAGS: Final[dict[str, tuple[int, int]]] = {
     "rank": (4, 3), "elemtype": (7, 4), "interleave_layout": (11, 2), "swizzle_mode": (13, 2), "fill_mode": (15, 1),
+    "swizzle_atomicity": (19, 3),
 }  # fmt: skip
 """Fields of the word at byte 8: (lowest bit, bits)."""
 
@@ -383,6 +406,15 @@ def _replace(s: PtxSite) -> Exec:
     value = s.src(s.ops[-1], "b64" if wide else "u32")
     ordinal = s.ops[1].value if len(s.ops) > 2 else 0
 
+    codes = field == "elemtype" and s.program.image.target.has(features.MAP_CODES)
+    rounded = codes and s.ops[-1].value in (11, 12)
+
+    def code(v: Arr) -> Arr:
+        """What a map has for the number of an element type: tf32 is f32, types of less than a byte follow bf16."""
+        less = 4 if rounded else 2 if s.ops[-1].value > 12 else 0
+        result: Arr = v - v.dtype.type(less)
+        return result
+
     def insert(m: Machine, a: Active, byte: int, low: int, bits: int, v: Arr) -> None:
         place = at(m, a) + at(m, a).dtype.type(byte)
         mask = np.uint32(((1 << bits) - 1) << low)
@@ -395,7 +427,9 @@ def _replace(s: PtxSite) -> Exec:
         if field == "global_address":
             store_values(m, a, where, at(m, a), 8, [v])
         elif field in _FLAGS:
-            insert(m, a, 8, *_FLAGS[field], v)
+            if rounded:
+                insert(m, a, 8, 16, 1, np.ones(a.n, U32))
+            insert(m, a, 8, *_FLAGS[field], code(v) if codes else v)
             if field == "swizzle_mode":
                 insert(m, a, 8, 22, 1, np.zeros(a.n, U32))
         elif field == "global_dim":
@@ -433,4 +467,5 @@ ASYNCHRONOUS: Final[dict[str, Builder]] = {
     "cp.async.bulk": _bulk, "cp.reduce.async.bulk": _bulk, "cp.async.bulk.tensor": _tensor, "cp.reduce.async.bulk.tensor": _tensor,
     "cp.async.bulk.wait_group": _wait_group, "st.async": _store, "red.async": _store, "tensormap.replace": _replace,
     "tensormap.cp_fenceproxy": _copy_map, "st.bulk": _zeros, "clusterlaunchcontrol.query_cancel": _query,
+    "clusterlaunchcontrol.try_cancel": _try_cancel,
 }  # fmt: skip

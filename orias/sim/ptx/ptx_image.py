@@ -172,6 +172,7 @@ class PtxImage:
         max_steps: int = DEFAULT_STEPS,
         cluster: Dim | None = None,
         on_batch: Callable[[Machine], None] | None = None,
+        resident: int = 0,
     ) -> Result:
         """Runs a kernel; arguments and errors are those of :meth:`orias.sim.core.image.Image.launch`."""
         k = self.kernels.get(name)
@@ -184,7 +185,9 @@ class PtxImage:
         offsets, top = place(k.params)
         slots = [(o, p.size) for p, o in zip(k.params, offsets, strict=True)]
         arguments = Arguments(self.arena, name, slots, top, args)
-        launch = _PtxLaunch(self, k, arguments.params, Shape(g, b, size, shared), Options(max_steps, on_batch))
+        launch = _PtxLaunch(
+            self, k, arguments.params, Shape(g, b, size, shared), Options(max_steps, on_batch, resident=resident)
+        )
         self.syscalls.output = []
         with np.errstate(all="ignore"):
             launch.run()
@@ -250,6 +253,7 @@ class _PtxLaunch(Launch):
         m.window_shared = SHARED_WINDOW
         m.window_local = LOCAL_WINDOW
         m.syscalls = lambda address, who: image.syscalls(m, address, who)
+        m.next_work = self.next_work
         m.watch = image.watch
         m.frame[:] = STACK_TOP - p.units[0].frame_size
         m.dynamic[:] = STACK_TOP - self.stack

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import is_zero_reg, payload, reg_plus
+from orias.isa.operand import is_imm, is_zero_reg, payload, reg_plus
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.site import Exec, Getter, Site
 from orias.sim.core.state import Active, Machine
@@ -445,6 +445,68 @@ def memsets(s: Site) -> Exec:
     return run
 
 
+def to_global(s: Site) -> Exec:
+    """USTGR and UREDGR: a word or two of a uniform register, stored or added some steps later."""
+    wide = s.has("64")
+    size = 8 if wide else 4
+    adds = s.op.base == "UREDGR"
+    data = s.src[4]
+    base = s.raw64(s.src[2])
+    offset = payload(s.src[3]) if is_imm(s.src[3]) else 0
+    value = s.raw64(data) if wide else s.raw(data)
+
+    def issue(m: Machine, a: Active, i: int) -> None:
+        at = _word(base, m, a, i) + (offset ^ 1 << 31) - (1 << 31)
+        amount = _word(value, m, a, i)
+        try:
+            place = int(m.arena.offsets(np.array([at], U64), size, size)[0])
+        except Fault as f:
+            raise Fault(f.error, f.message, i) from None
+
+        def finish() -> None:
+            here = m.arena.data[place : place + size]
+            old = int.from_bytes(here.tobytes(), "little") if adds else 0
+            here[:] = np.frombuffer((old + amount & (1 << 8 * size) - 1).to_bytes(size, "little"), U8)
+
+        m.defer(finish, group=False)
+
+    def run(m: Machine, a: Active) -> None:
+        for i in first_threads(a):
+            issue(m, a, int(i))
+
+    return run
+
+
+def next_work(s: Site) -> Exec:
+    """UGETNEXTWORKID: takes a cluster that has not started, and answers with its first block; or answers that there is none.
+
+    The answer has 16 bytes: x, y and z (16 bits each), and bit 64, which says that there is one.
+    """
+    to, barrier = s.raw(s.src[2]), s.raw(s.src[6])
+    everywhere = s.has("BROADCAST")
+
+    def issue(m: Machine, a: Active, i: int) -> None:
+        ranks = list(range(m.cluster_size)) if everywhere else []
+        starts = [_shared(m, a, i, x, _UNITS, _UNITS) for x in own(_word(to, m, a, i), ranks)]
+        signal = _word(barrier, m, a, i)
+
+        def finish() -> None:
+            block = m.next_work()
+            words = [0, 0, 0, 0] if block is None else [block[0], block[1] | block[2] << 16, 1, 0]
+            for start in starts:
+                m.shared.data[start : start + _UNITS] = np.array(words, np.uint32).view(U8)
+            _report(m, a, i, signal, ranks, _UNITS)
+
+        m.defer(finish, group=False)
+
+    def run(m: Machine, a: Active) -> None:
+        for i in first_threads(a):
+            issue(m, a, int(i))
+
+    return run
+
+
 BUILDERS: Final[dict[str, Builder]] = {
     "UMEMSETS": memsets, "UBLKCP": bulk, "UBLKRED": bulk, "UTMALDG": tensor, "UTMASTG": tensor, "UTMAREDG": tensor, "REDAS": redas,
+    "USTGR": to_global, "UREDGR": to_global, "UGETNEXTWORKID": next_work,
 }  # fmt: skip
