@@ -11,7 +11,7 @@ NAMES: Final[tuple[str, ...]] = (
     "clears_barriers", "late_wide_addend", "full_latency_overwrites", "self_waiting_products",
     "driver_cluster_copies", "rejects_32_bit_addresses", "packed_floats", "three_way_min_max", "resets_barriers",
     "sw2861232_war", "addends_in_relocations", "compat_section", "split_segments", "handle_banks", "cast_predicate",
-    "long_integers",
+    "long_integers", "absolute_differences",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -103,3 +103,5 @@ CAST_PREDICATE: Final = 42
 """ATOMS.CAST returns a predicate: the value was stored; on other targets a word that is 1."""
 LONG_INTEGERS: Final = 43
 """Addition, comparison and selection of 64-bit integers in one operation."""
+ABSOLUTE_DIFFERENCES: Final = 44
+"""The target has VABSDIFF."""
