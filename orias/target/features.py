@@ -11,7 +11,7 @@ NAMES: Final[tuple[str, ...]] = (
     "clears_barriers", "late_wide_addend", "full_latency_overwrites", "self_waiting_products",
     "driver_cluster_copies", "rejects_32_bit_addresses", "packed_floats", "three_way_min_max", "resets_barriers",
     "sw2861232_war", "addends_in_relocations", "compat_section", "split_segments", "handle_banks", "cast_predicate",
-    "long_integers", "absolute_differences",
+    "long_integers", "absolute_differences", "implicit_levels",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -105,3 +105,5 @@ LONG_INTEGERS: Final = 43
 """Addition, comparison and selection of 64-bit integers in one operation."""
 ABSOLUTE_DIFFERENCES: Final = 44
 """The target has VABSDIFF."""
+IMPLICIT_LEVELS: Final = 45
+"""Sampling without a level is plain TEX; on other targets TEX.LL with a level before the first."""
