@@ -113,7 +113,9 @@ def compare(arch: str, cases: list[tuple[str, bool]], folder: Path, level: int =
     assert wrong == []
 
 
-@pytest.mark.parametrize("arch, first", [("sm_75", 0), ("sm_80", 3), ("sm_90", 7), ("sm_100a", 11), ("sm_110a", 13), ("sm_120a", 17)])
+@pytest.mark.parametrize(
+    "arch, first", [("sm_75", 0), ("sm_80", 3), ("sm_90", 7), ("sm_100a", 11), ("sm_110a", 13), ("sm_120a", 17)]
+)
 def test_sample(arch: str, first: int, textures: None, tmp_path: Path) -> None:
     compare(arch, forms()[first::37], tmp_path)
 
