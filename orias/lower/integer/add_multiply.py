@@ -51,11 +51,11 @@ def extend16(ctx: "Ctx", value: Opnd, signed: bool) -> Opnd:
     return ctx.b.r("LOP3.LUT", value, imm(0xFFFF), RZ, imm(0xC0), NOT_PT)
 
 
-def halves(ctx: "Ctx", pair: Opnd, signed: bool) -> list[Opnd]:
-    """The two 16-bit integers of a word, lower first, extended to 32 bits."""
+def upper16(ctx: "Ctx", pair: Opnd, signed: bool) -> Opnd:
+    """The upper one of the two 16-bit integers of a word, extended to 32 bits."""
     if is_imm(pair):
-        return [extend16(ctx, imm(imm_value(pair) >> shift), signed) for shift in (0, 16)]
-    return [extend16(ctx, pair, signed), ctx.b.r("PRMT", pair, imm(0xBB32 if signed else 0x7732), RZ)]
+        return extend16(ctx, imm(imm_value(pair) >> 16), signed)
+    return ctx.b.r("PRMT", pair, imm(0xBB32 if signed else 0x7732), RZ)
 
 
 def pair_of(ctx: "Ctx", lower: Opnd, upper: Opnd) -> Opnd:
@@ -90,7 +90,7 @@ def lower_add(ctx: "Ctx", i: Instr) -> None:
         if ctx.target.has(features.PACKED_INTEGERS):
             ctx.write(i.ops[0], ctx.b.r("VIADD.16x2", a, b))
             return
-        upper = ctx.b.r("IADD3", halves(ctx, a, False)[1], halves(ctx, b, False)[1], RZ)
+        upper = ctx.b.r("IADD3", upper16(ctx, a, False), upper16(ctx, b, False), RZ)
         ctx.write(i.ops[0], pair_of(ctx, ctx.b.r("IADD3", a, b, RZ), upper))
         return
     wide = TYPE_BITS[type_] == 64
@@ -321,14 +321,16 @@ def lower_minmax(ctx: "Ctx", i: Instr) -> None:
         name = f"VIMNMX.{'S' if signed else 'U'}16x2" if bits == 16 or type_.endswith("x2") else min_max(ctx, signed)
         ctx.write(i.ops[0], ctx.b.r(name + (".RELU" if relu else ""), a, b, pick))
         return
+    operands = [(a, b)]
     if type_.endswith("x2"):
-        first, second = halves(ctx, a, signed), halves(ctx, b, signed)
+        operands = [
+            (extend16(ctx, a, signed), extend16(ctx, b, signed)),
+            (upper16(ctx, a, signed), upper16(ctx, b, signed)),
+        ]
     elif bits == 16:
-        first, second = [extend16(ctx, a, signed)], [extend16(ctx, b, signed)]
-    else:
-        first, second = [a], [b]
+        operands = [(extend16(ctx, a, signed), extend16(ctx, b, signed))]
     name = min_max(ctx, signed)
-    out = [ctx.b.r(name, x, y, pick) for x, y in zip(first, second, strict=True)]
+    out = [ctx.b.r(name, x, y, pick) for x, y in operands]
     if relu:
         out = [ctx.b.r(name, x, RZ, NOT_PT) for x in out]
     ctx.write(i.ops[0], pair_of(ctx, *out) if len(out) == 2 else out[0])
