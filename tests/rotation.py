@@ -3,8 +3,11 @@
 import os
 import random
 import time
+import zlib
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import pytest
 
 T = TypeVar("T")
 
@@ -18,3 +21,23 @@ def rotating(things: Sequence[T], count: int, name: str) -> list[T]:
     """`count` of the things, others every day and for every name."""
     print(f"ORIAS_SEED={seed()}")
     return random.Random(f"{seed()} {name}").sample(list(things), min(count, len(things)))
+
+
+LATER = ("sm_100a", "sm_103a", "sm_110a", "sm_120a")
+"""A target of each of the four instruction sets after sm_90."""
+
+
+def with_later(arches: Sequence[str], name: str) -> list[Any]:
+    """Values of a test's parameter: the targets, and those of LATER; of these one runs by default (another for every name), all in the sweep."""
+    first = LATER[zlib.crc32(name.encode()) % len(LATER)]
+    return [*arches, *[a if a == first else pytest.param(a, marks=pytest.mark.sweep) for a in LATER]]
+
+
+def for_each(names: Sequence[str], arches: Sequence[str]) -> list[Any]:
+    """Values of the parameters name and arch: every name with :func:`with_later`."""
+    out = []
+    for name in names:
+        for a in with_later(arches, name):
+            arch, marks = (a.values[0], a.marks) if isinstance(a, type(pytest.param())) else (a, ())
+            out.append(pytest.param(name, arch, marks=marks))
+    return out

@@ -11,7 +11,8 @@ NAMES: Final[tuple[str, ...]] = (
     "clears_barriers", "late_wide_addend", "full_latency_overwrites", "self_waiting_products",
     "driver_cluster_copies", "rejects_32_bit_addresses", "packed_floats", "three_way_min_max", "resets_barriers",
     "sw2861232_war", "addends_in_relocations", "compat_section", "split_segments", "mercury_layout", "handle_banks",
-    "cast_predicate", "long_integers", "uniform_global_stores", "map_codes",
+    "cast_predicate", "long_integers", "uniform_global_stores", "map_codes", "absolute_differences",
+    "implicit_levels",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -110,3 +111,7 @@ UNIFORM_GLOBAL_STORES: Final = 45
 """USTGR and UREDGR: asynchronous stores and reductions from uniform registers to global memory."""
 MAP_CODES: Final = 46
 """``tensormap.replace`` stores codes of element types, of which there are more: tf32 is f32 with a bit, 4- and 6-bit types follow."""
+ABSOLUTE_DIFFERENCES: Final = 47
+"""The target has VABSDIFF."""
+IMPLICIT_LEVELS: Final = 48
+"""Sampling without a level is plain TEX; on other targets TEX.LL with a level before the first."""

@@ -76,6 +76,8 @@ def lower_tex(ctx: "Ctx", i: Instr) -> None:
         name, last = "TLD#.LL" if texels else "TEX#.LL", 3
     elif texels:
         name = "TLD#.LZ"
+    elif ctx.target.has(features.IMPLICIT_LEVELS):
+        name = "TEX#"
     else:
         f.extra.append(imm(NO_LEVEL))
         name = "TEX#.LL"

@@ -104,16 +104,11 @@ def judge(seed: int, arch: str, level: int, budget: int, ptxas: str, phases: boo
 
 
 def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: bool = False) -> Verdict:
-    """Judges a given program, as :func:`judge`; its kernel is ``k``, and the seed determines the inputs.
-
-    For targets that only ptxas compiles for (from sm_100 on), it judges the code of ptxas alone.
-    """
+    """Judges a given program, as :func:`judge`; its kernel is ``k``, and the seed determines the inputs."""
 
     def verdict(kind: str, detail: str = "") -> Verdict:
         return Verdict(seed, arch, level, kind, detail, text)
 
-    if arch not in TARGETS:
-        return verdict(*_only_theirs(text, seed, arch, level, ptxas))
     try:
         v = Verifier(text, options(arch, level), phases=phases)
     except CompileError as e:
@@ -137,26 +132,6 @@ def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: 
         known = _known_fault(ptxas, text, arch, level, v, case, want)
         return verdict(KNOWN, known) if known else verdict(THEIRS, theirs)
     return verdict(BOTH if theirs else OURS, finding.text() + (f"; ptxas: {theirs}" if theirs else ""))
-
-
-def _only_theirs(text: str, seed: int, arch: str, level: int, ptxas: str) -> tuple[str, str]:
-    """The verdict and its detail for a program that only ptxas compiles."""
-    data = ptxas_cubin(ptxas, text, arch, level) if ptxas else "no ptxas to compile it"
-    if isinstance(data, str):
-        return REFUSED, data.strip()
-    try:
-        v = Verifier(text, options(arch, level), data)
-    except SimError as e:
-        return THEIRS, f"cannot be loaded: {e}"
-    case = case_of(seed, v.module)
-    want = ptx_outcome(v.module, arch, case, v.image)
-    if want.error is not None:
-        return INVALID, str(want.error)
-    finding = v.compare("k", case, want, False)
-    if finding is None:
-        return OK, ""
-    known = _known_fault(ptxas, text, arch, level, v, case, want)
-    return (KNOWN, known) if known else (THEIRS, finding.text())
 
 
 def _theirs(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Case) -> str:
