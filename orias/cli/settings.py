@@ -164,6 +164,8 @@ def _ignored(name: str, c: Command) -> bool:
 def settings(c: Command) -> Settings:
     """The settings of a command; raises UsageError if ptxas would stop immediately."""
     arch = c.values.get("gpu-name", Options().arch)
+    if arch.startswith("lto_") and arch.endswith("a"):
+        raise UsageError(f"Unsupported gpu architecture '{arch}'")
     o = Options("sm_" + arch.partition("_")[2])
     s = Settings(o, not arch.startswith("sm_"), c.values.get("output-file", "elf.o"))
     _fast_compile(c)

@@ -32,6 +32,8 @@ _VECTORS: Final[dict[str, int]] = {
 def data_words(mods: tuple[str, ...]) -> int:
     """Registers that a memory operation moves per thread, by its size modifier."""
     for m in mods:
+        if m == "256":
+            return 8
         if m == "128":
             return 4
         if m in _PAIRS:

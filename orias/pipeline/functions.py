@@ -30,6 +30,7 @@ from orias.passes.fold_guard import fold_guarded_copies
 from orias.passes.gvn import eliminate_common
 from orias.passes.legalize import legalize
 from orias.passes.licm import hoist_invariants
+from orias.passes.long_integers import fuse_words
 from orias.passes.predicate import predicate_arms
 from orias.passes.reassociate import reassociate_addresses
 from orias.passes.remat import needs_many_registers, relieve_peaks
@@ -148,6 +149,10 @@ def _uniform(fn: Func, o: Options) -> None:
     use_constant_operands(fn)
 
 
+def _long_integers(fn: Func, o: Options) -> None:
+    fuse_words(fn)
+
+
 def _legalize(fn: Func, o: Options) -> None:
     legalize(fn, o.opt_level > 0)
 
@@ -208,6 +213,7 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "expand": _expand,
     "predicate": _predicate,
     "uniform": _uniform,
+    "long_integers": _long_integers,
     "legalize": _legalize,
     "sync": _sync,
     "pre_ra": _pre_ra,

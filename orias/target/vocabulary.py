@@ -74,6 +74,8 @@ SPELLINGS: Final[dict[str, str]] = {
     "texel_index": "the conversion of an integer coordinate of a texture",
     "layer_limit": "the operation that holds the layer of a texture to 16 bits",
     "policy_size": "the conversion of a size in ``createpolicy``",
+    "wide_sum": "what ``ADD`` of ``LDGMC`` starts with if sums are wider than the elements",
+    "described_map": "what the name of an operation on tensor maps ends with in Ori if it has a policy",
     "f64_shape": "what separates the sizes in the name of ``DMMA``",
     "stop_branch": "the branch to itself after the last instruction, in hexadecimal digits",
 }

@@ -148,6 +148,9 @@ syn.ptx
 t90.ptx
 t90.ptx -arch=compute_80
 bad.ptx -o /nonexist/foo
+k.ptx -arch=lto_90a
+k.ptx -arch lto_100a -O7
+nosuch.ptx -arch=lto_121a
 k.ptx k.ptx
 bad.ptx syn.ptx
 f.ptx -e g
@@ -161,6 +164,11 @@ ACCEPTED = """
 k.ptx
 k.ptx -arch=compute_80
 k.ptx -arch=lto_80
+k.ptx -arch=lto_103
+k.ptx -arch=lto_120f
+k.ptx -arch=compute_100a
+k.ptx -arch compute_110f -v
+k.ptx -arch=compute_121
 t90.ptx -arch=compute_90 -o x.cubin
 k.ptx -O3 -v
 k.ptx -O=3 -m64

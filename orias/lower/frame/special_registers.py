@@ -5,7 +5,7 @@ Source: ``docs/facts/targets.md``, "Special registers".
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import NEG, PT, RZ, Opnd, const, imm, word
+from orias.isa.operand import NEG, PT, RZ, Opnd, const, imm, is_reg, word
 from orias.lower.integer.add_multiply import min_max
 from orias.target import features
 
@@ -81,16 +81,16 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
     t = ctx.target
     row = _BANK.get(name)
     if row is not None and t.has_word(row[1]):
-        return b.copy(const(0, t.word(row[1]) + 4 * k), row[0])
+        return _held(ctx, bank_word(ctx, row[1], k, row[0]), row[0])
     if name.startswith("envreg"):
         number = int(name[6:])
         if number < _FIRST_OF_UPPER:
-            return b.copy(const(0, t.word("environment_0") + 4 * number))
-        return b.copy(const(0, t.word("environment_16") + 4 * (number - _FIRST_OF_UPPER)))
+            return _held(ctx, bank_word(ctx, "environment_0", number))
+        return _held(ctx, bank_word(ctx, "environment_16", number - _FIRST_OF_UPPER))
     if name == "total_smem_size":
         return _usable_shared(ctx) if t.has_word("system_shared_size") else b.r("S2R", word("SR_SMEMSZ"))
     if name == "aggr_smem_size" and t.has_word("cluster_shared_limit"):
-        least = const(0, t.word("cluster_shared_limit"))
+        least = bank_word(ctx, "cluster_shared_limit")
         return b.r(min_max(ctx, False), b.r("S2R", word("SR_SMEMSZ")), least, PT)
     if name in ("clusterid", "cluster_ctaid") and t.has(features.CLUSTERS):
         return _cluster(ctx, name, k)
@@ -110,6 +110,24 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
     raise ctx.unsupported(f"Special register '%{name}{'.' + comp if comp else ''}'")
 
 
+def bank_word(ctx: "Ctx", name: str, index: int = 0, words: int = 1) -> Opnd:
+    """A value of constant bank 0, `index` words after the word `name`: a constant operand, or `words` registers.
+
+    The address of a word that moves is less by ``cluster_step`` times SR_CgaSize; such a word is read with LDC.
+    """
+    b, t = ctx.b, ctx.target
+    at = t.word_base(name) + 4 * index
+    if not t.moves_with_cluster(name):
+        return const(0, at)
+    moved = b.r("IMAD", b.r("CS2R.32", word("SR_CgaSize")), imm(-t.number("cluster_step") & 0xFFFFFFFF), RZ)
+    return b.r("LDC" if words == 1 else "LDC.64", const(0, at), moved, width=words)
+
+
+def _held(ctx: "Ctx", value: Opnd, words: int = 1) -> Opnd:
+    """A value in registers."""
+    return value if is_reg(value) else ctx.b.copy(value, words)
+
+
 def _usable_shared(ctx: "Ctx") -> Opnd:
     """Bytes of the CTA's shared memory without the system's part."""
     size = ctx.b.r("S2R", word("SR_SMEMSZ"))
@@ -120,9 +138,9 @@ def _cluster(ctx: "Ctx", name: str, k: int) -> Opnd:
     """Cluster number along axis `k`, by a reciprocal like ptxas; or the remainder, the CTA's number in the cluster."""
     b = ctx.b
     cta = b.r("S2R", word(f"SR_CTAID.{_COMP[k].upper()}"))
-    quotient = b.r("FMUL", b.r("I2FP.F32.U32", cta), const(0, ctx.target.word("cluster_reciprocal") + 4 * k))
+    quotient = b.r("FMUL", b.r("I2FP.F32.U32", cta), bank_word(ctx, "cluster_reciprocal", k))
     cluster = b.r("F2I.U32.TRUNC.NTZ", quotient)
     if name == "clusterid":
         return cluster
     minus = b.r("IADD3", cluster | NEG, RZ, RZ)
-    return b.r("IMAD", const(0, ctx.target.word("cluster_size") + 4 * k), minus, cta)
+    return b.r("IMAD", bank_word(ctx, "cluster_size", k), minus, cta)

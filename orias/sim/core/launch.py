@@ -124,7 +124,7 @@ class Launch:
             put(t.word("bank_window"), copy - base, 8)
         if self.image.reader.bank(3):
             put(t.word("constant_window"), self.image.section(".nv.constant3"), 8)
-        put(t.word_base("dynamic_shared"), self.shape.dynamic)
+        put(t.word_base("dynamic_shared") - self._moved(), self.shape.dynamic)
         put(t.word("grid_id"), 1, 8)
         if t.has_word("descriptor"):
             put(t.word("descriptor"), 0, 8)
@@ -145,17 +145,28 @@ class Launch:
     def _cluster_constants(self, put: Callable[..., None], t: Target) -> None:
         """Cluster fields from sm_90 on."""
         ranks = 1
+        moved = self._moved()
         for i in range(3):
             ranks *= self.shape.cluster[i]
-            put(t.word_base("cluster_size") + 4 * i, self.shape.cluster[i])
-            put(t.word_base("cluster_count") + 4 * i, self.shape.grid[i] // self.shape.cluster[i])
+            put(t.word_base("cluster_size") - moved + 4 * i, self.shape.cluster[i])
+            put(t.word_base("cluster_count") - moved + 4 * i, self.shape.grid[i] // self.shape.cluster[i])
             # The f32 reciprocal is rounded up, because code multiplies a block's coordinate by it and truncates.
             reciprocal = np.float32(1 / self.shape.cluster[i])
             if float(reciprocal) * self.shape.cluster[i] < 1:
                 reciprocal = np.nextafter(reciprocal, np.float32(2))
-            put(t.word_base("cluster_reciprocal") + 4 * i, int(reciprocal.view(np.uint32)))
+            put(t.word_base("cluster_reciprocal") - moved + 4 * i, int(reciprocal.view(np.uint32)))
         put(t.word("explicit_cluster"), 1 if ranks > 1 else 0)
-        put(t.word_base("cluster_ranks"), ranks)
+        put(t.word_base("cluster_ranks") - moved, ranks)
+
+    def _cga_size(self) -> int:
+        """SR_CgaSize: what it holds on hardware is not known; here 1 with clusters, so that code that ignores it fails."""
+        x, y, z = self.shape.cluster
+        return int(x * y * z > 1)
+
+    def _moved(self) -> int:
+        """Bytes by which words of constant bank 0 that depend on SR_CgaSize lie below their base."""
+        t = self.image.target
+        return t.number("cluster_step") * self._cga_size() if t.has_number("cluster_step") else 0
 
     def _blocks(self) -> Arr:
         """Coordinates of all blocks, [n, 3]; the blocks of a cluster are adjacent."""
@@ -301,7 +312,7 @@ class Launch:
             "SR_SMEMSZ": self.shared_bytes,
             "SR_VIRTUALSMID": 0,
             "SR_VIRTCFG": 64,
-            "SR_CgaSize": 0,
+            "SR_CgaSize": self._cga_size(),
             "SR_ORDERING_TICKET": 0,
         }
         for key, value in one.items():

@@ -221,12 +221,13 @@ _TYPE: Final[dict[str, str]] = {
 
 
 def _bulk(s: PtxSite) -> Exec:
-    if s.has("cp_mask") or not s.has("src"):
+    if not s.has("src"):
         raise s.unknown()
     to, source = s.mods["dst"], s.mods["src"]
     rows = _Rows(s)
     multicast = s.has("multicast")
-    size, mask = s.src(s.ops[2], "u32"), s.src(s.ops[4], "b16") if multicast else None
+    masked = s.ops[4] if multicast else s.ops[-1] if s.has("cp_mask") else None
+    size, mask = s.src(s.ops[2], "u32"), s.src(masked, "b16") if masked is not None else None
 
     def count(m: Machine, a: Active) -> Arr:
         units = size(m, a) >> np.uint32(4)
@@ -241,17 +242,24 @@ def _bulk(s: PtxSite) -> Exec:
         name += f".{s.mods['op'].upper()}{_TYPE.get(s.types[0], '')}"
     elif multicast:
         name += ".MULTICAST"
+    elif mask is not None:
+        name += ".DST_G_BYTE_MASK"
     site = s.sass(name, [], [*_group(first), *_group(second), rows.words((count, 1))])
     return _one_by_one([*rows.fills, exec_copy.bulk(site)])
 
 
+_MODES: Final[dict[str, str]] = {
+    "tile": "", "im2col": ".IM2COL", "im2col_no_offs": ".IM2COL", "tile::gather4": ".GATHER4", "tile::scatter4": ".SCATTER4",
+}  # fmt: skip
+"""Modifiers of tensor copies that are simulated."""
+
+
 def _tensor(s: PtxSite) -> Exec:
     mode = s.mods.get("mode", "tile")
-    if mode not in ("tile", "im2col", "im2col_no_offs"):
+    if mode not in _MODES:
         raise s.unknown()
     rows = _Rows(s)
-    columns = mode != "tile"
-    tail = f".{s.mods['dim'].upper()}{'.IM2COL' if columns else ''}"
+    tail = f".{s.mods['dim'].upper()}{_MODES[mode]}"
     src: list[Opnd]
     if s.mods["dst"] == "global":
         table, place = s.ops[0], [rows.address(s.ops[1], "shared")]

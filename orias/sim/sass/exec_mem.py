@@ -227,7 +227,7 @@ def store(s: Site) -> Exec:
     space = _SPACE[s.op.space]
     size, _ = access_size(s)
     get = _address(s, space)
-    halves = reversed(s.src[4:6]) if size == 32 else s.src[4:5]
+    halves = s.src[4:6] if size == 32 else s.src[4:5]
     data = [g for o in halves for g in _words_of(s, o, max(1, min(size, 16) // 4))]
 
     def run(m: Machine, a: Active) -> None:
