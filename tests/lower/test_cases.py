@@ -1,7 +1,7 @@
 """PTX and the Ori it becomes.
 
 ``cases/lines``: a line of PTX, then the targets that agree and the instructions of that line.  ``cases/modules``: a whole module (after
-``## name``), then per group of targets (for ``.target sm_90a`` that alone) the dump of every function.  Registers are numbered in order of appearance.  ``ORIAS_BLESS=1``
+``## name``), then per group of targets (for ``.target sm_90a`` and the like that alone) the dump of every function.  Registers are numbered in order of appearance.  ``ORIAS_BLESS=1``
 rewrites the files with what the compiler does now; read the difference before you commit it.
 """
 
@@ -24,6 +24,7 @@ BLESS = bool(os.environ.get("ORIAS_BLESS"))
 LINE = 40
 _PREFIX = {"p": "pred", "h": "b16", "r": "b32", "d": "b64", "q": "b128"}
 _NAME = re.compile(r"%([phrdq])(\d+)")
+_OWN = re.compile(r"\.target (sm_\d+a)")
 _VREG = re.compile(r"\bv(\d+)\b(:[A-Z0-9]+)?")
 
 
@@ -150,7 +151,8 @@ def test_modules(name: str) -> None:
         if text:
             now.extend(text)
             whole = "\n".join(text)
-            targets = ("sm_90a",) if ".target sm_90a" in whole else TARGETS
+            own = _OWN.search(whole)
+            targets = (own.group(1),) if own else TARGETS
             now.extend(grouped([lowered_module(whole, arch) for arch in targets], targets))
             text.clear()
 
