@@ -76,6 +76,7 @@ SPELLINGS: Final[dict[str, str]] = {
     "policy_size": "the conversion of a size in ``createpolicy``",
     "wide_sum": "what ``ADD`` of ``LDGMC`` starts with if sums are wider than the elements",
     "described_map": "what the name of an operation on tensor maps ends with in Ori if it has a policy",
+    "scales_of_16": "a tensor memory product of 4-bit floats with a scale for each 16",
     "f64_shape": "what separates the sizes in the name of ``DMMA``",
     "stop_branch": "the branch to itself after the last instruction, in hexadecimal digits",
 }

@@ -82,7 +82,7 @@ def tensor_address(ctx: "Ctx", o: Operand) -> tuple[Opnd, int]:
     return ctx.src(base_register(o), "b32"), o.value
 
 
-def _whole_address(ctx: "Ctx", o: Operand) -> Opnd:
+def whole_address(ctx: "Ctx", o: Operand) -> Opnd:
     """An address in tensor memory as one word."""
     at, offset = tensor_address(ctx, o)
     return ctx.b.r("IADD3", at, imm(offset), RZ) if offset else at
@@ -203,7 +203,7 @@ def lower_copy(ctx: "Ctx", i: Instr) -> None:
         raise ctx.unsupported(f"'{i.sig.text}'")
     name = f"UTCCP.T.S{pair_suffix(i)}{shape}{unpacked}.tg"
     ctx.begin_guarded()
-    at = _whole_address(ctx, i.ops[0])
+    at = whole_address(ctx, i.ops[0])
     descriptor = ctx.src(i.ops[1], "b64")
 
     def copy(pick: Pick) -> None:
@@ -218,7 +218,7 @@ def lower_copy(ctx: "Ctx", i: Instr) -> None:
 def lower_shift(ctx: "Ctx", i: Instr) -> None:
     """tcgen05.shift.down."""
     ctx.begin_guarded()
-    at = _whole_address(ctx, i.ops[0])
+    at = whole_address(ctx, i.ops[0])
 
     def shift(pick: Pick) -> None:
         ctx.b.emit(f"UTCSHIFT{pair_suffix(i)}.DOWN.t", [], [pick(at)])
