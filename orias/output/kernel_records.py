@@ -6,7 +6,7 @@ Source: ``docs/facts/cubin.md``, "Attributes" and "Notes and compatibility".
 from typing import Final
 
 from orias.cubin.model import GLOBAL, LOCAL, NO_CTA, WEAK, CubinModule, KernelCode
-from orias.isa.op import F_MATRIX, F_TENSOR_MAP
+from orias.isa.op import F_MATRIX, F_TENSOR, F_TENSOR_MAP
 from orias.isa.operand import is_imm
 from orias.lower.frame.program import Kernel
 from orias.options import Options
@@ -15,11 +15,8 @@ from orias.ptx.ast import Function, Instr
 from orias.target import features
 
 _CLUSTER_BARRIER: Final = frozenset(("UCGABAR_ARV", "UCGABAR_WAIT"))
-_TENSOR: Final = frozenset(
-    ("STTM", "UTCATOMSWS", "UTCBAR", "UTCCP", "UTCHMMA", "UTCIMMA", "UTCOMMA", "UTCQMMA", "UTCSHIFT")
-)
 _TENSOR_COUNT: Final = 0x80
-"""VRC_CTA_INIT_COUNT of a kernel with one of these operations."""
+"""VRC_CTA_INIT_COUNT of a kernel with operations that have F_TENSOR."""
 _ALLOCATION: Final = frozenset(("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit"))
 
 _RESERVED: Final = "reserved_smem_offset_"
@@ -51,7 +48,7 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                 code.barriers = max(code.barriers, 1)
             elif inst.op.flags & F_MATRIX and "SP" in inst.op.mods:
                 code.sparse_mma_mask = 0x10
-            if base in _TENSOR:
+            if inst.op.flags & F_TENSOR:
                 code.init_count = _TENSOR_COUNT
     sources = [kernel.ptx, *_callees(kernel.ptx)]
     describe_mbarriers(code, kernel, sources, kernel.entry.target.has(features.HARDWARE_BARRIERS))

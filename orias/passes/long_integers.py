@@ -36,8 +36,11 @@ from orias.isa.operand import (
     kind_of,
     lane_of,
     lane_range,
+    pair_lane,
     vreg,
     with_lane,
+    with_word_lane,
+    word_lane,
 )
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.def_use import Values
@@ -46,7 +49,6 @@ from orias.target import features
 _ADD: Final = op("IADD.64")
 _SELECT: Final = op("SEL.64")
 _ADD_UNIFORM: Final = op("UIADD3.64")
-_PAIR_LANE: Final = 9
 _MIRRORED: Final[dict[str, str]] = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 
 
@@ -128,7 +130,7 @@ class _Fuser:
         first, count = lane_range(lane_of(o), width)
         if count != 1:
             return K_NONE, 0
-        whole = with_lane(o, 0 if width == 2 else _PAIR_LANE + first // 2)
+        whole = with_lane(o, 0 if width == 2 else pair_lane(first // 2))
         return whole, first % 2
 
     def _addend(self, low: Opnd, high: Opnd) -> Opnd:
@@ -206,7 +208,11 @@ class _Fuser:
             return K_NONE
         if vreg(o) in self.word_of:
             return self.low_word.get(vreg(o), K_NONE)
-        return with_lane(o, lane_of(o) - 1) if has_lane(o) and self._part(o)[1] == 1 else K_NONE
+        return (
+            with_lane(o, word_lane(lane_range(lane_of(o), self.fn.width(o))[0] - 1))
+            if has_lane(o) and self._part(o)[1] == 1
+            else K_NONE
+        )
 
     def _free(self, o: Opnd) -> bool:
         return is_vreg(o) and not has_lane(o) and vreg(o) not in self.kept
@@ -227,7 +233,7 @@ class _Fuser:
         for k, s in enumerate(inst.src):
             known = self.word_of.get(vreg(s)) if is_vreg(s) else None
             if known is not None:
-                inst.src[k] = in_place_of(s, with_lane(known[0], known[1] + 1))
+                inst.src[k] = in_place_of(s, with_word_lane(known[0], known[1]))
 
     def _unpack(self, pack: Inst) -> None:
         """A pack of both words of a fused value is a copy of it; a guarded one, that alone reads them, computes it."""

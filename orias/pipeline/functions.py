@@ -37,6 +37,7 @@ from orias.passes.remat import needs_many_registers, relieve_peaks
 from orias.passes.returns import unify_returns
 from orias.passes.simplify import simplify
 from orias.passes.single_thread import resolve_elections
+from orias.passes.tensor_addresses import share_tensor_addresses
 from orias.passes.uniform_chains import compute_uniformly
 from orias.passes.unroll import unroll_loops
 from orias.regalloc.register_allocation import allocate_checked, allocate_registers
@@ -120,7 +121,8 @@ def _licm(fn: Func, o: Options) -> None:
 
 
 def _reassociate(fn: Func, o: Options) -> None:
-    if reassociate_addresses(fn):
+    changed = share_tensor_addresses(fn)
+    if reassociate_addresses(fn) or changed:
         eliminate_dead(fn)
         eliminate_common(fn, across_blocks=o.opt_level > 1)
 

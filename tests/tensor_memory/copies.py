@@ -45,7 +45,7 @@ def _descriptor() -> str:
     """%l3: 128 rows of 16-byte pieces without swizzle, 8 rows together, the next piece 2048 bytes on."""
     constant = 2048 >> 4 << 16 | 128 >> 4 << 32 | 1 << 46
     return f"""
-    shr.u32 %x4, %data, 4;
+    bfe.u32 %x4, %data, 4, 14;
     cvt.u64.u32 %l3, %x4;
     add.u64 %l3, %l3, {constant};
 """
@@ -79,14 +79,12 @@ def _copy(shape: str, who: str) -> Program:
         body = f"@%p0 bra copied;\nelect.sync _|%p4, 0xffffffff;\n@!%p4 bra copied;\n{issue.format(8)}\n{commit}\n"
         count = 1
     else:
-        # Two threads issue, to different columns.
+        # Two threads issue the same copies: ptxas takes the operands of one of them for both.
         body = f"""
     setp.gt.u32 %p4, %me, 1;
     @%p4 bra copied;
-    shl.b32 %x5, %me, 3;
-    add.u32 %tmem, %tmem, %x5;
     {issue.format(0)}
-    sub.u32 %tmem, %tmem, %x5;
+    {issue.format(8)}
     {commit}
 """
         count = 2

@@ -200,7 +200,7 @@ def cp(s: Site) -> Exec:
     """UTCCP: a copy from shared to tensor memory, in both blocks of a pair."""
     shape = _COPIES[next((x for x in s.op.mods if "dp" in x), "")]
     pair = s.has("2CTA")
-    if not s.has("tg"):
+    if not s.has("tg") and not s.has("g"):
         raise s.unknown("operands")
     address, descriptor = _address(s.src[:-1]), payload(s.src[-1])
 
