@@ -6,7 +6,7 @@ Source: ``docs/facts/cubin.md``, "Attributes" and "Notes and compatibility".
 from typing import Final
 
 from orias.cubin.model import GLOBAL, LOCAL, NO_CTA, WEAK, CubinModule, KernelCode
-from orias.isa.op import F_MATRIX, F_TENSOR, F_TENSOR_MAP
+from orias.isa.op import F_MATRIX, F_PACED, F_TENSOR, F_TENSOR_MAP
 from orias.isa.operand import is_imm
 from orias.lower.frame.program import Kernel
 from orias.options import Options
@@ -20,7 +20,6 @@ _TENSOR_COUNT: Final = 0x80
 _ALLOCATION: Final = frozenset(("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit"))
 
 _RESERVED: Final = "reserved_smem_offset_"
-_PACED: Final = frozenset(("DADD", "DMUL", "DFMA", "DSETP", "DMMA", "IMMA"))
 
 
 def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Options) -> None:
@@ -36,7 +35,7 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
     for f in kernel.all_functions():
         for inst in f.insts():
             base = inst.op.base
-            if base in _PACED or (base == "FSETP" and any(is_imm(o) for o in inst.src)):
+            if inst.op.flags & F_PACED or (base == "FSETP" and any(is_imm(o) for o in inst.src)):
                 module.paced = True
             if inst.op.compat:
                 module.isa_class = max(module.isa_class, inst.op.compat)
