@@ -39,13 +39,8 @@ PRODUCTS = ("matrix", "wmma")
 
 
 def with_families(settings: list[tuple[str, str, int]]) -> list[Any]:
-    """Each setting with each family; not all matrix products of sm_90 are lowered for LATER yet (docs/status.md)."""
-    return [
-        pytest.param(s, f, id=f"{s[0]}-{s[1]}-O{s[2]}-{f}")
-        for s in settings
-        for f in FAMILIES
-        if s[1] not in LATER or f not in PRODUCTS
-    ]
+    """Each setting with each family."""
+    return [pytest.param(s, f, id=f"{s[0]}-{s[1]}-O{s[2]}-{f}") for s in settings for f in FAMILIES]
 
 
 SETTINGS = [
