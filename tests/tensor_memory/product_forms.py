@@ -71,6 +71,6 @@ def stationary_lines(integers: bool) -> Iterator[str]:
 def module(target: str, body: list[str]) -> str:
     """A module with a kernel k that runs the lines."""
     return (
-        f".version 8.8\n.target {target}\n.address_size 64\n.visible .entry k(.param .align 8 .b8 p[72])\n{{\n"
+        f".version 9.0\n.target {target}\n.address_size 64\n.visible .entry k(.param .align 8 .b8 p[72])\n{{\n"
         f"{REGISTERS}\n{LOADS}\n" + "\n".join(body) + "\nret;\n}\n"
     )
