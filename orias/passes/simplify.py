@@ -8,7 +8,7 @@ The walk substitutes known values into sources, then offers the instruction to t
 from collections.abc import Callable
 from typing import Final, final
 
-from orias.isa.op import F_TERM, SIGNS_FLOAT, SIGNS_HALF, SIGNS_INTEGER, Op, op
+from orias.isa.op import F_TENSOR, F_TERM, SIGNS_FLOAT, SIGNS_HALF, SIGNS_INTEGER, Op, op
 from orias.isa.operand import (
     ABS,
     FIRST_VIRTUAL,
@@ -296,7 +296,8 @@ def resolve(cx: Cx, o: Opnd, inst: Inst) -> Opnd:
         ident = o >> PAYLOAD_SHIFT
         value = cx.repl.get(ident)
         if value is None:
-            if not has_lane(o):
+            # Lanes in an operation on tensor memory are of registers that must be neighbours.
+            if not has_lane(o) or inst.op.flags & F_TENSOR:
                 return o
             d = cx.values.defs[ident]
             if d is None or d.op is not OP_PACK or d.guard != PT:

@@ -227,14 +227,22 @@ clean satfinite isa=65.. t0!=s32 -> Instruction ''wmma.mma' with floating point 
 """Rules between the modifiers and types of an opcode."""
 
 _SCALED: Final = "argument scale-inp-d-imm"
+_SCALES_SUMS: Final = (
+    "!block_scale !sp last=imm count=6 a4!=other", "!block_scale !sp last=imm count=7", "!block_scale sp last=imm count=7 a5!=other",
+    "!block_scale sp last=imm count=8",
+)  # fmt: skip
+"""Operand lists of tcgen05.mma that end with the scale of the sums: one more than the list without, whose last may be a constant too.
+
+A vector of lanes (other) may precede the flag.
+"""
 
 OPERANDS: Final[dict[str, str]] = {
     "tcgen05.commit": "multicast a1!=reg16 -> Arguments mismatch for instruction '{n}'",
     "tcgen05.alloc tcgen05.commit": "a0=absolute -> Immediate addresses allowed only for .local state space",
     "tcgen05.shift tcgen05.cp": "a0=address64 -> Arguments mismatch for instruction 'add'",
     "tcgen05.mma": f"""
-!block_scale last=imm count!=5 -> @n100af/103af : {_SCALED}
-!block_scale last=imm count!=5 kind!=kind::f16/kind::tf32 -> Illegal modifier '.{{kind}}' for instruction '{{n}}' with 'arg scale-inp-d-imm'
+{" | ".join(_SCALES_SUMS)} -> @n100af/103af : {_SCALED}
+{" | ".join(f"{c} kind!=kind::f16/kind::tf32" for c in _SCALES_SUMS)} -> Illegal modifier '.{{kind}}' for instruction '{{n}}' with 'arg scale-inp-d-imm'
 """,
 }
 """Rules between modifiers and operands."""
