@@ -20,7 +20,7 @@ from orias.sim.sass import exec_warp
 
 Arr = npt.NDArray[Any]
 _HALF: Final[dict[str, str]] = {"f16": "", "bf16": ".BF16", "tf32": ".TF32"}
-_FP8: Final = ("e4m3", "e5m2")
+_FP8: Final = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 
 
 def elements(o: Operand) -> list[Operand]:
@@ -62,7 +62,7 @@ def spread(s: PtxSite, o: Operand, type_: str, row: int = -1) -> tuple[int, Exec
 def _mma(s: PtxSite) -> Exec:
     t = s.types
     shape = s.mods["shape"]
-    if s.has("kind") and s.mods["kind"] != "kind::f8f6f4":
+    if s.has("block_scale"):
         raise s.unknown()
     if shape == "m8n8k4" and t[1] == "f16":
         return _quads(s)
