@@ -193,10 +193,8 @@ def _scale(words: Arr, byte: Arr, steps: int, unsigned: bool) -> Arr:
     shift = 8 * (byte.astype(U32)[:, None, None] + np.arange(steps, dtype=U32))
     code = (words[..., None] >> shift & np.uint32(0xFF)).astype(np.uint8)
     if unsigned:
-        result: Arr = NARROW["E4M3"].decode(code & np.uint8(0x7F))
-        return result
-    result = np.where(code == 255, np.nan, np.ldexp(1.0, code.astype(np.int64) - 127))
-    return result
+        return NARROW["E4M3"].decode(code & np.uint8(0x7F))
+    return np.where(code == 255, np.nan, np.ldexp(1.0, code.astype(np.int64) - 127))
 
 
 def _scaled(s: Site, bits: int, values_a: Callable[[Arr], Arr], values_b: Callable[[Arr], Arr]) -> Exec:
@@ -235,9 +233,11 @@ def _scaled(s: Site, bits: int, values_a: Callable[[Arr], Arr], values_b: Callab
         y = y * np.repeat(scale_b, k // steps, axis=2).transpose(0, 2, 1)
 
         def product(p: Arr, q: Arr) -> Arr:
+            result: Arr
             if place is None:
-                return np.matmul(p, q)
-            result: Arr = (p[..., None] * q[np.arange(len(q))[:, None, None], place]).sum(axis=2)
+                result = np.matmul(p, q)
+                return result
+            result = (p[..., None] * q[np.arange(len(q))[:, None, None], place]).sum(axis=2)
             return result
 
         total = product(x, y) + z
