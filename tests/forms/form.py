@@ -110,6 +110,7 @@ ret; }}
 
 def module_text(forms: Sequence[Form], arch: str) -> str:
     """A module with one kernel a form, named k0, k1 ..."""
-    head = f".version 8.7\n.target {arch}\n.address_size 64\n"
+    version = "9.0" if int(arch[3:].rstrip("af")) > 100 else "8.7"
+    head = f".version {version}\n.target {arch}\n.address_size 64\n"
     decls = "".join(dict.fromkeys(f.module for f in forms if f.module))
     return head + decls + "".join(f.kernel(f"k{n}") for n, f in enumerate(forms))
