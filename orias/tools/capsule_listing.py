@@ -6,8 +6,8 @@
 from typing import Final
 
 from orias.cubin import nvinfo
+from orias.cubin.capsule.capsule_parser import MERCURY_PREFIXES, capsules
 from orias.cubin.capsule.items import KIND_NAMES, PSEUDO, Capsule, Item
-from orias.cubin.capsule.parse import MERCURY_PREFIXES, capsules
 from orias.cubin.elf import ElfFile
 from orias.isa.isa_table import IllegalWord, IsaTable, load
 from orias.target.decoder_class import table_of_sm

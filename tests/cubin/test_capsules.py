@@ -8,8 +8,8 @@ from struct import pack
 import pytest
 
 from orias.cli.tools import run_tool
+from orias.cubin.capsule.capsule_parser import SHT_CUDA_CAPSULE, capsules, parse_items
 from orias.cubin.capsule.items import FILLER, HEAD, PSEUDO, SAME, WHOLE, Capsule
-from orias.cubin.capsule.parse import SHT_CUDA_CAPSULE, capsules, parse_items
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile
 from orias.tools.capsule_listing import capsule_listing

@@ -8,7 +8,7 @@ import pytest
 
 import orias
 from orias.cubin import elf, nvinfo
-from orias.cubin.capsule.parse import MERCURY_PREFIXES
+from orias.cubin.capsule.capsule_parser import MERCURY_PREFIXES
 from orias.cubin.elf import ElfFile, Section
 from tests.cubin.ptx_cases import CASES, NEW_HEAD
 from tests.cubin.test_roundtrip import compile_ptx

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orias.cubin import elf
-from orias.cubin.capsule.parse import MERCURY_PREFIXES
+from orias.cubin.capsule.capsule_parser import MERCURY_PREFIXES
 from orias.cubin.elf import ElfFile
 from orias.cubin.reader import Reader
 from orias.cubin.writer import write
