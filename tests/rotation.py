@@ -27,10 +27,16 @@ LATER = ("sm_100a", "sm_103a", "sm_110a", "sm_120a")
 """A target of each of the four instruction sets after sm_90."""
 
 
+def some_later(name: str, count: int = 1) -> list[str]:
+    """Targets of LATER for a sweep, others every day and for every name."""
+    return rotating(LATER, count, name)
+
+
 def with_later(arches: Sequence[str], name: str) -> list[Any]:
-    """Values of a test's parameter: the targets, and those of LATER; of these one runs by default (another for every name), all in the sweep."""
+    """Values of a test's parameter: the targets, and two of LATER: one by default (another for every name), one in the sweep (another every day)."""
     first = LATER[zlib.crc32(name.encode()) % len(LATER)]
-    return [*arches, *[a if a == first else pytest.param(a, marks=pytest.mark.sweep) for a in LATER]]
+    other = rotating([a for a in LATER if a != first], 1, name)[0]
+    return [*arches, first, pytest.param(other, marks=pytest.mark.sweep)]
 
 
 def for_each(names: Sequence[str], arches: Sequence[str]) -> list[Any]:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.asynchronous import barrier_programs, copy_programs, elect_programs, later_programs, multimem_programs
 from tests.asynchronous.harness import LATER, Program
+from tests.rotation import some_later
 
 PROGRAMS = [
     *barrier_programs.programs(),
@@ -61,7 +62,7 @@ def test_sample_of_later_targets(arch: str, compiler: str) -> None:
         *SETTINGS,
         ("orias", "sm_86", 3),
         ("orias", "sm_90", 1),
-        *((c, a, o) for a in LATER for c in ("orias", "ptxas") for o in (0, 3)),
+        *((c, a, o) for a in some_later("asynchronous") for c in ("orias", "ptxas") for o in (0, 3)),
         ("orias", "sm_100f", 1),
         ("orias", "sm_121a", 2),
     ],

@@ -14,7 +14,7 @@ import pytest
 import orias
 from tests.lower.test_cases import _NAME, _PREFIX, HERE, read
 from tests.nvtools import tool
-from tests.rotation import LATER, with_later
+from tests.rotation import some_later, with_later
 
 np = pytest.importorskip("numpy")
 sim = pytest.importorskip("orias.sim")
@@ -136,7 +136,7 @@ TEXT_ONLY = {
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("level", [0, 1, 3])
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", *LATER])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", *some_later("lines")])
 @pytest.mark.parametrize("name", sorted(set(os.listdir(os.path.join(HERE, "lines"))) - TEXT_ONLY.keys()))
 def test_lines_all(name: str, arch: str, level: int, tmp_path: Path) -> None:
     assert differences(lines_of(name), arch, level, tmp_path) == []

@@ -24,7 +24,7 @@ from orias.sim.core import image as sim_image
 from orias.sim.core.site import Site
 from tests.lower.texture_forms import BYTES, SAMPLER, forms, module
 from tests.nvtools import tool
-from tests.rotation import LATER, with_later
+from tests.rotation import some_later, with_later
 
 THREADS = 4
 FETCHES = ("TEX", "TLD", "TLD4", "TXD")
@@ -136,7 +136,7 @@ def test_sampler_handles(arch: str, textures: None, tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", *LATER])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", *some_later("textures")])
 @pytest.mark.parametrize("level", [0, 3])
 def test_more(arch: str, level: int, textures: None, tmp_path: Path) -> None:
     compare(arch, forms()[level & 1 :: 4], tmp_path, level)

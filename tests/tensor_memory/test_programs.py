@@ -4,9 +4,10 @@ import pytest
 
 import orias
 from orias import sim
+from tests.rotation import rotating
 from tests.sim.build import assemble
 from tests.tensor_memory.copies import copies
-from tests.tensor_memory.programs import BLOCK, Program, reductions, transfers
+from tests.tensor_memory.programs import Program, reductions, transfers
 
 ALL = [*transfers(), *reductions(), *copies()]
 LEVELS = (0, 1, 3)
@@ -36,21 +37,18 @@ def test_some(p: Program, arch: str, level: int) -> None:
     _run(p, orias.compile(p.text(arch), arch=arch, opt_level=level, self_check=True).data)
 
 
+def _one_each() -> list[tuple[Program, str, int]]:
+    """Every program once, with another target and level every day."""
+    return [rotating(_cases([p]), 1, p.name)[0] for p in ALL]
+
+
 @pytest.mark.sweep
-@pytest.mark.parametrize("arch", BLOCK)
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("p", ALL, ids=_name)
+@pytest.mark.parametrize(("p", "arch", "level"), _one_each(), ids=_name)
 def test_all(p: Program, level: int, arch: str) -> None:
-    if arch not in p.targets:
-        pytest.skip("not an instruction of this target")
     _run(p, orias.compile(p.text(arch), arch=arch, opt_level=level, self_check=True).data)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("arch", BLOCK)
-@pytest.mark.parametrize("p", ALL, ids=_name)
-def test_ptxas(p: Program, arch: str) -> None:
-    if arch not in p.targets:
-        pytest.skip("not an instruction of this target")
-    for level in LEVELS:
-        _run(p, assemble(p.text(arch), arch, f"-O{level}"))
+@pytest.mark.parametrize(("p", "arch", "level"), rotating(_cases(ALL), 60, "ptxas"), ids=_name)
+def test_ptxas(p: Program, arch: str, level: int) -> None:
+    _run(p, assemble(p.text(arch), arch, f"-O{level}"))
