@@ -162,8 +162,7 @@ class _Expander:
             return None
         if file == K_R and self.fn.target.has(features.CONSTANT_OPERANDS):
             return None
-        uniform = LOAD_UNIFORM_CONSTANT[self.fn.target.spelling("uniform_constant")]
-        if file not in (K_R, K_UR) or (file == K_UR and n not in uniform):
+        if file not in (K_R, K_UR) or (file == K_UR and n == 4):
             return None
         bank = const_bank(pairs[0][1])
         start = const_offset(pairs[0][1])
@@ -175,7 +174,7 @@ class _Expander:
                 return None
             if reg_id(d) != reg + k:
                 return None
-        load = LOAD_CONSTANT[n] if file == K_R else uniform[n]
+        load = LOAD_CONSTANT[n] if file == K_R else LOAD_UNIFORM_CONSTANT[n]
         return self.fn.new_inst(
             load, [pairs[0][0]], [pairs[0][1], RZ if file == K_R else URZ], self.physical(inst.guard), loc=inst.loc
         )

@@ -1,1 +1,0 @@
-"""tcgen05 except its products: programs whose results numpy computes."""
