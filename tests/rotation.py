@@ -3,8 +3,11 @@
 import os
 import random
 import time
+import zlib
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import pytest
 
 T = TypeVar("T")
 
@@ -18,3 +21,29 @@ def rotating(things: Sequence[T], count: int, name: str) -> list[T]:
     """`count` of the things, others every day and for every name."""
     print(f"ORIAS_SEED={seed()}")
     return random.Random(f"{seed()} {name}").sample(list(things), min(count, len(things)))
+
+
+LATER = ("sm_100a", "sm_103a", "sm_110a", "sm_120a")
+"""A target of each of the four instruction sets after sm_90."""
+
+
+def some_later(name: str, count: int = 1) -> list[str]:
+    """Targets of LATER for a sweep, others every day and for every name."""
+    return rotating(LATER, count, name)
+
+
+def with_later(arches: Sequence[str], name: str) -> list[Any]:
+    """Values of a test's parameter: the targets, and two of LATER: one by default (another for every name), one in the sweep (another every day)."""
+    first = LATER[zlib.crc32(name.encode()) % len(LATER)]
+    other = rotating([a for a in LATER if a != first], 1, name)[0]
+    return [*arches, first, pytest.param(other, marks=pytest.mark.sweep)]
+
+
+def for_each(names: Sequence[str], arches: Sequence[str]) -> list[Any]:
+    """Values of the parameters name and arch: every name with :func:`with_later`."""
+    out = []
+    for name in names:
+        for a in with_later(arches, name):
+            arch, marks = (a.values[0], a.marks) if isinstance(a, type(pytest.param())) else (a, ())
+            out.append(pytest.param(name, arch, marks=marks))
+    return out

@@ -104,7 +104,8 @@ def accesses(inst: Inst, fn: Func | None = None) -> Access:
             reads.append(u << 8 | SLOT_GUARD)
     for k, o in enumerate(inst.dst):
         for w, u in enumerate(units_of(o, dst_width(op, k))):
-            writes.append(u << 8 | w << 4 | k)
+            # The field of the word position ends at 15; only vectors of tensor memory, which arrive late, are longer.
+            writes.append(u << 8 | (w if w < 16 else 15) << 4 | k)
     if op.flags & _BESIDE:
         reads.extend([u << 8 | SLOT_IMPLIED for u in implied_reads(op.flags, inst.src)])
         writes.extend([u << 8 for u in implied_writes(op.flags, inst.src)])

@@ -20,6 +20,7 @@ Prints the SASS of cubins, of fat binaries, and of host programs, objects and li
   -g, -gi, -gp             source lines; with call sites; lines of the PTX text
   --full                   everything in the cubin, in the form that orias as turns back into the same bytes
   --json                   instructions by field
+  --capsule                the capsules (Mercury form) of cubins from sm_100 on: items, records, sections
   --arch sm_90             only the cubins for this SM
   --list                   only the names of the cubins found
   --color                  coloured output (needs Pygments)
@@ -37,6 +38,7 @@ _FLAGS: Final = (
     "--full",
     "--json",
     "--list",
+    "--capsule",
     "--color",
     "--quiet",
 )
@@ -103,6 +105,7 @@ def _images(name: str, data: bytes, flags: set[str], values: dict[str, str], sev
     from orias.cubin.elf import ElfFile
     from orias.cubin.fatbin import cubins
     from orias.progress import Bar
+    from orias.tools.capsule_listing import capsule_listing
     from orias.tools.cubin_target import target_name
     from orias.tools.disassemble import disassemble
     from orias.tools.fullwrite import full_listing
@@ -124,6 +127,9 @@ def _images(name: str, data: bytes, flags: set[str], values: dict[str, str], sev
             continue
         if several or len(found) > 1:
             out.append(f"\n// ==== {name}{' ' if label else ''}{label} ====\n\n")
+        if "--capsule" in flags:
+            out.append(capsule_listing(image))
+            continue
         if "--full" in flags:
             out.append(full_listing(image))
             continue

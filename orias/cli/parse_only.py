@@ -1,15 +1,22 @@
-"""Handles ``-arch=compute_NN`` and ``lto_NN``: reads and checks the PTX, writes nothing."""
+"""Handles ``-arch=compute_NN`` and ``lto_NN``: reads and checks the PTX, writes nothing.
 
-from orias.diag import Diagnostic
-from orias.ptx.module_checks import check
+What shows only when code is made, such as too much data and undefined functions, is not checked.
+"""
+
+from orias.diag import CompileError, Diagnostic
+from orias.ptx.module_checks import check_debug
 from orias.ptx.parser import parse
-from orias.target.profile import TARGETS
+from orias.ptx.targets import refusal
 
 
 def parse_only(sources: list[tuple[str, str | bytes]], arch: str) -> list[Diagnostic]:
-    """Diagnostics of the inputs for a target (``sm_80``); CompileError if one cannot be read."""
+    """Diagnostics of the inputs for a target (``compute_80``); CompileError if one cannot be read."""
     found: list[Diagnostic] = []
     for name, text in sources:
         module = parse(text, name)
-        found += [*module.warnings, *check(module, TARGETS[arch])]
+        found += module.warnings
+        why = refusal(module.target, arch)
+        if why:
+            raise CompileError([*found, Diagnostic("fatal", why)])
+        check_debug(module, found)
     return found

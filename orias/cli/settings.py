@@ -21,15 +21,15 @@ _FAST = ("max", "mid", "min", "0")
 class Settings:
     """Compile options, and messages about the command line.
 
-    ``parse_only``: a ``compute_`` or ``lto_`` target; ``messages``: (severity, text) to print at once; ``late``:
+    ``parse_only``: the target if it is a ``compute_`` or ``lto_`` one; ``messages``: (severity, text) to print at once; ``late``:
     warnings to print after the input has passed the front end.
     """
 
     __slots__ = ("late", "messages", "options", "output", "parse_only")
 
-    def __init__(self, options: Options, parse_only: bool, output: str) -> None:
+    def __init__(self, options: Options, parse_only: str, output: str) -> None:
         self.options: Options = options
-        self.parse_only: bool = parse_only
+        self.parse_only: str = parse_only
         self.output: str = output
         self.messages: list[tuple[str, str]] = []
         self.late: list[str] = []
@@ -164,8 +164,10 @@ def _ignored(name: str, c: Command) -> bool:
 def settings(c: Command) -> Settings:
     """The settings of a command; raises UsageError if ptxas would stop immediately."""
     arch = c.values.get("gpu-name", Options().arch)
+    if arch.startswith("lto_") and arch.endswith("a"):
+        raise UsageError(f"Unsupported gpu architecture '{arch}'")
     o = Options("sm_" + arch.partition("_")[2])
-    s = Settings(o, not arch.startswith("sm_"), c.values.get("output-file", "elf.o"))
+    s = Settings(o, "" if arch.startswith("sm_") else arch, c.values.get("output-file", "elf.o"))
     _fast_compile(c)
     split = c.number("split-compile", 1)
     if split < 0:

@@ -3,6 +3,8 @@
 Source of the order and of the payloads: ``docs/facts/cubin.md``, "Attributes".  Symbol indices come from the caller.
 """
 
+from typing import Final
+
 from orias.cubin import nvinfo as nv
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf_values import CUDA_API_VERSION, CubinFacts
@@ -12,6 +14,11 @@ from orias.target.abi import SMALL_PARAMETERS
 
 _SPACE = {"": 0, "const": 1, "shared": 2, "global": 4, "generic": 5, "texref": 6, "surfref": 7, "samplerref": 8}
 """Space field of KPARAM_INFO.  The number of ``const`` is not measured; it follows the pattern of the others."""
+
+
+_BLOCK_FRAGMENT: Final = 6
+_PAIR_FRAGMENT: Final = 7
+"""AT_ENTRY_FRAGMENTS: code of the driver at the entry, which initialises the record of allocated tensor memory."""
 
 
 def _param(p: Param, symbol: int, big: bool) -> Record:
@@ -146,9 +153,15 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
         out.append(sval(nv.CTA_PER_CLUSTER, list(k.cluster_dim)))
     if k.max_cluster_rank:
         out.append(sval(nv.MAX_CLUSTER_RANK, [k.max_cluster_rank]))
-    if k.reserved_smem_used:
+    if k.tensor_allocation:
+        out.append(sval(nv.AT_ENTRY_FRAGMENTS, [_PAIR_FRAGMENT if k.tensor_pairs else _BLOCK_FRAGMENT]))
+    if k.reserved_smem_used or (f.reserved_variable and k.is_entry):
         out.append(nval(nv.RESERVED_SMEM_USED))
     out.append(hval(nv.SPARSE_MMA_MASK, k.sparse_mma_mask))
+    if k.tensor_blocks:
+        out.append(nval(nv.TCGEN05_1CTA_USED))
+    if k.tensor_pairs:
+        out.append(nval(nv.TCGEN05_2CTA_USED))
     if k.wmma_used:
         out.append(nval(nv.WMMA_USED))
     if k.is_entry:
@@ -166,6 +179,8 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
     if k.instr_reg_map:
         out.append(Record(nv.INSTR_REG_MAP, nv.SVAL, 0, k.instr_reg_map))
+    if f.mercury_layout:
+        out.append(bval(nv.VRC_CTA_INIT_COUNT, k.init_count))
     out += _mbarriers(k)
     out += _offsets(nv.SYSCALL_OFFSETS, k.syscall_offsets)
     out += _offsets(nv.EXIT_INSTR_OFFSETS, k.exit_offsets)

@@ -26,7 +26,8 @@ class CubinFacts:
     """The values of a target that the writer needs often; see :mod:`orias.target.vocabulary` and :mod:`orias.target.features`.
 
     ``accelerator``: the suffix is ``a``; ``sw_war``: -1 without that record; ``sm_flags``: the SM as encoded in
-    e_flags.
+    e_flags; ``reserved_size``: bytes of ``.nv.shared.reserved.0``, of which ``reserved_variable`` has those from
+    ``reserved_offset`` on.
     """
 
     __slots__ = (
@@ -34,7 +35,12 @@ class CubinFacts:
         "addends_in_relocations",
         "compat_class",
         "compat_section",
+        "compat_paced",
         "mercury_isa",
+        "mercury_layout",
+        "reserved_offset",
+        "reserved_size",
+        "reserved_variable",
         "sm_flags",
         "split_segments",
         "stop_branch",
@@ -52,6 +58,11 @@ class CubinFacts:
         self.split_segments: bool = target.has(features.SPLIT_SEGMENTS)
         self.compat_section: bool = target.has(features.COMPAT_SECTION)
         self.compat_class: int = target.number("compat_class") if self.compat_section else 0
+        self.compat_paced: int = target.number("compat_paced") if self.compat_section else 0
+        self.mercury_layout: bool = target.has(features.MERCURY_LAYOUT)
+        self.reserved_size: int = target.number("reserved_section") if self.split_segments else 0
+        self.reserved_offset: int = target.number("reserved_offset") if self.split_segments else 0
+        self.reserved_variable: str = target.spelling("reserved_variable")
         self.sw_war: int = target.number("sw_war") if target.has_number("sw_war") else -1
         self.sw2861232_war: bool = target.has(features.SW2861232_WAR)
         self.mercury_isa: int = target.number("mercury_isa")

@@ -194,10 +194,10 @@ class KernelCode:
         "abi_frame_unknown", "annotation", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
         "blocks_are_clusters", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align",
         "const2_parts", "const2_relocs", "const2_resolved", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
-        "explicit_cluster", "externs", "frame", "frame_size", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
+        "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
-        "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "reg_reconfig", "relocs",
-        "relocs_applied", "reqntid", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
+        "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "reg_reconfig", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
+        "relocs_applied", "reqntid", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
         "size", "sparse_mma_mask", "spill_loads", "spill_stores", "subs", "syscall_offsets", "texture_relocs",
         "unused_load_bytes", "wmma_used",
     )  # fmt: skip
@@ -247,6 +247,18 @@ class KernelCode:
         self.shared_dynamic: list[Variable] = []
         """Dynamically sized (``.extern .shared``) variables the kernel uses."""
         self.reserved_smem_used: bool = False
+        """The code reads a %reserved_smem_offset register."""
+        self.reserved_begin: bool = False
+        self.reserved_cap: bool = False
+        """It reads %reserved_smem_offset_begin, %reserved_smem_offset_cap (from sm_100 on they are symbols)."""
+        self.tensor_blocks: bool = False
+        """The code has tcgen05 operations of single blocks (from sm_100 on)."""
+        self.tensor_pairs: bool = False
+        """The code has tcgen05 operations of pairs of blocks."""
+        self.tensor_allocation: bool = False
+        """The code allocates tensor memory, or gives up doing so, with a record in reserved shared memory."""
+        self.init_count: int = 0
+        """VRC_CTA_INIT_COUNT: 0x80 if the code writes tensor memory or runs tcgen05 operations (targets with capsules only)."""
 
         self.const2: bytes = b""
         """Constant bank 2: optimiser constants and branch tables."""
@@ -387,7 +399,7 @@ class CubinModule:
 
     __slots__ = (
         "address_taken", "address_uses", "own_sections", "bank4", "calls", "debug", "errbar_at_exit", "externs", "files",
-        "indirect_calls", "isa_class", "kernels", "lineinfo", "object_name", "options", "prototypes", "ptx_sm", "ptx_text",
+        "indirect_calls", "isa_class", "kernels", "lineinfo", "object_name", "options", "paced", "prototypes", "ptx_sm", "ptx_text",
         "relocatable", "sampler_inits", "sampler_unnormalized", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
     )  # fmt: skip
@@ -426,6 +438,8 @@ class CubinModule:
         self.object_name: str = ""
         self.isa_class: int = 1
         """``.nv.compat``: 1; 2 with textures, bulk copies, TMA, setmaxnreg or video instructions; 4 with wgmma."""
+        self.paced: bool = False
+        """``.nv.compat``: code holds f64 arithmetic, integer matrix products or FSETP with a constant (measured on sm_100)."""
         self.tensor_map: int = 0
         """``.nv.compat``: 0; 1 with TMA tensor copies; 2 with tensormap.replace."""
         self.texmode_independent: bool = False

@@ -33,6 +33,13 @@ def tkinfo(module: CubinModule) -> bytes:
     return _note(2000, body + bytes(-len(body) % 4))
 
 
+def _compat_class(module: CubinModule, facts: CubinFacts) -> int:
+    """What record 11 says about the code: 0 if there is none."""
+    if not module.kernels:
+        return 0
+    return facts.compat_class & ~(facts.compat_paced if module.paced else 0)
+
+
 def compat(module: CubinModule, facts: CubinFacts) -> bytes:
     """``.nv.compat`` of sm_90 and later, in the record form of ``.nv.info``."""
     return b"".join(
@@ -44,6 +51,6 @@ def compat(module: CubinModule, facts: CubinFacts) -> bytes:
             pack("<BBH", 2, 3, module.tensor_map),
             pack("<BBH", 2, 6, 1),
             pack("<BBH", 4, 11, 8),
-            facts.compat_class.to_bytes(8, "little"),
+            _compat_class(module, facts).to_bytes(8, "little"),
         )
     )

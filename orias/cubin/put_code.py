@@ -6,7 +6,7 @@ from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf_values import DRIVER_SIZES, pad_code
 from orias.cubin.model import GLOBAL, LOCAL, KernelCode, Reloc
-from orias.cubin.put_data import add_variables, need_bank4, overlay_size
+from orias.cubin.put_data import add_variables, need_bank4, overlay_size, reserved_section, reserved_variables
 from orias.cubin.relocs import apply
 from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
 from orias.cubin.variable_layout import align_up, place_in_order
@@ -67,9 +67,14 @@ def _add_inner_symbols(w: Work, code: Code) -> None:
     """Symbols inside a function: shared variables, copied functions, texture references among the parameters."""
     k = code.kernel
     shared = {v.name for v in w.m.variables if v.space == "shared"}
-    uses_shared = bool(k.shared or k.shared_dynamic or k.shared_size > 0 or k.reserved_smem_used)
+    uses_shared = bool(k.shared or k.shared_dynamic or k.shared_size > 0)
     uses_shared = uses_shared or any(r.symbol in shared for r in k.relocs)
-    if w.facts.split_segments and uses_shared and not w.cap_named:
+    if w.facts.mercury_layout:
+        if k.reserved_begin:
+            _reserved_symbol(w, ".nv.reservedSmem.begin", 0)
+        if uses_shared or k.reserved_cap:
+            _reserved_symbol(w, ".nv.reservedSmem.cap", w.facts.system_shared)
+    elif w.facts.split_segments and (uses_shared or k.reserved_smem_used) and not w.cap_named:
         w.cap_named = True
         w.b.local_symbols.append(OutSymbol("", 0, 0, 1))
         w.b.symbol_names.blank(_RESERVED_BEGIN if k.reserved_smem_used else _RESERVED_CAP)
@@ -85,6 +90,12 @@ def _add_inner_symbols(w: Work, code: Code) -> None:
     for p in k.params:
         if p.symbol and p.symbol not in w.symbols:
             w.define(OutSymbol(p.symbol, elf.STB_LOCAL, REFERENCE_TYPES[p.space], 0, code.text))
+
+
+def _reserved_symbol(w: Work, name: str, value: int) -> None:
+    """Enter a limit of reserved shared memory as a symbol, once."""
+    if name not in w.symbols:
+        w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_OBJECT, 0, None, value, 4))
 
 
 def _add_shared(w: Work, code: Code) -> None:
@@ -129,15 +140,14 @@ def add_reserved(w: Work) -> None:
             "UDT_END",
         ):
             w.define(OutSymbol(f"__{uf}", elf.STB_WEAK, elf.STT_OBJECT, 0, None, 0, 8))
-    w.define(OutSymbol(".nv.reservedSmem.offset0", elf.STB_WEAK, elf.STT_OBJECT, 0, None, 0, 4))
+    facts = w.facts
+    w.define(OutSymbol(".nv.reservedSmem.offset0", elf.STB_WEAK, elf.STT_OBJECT, 0, None, facts.reserved_offset, 4))
     if w.m.relocatable:
         return
-    name = ".nv.shared.reserved.0"
-    w.reserved = OutSection(name, elf.SHT_NOBITS, elf.SHF_WRITE | elf.SHF_ALLOC, 1)
-    w.b.names(name)
-    w.nobits.append(w.reserved)
+    section = reserved_section(w, reserved_variables(w))
     alias = "__nv_reservedSMEM_offset_0_alias"
-    w.define(OutSymbol(alias, elf.STB_WEAK, elf.STT_NOTYPE, 0xA0, w.reserved))
+    if not w.m.own_sections:
+        w.define(OutSymbol(alias, elf.STB_WEAK, elf.STT_NOTYPE, 0xA0, section, facts.reserved_offset))
 
 
 def _add_bank2(w: Work, code: Code) -> None:
@@ -149,10 +159,7 @@ def _add_bank2(w: Work, code: Code) -> None:
     section.data = k.const2
     section.info_section = code.text
     code.bank2 = section
-    reserve = len(".nv.constant.optimizer.") + len(k.name) if w.facts.split_segments else 0
-    w.b.section_names.add(name, reserve)
-    w.b.symbol_names.add(name, reserve)
-    w.symbols[name] = w.b.section_symbol(section)
+    w.renamed(section, f".nv.constant.optimizer.{k.name}" if w.facts.split_segments else name)
     if w.m.relocatable:
         for offset, size in k.const2_parts:
             part = f"{k.name}.const_opt.{offset}.{offset + size}"
@@ -243,12 +250,9 @@ def _add_bank0(w: Work, code: Code) -> None:
         reserve = len(_IMAGE_SLOTS) + len(k.name)
         if not any(p.symbol for p in k.params):
             w.b.symbol_names.add(f".rela{_IMAGE_SLOTS}{k.name}")
-        for table in (w.b.section_names, w.b.symbol_names):
-            table.add(name, reserve)
-        code.bank0_symbol = w.b.section_symbol(section)
+        code.bank0_symbol = w.renamed(section, f"{_IMAGE_SLOTS}{k.name}")
         w.b.section_names.add(f".rela{name}", reserve + 5)
         w.b.symbol_names.add(f".rela{_IMAGE_SLOTS}{k.name}")
-        w.symbols[name] = code.bank0_symbol
         return
     if w.facts.split_segments:
         code.bank0_symbol = OutSymbol(name, elf.STB_LOCAL, elf.STT_SECTION, 0, section)

@@ -1,49 +1,104 @@
 """Writes variables: their sections, symbols and bytes, and constant banks 3 and 4."""
 
+from typing import Final
+
 from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
-from orias.cubin.model import BankSlot, Variable
+from orias.cubin.model import LOCAL, BankSlot, Variable
 from orias.cubin.section_builder import OutSection, OutSymbol
 from orias.cubin.variable_layout import creation_order, place_by_alignment, place_in_order
 from orias.cubin.work import NAMES90, REFERENCE_TYPES, Work
+
+TENSOR_PARTITION: Final = "__nv_reservedSMEM_tcgen05_partition"
+"""Symbol of the record of allocated tensor memory, in reserved shared memory."""
+TENSOR_PARTITION_SIZE: Final = 32
+_VARIABLE_ALIGN: Final = 16
+"""Alignment of the variable in the reserved part of shared memory."""
 
 
 def add_variables(w: Work) -> None:
     """Enter all module variables, visible ones first, and their sections."""
     _place(w)
-    relocatable = w.m.relocatable
-    if not relocatable:
+    if not w.m.relocatable:
         _complete_bank4(w)
     slots = {s.symbol for s in w.m.bank4}
-    for v in creation_order(w.m.variables):
-        if v.space in REFERENCE_TYPES:
-            w.define(OutSymbol(v.name, v.binding, REFERENCE_TYPES[v.space]))
-            continue
-        if v.space not in ("global", "const", "shared"):
-            raise CubinError(f"variable {v.name} has the unknown space {v.space!r}")
-        common = v.common and relocatable
-        section = None if v.extern or common else _section_of(w, v)
-        type_ = elf.STT_CUDA_OBJECT if relocatable else elf.STT_OBJECT
-        other = 0x04 if v.managed else 0
-        if relocatable:
-            other |= {"global": 0x20, "const": 0x80, "shared": 0x40}[v.space]
-        if v.space == "shared" and section is not None and not relocatable:
-            value = w.facts.system_shared + v.offset
-            section.align = max(section.align, v.align)
-            section.size = max(section.size, v.offset + v.size)
-        elif v.space == "shared" and section is not None:
-            value = v.align
-            section.align = max(section.align, v.align)
-            section.size = overlay_size([w for w in w.m.variables if w.space == "shared" and not w.extern])
-        else:
-            value = max(v.offset, 0)
-            if section is not None:
-                _store(section, v)
-        symbol = w.define(OutSymbol(v.name, v.binding, type_, other, section, value, v.size))
-        if common:
-            symbol.common, symbol.value = True, v.align
-        if v.name in slots:
-            need_bank4(w)
+    ordered = creation_order(w.m.variables)
+    for v in ordered:
+        if v.binding != LOCAL:
+            _add_variable(w, v, v.name in slots)
+    _add_reserved_variables(w)
+    for v in ordered:
+        if v.binding == LOCAL:
+            _add_variable(w, v, v.name in slots)
+
+
+def _add_variable(w: Work, v: Variable, in_table: bool) -> None:
+    """Enter a variable and its bytes; ``in_table``: it has a slot in the address table."""
+    if v.space in REFERENCE_TYPES:
+        w.define(OutSymbol(v.name, v.binding, REFERENCE_TYPES[v.space]))
+        return
+    relocatable = w.m.relocatable
+    if v.space not in ("global", "const", "shared"):
+        raise CubinError(f"variable {v.name} has the unknown space {v.space!r}")
+    common = v.common and relocatable
+    section = None if v.extern or common else _section_of(w, v)
+    type_ = elf.STT_CUDA_OBJECT if relocatable else elf.STT_OBJECT
+    other = 0x04 if v.managed else 0
+    if relocatable:
+        other |= {"global": 0x20, "const": 0x80, "shared": 0x40}[v.space]
+    if v.space == "shared" and section is not None and not relocatable:
+        value = w.facts.system_shared + v.offset
+        section.align = max(section.align, v.align)
+        section.size = max(section.size, v.offset + v.size)
+    elif v.space == "shared" and section is not None:
+        value = v.align
+        section.align = max(section.align, v.align)
+        section.size = overlay_size([o for o in w.m.variables if o.space == "shared" and not o.extern])
+    else:
+        value = max(v.offset, 0)
+        if section is not None:
+            _store(section, v)
+    symbol = w.define(OutSymbol(v.name, v.binding, type_, other, section, value, v.size))
+    if common:
+        symbol.common, symbol.value = True, v.align
+    if in_table:
+        need_bank4(w)
+
+
+def reserved_variables(w: Work) -> list[tuple[str, int, int]]:
+    """Name, alignment and size of the variables in the reserved part of shared memory, in order."""
+    facts = w.facts
+    out: list[tuple[str, int, int]] = []
+    if facts.reserved_variable and any(k.is_entry for k in w.m.kernels):
+        out.append((facts.reserved_variable, _VARIABLE_ALIGN, facts.reserved_size - facts.reserved_offset))
+    if any(k.tensor_allocation for k in w.m.kernels):
+        out.append((TENSOR_PARTITION, 1, TENSOR_PARTITION_SIZE))
+    return out
+
+
+def _add_reserved_variables(w: Work) -> None:
+    """Enter the variables in the reserved part of shared memory, before all local variables."""
+    variables = reserved_variables(w)
+    if w.m.relocatable and variables:
+        reserved_section(w, variables)
+    place = w.facts.reserved_offset
+    for name, align, size in variables:
+        if w.m.relocatable:
+            w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_CUDA_OBJECT, 0xA0, w.reserved, align, size))
+        elif w.reserved is not None:
+            w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_OBJECT, 0, w.reserved, place, size))
+        place += size
+
+
+def reserved_section(w: Work, variables: list[tuple[str, int, int]]) -> OutSection:
+    """The section of reserved shared memory; with variables it has a symbol, in objects it holds nothing else."""
+    type_ = w.data_type(elf.SHT_NOBITS, elf.SHT_CUDA_SHARED_RESERVED)
+    flags = elf.SHF_WRITE | elf.SHF_ALLOC
+    align = max((align for _, align, _ in variables), default=1)
+    w.reserved = w.named(".nv.shared.reserved.0", type_, flags, align, symbol=bool(variables))
+    w.reserved.size = sum(size for _, _, size in variables) + (0 if w.m.relocatable else w.facts.reserved_offset)
+    w.nobits.append(w.reserved)
+    return w.reserved
 
 
 def _section_of(w: Work, v: Variable) -> OutSection:
@@ -100,10 +155,7 @@ def _shared_bank(w: Work, number: int, align: int) -> OutSection:
     """Constant bank 3 or 4, which all kernels share."""
     name = f".nv.constant{number}"
     section = w.constant_bank(number, name, align, False)
-    reserve = len(f".nv.constant.{NAMES90[number]}") if w.facts.split_segments else 0
-    w.b.section_names.add(name, reserve)
-    w.b.symbol_names.add(name, reserve)
-    w.symbols[name] = w.b.section_symbol(section)
+    w.renamed(section, f".nv.constant.{NAMES90[number]}" if w.facts.split_segments else name)
     return section
 
 

@@ -44,6 +44,7 @@ _SPACES: Final = {
 """Reserved bytes at the start of ``.nv.shared`` sections of sm_90 and later."""
 
 
+_COMPAT_CLASS: Final = 11
 _BY_SYMBOL: Final = (
     nv.REGCOUNT, nv.FRAME_SIZE, nv.MIN_STACK_SIZE, nv.MAX_STACK_SIZE, nv.SAMPLER_INIT, nv.SAMPLER_FORCE_UNNORMALIZED,
 )  # fmt: skip
@@ -131,10 +132,14 @@ class Reader:
                     m.isa_class = r.value
                 elif r.code == 3:
                     m.tensor_map = r.value
+                elif r.code == _COMPAT_CLASS:
+                    lacking = self.facts.compat_class & ~int.from_bytes(r.payload, "little")
+                    m.paced = lacking & self.facts.compat_paced != 0
 
     def _code(self) -> None:
         texts = [s for s in self.elf.sections if s.name.startswith(".text.") and s.type == elf.SHT_PROGBITS]
         found: list[KernelCode] = []
+        names = {s.name for s in self.elf.symbols}
         for text in texts:
             name = text.name[len(".text.") :]
             symbol = self._function_symbol(text, name)
@@ -154,6 +159,7 @@ class Reader:
                 sub.alias = sub.offset == at
                 at = sub.offset
             self._kernel_sections(k, text)
+            k.reserved_begin, k.reserved_cap = ".nv.reservedSmem.begin" in names, ".nv.reservedSmem.cap" in names
             info = self.elf.section(f".nv.info.{name}")
             if info is not None:
                 self._kernel_info(k, nv.decode(info.data, info.name))
@@ -251,6 +257,8 @@ class Reader:
             k.instr_reg_map = r.payload
         elif code == nv.SPARSE_MMA_MASK:
             k.sparse_mma_mask = r.value
+        elif code == nv.VRC_CTA_INIT_COUNT:
+            k.init_count = r.value
         elif code == nv.MAX_CLUSTER_RANK:
             k.max_cluster_rank = _word(r, 0, where)
 
@@ -446,6 +454,9 @@ _FLAGS: Final[dict[int, str]] = {
     nv.EXPLICIT_CLUSTER: "explicit_cluster",
     nv.BLOCKS_ARE_CLUSTERS: "blocks_are_clusters",
     nv.REG_RECONFIG: "reg_reconfig",
+    nv.AT_ENTRY_FRAGMENTS: "tensor_allocation",
+    nv.TCGEN05_1CTA_USED: "tensor_blocks",
+    nv.TCGEN05_2CTA_USED: "tensor_pairs",
 }
 _LISTS: Final[dict[int, str]] = {
     nv.EXIT_INSTR_OFFSETS: "exit_offsets",

@@ -138,13 +138,15 @@ class OutSegment:
 class Builder:
     """Collects the parts of a file; :meth:`serialise` makes the bytes."""
 
-    __slots__ = ("global_symbols", "local_symbols", "section_names", "symbol_names", "tail_symbols")
+    __slots__ = ("global_symbols", "late_symbols", "local_symbols", "section_names", "symbol_names", "tail_symbols")
 
     def __init__(self) -> None:
         self.section_names: Final[StringTable] = StringTable()
         self.symbol_names: Final[StringTable] = StringTable()
         self.local_symbols: Final[list[OutSymbol]] = [OutSymbol("", 0, 0)]
         self.global_symbols: Final[list[OutSymbol]] = []
+        self.late_symbols: Final[list[OutSymbol]] = []
+        """Those of the local symbols whose names come last."""
         self.tail_symbols: Final[list[OutSymbol]] = []
         """Symbols after the global ones (of the sections created last)."""
 
@@ -167,6 +169,13 @@ class Builder:
         """Enter a section symbol."""
         return self.add_symbol(OutSymbol(section.name, elf.STB_LOCAL, elf.STT_SECTION, 0, section))
 
+    def late_symbol(self, section: OutSection) -> OutSymbol:
+        """Enter a section symbol, whose name comes after those of all other symbols."""
+        symbol = OutSymbol(section.name, elf.STB_LOCAL, elf.STT_SECTION, 0, section)
+        self.local_symbols.append(symbol)
+        self.late_symbols.append(symbol)
+        return symbol
+
     def number(self, sections: list[OutSection]) -> int:
         """Number the sections (index 0 is the null section) and the symbols; returns the number after the last local
         symbol (the symbol table's info field)."""
@@ -174,7 +183,7 @@ class Builder:
             s.index = i
         for sym in self.global_symbols:
             self.symbol_names.add(sym.name)
-        for sym in self.tail_symbols:
+        for sym in [*self.late_symbols, *self.tail_symbols]:
             self.symbol_names.add(sym.name)
         for i, sym in enumerate([*self.local_symbols, *self.global_symbols, *self.tail_symbols]):
             sym.index = i

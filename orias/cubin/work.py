@@ -131,6 +131,21 @@ class Work:
             self.b.symbol_names.add(name)
         return s
 
+    def renamed(self, section: OutSection, created: str) -> OutSymbol:
+        """The symbol of a section that has the name ``created`` at first; the section table keeps its length.
+
+        The string table has both names, or also only the last in the place of the first.
+        """
+        self.b.section_names.add(section.name, len(created))
+        if self.facts.mercury_layout and created != section.name:
+            self.b.symbol_names.add(created)
+            symbol = self.b.late_symbol(section)
+        else:
+            self.b.symbol_names.add(section.name, len(created))
+            symbol = self.b.section_symbol(section)
+        self.symbols[section.name] = symbol
+        return symbol
+
     def constant_bank(self, number: int, name: str, align: int, per_kernel: bool) -> OutSection:
         """A section for a constant bank; no name is entered."""
         type_ = self.data_type(elf.SHT_PROGBITS, elf.SHT_CUDA_CONSTANT0 + number)

@@ -6,6 +6,9 @@ holds is the one that is printed; the last one always holds::
 
     ?[Ra+Off] = 40+24=0: [Ra] | 24+8=0xff: [Addr] | [Ra+Off]
     ?^Pu = 81+3=7: | ^Pu
+
+An operand that starts with ``!`` has the same alternatives, but only the last one is ever printed; the others are for
+instructions made by the compiler (``!^Pu``: a carry that nobody reads).
 """
 
 from typing import Final, final
@@ -19,16 +22,22 @@ Choice = list[Alternative]
 
 @final
 class Layout:
-    """One layout of a line: its template without choices, the bits that the alternatives fix and those that they exclude."""
+    """One layout of a line: its template without choices, the bits that the alternatives fix and those that they exclude.
 
-    __slots__ = ("index", "mask", "nots", "template", "val")
+    ``printed`` is False for a layout that leaves out an operand which is always printed.
+    """
 
-    def __init__(self, index: int, template: str, mask: int, val: int, nots: list[tuple[int, int]]) -> None:
+    __slots__ = ("index", "mask", "nots", "printed", "template", "val")
+
+    def __init__(
+        self, index: int, template: str, mask: int, val: int, nots: list[tuple[int, int]], printed: bool
+    ) -> None:
         self.index: Final[int] = index
         self.template: Final[str] = template
         self.mask: Final[int] = mask
         self.val: Final[int] = val
         self.nots: Final[list[tuple[int, int]]] = nots
+        self.printed: Final[bool] = printed
 
 
 def read_choices(text: str) -> dict[str, Choice]:
@@ -52,25 +61,28 @@ def _alternative(text: str) -> Alternative:
 def layouts(template: str, choices: dict[str, Choice]) -> list[Layout]:
     """The layouts of a template in the order of their alternatives; the rightmost choice varies fastest."""
     head, rest = split_template_head(template)
-    found: list[tuple[list[str], int, int, list[tuple[int, int]]]] = [([], 0, 0, [])]
+    found: list[tuple[list[str], int, int, list[tuple[int, int]], bool]] = [([], 0, 0, [], True)]
     for o in split_operands(rest):
-        if o[0] != "?":
-            for texts, _, _, _ in found:
+        if o[0] not in "?!":
+            for texts, _, _, _, _ in found:
                 texts.append(o)
             continue
-        choice = choices.get(o)
+        choice = choices.get("?" + o[1:])
         if choice is None:
             raise TableError(f"{template}: no choice {o}")
-        after: list[tuple[list[str], int, int, list[tuple[int, int]]]] = []
-        for texts, mask, val, nots in found:
+        after: list[tuple[list[str], int, int, list[tuple[int, int]], bool]] = []
+        for texts, mask, val, nots, printed in found:
             earlier = list(nots)
             for cond, operands in choice:
                 m, v = parse_condition(cond) if cond else (0, 0)
-                after.append((texts + operands, mask | m, val | v, list(earlier)))
-                if cond:
+                shown = printed and (o[0] == "?" or not cond)
+                if not printed and o[0] == "!" and not cond:
+                    continue  # an instruction leaves such operands out from the end on
+                after.append((texts + operands, mask | m, val | v, list(earlier), shown))
+                if cond and o[0] == "?":
                     earlier.append((m, v))
         found = after
     out: list[Layout] = []
-    for i, (texts, mask, val, nots) in enumerate(found):
-        out.append(Layout(i, head + (" " if texts else "") + ", ".join(texts), mask, val, nots))
+    for i, (texts, mask, val, nots, printed) in enumerate(found):
+        out.append(Layout(i, head + (" " if texts else "") + ", ".join(texts), mask, val, nots, printed))
     return out

@@ -118,6 +118,16 @@ F_TABLE_JUMP: Final = 1 << 52
 """Jumps to an address in a register."""
 F_AWAITS_ITSELF: Final = 1 << 53
 """A stall count of 0 makes it wait for its completion."""
+F_AWAITED: Final = 1 << 54
+"""Operations with F_ORDERED wait for its completion; it waits for none itself."""
+F_PARTIAL: Final = 1 << 55
+"""Writes its result in some threads only; in the others it stays the old value."""
+F_INVALIDATES_CONSTANTS: Final = 1 << 56
+"""Operations on the cache of tensor maps wait for its completion."""
+F_TENSOR: Final = 1 << 57
+"""Writes tensor memory or orders operations on it; the cubin states that the kernel does (VRC_CTA_INIT_COUNT)."""
+F_PACED: Final = 1 << 58
+"""Runs on a pipe whose use ``.nv.compat`` states."""
 F_READS_PR: Final = 1 << 39
 """Reads the predicates of an immediate mask (``P2R R4, PR, RZ, 0x7f``), all seven without a mask."""
 F_WRITES_PR: Final = 1 << 40
@@ -139,7 +149,8 @@ _WORDS: Final[dict[str, int]] = {
     "orders": F_ORDERS, "ordered": F_ORDERED, "touches-shared": F_TOUCHES_SHARED, "bare": F_BARE, "tensor-map": F_TENSOR_MAP,
     "free": F_FREE, "folds": F_FOLDS, "wide": F_WIDE, "reads-PR": F_READS_PR, "writes-PR": F_WRITES_PR, "writes-B": F_WRITES_B,
     "returns": F_RETURNS, "yields": F_YIELDS, "tied": F_TIED, "warpgroup-sync": F_WGMMA_SYNC, "compares": F_COMPARES, "adds": F_ADDS, "jump": F_JUMP, "table-jump": F_TABLE_JUMP,
-    "awaits-itself": F_AWAITS_ITSELF, "components": F_COMPONENTS, "late-uniform": F_LATE_UNIFORM,
+    "awaits-itself": F_AWAITS_ITSELF, "awaited": F_AWAITED, "partial": F_PARTIAL, "tensor": F_TENSOR, "paced": F_PACED, "components": F_COMPONENTS, "late-uniform": F_LATE_UNIFORM,
+    "invalidates-constants": F_INVALIDATES_CONSTANTS,
 }  # fmt: skip
 
 LOAD_STORE: Final = "load-store"
@@ -149,7 +160,9 @@ GLOBAL: Final = 1
 SHARED: Final = 2
 LOCAL: Final = 4
 ANYWHERE: Final = GLOBAL | SHARED | LOCAL
-_SPACES: Final[dict[str, int]] = {"global": GLOBAL, "shared": SHARED, "local": LOCAL, "": ANYWHERE}
+TENSOR: Final = 8
+"""Tensor memory, which no other access reaches."""
+_SPACES: Final[dict[str, int]] = {"global": GLOBAL, "shared": SHARED, "local": LOCAL, "tensor": TENSOR, "": ANYWHERE}
 
 SIGNS_NONE: Final = 0
 SIGNS_FLOAT: Final = 1

@@ -6,8 +6,9 @@ significant bit first::
     0..3    kind (K_*)
     4       neg   (-x)          5  abs (|x|)          6  inv (~x, or !p for predicates)
     7..10   suffix (S_*): half or byte selection, address scaling
-    11..14  lane: 0 whole register, 1..8 word k-1, 9..12 pair k-9, 13..14 quad k-13
-    15..    payload
+    11..18  lane: 0 whole register, 1..8 word k-1, 9..12 pair k-9, 13..14 quad k-13; of vectors with more than
+            8 words 15..134 word k-7, 135..194 pair k-131, 195..224 quad k-193
+    19..    payload
 
 Payload by kind: registers hold the register id -- ids below 256 are *physical* (``R4``, ``P2``,
 ``UR6``; 255 is RZ and URZ, 7 is PT and UPT), ids from 256 up are virtual.  ``K_IMM`` holds an unsigned
@@ -24,7 +25,8 @@ which one        ``vreg`` (a virtual register) ``reg_id`` (any register) ``imm_v
                  const_bank const_offset word_text``; other kinds: ``payload``
 how it is read   flags are NEG, ABS and INV; modifiers are flags and suffix; bare is without modifiers and lane:
                  ``has_flags has_suffix has_modifiers has_lane is_bare``, ``flags_of modifiers_of suffix_of
-                 lane_of lane_words``; one flag is tested with ``o & NEG`` and set with ``o | NEG``
+                 lane_of lane_words word_lane pair_lane
+                 quad_lane``; one flag is tested with ``o & NEG`` and set with ``o | NEG``
 a changed copy   ``bare without_flags without_modifiers without_lane``, ``with_suffix with_lane with_word_lane
                  with_pair_lane with_file with_reg reg_plus in_place_of``
 a new operand    ``r ur p up reg imm imm64 const label sym sb word``
@@ -61,8 +63,8 @@ FLAG_MASK: Final = NEG | ABS | INV
 SUFFIX_SHIFT: Final = 7
 SUFFIX_MASK: Final = 15 << SUFFIX_SHIFT
 LANE_SHIFT: Final = 11
-LANE_MASK: Final = 15 << LANE_SHIFT
-PAYLOAD_SHIFT: Final = 15
+LANE_MASK: Final = 255 << LANE_SHIFT
+PAYLOAD_SHIFT: Final = 19
 
 # Suffix codes; the text is what nvdisasm prints after the register.
 S_NONE: Final = 0
@@ -105,10 +107,15 @@ ZERO: Final[Opnd] = K_IMM
 _BELOW_PAYLOAD: Final = (1 << PAYLOAD_SHIFT) - 1
 _MODIFIERS: Final = FLAG_MASK | SUFFIX_MASK
 
-# Lane codes: the code of the first word, pair and quad; the k-th one has the code + k.
+# Lane codes: the code of the first word, pair and quad; the k-th one of the first eight words has the code + k.  Vectors of
+# tensor memory have up to 128 words: the codes of later lanes come from :func:`word_lane`, `pair_lane` and `quad_lane`.
 LANE_WORD: Final = 1
 LANE_PAIR: Final = 9
 LANE_QUAD: Final = 13
+_NEAR: Final = 8
+_FAR_WORD: Final = 15 - _NEAR
+_FAR_PAIR: Final = 135 - _NEAR // 2
+_FAR_QUAD: Final = 195 - _NEAR // 4
 
 
 def kind_of(o: Opnd) -> int:
@@ -237,7 +244,7 @@ def modifiers_of(o: Opnd) -> int:
 
 def lane_of(o: Opnd) -> int:
     """The lane code (0 whole)."""
-    return (o >> LANE_SHIFT) & 15
+    return (o >> LANE_SHIFT) & 255
 
 
 def suffix_of(o: Opnd) -> int:
@@ -349,7 +356,7 @@ def const_bank(o: Opnd) -> int:
 def const_offset(o: Opnd) -> int:
     """Byte offset of a constant operand (its lane included)."""
     base = o >> (PAYLOAD_SHIFT + 5)
-    lane = (o >> LANE_SHIFT) & 15
+    lane = (o >> LANE_SHIFT) & 255
     if lane == 0:
         return base
     return base + 4 * lane_range(lane, 1)[0]
@@ -397,12 +404,33 @@ def lane_range(code: int, width: int) -> tuple[int, int]:
         return code - 1, 1
     if code <= 12:
         return 2 * (code - 9), 2
-    return 4 * (code - 13), 4
+    if code <= 14:
+        return 4 * (code - 13), 4
+    if code < 135:
+        return code - _FAR_WORD, 1
+    if code < 195:
+        return 2 * (code - _FAR_PAIR), 2
+    return 4 * (code - _FAR_QUAD), 4
+
+
+def word_lane(k: int) -> int:
+    """The lane code of word `k`."""
+    return (LANE_WORD if k < _NEAR else _FAR_WORD) + k
+
+
+def pair_lane(k: int) -> int:
+    """The lane code of pair `k`."""
+    return (LANE_PAIR if 2 * k < _NEAR else _FAR_PAIR) + k
+
+
+def quad_lane(k: int) -> int:
+    """The lane code of quad `k`."""
+    return (LANE_QUAD if 4 * k < _NEAR else _FAR_QUAD) + k
 
 
 def lane_words(o: Opnd, width: int) -> tuple[int, int]:
     """(first word, number of words) that an operand selects of its register of `width` words."""
-    code = (o >> LANE_SHIFT) & 15
+    code = (o >> LANE_SHIFT) & 255
     return lane_range(code, width) if code else (0, width)
 
 
@@ -415,7 +443,7 @@ def with_word_lane(o: Opnd, k: int) -> Opnd:
     kd = o & KIND_MASK
     if kd == K_IMM:
         return K_IMM | ((o >> PAYLOAD_SHIFT) >> (32 * k) & 0xFFFFFFFF) << PAYLOAD_SHIFT
-    code = (o >> LANE_SHIFT) & 15
+    code = (o >> LANE_SHIFT) & 255
     first = 0 if code == 0 else lane_range(code, 0)[0]
     if kd == K_CONST:
         pl = o >> PAYLOAD_SHIFT
@@ -425,7 +453,7 @@ def with_word_lane(o: Opnd, k: int) -> Opnd:
     ident = o >> PAYLOAD_SHIFT
     if ident < FIRST_VIRTUAL:
         return (o & (KIND_MASK | FLAG_MASK | SUFFIX_MASK)) | (ident + first + k) << PAYLOAD_SHIFT
-    return (o & ~LANE_MASK) | (first + k + 1) << LANE_SHIFT
+    return (o & ~LANE_MASK) | word_lane(first + k) << LANE_SHIFT
 
 
 def with_pair_lane(o: Opnd, j: int) -> Opnd:
@@ -440,4 +468,4 @@ def with_pair_lane(o: Opnd, j: int) -> Opnd:
     ident = o >> PAYLOAD_SHIFT
     if ident < FIRST_VIRTUAL:
         return (o & ~(-1 << PAYLOAD_SHIFT)) | (ident + 2 * j) << PAYLOAD_SHIFT
-    return (o & ~LANE_MASK) | (9 + j) << LANE_SHIFT
+    return (o & ~LANE_MASK) | pair_lane(j) << LANE_SHIFT

@@ -25,6 +25,7 @@ _ATTRIBUTES: Final = frozenset((
 _PAIRS: Final = frozenset(("64", "F64", "S64", "U64"))
 _VECTORS: Final[dict[str, int]] = {
     "F32x2": 2, "F32x4": 4, "F16x4": 2, "F16x8": 4, "BF16x4": 2, "BF16x8": 4,
+    "E4M3x8": 2, "E4M3x16": 4, "E5M2x8": 2, "E5M2x16": 4,
 }  # fmt: skip
 """Registers of the vectors of atomic operations."""
 
@@ -32,6 +33,8 @@ _VECTORS: Final[dict[str, int]] = {
 def data_words(mods: tuple[str, ...]) -> int:
     """Registers that a memory operation moves per thread, by its size modifier."""
     for m in mods:
+        if m == "256":
+            return 8
         if m == "128":
             return 4
         if m in _PAIRS:
@@ -126,12 +129,12 @@ class Facts:
         """Name of the execution pipe; empty if unknown, as for pseudo operations."""
         return self.value("pipe", mods)
 
-    def late(self, table: str) -> int:
+    def late(self, table: str, mods: tuple[str, ...] = ()) -> int:
         """LATE_RESULT and LATE_SOURCE for a decoder class, as a bit set."""
         out = 0
-        for _, rest in self._attributes.get("late", ()):
+        for wanted, rest in self._attributes.get("late", ()):
             kinds, sign, classes = rest.partition(" @")
-            if not sign or table in members(classes):
+            if (not wanted or _has(mods, wanted)) and (not sign or table in members(classes)):
                 for k in kinds.split(" "):
                     out |= _LATE[k]
         return out

@@ -107,7 +107,7 @@ def signature(o: Opnd) -> int:
     if k == K_WORD:
         return s | p << 12
     if k == K_CONST:
-        return s | ZERO_BIT if p < 32 and not o >> LANE_SHIFT & 15 else s
+        return s | ZERO_BIT if p < 32 and not o >> LANE_SHIFT & 255 else s
     if k <= 2:
         return s | ZERO_BIT if p == 255 else s
     if k <= K_UP:

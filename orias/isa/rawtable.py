@@ -40,7 +40,7 @@ class Form:
     """One form of an opcode."""
 
     __slots__ = (
-        "alias", "bars", "default", "default_by_mods", "guard_up", "mask", "mnemonic", "nots", "opcode", "pow2", "prefer", "results",
+        "alias", "bars", "default", "default_by_mods", "guard_up", "mask", "mnemonic", "nots", "opcode", "pow2", "prefer", "printed", "results",
         "reuse", "seen", "val", "_mods", "_mod_texts", "_operand_texts", "_operands", "_skeletons", "vocabulary",
     )  # fmt: skip
 
@@ -65,6 +65,8 @@ class Form:
         self.nots: list[tuple[int, int]] = []
         self.pow2: bool = False
         self.alias: bool = False
+        self.printed: Final[bool] = layout is None or layout.printed
+        """False if no decoder may choose the form, because it leaves out an operand which is always printed."""
         self.guard_up: bool = False
         self.default: int = 0
         """The bits that ptxas sets although the text does not show them."""
@@ -89,7 +91,7 @@ class Form:
                 self.bars = ("w" in rest) | ("r" in rest) << 1
             elif word == "seen":
                 counts = rest.split(",")
-                self.seen = int(counts[0 if layout is None else layout.index])
+                self.seen = int(counts[layout.index if layout is not None and len(counts) > 1 else 0])
             elif word == "unused":
                 self.default = ones(rest)
             elif word.startswith("unused("):
@@ -371,7 +373,7 @@ class RawTable:
     def _made(self, e: Entry) -> list[Form]:
         found = self._forms.get(id(e))
         if found is None:
-            if " ?" in e.template:
+            if " ?" in e.template or " !" in e.template:
                 found = [
                     Form(e.opcode, x.template, e.notes, self.vocabulary, x)
                     for x in layouts(e.template, _store.choices())
@@ -395,7 +397,7 @@ class RawTable:
         found = self._by_opcode.get(opcode)
         if found is None:
             entries = self._candidates(_store.of_opcode.get(opcode, []))
-            found = [f for e in entries if e.opcode == opcode and self._has(e) for f in self._made(e)]
+            found = [f for e in entries if e.opcode == opcode and self._has(e) for f in self._made(e) if f.printed]
             self._by_opcode[opcode] = found
         return found
 

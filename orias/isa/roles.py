@@ -20,10 +20,16 @@ SAVE_BARRIER: Final[Op] = op("BMOV.32.CLEAR")
 RESTORE_BARRIER: Final[Op] = op("BMOV.32")
 
 LOAD_CONSTANT: Final[dict[int, Op]] = {1: op("LDC"), 2: op("LDC.64"), 4: op("LDC.128")}
-LOAD_UNIFORM_CONSTANT: Final[dict[int, Op]] = {1: op("ULDC"), 2: op("ULDC.64")}
+LOAD_UNIFORM_CONSTANT: Final[dict[str, dict[int, Op]]] = {
+    "ULDC": {1: op("ULDC"), 2: op("ULDC.64")},
+    "LDCU": {1: op("LDCU"), 2: op("LDCU.64"), 4: op("LDCU.128")},
+}
+"""By the target's spelling ``uniform_constant``."""
 LOAD_LOCAL: Final[dict[int, Op]] = {1: op("LDL"), 2: op("LDL.64")}
 STORE_LOCAL: Final[dict[int, Op]] = {1: op("STL"), 2: op("STL.64")}
-CONSTANT_WORDS: Final[dict[Op, int]] = {o: n for d in (LOAD_CONSTANT, LOAD_UNIFORM_CONSTANT) for n, o in d.items()}
+CONSTANT_WORDS: Final[dict[Op, int]] = {
+    o: n for d in (LOAD_CONSTANT, *LOAD_UNIFORM_CONSTANT.values()) for n, o in d.items()
+}
 """Number of words that a plain load of constants returns."""
 LOCAL_LOADS: Final[frozenset[Op]] = frozenset(LOAD_LOCAL.values())
 LOCAL_STORES: Final[frozenset[Op]] = frozenset(STORE_LOCAL.values())

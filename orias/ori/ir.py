@@ -8,7 +8,8 @@ All phases use one instruction class; see :mod:`orias.isa.op` for the operand or
   of ``succs``.  Unguarded ``EXIT`` and ``RET`` end a block without successors; guarded ones may be anywhere in a block.
   An unguarded ``BRA`` appears only when blocks are laid out.
 * a guarded instruction that defines a register in SSA has the value for a false guard
-  as ``old`` (NONE: undefined), and exactly one result other than PT and RZ.
+  as ``old`` (NONE: undefined), and exactly one result other than PT and RZ.  Operations that write in some threads only
+  (F_PARTIAL) have the value of the others there.
 * ``phi`` is at the head of a block, with one source per predecessor, in the order of ``Block.preds``.
 * 16- and 8-bit PTX values are in one-word registers whose upper bits are unspecified.
 """

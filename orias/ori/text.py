@@ -34,6 +34,7 @@ from orias.isa.operand import (
     kind_of,
     label_id,
     lane_of,
+    lane_range,
     payload,
     reg_id,
     suffix_of,
@@ -83,7 +84,8 @@ def operand_text(o: Opnd, fn: Func | None = None, defining: bool = False) -> str
         return word_text(o)
     code = lane_of(o)
     if code:
-        text += f".{code - 1}" if code <= 8 else f".p{code - 9}" if code <= 12 else f".q{code - 13}"
+        first, count = lane_range(code, 0)
+        text += f".{first}" if count == 1 else f".p{first // 2}" if count == 2 else f".q{first // 4}"
     if o & ABS:
         text = f"|{text}|"
     text += SUFFIX_TEXT[suffix_of(o)]

@@ -13,9 +13,6 @@ from orias.isa.operand import (
     K_R,
     K_UP,
     K_UR,
-    LANE_PAIR,
-    LANE_QUAD,
-    LANE_WORD,
     NEG,
     NONE,
     PT,
@@ -25,7 +22,9 @@ from orias.isa.operand import (
     imm64,
     kind_of,
     label,
+    pair_lane,
     payload,
+    quad_lane,
     reg,
     sb,
     sym,
@@ -33,6 +32,7 @@ from orias.isa.operand import (
     with_lane,
     with_suffix,
     word,
+    word_lane,
 )
 from orias.ori.fact_text import FILE_KINDS, read_fact
 from orias.ori.ir import Block, CallInfo, Func, Inst, JumpTable
@@ -48,6 +48,7 @@ _STATES: Final = ("ssa", "virtual", "allocated", "final")
 _IDS: Final = 1 << 20
 """Upper bound (exclusive) of the numbers of registers, blocks and symbols."""
 _WORDS: Final = 256
+_LANES: Final = 128
 _IMMEDIATES: Final = 1 << 64
 _BANKS: Final = 32
 _OFFSETS: Final = 1 << 32
@@ -118,8 +119,8 @@ class _Operands:
     def _register(self, m: re.Match[str]) -> Opnd:
         lane = 0
         if m.group(8) is not None:
-            n = _bounded(int(m.group(8)), 8 if not m.group(7) else 4 if m.group(7) == "p" else 2)
-            lane = n + (LANE_PAIR if m.group(7) == "p" else LANE_QUAD if m.group(7) == "q" else LANE_WORD)
+            n = _bounded(int(m.group(8)), _LANES >> (0 if not m.group(7) else 1 if m.group(7) == "p" else 2))
+            lane = pair_lane(n) if m.group(7) == "p" else quad_lane(n) if m.group(7) == "q" else word_lane(n)
         if m.group(4):
             kd, ident = _ZERO_ID[m.group(4)]
         elif m.group(2):

@@ -4,7 +4,7 @@
 function.  It shares no analysis with the passes that it checks.
 """
 
-from orias.isa.op import F_LEAVES, F_TEXTURE
+from orias.isa.op import F_LEAVES, F_PARTIAL, F_TEXTURE
 from orias.isa.operand import (
     K_NONE,
     K_R,
@@ -153,7 +153,7 @@ def _check_inst(fn: Func, b: Block, k: int, inst: Inst, sound: set[Opnd]) -> lis
         if inst.old != K_NONE and real and is_reg(inst.old) and is_reg(real[0]):
             if kind_of(inst.old) != kind_of(real[0]) and not is_zero_reg(inst.old):
                 out.append("old value in another file than the result")
-    elif inst.old != K_NONE and inst.guard == PT:
+    elif inst.old != K_NONE and inst.guard == PT and not inst.op.flags & F_PARTIAL:
         out.append("old value on an unguarded instruction")
     for a in inst.op.addr:
         group = inst.src[a : a + 4]

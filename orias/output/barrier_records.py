@@ -33,6 +33,7 @@ def describe_mbarriers(code: KernelCode, kernel: Kernel, functions: list[Functio
     kinds = _lines(functions)
     if not kinds:
         return
+    none = kernel.entry.target.number("uniform_zero")
     records: list[tuple[int, int, int, int]] = []
     registers: list[int] = []
     at = 0
@@ -42,7 +43,7 @@ def describe_mbarriers(code: KernelCode, kernel: Kernel, functions: list[Functio
                 kind = kinds.get(inst.loc, -1)
                 if kind >= 0 and _stands_for(inst, kind, hardware):
                     base, uniform, offset = (payload(o) for o in inst.src[1:4])
-                    records.append((at, base, offset & 0xFFFFFFFF, min(uniform, 63) << 16 | 1 << 8 | kind))
+                    records.append((at, base, offset & 0xFFFFFFFF, min(uniform, none) << 16 | 1 << 8 | kind))
                     if hardware and kind in _NO_COMPLETE:
                         registers += [at, imm_value(inst.src[4]) << 16 | 0x201, 0xFFFFFFFF]
                     elif not hardware and kind in _WAITS:

@@ -17,6 +17,7 @@ from orias.isa.operand import (
     K_SYM,
     K_WORD,
     PT,
+    UPT,
     Opnd,
     const,
     const_bank,
@@ -348,5 +349,6 @@ def _lowers_stack(inst: Inst) -> bool:
 
 
 def _reads(found: list[Opnd], written: list[Opnd]) -> bool:
-    """Whether the operands of a decoded word are those written, but for a PT at the end."""
-    return found == written or (found == written[:-1] and written[-1] == PT)
+    """Whether the operands of a decoded word are those written, but for each PT at the end."""
+    n = min(len(found), len(written))
+    return found[:n] == written[:n] and all(o in (PT, UPT) for o in found[n:] + written[n:])

@@ -6,7 +6,8 @@ Source: ``docs/facts/cubin.md``, "Attributes" and "Notes and compatibility".
 from typing import Final
 
 from orias.cubin.model import GLOBAL, LOCAL, NO_CTA, WEAK, CubinModule, KernelCode
-from orias.isa.op import F_MATRIX, F_TENSOR_MAP
+from orias.isa.op import F_MATRIX, F_PACED, F_TENSOR, F_TENSOR_MAP
+from orias.isa.operand import is_imm
 from orias.lower.frame.program import Kernel
 from orias.options import Options
 from orias.output.barrier_records import describe_mbarriers
@@ -14,6 +15,11 @@ from orias.ptx.ast import Function, Instr
 from orias.target import features
 
 _CLUSTER_BARRIER: Final = frozenset(("UCGABAR_ARV", "UCGABAR_WAIT"))
+_TENSOR_COUNT: Final = 0x80
+"""VRC_CTA_INIT_COUNT of a kernel with operations that have F_TENSOR."""
+_ALLOCATION: Final = frozenset(("tcgen05.alloc", "tcgen05.dealloc", "tcgen05.relinquish_alloc_permit"))
+
+_RESERVED: Final = "reserved_smem_offset_"
 
 
 def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Options) -> None:
@@ -29,6 +35,8 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
     for f in kernel.all_functions():
         for inst in f.insts():
             base = inst.op.base
+            if inst.op.flags & F_PACED or (base == "FSETP" and any(is_imm(o) for o in inst.src)):
+                module.paced = True
             if inst.op.compat:
                 module.isa_class = max(module.isa_class, inst.op.compat)
                 if inst.op.flags & F_TENSOR_MAP:
@@ -39,18 +47,37 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                 code.barriers = max(code.barriers, 1)
             elif inst.op.flags & F_MATRIX and "SP" in inst.op.mods:
                 code.sparse_mma_mask = 0x10
+            if inst.op.flags & F_TENSOR:
+                code.init_count = _TENSOR_COUNT
     sources = [kernel.ptx, *_callees(kernel.ptx)]
     describe_mbarriers(code, kernel, sources, kernel.entry.target.has(features.HARDWARE_BARRIERS))
+    reserved: set[str] = set()
     for ptx in sources:
         for s in ptx.body or ():
             if isinstance(s, Instr):
                 name = s.sig.name
                 if name.startswith("wmma."):
                     code.wmma_used = True
+                elif name == "mov":
+                    reserved |= {o.name for o in s.ops if o.name.startswith(_RESERVED)}
+                elif name.startswith("tcgen05."):
+                    _describe_tensor(code, s)
                 elif name.startswith("tensormap.replace"):
                     module.tensor_map = 2
                 elif name.split(".")[0] in ("txq", "suq"):
                     module.uses_texture_query = True
+    if kernel.entry.target.has(features.MERCURY_LAYOUT):
+        code.reserved_smem_used |= bool(reserved)
+        code.reserved_begin = f"{_RESERVED}begin" in reserved
+        code.reserved_cap = f"{_RESERVED}cap" in reserved
+
+
+def _describe_tensor(code: KernelCode, s: Instr) -> None:
+    group = s.sig.mods.get("cta_group", "")
+    code.tensor_blocks |= group == "cta_group::1"
+    code.tensor_pairs |= group == "cta_group::2"
+    if s.sig.name in _ALLOCATION:
+        code.tensor_allocation = code.reserved_smem_used = True
 
 
 def _triple(d: tuple[int, ...] | None) -> tuple[int, int, int]:

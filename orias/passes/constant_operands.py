@@ -1,7 +1,7 @@
 """ConvertToUniformReg: constant-bank values become operands of the kind that the target takes.
 
 Up to sm_89 ALU operations read c[bank][offset] as an operand; from sm_90 on the value comes through a uniform register
-(``ULDC``) where every user takes one, else through ``LDC`` into a vector register.  What is only read to fill a uniform register is
+(``ULDC``, ``LDCU``) where every user takes one, else through ``LDC`` into a vector register.  What is only read to fill a uniform register is
 loaded there.
 """
 

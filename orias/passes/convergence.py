@@ -31,7 +31,7 @@ from typing import Final, final
 from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, onward, post_dominators
 from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.gmma_forms import ARRIVE, WARPSYNC_ALL
-from orias.isa.op import F_ALIGNED, F_CALL, F_FENCE, F_READ, F_WHOLE_WARP, F_WRITE, op
+from orias.isa.op import F_ALIGNED, F_CALL, F_FENCE, F_READ, F_WHOLE_WARP, F_WRITE, Op, op
 from orias.isa.operand import (
     INV,
     K_B,
@@ -51,9 +51,6 @@ from orias.isa.operand import (
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 from orias.target import features
 
-_BSSY: Final = op("BSSY")
-_BSYNC: Final = op("BSYNC")
-_BREAK: Final = op("BREAK")
 _CLEAR: Final = op("BMOV.32.CLEAR")
 _YIELD: Final = op("YIELD")
 _WARPSYNC: Final = op("WARPSYNC")
@@ -283,7 +280,7 @@ class _Inserter:
         join = self._split(end, [p for p in end.preds if p.id in sources])
         join_at = _after_phis(join)
         barrier = reg(K_B, region.barrier)
-        join.insts.insert(join_at, fn.new_inst(_BSYNC, [], [barrier], loc=_line(end)))
+        join.insts.insert(join_at, fn.new_inst(self._named("BSYNC", region), [], [barrier], loc=_line(end)))
         for other in self.regions:
             if end.id in other.blocks:
                 other.blocks.add(join.id)
@@ -294,7 +291,7 @@ class _Inserter:
             if not outside and (y.preds or y is not fn.blocks[0]):
                 continue
             if len(outside) == 1 and len(outside[0].succs) == 1:
-                self._pick_up(outside[0], barrier, end)
+                self._pick_up(outside[0], barrier, region)
                 continue
             entry = self._split(y, outside)
             for other in self.regions:
@@ -303,13 +300,18 @@ class _Inserter:
                 elif other.end is y and other.comes_from(outside) and not other.comes_from(y.preds):
                     # That region ends where this one begins: first its threads meet.
                     other.end = entry
-            self._pick_up(entry, barrier, end)
+            self._pick_up(entry, barrier, region)
         for s in region.sites:
-            self._pick_up(s, barrier, end)
+            self._pick_up(s, barrier, region)
+
+    def _named(self, base: str, region: _Region) -> Op:
+        """BSSY, BSYNC or BREAK of a region, as the target writes it."""
+        return op(base + self.fn.target.spelling("left_region" if region.leaving else "region"))
 
     def _give_up(self, region: _Region) -> None:
         """BREAK on the edges that leave a local region's loop."""
         fn = self.fn
+        give_up = self._named("BREAK", region)
         barrier = reg(K_B, region.barrier)
         for x, left in region.leaving:
             # The edge may have got a block since it was noted.
@@ -317,23 +319,23 @@ class _Inserter:
             term = x.terminator()
             if term is None or len(x.succs) == 1:
                 at = len(x.insts) - (0 if term is None else 1)
-                x.insts.insert(at, fn.new_inst(_BREAK, [], [barrier], loc=_line(y)))
+                x.insts.insert(at, fn.new_inst(give_up, [], [barrier], loc=_line(y)))
             elif term.op.base == "BRA" and not term.src and len(x.succs) == 2:
                 guard = term.guard if x.succs[1] is y else term.guard ^ INV
-                x.insts.insert(len(x.insts) - 1, fn.new_inst(_BREAK, [], [barrier], guard, loc=term.loc))
+                x.insts.insert(len(x.insts) - 1, fn.new_inst(give_up, [], [barrier], guard, loc=term.loc))
             else:
                 hop = self._split(y, [x])
                 for other in self.regions:
                     if x.id in other.blocks:
                         other.blocks.add(hop.id)
-                hop.insts.insert(_after_phis(hop), fn.new_inst(_BREAK, [], [barrier], loc=term.loc))
+                hop.insts.insert(_after_phis(hop), fn.new_inst(give_up, [], [barrier], loc=term.loc))
 
-    def _pick_up(self, b: Block, barrier: Opnd, end: Block) -> None:
+    def _pick_up(self, b: Block, barrier: Opnd, region: _Region) -> None:
         """BSSY at the end of a block, before its branch and before the BSSY of inner regions."""
         fn = self.fn
         at = len(b.insts) - (1 if b.terminator() is not None else 0)
-        line = b.insts[at].loc if at < len(b.insts) else _line(end)
-        code = [fn.new_inst(_BSSY, [barrier], [label(end.id)], loc=line)]
+        line = b.insts[at].loc if at < len(b.insts) else _line(region.end)
+        code = [fn.new_inst(self._named("BSSY", region), [barrier], [label(region.end.id)], loc=line)]
         if fn.target.has(features.CLEARS_BARRIERS):
             code.insert(0, fn.new_inst(_CLEAR, [RZ], [barrier], loc=line))
         b.insts[at:at] = code

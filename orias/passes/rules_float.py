@@ -3,9 +3,24 @@
 from typing import Final
 
 from orias.isa.op import F_ABSOLUTE, op
-from orias.isa.operand import ABS, INV, K_R, NEG, Opnd, has_lane, has_suffix, in_file, is_vreg, is_zero_reg
+from orias.isa.operand import (
+    ABS,
+    INV,
+    K_R,
+    NEG,
+    NOT_PT,
+    PT,
+    Opnd,
+    has_flags,
+    has_lane,
+    has_suffix,
+    in_file,
+    is_vreg,
+    is_zero_reg,
+)
 from orias.ori.ir import Inst
 from orias.passes.simplify import RULES, Cx
+from orias.target import features
 
 _FUSED: Final = {"FADD": ("FMUL", "FFMA"), "DADD": ("DMUL", "DFMA")}
 
@@ -84,6 +99,24 @@ def _compare(cx: Cx, inst: Inst) -> None:
     _take_signs(cx, inst, 2)
 
 
+def _extreme(cx: Cx, inst: Inst) -> None:
+    """The minimum of a minimum is one of three values, where the target has that operation; ptxas 13.0.88 does the same."""
+    _compare(cx, inst)
+    least = inst.src[2]
+    if not cx.fn.target.has(features.THREE_WAY_MIN_MAX) or inst.op.has("XORSIGN") or least not in (PT, NOT_PT):
+        return
+    for k in (0, 1):
+        s = inst.src[k]
+        d = cx.absorbable(s) if not has_flags(s) and not has_lane(s) else None
+        if d is None or d.op is not inst.op or d.src[2] != least:
+            continue
+        values = sorted([*d.src[:2], inst.src[1 - k]], key=lambda o: not in_file(o, K_R))
+        if in_file(values[1], K_R):
+            # Only the second value may be something else than a register.
+            cx.rewrite(inst, op(".".join(["FMNMX3", *inst.op.mods])), [values[0], values[2], values[1], least])
+            return
+
+
 RULES["FADD"] = _add
 RULES["DADD"] = _add
 RULES["FMUL"] = _multiply
@@ -92,4 +125,4 @@ RULES["FFMA"] = _fused
 RULES["DFMA"] = _fused
 RULES["FSETP"] = _compare
 RULES["DSETP"] = _compare
-RULES["FMNMX"] = _compare
+RULES["FMNMX"] = _extreme

@@ -8,7 +8,7 @@ The walk substitutes known values into sources, then offers the instruction to t
 from collections.abc import Callable
 from typing import Final, final
 
-from orias.isa.op import F_TERM, SIGNS_FLOAT, SIGNS_HALF, SIGNS_INTEGER, Op, op
+from orias.isa.op import F_TENSOR, F_TERM, SIGNS_FLOAT, SIGNS_HALF, SIGNS_INTEGER, Op, op
 from orias.isa.operand import (
     ABS,
     FIRST_VIRTUAL,
@@ -24,9 +24,6 @@ from orias.isa.operand import (
     K_UR,
     KIND_MASK,
     LANE_MASK,
-    LANE_PAIR,
-    LANE_QUAD,
-    LANE_WORD,
     NEG,
     NOT_PT,
     PAYLOAD_SHIFT,
@@ -53,12 +50,15 @@ from orias.isa.operand import (
     lane_range,
     lane_words,
     modifiers_of,
+    pair_lane,
+    quad_lane,
     reg_id,
     suffix_of,
     vreg,
     with_lane,
     without_flags,
     without_lane,
+    word_lane,
 )
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Func, Inst
 from orias.passes.def_use import Values
@@ -296,7 +296,8 @@ def resolve(cx: Cx, o: Opnd, inst: Inst) -> Opnd:
         ident = o >> PAYLOAD_SHIFT
         value = cx.repl.get(ident)
         if value is None:
-            if not has_lane(o):
+            # Lanes in an operation on tensor memory are of registers that must be neighbours.
+            if not has_lane(o) or inst.op.flags & F_TENSOR:
                 return o
             d = cx.values.defs[ident]
             if d is None or d.op is not OP_PACK or d.guard != PT:
@@ -356,11 +357,11 @@ def _narrow(s: Opnd, first: int, count: int) -> Opnd | None:
     code = lane_of(s)
     start = first + (lane_range(code, 0)[0] if code else 0)
     if count == 1:
-        new = LANE_WORD + start
+        new = word_lane(start)
     elif count == 2 and start % 2 == 0:
-        new = LANE_PAIR + start // 2
+        new = pair_lane(start // 2)
     elif count == 4 and start % 4 == 0:
-        new = LANE_QUAD + start // 4
+        new = quad_lane(start // 4)
     else:
         return None
     return with_lane(s, new)

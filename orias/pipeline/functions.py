@@ -30,12 +30,14 @@ from orias.passes.fold_guard import fold_guarded_copies
 from orias.passes.gvn import eliminate_common
 from orias.passes.legalize import legalize
 from orias.passes.licm import hoist_invariants
+from orias.passes.long_integers import fuse_words
 from orias.passes.predicate import predicate_arms
 from orias.passes.reassociate import reassociate_addresses
 from orias.passes.remat import needs_many_registers, relieve_peaks
 from orias.passes.returns import unify_returns
 from orias.passes.simplify import simplify
 from orias.passes.single_thread import resolve_elections
+from orias.passes.tensor_addresses import share_tensor_addresses
 from orias.passes.uniform_chains import compute_uniformly
 from orias.passes.unroll import unroll_loops
 from orias.regalloc.register_allocation import allocate_checked, allocate_registers
@@ -119,7 +121,8 @@ def _licm(fn: Func, o: Options) -> None:
 
 
 def _reassociate(fn: Func, o: Options) -> None:
-    if reassociate_addresses(fn):
+    changed = share_tensor_addresses(fn)
+    if reassociate_addresses(fn) or changed:
         eliminate_dead(fn)
         eliminate_common(fn, across_blocks=o.opt_level > 1)
 
@@ -144,6 +147,10 @@ def _uniform(fn: Func, o: Options) -> None:
     if compute_uniformly(fn):
         eliminate_dead(fn)
     use_constant_operands(fn)
+
+
+def _long_integers(fn: Func, o: Options) -> None:
+    fuse_words(fn)
 
 
 def _legalize(fn: Func, o: Options) -> None:
@@ -206,6 +213,7 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "expand": _expand,
     "predicate": _predicate,
     "uniform": _uniform,
+    "long_integers": _long_integers,
     "legalize": _legalize,
     "sync": _sync,
     "pre_ra": _pre_ra,

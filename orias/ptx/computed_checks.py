@@ -28,22 +28,33 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     """Error messages on the coordinates and offsets of a tensor copy."""
     mods = instr.sig.mods
     mode = mods.get("mode", "tile")
-    rank = int(mods["dim"][0]) if "dim" in mods else 0
+    dim = mods.get("dim", "")
+    rank = int(dim[0]) if dim[:1].isdigit() else 0
     at = 0 if mods.get("dst") == "global" else 1
-    if rank == 0 or len(instr.ops) <= at or mode not in ("tile", "im2col", "im2col_no_offs"):
+    if len(instr.ops) <= at:
         return []
+    if rank == 0:
+        return [] if instr.ops[at].elems else [f"Arguments mismatch for instruction '{name}'"]
     errors: list[str] = []
-    if mode != "tile" and rank < 3:
-        errors.append(f"Modifier '.{mods['dim']}' cannot be combined with modifier '.{mode}'")
-    errors += _vector(name, instr.ops[at].elems, at + 1, rank, 32)
-    if mode == "im2col":
-        place = at + (1 if "prefetch" in name else 2)
+    four = mode.startswith("tile::")
+    if (mode != "tile" and not four and rank < 3) or (four and rank != 2):
+        return [f"Modifier '.{mods['dim']}' cannot be combined with modifier '.{mode}'"]
+    errors += _vector(name, instr.ops[at].elems, at + 1, 5 if four else rank, 32)
+    prefetch = "prefetch" in name
+    windows = mode in ("im2col::w", "im2col::w::128") and (prefetch or mods.get("dst") != "global")
+    expected = (
+        at + (1 if prefetch else 2) + (mode == "im2col" or windows) + ("multicast" in mods) + ("cache_hint" in mods)
+    )
+    if len(instr.ops) != expected:
+        return [*errors, f"Arguments mismatch for instruction '{name}'"]
+    if mode == "im2col" or windows:
+        place = at + (1 if prefetch else 2)
         found = instr.ops[place : place + 1]
         if not found:
             errors.append(f"Arguments mismatch for instruction '{name}'")
         elif found[0].kind in (O_VEC, O_REG, O_IMM):
             count = len(found[0].elems) if found[0].kind == O_VEC else 1
-            if count != max(rank - 2, 0):
+            if count != (2 if windows else max(rank - 2, 0)):
                 errors.append(f"Argument {place + 1} of instruction '{name}': Argument vector size mismatch")
     return errors
 

@@ -7,12 +7,14 @@ slots                 every filled slot of the Sig with its word: ``scope``, ``o
 ``n t t0 t1 ...``     instruction name; its types joined by dots, and one by one
 ``width bits``        bits of the first type; the same times the length of the vector
 ``where``             the state space as messages about atomics name it
-``isa sm special``    what the module declares: version times 10, SM number, whether the target has an a or f suffix
+``isa sm``            what the module declares: version times 10, SM number
 ``target``            name of the target
 ``class factor``      matrix instructions: :mod:`orias.ptx.matrix_checks`, :mod:`orias.ptx.wmma_checks`,
 ``operand shaped``    :mod:`orias.ptx.wgmma_checks`
 ``typed``
-``a0 a1 ... last``    kinds of the operands, and of the last one: reg32 (register of that many bits), imm, sink, pair, other
+``a0 a1 ... last``    kinds of the operands, and of the last one: reg32 (register of that many bits), imm, sink, pair,
+                      absolute (a constant as an address), address64 (one in a 64-bit register), symbol (a
+                      variable as an address), other
 ``v0 v1 ...``         values of those that are immediates
 ``count``             number of operands
 ====================  =====================================================================================================
@@ -20,7 +22,7 @@ slots                 every filled slot of the Sig with its word: ``scope``, ``o
 
 from typing import Final
 
-from orias.ptx.ast import O_IMM, O_PAIR, O_REG, O_SINK, TYPE_BITS, Operand
+from orias.ptx.ast import O_ADDR, O_IMM, O_PAIR, O_REG, O_SINK, TYPE_BITS, Operand
 from orias.ptx.gates import Place
 
 _TYPES: Final = ("t0", "t1", "t2", "t3", "t4", "t5")
@@ -53,6 +55,15 @@ def opcode_facts(
     return facts
 
 
+def _address(op: Operand) -> str:
+    """The kind of an address operand."""
+    if op.var is None:
+        return "other" if op.name or op.elems else "absolute"
+    if op.var.space != "reg":
+        return "symbol"
+    return "address64" if TYPE_BITS.get(op.var.type, 0) == 64 else "other"
+
+
 def operand_facts(facts: dict[str, str], ops: list[Operand]) -> dict[str, str]:
     """The facts of an opcode and of its operands."""
     found = dict(facts)
@@ -62,7 +73,7 @@ def operand_facts(facts: dict[str, str], ops: list[Operand]) -> dict[str, str]:
         if op.kind == O_REG and op.var is not None:
             kind = f"reg{TYPE_BITS.get(op.var.type, 0)}"
         else:
-            kind = _KINDS.get(op.kind, "other")
+            kind = _KINDS.get(op.kind) or (_address(op) if op.kind == O_ADDR else "other")
         found["a" + number] = kind
         if op.kind == O_IMM:
             found["v" + number] = str(op.value)

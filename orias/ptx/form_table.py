@@ -36,9 +36,10 @@ from orias.ptx.rules import Rules
 ANY: Final = "*"
 ALIASES: Final[dict[str, str]] = {
     "bar.cta": "bar", "bar.cta.arrive": "bar.arrive", "bar.cta.red": "bar.red", "barrier.cta": "barrier",
-    "barrier.cta.arrive": "barrier.arrive", "barrier.cta.red": "barrier.red", "bar.cta.sync": "bar",
-    "bar.sync": "bar", "barrier.sync": "barrier", "barrier.cta.sync": "barrier",
+    "barrier.cta.arrive": "barrier.arrive", "barrier.cta.red": "barrier.red",
     "dp2a": "dp2a.lo",
+    "tcgen05.wait::ld": "tcgen05.wait", "tcgen05.wait::st": "tcgen05.wait",
+    "tcgen05.fence::before_thread_sync": "tcgen05.fence", "tcgen05.fence::after_thread_sync": "tcgen05.fence",
 }  # fmt: skip
 
 
@@ -149,15 +150,17 @@ def gate_text(text: str) -> str:
 _texts: Final[dict[str, str]] = {**forms_arith.FORMS, **forms_memory.FORMS, **forms_async.FORMS, **forms_matrix.FORMS}
 _built: Final[dict[str, dict[tuple[str, ...], Row]]] = {}
 
+LAST: Final = Rules([forms_async.LAST])
+"""Gates of combinations of modifiers, reported after all others."""
 INSTEAD: Final = Rules([forms_arith.INSTEAD, forms_async.INSTEAD])
 """Gates that replace the gate of the form row if a row here holds."""
 GATES: Final = Rules([forms_arith.GATES, forms_memory.GATES, forms_async.GATES, forms_matrix.GATES])
 """Gates of combinations of modifiers and types."""
 MODIFIERS: Final = Rules([forms_arith.MODIFIERS, forms_memory.MODIFIERS, forms_async.MODIFIERS, forms_matrix.MODIFIERS])
 """Rules between the modifiers and types of an opcode."""
-OPERANDS: Final = Rules([forms_arith.OPERANDS, forms_async.OPERANDS])
+OPERANDS: Final = Rules([forms_arith.OPERANDS, forms_async.OPERANDS, forms_matrix.OPERANDS])
 """Rules between modifiers and operands."""
-VALUES: Final = Rules([forms_async.VALUES])
+VALUES: Final = Rules([forms_memory.VALUES, forms_async.VALUES, forms_matrix.VALUES])
 """Rules on the values of immediate operands."""
 
 
@@ -203,7 +206,7 @@ def is_ruled(name: str) -> bool:
     """Whether a name has rules that test facts of its Sig."""
     found = _ruled.get(name)
     if found is None:
-        found = any(rules.of(name) for rules in (INSTEAD, GATES, OPERANDS, VALUES)) or any(
+        found = any(rules.of(name) for rules in (INSTEAD, GATES, LAST, OPERANDS, VALUES)) or any(
             row.open for row in rows(name).values()
         )
         _ruled[name] = found

@@ -39,12 +39,13 @@ _VIDEO: Final = """
 u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0? ; sat add/min/max
 """
 _VIDEO24: Final = """
-u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0? ; sat add ; 3.0/30
+u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0 ; sat add ; 3.0/30
 """
 _SHIFT: Final = """
-u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0? ; sat clamp/wrap add/min/max
+u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0? ; sat !clamp/wrap add/min/max
 """
-_VSET: Final = "u32.u32 u32.s32 s32.u32 s32.s32 ; D,S0,S1,S0? ; !eq/ne/lt/le/gt/ge/lo/ls/hi/hs add/min/max sat"
+_VSET: Final = "u32.u32 u32.s32 s32.u32 s32.s32 ; D,S0,S1,S0? ; !eq/ne/lt/le/gt/ge add/min/max"
+_VSET24: Final = "u32.u32 u32.s32 s32.u32 s32.s32 ; D,S0,S1,S0 ; !eq/ne/lt/le/gt/ge add/min/max"
 _FMUFU: Final = "f32 ; D,S ; !approx ftz"
 _FORMS_INT: Final = "u8 s8 u16 s16 u32 s32 u64 s64"
 
@@ -179,21 +180,22 @@ bf16x2.f32 ; Dr,Sr1,Sr1,b32@rs ; !rn/rz/rs relu satfinite
 tf32.f32 ; Dr,Sr1 ; !rna/rn/rz relu satfinite
 e4m3x2.f32 e5m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu
 e4m3x2.f16x2 e5m2x2.f16x2 ; =b16,S1 ; !rn !satfinite relu
-e4m3x2.bf16x2 e5m2x2.bf16x2 ; =b16,S1 ; !rn !satfinite relu ; F999
 f16x2.e4m3x2 f16x2.e5m2x2 ; D,b16 ; !rn relu
-e2m1x2.f32 ; =b8,S1,S1 ; !rn !satfinite relu ; Fv8.6 N100a : cvt with .e2m1x2
-e2m3x2.f32 e3m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu ; Fv8.6 N100a : cvt with .e2m3x2/.e3m2x2
-ue8m0x2.f32 ; =b16,S1,S1 ; !rz/rp satfinite ; Fv8.6 N100a : cvt with .ue8m0x2
-ue8m0x2.bf16x2 ; =b16,S1 ; !rz/rp satfinite ; Fv8.6 N100a : cvt with .ue8m0x2
-f16x2.e2m1x2 ; D,b8 ; !rn relu ; Fv8.6 N100a : cvt with .e2m1x2
-f16x2.e2m3x2 f16x2.e3m2x2 ; D,b16 ; !rn relu ; Fv8.6 N100a : cvt with .e2m3x2/.e3m2x2
-bf16x2.ue8m0x2 ; D,b16 ; !rn ; Fv8.6 N100a : cvt with .ue8m0x2
+e2m1x2.f32 ; =b8,S1,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m1x2
+e2m1x2.f16x2 ; =b8,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m1x2
+e2m3x2.f16x2 e3m2x2.f16x2 ; =b16,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m3x2/.e3m2x2
+e2m3x2.f32 e3m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m3x2/.e3m2x2
+ue8m0x2.f32 ; =b16,S1,S1 ; !rz/rp satfinite ; Fv8.6 NNEW : cvt with .ue8m0x2
+ue8m0x2.bf16x2 ; =b16,S1 ; !rz/rp satfinite ; Fv8.6 NNEW : cvt with .ue8m0x2
+f16x2.e2m1x2 ; D,b8 ; !rn relu ; Fv8.6 NNEW : cvt with .e2m1x2
+f16x2.e2m3x2 f16x2.e3m2x2 ; D,b16 ; !rn relu ; Fv8.6 NNEW : cvt with .e2m3x2/.e3m2x2
+bf16x2.ue8m0x2 ; D,b16 ; !rn ; Fv8.6 NNEW : cvt with .ue8m0x2
 e4m3x4.f32 e5m2x4.f32 e2m3x4.f32 e3m2x4.f32 ; =b32,X,b32 ; !rs !satfinite relu
 e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu
 """,
-    "cvt.pack": "u16.s32 s16.s32 u16.u32 s16.u32 ; =b32,S1,S1 ; !sat ; 6.5/72 | "
-    + " ".join(f"{t}.{s}.b32" for t in ("s8", "u8") for s in ("s32", "u32")) + " ; =b32,S1,S1,S2 ; !sat ; 6.5/72 | "
-    + " ".join(f"{t}.{s}.b32" for t in ("s4", "u4", "s2", "u2") for s in ("s32", "u32"))
+    "cvt.pack": "u16.s32 s16.s32 ; =b32,S1,S1 ; !sat ; 6.5/72 | "
+    + "s8.s32.b32 u8.s32.b32" + " ; =b32,S1,S1,S2 ; !sat ; 6.5/72 | "
+    + " ".join(f"{t}.s32.b32" for t in ("s4", "u4", "s2", "u2"))
     + " ; =b32,S1,S1,S2 ; !sat ; F72 Fv6.5, Fv6.5 F75 : cvt.pack with sub-byte type",
     **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax"), _VIDEO),
     "vshl": _SHIFT,
@@ -201,8 +203,8 @@ e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu
     "vmad": "u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0 ; sat po shr7/shr15",
     "vset": _VSET,
     **dict.fromkeys(tuple(v + n for n in "24" for v in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax")), _VIDEO24),
-    "vset2": _VSET,
-    "vset4": _VSET,
+    "vset2": _VSET24,
+    "vset4": _VSET24,
 }  # fmt: skip
 """Rows of :mod:`orias.ptx.form_table`."""
 
@@ -210,12 +212,13 @@ INSTEAD: Final[dict[str, str]] = {"lop3": "bool -> @I70 Fv8.2 : lop3.<BoolOp>"}
 """Gates that replace the gate of the form row if a row here holds."""
 
 GATES: Final[dict[str, str]] = {
+    "set": "t0=bf16 t1!=bf16/f16 -> @F90 Fv7.8 : {n}.{t0}",
     "min max": "relu t0!=f16/f16x2/bf16/bf16x2/f32/f64 -> @F90 Fv8.0 : {n}.relu",
     "add sub addc subc": "cc t0=u64/s64 -> @Fv4.3 : .cc with 64bit type",
     "cvt": """
 .tf32 rnd=rn/rz satfinite -> @F90 Fv7.8 : cvt with .tf32.f32.{rnd}, Mv8.6 M100 : .satfinite' on 'cvt.tf32.f32.{rnd}
 else .tf32 rnd=rn/rz -> @F90 Fv7.8 : cvt with .tf32.f32.{rnd}
-else rnd=rs -> @Fv8.7 n100a : .rs
+else rnd=rs -> @Fv8.7 n100a/103a : .rs
 else t0=tf32 satfinite -> @Mv8.1 : .satfinite' on 'cvt.tf32.f32.rna
 else t=f32.bf16 ftz -> @F90 Fv7.8 : cvt with .f32.bf16.ftz
 else t0=f16/bf16/f16x2/bf16x2 t1=f32 satfinite -> @Mv8.1 : .satfinite' on 'cvt.{t}
@@ -226,20 +229,30 @@ else t0=FP8X2 | t1=FP8X2 -> @F90 Fv7.8 : cvt with .e4m3x2/.e5m2x2
 }
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
+_SIMD: Final = " ".join(v + n for n in "24" for v in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax"))
+
 MODIFIERS: Final[dict[str, str]] = {
+    _SIMD: "sat op=add -> Illegal combination of .sat and .add modifiers",
+    "vset2 vset4": "op=min/max -> Illegal secondary operation for video instruction '{n}'",
+    "vshl vshr": "t2=s32 -> Operation requires .u32 type",
+    "mad": "t0=f32 !rnd sm=20.. -> Rounding modifier required for instruction '{n}'",
+    "mad.hi": "cc sat -> Modifier '.cc' cannot be combined with modifier '.sat'",
+    "set": "t0=bf16 ftz -> Illegal modifier '.ftz' for instruction 'set'",
+    "slct": "t1=u32 -> Instruction '{n}' applies only to signed numeric types",
     "add sub": "cc sat -> Modifier '.cc' cannot be combined with modifier '.sat'",
     "fma": """
 ftz oob -> Modifier '.ftz' cannot be combined with modifier '.oob'
 sat relu -> Modifier '.relu' cannot be combined with modifier '.sat'
 """,
     "rcp": "rnd=approx t=f64 !ftz -> '.ftz' modifier required for instruction 'rcp.approx.f64'",
-    "min max": """
-abs !xorsign -> Modifier '.abs' requires modifier '.xorsign'
-xorsign !abs -> Modifier '.xorsign' requires modifier '.abs'
-""",
     "vmad": ".shr7 .shr15 -> Multiple shift-right modifiers specified",
     "abs neg": "t0=u16/u32/u64 -> Instruction '{n}' applies only to signed numeric types",
     "cvt": """
+t0=e2m3x2/e3m2x2 t1=f16x2 -> Unexpected instruction types specified for 'cvt'
+ftz satfinite t0=f16 t1=f32 -> Modifier '.satfinite' cannot be combined with modifier '.ftz'
+ftz satfinite t0=bf16 t1=f32 -> Modifier '.satfinite' cannot be combined with modifier '.ftz'
+ftz relu t0=bf16 t1=f32 -> Modifier '.relu' cannot be combined with modifier '.ftz'
+ftz relu t0=f16 t1=f32 -> Illegal modifier '.ftz' for instruction 'cvt'
 relu sat -> Modifier '.relu' cannot be combined with modifier '.sat'
 satfinite sat -> Modifier '.satfinite' cannot be combined with modifier '.sat'
 rnd=rna relu -> Modifier '.relu' cannot be combined with modifier '.rna' && Illegal rounding modifier for instruction 'cvt'
@@ -249,5 +262,14 @@ rnd=rm/rp t0!=ue8m0x2 relu -> Illegal rounding modifier for instruction 'cvt'
 }
 """Rules between the modifiers and types of an opcode."""
 
-OPERANDS: Final[dict[str, str]] = {"min max": "count=4 -> @F100 Fv8.8 : {n}.f32 with 3 input operands"}
+OPERANDS: Final[dict[str, str]] = {
+    "vadd vsub vabsdiff vmin vmax vshl vshr vset": "op=add/min/max count=3 -> Arguments mismatch for instruction '{n}'",
+    "lop3": "bool a0!=pair -> Predicate output expected for instruction '{n}'",
+    "min max": """
+count=4 -> @F100 Fv8.8 : {n}.f32 with 3 input operands
+count=4 xorsign -> Illegal modifier '.xorsign' for instruction '{n}'
+count!=4 abs !xorsign -> Modifier '.abs' requires modifier '.xorsign'
+xorsign !abs -> Modifier '.xorsign' requires modifier '.abs'
+""",
+}
 """Rules between modifiers and operands."""

@@ -16,19 +16,19 @@ _RED: Final = "!add/min/max/inc/dec/and/or/xor"
 
 FORMS: Final[dict[str, str]] = {
     "st.async": f"{_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
-    "st.bulk": "- ; M,X,i ; weak shared::cta/shared ; 8.6!100",
+    "st.bulk": "- ; M,X,i ; weak shared::cta/shared/shared::cluster ; 8.6!100",
     "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
-    "bar": "- ; u32,u32? ; sync cta aligned",
-    "bar.arrive": "- ; u32,u32 ; cta aligned ; 2.0/20",
-    "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc cta aligned ; 2.0/20 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc cta aligned ; 2.0/20",
-    "barrier": "- ; u32,u32? ; sync aligned cta ; Fv6.0",
-    "barrier.arrive": "- ; u32,u32 ; aligned cta ; Fv6.0",
-    "barrier.red": "pred ; =P,u32,[u32,]P ; !and/or/popc cta aligned ; Fv6.0 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc cta aligned ; Fv6.0",
+    "bar": "- ; u32,u32? ; sync",
+    "bar.arrive": "- ; u32,u32 ; ; 2.0/20",
+    "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc ; 2.0/20 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc ; 2.0/20",
+    "barrier": "- ; u32,u32? ; sync aligned ; Fv6.0",
+    "barrier.arrive": "- ; u32,u32 ; aligned ; Fv6.0",
+    "barrier.red": "pred ; =P,u32,[u32,]P ; !and/or/popc aligned ; Fv6.0 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc aligned ; Fv6.0",
     "bar.warp": "- ; u32 ; !sync ; Fv6.0",
     "barrier.cluster.arrive": "- ; ; relaxed/release aligned ; 7.8!90",
     "barrier.cluster.wait": "- ; ; acquire aligned ; 7.8!90",
     "membar": "- ; ; !cta/gl/sys ; 1.4/10",
-    "membar.proxy": "- ; ; !alias/async global/shared::cta/shared::cluster ; 7.5!60",
+    "membar.proxy": "- ; ; !alias global/shared::cta/shared::cluster ; 7.5!60",
     "fence": "- ; ; sc/acq_rel/acquire/release cta/cluster/gpu/sys mbarrier_init"
     " sync_restrict::shared::cta/sync_restrict::shared::cluster ; 6.0!70 fence instruction",
     "fence.proxy": "- ; M?,i? ; !alias/async/tensormap::generic/async::generic global/shared::cta/shared::cluster"
@@ -38,12 +38,12 @@ FORMS: Final[dict[str, str]] = {
     "match": "b32 b64 ; =b32|P,S,u32 ; !sync !any/all ; Fv6.0 I70",
     "activemask": "b32 ; =b32 ; ; Fv6.2",
     "redux": "u32 s32 ; D,S,u32 ; !sync !add/min/max ; 7.0/80 | b32 ; D,S,u32 ; !sync !and/or/xor ; 7.0/80"
-    " | f32 ; D,S,u32 ; !sync !min/max abs NaN ; N100a Fv8.6 : redux.f32",
+    " | f32 ; D,S,u32 ; !sync !min/max abs NaN ; N100af/103af Fv8.6 : redux.f32",
     "elect": "- ; =b32_|P,u32 ; !sync ; 8.0!90",
     "nanosleep": "u32 s32 ; u32 ; ; I70 Fv6.2",
     "griddepcontrol": "- ; ; !launch_dependents/wait ; Fv7.8 I90",
-    "setmaxnreg.inc": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a",
-    "setmaxnreg.dec": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a",
+    "setmaxnreg.inc": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a/NEW",
+    "setmaxnreg.dec": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a/NEW",
     "pmevent": "- ; i ; ; 1.4/10",
     "pmevent.mask": "- ; i ; ; 3.0/20",
     "cp.async": f"- ; M,M,i,X?,b64@cache_hint ; !ca/cg {_SHARED}/global L2::64B/L2::128B/L2::256B L2::cache_hint ; 7.0!80",
@@ -61,7 +61,7 @@ FORMS: Final[dict[str, str]] = {
     "cp.async.bulk.prefetch.tensor": f"- ; M,X* ; {_TENSOR} !L2 global tile/im2col/im2col::w/im2col::w::128/tile::gather4 L2::cache_hint ; 8.0/90",
     "cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,X,M@mbarrier,b64@cache_hint ; {_RED} {_BULK}"
     " mbarrier::complete_tx::bytes/bulk_group L2::cache_hint noftz ; 8.0/90",
-    "cp.reduce.async.bulk.tensor": f"- ; M,M,b64@cache_hint ; {_TENSOR} {_RED} {_BULK} tile/im2col_no_offs/im2col bulk_group L2::cache_hint ; 8.0/90",
+    "cp.reduce.async.bulk.tensor": f"- ; M,M,b64@cache_hint ; {_TENSOR} {_RED} {_BULK} tile/im2col_no_offs/im2col/tile::scatter4 bulk_group L2::cache_hint ; 8.0/90",
     "mbarrier.init": f"b64 ; M,u32 ; {_MBAR} ; 7.0!80",
     "mbarrier.inval": f"b64 ; M ; {_MBAR} ; 7.0!80",
     "mbarrier.arrive": f"b64 ; =b64_,M,u32? ; {_MBARC} release/relaxed cta/cluster noComplete ; 7.0!80",
@@ -75,10 +75,12 @@ FORMS: Final[dict[str, str]] = {
     "mbarrier.pending_count": "b64 ; =u32,b64 ; ; 7.0!80",
     "mbarrier.expect_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
     "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
-    "tensormap.replace": "b1024.b32 b1024.b64 ; M,X*; * ; Fv8.3 N90a",
+    "tensormap.replace": "b1024.b32 b1024.b64 b32.b1024 b64.b1024 ; M,X*; tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4 global/shared::cta/shared/shared::cluster"
+    " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode"
+    "/swizzle_atomicity ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,X ; * ; Fv8.3 N90",
-    "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; * ; 8.6!100",
-    "clusterlaunchcontrol.query_cancel": "pred.b128 b32.b128 ; X* ; * ; 8.6/100",
+    "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; !mbarrier::complete_tx::bytes shared::cta/shared/shared::cluster multicast::cluster::all ; 8.6!100",
+    "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6/100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6/100",
     # control flow
     "bra": "- ; L ; uni",
     "brx.idx": "- ; u32,L ; uni ; 6.0/30",
@@ -90,15 +92,14 @@ FORMS: Final[dict[str, str]] = {
 }
 """Rows of :mod:`orias.ptx.form_table`."""
 
-_BARRIERS: Final = "bar bar.cta bar.sync bar.cta.sync barrier barrier.cta barrier.sync barrier.cta.sync"
+_BARRIERS: Final = "bar bar.cta barrier barrier.cta"
 _ARRIVALS: Final = "bar.arrive bar.cta.arrive barrier.arrive barrier.cta.arrive"
 _REDUCTIONS: Final = "bar.red bar.cta.red barrier.red barrier.cta.red"
 
 INSTEAD: Final[dict[str, str]] = {
-    "barrier": ".cta -> @Fv7.8 : barrier.cta",
-    "barrier.arrive": ".cta -> @Fv7.8 : barrier.cta.arrive",
-    "barrier.red": ".cta -> @Fv7.8 : barrier.cta.red",
+    "barrier.cta barrier.cta.arrive barrier.cta.red": "-> @Fv7.8 : {n}",
     "fence.proxy": "proxy=GENERIC -> @Fv8.3 N90 : fence.proxy with unidirection proxy fence",
+    "tensormap.replace": ".swizzle_atomicity -> @Fv8.3 NNEW : {n}.swizzle_atomicity",
 }
 """Gates that replace the gate of the form row if a row here holds."""
 
@@ -110,11 +111,6 @@ dst=shared::cta -> @Fv8.6 : {n} with destination state space as .shared::cta
 cta_group -> @Mv8.6 : .{cta_group}' on '{n}
 """,
     "barrier.cluster.*": "each word=STRONG -> @Mv8.0 : .{word}' on '{n}",
-    "st.async red.async": """
-.mmio -> @F100 : st.async/red.async with .mmio modifier
-else .global -> @F100 : st.async/red.async with .global state space
-""",
-    "tensormap.replace": ".swizzle_atomicity -> @N100a : {n}.swizzle_atomicity",
     "mbarrier.arrive* mbarrier.test_wait* mbarrier.try_wait*": """
 order=relaxed -> @Mv8.6 M90 : .relaxed' on '{n}
 order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}
@@ -123,12 +119,78 @@ scope -> @Fv8.0 : scopes on mbarrier operations
 }
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
+LAST: Final[dict[str, str]] = {
+    "cp.async.bulk.tensor": """
+mode=tile::gather4 dst=shared::cta -> @F100 Fv8.6 : .tile::gather4 with destination state space as .shared::cta
+mode=tile::gather4 dst=shared::cluster -> @nTENSOR Fv8.6 : .tile::gather4 with destination state space as .shared::cluster
+mode=im2col::w dst=shared::cta -> @F100 Fv8.6 : .im2col::w with destination state space as .shared::cta
+mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destination state space as .shared::cluster
+""",
+    "clusterlaunchcontrol.try_cancel.async": ".multicast::cluster::all -> @nNEW Fv8.6 : .multicast::cluster::all",
+    "cp.async.bulk.prefetch.tensor": "mode=tile::gather4/im2col::w -> @nTENSOR Fv8.6 : .{mode} with {n}",
+}
+"""Gates of combinations that are reported after those of words."""
+
 MODIFIERS: Final[dict[str, str]] = {
+    "tensormap.replace": "!mode -> .tile modifier required for instruction '{n}'",
+    "tensormap.cp_fenceproxy": """
+!sync -> .sync modifier required for instruction '{n}'
+!aligned -> .aligned modifier required for instruction '{n}'
+""",
+    "cp.async": "dst=global -> State space incorrect for instruction '{n}'",
+    _REDUCTIONS: """
+bool=popc t0!=u32 -> Operation requires .u32 type
+bool=and/or t0!=pred -> Operation requires .pred type
+""",
+    "membar.proxy": "space -> State space incorrect for instruction '{n}'",
+    "nanosleep": "t0=s32 -> Instruction '{n}' requires '.u32' type",
+    "st.async red.async": """
+mmio -> @F100 Fv8.7 : st.async/red.async with .mmio modifier
+mmio order=relaxed/weak -> Modifier '.mmio' cannot be combined with modifier '.{order}'
+n=red.async !order -> order modifier required for instruction '{n}'
+order=release scope=cta/cluster -> Illegal modifier '.{scope}' for instruction '{n}' with '.release'
+order=release space=shared::cluster -> Illegal modifier '.shared::cluster' for instruction '{n}' with '.release'
+scope=cluster space=global -> Modifier '.cluster' requires '.shared::cluster' space for instruction '{n}'
+scope=cluster !completion -> Modifier '.cluster' requires modifier '.completion_mechanism' for instruction '{n}'
+scope=gpu/sys space=shared::cluster -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
+scope=gpu/sys completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.{scope}'
+space=global completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.global'
+n=red.async op=add t0!=u32/s32/u64/s64 | n=red.async op=min/max t0!=u32/s32 | n=red.async op=inc/dec t0!=u32 | n=red.async op=and/or/xor t0!=b32 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
+space=global -> @F100 Fv8.7 : st.async/red.async with .global state space
+space=global sm=0..99 -> State space incorrect for instruction '{n}'
+space=global vec -> Vector qualifier is not allowed for instruction '{n}'
+order=release -> @F100 Fv8.7 : st.async/red.async with .release modifier
+order=weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
+order=release !scope !mmio | n=red.async order=relaxed !scope -> Modifier '.{order}' requires scope with '{n}' instruction
+n=st.async order=relaxed | order=release sm=0..99 -> Illegal modifier '.{order}' for instruction '{n}'
+scope=cta -> Illegal modifier '.cta' for instruction '{n}'
+mmio !scope -> Modifier '.mmio' requires scope with '{n}' instruction
+mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruction '{n}'
+""",
+    "st.bulk": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
+    "clusterlaunchcontrol.try_cancel.async": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
+    "clusterlaunchcontrol.query_cancel": """
+!.is_canceled !.get_first_ctaid !.get_first_ctaid::x !.get_first_ctaid::y !.get_first_ctaid::z -> is_success or get_first_ctaid modifier required for instruction '{n}'
+t0=pred !.is_canceled -> '.is_canceled' modifier required for instruction '{n}' with type '.pred'
+t0=b32 .is_canceled | t0=b32 .get_first_ctaid !vec | t0=b32 !.get_first_ctaid vec -> Unexpected instruction types specified for '{n}'
+""",
+    "griddepcontrol": ".wait .launch_dependents -> Modifier '.wait' cannot be combined with modifier '.launch_dependents'",
+    "cp.async.bulk.prefetch.tensor": "!dim -> .dim modifier required for instruction '{n}'",
+    "cp.async.bulk.tensor": """
+!dst | !src | dst=shared::cta/shared::cluster src!=-/global | dst=global src!=-/shared::cta -> State space incorrect for instruction '{n}'
+!dim -> .dim modifier required for instruction '{n}'
+!completion -> .completion_mechanism modifier required for instruction '{n}'
+dst=global cta_group -> Arguments mismatch for instruction '{n}'
+dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'
+dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared::cluster mode=tile::scatter4 -> Illegal modifier '.{mode}' for instruction '{n}'
+""",
     "mbarrier.*": """
 scope !order -> Modifier '.{scope}' requires order with '{n}' instruction
 order !scope -> Modifier '.{order}' requires scope with '{n}' instruction
 """,
-    "cp.async.bulk": "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
+    "cp.async.bulk": "!completion -> .completion_mechanism modifier required for instruction '{n}'\n"
+    "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n"
+    "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "fence": """
 !scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster -> Scope modifier required for instruction 'fence'
 """,
@@ -143,9 +205,16 @@ _TYPE_OF_OPERATION: Final = "Incorrect type '.{t0}' for operation '.{op}' in ins
 
 OPERANDS: Final[dict[str, str]] = {
     "fence fence.proxy": """
+order!=-/acquire sync_restrict=sync_restrict::shared::cluster !proxy | order!=-/release sync_restrict=sync_restrict::shared::cta !proxy -> Modifier '.{sync_restrict}' cannot be combined with modifier '.{order}'
+!proxy !.mbarrier_init sync_restrict order !scope -> Modifier '.{sync_restrict}' requires modifier 'scope'
+.mbarrier_init !order -> Modifier '.mbarrier_init' requires modifier 'order'
+!proxy !.mbarrier_init sync_restrict !order -> Modifier '.{sync_restrict}' requires modifier 'order'
 .mbarrier_init order!=-/release -> Modifier '.mbarrier_init' cannot be combined with modifier '.{order}'
 .mbarrier_init scope!=-/cluster -> Modifier '.mbarrier_init' cannot be combined with modifier '.{scope}'
 .mbarrier_init | !proxy =>
+proxy=alias/async count!=0 -> Arguments mismatch for instruction '{n}'
+proxy=alias space -> State space incorrect for instruction '{n}'
+proxy=alias/async scope !order -> Illegal modifier '.{scope}' for instruction '{n}'
 proxy=alias/async order -> Illegal modifier '.{order}' for instruction '{n}'
 proxy=GENERIC !order => .acquire/.release modifier required for instruction '{n}'
 proxy=async::generic scope!=cluster -> .cluster modifier required for instruction '{n}'
@@ -156,6 +225,7 @@ proxy=tensormap::generic order=release count!=0 -> .release modifier required fo
 proxy=tensormap::generic order=acquire count!=2 -> Arguments mismatch for instruction '{n}'
 """,
     "mbarrier.arrive mbarrier.arrive_drop mbarrier.arrive.expect_tx mbarrier.arrive_drop.expect_tx": """
+noComplete count!=3 -> Illegal modifier '.noComplete' for instruction '{n} without count argument'
 noComplete order=relaxed -> Modifier '.relaxed' cannot be combined with modifier '.noComplete'
 noComplete scope=cluster -> Modifier '.cluster' cannot be combined with modifier '.noComplete'
 clean space=shared::cluster noComplete => Modifier '.shared::cluster' cannot be combined with modifier '.noComplete'
@@ -164,16 +234,21 @@ clean space=shared::cluster count!=0 a0!=sink -> Sink '_' is expected as a desti
     "mbarrier.arrive mbarrier.arrive_drop": """
 count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComplete' modifier
 """,
+    "st.async red.async": """
+count=3 scope=gpu/sys space!=global -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
+count=3 !space !completion -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
+count=2 vec space!=global -> Vector qualifier is not allowed for instruction '{n}'
+""",
     "elect": "a0!=pair -> Predicate output expected for instruction '{n}'",
     "st.async": _REMOTE
     + """
 bits=OVER128 -> Vector type too large, exceeds 128 bit limit
-else width=8/16 -> Arguments mismatch for instruction '{n}'
+else count=3 width=8/16 | count=2 width=8 a1!=reg8 | count=2 width=16 a1!=reg16 -> Arguments mismatch for instruction '{n}'
 """,
-    "red.async": _REMOTE
-    + f"""
-!order -> order modifier required for instruction '{{n}}'
-op=add t0!=u32/s32/u64/s64 | op=min/max t0!=u32/s32 | op=inc/dec t0!=u32 | op=and/or/xor t0!=b32 -> {_TYPE_OF_OPERATION}
+    "red.async": _REMOTE,
+    "st.bulk": """
+a1=reg32 -> Arguments mismatch for instruction 'mov'
+.shared::cta a0=symbol -> Argument 1 of instruction 'add': must be register
 """,
     "cp.async.bulk.prefetch cp.async.bulk.prefetch.tensor": """
 !dst -> State space modifier required for instruction '{n}' && State space incorrect for instruction '{n}'
@@ -197,17 +272,23 @@ else op=add t0=f16/bf16 !noftz -> Modifier '.noftz' required for instruction '{{
 !field => Tensormap field modifier required for instruction '{n}'
 mode!=-/tile | .im2col | .im2col_no_offs | .im2col::w | .im2col::w::128 => Illegal modifier '.tile' for instruction '{n}'
 space!=-/global/shared::cta => State space incorrect for instruction '{n}'
-field=ADDRESS t1!=b64 | field!=ADDRESS t1=b64 => Illegal modifier '.{field}' for instruction '{n}' with type '.{t1}'
+field=elemtype v1=13.. -> @Iv8.7 : {n}.elemtype with input value >= 13
+field=ADDRESS t1!=b64 t1!=b1024 | field!=ADDRESS t1=b64 => Illegal modifier '.{field}' for instruction '{n}' with type '.{t1}'
 field=ORDINAL count!=3 | field!=ORDINAL count!=2 => Arguments mismatch for instruction '{n}'
 field=ORDINAL a1!=imm => Arguments mismatch for instruction '{n}'
 field=ADDRESS last=NOT64 | field!=ADDRESS last=NOT32 => Arguments mismatch for instruction '{n}'
-field=elemtype/interleave_layout/swizzle_mode/fill_mode last!=imm -> Integer constant expression expected
+field=elemtype/interleave_layout/swizzle_mode/fill_mode/swizzle_atomicity last!=imm -> Integer constant expression expected
 """,
 }
 """Rules between modifiers and operands, with the message texts of ptxas 13.0.88."""
 
 VALUES: Final[dict[str, str]] = {
-    "bar barrier": "!.sync -> Barrier modifier required for instruction '{n}'",
+    "pmevent": "v0!=-/0..15 -> Argument 0 of instruction '{n}': value '{v0}' out of range, expected to be in range [0..15]",
+    "st.bulk": """
+v1!=-/*8 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be multiple of 8
+v2!=-/0 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be zero
+""",
+    _BARRIERS: "!.sync -> Barrier modifier required for instruction '{n}'",
     f"{_BARRIERS} {_ARRIVALS}": """
 v0!=-/0..15 -> Barrier number '{v0}' out of range, expected to be in range [0..15]
 v1!=-/*32 -> Number of threads participating in barrier must be in multiple of warp size
@@ -243,7 +324,8 @@ v2!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected 
         f"field={fields} v1!=-/0..{last} -> Argument 1 of instruction '{{n}}': value '{{v1}}' expected to be in range"
         f" [0..{last}] when .{{field}} modifier is used.\n"
         for fields, last in (
-            ("elemtype", 12), ("interleave_layout", 2), ("swizzle_mode", 3), ("fill_mode", 1), ("ORDINAL", 4),
+            ("elemtype sm=0..99", 12), ("elemtype sm=100..", 15), ("interleave_layout", 2), ("swizzle_mode", 3),
+            ("fill_mode", 1), ("swizzle_atomicity", 3), ("ORDINAL", 4),
         )
     ),
 }  # fmt: skip

@@ -47,15 +47,15 @@ FORMS: Final[dict[str, str]] = {
     "mapa": "u32 s32 u64 s64 ; D,S,u32 ; shared::cluster ; 7.8/90",
     "getctarank": "u32 s32 u64 s64 ; =u32,S ; shared::cluster ; 7.8/90",
     "istypep": "texref surfref samplerref ; =P,b64 ; ; 4.0/30",
-    "alloca": "u32 s32 u64 s64 ; D,S,i? ; ; 7.3/52",
-    "stacksave": "u32 s32 u64 s64 ; D ; ; 7.3/52",
-    "stackrestore": "u32 s32 u64 s64 ; S ; ; 7.3/52",
+    "alloca": "u32 u64 ; D,S,i? ; ; 7.3/52",
+    "stacksave": "u32 u64 ; D ; ; 7.3/52",
+    "stackrestore": "u32 u64 ; S ; ; 7.3/52",
     "atom": f"""
 {_ATOMTYPES} f16 f16x2 bf16 bf16x2 ; DA,M,SA,b64@cache_hint ; {_ATOMMODS}
 b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
 """,
     "red": f"{_ATOMTYPES} b32 b64 f16 f16x2 bf16 bf16x2 ; M,SA,b64@cache_hint ; {_REDMODS}",
-    "multimem.ld_reduce": f"{_MULTI} ; X,M ; !add/min/max/and/or/xor weak/relaxed/acquire {_SCOPE} global acc::f32/acc::f16 v2/v4/v8 ; 8.1/90",
+    "multimem.ld_reduce": f"{_MULTI} ; DV,M ; !add/min/max/and/or/xor weak/relaxed/acquire {_SCOPE} global acc::f32/acc::f16 v2/v4/v8 ; 8.1/90",
     "multimem.red": "u32 s32 u64 s64 b32 b64 f32 f64 f16 f16x2 bf16 bf16x2 ; M,X ; !add/min/max/and/or/xor relaxed/release"
     f" {_SCOPE} global v2/v4/v8 ; 8.1/90",
     "multimem.st": f"{_MULTI} ; M,X ; weak/relaxed/release {_SCOPE} global v2/v4/v8 ; 8.1/90",
@@ -77,6 +77,11 @@ b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
 """Rows of :mod:`orias.ptx.form_table`."""
 
 GATES: Final[dict[str, str]] = {
+    "multimem.*": """
+t0=FP8/FP8X4 -> @nBYTES Fv8.6 : .{t0}
+acc=acc::f16 -> @nBYTES Mv8.6 : .acc::f16
+acc=acc::f32 -> @M90 Mv8.2 : .acc::f32
+""",
     "ld st": """
 each word=L1::evict_normal/L1::evict_unchanged/L1::evict_first/L1::evict_last/L1::no_allocate -> @Mv7.4 M70 : .{word.tail}' on '{n}
 prefetch=L2::256B -> @F80 Fv7.4 : cache prefetching
@@ -106,6 +111,19 @@ space=PARAM sm=0..69 | space=PARAM isa=0..76 -> State space incorrect for instru
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
 MODIFIERS: Final[dict[str, str]] = {
+    "cvta cvta.to": "t0=s32/s64 -> Instruction '{n}' requires .u32 or .u64 type",
+    "ldu": "bits=OVER128 -> Vector type too large, exceeds 128 bit limit",
+    "prefetch": """
+!.L1 !.L2 !tensormap !evict2 -> Cache level modifier required for instruction '{n}'
+.L1 tensormap | .L2 tensormap -> Multiple cache operation modifiers specified
+!tensormap !evict2 space=const/PARAM -> State space incorrect for instruction '{n}'
+evict2 space!=-/global -> State space incorrect for feature 'cache eviction priority'
+evict2 tensormap -> Illegal modifier '.tensormap' for instruction '{n}' with '.level::eviction_priority'
+evict2 .L1 -> Illegal modifier '.L1' for instruction '{n}' with '.level::eviction_priority'
+evict2 .L2 -> Illegal modifier '.L2' for instruction '{n}' with '.level::eviction_priority'
+tensormap space=global/local -> Modifier '.tensormap' cannot be applied to '.{space}' space for instruction '{n}'
+""",
+    "prefetchu": "!.L1 -> Cache level modifier required for instruction '{n}'",
     "ld st": """
 n=st space=const/param::entry -> State space incorrect for instruction 'st'
 order=STRONG/volatile space=const/local/PARAM -> Modifier '.{order}' cannot be applied to '.{space}' space
@@ -155,10 +173,10 @@ cache_hint op=cas -> Illegal modifier '.L2::cache_hint' for instruction '{n}'
 """,
     "multimem.*": """
 op=add t0!=u32/s32/u64/f32/f64/HALF/FP8/FP8X4 | op=min/max t0!=u32/s32/u64/s64/HALF/FP8/FP8X4 | op!=-/add/min/max t0!=b32/b64 | n=multimem.red !vec op=min/max t0=f16x2/bf16x2 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
-!vec t0=f16/bf16 -> Unexpected instruction types specified for '{n}'
+!vec t0=f16/bf16/FP8 -> Unexpected instruction types specified for '{n}'
 vec t0=f64 -> Inconsistent type '.f64' with vector .{vec} for '{n}'
 else acc op!=add -> Illegal reduction operation for instruction '{n}.{acc}'
-else acc t0!=HALF/FP8/FP8X4 -> Illegal modifier '.{acc}' for instruction '{n}' with type '.{t0}'
+else acc t0!=HALF/FP8/FP8X4 | acc=acc::f16 t0=HALF -> Illegal modifier '.{acc}' for instruction '{n}' with type '.{t0}'
 vec t0!=HALF/FP8/FP8X4/f32/f64 -> Vector qualifier is not allowed for instruction '{n}'
 else vec t0!=f64 bits=OVER128 -> Inconsistent type '.{t0}' with vector .{vec} for '{n}'
 order!=-/weak !scope -> Modifier '.{order}' requires scope with '{n}' instruction
@@ -167,3 +185,8 @@ order=weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
 """,
 }
 """Rules between the modifiers and types of an opcode, measured with thousands of random combinations for three targets."""
+
+VALUES: Final[dict[str, str]] = {
+    "applypriority discard": "v1!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v1}', expected to be 128",
+}
+"""Rules on the values of immediate operands."""

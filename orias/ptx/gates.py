@@ -6,37 +6,35 @@ A gate has conditions in the order of ptxas's messages, then the name of the fea
 
 ``F90`` means ``Feature 'cp.async.bulk' requires .target sm_90 or higher``; ``Fv8.0``:
 ``Feature ... requires PTX ISA .version 8.0 or later``; ``M`` and ``I`` mean Modifier and Instruction instead of
-Feature; ``N100a`` and ``n100a``: ``Instruction`` or ``Feature ... not supported on .target``, for targets below sm_100,
-and with ``a`` also for those without a or f suffix.  In names ``{n}`` is the instruction, ``{t0}`` its first type,
-``{t}`` all its types.  Commas separate several gates; a gate without a name is about the instruction.  The gate of an
-instruction is in its form row, gates that depend on modifiers are in the ``GATES`` of the ``forms_*`` modules; this
-module has the gates of words and directives.
+Feature.  ``N100af/110a`` and ``n100af/110a``: ``Instruction`` or ``Feature ... not supported on .target``, for every
+target but sm_100a, sm_100f and sm_110a; ``N90``: for targets below sm_90; ``X``: ``Illegal modifier ..., for arch``.  :data:`orias.ptx.targets.GROUPS` has names
+for lists of targets.  In names ``{n}`` is the instruction, ``{t0}`` its first type, ``{t}`` all its types.  Commas
+separate several gates; a gate without a name is about the instruction.  The gate of an instruction is in its form row,
+gates that depend on modifiers are in the ``GATES`` and ``LAST`` of the ``forms_*`` modules; this module has the gates of
+words and directives.
 
 Facts: docs/facts/front-end.md (first versions and targets).
 """
 
 from typing import Final, final
 
-from orias.ptx.targets import reaches
+from orias.ptx.targets import listed, reaches
 
 _KINDS: Final = {"F": "Feature", "M": "Modifier", "I": "Instruction", "N": "Instruction", "n": "Feature"}
 
 
 @final
 class Place:
-    """What a module declares: PTX version times 10, SM number, whether the target has an a or f suffix, target name."""
+    """What a module declares: PTX version times 10, SM number, target name."""
 
-    __slots__ = ("facts", "sm", "special", "target", "version")
+    __slots__ = ("facts", "sm", "target", "version")
 
-    def __init__(self, version: int, sm: int, special: bool, target: str) -> None:
+    def __init__(self, version: int, sm: int, target: str) -> None:
         self.version: Final[int] = version
         self.sm: Final[int] = sm
-        self.special: Final[bool] = special
         self.target: Final[str] = target
         self.facts: Final[dict[str, str]] = {"isa": str(version), "sm": str(sm), "target": target}
         """The same facts, as strings for rules."""
-        if special:
-            self.facts["special"] = "special"
 
     def reaches(self, first: int) -> bool:
         """Whether the target is sm_<first> or higher."""
@@ -73,9 +71,11 @@ def messages(gates: str, place: Place, facts: dict[str, str]) -> list[str]:
 def _unmet(condition: str, place: Place) -> str:
     """The message of one condition, with ``?`` in place of the name; empty if ``place`` meets it."""
     kind = condition[0]
-    if kind in "Nn":
-        if place.reaches(int(condition[1:].rstrip("a"))) and (place.special or not condition.endswith("a")):
+    if kind in "NnX":
+        if listed(place.target, condition[1:]):
             return ""
+        if kind == "X":
+            return f"Illegal modifier '?', for arch '{place.target}'"
         return f"{_KINDS[kind]} '?' not supported on .target '{place.target}'"
     if condition[1] == "v":
         major, _, minor = condition[2:].partition(".")
@@ -117,23 +117,21 @@ DIRECTIVES: Final[dict[str, str]] = {
 """Gates of directives, attributes and declared types."""
 
 _ORDER: Final = ("relaxed", "acquire", "release", "acq_rel", "sc")
-_KIND_WORDS: Final = [
-    "kind::f16",
-    "kind::f8f6f4",
-    "kind::i8",
-    "kind::mxf4",
-    "kind::mxf4nvf4",
-    "kind::mxf8f6f4",
-    "kind::tf32",
-    "block_scale",
-    "scale_vec::1X",
-    "scale_vec::2X",
-    "scale_vec::4X",
-    "block16",
-    "block32",
-    "cta_group::1",
-    "cta_group::2",
-]
+_COLLECTED: Final = ("fill", "use", "lastuse", "discard")
+_PRODUCTS: Final[dict[str, str]] = {
+    "kind::f16 kind::tf32 ashift": "Fv8.6 nTENSOR",
+    " ".join(f"collector::{x}::{what}" for x in ("a", "b0", "b1", "b2", "b3") for what in _COLLECTED): "Fv8.6 nTENSOR",
+    "kind::i8": "Fv8.6 n100a/110a",
+    "kind::f8f6f4 kind::mxf4 kind::mxf8f6f4 block_scale": "Fv8.6 nNEW",
+    "kind::mxf4nvf4": "Fv8.7 nNEW",
+    "scale_vec::1X scale_vec::2X scale_vec::4X": "Fv8.6 n100a/103a/110a/120af/121af",
+    "block16 block32": "Fv8.8 nTENSOR",
+}
+
+PRODUCT_WORDS: Final[dict[str, str]] = {
+    word: f"{gate} : .{word}" for words, gate in _PRODUCTS.items() for word in words.split()
+}
+"""Gates of the words of matrix products, reported with any instruction."""
 _SHAPES: Final = [
     "16x64b",
     "16x128b",
@@ -146,6 +144,7 @@ _SHAPES: Final = [
     "128x128b",
     "32x128b",
 ]
+_CANCELLED: Final = ("is_canceled", *(f"get_first_ctaid{axis}" for axis in ("", "::x", "::y", "::z")))
 
 EARLY: Final[dict[str, str]] = {
     "aligned": "Fv6.0 : .aligned",
@@ -167,13 +166,14 @@ EARLY: Final[dict[str, str]] = {
     "mbarrier_init": "F90 Fv8.0 : .op_restrict",
     "sync_restrict::shared::cta": "F90 Fv8.6 : .sync_restrict",
     "sync_restrict::shared::cluster": "F90 Fv8.6 : .sync_restrict",
+    **{word: f"F100 Fv8.6 : .{word}" for word in _CANCELLED},
     "param::entry": "Fv8.3 : ::entry",
     "param::func": "Fv8.3 : ::func",
     "tensormap": "M90 Mv8.0 : .tensormap",
-    "m16n16": "n100a Mv8.6 : .m16n16",
-    "m8n16": "n100a Mv8.6 : .m8n16",
-    "m16n8": "n100a Mv8.6 : .m16n8",
-    **{word: f"n100a Mv8.6 : .{word}" for word in _SHAPES},
+    "m16n16": "nNEW Mv8.6 : .m16n16",
+    "m8n16": "nNEW Mv8.6 : .m8n16",
+    "m16n8": "nNEW Mv8.6 : .m16n8",
+    **{word: f"nTENSOR Mv8.6 : .{word}" for word in _SHAPES},
 }
 """Gates of words, reported before those of the instruction."""
 
@@ -190,18 +190,20 @@ LATE: Final[dict[str, str]] = {
     "tile": "F90 Fv8.0 : .tile",
     "im2col": "F90 Fv8.0 : .im2col",
     "im2col_no_offs": "F90 Fv8.0 : .im2col_no_offs",
-    "im2col::w": "n100a Fv8.6 : .im2col::w with destination state space as .shared::cluster",
-    "im2col::w::128": "n100a Fv8.6 : .im2col::w::128",
-    "tile::gather4": "F100 Fv8.6 : .tile::gather4 with destination state space as .shared::cta",
-    "tile::scatter4": "n100a Fv8.6 : .tile::scatter4",
+    "im2col::w::128": "nTENSOR Fv8.6 : .im2col::w::128",
+    "tile::scatter4": "nTENSOR Fv8.6 : .tile::scatter4",
     "mbarrier::complete_tx::bytes": "F90 Fv8.0 : .mbarrier::complete_tx::bytes",
     "bulk_group": "F90 Fv8.0 : .bulk_group",
     "multicast::cluster": "M90 Mv8.0 : .multicast::cluster",
     "cp_mask": "F100 Fv8.6 : .cp_mask",
-    "acc::f32": "M90 Mv8.2 : .acc::f32",
-    "acc::f16": "n100a Mv8.6 : .acc::f16",
     "num_mipmap_levels": "Fv4.1 : num_mipmap_levels attribute",
-    **{word: f"Fv8.6 n100a : .{word}" for word in _KIND_WORDS},
-    **{word: f"n100a Fv8.6 : .{word}" for word in ("e4m3x4", "e5m2x4")},
+    "cta_group::1": "Fv8.6 nTENSOR : .cta_group::1",
+    "cta_group::2": "Fv8.6 nTENSOR : .cta_group::2",
+    **PRODUCT_WORDS,
 }
 """Gates of words, reported after those of the instruction."""
+SPARSE: Final[dict[str, str]] = {
+    "kind::mxf4": "Fv8.6 n100a/103a/110a/120a/121a : .kind::mxf4 with .sp modifier",
+    "kind::mxf4nvf4": "Fv8.7 n100a/103a/110a/120a/121a : .kind::mxf4nvf4 with .sp modifier",
+}
+"""Gates of words of sparse products, in place of those in LATE."""

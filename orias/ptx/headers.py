@@ -58,7 +58,7 @@ _EITHER: Final = frozenset((".local_maxnreg",))
 _CONFLICTS: Final = parse_rows("""
 maxntid reqntid -> Conflicting directives: .maxntid and .reqntid cannot both be specified
 reqnctapercluster maxclusterrank -> Conflicting directives: .reqnctapercluster and .maxclusterrank cannot both be specified
-blocksareclusters !reqntid | blocksareclusters !reqnctapercluster -> .reqntid and .reqnctapercluster directive(s) required for directive '.blocksareclusters'
+blocksareclusters !reqntid | blocksareclusters !reqnctapercluster | blocksareclusters reqnctapercluster=zero -> .reqntid and .reqnctapercluster directive(s) required for directive '.blocksareclusters'
 """)
 """Rules between directives, as in :mod:`orias.ptx.rules`."""
 
@@ -78,10 +78,15 @@ def header_directives(state: State, function: Function) -> None:
         else:
             _directive(state, function)
     if directives:
-        for message in apply(_CONFLICTS, {word: word for word in directives}, [], state.place):
+        for message in apply(_CONFLICTS, {word: _fact(word, n) for word, n in directives.items()}, [], state.place):
             state.error(message, function.line)
         if "minnctapersm" in directives and "maxntid" not in directives and "reqntid" not in directives:
             state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", function.line)
+
+
+def _fact(word: str, numbers: tuple[int, ...]) -> str:
+    """The value of a directive for the rules: its name, or zero."""
+    return "zero" if 0 in numbers else word
 
 
 def _pragmas(state: State, directives: dict[str, tuple[int, ...]]) -> None:

@@ -11,8 +11,8 @@ from typing import Final, final
 from orias.ptx.ast import TYPE_WORDS, Instr, Module, Operand, Sig
 from orias.ptx.computed_checks import fraction_errors, tensor_errors
 from orias.ptx.facts import label_facts, opcode_facts, operand_facts
-from orias.ptx.form_table import ANY, GATES, INSTEAD, MODIFIERS, OPERANDS, VALUES, Row, has_name, is_ruled, rows
-from orias.ptx.gates import EARLY, LATE, Place, messages
+from orias.ptx.form_table import ANY, GATES, INSTEAD, LAST, MODIFIERS, OPERANDS, VALUES, Row, has_name, is_ruled, rows
+from orias.ptx.gates import EARLY, LATE, SPARSE, Place, fill, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
 from orias.ptx.modifier_messages import NAME_PARTS, SPACES, advisories, illegal, missing, without_sync
 from orias.ptx.names import IGNORED, SLOT_OF
@@ -40,11 +40,32 @@ _REPEATED: Final[dict[str, str]] = {
     "wrap": "Multiple clamp modifiers specified",
     "num": "Multiple .num modifiers specified",
     "completion": "Multiple .mbarrier::complete_tx::bytes modifiers specified",
+    "order": "Duplicate .{word} modifier",
+    "evict": "Duplicate '.L1::eviction_priority' modifier specified for instruction '{n}'",
+    "evict2": "Duplicate '.L2::eviction_priority' modifier specified for instruction '{n}'",
+    "prefetch": "Multiple cache prefetching modifiers specified",
+    "level": "Multiple cache operation modifiers specified",
+    "vec": "Multiple vector modifiers specified",
+    "permute": "Multiple permute modifiers specified",
+    "mode": "Multiple .load_mode modifiers specified",
+    **dict.fromkeys(("aligned", "trans", "xorsign", "abs", "mmio"), "Multiple .{word} modifiers specified"),
+    "field": "Multiple .{word} modifiers specified",
+    "sync_restrict": "Multiple .{word} modifiers specified",
+    "collector": "Multiple .collector_usage modifiers specified",
+    "scale_vec": "Multiple .scale_vec_size modifiers specified",
+    "kind": "Multiple .kind modifiers specified",
+    "cta_group": "Multiple .{word} modifiers specified",
+    "warpx": "Multiple .{word} modifiers specified",
+    "query": "Multiple .{word} modifiers specified",
     "op": "Multiple instruction post-operation flags set",
     "bool": "Multiple instruction post-operation flags set",
 }
-"""Slot -> message if two words fill it; in other slots only a repetition of the same word is an error."""
+"""Slot -> message on the second of two words that fill it; in other slots only a repetition of the same word is an error."""
 
+_REPEATABLE: Final = frozenset(("sync", "uni", "approx", "row", "col", "NaN", "sat", "satfinite", "relu", "cc"))
+"""Words that may stand twice."""
+_OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
+"""Instructions for which a boolean operation is one of several operations."""
 _FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
     "mma": selector_errors,
@@ -62,17 +83,30 @@ def variant(text: str) -> tuple[str, list[str]]:
     for n in range(min(len(parts), _LONGEST), 0, -1):
         name = ".".join(parts[:n])
         if has_name(name):
-            return name, parts[n:]
+            head, colons, _ = name.partition("::")
+            return head, parts[n - 1 if colons else n :]
     return "", parts[1:]
 
 
-def _repetition(word: str, slot: str, slots: dict[str, str], allowed: set[str]) -> str:
+def _slot(name: str, word: str) -> str:
+    """The slot that a modifier word fills in an instruction."""
+    slot = SLOT_OF.get(word) or ("shape" if is_shape(word) else word)
+    if word == "popc" and name == "mma":
+        return word
+    if slot == "bool" and (name in ("atom", "red") or name.startswith(_OPERATED)):
+        return "op"
+    return slot
+
+
+def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed: set[str]) -> str:
     """The message on a word whose slot is already filled; empty if that is legal."""
     if word != slots.get(slot) and not (slot in slots and slot in _REPEATED):
         return ""
-    if word in ("sync", "uni", "approx") or (slot in ("op", "bool") and word not in allowed):
+    if word in _REPEATABLE or (slot in ("op", "bool") and word not in allowed):
         return ""
-    return _REPEATED.get(slot, f"Duplicate .{word} modifier")
+    if name == "prefetch" and slot == "evict2":
+        return "Multiple cache eviction priority modifiers specified"
+    return fill(_REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name})
 
 
 def _too_many_spaces(name: str, spaces: int) -> list[str]:
@@ -122,10 +156,7 @@ class Checker:
     def __init__(self, module: Module) -> None:
         target = module.target
         self.place: Final[Place] = Place(
-            module.version[0] * 10 + module.version[1],
-            number_of(suffix_of(target)),
-            target.endswith(("a", "f")),
-            target,
+            module.version[0] * 10 + module.version[1], number_of(suffix_of(target)), target
         )
 
     def opcode(self, sig: Sig) -> Checked:
@@ -180,18 +211,18 @@ class Checker:
         for word in words:
             if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
                 continue
-            slot = SLOT_OF.get(word) or ("shape" if is_shape(word) else word)
+            slot = _slot(name, word)
             if word in SPACES:
                 spaces += 1
             elif not name.startswith("createpolicy"):  # its primary and secondary priority may be equal
-                message = _repetition(word, slot, slots, allowed)
+                message = _repetition(name, word, slot, slots, allowed)
                 if message and message not in repeated:
                     repeated.append(message)
                 if message and slot == "rnd":
                     wrong = [m for m in wrong if not m.startswith("Illegal rounding")]
                     continue
-            slots["op" if slot == "bool" and name in ("atom", "red") else slot] = word
-            if word not in allowed:
+            slots[slot] = word
+            if word not in allowed and not (name == "mma" and slot == "shape"):
                 wrong.extend(illegal(word, slot, name, row, result.types, self.place))
         if spaces > 1 and not allowed.isdisjoint(SPACES):
             errors.extend(_too_many_spaces(name, spaces))
@@ -204,7 +235,8 @@ class Checker:
         rules = MODIFIERS.of(name)
         if rules:
             if slots != sig.mods or "isa" not in facts:
-                facts = opcode_facts(name, words, result.types, slots, self.place)
+                facts = opcode_facts(name, words, result.types, {**sig.mods, **slots}, self.place)
+                facts.update(_matrix_facts(name, sig, result.types))
             errors.extend(apply(rules, facts, words, self.place))
 
     def _gates(self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> None:
@@ -227,7 +259,9 @@ class Checker:
             result.errors[:0] = found
         for word in words:
             if word in LATE and not (word == "cluster" and "scope" not in sig.mods):
-                result.errors.extend(messages(LATE[word], place, facts))
+                gate = SPARSE.get(word) if "sp" in sig.mods else None
+                result.errors.extend(messages(gate or LATE[word], place, facts))
+        result.errors.extend(apply(LAST.of(name), facts, words, place))
         if sig.name in ("shfl", "vote") and "sync" not in sig.mods:
             if place.version >= 64 and place.reaches(70):
                 result.errors.append(

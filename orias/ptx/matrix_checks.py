@@ -58,19 +58,36 @@ def mma_facts(sig: Sig, types: tuple[str, ...]) -> dict[str, str]:
         return facts
     factors = types[1:3]
     kind = "kind" in sig.mods
-    if kind or any(t in _F864 and t not in _F8 for t in factors):
+    scaled = sig.mods.get("kind", "").startswith("kind::mx")
+    if scaled or any(t in _F864 and t not in _F8 for t in factors):
         facts["factor"] = "fp6"
     else:
         facts["factor"] = "fp8" if any(t in _F8 for t in factors) else types[1]
-    if kind:
-        typed = all(t in _F864 for t in factors)
-    else:
-        typed = len(types) == 4 and _known_types(types)
-    if typed:
+    if kind and all(t in _F864 for t in factors):
+        if (types[0], types[3]) in ((("f32", "f32"),) if scaled else (("f32", "f32"), ("f16", "f16"))):
+            facts["typed"] = "yes"
+            facts["shaped"] = "yes" if _scaled_shape(sig, types) else "no"
+    elif len(types) == 4 and _known_types(types):
         facts["typed"] = "yes"
         table = SPARSE if "sp" in sig.mods else DENSE
         facts["shaped"] = "yes" if _listed(table.get(sig.mods.get("shape", ""), ""), types[:4]) else "no"
     return facts
+
+
+def _scaled_shape(sig: Sig, types: tuple[str, ...]) -> bool:
+    """Whether the shape of a product with a kind fits its kind and its types."""
+    shape = sig.mods.get("shape", "")
+    kind = sig.mods.get("kind", "")
+    depth = 64 if kind in ("kind::mxf4", "kind::mxf4nvf4") else 32
+    if depth == 64 and types[1:3] != ("e2m1", "e2m1"):
+        return False
+    if kind == "kind::mxf8f6f4" and types[4:] not in ((), ("ue8m0",)):
+        return False
+    if "sp" in sig.mods:
+        depth *= 2
+    elif shape == "m16n8k16" and kind == "kind::f8f6f4":
+        return types[1] in _F8 and types[2] in _F8
+    return shape == f"m16n8k{depth}"
 
 
 def numbers(shape: str) -> tuple[int, int, int]:
@@ -93,7 +110,16 @@ def mma_operands(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
     shape = sig.mods.get("shape", "")
     if len(ops) < 4 or not is_shape(shape) or len(types) < 4:
         return len(ops) >= 4
-    if "kind" not in sig.mods and len(ops) != (6 if "sp" in sig.mods else 4):
+    count = 6 if "sp" in sig.mods else 4
+    kind = sig.mods.get("kind", "")
+    if kind and mma_facts(sig, types).get("shaped") != "yes":
+        return True
+    if kind.startswith("kind::mx"):
+        if len(types) != 5 or len(ops) != count + 4 or any(len(op.elems) not in (0, 1) for op in ops[count::2]):
+            return False
+        if any(op.kind != O_VEC or len(op.elems) != 2 for op in ops[count + 1 :: 2]):
+            return False
+    elif len(ops) != count:
         return False
     if "kind" not in sig.mods and "sp" in sig.mods and ops[5].kind != O_IMM:
         return False
@@ -119,16 +145,42 @@ _LAST_SELECTOR: Final[dict[str, int]] = {
 """Highest sparsity selector by shape and type of A; 0 for all others."""
 
 
+_BYTES: Final[dict[str, str]] = {"2X": "0 or 2", "4X": "0"}
+"""Size of the scale vector -> legal first bytes of a scale within its register."""
+
+
+def _scale_errors(sig: Sig, ops: list[Operand]) -> list[str]:
+    """Error messages on the positions of the scales of a block-scaled mma."""
+    kind = sig.mods["kind"]
+    size = sig.mods.get("scale_vec", "scale_vec::1X" if kind == "kind::mxf8f6f4" else "scale_vec::2X")[-2:]
+    first = 6 if "sp" in sig.mods else 4
+    errors: list[str] = []
+    for at, threads in ((first + 1, 2), (first + 3, 4)):
+        if len(ops) <= at or len(ops[at].elems) != 2:
+            continue
+        byte, thread = ops[at].elems
+        where = f"Argument {at} of instruction 'mma':"
+        if byte.kind == O_IMM and size == "1X" and not 0 <= byte.value <= 3:
+            errors.append(f"{where} value '{byte.value}' out of range, expected to be in range [0..3]")
+        if byte.kind == O_IMM and size != "1X" and byte.value not in ((0, 2) if size == "2X" else (0,)):
+            errors.append(f"{where} unexpected value '{byte.value}', expected to be {_BYTES[size]}")
+        if thread.kind == O_IMM and not 0 <= thread.value < threads:
+            errors.append(f"{where} value '{thread.value}' out of range, expected to be in range [0..{threads - 1}]")
+    return errors
+
+
 def selector_errors(name: str, instr: Instr) -> list[str]:
-    """Error messages on the sparsity selector of an mma.sp whose operands fit."""
+    """Error messages on the sparsity selector, and on the positions of scales, of an mma whose operands fit."""
     sig = instr.sig
     shape = sig.mods.get("shape", "")
-    if "sp" not in sig.mods or "kind" in sig.mods or len(instr.ops) != 6 or not shape:
+    if sig.mods.get("kind", "").startswith("kind::mx"):
+        return _scale_errors(sig, instr.ops)
+    if "sp" not in sig.mods or len(instr.ops) != 6 or not shape:
         return []
     if instr.ops[5].kind != O_IMM:
         return []
     value = instr.ops[5].value
-    if sig.types[1] in _F8:
+    if sig.types[1] in _F864:
         return [] if value == 0 else [f"Argument 5 of instruction 'mma': unexpected value '{value}', expected to be 0"]
     last = _LAST_SELECTOR.get(f"{shape} {sig.types[1]}", 0)
     if shape == "m16n8k32" and sig.types[:2] == ("f32", "f16"):

@@ -7,9 +7,10 @@ from typing import Final
 
 from orias.ptx.ast import TYPE_WORDS, Sig
 from orias.ptx.form_table import Row, rows
-from orias.ptx.gates import Place
+from orias.ptx.gates import PRODUCT_WORDS, Place, messages
 from orias.ptx.names import SLOT_OF
 from orias.ptx.rules import apply, parse_rows
+from orias.ptx.targets import listed
 
 SPACES: Final = frozenset(
     ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
@@ -77,11 +78,10 @@ word=xorsign => {plain} && Modifier '.xorsign' requires modifier '.abs'
 word=L1/L2/async/ca/cg/cluster/cs/cta/cv/gl/gpu/lu/sp::ordered_metadata/sys/tensormap/wb/wt => {plain} && {plain}
 word=rs !rnd -> Illegal rounding modifier for instruction '{n}'
 word=rs -> {plain}
-word=rs !datacenter -> Feature '.rs' not supported on .target '{target}'
+word=rs -> @n100a/103a : .rs
 word=rs =>
-word=cp_mask/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z/is_canceled => @F100 Fv8.6 : .{word} && {plain}
-word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => {plain}, for arch '{target}' && {plain}
-word=TENSOR !datacenter -> Feature '.{word}' not supported on .target '{target}'
+word=cp_mask => @F100 Fv8.6 : .{word} && {plain}
+word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @XTENSOR : .{word}' for instruction '{n} && {plain}
 -> {plain}
 """)
 """Messages on a word that the form row does not have; the first row with ``=>`` that holds is the last one tried."""
@@ -91,6 +91,15 @@ slot=rnd only => '.approx' modifier required for instruction '{n}'
 slot=rnd approx => Rounding modifier or '.approx' modifier required for instruction '{n}'
 slot=rnd => Rounding modifier required for instruction '{n}'
 slot=cmp => Comparison modifier required for instruction '{n}'
+word=down => .down modifier required for instruction '{n}'
+n=tcgen05.wait word!=sync/aligned => .wait::<ld/st> modifier required for instruction '{n}'
+n=tcgen05.fence => .fence::<before/after>_thread_sync modifier required for instruction '{n}'
+slot=cta_group => .cta_group modifier required for instruction '{n}'
+n=vshl/vshr word=clamp => Clamp modifier required for instruction '{n}'
+slot=completion => .completion_mechanism modifier required for instruction '{n}'
+slot=kind => .kind modifier required for instruction '{n}'
+slot=num => .num modifier required for instruction '{n}'
+slot=shape => Shape modifier required for instruction '{n}'
 slot=op => Reduction operation is required for instruction '{n}'
 n=membar => Membar level required for instruction 'membar'
 n=griddepcontrol => '.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'
@@ -99,7 +108,7 @@ n=fence.proxy/membar.proxy => .proxykind modifier required for instruction '{n}'
 """)
 """Messages on a required group without a word in the opcode; ``word`` is the first of the group."""
 
-_NOWHERE: Final = Place(0, 0, False, "")
+_NOWHERE: Final = Place(0, 0, "")
 
 
 def illegal(word: str, slot: str, name: str, row: Row, types: tuple[str, ...], place: Place) -> list[str]:
@@ -116,11 +125,10 @@ def illegal(word: str, slot: str, name: str, row: Row, types: tuple[str, ...], p
         facts[key] = type_
     for other in row.words:
         facts["space" if other in SPACES else SLOT_OF.get(other, "")] = other
-    if place.special and place.reaches(100):
-        facts["datacenter"] = "yes"
     if word == "sat" and any(word in r.words for r in rows(name).values()):
         facts["elsewhere"] = "yes"
-    return apply(_ILLEGAL, facts, [], place)
+    found = messages(PRODUCT_WORDS[word], place, facts) if word in PRODUCT_WORDS else []
+    return found + apply(_ILLEGAL, facts, [], place)
 
 
 def missing(name: str, group: tuple[str, ...]) -> str:
@@ -156,7 +164,11 @@ def advisories(name: str, sig: Sig, words: list[str], place: Place) -> list[tupl
                 f" '.sp' as it is {slow}",
             )
         )
-    if "multicast" in sig.mods and name in ("cp.async.bulk", "cp.async.bulk.tensor") and not place.special:
+    if (
+        "multicast" in sig.mods
+        and name in ("cp.async.bulk", "cp.async.bulk.tensor")
+        and not listed(place.target, "90a/TENSOR")
+    ):
         found.append(
             (
                 "warning",

@@ -39,8 +39,8 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
         if var.space == "const" and var.linkage != "extern":
             align = max(1, var.align)
             const = (const + align - 1) // align * align + var.size
-    if "debug" in module.target_options and not module.sections and not module.dwarf:
-        found.append(Diagnostic("error", "Debug information not found in presence of .target debug"))
+    check_debug(module, found)
+    _tensor_groups(module, found)
     _shared_data(module, target, found)
     limit = target.number("constant_limit")
     if const > limit:
@@ -50,12 +50,31 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
     return found
 
 
+def check_debug(module: Module, found: list[Diagnostic]) -> None:
+    """Report a module with ``.target debug`` and no debug information."""
+    if "debug" in module.target_options and not module.sections and not module.dwarf:
+        found.append(Diagnostic("error", "Debug information not found in presence of .target debug"))
+
+
+def _tensor_groups(module: Module, found: list[Diagnostic]) -> None:
+    """Reports functions with tcgen05 operations of single blocks and of pairs."""
+    for function in module.functions:
+        groups = {
+            s.sig.mods["cta_group"]
+            for s in function.body or ()
+            if isinstance(s, Instr) and s.sig.name.startswith("tcgen05.") and "cta_group" in s.sig.mods
+        }
+        if len(groups) > 1:
+            what = "uses single CTA(.cta_group::1) and CTA pair granularity(.cta_group::2) and that is not allowed."
+            found.append(Diagnostic("error", f"Function '{function.name}' {what}"))
+
+
 def _shared_data(module: Module, target: Target, found: list[Diagnostic]) -> None:
     """Reports entries whose shared variables, with those of the functions they call, exceed the target's limit."""
     everything = [v for v in module.variables if v.space == "shared"]
     for function in module.functions:
         everything.extend([v for v in function.variables if v.space == "shared"])
-    limit = target.number("shared_limit")
+    limit = target.number("exact_shared_limit" if target.suffix == "a" else "shared_limit")
     if _placed(everything) <= limit:
         return
     for function in module.functions:

@@ -38,6 +38,19 @@ _SLOTS: Final[dict[str, str]] = {
     "scale_vec": "scale_vec::1X scale_vec::2X scale_vec::4X block16 block32",
     "num": "x1 x2 x4 x8 x16 x32 x64 x128",
     "scaled": "scaled::n2::ue8m0",
+    "shape": "16x64b 16x128b 16x256b 32x32b 16x32bx2 4x256b 128x256b 64x128b 128x128b 32x128b",
+    "mode": "tile im2col im2col_no_offs im2col::w im2col::w::128 tile::gather4 tile::scatter4",
+    "field": "global_address rank box_dim global_dim global_stride element_stride elemtype interleave_layout swizzle_mode"
+    " fill_mode swizzle_atomicity",
+    "sync_restrict": "sync_restrict::shared::cta sync_restrict::shared::cluster",
+    "collector": " ".join(
+        f"collector::{x}::{what}"
+        for x in ("a", "b0", "b1", "b2", "b3")
+        for what in ("fill", "use", "lastuse", "discard")
+    ),
+    "permute": "f4e b4e rc8 ecl ecr rc16",
+    "warpx": "warpx2::01_23 warpx2::02_13 warpx4",
+    "query": "is_canceled get_first_ctaid get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z",
 }
 
 FLAGS: Final[frozenset[str]] = frozenset(

@@ -28,6 +28,7 @@ from orias.ptx.fits import Use, scalar_fits, vector_fits
 from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import mma_operands
 from orias.ptx.special_names import SPECIAL
+from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
 from orias.ptx.wgmma_checks import wgmma_operands
 
 _GENERIC: Final = frozenset(("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
@@ -48,6 +49,10 @@ def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) ->
         return [
             f"Argument 0 of instruction '{name}': unexpected value '{ops[0].value}', expected to be non-negative integer"
         ]
+    if name in ("tcgen05.ld", "tcgen05.st", "tcgen05.ld.red"):
+        return transfer_errors(name, sig, ops)
+    if name in ("tcgen05.mma", "tcgen05.mma.ws"):
+        return product_errors(name, sig, ops)
     use = Use(name, types, sig)
     for entry in row.lists:
         slots = [s for s in entry if not s.when or _present(s.when, sig)]

@@ -70,7 +70,7 @@ class State:
         self.errors: int = 0
         self.scopes: Final[list[Scope]] = [Scope()]
         self.function: Function | None = None
-        self.place: Place = Place(0, 0, False, "")
+        self.place: Place = Place(0, 0, "")
         """The module's declarations, known after .target."""
 
     def error(self, message: str, line: int, column: int = 0) -> None:

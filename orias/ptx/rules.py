@@ -45,10 +45,6 @@ SETS: Final[dict[str, str]] = {
     "MMA": "m8n8k4/m16n8k4/m16n8k8/m16n8k16/m8n8k16/m8n8k32/m16n8k32/m16n8k64/m8n8k128/m16n8k128/m16n8k256",
     "QUERY": "width/height/depth/channel_data_type/channel_order/normalized_coords/filter_mode/addr_mode_0/addr_mode_1"
     "/addr_mode_2/array_size/num_mipmap_levels/num_samples/force_unnormalized_coords",
-    "TENSOR": "128x128b/128x256b/16x128b/16x256b/16x32bx2/16x64b/32x128b/32x32b/4x256b/64x128b/ashift/block16/block32"
-    "/block_scale/kind::f16/kind::f8f6f4/kind::i8/kind::mxf4/kind::mxf4nvf4/kind::mxf8f6f4/kind::tf32/scale_vec::1X"
-    "/scale_vec::2X/scale_vec::4X/collector::a::fill/collector::a::use/collector::a::lastuse/collector::a::discard"
-    + "".join(f"/collector::b{i}::{what}" for i in range(4) for what in ("fill", "use", "lastuse", "discard")),
     "FRAGMENT": "f16/bf16/s8/u8/tf32/s4/u4/b1/f64",
 }
 """Sets of values that several rows use."""

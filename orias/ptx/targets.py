@@ -41,10 +41,34 @@ def reaches(number: int, first: int) -> bool:
     return number >= first
 
 
+GROUPS: Final[dict[str, str]] = {
+    "NEW": "100af/103af/110af/120af/121af",
+    "TENSOR": "100af/103af/110af",
+    "BYTES": "100af/103af/110af/120a/121a",
+}
+"""Lists of targets that many gates use: every one with a suffix from sm_100 on; with tensor memory; with narrow multimem sums."""
+
+_lists: Final[dict[str, frozenset[str]]] = {}
+
+
+def listed(target: str, text: str) -> bool:
+    """Whether a target is in a list such as ``100af/110a``; ``90`` alone means sm_90 and higher."""
+    found = suffix_of(target)
+    number = number_of(found)
+    if text.isdigit():
+        return reaches(number, int(text))
+    members = _lists.get(text)
+    if members is None:
+        items = [item for part in text.split("/") for item in GROUPS.get(part, part).split("/")]
+        members = frozenset([f"{number_of(item)}{mark}" for item in items for mark in item.lstrip("0123456789")])
+        _lists[text] = members
+    return f"{target_names.RENAMED.get(number, number)}{found[-1:]}" in members
+
+
 def refusal(target: str, arch: str) -> str:
-    """The reason why a module with .target ``target`` cannot be compiled for ``arch`` (both like ``sm_90a``); "" if it can."""
+    """The reason why a module with .target ``target`` cannot be compiled for ``arch`` (like ``sm_90a``); "" if it can."""
     wanted = suffix_of(target)
-    have = suffix_of(arch)
+    have = arch.partition("_")[2]
     low = number_of(wanted)
     high = number_of(have)
     if high < low:
@@ -52,7 +76,7 @@ def refusal(target: str, arch: str) -> str:
     if wanted.endswith("a"):
         if have.endswith("a") and target_names.RENAMED.get(low, low) == target_names.RENAMED.get(high, high):
             return ""
-        if high == low:
+        if target_names.RENAMED.get(low, low) == high:
             return f"PTX with .target '{target}' cannot be compiled for architecture '{arch}'"
         return f"Program with .target '{target}' cannot be compiled to future architecture"
     if wanted.endswith("f") and _FAMILY.get(low, -1) != _FAMILY.get(high, -2):

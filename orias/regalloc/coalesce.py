@@ -34,6 +34,8 @@ Seg = tuple[int, int, int]
 """start, end, value"""
 
 _ALIGN: Final[tuple[int, ...]] = (1, 1, 2, 4, 4, 8, 8, 8, 8)
+_LONG_ALIGN: Final = 4
+"""Alignment of vectors of more than eight words, of tensor memory: what ptxas 13.0.88 gives them (sm_100, sm_103)."""
 _MAX_SPAN: Final = 16
 _ANY_SPAN: Final = 256
 _FAR: Final = 1 << 60
@@ -113,7 +115,7 @@ class Classes:
         if c is None:
             fn = self.rg.fn
             width = fn.vwidth[v]
-            c = Cls(fn.vkind[v], _ALIGN[width])
+            c = Cls(fn.vkind[v], _ALIGN[width] if width < len(_ALIGN) else _LONG_ALIGN)
             base = self.rg.wbase[v]
             for k in range(width):
                 flat = self.rg.segs[base + k]

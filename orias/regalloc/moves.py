@@ -1,6 +1,6 @@
 """Expands copies, parallel copies and packs on physical registers into instructions.
 
-``UR -> R`` is MOV, ``R -> UR`` R2UR, constants to UR are ULDC, predicates move by PLOP3 (forms of ptxas 13.0.88).
+``UR -> R`` is MOV, ``R -> UR`` R2UR, constants to UR are ULDC or LDCU, predicates move by PLOP3 (forms of ptxas 13.0.88).
 A cycle of R registers is broken with a free register or, if there is none, with three exclusive ors that exchange two
 registers; cycles of predicates are broken in the same way.
 """
@@ -210,7 +210,7 @@ class MoveSet:
                 raise Unsupported("move into a register from an operand that has no move", self.loc)
         elif to == K_UR:
             if frm == K_CONST:
-                self._inst(LOAD_UNIFORM_CONSTANT[1], [d], [s, URZ])
+                self._inst(LOAD_UNIFORM_CONSTANT[self.fn.target.spelling("uniform_constant")][1], [d], [s, URZ])
             elif frm == K_R:
                 self._inst(MOVE_TO_UNIFORM, [d], [s])
             elif frm in (K_UR, K_IMM, K_SYM):

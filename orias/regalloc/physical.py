@@ -162,7 +162,8 @@ class _Expander:
             return None
         if file == K_R and self.fn.target.has(features.CONSTANT_OPERANDS):
             return None
-        if file not in (K_R, K_UR) or (file == K_UR and n == 4):
+        uniform = LOAD_UNIFORM_CONSTANT[self.fn.target.spelling("uniform_constant")]
+        if file not in (K_R, K_UR) or (file == K_UR and n not in uniform):
             return None
         bank = const_bank(pairs[0][1])
         start = const_offset(pairs[0][1])
@@ -174,7 +175,7 @@ class _Expander:
                 return None
             if reg_id(d) != reg + k:
                 return None
-        load = LOAD_CONSTANT[n] if file == K_R else LOAD_UNIFORM_CONSTANT[n]
+        load = LOAD_CONSTANT[n] if file == K_R else uniform[n]
         return self.fn.new_inst(
             load, [pairs[0][0]], [pairs[0][1], RZ if file == K_R else URZ], self.physical(inst.guard), loc=inst.loc
         )

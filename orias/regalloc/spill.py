@@ -20,8 +20,6 @@ from orias.isa.operand import (
     K_UP,
     K_UR,
     K_WORD,
-    LANE_PAIR,
-    LANE_WORD,
     PT,
     RZ,
     UPT,
@@ -38,12 +36,14 @@ from orias.isa.operand import (
     kind_of,
     lane_words,
     modifiers_of,
+    pair_lane,
     r,
     vreg,
     with_lane,
     with_word_lane,
     without_flags,
     without_modifiers,
+    word_lane,
     word_text,
 )
 from orias.isa.roles import (
@@ -619,8 +619,8 @@ def _part(t: Opnd, k: int, n: int, count: int) -> Opnd:
         return t
     first = lane_words(t, 0)[0]
     if n == 1:
-        return with_lane(t, LANE_WORD + first + k)
-    return with_lane(t, LANE_PAIR + (first + k) // 2)
+        return with_lane(t, word_lane(first + k))
+    return with_lane(t, pair_lane((first + k) // 2))
 
 
 def _ghost(inst: Inst) -> None:

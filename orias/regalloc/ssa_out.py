@@ -12,7 +12,7 @@ Every copy inserted here is a candidate for coalescing; a copy that cannot be co
 from typing import Final
 
 from orias.analysis.liveness import Liveness, liveness, reg_bit, use_mask
-from orias.isa.op import Op, op
+from orias.isa.op import F_PARTIAL, Op, op
 from orias.isa.operand import K_NONE, PT, Opnd, has_flags, in_place_of, is_label, is_vreg, kind_of, label, vreg
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 
@@ -188,7 +188,7 @@ def _tie_old_values(fn: Func, lv: Liveness) -> None:
             if inst.old != K_NONE and inst.op is not OP_PHI:
                 d = result(inst)
                 old = inst.old
-                if d == K_NONE or inst.guard == PT:
+                if d == K_NONE or (inst.guard == PT and not inst.op.flags & F_PARTIAL):
                     # The result became unused after the old value was set, or the guard is always true.
                     inst.old = K_NONE
                 elif (

@@ -345,6 +345,8 @@ class _Builder:
 def _bytes(op: Op) -> int:
     """Upper bound of the bytes that a memory operation accesses."""
     mods = op.mods
+    if "256" in mods:
+        return 32
     if "128" in mods:
         return 16
     if "64" in mods:

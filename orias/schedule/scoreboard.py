@@ -19,13 +19,16 @@ from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, Access, accesses
 from orias.isa.op import (
+    F_AWAITED,
     F_CALL,
     F_CLOSES_GROUP,
     F_DISTANT,
+    F_INVALIDATES_CONSTANTS,
     F_LATE_UNIFORM,
     F_MATRIX,
     F_ORDERED,
     F_ORDERS,
+    F_PARTIAL,
     F_RETURNS,
     F_WGMMA,
     Op,
@@ -62,6 +65,8 @@ _ASYNC_SCOREBOARD: Final = 0
 _ORDER: Final = 255
 """The unit of RZ, which no instruction accesses, represents what fences order: the completion of MEMBAR, FENCE, SYNCS.EXCH and
 USETMAXREG, which have no register result to wait for.  (ptxas 13.0.88 gives them scoreboards all the same.)"""
+_CONSTANTS: Final = UR_BASE + 255
+"""The unit of URZ represents the constant cache: what UTMACCTL waits for."""
 _SETTER_DISTANCE: Final = 2
 """Cycles from an instruction that sets a scoreboard to one that waits for it (measured minimum on all targets)."""
 _HORIZON: Final = 48
@@ -140,7 +145,7 @@ _Pending = dict[int, int]
 
 @final
 class _Assigner:
-    __slots__ = ("async_used", "blocks", "clears", "events", "fn", "index", "lat", "rows")
+    __slots__ = ("async_used", "awaited", "blocks", "clears", "events", "fn", "index", "lat", "rows")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
@@ -151,6 +156,8 @@ class _Assigner:
         self.events: list[_Event] = []
         self.rows: list[list[_Row]] = []
         self.async_used: bool = False
+        self.awaited: int = 0
+        """Set of the events of operations with F_AWAITED, as a bit mask."""
 
     def run(self) -> None:
         self._collect()
@@ -168,6 +175,7 @@ class _Assigner:
         units = self.lat.units
         self.async_used = any(i.op.flags & F_CLOSES_GROUP for i in fn.insts())
         ordered = any(i.op.flags & F_ORDERED and i.op.base != "MEMBAR" for i in fn.insts())
+        invalidates = any(i.op.flags & F_INVALIDATES_CONSTANTS for i in fn.insts())
         for bi, b in enumerate(self.blocks):
             rows: list[_Row] = []
             for k, inst in enumerate(b.insts):
@@ -180,8 +188,12 @@ class _Assigner:
                 row.wait_all = inst.op.flags & (F_CALL | F_RETURNS) != 0
                 if ordered:
                     _order(row, rows[-1].inst.op.base if rows else "")
+                if invalidates:
+                    _after_invalidation(row)
                 if needs & NEEDS_WRITE and (row.access.writes or base == "LDGDEPBAR"):
                     row.write = self._event(inst.op, True, bi, k)
+                    if inst.op.flags & F_AWAITED:
+                        self.awaited |= 1 << row.write
                 if needs & NEEDS_READ:
                     row.late_units = _late_units(inst, row.access)
                     if ordered and base == "MEMBAR" and "CTA" in inst.op.mods:
@@ -258,6 +270,9 @@ class _Assigner:
                     for w in row.access.writes:
                         u = w >> 8 << 1
                         wanted |= pending.get(u, 0) | pending.get(u | 1, 0)
+                    if row.inst.op.flags & F_PARTIAL:
+                        # The rest of the result is older, but arrives before this part of it.
+                        wanted &= ~self.awaited
             if wanted:
                 cleared = self._wait(row, block, k, wanted, numbered)
                 dead = []
@@ -272,6 +287,9 @@ class _Assigner:
                     del pending[unit]
             if row.write >= 0 and not events[row.write].async_group:
                 bit = 1 << row.write
+                if row.inst.op.flags & F_AWAITED:
+                    # Its unit finishes operations in order: the last one stands for all before it on this path.
+                    pending[_ORDER << 1] = pending.get(_ORDER << 1, 0) & ~self.awaited | bit
                 for w in row.access.writes:
                     u = w >> 8
                     if u < B_BASE:
@@ -425,6 +443,18 @@ def _order(row: _Row, before: str) -> None:
         access.writes.append(_ORDER << 8)
     elif flags & F_ORDERED or before == "USETMAXREG":
         access.reads.append(_ORDER << 8)
+
+
+def _after_invalidation(row: _Row) -> None:
+    """Add accesses of a unit that stands for the constant cache: an invalidation writes it, UTMACCTL reads it."""
+    op_ = row.inst.op
+    invalidates = op_.flags & F_INVALIDATES_CONSTANTS != 0
+    if not invalidates and op_.base != "UTMACCTL":
+        return
+    access = Access()
+    access.reads, access.writes = list(row.access.reads), list(row.access.writes)
+    (access.writes if invalidates else access.reads).append(_CONSTANTS << 8)
+    row.access = access
 
 
 def _late_units(inst: Inst, access: Access) -> list[int]:

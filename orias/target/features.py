@@ -9,8 +9,10 @@ NAMES: Final[tuple[str, ...]] = (
     "separate_samplers", "uniform_handles", "driver_gradients", "half_min_max", "nan_min_max", "bfloat_arithmetic",
     "larger_products", "widened_products", "call_target_address", "unified_functions", "constant_operands",
     "clears_barriers", "late_wide_addend", "full_latency_overwrites", "self_waiting_products",
-    "rejects_32_bit_addresses", "resets_barriers", "sw2861232_war", "addends_in_relocations", "compat_section",
-    "split_segments",
+    "driver_cluster_copies", "rejects_32_bit_addresses", "packed_floats", "three_way_min_max", "resets_barriers",
+    "sw2861232_war", "addends_in_relocations", "compat_section", "split_segments", "mercury_layout", "handle_banks",
+    "cast_predicate", "long_integers", "uniform_global_stores", "map_codes", "absolute_differences",
+    "implicit_levels",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -78,15 +80,38 @@ FULL_LATENCY_OVERWRITES: Final = 30
 """A second write of a register waits for the whole latency of the first."""
 SELF_WAITING_PRODUCTS: Final = 31
 """A matrix operation with a stall count of 0 waits for its own completion."""
-REJECTS_32_BIT_ADDRESSES: Final = 32
+DRIVER_CLUSTER_COPIES: Final = 32
+"""Copies from global memory to another CTA of the cluster call a driver function; other targets have them in hardware."""
+REJECTS_32_BIT_ADDRESSES: Final = 33
 """Modules with ``.address_size 32`` are refused."""
-RESETS_BARRIERS: Final = 33
+PACKED_FLOATS: Final = 34
+"""FADD2, FMUL2, FFMA2: arithmetic of two f32 in a pair of registers."""
+THREE_WAY_MIN_MAX: Final = 35
+"""FMNMX3: minimum and maximum of three f32."""
+RESETS_BARRIERS: Final = 36
 """Kernels begin with a reset of the convergence barriers."""
-SW2861232_WAR: Final = 34
+SW2861232_WAR: Final = 37
 """Kernels have the attribute record of that name."""
-ADDENDS_IN_RELOCATIONS: Final = 35
+ADDENDS_IN_RELOCATIONS: Final = 38
 """All relocations are RELA; other targets use REL where no addend is needed."""
-COMPAT_SECTION: Final = 36
+COMPAT_SECTION: Final = 39
 """Cubins have the section ``.nv.compat``."""
-SPLIT_SEGMENTS: Final = 37
+SPLIT_SEGMENTS: Final = 40
 """The file layout with segments for code, constants and bank 0 apart, and the order of sections, records and names that goes with it."""
+MERCURY_LAYOUT: Final = 41
+"""With :data:`SPLIT_SEGMENTS`: symbols of reserved shared memory stay in the symbol table, the string table keeps the names that sections have at
+creation, and functions have the record VRC_CTA_INIT_COUNT."""
+HANDLE_BANKS: Final = 42
+"""A number follows the uniform register with the handle of a texture or surface."""
+CAST_PREDICATE: Final = 43
+"""ATOMS.CAST returns a predicate: the value was stored; on other targets a word that is 1."""
+LONG_INTEGERS: Final = 44
+"""Addition, comparison and selection of 64-bit integers in one operation."""
+UNIFORM_GLOBAL_STORES: Final = 45
+"""USTGR and UREDGR: asynchronous stores and reductions from uniform registers to global memory."""
+MAP_CODES: Final = 46
+"""``tensormap.replace`` stores codes of element types, of which there are more: tf32 is f32 with a bit, 4- and 6-bit types follow."""
+ABSOLUTE_DIFFERENCES: Final = 47
+"""The target has VABSDIFF."""
+IMPLICIT_LEVELS: Final = 48
+"""Sampling without a level is plain TEX; on other targets TEX.LL with a level before the first."""

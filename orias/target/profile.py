@@ -113,17 +113,14 @@ def _profiles(suffixed: tuple[str, ...]) -> dict[str, Target]:
 
 
 TARGETS: Final[dict[str, Target]] = _profiles(target_names.COMPILED)
-"""The targets that programs can be compiled for, by name."""
-
-KNOWN_TARGETS: Final[dict[str, Target]] = {**TARGETS, **_profiles(target_names.READ_ONLY)}
-"""The same, plus the targets whose code Orias only reads and runs."""
+"""The targets, by name."""
 
 
 def target(name: str) -> Target:
-    """The profile of a target such as ``sm_90a``; KeyError if it is not supported yet."""
+    """The profile of a target such as ``sm_90a``; KeyError if there is none."""
     return TARGETS[name]
 
 
 def profile_of_sm(sm: int) -> Target:
     """The profile of an SM number without a suffix; KeyError naming it if there is none."""
-    return KNOWN_TARGETS[f"sm_{target_names.RENAMED.get(sm, sm)}"]
+    return TARGETS[f"sm_{target_names.RENAMED.get(sm, sm)}"]

@@ -7,12 +7,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-COMPILED: "Final[tuple[str, ...]]" = ("75", "80", "86", "87", "88", "89", "90", "90a")
-"""Targets that programs can be compiled for."""
-READ_ONLY: "Final[tuple[str, ...]]" = (
+COMPILED: "Final[tuple[str, ...]]" = (
+    "75", "80", "86", "87", "88", "89", "90", "90a",
     "100", "100a", "100f", "103", "103a", "103f", "110", "110a", "110f", "120", "120a", "120f", "121", "121a", "121f",
 )  # fmt: skip
-"""Targets whose code Orias only reads and runs."""
+"""Targets that programs can be compiled for."""
 TENSOR_MEMORY: "Final[tuple[str, ...]]" = ("100a", "100f", "103a", "103f", "110a", "110f")
 """Targets with tensor memory."""
 RENAMED: "Final[dict[int, int]]" = {101: 110}

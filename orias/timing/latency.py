@@ -259,15 +259,10 @@ class Latency:
         if pc == "WIDE":
             pc = "WIDE.0" if word == 0 and "WIDE" in producer.mods else "WIDE.1"
         if kind in (GUARD, UGUARD):
-            cc = "SYNC" if consumer.base in ("WARPSYNC", "BAR") else "CTRL" if cc == "CTRL" else "*"
+            cc = "SYNC" if consumer.base in ("WARPSYNC", "BAR") else cc
             if pc in ("FMA", "VOTE", "WIDE.0", "WIDE.1", "HALF", "XU"):
                 pc = "ALU"
-        if pc == "VOTE" and kind == GPR:
-            pc = "ALU"
-        n = self._tables[kind].get(pc, cc)
-        if accumulates and pc.startswith("MMA."):
-            # A chain through the accumulator has the plain latency (8816 and 8832: one cycle more).
-            n = self._tables[kind].get(pc, "FMA") + (1 if pc == "MMA.13" else 0)
+        n = self._tables[kind].get(pc, "ACC" if accumulates and pc.startswith("MMA.") else cc)
         if kind == GPR:
             f = facts(consumer.base)
             if f is not None:

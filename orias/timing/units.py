@@ -69,7 +69,7 @@ class Units:
         if b is None:
             self.pipe(op)
             f = facts(op.base)
-            b = self._barriers[op.ident] = 0 if f is None else f.late(self.table)
+            b = self._barriers[op.ident] = 0 if f is None else f.late(self.table, op.mods)
         return b
 
     def needs(self, op: Op, dst: list[Opnd], src: list[Opnd]) -> int:

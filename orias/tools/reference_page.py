@@ -39,9 +39,9 @@ _FILES: Final = {
 
 def all_tables() -> list[str]:
     """Names of all tables, lowest SM first."""
-    from orias.target.profile import KNOWN_TARGETS
+    from orias.target.profile import TARGETS
 
-    return sorted({t.table for t in KNOWN_TARGETS.values()}, key=lambda name: int(name[len("sm_") :]))
+    return sorted({t.table for t in TARGETS.values()}, key=lambda name: int(name[len("sm_") :]))
 
 
 def _bits(bits: tuple[int, ...]) -> str:

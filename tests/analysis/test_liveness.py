@@ -4,7 +4,7 @@ import pytest
 
 from orias.analysis.cfg import remove_unreachable
 from orias.analysis.liveness import def_mask, liveness, use_mask
-from orias.isa.operand import K_P, K_R, PT
+from orias.isa.operand import K_P, K_R, PT, payload
 from orias.ori.builder import Builder
 from orias.ori.ir import Func
 from orias.target.profile import target
@@ -31,7 +31,7 @@ def test_phi_reads_at_the_end_of_the_predecessor() -> None:
     lv = liveness(fn)
 
     def bits(*regs: int) -> int:
-        return sum(1 << (o >> 15) for o in regs)
+        return sum(1 << payload(o) for o in regs)
 
     assert lv.live_in == [0, 0, 0]
     assert lv.live_out == [bits(start), bits(j), 0]
@@ -56,7 +56,7 @@ def test_fixed_point_is_the_least(seed: int) -> None:
     for b in fn.blocks:
         before = lv.before(b)
         for reg in regs:
-            bit = 1 << (reg >> 15)
+            bit = 1 << payload(reg)
             for k in range(len(b.insts)):
                 assert bool(before[k] & bit) == _reaches_use(b, k, bit)
             assert bool(lv.live_in[b.id] & bit) == _reaches_use(b, 0, bit)

@@ -12,6 +12,8 @@ from tests.device import load, tensormap
 from tests.forms.run import our_cubin, ptxas_cubin
 
 Words = npt.NDArray[np.uint32]
+LATER = ("sm_100a", "sm_103a", "sm_110a", "sm_120a")
+"""A target of each instruction set after sm_90's."""
 OUT = 512
 """Words of the output."""
 IN = 4096
@@ -48,10 +50,21 @@ class Program:
         self.source = source
         self.unjudged = unjudged
         """Targets for which ptxas's code is beyond the simulator, or wrong."""
+        self.families: tuple[str, ...] = ()
+        """SMs of the targets, with a suffix, that have it; empty: all from ``sm`` on."""
+        self.resident = 0
+        """Clusters that run at a time; 0: all."""
         self.max_steps = 400_000
 
     def __repr__(self) -> str:
         return self.name
+
+    def fits(self, arch: str) -> bool:
+        """Whether a target has what the program needs."""
+        number = arch[3:].rstrip("af")
+        if self.families:
+            return number in self.families and not arch[-1].isdigit()
+        return self.sm <= int(number)
 
     def input(self) -> Words:
         """Words of the input: given ones, or numbers that differ."""
@@ -61,7 +74,8 @@ class Program:
 
     def text(self, arch: str) -> str:
         """The module, its kernel named k."""
-        return f".version 8.7\n.target {arch}\n.address_size 64\n{self.kernel('k')}"
+        version = "8.7" if self.sm < 100 and int(arch[3:].rstrip("af")) < 103 else "9.0"
+        return f".version {version}\n.target {arch}\n.address_size 64\n{self.kernel('k')}"
 
     def kernel(self, name: str) -> str:
         """The kernel's PTX."""
@@ -101,6 +115,8 @@ ret;
         image.arena.write(at, source)
         raw = self.map(at) if self.map is not None else bytes(128)
         options: dict[str, Any] = {"cluster": (self.cluster, 1, 1)} if self.cluster else {}
+        if self.resident:
+            options["resident"] = self.resident
         image.launch(kernel, self.grid, self.block, [out, at, raw], max_steps=self.max_steps, **options)
         bad = np.flatnonzero(out != want)
         if not len(bad):

@@ -85,7 +85,11 @@ def objects(name: str, words: tuple[str, ...], target: str) -> Program:
     # For sm_80 ptxas calls functions for generic addresses that the simulator has not.
     generic = address(words) != "[mb]" and name != "mbarrier.pending_count"
     return fixed(
-        f"op {line}", body, want, int(target[3:5]), unjudged=("sm_80",) if generic and target == "sm_80" else ()
+        f"op {line}",
+        body,
+        want,
+        int(target[3:].rstrip("af")),
+        unjudged=("sm_80",) if generic and target == "sm_80" else (),
     )
 
 
@@ -332,7 +336,7 @@ def cluster_barriers(name: str, words: tuple[str, ...], line: str) -> Program:
 def other(name: str, words: tuple[str, ...], line: str, target: str) -> Program | None:
     """Fences, policies and the rest, where the programs of the other files leave something out."""
     if name == "fence.proxy":
-        sm = int(target[3:5])
+        sm = int(target[3:].rstrip("af"))
         # ptxas's code for it (UR2UP) is not simulated.
         unjudged = ("sm_90", "sm_90a") if "alias" in words else ()
         return fixed(

@@ -7,14 +7,16 @@ import pytest
 from orias.tools.disassemble import disassemble
 from tests.asynchronous import elect_programs
 from tests.asynchronous.elect_programs import OPERANDS, WHO
+from tests.asynchronous.harness import LATER
 from tests.forms.run import our_cubin
 
 PROGRAMS = {p.name: p for p in elect_programs.programs()}
 
 
-def loop(text: str) -> list[str] | None:
+def loop(name: str, arch: str) -> list[str] | None:
     """The operations from the ELECT before the copy to it, or None if no branch goes back there."""
-    lines = [x for x in disassemble(our_cubin(text, "sm_90a", 3)).splitlines() if "/*" in x or x.startswith(".L_")]
+    text = PROGRAMS[name].text(arch)
+    lines = [x for x in disassemble(our_cubin(text, arch, 3)).splitlines() if "/*" in x or x.startswith(".L_")]
     copy = next(k for k, x in enumerate(lines) if "UBLKRED" in x)
     head = max((k for k, x in enumerate(lines[:copy]) if x.startswith(".L_")), default=0)
     label = lines[head].rstrip(":")
@@ -24,14 +26,16 @@ def loop(text: str) -> list[str] | None:
 
 @pytest.mark.parametrize("who", list(WHO))
 def test_loop(who: str) -> None:
-    found = loop(PROGRAMS[f"copy by {who}: constants"].text("sm_90a"))
-    assert (found is not None) == bool(WHO[who][1])
+    for arch in ("sm_90a", LATER[len(who) % 4]):
+        found = loop(f"copy by {who}: constants", arch)
+        assert (found is not None) == bool(WHO[who][1]), arch
 
 
 @pytest.mark.parametrize("what", list(OPERANDS))
 def test_reads_in_loop(what: str) -> None:
     """R2UR in the loop asks the elected thread, and only for what varies."""
-    found = loop(PROGRAMS[f"copy by all: {what}"].text("sm_90a"))
-    assert found is not None
-    asked = [x for x in found if re.search(r"@!?P\d R2UR", x)]
-    assert bool(asked) == bool(OPERANDS[what][1])
+    for arch in ("sm_90a", LATER[len(what) % 4]):
+        found = loop(f"copy by all: {what}", arch)
+        assert found is not None
+        asked = [x for x in found if re.search(r"@!?P\d R2UR", x)]
+        assert bool(asked) == bool(OPERANDS[what][1]), arch

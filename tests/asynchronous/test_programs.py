@@ -5,24 +5,28 @@ ptxas is there to judge the expectations and the simulator.
 
 import pytest
 
-from tests.asynchronous import barrier_programs, copy_programs, elect_programs, multimem_programs
-from tests.asynchronous.harness import Program
+from tests.asynchronous import barrier_programs, copy_programs, elect_programs, later_programs, multimem_programs
+from tests.asynchronous.harness import LATER, Program
+from tests.rotation import some_later
 
 PROGRAMS = [
     *barrier_programs.programs(),
     *copy_programs.programs(),
     *elect_programs.programs(),
     *multimem_programs.programs(),
+    *later_programs.programs(),
 ]
 STEP = 23
 """The default run takes every twenty-third program, a different selection for each setting."""
+LATER_STEP = 61
+"""The same for the targets after sm_90."""
 SETTINGS = [(c, a, o) for c in ("orias", "ptxas") for a in ("sm_80", "sm_90a") for o in (0, 3)]
 
 
 def failures(programs: list[Program], compiler: str, arch: str, opt: int) -> list[str]:
     bad = []
     for p in programs:
-        if p.sm > int(arch[3:5]) or (compiler == "ptxas" and arch in p.unjudged):
+        if not p.fits(arch) or (compiler == "ptxas" and arch in p.unjudged):
             continue
         wrong = p.run(compiler, arch, opt)
         if wrong:
@@ -43,9 +47,26 @@ def test_sample(setting: tuple[str, str, int]) -> None:
     assert not bad, "\n".join(bad)
 
 
+@pytest.mark.parametrize("compiler", ["orias", "ptxas"])
+@pytest.mark.parametrize("arch", LATER)
+def test_sample_of_later_targets(arch: str, compiler: str) -> None:
+    start = 2 * LATER.index(arch) + (compiler == "ptxas")
+    bad = failures([p for p in PROGRAMS if p.fits(arch)][start::LATER_STEP], compiler, arch, 3)
+    assert not bad, "\n".join(bad)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "setting", [*SETTINGS, ("orias", "sm_86", 3), ("orias", "sm_90", 1)], ids=lambda s: f"{s[0]}-{s[1]}-O{s[2]}"
+    "setting",
+    [
+        *SETTINGS,
+        ("orias", "sm_86", 3),
+        ("orias", "sm_90", 1),
+        *((c, a, o) for a in some_later("asynchronous") for c in ("orias", "ptxas") for o in (0, 3)),
+        ("orias", "sm_100f", 1),
+        ("orias", "sm_121a", 2),
+    ],
+    ids=lambda s: f"{s[0]}-{s[1]}-O{s[2]}",
 )
 def test_all(setting: tuple[str, str, int]) -> None:
     compiler, arch, opt = setting

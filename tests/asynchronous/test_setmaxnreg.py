@@ -35,8 +35,9 @@ ret; }}
 """
 
 
-def compiled(text: str, compile_only: bool = False) -> Cubin:
-    options = Options("sm_90a", 3)
+def compiled(text: str, compile_only: bool = False, arch: str = "sm_90a") -> Cubin:
+    options = Options(arch, 3)
+    text = text.replace(".version 8.8\n.target sm_90a", f".version 9.0\n.target {arch}")
     options.compile_only = compile_only
     return compile_sources([("a.ptx", text)], options)
 
@@ -45,8 +46,9 @@ def highest(lines: list[str]) -> int:
     return max(int(n) for line in lines for n in re.findall(r"\bR(\d+)\b", line))
 
 
-def test_parts_have_their_own_limits() -> None:
-    cubin = compiled(specialised(200))
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a", "sm_110f", "sm_120a"])
+def test_parts_have_their_own_limits(arch: str) -> None:
+    cubin = compiled(specialised(200), arch=arch)
     info = cubin.kernels["k"]
     assert info.registers == 168
     assert info.spill_stores == 0 and info.spill_loads == 0

@@ -14,6 +14,10 @@ FILES = {
     "l.ptx": HEAD.format("sm_75") + ".visible .entry k(){\n.loc 1 1 1\nret; }\n",
     "f.ptx": HEAD.format("sm_75")
     + ".func g() { ret; }\n.visible .entry a() { ret; }\n.visible .entry b() { call g; ret; }\n.visible .entry c() { ret; }\n",
+    "t32.ptx": ".version 8.0\n.target sm_80\n.address_size 32\n.visible .entry k(){ ret; }\n",
+    "extern.ptx": HEAD.format("sm_75") + ".extern .func g();\n.visible .entry k(){ call g; ret; }\n",
+    "large.ptx": HEAD.format("sm_75") + ".const .b8 c[65537];\n.visible .entry k(){ ret; }\n",
+    "exact.ptx": HEAD.replace("8.0", "9.0").format("sm_100a") + ".visible .entry k(){ ret; }\n",
     "o1.opt": '-arch sm_80 "-v"\n-O2 nosuch.ptx',
     "o2.opt": "-foo",
     "o3.opt": "-optf o2.opt",
@@ -148,6 +152,13 @@ syn.ptx
 t90.ptx
 t90.ptx -arch=compute_80
 bad.ptx -o /nonexist/foo
+k.ptx -arch=lto_90a
+exact.ptx -arch=compute_100f
+exact.ptx -arch=lto_100
+exact.ptx -arch=compute_103a
+exact.ptx -arch=compute_90a
+k.ptx -arch lto_100a -O7
+nosuch.ptx -arch=lto_121a
 k.ptx k.ptx
 bad.ptx syn.ptx
 f.ptx -e g
@@ -161,6 +172,14 @@ ACCEPTED = """
 k.ptx
 k.ptx -arch=compute_80
 k.ptx -arch=lto_80
+k.ptx -arch=lto_103
+k.ptx -arch=lto_120f
+k.ptx -arch=compute_100a
+k.ptx -arch compute_110f -v
+k.ptx -arch=compute_121
+t32.ptx -arch=compute_100
+extern.ptx -arch=compute_120
+large.ptx -arch=lto_100f
 t90.ptx -arch=compute_90 -o x.cubin
 k.ptx -O3 -v
 k.ptx -O=3 -m64

@@ -1,4 +1,4 @@
-"""The kernels of CUTLASS's tutorial for Blackwell, compiled by ptxas and interpreted, in the simulator: products of whole matrices.
+"""The kernels of CUTLASS's tutorial for Blackwell, compiled by ptxas and by Orias, and interpreted, in the simulator: products of whole matrices.
 
 The parameters are those that the examples' host code makes: shapes and strides of the tensors, the instruction descriptor, tensor maps.
 """
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import orias
 from orias import sim
 from orias.ptx.parser import parse
 from orias.sim.ptx import PtxImage
@@ -29,11 +30,15 @@ def _ptxas(path: Path) -> Any:
     return sim.load(assemble(path.read_text(), "sm_100a"))
 
 
+def _orias(path: Path) -> Any:
+    return sim.load(orias.compile(path.read_text(), arch="sm_100a", self_check=True).data)
+
+
 def _interpreter(path: Path) -> Any:
     return PtxImage(parse(path.read_text(), path.name), "sm_100a")
 
 
-@pytest.mark.parametrize("load", [_ptxas, _interpreter])
+@pytest.mark.parametrize("load", [_ptxas, _orias, _interpreter])
 @pytest.mark.parametrize("number", sorted(CASES))
 def test_tutorial(number: str, load: Callable[[Path], Any]) -> None:
     m, n, side = CASES[number]

@@ -1,6 +1,8 @@
 """Small PTX modules that between them use every part of a cubin."""
 
 HEAD = ".version 8.0\n.target {target}\n.address_size 64\n"
+NEW_HEAD = HEAD.replace("8.0", "9.0")
+"""For targets from sm_100 on."""
 
 PLAIN = """
 .visible .entry k(.param .u64 p0) {

@@ -13,6 +13,7 @@ import pytest
 import orias
 import orias.sim as sim
 from orias.cubin.elf import ElfFile
+from orias.isa.operand import payload
 from orias.ptx.parser import parse
 from tests.nvtools import tool
 
@@ -144,7 +145,7 @@ def test_registers_are_where_the_table_says(arch: str) -> None:
         d = image.decoded(index)
         if d is None or d.op.base != "STG":
             continue
-        register = d.src[4] >> 15
+        register = payload(d.src[4])
         assert [r for r in rows if r[2] == 5 << 24 | register and r[1] == 0 and r[3] <= 16 * index < r[4]], (
             index,
             rows,

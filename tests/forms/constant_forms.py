@@ -16,7 +16,7 @@ class ConstantForm(Form):
         vectors = r.sample(form.vectors, min(count, len(form.vectors)))
         super().__init__(
             f"{form.name} constants {mask:b}", form.body, form.ins, form.outs, vectors, form._want,
-            sm=form.sm, decl=form.decl, module=form.module, block=(1, 1, 1), judged=form.judged,
+            sm=form.sm, decl=form.decl, module=form.module, block=(1, 1, 1), judged=form.judged, archs=form.archs,
         )  # fmt: skip
         self.mask = mask
 

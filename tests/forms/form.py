@@ -14,7 +14,7 @@ class Form:
     """``body`` uses %a0, %a1 ... for inputs, %o0 ... for outputs, %mem for the thread's 32 bytes of scratch memory (u64),
     %idx for the thread's number, and whatever ``decl`` declares.
 
-    ``judged`` False: ptxas's code for it is beyond the simulator.  ``want(*inputs)`` gives a thread's outputs; ``want_all(vectors)`` those of all threads at once, where they depend on each other.
+    ``sm`` is the first SM that has it, ``archs`` are the only targets that have it, if not all from there on.  ``judged`` False: ptxas's code for it is beyond the simulator.  ``want(*inputs)`` gives a thread's outputs; ``want_all(vectors)`` those of all threads at once, where they depend on each other.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class Form:
         module: str = "",
         block: tuple[int, int, int] | None = None,
         judged: bool = True,
+        archs: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.body = body
@@ -42,6 +43,7 @@ class Form:
         self.module = module
         self.block = block or (len(self.vectors), 1, 1)
         self.judged = judged
+        self.archs = archs
         self._want = want
         self._want_all = want_all
         self._expected: list[tuple[Expected, ...]] | None = None
@@ -110,6 +112,7 @@ ret; }}
 
 def module_text(forms: Sequence[Form], arch: str) -> str:
     """A module with one kernel a form, named k0, k1 ..."""
-    head = f".version 8.7\n.target {arch}\n.address_size 64\n"
+    version = "9.0" if int(arch[3:].rstrip("af")) >= 100 else "8.7"
+    head = f".version {version}\n.target {arch}\n.address_size 64\n"
     decls = "".join(dict.fromkeys(f.module for f in forms if f.module))
     return head + decls + "".join(f.kernel(f"k{n}") for n, f in enumerate(forms))

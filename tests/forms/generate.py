@@ -12,6 +12,7 @@ from tests.forms import (
     divide_forms,
     float_forms,
     integer_forms,
+    later_forms,
     matrix_forms,
     memory_forms,
     video_forms,
@@ -31,6 +32,7 @@ FAMILIES = {
     "warp": warp_forms.forms,
     "wmma": wmma_forms.forms,
     "video": video_forms.forms,
+    "later": later_forms.forms,
 }
 
 
@@ -43,7 +45,7 @@ def main(directory: str, arch: str) -> None:
     """Write the modules and their expectations."""
     os.makedirs(directory, exist_ok=True)
     for family, forms in all_forms().items():
-        usable = [f for f in forms if f.sm <= int(arch[3:].rstrip("a"))]
+        usable = [f for f in forms if f.sm <= int(arch[3:].rstrip("a")) and (not f.archs or arch in f.archs)]
         with open(os.path.join(directory, family + ".ptx"), "w", encoding="utf-8") as out:
             out.write(module_text(usable, arch))
         facts = {

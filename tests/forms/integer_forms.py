@@ -1,5 +1,6 @@
 """Forms of the integer and bit instructions."""
 
+import functools
 from collections.abc import Callable
 
 from tests.forms.exact import Expected, to_signed
@@ -97,7 +98,28 @@ def arithmetic() -> list[Form]:
         out.append(simple(f"mul24.hi.{t}", f"mul24.hi.{t}", t, 2, lambda a, b, g=low24: g(a) * g(b) >> 16))
         out.append(simple(f"mad24.lo.{t}", f"mad24.lo.{t}", t, 3, lambda a, b, c, g=low24: g(a) * g(b) + c))
         out.append(simple(f"mad24.hi.{t}", f"mad24.hi.{t}", t, 3, lambda a, b, c, g=low24: (g(a) * g(b) >> 16) + c))
-    out += carries() + constants()
+    out += carries() + constants() + packed()
+    return out
+
+
+def packed() -> list[Form]:
+    """add, min and max of two 16-bit integers in a word, and min and max with .relu."""
+    out = []
+    for t in ("u16", "s16"):
+        for name, f in (("add", lambda a, b: a + b), ("min", min), ("max", max)):
+
+            def both(a: int, b: int, t: str = t, f: Callable[..., int] = f, least: int = -(1 << 16)) -> int:
+                return sum(pack(max(f(num(a >> k, t), num(b >> k, t)), least), t) << k for k in (0, 16))
+
+            name += f".{t}x2"
+            rows = pairs(ints(32), 32, name, 128, 2)
+            out.append(Form(name, f"{name} %o0, %a0, %a1;", ["b32"] * 2, ["b32"], rows, both, sm=90))
+            if t == "s16" and "add" not in name:
+                relu = name.replace(".", ".relu.", 1)
+                want = functools.partial(both, least=0)
+                out.append(Form(relu, f"{relu} %o0, %a0, %a1;", ["b32"] * 2, ["b32"], rows, want, sm=90))
+    for name, f in (("min", min), ("max", max)):
+        out.append(simple(f"{name}.relu.s32", f"{name}.relu.s32", "s32", 2, lambda a, b, f=f: max(f(a, b), 0), sm=90))
     return out
 
 

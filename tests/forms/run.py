@@ -60,7 +60,7 @@ def run_form(image: object, kernel: str, form: Form) -> list[str]:
 
 def failures(forms: Sequence[Form], compiler: str, arch: str, opt: int) -> dict[str, list[str]]:
     """What goes wrong, by form: a refusal, a crash, or wrong outputs.  Forms that need a later SM are left out."""
-    forms = [f for f in forms if f.sm <= int(arch[3:].rstrip("a"))]
+    forms = [f for f in forms if f.sm <= int(arch[3:].rstrip("af")) and (not f.archs or arch in f.archs)]
     if compiler == "ptxas":
         forms = [f for f in forms if f.judged]
     make = our_cubin if compiler == "orias" else ptxas_cubin

@@ -3,12 +3,15 @@
 ptxas is there to judge the expectations and the simulator: a form it fails is a wrong form.
 """
 
+from typing import Any
+
 import pytest
 
 from tests.forms.constant_forms import constant_forms
 from tests.forms.form import Form
 from tests.forms.generate import FAMILIES, all_forms
 from tests.forms.run import failures
+from tests.rotation import some_later
 
 ALL = all_forms()
 COUNT = sum(len(f) for f in ALL.values())
@@ -32,24 +35,38 @@ def test_count() -> None:
         assert len(set(names)) == len(names), family
 
 
+PRODUCTS = ("matrix", "wmma")
+
+
+def with_families(settings: list[tuple[str, str, int]]) -> list[Any]:
+    """Each setting with each family."""
+    return [pytest.param(s, f, id=f"{s[0]}-{s[1]}-O{s[2]}-{f}") for s in settings for f in FAMILIES]
+
+
 SETTINGS = [
     ("orias", "sm_90", 3),
     ("orias", "sm_75", 0),
     ("orias", "sm_80", 3),
     ("ptxas", "sm_90", 3),
     ("ptxas", "sm_75", 0),
+    ("orias", "sm_100a", 3),
+    ("orias", "sm_120a", 0),
+    ("orias", "sm_110a", 3),
+    ("orias", "sm_103a", 1),
+    ("ptxas", "sm_120a", 3),
 ]
 
 
-@pytest.mark.parametrize("family", list(FAMILIES))
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s[0]}-{s[1]}-O{s[2]}")
+@pytest.mark.parametrize(("setting", "family"), with_families(SETTINGS))
 def test_sample(family: str, setting: tuple[str, str, int]) -> None:
     compiler, arch, opt = setting
     bad = failures(sample(family, SETTINGS.index(setting) * 5), compiler, arch, opt)
     assert not bad, report(bad)
 
 
-SWEEPS = [(c, a, o) for c in ("orias", "ptxas") for a in ("sm_75", "sm_80", "sm_90") for o in (0, 3)]
+SWEEPS = [
+    (c, a, o) for c in ("orias", "ptxas") for a in ("sm_75", "sm_80", "sm_90", *some_later("forms")) for o in (0, 3)
+]
 """Both compilers, lowest and highest level, on a target of each generation; ours also at the other levels and targets."""
 SWEEPS += [("orias", "sm_86", 3), ("orias", "sm_89", 3), ("orias", "sm_90", 1)]
 
@@ -59,8 +76,7 @@ SWEEP_STEP = {"matrix": len(SWEEPS), "wmma": len(SWEEPS)}
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("family", list(FAMILIES))
-@pytest.mark.parametrize("setting", SWEEPS, ids=lambda s: f"{s[0]}-{s[1]}-O{s[2]}")
+@pytest.mark.parametrize(("setting", "family"), with_families(SWEEPS))
 def test_all(setting: tuple[str, str, int], family: str) -> None:
     compiler, arch, opt = setting
     step = SWEEP_STEP.get(family, 1)

@@ -31,7 +31,7 @@ class Product(NamedTuple):
 
     def runs_on(self, arch: str) -> bool:
         """Whether a target has what the kernel needs."""
-        return arch[3:] == self.sm if self.sm.endswith("a") else int(arch[3:5]) >= int(self.sm)
+        return arch[3:] == self.sm if self.sm.endswith("a") else int(arch[3:].rstrip("af")) >= int(self.sm)
 
 
 _SCRATCH = [np.uint64(0), np.uint64(0)]

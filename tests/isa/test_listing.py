@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orias.cubin.elf import ElfFile
-from orias.isa.operand import K_R, kind_of
+from orias.isa.operand import K_R, kind_of, payload
 from orias.tools.assemble import AsmError, assemble, assemble_instruction, control_word
 from orias.tools.disassemble import control_text, decode_text_section, disassemble
 from tests.nvtools import tool
@@ -120,7 +120,7 @@ def test_control_words() -> None:
 def test_labels() -> None:
     text = "top:\n IADD3 R0, R0, 0x1, RZ ;\n @P0 BRA `(top) ;\n BRA `(end) ;\nend:\n EXIT ;"
     code = assemble(text, "sm_80")[".text"]
-    branches = [d.src[-1] >> 15 for d in decode_text_section(code, "sm_80") if d.op.base == "BRA"]
+    branches = [payload(d.src[-1]) for d in decode_text_section(code, "sm_80") if d.op.base == "BRA"]
     assert branches == [(-32) % (1 << 64), 0]
 
 

@@ -9,7 +9,7 @@ import pytest
 import orias
 from orias.isa import operand as m
 
-SHIFT = {"kind": (0, 4), "neg": (4, 1), "abs": (5, 1), "inv": (6, 1), "suffix": (7, 4), "lane": (11, 4)}
+SHIFT = {"kind": (0, 4), "neg": (4, 1), "abs": (5, 1), "inv": (6, 1), "suffix": (7, 4), "lane": (11, 8)}
 KINDS = [m.K_NONE, m.K_R, m.K_UR, m.K_P, m.K_UP, m.K_B, m.K_IMM, m.K_CONST, m.K_LABEL, m.K_SYM, m.K_WORD, m.K_SB]
 FILES = [m.K_R, m.K_UR, m.K_P, m.K_UP, m.K_B]
 PAYLOADS = [0, 1, 7, 31, 254, 255, 256, 257, 65535, (1 << 32) - 1, (1 << 64) - 1]
@@ -17,7 +17,7 @@ PAYLOADS = [0, 1, 7, 31, 254, 255, 256, 257, 65535, (1 << 32) - 1, (1 << 64) - 1
 
 def packed(payload: int, **fields: int) -> int:
     """An operand from its fields, by the layout of the module's head alone."""
-    return payload * 2**15 + sum(fields.get(name, 0) * 2**at for name, (at, _) in SHIFT.items())
+    return payload * 2**19 + sum(fields.get(name, 0) * 2**at for name, (at, _) in SHIFT.items())
 
 
 def drawn(n: int = 2000) -> list[tuple[int, dict[str, int]]]:
@@ -116,6 +116,15 @@ def test_constructors_give_bare_operands() -> None:
         (m.LANE_PAIR + 2, (4, 2)),
         (m.LANE_QUAD, (0, 4)),
         (m.LANE_QUAD + 1, (4, 4)),
+        (m.word_lane(5), (5, 1)),
+        (m.word_lane(8), (8, 1)),
+        (m.word_lane(127), (127, 1)),
+        (m.pair_lane(3), (6, 2)),
+        (m.pair_lane(4), (8, 2)),
+        (m.pair_lane(63), (126, 2)),
+        (m.quad_lane(1), (4, 4)),
+        (m.quad_lane(2), (8, 4)),
+        (m.quad_lane(31), (124, 4)),
     ],
 )
 def test_words_of_a_lane(code: int, words: tuple[int, int]) -> None:
@@ -141,9 +150,9 @@ def raw(n: ast.AST) -> bool:
         return ast.unparse(n.func).endswith("new_vreg") and bool(n.args) and number(n.args[0]) is not None
     if not isinstance(n, ast.BinOp):
         return False
-    if isinstance(n.op, ast.LShift | ast.RShift) and number(n.right) == 15:
+    if isinstance(n.op, ast.LShift | ast.RShift) and number(n.right) == 19:
         return number(n.left) is None
-    if isinstance(n.op, ast.BitAnd) and number(n.right) == 15:
+    if isinstance(n.op, ast.BitAnd) and number(n.right) in (15, 255):
         shifted = isinstance(n.left, ast.BinOp) and isinstance(n.left.op, ast.RShift)
         at = number(n.left.right) if isinstance(n.left, ast.BinOp) and shifted else None
         return at in (7, 11) or (isinstance(n.left, ast.Name) and n.left.id in HARDWIRED)
@@ -162,12 +171,12 @@ def raw_lines(text: str) -> set[int]:
 
 def test_the_counter_sees_every_spelling() -> None:
     spellings = [
-        "o >> PAYLOAD_SHIFT", "o >> 15", "o & KIND_MASK == 1", "o & operand.KIND_MASK", "(o >> 11) & 15", "(o >> 7) & 15",
-        "o + (k << 15)", "group[3] >> 15", "pair | 1 << 11", "fn.new_vreg(1, w)", "o & 15 == RZ & 15", "o & ~LANE_MASK",
+        "o >> PAYLOAD_SHIFT", "o >> 19", "o & KIND_MASK == 1", "o & operand.KIND_MASK", "(o >> 11) & 255", "(o >> 7) & 15",
+        "o + (k << 19)", "group[3] >> 19", "pair | 1 << 11", "fn.new_vreg(1, w)", "o & 15 == RZ & 15", "o & ~LANE_MASK",
     ]  # fmt: skip
     head = "from orias.isa.operand import RZ\n"
     assert [t for t in spellings if raw_lines(head + t) != {2}] == []
-    assert raw_lines(head + "is_vreg(o) and in_file(o, K_R)\nword >> 4 & 15\nfn.new_vreg(K_R, w)\n1 << 15") == set()
+    assert raw_lines(head + "is_vreg(o) and in_file(o, K_R)\nword >> 4 & 15\nfn.new_vreg(K_R, w)\n1 << 19") == set()
 
 
 def test_operands_are_taken_apart_in_one_module() -> None:

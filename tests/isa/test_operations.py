@@ -8,7 +8,7 @@ import pytest
 from orias.isa import op as words
 from orias.isa import operations
 from orias.isa.isa_table import load
-from orias.isa.op import F_BRANCH, F_COMMUTES, F_PSEUDO, F_READ, F_TERM, F_WRITE, op
+from orias.isa.op import F_BRANCH, F_COMMUTES, F_PSEUDO, F_READ, F_TENSOR, F_TERM, F_WRITE, TENSOR, op
 from orias.isa.operand import K_IMM, K_NONE, K_R, K_UR, KIND_MASK, PT, imm, imm64
 from orias.isa.operations import facts, mnemonics
 from orias.isa.rawtable import CLASSES, RawTable
@@ -74,11 +74,13 @@ def test_addresses_stand_where_compiler_output_has_them(table: str) -> None:
 
 
 def test_memory_is_touched_through_addresses() -> None:
-    """What reads or writes memory names an address, coordinates or descriptors; constant reads name a bank."""
+    """What reads or writes memory names an address, coordinates or descriptors, or is tensor memory; constant reads name a bank."""
     for name in mnemonics():
         o = op(name)
         if o.flags & (F_READ | F_WRITE):
-            assert o.addr or o.base in COORDINATES or o.base.endswith("GMMA"), name
+            assert (
+                o.addr or o.base in COORDINATES or o.base.endswith("GMMA") or o.space == TENSOR or o.flags & F_TENSOR
+            ), name
 
 
 def test_uniform_forms_exist() -> None:

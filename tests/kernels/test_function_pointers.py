@@ -12,6 +12,7 @@ import pytest
 import orias
 import orias.sim as sim
 from tests.nvtools import tool
+from tests.rotation import with_later
 
 PTX = Path(__file__).parent / "pointers" / "function_pointers.ptx"
 LANES = np.arange(32)
@@ -52,7 +53,7 @@ def results(cubin: bytes) -> list[list[int]]:
     return [r.tolist() for r in rows]
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "function_pointers"))
 @pytest.mark.parametrize("opt", [0, 3])
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])
 def test_pointers_mean_the_same_in_all_kernels(compiler: str, opt: int, arch: str, tmp_path: Path) -> None:

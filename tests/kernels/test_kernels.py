@@ -11,11 +11,13 @@ import pytest
 import orias
 from tests.device import load
 from tests.nvtools import tool
+from tests.rotation import for_each
 
 HERE = Path(__file__).parent
 NAMES = sorted(p.stem for p in (HERE / "ptx").glob("*.ptx"))
 ARCHES = ("sm_75", "sm_80", "sm_90")
 NEEDS_80 = {"asynccopy"}
+PROGRAMS = for_each(NAMES, ARCHES)
 
 
 def arguments(case: dict) -> tuple[list[object], list[tuple[np.ndarray, np.ndarray, float]]]:
@@ -64,16 +66,14 @@ def skip_unless_legal(name: str, arch: str) -> None:
 
 
 @pytest.mark.parametrize("opt", [0, 3])
-@pytest.mark.parametrize("arch", ARCHES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "arch"), PROGRAMS)
 def test_ours(name: str, arch: str, opt: int) -> None:
     skip_unless_legal(name, arch)
     run(name, orias.compile(source(name), arch=arch, opt_level=opt, self_check=True).data)
 
 
 @pytest.mark.parametrize("opt", [0, 3])
-@pytest.mark.parametrize("arch", ARCHES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "arch"), PROGRAMS)
 def test_theirs(name: str, arch: str, opt: int, tmp_path: Path) -> None:
     """The same cubin test for ptxas: it judges the simulator and the expectations."""
     skip_unless_legal(name, arch)

@@ -5,6 +5,7 @@ import pytest
 
 import orias
 import orias.sim as sim
+from tests.rotation import with_later
 
 ROUNDS = 12
 FUNCTION = """
@@ -88,7 +89,7 @@ def wanted(t: int) -> int:
     return x + (t & 3) + t & 0xFFFFFFFF
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("arch", with_later(["sm_75", "sm_90"], "private_functions"))
 @pytest.mark.parametrize("opt", [0, 3])
 def test_results(opt: int, arch: str) -> None:
     cubin = orias.compile(PTX, arch=arch, opt_level=opt, self_check=True)

@@ -1,7 +1,7 @@
 """PTX and the Ori it becomes.
 
 ``cases/lines``: a line of PTX, then the targets that agree and the instructions of that line.  ``cases/modules``: a whole module (after
-``## name``), then per group of targets (for ``.target sm_90a`` that alone) the dump of every function.  Registers are numbered in order of appearance.  ``ORIAS_BLESS=1``
+``## name``), then per group of targets (for ``.target sm_90a``, ``sm_100a``, ... that alone) the dump of every function.  Registers are numbered in order of appearance.  ``ORIAS_BLESS=1``
 rewrites the files with what the compiler does now; read the difference before you commit it.
 """
 
@@ -20,6 +20,8 @@ from orias.target.profile import target
 
 HERE = os.path.join(os.path.dirname(__file__), "cases")
 TARGETS = ("sm_75", "sm_80", "sm_90")
+LATER = ("sm_100a", "sm_110a", "sm_120a")
+"""The targets of ``cases/later``: lines that begin at sm_100."""
 BLESS = bool(os.environ.get("ORIAS_BLESS"))
 LINE = 40
 _PREFIX = {"p": "pred", "h": "b16", "r": "b32", "d": "b64", "q": "b128"}
@@ -27,7 +29,7 @@ _NAME = re.compile(r"%([phrdq])(\d+)")
 _VREG = re.compile(r"\bv(\d+)\b(:[A-Z0-9]+)?")
 
 
-def kernel(line: str) -> str:
+def kernel(line: str, declared: str = "sm_90") -> str:
     """A kernel with the instruction on line LINE; %h %r %d %q %p and a number are registers, sh lo gl co variables."""
     names = sorted(set(_NAME.findall(line)))
     decl = "".join(f".reg .{_PREFIX[k]} %{k}{n};" for k, n in names)
@@ -42,7 +44,7 @@ def kernel(line: str) -> str:
             loads += f"ld.global.{_PREFIX[k]} %{k}{n}, {at};"
             stores += f"st.global.{_PREFIX[k]} {at}, %{k}{n};"
     head = f""".version 8.8
-.target sm_90
+.target {declared}
 .address_size 64
 .global .align 8 .b8 gl[64]; .const .align 8 .b8 pad[16]; .const .align 8 .b8 co[64];
 .visible .entry k(.param .u64 p, .param .align 8 .b8 st[32]) {{
@@ -62,10 +64,10 @@ def renamed(text: str, names: dict[str, str]) -> str:
     return _VREG.sub(rename, text)
 
 
-def lowered_line(line: str, arch: str) -> list[str]:
+def lowered_line(line: str, arch: str, declared: str = "sm_90") -> list[str]:
     """The instructions of one PTX line, or the refusal."""
     try:
-        program = lower_module(parse(kernel(line)), target(arch))
+        program = lower_module(parse(kernel(line, declared)), target(arch))
     except Unsupported as e:
         return [f"refused: {e.message}"]
     fn = program.kernels[0].entry
@@ -139,6 +141,20 @@ def test_lines(name: str) -> None:
     settle(path, now, lines)
 
 
+@pytest.mark.parametrize("name", sorted(os.listdir(os.path.join(HERE, "later"))))
+def test_later_lines(name: str) -> None:
+    path = os.path.join(HERE, "later", name)
+    lines = read(path)
+    now: list[str] = []
+    for line in lines:
+        if line.startswith("#") or not line.strip():
+            now.append(line)
+        elif not line.startswith(" "):
+            now.append(line)
+            now += grouped([lowered_line(line, arch, "sm_100a") for arch in LATER], LATER)
+    settle(path, now, lines)
+
+
 @pytest.mark.parametrize("name", sorted(os.listdir(os.path.join(HERE, "modules"))))
 def test_modules(name: str) -> None:
     path = os.path.join(HERE, "modules", name)
@@ -150,7 +166,8 @@ def test_modules(name: str) -> None:
         if text:
             now.extend(text)
             whole = "\n".join(text)
-            targets = ("sm_90a",) if ".target sm_90a" in whole else TARGETS
+            named = re.search(r"\.target (sm_\d+[af])", whole)
+            targets = (named.group(1),) if named else TARGETS
             now.extend(grouped([lowered_module(whole, arch) for arch in targets], targets))
             text.clear()
 

@@ -14,6 +14,7 @@ from orias.ptx.parser import parse
 from orias.target.profile import target
 from tests.lower.test_run import results
 from tests.nvtools import tool
+from tests.rotation import with_later
 
 CODE = """.version 8.0
 .target sm_75
@@ -55,7 +56,7 @@ def linked(obj: bytes, arch: str, folder: Path) -> bytes:
     return out.read_bytes()
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "linked"))
 def test_linked_code_runs_like_theirs(arch: str, tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(CODE)
     command = [tool("ptxas"), "-c", "-arch", arch, str(tmp_path / "k.ptx"), "-o", str(tmp_path / "t.o")]

@@ -14,6 +14,7 @@ import pytest
 import orias
 from tests.lower.test_cases import _NAME, _PREFIX, HERE, read
 from tests.nvtools import tool
+from tests.rotation import some_later, with_later
 
 np = pytest.importorskip("numpy")
 sim = pytest.importorskip("orias.sim")
@@ -51,7 +52,8 @@ def kernel(line: str, arch: str) -> str:
         stores += "ld.shared.u32 %ar, [sh+4]; st.global.u32 [%ad+308], %ar;\n"
     if "lo+" in line:
         stores += "ld.local.u32 %ar, [lo+8]; st.global.u32 [%ad+320], %ar;\n"
-    return f""".version 8.8
+    version = "9.0" if int(arch[3:].rstrip("af")) > 103 else "8.8"
+    return f""".version {version}
 .target {arch}
 .address_size 64
 .global .align 8 .b8 gl[64]; .const .align 8 .b8 pad[16];
@@ -134,7 +136,7 @@ TEXT_ONLY = {
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("level", [0, 1, 3])
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", *some_later("lines")])
 @pytest.mark.parametrize("name", sorted(set(os.listdir(os.path.join(HERE, "lines"))) - TEXT_ONLY.keys()))
 def test_lines_all(name: str, arch: str, level: int, tmp_path: Path) -> None:
     assert differences(lines_of(name), arch, level, tmp_path) == []
@@ -153,7 +155,7 @@ def programs() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("level", [0, 3])
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "programs"))
 def test_programs(arch: str, level: int, tmp_path: Path) -> None:
     for name, ptx in programs().items():
         want = results(theirs(ptx, arch, tmp_path), 0)
@@ -176,3 +178,36 @@ def test_abi_preserve(tmp_path: Path) -> None:
     assert results(orias.compile(PRESERVE, arch="sm_80").data, 0) == want
     with pytest.raises(orias.CompileError, match="abi_preserve' in a relocatable module"):
         orias.compile(PRESERVE, arch="sm_80", compile_only=True)
+
+
+CLUSTER = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) .explicitcluster .reqnctapercluster 2, 2, 1 {
+.reg .b64 %d<2>; .reg .b32 %r<20>; .reg .pred %p; ld.param.u64 %d1, [p];
+mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %nctaid.x; mad.lo.u32 %r1, %r2, %r3, %r1; mad.wide.u32 %d1, %r1, 64, %d1;
+mov.u32 %r4, %clusterid.x; st.global.u32 [%d1], %r4; mov.u32 %r5, %clusterid.y; st.global.u32 [%d1+4], %r5;
+mov.u32 %r6, %cluster_ctaid.x; st.global.u32 [%d1+8], %r6; mov.u32 %r7, %cluster_ctaid.y; st.global.u32 [%d1+12], %r7;
+mov.u32 %r8, %cluster_nctaid.x; st.global.u32 [%d1+16], %r8; mov.u32 %r9, %nclusterid.x; st.global.u32 [%d1+20], %r9;
+mov.u32 %r10, %nclusterid.y; st.global.u32 [%d1+24], %r10; mov.u32 %r11, %cluster_nctarank; st.global.u32 [%d1+28], %r11;
+mov.u32 %r12, %cluster_ctarank; st.global.u32 [%d1+32], %r12; mov.u32 %r13, %dynamic_smem_size; st.global.u32 [%d1+36], %r13;
+mov.pred %p, %is_explicit_cluster; selp.u32 %r14, 1, 0, %p; st.global.u32 [%d1+40], %r14;
+mov.u32 %r15, %cluster_nctaid.z; st.global.u32 [%d1+44], %r15; mov.u32 %r16, %nctaid.y; st.global.u32 [%d1+48], %r16; ret; }
+"""
+
+
+@pytest.mark.parametrize("arch", with_later(["sm_90"], "clusters"))
+def test_words_about_clusters(arch: str, tmp_path: Path) -> None:
+    """From sm_100 on these words of bank 0 move with SR_CgaSize, which the simulator makes 1 in a cluster."""
+    rows = [
+        [x // 2, y // 2, x % 2, y % 2, 2, 3, 2, 4, y % 2 * 2 + x % 2, 96, 1, 1, 4, 0, 0, 0]
+        for y in range(4)
+        for x in range(6)
+    ]
+    for cubin in (
+        *(orias.compile(CLUSTER, arch=arch, opt_level=k).data for k in (0, 3)),
+        theirs(CLUSTER, arch, tmp_path),
+    ):
+        data = np.zeros((24, 16), np.uint32)
+        sim.load(cubin).launch("k", (6, 4, 1), 1, [data], shared=96)
+        assert data.tolist() == rows

@@ -24,6 +24,7 @@ from orias.sim.core import image as sim_image
 from orias.sim.core.site import Site
 from tests.lower.texture_forms import BYTES, SAMPLER, forms, module
 from tests.nvtools import tool
+from tests.rotation import some_later, with_later
 
 THREADS = 4
 FETCHES = ("TEX", "TLD", "TLD4", "TXD")
@@ -112,7 +113,9 @@ def compare(arch: str, cases: list[tuple[str, bool]], folder: Path, level: int =
     assert wrong == []
 
 
-@pytest.mark.parametrize("arch, first", [("sm_75", 0), ("sm_80", 3), ("sm_90", 7)])
+@pytest.mark.parametrize(
+    "arch, first", [("sm_75", 0), ("sm_80", 3), ("sm_90", 7), ("sm_100a", 11), ("sm_110a", 13), ("sm_120a", 17)]
+)
 def test_sample(arch: str, first: int, textures: None, tmp_path: Path) -> None:
     compare(arch, forms()[first::37], tmp_path)
 
@@ -126,14 +129,14 @@ def test_the_stand_in_sees_places(textures: None, tmp_path: Path) -> None:
     assert outcome(images[0], 0, True) != outcome(images[1], 0, True)
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("arch", with_later(["sm_75", "sm_90"], "samplers"))
 def test_sampler_handles(arch: str, textures: None, tmp_path: Path) -> None:
     """A sampler held in a register next to the texture's; ptxas reads a parameter's from the bank where we use registers."""
     compare(arch, [(SAMPLER, True)], tmp_path, mode=", texmode_independent")
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", *some_later("textures")])
 @pytest.mark.parametrize("level", [0, 3])
 def test_more(arch: str, level: int, textures: None, tmp_path: Path) -> None:
     compare(arch, forms()[level & 1 :: 4], tmp_path, level)

@@ -1,6 +1,6 @@
 """Texture and surface instructions, a kernel each: every geometry with handles in memory and in parameters."""
 
-HEADER = ".version 8.7\n.target {arch}\n.address_size 64\n"
+HEADER = ".version 9.0\n.target {arch}\n.address_size 64\n"
 _KERNEL = """.visible .entry k{n}(.param .u64 h, .param .u64 p, .param .u64 s) {{
 .reg .b32 %r<64>; .reg .f32 %f<64>; .reg .b64 %rd<20>; .reg .pred %p<4>; .reg .b16 %h<8>;
 ld.param.u64 %rd0, [h]; ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [s];

@@ -14,7 +14,6 @@ from orias.ptx.parser import parse
 NEWER = """
 9.1 .volatile : ld.volatile.local.u32 %r10, [lc];
 9.1 .volatile : st.volatile.local.u32 [lc], %r1;
-9.1 cvt : cvt.rn.satfinite.e2m1x2.f16x2 %b1, %r1;
 9.1 cvt : cvt.rn.satfinite.e2m1x2.bf16x2 %b1, %r1;
 9.1 cvt : cvt.rn.satfinite.e4m3x2.bf16x2 %h10, %r1;
 9.1 cvt : cvt.rn.satfinite.e2m3x2.f16x2 %h10, %r1;

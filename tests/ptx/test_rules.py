@@ -15,7 +15,7 @@ from orias.ptx.names import _SLOTS, FLAGS, NAMES, WORDS
 from orias.ptx.opcode import is_shape
 from orias.ptx.rules import SETS, Rule, Rules, apply, parse_rows
 
-OLD = Place(70, 80, False, "sm_80")
+OLD = Place(70, 80, "sm_80")
 MATRIX = {"class", "factor", "operand", "shaped", "typed"}
 NUMBERS = {"isa", "sm", "width", "bits", "count"}
 
@@ -83,7 +83,7 @@ FILES = (forms_arith, forms_memory, forms_async, forms_matrix)
 TABLES = [
     (f"{file.__name__}.{kind}", getattr(file, kind))
     for file in FILES
-    for kind in ("INSTEAD", "GATES", "MODIFIERS", "OPERANDS", "VALUES")
+    for kind in ("INSTEAD", "GATES", "LAST", "MODIFIERS", "OPERANDS", "VALUES")
     if hasattr(file, kind)
 ]
 
@@ -99,14 +99,25 @@ FACTS = (
     | FLAGS
     | set(own_slots())
     | {"shape", "word", "t1", "t2", "t3", "t4", "last", "count"}
-    | {f"{kind}{number}" for kind in "av" for number in range(4)}
+    | {f"{kind}{number}" for kind in "av" for number in range(6)}
     | MATRIX
-    | set(opcode_facts("ld", [], ("u32",), {}, Place(90, 100, True, "sm_100a")))
+    | set(opcode_facts("ld", [], ("u32",), {}, Place(90, 100, "sm_100a")))
 )
 VALUES = WORDS | set(NAMES) | {"-", "pred", "pair", "other", "reg1"} | {f"reg{n}" for n in (8, 16, 32, 64, 128)}
-VALUES |= set(_KINDS.values()) | {"yes", "no", "unknown", "fp6", "fp8", "f32.bf16", "sync_restrict"}
+VALUES |= set(_KINDS.values()) | {
+    "yes",
+    "no",
+    "unknown",
+    "fp6",
+    "fp8",
+    "f32.bf16",
+    "sync_restrict",
+    "symbol",
+    "absolute",
+    "address64",
+}
 HEADER = set(headers._NUMBERS) | headers._PLAIN
-SPECIAL = {"space", "plain", "full", "slot", "datacenter", "elsewhere", "only", "approx"}
+SPECIAL = {"space", "plain", "full", "slot", "elsewhere", "only", "approx"}
 
 
 def unknown(text: str, facts: set[str]) -> list[str]:

@@ -50,13 +50,13 @@ class Machine:
         n = o >> PAYLOAD_SHIFT
         if n < FIRST_VIRTUAL:
             return o & KIND_MASK, n + k, 0
-        first = lane_range((o >> LANE_SHIFT) & 15, 1)[0]
+        first = lane_range((o >> LANE_SHIFT) & 255, 1)[0]
         return o & KIND_MASK, n, first + k
 
     def width(self, o: Opnd) -> int:
         n = o >> PAYLOAD_SHIFT
         if is_reg(o) and n >= FIRST_VIRTUAL:
-            return lane_range((o >> LANE_SHIFT) & 15, self.fn.vwidth[n])[1]
+            return lane_range((o >> LANE_SHIFT) & 255, self.fn.vwidth[n])[1]
         return 1
 
     def read(self, o: Opnd, k: int = 0) -> int:

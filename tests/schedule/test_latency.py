@@ -81,5 +81,5 @@ def test_pipes_and_stalls() -> None:
 def test_unknown_operations_are_refused() -> None:
     with pytest.raises(Unsupported, match="AL2P"):
         raw(latency(80), "AL2P", "MOV")
-    with pytest.raises(Unsupported, match="sm_100"):
-        Latency(100)
+    with pytest.raises(KeyError, match="sm_130"):
+        Latency(130)

@@ -7,6 +7,7 @@ import pytest
 from orias.analysis.access import accesses
 from orias.analysis.liveness import liveness
 from orias.isa.op import F_READ, F_WRITE
+from orias.isa.operand import PT, payload
 from orias.options import Options
 from orias.ori.ir import Func, Inst
 from orias.ori.text import dump, parse
@@ -25,7 +26,7 @@ def flow(insts: list[Inst]) -> tuple[dict[int, list[object]], dict[int, object]]
         seen[inst.uid] = sorted((r, last.get(r >> 8, ())) for r in a.reads)
         for w in a.writes:
             unit = w >> 8
-            last[unit] = (*last.get(unit, ()), inst.uid) if inst.guard != 7 << 15 | 3 else (inst.uid,)
+            last[unit] = (*last.get(unit, ()), inst.uid) if inst.guard != PT else (inst.uid,)
     return seen, dict(last)
 
 
@@ -139,8 +140,8 @@ b2:
     )
     schedule_virtual(fn)
     body = fn.blocks[1].insts
-    made = next(k for k, i in enumerate(body) if i.dst and i.dst[0] >> 15 == 260)
-    assert all(k <= made for k, i in enumerate(body) if any(s >> 15 == 256 for s in i.src))
+    made = next(k for k, i in enumerate(body) if i.dst and payload(i.dst[0]) == 260)
+    assert all(k <= made for k, i in enumerate(body) if any(payload(s) == 256 for s in i.src))
 
 
 def test_level_zero_keeps_the_order() -> None:
@@ -174,8 +175,8 @@ def test_pressure_stays_within_reason() -> None:
     top = 0
     for i in reversed(fn.blocks[0].insts):
         for d in i.dst:
-            live &= ~(1 << (d >> 15))
-        if i.guard >> 15 >= 256:
-            live |= 1 << (i.guard >> 15)
+            live &= ~(1 << payload(d))
+        if payload(i.guard) >= 256:
+            live |= 1 << payload(i.guard)
         top = max(top, live.bit_count())
     assert top <= 7

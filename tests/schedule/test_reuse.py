@@ -1,4 +1,5 @@
 from orias.isa.isa_table import load
+from orias.isa.operand import payload
 from orias.options import Options
 from orias.ori.text import parse
 from orias.output.emit import emit
@@ -26,7 +27,7 @@ def test_flags() -> None:
     for i in fn.insts():
         i.ctl = with_reuse(i.ctl, 0)
     mark_reuse(fn)
-    by_result = {i.dst[0] >> 15: reuse(i.ctl) for i in fn.insts() if i.dst}
+    by_result = {payload(i.dst[0]): reuse(i.ctl) for i in fn.insts() if i.dst}
     assert by_result[4] & 0b101 == 0b101
     assert by_result[0] & 1 == 0, "R0 is overwritten by the instruction itself"
 

@@ -16,6 +16,7 @@ import pytest
 import orias
 import orias.sim as sim
 from tests.nvtools import tool
+from tests.rotation import LATER
 
 FOLDER = Path(os.environ.get("ORIAS_SPIRV_RUN", ""))
 BESIDE = Path(__file__).resolve().parents[2].parent / "shared" / "corpus" / "semantic" / "cases.json"
@@ -57,7 +58,7 @@ def agree(case: dict, got: np.ndarray) -> bool:
 @pytest.mark.sweep
 @pytest.mark.skipif(not cases(), reason="ORIAS_SPIRV_RUN does not name the folder with the programs")
 @pytest.mark.parametrize("opt", [0, 3])
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", *LATER])
 @pytest.mark.parametrize("case", cases(), ids=lambda c: c["name"])
 def test_case(case: dict, arch: str, opt: int, tmp_path: Path) -> None:
     path = FOLDER / Path(case["file"]).name

@@ -1,4 +1,4 @@
-"""tcgen05 code of ptxas in the simulator, and the same PTX in the interpreter, against results computed in numpy.
+"""tcgen05 code of ptxas and of Orias in the simulator, and the same PTX in the interpreter, against results computed in numpy.
 
 The layouts of matrices in shared memory are written here a second time, byte by byte, from the PTX description.
 """
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import orias
 from orias import sim
 from orias.ptx.parser import parse
 from orias.sim.ptx import PtxImage
@@ -20,7 +21,7 @@ Run = Callable[..., None]
 TARGET = "sm_100a"
 
 
-@pytest.fixture(params=["ptxas", "interpreter"])
+@pytest.fixture(params=["ptxas", "orias", "interpreter"])
 def run(request: pytest.FixtureRequest) -> Run:
     """Launches the kernel of a PTX text: (text, blocks, threads, arguments, blocks of a cluster)."""
 
@@ -28,6 +29,9 @@ def run(request: pytest.FixtureRequest) -> Run:
         text = text.replace(TARGET, target)
         if request.param == "ptxas":
             sim.load(assemble(text, target)).launch("k", blocks, threads, args, cluster=cluster)
+        elif request.param == "orias":
+            cubin = orias.compile(text, arch=target, self_check=True).data
+            sim.load(cubin).launch("k", blocks, threads, args, cluster=cluster)
         else:
             PtxImage(parse(text, "k.ptx"), target).launch("k", blocks, threads, args, cluster=cluster)
 

@@ -9,6 +9,7 @@ from orias.ori.text import dump, parse
 from orias.ori.verify import verify
 from orias.passes.convergence import insert_sync
 from tests.oracle import compile_or_none
+from tests.rotation import with_later
 
 DIAMOND = """\
 .func k sm_90 entry ssa
@@ -289,7 +290,7 @@ def test_functions_keep_warpsync() -> None:
 
 
 PRODUCTS = """\
-.version 8.0
+.version 9.0
 .target sm_80
 .address_size 64
 .extern .func outside();
@@ -315,7 +316,15 @@ PRODUCTS = """\
 """
 
 
-@pytest.mark.parametrize("arch,sync", [("sm_80", "WARPSYNC 0xffffffff"), ("sm_90", "WARPSYNC.ALL")])
+@pytest.mark.parametrize(
+    "arch,sync",
+    [
+        ("sm_80", "WARPSYNC 0xffffffff"),
+        ("sm_90", "WARPSYNC.ALL"),
+        ("sm_100a", "WARPSYNC.ALL"),
+        ("sm_120a", "WARPSYNC.ALL"),
+    ],
+)
 @pytest.mark.parametrize("level", [0, 3])
 def test_matrix_operations_wait_for_the_warp(level: int, arch: str, sync: str, tmp_path: Path) -> None:
     """In functions and after calls part of the warp may come first; ptxas -O3 has the same WARPSYNC there."""
@@ -351,7 +360,7 @@ def instructions(cubin: bytes) -> dict[str, list[str]]:
 
 
 WAITS = """\
-.version 8.0
+.version 9.0
 .target sm_80
 .address_size 64
 .shared .align 8 .b8 shared[16];
@@ -387,7 +396,7 @@ again:
 """
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "yield"))
 @pytest.mark.parametrize("level", [1, 3])
 def test_loops_that_wait_yield(level: int, arch: str, tmp_path: Path) -> None:
     """Not those made for atomics that the target lacks, where some thread always gets on; those that threads end in, as with ptxas."""
@@ -398,11 +407,11 @@ def test_loops_that_wait_yield(level: int, arch: str, tmp_path: Path) -> None:
     assert theirs is not None and yields(theirs) == {"retries": 0, "ends": 1}
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "reduction"))
 def test_a_reduction_without_a_reader_passes_the_self_check(arch: str) -> None:
     """The text of B2R.RESULT leaves out a predicate result that nobody reads."""
     body = (
         ".reg .pred %p<3>; .reg .b32 %r; mov.u32 %r, %tid.x; setp.gt.u32 %p2, %r, 3; bar.red.and.pred %p1, 0, %p2; ret;"
     )
-    ptx = f".version 8.0\n.target {arch}\n.address_size 64\n.visible .entry k() {{ {body} }}\n"
+    ptx = f".version 9.0\n.target {arch}\n.address_size 64\n.visible .entry k() {{ {body} }}\n"
     orias.compile(ptx, arch=arch, self_check=True)

@@ -15,9 +15,17 @@ FEATURES: dict[str, tuple[str, str]] = {
     "async_copies": ("cp.async.ca.shared.global [sh], [%rd1], 16;", r"LDGSTS"),
     "hardware_barriers": ("mbarrier.init.shared.b64 [sh], 3;", r"SYNCS"),
     "clusters": ("fence.sc.gpu;", r"CGAERRBAR"),
+    "cast_predicate": ("mov.b32 %f1, %r10; atom.shared.add.f32 %f2, [sh], %f1; mov.b32 %r1, %f2;", r"ATOMS\.CAST\.SPIN P"),
+    "packed_floats": ("add.rn.f32x2 %rd2, %rd1, %rd1; mov.b64 {%r1, _}, %rd2;", r"FADD2"),
+    "three_way_min_max": ("min.f32 %f1, %f2, %f3, %f4; mov.b32 %r1, %f1;", r"FMNMX3"),
+    "absolute_differences": ("sad.s32 %r1, %r10, %r11, %r12;", r"VABSDIFF "),
+    "implicit_levels": ("tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1}]; mov.b32 %r1, %f1;", r"TEX R"),
     "constant_operands": ("mov.u32 %r2, %ntid.x; add.s32 %r1, %r10, %r2;", r"IADD3? .*c\[0x0\]"),
 }  # fmt: skip
 """Feature -> PTX, pattern of an instruction that is there if the target has it (after ``!``: if it has not)."""
+
+LATER: tuple[str, ...] = ("packed_floats", "three_way_min_max")
+"""Features whose PTX begins at sm_100."""
 
 
 def product(shape: str, d: str, a: str, b: str, counts: tuple[int, int, int], more: str = "") -> str:

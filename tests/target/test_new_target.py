@@ -12,11 +12,10 @@ from orias.compiler import compile_text
 from orias.diag import CompileError, MissingFact
 from orias.isa.isa_table import load
 from orias.options import Options
-from orias.target import features
-from orias.target.profile import KNOWN_TARGETS, TARGETS, Target
+from orias.target.profile import TARGETS, Target
 from orias.target.table import Column, columns
 from orias.timing.latency import Latency
-from tests.target.forms import FEATURES, PRODUCTS, SPELLINGS
+from tests.target.forms import FEATURES, LATER, PRODUCTS, SPELLINGS
 from tests.target.probes import DATA, HEAD, kernel
 from tests.target.words import WORDS
 
@@ -39,7 +38,6 @@ def column() -> Column:
 def register(monkeypatch: pytest.MonkeyPatch, facts: Column) -> Target:
     t = Target("sm_99", 99, "", facts)
     monkeypatch.setitem(TARGETS, "sm_99", t)
-    monkeypatch.setitem(KNOWN_TARGETS, "sm_99", t)
     return t
 
 
@@ -107,7 +105,7 @@ def test_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 def rows() -> list[tuple[str, str, str]]:
     """Section, fact, and PTX that needs it; only those that a compile for sm_90 asks for."""
     found = [("word", n, p) for n, p in WORDS.items() if n not in ("bank_window", "parameter_window_end")]
-    found += [("feature", n, p) for n, (p, _) in FEATURES.items()]
+    found += [("feature", n, p) for n, (p, _) in FEATURES.items() if n not in LATER]
     found += [("product", n, p) for n, (p, _) in PRODUCTS.items()]
     found += [("spelling", n, p) for n, (p, _) in SPELLINGS.items()]
     plain = "mov.u32 %r1, %r10;"
@@ -153,16 +151,12 @@ def test_missing_latencies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_target_does_not_have() -> None:
-    t = KNOWN_TARGETS["sm_100"]
+    t = TARGETS["sm_100"]
     with pytest.raises(MissingFact, match="sm_100 has no word 'shared_window' in constant bank 0"):
         t.word("shared_window")
     with pytest.raises(MissingFact, match="sm_100: word 'cluster_size' of constant bank 0 has no fixed place"):
         t.word("cluster_size")
-    with pytest.raises(MissingFact, match="sm_100: feature 'warpsync_all' is not known"):
-        t.has(features.WARPSYNC_ALL)
-    with pytest.raises(MissingFact, match="sm_100: number 'latency_table' is not known"):
-        t.number("latency_table")
     with pytest.raises(MissingFact, match="sm_75 has no number 'compat_class'"):
-        KNOWN_TARGETS["sm_75"].number("compat_class")
-    with pytest.raises(CompileError, match="Value 'sm_100' is not defined for option 'gpu-name'"):
-        compiled(HEAD.format(target="sm_90") + kernel("k", "mov.u32 %r1, 1;"), "sm_100")
+        TARGETS["sm_75"].number("compat_class")
+    with pytest.raises(CompileError, match="Value 'sm_130' is not defined for option 'gpu-name'"):
+        compiled(HEAD.format(target="sm_90") + kernel("k", "mov.u32 %r1, 1;"), "sm_130")

@@ -11,16 +11,15 @@ from orias.cubin.elf import ElfFile
 from orias.cubin.elf_values import CubinFacts, pad_code
 from orias.diag import MissingFact
 from orias.target import features
-from orias.target.profile import KNOWN_TARGETS, Target
+from orias.target.profile import TARGETS, Target
 from tests.nvtools import tool
 from tests.target.forms import FEATURES, PRODUCTS, SPELLINGS
 from tests.target.probes import HEAD, instructions, kernel
 from tests.target.words import WORDS
 
-PLAIN = [n for n, t in KNOWN_TARGETS.items() if not t.suffix]
+PLAIN = [n for n, t in TARGETS.items() if not t.suffix]
 ALL = [
-    pytest.param(n, marks=[] if n in (*PLAIN, "sm_90a", "sm_100a", "sm_110f") else pytest.mark.sweep)
-    for n in KNOWN_TARGETS
+    pytest.param(n, marks=[] if n in (*PLAIN, "sm_90a", "sm_100a", "sm_110f") else pytest.mark.sweep) for n in TARGETS
 ]
 
 
@@ -41,7 +40,7 @@ def pattern(target: Target, name: str) -> str:
 
 @pytest.mark.parametrize("name", ALL)
 def test_words(name: str, tmp_path: Path) -> None:
-    t = KNOWN_TARGETS[name]
+    t = TARGETS[name]
     found = instructions(name, WORDS, tmp_path)
     assert len(found) >= 12
     for word in WORDS:
@@ -63,7 +62,7 @@ def test_words(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_entry(name: str, tmp_path: Path) -> None:
     """Parameters, stack pointer and descriptor, with few parameters and with more than 4352 bytes of them."""
-    t = KNOWN_TARGETS[name]
+    t = TARGETS[name]
     large = (
         HEAD.format(target=name)
         + ".visible .entry k(.param .u64 p, .param .align 4 .b8 q[5000]) { .reg .u64 %rd1; .reg .b32 %r1; .local .u32 s[4];"
@@ -86,7 +85,7 @@ def test_entry(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", PLAIN)
 def test_forms(name: str, tmp_path: Path) -> None:
     """Features, products and spellings that an instruction shows."""
-    t = KNOWN_TARGETS[name]
+    t = TARGETS[name]
     rows = {**FEATURES, **PRODUCTS, **SPELLINGS}
     names = {row: row.replace(".", "_") for row in rows}
     found = instructions(name, {names[row]: ptx for row, (ptx, _) in rows.items()}, tmp_path)
@@ -132,13 +131,13 @@ def test_calls(feature: str, name: str, tmp_path: Path) -> None:
     path.write_text(HEAD.format(target=name) + vprintf + kernel("k", ptx))
     subprocess.run([tool("ptxas"), f"-arch={name}", str(path), "-o", str(out)], check=True, capture_output=True)
     text = subprocess.run([tool("nvdisasm"), "-c", str(out)], capture_output=True, text=True, check=True).stdout
-    assert KNOWN_TARGETS[name].has(features.NAMES.index(feature)) == bool(re.search(regex, text)), text
+    assert TARGETS[name].has(features.NAMES.index(feature)) == bool(re.search(regex, text)), text
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_cubin(name: str, tmp_path: Path) -> None:
     """What a plain kernel's file holds."""
-    t = KNOWN_TARGETS[name]
+    t = TARGETS[name]
     facts = CubinFacts(t)
     shared = (
         HEAD.format(target=name)
@@ -178,7 +177,7 @@ def test_cubin(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", PLAIN)
 def test_limits(name: str, tmp_path: Path) -> None:
     """ptxas ignores .minnctapersm beyond what an SM holds, and refuses more shared memory than a kernel may have."""
-    t = KNOWN_TARGETS[name]
+    t = TARGETS[name]
     threads = t.number("threads_per_sm")
     cases = {
         "threads_fit": (512, threads // 512), "threads_do_not": (512, threads // 512 + 1),
@@ -203,4 +202,4 @@ def test_limits(name: str, tmp_path: Path) -> None:
 def test_names() -> None:
     """The targets that ptxas offers are those of the table."""
     text = subprocess.run([tool("ptxas"), "--help"], capture_output=True, text=True, check=True).stdout
-    assert set(re.findall(r"'(sm_\d+[af]?)'", text)) == set(KNOWN_TARGETS)
+    assert set(re.findall(r"'(sm_\d+[af]?)'", text)) == set(TARGETS)

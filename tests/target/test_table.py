@@ -10,7 +10,7 @@ from orias.cli import option_table
 from orias.isa.rawtable import CLASSES
 from orias.ptx import targets as ptx_targets
 from orias.target import abi, driver, features, register_steps, vocabulary
-from orias.target.profile import KNOWN_TARGETS, TARGETS
+from orias.target.profile import TARGETS
 from orias.target.table import columns
 
 PRODUCT = Path(__file__).parents[2] / "orias"
@@ -38,7 +38,7 @@ def test_compiled_targets_are_known() -> None:
         for section, facts in column.items():
             assert "?" not in facts.values(), (name, section)
     assert set(TARGETS) == {t for t in option_table.allowed("gpu-name") if t.startswith("sm_")}
-    assert {t.removeprefix("sm_") for t in KNOWN_TARGETS} <= set(ptx_targets.FIRST_VERSION)
+    assert {t.removeprefix("sm_") for t in TARGETS} <= set(ptx_targets.FIRST_VERSION)
     assert [tuple(map(int, v.split("."))) for v in option_table.ptx_versions()] == sorted(ptx_targets.VERSIONS)
 
 

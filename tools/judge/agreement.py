@@ -27,7 +27,7 @@ from orias.ptx.parser import parse
 from orias.sim import Image, SimError, load
 from orias.sim.ori import OriImage
 from orias.sim.ptx import PtxImage
-from orias.target.profile import KNOWN_TARGETS
+from orias.target.profile import TARGETS
 from orias.tools.validate.stages import Stages, before_convergence
 from tests.forms.items import ARCHES, FAMILIES, LATER, Item, items, module
 from tests.forms.run import ptxas_cubin
@@ -126,7 +126,7 @@ class Judge:
             return seen[-1]
 
         seen: list[_Launched] = []
-        self._run("PTX", item.name, item, ("PTX", machine(KNOWN_TARGETS[arch])), made, "k0")
+        self._run("PTX", item.name, item, ("PTX", machine(TARGETS[arch])), made, "k0")
         if seen and len(seen[0].names) == 1 and item.piece is None:
             self._kernels[item.name] = seen[0].names.pop()
 

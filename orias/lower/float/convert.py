@@ -1,6 +1,6 @@
 """``cvt`` between integers, floats and packed formats, and ``cvt.pack``.
 
-Forms measured with ptxas 13.0.88 for sm_75 to sm_90.  PTX leaves the upper bits of a destination register wider than
+Forms measured with ptxas 13.0.88 for sm_75 to sm_121.  PTX leaves the upper bits of a destination register wider than
 the type unspecified; they are filled as ptxas does, by sign or zero extension from the destination type.
 """
 
@@ -19,9 +19,14 @@ if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
 
 _FLOATS: Final[frozenset[str]] = frozenset(("f16", "bf16", "f32", "f64"))
-_PACKED_FP8: Final[dict[str, str]] = {"e4m3x2": "E4M3", "e5m2x2": "E5M2"}
+_FP8: Final = frozenset(("e4m3x2", "e5m2x2"))
+_NARROW: Final[dict[str, str]] = {
+    f"{t.lower()}{count}": t for t in ("E4M3", "E5M2", "E2M3", "E3M2", "E2M1") for count in ("x2", "x4")
+}
+"""PTX types of two or four floats of up to 8 bits, and the name that operations have for the format."""
 _F2I_TYPE: Final[dict[str, str]] = {"s32": "", "u32": ".U32", "u8": ".U8", "s8": ".S8", "u16": ".U16", "s16": ".S16", "u64": ".U64",
                                     "s64": ".S64"}  # fmt: skip
+_F2FP_RND: Final[dict[str, str]] = {**RND, "rs": ".RS"}
 _FLOAT_SRC: Final[dict[str, str]] = {"f16": ".F16", "bf16": ".BF16", "f32": "", "f64": ".F64"}
 
 
@@ -44,12 +49,16 @@ def cvt(ctx: "Ctx", i: Instr) -> None:
         _pack_half(ctx, i, d)
     elif d == "tf32" and s == "f32":
         _to_tf32(ctx, i)
-    elif d in _PACKED_FP8 and s in ("f32", "f16x2"):
-        _to_fp8(ctx, i, d, s)
-    elif d == "f16x2" and s in _PACKED_FP8:
+    elif d in _NARROW and s in ("f32", "f16x2"):
+        _to_narrow(ctx, i, d, s)
+    elif d == "f16x2" and s in _NARROW:
         relu = ".RELU" if "relu" in i.sig.mods else ""
         a = in_register(ctx, ctx.src(i.ops[1], s))
-        ctx.write(i.ops[0], ctx.b.r(f"F2FP{relu}.F16.{_PACKED_FP8[s]}.UNPACK_B", a))
+        ctx.write(i.ops[0], ctx.b.r(f"F2FP{relu}.F16.{_NARROW[s]}.UNPACK_B", a))
+    elif d == "ue8m0x2":
+        _to_scales(ctx, i, s)
+    elif d == "bf16x2" and s == "ue8m0x2":
+        ctx.write(i.ops[0], ctx.b.r("F2FP.BF16.E8.UNPACK_B", in_register(ctx, ctx.src(i.ops[1], s))))
     else:
         raise ctx.unsupported(f"'{i.sig.text}'")
 
@@ -214,9 +223,14 @@ def _flush_from_f64(ctx: "Ctx", rnd: str, a: Opnd, value: Opnd) -> Opnd:
 
 def _f2fp(ctx: "Ctx", i: Instr, half: str, shape: str) -> str:
     """Name of an F2FP operation from f32 to f16 or bf16; from sm_89 on the name has both types."""
+    return (
+        "F2FP" + _range_mods(i) + ctx.target.spelling(half + "_from_f32") + shape + _F2FP_RND[i.sig.mods.get("rnd", "")]
+    )
+
+
+def _range_mods(i: Instr) -> str:
     mods = i.sig.mods
-    name = "F2FP" + (".SATFINITE" if "satfinite" in mods else "") + (".RELU" if "relu" in mods else "")
-    return name + ctx.target.spelling(half + "_from_f32") + shape + RND[mods.get("rnd", "")]
+    return (".SATFINITE" if "satfinite" in mods else "") + (".RELU" if "relu" in mods else "")
 
 
 def _f32_to_half(ctx: "Ctx", i: Instr, d: str) -> Opnd:
@@ -236,12 +250,11 @@ def _f32_to_half(ctx: "Ctx", i: Instr, d: str) -> Opnd:
 
 
 def _pack_half(ctx: "Ctx", i: Instr, d: str) -> None:
-    """``cvt.f16x2.f32 d, a, b``: a in the upper half."""
-    if len(i.ops) != 3 or not ctx.target.has(features.PACKS_HALF):
+    """``cvt.f16x2.f32 d, a, b``: a in the upper half; ``.rs`` has a word of random bits too."""
+    if not ctx.target.has(features.PACKS_HALF):
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
-    a = in_register(ctx, ctx.src(i.ops[1], "f32"))
-    b = in_register(ctx, ctx.src(i.ops[2], "f32"))
-    ctx.write(i.ops[0], ctx.b.r(_f2fp(ctx, i, d.removesuffix("x2"), ".PACK_AB"), a, b))
+    src = [in_register(ctx, ctx.src(o, "f32")) for o in i.ops[1:]]
+    ctx.write(i.ops[0], ctx.b.r(_f2fp(ctx, i, d.removesuffix("x2"), ".PACK_AB"), *src))
 
 
 def _to_tf32(ctx: "Ctx", i: Instr) -> None:
@@ -250,10 +263,9 @@ def _to_tf32(ctx: "Ctx", i: Instr) -> None:
     b = ctx.b
     rnd = mods["rnd"]
     if rnd != "rna":
-        relu = ".RELU" if "relu" in mods else ""
-        if not ctx.target.has(features.PACKS_TF32) or "satfinite" in mods:
+        if not ctx.target.has(features.PACKS_TF32):
             raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
-        ctx.write(i.ops[0], b.r(f"F2FP{relu}.TF32.F32.PACK_B{RND[rnd]}", a))
+        ctx.write(i.ops[0], b.r(f"F2FP{_range_mods(i)}.TF32.F32.PACK_B{RND[rnd]}", a))
         return
     if "relu" in mods:
         raise ctx.unsupported(f"'{i.sig.text}'")
@@ -269,12 +281,29 @@ def _to_tf32(ctx: "Ctx", i: Instr) -> None:
     ctx.write(i.ops[0], value)
 
 
-def _to_fp8(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
-    if not ctx.target.has(features.CONVERTS_FP8):
+def _to_narrow(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
+    """Two or four values to floats of up to 8 bits.
+
+    Of four, the last two are converted with the first two as what stands above them; these carry on the random bits.
+    """
+    if d in _FP8 and not ctx.target.has(features.CONVERTS_FP8):
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
-    name = "F2FP.SATFINITE" + (".RELU" if "relu" in i.sig.mods else "") + "." + _PACKED_FP8[d]
-    if s == "f32":
-        src = [in_register(ctx, ctx.src(o, "f32")) for o in i.ops[1:3]]
-        ctx.write(i.ops[0], ctx.b.r(name + ".F32.PACK_AB_MERGE_C", *src, RZ))
-    else:
+    name = "F2FP" + _range_mods(i) + "." + _NARROW[d]
+    if s != "f32":
         ctx.write(i.ops[0], ctx.b.r(name + ".F16.UNPACK_B_MERGE_C", in_register(ctx, ctx.src(i.ops[1], s)), RZ))
+        return
+    name += ".F32.PACK_AB_MERGE_C" + _F2FP_RND[i.sig.mods["rnd"]]
+    random = i.sig.mods["rnd"] == "rs"
+    above = in_register(ctx, ctx.src(i.ops[2], "b32")) if random else RZ
+    values = i.ops[1].elems if random else i.ops[1:3]
+    for k in range(0, len(values), 2):
+        pair = [in_register(ctx, ctx.src(o, "f32")) for o in values[k : k + 2]]
+        above = ctx.b.r(name, *pair, above)
+    ctx.write(i.ops[0], above)
+
+
+def _to_scales(ctx: "Ctx", i: Instr, s: str) -> None:
+    """Two f32 or bf16 to ue8m0, exponents of powers of two."""
+    shape = ".F32.PACK_AB_MERGE_C" if s == "f32" else ".BF16.UNPACK_B_MERGE_C"
+    src = [in_register(ctx, ctx.src(o, s)) for o in i.ops[1:]]
+    ctx.write(i.ops[0], ctx.b.r("F2FP" + _range_mods(i) + ".E8" + shape + RND[i.sig.mods["rnd"]], *src, RZ))

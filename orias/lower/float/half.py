@@ -20,15 +20,21 @@ def _bf16(type_: str) -> str:
     return ".BF16_V2" if type_.startswith("bf16") else ""
 
 
-def _refuse_mixed(ctx: "Ctx", i: Instr) -> None:
-    if len(i.sig.types) > 1:
-        raise ctx.unsupported(f"Mixed-precision '{i.sig.text}'")
+def _mixed(ctx: "Ctx", i: Instr, name: str, halves: int) -> None:
+    """An operation on one or two halves and a f32, which it takes from registers only."""
+    t = i.sig.types[1]
+    src = [in_register(ctx, ctx.src(o, t)) for o in i.ops[1 : 1 + halves]]
+    last = in_register(ctx, ctx.src(i.ops[1 + halves], "f32"))
+    name += (".BF16" if t == "bf16" else "") + sat_mods(i.sig.mods)
+    ctx.write(i.ops[0], ctx.b.r(name, *src, last | NEG if i.sig.name == "sub" else last))
 
 
 @lowers("add", "sub", types="f16,bf16")
 def add(ctx: "Ctx", i: Instr) -> None:
-    """Addition and subtraction."""
-    _refuse_mixed(ctx, i)
+    """Addition and subtraction; of halves, or of a half and a f32."""
+    if len(i.sig.types) > 1:
+        _mixed(ctx, i, "FHADD", 1)
+        return
     t = i.sig.types[0]
     a = half_src(ctx, i.ops[1], t)
     b = half_src(ctx, i.ops[2], t)
@@ -49,8 +55,10 @@ def mul(ctx: "Ctx", i: Instr) -> None:
 
 @lowers("fma", types="f16,bf16")
 def fma(ctx: "Ctx", i: Instr) -> None:
-    """Fused multiply-add with ``.ftz``, ``.sat``, ``.relu``, ``.oob``."""
-    _refuse_mixed(ctx, i)
+    """Fused multiply-add with ``.ftz``, ``.sat``, ``.relu``, ``.oob``; of halves, or of two halves and a f32."""
+    if len(i.sig.types) > 1:
+        _mixed(ctx, i, "FHFMA", 2)
+        return
     t = i.sig.types[0]
     mods = i.sig.mods
     name = "HFMA2" + _bf16(t)

@@ -33,12 +33,16 @@ def load_all() -> None:
     import orias.lower.integer.dot
     import orias.lower.integer.video
     import orias.lower.integer.video_simd
+    import orias.lower.matrix.tcgen05
+    import orias.lower.matrix.tcgen05_alloc
+    import orias.lower.matrix.tcgen05_mma
     import orias.lower.matrix.warp_matrix
     import orias.lower.matrix.wgmma
     import orias.lower.matrix.wmma
     import orias.lower.memory.asynccopy
     import orias.lower.memory.atomics
     import orias.lower.memory.bulk
+    import orias.lower.memory.launch_control
     import orias.lower.memory.mbarrier
     import orias.lower.memory.multimem
     import orias.lower.memory.policy

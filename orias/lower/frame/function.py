@@ -10,6 +10,7 @@ from orias.lower.frame.data_layout import align_up, var_align
 from orias.lower.frame.function_summary import branch_targets
 from orias.lower.frame.registers import expand_vectors, read_words, whole, write_words
 from orias.lower.frame.registry import lookup
+from orias.lower.memory import cluster_copies
 from orias.lower.texture import gradients
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func
 from orias.ptx.ast import O_LABEL, Function, Instr, Label, Loc, Pragma, Var
@@ -40,6 +41,8 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     if module.target.has(features.DRIVER_GRADIENTS):
         called = [i for i in facts.gradients if not gradients.plain(i)]
         state.outgoing = max([state.outgoing, *(gradients.outgoing_bytes(i) for i in called)])
+    if module.target.has(features.DRIVER_CLUSTER_COPIES):
+        state.outgoing = max([state.outgoing, *(cluster_copies.outgoing_bytes(i) for i in facts.copies)])
     in_memory = facts.taken
     _layout_frame(f, state, in_memory, kind)
     ctx.line = f.line

@@ -2,6 +2,7 @@
 
 from typing import final
 
+from orias.lower.memory.cluster_copies import is_cluster_copy
 from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_LABEL, O_REG, O_SREG, Function, Instr, Label, Operand, SymInit, Var
 
 
@@ -9,9 +10,21 @@ from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_LABEL, O_REG, O_SREG, Functio
 class Facts:
     """``branches``: uses of each label, by index; ``functions``: called or address taken; ``addressed``: those whose address is
     taken; ``indirect``: it calls through pointers; ``shared``: shared variables used; ``alloca``: the stack pointer moves;
-    ``taken``: parameter variables whose address is taken; ``calls``: call instructions; ``gradients``: samplings with gradients."""
+    ``taken``: parameter variables whose address is taken; ``calls``: call instructions; ``gradients``: samplings with gradients;
+    ``copies``: copies from global memory to the cluster."""
 
-    __slots__ = ("addressed", "alloca", "branches", "calls", "functions", "gradients", "indirect", "shared", "taken")
+    __slots__ = (
+        "addressed",
+        "alloca",
+        "branches",
+        "calls",
+        "copies",
+        "functions",
+        "gradients",
+        "indirect",
+        "shared",
+        "taken",
+    )
 
     def __init__(self, f: Function) -> None:
         self.branches: list[int] = [0] * len(f.labels)
@@ -22,6 +35,7 @@ class Facts:
         self.taken: set[Var] = set()
         self.calls: list[Instr] = []
         self.gradients: list[Instr] = []
+        self.copies: list[Instr] = []
         self.alloca: bool = False
         for s in f.body or ():
             if isinstance(s, Instr):
@@ -33,6 +47,8 @@ class Facts:
             self.alloca = True
         if name.startswith("tex") and s.sig.mods.get("mode") == "grad":
             self.gradients.append(s)
+        if is_cluster_copy(s):
+            self.copies.append(s)
         if name == "call":
             self.calls.append(s)
             self.indirect = self.indirect or s.ops[0].kind != O_FUNC

@@ -81,21 +81,22 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
     t = ctx.target
     row = _BANK.get(name)
     if row is not None and t.has_word(row[1]):
-        return b.copy(const(0, t.word(row[1]) + 4 * k), row[0])
+        return bank_word(ctx, row[1], 4 * k, row[0])
     if name.startswith("envreg"):
         number = int(name[6:])
         if number < _FIRST_OF_UPPER:
-            return b.copy(const(0, t.word("environment_0") + 4 * number))
-        return b.copy(const(0, t.word("environment_16") + 4 * (number - _FIRST_OF_UPPER)))
+            return bank_word(ctx, "environment_0", 4 * number)
+        return bank_word(ctx, "environment_16", 4 * (number - _FIRST_OF_UPPER))
     if name == "total_smem_size":
         return _usable_shared(ctx) if t.has_word("system_shared_size") else b.r("S2R", word("SR_SMEMSZ"))
     if name == "aggr_smem_size" and t.has_word("cluster_shared_limit"):
-        least = const(0, t.word("cluster_shared_limit"))
-        return b.r(min_max(ctx, False), b.r("S2R", word("SR_SMEMSZ")), least, PT)
+        return b.r(min_max(ctx, False), b.r("S2R", word("SR_SMEMSZ")), _source(ctx, "cluster_shared_limit", 0), PT)
     if name in ("clusterid", "cluster_ctaid") and t.has(features.CLUSTERS):
         return _cluster(ctx, name, k)
     if name.startswith("reserved_smem_offset_") and t.has_word("system_shared_size"):
         if t.number("system_shared"):
+            if name.endswith("_0"):
+                return imm(t.number("reserved_offset"))
             return imm(t.number("system_shared") if name.endswith("cap") else 0)
         return b.r("S2R", word("SR_SMEMSZ")) if name.endswith("cap") else _usable_shared(ctx)
     if name == "warpid":
@@ -110,6 +111,20 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
     raise ctx.unsupported(f"Special register '%{name}{'.' + comp if comp else ''}'")
 
 
+def bank_word(ctx: "Ctx", name: str, add: int = 0, words: int = 1) -> Opnd:
+    """A word of constant bank 0, by its name in the target's table and an offset in bytes, or two words."""
+    return ctx.b.copy(_source(ctx, name, add), words)
+
+
+def _source(ctx: "Ctx", name: str, add: int) -> Opnd:
+    """The constant as an operand; or, where the word moves with SR_CgaSize, a register that is loaded from its place."""
+    t = ctx.target
+    if not t.moves_with_cluster(name):
+        return const(0, t.word(name) + add)
+    index = ctx.b.r("IMAD", ctx.b.r("CS2R.32", word("SR_CgaSize")), imm(-t.number("cluster_step")), RZ)
+    return ctx.b.r("LDC", const(0, t.word_base(name) + add), index)
+
+
 def _usable_shared(ctx: "Ctx") -> Opnd:
     """Bytes of the CTA's shared memory without the system's part."""
     size = ctx.b.r("S2R", word("SR_SMEMSZ"))
@@ -120,9 +135,9 @@ def _cluster(ctx: "Ctx", name: str, k: int) -> Opnd:
     """Cluster number along axis `k`, by a reciprocal like ptxas; or the remainder, the CTA's number in the cluster."""
     b = ctx.b
     cta = b.r("S2R", word(f"SR_CTAID.{_COMP[k].upper()}"))
-    quotient = b.r("FMUL", b.r("I2FP.F32.U32", cta), const(0, ctx.target.word("cluster_reciprocal") + 4 * k))
+    quotient = b.r("FMUL", b.r("I2FP.F32.U32", cta), _source(ctx, "cluster_reciprocal", 4 * k))
     cluster = b.r("F2I.U32.TRUNC.NTZ", quotient)
     if name == "clusterid":
         return cluster
     minus = b.r("IADD3", cluster | NEG, RZ, RZ)
-    return b.r("IMAD", const(0, ctx.target.word("cluster_size") + 4 * k), minus, cta)
+    return b.r("IMAD", _source(ctx, "cluster_size", 4 * k), minus, cta)

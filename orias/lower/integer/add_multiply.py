@@ -51,6 +51,18 @@ def extend16(ctx: "Ctx", value: Opnd, signed: bool) -> Opnd:
     return ctx.b.r("LOP3.LUT", value, imm(0xFFFF), RZ, imm(0xC0), NOT_PT)
 
 
+def upper16(ctx: "Ctx", pair: Opnd, signed: bool) -> Opnd:
+    """The upper one of the two 16-bit integers of a word, extended to 32 bits."""
+    if is_imm(pair):
+        return extend16(ctx, imm(imm_value(pair) >> 16), signed)
+    return ctx.b.r("PRMT", pair, imm(0xBB32 if signed else 0x7732), RZ)
+
+
+def pair_of(ctx: "Ctx", lower: Opnd, upper: Opnd) -> Opnd:
+    """The word whose halves are the lower halves of two words."""
+    return ctx.b.r("PRMT", lower, imm(0x5410), upper)
+
+
 def mask_sign(ctx: "Ctx", value: Opnd) -> Opnd:
     """All ones if the word is negative, else 0."""
     return ctx.b.r("SHF.R.S32.HI", RZ, imm(31), value)
@@ -73,9 +85,13 @@ def lower_add(ctx: "Ctx", i: Instr) -> None:
     sub = i.sig.name == "sub"
     a, b = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_)
     if type_.endswith("x2"):
-        if sub or not ctx.target.has(features.PACKED_INTEGERS):
+        if sub:
             raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
-        ctx.write(i.ops[0], ctx.b.r("VIADD.16x2", a, b))
+        if ctx.target.has(features.PACKED_INTEGERS):
+            ctx.write(i.ops[0], ctx.b.r("VIADD.16x2", a, b))
+            return
+        upper = ctx.b.r("IADD3", upper16(ctx, a, False), upper16(ctx, b, False), RZ)
+        ctx.write(i.ops[0], pair_of(ctx, ctx.b.r("IADD3", a, b, RZ), upper))
         return
     wide = TYPE_BITS[type_] == 64
     if sub:
@@ -300,16 +316,21 @@ def lower_minmax(ctx: "Ctx", i: Instr) -> None:
         ctx.write(i.ops[0], ctx.b.pack(*words))
         return
     packed = ctx.target.has(features.PACKED_INTEGERS)
-    pairs = type_.endswith("x2") or (bits == 16 and packed)
-    if type_.endswith("x2") and not packed:
-        raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
-    relu = ".RELU" if "relu" in i.sig.mods else ""
-    if pairs:
-        name = f"VIMNMX.{'S' if is_signed(type_) else 'U'}16x2{relu}"
-    else:
-        if relu and not packed:
-            raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
-        name = min_max(ctx, is_signed(type_)) + relu
-        if bits == 16:
-            a, b = extend16(ctx, a, is_signed(type_)), extend16(ctx, b, is_signed(type_))
-    ctx.write(i.ops[0], ctx.b.r(name, a, b, pick))
+    relu, signed = "relu" in i.sig.mods, is_signed(type_)
+    if packed:
+        name = f"VIMNMX.{'S' if signed else 'U'}16x2" if bits == 16 or type_.endswith("x2") else min_max(ctx, signed)
+        ctx.write(i.ops[0], ctx.b.r(name + (".RELU" if relu else ""), a, b, pick))
+        return
+    operands = [(a, b)]
+    if type_.endswith("x2"):
+        operands = [
+            (extend16(ctx, a, signed), extend16(ctx, b, signed)),
+            (upper16(ctx, a, signed), upper16(ctx, b, signed)),
+        ]
+    elif bits == 16:
+        operands = [(extend16(ctx, a, signed), extend16(ctx, b, signed))]
+    name = min_max(ctx, signed)
+    out = [ctx.b.r(name, x, y, pick) for x, y in operands]
+    if relu:
+        out = [ctx.b.r(name, x, RZ, NOT_PT) for x in out]
+    ctx.write(i.ops[0], pair_of(ctx, *out) if len(out) == 2 else out[0])

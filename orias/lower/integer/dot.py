@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from orias.isa.operand import NEG, PT, Opnd
+from orias.isa.operand import NEG, NOT_PT, PT, Opnd
 from orias.lower.float.fp import select64
 from orias.lower.frame.registry import lowers
+from orias.lower.integer.add_multiply import is_signed, min_max
 from orias.lower.integer.widen import extend
 from orias.ptx.ast import Instr
+from orias.target import features
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
@@ -41,8 +43,12 @@ def sad(ctx: "Ctx", i: Instr) -> None:
     if t in ("u64", "s64"):
         ctx.write(i.ops[0], ctx.b.r("iadd64", _abs_diff64(ctx, t, a, b), c, width=2))
         return
-    name = "VABSDIFF.U32" if t[0] == "u" else "VABSDIFF"
-    ctx.write(i.ops[0], ctx.b.r(name, extend(ctx, a, t), extend(ctx, b, t), c))
+    a, b = extend(ctx, a, t), extend(ctx, b, t)
+    if ctx.target.has(features.ABSOLUTE_DIFFERENCES):
+        ctx.write(i.ops[0], ctx.b.r("VABSDIFF.U32" if t[0] == "u" else "VABSDIFF", a, b, c))
+        return
+    name = min_max(ctx, is_signed(t))
+    ctx.write(i.ops[0], ctx.b.r("IADD3", c, ctx.b.r(name, a, b, NOT_PT), ctx.b.r(name, a, b, PT) | NEG))
 
 
 def _abs_diff64(ctx: "Ctx", type_: str, a: Opnd, b: Opnd) -> Opnd:

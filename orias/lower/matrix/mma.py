@@ -1,10 +1,13 @@
 """Products of matrix fragments: the operations of ``mma.sync`` and ``wmma.mma``, and substitutes for those a target lacks.
 
-Names and substitutes: ptxas 13.0.88 on every target from sm_75 to sm_90.  These products have no operation of their
+Names and what is missing: ptxas 13.0.88 on every target from sm_75 to sm_121.  These products have no operation of their
 own:
-* 4-bit integers on sm_90: the low and the high nibbles of every byte are multiplied as bytes;
+* f64 with m = 16 from sm_100 on: products of 8x8x4;
+* 8-bit integers with m = 8 from sm_100 on: the upper half of a product of 16 rows stays unused;
+* 4-bit integers from sm_90 on: the low and the high nibbles of every byte are multiplied as bytes;
 * xor-popc on sm_90: ``popc(a ^ b) = popc(a & ~b) + popc(~a & b)``;
-* 8-bit floats on sm_90: their halves are unpacked to f16 and multiplied; the accumulator is added last, as in ptxas's code;
+* bits from sm_100 on: every bit becomes a byte, 0 or 1 (xor-popc: 1 or -1);
+* 8-bit floats on sm_90 and sm_100 to sm_110: their halves are unpacked to f16 and multiplied; the accumulator is added last, as in ptxas's code;
 * m8n8k4 of f16 from sm_80 on: see :mod:`orias.lower.matrix.mma_m8n8k4`.
 """
 
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
 CLASS: Final[dict[str, str]] = {
     "f16": "f16", "bf16": "bf16", "tf32": "tf32", "f64": "f64", "b1": "b1", "s8": "int8", "u8": "int8", "s4": "int4",
-    "u4": "int4", "e4m3": "fp8", "e5m2": "fp8",
+    "u4": "int4", "e4m3": "fp8", "e5m2": "fp8", "e3m2": "fp6", "e2m3": "fp6", "e2m1": "fp6",
 }  # fmt: skip
 _FLOAT: Final[dict[str, str]] = {"f16": "", "bf16": ".BF16", "tf32": ".TF32"}
 
@@ -61,8 +64,9 @@ class Product(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Class of the multiplicands."""
-        return CLASS[self.a]
+        """Class of the multiplicands: fp6 if either has 6 or 4 bits."""
+        kind = CLASS[self.a]
+        return CLASS[self.b] if kind == "fp8" else kind
 
 
 def is_native(ctx: "Ctx", p: Product) -> bool:
@@ -83,8 +87,14 @@ def multiply(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]
         return _native(ctx, p, a, b, c)
     if not ctx.target.has(features.WIDENED_PRODUCTS):
         return None
+    if p.kind == "f64" and p.m > 8:
+        return _eighths(ctx, p, a, b, c)
+    if p.kind == "int8" and p.m == 8:
+        return _bytes(ctx, p, a, b, c)
     if p.kind == "int4":
         return _nibbles(ctx, p, a, b, c)
+    if p.kind == "b1" and not is_native(ctx, p._replace(exclusive=False)):
+        return _bits(ctx, p, a, b, c)
     if p.exclusive:
         return _exclusive(ctx, p, a, b, c)
     if p.kind == "fp8":
@@ -118,7 +128,7 @@ def _name(ctx: "Ctx", p: Product) -> str:
         return f"DMMA.{form}{'' if p.rnd == 'rn' else '.' + p.rnd.upper()}"
     if kind == "b1":
         return f"BMMA.{shape}.{'XOR' if p.exclusive else 'AND'}.POPC"
-    if kind == "fp8":
+    if kind in ("fp8", "fp6"):
         return f"QMMA{sparse}.{shape}.{p.d.upper()}.{p.a.upper()}.{p.b.upper()}"
     return f"IMMA{sparse}.{shape}.{p.a.upper()}.{p.b.upper()}{'.SAT' if p.saturate else ''}"
 
@@ -135,6 +145,13 @@ def _native(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd])
     return [with_pair_lane(d, j) if words == 2 else ctx.word(d, j) for j in range(len(c))]
 
 
+def _bytes(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+    """8-bit integers; eight rows, where the target has no such product, as the first of sixteen."""
+    if p.m > 8 or is_native(ctx, p):
+        return _native(ctx, p, a, b, c)
+    return _native(ctx, p._replace(m=16), [*a, RZ], b, [*c, RZ, RZ])[:2]
+
+
 def _nibbles(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     """4-bit integers as the upper halves of bytes: each product is 256 times too large, and a sum of 128 still fits."""
     emit = ctx.b.r
@@ -146,8 +163,8 @@ def _nibbles(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]
         return upper(emit("SHF.L.U32", x, imm(4), RZ))
 
     wide = p._replace(k=p.k // 2, a=p.a[0] + "8", b=p.b[0] + "8", saturate=False)
-    total = _native(ctx, wide, [lower(x) for x in a], [lower(x) for x in b], [RZ] * len(c))
-    total = _native(ctx, wide, [upper(x) for x in a], [upper(x) for x in b], total)
+    total = _bytes(ctx, wide, [lower(x) for x in a], [lower(x) for x in b], [RZ] * len(c))
+    total = _bytes(ctx, wide, [upper(x) for x in a], [upper(x) for x in b], total)
     if not p.saturate:
         return [emit("LEA.HI.SX32", t, x, imm(24)) for t, x in zip(total, c, strict=True)]
     out = []
@@ -167,6 +184,61 @@ def _saturated_sum(ctx: "Ctx", part: Opnd, c: Opnd) -> Opnd:
     most = emit("IADD3", imm(0x7FFFFFFF), up | NEG, RZ)
     held = emit(name, emit(name, c, least, NOT_PT), most, PT)
     return emit("IADD3", held, part, RZ)
+
+
+def _eighths(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+    """f64: products of 8x8x4, for each half of the rows along rising k."""
+    part = p._replace(m=8, k=4)
+    out: list[Opnd] = []
+    for row in (0, 1):
+        total = c[2 * row : 2 * row + 2]
+        for step in range(p.k // 4):
+            total = _native(ctx, part, [a[2 * step + row]], [b[step]], total)
+        out += total
+    return out
+
+
+def _bits(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
+    """Bits as bytes: each word becomes eight words, of bits j, j + 8, j + 16 and j + 24.
+
+    A 0 stands for 0, or (xor) for 1, and a 1 for 1 or -1: the sum of such products is k - 2 popc.
+    """
+    emit = ctx.b.r
+
+    def spread(x: Opnd) -> list[Opnd]:
+        words = []
+        for j in range(8):
+            y = emit("SHF.R.U32.HI", RZ, imm(j), x) if j else x
+            y = emit("LOP3.LUT", y, imm(0x01010101), RZ, imm(0xC0), PT)
+            if p.exclusive:
+                y = emit("IMAD", y, imm(0xFE), ctx.b.copy(imm(0x01010101)))
+            words.append(y)
+        return words
+
+    type_ = "s8" if p.exclusive else "u8"
+    part = Product(16, 8, 32, "s32", type_, type_)
+    tall = p.m == 16
+    left, right = [spread(x) for x in a], [spread(x) for x in b]
+    zero = [RZ] * 4
+    total = zero if p.exclusive or not tall else c
+    if not p.exclusive and not tall:
+        total = [*c, RZ, RZ]
+    for block, columns in enumerate(right):
+        rows = left[2 * block : 2 * block + 2] if tall else left
+        for j in range(0, 8, 2):
+            x = [
+                row[j + deep] if row is not None else RZ
+                for deep in (0, 1)
+                for row in (rows if tall else [rows[0], None])
+            ]
+            total = _native(ctx, part, x, columns[j : j + 2], total)
+    if not p.exclusive:
+        return total[: len(c)]
+    out = []
+    for t, z in zip(total[: len(c)], c, strict=True):
+        half = emit("SHF.R.S32.HI", RZ, imm(1), t)
+        out.append(emit("IADD3", z if is_reg(z) else ctx.b.copy(z), imm(p.k // 2), half | NEG))
+    return out
 
 
 def _exclusive(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:

@@ -1,9 +1,10 @@
-"""ldmatrix, stmatrix, movmatrix, mma, mma.sp.  Names read off ptxas 13.0.88 on sm_75, 80, 89 and 90."""
+"""ldmatrix, stmatrix, movmatrix, mma, mma.sp.  Names read off ptxas 13.0.88 on sm_75, 80, 89, 90, 100 and 120."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import K_NONE, K_R, NEG, RZ, URZ, Opnd, const, is_reg
 from orias.lower.frame.registry import lowers
+from orias.lower.matrix.block_scaled import multiply_scaled
 from orias.lower.matrix.mma import Product, joined, multiply
 from orias.lower.matrix.mma_m8n8k4 import multiply_quads
 from orias.lower.memory.loads_stores import address, elements, space_of, spread
@@ -28,17 +29,25 @@ def _window(ctx: "Ctx", i: Instr, o: Operand) -> list[Opnd]:
     return [K_NONE, low, URZ, group[3]]
 
 
+_LAYOUTS: Final[dict[tuple[str, str, bool], str]] = {
+    ("m8n8", "b16", False): ".16.M88", ("m8n8", "b16", True): ".16.MT88", ("m16n16", "b8", True): ".8.MT1616",
+    ("m16n16", "b6x16_p32", True): ".U6x16P32TO8.MT1616", ("m16n16", "b4x16_p64", True): ".U4x16P64TO8.MT1616",
+    ("m8n16", "b6x16_p32", False): ".U6x16P32TO8.M816", ("m8n16", "b4x16_p64", False): ".U4x16P64TO8.M816",
+    ("m16n8", "b8", True): ".8.MT168",
+}  # fmt: skip
+"""Shape, type in memory, transposed -> modifiers of LDSM and STSM."""
+
+
 def _matrix_name(i: Instr) -> str:
     mods = i.sig.mods
-    if mods.get("shape") != "m8n8" or i.sig.types[-1] != "b16":
-        return ""
+    layout = _LAYOUTS.get((mods.get("shape", ""), i.sig.types[-1], "trans" in mods))
     count = {"x1": "", "x2": ".2", "x4": ".4"}.get(mods.get("num", ""))
-    return "" if count is None else f".16.{'MT88' if 'trans' in mods else 'M88'}{count}"
+    return "" if layout is None or count is None else layout + count
 
 
 @lowers("ldmatrix", types="any")
 def lower_ldmatrix(ctx: "Ctx", i: Instr) -> None:
-    """ldmatrix of 8x8 16-bit matrices: LDSM."""
+    """ldmatrix: LDSM."""
     name = _matrix_name(i)
     if not name:
         raise ctx.unsupported(f"'{i.sig.text}'")
@@ -53,7 +62,7 @@ def lower_ldmatrix(ctx: "Ctx", i: Instr) -> None:
 
 @lowers("stmatrix", types="any")
 def lower_stmatrix(ctx: "Ctx", i: Instr) -> None:
-    """stmatrix of 8x8 16-bit matrices: STSM."""
+    """stmatrix: STSM."""
     name = _matrix_name(i)
     if not name or not ctx.target.has(features.STORE_MATRIX):
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
@@ -79,8 +88,9 @@ def lower_mma(ctx: "Ctx", i: Instr) -> None:
     """mma and mma.sp."""
     mods = i.sig.mods
     types = i.sig.types
-    if "kind" in mods:
-        raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+    if "block_scale" in mods:
+        multiply_scaled(ctx, i)
+        return
     m, n, k = shape_numbers(i.sig)
     word_type = "b64" if types[1] == "f64" else "b32"
     a, b, c = ([ctx.src(e, word_type) for e in elements(o)] for o in i.ops[1:4])

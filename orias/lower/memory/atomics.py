@@ -27,6 +27,7 @@ from orias.target import features
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
+    from orias.ori.ir import Block
 
 _SUFFIX: Final[dict[str, str]] = {
     "u32": "", "b32": "", "s32": "", "u64": ".64", "b64": ".64", "s64": ".64", "b128": ".128",
@@ -212,20 +213,29 @@ def _qspc(ctx: "Ctx", name: str, group: list[Opnd]) -> Opnd:
 def _spin(
     ctx: "Ctx", load: str, swap: str, preds: int, type_: str, group: list[Opnd], next_: Callable[[Opnd], Opnd]
 ) -> Opnd:
-    """Repeat load, `next_` and CAST.SPIN until that returns 1; returns the value loaded last."""
+    """Repeat load, `next_` and CAST.SPIN until that has stored; returns the value loaded last."""
     width = TYPE_BITS[type_] // 32
     head, done = ctx.new_block(), ctx.new_block()
     ctx.jump(head)
     ctx.start(head, sealed=False)
     old = ctx.b.r(load, *group, width=width)
     new = next_(old)
+    if not preds and ctx.target.has(features.CAST_PREDICATE):
+        p = ctx.fn.new_vreg(K_P)
+        ctx.fn.retries.add(ctx.b.emit(swap, [p], [*group, old, new]).uid)
+        return _spun(ctx, p, head, done, old)
     d = ctx.fn.new_vreg(K_R, width)
     ctx.fn.retries.add(ctx.b.emit(swap, [d] + [PT] * preds, [*group, old, new]).uid)
     if width == 2:
         p = ctx.b.pred("isetp64.EQ.U64", d, imm64(1), PT)
     else:
         p = ctx.b.setp("ISETP.EQ.U32.AND", d, imm(1), PT)
-    ctx.branch(p ^ INV, head, done)
+    return _spun(ctx, p, head, done, old)
+
+
+def _spun(ctx: "Ctx", stored: Opnd, head: "Block", done: "Block", old: Opnd) -> Opnd:
+    """The end of a loop that repeats until a value was stored."""
+    ctx.branch(stored ^ INV, head, done)
     ctx.seal(head)
     ctx.start(done)
     return old

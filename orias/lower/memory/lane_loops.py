@@ -9,7 +9,7 @@ uniform, the loop has one iteration.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from orias.isa.operand import INV, K_CONST, K_IMM, K_P, K_UR, PT, URZ, Opnd, is_zero_reg, kind_of
+from orias.isa.operand import INV, K_CONST, K_IMM, K_P, K_UR, PT, URZ, Opnd, imm, is_zero_reg, kind_of
 from orias.ori.ir import OP_COPY, OP_PACK
 
 if TYPE_CHECKING:
@@ -69,5 +69,32 @@ def each_value(ctx: "Ctx", value: Opnd, body: Callable[[Opnd, Opnd], None]) -> N
     ctx.b.emit("R2UR", [u, p], [value])
     body(u, p ^ INV)
     ctx.branch(p, loop, done)
+    ctx.seal(loop)
+    ctx.start(done)
+
+
+def each_pair(ctx: "Ctx", first: Opnd, second: Opnd, body: Callable[[Opnd, Opnd], None]) -> None:
+    """Run `body` with uniform copies of two words once per different pair of values among the active threads.
+
+    Both R2UR read the same thread; a thread with another value of either goes round again.
+    """
+    loop, done = ctx.new_block(), ctx.new_block()
+    ctx.jump(loop)
+    ctx.start(loop, sealed=False)
+    copies: list[Opnd] = []
+    others: list[Opnd] = []
+    for value in (first, second):
+        if is_zero_reg(value) or kind_of(value) in (K_IMM, K_CONST):
+            copies.append(uniform_copy(ctx, value))
+            continue
+        u, p = ctx.fn.new_vreg(K_UR), ctx.fn.new_vreg(K_P)
+        ctx.b.emit("R2UR", [u, p], [value])
+        copies.append(u)
+        others.append(p)
+    body(copies[0], copies[1])
+    again = PT | INV
+    for p in others:
+        again = ctx.b.setp("PLOP3.LUT", again, p, PT, imm(0xFC), imm(0)) if again != PT | INV else p
+    ctx.branch(again, loop, done)
     ctx.seal(loop)
     ctx.start(done)

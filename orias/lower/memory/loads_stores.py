@@ -29,6 +29,14 @@ _EVICT: Final[dict[str, str]] = {
     "L1::evict_normal": "",
 }
 _LTC: Final[dict[str, str]] = {"L2::64B": ".LTC64B", "L2::128B": ".LTC128B", "L2::256B": ".LTC256B"}
+_EVICT_L2: Final[dict[str, str]] = {
+    "": ".ENL2",
+    "L2::evict_normal": ".ENL2",
+    "L2::evict_first": ".EFL2",
+    "L2::evict_last": ".ELL2",
+}
+"""How long L2 keeps a line: said by accesses of 256 bits only."""
+_WIDE: Final = 256
 _COP_SCOPE: Final[dict[str, str]] = {"ca": "cta", "wb": "cta", "cg": "gpu", "cv": "sys", "wt": "sys"}
 _COP_EVICT: Final[dict[str, str]] = {"cs": ".EF", "lu": ".LU"}
 _MEMBAR_SCOPE: Final[dict[str, str]] = {"cta": "CTA", "cluster": "GPU", "gpu": "GPU", "gl": "GPU", "sys": "SYS"}
@@ -49,7 +57,7 @@ def size_suffix(type_: str, count: int = 1) -> str:
     if count == 1 and bits < 32:
         letter = "S" if type_ in SIGNED else "U"
         return f".{letter}{bits}"
-    return {8: ".U8", 16: ".U16", 32: "", 64: ".64", 128: ".128"}[bits * count]
+    return {8: ".U8", 16: ".U16", 32: "", 64: ".64", 128: ".128", _WIDE: ".256"}[bits * count]
 
 
 def fence(ctx: "Ctx", kind: str, scope: str, release_only: bool = False) -> None:
@@ -220,8 +228,6 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
         return
     count = len(elements(dst))
     total = TYPE_BITS[type_] * count
-    if total > 128:
-        raise ctx.unsupported(f"'{sig.text}': a vector of {total} bits")
     order = sig.mods.get("order", "")
     scope = sig.mods.get("scope", "sys")
     group = hinted(ctx, i, address(ctx, where, space))
@@ -233,11 +239,19 @@ def lower_ld(ctx: "Ctx", i: Instr) -> None:
     elif space == "local":
         name = "LDL" + size
     else:
-        name = ("LDG.E" if space == "global" else "LD.E") + _global_mods(ctx, sig, size)
+        name = ("LDG.E" if space == "global" or total == _WIDE else "LD.E") + _global_mods(ctx, sig, size)
     if volatile_shared:
         ctx.b.emit("fence", [], [])
     width = max(1, total // 32)
-    if count == 1 and (total >= 32 or dst.kind != O_REG or ctx.reg_words(dst) == 1):
+    if total == _WIDE:
+        # The first result is the upper half; a store has the lower half first.
+        high, low = ctx.fn.new_vreg(K_R, 4), ctx.fn.new_vreg(K_R, 4)
+        ctx.begin_guarded()
+        ctx.b.emit(name, [high, low], group)
+        for part, value in zip(_halves(dst), (low, high), strict=True):
+            spread(ctx, part, value, type_)
+        ctx.end_guarded()
+    elif count == 1 and (total >= 32 or dst.kind != O_REG or ctx.reg_words(dst) == 1):
         d = dst
         if total == 32 and dst.kind == O_REG and ctx.reg_words(dst) == 2:
             value = _guarded_load(ctx, name, group, 1)
@@ -262,13 +276,26 @@ def _guarded_load(ctx: "Ctx", name: str, group: list[Opnd], width: int) -> Opnd:
     return d
 
 
+def _halves(o: Operand) -> list[Operand]:
+    """A vector operand as two of half its length."""
+    half = len(o.elems) // 2
+    parts = []
+    for elems in (o.elems[:half], o.elems[half:]):
+        part = Operand(O_VEC)
+        part.elems = elems
+        parts.append(part)
+    return parts
+
+
 def _global_mods(ctx: "Ctx", sig: Sig, size: str) -> str:
-    """The modifiers after ``LDG.E``/``STG.E``: eviction, prefetch size, element size, order and scope."""
+    """The modifiers after ``LDG.E``/``STG.E``: eviction from L1 and L2, prefetch size, element size, order and scope."""
     mods = sig.mods
     order = mods.get("order", "")
     cop = mods.get("cop", "")
     nc = "nc" in mods
     out = _COP_EVICT.get(cop, "") or _EVICT.get(mods.get("evict", ""), "")
+    if size == ".256":
+        out += _EVICT_L2[mods.get("evict2", "")]
     out += _LTC.get(mods.get("prefetch", ""), "") + size
     if "mmio" in mods:
         return out + ".MMIO.SYS"
@@ -294,11 +321,9 @@ def lower_st(ctx: "Ctx", i: Instr) -> None:
         _store_param(ctx, where, src, type_)
         return
     count = len(elements(src))
-    total = TYPE_BITS[type_] * count
-    if total > 128:
-        raise ctx.unsupported(f"'{sig.text}': a vector of {total} bits")
+    wide = TYPE_BITS[type_] * count == _WIDE
     order = sig.mods.get("order", "")
-    value = gather(ctx, src, type_)
+    values = [gather(ctx, part, type_) for part in _halves(src)] if wide else [gather(ctx, src, type_)]
     if order == "release":
         fence(ctx, "ALL", sig.mods.get("scope", "sys"), release_only=True)
     group = hinted(ctx, i, address(ctx, where, space))
@@ -308,11 +333,11 @@ def lower_st(ctx: "Ctx", i: Instr) -> None:
     elif space == "local":
         name = "STL" + size
     else:
-        name = ("STG.E" if space == "global" else "ST.E") + _global_mods(ctx, sig, size)
+        name = ("STG.E" if space == "global" or wide else "ST.E") + _global_mods(ctx, sig, size)
     strong_shared = space == "shared" and order not in ("", "weak")
     if strong_shared:
         ctx.b.emit("fence", [], [])
-    ctx.b.emit(name, [], [*group, value], ctx.guard)
+    ctx.b.emit(name, [], [*group, *values], ctx.guard)
     if strong_shared:
         ctx.b.emit("fence", [], [])
 

@@ -21,6 +21,7 @@ _INTEGER: Final[dict[str, str]] = {
 }  # fmt: skip
 _FLOAT: Final[dict[str, tuple[str, int]]] = {
     "f32": ("F32", 1), "f16": ("F16", 1), "bf16": ("BF16", 1), "f16x2": ("F16", 2), "bf16x2": ("BF16", 2),
+    "e4m3": ("E4M3", 1), "e5m2": ("E5M2", 1), "e4m3x4": ("E4M3", 4), "e5m2x4": ("E5M2", 4),
 }  # fmt: skip
 """PTX type -> (element name, elements per PTX element)."""
 
@@ -37,8 +38,8 @@ def lower_ld_reduce(ctx: "Ctx", i: Instr) -> None:
     elif type_ in _FLOAT:
         name, per = _FLOAT[type_]
         kind = f"{name}{f'x{per * count}' if per * count > 1 else ''}.RN"
-        if "acc::f32" in i.sig.text:
-            operation = "F32" + operation
+        if "acc::" in i.sig.text:
+            operation = ctx.target.spelling("wide_sum") + operation
     else:
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     d = ctx.fn.new_vreg(K_R, max(1, TYPE_BITS[type_] * count // 32))

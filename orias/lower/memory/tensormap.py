@@ -12,15 +12,22 @@ from orias.lower.memory.lane_loops import Pick, each_thread, pack_uniform
 from orias.lower.memory.loads_stores import address, fence
 from orias.lower.memory.warp import warpsync
 from orias.ptx.ast import Instr, Operand
+from orias.target import features
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
 
 _FLAGS: Final[dict[str, tuple[int, int]]] = {
     "rank": (4, 3), "elemtype": (7, 4), "interleave_layout": (11, 2), "swizzle_mode": (13, 2), "fill_mode": (15, 1),
+    "swizzle_atomicity": (19, 3),
 }  # fmt: skip
 """Fields of the word at byte 8: name -> (lowest bit, bits)."""
 _FLAG_WORD: Final = 8
+_ROUNDED: Final[dict[int, int]] = {11: 7, 12: 8}
+"""Codes of tf32 and tf32.ftz: those of f32 and f32.ftz, with the bit _ROUND set."""
+_ROUND: Final = 16
+_FIRST_PACKED: Final = 13
+"""The first element type of less than a byte; codes of these types are less by two."""
 _SWIZZLE_HIGH: Final = 0x400000
 """Bit of the flag word that a change of swizzle_mode also clears."""
 
@@ -41,6 +48,8 @@ def lower_replace(ctx: "Ctx", i: Instr) -> None:
     elif field in _FLAGS:
         low, bits = _FLAGS[field]
         value = ctx.src(value_op, "u32")
+        if field == "elemtype" and ctx.target.has(features.MAP_CODES):
+            value = _code(ctx, space, at, imm_value(value))
         _insert(ctx, space, at, _FLAG_WORD, low, bits, value)
         if field == "swizzle_mode":
             _insert(ctx, space, at, _FLAG_WORD, _SWIZZLE_HIGH.bit_length() - 1, 1, RZ)
@@ -60,6 +69,14 @@ def lower_replace(ctx: "Ctx", i: Instr) -> None:
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     ctx.b.emit("fence", [], [])
     ctx.end_guarded()
+
+
+def _code(ctx: "Ctx", space: str, at: list[Opnd], number: int) -> Opnd:
+    """The code of an element type; sets the bit of tf32, which other types leave as it is (as in code of ptxas 13.0.88)."""
+    if number in _ROUNDED:
+        _insert(ctx, space, at, _FLAG_WORD, _ROUND, 1, imm(1))
+        return imm(_ROUNDED[number])
+    return imm(number - 2 if number >= _FIRST_PACKED else number)
 
 
 def _less_one(ctx: "Ctx", o: Operand) -> Opnd:
@@ -108,16 +125,18 @@ def tensormap_fence(ctx: "Ctx", i: Instr) -> None:
         return
     ctx.begin_guarded()
     ctx.b.emit("DEPBAR", [], [imm(0x3F)])
-    invalidate(ctx, i.ops[0], ".IV")
+    invalidate(ctx, i.ops[0], ".IV", ctx.target.spelling("constant_invalidation"))
     ctx.end_guarded()
 
 
-def invalidate(ctx: "Ctx", o: Operand, what: str) -> None:
-    """UTMACCTL on a tensor map: ``.IV`` invalidates it, ``.PF`` prefetches it."""
+def invalidate(ctx: "Ctx", o: Operand, what: str, before: str = "") -> None:
+    """UTMACCTL on a tensor map: ``.IV`` invalidates it, ``.PF`` prefetches it; `before` is an operation to do first."""
     table = place(ctx, o, "")
 
     def body(pick: Pick) -> None:
         pair = pack_uniform(ctx, pick(ctx.lo(table)), pick(ctx.hi(table)))
+        if before:
+            ctx.b.emit(before, [], group(pair))
         ctx.b.emit("UTMACCTL" + what, [], group(pair))
 
     each_thread(ctx, body)

@@ -143,17 +143,19 @@ def lower_match(ctx: "Ctx", i: Instr) -> None:
 
 
 _REDUX: Final[dict[str, str]] = {"add": ".SUM", "min": ".MIN", "max": ".MAX", "and": "", "or": ".OR", "xor": ".XOR"}
+_REDUX_TYPE: Final[dict[str, str]] = {"s32": ".S32", "u32": "", "b32": "", "f32": ".F32"}
 
 
-@lowers("redux", types="int,any")
+@lowers("redux", types="int,f32,any")
 def lower_redux(ctx: "Ctx", i: Instr) -> None:
-    """redux.sync on integers: the result is uniform among the members."""
+    """redux.sync: the result is uniform among the members."""
     type_ = i.sig.types[-1]
-    if not ctx.target.has(features.WARP_REDUCTIONS) or type_ not in ("s32", "u32", "b32"):
+    if not ctx.target.has(features.WARP_REDUCTIONS) or type_ not in ("s32", "u32", "b32", "f32"):
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
-    op = i.sig.mods["op"]
+    mods = i.sig.mods
+    op = mods["op"]
     base = ctx.target.spelling("warp_min_max") if op in ("min", "max") else "REDUX"
-    name = base + _REDUX[op] + (".S32" if type_ == "s32" else "")
+    name = base + _REDUX[op] + ("ABS" if "abs" in mods else "") + _REDUX_TYPE[type_] + (".NAN" if "NaN" in mods else "")
     value, mask = ctx.src(i.ops[1], "b32"), ctx.src(i.ops[2], "b32")
     warpsync(ctx, mask)
     u = ctx.fn.new_vreg(K_UR)

@@ -93,8 +93,9 @@ def with_handle(
     as in ptxas's code; :mod:`orias.passes.single_thread` removes the loop where the handle is known to be uniform.
     """
     fixed = sampler == K_NONE or is_const(sampler)
+    bank = [imm(0)] if ctx.target.has(features.HANDLE_BANKS) else []
     if slot != K_NONE and fixed:
-        return body([_joined(ctx, _constant(ctx, slot), sampler, wide), imm(0)], ctx.guard)
+        return body([_joined(ctx, _constant(ctx, slot), sampler, wide), *bank], ctx.guard)
     ctx.begin_guarded()
     loop, done = ctx.new_block(), ctx.new_block()
     ctx.jump(loop)
@@ -103,7 +104,7 @@ def with_handle(
     u = _constant(ctx, slot) if slot != K_NONE else _common(ctx, handle, others)
     upper = sampler if fixed else _common(ctx, sampler, others)
     p = others[0] if len(others) == 1 else ctx.b.setp("PLOP3.LUT", *others, PT, imm(_OR), imm(0))
-    results = body([_joined(ctx, u, upper, wide), imm(0)], p ^ INV)
+    results = body([_joined(ctx, u, upper, wide), *bank], p ^ INV)
     # A thread keeps the results of the iteration that served it; the guard of the PTX instruction may skip the loop.
     temps = [ctx.temp(ctx.words(o), kind_of(o)) for o in results]
     for t, o in zip(temps, results, strict=True):

@@ -76,6 +76,8 @@ def lower_tex(ctx: "Ctx", i: Instr) -> None:
         name, last = "TLD#.LL" if texels else "TEX#.LL", 3
     elif texels:
         name = "TLD#.LZ"
+    elif ctx.target.has(features.IMPLICIT_LEVELS):
+        name = "TEX#"
     else:
         f.extra.append(imm(NO_LEVEL))
         name = "TEX#.LL"
@@ -299,7 +301,7 @@ def lower_query(ctx: "Ctx", i: Instr) -> None:
 
         def ask(source: list[Opnd], guard: Opnd) -> list[Opnd]:
             got = ctx.fn.new_vreg(K_R)
-            ctx.b.emit("TXQ", [RZ, got], [level, dims, *source, imm(mask)], guard)
+            ctx.b.emit("TXQ", [RZ, got], [level, dims, source[0], imm(0), imm(mask)], guard)
             return [got]
 
         (d,) = with_handle(ctx, handle, slot, True, K_NONE, ask)

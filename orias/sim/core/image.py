@@ -42,7 +42,7 @@ from orias.sim.texture.sampler import Sampler
 from orias.sim.texture.surface_object import Surface
 from orias.sim.texture.texture_object import Texture
 from orias.target import features
-from orias.target.profile import KNOWN_TARGETS, Target
+from orias.target.profile import TARGETS, Target
 
 Arr = npt.NDArray[Any]
 
@@ -104,7 +104,7 @@ class Image:
             self.reader = data if isinstance(data, Reader) else Reader(data)
         except CubinError as e:
             raise LoadError(str(e)) from None
-        target = KNOWN_TARGETS.get(self.reader.target)
+        target = TARGETS.get(self.reader.target)
         if target is None:
             raise LoadError(f"target {self.reader.target} is not simulated")
         if self.reader.relocatable:
@@ -328,6 +328,7 @@ class Image:
         on_batch: Callable[[Machine], None] | None = None,
         mufu_error: int = 0,
         hazards: str = "",
+        resident: int = 0,
     ) -> Result:
         """Runs a kernel.
 
@@ -339,7 +340,8 @@ class Image:
         units in the last place that are added to results of MUFU, to test code that depends on them (the hardware is
         off by 1 or so).  `hazards`: ``stop`` or ``stale`` for a time-aware run, in which results appear only when the
         control words guarantee them.  ``stop`` ends at the first read that is too early; ``stale`` continues with the
-        old value and lists all of them.  Raises a subclass of :class:`SimError`.
+        old value and lists all of them.  `resident`: clusters (or blocks) that run at a time, 0 for as many as fit; the work
+        of others can be taken by ``clusterlaunchcontrol.try_cancel``.  Raises a subclass of :class:`SimError`.
         """
         if hazards not in ("", "stop", "stale"):
             raise ArgumentError(f"hazards={hazards!r}: 'stop' or 'stale'")
@@ -358,7 +360,7 @@ class Image:
             raise ArgumentError("the grid is not a multiple of the cluster")
         slots = [(p.offset, p.size) for p in sorted(k.params, key=lambda p: p.ordinal)]
         arguments = Arguments(self.arena, name, slots, k.param_bytes, args)
-        options = Options(max_steps, on_batch, mufu_error, hazards)
+        options = Options(max_steps, on_batch, mufu_error, hazards, resident)
         launch = self.launch_type(self, k, arguments.params, Shape(g, b, c, shared), options)
         self.syscalls.output = []
         with np.errstate(all="ignore"):

@@ -69,6 +69,7 @@ class Options(NamedTuple):
     on_batch: Callable[[Machine], None] | None = None
     mufu_error: int = 0
     hazards: str = ""
+    resident: int = 0
 
 
 class Launch:
@@ -87,6 +88,8 @@ class Launch:
         """Threads of the batches that have ended."""
         self._seen: set[tuple[str, int, int, int]] = set()
         self._facts: Facts | None = None
+        self._waiting: Arr = np.zeros((0, 3), I64)
+        """The blocks that have not started."""
         t = image.target
         static = image.reader.shared_size(kernel.name)
         self.shared_bytes = max(static, t.number("system_shared")) + shape.dynamic
@@ -124,7 +127,7 @@ class Launch:
             put(t.word("bank_window"), copy - base, 8)
         if self.image.reader.bank(3):
             put(t.word("constant_window"), self.image.section(".nv.constant3"), 8)
-        put(t.word_base("dynamic_shared"), self.shape.dynamic)
+        put(self._place(t, "dynamic_shared"), self.shape.dynamic)
         put(t.word("grid_id"), 1, 8)
         if t.has_word("descriptor"):
             put(t.word("descriptor"), 0, 8)
@@ -142,20 +145,32 @@ class Launch:
                 put(t.word("texture_headers") + TABLES[table], address, 8)
         return bytes(out)
 
+    @property
+    def _cluster_code(self) -> int:
+        """SR_CgaSize: 0 without clusters; what the hardware has for a cluster is not known, and 1 stands for it."""
+        x, y, z = self.shape.cluster
+        return 1 if x * y * z > 1 else 0
+
+    def _place(self, t: Target, name: str) -> int:
+        """Byte offset in bank 0 of a word that may move with SR_CgaSize."""
+        if not t.moves_with_cluster(name):
+            return t.word(name)
+        return t.word_base(name) - t.number("cluster_step") * self._cluster_code
+
     def _cluster_constants(self, put: Callable[..., None], t: Target) -> None:
         """Cluster fields from sm_90 on."""
         ranks = 1
         for i in range(3):
             ranks *= self.shape.cluster[i]
-            put(t.word_base("cluster_size") + 4 * i, self.shape.cluster[i])
-            put(t.word_base("cluster_count") + 4 * i, self.shape.grid[i] // self.shape.cluster[i])
+            put(self._place(t, "cluster_size") + 4 * i, self.shape.cluster[i])
+            put(self._place(t, "cluster_count") + 4 * i, self.shape.grid[i] // self.shape.cluster[i])
             # The f32 reciprocal is rounded up, because code multiplies a block's coordinate by it and truncates.
             reciprocal = np.float32(1 / self.shape.cluster[i])
             if float(reciprocal) * self.shape.cluster[i] < 1:
                 reciprocal = np.nextafter(reciprocal, np.float32(2))
-            put(t.word_base("cluster_reciprocal") + 4 * i, int(reciprocal.view(np.uint32)))
+            put(self._place(t, "cluster_reciprocal") + 4 * i, int(reciprocal.view(np.uint32)))
         put(t.word("explicit_cluster"), 1 if ranks > 1 else 0)
-        put(t.word_base("cluster_ranks"), ranks)
+        put(self._place(t, "cluster_ranks"), ranks)
 
     def _blocks(self) -> Arr:
         """Coordinates of all blocks, [n, 3]; the blocks of a cluster are adjacent."""
@@ -179,8 +194,21 @@ class Launch:
         padded = -(-size // 32) * 32
         cost = padded * (4 * self.register_count + self.stack + 64) + self.shared_bytes
         per_batch = max(1, min(BATCH_BYTES // cost, BATCH_THREADS // padded) // ranks) * ranks
-        for first in range(0, len(blocks), per_batch):
-            self._batch(blocks[first : first + per_batch], padded, size, ranks)
+        if self.options.resident:
+            per_batch = min(per_batch, self.options.resident * ranks)
+        self._waiting = blocks
+        while len(self._waiting):
+            now, self._waiting = self._waiting[:per_batch], self._waiting[per_batch:]
+            self._batch(now, padded, size, ranks)
+
+    def next_work(self) -> tuple[int, int, int] | None:
+        """Takes the work of a cluster that has not started: the coordinates of its first block; None if all have started."""
+        if not len(self._waiting):
+            return None
+        x, y, z = (int(v) for v in self._waiting[0])
+        cx, cy, cz = self.shape.cluster
+        self._waiting = self._waiting[cx * cy * cz :]
+        return x, y, z
 
     @property
     def register_count(self) -> int:
@@ -209,6 +237,7 @@ class Launch:
         m.window_shared = SHARED_WINDOW
         m.window_local = LOCAL_WINDOW
         m.syscalls = lambda address, who: image.syscalls(m, address, who)
+        m.next_work = self.next_work
         m.set_bank(0, self.bank0)
         name = self.kernel.name
         m.set_bank(2, image.banks.get(f".nv.constant2.{name}", b""))
@@ -301,7 +330,7 @@ class Launch:
             "SR_SMEMSZ": self.shared_bytes,
             "SR_VIRTUALSMID": 0,
             "SR_VIRTCFG": 64,
-            "SR_CgaSize": 0,
+            "SR_CgaSize": self._cluster_code,
             "SR_ORDERING_TICKET": 0,
         }
         for key, value in one.items():

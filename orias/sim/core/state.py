@@ -180,6 +180,8 @@ class Machine:
         self.tensor: dict[int, Any] = {}
         """Tensor memory by block (:class:`orias.sim.matrix.tensor_memory.TensorMemory`)."""
         self.syscalls: Callable[[int, Active], None] = _no_syscalls
+        self.next_work: Callable[[], tuple[int, int, int] | None] = lambda: None
+        """Takes the work of a cluster that has not started (:meth:`orias.sim.core.launch.Launch.next_work`)."""
         """Executes a call of a system function by some threads."""
 
     def defer(self, finish: Callable[[], None], group: bool) -> None:

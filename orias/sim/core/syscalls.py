@@ -1,4 +1,4 @@
-"""The functions of the system: vprintf, malloc, free, __assertfail, and texture sampling with gradients.
+"""The functions of the system: vprintf, malloc, free, __assertfail, texture sampling with gradients, copies to the cluster.
 
 Calls follow the ABI: arguments from R4 on with natural alignment, the result in R4 (R4:R5), the return address in
 R20:R21.
@@ -13,9 +13,10 @@ from orias.sim.core.sim_errors import AssertionFailed, Fault, IllegalInstruction
 from orias.sim.core.state import Active, Machine
 from orias.sim.math import ops_int as oi
 from orias.sim.math.ops_int import U32, U64
+from orias.sim.sass import copy_calls
 from orias.sim.sass.exec_mem import GENERIC, places
 from orias.sim.texture import gradient_calls
-from orias.target.driver import FUNCTIONS, GRADIENTS
+from orias.target.driver import COPIES, FUNCTIONS, GRADIENTS
 
 Arr = npt.NDArray[Any]
 
@@ -26,25 +27,26 @@ class Syscalls:
     def __init__(self, base: int) -> None:
         self.base = base
         self.output: list[str] = []
-        self._gradients: list[str] = []
+        self._named: list[str] = []
 
     def address(self, name: str) -> int | None:
         """The address of a function, None if the simulator does not provide it."""
         if name in FUNCTIONS:
             return self.base + 16 * FUNCTIONS.index(name)
-        if name.startswith(GRADIENTS):
-            if name not in self._gradients:
-                self._gradients.append(name)
-            return self.base + 16 * (len(FUNCTIONS) + self._gradients.index(name))
+        if name.startswith((GRADIENTS, COPIES)):
+            if name not in self._named:
+                self._named.append(name)
+            return self.base + 16 * (len(FUNCTIONS) + self._named.index(name))
         return None
 
     def __call__(self, m: Machine, address: int, who: Active) -> None:
         """Executes a call by some threads."""
         number = (address - self.base) >> 4
-        if not 0 <= number < len(FUNCTIONS) + len(self._gradients) or (address - self.base) & 15:
+        if not 0 <= number < len(FUNCTIONS) + len(self._named) or (address - self.base) & 15:
             raise Fault(IllegalInstruction, f"call of 0x{address:x}, which is no function", 0)
         if number >= len(FUNCTIONS):
-            gradient_calls.sample(m, self._gradients[number - len(FUNCTIONS)], who)
+            name = self._named[number - len(FUNCTIONS)]
+            (copy_calls.copy if name.startswith(COPIES) else gradient_calls.sample)(m, name, who)
             return
         name = FUNCTIONS[number]
         if name == "vprintf":

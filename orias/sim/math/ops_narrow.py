@@ -1,7 +1,8 @@
 """Floats of 8, 6 and 4 bits: e4m3, e5m2 (OCP 8-bit formats), e3m2, e2m3, e2m1 (OCP microscaling formats), scales (ue8m0).
 
 Rounding is to nearest even and saturates.  NaN and large values are converted as by ``cvt...satfinite`` (PTX ISA 9.0)
-and by the host code in CUDA 13.0's ``cuda_fp8.hpp``, ``cuda_fp6.hpp`` and ``cuda_fp4.hpp``.
+and by the host code in CUDA 13.0's ``cuda_fp8.hpp``, ``cuda_fp6.hpp`` and ``cuda_fp4.hpp``.  Which random bits stochastic
+rounding takes is said in docs/simulator.md.
 """
 
 from typing import Any, Final, final
@@ -19,10 +20,13 @@ Arr = npt.NDArray[Any]
 class Narrow:
     """A format: its number of bits, and its finite values without sign in the order of their codes."""
 
-    __slots__ = ("bits", "infinite", "nan", "table")
+    __slots__ = ("bits", "infinite", "least", "mantissa", "nan", "table")
 
     def __init__(self, exponent: int, mantissa: int, bias: int, nan: int = 0, infinite: bool = False) -> None:
         self.bits: Final[int] = 1 + exponent + mantissa
+        self.mantissa: Final[int] = mantissa
+        self.least: Final[int] = 1 - bias
+        """Exponent of the least normal number."""
         self.nan: Final[int] = nan
         """The code of the canonical NaN; 0 if the format has none, and NaN becomes the largest value."""
         self.infinite: Final[bool] = infinite
@@ -50,6 +54,20 @@ class Narrow:
         code = np.where(negative, np.uint8(0) if relu else code | sign, code)
         return np.where(np.isnan(x), np.uint8(self.nan or len(self.table) - 1), code)
 
+    def encode_randomly(self, x: Arr, random: Arr, relu: bool) -> Arr:
+        """f64 values rounded with 16 random bits each and saturated, as uint8 codes."""
+        sign = np.uint8(1 << self.bits - 1)
+        code = np.minimum(_round_randomly(x, random, 16, self.least, self.mantissa), len(self.table) - 1).astype(U8)
+        code = np.where(np.signbit(x), np.uint8(0) if relu else code | sign, code)
+        return np.where(np.isnan(x), np.uint8(self.nan or len(self.table) - 1), code)
+
+    def encode_pair_randomly(self, low: Arr, high: Arr, random: Arr, relu: bool) -> Arr:
+        """Two values as a word of codes, with the 16 random bits of `random`: the high value has them in reverse order."""
+        shift = np.uint32(4 if self.bits == 4 else 8)
+        below = self.encode_randomly(low, random, relu).astype(U32)
+        result: Arr = below | self.encode_randomly(high, _reversed16(random), relu).astype(U32) << shift
+        return result
+
     def decode(self, code: Arr) -> Arr:
         """uint8 codes as f64 values; bits above the format's width are ignored."""
         sign = np.uint8(1 << self.bits - 1)
@@ -71,6 +89,41 @@ class Narrow:
         if self.bits == 4:
             return self.decode((v & 15).astype(U8)), self.decode((v >> 4 & 15).astype(U8))
         return self.decode((v & 255).astype(U8)), self.decode((v >> 8 & 255).astype(U8))
+
+
+def _round_randomly(x: Arr, random: Arr, bits: int, least: int, mantissa: int) -> Arr:
+    """Magnitudes as codes: a random fraction of the last place, of `bits` bits, is added; what is below that place is lost.
+
+    `least` is the exponent of the least normal number.  Infinity and NaN become a code above all others.
+    """
+    a = np.where(np.isfinite(x), np.abs(x), 0.0)
+    e = np.where(a > 0, np.maximum(np.frexp(a)[1] - 1, least), least)
+    units = np.ldexp(a, mantissa - e) + random.astype(np.float64) * 2.0**-bits
+    code = np.floor(units).astype(np.int64) + ((e - least).astype(np.int64) << mantissa)
+    result: Arr = np.where(np.isfinite(x), code, np.int64(1) << 40)
+    return result
+
+
+def _reversed16(v: Arr) -> Arr:
+    """The low 16 bits in reverse order."""
+    r = v & np.uint32(0xFFFF)
+    for shift, mask in ((1, 0x5555), (2, 0x3333), (4, 0x0F0F), (8, 0x00FF)):
+        n, low = np.uint32(shift), np.uint32(mask)
+        r = (r & low) << n | (r >> n) & low
+    return r
+
+
+def halves_randomly(low: Arr, high: Arr, random: Arr, bf16: bool, relu: bool, finite: bool) -> Arr:
+    """f64 values rounded to two f16 or bf16, with the low 13 or 16 bits of each half of `random`, as words."""
+    bits, least, mantissa, top = (16, -126, 7, 0x7F80) if bf16 else (13, -14, 10, 0x7C00)
+
+    def one(x: Arr, r: Arr) -> Arr:
+        code = _round_randomly(x, r & np.uint32((1 << bits) - 1), bits, least, mantissa)
+        p = np.minimum(code, top - 1 if finite else top).astype(U16)
+        p = np.where(np.signbit(x), np.uint16(0) if relu else p | np.uint16(0x8000), p)
+        return np.where(np.isnan(x), np.uint16(0x7FFF), p)
+
+    return half.pack(one(low, random), one(high, random >> np.uint32(16)))
 
 
 NARROW: Final[dict[str, Narrow]] = {

@@ -1,4 +1,4 @@
-"""Builders for the warp's matrix products: HMMA, IMMA, DMMA, BMMA, QMMA.
+"""Builders for the warp's matrix products: HMMA, IMMA, DMMA, BMMA, QMMA, OMMA.
 
 Fragments have PTX's register layout (:mod:`orias.sim.matrix.fragments`).  Products are exact.  How the hardware rounds
 sums of floating-point products is not documented.  Here products of f16, bf16, tf32 and 8-bit floats and the
@@ -19,7 +19,7 @@ from orias.sim.core.state import Active, Machine
 from orias.sim.math import ops_half as half
 from orias.sim.math import softfloat as sf
 from orias.sim.math.ops_int import I64, U32, U64
-from orias.sim.math.ops_narrow import NARROW
+from orias.sim.math.ops_narrow import NARROW, Narrow
 from orias.sim.matrix.fragments import (
     OWN_ROW,
     QUAD,
@@ -159,12 +159,93 @@ def hmma(s: Site) -> Exec:
     return _floating(s, 32 if tf32 else 16, values, values)
 
 
+_NARROW: Final[dict[str, tuple[Narrow, int]]] = {
+    x: (NARROW[x], 2 if x == "E2M1" else 0) for x in ("E4M3", "E5M2", "E3M2", "E2M3", "E2M1")
+}
+"""Type -> its format, and the lowest bit of an element in its byte (CUTLASS shifts e2m1 to the middle of the byte)."""
+
+
 def qmma(s: Site) -> Exec:
-    """QMMA: 8-bit float factors, f32 or f16 accumulator."""
-    types = [NARROW[x] for x in s.op.mods if x in ("E4M3", "E5M2")]
+    """QMMA: factors of 8, 6 or 4 bits in bytes, f32 or f16 accumulator; with SF, see :func:`_scaled`."""
+    types = [_NARROW[x] for x in s.op.mods if x in _NARROW]
     if len(types) != 2:
         raise s.unknown()
-    return _floating(s, 8, lambda w: types[0].decode(split(w, 8)), lambda w: types[1].decode(split(w, 8)))
+
+    def decoder(format_: Narrow, low: int) -> Callable[[Arr], Arr]:
+        return lambda w: format_.decode(split(w, 8).astype(np.uint8) >> np.uint8(low))
+
+    values = [decoder(*t) for t in types]
+    return _scaled(s, 8, values[0], values[1]) if s.has("SF") else _floating(s, 8, values[0], values[1])
+
+
+def omma(s: Site) -> Exec:
+    """OMMA: factors of 4 bits, scaled."""
+
+    def values(words: Arr) -> Arr:
+        result: Arr = NARROW["E2M1"].decode(split(words, 4).astype(np.uint8))
+        return result
+
+    return _scaled(s, 4, values, values)
+
+
+def _scale(words: Arr, byte: Arr, steps: int, unsigned: bool) -> Arr:
+    """The scales in `steps` bytes of words [warps, rows] from `byte` [warps] on: [warps, rows, steps]."""
+    shift = 8 * (byte.astype(U32)[:, None, None] + np.arange(steps, dtype=U32))
+    code = (words[..., None] >> shift & np.uint32(0xFF)).astype(np.uint8)
+    if unsigned:
+        return NARROW["E4M3"].decode(code & np.uint8(0x7F))
+    return np.where(code == 255, np.nan, np.ldexp(1.0, code.astype(np.int64) - 127))
+
+
+def _scaled(s: Site, bits: int, values_a: Callable[[Arr], Arr], values_b: Callable[[Arr], Arr]) -> Exec:
+    """Products with scales: one factor for every row of A (column of B) and part of k; f32 accumulator.
+
+    The sources after C: a register with A's scales (sparse: a pair, metadata first), one with B's, the selector.  In the
+    quad of a row, the selector names two lanes (rows g and g + 8); in that of a column, one.
+    """
+    rows, k = _shape(s)
+    sparse = s.has("SP")
+    per = 32 // bits
+    kept = k // 2 if sparse else k
+    unsigned = s.has("UE4M3")
+    steps = 4 if s.has("4X") else 1 if bits == 8 else 2
+    ga, gb = words_of(s, s.src[0], rows * kept // (32 * per)), words_of(s, s.src[1], 8 * k // (32 * per))
+    gc = words_of(s, s.src[2], 4)
+    first = words_of(s, s.src[3], 2 if sparse else 1)
+    second = words_of(s, s.src[4], 1)
+    where = s.raw(s.src[5])
+    sparsity = payload(s.src[6]) if sparse else 0
+
+    def run(m: Machine, a: Active) -> None:
+        x, y = matrix_a(values_a(gather(ga, m, a)), rows), matrix_b(values_b(gather(gb, m, a)))
+        z = matrix_c(gather(gc, m, a).view(np.float32).astype(np.float64), rows)
+        heads = gather(first, m, a)
+        selector = a.spread(np.broadcast_to(where(m, a), (a.n,)))[:, 0].astype(np.int64)
+        warps = np.arange(len(x))[:, None]
+        row, column = np.arange(16), np.arange(8)
+        lane_a = 4 * (row & 7) + (row >> 3) + 2 * (selector[:, None] >> 2 & 1)
+        lane_b = 4 * column + (selector[:, None] >> 5 & 3)
+        scale_a = _scale(heads[:, :, -1][warps, lane_a], selector & 3, steps, unsigned)
+        scale_b = _scale(gather(second, m, a)[:, :, 0][warps, lane_b], selector >> 3 & 3, steps, unsigned)
+        place = positions(heads[:, :, 0], kept, bits, sparsity) if sparse else None
+        wide_a = np.repeat(scale_a, k // steps, axis=2)
+        x = x * (wide_a if place is None else np.take_along_axis(wide_a, place, axis=2))
+        y = y * np.repeat(scale_b, k // steps, axis=2).transpose(0, 2, 1)
+
+        def product(p: Arr, q: Arr) -> Arr:
+            result: Arr
+            if place is None:
+                result = np.matmul(p, q)
+                return result
+            result = (p[..., None] * q[np.arange(len(q))[:, None, None], place]).sum(axis=2)
+            return result
+
+        total = product(x, y) + z
+        if m.sum_error:
+            total = disturbed(m, total, x, y, z, False, product(np.abs(x), np.abs(y)) + np.abs(z))
+        store(s, m, a, sf.finish32(np.ascontiguousarray(fragments_c(total)).astype(np.float32), False, False))
+
+    return run
 
 
 def _quads(s: Site) -> Exec:
@@ -282,4 +363,11 @@ def dmma(s: Site) -> Exec:
     return run
 
 
-BUILDERS: Final[dict[str, Builder]] = {"HMMA": hmma, "IMMA": imma, "BMMA": bmma, "DMMA": dmma, "QMMA": qmma}
+BUILDERS: Final[dict[str, Builder]] = {
+    "HMMA": hmma,
+    "IMMA": imma,
+    "BMMA": bmma,
+    "DMMA": dmma,
+    "QMMA": qmma,
+    "OMMA": omma,
+}

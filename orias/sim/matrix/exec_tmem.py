@@ -84,12 +84,12 @@ def _address(place: list[Opnd]) -> Callable[[Machine, int], int]:
 def ldtm(s: Site) -> Exec:
     """LDTM: tensor memory to registers.
 
-    With STAT the first result is the minimum or maximum of the loaded registers, which are then among the sources.
+    With STAT the first result is the minimum or maximum of the loaded registers.
     """
     access = _access(s)
     stat = payload(s.regs[0]) if s.has("STAT") else 255
-    first = payload(s.src[0] if s.has("STAT") else s.regs[0])
-    address = _address(s.src[1:] if s.has("STAT") else s.src)
+    first = payload(s.regs[-1])
+    address = _address(s.src)
     minimum, magnitude = s.has("MIN") or s.has("MINABS"), s.has("MINABS") or s.has("MAXABS")
     type_ = "f32" if s.has("F32") else "s32" if s.has("S32") else "u32"
 
@@ -200,7 +200,7 @@ def cp(s: Site) -> Exec:
     """UTCCP: a copy from shared to tensor memory, in both blocks of a pair."""
     shape = _COPIES[next((x for x in s.op.mods if "dp" in x), "")]
     pair = s.has("2CTA")
-    if not s.has("tg"):
+    if not s.has("tg") and not s.has("g"):
         raise s.unknown("operands")
     address, descriptor = _address(s.src[:-1]), payload(s.src[-1])
 

@@ -1,8 +1,8 @@
 """The 128-byte tensor map of tensor copies: encoding and decoding.
 
 The layout is that of the code of ptxas 13.0.88 for ``tensormap.replace``: global address at byte 0; in the word at byte
-8 rank minus one (bits 4..6), element type (7..10), interleave (11..12), swizzle (13..14), fill mode (15); strides of
-dimension 1 and up in 16-byte units, 32 bits each from byte 12, and four more bits each in the word at byte 28; sizes
+8 rank minus one (bits 4..6), element type (7..10), interleave (11..12), swizzle (13..14), fill mode (15), rounding to
+tf32 (16); strides of dimension 1 and up in 16-byte units, 32 bits each from byte 12, and four more bits each in the word at byte 28; sizes
 minus one from byte 32; traversal strides minus one, three bits each, in the word at byte 52; box sizes minus one, one
 byte each, from byte 55.
 
@@ -18,7 +18,10 @@ from typing import Final
 ELEMENT_TYPES: Final[tuple[str, ...]] = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
 )  # fmt: skip
-"""Numbers of element types, as in ``tensormap.replace``."""
+"""Numbers of element types, as in ``tensormap.replace``; in a map tf32 is f32 with the bit for rounding."""
+_CODES: Final = 11
+"""Element types with a code of their own; the codes after them are of types of less than a byte, which are not simulated."""
+_ROUND: Final = 16
 _BYTES: Final[dict[str, int]] = {
     "u8": 1, "u16": 2, "u32": 4, "s32": 4, "u64": 8, "s64": 8, "f16": 2, "f32": 4, "f32.ftz": 4, "f64": 8, "bf16": 2, "tf32": 4, "tf32.ftz": 4,
 }  # fmt: skip
@@ -40,9 +43,11 @@ class TensorMap:
         self.address = int.from_bytes(raw[:8], "little")
         self.rank = (flags >> 4 & 7) + 1
         number = flags >> 7 & 15
-        if self.rank > 5 or number >= len(ELEMENT_TYPES):
+        if self.rank > 5 or number >= _CODES:
             raise ValueError("no tensor map: rank or element type out of range")
         self.type = ELEMENT_TYPES[number]
+        if flags >> _ROUND & 1 and self.type.startswith("f32"):
+            self.type = self.type.replace("f32", "tf32")
         self.size = _BYTES[self.type]
         self.interleave = flags >> 11 & 3
         self.swizzle = flags >> 13 & 3
@@ -87,7 +92,10 @@ def tensormap(
         raise ValueError("a tensor map needs 1 to 5 sizes, and strides that are multiples of 16 for all but the first")
     raw = bytearray(SIZE)
     raw[:8] = address.to_bytes(8, "little")
-    flags = (rank - 1) << 4 | ELEMENT_TYPES.index(type_) << 7 | SWIZZLES.index(swizzle) << 13 | fill_nan << 15
+    number = ELEMENT_TYPES.index(type_)
+    rounds = number >= _CODES
+    code = ELEMENT_TYPES.index(type_[1:]) if rounds else number
+    flags = (rank - 1) << 4 | code << 7 | SWIZZLES.index(swizzle) << 13 | fill_nan << 15 | rounds << _ROUND
     high = 0
     for d, s in enumerate(strides):
         raw[12 + 4 * d : 16 + 4 * d] = (s >> 4 & 0xFFFFFFFF).to_bytes(4, "little")

@@ -12,7 +12,7 @@ import numpy as np
 from orias.cubin.reader import Reader
 from orias.isa.decode import Decoded
 from orias.isa.gmma_forms import c_count, c_start, is_list
-from orias.isa.op import F_ALIGNED, F_SIZED, F_WGMMA, F_WRITE
+from orias.isa.op import F_ALIGNED, F_PARTIAL, F_SIZED, F_WGMMA, F_WRITE
 from orias.isa.operand import (
     K_B,
     K_CONST,
@@ -152,7 +152,7 @@ class OriCode:
     def _size(self, fn: Func, b: Block, i: Inst) -> int:
         """Number of plans of an instruction."""
         n = 1
-        if i.old != K_NONE and i.guard != PT and i.dst and i.old != i.dst[0]:
+        if _keeps(i) and i.old != i.dst[0]:
             n += 1
         if i.op.base in ("call", "CALL") or self._waits(i):
             n += 1
@@ -228,7 +228,7 @@ class OriCode:
         return plan
 
     def _instruction(self, fn: Func, b: Block, i: Inst, at: int, ends: int) -> int:
-        if i.old != K_NONE and i.guard != PT and i.dst and i.old != i.dst[0]:
+        if _keeps(i) and i.old != i.dst[0]:
             site = Site(OP_COPY, [self._map(fn, i.dst[0])], [self._map(fn, i.old)], 0, False)
             self._run(at, fn, i, pseudo.copy(site, fn.width(i.dst[0])))
             at += 1
@@ -474,6 +474,11 @@ def _may_recur(funcs: list[Func]) -> bool:
         if name in seen:
             return True
     return False
+
+
+def _keeps(i: Inst) -> bool:
+    """True for an instruction after which its result may be the old value."""
+    return i.old != K_NONE and (i.guard != PT or i.op.flags & F_PARTIAL != 0) and bool(i.dst)
 
 
 def _always(address: int) -> Callable[[Machine, Active], Any]:

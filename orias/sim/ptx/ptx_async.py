@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, r
+from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, r, reg_plus
 from orias.ptx.ast import O_SINK, Operand
 from orias.sim.core.sim_errors import Fault
 from orias.sim.core.site import Exec, Getter
@@ -221,12 +221,13 @@ _TYPE: Final[dict[str, str]] = {
 
 
 def _bulk(s: PtxSite) -> Exec:
-    if s.has("cp_mask") or not s.has("src"):
+    if not s.has("src"):
         raise s.unknown()
     to, source = s.mods["dst"], s.mods["src"]
     rows = _Rows(s)
     multicast = s.has("multicast")
-    size, mask = s.src(s.ops[2], "u32"), s.src(s.ops[4], "b16") if multicast else None
+    masked = s.ops[4] if multicast else s.ops[-1] if s.has("cp_mask") else None
+    size, mask = s.src(s.ops[2], "u32"), s.src(masked, "b16") if masked is not None else None
 
     def count(m: Machine, a: Active) -> Arr:
         units = size(m, a) >> np.uint32(4)
@@ -241,17 +242,24 @@ def _bulk(s: PtxSite) -> Exec:
         name += f".{s.mods['op'].upper()}{_TYPE.get(s.types[0], '')}"
     elif multicast:
         name += ".MULTICAST"
+    elif mask is not None:
+        name += ".DST_G_BYTE_MASK"
     site = s.sass(name, [], [*_group(first), *_group(second), rows.words((count, 1))])
     return _one_by_one([*rows.fills, exec_copy.bulk(site)])
 
 
+_MODES: Final[dict[str, str]] = {
+    "tile": "", "im2col": ".IM2COL", "im2col_no_offs": ".IM2COL", "tile::gather4": ".GATHER4", "tile::scatter4": ".SCATTER4",
+}  # fmt: skip
+"""Modifiers of tensor copies that are simulated."""
+
+
 def _tensor(s: PtxSite) -> Exec:
     mode = s.mods.get("mode", "tile")
-    if mode not in ("tile", "im2col", "im2col_no_offs"):
+    if mode not in _MODES:
         raise s.unknown()
     rows = _Rows(s)
-    columns = mode != "tile"
-    tail = f".{s.mods['dim'].upper()}{'.IM2COL' if columns else ''}"
+    tail = f".{s.mods['dim'].upper()}{_MODES[mode]}"
     src: list[Opnd]
     if s.mods["dst"] == "global":
         table, place = s.ops[0], [rows.address(s.ops[1], "shared")]
@@ -299,6 +307,8 @@ def _wait_group(s: PtxSite) -> Exec:
 def _store(s: PtxSite) -> Exec:
     """st.async and red.async to shared memory of the cluster."""
     space = s.mods.get("space", "")
+    if len(s.ops) == 2 and s.mods.get("order") == "release":
+        return _to_global(s)
     if len(s.ops) < 3 or space not in ("", "shared::cluster"):
         raise s.unknown()
     type_ = s.types[-1]
@@ -319,10 +329,69 @@ def _store(s: PtxSite) -> Exec:
     return run_all([*rows.fills, exec_async.stas(s.sass("STAS" + size, [], src))])
 
 
+def _zeros(s: PtxSite) -> Exec:
+    """st.bulk: zeros in shared memory, 8 bytes at a time."""
+    at, size = shared_word(s, s.ops[0]), s.src(s.ops[1], "u64")
+
+    def run(m: Machine, a: Active) -> None:
+        where, n = np.broadcast_to(at(m, a), (a.n,)), np.broadcast_to(size(m, a), (a.n,))
+        for i in range(a.n):
+            exec_copy.clear(m, a, i, int(where[i]), int(n[i]) & -8)
+
+    return run
+
+
+# -- clusterlaunchcontrol
+
+
+def _query(s: PtxSite) -> Exec:
+    """What an answer to try_cancel says: bit 64 that it succeeded, the first word x, the halves of the second y and z."""
+    query = s.mods["query"]
+    row, bits = s.rows(s.ops[1])
+    if bits != 128:
+        raise s.unknown("operand")
+    if query == "is_canceled":
+        put = s.setp(s.ops[0])
+        return lambda m, a: put(m, a, (m.R[row + 2][a.sel] & np.uint32(1)) != 0)
+    first = "xyz".index(query[-1]) if "::" in query else 0
+    targets = [s.dst(o, "b32") if o.kind != O_SINK else None for o in elements(s.ops[0])[:3]]
+
+    def run(m: Machine, a: Active) -> None:
+        x, second = m.R[row][a.sel], m.R[row + 1][a.sel]
+        parts = (x, second & np.uint32(0xFFFF), second >> np.uint32(16))
+        values = [p.copy() for p in parts[first:]]
+        for put, v in zip(targets, values, strict=False):
+            if put is not None:
+                put(m, a, v)
+
+    return run
+
+
+def _to_global(s: PtxSite) -> Exec:
+    """st.async and red.async to global memory, by the operations of sm_100."""
+    if s.name == "red.async" and s.mods["op"] != "add":
+        raise s.unknown()
+    type_ = s.types[-1]
+    words = bits_of(type_) // 32
+    rows = _Rows(s)
+    where, data = rows.words(rows.address(s.ops[0], "global")), rows.words((s.src(s.ops[1], type_), words))
+    name = f"{'USTGR.E' if s.name == 'st.async' else 'UREDGR.E.ADD'}.NA{'.64' if words == 2 else ''}.STRONG.SYS"
+    return _one_by_one([*rows.fills, exec_copy.to_global(s.sass(name, [], [*_group(where), data]))])
+
+
+def _try_cancel(s: PtxSite) -> Exec:
+    rows = _Rows(s)
+    pair = rows.words(rows.address(s.ops[0], "shared"), rows.address(s.ops[1], "shared"))
+    name = f"UGETNEXTWORKID.{'BROADCAST' if s.has('multicast') else 'SELFCAST'}"
+    site = s.sass(name, [], [*_group(pair), *_group(reg_plus(pair, 1))])
+    return _one_by_one([*rows.fills, exec_copy.next_work(site)])
+
+
 # -- tensor maps
 
 _FLAGS: Final[dict[str, tuple[int, int]]] = {
     "rank": (4, 3), "elemtype": (7, 4), "interleave_layout": (11, 2), "swizzle_mode": (13, 2), "fill_mode": (15, 1),
+    "swizzle_atomicity": (19, 3),
 }  # fmt: skip
 """Fields of the word at byte 8: (lowest bit, bits)."""
 
@@ -337,6 +406,15 @@ def _replace(s: PtxSite) -> Exec:
     value = s.src(s.ops[-1], "b64" if wide else "u32")
     ordinal = s.ops[1].value if len(s.ops) > 2 else 0
 
+    codes = field == "elemtype" and s.program.image.target.has(features.MAP_CODES)
+    rounded = codes and s.ops[-1].value in (11, 12)
+
+    def code(v: Arr) -> Arr:
+        """What a map has for the number of an element type: tf32 is f32, types of less than a byte follow bf16."""
+        less = 4 if rounded else 2 if s.ops[-1].value > 12 else 0
+        result: Arr = v - v.dtype.type(less)
+        return result
+
     def insert(m: Machine, a: Active, byte: int, low: int, bits: int, v: Arr) -> None:
         place = at(m, a) + at(m, a).dtype.type(byte)
         mask = np.uint32(((1 << bits) - 1) << low)
@@ -349,7 +427,9 @@ def _replace(s: PtxSite) -> Exec:
         if field == "global_address":
             store_values(m, a, where, at(m, a), 8, [v])
         elif field in _FLAGS:
-            insert(m, a, 8, *_FLAGS[field], v)
+            if rounded:
+                insert(m, a, 8, 16, 1, np.ones(a.n, U32))
+            insert(m, a, 8, *_FLAGS[field], code(v) if codes else v)
             if field == "swizzle_mode":
                 insert(m, a, 8, 22, 1, np.zeros(a.n, U32))
         elif field == "global_dim":
@@ -386,5 +466,6 @@ ASYNCHRONOUS: Final[dict[str, Builder]] = {
     "mbarrier.try_wait": _wait, "mbarrier.pending_count": _pending, "cp.async.mbarrier.arrive": _copies_arrive,
     "cp.async.bulk": _bulk, "cp.reduce.async.bulk": _bulk, "cp.async.bulk.tensor": _tensor, "cp.reduce.async.bulk.tensor": _tensor,
     "cp.async.bulk.wait_group": _wait_group, "st.async": _store, "red.async": _store, "tensormap.replace": _replace,
-    "tensormap.cp_fenceproxy": _copy_map,
+    "tensormap.cp_fenceproxy": _copy_map, "st.bulk": _zeros, "clusterlaunchcontrol.query_cancel": _query,
+    "clusterlaunchcontrol.try_cancel": _try_cancel,
 }  # fmt: skip

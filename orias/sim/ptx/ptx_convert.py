@@ -12,7 +12,7 @@ from orias.sim.math import ops_half as half
 from orias.sim.math import ops_int as oi
 from orias.sim.math import softfloat as sf
 from orias.sim.math.ops_int import I32, I64, U16, U32, U64
-from orias.sim.math.ops_narrow import NARROW, decode_scales, encode_scales
+from orias.sim.math.ops_narrow import NARROW, decode_scales, encode_scales, halves_randomly
 from orias.sim.ptx.machine import ptx
 from orias.sim.ptx.ptx_float import MODES
 from orias.sim.ptx.ptx_integer import Builder
@@ -180,6 +180,35 @@ def _to_narrow(s: PtxSite, d: str, t: str) -> Exec:
     )
 
 
+def _randomly(s: PtxSite, d: str) -> Exec:
+    """Stochastic rounding of two values to halves, or of four to narrow formats: the upper half of the random bits first."""
+    relu, result = s.has("relu"), s.dst(s.ops[0], f"b{bits_of(d)}")
+    random = s.src(s.ops[-1], "b32")
+    operands = s.ops[1].elems if d.endswith("x4") else s.ops[1:3]
+    gets = [s.src(o, "f32") for o in operands]
+
+    def value(g: Getter, m: Machine, a: Active) -> Arr:
+        return g(m, a).view(of.F32).astype(np.float64)
+
+    if not d.endswith("x4"):
+        bf16, finite = d == "bf16x2", s.has("satfinite")
+        x, y = gets
+        return lambda m, a: result(
+            m, a, halves_randomly(value(y, m, a), value(x, m, a), random(m, a), bf16, relu, finite)
+        )
+    to = NARROW[d.removesuffix("x4").upper()]
+    width = np.uint32(bits_of(d) // 2)
+
+    def run(m: Machine, a: Active) -> None:
+        bits = random(m, a)
+        v = [value(g, m, a) for g in gets]
+        above = to.encode_pair_randomly(v[1], v[0], bits >> np.uint32(16), relu)
+        below = to.encode_pair_randomly(v[3], v[2], bits & np.uint32(0xFFFF), relu)
+        result(m, a, (above << width | below).astype(UNSIGNED[bits_of(d)]))
+
+    return run
+
+
 def _from_narrow(s: PtxSite, t: str) -> Exec:
     narrow, relu = NARROW[t.removesuffix("x2").upper()], s.has("relu")
 
@@ -206,9 +235,11 @@ def _from_scale(s: PtxSite) -> Exec:
 
 
 def _cvt(s: PtxSite) -> Exec:
-    if len(s.types) != 2 or s.mods.get("rnd") == "rs":
+    if len(s.types) != 2:
         raise s.unknown()
     d, t = s.types
+    if s.mods.get("rnd") == "rs":
+        return _randomly(s, d)
     if d in _INTEGERS and t in _INTEGERS:
         return _between_integers(s, d, t)
     if d in _INTEGERS and t in _FLOATS:

@@ -92,6 +92,8 @@ def _add(s: PtxSite) -> Exec:
     t = s.types[0]
     mode, ftz, sat = mode_of(s), s.has("ftz"), s.has("sat")
     minus = s.name == "sub"
+    if t == "f32x2":
+        return _packed(s, lambda x, y: sf.fadd32(x, y, mode, ftz, False), minus)
     if _is_half(t):
         return _half_op(s, 2, (lambda x, y: _odd_sum(x, -y)) if minus else _odd_sum)
     x, y, put = _mixed(s, s.ops[1], type_of(s)), s.src(s.ops[2], t), s.dst(s.ops[0], t)
@@ -103,8 +105,25 @@ def _add(s: PtxSite) -> Exec:
     return lambda m, a: put(m, a, sf.fadd32(x(m, a), y(m, a), mode, ftz, sat))
 
 
+def _packed(s: PtxSite, f: Callable[..., Arr], negate_last: bool = False) -> Exec:
+    """An operation on both f32 of doublewords; `f` takes patterns."""
+    gets, put = [s.src(o, "b64") for o in s.ops[1:]], s.dst(s.ops[0], "b64")
+
+    def run(m: Machine, a: Active) -> None:
+        pairs = [(v.astype(U32), (v >> np.uint64(32)).astype(U32)) for v in (g(m, a) for g in gets)]
+        if negate_last:
+            pairs[-1] = negated(pairs[-1][0]), negated(pairs[-1][1])
+        low, high = (f(*(p[k] for p in pairs)) for k in (0, 1))
+        put(m, a, high.astype(U64) << np.uint64(32) | low)
+
+    return run
+
+
 def _mul(s: PtxSite) -> Exec:
     t = type_of(s)
+    if t == "f32x2":
+        mode, ftz = mode_of(s), s.has("ftz")
+        return _packed(s, lambda x, y: sf.fmul32(x, y, mode, ftz, False))
     mode, ftz, sat = mode_of(s), s.has("ftz"), s.has("sat")
     if _is_half(t):
         return _half_op(s, 2, lambda x, y: x * y)
@@ -118,6 +137,8 @@ def _fma(s: PtxSite) -> Exec:
     mode, ftz, sat = mode_of(s), s.has("ftz"), s.has("sat")
     if s.has("oob"):
         raise s.unknown()
+    if t == "f32x2":
+        return _packed(s, lambda x, y, z: sf.fma32(x, y, z, mode, ftz, False))
     if _is_half(t):
         return _half_op(s, 3, sf.fma_values)
     if t == "f64":
@@ -163,8 +184,11 @@ def _minmax(s: PtxSite) -> Exec:
             lambda x, y: sf.finish64(half.minmax(x.view(of.F64), y.view(of.F64), take, False, False)), [t, t], t
         )
     if len(s.ops) == 4:
+        kept = np.uint32(0x7FFFFFFF if s.has("abs") else 0xFFFFFFFF)
         return s.each(
-            lambda x, y, z: of.fmnmx(of.fmnmx(x, y, take, ftz, nan, xorsign), z, take, ftz, nan, xorsign),
+            lambda x, y, z: of.fmnmx(
+                of.fmnmx(x & kept, y & kept, take, ftz, nan, False), z & kept, take, ftz, nan, False
+            ),
             [t, t, t],
             t,
         )

@@ -27,7 +27,7 @@ from orias.sim.texture.surface_object import Surface
 from orias.sim.texture.texture_object import Texture
 from orias.target import features
 from orias.target.descriptors import HANDLE_KINDS
-from orias.target.profile import KNOWN_TARGETS, Target
+from orias.target.profile import TARGETS, Target
 
 Arr = npt.NDArray[Any]
 
@@ -45,7 +45,7 @@ class PtxImage:
 
     def __init__(self, module: Module, arch: str, choice: Choice = CANONICAL, like: Image | None = None) -> None:
         self.module = module
-        self.target: Target = KNOWN_TARGETS[arch]
+        self.target: Target = TARGETS[arch]
         self.choice = choice
         self.arena = Arena(1 << 20)
         self.variables: dict[str, tuple[int, int]] = {}
@@ -172,6 +172,7 @@ class PtxImage:
         max_steps: int = DEFAULT_STEPS,
         cluster: Dim | None = None,
         on_batch: Callable[[Machine], None] | None = None,
+        resident: int = 0,
     ) -> Result:
         """Runs a kernel; arguments and errors are those of :meth:`orias.sim.core.image.Image.launch`."""
         k = self.kernels.get(name)
@@ -184,7 +185,9 @@ class PtxImage:
         offsets, top = place(k.params)
         slots = [(o, p.size) for p, o in zip(k.params, offsets, strict=True)]
         arguments = Arguments(self.arena, name, slots, top, args)
-        launch = _PtxLaunch(self, k, arguments.params, Shape(g, b, size, shared), Options(max_steps, on_batch))
+        launch = _PtxLaunch(
+            self, k, arguments.params, Shape(g, b, size, shared), Options(max_steps, on_batch, resident=resident)
+        )
         self.syscalls.output = []
         with np.errstate(all="ignore"):
             launch.run()
@@ -250,6 +253,7 @@ class _PtxLaunch(Launch):
         m.window_shared = SHARED_WINDOW
         m.window_local = LOCAL_WINDOW
         m.syscalls = lambda address, who: image.syscalls(m, address, who)
+        m.next_work = self.next_work
         m.watch = image.watch
         m.frame[:] = STACK_TOP - p.units[0].frame_size
         m.dynamic[:] = STACK_TOP - self.stack

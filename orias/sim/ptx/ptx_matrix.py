@@ -20,7 +20,7 @@ from orias.sim.sass import exec_warp
 
 Arr = npt.NDArray[Any]
 _HALF: Final[dict[str, str]] = {"f16": "", "bf16": ".BF16", "tf32": ".TF32"}
-_FP8: Final = ("e4m3", "e5m2")
+_FP8: Final = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 
 
 def elements(o: Operand) -> list[Operand]:
@@ -62,8 +62,8 @@ def spread(s: PtxSite, o: Operand, type_: str, row: int = -1) -> tuple[int, Exec
 def _mma(s: PtxSite) -> Exec:
     t = s.types
     shape = s.mods["shape"]
-    if s.has("kind") and s.mods["kind"] != "kind::f8f6f4":
-        raise s.unknown()
+    if s.has("block_scale"):
+        return _scaled(s)
     if shape == "m8n8k4" and t[1] == "f16":
         return _quads(s)
     rows, rest = shape[1:].split("n")
@@ -97,6 +97,37 @@ def _mma(s: PtxSite) -> Exec:
     return run_all([*[f for _, f in fragments], build(s.sass(name, [r(out)], src)), empty])
 
 
+def _scaled(s: PtxSite) -> Exec:
+    """mma with block_scale: QMMA.SF or OMMA.SF, whose last register says where the scales are."""
+    t, sparse = s.types, s.has("sp")
+    eights = s.mods["kind"] == "kind::mxf8f6f4"
+    k = s.mods["shape"].split("k")[1]
+    name = f"{'QMMA' if eights else 'OMMA'}.SF{'.SP' if sparse else ''}.168{k}.F32.{t[1].upper()}.{t[2].upper()}"
+    name += ".UE4M3.4X" if t[4] == "ue4m3" else ".E8"
+    fragments = [fragment(s, o, "b32") for o in s.ops[1:4]]
+    heads = s.program.scratch(2)
+    scale_a, at_a, scale_b, at_b = s.ops[6 if sparse else 4 :]
+    gets = [s.src(elements(o)[0], "b32") for o in ([s.ops[4], scale_a] if sparse else [scale_a])]
+    fields = [(s.src(e, "u16"), low) for e, low in zip([*at_a.elems, *at_b.elems], (0, 2, 3, 5), strict=True)]
+    place = s.program.scratch(1)
+
+    def fill(m: Machine, a: Active) -> None:
+        for j, g in enumerate(gets):
+            m.R[heads + j][a.sel] = g(m, a).astype(U32)
+        total = np.zeros(a.n, U32)
+        for g, low in fields:
+            total |= np.asarray(g(m, a)).astype(U32) << np.uint32(low)
+        m.R[place][a.sel] = total
+
+    right, fill_right = fragment(s, elements(scale_b)[0], "b32")
+    src = [*[r(row) for row, _ in fragments], r(heads), r(right), r(place)]
+    if sparse:
+        src.append(imm(s.ops[5].value))
+    out, empty = spread(s, s.ops[0], "b32")
+    build = exec_mma.qmma if eights else exec_mma.omma
+    return run_all([*[f for _, f in fragments], fill, fill_right, build(s.sass(name, [r(out)], src)), empty])
+
+
 def _quads(s: PtxSite) -> Exec:
     """m8n8k4 of f16: the steps of HMMA.884."""
     d_type, c_type = s.types[0], s.types[3]
@@ -112,11 +143,18 @@ def _quads(s: PtxSite) -> Exec:
     return run_all([*[f for _, f in fragments], *steps, empty])
 
 
+_LAYOUTS: Final[dict[tuple[str, bool], str]] = {
+    ("m8n8", False): "M88", ("m8n8", True): "MT88", ("m16n16", True): "MT1616", ("m8n16", False): "M816", ("m16n8", True): "MT168",
+}  # fmt: skip
+_STORED: Final[dict[str, str]] = {"b16": "16", "b8": "8", "b6x16_p32": "U6x16P32TO8", "b4x16_p64": "U4x16P64TO8"}
+
+
 def _matrix_name(s: PtxSite) -> str:
-    if s.mods.get("shape") != "m8n8" or type_of(s) != "b16":
+    layout, size = _LAYOUTS.get((s.mods.get("shape", ""), s.has("trans"))), _STORED.get(type_of(s))
+    if layout is None or size is None:
         raise s.unknown()
     count = {"x1": "", "x2": ".2", "x4": ".4"}[s.mods["num"]]
-    return f".16.{'MT88' if s.has('trans') else 'M88'}{count}"
+    return f".{size}.{layout}{count}"
 
 
 def shared_address(s: PtxSite, o: Operand) -> tuple[Opnd, Exec]:

@@ -95,7 +95,13 @@ def _redux(s: PtxSite) -> Exec:
     t, what = type_of(s), s.mods["op"]
     g, put = s.src(s.ops[1], t), s.dst(s.ops[0], t)
     if t == "f32":
-        raise s.unknown()
+        least, magnitude, nan = np.full(1, what == "min"), s.has("abs"), s.has("NaN")
+
+        def float_run(m: Machine, a: Active) -> None:
+            x = exec_warp.extreme(everywhere(g, m, a), a, least, magnitude, nan)
+            put(m, a, x[a.position >> 5])
+
+        return float_run
     signed = t == "s32"
     ufuncs: dict[str, Any] = {
         "add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "min": np.minimum, "max": np.maximum,

@@ -11,14 +11,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import payload, reg_plus
+from orias.isa.operand import is_imm, is_zero_reg, payload, reg_plus
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.site import Exec, Getter, Site
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I64, U8, U64
 from orias.sim.matrix.tensor_map import SIZE, TensorMap
 from orias.sim.sass.exec_async import Builder, complete
-from orias.sim.sass.exec_mem import shared_offsets
+from orias.sim.sass.exec_mem import address32, shared_offsets
 
 Arr = npt.NDArray[Any]
 
@@ -117,6 +117,50 @@ def _bfloat(kind: str, old: Arr, new: Arr) -> Arr:
     return result
 
 
+class Bulk:
+    """A copy of a run of bytes; addresses and sizes as numbers.
+
+    ``signal``: address of the barrier object; ``ranks``: blocks of a multicast; ``bytes``: which of each 16 bytes are
+    written, one bit each.
+    """
+
+    def __init__(self, to: int, source: int, size: int, signal: int = 0) -> None:
+        self.to = to
+        self.source = source
+        self.size = size
+        self.signal = signal
+        self.ranks: list[int] = []
+        self.bytes = 0xFFFF
+        self.change: Callable[[Arr, Arr], Arr] | None = None
+
+    def issue(self, m: Machine, a: Active, i: int, to_shared: bool, from_shared: bool) -> None:
+        """Starts the copy, for the thread at position `i`."""
+        size, change = self.size, self.change
+        if size == 0:
+            return
+        inner = _shared(m, a, i, self.source, size, _UNITS) if from_shared else -1
+        places = [_shared(m, a, i, x, size, _UNITS) for x in own(self.to, self.ranks)] if to_shared else []
+        try:
+            outer = -1
+            if not (to_shared and from_shared):
+                there = self.to if from_shared else self.source
+                outer = int(m.arena.offsets(np.array([there], U64), size, _UNITS)[0])
+        except Fault as f:
+            raise Fault(f.error, f.message, i) from None
+        kept = np.tile([bool(self.bytes >> k & 1) for k in range(_UNITS)], size // _UNITS)
+
+        def finish() -> None:
+            data = (m.shared.data[inner : inner + size] if from_shared else m.arena.data[outer : outer + size]).copy()
+            goals = [(m.shared.data, p) for p in places] if to_shared else [(m.arena.data, outer)]
+            for memory, at in goals:
+                here = memory[at : at + size]
+                here[kept] = (data if change is None else change(here.copy(), data))[kept]
+            if to_shared:
+                _report(m, a, i, self.signal, self.ranks, size)
+
+        m.defer(finish, group=not to_shared)
+
+
 def bulk(s: Site) -> Exec:
     """UBLKCP and UBLKRED between global and shared memory and within shared memory of the cluster."""
     ways = [x for x in s.op.mods if x in ("S", "G")][:2]
@@ -134,31 +178,14 @@ def bulk(s: Site) -> Exec:
 
     def issue(m: Machine, a: Active, i: int) -> None:
         word = _word(units, m, a, i)
-        size = (word & 0xFFFF) * _UNITS
-        if size == 0:
-            return
-        ranks = peers(m, i, word >> 16) if s.has("MULTICAST") else []
-        target, origin = _word(to, m, a, i), _word(source, m, a, i)
-        signal = _word(barrier, m, a, i) if barrier is not None else 0
-        inner = _shared(m, a, i, origin, size, _UNITS) if from_shared else -1
-        places = [_shared(m, a, i, x, size, _UNITS) for x in own(target, ranks)] if to_shared else []
-        try:
-            outer = -1
-            if not (to_shared and from_shared):
-                outer = int(m.arena.offsets(np.array([target if from_shared else origin], U64), size, _UNITS)[0])
-        except Fault as f:
-            raise Fault(f.error, f.message, i) from None
-
-        def finish() -> None:
-            data = (m.shared.data[inner : inner + size] if from_shared else m.arena.data[outer : outer + size]).copy()
-            goals = [(m.shared.data, p) for p in places] if to_shared else [(m.arena.data, outer)]
-            for memory, at in goals:
-                here = memory[at : at + size]
-                here[:] = data if change is None else change(here.copy(), data)
-            if to_shared:
-                _report(m, a, i, signal, ranks, size)
-
-        m.defer(finish, group=not to_shared)
+        copy = Bulk(_word(to, m, a, i), _word(source, m, a, i), (word & 0xFFFF) * _UNITS)
+        copy.signal = _word(barrier, m, a, i) if barrier is not None else 0
+        copy.change = change
+        if s.has("MULTICAST") and copy.size:
+            copy.ranks = peers(m, i, word >> 16)
+        if s.has("DST_G_BYTE_MASK"):
+            copy.bytes = word >> 16
+        copy.issue(m, a, i, to_shared, from_shared)
 
     return run
 
@@ -182,6 +209,15 @@ def _tile(t: TensorMap, place: list[int]) -> tuple[Arr, Arr]:
         inside = (at >= 0) & (at < t.dims[d])
         valid = (inside[:, None] & valid).reshape(-1) if d else inside
     return offset, valid
+
+
+def _rows(t: TensorMap, place: list[int]) -> tuple[Arr, Arr]:
+    """Byte offsets and validity of the elements of four rows, from the column `place[0]` on; `place` ends with the rows."""
+    at = place[0] + np.arange(t.box[0], dtype=I64)
+    inside = (at >= 0) & (at < t.dims[0])
+    offset = [at * t.strides[0] + row * t.strides[1] for row in place[1:]]
+    valid = [inside & (0 <= row < t.dims[1]) for row in place[1:]]
+    return np.concatenate(offset), np.concatenate(valid)
 
 
 def _columns(t: TensorMap, place: list[int], move: list[int]) -> tuple[Arr, Arr]:
@@ -211,13 +247,97 @@ def _moves(t: TensorMap, word: int) -> list[int]:
     return [word >> bits * d & (1 << bits) - 1 for d in range(inner)]
 
 
+class Tensor:
+    """A copy between a tensor in global memory and a box in shared memory.
+
+    ``name``: of the operation, for messages; ``columns``: an im2col copy, with offsets ``moves``; ``rows``: a copy of
+    four rows; ``place``: the coordinates, or the column and the rows; ``signal``, ``ranks``: as in :class:`Bulk`;
+    ``pair``: the barrier object is in one block of each pair; ``change``: a reduction.
+    """
+
+    def __init__(self, name: str, rank: int, place: list[int], shared: int, signal: int = 0) -> None:
+        self.name = name
+        self.rank = rank
+        self.place = place
+        self.shared = shared
+        self.signal = signal
+        self.columns = False
+        self.rows = False
+        self.moves = 0
+        self.ranks: list[int] = []
+        self.pair = False
+        self.change: str | None = None
+
+    def _elements(self, t: TensorMap, load: bool) -> tuple[Arr, Arr]:
+        if self.columns:
+            return _columns(t, self.place, _moves(t, self.moves) if load else [0] * (self.rank - 2))
+        return _rows(t, self.place) if self.rows else _tile(t, self.place)
+
+    def _check(self, t: TensorMap) -> str:
+        """What is wrong with the map for this copy, or nothing."""
+        if t.rank != self.rank or t.im2col != self.columns or t.interleave:
+            return f"with a map of rank {t.rank}, im2col {t.im2col}, interleave {t.interleave}"
+        if self.rows and t.box[1] != 1:
+            return f"with a box of {t.box[1]} rows"
+        return ""
+
+    def issue(self, m: Machine, a: Active, i: int, table: int, load: bool) -> None:
+        """Starts the copy, for the thread at position `i`; the map is at `table`."""
+        try:
+            t = TensorMap(m.arena.read(table, SIZE))
+        except ValueError as e:
+            raise Fault(IllegalInstruction, str(e), i) from None
+        except Fault as f:
+            raise Fault(f.error, f.message, i) from None
+        bad = self._check(t)
+        if bad:
+            raise Fault(IllegalInstruction, f"{self.name} {bad}", i)
+        offset, valid = self._elements(t, load)
+        size = len(offset) * t.size
+        if size % _UNITS or (t.swizzle and (t.channels if self.columns else t.box[0]) * t.size > 16 << t.swizzle):
+            raise Fault(
+                IllegalInstruction, f"{self.name}: the box has {size} bytes, or its rows are longer than the swizzle", i
+            )
+        starts = [_shared(m, a, i, x, size, 128) for x in own(self.shared, self.ranks)]
+        try:
+            good = np.flatnonzero(valid)
+            where = np.zeros(len(offset), I64)
+            if len(good):
+                where[good] = m.arena.offsets((t.address + offset[good]).astype(U64), t.size, 1)
+        except Fault as f:
+            raise Fault(f.error, f.message, i) from None
+        inside = _bytes(_swizzled_elements(t, starts[0], len(offset)), t.size)
+        outside = _bytes(where, t.size)
+        kept = np.repeat(valid, t.size)
+        change = self.change
+
+        def finish() -> None:
+            if load:
+                data = np.where(kept, m.arena.data[outside], _filler(t, len(offset)))
+                for start in starts:
+                    m.shared.data[inside + (start - starts[0])] = data
+                _report(m, a, i, self.signal, self.ranks, size, self.pair)
+                return
+            data = m.shared.data[inside][kept]
+            goal = outside[kept]
+            m.arena.data[goal] = data if change is None else _reduced(t, change, m.arena.data[goal], data)
+
+        m.defer(finish, group=not load)
+
+
+def signed(v: int) -> int:
+    """A word as a signed number."""
+    return v - (1 << 32) if v >> 31 else v
+
+
 def tensor(s: Site) -> Exec:
     """UTMALDG, UTMASTG and UTMAREDG."""
     base = s.op.base
     load = base == "UTMALDG"
     rank = next(int(x[0]) for x in s.op.mods if x[1:] == "D")
+    rows = s.has("GATHER4") or s.has("SCATTER4")
     group, table = s.src[2], s.raw64(s.src[6])
-    words = [s.raw(reg_plus(group, k)) for k in range(rank + (2 if load else 1))]
+    words = [s.raw(reg_plus(group, k)) for k in range((5 if rows else rank) + (2 if load else 1))]
     columns = s.has("IM2COL")
     extra = s.raw(s.src[8]) if load and (columns or s.has("MULTICAST")) else None
     change = (
@@ -231,55 +351,15 @@ def tensor(s: Site) -> Exec:
             issue(m, a, int(i))
 
     def issue(m: Machine, a: Active, i: int) -> None:
-        try:
-            t = TensorMap(m.arena.read(_word(table, m, a, i), SIZE))
-        except ValueError as e:
-            raise Fault(IllegalInstruction, str(e), i) from None
-        except Fault as f:
-            raise Fault(f.error, f.message, i) from None
-        if t.rank != rank or t.im2col != columns or t.interleave:
-            raise Fault(
-                IllegalInstruction,
-                f"{s.op.name} with a map of rank {t.rank}, im2col {t.im2col}, interleave {t.interleave}",
-                i,
-            )
         values = [_word(w, m, a, i) for w in words]
-        place = [v - (1 << 32) if v >> 31 else v for v in values[2 if load else 1 :]]
-        word = _word(extra, m, a, i) if extra is not None else 0
-        if columns:
-            offset, valid = _columns(t, place, _moves(t, word & 0xFFFF) if load else [0] * (rank - 2))
-        else:
-            offset, valid = _tile(t, place)
-        size = len(offset) * t.size
-        if size % _UNITS or (t.swizzle and (t.channels if columns else t.box[0]) * t.size > 16 << t.swizzle):
-            raise Fault(
-                IllegalInstruction, f"{s.op.name}: the box has {size} bytes, or its rows are longer than the swizzle", i
-            )
-        ranks = peers(m, i, word >> 16) if s.has("MULTICAST") else []
-        starts = [_shared(m, a, i, x, size, 128) for x in own(values[0], ranks)]
-        try:
-            good = np.flatnonzero(valid)
-            where = np.zeros(len(offset), I64)
-            if len(good):
-                where[good] = m.arena.offsets((t.address + offset[good]).astype(U64), t.size, 1)
-        except Fault as f:
-            raise Fault(f.error, f.message, i) from None
-        inside = _bytes(_swizzled_elements(t, starts[0], len(offset)), t.size)
-        outside = _bytes(where, t.size)
-        kept = np.repeat(valid, t.size)
-
-        def finish() -> None:
-            if load:
-                data = np.where(kept, m.arena.data[outside], _filler(t, len(offset)))
-                for start in starts:
-                    m.shared.data[inside + (start - starts[0])] = data
-                _report(m, a, i, values[1], ranks, size, s.has("2CTA"))
-                return
-            data = m.shared.data[inside][kept]
-            goal = outside[kept]
-            m.arena.data[goal] = data if change is None else _reduced(t, change, m.arena.data[goal], data)
-
-        m.defer(finish, group=not load)
+        place = [signed(v) for v in values[2 if load else 1 :]]
+        copy = Tensor(s.op.name, rank, place, values[0], values[1])
+        copy.columns, copy.rows, copy.change, copy.pair = columns, rows, change, s.has("2CTA")
+        if extra is not None:
+            word = _word(extra, m, a, i)
+            copy.moves = word & 0xFFFF
+            copy.ranks = peers(m, i, word >> 16) if s.has("MULTICAST") else []
+        copy.issue(m, a, i, _word(table, m, a, i), load)
 
     return run
 
@@ -343,6 +423,90 @@ def redas(s: Site) -> Exec:
     return run
 
 
+def clear(m: Machine, a: Active, i: int, address: int, size: int) -> None:
+    """Zeros in shared memory, as asked by the thread at position `i`; `size` in bytes, a multiple of 8."""
+    if size:
+        at = _shared(m, a, i, address, size, 8)
+        m.changed = m.clock
+        m.shared.views[8][at >> 3 : (at + size) >> 3] = 0
+
+
+def memsets(s: Site) -> Exec:
+    """UMEMSETS: zeros in units of 8 bytes; a value other than zero is not known."""
+    if not is_zero_reg(s.src[4]):
+        raise s.unknown()
+    where, count = address32(s, 0), s.raw(s.src[5])
+
+    def run(m: Machine, a: Active) -> None:
+        at = where(m, a)
+        for i in first_threads(a):
+            clear(m, a, int(i), int(at[i]), _word(count, m, a, int(i)) * 8)
+
+    return run
+
+
+def to_global(s: Site) -> Exec:
+    """USTGR and UREDGR: a word or two of a uniform register, stored or added some steps later."""
+    wide = s.has("64")
+    size = 8 if wide else 4
+    adds = s.op.base == "UREDGR"
+    data = s.src[4]
+    base = s.raw64(s.src[2])
+    offset = payload(s.src[3]) if is_imm(s.src[3]) else 0
+    value = s.raw64(data) if wide else s.raw(data)
+
+    def issue(m: Machine, a: Active, i: int) -> None:
+        at = _word(base, m, a, i) + (offset ^ 1 << 31) - (1 << 31)
+        amount = _word(value, m, a, i)
+        try:
+            place = int(m.arena.offsets(np.array([at], U64), size, size)[0])
+        except Fault as f:
+            raise Fault(f.error, f.message, i) from None
+
+        def finish() -> None:
+            here = m.arena.data[place : place + size]
+            old = int.from_bytes(here.tobytes(), "little") if adds else 0
+            here[:] = np.frombuffer((old + amount & (1 << 8 * size) - 1).to_bytes(size, "little"), U8)
+
+        m.defer(finish, group=False)
+
+    def run(m: Machine, a: Active) -> None:
+        for i in first_threads(a):
+            issue(m, a, int(i))
+
+    return run
+
+
+def next_work(s: Site) -> Exec:
+    """UGETNEXTWORKID: takes a cluster that has not started, and answers with its first block; or answers that there is none.
+
+    The answer has 16 bytes: x, y and z (16 bits each), and bit 64, which says that there is one.
+    """
+    to, barrier = s.raw(s.src[2]), s.raw(s.src[6])
+    everywhere = s.has("BROADCAST")
+
+    def issue(m: Machine, a: Active, i: int) -> None:
+        ranks = list(range(m.cluster_size)) if everywhere else []
+        starts = [_shared(m, a, i, x, _UNITS, _UNITS) for x in own(_word(to, m, a, i), ranks)]
+        signal = _word(barrier, m, a, i)
+
+        def finish() -> None:
+            block = m.next_work()
+            words = [0, 0, 0, 0] if block is None else [block[0], block[1] | block[2] << 16, 1, 0]
+            for start in starts:
+                m.shared.data[start : start + _UNITS] = np.array(words, np.uint32).view(U8)
+            _report(m, a, i, signal, ranks, _UNITS)
+
+        m.defer(finish, group=False)
+
+    def run(m: Machine, a: Active) -> None:
+        for i in first_threads(a):
+            issue(m, a, int(i))
+
+    return run
+
+
 BUILDERS: Final[dict[str, Builder]] = {
-    "UBLKCP": bulk, "UBLKRED": bulk, "UTMALDG": tensor, "UTMASTG": tensor, "UTMAREDG": tensor, "REDAS": redas,
+    "UMEMSETS": memsets, "UBLKCP": bulk, "UBLKRED": bulk, "UTMALDG": tensor, "UTMASTG": tensor, "UTMAREDG": tensor, "REDAS": redas,
+    "USTGR": to_global, "UREDGR": to_global, "UGETNEXTWORKID": next_work,
 }  # fmt: skip

@@ -10,7 +10,7 @@ from orias.sim.core.state import Active, Machine
 from orias.sim.math import ops_float as of
 from orias.sim.math import ops_half as half
 from orias.sim.math.ops_int import U32
-from orias.sim.math.ops_narrow import NARROW, Narrow, decode_scales, encode_scales
+from orias.sim.math.ops_narrow import NARROW, Narrow, decode_scales, encode_scales, halves_randomly
 from orias.sim.sass.exec_float import Builder, rounding
 
 Arr = npt.NDArray[Any]
@@ -23,12 +23,13 @@ def f2fp(s: Site) -> Exec:
     """F2FP: packed conversions.
 
     PACK_AB: two f32 sources, the first one for the upper half (for narrow formats, the upper part).  MERGE_C: the last
-    source is above the result.  UNPACK_B: two packed values are converted.
+    source is above the result.  UNPACK_B: two packed values are converted.  RS: the last source has random bits, those for
+    narrow formats in its upper half.
     """
     mods = set(s.op.mods)
-    if "TF32" in mods and not mods - {"TF32", "F32", "RELU", "RZ", "PACK_B"}:
+    if "TF32" in mods and not mods - {"TF32", "F32", "RELU", "RZ", "PACK_B", "SATFINITE"}:
         return _to_tf32(s)
-    known = {"F16", "BF16", *NARROW, _SCALE, "F32", "RELU", "RZ", "RP", "SATFINITE"}
+    known = {"F16", "BF16", *NARROW, _SCALE, "F32", "RELU", "RZ", "RP", "SATFINITE", "RS"}
     shapes = {"PACK_AB", "MERGE_C", "PACK_AB_MERGE_C", "UNPACK_B", "UNPACK_B_MERGE_C"}
     shape = next((x for x in s.op.mods if x in shapes), "")
     if mods - known - shapes or not shape:
@@ -37,7 +38,10 @@ def f2fp(s: Site) -> Exec:
     to = formats[0] if formats else "F16"
     put = s.result32()
     merge = s.i32(s.src[-1]) if shape.endswith("MERGE_C") else None
+    random = "RS" in mods
     above = np.uint32(8 if to == "E2M1" else 16)
+    if random and shape not in ("PACK_AB", "PACK_AB_MERGE_C"):
+        raise s.unknown()
     if ("RP" in mods and to != _SCALE) or (_SCALE in formats and "RELU" in mods):
         raise s.unknown()
     packed: Getter
@@ -55,15 +59,19 @@ def f2fp(s: Site) -> Exec:
     def run(m: Machine, a: Active) -> None:
         v = packed(m, a)
         if merge is not None:
-            v = v | (merge(m, a) << above)
+            c = merge(m, a)
+            v = v | c << above
+            if random and above == 8:
+                # The random bits of the next pair stand above two bytes of results.
+                v = (v & np.uint32(0xFFFF)) | c << np.uint32(16)
         put(m, a, v)
 
     return run
 
 
 def _to_tf32(s: Site) -> Exec:
-    """f32 with its low 13 bits rounded to nearest even, or with RZ truncated."""
-    relu, nearest = s.has("RELU"), not s.has("RZ")
+    """f32 with its low 13 bits rounded to nearest even, or with RZ truncated; SATFINITE makes infinity the largest number."""
+    relu, nearest, finite = s.has("RELU"), not s.has("RZ"), s.has("SATFINITE")
     x, put = s.f32(s.src[0]), s.result32()
 
     def run(m: Machine, a: Active) -> None:
@@ -71,6 +79,8 @@ def _to_tf32(s: Site) -> Exec:
         magnitude = v & np.uint32(0x7FFFFFFF)
         up = np.uint32(0xFFF) + ((v >> np.uint32(13)) & np.uint32(1)) if nearest else np.uint32(0)
         r = np.where(magnitude < np.uint32(0x7F800000), v + up, v) & np.uint32(0xFFFFE000)
+        if finite:
+            r = np.where((r & np.uint32(0x7FFFFFFF)) == np.uint32(0x7F800000), r - np.uint32(0x2000), r)
         r = np.where(magnitude > np.uint32(0x7F800000), np.uint32(0x7FFFE000), r)
         if relu:
             r = np.where(((r >> np.uint32(31)) != 0) & (magnitude <= np.uint32(0x7F800000)), np.uint32(0), r)
@@ -93,9 +103,16 @@ def _to_half(s: Site, bf16: bool, pair: bool) -> Getter:
             p = np.where(over, (p & np.uint16(0x8000)) | largest, p)
         return p
 
+    if pair and s.has("RS"):
+        z = s.i32(s.src[2])
+        return lambda m, a: halves_randomly(_value(y, m, a), _value(x, m, a), z(m, a), bf16, relu, sat)
     if pair:
         return lambda m, a: half.pack(one(y, m, a), one(x, m, a))
     return lambda m, a: one(x, m, a).astype(U32)
+
+
+def _value(g: Getter, m: Machine, a: Active) -> Arr:
+    return g(m, a).view(of.F32).astype(np.float64)
 
 
 def _to_narrow(s: Site, to: Narrow, from_half: bool) -> Getter:
@@ -110,7 +127,10 @@ def _to_narrow(s: Site, to: Narrow, from_half: bool) -> Getter:
         halves = s.halves(s.src[0], False)
         return lambda m, a: join(*halves(m, a))
     x, y = s.f32(s.src[0]), s.f32(s.src[1])
-    return lambda m, a: join(y(m, a).view(of.F32).astype(np.float64), x(m, a).view(of.F32).astype(np.float64))
+    if s.has("RS"):
+        z = s.i32(s.src[2])
+        return lambda m, a: to.encode_pair_randomly(_value(y, m, a), _value(x, m, a), z(m, a) >> np.uint32(16), relu)
+    return lambda m, a: join(_value(y, m, a), _value(x, m, a))
 
 
 def _from_narrow(s: Site, narrow: Narrow, bf16: bool) -> Getter:

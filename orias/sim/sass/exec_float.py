@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import ABS, Opnd, imm64, is_imm, payload
+from orias.isa.operand import ABS, K_R, NEG, Opnd, imm64, is_imm, kind_of, payload
 from orias.semantics.floats import ROUNDINGS, SCALES
 from orias.sim.core.site import Exec, Getter, Site
 from orias.sim.core.state import Active, Machine
@@ -184,6 +184,8 @@ def mufu(s: Site) -> Exec:
     function = s.op.mods[0]
     put = s.result32()
     o = s.src[0]
+    if s.has("F16x2") or s.has("BF16x2"):
+        return _mufu_pair(s, function)
     if s.has("F16") or s.has("BF16") or s.has("BF16_V2") or s.has("PACKED"):
         return _mufu_half(s, function)
     if function.endswith("64H"):
@@ -195,6 +197,27 @@ def mufu(s: Site) -> Exec:
         raise s.unknown()
     g = s.f32(o)
     return lambda m, a: put(m, a, of.nudge(of.mufu(function, g(m, a)), 0x7F800000, m.mufu_error))
+
+
+def _mufu_pair(s: Site, function: str) -> Exec:
+    """MUFU of the two halves of a word (sm_103)."""
+    if function != "EX2" or len(s.src) != 1 or kind_of(s.src[0]) != K_R:
+        raise s.unknown()
+    bf16 = s.has("BF16x2")
+    g, put = s.raw(s.src[0]), s.result32()
+    negative, absolute = bool(s.src[0] & NEG), bool(s.src[0] & ABS)
+
+    def run(m: Machine, a: Active) -> None:
+        pair = g(m, a)
+        out = np.zeros(a.n, U32)
+        for shift in (np.uint32(0), np.uint32(16)):
+            x = half.value(pair >> shift & np.uint32(0xFFFF), bf16)
+            x = np.abs(x) if absolute else x
+            r = np.exp2(-x if negative else x)
+            out |= half.pattern(r, bf16).astype(U32) << shift
+        put(m, a, out)
+
+    return run
 
 
 def _mufu_half(s: Site, function: str) -> Exec:

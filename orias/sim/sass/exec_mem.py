@@ -14,6 +14,7 @@ from orias.isa.operand import (
     S_X16,
     Opnd,
     imm_signed,
+    imm_value,
     is_imm,
     is_pred,
     is_zero_reg,
@@ -195,11 +196,17 @@ def load(s: Site) -> Exec:
     if any(payload(p) != 7 for p in s.preds):
         raise s.unknown("predicate result")
     get = _address(s, space)
-    # Of 32 bytes, the first half is the second result.
-    puts: list[Setter] = []
-    for first in reversed(s.regs):
-        zero = is_zero_reg(first)
-        puts += [s.set32(first if zero else reg_plus(first, k)) for k in range(max(1, size // 4 // len(s.regs)))]
+    # Of 32 bytes, the first part is the second result.  With a mask of words, those that are loaded are adjacent.
+    mask = imm_value(s.src[4]) if size == 32 and len(s.src) > 4 and is_imm(s.src[4]) else 0xFF
+    puts: list[Setter | None] = []
+    for part, first in enumerate(reversed(s.regs)):
+        filled = 0
+        for k in range(max(1, size // 4 // len(s.regs))):
+            if mask >> (4 * part + k) & 1:
+                puts.append(s.set32(first if is_zero_reg(first) else reg_plus(first, filled)))
+                filled += 1
+            else:
+                puts.append(None)
 
     def run(m: Machine, a: Active) -> None:
         where = places(m, a, space, get(m, a), size, size)
@@ -217,7 +224,8 @@ def load(s: Site) -> Exec:
                 for v, x in zip(values, part, strict=True):
                     v[p.where] = x
         for put, v in zip(puts, values, strict=True):
-            put(m, a, v)
+            if put is not None:
+                put(m, a, v)
 
     return run
 
@@ -227,7 +235,7 @@ def store(s: Site) -> Exec:
     space = _SPACE[s.op.space]
     size, _ = access_size(s)
     get = _address(s, space)
-    halves = reversed(s.src[4:6]) if size == 32 else s.src[4:5]
+    halves = s.src[4:6] if size == 32 else s.src[4:5]
     data = [g for o in halves for g in _words_of(s, o, max(1, min(size, 16) // 4))]
 
     def run(m: Machine, a: Active) -> None:

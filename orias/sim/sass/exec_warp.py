@@ -174,22 +174,22 @@ def _redux_f32(s: Site) -> Exec:
     name = next(x for x in s.op.mods if x in ("MIN", "MAX", "MINABS", "MAXABS"))
     takes_min = np.full(1, name.startswith("MIN"), np.bool_)
     magnitude, nan = name.endswith("ABS"), s.has("NAN")
+    return lambda m, a: put(m, a, extreme(_full(value(m, a), a), a, takes_min, magnitude, nan))
 
-    def run(m: Machine, a: Active) -> None:
-        v = _full(value(m, a), a)
-        if magnitude:
-            v = v & np.uint32(0x7FFFFFFF)
-        lanes = a.spread(v, 0x7FFFFFFF)
-        active = active_lanes(a)
-        result = lanes[:, 0]
-        started = active[:, 0]
-        for k in range(1, lanes.shape[1]):
-            both = fmnmx(result, lanes[:, k], takes_min, False, nan, False)
-            result = np.where(active[:, k], np.where(started, both, lanes[:, k]), result)
-            started = started | active[:, k]
-        put(m, a, fmnmx(result, result, takes_min, False, nan, False))
 
-    return run
+def extreme(v: Arr, a: Active, takes_min: Arr, magnitude: bool, nan: bool) -> Arr:
+    """The least (else the largest) f32 pattern, or magnitude, of each warp's active lanes."""
+    if magnitude:
+        v = v & np.uint32(0x7FFFFFFF)
+    lanes = a.spread(v, 0x7FFFFFFF)
+    active = active_lanes(a)
+    result = lanes[:, 0]
+    started = active[:, 0]
+    for k in range(1, lanes.shape[1]):
+        both = fmnmx(result, lanes[:, k], takes_min, False, nan, False)
+        result = np.where(active[:, k], np.where(started, both, lanes[:, k]), result)
+        started = started | active[:, k]
+    return fmnmx(result, result, takes_min, False, nan, False)
 
 
 def elect(s: Site) -> Exec:

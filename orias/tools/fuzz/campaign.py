@@ -18,10 +18,9 @@ usage: orias fuzz [--seed N] [--count N] [--seconds S] [--budget N,...] [--arch 
 
 Compiles random programs, runs them in the simulator and compares with their meaning as PTX, and with ptxas's code where a ptxas is
 there (--ptxas; the one of PATH unless given).  Each program has a seed; seeds rise from --seed on, and targets, levels and budgets
-(statements of a program) rotate.  For targets from sm_100 on only ptxas's code is judged.  Ends after --count programs or --seconds
-(60 unless given; 0: no limit).  --phases also runs the Ori of every phase.  Programs that are wrong are written to --out; where a
-known fault of ptxas explains a difference, that fault is counted.  --log: a line for each, and the counts every hundred programs.
-Exit code 1 if Orias compiled a program wrong.
+(statements of a program) rotate.  Ends after --count programs or --seconds (60 unless given; 0: no limit).  --phases also runs the
+Ori of every phase.  Programs that are wrong are written to --out; where a known fault of ptxas explains a difference, that fault is
+counted.  --log: a line for each, and the counts every hundred programs.  Exit code 1 if Orias compiled a program wrong.
 """
 
 _ALLOCATIONS: Final = 100_000
@@ -33,7 +32,8 @@ class Settings:
 
     def __init__(self, arguments: list[str]) -> None:
         self.seed, self.count, self.seconds, self.budgets = 1, 0, 60.0, [8, 40, 8, 20]
-        self.arches, self.levels = ["sm_75", "sm_80", "sm_90", "sm_86", "sm_89"], [3, 0, 1, 2]
+        self.arches = ["sm_75", "sm_80", "sm_90", "sm_86", "sm_89", "sm_100", "sm_120", "sm_103", "sm_110"]
+        self.levels = [3, 0, 1, 2]
         self.ptxas = shutil.which("ptxas") or ""
         self.phases = self.json = self.quiet = False
         self.out = self.log = ""

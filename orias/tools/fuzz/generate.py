@@ -10,7 +10,8 @@ import random
 import re
 from typing import Final
 
-from orias.target.profile import TARGETS, Target, profile_of_sm
+from orias.ptx.targets import FIRST_VERSION
+from orias.target.profile import Target, profile_of_sm
 from orias.tools.fuzz import arithmetic, random_control, random_floats, random_memory, warps
 from orias.tools.fuzz.interesting import BITS, DOUBLES, FILES, FLOATS, INTS, PARAMS, TYPES
 
@@ -237,7 +238,7 @@ def generate(seed: int, budget: int = 40, sm: int = 90) -> str:
     data = random.Random(seed)
     words = ", ".join(str(data.getrandbits(32)) for _ in range(16))
     head = [
-        ".version 8.0" if p.target.name in TARGETS else ".version 9.0", f".target sm_{sm}", ".address_size 64", "",
+        ".version 8.0" if FIRST_VERSION[str(sm)] <= (8, 0) else ".version 9.0", f".target sm_{sm}", ".address_size 64", "",
         f".global .align 16 .b8 input[{INPUT_WORDS * 8 + 64}];" if functions else "",
         f".const .align 16 .u32 table[16] = {{{words}}};" if any("table" in x for x in [text, *functions]) else "",
         f".global .align 16 .u32 values[16] = {{{words}}};" if any("values" in x for x in [text, *functions]) else "",

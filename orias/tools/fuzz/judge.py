@@ -15,7 +15,7 @@ from orias.ptx.ast import Module
 from orias.ptx.parser import parse
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import SimError
-from orias.target.profile import KNOWN_TARGETS, TARGETS
+from orias.target.profile import TARGETS
 from orias.tools.fuzz.around import ways_around
 from orias.tools.fuzz.generate import INPUT_WORDS, SLOTS, THREADS, generate
 from orias.tools.validate.case import Case, Region
@@ -99,21 +99,16 @@ def ptxas_cubin(ptxas: str, text: str, arch: str, level: int, limit: float = 60.
 
 def judge(seed: int, arch: str, level: int, budget: int, ptxas: str, phases: bool = False) -> Verdict:
     """Compiles one program with Orias and, if needed, with `ptxas` (path, empty: never); runs and compares the results."""
-    text = generate(seed, budget, KNOWN_TARGETS[arch].sm)
+    text = generate(seed, budget, TARGETS[arch].sm)
     return judge_text(text, seed, arch, level, ptxas, phases)
 
 
 def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: bool = False) -> Verdict:
-    """Judges a given program, as :func:`judge`; its kernel is ``k``, and the seed determines the inputs.
-
-    For targets that only ptxas compiles for (from sm_100 on), it judges the code of ptxas alone.
-    """
+    """Judges a given program, as :func:`judge`; its kernel is ``k``, and the seed determines the inputs."""
 
     def verdict(kind: str, detail: str = "") -> Verdict:
         return Verdict(seed, arch, level, kind, detail, text)
 
-    if arch not in TARGETS:
-        return verdict(*_only_theirs(text, seed, arch, level, ptxas))
     try:
         v = Verifier(text, options(arch, level), phases=phases)
     except CompileError as e:
@@ -137,26 +132,6 @@ def judge_text(text: str, seed: int, arch: str, level: int, ptxas: str, phases: 
         known = _known_fault(ptxas, text, arch, level, v, case, want)
         return verdict(KNOWN, known) if known else verdict(THEIRS, theirs)
     return verdict(BOTH if theirs else OURS, finding.text() + (f"; ptxas: {theirs}" if theirs else ""))
-
-
-def _only_theirs(text: str, seed: int, arch: str, level: int, ptxas: str) -> tuple[str, str]:
-    """The verdict and its detail for a program that only ptxas compiles."""
-    data = ptxas_cubin(ptxas, text, arch, level) if ptxas else "no ptxas to compile it"
-    if isinstance(data, str):
-        return REFUSED, data.strip()
-    try:
-        v = Verifier(text, options(arch, level), data)
-    except SimError as e:
-        return THEIRS, f"cannot be loaded: {e}"
-    case = case_of(seed, v.module)
-    want = ptx_outcome(v.module, arch, case, v.image)
-    if want.error is not None:
-        return INVALID, str(want.error)
-    finding = v.compare("k", case, want, False)
-    if finding is None:
-        return OK, ""
-    known = _known_fault(ptxas, text, arch, level, v, case, want)
-    return (KNOWN, known) if known else (THEIRS, finding.text())
 
 
 def _theirs(ptxas: str, text: str, arch: str, level: int, v: Verifier, case: Case) -> str:

@@ -263,7 +263,7 @@ class Case(NamedTuple):
 
     def runs_on(self, arch: str) -> bool:
         """Whether a target has what the kernel needs."""
-        return arch[3:] == self.sm if self.sm.endswith("a") else int(arch[3:5]) >= int(self.sm)
+        return arch[3:] == self.sm if self.sm.endswith("a") else int(arch[3:].rstrip("af")) >= int(self.sm)
 
 
 CASES: dict[str, Case] = {

@@ -1,0 +1,250 @@
+"""LateArchOptimizeFirst: pairs of operations on the words of 64-bit values become one 64-bit operation.
+
+sm_120 adds, compares and selects 64-bit integers in one operation (``IADD.64``, ``ISETP.S64``, ``SEL.64``); ptxas 13.0.88 uses
+them there and on no other target.  After expansion such an operation is a pair::
+
+    l, c = IADD3 x.0, y.0, RZ             d = IADD.64 x, y
+    h    = IADD3.X x.1, y.1, RZ, c, !PT   (l is d.0, h is d.1)
+
+The pass works on SSA form, where every word has one definition.  A word that a phi reads stays as it is: the inputs of
+phis are whole registers.
+"""
+
+from typing import Final, final
+
+from orias.isa.op import Op, op
+from orias.isa.operand import (
+    INV,
+    K_NONE,
+    K_R,
+    K_UR,
+    NEG,
+    NOT_PT,
+    NOT_UPT,
+    PT,
+    RZ,
+    UPT,
+    URZ,
+    Opnd,
+    has_flags,
+    has_lane,
+    imm,
+    imm_value,
+    in_place_of,
+    is_imm,
+    is_vreg,
+    kind_of,
+    lane_of,
+    lane_range,
+    pair_lane,
+    vreg,
+    with_lane,
+    with_word_lane,
+    word_lane,
+)
+from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
+from orias.passes.def_use import Values
+from orias.target import features
+
+_ADD: Final = op("IADD.64")
+_SELECT: Final = op("SEL.64")
+_ADD_UNIFORM: Final = op("UIADD3.64")
+_MIRRORED: Final[dict[str, str]] = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE"}
+
+
+def fuse_words(fn: Func) -> None:
+    """Fuse pairs of operations on words, on targets that have 64-bit integer operations."""
+    if fn.target.has(features.LONG_INTEGERS):
+        _Fuser(fn).run()
+
+
+@final
+class _Fuser:
+    __slots__ = ("fn", "fused", "kept", "low_word", "made", "selects", "values", "word_of")
+
+    def __init__(self, fn: Func) -> None:
+        self.fn: Func = fn
+        self.values: Values = Values(fn)
+        self.word_of: dict[int, tuple[Opnd, int]] = {}
+        """Register of a fused word -> (register of the value, number of the word)."""
+        self.low_word: dict[int, Opnd] = {}
+        """Register of a fused high word -> that of the low word."""
+        self.made: dict[int, Inst] = {}
+        """Register of a fused value -> the operation."""
+        self.kept: set[int] = set()
+        """Registers that phis read, or that guarded instructions keep."""
+        self.selects: dict[tuple[Opnd, Opnd, Opnd], Inst] = {}
+        """The selects of low words in this block, by condition and operands."""
+        self.fused: set[int] = set()
+        """The uids of instructions that are no longer needed."""
+
+    def run(self) -> None:
+        for inst in self.fn.insts():
+            if inst.op is OP_PHI:
+                self.kept.update(vreg(s) for s in inst.src if is_vreg(s))
+            if is_vreg(inst.old):
+                self.kept.add(vreg(inst.old))
+        for b in self.fn.blocks:
+            self._block(b)
+        if self.fused:
+            for inst in self.fn.insts():
+                self._rename(inst)
+            for b in self.fn.blocks:
+                b.insts = [i for i in b.insts if i.uid not in self.fused]
+
+    def _block(self, b: Block) -> None:
+        self.selects.clear()
+        here = {i.uid for i in b.insts}
+        for inst in b.insts:
+            name = inst.op.name
+            if name in ("IADD3.X", "UIADD3.X"):
+                self._add(inst, here)
+            elif inst.op.base in ("ISETP", "UISETP") and inst.op.mods[-1] == "EX":
+                self._compare(inst)
+            elif name == "SEL":
+                self._select(inst)
+
+    # --- operands ----------------------------------------------------------------------------------------------
+
+    def _value(self, low: Opnd, high: Opnd) -> Opnd:
+        """The 64-bit operand whose words these are, without flags; NONE if there is none."""
+        if is_imm(low) and is_imm(high):
+            number = imm_value(low) & 0xFFFFFFFF
+            fits = imm_value(high) & 0xFFFFFFFF == (0xFFFFFFFF if number >> 31 else 0)
+            return imm(number) if fits else K_NONE
+        if low == high and low in (RZ, URZ):
+            return low
+        if not is_vreg(low) or not is_vreg(high):
+            return K_NONE
+        a, b = self._part(low), self._part(high)
+        return a[0] if a[0] != K_NONE and a[0] == b[0] and a[1] == 0 and b[1] == 1 else K_NONE
+
+    def _part(self, o: Opnd) -> tuple[Opnd, int]:
+        """(64-bit register, number of the word) that an operand is a word of; NONE if it is none."""
+        known = self.word_of.get(vreg(o))
+        if known is not None:
+            return known if not has_lane(o) else (K_NONE, 0)
+        width = self.fn.width(o)
+        if not has_lane(o) or kind_of(o) not in (K_R, K_UR):
+            return K_NONE, 0
+        first, count = lane_range(lane_of(o), width)
+        if count != 1:
+            return K_NONE, 0
+        whole = with_lane(o, 0 if width == 2 else pair_lane(first // 2))
+        return whole, first % 2
+
+    def _addend(self, low: Opnd, high: Opnd) -> Opnd:
+        """The same for an addend, which may be negated: -low and, with the carry, ~high."""
+        if has_flags(low) or has_flags(high):
+            if low & NEG and high & INV and not low & INV and not high & NEG:
+                value = self._value(low ^ NEG, high ^ INV)
+                return value | NEG if value != K_NONE and is_vreg(value) else K_NONE
+            return K_NONE
+        return self._value(low, high)
+
+    # --- operations --------------------------------------------------------------------------------------------
+
+    def _add(self, high: Inst, here: set[int]) -> None:
+        s = high.src
+        low = self.values.definition(s[3]) if s[4] in (NOT_PT, NOT_UPT) and is_vreg(s[3]) else None
+        if low is None or low.op.name != high.op.base or low.uid not in here or len(low.dst) != 2 or low.dst[1] != s[3]:
+            return
+        if len(high.dst) != 1 or high.guard != PT or low.guard != PT or self.values.uses[vreg(s[3])] != 1:
+            return
+        zeros = [k for k in range(3) if low.src[k] == s[k] and s[k] in (RZ, URZ)]
+        if not zeros or not self._free(low.dst[0]) or not self._free(high.dst[0]):
+            return
+        addends = [self._addend(low.src[k], s[k]) for k in range(3) if k != zeros[-1]]
+        if K_NONE in addends:
+            return
+        if high.op.base == "UIADD3":
+            if all(kind_of(o) == K_UR for o in addends):
+                self._replace(low, high, _ADD_UNIFORM, [*addends, URZ])
+            return
+        if kind_of(addends[0]) != K_R:
+            addends.reverse()
+        if kind_of(addends[0]) == K_R:
+            self._replace(low, high, _ADD, addends)
+
+    def _compare(self, high: Inst) -> None:
+        s = high.src
+        low = self.values.definition(s[3]) if is_vreg(s[3]) and not has_flags(s[3]) else None
+        mods, base = high.op.mods, high.op.base
+        file = K_R if base == "ISETP" else K_UR
+        if low is None or low.op.name != f"{base}.{mods[0]}.U32.AND" or low.src[2] not in (PT, UPT) or low.guard != PT:
+            return
+        if low.dst[0] != s[3] or low.dst[1] not in (PT, UPT) or self.values.uses[vreg(s[3])] != 1:
+            return
+        x, y = self._value(low.src[0], s[0]), self._value(low.src[1], s[1])
+        compare, unsigned = mods[0], "U32" in mods
+        if kind_of(x) != file:
+            x, y, compare = y, x, _MIRRORED.get(compare, "")
+        if kind_of(x) != file or y == K_NONE or not compare:
+            return
+        if is_imm(y) and imm_value(y) >> 31 and (unsigned or compare in ("EQ", "NE")):
+            # Nobody has measured how an unsigned comparison extends a negative immediate.
+            return
+        high.op = op(f"{base}.{compare}.{'U64' if unsigned else 'S64'}.{mods[-2]}")
+        high.src = [x, y, s[2]]
+        self.fused.add(low.uid)
+
+    def _select(self, inst: Inst) -> None:
+        x, y, p = inst.src
+        if inst.guard != PT or not self._free(inst.dst[0]):
+            return
+        low = self.selects.get((self._low(x), self._low(y), p)) if kind_of(x) == K_R else None
+        if low is None or K_NONE in (self._low(x), self._low(y)):
+            self.selects[x, y, p] = inst
+            return
+        value = [self._value(low.src[k], inst.src[k]) for k in range(2)]
+        if K_NONE not in value and kind_of(value[0]) == K_R and not is_imm(value[1]):
+            self._replace(low, inst, _SELECT, [*value, p])
+
+    def _low(self, o: Opnd) -> Opnd:
+        """The operand that reads the low word where this one reads the high word of a value."""
+        if o in (RZ, URZ):
+            return o
+        if not is_vreg(o) or has_flags(o):
+            return K_NONE
+        if vreg(o) in self.word_of:
+            return self.low_word.get(vreg(o), K_NONE)
+        return (
+            with_lane(o, word_lane(lane_range(lane_of(o), self.fn.width(o))[0] - 1))
+            if has_lane(o) and self._part(o)[1] == 1
+            else K_NONE
+        )
+
+    def _free(self, o: Opnd) -> bool:
+        return is_vreg(o) and not has_lane(o) and vreg(o) not in self.kept
+
+    def _replace(self, low: Inst, high: Inst, operation: Op, src: list[Opnd]) -> None:
+        """Put a 64-bit operation in the place of the first, where all operands are there already."""
+        d = self.fn.new_vreg(kind_of(low.dst[0]), 2)
+        self.made[vreg(d)] = low
+        self.low_word[vreg(high.dst[0])] = low.dst[0]
+        self.word_of[vreg(low.dst[0])] = d, 0
+        self.word_of[vreg(high.dst[0])] = d, 1
+        low.op, low.dst, low.src = operation, [d], src
+        self.fused.add(high.uid)
+
+    def _rename(self, inst: Inst) -> None:
+        if inst.op is OP_PACK and len(inst.src) == 2:
+            self._unpack(inst)
+        for k, s in enumerate(inst.src):
+            known = self.word_of.get(vreg(s)) if is_vreg(s) else None
+            if known is not None:
+                inst.src[k] = in_place_of(s, with_word_lane(known[0], known[1]))
+
+    def _unpack(self, pack: Inst) -> None:
+        """A pack of both words of a fused value is a copy of it; a guarded one, that alone reads them, computes it."""
+        words = [vreg(s) if is_vreg(s) and not has_flags(s) else -1 for s in pack.src]
+        low, high = (self.word_of.get(w) for w in words)
+        if low is None or high is None or low[0] != high[0] or (low[1], high[1]) != (0, 1):
+            return
+        made = self.made[vreg(low[0])]
+        if pack.guard != PT and all(self.values.uses[w] == 1 for w in words):
+            self._rename(made)
+            pack.op, pack.src = made.op, made.src
+            self.fused.add(made.uid)
+        else:
+            pack.op, pack.src = OP_COPY, [low[0]]

@@ -1,0 +1,1 @@
+"""tcgen05 except its products: programs whose results numpy computes."""
