@@ -8,7 +8,7 @@ import sys
 from orias.cli.parse import parse_arguments
 
 FAILURE = 255
-_TOOLS = ("dis", "as", "run", "check", "verify", "bisect", "reduce", "fuzz", "opt")
+_TOOLS = ("dis", "as", "run", "perf", "check", "verify", "bisect", "reduce", "fuzz", "opt")
 
 
 def program_name(path: str) -> str:

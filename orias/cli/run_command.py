@@ -27,23 +27,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from orias.cli.launch_values import UsageError, arguments, dims, integer, type_name
 from orias.progress import Bar
 from orias.sim.core.image import DEFAULT_STEPS, Image, load
 from orias.sim.core.sim_errors import SimError
 
 Arr = npt.NDArray[Any]
 
-_TYPES: Final[dict[str, np.dtype[Any]]] = {
-    "u8": np.dtype(np.uint8), "s8": np.dtype(np.int8), "u16": np.dtype(np.uint16), "s16": np.dtype(np.int16),
-    "u32": np.dtype(np.uint32), "s32": np.dtype(np.int32), "u64": np.dtype(np.uint64), "s64": np.dtype(np.int64),
-    "f16": np.dtype(np.float16), "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
-}  # fmt: skip
 _SHOWN: Final = 64
 """Largest number of elements of a buffer that ``--print`` shows."""
-
-
-class UsageError(Exception):
-    """The command line is wrong."""
 
 
 class _Options:
@@ -63,23 +55,6 @@ class _Options:
         self.hazards = ""
         self.json = False
         self.quiet = False
-
-
-def _dims(text: str) -> tuple[int, ...]:
-    try:
-        d = tuple(int(x, 0) for x in text.split(","))
-    except ValueError:
-        raise UsageError(f"'{text}' is not a size X[,Y[,Z]]") from None
-    if not 1 <= len(d) <= 3 or min(d) < 1:
-        raise UsageError(f"'{text}' is not a size X[,Y[,Z]]")
-    return d
-
-
-def _integer(text: str, what: str) -> int:
-    try:
-        return int(text, 0)
-    except ValueError:
-        raise UsageError(f"{what}: '{text}' is not a number") from None
 
 
 def _parse(args: list[str]) -> _Options:
@@ -124,110 +99,25 @@ def _parse(args: list[str]) -> _Options:
         if name in ("--kernel", "-k"):
             o.kernel = value
         elif name == "--grid":
-            o.grid = _dims(value)
+            o.grid = dims(value)
         elif name == "--block":
-            o.block = _dims(value)
+            o.block = dims(value)
         elif name == "--shared":
-            o.shared = _integer(value, name)
+            o.shared = integer(value, name)
         elif name == "--max-steps":
-            o.max_steps = _integer(value, name)
+            o.max_steps = integer(value, name)
         elif name == "--arg":
             o.args.append(value)
         elif name == "--save":
             number, sep, path = value.partition("=")
             if not sep:
                 raise UsageError("--save takes N=FILE")
-            o.save.append((_integer(number, name), path))
+            o.save.append((integer(number, name), path))
         else:
             raise UsageError(f"unknown option {name}")
     if not o.file:
         raise UsageError("no cubin given")
     return o
-
-
-def _number(text: str, t: np.dtype[Any]) -> Any:
-    try:
-        if t.kind == "f":
-            v = float.fromhex(text) if "0x" in text.lower() else float(text)
-            return t.type(v)
-        v = int(text, 0)
-    except (ValueError, OverflowError):
-        raise UsageError(f"'{text}' is no value of type {_name(t)}") from None
-    bits = 8 * t.itemsize
-    if not -(1 << (bits - 1)) <= v < 1 << bits:
-        raise UsageError(f"{text} does not fit {_name(t)}")
-    return np.array([v & ((1 << bits) - 1)], f"u{t.itemsize}").view(t)[0]
-
-
-def _name(t: np.dtype[Any]) -> str:
-    return next(k for k, v in _TYPES.items() if v == t)
-
-
-def _type(text: str) -> np.dtype[Any]:
-    t = _TYPES.get(text)
-    if t is None:
-        raise UsageError(f"unknown type '{text}'; there are {' '.join(_TYPES)}")
-    return t
-
-
-def _buffer(rest: str) -> Arr:
-    type_text, _, shape = rest.partition(":")
-    t = _type(type_text)
-    if shape.startswith("@"):
-        try:
-            with open(shape[1:], "rb") as f:
-                raw = f.read()
-        except OSError as e:
-            raise UsageError(f"{shape[1:]}: {e.strerror}") from None
-        if len(raw) % t.itemsize:
-            raise UsageError(f"{shape[1:]}: {len(raw)} bytes are no whole number of {type_text}")
-        return np.frombuffer(raw, t).copy()
-    count_text, _, init = shape.partition("=")
-    n = _integer(count_text, "buffer")
-    if not 0 <= n <= 1 << 30:
-        raise UsageError(f"a buffer of {n} elements")
-    if init in ("", "zeros"):
-        return np.zeros(n, t)
-    if init == "ones":
-        return np.ones(n, t)
-    if init == "iota":
-        return np.arange(n).astype(t)
-    if init == "random":
-        rng = np.random.default_rng(0)
-        return (
-            rng.standard_normal(n).astype(t)
-            if t.kind == "f"
-            else rng.integers(0, 256, n * t.itemsize, np.uint8).view(t)
-        )
-    values = [_number(x, t) for x in init.split(";")]
-    if len(values) == 1:
-        return np.full(n, values[0], t)
-    if len(values) != n:
-        raise UsageError(f"{len(values)} values for {n} elements")
-    return np.array(values, t)
-
-
-def _arguments(texts: list[str]) -> list[Any]:
-    out: list[Any] = []
-    for text in texts:
-        kind, sep, rest = text.partition(":")
-        if not sep:
-            raise UsageError(f"argument '{text}': expected TYPE:VALUE or buf:TYPE:COUNT")
-        if kind == "buf":
-            out.append(_buffer(rest))
-        elif kind == "same":
-            n = _integer(rest, "same")
-            if not 0 <= n < len(out) or not isinstance(out[n], np.ndarray):
-                raise UsageError(f"same:{n}: argument {n} is no buffer")
-            out.append(out[n])
-        elif kind == "hex":
-            try:
-                out.append(bytes.fromhex(rest))
-            except ValueError:
-                raise UsageError(f"'{rest}' is no string of hexadecimal bytes") from None
-        else:
-            out.append(_number(rest, _type(kind)))
-    return out
 
 
 def _list(image: Image) -> None:
@@ -239,7 +129,7 @@ def _list(image: Image) -> None:
 def _show(i: int, a: Arr) -> None:
     shown = ", ".join(str(x) for x in a[:_SHOWN].tolist())
     more = f", ... ({len(a)} elements)" if len(a) > _SHOWN else ""
-    print(f"arg {i}: {_name(a.dtype)} [{shown}{more}]")
+    print(f"arg {i}: {type_name(a.dtype)} [{shown}{more}]")
 
 
 def run_command(args: list[str]) -> int:
@@ -249,7 +139,7 @@ def run_command(args: list[str]) -> int:
         return 0
     try:
         o = _parse(args)
-        values = _arguments(o.args)
+        values = arguments(o.args)
         for i, _ in [*o.save, *((n, "") for n in o.show or [])]:
             if not 0 <= i < len(values) or not isinstance(values[i], np.ndarray):
                 raise UsageError(f"argument {i} is no buffer")
@@ -293,7 +183,7 @@ def run_command(args: list[str]) -> int:
     if o.json:
         print(json.dumps({
             "kernel": kernel, "output": result.output, "instructions": result.instructions, "steps": result.steps,
-            "buffers": {i: {"type": _name(v.dtype), "values": v.tolist()} for i, v in shown.items()},
+            "buffers": {i: {"type": type_name(v.dtype), "values": v.tolist()} for i, v in shown.items()},
             "hazards": [v.record() for v in result.hazards],
         }))  # fmt: skip
         return 1 if result.hazards else 0

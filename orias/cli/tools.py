@@ -1,4 +1,4 @@
-"""Sub-commands: ``orias dis``, ``as``, ``run``, ``check``, ``verify``, ``bisect``, ``reduce``, ``fuzz``, ``opt``.
+"""Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``check``, ``verify``, ``bisect``, ``reduce``, ``fuzz``, ``opt``.
 
 To compile an input file with such a name, write it as ``./dis``.  Only a program named ``orias`` has sub-commands.
 """
@@ -30,6 +30,10 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             return _as(arguments)
         if tool == "check":
             return _check(program, arguments)
+        if tool == "perf":
+            from orias.cli.perf_command import perf_command
+
+            return perf_command(arguments)
         if tool in ("verify", "bisect", "reduce"):
             return _validate(tool, arguments)
         if tool == "fuzz":

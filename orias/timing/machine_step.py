@@ -45,7 +45,9 @@ class StepMaker:
         self._units: Final[Units] = units(latency_class)
         self._shapes: Final[dict[int, _Shape]] = {}
 
-    def make(self, index: int, op: Op, word: int, late_result: bool, uniform_address: bool, scoreboard: int, count: int) -> Step:
+    def make(
+        self, index: int, op: Op, word: int, late_result: bool, uniform_address: bool, scoreboard: int, count: int
+    ) -> Step:
         """The step of an instruction at position `index`, but for its registers.
 
         `word`: the control word.  `late_result`: of variable latency.  `uniform_address`: no address in a register of each

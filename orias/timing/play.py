@@ -86,7 +86,18 @@ class Played:
     times of the first warps, as (cycle, warp, step), if asked for.
     """
 
-    __slots__ = ("busy", "counts", "cycles", "issued", "log", "lost", "port_bubbles", "port_hits", "port_reads", "waits")
+    __slots__ = (
+        "busy",
+        "counts",
+        "cycles",
+        "issued",
+        "log",
+        "lost",
+        "port_bubbles",
+        "port_hits",
+        "port_reads",
+        "waits",
+    )
 
     def __init__(self, steps: int) -> None:
         self.cycles: int = 0
@@ -132,7 +143,19 @@ class _Warp:
 class _SubCore:
     """The state of a sub-core."""
 
-    __slots__ = ("allocate", "free", "gate", "last", "lite", "ports", "queue", "runnable", "scheduled", "unit_left", "waiting")
+    __slots__ = (
+        "allocate",
+        "free",
+        "gate",
+        "last",
+        "lite",
+        "ports",
+        "queue",
+        "runnable",
+        "scheduled",
+        "unit_left",
+        "waiting",
+    )
 
     def __init__(self) -> None:
         self.gate: int = 0
@@ -404,9 +427,7 @@ class Player:
         w.loads = [(t, at) for t, at in w.loads if t > now]
         last = [at for t, at in w.loads if t == release]
         if last:
-            self.result.waits.append(
-                Wait(w.trace[w.at] >> _STEP_SHIFT, release - ready, len(w.loads), w.at - last[-1])
-            )
+            self.result.waits.append(Wait(w.trace[w.at] >> _STEP_SHIFT, release - ready, len(w.loads), w.at - last[-1]))
 
     def _arrive(self, w: _Warp, now: int) -> None:
         """Holds a warp at a barrier until all warps of its block that have not ended are there."""

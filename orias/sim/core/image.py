@@ -30,7 +30,7 @@ from orias.isa.isa_table import load as load_table
 from orias.isa.operand import imm, imm64, is_imm, payload
 from orias.sim.core.banked_memory import GLOBAL_BASE, Arena
 from orias.sim.core.build import build, illegal, placed
-from orias.sim.core.engine import Plan
+from orias.sim.core.engine import Plan, Timing
 from orias.sim.core.launch import Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
 from orias.sim.core.sim_errors import ArgumentError, LoadError
@@ -222,6 +222,10 @@ class Image:
                 return address
         raise KeyError(name)
 
+    def code_places(self) -> list[tuple[int, str]]:
+        """The offset of each function's code among that of the module, and its name."""
+        return [(at, name) for at, _, name in self._code]
+
     def code_size(self) -> int:
         """Bytes of all code."""
         return self._code_size
@@ -329,6 +333,7 @@ class Image:
         mufu_error: int = 0,
         hazards: str = "",
         resident: int = 0,
+        timing: Callable[[Machine], Timing] | None = None,
     ) -> Result:
         """Runs a kernel.
 
@@ -341,7 +346,8 @@ class Image:
         off by 1 or so).  `hazards`: ``stop`` or ``stale`` for a time-aware run, in which results appear only when the
         control words guarantee them.  ``stop`` ends at the first read that is too early; ``stale`` continues with the
         old value and lists all of them.  `resident`: clusters (or blocks) that run at a time, 0 for as many as fit; the work
-        of others can be taken by ``clusterlaunchcontrol.try_cancel``.  Raises a subclass of :class:`SimError`.
+        of others can be taken by ``clusterlaunchcontrol.try_cancel``.  `timing`: makes, for the machine of each batch of blocks, the
+        callbacks around its instructions.  Raises a subclass of :class:`SimError`.
         """
         if hazards not in ("", "stop", "stale"):
             raise ArgumentError(f"hazards={hazards!r}: 'stop' or 'stale'")
@@ -360,7 +366,7 @@ class Image:
             raise ArgumentError("the grid is not a multiple of the cluster")
         slots = [(p.offset, p.size) for p in sorted(k.params, key=lambda p: p.ordinal)]
         arguments = Arguments(self.arena, name, slots, k.param_bytes, args)
-        options = Options(max_steps, on_batch, mufu_error, hazards, resident)
+        options = Options(max_steps, on_batch, mufu_error, hazards, resident, timing)
         launch = self.launch_type(self, k, arguments.params, Shape(g, b, c, shared), options)
         self.syscalls.output = []
         with np.errstate(all="ignore"):

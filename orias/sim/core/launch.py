@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from orias.cubin.model import KernelCode
 from orias.sim.core.banked_memory import Banked
-from orias.sim.core.engine import Engine
+from orias.sim.core.engine import Engine, Timing
 from orias.sim.core.late_results import Violation, Watch
 from orias.sim.core.sim_errors import Fault, IllegalInstruction, LoadError, SimError
 from orias.sim.core.state import Machine
@@ -70,6 +70,7 @@ class Options(NamedTuple):
     mufu_error: int = 0
     hazards: str = ""
     resident: int = 0
+    timing: Callable[[Machine], Timing] | None = None
 
 
 class Launch:
@@ -251,7 +252,9 @@ class Launch:
         self.prepare(m)
         engine = Engine(m, image.plans(), image.compile, self.options.max_steps - self.steps, n)
         engine.entry = self.entry()
-        if self.options.hazards:
+        if self.options.timing is not None:
+            engine.timing = self.options.timing(m)
+        elif self.options.hazards:
             engine.timing = self._timing(m, blocks, padded)
         total, ended = image.progress, self.ended
         if total is not None:

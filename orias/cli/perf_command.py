@@ -1,0 +1,142 @@
+"""``orias perf``: what a kernel costs, by the machine model.
+
+    orias perf FILE.cubin [OTHER.cubin] [--kernel K] [--grid X[,Y,Z]] [--block X[,Y,Z]] [--shared BYTES] [--arg ARG]...
+               [--json] [--html PAGE] [--top N] [--max-steps N]
+
+Without arguments of a launch: occupancy, and the cycles of a turn of each loop.  With ``--grid``, ``--block`` and ``--arg`` (as
+for ``orias run``) the kernel is launched in the simulator, and what its warps executed is played through a model of the SM: one
+warp alone, one block alone and a full SM, with data in the first cache (near) and beyond it (far).  Two files are compared: the
+same launch, and the second over the first.
+
+--json prints the whole report, --html writes it as a page.  Exit status: 0, 1 if the launch failed, 2 for wrong usage.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orias.cli.launch_values import UsageError, arguments, dims, integer
+from orias.cubin.cubin_error import CubinError
+from orias.diag import Unsupported
+from orias.perf.kernel_code import KernelCode, kernels
+from orias.perf.page import page
+from orias.perf.report import Object, report
+from orias.perf.text import comparison, text
+from orias.perf.trace import record
+from orias.sim.core.image import DEFAULT_STEPS, load
+from orias.sim.core.sim_errors import SimError
+
+
+class _Options:
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.kernel = ""
+        self.grid: tuple[int, ...] = (1,)
+        self.block: tuple[int, ...] = ()
+        self.shared = 0
+        self.args: list[str] = []
+        self.json = False
+        self.html = ""
+        self.top = 12
+        self.max_steps = DEFAULT_STEPS
+
+
+def _parse(given: list[str]) -> _Options:
+    o = _Options()
+    i = 0
+    while i < len(given):
+        a = given[i]
+        i += 1
+        if not a.startswith("-"):
+            o.files.append(a)
+            continue
+        name, eq, value = a.partition("=")
+        if name == "--json":
+            o.json = True
+            continue
+        if not eq:
+            if i >= len(given):
+                raise UsageError(f"{name} needs a value")
+            value = given[i]
+            i += 1
+        if name in ("--kernel", "-k"):
+            o.kernel = value
+        elif name == "--grid":
+            o.grid = dims(value)
+        elif name == "--block":
+            o.block = dims(value)
+        elif name == "--shared":
+            o.shared = integer(value, name)
+        elif name == "--top":
+            o.top = integer(value, name)
+        elif name == "--max-steps":
+            o.max_steps = integer(value, name)
+        elif name == "--arg":
+            o.args.append(value)
+        elif name == "--html":
+            o.html = value
+        else:
+            raise UsageError(f"unknown option {name}")
+    if not 1 <= len(o.files) <= 2:
+        raise UsageError("one cubin, or two to compare")
+    if o.args and not o.block:
+        raise UsageError("a launch needs --block")
+    return o
+
+
+def _kernel(name: str, found: list[KernelCode], wanted: str) -> KernelCode:
+    for k in found:
+        if k.name == wanted or (not wanted and len(found) == 1):
+            return k
+    names = ", ".join(k.name for k in found) or "none"
+    raise UsageError(f"{name}: --kernel needed; the file has {names}")
+
+
+def _report(o: _Options, name: str, values: list[Any]) -> Object:
+    data = Path(name).read_bytes()
+    code = _kernel(name, kernels(data), o.kernel)
+    image = load(data)
+    k = image.kernels[code.name]
+    stated = next((d for d in (k.reqntid, k.maxntid) if any(d)), (256,))
+    block = o.block or tuple(max(1, x) for x in stated)
+    run = None
+    if o.block:
+        own = [v.copy() if isinstance(v, np.ndarray) else v for v in values]
+        run = record(image, code, o.grid, block, own, o.shared, o.max_steps)
+    return report(code, int(np.prod(block)), o.shared, run, image.reader.elf)
+
+
+def perf_command(given: list[str]) -> int:
+    """Run ``orias perf`` with the arguments after ``perf``; returns the exit status."""
+    if given and given[0] in ("-h", "--help"):
+        print((__doc__ or "").replace("``", ""), end="")
+        return 0
+    try:
+        o = _parse(given)
+        values = arguments(o.args)
+        reports = [_report(o, name, values) for name in o.files]
+    except UsageError as e:
+        print(f"orias perf: {e}", file=sys.stderr)
+        return 2
+    except SimError as e:
+        print(f"orias perf: {type(e).__name__}: {e}", file=sys.stderr)
+        return 1
+    except KeyError as e:
+        print(f"orias perf: there is no instruction table for {e}", file=sys.stderr)
+        return 1
+    except (CubinError, Unsupported, ValueError) as e:
+        print(f"orias perf: {e}", file=sys.stderr)
+        return 1
+    if o.html:
+        Path(o.html).write_text(page(reports), encoding="utf-8")
+    if o.json:
+        print(json.dumps(reports if len(reports) > 1 else reports[0]))
+        return 0
+    for r in reports:
+        sys.stdout.write(text(r, o.top))
+    if len(reports) > 1:
+        sys.stdout.write(comparison(reports[0], reports[1]))
+    return 0

@@ -1,0 +1,46 @@
+"""How many blocks of a kernel an SM holds, and what limits them."""
+
+from typing import Final, final
+
+from orias.target.profile import Target
+from orias.target.register_steps import SUB_PARTITIONS
+
+_WARP: Final = 32
+_REGISTER_STEP: Final = 8
+_WARP_REGISTERS: Final = 512
+"""Registers of a lane of a sub-partition."""
+_SHARED: Final[dict[int, int]] = {
+    75: 65536, 80: 167936, 86: 102400, 87: 167936, 88: 102400, 89: 102400, 90: 233472, 100: 233472, 103: 233472, 110: 233472,
+    120: 102400, 121: 102400,
+}  # fmt: skip
+"""Shared memory of an SM in bytes (CUDA programming guide, table of technical specifications)."""
+
+
+@final
+class Occupancy:
+    """``blocks`` and ``warps`` of an SM at a time; ``limit``: registers, shared memory, threads or blocks."""
+
+    __slots__ = ("blocks", "limit", "most_warps", "warps")
+
+    def __init__(self, blocks: int, warps: int, limit: str, most_warps: int) -> None:
+        self.blocks: Final[int] = blocks
+        self.warps: Final[int] = warps
+        self.limit: Final[str] = limit
+        self.most_warps: Final[int] = most_warps
+
+
+def occupancy(profile: Target, registers: int, threads: int, shared: int) -> Occupancy:
+    """The occupancy of blocks of `threads` with `shared` bytes (static, dynamic and reserved); at least one block."""
+    warps = (threads + _WARP - 1) // _WARP
+    most = profile.number("threads_per_sm") // _WARP
+    step = max(_REGISTER_STEP, (registers + _REGISTER_STEP - 1) // _REGISTER_STEP * _REGISTER_STEP)
+    by_registers = _WARP_REGISTERS // step * SUB_PARTITIONS // warps
+    limits = [
+        (by_registers, "registers"),
+        (_SHARED[profile.sm] // shared if shared else 1 << 30, "shared memory"),
+        (most // warps, "threads"),
+        (profile.number("ctas_per_sm"), "blocks"),
+    ]
+    blocks, limit = min(limits, key=lambda x: x[0])
+    blocks = max(1, blocks)
+    return Occupancy(blocks, blocks * warps, limit, most)

@@ -1,0 +1,167 @@
+"""Records what the warps of a launch execute in the simulator, with the sectors and conflicts of their addresses."""
+
+from collections.abc import Sequence
+from typing import Any, Final, final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.isa.op import GLOBAL, LOCAL, SHARED, Op
+from orias.isa.operations import data_words
+from orias.perf.kernel_code import KernelCode
+from orias.sim.core.image import DEFAULT_STEPS, Image
+from orias.sim.core.site import Getter, Site
+from orias.sim.core.state import Active, Machine
+from orias.sim.sass.exec_mem import address32, address64
+from orias.timing.play import visit
+
+Arr = npt.NDArray[Any]
+
+_BANKS: Final = 32
+_SECTOR: Final = 32
+_LINE: Final = 128
+
+
+@final
+class Recorder:
+    """A :class:`orias.sim.core.engine.Timing` that writes down each instruction of each warp of a batch.
+
+    ``traces``: for each warp, (index of the instruction, waves, sectors) in order of execution.
+    """
+
+    def __init__(self, m: Machine, image: Image, first: int) -> None:
+        self.m: Final[Machine] = m
+        self.image: Final[Image] = image
+        self.first: Final[int] = first
+        """Index of the kernel's first instruction among those of the module."""
+        self.traces: Final[list[list[tuple[int, int, int]]]] = [[] for _ in range(m.warps)]
+        self._pc: int = 0
+        self._costs: dict[int, tuple[int, int]] = {}
+        self._addresses: dict[int, tuple[Op, Getter] | None] = {}
+
+    def issue(self, pc: int, cur: Active) -> None:
+        """Notes the instruction."""
+        self._pc = pc
+        self._costs = {}
+
+    def read(self, act: Active) -> None:
+        """Works out the cost of an access, before its registers change."""
+        pc = self._pc
+        if pc not in self._addresses:
+            self._addresses[pc] = self._address(pc)
+        found = self._addresses[pc]
+        if found is None:
+            return
+        op, get = found
+        addresses = get(self.m, act).astype(np.int64)
+        if len(addresses) != act.n:
+            addresses = np.broadcast_to(addresses, (act.n,))
+        size = 4 * data_words(op.mods)
+        for m in op.mods:
+            if m in ("U8", "S8"):
+                size = 1
+            elif m in ("U16", "S16"):
+                size = 2
+        starts = np.flatnonzero(np.diff(act.warp_of, prepend=-1))
+        ends = np.append(starts[1:], act.n)
+        shared = op.space == SHARED
+        for w, a, b in zip(act.warps, starts, ends, strict=True):
+            part = addresses[a:b]
+            self._costs[int(w)] = (conflicts(part, size), 0) if shared else global_cost(part, size)
+
+    def done(self, cur: Active, act: Active | None) -> None:
+        """Writes the instruction down for each warp."""
+        index = self._pc - self.first
+        costs = self._costs
+        for w in cur.warps:
+            waves, sectors = costs.get(int(w), (1, 0))
+            self.traces[w].append((index, waves, sectors))
+
+    def _address(self, pc: int) -> tuple[Op, Getter] | None:
+        d = self.image.decoded(pc)
+        if d is None or len(d.op.addr) != 1 or d.op.means:
+            return None
+        op = d.op
+        site = Site(op, d.dst, d.src, 0, False)
+        at = op.addr[0]
+        if op.space in (SHARED, LOCAL):
+            return op, address32(site, at)
+        return (op, address64(site, at)) if op.space & GLOBAL else None
+
+
+def conflicts(addresses: Arr, size: int) -> int:
+    """Times that a shared access takes its banks: the most distinct words of one bank, for each part of the warp.
+
+    64-bit accesses are served in halves of the warp, 128-bit ones in quarters.
+    """
+    parts = max(1, size // 4)
+    out = 0
+    for part in np.array_split(addresses, parts):
+        if not len(part):
+            continue
+        words = np.unique(part // 4 if size <= 4 else (part[:, None] // 4 + np.arange(size // 4)).ravel())
+        out += int(np.bincount(words % _BANKS, minlength=_BANKS).max())
+    return max(1, out)
+
+
+def global_cost(addresses: Arr, size: int) -> tuple[int, int]:
+    """(lines of 128 bytes, sectors of 32 bytes) that a warp's access touches."""
+    last = addresses + (size - 1)
+    sectors = np.unique(np.concatenate((addresses // _SECTOR, last // _SECTOR)))
+    lines = np.unique(sectors * _SECTOR // _LINE)
+    return len(lines), len(sectors)
+
+
+@final
+class Run:
+    """The recorded blocks of a launch: for each, the trace of each warp, as elements of :func:`orias.timing.play.visit`."""
+
+    __slots__ = ("blocks", "code", "shared", "threads")
+
+    def __init__(self, code: KernelCode, threads: int, shared: int) -> None:
+        self.code: Final[KernelCode] = code
+        self.threads: Final[int] = threads
+        self.shared: Final[int] = shared
+        """Bytes of shared memory of a block: static, reserved and dynamic."""
+        self.blocks: Final[list[list[list[int]]]] = []
+
+
+def record(
+    image: Image,
+    code: KernelCode,
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    args: Sequence[Any],
+    shared: int = 0,
+    max_steps: int = DEFAULT_STEPS,
+    most_blocks: int = 64,
+) -> Run:
+    """Launches a kernel and records its first blocks; raises what :meth:`orias.sim.core.image.Image.launch` raises."""
+    threads = int(np.prod(block))
+    out = Run(code, threads, code.shared + shared)
+    recorders: list[Recorder] = []
+    first = next(at >> 4 for at, name in image.code_places() if name == code.name)
+
+    def attach(m: Machine) -> Recorder:
+        recorder = Recorder(m, image, first)
+        recorders.append(recorder)
+        return recorder
+
+    image.launch(code.name, grid, block, args, shared, max_steps, timing=attach)
+    warps = (threads + 31) // 32
+    for recorder in recorders:
+        for start in range(0, len(recorder.traces), warps):
+            if len(out.blocks) < most_blocks:
+                out.blocks.append([_visits(t, len(code.nodes)) for t in recorder.traces[start : start + warps]])
+    return out
+
+
+def _visits(trace: list[tuple[int, int, int]], count: int) -> list[int]:
+    """The trace of one warp; instructions of other sections (functions called through pointers) are left out."""
+    out: list[int] = []
+    last = len(trace) - 1
+    for k, (index, waves, sectors) in enumerate(trace):
+        if 0 <= index < count:
+            taken = k < last and trace[k + 1][0] != index + 1
+            out.append(visit(index, taken, waves, sectors))
+    return out
