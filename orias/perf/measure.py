@@ -18,6 +18,9 @@ _BOUND: Final = 0.8
 _MOST_VISITS: Final = 1_500_000
 """Instructions that are played for a full SM; runs with more are cut to as many blocks as fit."""
 
+_MOST_LOOP_VISITS: Final = 30_000
+"""The same for a loop; large bodies are played for fewer turns, at least two."""
+
 ONE_WARP: Final = "one warp"
 ONE_BLOCK: Final = "one block"
 FULL_SM: Final = "full SM"
@@ -109,8 +112,9 @@ def loop_cost(code: KernelCode, loop: Loop, warps: int) -> LoopCost:
     turn = [visit(i, (k + 1 < len(own) and own[k + 1] != i + 1) or k + 1 == len(own), 1, 4) for k, i in enumerate(own)]
     near = Player(m, code.steps, False, 1).play([[turn * _TURNS]], 1)
     far = Player(m, code.steps, True, 1).play([[turn * _TURNS]], 1)
-    many = Player(m, code.steps, False).play([[turn * _TURNS] * warps], 1)
-    full = many.cycles / _TURNS / max(1, (warps + 3) // 4)
+    turns = max(2, min(_TURNS, _MOST_LOOP_VISITS // (len(own) * warps)))
+    many = Player(m, code.steps, False).play([[turn * turns] * warps], 1)
+    full = many.cycles / turns / max(1, (warps + 3) // 4)
     out = LoopCost(loop, len(own), _per_turn(near, len(own)), _per_turn(far, len(own)), full, bound(many))
     start = far.log[_SETTLED * len(own)][0]
     out.timeline = [(t - start, i) for t, _, i in far.log[_SETTLED * len(own) : (_SETTLED + 2) * len(own)]]

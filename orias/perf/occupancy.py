@@ -36,10 +36,10 @@ def occupancy(profile: Target, registers: int, threads: int, shared: int) -> Occ
     step = max(_REGISTER_STEP, (registers + _REGISTER_STEP - 1) // _REGISTER_STEP * _REGISTER_STEP)
     by_registers = _WARP_REGISTERS // step * SUB_PARTITIONS // warps
     limits = [
-        (by_registers, "registers"),
-        (_SHARED[profile.sm] // shared if shared else 1 << 30, "shared memory"),
         (most // warps, "threads"),
         (profile.number("ctas_per_sm"), "blocks"),
+        (by_registers, "registers"),
+        (_SHARED[profile.sm] // shared if shared else 1 << 30, "shared memory"),
     ]
     blocks, limit = min(limits, key=lambda x: x[0])
     blocks = max(1, blocks)

@@ -29,13 +29,14 @@ def report(code: KernelCode, threads: int, dynamic: int, run: Run | None, elf: E
     `threads`: of a block; `dynamic`: its dynamic shared memory in bytes; `run`: a recorded launch, or None for what the
     code alone says; `elf`: its file, for line tables.
     """
-    occ = occupancy(code.profile, code.registers, threads, code.shared + dynamic)
+    shared = max(code.shared, code.profile.number("system_shared")) + dynamic
+    occ = occupancy(code.profile, code.registers, threads, shared)
     out: Object = {
         "kernel": code.name,
         "sm": code.profile.name,
         "instructions": sum(1 for n in code.nodes if n.d.op.base != "NOP"),
         "registers": code.registers,
-        "shared_bytes": code.shared + dynamic,
+        "shared_bytes": shared,
         "threads": threads,
         "occupancy": _occupancy(occ),
         "guessed": sorted(k for k, v in machine(code.profile.sm).numbers.items() if v.guessed),
@@ -122,7 +123,7 @@ def _executed(code: KernelCode, full: Cost) -> Object:
 
 
 def _hot(code: KernelCode, full: Cost) -> list[Object]:
-    """The executed instructions with the cycles that warps waited in front of them, in the order of the code."""
+    """The executed instructions with the cycles that warps waited before them, in the order of the code."""
     out: list[Object] = []
     for k, count in enumerate(full.played.counts):
         if not count:
@@ -155,7 +156,7 @@ def _lines(code: KernelCode, full: Cost, elf: ElfFile) -> list[Object]:
 
 
 def _spans(rows: list[LineEntry], count: int) -> list[tuple[LineEntry, int]]:
-    """Each row with the index behind its last instruction."""
+    """Each row with the index after its last instruction."""
     ordered = sorted(rows, key=lambda r: r.offset)
     ends = [r.offset // _INST for r in ordered[1:]] + [count] * bool(ordered)
     return [(r, min(end, count)) for r, end in zip(ordered, ends, strict=True)]

@@ -3,7 +3,7 @@
 The model is that of Huerta et al. (MICRO 2025, ``docs/facts/machine.md``): four sub-cores, each of which issues one
 instruction a cycle, of the same warp again if it may issue and else of the youngest that may.  A warp may issue when its
 stall count has run down, the scoreboards of its wait mask are at zero, the input of the unit is free and the memory
-queue has room.  What was not measured there is marked as a guess in ``data/machine.txt``.
+queue is not full.  What was not measured there is marked as a guess in ``data/machine.txt``.
 
 Not modelled: instruction fetch, misses of the constant cache, and the state of the caches: all data is near (the first
 level) or all of it is far.
@@ -80,7 +80,7 @@ class Played:
     """What a run through the model gave.
 
     ``cycles``: until the last instruction has issued.  ``issued``: instructions.  ``counts``, ``lost``: for each step, how
-    often it issued, and the cycles that its warps waited in front of it, by cause (``lost[step * len(CAUSES) + cause]``).
+    often it issued, and the cycles that its warps waited before it, by cause (``lost[step * len(CAUSES) + cause]``).
     ``busy``: cycles that each unit of all sub-cores was held.  ``waits``: waits for loads.  ``port_reads``, ``port_hits``:
     operand reads, and those that the reuse cache served.  ``port_bubbles``: cycles lost to register banks.  ``log``: issue
     times of the first warps, as (cycle, warp, step), if asked for.
@@ -131,7 +131,7 @@ class _Warp:
         self.ready: int = 0
         """First cycle in which nothing of its own keeps it from issuing."""
         self.earliest: int = 0
-        """The cycle behind its last issue."""
+        """The cycle after its last issue."""
         self.cause: int = BY_OTHERS
         self.counters: list[list[int]] = [[], [], [], [], [], []]
         """The release times of what each scoreboard counts."""
@@ -298,7 +298,7 @@ class Player:
             self._schedule(sub, k, max(sub.gate, waiting[0][0]))
 
     def _free_at(self, sub: _SubCore, w: _Warp, now: int) -> int:
-        """The first cycle in which the unit or the queue that the next instruction of a warp needs has room."""
+        """The first cycle in which the unit or the queue that the next instruction of a warp needs is free."""
         step = self.steps[w.trace[w.at] >> _STEP_SHIFT]
         free = now
         if step.unit == FP32 and self._two_float_units:
@@ -448,7 +448,7 @@ class Player:
         self._arrived[block] = []
 
     def _end(self, w: _Warp, now: int) -> None:
-        """Ends a warp; the last one of a block makes room for another."""
+        """Ends a warp; the last one of a block lets another start."""
         block = w.block
         self._left[block] -= 1
         if self._left[block]:

@@ -2,7 +2,7 @@
 
 Model (Huerta et al., MICRO 2025, sections 5.1.1 and 5.3): two banks by register number, one read port each; an
 instruction of fixed latency reads its sources within three cycles, and one that cannot is held in the stage before, with
-everything behind it.  A source with a reuse flag stays in the entry of its bank and operand position until the next read
+all that follows it.  A source with a reuse flag stays in the entry of its bank and operand position until the next read
 of that entry, hit or not; a hit needs no port.
 """
 

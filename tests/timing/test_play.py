@@ -62,7 +62,7 @@ def test_register_banks(x: int, y: int, cycles: int) -> None:
 
 
 def test_the_issue_stage_does_not_see_a_conflict_of_the_instruction_before() -> None:
-    """Section 5.1.1: without the NOP behind the FFMAs the second clock is not delayed."""
+    """Section 5.1.1: without the NOP after the FFMAs the second clock is not delayed."""
     steps = steps_of(5)
     steps[2].sources = [10 << 2, 12 << 2 | 1, 14 << 2 | 2]
     steps[3].sources = [16 << 2, 18 << 2 | 1, 20 << 2 | 2]
@@ -70,7 +70,9 @@ def test_the_issue_stage_does_not_see_a_conflict_of_the_instruction_before() -> 
     assert issued[4] - issued[0] == 4
 
 
-@pytest.mark.parametrize(("registers", "bubbles"), [((2, 4), 1), ((2, 5), 0), ((2, 4, 6), 2), ((2, 4, 5), 1), ((2, 5, 7), 1)])
+@pytest.mark.parametrize(
+    ("registers", "bubbles"), [((2, 4), 1), ((2, 5), 0), ((2, 4, 6), 2), ((2, 4, 5), 1), ((2, 5, 7), 1)]
+)
 def test_bubbles_of_equal_instructions(registers: tuple[int, ...], bubbles: int) -> None:
     """Section 5.3: FMUL with both sources in one bank has a bubble, FFMA with three in one bank two."""
     steps = steps_of(40)
@@ -190,7 +192,7 @@ def test_every_sm_has_all_numbers() -> None:
 
 
 def test_blocks_take_turns() -> None:
-    """Two blocks with room for one take twice the time of one."""
+    """Two blocks on an SM that holds one take twice the time of one."""
     steps = steps_of(10)
     trace = [visit(s.index) for s in steps]
     one = Player(AMPERE, steps, False).play([[trace]], 1).cycles
