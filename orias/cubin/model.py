@@ -398,8 +398,8 @@ class CubinModule:
     """
 
     __slots__ = (
-        "address_taken", "address_uses", "own_sections", "bank4", "calls", "debug", "errbar_at_exit", "externs", "files",
-        "indirect_calls", "isa_class", "kernels", "lineinfo", "object_name", "options", "paced", "prototypes", "ptx_sm", "ptx_text",
+        "address_taken", "address_uses", "own_sections", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "externs", "files",
+        "indirect_calls", "isa_class", "kernels", "lineinfo", "no_capsule", "object_name", "opt_level", "options", "paced", "prototypes", "ptx_sm", "ptx_text",
         "relocatable", "sampler_inits", "sampler_unnormalized", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
     )  # fmt: skip
@@ -430,6 +430,11 @@ class CubinModule:
         self.address_uses: list[CallEdge] = []
         """Functions that take the address of others (relocatable modules)."""
         self.ptx_sm: int = 0
+        self.capsules: bool = False
+        """The writer adds capsules if the target has them and it can make them for all of the module."""
+        self.no_capsule: str = ""
+        """Filled in by the writer: why there are no capsules although they were asked for."""
+        self.opt_level: int = 3
         self.options: str = ""
         self.tool: str = "orias"
         self.tool_version: str = ""
