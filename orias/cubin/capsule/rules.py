@@ -1,8 +1,8 @@
 """The rules by which capsules state SASS instructions: a table of measured facts (``rules.txt``), its parser, and applying a rule.
 
 A line is a signature (``signature.py``), a tab, and what the capsule says.  After an operand of the signature may stand
-a condition on its value: ``=255`` (RZ), ``=0x37c``, ``=+`` (a predicate that is not negated), ``=o2`` (the same as
-operand 2).  The first line whose conditions hold counts.  What the capsule says:
+a condition on its value: ``=255`` (RZ), ``=0x37c``, ``=r`` (a register other than RZ and PT), ``=+`` (a predicate that
+is not negated), ``=o2`` (the same as operand 2).  The first line whose conditions hold counts.  What the capsule says:
 
 - ``same`` or ``head BYTES``, and the units of the Mercury instruction if they are not one;
 - ``whole BYTES FIELD ...``: the bytes of the record, trailing zeros left out, and the fields that are filled in: number
@@ -21,7 +21,7 @@ from typing import Final, final
 from orias.cubin.capsule.items import HEAD, SAME, UNIT, WHOLE
 from orias.cubin.capsule.signature import JOIN, operand_value, signature
 from orias.isa.decode import Decoded
-from orias.isa.operand import INV, PT, Opnd, const_offset, payload
+from orias.isa.operand import INV, PT, Opnd, const_offset, is_hardwired, payload
 
 RULES_PATH: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rules.txt")
 PARAMETERS: Final = 0x380
@@ -31,7 +31,9 @@ GUARD_BITS: Final = 1 << 32 | 31 << 35
 """The guard in a Mercury instruction: negated or not, and the number."""
 NOT_NEGATED: Final = -1
 """Value of a condition: the predicate is not negated."""
-_SAME_AS: Final = -2
+ORDINARY: Final = -2
+"""Value of a condition: the register is not hardwired."""
+_SAME_AS: Final = -3
 """Value of a condition: the operand equals operand 0; one less for operand 1 and so on."""
 
 _KINDS: Final[dict[str, int]] = {"same": SAME, "head": HEAD, "whole": WHOLE}
@@ -98,6 +100,9 @@ class Rule:
             found = operand_value(operands[number])
             if value == NOT_NEGATED:
                 if found >= _INVERTED:
+                    return False
+            elif value == ORDINARY:
+                if is_hardwired(operands[number]):
                     return False
             elif found != (operand_value(operands[_SAME_AS - value]) if value <= _SAME_AS else value):
                 return False
@@ -187,6 +192,8 @@ def _conditions(words: list[str]) -> tuple[list[str], list[tuple[int, int]]]:
 def _condition(text: str) -> int:
     if text == "+":
         return NOT_NEGATED
+    if text == "r":
+        return ORDINARY
     return _SAME_AS - int(text[1:]) if text.startswith("o") else int(text, 0)
 
 
