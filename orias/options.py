@@ -1,6 +1,9 @@
 """The options of one compilation, with ``ptxas``'s names and defaults."""
 
-from typing import final
+from typing import Final, final
+
+CAPSULES: Final = ("forbid", "allow", "require")
+"""Values of :attr:`Options.capsules`."""
 
 
 @final

@@ -8,14 +8,14 @@ from typing import Final, final
 
 from orias.cubin import elf, nvinfo
 from orias.cubin.attributes import kernel_records
-from orias.cubin.capsule.capsule_parser import SHT_CUDA_CAPSULE, capsule_of
+from orias.cubin.capsule.capsule_parser import SHT_CUDA_CAPSULE, capsules, parse_items
 from orias.cubin.capsule.capsule_writer import Mercury, NoCapsule, capsule_bytes, mercury_of
 from orias.cubin.capsule.finalizer import finalizer_options
 from orias.cubin.cubin_error import CubinError
+from orias.cubin.debugframe import FrameWriter
 from orias.cubin.model import FrameInfo, FrameRow
 from orias.cubin.nvinfo import Record
 from orias.cubin.put_debug import frame_of
-from orias.cubin.debugframe import FrameWriter
 from orias.cubin.relocs import (
     CALL_RELOCS,
     R_ABS16_32,
@@ -26,7 +26,7 @@ from orias.cubin.relocs import (
 )
 from orias.cubin.section_builder import OutReloc, OutSection
 from orias.cubin.work import Code, Work
-from orias.isa.isa_table import IsaTable, load
+from orias.isa.isa_table import load
 
 _WORD: Final = 16
 _UNIT: Final = 16
@@ -88,20 +88,20 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
     table = load(w.target.table)
     s = CapsuleSections([mercury_of(c.text.data, table, c.text.name) for c in w.codes])
     for code, m in zip(w.codes, s.mercury, strict=True):
-        _refuse_offsets(code, table, m)
-        capsule = OutSection(f".nv.capmerc{code.text.name}", SHT_CUDA_CAPSULE, _FLAG, 16)
-        capsule.link, capsule.info_symbol = s.symtab, code.symbol
-        s.capsules.append(capsule)
-        s.image[code.text.name] = capsule
+        _refuse_offsets(code)
+        _read_back(code, m)
+        section = OutSection(f".nv.capmerc{code.text.name}", SHT_CUDA_CAPSULE, _FLAG, 16)
+        section.link, section.info_symbol = s.symtab, code.symbol
+        s.capsules.append(section)
+        s.image[code.text.name] = section
         info = OutSection(f"{_MERC}{code.info.name}", _SHT_INFO, _FLAG | elf.SHF_INFO_LINK, 4)
-        info.link, info.info_section = s.symtab, capsule
+        info.link, info.info_section = s.symtab, section
         s.infos.append(info)
     s.info.link = s.symtab
     s.image[".debug_frame"] = s.frame
     copies = _copies(w, s)
-    s.symtab.link = None
-    for capsule, code, m in zip(s.capsules, w.codes, s.mercury, strict=True):
-        _rela(s, capsule, f"{_MERC}.rela{code.text.name}", _text_relocs(w, code, m))
+    for section, code, m in zip(s.capsules, w.codes, s.mercury, strict=True):
+        _rela(s, section, f"{_MERC}.rela{code.text.name}", _text_relocs(w, code, m))
     if w.bank4 is not None:
         slots = [OutReloc(x.offset, _M_64, w.symbol(x.symbol, ".nv.constant4"), x.addend) for x in w.m.bank4]
         _rela(s, s.image[w.bank4.name], f"{_MERC}.rela.nv.constant.pic", slots)
@@ -116,25 +116,23 @@ def fill_capsules(w: Work, s: CapsuleSections, strtab: OutSection, records: list
     """Fill in the contents, when sections and symbols have numbers; `records`: those of ``.nv.info``."""
     s.symtab.link = strtab
     s.info.data = nvinfo.encode(records)
-    for capsule, code, m in zip(s.capsules, w.codes, s.mercury, strict=True):
-        capsule.data = capsule_bytes(m.items, code.text.index)
+    for section, code, m in zip(s.capsules, w.codes, s.mercury, strict=True):
+        section.data = capsule_bytes(m.items, code.text.index)
     for info, code, m in zip(s.infos, w.codes, s.mercury, strict=True):
         info.data = nvinfo.encode(_records(w, code, m))
-    for section, relocs in s.relocs:
-        section.data = b"".join(_entry(r) for r in reversed(relocs))
+    for out, relocs in s.relocs:
+        out.data = b"".join(_entry(r) for r in reversed(relocs))
     s.symtab.data = _symbols(w, s)
-    s.symtab.info = sum(1 for x in w.b.local_symbols)
+    s.symtab.info = len(w.b.local_symbols)
 
 
-def proven(data: bytes) -> bool:
-    """True if our reader understands every capsule of a finished cubin, and there is one for each function."""
+def prove(data: bytes) -> None:
+    """Raise CubinError unless our reader understands every capsule of a finished cubin, and each function has one."""
     file = elf.ElfFile(data)
-    texts = [x for x in file.sections if x.name.startswith(".text.")]
-    capsules = [x for x in file.sections if x.type == SHT_CUDA_CAPSULE]
-    try:
-        return sorted(capsule_of(file, x).text for x in capsules) == sorted(x.name for x in texts)
-    except CubinError:
-        return False
+    texts = sorted(x.name for x in file.sections if x.name.startswith(".text."))
+    found = sorted(c.text for c in capsules(file))
+    if texts != found:
+        raise CubinError(f"functions {texts}, but capsules of {found}")
 
 
 def _refuse(w: Work) -> None:
@@ -164,7 +162,22 @@ def _uses_textures(w: Work) -> bool:
     )
 
 
-def _refuse_offsets(code: Code, table: IsaTable, m: Mercury) -> None:
+def _read_back(code: Code, m: Mercury) -> None:
+    """NoCapsule if our reader does not read the same items out of the bytes of a capsule."""
+    data = capsule_bytes(m.items, 0)
+    try:
+        items, end = parse_items(data, len(m.items), code.text.name)
+    except CubinError as e:
+        raise NoCapsule(str(e)) from e
+    same = all(
+        (a.kind, a.first, a.words, a.code) == (b.kind, b.first, b.words, b.code)
+        for a, b in zip(items, m.items, strict=True)
+    )
+    if end != len(data) or not same or sum(i.words for i in items) * _WORD != len(code.text.data):
+        raise NoCapsule(f"the capsule of {code.text.name} does not read back")
+
+
+def _refuse_offsets(code: Code) -> None:
     """NoCapsule if a record of the function has code offsets whose Mercury form is not known."""
     k = code.kernel
     for what, found in (
@@ -248,7 +261,13 @@ def _frames(w: Work, s: CapsuleSections) -> list[OutReloc]:
         done = len(writer.relocs)
         first = min([x.offset for x in k.subs if not x.alias], default=len(code.text.data))
         writer.add(
-            _moved(frame_of(k.frame, k.frame_size), m, 0), 0, _place(m, first), k.is_entry, w.m.own_sections, w.m.relocatable, False
+            _moved(frame_of(k.frame, k.frame_size), m, 0),
+            0,
+            _place(m, first),
+            k.is_entry,
+            w.m.own_sections,
+            w.m.relocatable,
+            False,
         )
         for sub in (x for x in k.subs if not x.alias):
             frame = _moved(frame_of(sub.frame, sub.frame_size), m, sub.offset)
@@ -278,7 +297,12 @@ def _moved(frame: FrameInfo, m: Mercury, start: int) -> FrameInfo:
 def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
     """The records of ``.nv.merc.nv.info.<function>``."""
     index = {name: x.index for name, x in w.symbols.items()}
-    offsets = {nvinfo.EXIT_INSTR_OFFSETS, nvinfo.COOP_GROUP_INSTR_OFFSETS, nvinfo.INT_WARP_WIDE_INSTR_OFFSETS, nvinfo.SYSCALL_OFFSETS}
+    offsets = {
+        nvinfo.EXIT_INSTR_OFFSETS,
+        nvinfo.COOP_GROUP_INSTR_OFFSETS,
+        nvinfo.INT_WARP_WIDE_INSTR_OFFSETS,
+        nvinfo.SYSCALL_OFFSETS,
+    }
     left_out = {nvinfo.CBANK_PARAM_SIZE, nvinfo.PARAM_CBANK, nvinfo.SW_WAR}
     out: list[Record] = []
     for r in kernel_records(code.kernel, w.facts, index, 0, w.param_base(code.kernel)):
@@ -324,4 +348,3 @@ def _symbols(w: Work, s: CapsuleSections) -> bytes:
         out += bytes((x.bind << 4 | type_, other)) + index.to_bytes(2, "little")
         out += value.to_bytes(8, "little") + size.to_bytes(8, "little")
     return bytes(out)
-

@@ -20,7 +20,13 @@ def frames(w: Work, section: OutSection) -> list[OutReloc]:
         writer.add(frame_of(k.frame, k.frame_size), 0, size, k.is_entry, w.m.own_sections, w.m.relocatable, w.m.debug)
         for sub in (s for s in k.subs if not s.alias):
             writer.add(
-                frame_of(sub.frame, sub.frame_size), sub.offset, sub.size, False, w.m.own_sections, w.m.relocatable, False
+                frame_of(sub.frame, sub.frame_size),
+                sub.offset,
+                sub.size,
+                False,
+                w.m.own_sections,
+                w.m.relocatable,
+                False,
             )
         parts = writer.relocs[done:]
         for r in [p for p in parts if p.in_cie] + [p for p in parts if not p.in_cie]:

@@ -5,10 +5,10 @@ Sections, symbols and names are created, and sections placed in the file, in the
 """
 
 from orias.cubin import elf
+from orias.cubin.capsule.capsule_writer import NoCapsule
 from orias.cubin.model import LOCAL, CubinModule, KernelCode
 from orias.cubin.notes import compat, cuinfo, tkinfo
-from orias.cubin.capsule.capsule_writer import NoCapsule
-from orias.cubin.put_capsule import CapsuleSections, add_capsules, fill_capsules
+from orias.cubin.put_capsule import CapsuleSections, add_capsules, fill_capsules, prove
 from orias.cubin.put_code import add_code, add_reserved, bind_text_relocs
 from orias.cubin.put_data import add_variables, need_bank4
 from orias.cubin.put_debug import line_sections
@@ -88,7 +88,9 @@ def write(module: CubinModule) -> bytes:
     all_relocations(w, frame)
     sections = _order(w, [shstrtab, strtab, w.symtab, frame, *debug, *head], graph)
     capsules: CapsuleSections | None = None
-    if m.capsules and w.facts.mercury_layout:
+    if m.capsules and not w.facts.mercury_layout:
+        m.no_capsule = f"{m.target} has none"
+    elif m.capsules:
         try:
             capsules, added = add_capsules(w)
             sections += added
@@ -108,6 +110,8 @@ def write(module: CubinModule) -> bytes:
     data = bytearray(b.serialise(elf.ET_REL if m.relocatable else elf.ET_EXEC, flags, sections, segments, first_global))
     if m.relocatable and split:
         clear_program_header_size(data)
+    if capsules is not None:
+        prove(bytes(data))
     return bytes(data)
 
 

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import CallEdge, CubinModule, KernelCode, SourceFile
 from orias.cubin.variable_layout import align_up, global_bytes
 from orias.cubin.writer import write
+from orias.diag import Unsupported
 from orias.lower.frame.program import Kernel, Program
 from orias.options import Options
 from orias.output.debug_records import debug_sections
@@ -59,7 +59,7 @@ def make_cubin(
     result.data = write(out)
     result.no_capsule = out.no_capsule
     if out.no_capsule and options.capsules == "require":
-        raise CubinError(f"no capsule: {out.no_capsule}")
+        raise Unsupported(f"No capsules: {out.no_capsule}")
     result.gmem = global_bytes(out.variables)
     if program.const_size:
         result.cmem[3] = program.const_size
