@@ -88,7 +88,7 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
     table = load(w.target.table)
     s = CapsuleSections([mercury_of(c.text.data, table, c.text.name) for c in w.codes])
     for code, m in zip(w.codes, s.mercury, strict=True):
-        _refuse_offsets(code)
+        _refuse_offsets(w, code)
         _read_back(code, m)
         section = OutSection(f".nv.capmerc{code.text.name}", SHT_CUDA_CAPSULE, _FLAG, 16)
         section.link, section.info_symbol = s.symtab, code.symbol
@@ -177,11 +177,13 @@ def _read_back(code: Code, m: Mercury) -> None:
         raise NoCapsule(f"the capsule of {code.text.name} does not read back")
 
 
-def _refuse_offsets(code: Code) -> None:
-    """NoCapsule if a record of the function has code offsets whose Mercury form is not known."""
+def _refuse_offsets(w: Work, code: Code) -> None:
+    """NoCapsule if the function has code offsets (in records, too) whose Mercury form is not known."""
     k = code.kernel
     for what, found in (
         ("BRX", bool(k.branch_targets)),
+        ("distances in code", k.relative_addresses),
+        ("relative return addresses in objects", w.m.relocatable and bool(k.addresses)),
         ("barriers in memory", bool(k.mbarrier_records)),
         ("16-bit atomics", bool(k.atom16_regs)),
         ("used byte masks", bool(k.unused_load_bytes)),
@@ -189,7 +191,7 @@ def _refuse_offsets(code: Code) -> None:
         ("annotations", bool(k.annotation)),
     ):
         if found:
-            raise NoCapsule(f"the Mercury form of the records of {what} is not known")
+            raise NoCapsule(f"the Mercury form of {what} is not known")
 
 
 def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
@@ -246,7 +248,7 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
             out.append(OutReloc(last + _IMMEDIATE, _DATA_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend))
         else:
             raise NoCapsule(f"the Mercury form of a relocation of type {r.type} against {r.symbol} is not known")
-    for offset, target in code.addresses:
+    for offset, target in code.kernel.addresses:
         last = (m.offsets[offset // _WORD + 1] - 1) * _UNIT
         out.append(OutReloc(last + _IMMEDIATE, _M_CODE, code.symbol, _place(m, target)))
     return sorted(out, key=lambda r: r.offset)

@@ -232,8 +232,7 @@ def _resolve(w: Work, code: Code) -> None:
             left.append(r)
         elif r.symbol in values:
             apply(data, r.offset, r.type, values[r.symbol] + r.addend)
-            if r.symbol in own:
-                code.addresses.append((r.offset, values[r.symbol] + r.addend))
+            k.relative_addresses = k.relative_addresses or r.symbol in own
         else:
             raise CubinError(f"code of {k.name}: the address of {r.symbol} is not known before loading")
     code.text.data = bytes(data)

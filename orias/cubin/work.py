@@ -20,7 +20,6 @@ class Code:
     """The sections and symbols of one function to write."""
 
     __slots__ = (
-        "addresses",
         "bank0",
         "bank0_early",
         "bank0_symbol",
@@ -44,8 +43,6 @@ class Code:
         self.bank0_early: bool = False
         self.bank2: OutSection | None = None
         self.relocs: list[OutReloc] = []
-        self.addresses: list[tuple[int, int]] = []
-        """(code offset of an instruction, code offset that it holds): addresses in the own code, filled in already."""
 
 
 @final
