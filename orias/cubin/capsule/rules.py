@@ -12,7 +12,7 @@ Types: ``R`` register of 10 bits (RZ and URZ all ones), ``P`` predicate of 5 bit
 negated predicate, ``B`` barrier of 5 bits, ``I`` and ``D`` low and high half of an immediate, ``X`` an immediate of 32
 bits extended by its sign to 64, ``C`` offset in a constant bank, ``K`` the same from the start of the parameters.
 
-Source of the rules: cubins of ptxas 13.0.88 (``docs/facts/capsules.md``); ``tools/capsule/derive.py`` makes the table.
+Source of the rules: cubins of ptxas 13.0.88 (``docs/facts/capsules.md``, "Rules").
 """
 
 import os.path
