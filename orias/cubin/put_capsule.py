@@ -59,6 +59,8 @@ _IMMEDIATE: Final = 12
 _WIDE_IMMEDIATE: Final = 8
 """Place of an immediate of 64 bits in the last unit."""
 _OTHER: Final[dict[str, int]] = {"global": 0x20, "const": 0x80, "shared": 0x40}
+_RESERVED: Final = 0xA0
+"""``st_other`` of a symbol by its space."""
 _MERC: Final = ".nv.merc"
 
 
@@ -335,6 +337,9 @@ def _symbols(w: Work, s: CapsuleSections) -> bytes:
                 m = at[section.name]
                 value, end = _place(m, x.value), _place(m, min(x.value + x.size, len(m.offsets) * _WORD - _WORD))
                 size = end - value
+            elif section is w.reserved and not w.m.relocatable:
+                type_ = elf.STT_CUDA_OBJECT if x.type == elf.STT_OBJECT else x.type
+                other, value = _RESERVED, 0
             elif x.type == elf.STT_OBJECT and x.name in variables:
                 type_, other = elf.STT_CUDA_OBJECT, other | _OTHER[variables[x.name].space]
             elif x.type == elf.STT_SECTION and image is not None and image.name.startswith(f"{_MERC}.nv.constant"):
@@ -342,8 +347,6 @@ def _symbols(w: Work, s: CapsuleSections) -> bytes:
             if image is not None:
                 section = image
         elif name.startswith(".nv.reservedSmem"):
-            value = 0
-        if other == 0xA0:
             value = 0
         index = section.index if section is not None else elf.SHN_COMMON if x.common else 0
         out += w.b.symbol_names.add(name).to_bytes(4, "little")

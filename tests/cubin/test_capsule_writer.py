@@ -120,6 +120,15 @@ def test_sections(tmp_path: Path, arch: str, objects: bool) -> None:
         assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
 
 
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_103f", "sm_110", "sm_110a", "sm_120", "sm_121"])
+def test_own_target(tmp_path: Path, arch: str) -> None:
+    """nvlink takes objects with capsules for their own SM (a wrong symbol of reserved shared memory crashes it)."""
+    result = compiled(with_head(SIMPLE, arch), arch, "require")
+    (tmp_path / "a.o").write_bytes(result.data)
+    command = [tool("nvlink"), "-arch", arch, str(tmp_path / "a.o"), "-o", str(tmp_path / "f.cubin")]
+    assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+
+
 def test_without_a_rule() -> None:
     """A cubin without a known Mercury form of everything in it has none of the sections, and says why."""
     result = compiled(with_head(TEXTURE, "sm_100"), "sm_100")
