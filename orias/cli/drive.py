@@ -168,6 +168,8 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         return FAILURE
     if s.options.verbose:
         report(cubin, s.options.arch, out)
+        if cubin.no_capsule:
+            out.say("info", f"No capsules: {cubin.no_capsule}")
     try:
         write_output(s.output, cubin.data)
     except (OSError, ValueError):

@@ -113,6 +113,12 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
     ("skip-phase", LIST, "<phase>,...", "Leave phases out."),
     ("stop-after", TEXT, "<phase>", "End with this phase; no output file is written."),
     ("time-phases", FLAG, "", "Print the time that each phase takes."),
+    (
+        "capsules",
+        TEXT,
+        "<forbid|allow|require>",
+        "Capsules, from which nvlink makes code for another SM of the family: none (default), where known, or else an error.",
+    ),
     ("serial-schedule", FLAG, "", "Reorder nothing; every instruction waits for the one before it."),
 )
 """Options of Orias alone: long name, kind, value in the help text, help text.  Only the program ``orias`` lists them."""

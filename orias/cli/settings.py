@@ -5,7 +5,7 @@ Source: ``docs/facts/command-line.md``, "Combinations".
 
 from orias.cli.option_table import UNSUPPORTED
 from orias.cli.parse import Command, UsageError, parse_number
-from orias.options import Options
+from orias.options import CAPSULES, Options
 from orias.target.register_steps import FEWEST_REGISTERS, MOST_REGISTERS, STEPS
 from orias.target.target_names import TENSOR_MEMORY
 
@@ -216,6 +216,9 @@ def settings(c: Command) -> Settings:
     o.stop_after = c.values.get("stop-after", "")
     o.time_phases = c.flag("time-phases")
     o.serial = c.flag("serial-schedule")
+    o.capsules = c.values.get("capsules", o.capsules)
+    if o.capsules not in CAPSULES:
+        raise UsageError(f"Invalid value '{o.capsules}' for option '--capsules'")
     o.annotate = c.flag("compiler-annotations")
     o.tool_arguments = c.note_text()
     return s

@@ -72,9 +72,11 @@ class FrameReloc:
 class FrameWriter:
     """Builds the section; ``relocs`` lists the addresses that :meth:`add` left open, per call in creation order."""
 
-    __slots__ = ("data", "relocs")
+    __slots__ = ("_unit", "data", "relocs")
 
-    def __init__(self) -> None:
+    def __init__(self, unit: int = 4) -> None:
+        """`unit`: bytes that the code offset advances by 1 (the code alignment)."""
+        self._unit: int = unit
         self.data: bytearray = bytearray()
         self.relocs: list[FrameReloc] = []
 
@@ -93,7 +95,7 @@ class FrameWriter:
         ``own_sections``: functions have sections of their own; ``full``: the CIE has a rule for every register (-g).
         """
         return_column = 0xFFFFFFFF if is_entry else _REG | frame.return_reg if own_sections else _RETURN
-        cie = b"\xff" * 8 + bytes([3, 0, 4]) + sleb(-4) + uleb(return_column)
+        cie = b"\xff" * 8 + bytes([3, 0, self._unit]) + sleb(-4) + uleb(return_column)
         cie += bytes([_CFA_DEF]) + uleb(_R1) + uleb(0)
         cie += bytes([_CFA_SAME]) + uleb(_NONE)
         if full:
@@ -117,7 +119,7 @@ class FrameWriter:
             if row.offset < 0:
                 raise CubinError(f"frame row at the negative code offset {row.offset}")
             if row.offset != here or row.op == "here" or row.advance:
-                rows += bytes([_CFA_ADVANCE4]) + pack("<I", (row.offset - here & 0xFFFFFFFF) // 4)
+                rows += bytes([_CFA_ADVANCE4]) + pack("<I", (row.offset - here & 0xFFFFFFFF) // self._unit)
                 here = row.offset
             rows += _row(row)
         head = pack("<Q", 0 if relocatable else cie_at) + pack("<QQ", start, size)

@@ -15,6 +15,8 @@ ET_REL: Final = 1
 ET_EXEC: Final = 2
 KIND_SASS: Final = 4
 """Low byte of ``e_flags``: SASS without capsule."""
+KIND_CAPSULE: Final = 2
+"""Low byte of ``e_flags``: SASS with a capsule for each function."""
 
 SHN_COMMON: Final = 0xFFF2
 

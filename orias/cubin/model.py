@@ -191,12 +191,12 @@ class KernelCode:
     """One ``.text`` section: a kernel with the functions copied after it, or (relocatable modules) one function."""
 
     __slots__ = (
-        "abi_frame_unknown", "annotation", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
+        "abi_frame_unknown", "addresses", "annotation", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
         "blocks_are_clusters", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align",
         "const2_parts", "const2_relocs", "const2_resolved", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
         "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
-        "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "reg_reconfig", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
+        "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
         "relocs_applied", "reqntid", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
         "size", "sparse_mma_mask", "spill_loads", "spill_stores", "subs", "syscall_offsets", "texture_relocs",
         "unused_load_bytes", "wmma_used",
@@ -278,6 +278,10 @@ class KernelCode:
         self.bindless_texture: bool = False
         self.bindless_surface: bool = False
 
+        self.addresses: list[tuple[int, int]] = []
+        """(code offset of an instruction, code offset that it holds as an immediate): return addresses without relocation."""
+        self.relative_addresses: bool = False
+        """Other code addresses or distances are operands that are no branch targets."""
         self.exit_offsets: list[int] = []
         """Offsets of every EXIT, including guarded ones, ascending."""
         self.coop_offsets: list[int] = []
@@ -398,8 +402,8 @@ class CubinModule:
     """
 
     __slots__ = (
-        "address_taken", "address_uses", "own_sections", "bank4", "calls", "debug", "errbar_at_exit", "externs", "files",
-        "indirect_calls", "isa_class", "kernels", "lineinfo", "object_name", "options", "paced", "prototypes", "ptx_sm", "ptx_text",
+        "address_taken", "address_uses", "own_sections", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "externs", "files",
+        "indirect_calls", "isa_class", "kernels", "lineinfo", "no_capsule", "object_name", "opt_level", "options", "paced", "prototypes", "ptx_sm", "ptx_text",
         "relocatable", "sampler_inits", "sampler_unnormalized", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
     )  # fmt: skip
@@ -430,6 +434,11 @@ class CubinModule:
         self.address_uses: list[CallEdge] = []
         """Functions that take the address of others (relocatable modules)."""
         self.ptx_sm: int = 0
+        self.capsules: bool = False
+        """The writer adds capsules if the target has them and it can make them for all of the module."""
+        self.no_capsule: str = ""
+        """Filled in by the writer: why there are no capsules although they were asked for."""
+        self.opt_level: int = 3
         self.options: str = ""
         self.tool: str = "orias"
         self.tool_version: str = ""

@@ -212,6 +212,7 @@ def _resolve(w: Work, code: Code) -> None:
     values: dict[str, int] = {k.name: 0, code.text.name: 0}
     for sub in k.subs:
         values[sub.name] = sub.offset
+    own = set(values)
     for v in k.shared:
         values[v.name] = w.facts.system_shared + v.offset
     static = (k.shared_size if k.shared_size >= 0 else place_in_order(k.shared)) + w.facts.system_shared
@@ -231,6 +232,7 @@ def _resolve(w: Work, code: Code) -> None:
             left.append(r)
         elif r.symbol in values:
             apply(data, r.offset, r.type, values[r.symbol] + r.addend)
+            k.relative_addresses = k.relative_addresses or r.symbol in own
         else:
             raise CubinError(f"code of {k.name}: the address of {r.symbol} is not known before loading")
     code.text.data = bytes(data)

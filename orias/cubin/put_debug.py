@@ -17,10 +17,16 @@ def frames(w: Work, section: OutSection) -> list[OutReloc]:
         k = code.kernel
         size = min([sub.offset for sub in k.subs if not sub.alias], default=len(code.text.data))
         done = len(writer.relocs)
-        writer.add(_frame(k.frame, k.frame_size), 0, size, k.is_entry, w.m.own_sections, w.m.relocatable, w.m.debug)
+        writer.add(frame_of(k.frame, k.frame_size), 0, size, k.is_entry, w.m.own_sections, w.m.relocatable, w.m.debug)
         for sub in (s for s in k.subs if not s.alias):
             writer.add(
-                _frame(sub.frame, sub.frame_size), sub.offset, sub.size, False, w.m.own_sections, w.m.relocatable, False
+                frame_of(sub.frame, sub.frame_size),
+                sub.offset,
+                sub.size,
+                False,
+                w.m.own_sections,
+                w.m.relocatable,
+                False,
             )
         parts = writer.relocs[done:]
         for r in [p for p in parts if p.in_cie] + [p for p in parts if not p.in_cie]:
@@ -94,7 +100,7 @@ def _line_section(w: Work, name: str, relocs: list[tuple[OutSection, list[OutRel
     return section
 
 
-def _frame(frame: FrameInfo, frame_size: int) -> FrameInfo:
+def frame_of(frame: FrameInfo, frame_size: int) -> FrameInfo:
     """The frame information; without rows, one row with the frame's size from the start."""
     if frame.rows:
         return frame

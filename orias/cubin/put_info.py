@@ -10,7 +10,7 @@ from orias.cubin.section_builder import OutSection
 from orias.cubin.work import Work
 
 
-def _module_records(w: Work) -> list[Record]:
+def module_records(w: Work) -> list[Record]:
     """The records of ``.nv.info``: register counts and frames from the last function to the first, then stack sizes."""
     reverse: list[Record] = []
     flags: list[Record] = []
@@ -46,7 +46,7 @@ def _module_records(w: Work) -> list[Record]:
 
 def fill(w: Work, info: OutSection, graph: list[OutSection], proto: OutSection) -> None:
     """Fill in the contents that need symbol indices."""
-    info.data = nvinfo.encode(_module_records(w))
+    info.data = nvinfo.encode(module_records(w))
     index = {name: s.index for name, s in w.symbols.items()}
     for code in w.codes:
         k = code.kernel

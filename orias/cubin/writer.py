@@ -5,12 +5,14 @@ Sections, symbols and names are created, and sections placed in the file, in the
 """
 
 from orias.cubin import elf
+from orias.cubin.capsule.capsule_writer import NoCapsule
 from orias.cubin.model import LOCAL, CubinModule, KernelCode
 from orias.cubin.notes import compat, cuinfo, tkinfo
+from orias.cubin.put_capsule import CapsuleSections, add_capsules, fill_capsules, prove
 from orias.cubin.put_code import add_code, add_reserved, bind_text_relocs
 from orias.cubin.put_data import add_variables, need_bank4
 from orias.cubin.put_debug import line_sections
-from orias.cubin.put_info import fill
+from orias.cubin.put_info import fill, module_records
 from orias.cubin.put_relocs import all_relocations, late_names, reloc_bytes
 from orias.cubin.quirks import REL_ACTION, bytes_after_section_names, clear_program_header_size
 from orias.cubin.section_builder import OutSection, OutSegment
@@ -85,18 +87,31 @@ def write(module: CubinModule) -> bytes:
                 b.tail_symbols.append(code.bank0_symbol)
     all_relocations(w, frame)
     sections = _order(w, [shstrtab, strtab, w.symtab, frame, *debug, *head], graph)
+    capsules: CapsuleSections | None = None
+    if m.capsules and not w.facts.mercury_layout:
+        m.no_capsule = f"{m.target} has none"
+    elif m.capsules:
+        try:
+            capsules, added = add_capsules(w)
+            sections += added
+        except NoCapsule as e:
+            m.no_capsule = str(e)
     first_global = b.number(sections)
     fill(w, info, graph, proto)
+    if capsules is not None:
+        fill_capsules(w, capsules, strtab, module_records(w))
     for out, relocs in w.pending:
         out.data = reloc_bytes(relocs, out.type == elf.SHT_RELA)
     w.symtab.data = b.symtab_bytes()
     strtab.data = bytes(b.symbol_names.data)
     shstrtab.data = bytes(b.section_names.data)
-    flags = note2.index << 24 | w.facts.sm_flags | elf.KIND_SASS
+    flags = note2.index << 24 | w.facts.sm_flags | (elf.KIND_SASS if capsules is None else elf.KIND_CAPSULE)
     segments = [] if m.relocatable else _segments(w, sections)
     data = bytearray(b.serialise(elf.ET_REL if m.relocatable else elf.ET_EXEC, flags, sections, segments, first_global))
     if m.relocatable and split:
         clear_program_header_size(data)
+    if capsules is not None:
+        prove(bytes(data))
     return bytes(data)
 
 

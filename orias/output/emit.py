@@ -64,7 +64,8 @@ class EmittedText:
     """One section of code and the offsets in it, each list ascending."""
 
     __slots__ = (
-        "barriers", "branch_tables", "calls", "code", "cooperative", "exits", "functions", "lines", "places", "register_barrier", "relocs",
+        "addresses", "barriers", "branch_tables", "calls", "code", "cooperative", "exits", "functions", "lines", "places", "register_barrier",
+        "relative_addresses", "relocs",
         "stack_adjust", "table_bytes", "warp_wide",
     )  # fmt: skip
 
@@ -72,6 +73,10 @@ class EmittedText:
         self.code: bytes = b""
         self.functions: list[tuple[str, int, int]] = []
         """(name, offset, size in bytes) of each function."""
+        self.addresses: list[tuple[int, int]] = []
+        """(offset, section offset) of each instruction whose immediate is a return address, without a relocation."""
+        self.relative_addresses: bool = False
+        """Some instruction has another code address, or a distance in the code, as an operand that is no branch target."""
         self.exits: list[int] = []
         """Every EXIT, including guarded ones."""
         self.barriers: list[int] = []
@@ -220,6 +225,7 @@ class _Emitter:
         if ref.kind in ("ret_lo", "ret_hi", "ret_rel"):
             return self._return_point(fn, b, k, ref, at, starts)
         if ref.kind in ("pc_lo", "pc_hi"):
+            self.out.relative_addresses = True
             pc = _last_lepc(b, k, starts[b.id], b.insts[k])
             return imm(pc if ref.kind == "pc_lo" else 0)
         if ref.kind == "func" and b.insts[k].op.base == "CALL":
@@ -228,6 +234,7 @@ class _Emitter:
             low = ref.kind not in ("text_hi", "func_hi")
             where = self.func_at.get(ref.name)
             if where is not None and not self.own_sections:
+                self.out.relative_addresses = True
                 return imm(where + ref.addend if low else 0)
             self.out.relocs.append(TextReloc(at, "lo32" if low else "hi32", ref.name, ref.addend))
             return imm(0)
@@ -255,11 +262,14 @@ class _Emitter:
             raise Unsupported(f"return address in {fn.name} without a call after it", b.insts[k].loc)
         target = starts[b.id] + INST_BYTES * (j + 1)
         if ref.kind == "ret_rel":
+            self.out.relative_addresses = True
             return _distance(target - at - INST_BYTES)
         if self.own_sections and b.insts[j].op.has("ABS"):
             kind = "lo32" if ref.kind == "ret_lo" else "hi32"
             self.out.relocs.append(TextReloc(at, kind, fn.name, target - self.func_at[fn.name]))
             return imm(0)
+        if ref.kind == "ret_lo":
+            self.out.addresses.append((at, target))
         return imm(target if ref.kind == "ret_lo" else 0)
 
     def _call(self, fn: Func, inst: Inst, src: list[Opnd], at: int) -> list[Opnd]:

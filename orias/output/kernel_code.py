@@ -60,6 +60,8 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[
     elif kernel.pointers:
         code.const2_align = 8
     code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]
+    code.addresses = text.addresses
+    code.relative_addresses = text.relative_addresses
     code.exit_offsets = text.exits
     code.coop_offsets = text.cooperative
     code.coop_mask_regs = [-1] * len(text.cooperative)

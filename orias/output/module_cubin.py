@@ -5,6 +5,7 @@ from typing import Final
 from orias.cubin.model import CallEdge, CubinModule, KernelCode, SourceFile
 from orias.cubin.variable_layout import align_up, global_bytes
 from orias.cubin.writer import write
+from orias.diag import Unsupported
 from orias.lower.frame.program import Kernel, Program
 from orias.options import Options
 from orias.output.debug_records import debug_sections
@@ -56,6 +57,9 @@ def make_cubin(
         for v in program.variables:
             place_functions(v, program.kernels, texts)
     result.data = write(out)
+    result.no_capsule = out.no_capsule
+    if out.no_capsule and options.capsules == "require":
+        raise Unsupported(f"No capsules: {out.no_capsule}")
     result.gmem = global_bytes(out.variables)
     if program.const_size:
         result.cmem[3] = program.const_size
@@ -67,6 +71,8 @@ def make_cubin(
 def _module(module: Module, program: Program, source: str | bytes, options: Options, target: Target) -> CubinModule:
     """The cubin without kernels: options, notes, data, samplers, the PTX text for debuggers."""
     out = CubinModule(target.name, options.compile_only)
+    out.capsules = options.capsules != "forbid"
+    out.opt_level = options.opt_level
     out.ptx_sm = int("".join(c for c in module.target if c.isdigit()) or 0)
     out.options = options.note_text()
     out.tool_version = _TOOL_VERSION

@@ -36,7 +36,7 @@ class CompileResult:
     ``times``: seconds by stage of the compile.
     """
 
-    __slots__ = ("arch", "cmem", "data", "diagnostics", "functions", "gmem", "kernels", "phases", "times")
+    __slots__ = ("arch", "cmem", "data", "diagnostics", "functions", "gmem", "kernels", "no_capsule", "phases", "times")
 
     def __init__(self, arch: str, data: bytes) -> None:
         self.arch: str = arch
@@ -45,6 +45,8 @@ class CompileResult:
         self.functions: dict[str, KernelInfo] = {}
         """Device functions copied after kernels, by symbol name."""
         self.gmem: int = 0
+        self.no_capsule: str = ""
+        """Why there are no capsules although they were asked for; empty if there are, or none were asked for."""
         self.cmem: dict[int, int] = {}
         self.diagnostics: list[Diagnostic] = []
         self.times: dict[str, float] = {}

@@ -15,15 +15,16 @@ SHT_CUDA_CAPSULE: Final = 0x70000016
 MERCURY_PREFIXES: Final = (".nv.merc.", ".nv.capmerc.")
 """First part of the names of all sections that belong to capsules."""
 
-_VERSION: Final = 0xC0000001
+CAPSULE_VERSION: Final = 0xC0000001
+"""Second word of a capsule."""
 _HEADER: Final = 12
 _WORD: Final = 16
 """Bytes of a SASS word."""
 _HEAD_BYTES: Final = 4
 _TOKEN_PSEUDO: Final = 0x31
 _TOKEN_HEAD: Final = 0x40
-_TOKEN_FILLER: Final = 0x50
-_TOKEN_GROUP: Final = 0x51
+TOKEN_FILLER: Final = 0x50
+TOKEN_GROUP: Final = 0x51
 _MAX_UNITS: Final = 0xF
 
 
@@ -38,8 +39,8 @@ def capsule_of(file: ElfFile, section: Section) -> Capsule:
     if len(data) < _HEADER:
         raise CubinError(f"{where}: {len(data)} bytes are less than a capsule's header of {_HEADER}")
     index, version, count = unpack_from("<III", data)
-    if version != _VERSION:
-        raise CubinError(f"{where}: capsule version {version:#x} is not known (only {_VERSION:#x} is)")
+    if version != CAPSULE_VERSION:
+        raise CubinError(f"{where}: capsule version {version:#x} is not known (only {CAPSULE_VERSION:#x} is)")
     if index >= len(file.sections) or not file.sections[index].name.startswith(".text."):
         raise CubinError(f"{where}: section {index}, whose capsule this is, is no code")
     text = file.sections[index]
@@ -80,12 +81,12 @@ def _record(data: bytes, at: int, first: int, number: int, where: str) -> tuple[
     what = f"{where}: record of item {number} at byte {at:#x}"
     token = _byte(data, at, what) & 0x7F
     words = 1
-    if token in (_TOKEN_FILLER, _TOKEN_GROUP):
+    if token in (TOKEN_FILLER, TOKEN_GROUP):
         words = (_byte(data, at, what) | _byte(data, at + 1, what) << 8) >> 7
         at += 2
         if words == 0:
             raise CubinError(f"{what} stands for no instruction")
-        if token == _TOKEN_FILLER:
+        if token == TOKEN_FILLER:
             return Item(FILLER, first, words), at
         token = _byte(data, at, what) & 0x7F
     kind = WHOLE

@@ -29,6 +29,8 @@ SHARED_WINDOW: Final = 0x7EFF00000000
 LOCAL_WINDOW: Final = 0x7EFE00000000
 STACK_TOP: Final = 0xFFFDC0
 """Initial stack pointer: offset in the local window."""
+UNKNOWN_STACK: Final = 0xFFFFFFFF
+"""MIN_STACK_SIZE that nvlink writes where it cannot know the depth of calls."""
 DEFAULT_STACK: Final = 1024
 """Minimum bytes of local memory per thread (the driver's default stack limit)."""
 BATCH_BYTES: Final = 1 << 29
@@ -94,10 +96,10 @@ class Launch:
         t = image.target
         static = image.reader.shared_size(kernel.name)
         self.shared_bytes = max(static, t.number("system_shared")) + shape.dynamic
-        self.stack = max(
-            DEFAULT_STACK, -(-kernel.min_stack_size // 16) * 16 + 256, -(-kernel.frame_size // 16) * 16 + 256
-        )
-        if kernel.abi_frame_unknown:
+        unknown = kernel.abi_frame_unknown or kernel.min_stack_size == UNKNOWN_STACK
+        need = 0 if unknown else kernel.min_stack_size
+        self.stack = max(DEFAULT_STACK, -(-need // 16) * 16 + 256, -(-kernel.frame_size // 16) * 16 + 256)
+        if unknown:
             self.stack = max(self.stack, 16384)
         self.bank0 = self._bank0(params)
 

@@ -1,0 +1,111 @@
+"""Makes the capsule of a function out of its finished code, by the rules of the table.
+
+Code with an instruction that no rule covers has no capsule: nothing is guessed.  Source: ``docs/facts/capsules.md``.
+"""
+
+from struct import pack
+from typing import Final, final
+
+from orias.cubin.capsule.capsule_parser import CAPSULE_VERSION, TOKEN_FILLER, TOKEN_GROUP
+from orias.cubin.capsule.items import FILLER, SAME, Item
+from orias.cubin.capsule.rules import Rule, Rules, load_rules
+from orias.isa.decode import Decoded
+from orias.isa.isa_table import IllegalWord, IsaTable
+from orias.isa.operand import PT
+
+_WORD: Final = 16
+_FILLING: Final = "NOP"
+_CLOSING: Final = "BRA"
+
+
+class NoCapsule(Exception):
+    """The code has no capsule; the message says why, and names the instruction."""
+
+
+@final
+class Mercury:
+    """The Mercury form of a function: its items, and where each SASS word is in it.
+
+    ``offsets``: for each SASS word, and for the end of the code, the number of units before its Mercury instruction.
+    """
+
+    __slots__ = ("items", "offsets")
+
+    def __init__(self, items: list[Item], offsets: list[int]) -> None:
+        self.items: Final[list[Item]] = items
+        self.offsets: Final[list[int]] = offsets
+
+
+def mercury_of(code: bytes, table: IsaTable, where: str) -> Mercury:
+    """The Mercury form of finished code; NoCapsule if a rule is missing."""
+    rules = load_rules()
+    words = [_decode(code, at, table, where) for at in range(0, len(code), _WORD)]
+    end = len(words)
+    while end and _fills(words[end - 1]):
+        end -= 1
+    if not end or words[end - 1].op.base != _CLOSING or table.targets(_word(code, (end - 1) * _WORD), 0) != [0]:
+        raise NoCapsule(f"{where} does not end with a branch to itself")
+    end -= 1
+    items: list[Item] = []
+    offsets: list[int] = []
+    units = at = 0
+    while at < end:
+        if _fills(words[at]):
+            items.append(Item(FILLER, at))
+            offsets.append(units)
+            at += 1
+            continue
+        found = _longest(rules, words, at, end)
+        if found is None:
+            text = table.text(_word(code, at * _WORD), at * _WORD)
+            raise NoCapsule(f"{where} has at {at * _WORD:#x} an instruction without rule: {text}")
+        items.append(Item(found.kind, at, found.members, found.record(words[at : at + found.members])))
+        offsets += [units] * found.members
+        units += found.units
+        at += found.members
+    items.append(Item(FILLER, end, len(words) - end))
+    offsets += [units] * (len(words) - end + 1)
+    return Mercury(items, offsets)
+
+
+def capsule_bytes(items: list[Item], text_index: int) -> bytes:
+    """The content of a section ``.nv.capmerc.text.<function>``; `text_index`: index of the code's section."""
+    bitmap = bytearray((len(items) + 31) // 32 * 4)
+    records = bytearray()
+    for i, item in enumerate(items):
+        if item.kind == SAME:
+            bitmap[i >> 3] |= 1 << (i & 7)
+            continue
+        if item.kind == FILLER:
+            records += pack("<H", item.words << 7 | TOKEN_FILLER)
+            continue
+        if item.words > 1:
+            records += pack("<H", item.words << 7 | TOKEN_GROUP)
+        records += item.code
+    return pack("<III", text_index, CAPSULE_VERSION, len(items)) + bytes(bitmap) + bytes(records)
+
+
+def _word(code: bytes, at: int) -> int:
+    return int.from_bytes(code[at : at + _WORD], "little")
+
+
+def _decode(code: bytes, at: int, table: IsaTable, where: str) -> Decoded:
+    try:
+        return table.decode(_word(code, at))
+    except IllegalWord as e:
+        raise NoCapsule(f"{where} has at {at:#x} a word that is no instruction: {e}") from e
+
+
+def _fills(d: Decoded) -> bool:
+    """True for a NOP that is always executed: the linker makes its own."""
+    return d.op.name == _FILLING and d.guard == PT
+
+
+def _longest(rules: Rules, words: list[Decoded], at: int, end: int) -> Rule | None:
+    """The rule of the instruction at `at`, or of the longest group that begins there."""
+    longest = min(rules.longest.get(words[at].op.name, 1), end - at)
+    for members in range(longest, 0, -1):
+        found = rules.find(words[at : at + members])
+        if found is not None:
+            return found
+    return None

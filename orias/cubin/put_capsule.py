@@ -1,0 +1,355 @@
+"""Writes the sections of capsules: the Mercury form of each function, and of everything that refers to its code.
+
+A cubin has all of them or none: if anything in it has no known Mercury form, it is written without, and says so.
+Source: ``docs/facts/capsules.md``.
+"""
+
+from typing import Final, final
+
+from orias.cubin import elf, nvinfo
+from orias.cubin.attributes import kernel_records
+from orias.cubin.capsule.capsule_parser import SHT_CUDA_CAPSULE, capsules, parse_items
+from orias.cubin.capsule.capsule_writer import Mercury, NoCapsule, capsule_bytes, mercury_of
+from orias.cubin.capsule.finalizer import finalizer_options
+from orias.cubin.cubin_error import CubinError
+from orias.cubin.debugframe import FrameWriter
+from orias.cubin.model import FrameInfo, FrameRow
+from orias.cubin.nvinfo import Record
+from orias.cubin.put_debug import frame_of
+from orias.cubin.relocs import (
+    CALL_RELOCS,
+    R_ABS16_32,
+    R_ABS32_32,
+    R_ABS32_HI_32,
+    R_ABS32_LO_32,
+    R_CONST_FIELD22_37,
+)
+from orias.cubin.section_builder import OutReloc, OutSection
+from orias.cubin.work import Code, Work
+from orias.isa.isa_table import load
+
+_WORD: Final = 16
+_UNIT: Final = 16
+_FLAG: Final = 0x10000000
+"""Flag of all sections of capsules."""
+_SHT_INFO: Final = 0x70000083
+_SHT_SYMTAB: Final = 0x70000085
+_SHT_RELA: Final = 0x70000082
+_SHT_CONSTANT_USER: Final = 0x7000007C
+_SHT_CONSTANT_PIC: Final = 0x7000007D
+
+_M_64: Final = 0x10002
+_M_32: Final = 0x10003
+_M_16: Final = 0x10004
+_M_LO: Final = 0x10005
+_M_HI: Final = 0x10006
+_M_CODE: Final = 0x10008
+_M_CODE_LO: Final = 0x10028
+_M_CODE_HI: Final = 0x10029
+_M_FRAME_SIZE: Final = 0x1000E
+_M_FRAME_CODE: Final = 0x1003D
+_DATA_TYPES: Final[dict[int, int]] = {
+    R_ABS32_32: _M_32, R_ABS32_LO_32: _M_LO, R_ABS32_HI_32: _M_HI, R_ABS16_32: _M_16, R_CONST_FIELD22_37: _M_32,
+}  # fmt: skip
+"""Relocations against data: type in code, type in Mercury."""
+_CODE_TYPES: Final[dict[int, int]] = {R_ABS32_32: _M_CODE, R_ABS32_LO_32: _M_CODE_LO, R_ABS32_HI_32: _M_CODE_HI}
+"""Relocations against the own function (return addresses)."""
+_IMMEDIATE: Final = 12
+"""Place of an immediate of 32 bits in the last unit."""
+_WIDE_IMMEDIATE: Final = 8
+"""Place of an immediate of 64 bits in the last unit."""
+_OTHER: Final[dict[str, int]] = {"global": 0x20, "const": 0x80, "shared": 0x40}
+_RESERVED: Final = 0xA0
+"""``st_other`` of a symbol by its space."""
+_MERC: Final = ".nv.merc"
+
+
+@final
+class CapsuleSections:
+    """The sections of capsules under construction.
+
+    ``image``: the Mercury section of a plain one, by the name of the plain one.
+    """
+
+    __slots__ = ("capsules", "frame", "image", "info", "infos", "mercury", "relocs", "symtab")
+
+    def __init__(self, mercury: list[Mercury]) -> None:
+        self.mercury: list[Mercury] = mercury
+        self.symtab: OutSection = OutSection(f"{_MERC}.symtab", _SHT_SYMTAB, _FLAG, 8, elf.SYM_SIZE)
+        self.capsules: list[OutSection] = []
+        self.infos: list[OutSection] = []
+        self.info: OutSection = OutSection(f"{_MERC}.nv.info", _SHT_INFO, _FLAG, 4)
+        self.frame: OutSection = OutSection(f"{_MERC}.debug_frame", elf.SHT_PROGBITS, _FLAG, 1)
+        self.image: dict[str, OutSection] = {}
+        self.relocs: list[tuple[OutSection, list[OutReloc]]] = []
+
+
+def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
+    """Create the sections; NoCapsule with the reason if something in the module has no known Mercury form."""
+    _refuse(w)
+    table = load(w.target.table)
+    s = CapsuleSections([mercury_of(c.text.data, table, c.text.name) for c in w.codes])
+    for code, m in zip(w.codes, s.mercury, strict=True):
+        _refuse_offsets(w, code)
+        _read_back(code, m)
+        section = OutSection(f".nv.capmerc{code.text.name}", SHT_CUDA_CAPSULE, _FLAG, 16)
+        section.link, section.info_symbol = s.symtab, code.symbol
+        s.capsules.append(section)
+        s.image[code.text.name] = section
+        info = OutSection(f"{_MERC}{code.info.name}", _SHT_INFO, _FLAG | elf.SHF_INFO_LINK, 4)
+        info.link, info.info_section = s.symtab, section
+        s.infos.append(info)
+    s.info.link = s.symtab
+    s.image[".debug_frame"] = s.frame
+    copies = _copies(w, s)
+    for section, code, m in zip(s.capsules, w.codes, s.mercury, strict=True):
+        _rela(s, section, f"{_MERC}.rela{code.text.name}", _text_relocs(w, code, m))
+    if w.bank4 is not None:
+        slots = [OutReloc(x.offset, _M_64, w.symbol(x.symbol, ".nv.constant4"), x.addend) for x in w.m.bank4]
+        _rela(s, s.image[w.bank4.name], f"{_MERC}.rela.nv.constant.pic", slots)
+    _rela(s, s.frame, f"{_MERC}.rela.debug_frame", _frames(w, s))
+    out = [*s.capsules, s.frame, s.info, *s.infos, *(r for r, _ in s.relocs), *copies, s.symtab]
+    for section in out:
+        w.b.section_names.add(section.name)
+    return s, out
+
+
+def fill_capsules(w: Work, s: CapsuleSections, strtab: OutSection, records: list[Record]) -> None:
+    """Fill in the contents, when sections and symbols have numbers; `records`: those of ``.nv.info``."""
+    s.symtab.link = strtab
+    s.info.data = nvinfo.encode(records)
+    for section, code, m in zip(s.capsules, w.codes, s.mercury, strict=True):
+        section.data = capsule_bytes(m.items, code.text.index)
+    for info, code, m in zip(s.infos, w.codes, s.mercury, strict=True):
+        info.data = nvinfo.encode(_records(w, code, m))
+    for out, relocs in s.relocs:
+        out.data = b"".join(_entry(r) for r in reversed(relocs))
+    s.symtab.data = _symbols(w, s)
+    s.symtab.info = len(w.b.local_symbols)
+
+
+def prove(data: bytes) -> None:
+    """Raise CubinError unless our reader understands every capsule of a finished cubin, and each function has one."""
+    file = elf.ElfFile(data)
+    texts = sorted(x.name for x in file.sections if x.name.startswith(".text."))
+    found = sorted(c.text for c in capsules(file))
+    if texts != found:
+        raise CubinError(f"functions {texts}, but capsules of {found}")
+
+
+def _refuse(w: Work) -> None:
+    m = w.m
+    if not w.codes:
+        raise NoCapsule("the module has no code")
+    for what, found in (
+        ("line or debug information", m.lineinfo or m.debug),
+        ("calls of undefined functions", any(c.kernel.externs for c in w.codes)),
+        ("tables of branch targets or constants of the compiler", any(c.bank2 is not None for c in w.codes)),
+        ("textures, samplers or surfaces", _uses_textures(w)),
+        ("pointers to functions", bool(m.address_taken or m.indirect_calls or m.address_uses)),
+        ("initial values that are addresses", any(v.relocs for v in m.variables)),
+    ):
+        if found:
+            raise NoCapsule(f"the Mercury form of {what} is not known")
+
+
+def _uses_textures(w: Work) -> bool:
+    spaces = {v.space for v in w.m.variables}
+    codes = [c.kernel for c in w.codes]
+    return (
+        bool(spaces & {"texref", "samplerref", "surfref"})
+        or w.m.uses_texture_query
+        or any(k.texture_relocs or k.bindless_texture or k.bindless_surface for k in codes)
+        or any(p.symbol for k in codes for p in k.params)
+    )
+
+
+def _read_back(code: Code, m: Mercury) -> None:
+    """NoCapsule if our reader does not read the same items out of the bytes of a capsule."""
+    data = capsule_bytes(m.items, 0)
+    try:
+        items, end = parse_items(data, len(m.items), code.text.name)
+    except CubinError as e:
+        raise NoCapsule(str(e)) from e
+    same = all(
+        (a.kind, a.first, a.words, a.code) == (b.kind, b.first, b.words, b.code)
+        for a, b in zip(items, m.items, strict=True)
+    )
+    if end != len(data) or not same or sum(i.words for i in items) * _WORD != len(code.text.data):
+        raise NoCapsule(f"the capsule of {code.text.name} does not read back")
+
+
+def _refuse_offsets(w: Work, code: Code) -> None:
+    """NoCapsule if the function has code offsets (in records, too) whose Mercury form is not known."""
+    k = code.kernel
+    for what, found in (
+        ("BRX", bool(k.branch_targets)),
+        ("distances in code", k.relative_addresses),
+        ("relative return addresses in objects", w.m.relocatable and bool(k.addresses)),
+        ("barriers in memory", bool(k.mbarrier_records)),
+        ("16-bit atomics", bool(k.atom16_regs)),
+        ("used byte masks", bool(k.unused_load_bytes)),
+        ("register maps", bool(k.instr_reg_map)),
+        ("annotations", bool(k.annotation)),
+    ):
+        if found:
+            raise NoCapsule(f"the Mercury form of {what} is not known")
+
+
+def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
+    """Copies of sections with data, and of reserved shared memory."""
+    out: list[OutSection] = []
+    for plain, name, type_, flags in (
+        (w.bank4, "nv.constant.pic", _SHT_CONSTANT_PIC, elf.SHF_ALLOC),
+        (w.bank3, "nv.constant.user", _SHT_CONSTANT_USER, elf.SHF_ALLOC),
+        (w.global_init, "nv.global.init", elf.SHT_CUDA_GLOBAL_INIT, elf.SHF_ALLOC | elf.SHF_WRITE),
+        (w.reserved, "nv.shared.reserved.0", elf.SHT_CUDA_SHARED_RESERVED, elf.SHF_ALLOC | elf.SHF_WRITE),
+    ):
+        if plain is None:
+            continue
+        copy = OutSection(f"{_MERC}.{name}", type_, _FLAG | flags, plain.align)
+        copy.data, copy.size = plain.data, plain.size
+        s.image[plain.name] = copy
+        out.append(copy)
+    return out
+
+
+def _rela(s: CapsuleSections, of: OutSection, name: str, relocs: list[OutReloc]) -> None:
+    if relocs:
+        out = OutSection(name, _SHT_RELA, _FLAG | elf.SHF_INFO_LINK, 8, elf.RELA_SIZE)
+        out.link, out.info_section = s.symtab, of
+        s.relocs.append((out, relocs))
+
+
+def _entry(r: OutReloc) -> bytes:
+    return (
+        r.offset.to_bytes(8, "little")
+        + (r.symbol.index << 32 | r.type).to_bytes(8, "little")
+        + r.addend.to_bytes(8, "little", signed=True)
+    )
+
+
+def _place(m: Mercury, offset: int) -> int:
+    """The Mercury offset of a code offset, in bytes."""
+    return m.offsets[offset // _WORD] * _UNIT
+
+
+def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
+    """The relocations of a capsule: those of the code, and in executables the return addresses that are filled in there."""
+    out: list[OutReloc] = []
+    own = {code.symbol.name, code.text.name, *(s.name for s in code.kernel.subs)}
+    names = {c.symbol.name for c in w.codes} | {c.text.name for c in w.codes}
+    for r in code.kernel.relocs:
+        word = r.offset // _WORD
+        last = (m.offsets[word + 1] - 1) * _UNIT
+        if r.symbol in own and r.type in _CODE_TYPES:
+            out.append(OutReloc(last + _IMMEDIATE, _CODE_TYPES[r.type], code.symbol, _place(m, r.addend)))
+        elif r.type in CALL_RELOCS and r.symbol in names:
+            out.append(OutReloc(last + _WIDE_IMMEDIATE, _M_64, w.symbol(r.symbol, code.text.name), r.addend))
+        elif r.type in _DATA_TYPES and r.symbol not in names:
+            out.append(OutReloc(last + _IMMEDIATE, _DATA_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend))
+        else:
+            raise NoCapsule(f"the Mercury form of a relocation of type {r.type} against {r.symbol} is not known")
+    for offset, target in code.kernel.addresses:
+        last = (m.offsets[offset // _WORD + 1] - 1) * _UNIT
+        out.append(OutReloc(last + _IMMEDIATE, _M_CODE, code.symbol, _place(m, target)))
+    return sorted(out, key=lambda r: r.offset)
+
+
+def _frames(w: Work, s: CapsuleSections) -> list[OutReloc]:
+    """Fill ``.nv.merc.debug_frame``; returns its relocations."""
+    writer = FrameWriter(1)
+    out: list[OutReloc] = []
+    for code, m in zip(w.codes, s.mercury, strict=True):
+        k = code.kernel
+        done = len(writer.relocs)
+        first = min([x.offset for x in k.subs if not x.alias], default=len(code.text.data))
+        writer.add(
+            _moved(frame_of(k.frame, k.frame_size), m, 0),
+            0,
+            _place(m, first),
+            k.is_entry,
+            w.m.own_sections,
+            w.m.relocatable,
+            False,
+        )
+        for sub in (x for x in k.subs if not x.alias):
+            frame = _moved(frame_of(sub.frame, sub.frame_size), m, sub.offset)
+            start = _place(m, sub.offset)
+            size = _place(m, sub.offset + sub.size) - start
+            writer.add(frame, start, size, False, w.m.own_sections, w.m.relocatable, False)
+        parts = writer.relocs[done:]
+        for r in [p for p in parts if p.in_cie] + [p for p in parts if not p.in_cie]:
+            symbol = w.symbols[".debug_frame"] if r.kind == "cie" else code.symbol
+            type_ = {"cie": _M_64, "size": _M_FRAME_SIZE}.get(r.kind, _M_FRAME_CODE)
+            out.append(OutReloc(r.offset, type_, symbol, r.addend))
+    s.frame.data = bytes(writer.data)
+    return out
+
+
+def _moved(frame: FrameInfo, m: Mercury, start: int) -> FrameInfo:
+    """A frame whose rows hold from Mercury offsets on."""
+    out = FrameInfo()
+    out.return_reg, out.same = frame.return_reg, frame.same
+    for row in frame.rows:
+        moved = FrameRow(_place(m, start + row.offset) - _place(m, start), row.op, row.reg, row.value)
+        moved.advance = row.advance
+        out.rows.append(moved)
+    return out
+
+
+def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
+    """The records of ``.nv.merc.nv.info.<function>``."""
+    index = {name: x.index for name, x in w.symbols.items()}
+    offsets = {
+        nvinfo.EXIT_INSTR_OFFSETS,
+        nvinfo.COOP_GROUP_INSTR_OFFSETS,
+        nvinfo.INT_WARP_WIDE_INSTR_OFFSETS,
+        nvinfo.SYSCALL_OFFSETS,
+    }
+    left_out = {nvinfo.CBANK_PARAM_SIZE, nvinfo.PARAM_CBANK, nvinfo.SW_WAR}
+    out: list[Record] = []
+    for r in kernel_records(code.kernel, w.facts, index, 0, w.param_base(code.kernel)):
+        if r.code in left_out:
+            continue
+        if r.code in offsets:
+            words = [int.from_bytes(r.payload[i : i + 4], "little") for i in range(0, len(r.payload), 4)]
+            out.append(nvinfo.sval(r.code, [_place(m, x) for x in words]))
+        else:
+            out.append(r)
+        if r.code == nvinfo.CUDA_API_VERSION:
+            payload = finalizer_options(w.m.opt_level, w.m.relocatable)
+            out.append(Record(nvinfo.MERCURY_FINALIZER_OPTIONS, nvinfo.SVAL, 0, payload))
+    return out
+
+
+def _symbols(w: Work, s: CapsuleSections) -> bytes:
+    """The symbols without those of constant bank 0, about the Mercury sections."""
+    out = bytearray()
+    at = {c.text.name: m for c, m in zip(w.codes, s.mercury, strict=True)}
+    variables = {v.name: v for v in w.m.variables}
+    for x in [*w.b.local_symbols, *w.b.global_symbols]:
+        section = x.section
+        name, type_, other, value, size = x.name, x.type, x.other, x.value, x.size
+        if section is not None:
+            image = s.image.get(section.name)
+            if x.type == elf.STT_FUNC and section.name in at:
+                m = at[section.name]
+                value, end = _place(m, x.value), _place(m, min(x.value + x.size, len(m.offsets) * _WORD - _WORD))
+                size = end - value
+            elif section is w.reserved and not w.m.relocatable:
+                type_ = elf.STT_CUDA_OBJECT if x.type == elf.STT_OBJECT else x.type
+                other, value = _RESERVED, 0
+            elif x.type == elf.STT_OBJECT and x.name in variables:
+                type_, other = elf.STT_CUDA_OBJECT, other | _OTHER[variables[x.name].space]
+            elif x.type == elf.STT_SECTION and image is not None and image.name.startswith(f"{_MERC}.nv.constant"):
+                name = image.name.removeprefix(_MERC)
+            if image is not None:
+                section = image
+        elif name.startswith(".nv.reservedSmem"):
+            value = 0
+        index = section.index if section is not None else elf.SHN_COMMON if x.common else 0
+        out += w.b.symbol_names.add(name).to_bytes(4, "little")
+        out += bytes((x.bind << 4 | type_, other)) + index.to_bytes(2, "little")
+        out += value.to_bytes(8, "little") + size.to_bytes(8, "little")
+    return bytes(out)

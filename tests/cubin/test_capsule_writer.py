@@ -1,0 +1,239 @@
+"""Capsules that Orias writes: equal to ptxas's for ptxas's code, finalised right by nvlink for ours, left out where a rule is missing."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from orias.cli.main import run
+from orias.compiler import compile_text
+from orias.cubin.capsule.capsule_parser import SHT_CUDA_CAPSULE, capsules
+from orias.cubin.capsule.capsule_writer import NoCapsule, capsule_bytes, mercury_of
+from orias.cubin.capsule.items import HEAD, SAME
+from orias.cubin.capsule.rules import Rules, load_rules
+from orias.cubin.elf import KIND_CAPSULE, KIND_SASS, ElfFile
+from orias.diag import CompileError
+from orias.isa.isa_table import load
+from orias.isa.op import op
+from orias.isa.operand import PT, RZ, r
+from orias.options import Options
+from orias.output.result import CompileResult
+from orias.target.decoder_class import table_of_sm
+from orias.tools.cubin_target import sm_number
+from tests.corpus.test_corpus import needs_objects
+from tests.cubin.ptx_cases import CASES
+from tests.cubin.test_roundtrip import compile_ptx
+from tests.device import load as load_image
+from tests.forms.form import Form, module_text
+from tests.forms.generate import FAMILIES, all_forms
+from tests.forms.run import run_form
+from tests.kernels.test_kernels import NAMES, source
+from tests.kernels.test_kernels import run as run_kernel
+from tests.nvtools import tool
+from tests.ptx.corpus import small_files
+from tests.rotation import rotating
+
+FAMILY = {"sm_100": "sm_103", "sm_120": "sm_121"}
+"""The SM of an object, and the SM that nvlink makes code for."""
+SIMPLE = """
+.global .align 4 .b32 gv[8];
+.visible .entry k(.param .u64 p0, .param .u32 n) {
+  .reg .b64 %rd<6>; .reg .b32 %r<8>; .reg .pred %p<2>; .shared .align 4 .b8 sm[256];
+  ld.param.u64 %rd1,[p0]; ld.param.u32 %r5,[n]; mov.u32 %r1,%tid.x; setp.ge.u32 %p1,%r1,%r5; @%p1 ret;
+  mul.wide.u32 %rd2,%r1,4; add.s64 %rd3,%rd1,%rd2; ld.global.u32 %r2,[%rd3]; mov.u64 %rd4,gv; ld.global.u32 %r4,[%rd4];
+  mov.u32 %r6,sm; st.shared.u32 [%r6],%r2; bar.sync 0; ld.shared.u32 %r2,[%r6]; add.s32 %r2,%r2,%r4; st.global.u32 [%rd3],%r2; ret;
+}
+"""
+TEXTURE = """
+.visible .entry k(.param .u64 p0, .param .u64 t) {
+  .reg .b64 %rd<6>; .reg .b32 %r<8>; .reg .f32 %f<8>;
+  ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[t]; mov.f32 %f1,0f3f800000;
+  tex.1d.v4.f32.f32 {%f2,%f3,%f4,%f5},[%rd2,{%f1}]; st.global.f32 [%rd1],%f2; ret;
+}
+"""
+
+
+def with_head(text: str, arch: str) -> str:
+    return f".version 9.0\n.target {arch}\n.address_size 64\n{text}"
+
+
+def compiled(text: str, arch: str, mode: str = "allow", opt: int = 3, objects: bool = True) -> CompileResult:
+    options = Options(arch, opt)
+    options.compile_only, options.capsules = objects, mode
+    return compile_text([("a.ptx", text)], options)
+
+
+def finalised(data: bytes, arch: str, folder: Path) -> bytes:
+    """What nvlink makes of an object for the other SM of the family."""
+    (folder / "a.o").write_bytes(data)
+    out = folder / "f.cubin"
+    command = [tool("nvlink"), "-arch", FAMILY[arch], str(folder / "a.o"), "-o", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out.read_bytes()
+
+
+def compared(data: bytes) -> tuple[int, int, int]:
+    """Of the functions of ptxas's cubin: those whose capsule we write alike, those we do not write, and all."""
+    file = ElfFile(data)
+    table = load(table_of_sm(sm_number(file)))
+    equal = missing = 0
+    sections = {s.name: s for s in file.sections}
+    found = capsules(file)
+    for c in found:
+        text = sections[c.text]
+        try:
+            ours = mercury_of(text.data, table, c.text)
+        except NoCapsule:
+            missing += 1
+            continue
+        equal += capsule_bytes(ours.items, text.index) == sections[c.section].data
+    return equal, missing, len(found)
+
+
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_120a"])
+def test_round_trip(tmp_path: Path, arch: str) -> None:
+    done = [compared(compile_ptx(tmp_path, CASES[case], arch)) for case in ("plain", "params")]
+    assert all(equal == of for equal, _, of in done)
+
+
+@pytest.mark.parametrize("objects", [False, True])
+@pytest.mark.parametrize("arch", ["sm_100", "sm_110", "sm_121f"])
+def test_sections(tmp_path: Path, arch: str, objects: bool) -> None:
+    """The Mercury sections are those of ptxas: names, types, flags, alignments, links."""
+    ours = ElfFile(compiled(with_head(SIMPLE, arch), arch, objects=objects).data)
+    theirs = ElfFile(compile_ptx(tmp_path, SIMPLE, arch, *(["-c"] if objects else [])))
+    assert ours.flags & 0xFF == theirs.flags & 0xFF == KIND_CAPSULE
+
+    def merc(file: ElfFile) -> list[tuple[str, int, int, int, int, str]]:
+        return [
+            (s.name, s.type, s.flags, s.align, s.entsize, file.sections[s.link].name)
+            for s in file.sections
+            if s.name.startswith(".nv.merc") and ".rela.text" not in s.name
+        ]
+
+    assert merc(ours) == merc(theirs)
+    for name in ("nvdisasm", "cuobjdump"):
+        path = tmp_path / "o.cubin"
+        path.write_bytes(ours.data)
+        command = [tool(name), str(path)] if name == "nvdisasm" else [tool(name), "-sass", "-elf", str(path)]
+        assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_103f", "sm_110", "sm_110a", "sm_120", "sm_121"])
+def test_own_target(tmp_path: Path, arch: str) -> None:
+    """nvlink takes objects with capsules for their own SM (a wrong symbol of reserved shared memory crashes it)."""
+    result = compiled(with_head(SIMPLE, arch), arch, "require")
+    (tmp_path / "a.o").write_bytes(result.data)
+    command = [tool("nvlink"), "-arch", arch, str(tmp_path / "a.o"), "-o", str(tmp_path / "f.cubin")]
+    assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+
+
+def test_without_a_rule() -> None:
+    """A cubin without a known Mercury form of everything in it has none of the sections, and says why."""
+    result = compiled(with_head(TEXTURE, "sm_100"), "sm_100")
+    file = ElfFile(result.data)
+    assert file.flags & 0xFF == KIND_SASS
+    assert not [s for s in file.sections if "merc" in s.name]
+    assert result.no_capsule
+    with pytest.raises(CompileError, match="No capsules: "):
+        compiled(with_head(TEXTURE, "sm_100"), "sm_100", "require")
+    assert compiled(with_head(SIMPLE, "sm_90"), "sm_90").no_capsule == "sm_90 has none"
+    plain = compiled(with_head(SIMPLE, "sm_100"), "sm_100", "forbid")
+    assert ElfFile(plain.data).flags & 0xFF == KIND_SASS
+    assert not plain.no_capsule
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "a.ptx", tmp_path / "a.cubin"
+    path.write_text(with_head(TEXTURE, "sm_100"))
+    assert run(["orias", "-arch=sm_100", "-v", "--capsules=allow", str(path), "-o", str(out)]) == 0
+    assert "No capsules: " in capsys.readouterr().err
+    assert run(["orias", "-arch=sm_100", "--capsules=require", str(path), "-o", str(out)]) != 0
+    assert "No capsules: " in capsys.readouterr().err
+    assert run(["orias", "-arch=sm_100", "--capsules=maybe", str(path), "-o", str(out)]) != 0
+    path.write_text(with_head(SIMPLE, "sm_100"))
+    assert run(["orias", "-arch=sm_100", "--capsules=require", str(path), "-o", str(out)]) == 0
+    file = ElfFile(out.read_bytes())
+    assert [s.name for s in file.sections if s.type == SHT_CUDA_CAPSULE] == [".nv.capmerc.text.k"]
+
+
+def test_rules() -> None:
+    """Conditions are asked in the order of the lines; what no line covers has no rule."""
+    table = load("sm_100")
+    head = "MOV R | R=255\thead 42100102"
+    zero, plain = (table.decode(table.encode(op("MOV"), PT, [r(4)], [source_], 0x7F1)) for source_ in (RZ, r(3)))
+    rules = Rules([head, "MOV R | R=r\tsame 2"])
+    found = rules.find([zero]), rules.find([plain])
+    assert [(x.kind, x.units) for x in found if x is not None] == [(HEAD, 2), (SAME, 2)]
+    assert Rules([head]).find([plain]) is None
+    with pytest.raises(ValueError, match="no rule of a capsule"):
+        Rules(["MOV R | R"])
+    assert load_rules() is load_rules()
+
+
+def check_forms(forms: list[Form], arch: str, folder: Path, opt: int = 3) -> tuple[int, list[str]]:
+    """Number of forms with a capsule, and those that are wrong once finalised."""
+    written, wrong = 0, []
+    for form in forms:
+        try:
+            result = compiled(module_text([form], arch), arch, opt=opt)
+        except CompileError:
+            continue
+        if result.no_capsule:
+            continue
+        written += 1
+        image = load_image(finalised(result.data, arch, folder))
+        wrong += run_form(image, "k0", form)
+    return written, wrong
+
+
+def forms_of(arch: str, everything: bool = False) -> list[Form]:
+    sm = int(arch[3:])
+    families = all_forms() if everything else {"warp": FAMILIES["warp"](), "memory": FAMILIES["memory"]()}
+    return [f for fs in families.values() for f in fs if f.sm <= sm and (not f.archs or arch in f.archs)]
+
+
+def check_kernels(names: list[str], arch: str, folder: Path, opt: int = 3) -> int:
+    written = 0
+    for name in names:
+        result = compiled(source(name), arch, opt=opt)
+        if not result.no_capsule:
+            run_kernel(name, finalised(result.data, arch, folder))
+            written += 1
+    return written
+
+
+@pytest.mark.parametrize("arch", sorted(FAMILY))
+def test_finalised(tmp_path: Path, arch: str) -> None:
+    _, wrong = check_forms(rotating(forms_of(arch), 4, f"finalised {arch}"), arch, tmp_path)
+    assert not wrong
+    check_kernels(["saxpy", *rotating(NAMES, 1, f"finalised kernels {arch}")], arch, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a"])
+def test_round_trip_sweep(tmp_path: Path, arch: str) -> None:
+    """Corpus files: three of four functions have ptxas's capsule byte for byte, and few have none."""
+    equal = missing = functions = 0
+    for path in rotating(small_files(arch), 60, f"round trip {arch}"):
+        options = ["-c"] if needs_objects(path.read_text(errors="replace")) else []
+        out = tmp_path / "a.cubin"
+        command = [tool("ptxas"), f"-arch={arch}", *options, str(path), "-o", str(out)]
+        if subprocess.run(command, capture_output=True, timeout=120).returncode == 0:
+            e, m, n = compared(out.read_bytes())
+            equal, missing, functions = equal + e, missing + m, functions + n
+    assert functions
+    assert equal >= 0.7 * functions
+    assert missing <= 0.15 * functions
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("opt", [0, 3])
+@pytest.mark.parametrize("arch", sorted(FAMILY))
+def test_finalised_sweep(tmp_path: Path, arch: str, opt: int) -> None:
+    forms = rotating(forms_of(arch, True), 600, f"sweep finalised {arch}")
+    written, wrong = check_forms(forms, arch, tmp_path, opt)
+    assert not wrong
+    assert written > 0.85 * len(forms)
+    assert check_kernels(NAMES, arch, tmp_path, opt) >= 18
