@@ -46,7 +46,8 @@ def src_width(op: Op, k: int, o: Opnd) -> int:
     w = widths(op).src
     if k >= len(w):
         return 1
-    if w[k] == 2 and o & KIND_MASK == K_R and (o & SUFFIX_MASK) >> SUFFIX_SHIFT in (S_U32, S_F32):
+    suffix = (o & SUFFIX_MASK) >> SUFFIX_SHIFT
+    if w[k] == 2 and (suffix == S_F32 or (suffix == S_U32 and o & KIND_MASK == K_R)):
         return 1
     return w[k]
 

@@ -40,9 +40,19 @@ def test_a_load_with_a_mask_writes_what_the_mask_names() -> None:
     assert [x[0] for x in found(load, "IADD3 R20, PT, PT, R8, 0x1, RZ", arch="sm_100")] == ["raw"]
 
 
+def test_the_uniform_address_of_an_invalidation_is_read_at_once() -> None:
+    """As ptxas has it, on every target; the uniform address of the wait is read late."""
+    for arch in ("sm_90", "sm_120"):
+        assert not found("SYNCS.CCTL.IV [UR7] | B------ R- W0 - S02", "UMOV UR7, 0x5", arch=arch)
+        late = found("SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R4 | B------ R- W0 - S02", "UMOV UR7, 0x5", arch=arch)
+        assert [x[0] for x in late] == ["war"]
+
+
 def test_a_single_register_as_both_values_of_a_pair() -> None:
     add = "IADD3 R7, PT, PT, R4, R5, RZ | B------ R- W- - S01"
     assert not found(add, "FADD2 R10, R6.F32, R8.F32x2.HI_LO", arch="sm_100")
+    uniform = "UIADD3 UR7, UPT, UPT, UR4, UR5, URZ | B------ R- W- - S01"
+    assert not found(uniform, "FFMA2 R10, R6.F32, UR6.F32, R8.F32", arch="sm_100")
     assert found(add, "FADD2 R10, R6.F32x2.HI_LO, R8.F32x2.HI_LO", arch="sm_100")[0][:4] == ("raw", 0x10, 0, "R7")
 
 
