@@ -73,7 +73,8 @@ class Node:
         self.late: int = 0
         """Units that the instruction reads late, as a bit set."""
         if self.needs & NEEDS_READ:
-            uniform = d.op.flags & F_LATE_UNIFORM != 0
+            # The compiler waits for SYNCS.CCTL too; ptxas overwrites its uniform address a cycle later, on every target.
+            uniform = d.op.flags & F_LATE_UNIFORM != 0 and "CCTL" not in d.op.mods
             for u, slot in self.touch.reads:
                 late = u < UR_BASE or (uniform and u < P_BASE)
                 if late and slot != SLOT_GUARD:

@@ -4,7 +4,7 @@ Units are those of :mod:`orias.analysis.access` (R at 0, UR at 256, P at 512, UP
 operands come from :mod:`orias.isa.widths`.
 """
 
-from typing import final
+from typing import Final, final
 
 from orias.analysis.access import SLOT_GUARD, SLOT_IMPLIED, implied_reads, implied_writes, units_of
 from orias.diag import Unsupported
@@ -13,6 +13,9 @@ from orias.isa.fetch import source_widths
 from orias.isa.op import F_COMPONENTS, F_TEXTURE
 from orias.isa.operand import K_B, K_R, PT, UPT, imm_value, in_file, is_imm, kind_of
 from orias.isa.widths import dst_width, src_width
+
+_MASK: Final = 4
+"""Position of the mask of words in a load of 256 bits; the words that are loaded are adjacent, the first four in the second result."""
 
 
 @final
@@ -45,6 +48,9 @@ def touch(d: Decoded) -> Touch:
         dst, src = [1] * len(d.dst), [1] * len(d.src)
     if flags & F_COMPONENTS:
         _components(d, dst)
+    elif len(dst) == 2 and len(d.src) > _MASK and "256" in d.op.mods:
+        mask = imm_value(d.src[_MASK])
+        dst = [(mask >> 4 & 15).bit_count(), (mask & 15).bit_count()]
     for k, o in enumerate(d.src):
         kd = kind_of(o)
         if 0 < kd <= K_B:

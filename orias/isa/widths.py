@@ -8,7 +8,7 @@ from typing import Final, final
 
 from orias.diag import Unsupported
 from orias.isa.op import Op
-from orias.isa.operand import K_R, KIND_MASK, S_U32, SUFFIX_MASK, SUFFIX_SHIFT, Opnd
+from orias.isa.operand import K_R, KIND_MASK, S_F32, S_U32, SUFFIX_MASK, SUFFIX_SHIFT, Opnd
 from orias.isa.operations import facts
 
 
@@ -39,11 +39,15 @@ def widths(op: Op) -> Widths:
 
 
 def src_width(op: Op, k: int, o: Opnd) -> int:
-    """Number of registers of source operand `o` at position `k` (1 for a 32-bit address offset such as ``R4.U32``)."""
+    """Number of registers of source operand `o` at position `k`.
+
+    1 for a 32-bit address offset such as ``R4.U32``, and for ``R4.F32``, which is both values of a pair.
+    """
     w = widths(op).src
     if k >= len(w):
         return 1
-    if w[k] == 2 and (o & SUFFIX_MASK) >> SUFFIX_SHIFT == S_U32 and o & KIND_MASK == K_R:
+    suffix = (o & SUFFIX_MASK) >> SUFFIX_SHIFT
+    if w[k] == 2 and (suffix == S_F32 or (suffix == S_U32 and o & KIND_MASK == K_R)):
         return 1
     return w[k]
 

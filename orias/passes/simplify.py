@@ -221,6 +221,7 @@ def _forwardable(cx: Cx, inst: Inst) -> bool:
 def _substitute(cx: Cx, inst: Inst) -> None:
     src = inst.src
     repl = cx.repl
+    wide: list[int] = []
     for k in range(len(src)):
         o = src[k]
         if o >= FIRST_VREG and o & KIND_MASK <= K_B:
@@ -231,6 +232,12 @@ def _substitute(cx: Cx, inst: Inst) -> None:
             if n != o:
                 _recount(cx, o, n)
                 src[k] = n
+                if inst.op is OP_PACK and is_imm(n) and part_width(cx.fn, o, inst) == 2:
+                    wide.append(k)
+    for k in reversed(wide):
+        # Later one could not tell how many words this constant stands for.
+        v = imm_value(src[k])
+        src[k : k + 1] = [imm(v), imm64(v >> 32)]
     g = inst.guard
     if g >= FIRST_VREG:
         n = resolve(cx, g, inst)

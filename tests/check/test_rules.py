@@ -32,6 +32,30 @@ def found(*rows: str, arch: str = "sm_80") -> list[tuple[str, int, int, str, int
     ]
 
 
+def test_a_load_with_a_mask_writes_what_the_mask_names() -> None:
+    """256 bits, words 0 and 5 of them: one register for each half; the registers after them are free."""
+    load = "LDG.E.ENL2.256 R12, R8, desc[UR4][R2.64], 0x21 | B------ R- W0 - S02"
+    assert not found(load, "IADD3 R9, PT, PT, R13, 0x1, RZ", arch="sm_100")
+    assert [x[0] for x in found(load, "IADD3 R20, PT, PT, R12, 0x1, RZ", arch="sm_100")] == ["raw"]
+    assert [x[0] for x in found(load, "IADD3 R20, PT, PT, R8, 0x1, RZ", arch="sm_100")] == ["raw"]
+
+
+def test_the_uniform_address_of_an_invalidation_is_read_at_once() -> None:
+    """As ptxas has it, on every target; the uniform address of the wait is read late."""
+    for arch in ("sm_90", "sm_120"):
+        assert not found("SYNCS.CCTL.IV [UR7] | B------ R- W0 - S02", "UMOV UR7, 0x5", arch=arch)
+        late = found("SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R4 | B------ R- W0 - S02", "UMOV UR7, 0x5", arch=arch)
+        assert [x[0] for x in late] == ["war"]
+
+
+def test_a_single_register_as_both_values_of_a_pair() -> None:
+    add = "IADD3 R7, PT, PT, R4, R5, RZ | B------ R- W- - S01"
+    assert not found(add, "FADD2 R10, R6.F32, R8.F32x2.HI_LO", arch="sm_100")
+    uniform = "UIADD3 UR7, UPT, UPT, UR4, UR5, URZ | B------ R- W- - S01"
+    assert not found(uniform, "FFMA2 R10, R6.F32, UR6.F32, R8.F32", arch="sm_100")
+    assert found(add, "FADD2 R10, R6.F32x2.HI_LO, R8.F32x2.HI_LO", arch="sm_100")[0][:4] == ("raw", 0x10, 0, "R7")
+
+
 @pytest.mark.parametrize("stall,need", [(4, 0), (3, 4)])
 def test_fixed_latency(stall: int, need: int) -> None:
     got = found(f"IADD3 R2, R4, R5, RZ | B------ R- W- Y S0{stall}", "IADD3 R3, R2, R5, RZ")

@@ -62,6 +62,31 @@ def packed() -> list[Form]:
 
                 args = ", ".join(f"%a{k}" for k in range(count))
                 out.append(Form(opcode, f"{opcode} %o0, {args};", ["b64"] * count, ["b64"], rows, both, sm=100))
+    return out + half_negated()
+
+
+def half_negated() -> list[Form]:
+    """Sums of pairs of which one value is negated, in order and crosswise; ptxas negates it in the operand (``.NP``)."""
+    out = []
+    op, sign = Op(F32, "rn", False), F32.sign
+    low, high = (float_rows("f32", 2, f"negated{k}", 64) for k in "lh")
+    rows = [tuple(a | b << 32 for a, b in zip(x, y, strict=True)) for x, y in zip(low, high, strict=True)]
+    for name, parts, signs in (
+        ("low", "%z0, %z1", (sign, 0)),
+        ("high", "%z0, %z1", (0, sign)),
+        ("turned", "%z1, %z0", (0, sign)),
+    ):
+
+        def negated(a: int, b: int, turned: bool = name == "turned", signs: tuple[int, int] = signs) -> Expected:
+            x = [(b & 0xFFFFFFFF) ^ signs[0], (b >> 32) ^ signs[1]]
+            if turned:
+                x.reverse()
+            return joined(op.add(a & 0xFFFFFFFF, x[0]), op.add(a >> 32, x[1]), 32)
+
+        k = 0 if signs[0] else 1
+        body = f"mov.b64 {{%z0, %z1}}, %a1; neg.f32 %z{k}, %z{k}; mov.b64 %y, {{{parts}}}; add.rn.f32x2 %o0, %a0, %y;"
+        decl = ".reg .f32 %z<2>; .reg .b64 %y;"
+        out.append(Form(f"add.f32x2.{name}", body, ["b64"] * 2, ["b64"], rows, negated, sm=100, decl=decl))
     return out
 
 

@@ -116,6 +116,8 @@ WRONG: list[tuple[str, str, int, Callable[[int], int]]] = [
     ("add_sat.ptx", "sm_90", 32, lambda x: max(-(1 << 31), min((1 << 31) - 1, signed(signed(x) + 100) + 144586901))),
     ("abs_sign.ptx", "sm_75", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
     ("abs_sign.ptx", "sm_90", 32, lambda x: 2 if x & 0xFFFFFFFF == 0x80000000 else 1),
+    ("packed_product.ptx", "sm_110", 32, lambda x: 0x33800000 if x & 1 else 0x3F801000),
+    ("packed_product.ptx", "sm_120", 32, lambda x: 0x33800000 if x & 1 else 0x3F801000),
     ("minmax_same.ptx", "sm_80", 32, canonical_half),
     ("minmax_same.ptx", "sm_90", 32, canonical_half),
 ]

@@ -31,7 +31,7 @@ def test_some_programs() -> None:
 
 
 def test_targets_with_cluster_words_and_loaded_constants() -> None:
-    arches = "sm_100,sm_120,sm_103,sm_110"
+    arches = "sm_100a,sm_120a,sm_103a,sm_110a"
     check(["--seed", "900000", "--count", "8", "--seconds", "0", "--budget", "10", "--arch", arches, "--ptxas", "none"])
 
 
@@ -59,7 +59,7 @@ def test_a_wrong_compiler_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.validate.test_verify import plant
 
     plant(monkeypatch, "licm")
-    kinds = {judge_text(generate(seed, 10, 80), seed, "sm_80", 3, "").kind for seed in range(2)}
+    kinds = {judge_text(generate(seed, 10, "sm_80"), seed, "sm_80", 3, "").kind for seed in range(2)}
     assert OURS in kinds
 
 
@@ -77,7 +77,7 @@ MUTATIONS = (
 def same_code_for_other_meaning(seed: int) -> list[str]:
     """Mutations of a program that change what it computes but not the code it gets."""
     arch = "sm_80"
-    text = generate(seed, 25, 80)
+    text = generate(seed, 25, arch)
     module = parse(text, "k.ptx")
     case = case_of(seed, module)
     plain = compile_text([("k.ptx", text)], options(arch, 3)).data

@@ -9,7 +9,22 @@ one of the threads, without a loop.
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import K_NONE, K_R, K_UR, RZ, URZ, Opnd, const, imm, imm64, is_reg, vreg, with_pair_lane, word
+from orias.isa.operand import (
+    K_NONE,
+    K_R,
+    K_UR,
+    RZ,
+    URZ,
+    Opnd,
+    const,
+    imm,
+    imm64,
+    is_imm,
+    is_reg,
+    vreg,
+    with_pair_lane,
+    word,
+)
 from orias.lower.frame import params
 from orias.lower.frame.params import SIGNED, extract_selector
 from orias.lower.frame.registers import base_register
@@ -192,6 +207,9 @@ def gather(ctx: "Ctx", src: Operand, type_: str) -> Opnd:
     if len(values) == 1:
         return values[0]
     bits = TYPE_BITS[type_]
+    if bits > 32:
+        # A constant counts as one word of a pack.
+        values = [ctx.b.copy(v, bits // 32) if is_imm(v) else v for v in values]
     if bits >= 32:
         return ctx.b.pack(*values, width=len(values) * bits // 32)
     words: list[Opnd] = []

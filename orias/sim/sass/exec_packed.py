@@ -1,5 +1,6 @@
 """Operations of sm_100 to sm_121 on two f32 (FADD2, FMUL2, FFMA2), three f32 (FMNMX3), f32 and f16 (FHADD, FHFMA)."""
 
+import itertools
 from collections.abc import Callable
 from typing import Final
 
@@ -28,24 +29,29 @@ def _same(s: Site, o: Opnd) -> Pair:
     return get
 
 
-def _pair(s: Site, o: Opnd, swap: bool) -> Pair:
-    """The (low, high) values of a pair operand; (high, low) with `swap`."""
+def _pair(s: Site, o: Opnd, swap: bool, negate: bool) -> Pair:
+    """The (low, high) values of a pair operand; (high, low) with `swap`; then the second is negated with `negate`."""
     wide = s.raw64(o)
+    sign = np.uint32(1 << 31 if negate else 0)
 
     def get(m: Machine, a: Active) -> tuple[Arr, Arr]:
         low, high = (signs32(v, o) for v in words(wide(m, a)))
-        return (high, low) if swap else (low, high)
+        return (high, low ^ sign) if swap else (low, high ^ sign)
 
     return get
 
 
 def _pairs(s: Site) -> list[Pair]:
-    """The sources.  A register with F32, or an immediate, is both values; the layouts of the pairs are modifiers, in order."""
-    swaps = iter([x == "LO_HI" for x in s.op.mods if x in _LAYOUTS])
+    """The sources.  A register with F32, or an immediate, is both values; the layouts of the pairs are modifiers, in order.
+
+    NP after a layout: the high value is negated.
+    """
+    mods = [*s.op.mods, ""]
+    layouts = iter([(x == "LO_HI", after == "NP") for x, after in itertools.pairwise(mods) if x in _LAYOUTS])
     out = []
     for o in s.src:
         single = is_imm(o) or suffix_of(o) == S_F32
-        out.append(_same(s, o) if single else _pair(s, o, next(swaps)))
+        out.append(_same(s, o) if single else _pair(s, o, *next(layouts)))
     return out
 
 

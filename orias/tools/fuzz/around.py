@@ -59,7 +59,8 @@ def _hidden_long(spare: str) -> Rewrite:
     """A 64-bit number, hidden from the compiler; each of an instruction's two has a spare register of its own."""
 
     def rewrite(m: re.Match[str], _: int) -> str:
-        return f"cvt.u64.u32 {spare}, {_ZERO}; or.b64 {spare}, {spare}, {m['x']}; {m['head']}{spare}{m['tail']};"
+        whole = f"mov.b64 {spare}, {{{_ZERO}, {_ZERO}}}; or.b64 {spare}, {spare}, {m['x']};"
+        return f"{whole} {m['head']}{spare}{m['tail']};"
 
     return rewrite
 
@@ -162,6 +163,12 @@ FAULTS: Final[dict[str, list[tuple[re.Pattern[str], Rewrite]]]] = {
             re.compile(r"(?P<head>" + _G + r"mad\.lo\.[us]64 %\w+,\s*%\w+,\s*)(?P<x>\d+)(?P<tail>,[^;]+);"),
             _hidden_long(_OTHER),
         ),
+    ],
+    "packed_product": [
+        (
+            re.compile(r"(?P<head>" + _G + r"fma\.\w+(?:\.ftz)?\.f32x2 %\w+,\s*)(?P<x>[%\w]+)(?P<tail>,[^;]+);"),
+            _hidden_long(_LONG),
+        )
     ],
     "abs_sign": [(re.compile(_G + r"abs\.s(?P<bits>16|32|64)\s+(?P<d>%\w+),\s*(?P<x>[^,;]+);"), _magnitude)],
     "vsub_max": [

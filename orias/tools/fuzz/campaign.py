@@ -32,7 +32,7 @@ class Settings:
 
     def __init__(self, arguments: list[str]) -> None:
         self.seed, self.count, self.seconds, self.budgets = 1, 0, 60.0, [8, 40, 8, 20]
-        self.arches = ["sm_75", "sm_80", "sm_90", "sm_86", "sm_89", "sm_100", "sm_120", "sm_103", "sm_110"]
+        self.arches = ["sm_75", "sm_80", "sm_90", "sm_86", "sm_89", "sm_100a", "sm_120a", "sm_103a", "sm_110a"]
         self.levels = [3, 0, 1, 2]
         self.ptxas = shutil.which("ptxas") or ""
         self.phases = self.json = self.quiet = False

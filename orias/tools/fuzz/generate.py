@@ -10,9 +10,9 @@ import random
 import re
 from typing import Final
 
-from orias.ptx.targets import FIRST_VERSION
-from orias.target.profile import Target, profile_of_sm
-from orias.tools.fuzz import arithmetic, random_control, random_floats, random_memory, warps
+from orias.ptx.targets import FIRST_VERSION, suffix_of
+from orias.target.profile import TARGETS, Target
+from orias.tools.fuzz import arithmetic, later, random_control, random_floats, random_memory, warps
 from orias.tools.fuzz.interesting import BITS, DOUBLES, FILES, FLOATS, INTS, PARAMS, TYPES
 
 SLOTS: Final = 48
@@ -26,11 +26,13 @@ _GROWTH: Final = {"h": 12, "r": 6, "d": 10, "f": 10, "g": 20, "p": 15, "u": 1000
 class Program:
     """A program under construction; ``lines`` collects its statements."""
 
-    def __init__(self, seed: int, budget: int, sm: int) -> None:
+    def __init__(self, seed: int, budget: int, arch: str) -> None:
         self.rng = random.Random(seed)
         self.seed = seed
         self.left = budget
-        self.target: Target = profile_of_sm(sm)
+        self.target: Target = TARGETS[arch]
+        self.later = FIRST_VERSION[suffix_of(arch)] >= (8, 6)
+        """The target has what sm_100 introduced."""
         self.lines: list[str] = []
         self.labels = 0
         self.temps: dict[str, int] = dict.fromkeys(FILES, 0)
@@ -127,6 +129,9 @@ class Program:
 
     def statement(self) -> None:
         """Emits one statement, simple or compound."""
+        if self.later and self.rng.random() < 0.3:
+            later.statement(self)
+            return
         roll = self.rng.random()
         together = self.uniform and not self.in_function
         if roll < 0.50:
@@ -222,12 +227,12 @@ def _transfers(p: Program) -> tuple[list[str], list[str]]:
     return loads, stores
 
 
-def generate(seed: int, budget: int = 40, sm: int = 90) -> str:
+def generate(seed: int, budget: int = 40, arch: str = "sm_90") -> str:
     """The module's text."""
-    p = Program(seed, budget, sm)
+    p = Program(seed, budget, arch)
     functions = []
     for k in range(p.rng.choice((0, 0, 0, 1, 2))):
-        f = Program(seed * 7919 + k, 12, sm)
+        f = Program(seed * 7919 + k, 12, arch)
         f.in_function, f.uniform = True, False
         f.functions = list(p.functions)
         functions.append(_function(f, k))
@@ -238,8 +243,8 @@ def generate(seed: int, budget: int = 40, sm: int = 90) -> str:
     data = random.Random(seed)
     words = ", ".join(str(data.getrandbits(32)) for _ in range(16))
     head = [
-        ".version 8.0" if FIRST_VERSION[str(sm)] <= (8, 0) else ".version 9.0", f".target sm_{sm}", ".address_size 64", "",
-        f".global .align 16 .b8 input[{INPUT_WORDS * 8 + 64}];" if functions else "",
+        ".version 8.0" if FIRST_VERSION[suffix_of(arch)] <= (8, 0) else ".version 9.0", f".target {arch}", ".address_size 64", "",
+        f".global .align {32 if p.later else 16} .b8 input[{INPUT_WORDS * 8 + 64}];" if functions else "",
         f".const .align 16 .u32 table[16] = {{{words}}};" if any("table" in x for x in [text, *functions]) else "",
         f".global .align 16 .u32 values[16] = {{{words}}};" if any("values" in x for x in [text, *functions]) else "",
         *functions,
@@ -247,6 +252,7 @@ def generate(seed: int, budget: int = 40, sm: int = 90) -> str:
         + ", ".join(f".param .{t} q{k}" for k, t in enumerate(PARAMS)) + ", .param .align 16 .b8 qs[32]) {",
         ".local .align 16 .b8 stack[64];" if "stack" in text else "",
         f".shared .align 16 .b8 buffer[{8 * THREADS}];" if "buffer" in text else "",
+        ".shared .align 8 .b64 arrivals;" if "arrivals" in text else "",
         ".reg .b64 %in, %out, %mine, %scratch; .reg .b32 %lane;",
         *_declarations(p),
         "ld.param.u64 %in, [pi]; ld.param.u64 %out, [po]; mov.u32 %lane, %tid.x;",

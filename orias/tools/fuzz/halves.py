@@ -29,15 +29,15 @@ def half(p: "Program") -> None:
     elif kind == 3 and p.has(features.HALF_MIN_MAX):
         p.emit(f"{r.choice(('min', 'max'))}{ftz}{r.choice(('', '.NaN'))}.{t} {p.var(f)}, {p.var(f)}, {p.var(f)};")
     elif kind == 4:
-        p.emit(f"{r.choice(('neg', 'abs'))}{ftz}.{t} {p.var(f)}, {_finite(p, f)};")
+        p.emit(f"{r.choice(('neg', 'abs'))}{ftz}.{t} {p.var(f)}, {finite(p, f)};")
     else:
         a = p.new(f)
         p.plain(f"mul.rn{ftz}.{t} {a}, {p.var(f)}, {p.var(f)};")
         p.emit(f"{r.choice(('add', 'sub'))}.rn{ftz}.{t} {p.var(f)}, {a}, {p.var(f)};")
 
 
-def _finite(p: "Program", file: str) -> str:
-    """A register with halves that are no NaN: the sign of a NaN after neg and abs is not defined."""
+def finite(p: "Program", file: str) -> str:
+    """A register with halves, or quarters, that are no NaN: the sign of a NaN after neg and abs is not defined."""
     out = p.new(file)
     p.plain(f"and.b{16 if file == 'h' else 32} {out}, {p.var(file)}, {0xBBBF if file == 'h' else 0xBBBFBBBF};")
     return out
@@ -58,7 +58,7 @@ def bfloat(p: "Program") -> None:
     elif kind == 2 and p.has(features.BFLOAT_ARITHMETIC):
         p.emit(f"{r.choice(('add', 'sub', 'mul'))}.rn.{t} {p.var(f)}, {p.var(f)}, {p.var(f)};")
     elif kind == 3:
-        p.emit(f"{r.choice(('neg', 'abs'))}.{t} {p.var(f)}, {_finite(p, f)};")
+        p.emit(f"{r.choice(('neg', 'abs'))}.{t} {p.var(f)}, {finite(p, f)};")
     elif p.has(features.BFLOAT_ARITHMETIC) and f == "h":
         p.emit(f"setp.{r.choice(FLOAT_ORDER)}.bf16 {p.var('p')}, {p.var('h')}, {p.var('h')};")
     else:

@@ -15,7 +15,6 @@ from orias.ptx.ast import Module
 from orias.ptx.parser import parse
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import SimError
-from orias.target.profile import TARGETS
 from orias.tools.fuzz.around import ways_around
 from orias.tools.fuzz.generate import INPUT_WORDS, SLOTS, THREADS, generate
 from orias.tools.validate.case import Case, Region
@@ -99,7 +98,7 @@ def ptxas_cubin(ptxas: str, text: str, arch: str, level: int, limit: float = 60.
 
 def judge(seed: int, arch: str, level: int, budget: int, ptxas: str, phases: bool = False) -> Verdict:
     """Compiles one program with Orias and, if needed, with `ptxas` (path, empty: never); runs and compares the results."""
-    text = generate(seed, budget, TARGETS[arch].sm)
+    text = generate(seed, budget, arch)
     return judge_text(text, seed, arch, level, ptxas, phases)
 
 

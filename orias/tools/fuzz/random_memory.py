@@ -30,20 +30,21 @@ def together(p: "Program") -> None:
     p.rng.choice((_exchange, _exchange, _reduce, _matrices, _copy))(p)
 
 
-def _vector(names: list[str]) -> str:
+def vector(names: list[str]) -> str:
+    """The operand of an access to one or several registers."""
     return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
 
 
 def _targets(p: "Program", shape: str) -> tuple[str, str]:
     """Type and destination of a load."""
     t, file = shape.split()
-    return t, _vector(p.names(file, int(t[1]) if t[0] == "v" else 1))
+    return t, vector(p.names(file, int(t[1]) if t[0] == "v" else 1))
 
 
-def _input(p: "Program") -> str:
-    """A register with a data-dependent address in the input, aligned to 16 bytes."""
+def input_address(p: "Program", alignment: int = 16) -> str:
+    """A register with a data-dependent address in the input."""
     at, address = p.new("r"), p.new("d")
-    p.plain(f"and.b32 {at}, {p.var('r')}, {1023 * 8 & ~15};")
+    p.plain(f"and.b32 {at}, {p.var('r')}, {1023 * 8 & -alignment};")
     if p.rng.random() < 0.5:
         p.plain(f"cvt.u64.u32 {address}, {at};")
         p.plain(f"add.u64 {address}, {address}, %in;")
@@ -54,7 +55,7 @@ def _input(p: "Program") -> str:
 
 def _load(p: "Program") -> None:
     r = p.rng
-    address = _input(p)
+    address = input_address(p)
     t, dst = _targets(p, r.choice(_SHAPES))
     nc = r.choice(("", ".nc")) if not p.in_function else ""
     p.emit(f"ld.global{nc}.{t} {dst}, [{address}+{r.choice((0, 0, 16, 32))}];")
@@ -78,7 +79,7 @@ def _own(p: "Program") -> None:
     else:
         t, file = r.choice((("b32", "r"), ("b64", "d"), ("b16", "h"), ("b8", "r"), ("f32", "f"), ("v2.b32", "r"), ("v4.b32", "r"), ("v2.f64", "g")))  # fmt: skip
         if t[0] == "v":
-            p.emit(f"st.global.{t} [%scratch], {_vector([p.seen(file, 0) for _ in range(int(t[1]))])};")
+            p.emit(f"st.global.{t} [%scratch], {vector([p.seen(file, 0) for _ in range(int(t[1]))])};")
         else:
             source = p.var("r") if t == "b8" else p.seen(file)
             p.emit(f"st.global.{t} [%scratch+{r.choice((0, 8, 16))}], {source};")
@@ -96,10 +97,10 @@ def _local(p: "Program") -> None:
     p.plain(f"mov.u32 {address}, stack;")
     p.plain(f"add.u32 {address}, {address}, {at};")
     count = int(t[1]) if t[0] == "v" else 1
-    source = _vector([p.seen(file, 0) for _ in range(count)]) if t != "u8" else p.var("r")
+    source = vector([p.seen(file, 0) for _ in range(count)]) if t != "u8" else p.var("r")
     p.emit(f"st.local.{t} [{address}], {source};")
     if r.random() < 0.7:
-        p.emit(f"ld.local.{t} {_vector(p.names(file, count))}, [{address}];")
+        p.emit(f"ld.local.{t} {vector(p.names(file, count))}, [{address}];")
         p.emit(f"ld.local.b32 {p.var('r')}, [stack+{r.randrange(16) * 4}];")
 
 
@@ -166,7 +167,8 @@ def _parameter(p: "Program") -> None:
 # -- whole blocks
 
 
-def _slot(p: "Program", step: int, index: str = "%lane") -> str:
+def slot(p: "Program", step: int, index: str = "%lane") -> str:
+    """A register with the address of an element of the shared buffer."""
     address = p.new("r")
     p.plain(f"mov.u32 {address}, buffer;")
     p.plain(f"mad.lo.u32 {address}, {index}, {step}, {address};")
@@ -178,13 +180,13 @@ def _exchange(p: "Program") -> None:
         (("b32", "r", 4), ("b64", "d", 8), ("f32", "f", 4), ("u16", "h", 2), ("u8", "r", 1), ("v2.b32", "r", 8))
     )
     count = 2 if t[0] == "v" else 1
-    own = _slot(p, step)
-    p.plain(f"st.shared.{t} [{own}], {_vector([p.seen(file, 0) for _ in range(count)])};")
+    own = slot(p, step)
+    p.plain(f"st.shared.{t} [{own}], {vector([p.seen(file, 0) for _ in range(count)])};")
     p.plain("bar.sync 0;")
     other = p.new("r")
     p.plain(f"xor.b32 {other}, %lane, {p.rng.choice((1, 2, 5, 31, 32, 63))};")
-    address = _slot(p, step, other)
-    p.plain(f"ld.shared.{t} {_vector(p.names(file, count))}, [{address}];")
+    address = slot(p, step, other)
+    p.plain(f"ld.shared.{t} {vector(p.names(file, count))}, [{address}];")
     p.plain("bar.sync 0;")
 
 
@@ -195,12 +197,12 @@ def _reduce(p: "Program") -> None:
         ("u32", "r", "add"), ("s32", "r", "min"), ("u32", "r", "max"), ("b32", "r", "xor"), ("b32", "r", "or"), ("b32", "r", "and"),
         ("u64", "d", "add"),
     ))  # fmt: skip
-    own = _slot(p, 8)
+    own = slot(p, 8)
     p.plain(f"st.shared.b64 [{own}], {p.src('d')};")
     p.plain("bar.sync 0;")
     at = p.new("r")
     p.plain(f"and.b32 {at}, {p.var('r')}, {r.choice((0, 3, 63))};")
-    p.emit(f"red.shared.{op}.{t} [{_slot(p, 8, at)}], {p.src(file)};")
+    p.emit(f"red.shared.{op}.{t} [{slot(p, 8, at)}], {p.src(file)};")
     p.plain("bar.sync 0;")
     p.plain(f"ld.shared.{TYPES[file]} {p.var(file)}, [{own}];")
     what = r.choice(("exch.b32", "add.u32", "inc.u32", "xor.b32"))
@@ -212,13 +214,13 @@ def _reduce(p: "Program") -> None:
 def _matrices(p: "Program") -> None:
     """ldmatrix: rows of 16 bytes, one per thread."""
     r = p.rng
-    own = _slot(p, 8)
+    own = slot(p, 8)
     p.plain(f"st.shared.b64 [{own}], {p.src('d')};")
     p.plain("bar.sync 0;")
     count = r.choice((1, 2, 4))
     row = p.new("r")
     p.plain(f"and.b32 {row}, %lane, 31;")
-    address = _slot(p, 16, row)
+    address = slot(p, 16, row)
     p.plain(
         f"ldmatrix.sync.aligned.m8n8.x{count}{r.choice(('', '.trans'))}.shared.b16 {{{', '.join(p.names('r', count))}}}, [{address}];"
     )
@@ -232,8 +234,8 @@ def _copy(p: "Program") -> None:
         _exchange(p)
         return
     size = r.choice((4, 8))
-    address = _input(p)
-    own = _slot(p, 8)
+    address = input_address(p)
+    own = slot(p, 8)
     if size == 8:
         short = r.choice(("", "", ", 4", ", 0"))
         p.plain(f"cp.async.ca.shared.global [{own}], [{address}], 8{short};")
