@@ -28,6 +28,7 @@ RESERVED = """
   mov.u32 %r3,%reserved_smem_offset_0; add.u32 %r1,%r1,%r2; add.u32 %r1,%r1,%r3; st.global.u32 [%rd1],%r1; ret;
 }
 """
+NO_ENTRY = (".visible .func f() { ret; }", ".visible .global .u32 g = 5;", "")
 BODIES = {
     "plain": "mul.f32 %f1,%f1,%f1;",
     "f64": "cvt.f64.f32 %d1,%f1; add.f64 %d1,%d1,%d1; cvt.rn.f32.f64 %f1,%d1;",
@@ -133,6 +134,18 @@ def test_reserved_shared_memory(tmp_path: Path, arch: str) -> None:
         assert t.size == s.size
     s, t = want.section(".nv.info.k"), got.section(".nv.info.k")
     assert s is not None and t is not None and records(s) == records(t)
+
+
+@pytest.mark.parametrize("module", NO_ENTRY)
+@pytest.mark.parametrize("options", ((), ("-c",)))
+def test_reserved_variable_without_entry(tmp_path: Path, module: str, options: tuple[str, ...]) -> None:
+    """sm_110 has its variable in every file."""
+    want = ElfFile(compile_ptx(tmp_path, module, "sm_110a", *options))
+    got = ElfFile(ours(module, "sm_110a", bool(options)))
+    s, t = want.section(".nv.shared.reserved.0"), got.section(".nv.shared.reserved.0")
+    assert s is not None and t is not None
+    assert (t.type, t.flags, t.align, t.size) == (s.type, s.flags, s.align, s.size)
+    assert [x for x in symbols(got) if x[4] == s.name] == [x for x in symbols(want) if x[4] == s.name]
 
 
 @pytest.mark.parametrize("arch", ("sm_100a", "sm_103a", "sm_120a"))
