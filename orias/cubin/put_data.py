@@ -69,7 +69,7 @@ def reserved_variables(w: Work) -> list[tuple[str, int, int]]:
     """Name, alignment and size of the variables in the reserved part of shared memory, in order."""
     facts = w.facts
     out: list[tuple[str, int, int]] = []
-    if facts.reserved_variable and any(k.is_entry for k in w.m.kernels):
+    if facts.reserved_variable:
         out.append((facts.reserved_variable, _VARIABLE_ALIGN, facts.reserved_size - facts.reserved_offset))
     if any(k.tensor_allocation for k in w.m.kernels):
         out.append((TENSOR_PARTITION, 1, TENSOR_PARTITION_SIZE))

@@ -49,7 +49,11 @@ def read_words(state: State, found: Declared) -> None:
         word = lex.text
         if word == ".align":
             lex.next()
+            line = lex.line
             value = integer(state) if lex.kind == T_INT else state.syntax()
+            if value <= 0 or value & (value - 1):
+                state.error("Alignment must be a power of two", line)
+                value = 0
             if found.ptr:
                 found.ptr_align = value
             else:
@@ -128,9 +132,6 @@ def make_var(state: State, name: str, found: Declared, line: int) -> Var:
     var.ptr_align = found.ptr_align
     var.attributes = tuple(found.attributes)
     var.align = found.align if found.align else natural_align(var)
-    if found.align < 0 or found.align & (found.align - 1):
-        state.error("Alignment must be a power of two", line)
-        var.align = natural_align(var)
     dims: list[int] = []
     lex = state.lex
     while state.take("["):

@@ -10,6 +10,8 @@ import orias
 from orias.cubin import elf, nvinfo
 from orias.cubin.capsule.capsule_parser import MERCURY_PREFIXES
 from orias.cubin.elf import ElfFile, Section
+from orias.target.profile import target as profile
+from orias.tools.disassemble import decode_text_section
 from tests.cubin.ptx_cases import CASES, NEW_HEAD
 from tests.cubin.test_roundtrip import compile_ptx
 from tests.nvtools import tool
@@ -26,6 +28,7 @@ RESERVED = """
   mov.u32 %r3,%reserved_smem_offset_0; add.u32 %r1,%r1,%r2; add.u32 %r1,%r1,%r3; st.global.u32 [%rd1],%r1; ret;
 }
 """
+NO_ENTRY = (".visible .func f() { ret; }", ".visible .global .u32 g = 5;", "")
 BODIES = {
     "plain": "mul.f32 %f1,%f1,%f1;",
     "f64": "cvt.f64.f32 %d1,%f1; add.f64 %d1,%d1,%d1; cvt.rn.f32.f64 %f1,%d1;",
@@ -35,6 +38,24 @@ KERNEL = """
 .visible .entry k(.param .u64 p) {{
   .reg .f32 %f<3>; .reg .f64 %d<2>; .reg .b64 %rd<2>; .reg .pred %p;
   ld.param.u64 %rd1,[p]; ld.global.f32 %f1,[%rd1]; {} st.global.f32 [%rd1],%f1; ret;
+}}
+"""
+
+CLASS_BODIES = {
+    "plain": "add.s64 %rd3,%rd3,%rd2; add.f32 %f3,%f1,%f2;",
+    "minimum": "min.u32 %r3,%r1,%r2; cvt.u64.u32 %rd3,%r3;",
+    "minimum in 64 bits": "ld.global.u64 %rd2,[%rd1]; min.s64 %rd3,%rd3,%rd2;",
+    "float of parameters": "mul.f32 %f3,%f1,%f2; fma.rn.f32 %f3,%f3,%f1,%f2; add.f32 %f3,%f3,%f1;",
+    "compared parameters": "setp.gt.f32 %p,%f1,%f2; selp.f32 %f3,%f1,%f2,%p;",
+    "quotient": "mul.hi.u32 %r3,%r1,%r2; shr.u32 %r3,%r3,3; cvt.u64.u32 %rd3,%r3;",
+    "converted parameter": "cvt.rn.f32.u32 %f3,%r1;",
+}
+CLASS_KERNEL = """
+.visible .entry k(.param .u64 p,.param .f32 a,.param .f32 b,.param .u32 c,.param .u32 d,.param .u64 e,.param .u64 f) {{
+  .reg .f32 %f<4>; .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p;
+  ld.param.u64 %rd1,[p]; ld.param.f32 %f1,[a]; ld.param.f32 %f2,[b]; ld.param.u32 %r1,[c]; ld.param.u32 %r2,[d];
+  ld.param.u64 %rd3,[e]; ld.param.u64 %rd2,[f]; mov.f32 %f3,%f1;
+  {} st.global.f32 [%rd1],%f3; st.global.u64 [%rd1+8],%rd3; ret;
 }}
 """
 
@@ -115,6 +136,18 @@ def test_reserved_shared_memory(tmp_path: Path, arch: str) -> None:
     assert s is not None and t is not None and records(s) == records(t)
 
 
+@pytest.mark.parametrize("module", NO_ENTRY)
+@pytest.mark.parametrize("options", ((), ("-c",)))
+def test_reserved_variable_without_entry(tmp_path: Path, module: str, options: tuple[str, ...]) -> None:
+    """sm_110 has its variable in every file."""
+    want = ElfFile(compile_ptx(tmp_path, module, "sm_110a", *options))
+    got = ElfFile(ours(module, "sm_110a", bool(options)))
+    s, t = want.section(".nv.shared.reserved.0"), got.section(".nv.shared.reserved.0")
+    assert s is not None and t is not None
+    assert (t.type, t.flags, t.align, t.size) == (s.type, s.flags, s.align, s.size)
+    assert [x for x in symbols(got) if x[4] == s.name] == [x for x in symbols(want) if x[4] == s.name]
+
+
 @pytest.mark.parametrize("arch", ("sm_100a", "sm_103a", "sm_120a"))
 @pytest.mark.parametrize("body", sorted(BODIES))
 def test_class_of_code(tmp_path: Path, body: str, arch: str) -> None:
@@ -122,6 +155,20 @@ def test_class_of_code(tmp_path: Path, body: str, arch: str) -> None:
     s = ElfFile(compile_ptx(tmp_path, ptx, arch)).section(".nv.compat")
     t = ElfFile(ours(ptx, arch)).section(".nv.compat")
     assert s is not None and t is not None and t.data == s.data
+
+
+@pytest.mark.parametrize("arch", ("sm_100a", "sm_110a", "sm_120a"))
+@pytest.mark.parametrize("body", sorted(CLASS_BODIES))
+def test_instruction_class(tmp_path: Path, body: str, arch: str) -> None:
+    """The class that ptxas states is the greatest that the table gives for its operations, and so is ours for ours."""
+    ptx = CLASS_KERNEL.format(CLASS_BODIES[body])
+    for data in (compile_ptx(tmp_path, ptx, arch), ours(ptx, arch)):
+        file = ElfFile(data)
+        text, compat = file.section(".text.k"), file.section(".nv.compat")
+        assert text is not None and compat is not None
+        ops = {d.op for d in decode_text_section(text.data, profile(arch).table)}
+        stated = next(r.value for r in nvinfo.decode(compat.data, ".nv.compat") if r.code == 2)
+        assert stated == max(1, *(o.compat for o in ops)), sorted(o.name for o in ops)
 
 
 def test_no_code_has_no_class(tmp_path: Path) -> None:

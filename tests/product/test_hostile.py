@@ -109,3 +109,11 @@ def test_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_ten_thousand(seed: int) -> None:
     run(500, 1000 + seed, OWN + FILES)
+
+
+def test_far_beyond_a_parameter() -> None:
+    """An access a gigabyte beyond a parameter takes no more than a word of its own."""
+    head = ".version 9.0\n.target sm_75\n.address_size 64\n.visible .func (.param .b32 r) f() {\n.reg .b32 %r<3>;\nmov.u32 %r1, 1;\n"
+    body = "st.param.b32 [r+1073741824], %r1;\nst.param.b32 [r], %r1;\nret;\n}\n"
+    with time_limit(LIMIT_S):
+        assert orias.compile(head + body, arch="sm_100a", compile_only=True).data

@@ -484,7 +484,7 @@ class FuncState:
         self.frame_top: int = 0
         self.outgoing: int = 0
         """Bytes of outgoing stack arguments, at the bottom of the frame."""
-        self.param_words: dict[Var, list[int]] = {}
+        self.param_words: dict[Var, dict[int, int]] = {}
         """Temporaries that hold the words of a parameter variable (see :mod:`orias.lower.frame.params`)."""
         self.param_values: dict[int, int] = {}
         """Registers that hold 8 unchanged bytes of a kernel parameter: id -> offset in constant bank 0."""

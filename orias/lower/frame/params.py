@@ -38,7 +38,7 @@ def prepare(ctx: "Ctx", var: Var, in_memory: bool) -> None:
     if in_memory:
         ctx.state.frame_slot(var)
     elif var not in ctx.state.param_words:
-        ctx.state.param_words[var] = [ctx.temp() for _ in range((var.size + 3) // 4)]
+        ctx.state.param_words[var] = {k: ctx.temp() for k in range((var.size + 3) // 4)}
 
 
 def read_memory(ctx: "Ctx", base: Opnd, at: int, count: int, phase: int) -> list[Opnd]:
@@ -78,7 +78,8 @@ def get_words(ctx: "Ctx", var: Var) -> list[Opnd]:
     if offset is not None:
         base = ctx.frame(offset)
         return [ctx.b.r("LDL", K_NONE, base, URZ, imm(4 * k)) for k in range((var.size + 3) // 4)]
-    return [ctx.get(t) for t in ctx.state.param_words[var][: (var.size + 3) // 4]]
+    keys = ctx.state.param_words[var]
+    return [ctx.get(keys[k]) for k in range((var.size + 3) // 4)]
 
 
 def set_words(ctx: "Ctx", var: Var, words: list[Opnd]) -> None:
@@ -89,42 +90,41 @@ def set_words(ctx: "Ctx", var: Var, words: list[Opnd]) -> None:
         for k, w in enumerate(words):
             ctx.b.emit("STL", [], [K_NONE, base, URZ, imm(4 * k), w])
         return
-    for t, w in zip(ctx.state.param_words[var], words, strict=False):
-        ctx.set(t, w)
+    keys = ctx.state.param_words[var]
+    for k in range(min(len(words), (var.size + 3) // 4)):
+        ctx.set(keys[k], words[k])
 
 
-def _words(ctx: "Ctx", var: Var, last: int) -> list[int]:
-    """The variable's words up to byte `last`; bytes beyond its end get words that no other access reads."""
+def _word(ctx: "Ctx", var: Var, index: int) -> int:
+    """One of the variable's words; one beyond its ends is a word of its own, which only accesses to the same place read."""
     words = ctx.state.param_words[var]
-    while 4 * len(words) <= last:
-        words.append(ctx.temp())
-    return words
+    if index not in words:
+        words[index] = ctx.temp()
+    return words[index]
 
 
 def load(ctx: "Ctx", var: Var, offset: int, type_: str) -> Opnd:
     """``ld.param`` of one element at a constant byte offset; 8- and 16-bit values are extended to 32 bits."""
     bits = TYPE_BITS[type_]
-    words = _words(ctx, var, offset + bits // 8 - 1)
     if bits >= 32:
         if offset % 4:
             raise ctx.unsupported("A misaligned parameter access")
-        part = [ctx.get(words[offset // 4 + k]) for k in range(bits // 32)]
+        part = [ctx.get(_word(ctx, var, offset // 4 + k)) for k in range(bits // 32)]
         return part[0] if len(part) == 1 else ctx.b.pack(*part)
-    word = ctx.get(words[offset // 4])
+    word = ctx.get(_word(ctx, var, offset // 4))
     return ctx.b.r("PRMT", word, imm(extract_selector(offset % 4, bits, type_ in SIGNED)), RZ)
 
 
 def store(ctx: "Ctx", var: Var, offset: int, type_: str, value: Opnd) -> None:
     """``st.param`` of one element at a constant byte offset, under the current guard."""
     bits = TYPE_BITS[type_]
-    words = _words(ctx, var, offset + bits // 8 - 1)
     if bits >= 32:
         if offset % 4:
             raise ctx.unsupported("A misaligned parameter access")
         for k in range(bits // 32):
-            ctx.write_key(words[offset // 4 + k], ctx.word(value, k) if bits > 32 else value, 1)
+            ctx.write_key(_word(ctx, var, offset // 4 + k), ctx.word(value, k) if bits > 32 else value, 1)
         return
-    key = words[offset // 4]
+    key = _word(ctx, var, offset // 4)
     if var.size * 8 == bits:
         ctx.write_key(key, value, 1)
         return
