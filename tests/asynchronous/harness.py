@@ -74,7 +74,8 @@ class Program:
 
     def text(self, arch: str) -> str:
         """The module, its kernel named k."""
-        version = "8.7" if self.sm < 100 and int(arch[3:].rstrip("af")) < 103 else "9.0"
+        early = self.sm < 100 and int(arch[3:].rstrip("af")) < 103 and arch[-1] != "f"
+        version = "8.7" if early else "9.0"
         return f".version {version}\n.target {arch}\n.address_size 64\n{self.kernel('k')}"
 
     def kernel(self, name: str) -> str:

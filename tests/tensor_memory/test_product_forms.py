@@ -47,8 +47,9 @@ def test_a_sample_of_forms(tmp_path: Path, group: int) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("level", [0, 1, 2, 3])
+@pytest.mark.parametrize("level", [1, 2, 3])
 @pytest.mark.parametrize("group", [1, 2])
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a", "sm_110a"])
 def test_all_forms(tmp_path: Path, target: str, group: int, level: int) -> None:
+    """Not at -O0, where ptxas passes constant flags and the upper half of no mask in registers."""
     _compare(tmp_path, target, level, _forms(target, group))
