@@ -32,15 +32,30 @@ _RESERVE: Final = 10
 """Registers below the hard limit that scheduling leaves to the allocator."""
 
 
-def schedule_virtual(fn: Func, register_usage: int = 5) -> None:
+@final
+class Plan:
+    """How a function is ordered before allocation: ``sink``: for few registers first; ``words``: live words it may need."""
+
+    __slots__ = ("sink", "words")
+
+    def __init__(self, sink: bool, words: int) -> None:
+        self.sink: Final[bool] = sink
+        self.words: Final[int] = words
+
+
+def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None) -> None:
     """Reorder a function before register allocation (SSA or not).
 
     `register_usage` 0..10: how many registers may be used to hide latency (``-regUsageLevel``; 5 is the default).
+    `plan`: one of :func:`plans`; by default the first.
     """
     lat = latency(fn.target.latency_class)
     lv = liveness(fn)
-    limit = _limit(fn, lv, lat) * (15 + register_usage) // 20
-    limit = min(limit, fn.max_regs - _RESERVE)
+    if plan is None:
+        plan = plans(fn)[0]
+    if plan.sink:
+        _sink_all(fn, lv, lat)
+    limit = min(plan.words * (15 + register_usage) // 20, fn.max_regs - _RESERVE)
     arrivals = Arrivals()
     for b in fn.blocks:
         arrivals.enter(b)
@@ -53,30 +68,41 @@ def schedule_virtual(fn: Func, register_usage: int = 5) -> None:
         arrivals.leave(b)
 
 
-def _limit(fn: Func, lv: Liveness, lat: Latency) -> int:
-    """The live words of R registers that the order of a function may need.
+def plans(fn: Func) -> list[Plan]:
+    """The ways to order a function that deserve a look, the one with the highest occupancy first.
 
-    These are as many as leave its occupancy as it is.  Blocks get an order that needs few registers first, where this
-    makes the occupancy higher.
+    Each uses the registers that leave the occupancy as it is.  Where an order that needs few registers has a higher
+    occupancy than the order as given, there are two.
     """
-    pressures = [_pressure(fn, b, lv) for b in fn.blocks]
+    lv = liveness(fn)
+    given = max(_pressure(fn, b, lv) for b in fn.blocks)
     if fn.kind == "helper":
-        return max(pressures)
-    free = most_words(registers_for(fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS))
-    given = step_words(max(pressures), free)
-    if given <= free:
-        return free
-    kept: list[tuple[Block, list[Inst]]] = []
-    for j, b in enumerate(fn.blocks):
-        if pressures[j] > free:
-            kept.append((b, list(b.insts)))
+        # Values of the callers are in the registers above its own.
+        return [Plan(False, given)]
+    free = _free_words(fn)
+    first = Plan(False, step_words(given, free))
+    if first.words <= free:
+        return [first]
+    kept = [list(b.insts) for b in fn.blocks]
+    _sink_all(fn, lv, latency(fn.target.latency_class))
+    least = max(_pressure(fn, b, lv) for b in fn.blocks)
+    for b, insts in zip(fn.blocks, kept, strict=True):
+        b.insts = insts
+    sunk = Plan(True, step_words(least, free))
+    return [sunk, first] if sunk.words < first.words else [first]
+
+
+def _free_words(fn: Func) -> int:
+    """Live words that cost no occupancy on the function's SM."""
+    return most_words(registers_for(fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS))
+
+
+def _sink_all(fn: Func, lv: Liveness, lat: Latency) -> None:
+    """Give the blocks that need more registers than are free an order that needs fewer."""
+    free = _free_words(fn)
+    for b in fn.blocks:
+        if _pressure(fn, b, lv) > free:
             _sink(fn, b, lv, lat)
-            pressures[j] = _pressure(fn, b, lv)
-    sunk = step_words(max(pressures), free)
-    if sunk == given:
-        for b, insts in kept:
-            b.insts = insts
-    return sunk
 
 
 def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency) -> None:
@@ -165,9 +191,7 @@ def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
     return top
 
 
-def _order(
-    fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None], arrivals: Arrivals
-) -> list[int]:
+def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None], arrivals: Arrivals) -> list[int]:
     """Order by latency alone; `others` are FMA forms, which are taken where the pipe of the instruction is busy."""
     n = len(graph.insts)
     height = graph.heights()
