@@ -40,8 +40,9 @@ from orias.passes.single_thread import resolve_elections
 from orias.passes.tensor_addresses import share_tensor_addresses
 from orias.passes.uniform_chains import compute_uniformly
 from orias.passes.unroll import unroll_loops
+from orias.pipeline.choose_order import schedule_by_model
 from orias.regalloc.register_allocation import allocate_checked, allocate_registers
-from orias.schedule.scheduling import post_ra, pre_ra
+from orias.schedule.scheduling import post_ra
 from orias.schedule.wgmma_groups import finish_warpgroups
 
 PhaseFunction = Callable[[Func, Options], None]
@@ -162,7 +163,15 @@ def _sync(fn: Func, o: Options) -> None:
 
 
 def _pre_ra(fn: Func, o: Options) -> None:
-    pre_ra(fn, o)
+    schedule_by_model(fn, o, lambda trial: _finish(trial, o))
+
+
+def _finish(fn: Func, o: Options) -> None:
+    """The phases after ScheduleInstructions."""
+    allocate_registers(fn, o.own_sections)
+    _settle_gmma(fn, o)
+    _barrier_reset(fn, o)
+    post_ra(fn, o)
 
 
 def _allocate(fn: Func, o: Options) -> None:

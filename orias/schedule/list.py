@@ -9,59 +9,100 @@ The exact order of ptxas is no goal (``docs/facts/scheduling.md``).
 
 from typing import Final, final
 
+from orias.analysis.access import accesses
 from orias.analysis.liveness import Liveness, liveness, members
 from orias.isa.isa_table import load
 from orias.isa.op import F_PSEUDO
 from orias.isa.operand import K_NONE, K_P, K_R, is_vreg, vreg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
+from orias.schedule.arrivals import Arrivals
 from orias.schedule.balance import Alternative, fma_form
-from orias.schedule.deps import Graph, build, is_fixed_point, virtual_reads, virtual_writes
+from orias.schedule.deps import Graph, build, estimate, is_fixed_point, virtual_reads, virtual_writes
 from orias.schedule.sink import Piece, few_registers
+from orias.target.register_steps import SUB_PARTITIONS, most_words, registers_for, step_words
 from orias.timing.latency import Latency, latency
+from orias.timing.units import NEEDS_WRITE
 
 _WINDOW: Final = 48
 """Maximum number of ready instructions considered for one choice."""
-_AHEAD: Final = 32
-"""Maximum distance, in instructions, that an instruction moves up from its original place; more only costs registers."""
-_FAR_AHEAD: Final = 128
-"""The same for instructions on a path to a load from memory."""
-_LONG_PATH: Final = 200
-"""Cycles to the end of the block from which on an instruction counts as on the path to such a load."""
-_FREE_PRESSURE: Final = 20
-"""Live registers that cost nothing (the lowest occupancy step of all targets is 32, and alignment wastes some)."""
+_AHEAD: Final = 256
+"""Maximum distance, in instructions, that an instruction moves up from its original place."""
 _PREDICATE_LIMIT: Final = 5
-_SINK_FROM: Final = 40
-"""Live registers above which a block is first reordered for few registers."""
 _RESERVE: Final = 10
 """Registers below the hard limit that scheduling leaves to the allocator."""
 
 
-def schedule_virtual(fn: Func, register_usage: int = 5) -> None:
+@final
+class Plan:
+    """How a function is ordered before allocation: ``sink``: for few registers first; ``words``: live words it may need."""
+
+    __slots__ = ("sink", "words")
+
+    def __init__(self, sink: bool, words: int) -> None:
+        self.sink: Final[bool] = sink
+        self.words: Final[int] = words
+
+
+def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None) -> None:
     """Reorder a function before register allocation (SSA or not).
 
     `register_usage` 0..10: how many registers may be used to hide latency (``-regUsageLevel``; 5 is the default).
+    `plan`: one of :func:`plans`; by default the first.
     """
     lat = latency(fn.target.latency_class)
     lv = liveness(fn)
-    pressures = [_pressure(fn, b, lv) for b in fn.blocks]
-    sink_from = min(_SINK_FROM * (register_usage + 5) // 10, fn.max_regs - _RESERVE)
-    for j, b in enumerate(fn.blocks):
-        if pressures[j] > sink_from:
-            _sink(fn, b, lv, lat)
-            pressures[j] = _pressure(fn, b, lv)
-    # A tenth below the pressure of the function: many points reach the limit, and allocation is not perfect.
-    limit = max(
-        min(_FREE_PRESSURE, fn.max_regs - 8), min(max(pressures) * (13 + register_usage) // 20, fn.max_regs - _RESERVE)
-    )
+    if plan is None:
+        plan = plans(fn)[0]
+    if plan.sink:
+        _sink_all(fn, lv, lat)
+    limit = min(plan.words * (15 + register_usage) // 20, fn.max_regs - _RESERVE)
+    arrivals = Arrivals()
     for b in fn.blocks:
-        pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 1]
-        if not pieces:
-            continue
+        arrivals.enter(b)
+        pieces = _pieces(b, True)
         after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
         for first, last in pieces:
             piece = b.insts[first:last]
-            order = _Virtual(fn, b, piece, after[last], limit, lat).run()
+            order = _Virtual(fn, b, piece, after[last], limit, lat).run(arrivals)
             b.insts[first:last] = [piece[k] for k in order]
+        arrivals.leave(b)
+
+
+def plans(fn: Func) -> list[Plan]:
+    """The ways to order a function that deserve a look, the one with the highest occupancy first.
+
+    Each uses the registers that leave the occupancy as it is.  Where an order that needs few registers has a higher
+    occupancy than the order as given, there are two.
+    """
+    lv = liveness(fn)
+    given = max(_pressure(fn, b, lv) for b in fn.blocks)
+    if fn.kind == "helper":
+        # Values of the callers are in the registers above its own.
+        return [Plan(False, given)]
+    free = _free_words(fn)
+    first = Plan(False, step_words(given, free))
+    if first.words <= free:
+        return [first]
+    kept = [list(b.insts) for b in fn.blocks]
+    _sink_all(fn, lv, latency(fn.target.latency_class))
+    least = max(_pressure(fn, b, lv) for b in fn.blocks)
+    for b, insts in zip(fn.blocks, kept, strict=True):
+        b.insts = insts
+    sunk = Plan(True, step_words(least, free))
+    return [sunk, first] if sunk.words < first.words else [first]
+
+
+def _free_words(fn: Func) -> int:
+    """Live words that cost no occupancy on the function's SM."""
+    return most_words(registers_for(fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS))
+
+
+def _sink_all(fn: Func, lv: Liveness, lat: Latency) -> None:
+    """Give the blocks that need more registers than are free an order that needs fewer."""
+    free = _free_words(fn)
+    for b in fn.blocks:
+        if _pressure(fn, b, lv) > free:
+            _sink(fn, b, lv, lat)
 
 
 def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency) -> None:
@@ -80,13 +121,15 @@ def schedule_physical(fn: Func) -> None:
     """Reorder an allocated function; control words are set afterwards."""
     lat = latency(fn.target.latency_class)
     table = load(fn.target.table)
+    arrivals = Arrivals()
     for b in fn.blocks:
+        arrivals.enter(b)
         for first, last in _pieces(b, False):
-            if last - first > 1:
-                piece = b.insts[first:last]
-                graph = build(piece, fn, lat, False)
-                order = _order(graph, lat, [fma_form(i, table) for i in piece])
-                b.insts[first:last] = [piece[k] for k in order]
+            piece = b.insts[first:last]
+            graph = build(piece, fn, lat, False)
+            order = _order(fn, graph, lat, [fma_form(i, table) for i in piece], arrivals)
+            b.insts[first:last] = [piece[k] for k in order]
+        arrivals.leave(b)
 
 
 def _pieces(b: Block, virtual: bool) -> list[tuple[int, int]]:
@@ -148,13 +191,17 @@ def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
     return top
 
 
-def _order(graph: Graph, lat: Latency, others: list[Alternative | None]) -> list[int]:
+def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None], arrivals: Arrivals) -> list[int]:
     """Order by latency alone; `others` are FMA forms, which are taken where the pipe of the instruction is busy."""
     n = len(graph.insts)
     height = graph.heights()
     waiting = list(graph.preds)
     ready = [k for k in range(n) if waiting[k] == 0]
-    earliest = [0] * n
+    touched = [accesses(inst, fn) for inst in graph.insts]
+    reads = [[r >> 8 for r in a.reads] for a in touched]
+    writes = [[w >> 8 for w in a.writes] for a in touched]
+    earliest = _first_cycles(arrivals, reads, writes)
+    at_cycle = [0] * n
     pipe_free: dict[str, int] = {}
     keys = [lat.pipe_key(i.op) for i in graph.insts]
     out: list[int] = []
@@ -174,6 +221,7 @@ def _order(graph: Graph, lat: Latency, others: list[Alternative | None]) -> list
                 best, best_rank, switched = k, rank, other
         ready.remove(best)
         now = max(now, best_rank[0])
+        at_cycle[best] = now
         out.append(best)
         form = others[best]
         if switched and form is not None:
@@ -187,7 +235,45 @@ def _order(graph: Graph, lat: Latency, others: list[Alternative | None]) -> list
             if waiting[s] == 0:
                 _insert(ready, s)
         now += 1
+    _record(arrivals, lat, graph, out, at_cycle, now, reads, writes)
     return out
+
+
+def _first_cycles(arrivals: Arrivals, reads: list[list[int]], writes: list[list[int]]) -> list[int]:
+    """When each instruction of a piece can issue at first: after the arrival of what it reads or overwrites."""
+    pending = arrivals.now
+    out = [0] * len(reads)
+    if pending:
+        for k in range(len(reads)):
+            for r in reads[k]:
+                out[k] = max(out[k], pending.get(r, 0))
+            for w in writes[k]:
+                out[k] = max(out[k], pending.get(w, 0))
+    return out
+
+
+def _record(
+    arrivals: Arrivals, lat: Latency, graph: Graph, order: list[int], at: list[int], end: int, reads: list[list[int]],
+    writes: list[list[int]],
+) -> None:  # fmt: skip
+    """Tells what arrives after a piece: late results that none of its instructions waits for."""
+    made: dict[int, int] = {}
+    waited: set[int] = set()
+    for k in order:
+        for r in reads[k]:
+            made.pop(r, None)
+            waited.add(r)
+        op = graph.insts[k].op
+        left = 0
+        if not op.flags & F_PSEUDO and lat.barriers(op) & NEEDS_WRITE:
+            left = at[k] + estimate(lat, op) - end
+        for w in writes[k]:
+            waited.add(w)
+            if left > 0:
+                made[w] = left
+            else:
+                made.pop(w, None)
+    arrivals.passed(end, waited, made)
 
 
 def _insert(ready: list[int], k: int) -> None:
@@ -385,14 +471,17 @@ class _Virtual:
             return False
         return r <= 0 or k == first or max(self.need[first:k]) + r <= self.limit
 
-    def run(self) -> list[int]:
+    def run(self, arrivals: Arrivals) -> list[int]:
         """The new order, as indices into the piece."""
         graph, lat = self.graph, self.lat
         n = len(graph.insts)
         height = graph.heights()
         waiting = list(graph.preds)
         ready = [k for k in range(n) if waiting[k] == 0]
-        earliest = [0] * n
+        reads = [[s for s, _ in node.reads] for node in self.nodes]
+        writes = [node.writes for node in self.nodes]
+        earliest = _first_cycles(arrivals, reads, writes)
+        at_cycle = [0] * n
         pipe_free: dict[str, int] = {}
         keys = ["" if i.op.flags & F_PSEUDO else lat.pipe_key(i.op) for i in graph.insts]
         out: list[int] = []
@@ -402,13 +491,14 @@ class _Virtual:
             reach = first + _AHEAD
             ranks: list[tuple[int, int, int]] = []
             for k in ready[:_WINDOW]:
-                if k <= reach or (height[k] >= _LONG_PATH and k <= first + _FAR_AHEAD):
+                if k <= reach:
                     ranks.append((max(earliest[k], pipe_free.get(keys[k], 0), now), -height[k], k))
             ranks.sort()
             # If nothing fits, take the first: the present order is known to stay within its registers.
             best = next((k for _, _, k in ranks if self._fits(k, first)), first)
             ready.remove(best)
             now = max(now, earliest[best], pipe_free.get(keys[best], 0))
+            at_cycle[best] = now
             out.append(best)
             self._place(best, first)
             if keys[best]:
@@ -419,4 +509,5 @@ class _Virtual:
                 if waiting[s] == 0:
                     _insert(ready, s)
             now += 1
+        _record(arrivals, lat, graph, out, at_cycle, now, reads, writes)
         return out

@@ -3,7 +3,7 @@
 from orias.options import Options
 from orias.ori.ir import Func
 from orias.schedule.block_order import layout
-from orias.schedule.list import schedule_physical, schedule_virtual
+from orias.schedule.list import Plan, schedule_physical, schedule_virtual
 from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
 from orias.schedule.serial_scheme import schedule_serial
@@ -12,10 +12,13 @@ from orias.schedule.texture_quads import expand_quads, settle
 from orias.schedule.zero_moves import clear_once
 
 
-def pre_ra(fn: Func, options: Options) -> None:
-    """Reorder instructions inside blocks before allocation; no change at -O0 and with ``Options.serial``."""
+def pre_ra(fn: Func, options: Options, plan: Plan | None = None) -> None:
+    """Reorder instructions inside blocks before allocation; no change at -O0 and with ``Options.serial``.
+
+    `plan`: one of :func:`orias.schedule.list.plans`; by default the first.
+    """
     if options.opt_level > 0 and not options.serial:
-        schedule_virtual(fn, options.register_usage)
+        schedule_virtual(fn, options.register_usage, plan)
 
 
 def post_ra(fn: Func, options: Options) -> None:

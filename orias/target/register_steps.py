@@ -34,3 +34,17 @@ STEPS: Final[tuple[int, ...]] = tuple(sorted({registers_for(w) for w in range(1,
 """Register counts beyond which fewer warps fit."""
 FREE_WORDS: Final = STEPS[0] - SYSTEM_REGISTERS
 """Up to this many live words, fewer registers gain no occupancy on any target."""
+
+
+_UNUSABLE: Final = SYSTEM_REGISTERS + 3
+"""Registers of a step that live words do not get: the system's, the stack pointer, and what alignment of vectors wastes."""
+
+
+def most_words(registers: int) -> int:
+    """Live words with which an order of instructions is expected to stay within a register count."""
+    return registers - _UNUSABLE
+
+
+def step_words(words: int, free: int) -> int:
+    """Live words that the occupancy of code with `words` live words allows, at least `free`."""
+    return next((most_words(s) for s in STEPS if most_words(s) >= max(words, free)), max(words, free))

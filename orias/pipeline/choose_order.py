@@ -1,0 +1,42 @@
+"""The order before allocation, chosen by the time that the machine model gives the finished code."""
+
+from collections.abc import Callable
+from typing import Final
+
+from orias.diag import CompileError, Unsupported
+from orias.options import Options
+from orias.ori.clone import clone
+from orias.ori.ir import Func
+from orias.pipeline.modelled_time import modelled_time
+from orias.schedule.list import Plan, plans
+from orias.schedule.scheduling import pre_ra
+
+_MOST_INSTRUCTIONS: Final = 20_000
+"""Functions with more instructions take the first plan: trying each would cost too much time."""
+
+
+def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]) -> None:
+    """Orders a function before allocation.  `finish` runs the later phases, on copies that are tried out."""
+    if options.opt_level == 0 or options.serial:
+        return
+    ways = plans(fn)
+    if len(ways) > 1 and sum(len(b.insts) for b in fn.blocks) <= _MOST_INSTRUCTIONS:
+        pre_ra(fn, options, _best(fn, options, ways, finish))
+    else:
+        pre_ra(fn, options, ways[0])
+
+
+def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func], None]) -> Plan:
+    best, least = ways[0], -1.0
+    for way in ways:
+        trial = clone(fn)
+        pre_ra(trial, options, way)
+        try:
+            finish(trial)
+        except (CompileError, Unsupported):
+            continue
+        spilled = trial.spill_stores + trial.spill_loads
+        time = modelled_time(trial) * (1 + spilled)
+        if least < 0 or time < least:
+            best, least = way, time
+    return best

@@ -1,0 +1,83 @@
+"""Time of a finished function by the machine model, to choose between two ways to compile it."""
+
+import math
+from typing import Final
+
+from orias.analysis.cfg import dominators, find_loops
+from orias.isa.op import F_PSEUDO
+from orias.isa.operand import K_SB, imm_value, is_imm, is_zero_reg, kind_of, payload
+from orias.ori.ir import Block, Func
+from orias.target.register_steps import MOST_WARPS, SUB_PARTITIONS, registers_for
+from orias.timing.machine_step import StepMaker
+from orias.timing.play import Player, visit
+from orias.timing.step import NO_UNIT, UNITS, Step
+from orias.timing.units import NEEDS_WRITE, units
+
+_TURNS: Final = 4
+_TRIPS: Final = 10
+"""Turns that a loop is expected to take; a turn of an inner loop counts so many times one of the outer."""
+
+
+def modelled_time(fn: Func) -> float:
+    """A measure of the time that a function in state ``final`` takes; lower is better, and only ratios mean something.
+
+    It is the geometric mean of two cases, with memory beyond the first cache: a warp alone, and an SM as full as the
+    registers allow, where a loop takes at least the time in which its warps can issue or its units work.
+    """
+    find_loops(fn, dominators(fn))
+    warps = _warps(fn)
+    maker = StepMaker(fn.target.sm, fn.target.latency_class)
+    alone = full = 0.0
+    by_depth: dict[int, list[Block]] = {}
+    for b in fn.blocks:
+        by_depth.setdefault(b.depth, []).append(b)
+    for depth, blocks in by_depth.items():
+        steps = _steps(maker, fn, blocks)
+        if not steps:
+            continue
+        one, busiest = _cycles(maker, steps, depth)
+        weight = float(_TRIPS**depth)
+        alone += weight * one
+        full += weight * max(busiest, one / warps)
+    return math.sqrt(max(alone, 1.0) * max(full, 1.0))
+
+
+def _warps(fn: Func) -> int:
+    """Warps of a sub-partition that the register count allows."""
+    most = min(MOST_WARPS, fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS)
+    return next((w for w in range(most, 1, -1) if registers_for(w) >= fn.reg_count), 1)
+
+
+def _steps(maker: StepMaker, fn: Func, blocks: list[Block]) -> list[Step]:
+    pipes = units(fn.target.latency_class)
+    out: list[Step] = []
+    for b in blocks:
+        for inst in b.insts:
+            op = inst.op
+            if op.flags & F_PSEUDO:
+                continue
+            scoreboard, count = -1, 0
+            if op.base == "DEPBAR" and op.has("LE"):
+                found = [payload(o) for o in inst.src if kind_of(o) == K_SB]
+                counts = [imm_value(o) for o in inst.src if is_imm(o)]
+                if found:
+                    scoreboard, count = found[0], counts[0] if counts else 0
+            uniform = all(is_zero_reg(inst.src[at + 1]) for at in op.addr if at + 1 < len(inst.src))
+            if not op.addr and len(inst.src) > 1:
+                uniform = is_zero_reg(inst.src[1])
+            late = pipes.barriers(op) & NEEDS_WRITE != 0
+            out.append(maker.make(len(out), op, max(inst.ctl, 0), late, uniform, scoreboard, count))
+    return out
+
+
+def _cycles(maker: StepMaker, steps: list[Step], depth: int) -> tuple[float, float]:
+    """Cycles of a warp alone for one turn, and those of the busiest of the units and the issue slots."""
+    turn = [visit(s.index, False, 1, 4) for s in steps]
+    turns = _TURNS if depth else 1
+    turn[-1] = visit(len(steps) - 1, depth > 0, 1, 4)
+    played = Player(maker.machine, steps, True).play([[turn * turns]], 1)
+    busy = [0] * len(UNITS)
+    for s in steps:
+        if s.unit != NO_UNIT:
+            busy[s.unit] += s.hold
+    return played.cycles / turns, float(max(len(steps), *busy))
