@@ -361,6 +361,19 @@ def generic_names() -> Form:
     )  # fmt: skip
 
 
+def cluster_names() -> Form:
+    """A shared variable named in accesses to shared memory of the cluster: the block's own."""
+    body = (
+        "st.shared::cluster.u64 [cv_shared+8], %a0; ld.shared.u64 %o0, [cv_shared+8];"
+        " st.shared.u32 [cv_shared+4], %a1; ld.shared::cluster.u32 %o1, [cv_shared+4];"
+        " atom.shared::cluster.add.u32 %o2, [cv_shared+4], 3; st.shared::cluster.u8 [cv_shared], 5; ld.shared.u8 %o3, [cv_shared];"
+    )
+    return Form(
+        "cluster.named", body, ["b64", "b32"], ["b64", "b32", "b32", "b32"], [(0x123456789ABCDEF0, 77)], lambda x, y: (x, y, y, 5),
+        decl=".shared .align 8 .b64 cv_shared[2];", sm=90,
+    )  # fmt: skip
+
+
 def forms() -> list[Form]:
     """Every form of this file."""
-    return [*scalar(), *vectors(), *variants(), *atomics(), generic_names()]
+    return [*scalar(), *vectors(), *variants(), *atomics(), generic_names(), cluster_names()]

@@ -56,14 +56,25 @@ def _clamp(ctx: "Ctx", value: Opnd, dtype: str) -> Opnd:
     return ctx.b.r("SEL", imm(high), out, above)
 
 
-def _finish(ctx: "Ctx", i: Instr, value: Opnd, dtype: str) -> None:
-    """Apply the second operation, if any, and write the result."""
+def _finish(ctx: "Ctx", i: Instr, value: Opnd, dtype: str, unsigned: bool = False) -> None:
+    """Apply the second operation, if any, and write the result.
+
+    An ``unsigned`` value is a number from 0 on, also if it is compared with a signed c.
+    """
     dst = i.ops[0]
     r = ctx.b.r
     op = i.sig.mods.get("op", "")
     if op:
         c = ctx.src(i.ops[3], "b32")
-        value = r("IADD3", value, c, RZ) if op == "add" else _choose(ctx, op == "min", dtype, value, c)
+        if op == "add":
+            value = r("IADD3", value, c, RZ)
+        elif unsigned and is_signed(dtype):
+            if op == "min":
+                value = _choose(ctx, True, "s32", _choose(ctx, True, "u32", value, imm(0x7FFFFFFF)), c)
+            else:
+                value = _choose(ctx, False, "u32", value, _choose(ctx, False, "s32", c, imm(0)))
+        else:
+            value = _choose(ctx, op == "min", dtype, value, c)
     elif dst.comp:
         raise ctx.unsupported(f"'{i.sig.text}' with a part of a register as destination")
     ctx.write(whole(dst), value)
@@ -90,7 +101,8 @@ def lower_video(ctx: "Ctx", i: Instr) -> None:
         _finish(ctx, i, value, dtype)
         return
     if is_signed(atype) != is_signed(btype):
-        raise ctx.unsupported(f"'{i.sig.text}' of mixed signedness")
+        _mixed(ctx, i, a, b)
+        return
     if name == "vabsdiff":
         high, low = _choose(ctx, False, atype, a, b), _choose(ctx, True, atype, a, b)
         value = r("IADD3", high, negated(low), RZ)
@@ -101,7 +113,36 @@ def lower_video(ctx: "Ctx", i: Instr) -> None:
         value = _choose(ctx, name == "vmin", atype, a, b)
         if saturate and is_signed(atype) != is_signed(dtype):
             value = _clamp(ctx, _wide(ctx, value, atype), dtype)
-    _finish(ctx, i, value, dtype)
+    _finish(ctx, i, value, dtype, not saturate and (name == "vabsdiff" or not is_signed(atype)))
+
+
+def _mixed(ctx: "Ctx", i: Instr, a: Opnd, b: Opnd) -> None:
+    """vabsdiff, vmin, vmax of a signed and an unsigned operand, in 64 bits."""
+    dtype, atype, btype = i.sig.types[:3]
+    name = i.sig.name
+    saturate = "sat" in i.sig.mods
+    second = i.sig.mods.get("op", "add") != "add"
+    wider = name == "vabsdiff" or (name == "vmin" and not is_signed(dtype))
+    if (second and not saturate and wider) or (name == "vabsdiff" and saturate and not is_signed(dtype)):
+        # ptxas compares a result that needs 33 bits with c in its own way, and drops the 33rd bit before it saturates.
+        raise ctx.unsupported(f"'{i.sig.text}' of mixed signedness")
+    r = ctx.b.r
+    wide_a, wide_b = _wide(ctx, a, atype), _wide(ctx, b, btype)
+    if name == "vabsdiff":
+        first = ctx.b.pred("isetp64.GT.S64", wide_a, wide_b, PT)
+        forward = r("iadd64", wide_a, wide_b | NEG, width=2)
+        back = r("iadd64", wide_b, wide_a | NEG, width=2)
+        out = [r("SEL", half(forward), half(back), first) for half in (ctx.lo, ctx.hi)]
+    else:
+        first = ctx.b.pred(f"isetp64.{'LT' if name == 'vmin' else 'GT'}.S64", wide_a, wide_b, PT)
+        out = [r("SEL", half(wide_a), half(wide_b), first) for half in (ctx.lo, ctx.hi)]
+    _finish(
+        ctx,
+        i,
+        _clamp(ctx, ctx.b.pack(out[0], out[1]), dtype) if saturate else out[0],
+        dtype,
+        not saturate and name == "vmax",
+    )
 
 
 @lowers("vshl", "vshr", types="any")
@@ -109,7 +150,9 @@ def lower_video_shift(ctx: "Ctx", i: Instr) -> None:
     """vshl and vshr; the amount is clamped at 32 or taken modulo 32."""
     dtype, atype, btype = i.sig.types[:3]
     a, n = _part(ctx, i.ops[1], atype), _part(ctx, i.ops[2], btype)
-    if "sat" in i.sig.mods:
+    saturate = "sat" in i.sig.mods
+    if saturate and (i.sig.name == "vshl" or i.sig.mods.get("op", "add") != "add"):
+        # ptxas does not look at the bits that vshl drops, and after saturation it compares words without sign in its own way.
         raise ctx.unsupported(f"'{i.sig.text}'")
     if i.sig.mods.get("wrap") == "wrap":
         n = ctx.b.r("LOP3.LUT", n, imm(31), RZ, imm(0xC0), NOT_PT)
@@ -117,16 +160,23 @@ def lower_video_shift(ctx: "Ctx", i: Instr) -> None:
         value = ctx.b.r("SHF.L.U32", a, n, RZ)
     else:
         value = ctx.b.r("SHF.R.S32.HI" if is_signed(atype) else "SHF.R.U32.HI", RZ, n, a)
-    _finish(ctx, i, value, dtype)
+        if saturate and is_signed(atype) != is_signed(dtype):
+            value = _clamp(ctx, _wide(ctx, value, atype), dtype)
+    _finish(ctx, i, value, dtype, i.sig.name == "vshr" and not saturate and not is_signed(atype))
 
 
 @lowers("vset", types="any")
 def lower_video_set(ctx: "Ctx", i: Instr) -> None:
     """vset: 1 or 0."""
     atype, btype = i.sig.types[:2]
+    a, b = _part(ctx, i.ops[1], atype), _part(ctx, i.ops[2], btype)
+    kind = atype
     if is_signed(atype) != is_signed(btype):
-        raise ctx.unsupported(f"'{i.sig.text}' of mixed signedness")
-    p, _ = compare(ctx, i.sig.mods["cmp"], atype, _part(ctx, i.ops[1], atype), _part(ctx, i.ops[2], btype), False)
+        if i.sig.mods.get("op", "add") != "add":
+            # ptxas takes c as a number with a's sign; the PTX manual says without.
+            raise ctx.unsupported(f"'{i.sig.text}' of mixed signedness")
+        a, b, kind = _wide(ctx, a, atype), _wide(ctx, b, btype), "s64"
+    p, _ = compare(ctx, i.sig.mods["cmp"], kind, a, b, False)
     _finish(ctx, i, ctx.b.r("SEL", imm(1), RZ, p), "u32")
 
 

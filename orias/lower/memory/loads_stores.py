@@ -116,6 +116,8 @@ def address(ctx: "Ctx", o: Operand, space: str) -> list[Opnd]:
         base, offset = ctx.module.shared_address(ctx, var, offset)
     elif narrow:
         base = ctx.module.address(ctx, var, 0, 1)
+    elif space == "shared::cluster":
+        base, offset = ctx.module.address(ctx, var, offset, 1), 0
     else:
         base = ctx.module.address(ctx, var, 0, 2)
         if var.space != "global" and space == "":

@@ -19,6 +19,8 @@ _PART: Final[dict[str, tuple[int, int]]] = {
     "b0": (0, 8), "b1": (8, 8), "b2": (16, 8), "b3": (24, 8), "h0": (0, 16), "h1": (16, 16), "": (0, 32),
 }  # fmt: skip
 _DEFAULT: Final[dict[int, tuple[str, str]]] = {2: ("10", "32"), 4: ("3210", "7654")}
+_WRAPPED: Final = ("vadd", "vsub", "vshl")
+"""Operations whose results are 32 bits before they are compared with a signed c, as in code of ptxas 13.0.88."""
 _COMPARE: Final[dict[str, Callable[[Arr, Arr], Arr]]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
@@ -78,7 +80,8 @@ def _scalar(s: PtxSite) -> Exec:
             t = np.clip(t, low, high)
         if gc is not None:
             c = _bits(gc(m, a), 0, 32, is_signed(dtype))
-            t = _bits((t & np.int64(0xFFFFFFFF)).astype(U32), 0, 32, is_signed(dtype))
+            if name in _WRAPPED or not is_signed(dtype):
+                t = _bits((t & np.int64(0xFFFFFFFF)).astype(U32), 0, 32, is_signed(dtype))
             t = t + c if second == "add" else np.minimum(t, c) if second == "min" else np.maximum(t, c)
         put(m, a, (t & np.int64(0xFFFFFFFF)).astype(U32))
 
