@@ -62,6 +62,9 @@ def test_kernel(folder: Path, name: str, arch: str) -> None:
         reasons = [x for x in (folder / str(sm) / "refused").read_text().splitlines() if x.startswith(name)]
         assert reasons and "ptxas" not in reasons[0].lower(), reasons
         pytest.skip(f"Triton refuses it: {reasons[0]}")
+    text = (folder / str(sm) / f"{name}.ptx").read_text()
+    if arch == "sm_110a" and re.search(r"redux\.sync\.\w+\.(abs\.)?(NaN\.)?f32", text):
+        pytest.skip("made for sm_100a: sm_110a has no redux of floats")
     runs = [("orias", level) for level in (0, 1, 3)] + [("ptxas", 3)]
     bad = [w for compiler, level in runs if (w := wrong(folder, name, compiler, arch, level))]
     assert not bad, "\n".join(bad)
