@@ -28,7 +28,7 @@ from tests.wgmma import test_attention, test_gemm
 
 ARCHES: Final = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a")
 LATER: Final = ("sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
-"""Targets that only ptxas compiles for: it makes them of PTX for sm_90."""
+"""Targets that run what is written for sm_90."""
 COMPILERS: Final = {"orias": our_cubin, "ptxas": ptxas_cubin}
 LEVELS: Final = (3, 0)
 
@@ -67,8 +67,7 @@ class Item(NamedTuple):
 
     def settings(self, compiler: str, arch: str) -> tuple[int, ...]:
         """Levels to run for a compiler and a target; none if the item is not for them."""
-        runs = self.runs_on(arch) and self.judges(arch) if compiler == "ptxas" else arch in self.arches
-        return self.levels if runs else ()
+        return self.levels if self.runs_on(arch) and (compiler != "ptxas" or self.judges(arch)) else ()
 
     def source(self, arch: str) -> str:
         """The module of this item alone."""

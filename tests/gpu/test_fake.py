@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.device import on
-from tests.forms.items import COMPILERS, items
+from tests.forms.items import ARCHES, COMPILERS, LATER, items
 from tests.forms.run import our_cubin
 from tests.gpu import fake
 from tests.gpu.driver import Driver, DriverError
@@ -73,6 +73,25 @@ def test_programs_of_every_kind(gpu: Both, family: str) -> None:
         assert stand_in.asked("cuLaunchKernelEx")[0][9:12] == [4, 1, 1]
     assert bool(stand_in.asked("cuTensorMapEncodeIm2col")) == (family in ("copies", "matrix kernels"))
     assert bool(stand_in.asked("cuTensorMapEncodeTiled")) == (family in ("copy kernels", "matrix kernels"))
+
+
+@pytest.mark.parametrize("sm", [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121])
+def test_the_device_chooses_the_target(library: Path, sm: int) -> None:
+    """Every compute capability has its target; on sm_100a and 120a, programs by both compilers."""
+    stand_in = fake.Fake(library, sm)  # holds what the library calls
+    driver = Driver(stand_in.lib)
+    assert driver.arch.removesuffix("a") == f"sm_{sm}"
+    assert driver.arch in (*ARCHES, *LATER)
+    if sm not in (100, 120):
+        return
+    names = ["saxpy", PROGRAMS["copy kernels"], PROGRAMS["barriers"], "softmax_f32"]
+    chosen = [i for i in items(["kernels", "copy kernels", "barriers", "matrix kernels"]) if i.name in names]
+    assert len(chosen) == len(names)
+    with on(device(driver)):
+        for item in chosen:
+            for compiler in COMPILERS:
+                assert 3 in item.settings(compiler, driver.arch) or compiler == "ptxas"
+                assert item.run(compiler, driver.arch, 3) == "", (item.name, compiler)
 
 
 def test_wrong_results_are_seen(gpu: Both) -> None:

@@ -158,7 +158,7 @@ def write(directory: str, name: str, fn, types: list[str], constants: dict, sm: 
     facts = made.metadata
     text = re.sub(r"(?ms)^\s*\.section.*", "", made.asm["ptx"])
     text = re.sub(r"[ \t]*//.*", "", text)
-    text = "\n".join(s for s in text.splitlines() if s.strip() and not re.match(r"\s*(\.loc|\.file|\$L__tmp)", s))
+    text = "\n".join(s for s in text.splitlines() if s.strip() and not re.match(r"\s*(\.loc\b|\.file|\$L__tmp)", s))
     with open(f"{directory}/{name}.ptx", "w", encoding="utf-8") as out:
         out.write(f"// shared {facts.shared}, warps {facts.num_warps}, scratch {facts.global_scratch_size}\n{text}\n")
     print(name, facts.shared, facts.num_warps, facts.global_scratch_size, len(text))
