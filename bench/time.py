@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import orias
-from orias.perf.kernel_code import kernels
+from orias.perf.kernel_steps import kernels
 from orias.perf.measure import costs
-from orias.perf.occupancy import occupancy
+from orias.perf.resident_blocks import occupancy
 from orias.perf.trace import Run, record
 from orias.sim.core.image import Image
 from tests.kernels import test_kernels

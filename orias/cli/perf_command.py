@@ -21,10 +21,10 @@ import numpy as np
 from orias.cli.launch_values import UsageError, arguments, dims, integer
 from orias.cubin.cubin_error import CubinError
 from orias.diag import Unsupported
-from orias.perf.kernel_code import KernelCode, kernels
+from orias.perf.kernel_steps import KernelCode, kernels
 from orias.perf.page import page
 from orias.perf.report import Object, report
-from orias.perf.text import comparison, text
+from orias.perf.report_text import comparison, text
 from orias.perf.trace import record
 from orias.sim.core.image import DEFAULT_STEPS, load
 from orias.sim.core.sim_errors import SimError

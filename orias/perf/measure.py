@@ -2,11 +2,11 @@
 
 from typing import Final, final
 
-from orias.perf.kernel_code import KernelCode
+from orias.perf.kernel_steps import KernelCode
 from orias.perf.loops import Loop
-from orias.perf.occupancy import Occupancy
+from orias.perf.resident_blocks import Occupancy
 from orias.perf.trace import Run
-from orias.timing.machine import machine
+from orias.timing.machine_numbers import machine
 from orias.timing.play import CAUSES, Played, Player, step_of, visit
 from orias.timing.step import UNITS
 

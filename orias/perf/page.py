@@ -4,7 +4,7 @@ from html import escape
 from typing import Any, Final
 
 from orias.perf.report import Object
-from orias.perf.text import comparison
+from orias.perf.report_text import comparison
 from orias.timing.play import CAUSES
 
 _COLOURS: Final[tuple[str, ...]] = (

@@ -4,13 +4,13 @@ from typing import Any, Final
 
 from orias.cubin.elf import ElfFile
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, LineEntry, line_tables
-from orias.perf.kernel_code import KernelCode
+from orias.perf.kernel_steps import KernelCode
 from orias.perf.loops import loops
 from orias.perf.measure import FULL_SM, Cost, LoopCost, costs, loop_cost
-from orias.perf.occupancy import Occupancy, occupancy
+from orias.perf.resident_blocks import Occupancy, occupancy
 from orias.perf.trace import Run
 from orias.timing import step
-from orias.timing.machine import machine
+from orias.timing.machine_numbers import machine
 from orias.timing.play import CAUSES
 from orias.timing.step import UNITS
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from orias.isa.op import GLOBAL, LOCAL, SHARED, Op
 from orias.isa.operations import data_words
-from orias.perf.kernel_code import KernelCode
+from orias.perf.kernel_steps import KernelCode
 from orias.sim.core.image import DEFAULT_STEPS, Image
 from orias.sim.core.site import Getter, Site
 from orias.sim.core.state import Active, Machine

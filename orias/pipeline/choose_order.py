@@ -19,7 +19,7 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
     """Orders a function before allocation.  `finish` runs the later phases, on copies that are tried out."""
     if options.opt_level == 0 or options.serial:
         return
-    ways = plans(fn)
+    ways = plans(fn, options.register_usage)
     if len(ways) > 1 and sum(len(b.insts) for b in fn.blocks) <= _MOST_INSTRUCTIONS:
         pre_ra(fn, options, _best(fn, options, ways, finish))
     else:

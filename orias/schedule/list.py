@@ -52,10 +52,10 @@ def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None
     lat = latency(fn.target.latency_class)
     lv = liveness(fn)
     if plan is None:
-        plan = plans(fn)[0]
+        plan = plans(fn, register_usage)[0]
     if plan.sink:
         _sink_all(fn, lv, lat)
-    limit = min(plan.words * (15 + register_usage) // 20, fn.max_regs - _RESERVE)
+    limit = min(plan.words, fn.max_regs - _RESERVE)
     arrivals = Arrivals()
     for b in fn.blocks:
         arrivals.enter(b)
@@ -68,18 +68,21 @@ def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None
         arrivals.leave(b)
 
 
-def plans(fn: Func) -> list[Plan]:
+def plans(fn: Func, register_usage: int = 5) -> list[Plan]:
     """The ways to order a function that deserve a look, the one with the highest occupancy first.
 
-    Each uses the registers that leave the occupancy as it is.  Where an order that needs few registers has a higher
-    occupancy than the order as given, there are two.
+    Each uses the registers that leave the occupancy as it is, or fewer for a `register_usage` below 5 and more for one
+    above.  Where an order that needs few registers has a higher occupancy than the order as given, there are two.
     """
     lv = liveness(fn)
     given = max(_pressure(fn, b, lv) for b in fn.blocks)
+    if register_usage < 5:
+        return [Plan(True, given * (register_usage + 5) // 20)]
     if fn.kind == "helper":
         # Values of the callers are in the registers above its own.
         return [Plan(False, given)]
     free = _free_words(fn)
+    free = free * (15 + register_usage) // 20
     first = Plan(False, step_words(given, free))
     if first.words <= free:
         return [first]

@@ -3,17 +3,15 @@
 from typing import Final, final
 
 from orias.diag import Unsupported
-from orias.isa.op import F_CONSTMEM, F_MATRIX, F_READ, F_TEXTURE, GLOBAL, LOCAL, SHARED, SIGNS_FLOAT, Op
+from orias.isa.op import F_CONSTMEM, F_MATRIX, F_READ, F_TEXTURE, GLOBAL, LOCAL, SHARED, Op
 from orias.isa.operations import data_words, facts
+from orias.isa.widths import dst_width
 from orias.timing import ctl, step
 from orias.timing.latency import class_name
-from orias.timing.machine import Machine, machine
+from orias.timing.machine_numbers import Machine, machine
 from orias.timing.step import Step
 from orias.timing.units import ALU, FMA, FP64, HALF, HALF_CMP, MEM, MMA, UNIFORM, XU, Units, units
 
-_FLOAT_PRODUCTS: Final = frozenset(("FHADD", "FHFMA"))
-_ADDERS: Final = frozenset(("IADD3", "VIADD", "IADD", "IMNMX", "VIMNMX", "VIADDMNMX"))
-"""Integer operations of the full-width adder, where an SM has one (guide: integer additions and comparisons)."""
 _ONE_BYTE: Final = frozenset(("E4M3", "E5M2", "E2M3", "E3M2", "E2M1", "S8", "U8"))
 _HALF_BYTE: Final = frozenset(("S4", "U4"))
 
@@ -22,7 +20,7 @@ _HALF_BYTE: Final = frozenset(("S4", "U4"))
 class _Shape:
     """What is the same for all instructions of an operation."""
 
-    __slots__ = ("hold", "loads", "memory", "raw", "unit", "war", "words")
+    __slots__ = ("barrier", "hold", "loads", "memory", "raw", "unit", "war", "words")
 
     def __init__(self, unit: int, hold: int) -> None:
         self.unit: int = unit
@@ -32,6 +30,13 @@ class _Shape:
         self.raw: str = "raw.other"
         self.war: str = "war.other"
         self.words: int = 1
+        self.barrier: bool = False
+
+
+def _model(op: Op) -> str:
+    """The operation's ``model`` in the table of operations; empty for none."""
+    f = facts(op.base)
+    return f.value("model", op.mods) if f is not None else ""
 
 
 @final
@@ -76,7 +81,7 @@ class StepMaker:
         s.war = self.machine.by_width(war, shape.words)
         if scoreboard >= 0:
             s.depbar = scoreboard << 8 | min(count, 0xFF)
-        s.barrier = op.base == "BAR" and not op.has("ARV")
+        s.barrier = shape.barrier and not op.has("ARV")
         return s
 
     def _shape(self, op: Op) -> _Shape:
@@ -94,7 +99,7 @@ class StepMaker:
             out.raw = "raw.other"
             return out
         if pipe == ALU:
-            return _Shape(step.ALU, m.one("hold.iadd" if op.base in _ADDERS else "hold.alu"))
+            return _Shape(step.ALU, m.one("hold.iadd" if _model(op) == "adder" else "hold.alu"))
         if pipe == XU:
             wide = class_name(op, self._units) == "XU64"
             out = _Shape(step.XU, m.one("hold.xu64" if wide else "hold.xu"))
@@ -112,10 +117,10 @@ class StepMaker:
         return _Shape(step.NO_UNIT, 0)
 
     def _product(self, op: Op) -> _Shape:
-        if op.signs == SIGNS_FLOAT or op.base in _FLOAT_PRODUCTS:
-            wide = op.base.endswith("2")
-            return _Shape(step.FP32, 2 if wide else self.machine.one("hold.fp32"))
         wide = class_name(op, self._units) == "WIDE"
+        if not op.busy and not wide:
+            pair = dst_width(op, 0) == 2
+            return _Shape(step.FP32, 2 if pair else self.machine.one("hold.fp32"))
         return _Shape(step.IMAD, self.machine.one("hold.wide" if wide else "hold.imad"))
 
     def _memory(self, op: Op) -> _Shape:
@@ -124,10 +129,12 @@ class StepMaker:
         if op.flags & F_CONSTMEM:
             out.raw, out.war = "raw.constant", "war.constant"
             return out
-        if op.base in ("SHFL", "MOVM"):
+        model = _model(op)
+        out.barrier = model == "barrier"
+        if model == "shuffle":
             out.memory, out.raw, out.war = step.SHARED, "raw.shuffle", "war.shared"
             return out
-        if op.base == "LDGSTS":
+        if model == "copy":
             out.memory, out.raw, out.war, out.loads = step.GLOBAL, "raw.copy", "war.copy", True
             return out
         if op.flags & F_TEXTURE:
@@ -145,9 +152,9 @@ class StepMaker:
             out.memory = step.GLOBAL
             out.loads = loads and op.space != LOCAL
             out.raw, out.war = "raw.global", "war.load" if loads else "war.store"
-        if op.base.startswith(("ATOM", "RED")):
+        if model in ("atomic", "reduction"):
             out.raw = "raw.atomic"
-            out.loads = op.base.startswith("ATOM") and op.space & GLOBAL != 0
+            out.loads = model == "atomic" and op.space & GLOBAL != 0
         return out
 
     def _matrix_cycles(self, op: Op) -> int:
@@ -160,11 +167,11 @@ class StepMaker:
                 break
         else:
             return 8
-        rate = self.machine.one("tensor.f64" if op.base == "DMMA" else "tensor.f16")
-        if op.base in ("IMMA", "QMMA", "OMMA") or any(x in _ONE_BYTE for x in op.mods):
+        rate = self.machine.one("tensor.f64" if _model(op) == "f64" else "tensor.f16")
+        if any(x in _ONE_BYTE for x in op.mods):
             rate *= 2
-        if any(x in _HALF_BYTE for x in op.mods) or op.base == "OMMA":
-            rate *= 2
+        if any(x in _HALF_BYTE for x in op.mods):
+            rate *= 4
         if "TF32" in op.mods:
             rate //= 2
         return max(1, size // max(rate, 1))

@@ -12,7 +12,7 @@ level) or all of it is far.
 from heapq import heappop, heappush
 from typing import Final, final
 
-from orias.timing.machine import Machine
+from orias.timing.machine_numbers import Machine
 from orias.timing.register_ports import RegisterPorts
 from orias.timing.step import FP32, GLOBAL, IMAD, NEAR, NO_DEPBAR, NO_UNIT, UNITS, Step
 

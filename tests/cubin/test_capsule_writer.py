@@ -8,9 +8,9 @@ import pytest
 from orias.cli.main import run
 from orias.compiler import compile_text
 from orias.cubin.capsule.capsule_parser import SHT_CUDA_CAPSULE, capsules
+from orias.cubin.capsule.capsule_rules import Rules, load_rules
 from orias.cubin.capsule.capsule_writer import NoCapsule, capsule_bytes, mercury_of
 from orias.cubin.capsule.items import HEAD, SAME
-from orias.cubin.capsule.rules import Rules, load_rules
 from orias.cubin.elf import KIND_CAPSULE, KIND_SASS, ElfFile
 from orias.diag import CompileError
 from orias.isa.isa_table import load

@@ -9,13 +9,13 @@ import pytest
 
 import orias
 from orias.cli.main import run
-from orias.perf.kernel_code import kernels
+from orias.perf.kernel_steps import kernels
 from orias.perf.loops import loops
 from orias.perf.measure import costs, loop_cost
-from orias.perf.occupancy import occupancy
 from orias.perf.page import page
 from orias.perf.report import report
-from orias.perf.text import comparison, text
+from orias.perf.report_text import comparison, text
+from orias.perf.resident_blocks import occupancy
 from orias.perf.trace import conflicts, global_cost, record
 from orias.sim.core.image import load
 from orias.target.profile import profile_of_sm

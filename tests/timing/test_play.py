@@ -2,7 +2,7 @@
 
 import pytest
 
-from orias.timing.machine import machine
+from orias.timing.machine_numbers import machine
 from orias.timing.machine_step import StepMaker
 from orias.timing.play import Played, Player, visit
 from orias.timing.register_ports import RegisterPorts

@@ -7,8 +7,8 @@ from struct import pack
 from typing import Final, final
 
 from orias.cubin.capsule.capsule_parser import CAPSULE_VERSION, TOKEN_FILLER, TOKEN_GROUP
+from orias.cubin.capsule.capsule_rules import Rule, Rules, load_rules
 from orias.cubin.capsule.items import FILLER, SAME, Item
-from orias.cubin.capsule.rules import Rule, Rules, load_rules
 from orias.isa.decode import Decoded
 from orias.isa.isa_table import IllegalWord, IsaTable
 from orias.isa.operand import PT

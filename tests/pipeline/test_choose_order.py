@@ -1,0 +1,70 @@
+"""The order before allocation: how many loads are under way, and what the choice between two occupancies looks at."""
+
+import numpy as np
+import pytest
+
+import orias
+from orias.ori.ir import Block
+from orias.perf.kernel_steps import kernels
+from orias.perf.measure import costs
+from orias.perf.resident_blocks import occupancy
+from orias.perf.trace import record
+from orias.schedule.arrivals import Arrivals
+from orias.sim.core.image import load
+from orias.target.register_steps import STEPS, most_words, step_words
+
+
+def sums(loads: int) -> str:
+    """A loop whose turn loads so many words far apart and adds them up one after another."""
+    body = "\n".join(f"ld.global.f32 %x, [%p+{4096 * k}];\nfma.rn.f32 %s, %x, %s, %x;" for k in range(loads))
+    return f""".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 q, .param .u32 n) {{
+  .reg .pred %c; .reg .b32 %n, %i; .reg .b64 %p, %q; .reg .f32 %x, %s;
+  ld.param.u64 %p, [p]; ld.param.u64 %q, [q]; ld.param.u32 %n, [n];
+  mov.b32 %i, 0; mov.f32 %s, 0f3F000000;
+top:
+  {body}
+  add.s64 %p, %p, 4; add.s32 %i, %i, 1;
+  setp.lt.s32 %c, %i, %n;
+  @%c bra top;
+  st.global.f32 [%q], %s;
+  ret;
+}}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
+@pytest.mark.parametrize(("loads", "least"), [(8, 8), (16, 14), (48, 16)])
+def test_loads_are_under_way_together(arch: str, loads: int, least: int) -> None:
+    data = orias.compile(sums(loads), arch=arch).data
+    code = kernels(data)[0]
+    x, y = np.linspace(0, 1, 1024 * loads, dtype="f4"), np.zeros(1, "f4")
+    run = record(load(data), code, (1,), (32,), [x, y, np.uint32(3)])
+    far = next(c for c in costs(run, occupancy(code.profile, code.registers, 32, 0)) if c.far)
+    assert max(w.under_way for w in far.played.waits) >= least
+    assert code.registers <= STEPS[STEPS.index(32) + 8]
+
+
+def test_steps_of_occupancy() -> None:
+    assert step_words(3, most_words(32)) == most_words(32)
+    assert step_words(most_words(32) + 1, most_words(32)) == most_words(40)
+    assert step_words(300, most_words(32)) == 300
+
+
+def test_a_result_that_arrives_in_a_later_block() -> None:
+    first, second, third = Block(0), Block(1), Block(2)
+    second.preds, third.preds = [first], [second]
+    a = Arrivals()
+    a.enter(first)
+    a.passed(20, set(), {7: 280, 9: 3})
+    a.leave(first)
+    a.enter(second)
+    assert a.now == {7: 274}
+    a.passed(100, {9}, {})
+    assert a.now == {7: 174}
+    a.leave(second)
+    a.enter(third)
+    a.passed(10, {7}, {})
+    assert a.now == {}
