@@ -12,7 +12,7 @@ from typing import Final, final
 from orias.analysis.access import accesses
 from orias.analysis.liveness import Liveness, liveness, members
 from orias.isa.isa_table import load
-from orias.isa.op import F_PSEUDO
+from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ
 from orias.isa.operand import K_NONE, K_P, K_R, is_vreg, vreg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
@@ -27,6 +27,8 @@ _WINDOW: Final = 48
 """Maximum number of ready instructions considered for one choice."""
 _AHEAD: Final = 256
 """Maximum distance, in instructions, that an instruction moves up from its original place."""
+_MANY_LOADS: Final = 4
+"""Loads of a block from which on an order with the registers of the next step is tried."""
 _PREDICATE_LIMIT: Final = 5
 _RESERVE: Final = 10
 """Registers below the hard limit that scheduling leaves to the allocator."""
@@ -72,7 +74,8 @@ def plans(fn: Func, register_usage: int = 5) -> list[Plan]:
     """The ways to order a function that deserve a look, the one with the highest occupancy first.
 
     Each uses the registers that leave the occupancy as it is, or fewer for a `register_usage` below 5 and more for one
-    above.  Where an order that needs few registers has a higher occupancy than the order as given, there are two.
+    above.  Where an order that needs few registers has a higher occupancy than the order as given, both are there, and
+    one with the registers of the next lower occupancy, if there are loads that could be under way together.
     """
     lv = liveness(fn)
     given = max(_pressure(fn, b, lv) for b in fn.blocks)
@@ -92,7 +95,16 @@ def plans(fn: Func, register_usage: int = 5) -> list[Plan]:
     for b, insts in zip(fn.blocks, kept, strict=True):
         b.insts = insts
     sunk = Plan(True, step_words(least, free))
-    return [sunk, first] if sunk.words < first.words else [first]
+    out = [sunk, first] if sunk.words < first.words else [first]
+    more = step_words(first.words + 1, free)
+    if more <= fn.max_regs - _RESERVE and any(_loads(b) >= _MANY_LOADS for b in fn.blocks):
+        out.append(Plan(False, more))
+    return out
+
+
+def _loads(b: Block) -> int:
+    """Loads of a block from memory that may be far."""
+    return sum(1 for inst in b.insts if inst.op.flags & F_DISTANT and inst.op.flags & F_READ)
 
 
 def _free_words(fn: Func) -> int:
