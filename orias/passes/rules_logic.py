@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from orias.analysis.known_bits import trailing_zeros
 from orias.isa.op import F_EXTENDS, op
 from orias.isa.operand import K_R, NOT_PT, RZ, Opnd, has_lane, has_modifiers, imm, imm_value, in_file, is_imm, vreg
 from orias.ori.ir import Inst
@@ -17,6 +18,7 @@ from orias.semantics.truth_tables import (
     with_constant,
     with_equal,
 )
+from orias.target import features
 
 _LOP3: Final = op("LOP3.LUT")
 _MASK32: Final = 0xFFFFFFFF
@@ -212,8 +214,19 @@ def _mask_of_load(cx: Cx, inst: Inst) -> bool:
     return inst.op is not _LOP3
 
 
+def _mask_of_zeros(cx: Cx, inst: Inst) -> bool:
+    """x & m where the bits of m are 0 in x: the bytes that a copy of all or nothing leaves out."""
+    if not cx.fn.target.has(features.MERGED_OPERATIONS) or not _foldable(inst) or imm_value(inst.src[3]) != 0xC0:
+        return False
+    mask = constant_of(inst.src[1])
+    if mask is None or mask >> trailing_zeros(cx.values.defs, inst.src[0]):
+        return False
+    cx.to_copy(inst, imm(0))
+    return True
+
+
 def _logic(cx: Cx, inst: Inst) -> None:
-    if not _mask_of_load(cx, inst):
+    if not _mask_of_load(cx, inst) and not _mask_of_zeros(cx, inst):
         _lop3(cx, inst)
 
 
