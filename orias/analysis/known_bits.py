@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from orias.isa.op import F_EXTENDS
 from orias.isa.operand import (
     K_R,
     NEG,
@@ -15,7 +16,7 @@ from orias.isa.operand import (
     is_vreg,
     reg_id,
 )
-from orias.ori.ir import OP_COPY, Inst
+from orias.ori.ir import OP_COPY, OP_PHI, Inst
 
 _ALL: Final = 0xFFFFFFFF
 _DEPTH: Final = 6
@@ -102,3 +103,19 @@ def trailing_zeros(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int
     if name == "LOP3.LUT" and d.src[2] == RZ and is_imm(d.src[3]) and not imm_value(d.src[3]) & 1:
         return max(parts[:2]) if imm_value(d.src[3]) == _AND else min(parts[:2])
     return 0
+
+
+def below(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
+    """The largest value that a word operand may have, as far as loads, selections and masks tell."""
+    if not is_bare(o) or not is_vreg(o) or not in_file(o, K_R) or depth == 0 or reg_id(o) >= len(defs):
+        return possible_bits(defs, o)
+    d = defs[reg_id(o)]
+    if d is None or len(d.dst) != 1:
+        return _ALL
+    if d.op.flags & F_EXTENDS and d.guard == PT and ("U8" in d.op.mods or "U16" in d.op.mods):
+        return 0xFF if "U8" in d.op.mods else 0xFFFF
+    if d.op is OP_PHI:
+        return max(below(defs, s, min(2, depth) - 1) for s in d.src)
+    if d.op.name == "SEL" and d.guard == PT:
+        return max(below(defs, s, depth - 1) for s in d.src[:2])
+    return possible_bits(defs, o)

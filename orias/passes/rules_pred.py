@@ -3,7 +3,22 @@
 from typing import Final
 
 from orias.isa.op import F_COMPARES, SIGNS_HALF, op
-from orias.isa.operand import INV, NOT_PT, PT, Opnd, has_flags, has_lane, has_modifiers, has_suffix, imm, is_true_pred
+from orias.isa.operand import (
+    INV,
+    K_R,
+    NOT_PT,
+    PT,
+    RZ,
+    Opnd,
+    has_flags,
+    has_lane,
+    has_modifiers,
+    has_suffix,
+    imm,
+    in_file,
+    is_imm,
+    is_true_pred,
+)
 from orias.ori.ir import OP_COPY, Inst
 from orias.passes.simplify import RULES, Cx
 from orias.semantics.integers import compare, constant_of, signed
@@ -135,6 +150,10 @@ def _sel(cx: Cx, inst: Inst) -> None:
         cx.to_copy(inst, b)
     elif a == b and not has_modifiers(a):
         cx.to_copy(inst, a)
+    elif constant_of(a) and is_imm(a) and (constant_of(b) == 0 or in_file(b, K_R)):
+        if cx.fn.target.has(features.MERGED_OPERATIONS):
+            # Only the second value may be a constant.
+            cx.rewrite(inst, inst.op, [RZ if constant_of(b) == 0 else b, a, p ^ INV])
 
 
 def _plop3(cx: Cx, inst: Inst) -> None:
