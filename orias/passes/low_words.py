@@ -74,7 +74,7 @@ def _narrowable(fn: Func, inst: Inst) -> bool:
     """True for what computes two words, the low one from the low words of its operands alone."""
     if len(inst.dst) != 1 or inst.guard != PT or inst.old != K_NONE or not is_vreg(inst.dst[0]):
         return False
-    if fn.width(inst.dst[0]) != 2:
+    if not in_file(inst.dst[0], K_R) or fn.width(inst.dst[0]) != 2:
         return False
     if inst.op is OP_PACK or inst.op.base == "iadd64":
         return len(inst.src) == 2
