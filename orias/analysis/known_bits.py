@@ -1,9 +1,22 @@
-"""Known-bits analysis: which bits of a 32-bit value may be 1."""
+"""Known-bits analysis: which bits of a 32-bit value may be 1, and how many of the lowest are 0."""
 
 from typing import Final
 
-from orias.isa.operand import K_R, PT, RZ, Opnd, imm_value, in_file, is_bare, is_imm, reg_id
-from orias.ori.ir import OP_COPY, Inst
+from orias.isa.op import F_EXTENDS
+from orias.isa.operand import (
+    K_R,
+    NEG,
+    PT,
+    RZ,
+    Opnd,
+    imm_value,
+    in_file,
+    is_bare,
+    is_imm,
+    is_vreg,
+    reg_id,
+)
+from orias.ori.ir import OP_COPY, OP_PHI, Inst
 
 _ALL: Final = 0xFFFFFFFF
 _DEPTH: Final = 6
@@ -60,3 +73,49 @@ def _sum(defs: list[Inst | None], d: Inst, depth: int) -> int:
     most = sum(parts)
     top = (1 << most.bit_length()) - 1 if most <= _ALL else _ALL
     return top & -step & _ALL
+
+
+def trailing_zeros(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
+    """How many of the lowest bits of a word operand are 0 for certain, at most 32; negation does not change them."""
+    o &= ~NEG
+    if o == RZ:
+        return 32
+    if is_imm(o):
+        v = imm_value(o) & _ALL
+        return (v & -v).bit_length() - 1 if v else 32
+    if not is_bare(o) or not is_vreg(o) or not in_file(o, K_R) or depth == 0 or reg_id(o) >= len(defs):
+        return 0
+    d = defs[reg_id(o)]
+    if d is None or len(d.dst) != 1 or d.guard != PT:
+        return 0
+    parts = [trailing_zeros(defs, s, depth - 1) for s in d.src[:3]]
+    name = d.op.name
+    if d.op is OP_COPY:
+        return parts[0]
+    if name == "SEL":
+        return min(parts[:2])
+    if name == "IADD3":
+        return min(parts)
+    if name in ("IMAD", "IMAD.U32"):
+        return min(parts[0] + parts[1], parts[2])
+    if name == "SHF.L.U32" and d.src[2] == RZ and is_imm(d.src[1]):
+        return min(32, parts[0] + imm_value(d.src[1]))
+    if name == "LOP3.LUT" and d.src[2] == RZ and is_imm(d.src[3]) and not imm_value(d.src[3]) & 1:
+        return max(parts[:2]) if imm_value(d.src[3]) == _AND else min(parts[:2])
+    return 0
+
+
+def below(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
+    """The largest value that a word operand may have, as far as loads, selections and masks tell."""
+    if not is_bare(o) or not is_vreg(o) or not in_file(o, K_R) or depth == 0 or reg_id(o) >= len(defs):
+        return possible_bits(defs, o)
+    d = defs[reg_id(o)]
+    if d is None or len(d.dst) != 1:
+        return _ALL
+    if d.op.flags & F_EXTENDS and d.guard == PT and ("U8" in d.op.mods or "U16" in d.op.mods):
+        return 0xFF if "U8" in d.op.mods else 0xFFFF
+    if d.op is OP_PHI:
+        return max(below(defs, s, min(2, depth) - 1) for s in d.src)
+    if d.op.name == "SEL" and d.guard == PT:
+        return max(below(defs, s, depth - 1) for s in d.src[:2])
+    return possible_bits(defs, o)

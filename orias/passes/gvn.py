@@ -1,6 +1,7 @@
 """GvnCse: one computation for equal expressions where one dominates the other (phases 56, 57, 74).
 
-A value's name is its operation and its operands, which are values themselves; commuting operands are ordered.
+A value's name is its operation and its operands, which are values themselves; commuting operands are ordered.  Guarded operations have
+their guard and their old value in it.
 Loads take part within a stretch of code in which nothing may write memory.
 """
 
@@ -25,12 +26,13 @@ from orias.isa.operand import (
 )
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
+from orias.target import features
 
 _NEVER: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE
 _CHANGING: Final = ("SR_CLOCK", "SR_GLOBALTIMER", "SR_PM", "SR_EQMASK", "SR_VIRT", "SR_CTX")
 _BARRIER: Final = F_WRITE | F_FENCE | F_CALL
 
-Key = tuple[int, tuple[Opnd, ...], tuple[int, ...], int]
+Key = tuple[int, tuple[Opnd, ...], tuple[int, ...], int, Opnd, Opnd]
 
 
 def eliminate_common(fn: Func, across_blocks: bool = True) -> bool:
@@ -74,7 +76,9 @@ def eliminate_common(fn: Func, across_blocks: bool = True) -> bool:
 
 def _key(fn: Func, inst: Inst, epoch: int) -> Key | None:
     op = inst.op
-    if inst.guard != PT or op.flags & _NEVER or op is OP_PHI or not inst.dst or not portable(inst):
+    if op.flags & _NEVER or op is OP_PHI or not inst.dst or not portable(inst):
+        return None
+    if inst.guard != PT and not (is_vreg(inst.guard) and fn.target.has(features.MERGED_OPERATIONS)):
         return None
     shape: list[int] = []
     for d in inst.dst:
@@ -90,7 +94,7 @@ def _key(fn: Func, inst: Inst, epoch: int) -> Key | None:
     src = inst.src
     if op.flags & F_COMMUTES and src[0] > src[1]:
         src = [src[1], src[0], *src[2:]]
-    return op.ident, tuple(src), tuple(shape), epoch if op.flags & F_READ else 0
+    return op.ident, tuple(src), tuple(shape), epoch if op.flags & F_READ else 0, inst.guard, inst.old
 
 
 def _changes(inst: Inst) -> bool:

@@ -12,6 +12,7 @@ phis are whole registers.
 
 from typing import Final, final
 
+from orias.analysis.cfg import dominators
 from orias.isa.op import Op, op
 from orias.isa.operand import (
     INV,
@@ -60,7 +61,7 @@ def fuse_words(fn: Func) -> None:
 
 @final
 class _Fuser:
-    __slots__ = ("fn", "fused", "kept", "low_word", "made", "selects", "values", "word_of")
+    __slots__ = ("fn", "fused", "joined", "kept", "low_word", "made", "selects", "values", "word_of")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
@@ -77,6 +78,8 @@ class _Fuser:
         """The selects of low words in this block, by condition and operands."""
         self.fused: set[int] = set()
         """The uids of instructions that are no longer needed."""
+        self.joined: dict[int, bool] = {}
+        """Pairs made of two words: True if the high one is a zero."""
 
     def run(self) -> None:
         for inst in self.fn.insts():
@@ -84,6 +87,7 @@ class _Fuser:
                 self.kept.update(vreg(s) for s in inst.src if is_vreg(s))
             if is_vreg(inst.old):
                 self.kept.add(vreg(inst.old))
+        self._join_words()
         for b in self.fn.blocks:
             self._block(b)
         if self.fused:
@@ -91,6 +95,69 @@ class _Fuser:
                 self._rename(inst)
             for b in self.fn.blocks:
                 b.insts = [i for i in b.insts if i.uid not in self.fused]
+
+    def _join_words(self) -> None:
+        """Give two words that are compared often as one value, or in deeper loops than they are made, a pair of their own.
+
+        They are extended words, the high one a zero or a sign, or come from anywhere else.
+        """
+        home: dict[int, Block] = {}
+        bound: set[int] = set(self.kept)
+        asked: dict[tuple[Opnd, Opnd], int] = {}
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                for d in inst.dst:
+                    if is_vreg(d):
+                        home[vreg(d)] = b
+        for b in self.fn.blocks:
+            for inst in b.insts:
+                if inst.op.base != "ISETP" or inst.op.mods[-1] != "EX" or not is_vreg(inst.src[3]):
+                    continue
+                low = self.values.definition(inst.src[3])
+                if low is None or low.op.base != "ISETP" or low.guard != PT or inst.guard != PT:
+                    continue
+                for x, y in zip(low.src[:2], inst.src[:2], strict=True):
+                    if self._word(x) and (y in (RZ, imm(0)) or self._word(y)):
+                        made = max(home[vreg(o)].depth for o in (x, y) if is_vreg(o))
+                        key = (x, RZ if is_imm(y) else y)
+                        asked[key] = asked.get(key, 0) + (2 if b.depth > made else 1)
+        for (x, y), times in sorted(asked.items(), key=lambda a: -a[1]):
+            if times > 1 and vreg(x) not in bound and (y == RZ or (vreg(y) not in bound and vreg(y) != vreg(x))):
+                bound.add(vreg(x))
+                bound.add(vreg(y) if y != RZ else vreg(x))
+                self._join(x, y, home)
+        if self.joined:
+            self.values = Values(self.fn)
+
+    def _word(self, o: Opnd) -> bool:
+        return is_vreg(o) and kind_of(o) == K_R and not has_flags(o) and not has_lane(o) and self.fn.width(o) == 1
+
+    def _join(self, x: Opnd, y: Opnd, home: dict[int, Block]) -> None:
+        """A pair of two words, made where both are there; what reads them from there on reads its words."""
+        tree = dominators(self.fn)
+        b, after = home[vreg(x)], x
+        if y != RZ:
+            c = home[vreg(y)]
+            places = {vreg(d): k for k, i in enumerate(b.insts) for d in i.dst if is_vreg(d)}
+            if c is b:
+                after = y if places[vreg(y)] > places[vreg(x)] else x
+            elif tree.dominates(b.id, c.id):
+                b, after = c, y
+        at = next(k for k, i in enumerate(b.insts) if any(vreg(d) == vreg(after) for d in i.dst if is_vreg(d))) + 1
+        while at < len(b.insts) and b.insts[at].op is OP_PHI:
+            at += 1
+        pair = self.fn.new_vreg(K_R, 2)
+        words = {vreg(o): with_word_lane(pair, k) for k, o in enumerate((x, y)) if o != RZ}
+        for c in self.fn.blocks:
+            if c is b or tree.dominates(b.id, c.id):
+                for inst in c.insts[at:] if c is b else c.insts:
+                    if inst.op is not OP_PHI:
+                        inst.src = [in_place_of(o, words[vreg(o)]) if self._named(o, words) else o for o in inst.src]
+        b.insts.insert(at, self.fn.new_inst(OP_PACK, [pair], [x, y]))
+        self.joined[vreg(pair)] = y == RZ
+
+    def _named(self, o: Opnd, words: dict[int, Opnd]) -> bool:
+        return is_vreg(o) and kind_of(o) == K_R and vreg(o) in words and not has_lane(o)
 
     def _block(self, b: Block) -> None:
         self.selects.clear()
@@ -114,6 +181,8 @@ class _Fuser:
             return imm(number) if fits else K_NONE
         if low == high and low in (RZ, URZ):
             return low
+        if high in (RZ, imm(0)) and is_vreg(low) and self.joined.get(vreg(low), False) and lane_of(low) == word_lane(0):
+            return with_lane(low, 0)
         if not is_vreg(low) or not is_vreg(high):
             return K_NONE
         a, b = self._part(low), self._part(high)

@@ -17,11 +17,13 @@ from orias.isa.operand import (
     in_file,
     is_vreg,
     is_zero_reg,
+    vreg,
 )
 from orias.ori.ir import Inst
-from orias.passes.simplify import RULES, Cx
+from orias.passes.simplify import RULES, Cx, portable
 from orias.target import features
 
+_MOST_READERS: Final = 3
 _FUSED: Final = {"FADD": ("FMUL", "FFMA"), "DADD": ("DMUL", "DFMA")}
 
 
@@ -36,6 +38,11 @@ def _add(cx: Cx, inst: Inst) -> None:
         if s & ABS or has_lane(s):
             continue
         d = cx.absorbable(s)
+        if d is None and cx.fn.target.has(features.MERGED_OPERATIONS):
+            # A product with a few readers is multiplied again by each; most often it has no other readers than sums.
+            d = cx.definition(s)
+            if d is not None and (cx.values.uses[vreg(s)] > _MOST_READERS or not portable(d)):
+                d = None
         if d is None or d.op.base != product or d.op.mods != plain or d.uid not in cx.fn.contract:
             continue
         a, b = d.src[0], d.src[1]

@@ -30,11 +30,13 @@ from orias.semantics.integers import (
     add,
     constant64_of,
     constant_of,
+    evaluate,
     multiply,
     multiply_wide,
     negate,
     shift_left,
 )
+from orias.target import features
 
 _IADD3: Final = op("IADD3")
 _IMAD: Final = op("IMAD")
@@ -43,6 +45,8 @@ _IADD64: Final = op("iadd64")
 _SHL64: Final = op("shl64")
 _WIDE: Final = {True: op("IMAD.WIDE"), False: op("IMAD.WIDE.U32")}
 _SHL: Final = op("SHF.L.U32")
+_SHR: Final = op("SHF.R.U32.HI")
+_LEA_HI: Final = op("LEA.HI")
 
 
 def _plain_add(inst: Inst | None) -> bool:
@@ -163,8 +167,11 @@ def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
     """x << k plus y becomes LEA, a * b plus y becomes IMAD."""
     if len(terms) + (1 if total else 0) != 2:
         return False
+    merges = cx.fn.target.has(features.MERGED_OPERATIONS)
     for k, t in enumerate(terms):
         if has_flags(t):
+            if merges and t & NEG and _subtract_product(cx, inst, t, terms[:k] + terms[k + 1 :], total):
+                return True
             continue
         d = cx.absorbable(t)
         rest = terms[:k] + terms[k + 1 :]
@@ -182,7 +189,39 @@ def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
         if d is not None and d.op.base == "IMAD" and d.op.mods in ((), ("U32",)) and d.src[2] == RZ:
             cx.rewrite(inst, _IMAD, [d.src[0], d.src[1], other])
             return True
+        if (
+            merges
+            and d is not None
+            and d.op is _SHR
+            and d.src[0] == RZ
+            and in_file(other, K_R)
+            and not has_flags(other)
+        ):
+            n = constant_of(d.src[1])
+            if n is not None and 0 < n < 32 and in_file(d.src[2], K_R) and not has_flags(d.src[2]):
+                # The upper word of x << 32 - n.
+                cx.rewrite(inst, _LEA_HI, [d.src[2], other, RZ, imm(32 - n)])
+                return True
     return False
+
+
+def _subtract_product(cx: Cx, inst: Inst, t: Opnd, rest: list[Opnd], total: int) -> bool:
+    """y - x * c is y + x * -c."""
+    d = cx.absorbable(t ^ NEG)
+    other = rest[0] if rest else imm(total)
+    if d is None or has_flags(other) or other == t ^ NEG:
+        return False
+    shifted = shift_left_of(d)
+    if shifted is not None:
+        x, factor = shifted[0], shift_left(1, shifted[1])
+    elif d.op.base == "IMAD" and d.op.mods in ((), ("U32",)) and d.src[2] == RZ and constant_of(d.src[1]) is not None:
+        x, factor = d.src[0], constant_of(d.src[1]) or 0
+    else:
+        return False
+    if has_flags(x):
+        return False
+    cx.rewrite(inst, _IMAD, [x, imm(negate(factor)), other])
+    return True
 
 
 def _add3_with_carry(cx: Cx, inst: Inst) -> None:
@@ -452,6 +491,15 @@ def _lea(cx: Cx, inst: Inst) -> None:
         cx.rewrite(inst, _SHL, [inst.src[0], imm(k), RZ])
 
 
+def _mask(cx: Cx, inst: Inst) -> None:
+    """BMSK of constants."""
+    if cx.fn.target.has(features.MERGED_OPERATIONS) and all(constant_of(s) is not None for s in inst.src):
+        values = evaluate(inst.op, inst.src)
+        if values is not None:
+            cx.to_copy(inst, imm(values[0]))
+
+
+RULES["BMSK"] = _mask
 RULES["IADD3"] = _add3
 RULES["IMAD"] = _mad
 RULES["iadd64"] = _add64

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from orias.analysis.known_bits import below, trailing_zeros
 from orias.isa.op import F_EXTENDS, op
 from orias.isa.operand import K_R, NOT_PT, RZ, Opnd, has_lane, has_modifiers, imm, imm_value, in_file, is_imm, vreg
 from orias.ori.ir import Inst
@@ -17,8 +18,11 @@ from orias.semantics.truth_tables import (
     with_constant,
     with_equal,
 )
+from orias.target import features
 
 _LOP3: Final = op("LOP3.LUT")
+_EXTENDED: Final = {0x9910: 0x7FFF, 0x8880: 0x7F, 0x7710: 0xFFFF, 0x7770: 0xFF, 0x4410: 0xFFFF, 0x4440: 0xFF}
+"""PRMT selector that extends the low half or byte, with its sign or with zeros -> largest value that it leaves as it is."""
 _MASK32: Final = 0xFFFFFFFF
 _MAX_DUPLICATED_USES: Final = 2
 
@@ -192,6 +196,9 @@ def prmt(cx: Cx, inst: Inst) -> None:
         _zero_extended(cx, inst, a, ("U16", "U8"))
     elif selector == 0x7770 and vb == 0:
         _zero_extended(cx, inst, a, ("U8",))
+    elif selector in _EXTENDED and (selector & 0x800 or vb == 0) and cx.fn.target.has(features.MERGED_OPERATIONS):
+        if below(cx.values.defs, a) <= _EXTENDED[selector]:
+            cx.to_copy(inst, a)
 
 
 def _zero_extended(cx: Cx, inst: Inst, a: Opnd, loads: tuple[str, ...]) -> None:
@@ -212,8 +219,19 @@ def _mask_of_load(cx: Cx, inst: Inst) -> bool:
     return inst.op is not _LOP3
 
 
+def _mask_of_zeros(cx: Cx, inst: Inst) -> bool:
+    """x & m where the bits of m are 0 in x: the bytes that a copy of all or nothing leaves out."""
+    if not cx.fn.target.has(features.MERGED_OPERATIONS) or not _foldable(inst) or imm_value(inst.src[3]) != 0xC0:
+        return False
+    mask = constant_of(inst.src[1])
+    if mask is None or mask >> trailing_zeros(cx.values.defs, inst.src[0]):
+        return False
+    cx.to_copy(inst, imm(0))
+    return True
+
+
 def _logic(cx: Cx, inst: Inst) -> None:
-    if not _mask_of_load(cx, inst):
+    if not _mask_of_load(cx, inst) and not _mask_of_zeros(cx, inst):
         _lop3(cx, inst)
 
 

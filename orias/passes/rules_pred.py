@@ -3,11 +3,27 @@
 from typing import Final
 
 from orias.isa.op import F_COMPARES, SIGNS_HALF, op
-from orias.isa.operand import INV, NOT_PT, PT, Opnd, has_flags, has_lane, has_modifiers, has_suffix, imm, is_true_pred
+from orias.isa.operand import (
+    INV,
+    K_R,
+    NOT_PT,
+    PT,
+    RZ,
+    Opnd,
+    has_flags,
+    has_lane,
+    has_modifiers,
+    has_suffix,
+    imm,
+    in_file,
+    is_imm,
+    is_true_pred,
+)
 from orias.ori.ir import OP_COPY, Inst
 from orias.passes.simplify import RULES, Cx
 from orias.semantics.integers import compare, constant_of, signed
 from orias.semantics.truth_tables import INPUTS, depends_on, of_two, with_constant
+from orias.target import features
 
 _NEGATED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
 SWAPPED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
@@ -53,7 +69,13 @@ def _isetp(cx: Cx, inst: Inst) -> None:
 
 def _extended(cx: Cx, inst: Inst) -> None:
     """The high half of a 64-bit compare whose low half is known."""
-    if not _only_first(inst) or len(inst.src) != 4 or inst.src[3] not in (PT, NOT_PT):
+    if not _only_first(inst) or len(inst.src) != 4:
+        return
+    if inst.src[3] not in (PT, NOT_PT):
+        a, b, p, below = inst.src
+        if a == b and p == PT and "AND" in inst.op.mods and cx.fn.target.has(features.MERGED_OPERATIONS):
+            # Equal high words leave it to the low ones.
+            cx.to_copy(inst, below)
         return
     low = inst.src[3] == PT
     kind = inst.op.mods[0]
@@ -88,6 +110,8 @@ def _compare_select(cx: Cx, inst: Inst, a: Opnd, value: int, equal: bool, p: Opn
         return
     x, y = constant_of(d.src[0]), constant_of(d.src[1])
     if x is None or y is None:
+        if cx.fn.target.has(features.MERGED_OPERATIONS) and p == PT and (x is None) != (y is None):
+            _compare_nested(cx, inst, d, value, equal)
         return
     on_true, on_false = (x == value) == equal, (y == value) == equal
     if on_true == on_false:
@@ -100,6 +124,24 @@ def _compare_select(cx: Cx, inst: Inst, a: Opnd, value: int, equal: bool, p: Opn
         cx.rewrite(inst, op("PLOP3.LUT"), [p, q, PT, imm(0x80), imm(0)])
 
 
+def _compare_nested(cx: Cx, inst: Inst, outer: Inst, value: int, equal: bool) -> None:
+    """(q ? (r ? x : y) : z) == value with constants x, y, z, or with the inner selection on the other side."""
+    first = constant_of(outer.src[0]) is None
+    z = constant_of(outer.src[1 if first else 0])
+    inner = cx.definition(outer.src[0 if first else 1])
+    if inner is None or inner.op.name != "SEL" or has_modifiers(outer.src[0 if first else 1]) or z is None:
+        return
+    x, y = constant_of(inner.src[0]), constant_of(inner.src[1])
+    if x is None or y is None or (x == value) == (y == value):
+        return
+    r = inner.src[2] if (x == value) == equal else inner.src[2] ^ INV
+    q = outer.src[2] if first else outer.src[2] ^ INV
+    if (z == value) == equal:
+        cx.rewrite(inst, op("PLOP3.LUT"), [r, q ^ INV, PT, imm(INPUTS[0] | INPUTS[1]), imm(0)])
+    else:
+        cx.rewrite(inst, op("PLOP3.LUT"), [r, q, PT, imm(INPUTS[0] & INPUTS[1]), imm(0)])
+
+
 def _sel(cx: Cx, inst: Inst) -> None:
     a, b, p = inst.src
     if p == PT and not has_modifiers(a):
@@ -108,6 +150,10 @@ def _sel(cx: Cx, inst: Inst) -> None:
         cx.to_copy(inst, b)
     elif a == b and not has_modifiers(a):
         cx.to_copy(inst, a)
+    elif constant_of(a) and is_imm(a) and (constant_of(b) == 0 or in_file(b, K_R)):
+        if cx.fn.target.has(features.MERGED_OPERATIONS):
+            # Only the second value may be a constant.
+            cx.rewrite(inst, inst.op, [RZ if constant_of(b) == 0 else b, a, p ^ INV])
 
 
 def _plop3(cx: Cx, inst: Inst) -> None:

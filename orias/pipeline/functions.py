@@ -19,6 +19,7 @@ from orias.passes import (
 )
 from orias.passes.accumulators import propagate_accumulators
 from orias.passes.barrier_reset import reset_barriers
+from orias.passes.bit_tests import test_with_logic
 from orias.passes.branches import optimize_branches
 from orias.passes.constant_operands import use_constant_operands
 from orias.passes.convergence import insert_sync
@@ -31,6 +32,8 @@ from orias.passes.gvn import eliminate_common
 from orias.passes.legalize import legalize
 from orias.passes.licm import hoist_invariants
 from orias.passes.long_integers import fuse_words
+from orias.passes.low_words import narrow_low_words
+from orias.passes.masked_loads import keep_old_words
 from orias.passes.predicate import predicate_arms
 from orias.passes.reassociate import reassociate_addresses
 from orias.passes.remat import needs_many_registers, relieve_peaks
@@ -136,12 +139,16 @@ def _remat(fn: Func, o: Options) -> None:
 
 
 def _expand(fn: Func, o: Options) -> None:
+    if o.opt_level > 0:
+        narrow_low_words(fn)
     expand_wide(fn)
 
 
 def _predicate(fn: Func, o: Options) -> None:
     if predicate_arms(fn):
         optimize_branches(fn)
+    if keep_old_words(fn):
+        simplify(fn)
 
 
 def _uniform(fn: Func, o: Options) -> None:
@@ -151,6 +158,7 @@ def _uniform(fn: Func, o: Options) -> None:
 
 
 def _long_integers(fn: Func, o: Options) -> None:
+    test_with_logic(fn)
     fuse_words(fn)
 
 

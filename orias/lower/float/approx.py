@@ -6,9 +6,10 @@ Source of sequences and constants: ``docs/facts/arithmetic.md``, "Approximate fu
 from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import ABS, INV, K_R, PT, Opnd, imm, in_file
-from orias.lower.float.fp import ONE_F32
+from orias.lower.float.fp import ONE_F32, result_op
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import Instr
+from orias.target import features
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
@@ -134,7 +135,8 @@ def div_approx(ctx: "Ctx", i: Instr) -> None:
     if not ftz:
         y = unless(ctx, small, "FMUL", y, y, imm(TWO_24))
         x = unless(ctx, small, "FMUL", x, x, imm(TWO_24))
-    ctx.write(i.ops[0], b.r("FMUL" + ftz, b.r("MUFU.RCP", y), x))
+    product = [b.r("MUFU.RCP", y), x]
+    ctx.write(i.ops[0], result_op(ctx, "FMUL" + ftz, product, 1, ctx.target.has(features.MERGED_OPERATIONS)))
 
 
 def rcp64_seed(ctx: "Ctx", name: str, i: Instr) -> None:
