@@ -38,6 +38,7 @@ from orias.passes.predicate import predicate_arms
 from orias.passes.reassociate import reassociate_addresses
 from orias.passes.remat import needs_many_registers, relieve_peaks
 from orias.passes.returns import unify_returns
+from orias.passes.separate_exits import exit_separately
 from orias.passes.simplify import simplify
 from orias.passes.single_thread import resolve_elections
 from orias.passes.tensor_addresses import share_tensor_addresses
@@ -152,6 +153,7 @@ def _predicate(fn: Func, o: Options) -> None:
         optimize_branches(fn)
     if keep_old_words(fn):
         simplify(fn)
+    exit_separately(fn)
 
 
 def _uniform(fn: Func, o: Options) -> None:
