@@ -19,13 +19,12 @@ from orias.isa.operand import (
     in_file,
     is_bare,
     is_vreg,
-    lane_words,
     vreg,
-    with_reg,
     with_word_lane,
     without_lane,
 )
 from orias.ori.ir import Block, Func, Inst
+from orias.passes.words import rename_words, word_for
 
 _LOW: Final = op("IMAD")
 _HIGH: Final = {op("IMAD.HI"): op("IMAD.WIDE"), op("IMAD.HI.U32"): op("IMAD.WIDE.U32")}
@@ -42,27 +41,13 @@ def merge_products(fn: Func) -> None:
     for b in fn.blocks:
         _merge_words(fn, b, words)
     if words:
-        _rename(fn, words)
+        rename_words(fn, words)
     words = {}
     readers = _readers(fn)
     for b in fn.blocks:
         _take_sums(fn, b, readers, words)
     if words:
-        _rename(fn, words)
-
-
-def _rename(fn: Func, words: dict[int, Opnd]) -> None:
-    """Replace registers by the words of others that stand for them."""
-    for inst in fn.insts():
-        inst.src = [_renamed(o, words) for o in inst.src]
-        inst.old = _renamed(inst.old, words)
-
-
-def _renamed(o: Opnd, words: dict[int, Opnd]) -> Opnd:
-    if not is_vreg(o) or vreg(o) not in words:
-        return o
-    word = words[vreg(o)]
-    return with_word_lane(with_reg(o, vreg(word)), lane_words(word, 2)[0])
+        rename_words(fn, words)
 
 
 def _merge_words(fn: Func, b: Block, words: dict[int, Opnd]) -> None:
@@ -172,7 +157,7 @@ def _addend(low: Inst, high: Inst, product: Opnd, fn: Func, words: dict[int, Opn
         rest = list(inst.src[:3])
         rest.remove(with_word_lane(without_lane(product), word))
         rest.remove(RZ)
-        found.append(_renamed(rest[0], words))
+        found.append(word_for(rest[0], words))
     x, y = found
     if not is_vreg(x) or not is_vreg(y) or vreg(x) != vreg(y) or not in_file(x, K_R) or fn.width(x) != 2:
         return None
