@@ -163,7 +163,7 @@ def _all_registers(op: Operand, type_: str) -> bool:
 def matrix_vector_errors(name: str, sig: Sig, ops: list[Operand]) -> list[str]:
     """Error messages on the registers of ldmatrix and stmatrix."""
     where = 0 if name == "ldmatrix" else 1
-    if len(ops) != 2:
+    if len(ops) != 2 or "num" not in sig.mods:
         return []
     op = ops[where]
     mismatch = [f"Arguments mismatch for instruction '{name}'"]

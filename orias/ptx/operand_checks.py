@@ -29,13 +29,12 @@ from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
+from orias.ptx.texture_checks import texture_fits
 from orias.ptx.wgmma_checks import wgmma_operands
 
 _GENERIC: Final = frozenset(("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _MOV_SLOT: Final = Slot("S")
-_HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
-"""Instructions on textures and surfaces: a register in their brackets is a handle of 64 bits."""
 
 
 def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
@@ -49,6 +48,8 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
     ops = instr.ops
     mismatch = [f"Arguments mismatch for instruction '{name}'"]
     if name == "mma" and not mma_operands(sig, types, ops):
+        return mismatch
+    if not texture_fits(name, sig, types, ops):
         return mismatch
     if name in ("ldmatrix", "stmatrix"):
         errors = matrix_vector_errors(name, sig, ops)
@@ -147,8 +148,7 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
             use.note("Immediate addresses allowed only for .local state space")
         return True
     if var.space == "reg":
-        widths = (64,) if use.name.startswith(_HANDLES) else (32, 64)
-        return TYPE_BITS.get(var.type, 0) in widths and var.type[0] in "bus"
+        return TYPE_BITS.get(var.type, 0) in (32, 64) and var.type[0] in "bus"
     if space and "dst" not in mods and not op.elems:
         base = space.partition("::")[0]
         wrong = base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")
