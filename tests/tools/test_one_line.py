@@ -1,14 +1,12 @@
 """One-instruction programs made of real ones: verdicts beside ptxas's, a sample; and that a seed gives the same programs."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.nvtools import tool
 from tests.ptx.corpus import corpus
-from tools.front_end.one_line import TARGETS, Line, Maker, classify, harvest
+from tools.front_end.one_line import TARGETS, Line, Maker, classify, harvest, main
 
 
 def test_harvest_and_programs(tmp_path: Path) -> None:
@@ -36,18 +34,9 @@ def test_classes() -> None:
 
 
 @pytest.mark.sweep
-def test_a_sample() -> None:
+def test_a_sample(capsys: pytest.CaptureFixture[str]) -> None:
     tool("ptxas")
-    command = [
-        sys.executable,
-        "-m",
-        "tools.front_end.one_line",
-        str(corpus() / "ptx"),
-        "--count",
-        "1500",
-        "--seed",
-        "5",
-    ]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
+    main([str(corpus() / "ptx"), "--count", "1500", "--seed", "5"])
+    said = capsys.readouterr().out
     print(said)
     assert float(said.split("verdict ")[1].split()[0]) >= 99.5

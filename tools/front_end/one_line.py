@@ -245,8 +245,8 @@ def classify(mine: tuple[bool, str], real: tuple[bool, str]) -> str:
     return "same" if mine[1] == real[1] else "other message"
 
 
-def main() -> None:
-    """Run the comparison."""
+def main(arguments: list[str] | None = None) -> None:
+    """Run the comparison; `arguments`: those of the command line unless given."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("corpus", type=Path)
     options.add_argument("--count", type=int, default=1000)
@@ -255,7 +255,7 @@ def main() -> None:
     options.add_argument("--mutations", type=int, default=2)
     options.add_argument("--arch", default=",".join(TARGETS))
     options.add_argument("--out", type=Path)
-    o = options.parse_args()
+    o = options.parse_args(arguments)
     ptxas = find("ptxas")
     if ptxas is None:
         raise SystemExit("there is no ptxas (pip install '.[test]')")
