@@ -14,7 +14,7 @@ _SHAPES = {
     "64x128b.warpx2::01_23": (1, (0, 0, 1, 1)), "32x128b.warpx4": (1, (0, 0, 0, 0)),
 }  # fmt: skip
 """(16-byte pieces of a row, the 32 rows that each warp's lanes receive) of each shape."""
-_WAIT = """
+WAIT = """
 {name}:
     mbarrier.try_wait.parity.shared::cta.b64 %p3, [%bar], {phase};
     @!%p3 bra {name};
@@ -22,7 +22,7 @@ _WAIT = """
 """
 
 
-def _to_shared(size: int) -> str:
+def to_shared(size: int) -> str:
     """The array `src` to shared memory, a quarter of a KiB at a time."""
     return f"""
     ld.param.u64 %l0, [src];
@@ -51,7 +51,7 @@ def _descriptor() -> str:
 """
 
 
-_INIT = """
+INIT = """
     @%p1 mbarrier.init.shared::cta.b64 [%bar], {count};
     @%p1 fence.mbarrier_init.release.cluster;
 """
@@ -90,13 +90,13 @@ def _copy(shape: str, who: str) -> Program:
         count = 2
     text = kernel(
         "src out",
-        _INIT.format(count=count)
-        + _to_shared(4096)
+        INIT.format(count=count)
+        + to_shared(4096)
         + allocate(32)
         + _descriptor()
         + body
         + "copied:\n"
-        + _WAIT.format(name="waiting", phase=0)
+        + WAIT.format(name="waiting", phase=0)
         + drain(32)
         + free(32),
     )
@@ -118,8 +118,8 @@ def _pair_copy(group: int) -> Program:
     leader = "@%p6 bra copied;" if group == 2 else ""
     text = kernel(
         "src out",
-        _INIT.format(count=1 if group == 2 else 2)
-        + _to_shared(4096)
+        INIT.format(count=1 if group == 2 else 2)
+        + to_shared(4096)
         + allocate(32, group)
         + _descriptor()
         + f"""
@@ -133,7 +133,7 @@ def _pair_copy(group: int) -> Program:
     tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %h1;
 copied:
 """
-        + _WAIT.format(name="waiting", phase=0)
+        + WAIT.format(name="waiting", phase=0)
         + "    mov.u32 %x6, %cluster_ctarank;\n    shl.b32 %x7, %x6, 7;\n    add.u32 %me, %me, %x7;\n"
         + drain(32)
         + "    barrier.cluster.arrive; barrier.cluster.wait;\n"
@@ -248,7 +248,7 @@ def _generic() -> Program:
     cvta.shared.u64 %l4, slot;
     cvta.shared.u64 %l5, bar;
 """
-        + _INIT.format(count=1)
+        + INIT.format(count=1)
         + """
     bar.sync 0;
     @%p0 bra allocated;
@@ -257,7 +257,7 @@ allocated:
     bar.sync 0;
     @%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%l5];
 """
-        + _WAIT.format(name="waiting", phase=0)
+        + WAIT.format(name="waiting", phase=0)
         + """
     ld.shared.b32 %tmem, [%slot+4];
     ld.param.u64 %l0, [out];
