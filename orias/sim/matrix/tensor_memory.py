@@ -117,8 +117,6 @@ def give(m: Machine, block: int, address: int, columns: int) -> None:
     memory.allocated &= ~((1 << columns // UNIT) - 1 << (address & 0xFFFF) // UNIT)
 
 
-PARTITION: Final = "__nv_reservedSMEM_tcgen05_partition"
-"""Symbol of the part of the system's shared memory that ptxas's allocation code uses."""
 _PARTITION_SIZE: Final = 32
 
 
