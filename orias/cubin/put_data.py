@@ -8,9 +8,8 @@ from orias.cubin.model import LOCAL, BankSlot, Variable
 from orias.cubin.section_builder import OutSection, OutSymbol
 from orias.cubin.variable_layout import creation_order, place_by_alignment, place_in_order
 from orias.cubin.work import NAMES90, REFERENCE_TYPES, Work
+from orias.target.driver import TENSOR_PARTITION
 
-TENSOR_PARTITION: Final = "__nv_reservedSMEM_tcgen05_partition"
-"""Symbol of the record of allocated tensor memory, in reserved shared memory."""
 TENSOR_PARTITION_SIZE: Final = 32
 _VARIABLE_ALIGN: Final = 16
 """Alignment of the variable in the reserved part of shared memory."""

@@ -1,4 +1,4 @@
-"""Functions that the driver supplies."""
+"""Functions that the driver supplies, and what it initialises."""
 
 from typing import Final
 
@@ -14,3 +14,5 @@ GRADIENTS: Final = PREFIX + "tex_grad_"
 """Prefix of the functions that sample textures with gradients."""
 COPIES: Final = PREFIX + "cp_async_bulk_"
 """Prefix of the functions that copy from global memory to shared memory of the cluster."""
+TENSOR_PARTITION: Final = "__nv_reservedSMEM_tcgen05_partition"
+"""Symbol of the record of allocated tensor memory, in reserved shared memory."""

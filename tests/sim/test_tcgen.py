@@ -778,7 +778,7 @@ def test_results_are_late(run: Run) -> None:
         (("[%mine+8]", "[%mine+32]"), 0, "columns 32 to 39 of tensor memory are not all allocated"),
         (("shl.b32 %x0, %warp, 21", "shl.b32 %x0, %warp, 22"), 0, "warp 1 of the block has lanes 32 to 63"),
         (("add.u32 %x7, %tmem, 0", "add.u32 %x7, %tmem, 24"), 0, "columns 24 to 39"),
-        (("", ""), 4, "sparse matrices"),
+        (("", ""), 1, "instruction descriptor 0x08040011"),
         (("", ""), 1 << 7, "types 1 and 0 of kind f16"),
         (("add.u32 %x7, %tmem, 0", "add.u32 %x7, %tmem, 0x100000"), 0, "M = 128 at lane 16"),
     ],

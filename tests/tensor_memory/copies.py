@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tests.tensor_memory.programs import Program, allocate, drain, free, kernel, row, words
+from tests.tensor_memory.programs import Program, allocate, drain, fill, free, kernel, row, words
 
 Arr = npt.NDArray[Any]
 
 _SHAPES = {
     "128x256b": (2, (0, 1, 2, 3)), "128x128b": (1, (0, 1, 2, 3)), "64x128b.warpx2::02_13": (1, (0, 1, 0, 1)),
-    "64x128b.warpx2::01_23": (1, (0, 0, 1, 1)), "32x128b.warpx4": (1, (0, 0, 0, 0)),
+    "64x128b.warpx2::01_23": (1, (0, 0, 1, 1)), "32x128b.warpx4": (1, (0, 0, 0, 0)), "4x256b": (2, (0, 1, 2, 3)),
 }  # fmt: skip
 """(16-byte pieces of a row, the 32 rows that each warp's lanes receive) of each shape."""
-_WAIT = """
+WAIT = """
 {name}:
     mbarrier.try_wait.parity.shared::cta.b64 %p3, [%bar], {phase};
     @!%p3 bra {name};
@@ -22,7 +22,7 @@ _WAIT = """
 """
 
 
-def _to_shared(size: int) -> str:
+def to_shared(size: int) -> str:
     """The array `src` to shared memory, a quarter of a KiB at a time."""
     return f"""
     ld.param.u64 %l0, [src];
@@ -51,7 +51,7 @@ def _descriptor() -> str:
 """
 
 
-_INIT = """
+INIT = """
     @%p1 mbarrier.init.shared::cta.b64 [%bar], {count};
     @%p1 fence.mbarrier_init.release.cluster;
 """
@@ -62,15 +62,40 @@ def copies() -> list[Program]:
     out = []
     for shape in _SHAPES:
         out += [_copy(shape, who) for who in ("first", "elected", "both")]
+        out += [_copy(shape, "first", source) for source in ("b6x16_p32", "b4x16_p64")]
     for group in (1, 2):
-        out.append(_pair_copy(group))
+        out += [
+            _pair_copy(group, "128x256b"),
+            _pair_copy(group, "4x256b"),
+            _pair_copy(group, "128x256b.b8x16.b4x16_p64"),
+        ]
+        out += [_shift(group, quarter) for quarter in (0, 3)]
     out += [_allocations(), _counts(), _pairs(), _generic(), _reuse()]
     return out
 
 
-def _copy(shape: str, who: str) -> Program:
+def _bytes(rows: Arr, source: str) -> Arr:
+    """Rows of 16-byte pieces as bytes: of 16 elements with gaps, 4-bit ones at bit 2, 6-bit ones at bit 0."""
+    if not source:
+        return rows
+    width = 6 if source == "b6x16_p32" else 4
+    bits = np.unpackbits(rows.reshape(len(rows), -1, 16), axis=-1, bitorder="little")[..., : 16 * width]
+    codes = (bits.reshape(len(rows), -1, width) << np.arange(width)).sum(axis=-1) << (2 if width == 4 else 0)
+    result: Arr = codes.astype(np.uint8)
+    return result
+
+
+def _lanes(shape: str, rows: Arr) -> tuple[Arr, Arr]:
+    """The lanes that a copy writes, and what they hold then."""
     pieces, quarters = _SHAPES[shape]
-    issue = f"tcgen05.cp.cta_group::1.{shape} [%tmem+{{}}], %l3;"
+    if shape == "4x256b":
+        return np.arange(0, 128, 32), rows[:4]
+    return np.arange(128), np.concatenate([rows[32 * q : 32 * q + 32, : 16 * pieces] for q in quarters])
+
+
+def _copy(shape: str, who: str, source_format: str = "") -> Program:
+    convert = f".b8x16.{source_format}" if source_format else ""
+    issue = f"tcgen05.cp.cta_group::1.{shape}{convert} [%tmem+{{}}], %l3;"
     commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%bar];"
     if who == "first":
         body = f"@!%p1 bra copied;\n{issue.format(8)}\n{commit}\n"
@@ -90,13 +115,13 @@ def _copy(shape: str, who: str) -> Program:
         count = 2
     text = kernel(
         "src out",
-        _INIT.format(count=count)
-        + _to_shared(4096)
+        INIT.format(count=count)
+        + to_shared(4096)
         + allocate(32)
         + _descriptor()
         + body
         + "copied:\n"
-        + _WAIT.format(name="waiting", phase=0)
+        + WAIT.format(name="waiting", phase=0)
         + drain(32)
         + free(32),
     )
@@ -105,21 +130,22 @@ def _copy(shape: str, who: str) -> Program:
     first = [8] if who != "both" else [0, 8]
 
     def check(found: list[Arr]) -> None:
-        want = np.concatenate([rows[32 * q : 32 * q + 32, : 16 * pieces] for q in quarters])
+        lanes, want = _lanes(shape, _bytes(rows, source_format))
         for c in first:
-            np.testing.assert_array_equal(found[-1][:, 4 * c : 4 * c + 16 * pieces], want)
+            np.testing.assert_array_equal(found[-1][lanes, 4 * c : 4 * c + want.shape[1]], want)
 
-    return Program(f"cp.{shape}.{who}", text, lambda: [source, np.zeros((128, 128), np.uint8)], check)
+    name = f"cp.{shape}{convert}.{who}"
+    return Program(name, text, lambda: [source, np.zeros((128, 128), np.uint8)], check)
 
 
-def _pair_copy(group: int) -> Program:
+def _pair_copy(group: int, form: str) -> Program:
     """A cluster of two blocks; the first one issues for both, and arrives in both with a mask."""
     # With cta_group::1 each block copies for itself and arrives in both.
     leader = "@%p6 bra copied;" if group == 2 else ""
     text = kernel(
         "src out",
-        _INIT.format(count=1 if group == 2 else 2)
-        + _to_shared(4096)
+        INIT.format(count=1 if group == 2 else 2)
+        + to_shared(4096)
         + allocate(32, group)
         + _descriptor()
         + f"""
@@ -129,11 +155,11 @@ def _pair_copy(group: int) -> Program:
     mov.u16 %h1, 3;
     @!%p1 bra copied;
     {leader}
-    tcgen05.cp.cta_group::{group}.128x256b [%tmem], %l3;
+    tcgen05.cp.cta_group::{group}.{form} [%tmem], %l3;
     tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %h1;
 copied:
 """
-        + _WAIT.format(name="waiting", phase=0)
+        + WAIT.format(name="waiting", phase=0)
         + "    mov.u32 %x6, %cluster_ctarank;\n    shl.b32 %x7, %x6, 7;\n    add.u32 %me, %me, %x7;\n"
         + drain(32)
         + "    barrier.cluster.arrive; barrier.cluster.wait;\n"
@@ -144,10 +170,51 @@ copied:
     source = np.concatenate([rows[:, :16].reshape(-1), rows[:, 16:].reshape(-1)])
 
     def check(found: list[Arr]) -> None:
+        shape, _, source_format = form.partition(".b8x16.")
+        lanes, want = _lanes(shape, _bytes(rows, source_format))
         for block in range(2):
-            np.testing.assert_array_equal(found[-1][128 * block : 128 * block + 128, :32], rows)
+            np.testing.assert_array_equal(found[-1][128 * block + lanes, :32], want)
 
-    return Program(f"cp.group{group}", text, lambda: [source, np.zeros((256, 128), np.uint8)], check, cluster=2)
+    return Program(f"cp.group{group}.{form}", text, lambda: [source, np.zeros((256, 128), np.uint8)], check, cluster=2)
+
+
+def _shift(group: int, quarter: int) -> Program:
+    """32 lanes move 8 columns by one lane; in both blocks with cta_group::2."""
+    pair = "    mov.u32 %x6, %cluster_ctarank;\n    shl.b32 %x7, %x6, 7;\n    add.u32 %me, %me, %x7;\n"
+    meet = "    barrier.cluster.arrive; barrier.cluster.wait;\n"
+    text = kernel(
+        "fill out",
+        INIT.format(count=1)
+        + allocate(32, group)
+        + pair
+        + fill(32)
+        + "    tcgen05.fence::before_thread_sync;\n"
+        + meet
+        + f"""
+    tcgen05.fence::after_thread_sync;
+    mov.u16 %h1, 3;
+    setp.ne.u32 %p5, %me, 0;
+    @%p5 bra shifted;
+    tcgen05.shift.cta_group::{group}.down [%tmem+{(quarter << 21) + 4}];
+    tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%bar], %h1;
+shifted:
+"""
+        + WAIT.format(name="waiting", phase=0)
+        + drain(32)
+        + meet
+        + free(32, group),
+        cluster=2,
+    )
+    memory = np.random.default_rng(quarter).integers(0, 1 << 32, (256, 32), dtype=np.uint32)
+
+    def check(found: list[Arr]) -> None:
+        want = memory.copy()
+        for block in range(group):
+            first = 128 * block + 32 * quarter
+            want[first : first + 31, 4:12] = memory[first + 1 : first + 32, 4:12]
+        np.testing.assert_array_equal(found[-1], want)
+
+    return Program(f"shift.{quarter}.group{group}", text, lambda: [memory, np.zeros_like(memory)], check, cluster=2)
 
 
 # -- allocations
@@ -248,7 +315,7 @@ def _generic() -> Program:
     cvta.shared.u64 %l4, slot;
     cvta.shared.u64 %l5, bar;
 """
-        + _INIT.format(count=1)
+        + INIT.format(count=1)
         + """
     bar.sync 0;
     @%p0 bra allocated;
@@ -257,7 +324,7 @@ allocated:
     bar.sync 0;
     @%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%l5];
 """
-        + _WAIT.format(name="waiting", phase=0)
+        + WAIT.format(name="waiting", phase=0)
         + """
     ld.shared.b32 %tmem, [%slot+4];
     ld.param.u64 %l0, [out];

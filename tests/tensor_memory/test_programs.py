@@ -4,12 +4,17 @@ import pytest
 
 import orias
 from orias import sim
+from orias.ptx.parser import parse
+from orias.sim.ptx import PtxImage
 from tests.rotation import rotating
 from tests.sim.build import assemble
 from tests.tensor_memory.copies import copies
+from tests.tensor_memory.products import products
 from tests.tensor_memory.programs import Program, reductions, transfers
 
-ALL = [*transfers(), *reductions(), *copies()]
+PRODUCTS = products()
+COPIES = copies()
+ALL = [*transfers(), *reductions(), *COPIES, *PRODUCTS]
 LEVELS = (0, 1, 3)
 
 
@@ -29,7 +34,7 @@ def _name(value: object) -> str:
 
 def _few() -> list[tuple[Program, str, int]]:
     """Cases of other programs, targets and levels."""
-    return [*_cases(ALL)[::173], *_cases(copies())[::11]]
+    return [*_cases(ALL)[::263], *_cases(COPIES)[::11], *_cases(PRODUCTS)[::211]]
 
 
 @pytest.mark.parametrize(("p", "arch", "level"), _few(), ids=_name)
@@ -52,3 +57,22 @@ def test_all(p: Program, level: int, arch: str) -> None:
 @pytest.mark.parametrize(("p", "arch", "level"), rotating(_cases(ALL), 60, "ptxas"), ids=_name)
 def test_ptxas(p: Program, arch: str, level: int) -> None:
     _run(p, assemble(p.text(arch), arch, f"-O{level}"))
+
+
+def _interpret(p: Program) -> None:
+    args = p.args()
+    PtxImage(parse(p.text(p.targets[0]), "k.ptx"), p.targets[0]).launch(
+        "k", p.cluster, p.threads, args, cluster=p.cluster
+    )
+    p.check(args)
+
+
+@pytest.mark.parametrize("p", [*PRODUCTS[::53], *COPIES[::7]], ids=_name)
+def test_some_in_the_interpreter(p: Program) -> None:
+    _interpret(p)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("p", ALL, ids=_name)
+def test_all_in_the_interpreter(p: Program) -> None:
+    _interpret(p)

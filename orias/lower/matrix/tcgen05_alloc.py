@@ -13,6 +13,7 @@ from orias.lower.frame.registry import lowers
 from orias.lower.matrix.tcgen05 import pair_suffix, uniform
 from orias.lower.memory.mbarrier import object_address
 from orias.ptx.ast import Instr
+from orias.target.driver import TENSOR_PARTITION
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
@@ -42,10 +43,11 @@ def _warpsync(ctx: "Ctx") -> None:
 
 def _partition(ctx: "Ctx") -> tuple[Opnd, Opnd]:
     """(number of the block in its cluster, address of the record)."""
-    if ctx.options.relocatable:
-        raise ctx.unsupported("tcgen05 allocation in relocatable code")
     block = ctx.b.r("S2R", word("SR_CgaCtaId"))
-    return block, ctx.b.r("LEA", block, imm(ctx.target.number("tensor_partition")), imm(24))
+    place = imm(ctx.target.number("tensor_partition"))
+    if ctx.options.relocatable:
+        place = ctx.b.copy(ctx.fn.sym(TENSOR_PARTITION, "abs32"))
+    return block, ctx.b.r("LEA", block, place, imm(24))
 
 
 def _at(base: Opnd, offset: int = 0) -> list[Opnd]:

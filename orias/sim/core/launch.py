@@ -13,10 +13,11 @@ from orias.sim.core.late_results import Violation, Watch
 from orias.sim.core.sim_errors import Fault, IllegalInstruction, LoadError, SimError
 from orias.sim.core.state import Machine
 from orias.sim.math.ops_int import I64, U32
-from orias.sim.matrix.tensor_memory import PARTITION, reserve
+from orias.sim.matrix.tensor_memory import reserve
 from orias.sim.texture.descriptor import write_tables
 from orias.target import features
 from orias.target.descriptors import TABLES
+from orias.target.driver import TENSOR_PARTITION
 from orias.target.profile import Target
 from orias.timing.needs import Facts
 
@@ -229,7 +230,7 @@ class Launch:
         shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", 0xCD)
         shared.size = self.shared_bytes
         for symbol in image.reader.elf.symbols:
-            if symbol.name == PARTITION:
+            if symbol.name == TENSOR_PARTITION:
                 reserve(shared, n, symbol.value)
         local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", 0xCD, lazy=True)
         m = Machine(threads, self.register_count, present, block_of, image.arena, shared, local)

@@ -27,6 +27,7 @@ from orias.sim.matrix.tensor_memory import (
     least,
     memory_of,
     multiply,
+    shift_down,
 )
 from orias.sim.sass.exec_copy import first_threads, own, peers
 from orias.sim.sass.exec_mem import shared_offsets
@@ -136,13 +137,11 @@ def mma(s: Site) -> Exec:
     if scaled:
         which = "mxf4" if s.op.base == "UTCOMMA" else "mxf8f6f4"
         vector = 16 if s.has("4X") or s.has("BLOCK16") else 32
-    a_place, b_place, d_place, _, description = (payload(o) for o in s.src[:5])
+    a_place, b_place, d_place, metadata, description = (payload(o) for o in s.src[:5])
     rest = s.src[5:]
     more = payload(rest.pop(0)) if in_file(rest[0], K_UR) else -1
-    lanes = -1 if scaled else more
     stationary = s.has("WS")
-    if stationary and more >= 0:
-        raise s.unknown("a mask of columns")
+    lanes = -1 if scaled or stationary else more
     if not in_file(rest[0], K_UP):
         raise s.unknown("operands")
     keep = s.pred(rest[0])
@@ -165,6 +164,8 @@ def mma(s: Site) -> Exec:
                     scale,
                     sum(w << 32 * i for i, w in enumerate(words)),
                     (m.uniform(more, warp), m.uniform(more + 1, warp)) if scaled else (0, 0),
+                    m.uniform(metadata, warp),
+                    m.uniform_pair(more, warp) if stationary and more >= 0 else 0,
                 ),
             )
 
@@ -192,13 +193,15 @@ def bar(s: Site) -> Exec:
 
 _COPIES: Final[dict[str, str]] = {
     "": "128x256b", "128dp128bit": "128x128b", "2x64dp128bit_lw02_lw13": "64x128b.02_13", "2x64dp128bit_lw01_lw23": "64x128b.01_23",
-    "4x32dp128bit": "32x128b",
+    "4x32dp128bit": "32x128b", "4dp256bit": "4x256b",
 }  # fmt: skip
+_FORMATS: Final[dict[str, str]] = {"U6x16P32": "b6x16_p32", "U4x16P64": "b4x16_p64"}
 
 
 def cp(s: Site) -> Exec:
     """UTCCP: a copy from shared to tensor memory, in both blocks of a pair."""
     shape = _COPIES[next((x for x in s.op.mods if "dp" in x), "")]
+    source = next((_FORMATS[x] for x in s.op.mods if x in _FORMATS), "")
     pair = s.has("2CTA")
     if not s.has("tg") and not s.has("g"):
         raise s.unknown("operands")
@@ -207,7 +210,20 @@ def cp(s: Site) -> Exec:
     def run(m: Machine, a: Active) -> None:
         for warp in a.warps.tolist():
             for block in blocks_of(m, m.block_of_warp(warp), pair):
-                copy(m, block, address(m, warp), m.uniform_pair(descriptor, warp), shape)
+                copy(m, block, address(m, warp), m.uniform_pair(descriptor, warp), shape, source)
+
+    return run
+
+
+def shift(s: Site) -> Exec:
+    """UTCSHIFT: moves 32 bytes of 32 lanes by one lane, in both blocks of a pair."""
+    pair = s.has("2CTA")
+    address = _address(s.src)
+
+    def run(m: Machine, a: Active) -> None:
+        for warp in a.warps.tolist():
+            for block in blocks_of(m, m.block_of_warp(warp), pair):
+                shift_down(m, block, address(m, warp))
 
     return run
 
@@ -218,6 +234,6 @@ def _nothing(s: Site) -> Exec:
 
 
 BUILDERS: Final[dict[str, Builder]] = {
-    "UTCATOMSWS": atomsws, "LDTM": ldtm, "STTM": sttm, "UTCHMMA": mma, "UTCQMMA": mma, "UTCIMMA": mma, "UTCOMMA": mma, "UTCBAR": bar, "UTCCP": cp,
+    "UTCATOMSWS": atomsws, "LDTM": ldtm, "STTM": sttm, "UTCHMMA": mma, "UTCQMMA": mma, "UTCIMMA": mma, "UTCOMMA": mma, "UTCBAR": bar, "UTCCP": cp, "UTCSHIFT": shift,
     "UVIRTCOUNT": _nothing,
 }  # fmt: skip

@@ -113,10 +113,14 @@ class SharedMatrix:
         self._offset = offset
         self._lines = len(lines)
 
-    def values(self, m: Machine) -> Arr:
-        """The current values, [rows, k]."""
+    def patterns(self, m: Machine) -> Arr:
+        """The current elements without their meaning, [lines, elements]."""
         data = m.shared.data[(self._offset[:, None] + np.arange(16))].reshape(self._lines, -1)
         padded = PADDED.get(self.type)
-        v = values(elements(data, BITS[self.type]) if padded is None else _unpadded(data, padded), self.type)
+        return elements(data, BITS[self.type]) if padded is None else _unpadded(data, padded)
+
+    def values(self, m: Machine) -> Arr:
+        """The current values, [rows, k]."""
+        v = values(self.patterns(m), self.type)
         result: Arr = v.T[self.rows] if self.turned else v
         return result

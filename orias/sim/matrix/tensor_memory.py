@@ -6,9 +6,9 @@ column in its lower half.  Accesses outside allocated columns, and accesses of a
 faults.
 
 Layouts of loads, stores and products are those of the PTX manual and of CUTLASS (``copy_traits_sm100.hpp``,
-``mma_traits_sm100_frag.hpp``, ``mma_sm100_desc.hpp``).  Like a bulk copy, a product is done some steps after it was
-issued; its factors are read and its results written only then.  Products are exact; sums are those of
-:mod:`orias.sim.matrix.exec_mma`.
+``mma_traits_sm100_frag.hpp``, ``mma_sm100_desc.hpp``); docs/simulator.md says which are guesses.  Like a bulk copy, a
+product is done some steps after it was issued; its factors are read and its results written only then.  Products are
+exact; sums are those of :mod:`orias.sim.matrix.exec_mma`.
 """
 
 from typing import Any, Final, NamedTuple
@@ -117,8 +117,6 @@ def give(m: Machine, block: int, address: int, columns: int) -> None:
     memory.allocated &= ~((1 << columns // UNIT) - 1 << (address & 0xFFFF) // UNIT)
 
 
-PARTITION: Final = "__nv_reservedSMEM_tcgen05_partition"
-"""Symbol of the part of the system's shared memory that ptxas's allocation code uses."""
 _PARTITION_SIZE: Final = 32
 
 
@@ -247,12 +245,11 @@ class Form:
     """The fields of an instruction descriptor, checked."""
 
     def __init__(self, kind: str, word: int, pair: bool, vector: int = 0, stationary: bool = False) -> None:
-        """`kind`: a key of the table of types; `pair`: of two blocks; `vector`: elements that share a scale, 0 without scales;
-        `stationary`: of ``tcgen05.mma.ws``."""
+        """`kind`: a key of the table of types; `pair`: of two blocks; `vector`: (kept) elements of A that share a scale, 0
+        without scales; `stationary`: of ``tcgen05.mma.ws``."""
         self.vector = vector
         self.stationary = stationary
-        if word >> 2 & 1:
-            raise _refuse("sparse matrices")
+        self.sparse = bool(word >> 2 & 1)
         if bool(vector) != kind.startswith("mx") or kind not in _TYPES:
             raise _refuse(f"kind {kind}")
         numbers = word >> 7 & 7, word >> 10 & 7
@@ -280,11 +277,17 @@ class Form:
         sizes = (128, 256) if pair else (128,) if vector else (32, 64, 128) if stationary else (64, 128)
         step = 8 if self.m == 64 else 16
         right = self.n in (64, 128, 256) if stationary else step <= self.n <= 256 and self.n % step == 0
+        self.largest_shift = (0, 8, 16, 32)[word >> 30] if stationary else 0
+        """The largest shift of columns that the descriptor allows."""
         if self.m not in sizes or not right:
             raise _refuse(f"M = {self.m}, N = {self.n} for {'two blocks' if pair else 'one block'}")
         self.k = _ROW_BYTES * 8 // BITS[self.types[0]]
-        reserved = 1 << 3 | 1 << 6 | 1 << 31 if vector else 1 << 6 | 1 << 23 | 7 << 29
-        if word & reserved or (vector and max(self.scales) + self.k // vector > 4):
+        """Elements of a row of A; half of those of a column of B if A is sparse."""
+        self.selector = word & 3
+        reserved = 3 | 1 << 3 | 1 << 6 | 1 << 31 if vector else 1 << 6 | 1 << 23 | (1 << 29 if stationary else 7 << 29)
+        # Two columns of metadata have those of two products, with wide elements.
+        selectable = 2 if self.sparse and BITS[self.types[0]] >= 16 else 1
+        if word & reserved or self.selector >= selectable or (vector and max(self.scales) + self.k // vector > 4):
             raise _refuse(f"instruction descriptor 0x{word:08x}")
 
     def matrix(self, m: Machine, which: int, word: int, block: int, rows: int) -> SharedMatrix:
@@ -297,7 +300,38 @@ class Form:
         # Only 32-bit elements along M or N have the swizzle of 32-byte units.
         if wide != (turned and self.types[which] == "TF32") or (turned and self.types[which] in (*PADDED, "E2M1x2")):
             raise _refuse(f"swizzle {layout} for {self.types[which]}")
-        return SharedMatrix(m, word, block, self.types[which], np.arange(rows), self.k, turned, wide)
+        k = 2 * self.k if which and self.sparse else self.k
+        return SharedMatrix(m, word, block, self.types[which], np.arange(rows), k, turned, wide)
+
+    def positions(self, memory: TensorMemory, lanes: Arr, column: int) -> Arr:
+        """The k of each element of A, [lanes, k], from metadata at `column`.
+
+        A code of four bits places two of four elements, one of two (tf32) or two of four pairs (packed 4-bit floats).
+        Narrow elements: a lane has the 16 codes of its row in two columns.  Wide ones: of 16 lanes, the lower 8 have
+        the first four codes of each row, the upper 8 the last four; a column has row r of 8 in its lower half, r + 8 in
+        its upper one.
+        """
+        bits = BITS[self.types[0]]
+        lane = lanes[:, None]
+        code = np.arange(8 if bits >= 16 else 16)[None, :]
+        if bits >= 16:
+            words = memory.data[lane & -16 | lane & 7 | code >> 2 << 3, column + self.selector]
+            shift = 4 * (code & 3) + 16 * (lane >> 3 & 1)
+        else:
+            words = memory.data[lane, column + (code >> 3)]
+            shift = 4 * (code & 7) + 0 * lane
+        codes = (words >> shift.astype(U32) & np.uint32(15)).astype(I64)
+        wrong = ~np.isin(codes, _PAIRS[bits == 32])
+        if wrong.any():
+            raise Fault(IllegalInstruction, f"metadata of a sparse matrix: {int(codes[wrong][0])} is undefined", 0)
+        if bits == 32:
+            result: Arr = 2 * code + (codes >> 3)
+            return result
+        place = np.stack((codes & 3, codes >> 2), axis=2) + 4 * code[..., None]
+        if bits == 4:
+            place = np.stack((2 * place, 2 * place + 1), axis=3)
+        found: Arr = place.reshape(len(lanes), -1)
+        return found
 
     def signed(self, which: int, v: Arr) -> Arr:
         """Values with the sign of the matrix A (`which` 0) or B."""
@@ -319,6 +353,34 @@ class Form:
             return sf.finish32(np.ascontiguousarray(total).astype(np.float32), False, False)
 
 
+_PAIRS: Final = ((4, 8, 9, 12, 13, 6, 14), (4, 14))
+"""Codes of metadata that have a meaning: two positions of two bits; with 32-bit elements, those of two halves of one."""
+
+
+class ColumnMask:
+    """A zero-column mask descriptor: which columns of B are zero, and the first column that is used.
+
+    Use span and skip span as in the examples of the PTX manual, whose table exchanges them.  That a start count beyond
+    the first span leaves one column of it was measured by others.
+    """
+
+    def __init__(self, word: int, f: Form) -> None:
+        self.shift = word >> 56 & 63
+        if word >> 36 & 7 or word >> 62 or self.shift > min(f.largest_shift, 16 if f.m == 32 else 32):
+            raise _refuse(f"zero-column mask 0x{word:016x}")
+        used, zero = (word >> 48 & 255) + 1, (word >> 40 & 255) + 1
+        parts = LANES // f.m
+        column = np.arange(f.n // parts)
+        each = []
+        for i in range(parts):
+            first_zero = bool(word >> 32 + i & 1)
+            start = min(word >> 8 * i & 255, (zero if first_zero else used) - 1)
+            place = (column + start) % (used + zero)
+            each.append(place < zero if first_zero else place >= used)
+        self.zeros: Arr = np.concatenate(each) & bool(word >> 39 & 1)
+        """For each column of the product, whether B's column is zero."""
+
+
 class Part(NamedTuple):
     """The rows and columns of a product that some lanes of one block hold."""
 
@@ -334,11 +396,11 @@ class Part(NamedTuple):
 
 def _parts(f: Form, blocks: int, lane: int) -> list[Part]:
     """The parts of a product; `lane` is the lane of the address of D."""
-    if blocks == 1 and f.m == 64 and not f.stationary:
+    if f.m == 64 * blocks and not f.stationary and (blocks == 1 or f.sparse):
         if lane not in (0, 16):
-            raise _refuse(f"M = 64 at lane {lane}")
+            raise _refuse(f"M = {f.m} at lane {lane}")
         rows = np.arange(64)
-        return [Part(0, lane + (rows & 15) + 32 * (rows >> 4), rows, 0, f.n)]
+        return [Part(i, lane + (rows & 15) + 32 * (rows >> 4), rows, 0, f.n) for i in range(blocks)]
     if lane:
         raise _refuse(f"M = {f.m} at lane {lane}")
     if f.stationary:
@@ -379,6 +441,10 @@ class Product(NamedTuple):
     """Lanes that keep their contents, one bit per lane, those of the even block first."""
     scales: tuple[int, int] = (0, 0)
     """Addresses of the scales of A and B."""
+    metadata: int = 0
+    """Address of the metadata of a sparse A."""
+    mask: int = 0
+    """Zero-column mask descriptor."""
 
 
 def _scales(f: Form, which: int, memory: TensorMemory, lanes: Arr, rows: Arr, address: int) -> Arr:
@@ -393,7 +459,13 @@ def _scales(f: Form, which: int, memory: TensorMemory, lanes: Arr, rows: Arr, ad
         v = half.value(decode_scale(codes), True)
     else:
         v = values(codes & np.uint8(0x7F), "E4M3")
-    result: Arr = np.repeat(v, f.vector, axis=1)
+    result: Arr = np.repeat(v, f.vector * (2 if which and f.sparse else 1), axis=1)
+    return result
+
+
+def _product(x: Arr, z: Arr, place: Arr | None) -> Arr:
+    """x [rows, k] times z [k, columns]; `place`: the k of each element of a sparse x."""
+    result: Arr = np.matmul(x, z) if place is None else np.matmul(x[:, None, :], z[place])[:, 0]
     return result
 
 
@@ -417,24 +489,31 @@ def multiply(m: Machine, p: Product) -> None:
                 if address >> 16 & 0x3FFF:
                     raise _refuse(f"scales at lane {address >> 16 & 0x3FFF}")
                 t.check(address & 0xFFFF, -(-count // 32))
+        if f.sparse:
+            if p.metadata >> 16 != p.d >> 16 or p.metadata & 1:
+                raise _refuse(f"metadata at 0x{p.metadata:08x}")
+            t.check(p.metadata & 0xFFFF, 2)
     stored: list[SharedMatrix] = []
     if p.a_in_tensor:
-        if f.turned[0] or p.a >> 16 != p.d >> 16 or f.types[0] in PADDED or (f.stationary and f.m < LANES):
-            raise _refuse(
-                f"A at lane {p.a >> 16} of tensor memory, turned, of type {f.types[0]}, M = {f.m} or with results at lane {p.d >> 16}"
-            )
+        if f.turned[0] or p.a >> 16 != p.d >> 16:
+            raise _refuse(f"A at lane {p.a >> 16} of tensor memory, turned or with results at lane {p.d >> 16}")
     else:
         stored = [f.matrix(m, 0, p.a, b, f.m // len(p.blocks)) for b in p.blocks]
-    columns = [f.matrix(m, 1, p.b, b, f.n // len(p.blocks)) for b in p.blocks]
+    mask = ColumnMask(p.mask, f) if p.mask else None
+    shift = mask.shift if mask is not None else 0
+    columns = [f.matrix(m, 1, p.b, b, f.n // len(p.blocks) + shift) for b in p.blocks]
 
     def factor(part: Part) -> Arr:
         if stored:
             return stored[part.which].values(m)[part.rows]
         raw = np.ascontiguousarray(memories[part.which].data[part.lanes, a : a + words])
-        return values(elements(raw.astype("<u4").view(np.uint8), BITS[f.types[0]]), f.types[0])
+        each = elements(raw.astype("<u4").view(np.uint8), BITS[f.types[0]])
+        return values(each >> TENSOR_PLACE.get(f.types[0], 0), f.types[0])
 
     def finish() -> None:
-        y = f.signed(1, np.concatenate([c.values(m) for c in columns]))
+        y = f.signed(1, np.concatenate([c.values(m) for c in columns]))[shift:]
+        if mask is not None:
+            y = np.where(mask.zeros[:, None], np.zeros_like(y), y)
         for part in parts:
             x = f.signed(0, factor(part))
             z = y[part.first : part.first + part.width].T
@@ -442,14 +521,15 @@ def multiply(m: Machine, p: Product) -> None:
             if f.vector:
                 x = x * _scales(f, 0, memories[part.which], part.lanes, part.rows, p.scales[0])
                 z = z * _scales(f, 1, memories[part.which], part.lanes, np.arange(part.width), p.scales[1]).T
-            total = np.matmul(x, z)
+            place = f.positions(memories[part.which], part.lanes, p.metadata & 0xFFFF) if f.sparse else None
+            total = _product(x, z, place)
             old = np.ascontiguousarray(data[part.lanes, d : d + part.width])
             added = f.addend(old) if p.keep else np.zeros_like(total)
             if p.scale:
                 added = added * 2.0**-p.scale
             total = total + added
             if m.sum_error and not f.exact:
-                size = np.matmul(np.abs(x), np.abs(z)) + np.abs(added)
+                size = _product(np.abs(x), np.abs(z), place) + np.abs(added)
                 narrow = f.result == "F16"
                 total = disturbed(m, total[None], x[None], z[None], added[None], narrow, size[None])[0]
             new = f.words(total)
@@ -473,30 +553,65 @@ def commit(m: Machine, offsets: list[int]) -> None:
     m.defer(finish, group=False)
 
 
-COPIES: Final[dict[str, tuple[int, tuple[int, ...]]]] = {
-    "128x256b": (2, (0, 1, 2, 3)), "128x128b": (1, (0, 1, 2, 3)), "64x128b.02_13": (1, (0, 1, 0, 1)), "64x128b.01_23": (1, (0, 0, 1, 1)),
-    "32x128b": (1, (0, 0, 0, 0)),
+COPIES: Final[dict[str, tuple[int, int, tuple[int, ...]]]] = {
+    "128x256b": (2, 32, (0, 1, 2, 3)), "128x128b": (1, 32, (0, 1, 2, 3)), "64x128b.02_13": (1, 32, (0, 1, 0, 1)), "64x128b.01_23": (1, 32, (0, 0, 1, 1)),
+    "32x128b": (1, 32, (0, 0, 0, 0)), "4x256b": (2, 1, (0, 1, 2, 3)),
 }  # fmt: skip
-"""Shape -> (16-byte pieces of a row, the 32 rows that each quarter of the lanes receives)."""
+"""Shape -> (16-byte pieces of a row, rows that each quarter of the lanes receives, which of them).
+
+That 4x256b has one row for the first lane of each quarter is a guess.
+"""
+SOURCES: Final = {"b6x16_p32": "E2M3", "b4x16_p64": "E2M1"}
+"""Formats of converting copies -> a type whose elements take as many bits."""
+TENSOR_PLACE: Final = {"E2M1": 2}
+"""Lowest bit of an element in its byte of tensor memory, for types that do not begin at bit 0 (as in CUTLASS's fragments)."""
 
 
-def copy(m: Machine, block: int, address: int, word: int, shape: str) -> None:
-    """Copies rows from a block's shared memory (a matrix descriptor) to its lanes; `shape` is one of COPIES."""
-    pieces, quarters = COPIES[shape]
-    if word >> 46 & 7 != 1 or word >> 52 & 0x1FF or word >> 61 not in (0, 2, 4, 6) or address >> 16:
+def copy(m: Machine, block: int, address: int, word: int, shape: str, source_format: str = "") -> None:
+    """Copies rows from a block's shared memory (a matrix descriptor) to its lanes; `shape` is one of COPIES.
+
+    With `source_format` (of SOURCES), 16 elements of 6 or 4 bits in 16 bytes become bytes.
+    """
+    pieces, count, quarters = COPIES[shape]
+    lane, column = address >> 16, address & 0xFFFF
+    if word >> 46 & 7 != 1 or word >> 52 & 0x1FF or word >> 61 not in (0, 2, 4, 6) or lane > 32 - count:
         raise Fault(
             IllegalInstruction,
-            f"tcgen05.cp is not simulated: descriptor 0x{word:016x} to lane {address >> 16}",
+            f"tcgen05.cp is not simulated: descriptor 0x{word:016x} to lane {lane}",
             0,
         )
     memory = memory_of(m, block)
-    column = address & 0xFFFF
     memory.check(column, 4 * pieces)
-    rows = np.concatenate([np.arange(32 * q, 32 * q + 32) for q in quarters])
-    source = SharedMatrix(m, word, block, "U8", rows, 16 * pieces, False)
+    rows = np.concatenate([np.arange(count * q, count * q + count) for q in quarters])
+    lanes = np.concatenate([np.arange(32 * i, 32 * i + count) for i in range(4)]) + lane
+    kind = SOURCES.get(source_format, "U8")
+    source = SharedMatrix(m, word, block, kind, rows, 16 * pieces, False)
 
     def finish() -> None:
-        raw = np.ascontiguousarray(source.values(m).astype(np.uint8))
-        memory.data[:, column : column + 4 * pieces] = raw.view("<u4")
+        raw = np.ascontiguousarray(source.patterns(m).astype(np.uint8) << np.uint8(TENSOR_PLACE.get(kind, 0)))
+        memory.data[lanes, column : column + 4 * pieces] = raw.view("<u4")
+
+    m.defer(finish, group=False)
+
+
+SHIFTED: Final = 8
+"""Columns that ``tcgen05.shift`` moves: elements of 32 bytes."""
+
+
+def shift_down(m: Machine, block: int, address: int) -> None:
+    """Each of 32 lanes receives the columns of the next one, the last lane keeps its own.
+
+    The manual says that rows are shifted down by one, except the last; the direction and that the other quarters of the
+    lanes keep their contents are guesses.
+    """
+    lane, column = address >> 16, address & 0xFFFF
+    if lane % 32 or lane >= LANES:
+        raise Fault(IllegalInstruction, f"tcgen05.shift at lane {lane}", 0)
+    memory = memory_of(m, block)
+    memory.check(column, SHIFTED)
+
+    def finish() -> None:
+        there = memory.data[lane : lane + 32, column : column + SHIFTED]
+        there[:-1] = there[1:].copy()
 
     m.defer(finish, group=False)

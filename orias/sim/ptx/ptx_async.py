@@ -249,7 +249,7 @@ def _bulk(s: PtxSite) -> Exec:
 
 
 _MODES: Final[dict[str, str]] = {
-    "tile": "", "im2col": ".IM2COL", "im2col_no_offs": ".IM2COL", "tile::gather4": ".GATHER4", "tile::scatter4": ".SCATTER4",
+    "tile": "", "im2col": ".IM2COL", "im2col_no_offs": ".IM2COL", "im2col::w": ".W", "im2col::w::128": ".W128", "tile::gather4": ".GATHER4", "tile::scatter4": ".SCATTER4",
 }  # fmt: skip
 """Modifiers of tensor copies that are simulated."""
 
@@ -279,13 +279,15 @@ def _tensor(s: PtxSite) -> Exec:
 
 
 def _extra(s: PtxSite, mode: str) -> Getter | None:
-    """The word with im2col offsets (one of 16 bits, two of 8, or three of 5) and multicast mask."""
+    """The word with im2col offsets (one of 16 bits, two of 8, or three of 5; modes W: 11 and 5) and multicast mask."""
     rest = list(s.ops[3:])
     parts: list[tuple[Getter, int]] = []
     if mode == "im2col":
         offsets = elements(rest.pop(0))
         bits = {1: 16, 2: 8, 3: 5}[len(offsets)]
         parts += [(s.src(o, "b16"), k * bits) for k, o in enumerate(offsets)]
+    elif mode.startswith("im2col::w"):
+        parts += [(s.src(o, "b16"), k * 11) for k, o in enumerate(elements(rest.pop(0)))]
     if s.has("multicast"):
         parts.append((s.src(rest[0], "b16"), 16))
     if not parts:

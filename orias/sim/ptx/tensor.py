@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.ptx.ast import O_ADDR, O_VEC, Operand
+from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.site import Exec, Getter
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I64, U32
 from orias.sim.matrix.tensor_memory import (
     COPIES,
+    SOURCES,
     Access,
     Form,
     Product,
@@ -24,6 +26,7 @@ from orias.sim.matrix.tensor_memory import (
     least,
     memory_of,
     multiply,
+    shift_down,
     take,
 )
 from orias.sim.ptx.ptx_async import shared_word
@@ -147,9 +150,9 @@ _VECTORS: Final[dict[str, int]] = {
 def _mma(s: PtxSite) -> Exec:
     """tcgen05.mma and tcgen05.mma.ws, one per thread."""
     kind = s.mods["kind"].removeprefix("kind::")
-    known = ("cta_group", "kind", "collector_a", "collector_b", "block_scale", "scale_vec")
-    stationary = s.name.endswith(".ws")
-    if any(x not in known for x in s.mods) or (stationary and len(s.ops) > 5):
+    known = ("cta_group", "kind", "collector_a", "collector_b", "block_scale", "scale_vec", "sp")
+    stationary, sparse = s.name.endswith(".ws"), s.has("sp")
+    if any(x not in known for x in s.mods):
         raise s.unknown()
     scaled = s.has("block_scale")
     vector = _VECTORS.get(s.mods.get("scale_vec", "block32"), 0) if scaled else 0
@@ -158,23 +161,31 @@ def _mma(s: PtxSite) -> Exec:
     in_tensor = s.ops[1].kind == O_ADDR
     d = _tensor_address(s, s.ops[0])
     left = _tensor_address(s, s.ops[1]) if in_tensor else s.src(s.ops[1], "b64")
-    right, description = s.src(s.ops[2], "b64"), s.src(s.ops[3], "b32")
-    rest = list(s.ops[4:])
+    rest = list(s.ops[2:])
+    right = s.src(rest.pop(0), "b64")
+    metadata = [_tensor_address(s, rest.pop(0))] if sparse else []
+    description = s.src(rest.pop(0), "b32")
     scales = [_tensor_address(s, rest.pop(0)) for _ in range(2)] if scaled else []
     lanes = [s.src(o, "b32") for o in rest[0].elems] if rest[0].kind == O_VEC else []
     keep = s.pred(rest[1 if lanes else 0])
-    scale = rest[-1].value if len(rest) > (2 if lanes else 1) else 0
+    last = rest[-1] if len(rest) > (2 if lanes else 1) else None
+    mask = [s.src(last, "b64")] if stationary and last is not None else []
+    scale = last.value if last is not None and not stationary else 0
 
     def run(m: Machine, a: Active) -> None:
         operands = [_all(g, m, a) for g in (d, left, right, description, keep)]
         masks, factors = [_all(g, m, a) for g in lanes], [_all(g, m, a) for g in scales]
+        places, descriptors = [_all(g, m, a) for g in metadata], [_all(g, m, a) for g in mask]
         for i, block in enumerate(_blocks(m, a)):
             to, x, y, form, flag = (v[i] for v in operands)
             off = sum(w[i] << 32 * k for k, w in enumerate(masks))
             blocks = blocks_of(m, block, _pair(s))
             f = Form(kind, form, _pair(s), vector, stationary)
+            if f.sparse != sparse:
+                raise Fault(IllegalInstruction, f"instruction descriptor 0x{form:08x} of {s.name}", 0)
             at = (factors[0][i], factors[1][i]) if scaled else (0, 0)
-            multiply(m, Product(f, blocks, to, x, in_tensor, y, bool(flag), scale, off, at))
+            words, zeros = (v[0][i] if v else 0 for v in (places, descriptors))
+            multiply(m, Product(f, blocks, to, x, in_tensor, y, bool(flag), scale, off, at, words, zeros))
 
     return run
 
@@ -199,19 +210,31 @@ def _commit(s: PtxSite) -> Exec:
 def _copy(s: PtxSite) -> Exec:
     halves = s.mods.get("warpx", "").partition("::")[2]
     shape = s.mods["shape"] + (f".{halves}" if halves else "")
-    if shape not in COPIES or s.has("convert") or s.types:
+    source_format = next((t for t in s.types if t in SOURCES), "")
+    if shape not in COPIES:
         raise s.unknown()
     where, source = _tensor_address(s, s.ops[0]), s.src(s.ops[1], "b64")
 
     def run(m: Machine, a: Active) -> None:
         for block, to, word in zip(_blocks(m, a), _all(where, m, a), _all(source, m, a), strict=True):
             for b in blocks_of(m, block, _pair(s)):
-                copy(m, b, to, word, shape)
+                copy(m, b, to, word, shape, source_format)
+
+    return run
+
+
+def _shift(s: PtxSite) -> Exec:
+    where = _tensor_address(s, s.ops[0])
+
+    def run(m: Machine, a: Active) -> None:
+        for block, to in zip(_blocks(m, a), _all(where, m, a), strict=True):
+            for b in blocks_of(m, block, _pair(s)):
+                shift_down(m, b, to)
 
     return run
 
 
 TENSOR: Final[dict[str, Builder]] = {
     "tcgen05.alloc": _alloc, "tcgen05.dealloc": _dealloc, "tcgen05.ld": _load, "tcgen05.st": _store, "tcgen05.mma": _mma, "tcgen05.mma.ws": _mma,
-    "tcgen05.commit": _commit, "tcgen05.cp": _copy,
+    "tcgen05.commit": _commit, "tcgen05.cp": _copy, "tcgen05.shift": _shift,
 }  # fmt: skip

@@ -5,7 +5,7 @@ group runs, or at the end.  Only then its source is read, its destination writte
 Multicast writes to the same offset in each block of the mask, and reports to the object at the same offset there.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -220,24 +220,44 @@ def _rows(t: TensorMap, place: list[int]) -> tuple[Arr, Arr]:
     return np.concatenate(offset), np.concatenate(valid)
 
 
-def _columns(t: TensorMap, place: list[int], move: list[int]) -> tuple[Arr, Arr]:
-    """Byte offsets and validity for the pixels of an im2col copy, which run through the bounding box, image after image."""
+_WIDE_PIXELS: Final = 128
+"""Pixels of a copy in mode W128, and how many follow one another before those of the halo."""
+_WIDE_STEP: Final = 32
+
+
+def _wide_order(t: TensorMap, mode: str, halo: int) -> list[int]:
+    """The pixels of a copy in mode W or W128, as places in their walk through the rows.
+
+    The manual says how many pixels a halo has, not where they lie: that they continue the walk, and that those of W128
+    come last, each first one before the second ones, are guesses.
+    """
+    if mode == "W":
+        return list(range(t.pixels + halo))
+    ends = range(_WIDE_STEP, _WIDE_PIXELS + 1, _WIDE_STEP)
+    return [*range(_WIDE_PIXELS), *(end + k for k in range(halo) for end in ends)]
+
+
+def _columns(t: TensorMap, place: list[int], move: list[int], order: Sequence[int], walked: int) -> tuple[Arr, Arr]:
+    """Byte offsets and validity for the pixels of an im2col copy, which run through the bounding box, image after image.
+
+    ``order``: the places of the walk that are copied; ``walked``: how many dimensions it runs through before the next image.
+    """
     channel = place[0] + np.arange(t.channels, dtype=I64)
     offsets: list[Arr] = []
     valid: list[Arr] = []
     at = list(place[1:])
     inner = t.rank - 2
-    for _ in range(t.pixels):
+    for _ in range(max(order) + 1):
         shifted = [at[d] + move[d] for d in range(inner)] + [at[inner]]
         ok = all(0 <= x < n for x, n in zip(shifted, t.dims[1:], strict=True))
         offsets.append(channel * t.strides[0] + sum(x * s for x, s in zip(shifted, t.strides[1:], strict=True)))
         valid.append((channel >= 0) & (channel < t.dims[0]) & ok)
-        for d in range(inner + 1):
+        for d in (*range(walked), inner):
             at[d] += t.steps[d + 1] if d < inner else 1
             if d == inner or at[d] <= t.dims[d + 1] - 1 + t.upper[d]:
                 break
             at[d] = t.lower[d]
-    return np.concatenate(offsets), np.concatenate(valid)
+    return np.concatenate([offsets[k] for k in order]), np.concatenate([valid[k] for k in order])
 
 
 def _moves(t: TensorMap, word: int) -> list[int]:
@@ -250,8 +270,8 @@ def _moves(t: TensorMap, word: int) -> list[int]:
 class Tensor:
     """A copy between a tensor in global memory and a box in shared memory.
 
-    ``name``: of the operation, for messages; ``columns``: an im2col copy, with offsets ``moves``; ``rows``: a copy of
-    four rows; ``place``: the coordinates, or the column and the rows; ``signal``, ``ranks``: as in :class:`Bulk`;
+    ``name``: of the operation, for messages; ``columns``: an im2col copy, with offsets ``moves``; ``wide``: its mode W or
+    W128 (``moves``: halo and offset), or nothing; ``rows``: a copy of four rows; ``place``: the coordinates, or the column and the rows; ``signal``, ``ranks``: as in :class:`Bulk`;
     ``pair``: the barrier object is in one block of each pair; ``change``: a reduction.
     """
 
@@ -262,6 +282,7 @@ class Tensor:
         self.shared = shared
         self.signal = signal
         self.columns = False
+        self.wide = ""
         self.rows = False
         self.moves = 0
         self.ranks: list[int] = []
@@ -269,14 +290,20 @@ class Tensor:
         self.change: str | None = None
 
     def _elements(self, t: TensorMap, load: bool) -> tuple[Arr, Arr]:
+        if self.wide:
+            move = [self.moves >> 11, *[0] * (self.rank - 3)]
+            return _columns(t, self.place, move, _wide_order(t, self.wide, self.moves & 0x7FF), 1)
         if self.columns:
-            return _columns(t, self.place, _moves(t, self.moves) if load else [0] * (self.rank - 2))
+            move = _moves(t, self.moves) if load else [0] * (self.rank - 2)
+            return _columns(t, self.place, move, range(t.pixels), self.rank - 2)
         return _rows(t, self.place) if self.rows else _tile(t, self.place)
 
     def _check(self, t: TensorMap) -> str:
         """What is wrong with the map for this copy, or nothing."""
         if t.rank != self.rank or t.im2col != self.columns or t.interleave:
             return f"with a map of rank {t.rank}, im2col {t.im2col}, interleave {t.interleave}"
+        if self.wide and not t.swizzle:
+            return "with a map without swizzle"
         if self.rows and t.box[1] != 1:
             return f"with a box of {t.box[1]} rows"
         return ""
@@ -338,7 +365,8 @@ def tensor(s: Site) -> Exec:
     rows = s.has("GATHER4") or s.has("SCATTER4")
     group, table = s.src[2], s.raw64(s.src[6])
     words = [s.raw(reg_plus(group, k)) for k in range((5 if rows else rank) + (2 if load else 1))]
-    columns = s.has("IM2COL")
+    wide = next((x for x in s.op.mods if x in ("W", "W128")), "")
+    columns = s.has("IM2COL") or wide != ""
     extra = s.raw(s.src[8]) if load and (columns or s.has("MULTICAST")) else None
     change = (
         None
@@ -355,6 +383,7 @@ def tensor(s: Site) -> Exec:
         place = [signed(v) for v in values[2 if load else 1 :]]
         copy = Tensor(s.op.name, rank, place, values[0], values[1])
         copy.columns, copy.rows, copy.change, copy.pair = columns, rows, change, s.has("2CTA")
+        copy.wide = wide
         if extra is not None:
             word = _word(extra, m, a, i)
             copy.moves = word & 0xFFFF
