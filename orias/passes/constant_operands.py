@@ -179,19 +179,35 @@ def _promote_one(fn: Func, table: IsaTable, copy: Inst, home: Block, users: list
     Where some uses need a vector register, a second read of the constant pays only if it keeps that register from living into a loop.
     """
     ident = vreg(copy.dst[0])
-    u = fn.new_vreg(K_UR, fn.vwidth[ident])
+    twin = _uniform_twin(home, copy)
+    u = fn.new_vreg(K_UR, fn.vwidth[ident]) if twin is None else twin
     plans = [(inst, b, _uniform_form(table, inst, ident, u)) for inst, b in users]
     stay = [b for _, b, src in plans if src is None]
     take = [b for _, b, src in plans if src is not None]
-    if not take or (stay and max(b.depth for b in take) <= max(home.depth, *(b.depth for b in stay))):
+    if not take:
+        return
+    if twin is None and stay and max(b.depth for b in take) <= max(home.depth, *(b.depth for b in stay)):
         return
     for inst, _, src in plans:
         if src is not None:
             inst.src = src
-    if stay:
+    if twin is not None:
+        if not stay:
+            home.insts.remove(copy)
+    elif stay:
         home.insts.insert(home.insts.index(copy), fn.new_inst(OP_COPY, [u], list(copy.src), loc=copy.loc))
     else:
         copy.dst[0] = u
+
+
+def _uniform_twin(home: Block, copy: Inst) -> Opnd | None:
+    """The uniform register that the next instruction fills with the same constant."""
+    at = home.insts.index(copy) + 1
+    if at < len(home.insts):
+        n = home.insts[at]
+        if n.op is OP_COPY and n.guard == PT and in_file(n.dst[0], K_UR) and n.src == copy.src:
+            return n.dst[0]
+    return None
 
 
 def _uniform_form(table: IsaTable, inst: Inst, ident: int, u: Opnd) -> list[Opnd] | None:

@@ -3,6 +3,7 @@
 Block numbers, loop counters, bases of shared memory and descriptors made of them take a vector register each although all
 threads hold the same.  Where the warp runs as a whole their computations move to the uniform datapath: as many as their users take
 from there, and more where it keeps a vector register free in the blocks of highest pressure.
+Conditions of branches move too where the target has branches on uniform predicates (``BRA.U``, sm_100 and later).
 What no user takes as a uniform operand is copied to a vector register before its uses, once for each block.
 """
 
@@ -46,9 +47,10 @@ from orias.isa.operand import (
     with_reg,
     word_text,
 )
-from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
+from orias.ori.ir import OP_BRA, OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.remat import most_words
 from orias.passes.uniform_operands import fold_bases, take_uniform
+from orias.target import features
 from orias.target.fixed_registers import FIXED_SPECIALS
 from orias.target.register_steps import FREE_WORDS
 
@@ -60,12 +62,14 @@ _ROUNDS: Final = 8
 _ANY: Final = ur(FIRST_VIRTUAL)
 _S2UR: Final = op("S2UR")
 _UIADD3: Final = op("UIADD3")
+_BRANCH: Final = op("BRA.U")
 
 
 def compute_uniformly(fn: Func) -> bool:
     """Move chains of computations to the uniform datapath; True if any moved.
 
-    Only kernels without calls whose need of registers costs occupancy are looked at: a uniform operation takes longer.
+    Only kernels without calls are looked at, and those whose need of registers costs no occupancy for the conditions of branches only: a
+    uniform operation takes longer.
     """
     if fn.kind != "entry" or any(i.op.flags & F_CALL for i in fn.insts()):
         return False
@@ -75,7 +79,7 @@ def compute_uniformly(fn: Func) -> bool:
     needs = {b.id: most_words(fn, b, lv) for b in fn.blocks}
     top = max(needs.values())
     if top <= FREE_WORDS:
-        return False
+        return fn.target.has(features.UNIFORM_BRANCHES) and _Chains(fn, lv, set()).run()
     return _Chains(fn, lv, {b for b, n in needs.items() if n >= max(FREE_WORDS, top - _NEAR)}).run()
 
 
@@ -91,7 +95,7 @@ def uniform_operand(o: Opnd) -> Opnd:
 
 @final
 class _Chains:
-    __slots__ = ("forms", "fn", "hot", "home", "made", "peak", "table", "users", "div")
+    __slots__ = ("forms", "fn", "hot", "home", "made", "peak", "short", "table", "users", "div")
 
     def __init__(self, fn: Func, lv: Liveness, hot: set[int]) -> None:
         self.fn: Final[Func] = fn
@@ -109,6 +113,8 @@ class _Chains:
         """Block of each instruction, by uid."""
         self.users: Final[dict[int, list[tuple[Inst, Block]]]] = {}
         """Readers of each register, with the block where they read it (a phi: the predecessor)."""
+        self.short: Final[bool] = bool(hot)
+        """True if vector registers are short."""
         for b in fn.blocks:
             if b.id in hot:
                 self.hot |= lv.live_in[b.id] | lv.live_out[b.id]
@@ -120,7 +126,14 @@ class _Chains:
         if not self.forms:
             return False
         self._index_users()
-        self._give_back()
+        all_forms, all_made = dict(self.forms), dict(self.made)
+        if self.short:
+            self._give_back()
+        else:
+            self.forms.clear()
+            self.made.clear()
+        if self.fn.target.has(features.UNIFORM_BRANCHES):
+            self._take_conditions(all_forms, all_made)
         if not self.forms:
             return False
         self._rewrite()
@@ -238,7 +251,58 @@ class _Chains:
             if len(self.forms) == left:
                 break
 
+    def _take_conditions(self, forms: dict[int, Op], made: dict[int, Inst]) -> None:
+        """Move the conditions of branches, with what they are made of, where that takes no more moves than it saves."""
+        for b in self.fn.blocks:
+            t = b.terminator()
+            if t is None or not self._branches_uniformly(t, b):
+                continue
+            condition = made.get(vreg(t.guard))
+            if condition is None or condition.uid in self.forms:
+                continue
+            more: dict[int, Inst] = {}
+            work = [condition]
+            while work:
+                inst = work.pop()
+                if inst.uid in more or inst.uid in self.forms:
+                    continue
+                more[inst.uid] = inst
+                work += [made[vreg(s)] for s in inst.src if _is_value(s)]
+            saved = sum(self._needed_back(inst) for inst in more.values())
+            for inst in more.values():
+                self.forms[inst.uid] = forms[inst.uid]
+                for d in inst.dst:
+                    if is_vreg(d):
+                        self.made[vreg(d)] = inst
+            for inst in more.values():
+                cost, gain, _ = self._balance(inst)
+                # A constant that vector operations need too is loaded twice.
+                saved += gain - (min(cost, 1) if _is_constant(inst) else cost)
+            # The branch itself waits less for its condition, which counts in loops.
+            if saved + (_weight(b) >> 3) < 0:
+                for inst in more.values():
+                    self._drop(inst)
+
+    def _branches_uniformly(self, inst: Inst, b: Block) -> bool:
+        """True for a branch on a predicate that may be a uniform one: the warp reaches it as a whole."""
+        return (
+            self.fn.target.has(features.UNIFORM_BRANCHES)
+            and inst.op is OP_BRA
+            and not inst.src
+            and _is_value(inst.guard)
+            and len(b.succs) == 2
+            and not self.div.regions[b.id]
+        )
+
     def _costs_more(self, inst: Inst) -> bool:
+        cost, gain, wanted = self._balance(inst)
+        if _is_constant(inst):
+            # Those that take no uniform register read a constant where it is.
+            return not wanted
+        return not wanted and cost > gain + self._needed_back(inst)
+
+    def _balance(self, inst: Inst) -> tuple[int, int, bool]:
+        """Weight of the copies that an instruction causes if it moves and of what it saves; True if one that moves reads it."""
         fn = self.fn
         cost = 0
         gain = 0
@@ -250,6 +314,8 @@ class _Chains:
                 if user.uid in self.forms:
                     wanted = True
                     continue
+                if vreg(user.guard) == v and self._branches_uniformly(user, b):
+                    continue
                 moved = self._takes(user, v)
                 if moved is not None:
                     gain += moved * _weight(b)
@@ -258,10 +324,7 @@ class _Chains:
                     cost += _weight(b) * fn.vwidth[v]
             if v >= FIRST_VIRTUAL and self.hot >> v & 1 and fn.vkind[v] == K_R:
                 gain += fn.vwidth[v] * self.peak
-        if _is_constant(inst):
-            # Those that take no uniform register read a constant where it is.
-            return not wanted
-        return not wanted and cost > gain + self._needed_back(inst)
+        return cost, gain, wanted
 
     def _needed_back(self, inst: Inst) -> int:
         """Weight of the copies that an instruction needs if it stays: vector operations take one operand that is no vector register."""
@@ -362,7 +425,9 @@ class _Chains:
         for k, s in enumerate(inst.src):
             if self._moved(s):
                 inst.src[k] = self._copy(s, b, copies, out)
-        if self._moved(inst.guard):
+        if self._moved(inst.guard) and self._branches_uniformly(inst, b):
+            inst.op, inst.src, inst.guard = _BRANCH, [uniform_operand(inst.guard)], PT
+        elif self._moved(inst.guard):
             inst.guard = self._copy(inst.guard, b, copies, out)
 
     def _add_first(self, inst: Inst, b: Block, out: list[Inst]) -> None:

@@ -44,7 +44,7 @@ from orias.isa.operand import (
     reg_plus,
     vreg,
 )
-from orias.ori.ir import OP_BRA, Block, Func, Inst
+from orias.ori.ir import Block, Func, Inst
 from orias.regalloc.reserved import Reserved
 
 
@@ -272,7 +272,7 @@ def _warp_graph(
         if len(b.succs) < 2:
             continue
         term = b.terminator()
-        if term is not None and term.op is OP_BRA and in_file(term.guard, K_UP):
+        if term is not None and term.op.base == "BRA" and any(in_file(o, K_UP) for o in (term.guard, *term.src)):
             continue
         join = tree.idom[b.id]
         arms = [s for s in b.succs if s.id != join]

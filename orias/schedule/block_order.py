@@ -118,7 +118,7 @@ def _thread_empty(fn: Func) -> None:
                 b.succs[k] = end_
                 s.preds.remove(b)
                 end_.preds.append(b)
-        if len(b.succs) == 2 and b.succs[0] is b.succs[1] and b.insts and b.insts[-1].op is OP_BRA:
+        if len(b.succs) == 2 and b.succs[0] is b.succs[1] and b.insts and b.insts[-1].op.base == "BRA":
             b.insts.pop()
             b.succs[0].preds.remove(b)
             b.succs.pop()

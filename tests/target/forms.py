@@ -20,6 +20,11 @@ FEATURES: dict[str, tuple[str, str]] = {
     "three_way_min_max": ("min.f32 %f1, %f2, %f3, %f4; mov.b32 %r1, %f1;", r"FMNMX3"),
     "absolute_differences": ("sad.s32 %r1, %r10, %r11, %r12;", r"VABSDIFF "),
     "implicit_levels": ("tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1}]; mov.b32 %r1, %f1;", r"TEX R"),
+    "uniform_branches": (
+        "mov.u32 %r2, %nctaid.x; mov.u32 %r1, 0; setp.gt.u32 %p1, %r2, 5; @%p1 bra $L; bar.sync 0; st.global.u32 [%rd1], %r10;"
+        " bar.sync 1; st.global.u32 [%rd1+4], %r10; bar.sync 2; atom.global.add.u32 %r1, [%rd1], 1; $L:",
+        r"BRA\.U !?UP",
+    ),
     "constant_operands": ("mov.u32 %r2, %ntid.x; add.s32 %r1, %r10, %r2;", r"IADD3? .*c\[0x0\]"),
 }  # fmt: skip
 """Feature -> PTX, pattern of an instruction that is there if the target has it (after ``!``: if it has not)."""
