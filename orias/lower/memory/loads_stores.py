@@ -111,7 +111,7 @@ def address(ctx: "Ctx", o: Operand, space: str) -> list[Opnd]:
     if var is None:
         base = RZ
     elif var.space == "reg":
-        base = ctx.src(base_register(o), "b32" if narrow or space == "shared::cluster" else "b64")
+        base = _base(ctx, o, narrow or space == "shared::cluster")
     elif var.space == "shared" and narrow:
         base, offset = ctx.module.shared_address(ctx, var, offset)
     elif narrow:
@@ -136,6 +136,16 @@ def address(ctx: "Ctx", o: Operand, space: str) -> list[Opnd]:
             base = ctx.b.r("iadd64", base, imm64(offset), width=2)
         offset = 0
     return [K_NONE, base, URZ, imm(offset)]
+
+
+def _base(ctx: "Ctx", o: Operand, narrow: bool) -> Opnd:
+    """The base register of an address in 32 or 64 bits; registers of 8 and 16 bits count from zero on."""
+    assert o.var is not None
+    bits = TYPE_BITS[o.var.type]
+    if bits >= 32:
+        return ctx.src(base_register(o), "b32" if narrow else "b64")
+    low = ctx.b.r("PRMT", ctx.src(base_register(o), f"b{bits}"), imm(extract_selector(0, bits, False)), RZ)
+    return low if narrow else ctx.b.pack(low, RZ)
 
 
 def to_generic(ctx: "Ctx", value: Opnd, space: str) -> Opnd:
