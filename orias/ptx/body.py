@@ -13,7 +13,7 @@ from orias.ptx.declaration_words import LINKAGE, SPACES
 from orias.ptx.declare import declaration
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
-from orias.ptx.operands import SUM, integer_operand, label_operand, later_operand, name_operand, operand
+from orias.ptx.operands import SUM, integer_operand, label_operand, name_operand, operand
 from orias.ptx.parser_state import MAX_NESTING, LabelUse, Scope, State
 from orias.ptx.pragmas import known_pragma, read_pragma
 from orias.ptx.quick_operands import quick_operand, quick_operands
@@ -179,7 +179,7 @@ class BodyReader:
 
     def _target(self, form: Form, text: str | None, line: int) -> list[Operand] | None:
         """The label of a plain branch; None leaves the operands to the grammar."""
-        if form.shape != BRANCH or text is None or form.checked.early or form.checked.errors:
+        if form.shape != BRANCH or text is None or form.checked.errors:
             return None
         name = text.strip()
         if name.replace("$", "_").isidentifier() and self.state.lookup(name) is None:
@@ -276,8 +276,6 @@ class BodyReader:
         if form is None:
             self._unusable(self.forms.bad[opcode], line, column)
         elif form.shape == CALL:
-            for message in (*form.checked.early, *form.checked.errors):
-                state.error(message, line, column)
             body.append(call(state, form, pred, line, column))
             if lex.kind != T_PUNCT or lex.text != ";":
                 state.syntax()
@@ -306,7 +304,7 @@ class BodyReader:
         instr = Instr(form.sig, [], pred, line, column)
         if lex.kind != T_PUNCT or lex.text != ";":
             while True:
-                instr.ops.append(self._operand(form, line, not instr.ops))
+                instr.ops.append(self._operand(form, line))
                 if not state.take(","):
                     break
         if lex.kind != T_PUNCT or lex.text != ";":
@@ -340,16 +338,17 @@ class BodyReader:
             if message.startswith("Unknown modifier"):
                 state.error(message, line, column)
         if lex.kind != T_PUNCT or lex.text != ";":
-            operand(state)
-            while state.take(","):
-                later_operand(state)
+            while True:
+                operand(state)
+                if not state.take(","):
+                    break
         if lex.kind != T_PUNCT or lex.text != ";":
             state.syntax()
         for message in messages:
             if not message.startswith("Unknown modifier"):
                 state.error(message, line, column)
 
-    def _operand(self, form: Form, line: int, first: bool) -> Operand:
+    def _operand(self, form: Form, line: int) -> Operand:
         state = self.state
         lex = state.lex
         if form.shape in (BRANCH, INDEXED) and lex.kind == T_IDENT:
@@ -361,7 +360,7 @@ class BodyReader:
                     return target_list(state, name, line)
                 return label_operand(state, name, line)
         at = lex.line
-        result = operand(state) if first else later_operand(state)
+        result = operand(state)
         note_unknown(state, result, at)
         return result
 

@@ -146,10 +146,7 @@ def _special(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> boo
 
 
 def _address(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
-    if op.var is None:
-        return False
-    # The address of a variable counts as a word.
-    if register_fits(op.var.type if op.var.space == "reg" else "u32", type_, slot.relaxed):
+    if op.var is not None and op.var.space == "reg" and register_fits(op.var.type, type_, slot.relaxed):
         use.must_be_register()
         return True
     return False
@@ -168,10 +165,7 @@ def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         if len(op.elems) != 1:
             use.note(f"Argument vector size mismatch for instruction '{use.name}'")
         return True
-    if type_[0] == "b":
-        if total != TYPE_BITS.get(type_, 0):
-            return False
-    elif not all(e.kind != O_REG or e.var is None or register_fits(e.var.type, type_, False) for e in op.elems):
+    if type_[0] == "b" and total != TYPE_BITS.get(type_, 0):
         return False
     use.note(f"Vector operand is not allowed for instruction '{use.name}'")
     return True
@@ -193,7 +187,6 @@ _OPERANDS: Final[dict[int, Callable[[Slot, Operand, str, bool, Use], bool]]] = {
 def vector_fits(op: Operand, type_: str, count: int, relaxed: bool, use: Use) -> bool:
     """Whether an operand is a vector of ``count`` elements of a type."""
     if op.kind == O_SINK:
-        use.note(f"Result discard mode is not allowed for instruction '{use.name}'")
         return True
     if op.kind == O_REG and op.var is not None and op.var.vec == count and not op.comp:
         return register_fits(op.var.type, type_, relaxed)

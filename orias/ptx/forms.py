@@ -57,8 +57,6 @@ class Forms:
         state = self.state
         checked = form.checked
         line = instr.line
-        for message in checked.early:
-            state.error(message, line, instr.column)
         if checked.row is None:
             for message in checked.errors:
                 state.error(message, line, instr.column)
@@ -82,7 +80,7 @@ class Forms:
             _index_to_address(instr, checked)
             for severity, note in checked.notes:
                 state.note(severity, note, line)
-            if not (messages or late or checked.early or checked.errors or checked.values or checked.notes):
+            if not (messages or late or checked.errors or checked.values or checked.notes):
                 form.seen.add(tuple([op.key for op in instr.ops]))
 
 

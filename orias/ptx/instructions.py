@@ -14,9 +14,9 @@ from orias.ptx.facts import label_facts, opcode_facts, operand_facts
 from orias.ptx.form_table import ANY, GATES, INSTEAD, LAST, MODIFIERS, OPERANDS, VALUES, Row, has_name, is_ruled, rows
 from orias.ptx.gates import EARLY, LATE, SPARSE, Place, fill, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
-from orias.ptx.modifier_messages import SPACES, advisories, illegal, missing, without_sync
-from orias.ptx.names import IGNORED, NAME_PARTS, SLOT_OF
-from orias.ptx.opcode import is_shape, known_word
+from orias.ptx.modifier_messages import NAME_PARTS, SPACES, advisories, illegal, missing, without_sync
+from orias.ptx.names import IGNORED, SLOT_OF
+from orias.ptx.opcode import is_shape
 from orias.ptx.operand_checks import operand_errors
 from orias.ptx.rules import apply
 from orias.ptx.targets import number_of, suffix_of
@@ -64,12 +64,6 @@ _REPEATED: Final[dict[str, str]] = {
 
 _REPEATABLE: Final = frozenset(("sync", "uni", "approx", "row", "col", "NaN", "sat", "satfinite", "relu", "cc"))
 """Words that may stand twice."""
-_CHECKED_FIRST: Final = frozenset(
-    ("L2::128B", "L2::256B", "L2::64B", "L2::cache_hint", "add", "and", "cas", "cta_group::1", "cta_group::2", "im2col",
-     "im2col::w", "im2col::w::128", "im2col_no_offs", "max", "min", "multicast::cluster", "or", "popc", "relu",
-     "satfinite", "sync", "tile", "tile::gather4", "tile::scatter4", "xor")
-)  # fmt: skip
-"""Words on which ptxas ends the check of an instruction that never has them (probed: all words with ``sub``)."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
 """Instructions for which a boolean operation is one of several operations."""
 _FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
@@ -108,25 +102,16 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
     """The message on a word whose slot is already filled; empty if that is legal."""
     if word != slots.get(slot) and not (slot in slots and slot in _REPEATED):
         return ""
-    if word in _REPEATABLE or slots.get(slot) == "approx" or (slot in ("op", "bool") and word not in allowed):
+    if word in _REPEATABLE or (slot in ("op", "bool") and word not in allowed):
         return ""
     if name == "prefetch" and slot == "evict2":
         return "Multiple cache eviction priority modifiers specified"
     return fill(_REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name})
 
 
-def _lacks(group: tuple[str, ...], words: list[str], slots: dict[str, str]) -> bool:
-    """Whether none of the words of a required group is there, or ``.approx`` with a rounding."""
-    found = [word for word in group if word in words]
-    if found:
-        return len(found) > 1 and "approx" in found
-    slot = SLOT_OF.get(group[0], "shape")
-    return slot not in ("rnd", "cmp") or slot not in slots
-
-
-def _wrong_number_of_spaces(name: str, spaces: int) -> list[str]:
-    """The message on more or fewer state spaces than an instruction takes."""
-    if name not in _TWO_SPACES or spaces < 2:
+def _too_many_spaces(name: str, spaces: int) -> list[str]:
+    """The message on more state spaces than an instruction takes."""
+    if name not in _TWO_SPACES:
         return [f"Unexpected number of state spaces specified in instruction '{name}'"]
     return ["Multiple state spaces specified"] if spaces > 2 else []
 
@@ -144,20 +129,17 @@ def _matrix_facts(name: str, sig: Sig, types: tuple[str, ...]) -> dict[str, str]
 class Checked:
     """The checked opcode text: its row (None: not usable), its name, and the messages that every use of it gets.
 
-    ``early``: messages that come before those on operands; ``stops``: and instead of all others; ``errors``: those that
-    come after them, unless the operands do not match; ``notes``: (severity, message) of warnings and advisories; ``values``: operands must be
+    ``errors``: messages; ``notes``: (severity, message) of warnings and advisories; ``values``: operands must be
     checked at every use, because a rule depends on their values; ``facts``: the facts that rules on operands test;
     ``ruled``: there are such rules.
     """
 
-    __slots__ = ("early", "errors", "facts", "name", "notes", "row", "ruled", "stops", "types", "values")
+    __slots__ = ("errors", "facts", "name", "notes", "row", "ruled", "types", "values")
 
     def __init__(self, name: str) -> None:
         self.name: Final[str] = name
         self.row: Row | None = None
         self.types: tuple[str, ...] = ()
-        self.early: Final[list[str]] = []
-        self.stops: bool = False
         self.errors: Final[list[str]] = []
         self.notes: Final[list[tuple[str, str]]] = []
         self.values: bool = False
@@ -185,10 +167,8 @@ class Checker:
         if not name:
             errors.append(f"Not a name of any known instruction: '{sig.name}'")
             return result
-        self._first_pass(result, words)
-        words = [w for w in words if f"Unknown modifier '.{w}'" not in result.early]
-        if result.stops:
-            return result
+        errors.extend([f"Unknown modifier '.{w}'" for w in words if w in NAME_PARTS])
+        words = [w for w in words if w not in NAME_PARTS]
         types = tuple([w for w in words if w in TYPE_WORDS and (w not in _FORMATS or name == "ldmatrix")])
         table = rows(name)
         row = table.get(types) or table.get((ANY,))
@@ -219,36 +199,13 @@ class Checker:
         result.ruled = result.values or bool(OPERANDS.of(name))
         return result
 
-    def _first_pass(self, result: Checked, words: list[str]) -> None:
-        """What ptxas says before it looks at types and operands: word for word, then on words that end the check."""
-        name = result.name
-        table = rows(name)
-        allowed = {w for row in table.values() for w in row.words}
-        early = result.early
-        slots: dict[str, str] = {}
-        for word in words:
-            if word not in allowed and (word in NAME_PARTS or not known_word(word)):
-                early.append(f"Unknown modifier '.{word}'")
-                continue
-            if word not in SPACES and not (word not in allowed and (word in IGNORED or word in TYPE_WORDS)):
-                slot = _slot(name, word)
-                if not name.startswith("createpolicy"):  # its primary and secondary priority may be equal
-                    message = _repetition(name, word, slot, slots, allowed)
-                    if message and message not in early:
-                        early.append(message)
-                slots[slot] = word
-            early.extend(messages(EARLY.get(word, ""), self.place, {}))
-        if not any(row.open for row in table.values()):
-            wrong = [w for w in words if w in _CHECKED_FIRST and w not in allowed]
-            early.extend([f"Illegal modifier '.{w}' for instruction '{name}'" for w in wrong])
-            result.stops = bool(wrong)
-
     def _modifiers(self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> None:
         """Checks the modifier words against those of the row, and the rules between them."""
         name = result.name
         errors = result.errors
         allowed = row.words
         slots: dict[str, str] = {}
+        repeated: list[str] = []
         wrong: list[str] = []
         spaces = 0
         for word in words:
@@ -257,15 +214,23 @@ class Checker:
             slot = _slot(name, word)
             if word in SPACES:
                 spaces += 1
-            elif slot == "rnd" and _repetition(name, word, slot, slots, allowed):
-                wrong = [m for m in wrong if not m.startswith("Illegal rounding")]
-                continue
+            elif not name.startswith("createpolicy"):  # its primary and secondary priority may be equal
+                message = _repetition(name, word, slot, slots, allowed)
+                if message and message not in repeated:
+                    repeated.append(message)
+                if message and slot == "rnd":
+                    wrong = [m for m in wrong if not m.startswith("Illegal rounding")]
+                    continue
             slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
                 wrong.extend(illegal(word, slot, name, row, result.types, self.place))
-        if (spaces > 1 and not allowed.isdisjoint(SPACES)) or (name == "cp.async" and spaces < 2):
-            errors.extend(_wrong_number_of_spaces(name, spaces))
-        errors.extend([missing(name, group) for group in row.required if _lacks(group, words, slots)])
+        if spaces > 1 and not allowed.isdisjoint(SPACES):
+            errors.extend(_too_many_spaces(name, spaces))
+        errors.extend(repeated)
+        for group in row.required:
+            slot = SLOT_OF.get(group[0], "shape")
+            if not any(word in words for word in group) and (slot not in ("rnd", "cmp") or slot not in slots):
+                errors.append(missing(name, group))
         errors.extend(wrong)
         rules = MODIFIERS.of(name)
         if rules:
@@ -279,6 +244,9 @@ class Checker:
         place = self.place
         name = result.name
         found: list[str] = []
+        for word in words:
+            if word in EARLY:
+                found.extend(messages(EARLY[word], place, facts))
         instead = INSTEAD.of(name)
         if instead and any(rule.holds(facts) for rule in instead):
             found.extend(apply(instead, facts, words, place))

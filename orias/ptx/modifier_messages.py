@@ -15,6 +15,34 @@ from orias.ptx.targets import listed
 SPACES: Final = frozenset(
     ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
 )
+NAME_PARTS: Final = frozenset(
+    [
+        "arrive",
+        "base",
+        "c",
+        "cvt",
+        "d",
+        "expect_tx",
+        "fractional",
+        "full",
+        "grad",
+        "l",
+        "level",
+        "mask",
+        "noalias",
+        "p",
+        "parity",
+        "proxy",
+        "range",
+        "red",
+        "scaled::n2::ue8m0",
+        "to",
+        "wide",
+        "ws",
+    ]
+)
+"""Words that only exist as parts of instruction names; as modifiers they are unknown."""
+
 _ILLEGAL: Final = parse_rows("""
 n=cvt word=ftz t0!=f16/f32/f64 t1!=f16/f32/f64 | n=cvt word=ftz t0=bf16 | n=cvt word=ftz t1=bf16 -> Illegal modifier '.ftz' for instruction 'cvt'
 n=cvt word=ftz => Modifier '.ftz' does not apply to this type of convert operation
@@ -53,13 +81,13 @@ word=rs -> {plain}
 word=rs -> @n100a/103a : .rs
 word=rs =>
 word=cp_mask => @F100 Fv8.6 : .{word} && {plain}
-word=alloc/cp/dealloc/ld/mma/pack::16b/shift/st/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @Fv8.6 : .{word} && @XTENSOR : .{word}' for instruction '{n} && {plain}
+word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @XTENSOR : .{word}' for instruction '{n} && {plain}
 -> {plain}
 """)
 """Messages on a word that the form row does not have; the first row with ``=>`` that holds is the last one tried."""
 
 _MISSING: Final = parse_rows("""
-slot=rnd only => .approx modifier required for instruction '{n}'
+slot=rnd only => '.approx' modifier required for instruction '{n}'
 slot=rnd approx => Rounding modifier or '.approx' modifier required for instruction '{n}'
 slot=rnd => Rounding modifier required for instruction '{n}'
 slot=cmp => Comparison modifier required for instruction '{n}'

@@ -49,7 +49,6 @@ _SLOTS: Final[dict[str, str]] = {
         for what in ("fill", "use", "lastuse", "discard")
     ),
     "permute": "f4e b4e rc8 ecl ecr rc16",
-    "tensor": "alloc cp dealloc ld mma shift st",
     "warpx": "warpx2::01_23 warpx2::02_13 warpx4",
     "query": "is_canceled get_first_ctaid get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z",
 }
@@ -230,31 +229,3 @@ def _all_words() -> frozenset[str]:
 
 WORDS: Final[frozenset[str]] = _all_words()
 """Every word that is a modifier or a type of some instruction."""
-
-NAME_PARTS: Final = frozenset(
-    [
-        "arrive",
-        "base",
-        "c",
-        "cvt",
-        "d",
-        "expect_tx",
-        "fractional",
-        "full",
-        "grad",
-        "l",
-        "level",
-        "mask",
-        "noalias",
-        "p",
-        "parity",
-        "proxy",
-        "range",
-        "red",
-        "scaled::n2::ue8m0",
-        "to",
-        "wide",
-        "ws",
-    ]
-)
-"""Words that only exist as parts of instruction names; as modifiers they are unknown."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 from orias.ptx.ast import TYPE_WORDS, Sig
-from orias.ptx.names import NAME_PARTS, NAMES, SLOT_OF, WORDS
+from orias.ptx.names import NAMES, SLOT_OF, WORDS
 
 _LONGEST_NAME: Final = max(name.count(".") + 1 for name in NAMES)
 
@@ -53,16 +53,17 @@ def split_name(parts: list[str]) -> int:
 
 
 def parse_opcode(text: str) -> Sig:
-    """The Sig of a dotted opcode, without the words that no instruction has; raises :class:`OpcodeError`."""
+    """The Sig of a dotted opcode; raises :class:`OpcodeError`."""
     parts = text.split(".")
     n = split_name(parts)
     if n == 0:
-        unknown = [f"Unknown modifier '.{w}'" for w in parts[1:] if w in NAME_PARTS or not known_word(w)]
+        unknown = [f"Unknown modifier '.{w}'" for w in parts[1:] if not known_word(w)]
         raise OpcodeError([*unknown, f"Not a name of any known instruction: '{parts[0]}'"])
     name = ".".join(parts[:n])
     own = _slot_table(name)
     mods: dict[str, str] = {}
     types: list[str] = []
+    wrong: list[str] = []
     for word in parts[n:]:
         slots = own.get(word)
         if slots is not None:
@@ -74,12 +75,14 @@ def parse_opcode(text: str) -> Sig:
             known = SLOT_OF.get(word)
             if known is None:
                 if not known_word(word):
-                    continue
+                    wrong.append(f"Unknown modifier '.{word}'")
                 known = "shape"
             slot = known
         mods[slot] = word
         if word == "mmio":
             mods["mmio"] = word
+    if wrong:
+        raise OpcodeError(wrong)
     if "mmio" in mods and name in ("ld", "st"):
         mods["order"] = "mmio"
     return Sig(name, text, mods, tuple(types))

@@ -29,10 +29,10 @@ from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
-from orias.ptx.texture_checks import texture_errors
+from orias.ptx.texture_checks import texture_fits
 from orias.ptx.wgmma_checks import wgmma_operands
 
-_GENERIC: Final = frozenset(("ldmatrix", "ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
+_GENERIC: Final = frozenset(("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _MOV_SLOT: Final = Slot("S")
 
@@ -49,9 +49,8 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
     mismatch = [f"Arguments mismatch for instruction '{name}'"]
     if name == "mma" and not mma_operands(sig, types, ops):
         return mismatch
-    errors = texture_errors(name, sig, types, ops)
-    if errors:
-        return errors
+    if not texture_fits(name, sig, types, ops):
+        return mismatch
     if name in ("ldmatrix", "stmatrix"):
         errors = matrix_vector_errors(name, sig, ops)
         if errors:
@@ -73,8 +72,6 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
             continue
         use.soft = []
         if _all_fit(slots, ops, use):
-            if any(o.kind == O_VEC and any(e.kind == O_SINK for e in o.elems) for o in ops[1:]):
-                use.note("Sink '_' not allowed as a source operand")
             if name.startswith("wmma."):
                 use.soft.extend(wmma_checks.operand_errors(name, sig, types, ops))
             return use.soft
@@ -147,15 +144,11 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
     space = mods.get("space", "")
     var = op.var
     if var is None:
-        if not op.name and not op.elems and space != "local":
+        if not op.name and not op.elems and use.name in ("ld", "st", "atom", "red") and space != "local":
             use.note("Immediate addresses allowed only for .local state space")
         return True
     if var.space == "reg":
-        if var.type[0] not in "bus":
-            use.note(
-                f"Illegal to use symbol '{var.name}' of type .{var.type} as address operand. Use integer or bit only."
-            )
-        return TYPE_BITS.get(var.type, 1) in ((32, 64) if op.elems else (1, 8, 16, 32, 64))
+        return TYPE_BITS.get(var.type, 0) in (32, 64) and var.type[0] in "bus"
     if space and "dst" not in mods and not op.elems:
         base = space.partition("::")[0]
         wrong = base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")
@@ -198,7 +191,7 @@ def _value(slot: Slot, op: Operand, use: Use) -> bool:
     if slot.wide:
         type_ = type_[0] + str(TYPE_BITS[type_] * 2)
     mods = use.sig.mods
-    if use.name == "cvta" and slot.role == "S" and op.kind in (O_SYM, O_FUNC):
+    if use.name == "cvta" and slot.role == "S" and op.kind in (O_SYM, O_FUNC) and op.key != "s+":
         if op.var is None or op.var.space != mods.get("space", "").partition("::")[0]:
             use.note("State space mismatch between instruction and address in instruction 'cvta'")
             return True

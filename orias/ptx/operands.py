@@ -128,13 +128,6 @@ def operand(state: State, depth: int = 0) -> Operand:
     return left
 
 
-def later_operand(state: State) -> Operand:
-    """Reads an operand that is not the first one: it cannot be ``_`` or a pair."""
-    if state.lex.kind == T_PUNCT and state.lex.text == "_":
-        state.syntax()
-    return _single(state, 0)
-
-
 def argument(state: State) -> Operand:
     """Reads one argument of a call: a plain name, a constant or ``_``."""
     lex = state.lex

@@ -51,8 +51,6 @@ class Parser:
         self.bodies = BodyReader(state, forms)
         while lex.kind != T_END:
             self._module_item()
-            state.begun = True
-        state.begun = True
         self.bodies.close_scope(state.scopes[0])
         if self.bodies.any_loc and not state.module.files and not state.errors:
             state.warning(_LOC_WITHOUT_FILE, 0)
@@ -62,7 +60,7 @@ class Parser:
                 if name not in known:
                     state.error(f"Unresolved label '{name}' used in function_name attribute.", 0)
         for function in self.undefined:
-            if function.body is None and not state.errors:
+            if function.body is None:
                 state.fatal(f"Unresolved extern function '{function.name}'", 0)
         return state.module
 
@@ -113,7 +111,7 @@ class Parser:
                     module.target = name
                     if module.version < FIRST_VERSION[suffix]:
                         version = f"{module.version[0]}.{module.version[1]}"
-                        state.late_error(f"PTX .version {version} does not support .target {name}", line)
+                        state.error(f"PTX .version {version} does not support .target {name}", line)
             elif name in _TARGET_OPTIONS:
                 if name.startswith("texmode") and any(o.startswith("texmode") and o != name for o in options):
                     state.error(f"Conflicting .target option '{name}'", line)

@@ -60,17 +60,13 @@ class Fatal(Exception):
 class State:
     """The state of the parser.  ``diagnostics`` collects semantic errors; :meth:`fatal` ends the parse."""
 
-    __slots__ = ("begun", "diagnostics", "errors", "file_name", "function", "late", "lex", "module", "place", "scopes")
+    __slots__ = ("diagnostics", "errors", "file_name", "function", "lex", "module", "place", "scopes")
 
     def __init__(self, source: str, file_name: str) -> None:
         self.lex: Final[Lexer] = Lexer(source)
         self.file_name: Final[str] = file_name
         self.module: Final[Module] = Module()
         self.diagnostics: Final[list[Diagnostic]] = []
-        self.begun: bool = False
-        """True once an item of the module is read whole."""
-        self.late: Final[list[Diagnostic]] = []
-        """Errors that come after all others."""
         self.errors: int = 0
         self.scopes: Final[list[Scope]] = [Scope()]
         self.function: Function | None = None
@@ -81,11 +77,6 @@ class State:
         """Records an error and continues."""
         self.errors += 1
         self.diagnostics.append(Diagnostic("error", message, line, column, self.file_name))
-
-    def late_error(self, message: str, line: int) -> None:
-        """Records an error that is reported once the text is read."""
-        self.errors += 1
-        self.late.append(Diagnostic("error", message, line, 0, self.file_name))
 
     def note(self, severity: str, message: str, line: int) -> None:
         """Records a remark that is no error."""
@@ -111,11 +102,8 @@ class State:
         self.fatal(f"Parsing error near '{lex.text}': syntax error", lex.line, lex.column())
 
     def failure(self) -> CompileError:
-        """The exception that carries everything recorded so far.
-
-        Late errors are left out where the parse ended in the first item of the module, as ptxas does.
-        """
-        return CompileError([*self.diagnostics, *self.late] if self.begun else self.diagnostics)
+        """The exception that carries everything recorded so far."""
+        return CompileError(self.diagnostics)
 
     def gate(self, key: str, line: int) -> None:
         """Reports a directive that the module's version or target does not have."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_SINK, O_SYM, O_VEC, TYPE_BITS, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_REG, O_VEC, TYPE_BITS, Operand, Sig
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
 _NAMED: Final = ("texref", "surfref", "samplerref")
@@ -11,27 +11,6 @@ _INTEGERS: Final = ("f16x2", "b32", "u32", "s32")
 _PLACES: Final = ("b32", "u32", "s32")
 _TYPES: Final[dict[str, tuple[str, ...]]] = {"f32": _FLOATS, "s32": _INTEGERS, "u32": _INTEGERS}
 """Types of the registers for results and coordinates of sampling, by the instruction type."""
-_COUNTS: Final[dict[str, int]] = {"f16x2": 2}
-"""Elements of a result, where there are not four."""
-
-
-def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> list[str]:
-    """Error messages on an instruction on a texture or surface; none for all others."""
-    mismatch = f"Arguments mismatch for instruction '{name}'"
-    if not texture_fits(name, sig, types, ops):
-        return [mismatch]
-    if not name.startswith(("tex", "tld4")):
-        return []
-    result = ops[0]
-    count = _COUNTS.get(types[0], 4)
-    if sig.mods.get("vec") != f"v{count}":
-        return [f"Instruction '{name}.{types[0]}' requires .v{count} type"]
-    size = f"Argument vector size mismatch for instruction '{name}'"
-    if result.kind == O_SYM or (result.kind == O_REG and (result.var is None or result.var.vec == 1)):
-        return ["Result vector expected", size]
-    if result.kind == O_VEC and all(e.kind == O_SINK for e in result.elems):
-        return ["Unable to infer type of vector elements (assuming .b8)", mismatch]
-    return [size] if result.kind == O_VEC and len(result.elems) != count else []
 
 
 def texture_fits(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
@@ -53,10 +32,11 @@ def texture_fits(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operand]
         return True
     if not where.elems:
         return False
-    if place and ops[0].kind in (O_ADDR, O_IMM):
-        return False
     if name.startswith("su"):
         return _registers_in(where.elems, _PLACES)
+    result = ops[0]
+    if "vec" in sig.mods and result.kind == O_REG and (result.var is None or result.var.vec == 1):
+        return False
     coordinates = where.elems[-1:]
     if len(types) > 1 and types[1] in _TYPES and not _registers_in(coordinates, _TYPES[types[1]]):
         return False

@@ -73,4 +73,6 @@ def test_unknown_words_and_names() -> None:
     with pytest.raises(OpcodeError) as caught:
         parse_opcode("foo.bar")
     assert caught.value.messages == ["Unknown modifier '.bar'", "Not a name of any known instruction: 'foo'"]
-    assert parse_opcode("add.nope.s32.neither").types == ("s32",)
+    with pytest.raises(OpcodeError) as caught:
+        parse_opcode("add.nope.s32.neither")
+    assert caught.value.messages == ["Unknown modifier '.nope'", "Unknown modifier '.neither'"]
