@@ -66,6 +66,20 @@ _REPEATABLE: Final = frozenset(("sync", "uni", "approx", "row", "col", "NaN", "s
 """Words that may stand twice."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
 """Instructions for which a boolean operation is one of several operations."""
+_FEATURES: Final[tuple[frozenset[str], ...]] = (
+    frozenset(("sync",)),
+    frozenset(("add", "and", "cas", "max", "min", "or", "popc", "xor")),
+    frozenset(("relu",)),
+    frozenset(("satfinite",)),
+    frozenset(("L2::64B", "L2::128B", "L2::256B")),
+    frozenset(("L2::cache_hint",)),
+    frozenset(("multicast::cluster", "multicast::cluster::all")),
+    frozenset(
+        ("im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile", "tile::gather4", "tile::scatter4")
+    ),
+    frozenset(("cta_group::1", "cta_group::2")),
+)
+"""Words by which ptxas selects the form of an instruction, in the order in which it reports those that no form has."""
 _FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
     "mma": selector_errors,
@@ -107,6 +121,32 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
     if name == "prefetch" and slot == "evict2":
         return "Multiple cache eviction priority modifiers specified"
     return fill(_REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name})
+
+
+def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
+    """The messages on all words whose slots are already filled, each once."""
+    slots: dict[str, str] = {}
+    found: list[str] = []
+    for word in words:
+        if word in SPACES or (word not in allowed and (word in IGNORED or word in TYPE_WORDS)):
+            continue
+        slot = _slot(name, word)
+        message = _repetition(name, word, slot, slots, allowed)
+        if message and message not in found:
+            found.append(message)
+        slots[slot] = word
+    return found
+
+
+def _foreign_feature(name: str, words: list[str]) -> str:
+    """The first word, by rank, that selects a form in some instructions, but in no form of this one; "" if there is none."""
+    for group in _FEATURES:
+        for word in reversed(words):
+            if word in group:
+                if not any(row.open or word in row.words for row in rows(name).values()):
+                    return word
+                break
+    return ""
 
 
 def _too_many_spaces(name: str, spaces: int) -> list[str]:
@@ -172,11 +212,17 @@ class Checker:
         types = tuple([w for w in words if w in TYPE_WORDS and (w not in _FORMATS or name == "ldmatrix")])
         table = rows(name)
         row = table.get(types) or table.get((ANY,))
-        if row is not None and name == "cvt" and not row.open and "sat" not in words:
-            # For ptxas, conversions with these words and without them are different instructions.
+        foreign = _foreign_feature(name, words)
+        if foreign:
+            errors.extend(_repetitions(name, [w for w in words if SLOT_OF.get(w) not in ("op", "bool")], set()))
+            errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
+            return result
+        if row is not None and not row.open and not (name == "cvt" and "sat" in words):
+            # For ptxas, forms with these words and without them are different instructions.
             if any(w in ("relu", "satfinite") and w not in row.words for w in words):
                 row = None
         if row is None:
+            errors.extend(_repetitions(name, words, set()))
             errors.append(f"Unexpected instruction types specified for '{name}'")
             return result
         result.row = row

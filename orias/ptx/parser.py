@@ -111,7 +111,7 @@ class Parser:
                     module.target = name
                     if module.version < FIRST_VERSION[suffix]:
                         version = f"{module.version[0]}.{module.version[1]}"
-                        state.error(f"PTX .version {version} does not support .target {name}", line)
+                        state.last.append((f"PTX .version {version} does not support .target {name}", line))
             elif name in _TARGET_OPTIONS:
                 if name.startswith("texmode") and any(o.startswith("texmode") and o != name for o in options):
                     state.error(f"Conflicting .target option '{name}'", line)
@@ -292,10 +292,12 @@ def parse(text: str | bytes, file_name: str = "<string>") -> Module:
     try:
         module = parser.run()
     except Fatal:
+        state.report_last()
         raise state.failure() from None
     finally:
         if collecting:
             gc.enable()
+    state.report_last()
     if state.errors:
         raise state.failure()
     module.warnings = state.diagnostics
