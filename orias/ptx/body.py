@@ -304,6 +304,8 @@ class BodyReader:
         instr = Instr(form.sig, [], pred, line, column)
         if lex.kind != T_PUNCT or lex.text != ";":
             while True:
+                if instr.ops and lex.kind == T_PUNCT and lex.text == "_":
+                    state.syntax()  # only a result may be dropped, and that comes first
                 instr.ops.append(self._operand(form, line))
                 if not state.take(","):
                     break

@@ -61,12 +61,10 @@ class Forms:
             for message in checked.errors:
                 state.error(message, line, instr.column)
             return
-        messages: list[str] = []
+        messages = self.checker.operands(checked, instr)
         lost = any(op.kind == O_ADDR and op.name and op.var is None for op in instr.ops)
-        if lost:
+        if lost and not (messages and messages[0].startswith("Arguments mismatch")):
             messages = [f"Illegal operand type to instruction '{checked.name}'"]
-        else:
-            messages = self.checker.operands(checked, instr)
         for message in messages:
             if message.startswith("Result discard mode"):
                 state.fatal(message, line, instr.column)

@@ -14,7 +14,7 @@ from orias.ptx.facts import label_facts, opcode_facts, operand_facts
 from orias.ptx.form_table import ANY, GATES, INSTEAD, LAST, MODIFIERS, OPERANDS, VALUES, Row, has_name, is_ruled, rows
 from orias.ptx.gates import EARLY, LATE, SPARSE, Place, fill, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
-from orias.ptx.modifier_messages import NAME_PARTS, SPACES, advisories, illegal, missing, without_sync
+from orias.ptx.modifier_messages import NAME_PARTS, SPACES, advisories, illegal, missing, unexpected, without_sync
 from orias.ptx.names import IGNORED, SLOT_OF
 from orias.ptx.opcode import is_shape
 from orias.ptx.operand_checks import operand_errors
@@ -223,7 +223,7 @@ class Checker:
                 row = None
         if row is None:
             errors.extend(_repetitions(name, words, set()))
-            errors.append(f"Unexpected instruction types specified for '{name}'")
+            errors.append(unexpected(name, words, types))
             return result
         result.row = row
         result.types = types

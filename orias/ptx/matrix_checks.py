@@ -154,9 +154,15 @@ _REGISTERS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def _all_registers(op: Operand, type_: str) -> bool:
-    """Whether the registers of a vector may hold elements of the type; constants alone are values of f64."""
+    """Whether the registers of a vector may hold elements of the type; constants alone are values of f64.
+
+    An untyped register makes the whole vector untyped.
+    """
     fitting = _REGISTERS.get(type_, _WORDS)
     types = [e.var.type for e in op.elems if e.kind == O_REG and e.var is not None]
+    untyped = next((t for t in types if t[0] == "b"), "")
+    if untyped in fitting:
+        return all(TYPE_BITS.get(t) == TYPE_BITS[untyped] for t in types)
     return (bool(types) or type_ == "f64") and all(t in fitting for t in types)
 
 

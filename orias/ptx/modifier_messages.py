@@ -99,14 +99,25 @@ n=vshl/vshr word=clamp => Clamp modifier required for instruction '{n}'
 slot=completion => .completion_mechanism modifier required for instruction '{n}'
 slot=kind => .kind modifier required for instruction '{n}'
 slot=num => .num modifier required for instruction '{n}'
+n=txq/txq.level/suq => Query modifier required for instruction '{n}'
 slot=shape => Shape modifier required for instruction '{n}'
 slot=op => Reduction operation is required for instruction '{n}'
 n=membar => Membar level required for instruction 'membar'
+word=r => Component modifier required for instruction '{n}'
+word=2d n=tld4 => Geometry modifier required for instruction '{n}'
+word=1d n!=cp.async.bulk.tensor/cp.reduce.async.bulk.tensor/cp.async.bulk.prefetch.tensor => Geometry modifier required for instruction '{n}'
+word=trap => Clamp modifier required for instruction '{n}'
 n=griddepcontrol => '.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'
 n=fence.proxy/membar.proxy => .proxykind modifier required for instruction '{n}'
 -> .{word} modifier required for instruction '{n}'
 """)
 """Messages on a required group without a word in the opcode; ``word`` is the first of the group."""
+
+_UNEXPECTED: Final = parse_rows("""
+n=min/max relu t0=u16/s16/u16x2/u32/u64/s64 => Illegal modifier '.relu' for instruction '{n}' with type '.{t0}'
+-> Unexpected instruction types specified for '{n}'
+""")
+"""Messages on types for which an instruction has no form, or none with the words that select one."""
 
 _NOWHERE: Final = Place(0, 0, "")
 
@@ -139,6 +150,14 @@ def missing(name: str, group: tuple[str, ...]) -> str:
     if group == ("approx",):
         facts["only"] = "yes"
     return apply(_MISSING, facts, [], _NOWHERE)[0]
+
+
+def unexpected(name: str, words: list[str], types: tuple[str, ...]) -> str:
+    """The message on an opcode without a form row."""
+    facts = {"n": name, **{w: w for w in words}}
+    if types:
+        facts["t0"] = types[0]
+    return apply(_UNEXPECTED, facts, [], _NOWHERE)[0]
 
 
 def without_sync(name: str, place: Place) -> list[str]:

@@ -29,7 +29,7 @@ from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
-from orias.ptx.texture_checks import texture_fits
+from orias.ptx.texture_checks import texture_errors
 from orias.ptx.wgmma_checks import wgmma_operands
 
 _GENERIC: Final = frozenset(("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
@@ -39,7 +39,15 @@ _MOV_SLOT: Final = Slot("S")
 
 def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
     """Error messages on the operands of an instruction."""
-    return vector_errors(name, instr.ops) or _list_errors(row, name, types, instr)
+    errors = vector_errors(name, instr.ops) or _list_errors(row, name, types, instr)
+    if not errors and any(_has_sink(op) for op in instr.ops[1:]):
+        return ["Sink '_' not allowed as a source operand"]
+    return errors
+
+
+def _has_sink(op: Operand) -> bool:
+    """Whether a vector, or one in an address, has an element ``_``."""
+    return any(e.kind == O_SINK or _has_sink(e) for e in op.elems) if op.kind in (O_VEC, O_ADDR) else False
 
 
 def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
@@ -49,8 +57,10 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
     mismatch = [f"Arguments mismatch for instruction '{name}'"]
     if name == "mma" and not mma_operands(sig, types, ops):
         return mismatch
-    if not texture_fits(name, sig, types, ops):
-        return mismatch
+    use = Use(name, types, sig)
+    errors = texture_errors(name, sig, types, ops, use)
+    if errors:
+        return errors
     if name in ("ldmatrix", "stmatrix"):
         errors = matrix_vector_errors(name, sig, ops)
         if errors:
@@ -65,7 +75,6 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
         return transfer_errors(name, sig, ops)
     if name in ("tcgen05.mma", "tcgen05.mma.ws"):
         return product_errors(name, sig, ops)
-    use = Use(name, types, sig)
     for entry in row.lists:
         slots = [s for s in entry if not s.when or _present(s.when, sig)]
         if len(slots) != len(ops) and not (row.rest and len(ops) >= len(slots)):
@@ -93,6 +102,9 @@ def _present(when: str, sig: Sig) -> bool:
 def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
     for i, slot in enumerate(slots):
         use.index = i
+        if i == 0 and ops[0].kind == O_SINK and slot.role not in "DX" and not slot.pair:
+            use.discard()
+            continue
         role = _ROLES.get(slot.role)
         if not (_value(slot, ops[i], use) if role is None else role(slot, ops[i], use)):
             return False
