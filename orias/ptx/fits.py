@@ -135,6 +135,8 @@ def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
             use.needs_result()
         return type_[0] in "bus" and "x" not in type_ and type_[1:].isdigit()
     var = op.var
+    if slot.fixed and result:
+        return False
     if var is not None and slot.fixed and type_[0] != "b" and not register_fits(var.type, type_, False):
         return False
     if var is not None and type_ != "pred" and not slot.fixed and not _class_fits(var.type, type_):
@@ -157,15 +159,21 @@ def _function(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
 
 
 def _special(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
-    if not register_fits(SPECIAL[op.name][0], type_, slot.relaxed or use.name == "cvt"):
+    register = SPECIAL[op.name][0]
+    have, want = TYPE_BITS.get(register, 0), TYPE_BITS.get(type_, 0)
+    as_float = type_ in ("f16", "f32", "f64") and register != "pred" and (have == want or (have, want) == (32, 16))
+    if not as_float and not register_fits(register, type_, slot.relaxed or use.name == "cvt"):
         return False
+    if use.name == "cvt" and result:
+        use.note("Read-only special register cannot be destination argument")
+        return True
     if use.name != "cvt" or result or type_[0] == "f":
         use.note(f"Special register argument not allowed for instruction '{use.name}'")
     return True
 
 
 def _address(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
-    if op.var is None or (slot.fixed and op.var.space != "reg"):
+    if op.var is None or (slot.fixed and (result or type_[0] != "b")):
         return False
     # the address of a variable counts as a word
     if register_fits(op.var.type if op.var.space == "reg" else "u32", type_, slot.relaxed):

@@ -11,6 +11,8 @@ PLAIN: Final = 0
 BRANCH: Final = 1
 CALL: Final = 2
 INDEXED: Final = 3
+_BEFORE_OPCODE: Final = ("Arguments mismatch", "Illegal vector size", "Incompatible elements", "Vector with elements")
+"""Messages on operands that precede those on the opcode."""
 _SPECIAL_FORMS: Final = {"bra": BRANCH, "call": CALL, "brx.idx": INDEXED}
 
 
@@ -57,6 +59,8 @@ class Forms:
         state = self.state
         checked = form.checked
         line = instr.line
+        for message in checked.early:
+            state.error(message, line, instr.column)
         if checked.row is None:
             for message in checked.errors:
                 state.error(message, line, instr.column)
@@ -65,12 +69,16 @@ class Forms:
         lost = any(op.kind == O_ADDR and op.name and op.var is None for op in instr.ops)
         if lost and not (messages and messages[0].startswith("Arguments mismatch")):
             messages = [f"Illegal operand type to instruction '{checked.name}'"]
+        after = [m for m in messages if not m.startswith(_BEFORE_OPCODE)]
         for message in messages:
-            if message.startswith("Result discard mode"):
-                state.fatal(message, line, instr.column)
-            state.error(message, line, instr.column)
+            if message.startswith(_BEFORE_OPCODE):
+                state.error(message, line, instr.column)
         if not (messages and messages[0].startswith("Arguments mismatch")):
             for message in checked.errors:
+                state.error(message, line, instr.column)
+            for message in after:
+                if message.startswith("Result discard mode"):
+                    state.fatal(message, line, instr.column)
                 state.error(message, line, instr.column)
             late = self.checker.values(checked, instr)
             for message in late:
@@ -78,7 +86,7 @@ class Forms:
             _index_to_address(instr, checked)
             for severity, note in checked.notes:
                 state.note(severity, note, line)
-            if not (messages or late or checked.errors or checked.values or checked.notes):
+            if not (messages or late or checked.errors or checked.early or checked.values or checked.notes):
                 form.seen.add(tuple([op.key for op in instr.ops]))
 
 

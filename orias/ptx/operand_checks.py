@@ -26,7 +26,8 @@ from orias.ptx.ast import (
 )  # fmt: skip
 from orias.ptx.fits import Use, scalar_fits, vector_errors, vector_fits
 from orias.ptx.form_table import Row, Slot
-from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands
+from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands, mma_sizes_differ
+from orias.ptx.operands import is_address_type
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
 from orias.ptx.texture_checks import texture_errors
@@ -34,6 +35,8 @@ from orias.ptx.wgmma_checks import wgmma_operands
 
 _GENERIC: Final = frozenset(("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
+_WITH_SYNC: Final = {"shfl": 5, "vote": 3}
+"""Operands of instructions that have forms with and without .sync, in those with it."""
 _MOV_SLOT: Final = Slot("S")
 
 
@@ -55,8 +58,10 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
     sig = instr.sig
     ops = instr.ops
     mismatch = [f"Arguments mismatch for instruction '{name}'"]
+    if _WITH_SYNC.get(name) == len(ops) and "sync" not in sig.mods:
+        return [f".sync modifier required for instruction '{name}'"]
     if name == "mma" and not mma_operands(sig, types, ops):
-        return mismatch
+        return [f"Argument vector size mismatch for instruction '{name}'"] if mma_sizes_differ(sig, types, ops) else mismatch
     use = Use(name, types, sig)
     errors = texture_errors(name, sig, types, ops, use)
     if errors:
@@ -160,7 +165,12 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
             use.note("Immediate addresses allowed only for .local state space")
         return True
     if var.space == "reg":
-        return TYPE_BITS.get(var.type, 0) in (32, 64) and var.type[0] in "bus"
+        if not is_address_type(var.type):
+            if var.type != "b128":
+                what = f"Illegal to use symbol '{var.name}' of type .{var.type} as address operand."
+                use.note(f"{what} Use integer or bit only.")
+            return True
+        return TYPE_BITS.get(var.type, 0) in (32, 64)
     if space and "dst" not in mods and not op.elems:
         base = space.partition("::")[0]
         wrong = base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")

@@ -115,6 +115,11 @@ def address_operand(base: Operand, value: int) -> Operand | None:
     return None
 
 
+def is_address_type(type_: str) -> bool:
+    """Whether a register of a type may be named as an address: integers and untyped ones of at most 64 bits."""
+    return type_[0] in "us" or (type_[0] == "b" and type_ != "b128")
+
+
 def operand(state: State, depth: int = 0) -> Operand:
     """Reads one operand by the grammar."""
     if depth > MAX_NESTING // 4:
@@ -303,6 +308,7 @@ def _address(state: State, depth: int) -> Operand:
         if lex.kind != T_IDENT:
             state.syntax()
         base = _named(state)
+        wide = base.kind == O_REG and base.var is not None and base.var.type == "b128"
         value = 0
         plain = not base.key.endswith(SUM)
         if base.kind == O_REG and state.take("+"):
@@ -315,6 +321,8 @@ def _address(state: State, depth: int) -> Operand:
             result.value = base.value
         else:
             result = made
+        if wide and lex.text == "]":
+            state.error("Illegal operand type for address/array-index", lex.line)
     if not plain and lex.text == ",":
         state.syntax()
     while state.take(","):

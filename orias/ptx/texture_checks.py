@@ -35,7 +35,10 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
     where = ops[place]
     if where.kind != O_ADDR:
         is_query = name.startswith(("txq", "suq"))
-        return [f"Address expected for argument {place} of instruction '{name}'"] if is_query else mismatch
+        wide = where.kind == O_REG and where.var is not None and TYPE_BITS.get(where.var.type) == 64
+        if is_query and (wide or where.kind == O_SYM or (where.kind == O_IMM and where.imm_type == "int")):
+            return [f"Address expected for argument {place} of instruction '{name}'"]
+        return mismatch
     kind = "surfref" if name.startswith("su") else "texref"
     handle = _handle(where, kind)
     if handle == _WRONG:
@@ -153,7 +156,8 @@ def _more_operands(name: str, ops: list[Operand], type_: str) -> bool:
         return register_fits(ops[0].var.type, type_, False)
     if name == "tex.level" and ops[0].kind == O_IMM:
         return (ops[0].imm_type == "int") == (type_ != "f32")
-    return _registers_in(ops, _ANY_WORD)
+    vectors = [o for o in ops if o.kind == O_VEC and name in ("tex", "tex.base")]
+    return _registers_in(ops, _ANY_WORD) and _registers_in(vectors, _PLACES)
 
 
 def _size_errors(name: str, op: Operand, sig: Sig, times: int) -> list[str]:
