@@ -11,7 +11,7 @@ PLAIN: Final = 0
 BRANCH: Final = 1
 CALL: Final = 2
 INDEXED: Final = 3
-_BEFORE_OPCODE: Final = ("Arguments mismatch", "Illegal vector size", "Incompatible elements", "Vector with elements")
+_BEFORE_OPCODE: Final = ("Arguments mismatch", "Illegal vector size", "Incompatible elements", "Vector with elements", "Unable to infer")
 """Messages on operands that precede those on the opcode."""
 _SPECIAL_FORMS: Final = {"bra": BRANCH, "call": CALL, "brx.idx": INDEXED}
 
