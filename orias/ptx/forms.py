@@ -13,6 +13,8 @@ CALL: Final = 2
 INDEXED: Final = 3
 _BEFORE_OPCODE: Final = ("Arguments mismatch", "Illegal vector size", "Incompatible elements", "Vector with elements", "Unable to infer")
 """Messages on operands that precede those on the opcode."""
+_UNIFIED: Final = ("ld", "ldu", "atom")
+"""Instructions whose addresses may have the attribute .unified, in global memory or generic."""
 _SPECIAL_FORMS: Final = {"bra": BRANCH, "call": CALL, "brx.idx": INDEXED}
 
 
@@ -73,6 +75,11 @@ class Forms:
         for message in messages:
             if message.startswith(_BEFORE_OPCODE):
                 state.error(message, line, instr.column)
+        for op in instr.ops:
+            if op.kind == O_ADDR and op.comp == "unified":
+                op.comp = ""  # a hint, without effect on the code
+                if checked.name not in _UNIFIED or form.sig.mods.get("space", "global") != "global":
+                    after.append(f"Illegal use of attribute '.unified' for instruction '{checked.name}'")
         if not (messages and messages[0].startswith("Arguments mismatch")):
             for message in checked.errors:
                 state.error(message, line, instr.column)
@@ -86,7 +93,7 @@ class Forms:
             _index_to_address(instr, checked)
             for severity, note in checked.notes:
                 state.note(severity, note, line)
-            if not (messages or late or checked.errors or checked.early or checked.values or checked.notes):
+            if not (messages or after or late or checked.errors or checked.early or checked.values or checked.notes):
                 form.seen.add(tuple([op.key for op in instr.ops]))
 
 

@@ -154,6 +154,8 @@ EARLY: Final[dict[str, str]] = {
     "s4": "F75 Fv6.3 : .s4",
     "u4": "F75 Fv6.3 : .u4",
     "b1": "F75 Fv6.3 : .b1",
+    **{word: f"Fv8.6 : .{word}" for word in ("alloc", "cp", "dealloc", "ld", "mma", "shift", "st")},
+    "read": "Mv8.0 M90 : .read",
     "relu": "Fv7.0 : .relu",
     "NaN": "Fv7.0 : .NaN",
     "satfinite": "Fv6.0 F70 : .satfinite",

@@ -64,10 +64,15 @@ _REPEATED: Final[dict[str, str]] = {
 }
 """Slot -> message on the second of two words that fill it; in other slots only a repetition of the same word is an error."""
 
-_REQUIRED_LATE: Final = frozenset(("rnd", "cmp", "clamp", "level", "scope", "test"))
-"""Slots whose absence is reported after illegal words."""
-_ILLEGAL_LATE: Final = frozenset(("cmp", "shape", "cop", "clamp"))
-"""Slots whose words are refused after absent ones are reported."""
+_REQUIRED_LATE: Final = frozenset(("rnd", "cmp", "clamp", "wrap", "test"))
+"""Slots whose absence is reported after the first illegal words."""
+_REQUIRED_LAST: Final = frozenset(("level", "scope"))
+"""Slots whose absence is reported after all illegal words."""
+_ILLEGAL_EARLY: Final = frozenset(
+    ("sat", "aligned", "uni", "evict", "evict2", "completion", "1d", "2d", "3d", "4d", "5d", "any", "all", "ballot", "up",
+     "down", "bfly", "idx")
+)  # fmt: skip
+"""Words, and slots of words, that are refused before absent ones are reported; spaces too."""
 _REPEATABLE: Final = frozenset(("sync", "uni", "approx", "row", "col", "NaN", "sat", "satfinite", "relu", "cc"))
 """Words that may stand twice."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
@@ -125,6 +130,8 @@ def _slot(name: str, word: str) -> str:
 def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed: set[str]) -> str:
     """The message on a word whose slot is already filled; empty if that is legal."""
     if word != slots.get(slot) and not (slot in slots and slot in _REPEATED):
+        return ""
+    if slot == "rnd" and "approx" in (word, slots.get(slot)):
         return ""
     if word in _REPEATABLE or (slot in ("op", "bool") and word not in allowed):
         return ""
@@ -274,6 +281,7 @@ class Checker:
         slots: dict[str, str] = {}
         repeated: list[str] = []
         wrong: list[str] = []
+        shapes: list[str] = []
         last: list[str] = []
         spaces = 0
         for word in words:
@@ -291,18 +299,28 @@ class Checker:
                     continue
             slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
-                (last if slot in _ILLEGAL_LATE else wrong).extend(illegal(word, slot, name, row, result.types, self.place))
+                found = illegal(word, slot, name, row, result.types, self.place)
+                if word in SPACES or slot in _ILLEGAL_EARLY or word in _ILLEGAL_EARLY:
+                    wrong.extend(found)
+                elif slot == "shape":
+                    shapes.extend(found)
+                else:
+                    last.extend(found)
         if spaces > 1 and not allowed.isdisjoint(SPACES):
             errors.extend(_too_many_spaces(name, spaces))
         result.early.extend(repeated)
-        late: list[str] = []
+        late: tuple[list[str], list[str]] = ([], [])
         for group in row.required:
             slot = "test" if group[0] in _TESTS else SLOT_OF.get(group[0], "shape")
-            if not any(word in words for word in group) and (slot not in ("rnd", "cmp") or slot not in slots):
-                (late if slot in _REQUIRED_LATE else errors).append(missing(name, group))
+            both = "approx" in words and "approx" in group and any(w in words for w in group if w != "approx")
+            if both or not any(word in words for word in group) and (slot not in ("rnd", "cmp") or slot not in slots):
+                where = late[0] if slot in _REQUIRED_LATE else late[1] if slot in _REQUIRED_LAST else errors
+                where.append(missing(name, group))
         errors.extend(wrong)
-        errors.extend(late)
+        errors.extend(late[0])
+        errors.extend(shapes)
         errors.extend(last)
+        errors.extend(late[1])
         rules = MODIFIERS.of(name)
         if rules:
             if slots != sig.mods or "isa" not in facts:

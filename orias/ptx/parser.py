@@ -9,7 +9,7 @@ from typing import Final, final
 
 from orias.ptx.ast import Function, Module, Var
 from orias.ptx.body import BodyReader
-from orias.ptx.debug import dwarf_line, file_directive, loc_directive, section_directive
+from orias.ptx.debug import dwarf_line, file_directive, section_directive
 from orias.ptx.declaration_words import LINKAGE, SPACES, read_attributes
 from orias.ptx.declare import declaration
 from orias.ptx.expr import integer
@@ -161,8 +161,6 @@ class Parser:
                     state.error(f"Unknown symbol '{name}'", line)
                     break
             state.module.aliases.append((alias, target))
-        elif word == ".loc":
-            loc_directive(state)
         elif word in LINKAGE or word in SPACES or word in (".entry", ".func", ".attribute", ".align") or word[1:] in (
             "texref", "surfref", "samplerref",
         ):  # fmt: skip
@@ -181,7 +179,7 @@ class Parser:
         lex.next()
         attributes: list[str] = []
         while lex.kind == T_DOT and lex.text == ".attribute":
-            read_attributes(state, attributes)
+            read_attributes(state, attributes, ("unified",))
         rets: list[Var] = []
         if not entry and lex.kind == T_PUNCT and lex.text == "(":
             rets = parameters(state, False)
