@@ -6,7 +6,7 @@ A common statement costs one match, one look-up of its opcode and one look-up pe
 import re
 from typing import Final, final
 
-from orias.ptx.ast import O_REG, TYPE_BITS, Function, Instr, Label, Loc, Operand, Pragma, Var
+from orias.ptx.ast import O_PAIR, O_REG, TYPE_BITS, Function, Instr, Label, Loc, Operand, Pragma, Var
 from orias.ptx.call_syntax import LISTS, call, labelled_list, target_list
 from orias.ptx.debug import LOC, dwarf_line, loc_directive
 from orias.ptx.declaration_words import LINKAGE, SPACES
@@ -304,7 +304,12 @@ class BodyReader:
         instr = Instr(form.sig, [], pred, line, column)
         if lex.kind != T_PUNCT or lex.text != ";":
             while True:
-                instr.ops.append(self._operand(form, line))
+                if instr.ops and lex.kind == T_PUNCT and lex.text == "_":
+                    state.syntax()  # only a result may be dropped, and that comes first
+                op = self._operand(form, line)
+                if instr.ops and op.kind == O_PAIR:
+                    state.fatal("Parsing error near '|': syntax error", lex.line)
+                instr.ops.append(op)
                 if not state.take(","):
                     break
         if lex.kind != T_PUNCT or lex.text != ";":

@@ -100,8 +100,8 @@ def _constant_bank(state: State) -> None:
             state.error("Constant banks 1..11 are reserved for external incomplete arrays", line)
 
 
-def read_attributes(state: State, attributes: list[str]) -> None:
-    """``.attribute(.managed, .unified(a, b))``."""
+def read_attributes(state: State, attributes: list[str], known: tuple[str, ...] = ("managed", "unified")) -> None:
+    """``.attribute(.managed, .unified(a, b))``; ``known``: the attributes that may stand here."""
     lex = state.lex
     lex.next()
     state.punct("(")
@@ -109,8 +109,9 @@ def read_attributes(state: State, attributes: list[str]) -> None:
         if lex.kind != T_DOT:
             state.syntax()
         word = lex.text[1:]
-        if word in ("managed", "unified"):
-            state.gate(word, lex.line)
+        if word not in known:
+            state.syntax()
+        state.gate(word, lex.line)
         lex.next()
         if state.take("("):
             values = [str(integer(state))]
@@ -140,8 +141,13 @@ def make_var(state: State, name: str, found: Declared, line: int) -> Var:
         if state.take("]"):
             dims.append(0)
             continue
-        if lex.kind == T_PUNCT and lex.text in "-~!":
+        if lex.kind != T_INT and lex.text != "WARP_SZ":
             state.syntax()
+        start, at = lex.start, lex.line
+        lex.next()
+        if lex.text != "]":
+            state.syntax()
+        lex.seek(start, at)
         dims.append(integer(state))
         state.punct("]")
     var.dims = tuple(dims)

@@ -61,6 +61,11 @@ def registers(state: State, found: Declared) -> None:
             state.punct(">")
             if found.type == "pred" and found.vec > 1:
                 state.error(_VECTOR_PRED, line)
+            if name in scope.ranges:
+                state.error(f"Duplicate definition of variable '{name}<'", line)
+            taken = [n for n in scope.names if n.startswith(name) and _in_range(n[len(name) :], count)]
+            for old in taken:
+                state.error(f"Duplicate definition of variable '{old}'", line)
             scope.ranges[name] = Range(min(count, MAX_RANGE), found.type, found.vec, line)
         elif name in scope.names or (scope.ranges and state.in_range(scope, name)):
             state.error(f"Duplicate definition of variable '{name}'", line)
@@ -80,6 +85,11 @@ def registers(state: State, found: Declared) -> None:
         if not state.take(","):
             break
     scope.operands.clear()
+
+
+def _in_range(tail: str, count: int) -> bool:
+    """Whether the rest of a name is the number of a register of a range."""
+    return tail.isdigit() and len(tail) <= 10 and (tail == "0" or tail[0] != "0") and int(tail) < count
 
 
 def _refused_initialiser(state: State, name: str, line: int) -> None:
@@ -102,6 +112,8 @@ def _variable_errors(state: State, var: Var) -> None:
         state.error(".common variables must be declared in .global space", line)
     if var.type == "pred":
         state.error(f"Predicate variable '{var.name}' must be in register state space", line)
+    if "managed" in var.attributes and var.space != "global":
+        state.error(f"Illegal attribute '.managed' for symbol '{var.name}'", line)
     if var.vec > 1 and element_bytes(var.type) * var.vec > 16:
         state.error("Vector type too large, exceeds 128 bit limit", line)
     if var.space == "tex" and state.place.version >= 15:
@@ -134,6 +146,8 @@ def variables(state: State, found: Declared) -> None:
             if var.space not in ("global", "const"):
                 _refused_initialiser(state, name, line)
             else:
+                if var.linkage == "extern":
+                    state.error(f"No initial value is allowed for external symbol '{name}'", line)
                 lex.next()
                 initialiser(state, var)
         _variable_errors(state, var)

@@ -16,6 +16,7 @@ slots                 every filled slot of the Sig with its word: ``scope``, ``o
                       absolute (a constant as an address), address64 (one in a 64-bit register), symbol (a
                       variable as an address), other
 ``v0 v1 ...``         values of those that are immediates
+``u0 u1 ...``         the same without sign, as 64 bits
 ``count``             number of operands
 ====================  =====================================================================================================
 """
@@ -27,6 +28,7 @@ from orias.ptx.gates import Place
 
 _TYPES: Final = ("t0", "t1", "t2", "t3", "t4", "t5")
 _KINDS: Final[dict[int, str]] = {O_IMM: "imm", O_SINK: "sink", O_PAIR: "pair"}
+_MASK: Final = (1 << 64) - 1
 _NUMBERED: Final = ("0", "1", "2", "3", "4", "5", "6", "7")
 
 
@@ -77,5 +79,7 @@ def operand_facts(facts: dict[str, str], ops: list[Operand]) -> dict[str, str]:
         found["a" + number] = kind
         if op.kind == O_IMM:
             found["v" + number] = str(op.value)
+            if op.imm_type == "int":
+                found["u" + number] = str(op.value & _MASK)
     found["last"] = kind
     return found

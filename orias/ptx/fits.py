@@ -70,6 +70,10 @@ class Use:
         """Records a message on an operand that fits."""
         self.soft.append(message)
 
+    def discard(self) -> None:
+        """Records the message that the operand may not be ``_``."""
+        self.soft.append(f"Result discard mode is not allowed for instruction '{self.name}'")
+
     def must_be_register(self) -> None:
         """Records the message that the operand has to be a register."""
         self.soft.append(f"Argument {self.index} of instruction '{self.name}': must be register")
@@ -103,7 +107,11 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
             else f"Vector operand is not allowed for instruction '{use.name}'"
         )
     if op.neg and type_ != "pred":
-        use.note(f"Operand negation not allowed for instruction '{use.name}'")
+        use.note(
+            "Operand negation limited to either (source A xor source B) or source C"
+            if result
+            else f"Operand negation not allowed for instruction '{use.name}'"
+        )
     return True
 
 
@@ -117,7 +125,7 @@ def _immediate(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> b
 
 def _sink(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     if not slot.sink:
-        use.note(f"Result discard mode is not allowed for instruction '{use.name}'")
+        use.discard()
     return result
 
 
@@ -126,9 +134,22 @@ def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         if result:
             use.needs_result()
         return type_[0] in "bus" and "x" not in type_ and type_[1:].isdigit()
+    var = op.var
+    if slot.fixed and result:
+        return False
+    if var is not None and slot.fixed and type_[0] != "b" and not register_fits(var.type, type_, False):
+        return False
+    if var is not None and type_ != "pred" and not slot.fixed and not _class_fits(var.type, type_):
+        return False
     if result or use.name not in ("cvta", "mapa", "getctarank"):
         use.must_be_register()
     return True
+
+
+def _class_fits(declared: str, type_: str) -> bool:
+    """Whether the address of a variable may stand for a value of a type, whatever their sizes."""
+    kinds = "bf" if type_[0] == "f" else "bus"
+    return declared[0] in kinds and declared in TYPE_BITS or type_[0] == "b"
 
 
 def _function(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
@@ -138,15 +159,24 @@ def _function(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
 
 
 def _special(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
-    if not register_fits(SPECIAL[op.name][0], type_, slot.relaxed or use.name == "cvt"):
+    register = SPECIAL[op.name][0]
+    have, want = TYPE_BITS.get(register, 0), TYPE_BITS.get(type_, 0)
+    as_float = type_ in ("f16", "f32", "f64") and register != "pred" and (have == want or (have, want) == (32, 16))
+    if not as_float and not register_fits(register, type_, slot.relaxed or use.name == "cvt"):
         return False
+    if use.name == "cvt" and result:
+        use.note("Read-only special register cannot be destination argument")
+        return True
     if use.name != "cvt" or result or type_[0] == "f":
         use.note(f"Special register argument not allowed for instruction '{use.name}'")
     return True
 
 
 def _address(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
-    if op.var is not None and op.var.space == "reg" and register_fits(op.var.type, type_, slot.relaxed):
+    if op.var is None or (slot.fixed and (result or type_[0] != "b")):
+        return False
+    # the address of a variable counts as a word
+    if register_fits(op.var.type if op.var.space == "reg" else "u32", type_, slot.relaxed):
         use.must_be_register()
         return True
     return False
@@ -154,10 +184,14 @@ def _address(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> boo
 
 def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     total = 0
+    if slot.fixed:
+        return False
     for elem in op.elems:
         if elem.kind == O_REG and elem.var is not None:
             total += TYPE_BITS.get(elem.var.type, 0)
             if slot.vector and not register_fits(elem.var.type, type_, True):
+                return False
+            if not slot.vector and type_[0] in "usf" and not _element_fits(elem.var.type, type_):
                 return False
         elif elem.kind == O_SINK:
             total += TYPE_BITS.get(type_, 0)
@@ -169,6 +203,11 @@ def _vector(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         return False
     use.note(f"Vector operand is not allowed for instruction '{use.name}'")
     return True
+
+
+def _element_fits(register: str, type_: str) -> bool:
+    """Whether the register of a vector has the size of a type and, for an integer type, is no float."""
+    return TYPE_BITS.get(register) == TYPE_BITS.get(type_) and not (type_[0] in "us" and register[0] == "f")
 
 
 _OPERANDS: Final[dict[int, Callable[[Slot, Operand, str, bool, Use], bool]]] = {
@@ -199,9 +238,14 @@ def vector_fits(op: Operand, type_: str, count: int, relaxed: bool, use: Use) ->
             use.note(f"Illegal vector size: {len(op.elems)}")
         use.note(f"Argument vector size mismatch for instruction '{use.name}'")
         return True
+    untyped = is_untyped(op)
     for elem in op.elems:
         if elem.kind == O_REG and elem.var is not None:
-            if not register_fits(elem.var.type, type_, relaxed):
+            register = elem.var.type
+            if untyped and register != "pred":
+                register = f"b{TYPE_BITS[register]}"
+            same = register[0] in "us" and type_ in ("f32", "f64") and TYPE_BITS[register] == TYPE_BITS[type_]
+            if not same and not register_fits(register, type_, relaxed):
                 return False
         elif elem.kind == O_IMM:
             if not _immediate_fits(elem, type_):
@@ -209,6 +253,11 @@ def vector_fits(op: Operand, type_: str, count: int, relaxed: bool, use: Use) ->
         elif elem.kind != O_SINK:
             return False
     return True
+
+
+def is_untyped(op: Operand) -> bool:
+    """Whether a vector has an untyped register, which makes all of its elements untyped."""
+    return any(e.kind == O_REG and e.var is not None and e.var.type[0] == "b" for e in op.elems)
 
 
 def vector_errors(name: str, ops: list[Operand]) -> list[str]:

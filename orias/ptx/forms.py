@@ -11,6 +11,10 @@ PLAIN: Final = 0
 BRANCH: Final = 1
 CALL: Final = 2
 INDEXED: Final = 3
+_BEFORE_OPCODE: Final = ("Arguments mismatch", "Illegal vector size", "Incompatible elements", "Vector with elements", "Unable to infer")
+"""Messages on operands that precede those on the opcode."""
+_UNIFIED: Final = ("ld", "ldu", "atom")
+"""Instructions whose addresses may have the attribute .unified, in global memory or generic."""
 _SPECIAL_FORMS: Final = {"bra": BRANCH, "call": CALL, "brx.idx": INDEXED}
 
 
@@ -57,22 +61,31 @@ class Forms:
         state = self.state
         checked = form.checked
         line = instr.line
+        for message in checked.early:
+            state.error(message, line, instr.column)
         if checked.row is None:
             for message in checked.errors:
                 state.error(message, line, instr.column)
             return
-        messages: list[str] = []
+        messages = self.checker.operands(checked, instr)
         lost = any(op.kind == O_ADDR and op.name and op.var is None for op in instr.ops)
-        if lost:
+        if lost and not (messages and messages[0].startswith("Arguments mismatch")):
             messages = [f"Illegal operand type to instruction '{checked.name}'"]
-        else:
-            messages = self.checker.operands(checked, instr)
+        after = [m for m in messages if not m.startswith(_BEFORE_OPCODE)]
         for message in messages:
-            if message.startswith("Result discard mode"):
-                state.fatal(message, line, instr.column)
-            state.error(message, line, instr.column)
+            if message.startswith(_BEFORE_OPCODE):
+                state.error(message, line, instr.column)
+        for op in instr.ops:
+            if op.kind == O_ADDR and op.comp == "unified":
+                op.comp = ""  # a hint, without effect on the code
+                if checked.name not in _UNIFIED or form.sig.mods.get("space", "global") != "global":
+                    after.append(f"Illegal use of attribute '.unified' for instruction '{checked.name}'")
         if not (messages and messages[0].startswith("Arguments mismatch")):
             for message in checked.errors:
+                state.error(message, line, instr.column)
+            for message in after:
+                if message.startswith("Result discard mode"):
+                    state.fatal(message, line, instr.column)
                 state.error(message, line, instr.column)
             late = self.checker.values(checked, instr)
             for message in late:
@@ -80,7 +93,7 @@ class Forms:
             _index_to_address(instr, checked)
             for severity, note in checked.notes:
                 state.note(severity, note, line)
-            if not (messages or late or checked.errors or checked.values or checked.notes):
+            if not (messages or after or late or checked.errors or checked.early or checked.values or checked.notes):
                 form.seen.add(tuple([op.key for op in instr.ops]))
 
 

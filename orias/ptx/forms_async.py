@@ -290,13 +290,14 @@ v2!=-/0 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to
 """,
     _BARRIERS: "!.sync -> Barrier modifier required for instruction '{n}'",
     f"{_BARRIERS} {_ARRIVALS}": """
-v0!=-/0..15 -> Barrier number '{v0}' out of range, expected to be in range [0..15]
+v0!=-/0..15 -> Barrier number '{u0}' out of range, expected to be in range [0..15]
 v1!=-/*32 -> Number of threads participating in barrier must be in multiple of warp size
 """,
     _REDUCTIONS: """
-v1!=-/0..15 -> Barrier number '{v1}' out of range, expected to be in range [0..15]
+v1!=-/0..15 -> Barrier number '{u1}' out of range, expected to be in range [0..15]
 count=4 v2!=-/*32 -> Number of threads participating in barrier must be in multiple of warp size
 """,
+    "mbarrier.try_wait.parity": "v2!=-/0/1 -> Argument 2 of instruction '{n}': unexpected value '{u2}', expected to be 0 or 1",
     "setmaxnreg.inc setmaxnreg.dec": """
 v0!=-/*8 -> Argument 1 of instruction '{n}': unexpected value '{v0}', expected to be multiple of 8
 v0!=-/24..256 -> Argument 1 of instruction '{n}': value '{v0}' out of range, expected to be in range [24..256]

@@ -154,7 +154,10 @@ EARLY: Final[dict[str, str]] = {
     "s4": "F75 Fv6.3 : .s4",
     "u4": "F75 Fv6.3 : .u4",
     "b1": "F75 Fv6.3 : .b1",
+    **{word: f"Fv8.6 : .{word}" for word in ("alloc", "cp", "dealloc", "ld", "mma", "shift", "st")},
+    "read": "Mv8.0 M90 : .read",
     "relu": "Fv7.0 : .relu",
+    "NaN": "Fv7.0 : .NaN",
     "satfinite": "Fv6.0 F70 : .satfinite",
     "oob": "M90 Fv8.1 : .oob",
     "async": "M90 Mv8.0 : .async",
@@ -178,7 +181,7 @@ EARLY: Final[dict[str, str]] = {
 """Gates of words, reported before those of the instruction."""
 
 LATE: Final[dict[str, str]] = {
-    "NaN": "Fv7.0 M80 : .NaN",
+    "NaN": "M80 : .NaN",
     "xorsign": "Fv7.2 M86 : .xorsign",
     "relu": "Fv7.0 M80 : .relu",
     "mbarrier_init": "Mv8.0 M90 : .mbarrier_init",

@@ -14,11 +14,11 @@ from orias.ptx.facts import label_facts, opcode_facts, operand_facts
 from orias.ptx.form_table import ANY, GATES, INSTEAD, LAST, MODIFIERS, OPERANDS, VALUES, Row, has_name, is_ruled, rows
 from orias.ptx.gates import EARLY, LATE, SPARSE, Place, fill, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
-from orias.ptx.modifier_messages import NAME_PARTS, SPACES, advisories, illegal, missing, without_sync
-from orias.ptx.names import IGNORED, SLOT_OF
+from orias.ptx.modifier_messages import SPACES, advisories, illegal, missing, unexpected, without_sync
+from orias.ptx.names import IGNORED, NAME_PARTS, SLOT_OF
 from orias.ptx.opcode import is_shape
 from orias.ptx.operand_checks import operand_errors
-from orias.ptx.rules import apply
+from orias.ptx.rules import SETS, apply
 from orias.ptx.targets import number_of, suffix_of
 from orias.ptx.wgmma_checks import wgmma_facts
 from orias.ptx.wmma_checks import wmma_facts
@@ -57,15 +57,42 @@ _REPEATED: Final[dict[str, str]] = {
     "cta_group": "Multiple .{word} modifiers specified",
     "warpx": "Multiple .{word} modifiers specified",
     "query": "Multiple .{word} modifiers specified",
+    "test": "Multiple testp operation modifiers specified",
+    "asked": "Multiple query modifiers specified",
     "op": "Multiple instruction post-operation flags set",
     "bool": "Multiple instruction post-operation flags set",
 }
 """Slot -> message on the second of two words that fill it; in other slots only a repetition of the same word is an error."""
 
+_REQUIRED_LATE: Final = frozenset(("rnd", "cmp", "clamp", "wrap", "test"))
+"""Slots whose absence is reported after the first illegal words."""
+_REQUIRED_LAST: Final = frozenset(("level", "scope"))
+"""Slots whose absence is reported after all illegal words."""
+_ILLEGAL_EARLY: Final = frozenset(
+    ("sat", "aligned", "uni", "evict", "evict2", "completion", "1d", "2d", "3d", "4d", "5d", "any", "all", "ballot", "up",
+     "down", "bfly", "idx")
+)  # fmt: skip
+"""Words, and slots of words, that are refused before absent ones are reported; spaces too."""
 _REPEATABLE: Final = frozenset(("sync", "uni", "approx", "row", "col", "NaN", "sat", "satfinite", "relu", "cc"))
 """Words that may stand twice."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
 """Instructions for which a boolean operation is one of several operations."""
+_FEATURES: Final[tuple[frozenset[str], ...]] = (
+    frozenset(("sync",)),
+    frozenset(("add", "and", "cas", "max", "min", "or", "popc", "xor")),
+    frozenset(("relu",)),
+    frozenset(("satfinite",)),
+    frozenset(("L2::64B", "L2::128B", "L2::256B")),
+    frozenset(("L2::cache_hint",)),
+    frozenset(("multicast::cluster", "multicast::cluster::all")),
+    frozenset(
+        ("im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile", "tile::gather4", "tile::scatter4")
+    ),
+    frozenset(("cta_group::1", "cta_group::2")),
+)
+"""Words by which ptxas selects the form of an instruction, in the order in which it reports those that no form has."""
+_TESTS: Final = frozenset(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
+_QUERIES: Final = frozenset(SETS["QUERY"].split("/"))
 _FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
     "mma": selector_errors,
@@ -90,7 +117,9 @@ def variant(text: str) -> tuple[str, list[str]]:
 
 def _slot(name: str, word: str) -> str:
     """The slot that a modifier word fills in an instruction."""
-    slot = SLOT_OF.get(word) or ("shape" if is_shape(word) else word)
+    if word in _QUERIES:
+        return "asked"
+    slot = SLOT_OF.get(word) or ("test" if word in _TESTS else "") or ("shape" if is_shape(word) else word)
     if word == "popc" and name == "mma":
         return word
     if slot == "bool" and (name in ("atom", "red") or name.startswith(_OPERATED)):
@@ -102,11 +131,41 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
     """The message on a word whose slot is already filled; empty if that is legal."""
     if word != slots.get(slot) and not (slot in slots and slot in _REPEATED):
         return ""
+    if slot == "rnd" and "approx" in (word, slots.get(slot)):
+        return ""
     if word in _REPEATABLE or (slot in ("op", "bool") and word not in allowed):
         return ""
     if name == "prefetch" and slot == "evict2":
         return "Multiple cache eviction priority modifiers specified"
     return fill(_REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name})
+
+
+def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
+    """The messages on all words whose slots are already filled, each once."""
+    slots: dict[str, str] = {}
+    found: list[str] = []
+    for word in words:
+        if word in SPACES or (
+            word not in allowed and word not in _TESTS and (word in IGNORED or word in TYPE_WORDS)
+        ):
+            continue
+        slot = _slot(name, word)
+        message = _repetition(name, word, slot, slots, allowed)
+        if message and message not in found:
+            found.append(message)
+        slots[slot] = word
+    return found
+
+
+def _foreign_feature(name: str, words: list[str]) -> str:
+    """The first word, by rank, that selects a form in some instructions, but in no form of this one; "" if there is none."""
+    for group in _FEATURES:
+        for word in reversed(words):
+            if word in group:
+                if not any(word in row.words for row in rows(name).values()):
+                    return word
+                break
+    return ""
 
 
 def _too_many_spaces(name: str, spaces: int) -> list[str]:
@@ -129,17 +188,18 @@ def _matrix_facts(name: str, sig: Sig, types: tuple[str, ...]) -> dict[str, str]
 class Checked:
     """The checked opcode text: its row (None: not usable), its name, and the messages that every use of it gets.
 
-    ``errors``: messages; ``notes``: (severity, message) of warnings and advisories; ``values``: operands must be
+    ``early``: messages that precede those on operands; ``errors``: the others; ``notes``: (severity, message) of warnings and advisories; ``values``: operands must be
     checked at every use, because a rule depends on their values; ``facts``: the facts that rules on operands test;
     ``ruled``: there are such rules.
     """
 
-    __slots__ = ("errors", "facts", "name", "notes", "row", "ruled", "types", "values")
+    __slots__ = ("early", "errors", "facts", "name", "notes", "row", "ruled", "types", "values")
 
     def __init__(self, name: str) -> None:
         self.name: Final[str] = name
         self.row: Row | None = None
         self.types: tuple[str, ...] = ()
+        self.early: Final[list[str]] = []
         self.errors: Final[list[str]] = []
         self.notes: Final[list[tuple[str, str]]] = []
         self.values: bool = False
@@ -165,19 +225,31 @@ class Checker:
         result = Checked(name)
         errors = result.errors
         if not name:
+            result.early.extend([f"Unknown modifier '.{w}'" for w in words if w in NAME_PARTS])
+            result.early.extend(_repetitions(sig.name, words, set()))
             errors.append(f"Not a name of any known instruction: '{sig.name}'")
             return result
-        errors.extend([f"Unknown modifier '.{w}'" for w in words if w in NAME_PARTS])
+        early = result.early
+        early.extend([f"Unknown modifier '.{w}'" for w in words if w in NAME_PARTS])
         words = [w for w in words if w not in NAME_PARTS]
         types = tuple([w for w in words if w in TYPE_WORDS and (w not in _FORMATS or name == "ldmatrix")])
         table = rows(name)
         row = table.get(types) or table.get((ANY,))
-        if row is not None and name == "cvt" and not row.open and "sat" not in words:
-            # For ptxas, conversions with these words and without them are different instructions.
+        for word in words:
+            if word in EARLY:
+                early.extend(messages(EARLY[word], self.place, label_facts(name, types)))
+        foreign = "" if row is not None and row.open else _foreign_feature(name, words)
+        if foreign:
+            early.extend(_repetitions(name, [w for w in words if SLOT_OF.get(w) not in ("op", "bool")], set()))
+            errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
+            return result
+        if row is not None and not row.open and not (name == "cvt" and "sat" in words):
+            # For ptxas, forms with these words and without them are different instructions.
             if any(w in ("relu", "satfinite") and w not in row.words for w in words):
                 row = None
         if row is None:
-            errors.append(f"Unexpected instruction types specified for '{name}'")
+            early.extend(_repetitions(name, words, set()))
+            errors.append(unexpected(name, words, types))
             return result
         result.row = row
         result.types = types
@@ -192,6 +264,8 @@ class Checker:
         else:
             self._modifiers(result, sig, row, words, facts)
         self._gates(result, sig, row, words, facts)
+        if any(e.startswith("Unexpected instruction types") for e in errors):
+            result.row = None
         result.facts = facts
         result.values = (
             name in _COMPUTED or bool(VALUES.of(name)) or (name == "st" and sig.mods.get("space") == "param")
@@ -207,6 +281,8 @@ class Checker:
         slots: dict[str, str] = {}
         repeated: list[str] = []
         wrong: list[str] = []
+        shapes: list[str] = []
+        last: list[str] = []
         spaces = 0
         for word in words:
             if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
@@ -223,15 +299,28 @@ class Checker:
                     continue
             slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
-                wrong.extend(illegal(word, slot, name, row, result.types, self.place))
+                found = illegal(word, slot, name, row, result.types, self.place)
+                if word in SPACES or slot in _ILLEGAL_EARLY or word in _ILLEGAL_EARLY:
+                    wrong.extend(found)
+                elif slot == "shape":
+                    shapes.extend(found)
+                else:
+                    last.extend(found)
         if spaces > 1 and not allowed.isdisjoint(SPACES):
             errors.extend(_too_many_spaces(name, spaces))
-        errors.extend(repeated)
+        result.early.extend(repeated)
+        late: tuple[list[str], list[str]] = ([], [])
         for group in row.required:
-            slot = SLOT_OF.get(group[0], "shape")
-            if not any(word in words for word in group) and (slot not in ("rnd", "cmp") or slot not in slots):
-                errors.append(missing(name, group))
+            slot = "test" if group[0] in _TESTS else SLOT_OF.get(group[0], "shape")
+            both = "approx" in words and "approx" in group and any(w in words for w in group if w != "approx")
+            if both or not any(word in words for word in group) and (slot not in ("rnd", "cmp") or slot not in slots):
+                where = late[0] if slot in _REQUIRED_LATE else late[1] if slot in _REQUIRED_LAST else errors
+                where.append(missing(name, group))
         errors.extend(wrong)
+        errors.extend(late[0])
+        errors.extend(shapes)
+        errors.extend(last)
+        errors.extend(late[1])
         rules = MODIFIERS.of(name)
         if rules:
             if slots != sig.mods or "isa" not in facts:
@@ -244,9 +333,6 @@ class Checker:
         place = self.place
         name = result.name
         found: list[str] = []
-        for word in words:
-            if word in EARLY:
-                found.extend(messages(EARLY[word], place, facts))
         instead = INSTEAD.of(name)
         if instead and any(rule.holds(facts) for rule in instead):
             found.extend(apply(instead, facts, words, place))

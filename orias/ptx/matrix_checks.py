@@ -5,7 +5,7 @@ Facts: docs/facts/front-end.md (matrix instructions).
 
 from typing import Final
 
-from orias.ptx.ast import O_IMM, O_REG, O_SINK, O_VEC, TYPE_BITS, Instr, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_SINK, O_VEC, TYPE_BITS, Instr, Operand, Sig
 from orias.ptx.opcode import is_shape
 
 _F8: Final = ("e4m3", "e5m2")
@@ -145,6 +145,17 @@ def mma_operands(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
     )
 
 
+def mma_sizes_differ(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
+    """Whether the matrices of an mma without scales are vectors of fitting registers, but not of the right sizes."""
+    shape = sig.mods.get("shape", "")
+    count = 6 if "sp" in sig.mods else 4
+    if len(ops) != count or len(types) != 4 or not is_shape(shape) or "kind" in sig.mods:
+        return False
+    if any(op.kind != O_VEC or not _all_registers(op, type_) for op, type_ in zip(ops, types, strict=False)):
+        return False
+    return any(len(op.elems) != size for op, size in zip(ops, _sizes(sig, types, shape), strict=False))
+
+
 _WORDS: Final = ("f16x2", "b32", "u32", "s32", "f32")
 _REGISTERS: Final[dict[str, tuple[str, ...]]] = {
     "f16": ("f16x2", "b32"), "bf16": ("b32",), "tf32": ("b32",), "f32": ("b32", "f32"), "s32": ("b32", "u32", "s32"),
@@ -154,9 +165,15 @@ _REGISTERS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def _all_registers(op: Operand, type_: str) -> bool:
-    """Whether the registers of a vector may hold elements of the type; constants alone are values of f64."""
+    """Whether the registers of a vector may hold elements of the type; constants alone are values of f64.
+
+    An untyped register makes the whole vector untyped.
+    """
     fitting = _REGISTERS.get(type_, _WORDS)
     types = [e.var.type for e in op.elems if e.kind == O_REG and e.var is not None]
+    untyped = next((t for t in types if t[0] == "b"), "")
+    if untyped in fitting:
+        return all(TYPE_BITS.get(t) == TYPE_BITS[untyped] for t in types)
     return (bool(types) or type_ == "f64") and all(t in fitting for t in types)
 
 
@@ -170,6 +187,8 @@ def matrix_vector_errors(name: str, sig: Sig, ops: list[Operand]) -> list[str]:
     count = int(sig.mods.get("num", "x1")[1:]) * (2 if sig.mods.get("shape") == "m16n16" else 1)
     if op.kind == O_SINK and not where:
         return []
+    if op.kind == O_ADDR and op.var is not None and (op.var.space != "reg" or op.var.type in _WORDS):
+        return [f"Vector of size {count} is expected for argument {where} of instruction '{name}'"]
     parts = op.elems if op.kind == O_VEC else [op]
     if not all(e.kind == O_SINK or (e.kind == O_REG and e.var is not None and e.var.type in _WORDS) for e in parts):
         return mismatch

@@ -15,34 +15,6 @@ from orias.ptx.targets import listed
 SPACES: Final = frozenset(
     ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
 )
-NAME_PARTS: Final = frozenset(
-    [
-        "arrive",
-        "base",
-        "c",
-        "cvt",
-        "d",
-        "expect_tx",
-        "fractional",
-        "full",
-        "grad",
-        "l",
-        "level",
-        "mask",
-        "noalias",
-        "p",
-        "parity",
-        "proxy",
-        "range",
-        "red",
-        "scaled::n2::ue8m0",
-        "to",
-        "wide",
-        "ws",
-    ]
-)
-"""Words that only exist as parts of instruction names; as modifiers they are unknown."""
-
 _ILLEGAL: Final = parse_rows("""
 n=cvt word=ftz t0!=f16/f32/f64 t1!=f16/f32/f64 | n=cvt word=ftz t0=bf16 | n=cvt word=ftz t1=bf16 -> Illegal modifier '.ftz' for instruction 'cvt'
 n=cvt word=ftz => Modifier '.ftz' does not apply to this type of convert operation
@@ -87,7 +59,8 @@ word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @XTENSOR : .{wo
 """Messages on a word that the form row does not have; the first row with ``=>`` that holds is the last one tried."""
 
 _MISSING: Final = parse_rows("""
-slot=rnd only => '.approx' modifier required for instruction '{n}'
+word=finite => Test required for instruction '{n}'
+slot=rnd only => .approx modifier required for instruction '{n}'
 slot=rnd approx => Rounding modifier or '.approx' modifier required for instruction '{n}'
 slot=rnd => Rounding modifier required for instruction '{n}'
 slot=cmp => Comparison modifier required for instruction '{n}'
@@ -95,18 +68,32 @@ word=down => .down modifier required for instruction '{n}'
 n=tcgen05.wait word!=sync/aligned => .wait::<ld/st> modifier required for instruction '{n}'
 n=tcgen05.fence => .fence::<before/after>_thread_sync modifier required for instruction '{n}'
 slot=cta_group => .cta_group modifier required for instruction '{n}'
-n=vshl/vshr word=clamp => Clamp modifier required for instruction '{n}'
+word=clamp => Clamp modifier required for instruction '{n}'
 slot=completion => .completion_mechanism modifier required for instruction '{n}'
 slot=kind => .kind modifier required for instruction '{n}'
 slot=num => .num modifier required for instruction '{n}'
+n=txq/txq.level/suq => Query modifier required for instruction '{n}'
 slot=shape => Shape modifier required for instruction '{n}'
+n=vote => .mode modifier required for instruction '{n}'
+n=shfl => Shuffle modifier required for instruction '{n}'
+word=global => State space modifier required for instruction '{n}'
 slot=op => Reduction operation is required for instruction '{n}'
 n=membar => Membar level required for instruction 'membar'
+word=r => Component modifier required for instruction '{n}'
+word=2d n=tld4 => Geometry modifier required for instruction '{n}'
+word=1d n!=cp.async.bulk.tensor/cp.reduce.async.bulk.tensor/cp.async.bulk.prefetch.tensor => Geometry modifier required for instruction '{n}'
+word=trap => Clamp modifier required for instruction '{n}'
 n=griddepcontrol => '.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'
 n=fence.proxy/membar.proxy => .proxykind modifier required for instruction '{n}'
 -> .{word} modifier required for instruction '{n}'
 """)
 """Messages on a required group without a word in the opcode; ``word`` is the first of the group."""
+
+_UNEXPECTED: Final = parse_rows("""
+n=min/max relu t0=u16/s16/u16x2/u32/u64/s64 => Illegal modifier '.relu' for instruction '{n}' with type '.{t0}'
+-> Unexpected instruction types specified for '{n}'
+""")
+"""Messages on types for which an instruction has no form, or none with the words that select one."""
 
 _NOWHERE: Final = Place(0, 0, "")
 
@@ -139,6 +126,14 @@ def missing(name: str, group: tuple[str, ...]) -> str:
     if group == ("approx",):
         facts["only"] = "yes"
     return apply(_MISSING, facts, [], _NOWHERE)[0]
+
+
+def unexpected(name: str, words: list[str], types: tuple[str, ...]) -> str:
+    """The message on an opcode without a form row."""
+    facts = {"n": name, **{w: w for w in words}}
+    if types:
+        facts["t0"] = types[0]
+    return apply(_UNEXPECTED, facts, [], _NOWHERE)[0]
 
 
 def without_sync(name: str, place: Place) -> list[str]:

@@ -91,9 +91,45 @@ FLAGS: Final[frozenset[str]] = frozenset(
         "pack::16b",
         "unpack::16b",
         "warpx4",
+        "alloc",
+        "cp",
+        "dealloc",
+        "ld",
+        "mma",
+        "shift",
+        "st",
     ]
 )
 """Words that fill a boolean slot of their own name."""
+
+
+NAME_PARTS: Final = frozenset(
+    [
+        "arrive",
+        "base",
+        "c",
+        "cvt",
+        "d",
+        "expect_tx",
+        "fractional",
+        "full",
+        "grad",
+        "l",
+        "level",
+        "mask",
+        "noalias",
+        "p",
+        "parity",
+        "proxy",
+        "range",
+        "red",
+        "scaled::n2::ue8m0",
+        "to",
+        "wide",
+        "ws",
+    ]
+)
+"""Words that only exist as parts of instruction names; as modifiers they are unknown."""
 
 
 IGNORED: Final[frozenset[str]] = frozenset(
@@ -176,7 +212,7 @@ NAMES: Final[dict[str, str]] = {
     " L2::evict_normal=primary|secondary L2::evict_first=primary|secondary L2::evict_unchanged=primary|secondary",
     "atom": _RED, "red": _RED, "red.async": _RED, "multimem.ld_reduce": _RED, "multimem.red": _RED, "multimem.st": "",
     # barriers, votes, shuffles, fences
-    "bar": "sync=op arrive=op red=op cta=cta", "barrier": "sync=op arrive=op red=op cta=cta", "bar.warp.sync": "",
+    "bar": "sync=op arrive=op red=op cta=cta", "barrier": "sync=op arrive=op red=op cta=cta", "bar.warp.sync": "", "bar.warp": "",
     "barrier.cluster": "arrive=op wait=op", "membar": _PROXY, "fence": _PROXY + " mbarrier_init=op_restrict"
     " sync_restrict::shared::cta=sync_restrict sync_restrict::shared::cluster=sync_restrict",
     "vote": "", "shfl": "", "match": "", "activemask": "", "redux": _RED, "elect": "", "nanosleep": "",

@@ -3,7 +3,7 @@
 from typing import Final
 
 from orias.ptx.ast import TYPE_WORDS, Sig
-from orias.ptx.names import NAMES, SLOT_OF, WORDS
+from orias.ptx.names import NAME_PARTS, NAMES, SLOT_OF, WORDS
 
 _LONGEST_NAME: Final = max(name.count(".") + 1 for name in NAMES)
 
@@ -57,7 +57,7 @@ def parse_opcode(text: str) -> Sig:
     parts = text.split(".")
     n = split_name(parts)
     if n == 0:
-        unknown = [f"Unknown modifier '.{w}'" for w in parts[1:] if not known_word(w)]
+        unknown = [f"Unknown modifier '.{w}'" for w in parts[1:] if w in NAME_PARTS or not known_word(w)]
         raise OpcodeError([*unknown, f"Not a name of any known instruction: '{parts[0]}'"])
     name = ".".join(parts[:n])
     own = _slot_table(name)

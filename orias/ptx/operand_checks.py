@@ -26,20 +26,31 @@ from orias.ptx.ast import (
 )  # fmt: skip
 from orias.ptx.fits import Use, scalar_fits, vector_errors, vector_fits
 from orias.ptx.form_table import Row, Slot
-from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands
+from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands, mma_sizes_differ
+from orias.ptx.operands import is_address_type
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
-from orias.ptx.texture_checks import texture_fits
+from orias.ptx.texture_checks import texture_errors
 from orias.ptx.wgmma_checks import wgmma_operands
 
 _GENERIC: Final = frozenset(("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
+_WITH_SYNC: Final = {"shfl": 5, "vote": 3}
+"""Operands of instructions that have forms with and without .sync, in those with it."""
 _MOV_SLOT: Final = Slot("S")
 
 
 def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
     """Error messages on the operands of an instruction."""
-    return vector_errors(name, instr.ops) or _list_errors(row, name, types, instr)
+    errors = vector_errors(name, instr.ops) or _list_errors(row, name, types, instr)
+    if not errors and any(_has_sink(op) for op in instr.ops[1:]):
+        return ["Sink '_' not allowed as a source operand"]
+    return errors
+
+
+def _has_sink(op: Operand) -> bool:
+    """Whether a vector, or one in an address, has an element ``_``."""
+    return any(e.kind == O_SINK or _has_sink(e) for e in op.elems) if op.kind in (O_VEC, O_ADDR) else False
 
 
 def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
@@ -47,10 +58,14 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
     sig = instr.sig
     ops = instr.ops
     mismatch = [f"Arguments mismatch for instruction '{name}'"]
+    if _WITH_SYNC.get(name) == len(ops) and "sync" not in sig.mods:
+        return [f".sync modifier required for instruction '{name}'"]
     if name == "mma" and not mma_operands(sig, types, ops):
-        return mismatch
-    if not texture_fits(name, sig, types, ops):
-        return mismatch
+        return [f"Argument vector size mismatch for instruction '{name}'"] if mma_sizes_differ(sig, types, ops) else mismatch
+    use = Use(name, types, sig)
+    errors = texture_errors(name, sig, types, ops, use)
+    if errors:
+        return errors
     if name in ("ldmatrix", "stmatrix"):
         errors = matrix_vector_errors(name, sig, ops)
         if errors:
@@ -65,7 +80,6 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
         return transfer_errors(name, sig, ops)
     if name in ("tcgen05.mma", "tcgen05.mma.ws"):
         return product_errors(name, sig, ops)
-    use = Use(name, types, sig)
     for entry in row.lists:
         slots = [s for s in entry if not s.when or _present(s.when, sig)]
         if len(slots) != len(ops) and not (row.rest and len(ops) >= len(slots)):
@@ -93,6 +107,9 @@ def _present(when: str, sig: Sig) -> bool:
 def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
     for i, slot in enumerate(slots):
         use.index = i
+        if i == 0 and ops[0].kind == O_SINK and slot.role not in "DX" and not slot.pair:
+            use.discard()
+            continue
         role = _ROLES.get(slot.role)
         if not (_value(slot, ops[i], use) if role is None else role(slot, ops[i], use)):
             return False
@@ -148,7 +165,12 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
             use.note("Immediate addresses allowed only for .local state space")
         return True
     if var.space == "reg":
-        return TYPE_BITS.get(var.type, 0) in (32, 64) and var.type[0] in "bus"
+        if not is_address_type(var.type):
+            if var.type != "b128":
+                what = f"Illegal to use symbol '{var.name}' of type .{var.type} as address operand."
+                use.note(f"{what} Use integer or bit only.")
+            return True
+        return TYPE_BITS.get(var.type, 0) in (32, 64)
     if space and "dst" not in mods and not op.elems:
         base = space.partition("::")[0]
         wrong = base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")

@@ -31,6 +31,7 @@ from orias.ptx.special_names import SPECIAL
 COMPONENTS: Final = {
     ".x": "x", ".y": "y", ".z": "z", ".w": "w", ".r": "x", ".g": "y", ".b": "z", ".a": "w",
 }  # fmt: skip
+_WORDS: Final = ("b32", "u32", "s32")
 _VIDEO_PATTERN: Final = re.compile(r"\.[bh][0-7]{1,4}", re.A)
 
 
@@ -51,7 +52,7 @@ def symbol_operand(var: Var, value: int) -> Operand:
     operand = Operand(O_SYM)
     operand.var = var
     operand.value = value
-    operand.key = f"s:{var.space}"
+    operand.key = f"s:{var.space}.{var.type}"
     return operand
 
 
@@ -109,9 +110,14 @@ def address_operand(base: Operand, value: int) -> Operand | None:
         operand.var = base.var
         operand.value += base.value
         operand.comp = base.comp
-        operand.key = f"[{base.key}]"
+        operand.key = f"[{base.key}+]" if operand.value else f"[{base.key}]"
         return operand
     return None
+
+
+def is_address_type(type_: str) -> bool:
+    """Whether a register of a type may be named as an address: integers and untyped ones of at most 64 bits."""
+    return type_[0] in "us" or (type_[0] == "b" and type_ != "b128")
 
 
 def operand(state: State, depth: int = 0) -> Operand:
@@ -177,6 +183,9 @@ def _single(state: State, depth: int) -> Operand:
         lex.next()
         if lex.kind == T_IDENT and lex.text != "WARP_SZ":
             plain = _named(state)
+            if not (_is_predicate(plain) if text == "!" else _is_word(plain)):
+                what = "predicate negation" if text == "!" else "unary minus"
+                state.error(f"Illegal argument to {what}", line)
             negated = Operand(plain.kind)
             negated.var = plain.var
             negated.comp = plain.comp
@@ -190,6 +199,20 @@ def _single(state: State, depth: int) -> Operand:
     if starts_constant(state):
         return _constant(state)
     return state.syntax()
+
+
+def _is_predicate(op: Operand) -> bool:
+    """Whether ``!`` may stand before an operand."""
+    return (op.kind == O_REG and op.var is not None and op.var.type == "pred") or (
+        op.kind == O_SREG and SPECIAL[op.name][0] == "pred"
+    )
+
+
+def _is_word(op: Operand) -> bool:
+    """Whether ``-`` may stand before an operand: integers of 32 bits."""
+    return (op.kind == O_REG and op.var is not None and op.var.type in _WORDS) or (
+        op.kind == O_SREG and SPECIAL[op.name][0] in _WORDS
+    )
 
 
 def _constant(state: State) -> Operand:
@@ -277,6 +300,7 @@ def _address(state: State, depth: int) -> Operand:
     state.punct("[")
     lex = state.lex
     result = Operand(O_ADDR)
+    plain = False
     if starts_constant(state):
         result.value = integer(state)
         result.key = "[i]"
@@ -284,9 +308,12 @@ def _address(state: State, depth: int) -> Operand:
         if lex.kind != T_IDENT:
             state.syntax()
         base = _named(state)
+        wide = base.kind == O_REG and base.var is not None and base.var.type == "b128"
         value = 0
+        plain = not base.key.endswith(SUM)
         if base.kind == O_REG and state.take("+"):
             value = integer(state)
+            plain = False
         made = address_operand(base, value)
         if made is None:
             result.name = base.name
@@ -294,11 +321,17 @@ def _address(state: State, depth: int) -> Operand:
             result.value = base.value
         else:
             result = made
+        if wide and lex.text == "]":
+            state.error("Illegal operand type for address/array-index", lex.line)
+    if not plain and lex.text == ",":
+        state.syntax()
     while state.take(","):
         if lex.kind == T_PUNCT and lex.text == "{":
             result.elems.append(_vector(state, depth + 1))
+        elif lex.kind == T_IDENT:
+            result.elems.append(_named(state))
         else:
-            result.elems.append(operand(state, depth + 1))
+            state.syntax()
         result.key += "," + result.elems[-1].key
     state.punct("]")
     if lex.kind == T_DOT and lex.text == ".unified":

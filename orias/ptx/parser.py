@@ -9,7 +9,7 @@ from typing import Final, final
 
 from orias.ptx.ast import Function, Module, Var
 from orias.ptx.body import BodyReader
-from orias.ptx.debug import dwarf_line, file_directive, loc_directive, section_directive
+from orias.ptx.debug import dwarf_line, file_directive, section_directive
 from orias.ptx.declaration_words import LINKAGE, SPACES, read_attributes
 from orias.ptx.declare import declaration
 from orias.ptx.expr import integer
@@ -111,7 +111,7 @@ class Parser:
                     module.target = name
                     if module.version < FIRST_VERSION[suffix]:
                         version = f"{module.version[0]}.{module.version[1]}"
-                        state.error(f"PTX .version {version} does not support .target {name}", line)
+                        state.last.append((f"PTX .version {version} does not support .target {name}", line))
             elif name in _TARGET_OPTIONS:
                 if name.startswith("texmode") and any(o.startswith("texmode") and o != name for o in options):
                     state.error(f"Conflicting .target option '{name}'", line)
@@ -161,8 +161,6 @@ class Parser:
                     state.error(f"Unknown symbol '{name}'", line)
                     break
             state.module.aliases.append((alias, target))
-        elif word == ".loc":
-            loc_directive(state)
         elif word in LINKAGE or word in SPACES or word in (".entry", ".func", ".attribute", ".align") or word[1:] in (
             "texref", "surfref", "samplerref",
         ):  # fmt: skip
@@ -181,7 +179,7 @@ class Parser:
         lex.next()
         attributes: list[str] = []
         while lex.kind == T_DOT and lex.text == ".attribute":
-            read_attributes(state, attributes)
+            read_attributes(state, attributes, ("unified",))
         rets: list[Var] = []
         if not entry and lex.kind == T_PUNCT and lex.text == "(":
             rets = parameters(state, False)
@@ -292,10 +290,12 @@ def parse(text: str | bytes, file_name: str = "<string>") -> Module:
     try:
         module = parser.run()
     except Fatal:
+        state.report_last()
         raise state.failure() from None
     finally:
         if collecting:
             gc.enable()
+    state.report_last()
     if state.errors:
         raise state.failure()
     module.warnings = state.diagnostics

@@ -8,6 +8,7 @@ from typing import Final
 
 from orias.ptx.ast import O_REG, Function, Operand
 from orias.ptx.operands import (
+    is_address_type,
     address_operand,
     integer_operand,
     name_operand,
@@ -93,7 +94,7 @@ def _quick_address(state: State, text: str) -> Operand | None:
     if found is None or isinstance(found, Function):
         return None
     base = register_operand(found) if found.space == "reg" else symbol_operand(found, 0)
-    if base.kind == O_REG and found.vec != 1:
+    if base.kind == O_REG and (found.vec != 1 or not is_address_type(found.type)):
         return None
     offset = match[3]
     value = 0 if offset is None else -int(offset) if match[2] else int(offset)

@@ -2,52 +2,180 @@
 
 from typing import Final
 
-from orias.ptx.ast import O_ADDR, O_REG, O_VEC, TYPE_BITS, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_IMM, O_PAIR, O_REG, O_SINK, O_SYM, O_VEC, TYPE_BITS, Operand, Sig
+from orias.ptx.fits import Use, is_untyped, register_fits
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
 _NAMED: Final = ("texref", "surfref", "samplerref")
 _FLOATS: Final = ("b32", "u32", "s32", "f32")
 _INTEGERS: Final = ("f16x2", "b32", "u32", "s32")
+_SIZES: Final = (1, 2, 4, 8)
+_ANY_WORD: Final = ("f16x2", "b32", "u32", "s32", "f32")
 _PLACES: Final = ("b32", "u32", "s32")
 _TYPES: Final[dict[str, tuple[str, ...]]] = {"f32": _FLOATS, "s32": _INTEGERS, "u32": _INTEGERS}
 """Types of the registers for results and coordinates of sampling, by the instruction type."""
 
 
-def texture_fits(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
-    """Whether an instruction on a texture or surface has its handle, and registers of fitting types; true for all others."""
+_COORDINATES: Final[dict[str, int]] = {
+    "1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 4, "2dms": 3, "a2dms": 4,
+}  # fmt: skip
+"""Coordinates of a point, with the index of its layer or sample, by geometry."""
+_LEAST: Final[dict[str, int]] = {"tex.level": 3, "tex.grad": 4, "suld.b": 2, "sust.b": 2, "sust.p": 2, "sured.b": 2, "sured.p": 2}
+"""Fewest operands of instructions that need more than a result and a place."""
+
+
+def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operand], use: Use) -> list[str]:
+    """Error messages on the operands of an instruction on a texture or surface; none for all others."""
     if not name.startswith(_HANDLES):
-        return True
+        return []
+    mismatch = [f"Arguments mismatch for instruction '{name}'"]
     place = 0 if name.startswith(("sust", "sured")) else 1
-    if len(ops) <= place or ops[place].kind != O_ADDR:
-        return False
+    if len(ops) < max(place + 1, _LEAST.get(name, 0)):
+        return mismatch
     where = ops[place]
-    handle = where.var
-    if (
-        handle is not None
-        and handle.space == "reg"
-        and (TYPE_BITS.get(handle.type) != 64 or handle.type[0] not in "bus")
-    ):
-        return False
+    if where.kind != O_ADDR:
+        is_query = name.startswith(("txq", "suq"))
+        wide = where.kind == O_REG and where.var is not None and TYPE_BITS.get(where.var.type) == 64
+        if is_query and (wide or where.kind == O_SYM or (where.kind == O_IMM and where.imm_type == "int")):
+            return [f"Address expected for argument {place} of instruction '{name}'"]
+        return mismatch
+    kind = "surfref" if name.startswith("su") else "texref"
+    handle = _handle(where, kind)
+    if handle == _WRONG:
+        return mismatch
     if name.startswith(("txq", "suq")):
-        return True
+        return [] if handle == _RIGHT else [_expected(place, name, kind)]
     if not where.elems:
-        return False
+        return mismatch
+    use.soft = []
     if name.startswith("su"):
-        return _registers_in(where.elems, _PLACES)
-    result = ops[0]
-    if "vec" in sig.mods and result.kind == O_REG and (result.var is None or result.var.vec == 1):
+        fits = _registers_in(where.elems, _PLACES) and _surface_values(ops[1 - place], name, sig, types[0], use)
+    else:
+        fits = _sampled(ops, sig, types, where, use) and _more_operands(name, ops[2:], types[1])
+    if not fits or any(e.kind == O_SYM for e in where.elems[:-1]):
+        return mismatch
+    errors = list(use.soft)
+    if handle == _NEARLY:
+        errors.append(_expected(place, name, kind))
+    errors.extend(_size_errors(name, where.elems[-1], sig, 2 if place else 1))
+    if name.startswith("t") and sig.mods.get("vec") != "v4" and not (sig.mods.get("vec") == "v2" and types[0] == "f16x2"):
+        return [f"Instruction '{name}.{types[0]}' requires .v4 type"]
+    return errors
+
+
+_RIGHT: Final = 0
+_NEARLY: Final = 1
+_WRONG: Final = 2
+
+
+def _expected(place: int, name: str, kind: str) -> str:
+    return f"Argument {place} of instruction '{name}': .{kind} or .u64 register expected"
+
+
+def _handle(where: Operand, kind: str) -> int:
+    """Whether an address is a handle: a reference or a register of 64 bits, without an offset."""
+    var = where.var
+    if var is None:
+        return _WRONG if where.name else _NEARLY
+    if var.space != "reg" and var.type == kind:
+        return _WRONG if where.value else _RIGHT
+    if var.type in _NAMED:
+        return _NEARLY
+    if TYPE_BITS.get(var.type) != 64 or var.type[0] not in "bus":
+        return _WRONG
+    return _RIGHT if var.space == "reg" and not where.value else _NEARLY
+
+
+def _sampled(ops: list[Operand], sig: Sig, types: tuple[str, ...], where: Operand, use: Use) -> bool:
+    """Whether result and coordinates of a sampling instruction fit its types; its result must be a vector."""
+    result = ops[0].elems[0] if ops[0].kind == O_PAIR else ops[0]
+    if len(types) > 1 and types[1] in _TYPES and not _registers_in(where.elems[-1:], _TYPES[types[1]]):
         return False
-    coordinates = where.elems[-1:]
-    if len(types) > 1 and types[1] in _TYPES and not _registers_in(coordinates, _TYPES[types[1]]):
+    if types[0] in _TYPES and not _registers_in([result], _TYPES[types[0]]):
         return False
-    return types[0] not in _TYPES or _registers_in([ops[0]], _TYPES[types[0]])
+    if result.kind == O_SINK:
+        use.discard()
+        return True
+    if result.kind == O_VEC:
+        if all(e.kind == O_IMM for e in result.elems):
+            return False
+        if any(e.kind == O_IMM for e in result.elems):
+            use.needs_result()
+    elif result.kind != O_REG:
+        return False
+    if "vec" in sig.mods:
+        _vector_size(result, int(sig.mods["vec"][1:]), use)
+    return True
+
+
+def _vector_size(op: Operand, count: int, use: Use) -> None:
+    """Records the messages on a result that is no vector of ``count`` elements."""
+    if op.kind == O_VEC:
+        size = len(op.elems)
+    else:
+        size = op.var.vec if op.var is not None and not op.comp else 1
+        if size == 1:
+            use.note("Result vector expected")
+    if size != count:
+        if size not in _SIZES:
+            use.note(f"Illegal vector size: {size}")
+        use.note(f"Argument vector size mismatch for instruction '{use.name}'")
+
+
+def _surface_values(op: Operand, name: str, sig: Sig, type_: str, use: Use) -> bool:
+    """Whether the values that a surface instruction reads or writes fit its type."""
+    wider = not name.startswith("sured")
+    if op.kind == O_VEC:
+        if not wider:
+            use.note(f"Vector operand is not allowed for instruction '{name}'")
+        elif "vec" in sig.mods:
+            _vector_size(op, int(sig.mods["vec"][1:]), use)
+        return all(e.kind != O_REG or e.var is None or register_fits(e.var.type, type_, wider) for e in op.elems)
+    if op.kind == O_REG and op.var is not None:
+        if name.startswith("suld") and "vec" in sig.mods:
+            _vector_size(op, int(sig.mods["vec"][1:]), use)
+        return register_fits(op.var.type, type_, wider)
+    if name.startswith("suld"):
+        if op.kind == O_SINK:
+            use.discard()
+        elif op.kind == O_IMM:
+            use.needs_result()
+        elif op.kind == O_ADDR:
+            use.must_be_register()
+        return op.kind in (O_SINK, O_IMM, O_ADDR)
+    if op.kind == O_ADDR:
+        use.index = 2
+        use.must_be_register()
+        return True
+    return op.kind == O_IMM and (wider or op.imm_type == "int")
+
+
+def _more_operands(name: str, ops: list[Operand], type_: str) -> bool:
+    """Whether the operands after the place of a sampling instruction fit: a level has the type of the coordinates."""
+    if name == "tex.level" and ops[0].kind == O_REG and ops[0].var is not None:
+        return register_fits(ops[0].var.type, type_, False)
+    if name == "tex.level" and ops[0].kind == O_IMM:
+        return (ops[0].imm_type == "int") == (type_ != "f32")
+    vectors = [o for o in ops if o.kind == O_VEC and name in ("tex", "tex.base")]
+    return _registers_in(ops, _ANY_WORD) and _registers_in(vectors, _PLACES)
+
+
+def _size_errors(name: str, op: Operand, sig: Sig, times: int) -> list[str]:
+    """The messages on a vector of coordinates that has an impossible size or is too short for the geometry."""
+    if op.kind != O_VEC:
+        return []
+    size = len(op.elems)
+    found = [] if size in _SIZES else [f"Illegal vector size: {size}"]
+    if size < _COORDINATES.get(sig.mods.get("dim", ""), 0):
+        found.extend([f"Operand vector size doesn't match geometry for instruction '{name}'"] * times)
+    return found
 
 
 def _registers_in(operands: list[Operand], fitting: tuple[str, ...]) -> bool:
     """Whether all registers among the operands and their elements have one of the types."""
     for o in operands:
         if o.kind == O_VEC:
-            if not _registers_in(o.elems, fitting):
+            if not _registers_in(o.elems, _ANY_WORD if is_untyped(o) and "b32" in fitting else fitting):
                 return False
         elif o.kind == O_REG and o.var is not None and o.var.type not in fitting:
             return False

@@ -214,7 +214,7 @@ def theirs(ptxas: str, target: str, text: str, folder: Path) -> tuple[bool, str]
 def _first(said: str) -> str:
     """The first message with its line, without the file's name."""
     for line in said.splitlines():
-        found = re.match(r"ptxas \S+, (line \d+); (?:error|fatal)\s*: (.*)", line) or re.match(
+        found = re.match(r"ptxas .+?, (line \d+); (?:error|fatal)\s*: (.*)", line) or re.match(
             r"ptxas ()(?:error|fatal)\s*: (.*)", line
         )
         if found:
