@@ -11,7 +11,13 @@ PLAIN: Final = 0
 BRANCH: Final = 1
 CALL: Final = 2
 INDEXED: Final = 3
-_BEFORE_OPCODE: Final = ("Arguments mismatch", "Illegal vector size", "Incompatible elements", "Vector with elements", "Unable to infer")
+_BEFORE_OPCODE: Final = (
+    "Arguments mismatch",
+    "Illegal vector size",
+    "Incompatible elements",
+    "Vector with elements",
+    "Unable to infer",
+)
 """Messages on operands that precede those on the opcode."""
 _UNIFIED: Final = ("ld", "ldu", "atom")
 """Instructions whose addresses may have the attribute .unified, in global memory or generic."""

@@ -85,9 +85,7 @@ _FEATURES: Final[tuple[frozenset[str], ...]] = (
     frozenset(("L2::64B", "L2::128B", "L2::256B")),
     frozenset(("L2::cache_hint",)),
     frozenset(("multicast::cluster", "multicast::cluster::all")),
-    frozenset(
-        ("im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile", "tile::gather4", "tile::scatter4")
-    ),
+    frozenset(("im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile", "tile::gather4", "tile::scatter4")),
     frozenset(("cta_group::1", "cta_group::2")),
 )
 """Words by which ptxas selects the form of an instruction, in the order in which it reports those that no form has."""
@@ -145,9 +143,7 @@ def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
     slots: dict[str, str] = {}
     found: list[str] = []
     for word in words:
-        if word in SPACES or (
-            word not in allowed and word not in _TESTS and (word in IGNORED or word in TYPE_WORDS)
-        ):
+        if word in SPACES or (word not in allowed and word not in _TESTS and (word in IGNORED or word in TYPE_WORDS)):
             continue
         slot = _slot(name, word)
         message = _repetition(name, word, slot, slots, allowed)

@@ -69,18 +69,21 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
 
 
 def _narrow_addresses(module: Module, target: Target, found: list[Diagnostic]) -> None:
-    """Reports registers of 32 bits that are generic or global addresses: they would make the program one of 32 bits."""
-    warnings = [
-        Diagnostic(
-            "warning",
-            f"Program uses 32-bit address on line '{i.line}' which is conflicting with .address_size 64",
-        )
+    """Reports registers of up to 32 bits that are generic or global addresses; 32 bits would make a program of 32 bits."""
+    narrow = [
+        (bits, i.line)
         for function in module.functions
         for i in function.body or ()
-        if isinstance(i, Instr) and _is_narrow(i)
+        if isinstance(i, Instr)
+        for bits in _narrow_address(i)
     ]
-    if warnings:
-        found.extend(warnings)
+    found.extend(
+        Diagnostic(
+            "warning", f"Program uses {bits}-bit address on line '{line}' which is conflicting with .address_size 64"
+        )
+        for bits, line in narrow
+    )
+    if any(bits == 32 for bits, _ in narrow):
         found.append(_no_32_bit(target))
 
 
@@ -88,16 +91,14 @@ def _no_32_bit(target: Target) -> Diagnostic:
     return Diagnostic("fatal", _NO_32_BIT_ABI if target.has(features.REJECTS_32_BIT_ADDRESSES) else _NO_32_BIT)
 
 
-def _is_narrow(i: Instr) -> bool:
-    """True if an access to generic or global memory has a register of 32 bits as its address."""
+def _narrow_address(i: Instr) -> list[int]:
+    """The size of the register that an access to generic or global memory has as its address, if it is below 64 bits."""
     if i.sig.name not in _WHOLE_ADDRESSES and not i.sig.name.startswith("mbarrier."):
-        return False
+        return []
     if i.sig.mods.get("space", "") not in ("", "global"):
-        return False
-    return any(
-        o.kind == O_ADDR and o.var is not None and o.var.space == "reg" and TYPE_BITS.get(o.var.type) == 32
-        for o in i.ops
-    )
+        return []
+    sizes = [TYPE_BITS[o.var.type] for o in i.ops if o.kind == O_ADDR and o.var is not None and o.var.space == "reg"]
+    return [bits for bits in sizes if bits < 64][:1]
 
 
 def check_debug(module: Module, found: list[Diagnostic]) -> None:

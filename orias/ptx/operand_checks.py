@@ -33,7 +33,7 @@ from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
 from orias.ptx.texture_checks import texture_errors
 from orias.ptx.wgmma_checks import wgmma_operands
 
-_GENERIC: Final = frozenset(("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
+_GENERIC: Final = frozenset(("ldmatrix", "ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _WITH_SYNC: Final = {"shfl": 5, "vote": 3}
 """Operands of instructions that have forms with and without .sync, in those with it."""
@@ -61,7 +61,11 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
     if _WITH_SYNC.get(name) == len(ops) and "sync" not in sig.mods:
         return [f".sync modifier required for instruction '{name}'"]
     if name == "mma" and not mma_operands(sig, types, ops):
-        return [f"Argument vector size mismatch for instruction '{name}'"] if mma_sizes_differ(sig, types, ops) else mismatch
+        return (
+            [f"Argument vector size mismatch for instruction '{name}'"]
+            if mma_sizes_differ(sig, types, ops)
+            else mismatch
+        )
     use = Use(name, types, sig)
     errors = texture_errors(name, sig, types, ops, use)
     if errors:
@@ -161,7 +165,7 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
     space = mods.get("space", "")
     var = op.var
     if var is None:
-        if not op.name and not op.elems and use.name in ("ld", "st", "atom", "red") and space != "local":
+        if not op.name and not op.elems and space != "local":
             use.note("Immediate addresses allowed only for .local state space")
         return True
     if var.space == "reg":
@@ -170,7 +174,7 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
                 what = f"Illegal to use symbol '{var.name}' of type .{var.type} as address operand."
                 use.note(f"{what} Use integer or bit only.")
             return True
-        return TYPE_BITS.get(var.type, 0) in (32, 64)
+        return TYPE_BITS.get(var.type, 0) in ((32, 64) if op.elems else (8, 16, 32, 64))
     if space and "dst" not in mods and not op.elems:
         base = space.partition("::")[0]
         wrong = base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")

@@ -51,6 +51,8 @@ class Parser:
         self.bodies = BodyReader(state, forms)
         while lex.kind != T_END:
             self._module_item()
+            state.begun = True
+        state.begun = True
         self.bodies.close_scope(state.scopes[0])
         if self.bodies.any_loc and not state.module.files and not state.errors:
             state.warning(_LOC_WITHOUT_FILE, 0)
@@ -60,7 +62,7 @@ class Parser:
                 if name not in known:
                     state.error(f"Unresolved label '{name}' used in function_name attribute.", 0)
         for function in self.undefined:
-            if function.body is None:
+            if function.body is None and not state.errors:
                 state.fatal(f"Unresolved extern function '{function.name}'", 0)
         return state.module
 

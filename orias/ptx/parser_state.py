@@ -60,7 +60,7 @@ class Fatal(Exception):
 class State:
     """The state of the parser.  ``diagnostics`` collects semantic errors; :meth:`fatal` ends the parse."""
 
-    __slots__ = ("diagnostics", "errors", "file_name", "function", "last", "lex", "module", "place", "scopes")
+    __slots__ = ("begun", "diagnostics", "errors", "file_name", "function", "last", "lex", "module", "place", "scopes")
 
     def __init__(self, source: str, file_name: str) -> None:
         self.lex: Final[Lexer] = Lexer(source)
@@ -68,6 +68,8 @@ class State:
         self.module: Final[Module] = Module()
         self.diagnostics: Final[list[Diagnostic]] = []
         self.errors: int = 0
+        self.begun: bool = False
+        """True once an item of the module is read whole."""
         self.last: Final[list[tuple[str, int]]] = []
         """Errors that ptxas reports after those of the whole text, with their lines."""
         self.scopes: Final[list[Scope]] = [Scope()]
@@ -104,9 +106,10 @@ class State:
         self.fatal(f"Parsing error near '{lex.text}': syntax error", lex.line, lex.column())
 
     def report_last(self) -> None:
-        """Records the errors that come after all others."""
-        for message, line in self.last:
-            self.error(message, line)
+        """Records the errors that come after all others; none where the parse ended in the module's first item."""
+        if self.begun:
+            for message, line in self.last:
+                self.error(message, line)
 
     def failure(self) -> CompileError:
         """The exception that carries everything recorded so far."""
