@@ -61,7 +61,11 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
     if _WITH_SYNC.get(name) == len(ops) and "sync" not in sig.mods:
         return [f".sync modifier required for instruction '{name}'"]
     if name == "mma" and not mma_operands(sig, types, ops):
-        return [f"Argument vector size mismatch for instruction '{name}'"] if mma_sizes_differ(sig, types, ops) else mismatch
+        return (
+            [f"Argument vector size mismatch for instruction '{name}'"]
+            if mma_sizes_differ(sig, types, ops)
+            else mismatch
+        )
     use = Use(name, types, sig)
     errors = texture_errors(name, sig, types, ops, use)
     if errors:

@@ -20,7 +20,15 @@ _COORDINATES: Final[dict[str, int]] = {
     "1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 4, "2dms": 3, "a2dms": 4,
 }  # fmt: skip
 """Coordinates of a point, with the index of its layer or sample, by geometry."""
-_LEAST: Final[dict[str, int]] = {"tex.level": 3, "tex.grad": 4, "suld.b": 2, "sust.b": 2, "sust.p": 2, "sured.b": 2, "sured.p": 2}
+_LEAST: Final[dict[str, int]] = {
+    "tex.level": 3,
+    "tex.grad": 4,
+    "suld.b": 2,
+    "sust.b": 2,
+    "sust.p": 2,
+    "sured.b": 2,
+    "sured.p": 2,
+}
 """Fewest operands of instructions that need more than a result and a place."""
 
 
@@ -34,11 +42,7 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
         return mismatch
     where = ops[place]
     if where.kind != O_ADDR:
-        is_query = name.startswith(("txq", "suq"))
-        wide = where.kind == O_REG and where.var is not None and TYPE_BITS.get(where.var.type) == 64
-        if is_query and (wide or where.kind == O_SYM or (where.kind == O_IMM and where.imm_type == "int")):
-            return [f"Address expected for argument {place} of instruction '{name}'"]
-        return mismatch
+        return [f"Address expected for argument {place} of instruction '{name}'"] if _queried(name, where) else mismatch
     kind = "surfref" if name.startswith("su") else "texref"
     handle = _handle(where, kind)
     if handle == _WRONG:
@@ -58,9 +62,22 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
     if handle == _NEARLY:
         errors.append(_expected(place, name, kind))
     errors.extend(_size_errors(name, where.elems[-1], sig, 2 if place else 1))
-    if name.startswith("t") and sig.mods.get("vec") != "v4" and not (sig.mods.get("vec") == "v2" and types[0] == "f16x2"):
+    if (
+        name.startswith("t")
+        and sig.mods.get("vec") != "v4"
+        and not (sig.mods.get("vec") == "v2" and types[0] == "f16x2")
+    ):
         return [f"Instruction '{name}.{types[0]}' requires .v4 type"]
     return errors
+
+
+def _queried(name: str, where: Operand) -> bool:
+    """Whether an operand of a query is a handle, but not as an address."""
+    if not name.startswith(("txq", "suq")):
+        return False
+    if where.kind == O_REG:
+        return where.var is not None and TYPE_BITS.get(where.var.type) == 64
+    return where.kind == O_SYM or (where.kind == O_IMM and where.imm_type == "int")
 
 
 _RIGHT: Final = 0
