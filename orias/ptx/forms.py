@@ -62,6 +62,13 @@ class Forms:
         self.known[opcode] = form
         return form
 
+    def _report(self, messages: list[str], instr: Instr) -> None:
+        """Records messages on operands; a result that may not be dropped ends the text."""
+        for message in messages:
+            if message.startswith("Result discard mode"):
+                self.state.fatal(message, instr.line, instr.column)
+            self.state.error(message, instr.line, instr.column)
+
     def verify(self, form: Form, instr: Instr) -> None:
         """Checks an instruction against its row; remembers operand classes without errors."""
         state = self.state
@@ -81,18 +88,11 @@ class Forms:
         for message in messages:
             if message.startswith(_BEFORE_OPCODE):
                 state.error(message, line, instr.column)
-        for op in instr.ops:
-            if op.kind == O_ADDR and op.comp == "unified":
-                op.comp = ""  # a hint, without effect on the code
-                if checked.name not in _UNIFIED or form.sig.mods.get("space", "global") != "global":
-                    after.append(f"Illegal use of attribute '.unified' for instruction '{checked.name}'")
+        after.extend(_unified(checked.name, instr))
         if not (messages and messages[0].startswith("Arguments mismatch")):
             for message in checked.errors:
                 state.error(message, line, instr.column)
-            for message in after:
-                if message.startswith("Result discard mode"):
-                    state.fatal(message, line, instr.column)
-                state.error(message, line, instr.column)
+            self._report(after, instr)
             late = self.checker.values(checked, instr)
             for message in late:
                 state.error(message, line, instr.column)
@@ -101,6 +101,17 @@ class Forms:
                 state.note(severity, note, line)
             if not (messages or after or late or checked.errors or checked.early or checked.values or checked.notes):
                 form.seen.add(tuple([op.key for op in instr.ops]))
+
+
+def _unified(name: str, instr: Instr) -> list[str]:
+    """Drops the attribute .unified of addresses, a hint without effect on the code; the message where it is illegal."""
+    found: list[str] = []
+    for op in instr.ops:
+        if op.kind == O_ADDR and op.comp == "unified":
+            op.comp = ""
+            if name not in _UNIFIED or instr.sig.mods.get("space", "global") != "global":
+                found.append(f"Illegal use of attribute '.unified' for instruction '{name}'")
+    return found
 
 
 def _index_to_address(instr: Instr, checked: Checked) -> None:

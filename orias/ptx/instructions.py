@@ -153,6 +153,32 @@ def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
     return found
 
 
+def _rank(word: str, slot: str) -> int:
+    """When an illegal word is reported: 0 before, 1 and 2 after the absence of words of the middle rank."""
+    if word in SPACES or slot in _ILLEGAL_EARLY or word in _ILLEGAL_EARLY:
+        return 0
+    return 1 if slot == "shape" else 2
+
+
+def _absent(name: str, row: Row, words: list[str], slots: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
+    """The messages on required groups without a word in the opcode, in three ranks."""
+    found: tuple[list[str], list[str], list[str]] = ([], [], [])
+    for group in row.required:
+        slot = "test" if group[0] in _TESTS else SLOT_OF.get(group[0], "shape")
+        both = "approx" in words and "approx" in group and any(w in words for w in group if w != "approx")
+        if both or not (any(word in words for word in group) or (slot in ("rnd", "cmp") and slot in slots)):
+            rank = 1 if slot in _REQUIRED_LATE else 2 if slot in _REQUIRED_LAST else 0
+            found[rank].append(missing(name, group))
+    return found
+
+
+def _is_other_form(name: str, row: Row, words: list[str]) -> bool:
+    """Whether an opcode has words that its row lacks: for ptxas, forms with and without them are different instructions."""
+    if row.open or (name == "cvt" and "sat" in words):
+        return False
+    return any(w in ("relu", "satfinite") and w not in row.words for w in words)
+
+
 def _foreign_feature(name: str, words: list[str]) -> str:
     """The first word, by rank, that selects a form in some instructions, but in no form of this one; "" if there is none."""
     for group in _FEATURES:
@@ -220,30 +246,23 @@ class Checker:
         name, words = variant(sig.text)
         result = Checked(name)
         errors = result.errors
-        if not name:
-            result.early.extend([f"Unknown modifier '.{w}'" for w in words if w in NAME_PARTS])
-            result.early.extend(_repetitions(sig.name, words, set()))
-            errors.append(f"Not a name of any known instruction: '{sig.name}'")
-            return result
         early = result.early
         early.extend([f"Unknown modifier '.{w}'" for w in words if w in NAME_PARTS])
+        if not name:
+            early.extend(_repetitions(sig.name, words, set()))
+            errors.append(f"Not a name of any known instruction: '{sig.name}'")
+            return result
         words = [w for w in words if w not in NAME_PARTS]
         types = tuple([w for w in words if w in TYPE_WORDS and (w not in _FORMATS or name == "ldmatrix")])
         table = rows(name)
         row = table.get(types) or table.get((ANY,))
-        for word in words:
-            if word in EARLY:
-                early.extend(messages(EARLY[word], self.place, label_facts(name, types)))
+        early.extend(self._early_gates(name, words, types))
         foreign = "" if row is not None and row.open else _foreign_feature(name, words)
         if foreign:
             early.extend(_repetitions(name, [w for w in words if SLOT_OF.get(w) not in ("op", "bool")], set()))
             errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
             return result
-        if row is not None and not row.open and not (name == "cvt" and "sat" in words):
-            # For ptxas, forms with these words and without them are different instructions.
-            if any(w in ("relu", "satfinite") and w not in row.words for w in words):
-                row = None
-        if row is None:
+        if row is None or _is_other_form(name, row, words):
             early.extend(_repetitions(name, words, set()))
             errors.append(unexpected(name, words, types))
             return result
@@ -269,6 +288,14 @@ class Checker:
         result.ruled = result.values or bool(OPERANDS.of(name))
         return result
 
+    def _early_gates(self, name: str, words: list[str], types: tuple[str, ...]) -> list[str]:
+        """The messages of the gates of words that precede all others."""
+        found: list[str] = []
+        for word in words:
+            if word in EARLY:
+                found.extend(messages(EARLY[word], self.place, label_facts(name, types)))
+        return found
+
     def _modifiers(self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> None:
         """Checks the modifier words against those of the row, and the rules between them."""
         name = result.name
@@ -276,9 +303,7 @@ class Checker:
         allowed = row.words
         slots: dict[str, str] = {}
         repeated: list[str] = []
-        wrong: list[str] = []
-        shapes: list[str] = []
-        last: list[str] = []
+        wrong: tuple[list[str], list[str], list[str]] = ([], [], [])
         spaces = 0
         for word in words:
             if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
@@ -291,32 +316,17 @@ class Checker:
                 if message and message not in repeated:
                     repeated.append(message)
                 if message and slot == "rnd":
-                    wrong = [m for m in wrong if not m.startswith("Illegal rounding")]
+                    wrong[2][:] = [m for m in wrong[2] if not m.startswith("Illegal rounding")]
                     continue
             slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
-                found = illegal(word, slot, name, row, result.types, self.place)
-                if word in SPACES or slot in _ILLEGAL_EARLY or word in _ILLEGAL_EARLY:
-                    wrong.extend(found)
-                elif slot == "shape":
-                    shapes.extend(found)
-                else:
-                    last.extend(found)
+                wrong[_rank(word, slot)].extend(illegal(word, slot, name, row, result.types, self.place))
         if spaces > 1 and not allowed.isdisjoint(SPACES):
             errors.extend(_too_many_spaces(name, spaces))
         result.early.extend(repeated)
-        late: tuple[list[str], list[str]] = ([], [])
-        for group in row.required:
-            slot = "test" if group[0] in _TESTS else SLOT_OF.get(group[0], "shape")
-            both = "approx" in words and "approx" in group and any(w in words for w in group if w != "approx")
-            if both or not any(word in words for word in group) and (slot not in ("rnd", "cmp") or slot not in slots):
-                where = late[0] if slot in _REQUIRED_LATE else late[1] if slot in _REQUIRED_LAST else errors
-                where.append(missing(name, group))
-        errors.extend(wrong)
-        errors.extend(late[0])
-        errors.extend(shapes)
-        errors.extend(last)
-        errors.extend(late[1])
+        absent = _absent(name, row, words, slots)
+        for found in (absent[0], wrong[0], absent[1], wrong[1], wrong[2], absent[2]):
+            errors.extend(found)
         rules = MODIFIERS.of(name)
         if rules:
             if slots != sig.mods or "isa" not in facts:

@@ -42,11 +42,7 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
         return mismatch
     where = ops[place]
     if where.kind != O_ADDR:
-        is_query = name.startswith(("txq", "suq"))
-        wide = where.kind == O_REG and where.var is not None and TYPE_BITS.get(where.var.type) == 64
-        if is_query and (wide or where.kind == O_SYM or (where.kind == O_IMM and where.imm_type == "int")):
-            return [f"Address expected for argument {place} of instruction '{name}'"]
-        return mismatch
+        return [f"Address expected for argument {place} of instruction '{name}'"] if _queried(name, where) else mismatch
     kind = "surfref" if name.startswith("su") else "texref"
     handle = _handle(where, kind)
     if handle == _WRONG:
@@ -73,6 +69,15 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
     ):
         return [f"Instruction '{name}.{types[0]}' requires .v4 type"]
     return errors
+
+
+def _queried(name: str, where: Operand) -> bool:
+    """Whether an operand of a query is a handle, but not as an address."""
+    if not name.startswith(("txq", "suq")):
+        return False
+    if where.kind == O_REG:
+        return where.var is not None and TYPE_BITS.get(where.var.type) == 64
+    return where.kind == O_SYM or (where.kind == O_IMM and where.imm_type == "int")
 
 
 _RIGHT: Final = 0
