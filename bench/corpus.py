@@ -69,7 +69,9 @@ def operations(data: bytes, arch: str) -> Counter[str]:
     return out
 
 
-def vendor(ptxas: str, path: Path, arch: str, timeout: float = 60) -> tuple[dict[str, tuple[int, int, int]], bytes] | str:
+def vendor(
+    ptxas: str, path: Path, arch: str, timeout: float = 60
+) -> tuple[dict[str, tuple[int, int, int]], bytes] | str:
     """Kernel -> (instructions, registers, spill bytes) of ptxas and its cubin, or its message."""
     with tempfile.TemporaryDirectory() as work:
         out = Path(work) / "a.cubin"
@@ -103,9 +105,11 @@ def ours(path: Path, arch: str) -> tuple[dict[str, tuple[int, int, int]] | str, 
     try:
         cubin = compile_text([(path.name, path.read_bytes())], Options(arch))
     except CompileError as e:
-        return "; ".join(f"line {d.line}: {d.message}" for d in e.diagnostics if d.severity in ("error", "fatal"))[
-            :200
-        ], 0, b""
+        return (
+            "; ".join(f"line {d.line}: {d.message}" for d in e.diagnostics if d.severity in ("error", "fatal"))[:200],
+            0,
+            b"",
+        )
     except RecursionError:
         return "crash: RecursionError", 0, b""
     except Exception as e:
@@ -225,7 +229,9 @@ def report(results: list[Result], root: Path, every: bool) -> None:
             f"  {producer:20s} {len(v):5d} kernels  instructions {mean([x[0] for x in v]):.3f}  registers {mean([x[1] for x in v]):.3f}"
         )
     print("operations we write more often: " + ", ".join(f"{o} {n}" for o, n in more.most_common(24) if n > 0))
-    print("operations ptxas writes more often: " + ", ".join(f"{o} {-n}" for o, n in more.most_common()[:-25:-1] if n < 0))
+    print(
+        "operations ptxas writes more often: " + ", ".join(f"{o} {-n}" for o, n in more.most_common()[:-25:-1] if n < 0)
+    )
     print("worst instructions:")
     for r in sorted(rows, key=lambda r: -r[2])[:10]:
         print(f"  {r[2]:.2f}  {r[4][0]} / {r[5][0]}  {r[1]}")

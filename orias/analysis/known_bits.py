@@ -98,6 +98,8 @@ def trailing_zeros(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int
         return min(parts)
     if name in ("IMAD", "IMAD.U32"):
         return min(parts[0] + parts[1], parts[2])
+    if name == "LEA" and is_imm(d.src[2]):
+        return min(32, parts[0] + imm_value(d.src[2]), parts[1])
     if name == "SHF.L.U32" and d.src[2] == RZ and is_imm(d.src[1]):
         return min(32, parts[0] + imm_value(d.src[1]))
     if name == "LOP3.LUT" and d.src[2] == RZ and is_imm(d.src[3]) and not imm_value(d.src[3]) & 1:

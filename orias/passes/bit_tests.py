@@ -30,7 +30,6 @@ from orias.ori.ir import Func, Inst
 from orias.passes.def_use import Values
 from orias.semantics.integers import constant_of
 from orias.semantics.truth_tables import INPUTS
-from orias.target import features
 
 _LOGIC: Final = {"ISETP": "LOP3", "UISETP": "ULOP3"}
 _AND: Final = INPUTS[0] & INPUTS[1]
@@ -38,9 +37,7 @@ _AND_INVERTED: Final = ~INPUTS[0] & INPUTS[1] & 0xFF
 
 
 def test_with_logic(fn: Func) -> bool:
-    """Merge comparisons into the logical operations that feed them, on targets whose code takes it; True if any went."""
-    if not fn.target.has(features.MERGED_OPERATIONS):
-        return False
+    """Merge comparisons into the logical operations that feed them; True if any went."""
     values = Values(fn)
     table = load(fn.target.table)
     readers: dict[int, list[Inst]] = {}

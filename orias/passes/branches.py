@@ -76,7 +76,7 @@ def _drop_edge(b: Block, k: int) -> None:
         inst.src.pop(j)
 
 
-def _labels(fn: Func) -> set[int]:
+def label_targets(fn: Func) -> set[int]:
     """Ids of blocks that instructions refer to (BSSY): they must stay."""
     # Operand tests are written out here: their calls would cost plain Python more than the work between them.
     return {label_id(s) for b in fn.blocks for i in b.insts for s in i.src if s & KIND_MASK == K_LABEL}
@@ -85,7 +85,7 @@ def _labels(fn: Func) -> set[int]:
 def _skip_empty(fn: Func) -> bool:
     """Edges into an empty block go to its successor."""
     changed = False
-    keep = _labels(fn)
+    keep = label_targets(fn)
     for b in fn.blocks[1:]:
         if b.insts or len(b.succs) != 1 or b.succs[0] is b or b.id in keep:
             continue
@@ -123,7 +123,7 @@ def _has_phi(b: Block) -> bool:
 def _merge_chains(fn: Func) -> bool:
     """A block whose only successor has no other predecessor is merged with it."""
     changed = False
-    keep = _labels(fn)
+    keep = label_targets(fn)
     gone: set[Block] = set()
     for b in fn.blocks:
         if b in gone:

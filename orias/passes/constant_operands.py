@@ -179,7 +179,7 @@ def _promote_one(fn: Func, table: IsaTable, copy: Inst, home: Block, users: list
     Where some uses need a vector register, a second read of the constant pays only if it keeps that register from living into a loop.
     """
     ident = vreg(copy.dst[0])
-    twin = _uniform_twin(home, copy) if fn.target.has(features.MERGED_OPERATIONS) else None
+    twin = _uniform_twin(home, copy) if fn.target.has(features.UNIFORM_BRANCHES) else None
     u = fn.new_vreg(K_UR, fn.vwidth[ident]) if twin is None else twin
     plans = [(inst, b, _uniform_form(table, inst, ident, u)) for inst, b in users]
     stay = [b for _, b, src in plans if src is None]

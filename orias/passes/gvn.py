@@ -26,7 +26,6 @@ from orias.isa.operand import (
 )
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
-from orias.target import features
 
 _NEVER: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE
 _CHANGING: Final = ("SR_CLOCK", "SR_GLOBALTIMER", "SR_PM", "SR_EQMASK", "SR_VIRT", "SR_CTX")
@@ -78,7 +77,7 @@ def _key(fn: Func, inst: Inst, epoch: int) -> Key | None:
     op = inst.op
     if op.flags & _NEVER or op is OP_PHI or not inst.dst or not portable(inst):
         return None
-    if inst.guard != PT and not (is_vreg(inst.guard) and fn.target.has(features.MERGED_OPERATIONS)):
+    if inst.guard != PT and not is_vreg(inst.guard):
         return None
     shape: list[int] = []
     for d in inst.dst:

@@ -24,16 +24,13 @@ from orias.isa.operand import (
 from orias.ori.ir import OP_COPY, OP_PACK, Func, Inst
 from orias.passes.dce import eliminate_dead
 from orias.semantics.integers import constant_of
-from orias.target import features
 
 _ADD: Final = op("IADD3")
 _PRODUCT: Final = op("IMAD")
 
 
 def narrow_low_words(fn: Func) -> None:
-    """Narrow what is only read in its low word, on targets whose code takes it."""
-    if not fn.target.has(features.MERGED_OPERATIONS):
-        return
+    """Narrow what is only read in its low word."""
     high = [0] * len(fn.vkind)
     found: list[Inst] = []
     for inst in fn.insts():

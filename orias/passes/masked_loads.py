@@ -20,13 +20,10 @@ from orias.isa.operand import (
     vreg,
 )
 from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
-from orias.target import features
 
 
 def keep_old_words(fn: Func) -> bool:
-    """Rewrite guarded loads of vectors, on targets whose code takes it; True if any changed."""
-    if not fn.target.has(features.MERGED_OPERATIONS):
-        return False
+    """Rewrite guarded loads of vectors; True if any changed."""
     readers: dict[int, list[tuple[Inst, Opnd]]] = {}
     loads: list[tuple[Block, Inst]] = []
     for b in fn.blocks:

@@ -38,7 +38,7 @@ def _add(cx: Cx, inst: Inst) -> None:
         if s & ABS or has_lane(s):
             continue
         d = cx.absorbable(s)
-        if d is None and cx.fn.target.has(features.MERGED_OPERATIONS):
+        if d is None:
             # A product with a few readers is multiplied again by each; most often it has no other readers than sums.
             d = cx.definition(s)
             if d is not None and (cx.values.uses[vreg(s)] > _MOST_READERS or not portable(d)):

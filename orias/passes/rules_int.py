@@ -36,7 +36,6 @@ from orias.semantics.integers import (
     negate,
     shift_left,
 )
-from orias.target import features
 
 _IADD3: Final = op("IADD3")
 _IMAD: Final = op("IMAD")
@@ -167,10 +166,9 @@ def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
     """x << k plus y becomes LEA, a * b plus y becomes IMAD."""
     if len(terms) + (1 if total else 0) != 2:
         return False
-    merges = cx.fn.target.has(features.MERGED_OPERATIONS)
     for k, t in enumerate(terms):
         if has_flags(t):
-            if merges and t & NEG and _subtract_product(cx, inst, t, terms[:k] + terms[k + 1 :], total):
+            if t & NEG and _subtract_product(cx, inst, t, terms[:k] + terms[k + 1 :], total):
                 return True
             continue
         d = cx.absorbable(t)
@@ -189,14 +187,7 @@ def _combine_terms(cx: Cx, inst: Inst, terms: list[Opnd], total: int) -> bool:
         if d is not None and d.op.base == "IMAD" and d.op.mods in ((), ("U32",)) and d.src[2] == RZ:
             cx.rewrite(inst, _IMAD, [d.src[0], d.src[1], other])
             return True
-        if (
-            merges
-            and d is not None
-            and d.op is _SHR
-            and d.src[0] == RZ
-            and in_file(other, K_R)
-            and not has_flags(other)
-        ):
+        if d is not None and d.op is _SHR and d.src[0] == RZ and in_file(other, K_R) and not has_flags(other):
             n = constant_of(d.src[1])
             if n is not None and 0 < n < 32 and in_file(d.src[2], K_R) and not has_flags(d.src[2]):
                 # The upper word of x << 32 - n.
@@ -493,7 +484,7 @@ def _lea(cx: Cx, inst: Inst) -> None:
 
 def _mask(cx: Cx, inst: Inst) -> None:
     """BMSK of constants."""
-    if cx.fn.target.has(features.MERGED_OPERATIONS) and all(constant_of(s) is not None for s in inst.src):
+    if all(constant_of(s) is not None for s in inst.src):
         values = evaluate(inst.op, inst.src)
         if values is not None:
             cx.to_copy(inst, imm(values[0]))

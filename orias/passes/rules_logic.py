@@ -18,7 +18,6 @@ from orias.semantics.truth_tables import (
     with_constant,
     with_equal,
 )
-from orias.target import features
 
 _LOP3: Final = op("LOP3.LUT")
 _EXTENDED: Final = {0x9910: 0x7FFF, 0x8880: 0x7F, 0x7710: 0xFFFF, 0x7770: 0xFF, 0x4410: 0xFFFF, 0x4440: 0xFF}
@@ -196,7 +195,7 @@ def prmt(cx: Cx, inst: Inst) -> None:
         _zero_extended(cx, inst, a, ("U16", "U8"))
     elif selector == 0x7770 and vb == 0:
         _zero_extended(cx, inst, a, ("U8",))
-    elif selector in _EXTENDED and (selector & 0x800 or vb == 0) and cx.fn.target.has(features.MERGED_OPERATIONS):
+    elif selector in _EXTENDED and (selector & 0x800 or vb == 0):
         if below(cx.values.defs, a) <= _EXTENDED[selector]:
             cx.to_copy(inst, a)
 
@@ -221,7 +220,7 @@ def _mask_of_load(cx: Cx, inst: Inst) -> bool:
 
 def _mask_of_zeros(cx: Cx, inst: Inst) -> bool:
     """x & m where the bits of m are 0 in x: the bytes that a copy of all or nothing leaves out."""
-    if not cx.fn.target.has(features.MERGED_OPERATIONS) or not _foldable(inst) or imm_value(inst.src[3]) != 0xC0:
+    if not _foldable(inst) or imm_value(inst.src[3]) != 0xC0:
         return False
     mask = constant_of(inst.src[1])
     if mask is None or mask >> trailing_zeros(cx.values.defs, inst.src[0]):

@@ -23,7 +23,6 @@ from orias.ori.ir import OP_COPY, Inst
 from orias.passes.simplify import RULES, Cx
 from orias.semantics.integers import compare, constant_of, signed
 from orias.semantics.truth_tables import INPUTS, depends_on, of_two, with_constant
-from orias.target import features
 
 _NEGATED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
 SWAPPED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
@@ -73,7 +72,7 @@ def _extended(cx: Cx, inst: Inst) -> None:
         return
     if inst.src[3] not in (PT, NOT_PT):
         a, b, p, below = inst.src
-        if a == b and p == PT and "AND" in inst.op.mods and cx.fn.target.has(features.MERGED_OPERATIONS):
+        if a == b and p == PT and "AND" in inst.op.mods:
             # Equal high words leave it to the low ones.
             cx.to_copy(inst, below)
         return
@@ -110,7 +109,7 @@ def _compare_select(cx: Cx, inst: Inst, a: Opnd, value: int, equal: bool, p: Opn
         return
     x, y = constant_of(d.src[0]), constant_of(d.src[1])
     if x is None or y is None:
-        if cx.fn.target.has(features.MERGED_OPERATIONS) and p == PT and (x is None) != (y is None):
+        if p == PT and (x is None) != (y is None):
             _compare_nested(cx, inst, d, value, equal)
         return
     on_true, on_false = (x == value) == equal, (y == value) == equal
@@ -151,9 +150,8 @@ def _sel(cx: Cx, inst: Inst) -> None:
     elif a == b and not has_modifiers(a):
         cx.to_copy(inst, a)
     elif constant_of(a) and is_imm(a) and (constant_of(b) == 0 or in_file(b, K_R)):
-        if cx.fn.target.has(features.MERGED_OPERATIONS):
-            # Only the second value may be a constant.
-            cx.rewrite(inst, inst.op, [RZ if constant_of(b) == 0 else b, a, p ^ INV])
+        # Only the second value may be a constant.
+        cx.rewrite(inst, inst.op, [RZ if constant_of(b) == 0 else b, a, p ^ INV])
 
 
 def _plop3(cx: Cx, inst: Inst) -> None:

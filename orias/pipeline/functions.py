@@ -38,11 +38,14 @@ from orias.passes.predicate import predicate_arms
 from orias.passes.reassociate import reassociate_addresses
 from orias.passes.remat import needs_many_registers, relieve_peaks
 from orias.passes.returns import unify_returns
+from orias.passes.separate_exits import exit_separately
 from orias.passes.simplify import simplify
 from orias.passes.single_thread import resolve_elections
 from orias.passes.tensor_addresses import share_tensor_addresses
 from orias.passes.uniform_chains import compute_uniformly
 from orias.passes.unroll import unroll_loops
+from orias.passes.whole_products import merge_products
+from orias.passes.wide_loads import widen_loads
 from orias.pipeline.choose_order import schedule_by_model
 from orias.regalloc.register_allocation import allocate_checked, allocate_registers
 from orias.schedule.scheduling import post_ra
@@ -142,6 +145,10 @@ def _expand(fn: Func, o: Options) -> None:
     if o.opt_level > 0:
         narrow_low_words(fn)
     expand_wide(fn)
+    if o.opt_level > 0:
+        merge_products(fn)
+    if o.opt_level > 1:
+        widen_loads(fn)
 
 
 def _predicate(fn: Func, o: Options) -> None:
@@ -149,6 +156,7 @@ def _predicate(fn: Func, o: Options) -> None:
         optimize_branches(fn)
     if keep_old_words(fn):
         simplify(fn)
+    exit_separately(fn)
 
 
 def _uniform(fn: Func, o: Options) -> None:

@@ -5,7 +5,7 @@ Facts: docs/facts/front-end.md (matrix instructions).
 
 from typing import Final
 
-from orias.ptx.ast import O_IMM, O_VEC, TYPE_BITS, Instr, Operand, Sig
+from orias.ptx.ast import O_IMM, O_REG, O_SINK, O_VEC, TYPE_BITS, Instr, Operand, Sig
 from orias.ptx.opcode import is_shape
 
 _F8: Final = ("e4m3", "e5m2")
@@ -105,6 +105,21 @@ def _registers(elements: int, type_: str) -> int:
     return max(1, elements * bits // 1024)
 
 
+def _sizes(sig: Sig, types: tuple[str, ...], shape: str) -> list[int]:
+    """Registers of D, A, B and C."""
+    m, n, k = numbers(shape)
+    if shape == "m8n8k4" and types[1] == "f16":
+        return [8 if types[0] == "f32" else 4, 2, 2, 8 if types[3] == "f32" else 4]
+    a = "b4" if "mxf4" in sig.mods.get("kind", "") and "mxf8" not in sig.mods.get("kind", "") else types[1]
+    b = a if a == "b4" else types[2]
+    return [
+        _registers(m * n, types[0]),
+        _registers(m * k, a) // (2 if "sp" in sig.mods else 1),
+        _registers(k * n, b),
+        _registers(m * n, types[3]),
+    ]
+
+
 def mma_operands(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
     """Whether the operands of an mma have the sizes that its shape requires."""
     shape = sig.mods.get("shape", "")
@@ -123,19 +138,46 @@ def mma_operands(sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> bool:
         return False
     if "kind" not in sig.mods and "sp" in sig.mods and ops[5].kind != O_IMM:
         return False
-    m, n, k = numbers(shape)
-    if shape == "m8n8k4" and types[1] == "f16":
-        sizes = [8 if types[0] == "f32" else 4, 2, 2, 8 if types[3] == "f32" else 4]
-    else:
-        a = "b4" if "mxf4" in sig.mods.get("kind", "") and "mxf8" not in sig.mods.get("kind", "") else types[1]
-        b = a if a == "b4" else types[2]
-        sizes = [
-            _registers(m * n, types[0]),
-            _registers(m * k, a) // (2 if "sp" in sig.mods else 1),
-            _registers(k * n, b),
-            _registers(m * n, types[3]),
-        ]
-    return all(ops[i].kind == O_VEC and len(ops[i].elems) == size for i, size in enumerate(sizes))
+    sizes = _sizes(sig, types, shape)
+    return all(
+        ops[i].kind == O_VEC and len(ops[i].elems) == size and _all_registers(ops[i], types[i])
+        for i, size in enumerate(sizes)
+    )
+
+
+_WORDS: Final = ("f16x2", "b32", "u32", "s32", "f32")
+_REGISTERS: Final[dict[str, tuple[str, ...]]] = {
+    "f16": ("f16x2", "b32"), "bf16": ("b32",), "tf32": ("b32",), "f32": ("b32", "f32"), "s32": ("b32", "u32", "s32"),
+    "f64": ("b64", "u64", "s64", "f64"),
+}  # fmt: skip
+"""Types of the registers that hold elements of a matrix, by the type of the elements; any word for the others."""
+
+
+def _all_registers(op: Operand, type_: str) -> bool:
+    """Whether the registers of a vector may hold elements of the type; constants alone are values of f64."""
+    fitting = _REGISTERS.get(type_, _WORDS)
+    types = [e.var.type for e in op.elems if e.kind == O_REG and e.var is not None]
+    return (bool(types) or type_ == "f64") and all(t in fitting for t in types)
+
+
+def matrix_vector_errors(name: str, sig: Sig, ops: list[Operand]) -> list[str]:
+    """Error messages on the registers of ldmatrix and stmatrix."""
+    where = 0 if name == "ldmatrix" else 1
+    if len(ops) != 2 or "num" not in sig.mods:
+        return []
+    op = ops[where]
+    mismatch = [f"Arguments mismatch for instruction '{name}'"]
+    count = int(sig.mods.get("num", "x1")[1:]) * (2 if sig.mods.get("shape") == "m16n16" else 1)
+    if op.kind == O_SINK and not where:
+        return []
+    parts = op.elems if op.kind == O_VEC else [op]
+    if not all(e.kind == O_SINK or (e.kind == O_REG and e.var is not None and e.var.type in _WORDS) for e in parts):
+        return mismatch
+    if op.kind != O_VEC or len(op.elems) != count:
+        return [f"Vector of size {count} is expected for argument {where} of instruction '{name}'"]
+    if where and any(e.kind == O_SINK for e in op.elems):
+        return ["Sink '_' not allowed as a source operand"]
+    return []
 
 
 _LAST_SELECTOR: Final[dict[str, int]] = {

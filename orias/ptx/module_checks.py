@@ -1,10 +1,33 @@
 """Checks of whole modules, which depend on the target or on all functions together."""
 
+from typing import Final
+
 from orias.diag import Diagnostic
-from orias.ptx.ast import Function, Instr, Module, Operand, Var
+from orias.ptx.ast import O_ADDR, TYPE_BITS, Function, Instr, Module, Operand, Var
 from orias.ptx.targets import refusal
 from orias.target import driver, features
 from orias.target.profile import Target
+
+_NO_32_BIT_ABI: Final = (
+    " 32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on sm_90 or higher architectures."
+)
+_NO_32_BIT: Final = " 32-Bit compilation is no longer supported"
+_WHOLE_ADDRESSES: Final = frozenset(
+    [
+        "ld",
+        "ldu",
+        "st",
+        "atom",
+        "red",
+        "prefetch",
+        "prefetchu",
+        "discard",
+        "applypriority",
+        "multimem.ld_reduce",
+        "multimem.st",
+    ]
+)
+"""Instructions of generic and global memory whose address registers ptxas 13.0.88 checks; ``mbarrier.*`` too."""
 
 
 def check(module: Module, target: Target, compile_only: bool = False) -> list[Diagnostic]:
@@ -22,14 +45,9 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
                 "warning", " 64 Bit host architecture (--machine) being used mismatches with .address_size of 32 bits"
             )
         )
-        if target.has(features.REJECTS_32_BIT_ADDRESSES):
-            found.append(
-                Diagnostic(
-                    "fatal",
-                    " 32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on sm_90 or higher architectures.",
-                )
-            )
-            return found
+        found.append(_no_32_bit(target))
+        return found
+    _narrow_addresses(module, target, found)
     if compile_only and module.version < (3, 1):
         found.append(Diagnostic("fatal", "'Compile only(-c)' requires PTX ISA .version 3.1 or later"))
         return found
@@ -48,6 +66,38 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
             Diagnostic("error", f"File uses too much global constant data (0x{const:x} bytes, 0x{limit:x} max)")
         )
     return found
+
+
+def _narrow_addresses(module: Module, target: Target, found: list[Diagnostic]) -> None:
+    """Reports registers of 32 bits that are generic or global addresses: they would make the program one of 32 bits."""
+    warnings = [
+        Diagnostic(
+            "warning",
+            f"Program uses 32-bit address on line '{i.line}' which is conflicting with .address_size 64",
+        )
+        for function in module.functions
+        for i in function.body or ()
+        if isinstance(i, Instr) and _is_narrow(i)
+    ]
+    if warnings:
+        found.extend(warnings)
+        found.append(_no_32_bit(target))
+
+
+def _no_32_bit(target: Target) -> Diagnostic:
+    return Diagnostic("fatal", _NO_32_BIT_ABI if target.has(features.REJECTS_32_BIT_ADDRESSES) else _NO_32_BIT)
+
+
+def _is_narrow(i: Instr) -> bool:
+    """True if an access to generic or global memory has a register of 32 bits as its address."""
+    if i.sig.name not in _WHOLE_ADDRESSES and not i.sig.name.startswith("mbarrier."):
+        return False
+    if i.sig.mods.get("space", "") not in ("", "global"):
+        return False
+    return any(
+        o.kind == O_ADDR and o.var is not None and o.var.space == "reg" and TYPE_BITS.get(o.var.type) == 32
+        for o in i.ops
+    )
 
 
 def check_debug(module: Module, found: list[Diagnostic]) -> None:

@@ -24,11 +24,12 @@ from orias.ptx.ast import (
     Operand,
     Sig,
 )  # fmt: skip
-from orias.ptx.fits import Use, scalar_fits, vector_fits
+from orias.ptx.fits import Use, scalar_fits, vector_errors, vector_fits
 from orias.ptx.form_table import Row, Slot
-from orias.ptx.matrix_checks import mma_operands
+from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
+from orias.ptx.texture_checks import texture_fits
 from orias.ptx.wgmma_checks import wgmma_operands
 
 _GENERIC: Final = frozenset(("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
@@ -37,12 +38,23 @@ _MOV_SLOT: Final = Slot("S")
 
 
 def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
-    """Error messages on the operands of an instruction; a mismatch with all operand lists suppresses other messages."""
+    """Error messages on the operands of an instruction."""
+    return vector_errors(name, instr.ops) or _list_errors(row, name, types, instr)
+
+
+def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
+    """Errors against the operand lists of a row; a mismatch with all of them suppresses other messages."""
     sig = instr.sig
     ops = instr.ops
     mismatch = [f"Arguments mismatch for instruction '{name}'"]
     if name == "mma" and not mma_operands(sig, types, ops):
         return mismatch
+    if not texture_fits(name, sig, types, ops):
+        return mismatch
+    if name in ("ldmatrix", "stmatrix"):
+        errors = matrix_vector_errors(name, sig, ops)
+        if errors:
+            return errors
     if name == "wgmma.mma_async":
         return wgmma_operands(sig, types, ops)
     if name == "wgmma.wait_group" and ops and ops[0].kind == O_IMM and ops[0].value < 0:

@@ -17,6 +17,7 @@ from orias.ptx.ast import (
     O_SREG,
     O_SYM,
     O_VEC,
+    TYPE_BITS,
     Function,
     Operand,
     Var,
@@ -230,12 +231,8 @@ def _named(state: State) -> Operand:
             result.comp = word[1:]
             result.key += word
             lex.next()
-        elif word in COMPONENTS and result.kind == O_REG:
-            result.comp = COMPONENTS[word]
-            result.key += "?" + word
-            lex.next()
         elif result.kind == O_REG:
-            state.error(f"Unknown vector selector: '{word[1:]}'", line)
+            state.error(_unknown_selector(result.var, word), line)
             lex.next()
         elif result.kind == O_LABEL:
             state.error(f"Unknown field '{word}'", line)
@@ -254,6 +251,15 @@ def _named(state: State) -> Operand:
             state.punct("]")
             result.key = "s["
     return result
+
+
+def _unknown_selector(var: Var | None, word: str) -> str:
+    """The message on a selector that a register does not have; words of 32 bits may have selectors of video operands."""
+    if var is None or var.vec != 1:
+        return f"Unknown vector selector: '{word[1:]}'"
+    if var.type == "pred" or TYPE_BITS.get(var.type) == 32:
+        return f"Unknown video selector: '{word}'"
+    return f"Unknown field '{word}'"
 
 
 def _vector(state: State, depth: int) -> Operand:

@@ -1,13 +1,14 @@
 """Final block order, and the branches that this order needs.
 
-Blocks keep their source order, as ptxas 13.0.88 was observed to do at every level, with two exceptions.  A block that
-does not reach the next block in that order is followed by a successor whose other predecessors are all placed.  Blocks
-marked ``cold`` move after the last block that is not cold.  Control flow stays in ``Block.succs``.  Branches become
+Blocks keep their source order, as ptxas 13.0.88 was observed to do at every level, with three exceptions.  A block that
+ends in a branch is followed by the block that threads reach without it, where the source has a jump to that block, unless
+it is in fewer loops than the target of the branch.  A block that does not reach the next block in that order is followed
+by a successor whose other predecessors are all placed.  Blocks marked ``cold`` move after the last block that is not cold.  Control flow stays in ``Block.succs``.  Branches become
 explicit: an unguarded ``BRA`` where the fall-through block is not the next one, an inverted guard where that saves a
 branch.
 """
 
-from orias.analysis.cfg import reverse_postorder
+from orias.analysis.cfg import dominators, find_loops, reverse_postorder
 from orias.isa.operand import INV, PT, is_label, is_pred, is_true_pred, label, label_id
 from orias.ori.ir import OP_BRA, Block, Func, Inst
 
@@ -29,7 +30,9 @@ def _chain(blocks: list[Block], fn: Func) -> list[Block]:
     rank = {b.id: k for k, b in enumerate(reverse_postorder(fn))}
     following = {b.id: blocks[k + 1] for k, b in enumerate(blocks[:-1])}
     members = {b.id for b in blocks}
+    early = _early(fn, following)
     placed: set[int] = set()
+    put_off: list[Block] = []
     out: list[Block] = []
     for seed in blocks:
         b: Block | None = seed
@@ -38,17 +41,38 @@ def _chain(blocks: list[Block], fn: Func) -> list[Block]:
             out.append(b)
             after = following.get(b.id)
             nexts = [s for s in b.succs if s.id in members and s.id not in placed]
-            if after is not None and after in nexts:
-                b = after
+            if b.id in early and b.succs[0] in nexts and _ready(b.succs[0], members, placed, rank):
+                put_off.append(b.succs[1])
+                b = b.succs[0]
                 continue
-            b = None
-            for s in nexts:
-                if not any(
-                    p.id in members and p.id not in placed and rank.get(p.id, 0) < rank.get(s.id, 0) for p in s.preds
-                ):
-                    b = s
-                    break
+            while put_off and put_off[-1].id in placed:
+                put_off.pop()
+            ready = [s for s in nexts if _ready(s, members, placed, rank)]
+            if after is not None and after in (ready if put_off else nexts):
+                b = after
+            elif ready:
+                b = ready[0]
+            else:
+                b = put_off.pop() if put_off else None
     return out
+
+
+def _early(fn: Func, following: dict[int, Block]) -> set[int]:
+    """Ids of blocks where the block reached without a branch comes first, though the target of the branch is the next one."""
+    found = {
+        b.id
+        for b in fn.blocks
+        if len(b.succs) == 2 and following.get(b.id) is b.succs[1] and b.succs[0] is not b.succs[1]
+    }
+    if found:
+        depth = find_loops(fn, dominators(fn)).depth
+        found = {b.id for b in fn.blocks if b.id in found and depth(b.succs[0].id) >= depth(b.succs[1].id)}
+    return found
+
+
+def _ready(b: Block, members: set[int], placed: set[int], rank: dict[int, int]) -> bool:
+    """True if all predecessors of a block are placed but those that are reached through it."""
+    return not any(p.id in members and p.id not in placed and rank.get(p.id, 0) < rank.get(b.id, 0) for p in b.preds)
 
 
 def is_plain_branch(inst: Inst) -> bool:

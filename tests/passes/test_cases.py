@@ -15,6 +15,7 @@ WITHOUT = {
     "def_use": "an index of definitions and uses",
     "offsets": "the width of offsets, which other passes ask for",
     "uniform_operands": "where uniform operands may stand, which other passes ask for",
+    "words": "the words of wider registers that stand for others",
 }
 
 

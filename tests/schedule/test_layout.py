@@ -74,7 +74,7 @@ b5:
   EXIT
 """)
     layout(fn)
-    assert [b.id for b in fn.blocks] == [9, 0, 3, 4, 5, 2] or any(b.id > 9 for b in fn.blocks)
+    assert [b.id for b in fn.blocks] == [9, 0, 3, 4, 2, 5] or any(b.id > 9 for b in fn.blocks)
     placed = {b.id: k for k, b in enumerate(fn.blocks)}
     for b in fn.blocks:
         last = b.insts[-1].op.base if b.insts else ""

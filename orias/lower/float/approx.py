@@ -9,7 +9,6 @@ from orias.isa.operand import ABS, INV, K_R, PT, Opnd, imm, in_file
 from orias.lower.float.fp import ONE_F32, result_op
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import Instr
-from orias.target import features
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
@@ -136,7 +135,7 @@ def div_approx(ctx: "Ctx", i: Instr) -> None:
         y = unless(ctx, small, "FMUL", y, y, imm(TWO_24))
         x = unless(ctx, small, "FMUL", x, x, imm(TWO_24))
     product = [b.r("MUFU.RCP", y), x]
-    ctx.write(i.ops[0], result_op(ctx, "FMUL" + ftz, product, 1, ctx.target.has(features.MERGED_OPERATIONS)))
+    ctx.write(i.ops[0], result_op(ctx, "FMUL" + ftz, product, 1, True))
 
 
 def rcp64_seed(ctx: "Ctx", name: str, i: Instr) -> None:

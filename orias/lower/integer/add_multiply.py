@@ -172,18 +172,26 @@ def product(ctx: "Ctx", a: Opnd, b: Opnd, type_: str, size: str) -> Opnd:
 
 
 def _high64(ctx: "Ctx", a: Opnd, b: Opnd, signed: bool) -> Opnd:
-    """High 64 bits of a 64 x 64-bit product; no partial sum overflows 64 bits."""
-    r, pack, lo, hi = ctx.b.r, ctx.b.pack, ctx.lo, ctx.hi
-    low = r("IMAD.WIDE.U32", lo(a), lo(b), RZ, width=2)
-    mid = r("IMAD.WIDE.U32", hi(a), lo(b), pack(hi(low), imm(0)), width=2)
-    cross = r("IMAD.WIDE.U32", lo(a), hi(b), pack(lo(mid), imm(0)), width=2)
-    top = r("IMAD.WIDE.U32", hi(a), hi(b), pack(hi(mid), imm(0)), width=2)
-    top = r("iadd64", top, pack(hi(cross), imm(0)), width=2)
+    """High 64 bits of a 64 x 64-bit product.
+
+    The two middle products are summed with a carry, which is word 3 of the sum; the high word of the low product adds a
+    carry only, which the high product takes in.
+    """
+    lo, hi = ctx.lo, ctx.hi
+    new, emit = ctx.fn.new_vreg, ctx.b.emit
+    first = ctx.b.r("IMAD.WIDE.U32", hi(a), lo(b), RZ, width=2)
+    middle, carry = new(K_R, 2), new(K_P)
+    emit("IMAD.WIDE.U32", [middle, carry], [lo(a), hi(b), first])
+    low = ctx.b.r("IMAD.WIDE.U32", lo(a), lo(b), RZ, width=2)
+    low_carry = new(K_P)
+    emit("IADD3", [RZ, low_carry], [hi(low), lo(middle), RZ])
+    word3 = ctx.b.r("IADD3.X", RZ, RZ, RZ, carry, NOT_PT)
+    top = ctx.b.r("IMAD.WIDE.U32.X", hi(a), hi(b), ctx.b.pack(hi(middle), word3), low_carry, width=2)
     if signed:
         for x, y in ((a, b), (b, a)):
             m = mask_sign(ctx, hi(x))
-            part = [r("LOP3.LUT", ctx.word(y, k), m, RZ, imm(0xC0), NOT_PT) for k in (0, 1)]
-            top = r("iadd64", top, pack(*part) | NEG, width=2)
+            part = [ctx.b.r("LOP3.LUT", ctx.word(y, k), m, RZ, imm(0xC0), NOT_PT) for k in (0, 1)]
+            top = ctx.b.r("iadd64", top, ctx.b.pack(*part) | NEG, width=2)
     return top
 
 

@@ -1,0 +1,87 @@
+"""Kinds of operands: vectors, registers of matrices, textures and addresses, with ptxas's first message for each that it refuses."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import orias
+from orias.diag import CompileError
+from tests.nvtools import find
+
+TYPES = ["pred", "b16", "u16", "s16", "f16", "f16x2", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64", "b128"]
+MIXED = "Vector with elements of different types are not allowed in {} instruction"
+SIZES = "Incompatible elements of vector expression"
+NO_MATCH = "Arguments mismatch for instruction '{}'"
+MMA = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {}, {}, {{%b32_7}}, {{%f32_0, %f32_1, %f32_2, %f32_3}};"
+D, A = "{%f32_0, %f32_1, %f32_2, %f32_3}", "{%b32_0, %b32_1}"
+LD = "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {}, [%b32_8];"
+ST = "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%b32_8], {};"
+TEX = "tex.2d.v4.f32.f32 {}, [{}, {}];"
+REFUSED = [
+    ("st.shared.v2.b32 [%b64_8], {%s32_1, %f32_2};", MIXED.format("st")),
+    ("ld.shared.v2.b64 {%u64_1, %f64_2}, [%b64_8];", MIXED.format("ld")),
+    ("mov.b64 %b64_1, {%f16x2_1, %u32_2};", MIXED.format("mov")),
+    (MMA.format(D, "{%b32_0, %u64_1}"), SIZES),
+    (MMA.format(D, "{%f16x2_0, %u32_1}"), MIXED.format("mma")),
+    (MMA.format(D, "{%f32_0, %f32_1}"), NO_MATCH.format("mma")),
+    (MMA.format("{%u32_0, %u32_1, %u32_2, %u32_3}", A), NO_MATCH.format("mma")),
+    (LD.format("{%b32_0, %b16_1}"), SIZES),
+    (LD.format("{%b64_0, %b64_1}"), NO_MATCH.format("ldmatrix")),
+    (LD.format("%b32_0"), "Vector of size 2 is expected for argument 0 of instruction 'ldmatrix'"),
+    (ST.format("{%b32_0}"), "Vector of size 2 is expected for argument 1 of instruction 'stmatrix'"),
+    (ST.format("0"), NO_MATCH.format("stmatrix")),
+    (ST.format("{_, %b32_1}"), "Sink '_' not allowed as a source operand"),
+    (TEX.format(D, "%b32_1", "{%f32_4, %f32_5}"), NO_MATCH.format("tex")),
+    (TEX.format(D, "%f64_1", "{%f32_4, %f32_5}"), NO_MATCH.format("tex")),
+    ("tex.1d.v4.f32.s32 {%f32_0, %f32_1, %f32_2, %f32_3};", NO_MATCH.format("tex")),
+    ("tex.2d.v4.f32.s32 {%f32_0, %f32_1, %f32_2, %f32_3}, [%b64_1, {%f32_4, %f32_5}];", NO_MATCH.format("tex")),
+    ("txq.width.b32 %b32_0, [%b32_1];", NO_MATCH.format("txq")),
+    ("suld.b.1d.b32.trap %b32_0, [%u64_1, {%f32_1}];", NO_MATCH.format("suld.b")),
+    ("add.s32 %s32_1, %s32_2.x, 1;", "Unknown video selector: '.x'"),
+    ("add.s64 %s64_1, %s64_2.x, 1;", "Unknown field '.x'"),
+    ("st.global.u32 [%b32_1], 1;", " 32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on sm_90 or higher architectures."),
+    ("mbarrier.init.b64 [%u32_1], 1;", " 32-Bit ABI (--machine 32 or 32-Bit addressing) is not supported on sm_90 or higher architectures."),
+]  # fmt: skip
+ACCEPTED = [
+    "st.shared.v2.b32 [%b64_8], {%s32_1, %b32_2};",
+    "mov.b64 %b64_1, {%f16x2_1, %b32_2};",
+    MMA.format(D, "{%f16x2_0, %b32_1}"),
+    MMA.format(D, "{%b32_0, 1}"),
+    LD.format("{%f32_0, %b32_1}"),
+    TEX.format("{%u32_0, %u32_1, %u32_2, %u32_3}", "%s64_1", "{%b32_4, %f32_5}"),
+    "ld.shared.u32 %u32_1, [%u32_2];",
+    "ld.local.u32 %u32_1, [%b32_2];",
+]
+
+
+def program(line: str) -> str:
+    registers = "".join(f".reg .{t} %{t}_<9>;\n" for t in TYPES)
+    return f".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{{\n{registers}{line}\nret;\n}}\n"
+
+
+def theirs(line: str, folder: Path) -> str | None:
+    """ptxas's first error message; "" if it accepts the line, None without ptxas."""
+    tool = find("ptxas")
+    if tool is None:
+        return None
+    (folder / "k.ptx").write_text(program(line))
+    command = [tool, "-arch", "sm_90a", "-O0", "k.ptx", "-o", "k.cubin"]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    said = [x for x in run.stderr.splitlines() if "error" in x or "fatal" in x]
+    return said[0].partition("error   : ")[2] or said[0].partition("fatal   : ")[2] if run.returncode else ""
+
+
+@pytest.mark.parametrize(("line", "message"), REFUSED)
+def test_refused(line: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(CompileError) as caught:
+        orias.compile(program(line), arch="sm_90a")
+    first = next(d for d in caught.value.diagnostics if d.severity in ("error", "fatal"))
+    assert first.message == message
+    assert theirs(line, tmp_path) in (message, None)
+
+
+@pytest.mark.parametrize("line", ACCEPTED)
+def test_accepted(line: str, tmp_path: Path) -> None:
+    orias.compile(program(line), arch="sm_90a")
+    assert theirs(line, tmp_path) in ("", None)
