@@ -19,6 +19,7 @@ from orias.schedule.arrivals import Arrivals
 from orias.schedule.balance import Alternative, fma_form
 from orias.schedule.deps import Graph, build, estimate, is_fixed_point, virtual_reads, virtual_writes
 from orias.schedule.sink import Piece, few_registers
+from orias.target import features
 from orias.target.register_steps import SUB_PARTITIONS, most_words, registers_for, step_words
 from orias.timing.latency import Latency, latency
 from orias.timing.units import NEEDS_WRITE
@@ -75,7 +76,8 @@ def plans(fn: Func, register_usage: int = 5) -> list[Plan]:
 
     Each uses the registers that leave the occupancy as it is, or fewer for a `register_usage` below 5 and more for one
     above.  Where an order that needs few registers has a higher occupancy than the order as given, both are there, and
-    one with the registers of the next lower occupancy, if there are loads that could be under way together.
+    one with the registers of the next lower occupancy (of the next two on sm_100 and later), if there are loads that could
+    be under way together.
     """
     lv = liveness(fn)
     given = max(_pressure(fn, b, lv) for b in fn.blocks)
@@ -96,9 +98,12 @@ def plans(fn: Func, register_usage: int = 5) -> list[Plan]:
         b.insts = insts
     sunk = Plan(True, step_words(least, free))
     out = [sunk, first] if sunk.words < first.words else [first]
-    more = step_words(first.words + 1, free)
-    if more <= fn.max_regs - _RESERVE and any(_loads(b) >= _MANY_LOADS for b in fn.blocks):
-        out.append(Plan(False, more))
+    more = first.words
+    # Values on the uniform datapath lower the need, and with it the step from which the next one counts.
+    for _ in range(2 if fn.target.has(features.UNIFORM_BRANCHES) else 1):
+        more = step_words(more + 1, free)
+        if more <= fn.max_regs - _RESERVE and any(_loads(b) >= _MANY_LOADS for b in fn.blocks):
+            out.append(Plan(False, more))
     return out
 
 
