@@ -98,18 +98,21 @@ class _Fuser:
                 b.insts = [i for i in b.insts if i.uid not in self.fused]
 
     def _join_words(self) -> None:
-        """Give two words that are compared often as one value, or in deeper loops than they are made, a pair of their own.
+        """Give two words that are compared often as one value, or to select from, or in deeper loops than they are made, a pair.
 
         They are extended words, the high one a zero or a sign, or come from anywhere else.
         """
         home: dict[int, Block] = {}
         bound: set[int] = set(self.kept)
         asked: dict[tuple[Opnd, Opnd], int] = {}
+        chosen: set[tuple[int, Opnd]] = set()
         for b in self.fn.blocks:
             for inst in b.insts:
                 for d in inst.dst:
                     if is_vreg(d):
                         home[vreg(d)] = b
+                if inst.op.name == "SEL":
+                    chosen.update((vreg(inst.src[2]), o) for o in inst.src[:2])
         for b in self.fn.blocks:
             for inst in b.insts:
                 if inst.op.base != "ISETP" or inst.op.mods[-1] != "EX" or not is_vreg(inst.src[3]):
@@ -121,7 +124,8 @@ class _Fuser:
                     if self._word(x) and (y in (RZ, imm(0)) or self._word(y)):
                         made = max(home[vreg(o)].depth for o in (x, y) if is_vreg(o))
                         key = (x, RZ if is_imm(y) else y)
-                        asked[key] = asked.get(key, 0) + (2 if b.depth > made else 1)
+                        again = b.depth > made or (vreg(inst.dst[0]), x) in chosen
+                        asked[key] = asked.get(key, 0) + (2 if again else 1)
         for (x, y), times in sorted(asked.items(), key=lambda a: -a[1]):
             if times > 1 and vreg(x) not in bound and (y == RZ or (vreg(y) not in bound and vreg(y) != vreg(x))):
                 bound.add(vreg(x))
