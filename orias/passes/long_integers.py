@@ -50,6 +50,8 @@ from orias.target import features
 _ADD: Final = op("IADD.64")
 _SELECT: Final = op("SEL.64")
 _EXTREME: Final = {"S64": op("IMNMX.S64"), "U64": op("IMNMX.U64")}
+_EXTREME_UNIFORM: Final = {"S64": op("UIMNMX.S64"), "U64": op("UIMNMX.U64")}
+_SELECT_UNIFORM: Final = op("USEL.64")
 _ADD_UNIFORM: Final = op("UIADD3.64")
 _MIRRORED: Final[dict[str, str]] = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 
@@ -173,7 +175,7 @@ class _Fuser:
                 self._add(inst, here)
             elif inst.op.base in ("ISETP", "UISETP") and inst.op.mods[-1] == "EX":
                 self._compare(inst)
-            elif name == "SEL":
+            elif name in ("SEL", "USEL"):
                 self._select(inst)
 
     # --- operands ----------------------------------------------------------------------------------------------
@@ -266,18 +268,19 @@ class _Fuser:
         x, y, p = inst.src
         if inst.guard != PT or not self._free(inst.dst[0]):
             return
-        low = self._select_of_low(inst) if kind_of(x) == K_R else None
+        file = K_R if inst.op.base == "SEL" else K_UR
+        low = self._select_of_low(inst) if kind_of(x) == file else None
         if low is None:
             self.selects[x, y, p] = inst
             return
         value = [self._value(low.src[k], inst.src[k]) for k in range(2)]
-        if K_NONE in value or kind_of(value[0]) != K_R:
+        if K_NONE in value or kind_of(value[0]) != file:
             return
         extreme = self._extreme(value[0], value[1], p)
         if extreme is not None:
-            self._replace(low, inst, extreme[0], [*value, extreme[1], NOT_PT])
+            self._replace(low, inst, extreme[0], [*value, extreme[1], NOT_PT if file == K_R else NOT_UPT])
         elif not is_imm(value[1]):
-            self._replace(low, inst, _SELECT, [*value, p])
+            self._replace(low, inst, _SELECT if file == K_R else _SELECT_UNIFORM, [*value, p])
 
     def _select_of_low(self, high: Inst) -> Inst | None:
         """The select of the low words that goes with one of high words."""
@@ -292,16 +295,20 @@ class _Fuser:
     def _extreme(self, x: Opnd, y: Opnd, p: Opnd) -> tuple[Op, Opnd] | None:
         """(Operation, PT for the minimum) of a selection that takes the smaller or the larger of what its condition compares."""
         compare = self.values.definition(p) if is_vreg(p) else None
-        if compare is None or compare.op.base != "ISETP" or compare.guard != PT or compare.dst[0] != p & ~INV:
+        if compare is None or compare.guard != PT or compare.dst[0] != p & ~INV:
+            return None
+        if compare.op.base not in ("ISETP", "UISETP"):
             return None
         mods = compare.op.mods
         if mods[0] not in ("LT", "LE", "GT", "GE") or mods[1:] not in (("S64", "AND"), ("U64", "AND")):
             return None
         first, second, rest = compare.src
-        if rest != PT or (first, second) not in ((x, y), (y, x)) or x == y:
+        if rest not in (PT, UPT) or (first, second) not in ((x, y), (y, x)) or x == y:
             return None
         larger = (mods[0][0] == "G") ^ (first != x) ^ (p & INV != 0)
-        return _EXTREME[mods[1]], NOT_PT if larger else PT
+        if compare.op.base == "ISETP":
+            return _EXTREME[mods[1]], NOT_PT if larger else PT
+        return _EXTREME_UNIFORM[mods[1]], NOT_UPT if larger else UPT
 
     def _low(self, o: Opnd) -> Opnd:
         """The operand that reads the low word where this one reads the high word of a value."""
@@ -327,7 +334,8 @@ class _Fuser:
         self.low_word[vreg(high.dst[0])] = low.dst[0]
         self.word_of[vreg(low.dst[0])] = d, 0
         self.word_of[vreg(high.dst[0])] = d, 1
-        low.op, low.dst, low.src = operation, [d, PT, PT] if operation.base == "IMNMX" else [d], src
+        none = {"IMNMX": [PT, PT], "UIMNMX": [UPT, UPT]}.get(operation.base, [])
+        low.op, low.dst, low.src = operation, [d, *none], src
         self.fused.add(high.uid)
 
     def _rename(self, inst: Inst) -> None:
