@@ -1,7 +1,8 @@
 """LateArchOptimizeFirst: pairs of operations on the words of 64-bit values become one 64-bit operation.
 
-sm_120 adds, compares and selects 64-bit integers in one operation (``IADD.64``, ``ISETP.S64``, ``SEL.64``); ptxas 13.0.88 uses
-them there and on no other target.  After expansion such an operation is a pair::
+sm_120 adds, compares and selects 64-bit integers in one operation (``IADD.64``, ``ISETP.S64``, ``SEL.64``, and ``IMNMX.S64``
+where the smaller or the larger is selected), also on the uniform datapath; ptxas 13.0.88 uses them there and on no other
+target.  After expansion such an operation is a pair::
 
     l, c = IADD3 x.0, y.0, RZ             d = IADD.64 x, y
     h    = IADD3.X x.1, y.1, RZ, c, !PT   (l is d.0, h is d.1)
