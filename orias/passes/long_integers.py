@@ -1,7 +1,8 @@
 """LateArchOptimizeFirst: pairs of operations on the words of 64-bit values become one 64-bit operation.
 
-sm_120 adds, compares and selects 64-bit integers in one operation (``IADD.64``, ``ISETP.S64``, ``SEL.64``); ptxas 13.0.88 uses
-them there and on no other target.  After expansion such an operation is a pair::
+sm_120 adds, compares and selects 64-bit integers in one operation (``IADD.64``, ``ISETP.S64``, ``SEL.64``, and ``IMNMX.S64``
+where the smaller or the larger is selected), also on the uniform datapath; ptxas 13.0.88 uses them there and on no other
+target.  After expansion such an operation is a pair::
 
     l, c = IADD3 x.0, y.0, RZ             d = IADD.64 x, y
     h    = IADD3.X x.1, y.1, RZ, c, !PT   (l is d.0, h is d.1)
@@ -49,6 +50,9 @@ from orias.target import features
 
 _ADD: Final = op("IADD.64")
 _SELECT: Final = op("SEL.64")
+_EXTREME: Final = {"S64": op("IMNMX.S64"), "U64": op("IMNMX.U64")}
+_EXTREME_UNIFORM: Final = {"S64": op("UIMNMX.S64"), "U64": op("UIMNMX.U64")}
+_SELECT_UNIFORM: Final = op("USEL.64")
 _ADD_UNIFORM: Final = op("UIADD3.64")
 _MIRRORED: Final[dict[str, str]] = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 
@@ -97,18 +101,21 @@ class _Fuser:
                 b.insts = [i for i in b.insts if i.uid not in self.fused]
 
     def _join_words(self) -> None:
-        """Give two words that are compared often as one value, or in deeper loops than they are made, a pair of their own.
+        """Give two words that are compared often as one value, or to select from, or in deeper loops than they are made, a pair.
 
         They are extended words, the high one a zero or a sign, or come from anywhere else.
         """
         home: dict[int, Block] = {}
         bound: set[int] = set(self.kept)
         asked: dict[tuple[Opnd, Opnd], int] = {}
+        chosen: set[tuple[int, Opnd]] = set()
         for b in self.fn.blocks:
             for inst in b.insts:
                 for d in inst.dst:
                     if is_vreg(d):
                         home[vreg(d)] = b
+                if inst.op.name == "SEL":
+                    chosen.update((vreg(inst.src[2]), o) for o in inst.src[:2])
         for b in self.fn.blocks:
             for inst in b.insts:
                 if inst.op.base != "ISETP" or inst.op.mods[-1] != "EX" or not is_vreg(inst.src[3]):
@@ -120,7 +127,8 @@ class _Fuser:
                     if self._word(x) and (y in (RZ, imm(0)) or self._word(y)):
                         made = max(home[vreg(o)].depth for o in (x, y) if is_vreg(o))
                         key = (x, RZ if is_imm(y) else y)
-                        asked[key] = asked.get(key, 0) + (2 if b.depth > made else 1)
+                        again = b.depth > made or (vreg(inst.dst[0]), x) in chosen
+                        asked[key] = asked.get(key, 0) + (2 if again else 1)
         for (x, y), times in sorted(asked.items(), key=lambda a: -a[1]):
             if times > 1 and vreg(x) not in bound and (y == RZ or (vreg(y) not in bound and vreg(y) != vreg(x))):
                 bound.add(vreg(x))
@@ -168,7 +176,7 @@ class _Fuser:
                 self._add(inst, here)
             elif inst.op.base in ("ISETP", "UISETP") and inst.op.mods[-1] == "EX":
                 self._compare(inst)
-            elif name == "SEL":
+            elif name in ("SEL", "USEL"):
                 self._select(inst)
 
     # --- operands ----------------------------------------------------------------------------------------------
@@ -261,13 +269,47 @@ class _Fuser:
         x, y, p = inst.src
         if inst.guard != PT or not self._free(inst.dst[0]):
             return
-        low = self.selects.get((self._low(x), self._low(y), p)) if kind_of(x) == K_R else None
-        if low is None or K_NONE in (self._low(x), self._low(y)):
+        file = K_R if inst.op.base == "SEL" else K_UR
+        low = self._select_of_low(inst) if kind_of(x) == file else None
+        if low is None:
             self.selects[x, y, p] = inst
             return
         value = [self._value(low.src[k], inst.src[k]) for k in range(2)]
-        if K_NONE not in value and kind_of(value[0]) == K_R and not is_imm(value[1]):
-            self._replace(low, inst, _SELECT, [*value, p])
+        if K_NONE in value or kind_of(value[0]) != file:
+            return
+        extreme = self._extreme(value[0], value[1], p)
+        if extreme is not None:
+            self._replace(low, inst, extreme[0], [*value, extreme[1], NOT_PT if file == K_R else NOT_UPT])
+        elif not is_imm(value[1]):
+            self._replace(low, inst, _SELECT if file == K_R else _SELECT_UNIFORM, [*value, p])
+
+    def _select_of_low(self, high: Inst) -> Inst | None:
+        """The select of the low words that goes with one of high words."""
+        x, y, p = high.src
+        if self._low(x) == K_NONE:
+            return None
+        if is_imm(y):
+            found = [i for (a, c, q), i in self.selects.items() if (a, q) == (self._low(x), p) and is_imm(c)]
+            return found[0] if len(found) == 1 else None
+        return self.selects.get((self._low(x), self._low(y), p)) if self._low(y) != K_NONE else None
+
+    def _extreme(self, x: Opnd, y: Opnd, p: Opnd) -> tuple[Op, Opnd] | None:
+        """(Operation, PT for the minimum) of a selection that takes the smaller or the larger of what its condition compares."""
+        compare = self.values.definition(p) if is_vreg(p) else None
+        if compare is None or compare.guard != PT or compare.dst[0] != p & ~INV:
+            return None
+        if compare.op.base not in ("ISETP", "UISETP"):
+            return None
+        mods = compare.op.mods
+        if mods[0] not in ("LT", "LE", "GT", "GE") or mods[1:] not in (("S64", "AND"), ("U64", "AND")):
+            return None
+        first, second, rest = compare.src
+        if rest not in (PT, UPT) or (first, second) not in ((x, y), (y, x)) or x == y:
+            return None
+        larger = (mods[0][0] == "G") ^ (first != x) ^ (p & INV != 0)
+        if compare.op.base == "ISETP":
+            return _EXTREME[mods[1]], NOT_PT if larger else PT
+        return _EXTREME_UNIFORM[mods[1]], NOT_UPT if larger else UPT
 
     def _low(self, o: Opnd) -> Opnd:
         """The operand that reads the low word where this one reads the high word of a value."""
@@ -293,7 +335,8 @@ class _Fuser:
         self.low_word[vreg(high.dst[0])] = low.dst[0]
         self.word_of[vreg(low.dst[0])] = d, 0
         self.word_of[vreg(high.dst[0])] = d, 1
-        low.op, low.dst, low.src = operation, [d], src
+        none = {"IMNMX": [PT, PT], "UIMNMX": [UPT, UPT]}.get(operation.base, [])
+        low.op, low.dst, low.src = operation, [d, *none], src
         self.fused.add(high.uid)
 
     def _rename(self, inst: Inst) -> None:

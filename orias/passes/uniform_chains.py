@@ -59,6 +59,8 @@ _NEAR: Final = 10
 _LONG: Final = 60_000
 """Instructions from which a function is left alone."""
 _ROUNDS: Final = 8
+_MANY: Final = 400
+"""Instructions that a condition is made of and their readers, from which it stays as it is."""
 _ANY: Final = ur(FIRST_VIRTUAL)
 _S2UR: Final = op("S2UR")
 _UIADD3: Final = op("UIADD3")
@@ -262,12 +264,16 @@ class _Chains:
                 continue
             more: dict[int, Inst] = {}
             work = [condition]
-            while work:
+            readers = 0
+            while work and len(more) + readers < _MANY:
                 inst = work.pop()
                 if inst.uid in more or inst.uid in self.forms:
                     continue
                 more[inst.uid] = inst
+                readers += sum(len(self.users.get(vreg(d), ())) for d in inst.dst)
                 work += [made[vreg(s)] for s in inst.src if _is_value(s)]
+            if work:
+                continue
             saved = sum(self._needed_back(inst) for inst in more.values())
             for inst in more.values():
                 self.forms[inst.uid] = forms[inst.uid]

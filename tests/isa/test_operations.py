@@ -84,14 +84,17 @@ def test_memory_is_touched_through_addresses() -> None:
 
 
 def test_uniform_forms_exist() -> None:
-    """The operation of the uniform datapath exists and takes the same number of operands, modifiers aside."""
-    t = load("sm_90").raw
+    """The operation of the uniform datapath exists on some target and takes the same number of operands, modifiers aside."""
+    tables = [load(name).raw for name in ("sm_90", "sm_120")]
     found = [m for m in mnemonics() if op(m).uniform]
     assert len(found) > 10
     for m in found:
-        assert op(op(m).uniform).means == m
-        counts = {len(f.operands) for f in t.of_mnemonic(m)}
-        assert counts & {len(f.operands) for f in t.of_mnemonic(op(m).uniform)}, m
+        u = op(m).uniform
+        assert op(u).means == m
+        counts = [
+            ({len(f.operands) for f in t.of_mnemonic(m)}, {len(f.operands) for f in t.of_mnemonic(u)}) for t in tables
+        ]
+        assert any(vector & uniform for vector, uniform in counts), m
 
 
 def test_sources_that_commute_may_be_swapped() -> None:
