@@ -302,9 +302,13 @@ def _read_elsewhere(fn: Func, homes: dict[int, int]) -> set[int]:
 def _rename(fn: Func, homes: dict[int, int], renamed: dict[int, int]) -> None:
     """Make blocks other than its own read the value of a register after both loops."""
     for b in fn.blocks:
-        here = {v: new for v, new in renamed.items() if homes[v] != b.id} if b.id in homes.values() else renamed
         for inst in b.insts:
-            inst.src = [mapped(s, here) for s in inst.src]
-            inst.guard = mapped(inst.guard, here)
+            for k, s in enumerate(inst.src):
+                inst.src[k] = _renamed(s, b.id, homes, renamed)
+            inst.guard = _renamed(inst.guard, b.id, homes, renamed)
             if inst.old != K_NONE:
-                inst.old = mapped(inst.old, here)
+                inst.old = _renamed(inst.old, b.id, homes, renamed)
+
+
+def _renamed(o: Opnd, block: int, homes: dict[int, int], renamed: dict[int, int]) -> Opnd:
+    return mapped(o, renamed) if is_vreg(o) and homes.get(vreg(o), block) != block else o
