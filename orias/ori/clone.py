@@ -25,7 +25,7 @@ def clone(fn: Func) -> Func:
     twin: dict[int, Block] = {}
     for b in fn.blocks:
         c = Block(b.id)
-        c.depth, c.cold = b.depth, b.cold
+        c.depth, c.cold, c.no_unroll = b.depth, b.cold, b.no_unroll
         c.insts = [_copy(i) for i in b.insts]
         twin[b.id] = c
         out.blocks.append(c)

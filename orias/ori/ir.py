@@ -83,9 +83,12 @@ class Inst:
 
 @final
 class Block:
-    """A basic block.  ``cold`` marks a slow path, which is placed after the function's last exit."""
+    """A basic block.  ``cold`` marks a slow path, which is placed after the function's last exit.
 
-    __slots__ = ("cold", "depth", "id", "insts", "preds", "succs")
+    ``no_unroll``: the program forbids unrolling of the loop that begins with the block (``.pragma "nounroll"`` in it).
+    """
+
+    __slots__ = ("cold", "depth", "id", "insts", "no_unroll", "preds", "succs")
 
     def __init__(self, ident: int) -> None:
         self.id: int = ident
@@ -94,6 +97,7 @@ class Block:
         self.succs: list[Block] = []
         self.depth: int = 0
         self.cold: bool = False
+        self.no_unroll: bool = False
 
     def terminator(self) -> Inst | None:
         """The branch, exit or return that ends the block, if any."""
@@ -356,7 +360,7 @@ class Func:
         self.moves_stack: bool = False
         """The function has ``alloca``: R1 changes after the prologue."""
         self.no_unroll: bool = False
-        """The program forbids unrolling of the function's loops (``.pragma "nounroll"``)."""
+        """The program forbids unrolling of all loops of the function (``.pragma "nounroll"`` before its body)."""
         self.stack_check: bool = False
         """The prologue traps if the stack pointer is out of bounds."""
         self.beside_async_copies: bool = False

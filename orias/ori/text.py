@@ -160,6 +160,8 @@ def dump(fn: Func) -> str:
             head += " -> " + " ".join(f"b{s.id}" for s in b.succs)
         if b.cold:
             head += " ; cold"
+        if b.no_unroll:
+            head += " ; no_unroll"
         if b.id in fn.parted:
             head += " ; parted"
         if b.preds and ((b.insts and b.insts[0].op.name == "phi") or b.preds != natural[b.id]):

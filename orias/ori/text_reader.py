@@ -211,6 +211,8 @@ class _Reader:
             word, *rest = note.split()
             if word == "cold":
                 b.cold = True
+            elif word == "no_unroll":
+                b.no_unroll = True
             elif word == "parted":
                 self._parted.add(b.id)
             elif word == "preds":

@@ -6,6 +6,7 @@ one; never with atomics, warp operations, barriers or calls.
 
 from typing import Final
 
+from orias.analysis.cfg import dominators, find_loops
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_FREE, F_PINNED, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE, op
 from orias.isa.operand import INV, K_IMM, K_P, K_R, PT, RZ, Opnd, in_file, is_physical, is_vreg, kind_of, vreg
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func, Inst
@@ -20,10 +21,11 @@ _SEL: Final = op("SEL")
 def predicate_arms(fn: Func) -> bool:
     """Convert all convertible triangles, diamonds and exits; True if any was."""
     changed = False
+    loops = {loop.header.id: set(loop.blocks) for loop in find_loops(fn, dominators(fn)).loops}
     for _ in range(4):
         step = False
         for b in list(fn.blocks):
-            if b in fn.blocks and _convert(fn, b):
+            if b in fn.blocks and _convert(fn, b, loops):
                 step = True
         if not step:
             break
@@ -31,14 +33,17 @@ def predicate_arms(fn: Func) -> bool:
     return changed
 
 
-def _convert(fn: Func, b: Block) -> bool:
+def _convert(fn: Func, b: Block, loops: dict[int, set[int]]) -> bool:
     t = b.terminator()
     if t is None or t.op.base != "BRA" or t.src or not in_file(t.guard, K_P) or len(b.succs) != 2:
         return False
     fall, taken = b.succs
     if fall is taken:
         return False
-    if _exit_arm(fn, b, t, taken, t.guard) or _exit_arm(fn, b, t, fall, t.guard ^ INV):
+    # A branch back to the top of a loop stays conditional: a guarded exit would cost an iteration one branch more.
+    if b.id not in loops.get(fall.id, ()) and _exit_arm(fn, b, t, taken, t.guard):
+        return True
+    if b.id not in loops.get(taken.id, ()) and _exit_arm(fn, b, t, fall, t.guard ^ INV):
         return True
     if _is_arm(taken, b) and taken.succs[0] is fall:
         return _triangle(fn, b, t, taken, fall, t.guard)

@@ -1,7 +1,7 @@
 """OriLoopUnrolling: full unrolling of loops of one block with a known number of iterations.
 
 As ptxas does (13.0.88, from -O2 on, measured: 125 iterations of a body of two instructions, 32 of six); loops that come out larger
-than :data:`_MOST` stay, and so do all loops of a function with ``.pragma "nounroll"``.
+than :data:`_MOST` stay, and so do those with ``.pragma "nounroll"``.
 """
 
 from typing import Final
@@ -51,7 +51,7 @@ def unroll_loops(fn: Func) -> bool:
     changed = False
     for loop in find_loops(fn, dominators(fn)).loops:
         block = loop.header
-        if len(loop.blocks) != 1 or not _simple(block):
+        if len(loop.blocks) != 1 or block.no_unroll or not is_simple(block):
             continue
         body = [i for i in block.insts if i.op is not OP_PHI][:-1]
         iterations = _count_iterations(block)
@@ -61,7 +61,7 @@ def unroll_loops(fn: Func) -> bool:
     return changed
 
 
-def _simple(block: Block) -> bool:
+def is_simple(block: Block) -> bool:
     """A block that ends with a conditional branch to itself, entered from one place, without calls or physical registers."""
     t = block.terminator()
     if t is None or t.op.base != "BRA" or t.src or len(block.succs) != 2 or len(block.preds) != 2:
@@ -183,12 +183,8 @@ def _write_out(fn: Func, block: Block, body: list[Inst], iterations: int) -> Non
         now[vreg(phi.dst[0])] = _in_register(fn, phi, phi.src[entry], out)
     for _ in range(iterations - 1):
         values = dict(now)
-        for inst in body:
-            out.append(_clone(fn, inst, values))
-        for phi in phis:
-            back = phi.src[1 - entry]
-            ident = vreg(phi.dst[0])
-            now[ident] = _in_register(fn, phi, _mapped(back, values), out)
+        clone_body(fn, body, values, out)
+        now = phi_registers(fn, phis, 1 - entry, values, out)
     # The last iteration is the block itself, so that what is read after the loop stays where it is.
     for phi in phis:
         d = phi.dst[0]
@@ -198,6 +194,17 @@ def _write_out(fn: Func, block: Block, body: list[Inst], iterations: int) -> Non
     block.insts = out + body
     block.preds.remove(block)
     block.succs.remove(block)
+
+
+def clone_body(fn: Func, body: list[Inst], values: dict[int, int], out: list[Inst]) -> None:
+    """Append a copy of the body with fresh results to `out`; `values` names the register of each value, before and after."""
+    for inst in body:
+        out.append(_clone(fn, inst, values))
+
+
+def phi_registers(fn: Func, phis: list[Inst], back: int, values: dict[int, int], out: list[Inst]) -> dict[int, int]:
+    """The registers of the phis' values in the next iteration; `back` is the place of the edge back among the phis' sources."""
+    return {vreg(phi.dst[0]): _in_register(fn, phi, mapped(phi.src[back], values), out) for phi in phis}
 
 
 def _in_register(fn: Func, phi: Inst, value: Opnd, out: list[Inst]) -> int:
@@ -213,7 +220,8 @@ def _in_register(fn: Func, phi: Inst, value: Opnd, out: list[Inst]) -> int:
     return vreg(new)
 
 
-def _mapped(o: Opnd, values: dict[int, int]) -> Opnd:
+def mapped(o: Opnd, values: dict[int, int]) -> Opnd:
+    """The operand with the register that `values` names in place of its own."""
     if is_reg(o):
         new = values.get(vreg(o))
         if new is not None:
@@ -223,9 +231,9 @@ def _mapped(o: Opnd, values: dict[int, int]) -> Opnd:
 
 def _clone(fn: Func, inst: Inst, values: dict[int, int]) -> Inst:
     """A copy of the instruction with fresh results, which `values` then names."""
-    src = [_mapped(s, values) for s in inst.src]
-    guard = _mapped(inst.guard, values)
-    old = _mapped(inst.old, values) if inst.old != K_NONE else K_NONE
+    src = [mapped(s, values) for s in inst.src]
+    guard = mapped(inst.guard, values)
+    old = mapped(inst.old, values) if inst.old != K_NONE else K_NONE
     dst: list[Opnd] = []
     for d in inst.dst:
         if is_vreg(d):

@@ -34,6 +34,7 @@ from orias.passes.licm import hoist_invariants
 from orias.passes.long_integers import fuse_words
 from orias.passes.low_words import narrow_low_words
 from orias.passes.masked_loads import keep_old_words
+from orias.passes.partial_unroll import unroll_partly
 from orias.passes.predicate import predicate_arms
 from orias.passes.reassociate import reassociate_addresses
 from orias.passes.remat import needs_many_registers, relieve_peaks
@@ -106,6 +107,9 @@ def _unroll(fn: Func, o: Options) -> None:
             break
         optimize_branches(fn)
         simplify(fn)
+    if unroll_partly(fn):
+        simplify(fn)
+        optimize_branches(fn)
 
 
 def _elections(fn: Func, o: Options) -> None:

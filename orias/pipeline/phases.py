@@ -30,7 +30,7 @@ PHASES: Final[tuple[Phase, ...]] = (
     Phase("OriBranchOpt", "123", "branches", "constant branches, unreachable and empty blocks"),
     Phase("OriPerformLiveDeadFirst", "123", "live_dead", "dead code, and loops without effect"),
     Phase("OriCopyProp", "123", "simplify", "rewrites of single operations"),
-    Phase("OriLoopUnrolling", "23", "unroll", "loops with a known number of iterations are written out"),
+    Phase("OriLoopUnrolling", "23", "unroll", "loops with a known number of iterations are written out, others by four iterations"),
     Phase("AnalyzeUniformsForSpeculation", "123", "elections", "loops over the threads of a warp run once where one will do"),
     Phase("GeneralOptimize", "123", "simplify", "rewrites of single operations"),
     Phase("OriPerformLiveDeadSecond", "123", "dce", "dead code"),

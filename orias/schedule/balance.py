@@ -68,5 +68,23 @@ def fma_form(inst: Inst, table: IsaTable) -> Alternative | None:
     return None
 
 
+def alu_surplus(keys: list[str], cycles: list[int]) -> int:
+    """How many operations the ALU pipe should give to the FMA pipe so that a full SM does not wait for it.
+
+    `keys` and `cycles` are the pipe of each instruction of a piece and how long it occupies the pipe.  The warps of a
+    full SM issue an instruction a cycle unless a pipe is busy for longer than that.
+    """
+    alu = fma = longest = 0
+    for key, busy in zip(keys, cycles, strict=True):
+        if key == "ALU":
+            alu += busy
+            longest = max(longest, busy)
+        elif key == "FMA":
+            fma += busy
+    if longest == 0:
+        return 0
+    return max(0, min((alu - len(keys)) // longest, (alu - fma) // (2 * longest)))
+
+
 def _plain(o: Opnd) -> bool:
     return kind_of(o) in (K_R, K_UR, K_IMM, K_CONST) and not has_modifiers(o)

@@ -16,7 +16,7 @@ from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ
 from orias.isa.operand import K_NONE, K_P, K_R, is_vreg, vreg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
-from orias.schedule.balance import Alternative, fma_form
+from orias.schedule.balance import Alternative, alu_surplus, fma_form
 from orias.schedule.deps import Graph, build, estimate, is_fixed_point, virtual_reads, virtual_writes
 from orias.schedule.sink import Piece, few_registers
 from orias.target import features
@@ -212,7 +212,11 @@ def _pressure(fn: Func, b: Block, lv: Liveness) -> int:
 
 
 def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None], arrivals: Arrivals) -> list[int]:
-    """Order by latency alone; `others` are FMA forms, which are taken where the pipe of the instruction is busy."""
+    """Order by latency alone; `others` are FMA forms.
+
+    They are taken where the pipe of the instruction is busy, and while the piece has so much ALU work that a full SM
+    waits for that pipe.
+    """
     n = len(graph.insts)
     height = graph.heights()
     waiting = list(graph.preds)
@@ -225,6 +229,7 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
     pipe_free: dict[str, int] = {}
     keys = [lat.pipe_key(i.op) for i in graph.insts]
     out: list[int] = []
+    surplus = alu_surplus(keys, [lat.interval(i.op) for i in graph.insts])
     now = 0
     while ready:
         best = -1
@@ -233,9 +238,12 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
         fma_free = max(pipe_free.get("FMA", 0), now)
         for k in ready[:_WINDOW]:
             at = max(earliest[k], pipe_free.get(keys[k], 0), now)
-            other = others[k] is not None and at > now and max(earliest[k], fma_free) < at
-            if other:
-                at = max(earliest[k], fma_free)
+            other = False
+            if others[k] is not None and (at > now or surplus > 0):
+                elsewhere = max(earliest[k], fma_free)
+                other = elsewhere < at or (surplus > 0 and elsewhere == at)
+                if other:
+                    at = elsewhere
             rank = (at, -height[k], k)
             if rank < best_rank:
                 best, best_rank, switched = k, rank, other
@@ -248,6 +256,7 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
             inst = graph.insts[best]
             inst.op, inst.src = form.op, form.src
             keys[best] = "FMA"
+            surplus -= 1
         pipe_free[keys[best]] = now + lat.interval(graph.insts[best].op)
         for s, cycles in graph.succs[best].items():
             earliest[s] = max(earliest[s], now + cycles)

@@ -136,7 +136,7 @@ def full() -> Func:
     fn.blocks = [first, second]
     fn.link(first, second)
     fn.link(first, second)
-    second.cold = True
+    second.cold = second.no_unroll = True
     add = fn.new_inst(op("FADD"), [r(3)], [r(4), r(5)])
     call = fn.new_inst(op("CALL.REL.NOINC"), [], [fn.sym("f", "func", 4)])
     jump = fn.new_inst(op("BRX"), [], [r(4)], loc=7)
@@ -168,7 +168,7 @@ def full() -> Func:
 def plain(value: object) -> object:
     """A value that can be compared, without the identity of objects."""
     if isinstance(value, Block):
-        return value.id, value.cold, [s.id for s in value.succs], [p.id for p in value.preds], plain(value.insts)
+        return value.id, value.cold, value.no_unroll, [s.id for s in value.succs], [p.id for p in value.preds], plain(value.insts)
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -2,7 +2,7 @@ import pytest
 
 from orias.isa.isa_table import load
 from orias.ori.text import inst_text, parse
-from orias.schedule.balance import fma_form
+from orias.schedule.balance import alu_surplus, fma_form
 from orias.schedule.list import schedule_physical
 
 
@@ -40,3 +40,12 @@ def test_moves_alternate() -> None:
     names = [i.op.base for i in fn.insts()]
     assert names.count("MOV") == 3
     assert names.count("IMAD") == 3
+
+
+@pytest.mark.parametrize(
+    ("alu", "fma", "others", "want"),
+    [(10, 0, 0, 5), (10, 0, 6, 2), (10, 8, 0, 1), (10, 10, 0, 0), (4, 0, 6, 0), (0, 9, 0, 0)],
+)
+def test_surplus(alu: int, fma: int, others: int, want: int) -> None:
+    keys = ["ALU"] * alu + ["FMA"] * fma + ["MEM"] * others
+    assert alu_surplus(keys, [2] * len(keys)) == want

@@ -192,6 +192,7 @@ def _body(ctx: Ctx, f: Function, kind: str) -> None:
     state.kind = kind
     loc: Loc | None = None
     kernel = ctx.module.kernel
+    ctx.fn.no_unroll = "pragma:nounroll" in f.directives or "nounroll" in ctx.module.ast.pragmas
     assert f.body is not None
     vectors = any(v.vec > 1 for v in [*f.regs, *f.params, *f.rets] if v.space == "reg")
     for s in f.body:
@@ -219,7 +220,7 @@ def _body(ctx: Ctx, f: Function, kind: str) -> None:
         else:
             assert isinstance(s, Pragma)
             if s.text == "nounroll":
-                ctx.fn.no_unroll = True
+                ctx.b.block.no_unroll = True
     ctx.guard = PT
     if not state.dead:
         emit_return(ctx, f, kind)
