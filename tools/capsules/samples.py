@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from struct import unpack_from
 
-from orias.cubin import nvinfo
+from orias.cubin import elf, nvinfo
 from orias.cubin.capsule.capsule_parser import capsules
 from orias.cubin.capsule.capsule_rules import operands_of
 from orias.cubin.capsule.items import FILLER, PSEUDO, SAME, UNIT, WHOLE, Capsule, Item
@@ -23,8 +23,6 @@ from orias.target.decoder_class import table_of_sm
 from orias.tools.cubin_target import sm_number
 from tools.capsules.sources import held_apart
 
-MASK = (1 << 105) - 1
-"""The bits of a SASS word without its control bits."""
 _WORD = 16
 _SYSTEM_CONSTANT = b"\x49\0"
 """Space of constant loads that are not in the SASS word (system words of the driver): no rule can say them."""
@@ -84,7 +82,7 @@ def _decode(table: IsaTable, code: bytes, item: Item) -> list[Decoded] | None:
         for k in range(item.first, item.first + item.words)
     ]
     try:
-        return [table.decode(w & MASK) for w in words]
+        return [table.decode(w) for w in words]
     except IllegalWord:
         return None
 
@@ -128,7 +126,7 @@ def equations_of(found: Cubins) -> set[Equation]:
             else {}
         )
         for capsule in capsules(file):
-            places = _exits(file, capsule)
+            places = _exits(file, capsule) + _functions(file, capsule)
             both = rows.get(capsule.text)
             if both is not None and [line for _, line in both[0]] == [line for _, line in both[1]]:
                 places += [(a, b) for (a, _), (b, _) in zip(*both, strict=True)]
@@ -148,6 +146,22 @@ def _exits(file: ElfFile, capsule: Capsule) -> list[tuple[int, int]]:
                 offsets = [int.from_bytes(r.payload[i : i + 4], "little") for i in range(0, len(r.payload), 4)]
         found.append(offsets)
     return list(zip(*found, strict=True)) if len(found[0]) == len(found[1]) else []
+
+
+def _functions(file: ElfFile, capsule: Capsule) -> list[tuple[int, int]]:
+    """Starts and ends of the functions in a section, in the code and in the Mercury form."""
+    mercury, names = file.section(".nv.merc.symtab"), file.section(".strtab")
+    section = file.section(capsule.text)
+    assert section is not None and names is not None
+    plain = {x.name: x for x in file.symbols if x.section == section.index and x.type == elf.STT_FUNC}
+    out: list[tuple[int, int]] = []
+    for at in range(0, len(mercury.data), elf.SYM_SIZE) if mercury is not None else ():
+        start, _, _, _, value, size = unpack_from("<IBBHQQ", mercury.data, at)
+        name = names.data[start : names.data.index(0, start)].decode("utf-8", "replace")
+        if name in plain:
+            x = plain[name]
+            out += [(x.value, value), (x.value + x.size, value + size)]
+    return out
 
 
 def _stretches(file: ElfFile, capsule: Capsule, table: IsaTable, places: list[tuple[int, int]]) -> Iterator[Equation]:
