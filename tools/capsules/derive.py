@@ -12,7 +12,7 @@ from typing import NamedTuple
 from orias.cubin.capsule.capsule_rules import PARAMETERS
 from orias.cubin.capsule.items import HEAD, SAME, WHOLE
 from orias.cubin.capsule.signature import JOIN, operand_value
-from orias.isa.operand import INV, K_CONST, K_IMM, K_P, K_R, K_UP, K_UR, const_offset, kind_of, payload
+from orias.isa.operand import INV, K_CONST, K_IMM, K_P, K_R, K_UP, K_UR, Opnd, const_offset, kind_of, payload
 from tools.capsules.layouts import Layouts, Outcome
 from tools.capsules.lengths import Lengths, loose
 from tools.capsules.samples import Sample, Shape
@@ -25,17 +25,25 @@ _MOST_VALUES = 40
 _EFFORTS = ((0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2), (1, 3), (2, 0), (2, 1), (2, 2))
 """Tried in this order: what may be merged (0 nothing, 1 same and head, 2 hints), and how many operands are asked for."""
 _PREDICATES = {"t": 7, "f": 15}
+_NEGATED = 8
+_TRUE = 7
+_ZERO = 255
+_NOTHING = -1
+_FALSE = 15
 
 Value = int | str
 
 
 class Question(NamedTuple):
-    """What is asked of an operand: its number, the answer, and which answers are no conditions."""
+    """What is asked of an operand: its number, its answer by its value, and whether it is an immediate; the answer -1 is no condition."""
 
     operand: int
-    ask: Callable[[Sample], int]
-    immediate: bool
-    nothing: int
+    answer: Callable[[Opnd], int]
+    immediate: bool = False
+
+    def ask(self, s: Sample) -> int:
+        """The answer of a sample."""
+        return self.answer(s.operands[self.operand])
 
 
 class Row(NamedTuple):
@@ -50,7 +58,7 @@ class Rule(NamedTuple):
     """A line of the table, how many occurrences and how many sources it rests on."""
 
     line: str
-    count: int
+    instructions: int
     sources: int
 
 
@@ -69,28 +77,34 @@ def holds(conditions: dict[int, Value], s: Sample) -> bool:
     return True
 
 
+def _is_zero(o: Opnd) -> int:
+    return _ZERO if payload(o) == _ZERO else _NOTHING
+
+
+def _is_true(o: Opnd) -> int:
+    return _TRUE if operand_value(o) == _TRUE else _NOTHING
+
+
+def _is_false(o: Opnd) -> int:
+    return _FALSE if operand_value(o) == _FALSE else _NOTHING
+
+
+def _system_offset(o: Opnd) -> int:
+    return const_offset(o) if const_offset(o) < PARAMETERS else _NOTHING
+
+
 def _questions(s: Sample) -> list[Question]:
     out: list[Question] = []
     for j, o in enumerate(s.operands):
         k = kind_of(o)
         if k in (K_R, K_UR):
-            out.append(Question(j, lambda x, j=j: 255 if payload(x.operands[j]) == 255 else -1, False, -1))  # type: ignore[misc]
+            out.append(Question(j, _is_zero))
         elif k in (K_P, K_UP):
-            for value in (7, 15):
-                out.append(
-                    Question(j, lambda x, j=j, v=value: v if operand_value(x.operands[j]) == v else -1, False, -1)
-                )  # type: ignore[misc]
+            out += [Question(j, _is_true), Question(j, _is_false)]
         elif k == K_IMM:
-            out.append(Question(j, lambda x, j=j: operand_value(x.operands[j]), True, -1))  # type: ignore[misc]
+            out.append(Question(j, operand_value, True))
         elif k == K_CONST:
-            out.append(
-                Question(
-                    j,
-                    lambda x, j=j: const_offset(x.operands[j]) if const_offset(x.operands[j]) < PARAMETERS else -1,
-                    False,
-                    -1,
-                )
-            )  # type: ignore[misc]
+            out.append(Question(j, _system_offset))
     return out
 
 
@@ -160,7 +174,7 @@ def _with_questions(outcomes: dict[Outcome, list[Sample]], asked: tuple[Question
         if o == default:
             rest += found
             continue
-        conditions: dict[int, Value] = {q.operand: a for q, a in zip(asked, answers, strict=True) if a != q.nothing}
+        conditions: dict[int, Value] = {q.operand: a for q, a in zip(asked, answers, strict=True) if a != _NOTHING}
         out.append(_row(conditions, o, found))
     out.sort(key=lambda r: -sum(isinstance(v, int) for v in r.conditions.values()))
     if default is not None:
@@ -206,6 +220,32 @@ def rows_of(found: list[Sample], layouts: Layouts) -> list[Row]:
     return []
 
 
+def predicate_sources(text: str) -> list[int]:
+    """The numbers of a signature's operands that are predicates and no results."""
+    out: list[int] = []
+    number, operation, source = 0, True, False
+    for word in text.split():
+        if operation or word in ("|", JOIN):
+            operation, source = word == JOIN or word.startswith("@"), word == "|"
+            continue
+        if source and word[0] in "PQ":
+            out.append(number)
+        number += 1
+    return out
+
+
+def _seen(text: str, row: Row) -> Row:
+    """A *same* or *head* row that asks for predicates as in the samples: nvlink reads some forms without their negation."""
+    conditions = dict(row.conditions)
+    for j in predicate_sources(text):
+        values = {operand_value(s.operands[j]) for s in row.samples}
+        if not any(v & _NEGATED for v in values):
+            conditions.setdefault(j, "+")
+        elif _FALSE not in values:
+            conditions.setdefault(j, "n")
+    return Row(conditions, row.outcome, row.samples)
+
+
 def _left(text: str, conditions: dict[int, Value]) -> str:
     """The signature with conditions after its operands."""
     out: list[str] = []
@@ -223,6 +263,30 @@ def _left(text: str, conditions: dict[int, Value]) -> str:
     return " ".join(out)
 
 
+def _hardwired(kind: str) -> Value:
+    """The condition that an operand is hardwired as a letter says, or not at all."""
+    return _ZERO if kind[1:] == "z" else _PREDICATES.get(kind[1:], "r")
+
+
+def _only_known(row: Row, lengths: Lengths, units: int) -> dict[int, Value]:
+    """Conditions that leave out hardwired operands, or others, that no sample has and whose length is not known: a wrong one crashes nvlink."""
+    conditions = dict(row.conditions)
+    shapes = {s.shape for s in row.samples}
+    for j, letter in enumerate(next(iter(shapes))[1]):
+        seen = {kinds[j] for _, kinds in shapes}
+        if letter[0] not in "RUPQ" or conditions.get(j) not in (None, "+", "n"):
+            continue
+        base = letter[0]
+        for other in {base, base + ("z" if base in "RU" else "t")} - seen:
+            variants = {(name, (*kinds[:j], other, *kinds[j + 1 :])) for name, kinds in shapes}
+            if any(lengths.of(v, guess=False) != units for v in variants):
+                if base + "f" in seen and len(seen) > 1:
+                    continue
+                value = _hardwired(next(iter(seen)))
+                conditions[j] = "p" if value == "r" and conditions.get(j) == "+" else value
+    return conditions
+
+
 def _lengths(row: Row, lengths: Lengths) -> Iterator[tuple[dict[int, Value], int]]:
     """Conditions and length of a *same* row: one, or one for each set of hardwired registers if these matter."""
     shapes: dict[Shape, int | None] = {s.shape: lengths.of(s.shape) for s in row.samples}
@@ -237,7 +301,7 @@ def _lengths(row: Row, lengths: Lengths) -> Iterator[tuple[dict[int, Value], int
     if len(values) == 1:
         units = values.pop()
         if units is not None:
-            yield row.conditions, units
+            yield _only_known(row, lengths, units), units
         return
     everything = [kinds for _, kinds in shapes]
     for (_, kinds), units in sorted(shapes.items()):
@@ -246,7 +310,11 @@ def _lengths(row: Row, lengths: Lengths) -> Iterator[tuple[dict[int, Value], int
         conditions = dict(row.conditions)
         for j, k in enumerate(kinds):
             if k[0] in "RUPQ" and len({other[j] for other in everything}) > 1:
-                conditions.setdefault(j, 255 if k[1:] == "z" else _PREDICATES.get(k[1:], "r"))
+                wanted_value = _hardwired(k)
+                if wanted_value == "r" and conditions.get(j) == "+":
+                    conditions[j] = "p"
+                elif conditions.get(j) in (None, "+", "n"):
+                    conditions[j] = wanted_value
         yield conditions, units
 
 
@@ -260,6 +328,8 @@ def rules_of(samples: dict[str, list[Sample]], lengths: Lengths) -> tuple[list[R
         for row in rows_of(found, layouts):
             evidence = _count(row.samples), len(set().union(*(s.sources for s in row.samples)))
             o = row.outcome
+            if o.kind != WHOLE:
+                row = _seen(text, row)
             if o.kind == SAME:
                 for conditions, units in _lengths(row, lengths):
                     out.append(Rule(f"{_left(text, conditions)}\tsame{f' {units}' if units != 1 else ''}", *evidence))

@@ -52,15 +52,15 @@ class Lengths:
             if not votes:
                 break
 
-    def of(self, s: Shape) -> int | None:
-        """The length of a shape, from itself or from others of its operation if these agree."""
+    def of(self, s: Shape, guess: bool = True) -> int | None:
+        """The length of a shape, from itself or from others of its operation if these agree; `guess`: also with other hardwired operands."""
         name, kinds = s
         if s in self.known:
             return self.known[s]
         for found in (
             self._exact.get((family(name), kinds)),
             self._base.get((name.split(".")[0], kinds)),
-            self._loose.get((family(name), loose(kinds))),
+            self._loose.get((family(name), loose(kinds))) if guess else None,
         ):
             if found is not None and len(found) == 1:
                 return next(iter(found))

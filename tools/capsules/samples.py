@@ -155,7 +155,8 @@ def _functions(file: ElfFile, capsule: Capsule) -> list[tuple[int, int]]:
     assert section is not None and names is not None
     plain = {x.name: x for x in file.symbols if x.section == section.index and x.type == elf.STT_FUNC}
     out: list[tuple[int, int]] = []
-    for at in range(0, len(mercury.data), elf.SYM_SIZE) if mercury is not None else ():
+    for at in range(0, len(mercury.data) if mercury is not None else 0, elf.SYM_SIZE):
+        assert mercury is not None
         start, _, _, _, value, size = unpack_from("<IBBHQQ", mercury.data, at)
         name = names.data[start : names.data.index(0, start)].decode("utf-8", "replace")
         if name in plain:
@@ -203,9 +204,9 @@ def _sequences(file: ElfFile, name: str) -> list[list[tuple[int, int]]]:
 
     def leb(signed: bool) -> int:
         nonlocal at
-        value = shift = 0
+        value, shift = 0, 0
         while True:
-            b = data[at]
+            b: int = data[at]
             at += 1
             value |= (b & 127) << shift
             shift += 7
