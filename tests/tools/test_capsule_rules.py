@@ -63,5 +63,5 @@ def test_conditions() -> None:
         samples[-1].count, samples[-1].sources = 1, {"a"}
     lengths = Lengths({(((("MOV", ("R", "R")), 1),), 2)})
     rules, without = rules_of({"MOV R | R": samples}, lengths)
-    assert [x.line for x in rules] == ["MOV R | R=255\thead 42100102", "MOV R | R\tsame 2"]
+    assert [x.line for x in rules] == ["MOV R | R=255\thead 42100102", "MOV R=r | R=r\tsame 2"]
     assert not without
