@@ -13,9 +13,10 @@ from orias.cubin.capsule.capsule_writer import Mercury, NoCapsule, capsule_bytes
 from orias.cubin.capsule.finalizer import finalizer_options
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.debugframe import FrameWriter
+from orias.cubin.lineread import DEBUG_LINE, PTX_LINE
 from orias.cubin.model import FrameInfo, FrameRow
 from orias.cubin.nvinfo import Record
-from orias.cubin.put_debug import frame_of
+from orias.cubin.put_debug import frame_of, line_program
 from orias.cubin.relocs import (
     CALL_RELOCS,
     R_ABS16_32,
@@ -71,7 +72,7 @@ class CapsuleSections:
     ``image``: the Mercury section of a plain one, by the name of the plain one.
     """
 
-    __slots__ = ("capsules", "frame", "image", "info", "infos", "mercury", "relocs", "symtab")
+    __slots__ = ("capsules", "frame", "image", "info", "infos", "lines", "mercury", "relocs", "symtab")
 
     def __init__(self, mercury: list[Mercury]) -> None:
         self.mercury: list[Mercury] = mercury
@@ -80,6 +81,7 @@ class CapsuleSections:
         self.infos: list[OutSection] = []
         self.info: OutSection = OutSection(f"{_MERC}.nv.info", _SHT_INFO, _FLAG, 4)
         self.frame: OutSection = OutSection(f"{_MERC}.debug_frame", elf.SHT_PROGBITS, _FLAG, 1)
+        self.lines: list[OutSection] = []
         self.image: dict[str, OutSection] = {}
         self.relocs: list[tuple[OutSection, list[OutReloc]]] = []
 
@@ -104,11 +106,13 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
     copies = _copies(w, s)
     for section, code, m in zip(s.capsules, w.codes, s.mercury, strict=True):
         _rela(s, section, f"{_MERC}.rela{code.text.name}", _text_relocs(w, code, m))
+    if w.m.lineinfo:
+        _lines(w, s)
     if w.bank4 is not None:
         slots = [OutReloc(x.offset, _M_64, w.symbol(x.symbol, ".nv.constant4"), x.addend) for x in w.m.bank4]
         _rela(s, s.image[w.bank4.name], f"{_MERC}.rela.nv.constant.pic", slots)
     _rela(s, s.frame, f"{_MERC}.rela.debug_frame", _frames(w, s))
-    out = [*s.capsules, s.frame, s.info, *s.infos, *(r for r, _ in s.relocs), *copies, s.symtab]
+    out = [*s.capsules, s.frame, *s.lines, s.info, *s.infos, *(r for r, _ in s.relocs), *copies, s.symtab]
     for section in out:
         w.b.section_names.add(section.name)
     return s, out
@@ -142,8 +146,7 @@ def _refuse(w: Work) -> None:
     if not w.codes:
         raise NoCapsule("the module has no code")
     for what, found in (
-        ("line or debug information", m.lineinfo or m.debug),
-        ("calls of undefined functions", any(c.kernel.externs for c in w.codes)),
+        ("debug information", m.debug or any(d.relocs for d in m.sections)),
         ("tables of branch targets or constants of the compiler", any(c.bank2 is not None for c in w.codes)),
         ("textures, samplers or surfaces", _uses_textures(w)),
         ("pointers to functions", bool(m.address_taken or m.indirect_calls or m.address_uses)),
@@ -244,7 +247,7 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
         last = (m.offsets[word + 1] - 1) * _UNIT
         if r.symbol in own and r.type in _CODE_TYPES:
             out.append(OutReloc(last + _IMMEDIATE, _CODE_TYPES[r.type], code.symbol, _place(m, r.addend)))
-        elif r.type in CALL_RELOCS and r.symbol in names:
+        elif r.type in CALL_RELOCS and (r.symbol in names or r.symbol in code.kernel.externs):
             out.append(OutReloc(last + _WIDE_IMMEDIATE, _M_64, w.symbol(r.symbol, code.text.name), r.addend))
         elif r.type in _DATA_TYPES and r.symbol not in names:
             out.append(OutReloc(last + _IMMEDIATE, _DATA_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend))
@@ -254,6 +257,26 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
         last = (m.offsets[offset // _WORD + 1] - 1) * _UNIT
         out.append(OutReloc(last + _IMMEDIATE, _M_CODE, code.symbol, _place(m, target)))
     return sorted(out, key=lambda r: r.offset)
+
+
+def _lines(w: Work, s: CapsuleSections) -> None:
+    """The Mercury twins of the line tables, and copies of the PTX text and of the names of inlined functions."""
+    at = {c.text.name: m for c, m in zip(w.codes, s.mercury, strict=True)}
+
+    def place(code: Code, offset: int) -> int:
+        return _place(at[code.text.name], offset)
+
+    for plain in w.line_sections:
+        twin = OutSection(f"{_MERC}{plain.name}", elf.SHT_PROGBITS, _FLAG, 1)
+        s.lines.append(twin)
+        s.image[plain.name] = twin
+        if plain.name not in (DEBUG_LINE, PTX_LINE):
+            twin.data = plain.data
+            continue
+        program, owners = line_program(w, plain.name == PTX_LINE, place)
+        twin.data = program.data()
+        entries = [OutReloc(x, _M_64, owner) for x, owner in zip(program.addresses, owners, strict=True)]
+        _rela(s, twin, f"{_MERC}.rela{plain.name}", entries)
 
 
 def _frames(w: Work, s: CapsuleSections) -> list[OutReloc]:
@@ -318,7 +341,7 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
         else:
             out.append(r)
         if r.code == nvinfo.CUDA_API_VERSION:
-            payload = finalizer_options(w.m.opt_level, w.m.relocatable)
+            payload = finalizer_options(w.m.opt_level, w.m.relocatable, w.m.lineinfo)
             out.append(Record(nvinfo.MERCURY_FINALIZER_OPTIONS, nvinfo.SVAL, 0, payload))
     return out
 

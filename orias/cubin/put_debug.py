@@ -1,12 +1,14 @@
 """Writes the debug sections: call frames always, line information on request."""
 
+from collections.abc import Callable
+
 from orias.cubin import elf
 from orias.cubin.debugframe import FrameWriter
 from orias.cubin.debugline import LineProgram, ptx_text_section, sass_rows, source_rows
 from orias.cubin.model import FrameInfo, FrameRow
 from orias.cubin.relocs import R_64, R_UNUSED_CLEAR64
 from orias.cubin.section_builder import OutReloc, OutSection, OutSymbol
-from orias.cubin.work import Work
+from orias.cubin.work import Code, Work
 
 
 def frames(w: Work, section: OutSection) -> list[OutReloc]:
@@ -55,6 +57,7 @@ def line_sections(w: Work) -> list[OutSection]:
     if m.debug:
         out += _given(w, relocs)
     w.line_relocs = relocs
+    w.line_sections = out
     return out
 
 
@@ -75,21 +78,8 @@ def _given(w: Work, relocs: list[tuple[OutSection, list[OutReloc]]]) -> list[Out
 
 
 def _line_section(w: Work, name: str, relocs: list[tuple[OutSection, list[OutReloc]]], sass: bool) -> OutSection:
-    files = sorted(w.m.files, key=lambda f: f.index)
-    inlining = any(r.inlined_at is not None for code in w.codes for r in code.kernel.lines)
-    program = LineProgram([] if sass else files, inlining and not sass)
     section = w.named(name, elf.SHT_PROGBITS, 0, 1)
-    owners: list[OutSymbol] = []
-    for code in w.codes:
-        size = len(code.text.data)
-        if sass:
-            rows = sass_rows(code.kernel.lines)
-            sites: list[tuple[int, int]] = []
-        else:
-            rows, sites = source_rows(code.kernel.lines, files)
-        if rows:
-            program.sequence(rows, sites, size)
-            owners.append(code.symbol)
+    program, owners = line_program(w, sass, lambda _, offset: offset)
     section.data = program.data()
     if owners:
         w.b.names(f".rel{name}")
@@ -98,6 +88,25 @@ def _line_section(w: Work, name: str, relocs: list[tuple[OutSection, list[OutRel
         entries = [OutReloc(at, R_64, owner) for at, owner in zip(program.addresses, owners, strict=True)]
         relocs.append((section, entries))
     return section
+
+
+def line_program(w: Work, sass: bool, place: Callable[[Code, int], int]) -> tuple[LineProgram, list[OutSymbol]]:
+    """The line table of PTX lines (`sass`) or of source lines, and whose sequences it has; `place`: where a code offset is."""
+    files = sorted(w.m.files, key=lambda f: f.index)
+    inlining = any(r.inlined_at is not None for code in w.codes for r in code.kernel.lines)
+    program = LineProgram([] if sass else files, inlining and not sass)
+    owners: list[OutSymbol] = []
+    for code in w.codes:
+        if sass:
+            rows = sass_rows(code.kernel.lines)
+            sites: list[tuple[int, int]] = []
+        else:
+            rows, sites = source_rows(code.kernel.lines, files)
+        if rows:
+            rows = [(place(code, at), file, line) for at, file, line in rows]
+            program.sequence(rows, sites, place(code, len(code.text.data)))
+            owners.append(code.symbol)
+    return program, owners
 
 
 def frame_of(frame: FrameInfo, frame_size: int) -> FrameInfo:

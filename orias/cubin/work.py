@@ -60,6 +60,7 @@ class Work:
         "global_",
         "global_init",
         "line_relocs",
+        "line_sections",
         "m",
         "nobits",
         "pending",
@@ -82,6 +83,7 @@ class Work:
         self.codes: list[Code] = []
         self.nobits: list[OutSection] = []
         self.line_relocs: list[tuple[OutSection, list[OutReloc]]] = []
+        self.line_sections: list[OutSection] = []
         self.pending: list[tuple[OutSection, list[OutReloc]]] = []
         self.global_: OutSection | None = None
         self.global_init: OutSection | None = None

@@ -264,13 +264,20 @@ class _Emitter:
         if ref.kind == "ret_rel":
             self.out.relative_addresses = True
             return _distance(target - at - INST_BYTES)
-        if self.own_sections and b.insts[j].op.has("ABS"):
+        if self.own_sections and (b.insts[j].op.has("ABS") or self._returns_to_address(fn, b.insts[j])):
             kind = "lo32" if ref.kind == "ret_lo" else "hi32"
-            self.out.relocs.append(TextReloc(at, kind, fn.name, target - self.func_at[fn.name]))
+            owner = self.funcs[0].name
+            self.out.relocs.append(TextReloc(at, kind, owner, target - self.func_at[owner]))
             return imm(0)
         if ref.kind == "ret_lo":
             self.out.addresses.append((at, target))
         return imm(target if ref.kind == "ret_lo" else 0)
+
+    def _returns_to_address(self, fn: Func, call: Inst) -> bool:
+        """True if a relative call is of a function of this section that returns to an address, not to an offset in the section."""
+        o = call.src[0] if call.src else 0
+        name = fn.syms[payload(o)].name if kind_of(o) == K_SYM else ""
+        return any(i.op.base == "RET" and i.op.has("ABS") for f in self.funcs if f.name == name for i in f.insts())
 
     def _call(self, fn: Func, inst: Inst, src: list[Opnd], at: int) -> list[Opnd]:
         info = fn.calls.get(inst.uid)

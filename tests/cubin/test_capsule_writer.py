@@ -45,10 +45,11 @@ SIMPLE = """
 }
 """
 TEXTURE = """
-.visible .entry k(.param .u64 p0, .param .u64 t) {
+.global .texref t;
+.visible .entry k(.param .u64 p0) {
   .reg .b64 %rd<6>; .reg .b32 %r<8>; .reg .f32 %f<8>;
-  ld.param.u64 %rd1,[p0]; ld.param.u64 %rd2,[t]; mov.f32 %f1,0f3f800000;
-  tex.1d.v4.f32.f32 {%f2,%f3,%f4,%f5},[%rd2,{%f1}]; st.global.f32 [%rd1],%f2; ret;
+  ld.param.u64 %rd1,[p0]; mov.f32 %f1,0f3f800000;
+  tex.1d.v4.f32.f32 {%f2,%f3,%f4,%f5},[t,{%f1}]; st.global.f32 [%rd1],%f2; ret;
 }
 """
 

@@ -2,7 +2,7 @@
 
 A line is a signature (``signature.py``), a tab, and what the capsule says.  After an operand of the signature may stand
 a condition on its value: ``=255`` (RZ), ``=0x37c``, ``=r`` (a register other than RZ and PT), ``=+`` (a predicate that
-is not negated), ``=o2`` (the same as operand 2).  The first line whose conditions hold counts.  What the capsule says:
+is not negated), ``=n`` (a predicate other than !PT), ``=p`` (neither negated nor PT), ``=o2`` (the same as operand 2).  The first line whose conditions hold counts.  What the capsule says:
 
 - ``same`` or ``head BYTES``, and the units of the Mercury instruction if they are not one;
 - ``whole BYTES FIELD ...``: the bytes of the record, trailing zeros left out, and the fields that are filled in: number
@@ -33,12 +33,17 @@ NOT_NEGATED: Final = -1
 """Value of a condition: the predicate is not negated."""
 ORDINARY: Final = -2
 """Value of a condition: the register is not hardwired."""
-_SAME_AS: Final = -3
+NOT_FALSE: Final = -3
+"""Value of a condition: the predicate is not !PT."""
+PLAIN: Final = -4
+"""Value of a condition: the predicate is neither negated nor PT."""
+_SAME_AS: Final = -5
 """Value of a condition: the operand equals operand 0; one less for operand 1 and so on."""
 
 _KINDS: Final[dict[str, int]] = {"same": SAME, "head": HEAD, "whole": WHOLE}
 _INVERTED: Final = 8
 _TRUE: Final = 7
+_FALSE: Final = _INVERTED | _TRUE
 _ZERO: Final = 255
 
 
@@ -100,6 +105,12 @@ class Rule:
             found = operand_value(operands[number])
             if value == NOT_NEGATED:
                 if found >= _INVERTED:
+                    return False
+            elif value == PLAIN:
+                if found >= _TRUE:
+                    return False
+            elif value == NOT_FALSE:
+                if found == _FALSE:
                     return False
             elif value == ORDINARY:
                 if is_hardwired(operands[number]):
@@ -194,6 +205,10 @@ def _condition(text: str) -> int:
         return NOT_NEGATED
     if text == "r":
         return ORDINARY
+    if text == "p":
+        return PLAIN
+    if text == "n":
+        return NOT_FALSE
     return _SAME_AS - int(text[1:]) if text.startswith("o") else int(text, 0)
 
 

@@ -36,9 +36,9 @@ class Mercury:
         self.offsets: Final[list[int]] = offsets
 
 
-def mercury_of(code: bytes, table: IsaTable, where: str) -> Mercury:
-    """The Mercury form of finished code; NoCapsule if a rule is missing."""
-    rules = load_rules()
+def mercury_of(code: bytes, table: IsaTable, where: str, rules: Rules | None = None) -> Mercury:
+    """The Mercury form of finished code, by the table's rules or others; NoCapsule if a rule is missing."""
+    rules = rules or load_rules()
     words = [_decode(code, at, table, where) for at in range(0, len(code), _WORD)]
     end = len(words)
     while end and _fills(words[end - 1]):

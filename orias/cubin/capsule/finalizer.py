@@ -30,8 +30,36 @@ _BY_LEVEL: Final[tuple[tuple[str, str, str], ...]] = (
 )
 """For each level: the middle, the end in executables, the end in relocatable objects."""
 
+_LINES_START: Final = "8a9d1a9c8248311096c3060b0f3e76742e1f7352fadc7efe279380"
+_LINES_BY_LEVEL: Final[tuple[tuple[str, str, str], ...]] = (
+    (
+        "c01b3d5b15181f7b90378c5f4129e66e29fab22db1646e",
+        "6e588aa8ebebac849b46c4cf9a00",
+        "9bad7f5d1e1e5971c3b5e418c6dc",
+    ),
+    (
+        "c11a3c5a14191e7a91368d5e4028e76f28fbb32cb0656f",
+        "6f598ba9eaeaad859a47c5ce9b00",
+        "9aac7e5c1f1f5870c2b4e519c7dd",
+    ),
+    (
+        "b16a4c2a64696e0ae146fd2e3058971f588bc35cc0151f",
+        "1f29fbd99a9addf5ea37b5beeb00",
+        "eadc0e2c6f6f2800b2c49569b7ad",
+    ),
+    (
+        "d50e284e000d0a6e8522994a543cf37b3cefa738a4717b",
+        "7b4d9fbdfefeb9918e53d1da8f00",
+        "8eb86a480b0b4c64d6a0f10dd3c9",
+    ),
+)
+"""The same for cubins with line information."""
 
-def finalizer_options(level: int, relocatable: bool) -> bytes:
-    """The bytes of the record for an optimisation level from 0 to 3."""
+
+def finalizer_options(level: int, relocatable: bool, lines: bool = False) -> bytes:
+    """The bytes of the record for an optimisation level from 0 to 3; `lines`: the cubin has line information."""
+    if lines:
+        middle, executable, object_ = _LINES_BY_LEVEL[min(level, 3)]
+        return bytes.fromhex(_LINES_START + middle + (object_ if relocatable else executable))
     middle, executable, object_ = _BY_LEVEL[min(level, 3)]
     return bytes.fromhex(_START + middle + (object_ if relocatable else executable))

@@ -182,7 +182,9 @@ def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
     for n, w in values:
         ctx.b.emit_op(OP_COPY, [r(n)], [w])
     order = [r(ra), r(ra + 1)] + [r(n) for n, _ in values if n not in (ra, ra + 1)]
-    absolute = ctx.options.own_sections and kind == "func"
+    # The linker moves the code of an object that has a Mercury form, and knows return addresses as relocations only.
+    moved = ctx.options.relocatable and ctx.target.has(features.MERCURY_LAYOUT)
+    absolute = (ctx.options.own_sections and kind == "func") or (moved and kind == "helper")
     ctx.b.emit("RET.ABS.NODEC" if absolute else "RET.REL.NODEC", [], order)
 
 

@@ -134,8 +134,11 @@ class OriCode:
         self._block_at: dict[tuple[str, int], int] = {}
         self._old_starts = image.function_offsets(kernel)
         self.recursive = _may_recur(funcs)
-        self.apart = any(i.op.base == "RET" and i.op.has("ABS") for f in funcs for i in f.insts())
+        addressed = [f for f in funcs if any(i.op.base == "RET" and i.op.has("ABS") for i in f.insts())]
+        self.apart = bool(addressed)
         """True if functions return to addresses, False if to offsets in a section."""
+        self.addressed = {f.name for f in addressed}
+        """The functions that do."""
         self.stack = self._frame(funcs[0])
         for fn in funcs:
             self.rows.add(fn)
@@ -414,7 +417,7 @@ class OriCode:
         info = fn.calls[i.uid]
         ra = 2 if info.kind == "helper" else 20
         back = _STEP * (at + 1)
-        ret = back + (CODE_BASE if self.apart and info.kind != "helper" else 0)
+        ret = back + (CODE_BASE if info.target in self.addressed or (self.apart and info.kind != "helper") else 0)
         keeps = self._keeps(fn)
         target = self.start.get(info.target or "", -1)
         address = None
