@@ -252,7 +252,7 @@ class _Builder:
             self.version[reg] = n
 
     def _own_reads(self, reg: int, n: int) -> None:
-        """Forget the reads of a register before node `n`, which writes it: all later writes are ordered behind `n`."""
+        """Forget the reads of a register before node `n`, which writes it: all later writes are ordered after `n`."""
         uses = self.uses.get(reg)
         if uses:
             self.uses[reg] = [u for u in uses if u[0] == n]
