@@ -5,6 +5,7 @@ import os
 import sys
 
 from orias.cli.diagnostics_text import Messages
+from orias.cli.limits import LimitError, run_limited, temporary_name
 from orias.cli.parse import Command, UsageError
 from orias.cli.settings import Settings, settings
 
@@ -45,19 +46,26 @@ def read_inputs(command: Command, out: Messages) -> list[tuple[str, str | bytes]
 
 
 def write_output(path: str, data: bytes) -> None:
-    """Write a file atomically, through a temporary file next to it and a rename; devices are written directly.
+    """Write a file atomically, through a temporary file next to it and a rename.
 
-    Raises OSError if the write fails.
+    The file keeps its mode.  Devices, files of several names and loops of links are written directly.  Raises OSError if
+    the write fails, or if the file may not be written.
     """
-    if os.path.exists(path) and not os.path.isfile(path):
+    try:
+        known = os.stat(path)
+    except FileNotFoundError:
+        known = None
+    if known is not None and (not os.path.isfile(path) or known.st_nlink > 1 or not os.access(path, os.W_OK)):
         with open(path, "wb") as f:
             f.write(data)
         return
     target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.getpid()}.tmp")
+    temporary = temporary_name(target, os.getpid())
     try:
         with open(temporary, "xb") as f:
             f.write(data)
+        if known is not None:
+            os.chmod(temporary, known.st_mode & 0o7777)
         os.replace(temporary, target)
     except OSError:
         if os.path.exists(temporary):
@@ -96,6 +104,23 @@ def drive(program: str, command: Command) -> int:
     if out.errors:
         out.aborted()
         return FAILURE
+    try:
+        seconds, mebibytes = command.number("max-seconds", 0), command.number("max-memory", 0)
+        if seconds > 0 or mebibytes > 0:
+            return run_limited(lambda: _guarded(s, sources, out), max(seconds, 0), max(mebibytes, 0), s.output)
+    except LimitError as e:
+        out.say("fatal", str(e))
+        return FAILURE
+    try:
+        return _guarded(s, sources, out)
+    except MemoryError:
+        out.say("fatal", "Out of memory")
+    out.aborted()
+    return FAILURE
+
+
+def _guarded(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages) -> int:
+    """Compile; every failure but one of memory becomes a message and an exit code."""
     from orias.diag import CompileError
 
     try:
@@ -105,7 +130,7 @@ def drive(program: str, command: Command) -> int:
     except RecursionError:
         out.say("fatal", "The input is nested too deeply")
     except MemoryError:
-        out.say("fatal", "Out of memory")
+        raise
     except OSError as e:
         out.say("fatal", f"{e.filename}: {e.strerror}")
     except Exception as e:

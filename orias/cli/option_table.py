@@ -119,6 +119,8 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
         "<forbid|allow|require>",
         "Capsules, from which nvlink makes code for another SM of the family: none (default), where known, or else an error.",
     ),
+    ("max-seconds", NUMBER, "<N>", "End the compile with an error after so many seconds (0: no limit)."),
+    ("max-memory", NUMBER, "<MiB>", "End the compile with an error if it takes more memory (0: no limit)."),
     ("serial-schedule", FLAG, "", "Reorder nothing; every instruction waits for the one before it."),
 )
 """Options of Orias alone: long name, kind, value in the help text, help text.  Only the program ``orias`` lists them."""

@@ -6,6 +6,7 @@ To compile an input file with such a name, write it as ``./dis``.  Only a progra
 import sys
 from pathlib import Path
 
+from orias.cli.door import failure_text
 from orias.cli.drive import write_output
 from orias.cli.tool_arguments import read_arguments
 from orias.cli.toolerror import ToolError
@@ -43,10 +44,12 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
         return _run(arguments)
     except ToolError as e:
         message = str(e)
-    except OSError as e:
-        message = f"{e.filename}: {e.strerror}"
     except BrokenPipeError:
         return 0
+    except OSError as e:
+        message = f"{e.filename}: {e.strerror}"
+    except Exception as e:
+        message = failure_text(e)
     sys.stderr.write(f"{program} {tool}: {message}\n")
     return FAILURE
 

@@ -33,6 +33,11 @@ _TOKEN: Final = re.compile(
 )
 
 
+_LONG_LITERAL: Final = re.compile(
+    r"(?<![\w$%.])(?:0[xX]0*[1-9a-fA-F][0-9a-fA-F]{16,}|0[bB]0*1[01]{64,}|[1-9][0-9]{19,}|0+[1-7][0-7]{21,})U?(?![\w.])",
+    re.A,
+)
+
 UNFINISHED: Final = "\x01"
 """Placeholder for a comment without end."""
 
@@ -58,10 +63,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def prepare(text: str) -> str:
-    """The text up to the first NUL, without comments, with its line breaks; raises :class:`LexError` for non-ASCII text."""
-    nul = text.find("\0")
-    if nul >= 0:
-        text = text[:nul]
+    """The text without comments, with its line breaks; raises :class:`LexError` for non-ASCII text."""
     if not text.isascii():
         at = next(i for i, c in enumerate(text) if ord(c) > 127)
         line = text.count("\n", 0, at) + 1
@@ -69,6 +71,28 @@ def prepare(text: str) -> str:
     if "//" in text or "/*" in text:
         text = _COMMENT.sub(_blank, text)
     return text
+
+
+def overflows(source: str) -> list[int]:
+    """The lines of integer literals of more than 64 bits, outside of strings; `source` is prepared."""
+    out: list[int] = []
+    line, counted = 1, 0
+    for match in _LONG_LITERAL.finditer(source):
+        at = match.start()
+        digits = match.group().rstrip("U")
+        if digits[0] != "0":
+            fits = len(digits) == 20 and digits <= "18446744073709551615"
+        elif digits[1] in "xXbB":
+            fits = False
+        else:
+            octal = digits.lstrip("0")
+            fits = len(octal) == 22 and octal[0] == "1"
+        if fits or source.count('"', source.rfind("\n", 0, at) + 1, at) & 1:
+            continue
+        line += source.count("\n", counted, at)
+        counted = at
+        out.append(line)
+    return out
 
 
 @final

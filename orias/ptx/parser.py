@@ -277,8 +277,9 @@ def parse(text: str | bytes, file_name: str = "<string>") -> Module:
     """
     if isinstance(text, bytes):
         text = text.decode("latin-1")
+    nul = text.find("\0")
     try:
-        source = prepare(text)
+        source = prepare(text if nul < 0 else text[:nul])
     except LexError as error:
         state = State("", file_name)
         state.error(error.message, error.line)
@@ -291,6 +292,10 @@ def parse(text: str | bytes, file_name: str = "<string>") -> Module:
     gc.disable()
     try:
         module = parser.run()
+        state.report_overflows(0)
+        if nul >= 0:
+            line = 1 + text.count("\n", 0, nul)
+            state.fatal(f"Unexpected EOF encountered on line {line}", 0)
     except Fatal:
         state.report_last()
         raise state.failure() from None

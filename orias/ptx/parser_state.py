@@ -5,7 +5,7 @@ from typing import Final, NoReturn, final
 from orias.diag import CompileError, Diagnostic
 from orias.ptx.ast import Function, Label, Module, Operand, Var
 from orias.ptx.gates import DIRECTIVES, Place, messages
-from orias.ptx.lexer import T_END, T_IDENT, T_PUNCT, UNFINISHED, Lexer
+from orias.ptx.lexer import T_END, T_IDENT, T_PUNCT, UNFINISHED, Lexer, overflows
 from orias.ptx.special_names import SPECIAL
 
 MAX_NESTING: Final = 256
@@ -60,7 +60,9 @@ class Fatal(Exception):
 class State:
     """The state of the parser.  ``diagnostics`` collects semantic errors; :meth:`fatal` ends the parse."""
 
-    __slots__ = ("begun", "diagnostics", "errors", "file_name", "function", "last", "lex", "module", "place", "scopes")
+    __slots__ = (
+        "begun", "diagnostics", "errors", "file_name", "function", "last", "lex", "module", "overflows", "place", "scopes",
+    )  # fmt: skip
 
     def __init__(self, source: str, file_name: str) -> None:
         self.lex: Final[Lexer] = Lexer(source)
@@ -76,11 +78,21 @@ class State:
         self.function: Function | None = None
         self.place: Place = Place(0, 0, "")
         """The module's declarations, known after .target."""
+        self.overflows: Final[list[int]] = overflows(source)
+        """Lines of too large literals that are not reported yet."""
 
     def error(self, message: str, line: int, column: int = 0) -> None:
         """Records an error and continues."""
+        self.report_overflows(line)
         self.errors += 1
         self.diagnostics.append(Diagnostic("error", message, line, column, self.file_name))
+
+    def report_overflows(self, line: int) -> None:
+        """Records the errors of too large literals up to a line; line 0 stands for the end of the text."""
+        while self.overflows and (line == 0 or self.overflows[0] <= line):
+            self.errors += 1
+            found = self.overflows.pop(0)
+            self.diagnostics.append(Diagnostic("error", "Constant overflow", found, 0, self.file_name))
 
     def note(self, severity: str, message: str, line: int) -> None:
         """Records a remark that is no error."""
@@ -92,6 +104,7 @@ class State:
 
     def fatal(self, message: str, line: int, column: int = 0) -> NoReturn:
         """Records a fatal error and ends the parse."""
+        self.report_overflows(line)
         self.errors += 1
         self.diagnostics.append(Diagnostic("fatal", message, line, column, self.file_name))
         raise Fatal

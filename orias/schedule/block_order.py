@@ -92,23 +92,27 @@ def _drop_jumps(fn: Func) -> None:
             b.insts.pop()
 
 
-def _end_of_empty(b: Block) -> Block:
-    """The first non-empty block that control reaches from an empty one."""
-    seen: set[int] = set()
-    while not b.insts and len(b.succs) == 1 and b.id not in seen:
-        seen.add(b.id)
-        b = b.succs[0]
-    return b
+def _ends_of_empty(fn: Func) -> dict[int, Block]:
+    """The first non-empty block that control reaches from each empty one; in an endless loop of empty blocks, itself."""
+    ends: dict[int, Block] = {}
+    for first in fn.blocks:
+        path: list[Block] = []
+        place: dict[int, int] = {}
+        b = first
+        while not b.insts and len(b.succs) == 1 and b.id not in place and b.id not in ends:
+            place[b.id] = len(path)
+            path.append(b)
+            b = b.succs[0]
+        loop = place.get(b.id, len(path))
+        end = ends.get(b.id, b)
+        for k, x in enumerate(path):
+            ends[x.id] = x if k >= loop else end
+    return ends
 
 
 def _thread_empty(fn: Func) -> None:
     """Redirect edges and labels of empty blocks to the blocks that these reach."""
-    goal: dict[int, Block] = {}
-    for b in fn.blocks:
-        if not b.insts:
-            end = _end_of_empty(b)
-            if end is not b:
-                goal[b.id] = end
+    goal = {b: end for b, end in _ends_of_empty(fn).items() if end.id != b}
     if not goal:
         return
     for b in fn.blocks:

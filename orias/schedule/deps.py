@@ -56,6 +56,8 @@ _WAR_LATE: Final = 12
 """Estimated cycles until a late reader has read its sources."""
 _LIST_LIMIT: Final = 200
 """Number of pending memory accesses of a space above which a write is ordered after all of them at once."""
+_LONGEST_FIXED: Final = 48
+"""No fixed latency is longer; a definition that is so far before a later one needs no edges of its own."""
 _CLOCKS: Final = ("SR_CLOCK", "SR_GLOBALTIMER", "SR_LANEMASK_ACTIVE")
 
 
@@ -153,6 +155,19 @@ class _Access:
         self.end: int = 0
 
 
+@final
+class _Definition:
+    """A definition of a register, on which later reads and writes may depend."""
+
+    __slots__ = ("distance", "node", "word")
+
+    def __init__(self, node: int, word: int) -> None:
+        self.node: int = node
+        self.word: int = word
+        self.distance: int = 0
+        """Least number of cycles until the latest definition of the register."""
+
+
 def build(insts: list[Inst], fn: Func, lat: Latency, virtual: bool) -> Graph:
     """The dependence graph of a piece of straight-line code; `virtual`: before register allocation."""
     return _Builder(insts, fn, lat, virtual).run()
@@ -180,8 +195,8 @@ class _Builder:
         self.fn: Func = fn
         self.lat: Latency = lat
         self.virtual: bool = virtual
-        self.defs: dict[int, list[tuple[int, int]]] = {}
-        """Register -> its latest definitions (node, word); several if they are guarded."""
+        self.defs: dict[int, list[_Definition]] = {}
+        """Register -> its latest definitions; several if they are guarded."""
         self.uses: dict[int, list[tuple[int, int]]] = {}
         """Register -> reads (node, slot) since its latest definition."""
         self.version: dict[int, int] = {}
@@ -210,23 +225,54 @@ class _Builder:
         g = self.g
         for r in reads:
             reg, slot = r >> 8, r & 255
-            for m, word in self.defs.get(reg, ()):
-                g.edge(m, n, self._raw(g.insts[m], word, inst, reg, slot))
+            for d in self.defs.get(reg, ()):
+                g.edge(d.node, n, self._raw(g.insts[d.node], d.word, inst, reg, slot))
             self.uses.setdefault(reg, []).append((n, slot))
         for w in writes:
             reg = w >> 8
             for m, slot in self.uses.get(reg, ()):
                 g.edge(m, n, self._war(g.insts[m], slot))
-            for m, _ in self.defs.get(reg, ()):
-                g.edge(m, n, self._waw(g.insts[m], inst, reg))
+            for d in self.defs.get(reg, ()):
+                g.edge(d.node, n, self._waw(g.insts[d.node], inst, reg))
         for w in writes:
             reg = w >> 8
+            new = _Definition(n, w >> 4 & 15)
+            older = self.defs.get(reg)
             if inst.guard == PT or self.virtual:
-                self.defs[reg] = [(n, w >> 4 & 15)]
+                self.defs[reg] = [new]
                 self.uses[reg] = []
+            elif not older:
+                self.defs[reg] = [new]
+                self._own_reads(reg, n)
+            elif older[-1].node == n:
+                older.append(new)
             else:
-                self.defs.setdefault(reg, []).append((n, w >> 4 & 15))
+                self.defs[reg] = [*self._near(older, n), new]
+                self._own_reads(reg, n)
             self.version[reg] = n
+
+    def _own_reads(self, reg: int, n: int) -> None:
+        """Forget the reads of a register before node `n`, which writes it: all later writes are ordered after `n`."""
+        uses = self.uses.get(reg)
+        if uses:
+            self.uses[reg] = [u for u in uses if u[0] == n]
+
+    def _near(self, older: list[_Definition], n: int) -> list[_Definition]:
+        """The definitions before a guarded one in node `n` on which later instructions must depend themselves.
+
+        The others are so far before `n` that an edge from `n` is enough: chains of thousands of guarded definitions
+        keep a bounded number of edges each.
+        """
+        g = self.g
+        step = g.succs[older[-1].node].get(n, 0)
+        near: list[_Definition] = []
+        for d in older:
+            d.distance = max(d.distance + step, g.succs[d.node].get(n, 0))
+            op = g.insts[d.node].op
+            longest = estimate(self.lat, op) if self.lat.barriers(op) & NEEDS_WRITE else _LONGEST_FIXED
+            if d.distance < longest:
+                near.append(d)
+        return near
 
     def _raw(self, p: Inst, word: int, c: Inst, reg: int, slot: int) -> int:
         if p.op.flags & F_PSEUDO or c.op.flags & F_PSEUDO:

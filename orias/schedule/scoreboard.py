@@ -651,8 +651,12 @@ class _Stalls:
         for w in row.access.writes:
             unit = w >> 8
             if not row.guarded:
-                # After a guarded write, the register may still hold the earlier result.
                 pending.pop(unit, None)
+            else:
+                # The register may still hold an earlier result.
+                items = pending.get(unit)
+                if items and now - items[0].time >= _HORIZON:
+                    pending[unit] = [x for x in items if now - x.time < _HORIZON]
             if fixed and unit < B_BASE:
                 pending.setdefault(unit, []).append(_Fixed(inst, w >> 4 & 15, now))
         if row.sets:

@@ -6,6 +6,7 @@ list of ``EXIT`` instructions, and register and barrier counts that the code exc
 
 import json
 import re
+from struct import error as StructError
 from struct import pack
 from typing import Final, final
 
@@ -92,8 +93,15 @@ def _unquoted(text: str) -> str:
 
 
 def build(text: str) -> bytes:
-    """The cubin of a full listing.  Raises AsmError with line and column for malformed or inconsistent text."""
-    return _Builder(text).build()
+    """The cubin of a full listing.  Raises AsmError with line and column for malformed or inconsistent text.
+
+    ValueError, without a place: a directive lacks a word or has a number that its field cannot hold.
+    """
+    try:
+        return _Builder(text).build()
+    except (LookupError, AttributeError, OverflowError, StructError) as e:
+        what = f"the word {e} is missing" if isinstance(e, KeyError) else str(e)
+        raise ValueError(f"a directive has a wrong or missing value ({what})") from None
 
 
 @final

@@ -223,4 +223,16 @@ def test_text_that_is_not_ptx() -> None:
     assert refusal("") == [(1, "fatal", "Missing .version directive at start of file 'f.ptx'")]
     assert refusal("// \xe9")[0][2] == "Unexpected non-ASCII character encountered on line 1"
     assert refusal(".version 9.7\n") == [(1, "fatal", "Unsupported .version 9.7; current version is '9.5'")]
-    assert parse((HEAD + ".entry k(){ret;}\0garbage {{{").encode()).functions[0].name == "k"
+    line = 1 + HEAD.count("\n")
+    ended = (0, "fatal", f"Unexpected EOF encountered on line {line}")
+    assert refusal(HEAD + ".entry k(){ret;}\0garbage {{{")[-1] == ended
+    assert refusal(HEAD + "// a\0")[-1] == ended
+
+
+def test_literals_of_more_than_64_bits() -> None:
+    line = 2 + HEAD.count("\n")
+    for text in ("99999999999999999999", "0x1ffffffffffffffff", "0b1" + 64 * "0"):
+        body = f".entry k(){{ .reg .u64 %rd<2>;\nmov.u64 %rd1, {text}; }}"
+        assert refusal(HEAD + body) == [(line, "error", "Constant overflow")]
+    for text in ("18446744073709551615", "0x0000ffffffffffffffff", "0b" + 64 * "1", "01777777777777777777777"):
+        parse(HEAD + f".entry k(){{ .reg .u64 %rd<2>;\nmov.u64 %rd1, {text}; }}")

@@ -226,8 +226,9 @@ def _body(ctx: Ctx, f: Function, kind: str) -> None:
     ctx.guard = PT
     if not state.dead:
         emit_return(ctx, f, kind)
+    placed = {b.id for b in ctx.fn.blocks}
     for b in state.blocks:
-        if b is not None and b not in ctx.fn.blocks:
+        if b is not None and b.id not in placed:
             raise Unsupported("A branch leads to a label that is not placed", f.line)
 
 

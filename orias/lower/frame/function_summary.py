@@ -88,10 +88,10 @@ class Facts:
                 self.taken.add(o.var)
 
 
-def functions_in_data(v: Var) -> list[Function]:
-    """Functions whose addresses a variable's initialiser holds, itself or through other variables."""
+def functions_in_data(*variables: Var) -> list[Function]:
+    """Functions whose addresses the initialisers of variables hold, themselves or through other variables."""
     out: list[Function] = []
-    todo, seen = [v], {v}
+    todo, seen = list(variables), set(variables)
     while todo:
         for _, value in todo.pop().init or []:
             if not isinstance(value, SymInit):

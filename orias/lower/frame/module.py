@@ -1,6 +1,6 @@
 """Lowers a PTX module to a :class:`Program`: kernels, each with copies of the functions it calls, and the data layout."""
 
-from typing import final
+from typing import Final, final
 
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, BankSlot, CallEdge, ExternFunction, Reloc, Variable
 from orias.cubin.relocs import R_SAMP_HEADER_INDEX, R_SAMP_HEADER_INDEX_0, R_SURF_HEADER_INDEX, R_TEX_HEADER_INDEX
@@ -24,6 +24,10 @@ from orias.target.profile import Target
 def lower_module(module: Module, target: Target, options: LowerOptions | None = None) -> Program:
     """Lower every kernel of the module; raises Unsupported at the first thing that cannot be compiled yet."""
     return ModuleLower(module, target, options or LowerOptions()).run()
+
+
+_LARGEST_DATA: Final = 1 << 28
+"""Bytes of initial values that a module may have: a short text can ask for any number (a limit of Orias)."""
 
 
 @final
@@ -127,6 +131,7 @@ class ModuleLower:
                     self._used.add(value.target)
                     todo.append(value.target)
         self._references()
+        written = 0
         for v in self._module_vars():
             if v.type in data_layout.REFERENCES:
                 continue
@@ -137,6 +142,13 @@ class ModuleLower:
             if v not in self._used and v.linkage == "extern":
                 continue
             out = data_layout.cubin_variable(v, v.space)
+            if v.init is not None or v.space == "const":
+                # Other variables take no bytes of the file.
+                written += v.size + data_layout.var_align(v)
+                if written > _LARGEST_DATA:
+                    raise Unsupported(
+                        f"Variables with initial values of more than {_LARGEST_DATA} bytes in a module", v.line
+                    )
             out.data, out.relocs = data_layout.initial_data(
                 v,
                 self.target,
@@ -280,8 +292,7 @@ class ModuleLower:
         for f in self.ast.functions:
             if f.body is not None:
                 taken.update(self.definition(g).name for g in self.facts(f).addressed)
-        for v in self._module_vars():
-            taken.update(self.definition(g).name for g in functions_in_data(v))
+        taken.update(self.definition(g).name for g in functions_in_data(*self._module_vars()))
         self._pointed = [f for f in self.ast.functions if f.name in taken and f.body is not None and not f.entry]
         entries = sum(f.entry and f.body is not None for f in self.ast.functions)
         if entries > 1 and not self.options.own_sections:
