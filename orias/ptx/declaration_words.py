@@ -7,7 +7,7 @@ from typing import Final
 
 from orias.ptx.ast import TYPE_BITS, VARIABLE_TYPES, Var
 from orias.ptx.expr import integer
-from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT
+from orias.ptx.lexer import T_DOT, T_INT
 from orias.ptx.parser_state import MAX_NESTING, State
 
 SPACES: Final = frozenset((".reg", ".param", ".local", ".shared", ".global", ".const", ".tex"))

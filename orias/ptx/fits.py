@@ -149,7 +149,7 @@ def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
 def _class_fits(declared: str, type_: str) -> bool:
     """Whether the address of a variable may stand for a value of a type, whatever their sizes."""
     kinds = "bf" if type_[0] == "f" else "bus"
-    return declared[0] in kinds and declared in TYPE_BITS or type_[0] == "b"
+    return (declared[0] in kinds and declared in TYPE_BITS) or type_[0] == "b"
 
 
 def _function(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:

@@ -8,9 +8,9 @@ from typing import Final
 
 from orias.ptx.ast import O_REG, Function, Operand
 from orias.ptx.operands import (
-    is_address_type,
     address_operand,
     integer_operand,
+    is_address_type,
     name_operand,
     register_operand,
     special_operand,
