@@ -99,7 +99,7 @@ def _handle(where: Operand, kind: str) -> int:
     var = where.var
     if var is None:
         return _WRONG if where.name else _NEARLY
-    if var.space != "reg" and var.type == kind:
+    if var.space != "reg" and (var.type == kind or (var.type == "samplerref" and kind == "texref" and not where.elems)):
         return _WRONG if where.value else _RIGHT
     if var.type in _NAMED:
         return _NEARLY
