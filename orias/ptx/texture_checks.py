@@ -56,7 +56,7 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
         fits = _registers_in(where.elems, _PLACES) and _surface_values(ops[1 - place], name, sig, types[0], use)
     else:
         fits = _sampled(ops, sig, types, where, use) and _more_operands(name, ops[2:], types[1])
-    if not fits or any(e.kind == O_SYM for e in where.elems[:-1]):
+    if not fits or any(_is_other_symbol(e) for e in where.elems[:-1]):
         return mismatch
     errors = list(use.soft)
     if handle == _NEARLY:
@@ -69,6 +69,11 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
     ):
         return [f"Instruction '{name}.{types[0]}' requires .v4 type"]
     return errors
+
+
+def _is_other_symbol(op: Operand) -> bool:
+    """Whether an operand is a variable that is no sampler."""
+    return op.kind == O_SYM and (op.var is None or op.var.type != "samplerref")
 
 
 def _queried(name: str, where: Operand) -> bool:
@@ -94,7 +99,7 @@ def _handle(where: Operand, kind: str) -> int:
     var = where.var
     if var is None:
         return _WRONG if where.name else _NEARLY
-    if var.space != "reg" and var.type == kind:
+    if var.space != "reg" and (var.type == kind or (var.type == "samplerref" and kind == "texref" and not where.elems)):
         return _WRONG if where.value else _RIGHT
     if var.type in _NAMED:
         return _NEARLY
