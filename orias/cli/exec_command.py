@@ -5,6 +5,7 @@ import shutil
 import sys
 import sysconfig
 from pathlib import Path
+from typing import NoReturn
 
 from orias.cli.toolerror import ToolError
 
@@ -18,7 +19,7 @@ Runs a program whose GPU is the simulator: its CUDA driver library (libcuda.so.1
 
 
 def exec_command(arguments: list[str]) -> int:
-    """Run the sub-command; returns only if no program was started."""
+    """Run the sub-command; returns 0 if it printed something, and does not return from a program."""
     environment = dict(os.environ)
     show = False
     while arguments and arguments[0].startswith("-"):
@@ -43,11 +44,15 @@ def exec_command(arguments: list[str]) -> int:
     if show:
         sys.stdout.write("".join(f"export {k}={v}\n" for k, v in sorted(changed.items())))
         return 0
+    _start(arguments, environment | changed)
+
+
+def _start(arguments: list[str], environment: dict[str, str]) -> NoReturn:
     program = shutil.which(arguments[0])
     if program is None:
         raise ToolError(f"{arguments[0]}: no such program")
     sys.stdout.flush()
-    os.execve(program, arguments, environment | changed)
+    os.execve(program, arguments, environment)
 
 
 def settings(environment: dict[str, str]) -> dict[str, str]:

@@ -3,9 +3,10 @@
 import ctypes
 
 from orias.driver import library
-from orias.driver.registry import HANDLERS, call, get_string, put32, put64, put_string, u
+from orias.driver.registry import call, get_string, put32, put64, put_string, u
 from orias.driver.results import NAMES, DriverError, text
 from orias.driver.state import LEGACY_STREAMS, VERSION, Context, Driver, Stream
+
 
 @call("cuInit", needs="nothing")
 def init(d: Driver, flags: int) -> None:
@@ -291,7 +292,8 @@ def pop(d: Driver, place: int) -> None:
 @call("cuCtxGetDevice", needs="init")
 def context_device(d: Driver, place: int) -> None:
     """The device of the current context."""
-    put32(place, 0 if d.context else 0)
+    d.context  # noqa: B018 - fails without a context
+    put32(place, 0)
 
 
 @call("cuCtxGetDevice_v2", needs="init")

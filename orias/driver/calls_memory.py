@@ -83,7 +83,7 @@ def register(d: Driver, address: int, size: int, flags: int) -> None:
 @call("cuMemHostUnregister")
 def unregister(d: Driver, address: int) -> None:
     """End the pinning."""
-    if u(address) >= POOL and u(address) < POOL << 1 or not d.arena.release(u(address)):
+    if (u(address) >= POOL and u(address) < POOL << 1) or not d.arena.release(u(address)):
         raise DriverError("HOST_MEMORY_NOT_REGISTERED")
 
 
@@ -137,15 +137,11 @@ def pointer_attribute(d: Driver, place: int, attribute: int, address: int) -> No
         if found.kind not in ("host", "managed"):
             raise DriverError("INVALID_VALUE", "device memory")
         put64(place, address)
-    elif attribute == 6:
-        put32(place, 0)
     elif attribute == 7:
         put64(place, found.start)
     elif attribute == 8:
         put32(place, int(found.kind == "managed"))
-    elif attribute == 9:
-        put32(place, 0)
-    elif attribute in (10, 15, 21):
+    elif attribute in (6, 9, 10, 15, 21):
         put32(place, 0)
     elif attribute in (11, 19):
         put64(place, found.start)

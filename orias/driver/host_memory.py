@@ -62,7 +62,8 @@ class HostArena(Arena):
         got = self._libc.mmap(POOL, _POOL_SIZE, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
         if got != POOL:
             raise OutOfMemory(f"the addresses from 0x{POOL:x} on are not free")
-        self.data = np.frombuffer((ctypes.c_ubyte * (_LAST - _FIRST)).from_address(_FIRST), U8)
+        everything: Any = (ctypes.c_ubyte * (_LAST - _FIRST)).from_address(_FIRST)
+        self.data = np.frombuffer(everything, U8)
         self.refresh()
         self.top = POOL - _FIRST
         self.capacity = capacity

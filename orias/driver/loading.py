@@ -38,7 +38,9 @@ def _elf_size(head: bytes, address: int) -> int:
     program_size, programs, section_size, count = unpack_from("<HHHH", head, 54)
     end = max(program + program_size * programs, sections + section_size * count)
     for i in range(count):
-        kind, _, _, offset, size = unpack_from("<IQQQQ", ctypes.string_at(address + sections + i * section_size + 4, 36))
+        kind, _, _, offset, size = unpack_from(
+            "<IQQQQ", ctypes.string_at(address + sections + i * section_size + 4, 36)
+        )
         if kind != 8:
             end = max(end, offset + size)
     return int(end)

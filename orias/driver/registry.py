@@ -82,5 +82,3 @@ def u(value: int, bits: int = 64) -> int:
 def options(count: int, kinds: int, values: int) -> dict[int, int]:
     """Options of the JIT: value by number; `values` has pointers that small values are cast to."""
     return {get32(kinds + 4 * i): get64(values + 8 * i) for i in range(count)} if count else {}
-
-
