@@ -5,7 +5,6 @@ import shutil
 import sys
 import sysconfig
 from pathlib import Path
-from typing import NoReturn
 
 from orias.cli.toolerror import ToolError
 
@@ -44,15 +43,16 @@ def exec_command(arguments: list[str]) -> int:
     if show:
         sys.stdout.write("".join(f"export {k}={v}\n" for k, v in sorted(changed.items())))
         return 0
-    _start(arguments, environment | changed)
+    return _start(arguments, environment | changed)
 
 
-def _start(arguments: list[str], environment: dict[str, str]) -> NoReturn:
+def _start(arguments: list[str], environment: dict[str, str]) -> int:
     program = shutil.which(arguments[0])
     if program is None:
         raise ToolError(f"{arguments[0]}: no such program")
     sys.stdout.flush()
     os.execve(program, arguments, environment)
+    return 0
 
 
 def settings(environment: dict[str, str]) -> dict[str, str]:
