@@ -81,6 +81,10 @@ def settings(environment: dict[str, str]) -> dict[str, str]:
         "TRITON_LIBCUDA_PATH": place,
         "CUDA_MODULE_LOADING": "EAGER",
     }
+    own = Path(sys.executable).with_name("orias")
+    if own.is_file():
+        for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
+            changed[name] = environment.get(name) or str(own)
     library = _python_library()
     if library:
         changed["ORIAS_LIBPYTHON"] = library

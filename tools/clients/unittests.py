@@ -1,6 +1,6 @@
 """Runs the unittest modules of a package under ``orias exec``, one process for each, and counts results by cause.
 
-``orias exec -- python tools/clients/unittests.py PACKAGE RESULTS.jsonl [--seconds N] [--match TEXT]`` (the client's Python).
+``orias exec -- python tools/clients/unittests.py PACKAGE RESULTS.jsonl [--seconds N] [--seed N]`` (the client's Python).
 Each line of the results is a test: its name, ``passed``, ``failed``, ``skipped``, ``late`` or ``crashed``, and the last
 line of its error.
 """
@@ -9,6 +9,7 @@ import argparse
 import importlib
 import json
 import pkgutil
+import random
 import signal
 import subprocess
 import sys
@@ -79,6 +80,8 @@ def main():
     parser.add_argument("results", nargs="?")
     parser.add_argument("--seconds", type=int, default=60, help="for each test")
     parser.add_argument("--match", default="")
+    parser.add_argument("--seed", type=int, help="modules in the random order of this seed")
+    parser.add_argument("--minutes", type=float, default=1e9, help="start no module later")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     a = parser.parse_args()
     if a.one:
@@ -90,11 +93,16 @@ def main():
         for m in pkgutil.walk_packages(package.__path__, a.package + ".")
         if ".test_" in m.name and a.match in m.name and not m.ispkg
     ]
+    if a.seed is not None:
+        random.Random(a.seed).shuffle(names)
     counts = Counter()
+    end = time.monotonic() + 60 * a.minutes
     with open(a.results, "w") as out:
         for name in names:
+            if time.monotonic() > end:
+                break
             command = [sys.executable, __file__, name, "--one", "--seconds", str(a.seconds)]
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace")
             last = None
             mine = Counter()
             for line in done.stdout.splitlines():
