@@ -9,11 +9,12 @@ from pathlib import Path
 from orias.cli.toolerror import ToolError
 
 USAGE = """\
-usage: orias exec [--device NAME] [--trace[=all]] [--] PROGRAM [ARGUMENT]...
+usage: orias exec [--device NAME] [--exact] [--trace[=all]] [--] PROGRAM [ARGUMENT]...
 
 Runs a program whose GPU is the simulator: its CUDA driver library (libcuda.so.1) is Orias's.
 --device: H100 (default), A100, RTX4090, B200 or RTX5090 (ORIAS_DEVICE).  --trace: prints driver functions that fail,
-=all every call (ORIAS_DRIVER_TRACE).  --env prints the environment instead of running a program.
+=all every call (ORIAS_DRIVER_TRACE).  --exact: allocations end at their last byte, not at a multiple of 512 as on a device
+(ORIAS_EXACT).  --env prints the environment instead of running a program.
 """
 
 
@@ -30,6 +31,8 @@ def exec_command(arguments: list[str]) -> int:
             environment["ORIAS_DEVICE"] = value or (arguments.pop(0) if arguments else "")
         elif name == "--trace":
             environment["ORIAS_DRIVER_TRACE"] = value or "errors"
+        elif name == "--exact":
+            environment["ORIAS_EXACT"] = "1"
         elif name == "--env":
             show = True
         elif name in ("-h", "--help"):

@@ -7,6 +7,7 @@ found.  Host memory of the process (``malloc``) is accessible as on devices with
 
 import ctypes
 import mmap
+import os
 from bisect import bisect_right, insort
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ POOL: Final = 0x200000000000
 """Where device memory begins."""
 _POOL_SIZE: Final = 1 << 42
 _PAGE: Final = 4096
+_GRAIN: Final = 512
+"""The driver gives memory in multiples of this, and hardware notices no access up to there."""
 _FLAGS: Final = 0x02 | 0x20 | 0x4000 | 0x100000
 """MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE, MAP_FIXED_NOREPLACE."""
 _DONTNEED: Final = 4
@@ -51,7 +54,7 @@ class Range(NamedTuple):
 class HostArena(Arena):
     """Memory of a device with `capacity` bytes; offsets in its array are addresses less ``base``."""
 
-    __slots__ = ("_libc", "_passing", "capacity", "ranges", "used")
+    __slots__ = ("_libc", "_passing", "capacity", "exact", "ranges", "used")
 
     def __init__(self, capacity: int) -> None:
         super().__init__(16, _FIRST)
@@ -67,6 +70,8 @@ class HostArena(Arena):
         self.refresh()
         self.top = POOL - _FIRST
         self.capacity = capacity
+        self.exact = bool(os.environ.get("ORIAS_EXACT"))
+        """Accesses between the end of an allocation and the next multiple of the grain fail."""
         self.used = 0
         self.ranges: dict[int, Range] = {}
         """Allocations by first address."""
@@ -86,8 +91,9 @@ class HostArena(Arena):
         start = -(-self.top // align) * align
         if start + size + GUARD > POOL + _POOL_SIZE:
             raise OutOfMemory("all addresses were given out")
-        self._enter(start, size, name)
-        self.top = start + size + GUARD
+        end = start + size if self.exact else -(-(start + size) // _GRAIN) * _GRAIN
+        self._enter(start, end - start, name)
+        self.top = end + GUARD
         self.used += size
         address = start + self.base
         self.ranges[address] = Range(address, size, name)

@@ -214,6 +214,25 @@ def execute(arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=True)
 
 
+def test_exact_bounds(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import ctypes, sys
+from ctypes import byref, c_uint64, c_void_p
+c = ctypes.CDLL("libcuda.so.1")
+context, module, f, p = c_void_p(), c_void_p(), c_void_p(), c_uint64()
+c.cuInit(0), c.cuCtxCreate_v2(byref(context), 0, 0), c.cuMemAlloc_v2(byref(p), ctypes.c_size_t(8))
+c.cuModuleLoadData(byref(module), open(sys.argv[1], "rb").read()), c.cuModuleGetFunction(byref(f), module, b"store")
+p.value += 8
+c.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, None, (c_void_p * 1)(ctypes.addressof(p)), None)
+print(c.cuCtxSynchronize())
+""")
+    text = tmp_path / "store.ptx"
+    text.write_bytes(BAD)
+    results = [execute([*e, "--", sys.executable, str(program), str(text)]).stdout for e in ([], ["--exact"])]
+    assert results == ["0\n", "700\n"]
+
+
 def test_a_program_in_c(tmp_path):
     program = tmp_path / "program"
     link = ["-L", str(library.folder()), "-l:libcuda.so.1"]
