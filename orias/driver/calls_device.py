@@ -13,6 +13,9 @@ def init(d: Driver, flags: int) -> None:
     """Initialise."""
     if flags:
         raise DriverError("INVALID_VALUE")
+    if d.forked and d.initialised:
+        raise DriverError("NOT_INITIALIZED", "initialised before the fork")
+    d.forked = False
     d.initialised = True
 
 

@@ -87,7 +87,10 @@ def compiled(texts: list[bytes], sm: int, options: dict[int, int]) -> bytes:
     known = _COMPILED.get(key)
     if known is not None:
         return known
-    sources: list[tuple[str, str | bytes]] = [(f"<ptx {i}>", t.rstrip(b"\0")) for i, t in enumerate(texts)]
+    # A linker compiles every input for the device, so they need not have the same target.
+    target = max(targets, key=lambda m: (int(m[1]), m[2]))[0]
+    same = [_TARGET.sub(target, t.rstrip(b"\0"), count=1) if len(texts) > 1 else t.rstrip(b"\0") for t in texts]
+    sources: list[tuple[str, str | bytes]] = [(f"<ptx {i}>", t) for i, t in enumerate(same)]
     try:
         result = compile_sources(sources, o)
     except CompileError as e:

@@ -1,6 +1,7 @@
 """What the driver knows: contexts, modules, functions, streams and events, each behind a number that clients hold."""
 
 import itertools
+import os
 import threading
 import time
 from typing import Any, Final
@@ -89,6 +90,9 @@ class Driver:
         self.path: Final = path
         self.device: Final = chosen()
         self.initialised = False
+        self.forked = False
+        """This process was forked off the one that uses the device: nothing works in it."""
+        os.register_at_fork(after_in_child=self._fork)
         self.handles: dict[int, Any] = {}
         self._next = itertools.count(_FIRST_HANDLE, _HANDLE_STEP)
         self._stacks: dict[int, list[int]] = {}
@@ -99,6 +103,9 @@ class Driver:
         self.current_pool = self.pool
         self.keep: dict[str, Any] = {}
         """Bytes whose addresses clients hold."""
+
+    def _fork(self) -> None:
+        self.forked = True
 
     # -- handles
 
@@ -164,7 +171,7 @@ class Driver:
         """Fails unless the driver is initialised, or a healthy context is current, as a function needs it."""
         if needs == "nothing":
             return
-        if not self.initialised:
+        if not self.initialised or self.forked:
             raise DriverError("NOT_INITIALIZED")
         if needs == "context":
             error = self.context.error
