@@ -2,6 +2,7 @@
 
 import ctypes
 
+from orias.driver.library import DATA
 from orias.driver.loading import bytes_at, compiled, cubin, load_failure
 from orias.driver.registry import call, get_string, options, put32, put64, u
 from orias.driver.results import DriverError
@@ -11,6 +12,8 @@ from orias.sim.core.sim_errors import LoadError
 
 _NUM_ATTRIBUTES = 16
 _DYNAMIC_SHARED, _CLUSTER_SET, _CLUSTER = 8, 10, 11
+_DEVICE_RUNTIME = b"cuda_device_runtime.o"
+_ARCHIVE_HEAD = 1 << 16
 _REGISTERS = 65536
 _REGISTER_STEP = 256
 
@@ -276,6 +279,8 @@ class Link:
         self.jit = jit
         self.texts: list[bytes] = []
         self.cubins: list[bytes] = []
+        self.runtime = False
+        """The device runtime was added."""
 
 
 @call("cuLinkCreate_v2", "cuLinkCreate")
@@ -289,7 +294,10 @@ def _add(d: Driver, link: int, data: bytes) -> None:
     if data[:4] == b"\x7fELF" or data[:4] == b"\x50\xed\x55\xba":
         found.cubins.append(cubin(data, d.device.sm, found.jit))
     elif data[:8] == b"!<arch>\n":
-        raise DriverError("NOT_SUPPORTED", "archives")
+        # NVIDIA's device runtime has code for its own driver; ours has the functions of cooperative groups.
+        if _DEVICE_RUNTIME not in data[:_ARCHIVE_HEAD]:
+            raise DriverError("NOT_SUPPORTED", "archives other than the device runtime")
+        found.runtime = True
     else:
         found.texts.append(data)
 
@@ -313,7 +321,9 @@ def link_complete(d: Driver, link: int, place: int, size: int) -> None:
     """The cubin of all inputs: PTX texts together, or one finished cubin."""
     found = d.get(link, Link)
     if found.texts and not found.cubins:
-        data = compiled(found.texts, d.device.sm, found.jit)
+        needed = found.runtime and any(b"cudaCG" in t for t in found.texts)
+        own = [(DATA / "device_runtime.ptx").read_bytes()] if needed else []
+        data = compiled([*found.texts, *own], d.device.sm, found.jit)
     elif len(found.cubins) == 1 and not found.texts:
         data = found.cubins[0]
     else:
