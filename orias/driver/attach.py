@@ -3,6 +3,7 @@
 import ctypes
 import os
 import sys
+import threading
 import traceback
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ def connect(place: int, path: str) -> None:
     names = [f.symbol for f in library.functions()]
     counts = [len(f.arguments or "") for f in library.functions()]
     handlers = [HANDLERS.get(name) for name in names]
+    lock = threading.RLock()
     trace = os.environ.get("ORIAS_DRIVER_TRACE", "")
 
     def call(index: int, values: Any) -> int:
@@ -32,8 +34,10 @@ def connect(place: int, path: str) -> None:
         try:
             if handler is None:
                 raise DriverError("NOT_SUPPORTED", "not in this driver")
-            driver.check(handler.needs)
-            result = handler.function(driver, *given) or 0
+            # The simulator runs one launch at a time.
+            with lock:
+                driver.check(handler.needs)
+                result = handler.function(driver, *given) or 0
         except DriverError as e:
             result, reason = e.number, e.reason
         except Exception:
