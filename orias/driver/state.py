@@ -1,4 +1,4 @@
-"""What the driver knows: contexts, modules, functions, streams and events, each behind a number that clients hold."""
+"""What the driver knows: contexts, modules, functions, streams and events, each known by a number that clients hold."""
 
 import itertools
 import os
