@@ -16,6 +16,7 @@ Tools:
   orias opt PHASE ... FILE.ori               run phases on a dump
   orias reduce FILE.ptx -o OUT.ptx ...       shrink a file that fails
   orias fuzz [--seconds S] ...               compile random programs and judge them by running
+  orias exec [--device D] -- PROGRAM ...     run a program with the simulator as its GPU
 Each prints its own options with --help.
 """
 

@@ -1,4 +1,5 @@
-"""Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``check``, ``verify``, ``bisect``, ``reduce``, ``fuzz``, ``opt``.
+"""Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``check``, ``verify``, ``bisect``, ``reduce``, ``fuzz``, ``opt``,
+``exec``.
 
 To compile an input file with such a name, write it as ``./dis``.  Only a program named ``orias`` has sub-commands.
 """
@@ -41,6 +42,10 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             return _fuzz(arguments)
         if tool == "opt":
             return _opt(arguments)
+        if tool == "exec":
+            from orias.cli.exec_command import exec_command
+
+            return exec_command(arguments)
         return _run(arguments)
     except ToolError as e:
         message = str(e)

@@ -59,10 +59,12 @@ class _Flat:
 class Arena(_Flat):
     """Device memory: allocations at realistic addresses, with unmapped gaps between them."""
 
-    __slots__ = ("_last", "bindings", "ends", "names", "objects", "paired", "starts", "top")
+    __slots__ = ("_last", "base", "bindings", "ends", "names", "objects", "paired", "starts", "top")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, base: int = GLOBAL_BASE) -> None:
         super().__init__(size)
+        self.base = base
+        """The address of the first byte of ``data``."""
         self.starts: list[int] = []
         self.ends: list[int] = []
         self.names: list[str] = []
@@ -97,11 +99,11 @@ class Arena(_Flat):
         self.ends.append(end)
         self.names.append(name)
         self.top = end + GUARD
-        return GLOBAL_BASE + start
+        return self.base + start
 
     def release(self, address: int) -> bool:
         """Ends an allocation; False if no allocation starts at the address."""
-        start = address - GLOBAL_BASE
+        start = address - self.base
         i = bisect_right(self.starts, start) - 1
         if i < 0 or self.starts[i] != start:
             return False
@@ -111,20 +113,20 @@ class Arena(_Flat):
 
     def write(self, address: int, data: bytes | Arr) -> None:
         """Writes bytes at an address, unchecked."""
-        o = address - GLOBAL_BASE
+        o = address - self.base
         raw = np.frombuffer(data, U8) if isinstance(data, bytes) else np.ascontiguousarray(data).reshape(-1).view(U8)
         self.data[o : o + len(raw)] = raw
 
     def read(self, address: int, size: int) -> bytes:
         """The bytes at an address; a Fault unless they are all in one allocation."""
         self.offsets(np.array([address], U64), size, 1)
-        o = address - GLOBAL_BASE
+        o = address - self.base
         return self.data[o : o + size].tobytes()
 
     def string(self, address: int) -> bytes:
         """The zero-terminated bytes at an address."""
         self.offsets(np.array([address], U64), 1, 1)
-        o = address - GLOBAL_BASE
+        o = address - self.base
         end = self.ends[bisect_right(self.starts, o) - 1]
         raw = self.data[o:end].tobytes()
         return raw.split(b"\0", 1)[0]
@@ -136,7 +138,7 @@ class Arena(_Flat):
             if bad.any():
                 i = int(np.argmax(bad))
                 raise Fault(Misaligned, f"address 0x{int(address[i]):x} is not a multiple of {align}", i)
-        o = (address - np.uint64(GLOBAL_BASE)).view(I64)
+        o = (address - np.uint64(self.base)).view(I64)
         low, high = int(o.min()), int(o.max()) + size
         if low >= self._last[0] and high <= self._last[1]:
             return o
@@ -155,7 +157,7 @@ class Arena(_Flat):
 
     def _where(self, address: int, size: int) -> str:
         text = f"{size} bytes at 0x{address:x} are in no allocation"
-        o = address - GLOBAL_BASE
+        o = address - self.base
         i = bisect_right(self.starts, o) - 1
         if i >= 0 and o < self.ends[i] + GUARD and self.ends[i] > self.starts[i]:
             text += f" ({o - self.starts[i]} bytes into {self.names[i]} of {self.ends[i] - self.starts[i]} bytes)"

@@ -28,7 +28,7 @@ from orias.isa.decode import Decoded, IllegalWord
 from orias.isa.isa_table import EncodeError, IsaTable
 from orias.isa.isa_table import load as load_table
 from orias.isa.operand import imm, imm64, is_imm, payload
-from orias.sim.core.banked_memory import GLOBAL_BASE, Arena
+from orias.sim.core.banked_memory import Arena
 from orias.sim.core.build import build, illegal, placed
 from orias.sim.core.engine import Plan, Timing
 from orias.sim.core.launch import Launch, Options, Result, Shape
@@ -74,7 +74,7 @@ class Globals:
         """The bytes of a variable (a view: writes go to the module)."""
         address, size = self._image.variables[name]
         a = self._image.arena
-        o = address - GLOBAL_BASE
+        o = address - a.base
         return a.data[o : o + size]
 
     def __setitem__(self, name: str, value: Arr) -> None:
@@ -98,8 +98,11 @@ class Image:
 
     launch_type: ClassVar[type[Launch]] = Launch
 
-    def __init__(self, data: bytes | Reader) -> None:
-        """`data`: a cubin, or its :class:`Reader` (which several images may share, because none changes it)."""
+    def __init__(self, data: bytes | Reader, arena: Arena | None = None) -> None:
+        """`data`: a cubin, or its :class:`Reader` (which several images may share, because none changes it).
+
+        `arena`: device memory that several modules share; without it the image has memory of its own.
+        """
         try:
             self.reader = data if isinstance(data, Reader) else Reader(data)
         except CubinError as e:
@@ -112,7 +115,7 @@ class Image:
         self.target: Target = target
         self.table: IsaTable = load_table(target.table)
         self.kernels: dict[str, KernelCode] = self.reader.kernels
-        self.arena = Arena(1 << 20)
+        self.arena = arena if arena is not None else Arena(1 << 20)
         self.arena.paired = not target.has(features.SEPARATE_SAMPLERS)
         self.variables: dict[str, tuple[int, int]] = {}
         """Address and size of each module variable."""

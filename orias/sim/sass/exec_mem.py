@@ -23,7 +23,7 @@ from orias.isa.operand import (
     suffix_of,
 )
 from orias.isa.operations import data_words
-from orias.sim.core.banked_memory import GLOBAL_BASE, _Flat
+from orias.sim.core.banked_memory import _Flat
 from orias.sim.core.sim_errors import Fault, OutOfBounds
 from orias.sim.core.site import Exec, Getter, Setter, Site
 from orias.sim.core.state import Active, Machine, widen
@@ -467,7 +467,7 @@ def ldgsts(s: Site) -> Exec:
             try:
                 offset = m.arena.offsets(mine & ~mask if zfill else mine, 1 if zfill else size, size)
                 last = offset + size - 1 - missing
-                m.arena.offsets(last.astype(U64) + np.uint64(GLOBAL_BASE), 1, 1)
+                m.arena.offsets(last.astype(U64) + np.uint64(m.arena.base), 1, 1)
             except Fault as f:
                 raise Fault(f.error, f.message, int(keep[f.lane])) from None
             index = np.minimum(offset[:, None] + np.arange(size), last[:, None])

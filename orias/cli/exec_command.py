@@ -1,0 +1,104 @@
+"""``orias exec``: runs a program with the simulator as its GPU."""
+
+import os
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+from orias.cli.toolerror import ToolError
+
+USAGE = """\
+usage: orias exec [--device NAME] [--exact] [--trace[=all]] [--] PROGRAM [ARGUMENT]...
+
+Runs a program whose GPU is the simulator: its CUDA driver library (libcuda.so.1) is Orias's.
+--device: H100 (default), A100, RTX4090, B200 or RTX5090 (ORIAS_DEVICE).  --trace: prints driver functions that fail,
+=all every call (ORIAS_DRIVER_TRACE).  --exact: allocations end at their last byte, not at a multiple of 512 as on a device
+(ORIAS_EXACT).  --env prints the environment instead of running a program.
+"""
+
+
+def exec_command(arguments: list[str]) -> int:
+    """Run the sub-command; returns 0 if it printed something, and does not return from a program."""
+    environment = dict(os.environ)
+    show = False
+    while arguments and arguments[0].startswith("-"):
+        option = arguments.pop(0)
+        name, _, value = option.partition("=")
+        if option == "--":
+            break
+        if name == "--device":
+            environment["ORIAS_DEVICE"] = value or (arguments.pop(0) if arguments else "")
+        elif name == "--trace":
+            environment["ORIAS_DRIVER_TRACE"] = value or "errors"
+        elif name == "--exact":
+            environment["ORIAS_EXACT"] = "1"
+        elif name == "--env":
+            show = True
+        elif name in ("-h", "--help"):
+            sys.stdout.write(USAGE)
+            return 0
+        else:
+            raise ToolError(f"unknown option {option}\n{USAGE}")
+    if not arguments and not show:
+        raise ToolError(USAGE.splitlines()[0])
+    changed = settings(environment)
+    if show:
+        sys.stdout.write("".join(f"export {k}={v}\n" for k, v in sorted(changed.items())))
+        return 0
+    return _start(arguments, environment | changed)
+
+
+def _start(arguments: list[str], environment: dict[str, str]) -> int:
+    program = shutil.which(arguments[0])
+    if program is None:
+        raise ToolError(f"{arguments[0]}: no such program")
+    sys.stdout.flush()
+    os.execve(program, arguments, environment)
+    return 0
+
+
+def settings(environment: dict[str, str]) -> dict[str, str]:
+    """The variables that put the driver library into programs; ToolError if it cannot be built or a name is wrong."""
+    try:
+        import numpy
+    except ImportError:
+        raise ToolError("the simulator needs numpy: pip install 'orias[sim]'") from None
+    from orias.driver.devices import DEFAULT, devices
+    from orias.driver.library import BuildError, folder
+
+    device = environment.get("ORIAS_DEVICE") or DEFAULT
+    if device.upper() not in devices():
+        raise ToolError(f"device {device}: there are {', '.join(devices())}")
+    try:
+        place = str(folder())
+    except BuildError as e:
+        raise ToolError(str(e)) from None
+    ours = [str(Path(__file__).parents[2]), str(Path(numpy.__file__).parents[1])]
+    paths = environment.get("LD_LIBRARY_PATH", "")
+    changed = {
+        "LD_LIBRARY_PATH": f"{place}:{paths}" if paths else place,
+        "ORIAS_DEVICE": device,
+        "ORIAS_DRIVER_PATH": ":".join(dict.fromkeys(ours)),
+        "NUMBA_CUDA_DRIVER": f"{place}/libcuda.so.1",
+        "TRITON_LIBCUDA_PATH": place,
+        "CUDA_MODULE_LOADING": "EAGER",
+    }
+    own = Path(sys.executable).with_name("orias")
+    if own.is_file():
+        for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
+            changed[name] = environment.get(name) or str(own)
+    library = _python_library()
+    if library:
+        changed["ORIAS_LIBPYTHON"] = library
+    return changed
+
+
+def _python_library() -> str:
+    """The shared library of this Python, for programs that have none; empty if it is not shared."""
+    name = str(sysconfig.get_config_var("INSTSONAME") or "")
+    for place in (sysconfig.get_config_var("LIBDIR"), str(Path(sys.base_prefix) / "lib")):
+        file = Path(str(place)) / name
+        if ".so" in name and file.is_file():
+            return str(file)
+    return ""

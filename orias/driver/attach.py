@@ -1,0 +1,52 @@
+"""Connects the C library to its functions in Python; the library imports this when it is called first."""
+
+import ctypes
+import os
+import sys
+import threading
+import traceback
+from typing import Any, Final
+
+from orias.driver import library
+from orias.driver.calls import HANDLERS
+from orias.driver.results import NUMBERS, DriverError
+from orias.driver.state import Driver
+
+_CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
+_QUIET: Final = ("cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable")
+"""Clients ask these for what may be missing: a trace of errors leaves them out."""
+_kept: list[Any] = []
+
+
+def connect(place: int, path: str) -> None:
+    """Store the callback at address `place` of the library at `path`; without one every function fails."""
+    driver = Driver(path)
+    names = [f.symbol for f in library.functions()]
+    counts = [len(f.arguments or "") for f in library.functions()]
+    handlers = [HANDLERS.get(name) for name in names]
+    lock = threading.RLock()
+    trace = os.environ.get("ORIAS_DRIVER_TRACE", "")
+
+    def call(index: int, values: Any) -> int:
+        handler = handlers[index]
+        given = values[: counts[index]]
+        reason = ""
+        try:
+            if handler is None:
+                raise DriverError("NOT_SUPPORTED", "not in this driver")
+            # The simulator runs one launch at a time.
+            with lock:
+                driver.check(handler.needs)
+                result = handler.function(driver, *given) or 0
+        except DriverError as e:
+            result, reason = e.number, e.reason
+        except Exception:
+            sys.stderr.write(f"orias: {names[index]}: internal error\n{traceback.format_exc()}")
+            result = NUMBERS["UNKNOWN"]
+        if trace == "all" or (trace and result and names[index] not in _QUIET):
+            sys.stderr.write(f"orias: {names[index]}({', '.join(hex(v) for v in given)}) = {result} {reason}\n")
+        return result
+
+    function = _CALLBACK(call)
+    _kept.append(function)
+    ctypes.c_void_p.from_address(place).value = ctypes.cast(function, ctypes.c_void_p).value

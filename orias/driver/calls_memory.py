@@ -1,0 +1,350 @@
+"""Memory: allocations of every kind, pools, copies, fills, attributes of pointers."""
+
+import ctypes
+
+from orias.driver.host_memory import POOL, OutOfMemory
+from orias.driver.registry import call, get32, get64, put32, put64, u
+from orias.driver.results import DriverError
+from orias.driver.state import Driver, Pool
+from orias.sim.core.sim_errors import Fault
+
+_HOST, _DEVICE, _ARRAY, _UNIFIED = 1, 2, 3, 4
+"""CUmemorytype."""
+_PITCH = 512
+
+
+def _allocate(d: Driver, place: int, size: int, kind: str) -> None:
+    d.context  # noqa: B018 - fails without a context
+    size = u(size)
+    if not size:
+        raise DriverError("INVALID_VALUE", "0 bytes")
+    try:
+        put64(place, d.arena.allocate(size, kind))
+    except OutOfMemory as e:
+        raise DriverError("OUT_OF_MEMORY", str(e)) from None
+
+
+@call("cuMemAlloc_v2")
+def allocate(d: Driver, place: int, size: int) -> None:
+    """Device memory."""
+    _allocate(d, place, size, "device")
+
+
+@call("cuMemAllocManaged")
+def allocate_managed(d: Driver, place: int, size: int, flags: int) -> None:
+    """Managed memory: all device memory is, here."""
+    if flags not in (1, 2, 4):
+        raise DriverError("INVALID_VALUE", f"flags {flags}")
+    _allocate(d, place, size, "managed")
+
+
+@call("cuMemAllocPitch_v2")
+def allocate_pitch(d: Driver, place: int, pitch: int, width: int, height: int, element: int) -> None:
+    """Rows at multiples of 512 bytes."""
+    row = -(-u(width) // _PITCH) * _PITCH
+    _allocate(d, place, row * u(height), "device")
+    put64(pitch, row)
+
+
+@call("cuMemAllocAsync")
+def allocate_async(d: Driver, place: int, size: int, stream: int) -> None:
+    """Device memory in stream order."""
+    _allocate(d, place, size, "device")
+
+
+@call("cuMemAllocFromPoolAsync")
+def allocate_from_pool(d: Driver, place: int, size: int, pool: int, stream: int) -> None:
+    """Device memory of a pool."""
+    d.get(pool, Pool)
+    _allocate(d, place, size, "device")
+
+
+@call("cuMemAllocHost_v2", "cuMemHostAlloc")
+def allocate_host(d: Driver, place: int, size: int, flags: int = 0) -> None:
+    """Pinned host memory."""
+    _allocate(d, place, size, "host")
+
+
+@call("cuMemFree_v2", "cuMemFreeHost", "cuMemFreeAsync")
+def free(d: Driver, address: int, stream: int = 0) -> None:
+    """Give memory back."""
+    if address and not (u(address) in d.arena.ranges and u(address) >= POOL and d.arena.release(u(address))):
+        raise DriverError("INVALID_VALUE", "no allocation starts there")
+
+
+@call("cuMemHostRegister_v2", "cuMemHostRegister")
+def register(d: Driver, address: int, size: int, flags: int) -> None:
+    """Pin memory of the host."""
+    if d.arena.find(u(address)) is not None:
+        raise DriverError("HOST_MEMORY_ALREADY_REGISTERED")
+    d.arena.register(u(address), u(size))
+
+
+@call("cuMemHostUnregister")
+def unregister(d: Driver, address: int) -> None:
+    """End the pinning."""
+    if (u(address) >= POOL and u(address) < POOL << 1) or not d.arena.release(u(address)):
+        raise DriverError("HOST_MEMORY_NOT_REGISTERED")
+
+
+@call("cuMemHostGetDevicePointer_v2")
+def device_pointer(d: Driver, place: int, address: int, flags: int) -> None:
+    """The device's address of host memory: the same."""
+    put64(place, address)
+
+
+@call("cuMemHostGetFlags")
+def host_flags(d: Driver, place: int, address: int) -> None:
+    """Mapped."""
+    put32(place, 2)
+
+
+@call("cuMemGetInfo_v2")
+def info(d: Driver, free_place: int, total: int) -> None:
+    """Free and total bytes."""
+    put64(free_place, d.arena.capacity - d.arena.used)
+    put64(total, d.arena.capacity)
+
+
+@call("cuMemGetAddressRange_v2")
+def address_range(d: Driver, start: int, size: int, address: int) -> None:
+    """The allocation around an address."""
+    found = d.arena.find(u(address))
+    if found is None:
+        raise DriverError("NOT_FOUND")
+    if start:
+        put64(start, found.start)
+    if size:
+        put64(size, found.size)
+
+
+@call("cuPointerGetAttribute", needs="init")
+def pointer_attribute(d: Driver, place: int, attribute: int, address: int) -> None:
+    """An attribute of a pointer; host memory that nobody registered has a device pointer only."""
+    found = d.arena.find(u(address))
+    if found is None:
+        if attribute in (3, 4):
+            put64(place, address)
+            return
+        raise DriverError("INVALID_VALUE", "no allocation holds the address")
+    if attribute == 1:
+        put64(place, d.current or d.primary)
+    elif attribute == 2:
+        put32(place, _HOST if found.kind == "host" else _DEVICE)
+    elif attribute == 3:
+        put64(place, address)
+    elif attribute == 4:
+        if found.kind not in ("host", "managed"):
+            raise DriverError("INVALID_VALUE", "device memory")
+        put64(place, address)
+    elif attribute == 7:
+        put64(place, found.start)
+    elif attribute == 8:
+        put32(place, int(found.kind == "managed"))
+    elif attribute in (6, 9, 10, 15, 21):
+        put32(place, 0)
+    elif attribute in (11, 19):
+        put64(place, found.start)
+    elif attribute in (12, 18):
+        put64(place, found.size)
+    elif attribute == 13:
+        put32(place, 1)
+    elif attribute == 14:
+        put64(place, 0)
+    elif attribute == 16:
+        put32(place, 3)
+    elif attribute == 17:
+        put64(place, 0)
+    elif attribute == 20:
+        put64(place, found.start)
+    else:
+        raise DriverError("INVALID_VALUE", f"attribute {attribute}")
+
+
+@call("cuPointerGetAttributes", needs="init")
+def pointer_attributes(d: Driver, count: int, kinds: int, places: int, address: int) -> None:
+    """Several attributes; those that do not hold for the pointer are 0."""
+    for i in range(count):
+        kind, place = get32(kinds + 4 * i), get64(places + 8 * i)
+        try:
+            pointer_attribute(d, place, kind, address)
+        except DriverError:
+            if kind in (2, 6, 8, 9, 10, 13, 15, 16, 21):
+                put32(place, -2 if kind == 9 else 0)
+            else:
+                put64(place, 0)
+
+
+@call("cuPointerSetAttribute")
+def set_pointer_attribute(d: Driver, place: int, attribute: int, address: int) -> None:
+    """Copies are synchronous anyway."""
+
+
+# -- copies
+
+
+def _check(d: Driver, address: int, size: int) -> None:
+    """Fails for a range that is in the device's addresses but not in an allocation."""
+    address = u(address)
+    if POOL <= address < POOL << 1:
+        try:
+            found = d.arena.find(address)
+            if found is None or address + size > found.start + found.size:
+                raise DriverError("INVALID_VALUE", f"{size} bytes at 0x{address:x} are in no allocation")
+        except Fault:
+            raise DriverError("INVALID_VALUE") from None
+    elif size and not address:
+        raise DriverError("INVALID_VALUE", "a null pointer")
+
+
+def _copy(d: Driver, to: int, source: int, size: int) -> None:
+    size = u(size)
+    _check(d, to, size)
+    _check(d, source, size)
+    ctypes.memmove(u(to), u(source), size)
+
+
+@call("cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemcpyDtoD_v2", "cuMemcpy")
+def copy(d: Driver, to: int, source: int, size: int) -> None:
+    """Copy bytes."""
+    _copy(d, to, source, size)
+
+
+@call("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyAsync")
+def copy_async(d: Driver, to: int, source: int, size: int, stream: int) -> None:
+    """Copy bytes in stream order."""
+    _copy(d, to, source, size)
+
+
+@call("cuMemcpyPeer", "cuMemcpyPeerAsync")
+def copy_peer(d: Driver, to: int, one: int, source: int, other: int, size: int, stream: int = 0) -> None:
+    """Copy between contexts: there is one memory."""
+    _copy(d, to, source, size)
+
+
+def _rectangle(d: Driver, depth: int, to: list[int], source: list[int], width: int, height: int) -> None:
+    """Copies rows; `to`, `source`: first address, bytes from row to row, bytes from layer to layer."""
+    for z in range(depth):
+        for y in range(height):
+            _copy(d, to[0] + z * to[2] + y * to[1], source[0] + z * source[2] + y * source[1], width)
+
+
+@call("cuMemcpy2D_v2", "cuMemcpy2DUnaligned_v2", "cuMemcpy2DAsync_v2")
+def copy_2d(d: Driver, place: int, stream: int = 0) -> None:
+    """Copy a rectangle (CUDA_MEMCPY2D)."""
+    ends = []
+    for at in (place, place + 56):
+        x, y = get64(at), get64(at + 8)
+        kind, host, device, pitch = get32(at + 16), get64(at + 24), get64(at + 32), get64(at + 48)
+        if kind == _ARRAY:
+            raise DriverError("NOT_SUPPORTED", "arrays")
+        pitch = pitch or get64(place + 112)
+        base = host if kind == _HOST else device
+        ends.append([base + y * pitch + x, pitch, 0])
+    _rectangle(d, 1, ends[1], ends[0], get64(place + 112), get64(place + 120))
+
+
+@call("cuMemcpy3D_v2", "cuMemcpy3DAsync_v2")
+def copy_3d(d: Driver, place: int, stream: int = 0) -> None:
+    """Copy a box (CUDA_MEMCPY3D)."""
+    ends = []
+    width, height, depth = (get64(place + 176 + 8 * i) for i in range(3))
+    for at in (place, place + 88):
+        x, y, z = (get64(at + 8 * i) for i in range(3))
+        kind, host, device = get32(at + 32), get64(at + 40), get64(at + 48)
+        if kind == _ARRAY:
+            raise DriverError("NOT_SUPPORTED", "arrays")
+        pitch = get64(at + 72) or width
+        rows = get64(at + 80) or height
+        base = host if kind == _HOST else device
+        ends.append([base + (z * rows + y) * pitch + x, pitch, rows * pitch])
+    _rectangle(d, depth, ends[1], ends[0], width, height)
+
+
+# -- fills
+
+
+def _fill(d: Driver, to: int, value: int, size: int, count: int) -> None:
+    _check(d, to, size * count)
+    if size == 1:
+        ctypes.memset(u(to), value & 0xFF, count)
+    elif count:
+        ctypes.memmove(u(to), u(value, 8 * size).to_bytes(size, "little") * count, size * count)
+
+
+def _fill_rows(d: Driver, to: int, pitch: int, value: int, size: int, width: int, height: int) -> None:
+    for y in range(u(height)):
+        _fill(d, to + y * u(pitch), value, size, u(width))
+
+
+def _enter_fills() -> None:
+    for bits in (8, 16, 32):
+        size = bits // 8
+
+        def line(d: Driver, to: int, value: int, count: int, stream: int = 0, size: int = size) -> None:
+            _fill(d, to, value, size, u(count))
+
+        def rows(
+            d: Driver, to: int, pitch: int, value: int, width: int, height: int, stream: int = 0, size: int = size
+        ) -> None:
+            _fill_rows(d, to, pitch, value, size, width, height)
+
+        call(f"cuMemsetD{bits}_v2", f"cuMemsetD{bits}Async")(line)
+        call(f"cuMemsetD2D{bits}_v2", f"cuMemsetD2D{bits}Async")(rows)
+
+
+_enter_fills()
+
+
+# -- pools, advice
+
+
+@call("cuMemPoolCreate")
+def create_pool(d: Driver, place: int, properties: int) -> None:
+    """A pool."""
+    put64(place, d.new(Pool()))
+
+
+@call("cuMemPoolDestroy")
+def destroy_pool(d: Driver, pool: int) -> None:
+    """End a pool."""
+    d.drop(pool, Pool)
+
+
+@call("cuMemPoolTrimTo")
+def trim_pool(d: Driver, pool: int, size: int) -> None:
+    """A pool keeps nothing."""
+    d.get(pool, Pool)
+
+
+@call("cuMemPoolGetAttribute")
+def pool_attribute(d: Driver, pool: int, attribute: int, place: int) -> None:
+    """An attribute of a pool; 64 bits from the fourth on."""
+    p = d.get(pool, Pool)
+    if attribute in (5, 6, 7, 8):
+        put64(place, d.arena.used)
+    elif attribute == 4:
+        put64(place, p.attributes[4])
+    elif attribute in p.attributes:
+        put32(place, p.attributes[attribute])
+    else:
+        raise DriverError("INVALID_VALUE")
+
+
+@call("cuMemPoolSetAttribute")
+def set_pool_attribute(d: Driver, pool: int, attribute: int, place: int) -> None:
+    """Change an attribute of a pool."""
+    d.get(pool, Pool).attributes[attribute] = get64(place) if attribute >= 4 else get32(place)
+
+
+@call("cuMemPoolSetAccess")
+def pool_access(d: Driver, pool: int, places: int, count: int) -> None:
+    """There is one device."""
+    d.get(pool, Pool)
+
+
+@call("cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", "cuMemAdvise", "cuMemAdvise_v2", "cuStreamAttachMemAsync")
+def advice(d: Driver, address: int, *values: int) -> None:
+    """Where memory is makes no difference."""
+    if d.arena.find(u(address)) is None and u(address) >= POOL and u(address) < POOL << 1:
+        raise DriverError("INVALID_VALUE")

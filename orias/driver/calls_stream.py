@@ -1,0 +1,175 @@
+"""Streams and events.  Work is done when the call that starts it returns, so streams are ordered and never busy."""
+
+import ctypes
+
+from orias.driver.registry import call, get32, get64, put32, put64, put_float
+from orias.driver.results import DriverError
+from orias.driver.state import LEGACY_STREAMS, Driver, Event, Stream
+
+_HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_STREAM_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+_DISABLE_TIMING = 2
+
+
+def known(d: Driver, stream: int) -> Stream | None:
+    """The object of a stream; None for the default streams."""
+    if 0 <= stream <= LEGACY_STREAMS:
+        return None
+    found: Stream = d.get(stream, Stream)
+    return found
+
+
+@call("cuStreamCreate")
+def create(d: Driver, place: int, flags: int) -> None:
+    """A stream."""
+    create_with_priority(d, place, flags, 0)
+
+
+@call("cuStreamCreateWithPriority")
+def create_with_priority(d: Driver, place: int, flags: int, priority: int) -> None:
+    """A stream with a priority."""
+    if flags not in (0, 1):
+        raise DriverError("INVALID_VALUE", f"flags {flags}")
+    put64(place, d.new(Stream(d.context, flags, max(-5, min(priority, 0)))))
+
+
+@call("cuStreamDestroy_v2")
+def destroy(d: Driver, stream: int) -> None:
+    """End a stream."""
+    d.drop(stream, Stream)
+
+
+@call("cuStreamSynchronize", "cuStreamQuery")
+def synchronize(d: Driver, stream: int) -> None:
+    """All work is done."""
+    known(d, stream)
+
+
+@call("cuStreamGetPriority")
+def priority(d: Driver, stream: int, place: int) -> None:
+    """Its priority."""
+    found = known(d, stream)
+    put32(place, found.priority if found else 0)
+
+
+@call("cuStreamGetFlags")
+def flags(d: Driver, stream: int, place: int) -> None:
+    """Its flags."""
+    found = known(d, stream)
+    put32(place, found.flags if found else 0)
+
+
+@call("cuStreamGetId")
+def identity(d: Driver, stream: int, place: int) -> None:
+    """A number of its own."""
+    known(d, stream)
+    put64(place, stream)
+
+
+@call("cuStreamWaitEvent")
+def wait_event(d: Driver, stream: int, event: int, flags: int) -> None:
+    """Work before the event is done."""
+    known(d, stream)
+    d.get(event, Event)
+
+
+@call("cuStreamIsCapturing")
+def is_capturing(d: Driver, stream: int, place: int) -> None:
+    """No stream is captured."""
+    known(d, stream)
+    put32(place, 0)
+
+
+@call("cuStreamGetCaptureInfo_v2", "cuStreamGetCaptureInfo_v3")
+def capture_info(d: Driver, stream: int, place: int, *places: int) -> None:
+    """No stream is captured."""
+    known(d, stream)
+    put32(place, 0)
+
+
+@call("cuThreadExchangeStreamCaptureMode")
+def capture_mode(d: Driver, place: int) -> None:
+    """No stream is captured."""
+
+
+@call("cuStreamAddCallback")
+def add_callback(d: Driver, stream: int, function: int, data: int, flags: int) -> None:
+    """Call a function of the host now: all work before it is done."""
+    known(d, stream)
+    _STREAM_CALLBACK(function)(stream, d.context.error, data)
+
+
+@call("cuLaunchHostFunc")
+def launch_host(d: Driver, stream: int, function: int, data: int) -> None:
+    """Call a function of the host now."""
+    known(d, stream)
+    _HOST_FUNCTION(function)(data)
+
+
+@call("cuStreamWriteValue32_v2", "cuStreamWriteValue32")
+def write_32(d: Driver, stream: int, address: int, value: int, flags: int) -> None:
+    """Store a word."""
+    put32(address, value)
+
+
+@call("cuStreamWriteValue64_v2", "cuStreamWriteValue64")
+def write_64(d: Driver, stream: int, address: int, value: int, flags: int) -> None:
+    """Store a word of 64 bits."""
+    put64(address, value)
+
+
+@call("cuStreamWaitValue32_v2", "cuStreamWaitValue32")
+def wait_32(d: Driver, stream: int, address: int, value: int, flags: int) -> None:
+    """Nothing can change the word later: it has the value, or the stream never goes on."""
+    _compare(get32(address), value & 0xFFFFFFFF, flags, 32)
+
+
+@call("cuStreamWaitValue64_v2", "cuStreamWaitValue64")
+def wait_64(d: Driver, stream: int, address: int, value: int, flags: int) -> None:
+    """The same for 64 bits."""
+    _compare(get64(address), value & (1 << 64) - 1, flags, 64)
+
+
+def _compare(found: int, value: int, flags: int, bits: int) -> None:
+    kind = flags & 3
+    after = (found - value & (1 << bits) - 1) < 1 << bits - 1
+    if not (after, found == value, bool(found & value), bool(~(found | value) & (1 << bits) - 1))[kind]:
+        raise DriverError("NOT_SUPPORTED", "waiting for a value that is not there yet")
+
+
+# -- events
+
+
+@call("cuEventCreate")
+def create_event(d: Driver, place: int, flags: int) -> None:
+    """An event."""
+    d.context  # noqa: B018 - fails without a context
+    put64(place, d.new(Event(flags)))
+
+
+@call("cuEventRecord", "cuEventRecordWithFlags")
+def record(d: Driver, event: int, stream: int, flags: int = 0) -> None:
+    """Record it now."""
+    known(d, stream)
+    d.get(event, Event).record()
+
+
+@call("cuEventQuery", "cuEventSynchronize")
+def query(d: Driver, event: int) -> None:
+    """What was before it is done."""
+    d.get(event, Event)
+
+
+@call("cuEventDestroy_v2")
+def destroy_event(d: Driver, event: int) -> None:
+    """End an event."""
+    d.drop(event, Event)
+
+
+@call("cuEventElapsedTime", "cuEventElapsedTime_v2")
+def elapsed(d: Driver, place: int, start: int, end: int) -> None:
+    """Milliseconds that the simulator took between two events."""
+    a, b = d.get(start, Event), d.get(end, Event)
+    if (a.flags | b.flags) & _DISABLE_TIMING or a.time is None or b.time is None:
+        raise DriverError("INVALID_HANDLE", "not recorded, or without time")
+    put_float(place, 1000 * (b.time - a.time))

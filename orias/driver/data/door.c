@@ -1,0 +1,79 @@
+// The driver library: each exported function hands its arguments as numbers to a callback in Python.
+// The stubs (one for each line of functions.txt) follow this file; orias/driver/library.py writes them.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DEINITIALIZED = 4, NOT_SUPPORTED = 801, UNKNOWN = 999 };
+
+typedef int (*Callback)(int index, const int64_t *values);
+static volatile Callback callback;
+static int (*is_initialized)(void);
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+// Finds the interpreter of this process, or starts one where there is none.
+static void find_interpreter(void) {
+    is_initialized = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    if (!is_initialized) {
+        const char *path = getenv("ORIAS_LIBPYTHON");
+        if (!path || !dlopen(path, RTLD_NOW | RTLD_GLOBAL)) {
+            fprintf(stderr, "orias: no Python library for the driver (ORIAS_LIBPYTHON=%s)\n", path ? path : "");
+            return;
+        }
+        is_initialized = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    }
+    if (is_initialized && !is_initialized()) {
+        void (*start)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "Py_InitializeEx");
+        void *(*save)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyEval_SaveThread");
+        if (start && save) {
+            start(0);
+            save();
+        }
+    }
+}
+
+static void attach(void) {
+    int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+    void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
+    int (*run)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "PyRun_SimpleString");
+    Dl_info self;
+    if (!ensure || !release || !run || !dladdr((void *)attach, &self))
+        return;
+    char text[8192];
+    snprintf(text, sizeof text,
+             "def _orias_attach():\n"
+             "    import os, sys\n"
+             "    more = [p for p in os.environ.get('ORIAS_DRIVER_PATH', '').split(':') if p and p not in sys.path]\n"
+             "    sys.path.extend(more)\n"
+             "    try:\n"
+             "        from orias.driver.attach import connect\n"
+             "    finally:\n"
+             "        for p in more:\n"
+             "            sys.path.remove(p)\n"
+             "    connect(%llu, %s'%s')\n"
+             "_orias_attach()\n"
+             "del _orias_attach\n",
+             (unsigned long long)(uintptr_t)&callback, "r", self.dli_fname);
+    int state = ensure();
+    if (!callback)
+        run(text);
+    release(state);
+}
+
+static int call(int index, const int64_t *values) {
+    if (!callback) {
+        pthread_once(&once, find_interpreter);
+        if (is_initialized && is_initialized())
+            attach();
+        if (!callback)
+            return UNKNOWN;
+    }
+    if (!is_initialized())
+        return DEINITIALIZED;
+    return callback(index, values);
+}
+
+#define EXPORT __attribute__((visibility("default")))

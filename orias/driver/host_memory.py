@@ -1,0 +1,173 @@
+"""Device memory inside the address space of the process: a device pointer is a pointer of the host, too.
+
+The simulator's memory is one array over the whole user address space.  Device, managed and pinned memory come from a
+reserved range; nothing is freed but its pages, so that an address is never given out twice and a use after free is
+found.  Host memory of the process (``malloc``) is accessible as on devices with heterogeneous memory management.
+"""
+
+import ctypes
+import mmap
+import os
+from bisect import bisect_right, insort
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.sim.core.banked_memory import GUARD, Arena
+from orias.sim.core.sim_errors import Fault, Misaligned
+from orias.sim.math.ops_int import I64, U8
+
+Arr = npt.NDArray[Any]
+
+_FIRST: Final = 1 << 16
+"""The address of the array's first byte; the system maps nothing below it."""
+_LAST: Final = 1 << 47
+POOL: Final = 0x200000000000
+"""Where device memory begins."""
+_POOL_SIZE: Final = 1 << 42
+_PAGE: Final = 4096
+_GRAIN: Final = 512
+"""The driver gives memory in multiples of this, and hardware notices no access up to there."""
+_FLAGS: Final = 0x02 | 0x20 | 0x4000 | 0x100000
+"""MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE, MAP_FIXED_NOREPLACE."""
+_DONTNEED: Final = 4
+
+
+_made: list["HostArena"] = []
+
+
+class OutOfMemory(Exception):
+    """The device has less memory than asked for."""
+
+
+class Range(NamedTuple):
+    """An allocation: first address, bytes, and what it is (``device``, ``managed``, ``host``)."""
+
+    start: int
+    size: int
+    kind: str
+
+
+class HostArena(Arena):
+    """Memory of a device with `capacity` bytes; offsets in its array are addresses less ``base``."""
+
+    __slots__ = ("_libc", "_passing", "capacity", "exact", "ranges", "used")
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(16, _FIRST)
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._libc.mmap.restype = ctypes.c_void_p
+        self._libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        self._libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        got = self._libc.mmap(POOL, _POOL_SIZE, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
+        if got != POOL:
+            raise OutOfMemory(f"the addresses from 0x{POOL:x} on are not free")
+        everything: Any = (ctypes.c_ubyte * (_LAST - _FIRST)).from_address(_FIRST)
+        self.data = np.frombuffer(everything, U8)
+        self.refresh()
+        self.top = POOL - _FIRST
+        self.capacity = capacity
+        self.exact = bool(os.environ.get("ORIAS_EXACT"))
+        """Accesses between the end of an allocation and the next multiple of the grain fail."""
+        self.used = 0
+        self.ranges: dict[int, Range] = {}
+        """Allocations by first address."""
+        self._passing: list[int] | None = None
+
+    @staticmethod
+    def shared(capacity: int) -> "HostArena":
+        """The memory of this process's device, made at the first call."""
+        if not _made:
+            _made.append(HostArena(capacity))
+        return _made[0]
+
+    def allocate(self, size: int, name: str, align: int = 256) -> int:
+        """Allocates `size` zero bytes at a multiple of `align`; returns the address."""
+        if self.used + size > self.capacity:
+            raise OutOfMemory(f"{size} bytes, {self.capacity - self.used} are free")
+        start = -(-self.top // align) * align
+        if start + size + GUARD > POOL + _POOL_SIZE:
+            raise OutOfMemory("all addresses were given out")
+        end = start + size if self.exact else -(-(start + size) // _GRAIN) * _GRAIN
+        self._enter(start, end - start, name)
+        self.top = end + GUARD
+        self.used += size
+        address = start + self.base
+        self.ranges[address] = Range(address, size, name)
+        if self._passing is not None and (name == "parameters" or name.endswith("descriptors")):
+            self._passing.append(address)
+        return address
+
+    def _enter(self, start: int, size: int, name: str) -> None:
+        i = bisect_right(self.starts, start)
+        self.starts.insert(i, start)
+        self.ends.insert(i, start + size)
+        self.names.insert(i, name)
+        self._last = (0, 0)
+
+    def release(self, address: int) -> bool:
+        """Ends an allocation and gives its pages back; False if none starts at the address."""
+        known = self.ranges.pop(address, None)
+        if known is None:
+            return False
+        start = address - self.base
+        i = bisect_right(self.starts, start) - 1
+        del self.starts[i], self.ends[i], self.names[i]
+        self._last = (0, 0)
+        if address >= POOL:
+            self.used -= known.size
+            first, last = -(-address // _PAGE) * _PAGE, (address + known.size) // _PAGE * _PAGE
+            if last > first:
+                self._libc.madvise(first, last - first, _DONTNEED)
+        return True
+
+    def register(self, address: int, size: int) -> None:
+        """Makes host memory known as an allocation."""
+        self._enter(address - self.base, size, "host")
+        self.ranges[address] = Range(address, size, "host")
+
+    def find(self, address: int) -> Range | None:
+        """The allocation that holds an address."""
+        i = bisect_right(self.starts, address - self.base) - 1
+        if i >= 0 and address - self.base < max(self.ends[i], self.starts[i] + 1):
+            return self.ranges.get(self.starts[i] + self.base)
+        return None
+
+    @contextmanager
+    def launch(self) -> Iterator[None]:
+        """Releases at its end what a launch allocates for itself (copies of parameters, descriptors)."""
+        self._passing = []
+        try:
+            yield
+        finally:
+            for address in self._passing:
+                self.release(address)
+            self._passing = None
+
+    def offsets(self, address: Arr, size: int, align: int) -> Arr:
+        """Checked offsets; what is in no allocation may be mapped memory of the host."""
+        try:
+            return super().offsets(address, size, align)
+        except Fault as fault:
+            if fault.error is Misaligned or not _mapped(address, size):
+                raise
+            return (address - np.uint64(self.base)).view(I64)
+
+
+def _mapped(address: Arr, size: int) -> bool:
+    """Whether all of these addresses outside of the device's memory are readable and writable in this process."""
+    outside = address[(address < POOL) | (address >= POOL + _POOL_SIZE)]
+    if len(outside) != len(address):
+        return False
+    first, last = int(outside.min()), int(outside.max()) + size
+    spans: list[tuple[int, int]] = []
+    with open("/proc/self/maps") as f:
+        for line in f:
+            span, rights = line.split()[:2]
+            low, high = (int(x, 16) for x in span.split("-"))
+            if rights.startswith("rw") and high > first and low < last:
+                insort(spans, (low, high))
+    return all(any(low <= int(a) and int(a) + size <= high for low, high in spans) for a in np.unique(outside))

@@ -1,0 +1,112 @@
+"""Images of modules in memory: PTX (compiled here), cubins and fat binaries, as pointers without a size."""
+
+import ctypes
+import re
+from struct import unpack_from
+
+from orias.api import CompileError, compile_sources
+from orias.cubin.cubin_error import CubinError
+from orias.cubin.fatbin import KIND_CUBIN, KIND_PTX, MAGIC, entries
+from orias.driver.registry import get32, get64, put_string
+from orias.driver.results import DriverError
+from orias.options import Options
+from orias.sim.core.sim_errors import LoadError
+
+_WRAPPER = 0x466243B1
+_TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
+_MAX_REGISTERS, _INFO, _INFO_SIZE, _ERROR, _ERROR_SIZE, _LEVEL, _DEBUG, _LINES = 0, 3, 4, 5, 6, 7, 11, 13
+"""CUjit_option."""
+_COMPILED: dict[tuple[object, ...], bytes] = {}
+
+
+def bytes_at(address: int) -> bytes:
+    """The image that begins at an address, whatever its kind."""
+    if not address:
+        raise DriverError("INVALID_VALUE", "a null pointer")
+    magic = get32(address)
+    if magic == _WRAPPER:
+        return bytes_at(get64(address + 8))
+    if magic == int.from_bytes(MAGIC, "little"):
+        return ctypes.string_at(address, 16 + get64(address + 8))
+    if magic == 0x464C457F:
+        return ctypes.string_at(address, _elf_size(ctypes.string_at(address, 64), address))
+    return ctypes.string_at(address)
+
+
+def _elf_size(head: bytes, address: int) -> int:
+    program, sections = unpack_from("<QQ", head, 32)
+    program_size, programs, section_size, count = unpack_from("<HHHH", head, 54)
+    end = max(program + program_size * programs, sections + section_size * count)
+    for i in range(count):
+        kind, _, _, offset, size = unpack_from(
+            "<IQQQQ", ctypes.string_at(address + sections + i * section_size + 4, 36)
+        )
+        if kind != 8:
+            end = max(end, offset + size)
+    return int(end)
+
+
+def cubin(data: bytes, sm: int, options: dict[int, int]) -> bytes:
+    """The cubin for a device of SM `sm` in an image; PTX is compiled with the JIT's `options`."""
+    if data[:4] == b"\x7fELF":
+        return data
+    if data[:4] == MAGIC:
+        return _from_fat_binary(data, sm, options)
+    return compiled([data], sm, options)
+
+
+def _from_fat_binary(data: bytes, sm: int, options: dict[int, int]) -> bytes:
+    try:
+        found = entries(data)
+        cubins = [e for e in found if e.kind == KIND_CUBIN and e.sm // 10 == sm // 10 and e.sm <= sm]
+        if cubins:
+            return max(cubins, key=lambda e: e.sm).data()
+        texts = [e for e in found if e.kind == KIND_PTX and e.sm <= sm]
+        if texts:
+            return compiled([max(texts, key=lambda e: e.sm).data()], sm, options)
+    except CubinError as e:
+        raise DriverError("INVALID_IMAGE", str(e)) from None
+    raise DriverError("NO_BINARY_FOR_GPU", f"for sm_{sm}")
+
+
+def compiled(texts: list[bytes], sm: int, options: dict[int, int]) -> bytes:
+    """The cubin of PTX texts; messages go to the buffers that the options name."""
+    targets = [m for m in (_TARGET.search(t) for t in texts) if m]
+    if len(targets) != len(texts):
+        _log(options, _ERROR, "no .target directive")
+        raise DriverError("INVALID_IMAGE" if len(texts) == 1 else "INVALID_PTX", "no .target directive")
+    if any(int(m[1]) > sm or (m[2] == b"a" and int(m[1]) != sm) for m in targets):
+        _log(options, _ERROR, "the PTX is for a later target than the device")
+        raise DriverError("NO_BINARY_FOR_GPU" if len(texts) == 1 else "INVALID_PTX", targets[0][0].decode())
+    suffix = next((m[2].decode() for m in targets if m[2] and int(m[1]) == sm), "")
+    o = Options(f"sm_{sm}{suffix}", min(options.get(_LEVEL, 3) & 0xFF, 3))
+    o.maxrregcount = options.get(_MAX_REGISTERS, 0) & 0xFFFFFFFF
+    o.lineinfo = bool(options.get(_LINES, 0) & 1)
+    o.debug = bool(options.get(_DEBUG, 0) & 1)
+    key = (*texts, o.arch, o.opt_level, o.maxrregcount, o.lineinfo, o.debug)
+    known = _COMPILED.get(key)
+    if known is not None:
+        return known
+    # A linker compiles every input for the device, so they need not have the same target.
+    target = max(targets, key=lambda m: (int(m[1]), m[2]))[0]
+    same = [_TARGET.sub(target, t.rstrip(b"\0"), count=1) if len(texts) > 1 else t.rstrip(b"\0") for t in texts]
+    sources: list[tuple[str, str | bytes]] = [(f"<ptx {i}>", t) for i, t in enumerate(same)]
+    try:
+        result = compile_sources(sources, o)
+    except CompileError as e:
+        _log(options, _ERROR, str(e))
+        raise DriverError("INVALID_PTX", str(e)) from None
+    _log(options, _INFO, "")
+    _COMPILED[key] = result.data
+    return result.data
+
+
+def _log(options: dict[int, int], buffer: int, text: str) -> None:
+    size = options.get(_INFO_SIZE if buffer == _INFO else _ERROR_SIZE, 0) & 0xFFFFFFFF
+    if options.get(buffer) and size:
+        put_string(options[buffer], size, text.encode())
+
+
+def load_failure(e: LoadError) -> DriverError:
+    """What a cubin that the simulator does not load is answered with."""
+    return DriverError("INVALID_IMAGE", str(e))

@@ -1,0 +1,179 @@
+"""What the driver knows: contexts, modules, functions, streams and events, each known by a number that clients hold."""
+
+import itertools
+import os
+import threading
+import time
+from typing import Any, Final
+
+from orias.cubin.model import KernelCode
+from orias.driver.devices import Device, chosen
+from orias.driver.host_memory import HostArena
+from orias.driver.results import NAMES, DriverError
+from orias.sim.core.image import Image
+
+_FIRST_HANDLE: Final = 0x51000000
+_HANDLE_STEP: Final = 64
+LEGACY_STREAMS: Final = 2
+"""Numbers up to this stand for the default streams."""
+VERSION: Final = 13000
+"""CUDA version that the driver reports."""
+
+
+class Context:
+    """A context: memory, limits, and the error that ends it."""
+
+    def __init__(self, device: Device, flags: int) -> None:
+        self.device = device
+        self.flags = flags
+        self.arena = HostArena.shared(device.memory)
+        self.error = 0
+        """Result of every later call after a kernel failed."""
+        self.limits: dict[int, int] = {0: 1024, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048, 5: 128, 6: 0}
+        self.cache_config = 0
+        self.streams: list[int] = []
+        self.alive = True
+
+
+class Module:
+    """A loaded module and its context (None: a library, which belongs to all)."""
+
+    def __init__(self, image: Image, context: Context | None) -> None:
+        self.image = image
+        self.context = context
+        self.functions: dict[str, int] = {}
+
+
+class Function:
+    """A kernel and what was set for it, by number of CUfunction_attribute."""
+
+    def __init__(self, module: Module, module_handle: int, kernel: KernelCode) -> None:
+        self.module = module
+        self.module_handle = module_handle
+        self.kernel = kernel
+        self.attributes: dict[int, int] = {}
+
+
+class Stream:
+    """A stream; its work is done when a call returns."""
+
+    def __init__(self, context: Context, flags: int, priority: int) -> None:
+        self.context = context
+        self.flags = flags
+        self.priority = priority
+        self.number = 0
+
+
+class Event:
+    """An event; ``time``: when it was recorded, in seconds, None before."""
+
+    def __init__(self, flags: int) -> None:
+        self.flags = flags
+        self.time: float | None = None
+
+    def record(self) -> None:
+        """Takes the time."""
+        self.time = time.perf_counter()
+
+
+class Pool:
+    """A pool of memory; ``attributes`` by number of CUmemPool_attribute."""
+
+    def __init__(self) -> None:
+        self.attributes = {1: 1, 2: 1, 3: 1, 4: 0, 5: 0, 6: 0, 7: 0, 8: 0}
+
+
+class Driver:
+    """The state of the driver in this process."""
+
+    def __init__(self, path: str) -> None:
+        self.path: Final = path
+        self.device: Final = chosen()
+        self.initialised = False
+        self.forked = False
+        """This process was forked off the one that uses the device: nothing works in it."""
+        os.register_at_fork(after_in_child=self._fork)
+        self.handles: dict[int, Any] = {}
+        self._next = itertools.count(_FIRST_HANDLE, _HANDLE_STEP)
+        self._stacks: dict[int, list[int]] = {}
+        self.primary = 0
+        self.primary_uses = 0
+        self.primary_flags = 0
+        self.pool = self.new(Pool())
+        self.current_pool = self.pool
+        self.keep: dict[str, Any] = {}
+        """Bytes whose addresses clients hold."""
+
+    def _fork(self) -> None:
+        self.forked = True
+
+    # -- handles
+
+    def new(self, thing: Any) -> int:
+        """A handle for an object."""
+        handle = next(self._next)
+        self.handles[handle] = thing
+        return handle
+
+    def get(self, handle: int, kind: type, result: str = "INVALID_HANDLE") -> Any:
+        """The object of a handle; fails with `result` if it is not of this kind."""
+        thing = self.handles.get(handle)
+        if not isinstance(thing, kind):
+            raise DriverError(result, f"0x{handle:x} is no {kind.__name__}")
+        return thing
+
+    def drop(self, handle: int, kind: type) -> Any:
+        """Ends a handle; returns its object."""
+        thing = self.get(handle, kind)
+        del self.handles[handle]
+        return thing
+
+    # -- contexts
+
+    @property
+    def stack(self) -> list[int]:
+        """Handles of the contexts of the calling thread, the current one last."""
+        return self._stacks.setdefault(threading.get_ident(), [])
+
+    @property
+    def current(self) -> int:
+        """Handle of the current context, 0 for none."""
+        stack = self.stack
+        return stack[-1] if stack else 0
+
+    @property
+    def context(self) -> Context:
+        """The current context; INVALID_CONTEXT without one."""
+        found = self.handles.get(self.current)
+        if not isinstance(found, Context):
+            raise DriverError("INVALID_CONTEXT", "no context is current")
+        return found
+
+    @property
+    def arena(self) -> HostArena:
+        """The device's memory."""
+        return HostArena.shared(self.device.memory)
+
+    def set_current(self, handle: int) -> None:
+        """Replaces the current context of the thread; 0 for none."""
+        stack = self.stack
+        if stack:
+            stack.pop()
+        if handle:
+            stack.append(handle)
+
+    def forget(self, handle: int) -> None:
+        """Takes a destroyed context from all stacks."""
+        for stack in self._stacks.values():
+            stack[:] = [h for h in stack if h != handle]
+
+    def check(self, needs: str) -> None:
+        """Fails unless the driver is initialised, or a healthy context is current, as a function needs it."""
+        if needs == "nothing":
+            return
+        if not self.initialised or self.forked:
+            raise DriverError("NOT_INITIALIZED")
+        if needs == "context":
+            error = self.context.error
+            if error:
+                raise DriverError(NAMES[error].removeprefix("CUDA_ERROR_"), "an earlier kernel failed")

@@ -1,0 +1,247 @@
+"""The driver library through its C functions: in this process, and in a C program without Python."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import orias
+from orias.driver import library
+from orias.driver.calls import HANDLERS
+from orias.driver.devices import devices
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SAXPY = (ROOT / "examples" / "saxpy.ptx").read_bytes()
+BAD = b"""
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry store(.param .u64 p)
+{
+  .reg .b64 %a;
+  ld.param.u64 %a, [p];
+  st.global.u32 [%a], 7;
+  ret;
+}
+"""
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="the driver library needs a C compiler")
+
+
+class Api:
+    """Functions of the library; those that fail raise."""
+
+    def __init__(self) -> None:
+        self.lib = ctypes.CDLL(str(library.folder() / "libcuda.so.1"))
+
+    def code(self, name, *args):
+        return getattr(self.lib, name)(*args)
+
+    def __call__(self, name, *args):
+        code = self.code(name, *args)
+        assert code == 0, (name, code)
+
+
+@pytest.fixture(scope="module")
+def cuda():
+    api = Api()
+    api("cuInit", 0)
+    return api
+
+
+@pytest.fixture
+def context(cuda):
+    handle = c_void_p()
+    cuda("cuCtxCreate_v2", byref(handle), 0, 0)
+    yield cuda
+    cuda("cuCtxDestroy_v2", handle)
+
+
+def allocate(cuda, size):
+    p = c_uint64()
+    cuda("cuMemAlloc_v2", byref(p), c_size_t(size))
+    return p
+
+
+def function(cuda, image, name):
+    module, f = c_void_p(), c_void_p()
+    cuda("cuModuleLoadData", byref(module), image)
+    cuda("cuModuleGetFunction", byref(f), module, name)
+    return f
+
+
+def launch(cuda, f, grid, block, values):
+    pointers = (c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
+    return cuda.code("cuLaunchKernel", f, grid, 1, 1, block, 1, 1, 0, None, pointers, None)
+
+
+def saxpy(cuda, image):
+    n = 1000
+    x, y = np.arange(n, dtype=np.float32), np.ones(n, np.float32)
+    px, py = allocate(cuda, x.nbytes), allocate(cuda, y.nbytes)
+    cuda("cuMemcpyHtoD_v2", px, c_void_p(x.ctypes.data), c_size_t(x.nbytes))
+    cuda("cuMemcpyHtoD_v2", py, c_void_p(y.ctypes.data), c_size_t(y.nbytes))
+    assert launch(cuda, function(cuda, image, b"saxpy"), 8, 128, [px, py, c_float(2), c_int(n)]) == 0
+    out = np.empty_like(y)
+    cuda("cuMemcpyDtoH_v2", c_void_p(out.ctypes.data), py, c_size_t(y.nbytes))
+    assert np.array_equal(out, 2 * x + y)
+    cuda("cuMemFree_v2", px)
+    cuda("cuMemFree_v2", py)
+
+
+def test_ptx_runs(context):
+    saxpy(context, SAXPY)
+
+
+def test_cubin_runs(context):
+    saxpy(context, orias.compile(SAXPY, arch="sm_90").data)
+
+
+def test_cubin_of_another_device_is_refused(context):
+    assert context.code("cuModuleLoadData", byref(c_void_p()), orias.compile(SAXPY, arch="sm_80").data) == 209
+
+
+def test_host_memory_is_accessible(context):
+    n = 4
+    x, y = np.ones(n, np.float32), np.zeros(n, np.float32)
+    args = [c_uint64(x.ctypes.data), c_uint64(y.ctypes.data), c_float(3), c_int(n)]
+    assert launch(context, function(context, SAXPY, b"saxpy"), 1, 32, args) == 0
+    assert list(y) == [3] * n
+
+
+def test_a_wrong_address_ends_the_context(context, capfd):
+    f = function(context, BAD, b"store")
+    p = allocate(context, 4)
+    context("cuMemFree_v2", p)
+    assert launch(context, f, 1, 1, [p]) == 0
+    assert context.code("cuCtxSynchronize") == 700
+    assert context.code("cuMemAlloc_v2", byref(c_uint64()), c_size_t(4)) == 700
+    assert "store at 0x" in capfd.readouterr().err
+
+
+def test_wrong_sizes_are_refused(context):
+    f = function(context, SAXPY, b"saxpy")
+    values = [c_uint64(0), c_uint64(0), c_float(0), c_int(0)]
+    assert launch(context, f, 0, 32, values) == 1
+    assert launch(context, f, 1, 2048, values) == 1
+    assert context.code("cuLaunchKernel", f, 1, 1, 1, 1, 1, 1, 50000, None, None, None) == 1
+    assert context.code("cuMemAlloc_v2", byref(c_uint64()), c_size_t(1 << 40)) == 2
+    assert context.code("cuModuleGetFunction", byref(c_void_p()), c_void_p(12), b"f") == 400
+
+
+def test_invalid_ptx_leaves_its_message(context):
+    text = ctypes.create_string_buffer(1000)
+    kinds = (c_int * 2)(5, 6)
+    values = (c_void_p * 2)(ctypes.addressof(text), 1000)
+    bad = BAD.replace(b"st.global.u32", b"st.global.u33")
+    assert context.code("cuModuleLoadDataEx", byref(c_void_p()), bad, 2, kinds, values) == 218
+    assert b"u33" in text.value
+
+
+def test_occupancy_and_attributes(context):
+    f = function(context, SAXPY, b"saxpy")
+    blocks, registers = c_int(), c_int()
+    context("cuOccupancyMaxActiveBlocksPerMultiprocessor", byref(blocks), f, 256, c_size_t(0))
+    context("cuFuncGetAttribute", byref(registers), 4, f)
+    assert blocks.value == 8
+    assert registers.value == orias.compile(SAXPY, arch="sm_90").kernels["saxpy"].registers
+
+
+def test_without_context(cuda):
+    assert cuda.code("cuMemAlloc_v2", byref(c_uint64()), c_size_t(4)) == 201
+
+
+def test_names_of_results(cuda):
+    text = c_char_p()
+    cuda("cuGetErrorName", 700, byref(text))
+    assert text.value == b"CUDA_ERROR_ILLEGAL_ADDRESS"
+    assert cuda.code("cuGetErrorName", 12345, byref(text)) == 1
+
+
+def test_entry_points_have_the_form_of_a_version(cuda):
+    places = []
+    for version in (3020, 12070, 12080):
+        p = c_void_p()
+        cuda("cuGetProcAddress_v2", b"cuEventElapsedTime", byref(p), version, c_uint64(0), None)
+        places.append(p.value)
+    assert places[0] == places[1] != places[2]
+    status = c_int()
+    assert cuda.code("cuGetProcAddress_v2", b"cuNoSuch", byref(c_void_p()), 13000, c_uint64(0), byref(status)) == 500
+    assert status.value == 1
+
+
+def test_what_is_absent_is_not_supported(cuda):
+    assert cuda.code("cuGraphCreate", byref(c_void_p()), 0) == 801
+
+
+def test_tables_agree():
+    exported = {f.symbol for f in library.functions()}
+    assert HANDLERS.keys() <= exported
+    takes = {f.symbol: len(f.arguments or "") for f in library.functions()}
+    for name, handler in HANDLERS.items():
+        code = handler.function.__code__
+        if not code.co_flags & 4:
+            most = code.co_argcount - 1
+            defaults = len(handler.function.__defaults__ or ())
+            assert most - defaults <= takes[name] <= most, name
+
+
+@pytest.mark.parametrize("name", devices())
+def test_devices(name):
+    program = """
+import ctypes
+c = ctypes.CDLL("libcuda.so.1")
+assert c.cuInit(0) == 0
+v = ctypes.c_int()
+for a in (75, 76):
+    assert c.cuDeviceGetAttribute(ctypes.byref(v), a, 0) == 0
+    print(v.value)
+"""
+    done = execute(["--device", name, "--", sys.executable, "-c", program])
+    sm = devices()[name].sm
+    assert done.stdout.split() == [str(sm // 10), str(sm % 10)]
+
+
+def execute(arguments):
+    command = [sys.executable, "-m", "orias", "exec", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=True)
+
+
+def test_exact_bounds(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import ctypes, sys
+from ctypes import byref, c_uint64, c_void_p
+c = ctypes.CDLL("libcuda.so.1")
+context, module, f, p = c_void_p(), c_void_p(), c_void_p(), c_uint64()
+c.cuInit(0), c.cuCtxCreate_v2(byref(context), 0, 0), c.cuMemAlloc_v2(byref(p), ctypes.c_size_t(8))
+c.cuModuleLoadData(byref(module), open(sys.argv[1], "rb").read()), c.cuModuleGetFunction(byref(f), module, b"store")
+p.value += 8
+c.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, None, (c_void_p * 1)(ctypes.addressof(p)), None)
+print(c.cuCtxSynchronize())
+""")
+    text = tmp_path / "store.ptx"
+    text.write_bytes(BAD)
+    results = [execute([*e, "--", sys.executable, str(program), str(text)]).stdout for e in ([], ["--exact"])]
+    assert results == ["0\n", "700\n"]
+
+
+def test_a_program_in_c(tmp_path):
+    program = tmp_path / "program"
+    link = ["-L", str(library.folder()), "-l:libcuda.so.1"]
+    subprocess.run(["cc", "-o", str(program), str(HERE / "program.c"), *link], check=True)
+    assert execute(["--", str(program), str(ROOT / "examples" / "saxpy.ptx")]).stdout == "right\n"
+
+
+def test_an_unknown_device_is_named():
+    command = [sys.executable, "-m", "orias", "exec", "--device", "Riva128", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 255
+    assert "Riva128" in done.stderr
