@@ -23,7 +23,7 @@ class CompileError(Exception):
         super().__init__(where + first.message if first else "compilation failed")
 
     def __reduce__(self) -> "tuple[type[CompileError], tuple[list[Diagnostic]]]":
-        """Errors travel between processes: they are made again from their diagnostics, not from their text."""
+        """Errors travel between processes: the receiver rebuilds them from their diagnostics, not from their text."""
         return type(self), (self.diagnostics,)
 
 
