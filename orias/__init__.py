@@ -13,8 +13,20 @@ from orias.version import VERSION as __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from orias.api import CompileError, Cubin, Diagnostic, KernelInfo
+    from orias.batch import Outcome, WorkerDied, compile_many
 
-__all__ = ["CompileError", "Cubin", "Diagnostic", "KernelInfo", "__version__", "compile", "disassemble"]
+__all__ = [
+    "CompileError",
+    "Cubin",
+    "Diagnostic",
+    "KernelInfo",
+    "Outcome",
+    "WorkerDied",
+    "__version__",
+    "compile",
+    "compile_many",
+    "disassemble",
+]
 
 
 def compile(ptx: "str | bytes", *, arch: str, opt_level: int = 3, **options: object) -> "Cubin":
@@ -47,4 +59,8 @@ def __getattr__(name: str) -> object:
         import orias.api
 
         return getattr(orias.api, name)
+    if name in ("Outcome", "WorkerDied", "compile_many"):
+        import orias.batch
+
+        return getattr(orias.batch, name)
     raise AttributeError(f"module 'orias' has no attribute '{name}'")

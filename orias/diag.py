@@ -22,6 +22,10 @@ class CompileError(Exception):
         where = f"line {first.line}: " if first and first.line else ""
         super().__init__(where + first.message if first else "compilation failed")
 
+    def __reduce__(self) -> "tuple[type[CompileError], tuple[list[Diagnostic]]]":
+        """Errors travel between processes: the receiver rebuilds them from their diagnostics, not from their text."""
+        return type(self), (self.diagnostics,)
+
 
 class Unsupported(Exception):
     """Raised after the front end for input that Orias does not support; becomes a diagnostic with the PTX line."""

@@ -50,10 +50,10 @@ def help_text(program: str) -> str:
     return out + "\n" + TOOLS
 
 
-def version_text(program: str, version: str) -> str:
-    """The output of ``--version``."""
+def version_text(program: str, version: str, identity: str) -> str:
+    """The output of ``--version``; ``identity`` is the hash of the code, for clients that key a cache on this text."""
     return (
-        f"{program}: Orias {version}, an open PTX assembler\n"
+        f"{program}: Orias {version}, an open PTX assembler (code {identity})\n"
         "Not a product of NVIDIA; stands in for the PTX assembler of\n"
         f"{COMPATIBLE}\n"
     )

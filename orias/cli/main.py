@@ -37,9 +37,10 @@ def run(argv: list[str]) -> int:
         from orias.cli import help_text
 
         if command.has("version") and not command.has("help"):
+            from orias.identity import identity
             from orias.version import VERSION
 
-            sys.stdout.write(help_text.version_text(program, VERSION))
+            sys.stdout.write(help_text.version_text(program, VERSION, identity()))
         elif command.has("list-version") and not command.has("help"):
             sys.stdout.write(help_text.list_versions())
         else:

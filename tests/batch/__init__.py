@@ -1,0 +1,1 @@
+"""Compiling many files."""
