@@ -168,7 +168,14 @@ def full() -> Func:
 def plain(value: object) -> object:
     """A value that can be compared, without the identity of objects."""
     if isinstance(value, Block):
-        return value.id, value.cold, value.no_unroll, [s.id for s in value.succs], [p.id for p in value.preds], plain(value.insts)
+        return (
+            value.id,
+            value.cold,
+            value.no_unroll,
+            [s.id for s in value.succs],
+            [p.id for p in value.preds],
+            plain(value.insts),
+        )
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
