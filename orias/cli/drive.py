@@ -4,8 +4,8 @@ import gc
 import os
 import sys
 
+from orias.cli.compile_limits import LimitError, run_limited, temporary_name
 from orias.cli.diagnostics_text import Messages
-from orias.cli.limits import LimitError, run_limited, temporary_name
 from orias.cli.parse import Command, UsageError
 from orias.cli.settings import Settings, settings
 

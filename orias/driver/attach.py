@@ -8,9 +8,9 @@ import traceback
 from typing import Any, Final
 
 from orias.driver import library
-from orias.driver.calls import HANDLERS
+from orias.driver.driver_calls import HANDLERS
+from orias.driver.driver_state import Driver
 from orias.driver.results import NUMBERS, DriverError
-from orias.driver.state import Driver
 
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
 _QUIET: Final = ("cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable")

@@ -3,9 +3,9 @@
 import ctypes
 
 from orias.driver import library
-from orias.driver.registry import call, get_string, put32, put64, put_string, u
+from orias.driver.driver_registry import call, get_string, put32, put64, put_string, u
+from orias.driver.driver_state import LEGACY_STREAMS, VERSION, Context, Driver, Stream
 from orias.driver.results import NAMES, DriverError, text
-from orias.driver.state import LEGACY_STREAMS, VERSION, Context, Driver, Stream
 
 
 @call("cuInit", needs="nothing")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from orias.driver.calls_module import attribute, max_threads, static_shared
 from orias.driver.calls_stream import known
+from orias.driver.driver_registry import call, get32, get64, put32, put64, u
+from orias.driver.driver_state import Driver, Function
 from orias.driver.host_memory import OutOfMemory
-from orias.driver.registry import call, get32, get64, put32, put64, u
 from orias.driver.results import DriverError, of_launch
-from orias.driver.state import Driver, Function
 from orias.perf.resident_blocks import occupancy
 from orias.sim.core.sim_errors import ArgumentError, SimError
 

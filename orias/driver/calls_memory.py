@@ -2,10 +2,10 @@
 
 import ctypes
 
+from orias.driver.driver_registry import call, get32, get64, put32, put64, u
+from orias.driver.driver_state import Driver, Pool
 from orias.driver.host_memory import POOL, OutOfMemory
-from orias.driver.registry import call, get32, get64, put32, put64, u
 from orias.driver.results import DriverError
-from orias.driver.state import Driver, Pool
 from orias.sim.core.sim_errors import Fault
 
 _HOST, _DEVICE, _ARRAY, _UNIFIED = 1, 2, 3, 4

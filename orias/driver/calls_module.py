@@ -2,11 +2,11 @@
 
 import ctypes
 
+from orias.driver.driver_registry import call, get_string, options, put32, put64, u
+from orias.driver.driver_state import Driver, Function, Module
 from orias.driver.library import DATA
 from orias.driver.loading import bytes_at, compiled, cubin, load_failure
-from orias.driver.registry import call, get_string, options, put32, put64, u
 from orias.driver.results import DriverError
-from orias.driver.state import Driver, Function, Module
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import LoadError
 

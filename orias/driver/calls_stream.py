@@ -2,9 +2,9 @@
 
 import ctypes
 
-from orias.driver.registry import call, get32, get64, put32, put64, put_float
+from orias.driver.driver_registry import call, get32, get64, put32, put64, put_float
+from orias.driver.driver_state import LEGACY_STREAMS, Driver, Event, Stream
 from orias.driver.results import DriverError
-from orias.driver.state import LEGACY_STREAMS, Driver, Event, Stream
 
 _HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _STREAM_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)

@@ -7,7 +7,7 @@ from struct import unpack_from
 from orias.api import CompileError, compile_sources
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.fatbin import KIND_CUBIN, KIND_PTX, MAGIC, entries
-from orias.driver.registry import get32, get64, put_string
+from orias.driver.driver_registry import get32, get64, put_string
 from orias.driver.results import DriverError
 from orias.options import Options
 from orias.sim.core.sim_errors import LoadError

@@ -13,8 +13,8 @@ import pytest
 
 import orias
 from orias.driver import library
-from orias.driver.calls import HANDLERS
 from orias.driver.devices import devices
+from orias.driver.driver_calls import HANDLERS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

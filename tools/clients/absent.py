@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from orias.driver import library
-from orias.driver.calls import HANDLERS
+from orias.driver.driver_calls import HANDLERS
 
 
 def main():
