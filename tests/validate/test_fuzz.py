@@ -15,7 +15,7 @@ from orias.tools.validate.run_case import difference
 from orias.tools.validate.verify_compile import ptx_outcome
 from tests.nvtools import tool
 
-SECONDS = float(os.environ.get("ORIAS_FUZZ_SECONDS", "600"))
+SECONDS = float(os.environ.get("ORIAS_FUZZ_SECONDS", "300"))
 """Time of the sweep's campaign."""
 
 
