@@ -5,7 +5,7 @@ import ctypes
 from orias.driver.driver_registry import call, get_string, options, put32, put64, u
 from orias.driver.driver_state import Driver, Function, Module
 from orias.driver.library import DATA
-from orias.driver.loading import bytes_at, compiled, cubin, load_failure
+from orias.driver.loading import bytes_at, compiled, cubin, cubins_for, load_failure
 from orias.driver.results import DriverError
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import LoadError
@@ -25,7 +25,7 @@ def _load(d: Driver, data: bytes, jit: dict[int, int], context: bool) -> int:
     except LoadError as e:
         raise load_failure(e) from None
     made_for = image.target.sm
-    if made_for // 10 != d.device.sm // 10 or made_for > d.device.sm:
+    if made_for not in cubins_for(d.device.sm):
         raise DriverError("NO_BINARY_FOR_GPU", f"the cubin is for sm_{made_for}")
     return d.new(Module(image, d.context if context else None))
 

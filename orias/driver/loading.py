@@ -46,6 +46,11 @@ def _elf_size(head: bytes, address: int) -> int:
     return int(end)
 
 
+def cubins_for(device: int) -> range:
+    """SMs whose cubins a device takes: its own and earlier ones with the same major number."""
+    return range(device - device % 10, device + 1)
+
+
 def cubin(data: bytes, sm: int, options: dict[int, int]) -> bytes:
     """The cubin for a device of SM `sm` in an image; PTX is compiled with the JIT's `options`."""
     if data[:4] == b"\x7fELF":
@@ -58,10 +63,10 @@ def cubin(data: bytes, sm: int, options: dict[int, int]) -> bytes:
 def _from_fat_binary(data: bytes, sm: int, options: dict[int, int]) -> bytes:
     try:
         found = entries(data)
-        cubins = [e for e in found if e.kind == KIND_CUBIN and e.sm // 10 == sm // 10 and e.sm <= sm]
+        cubins = [e for e in found if e.kind == KIND_CUBIN and e.sm in cubins_for(sm)]
         if cubins:
             return max(cubins, key=lambda e: e.sm).data()
-        texts = [e for e in found if e.kind == KIND_PTX and e.sm <= sm]
+        texts = [e for e in found if e.kind == KIND_PTX and e.sm in range(sm + 1)]
         if texts:
             return compiled([max(texts, key=lambda e: e.sm).data()], sm, options)
     except CubinError as e:
@@ -75,10 +80,11 @@ def compiled(texts: list[bytes], sm: int, options: dict[int, int]) -> bytes:
     if len(targets) != len(texts):
         _log(options, _ERROR, "no .target directive")
         raise DriverError("INVALID_IMAGE" if len(texts) == 1 else "INVALID_PTX", "no .target directive")
-    if any(int(m[1]) > sm or (m[2] == b"a" and int(m[1]) != sm) for m in targets):
+    own = b"%d" % sm
+    if any(int(m[1]) not in range(sm + 1) or (m[2] == b"a" and m[1] != own) for m in targets):
         _log(options, _ERROR, "the PTX is for a later target than the device")
         raise DriverError("NO_BINARY_FOR_GPU" if len(texts) == 1 else "INVALID_PTX", targets[0][0].decode())
-    suffix = next((m[2].decode() for m in targets if m[2] and int(m[1]) == sm), "")
+    suffix = next((m[2].decode() for m in targets if m[2] and m[1] == own), "")
     o = Options(f"sm_{sm}{suffix}", min(options.get(_LEVEL, 3) & 0xFF, 3))
     o.maxrregcount = options.get(_MAX_REGISTERS, 0) & 0xFFFFFFFF
     o.lineinfo = bool(options.get(_LINES, 0) & 1)

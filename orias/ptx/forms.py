@@ -84,10 +84,11 @@ class Forms:
         lost = any(op.kind == O_ADDR and op.name and op.var is None for op in instr.ops)
         if lost and not (messages and messages[0].startswith("Arguments mismatch")):
             messages = [f"Illegal operand type to instruction '{checked.name}'"]
-        after = [m for m in messages if not m.startswith(_BEFORE_OPCODE)]
+        # Only errors of the opcode come between messages on operands.
+        after = [m for m in messages if not m.startswith(_BEFORE_OPCODE)] if checked.errors else []
         for message in messages:
-            if message.startswith(_BEFORE_OPCODE):
-                state.error(message, line, instr.column)
+            if message not in after:
+                self._report([message], instr)
         after.extend(_unified(checked.name, instr))
         if not (messages and messages[0].startswith("Arguments mismatch")):
             for message in checked.errors:

@@ -39,7 +39,7 @@ FORMS: Final[dict[str, str]] = {
     "activemask": "b32 ; =b32 ; ; Fv6.2",
     "redux": "u32 s32 ; D,S,u32 ; !sync !add/min/max ; 7.0/80 | b32 ; D,S,u32 ; !sync !and/or/xor ; 7.0/80"
     " | f32 ; D,S,u32 ; !sync !min/max abs NaN ; N100af/103af Fv8.6 : redux.f32",
-    "elect": "- ; =b32_|P,u32 ; !sync ; 8.0!90",
+    "elect": "- ; =u32_|P,u32 ; !sync ; 8.0!90",
     "nanosleep": "u32 s32 ; u32 ; ; I70 Fv6.2",
     "griddepcontrol": "- ; ; !launch_dependents/wait ; Fv7.8 I90",
     "setmaxnreg.inc": "u32 s32 ; i ; !sync !aligned ; Fv8.0 N90a/NEW",

@@ -217,7 +217,7 @@ def _value(slot: Slot, op: Operand, use: Use) -> bool:
     if slot.wide:
         type_ = type_[0] + str(TYPE_BITS[type_] * 2)
     mods = use.sig.mods
-    if use.name == "cvta" and slot.role == "S" and op.kind in (O_SYM, O_FUNC) and op.key != "s+":
+    if use.name == "cvta" and slot.role == "S" and op.kind in (O_SYM, O_FUNC):
         if op.var is None or op.var.space != mods.get("space", "").partition("::")[0]:
             use.note("State space mismatch between instruction and address in instruction 'cvta'")
             return True

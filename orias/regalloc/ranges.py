@@ -19,7 +19,7 @@ from orias.analysis.cfg import NO_BLOCK, onward, post_dominators, reverse_postor
 from orias.analysis.divergence import yielding
 from orias.analysis.liveness import members
 from orias.diag import Unsupported
-from orias.isa.op import F_CALL, F_YIELDS
+from orias.isa.op import F_CALL, F_JUMP, F_YIELDS
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     FIRST_VREG,
@@ -272,7 +272,7 @@ def _warp_graph(
         if len(b.succs) < 2:
             continue
         term = b.terminator()
-        if term is not None and term.op.base == "BRA" and any(in_file(o, K_UP) for o in (term.guard, *term.src)):
+        if term is not None and term.op.flags & F_JUMP and any(in_file(o, K_UP) for o in (term.guard, *term.src)):
             continue
         join = tree.idom[b.id]
         arms = [s for s in b.succs if s.id != join]
