@@ -144,6 +144,11 @@ def _licm(fn: Func, o: Options) -> None:
     hoist_invariants(fn)
 
 
+def _licm_late(fn: Func, o: Options) -> None:
+    if not any(fn.changes_uniform(i) for i in fn.insts()):
+        hoist_invariants(fn, new_blocks=False)
+
+
 def _reassociate(fn: Func, o: Options) -> None:
     changed = share_tensor_addresses(fn)
     if reassociate_addresses(fn) or changed:
@@ -251,6 +256,7 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "local_cse": _local_cse,
     "gvn": _gvn,
     "licm": _licm,
+    "licm_late": _licm_late,
     "reassociate": _reassociate,
     "remat": _remat,
     "expand": _expand,
