@@ -430,6 +430,13 @@ class Func:
         info = self.calls.get(inst.uid)
         return info is not None and info.outside
 
+    def changes_uniform(self, inst: Inst) -> bool:
+        """True if an instruction calls what may change uniform registers."""
+        if not inst.op.flags & F_CALL:
+            return False
+        info = self.calls.get(inst.uid)
+        return info is None or not info.exact or info.clobber_ur != 0 or info.clobber_up != 0
+
     def insts(self) -> Iterator[Inst]:
         """All instructions in block order."""
         for b in self.blocks:

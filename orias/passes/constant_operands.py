@@ -7,7 +7,7 @@ loaded there.
 
 from orias.analysis.cfg import dominators, find_loops
 from orias.isa.isa_table import IsaTable, load
-from orias.isa.op import F_CALL, F_COMMUTES, F_PSEUDO
+from orias.isa.op import F_COMMUTES, F_PSEUDO
 from orias.isa.operand import (
     FIRST_VIRTUAL,
     FIRST_VREG,
@@ -43,7 +43,7 @@ def use_constant_operands(fn: Func) -> None:
     _load_directly(fn)
     if fn.target.has(features.CONSTANT_OPERANDS):
         _fold(fn, load(fn.target.table))
-    elif not any(i.op.flags & F_CALL for i in fn.insts()):
+    elif not any(fn.changes_uniform(i) for i in fn.insts()):
         _promote(fn, load(fn.target.table))
 
 

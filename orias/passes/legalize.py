@@ -11,7 +11,7 @@ from typing import final
 from orias.diag import Unsupported
 from orias.isa.gmma_forms import c_count, c_start
 from orias.isa.isa_table import IsaTable, load
-from orias.isa.op import F_BRANCH, F_CALL, F_COMMUTES, F_DOUBLE, F_PSEUDO, F_WGMMA, op
+from orias.isa.op import F_BRANCH, F_COMMUTES, F_DOUBLE, F_PSEUDO, F_WGMMA, op
 from orias.isa.operand import (
     ABS,
     INV,
@@ -85,7 +85,7 @@ class _Legalizer:
         """What it has in uniform registers since the last call."""
         self.wanted: dict[Opnd, Opnd] = {}
         self.desc: Opnd = K_NONE
-        self.has_calls: bool = any(i.op.flags & F_CALL for i in fn.insts())
+        self.has_calls: bool = any(fn.changes_uniform(i) for i in fn.insts())
 
     def run(self) -> None:
         fn = self.fn
@@ -104,7 +104,7 @@ class _Legalizer:
                     self._pseudo(inst)
                 else:
                     self._real(inst)
-                if inst.op.flags & F_CALL:
+                if fn.changes_uniform(inst):
                     self.desc = K_NONE
                     self.in_uniform = {}
             b.insts = self.out

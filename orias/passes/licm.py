@@ -17,15 +17,18 @@ _MAX_HOISTED: Final = 16
 """Values per loop: each one holds a register through the whole loop."""
 
 
-def hoist_invariants(fn: Func) -> bool:
-    """Hoist from every loop, inner loops first; True if anything moved."""
+def hoist_invariants(fn: Func, new_blocks: bool = True) -> bool:
+    """Hoist from every loop, inner loops first; True if anything moved.
+
+    `new_blocks`: a loop without a block before it gets one.
+    """
     forest = find_loops(fn, dominators(fn))
     if not forest.loops:
         return False
     live = _live_words(fn)
     changed = False
     for loop in reversed(forest.loops):
-        pre = preheader(fn, loop)
+        pre = preheader(fn, loop, new_blocks)
         if pre is not None and _hoist(fn, loop, pre, _room(fn, loop, live)):
             changed = True
     return changed
@@ -59,14 +62,14 @@ def _room(fn: Func, loop: Loop, live: list[int]) -> int:
     return min(_MAX_HOISTED, step - need)
 
 
-def preheader(fn: Func, loop: Loop) -> Block | None:
+def preheader(fn: Func, loop: Loop, new_blocks: bool = True) -> Block | None:
     """The block before a loop from which only the header follows, made if need be; None at the function's entry."""
     header = loop.header
     inside = set(loop.blocks)
     outside = [p for p in header.preds if p.id not in inside]
     if len(outside) == 1 and len(outside[0].succs) == 1 and outside[0].terminator() is None:
         return outside[0]
-    if len(outside) != 1 or outside[0].succs.count(header) != 1:
+    if not new_blocks or len(outside) != 1 or outside[0].succs.count(header) != 1:
         return None
     p = outside[0]
     t = p.terminator()

@@ -1,7 +1,7 @@
 """OriDoPredication: short conditional arms become guarded instructions; arms that only leave become guarded exits.
 
 Limits as measured (``docs/facts/optimizer.md``): 8 instructions an arm, 20 with a global load, arms judged one by
-one; never with atomics, warp operations, barriers or calls.
+one; never with atomics, warp operations, barriers or calls, but with arrivals at a barrier in memory (as ptxas's code for sm_90 shows).
 """
 
 from typing import Final
@@ -85,7 +85,9 @@ def _predicable(inst: Inst) -> bool:
         # It only keeps the compiler from moving memory operations, and does so from any place.
         return True
     flags = inst.op.flags
-    if flags & _NEVER or flags & _ATOMIC == _ATOMIC or inst.op is OP_PHI or inst.guard != PT:
+    if flags & _NEVER or inst.op is OP_PHI or inst.guard != PT:
+        return False
+    if flags & _ATOMIC == _ATOMIC and not _is_arrival(inst):
         return False
     if flags & F_SPECIAL or inst.op.base in ("BMOV", "undef"):
         return False
@@ -96,6 +98,11 @@ def _predicable(inst: Inst) -> bool:
     if flags & F_READ or flags & F_WRITE:
         return len([d for d in inst.dst if is_vreg(d)]) <= 1
     return True
+
+
+def _is_arrival(inst: Inst) -> bool:
+    """True for an arrival at a barrier in shared memory whose result is not used."""
+    return inst.op.base == "SYNCS" and inst.op.has("ARRIVE") and not any(is_vreg(d) for d in inst.dst)
 
 
 def _cost(arm: Block) -> int:

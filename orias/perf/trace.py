@@ -6,7 +6,7 @@ from typing import Any, Final, final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.op import GLOBAL, LOCAL, SHARED, Op
+from orias.isa.op import F_JUMP, GLOBAL, LOCAL, SHARED, Op
 from orias.isa.operations import data_words
 from orias.perf.kernel_steps import KernelCode
 from orias.sim.core.image import DEFAULT_STEPS, Image
@@ -152,7 +152,34 @@ def record(
     for recorder in recorders:
         for start in range(0, len(recorder.traces), warps):
             if len(out.blocks) < most_blocks:
-                out.blocks.append([_visits(t, len(code.nodes)) for t in recorder.traces[start : start + warps]])
+                traces = [without_polls(t, code) for t in recorder.traces[start : start + warps]]
+                out.blocks.append([_visits(t, len(code.nodes)) for t in traces])
+    return out
+
+
+def without_polls(trace: list[tuple[int, int, int]], code: KernelCode) -> list[tuple[int, int, int]]:
+    """The trace without failed polls: of a TRYWAIT that is repeated with only branches between, the last one.
+
+    A GPU suspends the warp at the first; how often one fails in the simulator depends on the turns that its warps take.
+    """
+    polls = {k for k, n in enumerate(code.nodes) if n.d.op.has("TRYWAIT")}
+    if not polls:
+        return trace
+    branches = {k for k, n in enumerate(code.nodes) if n.d.op.flags & F_JUMP}
+    out: list[tuple[int, int, int]] = []
+    last: dict[int, int] = {}
+    """Index of a poll -> where it is in `out`, since the last instruction of another kind."""
+    for step in trace:
+        index = step[0]
+        if index in polls:
+            at = last.get(index)
+            if at is not None:
+                del out[at:]
+                last = {k: n for k, n in last.items() if n < at}
+            last[index] = len(out)
+        elif index not in branches:
+            last.clear()
+        out.append(step)
     return out
 
 

@@ -31,6 +31,7 @@ from orias.passes.fold_guard import fold_guarded_copies
 from orias.passes.gvn import eliminate_common
 from orias.passes.legalize import legalize
 from orias.passes.licm import hoist_invariants
+from orias.passes.local_words import promote_frame
 from orias.passes.long_integers import fuse_words
 from orias.passes.low_words import narrow_low_words
 from orias.passes.masked_loads import keep_old_words
@@ -42,6 +43,7 @@ from orias.passes.returns import unify_returns
 from orias.passes.separate_exits import exit_separately
 from orias.passes.simplify import simplify
 from orias.passes.single_thread import resolve_elections
+from orias.passes.stored_values import reuse_stored
 from orias.passes.tensor_addresses import share_tensor_addresses
 from orias.passes.uniform_chains import compute_uniformly
 from orias.passes.unroll import unroll_loops
@@ -119,16 +121,32 @@ def _elections(fn: Func, o: Options) -> None:
         eliminate_dead(fn)
 
 
+def _local_words(fn: Func, o: Options) -> None:
+    if fn.frame_fixed:
+        eliminate_dead(fn)
+        if promote_frame(fn):
+            simplify(fn)
+
+
 def _local_cse(fn: Func, o: Options) -> None:
+    if reuse_stored(fn):
+        simplify(fn)
     eliminate_common(fn, across_blocks=False)
 
 
 def _gvn(fn: Func, o: Options) -> None:
+    if reuse_stored(fn):
+        simplify(fn)
     eliminate_common(fn)
 
 
 def _licm(fn: Func, o: Options) -> None:
     hoist_invariants(fn)
+
+
+def _licm_late(fn: Func, o: Options) -> None:
+    if not any(fn.changes_uniform(i) for i in fn.insts()):
+        hoist_invariants(fn, new_blocks=False)
 
 
 def _reassociate(fn: Func, o: Options) -> None:
@@ -234,9 +252,11 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "branches": _branches,
     "unroll": _unroll,
     "elections": _elections,
+    "local_words": _local_words,
     "local_cse": _local_cse,
     "gvn": _gvn,
     "licm": _licm,
+    "licm_late": _licm_late,
     "reassociate": _reassociate,
     "remat": _remat,
     "expand": _expand,

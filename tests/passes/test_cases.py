@@ -12,6 +12,7 @@ from tests.phase_cases import Case, all_cases, case_ids, few_cases, judge
 FOLDER = Path(__file__).parent / "cases"
 CASES = all_cases(FOLDER)
 WITHOUT = {
+    "access_size": "sizes and words of accesses, which other passes ask for",
     "def_use": "an index of definitions and uses",
     "offsets": "the width of offsets, which other passes ask for",
     "uniform_operands": "where uniform operands may stand, which other passes ask for",

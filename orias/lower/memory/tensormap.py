@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from orias.isa.operand import K_NONE, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value, is_reg, word
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.bulk import group, place
-from orias.lower.memory.lane_loops import Pick, each_thread, pack_uniform
+from orias.lower.memory.lane_loops import each_pair, pack_uniform
 from orias.lower.memory.loads_stores import address, fence
 from orias.lower.memory.warp import warpsync
 from orias.ptx.ast import Instr, Operand
@@ -130,13 +130,13 @@ def tensormap_fence(ctx: "Ctx", i: Instr) -> None:
 
 
 def invalidate(ctx: "Ctx", o: Operand, what: str, before: str = "") -> None:
-    """UTMACCTL on a tensor map: ``.IV`` invalidates it, ``.PF`` prefetches it; `before` is an operation to do first."""
+    """UTMACCTL on each different tensor map: ``.IV`` invalidates it, ``.PF`` prefetches it; `before` is an operation to do first."""
     table = place(ctx, o, "")
 
-    def body(pick: Pick) -> None:
-        pair = pack_uniform(ctx, pick(ctx.lo(table)), pick(ctx.hi(table)))
+    def body(low: Opnd, high: Opnd) -> None:
+        pair = pack_uniform(ctx, low, high)
         if before:
             ctx.b.emit(before, [], group(pair))
         ctx.b.emit("UTMACCTL" + what, [], group(pair))
 
-    each_thread(ctx, body)
+    each_pair(ctx, ctx.lo(table), ctx.hi(table), body)
