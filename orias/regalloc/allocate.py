@@ -7,13 +7,16 @@ classes choose first; classes of equal width choose in order of their first poin
 
 from typing import Final, final
 
+from orias.isa.op import F_PSEUDO
 from orias.isa.operand import FIRST_VREG, K_P, K_R, K_UP, K_UR, in_file, lane_words, reg_id, vreg
 from orias.ori.ir import CallInfo
-from orias.regalloc.coalesce import Classes, Cls
+from orias.regalloc.coalesce import Classes, Cls, Seg
 from orias.regalloc.files import FILES, kept, usable
 from orias.regalloc.limits import missing_registers
 from orias.regalloc.occupancy import Occupancy
 from orias.regalloc.ranges import Ranges
+from orias.target.register_steps import FREE_WORDS
+from orias.timing.units import NEEDS_READ, units
 
 _BITS: Final = 256
 _ATTEMPTS: Final = 8
@@ -21,6 +24,9 @@ _REACHES: Final = (1, 4, 16, 64, 256)
 """Distances in points before and after a value; another value of the register that near makes it a close fit."""
 _REST: Final = 8
 """Number of points for which a register should be free before it is reused (a guess)."""
+_LATE: Final = 6
+"""Number of points for which a source of an operation that reads it late should keep its register: what overwrites it
+earlier waits for a scoreboard (a guess)."""
 
 
 def _aligned() -> dict[tuple[int, int], int]:
@@ -126,12 +132,13 @@ def attempt(
     costly = kept(fn, file)
     occ = fixed_occupancy(rg, file)
     triads = _triads(classes) if file == K_R and comfort else {}
+    late = LateReads(rg) if file == K_R and comfort else None
     for c in todo:
         c.slot = -1
     used = 0
     failed: list[Cls] = []
     for c in todo:
-        slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, _disliked(c, triads))
+        slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, _disliked(c, triads), late)
         if slot < 0:
             failed.append(c)
             continue
@@ -141,9 +148,48 @@ def attempt(
             used |= bit
             for s, e, _ in segs:
                 occ.add(s, e, bit)
+            if late is not None:
+                late.add(segs, bit)
     result.used[file] = used
     result.highest[file] = used.bit_length() - 1
     return failed
+
+
+@final
+class LateReads:
+    """Registers that an operation has yet to read some time after it has issued."""
+
+    __slots__ = ("at", "pending", "roomy")
+
+    def __init__(self, rg: Ranges) -> None:
+        needs = units(rg.fn.target.sm).needs
+        self.at: Final[bytearray] = bytearray(rg.points + 1)
+        """1 at the points whose instruction reads its sources late."""
+        for point, inst in enumerate(rg.insts):
+            if inst is not None and not inst.op.flags & F_PSEUDO and needs(inst.op, inst.dst, inst.src) & NEEDS_READ:
+                self.at[point] = 1
+        self.pending: Final[Occupancy] = Occupancy(rg.points)
+        self.roomy: Final[int] = (1 << FREE_WORDS) - 1 if rg.fn.kind == "entry" else 0
+        """Registers that cost no occupancy."""
+
+    def add(self, segs: list[Seg], mask: int) -> None:
+        """The registers of `mask` are given to a word with these intervals."""
+        at = self.at
+        last = self.pending.size
+        for _, e, _ in segs:
+            if at[e]:
+                self.pending.add(e + 1, min(e + 1 + _LATE, last), mask)
+
+    def taken(self, segs: list[Seg], occ: Occupancy) -> int:
+        """Registers in which a word with these intervals would wait for a late read, or make another word wait for its own."""
+        out = 0
+        at = self.at
+        last = occ.size
+        for s, e, _ in segs:
+            out |= self.pending.taken(s, s + 1)
+            if at[e]:
+                out |= occ.taken(e + 1, min(e + 1 + _LATE, last))
+        return out
 
 
 _LONG: Final = 16
@@ -212,7 +258,9 @@ def _disliked(c: Cls, triads: dict[Cls, list[Triad]]) -> int:
     return _ALIGNED[2, 1 if balance > 0 else 0]
 
 
-def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked: int) -> int:
+def _choose(
+    c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked: int, late: LateReads | None
+) -> int:
     """The register for place 0 of a class, or -1.
 
     `used` are the registers allocated so far.  One of them that has been free for a while is better than the lowest
@@ -222,7 +270,7 @@ def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked
     if c.least > 0:
         ok &= -1 << c.least
     rested = ok
-    cost = 0
+    cost = hazard = 0
     for place, segs in c.words.items():
         taken = ~avail
         for s, e, _ in segs:
@@ -235,12 +283,16 @@ def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked
             ok &= ~(taken >> place)
             rested &= ~(stale >> place)
             cost |= costly >> place
+            if late is not None:
+                hazard |= late.taken(segs, occ) >> place
         else:
             # Registers below 0 do not exist.
             below = (1 << -place) - 1
             ok &= ~((taken << -place) | below)
             rested &= ~((stale << -place) | below)
             cost |= costly << -place
+            if late is not None:
+                hazard |= late.taken(segs, occ) << -place
     if not ok:
         return -1
     best = -1
@@ -253,8 +305,14 @@ def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked
         return best
     if not used and len(c.words) == 1 and ok & ~cost:
         return _snug(c, occ, ok & ~cost)
+    rested &= ~cost
     inside = ok & _within(used, c) & ~cost
-    for choice in (rested & ~cost & ~disliked, inside & ~disliked, rested & ~cost, ok & ~cost):
+    if late is not None and hazard:
+        roomy = ok & late.roomy & ~cost
+        for choice in ((rested & ~hazard) & ~disliked, inside & ~hazard & ~disliked, roomy & ~hazard & ~disliked):
+            if choice:
+                return (choice & -choice).bit_length() - 1
+    for choice in (rested & ~disliked, inside & ~disliked, rested, ok & ~cost):
         if choice:
             return (choice & -choice).bit_length() - 1
     return (ok & -ok).bit_length() - 1

@@ -347,7 +347,7 @@ class _Assigner:
             later = [start[b] + k for b, k in e.waiters if start[b] + k > here]
             first_wait[n] = min(later) if later else start[-1]
         busy_until = [-1] * SCOREBOARDS
-        ends: list[int] = [0] * SCOREBOARDS
+        held: list[list[tuple[int, int]]] = [[] for _ in range(SCOREBOARDS)]
         for bi, rows in enumerate(self.rows):
             for k, row in enumerate(rows):
                 here = start[bi] + k
@@ -360,9 +360,10 @@ class _Assigner:
                         continue
                     if n not in needed:
                         continue
-                    e.board = self._choose(e, here, first_wait[n], busy_until, start[bi + 1])
-                    busy_until[e.board] = max(busy_until[e.board], first_wait[n])
-                    ends[e.board] = first_wait[n]
+                    wait = first_wait[n]
+                    e.board = self._choose(e, here, wait, busy_until, start[bi + 1], held)
+                    busy_until[e.board] = max(busy_until[e.board], wait)
+                    held[e.board] = [h for h in held[e.board] if h[0] > here] + [(wait, _delay(e))]
 
     def _boards_known(self) -> None:
         """For each scoreboard, compute the events that a wait for it clears."""
@@ -377,7 +378,13 @@ class _Assigner:
                     if n >= 0 and self.events[n].board >= 0:
                         row.sets |= 1 << self.events[n].board
 
-    def _choose(self, e: _Event, here: int, wait: int, busy_until: list[int], block_end: int) -> int:
+    def _choose(
+        self, e: _Event, here: int, wait: int, busy_until: list[int], block_end: int, held: list[list[tuple[int, int]]]
+    ) -> int:
+        """A scoreboard for an event at `here` that is first waited for at `wait`.
+
+        `held`: for each scoreboard, where its events are first waited for, and their :func:`_delay`.
+        """
         lowest = _FIRST_DISTANT if e.write and e.distant else 0
         if self.async_used:
             lowest = max(lowest, _ASYNC_SCOREBOARD + 1)
@@ -386,9 +393,18 @@ class _Assigner:
         for n in range(lowest, SCOREBOARDS):
             if busy_until[n] <= here:
                 return n
-        # None is free: share the one whose wait is nearest to the wait for this event.
-        allowed = range(1 if self.async_used else 0, SCOREBOARDS)
-        return min(allowed, key=lambda n: (abs(busy_until[n] - wait), n))
+        # None is free: share the one where waits come early by least, then the one whose wait is nearest.
+        best, least = -1, (0, 0)
+        own = _delay(e)
+        for n in range(1 if self.async_used else 0, SCOREBOARDS):
+            early = 0
+            for other, delay in held[n]:
+                if other > here:
+                    early = max(early, delay if other > wait else own if other < wait else 0)
+            cost = early, abs(busy_until[n] - wait)
+            if best < 0 or cost < least:
+                best, least = n, cost
+        return best
 
     # --- result ------------------------------------------------------------------------------------------------
 
@@ -422,6 +438,11 @@ class _Assigner:
                     out.append(nop)
                     fill -= part
             b.insts = out
+
+
+def _delay(e: _Event) -> int:
+    """What a wait for an event before its result is needed costs, as a rank: source reads, near results, distant ones."""
+    return (2 if e.distant else 1) if e.write else 0
 
 
 def _yield(pipe: int, stall: int, hint: bool) -> bool:

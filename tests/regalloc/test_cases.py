@@ -241,7 +241,7 @@ def test_constants_are_read_again_behind_a_call() -> None:
     at.emit("EXIT", [], [])
     finish(fn)
     assert ops(fn).count("LDC.64") == 2
-    assert fn.reg_count < 12
+    assert fn.reg_count < 16  # values in registers that the call keeps would need more
 
 
 def test_function_saves_what_belongs_to_the_caller() -> None:
