@@ -8,6 +8,7 @@ classes choose first; classes of equal width choose in order of their first poin
 from typing import Final, final
 
 from orias.isa.operand import FIRST_VREG, K_P, K_R, K_UP, K_UR, in_file, lane_words, reg_id, vreg
+from orias.knobs.knob_values import Knobs
 from orias.ori.ir import CallInfo
 from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import FILES, kept, usable
@@ -16,11 +17,6 @@ from orias.regalloc.occupancy import Occupancy
 from orias.regalloc.ranges import Ranges
 
 _BITS: Final = 256
-_ATTEMPTS: Final = 8
-_REACHES: Final = (1, 4, 16, 64, 256)
-"""Distances in points before and after a value; another value of the register that near makes it a close fit."""
-_REST: Final = 8
-"""Number of points for which a register should be free before it is reused (a guess)."""
 
 
 def _aligned() -> dict[tuple[int, int], int]:
@@ -100,7 +96,7 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
     todo = [c for c in classes.all() if c.file == file]
     failed = [c for c in result.failed if c.file == file]
     rest = [c for c in result.failed if c.file != file]
-    for k in range(_ATTEMPTS):
+    for k in range(classes.rg.fn.knobs.reg_alloc_num_non_spill_trials):
         if k == 0:
             todo.sort(key=usual_order)
         elif k == 1:
@@ -131,7 +127,7 @@ def attempt(
     used = 0
     failed: list[Cls] = []
     for c in todo:
-        slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, _disliked(c, triads))
+        slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, _disliked(c, triads), fn.knobs)
         if slot < 0:
             failed.append(c)
             continue
@@ -190,7 +186,7 @@ def _triads(classes: Classes) -> dict[Cls, list[Triad]]:
                     sources.append((c, classes.place[v] + lane_words(o, 1)[0]))
         if len(sources) != 3 or len(set(sources)) != 3:
             continue
-        weight = 1 << min(3 * rg.depth[point], 30)
+        weight = 1 << min(rg.fn.knobs.loop_weight_bits * rg.depth[point], 30)
         for k in range(3):
             c, place = sources[k]
             if c.mod == 1:
@@ -212,7 +208,7 @@ def _disliked(c: Cls, triads: dict[Cls, list[Triad]]) -> int:
     return _ALIGNED[2, 1 if balance > 0 else 0]
 
 
-def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked: int) -> int:
+def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked: int, knobs: Knobs) -> int:
     """The register for place 0 of a class, or -1.
 
     `used` are the registers allocated so far.  One of them that has been free for a while is better than the lowest
@@ -230,7 +226,7 @@ def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked
         stale = taken | ~used
         if segs:
             s = segs[0][0]
-            stale |= occ.taken(max(0, s - _REST), s + 1)
+            stale |= occ.taken(max(0, s - knobs.reg_alloc_rest_distance), s + 1)
         if place >= 0:
             ok &= ~(taken >> place)
             rested &= ~(stale >> place)
@@ -252,7 +248,7 @@ def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked
     if best >= 0:
         return best
     if not used and len(c.words) == 1 and ok & ~cost:
-        return _snug(c, occ, ok & ~cost)
+        return _snug(c, occ, ok & ~cost, knobs.reg_alloc_snug_reach)
     inside = ok & _within(used, c) & ~cost
     for choice in (rested & ~cost & ~disliked, inside & ~disliked, rested & ~cost, ok & ~cost):
         if choice:
@@ -260,17 +256,19 @@ def _choose(c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked
     return (ok & -ok).bit_length() - 1
 
 
-def _snug(c: Cls, occ: Occupancy, ok: int) -> int:
-    """The register of `ok` with the closest occupied points around a one-word class, to leave long gaps to long values."""
+def _snug(c: Cls, occ: Occupancy, ok: int, most: int) -> int:
+    """The register of `ok` with the closest occupied points around a one-word class, at most `most` away, to leave long gaps to long values."""
     place, segs = next(iter(c.words.items()))
     start, end = segs[0][0], segs[-1][1]
-    for reach in _REACHES:
+    reach = 1
+    while reach <= most:
         before, after = occ.taken(max(0, start - reach), start), occ.taken(end, min(end + reach, occ.size))
         before = before >> place if place >= 0 else before << -place
         after = after >> place if place >= 0 else after << -place
         for choice in (ok & before & after, ok & (before | after)):
             if choice:
                 return (choice & -choice).bit_length() - 1
+        reach *= 4
     return (ok & -ok).bit_length() - 1
 
 
