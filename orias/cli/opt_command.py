@@ -10,7 +10,7 @@ from orias.cli.drive import write_output
 from orias.cli.phase_text import documented_list, phase_list, phase_times
 from orias.cli.toolerror import ToolError
 from orias.diag import CompileError, Unsupported, VerifyError
-from orias.knobs.knob_settings import KnobError, KnobSettings, Setting, parse_setting
+from orias.knobs.knob_settings import KnobError, KnobSettings, Setting, changed, parse_setting
 from orias.options import Options
 from orias.ori.ir import Func
 from orias.ori.text import OriSyntaxError, dump, parse_all
@@ -122,7 +122,8 @@ def opt_command(arguments: list[str]) -> int:
     funcs = _read(given.file)
     times: dict[str, tuple[int, float]] = {}
     for fn in funcs:
-        fn.knobs = KnobSettings(given.knobs).values(fn.name, [])
+        if given.knobs:
+            fn.knobs = KnobSettings([*changed(fn.knobs), *given.knobs]).values(fn.name, [])
         _verify("as read", fn)
         for phase in given.phases:
             _run(phase, fn, given.options, times)

@@ -179,6 +179,11 @@ def parse_environment(text: str) -> list[Setting]:
     return out
 
 
+def changed(knobs: Knobs) -> list[Setting]:
+    """The settings that make the default knobs these."""
+    return [Setting("", k, v) for k in KNOBS if (v := getattr(knobs, k.field)) != k.default]
+
+
 def knob_list() -> str:
     """All knobs as text, by phase."""
     out = ""
