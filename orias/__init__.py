@@ -33,17 +33,15 @@ def compile(ptx: "str | bytes", *, arch: str, opt_level: int = 3, **options: obj
     """Compile PTX text to a :class:`Cubin` for one target.
 
     ``arch``: ``sm_75`` to ``sm_90a``.  ``opt_level``: 0 to 3.  ``options``: any field of :class:`orias.options.Options`
-    (``lineinfo=True``, ``maxrregcount=64``, ...).  Raises CompileError with its diagnostics if the text cannot be
-    compiled, TypeError for an unknown option.
+    (``lineinfo=True``, ``maxrregcount=64``, ...); ``knobs`` is a dictionary of knobs, or of one for each kernel
+    (``{"UnrollUnknownCount": 8, "saxpy": {"HoistBudget": 0}}``).  Raises CompileError with its diagnostics if the text
+    cannot be compiled, TypeError for an unknown option, KnobError for a wrong knob.
     """
     from orias.api import compile_sources
     from orias.options import Options
 
     o = Options(arch, opt_level)
-    for name, value in options.items():
-        if not hasattr(o, name):
-            raise TypeError(f"compile() got an unexpected option '{name}'")
-        setattr(o, name, value)
+    o.take("compile", options)
     return compile_sources([("<ptx>", ptx)], o)
 
 

@@ -29,6 +29,7 @@ from orias.ptx.double_warnings import double_uses
 from orias.ptx.module_checks import check
 from orias.ptx.module_inputs import merge, restrict
 from orias.ptx.parser import parse
+from orias.ptx.pragmas import knob_pragmas
 from orias.regalloc.register_allocation import set_known_clobbers
 from orias.regalloc.register_budget import register_counts
 from orias.schedule.texture_quads import reserve as reserve_quads
@@ -72,7 +73,7 @@ class _Compiler:
             runner = Runner(self.options, self.trace)
             texts: list[EmittedText] = []
             for kernel in program.kernels:
-                self._phases(kernel, runner)
+                self._phases(kernel, runner, module.pragmas)
                 if not runner.stopped:
                     texts.append(self._emit(kernel))
             start = time.perf_counter()
@@ -121,8 +122,11 @@ class _Compiler:
 
     # --- one kernel --------------------------------------------------------------------------------------------
 
-    def _phases(self, kernel: Kernel, runner: Runner) -> None:
+    def _phases(self, kernel: Kernel, runner: Runner, pragmas: list[str]) -> None:
         done: dict[str, Func] = {}
+        knobs = self.options.knobs.values(kernel.entry.name, knob_pragmas(kernel.ptx, pragmas))
+        for fn in kernel.all_functions():
+            fn.knobs = knobs
         limits = register_counts(kernel, self.options, self.target, self.diagnostics)
         copies = self.options.own_sections or any(
             i.op.base == "LDGSTS" for f in kernel.all_functions() for i in f.insts()
@@ -130,6 +134,8 @@ class _Compiler:
         note_blocking_calls(kernel.in_order(), self.options.own_sections)
         for fn in kernel.in_order():
             fn.max_regs = min(fn.max_regs, limits[fn is kernel.entry])
+            if not kernel.entry.entry_regs:
+                fn.max_regs = min(fn.max_regs, knobs.max_reg_count)
         reserve_quads(kernel.all_functions())
         for fn in kernel.in_order():
             fn.beside_async_copies = copies

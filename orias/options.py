@@ -1,6 +1,9 @@
 """The options of one compilation, with ``ptxas``'s names and defaults."""
 
+from collections.abc import Mapping
 from typing import Final, final
+
+from orias.knobs.knob_settings import KnobSettings, from_dict
 
 CAPSULES: Final = ("forbid", "allow", "require")
 """Values of :attr:`Options.capsules`."""
@@ -16,7 +19,7 @@ class Options:
 
     __slots__ = (
         "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache",
-        "force_store_cache", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
+        "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
         "annotate", "capsules", "override_directives", "register_usage", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
         "suppress_debug_info", "time_phases", "tool_arguments", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
@@ -70,9 +73,25 @@ class Options:
         """Folder for dumps, one file each; empty: standard error."""
         self.time_phases: bool = False
         """Measure how long each phase takes."""
+        self.knobs: KnobSettings = KnobSettings()
+        """Settings of knobs, for all kernels or some."""
         self.tool_arguments: str = ""
         self.capsules: str = "forbid"
         """Capsules of targets that have them: ``forbid``, ``allow`` (if the whole cubin can have them) or ``require`` (else an error)."""
+
+    def take(self, caller: str, settings: dict[str, object]) -> None:
+        """Set fields by name; ``knobs`` may be a dictionary (:func:`orias.knobs.knob_settings.from_dict`).
+
+        Raises TypeError for an unknown field, KnobError for a wrong knob.
+        """
+        for name, value in settings.items():
+            if name not in Options.__slots__:
+                raise TypeError(f"{caller}() got an unexpected option '{name}'")
+            if name == "knobs" and not isinstance(value, KnobSettings):
+                if not isinstance(value, Mapping):
+                    raise TypeError(f"{caller}(): knobs is a dictionary or KnobSettings, not {type(value).__name__}")
+                value = from_dict(value)
+            setattr(self, name, value)
 
     @property
     def own_sections(self) -> bool:

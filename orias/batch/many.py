@@ -38,10 +38,7 @@ class Outcome(NamedTuple):
 
 def _options(arch: str, opt_level: int, settings: dict[str, object]) -> Options:
     out = Options(arch, opt_level)
-    for name, value in settings.items():
-        if not hasattr(out, name):
-            raise TypeError(f"compile_many() got an unexpected option '{name}'")
-        setattr(out, name, value)
+    out.take("compile_many", settings)
     return out
 
 

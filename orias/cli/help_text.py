@@ -10,6 +10,8 @@ Tools:
   orias dis FILE                             print the SASS of a cubin, fat binary or host file
   orias as FILE.sass -o FILE.cubin ...       assemble a listing
   orias run FILE.cubin --kernel K ...        run a kernel in the simulator
+  orias perf FILE.cubin ...                  what a kernel costs, by a model of the SM
+  orias tune FILE.ptx -o OUT.knobs ...       search for knobs and register budgets
   orias check FILE.cubin                     check the control words on all paths
   orias verify FILE.ptx ...                  run PTX, every phase and the SASS, and compare
   orias bisect FILE.ptx ...                  find the phase that changes the meaning

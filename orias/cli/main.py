@@ -8,7 +8,7 @@ import sys
 from orias.cli.parse import parse_arguments
 
 FAILURE = 255
-_TOOLS = ("dis", "as", "run", "perf", "check", "verify", "bisect", "reduce", "fuzz", "opt", "exec")
+_TOOLS = ("dis", "as", "run", "perf", "tune", "check", "verify", "bisect", "reduce", "fuzz", "opt", "exec")
 
 
 def program_name(path: str) -> str:
@@ -27,12 +27,14 @@ def run(argv: list[str]) -> int:
 
         collect_seldom()
         return run_tool(program, arguments[0], arguments[1:])
-    command, message = parse_arguments(arguments)
+    command, message = parse_arguments(arguments, program == "orias")
     for warning in command.warnings:
         sys.stderr.write(f"{program} warning : {warning}\n")
     if message:
         sys.stderr.write(f"{program} fatal   : {message}\n")
         return FAILURE
+    if command.has("list-knobs"):
+        return _list_knobs(command.values["list-knobs"])
     if command.has("help") or command.has("version") or command.has("list-version") or not command.inputs:
         from orias.cli import help_text
 
@@ -49,3 +51,19 @@ def run(argv: list[str]) -> int:
     from orias.cli.drive import drive
 
     return drive(program, command)
+
+
+def _list_knobs(form: str) -> int:
+    """Print the knobs, as text or JSON."""
+    from orias.knobs.knob_settings import knob_list, knob_objects
+
+    if form not in ("", "json"):
+        sys.stderr.write(f"orias fatal   : Value '{form}' is not defined for option 'list-knobs'\n")
+        return FAILURE
+    if form:
+        import json
+
+        sys.stdout.write(json.dumps(knob_objects(), indent=1) + "\n")
+    else:
+        sys.stdout.write(knob_list())
+    return 0

@@ -10,6 +10,7 @@ from orias.cli.drive import write_output
 from orias.cli.phase_text import documented_list, phase_list, phase_times
 from orias.cli.toolerror import ToolError
 from orias.diag import CompileError, Unsupported, VerifyError
+from orias.knobs.knob_settings import KnobError, KnobSettings, Setting, changed, parse_setting
 from orias.options import Options
 from orias.ori.ir import Func
 from orias.ori.text import OriSyntaxError, dump, parse_all
@@ -31,6 +32,7 @@ end, ..LAST begins at the start.  A phase that is named runs whatever the level.
   -O0, -O1, -O2, -O3      optimisation level (default 3)
   -c                      functions have sections of their own (as with -c and -g of a compile)
   --register-usage N      readiness to use more registers, 0 to 10 (default 5)
+  -knob NAME=VALUE        set a knob; may be repeated (orias --list-knobs lists them)
   --serial-schedule       reorder nothing; every instruction waits for the one before it
   --check                 also check the results of allocation and scheduling
   --time-phases           print the time that each phase takes
@@ -47,6 +49,7 @@ class _Arguments:
     def __init__(self, arguments: list[str]) -> None:
         self.options: Options = Options(opt_level=3)
         self.out: str = ""
+        self.knobs: list[Setting] = []
         words: list[str] = []
         rest = iter(arguments)
         for a in rest:
@@ -60,12 +63,14 @@ class _Arguments:
                 self.options.self_check = True
             elif a == "--time-phases":
                 self.options.time_phases = True
-            elif a in ("-o", "--register-usage"):
+            elif a in ("-o", "-knob", "--knob", "--register-usage"):
                 value = next(rest, None)
                 if value is None:
                     raise ToolError(f"argument expected after '{a}'")
                 if a == "-o":
                     self.out = value
+                elif a.endswith("knob"):
+                    self.knobs.append(_knob(value))
                 elif value.isdecimal() and int(value) <= 10:
                     self.options.register_usage = int(value)
                 else:
@@ -78,6 +83,13 @@ class _Arguments:
             raise ToolError(USAGE.splitlines()[0])
         self.file: str = words[-1]
         self.phases: list[Phase] = [p for w in words[:-1] for p in _phases(w, self.options.opt_level)]
+
+
+def _knob(text: str) -> Setting:
+    try:
+        return parse_setting(text)
+    except KnobError as e:
+        raise ToolError(str(e)) from None
 
 
 def _phases(word: str, level: int) -> list[Phase]:
@@ -110,6 +122,8 @@ def opt_command(arguments: list[str]) -> int:
     funcs = _read(given.file)
     times: dict[str, tuple[int, float]] = {}
     for fn in funcs:
+        if given.knobs:
+            fn.knobs = KnobSettings([*changed(fn.knobs), *given.knobs]).values(fn.name, [])
         _verify("as read", fn)
         for phase in given.phases:
             _run(phase, fn, given.options, times)

@@ -24,6 +24,8 @@ JOINED: "Final" = 6
 """A number joined to the short name (``-O3``), or after ``=``."""
 TEXTS: "Final" = 7
 """Texts that are not split; repeated options accumulate."""
+MAYBE: "Final" = 8
+"""No value, or one after ``=``."""
 
 """Values of ``-arch``; with ``compute_`` and ``lto_`` Orias only parses."""
 
@@ -121,9 +123,15 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
     ),
     ("max-seconds", NUMBER, "<N>", "End the compile with an error after so many seconds (0: no limit)."),
     ("max-memory", NUMBER, "<MiB>", "End the compile with an error if it takes more memory (0: no limit)."),
+    ("knob", TEXTS, "[<kernel>:]<name>=<value>", "Set a knob, for all kernels or one; may be repeated (also -knob)."),
+    ("knob-file", TEXTS, "<file>", "Set the knobs of a file; may be repeated."),
+    ("list-knobs", MAYBE, "[=json]", "Print all knobs: type, default, range, what reads them."),
     ("serial-schedule", FLAG, "", "Reorder nothing; every instruction waits for the one before it."),
 )
 """Options of Orias alone: long name, kind, value in the help text, help text.  Only the program ``orias`` lists them."""
+
+ORIAS_ONLY: "Final" = ("knob", "knob-file", "list-knobs")
+"""Those of OWN that do not exist under another program name (``ptxas``)."""
 
 UNKNOWN_TO_US: "Final[tuple[str, ...]]" = (
     "apply-controls", "cloning", "compiler-stats", "compiler-stats-file", "ext-desc-file", "ext-desc-string", "fast-compile",

@@ -11,9 +11,11 @@ from orias.cli.option_table import (
     HIDDEN,
     JOINED,
     LIST,
+    MAYBE,
     NOT_IN_NOTE,
     NUMBER,
     OPTIONS,
+    ORIAS_ONLY,
     OWN,
     TEXTS,
     UNKNOWN_TO_US,
@@ -126,13 +128,16 @@ def split_words(text: str) -> list[str]:
 class _Parser:
     __slots__ = ("command", "files", "kinds", "short")
 
-    def __init__(self) -> None:
+    def __init__(self, own: bool) -> None:
         self.command: Command = Command()
         self.files: int = 0
         self.kinds: dict[str, int] = dict(HIDDEN)
-        for name, kind, _, _ in OWN:
-            self.kinds[name] = kind
         self.short: dict[str, str] = {}
+        for name, kind, _, _ in OWN:
+            if own or name not in ORIAS_ONLY:
+                self.kinds[name] = kind
+        if own:
+            self.short["knob"] = "knob"
         for long, short, kind, _, _ in OPTIONS:
             self.kinds[long] = kind
             self.short[short] = long
@@ -162,6 +167,8 @@ class _Parser:
             if kind == FLAG:
                 if eq:
                     raise UsageError(f"no argument expected after '{shown}'")
+            elif not eq and kind == MAYBE:
+                pass
             elif not eq and shown != "-O":
                 if i >= len(arguments):
                     raise UsageError(f"argument expected after '{shown}'")
@@ -215,9 +222,12 @@ class _Parser:
         self.run(split_words(text))
 
 
-def parse_arguments(arguments: list[str]) -> tuple[Command, str]:
-    """The command, and an error message or ""; after an error the command holds the arguments before it."""
-    parser = _Parser()
+def parse_arguments(arguments: list[str], own: bool = True) -> tuple[Command, str]:
+    """The command, and an error message or ""; after an error the command holds the arguments before it.
+
+    `own`: the program is ``orias``, and has options that ptxas does not know.
+    """
+    parser = _Parser(own)
     try:
         parser.run(arguments)
     except UsageError as e:

@@ -3,8 +3,11 @@
 Source: ``docs/facts/command-line.md``, "Combinations".
 """
 
+import os
+
 from orias.cli.option_table import UNSUPPORTED
 from orias.cli.parse import Command, UsageError, parse_number
+from orias.knobs.knob_settings import KnobError, KnobSettings, Setting, parse_environment, parse_setting, read_knob_file
 from orias.options import CAPSULES, Options
 from orias.target.register_steps import FEWEST_REGISTERS, MOST_REGISTERS, STEPS
 from orias.target.target_names import TENSOR_MEMORY
@@ -161,6 +164,19 @@ def _ignored(name: str, c: Command) -> bool:
     return False
 
 
+def _knobs(c: Command) -> KnobSettings:
+    """Settings of knobs: the environment's, then those of files, then those of the command line."""
+    out: list[Setting] = []
+    try:
+        out += parse_environment(os.environ.get("ORIAS_KNOBS", ""))
+        for path in c.lists.get("knob-file", []):
+            out += read_knob_file(path).settings
+        out += [parse_setting(text) for text in c.lists.get("knob", [])]
+    except KnobError as e:
+        raise UsageError(str(e)) from None
+    return KnobSettings(out)
+
+
 def settings(c: Command) -> Settings:
     """The settings of a command; raises UsageError if ptxas would stop immediately."""
     arch = c.values.get("gpu-name", Options().arch)
@@ -219,6 +235,7 @@ def settings(c: Command) -> Settings:
     o.capsules = c.values.get("capsules", o.capsules)
     if o.capsules not in CAPSULES:
         raise UsageError(f"Invalid value '{o.capsules}' for option '--capsules'")
+    o.knobs = _knobs(c)
     o.annotate = c.flag("compiler-annotations")
     o.tool_arguments = c.note_text()
     return s

@@ -1,4 +1,4 @@
-"""Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``check``, ``verify``, ``bisect``, ``reduce``, ``fuzz``, ``opt``,
+"""Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``tune``, ``check``, ``verify``, ``bisect``, ``reduce``, ``fuzz``, ``opt``,
 ``exec``.
 
 To compile an input file with such a name, write it as ``./dis``.  Only a program named ``orias`` has sub-commands.
@@ -36,6 +36,8 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             from orias.cli.perf_command import perf_command
 
             return perf_command(arguments)
+        if tool == "tune":
+            return _tune(arguments)
         if tool in ("verify", "bisect", "reduce"):
             return _validate(tool, arguments)
         if tool == "fuzz":
@@ -112,6 +114,14 @@ def _validate(tool: str, arguments: list[str]) -> int:
     except ImportError as e:
         raise ToolError(f"the simulator needs numpy (pip install 'orias[sim]'): {e}") from None
     return run_command(tool, arguments)
+
+
+def _tune(arguments: list[str]) -> int:
+    try:
+        from orias.cli.tune_command import tune_command
+    except ImportError as e:
+        raise ToolError(f"the simulator needs numpy (pip install 'orias[sim]'): {e}") from None
+    return tune_command(arguments)
 
 
 def _run(arguments: list[str]) -> int:

@@ -3,6 +3,8 @@
 from typing import Final
 
 from orias.isa.operand import K_B, K_P, K_R, K_UP, K_UR
+from orias.knobs.knob_settings import KnobError, KnobSettings, changed, parse_setting
+from orias.knobs.knob_values import DEFAULTS
 from orias.ori.ir import Clobbers, ConstantPool, Func, Location, SymRef
 
 FILE_NAMES: Final[dict[int, str]] = {K_R: "R", K_UR: "UR", K_P: "P", K_UP: "UP", K_B: "B"}
@@ -23,6 +25,8 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
         lines.append(f".frame {fn.frame_fixed} {fn.frame_size}")
     if fn.max_regs != 255 or fn.reg_count:
         lines.append(f".regs {fn.max_regs} {fn.reg_count}")
+    if fn.knobs is not DEFAULTS:
+        lines.append(".knobs " + " ".join(s.line() for s in changed(fn.knobs)))
     if fn.spill_stores or fn.spill_loads:
         lines.append(f".spills {fn.spill_stores} {fn.spill_loads}")
     flags = [name for name in FLAGS if getattr(fn, name)]
@@ -63,6 +67,11 @@ def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, 
         fn.frame_fixed, fn.frame_size = _numbers(rest, 2)
     elif key == ".regs":
         fn.max_regs, fn.reg_count = _numbers(rest, 2)
+    elif key == ".knobs":
+        try:
+            fn.knobs = KnobSettings([parse_setting(text) for text in rest]).values("", [])
+        except KnobError as e:
+            raise ValueError(str(e)) from None
     elif key == ".spills":
         fn.spill_stores, fn.spill_loads = _numbers(rest, 2)
     elif key == ".flags":

@@ -19,6 +19,7 @@ from typing import Final, final
 
 from orias.isa.op import F_CALL, F_JUMP, F_TABLE_JUMP, F_TERM, Op, op
 from orias.isa.operand import FIRST_VIRTUAL, K_NONE, K_R, PT, Opnd, is_vreg, reg, vreg
+from orias.knobs.knob_values import DEFAULTS, Knobs
 from orias.target.profile import Target
 
 NO_CTL: Final = -1
@@ -283,6 +284,7 @@ class Func:
         "parted",
         "pool",
         "kind",
+        "knobs",
         "locations",
         "max_regs",
         "moves_stack",
@@ -348,6 +350,8 @@ class Func:
         """Bytes of the stack frame that lowering lays out (outgoing arguments, local variables), from R1+0 up."""
         self.frame_size: int = 0
         """Size of the whole frame in bytes (a multiple of 8), after allocation."""
+        self.knobs: Knobs = DEFAULTS
+        """The numbers of the heuristics."""
         self.max_regs: int = 255
         """Limit on the reported register count, from options and directives."""
         self.reg_count: int = 0

@@ -11,7 +11,7 @@ _COPY = op("copy")
 def optimize_branches(fn: Func) -> bool:
     """Clean up control flow; True if anything changed.  Works in SSA and after."""
     changed = False
-    for _ in range(8):
+    for _ in range(fn.knobs.branch_opt_rounds):
         step = _fold_constant(fn)
         step = remove_unreachable(fn) or step
         step = _skip_empty(fn) or step

@@ -11,10 +11,6 @@ from orias.passes.simplify import portable
 from orias.target.register_steps import STEPS
 
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ | F_SPECIAL
-_WORKING: Final = 8
-"""Registers for the loop's own short-lived values and the two in reserve (a guess)."""
-_MAX_HOISTED: Final = 16
-"""Values per loop: each one holds a register through the whole loop."""
 
 
 def hoist_invariants(fn: Func, new_blocks: bool = True) -> bool:
@@ -57,9 +53,9 @@ def _room(fn: Func, loop: Loop, live: list[int]) -> int:
                     # What lives through the call is kept out of the callee's registers.
                     need = max(need, live[b.id] + fn.calls[inst.uid].clobber_r.bit_count())
             most = max(most, need)
-    need = most + _WORKING
+    need = most + fn.knobs.hoist_working_registers
     step = next((s for s in STEPS if s >= need), need)
-    return min(_MAX_HOISTED, step - need)
+    return min(fn.knobs.hoist_budget, step - need)
 
 
 def preheader(fn: Func, loop: Loop, new_blocks: bool = True) -> Block | None:

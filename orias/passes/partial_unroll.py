@@ -1,11 +1,11 @@
 """OriLoopUnrolling: partial unrolling of loops of one block with an unknown number of iterations.
 
-The loop gets a copy that runs :data:`_FACTOR` iterations between tests.  The copy runs while so many iterations are sure
+The loop gets a copy that runs a few iterations between tests (the knob UnrollUnknownCount, here n).  The copy runs while so many iterations are sure
 to follow; the loop itself runs the rest.  Loads of these iterations are then in one block, where the scheduler puts them
-in front, and the loop's counter, test and branch cost once in :data:`_FACTOR` iterations (Muchnick, Advanced Compiler
+in front, and the loop's counter, test and branch cost once in n iterations (Muchnick, Advanced Compiler
 Design and Implementation, 17.4.3).  ptxas 13.0.88 does the same.
 
-With the counter x, its step c and the test ``x < b``, the copy tests ``x < b - (_FACTOR - 1) * c``; it is skipped where
+With the counter x, its step c and the test ``x < b``, the copy tests ``x < b - (n - 1) * c``; it is skipped where
 that difference wraps around.
 """
 
@@ -35,13 +35,10 @@ from orias.isa.operand import (
     reg,
     vreg,
 )
+from orias.knobs.knob_values import Knobs
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.unroll import clone_body, is_simple, mapped, phi_registers
 
-_FACTOR: Final = 4
-"""Iterations between two tests of the copy."""
-_MOST: Final = 180
-"""Instructions that the iterations of the copy may come to."""
 _LARGEST_STEP: Final = 1 << 20
 _NEVER: Final = F_CALL | F_CONVERGENT | F_FENCE | F_PINNED
 _BRA: Final = op("BRA")
@@ -72,7 +69,7 @@ def unroll_partly(fn: Func) -> bool:
     found: list[tuple[Block, _Counter]] = []
     for loop in find_loops(fn, dominators(fn)).loops:
         block = loop.header
-        if len(loop.blocks) == 1 and not block.no_unroll and is_simple(block) and _fits(block):
+        if len(loop.blocks) == 1 and not block.no_unroll and is_simple(block) and _fits(block, fn.knobs):
             counter = _find_counter(block)
             if counter is not None:
                 found.append((block, counter))
@@ -84,7 +81,11 @@ def unroll_partly(fn: Func) -> bool:
             if is_vreg(d):
                 defs[vreg(d)] = inst
     facts = divergence(fn)
-    chosen = [(b, c) for b, c in found if not facts.branches[b.id] and not _few_iterations(defs, b, c)]
+    chosen = [
+        (b, c)
+        for b, c in found
+        if not facts.branches[b.id] and not _few_iterations(defs, b, c, fn.knobs.unroll_unknown_count)
+    ]
     if not chosen:
         return False
     homes: dict[int, int] = {}
@@ -109,7 +110,7 @@ def unroll_partly(fn: Func) -> bool:
 # --- what to unroll
 
 
-def _fits(block: Block) -> bool:
+def _fits(block: Block, knobs: Knobs) -> bool:
     size = 0
     for inst in block.insts:
         if inst.op is OP_PHI or inst.op.flags & F_FREE:
@@ -117,7 +118,7 @@ def _fits(block: Block) -> bool:
         if inst.op.flags & _NEVER and inst.op.base != "BRA":
             return False
         size += 1
-    return size * _FACTOR <= _MOST
+    return size * knobs.unroll_unknown_count <= knobs.unroll_unknown_inst_limit
 
 
 def _find_counter(block: Block) -> _Counter | None:
@@ -174,16 +175,16 @@ def _is_invariant(o: Opnd, defs: dict[int, Inst]) -> bool:
     return is_imm(o) or o == RZ or in_file(o, K_CONST) or (is_vreg(o) and vreg(o) not in defs)
 
 
-def _few_iterations(defs: list[Inst | None], block: Block, counter: _Counter) -> bool:
+def _few_iterations(defs: list[Inst | None], block: Block, counter: _Counter, count: int) -> bool:
     """True if the number of iterations is known to be too small for the copy."""
     first = counter.phi.src[1 - block.preds.index(block)]
     low, high = (first, counter.bound) if counter.step > 0 else (counter.bound, first)
     if low != RZ and not (is_imm(low) and imm_value(low) >= 0):
         return False
-    return possible_bits(defs, high) < _FACTOR * abs(counter.step)
+    return possible_bits(defs, high) < count * abs(counter.step)
 
 
-def _ends_with_copy(counter: _Counter, first: Opnd) -> bool:
+def _ends_with_copy(counter: _Counter, first: Opnd, count: int) -> bool:
     """True if the number of iterations is known, and a multiple of those of the copy."""
     if not (is_imm(first) or first == RZ) or not (is_imm(counter.bound) or counter.bound == RZ):
         return False
@@ -195,7 +196,7 @@ def _ends_with_copy(counter: _Counter, first: Opnd) -> bool:
     if iterations <= 0 or (counter.test == "NE" and way % counter.step):
         return False
     end = start + iterations * counter.step
-    return iterations % _FACTOR == 0 and (0 <= end <= 0xFFFFFFFF if counter.sign else -(1 << 31) <= end < 1 << 31)
+    return iterations % count == 0 and (0 <= end <= 0xFFFFFFFF if counter.sign else -(1 << 31) <= end < 1 << 31)
 
 
 def _number(o: Opnd, sign: str) -> int:
@@ -219,7 +220,8 @@ def _write(
     guard, main, rest, join, out = (fn.new_block() for _ in range(5))
 
     # Are there enough iterations for the copy?
-    ahead = (_FACTOR - 1) * counter.step
+    count = fn.knobs.unroll_unknown_count
+    ahead = (count - 1) * counter.step
     name = (_UP if counter.step > 0 else _DOWN)[counter.test]
     test = op(f"ISETP.{name}{counter.sign}.AND")
     strict = op(f"ISETP.{'LT' if counter.step > 0 else 'GT'}{counter.sign}.AND")
@@ -239,7 +241,7 @@ def _write(
         now[vreg(phi.dst[0])] = vreg(d)
     main.insts.extend(copies)
     values = now
-    for _ in range(_FACTOR):
+    for _ in range(count):
         values = dict(now)
         clone_body(fn, body, values, main.insts)
         now = phi_registers(fn, phis, back, values, main.insts)
@@ -252,7 +254,7 @@ def _write(
     main.insts.append(fn.new_inst(_BRA, [], [], goes_on, loc=loc))
 
     # The rest, if there is one.
-    more = NOT_PT if _ends_with_copy(counter, counter.phi.src[entry]) else fn.new_vreg(K_P)
+    more = NOT_PT if _ends_with_copy(counter, counter.phi.src[entry], count) else fn.new_vreg(K_P)
     if more != NOT_PT:
         exact = op(f"ISETP.{counter.test}{counter.sign}.AND")
         rest.insts.append(fn.new_inst(exact, [more, PT], [step, counter.bound, PT], loc=loc))

@@ -11,8 +11,6 @@ from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_FREE, F_PINNED, F_READ
 from orias.isa.operand import INV, K_IMM, K_P, K_R, PT, RZ, Opnd, in_file, is_physical, is_vreg, kind_of, vreg
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func, Inst
 
-_LIMIT: Final = 8
-_LIMIT_WITH_LOAD: Final = 20
 _NEVER: Final = F_CALL | F_CONVERGENT | F_FENCE | F_PINNED | F_TERM
 _ATOMIC: Final = F_READ | F_WRITE
 _SEL: Final = op("SEL")
@@ -22,7 +20,7 @@ def predicate_arms(fn: Func) -> bool:
     """Convert all convertible triangles, diamonds and exits; True if any was."""
     changed = False
     loops = {loop.header.id: set(loop.blocks) for loop in find_loops(fn, dominators(fn)).loops}
-    for _ in range(4):
+    for _ in range(fn.knobs.predication_rounds):
         step = False
         for b in list(fn.blocks):
             if b in fn.blocks and _convert(fn, b, loops):
@@ -63,7 +61,9 @@ def _exit_arm(fn: Func, b: Block, t: Inst, arm: Block, guard: Opnd) -> bool:
     if not arm.insts or arm.insts[-1].op is not OP_EXIT or arm.insts[-1].guard != PT or arm.succs:
         return False
     body = arm.insts[:-1]
-    if body and (len(arm.preds) != 1 or len(body) > 4 or not all(_predicable(i) for i in body)):
+    if body and (
+        len(arm.preds) != 1 or len(body) > fn.knobs.predication_exit_inst_limit or not all(_predicable(i) for i in body)
+    ):
         return False
     if any(i.op is OP_PHI for i in body):
         return False
@@ -109,10 +109,11 @@ def _cost(arm: Block) -> int:
     return sum(1 for i in arm.insts if not i.op.flags & F_FREE)
 
 
-def _short(arm: Block) -> bool:
+def _short(fn: Func, arm: Block) -> bool:
     if not all(_predicable(i) for i in arm.insts):
         return False
-    limit = _LIMIT_WITH_LOAD if any(i.op.base == "LDG" for i in arm.insts) else _LIMIT
+    loads = any(i.op.base == "LDG" for i in arm.insts)
+    limit = fn.knobs.predication_load_inst_limit if loads else fn.knobs.predication_inst_limit
     return _cost(arm) <= limit
 
 
@@ -123,7 +124,7 @@ def _guard(inst: Inst, guard: Opnd) -> None:
 
 
 def _triangle(fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd) -> bool:
-    if not _short(arm):
+    if not _short(fn, arm):
         return False
     b.insts.pop()
     for inst in arm.insts:
@@ -142,7 +143,7 @@ def _triangle(fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd)
 
 
 def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block) -> bool:
-    if not _short(taken) or not _short(fall):
+    if not _short(fn, taken) or not _short(fn, fall):
         return False
     join = taken.succs[0]
     b.insts.pop()

@@ -43,9 +43,6 @@ _IMAD: Final = op("IMAD")
 _SHL: Final = op("SHF.L.U32")
 _MASK32: Final = 0xFFFFFFFF
 _IADD64: Final = op("iadd64")
-_MOST_TERMS: Final = 6
-_HOLDERS: Final = 16
-"""Registers with the same sum that are looked at."""
 _OR: Final = 0xFC
 _XOR: Final = 0x3C
 
@@ -186,7 +183,12 @@ class _Reassociate:
             else:
                 return alone
         terms = sorted(((t, n) for t, n in factors.items() if n), key=self._rank_of)
-        if not parts or not terms or len(terms) > _MOST_TERMS or (width > 1 and any(n != 1 for _, n in terms)):
+        if (
+            not parts
+            or not terms
+            or len(terms) > self.fn.knobs.reassociate_terms
+            or (width > 1 and any(n != 1 for _, n in terms))
+        ):
             return alone
         return _Sum(tuple(terms), constant & ((1 << 32 * width) - 1))
 
@@ -288,7 +290,8 @@ class _Reassociate:
 
     def _known(self, terms: Terms, before: Inst | None, place: Block) -> int:
         """A register of the function that holds the sum of some terms and is there at a place; -1 if there is none."""
-        for v in self.holders.get(tuple(sorted(terms)), [])[-_HOLDERS:]:
+        held = self.holders.get(tuple(sorted(terms)), [])
+        for v in held[max(0, len(held) - self.fn.knobs.reassociate_holders) :]:
             home = self.home[v]
             if home is not place:
                 if self.tree.dominates(home.id, place.id):

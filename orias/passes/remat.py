@@ -30,31 +30,24 @@ from orias.passes.simplify import portable
 from orias.target.fixed_registers import FIXED_SPECIALS
 from orias.target.register_steps import FREE_WORDS
 
-_PEAKS: Final = 3
-"""Blocks relieved, the one that needs most first."""
-_NEAR: Final = 6
-"""Words below the highest need of the function from which a block counts as a peak."""
-_CHAIN: Final = 4
-"""Instructions that move together at most."""
-_AGAIN: Final = 2
-"""Instructions computed a second time for each word that need not live through a block."""
-_MOST_BLOCKS: Final = 2000
 _STAY: Final = F_SIDE | F_TERM | F_CONVERGENT | F_CALL | F_WRITE | F_FENCE | F_READ
 
 
 def relieve_peaks(fn: Func) -> bool:
     """Rematerialise values, or move their computation, after the blocks of highest pressure; True if anything changed."""
-    if len(fn.blocks) < 2 or len(fn.blocks) > _MOST_BLOCKS:
+    if len(fn.blocks) < 2 or len(fn.blocks) > fn.knobs.remat_max_blocks:
         return False
     changed = False
     done: set[int] = set()
     if find_loops(fn, dominators(fn)).irreducible:
         return False
-    for _ in range(_PEAKS):
+    for _ in range(fn.knobs.remat_peaks):
         lv = liveness(fn)
         needs = {b.id: most_words(fn, b, lv) for b in fn.blocks}
         top = max(needs.values())
-        left = [b for b in fn.blocks if b.id not in done and needs[b.id] > max(FREE_WORDS, top - _NEAR)]
+        left = [
+            b for b in fn.blocks if b.id not in done and needs[b.id] > max(FREE_WORDS, top - fn.knobs.remat_peak_slack)
+        ]
         if not left:
             break
         peak = max(left, key=lambda b: needs[b.id])
@@ -304,7 +297,7 @@ class _Peak:
             elif self.index[b.id] > self.index[self.peak.id]:
                 return
         places = {x.id: x for _, _, x in sites}
-        if not places or len(places) > 2:
+        if not places or len(places) > self.fn.knobs.remat_places:
             return
         chains = [(x, self._chain(v, idle, x)) for x in places.values()]
         if not all(chain for _, chain in chains):
@@ -318,7 +311,7 @@ class _Peak:
     def _chain(self, v: int, idle: int, x: Block) -> list[int]:
         """The values to compute at the head of a block for a given one, sources first; empty if there are too many, or another would live longer for it."""
         inside = self._common_loop(x) is not None
-        most = self.fn.vwidth[v] * (1 if inside else _AGAIN)
+        most = self.fn.vwidth[v] * (1 if inside else self.fn.knobs.remat_inst_per_word)
         out: list[int] = []
         left = [v]
         while left:
@@ -387,7 +380,7 @@ class _Peak:
     def _cost(self, v: int, target: Block, chain: list[int]) -> int:
         """Words that must live through the peak instead of the value; the values to move are added to `chain`."""
         d = self.defs[v]
-        if not pure(d) or len(chain) >= _CHAIN or not self._same_loop(v, target):
+        if not pure(d) or len(chain) >= self.fn.knobs.sink_remat_max_inst or not self._same_loop(v, target):
             return self.fn.vwidth[v]
         mark = len(chain)
         chain.append(v)

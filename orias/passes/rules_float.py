@@ -23,7 +23,6 @@ from orias.ori.ir import Inst
 from orias.passes.simplify import RULES, Cx, portable
 from orias.target import features
 
-_MOST_READERS: Final = 3
 _FUSED: Final = {"FADD": ("FMUL", "FFMA"), "DADD": ("DMUL", "DFMA")}
 
 
@@ -41,7 +40,7 @@ def _add(cx: Cx, inst: Inst) -> None:
         if d is None:
             # A product with a few readers is multiplied again by each; most often it has no other readers than sums.
             d = cx.definition(s)
-            if d is not None and (cx.values.uses[vreg(s)] > _MOST_READERS or not portable(d)):
+            if d is not None and (cx.values.uses[vreg(s)] > cx.fn.knobs.fused_product_readers or not portable(d)):
                 d = None
         if d is None or d.op.base != product or d.op.mods != plain or d.uid not in cx.fn.contract:
             continue

@@ -23,7 +23,6 @@ _LOP3: Final = op("LOP3.LUT")
 _EXTENDED: Final = {0x9910: 0x7FFF, 0x8880: 0x7F, 0x7710: 0xFFFF, 0x7770: 0xFF, 0x4410: 0xFFFF, 0x4440: 0xFF}
 """PRMT selector that extends the low half or byte, with its sign or with zeros -> largest value that it leaves as it is."""
 _MASK32: Final = 0xFFFFFFFF
-_MAX_DUPLICATED_USES: Final = 2
 
 
 def _foldable(inst: Inst | None) -> bool:
@@ -56,7 +55,7 @@ def _step(cx: Cx, inst: Inst) -> bool:
         d = cx.definition(o)
         if d is None or not _foldable(d) or not portable(d):
             continue
-        if cx.values.uses[vreg(o)] > _MAX_DUPLICATED_USES:
+        if cx.values.uses[vreg(o)] > cx.fn.knobs.logic_readers:
             continue
         merged = _compose(inputs, lut, k, d)
         if merged is not None:

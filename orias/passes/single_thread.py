@@ -38,8 +38,6 @@ from orias.semantics.truth_tables import INPUTS
 
 _ELECT: Final = "ELECT"
 _EVERYONE: Final = imm(0xFFFFFFFF)
-_DEPTH: Final = 8
-"""Conditions are followed through that many definitions."""
 
 
 def resolve_elections(fn: Func) -> bool:
@@ -112,7 +110,7 @@ class _Settler:
                 if t is None or t.op is not OP_BRA or len(p.succs) != 2 or p.succs[0] is p.succs[1]:
                     continue
                 taken = p.succs[1] is b
-                self.alone[b.id] = self._implies(t.guard if taken else t.guard ^ INV, _DEPTH)
+                self.alone[b.id] = self._implies(t.guard if taken else t.guard ^ INV, self.fn.knobs.election_depth)
 
     def _implies(self, p: Opnd, depth: int) -> bool:
         """True if a predicate (``INV``: its opposite) holds for an elected thread at most."""

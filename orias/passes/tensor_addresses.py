@@ -28,8 +28,6 @@ from orias.passes.def_use import Values
 
 _COPY: Final = op("R2UR")
 _ADD: Final = op("IADD3")
-_DEPTH: Final = 64
-"""Additions that are followed from one address."""
 
 
 def share_tensor_addresses(fn: Func) -> bool:
@@ -54,7 +52,7 @@ def _rewrite(fn: Func, values: Values, inst: Inst, copies: dict[Opnd, Opnd], out
     copy = values.definition(inst.src[0])
     if copy is None or copy.op is not _COPY or copy.guard != PT or len(copy.dst) != 1 or not _plain(copy.src[0]):
         return False
-    base, offset = _split(values, copy.src[0])
+    base, offset = _split(values, copy.src[0], fn.knobs.tensor_address_depth)
     shared = copies.get(base)
     if shared is None:
         if base == copy.src[0]:
@@ -77,10 +75,10 @@ def _plain(o: Opnd) -> bool:
     return is_vreg(o) and in_file(o, K_R) and not has_modifiers(o)
 
 
-def _split(values: Values, o: Opnd) -> tuple[Opnd, int]:
-    """A word as (value, constant) whose sum it is."""
+def _split(values: Values, o: Opnd, depth: int) -> tuple[Opnd, int]:
+    """A word as (value, constant) whose sum it is; `depth` additions are followed."""
     offset = 0
-    for _ in range(_DEPTH):
+    for _ in range(depth):
         d = values.definition(o)
         if d is None or d.op is not _ADD or d.guard != PT or o != d.dst[0]:
             break

@@ -54,13 +54,6 @@ from orias.target import features
 from orias.target.fixed_registers import FIXED_SPECIALS
 from orias.target.register_steps import FREE_WORDS
 
-_NEAR: Final = 10
-"""Words below the highest need of the function from which a block counts as one that needs most."""
-_LONG: Final = 60_000
-"""Instructions from which a function is left alone."""
-_ROUNDS: Final = 8
-_MANY: Final = 400
-"""Instructions that a condition is made of and their readers, from which it stays as it is."""
 _ANY: Final = ur(FIRST_VIRTUAL)
 _S2UR: Final = op("S2UR")
 _UIADD3: Final = op("UIADD3")
@@ -75,14 +68,14 @@ def compute_uniformly(fn: Func) -> bool:
     """
     if fn.kind != "entry" or any(i.op.flags & F_CALL for i in fn.insts()):
         return False
-    if sum(len(b.insts) for b in fn.blocks) > _LONG:
+    if sum(len(b.insts) for b in fn.blocks) > fn.knobs.urf_max_inst:
         return False
     lv = liveness(fn)
     needs = {b.id: most_words(fn, b, lv) for b in fn.blocks}
     top = max(needs.values())
     if top <= FREE_WORDS:
         return fn.target.has(features.UNIFORM_BRANCHES) and _Chains(fn, lv, set()).run()
-    return _Chains(fn, lv, {b for b, n in needs.items() if n >= max(FREE_WORDS, top - _NEAR)}).run()
+    return _Chains(fn, lv, {b for b, n in needs.items() if n >= max(FREE_WORDS, top - fn.knobs.urf_peak_slack)}).run()
 
 
 def uniform_operand(o: Opnd) -> Opnd:
@@ -120,7 +113,7 @@ class _Chains:
         for b in fn.blocks:
             if b.id in hot:
                 self.hot |= lv.live_in[b.id] | lv.live_out[b.id]
-                self.peak = max(self.peak, _weight(b))
+                self.peak = max(self.peak, self._weight(b))
 
     def run(self) -> bool:
         self._collect()
@@ -245,7 +238,7 @@ class _Chains:
     def _give_back(self) -> None:
         """Users first: leave in vector registers what costs more moves as a uniform value than it saves."""
         order = [inst for b in self.fn.blocks for inst in b.insts if inst.uid in self.forms]
-        for _ in range(_ROUNDS):
+        for _ in range(self.fn.knobs.urf_rounds):
             left = len(self.forms)
             for inst in reversed(order):
                 if inst.uid in self.forms and self._costs_more(inst):
@@ -265,7 +258,7 @@ class _Chains:
             more: dict[int, Inst] = {}
             work = [condition]
             readers = 0
-            while work and len(more) + readers < _MANY:
+            while work and len(more) + readers < self.fn.knobs.urf_condition_budget:
                 inst = work.pop()
                 if inst.uid in more or inst.uid in self.forms:
                     continue
@@ -285,7 +278,7 @@ class _Chains:
                 # A constant that vector operations need too is loaded twice.
                 saved += gain - (min(cost, 1) if _is_constant(inst) else cost)
             # The branch itself waits less for its condition, which counts in loops.
-            if saved + (_weight(b) >> 3) < 0:
+            if saved + (self._weight(b) * self.fn.knobs.urf_branch_gain >> 3) < 0:
                 for inst in more.values():
                     self._drop(inst)
 
@@ -324,17 +317,21 @@ class _Chains:
                     continue
                 moved = self._takes(user, v)
                 if moved is not None:
-                    gain += moved * _weight(b)
+                    gain += moved * self._weight(b)
                 elif b.id not in copied:
                     copied.add(b.id)
-                    cost += _weight(b) * fn.vwidth[v]
+                    cost += self._weight(b) * fn.vwidth[v]
             if v >= FIRST_VIRTUAL and self.hot >> v & 1 and fn.vkind[v] == K_R:
                 gain += fn.vwidth[v] * self.peak
         return cost, gain, wanted
 
+    def _weight(self, b: Block) -> int:
+        """How often a block runs, roughly."""
+        return 1 << self.fn.knobs.loop_weight_bits * min(b.depth, 4)
+
     def _needed_back(self, inst: Inst) -> int:
         """Weight of the copies that an instruction needs if it stays: vector operations take one operand that is no vector register."""
-        here = _weight(self.home[inst.uid])
+        here = self._weight(self.home[inst.uid])
         pseudo = inst.op.flags & F_PSEUDO
         total = 0
         taken = False
@@ -490,8 +487,3 @@ def _is_constant(inst: Inst) -> bool:
 def _renamed(o: Opnd, twins: dict[int, int]) -> Opnd:
     twin = twins.get(vreg(o)) if in_file(o, K_UR) else None
     return o if twin is None else with_reg(o, twin)
-
-
-def _weight(b: Block) -> int:
-    """How often a block runs, roughly."""
-    return 1 << 3 * min(b.depth, 4)

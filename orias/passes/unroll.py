@@ -1,7 +1,7 @@
 """OriLoopUnrolling: full unrolling of loops of one block with a known number of iterations.
 
 As ptxas does (13.0.88, from -O2 on, measured: 125 iterations of a body of two instructions, 32 of six); loops that come out larger
-than :data:`_MOST` stay, and so do those with ``.pragma "nounroll"``.
+than the knob UnrollFullInstLimit stay, and so do those with ``.pragma "nounroll"``.
 """
 
 from typing import Final
@@ -38,9 +38,6 @@ from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
 from orias.semantics.integers import evaluate
 
-_MOST: Final = 400
-"""Instructions that the iterations of a loop may come to."""
-_ITERATIONS: Final = 128
 _COMPARE: Final = ("LT", "EQ", "LE", "GT", "NE", "GE")
 
 
@@ -49,13 +46,14 @@ def unroll_loops(fn: Func) -> bool:
     if fn.no_unroll or fn.moves_stack or not any(b in b.succs for b in fn.blocks):
         return False
     changed = False
+    most, longest = fn.knobs.unroll_full_inst_limit, fn.knobs.unroll_full_iterations
     for loop in find_loops(fn, dominators(fn)).loops:
         block = loop.header
         if len(loop.blocks) != 1 or block.no_unroll or not is_simple(block):
             continue
         body = [i for i in block.insts if i.op is not OP_PHI][:-1]
-        iterations = _count_iterations(block)
-        if 0 < iterations <= _ITERATIONS and iterations * sum(_stays(i) for i in body) <= _MOST:
+        iterations = _count_iterations(block, longest)
+        if 0 < iterations <= longest and iterations * sum(_stays(i) for i in body) <= most:
             _write_out(fn, block, body, iterations)
             changed = True
     return changed
@@ -86,8 +84,8 @@ def _stays(inst: Inst) -> bool:
 # --- the number of iterations
 
 
-def _count_iterations(block: Block) -> int:
-    """How often the block runs; 0 if that is not known."""
+def _count_iterations(block: Block, most: int) -> int:
+    """How often the block runs; 0 if that is not known, or more than `most` times."""
     entry = 1 - block.preds.index(block)
     defs = {vreg(d): i for i in block.insts for d in i.dst if is_vreg(d)}
     state: dict[int, int] = {}
@@ -97,7 +95,7 @@ def _count_iterations(block: Block) -> int:
             if first is not None:
                 state[vreg(inst.dst[0])] = first
     branch = block.insts[-1].guard
-    for iteration in range(1, _ITERATIONS + 1):
+    for iteration in range(1, most + 1):
         seen: dict[int, int | None] = dict(state)
         goes_on = _value(branch, seen, defs)
         if goes_on is None:

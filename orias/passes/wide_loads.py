@@ -27,8 +27,6 @@ from orias.passes.words import rename_words
 
 _BARRIER: Final = F_WRITE | F_FENCE | F_CALL
 _WORD: Final = 4
-_FARTHEST: Final = 96
-"""A load moves up by so many instructions at most: its result takes a register all the way.  A guess."""
 
 Wide = tuple[tuple[int, Op], ...]
 """The operations that load several words at once, with the number of words, most first."""
@@ -96,7 +94,7 @@ def _take(
                     continue
                 members = [found.pop(o) for o in offsets]
                 first = min(k for k, _ in members)
-                if max(k for k, _ in members) - first > _FARTHEST:
+                if max(k for k, _ in members) - first > fn.knobs.vectorization_distance:
                     continue
                 whole = fn.new_vreg(K_R, count)
                 leader = next(i for k, i in members if k == first)

@@ -104,7 +104,7 @@ def _branches(fn: Func, o: Options) -> None:
 
 def _unroll(fn: Func, o: Options) -> None:
     # After an inner loop is unrolled, the loop around it may be a single block, which can be unrolled too.
-    for _ in range(3):
+    for _ in range(fn.knobs.unroll_rounds):
         if not unroll_loops(fn):
             break
         optimize_branches(fn)

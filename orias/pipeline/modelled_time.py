@@ -1,7 +1,6 @@
 """Time of a finished function by the machine model, to choose between two ways to compile it."""
 
 import math
-from typing import Final
 
 from orias.analysis.cfg import dominators, find_loops
 from orias.isa.op import F_PSEUDO
@@ -13,10 +12,6 @@ from orias.timing.play import Player, visit
 from orias.timing.step import NO_UNIT, UNITS, Step
 from orias.timing.units import NEEDS_WRITE, units
 
-_TURNS: Final = 4
-_TRIPS: Final = 10
-"""Turns that a loop is expected to take; a turn of an inner loop counts so many times one of the outer."""
-
 
 def modelled_time(fn: Func) -> float:
     """A measure of the time that a function in state ``final`` takes; lower is better, and only ratios mean something.
@@ -27,6 +22,7 @@ def modelled_time(fn: Func) -> float:
     find_loops(fn, dominators(fn))
     warps = _warps(fn)
     maker = StepMaker(fn.target.sm, fn.target.latency_class)
+    trips = fn.knobs.sched_estimated_loop_iterations
     alone = full = 0.0
     by_depth: dict[int, list[Block]] = {}
     for b in fn.blocks:
@@ -35,8 +31,8 @@ def modelled_time(fn: Func) -> float:
         steps = _steps(maker, fn, blocks)
         if not steps:
             continue
-        one, busiest = _cycles(maker, steps, depth)
-        weight = float(_TRIPS**depth)
+        one, busiest = _cycles(maker, steps, depth, fn.knobs.sched_model_turns)
+        weight = float(trips**depth)
         alone += weight * one
         full += weight * max(busiest, one / warps)
     return math.sqrt(max(alone, 1.0) * max(full, 1.0))
@@ -70,10 +66,10 @@ def _steps(maker: StepMaker, fn: Func, blocks: list[Block]) -> list[Step]:
     return out
 
 
-def _cycles(maker: StepMaker, steps: list[Step], depth: int) -> tuple[float, float]:
+def _cycles(maker: StepMaker, steps: list[Step], depth: int, most: int) -> tuple[float, float]:
     """Cycles of a warp alone for one turn, and those of the busiest of the units and the issue slots."""
     turn = [visit(s.index, False, 1, 4) for s in steps]
-    turns = _TURNS if depth else 1
+    turns = most if depth else 1
     turn[-1] = visit(len(steps) - 1, depth > 0, 1, 4)
     played = Player(maker.machine, steps, True).play([[turn * turns]], 1)
     busy = [0] * len(UNITS)

@@ -25,11 +25,12 @@ class Runner:
 
     def run(self, fn: Func) -> None:
         """Run the phases on a function."""
+        phases = _without(self.phases, fn)
         if self.watch is None:
-            for phase in self.phases:
+            for phase in phases:
                 FUNCTIONS[phase.key](fn, self.options)
             return
-        for phase in self.phases:
+        for phase in phases:
             self.watch.before(phase, fn)
             FUNCTIONS[phase.key](fn, self.options)
             self.watch.after(phase, fn)
@@ -43,20 +44,34 @@ class Runner:
 
     def try_out(self, fn: Func) -> None:
         """Run all phases on a copy whose code is not used, without dumps, times, verifier and trace."""
-        for phase in selected(self.options, False):
+        for phase in _without(selected(self.options, False), fn):
             FUNCTIONS[phase.key](fn, self.options)
 
 
 def selected(options: Options, stop: bool = True) -> list[Phase]:
     """The phases that the options select; raises CompileError for unknown names and for skipped phases that are required."""
     level = str(max(0, min(options.opt_level, 3)))
-    skipped = {find_phase(name).name for name in options.skip_phases}
-    for phase in PHASES:
-        if phase.required and phase.name in skipped:
-            text = f"Phase '{phase.name}' cannot be skipped: without it there is no code"
-            raise CompileError([Diagnostic("fatal", text)])
+    skipped = _skipped(options.skip_phases)
     out = [p for p in PHASES if level in p.levels and p.name not in skipped]
     if options.stop_after and stop:
         last = PHASES.index(find_phase(options.stop_after))
         out = [p for p in out if PHASES.index(p) <= last]
+    return out
+
+
+def _without(phases: list[Phase], fn: Func) -> list[Phase]:
+    """The phases without those that the function's knobs leave out (DisablePhases)."""
+    if not fn.knobs.disable_phases:
+        return phases
+    skipped = _skipped(fn.knobs.disable_phases.split("+"))
+    return [p for p in phases if p.name not in skipped]
+
+
+def _skipped(names: list[str]) -> set[str]:
+    """Names of phases to leave out, as they are in the table; raises CompileError if one is unknown or required."""
+    out = {find_phase(name).name for name in names}
+    for phase in PHASES:
+        if phase.required and phase.name in out:
+            text = f"Phase '{phase.name}' cannot be skipped: without it there is no code"
+            raise CompileError([Diagnostic("fatal", text)])
     return out

@@ -6,6 +6,7 @@ A common statement costs one match, one look-up of its opcode and one look-up pe
 import re
 from typing import Final, final
 
+from orias.knobs.knob_settings import PRAGMA
 from orias.ptx.ast import O_PAIR, O_REG, TYPE_BITS, Function, Instr, Label, Loc, Operand, Pragma, Var
 from orias.ptx.call_syntax import LISTS, call, labelled_list, target_list
 from orias.ptx.debug import LOC, dwarf_line, loc_directive
@@ -404,7 +405,7 @@ class BodyReader:
             line = lex.line
             for text in read_pragma(state):
                 known_pragma(state, text, line)
-                if text == "enable_smem_spilling" and not function.entry:
+                if not function.entry and (text == "enable_smem_spilling" or text.startswith(PRAGMA)):
                     state.error(f"Pragma '{text}' cannot be specified for a function", line)
                 body.append(Pragma(text, line))
             return False

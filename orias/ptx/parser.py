@@ -7,6 +7,7 @@ Facts: docs/facts/front-end.md.
 import gc
 from typing import Final, final
 
+from orias.knobs.knob_settings import PRAGMA
 from orias.ptx.ast import Function, Module, Var
 from orias.ptx.body import BodyReader
 from orias.ptx.debug import dwarf_line, file_directive, section_directive
@@ -206,6 +207,8 @@ class Parser:
                     state.error(f"Pragma '{key[7:]}' is allowed only within function scope", line)
                 else:
                     known_pragma(state, key[7:], line)
+                if key[7:].startswith(PRAGMA) and not entry:
+                    state.error(f"Pragma '{key[7:]}' cannot be specified for a function", line)
         if state.take(";"):
             if entry:
                 self.undefined.append(function)

@@ -5,6 +5,8 @@ Facts: docs/facts/front-end.md (debug text and pragmas).
 
 from typing import Final
 
+from orias.knobs.knob_settings import PRAGMA, KnobError, Setting, parse_setting
+from orias.ptx.ast import Function, Pragma
 from orias.ptx.lexer import T_STRING
 from orias.ptx.parser_state import State
 
@@ -38,6 +40,9 @@ def read_pragma(state: State) -> list[str]:
 
 def known_pragma(state: State, text: str, line: int) -> None:
     """Warns of a pragma that ptxas does not know; reports one that the PTX version does not have."""
+    if text.startswith(PRAGMA):
+        _knob(state, text, line)
+        return
     name = text.split(" ")[0]
     first = PRAGMAS.get(name)
     if first is None or (name == "nounroll" and text != name):
@@ -47,3 +52,23 @@ def known_pragma(state: State, text: str, line: int) -> None:
 
 
 # bodies
+
+
+def _knob(state: State, text: str, line: int) -> None:
+    """Checks a pragma that sets a knob."""
+    try:
+        setting = parse_setting(text[len(PRAGMA) :])
+    except KnobError as e:
+        state.error(str(e), line)
+        return
+    if setting.kernel:
+        state.error(
+            f"Pragma '{text}' names a kernel: it is for the kernel that it stands in, or for all before the first", line
+        )
+
+
+def knob_pragmas(kernel: Function, of_module: list[str]) -> list[Setting]:
+    """The settings of knobs in a kernel's pragmas, after those of its module (which are for all kernels)."""
+    texts = [*of_module, *(key[len("pragma:") :] for key in kernel.directives if key.startswith("pragma:"))]
+    texts += [s.text for s in kernel.body or () if isinstance(s, Pragma)]
+    return [parse_setting(t[len(PRAGMA) :]) for t in texts if t.startswith(PRAGMA)]

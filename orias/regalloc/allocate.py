@@ -9,6 +9,7 @@ from typing import Final, final
 
 from orias.isa.op import F_PSEUDO
 from orias.isa.operand import FIRST_VREG, K_P, K_R, K_UP, K_UR, in_file, lane_words, reg_id, vreg
+from orias.knobs.knob_values import Knobs
 from orias.ori.ir import CallInfo
 from orias.regalloc.coalesce import Classes, Cls, Seg
 from orias.regalloc.files import FILES, kept, usable
@@ -19,14 +20,6 @@ from orias.target.register_steps import FREE_WORDS
 from orias.timing.units import NEEDS_READ, units
 
 _BITS: Final = 256
-_ATTEMPTS: Final = 8
-_REACHES: Final = (1, 4, 16, 64, 256)
-"""Distances in points before and after a value; another value of the register that near makes it a close fit."""
-_REST: Final = 8
-"""Number of points for which a register should be free before it is reused (a guess)."""
-_LATE: Final = 6
-"""Number of points for which a source of an operation that reads it late should keep its register: what overwrites it
-earlier waits for a scoreboard (a guess)."""
 
 
 def _aligned() -> dict[tuple[int, int], int]:
@@ -106,7 +99,7 @@ def allocate_again(classes: Classes, file: int, result: Assignment) -> bool:
     todo = [c for c in classes.all() if c.file == file]
     failed = [c for c in result.failed if c.file == file]
     rest = [c for c in result.failed if c.file != file]
-    for k in range(_ATTEMPTS):
+    for k in range(classes.rg.fn.knobs.reg_alloc_num_non_spill_trials):
         if k == 0:
             todo.sort(key=usual_order)
         elif k == 1:
@@ -138,7 +131,7 @@ def attempt(
     used = 0
     failed: list[Cls] = []
     for c in todo:
-        slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, _disliked(c, triads), late)
+        slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, _disliked(c, triads), fn.knobs, late)
         if slot < 0:
             failed.append(c)
             continue
@@ -159,7 +152,7 @@ def attempt(
 class LateReads:
     """Registers that an operation has yet to read some time after it has issued."""
 
-    __slots__ = ("at", "pending", "roomy")
+    __slots__ = ("at", "pending", "rest", "roomy")
 
     def __init__(self, rg: Ranges) -> None:
         needs = units(rg.fn.target.sm).needs
@@ -168,6 +161,7 @@ class LateReads:
         for point, inst in enumerate(rg.insts):
             if inst is not None and not inst.op.flags & F_PSEUDO and needs(inst.op, inst.dst, inst.src) & NEEDS_READ:
                 self.at[point] = 1
+        self.rest: Final[int] = rg.fn.knobs.reg_alloc_late_read_distance
         self.pending: Final[Occupancy] = Occupancy(rg.points)
         self.roomy: Final[int] = (1 << FREE_WORDS) - 1 if rg.fn.kind == "entry" else 0
         """Registers that cost no occupancy."""
@@ -178,7 +172,7 @@ class LateReads:
         last = self.pending.size
         for _, e, _ in segs:
             if at[e]:
-                self.pending.add(e + 1, min(e + 1 + _LATE, last), mask)
+                self.pending.add(e + 1, min(e + 1 + self.rest, last), mask)
 
     def taken(self, segs: list[Seg], occ: Occupancy) -> int:
         """Registers in which a word with these intervals would wait for a late read, or make another word wait for its own."""
@@ -188,7 +182,7 @@ class LateReads:
         for s, e, _ in segs:
             out |= self.pending.taken(s, s + 1)
             if at[e]:
-                out |= occ.taken(e + 1, min(e + 1 + _LATE, last))
+                out |= occ.taken(e + 1, min(e + 1 + self.rest, last))
         return out
 
 
@@ -236,7 +230,7 @@ def _triads(classes: Classes) -> dict[Cls, list[Triad]]:
                     sources.append((c, classes.place[v] + lane_words(o, 1)[0]))
         if len(sources) != 3 or len(set(sources)) != 3:
             continue
-        weight = 1 << min(3 * rg.depth[point], 30)
+        weight = 1 << min(rg.fn.knobs.loop_weight_bits * rg.depth[point], 30)
         for k in range(3):
             c, place = sources[k]
             if c.mod == 1:
@@ -259,7 +253,7 @@ def _disliked(c: Cls, triads: dict[Cls, list[Triad]]) -> int:
 
 
 def _choose(
-    c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked: int, late: LateReads | None
+    c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked: int, knobs: Knobs, late: LateReads | None
 ) -> int:
     """The register for place 0 of a class, or -1.
 
@@ -278,7 +272,7 @@ def _choose(
         stale = taken | ~used
         if segs:
             s = segs[0][0]
-            stale |= occ.taken(max(0, s - _REST), s + 1)
+            stale |= occ.taken(max(0, s - knobs.reg_alloc_rest_distance), s + 1)
         if place >= 0:
             ok &= ~(taken >> place)
             rested &= ~(stale >> place)
@@ -304,7 +298,7 @@ def _choose(
     if best >= 0:
         return best
     if not used and len(c.words) == 1 and ok & ~cost:
-        return _snug(c, occ, ok & ~cost)
+        return _snug(c, occ, ok & ~cost, knobs.reg_alloc_snug_reach)
     rested &= ~cost
     inside = ok & _within(used, c) & ~cost
     if late is not None and hazard:
@@ -318,17 +312,19 @@ def _choose(
     return (ok & -ok).bit_length() - 1
 
 
-def _snug(c: Cls, occ: Occupancy, ok: int) -> int:
-    """The register of `ok` with the closest occupied points around a one-word class, to leave long gaps to long values."""
+def _snug(c: Cls, occ: Occupancy, ok: int, most: int) -> int:
+    """The register of `ok` with the closest occupied points around a one-word class, at most `most` away, to leave long gaps to long values."""
     place, segs = next(iter(c.words.items()))
     start, end = segs[0][0], segs[-1][1]
-    for reach in _REACHES:
+    reach = 1
+    while reach <= most:
         before, after = occ.taken(max(0, start - reach), start), occ.taken(end, min(end + reach, occ.size))
         before = before >> place if place >= 0 else before << -place
         after = after >> place if place >= 0 else after << -place
         for choice in (ok & before & after, ok & (before | after)):
             if choice:
                 return (choice & -choice).bit_length() - 1
+        reach *= 4
     return (ok & -ok).bit_length() - 1
 
 

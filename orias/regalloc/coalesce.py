@@ -36,7 +36,6 @@ Seg = tuple[int, int, int]
 _ALIGN: Final[tuple[int, ...]] = (1, 1, 2, 4, 4, 8, 8, 8, 8)
 _LONG_ALIGN: Final = 4
 """Alignment of vectors of more than eight words, of tensor memory: what ptxas 13.0.88 gives them (sm_100, sm_103)."""
-_MAX_SPAN: Final = 16
 _ANY_SPAN: Final = 256
 _FAR: Final = 1 << 60
 _TIE_WEIGHT: Final = 1 << 50
@@ -195,7 +194,7 @@ class Classes:
         self.listed = out
         return out
 
-    def join(self, m: Move, limit: int = _MAX_SPAN) -> bool:
+    def join(self, m: Move, limit: int) -> bool:
         """Try to coalesce the two registers of a move; True if they are.  `limit`: maximum words of a class."""
         fn = self.rg.fn
         if fn.vkind[m.dst] != fn.vkind[m.src]:
@@ -379,6 +378,7 @@ def coalesce(rg: Ranges) -> Classes:
     moves: list[Move] = []
     pins: list[tuple[int, int, int, int]] = []
     ties = first_results(rg.fn)
+    bits = rg.fn.knobs.loop_weight_bits
     for point, inst in enumerate(rg.insts):
         if inst is None:
             continue
@@ -395,7 +395,7 @@ def coalesce(rg: Ranges) -> Classes:
             moves.append(_tie_move(rg, inst))
         if o is not OP_COPY and o is not OP_PACK and o is not OP_PCOPY:
             continue
-        weight = 4 << min(3 * rg.depth[point], 30)
+        weight = 4 << min(bits * rg.depth[point], 30)
         if o is OP_PACK:
             weight -= 1
         elif o is OP_PCOPY and inst.dst and inst.dst[0] in ties:
@@ -404,7 +404,7 @@ def coalesce(rg: Ranges) -> Classes:
         _pins(rg, inst, weight, pins)
     moves.sort(key=_weight)
     for m in moves:
-        classes.join(m)
+        classes.join(m, rg.fn.knobs.reg_alloc_coalesce_max_words)
     for v, place, reg, weight in pins:
         c = classes.cls(v)
         c.pinned.append((reg - (classes.place[v] + place), weight))

@@ -14,9 +14,6 @@ from orias.regalloc.files import usable
 from orias.regalloc.pressure import Pressure
 from orias.target.register_steps import FREE_WORDS
 
-_TRIES: Final = 18
-_WORK: Final = 60_000
-"""Maximum number of classes placed in all tries together."""
 _COMFORTABLE: Final = (True, False, False, False, False)
 """For each try under one cap: whether registers rest before reuse and banks are balanced."""
 
@@ -31,7 +28,7 @@ def pack_registers(classes: Classes, result: Assignment) -> None:
     # R1 is not allocated: n words need the registers up to number n.  Alignment wastes some words with any method.
     good = max(need + 1 + need // 64, FREE_WORDS)
     todo = sorted((c for c in classes.all() if c.file == K_R), key=usual_order)
-    tries = min(_TRIES, _WORK // len(todo))
+    tries = min(fn.knobs.reg_alloc_pack_trials, fn.knobs.reg_alloc_pack_budget // len(todo))
     best = [c.slot for c in todo]
     used = result.used[K_R]
     low = max(need, FREE_WORDS) - 1

@@ -16,21 +16,18 @@ from orias.regalloc.coalesce import Classes, Cls
 from orias.regalloc.files import usable
 from orias.regalloc.limits import missing_registers
 
-_WORK: Final = 200_000_000
-"""Maximum of (classes times points of high pressure) in one choice, in bits of memory."""
-REMAT_GAIN: Final = 4
-"""Factor by which rematerialising a value is cheaper than storing and loading it (a guess)."""
-
 
 @final
 class Pressure:
     """Words needed minus registers available in one file, point by point (positive: too many)."""
 
-    __slots__ = ("excess", "file")
+    __slots__ = ("budget", "excess", "file")
 
     def __init__(self, classes: Classes, file: int, extra: list[int] | None) -> None:
         rg = classes.rg
         self.file: Final[int] = file
+        self.budget: Final[int] = rg.fn.knobs.reg_alloc_spill_budget
+        """Bits of work that the choice of what to spill may take."""
         diff = [0] * (rg.points + 1)
         for c in classes.all():
             if c.file == file:
@@ -85,10 +82,11 @@ def candidates(classes: Classes, temps: set[int], cheap: Container[Cls]) -> list
     """
     rg = classes.rg
     table: dict[Cls, Candidate] = {}
+    bits = rg.fn.knobs.loop_weight_bits
     for point, inst in enumerate(rg.insts):
         if inst is None:
             continue
-        weight = 4 << min(3 * rg.depth[point], 30)
+        weight = 4 << min(bits * rg.depth[point], 30)
         for o in inst.dst:
             _count(classes, o, weight, point, table)
         # A reload is just before the instruction, where the values live after the previous instruction are live.
@@ -108,7 +106,7 @@ def candidates(classes: Classes, temps: set[int], cheap: Container[Cls]) -> list
             table.pop(c, None)
     for c, x in table.items():
         if c in cheap:
-            x.cost = max(1, x.cost // REMAT_GAIN)
+            x.cost = max(1, x.cost // rg.fn.knobs.reg_alloc_remat_gain)
     return list(table.values())
 
 
@@ -183,7 +181,7 @@ class _Crowd:
 def choose_victims(pressure: Pressure, pool: list[Candidate]) -> list[Cls]:
     """Classes of the file to spill so that no point lacks registers, as far as possible."""
     pool = [x for x in pool if x.cls.file == pressure.file]
-    crowd = _Crowd(pressure.excess, max(1024, _WORK // (1 + len(pool))))
+    crowd = _Crowd(pressure.excess, max(1024, pressure.budget // (1 + len(pool))))
     heap: list[tuple[float, int, Candidate, list[int]]] = []
     serial = 0
     for x in pool:

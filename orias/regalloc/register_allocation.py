@@ -1,6 +1,6 @@
 """Register allocation of a function: the steps, in order (``docs/regalloc.md``)."""
 
-from typing import Final, final
+from typing import final
 
 from orias.analysis.cfg import dominators, find_loops, remove_unreachable
 from orias.analysis.inflight import has_operations
@@ -24,8 +24,6 @@ from orias.regalloc.ssa_out import leave_ssa, tie
 from orias.regalloc.vectors import join_vectors
 from orias.regalloc.wgmma_spill import check_operations, gather_accumulators
 from orias.target.register_steps import SYSTEM_REGISTERS
-
-_ROUNDS: Final = 60
 
 
 @final
@@ -117,7 +115,7 @@ def _solve(fn: Func, state: SpillState) -> tuple[Classes, Assignment]:
         constants = across_calls(classes)
         if constants:
             spill(classes, constants, state, [])
-    for _ in range(_ROUNDS):
+    for _ in range(fn.knobs.reg_alloc_max_spill_rounds):
         classes = _tied_classes(fn)
         result = allocate(classes)
         if not result.failed:

@@ -63,11 +63,6 @@ from orias.regalloc.ssa_out import OP_PCOPY
 from orias.target import features
 from orias.target.fixed_registers import FIXED_SPECIALS
 
-_SHARE_DISTANCE: Final = 12
-"""Instructions for which a loaded value serves later references (a guess: long enough for an expression)."""
-_SPANS: Final = 24
-"""Maximum number of pieces of blocks through which a register may be kept between two references."""
-
 
 @final
 class SpillState:
@@ -302,7 +297,7 @@ class _Spiller:
         self.ends[b.id] = {
             words: Held(x.register, end, True, (*x.spans, (x.at, end)))
             for words, x in self.recent.items()
-            if x.loaded and len(x.spans) < _SPANS
+            if x.loaded and len(x.spans) < self.fn.knobs.reg_alloc_share_spans
         }
 
     def _inherited(self, b: Block) -> dict[_Words, Held]:
@@ -320,7 +315,7 @@ class _Spiller:
                     break
                 spans = (*spans, *(span for span in y.spans if span not in spans))
             else:
-                if len(spans) <= _SPANS:
+                if len(spans) <= self.fn.knobs.reg_alloc_share_spans:
                     out[words] = Held(x.register, self.point, True, spans)
         return out
 
@@ -376,7 +371,7 @@ class _Spiller:
 
         Distant references share only loaded values, because these can be loaded again if the register is needed.
         """
-        near = self.point - x.at <= _SHARE_DISTANCE and not x.spans
+        near = self.point - x.at <= self.fn.knobs.reg_alloc_share_distance and not x.spans
         if file != K_R or not self.room or not (near or x.loaded):
             return near
         spans = [span for span in x.spans if (x.register, span) not in self.paid]

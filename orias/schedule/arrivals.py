@@ -9,9 +9,6 @@ from typing import Final, final
 from orias.isa.operand import is_vreg, vreg
 from orias.ori.ir import OP_PHI, Block
 
-_EDGE: Final = 6
-"""Cycles between the last instruction of a block and the first of the next, for a branch."""
-
 
 @final
 class Arrivals:
@@ -20,9 +17,11 @@ class Arrivals:
     ``now``: register -> cycles from the start of the present piece.
     """
 
-    __slots__ = ("_ends", "now")
+    __slots__ = ("_edge", "_ends", "now")
 
-    def __init__(self) -> None:
+    def __init__(self, edge: int) -> None:
+        self._edge: Final[int] = edge
+        """Cycles between the last instruction of a block and the first of the next, for a branch."""
         self._ends: Final[dict[int, dict[int, int]]] = {}
         """Block -> registers that arrive after its end, with the cycles from there."""
         self.now: dict[int, int] = {}
@@ -53,6 +52,6 @@ class Arrivals:
 
     def leave(self, b: Block) -> None:
         """Ends a block."""
-        ends = {r: left - _EDGE for r, left in self.now.items() if left > _EDGE}
+        ends = {r: left - self._edge for r, left in self.now.items() if left > self._edge}
         if ends:
             self._ends[b.id] = ends

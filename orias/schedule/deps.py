@@ -50,12 +50,6 @@ from orias.ori.ir import Func, Inst
 from orias.timing.latency import Latency
 from orias.timing.units import NEEDS_READ, NEEDS_WRITE
 
-_OTHER_ESTIMATE: Final = 22
-_PSEUDO_LATENCY: Final = 4
-_WAR_LATE: Final = 12
-"""Estimated cycles until a late reader has read its sources."""
-_LIST_LIMIT: Final = 200
-"""Number of pending memory accesses of a space above which a write is ordered after all of them at once."""
 _LONGEST_FIXED: Final = 48
 """No fixed latency is longer; a definition that is so far before a later one needs no edges of its own."""
 _CLOCKS: Final = ("SR_CLOCK", "SR_GLOBALTIMER", "SR_LANEMASK_ACTIVE")
@@ -65,9 +59,11 @@ _CLOCKS: Final = ("SR_CLOCK", "SR_GLOBALTIMER", "SR_LANEMASK_ACTIVE")
 class Graph:
     """Dependence graph of ``insts``: successors with distances in cycles, and predecessor counts."""
 
-    __slots__ = ("insts", "preds", "succs")
+    __slots__ = ("insts", "other_latency", "preds", "succs")
 
-    def __init__(self, insts: list[Inst]) -> None:
+    def __init__(self, insts: list[Inst], other_latency: int) -> None:
+        self.other_latency: Final[int] = other_latency
+        """Assumed cycles of a late result of which nothing is known (the knob SchedReadSBBaseLatency)."""
         self.insts: list[Inst] = insts
         self.succs: list[dict[int, int]] = [{} for _ in insts]
         self.preds: list[int] = [0] * len(insts)
@@ -135,9 +131,9 @@ def virtual_writes(inst: Inst) -> list[int]:
     return [d >> PAYLOAD_SHIFT for d in inst.dst if d >= FIRST_VREG]
 
 
-def estimate(lat: Latency, op: Op) -> int:
-    """Estimate of a variable latency in cycles."""
-    return op.estimate or _OTHER_ESTIMATE
+def estimate(op: Op, other: int) -> int:
+    """Estimate of a variable latency in cycles; `other`: for an operation of which nothing is known."""
+    return op.estimate or other
 
 
 @final
@@ -191,7 +187,7 @@ class _Builder:
     )
 
     def __init__(self, insts: list[Inst], fn: Func, lat: Latency, virtual: bool) -> None:
-        self.g: Graph = Graph(insts)
+        self.g: Graph = Graph(insts, fn.knobs.sched_read_sb_base_latency)
         self.fn: Func = fn
         self.lat: Latency = lat
         self.virtual: bool = virtual
@@ -269,7 +265,7 @@ class _Builder:
         for d in older:
             d.distance = max(d.distance + step, g.succs[d.node].get(n, 0))
             op = g.insts[d.node].op
-            longest = estimate(self.lat, op) if self.lat.barriers(op) & NEEDS_WRITE else _LONGEST_FIXED
+            longest = estimate(op, self.g.other_latency) if self.lat.barriers(op) & NEEDS_WRITE else _LONGEST_FIXED
             if d.distance < longest:
                 near.append(d)
         return near
@@ -277,10 +273,10 @@ class _Builder:
     def _raw(self, p: Inst, word: int, c: Inst, reg: int, slot: int) -> int:
         if p.op.flags & F_PSEUDO or c.op.flags & F_PSEUDO:
             if not p.op.flags & F_PSEUDO and self.lat.barriers(p.op) & NEEDS_WRITE:
-                return estimate(self.lat, p.op)
-            return _PSEUDO_LATENCY if not p.op.flags & F_PSEUDO else 1
+                return estimate(p.op, self.g.other_latency)
+            return self.fn.knobs.sched_pseudo_latency if not p.op.flags & F_PSEUDO else 1
         if self.lat.barriers(p.op) & NEEDS_WRITE:
-            return estimate(self.lat, p.op)
+            return estimate(p.op, self.g.other_latency)
         if self.virtual:
             kind = self.fn.vkind[reg]
             unit = (0, 0, 256, 512, 520, 528)[kind]
@@ -293,14 +289,14 @@ class _Builder:
         if self.virtual or p.op.flags & F_PSEUDO:
             return 0
         if slot != SLOT_GUARD and self.lat.units.needs(p.op, p.dst, p.src) & NEEDS_READ:
-            return _WAR_LATE
+            return self.fn.knobs.sched_war_latency
         return self.lat.war(p.op)
 
     def _waw(self, p: Inst, c: Inst, reg: int) -> int:
         if self.virtual or (p.op.flags | c.op.flags) & F_PSEUDO:
             return 1
         if self.lat.barriers(p.op) & NEEDS_WRITE:
-            return estimate(self.lat, p.op)
+            return estimate(p.op, self.g.other_latency)
         return self.lat.waw(p.op, c.op, reg)
 
     # --- memory and other order ------------------------------------------------------------------------------
@@ -346,7 +342,7 @@ class _Builder:
                 if _may_alias(x, a):
                     g.edge(x.node, n, 1)
             self.stores.append(a)
-            if len(self.stores) + len(self.loads) > _LIST_LIMIT:
+            if len(self.stores) + len(self.loads) > self.fn.knobs.sched_max_mem_dep:
                 self._collapse(n)
         else:
             self.loads.append(a)

@@ -24,16 +24,6 @@ from orias.target.register_steps import SUB_PARTITIONS, most_words, registers_fo
 from orias.timing.latency import Latency, latency
 from orias.timing.units import NEEDS_WRITE
 
-_WINDOW: Final = 48
-"""Maximum number of ready instructions considered for one choice."""
-_AHEAD: Final = 256
-"""Maximum distance, in instructions, that an instruction moves up from its original place."""
-_MANY_LOADS: Final = 4
-"""Loads of a block from which on an order with the registers of the next step is tried."""
-_PREDICATE_LIMIT: Final = 5
-_RESERVE: Final = 10
-"""Registers below the hard limit that scheduling leaves to the allocator."""
-
 
 @final
 class Plan:
@@ -58,8 +48,8 @@ def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None
         plan = plans(fn, register_usage)[0]
     if plan.sink:
         _sink_all(fn, lv, lat)
-    limit = min(plan.words, fn.max_regs - _RESERVE)
-    arrivals = Arrivals()
+    limit = min(plan.words, fn.max_regs - fn.knobs.sched_reg_reserve)
+    arrivals = Arrivals(fn.knobs.sched_branch_latency)
     for b in fn.blocks:
         arrivals.enter(b)
         pieces = _pieces(b, True)
@@ -100,9 +90,11 @@ def plans(fn: Func, register_usage: int = 5) -> list[Plan]:
     out = [sunk, first] if sunk.words < first.words else [first]
     more = first.words
     # Values on the uniform datapath lower the need, and with it the step from which the next one counts.
-    for _ in range(2 if fn.target.has(features.UNIFORM_BRANCHES) else 1):
+    for _ in range(fn.knobs.reg_tgt_extra_steps + fn.target.has(features.UNIFORM_BRANCHES)):
         more = step_words(more + 1, free)
-        if more <= fn.max_regs - _RESERVE and any(_loads(b) >= _MANY_LOADS for b in fn.blocks):
+        if more <= fn.max_regs - fn.knobs.sched_reg_reserve and any(
+            _loads(b) >= fn.knobs.sched_many_loads for b in fn.blocks
+        ):
             out.append(Plan(False, more))
     return out
 
@@ -141,7 +133,7 @@ def schedule_physical(fn: Func) -> None:
     """Reorder an allocated function; control words are set afterwards."""
     lat = latency(fn.target.latency_class)
     table = load(fn.target.table)
-    arrivals = Arrivals()
+    arrivals = Arrivals(fn.knobs.sched_branch_latency)
     for b in fn.blocks:
         arrivals.enter(b)
         for first, last in _pieces(b, False):
@@ -229,6 +221,7 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
     pipe_free: dict[str, int] = {}
     keys = [lat.pipe_key(i.op) for i in graph.insts]
     out: list[int] = []
+    window = fn.knobs.sched_ready_window
     surplus = alu_surplus(keys, [lat.interval(i.op) for i in graph.insts])
     now = 0
     while ready:
@@ -236,7 +229,7 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
         best_rank = (1 << 60, 0, 0)
         switched = False
         fma_free = max(pipe_free.get("FMA", 0), now)
-        for k in ready[:_WINDOW]:
+        for k in ready[:window]:
             at = max(earliest[k], pipe_free.get(keys[k], 0), now)
             other = False
             if others[k] is not None and (at > now or surplus > 0):
@@ -295,7 +288,7 @@ def _record(
         op = graph.insts[k].op
         left = 0
         if not op.flags & F_PSEUDO and lat.barriers(op) & NEEDS_WRITE:
-            left = at[k] + estimate(lat, op) - end
+            left = at[k] + estimate(op, graph.other_latency) - end
         for w in writes[k]:
             waited.add(w)
             if left > 0:
@@ -496,7 +489,7 @@ class _Virtual:
         if not node.gain_r and not node.gain_p:
             return True
         r, p = self._delta(k)
-        if p > 0 and self.live_p + p > _PREDICATE_LIMIT:
+        if p > 0 and self.live_p + p > self.fn.knobs.sched_predicate_limit:
             return False
         return r <= 0 or k == first or max(self.need[first:k]) + r <= self.limit
 
@@ -514,12 +507,13 @@ class _Virtual:
         pipe_free: dict[str, int] = {}
         keys = ["" if i.op.flags & F_PSEUDO else lat.pipe_key(i.op) for i in graph.insts]
         out: list[int] = []
+        window, ahead = self.fn.knobs.sched_ready_window, self.fn.knobs.sched_move_up_limit
         now = 0
         while ready:
             first = ready[0]
-            reach = first + _AHEAD
+            reach = first + ahead
             ranks: list[tuple[int, int, int]] = []
-            for k in ready[:_WINDOW]:
+            for k in ready[:window]:
                 if k <= reach:
                     ranks.append((max(earliest[k], pipe_free.get(keys[k], 0), now), -height[k], k))
             ranks.sort()

@@ -13,29 +13,22 @@ from typing import Final, final
 
 from orias.analysis.liveness import members
 from orias.isa.operand import K_P, K_R
+from orias.knobs.knob_values import Knobs
 from orias.ori.ir import Func
 from orias.schedule.deps import Graph
-
-_WINDOW: Final = 32
-"""Ready instructions considered for one choice at each end of the order: many loads may be far from their uses."""
-_PREDICATES: Final = 6
-"""Maximum number of live predicates (moves need one of the seven)."""
-_ROUNDS: Final = 3
-"""Maximum number of rounds; each starts both walks from the best order so far."""
-_LONG: Final = 3000
-"""Number of instructions above which there is only one round."""
 
 
 @final
 class Piece:
     """A piece of code: the registers that each instruction reads (once each) and writes, and those live after the piece."""
 
-    __slots__ = ("live_out", "graph", "predicate", "preds", "reads", "words", "writes")
+    __slots__ = ("live_out", "graph", "knobs", "predicate", "preds", "reads", "words", "writes")
 
     def __init__(
         self, fn: Func, graph: Graph, reads: list[list[int]], writes: list[list[int]], live_after: int
     ) -> None:
         self.graph: Final[Graph] = graph
+        self.knobs: Final[Knobs] = fn.knobs
         self.reads: Final[list[list[int]]] = reads
         self.writes: Final[list[list[int]]] = writes
         self.live_out: Final[frozenset[int]] = frozenset(members(live_after))
@@ -58,7 +51,8 @@ def few_registers(piece: Piece) -> list[int]:
     """The order with the lowest register need that was found, as indices; the given order unless another one is better."""
     best = list(range(len(piece.reads)))
     least = most_live(piece, best)
-    for _ in range(_ROUNDS if len(best) < _LONG else 1):
+    knobs = piece.knobs
+    for _ in range(knobs.sched_sink_rounds if len(best) < knobs.sched_sink_max_inst else 1):
         start = best
         up, down = sunk_order(piece, start), eager_order(piece, start)
         for order in (up, down, eager_order(piece, up), sunk_order(piece, down)):
@@ -81,7 +75,7 @@ def sunk_order(piece: Piece, order: list[int]) -> list[int]:
     while ready:
         best = -1
         best_cost = 1 << 30
-        for at in _choices(ready):
+        for at in _choices(ready, piece.knobs.sched_sink_window):
             k = order[-at]
             cost = 0
             for d in writes[k]:
@@ -120,7 +114,7 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
     out: list[int] = []
     while ready:
         best = order[ready[0]]
-        for at in _choices(ready):
+        for at in _choices(ready, piece.knobs.sched_sink_window):
             k = order[at]
             cost = 0
             for d in writes[k]:
@@ -129,7 +123,9 @@ def eager_order(piece: Piece, order: list[int]) -> list[int]:
             for s in reads[k]:
                 if left[s] == 1 and s not in live_out:
                     cost -= piece.words[s]
-            if cost <= 0 and (held < _PREDICATES or not any(piece.predicate[d] for d in writes[k])):
+            if cost <= 0 and (
+                held < piece.knobs.sched_sink_predicates or not any(piece.predicate[d] for d in writes[k])
+            ):
                 best = k
                 break
         ready.remove(place[best])
@@ -166,11 +162,11 @@ def most_live(piece: Piece, order: list[int]) -> int:
                 predicates += piece.predicate[s]
                 now += piece.words[s] - piece.predicate[s]
         top, most = max(top, now), max(most, predicates)
-    return top + 2 * max(0, most - _PREDICATES)
+    return top + 2 * max(0, most - piece.knobs.sched_sink_predicates)
 
 
-def _choices(ready: list[int]) -> list[int]:
-    return ready if len(ready) <= 2 * _WINDOW else ready[:_WINDOW] + ready[-_WINDOW:]
+def _choices(ready: list[int], window: int) -> list[int]:
+    return ready if len(ready) <= 2 * window else ready[:window] + ready[-window:]
 
 
 def _places(order: list[int]) -> list[int]:

@@ -56,7 +56,7 @@ def test_steps_of_occupancy() -> None:
 def test_a_result_that_arrives_in_a_later_block() -> None:
     first, second, third = Block(0), Block(1), Block(2)
     second.preds, third.preds = [first], [second]
-    a = Arrivals()
+    a = Arrivals(6)
     a.enter(first)
     a.passed(20, set(), {7: 280, 9: 3})
     a.leave(first)

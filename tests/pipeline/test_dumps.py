@@ -8,6 +8,7 @@ from orias.compiler import compile_text
 from orias.diag import CompileError
 from orias.isa.op import op
 from orias.isa.operand import K_P, K_R, r
+from orias.knobs.knob_settings import from_dict
 from orias.options import Options
 from orias.ori.clone import clone, restore
 from orias.ori.ir import Block, CallInfo, Clobbers, ConstantPool, Func, JumpTable, Location
@@ -162,6 +163,7 @@ def full() -> Func:
     fn.spill_stores, fn.spill_loads, fn.quad_registers, fn.entry_regs = 4, 12, 0xF0, 168
     fn.wgmma_crossing_remark, fn.wgmma_serial = 7509, 7511
     fn.clobbers = Clobbers(1, 2, 3, 4, 5)
+    fn.knobs = from_dict({"HoistBudget": 3, "DisablePhases": "GvnCse+OriDoRemat"}).values("k", [])
     return fn
 
 

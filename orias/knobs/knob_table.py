@@ -1,0 +1,123 @@
+"""Every knob: name, default, range, unit, the phase that reads it, and what it means.
+
+A number that a heuristic uses, and that could be another without making code wrong, stands here and nowhere else.  Its
+type is that of the default.  Passes read the value from ``Func.knobs`` (:mod:`orias.knobs.knob_values`), in the field
+named after the knob (``UnrollFullInstLimit``: ``unroll_full_inst_limit``).
+
+Knobs that mean the same as one of ptxas have its name (``docs/tuning.md``); their defaults are Orias's own.
+"""
+
+from typing import Final, NamedTuple
+
+
+class Knob(NamedTuple):
+    """One knob.
+
+    ``low``, ``high``: the range of a number, both inclusive (0 for other types); ``phase``: names of phases, or the
+    part of the compiler that reads it; ``ptxas``: True if ptxas has a knob of this name and meaning.
+    """
+
+    name: str
+    default: int | str
+    low: int
+    high: int
+    unit: str
+    phase: str
+    about: str
+    ptxas: bool = False
+
+    @property
+    def kind(self) -> str:
+        """``bool``, ``int`` or ``str``."""
+        return type(self.default).__name__
+
+    @property
+    def field(self) -> str:
+        """The name of the field of :class:`orias.knobs.knob_values.Knobs`."""
+        out = ""
+        for k, ch in enumerate(self.name):
+            before = self.name[k - 1 : k]
+            after = self.name[k + 1 : k + 2]
+            if ch.isupper() and k and (before.islower() or (before.isupper() and after.islower())):
+                out += "_"
+            out += ch.lower()
+        return out
+
+
+_M: Final = 1_000_000
+
+KNOBS: Final[tuple[Knob, ...]] = (
+    # the driver
+    Knob("DisablePragmaKnobs", False, 0, 0, "", "compile", "Ignore knobs in pragmas of the PTX text.", True),
+    Knob("DisablePhases", "", 0, 0, "phases", "compile", "Phases to leave out, joined by '+'.", True),
+    Knob("MaxRegCount", 255, 24, 255, "registers", "compile", "Registers that a kernel may have at most, next to directives and -maxrregcount."),
+    # before allocation
+    Knob("BranchOptRounds", 8, 1, 64, "rounds", "OriBranchOpt", "How often the clean-up of branches repeats at most."),
+    Knob("FusedProductReaders", 3, 0, 64, "readers", "GeneralOptimize", "Readers of a product up to which each sum multiplies again in a fused operation."),
+    Knob("LogicReaders", 2, 0, 64, "readers", "GeneralOptimize", "Readers of a logic operation up to which each takes it into its own table."),
+    Knob("UnrollFullInstLimit", 400, 0, 20_000, "instructions", "OriLoopUnrolling", "Size that a loop with a known number of iterations may come to when it is written out.", True),
+    Knob("UnrollFullIterations", 128, 0, 4_096, "iterations", "OriLoopUnrolling", "Iterations that are written out at most."),
+    Knob("UnrollRounds", 3, 0, 16, "loops", "OriLoopUnrolling", "Nested loops that are written out, from the innermost."),
+    Knob("UnrollUnknownCount", 4, 2, 32, "iterations", "OriLoopUnrolling", "Iterations between two tests of a loop with an unknown number of iterations.", True),
+    Knob("UnrollUnknownInstLimit", 180, 0, 20_000, "instructions", "OriLoopUnrolling", "Size that these iterations may come to.", True),
+    Knob("ElectionDepth", 8, 1, 32, "conditions", "AnalyzeUniformsForSpeculation", "Nested conditions that are followed to find code of one thread."),
+    Knob("HoistBudget", 16, 0, 1_024, "values", "OriHoistInvariantsEarly, OriHoistInvariantsLate", "Values that leave a loop at most.", True),
+    Knob("HoistWorkingRegisters", 8, 0, 128, "registers", "OriHoistInvariantsEarly, OriHoistInvariantsLate", "Registers that the body of a loop is assumed to need next to what lives into it."),
+    Knob("ReassociateTerms", 6, 1, 32, "terms", "OriReassociateAndCommon", "Terms of a sum up to which it is ordered anew."),
+    Knob("ReassociateHolders", 16, 0, 1_024, "values", "OriReassociateAndCommon", "Values with a wanted sum that are looked at."),
+    Knob("TensorAddressDepth", 64, 1, 1_024, "additions", "OriReassociateAndCommon", "Additions that are followed to find the base of an address in tensor memory."),
+    Knob("VectorizationDistance", 96, 0, 10_000, "instructions", "LateExpansion", "Distance of the first and the last of loads that become one."),
+    Knob("PredicationInstLimit", 8, 0, 256, "instructions", "OriDoPredication", "Size of an arm of a branch up to which it is executed under a predicate."),
+    Knob("PredicationLoadInstLimit", 20, 0, 256, "instructions", "OriDoPredication", "The same for an arm that loads from global memory."),
+    Knob("PredicationExitInstLimit", 4, 0, 256, "instructions", "OriDoPredication", "The same for an arm that ends the thread, without its EXIT."),
+    Knob("PredicationRounds", 4, 0, 64, "rounds", "OriDoPredication", "Nested branches that become predicates, from the innermost."),
+    Knob("RematPeaks", 3, 0, 64, "blocks", "OriDoRemat", "Blocks of high need of registers that are relieved."),
+    Knob("RematPeakSlack", 6, 0, 255, "words", "OriDoRemat", "Distance from the highest need of the function within which a block counts as one of these."),
+    Knob("RematInstPerWord", 2, 0, 64, "instructions", "OriDoRemat", "Instructions that are computed a second time for each word that a block need not hold."),
+    Knob("RematPlaces", 2, 0, 64, "blocks", "OriDoRemat", "Places where one value is computed again at most."),
+    Knob("RematMaxBlocks", 2_000, 0, _M, "blocks", "OriDoRemat", "Functions with more blocks are left alone."),
+    Knob("SinkRematMaxInst", 4, 0, 64, "instructions", "OriDoRemat", "Instructions that move together behind a block at most."),
+    Knob("URFPeakSlack", 10, 0, 255, "words", "ConvertToUniformReg", "Distance from the highest need of the function within which a register that a block holds counts as saved."),
+    Knob("URFMaxInst", 60_000, 0, _M, "instructions", "ConvertToUniformReg", "Functions with more instructions are left alone."),
+    Knob("URFRounds", 8, 0, 64, "rounds", "ConvertToUniformReg", "How often what costs more than it saves is given back."),
+    Knob("URFConditionBudget", 400, 0, 100_000, "instructions", "ConvertToUniformReg", "Instructions and readers that are looked at for the condition of one branch."),
+    Knob("URFBranchGain", 1, 0, 64, "eighths", "ConvertToUniformReg", "What a uniform condition saves its branch, in eighths of an instruction."),
+    # scheduling before allocation
+    Knob("RegTgtExtraSteps", 1, 0, 16, "steps", "ScheduleInstructions", "Lower occupancies whose registers are tried (one more on sm_100 and later)."),
+    Knob("SchedManyLoads", 4, 0, 1_024, "loads", "ScheduleInstructions", "Loads of a block from which on these are tried."),
+    Knob("SchedTrialMaxInst", 20_000, 0, _M, "instructions", "ScheduleInstructions", "Functions with more instructions take the first plan instead of the fastest of several."),
+    Knob("SchedEstimatedLoopIterations", 10, 1, 1_000, "iterations", "ScheduleInstructions", "Iterations that a loop counts for when plans are compared.", True),
+    Knob("SchedModelTurns", 4, 1, 64, "iterations", "ScheduleInstructions", "Iterations that are played when plans are compared."),
+    Knob("SchedSpillPenalty", 1, 0, 1_000, "bytes", "ScheduleInstructions", "Weight of a spilled byte when plans are compared (1: it counts as the whole time again)."),
+    Knob("SchedReadyWindow", 48, 1, 10_000, "instructions", "ScheduleInstructions, PostSchedule", "Ready instructions of which the next one is chosen."),
+    Knob("SchedMoveUpLimit", 256, 0, 100_000, "instructions", "ScheduleInstructions", "Distance that an instruction may move up from its place."),
+    Knob("SchedPredicateLimit", 5, 1, 7, "predicates", "ScheduleInstructions", "Predicates that an order may hold at once."),
+    Knob("SchedRegReserve", 10, 0, 128, "registers", "ScheduleInstructions", "Registers below the limit that are left to the allocator."),
+    Knob("SchedSinkRounds", 3, 0, 64, "rounds", "ScheduleInstructions", "How often the order with few registers is improved."),
+    Knob("SchedSinkMaxInst", 3_000, 0, _M, "instructions", "ScheduleInstructions", "Longer pieces of code are improved once."),
+    Knob("SchedSinkWindow", 32, 1, 10_000, "instructions", "ScheduleInstructions", "Ready instructions at either end of which the next one of that order is chosen."),
+    Knob("SchedSinkPredicates", 6, 1, 7, "predicates", "ScheduleInstructions", "Predicates that the order with few registers may hold at once."),
+    Knob("SchedMaxMemDep", 200, 1, 100_000, "accesses", "ScheduleInstructions, PostSchedule", "Accesses to memory after which all of them are taken as one.", True),
+    Knob("SchedReadSBBaseLatency", 22, 1, 1_000, "cycles", "ScheduleInstructions, PostSchedule", "Assumed latency of a late result of which nothing is known.", True),
+    Knob("SchedPseudoLatency", 4, 1, 1_000, "cycles", "ScheduleInstructions", "Assumed latency before an operation that only allocation resolves."),
+    Knob("SchedWarLatency", 12, 1, 1_000, "cycles", "PostSchedule", "Assumed time until an operation has read its sources late."),
+    Knob("SchedBranchLatency", 6, 0, 1_000, "cycles", "ScheduleInstructions, PostSchedule", "Assumed time from the end of a block to the next one."),
+    # allocation
+    Knob("LoopWeightBits", 3, 0, 8, "bits", "AllocateRegisters, ConvertToUniformReg", "Logarithm of the iterations that a loop counts for."),
+    Knob("RegAllocNumNonSpillTrials", 8, 1, 256, "tries", "AllocateRegisters", "Orders that are tried before something is spilled.", True),
+    Knob("RegAllocCoalesceMaxWords", 16, 8, 64, "words", "AllocateRegisters", "Width that registers joined because of a move may come to."),
+    Knob("RegAllocRestDistance", 8, 0, 1_024, "instructions", "AllocateRegisters", "Instructions that a register rests after its last use, where there are enough."),
+    Knob("RegAllocLateReadDistance", 6, 0, 1_024, "instructions", "AllocateRegisters", "Instructions that a register rests after an operation that reads it late, where there are enough."),
+    Knob("RegAllocSnugReach", 256, 1, 65_536, "instructions", "AllocateRegisters", "Distance within which the tightest packing looks for occupied registers."),
+    Knob("RegAllocPackTrials", 18, 0, 1_000, "tries", "AllocateRegisters", "Tries to do with fewer registers."),
+    Knob("RegAllocPackBudget", 60_000, 0, 100 * _M, "values", "AllocateRegisters", "Values that these tries may place."),
+    Knob("RegAllocMaxSpillRounds", 60, 20, 1_000, "rounds", "AllocateRegisters", "How often spilling and allocation repeat before the kernel is refused."),
+    Knob("RegAllocSpillBudget", 200 * _M, 1_024, 2_000 * _M, "bits", "AllocateRegisters", "Work of the choice of what to spill."),
+    Knob("RegAllocRematGain", 4, 1, 1_000, "", "AllocateRegisters", "How many times cheaper than a spill it is to compute a value again."),
+    Knob("RegAllocShareDistance", 12, 0, 10_000, "instructions", "AllocateRegisters", "Distance within which a reloaded value stays in its register for the next reader."),
+    Knob("RegAllocShareSpans", 24, 1, 1_024, "spans", "AllocateRegisters", "Stretches of code through which a reloaded value is followed."),
+)  # fmt: skip
+"""All knobs, by phase."""
+
+BY_NAME: Final[dict[str, Knob]] = {k.name.lower(): k for k in KNOBS}
+"""Knobs by name in lower case: names are compared without case, as ptxas does."""

@@ -1,0 +1,152 @@
+"""The values of the knobs of one kernel, as typed fields."""
+
+from typing import Final, final
+
+from orias.knobs.knob_table import KNOBS
+
+
+@final
+class Knobs:
+    """A value for each knob of :data:`orias.knobs.knob_table.KNOBS`; a new object has the defaults.  It does not change once functions have it."""
+
+    __slots__ = (
+        "branch_opt_rounds",
+        "disable_phases",
+        "disable_pragma_knobs",
+        "election_depth",
+        "fused_product_readers",
+        "hoist_budget",
+        "hoist_working_registers",
+        "logic_readers",
+        "loop_weight_bits",
+        "max_reg_count",
+        "predication_exit_inst_limit",
+        "predication_inst_limit",
+        "predication_load_inst_limit",
+        "predication_rounds",
+        "reassociate_holders",
+        "reassociate_terms",
+        "reg_alloc_num_non_spill_trials",
+        "reg_alloc_coalesce_max_words",
+        "reg_alloc_late_read_distance",
+        "reg_alloc_max_spill_rounds",
+        "reg_alloc_pack_budget",
+        "reg_alloc_pack_trials",
+        "reg_alloc_remat_gain",
+        "reg_alloc_rest_distance",
+        "reg_alloc_share_distance",
+        "reg_alloc_share_spans",
+        "reg_alloc_snug_reach",
+        "reg_alloc_spill_budget",
+        "reg_tgt_extra_steps",
+        "remat_inst_per_word",
+        "remat_max_blocks",
+        "remat_peak_slack",
+        "remat_peaks",
+        "remat_places",
+        "sched_branch_latency",
+        "sched_estimated_loop_iterations",
+        "sched_many_loads",
+        "sched_max_mem_dep",
+        "sched_model_turns",
+        "sched_move_up_limit",
+        "sched_predicate_limit",
+        "sched_pseudo_latency",
+        "sched_read_sb_base_latency",
+        "sched_ready_window",
+        "sched_reg_reserve",
+        "sched_sink_max_inst",
+        "sched_sink_predicates",
+        "sched_sink_rounds",
+        "sched_sink_window",
+        "sched_spill_penalty",
+        "sched_trial_max_inst",
+        "sched_war_latency",
+        "sink_remat_max_inst",
+        "tensor_address_depth",
+        "unroll_full_inst_limit",
+        "unroll_full_iterations",
+        "unroll_rounds",
+        "unroll_unknown_count",
+        "unroll_unknown_inst_limit",
+        "urf_branch_gain",
+        "urf_condition_budget",
+        "urf_max_inst",
+        "urf_peak_slack",
+        "urf_rounds",
+        "vectorization_distance",
+    )
+
+    disable_pragma_knobs: bool
+    disable_phases: str
+    max_reg_count: int
+    branch_opt_rounds: int
+    fused_product_readers: int
+    logic_readers: int
+    unroll_full_inst_limit: int
+    unroll_full_iterations: int
+    unroll_rounds: int
+    unroll_unknown_count: int
+    unroll_unknown_inst_limit: int
+    election_depth: int
+    hoist_budget: int
+    hoist_working_registers: int
+    reassociate_terms: int
+    reassociate_holders: int
+    tensor_address_depth: int
+    vectorization_distance: int
+    predication_inst_limit: int
+    predication_load_inst_limit: int
+    predication_exit_inst_limit: int
+    predication_rounds: int
+    remat_peaks: int
+    remat_peak_slack: int
+    remat_inst_per_word: int
+    remat_places: int
+    remat_max_blocks: int
+    sink_remat_max_inst: int
+    urf_peak_slack: int
+    urf_max_inst: int
+    urf_rounds: int
+    urf_condition_budget: int
+    urf_branch_gain: int
+    reg_tgt_extra_steps: int
+    sched_many_loads: int
+    sched_trial_max_inst: int
+    sched_estimated_loop_iterations: int
+    sched_model_turns: int
+    sched_spill_penalty: int
+    sched_ready_window: int
+    sched_move_up_limit: int
+    sched_predicate_limit: int
+    sched_reg_reserve: int
+    sched_sink_rounds: int
+    sched_sink_max_inst: int
+    sched_sink_window: int
+    sched_sink_predicates: int
+    sched_max_mem_dep: int
+    sched_read_sb_base_latency: int
+    sched_pseudo_latency: int
+    sched_war_latency: int
+    sched_branch_latency: int
+    loop_weight_bits: int
+    reg_alloc_num_non_spill_trials: int
+    reg_alloc_coalesce_max_words: int
+    reg_alloc_rest_distance: int
+    reg_alloc_late_read_distance: int
+    reg_alloc_snug_reach: int
+    reg_alloc_pack_trials: int
+    reg_alloc_pack_budget: int
+    reg_alloc_max_spill_rounds: int
+    reg_alloc_spill_budget: int
+    reg_alloc_remat_gain: int
+    reg_alloc_share_distance: int
+    reg_alloc_share_spans: int
+
+    def __init__(self) -> None:
+        for knob in KNOBS:
+            setattr(self, knob.field, knob.default)
+
+
+DEFAULTS: Final = Knobs()
+"""The knobs of a function for which nobody set any."""
