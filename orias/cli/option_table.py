@@ -24,6 +24,8 @@ JOINED: "Final" = 6
 """A number joined to the short name (``-O3``), or after ``=``."""
 TEXTS: "Final" = 7
 """Texts that are not split; repeated options accumulate."""
+OPTIONAL: "Final" = 8
+"""A text after ``=``, or nothing."""
 
 """Values of ``-arch``; with ``compute_`` and ``lto_`` Orias only parses."""
 
@@ -112,6 +114,12 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
     ("dump-dir", TEXT, "<folder>", "Write dumps there, one a file, and not to standard error."),
     ("skip-phase", LIST, "<phase>,...", "Leave phases out."),
     ("stop-after", TEXT, "<phase>", "End with this phase; no output file is written."),
+    (
+        "remarks",
+        OPTIONAL,
+        "[=<kind>,...]",
+        "Print what the compiler decided, and why: unrolled, hoisted, spilled, registers, ... (default: all kinds).",
+    ),
     ("time-phases", FLAG, "", "Print the time that each phase takes."),
     (
         "capsules",

@@ -13,6 +13,7 @@ from orias.cli.option_table import (
     LIST,
     NOT_IN_NOTE,
     NUMBER,
+    OPTIONAL,
     OPTIONS,
     OWN,
     TEXTS,
@@ -162,6 +163,8 @@ class _Parser:
             if kind == FLAG:
                 if eq:
                     raise UsageError(f"no argument expected after '{shown}'")
+            elif kind == OPTIONAL:
+                pass
             elif not eq and shown != "-O":
                 if i >= len(arguments):
                     raise UsageError(f"argument expected after '{shown}'")

@@ -31,6 +31,7 @@ from orias.passes.fold_guard import fold_guarded_copies
 from orias.passes.gvn import eliminate_common
 from orias.passes.legalize import legalize
 from orias.passes.licm import hoist_invariants
+from orias.passes.loop_decisions import note_loops
 from orias.passes.long_integers import fuse_words
 from orias.passes.low_words import narrow_low_words
 from orias.passes.masked_loads import keep_old_words
@@ -101,6 +102,7 @@ def _branches(fn: Func, o: Options) -> None:
 
 
 def _unroll(fn: Func, o: Options) -> None:
+    first_new = fn.next_block
     # After an inner loop is unrolled, the loop around it may be a single block, which can be unrolled too.
     for _ in range(3):
         if not unroll_loops(fn):
@@ -110,6 +112,8 @@ def _unroll(fn: Func, o: Options) -> None:
     if unroll_partly(fn):
         simplify(fn)
         optimize_branches(fn)
+    if fn.decisions is not None:
+        note_loops(fn, first_new)
 
 
 def _elections(fn: Func, o: Options) -> None:
