@@ -10,6 +10,7 @@ Tools:
   orias dis FILE                             print the SASS of a cubin, fat binary or host file
   orias as FILE.sass -o FILE.cubin ...       assemble a listing
   orias run FILE.cubin --kernel K ...        run a kernel in the simulator
+  orias explore FILE [OTHER] -o PAGE.html    a page that shows how PTX becomes SASS, and why
   orias check FILE.cubin                     check the control words on all paths
   orias verify FILE.ptx ...                  run PTX, every phase and the SASS, and compare
   orias bisect FILE.ptx ...                  find the phase that changes the meaning

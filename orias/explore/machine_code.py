@@ -12,6 +12,7 @@ from orias.explore.occupancy_table import occupancy_table
 from orias.explore.section_flow import CodeBlock, blocks_of, live_sets, waited_for
 from orias.isa.isa_table import CTL_SHIFT, IllegalWord
 from orias.isa.op import F_ATOMIC, F_READ, F_WRITE, GLOBAL, LOCAL, SHARED
+from orias.isa.operations import facts
 from orias.perf.access_size import access_size
 from orias.perf.kernel_steps import KernelCode, kernels
 from orias.perf.loops import loops
@@ -199,12 +200,19 @@ def _issue(code: KernelCode, cycle: int, i: int, far: int) -> list[int]:
 
 
 def _access(n: Node) -> list[Json]:
-    """What a memory access moves; nothing for other instructions."""
+    """What a memory access moves per thread (bytes: None if the program decides it); nothing for other instructions."""
     op = n.d.op
     if not op.flags & (F_READ | F_WRITE | F_ATOMIC) or not op.space:
         return []
-    spaces = [name for bit, name in _SPACES if op.space & bit]
-    kind = "atomic" if op.flags & F_ATOMIC or op.flags & (F_READ | F_WRITE) == F_READ | F_WRITE else "load"
-    if op.flags & (F_READ | F_WRITE) == F_WRITE:
-        kind = "store"
-    return [{"instruction": n.index, "space": " or ".join(spaces), "kind": kind, "bytes": access_size(op.mods)}]
+    both = op.flags & (F_READ | F_WRITE)
+    if op.flags & F_ATOMIC:
+        kind = "atomic"
+    elif both == F_READ | F_WRITE:
+        kind = "copy"
+    else:
+        kind = "store" if both == F_WRITE else "load"
+    names = [name for bit, name in _SPACES if op.space & bit]
+    space = names[0] if len(names) == 1 else "global to shared" if kind == "copy" else "generic"
+    known = facts(op.base)
+    sized = kind != "copy" or (known is not None and known.value("model", op.mods) == "copy")
+    return [{"instruction": n.index, "space": space, "kind": kind, "bytes": access_size(op.mods) if sized else None}]

@@ -49,7 +49,8 @@ def blocks_of(nodes: list[Node], entries: set[int]) -> list[CodeBlock]:
 def live_sets(nodes: list[Node], blocks: list[CodeBlock], roots: dict[int, bool]) -> list[int]:
     """For each instruction the units that hold a value just before it or that it writes, as a bit set.
 
-    A unit holds a value if some path from here reads it before it is written, and some path to here has written it.
+    A unit holds a value if some path from here reads it before it is written, and some path to here has written it.  The stack pointer
+    keeps its value to the end.
     `roots`: first instruction of each function -> whether registers hold arguments there.
     """
     number = {b.start: k for k, b in enumerate(blocks)}
@@ -67,7 +68,7 @@ def live_sets(nodes: list[Node], blocks: list[CodeBlock], roots: dict[int, bool]
             out[i] = live
         written = before[k]
         for i in range(b.start, b.end):
-            out[i] = out[i] & written | nodes[i].touch.write_set
+            out[i] = (out[i] | _STACK_POINTER) & written | nodes[i].touch.write_set
             written |= nodes[i].touch.write_set
     return out
 
@@ -102,7 +103,7 @@ def _written(nodes: list[Node], blocks: list[CodeBlock], succs: list[list[int]],
             made[k] |= nodes[i].touch.write_set
     out = [0] * len(blocks)
     for k, arguments in roots.items():
-        out[k] = (1 << UNITS) - 1 if arguments else _STACK_POINTER
+        out[k] = (1 << UNITS) - 1 if arguments else 0
     changed = True
     while changed:
         changed = False

@@ -22,6 +22,10 @@ SPILLED: Final = "spilled"
 WGMMA: Final = "wgmma"
 
 KINDS: Final[dict[str, str]] = {
+    ORDER: "the order of instructions chosen among several",
+    REGISTERS: "the register count and what needs it",
+    SPILLED: "values kept outside registers",
+    WGMMA: "warpgroup operations that run one at a time, and waits inserted for them",
     UNROLLED: "iterations of a loop written out",
     NOT_UNROLLED: "a loop that stays, and why",
     HOISTED: "computations moved out of a loop",
@@ -32,10 +36,6 @@ KINDS: Final[dict[str, str]] = {
     UNIFORM: "computations moved to the uniform datapath",
     REMATERIALISED: "values computed a second time instead of kept in a register",
     MOVED: "computations moved after the point where registers are short",
-    ORDER: "the order of instructions chosen among several",
-    REGISTERS: "the register count and what needs it",
-    SPILLED: "values kept outside registers",
-    WGMMA: "warpgroup operations that run one at a time, and waits inserted for them",
 }
 """Kind -> what it tells, in the order of output."""
 

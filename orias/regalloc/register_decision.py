@@ -8,7 +8,7 @@ from orias.ori.ir import Func
 from orias.regalloc.coalesce import Classes
 from orias.regalloc.files import usable
 from orias.regalloc.pressure import Pressure
-from orias.target.register_steps import MOST_REGISTERS, STEPS
+from orias.target.register_steps import MOST_REGISTERS, STEPS, SYSTEM_REGISTERS
 
 
 @final
@@ -28,7 +28,7 @@ class Peak:
 
 def register_decision(fn: Func, peak: Peak) -> Decision:
     """The register count with what needs it, and what fewer would give."""
-    text = f"{fn.reg_count} registers: {peak.words} words are live at once"
+    text = f"{fn.reg_count} registers: {peak.words} words are live at once, beside the stack pointer and {SYSTEM_REGISTERS} that are reserved"
     if fn.max_regs < MOST_REGISTERS:
         text += f"; the limit is {fn.max_regs}"
     below = max((s for s in STEPS if s < fn.reg_count), default=0)
