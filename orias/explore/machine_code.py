@@ -31,7 +31,7 @@ _P_MASK: Final = (1 << UP_BASE) - (1 << P_BASE)
 _SPACES: Final = ((GLOBAL, "global"), (SHARED, "shared"), (LOCAL, "local"))
 _USUAL_THREADS: Final = 256
 """Threads of a block where the kernel states none."""
-_PLAYED: Final = 3
+_PLAYED: Final = 2
 """Loops, the deepest and largest, for which a full SM is played."""
 _LARGEST: Final = 2500
 """Instructions of a loop up to which one is played."""

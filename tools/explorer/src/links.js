@@ -13,7 +13,7 @@ export class Marks {
 
   instruction(section, i, kind) {
     const row = section.instructions[i];
-    if (!this.sass.has(i) || kind === "hit") this.sass.set(i, kind);
+    if (!this.sass.has(i) || kind === "hit" || kind === "def") this.sass.set(i, kind);
     if (row.line && !this.ptx.has(row.line)) this.ptx.set(row.line, kind);
     if (row.uid) this.uid.set(`${row.function.history}:${row.uid}`, kind);
     if (row.file) this.source.set(`${row.file}:${row.source_line}`, kind);
