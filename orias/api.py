@@ -1,13 +1,16 @@
 """The public interface: compiles PTX text, and gives access to the cubin."""
 
 import time
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from orias.compiler import compile_text
 from orias.diag import CompileError, Diagnostic
 from orias.options import Options
 from orias.output.result import CompileResult, KernelInfo
 from orias.pipeline.functions import Trace
+
+if TYPE_CHECKING:
+    from orias.explore.exploration import Exploration
 
 __all__ = ["CompileError", "Cubin", "Diagnostic", "KernelInfo", "compile_sources"]
 
@@ -16,12 +19,26 @@ __all__ = ["CompileError", "Cubin", "Diagnostic", "KernelInfo", "compile_sources
 class Cubin(CompileResult):
     """A finished cubin: its bytes (``data``), what each kernel uses (``kernels``), diagnostics, seconds per stage (``times``)."""
 
-    __slots__ = ()
+    __slots__ = ("source",)
 
     def __init__(self, result: CompileResult) -> None:
         super().__init__(result.arch, result.data)
         for name in CompileResult.__slots__:
             setattr(self, name, getattr(result, name))
+        self.source: tuple[list[tuple[str, str | bytes]], Options] | None = None
+        """What it was made from, for :meth:`explore`; not known of a cubin that another process compiled."""
+
+    def explore(self) -> "Exploration":
+        """How the PTX became SASS and why: ``.save("page.html")`` writes it as a page, a notebook shows it.
+
+        The PTX is compiled a second time, with every phase recorded; of a cubin without it, the SASS alone is shown.
+        """
+        from orias.explore.collect import of_compile, of_cubin
+        from orias.explore.exploration import Exploration
+
+        if self.source is None:
+            return Exploration([of_cubin(self.data, self.arch)])
+        return Exploration([of_compile(*self.source)[0]])
 
     def disassemble(self) -> str:
         """The SASS listing, as ``nvdisasm -c`` prints it."""
@@ -36,6 +53,7 @@ def compile_sources(sources: list[tuple[str, str | bytes]], options: Options, tr
     Raises CompileError with every diagnostic if the compile fails or the check finds a hazard.
     """
     cubin = Cubin(compile_text(sources, options, trace))
+    cubin.source = sources, options
     if options.self_check and cubin.data:
         _check(cubin)
     return cubin

@@ -15,8 +15,9 @@ from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import Kernel, LowerOptions
 from orias.options import Options
 from orias.ori.clone import clone
+from orias.ori.decisions import Decision, distinct
 from orias.ori.ir import Func
-from orias.output.advice import advice
+from orias.output.advice import advice, kernel_decisions
 from orias.output.debug_records import missing_sections
 from orias.output.emit import EmittedText, emit
 from orias.output.module_cubin import make_cubin
@@ -48,13 +49,14 @@ def compile_text(sources: list[tuple[str, str | bytes]], options: Options, trace
 
 @final
 class _Compiler:
-    __slots__ = ("diagnostics", "options", "target", "times", "trace")
+    __slots__ = ("decisions", "diagnostics", "options", "target", "times", "trace")
 
     def __init__(self, options: Options, trace: Trace | None) -> None:
         self.options: Options = options
         self.trace: Trace | None = trace
         self.diagnostics: list[Diagnostic] = []
         self.times: dict[str, float] = {}
+        self.decisions: list[Decision] = []
         arch = options.arch
         if arch not in TARGETS:
             raise CompileError([Diagnostic("fatal", f"Value '{arch}' is not defined for option 'gpu-name'")])
@@ -89,6 +91,7 @@ class _Compiler:
         result.diagnostics = self.diagnostics
         result.times = self.times
         result.phases = runner.times()
+        result.remarks = distinct(self.decisions)
         return result
 
     def _clock(self, stage: str, start: float) -> float:
@@ -142,6 +145,7 @@ class _Compiler:
             if not self.options.fmad:
                 fn.contract.clear()
             fn.stack_check = self.options.stack_check
+            fn.decisions = [] if self.options.remarks else None
             set_known_clobbers(fn, done)
             if fn.private and fn.max_regs < MOST_REGISTERS and not _leaves_registers(kernel, fn, runner):
                 fn.private = False
@@ -151,6 +155,8 @@ class _Compiler:
             if fn.clobbers is not None and (fn.kind == "helper" or fn.private):
                 done[fn.name] = fn
         self.diagnostics.extend(advice(kernel))
+        if self.options.remarks:
+            self.decisions.extend(kernel_decisions(kernel))
 
     def _emit(self, kernel: Kernel) -> EmittedText:
         start = time.perf_counter()

@@ -20,7 +20,7 @@ class Options:
     __slots__ = (
         "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache",
         "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "annotate", "capsules", "override_directives", "register_usage", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
+        "annotate", "capsules", "override_directives", "register_usage", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
         "suppress_debug_info", "time_phases", "tool_arguments", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
@@ -46,6 +46,8 @@ class Options:
         self.warn_double: bool = False
         self.register_usage: int = 5
         """0..10; higher values allow more registers to hide latency."""
+        self.remarks: bool = False
+        """Collect the decisions of passes (:mod:`orias.ori.decisions`)."""
         self.stack_check: bool = False
         """Trap if the stack pointer is out of bounds."""
         self.annotate: bool = False
@@ -106,7 +108,7 @@ class Options:
     @property
     def watches(self) -> bool:
         """True if an option observes functions between phases."""
-        return self.verifies or self.time_phases or bool(self.dump_before) or bool(self.dump_after)
+        return self.verifies or self.time_phases or self.remarks or bool(self.dump_before) or bool(self.dump_after)
 
     def note_text(self) -> str:
         """The argument text of the tool note, in ptxas's short form and order."""

@@ -55,6 +55,7 @@ def compile_one(name: str, source: str | bytes | None, options: Options, timeout
             with open(name, "rb") as f:
                 source = f.read()
         cubin = compile_sources([(name, source)], options)
+        cubin.source = None
         return Outcome(name, cubin, None, time.perf_counter() - start)
     except Exception as e:
         return Outcome(name, None, e, time.perf_counter() - start)

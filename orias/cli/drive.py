@@ -175,6 +175,10 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         from orias.cli.phase_text import phase_times
 
         sys.stderr.write(phase_times(cubin.phases))
+    if s.remark_kinds:
+        from orias.cli.remark_text import say_remarks
+
+        say_remarks(cubin.remarks, s.remark_kinds, sources[0][0], out)
     if o.stop_after:
         return 0
     if o.suppress_debug_info and not (o.debug or o.lineinfo or any(_has_loc(text) for _, text in sources)):

@@ -12,6 +12,7 @@ Tools:
   orias run FILE.cubin --kernel K ...        run a kernel in the simulator
   orias perf FILE.cubin ...                  what a kernel costs, by a model of the SM
   orias tune FILE.ptx -o OUT.knobs ...       search for knobs and register budgets
+  orias explore FILE [OTHER] -o PAGE.html    a page that shows how PTX becomes SASS, and why
   orias check FILE.cubin                     check the control words on all paths
   orias verify FILE.ptx ...                  run PTX, every phase and the SASS, and compare
   orias bisect FILE.ptx ...                  find the phase that changes the meaning

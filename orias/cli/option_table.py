@@ -24,8 +24,8 @@ JOINED: "Final" = 6
 """A number joined to the short name (``-O3``), or after ``=``."""
 TEXTS: "Final" = 7
 """Texts that are not split; repeated options accumulate."""
-MAYBE: "Final" = 8
-"""No value, or one after ``=``."""
+OPTIONAL: "Final" = 8
+"""A text after ``=``, or nothing."""
 
 """Values of ``-arch``; with ``compute_`` and ``lto_`` Orias only parses."""
 
@@ -114,6 +114,12 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
     ("dump-dir", TEXT, "<folder>", "Write dumps there, one a file, and not to standard error."),
     ("skip-phase", LIST, "<phase>,...", "Leave phases out."),
     ("stop-after", TEXT, "<phase>", "End with this phase; no output file is written."),
+    (
+        "remarks",
+        OPTIONAL,
+        "[=<kind>,...]",
+        "Print what the compiler decided, and why: unrolled, hoisted, spilled, registers, ... (default: all kinds).",
+    ),
     ("time-phases", FLAG, "", "Print the time that each phase takes."),
     (
         "capsules",
@@ -125,7 +131,7 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
     ("max-memory", NUMBER, "<MiB>", "End the compile with an error if it takes more memory (0: no limit)."),
     ("knob", TEXTS, "[<kernel>:]<name>=<value>", "Set a knob, for all kernels or one; may be repeated (also -knob)."),
     ("knob-file", TEXTS, "<file>", "Set the knobs of a file; may be repeated."),
-    ("list-knobs", MAYBE, "[=json]", "Print all knobs: type, default, range, what reads them."),
+    ("list-knobs", OPTIONAL, "[=json]", "Print all knobs: type, default, range, what reads them."),
     ("serial-schedule", FLAG, "", "Reorder nothing; every instruction waits for the one before it."),
 )
 """Options of Orias alone: long name, kind, value in the help text, help text.  Only the program ``orias`` lists them."""

@@ -11,9 +11,9 @@ from orias.cli.option_table import (
     HIDDEN,
     JOINED,
     LIST,
-    MAYBE,
     NOT_IN_NOTE,
     NUMBER,
+    OPTIONAL,
     OPTIONS,
     ORIAS_ONLY,
     OWN,
@@ -167,7 +167,7 @@ class _Parser:
             if kind == FLAG:
                 if eq:
                     raise UsageError(f"no argument expected after '{shown}'")
-            elif not eq and kind == MAYBE:
+            elif kind == OPTIONAL:
                 pass
             elif not eq and shown != "-O":
                 if i >= len(arguments):

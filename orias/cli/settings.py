@@ -28,7 +28,7 @@ class Settings:
     warnings to print after the input has passed the front end.
     """
 
-    __slots__ = ("late", "messages", "options", "output", "parse_only")
+    __slots__ = ("late", "messages", "options", "output", "parse_only", "remark_kinds")
 
     def __init__(self, options: Options, parse_only: str, output: str) -> None:
         self.options: Options = options
@@ -36,6 +36,8 @@ class Settings:
         self.output: str = output
         self.messages: list[tuple[str, str]] = []
         self.late: list[str] = []
+        self.remark_kinds: list[str] = []
+        """Kinds of remarks to print; empty: none."""
 
     def warn(self, text: str) -> None:
         """Add a warning."""
@@ -231,6 +233,11 @@ def settings(c: Command) -> Settings:
     o.skip_phases = c.lists.get("skip-phase", [])
     o.stop_after = c.values.get("stop-after", "")
     o.time_phases = c.flag("time-phases")
+    if c.has("remarks"):
+        from orias.cli.remark_text import wanted_kinds
+
+        s.remark_kinds = wanted_kinds(c.values["remarks"])
+        o.remarks = True
     o.serial = c.flag("serial-schedule")
     o.capsules = c.values.get("capsules", o.capsules)
     if o.capsules not in CAPSULES:

@@ -1,4 +1,4 @@
-"""Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``tune``, ``check``, ``verify``, ``bisect``, ``reduce``, ``fuzz``, ``opt``,
+"""Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``tune``, ``explore``, ``check``, ``verify``, ``bisect``, ``reduce``, ``fuzz``, ``opt``,
 ``exec``.
 
 To compile an input file with such a name, write it as ``./dis``.  Only a program named ``orias`` has sub-commands.
@@ -38,6 +38,10 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             return perf_command(arguments)
         if tool == "tune":
             return _tune(arguments)
+        if tool == "explore":
+            from orias.cli.explore_command import explore_command
+
+            return explore_command(arguments)
         if tool in ("verify", "bisect", "reduce"):
             return _validate(tool, arguments)
         if tool == "fuzz":

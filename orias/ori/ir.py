@@ -20,6 +20,7 @@ from typing import Final, final
 from orias.isa.op import F_CALL, F_JUMP, F_TABLE_JUMP, F_TERM, Op, op
 from orias.isa.operand import FIRST_VIRTUAL, K_NONE, K_R, PT, Opnd, is_vreg, reg, vreg
 from orias.knobs.knob_values import DEFAULTS, Knobs
+from orias.ori.decisions import Decision
 from orias.target.profile import Target
 
 NO_CTL: Final = -1
@@ -276,6 +277,7 @@ class Func:
         "calls",
         "clobbers",
         "contract",
+        "decisions",
         "entry_regs",
         "expanded",
         "frame_fixed",
@@ -346,6 +348,8 @@ class Func:
         """With -g, after allocation: the places of those values."""
         self.remarks: list[tuple[int, int]] = []
         """(message number in :mod:`orias.ori.remarks`, PTX line) of each remark of a phase."""
+        self.decisions: list[Decision] | None = None
+        """What passes decided, if ``Options.remarks`` asks; None: nobody asks.  Copies of a function have none."""
         self.frame_fixed: int = 0
         """Bytes of the stack frame that lowering lays out (outgoing arguments, local variables), from R1+0 up."""
         self.frame_size: int = 0

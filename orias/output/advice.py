@@ -2,6 +2,7 @@
 
 from orias.diag import Diagnostic
 from orias.lower.frame.program import Kernel
+from orias.ori.decisions import WGMMA, Decision
 from orias.ori.remarks import INJECTIONS, REASONS
 
 
@@ -24,3 +25,18 @@ def advice(kernel: Kernel) -> list[Diagnostic]:
         Diagnostic("info", f"(C{number}) {texts[number].format(line, name)}")
         for number, line, name in said + reasons[:1]
     ]
+
+
+def kernel_decisions(kernel: Kernel) -> list[Decision]:
+    """What the phases decided on a kernel and its functions, in the order of compilation, the remarks of :func:`advice` included."""
+    out: list[Decision] = []
+    texts = INJECTIONS | REASONS
+    for fn in kernel.in_order():
+        found = list(fn.decisions or ())
+        serial = [number for number in (fn.wgmma_serial, fn.wgmma_crossing_remark) if number]
+        for number, line in [*fn.remarks, *((n, 0) for n in serial if n not in dict(fn.remarks))]:
+            found.append(Decision(WGMMA, line, texts[number].format(line, fn.name), {"message": number}))
+        for d in found:
+            d.function = fn.name
+        out.extend(found)
+    return out

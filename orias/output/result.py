@@ -3,6 +3,7 @@
 from typing import final
 
 from orias.diag import Diagnostic
+from orias.ori.decisions import Decision
 
 
 @final
@@ -36,7 +37,19 @@ class CompileResult:
     ``times``: seconds by stage of the compile.
     """
 
-    __slots__ = ("arch", "cmem", "data", "diagnostics", "functions", "gmem", "kernels", "no_capsule", "phases", "times")
+    __slots__ = (
+        "arch",
+        "cmem",
+        "data",
+        "diagnostics",
+        "functions",
+        "gmem",
+        "kernels",
+        "no_capsule",
+        "phases",
+        "remarks",
+        "times",
+    )
 
     def __init__(self, arch: str, data: bytes) -> None:
         self.arch: str = arch
@@ -50,5 +63,7 @@ class CompileResult:
         self.cmem: dict[int, int] = {}
         self.diagnostics: list[Diagnostic] = []
         self.times: dict[str, float] = {}
+        self.remarks: list[Decision] = []
+        """With ``Options.remarks``: what passes decided, by kind."""
         self.phases: list[tuple[str, int, float]] = []
         """With ``Options.time_phases``: name, number of functions and seconds of each phase that ran, in order."""

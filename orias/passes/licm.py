@@ -6,6 +6,7 @@ from orias.analysis.cfg import Loop, dominators, find_loops
 from orias.analysis.liveness import liveness
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
 from orias.isa.operand import FIRST_VIRTUAL, K_P, K_R, PT, in_file, is_const, is_physical, is_reg, is_vreg, vreg
+from orias.ori.decisions import HOISTED, NOT_HOISTED, Decision
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
 from orias.target.register_steps import STEPS
@@ -102,6 +103,9 @@ def _hoist(fn: Func, loop: Loop, pre: Block, room: int) -> bool:
             kept: list[Inst] = []
             for inst in b.insts:
                 if moved < room and _invariant(inst, local):
+                    if fn.decisions is not None:
+                        text = f"{inst.op.name} is computed before the loop of line {line_of(loop)}"
+                        fn.decisions.append(Decision(HOISTED, inst.loc, text))
                     pre.insts.append(inst)
                     for d in inst.dst:
                         local.discard(vreg(d))
@@ -110,7 +114,19 @@ def _hoist(fn: Func, loop: Loop, pre: Block, room: int) -> bool:
                 else:
                     kept.append(inst)
             b.insts = kept
+    if fn.decisions is not None and room <= moved:
+        left = sum(_invariant(i, local) for b in members for i in b.insts)
+        if left:
+            text = f"{left} invariant computations stay in the loop: {moved} have left it, more would cost registers"
+            fn.decisions.append(
+                Decision(NOT_HOISTED, line_of(loop), text, {"room": room, "moved": moved, "left": left})
+            )
     return moved > 0
+
+
+def line_of(loop: Loop) -> int:
+    """The PTX line of the branch back to the top of a loop, 0 if it is not known."""
+    return next((i.loc for b in loop.latches for i in reversed(b.insts) if i.loc), 0)
 
 
 def _invariant(inst: Inst, local: set[int]) -> bool:

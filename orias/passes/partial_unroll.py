@@ -36,6 +36,7 @@ from orias.isa.operand import (
     vreg,
 )
 from orias.knobs.knob_values import Knobs
+from orias.ori.decisions import UNROLLED, Decision
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.unroll import clone_body, is_simple, mapped, phi_registers
 
@@ -69,8 +70,8 @@ def unroll_partly(fn: Func) -> bool:
     found: list[tuple[Block, _Counter]] = []
     for loop in find_loops(fn, dominators(fn)).loops:
         block = loop.header
-        if len(loop.blocks) == 1 and not block.no_unroll and is_simple(block) and _fits(block, fn.knobs):
-            counter = _find_counter(block)
+        if len(loop.blocks) == 1 and not block.no_unroll and is_simple(block) and fits(block, fn.knobs):
+            counter = find_counter(block)
             if counter is not None:
                 found.append((block, counter))
     if not found:
@@ -98,6 +99,10 @@ def unroll_partly(fn: Func) -> bool:
     ways_out: list[tuple[Block, list[Inst]]] = []
     renamed: dict[int, int] = {}
     for block, counter in chosen:
+        if fn.decisions is not None:
+            text = f"{fn.knobs.unroll_unknown_count} iterations run between two tests of the loop; a copy of the loop runs the rest"
+            numbers = {"factor": fn.knobs.unroll_unknown_count, "body": len(block.insts), "block": block.id}
+            fn.decisions.append(Decision(UNROLLED, block.insts[-1].loc, text, numbers))
         ways_out.append(_write(fn, block, counter, read, renamed))
     _rename(fn, homes, renamed)
     for out, phis in ways_out:
@@ -110,7 +115,8 @@ def unroll_partly(fn: Func) -> bool:
 # --- what to unroll
 
 
-def _fits(block: Block, knobs: Knobs) -> bool:
+def fits(block: Block, knobs: Knobs) -> bool:
+    """True if so many iterations of the body as the copy runs are small enough, and all of it may be copied."""
     size = 0
     for inst in block.insts:
         if inst.op is OP_PHI or inst.op.flags & F_FREE:
@@ -121,7 +127,8 @@ def _fits(block: Block, knobs: Knobs) -> bool:
     return size * knobs.unroll_unknown_count <= knobs.unroll_unknown_inst_limit
 
 
-def _find_counter(block: Block) -> _Counter | None:
+def find_counter(block: Block) -> _Counter | None:
+    """The test that ends the loop, if it compares a counter with a bound."""
     defs = {vreg(d): i for i in block.insts for d in i.dst if is_vreg(d)}
     branch = block.insts[-1].guard
     if not is_vreg(branch) or not in_file(branch, K_P):

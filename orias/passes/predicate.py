@@ -9,6 +9,7 @@ from typing import Final
 from orias.analysis.cfg import dominators, find_loops
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_FREE, F_PINNED, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE, op
 from orias.isa.operand import INV, K_IMM, K_P, K_R, PT, RZ, Opnd, in_file, is_physical, is_vreg, kind_of, vreg
+from orias.ori.decisions import NOT_PREDICATED, PREDICATED, Decision
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func, Inst
 
 _NEVER: Final = F_CALL | F_CONVERGENT | F_FENCE | F_PINNED | F_TERM
@@ -67,6 +68,9 @@ def _exit_arm(fn: Func, b: Block, t: Inst, arm: Block, guard: Opnd) -> bool:
         return False
     if any(i.op is OP_PHI for i in body):
         return False
+    if fn.decisions is not None:
+        text = "threads that take the branch leave in a guarded EXIT"
+        fn.decisions.append(Decision(PREDICATED, t.loc, text, {"instructions": len(body)}))
     other = b.succs[0] if b.succs[1] is arm else b.succs[1]
     b.insts.pop()
     for inst in body:
@@ -117,6 +121,28 @@ def _short(fn: Func, arm: Block) -> bool:
     return _cost(arm) <= limit
 
 
+def note_short(fn: Func, t: Inst, arms: tuple[Block, ...]) -> None:
+    """Record that the arms of a branch become guarded instructions."""
+    if fn.decisions is not None:
+        count = sum(_cost(a) for a in arms)
+        text = f"the branch over {count} instructions is gone: they are guarded, or run either way"
+        fn.decisions.append(Decision(PREDICATED, t.loc, text, {"instructions": count}))
+
+
+def note_long(fn: Func, t: Inst, arms: tuple[Block, ...]) -> None:
+    """Record why a branch around short arms stays."""
+    if fn.decisions is not None:
+        never = next((i for a in arms for i in a.insts if not _predicable(i)), None)
+        count = max(_cost(a) for a in arms)
+        why = f"an arm has {count} instructions" if never is None else f"an arm has {never.op.name} (line {never.loc})"
+        numbers = {
+            "instructions": count,
+            "limit": fn.knobs.predication_inst_limit,
+            "limit_with_load": fn.knobs.predication_load_inst_limit,
+        }
+        fn.decisions.append(Decision(NOT_PREDICATED, t.loc, f"the branch stays: {why}", numbers))
+
+
 def _guard(inst: Inst, guard: Opnd) -> None:
     """Guard what touches memory or has effects; plain arithmetic may run either way."""
     if inst.op.flags & (F_READ | F_WRITE | F_SIDE) and inst.op.base != "fence":
@@ -125,7 +151,9 @@ def _guard(inst: Inst, guard: Opnd) -> None:
 
 def _triangle(fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd) -> bool:
     if not _short(fn, arm):
+        note_long(fn, t, (arm,))
         return False
+    note_short(fn, t, (arm,))
     b.insts.pop()
     for inst in arm.insts:
         _guard(inst, guard)
@@ -144,7 +172,9 @@ def _triangle(fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd)
 
 def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block) -> bool:
     if not _short(fn, taken) or not _short(fn, fall):
+        note_long(fn, t, (taken, fall))
         return False
+    note_short(fn, t, (taken, fall))
     join = taken.succs[0]
     b.insts.pop()
     for inst in taken.insts:

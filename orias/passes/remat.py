@@ -25,6 +25,7 @@ from orias.isa.operand import (
     with_reg,
     word_text,
 )
+from orias.ori.decisions import MOVED, REMATERIALISED, Decision
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
 from orias.target.fixed_registers import FIXED_SPECIALS
@@ -233,6 +234,10 @@ class _Peak:
             copy = self.fn.new_inst(d.op, [new], list(d.src), loc=d.loc)
             self.front.setdefault(b.id, []).append(copy)
             self.clones[v, b.id] = found
+            if self.fn.decisions is not None:
+                text = f"{d.op.name} runs a second time, so that its result holds no register in the block where most are needed"
+                numbers = {"words": self.fn.vwidth[v], "peak_line": line_at(self.peak)}
+                self.fn.decisions.append(Decision(REMATERIALISED, d.loc, text, numbers))
             if not _is_free(d):
                 self.rank[copy.uid] = self.rank[d.uid]
             self.defs[found] = copy
@@ -268,6 +273,10 @@ class _Peak:
         for x in chain:
             d = self.defs[x]
             self.moved.add(d.uid)
+            if self.fn.decisions is not None:
+                text = f"{d.op.name} moves after the block where most registers are needed"
+                numbers = {"words": self.fn.vwidth[x], "peak_line": line_at(self.peak)}
+                self.fn.decisions.append(Decision(MOVED, d.loc, text, numbers))
             self.front.setdefault(target.id, []).append(d)
             self.home[x] = target
             for o in d.src:
@@ -415,6 +424,11 @@ class _Peak:
         """True if a register is read by nothing but the instructions of the chain."""
         uids = {self.defs[x].uid for x in chain}
         return all(i.uid in uids for i, _ in self.users.get(s, ()))
+
+
+def line_at(b: Block) -> int:
+    """The first PTX line of a block, 0 if it has none."""
+    return next((i.loc for i in b.insts if i.loc), 0)
 
 
 def _is_free(inst: Inst) -> bool:

@@ -47,6 +47,7 @@ from orias.isa.operand import (
     with_reg,
     word_text,
 )
+from orias.ori.decisions import UNIFORM, Decision
 from orias.ori.ir import OP_BRA, OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.passes.remat import most_words
 from orias.passes.uniform_operands import fold_bases, take_uniform
@@ -131,6 +132,10 @@ class _Chains:
             self._take_conditions(all_forms, all_made)
         if not self.forms:
             return False
+        if self.fn.decisions is not None:
+            for inst in self.made.values():
+                text = f"{inst.op.name} is the same in all threads of a warp: it runs on the uniform datapath"
+                self.fn.decisions.append(Decision(UNIFORM, inst.loc, text))
         self._rewrite()
         fold_bases(self.fn, self.table)
         return True

@@ -34,6 +34,7 @@ from orias.isa.operand import (
     vreg,
     with_reg,
 )
+from orias.ori.decisions import UNROLLED, Decision
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 from orias.passes.simplify import portable
 from orias.semantics.integers import evaluate
@@ -54,6 +55,11 @@ def unroll_loops(fn: Func) -> bool:
         body = [i for i in block.insts if i.op is not OP_PHI][:-1]
         iterations = _count_iterations(block, longest)
         if 0 < iterations <= longest and iterations * sum(_stays(i) for i in body) <= most:
+            if fn.decisions is not None:
+                text = f"the loop's {iterations} iterations are written out"
+                fn.decisions.append(
+                    Decision(UNROLLED, block.insts[-1].loc, text, {"iterations": iterations, "body": len(body)})
+                )
             _write_out(fn, block, body, iterations)
             changed = True
     return changed

@@ -21,6 +21,7 @@ from orias.isa.operand import (
     vreg,
     with_word_lane,
 )
+from orias.ori.decisions import MERGED, Decision
 from orias.ori.ir import Block, Func, Inst
 from orias.passes.def_use import Values
 from orias.passes.words import rename_words
@@ -102,5 +103,11 @@ def _take(
                     words[vreg(inst.dst[0])] = with_word_lane(whole, n)
                     if inst is not leader:
                         gone.add(inst.uid)
+                if fn.decisions is not None:
+                    lines = sorted({i.loc for _, i in members})
+                    text = (
+                        f"{count} loads of shared memory (lines {', '.join(map(str, lines))}) are one of {size} bytes"
+                    )
+                    fn.decisions.append(Decision(MERGED, leader.loc, text, {"loads": count, "bytes": size}))
                 leader.op, leader.dst = load, [whole]
                 leader.src[3] = members[0][1].src[3]

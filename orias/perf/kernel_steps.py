@@ -46,14 +46,15 @@ class KernelCode:
         return self.table.text(self.words[index], index * _INST)
 
 
-def kernels(data: bytes) -> list[KernelCode]:
-    """The kernels of a cubin, in file order; CubinError for a file that is none, KeyError for a target without tables."""
+def kernels(data: bytes, functions: bool = False) -> list[KernelCode]:
+    """The kernels of a cubin, in file order, with `functions` also those with a section of their own; CubinError for a file that is none, KeyError for a target without tables."""
     reader = Reader(data)
     profile = profile_of_sm(reader.sm)
     table = load(profile.table)
     facts = Facts(profile.number("latency_class"))
     out: list[KernelCode] = []
-    for k in reader.kernels.values():
+    wanted = [*reader.kernels.values(), *(reader.functions.values() if functions else ())]
+    for k in wanted:
         section = reader.elf.section(f".text.{k.name}")
         if section is None or section.type != elf.SHT_PROGBITS or not section.data:
             continue

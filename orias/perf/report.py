@@ -1,6 +1,6 @@
 """The report on a kernel: a plain object (JSON), from which the text and the page are made."""
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from orias.cubin.elf import ElfFile
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, LineEntry, line_tables
@@ -8,11 +8,13 @@ from orias.perf.kernel_steps import KernelCode
 from orias.perf.loops import loops
 from orias.perf.measure import FULL_SM, Cost, LoopCost, costs, loop_cost
 from orias.perf.resident_blocks import Occupancy, occupancy
-from orias.perf.trace import Run
 from orias.timing import step
 from orias.timing.machine_numbers import machine
 from orias.timing.play import CAUSES
 from orias.timing.step import UNITS
+
+if TYPE_CHECKING:
+    from orias.perf.trace import Run
 
 Object = dict[str, Any]
 
@@ -23,7 +25,7 @@ _DRAWN: Final = 300
 """Instructions of a loop up to which its timeline is part of the report."""
 
 
-def report(code: KernelCode, threads: int, dynamic: int, run: Run | None, elf: ElfFile | None = None) -> Object:
+def report(code: KernelCode, threads: int, dynamic: int, run: "Run | None", elf: ElfFile | None = None) -> Object:
     """All that the model says of a kernel.
 
     `threads`: of a block; `dynamic`: its dynamic shared memory in bytes; `run`: a recorded launch, or None for what the

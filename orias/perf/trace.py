@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.op import F_JUMP, GLOBAL, LOCAL, SHARED, Op
-from orias.isa.operations import data_words
+from orias.perf.access_bytes import access_size
 from orias.perf.kernel_steps import KernelCode
 from orias.sim.core.image import DEFAULT_STEPS, Image
 from orias.sim.core.site import Getter, Site
@@ -56,12 +56,7 @@ class Recorder:
         addresses = get(self.m, act).astype(np.int64)
         if len(addresses) != act.n:
             addresses = np.broadcast_to(addresses, (act.n,))
-        size = 4 * data_words(op.mods)
-        for m in op.mods:
-            if m in ("U8", "S8"):
-                size = 1
-            elif m in ("U16", "S16"):
-                size = 2
+        size = access_size(op.mods)
         starts = np.flatnonzero(np.diff(act.warp_of, prepend=-1))
         ends = np.append(starts[1:], act.n)
         shared = op.space == SHARED

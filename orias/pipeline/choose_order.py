@@ -5,6 +5,7 @@ from collections.abc import Callable
 from orias.diag import CompileError, Unsupported
 from orias.options import Options
 from orias.ori.clone import clone
+from orias.ori.decisions import ORDER, Decision
 from orias.ori.ir import Func
 from orias.pipeline.modelled_time import modelled_time
 from orias.schedule.list import Plan, plans
@@ -24,6 +25,7 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
 
 def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func], None]) -> Plan:
     best, least = ways[0], -1.0
+    tried: list[tuple[Plan, Func, float]] = []
     for way in ways:
         trial = clone(fn)
         pre_ra(trial, options, way)
@@ -33,6 +35,19 @@ def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func],
             continue
         spilled = trial.spill_stores + trial.spill_loads
         time = modelled_time(trial) * (1 + fn.knobs.sched_spill_penalty * spilled)
+        tried.append((way, trial, time))
         if least < 0 or time < least:
             best, least = way, time
+    if fn.decisions is not None:
+        fn.decisions.append(_decision(tried, best))
     return best
+
+
+def _decision(tried: list[tuple[Plan, Func, float]], best: Plan) -> Decision:
+    words: list[str] = []
+    numbers: dict[str, int] = {}
+    for k, (way, trial, time) in enumerate(tried):
+        spills = f", {trial.spill_stores + trial.spill_loads} spilled bytes" if trial.spill_loads else ""
+        words.append(f"{trial.reg_count} registers{spills}: {time:.0f}" + " (chosen)" * (way is best))
+        numbers[f"registers_{k}"], numbers[f"time_{k}"] = trial.reg_count, round(time)
+    return Decision(ORDER, 0, "orders of instructions by modelled time: " + "; ".join(words), numbers)

@@ -33,6 +33,7 @@ from orias.passes.legalize import legalize
 from orias.passes.licm import hoist_invariants
 from orias.passes.local_words import promote_frame
 from orias.passes.long_integers import fuse_words
+from orias.passes.loop_decisions import note_loops
 from orias.passes.low_words import narrow_low_words
 from orias.passes.masked_loads import keep_old_words
 from orias.passes.partial_unroll import unroll_partly
@@ -103,6 +104,7 @@ def _branches(fn: Func, o: Options) -> None:
 
 
 def _unroll(fn: Func, o: Options) -> None:
+    first_new = fn.next_block
     # After an inner loop is unrolled, the loop around it may be a single block, which can be unrolled too.
     for _ in range(fn.knobs.unroll_rounds):
         if not unroll_loops(fn):
@@ -112,6 +114,8 @@ def _unroll(fn: Func, o: Options) -> None:
     if unroll_partly(fn):
         simplify(fn)
         optimize_branches(fn)
+    if fn.decisions is not None:
+        note_loops(fn, first_new)
 
 
 def _elections(fn: Func, o: Options) -> None:

@@ -1,4 +1,4 @@
-"""Observes functions between phases: dumps, times, the verifier, and a caller's trace.
+"""Observes functions between phases: dumps, times, the verifier, decisions, and a caller's trace.
 
 Most compiles use none of these, so their modules are imported on first use.
 """
@@ -48,6 +48,9 @@ class Watch:
         name = phase.name
         self.times[name] = self.times.get(name, 0.0) + time.perf_counter() - self._start
         self.runs[name] = self.runs.get(name, 0) + 1
+        if fn.decisions is not None:
+            for d in fn.decisions:
+                d.phase = d.phase or name
         if self._after and _matches(self._after, phase, fn):
             self._write("after", phase, fn)
         if self._verify:

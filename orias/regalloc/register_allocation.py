@@ -19,6 +19,7 @@ from orias.regalloc.pack import pack_registers
 from orias.regalloc.physical import Trace, expand
 from orias.regalloc.pressure import Candidate, Pressure, candidates, choose_victims, room_left
 from orias.regalloc.ranges import Ranges
+from orias.regalloc.register_decision import Peak, register_decision
 from orias.regalloc.spill import SpillState, across_calls, rematerialisable, spill
 from orias.regalloc.ssa_out import leave_ssa, tie
 from orias.regalloc.vectors import join_vectors
@@ -60,6 +61,7 @@ def _allocate(fn: Func, own_sections: bool, trace: Trace | None) -> dict[int, in
         trace = Trace()
     state = SpillState()
     classes, result = _solve(fn, state)
+    peak = Peak(classes) if fn.decisions is not None else None
     expand(classes, result.used, trace)
     if fn.names and trace is not None:
         locate(fn, classes, trace)
@@ -79,6 +81,8 @@ def _allocate(fn: Func, own_sections: bool, trace: Trace | None) -> dict[int, in
         raise Unsupported(f"'alloca' in '{fn.name}', which needs to spill registers, is not supported yet")
     scratch = finish_frame(fn, lost, state.size)
     fn.reg_count = (used[K_R] | scratch[K_R] | 2).bit_length() + SYSTEM_REGISTERS
+    if fn.decisions is not None and peak is not None:
+        fn.decisions.append(register_decision(fn, peak))
     for file, mask in scratch.items():
         lost[file] |= mask
     fn.clobbers = Clobbers(lost[K_R], lost[K_UR], lost[K_P], lost[K_UP], lost[K_B])

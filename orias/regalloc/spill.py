@@ -57,6 +57,7 @@ from orias.isa.roles import (
     SELECT,
     STORE_LOCAL,
 )
+from orias.ori.decisions import REMATERIALISED, SPILLED, Decision
 from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
 from orias.regalloc.coalesce import Classes, Cls, part_words
 from orias.regalloc.ssa_out import OP_PCOPY
@@ -216,6 +217,20 @@ def _useless(inst: Inst, state: SpillState, loaded: set[int], read: set[int]) ->
     return False
 
 
+def spill_decision(classes: Classes, c: Cls, remade: bool, uids: set[int]) -> Decision:
+    """What is said of a class that is kept outside its registers; `uids`: loads and stores of earlier rounds."""
+    members = {v for v, _ in c.members}
+    makers = [i for i in classes.rg.insts if i is not None and any(is_vreg(o) and vreg(o) in members for o in i.dst)]
+    real = [i for i in makers if i.op is not OP_COPY and i.op is not OP_PCOPY] or makers
+    line = next((i.loc for i in real if i.loc), 0)
+    what = f"the result of {real[0].op.name}" if real else "a value"
+    numbers = {"words": len(c.words), "members": len(members)}
+    if remade and not any(i.uid in uids for i in makers):
+        return Decision(REMATERIALISED, line, f"{what} is computed before each use: registers are short", numbers)
+    where = "local memory" if c.file == K_R else "vector registers"
+    return Decision(SPILLED, line, f"{what} is kept in {where}: registers are short", numbers)
+
+
 @final
 class _Spiller:
     __slots__ = ("classes", "ends", "fn", "homes", "out", "paid", "point", "recent", "room", "state")
@@ -241,6 +256,8 @@ class _Spiller:
             h.share = all(v not in state.shared and v not in state.temps for v, _ in c.members)
             self.homes[c] = h
             h.remat = makers.get(c)
+            if self.fn.decisions is not None:
+                self.fn.decisions.append(spill_decision(classes, c, h.remat is not None, state.uids))
             if h.remat is not None:
                 continue
             if c.file == K_R:

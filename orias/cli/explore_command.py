@@ -1,0 +1,134 @@
+"""``orias explore``: a page that shows how PTX becomes SASS."""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from orias.cli.drive import write_output
+from orias.cli.parse import UsageError, parse_arguments
+from orias.cli.settings import settings
+from orias.cli.toolerror import ToolError
+from orias.cubin.cubin_error import CubinError
+from orias.diag import CompileError, Unsupported
+from orias.explore.exploration import Exploration, explore
+from orias.explore.page_writer import NeedsJinja
+
+USAGE: Final = """\
+usage: orias explore FILE [OTHER] [-o PAGE.html] [--json] [compile options] [--and compile options of OTHER]
+
+Shows how a PTX text becomes SASS and why: PTX, the function after every phase, and SASS side by side, with registers, schedule,
+waits, occupancy, memory accesses, the control-flow graph and what the passes decided.  A finished cubin, of any compiler, is shown
+without PTX and phases.  With a second file both are compared.
+
+  -o PAGE.html      the page, one file that loads nothing from a network (default: FILE with the suffix .html)
+  --json            print the data, and write no page unless -o is given
+  --and OPTIONS...  compile options of the second compile alone; with one FILE, it is compiled twice
+
+Compile options are those of orias: -arch=sm_90 -O1 -maxrregcount=64 ...  Without -arch, it is the .target of the PTX.
+The page needs Jinja2 (pip install 'orias[explore]').  Exit code: 0, or 255 for a file or a command line that is wrong.
+"""
+
+
+def explore_command(arguments: list[str]) -> int:
+    """Run ``orias explore`` with the arguments after ``explore``; returns the exit code."""
+    if not arguments or "-h" in arguments or "--help" in arguments:
+        sys.stdout.write(USAGE)
+        return 0
+    page, wants_json, rest = _own(arguments)
+    at = rest.index("--and") if "--and" in rest else len(rest)
+    mine, other = rest[:at], rest[at + 1 :]
+    files, options = _split(mine)
+    if not 1 <= len(files) <= 2:
+        raise ToolError(USAGE.splitlines()[0])
+    both = [(files[0], options)]
+    if len(files) == 2 or at < len(rest):
+        both.append((files[-1], [*options, *other]))
+    titles = _titles([f for f, _ in both], [[], other])
+    found = [_explore(name, given, title) for (name, given), title in zip(both, titles, strict=True)]
+    out = found[0] if len(found) == 1 else found[0].compare(found[1])
+    if wants_json:
+        sys.stdout.write(out.json() + "\n")
+    if page or not wants_json:
+        target = page or str(Path(files[0]).with_suffix(".html").name)
+        try:
+            write_output(target, out.html().encode())
+        except NeedsJinja as e:
+            raise ToolError(str(e)) from None
+        if not wants_json:
+            sys.stdout.write(f"{target}\n")
+    return 0
+
+
+def _own(arguments: list[str]) -> tuple[str, bool, list[str]]:
+    """The page, whether JSON is wanted, and the other arguments."""
+    page, wants_json = "", False
+    out: list[str] = []
+    rest = iter(arguments)
+    for a in rest:
+        if a == "-o":
+            page = next(rest, "")
+            if not page:
+                raise ToolError("argument expected after '-o'")
+        elif a == "--json":
+            wants_json = True
+        else:
+            out.append(a)
+    return page, wants_json, out
+
+
+def _split(given: list[str]) -> tuple[list[str], list[str]]:
+    """Files, and the compile options as they were given."""
+    command, message = parse_arguments(given)
+    if message:
+        raise ToolError(message)
+    files = [text for kind, text in command.inputs if kind == "file"]
+    names = set(files)
+    return files, [a for a in given if a not in names]
+
+
+def _titles(files: list[str], more: list[list[str]]) -> list[str]:
+    names = [Path(f).name for f in files]
+    if len(names) == 2 and names[0] == names[1]:
+        first = files[0] if files[0] != files[1] else names[0]
+        second = files[1] if files[0] != files[1] else f"{names[1]} {' '.join(more[1])}"
+        return [first, second]
+    return names
+
+
+def _explore(name: str, given: list[str], title: str) -> Exploration:
+    data = Path(name).read_bytes()
+    command, message = parse_arguments(given)
+    if message:
+        raise ToolError(message)
+    if "gpu-name" not in command.values:
+        target = _target(data)
+        if target:
+            command.values["gpu-name"] = target
+    try:
+        s = settings(command)
+    except UsageError as e:
+        raise ToolError(str(e)) from None
+    fatal = [text for severity, text in s.messages if severity in ("error", "fatal")]
+    if fatal or s.parse_only:
+        raise ToolError(fatal[0] if fatal else f"{s.parse_only} has no machine code to show")
+    try:
+        return explore(name, data, s.options, title)
+    except CompileError as e:
+        errors = [d for d in e.diagnostics if d.severity in ("error", "fatal")]
+        lines = [f"{name}, line {d.line}: {d.message}" if d.line else f"{name}: {d.message}" for d in errors[:5]]
+        raise ToolError("\n".join(lines) or f"{name}: it cannot be compiled") from None
+    except KeyError as e:
+        raise ToolError(f"{name}: there is no instruction table for {e.args[0]}") from None
+    except (CubinError, Unsupported) as e:
+        raise ToolError(f"{name}: {e}") from None
+
+
+def _target(data: bytes) -> str:
+    """The first target that a PTX text names, if it can be compiled for; empty otherwise."""
+    from orias.cli.option_table import allowed
+
+    for line in data.decode("utf-8", "replace").splitlines():
+        words = line.split("//")[0].replace(",", " ").split()
+        if words[:1] == [".target"]:
+            return next((w for w in words[1:] if w in allowed("gpu-name")), "")
+    return ""

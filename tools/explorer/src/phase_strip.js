@@ -1,0 +1,38 @@
+// The phases as a strip: height is what changed, a click shows the state after a phase, a second one with shift the difference.
+
+import { el, num } from "./dom.js";
+
+export function phaseStrip(app) {
+  const strip = el("div", { class: "strip", role: "toolbar", "aria-label": "Phases" });
+  function draw() {
+    strip.replaceChildren();
+    const h = app.history;
+    if (!h) return;
+    const most = Math.max(1, ...h.changed.slice(1).map((p) => p.added + p.removed));
+    for (const p of h.phases) {
+      const amount = p.changed ? p.added + p.removed : 0;
+      const first = p === h.changed[0];
+      const height = first ? 26 : amount ? 3 + 23 * Math.sqrt(amount / most) : 1;
+      const state = p.changed ? `${num(p.instructions)} instructions, ${num(p.blocks)} blocks${p.live_words ? `, ${p.live_words} live words` : ""}` : "no change";
+      const what = first ? "as lowered from PTX" : app.doc.data.phases[p.name];
+      const change = p.changed && !first ? `+${num(p.added)} −${num(p.removed)} lines\n` : "";
+      strip.append(
+        el("button", {
+          class: `phase${p.changed ? "" : " same"}${p === app.phase ? " on" : ""}${p.index === app.diffWith ? " base" : ""}`,
+          title: `${p.name}: ${what}\n${change}${state}`, "aria-label": `${p.name}, ${change || "no change"}`, "aria-pressed": p === app.phase,
+          onclick: (e) => app.showPhase(p.index, e.shiftKey),
+        }, el("span", { class: "amount", style: `height:${height.toFixed(0)}px` }))
+      );
+    }
+    const p = app.phase;
+    const text = p === h.changed[0] ? "as lowered from PTX" : app.doc.data.phases[p.name];
+    const base = app.diffWith === null ? "" : ` against ${h.phases[app.diffWith].name}`;
+    strip.append(
+      el("div", { class: "about" },
+        el("strong", {}, `${p.name}${base}`), " ", el("span", { class: "faint" }, text),
+        el("div", { class: "faint" }, `${num(p.instructions)} instructions · ${num(p.blocks)} blocks${p.live_words ? ` · ${p.live_words} live words` : ""}${p.index && p.changed ? ` · +${num(p.added)} −${num(p.removed)}` : ""}`)),
+      el("button", { class: "small", title: "Difference to the phase before that changed something (d)", "aria-pressed": app.diffWith !== null, onclick: () => app.toggleDiff() }, "diff"),
+    );
+  }
+  return { element: strip, draw };
+}
