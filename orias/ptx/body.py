@@ -292,6 +292,8 @@ class BodyReader:
             self.state.syntax()
         opcode = match.group()
         lex.seek(match.end(), lex.line)
+        if lex.kind == T_DOT:
+            opcode += " "
         while lex.kind == T_DOT:
             opcode += lex.text
             lex.next()

@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from orias.ptx.ast import O_ADDR, O_LABEL, Instr, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, Instr, Operand, Sig
 from orias.ptx.instructions import Checked, Checker
 from orias.ptx.opcode import OpcodeError, parse_opcode
 from orias.ptx.parser_state import State
@@ -100,8 +100,19 @@ class Forms:
             _index_to_address(instr, checked)
             for severity, note in checked.notes:
                 state.note(severity, note, line)
-            if not (messages or after or late or checked.errors or checked.early or checked.values or checked.notes):
+            odd = _odd_function_address(instr)
+            if odd:
+                state.note("warning", odd, line)
+            if not (messages or after or late or checked.errors or checked.early or checked.values or checked.notes or odd):
                 form.seen.add(tuple([op.key for op in instr.ops]))
+
+
+def _odd_function_address(instr: Instr) -> str:
+    """The warning on a mov of the address of a function into an odd type; empty if there is none."""
+    sig = instr.sig
+    if sig.name != "mov" or sig.types[0] in ("b32", "u32", "b64", "u64") or instr.ops[-1].kind != O_FUNC:
+        return ""
+    return "Unexpected instruction types specified for 'mov instruction with function address operand'"
 
 
 def _unified(name: str, instr: Instr) -> list[str]:

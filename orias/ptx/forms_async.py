@@ -27,11 +27,11 @@ FORMS: Final[dict[str, str]] = {
     "bar.warp": "- ; u32 ; !sync ; Fv6.0",
     "barrier.cluster.arrive": "- ; ; relaxed/release aligned ; 7.8!90",
     "barrier.cluster.wait": "- ; ; acquire aligned ; 7.8!90",
-    "membar": "- ; ; !cta/gl/sys ; 1.4/10",
+    "membar": "- ; ; !cta/gl/sys/gpu/cluster ; 1.4/10",
     "membar.proxy": "- ; ; !alias global/shared::cta/shared::cluster ; 7.5!60",
     "fence": "- ; ; sc/acq_rel/acquire/release cta/cluster/gpu/sys mbarrier_init"
     " sync_restrict::shared::cta/sync_restrict::shared::cluster ; 6.0!70 fence instruction",
-    "fence.proxy": "- ; M?,i? ; !alias/async/tensormap::generic/async::generic global/shared::cta/shared::cluster"
+    "fence.proxy": "- ; [M,i] ; !alias/async/tensormap::generic/async::generic global/shared::cta/shared::cluster"
     " acquire/release cta/cluster/gpu/sys sync_restrict::shared::cta/sync_restrict::shared::cluster ; 7.5!70",
     "vote": "pred ; =P,P,u32@sync ; sync !all/any/uni | b32 ; =b32,P,u32@sync ; sync !ballot",
     "shfl": "b32 ; D|P,S,u32,u32,u32@sync ; sync !up/down/bfly/idx",
@@ -78,7 +78,8 @@ FORMS: Final[dict[str, str]] = {
     "tensormap.replace": "b1024.b32 b1024.b64 b32.b1024 b64.b1024 ; M,X*; tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4 global/shared::cta/shared/shared::cluster"
     " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode"
     "/swizzle_atomicity ; Fv8.3 N90a/NEW",
-    "tensormap.cp_fenceproxy": "- ; M,M,X ; * ; Fv8.3 N90",
+    "tensormap.cp_fenceproxy": "- ; M,M,i ; global/shared/shared::cta/shared::cluster"
+    " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak/volatile cta/cluster/gpu/sys !sync !aligned ; Fv8.3 N90",
     "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; !mbarrier::complete_tx::bytes shared::cta/shared/shared::cluster multicast::cluster::all ; 8.6!100",
     "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6/100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6/100",
     # control flow
@@ -134,15 +135,25 @@ mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destinati
 MODIFIERS: Final[dict[str, str]] = {
     "tensormap.replace": "!mode -> .tile modifier required for instruction '{n}'",
     "tensormap.cp_fenceproxy": """
-!sync -> .sync modifier required for instruction '{n}'
-!aligned -> .aligned modifier required for instruction '{n}'
+!.tensormap::generic -> .tensormap::generic modifier required for instruction '{n}'
+!.release -> .release modifier required for instruction '{n}'
+!scope -> scope modifier required for instruction '{n}'
+.release !scope -> Modifier '.release' requires scope with '{n}' instruction
+!src => Unexpected number of state spaces specified in instruction '{n}'
+dst!=global -> State space incorrect for instruction '{n}', expected '.global' && State space incorrect for instruction '{n}'
+src!=shared::cta -> State space incorrect for instruction '{n}', expected '.shared::cta' && State space incorrect for instruction '{n}'
 """,
-    "cp.async": "dst=global -> State space incorrect for instruction '{n}'",
+    "cp.async": """
+!src => Unexpected number of state spaces specified in instruction '{n}'
+dst=global -> State space incorrect for instruction '{n}'
+src!=global -> State space incorrect for instruction '{n}'
+""",
     _REDUCTIONS: """
 bool=popc t0!=u32 -> Operation requires .u32 type
 bool=and/or t0!=pred -> Operation requires .pred type
 """,
-    "membar.proxy": "space -> State space incorrect for instruction '{n}'",
+    "membar": "scope=gpu/cluster -> Illegal modifier '.{scope}' for instruction '{n}'",
+    "membar.proxy": "space -> State space incorrect for instruction '{n}' && No state space qualifier expected for instruction '{n}'",
     "nanosleep": "t0=s32 -> Instruction '{n}' requires '.u32' type",
     "st.async red.async": """
 mmio -> @F100 Fv8.7 : st.async/red.async with .mmio modifier

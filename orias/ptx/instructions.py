@@ -16,7 +16,7 @@ from orias.ptx.gates import EARLY, LATE, SPARSE, Place, fill, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
 from orias.ptx.modifier_messages import SPACES, advisories, illegal, missing, unexpected, without_sync
 from orias.ptx.names import IGNORED, NAME_PARTS, SLOT_OF
-from orias.ptx.opcode import is_shape
+from orias.ptx.opcode import dotted, is_shape
 from orias.ptx.operand_checks import operand_errors
 from orias.ptx.rules import SETS, apply
 from orias.ptx.targets import number_of, suffix_of
@@ -26,7 +26,7 @@ from orias.ptx.wmma_checks import wmma_facts
 _LONGEST: Final = 6
 _TWO_SPACES: Final = frozenset(
     ("cp.async", "cp.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor",
-     "tensormap.cp_fenceproxy")
+     "tensormap.cp_fenceproxy", "membar.proxy", "fence.proxy")
 )  # fmt: skip
 
 _REPEATED: Final[dict[str, str]] = {
@@ -59,6 +59,7 @@ _REPEATED: Final[dict[str, str]] = {
     "query": "Multiple .{word} modifiers specified",
     "test": "Multiple testp operation modifiers specified",
     "asked": "Multiple query modifiers specified",
+    "proxy": "Multiple .{first} modifiers specified",
     "op": "Multiple instruction post-operation flags set",
     "bool": "Multiple instruction post-operation flags set",
 }
@@ -73,7 +74,7 @@ _ILLEGAL_EARLY: Final = frozenset(
      "down", "bfly", "idx")
 )  # fmt: skip
 """Words, and slots of words, that are refused before absent ones are reported; spaces too."""
-_REPEATABLE: Final = frozenset(("sync", "uni", "approx", "row", "col", "NaN", "sat", "satfinite", "relu", "cc"))
+_REPEATABLE: Final = frozenset(("sync", "uni", "approx", "shiftamt", "row", "col", "NaN", "sat", "satfinite", "relu", "cc"))
 """Words that may stand twice."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
 """Instructions for which a boolean operation is one of several operations."""
@@ -90,6 +91,7 @@ _FEATURES: Final[tuple[frozenset[str], ...]] = (
 )
 """Words by which ptxas selects the form of an instruction, in the order in which it reports those that no form has."""
 _TESTS: Final = frozenset(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
+_PROXIES: Final = frozenset(("alias", "async", "tensormap::generic", "async::generic"))
 _QUERIES: Final = frozenset(SETS["QUERY"].split("/"))
 _FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
@@ -104,8 +106,8 @@ _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
 
 def variant(text: str) -> tuple[str, list[str]]:
     """The instruction name (in ptxas's sense) of an opcode text, "" if there is none, and the words after it."""
-    parts = text.split(".")
-    for n in range(min(len(parts), _LONGEST), 0, -1):
+    parts, first = dotted(text)
+    for n in range(min(first, _LONGEST), 0, -1):
         name = ".".join(parts[:n])
         if has_name(name):
             head, colons, _ = name.partition("::")
@@ -117,6 +119,8 @@ def _slot(name: str, word: str) -> str:
     """The slot that a modifier word fills in an instruction."""
     if word in _QUERIES:
         return "asked"
+    if word in _PROXIES:
+        return "proxy"
     slot = SLOT_OF.get(word) or ("test" if word in _TESTS else "") or ("shape" if is_shape(word) else word)
     if word == "popc" and name == "mma":
         return word
@@ -135,7 +139,7 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
         return ""
     if name == "prefetch" and slot == "evict2":
         return "Multiple cache eviction priority modifiers specified"
-    return fill(_REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name})
+    return fill(_REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name, "first": slots.get(slot, "")})
 
 
 def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
@@ -146,11 +150,22 @@ def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
         if word in SPACES or (word not in allowed and word not in _TESTS and (word in IGNORED or word in TYPE_WORDS)):
             continue
         slot = _slot(name, word)
+        if name.startswith("createpolicy") and slot == "evict2":
+            continue
         message = _repetition(name, word, slot, slots, allowed)
         if message and message not in found:
             found.append(message)
         slots[slot] = word
-    return found
+    return found + _too_many_priorities(name, words)
+
+
+def _too_many_priorities(name: str, words: list[str]) -> list[str]:
+    """The messages on more eviction priorities than the two of a cache policy."""
+    extra = sum(SLOT_OF.get(w) == "evict2" for w in words) - 2 if name.startswith("createpolicy") else 0
+    return [
+        "Unexpected number of '.level::eviction_priority' modifiers specified",
+        "Unexpected number of 'cache eviction priority' modifiers specified",
+    ] * extra
 
 
 def _rank(word: str, slot: str) -> int:
@@ -276,6 +291,8 @@ class Checker:
         if row.open:
             choices = [w for slot, w in sig.mods.items() if slot not in ("mode", "shape", "space")]
             errors.extend(apply(MODIFIERS.of(name), facts, choices, self.place))
+            if name in _TWO_SPACES:
+                early.extend(_too_many_spaces(name, sum(w in SPACES for w in words)))
         else:
             self._modifiers(result, sig, row, words, facts)
         self._gates(result, sig, row, words, facts)
@@ -311,7 +328,7 @@ class Checker:
             slot = _slot(name, word)
             if word in SPACES:
                 spaces += 1
-            elif not name.startswith("createpolicy"):  # its primary and secondary priority may be equal
+            elif not name.startswith("createpolicy") or slot != "evict2":  # primary and secondary priority may be equal
                 message = _repetition(name, word, slot, slots, allowed)
                 if message and message not in repeated:
                     repeated.append(message)
@@ -322,8 +339,8 @@ class Checker:
             if word not in allowed and not (name == "mma" and slot == "shape"):
                 wrong[_rank(word, slot)].extend(illegal(word, slot, name, row, result.types, self.place))
         if spaces > 1 and not allowed.isdisjoint(SPACES):
-            errors.extend(_too_many_spaces(name, spaces))
-        result.early.extend(repeated)
+            (result.early if name in _TWO_SPACES else errors).extend(_too_many_spaces(name, spaces))
+        result.early.extend(repeated + _too_many_priorities(name, words))
         absent = _absent(name, row, words, slots)
         for found in (absent[0], wrong[0], absent[1], wrong[1], wrong[2], absent[2]):
             errors.extend(found)

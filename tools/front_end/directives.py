@@ -12,20 +12,22 @@ from tools.front_end.instructions import VERSIONS, Program, modules
 GRAMMAR: dict[str, tuple[str, ...]] = {
     "module": ("ITEM FUNC ENTRY", "ITEM ITEM ENTRY", "ITEM ITEM FUNC ENTRY", "ENTRY", "ITEM ENTRY ITEM", "FUNC FUNC ENTRY"),
     "ITEM": ("VARIABLE", "VARIABLE", "VARIABLE", "VARIABLE", "TEXTURE", "FILE", "PROTO", "PRAGMA", "ALIAS", "SECTION", "INIT", "INIT", "INIT"),
-    "VARIABLE": ("LINK SPACE ALIGN ATTR VEC TYPE NAME DIMS ;", "SPACE TYPE NAME ;", "LINK SPACE ALIGN TYPE NAME DIMS , NAME ;", "SPACE ALIGN TYPE NAME [ N ] ;"),
-    "INIT": ("SPACE TYPE NAME DIMS = { LIST } ;", "LINK SPACE TYPE NAME = VALUE ;", "SPACE TYPE NAME [ ] = { LIST } ;", "SPACE ALIGN TYPE NAME [ 4 ] = { LIST } ;"),
-    "LINK": ("", "", "", ".visible", ".extern", ".weak", ".common"),
-    "SPACE": (".global", ".global", ".global", ".const", ".shared", ".local", ".param", ".reg", ".tex"),
-    "ALIGN": ("", "", ".align 4", ".align 8", ".align 16", ".align N", ".align 256"),
-    "ATTR": ("", "", "", "", ".attribute(.managed)", ".attribute(.unified(N, N))", ".attribute(.foo)", ".attribute(.managed, .unified(1,2))"),
-    "VEC": ("", "", "", ".v2", ".v4", ".v8"),
+    "VARIABLE": ("LINK SPACE ALIGN ATTR VEC TYPE NEW DIMS ;", "SPACE TYPE NEW ;", "LINK SPACE ALIGN TYPE NEW DIMS , NEW ;", "SPACE ALIGN TYPE NEW [ N ] ;"),
+    "INIT": ("SPACE TYPE NEW DIMS = { LIST } ;", "LINK SPACE TYPE NEW = VALUE ;", "SPACE TYPE NEW [ ] = { LIST } ;", "SPACE ALIGN TYPE NEW [ 4 ] = { LIST } ;"),
+    "LINK": ("", "", "", "", "", ".visible", ".extern", ".weak", ".common"),
+    "SPACE": (".global", ".global", ".global", ".global", ".const", ".const", ".shared", "RARE"),
+    "RARE": (".local", ".param", ".reg", ".tex"),
+    "ALIGN": ("", "", "", "", ".align 4", ".align 8", ".align 16", ".align N", ".align 256"),
+    "ATTR": ("", "", "", "", "", "", "", "", "", "", "", ".attribute(.managed)", ".attribute(.unified(N, N))", ".attribute(.foo)", ".attribute(.managed, .unified(1,2))"),
+    "VEC": ("", "", "", "", "", "", ".v2", ".v4", ".v8"),
     "TYPE": (".b8", ".u8", ".s8", ".b16", ".u16", ".s16", ".f16", ".f16x2", ".b32", ".u32", ".s32", ".f32", ".b64", ".u64", ".s64", ".f64",
              ".b128", ".pred", ".bf16"),
-    "NAME": ("a", "b", "c", "d", "x", "%v", "$s", "_a", "f", "k", "g<4>"),
+    "NEW": ("a", "b", "c", "d", "x", "%v", "$s", "_a", "f", "k", "g<4>"),
     "DIMS": ("", "", "[ N ]", "[ ]", "[ N ] [ N ]", "[ ] [ N ]", "[ N + 1 ]"),
-    "N": ("0", "1", "2", "3", "4", "8", "16", "32", "64", "128", "1024", "-1", "0x10", "1.0", "65536", "4294967296", "a", "9U"),
+    "N": ("0", "1", "1", "2", "2", "3", "4", "4", "8", "8", "16", "32", "64", "128", "0x10", "9U", "ODD"),
+    "ODD": ("1024", "-1", "1.0", "65536", "4294967296", "n1", "7"),
     "LIST": ("VALUE", "VALUE , VALUE", "VALUE , VALUE , VALUE", "{ VALUE , VALUE } , { VALUE }", "VALUE , VALUE , VALUE , VALUE , VALUE", ""),
-    "VALUE": ("N", "N", "0f3F800000", "1.5", "0d3FF0000000000000", "a", "a + 4", "generic(a)", "generic(a) + 8", "0xFF(a)", "0xFF00(b)", "0xFF(0)",
+    "VALUE": ("N", "N", "N", "N", "N", "1", "2", "n1", "n1 + 4", "generic(n1)", "0f3F800000", "1.5", "0d3FF0000000000000", "a", "a + 4", "generic(a)", "generic(a) + 8", "0xFF(a)", "0xFF00(b)", "0xFF(0)",
               "- 1", "( 1 + 2 )", "mask(a)", "f", "k", "WARP_SZ", "0x123456789abcdef01", "\"abc\"", "a - 4", "~ 0", "! 1", "1 ? 2 : 3", "(.s64) 3"),
     "TEXTURE": (".global .texref t ;", ".global .surfref s ;", ".global .samplerref p ;", ".tex .u32 t ;", ".tex .u64 t ;", ".extern .global .texref t ;",
                 ".global .texref t = { width = 4 , height = 2 } ;", ".global .samplerref p = { filter_mode = nearest } ;"),
@@ -41,20 +43,21 @@ GRAMMAR: dict[str, tuple[str, ...]] = {
     "FDIR": ("", ".noreturn", ".local_maxnreg N", ".abi_preserve N", ".abi_preserve_control N", ".unique", "BOUND"),
     "RET": (".param .b32 r", ".reg .b32 r", ".param .b64 r , .param .b32 q", ".param .align 8 .b8 r [ N ]", ".reg .pred r", "PARAM"),
     "PARAMS": ("", "PARAM", "PARAM , PARAM", "PARAM , PARAM , PARAM", ".param .b8 v [ ]", "PARAM , .param .align 8 .b8 v [ ]"),
-    "PARAM": (".param TYPE NAME", ".param TYPE p", ".reg TYPE q", ".param ALIGN TYPE NAME DIMS", ".param .u64 .ptr PSPACE .align N NAME",
-              ".param .u64 .ptr NAME", ".param .align 16 .b8 st [ 64 ]", ".param .b32 _"),
+    "PARAM": (".param TYPE NEW", ".param TYPE p", ".reg TYPE q", ".param ALIGN TYPE NEW DIMS", ".param .u64 .ptr PSPACE .align N NEW",
+              ".param .u64 .ptr NEW", ".param .align 16 .b8 st [ 64 ]", ".param .b32 _"),
     "PSPACE": ("", ".global", ".shared", ".const", ".local", ".param"),
     "ENTRY": (".entry k ( ) BOUNDS { BODY ret ; }", ".visible .entry k ( PARAMS ) BOUNDS { BODY ret ; }", ".entry k BOUNDS { BODY }", ".weak .entry k ( PARAMS ) { BODY ret ; }"),
     "BOUNDS": ("", "", "BOUND", "BOUND", "BOUND BOUND", "BOUND BOUND BOUND"),
     "BOUND": (".maxntid N", ".maxntid N , N", ".maxntid N , N , N", ".reqntid N", ".reqntid N , N , N", ".maxnreg N", ".minnctapersm N", ".maxnctapersm N",
               ".maxntid 256", ".reqnctapercluster N", ".reqnctapercluster 2 , 1 , 1", ".explicitcluster", ".maxclusterrank N", ".blocksareclusters",
               ".pragma \"nounroll\" ;", ".local_maxnreg N", ".noreturn", ".maxnreg 64", ".minnctapersm 2"),
-    "BODY": ("", "STATEMENT", "STATEMENT STATEMENT", "STATEMENT STATEMENT STATEMENT", "STATEMENT STATEMENT STATEMENT STATEMENT", "{ BODY }"),
-    "STATEMENT": (".reg TYPE NAME ;", ".reg TYPE %r<N> ;", ".reg VEC TYPE NAME ;", ".shared ALIGN TYPE s DIMS ;", ".local ALIGN TYPE l DIMS ;",
-                  ".param ALIGN TYPE NAME DIMS ;", "PRAGMA", ".loc 1 N N", ".loc 1 2 3 , function_name L , inlined_at 1 1 1", "L1: bra L1 ;", "L1:",
+    "BODY": ("", "REGS STATEMENT", "REGS STATEMENT STATEMENT", "STATEMENT", "REGS STATEMENT STATEMENT STATEMENT", "{ BODY }"),
+    "REGS": (".reg .b32 %r<4> ; .reg .b64 %rd<4> ; .reg .pred %p ;",),
+    "STATEMENT": (".reg TYPE NEW ;", ".reg TYPE %r<N> ;", ".reg VEC TYPE NEW ;", ".shared ALIGN TYPE s DIMS ;", ".local ALIGN TYPE l DIMS ;",
+                  ".param ALIGN TYPE NEW DIMS ;", "PRAGMA", ".loc 1 N N", ".loc 1 2 3 , function_name L , inlined_at 1 1 1", "L1: bra L1 ;", "L1:",
                   "call f ;", "call f , ( ) ;", "call ( %r1 ) , f , ( %r2 ) ;", "call.uni ( x ) , f , ( a ) ;", "call f , ( p ) ;", "T: .branchtargets L1 , L2 ;",
                   "P: .callprototype ( .param .b32 _ ) _ ( .param .b32 _ ) ;", "P: .callprototype _ ( .param .b8 _ [ ] ) ;", "T: .calltargets f , h ;",
-                  "brx.idx %r1 , T ;", "call %rd1 , P ;", "call ( r ) , %rd1 , ( p ) , P ;", ".reg .b32 %r<4> ; .reg .b64 %rd<4> ;", "VARIABLE", "INIT",
+                  "brx.idx %r1 , T ;", "call %rd1 , P ;", "call ( r ) , %rd1 , ( p ) , P ;", "VARIABLE", "INIT",
                   "mov.u32 %r1 , a ;", "mov.u64 %rd1 , b ;", "ld.param.b32 %r1 , [ p ] ;", "ld.global.b32 %r1 , [ a + N ] ;", "st.shared.b32 [ s ] , %r1 ;",
                   "st.param.b32 [ p ] , %r1 ;", "@%p bra L1 ;", "mov.b32 %r1 , N ;", "exit ;", "; "),
 }  # fmt: skip
@@ -69,6 +72,7 @@ class Maker:
         self.random = random.Random(seed)
         self.targets = targets
         self.most = most
+        self.named = 0
         self.recorded = modules()
         self.tokens = sorted({t for text in self.recorded for t in _TOKEN.findall(text) if len(t) < 24})
 
@@ -79,7 +83,8 @@ class Maker:
         version = "9.0" if r.random() < 0.6 else r.choice(VERSIONS)
         head = f".version {version}\n.target {target}\n.address_size 64\n"
         if r.random() < 0.5:
-            body = "\n".join(self._expanded("module").split("; ")).replace("{", "{\n")
+            self.named = 0
+            body = self._expanded("module").replace("; ", ";\n").replace(" { ", " {\n").replace("\" ;", "\";")
         else:
             body = r.choice(self.recorded)
             found = re.match(r"\s*\.version [^\n]*\n\s*\.target [^\n]*\n(?:\s*\.address_size 64[^\n]*\n)?", body)
@@ -93,6 +98,9 @@ class Maker:
 
     def _expanded(self, name: str) -> str:
         r = self.random
+        if name == "NEW" and r.random() < 0.9:
+            self.named += 1
+            return f"n{self.named}"
         words = r.choice(GRAMMAR[name]).split(" ")
         return " ".join(self._expanded(w) if w in GRAMMAR else w for w in words)
 
