@@ -304,11 +304,15 @@ class BodyReader:
         state = self.state
         lex = state.lex
         instr = Instr(form.sig, [], pred, line, column)
+        for message in form.checked.early:
+            state.error(message, line, column)
         if lex.kind != T_PUNCT or lex.text != ";":
             while True:
                 if instr.ops and lex.kind == T_PUNCT and lex.text == "_":
                     state.syntax()  # only a result may be dropped, and that comes first
                 op = self._operand(form, line)
+                if not instr.ops and op.neg and op.key[0] == "-":
+                    state.error("Operand negation limited to either (source A xor source B) or source C", line, column)
                 if instr.ops and op.kind == O_PAIR:
                     state.fatal("Parsing error near '|': syntax error", lex.line)
                 instr.ops.append(op)
@@ -316,7 +320,7 @@ class BodyReader:
                     break
         if lex.kind != T_PUNCT or lex.text != ";":
             state.syntax()
-        self.forms.verify(form, instr)
+        self.forms.verify(form, instr, True)
         for k, op in enumerate(instr.ops):
             if op.kind == O_REG and op.key.endswith(SUM):
                 instr.ops[k] = self._sum(function, op, line, column)

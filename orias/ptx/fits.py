@@ -107,11 +107,8 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
             else f"Vector operand is not allowed for instruction '{use.name}'"
         )
     if op.neg and type_ != "pred":
-        use.note(
-            "Operand negation limited to either (source A xor source B) or source C"
-            if result
-            else f"Operand negation not allowed for instruction '{use.name}'"
-        )
+        if use.index:  # the grammar reports the first operand
+            use.note(f"Operand negation not allowed for instruction '{use.name}'")
     return True
 
 

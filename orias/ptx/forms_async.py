@@ -104,6 +104,13 @@ INSTEAD: Final[dict[str, str]] = {
 }
 """Gates that replace the gate of the form row if a row here holds."""
 
+FIRST: Final[dict[str, str]] = {
+    "mbarrier.*": "scope !order -> Modifier '.{scope}' requires order with '{n}' instruction",
+    "tcgen05.wait": "!named -> .wait::<ld/st> modifier required for instruction '{n}'",
+    "tcgen05.fence": "!named -> .fence::<before/after>_thread_sync modifier required for instruction '{n}'",
+}
+"""Rules between the modifiers of an opcode that are reported before its gates."""
+
 GATES: Final[dict[str, str]] = {
     "shfl vote": "sync -> @Fv6.0 : {n}.sync",
     "cp.async": "prefetch -> @F75 Fv7.4 : cache prefetching",
@@ -113,7 +120,7 @@ cta_group -> @Mv8.6 : .{cta_group}' on '{n}
 """,
     "barrier.cluster.*": "each word=STRONG -> @Mv8.0 : .{word}' on '{n}",
     "mbarrier.arrive* mbarrier.test_wait* mbarrier.try_wait*": """
-order=relaxed -> @Mv8.6 M90 : .relaxed' on '{n}
+order=relaxed -> @M90 Mv8.6 : .relaxed' on '{n}
 order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}
 scope -> @Fv8.0 : scopes on mbarrier operations
 """,
@@ -195,10 +202,6 @@ dst=global cta_group -> Arguments mismatch for instruction '{n}'
 dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'
 dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared::cluster mode=tile::scatter4 -> Illegal modifier '.{mode}' for instruction '{n}'
 """,
-    "mbarrier.*": """
-scope !order -> Modifier '.{scope}' requires order with '{n}' instruction
-order !scope -> Modifier '.{order}' requires scope with '{n}' instruction
-""",
     "cp.async.bulk": "!completion -> .completion_mechanism modifier required for instruction '{n}'\n"
     "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n"
     "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
@@ -245,6 +248,7 @@ clean space=shared::cluster count!=0 a0!=sink -> Sink '_' is expected as a desti
     "mbarrier.arrive mbarrier.arrive_drop": """
 count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComplete' modifier
 """,
+    "mbarrier.*": "order !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "st.async red.async": """
 count=3 scope=gpu/sys space!=global -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
 count=3 !space !completion -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'

@@ -89,7 +89,7 @@ prefetch=L2::64B/L2::128B -> @F75 Fv7.4 : cache prefetching
 nc -> @I32 : ld.nc
 """,
     "atom red": """
-t0=bf16/bf16x2 -> @I90 Iv7.8 : {n}.{op}.{t0}{where}
+t0=bf16/bf16x2 op!=min/max -> @I90 Iv7.8 : {n}.{op}.{t0}{where}
 t0=b16/f16 -> @I70 Iv6.3 : {n}.{op}.{t0}{where}
 t0=f16x2 -> @I60 Iv6.2 : {n}.{op}.{t0}{where}
 t0=b128 -> @I90 Iv8.3 : {n}.{op}.{t0}{where}

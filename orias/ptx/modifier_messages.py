@@ -66,8 +66,6 @@ slot=rnd approx => Rounding modifier or '.approx' modifier required for instruct
 slot=rnd => Rounding modifier required for instruction '{n}'
 slot=cmp => Comparison modifier required for instruction '{n}'
 word=down => .down modifier required for instruction '{n}'
-n=tcgen05.wait word!=sync/aligned => .wait::<ld/st> modifier required for instruction '{n}'
-n=tcgen05.fence => .fence::<before/after>_thread_sync modifier required for instruction '{n}'
 slot=cta_group => .cta_group modifier required for instruction '{n}'
 word=clamp => Clamp modifier required for instruction '{n}'
 slot=completion => .completion_mechanism modifier required for instruction '{n}'

@@ -70,7 +70,6 @@ def parse_opcode(text: str) -> Sig:
     own = _slot_table(name)
     mods: dict[str, str] = {}
     types: list[str] = []
-    wrong: list[str] = []
     for word in parts[n:]:
         slots = own.get(word)
         if slots is not None:
@@ -85,14 +84,12 @@ def parse_opcode(text: str) -> Sig:
             known = SLOT_OF.get(word)
             if known is None:
                 if not known_word(word):
-                    wrong.append(f"Unknown modifier '.{word}'")
+                    continue  # the checks report it
                 known = "shape"
             slot = known
         mods[slot] = word
         if word == "mmio":
             mods["mmio"] = word
-    if wrong:
-        raise OpcodeError(wrong)
     if "mmio" in mods and name in ("ld", "st"):
         mods["order"] = "mmio"
     return Sig(name, text, mods, tuple(types))

@@ -127,7 +127,7 @@ def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
         if found:
             if replaces_result(use.name, ops[i]):
                 del use.soft[before:]
-            if len(use.soft) > before and use.soft[before].startswith("Special register"):
+            if len(use.soft) > before and use.soft[before].startswith(("Special register", "Vector operand")):
                 before += 1
             use.soft[before:before] = found
     return True
