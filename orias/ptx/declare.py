@@ -13,6 +13,7 @@ from orias.ptx.initial import initialiser
 from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT, int_value
 from orias.ptx.parser_state import Range, State
 from orias.ptx.signatures import alignment, redefinition
+from orias.target.descriptors import HANDLE_KINDS
 
 MAX_RANGE: Final = 1 << 31
 """Largest number of registers of one range."""
@@ -50,9 +51,13 @@ def registers(state: State, found: Declared) -> None:
     """Reads the names of a .reg declaration."""
     lex = state.lex
     scope = state.scopes[-1]
+    handles = found.type in HANDLE_KINDS
     while True:
         line = lex.line
         name = state.ident()
+        if handles:
+            state.error("Texture/surface variable must be at module or entry parameter scope", line)
+            state.error(f"Variable '{name}' cannot be allocated into a register", line)
         if state.take("<"):
             if lex.kind != T_INT:
                 state.syntax()

@@ -38,6 +38,10 @@ def parameters(state: State, entry: bool) -> list[Var]:
             state.gate("unsized", line)
         for message in parameter(var, entry):
             state.error(message, line)
+        if var.ptr_space and not entry:
+            state.error("Illegal placement of kernel parameter attribute", line)
+        if var.dims[:1] == (0,) and entry:
+            state.error("Parameter to entry function cannot be an incomplete array.", line)
         var.index = len(result)
         result.append(var)
         if not state.take(","):
@@ -80,6 +84,8 @@ def header_directives(state: State, function: Function) -> None:
     if directives:
         for message in apply(_CONFLICTS, {word: _fact(word, n) for word, n in directives.items()}, [], state.place):
             state.error(message, function.line)
+        if "noreturn" in directives and function.rets:
+            state.error(f"Invalid directive '.noreturn' for function '{function.name}'", function.line)
         if "minnctapersm" in directives and "maxntid" not in directives and "reqntid" not in directives:
             state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", function.line)
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from orias.diag import Diagnostic
 from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, Var
+from orias.ptx.launch_warnings import launch_warnings
 from orias.ptx.targets import refusal
 from orias.target import driver, features
 from orias.target.profile import Target
@@ -57,6 +58,7 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
         if var.space == "const" and var.linkage != "extern":
             align = max(1, var.align)
             const = (const + align - 1) // align * align + var.size
+    found.extend(launch_warnings(module, target))
     check_debug(module, found)
     _tensor_groups(module, found)
     _shared_data(module, target, found)

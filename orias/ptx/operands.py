@@ -272,8 +272,6 @@ def _selected(state: State, op: Operand) -> Operand:
     word = lex.text
     var = op.var
     if word in COMPONENTS and op.kind == O_REG and var is not None and var.vec != 1:
-        if COMPONENTS[word] not in "xyzw"[: var.vec]:
-            state.error(f"Vector selector '{word}' is beyond the elements of '{var.name}'", lex.line)
         op.comp = COMPONENTS[word]
         op.key = f"r:{var.type}"
         lex.next()

@@ -185,6 +185,11 @@ class Parser:
         rets: list[Var] = []
         if not entry and lex.kind == T_PUNCT and lex.text == "(":
             rets = parameters(state, False)
+        if len(rets) > 1 and any(v.space == "param" for v in rets):
+            state.error("Multiple return parameters require .register state space", lex.line)
+        for var in rets:
+            if var.dims[:1] == (0,):
+                state.error("Output parameter cannot be an incomplete array.", var.line)
         name = state.ident()
         params: list[Var] = []
         if lex.kind == T_PUNCT and lex.text == "(":
