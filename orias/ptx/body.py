@@ -9,7 +9,7 @@ from typing import Final, final
 from orias.ptx.ast import O_PAIR, O_REG, TYPE_BITS, Function, Instr, Label, Loc, Operand, Pragma, Var
 from orias.ptx.call_syntax import LISTS, call, labelled_list, target_list
 from orias.ptx.debug import LOC, dwarf_line, loc_directive
-from orias.ptx.declaration_words import LINKAGE, SPACES
+from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration
 from orias.ptx.declare import declaration
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
@@ -411,7 +411,9 @@ class BodyReader:
             for text in read_pragma(state):
                 known_pragma(state, text, line)
                 if text == "enable_smem_spilling" and not function.entry:
-                    state.error(f"Pragma '{text}' cannot be specified for a function", line)
+                    state.error(f"Pragma '{text}' cannot be specified for device functions", line)
+                if text.startswith("abi_param_reg") and function.entry:
+                    state.error(f"Pragma '{text}' cannot be specified for function '{function.name}'", line)
                 body.append(Pragma(text, line))
             return False
         if word == ".loc":
@@ -428,7 +430,7 @@ class BodyReader:
                 self.inlined.append(loc.function_name[0])
             body.append(loc)
             return False
-        if word in SPACES or word in LINKAGE or word == ".align" or word == ".attribute":
+        if word in SPACES or word in LINKAGE or begins_declaration(word):
             declaration(state)
             return False
         return state.syntax()

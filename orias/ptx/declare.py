@@ -35,7 +35,9 @@ def declaration(state: State) -> str | None:
     if lex.kind == T_DOT and lex.text in (".entry", ".func"):
         return found.linkage
     read_words(state, found)
-    if not found.type or not found.space:
+    if not found.space:
+        state.fatal("No variable storage specified", lex.line)
+    if not found.type:
         state.syntax()
     if found.space == "reg":
         if state.function is None:
@@ -115,7 +117,12 @@ def _variable_errors(state: State, var: Var) -> None:
             state.error(message, line)
     if var.linkage == "common" and var.space != "global":
         state.error(".common variables must be declared in .global space", line)
-    if var.type == "pred":
+    if 0 in var.dims[1:]:
+        state.error("Array of incomplete type", line)
+        return
+    if var.type == "pred" and (var.dims or var.vec > 1):
+        state.error(_VECTOR_PRED, line)
+    elif var.type == "pred":
         state.error(f"Predicate variable '{var.name}' must be in register state space", line)
     if "managed" in var.attributes and var.space != "global":
         state.error(f"Illegal attribute '.managed' for symbol '{var.name}'", line)

@@ -100,7 +100,9 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
         return var.type[0] in "bus" and TYPE_BITS[var.type] in (16, 32, 64)
     if use.name == "redux" and var.type == "f16x2":
         return False
-    if slot.fixed and ((var.type == "f16x2" and use.name != "movmatrix") or (type_ in ("b8", "b16") and var.type != type_)):
+    if slot.fixed and (
+        (var.type == "f16x2" and use.name != "movmatrix") or (type_ in ("b8", "b16") and var.type != type_)
+    ):
         return False
     if var.vec != 1 and not op.comp:
         use.note(

@@ -107,7 +107,9 @@ class Forms:
             odd = _odd_function_address(instr)
             if odd:
                 state.note("warning", odd, line)
-            if not (messages or after or late or checked.errors or checked.early or checked.values or checked.notes or odd):
+            if not (
+                messages or after or late or checked.errors or checked.early or checked.values or checked.notes or odd
+            ):
                 form.seen.add(tuple([op.key for op in instr.ops]))
 
 

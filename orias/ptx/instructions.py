@@ -11,7 +11,20 @@ from typing import Final, final
 from orias.ptx.ast import TYPE_WORDS, Instr, Module, Operand, Sig
 from orias.ptx.computed_checks import fraction_errors, tensor_errors
 from orias.ptx.facts import label_facts, opcode_facts, operand_facts
-from orias.ptx.form_table import ANY, FIRST, GATES, INSTEAD, LAST, MODIFIERS, OPERANDS, VALUES, Row, has_name, is_ruled, rows
+from orias.ptx.form_table import (
+    ANY,
+    FIRST,
+    GATES,
+    INSTEAD,
+    LAST,
+    MODIFIERS,
+    OPERANDS,
+    VALUES,
+    Row,
+    has_name,
+    is_ruled,
+    rows,
+)
 from orias.ptx.gates import EARLY, LATE, SPARSE, Place, fill, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
 from orias.ptx.modifier_messages import SPACES, advisories, illegal, missing, unexpected, without_sync
@@ -85,7 +98,9 @@ _POSITION: Final[dict[str, int]] = {
     )
 }
 """Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
-_REPEATABLE: Final = frozenset(("sync", "uni", "approx", "shiftamt", "row", "col", "NaN", "sat", "satfinite", "relu", "cc"))
+_REPEATABLE: Final = frozenset(
+    ("sync", "uni", "approx", "shiftamt", "row", "col", "NaN", "sat", "satfinite", "relu", "cc")
+)
 """Words that may stand twice."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
 """Instructions for which a boolean operation is one of several operations."""
@@ -150,7 +165,9 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
         return ""
     if name == "prefetch" and slot == "evict2":
         return "Multiple cache eviction priority modifiers specified"
-    return fill(_REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name, "first": slots.get(slot, "")})
+    return fill(
+        _REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name, "first": slots.get(slot, "")}
+    )
 
 
 def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:

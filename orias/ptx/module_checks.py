@@ -109,7 +109,13 @@ def _narrow_address(i: Instr) -> list[int]:
 
 def _is_short(op: Operand, type_: str) -> bool:
     """Whether a value is the address of a global variable in fewer than 64 bits."""
-    return op.kind == O_SYM and op.key != "s+" and op.var is not None and op.var.space == "global" and TYPE_BITS[type_] < 64
+    return (
+        op.kind == O_SYM
+        and op.key != "s+"
+        and op.var is not None
+        and op.var.space == "global"
+        and TYPE_BITS[type_] < 64
+    )
 
 
 def check_debug(module: Module, found: list[Diagnostic]) -> None:
@@ -209,6 +215,10 @@ def _unresolved(module: Module, compile_only: bool, found: list[Diagnostic]) -> 
     }
     if not missing_functions:
         return
+    for _, target in module.aliases:
+        if target in missing_functions:
+            found.append(Diagnostic("fatal", f"Unresolved extern function '{target}'"))
+            return
     for function in module.functions:
         for statement in function.body or ():
             if not isinstance(statement, Instr):

@@ -203,7 +203,12 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
         wrong = base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")
     else:
         # a generic address cannot refer to a constant bank
-        wrong = not space and var.space in ("const", "param") and (barrier or use.name in _GENERIC) and "tensormap" not in mods
+        wrong = (
+            not space
+            and var.space in ("const", "param")
+            and (barrier or use.name in _GENERIC)
+            and "tensormap" not in mods
+        )
     if wrong:
         use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
     return True

@@ -58,13 +58,18 @@ def test_many_programs_in_one_module_have_the_messages_of_each_alone() -> None:
     together = judge.answers([*block, broken])
     assert together[-1] is not None and together[-1].first().startswith("fatal")
     alone = [judge.alone(p) for p in block]
-    assert sum(a == b for a, b in zip(alone, together, strict=False)) >= 11  # a macro of ptxas may change the next program's answer
+    assert (
+        sum(a == b for a, b in zip(alone, together, strict=False)) >= 11
+    )  # a macro of ptxas may change the next program's answer
 
 
 def test_a_few_lines_against_the_tool() -> None:
     tool("ptxas")
     judge = Judge(None)
-    block = [Program("sm_90", "", head("9.0", "sm_90"), kernel(t)) for t in ("add.u32 %u32_1, %u32_2, 1;", "add.u32 %u32_1, %u32_2;")]
+    block = [
+        Program("sm_90", "", head("9.0", "sm_90"), kernel(t))
+        for t in ("add.u32 %u32_1, %u32_2, 1;", "add.u32 %u32_1, %u32_2;")
+    ]
     right, wrong = judge.answers(block)
     assert right == YES
     assert wrong == Answer(False, ["error 14: Arguments mismatch for instruction 'add'"])
@@ -77,7 +82,10 @@ def test_a_rotating_sample(what: str, capsys: pytest.CaptureFixture[str]) -> Non
     given = [what, "--seed", str(seed()), "--seconds", "40", "--count", "3000"]
     counts = main([*given, "--corpus", str(corpus() / "ptx")] if what == "instructions" else given)
     print(capsys.readouterr().out)
-    total = sum(counts[k] for k in ("same", "wrong accept", "wrong refusal", "internal error", "other first message", "other text"))
+    total = sum(
+        counts[k]
+        for k in ("same", "wrong accept", "wrong refusal", "internal error", "other first message", "other text")
+    )
     assert total > 50
     assert counts["internal error"] == 0
     assert counts["wrong accept"] + counts["wrong refusal"] <= 0.01 * total + 1

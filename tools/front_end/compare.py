@@ -123,7 +123,7 @@ class Judge:
             return None
         if run.returncode not in (0, 255):
             return None
-        said = (run.stderr + run.stdout).decode(errors="replace")
+        said = (run.stderr + run.stdout).decode(errors="replace").replace(f"file '{source}'", "file '<ptx>'")
         if "Internal compiler error" in said:
             return None
         found = [m for m in map(_MESSAGE.fullmatch, said.splitlines()) if m and not m[3].startswith(_NOT_MESSAGES)]
@@ -184,7 +184,10 @@ def cluster(kind: str, mine: Answer, real: Answer) -> str:
     if kind == "other first message":
         pair = (mine.first(), real.first())
     else:
-        a, b = [m for m in mine.messages if m not in real.messages], [m for m in real.messages if m not in mine.messages]
+        a, b = (
+            [m for m in mine.messages if m not in real.messages],
+            [m for m in real.messages if m not in mine.messages],
+        )
         pair = (a[0] if a else "-", b[0] if b else "-") if a or b else ("order", "order")
     return " / ".join(re.sub(r"'[^']*'", "'*'", re.sub(r" \d+:", "", m)) for m in pair)
 
@@ -266,17 +269,29 @@ def main(given: list[str] | None = None) -> Counter[str]:
     return counts
 
 
-def _report(o: argparse.Namespace, counts: Counter[str], clusters: dict[tuple[str, str], list[tuple[Program, Answer, Answer]]]) -> None:
+def _report(
+    o: argparse.Namespace, counts: Counter[str], clusters: dict[tuple[str, str], list[tuple[Program, Answer, Answer]]]
+) -> None:
     order = sorted(clusters.items(), key=lambda c: (KINDS.index(c[0][0]), -len(c[1])))
     for (kind, name), members in order[: o.clusters]:
         program, mine, real = min(members, key=lambda m: len(m[0].text))
-        print(f"{len(members):5} {kind}: {name}\n      {program.target} {program.text.split(chr(10), 1)[0]} {program.about!r}")
+        print(
+            f"{len(members):5} {kind}: {name}\n      {program.target} {program.text.split(chr(10), 1)[0]} {program.about!r}"
+        )
     if o.out:
         with o.out.open("w") as kept:
             for (kind, name), members in order:
                 for program, mine, real in members:
-                    row = {"kind": kind, "cluster": name, "size": len(members), "target": program.target, "about": program.about}
-                    kept.write(json.dumps({**row, "ours": mine.messages, "ptxas": real.messages, "text": program.text}) + "\n")
+                    row = {
+                        "kind": kind,
+                        "cluster": name,
+                        "size": len(members),
+                        "target": program.target,
+                        "about": program.about,
+                    }
+                    kept.write(
+                        json.dumps({**row, "ours": mine.messages, "ptxas": real.messages, "text": program.text}) + "\n"
+                    )
     total = max(sum(counts[k] for k in KINDS), 1)
     wrong = sum(counts[k] for k in KINDS[:3])
     first = wrong + counts["other first message"]

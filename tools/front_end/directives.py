@@ -10,7 +10,11 @@ from orias.target.profile import TARGETS
 from tools.front_end.instructions import VERSIONS, Program, modules
 
 GRAMMAR: dict[str, tuple[str, ...]] = {
-    "module": ("ITEM FUNC ENTRY", "ITEM ITEM ENTRY", "ITEM ITEM FUNC ENTRY", "ENTRY", "ITEM ENTRY ITEM", "FUNC FUNC ENTRY"),
+    "module": ("ITEM PLAIN", "ITEM PLAIN", "VARIABLE VARIABLE PLAIN", "VARIABLE INIT PLAIN", "FUNC PLAIN", "FUNC PLAIN", "ENTRY", "ENTRY",
+               "HEADED", "HEADED", "VARIABLE ENTRY", "FUNC FUNC PLAIN", "PROTO FUNC PLAIN", "FUNC ENTRY"),
+    "PLAIN": (".entry k ( ) { ret ; }",),
+    "HEADED": (".entry k ( ) BOUNDS { ret ; }", ".visible .entry k ( PARAMS ) { ret ; }", ".func h FDIR { ret ; } PLAIN", ".entry k ( ) { REGS STATEMENT ret ; }",
+               ".func ( RET ) f ( PARAMS ) { ret ; } PLAIN"),
     "ITEM": ("VARIABLE", "VARIABLE", "VARIABLE", "VARIABLE", "TEXTURE", "FILE", "PROTO", "PRAGMA", "ALIAS", "SECTION", "INIT", "INIT", "INIT"),
     "VARIABLE": ("LINK SPACE ALIGN ATTR VEC TYPE NEW DIMS ;", "SPACE TYPE NEW ;", "LINK SPACE ALIGN TYPE NEW DIMS , NEW ;", "SPACE ALIGN TYPE NEW [ N ] ;"),
     "INIT": ("SPACE TYPE NEW DIMS = { LIST } ;", "LINK SPACE TYPE NEW = VALUE ;", "SPACE TYPE NEW [ ] = { LIST } ;", "SPACE ALIGN TYPE NEW [ 4 ] = { LIST } ;"),
@@ -84,7 +88,7 @@ class Maker:
         head = f".version {version}\n.target {target}\n.address_size 64\n"
         if r.random() < 0.5:
             self.named = 0
-            body = self._expanded("module").replace("; ", ";\n").replace(" { ", " {\n").replace("\" ;", "\";")
+            body = self._expanded("module").replace("; ", ";\n").replace(" { ", " {\n").replace('" ;', '";')
         else:
             body = r.choice(self.recorded)
             found = re.match(r"\s*\.version [^\n]*\n\s*\.target [^\n]*\n(?:\s*\.address_size 64[^\n]*\n)?", body)

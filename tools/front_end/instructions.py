@@ -19,7 +19,26 @@ from tests.ptx.form_lines import from_rows
 DATA = Path(__file__).resolve().parents[2] / "tests" / "ptx" / "data"
 VERSIONS = ("6.3", "6.4", "6.5", "7.0", "7.1", "7.2", "7.3", "7.4", "7.5", "7.6", "7.7", "7.8", "8.0", "8.1", "8.2", "8.3", "8.4",
             "8.5", "8.6", "8.7", "8.8", "9.0")  # fmt: skip
-TYPES = ("pred", "b8", "u8", "s8", "b16", "u16", "s16", "f16", "f16x2", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64", "b128")
+TYPES = (
+    "pred",
+    "b8",
+    "u8",
+    "s8",
+    "b16",
+    "u16",
+    "s16",
+    "f16",
+    "f16x2",
+    "b32",
+    "u32",
+    "s32",
+    "f32",
+    "b64",
+    "u64",
+    "s64",
+    "f64",
+    "b128",
+)
 OLD_TARGETS = ("sm_20", "sm_30", "sm_50", "sm_52", "sm_60", "sm_61", "sm_70", "sm_72")
 _STEMS = {
     "p": "pred", "b": "b8", "ub": "u8", "h": "b16", "us": "u16", "ss": "s16", "hf": "f16", "hx": "f16x2", "r": "b32", "u": "u32",
@@ -44,7 +63,17 @@ KERNEL = ".visible .entry k(.param .align 16 .b8 var_param[64])"
 _BLOCK = 25
 """Programs with one target and version."""
 _SKIPPED = ("bra", "brx", "call", "ret", "exit", "trap", "brkpt")
-_SPECIAL = ("%tid.x", "%tid", "%clock64", "%laneid", "%gridid", "%is_explicit_cluster", "%globaltimer_lo", "%envreg3", "%pm0")
+_SPECIAL = (
+    "%tid.x",
+    "%tid",
+    "%clock64",
+    "%laneid",
+    "%gridid",
+    "%is_explicit_cluster",
+    "%globaltimer_lo",
+    "%envreg3",
+    "%pm0",
+)
 _CONSTANTS = ("0", "1", "2", "3", "4", "8", "16", "31", "32", "64", "-1", "0xff", "0x1ffffffff", "1U", "0f3F800000", "-1.5", "1.5",
               "0d3FF0000000000000", "WARP_SZ", "(1+2)", "1<<3", "0b101", "017", "!0", "~5", "1.0e3")  # fmt: skip
 _SELECTORS = (".x", ".y", ".b0", ".b3", ".h0", ".h1", ".b3210", ".h10", ".r")
@@ -230,7 +259,9 @@ class Maker:
                 operands.insert(r.randrange(len(operands) + 1), self.operand())
         elif kind in (8, 9) and operands:
             k = r.randrange(len(operands))
-            operands[k] = re.sub(r"%[a-z]+\d*(x2)?_", lambda m: f"%{r.choice(TYPES)}_", operands[k], count=r.choice([0, 1]))
+            operands[k] = re.sub(
+                r"%[a-z]+\d*(x2)?_", lambda m: f"%{r.choice(TYPES)}_", operands[k], count=r.choice([0, 1])
+            )
         elif kind == 10 and operands:
             k = r.randrange(len(operands))
             operands[k] = self._decorated(operands[k])
@@ -284,7 +315,9 @@ def lines(corpus: Path | None) -> list[Line]:
 
 def features() -> list[tuple[str, str]]:
     """(feature, instruction) of ``families.txt``."""
-    rows = [text.partition("\t") for text in (DATA / "families.txt").read_text().splitlines() if not text.startswith("#")]
+    rows = [
+        text.partition("\t") for text in (DATA / "families.txt").read_text().splitlines() if not text.startswith("#")
+    ]
     return [(feature, _by_type(text)) for feature, _, text in rows]
 
 
