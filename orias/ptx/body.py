@@ -10,7 +10,7 @@ from orias.knobs.knob_settings import PRAGMA
 from orias.ptx.ast import O_PAIR, O_REG, TYPE_BITS, Function, Instr, Label, Loc, Operand, Pragma, Var
 from orias.ptx.call_syntax import LISTS, call, labelled_list, target_list
 from orias.ptx.debug import LOC, dwarf_line, loc_directive
-from orias.ptx.declaration_words import LINKAGE, SPACES
+from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration
 from orias.ptx.declare import declaration
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
@@ -293,6 +293,8 @@ class BodyReader:
             self.state.syntax()
         opcode = match.group()
         lex.seek(match.end(), lex.line)
+        if lex.kind == T_DOT:
+            opcode += " "
         while lex.kind == T_DOT:
             opcode += lex.text
             lex.next()
@@ -303,11 +305,15 @@ class BodyReader:
         state = self.state
         lex = state.lex
         instr = Instr(form.sig, [], pred, line, column)
+        for message in form.checked.early:
+            state.error(message, line, column)
         if lex.kind != T_PUNCT or lex.text != ";":
             while True:
                 if instr.ops and lex.kind == T_PUNCT and lex.text == "_":
                     state.syntax()  # only a result may be dropped, and that comes first
                 op = self._operand(form, line)
+                if not instr.ops and op.neg and op.key[0] == "-":
+                    state.error("Operand negation limited to either (source A xor source B) or source C", line, column)
                 if instr.ops and op.kind == O_PAIR:
                     state.fatal("Parsing error near '|': syntax error", lex.line)
                 instr.ops.append(op)
@@ -315,7 +321,7 @@ class BodyReader:
                     break
         if lex.kind != T_PUNCT or lex.text != ";":
             state.syntax()
-        self.forms.verify(form, instr)
+        self.forms.verify(form, instr, True)
         for k, op in enumerate(instr.ops):
             if op.kind == O_REG and op.key.endswith(SUM):
                 instr.ops[k] = self._sum(function, op, line, column)
@@ -406,7 +412,9 @@ class BodyReader:
             for text in read_pragma(state):
                 known_pragma(state, text, line)
                 if not function.entry and (text == "enable_smem_spilling" or text.startswith(PRAGMA)):
-                    state.error(f"Pragma '{text}' cannot be specified for a function", line)
+                    state.error(f"Pragma '{text}' cannot be specified for device functions", line)
+                if text.startswith("abi_param_reg") and function.entry:
+                    state.error(f"Pragma '{text}' cannot be specified for function '{function.name}'", line)
                 body.append(Pragma(text, line))
             return False
         if word == ".loc":
@@ -423,7 +431,7 @@ class BodyReader:
                 self.inlined.append(loc.function_name[0])
             body.append(loc)
             return False
-        if word in SPACES or word in LINKAGE or word == ".align" or word == ".attribute":
+        if word in SPACES or word in LINKAGE or begins_declaration(word):
             declaration(state)
             return False
         return state.syntax()

@@ -141,13 +141,13 @@ def labelled_list(state: State, label: Label, name: str, line: int) -> None:
     else:
         proto = Function(name, False, line)
         if lex.kind == T_PUNCT and lex.text == "(":
-            proto.rets = parameters(state, False)
+            proto.rets = parameters(state, False, False)
         if lex.kind == T_PUNCT and lex.text == "_":
             lex.next()
         else:
             state.ident()
         if lex.kind == T_PUNCT and lex.text == "(":
-            proto.params = parameters(state, False)
+            proto.params = parameters(state, False, False)
         header_directives(state, proto)
         label.proto = proto
     state.punct(";")

@@ -35,6 +35,8 @@ def file_directive(state: State) -> None:
         state.punct(",")
         numbers[1] = integer(state)
     state.take(";")
+    if index in state.module.files:
+        state.error(f"Duplicate file index #{index}", lex.line)
     state.module.files[index] = (name, numbers[0], numbers[1])
 
 

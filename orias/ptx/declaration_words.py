@@ -71,11 +71,11 @@ def read_words(state: State, found: Declared) -> None:
             elif found.ptr and not found.ptr_space:
                 found.ptr_space = word[1:]
             else:
-                state.syntax()
+                state.error("Multiple state spaces specified", lex.line)
         elif word == ".ptr" and found.type:
             found.ptr = True
             state.gate("ptr", lex.line)
-        elif word in (".v2", ".v4", ".v8") and found.type == "":
+        elif word in (".v2", ".v4") and found.type == "":
             found.vec = int(word[2])
         elif word[1:] in VARIABLE_TYPES and found.type == "":
             found.type = word[1:]
@@ -84,6 +84,11 @@ def read_words(state: State, found: Declared) -> None:
         else:
             state.syntax()
         lex.next()
+
+
+def begins_declaration(word: str) -> bool:
+    """Whether a word other than a state space or linkage begins a declaration; without a space it is refused."""
+    return word in (".align", ".attribute", ".v2", ".v4") or word[1:] in VARIABLE_TYPES
 
 
 def _constant_bank(state: State) -> None:

@@ -13,6 +13,7 @@ from orias.ptx.initial import initialiser
 from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT, int_value
 from orias.ptx.parser_state import Range, State
 from orias.ptx.signatures import alignment, redefinition
+from orias.target.descriptors import HANDLE_KINDS
 
 MAX_RANGE: Final = 1 << 31
 """Largest number of registers of one range."""
@@ -34,7 +35,9 @@ def declaration(state: State) -> str | None:
     if lex.kind == T_DOT and lex.text in (".entry", ".func"):
         return found.linkage
     read_words(state, found)
-    if not found.type or not found.space:
+    if not found.space:
+        state.fatal("No variable storage specified", lex.line)
+    if not found.type:
         state.syntax()
     if found.space == "reg":
         if state.function is None:
@@ -50,9 +53,13 @@ def registers(state: State, found: Declared) -> None:
     """Reads the names of a .reg declaration."""
     lex = state.lex
     scope = state.scopes[-1]
+    handles = found.type in HANDLE_KINDS
     while True:
         line = lex.line
         name = state.ident()
+        if handles:
+            state.error("Texture/surface variable must be at module or entry parameter scope", line)
+            state.error(f"Variable '{name}' cannot be allocated into a register", line)
         if state.take("<"):
             if lex.kind != T_INT:
                 state.syntax()
@@ -110,7 +117,12 @@ def _variable_errors(state: State, var: Var) -> None:
             state.error(message, line)
     if var.linkage == "common" and var.space != "global":
         state.error(".common variables must be declared in .global space", line)
-    if var.type == "pred":
+    if 0 in var.dims[1:]:
+        state.error("Array of incomplete type", line)
+        return
+    if var.type == "pred" and (var.dims or var.vec > 1):
+        state.error(_VECTOR_PRED, line)
+    elif var.type == "pred":
         state.error(f"Predicate variable '{var.name}' must be in register state space", line)
     if "managed" in var.attributes and var.space != "global":
         state.error(f"Illegal attribute '.managed' for symbol '{var.name}'", line)

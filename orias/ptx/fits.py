@@ -98,7 +98,11 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
         if result:
             use.needs_result()
         return var.type[0] in "bus" and TYPE_BITS[var.type] in (16, 32, 64)
-    if slot.fixed and (var.type == "f16x2" or (type_ in ("b8", "b16") and var.type != type_)):
+    if use.name == "redux" and var.type == "f16x2":
+        return False
+    if slot.fixed and (
+        (var.type == "f16x2" and use.name != "movmatrix") or (type_ in ("b8", "b16") and var.type != type_)
+    ):
         return False
     if var.vec != 1 and not op.comp:
         use.note(
@@ -107,11 +111,8 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
             else f"Vector operand is not allowed for instruction '{use.name}'"
         )
     if op.neg and type_ != "pred":
-        use.note(
-            "Operand negation limited to either (source A xor source B) or source C"
-            if result
-            else f"Operand negation not allowed for instruction '{use.name}'"
-        )
+        if use.index:  # the grammar reports the first operand
+            use.note(f"Operand negation not allowed for instruction '{use.name}'")
     return True
 
 
@@ -130,6 +131,8 @@ def _sink(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
 
 
 def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
+    if op.key == "s[" and use.name not in ("mov", "cvta"):
+        return False
     if op.key == "s+" or op.key == "s[":
         if result:
             use.needs_result()

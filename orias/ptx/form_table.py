@@ -154,6 +154,8 @@ LAST: Final = Rules([forms_async.LAST])
 """Gates of combinations of modifiers, reported after all others."""
 INSTEAD: Final = Rules([forms_arith.INSTEAD, forms_async.INSTEAD])
 """Gates that replace the gate of the form row if a row here holds."""
+FIRST: Final = Rules([forms_async.FIRST])
+"""Rules between modifiers that precede the gates."""
 GATES: Final = Rules([forms_arith.GATES, forms_memory.GATES, forms_async.GATES, forms_matrix.GATES])
 """Gates of combinations of modifiers and types."""
 MODIFIERS: Final = Rules([forms_arith.MODIFIERS, forms_memory.MODIFIERS, forms_async.MODIFIERS, forms_matrix.MODIFIERS])
@@ -206,7 +208,7 @@ def is_ruled(name: str) -> bool:
     """Whether a name has rules that test facts of its Sig."""
     found = _ruled.get(name)
     if found is None:
-        found = any(rules.of(name) for rules in (INSTEAD, GATES, LAST, OPERANDS, VALUES)) or any(
+        found = any(rules.of(name) for rules in (FIRST, INSTEAD, GATES, LAST, OPERANDS, VALUES)) or any(
             row.open for row in rows(name).values()
         )
         _ruled[name] = found

@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from orias.ptx.ast import O_ADDR, O_LABEL, Instr, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, Instr, Operand, Sig
 from orias.ptx.instructions import Checked, Checker
 from orias.ptx.opcode import OpcodeError, parse_opcode
 from orias.ptx.parser_state import State
@@ -21,6 +21,8 @@ _BEFORE_OPCODE: Final = (
 """Messages on operands that precede those on the opcode."""
 _UNIFIED: Final = ("ld", "ldu", "atom")
 """Instructions whose addresses may have the attribute .unified, in global memory or generic."""
+_OF_MACROS: Final = ("instruction 'add'", "instruction 'mov'", "instruction 'add': must be register")
+"""Ends of messages on instructions that stand for a wrong operand of another one."""
 _SPECIAL_FORMS: Final = {"bra": BRANCH, "call": CALL, "brx.idx": INDEXED}
 
 
@@ -69,12 +71,12 @@ class Forms:
                 self.state.fatal(message, instr.line, instr.column)
             self.state.error(message, instr.line, instr.column)
 
-    def verify(self, form: Form, instr: Instr) -> None:
-        """Checks an instruction against its row; remembers operand classes without errors."""
+    def verify(self, form: Form, instr: Instr, begun: bool = False) -> None:
+        """Checks an instruction against its row; remembers operand classes without errors.  ``begun``: its early messages are out."""
         state = self.state
         checked = form.checked
         line = instr.line
-        for message in checked.early:
+        for message in () if begun else checked.early:
             state.error(message, line, instr.column)
         if checked.row is None:
             for message in checked.errors:
@@ -95,13 +97,28 @@ class Forms:
                 state.error(message, line, instr.column)
             self._report(after, instr)
             late = self.checker.values(checked, instr)
+            if messages or checked.errors:  # then ptxas expands no macro
+                late = [m for m in late if not m.endswith(_OF_MACROS)]
             for message in late:
                 state.error(message, line, instr.column)
             _index_to_address(instr, checked)
             for severity, note in checked.notes:
                 state.note(severity, note, line)
-            if not (messages or after or late or checked.errors or checked.early or checked.values or checked.notes):
+            odd = _odd_function_address(instr)
+            if odd:
+                state.note("warning", odd, line)
+            if not (
+                messages or after or late or checked.errors or checked.early or checked.values or checked.notes or odd
+            ):
                 form.seen.add(tuple([op.key for op in instr.ops]))
+
+
+def _odd_function_address(instr: Instr) -> str:
+    """The warning on a mov of the address of a function into an odd type; empty if there is none."""
+    sig = instr.sig
+    if sig.name != "mov" or sig.types[0] in ("b32", "u32", "b64", "u64") or instr.ops[-1].kind != O_FUNC:
+        return ""
+    return "Unexpected instruction types specified for 'mov instruction with function address operand'"
 
 
 def _unified(name: str, instr: Instr) -> list[str]:

@@ -27,11 +27,11 @@ FORMS: Final[dict[str, str]] = {
     "bar.warp": "- ; u32 ; !sync ; Fv6.0",
     "barrier.cluster.arrive": "- ; ; relaxed/release aligned ; 7.8!90",
     "barrier.cluster.wait": "- ; ; acquire aligned ; 7.8!90",
-    "membar": "- ; ; !cta/gl/sys ; 1.4/10",
+    "membar": "- ; ; !cta/gl/sys/gpu/cluster ; 1.4/10",
     "membar.proxy": "- ; ; !alias global/shared::cta/shared::cluster ; 7.5!60",
     "fence": "- ; ; sc/acq_rel/acquire/release cta/cluster/gpu/sys mbarrier_init"
     " sync_restrict::shared::cta/sync_restrict::shared::cluster ; 6.0!70 fence instruction",
-    "fence.proxy": "- ; M?,i? ; !alias/async/tensormap::generic/async::generic global/shared::cta/shared::cluster"
+    "fence.proxy": "- ; [M,i] ; !alias/async/tensormap::generic/async::generic global/shared::cta/shared::cluster"
     " acquire/release cta/cluster/gpu/sys sync_restrict::shared::cta/sync_restrict::shared::cluster ; 7.5!70",
     "vote": "pred ; =P,P,u32@sync ; sync !all/any/uni | b32 ; =b32,P,u32@sync ; sync !ballot",
     "shfl": "b32 ; D|P,S,u32,u32,u32@sync ; sync !up/down/bfly/idx",
@@ -78,7 +78,8 @@ FORMS: Final[dict[str, str]] = {
     "tensormap.replace": "b1024.b32 b1024.b64 b32.b1024 b64.b1024 ; M,X*; tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4 global/shared::cta/shared/shared::cluster"
     " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode"
     "/swizzle_atomicity ; Fv8.3 N90a/NEW",
-    "tensormap.cp_fenceproxy": "- ; M,M,X ; * ; Fv8.3 N90",
+    "tensormap.cp_fenceproxy": "- ; M,M,i ; global/shared/shared::cta/shared::cluster"
+    " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak/volatile cta/cluster/gpu/sys !sync !aligned ; Fv8.3 N90",
     "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; !mbarrier::complete_tx::bytes shared::cta/shared/shared::cluster multicast::cluster::all ; 8.6!100",
     "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6/100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6/100",
     # control flow
@@ -103,6 +104,13 @@ INSTEAD: Final[dict[str, str]] = {
 }
 """Gates that replace the gate of the form row if a row here holds."""
 
+FIRST: Final[dict[str, str]] = {
+    "mbarrier.*": "scope !order -> Modifier '.{scope}' requires order with '{n}' instruction",
+    "tcgen05.wait": "!named -> .wait::<ld/st> modifier required for instruction '{n}'",
+    "tcgen05.fence": "!named -> .fence::<before/after>_thread_sync modifier required for instruction '{n}'",
+}
+"""Rules between the modifiers of an opcode that are reported before its gates."""
+
 GATES: Final[dict[str, str]] = {
     "shfl vote": "sync -> @Fv6.0 : {n}.sync",
     "cp.async": "prefetch -> @F75 Fv7.4 : cache prefetching",
@@ -112,7 +120,7 @@ cta_group -> @Mv8.6 : .{cta_group}' on '{n}
 """,
     "barrier.cluster.*": "each word=STRONG -> @Mv8.0 : .{word}' on '{n}",
     "mbarrier.arrive* mbarrier.test_wait* mbarrier.try_wait*": """
-order=relaxed -> @Mv8.6 M90 : .relaxed' on '{n}
+order=relaxed -> @M90 Mv8.6 : .relaxed' on '{n}
 order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}
 scope -> @Fv8.0 : scopes on mbarrier operations
 """,
@@ -134,15 +142,25 @@ mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destinati
 MODIFIERS: Final[dict[str, str]] = {
     "tensormap.replace": "!mode -> .tile modifier required for instruction '{n}'",
     "tensormap.cp_fenceproxy": """
-!sync -> .sync modifier required for instruction '{n}'
-!aligned -> .aligned modifier required for instruction '{n}'
+!.tensormap::generic -> .tensormap::generic modifier required for instruction '{n}'
+!.release -> .release modifier required for instruction '{n}'
+!scope -> scope modifier required for instruction '{n}'
+.release !scope -> Modifier '.release' requires scope with '{n}' instruction
+!src => Unexpected number of state spaces specified in instruction '{n}'
+dst!=global -> State space incorrect for instruction '{n}', expected '.global' && State space incorrect for instruction '{n}'
+src!=shared::cta -> State space incorrect for instruction '{n}', expected '.shared::cta' && State space incorrect for instruction '{n}'
 """,
-    "cp.async": "dst=global -> State space incorrect for instruction '{n}'",
+    "cp.async": """
+!src => Unexpected number of state spaces specified in instruction '{n}'
+dst=global -> State space incorrect for instruction '{n}'
+src!=global -> State space incorrect for instruction '{n}'
+""",
     _REDUCTIONS: """
 bool=popc t0!=u32 -> Operation requires .u32 type
 bool=and/or t0!=pred -> Operation requires .pred type
 """,
-    "membar.proxy": "space -> State space incorrect for instruction '{n}'",
+    "membar": "scope=gpu/cluster -> Illegal modifier '.{scope}' for instruction '{n}'",
+    "membar.proxy": "space -> State space incorrect for instruction '{n}' && No state space qualifier expected for instruction '{n}'",
     "nanosleep": "t0=s32 -> Instruction '{n}' requires '.u32' type",
     "st.async red.async": """
 mmio -> @F100 Fv8.7 : st.async/red.async with .mmio modifier
@@ -183,10 +201,6 @@ t0=b32 .is_canceled | t0=b32 .get_first_ctaid !vec | t0=b32 !.get_first_ctaid ve
 dst=global cta_group -> Arguments mismatch for instruction '{n}'
 dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'
 dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared::cluster mode=tile::scatter4 -> Illegal modifier '.{mode}' for instruction '{n}'
-""",
-    "mbarrier.*": """
-scope !order -> Modifier '.{scope}' requires order with '{n}' instruction
-order !scope -> Modifier '.{order}' requires scope with '{n}' instruction
 """,
     "cp.async.bulk": "!completion -> .completion_mechanism modifier required for instruction '{n}'\n"
     "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n"
@@ -234,6 +248,7 @@ clean space=shared::cluster count!=0 a0!=sink -> Sink '_' is expected as a desti
     "mbarrier.arrive mbarrier.arrive_drop": """
 count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComplete' modifier
 """,
+    "mbarrier.*": "order !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "st.async red.async": """
 count=3 scope=gpu/sys space!=global -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
 count=3 !space !completion -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'

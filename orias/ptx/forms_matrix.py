@@ -37,8 +37,8 @@ FORMS: Final[dict[str, str]] = {
     "tcgen05.ld": f"b32 ; X* ; !sync aligned {_SHAPES} !x1/x2/x4/x8/x16/x32/x64/x128 pack::16b ; Fv8.6 NTENSOR",
     "tcgen05.ld.red": f"u32 s32 ; X* ; {_REDUCED} ; Fv8.6 N103af/110af | f32 ; X* ; {_REDUCED} abs NaN ; Fv8.6 N103af/110af",
     "tcgen05.st": f"b32 ; X* ; !sync aligned {_SHAPES} !x1/x2/x4/x8/x16/x32/x64/x128 unpack::16b ; Fv8.6 NTENSOR",
-    "tcgen05.wait": "- ; ; !wait::ld/wait::st !aligned !sync ; Fv8.6 NTENSOR",
-    "tcgen05.fence": "- ; ; !fence::before_thread_sync/fence::after_thread_sync ; Fv8.6 NTENSOR",
+    "tcgen05.wait": "- ; ; !aligned !sync ; Fv8.6 NTENSOR",
+    "tcgen05.fence": "- ; ; ; Fv8.6 NTENSOR",
     "tcgen05.cp": f"- ; M,b64 ; {_GROUP} {_SHAPES} warpx2::01_23/warpx2::02_13/warpx4 b8x16/b6x16_p32/b4x16_p64 ; Fv8.6 NTENSOR",
     "tcgen05.shift": f"- ; M ; {_GROUP} !down ; Fv8.6 N100a/103a/110a",
     "tcgen05.commit": f"b64 ; M,u16@multicast ; !mbarrier::arrive::one {_GROUP} shared::cluster/shared::cta/shared multicast::cluster ; Fv8.6 NTENSOR",
@@ -52,6 +52,7 @@ FORMS: Final[dict[str, str]] = {
 _WMMA: Final = "wmma.mma wmma.load.a wmma.load.b wmma.load.c wmma.store.d"
 
 GATES: Final[dict[str, str]] = {
+    "wgmma.*": "sm=91.. -> Instruction '{n}' cannot be compiled for architecture '{target}'",
     "ldmatrix": "t0=b16 -> @Fv6.5 M75 : .m8n8",
     "mma": """
 !t3 =>

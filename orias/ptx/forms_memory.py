@@ -38,8 +38,8 @@ FORMS: Final[dict[str, str]] = {
     "prefetchu": "- ; M ; L1 ; 2.0/20",
     "applypriority": "- ; M,i ; global !L2::evict_normal ; F80 Fv7.4, Mv7.4 M80 : .evict_normal' on 'applypriority",
     "discard": "- ; M,i ; global !L2 ; 7.4/80",
-    "createpolicy.fractional": "b64 ; =b64,X? ; L2::evict_last/L2::evict_normal/L2::evict_first/L2::evict_unchanged ; 7.4/80",
-    "createpolicy.range": "b64 ; =b64,M,X,X ; global L2::evict_last/L2::evict_normal/L2::evict_first/L2::evict_unchanged ; 7.4/80",
+    "createpolicy.fractional": "b64 ; =b64,f32? ; L2 L2::evict_last/L2::evict_normal/L2::evict_first/L2::evict_unchanged ; 7.4/80",
+    "createpolicy.range": "b64 ; =b64,M,u32,u32 ; L2 global L2::evict_last/L2::evict_normal/L2::evict_first/L2::evict_unchanged ; 7.4/80",
     "createpolicy.cvt": "b64 ; =b64,b64 ; !L2 ; 7.4/80",
     "cvta": "u32 s32 u64 s64 ; D,S ; !global/local/shared/shared::cta/shared::cluster/const/param/param::entry ; 2.0/20",
     "cvta.to": "u32 s32 u64 s64 ; D,S ; !global/local/shared/shared::cta/shared::cluster/const/param/param::entry ; 2.0/20",
@@ -66,7 +66,7 @@ b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
     "tex.grad": f"{_TEXTYPES} ; X* ; {_GEOM} v2/v4 uni ; 3.1/20",
     "tld4": "u32.f32 s32.f32 f32.f32 ; X* ; !r/g/b/a !2d/a2d/cube/acube v4 ; 2.2/20",
     "txq": f"b32 ; =b32,M ; {_QUERY}/filter_mode/addr_mode_0/addr_mode_1/addr_mode_2/num_mipmap_levels/num_samples/force_unnormalized_coords/memory_layout",
-    "txq.level": f"b32 ; =b32,M,X ; {_QUERY} ; Fv4.3",
+    "txq.level": f"b32 ; =b32,M,u32 ; {_QUERY} ; Fv4.3 I30",
     "suq": f"b32 ; =b32,M ; {_QUERY}/memory_layout",
     "suld.b": f"b8 b16 b32 b64 ; X,M ; {_SURF} ca/cg/cs/cv !trap/clamp/zero ; 1.5/10",
     "sust.b": f"b8 b16 b32 b64 ; M,X ; {_SURF} wb/cg/cs/wt !trap/clamp/zero ; 1.5/10",
@@ -89,7 +89,7 @@ prefetch=L2::64B/L2::128B -> @F75 Fv7.4 : cache prefetching
 nc -> @I32 : ld.nc
 """,
     "atom red": """
-t0=bf16/bf16x2 -> @I90 Iv7.8 : {n}.{op}.{t0}{where}
+t0=bf16/bf16x2 op!=min/max -> @I90 Iv7.8 : {n}.{op}.{t0}{where}
 t0=b16/f16 -> @I70 Iv6.3 : {n}.{op}.{t0}{where}
 t0=f16x2 -> @I60 Iv6.2 : {n}.{op}.{t0}{where}
 t0=b128 -> @I90 Iv8.3 : {n}.{op}.{t0}{where}
@@ -112,6 +112,12 @@ space=PARAM sm=0..69 | space=PARAM isa=0..76 -> State space incorrect for instru
 
 MODIFIERS: Final[dict[str, str]] = {
     "cvta cvta.to": "t0=s32/s64 -> Instruction '{n}' requires .u32 or .u64 type",
+    "createpolicy.fractional createpolicy.range": """
+!primary -> cache eviction priority modifier required for instruction '{n}'
+!primary !.L2 -> .L2 modifier required for instruction '{n}'
+secondary=L2::evict_last/L2::evict_normal -> Unsupported modifier '.{secondary.tail}' as secondary_priority for instruction '{n}'
+primary .L2 -> Illegal modifier '.L2' for instruction '{n}' with '.level::eviction_priority'
+""",
     "ldu": "bits=OVER128 -> Vector type too large, exceeds 128 bit limit",
     "prefetch": """
 !.L1 !.L2 !tensormap !evict2 -> Cache level modifier required for instruction '{n}'

@@ -186,6 +186,7 @@ LATE: Final[dict[str, str]] = {
     "relu": "Fv7.0 M80 : .relu",
     "mbarrier_init": "Mv8.0 M90 : .mbarrier_init",
     **{word: f"Fv6.0 F70 : .{word}" for word in _ORDER},
+    "weak": "F70 : .weak, F70 : .weak",
     "cluster": "F90 Fv7.8 : .cluster scope",
     "shared::cta": "Fv7.8 : ::cta",
     "shared::cluster": "Fv7.8 F90 : ::cluster",

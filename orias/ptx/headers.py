@@ -15,8 +15,8 @@ from orias.ptx.rules import apply, parse_rows
 from orias.ptx.signatures import parameter
 
 
-def parameters(state: State, entry: bool) -> list[Var]:
-    """Reads a parenthesised parameter list."""
+def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
+    """Reads a parenthesised parameter list; ``named``: parameters of functions have names."""
     lex = state.lex
     state.punct("(")
     result: list[Var] = []
@@ -26,11 +26,13 @@ def parameters(state: State, entry: bool) -> list[Var]:
         found = Declared()
         read_words(state, found)
         line = lex.line
-        if found.space not in ("param", "reg") or not found.type:
+        if not found.type:
             state.syntax()
         if lex.kind == T_PUNCT and lex.text == "_":
             name = "_"
             lex.next()
+            if named and not entry:
+                state.error("Illegal parameter name '_'", line)
         else:
             name = state.ident()
         var = make_var(state, name, found, line)
@@ -38,6 +40,12 @@ def parameters(state: State, entry: bool) -> list[Var]:
             state.gate("unsized", line)
         for message in parameter(var, entry):
             state.error(message, line)
+        if not found.space:
+            state.fatal("No variable storage specified", line)
+        if var.ptr_space and not entry:
+            state.error("Illegal placement of kernel parameter attribute", line)
+        if var.dims[:1] == (0,) and entry:
+            state.error("Parameter to entry function cannot be an incomplete array.", line)
         var.index = len(result)
         result.append(var)
         if not state.take(","):
@@ -80,6 +88,8 @@ def header_directives(state: State, function: Function) -> None:
     if directives:
         for message in apply(_CONFLICTS, {word: _fact(word, n) for word, n in directives.items()}, [], state.place):
             state.error(message, function.line)
+        if "noreturn" in directives and function.rets:
+            state.error(f"Invalid directive '.noreturn' for function '{function.name}'", function.line)
         if "minnctapersm" in directives and "maxntid" not in directives and "reqntid" not in directives:
             state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", function.line)
 

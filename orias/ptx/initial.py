@@ -164,10 +164,16 @@ def _element(state: State, var: Var, size: int, offset: int, items: list[tuple[i
     value = constant(state)
     if state.take("("):
         state.gate("mask", line)
-        if var.type[0] != "u":
-            state.fatal("Initial value type mismatch", line)
         if value.value not in _MASKS:
             state.error(f"Invalid mask value '{value.value:#x}' used in initializer", line)
+        if starts_constant(state):
+            whole = integer(state) & MASK64
+            state.punct(")")
+            low = (value.value & -value.value).bit_length() - 1
+            items.append((offset, (whole & value.value & MASK64) >> max(low, 0) & ((1 << 8 * size) - 1)))
+            return
+        if var.type[0] != "u":
+            state.fatal("Initial value type mismatch", line)
         init = _symbol(state, value.value)
         state.punct(")")
         items.append((offset, init))

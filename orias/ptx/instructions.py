@@ -11,12 +11,25 @@ from typing import Final, final
 from orias.ptx.ast import TYPE_WORDS, Instr, Module, Operand, Sig
 from orias.ptx.computed_checks import fraction_errors, tensor_errors
 from orias.ptx.facts import label_facts, opcode_facts, operand_facts
-from orias.ptx.form_table import ANY, GATES, INSTEAD, LAST, MODIFIERS, OPERANDS, VALUES, Row, has_name, is_ruled, rows
+from orias.ptx.form_table import (
+    ANY,
+    FIRST,
+    GATES,
+    INSTEAD,
+    LAST,
+    MODIFIERS,
+    OPERANDS,
+    VALUES,
+    Row,
+    has_name,
+    is_ruled,
+    rows,
+)
 from orias.ptx.gates import EARLY, LATE, SPARSE, Place, fill, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
 from orias.ptx.modifier_messages import SPACES, advisories, illegal, missing, unexpected, without_sync
 from orias.ptx.names import IGNORED, NAME_PARTS, SLOT_OF
-from orias.ptx.opcode import is_shape
+from orias.ptx.opcode import dotted, is_shape, known_word
 from orias.ptx.operand_checks import operand_errors
 from orias.ptx.rules import SETS, apply
 from orias.ptx.targets import number_of, suffix_of
@@ -26,9 +39,10 @@ from orias.ptx.wmma_checks import wmma_facts
 _LONGEST: Final = 6
 _TWO_SPACES: Final = frozenset(
     ("cp.async", "cp.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor",
-     "tensormap.cp_fenceproxy")
+     "tensormap.cp_fenceproxy", "membar.proxy", "fence.proxy")
 )  # fmt: skip
 
+_TWO_OPERATIONS: Final = "Multiple instruction post-operation flags set"
 _REPEATED: Final[dict[str, str]] = {
     "rnd": "Multiple rounding modifiers specified",
     "cmp": "Multiple comparisons set",
@@ -59,8 +73,9 @@ _REPEATED: Final[dict[str, str]] = {
     "query": "Multiple .{word} modifiers specified",
     "test": "Multiple testp operation modifiers specified",
     "asked": "Multiple query modifiers specified",
-    "op": "Multiple instruction post-operation flags set",
-    "bool": "Multiple instruction post-operation flags set",
+    "proxy": "Multiple .{first} modifiers specified",
+    "op": _TWO_OPERATIONS,
+    "bool": _TWO_OPERATIONS,
 }
 """Slot -> message on the second of two words that fill it; in other slots only a repetition of the same word is an error."""
 
@@ -73,7 +88,19 @@ _ILLEGAL_EARLY: Final = frozenset(
      "down", "bfly", "idx")
 )  # fmt: skip
 """Words, and slots of words, that are refused before absent ones are reported; spaces too."""
-_REPEATABLE: Final = frozenset(("sync", "uni", "approx", "row", "col", "NaN", "sat", "satfinite", "relu", "cc"))
+_POSITION: Final[dict[str, int]] = {
+    word: k
+    for k, word in enumerate(
+        "dim level tensormap evict evict2 space sp warpx alloc cp dealloc ld mma shift st pack::16b unpack::16b cp_mask oob completion"
+        " async::generic tensormap::generic launch_dependents wait mbarrier_init sync_restrict aligned noinc noComplete sat approx ftz"
+        " noftz rnd shape col row cmp vec order scope mmio nc kind block_scale scale_vec ashift collector shiftamt cc NaN xorsign cop"
+        " a b g r asked memory_layout wrap clamp shr7 shr15 po permute num trans abs proxy prefetch".split()
+    )
+}
+"""Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
+_REPEATABLE: Final = frozenset(
+    ("sync", "uni", "approx", "shiftamt", "row", "col", "NaN", "sat", "satfinite", "relu", "cc")
+)
 """Words that may stand twice."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
 """Instructions for which a boolean operation is one of several operations."""
@@ -90,6 +117,7 @@ _FEATURES: Final[tuple[frozenset[str], ...]] = (
 )
 """Words by which ptxas selects the form of an instruction, in the order in which it reports those that no form has."""
 _TESTS: Final = frozenset(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
+_PROXIES: Final = frozenset(("alias", "async", "tensormap::generic", "async::generic"))
 _QUERIES: Final = frozenset(SETS["QUERY"].split("/"))
 _FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
@@ -104,12 +132,12 @@ _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
 
 def variant(text: str) -> tuple[str, list[str]]:
     """The instruction name (in ptxas's sense) of an opcode text, "" if there is none, and the words after it."""
-    parts = text.split(".")
-    for n in range(min(len(parts), _LONGEST), 0, -1):
+    parts, first = dotted(text)
+    for n in range(min(first, _LONGEST), 0, -1):
         name = ".".join(parts[:n])
         if has_name(name):
-            head, colons, _ = name.partition("::")
-            return head, parts[n - 1 if colons else n :]
+            head, _, _ = name.partition("::")
+            return head, parts[n:]
     return "", parts[1:]
 
 
@@ -117,6 +145,8 @@ def _slot(name: str, word: str) -> str:
     """The slot that a modifier word fills in an instruction."""
     if word in _QUERIES:
         return "asked"
+    if word in _PROXIES:
+        return "proxy"
     slot = SLOT_OF.get(word) or ("test" if word in _TESTS else "") or ("shape" if is_shape(word) else word)
     if word == "popc" and name == "mma":
         return word
@@ -135,7 +165,9 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
         return ""
     if name == "prefetch" and slot == "evict2":
         return "Multiple cache eviction priority modifiers specified"
-    return fill(_REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name})
+    return fill(
+        _REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name, "first": slots.get(slot, "")}
+    )
 
 
 def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
@@ -146,18 +178,35 @@ def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
         if word in SPACES or (word not in allowed and word not in _TESTS and (word in IGNORED or word in TYPE_WORDS)):
             continue
         slot = _slot(name, word)
+        if name.startswith("createpolicy") and slot == "evict2":
+            continue
         message = _repetition(name, word, slot, slots, allowed)
         if message and message not in found:
             found.append(message)
         slots[slot] = word
-    return found
+    return found + _too_many_priorities(name, words)
+
+
+def _too_many_priorities(name: str, words: list[str]) -> list[str]:
+    """The messages on more eviction priorities than the two of a cache policy."""
+    extra = sum(SLOT_OF.get(w) == "evict2" for w in words) - 2 if name.startswith("createpolicy") else 0
+    return [
+        "Unexpected number of '.level::eviction_priority' modifiers specified",
+        "Unexpected number of 'cache eviction priority' modifiers specified",
+    ] * extra
 
 
 def _rank(word: str, slot: str) -> int:
     """When an illegal word is reported: 0 before, 1 and 2 after the absence of words of the middle rank."""
     if word in SPACES or slot in _ILLEGAL_EARLY or word in _ILLEGAL_EARLY:
         return 0
+    if _POSITION.get(word, _POSITION.get(slot, len(_POSITION))) < _POSITION["sat"]:
+        return 0
     return 1 if slot == "shape" else 2
+
+
+def _place(found: tuple[int, str]) -> int:
+    return found[0]
 
 
 def _absent(name: str, row: Row, words: list[str], slots: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
@@ -247,12 +296,12 @@ class Checker:
         result = Checked(name)
         errors = result.errors
         early = result.early
-        early.extend([f"Unknown modifier '.{w}'" for w in words if w in NAME_PARTS])
+        early.extend([f"Unknown modifier '.{w}'" for w in words if w in NAME_PARTS or not known_word(w)])
         if not name:
             early.extend(_repetitions(sig.name, words, set()))
             errors.append(f"Not a name of any known instruction: '{sig.name}'")
             return result
-        words = [w for w in words if w not in NAME_PARTS]
+        words = [w for w in words if w not in NAME_PARTS and known_word(w)]
         types = tuple([w for w in words if w in TYPE_WORDS and (w not in _FORMATS or name == "ldmatrix")])
         table = rows(name)
         row = table.get(types) or table.get((ANY,))
@@ -273,12 +322,17 @@ class Checker:
             facts.update(_matrix_facts(name, sig, types))
         else:
             facts = label_facts(name, types)
+        if "::" in sig.name:
+            facts["named"] = sig.name
         if row.open:
             choices = [w for slot, w in sig.mods.items() if slot not in ("mode", "shape", "space")]
             errors.extend(apply(MODIFIERS.of(name), facts, choices, self.place))
+            if name in _TWO_SPACES:
+                early.extend(_too_many_spaces(name, sum(w in SPACES for w in words)))
         else:
             self._modifiers(result, sig, row, words, facts)
         self._gates(result, sig, row, words, facts)
+        errors[:0] = apply(FIRST.of(name), facts, words, self.place)
         if any(e.startswith("Unexpected instruction types") for e in errors):
             result.row = None
         result.facts = facts
@@ -303,7 +357,7 @@ class Checker:
         allowed = row.words
         slots: dict[str, str] = {}
         repeated: list[str] = []
-        wrong: tuple[list[str], list[str], list[str]] = ([], [], [])
+        wrong: tuple[list[tuple[int, str]], list[tuple[int, str]], list[tuple[int, str]]] = ([], [], [])
         spaces = 0
         for word in words:
             if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
@@ -311,21 +365,26 @@ class Checker:
             slot = _slot(name, word)
             if word in SPACES:
                 spaces += 1
-            elif not name.startswith("createpolicy"):  # its primary and secondary priority may be equal
+            elif not name.startswith("createpolicy") or slot != "evict2":  # primary and secondary priority may be equal
                 message = _repetition(name, word, slot, slots, allowed)
                 if message and message not in repeated:
                     repeated.append(message)
                 if message and slot == "rnd":
-                    wrong[2][:] = [m for m in wrong[2] if not m.startswith("Illegal rounding")]
+                    wrong[2][:] = [m for m in wrong[2] if not m[1].startswith("Illegal rounding")]
                     continue
             slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
-                wrong[_rank(word, slot)].extend(illegal(word, slot, name, row, result.types, self.place))
+                place = _POSITION.get(word, _POSITION.get(slot, len(_POSITION)))
+                found = illegal(word, slot, name, row, result.types, self.place)
+                wrong[_rank(word, slot)].extend([(place, message) for message in found])
         if spaces > 1 and not allowed.isdisjoint(SPACES):
-            errors.extend(_too_many_spaces(name, spaces))
-        result.early.extend(repeated)
+            (result.early if name in _TWO_SPACES else errors).extend(_too_many_spaces(name, spaces))
+        operations = [m for m in repeated if m == _TWO_OPERATIONS]
+        errors[:0] = operations
+        result.early.extend([m for m in repeated if m not in operations] + _too_many_priorities(name, words))
         absent = _absent(name, row, words, slots)
-        for found in (absent[0], wrong[0], absent[1], wrong[1], wrong[2], absent[2]):
+        first, second, third = [[message for _, message in sorted(w, key=_place)] for w in wrong]
+        for found in (absent[0], first, absent[1], second, third, absent[2]):
             errors.extend(found)
         rules = MODIFIERS.of(name)
         if rules:

@@ -60,13 +60,12 @@ word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @XTENSOR : .{wo
 
 _MISSING: Final = parse_rows("""
 word=finite => Test required for instruction '{n}'
+n=fence.proxy/membar.proxy => .proxykind modifier required for instruction '{n}'
 slot=rnd only => .approx modifier required for instruction '{n}'
 slot=rnd approx => Rounding modifier or '.approx' modifier required for instruction '{n}'
 slot=rnd => Rounding modifier required for instruction '{n}'
 slot=cmp => Comparison modifier required for instruction '{n}'
 word=down => .down modifier required for instruction '{n}'
-n=tcgen05.wait word!=sync/aligned => .wait::<ld/st> modifier required for instruction '{n}'
-n=tcgen05.fence => .fence::<before/after>_thread_sync modifier required for instruction '{n}'
 slot=cta_group => .cta_group modifier required for instruction '{n}'
 word=clamp => Clamp modifier required for instruction '{n}'
 slot=completion => .completion_mechanism modifier required for instruction '{n}'
@@ -84,7 +83,6 @@ word=2d n=tld4 => Geometry modifier required for instruction '{n}'
 word=1d n!=cp.async.bulk.tensor/cp.reduce.async.bulk.tensor/cp.async.bulk.prefetch.tensor => Geometry modifier required for instruction '{n}'
 word=trap => Clamp modifier required for instruction '{n}'
 n=griddepcontrol => '.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'
-n=fence.proxy/membar.proxy => .proxykind modifier required for instruction '{n}'
 -> .{word} modifier required for instruction '{n}'
 """)
 """Messages on a required group without a word in the opcode; ``word`` is the first of the group."""

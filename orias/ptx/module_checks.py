@@ -3,7 +3,8 @@
 from typing import Final
 
 from orias.diag import Diagnostic
-from orias.ptx.ast import O_ADDR, TYPE_BITS, Function, Instr, Module, Operand, Var
+from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, Var
+from orias.ptx.launch_warnings import launch_warnings
 from orias.ptx.targets import refusal
 from orias.target import driver, features
 from orias.target.profile import Target
@@ -57,6 +58,7 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
         if var.space == "const" and var.linkage != "extern":
             align = max(1, var.align)
             const = (const + align - 1) // align * align + var.size
+    found.extend(launch_warnings(module, target))
     check_debug(module, found)
     _tensor_groups(module, found)
     _shared_data(module, target, found)
@@ -92,13 +94,28 @@ def _no_32_bit(target: Target) -> Diagnostic:
 
 
 def _narrow_address(i: Instr) -> list[int]:
-    """The size of the register that an access to generic or global memory has as its address, if it is below 64 bits."""
+    """The size, below 64 bits, of the address of an access to generic or global memory or of one that cvta or mov makes."""
+    if i.sig.name == "cvta":
+        return [32] if i.sig.types[0] in ("u32", "s32") else []
+    if i.sig.name == "mov":
+        return [TYPE_BITS[i.sig.types[0]]] if len(i.ops) == 2 and _is_short(i.ops[1], i.sig.types[0]) else []
     if i.sig.name not in _WHOLE_ADDRESSES and not i.sig.name.startswith("mbarrier."):
         return []
     if i.sig.mods.get("space", "") not in ("", "global"):
         return []
     sizes = [TYPE_BITS[o.var.type] for o in i.ops if o.kind == O_ADDR and o.var is not None and o.var.space == "reg"]
     return [bits for bits in sizes if bits < 64][:1]
+
+
+def _is_short(op: Operand, type_: str) -> bool:
+    """Whether a value is the address of a global variable in fewer than 64 bits."""
+    return (
+        op.kind == O_SYM
+        and op.key != "s+"
+        and op.var is not None
+        and op.var.space == "global"
+        and TYPE_BITS[type_] < 64
+    )
 
 
 def check_debug(module: Module, found: list[Diagnostic]) -> None:
@@ -198,6 +215,10 @@ def _unresolved(module: Module, compile_only: bool, found: list[Diagnostic]) -> 
     }
     if not missing_functions:
         return
+    for _, target in module.aliases:
+        if target in missing_functions:
+            found.append(Diagnostic("fatal", f"Unresolved extern function '{target}'"))
+            return
     for function in module.functions:
         for statement in function.body or ():
             if not isinstance(statement, Instr):

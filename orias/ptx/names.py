@@ -237,7 +237,7 @@ NAMES: Final[dict[str, str]] = {
     "tcgen05.alloc": _TCG, "tcgen05.dealloc": _TCG, "tcgen05.relinquish_alloc_permit": _TCG, "tcgen05.ld": _TCG + " red=red",
     "tcgen05.st": _TCG, "tcgen05.wait": "", "tcgen05.wait::ld": "", "tcgen05.wait::st": "",
     "tcgen05.cp": _TCG, "tcgen05.shift": _TCG, "tcgen05.mma": _TCG, "tcgen05.mma.ws": _TCG,
-    "tcgen05.commit": _TCG, "tcgen05.fence::before_thread_sync": "", "tcgen05.fence::after_thread_sync": "",
+    "tcgen05.commit": _TCG, "tcgen05.fence": "", "tcgen05.fence::before_thread_sync": "", "tcgen05.fence::after_thread_sync": "",
     # textures and surfaces
     "tex": "uni=uni base=mode level=mode grad=mode", "tld4": "r=comp g=comp b=comp a=comp", "txq": _TEXQ, "suq": _TEXQ,
     "suld": "b=mode clamp=clamp", "sust": "b=mode p=mode clamp=clamp", "sured": "b=mode p=mode clamp=clamp " + _RED,

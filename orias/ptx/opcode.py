@@ -44,6 +44,13 @@ class OpcodeError(Exception):
         super().__init__(messages[0])
 
 
+def dotted(text: str) -> tuple[list[str], int]:
+    """The parts of an opcode text, and how many stand before its first blank: only they can be the name."""
+    head, _, rest = text.partition(" ")
+    parts = head.split(".")
+    return parts + rest.split(".")[1:], len(parts)
+
+
 def split_name(parts: list[str]) -> int:
     """Number of dotted parts in the instruction name; 0 if there is no such instruction."""
     for n in range(min(len(parts), _LONGEST_NAME), 0, -1):
@@ -54,8 +61,8 @@ def split_name(parts: list[str]) -> int:
 
 def parse_opcode(text: str) -> Sig:
     """The Sig of a dotted opcode; raises :class:`OpcodeError`."""
-    parts = text.split(".")
-    n = split_name(parts)
+    parts, first = dotted(text)
+    n = split_name(parts[:first])
     if n == 0:
         unknown = [f"Unknown modifier '.{w}'" for w in parts[1:] if w in NAME_PARTS or not known_word(w)]
         raise OpcodeError([*unknown, f"Not a name of any known instruction: '{parts[0]}'"])
@@ -63,11 +70,13 @@ def parse_opcode(text: str) -> Sig:
     own = _slot_table(name)
     mods: dict[str, str] = {}
     types: list[str] = []
-    wrong: list[str] = []
     for word in parts[n:]:
         slots = own.get(word)
         if slots is not None:
-            slot = next((s for s in slots if s not in mods), slots[-1])
+            slot = next((s for s in slots if s not in mods), "")
+            if not slot and len(slots) > 1:
+                continue  # the checks report more words than slots
+            slot = slot or slots[0]
         elif word in TYPE_WORDS:
             types.append(word)
             continue
@@ -75,14 +84,12 @@ def parse_opcode(text: str) -> Sig:
             known = SLOT_OF.get(word)
             if known is None:
                 if not known_word(word):
-                    wrong.append(f"Unknown modifier '.{word}'")
+                    continue  # the checks report it
                 known = "shape"
             slot = known
         mods[slot] = word
         if word == "mmio":
             mods["mmio"] = word
-    if wrong:
-        raise OpcodeError(wrong)
     if "mmio" in mods and name in ("ld", "st"):
         mods["order"] = "mmio"
     return Sig(name, text, mods, tuple(types))

@@ -31,12 +31,17 @@ from orias.ptx.operands import is_address_type
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
 from orias.ptx.texture_checks import texture_errors
+from orias.ptx.video_checks import replaces_result, selector_messages
 from orias.ptx.wgmma_checks import wgmma_operands
 
 _GENERIC: Final = frozenset(("ldmatrix", "ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
+_INDEXED: Final = frozenset(("ld", "ldu", "st", "multimem.red", "multimem.st", "multimem.ld_reduce"))
+"""Instructions that take ``s[c]`` in place of an address."""
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _WITH_SYNC: Final = {"shfl": 5, "vote": 3}
 """Operands of instructions that have forms with and without .sync, in those with it."""
+_INDIRECT: Final = {"texref": "texture", "surfref": "surface", "samplerref": "sampler"}
+_COPIES: Final = ("cp.async", "cp.reduce.async", "tensormap.cp_fenceproxy")
 _MOV_SLOT: Final = Slot("S")
 
 
@@ -115,8 +120,16 @@ def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
             use.discard()
             continue
         role = _ROLES.get(slot.role)
+        before = len(use.soft)
         if not (_value(slot, ops[i], use) if role is None else role(slot, ops[i], use)):
             return False
+        found = selector_messages(use.name, use.sig, ops, i)
+        if found:
+            if replaces_result(use.name, ops[i]):
+                del use.soft[before:]
+            if len(use.soft) > before and use.soft[before].startswith(("Special register", "Vector operand")):
+                before += 1
+            use.soft[before:before] = found
     return True
 
 
@@ -160,7 +173,7 @@ def _address_value(slot: Slot, op: Operand, use: Use) -> bool:
 
 def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if op.kind != O_ADDR:
-        return op.key == "s["
+        return op.key == "s[" and use.name in _INDEXED
     mods = use.sig.mods
     space = mods.get("space", "")
     var = op.var
@@ -169,21 +182,47 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
             use.note("Immediate addresses allowed only for .local state space")
         return True
     if var.space == "reg":
+        if var.vec > 1:
+            what = f"Illegal to use symbol '{var.name}' of type unexpected as address operand."
+            use.note(f"{what} Use integer or bit only.")
+            return True
         if not is_address_type(var.type):
             if var.type != "b128":
                 what = f"Illegal to use symbol '{var.name}' of type .{var.type} as address operand."
                 use.note(f"{what} Use integer or bit only.")
             return True
         return TYPE_BITS.get(var.type, 0) in ((32, 64) if op.elems else (8, 16, 32, 64))
-    if space and "dst" not in mods and not op.elems:
+    barrier = use.name.startswith("mbarrier.")
+    if barrier and var.space != "shared":
+        use.note(f"Illegal state space for address operand '{var.name}' with instruction '{use.name}'")
+    copied = use.name.startswith(_COPIES)
+    if copied:
+        wrong = not op.elems and _copied_space(use) not in (var.space, "")
+    elif space and "dst" not in mods and not op.elems:
         base = space.partition("::")[0]
         wrong = base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")
     else:
         # a generic address cannot refer to a constant bank
-        wrong = not space and var.space in ("const", "param") and use.name in _GENERIC and "tensormap" not in mods
+        wrong = (
+            not space
+            and var.space in ("const", "param")
+            and (barrier or use.name in _GENERIC)
+            and "tensormap" not in mods
+        )
     if wrong:
         use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
     return True
+
+
+def _copied_space(use: Use) -> str:
+    """The state space that an address of a copy must refer to: destination, source or barrier; empty if it is open."""
+    mods = use.sig.mods
+    word = "shared"
+    if use.index == 0:
+        word = mods.get("dst", "")
+    elif use.index == 1:
+        word = mods.get("src", "")
+    return word.partition("::")[0]
 
 
 _ROLES: Final[dict[str, Callable[[Slot, Operand, Use], bool]]] = {
@@ -252,6 +291,9 @@ def _mov(op: Operand, use: Use) -> bool:
         return _mov_vector(op, type_, use)
     if op.kind == O_REG and op.var is not None and op.var.vec > 1 and not op.comp:
         return type_[0] == "b" and TYPE_BITS.get(op.var.type, 0) * op.var.vec == TYPE_BITS[type_]
+    if op.kind == O_SYM and op.var is not None and op.var.type in _INDIRECT and op.key != "s+" and type_ != "u64":
+        use.note(f"Indirect access to {_INDIRECT[op.var.type]} requires .u64 type")
+        return True
     if use.index and op.kind in (O_SYM, O_FUNC):
         return op.kind == O_FUNC or type_[0] in "bus"
     return scalar_fits(_MOV_SLOT, op, type_, use.index == 0, use)

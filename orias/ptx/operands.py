@@ -18,6 +18,7 @@ from orias.ptx.ast import (
     O_SYM,
     O_VEC,
     TYPE_BITS,
+    TYPE_WORDS,
     Function,
     Operand,
     Var,
@@ -25,14 +26,16 @@ from orias.ptx.ast import (
 from orias.ptx.declaration_words import element_bytes
 from orias.ptx.expr import constant, integer, starts_constant
 from orias.ptx.lexer import T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT
+from orias.ptx.names import WORDS
 from orias.ptx.parser_state import MAX_NESTING, LabelUse, State
 from orias.ptx.special_names import SPECIAL
+from orias.ptx.video_checks import known_part, unknown_parts
 
 COMPONENTS: Final = {
     ".x": "x", ".y": "y", ".z": "z", ".w": "w", ".r": "x", ".g": "y", ".b": "z", ".a": "w",
 }  # fmt: skip
+_VIDEO: Final = re.compile("[bh][0-7]+", re.A)
 _WORDS: Final = ("b32", "u32", "s32")
-_VIDEO_PATTERN: Final = re.compile(r"\.[bh][0-7]{1,4}", re.A)
 
 
 SUM: Final = "+"
@@ -158,6 +161,8 @@ def _single(state: State, depth: int) -> Operand:
     lex = state.lex
     if lex.kind == T_IDENT and lex.text != "WARP_SZ":
         named = _named(state)
+        if depth and named.kind == O_REG and named.comp[:1] in ("b", "h", "?"):
+            state.error(f"Part '.{named.comp}' of a register as an element of a vector is not supported", lex.line)
         if named.kind == O_REG and not named.comp and depth == 0 and state.take("+"):
             named.value = integer(state)
             named.key += SUM
@@ -182,6 +187,8 @@ def _single(state: State, depth: int) -> Operand:
         start, line = lex.start, lex.line
         lex.next()
         if lex.kind == T_IDENT and lex.text != "WARP_SZ":
+            if depth:
+                state.syntax()
             plain = _named(state)
             if not (_is_predicate(plain) if text == "!" else _is_word(plain)):
                 what = "predicate negation" if text == "!" else "unary minus"
@@ -237,52 +244,83 @@ def _named(state: State) -> Operand:
         for message in state.special_gate(name[1:]):
             state.error(message, line)
         if lex.kind == T_DOT and not comp:
-            state.error(f"Unknown vector selector: '{lex.text[1:]}'", lex.line)
+            state.error(
+                "Unimplemented feature: vector swizzle"
+                if _VIDEO.fullmatch(lex.text[1:])
+                else f"Unknown vector selector: '{lex.text[1:]}'",
+                lex.line,
+            )
             comp = "?"
             lex.next()
-        return special_operand(name[1:], comp)
+        special = special_operand(name[1:], comp)
+        return _indexed(state, special) if not comp and lex.kind == T_PUNCT and lex.text == "[" else special
     result = name_operand(state, name, line)
     if lex.kind == T_DOT:
-        word = lex.text
-        if result.kind == O_REG and word in COMPONENTS and not (result.var is not None and result.var.vec == 1):
-            result.comp = COMPONENTS[word]
-            var = result.var
-            assert var is not None
-            result.key = f"r:{var.type}"
-            lex.next()
-        elif result.kind == O_REG and _VIDEO_PATTERN.fullmatch(word):
-            result.comp = word[1:]
-            result.key += word
-            lex.next()
-        elif result.kind == O_REG:
-            state.error(_unknown_selector(result.var, word), line)
-            lex.next()
-        elif result.kind == O_LABEL:
-            state.error(f"Unknown field '{word}'", line)
-            lex.next()
-        else:
-            state.syntax()
-    if lex.kind == T_PUNCT and result.kind in (O_SYM, O_LABEL):
-        if lex.text == "+":
-            lex.next()
-            result.value = integer(state)
-            result.key = "s+"
-        elif lex.text == "[":
-            lex.next()
-            var = result.var
-            result.value = integer(state) * (element_bytes(var.type) * var.vec if var is not None else 1)
-            state.punct("]")
-            result.key = "s["
+        result = _selected(state, result)
+    if lex.kind == T_PUNCT and lex.text == "[":
+        return _indexed(state, result)
+    if lex.kind == T_PUNCT and lex.text == "+" and result.kind in (O_SYM, O_LABEL):
+        lex.next()
+        result.value = integer(state)
+        result.key = "s+"
     return result
 
 
-def _unknown_selector(var: Var | None, word: str) -> str:
-    """The message on a selector that a register does not have; words of 32 bits may have selectors of video operands."""
-    if var is None or var.vec != 1:
-        return f"Unknown vector selector: '{word[1:]}'"
-    if var.type == "pred" or TYPE_BITS.get(var.type) == 32:
-        return f"Unknown video selector: '{word}'"
-    return f"Unknown field '{word}'"
+def _selected(state: State, op: Operand) -> Operand:
+    """The part of an operand that the word at the current token selects; what has no such part counts as an integer."""
+    lex = state.lex
+    word = lex.text
+    var = op.var
+    if word in COMPONENTS and op.kind == O_REG and var is not None and var.vec != 1:
+        op.comp = COMPONENTS[word]
+        op.key = f"r:{var.type}"
+        lex.next()
+        return op
+    if word not in COMPONENTS and word[1:] in WORDS and word[1:] not in TYPE_WORDS:
+        state.syntax()
+    lex.next()
+    if op.kind == O_REG and var is not None and var.vec != 1:
+        state.error(
+            "Unimplemented feature: vector swizzle"
+            if _VIDEO.fullmatch(word[1:])
+            else f"Unknown vector selector: '{word[1:]}'",
+            lex.line,
+        )
+        op.key = f"r:{var.type}"
+        op.comp = "x"
+        return op
+    if op.kind == O_REG and var is not None and (var.type == "pred" or TYPE_BITS.get(var.type) == 32):
+        unknown = unknown_parts(word[1:])
+        for _ in range(unknown):
+            state.error(f"Unknown video selector: '{word}'", lex.line)
+        op.comp = known_part(word[1:])
+        op.key += word
+        return op
+    state.error(f"Unknown field '{word}'", lex.line)
+    return _no_part(state, op)
+
+
+def _indexed(state: State, op: Operand) -> Operand:
+    """``name[c]``: an element of a variable; what is no array counts as an integer."""
+    lex = state.lex
+    line = lex.line
+    lex.next()
+    index = integer(state)
+    state.punct("]")
+    var = op.var
+    if op.kind == O_SYM and var is not None and var.dims:
+        op.value = index * element_bytes(var.type) * var.vec
+        op.key = "s["
+        return op
+    state.error("Array indexing on non-array", line)
+    return _no_part(state, op)
+
+
+def _no_part(state: State, op: Operand) -> Operand:
+    """What stands for an operand that lacks the part that was named."""
+    if op.kind == O_LABEL:
+        state.unknown(op.name, state.lex.line)
+    return integer_operand(0)
 
 
 def _vector(state: State, depth: int) -> Operand:
@@ -296,6 +334,17 @@ def _vector(state: State, depth: int) -> Operand:
     return vector_operand(elems)
 
 
+def _base(state: State) -> Operand:
+    """The name in an address, which has neither parts nor elements."""
+    lex = state.lex
+    start, line = lex.start, lex.line
+    lex.next()
+    if lex.kind == T_DOT or (lex.kind == T_PUNCT and lex.text == "["):
+        state.syntax()
+    lex.seek(start, line)
+    return _named(state)
+
+
 def _address(state: State, depth: int) -> Operand:
     state.punct("[")
     lex = state.lex
@@ -307,8 +356,8 @@ def _address(state: State, depth: int) -> Operand:
     else:
         if lex.kind != T_IDENT:
             state.syntax()
-        base = _named(state)
-        wide = base.kind == O_REG and base.var is not None and base.var.type == "b128"
+        base = _base(state)
+        wide = base.kind == O_REG and base.var is not None and (base.var.type == "b128" or base.var.vec > 1)
         value = 0
         plain = not base.key.endswith(SUM)
         if base.kind == O_REG and state.take("+"):

@@ -11,7 +11,7 @@ from orias.knobs.knob_settings import PRAGMA
 from orias.ptx.ast import Function, Module, Var
 from orias.ptx.body import BodyReader
 from orias.ptx.debug import dwarf_line, file_directive, section_directive
-from orias.ptx.declaration_words import LINKAGE, SPACES, read_attributes
+from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration, read_attributes
 from orias.ptx.declare import declaration
 from orias.ptx.expr import integer
 from orias.ptx.forms import Forms
@@ -164,9 +164,7 @@ class Parser:
                     state.error(f"Unknown symbol '{name}'", line)
                     break
             state.module.aliases.append((alias, target))
-        elif word in LINKAGE or word in SPACES or word in (".entry", ".func", ".attribute", ".align") or word[1:] in (
-            "texref", "surfref", "samplerref",
-        ):  # fmt: skip
+        elif word in LINKAGE or word in SPACES or word in (".entry", ".func") or begins_declaration(word):
             linkage = declaration(state)
             if linkage is not None:
                 self._function(linkage)
@@ -186,10 +184,15 @@ class Parser:
         rets: list[Var] = []
         if not entry and lex.kind == T_PUNCT and lex.text == "(":
             rets = parameters(state, False)
+        for var in rets:
+            if var.dims[:1] == (0,):
+                state.error("Output parameter cannot be an incomplete array.", var.line)
         name = state.ident()
         params: list[Var] = []
         if lex.kind == T_PUNCT and lex.text == "(":
             params = parameters(state, entry)
+        if len(rets) > 1 and any(v.space == "param" for v in rets):
+            state.error("Multiple return parameters require .register state space", line)
         function = self._declared(name, entry, line, rets, params, linkage)
         function.column = column
         header = function if function.body is None else Function(name, entry, line)
@@ -217,7 +220,7 @@ class Parser:
             state.syntax()
         if header is not function:
             state.error(f"Duplicate definition of function '{name}'", line)
-        elif linkage == "extern":
+        elif "extern" in (linkage, function.linkage):
             state.error(f"Function definition conflicts with '.extern' declaration for function '{name}'", line)
         if entry:
             self._parameter_space(header, line)
@@ -237,7 +240,9 @@ class Parser:
         if isinstance(old, Function):
             for message in prototypes(old, rets, params):
                 state.error(message, line)
-            if linkage != "extern" or not old.linkage:
+            if (old.linkage == "extern" and linkage != "extern") or (not old.linkage and linkage == "visible"):
+                state.error(f"Inconsistent redefinition of variable '{name}'", line)
+            if old.linkage != "extern" and (linkage != "extern" or not old.linkage):
                 old.linkage = linkage
             if old.body is None:
                 old.line = line

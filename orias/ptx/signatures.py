@@ -44,7 +44,11 @@ def parameter(var: Var, entry: bool) -> list[str]:
     errors: list[str] = []
     if entry and var.space != "param":
         errors.append(f"Entry parameter '{var.name}' must have .param state space")
-    if var.type == "pred" and var.space == "param":
+    elif var.space not in ("param", "reg"):
+        errors.append(f"Function parameter '{var.name}' has illegal state space")
+    if var.type == "pred" and var.dims:
+        errors.append("Predicate type can only be used to define scalar register variables")
+    elif var.type == "pred" and var.space == "param":
         errors.append(f"Predicate variable '{var.name}' must be in register state space")
     if var.space == "param" and (var.type == "f16x2" or (var.type in HANDLE_KINDS and not entry)):
         errors.append(f"Variable '{var.name}' cannot be allocated in .param state space")

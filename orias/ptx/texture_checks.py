@@ -55,7 +55,7 @@ def texture_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
     if name.startswith("su"):
         fits = _registers_in(where.elems, _PLACES) and _surface_values(ops[1 - place], name, sig, types[0], use)
     else:
-        fits = _sampled(ops, sig, types, where, use) and _more_operands(name, ops[2:], types[1])
+        fits = _sampled(ops, sig, types, where, use) and _more_operands(name, ops[2:], types[1], use)
     if not fits or any(_is_other_symbol(e) for e in where.elems[:-1]):
         return mismatch
     errors = list(use.soft)
@@ -156,7 +156,7 @@ def _surface_values(op: Operand, name: str, sig: Sig, type_: str, use: Use) -> b
     if op.kind == O_REG and op.var is not None:
         if name.startswith("suld") and "vec" in sig.mods:
             _vector_size(op, int(sig.mods["vec"][1:]), use)
-        return register_fits(op.var.type, type_, wider)
+        return register_fits(op.var.type, type_, True)
     if name.startswith("suld"):
         if op.kind == O_SINK:
             use.discard()
@@ -172,12 +172,14 @@ def _surface_values(op: Operand, name: str, sig: Sig, type_: str, use: Use) -> b
     return op.kind == O_IMM and (wider or op.imm_type == "int")
 
 
-def _more_operands(name: str, ops: list[Operand], type_: str) -> bool:
+def _more_operands(name: str, ops: list[Operand], type_: str, use: Use) -> bool:
     """Whether the operands after the place of a sampling instruction fit: a level has the type of the coordinates."""
     if name == "tex.level" and ops[0].kind == O_REG and ops[0].var is not None:
         return register_fits(ops[0].var.type, type_, False)
     if name == "tex.level" and ops[0].kind == O_IMM:
         return (ops[0].imm_type == "int") == (type_ != "f32")
+    if any(o.kind == O_REG and o.neg for o in ops):
+        use.note(f"Operand negation not allowed for instruction '{name}'")
     vectors = [o for o in ops if o.kind == O_VEC and name in ("tex", "tex.base")]
     return _registers_in(ops, _ANY_WORD) and _registers_in(vectors, _PLACES)
 

@@ -5,7 +5,7 @@ Facts: docs/facts/front-end.md (matrix instructions).
 
 from typing import Final
 
-from orias.ptx.ast import O_VEC, Operand, Sig
+from orias.ptx.ast import O_REG, O_VEC, Operand, Sig
 from orias.ptx.opcode import is_shape
 
 _TALL: Final = ("m16n16k16", "m32n8k16", "m8n32k16")
@@ -83,11 +83,35 @@ def _sum_size(m: int, n: int, type_: str) -> int:
     return m * n // (64 if type_ == "f16" else 32)
 
 
+_HOLDING: Final[dict[str, tuple[str, ...]]] = {
+    "f16": ("f16x2", "b32"), "bf16": ("b32",), "tf32": ("b32",), "f32": ("b32", "f32"), "f64": ("b64", "f64"),
+}  # fmt: skip
+"""Types of the registers that hold elements of a fragment, by the type of the elements; integers of 32 bits for the others."""
+
+
+def _hold(op: Operand, type_: str) -> bool:
+    """Whether the registers of a vector may hold elements of the type; an untyped one makes all untyped."""
+    fitting = _HOLDING.get(type_, ("b32", "u32", "s32"))
+    types = [e.var.type for e in op.elems if e.kind == O_REG and e.var is not None]
+    return any(t in fitting and t[0] == "b" for t in types) or all(t in fitting for t in types)
+
+
+def _of_another_type(name: str, type_: str) -> str:
+    """The message on registers that cannot hold elements of the type."""
+    product = name == "wmma.mma"
+    if product and type_ in ("bf16", "tf32"):
+        return f"Unexpected instruction types specified for '{name}'"
+    if type_ == "f64":
+        name = "_mma" if product else "mov"
+    return f"Arguments mismatch for instruction '{name}'"
+
+
 def operand_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> list[str]:
     """Error messages on vectors that do not have the size of the fragment; `types` and the shape must be legal."""
     if not is_shape(sig.mods.get("shape", "")) or not types:
         return []
     m, n, k = shape_numbers(sig)
+    factor = ""
     if name == "wmma.mma":
         factor = _product_types(types)
         if not factor:
@@ -104,5 +128,15 @@ def operand_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operan
         sizes = [(0, _factor_size(m, n, k, name[-1], types[0]))]
     else:
         sizes = [(1 if name[-1] == "d" else 0, _sum_size(m, n, types[0]))]
+    held = [types[0] if at in (0, 3) else factor for at, _ in sizes] if name == "wmma.mma" else [types[0]]
+    if name == "wmma.mma":
+        held[3] = types[-1]
+    found = [
+        _of_another_type(name, type_)
+        for (at, _), type_ in zip(sizes, held, strict=True)
+        if at < len(ops) and ops[at].kind == O_VEC and not _hold(ops[at], type_)
+    ]
+    if found:
+        return found[:1]
     wrong = f"Argument vector size mismatch for instruction '{name}'"
     return [wrong for at, size in sizes if at < len(ops) and (ops[at].kind != O_VEC or len(ops[at].elems) != size)]

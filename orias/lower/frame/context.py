@@ -151,7 +151,10 @@ class Ctx:
     def key(self, o: Operand) -> int:
         """SSA key of a register operand (or one element of a vector register)."""
         assert o.var is not None
-        return o.var.index * 8 + _COMP[o.comp]
+        part = _COMP[o.comp]
+        if part > o.var.vec:
+            raise self.unsupported(f"An element '.{o.comp}' beyond those of the vector '{o.var.name}'")
+        return o.var.index * 8 + part
 
     def reg_words(self, o: Operand) -> int:
         """Width in words of the PTX register that an O_REG operand names."""

@@ -143,10 +143,29 @@ def lower_isspacep(ctx: "Ctx", i: Instr) -> None:
         out = b.setp("PLOP3.LUT", d, inside, PT, imm(0x20), imm(0))
         ctx.write_pred(i.ops[0], out)
         return
+    if space in ("param", "param::entry"):
+        ctx.write_pred(i.ops[0], _in_parameters(ctx, i, value))
+        return
     name = _QSPC.get(space)
     if name is None:
         raise ctx.unsupported(f"'{i.sig.text}'")
     ctx.write_pred(i.ops[0], _qspc(ctx, name, value))
+
+
+def _in_parameters(ctx: "Ctx", i: Instr, value: Opnd) -> Opnd:
+    """Whether an address is one of the kernel's parameters; like ptxas, from sm_90 on their end is one of them too."""
+    t, b = ctx.target, ctx.b
+    if t.has_word("parameter_window"):
+        inside = b.pred("isetp64.GE.U64", value, const(0, t.word("parameter_window")), PT)
+        return b.pred("isetp64.LE.U64", value, const(0, t.word("parameter_window_end")), inside)
+    kernel = ctx.module.kernel
+    if not kernel.ptx.entry:
+        raise ctx.unsupported(f"'{i.sig.text}' in a function")
+    bank = const(0, t.word("bank_window"))
+    first = b.r("iadd64", bank, imm64(ctx.module.param_bank()), width=2)
+    end = b.r("iadd64", bank, imm64(ctx.module.param_bank() + kernel.param_bytes), width=2)
+    inside = b.pred("isetp64.GE.U64", value, first, PT)
+    return b.pred("isetp64.LT.U64", value, end, inside)
 
 
 def _qspc(ctx: "Ctx", name: str, value: Opnd) -> Opnd:

@@ -1,0 +1,65 @@
+"""Warnings about launch bounds and register limits that a target cannot keep; ptxas then ignores or raises them.
+
+Facts: docs/facts/front-end.md (functions).
+"""
+
+from typing import Final
+
+from orias.diag import Diagnostic
+from orias.ptx.ast import Function, Module
+from orias.target.profile import Target
+
+_LEAST_REGISTERS: Final = 24
+_MOST_REGISTERS: Final = 255
+_WARP: Final = 32
+
+
+def launch_warnings(module: Module, target: Target) -> list[Diagnostic]:
+    """The warnings of all functions, from the last to the first, as ptxas has them."""
+    found: list[Diagnostic] = []
+    threads, blocks = target.number("threads_per_sm"), target.number("ctas_per_sm")
+    for function in reversed(module.functions):
+        if function.body is not None and function.directives:
+            texts = [*_registers(function), *_bounds(function, threads, blocks)]
+            found.extend([Diagnostic("warning", text) for text in texts])
+    return found
+
+
+def _registers(function: Function) -> list[str]:
+    """Warnings on .local_maxnreg and .maxnreg."""
+    found: list[str] = []
+    name = function.name
+    limit = function.directives.get("maxnreg", (0,))[0]
+    own = function.directives.get("local_maxnreg", (0,))[0]
+    if own and 0 < limit < own:
+        return [
+            f"Value specified in pragma local_maxnreg {own} for '{name}' should be lower than the global register limit"
+            f" specified {limit}. Ignoring local_maxnreg"
+        ]
+    for word, value in (("local_maxnreg", own), ("maxnreg", limit)):
+        if 0 < value < _LEAST_REGISTERS:
+            found.append(
+                f"For entry {name} adjusting per thread register count of {value} to lower bound of {_LEAST_REGISTERS}"
+            )
+        elif value > _MOST_REGISTERS:
+            found.append(f"Too many {word} specified for entry {name}, will be ignored")
+    return found
+
+
+def _bounds(function: Function, threads: int, blocks: int) -> list[str]:
+    """The warning on .maxntid or .reqntid and .minnctapersm; `threads` and `blocks` are the most that an SM holds."""
+    directives = function.directives
+    extents = directives.get("reqntid") or directives.get("maxntid")
+    if not extents:
+        return []
+    size = extents[0] * extents[1] * extents[2]
+    least = directives.get("minnctapersm", (0,))[0]
+    of = f"for entry {function.name} is out of range."
+    if size > threads:
+        what = "Value of maxntid," if least else "Value of threads per SM"
+        return [f"{what} {of} .minnctapersm and .maxntid will be ignored"]
+    if least > blocks:
+        return [f"Value of minnctapersm {of} minnctapersm will be ignored"]
+    if least * ((size + _WARP - 1) // _WARP * _WARP) > threads:
+        return [f"Value of threads per SM {of} .minnctapersm will be ignored"]
+    return []
