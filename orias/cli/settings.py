@@ -219,6 +219,7 @@ def settings(c: Command) -> Settings:
     o.capsules = c.values.get("capsules", o.capsules)
     if o.capsules not in CAPSULES:
         raise UsageError(f"Invalid value '{o.capsules}' for option '--capsules'")
+    o.release = c.values.get("orias-release", "")
     o.annotate = c.flag("compiler-annotations")
     o.tool_arguments = c.note_text()
     return s

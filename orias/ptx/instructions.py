@@ -25,7 +25,7 @@ from orias.ptx.wmma_checks import wmma_facts
 
 _LONGEST: Final = 6
 _TWO_SPACES: Final = frozenset(
-    ("cp.async", "cp.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor",
+    ("cp.async", "cp.async.bulk", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor",
      "tensormap.cp_fenceproxy")
 )  # fmt: skip
 

@@ -83,6 +83,6 @@ def parse_opcode(text: str) -> Sig:
             mods["mmio"] = word
     if wrong:
         raise OpcodeError(wrong)
-    if "mmio" in mods and name in ("ld", "st"):
+    if "mmio" in mods and name in ("ld", "st") and mods.get("order") not in ("acquire", "release"):
         mods["order"] = "mmio"
     return Sig(name, text, mods, tuple(types))
