@@ -9,7 +9,7 @@ import sys
 from orias.cli.parse import Command, parse_arguments
 
 FAILURE = 255
-_TOOLS = ("dis", "as", "run", "perf", "check", "verify", "bisect", "reduce", "fuzz", "opt", "exec")
+_TOOLS = ("dis", "as", "run", "perf", "check", "verify", "bisect", "reduce", "fuzz", "opt", "exec", "serve")
 
 
 def program_name(path: str) -> str:

@@ -232,7 +232,9 @@ def minmax(a: Arr, b: Arr, take_min: Arr, signed_type: np.dtype[Any] | None) -> 
 
 def fields(a: Arr, bits: int, signed: bool) -> list[Arr]:
     """The fields of 8, 16 or 32 bits as int64 values, low first."""
-    narrow, integer = {8: (U8, I8), 16: (U16, I16), 32: (U32, I32)}[bits]
+    if bits == 32:
+        return [(a.view(I32) if signed else a).astype(I64)]
+    narrow, integer = (U8, I8) if bits == 8 else (U16, I16)
     out = []
     for k in range(32 // bits):
         f = (a >> np.uint32(bits * k)).astype(narrow)
