@@ -53,6 +53,10 @@ def disassemble(data: bytes) -> str:
 
 
 def __getattr__(name: str) -> object:
+    if name in ("triton", "cupy", "cuda_core"):
+        from importlib import import_module
+
+        return import_module(f"orias.clients.{name}")
     if name in ("CompileError", "Cubin", "Diagnostic", "KernelInfo"):
         import orias.api
 

@@ -31,6 +31,7 @@ from orias.ptx.module_checks import check
 from orias.ptx.module_inputs import merge, restrict
 from orias.ptx.parser import parse
 from orias.ptx.pragmas import knob_pragmas
+from orias.ptx.targets import newest_of
 from orias.regalloc.register_allocation import set_known_clobbers
 from orias.regalloc.register_budget import register_counts
 from orias.schedule.texture_quads import reserve as reserve_quads
@@ -101,7 +102,8 @@ class _Compiler:
 
     def _front_end(self, sources: list[tuple[str, str | bytes]]) -> Module:
         name, text = sources[0]
-        module = parse(text, name)
+        newest = newest_of(self.options.release)
+        module = parse(text, name, newest)
         self.diagnostics.extend(module.warnings)
         restrict(module, self.options)
         if "debug" in module.target_options:

@@ -38,6 +38,13 @@ def _files(folder: str, prefix: str) -> list[str]:
     return out
 
 
+def stamp() -> tuple[int, int, int]:
+    """Number, bytes and newest change (ns) of the sources and tables of the package: cheaper than `identity`, for a process that stays."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    found = [os.stat(os.path.join(folder, *path.split("/"))) for path in _files(folder, "")]
+    return len(found), sum(s.st_size for s in found), max(s.st_mtime_ns for s in found)
+
+
 @cache
 def identity() -> str:
     """`identity_of` the package that runs, computed once per process (10 to 20 ms)."""

@@ -20,7 +20,7 @@ class Options:
     __slots__ = (
         "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache",
         "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "annotate", "capsules", "override_directives", "register_usage", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
+        "annotate", "capsules", "override_directives", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
         "suppress_debug_info", "time_phases", "tool_arguments", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
@@ -78,6 +78,8 @@ class Options:
         self.knobs: KnobSettings = KnobSettings()
         """Settings of knobs, for all kernels or some."""
         self.tool_arguments: str = ""
+        self.release: str = ""
+        """The release of the CUDA compiler tools that the compile stands for, which limits ``.version``; empty: the newest."""
         self.capsules: str = "forbid"
         """Capsules of targets that have them: ``forbid``, ``allow`` (if the whole cubin can have them) or ``require`` (else an error)."""
 

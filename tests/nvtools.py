@@ -1,8 +1,10 @@
 """Finds the NVIDIA tools that judge our output; tests that need one are skipped with the reason when it is missing."""
 
 import os
+import re
 import shutil
 import site
+import subprocess
 import sys
 from pathlib import Path
 
@@ -24,3 +26,18 @@ def tool(name: str) -> str:
     if path is None:
         pytest.skip(f"{name} is not installed (pip install '.[test]')")
     return path
+
+
+def newer_ptxas() -> str:
+    """Path of ptxas 13.5 or later, or skip the calling test.
+
+    It is the file that ORIAS_NEWER_PTXAS names, or the installed one (`pip install '.[test-newer]'`, in an environment of its own:
+    an environment holds one version of the package).
+    """
+    path = os.environ.get("ORIAS_NEWER_PTXAS") or find("ptxas")
+    if path is not None:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=False)
+        release = re.search(r"release (\d+)\.(\d+)", done.stdout)
+        if release and (int(release[1]), int(release[2])) >= (13, 5):
+            return path
+    pytest.skip("ptxas 13.5 is not installed (ORIAS_NEWER_PTXAS, or pip install '.[test-newer]')")

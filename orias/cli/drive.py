@@ -157,7 +157,7 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if s.parse_only:
         from orias.cli.parse_only import parse_only
 
-        _say_all(parse_only(sources, s.parse_only), sources, out)
+        _say_all(parse_only(sources, s.parse_only, s.options.release), sources, out)
         if out.errors:
             out.aborted()
             return FAILURE

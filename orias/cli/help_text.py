@@ -1,9 +1,7 @@
 """The texts of ``--help``, ``--version`` and ``--list-version``."""
 
 from orias.cli.option_table import OPTIONS, OWN, allowed, ptx_versions
-
-COMPATIBLE = "Cuda compilation tools, release 13.0, V13.0.88"
-"""The toolkit whose assembler Orias replaces; clients parse the two version numbers."""
+from orias.target.target_names import RELEASES
 
 TOOLS = """\
 Tools:
@@ -20,6 +18,7 @@ Tools:
   orias reduce FILE.ptx -o OUT.ptx ...       shrink a file that fails
   orias fuzz [--seconds S] ...               compile random programs and judge them by running
   orias exec [--device D] -- PROGRAM ...     run a program with the simulator as its GPU
+  orias serve [--idle S]                     compile for the commands that have ORIAS_SERVER=1
 Each prints its own options with --help.
 """
 
@@ -53,15 +52,19 @@ def help_text(program: str) -> str:
     return out + "\n" + TOOLS
 
 
-def version_text(program: str, version: str, identity: str) -> str:
-    """The output of ``--version``; ``identity`` is the hash of the code, for clients that key a cache on this text."""
+def version_text(program: str, version: str, identity: str, release: str) -> str:
+    """The output of ``--version``.
+
+    ``identity``: the hash of the code, for clients that key a cache on this text; ``release``: the release to stand for, whose
+    two version numbers clients parse.
+    """
     return (
         f"{program}: Orias {version}, an open PTX assembler (code {identity})\n"
         "Not a product of NVIDIA; stands in for the PTX assembler of\n"
-        f"{COMPATIBLE}\n"
+        f"Cuda compilation tools, release {release}, {RELEASES[release][0]}\n"
     )
 
 
-def list_versions() -> str:
+def list_versions(release: str) -> str:
     """The output of ``--list-version``."""
-    return "\n".join(ptx_versions()) + "\n"
+    return "\n".join(ptx_versions(release)) + "\n"

@@ -3,18 +3,43 @@
 Messages go to standard error, after the program's name; the exit code is 0, or 255 for every failure.
 """
 
+import os
 import sys
 
-from orias.cli.parse import parse_arguments
+from orias.cli.parse import Command, parse_arguments
 
 FAILURE = 255
-_TOOLS = ("dis", "as", "run", "perf", "tune", "explore", "check", "verify", "bisect", "reduce", "fuzz", "opt", "exec")
+_TOOLS = (
+    "dis",
+    "as",
+    "run",
+    "perf",
+    "tune",
+    "explore",
+    "check",
+    "verify",
+    "bisect",
+    "reduce",
+    "fuzz",
+    "opt",
+    "exec",
+    "serve",
+)
 
 
 def program_name(path: str) -> str:
     """The name at the start of messages: the base name of the program, ``orias`` for ``python -m orias``."""
     name = path.replace("\\", "/").rpartition("/")[2]
     return "orias" if name in ("__main__.py", "", "-c") else name.removesuffix(".exe")
+
+
+def _choose_release(program: str, command: Command) -> str:
+    """Set the release to stand for: the option, under the name ptxas the environment, else the newest; returns a message if it is wrong."""
+    from orias.target.target_names import NEWEST_RELEASE, RELEASES
+
+    said = os.environ.get("ORIAS_PTXAS_RELEASE", "") if program == "ptxas" else ""
+    release = command.values.setdefault("orias-release", said or NEWEST_RELEASE)
+    return "" if release in RELEASES else f"Value '{release}' is not defined for option 'orias-release'"
 
 
 def run(argv: list[str]) -> int:
@@ -30,6 +55,7 @@ def run(argv: list[str]) -> int:
     command, message = parse_arguments(arguments, program == "orias")
     for warning in command.warnings:
         sys.stderr.write(f"{program} warning : {warning}\n")
+    message = message or _choose_release(program, command)
     if message:
         sys.stderr.write(f"{program} fatal   : {message}\n")
         return FAILURE
@@ -42,9 +68,9 @@ def run(argv: list[str]) -> int:
             from orias.identity import identity
             from orias.version import VERSION
 
-            sys.stdout.write(help_text.version_text(program, VERSION, identity()))
+            sys.stdout.write(help_text.version_text(program, VERSION, identity(), command.values["orias-release"]))
         elif command.has("list-version") and not command.has("help"):
-            sys.stdout.write(help_text.list_versions())
+            sys.stdout.write(help_text.list_versions(command.values["orias-release"]))
         else:
             sys.stdout.write(help_text.help_text(program))
         return 0

@@ -127,6 +127,12 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
         "<forbid|allow|require>",
         "Capsules, from which nvlink makes code for another SM of the family: none (default), where known, or else an error.",
     ),
+    (
+        "orias-release",
+        TEXT,
+        "<13.0|...|13.5>",
+        "The release of the CUDA compiler tools to stand for: in --version, --list-version and the newest .version.",
+    ),
     ("max-seconds", NUMBER, "<N>", "End the compile with an error after so many seconds (0: no limit)."),
     ("max-memory", NUMBER, "<MiB>", "End the compile with an error if it takes more memory (0: no limit)."),
     ("knob", TEXTS, "[<kernel>:]<name>=<value>", "Set a knob, for all kernels or one; may be repeated (also -knob)."),
@@ -170,8 +176,10 @@ def allowed(option: str) -> tuple[str, ...]:
     return ("memcheck", "threadsteer") if option == "sanitize" else ()
 
 
-def ptx_versions() -> tuple[str, ...]:
-    """The PTX versions that the parser accepts, ascending."""
-    from orias.target.target_names import PTX_VERSIONS
+def ptx_versions(release: str) -> tuple[str, ...]:
+    """The PTX versions that the parser accepts when it stands for a release, ascending."""
+    from orias.target.target_names import PTX_VERSIONS, RELEASES
 
-    return tuple(f"{major}.{minor}" for major, last in PTX_VERSIONS for minor in range(last + 1))
+    newest = RELEASES[release][1]
+    versions = [(major, minor) for major, last in PTX_VERSIONS for minor in range(last + 1)]
+    return tuple(f"{major}.{minor}" for major, minor in versions if (major, minor) <= newest)

@@ -243,6 +243,7 @@ def settings(c: Command) -> Settings:
     if o.capsules not in CAPSULES:
         raise UsageError(f"Invalid value '{o.capsules}' for option '--capsules'")
     o.knobs = _knobs(c)
+    o.release = c.values.get("orias-release", "")
     o.annotate = c.flag("compiler-annotations")
     o.tool_arguments = c.note_text()
     return s

@@ -12,7 +12,7 @@ _TYPES: Final[dict[int, str]] = {
     1: "pred* b1",
     4: "u4 s4 b4",
     8: "b8* u8* s8* e4m3 e5m2 e2m1x2",
-    16: "b16* u16* s16* f16* bf16 e4m3x2 e5m2x2 e2m1x4 e3m2x2 e2m3x2 ue8m0x2",
+    16: "b16* u16* s16* f16* bf16 e4m3x2 e5m2x2 e2m1x4 e3m2x2 e2m3x2 ue8m0x2 s2f6x2",
     32: "b32* u32* s32* f32* f16x2* bf16x2 u16x2 s16x2 tf32 e4m3x4 e5m2x4 e3m2x4 e2m3x4 u8x4 s8x4",
     64: "b64* u64* s64* f64* f32x2 texref* surfref* samplerref*",
     128: "b128*",

@@ -12,6 +12,8 @@ s32 ; D,S,S ; relu
 u16x2 ; D,S,S ; ; 8.0!90 {n}.{t0}
 s16x2 ; D,S,S ; relu ; 8.0!90 {n}.{t0}
 f32 ; D,S,S,S? ; ftz NaN xorsign abs
+u8x4 ; D,S,S ; ; Fv9.2 n120af/121af : {n}.{t0}
+s8x4 ; D,S,S ; relu ; Fv9.2 n120af/121af : {n}.{t0}
 f64 ; D,S,S ;
 f16 f16x2 ; D,S,S ; ftz NaN xorsign abs ; 7.0/80 {n}.f16 or {n}.f16x2
 bf16 bf16x2 ; D,S,S ; NaN xorsign abs
@@ -25,8 +27,9 @@ f32x2 ; D,S,S ; rn/rz/rm/rp ftz ; 8.6/100 {n}.{t0}
 """
 _ADD: Final = """
 s32 ; D,S,S ; sat cc
-u32 u64 s64 ; D,S,S ; cc
+u64 s64 ; D,S,S ; cc
 u16 s16 ; D,S,S ;
+u8x4 s8x4 ; D,S,S ; sat ; Fv9.2 n120af/121af : {n}.{t0}
 f32.f16 f32.bf16 ; D,S1,S ; rn/rz/rm/rp sat ; 8.6/100 {n}.{t}
 """
 _INT: Final = "u16 s16 u32 s32 u64 s64"
@@ -67,8 +70,8 @@ def _conversions(widening: bool) -> str:
 
 
 FORMS: Final[dict[str, str]] = {
-    "add": _ADD + "u16x2 s16x2 ; D,S,S ; ; 8.0!90 {n}.{t0}\n" + _MUL,
-    "sub": _ADD + _MUL,
+    "add": _ADD + "u32 ; D,S,S ; sat cc\nu16x2 s16x2 ; D,S,S ; sat ; 8.0!90 {n}.{t0}\n" + _MUL,
+    "sub": _ADD + "u32 ; D,S,S ; cc\n" + _MUL,
     "mul": _MUL,
     "mul.lo": f"{_INT} ; D,S,S ;",
     "mul.hi": f"{_INT} ; D,S,S ;",
@@ -90,7 +93,7 @@ FORMS: Final[dict[str, str]] = {
     "div.full": "f32 ; D,S,S ; ftz",
     "rem": f"{_INT} ; D,S,S ;",
     "abs": "s16 s32 s64 u16 u32 u64 ; D,S ; | f32 ; D,S ; ftz | f64 ; D,S ; | f16 f16x2 ; D,S ; ftz ; F53 Fv4.2 : f16 arithemetic and compare instructions, Fv6.5 : abs.f16 or abs.f16x2 | bf16 bf16x2 ; D,S",
-    "neg": "s16 s32 s64 u16 u32 u64 ; D,S ; | f32 ; D,S ; ftz | f64 ; D,S ; | f16 f16x2 ; D,S ; ftz ; F53 Fv4.2 : f16 arithemetic and compare instructions, Fv6.0 : neg.f16 or neg.f16x2 | bf16 bf16x2 ; D,S",
+    "neg": "s8x4 ; D,S ; ; Fv9.2 n120af/121af : {n}.{t0} | s16 s32 s64 u16 u32 u64 ; D,S ; | f32 ; D,S ; ftz | f64 ; D,S ; | f16 f16x2 ; D,S ; ftz ; F53 Fv4.2 : f16 arithemetic and compare instructions, Fv6.0 : neg.f16 or neg.f16x2 | bf16 bf16x2 ; D,S",
     "min": _MINMAX,
     "max": _MINMAX,
     "fma": f"""
@@ -120,6 +123,8 @@ f32.f16 f32.bf16 ; D,S1,S1,S ; !{_RND} sat ; 8.6/100 {{n}}.{{t}}
     "bfi": "b32 b64 ; D,S,S,u32,u32 ; ; 2.0/20",
     "szext": "u32 s32 ; D,S,u32 ; !clamp/wrap ; I70 Fv7.6",
     "bmsk": "b32 ; D,u32,u32 ; !clamp/wrap ; I70 Fv7.6",
+    "clmad.lo": "u64 ; D,S,S,S ; ; 9.3/80",
+    "clmad.hi": "u64 ; D,S,S,S ; ; 9.3/80",
     "dp4a": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; I61 Fv5.0",
     "dp2a.lo": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; I61 Fv5.0",
     "dp2a.hi": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; I61 Fv5.0",
@@ -183,13 +188,20 @@ e4m3x2.f16x2 e5m2x2.f16x2 ; =b16,S1 ; !rn !satfinite relu
 f16x2.e4m3x2 f16x2.e5m2x2 ; D,b16 ; !rn relu
 e2m1x2.f32 ; =b8,S1,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m1x2
 e2m1x2.f16x2 ; =b8,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m1x2
-e2m3x2.f16x2 e3m2x2.f16x2 ; =b16,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m3x2/.e3m2x2
+e2m3x2.f16x2 e3m2x2.f16x2 ; =b16,S1 ; !rn !satfinite relu ; Fv9.1 nNEW : cvt.{{t}}
 e2m3x2.f32 e3m2x2.f32 ; =b16,S1,S1 ; !rn !satfinite relu ; Fv8.6 NNEW : cvt with .e2m3x2/.e3m2x2
 ue8m0x2.f32 ; =b16,S1,S1 ; !rz/rp satfinite ; Fv8.6 NNEW : cvt with .ue8m0x2
 ue8m0x2.bf16x2 ; =b16,S1 ; !rz/rp satfinite ; Fv8.6 NNEW : cvt with .ue8m0x2
 f16x2.e2m1x2 ; D,b8 ; !rn relu ; Fv8.6 NNEW : cvt with .e2m1x2
 f16x2.e2m3x2 f16x2.e3m2x2 ; D,b16 ; !rn relu ; Fv8.6 NNEW : cvt with .e2m3x2/.e3m2x2
 bf16x2.ue8m0x2 ; D,b16 ; !rn ; Fv8.6 NNEW : cvt with .ue8m0x2
+s2f6x2.f32 ; =b16,S1,S1,b16@scaled ; !rn !satfinite relu scaled::n2::ue8m0 ; Fv9.1 N100a/103a/110a/120a/121a : cvt with .s2f6x2
+s2f6x2.bf16x2 ; =b16,S1,b16@scaled ; !rn !satfinite relu scaled::n2::ue8m0 ; Fv9.1 N100a/103a/110a/120a/121a : cvt with .s2f6x2
+bf16x2.s2f6x2 ; D,b16,b16@scaled ; !rn satfinite relu scaled::n2::ue8m0 ; Fv9.1 N100a/103a/110a/120a/121a : cvt with .s2f6x2
+e4m3x2.bf16x2 e5m2x2.bf16x2 e2m3x2.bf16x2 e3m2x2.bf16x2 ; =b16,S1 ; !rn !satfinite relu ; Fv9.1 nNEW : cvt.{{t}}
+e2m1x2.bf16x2 ; =b8,S1 ; !rn !satfinite relu ; Fv9.1 nNEW : cvt.{{t}}
+bf16x2.e4m3x2 bf16x2.e5m2x2 bf16x2.e2m3x2 bf16x2.e3m2x2 ; D,b16,b16@scaled ; !rn relu satfinite scaled::n2::ue8m0 ; Fv9.2 nNEW : cvt.{{t}}
+bf16x2.e2m1x2 ; D,b8,b16@scaled ; !rn relu satfinite scaled::n2::ue8m0 ; Fv9.2 nNEW : cvt.{{t}}
 e4m3x4.f32 e5m2x4.f32 e2m3x4.f32 e3m2x4.f32 ; =b32,X,b32 ; !rs !satfinite relu
 e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu
 """,
@@ -214,6 +226,7 @@ INSTEAD: Final[dict[str, str]] = {"lop3": "bool -> @I70 Fv8.2 : lop3.<BoolOp>"}
 GATES: Final[dict[str, str]] = {
     "set": "t0=bf16 t1!=bf16/f16 -> @F90 Fv7.8 : {n}.{t0}",
     "min max": "relu t0!=f16/f16x2/bf16/bf16x2/f32/f64 -> @F90 Fv8.0 : {n}.relu",
+    "add": "sat t0=u32/u16x2/s16x2 -> @Fv9.2 n120af/121af : add.sat",
     "add sub addc subc": "cc t0=u64/s64 -> @Fv4.3 : .cc with 64bit type",
     "cvt": """
 .tf32 rnd=rn/rz satfinite -> @F90 Fv7.8 : cvt with .tf32.f32.{rnd}, Mv8.6 M100 : .satfinite' on 'cvt.tf32.f32.{rnd}
@@ -248,7 +261,7 @@ sat relu -> Modifier '.relu' cannot be combined with modifier '.sat'
     "vmad": ".shr7 .shr15 -> Multiple shift-right modifiers specified",
     "abs neg": "t0=u16/u32/u64 -> Instruction '{n}' applies only to signed numeric types",
     "cvt": """
-t0=e2m3x2/e3m2x2 t1=f16x2 -> Unexpected instruction types specified for 'cvt'
+t0=e2m3x2/e3m2x2 t1=f16x2 isa=0..90 -> Unexpected instruction types specified for 'cvt'
 ftz satfinite t0=f16 t1=f32 -> Modifier '.satfinite' cannot be combined with modifier '.ftz'
 ftz satfinite t0=bf16 t1=f32 -> Modifier '.satfinite' cannot be combined with modifier '.ftz'
 ftz relu t0=bf16 t1=f32 -> Modifier '.relu' cannot be combined with modifier '.ftz'

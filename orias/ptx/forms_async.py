@@ -15,7 +15,7 @@ _TENSOR: Final = "1d/2d/3d/4d/5d"
 _RED: Final = "!add/min/max/inc/dec/and/or/xor"
 
 FORMS: Final[dict[str, str]] = {
-    "st.async": f"{_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
+    "st.async": f"b128 ; M,SV,M? ; weak {_SCOPE} shared::cluster mbarrier::complete_tx::bytes ; 8.1/90 | {_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
     "st.bulk": "- ; M,X,i ; weak shared::cta/shared/shared::cluster ; 8.6!100",
     "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
     "bar": "- ; u32,u32? ; sync",
@@ -51,7 +51,7 @@ FORMS: Final[dict[str, str]] = {
     "cp.async.wait_group": "- ; i ; ; 7.0!80",
     "cp.async.wait_all": "- ; ; ; 7.0!80",
     "cp.async.mbarrier.arrive": f"b64 ; M ; noinc {_MBAR} ; 7.0!80",
-    "cp.async.bulk": f"- ; M,M,X,M@mbarrier,u16@multicast,b64@cache_hint,u16@cp_mask ; {_BULK} mbarrier::complete_tx::bytes/bulk_group"
+    "cp.async.bulk": f"b128 ; M,M,X,M@mbarrier,b64@cache_hint ; {_BULK} mbarrier::complete_tx::bytes/bulk_group L2::cache_hint relaxed/weak {_SCOPE} ; 8.0/90 | - ; M,M,X,u32@ignore_oob,u32@ignore_oob,M@mbarrier,u16@multicast,b64@cache_hint,u16@cp_mask ; {_BULK} ignore_oob weak mbarrier::complete_tx::bytes/bulk_group"
     " multicast::cluster L2::cache_hint cp_mask cta/cluster/gpu/sys ; 8.0/90",
     "cp.async.bulk.commit_group": "- ; ; ; 8.0/90",
     "cp.async.bulk.wait_group": "- ; i ; read ; 8.0/90",
@@ -61,18 +61,21 @@ FORMS: Final[dict[str, str]] = {
     "cp.async.bulk.prefetch.tensor": f"- ; M,X* ; {_TENSOR} !L2 global tile/im2col/im2col::w/im2col::w::128/tile::gather4 L2::cache_hint ; 8.0/90",
     "cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,X,M@mbarrier,b64@cache_hint ; {_RED} {_BULK}"
     " mbarrier::complete_tx::bytes/bulk_group L2::cache_hint noftz ; 8.0/90",
+    "multimem.cp.async.bulk": "- ; M,M,X,u16@cp_mask ; !global !shared::cta !bulk_group cp_mask ; 9.1/90",
+    "multimem.cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,X ; {_RED} !global !shared::cta !bulk_group noftz ; 9.1/90",
     "cp.reduce.async.bulk.tensor": f"- ; M,M,b64@cache_hint ; {_TENSOR} {_RED} {_BULK} tile/im2col_no_offs/im2col/tile::scatter4 bulk_group L2::cache_hint ; 8.0/90",
-    "mbarrier.init": f"b64 ; M,u32 ; {_MBAR} ; 7.0!80",
+    "mbarrier.check_layout": f"b64 ; =P,M ; {_MBAR} !layout::v0/layout::v1 ; 9.3/90",
+    "mbarrier.init": f"b64 ; M,u32 ; {_MBAR} layout::v0/layout::v1 ; 7.0!80",
     "mbarrier.inval": f"b64 ; M ; {_MBAR} ; 7.0!80",
     "mbarrier.arrive": f"b64 ; =b64_,M,u32? ; {_MBARC} release/relaxed cta/cluster noComplete ; 7.0!80",
     "mbarrier.arrive_drop": f"b64 ; =b64_,M,u32? ; {_MBARC} release/relaxed cta/cluster noComplete ; 7.0!80",
     "mbarrier.arrive.expect_tx": f"b64 ; =b64_,M,u32 ; {_MBARC} release/relaxed cta/cluster ; 8.0!90",
     "mbarrier.arrive_drop.expect_tx": f"b64 ; =b64_,M,u32 ; {_MBARC} release/relaxed cta/cluster ; 8.0!90",
-    "mbarrier.test_wait": f"b64 ; =P,M,b64 ; {_MBAR} acquire/relaxed cta/cluster ; 7.0!80",
-    "mbarrier.test_wait.parity": f"b64 ; =P,M,u32 ; {_MBAR} acquire/relaxed cta/cluster ; 7.1!80",
-    "mbarrier.try_wait": f"b64 ; =P,M,b64,u32? ; {_MBAR} acquire/relaxed cta/cluster ; 7.8!90",
-    "mbarrier.try_wait.parity": f"b64 ; =P,M,u32,u32? ; {_MBAR} acquire/relaxed cta/cluster ; 7.8!90",
-    "mbarrier.pending_count": "b64 ; =u32,b64 ; ; 7.0!80",
+    "mbarrier.test_wait": f"b64 ; =Q,M,b64 ; {_MBAR} phase_type::primary/phase_type::conditional acquire/relaxed cta/cluster ; 7.0!80",
+    "mbarrier.test_wait.parity": f"b64 ; =Q,M,u32 ; {_MBAR} phase_type::primary/phase_type::conditional acquire/relaxed cta/cluster ; 7.1!80",
+    "mbarrier.try_wait": f"b64 ; =Q,M,b64,u32? ; {_MBAR} phase_type::primary/phase_type::conditional acquire/relaxed cta/cluster ; 7.8!90",
+    "mbarrier.try_wait.parity": f"b64 ; =Q,M,u32,u32? ; {_MBAR} phase_type::primary/phase_type::conditional acquire/relaxed cta/cluster ; 7.8!90",
+    "mbarrier.pending_count": "b64 ; =u32,b64 ; layout::v0 ; 7.0!80",
     "mbarrier.expect_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
     "mbarrier.complete_tx": f"b64 ; M,u32 ; {_MBARC} relaxed cta/cluster ; 8.0!90",
     "tensormap.replace": "b1024.b32 b1024.b64 b32.b1024 b64.b1024 ; M,X*; tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4 global/shared::cta/shared/shared::cluster"
@@ -80,6 +83,7 @@ FORMS: Final[dict[str, str]] = {
     "/swizzle_atomicity ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,i ; global/shared/shared::cta/shared::cluster"
     " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak/volatile cta/cluster/gpu/sys !sync !aligned ; Fv8.3 N90",
+    "tensormap.query.alloc_class_large": f"b1024 ; =P,M ; global/{_MBARC} ; Fv9.5 N90a/NEW",
     "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; !mbarrier::complete_tx::bytes shared::cta/shared/shared::cluster multicast::cluster::all ; 8.6!100",
     "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6/100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6/100",
     # control flow
@@ -112,9 +116,13 @@ FIRST: Final[dict[str, str]] = {
 """Rules between the modifiers of an opcode that are reported before its gates."""
 
 GATES: Final[dict[str, str]] = {
+    "st.async": "t0=b128 -> @Fv9.2 : {n}.b128",
     "shfl vote": "sync -> @Fv6.0 : {n}.sync",
     "cp.async": "prefetch -> @F75 Fv7.4 : cache prefetching",
     "cp.async.bulk cp.async.bulk.tensor": """
+ignore_oob -> @Fv9.2 : .ignore_oob
+order=weak isa=91.. -> @Fv9.3 : {n}.weak
+order=relaxed t0=b128 -> @Fv9.3 : {n}.{scope}, Fv9.3 : {n}.relaxed
 dst=shared::cta -> @Fv8.6 : {n} with destination state space as .shared::cta
 cta_group -> @Mv8.6 : .{cta_group}' on '{n}
 """,
@@ -185,6 +193,7 @@ scope=cta -> Illegal modifier '.cta' for instruction '{n}'
 mmio !scope -> Modifier '.mmio' requires scope with '{n}' instruction
 mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruction '{n}'
 """,
+    "mbarrier.test_wait mbarrier.try_wait": "phase_type=phase_type::conditional -> .parity modifier required for instruction '{n}'",
     "st.bulk": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
     "clusterlaunchcontrol.try_cancel.async": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
     "clusterlaunchcontrol.query_cancel": """
@@ -202,7 +211,13 @@ dst=global cta_group -> Arguments mismatch for instruction '{n}'
 dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'
 dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared::cluster mode=tile::scatter4 -> Illegal modifier '.{mode}' for instruction '{n}'
 """,
-    "cp.async.bulk": "!completion -> .completion_mechanism modifier required for instruction '{n}'\n"
+    "multimem.cp.reduce.async.bulk": "t0=f16/bf16 op=add !noftz -> Modifier '.noftz' required for instruction '{n}' with type '.{t0}' and operation '.add'",
+    "multimem.red.async": "t0!=u32/s32/u64 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'",
+    "cp.async.bulk": "order=weak isa=0..90 -> Illegal modifier '.weak' for instruction '{n}'\n"
+    "ignore_oob !dst | ignore_oob dst=shared::cluster -> Illegal modifier '.ignore_oob' for instruction '{n}' with '.{dst}.{src}'\n"
+    "order=weak t0=b128 -> Illegal modifier '.weak' for instruction '{n}' with '.b128'\n"
+    "dst=shared::cluster src=shared::cta order=relaxed scope=sys/gpu -> Illegal modifier '.{scope}' for instruction '{n}' with '.relaxed.{dst}.{src}'\n"
+    "!completion -> .completion_mechanism modifier required for instruction '{n}'\n"
     "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n"
     "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "fence": """
@@ -245,6 +260,10 @@ noComplete scope=cluster -> Modifier '.cluster' cannot be combined with modifier
 clean space=shared::cluster noComplete => Modifier '.shared::cluster' cannot be combined with modifier '.noComplete'
 clean space=shared::cluster count!=0 a0!=sink -> Sink '_' is expected as a destination operand for instruction '{n}' with '.shared::cluster'
 """,
+    "mbarrier.test_wait mbarrier.test_wait.parity mbarrier.try_wait mbarrier.try_wait.parity": """
+a0=pair isa=0..90 -> Predicate output not allowed for instruction '{n}'
+a0=pair isa=91.. phase_type!=phase_type::primary -> Arguments mismatch for instruction '{n}'
+""",
     "mbarrier.arrive mbarrier.arrive_drop": """
 count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComplete' modifier
 """,
@@ -270,6 +289,7 @@ a1=reg32 -> Arguments mismatch for instruction 'mov'
 !dst cache_hint -> Modifier '.L2::cache_hint' cannot be applied to '' space for instruction '{n}'
 """,
     "cp.async.bulk cp.reduce.async.bulk": """
+ignore_oob dst=global => Arguments mismatch for instruction '{n}'
 dst=shared::cluster/shared::cta src=global | dst=global/shared::cluster src=shared::cta ->
 else => State space incorrect for instruction '{n}'
 n=cp.reduce.async.bulk dst=shared::cluster src=shared::cta cache_hint => Arguments mismatch for instruction '{n}'

@@ -179,7 +179,7 @@ kind=kind::mxf4 scale_vec=scale_vec::4X -> Modifier '.{scale_vec}' cannot be com
 kind=kind::mxf4nvf4 block_scale !scale_vec -> .scale_vec_size modifier required for instruction 'mma'
 kind=kind::mxf4 t4=ue4m3 -> Illegal modifier '.kind::mxf4' for instruction 'mma' with type '.ue4m3'
 kind=kind::mxf4nvf4 scale_vec=scale_vec::2X t4=ue4m3 -> Illegal modifier '.{scale_vec}' for instruction 'mma' with type '.ue4m3'
-kind=kind::mxf4nvf4 scale_vec=scale_vec::4X t4=ue8m0 -> Illegal modifier '.scale_vec::4X' for instruction 'mma' with type '.ue8m0' && Illegal modifier '.kind::mxf4nvf4' for instruction 'mma' with type '.ue8m0'
+kind=kind::mxf4nvf4 scale_vec=scale_vec::4X t4=ue8m0 isa=0..90 -> Illegal modifier '.scale_vec::4X' for instruction 'mma' with type '.ue8m0' && Illegal modifier '.kind::mxf4nvf4' for instruction 'mma' with type '.ue8m0'
 kind =>
 !sync -> .sync modifier required for instruction 'mma'
 !aligned -> .aligned modifier required for instruction 'mma'

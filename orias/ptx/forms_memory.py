@@ -9,7 +9,7 @@ _EVICT: Final = (
     "L1::evict_normal/L1::evict_unchanged/L1::evict_first/L1::evict_last/L1::no_allocate"
     " L2::evict_normal/L2::evict_first/L2::evict_last L2::cache_hint"
 )
-_ORDER_LD: Final = "weak/relaxed/acquire/volatile mmio"
+_ORDER_LD: Final = "weak/relaxed/acquire/volatile mmio proxy::readonly"
 _ORDER_ST: Final = "weak/relaxed/release/volatile mmio"
 _SCOPE: Final = "cta/cluster/gpu/sys"
 _MEMTYPES: Final = "b8 u8 s8 b16 u16 s16 b32 u32 s32 b64 u64 s64 f32 f64"
@@ -34,7 +34,7 @@ FORMS: Final[dict[str, str]] = {
     "ld": f"{_MEMTYPES} ; DV,M,b64@cache_hint ; {_LDMODS} | b128 ; DV,M,b64@cache_hint ; {_LDMODS} ; 8.3!70 Instruction type .b128 for instruction {{n}}",
     "ldu": f"{_MEMTYPES} ; DV,M ; global v2/v4 ; 2.0/20 | b128 ; DV,M ; global ; 8.3!70 Instruction type .b128 for instruction {{n}}",
     "st": f"{_MEMTYPES} ; M,SV,b64@cache_hint ; {_STMODS} | b128 ; M,SV,b64@cache_hint ; {_STMODS} ; 8.3!70 Instruction type .b128 for instruction {{n}}",
-    "prefetch": "- ; M ; global/local/const/param L1/L2/L2::evict_last/L2::evict_normal tensormap ; 2.0/20",
+    "prefetch": "- ; M ; global/local/const/param L1/L2/L2::evict_last/L2::evict_normal tensormap valid_addr L1::32B ; 2.0/20",
     "prefetchu": "- ; M ; L1 ; 2.0/20",
     "applypriority": "- ; M,i ; global !L2::evict_normal ; F80 Fv7.4, Mv7.4 M80 : .evict_normal' on 'applypriority",
     "discard": "- ; M,i ; global !L2 ; 7.4/80",
@@ -58,6 +58,8 @@ b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
     "multimem.ld_reduce": f"{_MULTI} ; DV,M ; !add/min/max/and/or/xor weak/relaxed/acquire {_SCOPE} global acc::f32/acc::f16 v2/v4/v8 ; 8.1/90",
     "multimem.red": "u32 s32 u64 s64 b32 b64 f32 f64 f16 f16x2 bf16 bf16x2 ; M,X ; !add/min/max/and/or/xor relaxed/release"
     f" {_SCOPE} global v2/v4/v8 ; 8.1/90",
+    "multimem.st.async": f"b32 u32 s32 b64 u64 s64 f32 f64 ; M,S ; !release !{_SCOPE} global ; 9.3!100",
+    "multimem.red.async": f"u32 s32 u64 ; M,S ; !release !{_SCOPE} !add global ; 9.3!100",
     "multimem.st": f"{_MULTI} ; M,X ; weak/relaxed/release {_SCOPE} global v2/v4/v8 ; 8.1/90",
     # textures and surfaces
     "tex": f"{_TEXTYPES} ; X* ; {_GEOM} v2/v4 uni",
@@ -92,6 +94,7 @@ nc -> @I32 : ld.nc
 t0=bf16/bf16x2 op!=min/max -> @I90 Iv7.8 : {n}.{op}.{t0}{where}
 t0=b16/f16 -> @I70 Iv6.3 : {n}.{op}.{t0}{where}
 t0=f16x2 -> @I60 Iv6.2 : {n}.{op}.{t0}{where}
+noftz t0=f32 isa=91.. -> @F90 Fv9.4 : {n} with .noftz and .f32
 t0=b128 -> @I90 Iv8.3 : {n}.{op}.{t0}{where}
 t0=f64 -> @I60 Iv5.0 : {n}.{op}.{t0}{where}
 t0=b64/u64/s64 op=min/max/and/or/xor -> @I32 Iv3.1 : {n}.{op}.{t0}{where}
@@ -120,6 +123,11 @@ primary .L2 -> Illegal modifier '.L2' for instruction '{n}' with '.level::evicti
 """,
     "ldu": "bits=OVER128 -> Vector type too large, exceeds 128 bit limit",
     "prefetch": """
+valid_addr !sector => .L1::32B modifier required for instruction '{n}' with modifier '.valid_addr'
+sector !valid_addr => .valid_addr modifier required for instruction '{n}' with modifier '.L1::32B'
+sector space=const/PARAM -> State space incorrect for instruction '{n}'
+sector space!=-/global -> State space incorrect for feature '.L1::32B'
+sector =>
 !.L1 !.L2 !tensormap !evict2 -> Cache level modifier required for instruction '{n}'
 .L1 tensormap | .L2 tensormap -> Multiple cache operation modifiers specified
 !tensormap !evict2 space=const/PARAM -> State space incorrect for instruction '{n}'
@@ -132,18 +140,25 @@ tensormap space=global/local -> Modifier '.tensormap' cannot be applied to '.{sp
     "prefetchu": "!.L1 -> Cache level modifier required for instruction '{n}'",
     "ld st": """
 n=st space=const/param::entry -> State space incorrect for instruction 'st'
-order=STRONG/volatile space=const/local/PARAM -> Modifier '.{order}' cannot be applied to '.{space}' space
+order=STRONG space=const/local/PARAM | order=volatile space=const/PARAM | order=volatile space=local isa=0..90 -> Modifier '.{order}' cannot be applied to '.{space}' space
 order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction
 !order scope -> Modifier '.{scope}' requires memory order with '{n}' instruction
 order=weak/volatile scope -> Modifier '.{order}' cannot be combined with modifier '.{scope}'
 order=STRONG/volatile cop -> Modifier '.{order}' cannot be combined with modifier '.{cop}'
 mmio space!=-/global -> Modifier '.mmio' cannot be applied to '.{space}' space
-mmio order!=relaxed -> Modifier '.mmio' requires modifier '.relaxed' for instruction '{n}'
+mmio order!=relaxed isa=0..90 | mmio order=weak/volatile -> Modifier '.mmio' requires modifier '.relaxed' for instruction '{n}'
 mmio !scope -> Modifier '.mmio' requires scope with '{n}' instruction
 mmio scope!=-/sys -> Modifier '.mmio' cannot be combined with modifier '.{scope}'
 mmio vec -> Modifier '.mmio' cannot be combined with modifier '.{vec}'
 mmio prefetch -> Modifier '.{prefetch}' cannot be combined with modifier '.mmio'
 mmio cache_hint -> Modifier '.{cache_hint}' cannot be combined with modifier '.mmio'
+mmio order=acquire/release isa=91.. -> @Fv9.3 : .{order}
+readonly space!=-/global -> Modifier '.proxy::readonly' cannot be applied to '.{space}' space for instruction '{n}'
+readonly scope -> Modifier '.proxy::readonly' cannot be combined with modifier '.{scope}'
+readonly mmio -> Modifier '.proxy::readonly' cannot be combined with modifier '.mmio'
+readonly order -> Modifier '.proxy::readonly' cannot be combined with modifier '.{order}'
+readonly cop -> Modifier '.proxy::readonly' cannot be combined with modifier '.{cop}'
+readonly evict -> Modifier '.proxy::readonly' cannot be combined with modifier '.{evict.tail}'
 nc space!=global -> Modifier '.nc' requires .global space
 nc order -> Modifier '.{order}' cannot be combined with modifier '.nc'
 nc cop=lu/cv -> Illegal cache operation for instruction 'ld.nc'
@@ -160,7 +175,7 @@ bits=256 width=128 | bits=512/1024 -> Vector type too large, exceeds 128 bit lim
 """,
     "atom red": """
 !op => Illegal operation '' for instruction '{n}' && Operation  requires  type for instruction '{n}' && Reduction operation is required for instruction '{n}'
-noftz t0!=HALF -> Illegal modifier '.noftz' for instruction '{n}'
+noftz t0!=HALF/f32 | noftz t0=f32 isa=0..90 | noftz t0=f32 op!=add -> Illegal modifier '.noftz' for instruction '{n}'
 !noftz t0=HALF op=add/min/max -> '.noftz' modifier required for instruction '{n}' with type '.{t0}'
 t0=HALF op=min/max -> @I90 Iv8.1 : {n}.{op}.{t0}{where}
 vec op!=add/min/max | vec t0!=HALF/f32 | vec t0=f32 op!=add -> Vector qualifier is not allowed for instruction '{n}'
@@ -177,7 +192,7 @@ vec bits=OVER128 -> Vector type too large, exceeds 128 bit limit
 cache_hint space!=-/global -> Modifier '.L2::cache_hint' cannot be applied to '.{space}' space for instruction '{n}'
 cache_hint op=cas -> Illegal modifier '.L2::cache_hint' for instruction '{n}'
 """,
-    "multimem.*": """
+    "multimem.ld_reduce multimem.red multimem.st": """
 op=add t0!=u32/s32/u64/f32/f64/HALF/FP8/FP8X4 | op=min/max t0!=u32/s32/u64/s64/HALF/FP8/FP8X4 | op!=-/add/min/max t0!=b32/b64 | n=multimem.red !vec op=min/max t0=f16x2/bf16x2 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
 !vec t0=f16/bf16/FP8 -> Unexpected instruction types specified for '{n}'
 vec t0=f64 -> Inconsistent type '.f64' with vector .{vec} for '{n}'

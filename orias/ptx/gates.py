@@ -88,6 +88,7 @@ def _unmet(condition: str, place: Place) -> str:
 
 
 DIRECTIVES: Final[dict[str, str]] = {
+    "language": "Fv9.2 : .language",
     "reqntid": "Fv2.1 : .reqntid directive",
     **{word: f"Fv7.8 F90 : .{word}" for word in ("reqnctapercluster", "explicitcluster", "maxclusterrank")},
     "blocksareclusters": "Fv9.0 F90 : .blocksareclusters",
@@ -203,6 +204,13 @@ LATE: Final[dict[str, str]] = {
     "num_mipmap_levels": "Fv4.1 : num_mipmap_levels attribute",
     "cta_group::1": "Fv8.6 nTENSOR : .cta_group::1",
     "cta_group::2": "Fv8.6 nTENSOR : .cta_group::2",
+    **{
+        word: f"F90 Fv9.3 : .{word}"
+        for word in ("layout::v0", "layout::v1", "phase_type::primary", "phase_type::conditional")
+    },
+    "proxy::readonly": "F90 Fv9.4 : .proxy::readonly",
+    "L1::32B": "F90 Fv9.4 : .L1::32B",
+    "valid_addr": "F90 Fv9.4 : .valid_addr",
     **PRODUCT_WORDS,
 }
 """Gates of words, reported after those of the instruction."""

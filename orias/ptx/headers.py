@@ -9,7 +9,7 @@ from orias.ptx.ast import Function, Var
 from orias.ptx.declaration_words import Declared, make_var, read_attributes, read_words
 from orias.ptx.expr import integer
 from orias.ptx.gates import DIRECTIVES
-from orias.ptx.lexer import T_DOT, T_PUNCT
+from orias.ptx.lexer import T_DOT, T_PUNCT, T_STRING
 from orias.ptx.parser_state import State
 from orias.ptx.rules import apply, parse_rows
 from orias.ptx.signatures import parameter
@@ -58,9 +58,11 @@ _NUMBERS: Final[dict[str, int]] = {
     ".maxntid": 3, ".reqntid": 3, ".minnctapersm": 1, ".maxnctapersm": 1, ".maxnreg": 1, ".reqnctapercluster": 3,
     ".maxclusterrank": 1, ".abi_preserve": 1, ".abi_preserve_control": 1, ".local_maxnreg": 1,
 }  # fmt: skip
+_LANGUAGES: Final = frozenset(("PTX", "CUDA C++", "Fortran", "OptiX", "NVVM", "Unknown"))
+"""Names that ``.language`` takes (ptxas 13.5.37)."""
 _PLAIN: Final = frozenset((".noreturn", ".explicitcluster", ".blocksareclusters", ".unified_func_stub"))
 _FUNCTION_ONLY: Final = frozenset((".noreturn", ".abi_preserve", ".abi_preserve_control", ".unified_func_stub"))
-_EITHER: Final = frozenset((".local_maxnreg",))
+_EITHER: Final = frozenset((".local_maxnreg", ".language"))
 
 
 _CONFLICTS: Final = parse_rows("""
@@ -127,6 +129,14 @@ def _directive(state: State, function: Function) -> None:
             state.warning(".maxnctapersm directive deprecated in PTX version 2.0, will be ignored.", line)
     if word[1:] in DIRECTIVES:
         state.gate(word[1:], line)
+    if word == ".language":
+        lex.next()
+        if lex.kind != T_STRING:
+            state.syntax()
+        if lex.text[1:-1] not in _LANGUAGES:
+            state.error(f"Parsing error near '{lex.text[1:-1]}': Invalid language name", lex.line)
+        lex.next()
+        return
     if word in _PLAIN:
         lex.next()
         function.directives[word[1:]] = ()

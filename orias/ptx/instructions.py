@@ -38,8 +38,8 @@ from orias.ptx.wmma_checks import wmma_facts
 
 _LONGEST: Final = 6
 _TWO_SPACES: Final = frozenset(
-    ("cp.async", "cp.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk", "cp.reduce.async.bulk.tensor",
-     "tensormap.cp_fenceproxy", "membar.proxy", "fence.proxy")
+    ("cp.async", "cp.async.bulk", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk",
+     "cp.reduce.async.bulk.tensor", "tensormap.cp_fenceproxy", "membar.proxy", "fence.proxy")
 )  # fmt: skip
 
 _TWO_OPERATIONS: Final = "Multiple instruction post-operation flags set"
@@ -91,10 +91,78 @@ _ILLEGAL_EARLY: Final = frozenset(
 _POSITION: Final[dict[str, int]] = {
     word: k
     for k, word in enumerate(
-        "dim level tensormap evict evict2 space sp warpx alloc cp dealloc ld mma shift st pack::16b unpack::16b cp_mask oob completion"
-        " async::generic tensormap::generic launch_dependents wait mbarrier_init sync_restrict aligned noinc noComplete sat approx ftz"
-        " noftz rnd shape col row cmp vec order scope mmio nc kind block_scale scale_vec ashift collector shiftamt cc NaN xorsign cop"
-        " a b g r asked memory_layout wrap clamp shr7 shr15 po permute num trans abs proxy prefetch".split()
+        [
+            "dim",
+            "level",
+            "tensormap",
+            "evict",
+            "evict2",
+            "space",
+            "sp",
+            "warpx",
+            "alloc",
+            "cp",
+            "dealloc",
+            "ld",
+            "mma",
+            "shift",
+            "st",
+            "pack::16b",
+            "unpack::16b",
+            "cp_mask",
+            "oob",
+            "completion",
+            "async::generic",
+            "tensormap::generic",
+            "launch_dependents",
+            "wait",
+            "mbarrier_init",
+            "sync_restrict",
+            "aligned",
+            "noinc",
+            "noComplete",
+            "sat",
+            "approx",
+            "ftz",
+            "noftz",
+            "rnd",
+            "shape",
+            "col",
+            "row",
+            "cmp",
+            "vec",
+            "order",
+            "scope",
+            "mmio",
+            "nc",
+            "kind",
+            "block_scale",
+            "scale_vec",
+            "ashift",
+            "collector",
+            "shiftamt",
+            "cc",
+            "NaN",
+            "xorsign",
+            "cop",
+            "a",
+            "b",
+            "g",
+            "r",
+            "asked",
+            "memory_layout",
+            "wrap",
+            "clamp",
+            "shr7",
+            "shr15",
+            "po",
+            "permute",
+            "num",
+            "trans",
+            "abs",
+            "proxy",
+            "prefetch",
+        ]
     )
 }
 """Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""

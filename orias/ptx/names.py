@@ -38,6 +38,10 @@ _SLOTS: Final[dict[str, str]] = {
     "scale_vec": "scale_vec::1X scale_vec::2X scale_vec::4X block16 block32",
     "num": "x1 x2 x4 x8 x16 x32 x64 x128",
     "scaled": "scaled::n2::ue8m0",
+    "layout_version": "layout::v0 layout::v1",
+    "phase_type": "phase_type::primary phase_type::conditional",
+    "readonly": "proxy::readonly",
+    "sector": "L1::32B",
     "shape": "16x64b 16x128b 16x256b 32x32b 16x32bx2 4x256b 128x256b 64x128b 128x128b 32x128b",
     "mode": "tile im2col im2col_no_offs im2col::w im2col::w::128 tile::gather4 tile::scatter4",
     "field": "global_address rank box_dim global_dim global_stride element_stride elemtype interleave_layout swizzle_mode"
@@ -72,6 +76,8 @@ FLAGS: Final[frozenset[str]] = frozenset(
         "trans",
         "to",
         "mmio",
+        "ignore_oob",
+        "valid_addr",
         "popc",
         "shiftamt",
         "noinc",
@@ -123,7 +129,6 @@ NAME_PARTS: Final = frozenset(
         "proxy",
         "range",
         "red",
-        "scaled::n2::ue8m0",
         "to",
         "wide",
         "ws",
@@ -198,7 +203,7 @@ NAMES: Final[dict[str, str]] = {
     "rcp": "", "sqrt": "", "rsqrt": "", "sin": "", "cos": "", "lg2": "", "ex2": "", "tanh": "", "copysign": "",
     "testp": "finite=op infinite=op number=op notanumber=op normal=op subnormal=op",
     "popc": "", "clz": "", "bfind": "", "fns": "", "brev": "", "bfe": "", "bfi": "", "szext": "", "bmsk": "",
-    "dp2a": "", "dp4a": "",
+    "dp2a": "", "dp4a": "", "clmad": "",
     # comparison, selection, logic, shifts
     "set": _CMP, "setp": _CMP, "selp": "", "slct": "",
     "and": "", "or": "", "xor": "", "not": "", "cnot": "", "lop3": "", "shf": "", "shl": "", "shr": "",
@@ -210,7 +215,7 @@ NAMES: Final[dict[str, str]] = {
     "ld": "mmio=mmio", "ldu": "", "st": "", "st.async": "", "st.bulk": "", "prefetch": "L2::evict_last=level L2::evict_normal=level",
     "prefetchu": "", "applypriority": "", "discard": "", "createpolicy": "fractional=mode range=mode cvt=mode L2::evict_last=primary|secondary"
     " L2::evict_normal=primary|secondary L2::evict_first=primary|secondary L2::evict_unchanged=primary|secondary",
-    "atom": _RED, "red": _RED, "red.async": _RED, "multimem.ld_reduce": _RED, "multimem.red": _RED, "multimem.st": "",
+    "atom": _RED, "red": _RED, "red.async": _RED, "multimem.ld_reduce": _RED, "multimem.red": _RED, "multimem.st": "", "multimem.st.async": "", "multimem.red.async": _RED,
     # barriers, votes, shuffles, fences
     "bar": "sync=op arrive=op red=op cta=cta", "barrier": "sync=op arrive=op red=op cta=cta", "bar.warp.sync": "", "bar.warp": "",
     "barrier.cluster": "arrive=op wait=op", "membar": _PROXY, "fence": _PROXY + " mbarrier_init=op_restrict"
@@ -220,10 +225,11 @@ NAMES: Final[dict[str, str]] = {
     # asynchronous copies and barriers
     "cp.async": _COPY, "cp.async.commit_group": "", "cp.async.wait_group": "", "cp.async.wait_all": "",
     "cp.async.mbarrier.arrive": "", "cp.async.bulk": _COPY, "cp.async.bulk.commit_group": "", "cp.async.bulk.wait_group": "",
-    "cp.async.bulk.prefetch": _COPY, "cp.async.bulk.tensor": _TENSOR, "cp.async.bulk.prefetch.tensor": _TENSOR,
+    "cp.async.bulk.prefetch": _COPY, "multimem.cp.async.bulk": _COPY, "multimem.cp.reduce.async.bulk": _COPY + " " + _RED, "cp.async.bulk.tensor": _TENSOR, "cp.async.bulk.prefetch.tensor": _TENSOR,
     "cp.reduce.async.bulk": _COPY + " " + _RED, "cp.reduce.async.bulk.tensor": _TENSOR + " " + _RED,
     "mbarrier.init": "", "mbarrier.inval": "", "mbarrier.arrive": "", "mbarrier.arrive_drop": "", "mbarrier.test_wait": "",
     "mbarrier.try_wait": "", "mbarrier.pending_count": "", "mbarrier.expect_tx": "", "mbarrier.complete_tx": "",
+    "mbarrier.check_layout": "", "tensormap.query.alloc_class_large": "",
     "tensormap.replace": "tile=mode global_address=field rank=field box_dim=field global_dim=field global_stride=field"
     " element_stride=field elemtype=field interleave_layout=field swizzle_mode=field fill_mode=field swizzle_atomicity=field",
     "tensormap.cp_fenceproxy": "global=dst|src shared::cta=dst|src shared=dst|src tensormap::generic=proxy",

@@ -90,6 +90,6 @@ def parse_opcode(text: str) -> Sig:
         mods[slot] = word
         if word == "mmio":
             mods["mmio"] = word
-    if "mmio" in mods and name in ("ld", "st"):
+    if "mmio" in mods and name in ("ld", "st") and mods.get("order") not in ("acquire", "release"):
         mods["order"] = "mmio"
     return Sig(name, text, mods, tuple(types))

@@ -32,11 +32,12 @@ _LOC_WITHOUT_FILE: Final = (
 
 @final
 class Parser:
-    """Reads one module.  ``undefined``: entries that are only declared."""
+    """Reads one module.  ``newest``: the newest PTX version; ``undefined``: entries that are only declared."""
 
-    __slots__ = ("bodies", "state", "undefined")
+    __slots__ = ("bodies", "newest", "state", "undefined")
 
-    def __init__(self, source: str, file_name: str) -> None:
+    def __init__(self, source: str, file_name: str, newest: tuple[int, int]) -> None:
+        self.newest: Final[tuple[int, int]] = newest
         self.state: Final[State] = State(source, file_name)
         self.undefined: Final[list[Function]] = []
         self.bodies: BodyReader = BodyReader(self.state, Forms(self.state))
@@ -80,8 +81,9 @@ class Parser:
         if lex.kind != T_FLOAT or not major.isdigit() or not minor.isdigit() or len(version) > 9:
             state.fatal(f"Missing .version directive at start of file '{state.file_name}'", lex.line)
         module.version = (int(major), int(minor))
-        if module.version not in VERSIONS:
-            state.fatal(f"Unsupported .version {int(major)}.{int(minor)}; current version is '{NEWEST}'", line)
+        if module.version not in VERSIONS or module.version > self.newest:
+            current = "{}.{}".format(*self.newest)
+            state.fatal(f"Unsupported .version {int(major)}.{int(minor)}; current version is '{current}'", line)
         lex.next()
         if lex.kind != T_DOT or lex.text != ".target":
             state.fatal(f"Missing .target directive at start of file '{state.file_name}'", lex.line)
@@ -278,8 +280,8 @@ class Parser:
                 )
 
 
-def parse(text: str | bytes, file_name: str = "<string>") -> Module:
-    """Reads a PTX module; raises :class:`orias.diag.CompileError` with all errors.
+def parse(text: str | bytes, file_name: str = "<string>", newest: tuple[int, int] = NEWEST) -> Module:
+    """Reads a PTX module, of PTX version `newest` or older; raises :class:`orias.diag.CompileError` with all errors.
 
     Warnings of an accepted module are in ``Module.warnings``.
     """
@@ -292,7 +294,7 @@ def parse(text: str | bytes, file_name: str = "<string>") -> Module:
         state = State("", file_name)
         state.error(error.message, error.line)
         raise state.failure() from None
-    parser = Parser(source, file_name)
+    parser = Parser(source, file_name, newest)
     state = parser.state
     # A module is hundreds of thousands of objects without cycles: the cyclic collector would traverse them many times,
     # at half the speed of the parse (measured: 100 000 lines).

@@ -15,9 +15,10 @@ PRAGMAS: Final[dict[str, tuple[int, int]]] = {
     "used_bytes_mask": (8, 3),
     "enable_smem_spilling": (8, 7),
     "frequency": (9, 0),
+    "mma_throughput": (9, 3),
     "abi_param_reg": (0, 0),
 }
-"""The pragmas of ptxas 13.0.88, with their first PTX version."""
+"""The pragmas of ptxas 13.5.37, with their first PTX version."""
 BODY_PRAGMAS: Final = ("enable_smem_spilling", "used_bytes_mask", "frequency")
 """Pragmas that are legal only in a function's body."""
 

@@ -33,6 +33,7 @@ def _table() -> dict[str, tuple[str, int, int, int]]:
     put("cluster_ctarank cluster_nctarank", "u32", 1, 78, 90)
     put("current_graph_exec", "u64", 1, 80, 50)
     put("aggr_smem_size", "u32", 1, 81, 90)
+    put("locality_domain_id locality_domain_supplemental_sm", "u32", 1, 95, 100)
     return rows
 
 

@@ -7,10 +7,16 @@ from typing import Final
 
 from orias.target import target_names
 
+
+def newest_of(release: str) -> tuple[int, int]:
+    """The newest PTX version of a release of the CUDA compiler tools; "" is the newest release."""
+    return target_names.RELEASES[release or target_names.NEWEST_RELEASE][1]
+
+
 VERSIONS: Final[frozenset[tuple[int, int]]] = frozenset(
     (major, minor) for major, last in target_names.PTX_VERSIONS for minor in range(last + 1)
 )
-NEWEST: Final = "{}.{}".format(*target_names.PTX_VERSIONS[-1])
+NEWEST: Final = target_names.PTX_VERSIONS[-1]
 
 FIRST_VERSION: Final[dict[str, tuple[int, int]]] = {
     name: (int(version[0]), int(version[2]))

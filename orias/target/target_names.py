@@ -30,3 +30,9 @@ PTX_VERSIONS: "Final[tuple[tuple[int, int], ...]]" = (
     (1, 5), (2, 3), (3, 2), (4, 3), (5, 1), (6, 5), (7, 8), (8, 8), (9, 5),
 )  # fmt: skip
 """Major PTX versions, each with its last minor version."""
+RELEASES: "Final[dict[str, tuple[str, tuple[int, int]]]]" = {
+    "13.0": ("V13.0.88", (9, 0)), "13.1": ("V13.1.115", (9, 1)), "13.2": ("V13.2.86", (9, 2)),
+    "13.3": ("V13.3.73", (9, 3)), "13.4": ("V13.4.92", (9, 4)), "13.5": ("V13.5.37", (9, 5)),
+}  # fmt: skip
+"""Releases of the CUDA compiler tools that Orias can stand for: full version, newest PTX version."""
+NEWEST_RELEASE: "Final" = "13.5"

@@ -51,6 +51,7 @@ WORDS: Final[dict[str, str]] = {
     "reserved_shared_1": "%reserved_smem_offset_1",
     "cluster_shared_limit": "least value of %aggr_smem_size",
     "explicit_cluster": "1 if the launch has clusters",
+    "locality_domains": "table of the locality domains of SMs, four bits each (64 bytes)",
     "cluster_size": "CTAs of a cluster, three words",
     "cluster_reciprocal": "the same as f32 reciprocals, rounded up",
     "cluster_count": "clusters of the grid, three words",

@@ -3,6 +3,7 @@
 data/families.txt holds instructions below the targets that take them.
 """
 
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -49,6 +50,9 @@ def test_recorded_verdicts(name: str) -> None:
     assert wrong == []
 
 
+NEWER = re.compile(r"requires PTX ISA \.version 9\.[1-9]")
+
+
 def against_the_tool(lines: list[str], names: list[str]) -> tuple[list[str], int]:
     """Lines with another verdict than ptxas's, and how many first messages differ."""
     command = tool("ptxas")
@@ -57,7 +61,9 @@ def against_the_tool(lines: list[str], names: list[str]) -> tuple[list[str], int
     for name in names:
         theirs = ptxas(command, lines, "9.0", f"sm_{name}")
         for line, a, b in zip(lines, theirs, ours(lines, "9.0", f"sm_{name}"), strict=True):
-            different += a[:1] != b[:1]
+            # What PTX 9.1 to 9.5 added is refused in the words of ptxas 13.5 (tests/ptx/test_newer.py).
+            newer = bool(b) and NEWER.search(b[0]) is not None
+            different += a[:1] != b[:1] and not newer
             if bool(a) != bool(b):
                 wrong.append(f"{name}: {line} {a[:1]} {b[:1]}")
     return wrong, different

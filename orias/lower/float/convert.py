@@ -6,7 +6,23 @@ the type unspecified; they are filled as ptxas does, by sign or zero extension f
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import ABS, K_R, NEG, NOT_PT, PT, RZ, S_F32, S_H0_H0, Opnd, imm, imm64, in_file, with_suffix
+from orias.isa.operand import (
+    ABS,
+    K_R,
+    NEG,
+    NOT_PT,
+    PT,
+    RZ,
+    S_F32,
+    S_H0,
+    S_H0_H0,
+    Opnd,
+    imm,
+    imm64,
+    in_file,
+    is_reg,
+    with_suffix,
+)
 from orias.lower.float.approx import in_register
 from orias.lower.float.fp import MIN_NORMAL_F32, ONE_F32, RND, RND_INT, ftz32, neg_zero_half, sat32, sat64, sat_half
 from orias.lower.frame.registry import lowers
@@ -21,11 +37,14 @@ if TYPE_CHECKING:
 _FLOATS: Final[frozenset[str]] = frozenset(("f16", "bf16", "f32", "f64"))
 _FP8: Final = frozenset(("e4m3x2", "e5m2x2"))
 _NARROW: Final[dict[str, str]] = {
-    f"{t.lower()}{count}": t for t in ("E4M3", "E5M2", "E2M3", "E3M2", "E2M1") for count in ("x2", "x4")
+    **{f"{t.lower()}{count}": t for t in ("E4M3", "E5M2", "E2M3", "E3M2", "E2M1") for count in ("x2", "x4")},
+    "s2f6x2": "S2_6",
 }
 """PTX types of two or four floats of up to 8 bits, and the name that operations have for the format."""
 _F2I_TYPE: Final[dict[str, str]] = {"s32": "", "u32": ".U32", "u8": ".U8", "s8": ".S8", "u16": ".U16", "s16": ".S16", "u64": ".U64",
                                     "s64": ".S64"}  # fmt: skip
+_UNIT_SCALES: Final = 0x7F7F
+"""Two scales ue8m0 of 1."""
 _F2FP_RND: Final[dict[str, str]] = {**RND, "rs": ".RS"}
 _FLOAT_SRC: Final[dict[str, str]] = {"f16": ".F16", "bf16": ".BF16", "f32": "", "f64": ".F64"}
 
@@ -49,12 +68,14 @@ def cvt(ctx: "Ctx", i: Instr) -> None:
         _pack_half(ctx, i, d)
     elif d == "tf32" and s == "f32":
         _to_tf32(ctx, i)
-    elif d in _NARROW and s in ("f32", "f16x2"):
+    elif d in _NARROW and s in ("f32", "f16x2", "bf16x2"):
         _to_narrow(ctx, i, d, s)
     elif d == "f16x2" and s in _NARROW:
         relu = ".RELU" if "relu" in i.sig.mods else ""
         a = in_register(ctx, ctx.src(i.ops[1], s))
         ctx.write(i.ops[0], ctx.b.r(f"F2FP{relu}.F16.{_NARROW[s]}.UNPACK_B", a))
+    elif d == "bf16x2" and s in _NARROW:
+        _narrow_to_bfloat(ctx, i, s)
     elif d == "ue8m0x2":
         _to_scales(ctx, i, s)
     elif d == "bf16x2" and s == "ue8m0x2":
@@ -289,17 +310,34 @@ def _to_narrow(ctx: "Ctx", i: Instr, d: str, s: str) -> None:
     if d in _FP8 and not ctx.target.has(features.CONVERTS_FP8):
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     name = "F2FP" + _range_mods(i) + "." + _NARROW[d]
+    last = _scale_above(ctx, i) if d == "s2f6x2" else RZ
     if s != "f32":
-        ctx.write(i.ops[0], ctx.b.r(name + ".F16.UNPACK_B_MERGE_C", in_register(ctx, ctx.src(i.ops[1], s)), RZ))
+        half = ".BF16" if s == "bf16x2" else ".F16"
+        ctx.write(i.ops[0], ctx.b.r(f"{name}{half}.UNPACK_B_MERGE_C", in_register(ctx, ctx.src(i.ops[1], s)), last))
         return
     name += ".F32.PACK_AB_MERGE_C" + _F2FP_RND[i.sig.mods["rnd"]]
     random = i.sig.mods["rnd"] == "rs"
-    above = in_register(ctx, ctx.src(i.ops[2], "b32")) if random else RZ
+    above = in_register(ctx, ctx.src(i.ops[2], "b32")) if random else last
     values = i.ops[1].elems if random else i.ops[1:3]
     for k in range(0, len(values), 2):
         pair = [in_register(ctx, ctx.src(o, "f32")) for o in values[k : k + 2]]
         above = ctx.b.r(name, *pair, above)
     ctx.write(i.ops[0], above)
+
+
+def _scale_above(ctx: "Ctx", i: Instr) -> Opnd:
+    """The word with the two scales of a conversion to s2f6x2 in its upper half; without them, both are 1."""
+    if "scaled" not in i.sig.mods:
+        return ctx.b.copy(imm(_UNIT_SCALES << 16))
+    return ctx.b.r("SHF.L.U32", ctx.src(i.ops[-1], "b16"), imm(16), RZ)
+
+
+def _narrow_to_bfloat(ctx: "Ctx", i: Instr, s: str) -> None:
+    """Two floats of up to 8 bits to bfloat16, each times its scale."""
+    scale = ctx.src(i.ops[-1], "b16") if "scaled" in i.sig.mods else imm(_UNIT_SCALES)
+    scale = with_suffix(scale if is_reg(scale) else ctx.b.copy(scale), S_H0)
+    name = f"F2FP{_range_mods(i)}.BF16.{_NARROW[s]}.UNPACK_B"
+    ctx.write(i.ops[0], ctx.b.r(name, in_register(ctx, ctx.src(i.ops[1], s)), scale))
 
 
 def _to_scales(ctx: "Ctx", i: Instr, s: str) -> None:

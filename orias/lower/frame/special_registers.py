@@ -5,7 +5,7 @@ Source: ``docs/facts/targets.md``, "Special registers".
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import NEG, PT, RZ, Opnd, const, imm, word
+from orias.isa.operand import NEG, NOT_PT, PT, RZ, Opnd, const, imm, word
 from orias.lower.integer.add_multiply import min_max
 from orias.target import features
 
@@ -55,6 +55,8 @@ _BANK: Final[dict[str, tuple[int, str]]] = {
     "is_explicit_cluster": (1, "explicit_cluster"),
 }
 """Name -> (words, name of the word in constant bank 0); three-component registers hold consecutive words."""
+_LOCALITY: Final[dict[str, int]] = {"locality_domain_id": 0, "locality_domain_supplemental_sm": 2}
+"""Name -> number of the bit in an entry (docs/newer-ptx.md: the second is at bit 2 of the shift, a set bit 1)."""
 _FIRST_OF_UPPER: Final = 16
 """The environment registers are two ranges of consecutive words."""
 
@@ -101,6 +103,8 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
         return b.r("S2R", word("SR_SMEMSZ")) if name.endswith("cap") else _usable_shared(ctx)
     if name == "warpid":
         return b.r("SGXT.U32", b.r("SHF.R.U32.HI", RZ, imm(8), b.r("S2R", word("SR_VIRTID"))), imm(7))
+    if name in _LOCALITY:
+        return _locality(ctx, _LOCALITY[name])
     if name == "nwarpid":
         if not t.has(features.WARP_COUNT_REGISTER):
             return imm(t.number("threads_per_sm") // 32)
@@ -109,6 +113,20 @@ def read_special(ctx: "Ctx", name: str, comp: str) -> Opnd:
     if name == "cluster_ctarank" and t.has(features.CLUSTERS):
         return b.r("S2R", word("SR_CgaCtaId"))
     raise ctx.unsupported(f"Special register '%{name}{'.' + comp if comp else ''}'")
+
+
+def _locality(ctx: "Ctx", bit: int) -> Opnd:
+    """A bit of this SM's entry (four bits) in the driver's table of locality domains; 0 where an SM has no such table."""
+    if not ctx.target.has_word("locality_domains"):
+        return ctx.b.copy(imm(0))
+    r = ctx.b.r
+    number = r("S2R", word("SR_VIRTID"))
+    at = r("LOP3.LUT", r("SHF.R.U32.HI", RZ, imm(22), number), imm(0x7F), RZ, imm(0xC0), NOT_PT)
+    pair = r("LDC.U8", const(0, ctx.target.word("locality_domains")), at)
+    half = r("LOP3.LUT", r("SHF.R.U32.HI", RZ, imm(19), number), imm(4), RZ, imm(0xC0), NOT_PT)
+    if bit:
+        half = r("LOP3.LUT", half, imm(bit), RZ, imm(0xFC), NOT_PT)
+    return r("LOP3.LUT", r("SHF.R.U32.HI", RZ, half, pair), imm(1), RZ, imm(0xC0), NOT_PT)
 
 
 def bank_word(ctx: "Ctx", name: str, add: int = 0, words: int = 1) -> Opnd:

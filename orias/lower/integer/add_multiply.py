@@ -4,15 +4,20 @@ A 16-bit value is in a word with an unspecified upper half; only operations that
 The carry flag is the carry of IADD3 and IADD3.X.  A subtraction adds the complement; its carry means "no borrow".
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import INV, K_P, K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, imm64, imm_value, is_imm
+from orias.isa.operand import INV, K_P, K_R, NEG, NOT_PT, PT, RZ, Opnd, imm, imm64, imm_value, is_imm, is_reg
 from orias.lower.frame.registry import lowers
 from orias.ptx.ast import TYPE_BITS, Instr
 from orias.target import features
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
+
+
+_BYTES: Final = ("u8x4", "s8x4")
+_FIELDS: Final[dict[str, str]] = {"u32": "32", "u16x2": "16x2", "s16x2": "S16x2", "u8x4": "U8x4", "s8x4": "S8x4"}
+"""Types, and what VIADD calls them (docs/newer-ptx.md)."""
 
 
 def is_signed(type_: str) -> bool:
@@ -80,10 +85,15 @@ def saturate(ctx: "Ctx", a: Opnd, b: Opnd, total: Opnd, subtract: bool) -> Opnd:
 
 @lowers("add", "sub", types="int")
 def lower_add(ctx: "Ctx", i: Instr) -> None:
-    """add, sub, add.cc, sub.cc, add.sat."""
+    """add, sub, add.cc, sub.cc, add.sat, packed sums."""
     type_ = i.sig.types[-1]
     sub = i.sig.name == "sub"
     a, b = ctx.src(i.ops[1], type_), ctx.src(i.ops[2], type_)
+    saturating = "sat" in i.sig.mods
+    if type_ in _BYTES or (saturating and type_ != "s32"):
+        b = (b if is_reg(b) else ctx.b.copy(b)) | NEG if sub else b
+        ctx.write(i.ops[0], ctx.b.r(f"VIADD.{_FIELDS[type_]}{'.ISAT' if saturating else ''}", a, b))
+        return
     if type_.endswith("x2"):
         if sub:
             raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
@@ -114,7 +124,7 @@ def lower_add(ctx: "Ctx", i: Instr) -> None:
         ctx.write(i.ops[0], ctx.b.r("iadd64", a, minus, width=2))
         return
     total = ctx.b.r("IADD3", a, minus, RZ)
-    if "sat" in i.sig.mods:
+    if saturating:
         total = saturate(ctx, a, b, total, sub)
     ctx.write(i.ops[0], total)
 
@@ -283,6 +293,10 @@ def lower_neg(ctx: "Ctx", i: Instr) -> None:
     """neg of 16, 32 and 64 bits."""
     type_ = i.sig.types[-1]
     a = ctx.src(i.ops[1], type_)
+    if type_ in _BYTES:
+        minus = (a if is_reg(a) else ctx.b.copy(a)) | NEG
+        ctx.write(i.ops[0], ctx.b.r(f"VIADD.{_FIELDS[type_]}", minus, RZ))
+        return
     if TYPE_BITS[type_] == 64:
         ctx.write(i.ops[0], ctx.b.r("iadd64", imm64(0), negated64(a), width=2))
         return
@@ -323,10 +337,11 @@ def lower_minmax(ctx: "Ctx", i: Instr) -> None:
         words = [ctx.b.r("SEL", ctx.word(a, k), ctx.word(b, k), p) for k in (0, 1)]
         ctx.write(i.ops[0], ctx.b.pack(*words))
         return
-    packed = ctx.target.has(features.PACKED_INTEGERS)
+    packed = ctx.target.has(features.PACKED_INTEGERS) or type_ in _BYTES
     relu, signed = "relu" in i.sig.mods, is_signed(type_)
     if packed:
-        name = f"VIMNMX.{'S' if signed else 'U'}16x2" if bits == 16 or type_.endswith("x2") else min_max(ctx, signed)
+        fields = type_.upper().replace("X", "x") if type_[-2:] in ("x2", "x4") else f"{'S' if signed else 'U'}16x2"
+        name = f"VIMNMX.{fields}" if bits == 16 or type_[-2:] in ("x2", "x4") else min_max(ctx, signed)
         ctx.write(i.ops[0], ctx.b.r(name + (".RELU" if relu else ""), a, b, pick))
         return
     operands = [(a, b)]

@@ -226,6 +226,14 @@ def lower_clz(ctx: "Ctx", i: Instr) -> None:
     ctx.write(i.ops[0], r("SEL", high, low, top))
 
 
+@lowers("clmad", types="int")
+def lower_clmad(ctx: "Ctx", i: Instr) -> None:
+    """clmad: the lower or upper 64 bits of a product without carries, exclusive or the third operand."""
+    words = [ctx.src(o, "u64") for o in i.ops[1:4]]
+    words = [ctx.b.copy(w, 2) if is_imm(w) else w for w in words]
+    ctx.write(i.ops[0], ctx.b.r(f"CLMAD.{i.sig.mods['mulsize'].upper()}", *words, width=2))
+
+
 @lowers("popc", types="int")
 def lower_popc(ctx: "Ctx", i: Instr) -> None:
     """popc of 32 and 64 bits."""

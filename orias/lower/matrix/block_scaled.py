@@ -27,7 +27,8 @@ def _name(ctx: "Ctx", i: Instr) -> str:
     if not ctx.target.multiplies(f"{kind}.{m}x{n}x{k}"):
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     head = f"{'QMMA' if eights else 'OMMA'}.SF{'.SP' if 'sp' in mods else ''}.{m}{n}{k}.F32.{types[1].upper()}.{types[2].upper()}"
-    return head + (".UE4M3.4X" if types[4] == "ue4m3" else ".E8")
+    scales = ".UE4M3" if types[4] == "ue4m3" else ".E8"
+    return head + scales + (".4X" if mods.get("scale_vec") == "scale_vec::4X" else "")
 
 
 def _selector(ctx: "Ctx", parts: list[tuple[Operand, int, int]]) -> Opnd:

@@ -33,15 +33,16 @@ _SUFFIX: Final[dict[str, str]] = {
     "u32": "", "b32": "", "s32": "", "u64": ".64", "b64": ".64", "s64": ".64", "b128": ".128",
     "f32": ".F32.FTZ.RN", "f64": ".F64.RN", "f16x2": ".F16x2.RN", "bf16x2": ".BF16x2.RN",
 }  # fmt: skip
+_FLUSHES: Final = ".FTZ"
 _SIGNED_SUFFIX: Final[dict[str, str]] = {"s32": ".S32", "s64": ".S64"}
 _FLOATS: Final = ("f32", "f64", "f16x2", "bf16x2")
 _SHARED_WIDE: Final = ("exch", "cas")
 """64-bit operations that shared memory has."""
 
 
-def native_name(op: str, type_: str) -> str:
-    """Modifiers of an atomic, such as ``.ADD.F32.FTZ.RN``."""
-    suffix = _SUFFIX[type_]
+def native_name(op: str, type_: str, flush: bool = True) -> str:
+    """Modifiers of an atomic, such as ``.ADD.F32.FTZ.RN``; without `flush` an f32 addition keeps subnormal numbers."""
+    suffix = _SUFFIX[type_] if flush else _SUFFIX[type_].replace(_FLUSHES, "")
     if op in ("min", "max"):
         suffix = _SIGNED_SUFFIX.get(type_, suffix)
     return f".{op.upper()}{suffix}"
@@ -102,14 +103,16 @@ def lower_atomic(ctx: "Ctx", i: Instr) -> None:
         width = TYPE_BITS[type_] // 32
         values = [ctx.src(o, type_) for o in ops[1 : 3 if op == "cas" else 2]]
         values = [_in_register(ctx, v, width) for v in values] if width >= 2 else values
-        _scalar(ctx, op, type_, dst, group, values, space, scope)
+        tail = native_name(op, type_, "noftz" not in mods) + strong(ctx, scope)
+        _scalar(ctx, op, type_, dst, group, values, space, tail)
     if order in ("acquire", "acq_rel"):
         acquire_fence(ctx, scope)
 
 
 def _scalar(
-    ctx: "Ctx", op: str, type_: str, dst: Operand | None, group: list[Opnd], values: list[Opnd], space: str, scope: str
+    ctx: "Ctx", op: str, type_: str, dst: Operand | None, group: list[Opnd], values: list[Opnd], space: str, tail: str
 ) -> None:
+    """An atomic on one value; `tail` has the modifiers of the native operation in global memory."""
     wide = TYPE_BITS[type_] == 64
     width = TYPE_BITS[type_] // 32
     by_hand = type_ in _FLOATS or wide
@@ -127,7 +130,6 @@ def _scalar(
             ctx.write(dst, old)
         ctx.end_guarded()
         return
-    tail = native_name(op, type_) + strong(ctx, scope)
     if space == "global":
         if dst is None and op not in ("exch", "cas"):
             ctx.b.emit(ctx.target.spelling("reduction") + ".E" + tail, [], [*group, *values], ctx.guard)
@@ -332,6 +334,8 @@ def vector_name(ctx: "Ctx", i: Instr, src: Operand) -> str:
     if row is None or not ctx.target.has(features.VECTOR_ATOMICS):
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
     name, per, rest = row
+    if name == "F32" and "noftz" in i.sig.mods:
+        rest = rest.replace(_FLUSHES, "")
     return f".{i.sig.mods['op'].upper()}.{name}x{per * len(elements(src))}{rest}"
 
 

@@ -20,7 +20,7 @@ from orias.lower.frame.registry import lowers
 from orias.lower.memory.asynccopy import groups_left
 from orias.lower.memory.cluster_copies import ClusterCopy, is_cluster_copy, lower_cluster_copy
 from orias.lower.memory.lane_loops import Pick, each_pair, each_thread, pack_uniform
-from orias.lower.memory.loads_stores import address, elements, fence, gather
+from orias.lower.memory.loads_stores import address, elements, fence, gather, strong
 from orias.ptx.ast import TYPE_BITS, Instr, Operand
 from orias.target import features
 
@@ -101,9 +101,15 @@ def _copies(ctx: "Ctx", policy: Opnd, body: Callable[[Pick], tuple[str, list[Opn
     each_thread(ctx, one)
 
 
-@lowers("cp.async.bulk", "cp.reduce.async.bulk", types="any,int,f16,bf16,f32,f64")
+@lowers(
+    "cp.async.bulk", "cp.reduce.async.bulk", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk",
+    types="any,int,f16,bf16,f32,f64",
+)  # fmt: skip
 def lower_bulk(ctx: "Ctx", i: Instr) -> None:
-    """cp.async.bulk and cp.reduce.async.bulk between global and shared memory and within the cluster."""
+    """cp.async.bulk and cp.reduce.async.bulk between global and shared memory and within the cluster, and multimem forms.
+
+    ``.ignore_oob`` allows the copy to leave bytes out; like ptxas 13.5.37, the code copies all.
+    """
     mods = i.sig.mods
     sides = _SIDES.get((mods.get("dst", ""), mods.get("src", "")))
     if sides is None:
@@ -113,12 +119,16 @@ def lower_bulk(ctx: "Ctx", i: Instr) -> None:
     to, source = place(ctx, ops[0], mods["dst"]), place(ctx, ops[1], mods["src"])
     masked = "multicast" in mods or "cp_mask" in mods
     count = _size(ctx, ops[2], ops[-1 if "cp_mask" in mods else 4] if masked else None)
-    barrier = place(ctx, ops[3], "shared") if sides != ".G.S" else K_NONE
+    barrier = place(ctx, ops[5 if "ignore_oob" in mods else 3], "shared") if sides != ".G.S" else K_NONE
     policy = _policy(ctx, i)
-    if i.sig.types:
+    if "op" in mods:
         name = f"UBLKRED{sides}.{mods['op'].upper()}{_TYPE.get(i.sig.types[0], '')}"
+        if i.sig.name.startswith("multimem"):
+            name += ".STRONG.SYS"
     else:
         name = f"UBLKCP{sides}{'.MULTICAST' if 'multicast' in mods else ''}{'.DST_G_BYTE_MASK' if 'cp_mask' in mods else ''}"
+        if mods.get("order") == "relaxed":
+            name += strong(ctx, mods.get("scope", "sys"))
 
     def body(pick: Pick) -> tuple[str, list[Opnd]]:
         first = _pair(ctx, pick, to) if barrier == K_NONE else pack_uniform(ctx, pick(to), pick(barrier))
@@ -308,7 +318,7 @@ def _both(ctx: "Ctx", i: Instr) -> Opnd:
     return ctx.b.pack(*[ctx.lo(p) if space == "" else p for p in (place(ctx, i.ops[k], space) for k in (0, 2))])
 
 
-@lowers("st.async", types="int,f32,f64")
+@lowers("st.async", "multimem.st.async", types="any")
 def lower_st_async(ctx: "Ctx", i: Instr) -> None:
     """st.async to shared memory of the cluster: STAS with the address and the mbarrier in a pair.
 
@@ -329,7 +339,7 @@ def lower_st_async(ctx: "Ctx", i: Instr) -> None:
     ctx.b.emit("STAS" + size, [], [K_NONE, where, URZ, imm(0), value], ctx.guard)
 
 
-@lowers("red.async", types="int")
+@lowers("red.async", "multimem.red.async", types="int")
 def lower_red_async(ctx: "Ctx", i: Instr) -> None:
     """red.async to shared memory of the cluster: REDAS; addresses as for st.async."""
     type_ = i.sig.types[-1]

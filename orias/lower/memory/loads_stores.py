@@ -471,6 +471,11 @@ def lower_hint(ctx: "Ctx", i: Instr) -> None:
     space = space_of(i.sig)
     if space == "local":
         return
+    if "valid_addr" in i.sig.mods:
+        # A load without a result: the address is one that may be read.
+        name = "LDG.E.U8" if space == "global" else "LD.E.U8"
+        ctx.b.emit(name, [RZ], address(ctx, i.ops[0], space), ctx.guard)
+        return
     level = i.sig.mods.get("level", "") or i.sig.mods.get("evict2", "")
     kind = _HINTS.get(i.sig.name) or _PREFETCH.get(i.sig.mods.get("evict2", "") or level)
     if kind is None:

@@ -29,13 +29,15 @@ from orias.isa.operand import (
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.lane_loops import each_value, pack_uniform, uniform_copy
 from orias.lower.memory.loads_stores import acquire_fence, address, fence, space_of
-from orias.ptx.ast import O_IMM, O_SINK, Instr, Operand
+from orias.ptx.ast import O_IMM, O_PAIR, O_SINK, Instr, Operand
 from orias.target import features
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
 
 _PHASE: Final = 0x80000000
+_VERSION: Final = 1
+"""Bit of the low word of an object: its layout is version 1, not 0."""
 
 
 def object_address(ctx: "Ctx", i: Instr, o: Operand) -> list[Opnd]:
@@ -73,6 +75,8 @@ def lower_init(ctx: "Ctx", i: Instr) -> None:
         return
     rest = ctx.b.r("IADD3", _minus(ctx, count), imm(0x100000), RZ)
     low = ctx.b.r("SHF.L.U32", rest, imm(1), RZ)
+    if i.sig.mods.get("layout_version") == "layout::v1":
+        low = ctx.b.r("LOP3.LUT", low, imm(_VERSION), RZ, imm(0xFC), NOT_PT)
     high = ctx.b.r("SHF.L.U32", rest, imm(11), RZ)
 
     def store(base: Opnd, guard: Opnd) -> None:
@@ -219,7 +223,12 @@ def lower_wait(ctx: "Ctx", i: Instr) -> None:
             acquire_fence(ctx, "cluster")
             ctx.guard = PT
     ctx.b.emit("fence", [], [])
-    ctx.write_pred(i.ops[0], p)
+    if i.ops[0].kind == O_PAIR:
+        # The second predicate says that the phase ended early, which no object of these targets does.
+        ctx.write_pred(i.ops[0].elems[0], p)
+        ctx.write_pred(i.ops[0].elems[1], NOT_PT)
+    else:
+        ctx.write_pred(i.ops[0], p)
     ctx.end_guarded()
 
 
@@ -238,6 +247,21 @@ def _wait_longer(ctx: "Ctx", i: Instr, where: list[Opnd], high: Opnd, first: Opn
     ctx.jump(done)
     ctx.start(done)
     return ctx.get(found)
+
+
+@lowers("mbarrier.check_layout", types="any")
+def lower_check_layout(ctx: "Ctx", i: Instr) -> None:
+    """mbarrier.check_layout: whether an object has this version of the layout."""
+    ctx.begin_guarded()
+    where = object_address(ctx, i, i.ops[1])
+    ctx.b.emit("fence", [], [])
+    state = ctx.b.r(ctx.target.spelling("shared_load"), *where)
+    bit = ctx.b.r("LOP3.LUT", state, imm(_VERSION), RZ, imm(0xC0), NOT_PT)
+    wanted = "NE" if i.sig.mods["layout_version"] == "layout::v1" else "EQ"
+    found = ctx.b.setp(f"ISETP.{wanted}.U32.AND", bit, RZ, PT)
+    ctx.b.emit("fence", [], [])
+    ctx.write_pred(i.ops[0], found)
+    ctx.end_guarded()
 
 
 @lowers("mbarrier.pending_count", types="any")

@@ -23,6 +23,8 @@ _FLAGS: Final[dict[str, tuple[int, int]]] = {
 }  # fmt: skip
 """Fields of the word at byte 8: name -> (lowest bit, bits)."""
 _FLAG_WORD: Final = 8
+_LARGE: Final = 0x200000
+"""Bit of the flag word: the tensor is of the large allocation class (code of ptxas 13.5.37)."""
 _ROUNDED: Final[dict[int, int]] = {11: 7, 12: 8}
 """Codes of tf32 and tf32.ftz: those of f32 and f32.ftz, with the bit _ROUND set."""
 _ROUND: Final = 16
@@ -99,6 +101,19 @@ def _insert(ctx: "Ctx", space: str, at: list[Opnd], offset: int, low: int, bits:
     shifted = value if low == 0 or value == RZ else ctx.b.r("SHF.L.U32", value, imm(low), RZ)
     mask = ((1 << bits) - 1) << low
     _store(ctx, space, at, offset, ctx.b.r("LOP3.LUT", old, imm(mask), shifted, imm(0xB8), NOT_PT), "")
+
+
+@lowers("tensormap.query.alloc_class_large", types="any")
+def lower_query(ctx: "Ctx", i: Instr) -> None:
+    """tensormap.query.alloc_class_large: a bit of the flag word."""
+    ctx.begin_guarded()
+    space = i.sig.mods.get("space", "")
+    at = address(ctx, i.ops[1], "shared" if space.startswith("shared") else space)
+    name = "LDS" if space.startswith("shared") else "LDG.E" if space == "global" else "LD.E"
+    flags = ctx.b.r(name, *_moved(at, _FLAG_WORD))
+    large = ctx.b.r("LOP3.LUT", flags, imm(_LARGE), RZ, imm(0xC0), NOT_PT)
+    ctx.write_pred(i.ops[0], ctx.b.setp("ISETP.NE.U32.AND", large, RZ, PT))
+    ctx.end_guarded()
 
 
 @lowers("tensormap.cp_fenceproxy", types="any")

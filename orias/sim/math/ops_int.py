@@ -231,7 +231,9 @@ def minmax(a: Arr, b: Arr, take_min: Arr, signed_type: np.dtype[Any] | None) -> 
 
 
 def fields(a: Arr, bits: int, signed: bool) -> list[Arr]:
-    """The 8- or 16-bit fields as int64 values, low first."""
+    """The fields of 8, 16 or 32 bits as int64 values, low first."""
+    if bits == 32:
+        return [(a.view(I32) if signed else a).astype(I64)]
     narrow, integer = (U8, I8) if bits == 8 else (U16, I16)
     out = []
     for k in range(32 // bits):
@@ -246,6 +248,15 @@ def join_fields(values: list[Arr], bits: int) -> Arr:
     for k, v in enumerate(values):
         word = word | ((v & np.int64((1 << bits) - 1)).astype(U32) << np.uint32(bits * k))
     return word
+
+
+def carryless(x: Arr, y: Arr, upper: bool) -> Arr:
+    """The lower or upper 64 bits of the product of two 64-bit polynomials over GF(2)."""
+    total: Arr = np.zeros(np.broadcast(x, y).shape, np.uint64)
+    for k in range(64):
+        term = x >> np.uint64(64 - k) if upper and k else x << np.uint64(k) if not upper else np.uint64(0) * x
+        total = total ^ np.where(y >> np.uint64(k) & np.uint64(1), term, np.uint64(0))
+    return total
 
 
 def add_fields(a: Arr, b: Arr, bits: int) -> Arr:

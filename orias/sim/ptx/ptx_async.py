@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, r, reg_plus
-from orias.ptx.ast import O_SINK, Operand
+from orias.ptx.ast import O_PAIR, O_SINK, Operand
 from orias.sim.core.sim_errors import Fault
 from orias.sim.core.site import Exec, Getter
 from orias.sim.core.state import Active, Machine
@@ -49,12 +49,13 @@ def _objects(m: Machine, a: Active, at: Arr) -> Arr:
 
 def _init(s: PtxSite) -> Exec:
     at, count = shared_word(s, s.ops[0]), s.src(s.ops[1], "u32")
+    version = np.uint64(s.mods.get("layout_version") == "layout::v1")
 
     def run(m: Machine, a: Active) -> None:
         n = np.broadcast_to(count(m, a), (a.n,)).astype(U64)
         if m.hardware_barriers:
             c = (np.uint64(1 << 20) - n) & np.uint64(0xFFFFF)
-            state = c << np.uint64(43) | c << np.uint64(1)
+            state = c << np.uint64(43) | c << np.uint64(1) | version
         else:
             state = (np.uint64(1 << 31) - n) << np.uint64(32) | (np.uint64(1 << 30) - n)
         m.changed = m.clock
@@ -109,7 +110,9 @@ def _transactions(s: PtxSite) -> Exec:
 
 def _wait(s: PtxSite) -> Exec:
     """test_wait and try_wait; neither waits here."""
-    at, put = shared_word(s, s.ops[1]), s.setp(s.ops[0])
+    pair = s.ops[0].kind == O_PAIR
+    at, put = shared_word(s, s.ops[1]), s.setp(s.ops[0].elems[0] if pair else s.ops[0])
+    early = s.setp(s.ops[0].elems[1]) if pair else None
     parity = s.has("parity")
     what = s.src(s.ops[2], "u32" if parity else "b64")
     up = np.uint64(63)
@@ -122,8 +125,21 @@ def _wait(s: PtxSite) -> Exec:
         old = v & np.uint64(1) if parity else v >> up
         over = phase != old
         put(m, a, over)
+        if early is not None:
+            early(m, a, np.zeros(a.n, np.bool_))
         if not over.all():
             exec_async.note_wait(m, a, where, over)
+
+    return run
+
+
+def _check_layout(s: PtxSite) -> Exec:
+    at, put = shared_word(s, s.ops[1]), s.setp(s.ops[0])
+    version = np.uint64(s.mods["layout_version"] == "layout::v1")
+
+    def run(m: Machine, a: Active) -> None:
+        state = m.shared.views[8][_objects(m, a, at(m, a)) >> 3]
+        put(m, a, state & np.uint64(1) == version)
 
     return run
 
@@ -234,11 +250,15 @@ def _bulk(s: PtxSite) -> Exec:
         return units if mask is None else units | mask(m, a).astype(U32) << np.uint32(16)
 
     target = rows.address(s.ops[0], to)
-    first = rows.words(target) if to == "global" else rows.words(target, rows.address(s.ops[3], "shared"))
+    first = (
+        rows.words(target)
+        if to == "global"
+        else rows.words(target, rows.address(s.ops[5 if s.has("ignore_oob") else 3], "shared"))
+    )
     second = rows.words(rows.address(s.ops[1], source))
-    name = "UBLKRED" if s.types else "UBLKCP"
+    name = "UBLKRED" if s.has("op") else "UBLKCP"
     name += f".{'G' if to == 'global' else 'S'}.{'G' if source == 'global' else 'S'}"
-    if s.types:
+    if s.has("op"):
         name += f".{s.mods['op'].upper()}{_TYPE.get(s.types[0], '')}"
     elif multicast:
         name += ".MULTICAST"
@@ -465,7 +485,8 @@ def _copy_map(s: PtxSite) -> Exec:
 ASYNCHRONOUS: Final[dict[str, Builder]] = {
     "mbarrier.init": _init, "mbarrier.inval": _nothing, "mbarrier.arrive": _arrive, "mbarrier.arrive_drop": _arrive,
     "mbarrier.expect_tx": _transactions, "mbarrier.complete_tx": _transactions, "mbarrier.test_wait": _wait,
-    "mbarrier.try_wait": _wait, "mbarrier.pending_count": _pending, "cp.async.mbarrier.arrive": _copies_arrive,
+    "mbarrier.try_wait": _wait, "mbarrier.pending_count": _pending, "mbarrier.check_layout": _check_layout,
+    "cp.async.mbarrier.arrive": _copies_arrive,
     "cp.async.bulk": _bulk, "cp.reduce.async.bulk": _bulk, "cp.async.bulk.tensor": _tensor, "cp.reduce.async.bulk.tensor": _tensor,
     "cp.async.bulk.wait_group": _wait_group, "st.async": _store, "red.async": _store, "tensormap.replace": _replace,
     "tensormap.cp_fenceproxy": _copy_map, "st.bulk": _zeros, "clusterlaunchcontrol.query_cancel": _query,

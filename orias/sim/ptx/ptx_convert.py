@@ -166,10 +166,10 @@ def _to_narrow(s: PtxSite, d: str, t: str) -> Exec:
     def encode(high: Arr, low: Arr) -> Arr:
         return to.encode_pair(low, high, relu).astype(UNSIGNED[bits_of(d)])
 
-    if t == "f16x2":
+    if t in ("f16x2", "bf16x2"):
 
         def packed(v: Arr) -> Arr:
-            low, high = half.unpack(v, False)
+            low, high = half.unpack(v, t == "bf16x2")
             return encode(high, low)
 
         return s.each(packed, ["b32"], result)
@@ -209,11 +209,11 @@ def _randomly(s: PtxSite, d: str) -> Exec:
     return run
 
 
-def _from_narrow(s: PtxSite, t: str) -> Exec:
+def _from_narrow(s: PtxSite, t: str, bf16: bool) -> Exec:
     narrow, relu = NARROW[t.removesuffix("x2").upper()], s.has("relu")
 
     def f(v: Arr) -> Arr:
-        low, high = (half.finish(x, False, False, False, relu) for x in narrow.decode_pair(v))
+        low, high = (half.finish(x, bf16, False, False, relu) for x in narrow.decode_pair(v))
         return half.pack(low, high)
 
     return s.each(f, [f"b{bits_of(t)}"], "b32")
@@ -252,10 +252,12 @@ def _cvt(s: PtxSite) -> Exec:
         return _pack_halves(s, d)
     if d == "tf32":
         return _to_tf32(s)
-    if d in _NARROW and t in ("f32", "f16x2"):
+    if s.has("scaled"):
+        raise s.unknown("scales")
+    if d in _NARROW and t in ("f32", "f16x2", "bf16x2"):
         return _to_narrow(s, d, t)
-    if d == "f16x2" and t in _NARROW:
-        return _from_narrow(s, t)
+    if d in ("f16x2", "bf16x2") and t in _NARROW:
+        return _from_narrow(s, t, d == "bf16x2")
     if d == "ue8m0x2" and t in ("f32", "bf16x2"):
         return _to_scale(s, t)
     if (d, t) == ("bf16x2", "ue8m0x2"):

@@ -65,19 +65,33 @@ def add_carry(x: Arr, y: Arr, carry: Arr) -> tuple[Arr, Arr]:
     return total2, out | (total2 < total)
 
 
+def _field_bits(t: str) -> int:
+    """Bits of a field of a packed type; 0 for other types."""
+    return {"x2": 16, "x4": 8}.get(t[-2:], 0)
+
+
+def _add_fields(s: PtxSite, bits: int, signed: bool, subtract: bool) -> Exec:
+    """Sums or differences of fields, modulo their size or saturated."""
+    sat = s.has("sat")
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+    def f(x: Arr, y: Arr) -> Arr:
+        both = zip(oi.fields(x, bits, signed), oi.fields(y, bits, signed), strict=True)
+        values = [v - w if subtract else v + w for v, w in both]
+        return oi.join_fields([np.clip(v, low, high) for v in values] if sat else values, bits)
+
+    return s.each(f, ["b32", "b32"], "b32")
+
+
 def _add(s: PtxSite) -> Exec:
     t = type_of(s)
     x, y, put = s.src(s.ops[1], t), s.src(s.ops[2], t), s.dst(s.ops[0], t)
     subtract = s.name in ("sub", "subc")
-    if t.endswith("x2"):
-        return lambda m, a: put(m, a, oi.add_fields(x(m, a), y(m, a), 16))
-    if s.has("sat"):
-
-        def saturated(m: Machine, a: Active) -> None:
-            v, w = x(m, a).view(I32).astype(I64), y(m, a).view(I32).astype(I64)
-            put(m, a, _clamp32(v - w if subtract else v + w))
-
-        return saturated
+    bits = _field_bits(t)
+    if s.has("sat") or bits == 8:
+        return _add_fields(s, bits or 32, is_signed(t), subtract)
+    if bits:
+        return lambda m, a: put(m, a, oi.add_fields(x(m, a), y(m, a), bits))
     if s.name in ("addc", "subc") or s.has("cc"):
         return _chain(s, x, y, subtract)
     if subtract:
@@ -191,13 +205,14 @@ def _minmax(s: PtxSite) -> Exec:
     t = type_of(s)
     low = s.name == "min"
     relu = s.has("relu")
-    if t.endswith("x2"):
+    bits = _field_bits(t)
+    if bits:
         take = np.full(1, low)
         zero = np.zeros(1, U32)
 
         def packed(x: Arr, y: Arr) -> Arr:
-            r = oi.minmax_fields(x, y, take, 16, is_signed(t))
-            return oi.minmax_fields(r, zero, np.zeros(1, np.bool_), 16, True) if relu else r
+            r = oi.minmax_fields(x, y, take, bits, is_signed(t))
+            return oi.minmax_fields(r, zero, np.zeros(1, np.bool_), bits, True) if relu else r
 
         return s.each(packed, [t, t], t)
 
@@ -506,6 +521,18 @@ def _negate(v: Arr) -> Arr:
     return oi.neg(v)
 
 
+def _negated(s: PtxSite) -> Exec:
+    """neg of an integer, or of the bytes of a word."""
+    if type_of(s) != "s8x4":
+        return _unary(_negate)(s)
+    return s.each(lambda v: oi.join_fields([-x for x in oi.fields(v, 8, True)], 8), ["b32"], "b32")
+
+
+def _clmad(s: PtxSite) -> Exec:
+    upper = s.name.endswith("hi") or s.mods.get("mulsize") == "hi"
+    return s.each(lambda x, y, z: oi.carryless(x, y, upper) ^ z, ["b64", "b64", "b64"], "b64")
+
+
 def _absolute(v: Arr) -> Arr:
     return np.where(signed_view(v) < 0, oi.neg(v), v)
 
@@ -529,7 +556,7 @@ INTEGER: Final[dict[str, Builder]] = {
     "add": _add, "sub": _add, "addc": _add, "subc": _add, "mul": _mul, "mul.lo": _mul, "mul.hi": _mul, "mul.wide": _mul,
     "mad": _mad, "mad.lo": _mad, "mad.hi": _mad, "mad.wide": _mad, "madc": _mad, "madc.lo": _mad, "madc.hi": _mad,
     "mul24": _mul24, "mad24": _mul24, "sad": _sad, "div": _divide, "rem": _divide, "abs": _unary(_absolute),
-    "neg": _unary(_negate), "min": _minmax, "max": _minmax, "popc": _unary(_popc, "u32"), "clz": _unary(_clz, "u32"),
+    "neg": _negated, "clmad": _clmad, "clmad.lo": _clmad, "clmad.hi": _clmad, "min": _minmax, "max": _minmax, "popc": _unary(_popc, "u32"), "clz": _unary(_clz, "u32"),
     "bfind": _bfind, "brev": _unary(_brev), "bfe": _bfe, "bfi": _bfi, "fns": lambda s: s.each(_fns, ["b32", "b32", "s32"], "b32"),
     "shl": _shift, "shr": _shift, "shf": _shf, "lop3": _lop3, "prmt": _prmt, "and": _logic, "or": _logic, "xor": _logic,
     "not": _unary(np.bitwise_not), "cnot": _unary(_cnot), "dp4a": _dot, "dp2a": _dot, "szext": _szext, "bmsk": _bmsk,

@@ -103,7 +103,8 @@ def _scaled(s: PtxSite) -> Exec:
     eights = s.mods["kind"] == "kind::mxf8f6f4"
     k = s.mods["shape"].split("k")[1]
     name = f"{'QMMA' if eights else 'OMMA'}.SF{'.SP' if sparse else ''}.168{k}.F32.{t[1].upper()}.{t[2].upper()}"
-    name += ".UE4M3.4X" if t[4] == "ue4m3" else ".E8"
+    name += ".UE4M3" if t[4] == "ue4m3" else ".E8"
+    name += ".4X" if s.mods.get("scale_vec") == "scale_vec::4X" else ""
     fragments = [fragment(s, o, "b32") for o in s.ops[1:4]]
     heads = s.program.scratch(2)
     scale_a, at_a, scale_b, at_b = s.ops[6 if sparse else 4 :]

@@ -338,6 +338,8 @@ def _update_of(s: PtxSite, t: str, what: str, size: int) -> Callable[[Arr, Arr],
             raise s.unknown()
         return lambda o, v: half.pattern(half.value(o, bf16) + half.value(v, bf16), bf16).astype(U16)
     name = ".".join(x for x in ("ATOMG", what.upper(), _sass_type(t, size)) if x)
+    if t == "f32" and s.has("noftz"):
+        name = name.replace(".FTZ", "")
     return atomic_update(Site(op(name), [], [], 0, False), size)
 
 

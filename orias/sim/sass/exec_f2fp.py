@@ -17,6 +17,7 @@ Arr = npt.NDArray[Any]
 
 _SCALE: Final = "E8"
 """The format ue8m0."""
+_UNIT_SCALES: Final = 0x7F7F
 
 
 def f2fp(s: Site) -> Exec:
@@ -50,7 +51,7 @@ def f2fp(s: Site) -> Exec:
     elif to == _SCALE:
         packed = _to_scale(s, formats[1:] == ["BF16"])
     elif to in NARROW:
-        packed = _to_narrow(s, NARROW[to], shape.startswith("UNPACK"))
+        packed = _to_narrow(s, NARROW[to], shape.startswith("UNPACK"), formats[1:] == ["BF16"])
     elif shape in ("PACK_AB", "MERGE_C"):
         packed = _to_half(s, to == "BF16", shape == "PACK_AB")
     else:
@@ -115,7 +116,7 @@ def _value(g: Getter, m: Machine, a: Active) -> Arr:
     return g(m, a).view(of.F32).astype(np.float64)
 
 
-def _to_narrow(s: Site, to: Narrow, from_half: bool) -> Getter:
+def _to_narrow(s: Site, to: Narrow, from_half: bool, bf16: bool) -> Getter:
     relu = s.has("RELU")
     if not s.has("SATFINITE"):
         raise s.unknown()
@@ -124,7 +125,7 @@ def _to_narrow(s: Site, to: Narrow, from_half: bool) -> Getter:
         return to.encode_pair(low, high, relu)
 
     if from_half:
-        halves = s.halves(s.src[0], False)
+        halves = s.halves(s.src[0], bf16)
         return lambda m, a: join(*halves(m, a))
     x, y = s.f32(s.src[0]), s.f32(s.src[1])
     if s.has("RS"):
@@ -135,10 +136,27 @@ def _to_narrow(s: Site, to: Narrow, from_half: bool) -> Getter:
 
 def _from_narrow(s: Site, narrow: Narrow, bf16: bool) -> Getter:
     relu = s.has("RELU")
+    if len(s.src) > 1 or s.has("SATFINITE"):
+        return _scaled(s, narrow, relu)
     g = s.part(s.src[0], 8 if narrow.bits == 4 else 16)
 
     def get(m: Machine, a: Active) -> Arr:
         low, high = (half.finish(v, bf16, False, False, relu) for v in narrow.decode_pair(g(m, a)))
+        return half.pack(low, high)
+
+    return get
+
+
+def _scaled(s: Site, narrow: Narrow, relu: bool) -> Getter:
+    """Two values to bfloat16 with scales, which must be 1."""
+    if s.has("SATFINITE"):
+        raise s.unknown("saturation of a scaled value")
+    g, scale = s.part(s.src[0], 8 if narrow.bits == 4 else 16), s.part(s.src[1], 16)
+
+    def get(m: Machine, a: Active) -> Arr:
+        if (scale(m, a) != _UNIT_SCALES).any():
+            raise s.unknown("scales other than 1")
+        low, high = (half.finish(v, True, False, False, relu) for v in narrow.decode_pair(g(m, a)))
         return half.pack(low, high)
 
     return get

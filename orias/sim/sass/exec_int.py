@@ -87,18 +87,28 @@ def _negated_fields(s: Site, o: Opnd, bits: int) -> Getter:
 
 
 def _saturated(s: Site, values: list[Opnd]) -> Exec:
-    """VIADD.S32.ISAT: the sum of two signed words, saturated to 32 bits."""
-    if s.op.mods != ("S32", "ISAT") or s.preds:
+    """VIADD.ISAT: sums of words, halves or bytes, saturated to their type."""
+    if s.preds:
         raise s.unknown("saturation")
+    bits = _packed(s) or 32
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if s.op.mods[0][0] == "S" else (0, (1 << bits) - 1)
     g = [s.i32(o & ~NEG) for o in values]
     negative = [bool(o & NEG) for o in values]
     put = s.result32()
 
     def run(m: Machine, a: Active) -> None:
-        x, y = (-v if n else v for v, n in zip((f(m, a).view(I32).astype(I64) for f in g), negative, strict=True))
-        put(m, a, np.clip(x + y, -(1 << 31), (1 << 31) - 1).astype(U32))
+        x, y = ([v.astype(I64) for v in oi.fields(f(m, a), bits, low < 0)] for f in g)
+        x, y = ([-v for v in part] if n else part for part, n in zip((x, y), negative, strict=True))
+        put(m, a, oi.join_fields([np.clip(v + w, low, high) for v, w in zip(x, y, strict=True)], bits))
 
     return run
+
+
+def clmad(s: Site) -> Exec:
+    """CLMAD: half of a product without carries, exclusive or the third source."""
+    x, y, z = (s.raw64(o) for o in s.src)
+    upper, put = s.has("HI"), s.result64()
+    return lambda m, a: put(m, a, oi.carryless(x(m, a), y(m, a), upper) ^ z(m, a))
 
 
 def imad(s: Site) -> Exec:
@@ -523,7 +533,7 @@ def nop(s: Site) -> Exec:
 
 
 BUILDERS: Final[dict[str, Builder]] = {
-    "IADD3": iadd3, "IADD": iadd3, "VIADD": iadd3, "IMAD": imad, "LEA": lea, "SHF": shf, "LOP3": lop3, "PLOP3": plop3,
+    "IADD3": iadd3, "IADD": iadd3, "VIADD": iadd3, "IMAD": imad, "CLMAD": clmad, "LEA": lea, "SHF": shf, "LOP3": lop3, "PLOP3": plop3,
     "MOV": mov, "SEL": sel, "PRMT": prmt, "ISETP": isetp, "POPC": _unary(oi.popc), "BREV": _unary(oi.brev),
     "IABS": _unary(oi.iabs), "FLO": flo, "IMNMX": minmax, "VIMNMX": minmax, "VIADDMNMX": minmax, "VIMNMX3": minmax, "BMSK": bmsk,
     "SGXT": sgxt, "IDP": idp, "VABSDIFF": vabsdiff, "VABSDIFF4": vabsdiff4, "P2R": p2r, "R2P": r2p, "I2I": i2i,

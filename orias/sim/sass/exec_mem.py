@@ -271,9 +271,12 @@ def _half_add(bf16: bool) -> Update:
     return add
 
 
-def _f32_add(old: Arr, v: Arr) -> Arr:
-    r = sf.fadd32(np.ascontiguousarray(old).view(U32), np.ascontiguousarray(v).view(U32), ftz=True)
-    return np.ascontiguousarray(r).view(old.dtype)
+def _f32_add(flush: bool) -> Update:
+    def add(old: Arr, v: Arr) -> Arr:
+        r = sf.fadd32(np.ascontiguousarray(old).view(U32), np.ascontiguousarray(v).view(U32), ftz=flush)
+        return np.ascontiguousarray(r).view(old.dtype)
+
+    return add
 
 
 def atomic_operation(s: Site, size: int) -> tuple[str, Update]:
@@ -284,7 +287,7 @@ def atomic_operation(s: Site, size: int) -> tuple[str, Update]:
     mods = s.op.mods
     if "ADD" in mods:
         if s.has("F32") or s.has("F32x2"):
-            return "FADD", _f32_add
+            return "FADD", _f32_add(s.has("FTZ") or s.op.base == "UBLKRED")
         if s.has("F64"):
             return "FADD", lambda old, v: sf.dadd64(old, v)
         if any(x.startswith("F16x") for x in mods):
