@@ -3,6 +3,7 @@
 Facts: docs/facts/front-end.md (functions).
 """
 
+import math
 from typing import Final
 
 from orias.diag import Diagnostic
@@ -52,7 +53,7 @@ def _bounds(function: Function, threads: int, blocks: int) -> list[str]:
     extents = directives.get("reqntid") or directives.get("maxntid")
     if not extents:
         return []
-    size = extents[0] * extents[1] * extents[2]
+    size = math.prod(extents)
     least = directives.get("minnctapersm", (0,))[0]
     of = f"for entry {function.name} is out of range."
     if size > threads:
