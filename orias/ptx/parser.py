@@ -183,14 +183,14 @@ class Parser:
         rets: list[Var] = []
         if not entry and lex.kind == T_PUNCT and lex.text == "(":
             rets = parameters(state, False)
-        for var in rets:
-            if var.dims[:1] == (0,):
-                state.error("Output parameter cannot be an incomplete array.", var.line)
+        incomplete = [var.line for var in rets if var.dims[:1] == (0,)]
+        for at in incomplete:
+            state.error("Output parameter cannot be an incomplete array.", at)
         name = state.ident()
         params: list[Var] = []
         if lex.kind == T_PUNCT and lex.text == "(":
             params = parameters(state, entry)
-        if len(rets) > 1 and any(v.space == "param" for v in rets):
+        if len({v.name for v in rets if v.space == "param"}) and rets[1:]:
             state.error("Multiple return parameters require .register state space", line)
         function = self._declared(name, entry, line, rets, params, linkage)
         function.column = column
@@ -235,10 +235,10 @@ class Parser:
         names = state.scopes[0].names
         old = names.get(name)
         if isinstance(old, Function):
-            for message in prototypes(old, rets, params):
-                state.error(message, line)
             if (old.linkage == "extern" and linkage != "extern") or (not old.linkage and linkage == "visible"):
                 state.error(f"Inconsistent redefinition of variable '{name}'", line)
+            for message in prototypes(old, rets, params):
+                state.error(message, line)
             if old.linkage != "extern" and (linkage != "extern" or not old.linkage):
                 old.linkage = linkage
             if old.body is None:
