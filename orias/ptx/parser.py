@@ -183,15 +183,12 @@ class Parser:
         rets: list[Var] = []
         if not entry and lex.kind == T_PUNCT and lex.text == "(":
             rets = parameters(state, False)
-        incomplete = [var.line for var in rets if var.dims[:1] == (0,)]
-        for at in incomplete:
-            state.error("Output parameter cannot be an incomplete array.", at)
+            self._unsized_results(rets)
         name = state.ident()
         params: list[Var] = []
         if lex.kind == T_PUNCT and lex.text == "(":
             params = parameters(state, entry)
-        if len({v.name for v in rets if v.space == "param"}) and rets[1:]:
-            state.error("Multiple return parameters require .register state space", line)
+        self._several_results(rets, line)
         function = self._declared(name, entry, line, rets, params, linkage)
         function.column = column
         header = function if function.body is None else Function(name, entry, line)
@@ -226,6 +223,15 @@ class Parser:
                 for message in alignment(var):
                     state.error(message, var.line)
         self.bodies.read(header)
+
+    def _unsized_results(self, rets: list[Var]) -> None:
+        for var in rets:
+            if var.dims[:1] == (0,):
+                self.state.error("Output parameter cannot be an incomplete array.", var.line)
+
+    def _several_results(self, rets: list[Var], line: int) -> None:
+        if len(rets) > 1 and any(v.space == "param" for v in rets):
+            self.state.error("Multiple return parameters require .register state space", line)
 
     def _declared(
         self, name: str, entry: bool, line: int, rets: list[Var], params: list[Var], linkage: str
