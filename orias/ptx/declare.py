@@ -10,7 +10,7 @@ from orias.ptx.declaration_words import LINKAGE, Declared, element_bytes, make_v
 from orias.ptx.expr import integer
 from orias.ptx.gates import DIRECTIVES
 from orias.ptx.initial import initialiser
-from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT, int_value
+from orias.ptx.lexer import T_DOT, T_IDENT, T_INT, T_PUNCT, int_value
 from orias.ptx.parser_state import Range, State
 from orias.ptx.signatures import alignment, redefinition
 from orias.target.descriptors import HANDLE_KINDS
@@ -35,9 +35,9 @@ def declaration(state: State) -> str | None:
     if lex.kind == T_DOT and lex.text in (".entry", ".func"):
         return found.linkage
     read_words(state, found)
-    if not found.space:
+    if not found.space and found.type and lex.kind == T_IDENT:
         state.fatal("No variable storage specified", lex.line)
-    if not found.type:
+    if not found.type or not found.space:
         state.syntax()
     if found.space == "reg":
         if state.function is None:

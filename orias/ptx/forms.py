@@ -71,6 +71,11 @@ class Forms:
                 self.state.fatal(message, instr.line, instr.column)
             self.state.error(message, instr.line, instr.column)
 
+    def _late(self, checked: Checked, instr: Instr, wrong: bool) -> list[str]:
+        """The messages of the rules on operands; ptxas expands no macro of a ``wrong`` instruction."""
+        late = self.checker.values(checked, instr)
+        return [m for m in late if not m.endswith(_OF_MACROS)] if wrong or checked.errors else late
+
     def verify(self, form: Form, instr: Instr, begun: bool = False) -> None:
         """Checks an instruction against its row; remembers operand classes without errors.  ``begun``: its early messages are out."""
         state = self.state
@@ -93,24 +98,26 @@ class Forms:
                 self._report([message], instr)
         after.extend(_unified(checked.name, instr))
         if not (messages and messages[0].startswith("Arguments mismatch")):
-            for message in checked.errors:
-                state.error(message, line, instr.column)
-            self._report(after, instr)
-            late = self.checker.values(checked, instr)
-            if messages or checked.errors:  # then ptxas expands no macro
-                late = [m for m in late if not m.endswith(_OF_MACROS)]
-            for message in late:
-                state.error(message, line, instr.column)
-            _index_to_address(instr, checked)
-            for severity, note in checked.notes:
-                state.note(severity, note, line)
-            odd = _odd_function_address(instr)
-            if odd:
-                state.note("warning", odd, line)
-            if not (
-                messages or after or late or checked.errors or checked.early or checked.values or checked.notes or odd
-            ):
+            said = self._verify_rules(checked, instr, bool(messages), after)
+            if not (messages or said or checked.early or checked.values):
                 form.seen.add(tuple([op.key for op in instr.ops]))
+
+    def _verify_rules(self, checked: Checked, instr: Instr, wrong: bool, after: list[str]) -> bool:
+        """Reports the errors of the opcode, those ``after`` them, those of the rules on operands and the remarks; whether there are any."""
+        state = self.state
+        line = instr.line
+        for message in checked.errors:
+            state.error(message, line, instr.column)
+        self._report(after, instr)
+        late = self._late(checked, instr, wrong)
+        for message in late:
+            state.error(message, line, instr.column)
+        _index_to_address(instr, checked)
+        odd = _odd_function_address(instr)
+        notes = [*checked.notes, ("warning", odd)] if odd else checked.notes
+        for severity, note in notes:
+            state.note(severity, note, line)
+        return bool(checked.errors or after or late or notes)
 
 
 def _odd_function_address(instr: Instr) -> str:

@@ -46,6 +46,8 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
             state.error("Illegal placement of kernel parameter attribute", line)
         if var.dims[:1] == (0,) and entry:
             state.error("Parameter to entry function cannot be an incomplete array.", line)
+        if result and result[-1].dims[:1] == (0,):
+            state.error("Only the last input parameter can be an incomplete array.", line)
         var.index = len(result)
         result.append(var)
         if not state.take(","):

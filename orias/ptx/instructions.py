@@ -88,83 +88,14 @@ _ILLEGAL_EARLY: Final = frozenset(
      "down", "bfly", "idx")
 )  # fmt: skip
 """Words, and slots of words, that are refused before absent ones are reported; spaces too."""
-_POSITION: Final[dict[str, int]] = {
-    word: k
-    for k, word in enumerate(
-        [
-            "dim",
-            "level",
-            "tensormap",
-            "evict",
-            "evict2",
-            "space",
-            "sp",
-            "warpx",
-            "alloc",
-            "cp",
-            "dealloc",
-            "ld",
-            "mma",
-            "shift",
-            "st",
-            "pack::16b",
-            "unpack::16b",
-            "cp_mask",
-            "oob",
-            "completion",
-            "async::generic",
-            "tensormap::generic",
-            "launch_dependents",
-            "wait",
-            "mbarrier_init",
-            "sync_restrict",
-            "aligned",
-            "noinc",
-            "noComplete",
-            "sat",
-            "approx",
-            "ftz",
-            "noftz",
-            "rnd",
-            "shape",
-            "col",
-            "row",
-            "cmp",
-            "vec",
-            "order",
-            "scope",
-            "mmio",
-            "nc",
-            "kind",
-            "block_scale",
-            "scale_vec",
-            "ashift",
-            "collector",
-            "shiftamt",
-            "cc",
-            "NaN",
-            "xorsign",
-            "cop",
-            "a",
-            "b",
-            "g",
-            "r",
-            "asked",
-            "memory_layout",
-            "wrap",
-            "clamp",
-            "shr7",
-            "shr15",
-            "po",
-            "permute",
-            "num",
-            "trans",
-            "abs",
-            "proxy",
-            "prefetch",
-        ]
-    )
-}
+_REFUSED: Final = (
+    "dim level tensormap evict evict2 space sp warpx alloc cp dealloc ld mma shift st pack::16b unpack::16b cp_mask oob"
+    " completion async::generic tensormap::generic launch_dependents wait mbarrier_init sync_restrict aligned noinc"
+    " noComplete sat approx ftz noftz rnd shape col row cmp vec order scope mmio nc kind block_scale scale_vec ashift"
+    " collector shiftamt cc NaN xorsign cop a b g r asked memory_layout wrap clamp shr7 shr15 po permute num trans abs"
+    " proxy prefetch"
+)
+_POSITION: Final[dict[str, int]] = {word: k for k, word in enumerate(_REFUSED.split())}
 """Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
 _REPEATABLE: Final = frozenset(
     ("sync", "uni", "approx", "shiftamt", "row", "col", "NaN", "sat", "satfinite", "relu", "cc")

@@ -52,6 +52,9 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
     if compile_only and module.version < (3, 1):
         found.append(Diagnostic("fatal", "'Compile only(-c)' requires PTX ISA .version 3.1 or later"))
         return found
+    if not compile_only and _has_unified(module):
+        found.append(Diagnostic("error", "Feature 'unified Functions' requires command line option '--compile-only'."))
+        return found
     _unresolved(module, compile_only, found)
     const = 0
     for var in module.variables:
@@ -68,6 +71,13 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
             Diagnostic("error", f"File uses too much global constant data (0x{const:x} bytes, 0x{limit:x} max)")
         )
     return found
+
+
+def _has_unified(module: Module) -> bool:
+    """Whether a variable or function has the attribute .unified."""
+    return any(a.startswith("unified") for v in module.variables for a in v.attributes) or any(
+        key.startswith("attribute:unified") for f in module.functions for key in f.directives
+    )
 
 
 def _narrow_addresses(module: Module, target: Target, found: list[Diagnostic]) -> None:
@@ -215,9 +225,12 @@ def _unresolved(module: Module, compile_only: bool, found: list[Diagnostic]) -> 
     }
     if not missing_functions:
         return
-    for _, target in module.aliases:
-        if target in missing_functions:
-            found.append(Diagnostic("fatal", f"Unresolved extern function '{target}'"))
+    wanted = [target for _, target in module.aliases]
+    if not compile_only:
+        wanted.extend([f.name for f in module.functions if f.linkage in ("visible", "weak")])
+    for name in wanted:
+        if name in missing_functions:
+            found.append(Diagnostic("fatal", f"Unresolved extern function '{name}'"))
             return
     for function in module.functions:
         for statement in function.body or ():

@@ -23,6 +23,7 @@ from orias.ptx.ast import (
     Instr,
     Operand,
     Sig,
+    Var,
 )  # fmt: skip
 from orias.ptx.fits import Use, scalar_fits, vector_errors, vector_fits
 from orias.ptx.form_table import Row, Slot
@@ -174,44 +175,46 @@ def _address_value(slot: Slot, op: Operand, use: Use) -> bool:
 def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if op.kind != O_ADDR:
         return op.key == "s[" and use.name in _INDEXED
-    mods = use.sig.mods
-    space = mods.get("space", "")
     var = op.var
     if var is None:
-        if not op.name and not op.elems and space != "local":
+        if not op.name and not op.elems and use.sig.mods.get("space") != "local":
             use.note("Immediate addresses allowed only for .local state space")
         return True
     if var.space == "reg":
-        if var.vec > 1:
-            what = f"Illegal to use symbol '{var.name}' of type unexpected as address operand."
-            use.note(f"{what} Use integer or bit only.")
-            return True
-        if not is_address_type(var.type):
-            if var.type != "b128":
-                what = f"Illegal to use symbol '{var.name}' of type .{var.type} as address operand."
-                use.note(f"{what} Use integer or bit only.")
-            return True
-        return TYPE_BITS.get(var.type, 0) in ((32, 64) if op.elems else (8, 16, 32, 64))
-    barrier = use.name.startswith("mbarrier.")
-    if barrier and var.space != "shared":
+        return _register_address(var, bool(op.elems), use)
+    if use.name.startswith("mbarrier.") and var.space != "shared":
         use.note(f"Illegal state space for address operand '{var.name}' with instruction '{use.name}'")
-    copied = use.name.startswith(_COPIES)
-    if copied:
-        wrong = not op.elems and _copied_space(use) not in (var.space, "")
-    elif space and "dst" not in mods and not op.elems:
-        base = space.partition("::")[0]
-        wrong = base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")
-    else:
-        # a generic address cannot refer to a constant bank
-        wrong = (
-            not space
-            and var.space in ("const", "param")
-            and (barrier or use.name in _GENERIC)
-            and "tensormap" not in mods
-        )
-    if wrong:
+    if _in_wrong_space(var, op, use):
         use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
     return True
+
+
+def _register_address(var: Var, tensor: bool, use: Use) -> bool:
+    """Whether a register may be an address; ``tensor``: coordinates follow it."""
+    if var.vec > 1 or not is_address_type(var.type):
+        type_ = "unexpected" if var.vec > 1 else f".{var.type}"
+        if var.type != "b128":
+            what = f"Illegal to use symbol '{var.name}' of type {type_} as address operand."
+            use.note(f"{what} Use integer or bit only.")
+        return True
+    bits = TYPE_BITS.get(var.type, 0)
+    if bits < 32 and use.name.startswith("cp.async.mbarrier.arrive") and "space" not in use.sig.mods:
+        use.note("Arguments mismatch for instruction 'mov'")
+    return bits in ((32, 64) if tensor else (8, 16, 32, 64))
+
+
+def _in_wrong_space(var: Var, op: Operand, use: Use) -> bool:
+    """Whether an instruction cannot access the state space of a variable."""
+    mods = use.sig.mods
+    space = mods.get("space", "")
+    if use.name.startswith(_COPIES):
+        return not op.elems and _copied_space(use) not in (var.space, "")
+    if space and "dst" not in mods and not op.elems:
+        base = space.partition("::")[0]
+        return base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")
+    generic = use.name in _GENERIC or use.name.startswith("mbarrier.")
+    # a generic address cannot refer to a constant bank
+    return not space and var.space in ("const", "param") and generic and "tensormap" not in mods
 
 
 def _copied_space(use: Use) -> str:

@@ -186,15 +186,12 @@ class Parser:
         rets: list[Var] = []
         if not entry and lex.kind == T_PUNCT and lex.text == "(":
             rets = parameters(state, False)
-        for var in rets:
-            if var.dims[:1] == (0,):
-                state.error("Output parameter cannot be an incomplete array.", var.line)
+            self._unsized_results(rets)
         name = state.ident()
         params: list[Var] = []
         if lex.kind == T_PUNCT and lex.text == "(":
             params = parameters(state, entry)
-        if len(rets) > 1 and any(v.space == "param" for v in rets):
-            state.error("Multiple return parameters require .register state space", line)
+        self._several_results(rets, line)
         function = self._declared(name, entry, line, rets, params, linkage)
         function.column = column
         header = function if function.body is None else Function(name, entry, line)
@@ -232,6 +229,15 @@ class Parser:
                     state.error(message, var.line)
         self.bodies.read(header)
 
+    def _unsized_results(self, rets: list[Var]) -> None:
+        for var in rets:
+            if var.dims[:1] == (0,):
+                self.state.error("Output parameter cannot be an incomplete array.", var.line)
+
+    def _several_results(self, rets: list[Var], line: int) -> None:
+        if len(rets) > 1 and any(v.space == "param" for v in rets):
+            self.state.error("Multiple return parameters require .register state space", line)
+
     def _declared(
         self, name: str, entry: bool, line: int, rets: list[Var], params: list[Var], linkage: str
     ) -> Function:
@@ -240,10 +246,10 @@ class Parser:
         names = state.scopes[0].names
         old = names.get(name)
         if isinstance(old, Function):
-            for message in prototypes(old, rets, params):
-                state.error(message, line)
             if (old.linkage == "extern" and linkage != "extern") or (not old.linkage and linkage == "visible"):
                 state.error(f"Inconsistent redefinition of variable '{name}'", line)
+            for message in prototypes(old, rets, params):
+                state.error(message, line)
             if old.linkage != "extern" and (linkage != "extern" or not old.linkage):
                 old.linkage = linkage
             if old.body is None:

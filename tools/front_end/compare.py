@@ -211,7 +211,7 @@ def programs(o: argparse.Namespace) -> Iterator[Program]:
 
 def _blocks(all_: Iterator[Program]) -> Iterator[list[Program]]:
     """The programs in lists of those that follow each other with one target and head."""
-    for (_, head), members in groupby(all_, lambda p: (p.target, p.head)):
+    for _, members in groupby(all_, lambda p: (p.target, p.head)):
         found = list(members)
         if found[0].body.startswith(instructions.KERNEL):
             yield found

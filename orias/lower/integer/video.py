@@ -23,6 +23,12 @@ _PART: Final[dict[str, tuple[int, int]]] = {
 """Parts of a register: (first byte, bits)."""
 
 
+_INSERT: Final[dict[str, int]] = {
+    "b0": 0x3214, "b1": 0x3240, "b2": 0x3410, "b3": 0x4210, "h0": 0x3254,
+}  # fmt: skip
+"""PRMT selectors that put the low part of a result into a register; for h1 ptxas takes the high part, the PTX manual the low one."""
+
+
 def whole(o: Operand) -> Operand:
     """The register operand without its part selector."""
     out = Operand(o.kind)
@@ -76,7 +82,9 @@ def _finish(ctx: "Ctx", i: Instr, value: Opnd, dtype: str, unsigned: bool = Fals
         else:
             value = _choose(ctx, op == "min", dtype, value, c)
     elif dst.comp:
-        raise ctx.unsupported(f"'{i.sig.text}' with a part of a register as destination")
+        if "sat" in i.sig.mods or dst.comp not in _INSERT:
+            raise ctx.unsupported(f"'{i.sig.text}' with a part of a register as destination")
+        value = r("PRMT", ctx.src(i.ops[3], "b32"), imm(_INSERT[dst.comp]), value)
     ctx.write(whole(dst), value)
 
 

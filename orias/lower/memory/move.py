@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from orias.isa.operand import K_NONE, K_P, NEG, NOT_PT, PT, RZ, URZ, Opnd, const, imm, imm64, is_reg, with_pair_lane
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.loads_stores import gather, to_generic
-from orias.ptx.ast import O_REG, O_SREG, O_VEC, TYPE_BITS, Instr, Operand
+from orias.ptx.ast import O_FUNC, O_REG, O_SREG, O_VEC, TYPE_BITS, Instr, Operand
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
@@ -73,6 +73,8 @@ def _unpack(ctx: "Ctx", dst: Operand, src: Operand, type_: str) -> None:
 def lower_mov_pred(ctx: "Ctx", i: Instr) -> None:
     """mov.pred."""
     src = i.ops[1]
+    if src.kind == O_FUNC:
+        raise ctx.unsupported("The address of a function as a predicate")
     if src.kind == O_SREG:
         value = ctx.src(src, "b32")
         ctx.write_pred(i.ops[0], ctx.b.setp("ISETP.EQ.U32.AND", value, imm(1), PT))
