@@ -121,7 +121,9 @@ def _texts(file: ElfFile, section: Section, code: KernelCode) -> tuple[list[str]
 def _functions(file: ElfFile, section: Section, name: str, count: int) -> list[Json]:
     """The functions of a section in the order of the code: name, first instruction, and the one after the last."""
     starts = {
-        s.value // _INST: s.name for s in file.symbols if s.section == section.index and s.type == 2 and s.value // _INST < count
+        s.value // _INST: s.name
+        for s in file.symbols
+        if s.section == section.index and s.type == 2 and s.value // _INST < count
     }
     starts.setdefault(0, name)
     order = sorted(starts)

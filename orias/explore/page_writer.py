@@ -28,13 +28,17 @@ def page(docs: list[dict[str, Any]]) -> str:
         return (folder / name).read_text(encoding="utf-8")
 
     packed = zlib.compress(json.dumps(docs, separators=(",", ":")).encode(), 9)
-    return Environment(autoescape=True).from_string(text("page.html.jinja")).render(
-        title=" · ".join(str(d["title"]) for d in docs),
-        version=VERSION,
-        style=_safe(text("explorer.css")),
-        script=_safe(text("explorer.js")),
-        data=base64.b64encode(packed).decode(),
-        kilobytes=len(packed) // 1024,
+    return (
+        Environment(autoescape=True)
+        .from_string(text("page.html.jinja"))
+        .render(
+            title=" · ".join(str(d["title"]) for d in docs),
+            version=VERSION,
+            style=_safe(text("explorer.css")),
+            script=_safe(text("explorer.js")),
+            data=base64.b64encode(packed).decode(),
+            kilobytes=len(packed) // 1024,
+        )
     )
 
 

@@ -37,7 +37,19 @@ class CompileResult:
     ``times``: seconds by stage of the compile.
     """
 
-    __slots__ = ("arch", "cmem", "data", "diagnostics", "functions", "gmem", "kernels", "no_capsule", "phases", "remarks", "times")
+    __slots__ = (
+        "arch",
+        "cmem",
+        "data",
+        "diagnostics",
+        "functions",
+        "gmem",
+        "kernels",
+        "no_capsule",
+        "phases",
+        "remarks",
+        "times",
+    )
 
     def __init__(self, arch: str, data: bytes) -> None:
         self.arch: str = arch

@@ -119,7 +119,9 @@ def _hoist(fn: Func, loop: Loop, pre: Block, room: int) -> bool:
         left = sum(_invariant(i, local) for b in members for i in b.insts)
         if left:
             text = f"{left} invariant computations stay in the loop: {moved} have left it, more would cost registers"
-            fn.decisions.append(Decision(NOT_HOISTED, line_of(loop), text, {"room": room, "moved": moved, "left": left}))
+            fn.decisions.append(
+                Decision(NOT_HOISTED, line_of(loop), text, {"room": room, "moved": moved, "left": left})
+            )
     return moved > 0
 
 

@@ -59,7 +59,9 @@ def unroll_loops(fn: Func) -> bool:
         if 0 < iterations <= _ITERATIONS and iterations * sum(_stays(i) for i in body) <= _MOST:
             if fn.decisions is not None:
                 text = f"the loop's {iterations} iterations are written out"
-                fn.decisions.append(Decision(UNROLLED, block.insts[-1].loc, text, {"iterations": iterations, "body": len(body)}))
+                fn.decisions.append(
+                    Decision(UNROLLED, block.insts[-1].loc, text, {"iterations": iterations, "body": len(body)})
+                )
             _write_out(fn, block, body, iterations)
             changed = True
     return changed

@@ -107,7 +107,9 @@ def _take(
                         gone.add(inst.uid)
                 if fn.decisions is not None:
                     lines = sorted({i.loc for _, i in members})
-                    text = f"{count} loads of shared memory (lines {', '.join(map(str, lines))}) are one of {size} bytes"
+                    text = (
+                        f"{count} loads of shared memory (lines {', '.join(map(str, lines))}) are one of {size} bytes"
+                    )
                     fn.decisions.append(Decision(MERGED, leader.loc, text, {"loads": count, "bytes": size}))
                 leader.op, leader.dst = load, [whole]
                 leader.src[3] = members[0][1].src[3]

@@ -8,7 +8,6 @@ from orias.perf.kernel_steps import KernelCode
 from orias.perf.loops import loops
 from orias.perf.measure import FULL_SM, Cost, LoopCost, costs, loop_cost
 from orias.perf.resident_blocks import Occupancy, occupancy
-
 from orias.timing import step
 from orias.timing.machine_numbers import machine
 from orias.timing.play import CAUSES

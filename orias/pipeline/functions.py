@@ -31,8 +31,8 @@ from orias.passes.fold_guard import fold_guarded_copies
 from orias.passes.gvn import eliminate_common
 from orias.passes.legalize import legalize
 from orias.passes.licm import hoist_invariants
-from orias.passes.loop_decisions import note_loops
 from orias.passes.long_integers import fuse_words
+from orias.passes.loop_decisions import note_loops
 from orias.passes.low_words import narrow_low_words
 from orias.passes.masked_loads import keep_old_words
 from orias.passes.partial_unroll import unroll_partly

@@ -84,7 +84,9 @@ def long(steps: int) -> str:
             body += f"  st.global.f32 [%d2+{4 * (k * part + j)}], %f{(j + 6) % 80};\n"
         if k % 4:
             body += f"  add.s32 %r{10 + k}, %r{10 + k}, 1;\n  setp.lt.s32 %c, %r{10 + k}, %r0;\n  @%c bra L{k};\n"
-    start = "".join(f"  mov.u32 %r{10 + k}, 0;\n" for k in range(40)) + "".join(f"  mov.f32 %f{k}, 0f3f800000;\n" for k in range(80))
+    start = "".join(f"  mov.u32 %r{10 + k}, 0;\n" for k in range(40)) + "".join(
+        f"  mov.f32 %f{k}, 0f3f800000;\n" for k in range(80)
+    )
     return f"{HEAD}{start}{body}  mov.u32 %r5, 0;\n{TAIL}"
 
 

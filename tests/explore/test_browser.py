@@ -49,7 +49,11 @@ class Page:
 
     def rows(self, column: str, marked: str) -> list[str]:
         """Texts of the rows in sight of a column that have a mark."""
-        return list(self.page.eval_on_selector_all(f'[aria-label="{column}"] .row.{marked}', "rows => rows.map(r => r.innerText)"))
+        return list(
+            self.page.eval_on_selector_all(
+                f'[aria-label="{column}"] .row.{marked}', "rows => rows.map(r => r.innerText)"
+            )
+        )
 
     def click(self, column: str, index: int) -> None:
         self.page.evaluate(f"explorer.{column.lower()}.reveal({index}, true)")
@@ -100,9 +104,14 @@ def test_figures_and_panels(reduce: tuple[Page, dict[str, Any]]) -> None:
         assert page.page.get_attribute(f"#tab-{panel}", "aria-selected") == "true"
         assert page.page.evaluate("document.querySelector('#panel').scrollWidth <= innerWidth")
     page.page.click("#tab-pressure")
-    assert f"{info.registers} registers allocated; at most {section['pressure']['R']} hold a value" in page.page.inner_text("#panel")
+    assert (
+        f"{info.registers} registers allocated; at most {section['pressure']['R']} hold a value"
+        in page.page.inner_text("#panel")
+    )
     page.page.click("#tab-occupancy")
-    assert f"{section['occupancy']['warps']} of {section['occupancy']['most_warps']} warps" in page.page.inner_text("#panel")
+    assert f"{section['occupancy']['warps']} of {section['occupancy']['most_warps']} warps" in page.page.inner_text(
+        "#panel"
+    )
     page.page.click("#tab-graph")
     reached, work = set(), [0]
     while work:
@@ -124,7 +133,11 @@ def test_phases_search_and_keys(reduce: tuple[Page, dict[str, Any]]) -> None:
     assert changed[-2]["name"] in page.page.inner_text(".strip .about")
     page.page.keyboard.press("d")
     came, went = page.page.evaluate("['+', '-'].map(m => explorer.ori.items.filter(x => x.mark === m).length)")
-    assert came >= changed[-2]["added"] and went >= changed[-2]["removed"] and came - went == changed[-2]["added"] - changed[-2]["removed"]
+    assert (
+        came >= changed[-2]["added"]
+        and went >= changed[-2]["removed"]
+        and came - went == changed[-2]["added"] - changed[-2]["removed"]
+    )
     page.page.keyboard.press("d")
     page.page.fill('[aria-label="Search"]', "ld.global")
     assert page.page.inner_text(".found").endswith("of 1")

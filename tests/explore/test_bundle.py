@@ -19,7 +19,9 @@ def test_hashes() -> None:
     """The first line of the bundle has the hash of the sources and of the rest; the library is the one that was published."""
     head, code = (build.DATA / "explorer.js").read_text(encoding="utf-8").split("\n", 1)
     sources, own = re.findall(r"[0-9a-f]{64}", head)
-    assert own == hashlib.sha256(code.encode()).hexdigest(), "the bundle was edited: run tools/explorer/build_explorer.py"
+    assert own == hashlib.sha256(code.encode()).hexdigest(), (
+        "the bundle was edited: run tools/explorer/build_explorer.py"
+    )
     assert sources == build.sources_hash(), "the sources were edited: run tools/explorer/build_explorer.py"
     assert hashlib.sha256((build.HERE / build.VENDOR).read_bytes()).hexdigest() == build.VENDOR_SHA256
     assert (build.DATA / "explorer.css").read_bytes() == (build.HERE / "src/explorer.css").read_bytes()

@@ -86,7 +86,11 @@ def test_figures(reduce: tuple[dict[str, Any], bytes]) -> None:
     theirs = report(code, section["threads"], 0, None)
     occ = section["occupancy"]
     assert {k: occ[k] for k in ("blocks", "warps", "limit", "most_warps")} == theirs["occupancy"]
-    mine = {r["header"] * 16: (r["one_warp"], r["one_warp_far"], r["full_sm"], r["bound"]) for r in section["regions"] if r["kind"] == "loop"}
+    mine = {
+        r["header"] * 16: (r["one_warp"], r["one_warp_far"], r["full_sm"], r["bound"])
+        for r in section["regions"]
+        if r["kind"] == "loop"
+    }
     assert mine == {x["address"]: (x["one_warp"], x["one_warp_far"], x["full_sm"], x["bound"]) for x in theirs["loops"]}
     assert len(mine) == 2
     waited = [sum(r.get("waited", {}).values()) for r in section["instructions"]]

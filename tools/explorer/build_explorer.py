@@ -1,7 +1,7 @@
 """Bundles the front end of ``orias explore`` with esbuild: ``python tools/explorer/build_explorer.py`` (needs npm).
 
 The result, ``orias/explore/data/explorer.js`` and ``explorer.css``, is checked in.  The first line of the script holds the hashes
-of its sources and of itself; ``tests/explore/test_built.py`` holds them against the files.
+of its sources and of itself; ``tests/explore/test_bundle.py`` holds them against the files.
 """
 
 import hashlib
@@ -36,8 +36,22 @@ def bundle() -> str:
     version = json.loads((HERE / "package.json").read_text())["devDependencies"]["esbuild"]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.js"
-        command = ["npx", "--yes", f"esbuild@{version}", "src/main.js", "--bundle", "--minify", "--format=iife", "--target=es2022"]
-        subprocess.run([*command, "--legal-comments=none", "--log-level=error", f"--outfile={out}"], cwd=HERE, check=True, timeout=300)
+        command = [
+            "npx",
+            "--yes",
+            f"esbuild@{version}",
+            "src/main.js",
+            "--bundle",
+            "--minify",
+            "--format=iife",
+            "--target=es2022",
+        ]
+        subprocess.run(
+            [*command, "--legal-comments=none", "--log-level=error", f"--outfile={out}"],
+            cwd=HERE,
+            check=True,
+            timeout=300,
+        )
         return out.read_text(encoding="utf-8")
 
 
