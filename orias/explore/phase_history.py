@@ -105,6 +105,7 @@ class Histories:
         self._of: Final[dict[int, tuple[Func, FunctionHistory]]] = {}
 
     def __call__(self, phase: str, fn: Func) -> None:
+        """Note the state of a function after a phase."""
         known = self._of.get(id(fn))
         if known is None or known[0] is not fn:
             known = fn, FunctionHistory(fn.name, fn.kind)

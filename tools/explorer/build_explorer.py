@@ -1,7 +1,7 @@
 """Bundles the front end of ``orias explore`` with esbuild: ``python tools/explorer/build_explorer.py`` (needs npm).
 
 The result, ``orias/explore/data/explorer.js`` and ``explorer.css``, is checked in.  The first line of the script holds the hashes
-of its sources and of itself; ``tests/explore/test_built.py`` holds them against the files.
+of its sources and of itself; ``tests/explore/test_bundle.py`` holds them against the files.
 """
 
 import hashlib

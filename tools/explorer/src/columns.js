@@ -125,8 +125,8 @@ export function sassColumn(app, side, label) {
       const name = s.labels[i];
       const widest = Math.max(1, s.pressure.R);
       return [
-        el("span", { class: "addr", title: `block ${s.blockName(row.block)}${name ? "" : ""}` }, hex(row.address)),
-        el("span", { class: `loop d${Math.min(3, s.depth[i])}`, title: s.depth[i] ? `in a loop, depth ${s.depth[i]}` : undefined }, name ? "▸" : s.blocks[row.block].start === i ? "·" : ""),
+        el("span", { class: "addr", title: `block ${s.blockName(row.block)}` }, hex(row.address)),
+        el("span", { class: `loop d${Math.min(3, s.depth[i])}`, title: s.depth[i] ? `in a loop, depth ${s.depth[i]}` : undefined }, s.blocks[row.block].start !== i ? "" : name ? "▸" : "·"),
         ...controlCells(row),
         el("span", { class: "lost", title: waitTitle(row) || undefined },
           ...Object.entries(row.waited || {}).map(([k, v]) => el("b", { class: causeClass(k), style: `width:${Math.max(1, (v / s.longest) * 34).toFixed(1)}px` }))),
@@ -134,7 +134,7 @@ export function sassColumn(app, side, label) {
         el("span", { class: "code" }, ...sassTokens(row.text)),
       ];
     },
-    rowClass: (i) => classes(app, (m) => marks(m, i), section().labels[i] || section().blocks[section().instructions[i].block].start === i ? "leader" : ""),
+    rowClass: (i) => classes(app, (m) => marks(m, i), section().blocks[section().instructions[i].block].start === i ? "leader" : ""),
     onHover: (k) => {
       app.side = side;
       app.hover(k < 0 ? null : { kind: "sass", index: list.items[k] });

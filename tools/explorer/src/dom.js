@@ -44,6 +44,11 @@ export function colour(name) {
 
 export const CAUSES = ["stall count", "scoreboard", "barrier", "branch", "unit", "memory queue", "register ports", "other warps"];
 
+/** The operation of an instruction text, without its guard. */
+export function operation(text) {
+  return text.replace(/^@\S+ /, "").split(" ")[0];
+}
+
 export function causeClass(name) {
   return `cause-${CAUSES.indexOf(name)}`;
 }

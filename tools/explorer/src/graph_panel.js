@@ -108,7 +108,7 @@ export function graphPanel(app) {
       picture.setAttribute("width", width * scale);
       picture.setAttribute("height", height * scale);
     };
-    const note = section.blocks.length > MOST ? `${ids.size} of ${section.blocks.length} blocks, around ${section.blockName(Math.max(0, app.block))}` : `${ids.size} blocks`;
+    const note = section.blocks.length > MOST ? `${ids.size} of ${section.blocks.length} blocks, around ${section.blockName(Math.max(0, app.block))}` : `${ids.size} block${ids.size > 1 ? "s" : ""}`;
     view.replaceChildren(
       el("div", { class: "bar" }, el("span", { class: "faint" }, note), " ",
         el("button", { class: "small", "aria-label": "smaller", onclick: () => zoom(0.8) }, "−"),

@@ -1,6 +1,6 @@
 // The schedule of a loop or of straight code as the machine model plays it: one warp, memory beyond the first cache.
 
-import { CAUSES, causeClass, el, hex, num } from "./dom.js";
+import { CAUSES, causeClass, el, hex, num, operation } from "./dom.js";
 import { sassTokens } from "./tokens.js";
 import { VirtualList } from "./virtual_list.js";
 
@@ -57,12 +57,12 @@ export function schedulePanel(app) {
       ...(region.kind === "loop" ? [`${num(region.instructions)} instructions; a turn takes one warp ${num(region.one_warp)} cycles with near and ${num(region.one_warp_far)} with far data`,
         region.full_sm ? `, ${num(region.full_sm)} on a full SM (bound by ${region.bound}). ` : ". "] : [`${num(region.instructions)} instructions, ${num(region.one_warp_far)} cycles if each runs once. `]),
       ...(row && row.total ? ["Longest wait: ", el("button", { class: "link", onclick: () => app.pin({ kind: "sass", index: row.index }, "") }, `${hex(row.address)} ${row.text}`),
-        ` for ${num(row.total)} cycles (${Object.entries(row.waited).map(([c]) => c).join(", ")}${row.waits_for.length ? `, ${row.waits_for.map(([sb, s]) => `SB${sb} of ${app.section.instructions[s].text.split(" ")[0]} at ${hex(app.section.instructions[s].address)}`).join(", ")}` : ""}). `] : []),
-      el("span", { class: "legend" }, ...CAUSES.filter((c) => total.get(c)).map((c) => [el("i", { class: `key ${causeClass(c)}` }), `${c} ${Math.round((100 * total.get(c)) / sum)} %  `]).flat(),
+        ` for ${num(row.total)} cycles (${Object.entries(row.waited).map(([c]) => c).join(", ")}${row.waits_for.length ? `, ${row.waits_for.map(([sb, s]) => `SB${sb} of ${operation(app.section.instructions[s].text)} at ${hex(app.section.instructions[s].address)}`).join(", ")}` : ""}). `] : []),
+      el("span", { class: "legend" }, ...CAUSES.filter((c) => total.get(c)).map((c) => [el("i", { class: `key ${causeClass(c)}` }), `${c} ${Math.round((100 * total.get(c)) / sum)} %`.replaceAll(" ", "\u00a0") + " "]).flat(),
         el("i", { class: "key late" }), "until the result is there"));
     list.set(region.timeline);
-    list.view.scrollTop = 0;
     list.refresh();
+    list.reveal(Math.max(0, region.timeline.findIndex(([i]) => /hit/.test(app.pinned.sass.get(i) || ""))));
   }
 
   function draw() {
