@@ -45,7 +45,7 @@ ret; }}
 
 
 class Probe(NamedTuple):
-    """``body``: PTX after HEAD; ``declarations``: in front of it; ``module``: in front of the kernel."""
+    """``body``: PTX at the end of HEAD; ``declarations`` of the kernel and of the ``module``: PTX before it."""
 
     body: str
     declarations: str = ""

@@ -38,7 +38,7 @@ def page() -> str:
     out += (
         "\n## The documented phases of ptxas\n\n"
         '"Gate": the levels at which `ptxas` runs the phase, or what switches it. "Absent": not done, and a\n'
-        "probe of `bench/phase_probes.py` loses nothing by it; \"open\": `ptxas` gains in such a probe\n"
+        'probe of `bench/phase_probes.py` loses nothing by it; "open": `ptxas` gains in such a probe\n'
         "([log/phase-probes.md](log/phase-probes.md)).\n\n"
         "| phase | gate | in Orias | how |\n|---|---|---|---|\n"
     )
