@@ -27,7 +27,7 @@ from.
 | phase | levels | what it does |
 |---|---|---|
 """
-STATES = {"runs": "runs", "elsewhere": "done elsewhere", "none": "not needed", "later": "later"}
+STATES = {"runs": "runs", "elsewhere": "done elsewhere", "none": "not needed", "absent": "absent", "open": "open"}
 
 
 def page() -> str:
@@ -37,7 +37,9 @@ def page() -> str:
     out += "".join(f"| {a} | {b} | {why} |\n" for a, b, why in ORDER)
     out += (
         "\n## The documented phases of ptxas\n\n"
-        '"Gate": the levels at which `ptxas` runs the phase, or what switches it.\n\n'
+        '"Gate": the levels at which `ptxas` runs the phase, or what switches it. "Absent": not done, and a\n'
+        'probe of `bench/phase_probes.py` loses nothing by it; "open": `ptxas` gains in such a probe\n'
+        "([log/phase-probes.md](log/phase-probes.md)).\n\n"
         "| phase | gate | in Orias | how |\n|---|---|---|---|\n"
     )
     out += "".join(f"| {d.name} | {d.gate} | {STATES[d.state]} | {d.text} |\n" for d in documented_phases())

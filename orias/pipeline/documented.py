@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final, NamedTuple
 
-STATES: Final[tuple[str, ...]] = ("runs", "elsewhere", "none", "later")
+STATES: Final[tuple[str, ...]] = ("runs", "elsewhere", "none", "absent", "open")
 _DATA: Final = Path(__file__).parent / "data" / "documented_phases.txt"
 
 

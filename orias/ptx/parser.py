@@ -151,6 +151,8 @@ class Parser:
                 name = text.split(" ")[0]
                 if name in BODY_PRAGMAS:
                     state.error(f"Pragma '{name}' is allowed only within function scope", line)
+                elif text.startswith(PRAGMA):
+                    known_pragma(state, text, line)
                 elif text != "nounroll" and name not in PRAGMAS:
                     state.error(f"Pragma '{text}' not supported", 0)
         elif word == ".alias":

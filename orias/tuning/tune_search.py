@@ -102,7 +102,7 @@ class _Search:
     def start(self) -> Tuned:
         """The trial without changes, which everything is compared with."""
         empty = self.run([()])
-        default = empty[0] if empty else failed({}, "no time")
+        default = empty[0]
         self.result = Tuned(self.task.kernel, self.task.objective, default)
         self.codes[default.code] = default
         return self.result
@@ -111,6 +111,7 @@ class _Search:
         """The trials of a batch in its order; those that the search has no time for are missing."""
         out: dict[int, Trial] = {}
         left: list[int] = []
+        before = len(self.result.trials) if self.result is not None else 0
         for k, changes in enumerate(batch):
             old = self.seen.get(_key(changes))
             if old is not None:
@@ -121,7 +122,7 @@ class _Search:
         futures: dict[Future[Trial], int] = {}
         try:
             while left or futures:
-                while left and len(futures) < 2 * self.jobs and not self.out_of_time():
+                while left and len(futures) < 2 * self.jobs and (self.result is None or not self.out_of_time()):
                     output = self.result.default.output if self.result is not None else ""
                     known = Known(dict(self.codes), output)
                     k = left.pop()
@@ -137,7 +138,24 @@ class _Search:
             for f in futures:
                 f.cancel()
             raise
-        return [out[k] for k in sorted(out)]
+        done = [out[k] for k in sorted(out)]
+        if self.result is not None:
+            # Trials stand in the order of the batch, whichever ended first.
+            new = self.result.trials[before:]
+            place = {frozenset(t.knobs.items()): k for k, t in enumerate(done)}
+            new.sort(key=lambda t: place[frozenset(t.knobs.items())])
+            self.result.trials[before:] = new
+            self.result.best = self.result.default
+            for t in self.result.trials:
+                self.choose(t)
+        return done
+
+    def choose(self, trial: Trial) -> None:
+        """Let a trial be the best if it is better than the one that is, or as good with fewer changes."""
+        r = self.result
+        assert r is not None
+        if trial.good and (trial.time < r.best.time * _GAIN or (trial.time <= r.best.time and _smaller(trial, r.best))):
+            r.best = trial
 
     def lost(self, batch: list[Changes], out: dict[int, Trial]) -> None:
         """A worker died: what the batch still lacks is tried one at a time; with an executor of the caller's the search ends."""
@@ -174,8 +192,7 @@ class _Search:
             return
         if all(t.knobs != trial.knobs for t in r.trials):
             r.trials.append(trial)
-        if trial.good and (trial.time < r.best.time * _GAIN or (trial.time <= r.best.time and _smaller(trial, r.best))):
-            r.best = trial
+        self.choose(trial)
         if self.report is not None and new:
             self.report(len(r.trials), self.most, trial, r.best)
 
@@ -227,8 +244,8 @@ class _Search:
 
 
 def _smaller(a: Trial, b: Trial) -> bool:
-    """True if `a` is preferable at the same time: fewer changes."""
-    return len(a.knobs) < len(b.knobs) and a.time <= b.time
+    """True if `a` has fewer changes."""
+    return len(a.knobs) < len(b.knobs)
 
 
 def _knobs(changes: Changes) -> dict[str, int | str]:

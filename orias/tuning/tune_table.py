@@ -1,4 +1,4 @@
-"""What a search tried, as text and as JSON, and the way back."""
+"""What a search tried, as text and as JSON, which can be read again."""
 
 import json
 from typing import Any

@@ -1,7 +1,10 @@
 """The table of phases, its order constraints, and the record of all documented phases."""
 
+import re
+
 import pytest
 
+from bench.phase_probes import PROBES
 from orias.diag import CompileError
 from orias.options import Options
 from orias.pipeline.documented import documented_phases
@@ -55,6 +58,18 @@ def test_documented_phases() -> None:
     least = {"all": "0", "O1": "1", "O2": "2", "arch": "1"}
     for d, p in zip(running, PHASES, strict=True):
         assert p.levels[0] == least[d.gate] or (p.name, p.levels) == ("AnalyzeUniformsForSpeculation", "123")
+
+
+def test_rows_name_probes() -> None:
+    """A phase that is not done says which kernels show what that costs."""
+    pointed = {}
+    for d in documented_phases():
+        named = set(re.findall(r"[a-z]+(?:_[a-z]+)*", d.text)) & set(PROBES)
+        if d.text.startswith("as "):
+            named |= pointed[d.text[3:]]
+        pointed[d.name.removesuffix(" (*)")] = named
+        assert named or d.state not in ("absent", "open"), d.name
+    assert set().union(*pointed.values()) == set(PROBES)
 
 
 def test_phases_by_name() -> None:

@@ -1,0 +1,103 @@
+"""Changing a knob changes code."""
+
+import functools
+
+import pytest
+
+import orias
+from orias.knobs.knob_table import KNOBS
+from tests.knobs import knob_kernels
+
+SHOWN = {
+    "MaxRegCount": ("KNOWN", "sm_80", 0, 24),
+    "FusedProductReaders": ("PRODUCTS", "sm_80", 0, 0),
+    "LogicReaders": ("KNOWN", "sm_80", 0, 0),
+    "UnrollFullInstLimit": ("KNOWN", "sm_80", 0, 0),
+    "UnrollFullIterations": ("KNOWN", "sm_80", 0, 0),
+    "UnrollRounds": ("KNOWN", "sm_80", 0, 0),
+    "UnrollUnknownCount": ("SUM", "sm_80", 0, 2),
+    "UnrollUnknownInstLimit": ("SUM", "sm_80", 0, 0),
+    "HoistBudget": ("INVARIANT", "sm_80", 0, 0),
+    "VectorizationDistance": ("VECTORS", "sm_80", 0, 0),
+    "PredicationInstLimit": ("ARMS", "sm_80", 0, 0),
+    "PredicationLoadInstLimit": ("ARMS", "sm_80", 0, 0),
+    "PredicationExitInstLimit": ("ARMS", "sm_80", 0, 0),
+    "PredicationRounds": ("ARMS", "sm_80", 0, 0),
+    "URFMaxInst": ("SUM", "sm_100", 0, 0),
+    "URFRounds": ("HELD", "sm_80", 0, 0),
+    "URFConditionBudget": ("SUM", "sm_100", 0, 0),
+    "URFBranchGain": ("SUM", "sm_100", 0, 0),
+    "SchedReadyWindow": ("SUM", "sm_80", 0, 1),
+    "SchedMoveUpLimit": ("SUM", "sm_80", 0, 0),
+    "SchedPredicateLimit": ("SUM", "sm_80", 0, 1),
+    "SchedMaxMemDep": ("PRODUCTS", "sm_80", 0, 1),
+    "SchedReadSBBaseLatency": ("SUM", "sm_100", 0, 1),
+    "SchedPseudoLatency": ("SUM", "sm_80", 0, 1),
+    "SchedWarLatency": ("PRODUCTS", "sm_80", 0, 1),
+    "LoopWeightBits": ("SUM", "sm_80", 0, 0),
+    "RegAllocRestDistance": ("SUM", "sm_80", 0, 0),
+    "RegAllocRematGain": ("HELD", "sm_80", 32, 1),
+    "RegAllocShareDistance": ("HELD", "sm_80", 32, 0),
+}
+"""Knob -> the kernel of knob_kernels in which a value shows, target, register limit, and the value."""
+
+NEEDS = {
+    "BranchOptRounds": "branches whose clean-up makes others foldable, nine times over",
+    "ElectionDepth": "elect.sync below nine nested conditions",
+    "HoistWorkingRegisters": "a loop close to a step of occupancy with invariant work in it",
+    "ReassociateTerms": "an address of more than six terms",
+    "ReassociateHolders": "more than 16 sums of the same terms",
+    "TensorAddressDepth": "a chain of 64 additions to an address in tensor memory (sm_100a)",
+    "RematPeaks": "four blocks of high need",
+    "RematPeakSlack": "two blocks of nearly the highest need",
+    "RematInstPerWord": "values that two instructions compute again",
+    "RematPlaces": "a value with readers behind a peak in two places",
+    "RematMaxBlocks": "more than 2000 blocks",
+    "SinkRematMaxInst": "a chain of computations that moves behind a peak",
+    "URFPeakSlack": "uniform values held in a block of high need",
+    "RegTgtExtraSteps": "more live values than the highest occupancy allows, and loads",
+    "SchedManyLoads": "the same",
+    "SchedTrialMaxInst": "several plans, of which the first is not the fastest",
+    "SchedEstimatedLoopIterations": "plans between which a loop decides",
+    "SchedModelTurns": "plans between which the first turns of a loop decide",
+    "SchedSpillPenalty": "plans of which one spills",
+    "SchedRegReserve": "a register limit close to the need",
+    "SchedSinkRounds": "an order with few registers that a second round improves",
+    "SchedSinkMaxInst": "the same in a piece of more than 3000 instructions",
+    "SchedSinkWindow": "more than 64 ready instructions in such an order",
+    "SchedSinkPredicates": "more than six live predicates in such an order",
+    "SchedBranchLatency": "a load whose reader is in the next block, with other work there",
+    "RegAllocNumNonSpillTrials": "a file that is nearly full, where the first order fails",
+    "RegAllocCoalesceMaxWords": "moves that join vectors to more than 16 words",
+    "RegAllocSnugReach": "long values with gaps between them, allocated tightly",
+    "RegAllocPackTrials": "an assignment with more registers than the need",
+    "RegAllocPackBudget": "the same",
+    "RegAllocMaxSpillRounds": "a kernel that 60 rounds do not fit",
+    "RegAllocSpillBudget": "hundreds of thousands of candidates",
+    "RegAllocShareSpans": "spilled values read in many blocks",
+}
+"""Knobs that no small kernel shows -> what code they take to matter."""
+
+
+@functools.cache
+def plain(kernel: str, arch: str, limit: int) -> bytes:
+    return orias.compile(getattr(knob_kernels, kernel), arch=arch, maxrregcount=limit).data
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_change_shows(name: str) -> None:
+    kernel, arch, limit, value = SHOWN[name]
+    source = getattr(knob_kernels, kernel)
+    assert orias.compile(source, arch=arch, maxrregcount=limit, knobs={name: value}).data != plain(kernel, arch, limit)
+
+
+def test_a_phase_is_left_out() -> None:
+    source = knob_kernels.KNOWN
+    assert orias.compile(source, arch="sm_80", knobs={"DisablePhases": "OriLoopUnrolling"}).data != plain(
+        "KNOWN", "sm_80", 0
+    )
+
+
+def test_every_knob_is_here() -> None:
+    others = {"DisablePragmaKnobs", "DisablePhases"}  # tests/knobs/test_settings.py, and above
+    assert set(SHOWN) | set(NEEDS) | others == {k.name for k in KNOBS} and not set(SHOWN) & set(NEEDS)

@@ -1,0 +1,114 @@
+"""The table of knobs: well formed, every knob read by the compiler, and no heuristic number outside of it."""
+
+import ast
+import functools
+import re
+from pathlib import Path
+
+import orias
+from orias.knobs.knob_table import KNOBS
+from orias.knobs.knob_values import Knobs
+from orias.pipeline.phases import PHASES
+
+ROOT = Path(orias.__file__).parent
+HEURISTICS = ("passes", "schedule", "regalloc", "pipeline")
+"""Packages in which a module-level number is a knob, or stands in FACTS."""
+
+READERS = HEURISTICS
+"""Packages that read knobs, with the driver."""
+
+FACTS = {
+    "passes/barrier_reset.py:_BARRIERS": "named barriers of the hardware",
+    "passes/partial_unroll.py:_LARGEST_STEP": "keeps a difference within 32 bits",
+    "passes/wide_loads.py:_WORD": "bytes of a word",
+    "regalloc/allocate.py:_BITS": "registers of the largest file",
+    "regalloc/allocate.py:_LONG": "tells accumulators of warpgroup operations from other vectors",
+    "regalloc/allocation_check.py:_SLOT": "codes of the checker",
+    "regalloc/allocation_check.py:_SP": "codes of the checker",
+    "regalloc/allocation_check.py:_UNDEF": "codes of the checker",
+    "regalloc/coalesce.py:_ANY_SPAN": "registers of the largest file",
+    "regalloc/coalesce.py:_FAR": "more than any point",
+    "regalloc/coalesce.py:_LONG_ALIGN": "alignment of the encoding",
+    "regalloc/coalesce.py:_TIE_WEIGHT": "more than any move: the operation needs it",
+    "regalloc/files.py:HIGHEST_R": "registers of the hardware",
+    "regalloc/files.py:_HIGHEST_UR": "registers of the hardware",
+    "schedule/deps.py:_LONGEST_FIXED": "beyond every fixed latency of the tables",
+    "schedule/hazard_check.py:_HORIZON": "beyond every fixed latency of the tables",
+    "schedule/reuse.py:_REACH": "how long the reuse cache is known to hold a value",
+    "schedule/scoreboard.py:SCOREBOARDS": "scoreboards of the hardware",
+    "schedule/scoreboard.py:_ASYNC_SCOREBOARD": "the one that LDGDEPBAR is waited for on",
+    "schedule/scoreboard.py:_CROSS_BLOCK_DISTANT": "name of a scoreboard",
+    "schedule/scoreboard.py:_FIRST_DISTANT": "name of a scoreboard",
+    "schedule/scoreboard.py:_HORIZON": "beyond every fixed latency of the tables",
+    "schedule/scoreboard.py:_ORDER": "marks a dependence",
+    "schedule/scoreboard.py:_SETTER_DISTANCE": "measured: a scoreboard that is set and waited for",
+    "schedule/serial_scheme.py:_MMA_FILLERS": "measured: the code of ptxas -O0",
+    "schedule/shared_gap.py:_CLEAN": "measured: the gap after an asynchronous copy",
+    "schedule/texture_quads.py:_AFTER": "measured: the sequence of ptxas",
+    "schedule/texture_quads.py:_LANES": "lanes of a quad",
+    "schedule/texture_quads.py:_SETTLED": "measured: the sequence of ptxas",
+    "pipeline/watch.py:_SHOWN": "faults that a message names",
+}
+"""Numbers that are no choice, and why."""
+
+
+def test_the_table_and_the_fields() -> None:
+    assert len({k.name.lower() for k in KNOBS}) == len(KNOBS)
+    types = {k.field: {"bool": bool, "int": int, "str": str}[k.kind] for k in KNOBS}
+    assert Knobs.__annotations__ == types
+    assert set(Knobs.__slots__) == set(types)
+    fresh = Knobs()
+    for k in KNOBS:
+        assert getattr(fresh, k.field) == k.default
+        assert k.about[-1] == "." and k.phase and re.fullmatch("[A-Za-z0-9]+", k.name)
+        if k.kind == "int":
+            assert isinstance(k.default, int) and k.low <= k.default <= k.high and k.low < k.high, k.name
+        phases = {p.name for p in PHASES} | {"compile", "GeneralOptimize"}
+        assert set(k.phase.split(", ")) <= phases, k.name
+
+
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    files = [p for name in READERS for p in sorted((ROOT / name).rglob("*.py"))] + [ROOT / "compiler.py"]
+    return {p.relative_to(ROOT).as_posix(): ast.parse(p.read_text()) for p in files}
+
+
+def test_every_knob_has_a_reader() -> None:
+    """Outside of its own package, something reads the field, and nothing assigns it."""
+    fields = {k.field for k in KNOBS}
+    read, written = set(), set()
+    for tree in trees().values():
+        for n in ast.walk(tree):
+            if isinstance(n, ast.Attribute) and n.attr in fields:
+                (read if isinstance(n.ctx, ast.Load) else written).add(n.attr)
+    others = {"disable_pragma_knobs"}  # read where settings are resolved
+    assert fields - read == others
+    assert not written
+
+
+def constants(tree: ast.Module) -> list[str]:
+    """Names of the module-level numbers."""
+    out = []
+    for node in tree.body:
+        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if value is None or not isinstance(target, ast.Name):
+            continue
+        try:
+            number = eval(compile(ast.Expression(value), "", "eval"), {"__builtins__": {}})
+        except Exception:
+            continue
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            out.append(target.id)
+    return out
+
+
+def test_numbers_of_heuristics_are_knobs() -> None:
+    """A new module-level number of a pass becomes a knob, or its reason to be none goes to FACTS."""
+    found = {}
+    for file, tree in trees().items():
+        if file.startswith(HEURISTICS):
+            for name in constants(tree):
+                found[f"{file}:{name}"] = True
+    bits = re.compile("_(MASK32|ALL|OR|XOR|AND|FULL_MASK|R_UNITS|UNDER_WAY|SEGMENT)$")
+    assert {f for f in found if not bits.search(f.partition(":")[2])} == set(FACTS)
