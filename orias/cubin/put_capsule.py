@@ -24,7 +24,6 @@ from orias.cubin.relocs import (
     R_ABS32_32,
     R_ABS32_HI_32,
     R_ABS32_LO_32,
-    R_CONST_FIELD21_38,
     R_CONST_FIELD22_37,
     R_G64,
     R_UNIFIED,
@@ -62,7 +61,6 @@ _M_FRAME_SIZE: Final = 0x1000E
 _M_FRAME_CODE: Final = 0x1003D
 _DATA_TYPES: Final[dict[int, int]] = {
     R_ABS32_32: _M_32, R_ABS32_LO_32: _M_LO, R_ABS32_HI_32: _M_HI, R_ABS16_32: _M_16, R_CONST_FIELD22_37: _M_32,
-    R_CONST_FIELD21_38: _M_16,
 }  # fmt: skip
 """Relocations against data: type in code, type in Mercury."""
 _CODE_TYPES: Final[dict[int, int]] = {R_ABS32_32: _M_CODE, R_ABS32_LO_32: _M_CODE_LO, R_ABS32_HI_32: _M_CODE_HI}
