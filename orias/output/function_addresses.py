@@ -27,3 +27,4 @@ def place_functions(v: Variable, kernels: list[Kernel], texts: list[EmittedText]
             data[r.offset] = place[r.type - FUNCTION_BYTE]
     v.data = bytes(data)
     v.relocs = [r for r in v.relocs if r.type >= 0]
+    v.relocs_applied = True
