@@ -4,6 +4,7 @@ The module imports next to nothing.  Whatever goes wrong, the caller compiles it
 """
 
 import os
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,13 +44,13 @@ def ask(argv: "Sequence[str]") -> int:
         try:
             connection.connect(path)
             credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
-            if int.from_bytes(credentials[4:8], _ORDER) != os.getuid():
+            if int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid():
                 return -1
             parts = [os.getcwd(), str(os.umask(0))]
             os.umask(int(parts[1]))
             parts += [str(len(argv)), *argv, *(f"{k}={v}" for k, v in os.environ.items())]
             text = "\0".join(parts).encode("utf-8", "surrogateescape")
-            files = b"".join(fd.to_bytes(4, _ORDER) for fd in (0, 1, 2))
+            files = b"".join(fd.to_bytes(4, sys.byteorder) for fd in (0, 1, 2))
             head = len(text).to_bytes(8, "little")
             connection.sendmsg([head], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
             connection.sendall(text)
@@ -59,12 +60,3 @@ def ask(argv: "Sequence[str]") -> int:
     except (ImportError, AttributeError, OSError, ValueError, KeyError):
         return -1
     return answer[0] if answer else -1
-
-
-def _order() -> "str":
-    import sys
-
-    return sys.byteorder
-
-
-_ORDER = _order()

@@ -18,6 +18,7 @@ Tools:
   orias reduce FILE.ptx -o OUT.ptx ...       shrink a file that fails
   orias fuzz [--seconds S] ...               compile random programs and judge them by running
   orias exec [--device D] -- PROGRAM ...     run a program with the simulator as its GPU
+  orias toolkit DIR [--cuda CUDA]            make a CUDA toolkit whose assembler and disassemblers are Orias
   orias serve [--idle S]                     compile for the commands that have ORIAS_SERVER=1
 Each prints its own options with --help.
 """

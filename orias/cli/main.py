@@ -10,21 +10,8 @@ from orias.cli.parse import Command, parse_arguments
 
 FAILURE = 255
 _TOOLS = (
-    "dis",
-    "as",
-    "run",
-    "perf",
-    "tune",
-    "explore",
-    "check",
-    "verify",
-    "bisect",
-    "reduce",
-    "fuzz",
-    "opt",
-    "exec",
-    "serve",
-)
+    "dis", "as", "run", "perf", "tune", "explore", "check", "verify", "bisect", "reduce", "fuzz", "opt", "exec", "serve", "toolkit",
+)  # fmt: skip
 
 
 def program_name(path: str) -> str:
@@ -46,6 +33,10 @@ def run(argv: list[str]) -> int:
     """Run one command line (``argv[0]`` is the program) and return its exit code."""
     program = program_name(argv[0])
     arguments = argv[1:]
+    if program in ("nvdisasm", "cuobjdump"):
+        from orias.cli.toolkit_names import run_named
+
+        return run_named(program, arguments)
     if arguments and arguments[0] in _TOOLS and program == "orias":
         from orias.cli.drive import collect_seldom
         from orias.cli.tools import run_tool

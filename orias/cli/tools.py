@@ -1,5 +1,5 @@
 """Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``tune``, ``explore``, ``check``, ``verify``, ``bisect``, ``reduce``, ``fuzz``, ``opt``,
-``exec``, ``serve``.
+``exec``, ``serve``, ``toolkit``.
 
 To compile an input file with such a name, write it as ``./dis``.  Only a program named ``orias`` has sub-commands.
 """
@@ -52,6 +52,10 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             from orias.cli.exec_command import exec_command
 
             return exec_command(arguments)
+        if tool == "toolkit":
+            from orias.cli.toolkit_command import toolkit_command
+
+            return toolkit_command(arguments)
         if tool == "serve":
             from orias.cli.serve_command import run_serve
 

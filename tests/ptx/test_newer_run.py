@@ -126,7 +126,7 @@ def test_bfloats_from_and_to_eight_bits() -> None:
     )
     results = run("sm_100a", body, data)
     for y in results:
-        # Every value of e4m3 is one of bfloat16, so that the way back gives the same codes (0x7f and 0xff are NaN).
+        # Every value of e4m3 is one of bfloat16, so that converting back gives the same codes (0x7f and 0xff are NaN).
         back = y & np.uint64(0xFFFF)
         np.testing.assert_array_equal(back, data[:, 0] & np.uint64(0xFFFF))
         np.testing.assert_array_equal(y, results[0])
