@@ -4,15 +4,18 @@ parse -> check -> lower -> (phases on each function) -> emit -> cubin.  Helpers 
 call them, so that callers know which registers a call may change.
 """
 
+import os
 import time
-from typing import final
+from typing import Final, final
 
 from orias.analysis.liveness import live_across
 from orias.cubin.cubin_error import CubinError
+from orias.cubin.model import CubinModule
 from orias.diag import CompileError, Diagnostic, Unsupported
 from orias.isa.isa_table import load
+from orias.jobserver import JobServer
 from orias.lower.frame.module import lower_module
-from orias.lower.frame.program import Kernel, LowerOptions
+from orias.lower.frame.program import Kernel, LowerOptions, Program
 from orias.options import Options
 from orias.ori.clone import clone
 from orias.ori.decisions import Decision, distinct
@@ -20,23 +23,29 @@ from orias.ori.ir import Func
 from orias.output.advice import advice, kernel_decisions
 from orias.output.debug_records import missing_sections
 from orias.output.emit import EmittedText, emit
-from orias.output.module_cubin import make_cubin
-from orias.output.result import CompileResult
+from orias.output.module_cubin import cubin_module, kernel_part, make_cubin
+from orias.output.result import CompileResult, KernelPart
+from orias.passes.instrument import show_errors_at_exit, steer_threads
 from orias.passes.wgmma_calls import note_blocking_calls
+from orias.peak_memory import peak_memory
 from orias.pipeline.functions import Trace
+from orias.pipeline.phases import PHASES
 from orias.pipeline.runner import Runner
 from orias.ptx.ast import Module
 from orias.ptx.double_warnings import double_uses
-from orias.ptx.module_checks import check
+from orias.ptx.module_checks import check, check_debug
 from orias.ptx.module_inputs import merge, restrict
 from orias.ptx.parser import parse
 from orias.ptx.pragmas import knob_pragmas
 from orias.ptx.targets import newest_of
 from orias.regalloc.register_allocation import set_known_clobbers
-from orias.regalloc.register_budget import register_counts
+from orias.regalloc.register_budget import limit_notes, register_counts
 from orias.schedule.texture_quads import reserve as reserve_quads
+from orias.split import can_split, work_in_processes
 from orias.target.profile import TARGETS, Target
 from orias.target.register_steps import MOST_REGISTERS, SYSTEM_REGISTERS
+
+_HEAD_ERRORS: Final = ("Missing .version", "Unsupported .version")
 
 
 def compile_text(sources: list[tuple[str, str | bytes]], options: Options, trace: Trace | None = None) -> CompileResult:
@@ -45,12 +54,17 @@ def compile_text(sources: list[tuple[str, str | bytes]], options: Options, trace
     Raises CompileError with every diagnostic if the input cannot be compiled.  ``trace`` is called after each phase
     of each function with the phase's name and the function.
     """
-    return _Compiler(options, trace).run(sources)
+    compiler = _Compiler(options, trace)
+    try:
+        return compiler.run(sources)
+    finally:
+        if compiler.server is not None:
+            compiler.server.close()
 
 
 @final
 class _Compiler:
-    __slots__ = ("decisions", "diagnostics", "options", "target", "times", "trace")
+    __slots__ = ("decisions", "diagnostics", "memory", "options", "peak", "server", "target", "times", "trace")
 
     def __init__(self, options: Options, trace: Trace | None) -> None:
         self.options: Options = options
@@ -58,6 +72,9 @@ class _Compiler:
         self.diagnostics: list[Diagnostic] = []
         self.times: dict[str, float] = {}
         self.decisions: list[Decision] = []
+        self.memory: dict[str, int] = {}
+        self.peak: int = peak_memory()
+        self.server: JobServer | None = JobServer() if options.jobserver else None
         arch = options.arch
         if arch not in TARGETS:
             raise CompileError([Diagnostic("fatal", f"Value '{arch}' is not defined for option 'gpu-name'")])
@@ -65,25 +82,24 @@ class _Compiler:
 
     def run(self, sources: list[tuple[str, str | bytes]]) -> CompileResult:
         start = time.perf_counter()
-        sources = [merge(sources)]
+        _check_heads(sources, newest_of(self.options.release))
+        source = merge(sources)
         try:
-            module = self._front_end(sources)
+            module = self._front_end(source)
             start = self._clock("front end", start)
+            o = self.options
             program = lower_module(
-                module, self.target, LowerOptions(self.options.compile_only, self.options.opt_level, self.options.debug)
+                module, self.target, LowerOptions(o.compile_only, o.opt_level, o.debug, o.own_sections)
             )
-            start = self._clock("lower", start)
-            runner = Runner(self.options, self.trace)
-            texts: list[EmittedText] = []
-            for kernel in program.kernels:
-                self._phases(kernel, runner, module.pragmas)
-                if not runner.stopped:
-                    texts.append(self._emit(kernel))
+            out = cubin_module(module, program, source[1], o, self.target)
+            self._clock("lower", start)
+            runner = Runner(o, self.trace)
+            parts, texts = self._kernels(module, program, out, runner)
             start = time.perf_counter()
             if runner.stopped:
-                result = CompileResult(self.options.arch, b"")
+                result = CompileResult(o.arch, b"")
             else:
-                result = make_cubin(module, program, texts, sources[0][1], self.options, self.target)
+                result = make_cubin(module, program, out, parts, texts, o, self.target)
         except Unsupported as e:
             raise CompileError([*self.diagnostics, Diagnostic("error", e.message, e.line)]) from e
         except CubinError as e:
@@ -91,23 +107,131 @@ class _Compiler:
         self._clock("cubin", start)
         result.diagnostics = self.diagnostics
         result.times = self.times
-        result.phases = runner.times()
+        result.memory = self.memory
+        result.jobserver = self.server is not None and self.server.found
+        result.phases = _sum_phases(parts) if parts else runner.times()
+        result.spans = [span for part in parts for span in part.spans]
         result.remarks = distinct(self.decisions)
         return result
+
+    # --- all kernels -------------------------------------------------------------------------------------------
+
+    def _kernels(
+        self, module: Module, program: Program, out: CubinModule, runner: Runner
+    ) -> tuple[list[KernelPart], list[EmittedText]]:
+        """Compile every kernel; the codes are returned where a cubin needs them together."""
+        kernels = program.kernels
+        if runner.stopped:
+            for kernel in kernels:
+                self._phases(kernel, runner, module.pragmas)
+            return [], []
+        if self.options.debug or (self.options.own_sections and not self.options.compile_only):
+            return self._together(module, program, out, runner)
+        alone = self.options.verifies or self.options.dump_before or self.options.dump_after or self.trace is not None
+
+        def work(i: int) -> KernelPart | CompileError | Unsupported:
+            return self._part(kernels[i], out, module)
+
+        server = self.server
+        workers = 1 if alone or len(kernels) < 2 or not can_split() else self._workers(len(kernels), server)
+        try:
+            order = sorted(range(len(kernels)), key=lambda i: -_size(kernels[i]))
+            done = work_in_processes(order, workers, work) if workers > 1 else {}
+        finally:
+            if server is not None:
+                server.give_back()
+        parts: list[KernelPart] = []
+        for i in range(len(kernels)):
+            part = done.pop(i) if i in done else work(i)
+            if isinstance(part, CompileError):
+                raise CompileError([*self.diagnostics, *part.diagnostics])
+            if isinstance(part, Unsupported):
+                raise part
+            self.diagnostics.extend(part.diagnostics)
+            self.decisions.extend(part.decisions)
+            parts.append(part)
+        self._add_times(parts)
+        return parts, []
+
+    def _together(
+        self, module: Module, program: Program, out: CubinModule, runner: Runner
+    ) -> tuple[list[KernelPart], list[EmittedText]]:
+        """Compile the kernels of a module whose kernels call functions of each other."""
+        texts: list[EmittedText] = []
+        times: list[tuple[float, float, float]] = []
+        for kernel in program.kernels:
+            start = time.perf_counter()
+            self._phases(kernel, runner, module.pragmas)
+            middle = time.perf_counter()
+            texts.append(self._emit(kernel))
+            times.append((start, middle, time.perf_counter()))
+        parts: list[KernelPart] = []
+        for kernel, text, (start, middle, end) in zip(program.kernels, texts, times, strict=True):
+            # What a kernel may reach is known when all functions are compiled.
+            beside = program.kernels if kernel.ptx.entry and not out.relocatable else [kernel]
+            part = kernel_part(kernel, text, out, module, self.options, self.target, beside)
+            part.info.start, part.info.seconds, part.emit_seconds = start, end - start, end - middle
+            parts.append(part)
+        if parts:
+            parts[0].phases, parts[0].spans = runner.times(), runner.spans()
+        self._add_times(parts)
+        return parts, texts
+
+    def _add_times(self, parts: list[KernelPart]) -> None:
+        emit_seconds = sum(p.emit_seconds for p in parts)
+        self.times["phases"] = sum(p.info.seconds for p in parts) - emit_seconds
+        self.times["emit"] = emit_seconds
+
+    def _workers(self, kernels: int, server: JobServer | None) -> int:
+        """Number of processes to use, each but the first with a token of the jobserver if there is one."""
+        wanted = min(self.options.split_compile or os.cpu_count() or 1, kernels)
+        return 1 + server.take(wanted - 1) if server is not None and server.found else wanted
+
+    def _part(self, kernel: Kernel, out: CubinModule, module: Module) -> "KernelPart | CompileError | Unsupported":
+        """Compile one kernel of a module whose kernels share nothing; returns what goes wrong."""
+        before, self.diagnostics = self.diagnostics, []
+        decided, self.decisions = self.decisions, []
+        try:
+            start = time.perf_counter()
+            runner = Runner(self.options, self.trace)
+            self._phases(kernel, runner, module.pragmas)
+            middle = time.perf_counter()
+            text = self._emit(kernel)
+            part = kernel_part(kernel, text, out, module, self.options, self.target, [kernel])
+            part.info.start = start
+            part.emit_seconds = time.perf_counter() - middle
+            part.info.seconds = time.perf_counter() - start
+            part.diagnostics = self.diagnostics
+            part.decisions = self.decisions
+            part.phases, part.spans = runner.times(), runner.spans()
+        except (CompileError, Unsupported) as e:
+            return e
+        finally:
+            self.diagnostics = before
+            self.decisions = decided
+        return part
 
     def _clock(self, stage: str, start: float) -> float:
         now = time.perf_counter()
         self.times[stage] = self.times.get(stage, 0.0) + now - start
+        peak = peak_memory()
+        self.memory[stage] = self.memory.get(stage, 0) + peak - self.peak
+        self.peak = peak
         return now
 
-    def _front_end(self, sources: list[tuple[str, str | bytes]]) -> Module:
-        name, text = sources[0]
-        newest = newest_of(self.options.release)
-        module = parse(text, name, newest)
+    def _front_end(self, source: tuple[str, str | bytes]) -> Module:
+        name, text = source
+        module = parse(text, name, newest_of(self.options.release))
         self.diagnostics.extend(module.warnings)
         restrict(module, self.options)
         if "debug" in module.target_options:
+            missing: list[Diagnostic] = []
+            check_debug(module, missing)
+            if missing:
+                raise CompileError([*self.diagnostics, *missing])
             self._debug_target()
+        if self.options.verbose and self.options.maxrregcount:
+            self.diagnostics.extend(limit_notes(module, self.options, self.target))
         if self.options.debug:
             self.diagnostics.extend(missing_sections(module))
         if self.options.warn_double:
@@ -148,12 +272,16 @@ class _Compiler:
                 fn.contract.clear()
             fn.stack_check = self.options.stack_check
             fn.decisions = [] if self.options.remarks else None
+            if not self.options.constant_bank:
+                fn.pool = None
+            if self.options.errors_at_exit:
+                show_errors_at_exit(fn)
+            if self.options.thread_steering:
+                steer_threads(fn)
             set_known_clobbers(fn, done)
             if fn.private and fn.max_regs < MOST_REGISTERS and not _leaves_registers(kernel, fn, runner):
                 fn.private = False
-            start = time.perf_counter()
             runner.run(fn)
-            self._clock("phases", start)
             if fn.clobbers is not None and (fn.kind == "helper" or fn.private):
                 done[fn.name] = fn
         self.diagnostics.extend(advice(kernel))
@@ -161,8 +289,7 @@ class _Compiler:
             self.decisions.extend(kernel_decisions(kernel))
 
     def _emit(self, kernel: Kernel) -> EmittedText:
-        start = time.perf_counter()
-        text = emit(
+        return emit(
             kernel.all_functions(),
             load(self.target.table),
             self.target,
@@ -170,8 +297,38 @@ class _Compiler:
             kernel.pointers,
             self.options.self_check,
         )
-        self._clock("emit", start)
-        return text
+
+
+def _check_heads(sources: list[tuple[str, str | bytes]], newest: tuple[int, int]) -> None:
+    """Raise CompileError for inputs without a version, or with one that is not known, if there are several inputs."""
+    found: list[Diagnostic] = []
+    for name, text in sources if len(sources) > 1 else ():
+        try:
+            parse(text, name, newest)
+        except CompileError as e:
+            found += [
+                Diagnostic(d.severity, d.message, d.line, d.column, d.file or name)
+                for d in e.diagnostics
+                if d.message.startswith(_HEAD_ERRORS)
+            ]
+    if found:
+        raise CompileError(found)
+
+
+def _size(kernel: Kernel) -> int:
+    """Number of instructions of a kernel's functions."""
+    return sum(len(b.insts) for f in kernel.all_functions() for b in f.blocks)
+
+
+def _sum_phases(parts: list[KernelPart]) -> list[tuple[str, int, float]]:
+    """Functions and seconds of each phase over all parts, in the order of the pipeline."""
+    runs: dict[str, int] = {}
+    seconds: dict[str, float] = {}
+    for part in parts:
+        for name, count, spent in part.phases:
+            runs[name] = runs.get(name, 0) + count
+            seconds[name] = seconds.get(name, 0.0) + spent
+    return [(p.name, runs[p.name], seconds[p.name]) for p in PHASES if p.name in runs]
 
 
 def _leaves_registers(kernel: Kernel, fn: Func, runner: Runner) -> bool:

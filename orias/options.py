@@ -18,9 +18,9 @@ class Options:
     """
 
     __slots__ = (
-        "arch", "compile_only", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache",
+        "arch", "cloning", "compile_only", "constant_bank", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache",
         "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "annotate", "capsules", "override_directives", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
+        "annotate", "capsules", "errors_at_exit", "jobserver", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
         "suppress_debug_info", "time_phases", "tool_arguments", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
@@ -48,6 +48,20 @@ class Options:
         """0..10; higher values allow more registers to hide latency."""
         self.remarks: bool = False
         """Collect the decisions of passes (:mod:`orias.ori.decisions`)."""
+        self.function_maxrregcount: int = 0
+        """``maxrregcount`` for functions that are no kernels, with ``compile_only``; 0 for none."""
+        self.cloning: bool = True
+        """Each kernel gets copies of the functions it calls; else functions have sections of their own."""
+        self.constant_bank: bool = True
+        """Constants of doubles may go to a constant bank."""
+        self.errors_at_exit: bool = False
+        """Each kernel waits at its end until faults of its memory accesses are visible."""
+        self.thread_steering: bool = False
+        """A random pause before each access to memory, so that data races show."""
+        self.split_compile: int = 1
+        """Processes that compile functions at the same time; 0: one per CPU.  The cubin is the same."""
+        self.jobserver: bool = False
+        """The processes but the first need tokens of the jobserver that the environment names."""
         self.stack_check: bool = False
         """Trap if the stack pointer is out of bounds."""
         self.annotate: bool = False
@@ -100,7 +114,7 @@ class Options:
     @property
     def own_sections(self) -> bool:
         """True if every function has a section of its own."""
-        return self.compile_only or self.debug
+        return self.compile_only or self.debug or not self.cloning
 
     @property
     def verifies(self) -> bool:

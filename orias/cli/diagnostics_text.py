@@ -10,6 +10,11 @@ _ALONE = (
     "Program with .target",
     "Unknown function",
     "Output file",
+    "Unresolved extern function",
+    "File uses too much global constant data",
+    " 32-Bit compilation is no longer supported",
+    "GNU Jobserver support requested",
+    "Internal error: symbol already assigned",
 )
 """Prefixes of final messages after which ptxas does not print ABORTED (measured on 13.0.88)."""
 
@@ -39,9 +44,9 @@ class Messages:
         place = f"{file}, line {line}; " if line else ""
         sys.stderr.write(f"{self.program} {place}{severity:<8}: {text}\n")
 
-    def plain(self, text: str) -> None:
-        """Print a line without prefix."""
-        sys.stderr.write(text + "\n")
+    def write(self, text: str) -> None:
+        """Print text as it is."""
+        sys.stderr.write(text)
 
     def aborted(self) -> None:
         """Print that the compile was aborted, if ptxas would."""

@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+import time
 
 from orias.cli.compile_limits import LimitError, run_limited, temporary_name
 from orias.cli.diagnostics_text import Messages
@@ -13,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from orias.api import Cubin, KernelInfo
     from orias.diag import Diagnostic
+    from orias.options import Options
 
 FAILURE = 255
 _ALLOCATIONS = 50_000
@@ -21,19 +23,21 @@ STRING_NAME = "application ptx input"
 """Name of input texts in messages."""
 
 
-def stdin_name() -> str:
-    """Name of standard input in messages: the temporary file that ptxas would use."""
-    return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"tmpxft_{os.getpid():08x}_00000000-0_stdin")
+def stdin_name(number: int) -> str:
+    """Name of standard input in messages: the temporary file that ptxas would use for its input of that number, from 0."""
+    return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"tmpxft_{os.getpid():08x}_00000000-{number}_stdin")
 
 
 def read_inputs(command: Command, out: Messages) -> list[tuple[str, str | bytes]]:
-    """(name, text) of every input; reports inputs that it cannot read."""
+    """(name, text) of every input, texts of the command line last; reports inputs that it cannot read."""
     sources: list[tuple[str, str | bytes]] = []
-    for kind, text in command.inputs:
+    standard_inputs = 0
+    for kind, text in sorted(command.inputs, key=lambda pair: pair[0] == "string"):
         if kind == "string":
             sources.append((STRING_NAME, text))
         elif text == "-":
-            sources.append((stdin_name(), sys.stdin.buffer.read()))
+            sources.append((stdin_name(standard_inputs), sys.stdin.buffer.read()))
+            standard_inputs += 1
         else:
             try:
                 with open(text, "rb") as f:
@@ -79,7 +83,12 @@ def write_output(path: str, data: bytes) -> None:
 def _say_all(diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | bytes]], out: Messages) -> None:
     for d in diagnostics:
         file, line = d.file or sources[0][0], d.line
-        if len(sources) > 1 and line and file == sources[0][0]:
+        if (
+            len(sources) > 1
+            and line
+            and (not d.file or d.file == sources[0][0])
+            and not d.message.startswith("Missing .version")
+        ):
             from orias.ptx.module_inputs import locate
 
             file, line = locate(sources, line)
@@ -127,6 +136,8 @@ def _guarded(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         return _compile(s, sources, out)
     except CompileError as e:
         _say_all(e.diagnostics, sources, out)
+        if len(sources) > 1 and out.last.startswith("Unsupported .version"):
+            out.last = ""
     except RecursionError:
         out.say("fatal", "The input is nested too deeply")
     except MemoryError:
@@ -165,13 +176,14 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     from orias.api import compile_sources
 
     collect_seldom()
+    start = time.perf_counter()
     cubin = compile_sources(sources, s.options)
     _say_all(cubin.diagnostics, sources, out)
     if out.errors:
         out.aborted()
         return FAILURE
     o = s.options
-    if o.time_phases:
+    if s.show_phases:
         from orias.cli.phase_text import phase_times
 
         sys.stderr.write(phase_times(cubin.phases))
@@ -187,6 +199,8 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
             "Option suppress-debug-info requires option device-debug or lineinfo; "
             "ignoring since latter is not specified",
         )
+    if o.jobserver and o.split_compile != 1 and not cubin.jobserver:
+        s.late.append("GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'")
     for text in s.late:
         out.say("warning", text)
     if out.errors:
@@ -196,7 +210,7 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if out.errors:
         return FAILURE
     if s.options.verbose:
-        report(cubin, s.options.arch, out)
+        report(cubin, s.options, out)
         if cubin.no_capsule:
             out.say("info", f"No capsules: {cubin.no_capsule}")
     try:
@@ -204,7 +218,42 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     except (OSError, ValueError):
         out.say("fatal", f"Output file '{s.output}' could not be opened")
         return FAILURE
+    if s.trace and not _trace(cubin, s, sources[0][0], start, out):
+        return FAILURE
+    if s.statistics and not _statistics(cubin, s, sources[0][0], out):
+        return FAILURE
     return 0
+
+
+def _trace(cubin: "Cubin", s: Settings, source: str, start: float, out: Messages) -> bool:
+    """Add the compile to the trace file; False if that cannot be."""
+    from orias.cli.time_trace import TraceError, events_of, read_trace, trace_start, write_trace
+
+    try:
+        trace = read_trace(s.trace)
+        offset = trace_start(trace, s.trace_after)
+        end = time.perf_counter()
+        write_trace(s.trace, trace, events_of(cubin, source, start, end, offset, s.trace_pid or os.getpid()))
+    except TraceError as e:
+        out.say("fatal", str(e))
+        return False
+    return True
+
+
+def _statistics(cubin: "Cubin", s: Settings, source: str, out: Messages) -> bool:
+    """Print the statistics or add them to a file; False if that cannot be."""
+    from orias.cli.statistics_text import statistics
+
+    if not s.statistics_file:
+        out.write(statistics(cubin, s.statistics, f"{out.program} info    : STAT: "))
+        return True
+    try:
+        with open(s.statistics_file, "a", encoding="utf-8") as f:
+            f.write(f"{source} >>\n\n" + statistics(cubin, s.statistics, ""))
+    except OSError:
+        out.say("fatal", f"Output file '{s.statistics_file}' could not be opened")
+        return False
+    return True
 
 
 def _has_loc(text: str | bytes) -> bool:
@@ -224,41 +273,54 @@ def _usage_warnings(cubin: "Cubin", s: Settings, out: Messages) -> None:
             )
 
 
-def _properties(k: "KernelInfo", name: str, out: Messages) -> None:
-    out.say("info", f"Function properties for {name}")
-    out.plain(
-        f"    {k.stack} bytes stack frame, {k.spill_stores} bytes spill stores, {k.spill_loads} bytes spill loads"
-    )
+def report(cubin: "Cubin", options: "Options", out: Messages) -> None:
+    """The ``-v`` report: the module, then functions of their own (``-c``) and kernels, each with the copies of its functions.
 
-
-def report(cubin: "Cubin", arch: str, out: Messages) -> None:
-    """The ``-v`` report: module, functions (``-c``), then kernels from last to first with the functions after them."""
+    The last kernel comes first but with -g, and where functions are not copied.
+    """
     head = f"{cubin.gmem} bytes gmem"
     for bank, size in sorted(cubin.cmem.items()):
         if size:
             head += f", {size} bytes cmem[{bank}]"
     out.say("info", head)
-    time = f"Compile time = {1000 * sum(cubin.times.values()) / max(len(cubin.kernels), 1):.3f} ms"
-    for f in cubin.kernels.values():
-        if not f.is_entry:
-            _properties(f, f.name, out)
-            out.say("info", time)
-    for k in reversed(list(cubin.kernels.values())):
-        if not k.is_entry:
-            continue
-        out.say("info", f"Compiling entry function '{k.name}' for '{arch}'")
-        _properties(k, k.name, out)
-        used = f"Used {k.registers} registers, used {k.barriers} barriers"
-        if k.stack_cumulative:
-            used += f", {k.stack_cumulative} bytes cumulative stack size"
-        if k.shared:
-            used += f", {k.shared} bytes smem"
-        for bank, size in sorted(k.constant.items()):
-            if size:
-                used += f", {size} bytes cmem[{bank}]"
-        out.say("info", used)
-        out.say("info", time)
-        prefix = f"${k.name}$"
-        for name, f in reversed(list(cubin.functions.items())):
-            if name.startswith(prefix):
-                _properties(f, name[len(prefix) :], out)
+    kernels = list(cubin.kernels.values())
+    functions: list[list[str]] = [_function_lines(f, out) for f in kernels if not f.is_entry]
+    blocks = [_kernel_lines(k, cubin, options.arch, out) for k in reversed(kernels) if k.is_entry]
+    blocks = [*functions, *blocks]
+    if options.debug:
+        blocks = [*functions[::-1], *blocks[len(functions) :]][::-1]
+    elif not options.cloning and not options.compile_only:
+        blocks.reverse()
+    for lines in blocks:
+        out.write("".join(lines))
+
+
+def _info(text: str, out: Messages) -> str:
+    return f"{out.program} info    : {text}\n"
+
+
+def _properties(k: "KernelInfo", name: str, out: Messages) -> list[str]:
+    spills = f"{k.spill_stores} bytes spill stores, {k.spill_loads} bytes spill loads"
+    return [_info(f"Function properties for {name}", out), f"    {k.stack} bytes stack frame, {spills}\n"]
+
+
+def _function_lines(f: "KernelInfo", out: Messages) -> list[str]:
+    return [*_properties(f, f.name, out), _info(f"Compile time = {1000 * f.seconds:.3f} ms", out)]
+
+
+def _kernel_lines(k: "KernelInfo", cubin: "Cubin", arch: str, out: Messages) -> list[str]:
+    used = f"Used {k.registers} registers, used {k.barriers} barriers"
+    if k.stack_cumulative:
+        used += f", {k.stack_cumulative} bytes cumulative stack size"
+    if k.shared:
+        used += f", {k.shared} bytes smem"
+    for bank, size in sorted(k.constant.items()):
+        if size:
+            used += f", {size} bytes cmem[{bank}]"
+    lines = [_info(f"Compiling entry function '{k.name}' for '{arch}'", out), *_properties(k, k.name, out)]
+    lines += [_info(used, out), _info(f"Compile time = {1000 * k.seconds:.3f} ms", out)]
+    prefix = f"${k.name}$"
+    for name, f in reversed(list(cubin.functions.items())):
+        if name.startswith(prefix):
+            lines += _properties(f, name[len(prefix) :], out)
+    return lines

@@ -24,8 +24,10 @@ JOINED: "Final" = 6
 """A number joined to the short name (``-O3``), or after ``=``."""
 TEXTS: "Final" = 7
 """Texts that are not split; repeated options accumulate."""
-OPTIONAL: "Final" = 8
+OPTIONAL: "Final" = 9
 """A text after ``=``, or nothing."""
+CHOICES: "Final" = 8
+"""Comma-separated values of :func:`allowed`; repeated options accumulate."""
 
 """Values of ``-arch``; with ``compute_`` and ``lto_`` Orias only parses."""
 
@@ -88,13 +90,25 @@ OPTIONS: "Final[tuple[tuple[str, str, int, str, str], ...]]" = (
 )  # fmt: skip
 """Long name, short name, kind, value in the help text, help text."""
 
-HIDDEN: "Final[tuple[tuple[str, int], ...]]" = (
-    ("regAllocOptLevel", NUMBER),
-    ("tool-name", TEXT),
-    ("cuda-api-version", TEXT),
-    ("jobserver", FLAG),
-)
-"""Options of ptxas that only have a long name and are not in its help text."""
+HIDDEN: "Final[tuple[tuple[str, int, bool], ...]]" = (
+    ("regAllocOptLevel", NUMBER, True), ("tool-name", TEXT, True), ("cuda-api-version", TEXT, True), ("jobserver", FLAG, True),
+    ("cloning", TEXT, True), ("fast-compile", FLAG, False), ("compiler-stats", CHOICES, False), ("compiler-stats-file", TEXT, False),
+    ("fdevice-time-trace", TEXT, False), ("ftrace-phase-after", TEXT, False), ("use-trace-pid", NUMBER, True),
+    ("abi-compile", TEXT, False), ("apply-controls", TEXT, True), ("assume-extern-functions-do-not-sync", BOOL, True),
+    ("blocks-are-clusters", BOOL, True), ("device-stack-protector-frame-size-threshold", NUMBER, False),
+    ("disable-fast-video-emulation", BOOL, True), ("disable-smem-reservation", BOOL, True), ("dont-reserve-null-pointer", FLAG, True),
+    ("enable-extended-smem", BOOL, True), ("ext-desc-file", TEXT, True), ("ext-desc-string", TEXT, True), ("force-externals", FLAG, False),
+    ("force-rela", FLAG, True), ("limit-fold-fp", BOOL, True), ("link-info", TEXT, True), ("membermask-overlap", BOOL, True),
+    ("no-fastreg", FLAG, True), ("no-membermask-overlap", BOOL, True), ("okey", NUMBER, False), ("opt-pointers", FLAG, False),
+    ("print-potentially-overlapping-membermasks", FLAG, True), ("profile-options", TEXT, False), ("ptx-length", NUMBER, False),
+    ("query-controls", TEXT, True), ("set-texmode-raw", BOOL, True), ("sw1729687", BOOL, True), ("sw200387803", BOOL, True),
+    ("sw200428197", BOOL, True), ("sw200764156", BOOL, True), ("sw2614554", BOOL, True), ("sw2837879", BOOL, True), ("sw4575628", BOOL, True),
+    ("sw4915215", BOOL, True), ("sw4936628", BOOL, True), ("verbose-tkinfo", BOOL, True),
+)  # fmt: skip
+"""Options of ptxas that are not in its help text: long name, kind, whether the name also works with one dash."""
+
+DEPRECATED: "Final" = ("force-externals", "link-info")
+"""Hidden options that ptxas warns of while it reads them."""
 
 OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
     (
@@ -145,34 +159,24 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
 ORIAS_ONLY: "Final" = ("knob", "knob-file", "list-knobs")
 """Those of OWN that do not exist under another program name (``ptxas``)."""
 
-UNKNOWN_TO_US: "Final[tuple[str, ...]]" = (
-    "apply-controls", "cloning", "compiler-stats", "compiler-stats-file", "ext-desc-file", "ext-desc-string", "fast-compile",
-    "fdevice-time-trace", "ftrace-phase-after", "okey", "ptx-length", "query-controls", "set-texmode-raw", "use-trace-pid",
-    "verbose-tkinfo",
-)  # fmt: skip
-"""Further hidden options of ptxas that Orias refuses by name."""
-
 NOT_IN_NOTE: "Final" = ("input-as-string", "options-file", "output-file", "help", "list-version", "version")
 
 UNSUPPORTED: "Final[tuple[str, ...]]" = (
-    "extensible-whole-program",
-    "compile-as-tools-patch",
-    "sanitize",
-    "device-stack-protector",
-    "make-errors-visible-at-exit",
-    "preserve-relocs",
-    "device-function-maxrregcount",
-    "optimize-float-atomics",
-)
-"""Options that change the behaviour of code and are not implemented: refused."""
+    "extensible-whole-program", "compile-as-tools-patch", "device-stack-protector", "sanitize", "preserve-relocs", "apply-controls", "blocks-are-clusters",
+    "ext-desc-file", "ext-desc-string", "force-rela", "link-info", "okey", "opt-pointers", "profile-options", "query-controls",
+    "set-texmode-raw", "sw200428197",
+)  # fmt: skip
+"""Options that change what ptxas writes and are not implemented: refused, unless their value is ``false``."""
 
 
 def allowed(option: str) -> tuple[str, ...]:
-    """The values of an ENUM option; empty for any other."""
+    """The values of an ENUM or CHOICES option; empty for any other."""
     if option == "gpu-name":
         from orias.target.target_names import COMPILED
 
         return tuple(f"{kind}_{n}" for kind in ("compute", "lto", "sm") for n in COMPILED)
+    if option == "compiler-stats":
+        return ("t", "m", "p", "d")
     return ("memcheck", "threadsteer") if option == "sanitize" else ()
 
 

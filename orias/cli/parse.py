@@ -6,6 +6,8 @@ take a joined value.  ``-O`` never takes the next argument.
 
 from orias.cli.option_table import (
     BOOL,
+    CHOICES,
+    DEPRECATED,
     ENUM,
     FLAG,
     HIDDEN,
@@ -18,7 +20,6 @@ from orias.cli.option_table import (
     ORIAS_ONLY,
     OWN,
     TEXTS,
-    UNKNOWN_TO_US,
     allowed,
 )
 
@@ -131,8 +132,12 @@ class _Parser:
     def __init__(self, own: bool) -> None:
         self.command: Command = Command()
         self.files: int = 0
-        self.kinds: dict[str, int] = dict(HIDDEN)
+        self.kinds: dict[str, int] = {}
         self.short: dict[str, str] = {}
+        for name, kind, short_too in HIDDEN:
+            self.kinds[name] = kind
+            if short_too:
+                self.short[name] = name
         for name, kind, _, _ in OWN:
             if own or name not in ORIAS_ONLY:
                 self.kinds[name] = kind
@@ -153,8 +158,6 @@ class _Parser:
             shown, eq, value = argument.partition("=")
             if argument[:2] == "--":
                 name = shown[2:]
-                if name in UNKNOWN_TO_US:
-                    raise UsageError(f"Option '--{name}' is not supported by Orias")
                 if name not in self.kinds:
                     raise UsageError(f"Unknown option '{shown[1:]}'")
             elif shown[1:] in self.short:
@@ -164,6 +167,8 @@ class _Parser:
             else:
                 raise UsageError(f"Unknown option '{shown[1:]}'")
             kind = self.kinds[name]
+            if name in DEPRECATED:
+                self.command.warnings.append(f"option '{name}' has been deprecated")
             if kind == FLAG:
                 if eq:
                     raise UsageError(f"no argument expected after '{shown}'")
@@ -174,8 +179,6 @@ class _Parser:
                     raise UsageError(f"argument expected after '{shown}'")
                 value = arguments[i]
                 i += 1
-            elif not eq:
-                continue
             self.take(name, kind, value)
 
     def take(self, name: str, kind: int, value: str) -> None:
@@ -188,7 +191,10 @@ class _Parser:
             for file in value.split(","):
                 self.options_file(file)
             return
-        if kind == LIST:
+        if kind in (LIST, CHOICES):
+            for v in value.split(","):
+                if kind == CHOICES and v and v not in allowed(name):
+                    raise UsageError(f"Value '{v}' is not defined for option '{name}'")
             c.lists.setdefault(name, []).extend(v for v in value.split(",") if v)
             return
         if kind == TEXTS:
@@ -200,7 +206,7 @@ class _Parser:
             number = parse_number(value)
             if name == "machine" and number != 64:
                 raise UsageError(f"Value '{value}' is not defined for option 'machine'")
-            if value == "" and name == "opt-level":
+            if value == "" and name in c.values:
                 return
             value = str(number)
         if kind == ENUM and value not in allowed(name):

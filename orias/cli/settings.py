@@ -5,6 +5,7 @@ Source: ``docs/facts/command-line.md``, "Combinations".
 
 import os
 
+from orias.cli.hidden_settings import hidden_options, older_than
 from orias.cli.option_table import UNSUPPORTED
 from orias.cli.parse import Command, UsageError, parse_number
 from orias.knobs.knob_settings import KnobError, KnobSettings, Setting, parse_environment, parse_setting, read_knob_file
@@ -25,10 +26,15 @@ class Settings:
     """Compile options, and messages about the command line.
 
     ``parse_only``: the target if it is a ``compute_`` or ``lto_`` one; ``messages``: (severity, text) to print at once; ``late``:
-    warnings to print after the input has passed the front end.
+    warnings to print after the input has passed the front end.  ``statistics``: parts of ``--compiler-stats``, to
+    standard error or added to ``statistics_file``; ``trace``: the file of ``--fdevice-time-trace``, with the event before
+    the compile and the process number that it shows (0: its own).
     """
 
-    __slots__ = ("late", "messages", "options", "output", "parse_only", "remark_kinds")
+    __slots__ = (
+        "late", "messages", "options", "output", "parse_only", "remark_kinds", "show_phases", "statistics", "statistics_file", "trace",
+        "trace_after", "trace_pid",
+    )  # fmt: skip
 
     def __init__(self, options: Options, parse_only: str, output: str) -> None:
         self.options: Options = options
@@ -38,6 +44,12 @@ class Settings:
         self.late: list[str] = []
         self.remark_kinds: list[str] = []
         """Kinds of remarks to print; empty: none."""
+        self.show_phases: bool = False
+        self.statistics: list[str] = []
+        self.statistics_file: str = ""
+        self.trace: str = ""
+        self.trace_after: str = ""
+        self.trace_pid: int = 0
 
     def warn(self, text: str) -> None:
         """Add a warning."""
@@ -55,7 +67,7 @@ def _registers(text: str, name: str, arch: str, s: Settings) -> int:
     except UsageError:
         raise UsageError(f"Invalid value '{text}' for option '{name}'") from None
     if n < 0 or n > MOST_REGISTERS:
-        s.warn(f"Too big {name} value specified {n}, will be ignored")
+        s.warn(f"Too big maxrregcount value specified {n}, will be ignored")
         return 0
     if n < FEWEST_REGISTERS:
         s.warn(f"For profile {arch} adjusting per thread register count of {n} to lower bound of {FEWEST_REGISTERS}")
@@ -80,12 +92,20 @@ def _fast_compile(c: Command) -> None:
     if c.flag("device-debug") or fast == "0" or not c.has("opt-level"):
         return
     allowed = 0 if fast == "max" else 1
-    if min(c.number("opt-level", 3), 3) != allowed:
+    level = c.number("opt-level", 3)
+    if (3 if level < 0 else min(level, 3)) != allowed:
         levels = "1,2,3" if fast == "max" else "0,2,3"
         raise UsageError(f"Conflicting options -opt-level=<{levels}> and --Ofast-compile={fast} specified")
 
 
 def _conflicts(c: Command, s: Settings) -> None:
+    for name, (what, allowed) in _CACHES.items():
+        value = c.values.get(name)
+        if value is not None and value not in allowed:
+            s.messages.append(("error", f"Invalid {what} specified: {value}"))
+    level = c.number("register-usage-level", 5)
+    if not 0 <= level <= 10:
+        s.warn(f"Value of RegUsageLevel ({level}) is out of valid range {{0..10}}, option will be ignored")
     if c.flag("device-debug"):
         if c.flag("generate-line-info"):
             s.warn(
@@ -112,28 +132,32 @@ def _conflicts(c: Command, s: Settings) -> None:
                 )
             )
             break
-    if c.flag("jobserver") and c.has("split-compile"):
-        s.late.append("GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'")
     if c.flag("compile-only") and c.flag("extensible-whole-program"):
         name = "--extensible-whole-program"
         s.warn(f"Conflicting options '--compile-only' and '{name}' specified, ignoring '{name}' option")
+    _tools_patch(c, s)
     for kind in ("load", "store"):
         if c.has(f"force-{kind}-cache") and c.has(f"def-{kind}-cache"):
             s.warn(
                 f"Conflicting options force-{kind}-cache and def-{kind}-cache specified, "
                 f"ignoring def-{kind}-cache option"
             )
-    for name, (what, allowed) in _CACHES.items():
-        value = c.values.get(name)
-        if value is not None and value not in allowed:
-            s.messages.append(("error", f"Invalid {what} specified: {value}"))
+
+
+def _tools_patch(c: Command, s: Settings) -> None:
+    """Conflicts of -astoolspatch."""
+    if not c.flag("compile-as-tools-patch"):
+        return
+    for name in ("compile-only", "extensible-whole-program"):
+        if c.flag(name):
+            raise UsageError(f"Conflicting options '--{name}' and --compile-as-tools-patch specified")
+    if c.has("sanitize"):
+        name = "--sanitize"
+        s.warn(f"Conflicting options '{name}' and '--compile-as-tools-patch' specified, ignoring '{name}' option")
 
 
 def _limits(c: Command, s: Settings) -> None:
     """Options about registers and threads."""
-    level = c.number("register-usage-level", 5)
-    if not 0 <= level <= 10:
-        s.warn(f"Value of RegUsageLevel ({level}) is out of valid range {{0..10}}, option will be ignored")
     arch = s.options.arch
     if c.has("maxrregcount"):
         s.options.maxrregcount = _registers(c.values["maxrregcount"], "maxrregcount", arch, s)
@@ -152,18 +176,25 @@ def _limits(c: Command, s: Settings) -> None:
     s.options.override_directives = c.flag("override-directive-values")
     name = "device-function-maxrregcount"
     if c.has(name):
-        _registers(c.values[name], name, arch, s)
-        if not c.flag("compile-only"):
+        if c.flag("compile-only"):
+            s.options.function_maxrregcount = _registers(c.values[name], name, arch, s)
+        else:
             s.warn(f"Command line option '{name}' not supported for 'whole program compilation', will be ignored")
 
 
-def _ignored(name: str, c: Command) -> bool:
-    """True for an option that other options make ineffective."""
-    if name == "device-function-maxrregcount":
-        return not c.flag("compile-only")
-    if name == "extensible-whole-program":
-        return c.flag("compile-only")
-    return False
+def _refuse(c: Command) -> None:
+    """Raise UsageError for an option that changes what ptxas writes and that Orias does not have."""
+    for name in UNSUPPORTED:
+        value = c.values.get(name)
+        if value is None or value == "false" or (name == "okey" and value == "0"):
+            continue
+        if name == "extensible-whole-program" and c.flag("compile-only"):
+            continue
+        if name == "sanitize" and (value == "threadsteer" or c.flag("compile-as-tools-patch")):
+            continue
+        if name == "blocks-are-clusters" and older_than(c.values.get("gpu-name", Options().arch), 90):
+            continue
+        raise UsageError(f"Option '--{name}' is not supported by Orias")
 
 
 def _knobs(c: Command) -> KnobSettings:
@@ -193,18 +224,18 @@ def settings(c: Command) -> Settings:
     if c.values.get("cuda-api-version", "13.0") != "13.0":
         raise UsageError(f"Invalid value '{c.values['cuda-api-version']}' for option '--cuda-api-version'")
     _conflicts(c, s)
+    hidden_options(c, s)
     _limits(c, s)
     if c.flag("device-debug") and c.number("opt-level", 0) != 0:
         s.messages.append(("fatal", "Optimized debugging not supported"))
         return s
     if not any(severity == "error" for severity, _ in s.messages):
-        for name in UNSUPPORTED:
-            if c.has(name) and c.values.get(name) != "false" and not _ignored(name, c):
-                raise UsageError(f"Option '--{name}' is not supported by Orias yet")
+        _refuse(c)
     o.debug = c.flag("device-debug")
     level = c.number("opt-level", 3)
     o.level_given = c.has("opt-level")
-    o.opt_level = 0 if o.debug else max(0, min(level, 3))
+    # As in ptxas, `-O` without a number is level 0, and a negative one is the highest.
+    o.opt_level = 0 if o.debug else 3 if level < 0 else min(level, 3)
     fast = c.values.get("Ofast-compile", "0")
     if fast != "0" and not o.debug:
         # ptxas generates -O0 code for max; mid and min are the same, close to -O1.
@@ -225,6 +256,17 @@ def settings(c: Command) -> Settings:
     usage = c.number("register-usage-level", 5)
     o.register_usage = usage if 0 <= usage <= 10 and not o.debug else 5
     o.stack_check = c.flag("sp-bounds-check")
+    o.constant_bank = not c.flag("disable-optimizer-constants")
+    o.cloning = not c.flag("fast-compile") and c.values.get("cloning") != "no"
+    o.errors_at_exit = c.flag("make-errors-visible-at-exit")
+    o.thread_steering = c.values.get("sanitize") == "threadsteer" and not c.flag("compile-as-tools-patch")
+    o.split_compile = 1 if c.flag("sw2614554") else split
+    o.jobserver = c.flag("jobserver")
+    s.statistics = c.lists.get("compiler-stats", [])
+    s.statistics_file = c.values.get("compiler-stats-file", "") if c.has("compiler-stats") else ""
+    s.trace = c.values.get("fdevice-time-trace", "")
+    s.trace_after = c.values.get("ftrace-phase-after", "")
+    s.trace_pid = c.number("use-trace-pid", 0)
     o.self_check = c.flag("self-check")
     o.verify_each = c.flag("verify-each")
     o.dump_before = c.lists.get("dump-before", [])
@@ -232,12 +274,13 @@ def settings(c: Command) -> Settings:
     o.dump_dir = c.values.get("dump-dir", "")
     o.skip_phases = c.lists.get("skip-phase", [])
     o.stop_after = c.values.get("stop-after", "")
-    o.time_phases = c.flag("time-phases")
     if c.has("remarks"):
         from orias.cli.remark_text import wanted_kinds
 
         s.remark_kinds = wanted_kinds(c.values["remarks"])
         o.remarks = True
+    o.time_phases = c.flag("time-phases") or bool(s.trace)
+    s.show_phases = c.flag("time-phases")
     o.serial = c.flag("serial-schedule")
     o.capsules = c.values.get("capsules", o.capsules)
     if o.capsules not in CAPSULES:

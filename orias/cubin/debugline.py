@@ -96,22 +96,33 @@ def _file_tables(files: list[SourceFile]) -> bytes:
 def source_rows(
     rows: list[LineRow], files: list[SourceFile]
 ) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]]]:
-    """Rows for ``.debug_line`` and their call sites, without rows that have no ``.loc`` (file 0) and without repeated rows."""
+    """Rows for ``.debug_line`` and their call sites, without rows that have no ``.loc`` (file 0) or line 0,
+    and without repeated rows.
+
+    A call site has a row of its own, once in a section, before the first code that is inlined there; if it lies in inlined
+    code itself, its row has a call site too.
+    """
     number = {f.index: i for i, f in enumerate(files, 1)}
     out: list[tuple[int, int, int]] = []
     sites: list[tuple[int, int]] = []
-    last: tuple[int, int, tuple[int, int, int] | None] = (0, 0, None)
+    known: dict[tuple[int, int, int, tuple[int, int]], int] = {}
+    last: tuple[object, ...] = ()
     for r in rows:
-        if r.file not in number or (r.file, r.line, r.inlined_at) == last:
+        here = (r.file, r.line, r.inlined_at, r.function_offset, r.outer)
+        if r.file not in number or r.line == 0 or here == last:
             continue
-        last = (r.file, r.line, r.inlined_at)
+        last = here
         site = (0, 0)
-        if r.inlined_at is not None and r.inlined_at[0] in number:
-            caller = (number[r.inlined_at[0]], r.inlined_at[1])
-            if not out or out[-1] != (r.offset, *caller):
-                out.append((r.offset, *caller))
-                sites.append((0, 0))
-            site = (len(out), r.function_offset)
+        levels = [(*r.inlined_at, r.function_offset), *r.outer] if r.inlined_at is not None else []
+        for file, line, column, name in reversed(levels):
+            if file not in number:
+                break
+            key = (file, line, column, site)
+            if key not in known:
+                out.append((r.offset, number[file], line))
+                sites.append(site)
+                known[key] = len(out)
+            site = (known[key], name)
         out.append((r.offset, number[r.file], r.line))
         sites.append(site)
     return out, sites

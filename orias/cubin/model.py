@@ -171,10 +171,11 @@ class LineRow:
 
     ``file`` is the number of the PTX ``.file`` directive (0: no ``.loc`` holds here), ``ptx_line`` the line of the PTX
     text (1-based); ``inlined_at`` is (file, line, column) of the call site of inlined code, and ``function_offset`` the
-    offset of the inlined function's name in ``.debug_str``.
+    offset of the inlined function's name in ``.debug_str``.  ``outer`` has the same for the code at the call site if
+    that is inlined itself, and so on outwards: (file, line, column, function offset).
     """
 
-    __slots__ = ("column", "file", "function_offset", "inlined_at", "line", "offset", "ptx_line")
+    __slots__ = ("column", "file", "function_offset", "inlined_at", "line", "offset", "outer", "ptx_line")
 
     def __init__(self, offset: int, file: int, line: int, column: int, ptx_line: int) -> None:
         self.offset: int = offset
@@ -184,6 +185,7 @@ class LineRow:
         self.ptx_line: int = ptx_line
         self.inlined_at: tuple[int, int, int] | None = None
         self.function_offset: int = 0
+        self.outer: tuple[tuple[int, int, int, int], ...] = ()
 
 
 @final

@@ -2,23 +2,17 @@
 
 from orias.cubin.model import Variable
 from orias.lower.frame.data_layout import FUNCTION_BYTE, FUNCTION_OFFSET
-from orias.lower.frame.program import Kernel
-from orias.output.emit import EmittedText
+from orias.output.result import KernelPart
 
 
-def place_functions(v: Variable, kernels: list[Kernel], texts: list[EmittedText]) -> None:
+def place_functions(v: Variable, parts: list[KernelPart]) -> None:
     """Fill in the function addresses of an initialiser in a module with one kernel, as offsets in its section."""
     waiting = [r for r in v.relocs if r.type < 0]
     if not waiting or v.data is None:
         return
     data = bytearray(v.data)
     for r in waiting:
-        found = {
-            offset
-            for kernel, text in zip(kernels, texts, strict=True)
-            for name, offset, _ in text.functions
-            if name == f"${kernel.ptx.name}${r.symbol}"
-        }
+        found = {offset for part in parts for name, offset, _ in part.copies if name == f"${part.code.name}${r.symbol}"}
         # A function that the only kernel cannot call has no copy.
         place = (max(found, default=0) + r.addend).to_bytes(8, "little")
         if r.type == FUNCTION_OFFSET:

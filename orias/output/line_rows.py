@@ -41,7 +41,21 @@ def line_rows(lines: list[tuple[int, int]], locs: dict[int, Loc], names: dict[st
         row = LineRow(offset, loc.file, loc.line, loc.column, ptx_line)
         if loc.inlined_at is not None:
             row.inlined_at = loc.inlined_at
-            if loc.function_name is not None:
-                row.function_offset = names.get(loc.function_name[0], 0) + loc.function_name[1]
+            row.function_offset = _name(loc, names)
+            row.outer = _outer(loc.caller, names)
         rows.append(row)
     return rows
+
+
+def _name(loc: Loc, names: dict[str, int]) -> int:
+    """Offset of the name of the function that a directive is in; 0 without one."""
+    return names.get(loc.function_name[0], 0) + loc.function_name[1] if loc.function_name is not None else 0
+
+
+def _outer(loc: Loc | None, names: dict[str, int]) -> tuple[tuple[int, int, int, int], ...]:
+    """The call sites around a directive, from the inside: (file, line, column, name offset)."""
+    out: list[tuple[int, int, int, int]] = []
+    while loc is not None and loc.inlined_at is not None:
+        out.append((*loc.inlined_at, _name(loc, names)))
+        loc = loc.caller
+    return tuple(out)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from orias.cubin.model import CallEdge, CubinModule, KernelCode, SourceFile
+from orias.cubin.model import CallEdge, CubinModule, DebugSection, KernelCode, SourceFile
 from orias.cubin.variable_layout import align_up, global_bytes
 from orias.cubin.writer import write
 from orias.diag import Unsupported
@@ -14,7 +14,7 @@ from orias.output.function_addresses import place_functions
 from orias.output.kernel_code import kernel_code
 from orias.output.kernel_records import describe
 from orias.output.line_rows import line_rows, names_section
-from orias.output.result import CompileResult, KernelInfo
+from orias.output.result import CompileResult, KernelInfo, KernelPart
 from orias.ptx.ast import Module
 from orias.target import features
 from orias.target.profile import Target
@@ -23,39 +23,67 @@ from orias.version import VERSION
 _TOOL_VERSION: Final = f"Orias {VERSION}, for release 13.0"
 
 
-def make_cubin(
-    module: Module, program: Program, texts: list[EmittedText], source: str | bytes, options: Options, target: Target
-) -> CompileResult:
-    """The finished cubin of a module whose kernels are emitted as `texts`.  Raises CubinError if a limit of the format is exceeded."""
-    out = _module(module, program, source, options, target)
-    names: dict[str, int] = {}
+def kernel_part(
+    kernel: Kernel,
+    text: EmittedText,
+    out: CubinModule,
+    module: Module,
+    options: Options,
+    target: Target,
+    beside: list[Kernel],
+) -> KernelPart:
+    """A compiled kernel, for the module `out`.  `beside`: the kernels whose functions it may call, itself included."""
+    facts = CubinModule(target.name, options.compile_only)
+    code = kernel_code(kernel, text, target, beside)
+    describe(code, kernel, facts, options)
+    if options.annotate:
+        code.annotation = f"instr/R-regs: {len(text.code) // 16} instructions, {code.num_regs} R-regs"
     if out.lineinfo:
-        section, names = names_section(module)
-        out.sections = [section] if section is not None and not options.debug else []
+        code.lines = line_rows(text.lines, kernel.locs, names_section(module)[1])
+    part = KernelPart(code, _kernel_info(kernel, code, text, target))
+    part.paced, part.isa_class, part.tensor_map = facts.paced, facts.isa_class, facts.tensor_map
+    part.texture_query = facts.uses_texture_query
+    part.copies = text.functions
+    for caller, callee in kernel.edges:
+        if callee in kernel.externs or options.own_sections:
+            part.calls.append(CallEdge(caller, callee))
+    for fn in kernel.functions:
+        info = KernelInfo(fn.name)
+        info.is_entry = False
+        info.stack, info.spill_stores, info.spill_loads = fn.frame_size, fn.spill_stores, fn.spill_loads
+        part.functions.append(info)
+    return part
+
+
+def make_cubin(
+    module: Module,
+    program: Program,
+    out: CubinModule,
+    parts: list[KernelPart],
+    texts: list[EmittedText],
+    options: Options,
+    target: Target,
+) -> CompileResult:
+    """The finished cubin of a module whose kernels are compiled; `texts`: their code, for -g only.
+
+    Raises CubinError if a limit of the format is exceeded.
+    """
     result = CompileResult(target.name, b"")
-    for kernel, text in zip(program.kernels, texts, strict=True):
-        beside = program.kernels if options.own_sections and not out.relocatable and kernel.ptx.entry else [kernel]
-        code = kernel_code(kernel, text, target, beside)
-        describe(code, kernel, out, options)
-        if options.annotate:
-            code.annotation = f"instr/R-regs: {len(text.code) // 16} instructions, {code.num_regs} R-regs"
-        if out.lineinfo:
-            code.lines = line_rows(text.lines, kernel.locs, names)
-        out.kernels.append(code)
-        for caller, callee in kernel.edges:
-            if callee in kernel.externs or options.own_sections:
-                out.calls.append(CallEdge(caller, callee))
-        result.kernels[code.name] = _kernel_info(kernel, code, text, target)
-        for fn in kernel.functions:
-            info = KernelInfo(fn.name)
-            info.is_entry = False
-            info.stack, info.spill_stores, info.spill_loads = fn.frame_size, fn.spill_stores, fn.spill_loads
-            result.functions[fn.name] = info
-    if out.lineinfo and options.debug:
-        out.sections = debug_sections(module, program.kernels, texts, out, target)
+    for part in parts:
+        out.kernels.append(part.code)
+        out.calls.extend(part.calls)
+        out.paced |= part.paced
+        out.isa_class = max(out.isa_class, part.isa_class)
+        out.tensor_map = max(out.tensor_map, part.tensor_map)
+        out.uses_texture_query |= part.texture_query
+        result.kernels[part.code.name] = part.info
+        for info in part.functions:
+            result.functions[info.name] = info
+    if out.lineinfo:
+        out.sections = _text_sections(module, program, texts, out, options, target)
     if not options.own_sections:
         for v in program.variables:
-            place_functions(v, program.kernels, texts)
+            place_functions(v, parts)
     result.data = write(out)
     result.no_capsule = out.no_capsule
     if out.no_capsule and options.capsules == "require":
@@ -68,7 +96,19 @@ def make_cubin(
     return result
 
 
-def _module(module: Module, program: Program, source: str | bytes, options: Options, target: Target) -> CubinModule:
+def _text_sections(
+    module: Module, program: Program, texts: list[EmittedText], out: CubinModule, options: Options, target: Target
+) -> list[DebugSection]:
+    """The debug sections that come from the PTX text: all of them with -g, else the names of inlined functions."""
+    if options.debug:
+        return debug_sections(module, program.kernels, texts, out, target)
+    section, _ = names_section(module)
+    return [section] if section is not None else []
+
+
+def cubin_module(
+    module: Module, program: Program, source: str | bytes, options: Options, target: Target
+) -> CubinModule:
     """The cubin without kernels: options, notes, data, samplers, the PTX text for debuggers."""
     out = CubinModule(target.name, options.compile_only)
     out.capsules = options.capsules != "forbid"
@@ -79,6 +119,7 @@ def _module(module: Module, program: Program, source: str | bytes, options: Opti
     located = any(k.locs for k in program.kernels)
     out.lineinfo = (options.lineinfo or options.debug or located) and not options.suppress_debug_info
     out.debug = options.debug
+    out.errbar_at_exit = options.errors_at_exit
     out.own_sections = options.own_sections
     out.texmode_independent = "texmode_independent" in module.target_options
     out.variables = program.variables

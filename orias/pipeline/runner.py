@@ -42,6 +42,10 @@ class Runner:
             return []
         return [(p.name, w.runs[p.name], w.times[p.name]) for p in self.phases if p.name in w.runs]
 
+    def spans(self) -> list[tuple[str, str, float, float]]:
+        """(phase, function, start, seconds) of each run of a phase; empty without ``Options.time_phases``."""
+        return self.watch.spans if self.watch is not None and self.options.time_phases else []
+
     def try_out(self, fn: Func) -> None:
         """Run all phases on a copy whose code is not used, without dumps, times, verifier and trace."""
         for phase in _without(selected(self.options, False), fn):

@@ -22,10 +22,11 @@ _SHOWN: Final = 5
 class Watch:
     """Called by the runner before and after each phase; exists only if an option or a caller asks for an observation.
 
-    ``times``: seconds by phase name; ``runs``: how often each phase ran.
+    ``times``: seconds by phase name; ``runs``: how often each phase ran; ``spans``: (phase, function,
+    start, seconds) of each run, by the performance counter.
     """
 
-    __slots__ = ("_after", "_before", "_folder", "_start", "_trace", "_verify", "runs", "times")
+    __slots__ = ("_after", "_before", "_folder", "_start", "_trace", "_verify", "runs", "spans", "times")
 
     def __init__(self, options: Options, trace: Trace | None) -> None:
         self._before: dict[str, list[str]] = _patterns(options.dump_before)
@@ -36,6 +37,7 @@ class Watch:
         self._start: float = 0.0
         self.times: dict[str, float] = {}
         self.runs: dict[str, int] = {}
+        self.spans: list[tuple[str, str, float, float]] = []
 
     def before(self, phase: Phase, fn: Func) -> None:
         """Note that the phase is about to run."""
@@ -46,7 +48,9 @@ class Watch:
     def after(self, phase: Phase, fn: Func) -> None:
         """Note that the phase has run; raises VerifyError if the function then breaks a rule of Ori."""
         name = phase.name
-        self.times[name] = self.times.get(name, 0.0) + time.perf_counter() - self._start
+        seconds = time.perf_counter() - self._start
+        self.times[name] = self.times.get(name, 0.0) + seconds
+        self.spans.append((name, fn.name, self._start, seconds))
         self.runs[name] = self.runs.get(name, 0) + 1
         if fn.decisions is not None:
             for d in fn.decisions:

@@ -192,9 +192,12 @@ class Instr:
 
 @final
 class Loc:
-    """A .loc directive; ``function_name``/``inlined_at`` kept as (label, offset) and (file, line, column) or None."""
+    """A .loc directive; ``function_name``/``inlined_at`` kept as (label, offset) and (file, line, column) or None.
 
-    __slots__ = ("column", "file", "function_name", "inlined_at", "line")
+    ``caller``: the directive that ``inlined_at`` names, the last one before this with its file, line and column.
+    """
+
+    __slots__ = ("caller", "column", "file", "function_name", "inlined_at", "line")
 
     def __init__(self, file: int, line: int, column: int) -> None:
         self.file: int = file
@@ -202,6 +205,7 @@ class Loc:
         self.column: int = column
         self.function_name: tuple[str, int] | None = None
         self.inlined_at: tuple[int, int, int] | None = None
+        self.caller: Loc | None = None
 
 
 @final

@@ -36,7 +36,7 @@ class BodyReader:
     """Reads function bodies.
 
     ``any_loc``: the module has a .loc directive; ``inlined``: labels that .loc directives name as functions;
-    ``located``: positions of the .loc directives of the function being read.
+    ``located``: the last .loc directive of each position in the function being read.
     """
 
     __slots__ = ("any_loc", "forms", "inlined", "located", "state")
@@ -46,7 +46,7 @@ class BodyReader:
         self.forms: Final[Forms] = forms
         self.any_loc: bool = False
         self.inlined: Final[list[str]] = []
-        self.located: Final[set[tuple[int, int, int]]] = set()
+        self.located: Final[dict[tuple[int, int, int], Loc]] = {}
 
     def read(self, function: Function) -> None:
         """Reads a body; the current token is its opening brace."""
@@ -171,7 +171,7 @@ class BodyReader:
                 return False
             line += lex.source.count("\n", pos, found.end())
             loc = Loc(int(found[1]), int(found[2]), int(found[3]))
-            self.located.add((loc.file, loc.line, loc.column))
+            self.located[loc.file, loc.line, loc.column] = loc
             assert function.body is not None
             function.body.append(loc)
         lex.pos = found.end()
@@ -426,7 +426,9 @@ class BodyReader:
                     f"Source location {at} used in inlined_at directive must be used in a preceding .loc directive",
                     line,
                 )
-            self.located.add((loc.file, loc.line, loc.column))
+            if loc.inlined_at is not None:
+                loc.caller = self.located.get(loc.inlined_at)
+            self.located[loc.file, loc.line, loc.column] = loc
             if loc.function_name is not None:
                 self.inlined.append(loc.function_name[0])
             body.append(loc)

@@ -11,7 +11,7 @@ from orias.options import Options
 from orias.ptx.ast import Function, Instr, Module, Sig
 
 _HEAD: Final = re.compile(
-    r"(?:[ \t\r\f\n]+|//[^\n]*|/\*.*?\*/)*(?:\.version[ \t\r\f\n]+[0-9]+\.[0-9]+|\.target[ \t\r\f\n]+([^\n/.]*)|"
+    r"(?:[ \t\r\f\n]+|//[^\n]*|/\*.*?\*/)*(?:\.version[ \t\r\f\n]+([0-9]+)\.([0-9]+)|\.target[ \t\r\f\n]+([^\n/.]*)|"
     r"\.address_size[ \t\r\f\n]+[0-9]+)",
     re.S,
 )
@@ -20,24 +20,50 @@ _HEAD: Final = re.compile(
 def merge(sources: list[tuple[str, str | bytes]]) -> tuple[str, str | bytes]:
     """Merge all inputs into one (name, text): concatenates the texts, with the heads of all but the first blanked.
 
-    :func:`locate` maps a line to its input.  Raises CompileError if the inputs name different targets.
+    Where the heads differ, the merged text has the highest version and the highest target.  :func:`locate` maps a line to
+    its input.
     """
     if len(sources) == 1:
         return sources[0]
-    out: list[str] = []
-    first_target = ""
-    for i, (name, raw) in enumerate(sources):
-        text = raw.decode("latin-1") if isinstance(raw, bytes) else raw
-        body, target = _split_head(text)
-        if i == 0:
-            out.append(text)
-            first_target = target
-        else:
-            if target != first_target:
-                message = f"Inputs with different .target ({first_target} and {target}) are not supported"
-                raise CompileError([Diagnostic("fatal", message, 0, 0, name)])
-            out.append(body)
-    return sources[0][0], "\n".join(out)
+    heads = [_Head(raw.decode("latin-1") if isinstance(raw, bytes) else raw) for _, raw in sources]
+    version = max((h.version for h in heads), default=(0, 0))
+    highest = max(heads, key=lambda h: _sm(h.target))
+    first = heads[0]
+    text = first.text
+    if version != first.version or _sm(highest.target) != _sm(first.target):
+        words = f".version {version[0]}.{version[1]} .target {highest.target}\n"
+        size = " .address_size 64 " if ".address_size" in text[: first.end] else ""
+        text = "\n" * (text.count("\n", 0, first.end) - 1) + words + size + text[first.end :]
+    return sources[0][0], "\n".join([text, *(h.body() for h in heads[1:])])
+
+
+def _sm(target: str) -> int:
+    """The number in a target name, 0 without one."""
+    return int("".join(c for c in target.partition(",")[0] if c.isdecimal()) or "0")
+
+
+class _Head:
+    """The directives at the start of a text: ``version``, ``target`` (all its words), ``end`` (index after them)."""
+
+    __slots__ = ("end", "target", "text", "version")
+
+    def __init__(self, text: str) -> None:
+        self.text: str = text
+        self.version: tuple[int, int] = (0, 0)
+        self.target: str = ""
+        self.end: int = 0
+        m = _HEAD.match(text)
+        while m is not None:
+            if m.group(1) is not None:
+                self.version = int(m.group(1)[-6:]), int(m.group(2)[-6:])
+            elif m.group(3) is not None:
+                self.target = m.group(3).strip()
+            self.end = m.end()
+            m = _HEAD.match(text, self.end)
+
+    def body(self) -> str:
+        """The text with blank lines for the head."""
+        return "\n" * self.text.count("\n", 0, self.end) + self.text[self.end :]
 
 
 def locate(sources: list[tuple[str, str | bytes]], line: int) -> tuple[str, int]:
@@ -50,22 +76,8 @@ def locate(sources: list[tuple[str, str | bytes]], line: int) -> tuple[str, int]
     return sources[-1][0], line
 
 
-def _split_head(text: str) -> tuple[str, str]:
-    """The text with its head directives blanked (with its line breaks), and the target words."""
-    at = 0
-    target = ""
-    while True:
-        m = _HEAD.match(text, at)
-        if m is None:
-            break
-        if m.group(1) is not None:
-            target = m.group(1).strip()
-        at = m.end()
-    return "\n" * text.count("\n", 0, at) + text[at:], target
-
-
 def restrict(module: Module, options: Options) -> None:
-    """Keep the kernels of ``-e``, in that order; add the thread limits of ``-maxntid`` and ``-minnctapersm``; give loads and
+    """Keep the kernels of ``-e``, in that order (where functions have sections of their own, all are kept); add the thread limits of ``-maxntid`` and ``-minnctapersm``; give loads and
     stores of global memory the cache operations of ``-dlcm``, ``-flcm``, ``-dscm`` and ``-fscm``.
 
     Raises CompileError for a name that is no kernel.
@@ -76,10 +88,13 @@ def restrict(module: Module, options: Options) -> None:
             if name not in by_name:
                 raise CompileError([Diagnostic("fatal", f"Unknown function {name}")])
         for name in options.entries:
-            if not by_name[name].entry:
+            if not by_name[name].entry and not options.own_sections:
                 raise CompileError([Diagnostic("error", f"Entry function '{name}' not found")])
-        chosen = [by_name[name] for name in dict.fromkeys(options.entries)]
-        module.functions = [f for f in module.functions if not f.entry] + chosen
+        if not options.own_sections:
+            if len(set(options.entries)) < len(options.entries):
+                raise CompileError([Diagnostic("fatal", "Internal error: symbol already assigned")])
+            chosen = [by_name[name] for name in options.entries]
+            module.functions = [f for f in module.functions if not f.entry] + chosen
     load = options.force_load_cache or options.def_load_cache
     store = options.force_store_cache or options.def_store_cache
     if load or store:

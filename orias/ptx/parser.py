@@ -194,6 +194,7 @@ class Parser:
         if lex.kind == T_PUNCT and lex.text == "(":
             params = parameters(state, entry)
         self._several_results(rets, line)
+        said = len(state.diagnostics)
         function = self._declared(name, entry, line, rets, params, linkage)
         function.column = column
         header = function if function.body is None else Function(name, entry, line)
@@ -221,6 +222,7 @@ class Parser:
             state.syntax()
         if header is not function:
             state.error(f"Duplicate definition of function '{name}'", line)
+            state.diagnostics.insert(said, state.diagnostics.pop())
         elif "extern" in (linkage, function.linkage):
             state.error(f"Function definition conflicts with '.extern' declaration for function '{name}'", line)
         if entry:

@@ -5,7 +5,9 @@ from typing import Final
 from orias.diag import CompileError, Diagnostic
 from orias.lower.frame.program import Kernel
 from orias.options import Options
+from orias.ori.ir import Func
 from orias.passes.setmaxnreg import expand_setmaxnreg, requests
+from orias.ptx.ast import Module
 from orias.target.profile import Target
 from orias.target.register_steps import FEWEST_REGISTERS, MOST_REGISTERS, SUB_PARTITIONS, allowed, registers_for
 
@@ -50,9 +52,10 @@ def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
     threads = d.get("reqntid") or d.get("maxntid")
     blocks = d.get("minnctapersm")
     limit = MOST_REGISTERS
-    if "maxnreg" in d:
+    overridden = options.maxrregcount > 0 and options.override_directives
+    if "maxnreg" in d and not overridden:
         limit = allowed(d["maxnreg"][0])
-    if threads or blocks:
+    if (threads or blocks) and not overridden:
         count = 1
         for n in threads or (1,):
             count *= n
@@ -62,9 +65,33 @@ def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
         if count <= target.number("threads_per_sm"):
             warps = per_sm * ((count + 31) // 32)
             limit = min(limit, registers_for((warps + SUB_PARTITIONS - 1) // SUB_PARTITIONS))
+    elif not kernel.ptx.entry and options.function_maxrregcount:
+        limit = min(limit, max(FEWEST_REGISTERS, options.function_maxrregcount))
     elif options.maxrregcount:
         limit = min(limit, max(FEWEST_REGISTERS, options.maxrregcount))
     return max(limit, FEWEST_REGISTERS)
+
+
+def limit_notes(module: Module, options: Options, target: Target) -> list[Diagnostic]:
+    """What ``-v`` says of ``-maxrregcount``: which kernels it limits, and which have directives that count instead.
+
+    The last kernel comes first, but with -g.
+    """
+    out: list[Diagnostic] = []
+    given = options.maxrregcount
+    entries = [f for f in module.functions if f.entry]
+    for f in entries if options.debug else reversed(entries):
+        if "maxnreg" not in f.directives and {"reqntid", "maxntid", "minnctapersm"} & f.directives.keys():
+            limit = register_limit(Kernel(f, Func(f.name, target)), Options(options.arch), target)
+            text = (
+                f"Overriding global maxrregcount {given} with entry-specific value {limit} computed using thread count"
+            )
+            out.append(Diagnostic("info", text))
+            if not options.override_directives:
+                continue
+        text = f"Overriding maximum register limit 256 for '{f.name}' with  {given} of maxrregcount option"
+        out.append(Diagnostic("info", text))
+    return out
 
 
 def count_at_entry(kernel: Kernel, options: Options, limit: int, increases: list[int]) -> int:

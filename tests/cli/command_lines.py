@@ -17,6 +17,7 @@ FILES = {
     "t32.ptx": ".version 8.0\n.target sm_80\n.address_size 32\n.visible .entry k(){ ret; }\n",
     "extern.ptx": HEAD.format("sm_75") + ".extern .func g();\n.visible .entry k(){ call g; ret; }\n",
     "large.ptx": HEAD.format("sm_75") + ".const .b8 c[65537];\n.visible .entry k(){ ret; }\n",
+    "t80.ptx": HEAD.format("sm_80") + ".visible .entry e80(){ ret; }\n",
     "exact.ptx": HEAD.replace("8.0", "9.0").format("sm_100a") + ".visible .entry k(){ ret; }\n",
     "o1.opt": '-arch sm_80 "-v"\n-O2 nosuch.ptx',
     "o2.opt": "-foo",
@@ -165,6 +166,27 @@ f.ptx -e g
 f.ptx -e zz -e g
 f.ptx -e g,zz
 f.ptx -e a,g
+f.ptx -e a,b,a
+k.ptx -Ofc=mid -O
+k.ptx -Ofc=max -O-1
+k.ptx t80.ptx
+k.ptx empty.ptx
+empty.ptx empty.ptx
+k.ptx bad.ptx
+- -
+extern.ptx
+large.ptx
+k.ptx -dlcm=xx -dscm=yy -flcm=zz
+k.ptx -c -astoolspatch
+k.ptx --compiler-stats
+k.ptx --compiler-stats=t,x
+k.ptx --fast-compile=1
+k.ptx --fast-compile --cloning=yes
+k.ptx --verbose-tkinfo=1
+k.ptx --use-trace-pid=x
+k.ptx --sw4915215=true -arch=sm_100
+k.ptx --abi-compile=no
+k.ptx --jobserver -split-compile=4 -Werror
 """
 """Lines that end before any code is generated, one a line, in shell syntax."""
 
@@ -199,5 +221,22 @@ k.ptx -suppress-debug-info
 l.ptx -suppress-debug-info
 l.ptx
 k.ptx -legacy-bar-warp-wide-behavior --jobserver -split-compile=2
+k.ptx --jobserver -split-compile=1
+k.ptx -O -O3
+k.ptx -O3 -O
+f.ptx -e a,a -c -v
+f.ptx -v -g
+f.ptx t80.ptx -arch=sm_90 -v
+-ias "$K" t80.ptx -arch=sm_80 -v
+f.ptx -func-maxrregcount=16 -c -v
+k.ptx -func-maxrregcount=zz
+f.ptx -maxrregcount=32 -v
+k.ptx -regUsageLevel=12 -g
+k.ptx --compiler-stats-file=s.json
+k.ptx --use-trace-pid=3
+k.ptx --ftrace-phase-after=x
+k.ptx --sw1729687=true --sw200387803=true --sw4575628=true --blocks-are-clusters=true
+k.ptx --cloning=no -v
+k.ptx -opt-fp-atomics -make-errors-visible-at-exit -sanitize threadsteer
 """
 """Lines that compile."""

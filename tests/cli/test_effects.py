@@ -137,5 +137,5 @@ def test_double_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "k.ptx"
     source.write_text(DOUBLES)
-    assert run(["orias", "-arch=sm_80", "-opt-fp-atomics", str(source), "-o", str(tmp_path / "x")]) == 255
-    assert "Option '--optimize-float-atomics' is not supported by Orias yet" in capsys.readouterr().err
+    assert run(["orias", "-arch=sm_80", "-preserve-relocs", str(source), "-o", str(tmp_path / "x")]) == 255
+    assert "Option '--preserve-relocs' is not supported by Orias" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import orias
 from orias.cubin.elf import ElfFile
 from orias.cubin.model import DebugSection, LineRow, SourceFile
 from orias.cubin.reader import Reader
@@ -83,3 +84,61 @@ def test_nvdisasm_reads_rows(tmp_path: Path) -> None:
         'File "x.cu", line 20',
         'File "x.cu", line 9',
     ]
+
+
+NESTED = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p0) { .reg .b64 %rd<4>; .reg .b32 %r<9>;
+ .loc 1 20 5
+ ld.param.u64 %rd1,[p0];
+ ld.global.u32 %r1,[%rd1];
+ .loc 1 21 7
+ .loc 1 10 3, function_name $L1, inlined_at 1 21 7
+ ld.global.u32 %r2,[%rd1+4];
+ .loc 1 5 2, function_name $L2, inlined_at 1 10 3
+ mul.lo.u32 %r3,%r2,%r1;
+ .loc 1 6 2, function_name $L2, inlined_at 1 10 3
+ st.global.u32 [%rd1+8],%r3;
+ .loc 1 0 0
+ st.global.u32 [%rd1+12],%r2;
+ .loc 1 12 9, function_name $L1, inlined_at 1 21 7
+ .loc 1 5 2, function_name $L2, inlined_at 1 12 9
+ st.global.u32 [%rd1+16],%r1;
+ .loc 1 30 2
+ ret;
+}
+.file 1 "/src/a.cu"
+.section .debug_str {
+$L1: .b8 102
+.b8 0
+$L2: .b8 103
+.b8 0
+}
+"""
+
+
+def stacks(cubin: Path) -> set[tuple[str, ...]]:
+    """The stacks of call sites that nvdisasm shows."""
+    command = [tool("nvdisasm"), "-c", "-gi", str(cubin)]
+    text = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    out: set[tuple[str, ...]] = set()
+    now: list[str] = []
+    for line in text.splitlines():
+        if "//##" in line:
+            now.append(line.split("//##")[1].strip())
+        elif now:
+            out.add(tuple(now))
+            now = []
+    return out
+
+
+def test_nested_inlining_is_that_of_ptxas(tmp_path: Path) -> None:
+    """Every instruction names all its call sites; line 0 has no row."""
+    (tmp_path / "n.ptx").write_text(NESTED)
+    command = [tool("ptxas"), "-arch=sm_80", "-lineinfo", "n.ptx", "-o", "theirs"]
+    subprocess.run(command, cwd=tmp_path, timeout=60, check=True)
+    (tmp_path / "ours").write_bytes(orias.compile(NESTED, arch="sm_80", lineinfo=True).data)
+    found = stacks(tmp_path / "ours")
+    assert found == stacks(tmp_path / "theirs")
+    assert max(len(s) for s in found) == 3

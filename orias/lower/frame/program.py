@@ -12,16 +12,18 @@ from orias.target.profile import Target
 class LowerOptions:
     """Options that lowering reads.  ``relocatable``: -c (extern symbols stay); ``opt_level`` 0..3; ``debug``: -g.
 
-    ``own_sections``: functions have sections of their own instead of copies after each kernel (-c and -g).
+    ``own_sections``: functions have sections of their own instead of copies after each kernel.
     """
 
     __slots__ = ("own_sections", "debug", "opt_level", "relocatable")
 
-    def __init__(self, relocatable: bool = False, opt_level: int = 3, debug: bool = False) -> None:
+    def __init__(
+        self, relocatable: bool = False, opt_level: int = 3, debug: bool = False, own_sections: bool = False
+    ) -> None:
         self.relocatable: bool = relocatable
         self.opt_level: int = opt_level
         self.debug: bool = debug
-        self.own_sections: bool = relocatable or debug
+        self.own_sections: bool = own_sections or relocatable or debug
 
 
 @final
