@@ -12,6 +12,7 @@ Tools:
   orias run FILE.cubin --kernel K ...        run a kernel in the simulator
   orias check FILE.cubin                     check the control words on all paths
   orias verify FILE.ptx ...                  run PTX, every phase and the SASS, and compare
+  orias audit FILE.ptx FILE.cubin ...        did a compiler break this kernel?
   orias bisect FILE.ptx ...                  find the phase that changes the meaning
   orias opt PHASE ... FILE.ori               run phases on a dump
   orias reduce FILE.ptx -o OUT.ptx ...       shrink a file that fails

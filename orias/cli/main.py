@@ -8,7 +8,7 @@ import sys
 from orias.cli.parse import parse_arguments
 
 FAILURE = 255
-_TOOLS = ("dis", "as", "run", "perf", "check", "verify", "bisect", "reduce", "fuzz", "opt", "exec")
+_TOOLS = ("dis", "as", "run", "perf", "check", "audit", "verify", "bisect", "reduce", "fuzz", "opt", "exec")
 
 
 def program_name(path: str) -> str:

@@ -12,7 +12,8 @@ Arr = npt.NDArray[Any]
 class Region:
     """A region of device memory; ``start`` is the byte offset of the pointer in it.
 
-    ``profile``: its contents: ``small`` (words 0 to 15), ``float`` (f32 values up to 4), ``random``, ``zero``.
+    ``profile``: its contents: ``small`` (words 0 to 15), ``float`` (f32 values up to 4), ``half`` (16-bit patterns that are numbers of moderate size as f16 and as bf16), ``random``,
+    ``zero``.  ``inner``: a second region; the first one then holds pointers to it alone, as a structure or a table.
     """
 
     def __init__(self, size: int, profile: str, seed: int, start: int = 0, data: bytes | None = None) -> None:
@@ -21,6 +22,7 @@ class Region:
         self.seed = seed
         self.start = start
         self.data = data
+        self.inner: Region | None = None
 
     def bytes(self) -> Arr:
         """The contents before the launch."""
@@ -34,6 +36,11 @@ class Region:
             v = rng.integers(0, 16, words, dtype=np.uint32)
         elif self.profile == "float":
             v = ((rng.random(words, dtype=np.float32) - np.float32(0.5)) * np.float32(8)).view(np.uint32)
+        elif self.profile == "half":
+            halves = rng.integers(0x3400, 0x4400, 2 * words, dtype=np.uint16) | (
+                rng.integers(0, 2, 2 * words, dtype=np.uint16) << np.uint16(15)
+            )
+            v = halves.view(np.uint32)
         elif self.profile == "zero":
             v = np.zeros(words, np.uint32)
         else:
@@ -62,12 +69,25 @@ class Case:
             "block": list(self.block),
             "shared": self.shared,
             "params": [p.hex() for p in self.params],
-            "pointers": [
-                {"param": p, "offset": o, "size": r.size, "profile": r.profile, "seed": r.seed, "start": r.start}
-                | ({"data": r.data.hex()} if r.data is not None else {})
-                for (p, o), r in self.pointers.items()
-            ],
+            "pointers": [{"param": p, "offset": o} | _region_json(r) for (p, o), r in self.pointers.items()],
         }
+
+
+def _region_json(r: Region) -> dict[str, Any]:
+    out: dict[str, Any] = {"size": r.size, "profile": r.profile, "seed": r.seed, "start": r.start}
+    if r.data is not None:
+        out["data"] = r.data.hex()
+    if r.inner is not None:
+        out["inner"] = _region_json(r.inner)
+    return out
+
+
+def _region(p: dict[str, Any], nested: bool = False) -> Region:
+    data = bytes.fromhex(p["data"]) if "data" in p else None
+    r = Region(int(p["size"]), p.get("profile", "random"), int(p.get("seed", 0)), int(p.get("start", 0)), data)
+    if "inner" in p and not nested:
+        r.inner = _region(p["inner"], True)
+    return r
 
 
 def from_json(d: dict[str, Any]) -> Case:
@@ -78,7 +98,5 @@ def from_json(d: dict[str, Any]) -> Case:
     c.shared = int(d.get("shared", 0))
     c.params = [bytearray.fromhex(p) for p in d.get("params", [])]
     for p in d.get("pointers", []):
-        data = bytes.fromhex(p["data"]) if "data" in p else None
-        region = Region(int(p["size"]), p.get("profile", "random"), int(p.get("seed", 0)), int(p.get("start", 0)), data)
-        c.pointers[int(p["param"]), int(p.get("offset", 0))] = region
+        c.pointers[int(p["param"]), int(p.get("offset", 0))] = _region(p)
     return c
