@@ -71,6 +71,8 @@ class _Arguments:
                 self.files.append(w)
         if not self.files:
             raise ToolError(USAGE.splitlines()[0])
+        for name in ("--shared", "--turns", "--seconds"):
+            self.number(name, 0)
 
     def text(self, name: str, default: str = "") -> str:
         """The last value of an option."""

@@ -70,8 +70,8 @@ def _contents(kernel: Function, turn: int) -> str:
     if types & {"f16", "bf16"}:
         return ("half", "small", "half")[turn % 3]
     if types:
-        return ("float", "small", "random")[turn % 3]
-    return ("small", "random", "small")[turn % 3]
+        return ("float", "mixed", "small")[turn % 3]
+    return ("mixed", "small", "mixed")[turn % 3]
 
 
 def _choose(

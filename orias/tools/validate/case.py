@@ -1,6 +1,6 @@
 """One launch to compare: shape, parameters, and the memory that pointers refer to."""
 
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 import numpy.typing as npt
@@ -8,12 +8,17 @@ import numpy.typing as npt
 Arr = npt.NDArray[Any]
 
 
+_SPECIAL: Final = np.array((
+    0, 1, 2, 0xFFFFFFFF, 0x80000000, 0x7FFFFFFF, 0x3F800000, 0x7F800000, 0x7FC00000, 0x80000001, 0xC0000000, 0x00800000,
+), np.uint32)  # fmt: skip
+
+
 @final
 class Region:
     """A region of device memory; ``start`` is the byte offset of the pointer in it.
 
     ``profile``: its contents: ``small`` (words 0 to 15), ``float`` (f32 values up to 4), ``half`` (16-bit patterns that are numbers of moderate size as f16 and as bf16), ``random``,
-    ``zero``.  ``inner``: a second region; the first one then holds pointers to it alone, as a structure or a table.
+    ``mixed`` (bits, bytes, and numbers at the ends of their ranges), ``zero``.  ``inner``: a second region; the first one then holds pointers to it alone, as a structure or a table.
     """
 
     def __init__(self, size: int, profile: str, seed: int, start: int = 0, data: bytes | None = None) -> None:
@@ -41,6 +46,11 @@ class Region:
                 rng.integers(0, 2, 2 * words, dtype=np.uint16) << np.uint16(15)
             )
             v = halves.view(np.uint32)
+        elif self.profile == "mixed":
+            bits = rng.integers(0, 1 << 32, words, dtype=np.uint32)
+            roll = rng.random(words)
+            special = _SPECIAL[bits % np.uint32(len(_SPECIAL))]
+            v = np.select([roll < 0.4, roll < 0.7], [bits, special], bits & np.uint32(255)).astype(np.uint32)
         elif self.profile == "zero":
             v = np.zeros(words, np.uint32)
         else:
