@@ -6,6 +6,8 @@ from typing import Final, final
 from orias.analysis.access import unit_name
 from orias.check.code import Node, connect
 from orias.check.hazard_flow import Finding, Flow, Observer
+from orias.check.matrix_sources import matrix_sources
+from orias.check.unwritten import unwritten
 from orias.cubin import elf
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile, Section
@@ -29,9 +31,9 @@ class Hazard:
     """One hazard, with names and addresses of the cubin.
 
     ``function``: name of the section's function.  ``address``: byte offset of the instruction in its section;
-    ``function``: name of the section's function.  ``address``: byte offset of the instruction in its section;
     ``other_address``: offset of the conflicting one (-1: none).  ``instruction``, ``other``: their texts.
-    ``register``: name (empty: none).  ``rule``: raw, waw, war, reuse, wait, control, unknown.  ``have``/``need``:
+    ``register``: name (empty: none).  ``rule``: raw, waw, war, reuse, wait, control, unwritten,
+    source, unknown.  ``have``/``need``:
     cycles (-1 where a scoreboard is missing).
     """
 
@@ -94,7 +96,8 @@ def check_cubin(data: bytes, observer: Observer | None = None) -> list[Hazard]:
     out: list[Hazard] = []
     for s in reader.elf.sections:
         if s.type == elf.SHT_PROGBITS and s.flags & elf.SHF_EXECINSTR and s.data:
-            out.extend(_section(reader.elf, s, table, facts, observer))
+            kernel = s.name.removeprefix(".text.") in reader.kernels
+            out.extend(_section(reader.elf, s, table, facts, observer, kernel))
     return out
 
 
@@ -145,6 +148,12 @@ class SectionCode:
         connect(nodes, self.away, self.tables)
         return Flow(nodes, self.facts, self.table, observer).run(sorted(self.entries))
 
+    def wrong_operands(self, kernel: bool) -> list[Finding]:
+        """Reads of what nothing writes (in a kernel), and misuse of registers of matrix operations in flight."""
+        connect(self.nodes, self.away, self.tables)
+        found = unwritten(self.nodes, 0) if kernel and self.nodes else []
+        return found + matrix_sources(self.nodes, self.entries)
+
     def catches(self, words: dict[int, int]) -> bool:
         """True if there is a hazard with the instructions at some byte offsets replaced, none of them control flow.
 
@@ -168,9 +177,12 @@ class SectionCode:
         return bool(self.findings(words))
 
 
-def _section(file: ElfFile, s: Section, table: IsaTable, facts: Facts, observer: Observer | None) -> list[Hazard]:
+def _section(
+    file: ElfFile, s: Section, table: IsaTable, facts: Facts, observer: Observer | None, kernel: bool
+) -> list[Hazard]:
     code = SectionCode(file, s, table, facts)
     findings = code.findings(None, observer)
+    findings.extend(code.wrong_operands(kernel))
     findings.extend(
         Finding("unknown", n.index, -1, -1, "not checked: nothing is known of it") for n in code.nodes if not n.known
     )

@@ -13,7 +13,8 @@ USAGE = """\
 usage: orias check [--json] [--quiet] FILE.cubin...
 
 Checks that the code keeps every promise of its control words, on all paths: no result of fixed latency is read too early,
-no other one without a wait for its scoreboard, no register overwritten that may still be read, no stale operand kept.
+no other one without a wait for its scoreboard, no register overwritten that may still be read, no stale operand kept.  Besides: no uniform register or predicate is read
+that no path writes, and no register of a warpgroup matrix operation is used before the wait for it.
 
 --json prints one object per finding on a line, --quiet draws no progress bar.  The exit code is 0 if nothing was found, 1 if something was, 2 if there
 was nothing but instructions of which nothing is known, 255 if a file cannot be checked.

@@ -13,6 +13,7 @@ Tools:
   orias explore FILE [OTHER] -o PAGE.html    a page that shows how PTX becomes SASS, and why
   orias check FILE.cubin                     check the control words on all paths
   orias verify FILE.ptx ...                  run PTX, every phase and the SASS, and compare
+  orias audit FILE.ptx FILE.cubin ...        did a compiler break this kernel?
   orias bisect FILE.ptx ...                  find the phase that changes the meaning
   orias opt PHASE ... FILE.ori               run phases on a dump
   orias reduce FILE.ptx -o OUT.ptx ...       shrink a file that fails

@@ -10,7 +10,8 @@ from orias.cli.parse import Command, parse_arguments
 
 FAILURE = 255
 _TOOLS = (
-    "dis", "as", "run", "perf", "tune", "explore", "check", "verify", "bisect", "reduce", "fuzz", "opt", "exec", "serve", "toolkit",
+    "dis", "as", "run", "perf", "tune", "explore", "check", "audit", "verify", "bisect", "reduce", "fuzz", "opt", "exec", "serve",
+    "toolkit",
 )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
-"""Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``tune``, ``explore``, ``check``, ``verify``, ``bisect``, ``reduce``, ``fuzz``, ``opt``,
-``exec``, ``serve``, ``toolkit``.
+"""Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``tune``, ``explore``, ``check``, ``audit``, ``verify``, ``bisect``, ``reduce``, ``fuzz``,
+``opt``, ``exec``, ``serve``, ``toolkit``.
 
 To compile an input file with such a name, write it as ``./dis``.  Only a program named ``orias`` has sub-commands.
 """
@@ -42,6 +42,8 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             from orias.cli.explore_command import explore_command
 
             return explore_command(arguments)
+        if tool == "audit":
+            return _audit(arguments)
         if tool in ("verify", "bisect", "reduce"):
             return _validate(tool, arguments)
         if tool == "fuzz":
@@ -118,6 +120,14 @@ def _opt(arguments: list[str]) -> int:
     from orias.cli.opt_command import opt_command
 
     return opt_command(arguments)
+
+
+def _audit(arguments: list[str]) -> int:
+    try:
+        from orias.cli.audit_command import audit_command
+    except ImportError as e:
+        raise ToolError(f"the simulator needs numpy (pip install 'orias[sim]'): {e}") from None
+    return audit_command(arguments)
 
 
 def _validate(tool: str, arguments: list[str]) -> int:

@@ -21,7 +21,8 @@ usage: orias verify FILE.ptx [--arch sm_NN] [-O0..-O3] [--fmad true|false] [--tu
 
 verify: runs the PTX, Ori after every phase that changed something, and the final SASS (--final: that alone) on generated
 inputs (--turns, 3 unless told) or those of a case file, and compares all memory.  Multiplications and additions are not fused
-unless --fmad is true.  Exit code: 0 if nothing differs, 1 for a difference, 255 for a file that does not compile.
+unless --fmad is true.  Exit code: 0 if all was compared and nothing differs, 1 for a difference, 2 if a kernel
+was not compared, 255 for a file that does not compile.
 bisect: the first phase that changes the meaning, and within it the first rewrite.
 reduce: shrinks a file that fails: for which COMMAND (with the file for {}) ends with code 0, or verify finds a difference.
 """
@@ -125,7 +126,9 @@ def _report(report: Report, given: Arguments) -> int:
         sys.stdout.write(
             f"{report.cases} cases, {report.runs} runs, {len(report.findings)} differences, {len(report.skipped)} not compared\n"
         )
-    return 1 if report.findings else 0
+    if report.findings:
+        return 1
+    return 2 if report.uncompared else 0
 
 
 def _bisect(given: Arguments, text: str) -> int:

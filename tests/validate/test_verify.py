@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from orias.cli.validate_command import run_command
 from orias.compiler import compile_text
 from orias.options import Options
 from orias.ori.ir import Func
@@ -191,3 +192,10 @@ def test_command_line(tmp_path: Path) -> None:
         [sys.executable, "-m", "orias", "verify", str(tmp_path / "no.ptx")], capture_output=True, timeout=60
     )
     assert r.returncode == 255
+
+
+def test_a_kernel_that_is_not_compared_has_a_code_of_its_own(tmp_path: Path) -> None:
+    """The kernel waits for ever in every case."""
+    path = tmp_path / "k.ptx"
+    path.write_text(KERNEL.replace("ret;", "Loop: bra Loop;\nret;"))
+    assert run_command("verify", [str(path), "--arch", "sm_80", "--final", "--turns", "1", "--quiet"]) == 2

@@ -169,11 +169,13 @@ class Arena(_Flat):
 class Banked(_Flat):
     """A memory with one bank per block or thread; each bank has the addresses from `base` to `base + size`."""
 
-    __slots__ = ("_fill", "_total", "base", "name", "size", "stride")
+    __slots__ = ("_fill", "_total", "base", "name", "reach", "size", "stride")
 
     def __init__(self, banks: int, size: int, base: int, name: str, fill: int, lazy: bool = False) -> None:
         self.base = base
         self.size = size
+        self.reach = 0
+        """End of the highest access so far, in bytes from `base`."""
         self.stride = -(-size // 16) * 16
         self.name = name
         self._fill = fill
@@ -195,7 +197,9 @@ class Banked(_Flat):
                 i = int(np.argmax(bad))
                 raise Fault(Misaligned, f"{self.name} address 0x{int(address[i]):x} is not a multiple of {align}", i)
         o = address - self.base
-        if int(o.min()) < 0 or int(o.max()) + size > self.size:
+        end = int(o.max()) + size
+        self.reach = max(self.reach, end)
+        if int(o.min()) < 0 or end > self.size:
             bad = (o < 0) | (o + size > self.size)
             i = int(np.argmax(bad))
             raise Fault(

@@ -34,7 +34,7 @@ from orias.sim.core.engine import Plan, Timing
 from orias.sim.core.launch import Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
 from orias.sim.core.sim_errors import ArgumentError, LoadError
-from orias.sim.core.state import Machine
+from orias.sim.core.state import POISON, Machine
 from orias.sim.core.syscalls import Syscalls
 from orias.sim.sass.exec_flow import CODE_BASE, SYSCALL_BASE
 from orias.sim.texture.descriptor import ROW
@@ -337,6 +337,7 @@ class Image:
         hazards: str = "",
         resident: int = 0,
         timing: Callable[[Machine], Timing] | None = None,
+        fill: int = POISON,
     ) -> Result:
         """Runs a kernel.
 
@@ -350,7 +351,8 @@ class Image:
         control words guarantee them.  ``stop`` ends at the first read that is too early; ``stale`` continues with the
         old value and lists all of them.  `resident`: clusters (or blocks) that run at a time, 0 for as many as fit; the work
         of others can be taken by ``clusterlaunchcontrol.try_cancel``.  `timing`: makes, for the machine of each batch of blocks, the
-        callbacks around its instructions.  Raises a subclass of :class:`SimError`.
+        callbacks around its instructions.  `fill`: the value of registers before they are written; its low byte fills shared and
+        local memory (0xcd with the default, a pattern that stands out).  Raises a subclass of :class:`SimError`.
         """
         if hazards not in ("", "stop", "stale"):
             raise ArgumentError(f"hazards={hazards!r}: 'stop' or 'stale'")
@@ -369,7 +371,7 @@ class Image:
             raise ArgumentError("the grid is not a multiple of the cluster")
         slots = [(p.offset, p.size) for p in sorted(k.params, key=lambda p: p.ordinal)]
         arguments = Arguments(self.arena, name, slots, k.param_bytes, args)
-        options = Options(max_steps, on_batch, mufu_error, hazards, resident, timing)
+        options = Options(max_steps, on_batch, mufu_error, hazards, resident, timing, fill)
         launch = self.launch_type(self, k, arguments.params, Shape(g, b, c, shared), options)
         self.syscalls.output = []
         with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ from orias.sim.core.banked_memory import Banked
 from orias.sim.core.engine import Engine, Timing
 from orias.sim.core.late_results import Violation, Watch
 from orias.sim.core.sim_errors import Fault, IllegalInstruction, LoadError, SimError
-from orias.sim.core.state import Machine
+from orias.sim.core.state import POISON, Machine
 from orias.sim.math.ops_int import I64, U32
 from orias.sim.matrix.tensor_memory import reserve
 from orias.sim.texture.descriptor import write_tables
@@ -74,6 +74,7 @@ class Options(NamedTuple):
     hazards: str = ""
     resident: int = 0
     timing: Callable[[Machine], Timing] | None = None
+    fill: int = POISON
 
 
 class Launch:
@@ -227,13 +228,14 @@ class Launch:
         lane_in_block = np.tile(np.arange(padded), n)
         block_of = np.repeat(np.arange(n, dtype=I64), padded)
         present = lane_in_block < size
-        shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", 0xCD)
+        unwritten = 0xCD if self.options.fill == POISON else self.options.fill & 0xFF
+        shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", unwritten)
         shared.size = self.shared_bytes
         for symbol in image.reader.elf.symbols:
             if symbol.name == TENSOR_PARTITION:
                 reserve(shared, n, symbol.value)
-        local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", 0xCD, lazy=True)
-        m = Machine(threads, self.register_count, present, block_of, image.arena, shared, local)
+        local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", unwritten, lazy=True)
+        m = Machine(threads, self.register_count, present, block_of, image.arena, shared, local, self.options.fill)
         m.has_clusters = t.has(features.CLUSTERS)
         m.hardware_barriers = t.has(features.HARDWARE_BARRIERS)
         m.cluster_size = ranks

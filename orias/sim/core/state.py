@@ -129,16 +129,25 @@ class Machine:
     """Registers and memories of a batch of blocks."""
 
     def __init__(
-        self, threads: int, registers: int, present: Arr, block_of: Arr, arena: Arena, shared: Banked, local: Banked
+        self,
+        threads: int,
+        registers: int,
+        present: Arr,
+        block_of: Arr,
+        arena: Arena,
+        shared: Banked,
+        local: Banked,
+        fill: int = POISON,
     ) -> None:
+        """`fill`: the value of registers before they are written."""
         self.threads = threads
         self.warps = threads // 32
-        self.R: list[Arr] = list(np.full((min(registers, 255), threads), POISON, U32))
+        self.R: list[Arr] = list(np.full((min(registers, 255), threads), fill, U32))
         zeros = np.zeros(threads, U32)
         self.R += [zeros] * (256 - len(self.R))
         self.register_count = min(registers, 255)
         self.P: list[Arr] = [np.zeros(threads, np.bool_) for _ in range(7)] + [np.ones(threads, np.bool_)]
-        self.UR: list[Arr] = list(np.full((80, self.warps), POISON, U32))
+        self.UR: list[Arr] = list(np.full((80, self.warps), fill, U32))
         self.UR += [np.zeros(self.warps, U32)] * (256 - len(self.UR))
         self.UP: list[Arr] = [np.zeros(self.warps, np.bool_) for _ in range(7)] + [np.ones(self.warps, np.bool_)]
         self.B: list[Arr] = [np.zeros(threads, U32) for _ in range(16)]

@@ -113,6 +113,19 @@ def nudge(bits: Arr, exponent: int, ulps: int) -> Arr:
     return np.where((field != 0) & (field != exponent), bits + np.uint32(ulps & 0xFFFFFFFF), bits)
 
 
+def moved(patterns: Arr, form: tuple[int, int], ulps: int) -> Arr:
+    """Words of float patterns, each element moved by `ulps` units in the last place; zeros, infinities and NaNs stay.
+
+    `form`: (bits of an element, bits of its mantissa); a word may hold several elements.
+    """
+    bits, mantissa = form
+    parts = patterns.view(np.dtype(f"u{bits // 8}"))
+    top = parts.dtype.type(((1 << bits - 1) - 1) >> mantissa << mantissa)
+    field = parts & top
+    step = parts.dtype.type(ulps & (1 << bits) - 1)
+    return np.where((field != 0) & (field != top), parts + step, parts).view(patterns.dtype)
+
+
 def fchk(a: Arr, b: Arr) -> Arr:
     """True where a / b needs the slow path of f32 division."""
     ea = ((a >> np.uint32(23)) & np.uint32(255)).astype(np.int32)

@@ -10,7 +10,9 @@ class Choice(NamedTuple):
     ``reverse``: conflicting stores and atomics of one instruction take threads in descending order.  ``approx``: error
     of ``.approx`` functions in units in the last place of f32 (the same relative error for other types).  ``other``:
     the second of two values where the manual names none (quotient by zero, NaN to integer, payload of a NaN that neg or
-    abs passes).  ``serial``: threads run one after the other, the last one first, each as far as it can.
+    abs passes).  ``serial``: threads run one after the other, the last one first, each as far as it can.  ``product``: error in units in the
+    last place of products without a rounding mode, which a compiler may fuse with an addition (not rounding them moves
+    them by less than one).
     """
 
     poison: int
@@ -18,6 +20,7 @@ class Choice(NamedTuple):
     approx: int
     other: bool
     serial: bool = False
+    product: int = 0
 
 
 CANONICAL: Final = Choice(0x7FF0DEAD, False, 0, False)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.ptx.ast import Operand
+from orias.ptx.ast import O_REG, Operand
 from orias.semantics import ieee
 from orias.sim.core.site import Exec, Getter
 from orias.sim.core.state import Active, Machine
@@ -25,6 +25,10 @@ from orias.sim.ptx.ptx_site import UNSIGNED, PtxSite, bits_of
 Arr = npt.NDArray[Any]
 
 MODES: Final[dict[str, int]] = {"rn": sf.RN, "rm": sf.RM, "rp": sf.RP, "rz": sf.RZ}
+_FLOAT_BITS: Final[dict[str, tuple[int, int]]] = {
+    "f16": (16, 10), "f16x2": (16, 10), "bf16": (16, 7), "bf16x2": (16, 7), "f32": (32, 23), "f32x2": (32, 23), "f64": (64, 52),
+}  # fmt: skip
+"""(bits of an element, bits of its mantissa) of a type."""
 SIGN: Final[dict[str, int]] = {"f32": 1 << 31, "f64": 1 << 63}
 
 
@@ -120,6 +124,22 @@ def _packed(s: PtxSite, f: Callable[..., Arr], negate_last: bool = False) -> Exe
 
 
 def _mul(s: PtxSite) -> Exec:
+    rounded = _rounded_mul(s)
+    ulps = s.program.image.choice.product
+    if "rnd" in s.mods or not ulps or s.ops[0].kind != O_REG:
+        return rounded
+    t = type_of(s)
+    form = _FLOAT_BITS[t]
+    get, put = s.src(s.ops[0], t), s.dst(s.ops[0], t)
+
+    def run(m: Machine, a: Active) -> None:
+        rounded(m, a)
+        put(m, a, of.moved(np.ascontiguousarray(get(m, a)), form, ulps))
+
+    return run
+
+
+def _rounded_mul(s: PtxSite) -> Exec:
     t = type_of(s)
     if t == "f32x2":
         mode, ftz = mode_of(s), s.has("ftz")

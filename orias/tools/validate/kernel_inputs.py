@@ -24,11 +24,15 @@ class Uses:
 
     def __init__(self, kernel: Function) -> None:
         self.pointers: set[Origin] = set()
+        self.structures: set[Origin] = set()
+        """Pointers to memory that holds pointers."""
         self.loads: dict[Origin, str] = {}
         self.specials: set[tuple[str, str]] = set()
         self._index = {id(p): k for k, p in enumerate(kernel.params)}
         self._taint: dict[int, set[Origin]] = {}
         self._address: dict[int, tuple[int, int]] = {}
+        self._read: dict[int, set[Origin]] = {}
+        """Pointers through which the value of a register of 64 bits was loaded."""
         body = [i for i in kernel.body or [] if isinstance(i, Instr)]
         for i in body:
             for o in i.ops:
@@ -36,18 +40,24 @@ class Uses:
                     if e.kind == O_SREG:
                         self.specials.add((e.name, e.comp))
         while True:
-            before = sum(len(t) for t in self._taint.values()) + len(self._address)
+            before = self._known()
             for i in body:
                 self._step(i)
-            if sum(len(t) for t in self._taint.values()) + len(self._address) == before:
+            if self._known() == before:
                 break
+
+    def _known(self) -> int:
+        return sum(len(t) for t in [*self._taint.values(), *self._read.values()]) + len(self._address)
 
     def _of(self, o: Operand) -> set[Origin]:
         return self._taint.get(id(o.var), set()) if o.var is not None else set()
 
-    def _put(self, o: Operand, origins: set[Origin]) -> None:
+    def _through(self, o: Operand) -> set[Origin]:
+        return self._read.get(id(o.var), set()) if o.var is not None else set()
+
+    def _put(self, o: Operand, origins: set[Origin], into: dict[int, set[Origin]] | None = None) -> None:
         if o.kind == O_REG and o.var is not None and origins:
-            self._taint.setdefault(id(o.var), set()).update(origins)
+            (self._taint if into is None else into).setdefault(id(o.var), set()).update(origins)
 
     def _step(self, i: Instr) -> None:
         name = i.sig.name
@@ -58,6 +68,11 @@ class Uses:
             for o in i.ops:
                 if o.kind == O_ADDR or name == "isspacep":
                     self.pointers |= self._of(o)
+                    if not self._of(o):
+                        self.structures |= self._through(o)
+            if name == "ld" and len(i.ops) > 1 and TYPE_BITS[i.sig.types[-1]] == 64:
+                for e in i.ops[0].elems or [i.ops[0]]:
+                    self._put(e, self._of(i.ops[1]), self._read)
             if name == "st" and i.sig.mods.get("space", "").startswith("param"):
                 for o in i.ops[1:]:
                     for e in o.elems or [o]:
@@ -76,6 +91,7 @@ class Uses:
         sources = i.ops[1:] if name in _PASS else i.ops[3:4] if name in _LAST else []
         for o in sources:
             self._put(i.ops[0], self._of(o))
+            self._put(i.ops[0], self._through(o), self._read)
             if (
                 o.var is not None
                 and id(o.var) in self._address
@@ -103,7 +119,7 @@ class Uses:
             self._put(e, {origin})
 
 
-def _scalar(t: str, n: int, turn: int) -> int:
+def scalar(t: str, n: int, turn: int) -> int:
     """A small value of a type."""
     floats = {
         "f32": (0x3FC00000, 0x3E800000, 0xC0400000), "f64": (0x3FF8000000000000, 0x3FD0000000000000, 0xC008000000000000),
@@ -170,7 +186,7 @@ def generate(
             if origin in uses.pointers and width == 8:
                 case.pointers[k, offset] = Region(size, kind, 1000 * turn + 10 * k + j, size // 4)
             else:
-                value = _scalar(t, total - (3 if turn else 0), turn + (1 if t.startswith(("f", "bf")) else 0))
+                value = scalar(t, total - (3 if turn else 0), turn + (1 if t.startswith(("f", "bf")) else 0))
                 data[offset : offset + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "little")
         case.params.append(data)
     return case

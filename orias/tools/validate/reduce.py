@@ -1,9 +1,11 @@
 """Shrinks a failing PTX file by delta debugging (Zeller and Hildebrandt, TSE 2002) on functions, statements and operands."""
 
+import math
 import re
 import shlex
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -64,9 +66,18 @@ def pieces(text: str) -> list[str]:
 class Reducer:
     """One reduction; ``tests`` counts the runs of the test."""
 
-    def __init__(self, test: Test, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        test: Test,
+        progress: Progress | None = None,
+        until: float = math.inf,
+        save: Callable[[str], None] | None = None,
+    ) -> None:
+        """`until`: the time of ``time.monotonic`` at which the search ends; `save` gets each smaller file that fails."""
         self._test = test
         self._progress = progress
+        self._until = until
+        self._save = save
         self._seen: dict[str, bool] = {}
         self.tests = 0
 
@@ -74,9 +85,13 @@ class Reducer:
         text = "\n".join(parts) + "\n"
         known = self._seen.get(text)
         if known is None:
+            if self.tests and time.monotonic() >= self._until:
+                return False
             self.tests += 1
             known = self._test(text)
             self._seen[text] = known
+            if known and self._save is not None:
+                self._save(text)
         return known
 
     def run(self, text: str) -> str:

@@ -29,7 +29,14 @@ class Runnable(Protocol):
     watch: Any
 
     def launch(
-        self, name: str, grid: Any, block: Any, args: Sequence[Any] = (), shared: int = 0, max_steps: int = 0
+        self,
+        name: str,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any] = (),
+        shared: int = 0,
+        max_steps: int = 0,
+        **options: Any,
     ) -> Result:
         """Runs a kernel."""
         ...
@@ -53,8 +60,11 @@ Place = tuple[str, int]
 """(region or variable, byte offset) of a word."""
 
 
-def run(image: Runnable, case: Case, watch: Place | None = None) -> Outcome:
-    """Launches the case on a fresh image, that is, one without earlier launches."""
+def run(image: Runnable, case: Case, watch: Place | None = None, **options: Any) -> Outcome:
+    """Launches the case on a fresh image, that is, one without earlier launches.
+
+    `options`: further keywords of the image's ``launch``.
+    """
     arena = image.arena
     if arena.top > REGIONS_FROM:
         raise ValueError("the module's variables need too much memory")
@@ -63,15 +73,21 @@ def run(image: Runnable, case: Case, watch: Place | None = None) -> Outcome:
     places: list[tuple[int, int]] = []
     for (k, offset), region in case.pointers.items():
         address = arena.allocate(region.size, f"parameter {k}+{offset}")
-        arena.write(address, region.bytes())
+        data = region.bytes()
         places.append((address, region.size))
+        if region.inner is not None:
+            inner = arena.allocate(region.inner.size, f"what parameter {k}+{offset} points to")
+            arena.write(inner, region.inner.bytes())
+            places.append((inner, region.inner.size))
+            data = np.full(-(-region.size // 8), inner + region.inner.start, np.uint64).view(np.uint8)[: region.size]
+        arena.write(address, data)
         params[k][offset : offset + 8] = (address + region.start).to_bytes(8, "little")
     out = Outcome()
     if watch is not None:
         image.watch = _Watch(arena, _address_of(image, watch, places), out)
     try:
         result = image.launch(
-            case.kernel, case.grid, case.block, [bytes(p) for p in params], case.shared, case.max_steps
+            case.kernel, case.grid, case.block, [bytes(p) for p in params], case.shared, case.max_steps, **options
         )
         out.output, out.instructions = result.output, result.instructions
     except SimError as e:

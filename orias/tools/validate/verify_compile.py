@@ -63,6 +63,8 @@ class Report:
         self.open = 0
         self.runs = 0
         self.skipped: list[str] = []
+        self.uncompared: list[str] = []
+        """Kernels of which no case was compared."""
 
 
 _TRIES: Final[tuple[tuple[int, str, tuple[int, int, int] | None], ...]] = (
@@ -133,6 +135,8 @@ class Verifier:
                 self.report.skipped.append(f"{kernel.name}: {usable}")
             else:
                 given.append(usable)
+        if not given:
+            self.report.uncompared.append(kernel.name)
         for case, want in given:
             self.report.cases += 1
             self.compare(kernel.name, case, want, phases)

@@ -1,0 +1,151 @@
+"""What the PTX allows a launch to leave in memory, and the first place where another outcome breaks it.
+
+Where a word differs, the PTX runs again under other choices (:mod:`orias.sim.ptx.choice`), among them products that are
+not rounded, because a compiler may fuse them with an addition.  A word that is the same under all of them must be the
+same bits.  A word that moves a little is a float with an allowed error: the hull of its values, widened.  A word that
+moves more is left open by the program.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.ptx.ast import Module
+from orias.sim.core.image import Image
+from orias.sim.ptx import CANONICAL, CHOICES, Choice, PtxImage
+from orias.tools.validate.case import Case
+from orias.tools.validate.run_case import Outcome, Place, run
+
+Arr = npt.NDArray[Any]
+
+_AT_ONCE: Final[tuple[Choice, ...]] = (
+    *(c for c in CHOICES if not c.serial),
+    CANONICAL._replace(product=1),
+    CANONICAL._replace(product=-1),
+)
+_SERIAL: Final[tuple[Choice, ...]] = tuple(c for c in CHOICES if c.serial)
+_MOST_SERIAL: Final = 200_000
+"""Thread instructions above which threads are not run one after the other, because that takes minutes."""
+_NARROW: Final = 2.0**-4
+"""A float is one with an error if its values differ by less than this part of the largest."""
+_WIDENED: Final = 2.0
+"""The hull of the values is widened by this many times its width on either side."""
+_STEP: Final[dict[str, float]] = {"f16": 2.0**-9, "bf16": 2.0**-6, "f32": 2.0**-21, "f64": 2.0**-50}
+"""Relative width that is added to the hull: two units in the last place."""
+
+
+def _values(words: Arr, t: str) -> Arr:
+    """32-bit words as f64 values, [elements, words] (f64: pairs of words, the value at both)."""
+    if t == "f32":
+        return words.view(np.float32).astype(np.float64)[None]
+    if t == "f64":
+        even = words[: len(words) & ~1].view(np.float64)
+        out = np.full(len(words), np.nan)
+        out[: 2 * len(even)] = np.repeat(even, 2)
+        return out[None]
+    halves = np.stack((words & np.uint32(0xFFFF), words >> np.uint32(16))).astype(np.uint16)
+    if t == "f16":
+        return halves.view(np.float16).astype(np.float64)
+    return (halves.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+
+
+def _padded(data: Arr) -> Arr:
+    return np.concatenate((data, np.zeros(-len(data) % 4, np.uint8))).view(np.uint32)
+
+
+def wrong_words(alternatives: list[Arr], got: Arr, types: frozenset[str]) -> Arr:
+    """A mask of the 32-bit words of `got` that no alternative allows; all are bytes of one region."""
+    words = [_padded(a) for a in alternatives]
+    have = _padded(got)
+    equal = np.logical_or.reduce([have == w for w in words])
+    if equal.all():
+        return np.zeros(len(have), np.bool_)
+    same = np.logical_and.reduce([words[0] == w for w in words[1:]]) if len(words) > 1 else np.ones(len(have), np.bool_)
+    accepted = equal.copy()
+    narrow_any = np.zeros(len(have), np.bool_)
+    with np.errstate(all="ignore"):
+        for t in sorted(types):
+            known = np.stack([_values(w, t) for w in words])
+            low, high = known.min(axis=0), known.max(axis=0)
+            most = np.maximum(np.abs(low), np.abs(high))
+            narrow = np.isfinite(low) & np.isfinite(high) & (high - low <= _NARROW * most)
+            more = _WIDENED * (high - low) + _STEP[t] * most
+            v = _values(have, t)
+            inside = (v >= low - more) & (v <= high + more)
+            narrow_any |= narrow.all(axis=0)
+            accepted |= ~same & (narrow & inside).all(axis=0)
+    left_open = ~same & ~narrow_any
+    result: Arr = ~(accepted | left_open)
+    return result
+
+
+class Reference:
+    """The outcomes that the PTX allows in one launch."""
+
+    def __init__(
+        self, module: Module, arch: str, case: Case, like: Image, outcome: Outcome, types: frozenset[str]
+    ) -> None:
+        self.module = module
+        self.arch = arch
+        self.case = case
+        self.like = like
+        self.outcome = outcome
+        self.types = types
+        self._others: list[Outcome] | None = None
+
+    def others(self) -> list[Outcome]:
+        """The outcomes under other choices; those that fail are left out."""
+        if self._others is None:
+            self._others = []
+            serial = _SERIAL if self.outcome.instructions <= _MOST_SERIAL else ()
+            for choice in (*_AT_ONCE, *serial):
+                found = run(PtxImage(self.module, self.arch, choice, self.like), self.case)
+                self._others.append(found)
+        return self._others
+
+    def defined(self) -> bool:
+        """False if the program leaves open whether the launch ends."""
+        return all(o.error is None for o in self.others())
+
+    def difference(self, got: Outcome) -> Place | None:
+        """The first place that differs from everything the PTX allows; None if there is none.
+
+        ("error", 0) if the launch fails, ("output", 0) for printed text.
+        """
+        want = self.outcome
+        if got.error is not None:
+            return ("error", 0) if self.defined() else None
+        regions = [(f"#{k}", x, got.regions[k]) for k, x in enumerate(want.regions)]
+        variables = [(n, x, got.variables[n]) for n, x in want.variables.items() if n in got.variables]
+        for name, x, y in [*regions, *variables]:
+            if len(x) != len(y) or not (x != y).any():
+                continue
+            if not self.defined():
+                return None
+            alternatives = [x, *[self._part(o, name) for o in self.others()]]
+            bad = wrong_words(alternatives, y, self.types)
+            if bad.any():
+                return name, 4 * int(np.argmax(bad))
+        if want.output != got.output and all(o.output == want.output for o in self.others()):
+            return "output", 0
+        return None
+
+    def wrong_count(self, got: Outcome) -> tuple[int, int]:
+        """Numbers of wrong words, and of all words that the launch changes."""
+        wrong = changed = 0
+        for k, (x, y) in enumerate(zip(self.outcome.regions, got.regions, strict=True)):
+            alternatives = [x, *[o.regions[k] for o in self.others()]]
+            wrong += int(np.count_nonzero(wrong_words(alternatives, y, self.types)))
+            start = self._before(k)
+            if start is not None:
+                changed += int(np.count_nonzero(_padded(x) != _padded(start)))
+        return wrong, changed
+
+    def _before(self, k: int) -> Arr | None:
+        regions = [r for p in self.case.pointers.values() for r in (p, p.inner) if r is not None]
+        return regions[k].bytes() if regions[k].inner is None else None
+
+    @staticmethod
+    def _part(o: Outcome, name: str) -> Arr:
+        return o.regions[int(name[1:])] if name.startswith("#") else o.variables[name]
