@@ -110,8 +110,8 @@ def _load(b: Block, ssa: SsaBuilder, inst: Inst) -> None:
     if inst.old == K_NONE:
         inst.guard = PT
     if size < _WORD:
-        inst.op = _PRMT
-        inst.src = [words[0], imm(extract_selector(at % _WORD, 8 * size, is_signed(inst.op))), RZ]
+        selector = extract_selector(at % _WORD, 8 * size, is_signed(inst.op))
+        inst.op, inst.src = _PRMT, [words[0], imm(selector), RZ]
     elif size == _WORD:
         inst.op, inst.src = OP_COPY, words
     else:
