@@ -1,6 +1,7 @@
 """Instructions that options add to the code: waits for faults at the end, pauses before accesses.
 
-Both are those of ptxas 13.0.88 (``-make-errors-visible-at-exit``, ``-sanitize threadsteer``) on sm_75 to sm_120.
+Both are those of ptxas 13.0.88 (``-make-errors-visible-at-exit``, ``-sanitize threadsteer``) on sm_75 to sm_120, but that
+it pauses whole warps on sm_75 (``NANOSLEEP.RAND.WARP``).
 """
 
 from typing import Final
@@ -15,7 +16,7 @@ _CGAERRBAR: Final = op("CGAERRBAR")
 _SLEEP: Final = op("NANOSLEEP.RAND")
 _PAUSE: Final = 1000
 """Longest pause, in nanoseconds."""
-_STORES: Final = frozenset(("ST", "STG", "STS", "RED"))
+_STORES: Final = frozenset(("ST", "STG", "STS", "RED", "REDG"))
 
 
 def show_errors_at_exit(fn: Func) -> None:
