@@ -52,9 +52,7 @@ def _block(nodes: list[Node], leaders: set[int], start: int) -> list[Node]:
     return nodes[start:end]
 
 
-def _through(
-    nodes: list[Node], leaders: set[int], start: int, state: int, everything: int
-) -> list[tuple[int, int]]:
+def _through(nodes: list[Node], leaders: set[int], start: int, state: int, everything: int) -> list[tuple[int, int]]:
     """The states at the heads of the blocks after a block."""
     block = _block(nodes, leaders, start)
     for n in block:

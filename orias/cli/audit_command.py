@@ -140,7 +140,7 @@ def _audit(
             subject.refused.append(f"{compiler.label()}: {cubin}")
             continue
         before = len(subject.binaries)
-        subject.add(compiler.label(), cubin)
+        subject.add(compiler.label(), cubin, compiler.release)
         if len(subject.binaries) > before:
             made[before] = compiler
     refused.extend(subject.refused)
@@ -210,6 +210,3 @@ def _launch(d: dict[str, Any]) -> Case:
         else:
             case.params.append(bytearray(value if isinstance(value, bytes) else value.tobytes()))
     return case
-
-
-

@@ -109,7 +109,9 @@ def test_loops_run_two_and_three_times() -> None:
     kernel = auditor.kernels()[0]
     assert loop_steps(kernel) == [64]
     image = Image(cubin(KERNEL))
-    sizes = [int.from_bytes(usable_launch(auditor.module, kernel, "sm_80", t, image)[0].params[1], "little") for t in (0, 1)]
+    sizes = [
+        int.from_bytes(usable_launch(auditor.module, kernel, "sm_80", t, image)[0].params[1], "little") for t in (0, 1)
+    ]
     assert sizes == [129, 65]
 
 
@@ -118,7 +120,9 @@ def test_shared_memory_is_what_the_ptx_reaches() -> None:
     auditor = Auditor(SHARED)
     case, _ = usable_launch(auditor.module, auditor.kernels()[0], "sm_80", 0, Image(cubin(SHARED)))
     assert case.shared == 4 * case.block[0]
-    _, v = audited(SHARED, cubin(SHARED.replace("add.u32 %r2, %r2, %r1;", "add.u32 %r2, %r2, %r1; add.u32 %r2, %r2, 4;")))
+    _, v = audited(
+        SHARED, cubin(SHARED.replace("add.u32 %r2, %r2, %r1;", "add.u32 %r2, %r2, %r1; add.u32 %r2, %r2, 4;"))
+    )
     assert v.outcome == DIFFERENT
     assert v.difference.place == ("error", 0)
     assert "outside" in v.difference.got
@@ -133,7 +137,7 @@ def test_a_register_that_nothing_writes_shows_in_both_fills() -> None:
         "IMAD.WIDE.U32 R2, R0, 0x4, R2 | B0----- R- W- Y S06", "IADD3 R5, R6, 0x1, RZ | B------ R- W- Y S05", "ULDC.64 UR4, c[0x0][0x118] | B------ R- W- Y S08",
         "STG.E desc[UR4][R2.64], R5 | B------ R0 W- - S02", "EXIT | B------ R- W- - S05",
     ]  # fmt: skip
-    listing = ['\t.target\tsm_80', '\t.section\t.text.k,"ax",@progbits', ".text.k:"]
+    listing = ["\t.target\tsm_80", '\t.section\t.text.k,"ax",@progbits', ".text.k:"]
     listing += [f"{r.partition('|')[0].strip()} ; /* {r.partition('|')[2].strip()} */" for r in rows]
     text = HEAD + (
         ".visible .entry k(.param .u64 p) { .reg .b64 %d<3>; .reg .b32 %r<3>; ld.param.u64 %d0, [p]; mov.u32 %r0, %tid.x;\n"

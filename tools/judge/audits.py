@@ -81,7 +81,9 @@ def main() -> None:
         compared = [d for d in mine if d["outcome"] in ("equal", "different")]
         wrong = sum(d["outcome"] == "different" for d in mine)
         middle = statistics.median(d["seconds"] for d in mine) if mine else 0.0
-        print(f"{arch}: {len(mine)} kernels, {len(compared)} compared, {wrong} different, median {middle:.1f} s of processor time")
+        print(
+            f"{arch}: {len(mine)} kernels, {len(compared)} compared, {wrong} different, median {middle:.1f} s of processor time"
+        )
 
 
 if __name__ == "__main__":

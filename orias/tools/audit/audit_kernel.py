@@ -212,7 +212,9 @@ class Auditor:
         known = catalogue()
         unwritten = bool(v.notes) or "nothing has written" in d.reason
         v.faults = [f for f in known if f.fits(self.ptx, v.binary.arch, v.binary.level, v.binary.release, unwritten)]
-        v.faults.sort(key=lambda f: (not (f.unwritten and unwritten), not f.measured(v.binary.release)))
+        if any(f.unwritten for f in v.faults):
+            v.faults = [f for f in v.faults if f.unwritten]
+        v.faults.sort(key=lambda f: not f.measured(v.binary.release))
 
     def _writer(self, binary: Binary, ref: Reference, fill: int, place: Place) -> int:
         steps, ref.case.max_steps = ref.case.max_steps, ref.case.max_steps * _STEPS_MORE
@@ -259,9 +261,7 @@ class Auditor:
             ref.case.max_steps = steps
         found = suspect(image, trace, index, known)
         if found is not None:
-            d.suspect_address = found[0] * 16 - next(
-                (at for at, name in image.code_places() if name == v.kernel), 0
-            )
+            d.suspect_address = found[0] * 16 - next((at for at, name in image.code_places() if name == v.kernel), 0)
             d.suspect, d.reason = instruction_text(image, found[0]), found[1]
 
     def _storing_thread(self, binary: Binary, ref: Reference, fill: int, d: Difference, index: int) -> int:

@@ -83,7 +83,9 @@ def wrong_words(alternatives: list[Arr], got: Arr, types: frozenset[str]) -> Arr
 class Reference:
     """The outcomes that the PTX allows in one launch."""
 
-    def __init__(self, module: Module, arch: str, case: Case, like: Image, outcome: Outcome, types: frozenset[str]) -> None:
+    def __init__(
+        self, module: Module, arch: str, case: Case, like: Image, outcome: Outcome, types: frozenset[str]
+    ) -> None:
         self.module = module
         self.arch = arch
         self.case = case

@@ -29,7 +29,14 @@ class Runnable(Protocol):
     watch: Any
 
     def launch(
-        self, name: str, grid: Any, block: Any, args: Sequence[Any] = (), shared: int = 0, max_steps: int = 0, **options: Any
+        self,
+        name: str,
+        grid: Any,
+        block: Any,
+        args: Sequence[Any] = (),
+        shared: int = 0,
+        max_steps: int = 0,
+        **options: Any,
     ) -> Result:
         """Runs a kernel."""
         ...
