@@ -7,12 +7,13 @@ in flight reads and writes, the open group first.
 
 from typing import Final
 
-from orias.analysis.access import UR_BASE, unit_name
+from orias.analysis.access import UR_BASE, unit_name, units_of
 from orias.check.code import GOES_ON, Node
 from orias.check.hazard_flow import Finding
-from orias.isa.gmma_forms import A_WORDS, a_in_registers, accumulator_words, commits
+from orias.isa.decode import Decoded
+from orias.isa.gmma_forms import A_WORDS, a_in_registers, accumulator_words, commits, source_widths
 from orias.isa.op import F_WGMMA, F_WGMMA_SYNC
-from orias.isa.operand import imm_value, is_imm, is_zero_reg, reg_id
+from orias.isa.operand import K_R, K_UR, imm_value, in_file, is_imm, is_zero_reg, reg_id
 
 Group = tuple[int, int]
 """Units that the operations of a group still read (A), and those that they write (accumulators)."""
@@ -77,6 +78,15 @@ def _step(n: Node, state: tuple[Group, ...]) -> tuple[Group, ...]:
         left = next((imm_value(o) for o in n.d.src if is_imm(o)), 0)
         return state[: left + 1]
     return state
+
+
+def matrix_units(d: Decoded) -> tuple[list[int], list[int]]:
+    """All units that a matrix operation reads, and all that it writes, in the width of its operands."""
+    reads: list[int] = []
+    for o, width in zip(d.src, source_widths(d.op, d.src), strict=True):
+        if in_file(o, K_R) or in_file(o, K_UR):
+            reads.extend(units_of(o, width))
+    return reads, list(units_of(d.dst[0], accumulator_words(d.op)))
 
 
 def _a(n: Node) -> int:

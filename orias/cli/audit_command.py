@@ -140,7 +140,7 @@ def _audit(
             subject.refused.append(f"{compiler.label()}: {cubin}")
             continue
         before = len(subject.binaries)
-        subject.add(compiler.label(), cubin)
+        subject.add(compiler.label(), cubin, compiler.release)
         if len(subject.binaries) > before:
             made[before] = compiler
     refused.extend(subject.refused)

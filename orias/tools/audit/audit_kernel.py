@@ -212,7 +212,9 @@ class Auditor:
         known = catalogue()
         unwritten = bool(v.notes) or "nothing has written" in d.reason
         v.faults = [f for f in known if f.fits(self.ptx, v.binary.arch, v.binary.level, v.binary.release, unwritten)]
-        v.faults.sort(key=lambda f: (not (f.unwritten and unwritten), not f.measured(v.binary.release)))
+        if any(f.unwritten for f in v.faults):
+            v.faults = [f for f in v.faults if f.unwritten]
+        v.faults.sort(key=lambda f: not f.measured(v.binary.release))
 
     def _writer(self, binary: Binary, ref: Reference, fill: int, place: Place) -> int:
         steps, ref.case.max_steps = ref.case.max_steps, ref.case.max_steps * _STEPS_MORE

@@ -16,15 +16,16 @@ _LEVEL: Final = re.compile(r"-O\s*([0-3])")
 class Binary:
     """A cubin: its name in reports, its bytes, and what its notes say of its making."""
 
-    def __init__(self, name: str, data: bytes, reader: Reader | None = None) -> None:
-        """Raises CubinError for what is no cubin, ValueError for a target without tables."""
+    def __init__(self, name: str, data: bytes, release: str = "") -> None:
+        """`release`: that of the ptxas that made it, if known.  Raises CubinError for what is no cubin."""
         self.name: Final[str] = name
         self.data: Final[bytes] = data
-        r = reader if reader is not None else Reader(data)
+        r = Reader(data)
         self.arch: Final[str] = r.target
         self.kernels: Final[list[str]] = sorted(r.kernels)
-        self.tool: Final[str] = r.module.tool
-        self.release: Final[str] = release_of(r.module.tool_version) or release_of(r.module.tool_build)
+        noted = r.elf.section(".note.nv.tkinfo") is not None
+        self.tool: Final[str] = r.module.tool if noted else "ptxas" if release else ""
+        self.release: Final[str] = release or (release_of(r.module.tool_version) if noted else "")
         m = _LEVEL.search(r.module.options)
         self.level: Final[int] = int(m[1]) if m else -1
 
@@ -41,10 +42,10 @@ class Subject:
         """Names of files that cannot be loaded, each with the reason."""
         self.shared = -1
 
-    def add(self, name: str, data: bytes) -> None:
+    def add(self, name: str, data: bytes, release: str = "") -> None:
         """Adds a cubin; one that cannot be read is noted in ``refused``."""
         try:
-            self.binaries.append(Binary(name, data))
+            self.binaries.append(Binary(name, data, release))
         except (CubinError, ValueError, KeyError) as e:
             self.refused.append(f"{name}: {e}")
 

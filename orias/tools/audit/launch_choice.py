@@ -8,7 +8,7 @@ wrong addresses show only where memory ends.
 from collections.abc import Iterator
 from typing import Final
 
-from orias.ptx.ast import O_IMM, O_REG, Function, Instr, Module
+from orias.ptx.ast import O_IMM, Function, Instr, Module
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import IllegalInstruction, Misaligned, OutOfBounds
 from orias.sim.core.state import Machine
@@ -41,10 +41,7 @@ def loop_steps(kernel: Function) -> list[int]:
         n = i.ops[2].value
         if i.sig.name in ("shr", "shl") and 0 <= n < 11:
             found.add(1 << n)
-        elif (i.sig.name == "add" and i.ops[1].kind == O_REG and i.ops[1].var is i.ops[0].var) or i.sig.name in (
-            "div",
-            "rem",
-        ):
+        elif i.sig.name in ("div", "rem") or (i.sig.name == "add" and i.ops[1].var is i.ops[0].var):
             found.add(n)
     return sorted((n for n in found if _STEPS[0] <= n <= _STEPS[1]), reverse=True)
 

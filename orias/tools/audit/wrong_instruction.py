@@ -9,7 +9,9 @@ its own: constants, multiples by powers of two, sums with the launch's addresses
 from typing import Any, Final
 
 from orias.analysis.access import P_BASE, UR_BASE, unit_name
+from orias.check.matrix_sources import matrix_units
 from orias.check.touch import touch
+from orias.isa.op import F_WGMMA
 from orias.ptx.ast import O_REG, Instr, Module
 from orias.sim.core.image import Image
 from orias.sim.core.state import Active, Machine
@@ -78,8 +80,13 @@ class _Recorder:
         known = self._touched.get(pc)
         if known is None:
             d = self.image.decoded(pc)
-            t = touch(d) if d is not None else None
-            known = ([], []) if t is None else (sorted({u for u, _ in t.reads}), sorted({u for u, _ in t.writes}))
+            if d is None:
+                known = [], []
+            elif d.op.flags & F_WGMMA:
+                known = matrix_units(d)
+            else:
+                t = touch(d)
+                known = sorted({u for u, _ in t.reads}), sorted({u for u, _ in t.writes})
             self._touched[pc] = known
         return known
 
@@ -158,7 +165,7 @@ def suspect(image: Image, steps: list[Step], from_index: int, known: set[int]) -
     while queue and len(seen) < _DEPTH * 8:
         k = queue.pop(0)
         step = steps[k]
-        for unit, value, writer in step.sources:
+        for unit, _, writer in step.sources:
             if unit >= P_BASE:
                 continue
             if writer < 0:
@@ -166,7 +173,9 @@ def suspect(image: Image, steps: list[Step], from_index: int, known: set[int]) -
             if writer not in seen:
                 seen.add(writer)
                 queue.append(writer)
-        if k == at:
+        d = image.decoded(step.index)
+        if k == at or d is None or d.op.flags & F_WGMMA:
+            # the results of a matrix operation are not there yet
             continue
         new = [(u, v) for u, v in step.writes if u < P_BASE and not ok(v)]
         if new and all(ok(v) for u, v, w in step.sources if u < P_BASE) and (found is None or k > found[0]):
