@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parent / "cases"
 CASES = all_cases(FOLDER)
 WITHOUT = {
     "def_use": "an index of definitions and uses",
+    "loop_decisions": "why loops were not unrolled, for remarks (tests/explore/test_remarks.py)",
     "offsets": "the width of offsets, which other passes ask for",
     "uniform_operands": "where uniform operands may stand, which other passes ask for",
     "words": "the words of wider registers that stand for others",
