@@ -21,6 +21,7 @@ from orias.ptx.ast import (
 )  # fmt: skip
 from orias.ptx.form_table import Slot
 from orias.ptx.special_names import SPECIAL
+from orias.ptx.video_checks import is_simd
 
 
 def register_fits(register: str, type_: str, relaxed: bool) -> bool:
@@ -98,7 +99,7 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
         if result:
             use.needs_result()
         return var.type[0] in "bus" and TYPE_BITS[var.type] in (16, 32, 64)
-    if use.name == "redux" and var.type == "f16x2":
+    if var.type == "f16x2" and (use.name == "redux" or (use.index == 3 and is_simd(use.name))):
         return False
     if slot.fixed and (
         (var.type == "f16x2" and use.name != "movmatrix") or (type_ in ("b8", "b16") and var.type != type_)

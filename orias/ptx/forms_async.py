@@ -110,7 +110,12 @@ INSTEAD: Final[dict[str, str]] = {
 
 FIRST: Final[dict[str, str]] = {
     "mbarrier.*": "scope !order -> Modifier '.{scope}' requires order with '{n}' instruction",
-    "tcgen05.wait": "!named -> .wait::<ld/st> modifier required for instruction '{n}'",
+    "tcgen05.wait": """
+!named -> .wait::<ld/st> modifier required for instruction '{n}'
+!aligned -> .aligned modifier required for instruction '{n}'
+!sync -> .sync modifier required for instruction '{n}'
+""",
+    "wgmma.fence wgmma.commit_group wgmma.wait_group": "!sync -> .sync modifier required for instruction '{n}'",
     "tcgen05.fence": "!named -> .fence::<before/after>_thread_sync modifier required for instruction '{n}'",
 }
 """Rules between the modifiers of an opcode that are reported before its gates."""

@@ -170,7 +170,7 @@ EARLY: Final[dict[str, str]] = {
     "mbarrier_init": "F90 Fv8.0 : .op_restrict",
     "sync_restrict::shared::cta": "F90 Fv8.6 : .sync_restrict",
     "sync_restrict::shared::cluster": "F90 Fv8.6 : .sync_restrict",
-    **{word: f"F100 Fv8.6 : .{word}" for word in _CANCELLED},
+    **{word: f"Fv8.6 F100 : .{word}" for word in _CANCELLED},
     "param::entry": "Fv8.3 : ::entry",
     "param::func": "Fv8.3 : ::func",
     "tensormap": "M90 Mv8.0 : .tensormap",

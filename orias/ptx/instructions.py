@@ -62,7 +62,9 @@ _REPEATED: Final[dict[str, str]] = {
     "vec": "Multiple vector modifiers specified",
     "permute": "Multiple permute modifiers specified",
     "mode": "Multiple .load_mode modifiers specified",
-    **dict.fromkeys(("aligned", "trans", "xorsign", "abs", "mmio"), "Multiple .{word} modifiers specified"),
+    **dict.fromkeys(
+        ("aligned", "trans", "xorsign", "abs", "mmio", "noinc", "read"), "Multiple .{word} modifiers specified"
+    ),
     "field": "Multiple .{word} modifiers specified",
     "sync_restrict": "Multiple .{word} modifiers specified",
     "collector": "Multiple .collector_usage modifiers specified",
@@ -73,6 +75,7 @@ _REPEATED: Final[dict[str, str]] = {
     "query": "Multiple .{word} modifiers specified",
     "test": "Multiple testp operation modifiers specified",
     "asked": "Multiple query modifiers specified",
+    "component": "Multiple component modifiers specified",
     "proxy": "Multiple .{first} modifiers specified",
     "op": _TWO_OPERATIONS,
     "bool": _TWO_OPERATIONS,
@@ -92,7 +95,7 @@ _REFUSED: Final = (
     "dim level tensormap evict evict2 space sp warpx alloc cp dealloc ld mma shift st pack::16b unpack::16b cp_mask oob"
     " completion async::generic tensormap::generic launch_dependents wait mbarrier_init sync_restrict aligned noinc"
     " noComplete sat approx ftz noftz rnd shape col row cmp vec order scope mmio nc kind block_scale scale_vec ashift"
-    " collector shiftamt cc NaN xorsign cop a b g r asked memory_layout wrap clamp shr7 shr15 po permute num trans abs"
+    " collector shiftamt cc NaN xorsign cop component asked memory_layout wrap clamp shr7 shr15 po permute num trans abs"
     " proxy prefetch"
 )
 _POSITION: Final[dict[str, int]] = {word: k for k, word in enumerate(_REFUSED.split())}
@@ -146,6 +149,8 @@ def _slot(name: str, word: str) -> str:
         return "asked"
     if word in _PROXIES:
         return "proxy"
+    if word in ("r", "g", "b", "a"):
+        return "component"
     slot = SLOT_OF.get(word) or ("test" if word in _TESTS else "") or ("shape" if is_shape(word) else word)
     if word == "popc" and name == "mma":
         return word

@@ -206,6 +206,9 @@ def _unresolved(module: Module, compile_only: bool, found: list[Diagnostic]) -> 
     """Reports functions and variables that are declared and used but not defined."""
     if not compile_only:
         for var in module.variables:
+            if var.linkage == "extern" and var.space != "shared" and 0 in var.dims[:1]:
+                found.append(Diagnostic("fatal", f"Unresolved extern variable '{var.name}'"))
+                return
             if var.linkage == "extern" and not (var.space == "shared" and 0 in var.dims[:1]):
                 found.append(
                     Diagnostic(
@@ -227,7 +230,7 @@ def _unresolved(module: Module, compile_only: bool, found: list[Diagnostic]) -> 
         return
     wanted = [target for _, target in module.aliases]
     if not compile_only:
-        wanted.extend([f.name for f in module.functions if f.linkage in ("visible", "weak")])
+        wanted.extend([f.name for f in module.functions if f.linkage != "extern"])
     for name in wanted:
         if name in missing_functions:
             found.append(Diagnostic("fatal", f"Unresolved extern function '{name}'"))

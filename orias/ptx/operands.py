@@ -128,6 +128,8 @@ def operand(state: State, depth: int = 0) -> Operand:
     if depth > MAX_NESTING // 4:
         state.syntax()
     left = _single(state, depth)
+    if left.kind == O_ADDR and state.lex.kind == T_PUNCT and state.lex.text == "|":
+        state.syntax()
     if state.take("|"):
         right = _single(state, depth)
         pair = Operand(O_PAIR)
@@ -327,6 +329,8 @@ def _vector(state: State, depth: int) -> Operand:
     state.punct("{")
     elems: list[Operand] = []
     while True:
+        if state.lex.kind == T_PUNCT and state.lex.text in ("[", "{"):
+            state.syntax()
         elems.append(operand(state, depth + 1))
         if not state.take(","):
             break

@@ -14,11 +14,21 @@ _RESULTS: Final[dict[str, str]] = {"2": "h(?:1?0|1)", "4": "b(?=.)3?2?1?0?", "":
 """Selectors by the number of lanes: all four of a result are named from the highest down."""
 
 
+def is_video(name: str) -> bool:
+    """Whether an instruction is a video instruction."""
+    return name[0] == "v" and _VIDEO.fullmatch(name) is not None
+
+
+def is_simd(name: str) -> bool:
+    """Whether an instruction is a video instruction of two or four lanes."""
+    return name[-1] in "24" and is_video(name)
+
+
 def selector_messages(name: str, sig: Sig, ops: list[Operand], at: int) -> list[str]:
     """Error messages on the selector of operand ``at``; operands of SIMD video instructions must be registers."""
     op = ops[at]
     selected = op.kind == O_REG and op.comp[:1] in ("b", "h", "?")
-    if not name.startswith("v") or _VIDEO.fullmatch(name) is None:
+    if not is_video(name):
         if not selected:
             return []
         where = "source operand" if at else "destination"
@@ -42,7 +52,7 @@ def selector_messages(name: str, sig: Sig, ops: list[Operand], at: int) -> list[
 
 def replaces_result(name: str, op: Operand) -> bool:
     """Whether a selector message stands in place of the one on a constant as a result."""
-    return op.kind == O_IMM and _VIDEO.fullmatch(name) is not None
+    return op.kind == O_IMM and is_video(name)
 
 
 def unknown_parts(word: str) -> int:

@@ -196,8 +196,8 @@ def programs(o: argparse.Namespace) -> Iterator[Program]:
     """The programs that the options ask for."""
     targets = tuple(o.arch.split(","))
     if o.what == "features":
-        for feature, text in instructions.features():
-            for target in targets:
+        for target in targets:
+            for feature, text in instructions.features():
                 yield Program(target, feature, instructions.head("9.0", target), instructions.kernel(text))
         return
     maker: instructions.Maker | directives.Maker
