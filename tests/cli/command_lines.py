@@ -173,7 +173,6 @@ k.ptx t80.ptx
 k.ptx empty.ptx
 empty.ptx empty.ptx
 k.ptx bad.ptx
-- -
 extern.ptx
 large.ptx
 k.ptx -dlcm=xx -dscm=yy -flcm=zz
