@@ -82,10 +82,11 @@ class _Texts:
         return self.table.text(int.from_bytes(self.code[at : at + _INST], "little"), at)
 
 
-def check_cubin(data: bytes, observer: Observer | None = None) -> list[Hazard]:
+def check_cubin(data: bytes, observer: Observer | None = None, operands: bool = False) -> list[Hazard]:
     """Every hazard in a cubin, on any path.
 
-    `observer` gets the distances between results of fixed latency and their readers.  Raises CubinError if the file is
+    `operands`: also apply the rules on wrong operands (``unwritten``, ``source``), which PTX that uses registers without a
+    value can break.  `observer` gets the distances between results of fixed latency and their readers.  Raises CubinError if the file is
     no cubin or has words that are no instructions, KeyError for a target without tables, Unsupported for one without
     latencies.
     """
@@ -96,7 +97,7 @@ def check_cubin(data: bytes, observer: Observer | None = None) -> list[Hazard]:
     out: list[Hazard] = []
     for s in reader.elf.sections:
         if s.type == elf.SHT_PROGBITS and s.flags & elf.SHF_EXECINSTR and s.data:
-            kernel = s.name.removeprefix(".text.") in reader.kernels
+            kernel = s.name.removeprefix(".text.") in reader.kernels if operands else None
             out.extend(_section(reader.elf, s, table, facts, observer, kernel))
     return out
 
@@ -178,11 +179,12 @@ class SectionCode:
 
 
 def _section(
-    file: ElfFile, s: Section, table: IsaTable, facts: Facts, observer: Observer | None, kernel: bool
+    file: ElfFile, s: Section, table: IsaTable, facts: Facts, observer: Observer | None, kernel: bool | None
 ) -> list[Hazard]:
     code = SectionCode(file, s, table, facts)
     findings = code.findings(None, observer)
-    findings.extend(code.wrong_operands(kernel))
+    if kernel is not None:
+        findings.extend(code.wrong_operands(kernel))
     findings.extend(
         Finding("unknown", n.index, -1, -1, "not checked: nothing is known of it") for n in code.nodes if not n.known
     )

@@ -40,7 +40,7 @@ def check_command(program: str, arguments: list[str]) -> int:
         if len(files) > 1:
             bar(k, len(files), name)
         try:
-            found = check_cubin(Path(name).read_bytes())
+            found = check_cubin(Path(name).read_bytes(), operands=True)
         except OSError as e:
             return _fail(program, f"{e.filename}: {e.strerror}")
         except KeyError as e:

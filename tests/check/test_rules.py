@@ -27,11 +27,8 @@ def cubin(*rows: str, arch: str = "sm_80") -> bytes:
 
 
 def found(*rows: str, arch: str = "sm_80") -> list[tuple[str, int, int, str, int, int]]:
-    """The findings; the pieces of code read registers that nothing in them writes."""
     return [
-        (h.rule, h.address, h.other_address, h.register, h.have, h.need)
-        for h in check_cubin(cubin(*rows, arch=arch))
-        if h.rule != "unwritten"
+        (h.rule, h.address, h.other_address, h.register, h.have, h.need) for h in check_cubin(cubin(*rows, arch=arch))
     ]
 
 

@@ -31,7 +31,9 @@ ARCHES = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 def found(*rows: str, arch: str = "sm_90") -> list[tuple[str, int, str]]:
     """Findings of the two rules."""
     rules = ("unwritten", "source")
-    return [(h.rule, h.address, h.register) for h in check_cubin(cubin(*rows, arch=arch)) if h.rule in rules]
+    return [
+        (h.rule, h.address, h.register) for h in check_cubin(cubin(*rows, arch=arch), operands=True) if h.rule in rules
+    ]
 
 
 def code_of(data: bytes) -> list[tuple[SectionCode, bool]]:

@@ -23,7 +23,7 @@ OLD = os.environ.get("ORIAS_OLD_PTXAS", "")
 
 
 def unwritten(data: bytes) -> list[str]:
-    return [h.instruction for h in check_cubin(data) if h.rule == "unwritten"]
+    return [h.instruction for h in check_cubin(data, operands=True) if h.rule == "unwritten"]
 
 
 def compiled(ptxas: str, level: int, folder: Path) -> bytes:

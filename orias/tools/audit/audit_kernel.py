@@ -231,7 +231,7 @@ class Auditor:
     def _notes(self, v: Verdict) -> None:
         """Static findings that name a wrong operand, in this kernel."""
         try:
-            found = check_cubin(v.binary.data)
+            found = check_cubin(v.binary.data, operands=True)
         except (SimError, Unsupported, ValueError, KeyError):
             return
         v.notes = [h.line() for h in found if h.rule in ("unwritten", "source") and h.function == v.kernel]

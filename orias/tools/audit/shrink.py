@@ -1,4 +1,4 @@
-"""Makes a wrong result small: the launch first, then the PTX if a compiler is at hand, inside a limit of time."""
+"""Makes a wrong result small: the launch first, then the PTX if there is a compiler, inside a limit of time."""
 
 import time
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Runs a case on an image, and compares the memory after it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, Final, Protocol, final
 
 import numpy as np
@@ -28,16 +28,8 @@ class Runnable(Protocol):
     variables: dict[str, tuple[int, int]]
     watch: Any
 
-    def launch(
-        self,
-        name: str,
-        grid: Any,
-        block: Any,
-        args: Sequence[Any] = (),
-        shared: int = 0,
-        max_steps: int = 0,
-        **options: Any,
-    ) -> Result:
+    @property
+    def launch(self) -> Callable[..., Result]:
         """Runs a kernel."""
         ...
 
