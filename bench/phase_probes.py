@@ -193,6 +193,10 @@ def measured(cubin: bytes) -> Result:
     return Result(executed, found[ONE_WARP, True].cycles, full.cycles / full.blocks, code.registers, data.tobytes())
 
 
+DONE: Final = frozenset(("local_constant", "local_loop", "local_unused", "invariants_late"))
+"""Probes of phases that Orias runs by now."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--arch", default="sm_90")

@@ -8,25 +8,19 @@ import os
 import time
 from typing import Final, final
 
-from orias.analysis.liveness import live_across
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import CubinModule
 from orias.diag import CompileError, Diagnostic, Unsupported
-from orias.isa.isa_table import load
 from orias.jobserver import JobServer
+from orias.kernel_compiler import KernelCompiler
 from orias.lower.frame.module import lower_module
-from orias.lower.frame.program import Kernel, LowerOptions, Program
+from orias.lower.frame.program import LowerOptions, Program
 from orias.options import Options
-from orias.ori.clone import clone
-from orias.ori.decisions import Decision, distinct
-from orias.ori.ir import Func
-from orias.output.advice import advice, kernel_decisions
+from orias.ori.decisions import distinct
 from orias.output.debug_records import missing_sections
-from orias.output.emit import EmittedText, emit
+from orias.output.emit import EmittedText
 from orias.output.module_cubin import cubin_module, kernel_part, make_cubin
 from orias.output.result import CompileResult, KernelPart
-from orias.passes.instrument import show_errors_at_exit, steer_threads
-from orias.passes.wgmma_calls import note_blocking_calls
 from orias.peak_memory import peak_memory
 from orias.pipeline.functions import Trace
 from orias.pipeline.phases import PHASES
@@ -36,14 +30,10 @@ from orias.ptx.double_warnings import double_uses
 from orias.ptx.module_checks import check, check_debug
 from orias.ptx.module_inputs import merge, restrict
 from orias.ptx.parser import parse
-from orias.ptx.pragmas import knob_pragmas
 from orias.ptx.targets import newest_of
-from orias.regalloc.register_allocation import set_known_clobbers
-from orias.regalloc.register_budget import limit_notes, register_counts
-from orias.schedule.texture_quads import reserve as reserve_quads
+from orias.regalloc.register_budget import limit_notes
 from orias.split import can_split, work_in_processes
 from orias.target.profile import TARGETS, Target
-from orias.target.register_steps import MOST_REGISTERS, SYSTEM_REGISTERS
 
 _HEAD_ERRORS: Final = ("Missing .version", "Unsupported .version")
 
@@ -64,14 +54,13 @@ def compile_text(sources: list[tuple[str, str | bytes]], options: Options, trace
 
 @final
 class _Compiler:
-    __slots__ = ("decisions", "diagnostics", "memory", "options", "peak", "server", "target", "times", "trace")
+    __slots__ = ("diagnostics", "kernels", "memory", "options", "peak", "server", "target", "times", "trace")
 
     def __init__(self, options: Options, trace: Trace | None) -> None:
         self.options: Options = options
         self.trace: Trace | None = trace
         self.diagnostics: list[Diagnostic] = []
         self.times: dict[str, float] = {}
-        self.decisions: list[Decision] = []
         self.memory: dict[str, int] = {}
         self.peak: int = peak_memory()
         self.server: JobServer | None = JobServer() if options.jobserver else None
@@ -79,6 +68,7 @@ class _Compiler:
         if arch not in TARGETS:
             raise CompileError([Diagnostic("fatal", f"Value '{arch}' is not defined for option 'gpu-name'")])
         self.target: Target = TARGETS[arch]
+        self.kernels: KernelCompiler = KernelCompiler(options, self.target, trace, self.diagnostics)
 
     def run(self, sources: list[tuple[str, str | bytes]]) -> CompileResult:
         start = time.perf_counter()
@@ -111,7 +101,7 @@ class _Compiler:
         result.jobserver = self.server is not None and self.server.found
         result.phases = _sum_phases(parts) if parts else runner.times()
         result.spans = [span for part in parts for span in part.spans]
-        result.remarks = distinct(self.decisions)
+        result.remarks = distinct(self.kernels.decisions)
         return result
 
     # --- all kernels -------------------------------------------------------------------------------------------
@@ -123,19 +113,19 @@ class _Compiler:
         kernels = program.kernels
         if runner.stopped:
             for kernel in kernels:
-                self._phases(kernel, runner, module.pragmas)
+                self.kernels.run_phases(kernel, runner, module.pragmas)
             return [], []
         if self.options.debug or (self.options.own_sections and not self.options.compile_only):
             return self._together(module, program, out, runner)
         alone = self.options.verifies or self.options.dump_before or self.options.dump_after or self.trace is not None
 
         def work(i: int) -> KernelPart | CompileError | Unsupported:
-            return self._part(kernels[i], out, module)
+            return self.kernels.part(kernels[i], out, module)
 
         server = self.server
         workers = 1 if alone or len(kernels) < 2 or not can_split() else self._workers(len(kernels), server)
         try:
-            order = sorted(range(len(kernels)), key=lambda i: -_size(kernels[i]))
+            order = sorted(range(len(kernels)), key=lambda i: -kernels[i].size())
             done = work_in_processes(order, workers, work) if workers > 1 else {}
         finally:
             if server is not None:
@@ -148,7 +138,7 @@ class _Compiler:
             if isinstance(part, Unsupported):
                 raise part
             self.diagnostics.extend(part.diagnostics)
-            self.decisions.extend(part.decisions)
+            self.kernels.decisions.extend(part.decisions)
             parts.append(part)
         self._add_times(parts)
         return parts, []
@@ -161,9 +151,9 @@ class _Compiler:
         times: list[tuple[float, float, float]] = []
         for kernel in program.kernels:
             start = time.perf_counter()
-            self._phases(kernel, runner, module.pragmas)
+            self.kernels.run_phases(kernel, runner, module.pragmas)
             middle = time.perf_counter()
-            texts.append(self._emit(kernel))
+            texts.append(self.kernels.emit(kernel))
             times.append((start, middle, time.perf_counter()))
         parts: list[KernelPart] = []
         for kernel, text, (start, middle, end) in zip(program.kernels, texts, times, strict=True):
@@ -186,30 +176,6 @@ class _Compiler:
         """Number of processes to use, each but the first with a token of the jobserver if there is one."""
         wanted = min(self.options.split_compile or os.cpu_count() or 1, kernels)
         return 1 + server.take(wanted - 1) if server is not None and server.found else wanted
-
-    def _part(self, kernel: Kernel, out: CubinModule, module: Module) -> "KernelPart | CompileError | Unsupported":
-        """Compile one kernel of a module whose kernels share nothing; returns what goes wrong."""
-        before, self.diagnostics = self.diagnostics, []
-        decided, self.decisions = self.decisions, []
-        try:
-            start = time.perf_counter()
-            runner = Runner(self.options, self.trace)
-            self._phases(kernel, runner, module.pragmas)
-            middle = time.perf_counter()
-            text = self._emit(kernel)
-            part = kernel_part(kernel, text, out, module, self.options, self.target, [kernel])
-            part.info.start = start
-            part.emit_seconds = time.perf_counter() - middle
-            part.info.seconds = time.perf_counter() - start
-            part.diagnostics = self.diagnostics
-            part.decisions = self.decisions
-            part.phases, part.spans = runner.times(), runner.spans()
-        except (CompileError, Unsupported) as e:
-            return e
-        finally:
-            self.diagnostics = before
-            self.decisions = decided
-        return part
 
     def _clock(self, stage: str, start: float) -> float:
         now = time.perf_counter()
@@ -249,55 +215,6 @@ class _Compiler:
         self.options.debug = True
         self.options.opt_level = 0
 
-    # --- one kernel --------------------------------------------------------------------------------------------
-
-    def _phases(self, kernel: Kernel, runner: Runner, pragmas: list[str]) -> None:
-        done: dict[str, Func] = {}
-        knobs = self.options.knobs.values(kernel.entry.name, knob_pragmas(kernel.ptx, pragmas))
-        for fn in kernel.all_functions():
-            fn.knobs = knobs
-        limits = register_counts(kernel, self.options, self.target, self.diagnostics)
-        copies = self.options.own_sections or any(
-            i.op.base == "LDGSTS" for f in kernel.all_functions() for i in f.insts()
-        )
-        note_blocking_calls(kernel.in_order(), self.options.own_sections)
-        for fn in kernel.in_order():
-            fn.max_regs = min(fn.max_regs, limits[fn is kernel.entry])
-            if not kernel.entry.entry_regs:
-                fn.max_regs = min(fn.max_regs, knobs.max_reg_count)
-        reserve_quads(kernel.all_functions())
-        for fn in kernel.in_order():
-            fn.beside_async_copies = copies
-            if not self.options.fmad:
-                fn.contract.clear()
-            fn.stack_check = self.options.stack_check
-            fn.decisions = [] if self.options.remarks else None
-            if not self.options.constant_bank:
-                fn.pool = None
-            if self.options.errors_at_exit:
-                show_errors_at_exit(fn)
-            if self.options.thread_steering:
-                steer_threads(fn)
-            set_known_clobbers(fn, done)
-            if fn.private and fn.max_regs < MOST_REGISTERS and not _leaves_registers(kernel, fn, runner):
-                fn.private = False
-            runner.run(fn)
-            if fn.clobbers is not None and (fn.kind == "helper" or fn.private):
-                done[fn.name] = fn
-        self.diagnostics.extend(advice(kernel))
-        if self.options.remarks:
-            self.decisions.extend(kernel_decisions(kernel))
-
-    def _emit(self, kernel: Kernel) -> EmittedText:
-        return emit(
-            kernel.all_functions(),
-            load(self.target.table),
-            self.target,
-            self.options.own_sections,
-            kernel.pointers,
-            self.options.self_check,
-        )
-
 
 def _check_heads(sources: list[tuple[str, str | bytes]], newest: tuple[int, int]) -> None:
     """Raise CompileError for inputs without a version, or with one that is not known, if there are several inputs."""
@@ -315,11 +232,6 @@ def _check_heads(sources: list[tuple[str, str | bytes]], newest: tuple[int, int]
         raise CompileError(found)
 
 
-def _size(kernel: Kernel) -> int:
-    """Number of instructions of a kernel's functions."""
-    return sum(len(b.insts) for f in kernel.all_functions() for b in f.blocks)
-
-
 def _sum_phases(parts: list[KernelPart]) -> list[tuple[str, int, float]]:
     """Functions and seconds of each phase over all parts, in the order of the pipeline."""
     runs: dict[str, int] = {}
@@ -329,17 +241,3 @@ def _sum_phases(parts: list[KernelPart]) -> list[tuple[str, int, float]]:
             runs[name] = runs.get(name, 0) + count
             seconds[name] = seconds.get(name, 0.0) + spent
     return [(p.name, runs[p.name], seconds[p.name]) for p in PHASES if p.name in runs]
-
-
-def _leaves_registers(kernel: Kernel, fn: Func, runner: Runner) -> bool:
-    """Under a register limit: True if the callers of a private function have registers for the values live across its calls.
-
-    If they do not, the general convention is better: one save in the function replaces spills in many callers.
-    """
-    held = max((live_across(caller, fn.name) for caller in kernel.all_functions()), default=0)
-    if not held:
-        return True
-    trial = clone(fn)
-    runner.try_out(trial)
-    assert trial.clobbers is not None
-    return trial.clobbers.r.bit_length() + held <= fn.max_regs - SYSTEM_REGISTERS

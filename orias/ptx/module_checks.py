@@ -202,20 +202,24 @@ def _reached(entry: Function) -> list[Var]:
     return list(variables.values())
 
 
+def _variables_resolved(module: Module, found: list[Diagnostic]) -> bool:
+    """Reports variables that are declared but not defined; False after an error."""
+    for var in module.variables:
+        unsized = 0 in var.dims[:1]
+        if var.linkage != "extern" or (var.space == "shared" and unsized):
+            continue
+        if unsized:
+            found.append(Diagnostic("fatal", f"Unresolved extern variable '{var.name}'"))
+            return False
+        text = f"Unresolved extern variable '{var.name}' in whole program compilation, ignoring extern qualifier"
+        found.append(Diagnostic("warning", text))
+    return True
+
+
 def _unresolved(module: Module, compile_only: bool, found: list[Diagnostic]) -> None:
     """Reports functions and variables that are declared and used but not defined."""
-    if not compile_only:
-        for var in module.variables:
-            if var.linkage == "extern" and var.space != "shared" and 0 in var.dims[:1]:
-                found.append(Diagnostic("fatal", f"Unresolved extern variable '{var.name}'"))
-                return
-            if var.linkage == "extern" and not (var.space == "shared" and 0 in var.dims[:1]):
-                found.append(
-                    Diagnostic(
-                        "warning",
-                        f"Unresolved extern variable '{var.name}' in whole program compilation, ignoring extern qualifier",
-                    )
-                )
+    if not compile_only and not _variables_resolved(module, found):
+        return
     aliased = {alias for alias, _ in module.aliases}
     missing_functions = {
         f.name

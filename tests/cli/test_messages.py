@@ -1,5 +1,6 @@
 """Messages, exit codes and output files against the real ptxas."""
 
+import io
 import re
 import shlex
 import subprocess
@@ -36,7 +37,10 @@ def without_times(text: str) -> str:
 
 
 @pytest.mark.parametrize("line", lines(STOPPED))
-def test_stops_like_ptxas(line: str, workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stops_like_ptxas(
+    line: str, workdir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     arguments = shlex.split(line)
     code, want = real(arguments)
     assert code == 255

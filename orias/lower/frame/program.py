@@ -80,6 +80,10 @@ class Kernel:
         others = [f for f in self.functions if f not in self.private]
         return [*self.helpers, *self.private, *others, self.entry]
 
+    def size(self) -> int:
+        """Number of instructions of all functions."""
+        return sum(len(b.insts) for f in self.all_functions() for b in f.blocks)
+
     def all_functions(self) -> list[Func]:
         """Entry, functions and helpers, in the order of their code."""
         return [self.entry, *self.functions, *self.helpers]
