@@ -70,6 +70,8 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("PredicationInstLimit", 8, 0, 256, "instructions", "OriDoPredication", "Size of an arm of a branch up to which it is executed under a predicate."),
     Knob("PredicationLoadInstLimit", 20, 0, 256, "instructions", "OriDoPredication", "The same for an arm that loads from global memory."),
     Knob("PredicationExitInstLimit", 4, 0, 256, "instructions", "OriDoPredication", "The same for an arm that ends the thread, without its EXIT."),
+    Knob("LocalWordsLimit", 128, 0, 4_096, "words", "ConvertMemoryToRegisterOrUniform", "Largest frame of local variables that may become registers."),
+    Knob("StoredValuesLimit", 256, 0, 100_000, "stores", "GvnCse", "Stores whose values later loads of the thread may take.", True),
     Knob("PredicationRounds", 4, 0, 64, "rounds", "OriDoPredication", "Nested branches that become predicates, from the innermost."),
     Knob("RematPeaks", 3, 0, 64, "blocks", "OriDoRemat", "Blocks of high need of registers that are relieved."),
     Knob("RematPeakSlack", 6, 0, 255, "words", "OriDoRemat", "Distance from the highest need of the function within which a block counts as one of these."),

@@ -18,6 +18,7 @@ class Knobs:
         "hoist_budget",
         "hoist_working_registers",
         "logic_readers",
+        "local_words_limit",
         "loop_weight_bits",
         "max_reg_count",
         "predication_exit_inst_limit",
@@ -75,6 +76,7 @@ class Knobs:
         "urf_peak_slack",
         "urf_rounds",
         "vectorization_distance",
+        "stored_values_limit",
     )
 
     disable_pragma_knobs: bool
@@ -98,6 +100,8 @@ class Knobs:
     predication_inst_limit: int
     predication_load_inst_limit: int
     predication_exit_inst_limit: int
+    local_words_limit: int
+    stored_values_limit: int
     predication_rounds: int
     remat_peaks: int
     remat_peak_slack: int

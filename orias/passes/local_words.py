@@ -30,8 +30,6 @@ from orias.passes.access_size import data_words, is_load, is_signed, is_store, s
 _FRAME: Final = op("frame")
 _PRMT: Final = op("PRMT")
 _WORD: Final = 4
-_MOST_WORDS: Final = 128
-"""Larger frames stay in memory: they would not fit in registers (a guess)."""
 
 
 def promote_frame(fn: Func) -> bool:
@@ -57,8 +55,8 @@ def promote_frame(fn: Func) -> bool:
 
 
 def _is_private(fn: Func) -> bool:
-    """True if the frame is small and all of its uses are accesses that `_rewrite` knows."""
-    if fn.frame_fixed > _WORD * _MOST_WORDS:
+    """True if the frame is small (a larger one would not fit in registers) and all of its uses are accesses that `_rewrite` knows."""
+    if fn.frame_fixed > _WORD * fn.knobs.local_words_limit:
         return False
     for inst in fn.insts():
         if inst.op is _FRAME:

@@ -17,8 +17,6 @@ from orias.passes.access_size import data_words, is_load, is_signed, is_store, s
 _PRMT: Final = op("PRMT")
 _WORD: Final = 4
 _WIDEST: Final = 16
-_MOST: Final = 256
-"""Stores that are remembered at a time; more are forgotten together, which bounds the time of compilation."""
 _CLOSES: Final = F_WRITE | F_FENCE | F_CALL | F_TERM | F_TEXTURE
 
 Place = tuple[int, Opnd, Opnd]
@@ -28,13 +26,15 @@ Place = tuple[int, Opnd, Opnd]
 class _Stored:
     """What a thread knows of memory: by place and byte offset, the store that wrote there last."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self.limit: Final[int] = limit
+        """Stores that are remembered at a time; more are forgotten together, which bounds the time of compilation."""
         self.places: dict[Place, dict[int, Inst]] = {}
         self.count: int = 0
 
     def copy(self) -> "_Stored":
         """The same knowledge, apart."""
-        out = _Stored()
+        out = _Stored(self.limit)
         out.places = {p: dict(found) for p, found in self.places.items()}
         out.count = self.count
         return out
@@ -58,7 +58,7 @@ class _Stored:
 
     def add(self, place: Place, start: int, store: Inst) -> None:
         """Remember a store."""
-        if self.count >= _MOST:
+        if self.count >= self.limit:
             self.clear()
         self.places.setdefault(place, {})[start] = store
         self.count += 1
@@ -81,7 +81,7 @@ def reuse_stored(fn: Func) -> bool:
     changed = False
     ends: dict[int, _Stored] = {}
     for b in reverse_postorder(fn):
-        known = _Stored()
+        known = _Stored(fn.knobs.stored_values_limit)
         if len(b.preds) == 1 and b.preds[0].id in ends:
             known = ends[b.preds[0].id].copy()
         changed |= _forward(fn, b, known)

@@ -527,10 +527,9 @@ class _Checker:
             return [(_place(inst.dst[0]), st.get(_place(src[0]), _NOTHING))]
         if inst.op is SAVE_BARRIER:
             return [(_place(inst.dst[0]), st.get(_place(src[0]), _NOTHING)), (_place(src[0]), _NOTHING)]
-        if inst.op in (COMBINE_PREDICATES, COMBINE_UNIFORM_PREDICATES) and [imm_value(s) for s in src[3:]] == [
-            0x80,
-            0,
-        ]:
+        # The second table is that of the result that nobody reads.
+        combines = inst.op in (COMBINE_PREDICATES, COMBINE_UNIFORM_PREDICATES)
+        if combines and imm_value(src[3]) == 0x80 and imm_value(src[4]) in (0, 8):
             s = src[0] if src[0] != PT else src[2]
             if is_true_pred(s):
                 held = frozenset((self._constant("true", 0),))

@@ -26,7 +26,7 @@ CASES = {
     "predicated": (programs.ARM, "@%c bra over", "the branch over 2 instructions is gone", {}),
     "not-predicated": (programs.LONG_ARM, "@%c bra over", "an arm has ATOMG", {}),
     "registers": (programs.crowded(40), "", "registers:", {}),
-    "spilled": (programs.crowded(40), "ld.global.f32", "local memory", REGISTERS),
+    "spilled": (programs.crowded(40), ".f32", "local memory", REGISTERS),
 }
 
 

@@ -33,8 +33,9 @@ SHOWN = {
     "SchedMaxMemDep": ("PRODUCTS", "sm_80", 0, 1),
     "SchedReadSBBaseLatency": ("SUM", "sm_100", 0, 1),
     "SchedPseudoLatency": ("SUM", "sm_80", 0, 1),
-    "SchedWarLatency": ("PRODUCTS", "sm_80", 0, 1),
+    "SchedWarLatency": ("HELD", "sm_80", 0, 1),
     "LoopWeightBits": ("SUM", "sm_80", 0, 0),
+    "RegAllocLateReadDistance": ("HELD", "sm_80", 0, 0),
     "RegAllocRestDistance": ("SUM", "sm_80", 0, 0),
     "RegAllocRematGain": ("HELD", "sm_80", 32, 1),
     "RegAllocShareDistance": ("HELD", "sm_80", 32, 0),
@@ -42,6 +43,8 @@ SHOWN = {
 """Knob -> the kernel of knob_kernels in which a value shows, target, register limit, and the value."""
 
 NEEDS = {
+    "LocalWordsLimit": "local variables (tests/passes/cases/local_words.txt)",
+    "StoredValuesLimit": "more than 256 stores to known places",
     "BranchOptRounds": "branches whose clean-up makes others foldable, nine times over",
     "ElectionDepth": "elect.sync below nine nested conditions",
     "HoistWorkingRegisters": "a loop close to a step of occupancy with invariant work in it",

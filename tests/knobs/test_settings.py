@@ -97,7 +97,7 @@ def test_wrong_pragmas() -> None:
     )
     assert "names a kernel" in message(text(body='.pragma "knob k:HoistBudget=1";'))[1]
     function = '.func f() { .pragma "knob HoistBudget=1"; ret; }'
-    assert "cannot be specified for a function" in message(text(module=function))[1]
+    assert "cannot be specified for device functions" in message(text(module=function))[1]
     assert "cannot be specified for a function" in message(text(module=f".func f() {PRAGMA} {{ ret; }}"))[1]
 
 

@@ -18,6 +18,11 @@ READERS = HEURISTICS
 """Packages that read knobs, with the driver."""
 
 FACTS = {
+    "passes/instrument.py:_PAUSE": "measured: the pause of ptxas",
+    "passes/access_size.py:_WORD": "bytes of a word",
+    "passes/local_words.py:_WORD": "bytes of a word",
+    "passes/stored_values.py:_WORD": "bytes of a word",
+    "passes/stored_values.py:_WIDEST": "bytes of the widest access",
     "passes/barrier_reset.py:_BARRIERS": "named barriers of the hardware",
     "passes/partial_unroll.py:_LARGEST_STEP": "keeps a difference within 32 bits",
     "passes/wide_loads.py:_WORD": "bytes of a word",
@@ -69,7 +74,10 @@ def test_the_table_and_the_fields() -> None:
 
 @functools.cache
 def trees() -> dict[str, ast.Module]:
-    files = [p for name in READERS for p in sorted((ROOT / name).rglob("*.py"))] + [ROOT / "compiler.py"]
+    files = [p for name in READERS for p in sorted((ROOT / name).rglob("*.py"))] + [
+        ROOT / "compiler.py",
+        ROOT / "kernel_compiler.py",
+    ]
     return {p.relative_to(ROOT).as_posix(): ast.parse(p.read_text()) for p in files}
 
 

@@ -152,7 +152,7 @@ def ptx_values(module: Module, arch: str, like: Image, case: Case, thread: int) 
 
 
 def suspect(image: Image, steps: list[Step], from_index: int, known: set[int]) -> tuple[int, str] | None:
-    """(index of the instruction, reason) of the first wrong value on the way back from an instruction; None if none shows.
+    """(index of the instruction, reason) of the first wrong value found backwards from an instruction; None if none shows.
 
     `from_index`: the index of the storing or failing instruction; its last execution is followed.
     """
