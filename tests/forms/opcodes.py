@@ -32,6 +32,8 @@ _HERE: Final = ("shared", "shared::cta")
 _ALWAYS: Final = ("completion", "dim")
 """Words that the documents demand, whatever ptxas takes."""
 _UNSEEN: Final = frozenset(("gpu", "sys", "mmio", "weak", "relaxed", "release", "cta", "cluster", "cp_mask"))
+_LATER_TYPES: Final[dict[str, tuple[str, ...]]] = {"cp.async.bulk": ("b128",), "st.async": ("b128",)}
+"""Types that begin with a PTX version after that of the programs."""
 _LATER: Final = frozenset(
     (
         "im2col::w",
@@ -232,6 +234,8 @@ def _combinations(name: str) -> Iterator[Words]:
     unseen = _UNSEEN if name.startswith(_MEMORY) and name != "cp.async.mbarrier.arrive" else frozenset()
     fixed = ("relaxed", "cluster") if name == "red.async" else ()
     for types, row in rows(name).items():
+        if types == _LATER_TYPES.get(name):
+            continue
         slots: dict[str, list[str]] = {}
         for word in sorted(row.words - _LATER - unseen):
             slots.setdefault(own.get(word) or SLOT_OF.get(word) or "shape", []).append(word)

@@ -11,7 +11,6 @@ KNOWING = ("isa", "lower", "sim")
 """Packages that write operations or say what they mean, one by one."""
 LISTS = {
     "passes/instrument.py": "what ptxas pauses before with -sanitize threadsteer, as measured",
-    "schedule/fence_groups.py": "what no fence orders although it reads memory or has an effect",
     "semantics/floats.py": "the meaning of each operation, by mnemonic",
     "semantics/integers.py": "the meaning of each operation, by mnemonic",
     "tools/lexers.py": "keywords to colour, among them those of SMs without a table",
