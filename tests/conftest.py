@@ -12,6 +12,7 @@ import pytest
 from orias import compiler
 from orias.check import check_cubin
 from orias.output.result import CompileResult
+from tests.rotation import seed, share_of
 
 _ALL = os.environ.get("ORIAS_SELF_CHECK", "") not in ("", "0")
 _EACH = 8
@@ -33,6 +34,25 @@ def _checked(self: "compiler._Compiler", sources: list[tuple[str, str | bytes]])
 compiler._Compiler.run = _checked  # type: ignore[method-assign]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with the marker ``long`` come first, so that other workers share the rest out meanwhile."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--share", type=int, default=1, metavar="N", help="run one case in N of each wide sweep, others every day"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    share: int = config.getoption("--share")
+    return f"wide sweeps: one case in {share}, ORIAS_SEED={seed()}" if share > 1 else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Wide sweeps keep their share. Tests with the marker ``long`` come first, so that other workers share the rest out meanwhile."""
+    share: int = config.getoption("--share")
+    if share > 1:
+        sweeps = [item for item in items if item.get_closest_marker("sweep") is not None]
+        kept = {id(item) for item in share_of(sweeps, share)}
+        dropped = [item for item in sweeps if id(item) not in kept]
+        gone = {id(item) for item in dropped}
+        items[:] = [item for item in items if id(item) not in gone]
+        config.hook.pytest_deselected(items=dropped)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)

@@ -23,6 +23,22 @@ def rotating(things: Sequence[T], count: int, name: str) -> list[T]:
     return random.Random(f"{seed()} {name}").sample(list(things), min(count, len(things)))
 
 
+WIDE = 16
+"""A sweep with more cases than this is wide: its cases can be shared out over days."""
+
+
+def share_of(items: Sequence[pytest.Item], share: int) -> list[pytest.Item]:
+    """The cases of sweeps to run today: one in `share` (rounded up) of each test function with more than WIDE cases, every case of the others."""
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    out: list[pytest.Item] = []
+    for name, cases in functions.items():
+        count = -(-len(cases) // share) if len(cases) > WIDE else len(cases)
+        out += random.Random(f"{seed()} {name}").sample(cases, count)
+    return out
+
+
 LATER = ("sm_100a", "sm_103a", "sm_110a", "sm_120a")
 """A target of each of the four instruction sets after sm_90."""
 
