@@ -9,7 +9,7 @@ from typing import Final, final
 
 from orias.diag import Unsupported
 from orias.isa.isa_table import EncodeError, IsaTable
-from orias.isa.op import F_ADDS, F_COOPERATIVE, F_RETURNS, F_TABLE_JUMP, F_WARP_WIDE
+from orias.isa.op import F_ADDS, F_RETURNS, F_TABLE_JUMP
 from orias.isa.operand import (
     K_CONST,
     K_IMM,
@@ -64,9 +64,9 @@ class EmittedText:
     """One section of code and the offsets in it, each list ascending."""
 
     __slots__ = (
-        "addresses", "barriers", "branch_tables", "calls", "code", "cooperative", "exits", "functions", "lines", "places", "register_barrier",
+        "addresses", "barriers", "branch_tables", "calls", "code", "exits", "functions", "lines", "places", "register_barrier",
         "relative_addresses", "relocs",
-        "stack_adjust", "table_bytes", "warp_wide",
+        "stack_adjust", "table_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -83,10 +83,6 @@ class EmittedText:
         """Every BAR."""
         self.register_barrier: bool = False
         """Some BAR takes its number from a register."""
-        self.cooperative: list[int] = []
-        """Every operation of COOPERATIVE."""
-        self.warp_wide: list[int] = []
-        """Votes and shuffles that the compiler inserted (without a PTX line): INT_WARP_WIDE_INSTR_OFFSETS."""
         self.calls: list[tuple[int, str, str]] = []
         """(offset, kind, target or empty) of each CALL; kinds as in CallInfo."""
         self.relocs: list[TextReloc] = []
@@ -307,11 +303,6 @@ class _Emitter:
             out.barriers.append(at)
             if inst.src and kind_of(inst.src[0]) not in (K_IMM, K_WORD):
                 out.register_barrier = True
-        elif inst.op.flags & F_COOPERATIVE:
-            if inst.loc == 0 and inst.op.flags & F_WARP_WIDE:
-                out.warp_wide.append(at)
-            else:
-                out.cooperative.append(at)
         if inst.loc and (not out.lines or out.lines[-1][1] != inst.loc):
             out.lines.append((at, inst.loc))
         if fn.locations and fn is self.funcs[0]:
