@@ -15,6 +15,7 @@ _RELOC_TYPES: Final = {
     "hi32": relocs.R_ABS32_HI_32,
     "abs32": relocs.R_ABS32_32,
     "abs16": relocs.R_ABS16_32,
+    "call_unified": relocs.R_ABS56_16_34,
     "cbank": relocs.R_CONST_FIELD21_38,
     "const_opt": relocs.R_CONST_FIELD19_40,
     "bindless": relocs.R_BINDLESSOFF14_40,

@@ -83,6 +83,8 @@ class ModuleLower:
         if self.options.own_sections and not self.options.relocatable:
             self._layout_common_shared()
         for f in self.ast.functions:
+            if f.body is not None and any(key.startswith("attribute:unified") for key in f.directives):
+                raise Unsupported(f"The unified function '{f.name}' is not supported yet", f.line)
             if f.body is not None and (f.entry or self.options.own_sections):
                 self._kernel(f)
         self._variables()
