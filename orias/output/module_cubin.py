@@ -48,6 +48,11 @@ def kernel_part(
     code = kernel_code(kernel, text, target, beside)
     describe(code, kernel, facts, options)
     _name_copies(code, module)
+    if out.relocatable and not target.has(features.SPLIT_SEGMENTS):
+        spaces = {v.name: v.space for v in out.variables}
+        used = {spaces.get(r.symbol, "") for r in code.relocs}
+        code.bindless_texture = "texref" in used or "samplerref" in used
+        code.bindless_surface = "surfref" in used
     if options.annotate:
         code.annotation = f"instr/R-regs: {len(text.code) // 16} instructions, {code.num_regs} R-regs"
     if out.lineinfo:

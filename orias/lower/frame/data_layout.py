@@ -116,6 +116,7 @@ def initial_data(
 def cubin_variable(v: Var, space: str, symbol: str) -> Variable:
     """The cubin's record of a module-level or shared variable, without data."""
     out = Variable(symbol, space, v.size, var_align(v), BINDING[v.linkage], None, v.linkage == "extern")
+    out.declared = v.name
     out.common = v.linkage == "common"
     out.managed = "managed" in v.attributes
     out.unified = any(a.startswith("unified") for a in v.attributes)
