@@ -10,7 +10,7 @@ from tests.cubin.link_cases import CASES
 from tests.cubin.linking import compiled, link
 from tests.rotation import LATER, rotating
 
-HEAD = ".version 8.7\n.target {}\n.address_size 64\n"
+HEAD = ".version 9.0\n.target {}\n.address_size 64\n"
 THREADS = 16
 ARCHES = ("sm_75", "sm_80", "sm_89", "sm_90", *LATER)
 EVERY = [(name, arch) for name in CASES for arch in ARCHES]

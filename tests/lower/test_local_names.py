@@ -55,7 +55,7 @@ def entry(name: str, values: list[int], constant: int) -> str:
 @pytest.mark.parametrize("arch", with_later(["sm_80", "sm_90"], "local names"))
 def test_equal_names(arch: str, tmp_path: Path) -> None:
     kernels = {"a": [3, 4, 5, 6, 7, 8, 9, 10], "b": [50], "c": [7, 6, 5]}
-    text = f".version 8.7\n.target {arch}\n.address_size 64\n"
+    text = f".version 9.0\n.target {arch}\n.address_size 64\n"
     text += "".join(entry(name, values, len(values)) for name, values in kernels.items())
     program = orias.compile(text, arch=arch).data
     (tmp_path / "k.o").write_bytes(orias.compile(text, arch=arch, compile_only=True).data)

@@ -7,7 +7,7 @@ from orias.lower.frame.program import LowerOptions
 from orias.ptx.parser import parse
 from orias.target.profile import target
 
-HEAD = """.version 8.7
+HEAD = """.version 9.0
 .target sm_90
 .address_size 64
 .shared .align 8 .b64 mb[8];
