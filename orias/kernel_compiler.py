@@ -28,6 +28,7 @@ from orias.ptx.pragmas import knob_pragmas
 from orias.regalloc.register_allocation import set_known_clobbers
 from orias.regalloc.register_budget import register_counts
 from orias.schedule.texture_quads import reserve as reserve_quads
+from orias.target import features
 from orias.target.profile import Target
 from orias.target.register_steps import MOST_REGISTERS, SYSTEM_REGISTERS
 
@@ -91,6 +92,7 @@ class KernelCompiler:
             self.target,
             self.options.own_sections,
             kernel.pointers,
+            self.options.compile_only and self.target.has(features.UNIFIED_FUNCTIONS),
             self.options.self_check,
         )
 

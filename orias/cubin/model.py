@@ -67,7 +67,7 @@ class Variable:
     """
 
     __slots__ = (
-        "align", "binding", "common", "data", "extern", "managed", "name", "offset", "relocs", "relocs_applied", "size", "space",
+        "align", "binding", "common", "data", "declared", "extern", "managed", "name", "offset", "relocs", "relocs_applied", "size", "space",
         "unified",
     )  # fmt: skip
 
@@ -88,6 +88,8 @@ class Variable:
         self.binding: int = binding
         self.data: bytes | None = data
         self.extern: bool = extern
+        self.declared: str = name
+        """The name in the PTX text, of which ``name`` is the symbol."""
         self.relocs: list[Reloc] = []
         self.relocs_applied: bool = False
         """``data`` had relocations that are already applied (on sm_90 an empty relocation section remains)."""

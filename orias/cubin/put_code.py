@@ -221,6 +221,7 @@ def _resolve(w: Work, code: Code) -> None:
     for v in w.m.variables:
         if v.space == "const":
             values[v.name] = v.offset | 3 << 16
+    k.relocs_applied = True
     data = bytearray(code.text.data)
     left: list[Reloc] = []
     loaded = set(DRIVER_SIZES.values())

@@ -64,7 +64,7 @@ def write(module: CubinModule) -> bytes:
             w.extern(s.symbol)
     late_names(w)
     graph: list[OutSection] = []
-    if not m.uses_texture_query:
+    if m.relocatable or not m.uses_texture_query:
         graph.append(w.named(".nv.callgraph", elf.SHT_CUDA_CALLGRAPH, 0, 4))
         graph[0].entsize = 8
         graph[0].link = w.symtab

@@ -1,15 +1,21 @@
 """Performance advice on finished kernels, as numbered messages in the order of ptxas."""
 
+from typing import Final
+
 from orias.diag import Diagnostic
 from orias.lower.frame.program import Kernel
 from orias.ori.decisions import WGMMA, Decision
 from orias.ori.remarks import INJECTIONS, REASONS
+from orias.ptx.ast import Pragma
+
+_SHARED_SPILLS: Final = "enable_smem_spilling"
 
 
 def advice(kernel: Kernel) -> list[Diagnostic]:
     """The remarks of phases on a kernel and its functions.
 
-    They are in ptxas's order: inserted ARRIVEs, inserted waits, and one reason why operations run one at a time.
+    They are in ptxas's order: inserted ARRIVEs, inserted waits, and one reason why operations run one at a time.  Then a
+    warning if the kernel asks for spills to shared memory, which Orias does not have, and spills.
     """
     found: list[tuple[int, int, str]] = []
     for fn in kernel.in_order():
@@ -21,10 +27,18 @@ def advice(kernel: Kernel) -> list[Diagnostic]:
     precedence = list(REASONS)
     reasons = sorted((x for x in found if x[0] not in INJECTIONS), key=lambda x: precedence.index(x[0]))
     texts = INJECTIONS | REASONS
-    return [
+    out = [
         Diagnostic("info", f"(C{number}) {texts[number].format(line, name)}")
         for number, line, name in said + reasons[:1]
     ]
+    spills = any(fn.spill_stores or fn.spill_loads for fn in kernel.all_functions())
+    if spills and any(isinstance(s, Pragma) and s.text == _SHARED_SPILLS for s in kernel.ptx.body or ()):
+        out.append(
+            Diagnostic(
+                "warning", f"Pragma '{_SHARED_SPILLS}' is not obeyed: '{kernel.ptx.name}' spills to local memory"
+            )
+        )
+    return out
 
 
 def kernel_decisions(kernel: Kernel) -> list[Decision]:

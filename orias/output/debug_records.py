@@ -110,7 +110,7 @@ class _Names:
         self.code: Final[dict[str, tuple[str, int]]] = {}
         self.frame: Final[dict[str, int]] = {}
         self.numbers: Final[dict[str, int]] = {}
-        self.variables: Final[dict[str, Variable]] = {v.name: v for v in out.variables}
+        self.variables: Final[dict[str, Variable]] = {v.declared: v for v in out.variables}
         facts = CubinFacts(target)
         for code, kernel, text in zip(out.kernels, kernels, texts, strict=True):
             name = kernel.ptx.name
@@ -128,10 +128,13 @@ class _Names:
             for var, p in zip(kernel.ptx.params, kernel.params, strict=False):
                 self.numbers[var.name] = base + p.offset
             for s in [*kernel.shared, *kernel.shared_dynamic]:
-                self.numbers[s.name] = facts.system_shared + s.offset
+                if out.relocatable:
+                    self.variables[s.declared] = s
+                else:
+                    self.numbers[s.declared] = facts.system_shared + s.offset
         if not out.relocatable:
             for shared in (v for v in out.variables if v.space == "shared"):
-                self.numbers[shared.name] = facts.system_shared + shared.offset
+                self.numbers[shared.declared] = facts.system_shared + shared.offset
 
     def assemble(self, source: Source) -> DebugSection:
         """A section as bytes and relocations."""
@@ -171,8 +174,9 @@ class _Names:
             number = self.numbers[name] + addend
         elif name in self.variables:
             number = addend
-            type_ = R_G64 if self.variables[name].space == "const" else R_64
-            out.relocs.append(Reloc(at, type_, name, addend))
+            variable = self.variables[name]
+            type_ = R_G64 if variable.space == "const" else R_64
+            out.relocs.append(Reloc(at, type_, variable.name, addend))
         else:
             raise Unsupported(f"Section '{out.name}' refers to '{name}', which is not supported yet")
         return (number & (1 << 8 * size) - 1).to_bytes(size, "little")

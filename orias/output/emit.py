@@ -9,7 +9,7 @@ from typing import Final, final
 
 from orias.diag import Unsupported
 from orias.isa.isa_table import EncodeError, IsaTable
-from orias.isa.op import F_ADDS, F_COOPERATIVE, F_RETURNS, F_TABLE_JUMP, F_WARP_WIDE
+from orias.isa.op import F_ADDS, F_RETURNS, F_TABLE_JUMP
 from orias.isa.operand import (
     K_CONST,
     K_IMM,
@@ -35,6 +35,7 @@ from orias.ori.ir import NO_CTL, Block, Func, Inst, SymRef
 from orias.target.profile import Target
 
 INST_BYTES: Final = 16
+_UNIFIED_TABLE: Final = "__UFT_OFFSET"
 _NO_FUNCTION: Final = 1
 """First entry of a table of function pointers, which is no valid code offset."""
 _MASK64: Final = (1 << 64) - 1
@@ -46,7 +47,7 @@ class TextReloc:
 
     ``kind``: ``lo32`` and ``hi32`` (halves of an address, in the immediate field; ``unified_lo32``, ``unified_hi32``
     for functions on sm_90), ``abs32`` (offset in shared memory), ``abs16`` (offset in constant bank 3), ``call``
-    (absolute target of a CALL), ``call_rel`` (relative target outside this section), ``const_opt`` (constant of bank
+    (absolute target of a CALL), ``call_unified`` (added to the target of a CALL in a register), ``call_rel`` (relative target outside this section), ``const_opt`` (constant of bank
     2).  Counted from the start of the section; ``addend`` in bytes.
     """
 
@@ -64,9 +65,9 @@ class EmittedText:
     """One section of code and the offsets in it, each list ascending."""
 
     __slots__ = (
-        "addresses", "barriers", "branch_tables", "calls", "code", "cooperative", "exits", "functions", "lines", "places", "register_barrier",
+        "addresses", "barriers", "branch_tables", "calls", "code", "exits", "functions", "lines", "places", "register_barrier",
         "relative_addresses", "relocs",
-        "stack_adjust", "table_bytes", "warp_wide",
+        "stack_adjust", "table_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -83,10 +84,6 @@ class EmittedText:
         """Every BAR."""
         self.register_barrier: bool = False
         """Some BAR takes its number from a register."""
-        self.cooperative: list[int] = []
-        """Every operation of COOPERATIVE."""
-        self.warp_wide: list[int] = []
-        """Votes and shuffles that the compiler inserted (without a PTX line): INT_WARP_WIDE_INSTR_OFFSETS."""
         self.calls: list[tuple[int, str, str]] = []
         """(offset, kind, target or empty) of each CALL; kinds as in CallInfo."""
         self.relocs: list[TextReloc] = []
@@ -108,15 +105,17 @@ def emit(
     target: Target,
     own_sections: bool = False,
     pointers: Sequence[str] = (),
+    unified: bool = False,
     self_check: bool = False,
 ) -> EmittedText:
     """Encode functions in state ``final`` (control words set, blocks laid out) as one section.
 
     ``own_sections``: functions have sections of their own (``-c``, ``-g``) and return addresses of absolute calls
-    become relocations.  ``self_check``: every word must decode to its instruction.  Raises Unsupported, naming the
+    become relocations.  ``unified``: a linker may have to add the place of the unified function table to targets in registers.
+    ``self_check``: every word must decode to its instruction.  Raises Unsupported, naming the
     instruction, if the table cannot encode it.
     """
-    return _Emitter(funcs, table, target, own_sections, pointers, self_check).run()
+    return _Emitter(funcs, table, target, own_sections, pointers, unified, self_check).run()
 
 
 @final
@@ -132,6 +131,7 @@ class _Emitter:
         "self_check",
         "table",
         "target",
+        "unified",
     )
 
     def __init__(
@@ -141,8 +141,10 @@ class _Emitter:
         target: Target,
         own_sections: bool,
         pointers: Sequence[str],
+        unified: bool,
         self_check: bool,
     ) -> None:
+        self.unified: bool = unified
         self.self_check: bool = self_check
         self.funcs: list[Func] = funcs
         self.table: IsaTable = table
@@ -287,6 +289,8 @@ class _Emitter:
             self.out.calls.append((at, kind, ""))
             if inst.op.has("REL"):
                 return [o, _distance(-at - INST_BYTES)]
+            if self.unified:
+                self.out.relocs.append(TextReloc(at, "call_unified", _UNIFIED_TABLE, 0))
             return [o]
         name = fn.syms[payload(o)].name
         self.out.calls.append((at, kind, name))
@@ -307,11 +311,6 @@ class _Emitter:
             out.barriers.append(at)
             if inst.src and kind_of(inst.src[0]) not in (K_IMM, K_WORD):
                 out.register_barrier = True
-        elif inst.op.flags & F_COOPERATIVE:
-            if inst.loc == 0 and inst.op.flags & F_WARP_WIDE:
-                out.warp_wide.append(at)
-            else:
-                out.cooperative.append(at)
         if inst.loc and (not out.lines or out.lines[-1][1] != inst.loc):
             out.lines.append((at, inst.loc))
         if fn.locations and fn is self.funcs[0]:

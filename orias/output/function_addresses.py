@@ -21,3 +21,4 @@ def place_functions(v: Variable, parts: list[KernelPart]) -> None:
             data[r.offset] = place[r.type - FUNCTION_BYTE]
     v.data = bytes(data)
     v.relocs = [r for r in v.relocs if r.type >= 0]
+    v.relocs_applied = True

@@ -15,6 +15,7 @@ _RELOC_TYPES: Final = {
     "hi32": relocs.R_ABS32_HI_32,
     "abs32": relocs.R_ABS32_32,
     "abs16": relocs.R_ABS16_32,
+    "call_unified": relocs.R_ABS56_16_34,
     "cbank": relocs.R_CONST_FIELD21_38,
     "const_opt": relocs.R_CONST_FIELD19_40,
     "bindless": relocs.R_BINDLESSOFF14_40,
@@ -45,6 +46,8 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[
     code.crs_stack = code.calls_rel or any(i.op.base == "BSSY" for f in funcs for i in f.insts())
     code.params = kernel.params
     code.texture_relocs = kernel.references
+    code.bindless_texture = any(r.type != relocs.R_SURF_HEADER_INDEX for r in kernel.references)
+    code.bindless_surface = any(r.type == relocs.R_SURF_HEADER_INDEX for r in kernel.references)
     code.param_bytes = kernel.param_bytes
     code.shared = kernel.shared
     code.shared_size = kernel.shared_size
@@ -60,12 +63,11 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[
     elif kernel.pointers:
         code.const2_align = 8
     code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]
+    code.relocs_applied = bool(text.addresses or kernel.shared or kernel.shared_dynamic)
+    code.const2_resolved = bool(text.branch_tables)
     code.addresses = text.addresses
     code.relative_addresses = text.relative_addresses
     code.exit_offsets = text.exits
-    code.coop_offsets = text.cooperative
-    code.coop_mask_regs = [-1] * len(text.cooperative)
-    code.int_warp_wide = text.warp_wide
     code.syscall_offsets = [at for at, kind, _ in text.calls if kind == "syscall"]
     code.externs = kernel.externs
     code.branch_targets = [BranchTargets(at, targets) for at, targets in text.branch_tables]

@@ -11,6 +11,7 @@ from orias.isa.operand import is_imm
 from orias.lower.frame.program import Kernel
 from orias.options import Options
 from orias.output.barrier_records import describe_mbarriers
+from orias.output.warp_records import describe_warp_operations
 from orias.ptx.ast import Function, Instr
 from orias.target import features
 
@@ -51,6 +52,7 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                 code.init_count = _TENSOR_COUNT
     sources = [kernel.ptx, *_callees(kernel.ptx)]
     describe_mbarriers(code, kernel, sources, kernel.entry.target.has(features.HARDWARE_BARRIERS))
+    describe_warp_operations(code, kernel, sources)
     reserved: set[str] = set()
     for ptx in sources:
         for s in ptx.body or ():
@@ -66,8 +68,8 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
                     module.tensor_map = 2
                 elif name.split(".")[0] in ("txq", "suq"):
                     module.uses_texture_query = True
+    code.reserved_smem_used |= bool(reserved)
     if kernel.entry.target.has(features.MERCURY_LAYOUT):
-        code.reserved_smem_used |= bool(reserved)
         code.reserved_begin = f"{_RESERVED}begin" in reserved
         code.reserved_cap = f"{_RESERVED}cap" in reserved
 

@@ -2,10 +2,21 @@
 
 from typing import Final
 
-from orias.cubin.model import CallEdge, CubinModule, DebugSection, KernelCode, SourceFile
+from orias.cubin.model import (
+    GLOBAL,
+    LOCAL,
+    WEAK,
+    CallEdge,
+    CubinModule,
+    DebugSection,
+    KernelCode,
+    SourceFile,
+    SubFunction,
+)
 from orias.cubin.variable_layout import align_up, global_bytes
 from orias.cubin.writer import write
 from orias.diag import Unsupported
+from orias.lower.frame.data_layout import BINDING
 from orias.lower.frame.program import Kernel, Program
 from orias.options import Options
 from orias.output.debug_records import debug_sections
@@ -36,6 +47,12 @@ def kernel_part(
     facts = CubinModule(target.name, options.compile_only)
     code = kernel_code(kernel, text, target, beside)
     describe(code, kernel, facts, options)
+    _name_copies(code, module)
+    if out.relocatable and not target.has(features.SPLIT_SEGMENTS):
+        spaces = {v.name: v.space for v in out.variables}
+        used = {spaces.get(r.symbol, "") for r in code.relocs}
+        code.bindless_texture = "texref" in used or "samplerref" in used
+        code.bindless_surface = "surfref" in used
     if options.annotate:
         code.annotation = f"instr/R-regs: {len(text.code) // 16} instructions, {code.num_regs} R-regs"
     if out.lineinfo:
@@ -47,12 +64,30 @@ def kernel_part(
     for caller, callee in kernel.edges:
         if callee in kernel.externs or options.own_sections:
             part.calls.append(CallEdge(caller, callee))
+    if options.compile_only:
+        part.calls += [CallEdge(alias, name) for alias, name in reversed(module.aliases) if name == code.name]
     for fn in kernel.functions:
         info = KernelInfo(fn.name)
         info.is_entry = False
         info.stack, info.spill_stores, info.spill_loads = fn.frame_size, fn.spill_stores, fn.spill_loads
         part.functions.append(info)
     return part
+
+
+def _name_copies(code: KernelCode, module: Module) -> None:
+    """Gives the copies of functions the bindings of the functions, and enters the aliases that the module has for them."""
+    linkage = {f.name: BINDING[f.linkage] for f in module.functions if f.body is not None}
+    prefix = f"${code.name}$"
+    places = {code.name: 0} if not code.is_entry else {}
+    for sub in code.subs:
+        name = sub.name.removeprefix(prefix)
+        sub.binding = WEAK if sub.helper else linkage.get(name, LOCAL)
+        places[name] = sub.offset
+    for alias, name in reversed(module.aliases):
+        if name in places:
+            other = SubFunction(alias if name == code.name else prefix + alias, places[name], 0)
+            other.alias, other.binding = True, GLOBAL
+            code.subs.append(other)
 
 
 def make_cubin(

@@ -23,6 +23,7 @@ NUMBERS: Final[dict[str, str]] = {
     "reserved_offset": "what %reserved_smem_offset_0 reads",
     "compat_class": "first byte of record 11 of ``.nv.compat`` in a plain kernel",
     "compat_paced": "bits of it that a module with operations of the paced pipes lacks",
+    "reference_alignment": "alignment of the first texture or surface slot after the parameters",
     "call_relocation": "R_CUDA number of a call of another section",
 }
 

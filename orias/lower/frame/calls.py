@@ -103,6 +103,8 @@ def _target(ctx: "Ctx", i: Instr) -> tuple[str | None, str, Opnd]:
                 return callee.name, "abi", K_NONE
             return callee.name, "syscall", ctx.b.copy(const(4, slot), 2)
         name = ctx.module.copy_name(callee)
+        if callee is not o.func and ctx.options.relocatable:
+            kernel.edges.append((ctx.fn.name, o.func.name))
         kernel.edges.append((ctx.fn.name, name))
         return name, "abi", K_NONE
     kernel.indirect_calls = True

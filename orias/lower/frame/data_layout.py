@@ -55,14 +55,19 @@ FUNCTION_BYTE: Final = -9
 
 
 def initial_data(
-    v: Var, target: Target, const_offset: dict[Var, int] | None, own_sections: bool, pointer: dict[str, int]
+    v: Var,
+    target: Target,
+    const_offset: dict[Var, int] | None,
+    own_sections: bool,
+    pointer: dict[str, int],
+    symbols: dict[Var, str],
 ) -> tuple[bytes | None, list[Reloc]]:
     """The bytes of a variable's initialiser (None without one) and the relocations that patch addresses into it.
 
     Relocation types are those of ptxas 13.0.88.  Global variables and generic addresses use G64.  The bank offset of a
     constant is known in executable modules (`const_offset`) and a relocation in relocatable ones (None).  A function is
     a symbol where it has a section of its own (`own_sections`), or a number (`pointer`).  A byte mask selects a
-    relocation type per byte.
+    relocation type per byte.  `symbols`: those of variables declared in functions.
     """
     if v.init is None:
         return None, []
@@ -103,13 +108,15 @@ def initial_data(
         if byte < 0 and width != 8:
             # ptxas writes a 64-bit relocation over the four bytes, which overwrites the bytes after them.
             raise Unsupported("An address in a 32-bit initializer is not supported yet", v.line)
-        relocs.append(Reloc(offset, type_, to.name, value.addend))
+        name = to.name if isinstance(to, Function) else symbols.get(to, to.name)
+        relocs.append(Reloc(offset, type_, name, value.addend))
     return bytes(data), relocs
 
 
-def cubin_variable(v: Var, space: str) -> Variable:
+def cubin_variable(v: Var, space: str, symbol: str) -> Variable:
     """The cubin's record of a module-level or shared variable, without data."""
-    out = Variable(v.name, space, v.size, var_align(v), BINDING[v.linkage], None, v.linkage == "extern")
+    out = Variable(symbol, space, v.size, var_align(v), BINDING[v.linkage], None, v.linkage == "extern")
+    out.declared = v.name
     out.common = v.linkage == "common"
     out.managed = "managed" in v.attributes
     out.unified = any(a.startswith("unified") for a in v.attributes)

@@ -11,6 +11,7 @@ from orias.lower.frame.function_summary import branch_targets
 from orias.lower.frame.registers import expand_vectors, read_words, whole, write_words
 from orias.lower.frame.registry import lookup
 from orias.lower.memory import cluster_copies
+from orias.lower.memory.view_fences import put_view_fences
 from orias.lower.texture import gradients
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func
 from orias.ptx.ast import O_LABEL, Function, Instr, Label, Loc, Pragma, Var
@@ -65,6 +66,7 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
             module.kernel.frame_places[v.name] = state.frame_offset[v]
     fn.frame_fixed = align_up(state.frame_top, 8)
     _prune(fn)
+    put_view_fences(fn)
     return fn
 
 

@@ -43,6 +43,7 @@ class ModuleLower:
         "_helper_count",
         "_helpers",
         "_pointed",
+        "_symbols",
         "_used",
         "ast",
         "kernel",
@@ -68,6 +69,7 @@ class ModuleLower:
         self._pointed: list[Function] = []
         self.pointer: dict[str, int] = {}
         """Numbers that stand for addresses of functions, by name; empty where addresses are real addresses or offsets."""
+        self._symbols: dict[Var, str] = _local_symbols(module)
         self._helpers: dict[str, str] = {}
         self._helper_count: int = 0
         self.kernel: Kernel
@@ -81,11 +83,13 @@ class ModuleLower:
         if self.options.own_sections and not self.options.relocatable:
             self._layout_common_shared()
         for f in self.ast.functions:
+            if f.body is not None and any(key.startswith("attribute:unified") for key in f.directives):
+                raise Unsupported(f"The unified function '{f.name}' is not supported yet", f.line)
             if f.body is not None and (f.entry or self.options.own_sections):
                 self._kernel(f)
         self._variables()
         if self.options.relocatable:
-            used = {e.name for e in self.program.externs}
+            used = {e.name for e in self.program.externs} | {alias for alias, _ in self.ast.aliases}
             for f in self.ast.functions:
                 if not f.entry and (f.name in used if f.body is None else f.linkage in ("visible", "weak")):
                     self.program.prototypes.append((f.name, data_layout.prototype(f)))
@@ -103,7 +107,7 @@ class ModuleLower:
         top = 0
         if self.options.relocatable:
             return
-        constants = [v for v in self._module_vars() if v.space == "const" and v.linkage != "extern"]
+        constants = [v for v in self._module_vars() if v.space == "const"]
         # Visible and weak variables come first, in the order in which the cubin writer creates them.
         for v in sorted(constants, key=lambda v: data_layout.BINDING[v.linkage] == LOCAL):
             top = data_layout.align_up(top, data_layout.var_align(v))
@@ -139,9 +143,13 @@ class ModuleLower:
                 continue
             if v.space == "shared" and not self.options.relocatable and v not in self._common_shared:
                 continue
-            if v not in self._used and v.linkage == "extern":
+            if v.space == "shared" and v.function is not None and v.function.entry and v.linkage != "extern":
                 continue
-            out = data_layout.cubin_variable(v, v.space)
+            if v not in self._used and v.linkage == "extern" and self.options.relocatable:
+                continue
+            out = data_layout.cubin_variable(v, v.space, self.symbol(v))
+            # A whole program defines what nothing else can; ptxas does so with a warning.
+            out.extern = out.extern and self.options.relocatable
             if v.init is not None or v.space == "const":
                 # Other variables take no bytes of the file.
                 written += v.size + data_layout.var_align(v)
@@ -155,6 +163,7 @@ class ModuleLower:
                 None if self.options.relocatable else self._const_offsets,
                 self.options.own_sections,
                 self.pointer,
+                self._symbols,
             )
             if v.space == "const":
                 out.offset = self._const_offsets.get(v, -1)
@@ -172,6 +181,10 @@ class ModuleLower:
         for v in reversed(every):
             if v.type == "samplerref":
                 self.program.samplers.append((v.name, v.fields or {}))
+
+    def symbol(self, v: Var) -> str:
+        """The symbol of a variable, which for one declared in a function is another than its name."""
+        return self._symbols.get(v, v.name)
 
     def slot(self, symbol: str) -> int:
         """Byte offset in bank 4 of the slot that holds the symbol's address; the first use allots it."""
@@ -202,6 +215,11 @@ class ModuleLower:
             self.shared = dict(self._common_shared)
         elif not self.options.relocatable:
             self._layout_shared(f, [])
+        else:
+            own = [v for v in f.variables if v in self.facts(f).shared and v.linkage != "extern"]
+            kernel.shared = [data_layout.cubin_variable(v, "shared", self.symbol(v)) for v in own]
+            kernel.shared_size = sum(v.size for v in own)
+            kernel.shared_align = max((data_layout.var_align(v) for v in own), default=1)
         kernel.entry = lower_function(self, f, f.name, "entry" if f.entry else "func")
         kernel.functions = [lower_function(self, g, self.copy_name(g), "func") for g in reached]
         while len(kernel.helpers) < len(self._helpers):
@@ -352,7 +370,7 @@ class ModuleLower:
                 continue
             top = data_layout.align_up(top, align)
             self.shared[v] = top
-            out = data_layout.cubin_variable(v, "shared")
+            out = data_layout.cubin_variable(v, "shared", self.symbol(v))
             out.offset = top
             kernel.shared.append(out)
             top += v.size
@@ -361,7 +379,7 @@ class ModuleLower:
             start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
             for v in dynamic:
                 self.shared[v] = start
-                out = data_layout.cubin_variable(v, "shared")
+                out = data_layout.cubin_variable(v, "shared", self.symbol(v))
                 out.offset = start
                 kernel.shared_dynamic.append(out)
 
@@ -383,7 +401,7 @@ class ModuleLower:
         base = ctx.state.shared_base
         if self.options.relocatable:
             self._used.add(var)
-            place = ctx.b.copy(ctx.fn.sym(var.name, "abs32"))
+            place = ctx.b.copy(ctx.fn.sym(self.symbol(var), "abs32"))
             if base == NONE:
                 return place, addend
             return ctx.b.r(
@@ -403,8 +421,8 @@ class ModuleLower:
             if any(a.startswith("unified") for a in var.attributes):
                 raise ctx.unsupported(f"The address of '{var.name}'")
             if self.options.relocatable:
-                return self._symbol(ctx, var.name, addend)
-            base = ctx.b.copy(const(4, self.slot(var.name)), 2)
+                return self._symbol(ctx, self.symbol(var), addend)
+            base = ctx.b.copy(const(4, self.slot(self.symbol(var))), 2)
             return ctx.b.r("iadd64", base, imm64(addend), width=2) if addend else base
         if space == "const":
             if self.options.relocatable:
@@ -461,15 +479,12 @@ class ModuleLower:
     def const_symbol(self, ctx: Ctx, var: Var, addend: int) -> Opnd:
         """In relocatable modules: the offset of a constant variable in bank 3, from a relocation."""
         self._used.add(var)
-        return ctx.b.copy(ctx.fn.sym(var.name, "abs16", addend))
+        return ctx.b.copy(ctx.fn.sym(self.symbol(var), "abs16", addend))
 
     def const_offset(self, ctx: Ctx, var: Var) -> int:
         """Byte offset of a constant variable in bank 3."""
         self._used.add(var)
-        offset = self._const_offsets.get(var)
-        if offset is None:
-            raise ctx.unsupported(f"The extern constant variable '{var.name}'")
-        return offset
+        return self._const_offsets[var]
 
     def param_offset(self, var: Var) -> int:
         """Byte offset of a kernel parameter in the parameter space."""
@@ -497,7 +512,8 @@ class ModuleLower:
         for at, symbols in words.items():
             if symbols == names:
                 return at // 4
-        at = self.target.word("parameters") + data_layout.align_up(kernel.param_bytes, 4) + 4 * len(words)
+        first = data_layout.align_up(kernel.param_bytes, self.target.number("reference_alignment"))
+        at = self.target.word("parameters") + first + 4 * len(words)
         upper = R_SAMP_HEADER_INDEX_0 if self.target.has(features.SEPARATE_SAMPLERS) else R_SAMP_HEADER_INDEX
         types = {"texref": R_TEX_HEADER_INDEX, "surfref": R_SURF_HEADER_INDEX, "samplerref": upper}
         for v in (sampler, var):
@@ -547,6 +563,23 @@ class ModuleLower:
     def special(self, ctx: Ctx, name: str, comp: str) -> Opnd:
         """The value of a special register."""
         return read_special(ctx, name, comp)
+
+
+def _local_symbols(module: Module) -> dict[Var, str]:
+    """Symbols of variables declared in functions: ptxas's ``$__name__N``, with the line of the declaration.
+
+    Two functions, and two blocks of one function, may declare variables of the same name.
+    """
+    out: dict[Var, str] = {}
+    count: dict[str, int] = {}
+    for f in module.functions:
+        for v in f.variables:
+            if v.space in ("global", "const", "shared") and v.linkage == "" and v.type not in data_layout.REFERENCES:
+                symbol = f"$__{v.name}__{v.line}"
+                again = count.get(symbol, 0)
+                count[symbol] = again + 1
+                out[v] = f"{symbol}${again}" if again else symbol
+    return out
 
 
 def _number(value: int, words: int) -> Opnd:
