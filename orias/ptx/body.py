@@ -15,7 +15,7 @@ from orias.ptx.declare import declaration
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
 from orias.ptx.operands import SUM, integer_operand, label_operand, name_operand, operand
-from orias.ptx.parser_state import MAX_NESTING, LabelUse, Scope, State
+from orias.ptx.parser_state import MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State
 from orias.ptx.pragmas import known_pragma, read_pragma
 from orias.ptx.quick_operands import quick_operand, quick_operands
 from orias.ptx.special_names import SPECIAL
@@ -145,8 +145,8 @@ class BodyReader:
         lex = state.lex
         lex.seek(pos, line)
         if lex.kind == T_PUNCT and lex.text == "{":
-            if len(state.scopes) - base > MAX_NESTING:
-                state.syntax()
+            if len(state.scopes) - base > MOST_BLOCKS:
+                state.exhausted()
             state.scopes.append(Scope())
         elif lex.kind == T_PUNCT and lex.text == "}":
             self.close_scope(state.scopes[-1])
@@ -293,6 +293,8 @@ class BodyReader:
             self.state.syntax()
         opcode = match.group()
         lex.seek(match.end(), lex.line)
+        if opcode.count(".") > MOST_SYMBOLS:
+            self.state.exhausted()
         if lex.kind == T_DOT:
             opcode += " "
         while lex.kind == T_DOT:

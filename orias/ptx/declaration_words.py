@@ -8,7 +8,7 @@ from typing import Final
 from orias.ptx.ast import TYPE_BITS, VARIABLE_TYPES, Var
 from orias.ptx.expr import integer
 from orias.ptx.lexer import T_DOT, T_INT
-from orias.ptx.parser_state import MAX_NESTING, State
+from orias.ptx.parser_state import State
 
 SPACES: Final = frozenset((".reg", ".param", ".local", ".shared", ".global", ".const", ".tex"))
 LINKAGE: Final = frozenset((".extern", ".visible", ".weak", ".common"))
@@ -141,8 +141,6 @@ def make_var(state: State, name: str, found: Declared, line: int) -> Var:
     dims: list[int] = []
     lex = state.lex
     while state.take("["):
-        if len(dims) > MAX_NESTING:
-            state.syntax()
         if state.take("]"):
             dims.append(0)
             continue

@@ -27,7 +27,7 @@ from orias.ptx.declaration_words import element_bytes
 from orias.ptx.expr import constant, integer, starts_constant
 from orias.ptx.lexer import T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT
 from orias.ptx.names import WORDS
-from orias.ptx.parser_state import MAX_NESTING, LabelUse, State
+from orias.ptx.parser_state import MOST_IN_LIST, LabelUse, State
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.video_checks import known_part, unknown_parts
 
@@ -125,8 +125,6 @@ def is_address_type(type_: str) -> bool:
 
 def operand(state: State, depth: int = 0) -> Operand:
     """Reads one operand by the grammar."""
-    if depth > MAX_NESTING // 4:
-        state.syntax()
     left = _single(state, depth)
     if left.kind == O_ADDR and state.lex.kind == T_PUNCT and state.lex.text == "|":
         state.syntax()
@@ -331,6 +329,8 @@ def _vector(state: State, depth: int) -> Operand:
     while True:
         if state.lex.kind == T_PUNCT and state.lex.text in ("[", "{"):
             state.syntax()
+        if len(elems) == MOST_IN_LIST:
+            state.exhausted()
         elems.append(operand(state, depth + 1))
         if not state.take(","):
             break
