@@ -71,6 +71,11 @@ class Use:
         """Records a message on an operand that fits."""
         self.soft.append(message)
 
+    def wrong_size(self) -> None:
+        """Records the message on a vector of another size, which ptxas gives twice for the result of a load."""
+        times = 2 if self.name in ("ld", "ldu") else 1
+        self.soft.extend([f"Argument vector size mismatch for instruction '{self.name}'"] * times)
+
     def discard(self) -> None:
         """Records the message that the operand may not be ``_``."""
         self.soft.append(f"Result discard mode is not allowed for instruction '{self.name}'")
@@ -235,12 +240,12 @@ def vector_fits(op: Operand, type_: str, count: int, relaxed: bool, use: Use) ->
         return register_fits(op.var.type, type_, relaxed)
     if op.kind != O_VEC:
         use.note("Result vector expected")
-        use.note(f"Argument vector size mismatch for instruction '{use.name}'")
+        use.wrong_size()
         return True
     if len(op.elems) != count:
         if len(op.elems) not in (1, 2, 4, 8):
             use.note(f"Illegal vector size: {len(op.elems)}")
-        use.note(f"Argument vector size mismatch for instruction '{use.name}'")
+        use.wrong_size()
         return True
     untyped = is_untyped(op)
     for elem in op.elems:

@@ -113,7 +113,6 @@ FIRST: Final[dict[str, str]] = {
     "tcgen05.wait": """
 !named -> .wait::<ld/st> modifier required for instruction '{n}'
 !aligned -> .aligned modifier required for instruction '{n}'
-!sync -> .sync modifier required for instruction '{n}'
 """,
     "wgmma.fence wgmma.commit_group wgmma.wait_group": "!sync -> .sync modifier required for instruction '{n}'",
     "tcgen05.fence": "!named -> .fence::<before/after>_thread_sync modifier required for instruction '{n}'",
@@ -141,6 +140,7 @@ scope -> @Fv8.0 : scopes on mbarrier operations
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
 LAST: Final[dict[str, str]] = {
+    "tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit": "!sync -> .sync modifier required for instruction '{n}'",
     "cp.async.bulk.tensor": """
 mode=tile::gather4 dst=shared::cta -> @F100 Fv8.6 : .tile::gather4 with destination state space as .shared::cta
 mode=tile::gather4 dst=shared::cluster -> @nTENSOR Fv8.6 : .tile::gather4 with destination state space as .shared::cluster
@@ -154,12 +154,13 @@ mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destinati
 
 MODIFIERS: Final[dict[str, str]] = {
     "tensormap.replace": "!mode -> .tile modifier required for instruction '{n}'",
+    "tcgen05.wait": "!sync -> .sync modifier required for instruction '{n}'",
     "tensormap.cp_fenceproxy": """
 !.tensormap::generic -> .tensormap::generic modifier required for instruction '{n}'
 !.release -> .release modifier required for instruction '{n}'
 !scope -> scope modifier required for instruction '{n}'
 .release !scope -> Modifier '.release' requires scope with '{n}' instruction
-!src => Unexpected number of state spaces specified in instruction '{n}'
+!src =>
 dst!=global -> State space incorrect for instruction '{n}', expected '.global' && State space incorrect for instruction '{n}'
 src!=shared::cta -> State space incorrect for instruction '{n}', expected '.shared::cta' && State space incorrect for instruction '{n}'
 """,
@@ -249,7 +250,7 @@ order!=-/acquire sync_restrict=sync_restrict::shared::cluster !proxy | order!=-/
 proxy=alias/async count!=0 -> Arguments mismatch for instruction '{n}'
 proxy=alias space -> State space incorrect for instruction '{n}'
 proxy=alias/async scope !order -> Illegal modifier '.{scope}' for instruction '{n}'
-proxy=alias/async order -> Illegal modifier '.{order}' for instruction '{n}'
+proxy=alias/async order=acquire/release -> Illegal modifier '.{order}' for instruction '{n}'
 proxy=GENERIC !order => .acquire/.release modifier required for instruction '{n}'
 proxy=async::generic scope!=cluster -> .cluster modifier required for instruction '{n}'
 proxy=async::generic order=acquire sync_restrict!=sync_restrict::shared::cluster -> .sync_restrict::shared::cluster modifier required for instruction '{n}'
@@ -360,6 +361,7 @@ count=3 !noComplete sm=0..89 | count=3 !noComplete isa=0..77 -> .noComplete modi
     "fence.proxy": "v1!=-/128 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be 128",
     "tensormap.cp_fenceproxy": """
 v2!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be 128
+!src -> Unexpected number of state spaces specified in instruction '{n}'
 """,
     "tensormap.replace": "".join(
         f"field={fields} v1!=-/0..{last} -> Argument 1 of instruction '{{n}}': value '{{v1}}' expected to be in range"
