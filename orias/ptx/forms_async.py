@@ -109,7 +109,6 @@ INSTEAD: Final[dict[str, str]] = {
 """Gates that replace the gate of the form row if a row here holds."""
 
 FIRST: Final[dict[str, str]] = {
-    "mbarrier.*": "scope !order -> Modifier '.{scope}' requires order with '{n}' instruction",
     "tcgen05.wait": """
 !named -> .wait::<ld/st> modifier required for instruction '{n}'
 !aligned -> .aligned modifier required for instruction '{n}'
@@ -134,12 +133,13 @@ cta_group -> @Mv8.6 : .{cta_group}' on '{n}
     "mbarrier.arrive* mbarrier.test_wait* mbarrier.try_wait*": """
 order=relaxed -> @M90 Mv8.6 : .relaxed' on '{n}
 order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}
-scope -> @Fv8.0 : scopes on mbarrier operations
 """,
+    "mbarrier.*": "scope !order -> Modifier '.{scope}' requires order with '{n}' instruction",
 }
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
 LAST: Final[dict[str, str]] = {
+    "mbarrier.*": "scope -> @Fv8.0 : scopes on mbarrier operations",
     "tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit": "!sync -> .sync modifier required for instruction '{n}'",
     "cp.async.bulk.tensor": """
 mode=tile::gather4 dst=shared::cta -> @F100 Fv8.6 : .tile::gather4 with destination state space as .shared::cta
@@ -203,8 +203,8 @@ mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruc
     "st.bulk": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
     "clusterlaunchcontrol.try_cancel.async": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
     "clusterlaunchcontrol.query_cancel": """
-!.is_canceled !.get_first_ctaid !.get_first_ctaid::x !.get_first_ctaid::y !.get_first_ctaid::z -> is_success or get_first_ctaid modifier required for instruction '{n}'
 t0=pred !.is_canceled -> '.is_canceled' modifier required for instruction '{n}' with type '.pred'
+!.is_canceled !.get_first_ctaid !.get_first_ctaid::x !.get_first_ctaid::y !.get_first_ctaid::z -> is_success or get_first_ctaid modifier required for instruction '{n}'
 t0=b32 .is_canceled | t0=b32 .get_first_ctaid !vec | t0=b32 !.get_first_ctaid vec -> Unexpected instruction types specified for '{n}'
 """,
     "griddepcontrol": ".wait .launch_dependents -> Modifier '.wait' cannot be combined with modifier '.launch_dependents'",

@@ -111,9 +111,10 @@ _REPEATABLE: Final = frozenset(
 """Words that may stand twice."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
 """Instructions for which a boolean operation is one of several operations."""
+_OPERATIONS: Final = frozenset(("add", "and", "cas", "max", "min", "or", "popc", "xor"))
 _FEATURES: Final[tuple[frozenset[str], ...]] = (
     frozenset(("sync",)),
-    frozenset(("add", "and", "cas", "max", "min", "or", "popc", "xor")),
+    _OPERATIONS,
     frozenset(("relu",)),
     frozenset(("satfinite",)),
     frozenset(("L2::64B", "L2::128B", "L2::256B")),
@@ -240,7 +241,7 @@ def _is_other_form(name: str, row: Row, words: list[str]) -> bool:
 def _foreign_feature(name: str, words: list[str]) -> str:
     """The first word, by rank, that selects a form in some instructions, but in no form of this one; "" if there is none."""
     for group in _FEATURES:
-        for word in words if "add" in group else reversed(words):
+        for word in words if group is _OPERATIONS else reversed(words):
             if word in group:
                 if not any(word in row.words for row in rows(name).values()):
                     return word
@@ -318,7 +319,15 @@ class Checker:
         foreign = "" if row is not None and row.open else _foreign_feature(name, words)
         if foreign:
             early.extend(_repetitions(name, [w for w in words if SLOT_OF.get(w) not in ("op", "bool")], set()))
-            errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
+            if foreign == "relu" and "sat" in words:
+                early.append("Modifier '.relu' cannot be combined with modifier '.sat'")
+                errors.extend([] if row is not None else [unexpected(name, [], types)])
+            elif foreign in _OPERATIONS and not _OPERATIONS.isdisjoint(w for r in table.values() for w in r.words):
+                plain = ".".join((name, *types))
+                found = f"Illegal reduction operation for instruction '{plain}'"
+                errors.append(found if row is not None else unexpected(name, words, types))
+            else:
+                errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
             return result
         if row is None or _is_other_form(name, row, words):
             early.extend(_repetitions(name, words, set()))

@@ -99,7 +99,7 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
             if name.startswith("wmma."):
                 use.soft.extend(wmma_checks.operand_errors(name, sig, types, ops))
             return use.soft
-    if any("vector" in m.lower() for m in use.soft):
+    if any("vector" in m.lower() and not m.startswith("Vector operand") for m in use.soft):
         return use.soft
     return mismatch
 

@@ -15,6 +15,7 @@ from orias.ptx.operands import (
     register_operand,
     special_operand,
     symbol_operand,
+    unequal_elements,
     vector_operand,
 )
 from orias.ptx.parser_state import MOST_IN_LIST, State
@@ -119,7 +120,7 @@ def _quick_vector(state: State, text: str) -> Operand | None:
                 return None
             cache[part] = elem
         elems.append(elem)
-    return vector_operand(elems)
+    return None if unequal_elements(elems) else vector_operand(elems)
 
 
 def _quick_special(state: State, text: str) -> Operand | None:
