@@ -12,8 +12,8 @@ from orias.cubin.model import NO_CTA, KernelCode, Param
 from orias.cubin.nvinfo import Record, bval, hval, nval, sval, svals
 from orias.target.abi import SMALL_PARAMETERS
 
-_SPACE = {"": 0, "const": 1, "shared": 2, "global": 4, "generic": 5, "texref": 6, "surfref": 7, "samplerref": 8}
-"""Space field of KPARAM_INFO.  The number of ``const`` is not measured; it follows the pattern of the others."""
+_SPACE = {"": 0, "local": 1, "shared": 2, "const": 3, "global": 4, "generic": 5, "texref": 6, "surfref": 7, "samplerref": 8}
+"""Space field of KPARAM_INFO."""
 
 
 _BLOCK_FRAGMENT: Final = 6

@@ -33,8 +33,9 @@ from orias.target.profile import Target, profile_of_sm
 
 _SPACES: Final = {
     0: "",
-    1: "const",
+    1: "local",
     2: "shared",
+    3: "const",
     4: "global",
     5: "generic",
     6: "texref",

@@ -136,7 +136,8 @@ def labelled_list(state: State, label: Label, name: str, line: int) -> None:
             if isinstance(found, Function):
                 label.functions.append(found)
             else:
-                state.error(f"Unknown symbol '{target}'", at)
+                state.error("Illegal call target, device function expected", at)
+                state.unknown(target, at)
             if not state.take(","):
                 break
         label.proto = label.functions[0] if label.functions else None

@@ -51,15 +51,15 @@ FORMS: Final[dict[str, str]] = {
     "cp.async.wait_group": "- ; i ; ; 7.0!80",
     "cp.async.wait_all": "- ; ; ; 7.0!80",
     "cp.async.mbarrier.arrive": f"b64 ; M ; noinc {_MBAR} ; 7.0!80",
-    "cp.async.bulk": f"b128 ; M,M,X,M@mbarrier,b64@cache_hint ; {_BULK} mbarrier::complete_tx::bytes/bulk_group L2::cache_hint relaxed/weak {_SCOPE} ; 8.0/90 | - ; M,M,X,u32@ignore_oob,u32@ignore_oob,M@mbarrier,u16@multicast,b64@cache_hint,u16@cp_mask ; {_BULK} ignore_oob weak mbarrier::complete_tx::bytes/bulk_group"
+    "cp.async.bulk": f"b128 ; M,M,u32,M@mbarrier,b64@cache_hint ; {_BULK} mbarrier::complete_tx::bytes/bulk_group L2::cache_hint relaxed/weak {_SCOPE} ; 8.0/90 | - ; M,M,u32,u32@ignore_oob,u32@ignore_oob,M@mbarrier,u16@multicast,b64@cache_hint,u16@cp_mask ; {_BULK} ignore_oob weak mbarrier::complete_tx::bytes/bulk_group"
     " multicast::cluster L2::cache_hint cp_mask cta/cluster/gpu/sys ; 8.0/90",
     "cp.async.bulk.commit_group": "- ; ; ; 8.0/90",
     "cp.async.bulk.wait_group": "- ; i ; read ; 8.0/90",
-    "cp.async.bulk.prefetch": "- ; M,X,b64@cache_hint ; !L2 global L2::cache_hint ; 8.0/90",
+    "cp.async.bulk.prefetch": "- ; M,u32,b64@cache_hint ; !L2 global L2::cache_hint ; 8.0/90",
     "cp.async.bulk.tensor": f"- ; M,M,X* ; {_TENSOR} {_BULK} tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4"
     " mbarrier::complete_tx::bytes/bulk_group multicast::cluster cta_group::1/cta_group::2 L2::cache_hint ; 8.0/90",
     "cp.async.bulk.prefetch.tensor": f"- ; M,X* ; {_TENSOR} !L2 global tile/im2col/im2col::w/im2col::w::128/tile::gather4 L2::cache_hint ; 8.0/90",
-    "cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,X,M@mbarrier,b64@cache_hint ; {_RED} {_BULK}"
+    "cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,u32,M@mbarrier,b64@cache_hint ; {_RED} {_BULK}"
     " mbarrier::complete_tx::bytes/bulk_group L2::cache_hint noftz ; 8.0/90",
     "multimem.cp.async.bulk": "- ; M,M,X,u16@cp_mask ; !global !shared::cta !bulk_group cp_mask ; 9.1/90",
     "multimem.cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,X ; {_RED} !global !shared::cta !bulk_group noftz ; 9.1/90",

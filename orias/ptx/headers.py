@@ -24,6 +24,7 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
         return result
     while True:
         found = Declared()
+        found.kernel = entry
         read_words(state, found)
         line = lex.line
         if not found.type:
@@ -35,15 +36,13 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
                 state.error("Illegal parameter name '_'", line)
         else:
             name = state.ident()
-        var = make_var(state, name, found, line)
+        var = make_var(state, name, found, line, 1)
         if var.dims[:1] == (0,):
             state.gate("unsized", line)
         for message in parameter(var, entry):
             state.error(message, line)
         if not found.space:
             state.fatal("No variable storage specified", line)
-        if var.ptr_space and not entry:
-            state.error("Illegal placement of kernel parameter attribute", line)
         if var.dims[:1] == (0,) and entry:
             state.error("Parameter to entry function cannot be an incomplete array.", line)
         if result and result[-1].dims[:1] == (0,):
@@ -91,7 +90,7 @@ def header_directives(state: State, function: Function) -> None:
             _directive(state, function)
     if directives:
         for message in apply(_CONFLICTS, {word: _fact(word, n) for word, n in directives.items()}, [], state.place):
-            state.error(message, function.line)
+            state.error(message, lex.line)
         if "noreturn" in directives and function.rets:
             state.error(f"Invalid directive '.noreturn' for function '{function.name}'", function.line)
         if "minnctapersm" in directives and "maxntid" not in directives and "reqntid" not in directives:

@@ -29,7 +29,7 @@ from orias.ptx.gates import EARLY, LATE, PRODUCT_WORDS, SPARSE, Place, fill, mes
 from orias.ptx.matrix_checks import mma_facts, selector_errors
 from orias.ptx.modifier_messages import SPACES, advisories, illegal, missing, unexpected, without_sync
 from orias.ptx.names import IGNORED, NAME_PARTS, SLOT_OF
-from orias.ptx.opcode import dotted, is_shape, known_word
+from orias.ptx.opcode import FORMATS, dotted, is_shape, known_word
 from orias.ptx.operand_checks import operand_errors
 from orias.ptx.rules import SETS, apply
 from orias.ptx.targets import number_of, suffix_of
@@ -127,7 +127,6 @@ _FEATURES: Final[tuple[frozenset[str], ...]] = (
 _TESTS: Final = frozenset(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
 _PROXIES: Final = frozenset(("alias", "async", "tensormap::generic", "async::generic"))
 _QUERIES: Final = frozenset(SETS["QUERY"].split("/"))
-_FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
     "mma": selector_errors,
     "createpolicy.fractional": fraction_errors,
@@ -312,7 +311,7 @@ class Checker:
             errors.append(f"Not a name of any known instruction: '{sig.name}'")
             return result
         words = [w for w in words if w not in NAME_PARTS and known_word(w)]
-        types = tuple([w for w in words if w in TYPE_WORDS and (w not in _FORMATS or name == "ldmatrix")])
+        types = tuple([w for w in words if w in TYPE_WORDS and (w not in FORMATS or name == "ldmatrix")])
         table = rows(name)
         row = table.get(types) or table.get((ANY,))
         early.extend(self._early_gates(name, words, types))
@@ -380,6 +379,10 @@ class Checker:
         spaces = 0
         for word in words:
             if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
+                if word in _TESTS:
+                    if "test" in slots:
+                        repeated.append(_REPEATED["test"])
+                    slots["test"] = word
                 continue
             slot = _slot(name, word)
             if word in SPACES:

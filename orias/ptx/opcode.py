@@ -5,6 +5,9 @@ from typing import Final
 from orias.ptx.ast import TYPE_WORDS, Sig
 from orias.ptx.names import NAME_PARTS, NAMES, SLOT_OF, WORDS
 
+FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
+"""Formats of elements that a matrix load unpacks; words without meaning after other names."""
+
 _LONGEST_NAME: Final = max(name.count(".") + 1 for name in NAMES)
 
 _slots: Final[dict[str, dict[str, tuple[str, ...]]]] = {}
@@ -78,7 +81,8 @@ def parse_opcode(text: str) -> Sig:
                 continue  # the checks report more words than slots
             slot = slot or slots[0]
         elif word in TYPE_WORDS:
-            types.append(word)
+            if word not in FORMATS or name == "ldmatrix":
+                types.append(word)
             continue
         else:
             known = SLOT_OF.get(word)

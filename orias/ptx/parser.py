@@ -150,7 +150,7 @@ class Parser:
                 state.module.pragmas.append(text)
                 name = text.split(" ")[0]
                 if name in BODY_PRAGMAS:
-                    state.error(f"Pragma '{name}' is allowed only within function scope", line)
+                    state.error(f"Pragma '{text}' is allowed only within function scope", line)
                 elif text.startswith(PRAGMA):
                     known_pragma(state, text, line)
                 elif text != "nounroll" and name not in PRAGMAS:

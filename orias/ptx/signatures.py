@@ -50,9 +50,9 @@ def parameter(var: Var, entry: bool) -> list[str]:
         errors.append("Predicate type can only be used to define scalar register variables")
     elif var.type == "pred" and var.space == "param":
         errors.append(f"Predicate variable '{var.name}' must be in register state space")
-    if var.space == "param" and (var.type == "f16x2" or (var.type in HANDLE_KINDS and not entry)):
+    if var.space == "param" and ((var.type == "f16x2" and not var.dims) or (var.type in HANDLE_KINDS and not entry)):
         errors.append(f"Variable '{var.name}' cannot be allocated in .param state space")
-    elif var.space == "reg" and var.type in HANDLE_KINDS:
+    elif var.space == "reg" and (var.type in HANDLE_KINDS or var.dims):
         errors.append(f"Variable '{var.name}' cannot be allocated into a register")
     return errors
 
