@@ -48,8 +48,8 @@ class BodyReader:
         self.inlined: Final[list[str]] = []
         self.located: Final[dict[tuple[int, int, int], Loc]] = {}
 
-    def read(self, function: Function) -> None:
-        """Reads a body; the current token is its opening brace."""
+    def read(self, function: Function) -> int:
+        """Reads a body; the current token is its opening brace.  Returns the line of its closing brace."""
         state = self.state
         lex = state.lex
         state.function = function
@@ -68,12 +68,13 @@ class BodyReader:
             if var.space == "reg":
                 state.register(var)
         state.scopes.append(scope)
-        self._statements(function, lex.pos, lex.line)
+        end = self._statements(function, lex.pos, lex.line)
         state.function = None
         self.any_loc = self.any_loc or bool(self.located)
+        return end
 
-    def _statements(self, function: Function, pos: int, line: int) -> None:
-        """Reads statements from after the opening brace to the closing one, and the token after it."""
+    def _statements(self, function: Function, pos: int, line: int) -> int:
+        """Reads statements from after the opening brace to the closing one, and the token after it; the line of that brace."""
         state = self.state
         lex = state.lex
         source = lex.source
@@ -135,12 +136,12 @@ class BodyReader:
                         continue
             pos = self._by_grammar(function, pos, line, base)
             if pos < 0:
-                return
+                return -pos
             line = lex.line
             operands = state.scopes[-1].operands
 
     def _by_grammar(self, function: Function, pos: int, line: int, base: int) -> int:
-        """Reads a brace or a statement at ``pos`` by the grammar; returns the start of the next, or -1 at the end of the body."""
+        """Reads a brace or a statement at ``pos`` by the grammar; returns the start of the next, or minus the line of the brace that ends the body."""
         state = self.state
         lex = state.lex
         lex.seek(pos, line)
@@ -152,8 +153,9 @@ class BodyReader:
             self.close_scope(state.scopes[-1])
             state.scopes.pop()
             if len(state.scopes) < base:
+                end = lex.line
                 lex.next()
-                return -1
+                return -end
         else:
             return lex.start + 1 if self._statement(function) else lex.start
         return lex.pos

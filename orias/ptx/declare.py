@@ -39,7 +39,9 @@ def declaration(state: State) -> str | None:
         state.fatal("No variable storage specified", lex.line)
     if not found.type or not found.space:
         state.syntax()
-    if found.space == "reg":
+    if lex.kind == T_PUNCT and lex.text == ";":
+        pass  # a declaration without names
+    elif found.space == "reg":
         registers(state, found)
     else:
         variables(state, found)

@@ -88,13 +88,17 @@ def header_directives(state: State, function: Function) -> None:
                 directives[f"attribute:{name}"] = ()
         else:
             _directive(state, function)
-    if directives:
-        for message in apply(_CONFLICTS, {word: _fact(word, n) for word, n in directives.items()}, [], state.place):
-            state.error(message, lex.line)
-        if "noreturn" in directives and function.rets:
-            state.error(f"Invalid directive '.noreturn' for function '{function.name}'", function.line)
-        if "minnctapersm" in directives and "maxntid" not in directives and "reqntid" not in directives:
-            state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", function.line)
+    if "noreturn" in directives and function.rets:
+        state.error(f"Invalid directive '.noreturn' for function '{function.name}'", function.line)
+
+
+def check_directives(state: State, function: Function, line: int) -> None:
+    """Reports what is wrong between the directives of a function that is read whole; ``line`` is its last."""
+    directives = function.directives
+    for message in apply(_CONFLICTS, {word: _fact(word, n) for word, n in directives.items()}, [], state.place):
+        state.error(message, line)
+    if "minnctapersm" in directives and "maxntid" not in directives and "reqntid" not in directives:
+        state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", line)
 
 
 def _fact(word: str, numbers: tuple[int, ...]) -> str:
