@@ -12,7 +12,17 @@ from orias.cubin.model import NO_CTA, KernelCode, Param
 from orias.cubin.nvinfo import Record, bval, hval, nval, sval, svals
 from orias.target.abi import SMALL_PARAMETERS
 
-_SPACE = {"": 0, "local": 1, "shared": 2, "const": 3, "global": 4, "generic": 5, "texref": 6, "surfref": 7, "samplerref": 8}
+_SPACE = {
+    "": 0,
+    "local": 1,
+    "shared": 2,
+    "const": 3,
+    "global": 4,
+    "generic": 5,
+    "texref": 6,
+    "surfref": 7,
+    "samplerref": 8,
+}
 """Space field of KPARAM_INFO."""
 
 

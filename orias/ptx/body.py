@@ -14,6 +14,7 @@ from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration
 from orias.ptx.declare import declaration
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
+from orias.ptx.opcode import DIRECTIVE_WORD
 from orias.ptx.operands import SUM, integer_operand, label_operand, name_operand, operand
 from orias.ptx.parser_state import MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State
 from orias.ptx.pragmas import known_pragma, read_pragma
@@ -60,7 +61,7 @@ class BodyReader:
         self.located.clear()
         scope = Scope()
         for var in [*function.rets, *function.params]:
-            if var.name == "_":
+            if var.name == "_" and function.entry:
                 continue
             if var.name in scope.names:
                 state.error(f"Duplicate definition of variable '{var.name}'", var.line)
@@ -294,6 +295,9 @@ class BodyReader:
             lex.next()
             self.state.syntax()
         opcode = match.group()
+        for part in DIRECTIVE_WORD.finditer(opcode):
+            lex.seek(match.start() + part.start(), lex.line)
+            self.state.syntax()
         lex.seek(match.end(), lex.line)
         if opcode.count(".") > MOST_SYMBOLS:
             self.state.exhausted()

@@ -90,8 +90,6 @@ def read_words(state: State, found: Declared) -> None:
             found.vec = int(word[2])
         elif word[1:] in VARIABLE_TYPES and found.type == "":
             found.type = word[1:]
-            if found.type in ("b128", "f16x2"):
-                state.gate(found.type, lex.line)
         else:
             state.syntax()
         lex.next()

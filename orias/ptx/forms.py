@@ -4,7 +4,7 @@ from typing import Final, final
 
 from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, Instr, Operand, Sig
 from orias.ptx.instructions import Checked, Checker
-from orias.ptx.opcode import OpcodeError, parse_opcode
+from orias.ptx.opcode import DIRECTIVE_WORD, OpcodeError, parse_opcode
 from orias.ptx.parser_state import MOST_SYMBOLS, State
 
 PLAIN: Final = 0
@@ -52,8 +52,8 @@ class Forms:
         self.bad: Final[dict[str, list[str]]] = {}
 
     def new(self, opcode: str) -> Form | None:
-        """The form of an opcode text seen for the first time; None if it is illegal (see ``bad``) or has too many words."""
-        if opcode in self.bad or opcode.count(".") > MOST_SYMBOLS:
+        """The form of an opcode text seen for the first time; None if it is illegal (see ``bad``) or has too many words, or a directive among them."""
+        if opcode in self.bad or opcode.count(".") > MOST_SYMBOLS or DIRECTIVE_WORD.search(opcode):
             return None
         try:
             sig = parse_opcode(opcode)

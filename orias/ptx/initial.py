@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 from orias.ptx.ast import Function, SymInit, Var
 from orias.ptx.declaration_words import element_bytes
 from orias.ptx.expr import Const, constant, integer, starts_constant
-from orias.ptx.lexer import MASK64, T_FLOAT, T_IDENT, T_INT, T_PUNCT, f32_to_f64_bits, f64_to_f32_bits
+from orias.ptx.lexer import MASK64, T_IDENT, T_PUNCT, f32_to_f64_bits, f64_to_f32_bits
 from orias.ptx.parser_state import State
 
 _MASKS: Final = frozenset([0xFF << 8 * k for k in range(8)])
@@ -159,12 +159,12 @@ def _braces(state: State, var: Var, size: int, shape: list[int], items: list[tup
                 return count
 
 
-def _mismatch(state: State, line: int) -> NoReturn:
-    """Reports a value of a wrong kind; what cannot follow it is reported instead."""
+def _refused(state: State, message: str, line: int) -> NoReturn:
+    """Reports a wrong value; what cannot follow it is reported instead."""
     lex = state.lex
-    if lex.kind == T_INT or lex.kind == T_FLOAT or (lex.kind == T_PUNCT and lex.text == "-"):
+    if lex.kind != T_PUNCT or lex.text not in (",", "}", ")", ";"):
         state.syntax()
-    state.fatal("Initial value type mismatch", line)
+    state.fatal(message, line)
 
 
 def _element(state: State, var: Var, size: int, offset: int, items: list[tuple[int, int | SymInit]]) -> None:
@@ -173,7 +173,7 @@ def _element(state: State, var: Var, size: int, offset: int, items: list[tuple[i
     if lex.kind == T_IDENT and lex.text != "WARP_SZ":
         init = _symbol(state, 0)
         if var.type not in ("u32", "u64"):
-            _mismatch(state, line)
+            _refused(state, "Initial value type mismatch", line)
         items.append((offset, init))
         return
     if not starts_constant(state):
@@ -227,7 +227,7 @@ def _symbol(state: State, mask: int) -> SymInit:
     addend += _addend(state)
     found = state.lookup(name)
     if found is None:
-        state.fatal(f"Invalid initial value symbol '{name}'", line)
+        _refused(state, f"Invalid initial value symbol '{name}'", line)
     if isinstance(found, Function):
         if generic:
             state.fatal("Invalid initial value expression", line)

@@ -318,15 +318,7 @@ class Checker:
         foreign = "" if row is not None and row.open else _foreign_feature(name, words)
         if foreign:
             early.extend(_repetitions(name, [w for w in words if SLOT_OF.get(w) not in ("op", "bool")], set()))
-            if foreign == "relu" and "sat" in words:
-                early.append("Modifier '.relu' cannot be combined with modifier '.sat'")
-                errors.extend([] if row is not None else [unexpected(name, [], types)])
-            elif foreign in _OPERATIONS and not _OPERATIONS.isdisjoint(w for r in table.values() for w in r.words):
-                plain = ".".join((name, *types))
-                found = f"Illegal reduction operation for instruction '{plain}'"
-                errors.append(found if row is not None else unexpected(name, words, types))
-            else:
-                errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
+            self._refuse_feature(result, foreign, words, types, row)
             return result
         if row is None or _is_other_form(name, row, words):
             early.extend(_repetitions(name, words, set()))
@@ -358,6 +350,22 @@ class Checker:
         )
         result.ruled = result.values or bool(OPERANDS.of(name))
         return result
+
+    def _refuse_feature(
+        self, result: Checked, foreign: str, words: list[str], types: tuple[str, ...], row: Row | None
+    ) -> None:
+        """The message on a word that selects a form, but none of this instruction; `row` is that of its types."""
+        name = result.name
+        if foreign == "relu" and "sat" in words:
+            result.early.append("Modifier '.relu' cannot be combined with modifier '.sat'")
+            if row is None:
+                result.errors.append(unexpected(name, [], types))
+        elif foreign in _OPERATIONS and any(w in _OPERATIONS for r in rows(name).values() for w in r.words):
+            plain = ".".join((name, *types))
+            found = f"Illegal reduction operation for instruction '{plain}'"
+            result.errors.append(found if row is not None else unexpected(name, words, types))
+        else:
+            result.errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
 
     def _early_gates(self, name: str, words: list[str], types: tuple[str, ...]) -> list[str]:
         """The messages of the gates of words that precede all others."""

@@ -117,7 +117,12 @@ def _present(when: str, sig: Sig) -> bool:
 def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
     for i, slot in enumerate(slots):
         use.index = i
-        if i == 0 and ops[0].kind == O_SINK and slot.role not in "DX" and (not slot.pair or use.name.startswith("mbarrier.")):
+        if (
+            i == 0
+            and ops[0].kind == O_SINK
+            and slot.role not in "DX"
+            and (not slot.pair or use.name.startswith("mbarrier."))
+        ):
             use.discard()
             continue
         role = _ROLES.get(slot.role)

@@ -58,7 +58,7 @@ class Parser:
         self.bodies.close_scope(state.scopes[0])
         if self.bodies.any_loc and not state.module.files and not state.errors:
             state.warning(_LOC_WITHOUT_FILE, 0)
-        if self.bodies.inlined and not state.errors:
+        if self.bodies.inlined and not state.errors and any(f.entry for f in state.module.functions):
             known = {label for section in state.module.sections for label in section.labels}
             for name in self.bodies.inlined:
                 if name not in known:
