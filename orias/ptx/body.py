@@ -61,8 +61,6 @@ class BodyReader:
         self.located.clear()
         scope = Scope()
         for var in [*function.rets, *function.params]:
-            if var.name == "_" and function.entry:
-                continue
             if var.name in scope.names:
                 state.error(f"Duplicate definition of variable '{var.name}'", var.line)
             scope.names[var.name] = var

@@ -106,10 +106,13 @@ class Forms:
         """Reports the errors of the opcode, those ``after`` them, those of the rules on operands and the remarks; whether there are any."""
         state = self.state
         line = instr.line
+        late = self._late(checked, instr, wrong)
+        if late and late[0].startswith("Arguments mismatch"):
+            state.error(late[0], line, instr.column)
+            return True
         for message in checked.errors:
             state.error(message, line, instr.column)
         self._report(after, instr)
-        late = self._late(checked, instr, wrong)
         for message in late:
             state.error(message, line, instr.column)
         _index_to_address(instr, checked)

@@ -360,7 +360,7 @@ class Checker:
             result.early.append("Modifier '.relu' cannot be combined with modifier '.sat'")
             if row is None:
                 result.errors.append(unexpected(name, [], types))
-        elif foreign in _OPERATIONS and any(w in _OPERATIONS for r in rows(name).values() for w in r.words):
+        elif foreign in _OPERATIONS and name.startswith("bar"):
             plain = ".".join((name, *types))
             found = f"Illegal reduction operation for instruction '{plain}'"
             result.errors.append(found if row is not None else unexpected(name, words, types))

@@ -10,7 +10,7 @@ FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 """Formats of elements that a matrix load unpacks; words without meaning after other names."""
 
 DIRECTIVE_WORD: Final = re.compile(
-    r"\.(?:abi_preserve|abi_preserve_control|address_size|alias|align|attribute|blocksareclusters|branchtargets|callprototype"
+    r"\.(?:abi_preserve|abi_preserve_control|address_size|align|attribute|blocksareclusters|branchtargets|callprototype"
     r"|calltargets|common|entry|explicitcluster|extern|file|func|loc|local_maxnreg|maxclusterrank|maxnctapersm|maxnreg|maxntid"
     r"|minnctapersm|noreturn|pragma|ptr|reg|reqnctapercluster|reqntid|section|target|version|visible)(?![\w$:])",
     re.A,
