@@ -9,16 +9,30 @@ from orias.cubin import nvinfo as nv
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf_values import CUDA_API_VERSION, CubinFacts
 from orias.cubin.model import NO_CTA, KernelCode, Param
-from orias.cubin.nvinfo import Record, bval, hval, nval, sval
+from orias.cubin.nvinfo import Record, bval, hval, nval, sval, svals
 from orias.target.abi import SMALL_PARAMETERS
 
-_SPACE = {"": 0, "const": 1, "shared": 2, "global": 4, "generic": 5, "texref": 6, "surfref": 7, "samplerref": 8}
-"""Space field of KPARAM_INFO.  The number of ``const`` is not measured; it follows the pattern of the others."""
+_SPACE = {
+    "": 0,
+    "local": 1,
+    "shared": 2,
+    "const": 3,
+    "global": 4,
+    "generic": 5,
+    "texref": 6,
+    "surfref": 7,
+    "samplerref": 8,
+}
+"""Space field of KPARAM_INFO."""
 
 
 _BLOCK_FRAGMENT: Final = 6
 _PAIR_FRAGMENT: Final = 7
 """AT_ENTRY_FRAGMENTS: code of the driver at the entry, which initialises the record of allocated tensor memory."""
+
+
+_MOST_TARGETS: Final = 16_000
+"""Targets of a branch in one record, which counts its bytes in 16 bits; ptxas 13.0.88 crashes where a record has no room."""
 
 
 def _param(p: Param, symbol: int, big: bool) -> Record:
@@ -48,21 +62,16 @@ def _coop(k: KernelCode) -> list[Record]:
     if not k.coop_offsets:
         return []
     masks = [0xFFFFFFFF if r < 0 else 0x05000000 | r for r in k.coop_mask_regs]
-    return [sval(nv.COOP_GROUP_MASK_REGIDS, masks), sval(nv.COOP_GROUP_INSTR_OFFSETS, k.coop_offsets)]
-
-
-def _offsets(code: int, offsets: list[int]) -> list[Record]:
-    return [sval(code, offsets)] if offsets else []
+    return svals(nv.COOP_GROUP_MASK_REGIDS, masks) + svals(nv.COOP_GROUP_INSTR_OFFSETS, k.coop_offsets)
 
 
 def _pairs(code: int, pairs: list[tuple[int, int]]) -> list[Record]:
-    return [sval(code, [w for pair in pairs for w in pair])] if pairs else []
+    return svals(code, [w for pair in pairs for w in pair], 2)
 
 
 def _mbarriers(k: KernelCode) -> list[Record]:
     out: list[Record] = []
-    if k.mbarrier_records:
-        out.append(sval(nv.MBARRIER_INSTR_OFFSETS, [w for r in k.mbarrier_records for w in r]))
+    out += svals(nv.MBARRIER_INSTR_OFFSETS, [w for r in k.mbarrier_records for w in r], 4)
     if k.mbarrier_count >= 0:
         out.append(hval(nv.NUM_MBARRIERS, k.mbarrier_count))
     return out
@@ -78,12 +87,16 @@ def _annotations(k: KernelCode) -> list[Record]:
 
 
 def _branches(k: KernelCode) -> list[Record]:
-    if not k.branch_targets:
-        return []
-    words: list[int] = []
+    out: list[list[int]] = []
     for b in k.branch_targets:
-        words += [b.offset, 0, len(b.targets), *b.targets]
-    return [sval(nv.INDIRECT_BRANCH_TARGETS, words)]
+        for i in range(0, len(b.targets), _MOST_TARGETS):
+            part = b.targets[i : i + _MOST_TARGETS]
+            words = [b.offset, 0, len(part), *part]
+            if out and len(out[-1]) + len(words) <= _MOST_TARGETS:
+                out[-1] += words
+            else:
+                out.append(words)
+    return [sval(nv.INDIRECT_BRANCH_TARGETS, words) for words in out]
 
 
 def _launch(k: KernelCode) -> list[Record]:
@@ -98,7 +111,7 @@ def _launch(k: KernelCode) -> list[Record]:
 
 
 def _externs(k: KernelCode, symbols: dict[str, int]) -> list[Record]:
-    return [sval(nv.EXTERNS, [symbols[e] for e in k.externs])] if k.externs else []
+    return svals(nv.EXTERNS, [symbols[e] for e in k.externs])
 
 
 def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, param_base: int) -> list[Record]:
@@ -128,14 +141,14 @@ def _old(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
     out += _pairs(nv.ATOM16_EMUL_INSTR_REG_MAP, k.atom16_regs)
-    out += _offsets(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
+    out += svals(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
     out += _coop(k)
     if k.instr_reg_map:
         out.append(Record(nv.INSTR_REG_MAP, nv.SVAL, 0, k.instr_reg_map))
     out += _mbarriers(k)
-    out += _offsets(nv.SYSCALL_OFFSETS, k.syscall_offsets)
+    out += svals(nv.SYSCALL_OFFSETS, k.syscall_offsets)
     out += _pairs(nv.UNUSED_LOAD_BYTE_OFFSET, k.unused_load_bytes)
-    out += _offsets(nv.EXIT_INSTR_OFFSETS, k.exit_offsets)
+    out += svals(nv.EXIT_INSTR_OFFSETS, k.exit_offsets)
     if k.ctaidz_used:
         out.append(nval(nv.CTAIDZ_USED))
     return out + _branches(k) + _launch(k)
@@ -171,7 +184,7 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
         out.append(bval(nv.NUM_BARRIERS, k.barriers))
     out += _annotations(k)
     out.append(hval(nv.MERCURY_ISA_VERSION, f.mercury_isa))
-    out += _offsets(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
+    out += svals(nv.INT_WARP_WIDE_INSTR_OFFSETS, k.int_warp_wide)
     out += _coop(k)
     if k.reg_reconfig:
         out.append(nval(nv.REG_RECONFIG))
@@ -182,8 +195,8 @@ def _new(k: KernelCode, f: CubinFacts, symbols: dict[str, int], bank0: int, para
     if f.mercury_layout:
         out.append(bval(nv.VRC_CTA_INIT_COUNT, k.init_count))
     out += _mbarriers(k)
-    out += _offsets(nv.SYSCALL_OFFSETS, k.syscall_offsets)
-    out += _offsets(nv.EXIT_INSTR_OFFSETS, k.exit_offsets)
+    out += svals(nv.SYSCALL_OFFSETS, k.syscall_offsets)
+    out += svals(nv.EXIT_INSTR_OFFSETS, k.exit_offsets)
     out += _branches(k) + _launch(k)
     if k.params:
         out.append(hval(nv.CBANK_PARAM_SIZE, k.param_bytes))

@@ -203,6 +203,10 @@ def nval(code: int) -> Record:
     return Record(code, NVAL)
 
 
+_MOST_WORDS: Final = 0xFFFF // 4
+"""Words that the length of a record can count."""
+
+
 def bval(code: int, value: int) -> Record:
     """A record with a byte."""
     return Record(code, BVAL, value)
@@ -216,6 +220,15 @@ def hval(code: int, value: int) -> Record:
 def sval(code: int, words: list[int]) -> Record:
     """A record with 32-bit words."""
     return Record(code, SVAL, 0, pack(f"<{len(words)}I", *(w & 0xFFFFFFFF for w in words)))
+
+
+def svals(code: int, words: list[int], group: int = 1) -> list[Record]:
+    """Records with a list of 32-bit words, none where there are no words; ``group`` words stay together.
+
+    A record holds 16,383 words: a longer list takes several.  (ptxas 13.0.88 drops the words that its 16-bit length cannot count.)
+    """
+    most = _MOST_WORDS - _MOST_WORDS % group
+    return [sval(code, words[i : i + most]) for i in range(0, len(words), most)]
 
 
 def encode(records: list[Record]) -> bytes:

@@ -33,8 +33,9 @@ from orias.target.profile import Target, profile_of_sm
 
 _SPACES: Final = {
     0: "",
-    1: "const",
+    1: "local",
     2: "shared",
+    3: "const",
     4: "global",
     5: "generic",
     6: "texref",
@@ -225,7 +226,7 @@ class Reader:
         if code in _FLAGS:
             setattr(k, _FLAGS[code], True)
         elif code in _LISTS:
-            setattr(k, _LISTS[code], r.words())
+            setattr(k, _LISTS[code], [*getattr(k, _LISTS[code]), *r.words()])
         elif code in _TRIPLES:
             setattr(k, _TRIPLES[code], _three(r, where))
         elif code == nv.PARAM_CBANK:
@@ -244,18 +245,18 @@ class Reader:
         elif code == nv.NUM_BARRIERS:
             k.barriers = r.value
         elif code == nv.EXTERNS:
-            k.externs = [self.elf.symbol_name(w, where) for w in r.words()]
+            k.externs += [self.elf.symbol_name(w, where) for w in r.words()]
         elif code == nv.COOP_GROUP_MASK_REGIDS:
-            k.coop_mask_regs = [-1 if w == 0xFFFFFFFF else w & 0xFF for w in r.words()]
+            k.coop_mask_regs += [-1 if w == 0xFFFFFFFF else w & 0xFF for w in r.words()]
         elif code == nv.ATOM16_EMUL_INSTR_REG_MAP:
-            k.atom16_regs = _pairs(r)
+            k.atom16_regs += _pairs(r)
         elif code == nv.UNUSED_LOAD_BYTE_OFFSET:
-            k.unused_load_bytes = _pairs(r)
+            k.unused_load_bytes += _pairs(r)
         elif code == nv.INDIRECT_BRANCH_TARGETS:
             self._branches(k, r, where)
         elif code == nv.MBARRIER_INSTR_OFFSETS:
             w = r.words()
-            k.mbarrier_records = [(w[i], w[i + 1], w[i + 2], w[i + 3]) for i in range(0, len(w) - 3, 4)]
+            k.mbarrier_records += [(w[i], w[i + 1], w[i + 2], w[i + 3]) for i in range(0, len(w) - 3, 4)]
         elif code == nv.NUM_MBARRIERS:
             k.mbarrier_count = r.value
         elif code == nv.INSTR_REG_MAP:
@@ -288,7 +289,11 @@ class Reader:
             count = w[i + 2]
             if i + 3 + count > len(w):
                 raise CubinError(f"{where}: {count} targets do not fit into the record")
-            k.branch_targets.append(BranchTargets(w[i], w[i + 3 : i + 3 + count]))
+            targets = w[i + 3 : i + 3 + count]
+            if k.branch_targets and k.branch_targets[-1].offset == w[i]:  # the rest of a long list
+                k.branch_targets[-1].targets.extend(targets)
+            else:
+                k.branch_targets.append(BranchTargets(w[i], targets))
             i += 3 + count
 
     def _variables(self) -> None:

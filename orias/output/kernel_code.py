@@ -98,21 +98,23 @@ def _calls(kernel: Kernel, beside: list[Kernel]) -> tuple[list[Func], int, bool]
     on_path: set[str] = set()
     unknown = kernel.indirect_calls
 
-    def visit(name: str) -> int:
-        nonlocal unknown
+    path = [
+        kernel.entry.name
+    ]  # functions to visit, the next one last; those on the path stay until their callees are done
+    while path:
+        name = path[-1]
         if name in depth:
-            return depth[name]
-        if name in on_path:
-            unknown = True
-            return 0
-        on_path.add(name)
-        unknown = unknown or owner[name].indirect_calls
+            path.pop()
+            continue
         callees = [c.target for c in known[name].calls.values() if c.target in known and c.target is not None]
-        total = known[name].frame_size + max([visit(c) for c in callees], default=0)
-        on_path.discard(name)
-        depth[name] = total
-        return total
+        if name in on_path:
+            on_path.discard(name)
+            depth[name] = known[name].frame_size + max([depth.get(c, 0) for c in callees], default=0)
+            continue
+        on_path.add(name)
+        unknown = unknown or owner[name].indirect_calls or any(c in on_path for c in callees)
+        path += [c for c in reversed(callees) if c not in on_path]
 
-    total = visit(kernel.entry.name)
+    total = depth[kernel.entry.name]
     reached = known.keys() if unknown else depth.keys() | {f.name for f in kernel.all_functions()}
     return [known[name] for name in reached], total, unknown

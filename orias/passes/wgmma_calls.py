@@ -46,7 +46,7 @@ def _alone(fn: Func, calls: dict[str, list[CallInfo]]) -> tuple[str, int] | None
 
 
 def _together(group: list[Func], calls: dict[str, list[CallInfo]]) -> tuple[str, int] | None:
-    back = _recursion(group[-1].name, calls, [], set())
+    back = _recursion(group[-1].name, calls)
     if back is not None:
         return back, EXTERN_CALL
     own = {f.name for f in group if has_operations(f)}
@@ -56,16 +56,24 @@ def _together(group: list[Func], calls: dict[str, list[CallInfo]]) -> tuple[str,
     return None
 
 
-def _recursion(name: str, calls: dict[str, list[CallInfo]], path: list[str], done: set[str]) -> str | None:
+def _recursion(name: str, calls: dict[str, list[CallInfo]]) -> str | None:
     """The first function, following calls in their order, that calls one it was called by."""
-    path.append(name)
-    for info in calls[name]:
-        target = info.target
-        if target in path:
-            return name
-        if target is not None and target in calls and target not in done:
-            found = _recursion(target, calls, path, done)
-            if found is not None:
-                return found
-    done.add(path.pop())
+    path = [name]
+    on_path = {name}
+    seen = {name}
+    left = [iter(calls[name])]
+    while path:
+        for info in left[-1]:
+            target = info.target
+            if target in on_path:
+                return path[-1]
+            if target is not None and target in calls and target not in seen:
+                path.append(target)
+                on_path.add(target)
+                seen.add(target)
+                left.append(iter(calls[target]))
+                break
+        else:
+            left.pop()
+            on_path.discard(path.pop())
     return None

@@ -14,8 +14,9 @@ from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration
 from orias.ptx.declare import declaration
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
+from orias.ptx.opcode import DIRECTIVE_WORD
 from orias.ptx.operands import SUM, integer_operand, label_operand, name_operand, operand
-from orias.ptx.parser_state import MAX_NESTING, LabelUse, Scope, State
+from orias.ptx.parser_state import MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State
 from orias.ptx.pragmas import known_pragma, read_pragma
 from orias.ptx.quick_operands import quick_operand, quick_operands
 from orias.ptx.special_names import SPECIAL
@@ -48,8 +49,8 @@ class BodyReader:
         self.inlined: Final[list[str]] = []
         self.located: Final[dict[tuple[int, int, int], Loc]] = {}
 
-    def read(self, function: Function) -> None:
-        """Reads a body; the current token is its opening brace."""
+    def read(self, function: Function) -> int:
+        """Reads a body; the current token is its opening brace.  Returns the line of its closing brace."""
         state = self.state
         lex = state.lex
         state.function = function
@@ -60,20 +61,19 @@ class BodyReader:
         self.located.clear()
         scope = Scope()
         for var in [*function.rets, *function.params]:
-            if var.name == "_":
-                continue
             if var.name in scope.names:
                 state.error(f"Duplicate definition of variable '{var.name}'", var.line)
             scope.names[var.name] = var
             if var.space == "reg":
                 state.register(var)
         state.scopes.append(scope)
-        self._statements(function, lex.pos, lex.line)
+        end = self._statements(function, lex.pos, lex.line)
         state.function = None
         self.any_loc = self.any_loc or bool(self.located)
+        return end
 
-    def _statements(self, function: Function, pos: int, line: int) -> None:
-        """Reads statements from after the opening brace to the closing one, and the token after it."""
+    def _statements(self, function: Function, pos: int, line: int) -> int:
+        """Reads statements from after the opening brace to the closing one, and the token after it; the line of that brace."""
         state = self.state
         lex = state.lex
         source = lex.source
@@ -135,25 +135,26 @@ class BodyReader:
                         continue
             pos = self._by_grammar(function, pos, line, base)
             if pos < 0:
-                return
+                return -pos
             line = lex.line
             operands = state.scopes[-1].operands
 
     def _by_grammar(self, function: Function, pos: int, line: int, base: int) -> int:
-        """Reads a brace or a statement at ``pos`` by the grammar; returns the start of the next, or -1 at the end of the body."""
+        """Reads a brace or a statement at ``pos`` by the grammar; returns the start of the next, or minus the line of the brace that ends the body."""
         state = self.state
         lex = state.lex
         lex.seek(pos, line)
         if lex.kind == T_PUNCT and lex.text == "{":
-            if len(state.scopes) - base > MAX_NESTING:
-                state.syntax()
+            if len(state.scopes) - base > MOST_BLOCKS:
+                state.exhausted()
             state.scopes.append(Scope())
         elif lex.kind == T_PUNCT and lex.text == "}":
             self.close_scope(state.scopes[-1])
             state.scopes.pop()
             if len(state.scopes) < base:
+                end = lex.line
                 lex.next()
-                return -1
+                return -end
         else:
             return lex.start + 1 if self._statement(function) else lex.start
         return lex.pos
@@ -292,7 +293,12 @@ class BodyReader:
             lex.next()
             self.state.syntax()
         opcode = match.group()
+        for part in DIRECTIVE_WORD.finditer(opcode):
+            lex.seek(match.start() + part.start(), lex.line)
+            self.state.syntax()
         lex.seek(match.end(), lex.line)
+        if opcode.count(".") > MOST_SYMBOLS:
+            self.state.exhausted()
         if lex.kind == T_DOT:
             opcode += " "
         while lex.kind == T_DOT:

@@ -8,7 +8,7 @@ from orias.ptx.forms import Form, note_unknown
 from orias.ptx.headers import header_directives, parameters
 from orias.ptx.lexer import T_IDENT, T_PUNCT
 from orias.ptx.operands import argument, name_operand
-from orias.ptx.parser_state import LabelUse, State
+from orias.ptx.parser_state import MOST_IN_LIST, LabelUse, State
 from orias.ptx.signatures import call_errors
 
 
@@ -82,6 +82,8 @@ def _arguments(state: State, line: int) -> list[Operand]:
     if state.take(")"):
         return result
     while True:
+        if len(result) == MOST_IN_LIST:
+            state.exhausted()
         op = argument(state)
         note_unknown(state, op, line)
         result.append(op)
@@ -134,7 +136,8 @@ def labelled_list(state: State, label: Label, name: str, line: int) -> None:
             if isinstance(found, Function):
                 label.functions.append(found)
             else:
-                state.error(f"Unknown symbol '{target}'", at)
+                state.error("Illegal call target, device function expected", at)
+                state.unknown(target, at)
             if not state.take(","):
                 break
         label.proto = label.functions[0] if label.functions else None

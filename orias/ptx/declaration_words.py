@@ -7,8 +7,8 @@ from typing import Final
 
 from orias.ptx.ast import TYPE_BITS, VARIABLE_TYPES, Var
 from orias.ptx.expr import integer
-from orias.ptx.lexer import T_DOT, T_INT
-from orias.ptx.parser_state import MAX_NESTING, State
+from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT
+from orias.ptx.parser_state import State
 
 SPACES: Final = frozenset((".reg", ".param", ".local", ".shared", ".global", ".const", ".tex"))
 LINKAGE: Final = frozenset((".extern", ".visible", ".weak", ".common"))
@@ -28,7 +28,7 @@ def element_bytes(type_: str) -> int:
 class Declared:
     """The words before the names of a declaration."""
 
-    __slots__ = ("align", "attributes", "linkage", "ptr", "ptr_align", "ptr_space", "space", "type", "vec")
+    __slots__ = ("align", "attributes", "kernel", "linkage", "ptr", "ptr_align", "ptr_space", "space", "type", "vec")
 
     def __init__(self) -> None:
         self.linkage: str = ""
@@ -36,10 +36,15 @@ class Declared:
         self.type: str = ""
         self.vec: int = 1
         self.align: int = 0
+        self.kernel: bool = True
+        """False in the parameters of a function, which have no attributes of pointers."""
         self.ptr: bool = False
         self.ptr_space: str = ""
         self.ptr_align: int = 0
         self.attributes: list[str] = []
+
+
+_MISPLACED: Final = "Illegal placement of kernel parameter attribute"
 
 
 def read_words(state: State, found: Declared) -> None:
@@ -51,6 +56,8 @@ def read_words(state: State, found: Declared) -> None:
             lex.next()
             line = lex.line
             value = integer(state) if lex.kind == T_INT else state.syntax()
+            if found.ptr and not found.kernel:
+                state.error(_MISPLACED, line)
             if value <= 0 or value & (value - 1):
                 state.error("Alignment must be a power of two", line)
                 value = 0
@@ -69,18 +76,20 @@ def read_words(state: State, found: Declared) -> None:
                     _constant_bank(state)
                     continue
             elif found.ptr and not found.ptr_space:
+                if word not in (".global", ".shared", ".const", ".local"):
+                    state.syntax()
                 found.ptr_space = word[1:]
             else:
                 state.error("Multiple state spaces specified", lex.line)
         elif word == ".ptr" and found.type:
             found.ptr = True
             state.gate("ptr", lex.line)
+            if not found.kernel:
+                state.error(_MISPLACED, lex.line)
         elif word in (".v2", ".v4") and found.type == "":
             found.vec = int(word[2])
         elif word[1:] in VARIABLE_TYPES and found.type == "":
             found.type = word[1:]
-            if found.type in ("b128", "f16x2"):
-                state.gate(found.type, lex.line)
         else:
             state.syntax()
         lex.next()
@@ -130,8 +139,8 @@ def read_attributes(state: State, attributes: list[str], known: tuple[str, ...] 
     state.punct(")")
 
 
-def make_var(state: State, name: str, found: Declared, line: int) -> Var:
-    """The variable ``name`` with the declared properties; reads its array dimensions."""
+def make_var(state: State, name: str, found: Declared, line: int, most: int = 0) -> Var:
+    """The variable ``name`` with the declared properties; reads its array dimensions, ``most`` of them if that is not 0."""
     var = Var(name, found.space, found.type, found.vec, line)
     var.linkage = found.linkage
     var.ptr_space = found.ptr_space if found.ptr_space else "generic" if found.ptr else ""
@@ -140,9 +149,10 @@ def make_var(state: State, name: str, found: Declared, line: int) -> Var:
     var.align = found.align if found.align else natural_align(var)
     dims: list[int] = []
     lex = state.lex
-    while state.take("["):
-        if len(dims) > MAX_NESTING:
+    while lex.kind == T_PUNCT and lex.text == "[":
+        if most and len(dims) == most:
             state.syntax()
+        lex.next()
         if state.take("]"):
             dims.append(0)
             continue

@@ -36,12 +36,16 @@ def declaration(state: State) -> str | None:
         return found.linkage
     read_words(state, found)
     if not found.space and found.type and lex.kind == T_IDENT:
-        state.fatal("No variable storage specified", lex.line)
+        line = lex.line
+        lex.next()
+        if lex.kind != T_PUNCT or lex.text not in (",", ";", "[", "=", "<"):
+            state.syntax()
+        state.fatal("No variable storage specified", line)
     if not found.type or not found.space:
         state.syntax()
-    if found.space == "reg":
-        if state.function is None:
-            state.error("Module-scoped variables in .reg state space are not allowed with ABI", lex.line)
+    if lex.kind == T_PUNCT and lex.text == ";":
+        pass  # a declaration without names
+    elif found.space == "reg":
         registers(state, found)
     else:
         variables(state, found)
@@ -57,6 +61,7 @@ def registers(state: State, found: Declared) -> None:
     while True:
         line = lex.line
         name = state.ident()
+        _type_gate(state, found.type, line)
         if handles:
             state.error("Texture/surface variable must be at module or entry parameter scope", line)
             state.error(f"Variable '{name}' cannot be allocated into a register", line)
@@ -86,9 +91,16 @@ def registers(state: State, found: Declared) -> None:
             state.register(var)
             if lex.kind == T_PUNCT and lex.text == "[":
                 state.error(f"Variable '{name}' cannot be allocated into a register", line)
-                make_var(state, name, found, line)
+                array = make_var(state, name, found, line)
+                if 0 in array.dims:
+                    state.error(f"Non-external variable '{name}' has incomplete type", line)
         if lex.kind == T_PUNCT and lex.text == "=":
             _refused_initialiser(state, name, line)
+        if state.function is None:
+            # ptxas waits for what follows the name
+            if lex.kind != T_PUNCT or lex.text not in (",", ";"):
+                state.syntax()
+            state.error("Module-scoped variables in .reg state space are not allowed with ABI", line)
         if not state.take(","):
             break
     scope.operands.clear()
@@ -109,9 +121,26 @@ def _refused_initialiser(state: State, name: str, line: int) -> None:
     initialiser(state, dummy)
 
 
+def _type_gate(state: State, type_: str, line: int) -> None:
+    """Reports a type that the module's version or target does not have."""
+    if type_ in ("b128", "f16x2"):
+        state.gate(type_, line)
+
+
+def _texture_errors(state: State, var: Var) -> None:
+    """Reports errors in a variable of the old texture space."""
+    if var.type not in ("u32", "u64"):
+        state.error(f"Variable '{var.name}' must be type .u32 or .u64", var.line)
+    if state.function is not None:
+        state.error("Texture variables must be declared at module scope", var.line)
+    if state.place.version >= 15:
+        state.error("Deprecated feature: '.tex' not supported as of PTX version 1.5", var.line)
+
+
 def _variable_errors(state: State, var: Var) -> None:
     """Reports errors in a variable's type or state space."""
     line = var.line
+    _type_gate(state, var.type, line)
     if state.function is not None:
         for message in alignment(var):
             state.error(message, line)
@@ -128,16 +157,16 @@ def _variable_errors(state: State, var: Var) -> None:
         state.error(f"Illegal attribute '.managed' for symbol '{var.name}'", line)
     if var.vec > 1 and element_bytes(var.type) * var.vec > 16:
         state.error("Vector type too large, exceeds 128 bit limit", line)
-    if var.space == "tex" and state.place.version >= 15:
-        state.error("Deprecated feature: '.tex' not supported as of PTX version 1.5", line)
+    if var.space == "tex":
+        _texture_errors(state, var)
     if var.type == "samplerref" and "texmode_independent" not in state.module.target_options:
         state.error("Instruction or declaration violates .target texmode_unified setting", line)
+    if 0 in var.dims and var.linkage != "extern":
+        state.error(f"Non-external variable '{var.name}' has incomplete type", line)
     if state.function is None and var.space == "local":
         state.error("Module-scoped variables in .local state space are not allowed with ABI", line)
     elif state.function is None and var.space == "param":
         state.error("Parameter variables may not be declared at module scope", line)
-    if 0 in var.dims and var.linkage != "extern" and var.space != "param":
-        state.error(f"Non-external variable '{var.name}' has incomplete type", line)
 
 
 def variables(state: State, found: Declared) -> None:
@@ -162,6 +191,8 @@ def variables(state: State, found: Declared) -> None:
                     state.error(f"No initial value is allowed for external symbol '{name}'", line)
                 lex.next()
                 initialiser(state, var)
+        if lex.kind != T_PUNCT or lex.text not in (",", ";"):
+            state.syntax()
         _variable_errors(state, var)
         if count:
             for i in range(count):

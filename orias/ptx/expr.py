@@ -4,10 +4,10 @@ Facts: docs/facts/front-end.md (constant expressions).
 """
 
 import struct
-from typing import Final
+from typing import Final, final
 
 from orias.ptx.lexer import MASK64, T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT, f32_to_f64_bits, float_bits, int_value
-from orias.ptx.parser_state import MAX_NESTING, State
+from orias.ptx.parser_state import MOST_SYMBOLS, State
 
 _LEVEL: Final[dict[str, int]] = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7,
@@ -60,33 +60,100 @@ def starts_constant(state: State) -> bool:
     return lex.kind == T_IDENT and lex.text == "WARP_SZ"
 
 
-def constant(state: State, depth: int = 0) -> Const:
+@final
+class _Mark:
+    """Something that waits for its operand: a binary operator, a sign, a cast, or one of ``(``, ``?`` and ``:``."""
+
+    __slots__ = ("level", "text")
+
+    def __init__(self, text: str, level: int) -> None:
+        self.text: Final[str] = text
+        self.level: Final[int] = level
+        """Precedence of a binary operator; _SIGN; 0 for a mark that only its partner ends."""
+
+
+_SIGN: Final = 11
+
+
+def constant(state: State) -> Const:
     """Reads a constant expression."""
-    if depth > MAX_NESTING // 2:
-        state.syntax()
-    value = _binary(state, 1, depth)
-    if state.take("?"):
-        yes = constant(state, depth + 1)
-        state.punct(":")
-        no = constant(state, depth + 1)
-        return yes if value.value else no
-    return value
-
-
-def _binary(state: State, level: int, depth: int) -> Const:
-    left = _unary(state, depth)
     lex = state.lex
-    while lex.kind == T_PUNCT:
-        found = _LEVEL.get(lex.text, 0)
-        if found < level or found == 0:
-            break
-        operator = lex.text
+    marks: list[_Mark] = []
+    values: list[Const] = []
+    symbols = 0
+    """Symbols on the stack of a parser such as that of ptxas."""
+    while True:
+        symbols += _opening(state, marks)
+        if symbols > MOST_SYMBOLS:
+            state.exhausted()
+        values.append(_primary(state))
+        _close(state, marks, values, _SIGN)
+        while lex.kind == T_PUNCT and lex.text == ")" and _reaches(state, marks, values, "("):
+            lex.next()
+            marks.pop()
+            symbols -= 1
+            _close(state, marks, values, _SIGN)
+        level = _LEVEL.get(lex.text, 0) if lex.kind == T_PUNCT else 0
+        if level:
+            _close(state, marks, values, level)
+            marks.append(_Mark(lex.text, level))
+        elif lex.kind == T_PUNCT and lex.text == "?":
+            _close(state, marks, values, 1)
+            marks.append(_Mark("?", 0))
+        elif lex.kind == T_PUNCT and lex.text == ":" and _reaches(state, marks, values, "?"):
+            marks.append(_Mark(":", 0))
+        else:
+            _reaches(state, marks, values, "")
+            if marks:
+                state.syntax()
+            return values[0]
+        symbols = len(marks) + len(values)
         lex.next()
-        if depth > MAX_NESTING // 2:
-            state.syntax()
-        right = _binary(state, found + 1, depth + 1)
-        left = _apply(state, operator, left, right)
-    return left
+
+
+def _opening(state: State, marks: list[_Mark]) -> int:
+    """Reads the signs, casts and parentheses before a value; returns the symbols that they are."""
+    lex = state.lex
+    symbols = 0
+    while lex.kind == T_PUNCT and lex.text in ("-", "+", "~", "!", "("):
+        text = lex.text
+        line = lex.line
+        lex.next()
+        if text == "(" and lex.kind == T_DOT and not lex.text[1:].isdigit():
+            text = lex.text
+            lex.next()
+            state.punct(")")
+            if text not in (".s64", ".u64"):
+                state.error("Unsupported cast operation", line)
+            marks.append(_Mark(text, _SIGN))
+            symbols += 4
+        else:
+            marks.append(_Mark(text, 0 if text == "(" else _SIGN))
+            symbols += 1 if text == "(" else 2
+    return symbols
+
+
+def _close(state: State, marks: list[_Mark], values: list[Const], level: int) -> None:
+    """Applies the operators and signs at the end that bind at least as strongly as ``level``."""
+    while marks and marks[-1].level >= level:
+        mark = marks.pop()
+        if mark.level == _SIGN:
+            values[-1] = _signed_value(state, mark.text, values[-1])
+        else:
+            right = values.pop()
+            values[-1] = _apply(state, mark.text, values[-1], right)
+
+
+def _reaches(state: State, marks: list[_Mark], values: list[Const], wanted: str) -> bool:
+    """Applies what waits, choices too, and tells whether the mark before is the wanted one."""
+    _close(state, marks, values, 1)
+    while marks and marks[-1].text == ":":
+        del marks[-2:]
+        no = values.pop()
+        yes = values.pop()
+        values[-1] = yes if values[-1].value else no
+        _close(state, marks, values, 1)
+    return bool(marks) and marks[-1].text == wanted
 
 
 def _apply(state: State, operator: str, a: Const, b: Const) -> Const:
@@ -130,32 +197,29 @@ def _apply(state: State, operator: str, a: Const, b: Const) -> Const:
     return Const(int(truth), "int")
 
 
-def _unary(state: State, depth: int) -> Const:
-    lex = state.lex
-    marks: list[str] = []
-    while lex.kind == T_PUNCT and lex.text in ("-", "+", "~", "!"):
-        if len(marks) > MAX_NESTING:
-            state.syntax()
-        marks.append(lex.text)
-        lex.next()
-    value = _primary(state, depth)
-    for mark in reversed(marks):
+def _signed_value(state: State, mark: str, value: Const) -> Const:
+    """A value with a sign or a cast before it."""
+    if mark[0] == ".":
         if value.type != "int":
-            if mark == "-":
-                top = 63 if value.type == "f64" else 31
-                value = Const(value.value ^ (1 << top), value.type)
-            elif mark != "+":
-                state.syntax()
-        elif mark == "-":
-            value = _wrap(-value.value, value.unsigned)
-        elif mark == "~":
-            value = _wrap(~value.value, value.unsigned)
-        elif mark == "!":
-            value = Const(int(value.value == 0), "int")
+            state.syntax()
+        return _wrap(value.value, mark == ".u64")
+    if value.type != "int":
+        if mark == "-":
+            top = 63 if value.type == "f64" else 31
+            return Const(value.value ^ (1 << top), value.type)
+        if mark != "+":
+            state.syntax()
+        return value
+    if mark == "-":
+        return _wrap(-value.value, value.unsigned)
+    if mark == "~":
+        return _wrap(~value.value, value.unsigned)
+    if mark == "!":
+        return Const(int(value.value == 0), "int")
     return value
 
 
-def _primary(state: State, depth: int) -> Const:
+def _primary(state: State) -> Const:
     lex = state.lex
     if lex.kind == T_INT:
         text = lex.text
@@ -172,28 +236,11 @@ def _primary(state: State, depth: int) -> Const:
     if lex.kind == T_IDENT and lex.text == "WARP_SZ":
         lex.next()
         return Const(WARP_SIZE, "int")
-    if lex.kind == T_DOT and lex.text[1:].isdigit():
-        bits, type_ = float_bits("0" + lex.text)
-        lex.next()
-        return Const(bits, type_)
-    if not state.take("("):
+    if lex.kind != T_DOT or not lex.text[1:].isdigit():
         state.syntax()
-    if depth > MAX_NESTING // 2:
-        state.syntax()
-    if lex.kind == T_DOT:
-        cast = lex.text
-        line = lex.line
-        lex.next()
-        state.punct(")")
-        if cast not in (".s64", ".u64"):
-            state.error("Unsupported cast operation", line)
-        value_ = _unary(state, depth + 1)
-        if value_.type != "int":
-            state.syntax()
-        return _wrap(value_.value, cast == ".u64")
-    inner = constant(state, depth + 1)
-    state.punct(")")
-    return inner
+    bits, type_ = float_bits("0" + lex.text)
+    lex.next()
+    return Const(bits, type_)
 
 
 def integer(state: State) -> int:

@@ -71,6 +71,11 @@ class Use:
         """Records a message on an operand that fits."""
         self.soft.append(message)
 
+    def wrong_size(self) -> None:
+        """Records the message on a vector of another size, which ptxas gives twice for the result of a load."""
+        times = 2 if self.name in ("ld", "ldu") else 1
+        self.soft.extend([f"Argument vector size mismatch for instruction '{self.name}'"] * times)
+
     def discard(self) -> None:
         """Records the message that the operand may not be ``_``."""
         self.soft.append(f"Result discard mode is not allowed for instruction '{self.name}'")
@@ -235,12 +240,12 @@ def vector_fits(op: Operand, type_: str, count: int, relaxed: bool, use: Use) ->
         return register_fits(op.var.type, type_, relaxed)
     if op.kind != O_VEC:
         use.note("Result vector expected")
-        use.note(f"Argument vector size mismatch for instruction '{use.name}'")
+        use.wrong_size()
         return True
     if len(op.elems) != count:
         if len(op.elems) not in (1, 2, 4, 8):
             use.note(f"Illegal vector size: {len(op.elems)}")
-        use.note(f"Argument vector size mismatch for instruction '{use.name}'")
+        use.wrong_size()
         return True
     untyped = is_untyped(op)
     for elem in op.elems:
@@ -265,24 +270,15 @@ def is_untyped(op: Operand) -> bool:
 
 
 def vector_errors(name: str, ops: list[Operand]) -> list[str]:
-    """Error messages on vectors of registers of several sizes or kinds; untyped registers (``.b32``) go with all kinds."""
-    sizes, kinds = False, False
+    """The message on vectors of registers of several kinds; untyped registers (``.b32``) go with all kinds."""
     for op in ops:
         if len(op.elems) < 2 or op.kind not in (O_VEC, O_ADDR):
             continue
         vector = op.elems[0] if op.kind == O_ADDR and op.elems[0].kind == O_VEC else op
         types = [e.var.type for e in vector.elems if e.kind == O_REG and e.var is not None and not e.comp]
-        sizes = sizes or len({_bits(t) for t in types}) > 1
-        kinds = kinds or len({_kind(t) for t in types if t[0] != "b"}) > 1
-    errors = ["Incompatible elements of vector expression"] if sizes else []
-    if kinds:
-        errors.append(f"Vector with elements of different types are not allowed in {name} instruction")
-    return errors
-
-
-def _bits(type_: str) -> int:
-    """Size of a register in a vector; predicates count as words."""
-    return 32 if type_ == "pred" else TYPE_BITS.get(type_, 0)
+        if len({_kind(t) for t in types if t[0] != "b"}) > 1:
+            return [f"Vector with elements of different types are not allowed in {name} instruction"]
+    return []
 
 
 def _kind(type_: str) -> str:

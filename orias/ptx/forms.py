@@ -4,8 +4,8 @@ from typing import Final, final
 
 from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, Instr, Operand, Sig
 from orias.ptx.instructions import Checked, Checker
-from orias.ptx.opcode import OpcodeError, parse_opcode
-from orias.ptx.parser_state import State
+from orias.ptx.opcode import DIRECTIVE_WORD, OpcodeError, parse_opcode
+from orias.ptx.parser_state import MOST_SYMBOLS, State
 
 PLAIN: Final = 0
 BRANCH: Final = 1
@@ -52,8 +52,8 @@ class Forms:
         self.bad: Final[dict[str, list[str]]] = {}
 
     def new(self, opcode: str) -> Form | None:
-        """The form of an opcode text seen for the first time; None if it is illegal (see ``bad``)."""
-        if opcode in self.bad:
+        """The form of an opcode text seen for the first time; None if it is illegal (see ``bad``) or has too many words, or a directive among them."""
+        if opcode in self.bad or opcode.count(".") > MOST_SYMBOLS or DIRECTIVE_WORD.search(opcode):
             return None
         try:
             sig = parse_opcode(opcode)
@@ -106,10 +106,13 @@ class Forms:
         """Reports the errors of the opcode, those ``after`` them, those of the rules on operands and the remarks; whether there are any."""
         state = self.state
         line = instr.line
+        late = self._late(checked, instr, wrong)
+        if late and late[0].startswith("Arguments mismatch"):
+            state.error(late[0], line, instr.column)
+            return True
         for message in checked.errors:
             state.error(message, line, instr.column)
         self._report(after, instr)
-        late = self._late(checked, instr, wrong)
         for message in late:
             state.error(message, line, instr.column)
         _index_to_address(instr, checked)

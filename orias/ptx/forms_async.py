@@ -51,15 +51,15 @@ FORMS: Final[dict[str, str]] = {
     "cp.async.wait_group": "- ; i ; ; 7.0!80",
     "cp.async.wait_all": "- ; ; ; 7.0!80",
     "cp.async.mbarrier.arrive": f"b64 ; M ; noinc {_MBAR} ; 7.0!80",
-    "cp.async.bulk": f"b128 ; M,M,X,M@mbarrier,b64@cache_hint ; {_BULK} mbarrier::complete_tx::bytes/bulk_group L2::cache_hint relaxed/weak {_SCOPE} ; 8.0/90 | - ; M,M,X,u32@ignore_oob,u32@ignore_oob,M@mbarrier,u16@multicast,b64@cache_hint,u16@cp_mask ; {_BULK} ignore_oob weak mbarrier::complete_tx::bytes/bulk_group"
+    "cp.async.bulk": f"b128 ; M,M,u32,M@mbarrier,b64@cache_hint ; {_BULK} mbarrier::complete_tx::bytes/bulk_group L2::cache_hint relaxed/weak {_SCOPE} ; 8.0/90 | - ; M,M,u32,u32@ignore_oob,u32@ignore_oob,M@mbarrier,u16@multicast,b64@cache_hint,u16@cp_mask ; {_BULK} ignore_oob weak mbarrier::complete_tx::bytes/bulk_group"
     " multicast::cluster L2::cache_hint cp_mask cta/cluster/gpu/sys ; 8.0/90",
     "cp.async.bulk.commit_group": "- ; ; ; 8.0/90",
     "cp.async.bulk.wait_group": "- ; i ; read ; 8.0/90",
-    "cp.async.bulk.prefetch": "- ; M,X,b64@cache_hint ; !L2 global L2::cache_hint ; 8.0/90",
+    "cp.async.bulk.prefetch": "- ; M,u32,b64@cache_hint ; !L2 global L2::cache_hint ; 8.0/90",
     "cp.async.bulk.tensor": f"- ; M,M,X* ; {_TENSOR} {_BULK} tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4"
     " mbarrier::complete_tx::bytes/bulk_group multicast::cluster cta_group::1/cta_group::2 L2::cache_hint ; 8.0/90",
     "cp.async.bulk.prefetch.tensor": f"- ; M,X* ; {_TENSOR} !L2 global tile/im2col/im2col::w/im2col::w::128/tile::gather4 L2::cache_hint ; 8.0/90",
-    "cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,X,M@mbarrier,b64@cache_hint ; {_RED} {_BULK}"
+    "cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,u32,M@mbarrier,b64@cache_hint ; {_RED} {_BULK}"
     " mbarrier::complete_tx::bytes/bulk_group L2::cache_hint noftz ; 8.0/90",
     "multimem.cp.async.bulk": "- ; M,M,X,u16@cp_mask ; !global !shared::cta !bulk_group cp_mask ; 9.1/90",
     "multimem.cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,X ; {_RED} !global !shared::cta !bulk_group noftz ; 9.1/90",
@@ -109,11 +109,9 @@ INSTEAD: Final[dict[str, str]] = {
 """Gates that replace the gate of the form row if a row here holds."""
 
 FIRST: Final[dict[str, str]] = {
-    "mbarrier.*": "scope !order -> Modifier '.{scope}' requires order with '{n}' instruction",
     "tcgen05.wait": """
 !named -> .wait::<ld/st> modifier required for instruction '{n}'
 !aligned -> .aligned modifier required for instruction '{n}'
-!sync -> .sync modifier required for instruction '{n}'
 """,
     "wgmma.fence wgmma.commit_group wgmma.wait_group": "!sync -> .sync modifier required for instruction '{n}'",
     "tcgen05.fence": "!named -> .fence::<before/after>_thread_sync modifier required for instruction '{n}'",
@@ -135,12 +133,14 @@ cta_group -> @Mv8.6 : .{cta_group}' on '{n}
     "mbarrier.arrive* mbarrier.test_wait* mbarrier.try_wait*": """
 order=relaxed -> @M90 Mv8.6 : .relaxed' on '{n}
 order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}
-scope -> @Fv8.0 : scopes on mbarrier operations
 """,
+    "mbarrier.*": "scope !order -> Modifier '.{scope}' requires order with '{n}' instruction",
 }
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
 LAST: Final[dict[str, str]] = {
+    "mbarrier.*": "scope -> @Fv8.0 : scopes on mbarrier operations",
+    "tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit": "!sync -> .sync modifier required for instruction '{n}'",
     "cp.async.bulk.tensor": """
 mode=tile::gather4 dst=shared::cta -> @F100 Fv8.6 : .tile::gather4 with destination state space as .shared::cta
 mode=tile::gather4 dst=shared::cluster -> @nTENSOR Fv8.6 : .tile::gather4 with destination state space as .shared::cluster
@@ -154,12 +154,13 @@ mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destinati
 
 MODIFIERS: Final[dict[str, str]] = {
     "tensormap.replace": "!mode -> .tile modifier required for instruction '{n}'",
+    "tcgen05.wait": "!sync -> .sync modifier required for instruction '{n}'",
     "tensormap.cp_fenceproxy": """
 !.tensormap::generic -> .tensormap::generic modifier required for instruction '{n}'
 !.release -> .release modifier required for instruction '{n}'
 !scope -> scope modifier required for instruction '{n}'
 .release !scope -> Modifier '.release' requires scope with '{n}' instruction
-!src => Unexpected number of state spaces specified in instruction '{n}'
+!src =>
 dst!=global -> State space incorrect for instruction '{n}', expected '.global' && State space incorrect for instruction '{n}'
 src!=shared::cta -> State space incorrect for instruction '{n}', expected '.shared::cta' && State space incorrect for instruction '{n}'
 """,
@@ -202,8 +203,8 @@ mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruc
     "st.bulk": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
     "clusterlaunchcontrol.try_cancel.async": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
     "clusterlaunchcontrol.query_cancel": """
-!.is_canceled !.get_first_ctaid !.get_first_ctaid::x !.get_first_ctaid::y !.get_first_ctaid::z -> is_success or get_first_ctaid modifier required for instruction '{n}'
 t0=pred !.is_canceled -> '.is_canceled' modifier required for instruction '{n}' with type '.pred'
+!.is_canceled !.get_first_ctaid !.get_first_ctaid::x !.get_first_ctaid::y !.get_first_ctaid::z -> is_success or get_first_ctaid modifier required for instruction '{n}'
 t0=b32 .is_canceled | t0=b32 .get_first_ctaid !vec | t0=b32 !.get_first_ctaid vec -> Unexpected instruction types specified for '{n}'
 """,
     "griddepcontrol": ".wait .launch_dependents -> Modifier '.wait' cannot be combined with modifier '.launch_dependents'",
@@ -249,7 +250,7 @@ order!=-/acquire sync_restrict=sync_restrict::shared::cluster !proxy | order!=-/
 proxy=alias/async count!=0 -> Arguments mismatch for instruction '{n}'
 proxy=alias space -> State space incorrect for instruction '{n}'
 proxy=alias/async scope !order -> Illegal modifier '.{scope}' for instruction '{n}'
-proxy=alias/async order -> Illegal modifier '.{order}' for instruction '{n}'
+proxy=alias/async order=acquire/release -> Illegal modifier '.{order}' for instruction '{n}'
 proxy=GENERIC !order => .acquire/.release modifier required for instruction '{n}'
 proxy=async::generic scope!=cluster -> .cluster modifier required for instruction '{n}'
 proxy=async::generic order=acquire sync_restrict!=sync_restrict::shared::cluster -> .sync_restrict::shared::cluster modifier required for instruction '{n}'
@@ -360,6 +361,7 @@ count=3 !noComplete sm=0..89 | count=3 !noComplete isa=0..77 -> .noComplete modi
     "fence.proxy": "v1!=-/128 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be 128",
     "tensormap.cp_fenceproxy": """
 v2!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be 128
+!src -> Unexpected number of state spaces specified in instruction '{n}'
 """,
     "tensormap.replace": "".join(
         f"field={fields} v1!=-/0..{last} -> Argument 1 of instruction '{{n}}': value '{{v1}}' expected to be in range"

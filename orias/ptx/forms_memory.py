@@ -36,7 +36,7 @@ FORMS: Final[dict[str, str]] = {
     "st": f"{_MEMTYPES} ; M,SV,b64@cache_hint ; {_STMODS} | b128 ; M,SV,b64@cache_hint ; {_STMODS} ; 8.3!70 Instruction type .b128 for instruction {{n}}",
     "prefetch": "- ; M ; global/local/const/param L1/L2/L2::evict_last/L2::evict_normal tensormap valid_addr L1::32B ; 2.0/20",
     "prefetchu": "- ; M ; L1 ; 2.0/20",
-    "applypriority": "- ; M,i ; global !L2::evict_normal ; F80 Fv7.4, Mv7.4 M80 : .evict_normal' on 'applypriority",
+    "applypriority": "- ; M,i ; global !L2::evict_normal ; F80 Fv7.4",
     "discard": "- ; M,i ; global !L2 ; 7.4/80",
     "createpolicy.fractional": "b64 ; =b64,f32? ; L2 L2::evict_last/L2::evict_normal/L2::evict_first/L2::evict_unchanged ; 7.4/80",
     "createpolicy.range": "b64 ; =b64,M,u32,u32 ; L2 global L2::evict_last/L2::evict_normal/L2::evict_first/L2::evict_unchanged ; 7.4/80",
@@ -209,5 +209,6 @@ order=weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
 
 VALUES: Final[dict[str, str]] = {
     "applypriority discard": "v1!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v1}', expected to be 128",
+    "applypriority": "-> @Mv7.4 M80 : .evict_normal' on 'applypriority",
 }
 """Rules on the values of immediate operands."""

@@ -7,9 +7,8 @@ from typing import Final
 
 from orias.ptx.ast import Function, Var
 from orias.ptx.declaration_words import Declared, make_var, read_attributes, read_words
-from orias.ptx.expr import integer
 from orias.ptx.gates import DIRECTIVES
-from orias.ptx.lexer import T_DOT, T_PUNCT, T_STRING
+from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT, T_STRING, int_value
 from orias.ptx.parser_state import State
 from orias.ptx.rules import apply, parse_rows
 from orias.ptx.signatures import parameter
@@ -24,6 +23,7 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
         return result
     while True:
         found = Declared()
+        found.kernel = entry
         read_words(state, found)
         line = lex.line
         if not found.type:
@@ -35,15 +35,17 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
                 state.error("Illegal parameter name '_'", line)
         else:
             name = state.ident()
-        var = make_var(state, name, found, line)
+        var = make_var(state, name, found, line, 1)
+        if lex.kind != T_PUNCT or lex.text not in (",", ")"):
+            state.syntax()
+        if var.type in ("b128", "f16x2"):
+            state.gate(var.type, line)
         if var.dims[:1] == (0,):
             state.gate("unsized", line)
         for message in parameter(var, entry):
             state.error(message, line)
         if not found.space:
             state.fatal("No variable storage specified", line)
-        if var.ptr_space and not entry:
-            state.error("Illegal placement of kernel parameter attribute", line)
         if var.dims[:1] == (0,) and entry:
             state.error("Parameter to entry function cannot be an incomplete array.", line)
         if result and result[-1].dims[:1] == (0,):
@@ -89,13 +91,21 @@ def header_directives(state: State, function: Function) -> None:
                 directives[f"attribute:{name}"] = ()
         else:
             _directive(state, function)
-    if directives:
-        for message in apply(_CONFLICTS, {word: _fact(word, n) for word, n in directives.items()}, [], state.place):
-            state.error(message, function.line)
-        if "noreturn" in directives and function.rets:
-            state.error(f"Invalid directive '.noreturn' for function '{function.name}'", function.line)
-        if "minnctapersm" in directives and "maxntid" not in directives and "reqntid" not in directives:
-            state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", function.line)
+    if "noreturn" in directives and function.rets:
+        state.error(f"Invalid directive '.noreturn' for function '{function.name}'", function.line)
+
+
+def check_directives(state: State, function: Function, line: int) -> None:
+    """Reports what is wrong between the directives of a function that is read whole; ``line`` is its last."""
+    directives = function.directives
+    for message in apply(_CONFLICTS, {word: _fact(word, n) for word, n in directives.items()}, [], state.place):
+        state.error(message, line)
+    if (
+        ("minnctapersm" in directives or "maxnctapersm" in directives)
+        and "maxntid" not in directives
+        and "reqntid" not in directives
+    ):
+        state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", line)
 
 
 def _fact(word: str, numbers: tuple[int, ...]) -> str:
@@ -117,6 +127,19 @@ def _pragmas(state: State, directives: dict[str, tuple[int, ...]]) -> None:
     state.punct(";")
 
 
+def _number(state: State) -> int:
+    """Reads a plain integer."""
+    lex = state.lex
+    if lex.kind != T_INT:
+        state.syntax()
+    try:
+        value = int_value(lex.text)
+    except ValueError:
+        state.syntax()
+    lex.next()
+    return value
+
+
 def _directive(state: State, function: Function) -> None:
     """Reads one directive and its numbers."""
     lex = state.lex
@@ -124,11 +147,6 @@ def _directive(state: State, function: Function) -> None:
     line = lex.line
     if word not in _EITHER and function.entry == (word in _FUNCTION_ONLY):
         state.syntax()
-    if word == ".maxnctapersm":
-        if state.place.version >= 21:
-            state.error("Deprecated feature: '.maxnctapersm directive' not supported as of PTX version 2.1", line)
-        else:
-            state.warning(".maxnctapersm directive deprecated in PTX version 2.0, will be ignored.", line)
     if word[1:] in DIRECTIVES:
         state.gate(word[1:], line)
     if word == ".language":
@@ -147,11 +165,16 @@ def _directive(state: State, function: Function) -> None:
     if limit is None:
         state.syntax()
     lex.next()
-    values = [integer(state)]
+    values = [_number(state)]
     while len(values) < limit and state.take(","):
-        values.append(integer(state))
+        values.append(_number(state))
     if limit == 3:
         values += [1] * (3 - len(values))
+    if word == ".maxnctapersm":
+        if state.place.version >= 21:
+            state.error("Deprecated feature: '.maxnctapersm directive' not supported as of PTX version 2.1", line)
+        else:
+            state.warning(".maxnctapersm directive deprecated in PTX version 2.0, will be ignored.", line)
     if any(v <= 0 for v in values) and word != ".reqnctapercluster":
         state.error(f"Positive non-zero value expected for {word[1:]}", line)
     function.directives[word[1:]] = tuple(values)

@@ -4,7 +4,7 @@ Facts: docs/facts/front-end.md (initialisers).
 """
 
 import re
-from typing import Final
+from typing import Final, NoReturn
 
 from orias.ptx.ast import Function, SymInit, Var
 from orias.ptx.declaration_words import element_bytes
@@ -36,13 +36,14 @@ def initialiser(state: State, var: Var) -> None:
         if match is not None and len(shape) == 1 and var.type[0] in "bus" and var.type != "b128":
             values = _int_list(match[1], size)
             if values is not None:
+                end = lex.line + lex.source.count("\n", lex.start, match.end())
                 if not unsized and len(values) > shape[0]:
-                    state.fatal("Greater number of elements in array initializer", lex.line)
-                lex.seek(match.end(), lex.line + lex.source.count("\n", lex.start, match.end()))
+                    state.fatal("Greater number of elements in array initializer", end)
+                lex.seek(match.end(), end)
                 var.init = [(i * size, v) for i, v in enumerate(values)]
                 _grow(var, len(values))
                 return
-        count = _braces(state, var, size, shape, 0, 0, items)
+        count = _braces(state, var, size, shape, items)
         _grow(var, count)
     else:
         _element(state, var, size, 0, items)
@@ -123,41 +124,57 @@ def _int_list(text: str, size: int) -> list[int] | None:
         return None
 
 
-def _braces(
-    state: State, var: Var, size: int, shape: list[int], level: int, base: int, items: list[tuple[int, int | SymInit]]
-) -> int:
-    """Reads one braced level; returns the number of its entries."""
-    state.punct("{")
+def _braces(state: State, var: Var, size: int, shape: list[int], items: list[tuple[int, int | SymInit]]) -> int:
+    """Reads nested braces; returns the number of entries in the outermost."""
     lex = state.lex
-    step = size
-    for extent in shape[level + 1 :]:
-        step *= extent
-    limit = shape[level] if level < len(shape) else 1
-    index = 0
-    if not (lex.kind == T_PUNCT and lex.text == "}"):
-        while True:
-            if limit and index >= limit:
+    steps = [size] * len(shape)
+    """Bytes of an entry at each level."""
+    for level in range(len(shape) - 2, -1, -1):
+        steps[level] = steps[level + 1] * shape[level + 1]
+    state.punct("{")
+    read = [0]
+    """Entries that each open brace has so far."""
+    starts = [0]
+    while True:
+        level = len(read) - 1
+        if read[level] or lex.kind != T_PUNCT or lex.text != "}":
+            if shape[level] and read[level] >= shape[level]:
                 state.fatal("Greater number of elements in array initializer", lex.line)
-            if lex.kind == T_PUNCT and lex.text == "{":
-                if level + 1 >= len(shape):
-                    state.syntax()
-                _braces(state, var, size, shape, level + 1, base + index * step, items)
-            else:
-                _element(state, var, size, base + index * step, items)
-            index += 1
-            if not state.take(","):
-                break
-    state.punct("}")
-    return index
+            at = starts[level] + read[level] * steps[level]
+            read[level] += 1
+            inner = lex.kind == T_PUNCT and lex.text == "{"
+            if inner != (level + 1 < len(shape)):
+                state.fatal("Initial value type mismatch", lex.line)
+            if inner:
+                lex.next()
+                read.append(0)
+                starts.append(at)
+                continue
+            _element(state, var, size, at, items)
+        while not read[-1] or not state.take(","):
+            state.punct("}")
+            starts.pop()
+            count = read.pop()
+            if not read:
+                return count
+
+
+def _refused(state: State, message: str, line: int) -> NoReturn:
+    """Reports a wrong value; what cannot follow it is reported instead."""
+    lex = state.lex
+    if lex.kind != T_PUNCT or lex.text not in (",", "}", ")", ";"):
+        state.syntax()
+    state.fatal(message, line)
 
 
 def _element(state: State, var: Var, size: int, offset: int, items: list[tuple[int, int | SymInit]]) -> None:
     lex = state.lex
     line = lex.line
     if lex.kind == T_IDENT and lex.text != "WARP_SZ":
+        init = _symbol(state, 0)
         if var.type not in ("u32", "u64"):
-            state.fatal("Initial value type mismatch", line)
-        items.append((offset, _symbol(state, 0)))
+            _refused(state, "Initial value type mismatch", line)
+        items.append((offset, init))
         return
     if not starts_constant(state):
         state.syntax()
@@ -210,7 +227,7 @@ def _symbol(state: State, mask: int) -> SymInit:
     addend += _addend(state)
     found = state.lookup(name)
     if found is None:
-        state.fatal(f"Invalid initial value symbol '{name}'", line)
+        _refused(state, f"Invalid initial value symbol '{name}'", line)
     if isinstance(found, Function):
         if generic:
             state.fatal("Invalid initial value expression", line)

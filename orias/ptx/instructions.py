@@ -25,11 +25,11 @@ from orias.ptx.form_table import (
     is_ruled,
     rows,
 )
-from orias.ptx.gates import EARLY, LATE, SPARSE, Place, fill, messages
+from orias.ptx.gates import EARLY, LATE, PRODUCT_WORDS, SPARSE, Place, fill, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
 from orias.ptx.modifier_messages import SPACES, advisories, illegal, missing, unexpected, without_sync
 from orias.ptx.names import IGNORED, NAME_PARTS, SLOT_OF
-from orias.ptx.opcode import dotted, is_shape, known_word
+from orias.ptx.opcode import FORMATS, dotted, is_shape, known_word
 from orias.ptx.operand_checks import operand_errors
 from orias.ptx.rules import SETS, apply
 from orias.ptx.targets import number_of, suffix_of
@@ -100,15 +100,21 @@ _REFUSED: Final = (
 )
 _POSITION: Final[dict[str, int]] = {word: k for k, word in enumerate(_REFUSED.split())}
 """Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
+_ONE_SLOT: Final[dict[str, str]] = {
+    "row": "layout", "col": "layout", "up": "up", "down": "down", "bfly": "bfly", "idx": "idx",
+    "clamp": "clamp", "wrap": "clamp", "trap": "clamp", "zero": "clamp",
+}  # fmt: skip
+"""Slots of words where an instruction takes none of them, if others: of several words in one slot the last is refused."""
 _REPEATABLE: Final = frozenset(
     ("sync", "uni", "approx", "shiftamt", "row", "col", "NaN", "sat", "satfinite", "relu", "cc")
 )
 """Words that may stand twice."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
 """Instructions for which a boolean operation is one of several operations."""
+_OPERATIONS: Final = frozenset(("add", "and", "cas", "max", "min", "or", "popc", "xor"))
 _FEATURES: Final[tuple[frozenset[str], ...]] = (
     frozenset(("sync",)),
-    frozenset(("add", "and", "cas", "max", "min", "or", "popc", "xor")),
+    _OPERATIONS,
     frozenset(("relu",)),
     frozenset(("satfinite",)),
     frozenset(("L2::64B", "L2::128B", "L2::256B")),
@@ -121,7 +127,6 @@ _FEATURES: Final[tuple[frozenset[str], ...]] = (
 _TESTS: Final = frozenset(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
 _PROXIES: Final = frozenset(("alias", "async", "tensormap::generic", "async::generic"))
 _QUERIES: Final = frozenset(SETS["QUERY"].split("/"))
-_FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
     "mma": selector_errors,
     "createpolicy.fractional": fraction_errors,
@@ -175,7 +180,7 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
 
 
 def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
-    """The messages on all words whose slots are already filled, each once."""
+    """The messages on all words whose slots are already filled."""
     slots: dict[str, str] = {}
     found: list[str] = []
     for word in words:
@@ -185,7 +190,7 @@ def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
         if name.startswith("createpolicy") and slot == "evict2":
             continue
         message = _repetition(name, word, slot, slots, allowed)
-        if message and message not in found:
+        if message:
             found.append(message)
         slots[slot] = word
     return found + _too_many_priorities(name, words)
@@ -209,8 +214,8 @@ def _rank(word: str, slot: str) -> int:
     return 1 if slot == "shape" else 2
 
 
-def _place(found: tuple[int, str]) -> int:
-    return found[0]
+def _place(found: tuple[int, int, list[str]]) -> int:
+    return found[1]
 
 
 def _absent(name: str, row: Row, words: list[str], slots: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
@@ -221,7 +226,7 @@ def _absent(name: str, row: Row, words: list[str], slots: dict[str, str]) -> tup
         both = "approx" in words and "approx" in group and any(w in words for w in group if w != "approx")
         if both or not (any(word in words for word in group) or (slot in ("rnd", "cmp") and slot in slots)):
             rank = 1 if slot in _REQUIRED_LATE else 2 if slot in _REQUIRED_LAST else 0
-            found[rank].append(missing(name, group))
+            found[rank].extend(missing(name, group))
     return found
 
 
@@ -235,7 +240,7 @@ def _is_other_form(name: str, row: Row, words: list[str]) -> bool:
 def _foreign_feature(name: str, words: list[str]) -> str:
     """The first word, by rank, that selects a form in some instructions, but in no form of this one; "" if there is none."""
     for group in _FEATURES:
-        for word in reversed(words):
+        for word in words if group is _OPERATIONS else reversed(words):
             if word in group:
                 if not any(word in row.words for row in rows(name).values()):
                     return word
@@ -306,14 +311,14 @@ class Checker:
             errors.append(f"Not a name of any known instruction: '{sig.name}'")
             return result
         words = [w for w in words if w not in NAME_PARTS and known_word(w)]
-        types = tuple([w for w in words if w in TYPE_WORDS and (w not in _FORMATS or name == "ldmatrix")])
+        types = tuple([w for w in words if w in TYPE_WORDS and (w not in FORMATS or name == "ldmatrix")])
         table = rows(name)
         row = table.get(types) or table.get((ANY,))
         early.extend(self._early_gates(name, words, types))
         foreign = "" if row is not None and row.open else _foreign_feature(name, words)
         if foreign:
             early.extend(_repetitions(name, [w for w in words if SLOT_OF.get(w) not in ("op", "bool")], set()))
-            errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
+            self._refuse_feature(result, foreign, words, types, row)
             return result
         if row is None or _is_other_form(name, row, words):
             early.extend(_repetitions(name, words, set()))
@@ -346,6 +351,22 @@ class Checker:
         result.ruled = result.values or bool(OPERANDS.of(name))
         return result
 
+    def _refuse_feature(
+        self, result: Checked, foreign: str, words: list[str], types: tuple[str, ...], row: Row | None
+    ) -> None:
+        """The message on a word that selects a form, but none of this instruction; `row` is that of its types."""
+        name = result.name
+        if foreign == "relu" and "sat" in words:
+            result.early.append("Modifier '.relu' cannot be combined with modifier '.sat'")
+            if row is None:
+                result.errors.append(unexpected(name, [], types))
+        elif foreign in _OPERATIONS and name.startswith("bar"):
+            plain = ".".join((name, *types))
+            found = f"Illegal reduction operation for instruction '{plain}'"
+            result.errors.append(found if row is not None else unexpected(name, words, types))
+        else:
+            result.errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
+
     def _early_gates(self, name: str, words: list[str], types: tuple[str, ...]) -> list[str]:
         """The messages of the gates of words that precede all others."""
         found: list[str] = []
@@ -361,33 +382,39 @@ class Checker:
         allowed = row.words
         slots: dict[str, str] = {}
         repeated: list[str] = []
-        wrong: tuple[list[tuple[int, str]], list[tuple[int, str]], list[tuple[int, str]]] = ([], [], [])
+        wrong: dict[str, tuple[int, int, list[str]]] = {}
+        """Slot -> rank, place and messages of the last word in it, if it is illegal."""
         spaces = 0
         for word in words:
             if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
+                if word in _TESTS:
+                    if "test" in slots:
+                        repeated.append(_REPEATED["test"])
+                    slots["test"] = word
                 continue
             slot = _slot(name, word)
             if word in SPACES:
                 spaces += 1
             elif not name.startswith("createpolicy") or slot != "evict2":  # primary and secondary priority may be equal
                 message = _repetition(name, word, slot, slots, allowed)
-                if message and message not in repeated:
+                if message:
                     repeated.append(message)
                 if message and slot == "rnd":
-                    wrong[2][:] = [m for m in wrong[2] if not m[1].startswith("Illegal rounding")]
+                    wrong.pop(slot, None)
                     continue
             slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
                 place = _POSITION.get(word, _POSITION.get(slot, len(_POSITION)))
                 found = illegal(word, slot, name, row, result.types, self.place)
-                wrong[_rank(word, slot)].extend([(place, message) for message in found])
+                wrong[_ONE_SLOT.get(word, slot)] = (_rank(word, slot), place, found)
         if spaces > 1 and not allowed.isdisjoint(SPACES):
             (result.early if name in _TWO_SPACES else errors).extend(_too_many_spaces(name, spaces))
         operations = [m for m in repeated if m == _TWO_OPERATIONS]
         errors[:0] = operations
         result.early.extend([m for m in repeated if m not in operations] + _too_many_priorities(name, words))
         absent = _absent(name, row, words, slots)
-        first, second, third = [[message for _, message in sorted(w, key=_place)] for w in wrong]
+        refused = sorted(wrong.values(), key=_place)
+        first, second, third = [[m for rank, _, found in refused if rank == k for m in found] for k in range(3)]
         for found in (absent[0], first, absent[1], second, third, absent[2]):
             errors.extend(found)
         rules = MODIFIERS.of(name)
@@ -412,7 +439,11 @@ class Checker:
             found.extend(apply(gates, facts, words, place))
         if found:
             result.errors[:0] = found
-        for word in words:
+        for word in dict.fromkeys(words):
+            if word in PRODUCT_WORDS and word not in row.words:
+                continue  # reported with the refusal
+            if word in ("shared::cta", "shared::cluster") and name in _TWO_SPACES and name != "fence.proxy":
+                continue
             if word in LATE and not (word == "cluster" and "scope" not in sig.mods):
                 gate = SPARSE.get(word) if "sp" in sig.mods else None
                 result.errors.extend(messages(gate or LATE[word], place, facts))

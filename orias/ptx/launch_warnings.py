@@ -18,6 +18,8 @@ _WARP: Final = 32
 def launch_warnings(module: Module, target: Target) -> list[Diagnostic]:
     """The warnings of all functions, from the last to the first, as ptxas has them."""
     found: list[Diagnostic] = []
+    if not any(f.entry for f in module.functions):
+        return []  # no code is made
     threads, blocks = target.number("threads_per_sm"), target.number("ctas_per_sm")
     for function in reversed(module.functions):
         if function.body is not None and function.directives:

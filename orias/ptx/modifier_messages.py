@@ -71,11 +71,12 @@ word=clamp => Clamp modifier required for instruction '{n}'
 slot=completion => .completion_mechanism modifier required for instruction '{n}'
 slot=kind => .kind modifier required for instruction '{n}'
 slot=num => .num modifier required for instruction '{n}'
+n=applypriority => cache eviction priority modifier required for instruction '{n}' && .L2 modifier required for instruction '{n}'
 n=txq/txq.level/suq => Query modifier required for instruction '{n}'
 slot=shape => Shape modifier required for instruction '{n}'
 n=vote => .mode modifier required for instruction '{n}'
 n=shfl => Shuffle modifier required for instruction '{n}'
-word=global => State space modifier required for instruction '{n}'
+word=global => State space modifier required for instruction '{n}' && State space incorrect for instruction '{n}'
 slot=op => Reduction operation is required for instruction '{n}'
 n=membar => Membar level required for instruction 'membar'
 word=r => Component modifier required for instruction '{n}'
@@ -116,14 +117,14 @@ def illegal(word: str, slot: str, name: str, row: Row, types: tuple[str, ...], p
     return found + apply(_ILLEGAL, facts, [], place)
 
 
-def missing(name: str, group: tuple[str, ...]) -> str:
-    """The message on a required group without a word in the opcode."""
+def missing(name: str, group: tuple[str, ...]) -> list[str]:
+    """The messages on a required group without a word in the opcode."""
     facts = {"n": name, "word": group[0], "slot": SLOT_OF.get(group[0], "shape")}
     for word in group:
         facts[word] = word
     if group == ("approx",):
         facts["only"] = "yes"
-    return apply(_MISSING, facts, [], _NOWHERE)[0]
+    return apply(_MISSING, facts, [], _NOWHERE)
 
 
 def unexpected(name: str, words: list[str], types: tuple[str, ...]) -> str:
@@ -170,7 +171,7 @@ def advisories(name: str, sig: Sig, words: list[str], place: Place) -> list[tupl
                 f" '{place.target}' as this feature is {slow}",
             )
         )
-    for i, word in enumerate(words):
-        if SLOT_OF.get(word) == "vec" and i + 1 < len(words) and words[i + 1] not in TYPE_WORDS:
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        if SLOT_OF.get(word) == "vec" and following not in TYPE_WORDS and SLOT_OF.get(following) != "vec":
             found.append(("warning", "Vector Type not specified properly"))
     return found

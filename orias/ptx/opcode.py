@@ -1,10 +1,21 @@
 """Parses opcode text into a :class:`orias.ptx.ast.Sig`: the longest known name, the types, and the modifiers by slot."""
 
+import re
 from typing import Final
 
 from orias.ptx.ast import TYPE_WORDS, Sig
 from orias.ptx.names import NAME_PARTS, NAMES, SLOT_OF, WORDS
 
+FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
+"""Formats of elements that a matrix load unpacks; words without meaning after other names."""
+
+DIRECTIVE_WORD: Final = re.compile(
+    r"\.(?:abi_preserve|abi_preserve_control|address_size|align|attribute|blocksareclusters|branchtargets|callprototype"
+    r"|calltargets|common|entry|explicitcluster|extern|file|func|loc|local_maxnreg|maxclusterrank|maxnctapersm|maxnreg|maxntid"
+    r"|minnctapersm|noreturn|pragma|ptr|reg|reqnctapercluster|reqntid|section|target|version|visible)(?![\w$:])",
+    re.A,
+)
+"""Words that are no modifiers: the text is wrong where an opcode has one."""
 _LONGEST_NAME: Final = max(name.count(".") + 1 for name in NAMES)
 
 _slots: Final[dict[str, dict[str, tuple[str, ...]]]] = {}
@@ -78,7 +89,8 @@ def parse_opcode(text: str) -> Sig:
                 continue  # the checks report more words than slots
             slot = slot or slots[0]
         elif word in TYPE_WORDS:
-            types.append(word)
+            if word not in FORMATS or name == "ldmatrix":
+                types.append(word)
             continue
         else:
             known = SLOT_OF.get(word)

@@ -99,7 +99,7 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
             if name.startswith("wmma."):
                 use.soft.extend(wmma_checks.operand_errors(name, sig, types, ops))
             return use.soft
-    if any("vector" in m.lower() for m in use.soft):
+    if any("vector" in m.lower() and not m.startswith("Vector operand") for m in use.soft):
         return use.soft
     return mismatch
 
@@ -117,7 +117,12 @@ def _present(when: str, sig: Sig) -> bool:
 def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
     for i, slot in enumerate(slots):
         use.index = i
-        if i == 0 and ops[0].kind == O_SINK and slot.role not in "DX" and not slot.pair:
+        if (
+            i == 0
+            and ops[0].kind == O_SINK
+            and slot.role not in "DX"
+            and (not slot.pair or use.name.startswith("mbarrier."))
+        ):
             use.discard()
             continue
         role = _ROLES.get(slot.role)
@@ -184,7 +189,7 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
         return _register_address(var, bool(op.elems), use)
     if use.name.startswith("mbarrier.") and var.space != "shared":
         use.note(f"Illegal state space for address operand '{var.name}' with instruction '{use.name}'")
-    if _in_wrong_space(var, op, use):
+    if _in_wrong_space(var, op, use) or (use.name == "cp.async.mbarrier.arrive" and var.space != "shared"):
         use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
     return True
 

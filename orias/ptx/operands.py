@@ -27,7 +27,7 @@ from orias.ptx.declaration_words import element_bytes
 from orias.ptx.expr import constant, integer, starts_constant
 from orias.ptx.lexer import T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT
 from orias.ptx.names import WORDS
-from orias.ptx.parser_state import MAX_NESTING, LabelUse, State
+from orias.ptx.parser_state import MOST_IN_LIST, LabelUse, State
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.video_checks import known_part, unknown_parts
 
@@ -105,6 +105,24 @@ def vector_operand(elems: list[Operand]) -> Operand:
     return operand
 
 
+def _register_bits(elem: Operand) -> int:
+    """Bits of a register as an element of a vector, a predicate counting as a word; 0 for everything else."""
+    if elem.kind != O_REG or elem.var is None or elem.comp:
+        return 0
+    return 32 if elem.var.type == "pred" else TYPE_BITS.get(elem.var.type, 0)
+
+
+def first_register(elems: list[Operand]) -> Operand:
+    """The first element of a vector that is a whole register, else the first."""
+    return next((e for e in elems if _register_bits(e)), elems[0])
+
+
+def unequal_elements(elems: list[Operand]) -> int:
+    """How many registers of a vector have another size than the first."""
+    sizes = [bits for bits in map(_register_bits, elems) if bits]
+    return sum(bits != sizes[0] for bits in sizes)
+
+
 def address_operand(base: Operand, value: int) -> Operand | None:
     """``[base + value]``; None if the base is neither register nor variable."""
     operand = Operand(O_ADDR)
@@ -125,8 +143,6 @@ def is_address_type(type_: str) -> bool:
 
 def operand(state: State, depth: int = 0) -> Operand:
     """Reads one operand by the grammar."""
-    if depth > MAX_NESTING // 4:
-        state.syntax()
     left = _single(state, depth)
     if left.kind == O_ADDR and state.lex.kind == T_PUNCT and state.lex.text == "|":
         state.syntax()
@@ -331,11 +347,17 @@ def _vector(state: State, depth: int) -> Operand:
     while True:
         if state.lex.kind == T_PUNCT and state.lex.text in ("[", "{"):
             state.syntax()
+        if len(elems) == MOST_IN_LIST:
+            state.exhausted()
         elems.append(operand(state, depth + 1))
         if not state.take(","):
             break
+    line = state.lex.line
     state.punct("}")
-    return vector_operand(elems)
+    odd = unequal_elements(elems)
+    for _ in range(odd):
+        state.error("Incompatible elements of vector expression", line)
+    return vector_operand([first_register(elems)] * len(elems) if odd else elems)
 
 
 def _base(state: State) -> Operand:

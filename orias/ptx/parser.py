@@ -15,7 +15,7 @@ from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration, rea
 from orias.ptx.declare import declaration
 from orias.ptx.expr import integer
 from orias.ptx.forms import Forms
-from orias.ptx.headers import header_directives, parameters
+from orias.ptx.headers import check_directives, header_directives, parameters
 from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_PUNCT, LexError, prepare
 from orias.ptx.parser_state import Fatal, State
 from orias.ptx.pragmas import BODY_PRAGMAS, PRAGMAS, known_pragma, read_pragma
@@ -58,7 +58,7 @@ class Parser:
         self.bodies.close_scope(state.scopes[0])
         if self.bodies.any_loc and not state.module.files and not state.errors:
             state.warning(_LOC_WITHOUT_FILE, 0)
-        if self.bodies.inlined and not state.errors:
+        if self.bodies.inlined and not state.errors and any(f.entry for f in state.module.functions):
             known = {label for section in state.module.sections for label in section.labels}
             for name in self.bodies.inlined:
                 if name not in known:
@@ -150,7 +150,7 @@ class Parser:
                 state.module.pragmas.append(text)
                 name = text.split(" ")[0]
                 if name in BODY_PRAGMAS:
-                    state.error(f"Pragma '{name}' is allowed only within function scope", line)
+                    state.error(f"Pragma '{text}' is allowed only within function scope", line)
                 elif text.startswith(PRAGMA):
                     known_pragma(state, text, line)
                 elif text != "nounroll" and name not in PRAGMAS:
@@ -214,7 +214,9 @@ class Parser:
                     known_pragma(state, key[7:], line)
                 if key[7:].startswith(PRAGMA) and not entry:
                     state.error(f"Pragma '{key[7:]}' cannot be specified for a function", line)
+        end = lex.line
         if state.take(";"):
+            check_directives(state, header, end)
             if entry:
                 self.undefined.append(function)
             return
@@ -223,15 +225,17 @@ class Parser:
         if header is not function:
             state.error(f"Duplicate definition of function '{name}'", line)
             state.diagnostics.insert(said, state.diagnostics.pop())
-        elif "extern" in (linkage, function.linkage):
-            state.error(f"Function definition conflicts with '.extern' declaration for function '{name}'", line)
+        conflict = header is function and "extern" in (linkage, function.linkage)
         if entry:
             self._parameter_space(header, line)
         else:
             for var in [*rets, *params]:
                 for message in alignment(var):
                     state.error(message, var.line)
-        self.bodies.read(header)
+        end = self.bodies.read(header)
+        if conflict:
+            state.error(f"Function definition conflicts with '.extern' declaration for function '{name}'", end)
+        check_directives(state, header, end)
 
     def _unsized_results(self, rets: list[Var]) -> None:
         for var in rets:

@@ -8,8 +8,13 @@ from orias.ptx.gates import DIRECTIVES, Place, messages
 from orias.ptx.lexer import T_END, T_IDENT, T_PUNCT, UNFINISHED, Lexer, overflows
 from orias.ptx.special_names import SPECIAL
 
-MAX_NESTING: Final = 256
-"""Deepest nesting of blocks, braces and parentheses; deeper text is refused (a limit of Orias; that of ptxas, if any, is higher)."""
+MOST_BLOCKS: Final = 1663
+"""Blocks in each other."""
+MOST_SYMBOLS: Final = 9978
+"""Signs, operators, parentheses and values that wait for the rest of their expression; words of an opcode, braces in each other."""
+MOST_IN_LIST: Final = 4989
+"""Elements of a vector, arguments of a call.  The stack of ptxas 13.0.88 has 10,000 places: the limits were measured, those of
+expressions to within ten."""
 
 
 @final
@@ -117,6 +122,10 @@ class State:
         if lex.text == UNFINISHED:
             self.fatal("Parsing error near '': unexpected EOF while scanning", lex.line)
         self.fatal(f"Parsing error near '{lex.text}': syntax error", lex.line, lex.column())
+
+    def exhausted(self) -> NoReturn:
+        """Reports that what is read at the current token is nested too deep, or too long."""
+        self.fatal(f"Parsing error near '{self.lex.text}': memory exhausted", self.lex.line)
 
     def report_last(self) -> None:
         """Records the errors that come after all others; none where the parse ended in the module's first item."""

@@ -15,9 +15,10 @@ from orias.ptx.operands import (
     register_operand,
     special_operand,
     symbol_operand,
+    unequal_elements,
     vector_operand,
 )
-from orias.ptx.parser_state import State
+from orias.ptx.parser_state import MOST_IN_LIST, State
 from orias.ptx.special_names import SPECIAL
 
 _ADDRESS: Final = re.compile(
@@ -107,7 +108,10 @@ def _quick_vector(state: State, text: str) -> Operand | None:
         return None
     cache = state.scopes[-1].operands
     elems: list[Operand] = []
-    for part in text[1:-1].split(","):
+    parts = text[1:-1].split(",")
+    if len(parts) > MOST_IN_LIST:
+        return None
+    for part in parts:
         part = part.strip()
         elem = cache.get(part)
         if elem is None:
@@ -116,7 +120,7 @@ def _quick_vector(state: State, text: str) -> Operand | None:
                 return None
             cache[part] = elem
         elems.append(elem)
-    return vector_operand(elems)
+    return None if unequal_elements(elems) else vector_operand(elems)
 
 
 def _quick_special(state: State, text: str) -> Operand | None:

@@ -23,20 +23,19 @@ def redefinition(old: Var, new: Var) -> list[str]:
 
 def prototypes(old: Function, new_rets: list[Var], new_params: list[Var]) -> list[str]:
     """Error messages on differences between two declarations of a function."""
-    name = old.name
-    if len(old.rets) != len(new_rets) or len(old.params) != len(new_params):
-        return [f"Inconsistent prototypes of '{name}', number of parameters differ"]
-    errors: list[str] = []
-    for a, b in zip([*old.rets, *old.params], [*new_rets, *new_params], strict=True):
-        if a.type != b.type or a.dims != b.dims or a.vec != b.vec or a.space != b.space:
-            message = f"Inconsistent prototypes of '{name}', parameter types differ"
-            if message not in errors:
-                errors.append(message)
-        if a.align != b.align:
-            message = f"Inconsistent prototypes of '{name}', parameter alignment differ"
-            if message not in errors:
-                errors.append(message)
-    return errors
+    return _lists_differ(old.name, old.rets, new_rets) + _lists_differ(old.name, old.params, new_params)
+
+
+def _lists_differ(name: str, old: list[Var], new: list[Var]) -> list[str]:
+    """Error messages on differences between two lists of results or of parameters."""
+    both = list(zip(old, new, strict=False))
+    differ = {
+        "number of parameters": len(old) != len(new),
+        "parameter types": any(a.type != b.type or a.dims != b.dims or a.vec != b.vec for a, b in both),
+        "parameter alignment": any(a.align != b.align for a, b in both),
+        "parameter state space": any(a.space != b.space for a, b in both),
+    }
+    return [f"Inconsistent prototypes of '{name}', {what} differ" for what, found in differ.items() if found]
 
 
 def parameter(var: Var, entry: bool) -> list[str]:
@@ -50,9 +49,9 @@ def parameter(var: Var, entry: bool) -> list[str]:
         errors.append("Predicate type can only be used to define scalar register variables")
     elif var.type == "pred" and var.space == "param":
         errors.append(f"Predicate variable '{var.name}' must be in register state space")
-    if var.space == "param" and (var.type == "f16x2" or (var.type in HANDLE_KINDS and not entry)):
+    if var.space == "param" and ((var.type == "f16x2" and not var.dims) or (var.type in HANDLE_KINDS and not entry)):
         errors.append(f"Variable '{var.name}' cannot be allocated in .param state space")
-    elif var.space == "reg" and var.type in HANDLE_KINDS:
+    elif var.space == "reg" and (var.type in HANDLE_KINDS or var.dims):
         errors.append(f"Variable '{var.name}' cannot be allocated into a register")
     return errors
 
@@ -69,8 +68,9 @@ def call_errors(callee: Function, rets: list[Operand], args: list[Operand], own:
     variadic = bool(callee.params) and callee.params[-1].dims[:1] == (0,)
     given = len(args)
     wanted = len(callee.params)
-    if len(rets) != len(callee.rets) or (given != wanted and not (variadic and given in (wanted, wanted - 1))):
-        return ["Call has wrong number of parameters"]
+    wrong = [len(rets) != len(callee.rets), given != wanted and not (variadic and given in (wanted, wanted - 1))]
+    if any(wrong):
+        return ["Call has wrong number of parameters"] * sum(wrong)
     results = [_argument(formal, actual, own, True) for formal, actual in zip(callee.rets, rets, strict=True)]
     inputs = [_argument(formal, actual, own, False) for formal, actual in zip(callee.params, args, strict=False)]
     return [message for messages in results + inputs for message in messages]

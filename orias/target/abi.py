@@ -65,7 +65,8 @@ class Place:
 def arguments(sizes: list[tuple[int, int]], first: int = ARG_FIRST) -> tuple[list[Place], int]:
     """The places of arguments given as (size, alignment) in bytes, and the stack bytes they need.
 
-    First fit in R4..R15 at natural alignment.  Later arguments fill holes, even after one that went to the stack.
+    First fit in R4..R15 at natural alignment.  Later arguments fill holes, even after one that went to the stack.  Size 0 stands
+    for an array of unknown size, which is always on the stack (as with ptxas 13.0.88) and last there.
     """
     free = [ARG_FIRST <= n <= ARG_LAST and n >= first for n in range(ARG_LAST + 1)]
     places: list[Place] = []
@@ -75,7 +76,7 @@ def arguments(sizes: list[tuple[int, int]], first: int = ARG_FIRST) -> tuple[lis
         step = max(1, min(align, 16) // 4)
         found = -1
         n = -(-ARG_FIRST // step) * step
-        while n + words - 1 <= ARG_LAST:
+        while size and n + words - 1 <= ARG_LAST:
             if all(free[n : n + words]):
                 found = n
                 break

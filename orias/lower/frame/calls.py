@@ -6,7 +6,7 @@ from orias.diag import Unsupported
 from orias.isa.operand import K_NONE, Opnd, const, r
 from orias.lower.frame import params
 from orias.lower.frame.data_layout import align_up, prototype, var_align
-from orias.lower.frame.function import callee_of, first_argument, places, returns_in_memory
+from orias.lower.frame.function import callee_of, first_argument, is_variadic, places, returns_in_memory
 from orias.lower.frame.registers import read_words, write_words
 from orias.lower.frame.registry import lowers
 from orias.ori.ir import OP_COPY, CallInfo
@@ -29,20 +29,23 @@ def _argument_words(ctx: "Ctx", o: Operand, formal: Var) -> list[Opnd]:
 def lower_call(ctx: "Ctx", i: Instr) -> None:
     """Lower one call: arguments to their ABI places, the call, results from their places."""
     signature = callee_of(i)
-    if len(i.args) != len(signature.params) or len(i.rets) != len(signature.rets):
+    formals = signature.params
+    if formals and is_variadic(formals[-1]) and len(i.args) == len(formals) - 1:
+        formals = formals[:-1]
+    if len(i.args) != len(formals) or len(i.rets) != len(signature.rets):
         raise Unsupported(f"Call of '{signature.name}': number of arguments differs from the prototype", i.line)
     ctx.begin_guarded()
     in_memory = returns_in_memory(signature)
-    where, _ = places(signature.params, first_argument(signature))
-    values = [_argument_words(ctx, o, v) for o, v in zip(i.args, signature.params, strict=True)]
+    where, _ = places(formals, first_argument(signature))
+    values = [_argument_words(ctx, o, v) for o, v in zip(i.args, formals, strict=True)]
     target, kind, address = _target(ctx, i)
     moves: list[tuple[int, Opnd]] = []
     area = -1
     if in_memory:
         area = ctx.state.frame_room(sum(v.size for v in signature.rets), 16)
         moves.append((abi.ARG_FIRST, ctx.frame(area)))
-    for place, words in zip(where, values, strict=True):
-        if len(words) != place.words:
+    for formal, place, words in zip(formals, where, values, strict=True):
+        if len(words) != place.words and not is_variadic(formal):
             raise Unsupported(f"Call of '{signature.name}': size of an argument differs from the prototype", i.line)
         if place.reg >= 0:
             moves.extend((place.reg + k, w) for k, w in enumerate(words))

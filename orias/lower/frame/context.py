@@ -465,7 +465,7 @@ class FuncState:
     """Per-function state of the lowering beside the context: labels, frame layout, parameter words."""
 
     __slots__ = (
-        "blocks", "dead", "frame_base", "frame_offset", "frame_top", "function", "kind", "outgoing", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
+        "blocks", "dead", "frame_base", "frame_offset", "frame_top", "function", "incoming", "kind", "outgoing", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
         "return_key", "shared_base",
     )  # fmt: skip
 
@@ -484,6 +484,8 @@ class FuncState:
         """Address of the frame, in functions whose stack pointer moves."""
         self.frame_offset: dict[Var, int] = {}
         """Byte offset of each variable in the frame."""
+        self.incoming: dict[Var, int] = {}
+        """Byte offset of a parameter of unknown size among the stack arguments that the caller gives."""
         self.frame_top: int = 0
         self.outgoing: int = 0
         """Bytes of outgoing stack arguments, at the bottom of the frame."""

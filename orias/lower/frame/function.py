@@ -89,10 +89,17 @@ def places(vars_: list[Var], first: int = abi.ARG_FIRST) -> tuple[list[abi.Place
 
 
 def _bytes(v: Var) -> int:
-    """Size in bytes as a parameter: each element of a register vector takes at least a word."""
+    """Size in bytes as a parameter: each element of a register vector takes at least a word; 0 for an array of unknown size."""
+    if is_variadic(v):
+        return 0
     if v.space == "reg":
         return 4 * type_words(v.type) * v.vec if v.vec > 1 else max(v.size, 1)
     return max(v.size, 1)
+
+
+def is_variadic(v: Var) -> bool:
+    """Whether a parameter is an array of unknown size: what a caller gives beyond the other parameters."""
+    return v.dims[:1] == (0,)
 
 
 def returns_in_memory(f: Function) -> bool:
@@ -108,7 +115,11 @@ def first_argument(f: Function) -> int:
 def outgoing_bytes(i: Instr) -> int:
     """Stack bytes that the arguments of a call need."""
     f = callee_of(i)
-    return places(f.params, first_argument(f))[1]
+    where, total = places(f.params, first_argument(f))
+    if i.args and len(i.args) == len(f.params) and is_variadic(f.params[-1]):
+        last = i.args[-1].var
+        return align_up(where[-1].stack + (last.size if last is not None else 0), 8)
+    return total
 
 
 def _layout_frame(f: Function, state: FuncState, in_memory: set[Var], kind: str) -> None:
@@ -118,7 +129,7 @@ def _layout_frame(f: Function, state: FuncState, in_memory: set[Var], kind: str)
             state.frame_slot(v)
     if kind != "entry":
         for v in [*f.params, *f.rets]:
-            if v in in_memory:
+            if v in in_memory and not is_variadic(v):
                 state.frame_slot(v)
 
 
@@ -138,6 +149,9 @@ def _receive(ctx: Ctx, f: Function, in_memory: set[Var], kind: str) -> None:
         if p.reg < 0:
             if ctx.state.frame_base != K_NONE:
                 raise ctx.unsupported("'alloca' in a function with arguments on the stack")
+            if is_variadic(v):
+                ctx.state.incoming[v] = p.stack
+                continue
             base = ctx.b.r("frame.IN", imm(p.stack))
             words = params.read_memory(ctx, base, 0, p.words, p.stack % 8)
         if v.space == "reg":

@@ -440,6 +440,9 @@ class ModuleLower:
         if var in ctx.state.frame_offset:
             low = ctx.frame(ctx.state.frame_offset[var] + addend)
             return ctx.b.pack(low, imm(0)) if words == 2 else low
+        if var in ctx.state.incoming:
+            low = ctx.b.r("frame.IN", imm(ctx.state.incoming[var] + addend))
+            return ctx.b.pack(low, imm(0)) if words == 2 else low
         raise ctx.unsupported(f"The address of '{var.name}'")
 
     def _reference_value(self, ctx: Ctx, var: Var) -> Opnd:

@@ -103,12 +103,31 @@ def _word(ctx: "Ctx", var: Var, index: int) -> int:
     return words[index]
 
 
+def _shifted(ctx: "Ctx", var: Var, offset: int, count: int) -> list[Opnd]:
+    """`count` words from a byte offset that is no multiple of 4: each is in two words of the variable."""
+    held = [ctx.get(_word(ctx, var, offset // 4 + k)) for k in range(count + 1)]
+    given = [RZ if ctx.ssa.is_undef(w) else w for w in held]
+    selector = 0x3210 + 0x1111 * (offset % 4)
+    return [ctx.b.r("PRMT", given[k], imm(selector), given[k + 1]) for k in range(count)]
+
+
+def _put(ctx: "Ctx", key: int, selector: int, value: Opnd) -> None:
+    """Puts bytes of a value, which are 4 to 7 of the selector, into a word, whose bytes are 0 to 3."""
+    old = ctx.get(key)
+    if ctx.ssa.is_undef(old) or is_zero_reg(old):
+        old = RZ
+    ctx.write_key(key, ctx.b.r("PRMT", old, imm(selector), value), 1)
+
+
 def load(ctx: "Ctx", var: Var, offset: int, type_: str) -> Opnd:
     """``ld.param`` of one element at a constant byte offset; 8- and 16-bit values are extended to 32 bits."""
     bits = TYPE_BITS[type_]
+    if offset % 4 + min(bits, 32) // 8 > 4:  # not in whole words
+        part = _shifted(ctx, var, offset, max(1, bits // 32))
+        if bits < 32:
+            return ctx.b.r("PRMT", part[0], imm(extract_selector(0, bits, type_ in SIGNED)), RZ)
+        return part[0] if len(part) == 1 else ctx.b.pack(*part)
     if bits >= 32:
-        if offset % 4:
-            raise ctx.unsupported("A misaligned parameter access")
         part = [ctx.get(_word(ctx, var, offset // 4 + k)) for k in range(bits // 32)]
         return part[0] if len(part) == 1 else ctx.b.pack(*part)
     word = ctx.get(_word(ctx, var, offset // 4))
@@ -118,9 +137,19 @@ def load(ctx: "Ctx", var: Var, offset: int, type_: str) -> Opnd:
 def store(ctx: "Ctx", var: Var, offset: int, type_: str, value: Opnd) -> None:
     """``st.param`` of one element at a constant byte offset, under the current guard."""
     bits = TYPE_BITS[type_]
+    at = offset % 4
+    if at + min(bits, 32) // 8 > 4:  # not in whole words
+        for k in range(max(1, bits // 32)):
+            word = ctx.word(value, k) if bits > 32 else value
+            count = min(bits, 32) // 8
+            first = insert_selector(at, 8 * (4 - at))
+            rest = 0x3210
+            for j in range(count - (4 - at)):
+                rest = rest & ~(15 << 4 * j) | (4 + 4 - at + j) << 4 * j
+            _put(ctx, _word(ctx, var, offset // 4 + k), first, word)
+            _put(ctx, _word(ctx, var, offset // 4 + k + 1), rest, word)
+        return
     if bits >= 32:
-        if offset % 4:
-            raise ctx.unsupported("A misaligned parameter access")
         for k in range(bits // 32):
             ctx.write_key(_word(ctx, var, offset // 4 + k), ctx.word(value, k) if bits > 32 else value, 1)
         return
@@ -128,7 +157,4 @@ def store(ctx: "Ctx", var: Var, offset: int, type_: str, value: Opnd) -> None:
     if var.size * 8 == bits:
         ctx.write_key(key, value, 1)
         return
-    old = ctx.get(key)
-    if ctx.ssa.is_undef(old) or is_zero_reg(old):
-        old = RZ
-    ctx.write_key(key, ctx.b.r("PRMT", old, imm(insert_selector(offset % 4, bits)), value), 1)
+    _put(ctx, key, insert_selector(at, bits), value)

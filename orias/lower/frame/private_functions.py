@@ -10,16 +10,25 @@ from orias.ori.ir import Func
 def private_functions(functions: list[Func], addressed: set[str]) -> list[Func]:
     """The functions of a kernel whose address is not taken and that call nothing recursive; callees before callers."""
     waiting = {f.name: {c.target for c in f.calls.values() if c.kind == "abi"} for f in functions}
+    callers: dict[str | None, list[int]] = {}
+    missing: list[int] = []
+    """Callees of each function that are not placed yet."""
+    for k, f in enumerate(functions):
+        callees = waiting[f.name] & waiting.keys()
+        missing.append(len(callees))
+        for g in callees:
+            callers.setdefault(g, []).append(k)
     out: list[Func] = []
-    placed: set[str | None] = set()
-    left = functions
-    while True:
-        ready = [f for f in left if not (waiting[f.name] & waiting.keys()) - placed]
-        if not ready:
-            break
-        placed.update(f.name for f in ready)
-        out += [f for f in ready if f.name not in addressed]
-        left = [f for f in left if f.name not in placed]
+    ready = [k for k, count in enumerate(missing) if count == 0]
+    while ready:
+        out += [functions[k] for k in ready if functions[k].name not in addressed]
+        after: list[int] = []
+        for k in ready:
+            for caller in callers.get(functions[k].name, []):
+                missing[caller] -= 1
+                if missing[caller] == 0:
+                    after.append(caller)
+        ready = sorted(after)
     for f in out:
         f.private = True
     return out
