@@ -352,7 +352,9 @@ class _Virtual:
         "users",
     )
 
-    def __init__(self, fn: Func, b: Block, piece: list[Inst], live_after: int, limit: int, lat: Latency, whole: bool) -> None:
+    def __init__(
+        self, fn: Func, b: Block, piece: list[Inst], live_after: int, limit: int, lat: Latency, whole: bool
+    ) -> None:
         self.fn: Func = fn
         self.lat: Latency = lat
         self.limit: int = limit
