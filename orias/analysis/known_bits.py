@@ -16,11 +16,13 @@ from orias.isa.operand import (
     is_vreg,
     reg_id,
 )
-from orias.ori.ir import OP_COPY, OP_PHI, Inst
+from orias.ori.ir import OP_COPY, OP_PHI, Func, Inst
 
 _ALL: Final = 0xFFFFFFFF
 _DEPTH: Final = 6
 _AND: Final = 0xC0
+_KEEP_ZEROS: Final = frozenset((OP_COPY.base, OP_PHI.base, "SEL", "IADD3", "IMAD", "LEA", "SHF", "LOP3"))
+"""Operations of which :func:`zeros_of_words` knows something."""
 
 
 def possible_bits(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
@@ -88,7 +90,11 @@ def trailing_zeros(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int
     d = defs[reg_id(o)]
     if d is None or len(d.dst) != 1 or d.guard != PT:
         return 0
-    parts = [trailing_zeros(defs, s, depth - 1) for s in d.src[:3]]
+    return _zeros_of(d, [trailing_zeros(defs, s, depth - 1) for s in d.src[:3]])
+
+
+def _zeros_of(d: Inst, parts: list[int]) -> int:
+    """Lowest bits that are 0 in the result of an operation; `parts`: those of its first three sources."""
     name = d.op.name
     if d.op is OP_COPY:
         return parts[0]
@@ -97,7 +103,7 @@ def trailing_zeros(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int
     if name == "IADD3":
         return min(parts)
     if name in ("IMAD", "IMAD.U32"):
-        return min(parts[0] + parts[1], parts[2])
+        return min(32, parts[0] + parts[1], parts[2])
     if name == "LEA" and is_imm(d.src[2]):
         return min(32, parts[0] + imm_value(d.src[2]), parts[1])
     if name == "SHF.L.U32" and d.src[2] == RZ and is_imm(d.src[1]):
@@ -105,6 +111,41 @@ def trailing_zeros(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int
     if name == "LOP3.LUT" and d.src[2] == RZ and is_imm(d.src[3]) and not imm_value(d.src[3]) & 1:
         return max(parts[:2]) if imm_value(d.src[3]) == _AND else min(parts[:2])
     return 0
+
+
+def zeros_of_words(fn: Func) -> bytearray:
+    """:func:`trailing_zeros` of each virtual register by id, at most 32, with what loops keep (a function in SSA).
+
+    Starts from all zeros and goes down to the greatest solution: a phi has what all its sources have.
+    """
+    found = bytearray(len(fn.vkind))
+    work: list[Inst] = []
+    for b in fn.blocks:
+        for inst in b.insts:
+            if len(inst.dst) == 1 and inst.guard == PT and is_vreg(inst.dst[0]) and inst.op.base in _KEEP_ZEROS:
+                if in_file(inst.dst[0], K_R) and fn.width(inst.dst[0]) == 1:
+                    found[reg_id(inst.dst[0])] = 32
+                    work.append(inst)
+
+    def zeros(o: Opnd) -> int:
+        o &= ~NEG
+        if is_vreg(o):
+            return found[reg_id(o)] if is_bare(o) and in_file(o, K_R) else 0
+        return trailing_zeros([], o)
+
+    changed = True
+    while changed:
+        changed = False
+        for inst in work:
+            d = reg_id(inst.dst[0])
+            if inst.op is OP_PHI:
+                now = min(zeros(s) for s in inst.src)
+            else:
+                now = _zeros_of(inst, [zeros(s) for s in inst.src[:3]])
+            if now < found[d]:
+                found[d] = now
+                changed = True
+    return found
 
 
 def below(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:

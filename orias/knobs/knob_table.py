@@ -66,7 +66,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("ReassociateTerms", 6, 1, 32, "terms", "OriReassociateAndCommon", "Terms of a sum up to which it is ordered anew."),
     Knob("ReassociateHolders", 16, 0, 1_024, "values", "OriReassociateAndCommon", "Values with a wanted sum that are looked at."),
     Knob("TensorAddressDepth", 64, 1, 1_024, "additions", "OriReassociateAndCommon", "Additions that are followed to find the base of an address in tensor memory."),
-    Knob("VectorizationDistance", 96, 0, 10_000, "instructions", "LateExpansion", "Distance of the first and the last of loads that become one."),
+    Knob("VectorizationDistance", 96, 0, 10_000, "instructions", "LateExpansion", "Distance of the first and the last of accesses that become one."),
     Knob("PredicationInstLimit", 8, 0, 256, "instructions", "OriDoPredication", "Size of an arm of a branch up to which it is executed under a predicate."),
     Knob("PredicationLoadInstLimit", 20, 0, 256, "instructions", "OriDoPredication", "The same for an arm that loads from global memory."),
     Knob("PredicationExitInstLimit", 4, 0, 256, "instructions", "OriDoPredication", "The same for an arm that ends the thread, without its EXIT."),

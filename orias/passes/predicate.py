@@ -1,16 +1,18 @@
 """OriDoPredication: short conditional arms become guarded instructions; arms that only leave become guarded exits.
 
 Limits as measured (``docs/facts/optimizer.md``): 8 instructions an arm, 20 with a global load, arms judged one by
-one; never with atomics, warp operations, barriers or calls, but with arrivals at a barrier in memory (as ptxas's code for sm_90 shows).
+one; never with atomics, warp operations, barriers or calls, but with arrivals at a barrier in memory (as ptxas's code for sm_90 shows),
+and with operations that run once a warp (:mod:`orias.passes.once_a_warp`).
 """
 
 from typing import Final
 
 from orias.analysis.cfg import dominators, find_loops
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_FREE, F_PINNED, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE, op
-from orias.isa.operand import INV, K_IMM, K_P, K_R, PT, RZ, Opnd, in_file, is_physical, is_vreg, kind_of, vreg
+from orias.isa.operand import INV, K_IMM, K_NONE, K_P, K_R, PT, RZ, Opnd, in_file, is_physical, is_vreg, kind_of, vreg
 from orias.ori.decisions import NOT_PREDICATED, PREDICATED, Decision
 from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func, Inst
+from orias.passes.once_a_warp import OnceAWarp
 
 _NEVER: Final = F_CALL | F_CONVERGENT | F_FENCE | F_PINNED | F_TERM
 _ATOMIC: Final = F_READ | F_WRITE
@@ -21,10 +23,11 @@ def predicate_arms(fn: Func) -> bool:
     """Convert all convertible triangles, diamonds and exits; True if any was."""
     changed = False
     loops = {loop.header.id: set(loop.blocks) for loop in find_loops(fn, dominators(fn)).loops}
+    once = OnceAWarp(fn)
     for _ in range(fn.knobs.predication_rounds):
         step = False
         for b in list(fn.blocks):
-            if b in fn.blocks and _convert(fn, b, loops):
+            if b in fn.blocks and _convert(fn, b, loops, once):
                 step = True
         if not step:
             break
@@ -32,7 +35,7 @@ def predicate_arms(fn: Func) -> bool:
     return changed
 
 
-def _convert(fn: Func, b: Block, loops: dict[int, set[int]]) -> bool:
+def _convert(fn: Func, b: Block, loops: dict[int, set[int]], once: OnceAWarp) -> bool:
     t = b.terminator()
     if t is None or t.op.base != "BRA" or t.src or not in_file(t.guard, K_P) or len(b.succs) != 2:
         return False
@@ -45,11 +48,11 @@ def _convert(fn: Func, b: Block, loops: dict[int, set[int]]) -> bool:
     if b.id not in loops.get(taken.id, ()) and _exit_arm(fn, b, t, fall, t.guard ^ INV):
         return True
     if _is_arm(taken, b) and taken.succs[0] is fall:
-        return _triangle(fn, b, t, taken, fall, t.guard)
+        return _triangle(fn, b, t, taken, fall, t.guard, once)
     if _is_arm(fall, b) and fall.succs[0] is taken:
-        return _triangle(fn, b, t, fall, taken, t.guard ^ INV)
+        return _triangle(fn, b, t, fall, taken, t.guard ^ INV, once)
     if _is_arm(taken, b) and _is_arm(fall, b) and taken.succs[0] is fall.succs[0] and taken.succs[0] is not b:
-        return _diamond(fn, b, t, taken, fall)
+        return _diamond(fn, b, t, taken, fall, once)
     return False
 
 
@@ -113,10 +116,11 @@ def _cost(arm: Block) -> int:
     return sum(1 for i in arm.insts if not i.op.flags & F_FREE)
 
 
-def _short(fn: Func, arm: Block) -> bool:
-    if not all(_predicable(i) for i in arm.insts):
+def _short(fn: Func, b: Block, arm: Block, once: OnceAWarp) -> bool:
+    waits = once.needed(b, arm)
+    if not all(_predicable(i) or (waits and once.takes(i)) for i in arm.insts):
         return False
-    loads = any(i.op.base == "LDG" for i in arm.insts)
+    loads = waits or any(i.op.base == "LDG" for i in arm.insts)
     limit = fn.knobs.predication_load_inst_limit if loads else fn.knobs.predication_inst_limit
     return _cost(arm) <= limit
 
@@ -149,14 +153,21 @@ def _guard(inst: Inst, guard: Opnd) -> None:
         inst.guard = guard
 
 
-def _triangle(fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd) -> bool:
-    if not _short(fn, arm):
+def _guard_arm(b: Block, arm: Block, guard: Opnd, once: OnceAWarp) -> None:
+    """Guard the instructions of an arm, which is not in the list of blocks from here on."""
+    whole = once.vote(b, guard) if once.needed(b, arm) else K_NONE
+    for inst in arm.insts:
+        if whole == K_NONE or not once.guard(inst, guard, whole):
+            _guard(inst, guard)
+
+
+def _triangle(fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd, once: OnceAWarp) -> bool:
+    if not _short(fn, b, arm, once):
         note_long(fn, t, (arm,))
         return False
     note_short(fn, t, (arm,))
     b.insts.pop()
-    for inst in arm.insts:
-        _guard(inst, guard)
+    _guard_arm(b, arm, guard, once)
     b.insts.extend(arm.insts)
     ka, kb = join.preds.index(arm), join.preds.index(b)
     for phi in join.insts:
@@ -170,17 +181,15 @@ def _triangle(fn: Func, b: Block, t: Inst, arm: Block, join: Block, guard: Opnd)
     return True
 
 
-def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block) -> bool:
-    if not _short(fn, taken) or not _short(fn, fall):
+def _diamond(fn: Func, b: Block, t: Inst, taken: Block, fall: Block, once: OnceAWarp) -> bool:
+    if not _short(fn, b, taken, once) or not _short(fn, b, fall, once):
         note_long(fn, t, (taken, fall))
         return False
     note_short(fn, t, (taken, fall))
     join = taken.succs[0]
     b.insts.pop()
-    for inst in taken.insts:
-        _guard(inst, t.guard)
-    for inst in fall.insts:
-        _guard(inst, t.guard ^ INV)
+    _guard_arm(b, taken, t.guard, once)
+    _guard_arm(b, fall, t.guard ^ INV, once)
     b.insts.extend(taken.insts)
     b.insts.extend(fall.insts)
     kt, kf = join.preds.index(taken), join.preds.index(fall)

@@ -5,11 +5,13 @@ from typing import Final
 from orias.isa.op import F_COMPARES, SIGNS_HALF, op
 from orias.isa.operand import (
     INV,
+    K_P,
     K_R,
     NOT_PT,
     PT,
     RZ,
     Opnd,
+    bare,
     has_flags,
     has_lane,
     has_modifiers,
@@ -22,7 +24,7 @@ from orias.isa.operand import (
 from orias.ori.ir import OP_COPY, Inst
 from orias.passes.simplify import RULES, Cx
 from orias.semantics.integers import compare, constant_of, signed
-from orias.semantics.truth_tables import INPUTS, depends_on, of_two, with_constant
+from orias.semantics.truth_tables import INPUTS, WEIGHTS, depends_on, of_two, with_constant
 
 _NEGATED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
 SWAPPED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
@@ -175,16 +177,49 @@ def _plop3(cx: Cx, inst: Inst) -> None:
         positive = reduced == INPUTS[reads[0]]
         cx.to_copy(inst, o if positive else o ^ INV)
         return
-    if len(reads) == 2:
-        _join_compare(cx, inst, ins, reads, reduced)
+    if len(reads) == 2 and _join_compare(cx, inst, ins, reads, reduced):
+        return
+    _join_tables(cx, inst, ins, lut)
 
 
-def _join_compare(cx: Cx, inst: Inst, ins: list[Opnd], reads: list[int], lut: int) -> None:
-    """p AND/OR/XOR q where p is a compare of its own: the compare takes q as its predicate operand."""
+def _join_tables(cx: Cx, inst: Inst, ins: list[Opnd], lut: int) -> None:
+    """A table that takes the result of another, which nothing else reads: one table, if that has at most three inputs."""
+    for k, o in enumerate(ins):
+        d = cx.absorbable(o)
+        if d is None or d.op is not inst.op or not _only_first(d) or len(d.src) != 5:
+            continue
+        inner_lut, inner = constant_of(d.src[3]), d.src[:3]
+        if inner_lut is None or not all(in_file(x, K_P) for x in (*ins, *inner)):
+            continue
+        inputs: list[Opnd] = []
+        for x in (*ins[:k], *ins[k + 1 :], *inner):
+            if not is_true_pred(x) and bare(x) not in inputs:
+                inputs.append(bare(x))
+        if len(inputs) > 3 or bare(o) in inputs:
+            continue
+        inputs += [PT] * (3 - len(inputs))
+        table = 0
+        for i in range(8):
+            truth = {x: i & WEIGHTS[j] != 0 for j, x in enumerate(inputs) if x != PT}
+            truth[PT] = True
+            truth[bare(o)] = _looked_up(inner_lut, inner, truth)
+            table |= _looked_up(lut, ins, truth) << i
+        cx.rewrite(inst, inst.op, [*inputs, imm(table), imm(0)])
+        return
+
+
+def _looked_up(lut: int, inputs: list[Opnd], truth: dict[Opnd, bool]) -> bool:
+    """The value of a table of three predicates; `truth` has the value of each register."""
+    index = sum(WEIGHTS[k] for k, o in enumerate(inputs) if truth[bare(o)] != (o & INV != 0))
+    return lut >> index & 1 != 0
+
+
+def _join_compare(cx: Cx, inst: Inst, ins: list[Opnd], reads: list[int], lut: int) -> bool:
+    """p AND/OR/XOR q where p is a compare of its own: the compare takes q as its predicate operand.  True if it did."""
     j, k = reads
     name = _OF_TWO.get(of_two(lut, j, k))
     if name is None:
-        return
+        return False
     for x, y in ((ins[j], ins[k]), (ins[k], ins[j])):
         d = cx.absorbable(x)
         if (
@@ -204,7 +239,8 @@ def _join_compare(cx: Cx, inst: Inst, ins: list[Opnd], reads: list[int], lut: in
             mods[0] = _NEGATED[mods[0]]
         mods[mods.index("AND")] = name
         cx.rewrite(inst, op(".".join([d.op.base, *mods])), [d.src[0], d.src[1], y])
-        return
+        return True
+    return False
 
 
 def _guarded_copy(cx: Cx, inst: Inst) -> None:

@@ -104,8 +104,12 @@ class _Settler:
             up = dom.idom[b.id]
             if up != NO_BLOCK and self.alone[up]:
                 self.alone[b.id] = 1
-            elif len(b.preds) == 1:
-                p = b.preds[0]
+            else:
+                # Edges back to a loop start where its threads have come from outside.
+                entries = [p for p in b.preds if not dom.dominates(b.id, p.id)]
+                if len(entries) != 1:
+                    continue
+                p = entries[0]
                 t = p.terminator()
                 if t is None or t.op is not OP_BRA or len(p.succs) != 2 or p.succs[0] is p.succs[1]:
                     continue

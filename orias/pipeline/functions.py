@@ -49,7 +49,7 @@ from orias.passes.tensor_addresses import share_tensor_addresses
 from orias.passes.uniform_chains import compute_uniformly
 from orias.passes.unroll import unroll_loops
 from orias.passes.whole_products import merge_products
-from orias.passes.wide_loads import widen_loads
+from orias.passes.wide_accesses import widen_accesses
 from orias.pipeline.choose_order import schedule_by_model
 from orias.regalloc.register_allocation import allocate_checked, allocate_registers
 from orias.schedule.scheduling import post_ra
@@ -174,7 +174,7 @@ def _expand(fn: Func, o: Options) -> None:
     if o.opt_level > 0:
         merge_products(fn)
     if o.opt_level > 1:
-        widen_loads(fn)
+        widen_accesses(fn)
 
 
 def _predicate(fn: Func, o: Options) -> None:

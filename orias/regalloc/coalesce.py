@@ -159,7 +159,7 @@ class Classes:
     def _valued(self, out: list[Seg], w: int, start: int, end: int) -> None:
         """Append an interval of a word.
 
-        To the end of its block it has the value of the word that it is a copy of, unless either of them changes there.
+        Until either of them changes, in its block, it has the value of the word that it is a copy of.
         """
         rg = self.rg
         source = self.copies[w].get(start, -1)
@@ -171,10 +171,9 @@ class Classes:
             for x, i in ((w, start + 1), (source, start)):
                 defs = self.defs.get(x, [])
                 k = bisect_left(defs, i)
-                if k < len(defs) and defs[k] < stop:
-                    source = -1
-                    break
-            if source >= 0:
+                if k < len(defs):
+                    stop = min(stop, defs[k])
+            if start < stop:
                 out.append((start, stop, self.value[source]))
                 start = stop
         if start < end:

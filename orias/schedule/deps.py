@@ -11,9 +11,11 @@ from typing import Final, final
 from orias.analysis.access import SLOT_GUARD, UNITS, accesses
 from orias.isa.op import (
     ANYWHERE,
+    F_ALIGNED,
     F_CALL,
     F_CONVERGENT,
     F_FENCE,
+    F_MATRIX,
     F_PINNED,
     F_PSEUDO,
     F_READ,
@@ -21,8 +23,11 @@ from orias.isa.op import (
     F_SIZED,
     F_SPECIAL,
     F_TERM,
+    F_WGMMA,
     F_WGMMA_SYNC,
+    F_WHOLE_WARP,
     F_WRITE,
+    F_YIELDS,
     Op,
 )
 from orias.isa.operand import (
@@ -46,12 +51,14 @@ from orias.isa.operand import (
     reg_id,
     word_text,
 )
-from orias.ori.ir import Func, Inst
+from orias.ori.ir import Block, Func, Inst
 from orias.timing.latency import Latency
 from orias.timing.units import NEEDS_READ, NEEDS_WRITE
 
 _LONGEST_FIXED: Final = 48
 """No fixed latency is longer; a definition that is so far before a later one needs no edges of its own."""
+_ORDERED: Final = F_SIDE | F_FENCE | F_READ | F_WRITE | F_ALIGNED | F_WHOLE_WARP | F_MATRIX | F_WGMMA
+"""What keeps a convergent operation in its place among others even where the warp runs as a whole."""
 _CLOCKS: Final = ("SR_CLOCK", "SR_GLOBALTIMER", "SR_LANEMASK_ACTIVE")
 
 
@@ -164,9 +171,22 @@ class _Definition:
         """Least number of cycles until the latest definition of the register."""
 
 
-def build(insts: list[Inst], fn: Func, lat: Latency, virtual: bool) -> Graph:
-    """The dependence graph of a piece of straight-line code; `virtual`: before register allocation."""
-    return _Builder(insts, fn, lat, virtual).run()
+def build(insts: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool = False) -> Graph:
+    """The dependence graph of a piece of straight-line code; `virtual`: before register allocation.
+
+    `whole`: the warp runs all of it as a whole (:func:`is_whole`), so that votes, elections and shuffles may cross barriers.
+    """
+    return _Builder(insts, fn, lat, virtual, whole).run()
+
+
+def is_whole(fn: Func, b: Block) -> bool:
+    """True if all threads of a warp that have not left run a block together from its first to its last instruction.
+
+    Not after a WARPSYNC that names threads: it chooses those that a vote sees.
+    """
+    if fn.kind != "entry" or b.id in fn.parted:
+        return False
+    return not any(i.op.flags & (F_YIELDS | F_CALL) or i.op.base == "WARPSYNC" for i in b.insts)
 
 
 @final
@@ -184,13 +204,15 @@ class _Builder:
         "uses",
         "version",
         "virtual",
+        "whole",
     )
 
-    def __init__(self, insts: list[Inst], fn: Func, lat: Latency, virtual: bool) -> None:
+    def __init__(self, insts: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool) -> None:
         self.g: Graph = Graph(insts, fn.knobs.sched_read_sb_base_latency)
         self.fn: Func = fn
         self.lat: Latency = lat
         self.virtual: bool = virtual
+        self.whole: bool = whole
         self.defs: dict[int, list[_Definition]] = {}
         """Register -> its latest definitions; several if they are guarded."""
         self.uses: dict[int, list[tuple[int, int]]] = {}
@@ -304,7 +326,7 @@ class _Builder:
     def _order(self, n: int, inst: Inst) -> None:
         g = self.g
         flags = inst.op.flags
-        if flags & F_CONVERGENT:
+        if flags & F_CONVERGENT and (flags & _ORDERED or not self.whole):
             if flags & (F_SIDE | F_FENCE):
                 for m in self.others:
                     g.edge(m, n, 1)

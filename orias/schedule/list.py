@@ -17,7 +17,7 @@ from orias.isa.operand import K_NONE, K_P, K_R, is_vreg, vreg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
 from orias.schedule.balance import Alternative, alu_surplus, fma_form
-from orias.schedule.deps import Graph, build, estimate, is_fixed_point, virtual_reads, virtual_writes
+from orias.schedule.deps import Graph, build, estimate, is_fixed_point, is_whole, virtual_reads, virtual_writes
 from orias.schedule.sink import Piece, few_registers
 from orias.target import features
 from orias.target.register_steps import SUB_PARTITIONS, most_words, registers_for, step_words
@@ -52,11 +52,12 @@ def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None
     arrivals = Arrivals(fn.knobs.sched_branch_latency)
     for b in fn.blocks:
         arrivals.enter(b)
+        whole = is_whole(fn, b)
         pieces = _pieces(b, True)
         after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
         for first, last in pieces:
             piece = b.insts[first:last]
-            order = _Virtual(fn, b, piece, after[last], limit, lat).run(arrivals)
+            order = _Virtual(fn, b, piece, after[last], limit, lat, whole).run(arrivals)
             b.insts[first:last] = [piece[k] for k in order]
         arrivals.leave(b)
 
@@ -119,10 +120,11 @@ def _sink_all(fn: Func, lv: Liveness, lat: Latency) -> None:
 
 def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency) -> None:
     """Give the pieces of a block with high pressure an order that needs fewer registers."""
+    whole = is_whole(fn, b)
     pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 2]
     after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
     for first, last in pieces:
-        node = _Virtual(fn, b, b.insts[first:last], after[last], 0, lat)
+        node = _Virtual(fn, b, b.insts[first:last], after[last], 0, lat, whole)
         reads = [[s for s, _ in x.reads] for x in node.nodes]
         writes = [x.writes for x in node.nodes]
         order = few_registers(Piece(fn, node.graph, reads, writes, after[last]))
@@ -136,9 +138,10 @@ def schedule_physical(fn: Func) -> None:
     arrivals = Arrivals(fn.knobs.sched_branch_latency)
     for b in fn.blocks:
         arrivals.enter(b)
+        whole = is_whole(fn, b)
         for first, last in _pieces(b, False):
             piece = b.insts[first:last]
-            graph = build(piece, fn, lat, False)
+            graph = build(piece, fn, lat, False, whole)
             order = _order(fn, graph, lat, [fma_form(i, table) for i in piece], arrivals)
             b.insts[first:last] = [piece[k] for k in order]
         arrivals.leave(b)
@@ -349,11 +352,13 @@ class _Virtual:
         "users",
     )
 
-    def __init__(self, fn: Func, b: Block, piece: list[Inst], live_after: int, limit: int, lat: Latency) -> None:
+    def __init__(
+        self, fn: Func, b: Block, piece: list[Inst], live_after: int, limit: int, lat: Latency, whole: bool
+    ) -> None:
         self.fn: Func = fn
         self.lat: Latency = lat
         self.limit: int = limit
-        self.graph: Graph = build(piece, fn, lat, True)
+        self.graph: Graph = build(piece, fn, lat, True, whole)
         self.nodes: list[_Node] = [_Node(fn, inst) for inst in piece]
         self.needed_after: int = live_after
         self.left: dict[int, int] = {}

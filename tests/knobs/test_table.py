@@ -25,7 +25,7 @@ FACTS = {
     "passes/stored_values.py:_WIDEST": "bytes of the widest access",
     "passes/barrier_reset.py:_BARRIERS": "named barriers of the hardware",
     "passes/partial_unroll.py:_LARGEST_STEP": "keeps a difference within 32 bits",
-    "passes/wide_loads.py:_WORD": "bytes of a word",
+    "passes/wide_accesses.py:_WORD": "bytes of a word",
     "regalloc/allocate.py:_BITS": "registers of the largest file",
     "regalloc/allocate.py:_LONG": "tells accumulators of warpgroup operations from other vectors",
     "regalloc/allocation_check.py:_SLOT": "codes of the checker",

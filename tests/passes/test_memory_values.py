@@ -13,7 +13,9 @@ _BYTES = 32
 _THREADS = 32
 _REGISTERS = 6
 _TYPES = {"u8": 1, "s8": 1, "u16": 2, "s16": 2, "b32": 4, "v2.b32": 8, "v4.b32": 16}
-_ADDRESS = {"local": "stack", "shared": "%own", "global": "%one", "other": "%two"}
+_ADDRESS = {"local": "stack", "shared": "%own", "twin": "%also", "global": "%one", "other": "%two"}
+_SECOND = {"other": "global", "twin": "shared"}
+"""Pointers 16 bytes past the first of their memory, which the compiler cannot know."""
 
 
 def _program(seed: int) -> tuple[str, list[int]]:
@@ -24,13 +26,21 @@ def _program(seed: int) -> tuple[str, list[int]]:
     lines = [f"mov.b32 %r{k}, {v};" for k, v in enumerate(registers)]
     for space in ("local", "shared"):
         lines += [f"st.{space}.b32 [{_ADDRESS[space]}+{k}], 0;" for k in range(0, _BYTES, 4)]
+    label = 0
     for _ in range(40):
+        if label and rng.random() < 0.4:
+            lines.append(f"L{label}:")
+            label = 0
+        elif not label and rng.random() < 0.15:
+            # An arm that all threads run, as nobody but the launch knows.
+            label = len(lines)
+            lines.append(f"@%no bra L{label};")
         name = rng.choice(list(_ADDRESS))
-        space = "global" if name == "other" else name
+        space = _SECOND.get(name, name)
         type_ = rng.choice(list(_TYPES))
         size = _TYPES[type_]
-        at = rng.randrange((_BYTES - 16 if name == "other" else _BYTES) // size) * size
-        start = at + (16 if name == "other" else 0)
+        at = rng.randrange((_BYTES - 16 if name in _SECOND else _BYTES) // size) * size
+        start = at + (16 if name in _SECOND else 0)
         count = max(1, size // 4)
         first = rng.randrange(_REGISTERS - count + 1)
         names = ", ".join(f"%r{first + k}" for k in range(count))
@@ -53,6 +63,8 @@ def _program(seed: int) -> tuple[str, list[int]]:
                     part = data[4 * k : 4 * k + 4]
                     value = int.from_bytes(part, "little", signed=type_ in ("s8", "s16"))
                     registers[first + k] = value & 0xFFFFFFFF
+    if label:
+        lines.append(f"L{label}:")
     lines += [f"st.global.b32 [%out+{4 * k}], %r{k};" for k in range(_REGISTERS)]
     for space in memory:
         for k in range(0, _BYTES, 4):
@@ -69,10 +81,11 @@ def _frame(lines: list[str], words: int) -> str:
         ".version 8.0", ".target sm_75", ".address_size 64", f".shared .align 16 .b8 buffer[{_BYTES * _THREADS}];",
         ".visible .entry k(.param .u64 memory, .param .u64 results, .param .u32 five) {",
         f".local .align 16 .b8 stack[{_BYTES}];",
-        ".reg .b32 %r<6>; .reg .b32 %t, %own, %five; .reg .b64 %one, %two, %out, %step; .reg .pred %yes, %no;",
+        ".reg .b32 %r<6>; .reg .b32 %t, %own, %also, %five; .reg .b64 %one, %two, %out, %step; .reg .pred %yes, %no;",
         "mov.u32 %t, %tid.x; mov.u32 %own, buffer;", f"mad.lo.u32 %own, %t, {_BYTES}, %own;",
         f"ld.param.u64 %one, [memory]; mad.wide.u32 %one, %t, {_BYTES}, %one; mul.wide.u32 %step, %t, 0;",
         "ld.param.u32 %five, [five]; cvt.u64.u32 %two, %five; add.u64 %two, %two, 11; add.u64 %two, %two, %one;",
+        "add.u32 %also, %five, 11; add.u32 %also, %also, %own;",
         f"ld.param.u64 %out, [results]; mad.wide.u32 %out, %t, {stride}, %out;",
         "setp.eq.u32 %yes, %five, 5; setp.ne.u32 %no, %five, 5;", *lines, "ret; }",
     ))  # fmt: skip

@@ -1,0 +1,326 @@
+"""LateExpansion, after it: loads and stores of neighbouring words of shared memory are one.
+
+Two or four words that are aligned as a whole, as far as the low bits of the address are known, are loaded together where the
+first of them was if nothing between may write memory, and stored together where the last of them was if nothing between
+may read or write the same place.
+"""
+
+from typing import Final, NamedTuple, final
+
+from orias.analysis.cfg import dominators, post_dominators
+from orias.analysis.known_bits import trailing_zeros, zeros_of_words
+from orias.isa.op import F_CALL, F_FENCE, F_READ, F_SIDE, F_TERM, F_TOUCHES_SHARED, F_WRITE, Op, op
+from orias.isa.operand import (
+    K_NONE,
+    K_R,
+    PT,
+    RZ,
+    URZ,
+    Opnd,
+    has_lane,
+    imm_value,
+    in_file,
+    is_bare,
+    is_imm,
+    is_vreg,
+    reg,
+    vreg,
+    with_word_lane,
+)
+from orias.ori.decisions import MERGED, Decision
+from orias.ori.ir import OP_PACK, Block, Func, Inst
+from orias.passes.access_size import data_words, is_load, is_store, size_of
+from orias.passes.words import rename_words
+
+_BARRIER: Final = F_WRITE | F_FENCE | F_CALL
+_WORD: Final = 4
+_STORES: Final = ((4, op("STS.128")), (2, op("STS.64")))
+_STORE_BASE: Final = "STS"
+_CLOCK: Final = "CS2R"
+
+Wide = tuple[tuple[int, Op], ...]
+"""The operations that load several words at once, with the number of words, most first."""
+
+
+class _Store(NamedTuple):
+    """A store of one or two words: its place in the block, and the words it writes."""
+
+    place: int
+    inst: Inst
+    words: list[Opnd]
+
+
+def widen_accesses(fn: Func) -> bool:
+    """Merge loads and stores block by block; True if any were."""
+    name = fn.target.spelling("shared_load")
+    load, wide = op(name), ((4, op(f"{name}.128")), (2, op(f"{name}.64")))
+    found = {b.id for b in fn.blocks if sum(i.op is load or i.op.base == _STORE_BASE for i in b.insts) > 1}
+    if not found:
+        return False
+    zeros = zeros_of_words(fn)
+    words: dict[int, Opnd] = {}
+    for chain in _chains(fn):
+        _widen(fn, chain, zeros, load, wide, words)
+    changed = False
+    for b in fn.blocks:
+        if b.id in found:
+            changed = _Stores(fn, b, zeros).run() or changed
+    if words:
+        rename_words(fn, words)
+    return bool(words) or changed
+
+
+def _chains(fn: Func) -> list[list[tuple[Block, int]]]:
+    """Blocks that run one after the other, each as often as the one before, with nothing between that may write memory.
+
+    With each block: the instructions between it and the one before.
+    """
+    after: dict[int, tuple[Block, int]] = {}
+    if len(fn.blocks) > 1:
+        dom, pdom = dominators(fn), post_dominators(fn)
+        by_id = {b.id: b for b in fn.blocks}
+        for b in fn.blocks:
+            p = by_id.get(pdom.idom[b.id])
+            if p is not None and dom.idom[p.id] == b.id:
+                between = _between(fn, b, p)
+                if between >= 0:
+                    after[b.id] = p, between
+    later = {p.id for p, _ in after.values()}
+    out: list[list[tuple[Block, int]]] = []
+    for b in fn.blocks:
+        if b.id not in later:
+            chain = [(b, 0)]
+            while chain[-1][0].id in after:
+                chain.append(after[chain[-1][0].id])
+            out.append(chain)
+    return out
+
+
+def _between(fn: Func, b: Block, end: Block) -> int:
+    """Instructions of the blocks on the ways from `b` to `end`; -1 if there are many, if they may write memory, or if a loop has one of the two."""
+    seen = {b.id}
+    work = [s for s in b.succs if s is not end]
+    count = 0
+    while work:
+        x = work.pop()
+        if x is b:
+            return -1
+        if x.id in seen:
+            continue
+        seen.add(x.id)
+        count += len(x.insts)
+        if count > fn.knobs.vectorization_distance or any(_may_write(fn, i) for i in x.insts):
+            return -1
+        work.extend(s for s in x.succs if s is not end)
+    return count if all(p.id in seen for p in end.preds) else -1
+
+
+def _may_write(fn: Func, inst: Inst) -> bool:
+    """True for what no load moves across; helper subroutines compute only."""
+    return inst.op.flags & (F_WRITE | F_FENCE | F_CALL) != 0 and (
+        not inst.op.flags & F_CALL or inst.uid not in fn.calls or fn.calls[inst.uid].kind != "helper"
+    )
+
+
+def _alignment(zeros: bytearray, base: Opnd) -> int:
+    """The bytes, at most 16, that an address is a multiple of."""
+    known = zeros[vreg(base)] if is_vreg(base) and is_bare(base) else trailing_zeros([], base)
+    return 1 << min(known, 4)
+
+
+def _widen(
+    fn: Func, chain: list[tuple[Block, int]], zeros: bytearray, load: Op, wide: Wide, words: dict[int, Opnd]
+) -> None:
+    groups: dict[Opnd, dict[int, tuple[int, Inst]]] = {}
+    gone: set[int] = set()
+    k = 0
+    for b, between in chain:
+        k += between
+        for inst in b.insts:
+            k += 1
+            if inst.op.flags & _BARRIER:
+                if groups and _may_write(fn, inst):
+                    _take(fn, zeros, wide, groups, words, gone)
+                    groups = {}
+            elif inst.op is load and _is_word_load(fn, inst):
+                groups.setdefault(inst.src[1], {}).setdefault(imm_value(inst.src[3]), (k, inst))
+    _take(fn, zeros, wide, groups, words, gone)
+    if gone:
+        for b, _ in chain:
+            b.insts = [i for i in b.insts if i.uid not in gone]
+
+
+def _is_plain_address(inst: Inst) -> bool:
+    """True for an unguarded access at a register, or zero, plus a constant."""
+    return inst.guard == PT and inst.src[0] == K_NONE and inst.src[2] == URZ and is_imm(inst.src[3])
+
+
+def _is_word_load(fn: Func, inst: Inst) -> bool:
+    """True for an unguarded load of one word into a register, with a constant offset."""
+    if inst.old != K_NONE or len(inst.dst) != 1 or len(inst.src) != 4 or not _is_plain_address(inst):
+        return False
+    d = inst.dst[0]
+    return is_vreg(d) and in_file(d, K_R) and fn.width(d) == 1
+
+
+def _take(
+    fn: Func,
+    zeros: bytearray,
+    wide: Wide,
+    groups: dict[Opnd, dict[int, tuple[int, Inst]]],
+    words: dict[int, Opnd],
+    gone: set[int],
+) -> None:
+    """Merge the loads of a stretch; `words` gets what stands for their results, `gone` the instructions that go."""
+    for base, found in groups.items():
+        if len(found) < 2:
+            continue
+        aligned = _alignment(zeros, base)
+        for count, load in wide:
+            size = count * _WORD
+            if aligned < size:
+                continue
+            for start in sorted(found):
+                offsets = range(start, start + size, _WORD)
+                if start % size or not all(o in found for o in offsets):
+                    continue
+                members = [found.pop(o) for o in offsets]
+                first = min(k for k, _ in members)
+                if max(k for k, _ in members) - first > fn.knobs.vectorization_distance:
+                    continue
+                whole = fn.new_vreg(K_R, count)
+                leader = next(i for k, i in members if k == first)
+                for n, (_, inst) in enumerate(members):
+                    words[vreg(inst.dst[0])] = with_word_lane(whole, n)
+                    if inst is not leader:
+                        gone.add(inst.uid)
+                _note(fn, "loads", leader, [i for _, i in members], size)
+                leader.op, leader.dst = load, [whole]
+                leader.src[3] = members[0][1].src[3]
+
+
+def _note(fn: Func, what: str, leader: Inst, members: list[Inst], size: int) -> None:
+    """Record that several accesses are one."""
+    if fn.decisions is not None:
+        lines = ", ".join(map(str, sorted({i.loc for i in members})))
+        text = f"{len(members)} {what} of shared memory (lines {lines}) are one of {size} bytes"
+        fn.decisions.append(Decision(MERGED, leader.loc, text, {what: len(members), "bytes": size}))
+
+
+@final
+class _Stores:
+    """The stores of one block."""
+
+    __slots__ = ("base", "block", "fn", "gone", "kept", "packs", "zeros")
+
+    def __init__(self, fn: Func, b: Block, zeros: bytearray) -> None:
+        self.fn: Final[Func] = fn
+        self.block: Final[Block] = b
+        self.zeros: Final[bytearray] = zeros
+        self.base: Opnd = K_NONE
+        self.kept: dict[int, _Store] = {}
+        """Stores at the one base that may still become one, by offset."""
+        self.gone: Final[set[int]] = set()
+        self.packs: Final[dict[int, Inst]] = {}
+        """What comes before a merged store (uid)."""
+
+    def run(self) -> bool:
+        """Merge; True if any were."""
+        for k, inst in enumerate(self.block.insts):
+            flags = inst.op.flags
+            if inst.op.base == _STORE_BASE and self._keep(k, inst):
+                continue
+            if flags & (F_FENCE | F_CALL | F_TERM) or inst.op.base == _CLOCK:
+                self._take()
+            elif flags & (F_READ | F_WRITE):
+                if not (is_load(inst) or is_store(inst)) or (flags & F_TOUCHES_SHARED and not self._apart(inst)):
+                    self._take()
+            elif flags & F_SIDE:
+                self._take()
+        self._take()
+        if not self.gone:
+            return False
+        out: list[Inst] = []
+        for inst in self.block.insts:
+            if inst.uid in self.packs:
+                out.append(self.packs[inst.uid])
+            if inst.uid not in self.gone:
+                out.append(inst)
+        self.block.insts = out
+        return True
+
+    def _keep(self, k: int, inst: Inst) -> bool:
+        """Keep a store for later, if it is a plain one; those that it may overwrite are done with."""
+        if not is_store(inst) or not _is_plain_address(inst) or size_of(inst.op) not in (_WORD, 2 * _WORD):
+            return False
+        words = data_words(self.fn, inst)
+        if not words:
+            return False
+        if inst.src[1] != self.base or not self._apart(inst):
+            self._take()
+            self.base = inst.src[1]
+        self.kept[imm_value(inst.src[3])] = _Store(k, inst, words)
+        return True
+
+    def _apart(self, inst: Inst) -> bool:
+        """True if an access certainly touches no word of the kept stores."""
+        if not self.kept:
+            return True
+        if len(inst.src) < 4 or not _is_plain_address(inst) or inst.src[1] != self.base:
+            return False
+        start = imm_value(inst.src[3])
+        end = start + max(_WORD, size_of(inst.op))
+        return all(end <= o or o + size_of(s.inst.op) <= start for o, s in self.kept.items())
+
+    def _take(self) -> None:
+        """Merge what was kept."""
+        kept, self.kept = self.kept, {}
+        if len(kept) < 2:
+            return
+        aligned = _alignment(self.zeros, self.base)
+        for count, store in _STORES:
+            size = count * _WORD
+            if aligned < size:
+                continue
+            for start in sorted(kept):
+                if start % size:
+                    continue
+                offsets: list[int] = []
+                at = start
+                while at < start + size and at in kept:
+                    offsets.append(at)
+                    at += size_of(kept[at].inst.op)
+                if at == start + size and len(offsets) > 1 and self._merge([kept[o] for o in offsets], store):
+                    for o in offsets:
+                        del kept[o]
+
+    def _merge(self, members: list[_Store], store: Op) -> bool:
+        """Make one store of several in the order of their addresses, unless it takes as many moves as it saves."""
+        last = max(members, key=lambda m: m.place)
+        if last.place - min(m.place for m in members) > self.fn.knobs.vectorization_distance:
+            return False
+        words = [w for m in members for w in m.words]
+        data = self._whole(words)
+        if data == K_NONE:
+            own = {w for w in words if is_vreg(w) and not (has_lane(w) and self.fn.width(reg(K_R, vreg(w))) > 2)}
+            if len(words) - len(own) >= len(members) - 1:
+                return False
+            data = self.fn.new_vreg(K_R, len(words))
+            self.packs[last.inst.uid] = self.fn.new_inst(OP_PACK, [data], words, loc=last.inst.loc)
+        _note(self.fn, "stores", last.inst, [m.inst for m in members], len(words) * _WORD)
+        self.gone.update(m.inst.uid for m in members if m is not last)
+        last.inst.src = [*members[0].inst.src[:4], data]
+        last.inst.op = store
+        return True
+
+    def _whole(self, words: list[Opnd]) -> Opnd:
+        """The register whose words these are, or zero; NONE if they must be brought together."""
+        if all(w == RZ for w in words):
+            return RZ
+        first = words[0]
+        if not is_vreg(first):
+            return K_NONE
+        whole = reg(K_R, vreg(first))
+        if self.fn.width(whole) != len(words) or words != [with_word_lane(whole, k) for k in range(len(words))]:
+            return K_NONE
+        return whole
