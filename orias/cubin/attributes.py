@@ -32,7 +32,7 @@ _PAIR_FRAGMENT: Final = 7
 
 
 _MOST_TARGETS: Final = 16_000
-"""Targets of a branch in one record, which counts its bytes in 16 bits; ptxas 13.0.88 crashes where a record has no room."""
+"""Targets of a branch in one record, which counts its bytes in 16 bits; ptxas 13.0.88 crashes where a record cannot count them."""
 
 
 def _param(p: Param, symbol: int, big: bool) -> Record:
