@@ -1,8 +1,9 @@
-"""The code of all modules of a compile in one file, so that the command line starts without looking for 300 files.
+"""The code of the modules of a compile in one file, so that the command line starts without looking for 300 files.
 
-Python finds and reads each module on its own, which takes a fifth of a short compile.  The block holds the same bytes as
-Python's own ``.pyc`` files, beside which it lies in ``__pycache__``, and follows their rules: a module whose source has
-another time or size is imported the ordinary way, and nothing is written where Python writes no ``.pyc``.
+Python finds and reads each module on its own, which takes a fifth of a short compile.  The block holds the code of Python's own
+``.pyc`` files, beside which it lies in ``__pycache__``, and follows their rules: a module whose source has another time or size
+is imported the ordinary way, and nothing is written where Python writes no ``.pyc``.  Modules that share a group are read
+together, because they share most of their names.
 """
 
 import marshal
@@ -18,25 +19,30 @@ if TYPE_CHECKING:
     from typing import Final
 
     Entry = tuple[bool, int, int, int, int]
-    """Is it a package, time (ns) and size (bytes) of the source, start and end of its code in the block."""
+    """Is it a package, time (ns) and size (bytes) of the source, group, index in the group."""
 
 _PACKAGE: "Final" = "orias"
+_COMPILER: "Final" = "orias.api"
+"""The import that begins the second group: what is imported before it serves every command."""
 _NUMBER_BYTES: "Final" = 8
 _PYC_HEAD: "Final" = 16
 """Bytes of a ``.pyc`` before its code: magic number, flags, time and size of the source."""
+_WRITE_BELOW: "Final" = 0.5
+"""A new block is written if the old one had less than this share of the modules, or had an old one."""
 
 
 class _Loader(SourceFileLoader):
     """Loads one module from the block."""
 
-    def __init__(self, name: str, path: str, code: memoryview) -> None:
+    def __init__(self, name: str, path: str, block: "CodeBlock", group: int, index: int) -> None:
         super().__init__(name, path)
-        self.code = code
+        self.block = block
+        self.group = group
+        self.index = index
 
     def get_code(self, fullname: str) -> "CodeType | None":
         """The code of the module."""
-        code: CodeType = marshal.loads(self.code)
-        return code
+        return self.block.group(self.group)[self.index]
 
 
 class CodeBlock:
@@ -47,22 +53,32 @@ class CodeBlock:
         self.root = root
         self.path = cache_from_source(os.path.join(root, "code_block.py")).removesuffix(".pyc") + ".block"
         self.entries: dict[str, Entry] = {}
+        self.groups: list[tuple[int, int]] = []
+        self.loaded: dict[int, tuple[CodeType, ...]] = {}
         self.code = memoryview(b"")
         self.known = set(sys.modules)
-        self.missed = False
+        self.changed = False
         try:
-            with open(self.path, "rb") as f:
-                self._read(f.read())
+            self._read(_contents(self.path))
         except (OSError, ValueError, EOFError, TypeError):
             self.entries = {}
 
-    def _read(self, data: bytes) -> None:
-        """Take the block's bytes: length of its head, head (magic number, folder, size of the code, entries), code."""
+    def _read(self, data: memoryview) -> None:
+        """Take the block's bytes: length of its head, head (magic number, folder, size of the code, entries, groups), code."""
         end = _NUMBER_BYTES + int.from_bytes(data[:_NUMBER_BYTES], "little")
-        magic, root, size, entries = marshal.loads(data[_NUMBER_BYTES:end])
+        magic, root, size, entries, groups = marshal.loads(data[_NUMBER_BYTES:end])
         if magic == MAGIC_NUMBER and root == self.root and size == len(data) - end:
             self.entries = entries
-            self.code = memoryview(data)[end:]
+            self.groups = groups
+            self.code = data[end:]
+
+    def group(self, number: int) -> "tuple[CodeType, ...]":
+        """The codes of a group."""
+        codes = self.loaded.get(number)
+        if codes is None:
+            start, end = self.groups[number]
+            codes = self.loaded[number] = marshal.loads(self.code[start:end])
+        return codes
 
     def source(self, name: str, package: bool) -> str:
         """The path of a module's source."""
@@ -75,73 +91,93 @@ class CodeBlock:
         """The module, if the block has it and its source is unchanged."""
         entry = self.entries.get(name)
         if entry is None:
-            self.missed = self.missed or name.startswith(_PACKAGE)
             return None
-        package, changed, size, start, end = entry
+        package, changed, size, group, index = entry
         source = self.source(name, package)
         try:
-            found = os.stat(source)
+            about = os.stat(source)
         except OSError:
-            found = None
-        if found is None or found.st_mtime_ns != changed or found.st_size != size:
-            del self.entries[name]
-            self.missed = True
+            about = None
+        if about is None or about.st_mtime_ns != changed or about.st_size != size:
+            self.changed = True
             return None
-        spec = ModuleSpec(name, _Loader(name, source, self.code[start:end]), origin=source, is_package=package)
+        spec = ModuleSpec(name, _Loader(name, source, self, group, index), origin=source, is_package=package)
         spec.has_location = True
         if package:
             spec.submodule_search_locations = [os.path.dirname(source)]
         return spec
 
     def save(self) -> None:
-        """Add the modules that were imported the ordinary way; what cannot be written is left."""
-        if not self.missed or sys.dont_write_bytecode:
+        """Write a block of the modules of this process, if the old one served it badly; what cannot be written is left."""
+        if sys.dont_write_bytecode or _COMPILER not in sys.modules:
             return
-        codes = {name: (e[:3], bytes(self.code[e[3] : e[4]])) for name, e in self.entries.items()}
-        before = len(codes)
-        for name, module in list(sys.modules.items()):
-            if name.startswith(_PACKAGE + ".") and name not in codes and name not in self.known:
-                found = self._compiled(name, hasattr(module, "__path__"))
-                if found is not None:
-                    codes[name] = found
-        if len(codes) == before:
+        loaders = {
+            name: getattr(module, "__loader__", None)
+            for name, module in list(sys.modules.items())
+            if name.startswith(_PACKAGE + ".") and name not in self.known
+        }
+        sources = [name for name, loader in loaders.items() if isinstance(loader, SourceFileLoader)]
+        served = sum(isinstance(loaders[name], _Loader) for name in sources)
+        if served >= _WRITE_BELOW * len(sources) and not self.changed:
             return
+        groups: list[list[tuple[str, tuple[bool, int, int], CodeType]]] = [[], []]
+        number = 0
+        for name in sources:
+            number = 1 if name == _COMPILER else number
+            compiled = self._compiled(name, hasattr(sys.modules[name], "__path__"))
+            if compiled is not None:
+                groups[number].append((name, *compiled))
         temporary = f"{self.path}.{os.getpid()}"
         try:
             with open(temporary, "xb") as f:
-                f.write(self._bytes(codes))
+                f.write(self._bytes(groups))
             os.replace(temporary, self.path)
         except OSError:
             if os.path.exists(temporary):
                 os.unlink(temporary)
 
-    def _compiled(self, name: str, package: bool) -> "tuple[tuple[bool, int, int], bytes] | None":
+    def _compiled(self, name: str, package: bool) -> "tuple[tuple[bool, int, int], CodeType] | None":
         """A module as Python compiled it; None if Python has not, or not from the source as it is now."""
         source = self.source(name, package)
         try:
-            found = os.stat(source)
+            about = os.stat(source)
             with open(cache_from_source(source), "rb") as f:
                 data = f.read()
         except OSError:
             return None
-        time, size = (n & 0xFFFFFFFF for n in (int(found.st_mtime), found.st_size))
+        time, size = (n & 0xFFFFFFFF for n in (int(about.st_mtime), about.st_size))
         head = MAGIC_NUMBER + b"".join(n.to_bytes(4, "little") for n in (0, time, size))
         if data[:_PYC_HEAD] != head:
             return None
-        return (package, found.st_mtime_ns, found.st_size), data[_PYC_HEAD:]
+        code: CodeType = marshal.loads(data[_PYC_HEAD:])
+        return (package, about.st_mtime_ns, about.st_size), code
 
-    def _bytes(self, codes: "dict[str, tuple[tuple[bool, int, int], bytes]]") -> bytes:
+    def _bytes(self, groups: "list[list[tuple[str, tuple[bool, int, int], CodeType]]]") -> bytes:
         entries: dict[str, Entry] = {}
-        end = 0
-        for name, (about, code) in codes.items():
-            entries[name] = (*about, end, end + len(code))
-            end += len(code)
-        head = marshal.dumps((MAGIC_NUMBER, self.root, end, entries))
-        return len(head).to_bytes(_NUMBER_BYTES, "little") + head + b"".join(code for _, code in codes.values())
+        places: list[tuple[int, int]] = []
+        data = b""
+        for number, members in enumerate(groups):
+            for index, (name, about, _) in enumerate(members):
+                entries[name] = (*about, number, index)
+            codes = marshal.dumps(tuple([code for _, _, code in members]))
+            places.append((len(data), len(data) + len(codes)))
+            data += codes
+        head = marshal.dumps((MAGIC_NUMBER, self.root, len(data), entries, places))
+        return len(head).to_bytes(_NUMBER_BYTES, "little") + head + data
+
+
+def _contents(path: str) -> memoryview:
+    """The bytes of a file, mapped where a mapped file can be replaced."""
+    with open(path, "rb") as f:
+        if sys.platform == "win32":
+            return memoryview(f.read())
+        import mmap
+
+        return memoryview(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def use_block() -> CodeBlock:
-    """Find modules in the block from now on; :meth:`CodeBlock.save` at the end keeps what it did not have."""
+    """Find modules in the block from now on; :meth:`CodeBlock.save` at the end writes a better one."""
     block = CodeBlock(os.path.dirname(os.path.abspath(__file__)))
     sys.meta_path.insert(0, block)
     return block
