@@ -1,16 +1,16 @@
 """The public interface: compiles PTX text, and gives access to the cubin."""
 
+import os
 import time
 from typing import TYPE_CHECKING, final
 
-from orias.compiler import compile_text
 from orias.diag import CompileError, Diagnostic
 from orias.options import Options
 from orias.output.result import CompileResult, KernelInfo
-from orias.pipeline.functions import Trace
 
 if TYPE_CHECKING:
     from orias.explore.exploration import Exploration
+    from orias.pipeline.functions import Trace
 
 __all__ = ["CompileError", "Cubin", "Diagnostic", "KernelInfo", "compile_sources"]
 
@@ -47,16 +47,37 @@ class Cubin(CompileResult):
         return disassemble(self.data)
 
 
-def compile_sources(sources: list[tuple[str, str | bytes]], options: Options, trace: Trace | None = None) -> Cubin:
+def compile_sources(sources: list[tuple[str, str | bytes]], options: Options, trace: "Trace | None" = None) -> Cubin:
     """Compile PTX sources (name, text) into one cubin; with ``options.self_check`` also run the hazard checker on it.
 
+    With ``ORIAS_CACHE_DIR`` in the environment a finished compile is kept there, and used again (:mod:`orias.result_cache`).
     Raises CompileError with every diagnostic if the compile fails or the check finds a hazard.
     """
-    cubin = Cubin(compile_text(sources, options, trace))
+    cubin = Cubin(_result(sources, options, trace))
     cubin.source = sources, options
     if options.self_check and cubin.data:
         _check(cubin)
     return cubin
+
+
+def _result(sources: list[tuple[str, str | bytes]], options: Options, trace: "Trace | None") -> CompileResult:
+    """The result, from the cache or the compiler."""
+    folder = ""
+    if trace is None and "ORIAS_CACHE_DIR" in os.environ:
+        from orias.result_cache import cache_folder, cache_key, load, store
+
+        folder = cache_folder(options)
+        if folder:
+            key = cache_key(sources, options)
+            known = load(folder, key, options)
+            if known is not None:
+                return known
+    from orias.compiler import compile_text
+
+    result = compile_text(sources, options, trace)
+    if folder:
+        store(folder, key, options, result)
+    return result
 
 
 def _check(cubin: Cubin) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     """Is it a package, time (ns) and size (bytes) of the source, group, index in the group."""
 
 _PACKAGE: "Final" = "orias"
-_COMPILER: "Final" = "orias.api"
+_COMPILER: "Final" = "orias.compiler"
 """The import that begins the second group: what is imported before it serves every command."""
 _NUMBER_BYTES: "Final" = 8
 _PYC_HEAD: "Final" = 16

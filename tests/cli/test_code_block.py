@@ -15,7 +15,7 @@ SCRIPT = """
 import orias
 from orias.code_block import use_block
 block = use_block()
-import orias.before, orias.api, orias.part.inner
+import orias.before, orias.compiler, orias.part.inner
 print(type(orias.part.inner.__loader__).__name__, orias.part.inner.VALUE, orias.part.inner.__file__, orias.part.__path__)
 block.save()
 """
@@ -25,7 +25,7 @@ block.save()
 def package(tmp_path: Path) -> Path:
     folder = tmp_path / "orias"
     (folder / "part").mkdir(parents=True)
-    for name in ("__init__", "before", "api", "part/__init__"):
+    for name in ("__init__", "before", "compiler", "part/__init__"):
         (folder / f"{name}.py").write_text("")
     (folder / "part" / "inner.py").write_text("VALUE = 1\n")
     shutil.copy(SOURCE / "code_block.py", folder)
