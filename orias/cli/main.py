@@ -44,6 +44,9 @@ def run(argv: list[str]) -> int:
 
         collect_seldom()
         return run_tool(program, arguments[0], arguments[1:])
+    if arguments and program == "orias" and arguments[0].isalpha() and not os.path.exists(arguments[0]):
+        sys.stderr.write(f"{program} fatal   : {_no_tool(arguments[0])}\n")
+        return FAILURE
     command, message = parse_arguments(arguments, program == "orias")
     for warning in command.warnings:
         sys.stderr.write(f"{program} warning : {warning}\n")
@@ -69,6 +72,15 @@ def run(argv: list[str]) -> int:
     from orias.cli.drive import drive
 
     return drive(program, command)
+
+
+def _no_tool(word: str) -> str:
+    """The message for a first argument that is neither a file nor a sub-command."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, _TOOLS, 1)
+    meant = f"; did you mean '{near[0]}'?" if near else "."
+    return f"'{word}' is neither a file nor a sub-command{meant} Sub-commands: {', '.join(_TOOLS)}"
 
 
 def _list_knobs(form: str) -> int:
