@@ -100,8 +100,8 @@ def _say_all(diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | byt
         if excerpts and line and d.severity != "info":
             from orias.cli.source_excerpt import excerpt
 
-            text = next((text for name, text in sources if name == file), "")
-            out.write(excerpt(text, line, d.column))
+            shown = [text for name, text in sources if name == file]
+            out.write(excerpt(shown[0], line, d.column) if shown else "")
 
 
 def drive(program: str, command: Command) -> int:
