@@ -34,6 +34,13 @@ class Quiet:
     def flush(self) -> None:
         """Nothing is pending."""
 
+    def isatty(self) -> bool:
+        """Whether a person reads it."""
+        try:
+            return bool(self.stream.isatty())  # type: ignore[attr-defined]
+        except (OSError, ValueError, AttributeError):
+            return False
+
     def __getattr__(self, name: str) -> object:
         return getattr(self.stream, name)
 

@@ -122,8 +122,8 @@ def drive(program: str, command: Command) -> int:
     if program == OWN_NAME:
         from orias.cli.source_excerpt import not_a_text
 
-        for name, text in sources:
-            message = not_a_text(name, text)
+        for name, source in sources:
+            message = not_a_text(name, source)
             if message:
                 out.say("fatal", message)
                 return FAILURE

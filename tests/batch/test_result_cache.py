@@ -140,7 +140,9 @@ def test_a_folder_that_cannot_be_written_costs_nothing(tmp_path: Path, monkeypat
 
 
 def test_a_debug_target_hits_with_its_options(folder: Path) -> None:
-    text = EXAMPLE.replace(".target sm_75", ".target sm_75, debug") + '\n.file 1 "a.cu"\n.section .debug_info { .b8 0 }\n'
+    text = (
+        EXAMPLE.replace(".target sm_75", ".target sm_75, debug") + '\n.file 1 "a.cu"\n.section .debug_info { .b8 0 }\n'
+    )
     for hit in (False, True):
         o = Options("sm_80")
         cubin = compile_sources([("a.ptx", text)], o)

@@ -81,4 +81,4 @@ def test_the_terminal_is_seen_through_the_door() -> None:
         def isatty(self) -> bool:
             return True
 
-    assert Quiet(Terminal()).isatty()  # type: ignore[operator]
+    assert Quiet(Terminal()).isatty() and not Quiet(None).isatty()
