@@ -40,7 +40,7 @@ class Form:
     """One form of an opcode."""
 
     __slots__ = (
-        "alias", "bars", "default", "default_by_mods", "guard_up", "mask", "mnemonic", "nots", "opcode", "pow2", "prefer", "printed", "results",
+        "alias", "bars", "counts", "default", "default_by_mods", "guard_up", "mask", "mnemonic", "nots", "opcode", "pow2", "prefer", "printed", "results",
         "seen", "val", "_mods", "_mod_texts", "_operand_texts", "_operands", "_reuse", "_skeletons", "vocabulary",
     )  # fmt: skip
 
@@ -110,6 +110,8 @@ class Form:
                 raise ValueError(f"{template}: no note {note!r}")
         if layout is not None:
             self._choose(layout)
+        self.counts: tuple[int, int] | None = None
+        """Number of slots (dst, src), once :func:`orias.isa.slots.slot_counts` has counted them."""
         self._reuse: int = ANY_REUSE if loose_reuse else -1
 
     def _choose(self, layout: Layout) -> None:
