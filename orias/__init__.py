@@ -12,8 +12,11 @@ from orias.version import VERSION as __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from orias.api import CompileError, Cubin, Diagnostic, KernelInfo
     from orias.batch import Outcome, WorkerDied, compile_many
+    from orias.compile_options import CompileOptions
 
 __all__ = [
     "CompileError",
@@ -29,7 +32,7 @@ __all__ = [
 ]
 
 
-def compile(ptx: "str | bytes", *, arch: str, opt_level: int = 3, **options: object) -> "Cubin":
+def compile(ptx: "str | bytes", *, arch: str, opt_level: int = 3, **options: "Unpack[CompileOptions]") -> "Cubin":
     """Compile PTX text to a :class:`Cubin` for one target.
 
     ``arch``: ``sm_75`` to ``sm_90a``.  ``opt_level``: 0 to 3.  ``options``: any field of :class:`orias.options.Options`
@@ -41,7 +44,7 @@ def compile(ptx: "str | bytes", *, arch: str, opt_level: int = 3, **options: obj
     from orias.options import Options
 
     o = Options(arch, opt_level)
-    o.take("compile", options)
+    o.take("compile", dict(options))
     return compile_sources([("<ptx>", ptx)], o)
 
 

@@ -15,11 +15,26 @@ def main() -> int:
         code = ask(sys.argv)
         if code >= 0:
             return code
+    from orias.code_block import use_block
+
+    block = use_block()
     from orias.cli.door import enter
     from orias.cli.main import program_name, run
 
-    return enter(run, sys.argv, program_name(sys.argv[0]))
+    code = enter(run, sys.argv, program_name(sys.argv[0]))
+    block.save()
+    return code
+
+
+def start() -> None:
+    """Run the command line and end the process."""
+    code = main()
+    if "orias.cli.door" in sys.modules:
+        from orias.cli.door import leave
+
+        leave(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start()

@@ -1,18 +1,23 @@
 """The public interface: compiles PTX text, and gives access to the cubin."""
 
+import os
 import time
 from typing import TYPE_CHECKING, final
 
-from orias.compiler import compile_text
 from orias.diag import CompileError, Diagnostic
 from orias.options import Options
 from orias.output.result import CompileResult, KernelInfo
-from orias.pipeline.functions import Trace
 
 if TYPE_CHECKING:
     from orias.explore.exploration import Exploration
+    from orias.perf.resident_blocks import Occupancy
+    from orias.pipeline.functions import Trace
 
 __all__ = ["CompileError", "Cubin", "Diagnostic", "KernelInfo", "compile_sources"]
+
+
+_MOST_THREADS = 1024
+"""Threads of a block at most, on every target."""
 
 
 @final
@@ -40,6 +45,35 @@ class Cubin(CompileResult):
             return Exploration([of_cubin(self.data, self.arch)])
         return Exploration([of_compile(*self.source)[0]])
 
+    def occupancy(self, kernel: str, threads: int, dynamic_shared: int = 0) -> "Occupancy":
+        """How many blocks of `threads` threads an SM holds at a time, and what limits them.
+
+        ``blocks``, ``warps`` of ``most_warps``; ``limit``: registers, shared memory, threads or blocks.  `dynamic_shared` in
+        bytes.  KeyError for an unknown kernel, ValueError for a block that no launch may have.
+        """
+        from orias.perf.resident_blocks import occupancy
+        from orias.target.profile import target
+
+        info, profile = self.kernels[kernel], target(self.arch)
+        if not 0 < threads <= _MOST_THREADS:
+            raise ValueError(f"a block has 1 to {_MOST_THREADS} threads, not {threads}")
+        shared = info.shared + profile.number("system_shared") + dynamic_shared
+        return occupancy(profile, info.registers, threads, shared)
+
+    def __str__(self) -> str:
+        rows = _rows(self)
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        table = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+        return "\n".join([f"cubin for {self.arch}, {len(self.data)} bytes", *table])
+
+    def _repr_html_(self) -> str:
+        """The table for a notebook."""
+        from html import escape
+
+        rows = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in _rows(self)]
+        head = rows[0].replace("td>", "th>")
+        return f"<table><caption>cubin for {escape(self.arch)}, {len(self.data)} bytes</caption>{head}{''.join(rows[1:])}</table>"
+
     def disassemble(self) -> str:
         """The SASS listing, as ``nvdisasm -c`` prints it."""
         from orias.tools.disassemble import disassemble
@@ -47,16 +81,46 @@ class Cubin(CompileResult):
         return disassemble(self.data)
 
 
-def compile_sources(sources: list[tuple[str, str | bytes]], options: Options, trace: Trace | None = None) -> Cubin:
+def _rows(cubin: Cubin) -> list[list[str]]:
+    """Head and rows of the table of kernels; sizes in bytes."""
+    rows = [["kernel", "registers", "shared", "stack", "spill stores", "spill loads", "barriers", "instructions"]]
+    for k in cubin.kernels.values():
+        numbers = (k.registers, k.shared, k.stack, k.spill_stores, k.spill_loads, k.barriers, k.instructions)
+        rows.append([k.name, *map(str, numbers)])
+    return rows
+
+
+def compile_sources(sources: list[tuple[str, str | bytes]], options: Options, trace: "Trace | None" = None) -> Cubin:
     """Compile PTX sources (name, text) into one cubin; with ``options.self_check`` also run the hazard checker on it.
 
+    With ``ORIAS_CACHE_DIR`` in the environment a finished compile is kept there, and used again (:mod:`orias.result_cache`).
     Raises CompileError with every diagnostic if the compile fails or the check finds a hazard.
     """
-    cubin = Cubin(compile_text(sources, options, trace))
+    cubin = Cubin(_result(sources, options, trace))
     cubin.source = sources, options
     if options.self_check and cubin.data:
         _check(cubin)
     return cubin
+
+
+def _result(sources: list[tuple[str, str | bytes]], options: Options, trace: "Trace | None") -> CompileResult:
+    """The result, from the cache or the compiler."""
+    folder = ""
+    if trace is None and "ORIAS_CACHE_DIR" in os.environ:
+        from orias.result_cache import cache_folder, cache_key, load, store
+
+        folder = cache_folder(options)
+        if folder:
+            key = cache_key(sources, options)
+            known = load(folder, key, options)
+            if known is not None:
+                return known
+    from orias.compiler import compile_text
+
+    result = compile_text(sources, options, trace)
+    if folder:
+        store(folder, key, options, result)
+    return result
 
 
 def _check(cubin: Cubin) -> None:

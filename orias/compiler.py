@@ -17,7 +17,6 @@ from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import LowerOptions, Program
 from orias.options import Options
 from orias.ori.decisions import distinct
-from orias.output.debug_records import missing_sections
 from orias.output.emit import EmittedText
 from orias.output.module_cubin import cubin_module, kernel_part, make_cubin
 from orias.output.result import CompileResult, KernelPart
@@ -199,6 +198,8 @@ class _Compiler:
         if self.options.verbose and self.options.maxrregcount:
             self.diagnostics.extend(limit_notes(module, self.options, self.target))
         if self.options.debug:
+            from orias.output.debug_records import missing_sections
+
             self.diagnostics.extend(missing_sections(module))
         if self.options.warn_double:
             self.diagnostics.extend(double_uses(module))

@@ -9,6 +9,13 @@ CAPSULES: Final = ("forbid", "allow", "require")
 """Values of :attr:`Options.capsules`."""
 
 
+def _meant(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, Options.__slots__, 1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
 @final
 class Options:
     """Every compile option as a typed field.
@@ -100,15 +107,20 @@ class Options:
     def take(self, caller: str, settings: dict[str, object]) -> None:
         """Set fields by name; ``knobs`` may be a dictionary (:func:`orias.knobs.knob_settings.from_dict`).
 
-        Raises TypeError for an unknown field, KnobError for a wrong knob.
+        Raises TypeError for an unknown field and for a value of another type, KnobError for a wrong knob.
         """
         for name, value in settings.items():
             if name not in Options.__slots__:
-                raise TypeError(f"{caller}() got an unexpected option '{name}'")
+                raise TypeError(f"{caller}() got an unexpected option '{name}'{_meant(name)}")
             if name == "knobs" and not isinstance(value, KnobSettings):
                 if not isinstance(value, Mapping):
                     raise TypeError(f"{caller}(): knobs is a dictionary or KnobSettings, not {type(value).__name__}")
                 value = from_dict(value)
+            kind = type(getattr(self, name))
+            if kind is list and isinstance(value, tuple):
+                value = list(value)
+            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+                raise TypeError(f"{caller}(): option '{name}' takes {kind.__name__}, not {type(value).__name__}")
             setattr(self, name, value)
 
     @property

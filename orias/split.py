@@ -2,8 +2,6 @@
 
 import gc
 import os
-import pickle
-import signal
 import struct
 from collections.abc import Callable
 from typing import BinaryIO, Final, TypeVar
@@ -45,6 +43,8 @@ def work_in_processes(order: list[int], workers: int, work: Callable[[int], Part
         for _, answers_file in copies:
             results.update(_answers(answers_file))
     except BaseException:
+        import signal
+
         for pid, _ in copies:
             os.kill(pid, signal.SIGKILL)
         raise
@@ -61,6 +61,8 @@ def work_in_processes(order: list[int], workers: int, work: Callable[[int], Part
 
 def _answers(file: BinaryIO) -> dict[int, Part]:
     """The results of a copy; none if it died."""
+    import pickle
+
     try:
         found: dict[int, Part] = pickle.load(file)
     except (EOFError, pickle.UnpicklingError):
@@ -89,6 +91,8 @@ class _Queue:
 
 def _copy(read: int, out: int, work: Callable[[int], Part]) -> None:
     """The life of a copy: takes numbers until there are no more, writes its results, ends."""
+    import pickle
+
     code = 1
     try:
         gc.freeze()

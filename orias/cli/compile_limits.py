@@ -4,7 +4,6 @@ The compile runs in a child process, which can be ended wherever it is; what it 
 """
 
 import os
-import signal
 import time
 
 TYPE_CHECKING = False
@@ -50,6 +49,8 @@ def run_limited(work: "Callable[[], int]", seconds: int, mebibytes: int, output:
             pause = min(2 * pause, _LONGEST_PAUSE)
             done, status = os.waitpid(child, os.WNOHANG)
     except BaseException:
+        import signal
+
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         left = temporary_name(os.path.realpath(output), child)

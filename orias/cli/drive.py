@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FAILURE = 255
 _ALLOCATIONS = 50_000
 """New container objects between two collections of the cyclic collector (CPython's default: 700)."""
+OWN_NAME = "orias"
+"""The program's own name; under any other, messages have ptxas's form."""
 STRING_NAME = "application ptx input"
 """Name of input texts in messages."""
 
@@ -81,6 +83,8 @@ def write_output(path: str, data: bytes) -> None:
 
 
 def _say_all(diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | bytes]], out: Messages) -> None:
+    """Print diagnostics; on a terminal, under our own name, with the line of the source."""
+    excerpts = out.program == OWN_NAME and sys.stderr.isatty()
     for d in diagnostics:
         file, line = d.file or sources[0][0], d.line
         if (
@@ -93,6 +97,11 @@ def _say_all(diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | byt
 
             file, line = locate(sources, line)
         out.say(d.severity, d.message, file, line)
+        if excerpts and line and d.severity != "info":
+            from orias.cli.source_excerpt import excerpt
+
+            shown = [text for name, text in sources if name == file]
+            out.write(excerpt(shown[0], line, d.column) if shown else "")
 
 
 def drive(program: str, command: Command) -> int:
@@ -110,6 +119,14 @@ def drive(program: str, command: Command) -> int:
         if severity == "fatal":
             return FAILURE
     sources = read_inputs(command, out)
+    if program == OWN_NAME:
+        from orias.cli.source_excerpt import not_a_text
+
+        for name, source in sources:
+            message = not_a_text(name, source)
+            if message:
+                out.say("fatal", message)
+                return FAILURE
     if out.errors:
         out.aborted()
         return FAILURE

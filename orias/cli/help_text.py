@@ -20,6 +20,7 @@ Tools:
   orias fuzz [--seconds S] ...               compile random programs and judge them by running
   orias exec [--device D] -- PROGRAM ...     run a program with the simulator as its GPU
   orias toolkit DIR [--cuda CUDA]            make a CUDA toolkit whose assembler and disassemblers are Orias
+  orias completion bash|zsh|fish             print a script that completes options in a shell
   orias serve [--idle S]                     compile for the commands that have ORIAS_SERVER=1
 Each prints its own options with --help.
 """

@@ -9,9 +9,9 @@ import sys
 from orias.cli.parse import Command, parse_arguments
 
 FAILURE = 255
-_TOOLS = (
+TOOLS = (
     "dis", "as", "run", "perf", "tune", "explore", "check", "audit", "verify", "bisect", "reduce", "fuzz", "opt", "exec", "serve",
-    "toolkit",
+    "toolkit", "completion",
 )  # fmt: skip
 
 
@@ -38,12 +38,15 @@ def run(argv: list[str]) -> int:
         from orias.cli.toolkit_names import run_named
 
         return run_named(program, arguments)
-    if arguments and arguments[0] in _TOOLS and program == "orias":
+    if arguments and arguments[0] in TOOLS and program == "orias":
         from orias.cli.drive import collect_seldom
         from orias.cli.tools import run_tool
 
         collect_seldom()
         return run_tool(program, arguments[0], arguments[1:])
+    if arguments and program == "orias" and arguments[0].isalpha() and not os.path.exists(arguments[0]):
+        sys.stderr.write(f"{program} fatal   : {_no_tool(arguments[0])}\n")
+        return FAILURE
     command, message = parse_arguments(arguments, program == "orias")
     for warning in command.warnings:
         sys.stderr.write(f"{program} warning : {warning}\n")
@@ -69,6 +72,15 @@ def run(argv: list[str]) -> int:
     from orias.cli.drive import drive
 
     return drive(program, command)
+
+
+def _no_tool(word: str) -> str:
+    """The message for a first argument that is neither a file nor a sub-command."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, TOOLS, 1)
+    meant = f"; did you mean '{near[0]}'?" if near else "."
+    return f"'{word}' is neither a file nor a sub-command{meant} Sub-commands: {', '.join(TOOLS)}"
 
 
 def _list_knobs(form: str) -> int:

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from orias.cli.launch_values import UsageError, arguments, dims, integer
+from orias.cli.tool_arguments import scan
+from orias.cli.toolerror import ToolError
 from orias.cubin.cubin_error import CubinError
 from orias.diag import Unsupported
 from orias.perf.kernel_steps import KernelCode, kernels
@@ -28,6 +30,8 @@ from orias.perf.report_text import comparison, text
 from orias.perf.trace import record
 from orias.sim.core.image import DEFAULT_STEPS, load
 from orias.sim.core.sim_errors import SimError
+
+_VALUES = ("--kernel", "--grid", "--block", "--shared", "--top", "--max-steps", "--arg", "--html")
 
 
 class _Options:
@@ -46,40 +50,17 @@ class _Options:
 
 def _parse(given: list[str]) -> _Options:
     o = _Options()
-    i = 0
-    while i < len(given):
-        a = given[i]
-        i += 1
-        if not a.startswith("-"):
-            o.files.append(a)
-            continue
-        name, eq, value = a.partition("=")
-        if name == "--json":
-            o.json = True
-            continue
-        if not eq:
-            if i >= len(given):
-                raise UsageError(f"{name} needs a value")
-            value = given[i]
-            i += 1
-        if name in ("--kernel", "-k"):
-            o.kernel = value
-        elif name == "--grid":
-            o.grid = dims(value)
-        elif name == "--block":
-            o.block = dims(value)
-        elif name == "--shared":
-            o.shared = integer(value, name)
-        elif name == "--top":
-            o.top = integer(value, name)
-        elif name == "--max-steps":
-            o.max_steps = integer(value, name)
-        elif name == "--arg":
-            o.args.append(value)
-        elif name == "--html":
-            o.html = value
-        else:
-            raise UsageError(f"unknown option {name}")
+    found = scan(given, ("--json",), _VALUES, {"-k": "--kernel"})
+    o.files = found.files
+    o.json = "--json" in found.flags
+    o.kernel, o.html, o.args = found.last("--kernel"), found.last("--html"), found.values.get("--arg", [])
+    if "--grid" in found.values:
+        o.grid = dims(found.last("--grid"))
+    if "--block" in found.values:
+        o.block = dims(found.last("--block"))
+    o.shared = integer(found.last("--shared", "0"), "--shared")
+    o.top = integer(found.last("--top", str(o.top)), "--top")
+    o.max_steps = integer(found.last("--max-steps", str(o.max_steps)), "--max-steps")
     if not 1 <= len(o.files) <= 2:
         raise UsageError("one cubin, or two to compare")
     if o.args and not o.block:
@@ -118,7 +99,7 @@ def perf_command(given: list[str]) -> int:
         o = _parse(given)
         values = arguments(o.args)
         reports = [_report(o, name, values) for name in o.files]
-    except UsageError as e:
+    except (UsageError, ToolError) as e:
         print(f"orias perf: {e}", file=sys.stderr)
         return 2
     except SimError as e:

@@ -20,9 +20,8 @@ Makes DIR/bin with ptxas, nvdisasm and cuobjdump, which are Orias.  --cuda: link
 OURS: Final = ("ptxas", "nvdisasm", "cuobjdump")
 _SCRIPT: Final = """\
 #!{python}
-import sys
-from orias.__main__ import main
-sys.exit(main())
+from orias.__main__ import start
+start()
 """
 _LONGEST: Final = 120
 """Characters of an interpreter's path that every system takes after ``#!``."""

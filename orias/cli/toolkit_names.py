@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from orias.cli.door import failure_text
+from orias.cli.tool_arguments import Arguments, scan
 from orias.cli.toolerror import ToolError
 
 _CODE_NAMES: Final[dict[str, str]] = {
@@ -17,10 +18,13 @@ _CODE_NAMES: Final[dict[str, str]] = {
 _WORD: Final = "/* 0x"
 """The start of an instruction word in a listing."""
 _CODE_FLAGS: Final = ("-c", "-g", "-gi", "-gp", "-hex")
-_DUMP_FLAGS: Final[dict[str, str]] = {"--dump-sass": "-sass", "--list-elf": "-lelf"}
-_DUMP_VALUES: Final[dict[str, str]] = {
-    "--extract-elf": "-xelf", "--function": "-fun", "--gpu-architecture": "-arch",
+_DUMP_NAMES: Final[dict[str, str]] = {
+    "--dump-sass": "-sass", "--list-elf": "-lelf", "--dump-resource-usage": "-res-usage", "--extract-elf": "-xelf",
+    "--function": "-fun", "--gpu-architecture": "-arch",
 }  # fmt: skip
+_DUMP_FLAGS: Final = ("-sass", "-lelf", "-res-usage")
+_DUMP_VALUES: Final = ("-xelf", "-fun", "-arch")
+_UNKNOWN: Final = "Option '{}' is not supported by Orias"
 
 
 def run_named(program: str, arguments: list[str]) -> int:
@@ -57,20 +61,11 @@ def _nvdisasm(arguments: list[str]) -> int:
     """Prints the code; without ``-c`` too, where nvdisasm prints the other sections as well."""
     from orias.cli.dis import run_dis
 
-    words: list[str] = []
-    rest = iter(arguments)
-    for word in rest:
-        name, equals, value = word.partition("=")
-        name = _CODE_NAMES.get(name, name)
-        if name == "-b":
-            words += [name, value if equals else next(rest, "")]
-        elif name in _CODE_FLAGS or not name.startswith("-"):
-            words.append(name)
-        else:
-            raise ToolError(f"Option '{name}' is not supported by Orias")
-    if not any(not w.startswith("-") for w in words):
+    found = scan(arguments, _CODE_FLAGS, ("-b",), _CODE_NAMES, _UNKNOWN)
+    if not found.files:
         raise ToolError("No input file specified")
-    return run_dis([*words, "--quiet"])
+    decoder = ["-b", found.last("-b")] if "-b" in found.values else []
+    return run_dis([*sorted(found.flags), *decoder, "--quiet", *found.files])
 
 
 def _cuobjdump(arguments: list[str]) -> int:
@@ -79,47 +74,37 @@ def _cuobjdump(arguments: list[str]) -> int:
     from orias.cubin.fatbin import cubins
     from orias.tools.cubin_target import target_name
 
-    files: list[str] = []
-    asked: set[str] = set()
-    given: dict[str, str] = {}
-    rest = iter(arguments)
-    for word in rest:
-        name, equals, value = word.partition("=")
-        name = _DUMP_FLAGS.get(name, _DUMP_VALUES.get(name, name))
-        if name in _DUMP_VALUES.values():
-            given[name] = value if equals else next(rest, "")
-        elif name in _DUMP_FLAGS.values():
-            asked.add(name)
-        elif name.startswith("-"):
-            raise ToolError(f"Option '{name}' is not supported by Orias")
-        else:
-            files.append(name)
-    if not files:
+    found = scan(arguments, _DUMP_FLAGS, _DUMP_VALUES, _DUMP_NAMES, _UNKNOWN)
+    if not found.files:
         raise ToolError("No input file specified")
-    for file in files:
+    for file in found.files:
         try:
             images = [(target_name(ElfFile(image)), image) for _, image in cubins(Path(file).read_bytes())]
         except (CubinError, ValueError) as e:
             raise ToolError(f"{file}: {e}") from None
-        images = [(t, image) for t, image in images if given.get("-arch", t) == t]
-        _dump(file, images, asked, given)
+        images = [(t, image) for t, image in images if found.last("-arch", t) == t]
+        _dump(file, images, found)
     return 0
 
 
-def _dump(file: str, images: list[tuple[str, bytes]], asked: set[str], given: dict[str, str]) -> None:
+def _dump(file: str, images: list[tuple[str, bytes]], asked: Arguments) -> None:
+    from orias.tools.resource_usage import resource_usage
+
     many: dict[str, int] = {}
     for number, (target, image) in enumerate(images, 1):
         many[target] = many.get(target, 0) + 1
         stem = Path(file).name.rpartition(".")[0] or Path(file).name
         name = f"{stem}{f'.{many[target]}' if many[target] > 1 else ''}.{target}.cubin"
-        if "-lelf" in asked:
+        if "-lelf" in asked.flags:
             sys.stdout.write(f"ELF file {number:4}: {name}\n")
-        wanted = given.get("-xelf", "")
+        wanted = asked.last("-xelf")
         if wanted and (wanted == "all" or wanted in name):
             sys.stdout.write(f"Extracting ELF file {number:4}: {name}\n")
             Path(name).write_bytes(image)
-        if "-sass" in asked:
-            sys.stdout.write(sass(image, target, given.get("-fun", "")))
+        if "-res-usage" in asked.flags:
+            sys.stdout.write(resource_usage(image))
+        if "-sass" in asked.flags:
+            sys.stdout.write(sass(image, target, asked.last("-fun")))
 
 
 def sass(image: bytes, target: str, function: str) -> str:

@@ -1,5 +1,5 @@
 """Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``tune``, ``explore``, ``check``, ``audit``, ``verify``, ``bisect``, ``reduce``, ``fuzz``,
-``opt``, ``exec``, ``serve``, ``toolkit``.
+``opt``, ``exec``, ``serve``, ``toolkit``, ``completion``.
 
 To compile an input file with such a name, write it as ``./dis``.  Only a program named ``orias`` has sub-commands.
 """
@@ -58,6 +58,10 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             from orias.cli.toolkit_command import toolkit_command
 
             return toolkit_command(arguments)
+        if tool == "completion":
+            from orias.cli.completion_command import completion_command
+
+            return completion_command(arguments)
         if tool == "serve":
             from orias.cli.serve_command import run_serve
 

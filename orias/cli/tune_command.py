@@ -28,6 +28,7 @@ from typing import Any
 
 from orias.cli.drive import write_output
 from orias.cli.launch_values import UsageError, arguments, dims, integer
+from orias.cli.tool_arguments import scan
 from orias.cli.toolerror import ToolError
 from orias.diag import CompileError
 from orias.identity import identity
@@ -41,6 +42,14 @@ from orias.tuning.tune_table import known_trials, table, table_json
 from orias.tuning.tune_trial import OBJECTIVES
 
 _INTERRUPTED = 130
+
+
+_FLAGS = ("-O0", "-O1", "-O2", "-O3", "--json", "--quiet")
+_VALUES = (
+    "-o", "-arch", "--kernel", "--grid", "--block", "--arg", "--objective", "--knob", "--knob-file", "--table", "--shared",
+    "--max-steps", "--trials", "--seconds", "--seed", "--jobs", "--maxrregcount",
+)  # fmt: skip
+_ALIASES = {"--gpu-name": "-arch", "-k": "--kernel", "-knob": "--knob", "-maxrregcount": "--maxrregcount"}
 
 
 class _Options:
@@ -69,28 +78,15 @@ class _Options:
 
 def _parse(given: list[str]) -> _Options:
     o = _Options()
-    i = 0
-    while i < len(given):
-        a = given[i]
-        i += 1
-        if not a.startswith("-") or a == "-":
-            if o.file:
-                raise UsageError(f"more than one file: {o.file}, {a}")
-            o.file = a
-            continue
-        if a in ("-O0", "-O1", "-O2", "-O3"):
-            o.level = int(a[2])
-            continue
-        if a in ("--json", "--quiet"):
-            setattr(o, a[2:], True)
-            continue
-        name, eq, value = a.partition("=")
-        if not eq:
-            if i >= len(given):
-                raise UsageError(f"{name} needs a value")
-            value = given[i]
-            i += 1
-        _value(o, name, value)
+    found = scan(given, _FLAGS, _VALUES, _ALIASES)
+    if len(found.files) > 1:
+        raise UsageError(f"more than one file: {found.files[0]}, {found.files[1]}")
+    o.file = "".join(found.files)
+    o.level = max((int(flag[2]) for flag in found.flags if flag.startswith("-O")), default=o.level)
+    o.json, o.quiet = "--json" in found.flags, "--quiet" in found.flags
+    for name, values in found.values.items():
+        for value in values:
+            _value(o, name, value)
     if not o.file:
         raise UsageError("no PTX file given")
     if not o.out and not o.json and not o.table:
@@ -105,9 +101,9 @@ def _parse(given: list[str]) -> _Options:
 def _value(o: _Options, name: str, value: str) -> None:
     if name == "-o":
         o.out = value
-    elif name in ("-arch", "--gpu-name"):
+    elif name == "-arch":
         o.arch = value
-    elif name in ("--kernel", "-k"):
+    elif name == "--kernel":
         o.kernel = value
     elif name == "--grid":
         o.grid = dims(value)
@@ -119,28 +115,17 @@ def _value(o: _Options, name: str, value: str) -> None:
         if value not in OBJECTIVES:
             raise UsageError(f"--objective {value}: one of {', '.join(OBJECTIVES)}")
         o.objective = value
-    elif name in ("-knob", "--knob"):
+    elif name == "--knob":
         o.knobs.append(parse_setting(value))
     elif name == "--knob-file":
         o.knobs += read_knob_file(value).settings
     elif name == "--table":
         o.table = value
-    elif name in (
-        "--shared",
-        "--max-steps",
-        "--trials",
-        "--seconds",
-        "--seed",
-        "--jobs",
-        "--maxrregcount",
-        "-maxrregcount",
-    ):
+    else:
         number = integer(value, name)
         if number < 0:
             raise UsageError(f"{name}: {number} is negative")
-        setattr(o, {"max-steps": "max_steps", "maxrregcount": "limit"}.get(name.lstrip("-"), name.lstrip("-")), number)
-    else:
-        raise UsageError(f"unknown option {name}")
+        setattr(o, {"--max-steps": "max_steps", "--maxrregcount": "limit"}.get(name, name[2:]), number)
 
 
 def tune_command(given: list[str]) -> int:

@@ -4,11 +4,11 @@ Sections, symbols and names are created, and sections placed in the file, in the
 (``docs/facts/cubin.md``, "Section order" and "Symbols"; the string tables of ptxas's files show the order of creation).
 """
 
+from typing import TYPE_CHECKING
+
 from orias.cubin import elf
-from orias.cubin.capsule.capsule_writer import NoCapsule
 from orias.cubin.model import LOCAL, CubinModule, KernelCode
 from orias.cubin.notes import compat, cuinfo, tkinfo
-from orias.cubin.put_capsule import CapsuleSections, add_capsules, fill_capsules, prove
 from orias.cubin.put_code import add_code, add_reserved, bind_text_relocs
 from orias.cubin.put_data import add_variables, need_bank4
 from orias.cubin.put_debug import line_sections
@@ -17,6 +17,9 @@ from orias.cubin.put_relocs import all_relocations, late_names, reloc_bytes
 from orias.cubin.quirks import REL_ACTION, bytes_after_section_names, clear_program_header_size
 from orias.cubin.section_builder import OutSection, OutSegment
 from orias.cubin.work import Work
+
+if TYPE_CHECKING:
+    from orias.cubin.put_capsule import CapsuleSections
 
 
 def write(module: CubinModule) -> bytes:
@@ -91,6 +94,9 @@ def write(module: CubinModule) -> bytes:
     if m.capsules and not w.facts.mercury_layout:
         m.no_capsule = f"{m.target} has none"
     elif m.capsules:
+        from orias.cubin.capsule.capsule_writer import NoCapsule
+        from orias.cubin.put_capsule import add_capsules
+
         try:
             capsules, added = add_capsules(w)
             sections += added
@@ -99,6 +105,8 @@ def write(module: CubinModule) -> bytes:
     first_global = b.number(sections)
     fill(w, info, graph, proto)
     if capsules is not None:
+        from orias.cubin.put_capsule import fill_capsules
+
         fill_capsules(w, capsules, strtab, module_records(w))
     for out, relocs in w.pending:
         out.data = reloc_bytes(relocs, out.type == elf.SHT_RELA)
@@ -111,6 +119,8 @@ def write(module: CubinModule) -> bytes:
     if m.relocatable and split:
         clear_program_header_size(data)
     if capsules is not None:
+        from orias.cubin.put_capsule import prove
+
         prove(bytes(data))
     return bytes(data)
 

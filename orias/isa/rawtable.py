@@ -40,8 +40,8 @@ class Form:
     """One form of an opcode."""
 
     __slots__ = (
-        "alias", "bars", "default", "default_by_mods", "guard_up", "mask", "mnemonic", "nots", "opcode", "pow2", "prefer", "printed", "results",
-        "reuse", "seen", "val", "_mods", "_mod_texts", "_operand_texts", "_operands", "_skeletons", "vocabulary",
+        "alias", "bars", "counts", "default", "default_by_mods", "guard_up", "mask", "mnemonic", "nots", "opcode", "pow2", "prefer", "printed", "results",
+        "seen", "val", "_mods", "_mod_texts", "_operand_texts", "_operands", "_reuse", "_skeletons", "vocabulary",
     )  # fmt: skip
 
     def __init__(
@@ -110,8 +110,9 @@ class Form:
                 raise ValueError(f"{template}: no note {note!r}")
         if layout is not None:
             self._choose(layout)
-        self.reuse: Final[int] = ANY_REUSE if loose_reuse else self._shown_reuse()
-        """Reuse flags (bits 122 to 124 as 1, 2, 4) that the operands can print, or ANY_REUSE."""
+        self.counts: tuple[int, int] | None = None
+        """Number of slots (dst, src), once :func:`orias.isa.slots.slot_counts` has counted them."""
+        self._reuse: int = ANY_REUSE if loose_reuse else -1
 
     def _choose(self, layout: Layout) -> None:
         """Adds the conditions of a layout; keeps only those exclusions that the fixed bits do not decide."""
@@ -124,12 +125,17 @@ class Form:
                 nots.append((rest, v & rest))
         self.nots = nots
 
-    def _shown_reuse(self) -> int:
+    @property
+    def reuse(self) -> int:
+        """Reuse flags (bits 122 to 124 as 1, 2, 4) that the operands can print, or ANY_REUSE."""
+        if self._reuse >= 0:
+            return self._reuse
         shown = 0
         for o in self.operands:
             for e in o.elems:
                 if e.reuse >= 122:
                     shown |= 1 << e.reuse - 122
+        self._reuse = shown
         return shown
 
     @property

@@ -142,15 +142,18 @@ def name_pieces(form: Form, slots: list[Slot]) -> list[Piece]:
 _CODED: Final = frozenset((*SUFFIX_TEXT, ".64", "|"))
 
 
-_counts: dict[str, tuple[int, int]] = {}
+_counts: dict[tuple[object, ...], tuple[int, int]] = {}
 
 
 def slot_counts(form: Form) -> tuple[int, int]:
     """Number of slots (dst, src) of a form from its skeletons alone; (-1, -1) if the skeletons do not determine it."""
+    if form.counts is not None:
+        return form.counts
     skeletons = form.skeletons()
-    key = f"{form.results} {form.mnemonic in _INDEXED} {skeletons}"
+    key = (form.results, form.mnemonic in _INDEXED, *skeletons)
     found = _counts.get(key)
     if found is not None:
+        form.counts = found
         return found
     results = form.results
     dst = src = 0
@@ -169,7 +172,7 @@ def slot_counts(form: Form) -> tuple[int, int]:
             dst += n
         else:
             src += n
-    _counts[key] = dst, src
+    form.counts = _counts[key] = dst, src
     return dst, src
 
 

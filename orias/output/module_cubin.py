@@ -19,7 +19,6 @@ from orias.diag import Unsupported
 from orias.lower.frame.data_layout import BINDING
 from orias.lower.frame.program import Kernel, Program
 from orias.options import Options
-from orias.output.debug_records import debug_sections
 from orias.output.emit import EmittedText
 from orias.output.function_addresses import place_functions
 from orias.output.kernel_code import kernel_code
@@ -136,6 +135,8 @@ def _text_sections(
 ) -> list[DebugSection]:
     """The debug sections that come from the PTX text: all of them with -g, else the names of inlined functions."""
     if options.debug:
+        from orias.output.debug_records import debug_sections
+
         return debug_sections(module, program.kernels, texts, out, target)
     section, _ = names_section(module)
     return [section] if section is not None else []

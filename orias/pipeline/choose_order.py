@@ -7,7 +7,6 @@ from orias.options import Options
 from orias.ori.clone import clone
 from orias.ori.decisions import ORDER, Decision
 from orias.ori.ir import Func
-from orias.pipeline.modelled_time import modelled_time
 from orias.schedule.list import Plan, plans
 from orias.schedule.scheduling import pre_ra
 
@@ -24,6 +23,8 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
 
 
 def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func], None]) -> Plan:
+    from orias.pipeline.modelled_time import modelled_time
+
     best, least = ways[0], -1.0
     tried: list[tuple[Plan, Func, float]] = []
     for way in ways:

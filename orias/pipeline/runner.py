@@ -1,6 +1,6 @@
 """Runs the pipeline on functions, as the options select."""
 
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from orias.diag import CompileError, Diagnostic
 from orias.options import Options
@@ -8,7 +8,9 @@ from orias.ori.ir import Func
 from orias.pipeline.find_phase import find_phase
 from orias.pipeline.functions import FUNCTIONS, Trace
 from orias.pipeline.phases import PHASES, Phase
-from orias.pipeline.watch import Watch
+
+if TYPE_CHECKING:
+    from orias.pipeline.watch import Watch
 
 
 @final
@@ -21,7 +23,11 @@ class Runner:
         self.options: Options = options
         self.phases: list[Phase] = selected(options)
         self.stopped: bool = bool(options.stop_after)
-        self.watch: Watch | None = Watch(options, trace) if trace is not None or options.watches else None
+        self.watch: Watch | None = None
+        if trace is not None or options.watches:
+            from orias.pipeline import watch
+
+            self.watch = watch.Watch(options, trace)
 
     def run(self, fn: Func) -> None:
         """Run the phases on a function."""

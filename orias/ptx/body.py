@@ -9,7 +9,7 @@ from typing import Final, final
 from orias.knobs.knob_settings import PRAGMA
 from orias.ptx.ast import O_PAIR, O_REG, TYPE_BITS, Function, Instr, Label, Loc, Operand, Pragma, Var
 from orias.ptx.call_syntax import LISTS, call, labelled_list, target_list
-from orias.ptx.debug import LOC, dwarf_line, loc_directive
+from orias.ptx.debug import dwarf_line, loc_directive, plain_loc
 from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration
 from orias.ptx.declare import declaration
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
@@ -167,7 +167,9 @@ class BodyReader:
             line += found[1].count("\n")
             self._label(function, found[2], line)
         else:
-            found = LOC.match(lex.source, pos)
+            if not self.state.module.files:
+                return False
+            found = plain_loc().match(lex.source, pos)
             if found is None:
                 return False
             line += lex.source.count("\n", pos, found.end())

@@ -12,11 +12,17 @@ from orias.ptx.lexer import T_DOT, T_IDENT, T_INT, T_PUNCT, T_STRING
 from orias.ptx.parser_state import State
 
 _SIZES: Final = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
-_RUN: Final = re.compile(r"(?:[ \t\r\f\n]*\.b8[ \t]+[0-9]{1,18}(?=[ \t]*[\r\n]))+", re.A)
+_RUN: Final = r"(?a)(?:[ \t\r\f\n]*\.b8[ \t]+[0-9]{1,18}(?=[ \t]*[\r\n]))+"
 """A run of ``.b8 N`` lines, which is most of a debug section."""
-LOC: Final = re.compile(
-    r"[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]*;?(?=[ \t]*\n)", re.A
-)
+_LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]*;?(?=[ \t]*\n)"
+_patterns: Final[list[re.Pattern[str]]] = []
+
+
+def plain_loc() -> re.Pattern[str]:
+    """The pattern of a ``.loc`` with three numbers; compiled on the first call, for most files have none."""
+    if not _patterns:
+        _patterns.append(re.compile(_LOC))
+    return _patterns[0]
 
 
 def file_directive(state: State) -> None:
@@ -81,9 +87,10 @@ def section_directive(state: State) -> None:
     state.punct("{")
     position = 0
     source = lex.source
+    pattern = re.compile(_RUN)
     while not state.take("}"):
         if lex.kind == T_DOT:
-            run = _RUN.match(source, lex.start)
+            run = pattern.match(source, lex.start)
             if run is not None:
                 values = run.group().split()[1::2]
                 section.items.extend([(1, int(v) & 255) for v in values])

@@ -14,7 +14,7 @@ from orias.ptx.parser_state import State
 
 _MASKS: Final = frozenset([0xFF << 8 * k for k in range(8)])
 """Byte masks of addresses; each selects one byte."""
-_INT_LIST: Final = re.compile(r"\s*\{([-0-9xXa-fA-F,U \t\r\n]*)\}", re.A)
+_INT_LIST: Final = r"(?a)\s*\{([-0-9xXa-fA-F,U \t\r\n]*)\}"
 
 
 def initialiser(state: State, var: Var) -> None:
@@ -32,7 +32,7 @@ def initialiser(state: State, var: Var) -> None:
     if (lex.kind == T_PUNCT and lex.text == "{") != bool(shape):
         state.fatal("Initial value type mismatch", lex.line)
     if shape:
-        match = _INT_LIST.match(lex.source, lex.start)
+        match = re.compile(_INT_LIST).match(lex.source, lex.start)
         if match is not None and len(shape) == 1 and var.type[0] in "bus" and var.type != "b128":
             values = _int_list(match[1], size)
             if values is not None:

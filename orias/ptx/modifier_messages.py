@@ -9,13 +9,13 @@ from orias.ptx.ast import TYPE_WORDS, Sig
 from orias.ptx.form_table import Row, rows
 from orias.ptx.gates import PRODUCT_WORDS, Place, messages
 from orias.ptx.names import SLOT_OF
-from orias.ptx.rules import apply, parse_rows
+from orias.ptx.rules import Rule, apply, parse_rows
 from orias.ptx.targets import listed
 
 SPACES: Final = frozenset(
     ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
 )
-_ILLEGAL: Final = parse_rows("""
+_ILLEGAL: Final = """
 n=cvt word=ftz t0!=f16/f32/f64 t1!=f16/f32/f64 | n=cvt word=ftz t0=bf16 | n=cvt word=ftz t1=bf16 -> Illegal modifier '.ftz' for instruction 'cvt'
 n=cvt word=ftz => Modifier '.ftz' does not apply to this type of convert operation
 n=cvt word=sat => Illegal modifier '.sat' for instruction 'cvt'
@@ -55,10 +55,10 @@ word=rs =>
 word=cp_mask => @F100 Fv8.6 : .{word} && {plain}
 word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @XTENSOR : .{word}' for instruction '{n} && {plain}
 -> {plain}
-""")
+"""
 """Messages on a word that the form row does not have; the first row with ``=>`` that holds is the last one tried."""
 
-_MISSING: Final = parse_rows("""
+_MISSING: Final = """
 word=finite => Test required for instruction '{n}'
 n=fence.proxy/membar.proxy => .proxykind modifier required for instruction '{n}'
 slot=rnd only => .approx modifier required for instruction '{n}'
@@ -85,16 +85,25 @@ word=1d n!=cp.async.bulk.tensor/cp.reduce.async.bulk.tensor/cp.async.bulk.prefet
 word=trap => Clamp modifier required for instruction '{n}'
 n=griddepcontrol => '.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'
 -> .{word} modifier required for instruction '{n}'
-""")
+"""
 """Messages on a required group without a word in the opcode; ``word`` is the first of the group."""
 
-_UNEXPECTED: Final = parse_rows("""
+_UNEXPECTED: Final = """
 n=min/max relu t0=u16/s16/u16x2/u32/u64/s64 => Illegal modifier '.relu' for instruction '{n}' with type '.{t0}'
 -> Unexpected instruction types specified for '{n}'
-""")
+"""
 """Messages on types for which an instruction has no form, or none with the words that select one."""
 
 _NOWHERE: Final = Place(0, 0, "")
+_parsed: Final[dict[str, list[Rule]]] = {}
+
+
+def _rows(text: str) -> list[Rule]:
+    """The rows of one of the tables, parsed at its first message."""
+    found = _parsed.get(text)
+    if found is None:
+        found = _parsed[text] = parse_rows(text)
+    return found
 
 
 def illegal(word: str, slot: str, name: str, row: Row, types: tuple[str, ...], place: Place) -> list[str]:
@@ -114,7 +123,7 @@ def illegal(word: str, slot: str, name: str, row: Row, types: tuple[str, ...], p
     if word == "sat" and any(word in r.words for r in rows(name).values()):
         facts["elsewhere"] = "yes"
     found = messages(PRODUCT_WORDS[word], place, facts) if word in PRODUCT_WORDS else []
-    return found + apply(_ILLEGAL, facts, [], place)
+    return found + apply(_rows(_ILLEGAL), facts, [], place)
 
 
 def missing(name: str, group: tuple[str, ...]) -> list[str]:
@@ -124,7 +133,7 @@ def missing(name: str, group: tuple[str, ...]) -> list[str]:
         facts[word] = word
     if group == ("approx",):
         facts["only"] = "yes"
-    return apply(_MISSING, facts, [], _NOWHERE)
+    return apply(_rows(_MISSING), facts, [], _NOWHERE)
 
 
 def unexpected(name: str, words: list[str], types: tuple[str, ...]) -> str:
@@ -132,7 +141,7 @@ def unexpected(name: str, words: list[str], types: tuple[str, ...]) -> str:
     facts = {"n": name, **{w: w for w in words}}
     if types:
         facts["t0"] = types[0]
-    return apply(_UNEXPECTED, facts, [], _NOWHERE)[0]
+    return apply(_rows(_UNEXPECTED), facts, [], _NOWHERE)[0]
 
 
 def without_sync(name: str, place: Place) -> list[str]:

@@ -10,11 +10,11 @@ from orias.diag import CompileError, Diagnostic
 from orias.options import Options
 from orias.ptx.ast import Function, Instr, Module, Sig
 
-_HEAD: Final = re.compile(
-    r"(?:[ \t\r\f\n]+|//[^\n]*|/\*.*?\*/)*(?:\.version[ \t\r\f\n]+([0-9]+)\.([0-9]+)|\.target[ \t\r\f\n]+([^\n/.]*)|"
-    r"\.address_size[ \t\r\f\n]+[0-9]+)",
-    re.S,
+_HEAD: Final = (
+    r"(?s)(?:[ \t\r\f\n]+|//[^\n]*|/\*.*?\*/)*(?:\.version[ \t\r\f\n]+([0-9]+)\.([0-9]+)|\.target[ \t\r\f\n]+([^\n/.]*)|"
+    r"\.address_size[ \t\r\f\n]+[0-9]+)"
 )
+"""A directive of the head and what precedes it; compiled for several inputs only."""
 
 
 def merge(sources: list[tuple[str, str | bytes]]) -> tuple[str, str | bytes]:
@@ -52,14 +52,15 @@ class _Head:
         self.version: tuple[int, int] = (0, 0)
         self.target: str = ""
         self.end: int = 0
-        m = _HEAD.match(text)
+        head = re.compile(_HEAD)
+        m = head.match(text)
         while m is not None:
             if m.group(1) is not None:
                 self.version = int(m.group(1)[-6:]), int(m.group(2)[-6:])
             elif m.group(3) is not None:
                 self.target = m.group(3).strip()
             self.end = m.end()
-            m = _HEAD.match(text, self.end)
+            m = head.match(text, self.end)
 
     def body(self) -> str:
         """The text with blank lines for the head."""

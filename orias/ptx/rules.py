@@ -182,21 +182,34 @@ def parse_rows(text: str) -> list[Rule]:
 class Rules:
     """The blocks of one kind, parsed per instruction name on first use."""
 
-    __slots__ = ("_blocks", "_built")
+    __slots__ = ("_blocks", "_built", "_exact", "_starts")
 
     def __init__(self, tables: list[dict[str, str]]) -> None:
-        self._blocks: Final[list[tuple[list[str], str]]] = [
-            (names.split(), text) for table in tables for names, text in table.items()
-        ]
+        self._blocks: Final[list[str]] = []
+        self._exact: Final[dict[str, list[int]]] = {}
+        """Numbers of blocks by name, in order."""
+        self._starts: Final[list[tuple[str, int]]] = []
+        """Starts of names (``wgmma*``) and the numbers of their blocks."""
         self._built: Final[dict[str, list[Rule]]] = {}
+        for table in tables:
+            for names, text in table.items():
+                for name in names.split():
+                    if name[-1] == "*":
+                        self._starts.append((name[:-1], len(self._blocks)))
+                    else:
+                        self._exact.setdefault(name, []).append(len(self._blocks))
+                self._blocks.append(text)
 
     def of(self, name: str) -> list[Rule]:
         """The rows of all blocks of a name, in order."""
         found = self._built.get(name)
         if found is None:
+            numbers = set(self._exact.get(name, ()))
+            for start, i in self._starts:
+                if name.startswith(start):
+                    numbers.add(i)
             found = []
-            for names, text in self._blocks:
-                if name in names or any(n[-1] == "*" and name.startswith(n[:-1]) for n in names):
-                    found.extend(parse_rows(text))
+            for i in sorted(numbers):
+                found.extend(parse_rows(self._blocks[i]))
             self._built[name] = found
         return found

@@ -8,7 +8,11 @@ from typing import Final
 
 from orias.ptx.ast import O_IMM, O_REG, O_SINK, Operand, Sig
 
-_VIDEO: Final = re.compile(r"v(?:add|sub|absdiff|min|max|shl|shr|mad|set|avrg)[24]?", re.A)
+_VIDEO: Final = frozenset(
+    f"v{operation}{lanes}"
+    for operation in ("add", "sub", "absdiff", "min", "max", "shl", "shr", "mad", "set", "avrg")
+    for lanes in ("", "2", "4")
+)
 _SOURCES: Final[dict[str, str]] = {"2": "h[0-3]{2}", "4": "b[0-7]{4}", "": "b[0-3]|h[01]"}
 _RESULTS: Final[dict[str, str]] = {"2": "h(?:1?0|1)", "4": "b(?=.)3?2?1?0?", "": "b[0-3]|h[01]"}
 """Selectors by the number of lanes: all four of a result are named from the highest down."""
@@ -16,7 +20,7 @@ _RESULTS: Final[dict[str, str]] = {"2": "h(?:1?0|1)", "4": "b(?=.)3?2?1?0?", "":
 
 def is_video(name: str) -> bool:
     """Whether an instruction is a video instruction."""
-    return name[0] == "v" and _VIDEO.fullmatch(name) is not None
+    return name in _VIDEO
 
 
 def is_simd(name: str) -> bool:

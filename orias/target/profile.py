@@ -29,19 +29,20 @@ class Target:
         self.sm: Final[int] = sm
         self.suffix: Final[str] = suffix
         self._column: Final[Column] = column
-        has = 0
-        known = 0
-        rows = column["feature"]
+        self._features: int = 0
+        self._known: int = 0
+        """Bits of the features that it has, and of those that are known; read at the first query, for a compile asks one target."""
+        self.table: Final[str] = f"sm_{self.number('decoder_class')}"
+        self.latency_class: Final[int] = self.number("latency_class")
+
+    def _read_features(self) -> None:
+        rows = self._column["feature"]
         for k, feature in enumerate(features.NAMES):
             value = rows.get(feature, _UNKNOWN)
             if value == "y":
-                has |= 1 << k
+                self._features |= 1 << k
             if value != _UNKNOWN:
-                known |= 1 << k
-        self._features: Final[int] = has
-        self._known: Final[int] = known
-        self.table: Final[str] = f"sm_{self.number('decoder_class')}"
-        self.latency_class: Final[int] = self.number("latency_class")
+                self._known |= 1 << k
 
     def _fact(self, section: str, name: str) -> str:
         value = self._column[section].get(name, _UNKNOWN)
@@ -51,6 +52,8 @@ class Target:
 
     def has(self, feature: int) -> bool:
         """Whether the target has a feature (a number of :mod:`orias.target.features`)."""
+        if not self._known:
+            self._read_features()
         if not self._known >> feature & 1:
             raise MissingFact(f"{self.name}: feature '{features.NAMES[feature]}' is not known")
         return self._features >> feature & 1 == 1

@@ -28,25 +28,30 @@ class Bound:
 Rows = dict[str, dict[str, Bound]]
 
 
-def read_tables(path: str) -> dict[tuple[str, int], Rows]:
-    """The tables of a file, by kind of register and SM."""
-    rows: Rows = {}
-    tables: dict[tuple[str, int], Rows] = {}
+def read_texts(path: str) -> dict[tuple[str, int], str]:
+    """The tables of a file as text, by kind of register and SM: a compile parses those of its SM only."""
+    texts: dict[tuple[str, int], str] = {}
     with open(path, encoding="utf-8") as f:
-        for line in f:
-            if line.startswith("#") or not line.strip():
-                continue
-            words = line.split()
-            if words[0] == "table":
-                rows = {}
-                tables[words[1], int(words[2])] = rows
-                continue
-            row: dict[str, Bound] = {}
-            for w in words[1:]:
-                name, _, cycles = w.rpartition(":")
-                row[name] = Bound(int(cycles.rstrip("?")), not cycles.endswith("?"))
-            rows[words[0]] = row
-    return tables
+        for text in f.read().split("\ntable ")[1:]:
+            head, _, lines = text.partition("\n")
+            kind, sm = head.split()
+            texts[kind, int(sm)] = lines
+    return texts
+
+
+def read_rows(text: str) -> Rows:
+    """The rows of one table."""
+    rows: Rows = {}
+    for line in text.splitlines():
+        words = line.split()
+        if not words or words[0][0] == "#":
+            continue
+        row: dict[str, Bound] = {}
+        for w in words[1:]:
+            name, _, cycles = w.rpartition(":")
+            row[name] = Bound(int(cycles.rstrip("?")), not cycles.endswith("?"))
+        rows[words[0]] = row
+    return rows
 
 
 def _floor(row: dict[str, Bound]) -> int:
@@ -86,11 +91,11 @@ class Minimum:
         return Bound(self._floor[producer], False)
 
 
-_overwrites: list[dict[tuple[str, int], Rows]] = []
+_overwrites: dict[tuple[str, int], str] = {}
 
 
 def overwrites(kind: str, sm: int) -> Minimum:
     """Distances between two writes of one register of a kind (gpr, ugpr, pred, upred), the first of fixed latency."""
     if not _overwrites:
-        _overwrites.append(read_tables(_OVERWRITE))
-    return Minimum(_overwrites[0].get((kind, sm), {}))
+        _overwrites.update(read_texts(_OVERWRITE))
+    return Minimum(read_rows(_overwrites.get((kind, sm), "")))

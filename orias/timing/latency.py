@@ -85,12 +85,18 @@ def base_class(op: Op, u: Units) -> str:
 class _Table:
     """The distances of one kind of dependence, by producer class and consumer class."""
 
-    __slots__ = ("columns", "guessed", "rows")
+    __slots__ = ("_lines", "columns", "rows")
 
-    def __init__(self, columns: list[str]) -> None:
-        self.columns: dict[str, int] = {c: i for i, c in enumerate(columns)}
+    def __init__(self, lines: list[list[str]]) -> None:
+        """`lines`: the words of each line, the columns first."""
+        self.columns: dict[str, int] = {c: i for i, c in enumerate(lines[0])}
         self.rows: dict[str, list[int]] = {}
-        self.guessed: set[tuple[str, str]] = set()
+        self._lines: list[list[str]] = lines
+        for words in lines[1:]:
+            values = [int(w.rstrip("?")) for w in words[1:]]
+            if len(values) != len(self.columns):
+                raise ValueError(f"latency.txt: row {words}")
+            self.rows[words[0]] = values
 
     def get(self, producer: str, consumer: str) -> int:
         row = self.rows.get(producer)
@@ -101,15 +107,25 @@ class _Table:
             i = self.columns.get(_NEAREST.get(consumer, "*"), -1)
         return row[self.columns["*"] if i < 0 else i]
 
+    def is_guess(self, producer: str, consumer: str) -> bool:
+        """Whether there is no such entry, or it is marked as a guess."""
+        i = self.columns.get(consumer, -1)
+        for words in self._lines[1:]:
+            if words[0] == producer:
+                return i < 0 or words[i + 1].endswith("?")
+        return True
+
 
 @final
 class _Facts:
     """The contents of the data files."""
 
-    __slots__ = ("intervals", "pairs", "stalls", "tables")
+    __slots__ = ("_lines", "_tables", "intervals", "pairs", "stalls")
 
     def __init__(self) -> None:
-        self.tables: dict[tuple[str, int], _Table] = {}
+        self._lines: dict[tuple[str, int], list[list[str]]] = {}
+        """The words of the lines of each table: a compile parses the tables of its SM only."""
+        self._tables: dict[tuple[str, int], _Table] = {}
         self.intervals: list[tuple[str, int, list[int]]] = []
         self.stalls: list[tuple[str, int, list[int]]] = []
         self.pairs: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
@@ -117,28 +133,26 @@ class _Facts:
         self._read_pairs()
 
     def _read_classes(self) -> None:
-        table: _Table | None = None
-        head: tuple[str, int] | None = None
+        table: list[list[str]] = []
         for line in _lines("latency.txt"):
             words = line.split()
             if not words or words[0] == "#" or line[0] == "#":
                 continue
             if words[0] == "table":
-                head = (words[1], int(words[2]))
-                table = None
+                table = self._lines[words[1], int(words[2])] = []
             elif words[0] in ("interval", "stall"):
                 self._read_list(words)
-            elif head is not None and table is None:
-                table = _Table(words)
-                self.tables[head] = table
-            elif table is not None:
-                values = [int(w.rstrip("?")) for w in words[1:]]
-                if len(values) != len(table.columns):
-                    raise ValueError(f"latency.txt: row {words[0]} of {head}")
-                table.rows[words[0]] = values
-                for name, w in zip(table.columns, words[1:], strict=True):
-                    if w.endswith("?"):
-                        table.guessed.add((words[0], name))
+            else:
+                table.append(words)
+
+    def table(self, kind: str, sm: int) -> _Table:
+        """The table of a kind for an SM, or of the SM before it that has one."""
+        if (kind, sm) not in self._lines:
+            sm = 80 if (kind, 80) in self._lines else 75
+        found = self._tables.get((kind, sm))
+        if found is None:
+            found = self._tables[kind, sm] = _Table(self._lines[kind, sm])
+        return found
 
     def _read_list(self, words: list[str]) -> None:
         out = self.intervals if words[0] == "interval" else self.stalls
@@ -203,10 +217,7 @@ class Latency:
         self._late_wide_addend: Final[bool] = profile.has(features.LATE_WIDE_ADDEND)
         self._full_latency_overwrites: Final[bool] = profile.has(features.FULL_LATENCY_OVERWRITES)
         self.units: Final[Units] = units(sm)
-        self._tables: list[_Table] = []
-        for k in _KINDS:
-            t = facts.tables.get((k, base)) or facts.tables.get((k, 80)) or facts.tables[k, 75]
-            self._tables.append(t)
+        self._tables: list[_Table] = [facts.table(k, base) for k in _KINDS]
         self._pairs: list[dict[tuple[str, str], int]] = [facts.pairs.get((k, sm), {}) for k in _KINDS]
         self._overwrites: list[Minimum] = [overwrites(k, sm) for k in _KINDS]
         self._interval: dict[str, int] = {n: c for n, c, sms in facts.intervals if not sms or sm in sms}
@@ -285,7 +296,7 @@ class Latency:
         t = self._tables[kind_of(unit, slot)]
         pc = self.op_class(producer)
         cc = self.op_class(consumer)
-        return pc not in t.rows or cc not in t.columns or (pc, cc) in t.guessed
+        return t.is_guess(pc, cc)
 
     def settle(self, op: Op, unit: int) -> int:
         """Cycles until a fixed-latency result is in its register unit `unit`, for consumers of the same kind."""

@@ -3,15 +3,15 @@
 import os
 from typing import Final
 
-from orias.timing.bounds import Minimum, Rows, read_tables
+from orias.timing.bounds import Minimum, read_rows, read_texts
 
 _DATA: Final = os.path.join(os.path.dirname(__file__), "data", "minimum.txt")
 
-_tables: dict[tuple[str, int], Rows] = {}
+_tables: dict[tuple[str, int], str] = {}
 
 
 def minimum(kind: str, sm: int) -> Minimum:
     """Distances of one kind (:data:`orias.timing.distance_classes.KINDS`) on one SM."""
     if not _tables:
-        _tables.update(read_tables(_DATA))
-    return Minimum(_tables.get((kind, sm), {}))
+        _tables.update(read_texts(_DATA))
+    return Minimum(read_rows(_tables.get((kind, sm), "")))

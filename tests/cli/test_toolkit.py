@@ -62,6 +62,35 @@ def test_cuobjdump_sass(cubin: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "Function : first" in a and "Function : second" in a
 
 
+USES = """
+.version 8.0
+.target sm_80
+.address_size 64
+.global .align 4 .b8 g[100];
+.const .align 4 .b8 c[64];
+.visible .entry large(.param .u64 p, .param .u32 n) {
+.local .align 16 .b8 frame[256];
+.shared .align 4 .b8 tile[128];
+.reg .u64 %rd<5>; .reg .u32 %r<9>;
+ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; mov.u64 %rd2, frame; mul.wide.u32 %rd3, %r2, 4;
+add.u64 %rd2, %rd2, %rd3; st.local.u32 [%rd2], %r1; ld.local.u32 %r4, [%rd2+8]; mov.u32 %r5, tile; add.u32 %r5, %r5, %r2;
+st.shared.u32 [%r5], %r4; bar.sync 0; ld.shared.u32 %r6, [%r5+4]; ld.const.u32 %r7, [c+8]; add.u32 %r6, %r6, %r7;
+st.global.u32 [%rd1], %r6; ld.global.u32 %r8, [g+4]; st.global.u32 [%rd1+8], %r8; ret; }
+.visible .entry small() { ret; }
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
+@pytest.mark.parametrize("source", [PTX, USES], ids=["plain", "memory"])
+def test_cuobjdump_resource_usage(arch: str, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.cubin"
+    path.write_bytes(orias.compile(source, arch=arch).data)
+    text = ours(capsys, "cuobjdump", "-res-usage", str(path))
+    assert text == theirs("cuobjdump", "-res-usage", str(path))
+    assert ("STACK:256" in text) == (source is USES)
+    assert ours(capsys, "cuobjdump", "--dump-resource-usage", str(path)) == text
+
+
 def test_cuobjdump_of_one_function(cubin: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options in (["-fun", "first", "-sass"], ["--function=first", "--dump-sass"]):
         a, b = ours(capsys, "cuobjdump", *options, str(cubin)), theirs("cuobjdump", *options, str(cubin))
@@ -82,13 +111,16 @@ def test_cuobjdump_lists_and_extracts(
     assert out == theirs("cuobjdump", "-xelf", "all", "a.cubin", folder=cubin.parent)
 
 
+REFUSED = {"nvdisasm": ("-plr", "-cfg", "-bbcfg", "-json"), "cuobjdump": ("-elf", "-ptx", "-symbols")}
+
+
 @pytest.mark.parametrize("name", ["nvdisasm", "cuobjdump"])
 def test_failures(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text").write_text("no cubin")
     for arguments, message in (
         (["-sass", "missing"] if name == "cuobjdump" else ["missing"], "Could not open input file 'missing'"),
         (["-nonsense", "x"], "Option '-nonsense' is not supported by Orias"),
-        (["-plr", "x"], "Option '-plr' is not supported by Orias"),
+        *(([option, "x"], f"Option '{option}' is not supported by Orias") for option in REFUSED[name]),
         ([], "No input file specified"),
         ([str(tmp_path / "text")], ""),
     ):

@@ -192,7 +192,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["FILE", "--grid"], 2, "needs a value"),
+        (["FILE", "--grid"], 2, "argument expected"),
         (["FILE", "--what=1"], 2, "unknown option"),
         ([], 2, "one cubin"),
         (["FILE", "--kernel", "none"], 2, "the file has saxpy"),

@@ -150,7 +150,7 @@ def test_rows_ask_for_what_exists(where: str, table: dict[str, str]) -> None:
 
 
 def test_rows_of_words_and_headers_ask_for_what_exists() -> None:
-    rules = [*modifier_messages._ILLEGAL, *modifier_messages._MISSING, *headers._CONFLICTS]
+    rules = [*parse_rows(modifier_messages._ILLEGAL + modifier_messages._MISSING), *headers._CONFLICTS]
     keys = {term.key for rule in rules for terms in rule.alternatives for term in terms}
     assert keys <= FACTS | SPECIAL | {word[1:] for word in HEADER}
     words = {v for r in rules for terms in r.alternatives for t in terms if t.key == "word" for v in t.values}

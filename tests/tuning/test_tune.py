@@ -217,7 +217,7 @@ def test_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         ([str(EXAMPLE), "-o", "x", "-knob", "Foo=1"], "Unknown knob 'Foo' (orias --list-knobs lists them)"),
         ([str(EXAMPLE), "-o", "x", "--trials", "-1"], "--trials: -1 is negative"),
         ([str(EXAMPLE), "-o", "x", "-arch", "sm_1"], "'sm_1' is no target"),
-        ([str(EXAMPLE), "-o", "x", "--nothing", "1"], "unknown option --nothing"),
+        ([str(EXAMPLE), "-o", "x", "--nothing", "1"], "unknown option '--nothing'"),
         ([str(EXAMPLE), "-o", "x", "--table", str(EXAMPLE)], f"{EXAMPLE} exists and is no table of orias tune"),
         (["/nonexistent.ptx", "-o", "x"], "/nonexistent.ptx: No such file or directory"),
     ],

@@ -22,7 +22,7 @@ from orias.check.cubin import check_cubin
 from orias.check.hazard_flow import Observer
 from orias.isa.op import Op, op
 from orias.target.profile import profile_of_sm
-from orias.timing.bounds import Bound, read_tables
+from orias.timing.bounds import Bound, read_rows, read_texts
 from orias.timing.distance_classes import KINDS, consumer_class, kind_of, producer_class
 from orias.timing.latency import base_class
 from orias.timing.units import units
@@ -191,7 +191,8 @@ def write(arguments: list[str]) -> int:
                 )
     by_row: dict[tuple[int, str, str], dict[str, Bound]] = defaultdict(dict)
     for path, prefix in ((READS, ""), (WRITES, "waw-")):
-        for (kind, sm), table in read_tables(str(path)).items():
+        for (kind, sm), text in read_texts(str(path)).items():
+            table = read_rows(text)
             for p, row in table.items():
                 by_row[sm, prefix + kind, p].update(row)
     floors: dict[tuple[int, str, str], int] = {}
