@@ -165,16 +165,41 @@ def _check_inst(fn: Func, b: Block, k: int, inst: Inst, sound: set[Opnd]) -> lis
     return out
 
 
+def _predecessors_first(fn: Func) -> list[Block]:
+    """The entry and the other blocks, in reverse postorder of a walk from each block that no walk before it has reached."""
+    seen: set[int] = set()
+    out: list[Block] = []
+    for first in fn.blocks:
+        walk = [(first, 0)] if first.id not in seen else []
+        seen.add(first.id)
+        postorder: list[Block] = []
+        while walk:
+            b, k = walk.pop()
+            if k < len(b.succs):
+                walk.append((b, k + 1))
+                if b.succs[k].id not in seen:
+                    seen.add(b.succs[k].id)
+                    walk.append((b.succs[k], 0))
+            else:
+                postorder.append(b)
+        out += reversed(postorder)
+    return out
+
+
 def _dominators(fn: Func) -> dict[Block, int]:
-    """Dominator sets as bit masks over block positions, by plain fixed-point iteration: simple rather than fast."""
+    """Dominator sets as bit masks over block positions, by plain fixed-point iteration: simple rather than fast.
+
+    Predecessors come first as far as loops permit, so that two rounds are enough for most graphs.
+    """
     pos = {b: i for i, b in enumerate(fn.blocks)}
+    order = _predecessors_first(fn)
     every = (1 << len(fn.blocks)) - 1
     dom = dict.fromkeys(fn.blocks, every)
     dom[fn.blocks[0]] = 1
     changed = True
     while changed:
         changed = False
-        for b in fn.blocks[1:]:
+        for b in order[1:]:
             mask = every
             for p in b.preds:
                 mask &= dom[p]
