@@ -3,7 +3,19 @@
 from typing import Final, NamedTuple
 
 from orias.analysis.cfg import Loop, LoopForest, reverse_postorder
-from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_FREE, F_LEAVES, F_PINNED, F_WGMMA, F_WGMMA_SYNC
+from orias.isa.op import (
+    F_ALIGNED,
+    F_CALL,
+    F_CONVERGENT,
+    F_COOPERATIVE,
+    F_FENCE,
+    F_FREE,
+    F_LEAVES,
+    F_PINNED,
+    F_WGMMA,
+    F_WGMMA_SYNC,
+    F_WHOLE_WARP,
+)
 from orias.isa.operand import (
     INV,
     K_NONE,
@@ -26,6 +38,7 @@ from orias.semantics.integers import constant64_of
 _STAYS: Final = F_CALL | F_LEAVES
 _NEVER: Final = F_CALL | F_PINNED | F_WGMMA | F_WGMMA_SYNC
 _TOGETHER: Final = F_CONVERGENT | F_FENCE
+_BY_WARPS: Final = F_ALIGNED | F_COOPERATIVE | F_WHOLE_WARP
 
 
 class Body(NamedTuple):
@@ -84,16 +97,17 @@ def find_bodies(fn: Func, forest: LoopForest) -> list[Body]:
     out: list[Body] = []
     by_id = {b.id: b for b in fn.blocks}
     for loop in forest.loops:
-        if loop.header.id in outer or loop.header.no_unroll or not _has_shape(loop, keep):
+        inside = set(loop.blocks)
+        if loop.header.id in outer or loop.header.no_unroll or inside & keep or not _has_shape(loop, inside):
             continue
         blocks = [by_id[x] for x in loop.blocks]
-        if all(_may_repeat(b) for b in blocks) and all(_stays_inside(loop, b) for b in blocks):
+        if all(_may_repeat(b) and (b is loop.latches[0] or _stays_inside(b, inside)) for b in blocks):
             blocks.sort(key=lambda b: place[b.id])
             out.append(Body(blocks, 1 - loop.header.preds.index(loop.latches[0])))
     return out
 
 
-def _has_shape(loop: Loop, keep: set[int]) -> bool:
+def _has_shape(loop: Loop, inside: set[int]) -> bool:
     header = loop.header
     if len(loop.latches) != 1 or len(header.preds) != 2 or header.preds[0] is header.preds[1]:
         return False
@@ -101,16 +115,13 @@ def _has_shape(loop: Loop, keep: set[int]) -> bool:
     t = latch.terminator()
     if t is None or t.op.base != "BRA" or t.src or len(latch.succs) != 2 or latch.succs[0] is latch.succs[1]:
         return False
-    inside = set(loop.blocks)
-    return sum(s.id in inside for s in latch.succs) == 1 and not inside & keep
+    return sum(s.id in inside for s in latch.succs) == 1
 
 
-def _stays_inside(loop: Loop, b: Block) -> bool:
-    """True for the last block, and for one that ends with at most a branch and does not leave the loop."""
-    if b is loop.latches[0]:
-        return True
+def _stays_inside(b: Block, inside: set[int]) -> bool:
+    """True for a block that ends with at most a branch, and does not leave the loop."""
     t = b.terminator()
-    return (t is None or (t.op.base == "BRA" and not t.src)) and all(s.id in loop.blocks for s in b.succs)
+    return (t is None or (t.op.base == "BRA" and not t.src)) and all(s.id in inside for s in b.succs)
 
 
 def _may_repeat(b: Block) -> bool:
@@ -132,7 +143,7 @@ def copies_well(body: Body, uniform: bool) -> bool:
         flags = inst.op.flags
         if inst.op is OP_PHI or inst.op.base == "BRA":
             continue
-        if flags & _NEVER or (flags & _TOGETHER and (not uniform or not flags & F_CONVERGENT)):
+        if flags & _NEVER or (flags & _TOGETHER and not (uniform and flags & _BY_WARPS)):
             return False
     return True
 

@@ -39,6 +39,7 @@ from orias.isa.operand import (
 from orias.knobs.knob_values import Knobs
 from orias.ori.decisions import UNROLLED, Decision
 from orias.ori.ir import OP_PHI, Block, Func, Inst
+from orias.passes.loads_ahead import load_ahead
 from orias.passes.loop_bodies import (
     Body,
     copies_well,
@@ -77,7 +78,8 @@ def unroll_partly(fn: Func) -> bool:
     """Unroll the loops where it is worth it; True if there were any."""
     if fn.no_unroll or fn.moves_stack:
         return False
-    forest = find_loops(fn, dominators(fn))
+    tree = dominators(fn)
+    forest = find_loops(fn, tree)
     if not forest.loops:
         return False
     found: list[tuple[Body, _Counter]] = []
@@ -118,7 +120,8 @@ def unroll_partly(fn: Func) -> bool:
             text = f"{fn.knobs.unroll_unknown_count} iterations run between two tests of the loop; a copy of the loop runs the rest"
             numbers = {"factor": fn.knobs.unroll_unknown_count, "body": len(body.insts()), "block": body.header.id}
             fn.decisions.append(Decision(UNROLLED, body.latch.insts[-1].loc, text, numbers))
-        ways_out.append(_write(fn, body, counter, read, renamed))
+        always = [k for k, b in enumerate(body.blocks) if tree.dominates(b.id, body.latch.id)]
+        ways_out.append(_write(fn, body, counter, always, read, renamed))
     _rename(fn, where, homes, renamed)
     for out, phis in ways_out:
         for phi in phis:
@@ -236,9 +239,12 @@ def _compare(fn: Func, counter: _Counter, name: str, d: Opnd, a: Opnd, b: Opnd, 
 
 
 def _write(
-    fn: Func, body: Body, counter: _Counter, read: set[int], renamed: dict[int, int]
+    fn: Func, body: Body, counter: _Counter, always: list[int], read: set[int], renamed: dict[int, int]
 ) -> tuple[Block, list[Inst]]:
-    """Put the copy before the loop; the block after both loops, and the phis that it needs."""
+    """Put the copy before the loop; the block after both loops, and the phis that it needs.
+
+    `always`: the blocks of the body that every iteration runs.
+    """
     header, latch, entry = body.header, body.latch, body.entry
     before, after = header.preds[entry], body.after
     phis = body.phis()
@@ -279,6 +285,9 @@ def _write(
     main[0].insts[:0] = copies
     for phi, copy in zip(phis, copies, strict=True):
         copy.src.append(reg(kind_of(phi.dst[0]), now[vreg(phi.dst[0])]))
+    if len(body.blocks) > 1:
+        spine = [main[n + k] for n in range(0, len(main), len(body.blocks)) for k in always]
+        load_ahead(main, spine, fn.knobs.unroll_ahead_loads)
     goes_on = fn.new_vreg(K_P)
     step = mapped(counter.next, values)
     main[-1].insts.append(_compare(fn, counter, name, goes_on, step, last))

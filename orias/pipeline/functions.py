@@ -137,6 +137,9 @@ def _elections(fn: Func, o: Options) -> None:
 
 def _local_words(fn: Func, o: Options) -> None:
     if fn.frame_fixed:
+        # The address of a local variable has 64 bits, of which accesses read the low word.
+        narrow_low_words(fn)
+        simplify(fn)
         eliminate_dead(fn)
         if promote_frame(fn):
             simplify(fn)

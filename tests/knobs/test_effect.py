@@ -13,6 +13,10 @@ SHOWN = {
     "FusedProductReaders": ("PRODUCTS", "sm_80", 0, 0),
     "LogicReaders": ("KNOWN", "sm_80", 0, 0),
     "UnrollFullInstLimit": ("KNOWN", "sm_80", 0, 0),
+    "UnrollFullInstMax": ("KNOWN", "sm_80", 0, 0),
+    "UnrollGrowthLimit": ("KNOWN", "sm_80", 0, 0),
+    "UnrollAheadLoads": ("BRANCHED", "sm_80", 0, 0),
+    "LoopRotationInstLimit": ("TOP", "sm_80", 0, 0),
     "UnrollFullIterations": ("KNOWN", "sm_80", 0, 0),
     "UnrollRounds": ("KNOWN", "sm_80", 0, 0),
     "UnrollUnknownCount": ("SUM", "sm_80", 0, 2),
@@ -45,6 +49,7 @@ SHOWN = {
 NEEDS = {
     "LocalWordsLimit": "local variables (tests/passes/cases/local_words.txt)",
     "StoredValuesLimit": "more than 256 stores to known places",
+    "UnrollFullInstStep": "a loop that comes out at more than 400 instructions",
     "BranchOptRounds": "branches whose clean-up makes others foldable, nine times over",
     "ElectionDepth": "elect.sync below nine nested conditions",
     "HoistWorkingRegisters": "a loop close to a step of occupancy with invariant work in it",

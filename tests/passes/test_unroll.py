@@ -88,7 +88,7 @@ def test_exchange_and_what_stays() -> None:
     assert run(nested, 9) == (want, 1)
     large = (
         "mov.u32 %r3, 0;\nL: "
-        + "mad.lo.u32 %r2, %r2, 5, %r3;" * 9
+        + "mad.lo.u32 %r2, %r2, 5, %r3;" * 12
         + " add.u32 %r3, %r3, 1; setp.ne.u32 %p1, %r3, 64;\n@%p1 bra L;"
     )
     assert run(large + "st.global.u32 [%d2], %r2;", 1)[1] == 2
