@@ -67,6 +67,7 @@ class Knobs:
         "sink_remat_max_inst",
         "tensor_address_depth",
         "unroll_ahead_loads",
+        "unroll_divergent_loads",
         "unroll_full_inst_limit",
         "unroll_full_inst_max",
         "unroll_full_inst_step",
@@ -98,6 +99,7 @@ class Knobs:
     unroll_full_iterations: int
     unroll_rounds: int
     unroll_ahead_loads: int
+    unroll_divergent_loads: int
     unroll_unknown_count: int
     unroll_unknown_inst_limit: int
     election_depth: int

@@ -9,7 +9,7 @@ from orias.ori.decisions import NOT_UNROLLED, UNROLLED, Decision
 from orias.ori.ir import Func
 from orias.passes.licm import line_of
 from orias.passes.loop_bodies import Body, copies_well, find_bodies
-from orias.passes.partial_unroll import find_counter, fits
+from orias.passes.partial_unroll import find_counter, fits, pays_apart
 
 
 def note_loops(fn: Func, first_new: int) -> None:
@@ -41,6 +41,6 @@ def _reason(fn: Func, loop: Loop, has_inner: bool, body: Body | None) -> str:
         return "the loop stays: no counter with a constant step and an invariant bound decides when it ends"
     if not fits(body, fn.knobs) or not copies_well(body, True):
         return "the loop stays: its body is too large, or has an operation that must not be copied"
-    if not copies_well(body, not divergence(fn).branches[body.latch.id]):
-        return "the loop stays: the threads of a warp run different numbers of iterations, and work together in it"
+    if divergence(fn).branches[body.latch.id] and not pays_apart(body, fn.knobs):
+        return "the loop stays: the threads of a warp run different numbers of iterations, and work together or load much in each"
     return "the loop stays: it runs too few iterations"

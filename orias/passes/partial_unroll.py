@@ -14,13 +14,14 @@ from typing import Final, NamedTuple
 from orias.analysis.cfg import dominators, find_loops
 from orias.analysis.divergence import divergence
 from orias.analysis.known_bits import possible_bits
-from orias.isa.op import Op, op
+from orias.isa.op import F_FENCE, F_WRITE, op
 from orias.isa.operand import (
     INV,
     K_CONST,
     K_NONE,
     K_P,
     K_R,
+    NEG,
     NOT_PT,
     PT,
     RZ,
@@ -39,6 +40,7 @@ from orias.isa.operand import (
 from orias.knobs.knob_values import Knobs
 from orias.ori.decisions import UNROLLED, Decision
 from orias.ori.ir import OP_PHI, Block, Func, Inst
+from orias.passes.access_size import is_load
 from orias.passes.loads_ahead import load_ahead
 from orias.passes.loop_bodies import (
     Body,
@@ -54,6 +56,9 @@ _LARGEST_STEP: Final = 1 << 20
 _BRA: Final = op("BRA")
 _ADD: Final = op("IADD3")
 _ADD_WIDE: Final = op("iadd64")
+_SUMS: Final[dict[str, tuple[int, ...]]] = {"IADD3": (0, 1, 2), "IMAD": (2,), "LEA": (1,), "LEA.HI": (1,)}
+"""Additions, with the sources that are addends."""
+_WIDE_SUMS: Final[dict[str, tuple[int, ...]]] = {"iadd64": (0, 1), "IMAD.WIDE": (2,), "IMAD.WIDE.U32": (2,)}
 _OPPOSITE: Final = {"LT": "GE", "GE": "LT", "LE": "GT", "GT": "LE", "EQ": "NE", "NE": "EQ"}
 _SWAPPED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 _UP: Final = {"LT": "LT", "LE": "LE", "NE": "LT"}
@@ -66,6 +71,9 @@ class _Counter(NamedTuple):
     phi: Inst
     next: Opnd
     step: int
+    """0: the loop does not change it, and it must be positive for the copy to run."""
+    slot: int
+    """The source of the addition that is ``phi``."""
     test: str
     """The comparison that goes on."""
     unsigned: bool
@@ -98,7 +106,8 @@ def unroll_partly(fn: Func) -> bool:
     chosen = [
         (body, c)
         for body, c in found
-        if copies_well(body, not facts.branches[body.latch.id])
+        if (not facts.branches[body.latch.id] or pays_apart(body, fn.knobs))
+        and (c.step != 0 or _loads_together(body))
         and not _few_iterations(defs, body, c, fn.knobs.unroll_unknown_count)
     ]
     if not chosen:
@@ -138,6 +147,20 @@ def fits(body: Body, knobs: Knobs) -> bool:
     return size_of_body(body) * knobs.unroll_unknown_count <= knobs.unroll_unknown_inst_limit
 
 
+def pays_apart(body: Body, knobs: Knobs) -> bool:
+    """True if unrolling pays where threads of a warp run different numbers of iterations.
+
+    There the rest costs a warp nearly as many iterations as the copy saves tests, so an iteration must gain by loading with others.
+    """
+    return copies_well(body, False) and sum(is_load(i) for i in body.insts()) <= knobs.unroll_divergent_loads
+
+
+def _loads_together(body: Body) -> bool:
+    """True if iterations have loads, and no store between them."""
+    insts = body.insts()
+    return any(is_load(i) for i in insts) and not any(i.op.flags & (F_WRITE | F_FENCE) for i in insts)
+
+
 def find_counter(body: Body) -> _Counter | None:
     """The test that ends the loop, if it compares a counter with a bound."""
     defs = body.defs()
@@ -155,48 +178,50 @@ def find_counter(body: Body) -> _Counter | None:
         return None
     name = _OPPOSITE[mods[0]] if branch & INV else mods[0]
     left, right = test.src[0], test.src[1]
-    add = _ADD_WIDE if wide else _ADD
-    if not _steps(left, defs, add):
+    slot = _phi_slot(body, left, defs, wide)
+    if slot < 0:
         left, right, name = right, left, _SWAPPED[name]
-    if not _steps(left, defs, add) or not _is_invariant(right, defs):
+        slot = _phi_slot(body, left, defs, wide)
+    if slot < 0 or not _is_invariant(right, defs):
         return None
-    step_inst = defs[vreg(left)]
-    source, by = step_inst.src[0], step_inst.src[1]
-    if is_imm(source):
-        source, by = by, source
-    phi = defs.get(vreg(source)) if is_vreg(source) and is_bare(source) else None
-    if phi is None or phi not in body.phis() or not is_imm(by) or not is_bare(by):
-        return None
-    if phi.src[1 - body.entry] != left:
-        return None
-    step = _number(by, wide, False)
-    if step == 0 or abs(step) > _LARGEST_STEP or name not in (_UP if step > 0 else _DOWN):
-        return None
+    add = defs[vreg(left)]
+    phi = defs[vreg(add.src[slot])]
     unsigned = (test.op.has("U64") if wide else test.op.has("U32")) and name != "NE"
-    return _Counter(phi, left, step, name, unsigned, wide, right)
+    by = [s for k, s in enumerate(add.src) if k != slot and s != RZ]
+    if add.op in (_ADD, _ADD_WIDE) and len(by) == 1 and is_imm(by[0]) and is_bare(by[0]):
+        step = _number(by[0], wide, False)
+        if step == 0 or abs(step) > _LARGEST_STEP or name not in (_UP if step > 0 else _DOWN):
+            return None
+        return _Counter(phi, left, step, slot, name, unsigned, wide, right)
+    return _Counter(phi, left, 0, slot, name, unsigned, wide, right) if name in ("LT", "LE") else None
 
 
-def _steps(o: Opnd, defs: dict[int, Inst], add: Op) -> bool:
-    """True for the plain result of an addition in the loop."""
+def _phi_slot(body: Body, o: Opnd, defs: dict[int, Inst], wide: bool) -> int:
+    """The source of the instruction that makes `o` to which it adds what the loop does not change: a phi that gets `o`; or -1."""
     if not is_vreg(o) or not is_bare(o):
-        return False
+        return -1
     d = defs.get(vreg(o))
-    if d is None or d.op is not add or len(d.dst) != 1 or d.guard != PT:
-        return False
-    return len(d.src) == 2 or d.src[2] == RZ
+    slots = (_WIDE_SUMS if wide else _SUMS).get(d.op.name, ()) if d is not None else ()
+    if d is None or len(d.dst) != 1 or d.guard != PT:
+        return -1
+    for k in slots:
+        phi = defs.get(vreg(d.src[k])) if k < len(d.src) and is_vreg(d.src[k]) and is_bare(d.src[k]) else None
+        if phi is not None and phi.op is OP_PHI and phi in body.phis() and phi.src[1 - body.entry] == o:
+            return k if all(_is_invariant(s, defs) for n, s in enumerate(d.src) if n != k) else -1
+    return -1
 
 
 def _is_invariant(o: Opnd, defs: dict[int, Inst]) -> bool:
     if not is_bare(o):
         return False
-    return is_imm(o) or o == RZ or in_file(o, K_CONST) or (is_vreg(o) and vreg(o) not in defs)
+    return is_imm(o) or o in (RZ, PT) or in_file(o, K_CONST) or (is_vreg(o) and vreg(o) not in defs)
 
 
 def _few_iterations(defs: list[Inst | None], body: Body, counter: _Counter, count: int) -> bool:
     """True if the number of iterations is known to be too small for the copy."""
     first = counter.phi.src[body.entry]
     low, high = (first, counter.bound) if counter.step > 0 else (counter.bound, first)
-    if low != RZ and not (is_imm(low) and _number(low, counter.wide, False) >= 0):
+    if counter.step == 0 or (low != RZ and not (is_imm(low) and _number(low, counter.wide, False) >= 0)):
         return False
     if counter.wide:
         return is_imm(high) and 0 <= _number(high, True, False) < count * abs(counter.step)
@@ -205,7 +230,7 @@ def _few_iterations(defs: list[Inst | None], body: Body, counter: _Counter, coun
 
 def _ends_with_copy(counter: _Counter, first: Opnd, count: int) -> bool:
     """True if the number of iterations is known, and a multiple of those of the copy."""
-    if not (is_imm(first) or first == RZ) or not (is_imm(counter.bound) or counter.bound == RZ):
+    if counter.step == 0 or not (is_imm(first) or first == RZ) or not (is_imm(counter.bound) or counter.bound == RZ):
         return False
     start = _number(first, counter.wide, counter.unsigned)
     bound = _number(counter.bound, counter.wide, counter.unsigned)
@@ -238,6 +263,36 @@ def _compare(fn: Func, counter: _Counter, name: str, d: Opnd, a: Opnd, b: Opnd, 
     return fn.new_inst(op(f"ISETP.{name}{'.U32' if counter.unsigned else ''}.AND"), [d, PT], [a, b, also], loc=loc)
 
 
+def _last_start(fn: Func, counter: _Counter, add: Inst, out: list[Inst]) -> tuple[Opnd, Opnd]:
+    """What a counter must not reach for all iterations of the copy to follow, and whether the step is small enough for that; code goes to `out`."""
+    loc = counter.phi.loc
+    width = 2 if counter.wide else 1
+    count = fn.knobs.unroll_unknown_count
+    last = fn.new_vreg(K_R, width)
+    if counter.step != 0:
+        ahead = (count - 1) * counter.step
+        if counter.wide:
+            out.append(fn.new_inst(_ADD_WIDE, [last], [counter.bound, imm64(-ahead)], loc=loc))
+        else:
+            out.append(fn.new_inst(_ADD, [last], [counter.bound, imm(-ahead), RZ], loc=loc))
+        return last, PT
+    # The step is what the addition makes of zero.  From 1 to `most` it leads `count` iterations on without an overflow.
+    by = fn.new_vreg(K_R, width)
+    zero = imm64(0) if counter.wide else RZ
+    out.append(fn.new_inst(add.op, [by], [zero if k == counter.slot else s for k, s in enumerate(add.src)], loc=loc))
+    way, is_small = fn.new_vreg(K_R, width), fn.new_vreg(K_P)
+    most = (1 << (63 if counter.wide else 31)) // count
+    if counter.wide:
+        out.append(fn.new_inst(op("imul64"), [way], [by, imm64(count - 1)], loc=loc))
+        out.append(fn.new_inst(_ADD_WIDE, [last], [counter.bound, way | NEG], loc=loc))
+        out.append(fn.new_inst(op("isetp64.LT.U64"), [is_small], [by, imm64(most), PT], loc=loc))
+    else:
+        out.append(fn.new_inst(op("IMAD"), [way], [by, imm(count - 1), RZ], loc=loc))
+        out.append(fn.new_inst(_ADD, [last], [counter.bound, way | NEG, RZ], loc=loc))
+        out.append(fn.new_inst(op("ISETP.LT.U32.AND"), [is_small, PT], [by, imm(most), PT], loc=loc))
+    return last, is_small
+
+
 def _write(
     fn: Func, body: Body, counter: _Counter, always: list[int], read: set[int], renamed: dict[int, int]
 ) -> tuple[Block, list[Inst]]:
@@ -253,16 +308,11 @@ def _write(
 
     # Are there enough iterations for the copy?
     count = fn.knobs.unroll_unknown_count
-    ahead = (count - 1) * counter.step
-    name = (_UP if counter.step > 0 else _DOWN)[counter.test]
-    strict = "LT" if counter.step > 0 else "GT"
-    last = fn.new_vreg(K_R, 2 if counter.wide else 1)
+    name = (_UP if counter.step >= 0 else _DOWN)[counter.test]
+    strict = "LT" if counter.step >= 0 else "GT"
+    last, is_small = _last_start(fn, counter, body.defs()[vreg(counter.next)], guard.insts)
     is_real, enough = fn.new_vreg(K_P), fn.new_vreg(K_P)
-    if counter.wide:
-        guard.insts.append(fn.new_inst(_ADD_WIDE, [last], [counter.bound, imm64(-ahead)], loc=loc))
-    else:
-        guard.insts.append(fn.new_inst(_ADD, [last], [counter.bound, imm(-ahead), RZ], loc=loc))
-    guard.insts.append(_compare(fn, counter, strict, is_real, last, counter.bound))
+    guard.insts.append(_compare(fn, counter, strict, is_real, last, counter.bound, is_small))
     guard.insts.append(_compare(fn, counter, name, enough, counter.phi.src[entry], last, is_real))
     guard.insts.append(fn.new_inst(_BRA, [], [], enough, loc=loc))
 

@@ -26,6 +26,13 @@ TOP = kernel(
 )
 """The same, tested at the top."""
 
+APART = kernel(
+    "mov.u32 %r3, %r2; mov.u32 %r4, 0;\n"
+    "L: ld.global.u32 %r5, [%d3]; add.u32 %r4, %r4, %r5; add.u64 %d3, %d3, 4; add.u32 %r3, %r3, 1;\n"
+    "setp.lt.u32 %p1, %r3, %r1; @%p1 bra L; st.global.u32 [%d3], %r4;"
+)
+"""The same, with another number of iterations for each thread."""
+
 BRANCHED = kernel(
     "mov.u32 %r3, 0; mov.u32 %r4, 0;\n"
     "L: ld.global.u32 %r5, [%d3]; setp.lt.u32 %p2, %r5, 9; @%p2 bra E;\n"

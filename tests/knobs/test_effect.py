@@ -16,6 +16,7 @@ SHOWN = {
     "UnrollFullInstMax": ("KNOWN", "sm_80", 0, 0),
     "UnrollGrowthLimit": ("KNOWN", "sm_80", 0, 0),
     "UnrollAheadLoads": ("BRANCHED", "sm_80", 0, 0),
+    "UnrollDivergentLoads": ("APART", "sm_80", 0, 0),
     "LoopRotationInstLimit": ("TOP", "sm_80", 0, 0),
     "UnrollFullIterations": ("KNOWN", "sm_80", 0, 0),
     "UnrollRounds": ("KNOWN", "sm_80", 0, 0),

@@ -125,10 +125,22 @@ def counted(p: "Program") -> None:
         p.plain(f"and.b32 {steps}, {p.var('ur'[kind - 1])}, {r.choice((3, 7, 15))};")
         p.plain(f"add.u32 {steps}, {steps}, 1;")
     p.plain(f"mov.u{bits} {i}, {start};")
+    stride = str(by)
+    if r.random() < 0.3:
+        # A step that is known at run time only.
+        word = p.new("r")
+        stride = word if bits == 32 else p.new("d")
+        from_all = "r" if p.in_function or not p.uniform else "u"
+        p.plain(f"and.b32 {word}, {p.var(from_all)}, 3;")
+        p.plain(f"add.u32 {word}, {word}, 1;")
+        if bits == 64:
+            p.plain(f"cvt.u64.u32 {stride}, {word};")
     if bits == 64:
-        p.plain(f"mul.wide.u32 {n}, {steps}, {by};")
+        wide = p.new("d")
+        p.plain(f"cvt.u64.u32 {wide}, {steps};")
+        p.plain(f"mul.lo.u64 {n}, {wide}, {stride};")
     else:
-        p.plain(f"mul.lo.u32 {n}, {steps}, {by};")
+        p.plain(f"mul.lo.u32 {n}, {steps}, {stride};")
     p.plain(f"add.u{bits} {n}, {n}, {i};")
     down = r.random() < 0.3
     if down:
@@ -148,7 +160,7 @@ def counted(p: "Program") -> None:
         d = p.var("d")
         p.plain(f"add.u64 {d}, {d}, {i};")
     p.block(r.randrange(1, 4))
-    p.plain(f"add.s{bits} {i}, {i}, {-by if down else by};")
+    p.plain(f"{'sub' if down else 'add'}.s{bits} {i}, {i}, {stride};")
     if top:
         p.plain(f"bra {head};")
     else:
