@@ -40,6 +40,14 @@ LOOPS: Final[dict[str, tuple[str, str]]] = {
     "threads": (f"mov.u32 %r20, 0; shr.u32 %r21, %r2, 4; shl.b32 %r24, %r1, 5;\nL: {_MIX} add.u32 %r21, %r21, 8; setp.lt.u32 %p1, %r21, %r24; @%p1 bra L;\n{_END}", ""),
     "stride": (f"{_START} shr.u32 %r24, %r4, 6;\nL: {_MIX} add.u32 %r21, %r21, %r24; setp.lt.u32 %p1, %r21, %r1; @%p1 bra L;\n{_END}", ""),
     "grid_stride": (f"mov.u32 %r20, 0; mov.u32 %r21, %r5; mov.u32 %r25, %nctaid.x; mul.lo.u32 %r24, %r25, %r4; shl.b32 %r26, %r1, 9;\nL: {_MIX} add.u32 %r21, %r21, %r24; setp.lt.u32 %p1, %r21, %r26; @%p1 bra L;\n{_END}", ""),
+    "copied": (_bottom("mul.wide.u32 %d10, %r21, 512; add.u64 %d11, %d3, %d10; add.u64 %d12, %d4, %d10; ld.global.u32 %r22, [%d11]; st.global.u32 [%d12+65536], %r22; add.u32 %r20, %r20, %r22;"), ""),
+    "copied_apart": (
+        "mov.u32 %r20, 0; shr.u32 %r21, %r2, 4; shl.b32 %r24, %r1, 2;\nL: mul.wide.u32 %d10, %r21, 512; add.u64 %d11, %d3, %d10; add.u64 %d12, %d4, %d10; ld.global.u32 %r22, [%d11];"
+        f" st.global.u32 [%d12+65536], %r22; add.u32 %r20, %r20, %r22; add.u32 %r21, %r21, 8; setp.lt.u32 %p1, %r21, %r24; @%p1 bra L;\n{_END}", ""),
+    "computed_apart": ("mov.u32 %r20, %r10; shr.u32 %r21, %r2, 4; shl.b32 %r24, %r1, 5;\nL: mad.lo.u32 %r20, %r20, 3, %r11; xor.b32 %r20, %r20, %r10; add.u32 %r21, %r21, 8; setp.lt.u32 %p1, %r21, %r24; @%p1 bra L;\n" + _END, ""),
+    "pointers": (
+        f"{_START} mov.u64 %d11, %d3; add.u64 %d12, %d3, 8192; mov.u64 %d13, %d4;\nL: ld.global.u32 %r22, [%d11]; ld.global.u32 %r23, [%d12]; mad.lo.u32 %r20, %r22, %r23, %r20; st.global.u32 [%d13], %r20;"
+        f" add.u64 %d11, %d11, 4; add.u64 %d12, %d12, 4; add.u64 %d13, %d13, 4096; {_NEXT}\n{_END}", ""),
     "barrier": (_bottom(f"{_MIX} bar.sync 0;"), ""),
     "shuffle": (_bottom(f"{_LOAD} shfl.sync.bfly.b32 %r23, %r22, 1, 0x1f, 0xffffffff; mad.lo.u32 %r20, %r20, 3, %r23;"), ""),
     "arm": (_bottom(f"{_LOAD} and.b32 %r23, %r22, 1; setp.eq.u32 %p2, %r23, 0; @%p2 bra H; mad.lo.u32 %r20, %r20, 3, %r22; bra J;\nH: xor.b32 %r20, %r20, %r22;\nJ:"), ""),

@@ -107,7 +107,7 @@ def unroll_partly(fn: Func) -> bool:
         (body, c)
         for body, c in found
         if (not facts.branches[body.latch.id] or pays_apart(body, fn.knobs))
-        and (c.step != 0 or _loads_together(body))
+        and (c.step != 0 or (any(is_load(i) for i in body.insts()) and not _stores(body)))
         and not _few_iterations(defs, body, c, fn.knobs.unroll_unknown_count)
     ]
     if not chosen:
@@ -150,15 +150,16 @@ def fits(body: Body, knobs: Knobs) -> bool:
 def pays_apart(body: Body, knobs: Knobs) -> bool:
     """True if unrolling pays where threads of a warp run different numbers of iterations.
 
-    There the rest costs a warp nearly as many iterations as the copy saves tests, so an iteration must gain by loading with others.
+    There the rest costs a warp nearly as many iterations as the copy saves tests, so iterations must not load much already, and
+    nothing may keep their loads apart.
     """
-    return copies_well(body, False) and sum(is_load(i) for i in body.insts()) <= knobs.unroll_divergent_loads
+    loads = sum(is_load(i) for i in body.insts())
+    return copies_well(body, False) and loads <= knobs.unroll_divergent_loads and not _stores(body)
 
 
-def _loads_together(body: Body) -> bool:
-    """True if iterations have loads, and no store between them."""
-    insts = body.insts()
-    return any(is_load(i) for i in insts) and not any(i.op.flags & (F_WRITE | F_FENCE) for i in insts)
+def _stores(body: Body) -> bool:
+    """True if loads of an iteration may not go before those of the one before."""
+    return any(i.op.flags & (F_WRITE | F_FENCE) for i in body.insts())
 
 
 def find_counter(body: Body) -> _Counter | None:

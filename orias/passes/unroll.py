@@ -31,6 +31,8 @@ from orias.passes.loop_bodies import Body, copy_iteration, find_bodies, in_regis
 from orias.semantics.integers import constant64_of, evaluate, known
 
 _COMPARE: Final = ("LT", "EQ", "LE", "GT", "NE", "GE")
+_FOLDS_TO: Final = 4
+"""Times the final size that the iterations may have before folding."""
 _FOLDED: Final = frozenset(known()) | {"copy"}
 
 
@@ -47,7 +49,7 @@ def unroll_loops(fn: Func, budget: int) -> int:
         iterations = _count_iterations(body, knobs.unroll_full_iterations)
         limit = min(knobs.unroll_full_inst_limit + iterations * knobs.unroll_full_inst_step, knobs.unroll_full_inst_max)
         size = iterations * _size(body)
-        if iterations == 0 or size > min(limit, budget - added):
+        if iterations == 0 or size > min(limit, budget - added) or iterations * len(body.insts()) > _FOLDS_TO * limit:
             continue
         if fn.decisions is not None:
             text = f"the loop's {iterations} iterations are written out"
