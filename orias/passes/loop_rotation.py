@@ -155,16 +155,16 @@ def _join_values(fn: Func, twins: dict[int, Opnd]) -> None:
         for inst in b.insts:
             if inst.op is not OP_PHI:
                 break
-            for k, s in enumerate(inst.src):
-                if is_vreg(s) and vreg(s) in names:
-                    inst.src[k] = in_place_of(s, ssa.read(vreg(s), b.preds[k]))
+            for k, o in enumerate(inst.src):
+                if is_vreg(o) and vreg(o) in names:
+                    inst.src[k] = in_place_of(o, ssa.read(vreg(o), b.preds[k]))
     ssa.finish(order)
 
 
 def _read(ssa: SsaBuilder, names: set[int], b: Block, inst: Inst) -> None:
-    for k, s in enumerate(inst.src):
-        if is_vreg(s) and vreg(s) in names:
-            inst.src[k] = in_place_of(s, ssa.read(vreg(s), b))
+    for k, o in enumerate(inst.src):
+        if is_vreg(o) and vreg(o) in names:
+            inst.src[k] = in_place_of(o, ssa.read(vreg(o), b))
     if is_vreg(inst.guard) and vreg(inst.guard) in names:
         inst.guard = in_place_of(inst.guard, ssa.read(vreg(inst.guard), b))
     if inst.old != K_NONE and is_vreg(inst.old) and vreg(inst.old) in names:
