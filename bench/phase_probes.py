@@ -193,7 +193,11 @@ def measured(cubin: bytes) -> Result:
     return Result(executed, found[ONE_WARP, True].cycles, full.cycles / full.blocks, code.registers, data.tobytes())
 
 
-DONE: Final = frozenset(("local_constant", "local_loop", "local_unused", "invariants_late", "vector_shared"))
+DONE: Final = frozenset(
+    (
+        "local_constant", "local_loop", "local_unused", "invariants_late", "loop_top", "loop_top_once", "loop_barrier", "vector_shared",
+    )
+)  # fmt: skip
 """Probes of phases that Orias runs by now."""
 
 

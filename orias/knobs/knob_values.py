@@ -19,6 +19,7 @@ class Knobs:
         "hoist_working_registers",
         "logic_readers",
         "local_words_limit",
+        "loop_rotation_inst_limit",
         "loop_weight_bits",
         "max_reg_count",
         "predication_exit_inst_limit",
@@ -65,8 +66,13 @@ class Knobs:
         "sched_war_latency",
         "sink_remat_max_inst",
         "tensor_address_depth",
+        "unroll_ahead_loads",
+        "unroll_divergent_loads",
         "unroll_full_inst_limit",
+        "unroll_full_inst_max",
+        "unroll_full_inst_step",
         "unroll_full_iterations",
+        "unroll_growth_limit",
         "unroll_rounds",
         "unroll_unknown_count",
         "unroll_unknown_inst_limit",
@@ -85,9 +91,15 @@ class Knobs:
     branch_opt_rounds: int
     fused_product_readers: int
     logic_readers: int
+    loop_rotation_inst_limit: int
     unroll_full_inst_limit: int
+    unroll_full_inst_step: int
+    unroll_full_inst_max: int
+    unroll_growth_limit: int
     unroll_full_iterations: int
     unroll_rounds: int
+    unroll_ahead_loads: int
+    unroll_divergent_loads: int
     unroll_unknown_count: int
     unroll_unknown_inst_limit: int
     election_depth: int

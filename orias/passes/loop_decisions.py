@@ -8,8 +8,8 @@ from orias.analysis.divergence import divergence
 from orias.ori.decisions import NOT_UNROLLED, UNROLLED, Decision
 from orias.ori.ir import Func
 from orias.passes.licm import line_of
-from orias.passes.partial_unroll import find_counter, fits
-from orias.passes.unroll import is_simple
+from orias.passes.loop_bodies import Body, copies_well, find_bodies
+from orias.passes.partial_unroll import find_counter, fits, pays_apart
 
 
 def note_loops(fn: Func, first_new: int) -> None:
@@ -17,27 +17,30 @@ def note_loops(fn: Func, first_new: int) -> None:
     if fn.decisions is None:
         return
     done = {d.numbers.get("block", -1) for d in fn.decisions if d.kind == UNROLLED}
-    for loop in find_loops(fn, dominators(fn)).loops:
+    forest = find_loops(fn, dominators(fn))
+    bodies = {body.header.id: body for body in find_bodies(fn, forest)}
+    outer = {loop.parent.header.id for loop in forest.loops if loop.parent is not None}
+    for loop in forest.loops:
         header = loop.header
         if header.id < first_new and header.id not in done:
             numbers = {"blocks": len(loop.blocks), "depth": loop.depth, "block": header.id}
-            fn.decisions.append(Decision(NOT_UNROLLED, line_of(loop), _reason(fn, loop), numbers))
+            reason = _reason(fn, loop, header.id in outer, bodies.get(header.id))
+            fn.decisions.append(Decision(NOT_UNROLLED, line_of(loop), reason, numbers))
 
 
-def _reason(fn: Func, loop: Loop) -> str:
-    block = loop.header
-    if fn.no_unroll or block.no_unroll:
+def _reason(fn: Func, loop: Loop, has_inner: bool, body: Body | None) -> str:
+    if fn.no_unroll or loop.header.no_unroll:
         return "the loop stays: the program forbids unrolling (nounroll)"
     if fn.moves_stack:
         return "the loop stays: the function moves its stack (alloca)"
-    if len(loop.blocks) > 1:
-        return f"the loop stays: its body has {len(loop.blocks)} blocks, and only loops of one block are unrolled"
-    if not is_simple(block):
-        return "the loop stays: its body has a call, a barrier of convergence, or more than one way in"
-    if find_counter(block) is None:
+    if has_inner:
+        return "the loop stays: it has a loop inside"
+    if body is None:
+        return "the loop stays: its body has a call, a barrier of convergence, or more than one way in or out"
+    if find_counter(body) is None:
         return "the loop stays: no counter with a constant step and an invariant bound decides when it ends"
-    if not fits(block, fn.knobs):
+    if not fits(body, fn.knobs) or not copies_well(body, True):
         return "the loop stays: its body is too large, or has an operation that must not be copied"
-    if divergence(fn).branches[block.id]:
-        return "the loop stays: the threads of a warp run different numbers of iterations"
+    if divergence(fn).branches[body.latch.id] and not pays_apart(body, fn.knobs):
+        return "the loop stays: the threads of a warp run different numbers of iterations, and work together or load much in each"
     return "the loop stays: it runs too few iterations"

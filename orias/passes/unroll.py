@@ -1,158 +1,150 @@
-"""OriLoopUnrolling: full unrolling of loops of one block with a known number of iterations.
+"""OriLoopUnrolling: full unrolling of loops with a known number of iterations.
 
-As ptxas does (13.0.88, from -O2 on, measured: 125 iterations of a body of two instructions, 32 of six); loops that come out larger
-than the knob UnrollFullInstLimit stay, and so do those with ``.pragma "nounroll"``.
+As ptxas does (docs/facts/optimizer.md); the knobs UnrollFull... say how large a loop may come out.  Loops with ``.pragma "nounroll"``
+stay.
 """
 
 from typing import Final
 
 from orias.analysis.cfg import dominators, find_loops
-from orias.isa.op import F_CALL, F_LEAVES
 from orias.isa.operand import (
     ABS,
     INV,
-    K_NONE,
     K_P,
     NEG,
     NOT_PT,
     PT,
-    RZ,
     Opnd,
     has_lane,
     has_suffix,
     imm,
     imm64,
-    imm_value,
     in_file,
-    is_bare,
-    is_imm,
-    is_physical,
-    is_reg,
     is_vreg,
     kind_of,
     reg,
     vreg,
-    with_reg,
 )
 from orias.ori.decisions import UNROLLED, Decision
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
-from orias.passes.simplify import portable
-from orias.semantics.integers import evaluate
+from orias.passes.loop_bodies import Body, copy_iteration, find_bodies, in_register, next_values
+from orias.semantics.integers import constant64_of, evaluate, known
 
 _COMPARE: Final = ("LT", "EQ", "LE", "GT", "NE", "GE")
+_FOLDS_TO: Final = 4
+"""Times the final size that the iterations may have before folding."""
+_FOLDED: Final = frozenset(known()) | {"copy"}
 
 
-def unroll_loops(fn: Func) -> bool:
-    """Unroll what can be; True if anything changed."""
-    if fn.no_unroll or fn.moves_stack or not any(b in b.succs for b in fn.blocks):
-        return False
-    changed = False
-    most, longest = fn.knobs.unroll_full_inst_limit, fn.knobs.unroll_full_iterations
-    for loop in find_loops(fn, dominators(fn)).loops:
-        block = loop.header
-        if len(loop.blocks) != 1 or block.no_unroll or not is_simple(block):
+def unroll_loops(fn: Func, budget: int) -> int:
+    """Unroll innermost loops; about how many instructions that adds, at most `budget`, and 0 if none was unrolled."""
+    if fn.no_unroll or fn.moves_stack:
+        return 0
+    forest = find_loops(fn, dominators(fn))
+    if not forest.loops:
+        return 0
+    knobs = fn.knobs
+    added = 0
+    for body in find_bodies(fn, forest):
+        iterations = _count_iterations(body, knobs.unroll_full_iterations)
+        limit = min(knobs.unroll_full_inst_limit + iterations * knobs.unroll_full_inst_step, knobs.unroll_full_inst_max)
+        size = iterations * _size(body)
+        if iterations == 0 or size > min(limit, budget - added) or iterations * len(body.insts()) > _FOLDS_TO * limit:
             continue
-        body = [i for i in block.insts if i.op is not OP_PHI][:-1]
-        iterations = _count_iterations(block, longest)
-        if 0 < iterations <= longest and iterations * sum(_stays(i) for i in body) <= most:
-            if fn.decisions is not None:
-                text = f"the loop's {iterations} iterations are written out"
-                fn.decisions.append(
-                    Decision(UNROLLED, block.insts[-1].loc, text, {"iterations": iterations, "body": len(body)})
-                )
-            _write_out(fn, block, body, iterations)
-            changed = True
-    return changed
+        if fn.decisions is not None:
+            text = f"the loop's {iterations} iterations are written out"
+            numbers = {"iterations": iterations, "body": len(body.insts()), "block": body.header.id}
+            fn.decisions.append(Decision(UNROLLED, body.latch.insts[-1].loc, text, numbers))
+        _write_out(fn, body, iterations)
+        added += max(1, size)
+    return added
 
 
-def is_simple(block: Block) -> bool:
-    """A block that ends with a conditional branch to itself, entered from one place, without calls or physical registers."""
-    t = block.terminator()
-    if t is None or t.op.base != "BRA" or t.src or len(block.succs) != 2 or len(block.preds) != 2:
+def _size(body: Body) -> int:
+    """Instructions of an iteration, without what folding will most likely take away once counters are constants."""
+    counters = {vreg(p.dst[0]) for p in body.phis() if constant64_of(p.src[body.entry]) is not None}
+    size = 0
+    for inst in body.insts():
+        if inst.op is OP_PHI:
+            continue
+        unknown = [
+            s for s in inst.src if s != PT and constant64_of(s) is None and not (is_vreg(s) and vreg(s) in counters)
+        ]
+        if not unknown and inst.guard == PT and inst.op.base in _FOLDED:
+            counters.update(vreg(d) for d in inst.dst if is_vreg(d))
+        elif not (
+            inst.op.name in ("IADD3", "iadd64")
+            and all(s in unknown or constant64_of(s) is not None for s in inst.src)
+            and len(unknown) < 2
+        ):
+            size += not _is_offset(inst, unknown)
+    return size
+
+
+def _is_offset(inst: Inst, unknown: list[Opnd]) -> bool:
+    """True for a base plus a multiple of a counter: an address with a constant offset, once the counter is a constant."""
+    if len(unknown) != 1 or unknown[0] != inst.src[-1]:
         return False
-    if block.succs[1] is not block or block.preds[0] is block.preds[1]:
-        return False
-    for inst in block.insts:
-        if inst.op.flags & (F_CALL | F_LEAVES) or inst.op.base in ("BSSY", "BSYNC") or not portable(inst):
-            return False
-        if any(is_physical(d) for d in inst.dst):
-            return False
-    return True
-
-
-def _stays(inst: Inst) -> bool:
-    """False for what folding will most likely take away: steps by a constant and comparisons with one."""
-    if inst.op.name in ("IADD3", "iadd64") or inst.op.base in ("ISETP", "isetp64"):
-        return all(_constant(s) in (None, 0) for s in inst.src)
-    return True
+    return inst.op.name in ("IMAD.WIDE", "IMAD.WIDE.U32", "iadd64")
 
 
 # --- the number of iterations
 
 
-def _count_iterations(block: Block, most: int) -> int:
-    """How often the block runs; 0 if that is not known, or more than `most` times."""
-    entry = 1 - block.preds.index(block)
-    defs = {vreg(d): i for i in block.insts for d in i.dst if is_vreg(d)}
-    state: dict[int, int] = {}
-    for inst in block.insts:
-        if inst.op is OP_PHI:
-            first = _constant(inst.src[entry])
-            if first is not None:
-                state[vreg(inst.dst[0])] = first
-    branch = block.insts[-1].guard
+def _count_iterations(body: Body, most: int) -> int:
+    """How often the body runs; 0 if that is not known, or more than `most` times."""
+    branch = body.goes_on
+    phis, chain = _decide(body, branch)
+    state: dict[int, int | None] = {vreg(p.dst[0]): constant64_of(p.src[body.entry]) for p in phis}
     for iteration in range(1, most + 1):
-        seen: dict[int, int | None] = dict(state)
-        goes_on = _value(branch, seen, defs)
+        seen = dict(state)
+        for inst in chain:
+            seen[vreg(inst.dst[0])] = _compute(inst, seen)
+        goes_on = _value(branch, seen)
         if goes_on is None:
             return 0
         if not goes_on:
             return iteration
-        following: dict[int, int] = {}
-        for ident in state:
-            v = _value(defs[ident].src[1 - entry], seen, defs)
-            if v is not None:
-                following[ident] = v
-        state = following
+        state = {vreg(p.dst[0]): _value(p.src[1 - body.entry], seen) for p in phis}
     return 0
 
 
-def _constant(o: Opnd) -> int | None:
-    if is_imm(o) and is_bare(o):
-        return imm_value(o)
-    return 0 if o == RZ else None
+def _decide(body: Body, branch: Opnd) -> tuple[list[Inst], list[Inst]]:
+    """What decides whether the loop goes on: phis of the header, and instructions in their order."""
+    defs = body.defs()
+    needed: set[int] = set()
+    work = [branch]
+    while work:
+        o = work.pop()
+        inst = defs.get(vreg(o)) if is_vreg(o) else None
+        if inst is not None and inst.uid not in needed:
+            needed.add(inst.uid)
+            work.extend(inst.src)
+    return [p for p in body.phis() if p.uid in needed], [i for i in body.insts() if i.uid in needed]
 
 
-def _value(o: Opnd, seen: dict[int, int | None], defs: dict[int, Inst]) -> int | None:
+def _value(o: Opnd, seen: dict[int, int | None]) -> int | None:
     """The operand's value in one iteration: a pattern, or 0 and 1 for predicates; `seen` holds what is known of registers."""
     if o == PT:
         return 1
-    known = _constant(o)
-    if known is not None or not is_vreg(o):
-        return known
-    if o & ABS or has_suffix(o) or has_lane(o):
-        return None
-    ident = vreg(o)
-    if ident not in seen:
-        seen[ident] = None
-        inst = defs.get(ident)
-        if inst is not None:
-            seen[ident] = _compute(inst, ident, seen, defs)
-    v = seen[ident]
-    if v is None:
+    if not is_vreg(o):
+        return constant64_of(o)
+    v = seen.get(vreg(o))
+    if v is None or o & ABS or has_suffix(o) or has_lane(o):
         return None
     if in_file(o, K_P):
         return v ^ 1 if o & INV else v
     return -v if o & NEG else None if o & INV else v
 
 
-def _compute(inst: Inst, ident: int, seen: dict[int, int | None], defs: dict[int, Inst]) -> int | None:
+def _compute(inst: Inst, seen: dict[int, int | None]) -> int | None:
+    """The first result of an instruction, if it is known."""
     base = inst.op.base
-    if inst.guard != PT or inst.op is OP_PHI or vreg(inst.dst[0]) != ident:
+    if inst.guard != PT or inst.op is OP_PHI:
         return None
     values: list[int] = []
     for s in inst.src:
-        v = _value(s, seen, defs)
+        v = _value(s, seen)
         if v is None:
             return None
         values.append(v)
@@ -178,77 +170,37 @@ def _compute(inst: Inst, ident: int, seen: dict[int, int | None], defs: dict[int
 # --- writing the iterations out
 
 
-def _write_out(fn: Func, block: Block, body: list[Inst], iterations: int) -> None:
-    entry = 1 - block.preds.index(block)
-    phis = [i for i in block.insts if i.op is OP_PHI]
-    out: list[Inst] = []
-    now: dict[int, int] = {}
-    for phi in phis:
-        now[vreg(phi.dst[0])] = _in_register(fn, phi, phi.src[entry], out)
+def _write_out(fn: Func, body: Body, iterations: int) -> None:
+    header, latch = body.header, body.latch
+    before, after = header.preds[body.entry], body.after
+    at = fn.blocks.index(header)
+    first: list[Inst] = []
+    now = {vreg(phi.dst[0]): in_register(fn, phi, phi.src[body.entry], first) for phi in body.phis()}
+    new: list[Block] = []
+    last = before
     for _ in range(iterations - 1):
         values = dict(now)
-        clone_body(fn, body, values, out)
-        now = phi_registers(fn, phis, 1 - entry, values, out)
-    # The last iteration is the block itself, so that what is read after the loop stays where it is.
-    for phi in phis:
+        copies = copy_iteration(fn, body, values)
+        _lead(last, header, copies[0])
+        copies[0].preds = [last]
+        copies[0].insts[:0] = first
+        first = []
+        last = copies[-1]
+        now = next_values(fn, body, values, last.insts)
+        new.extend(copies)
+    # The last iteration is the loop itself, so that what is read after the loop stays where it is.
+    for phi in body.phis():
         d = phi.dst[0]
         phi.op = OP_COPY
         phi.src = [reg(kind_of(d), now[vreg(d)])]
-        out.append(phi)
-    block.insts = out + body
-    block.preds.remove(block)
-    block.succs.remove(block)
+    header.insts[:0] = first
+    _lead(last, header, header)
+    header.preds = [last]
+    latch.insts.pop()
+    latch.succs = [after]
+    fn.blocks[at:at] = new
 
 
-def clone_body(fn: Func, body: list[Inst], values: dict[int, int], out: list[Inst]) -> None:
-    """Append a copy of the body with fresh results to `out`; `values` names the register of each value, before and after."""
-    for inst in body:
-        out.append(_clone(fn, inst, values))
-
-
-def phi_registers(fn: Func, phis: list[Inst], back: int, values: dict[int, int], out: list[Inst]) -> dict[int, int]:
-    """The registers of the phis' values in the next iteration; `back` is the place of the edge back among the phis' sources."""
-    return {vreg(phi.dst[0]): _in_register(fn, phi, mapped(phi.src[back], values), out) for phi in phis}
-
-
-def _in_register(fn: Func, phi: Inst, value: Opnd, out: list[Inst]) -> int:
-    """The register that holds a phi's operand: the operand's own, or that of a copy."""
-    d = phi.dst[0]
-    if is_vreg(value) and is_bare(value):
-        return vreg(value)
-    known = _constant(value)
-    if known is not None:
-        value = imm64(known) if fn.width(d) == 2 else imm(known) if fn.width(d) == 1 else value
-    new = fn.new_vreg(kind_of(d), fn.width(d))
-    out.append(fn.new_inst(OP_COPY, [new], [value], loc=phi.loc))
-    return vreg(new)
-
-
-def mapped(o: Opnd, values: dict[int, int]) -> Opnd:
-    """The operand with the register that `values` names in place of its own."""
-    if is_reg(o):
-        new = values.get(vreg(o))
-        if new is not None:
-            return with_reg(o, new)
-    return o
-
-
-def _clone(fn: Func, inst: Inst, values: dict[int, int]) -> Inst:
-    """A copy of the instruction with fresh results, which `values` then names."""
-    src = [mapped(s, values) for s in inst.src]
-    guard = mapped(inst.guard, values)
-    old = mapped(inst.old, values) if inst.old != K_NONE else K_NONE
-    dst: list[Opnd] = []
-    for d in inst.dst:
-        if is_vreg(d):
-            new = fn.new_vreg(kind_of(d), fn.width(d))
-            values[vreg(d)] = vreg(new)
-            dst.append(new)
-        else:
-            dst.append(d)
-    clone = fn.new_inst(inst.op, dst, src, guard, old, inst.loc)
-    if inst.uid in fn.contract:
-        fn.contract.add(clone.uid)
-    if inst.uid in fn.retries:
-        fn.retries.add(clone.uid)
-    return clone
+def _lead(b: Block, old: Block, to: Block) -> None:
+    """Make the edge from a block to `old`, or its end without a successor, lead to another block."""
+    b.succs = [to if s is old else s for s in b.succs] or [to]

@@ -34,6 +34,7 @@ from orias.passes.licm import hoist_invariants
 from orias.passes.local_words import promote_frame
 from orias.passes.long_integers import fuse_words
 from orias.passes.loop_decisions import note_loops
+from orias.passes.loop_rotation import rotate_loops
 from orias.passes.low_words import narrow_low_words
 from orias.passes.masked_loads import keep_old_words
 from orias.passes.partial_unroll import unroll_partly
@@ -103,12 +104,21 @@ def _branches(fn: Func, o: Options) -> None:
         simplify(fn)
 
 
+def _rotate(fn: Func, o: Options) -> None:
+    if rotate_loops(fn):
+        simplify(fn)
+        optimize_branches(fn)
+
+
 def _unroll(fn: Func, o: Options) -> None:
     first_new = fn.next_block
     # After an inner loop is unrolled, the loop around it may be a single block, which can be unrolled too.
+    budget = fn.knobs.unroll_growth_limit
     for _ in range(fn.knobs.unroll_rounds):
-        if not unroll_loops(fn):
+        added = unroll_loops(fn, budget)
+        if added == 0:
             break
+        budget -= added
         optimize_branches(fn)
         simplify(fn)
     if unroll_partly(fn):
@@ -127,6 +137,9 @@ def _elections(fn: Func, o: Options) -> None:
 
 def _local_words(fn: Func, o: Options) -> None:
     if fn.frame_fixed:
+        # The address of a local variable has 64 bits, of which accesses read the low word.
+        narrow_low_words(fn)
+        simplify(fn)
         eliminate_dead(fn)
         if promote_frame(fn):
             simplify(fn)
@@ -254,6 +267,7 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "live_dead": _live_dead,
     "simplify": _simplify,
     "branches": _branches,
+    "rotate": _rotate,
     "unroll": _unroll,
     "elections": _elections,
     "local_words": _local_words,

@@ -33,8 +33,8 @@ KEPT: Final = COUNTED.replace("top:\n", 'top:\n.pragma "nounroll";\n')
 UNKNOWN: Final = COUNTED.replace("%r2, 6;", "%r2, %r0;")
 """The launch decides the number of iterations: four run between two tests."""
 
-CALLED: Final = COUNTED.replace("  mad.lo", "  bar.sync 0;\n  mad.lo").replace("%r2, 6;", "%r2, %r0;")
-"""A barrier must not be copied."""
+CALLED: Final = COUNTED.replace("  mad.lo", "  membar.gl;\n  mad.lo").replace("%r2, 6;", "%r2, %r0;")
+"""A fence is not copied: loads do not move over it."""
 
 INVARIANT: Final = f"""{HEAD}  mov.u32 %r5, 0;
   mov.u32 %r2, 0;

@@ -20,7 +20,7 @@ CASES = {
     "unrolled": (programs.COUNTED, "@%c bra", "6 iterations are written out", {}),
     "unrolled partly": (programs.UNKNOWN, "@%c bra", "4 iterations run between two tests", {}),
     "not-unrolled": (programs.KEPT, "@%c bra", "forbids unrolling", {}),
-    "not-unrolled barrier": (programs.CALLED, "@%c bra", "must not be copied", {}),
+    "not-unrolled fence": (programs.CALLED, "@%c bra", "must not be copied", {}),
     "hoisted": (programs.INVARIANT, "32 %r6, ", "before the loop of line", {}),
     "merged": (programs.NEIGHBOURS, "ld.shared.u32 %r4", "4 loads of shared memory", {}),
     "predicated": (programs.ARM, "@%c bra over", "the branch over 2 instructions is gone", {}),

@@ -19,6 +19,28 @@ SUM = kernel(
 )
 """A loop with an unknown number of iterations."""
 
+TOP = kernel(
+    "mov.u32 %r3, 0; mov.u32 %r4, 0;\n"
+    "L: setp.ge.u32 %p1, %r3, %r1; @%p1 bra E; ld.global.u32 %r5, [%d3]; add.u32 %r4, %r4, %r5; add.u64 %d3, %d3, 4;\n"
+    "add.u32 %r3, %r3, 1; bra L; E: st.global.u32 [%d3], %r4;"
+)
+"""The same, tested at the top."""
+
+APART = kernel(
+    "mov.u32 %r3, %r2; mov.u32 %r4, 0;\n"
+    "L: ld.global.u32 %r5, [%d3]; add.u32 %r4, %r4, %r5; add.u64 %d3, %d3, 4; add.u32 %r3, %r3, 1;\n"
+    "setp.lt.u32 %p1, %r3, %r1; @%p1 bra L; st.global.u32 [%d3], %r4;"
+)
+"""The same, with another number of iterations for each thread."""
+
+BRANCHED = kernel(
+    "mov.u32 %r3, 0; mov.u32 %r4, 0;\n"
+    "L: ld.global.u32 %r5, [%d3]; setp.lt.u32 %p2, %r5, 9; @%p2 bra E;\n"
+    + "mad.lo.u32 %r4, %r4, %r5, 3; xor.b32 %r4, %r4, %r5;\n" * 6
+    + "E: add.u64 %d3, %d3, 4; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r1; @%p1 bra L; st.global.u32 [%d3], %r4;"
+)
+"""The same, with a branch in the loop."""
+
 KNOWN = kernel(
     "mov.u32 %r3, 0; mov.u32 %r4, 0;\n"
     "M: mov.u32 %r6, 0;\n"
@@ -58,7 +80,7 @@ PRODUCTS = kernel(
 def held(count: int, end: str = "") -> str:
     """`count` values that are loaded, held through a second round of loads in a loop, and stored."""
     out = "".join(f"ld.global.u32 %r{10 + k}, [%d3+{4 * (7 * k % count)}];\n" for k in range(count))
-    out += "mov.u32 %r3, 0;\nL: ld.global.u32 %r4, [%d3+4096];\n"
+    out += 'mov.u32 %r3, 0;\nL: .pragma "nounroll"; ld.global.u32 %r4, [%d3+4096];\n'
     out += "".join(f"mad.lo.u32 %r{10 + k}, %r{10 + (k + 3) % count}, %r4, %r{10 + k};\n" for k in range(0, count, 2))
     out += "bar.sync 0; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, %r1; @%p1 bra L;\n"
     out += "".join(f"add.u32 %r{10 + k}, %r{10 + k}, %r{10 + (k + 1) % count};\n" for k in range(count))

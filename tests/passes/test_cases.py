@@ -15,6 +15,7 @@ WITHOUT = {
     "access_size": "sizes and words of accesses, which other passes ask for",
     "def_use": "an index of definitions and uses",
     "instrument": "instructions of options, which tests/passes/test_instrument.py compares with those of ptxas",
+    "loop_bodies": "the shape of loops and copies of their bodies, which unrolling asks for",
     "loop_decisions": "remarks on loops, which tests/explore/test_remarks.py checks",
     "offsets": "the width of offsets, which other passes ask for",
     "uniform_operands": "where uniform operands may stand, which other passes ask for",

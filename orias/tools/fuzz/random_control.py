@@ -13,7 +13,7 @@ def compound(p: "Program") -> None:
     """Emits a statement that contains statements."""
     p.depth += 1
     was = p.uniform
-    p.rng.choice((condition, condition, loop, loop, search, switch, divergent_warp))(p)
+    p.rng.choice((condition, condition, loop, counted, counted, search, switch, divergent_warp))(p)
     p.uniform = was
     p.depth -= 1
 
@@ -104,6 +104,67 @@ def loop(p: "Program") -> None:
         p.plain(f"bra {head};")
     else:
         p.plain(f"setp.gt.s32 {flag}, {counter}, 0;")
+        p.plain(f"@{flag} bra {head};")
+    p.plain(f"{end}:")
+
+
+def counted(p: "Program") -> None:
+    """Emits a loop with a counter of 32 or 64 bits from a start to a bound, up or down, tested at the top or at the bottom."""
+    r = p.rng
+    bits = r.choice((32, 32, 64))
+    file = "r" if bits == 32 else "d"
+    i, n, steps, flag = p.new(file), p.new(file), p.new("r"), p.new("p")
+    head, end = p.label(), p.label()
+    by, top = r.choice((1, 1, 1, 2, 3, 5)), r.random() < 0.4
+    start = r.choice((0, 0, 1, -7, (1 << (bits - 1)) - 20, -(1 << (bits - 1)), (1 << bits) - 90))
+    kind = r.randrange(3) if not p.in_function else r.choice((0, 2))
+    if kind == 0:
+        p.plain(f"mov.u32 {steps}, {r.randrange(1, 13)};")
+    else:
+        p.uniform = p.uniform and kind == 1
+        p.plain(f"and.b32 {steps}, {p.var('ur'[kind - 1])}, {r.choice((3, 7, 15))};")
+        p.plain(f"add.u32 {steps}, {steps}, 1;")
+    p.plain(f"mov.u{bits} {i}, {start};")
+    stride = str(by)
+    if r.random() < 0.3:
+        # A step that is known at run time only.
+        word = p.new("r")
+        stride = word if bits == 32 else p.new("d")
+        from_all = "r" if p.in_function or not p.uniform else "u"
+        p.plain(f"and.b32 {word}, {p.var(from_all)}, 3;")
+        p.plain(f"add.u32 {word}, {word}, 1;")
+        if bits == 64:
+            p.plain(f"cvt.u64.u32 {stride}, {word};")
+    if bits == 64:
+        wide = p.new("d")
+        p.plain(f"cvt.u64.u32 {wide}, {steps};")
+        p.plain(f"mul.lo.u64 {n}, {wide}, {stride};")
+    else:
+        p.plain(f"mul.lo.u32 {n}, {steps}, {stride};")
+    p.plain(f"add.u{bits} {n}, {n}, {i};")
+    down = r.random() < 0.3
+    if down:
+        i, n = n, i
+    # Only "ne" ends a count that wraps around where the comparison does.
+    test = "ne" if r.random() < 0.3 or start not in (0, 1) else "gt" if down else "lt"
+    opposite = {"ne": "eq", "lt": "ge", "gt": "le"}[test]
+    kind_of = r.choice("us")
+    p.plain(f"{head}:")
+    if top:
+        p.plain(f"setp.{opposite}.{kind_of}{bits} {flag}, {i}, {n};")
+        p.plain(f"@{flag} bra {end};")
+    if file == "r":
+        d = p.var("r")
+        p.plain(f"mad.lo.u32 {d}, {d}, 3, {i};")
+    else:
+        d = p.var("d")
+        p.plain(f"add.u64 {d}, {d}, {i};")
+    p.block(r.randrange(1, 4))
+    p.plain(f"{'sub' if down else 'add'}.s{bits} {i}, {i}, {stride};")
+    if top:
+        p.plain(f"bra {head};")
+    else:
+        p.plain(f"setp.{test}.{kind_of}{bits} {flag}, {i}, {n};")
         p.plain(f"@{flag} bra {head};")
     p.plain(f"{end}:")
 
