@@ -7,7 +7,8 @@ from orias.ptx.ast import TYPE_WORDS, Sig
 from orias.ptx.names import NAME_PARTS, NAMES, SLOT_OF, WORDS
 
 FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
-"""Formats of elements that a matrix load unpacks; words without meaning after other names."""
+"""Formats of elements that are unpacked; words without meaning after names other than those of UNPACKING."""
+UNPACKING: Final = ("ldmatrix", "tcgen05.cp")
 
 DIRECTIVE_WORD: Final = re.compile(
     r"\.(?:abi_preserve|abi_preserve_control|address_size|align|attribute|blocksareclusters|branchtargets|callprototype"
@@ -89,7 +90,7 @@ def parse_opcode(text: str) -> Sig:
                 continue  # the checks report more words than slots
             slot = slot or slots[0]
         elif word in TYPE_WORDS:
-            if word not in FORMATS or name == "ldmatrix":
+            if word not in FORMATS or name in UNPACKING:
                 types.append(word)
             continue
         else:
