@@ -15,6 +15,9 @@ OUT_OF_MEMORY: "Final" = 253
 """Exit code of a child process that has no memory left, not even for a message."""
 _FIRST_PAUSE: "Final" = 0.001
 _LONGEST_PAUSE: "Final" = 0.02
+_RESERVE_MIB: "Final" = 64
+"""What the child may take beyond the limit before the system refuses it memory: the parent process ends it first, for CPython can
+hang or abort where nothing is left for the exception itself."""
 
 
 class LimitError(Exception):
@@ -41,9 +44,11 @@ def run_limited(work: "Callable[[], int]", seconds: int, mebibytes: int, output:
     start = time.monotonic()
     pause = _FIRST_PAUSE
     try:
-        done, status = os.waitpid(child, os.WNOHANG if seconds else 0)
+        done, status = os.waitpid(child, os.WNOHANG if seconds or mebibytes else 0)
         while not done:
-            if time.monotonic() - start > seconds:
+            if mebibytes and _address_space(child) > mebibytes << 20:
+                raise LimitError(f"The compile took more than {mebibytes} MiB (--max-memory)")
+            if seconds and time.monotonic() - start > seconds:
                 raise LimitError(f"The compile took more than {seconds} seconds (--max-seconds)")
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -65,6 +70,15 @@ def run_limited(work: "Callable[[], int]", seconds: int, mebibytes: int, output:
     return code
 
 
+def _address_space(process: int) -> int:
+    """Bytes of a process's address space; 0 where the system does not say."""
+    try:
+        with open(f"/proc/{process}/statm", encoding="ascii") as f:
+            return int(f.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 def _child(work: "Callable[[], int]", mebibytes: int) -> int:
     """What the child process does; returns its exit code."""
     import sys
@@ -74,7 +88,8 @@ def _child(work: "Callable[[], int]", mebibytes: int) -> int:
         if mebibytes:
             import resource
 
-            resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
+            most = mebibytes + (_RESERVE_MIB if _address_space(os.getpid()) else 0) << 20
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
         code = work()
     except MemoryError:
         return OUT_OF_MEMORY
