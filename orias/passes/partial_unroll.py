@@ -56,7 +56,7 @@ _LARGEST_STEP: Final = 1 << 20
 _BRA: Final = op("BRA")
 _ADD: Final = op("IADD3")
 _ADD_WIDE: Final = op("iadd64")
-_SUMS: Final[dict[str, tuple[int, ...]]] = {"IADD3": (0, 1, 2), "IMAD": (2,), "LEA": (1,), "LEA.HI": (1,)}
+_SUMS: Final[dict[str, tuple[int, ...]]] = {_ADD.name: (0, 1, 2), "IMAD": (2,), "LEA": (1,), "LEA.HI": (1,)}
 """Additions, with the sources that are addends."""
 _WIDE_SUMS: Final[dict[str, tuple[int, ...]]] = {"iadd64": (0, 1), "IMAD.WIDE": (2,), "IMAD.WIDE.U32": (2,)}
 _OPPOSITE: Final = {"LT": "GE", "GE": "LT", "LE": "GT", "GT": "LE", "EQ": "NE", "NE": "EQ"}

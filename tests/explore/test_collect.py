@@ -91,8 +91,14 @@ def test_figures(reduce: tuple[dict[str, Any], bytes]) -> None:
         for r in section["regions"]
         if r["kind"] == "loop"
     }
-    assert mine == {x["address"]: (x["one_warp"], x["one_warp_far"], x["full_sm"], x["bound"]) for x in theirs["loops"]}
-    assert len(mine) == 2
+    played = {a for a, (_, _, full, _) in mine.items() if full is not None}
+    assert len(played) >= 2
+    for x in theirs["loops"]:
+        # A page plays the full SM for a few loops only.
+        same = (x["one_warp"], x["one_warp_far"], *((x["full_sm"], x["bound"]) if x["address"] in played else ()))
+        assert mine[x["address"]][: len(same)] == same
+    assert set(mine) == {x["address"] for x in theirs["loops"]}
+    assert len(mine) == 3
     waited = [sum(r.get("waited", {}).values()) for r in section["instructions"]]
     load = next(k for k, r in enumerate(section["instructions"]) if mnemonic(r["text"]) == "LDG")
     slowest = waited.index(max(waited))

@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parents[2] / "orias"
 KNOWING = ("isa", "lower", "sim")
 """Packages that write operations or say what they mean, one by one."""
 LISTS = {
+    "analysis/known_bits.py": "the zeros that each operation keeps, by mnemonic",
     "passes/instrument.py": "what ptxas pauses before with -sanitize threadsteer, as measured",
     "semantics/floats.py": "the meaning of each operation, by mnemonic",
     "semantics/integers.py": "the meaning of each operation, by mnemonic",
