@@ -249,7 +249,7 @@ def test_round_trip_sweep(tmp_path: Path, arch: str) -> None:
 @pytest.mark.parametrize("opt", [0, 3])
 @pytest.mark.parametrize("arch", sorted(FAMILY))
 def test_finalised_sweep(tmp_path: Path, arch: str, opt: int) -> None:
-    forms = rotating(forms_of(arch, True), 600, f"sweep finalised {arch}")
+    forms = rotating(forms_of(arch, True), 200, f"sweep finalised {arch}")
     written, wrong = check_forms(forms, arch, tmp_path, opt)
     assert not wrong
     assert written > 0.85 * len(forms)

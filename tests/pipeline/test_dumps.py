@@ -106,7 +106,7 @@ def test_warpgroups(level: int) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("level", [0, 1, 3])
 def test_corpus(level: int) -> None:
-    for path in rotating(corpus_files(), 60, f"dumps {level}"):
+    for path in rotating(corpus_files(), 40, f"dumps {level}"):
         text = path.read_text(errors="replace")
         if len(text) < 200_000:
             for arch in rotating(targets(text, ARCHES), 1, path.name):
