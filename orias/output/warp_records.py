@@ -1,7 +1,7 @@
 """The cubin's records of a kernel's warp operations and of loads whose bytes are not all used.
 
 COOP_GROUP_INSTR_OFFSETS names the instructions of PTX ``.sync`` operations and COOP_GROUP_MASK_REGIDS the R register of
-each one's member mask (-1: a constant, or none that is known).  Where the members of a mask in a register are gathered by a
+each one's member mask (-1: a constant, or none that is known).  Where the members of a mask in a register are collected by a
 WARPSYNC of their own, that is the instruction, for it still has the mask.  INT_WARP_WIDE_INSTR_OFFSETS names what the compiler
 added.  Measured with ptxas 13.0.88, which has no record of activemask nor of the WARPSYNC that it puts before other operations.
 """
@@ -41,7 +41,7 @@ def describe_warp_operations(code: KernelCode, kernel: Kernel, functions: list[F
 
 
 def _note(code: KernelCode, inst: Inst, at: int, names: set[str], gathered: int) -> int:
-    """Records a cooperative instruction; `names`: the operations of its PTX line.  Returns the line whose members are gathered, or 0."""
+    """Records a cooperative instruction; `names`: the operations of its PTX line.  Returns the line whose members are collected, or 0."""
     if inst.op.base == "WARPSYNC":
         register = inst.src[0] if inst.src else 0
         if kind_of(register) == K_R:

@@ -1,6 +1,6 @@
-"""OriLoopSimplification: loops that are tested at the top become loops tested at the bottom, behind one test (loop inversion).
+"""OriLoopSimplification: loops that are tested at the top become loops tested at the bottom, after one test (loop inversion).
 
-The header of ``while (test) { body }`` gets a copy that the ways into the loop take; the header itself then stands behind the body, so
+The header of ``while (test) { body }`` gets a copy that the ways into the loop take; the header itself then stands after the body, so
 that an iteration has one branch, and the body alone is the loop that unrolling sees (Muchnick, Advanced Compiler Design and
 Implementation, 18.5).  A value of the header has two definitions afterwards; phis are made where both arrive.
 """
@@ -50,7 +50,7 @@ def rotate_loops(fn: Func) -> bool:
 
 
 def _is_tested_at_top(fn: Func, loop: Loop, keep: set[int]) -> bool:
-    """True if the header ends with a branch out of the loop, nothing behind it does, and it is small and may be copied."""
+    """True if the header ends with a branch out of the loop, nothing after it does, and it is small and may be copied."""
     header = loop.header
     t = header.terminator()
     if t is None or t.op.base != "BRA" or t.src or not is_vreg(t.guard) or not in_file(t.guard, K_P):
@@ -73,7 +73,7 @@ def _is_tested_at_top(fn: Func, loop: Loop, keep: set[int]) -> bool:
 
 
 def _copy_header(fn: Func, loop: Loop, twins: dict[int, Opnd]) -> None:
-    """Lead the ways into the loop over a copy of the header, and put the header behind the loop."""
+    """Lead the ways into the loop over a copy of the header, and put the header after the loop."""
     header, inside = loop.header, set(loop.blocks)
     first = next(s for s in header.succs if s.id in inside)
     if len(first.preds) > 1:

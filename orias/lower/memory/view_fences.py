@@ -2,7 +2,7 @@
 
 SYNCS operations do not wait for earlier accesses of another kind to the same bytes.  ptxas 13.0.88 (sm_90 to sm_121) has the
 fence before the SYNCS.EXCH of an mbarrier.init that a load, store or atomic of shared or generic memory may precede, on any
-path and whatever barriers are between them, but none between two of them.  (It also has one behind every loop.)
+path and whatever barriers are between them, but none between two of them.  (It also has one after every loop.)
 """
 
 from typing import Final
