@@ -26,6 +26,7 @@ FACTS = {
     "passes/barrier_reset.py:_BARRIERS": "named barriers of the hardware",
     "passes/partial_unroll.py:_LARGEST_STEP": "keeps a difference within 32 bits",
     "passes/wide_accesses.py:_WORD": "bytes of a word",
+    "passes/unroll.py:_FOLDS_TO": "keeps the work of folding in proportion to the result",
     "regalloc/allocate.py:_BITS": "registers of the largest file",
     "regalloc/allocate.py:_LONG": "tells accumulators of warpgroup operations from other vectors",
     "regalloc/allocation_check.py:_SLOT": "codes of the checker",
