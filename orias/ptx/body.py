@@ -304,8 +304,12 @@ class BodyReader:
         if lex.kind == T_DOT:
             opcode += " "
         while lex.kind == T_DOT:
+            if DIRECTIVE_WORD.search(lex.text):
+                self.state.syntax()
             opcode += lex.text
             lex.next()
+            if opcode.count(".") > MOST_SYMBOLS:
+                self.state.exhausted()
         return opcode
 
     def _instruction(self, function: Function, form: Form, pred: Operand | None, line: int, column: int) -> Instr:

@@ -27,6 +27,8 @@ INSTRUCTIONS: dict[str, list[str]] = {
         "Unexpected instruction types specified for 'sin'",
     ],
     "ret.uni.align;": ["Parsing error near '.align': syntax error"],
+    "r .visible.entry;": ["Parsing error near '.visible': syntax error"],
+    "mov .u32 .func %r1,%r2;": ["Parsing error near '.func': syntax error"],
     "mbarrier.test_wait.b64 _,[%rd1],%rd2;": [
         "Result discard mode is not allowed for instruction 'mbarrier.test_wait'"
     ],
