@@ -33,6 +33,9 @@ INSTRUCTIONS: dict[str, list[str]] = {
         "Result discard mode is not allowed for instruction 'mbarrier.test_wait'"
     ],
     "cp.async.bulk.prefetch.L2.global [%rd1],%rd2;": ["Arguments mismatch for instruction 'cp.async.bulk.prefetch'"],
+    "cp.reduce.async.bulk.shared::cluster.shared::cta.dec.u32 [%rd1],[%rd2],%r1;": [
+        ".completion_mechanism modifier required for instruction 'cp.reduce.async.bulk'"
+    ],
     "min.s32.b6x16_p32 %r1,%r2,%r3;": [],
 }
 _WORD = "Illegal placement of kernel parameter attribute"
