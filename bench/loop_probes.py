@@ -6,12 +6,9 @@ Results are in docs/log/loops.md.
 """
 
 import argparse
-import math
-import sys
 from typing import Final
 
-import orias
-from bench.phase_probes import HEAD, by_ptxas, measured
+from bench.phase_probes import HEAD, report
 
 _LOAD: Final = "mul.wide.u32 %d10, %r21, 4; add.u64 %d11, %d3, %d10; ld.global.u32 %r22, [%d11];"
 _SUM: Final = f"{_LOAD} add.u32 %r20, %r20, %r22;"
@@ -87,24 +84,7 @@ def main() -> None:
     parser.add_argument("--arch", default="sm_80")
     parser.add_argument("names", nargs="*", default=list(LOOPS))
     given = parser.parse_args()
-    ratios: list[tuple[float, float, float]] = []
-    print(
-        f"{'loop':<14} {'executed':>13} {'one warp':>9} {'full SM':>8} {'registers':>9}  ({given.arch}, ours / ptxas)"
-    )
-    for name in given.names:
-        source = text(name, given.arch)
-        ours = measured(orias.compile(source, arch=given.arch).data)
-        theirs = measured(by_ptxas(source, given.arch, 0))
-        if ours.memory != theirs.memory:
-            sys.exit(f"{name}: the results differ")
-        r = (ours.executed / theirs.executed, ours.one / theirs.one, ours.full / theirs.full)
-        ratios.append(r)
-        print(
-            f"{name:<14} {ours.executed:>5} / {theirs.executed:<5} {r[1]:>9.2f} {r[2]:>8.2f} {ours.registers:>4}/{theirs.registers:<4}",
-            flush=True,
-        )
-    means = [math.exp(sum(math.log(r[k]) for r in ratios) / len(ratios)) for k in range(3)]
-    print(f"{'geometric mean':<14} {means[0]:>13.3f} {means[1]:>9.3f} {means[2]:>8.3f}")
+    report("loop", given.arch, {name: (text(name, given.arch), 0) for name in given.names})
 
 
 if __name__ == "__main__":

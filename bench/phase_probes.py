@@ -201,19 +201,13 @@ DONE: Final = frozenset(
 """Probes of phases that Orias runs by now."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--arch", default="sm_90")
-    parser.add_argument("names", nargs="*", default=list(PROBES))
-    given = parser.parse_args()
+def report(kind: str, arch: str, programs: dict[str, tuple[str, int]]) -> None:
+    """Print ours over ptxas's for programs (name -> PTX, register limit or 0); ends the process if results differ."""
     ratios: list[tuple[float, float, float]] = []
-    print(
-        f"{'probe':<22} {'executed':>13} {'one warp':>9} {'full SM':>8} {'registers':>9}  ({given.arch}, ours / ptxas)"
-    )
-    for name in given.names:
-        source = text(name, given.arch)
-        ours = measured(orias.compile(source, arch=given.arch, maxrregcount=limit(name)).data)
-        theirs = measured(by_ptxas(source, given.arch, limit(name)))
+    print(f"{kind:<22} {'executed':>13} {'one warp':>9} {'full SM':>8} {'registers':>9}  ({arch}, ours / ptxas)")
+    for name, (source, registers) in programs.items():
+        ours = measured(orias.compile(source, arch=arch, maxrregcount=registers).data)
+        theirs = measured(by_ptxas(source, arch, registers))
         if ours.memory != theirs.memory:
             sys.exit(f"{name}: the results differ")
         r = (ours.executed / theirs.executed, ours.one / theirs.one, ours.full / theirs.full)
@@ -224,6 +218,14 @@ def main() -> None:
         )
     means = [math.exp(sum(math.log(r[k]) for r in ratios) / len(ratios)) for k in range(3)]
     print(f"{'geometric mean':<22} {means[0]:>13.3f} {means[1]:>9.3f} {means[2]:>8.3f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("names", nargs="*", default=list(PROBES))
+    given = parser.parse_args()
+    report("probe", given.arch, {name: (text(name, given.arch), limit(name)) for name in given.names})
 
 
 if __name__ == "__main__":
