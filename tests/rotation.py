@@ -23,7 +23,7 @@ def rotating(things: Sequence[T], count: int, name: str) -> list[T]:
     return random.Random(f"{seed()} {name}").sample(list(things), min(count, len(things)))
 
 
-WIDE = 6
+WIDE = 2
 """A sweep with more cases than this is wide: its cases can be shared out over days."""
 
 
