@@ -21,8 +21,6 @@ from orias.ori.ir import OP_COPY, OP_PHI, Func, Inst
 _ALL: Final = 0xFFFFFFFF
 _DEPTH: Final = 6
 _AND: Final = 0xC0
-_KEEP_ZEROS: Final = frozenset((OP_COPY.base, OP_PHI.base, "SEL", "IADD3", "IMAD", "LEA", "SHF", "LOP3"))
-"""Operations of which :func:`zeros_of_words` knows something."""
 
 
 def possible_bits(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
@@ -119,33 +117,48 @@ def zeros_of_words(fn: Func) -> bytearray:
     Starts from all zeros and goes down to the greatest solution: a phi has what all its sources have.
     """
     found = bytearray(len(fn.vkind))
-    work: list[Inst] = []
-    for b in fn.blocks:
-        for inst in b.insts:
-            if len(inst.dst) == 1 and inst.guard == PT and is_vreg(inst.dst[0]) and inst.op.base in _KEEP_ZEROS:
-                if in_file(inst.dst[0], K_R) and fn.width(inst.dst[0]) == 1:
-                    found[reg_id(inst.dst[0])] = 32
-                    work.append(inst)
-
-    def zeros(o: Opnd) -> int:
-        o &= ~NEG
-        if is_vreg(o):
-            return found[reg_id(o)] if is_bare(o) and in_file(o, K_R) else 0
-        return trailing_zeros([], o)
-
-    changed = True
-    while changed:
-        changed = False
-        for inst in work:
-            d = reg_id(inst.dst[0])
-            if inst.op is OP_PHI:
-                now = min(zeros(s) for s in inst.src)
-            else:
-                now = _zeros_of(inst, [zeros(s) for s in inst.src[:3]])
-            if now < found[d]:
-                found[d] = now
-                changed = True
+    work = [
+        inst
+        for b in fn.blocks
+        for inst in b.insts
+        if len(inst.dst) == 1 and inst.guard == PT and is_vreg(inst.dst[0]) and in_file(inst.dst[0], K_R)
+        if fn.width(inst.dst[0]) == 1
+    ]
+    for inst in work:
+        found[reg_id(inst.dst[0])] = 32
+    for inst in work:
+        _lower(found, inst)
+    # What is 0 by now stays: only the others can change with a value that a loop brings round, each at most 32 times.
+    work = [inst for inst in work if found[reg_id(inst.dst[0])]]
+    users: dict[int, list[Inst]] = {reg_id(inst.dst[0]): [] for inst in work}
+    for inst in work:
+        for o in inst.src:
+            if is_vreg(o) and in_file(o, K_R) and reg_id(o) in users:
+                users[reg_id(o)].append(inst)
+    while work:
+        inst = work.pop()
+        if _lower(found, inst):
+            work += users[reg_id(inst.dst[0])]
     return found
+
+
+def _lower(found: bytearray, inst: Inst) -> bool:
+    """Lower the number of a result to what its sources have now; says whether that changed it."""
+    sources = inst.src if inst.op is OP_PHI else inst.src[:3]
+    parts = [_known(found, o & ~NEG) for o in sources]
+    now = min(parts) if inst.op is OP_PHI else _zeros_of(inst, parts)
+    d = reg_id(inst.dst[0])
+    lower = now < found[d]
+    if lower:
+        found[d] = now
+    return lower
+
+
+def _known(found: bytearray, o: Opnd) -> int:
+    """Lowest bits of an operand without sign that are 0, by what is known of registers now."""
+    if is_vreg(o):
+        return found[reg_id(o)] if is_bare(o) and in_file(o, K_R) else 0
+    return trailing_zeros([], o)
 
 
 def below(defs: list[Inst | None], o: Opnd, depth: int = _DEPTH) -> int:
