@@ -351,3 +351,14 @@ def find_loops(fn: Func, tree: DomTree) -> LoopForest:
             around.blocks.append(b.id)
             around = around.parent
     return forest
+
+
+def loop_members(fn: Func, forest: LoopForest) -> dict[Loop, list[Block]]:
+    """The blocks of each loop in layout order."""
+    members: dict[Loop, list[Block]] = {loop: [] for loop in forest.loops}
+    for b in fn.blocks:
+        around = forest.innermost[b.id]
+        while around is not None:
+            members[around].append(b)
+            around = around.parent
+    return members

@@ -6,7 +6,7 @@ read outside is taken to end.
 
 from typing import Final
 
-from orias.analysis.cfg import Loop, dominators, find_loops
+from orias.analysis.cfg import Loop, dominators, find_loops, loop_members
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_SIDE, F_TERM, F_WRITE
 from orias.isa.operand import Opnd, is_physical, is_reg, is_vreg, vreg
 from orias.ori.ir import OP_PHI, Block, Func
@@ -15,27 +15,48 @@ _EFFECT: Final = F_SIDE | F_WRITE | F_FENCE | F_CALL | F_CONVERGENT
 
 
 def remove_dead_loops(fn: Func) -> bool:
-    """Bypass every such loop; True if there was one.  The loop's blocks become unreachable."""
+    """Bypass every such loop; True if there was one.  The loop's blocks are gone."""
     changed = False
-    while _remove_one(fn):
+    while _round(fn):
         changed = True
     return changed
 
 
-def _remove_one(fn: Func) -> bool:
+def _round(fn: Func) -> bool:
+    """Remove the outermost loops that can go, later ones first: what only they read can go after them."""
     if not _has_back_edge(fn):
         return False
-    for loop in find_loops(fn, dominators(fn)).loops:
+    forest = find_loops(fn, dominators(fn))
+    members = loop_members(fn, forest)
+    inner: dict[Loop | None, list[Loop]] = {}
+    for loop in forest.loops:
+        inner.setdefault(loop.parent, []).append(loop)
+    readers: dict[int, set[int]] | None = None
+    gone: set[Block] = set()
+    work = list(inner.get(None, ()))
+    while work:
+        loop = work.pop()
+        blocks = members[loop]
         inside = set(loop.blocks)
-        members = [b for b in fn.blocks if b.id in inside]
-        target = _only_exit(members, inside)
-        if target is None or not all(_harmless(b) for b in members) or not _unread(fn, members, inside):
+        target = _only_exit(blocks, inside)
+        values: list[Opnd] | None = None
+        if target is not None and all(_harmless(b) for b in blocks):
+            if readers is None:
+                readers = _readers(fn)
+            if all(readers.get(v, inside) <= inside for v in _results(blocks)):
+                values = _merged_values(target, inside)
+        if target is None or values is None or readers is None:
+            work += inner.get(loop, ())
             continue
-        values = _merged_values(members, target, inside)
-        if values is not None:
-            _lead_around(fn, loop, target, inside, values)
-            return True
-    return False
+        _lead_around(fn, loop, target, inside, values)
+        gone.update(blocks)
+        for b in blocks:
+            for inst in b.insts:
+                for o in inst.uses():
+                    if is_reg(o):
+                        readers[vreg(o)].discard(b.id)
+    fn.blocks = [b for b in fn.blocks if b not in gone]
+    return bool(gone)
 
 
 def _has_back_edge(fn: Func) -> bool:
@@ -71,22 +92,18 @@ def _results(members: list[Block]) -> set[int]:
     return {vreg(d) for b in members for i in b.insts for d in i.dst if is_vreg(d)}
 
 
-def _reads(o: Opnd, local: set[int]) -> bool:
-    return is_reg(o) and vreg(o) in local
-
-
-def _unread(fn: Func, members: list[Block], inside: set[int]) -> bool:
-    """True if no instruction outside reads a result of the loop."""
-    local = _results(members)
+def _readers(fn: Func) -> dict[int, set[int]]:
+    """Ids of the blocks that read each register."""
+    readers: dict[int, set[int]] = {}
     for b in fn.blocks:
-        if b.id not in inside:
-            for inst in b.insts:
-                if any(_reads(o, local) for o in inst.uses()):
-                    return False
-    return True
+        for inst in b.insts:
+            for o in inst.uses():
+                if is_reg(o):
+                    readers.setdefault(vreg(o), set()).add(b.id)
+    return readers
 
 
-def _merged_values(members: list[Block], target: Block, inside: set[int]) -> list[Opnd] | None:
+def _merged_values(target: Block, inside: set[int]) -> list[Opnd] | None:
     """What each phi of the exit gets from the loop, if that is one value from all its edges."""
     out: list[Opnd] = []
     for inst in target.insts:
@@ -107,7 +124,6 @@ def _lead_around(fn: Func, loop: Loop, target: Block, inside: set[int], values: 
         p.succs = [around if s is header else s for s in p.succs]
         around.preds.append(p)
     fn.blocks.insert(fn.blocks.index(header), around)
-    gone = {b for b in fn.blocks if b.id in inside}
     keep = [k for k, p in enumerate(target.preds) if p.id not in inside]
     for n, inst in enumerate(target.insts):
         if inst.op is not OP_PHI:
@@ -115,4 +131,3 @@ def _lead_around(fn: Func, loop: Loop, target: Block, inside: set[int], values: 
         inst.src = [*[inst.src[k] for k in keep], values[n]]
     target.preds = [*[target.preds[k] for k in keep], around]
     around.succs = [target]
-    fn.blocks = [b for b in fn.blocks if b not in gone]

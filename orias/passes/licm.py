@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from orias.analysis.cfg import Loop, dominators, find_loops
+from orias.analysis.cfg import Loop, dominators, find_loops, loop_members
 from orias.analysis.liveness import liveness
 from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_SPECIAL, F_TERM, F_WRITE
 from orias.isa.operand import FIRST_VIRTUAL, K_P, K_R, PT, in_file, is_const, is_physical, is_reg, is_vreg, vreg
@@ -23,10 +23,18 @@ def hoist_invariants(fn: Func, new_blocks: bool = True) -> bool:
     if not forest.loops:
         return False
     live = _live_words(fn)
+    members = loop_members(fn, forest)
+    first_new = fn.next_block
     changed = False
     for loop in reversed(forest.loops):
         pre = preheader(fn, loop, new_blocks)
-        if pre is not None and _hoist(fn, loop, pre, _room(fn, loop, live)):
+        if pre is None:
+            continue
+        outer = loop.parent if pre.id >= first_new else None
+        while outer is not None:
+            members[outer].insert(members[outer].index(loop.header), pre)
+            outer = outer.parent
+        if _hoist(fn, loop, members[loop], pre, _room(fn, members[loop], live)):
             changed = True
     return changed
 
@@ -41,13 +49,12 @@ def _live_words(fn: Func) -> list[int]:
     return [sum(w * (live & m).bit_count() for w, m in masks.items()) for live in lv.live_in]
 
 
-def _room(fn: Func, loop: Loop, live: list[int]) -> int:
+def _room(fn: Func, members: list[Block], live: list[int]) -> int:
     """Values that may leave the loop before it needs the registers of a lower occupancy."""
-    inside = set(loop.blocks)
     most = 0
-    for b in fn.blocks:
+    for b in members:
         # Blocks made before inner loops since then are as empty as they are new.
-        if b.id in inside and b.id < len(live):
+        if b.id < len(live):
             need = live[b.id]
             for inst in b.insts:
                 if inst.op.flags & F_CALL and inst.uid in fn.calls:
@@ -86,10 +93,8 @@ def preheader(fn: Func, loop: Loop, new_blocks: bool = True) -> Block | None:
     return pre
 
 
-def _hoist(fn: Func, loop: Loop, pre: Block, room: int) -> bool:
-    inside = set(loop.blocks)
+def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int) -> bool:
     local: set[int] = set()
-    members = [b for b in fn.blocks if b.id in inside]
     for b in members:
         for inst in b.insts:
             for d in inst.dst:
