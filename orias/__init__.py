@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 
-def compile(ptx: "str | bytes", *, arch: str, opt_level: int = 3, **options: "Unpack[CompileOptions]") -> "Cubin":
+def compile(ptx: "str | bytes", *, arch: str = "", opt_level: int = 3, **options: "Unpack[CompileOptions]") -> "Cubin":
     """Compile PTX text to a :class:`Cubin` for one target.
 
-    ``arch``: ``sm_75`` to ``sm_90a``.  ``opt_level``: 0 to 3.  ``options``: any field of :class:`orias.options.Options`
+    ``arch``: ``sm_75`` to ``sm_121f``; if it is not given, the one that the text's ``.target`` names.  ``opt_level``: 0 to 3.  ``options``: any field of :class:`orias.options.Options`
     (``lineinfo=True``, ``maxrregcount=64``, ...); ``knobs`` is a dictionary of knobs, or of one for each kernel
     (``{"UnrollUnknownCount": 8, "saxpy": {"HoistBudget": 0}}``).  Raises CompileError with its diagnostics if the text
     cannot be compiled, TypeError for an unknown option, KnobError for a wrong knob.
@@ -43,6 +43,10 @@ def compile(ptx: "str | bytes", *, arch: str, opt_level: int = 3, **options: "Un
     from orias.api import compile_sources
     from orias.options import Options
 
+    if not arch:
+        from orias.target.own_target import own_target
+
+        arch = own_target(ptx)
     o = Options(arch, opt_level)
     o.take("compile", dict(options))
     return compile_sources([("<ptx>", ptx)], o)

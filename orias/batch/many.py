@@ -9,10 +9,12 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from copy import copy
 from typing import NamedTuple
 
 from orias.api import Cubin, compile_sources
 from orias.options import Options
+from orias.target.own_target import own_target
 
 Source = str | bytes | os.PathLike[str] | tuple[str, str | bytes]
 """PTX text, the path of a file, or a name with a text."""
@@ -54,6 +56,9 @@ def compile_one(name: str, source: str | bytes | None, options: Options, timeout
         if source is None:
             with open(name, "rb") as f:
                 source = f.read()
+        if not options.arch:
+            options = copy(options)
+            options.arch = own_target(source)
         cubin = compile_sources([(name, source)], options)
         cubin.source = None
         return Outcome(name, cubin, None, time.perf_counter() - start)
@@ -151,7 +156,7 @@ class _Work:
 def compile_many(
     sources: Iterable[Source],
     *,
-    arch: str,
+    arch: str = "",
     opt_level: int = 3,
     executor: Executor | None = None,
     jobs: int | None = None,
@@ -161,7 +166,8 @@ def compile_many(
 ) -> list[Outcome]:
     """Compile every source; the outcomes stand in the order of the sources, and no source can spoil another's.
 
-    ``sources``: PTX texts, paths, or (name, text).  A text without a line break is a path.  ``executor``: any executor
+    ``sources``: PTX texts, paths, or (name, text).  A text without a line break is a path.  ``arch``: without it,
+    each source is compiled for the target that it names.  ``executor``: any executor
     of `concurrent.futures` (processes, threads, ``distributed.Client.get_executor()``); by default ``jobs`` processes
     (the number of CPUs).  ``timeout``: seconds for one source, in own processes only; a source that takes longer has
     the error `WorkerDied`.  ``progress``: called after each source with the number done, the number of all, and the

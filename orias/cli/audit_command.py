@@ -12,10 +12,11 @@ from orias.cli.launch_values import UsageError, arguments, dims
 from orias.cli.toolerror import ToolError
 from orias.diag import CompileError
 from orias.progress import Bar
+from orias.target.own_target import own_target
 from orias.tools.audit.audit_kernel import DIFFERENT, NOT_COMPARED, Auditor, Verdict
 from orias.tools.audit.audit_report import report
 from orias.tools.audit.audit_subject import Subject, subjects
-from orias.tools.audit.compilers import Compiler, on_path, target_of
+from orias.tools.audit.compilers import Compiler, on_path
 from orias.tools.audit.shrink import confirmed, smaller_launch, smaller_ptx
 from orias.tools.validate.case import Case, Region, from_json
 
@@ -132,7 +133,7 @@ def _audit(
     subject: Subject, compilers: list[Compiler], cases: list[Case] | None, given: _Arguments, refused: list[str]
 ) -> list[Verdict]:
     """The verdicts on all kernels of all cubins of a subject."""
-    arch = given.text("--arch") or target_of(subject.ptx)
+    arch = given.text("--arch") or own_target(subject.ptx)
     made: dict[int, Compiler] = {}
     for compiler in compilers:
         cubin = compiler.compile(subject.ptx, arch)

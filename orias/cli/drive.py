@@ -109,6 +109,12 @@ def drive(program: str, command: Command) -> int:
     out = Messages(
         command.values.get("tool-name", program), command.flag("disable-warnings"), command.flag("warning-as-error")
     )
+    sources: list[tuple[str, str | bytes]] | None = None
+    if program == OWN_NAME and "gpu-name" not in command.values:
+        from orias.target.own_target import own_target
+
+        sources = read_inputs(command, out)
+        command.values["gpu-name"] = own_target(*[text for _, text in sources])
     try:
         s = settings(command)
     except UsageError as e:
@@ -118,7 +124,8 @@ def drive(program: str, command: Command) -> int:
         out.say(severity, text)
         if severity == "fatal":
             return FAILURE
-    sources = read_inputs(command, out)
+    if sources is None:
+        sources = read_inputs(command, out)
     if program == OWN_NAME:
         from orias.cli.source_excerpt import not_a_text
 

@@ -12,6 +12,7 @@ from orias.cubin.cubin_error import CubinError
 from orias.diag import CompileError, Unsupported
 from orias.explore.exploration import Exploration, explore
 from orias.explore.page_writer import NeedsJinja
+from orias.target.own_target import own_target
 
 USAGE: Final = """\
 usage: orias explore FILE [OTHER] [-o PAGE.html] [--json] [compile options] [--and compile options of OTHER]
@@ -101,9 +102,7 @@ def _explore(name: str, given: list[str], title: str) -> Exploration:
     if message:
         raise ToolError(message)
     if "gpu-name" not in command.values:
-        target = _target(data)
-        if target:
-            command.values["gpu-name"] = target
+        command.values["gpu-name"] = own_target(data)
     try:
         s = settings(command)
     except UsageError as e:
@@ -121,14 +120,3 @@ def _explore(name: str, given: list[str], title: str) -> Exploration:
         raise ToolError(f"{name}: there is no instruction table for {e.args[0]}") from None
     except (CubinError, Unsupported) as e:
         raise ToolError(f"{name}: {e}") from None
-
-
-def _target(data: bytes) -> str:
-    """The first target that a PTX text names, if it can be compiled for; empty otherwise."""
-    from orias.cli.option_table import allowed
-
-    for line in data.decode("utf-8", "replace").splitlines():
-        words = line.split("//")[0].replace(",", " ").split()
-        if words[:1] == [".target"]:
-            return next((w for w in words[1:] if w in allowed("gpu-name")), "")
-    return ""

@@ -54,7 +54,7 @@ OPTIONS: "Final[tuple[tuple[str, str, int, str, str], ...]]" = (
     ("device-stack-protector", "device-stack-protector", BOOL, "<true|false>", "Guard stack frames with canaries."),
     ("opt-level", "O", JOINED, "<N>", "Optimisation level, 0 to 3 (default 3)."),
     ("Ofast-compile", "Ofc", TEXT, "<0|min|mid|max>", "Compile faster at the cost of the code (default 0)."),
-    ("gpu-name", "arch", ENUM, "<target>", "GPU to compile for (default sm_75); compute_NN and lto_NN only parse."),
+    ("gpu-name", "arch", ENUM, "<target>", "GPU to compile for (default sm_75, for orias the .target of the file); compute_NN and lto_NN only parse."),
     ("suppress-double-demote-warning", "suppress-double-demote-warning", FLAG, "", "Do not warn of demoted doubles."),
     ("def-load-cache", "dlcm", TEXT, "<ca|cg|cs|cv>", "Default cache operation of loads."),
     ("def-store-cache", "dscm", TEXT, "<wb|cg|cs|wt>", "Default cache operation of stores."),

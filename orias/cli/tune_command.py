@@ -33,9 +33,9 @@ from orias.cli.toolerror import ToolError
 from orias.diag import CompileError
 from orias.identity import identity
 from orias.knobs.knob_settings import KnobError, KnobSettings, Setting, parse_setting, read_knob_file
-from orias.options import Options
 from orias.progress import Bar
 from orias.sim.core.image import DEFAULT_STEPS
+from orias.target.own_target import own_target
 from orias.target.profile import TARGETS
 from orias.tuning import Launch, Trial, Tuned, tune
 from orias.tuning.tune_table import known_trials, table, table_json
@@ -56,7 +56,7 @@ class _Options:
     def __init__(self) -> None:
         self.file = ""
         self.out = ""
-        self.arch = Options().arch
+        self.arch = ""
         self.level = 3
         self.kernel = ""
         self.grid: tuple[int, ...] = (1,)
@@ -93,7 +93,7 @@ def _parse(given: list[str]) -> _Options:
         raise UsageError("-o OUT.knobs is needed (or --table or --json)")
     if o.args and not o.block:
         raise UsageError("a launch needs --block")
-    if o.arch not in TARGETS:
+    if o.arch and o.arch not in TARGETS:
         raise UsageError(f"'{o.arch}' is no target")
     return o
 
@@ -139,6 +139,7 @@ def tune_command(given: list[str]) -> int:
     except (UsageError, KnobError) as e:
         raise ToolError(str(e)) from None
     text = sys.stdin.buffer.read() if o.file == "-" else Path(o.file).read_bytes()
+    o.arch = o.arch or own_target(text)
     kept = _other_sections(o.out)
     about = _about(o, text, launch)
     earlier = _earlier(o, about)

@@ -9,6 +9,7 @@ from orias.diag import CompileError
 from orias.options import Options
 from orias.progress import Bar
 from orias.sim.core.sim_errors import SimError
+from orias.target.own_target import own_target
 from orias.tools.validate.bisect import bisect
 from orias.tools.validate.case import Case, from_json
 from orias.tools.validate.reduce import Reducer, command_test, verify_test
@@ -34,7 +35,7 @@ class Arguments:
     def __init__(self, arguments: list[str]) -> None:
         self.file = ""
         self.out = ""
-        self.arch = "sm_90"
+        self.arch = ""
         self.level = 3
         self.fmad = False
         self.turns = 3
@@ -95,6 +96,7 @@ def run_command(tool: str, arguments: list[str]) -> int:
     try:
         given = Arguments(arguments)
         text = Path(given.file).read_text(encoding="latin-1")
+        given.arch = given.arch or own_target(text)
         if tool == "reduce":
             return _reduce(given, text)
         if tool == "bisect":

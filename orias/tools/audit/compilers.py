@@ -14,18 +14,11 @@ from orias.options import Options
 LIMIT: Final = 60.0
 """Seconds that a compile may take."""
 _RELEASE: Final = re.compile(r"V(\d+\.\d+\.\d+)")
-_TARGET: Final = re.compile(r"^\s*\.target\s+(sm_\d+[af]?)", re.MULTILINE)
 
 
 def release_of(text: str) -> str:
     """The release in a version text of NVIDIA's tools, such as 13.0.88; empty if there is none."""
     m = _RELEASE.search(text)
-    return m[1] if m else ""
-
-
-def target_of(ptx: str) -> str:
-    """The target that a PTX file names; empty if there is none."""
-    m = _TARGET.search(ptx)
     return m[1] if m else ""
 
 
