@@ -9,6 +9,7 @@ import pytest
 
 import orias
 from orias.cli.main import run
+from orias.perf.access_cost import conflicts, global_cost
 from orias.perf.kernel_steps import kernels
 from orias.perf.loops import loops
 from orias.perf.measure import costs, loop_cost
@@ -16,7 +17,7 @@ from orias.perf.page import page
 from orias.perf.report import report
 from orias.perf.report_text import comparison, text
 from orias.perf.resident_blocks import occupancy
-from orias.perf.trace import conflicts, global_cost, record
+from orias.perf.trace import record
 from orias.sim.core.image import load
 from orias.target.profile import profile_of_sm
 from orias.timing.play import step_of
@@ -113,7 +114,7 @@ def test_bank_conflicts() -> None:
     assert conflicts(lanes * 0, 4) == 1
     assert conflicts(lanes * 8, 8) == 2
     assert conflicts(lanes * 16, 16) == 4
-    assert conflicts(np.array([64]), 4) == 1
+    assert conflicts([64], 4) == 1
 
 
 def test_coalescing() -> None:

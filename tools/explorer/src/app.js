@@ -10,7 +10,7 @@ import { phaseStrip } from "./phase_strip.js";
 import { pressurePanel } from "./pressure_panel.js";
 import { rangesPanel } from "./ranges_panel.js";
 import { schedulePanel } from "./schedule_panel.js";
-import { comparePanel, memoryPanel, occupancyPanel, remarksPanel, waitsPanel } from "./tables_panel.js";
+import { advicePanel, comparePanel, memoryPanel, occupancyPanel, remarksPanel, waitsPanel } from "./tables_panel.js";
 
 const HELP = [
   ["↑ ↓, j k", "previous and next row of the column in focus"], ["[ ]", "previous and next phase that changed something"], ["d", "difference to the phase before"],
@@ -36,7 +36,7 @@ export class App {
     this.found = [];
     this.build();
     this.showSection(0);
-    this.showTab(this.docB ? "compare" : "remarks");
+    this.showTab(this.docB ? "compare" : "advice");
   }
 
   // --- the parts of the page
@@ -82,7 +82,7 @@ export class App {
           c.list.element);
       }
     }
-    this.panels = [remarksPanel(this), pressurePanel(this), rangesPanel(this), schedulePanel(this), waitsPanel(this), occupancyPanel(this), memoryPanel(this), graphPanel(this)];
+    this.panels = [advicePanel(this), remarksPanel(this), pressurePanel(this), rangesPanel(this), schedulePanel(this), waitsPanel(this), occupancyPanel(this), memoryPanel(this), graphPanel(this)];
     if (this.docB) this.panels.unshift(comparePanel(this));
     this.tabs = el("div", { class: "tabs", role: "tablist" }, ...this.panels.map((p, k) =>
       el("button", { role: "tab", id: `tab-${p.id}`, "aria-controls": "panel", onclick: () => this.showTab(p.id), title: `key ${k + 1}` }, p.title)));

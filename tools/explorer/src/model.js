@@ -16,6 +16,7 @@ export class Section {
     this.byPlace = new Map(); // file:line -> instructions
     this.byUid = new Map(); // function:uid -> instruction
     this.memoryAt = new Map(this.memory.map((m) => [m.instruction, m]));
+    this.splits = new Map(this.divergent.map(([i, why]) => [i, { thread: "the thread index", stride: "the thread index and numbers of the launch", data: "loaded data" }[why]])); // branch -> what it depends on
     this.setters = new Map(); // instruction -> instructions that wait for it
     this.loops = this.regions.filter((r) => r.kind === "loop");
     this.depth = new Uint8Array(this.instructions.length);
