@@ -39,7 +39,7 @@ class Exploration:
 
     def html(self) -> str:
         """The page, one self-contained text.  ImportError without Jinja2 (the extra ``explore``)."""
-        return page(self.docs)
+        return page("explorer", " · ".join(str(d["title"]) for d in self.docs), self.docs)
 
     def save(self, path: str | Path) -> None:
         """Write the page."""
