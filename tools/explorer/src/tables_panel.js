@@ -76,6 +76,8 @@ function accessRow(app, m, side, first) {
     el("td", { class: "shape" }, side.shape || (m.bytes === null ? "the program decides the size" : "")), el("td", { class: "code" }, first ? row.text.slice(0, 40) : ""));
 }
 
+const MOST = 500;
+
 export function memoryPanel(app) {
   const view = el("div", { class: "pad cols two" });
   let only = false;
@@ -90,7 +92,7 @@ export function memoryPanel(app) {
     const local = s.memory.filter((m) => m.space === "local");
     const bad = s.memory.filter((m) => m.sides.some(poor));
     const shown = only ? bad : s.memory;
-    const rows = shown.slice(0, 3000).flatMap((m) => (m.sides.length ? m.sides : [{}]).map((side, k) => accessRow(app, m, side, k === 0)));
+    const rows = shown.slice(0, MOST).flatMap((m) => (m.sides.length ? m.sides : [{}]).map((side, k) => accessRow(app, m, side, k === 0)));
     view.replaceChildren(
       el("div", { class: "narrow" }, el("h3", {}, "By width"), table(["space", "kind", "bytes", "count"],
         [...sum].sort().map(([key, n]) => el("tr", {}, ...key.split("|").map((x, k) => el("td", { class: k === 2 ? "n" : "" }, x)), el("td", { class: "n" }, n)))),
@@ -103,6 +105,7 @@ export function memoryPanel(app) {
           el("button", { class: "chip", "aria-pressed": !only, onclick: () => ((only = false), draw()) }, `all ${s.memory.length}`),
           el("button", { class: "chip", "aria-pressed": only, title: "accesses that take more than they need", onclick: () => ((only = true), draw()) }, `poor ${bad.length}`),
           el("span", { class: "faint" }, "sectors of 32 bytes, or turns of the shared-memory banks, of the least for as much data")),
+        shown.length > MOST ? el("p", { class: "faint" }, `The first ${num(MOST)} of ${num(shown.length)}.`) : null,
         shown.length ? table(["address", "line", "space", "kind", "bytes", "takes", "", ...(s.run ? ["executed"] : []), "addresses of the threads", "instruction"], rows) : el("p", { class: "faint" }, "None.")));
   }
   return { id: "memory", title: "Memory", element: view, draw };
