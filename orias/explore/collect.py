@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from orias.compiler import compile_text
+from orias.cubin.elf import ElfFile
 from orias.explore.advice import KINDS as ADVICE
 from orias.explore.advice import advise
+from orias.explore.annotations import annotated
 from orias.explore.machine_code import sections
 from orias.explore.phase_history import FunctionHistory, Histories
 from orias.explore.recorded_run import Launch, add_run
@@ -58,6 +60,9 @@ def of_compile(
 def of_cubin(data: bytes, title: str, launch: Launch | None = None) -> Json:
     """Everything about a finished cubin; CubinError, KeyError or Unsupported for a file that cannot be read."""
     out = _of_code(title, data)
+    file = ElfFile(data)
+    out["remarks"] = [d.record() for s in out["sections"] for d in annotated(file, s["name"])]
+    out["kinds"] = KINDS
     _finish(out, data, launch)
     return out
 

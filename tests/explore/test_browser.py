@@ -229,6 +229,23 @@ def test_five_thousand_instructions(browser: Any, tmp_path: Path) -> None:
     assert page.evaluate("document.querySelectorAll('.row').length") < 1000
 
 
+def test_two_cubins_without_lines(browser: Any, tmp_path: Path) -> None:
+    """Instructions of two cubins without line tables are aligned by what they do; a click on one marks its partner."""
+    text = (KERNELS / "ptx/reduce.ptx").read_text()
+    docs = [of_cubin(orias.compile(text, arch="sm_80", opt_level=n).data, f"{n}.cubin") for n in (3, 1)]
+    page = Page(browser, saved(tmp_path, "two", Exploration(docs)))
+    rows = [d["sections"][0]["instructions"] for d in docs]
+    pairs = [(i, j) for i, j in enumerate(page.page.evaluate("[...explorer.alignment.a]")) if j >= 0]
+    assert len(pairs) > 20 and pairs == sorted(pairs) and len({j for _, j in pairs}) == len(pairs)
+    operations = [(rows[0][i]["text"].split()[0], rows[1][j]["text"].split()[0]) for i, j in pairs]
+    assert all(a == b or a[0] == "@" for a, b in operations)
+    i, j = next((i, j) for i, j in pairs if "LDG" in rows[0][i]["text"])
+    page.page.evaluate(f"explorer.sass.reveal({i}, true)")
+    page.page.click(f'[aria-label="SASS of 3.cubin"] [data-index="{i}"]', position={"x": 8, "y": 8})
+    assert page.rows("SASS of 1.cubin", "p-hit")[0].endswith(rows[1][j]["text"])
+    assert page.said == []
+
+
 def plain_page(browser: Any, file: Path) -> tuple[Any, list[str], float]:
     """An open page, what it wrote to the console or asked for, and seconds of the browser's main thread until it was ready."""
     said: list[str] = []
