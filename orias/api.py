@@ -10,6 +10,7 @@ from orias.output.result import CompileResult, KernelInfo
 
 if TYPE_CHECKING:
     from orias.explore.exploration import Exploration
+    from orias.explore.recorded_run import Launch
     from orias.perf.resident_blocks import Occupancy
     from orias.pipeline.functions import Trace
 
@@ -33,17 +34,18 @@ class Cubin(CompileResult):
         self.source: tuple[list[tuple[str, str | bytes]], Options] | None = None
         """What it was made from, for :meth:`explore`; not known of a cubin that another process compiled."""
 
-    def explore(self) -> "Exploration":
+    def explore(self, launch: "Launch | None" = None) -> "Exploration":
         """How the PTX became SASS and why: ``.save("page.html")`` writes it as a page, a notebook shows it.
 
-        The PTX is compiled a second time, with every phase recorded; of a cubin without it, the SASS alone is shown.
+        The PTX is compiled a second time, with every phase recorded; of a cubin without it, the SASS alone is shown.  With a
+        launch (:class:`orias.explore.recorded_run.Launch`) the code runs in the simulator, and the page shows what its addresses cost.
         """
         from orias.explore.collect import of_compile, of_cubin
         from orias.explore.exploration import Exploration
 
         if self.source is None:
-            return Exploration([of_cubin(self.data, self.arch)])
-        return Exploration([of_compile(*self.source)[0]])
+            return Exploration([of_cubin(self.data, self.arch, launch)])
+        return Exploration([of_compile(*self.source, launch=launch)[0]])
 
     def occupancy(self, kernel: str, threads: int, dynamic_shared: int = 0) -> "Occupancy":
         """How many blocks of `threads` threads an SM holds at a time, and what limits them.

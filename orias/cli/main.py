@@ -10,7 +10,7 @@ from orias.cli.parse import Command, parse_arguments
 
 FAILURE = 255
 TOOLS = (
-    "dis", "as", "run", "perf", "tune", "explore", "check", "audit", "verify", "bisect", "reduce", "fuzz", "opt", "exec", "serve",
+    "dis", "as", "run", "perf", "tune", "explore", "reference", "check", "audit", "verify", "bisect", "reduce", "fuzz", "opt", "exec", "serve",
     "toolkit", "completion",
 )  # fmt: skip
 

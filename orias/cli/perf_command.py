@@ -8,7 +8,7 @@ for ``orias run``) the kernel is launched in the simulator, and what its warps e
 warp alone, one block alone and a full SM, with data in the first cache (near) and beyond it (far).  Two files are compared: the
 same launch, and the second over the first.
 
---json prints the whole report, --html writes it as a page.  Exit status: 0, 1 if the launch failed, 2 for wrong usage.
+--json prints the whole report, --html writes it as a page (needs Jinja2: pip install 'orias[explore]').  Exit status: 0, 1 if the launch failed, 2 for wrong usage.
 """
 
 import json
@@ -23,8 +23,9 @@ from orias.cli.tool_arguments import scan
 from orias.cli.toolerror import ToolError
 from orias.cubin.cubin_error import CubinError
 from orias.diag import Unsupported
+from orias.explore.page_writer import NeedsJinja
+from orias.explore.perf_page import perf_page
 from orias.perf.kernel_steps import KernelCode, kernels
-from orias.perf.page import page
 from orias.perf.report import Object, report
 from orias.perf.report_text import comparison, text
 from orias.perf.trace import record
@@ -112,7 +113,11 @@ def perf_command(given: list[str]) -> int:
         print(f"orias perf: {e}", file=sys.stderr)
         return 1
     if o.html:
-        Path(o.html).write_text(page(reports), encoding="utf-8")
+        try:
+            Path(o.html).write_text(perf_page(reports), encoding="utf-8")
+        except NeedsJinja as e:
+            print(f"orias perf: {e}", file=sys.stderr)
+            return 2
     if o.json:
         print(json.dumps(reports if len(reports) > 1 else reports[0]))
         return 0

@@ -1,4 +1,4 @@
-"""Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``tune``, ``explore``, ``check``, ``audit``, ``verify``, ``bisect``, ``reduce``, ``fuzz``,
+"""Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``tune``, ``explore``, ``reference``, ``check``, ``audit``, ``verify``, ``bisect``, ``reduce``, ``fuzz``,
 ``opt``, ``exec``, ``serve``, ``toolkit``, ``completion``.
 
 To compile an input file with such a name, write it as ``./dis``.  Only a program named ``orias`` has sub-commands.
@@ -42,6 +42,10 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             from orias.cli.explore_command import explore_command
 
             return explore_command(arguments)
+        if tool == "reference":
+            from orias.cli.reference_command import reference_command
+
+            return reference_command(arguments)
         if tool == "audit":
             return _audit(arguments)
         if tool in ("verify", "bisect", "reduce"):

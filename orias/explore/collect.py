@@ -2,7 +2,7 @@
 
 The result is plain data: a dictionary with ``title``, ``target``, ``ptx`` (lines; empty without), ``sources`` (file -> lines that could
 be read), ``sections`` (:mod:`orias.explore.machine_code`), ``histories`` (of each function, :mod:`orias.explore.phase_history`),
-``phases`` (name -> what it does), ``remarks`` (:mod:`orias.ori.decisions`) and ``kinds`` (kind of remark -> what it tells).
+``phases`` (name -> what it does), ``remarks`` (:mod:`orias.ori.decisions`), ``kinds`` (kind of remark -> what it tells) and ``advice_kinds`` (the same of advice).
 """
 
 import copy
@@ -10,8 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from orias.compiler import compile_text
+from orias.cubin.elf import ElfFile
+from orias.explore.advice import KINDS as ADVICE
+from orias.explore.advice import advise
+from orias.explore.annotations import annotated
 from orias.explore.machine_code import sections
 from orias.explore.phase_history import FunctionHistory, Histories
+from orias.explore.recorded_run import Launch, add_run
 from orias.options import Options
 from orias.ori.decisions import KINDS
 from orias.output.result import CompileResult
@@ -24,8 +29,13 @@ _LARGEST_SOURCE: Final = 1 << 20
 """Bytes up to which a source file is put into the page."""
 
 
-def of_compile(sources: list[tuple[str, str | bytes]], options: Options, title: str = "") -> tuple[Json, CompileResult]:
-    """Compile PTX sources (name, text), and everything about it; CompileError if they cannot be compiled."""
+def of_compile(
+    sources: list[tuple[str, str | bytes]], options: Options, title: str = "", launch: Launch | None = None
+) -> tuple[Json, CompileResult]:
+    """Compile PTX sources (name, text), and everything about it; CompileError if they cannot be compiled.
+
+    With a launch the code is run in the simulator (:func:`orias.explore.recorded_run.add_run`).
+    """
     wanted = copy.copy(options)
     wanted.remarks = True
     histories = Histories()
@@ -43,12 +53,26 @@ def of_compile(sources: list[tuple[str, str | bytes]], options: Options, title: 
         info = result.kernels.get(s["name"])
         if info is not None:
             s["spill_stores"], s["spill_loads"], s["stack"] = info.spill_stores, info.spill_loads, info.stack
+    _finish(data, result.data, launch)
     return data, result
 
 
-def of_cubin(data: bytes, title: str) -> Json:
+def of_cubin(data: bytes, title: str, launch: Launch | None = None) -> Json:
     """Everything about a finished cubin; CubinError, KeyError or Unsupported for a file that cannot be read."""
-    return _of_code(title, data)
+    out = _of_code(title, data)
+    file = ElfFile(data)
+    out["remarks"] = [d.record() for s in out["sections"] for d in annotated(file, s["name"])]
+    out["kinds"] = KINDS
+    _finish(out, data, launch)
+    return out
+
+
+def _finish(data: Json, cubin: bytes, launch: Launch | None) -> None:
+    """Adds what a launch shows, and the advice, which needs the PTX lines of instructions."""
+    if launch is not None:
+        add_run(data["sections"], cubin, launch)
+    for s in data["sections"]:
+        s["advice"] = advise(s)
 
 
 def _of_code(title: str, data: bytes) -> Json:
@@ -56,7 +80,7 @@ def _of_code(title: str, data: bytes) -> Json:
     files = {row["file"] for s in found for row in s["instructions"] if row["file"]}
     return {
         "title": title, "target": found[0]["target"] if found else "", "bytes": len(data), "ptx": [], "sources": _readable(sorted(files)),
-        "sections": found, "histories": [], "phases": {}, "remarks": [], "kinds": {},
+        "sections": found, "histories": [], "phases": {}, "remarks": [], "kinds": {}, "advice_kinds": ADVICE,
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final, final
 
 from orias.explore.collect import of_compile, of_cubin
 from orias.explore.page_writer import page
+from orias.explore.recorded_run import Launch
 from orias.options import Options
 
 _ELF: Final = b"\x7fELF"
@@ -38,7 +39,7 @@ class Exploration:
 
     def html(self) -> str:
         """The page, one self-contained text.  ImportError without Jinja2 (the extra ``explore``)."""
-        return page(self.docs)
+        return page("explorer", " · ".join(str(d["title"]) for d in self.docs), self.docs)
 
     def save(self, path: str | Path) -> None:
         """Write the page."""
@@ -48,11 +49,11 @@ class Exploration:
         return f'<iframe srcdoc="{escape(self.html())}" style="width:100%;height:{_HEIGHT}px;border:0"></iframe>'
 
 
-def explore(name: str, data: bytes, options: Options, title: str = "") -> Exploration:
-    """What is known of a cubin, or of the compile of a PTX text; `name`: of the file.
+def explore(name: str, data: bytes, options: Options, title: str = "", launch: Launch | None = None) -> Exploration:
+    """What is known of a cubin, or of the compile of a PTX text, and of a launch of it; `name`: of the file.
 
     Raises CompileError for PTX that cannot be compiled; CubinError, KeyError or Unsupported for a cubin that cannot be read.
     """
     if data.startswith(_ELF):
-        return Exploration([of_cubin(data, title or Path(name).name)])
-    return Exploration([of_compile([(name, data)], options, title)[0]])
+        return Exploration([of_cubin(data, title or Path(name).name, launch)])
+    return Exploration([of_compile([(name, data)], options, title, launch)[0]])

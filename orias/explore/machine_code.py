@@ -3,17 +3,15 @@
 from typing import Any, Final
 
 from orias.analysis.access import P_BASE, UP_BASE, UR_BASE, unit_name
-from orias.check.code import Node
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile, Section
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, LineEntry, line_tables
 from orias.cubin.reader import Reader
+from orias.explore.lane_flow import LaneFlow
+from orias.explore.memory_access import access
 from orias.explore.occupancy_table import occupancy_table
 from orias.explore.section_flow import CodeBlock, blocks_of, live_sets, waited_for
 from orias.isa.isa_table import CTL_SHIFT, IllegalWord
-from orias.isa.op import F_ATOMIC, F_READ, F_WRITE, GLOBAL, LOCAL, SHARED
-from orias.isa.operations import facts
-from orias.perf.access_bytes import access_size
 from orias.perf.kernel_steps import KernelCode, kernels
 from orias.perf.loops import loops
 from orias.perf.measure import loop_cost, straight_timeline
@@ -28,7 +26,6 @@ _INST: Final = 16
 _R_MASK: Final = (1 << UR_BASE) - 1
 _UR_MASK: Final = (1 << P_BASE) - (1 << UR_BASE)
 _P_MASK: Final = (1 << UP_BASE) - (1 << P_BASE)
-_SPACES: Final = ((GLOBAL, "global"), (SHARED, "shared"), (LOCAL, "local"))
 _USUAL_THREADS: Final = 256
 """Threads of a block where the kernel states none."""
 _PLAYED: Final = 2
@@ -88,19 +85,24 @@ def _section(
             "live": (live[i] & _R_MASK).bit_count(), "reads": _names(n.touch.reads), "writes": _names(n.touch.writes),
             "waits_for": waits[i], "line": ptx[i][1], "file": places[i][0], "source_line": places[i][1],
         })  # fmt: skip
-    threads = _threads(reader, code.name)
+    size = _stated(reader, code.name)
+    threads = size[0] * size[1] * size[2] or _USUAL_THREADS
     shared = max(code.shared, code.profile.number("system_shared"))
     occ = occupancy(code.profile, code.registers, threads, shared)
     regions = _regions(code, occ.warps)
     for region in regions:
         for i, waited in region.pop("waited").items():
             rows[i]["waited"] = waited
+    flow = LaneFlow(nodes, blocks, entry, size)
+    divergent = {i: why for i, why in sorted(flow.conditions.items()) if isinstance(why, str)}
+    memory = [m for n in nodes if (m := access(n, flow.addresses.get(n.index, []))) is not None]
     return {
         "name": code.name, "entry": entry, "target": code.profile.name, "registers": code.registers, "shared": shared,
-        "threads": threads, "stated_threads": _stated(reader, code.name) > 0,
+        "threads": threads, "stated_threads": size[0] > 0,
         "functions": functions, "instructions": rows, "labels": labels,
         "blocks": [_block(k, b, blocks) for k, b in enumerate(blocks)],
-        "ranges": _ranges(live), "regions": regions, "memory": [m for n in nodes for m in _access(n)],
+        "ranges": _ranges(live), "regions": regions, "memory": memory,
+        "divergent": [[i, why] for i, why in divergent.items()],
         "pressure": {"R": max(x["live"] for x in rows), "UR": max((v & _UR_MASK).bit_count() for v in live), "P": max((v & _P_MASK).bit_count() for v in live)},
         "occupancy": occupancy_table(code.profile, code.registers, threads, shared),
         "guessed": sorted(k for k, v in machine(code.profile.sm).numbers.items() if v.guessed),
@@ -155,16 +157,13 @@ def _ranges(live: list[int]) -> dict[str, list[int]]:
     return out
 
 
-def _stated(reader: Reader, name: str) -> int:
+def _stated(reader: Reader, name: str) -> tuple[int, int, int]:
+    """Threads of a block in x, y and z that the kernel states, zeros if it states none."""
     k = reader.kernels.get(name)
     for d in (k.reqntid, k.maxntid) if k is not None else ():
         if any(d):
-            return max(1, d[0]) * max(1, d[1]) * max(1, d[2])
-    return 0
-
-
-def _threads(reader: Reader, name: str) -> int:
-    return _stated(reader, name) or _USUAL_THREADS
+            return max(1, d[0]), max(1, d[1]), max(1, d[2])
+    return 0, 0, 0
 
 
 def _regions(code: KernelCode, warps: int) -> list[Json]:
@@ -199,22 +198,3 @@ def _issue(code: KernelCode, cycle: int, i: int, far: int) -> list[int]:
     s = code.steps[i]
     late = 0 if s.fixed or s.write > 5 else far if s.loads else s.raw
     return [i, cycle, late]
-
-
-def _access(n: Node) -> list[Json]:
-    """What a memory access moves per thread (bytes: None if the program decides it); nothing for other instructions."""
-    op = n.d.op
-    if not op.flags & (F_READ | F_WRITE | F_ATOMIC) or not op.space:
-        return []
-    both = op.flags & (F_READ | F_WRITE)
-    if op.flags & F_ATOMIC:
-        kind = "atomic"
-    elif both == F_READ | F_WRITE:
-        kind = "copy"
-    else:
-        kind = "store" if both == F_WRITE else "load"
-    names = [name for bit, name in _SPACES if op.space & bit]
-    space = names[0] if len(names) == 1 else "global to shared" if kind == "copy" else "generic"
-    known = facts(op.base)
-    sized = kind != "copy" or (known is not None and known.value("model", op.mods) == "copy")
-    return [{"instruction": n.index, "space": space, "kind": kind, "bytes": access_size(op.mods) if sized else None}]

@@ -1,12 +1,18 @@
-"""Writes the page: one file that holds everything and loads nothing."""
+"""Writes pages: files that hold everything and load nothing.
+
+All pages come from one template; what they show is in their data, and ``data/NAME.js`` (bundled from ``tools/explorer/src``) draws it.
+"""
 
 import base64
 import json
 import zlib
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 
 from orias.version import VERSION
+
+PAGES: Final = ("explorer", "perf", "reference")
+"""What there are pages of: names of scripts."""
 
 
 class NeedsJinja(ImportError):
@@ -16,34 +22,29 @@ class NeedsJinja(ImportError):
         super().__init__("the page needs Jinja2 (pip install 'orias[explore]')")
 
 
-def page(docs: list[dict[str, Any]]) -> str:
-    """The page of one compile, or of two that are compared.  NeedsJinja without Jinja2."""
+def page(name: str, title: str, data: Any) -> str:
+    """The page `name` (of PAGES) with its data.  NeedsJinja without Jinja2."""
     try:
         from jinja2 import Environment
+        from markupsafe import Markup
     except ImportError:
         raise NeedsJinja from None
     folder = files("orias.explore") / "data"
 
-    def text(name: str) -> str:
-        return (folder / name).read_text(encoding="utf-8")
+    def text(file: str) -> str:
+        return (folder / file).read_text(encoding="utf-8")
 
-    packed = zlib.compress(json.dumps(docs, separators=(",", ":")).encode(), 9)
+    packed = zlib.compress(json.dumps(data, separators=(",", ":")).encode(), 9)
     return (
         Environment(autoescape=True)
         .from_string(text("page.html.jinja"))
         .render(
-            title=" · ".join(str(d["title"]) for d in docs),
+            title=title,
             version=VERSION,
-            style=_safe(text("explorer.css")),
-            script=_safe(text("explorer.js")),
+            name=name,
+            style=Markup(text("explorer.css")),
+            script=Markup(text(f"{name}.js")),
             data=base64.b64encode(packed).decode(),
             kilobytes=len(packed) // 1024,
         )
     )
-
-
-def _safe(text: str) -> Any:
-    """A text of our own that stands in the page as it is."""
-    from markupsafe import Markup
-
-    return Markup(text)

@@ -4,6 +4,7 @@ A pass appends to ``Func.decisions``, which is None unless ``Options.remarks`` a
 ask pays one comparison.  ``orias --remarks`` prints them, ``Cubin.remarks`` has them all, and the explorer shows them.
 """
 
+import re
 from typing import Final, final
 
 UNROLLED: Final = "unrolled"
@@ -76,3 +77,33 @@ def distinct(decisions: list[Decision]) -> list[Decision]:
         found.setdefault(d.key(), d)
     kinds = list(KINDS)
     return sorted(found.values(), key=lambda d: kinds.index(d.kind))
+
+
+_MOST_BYTES: Final = 32_000
+"""Bytes of an annotation: the length of its record has 16 bits."""
+_LINE: Final = re.compile(r"line (\d+): ([\w-]+): (.*) \[(\w*), (\S+)\]")
+
+
+def annotation_lines(decisions: list[Decision]) -> str:
+    """The decisions as lines of the annotation of a kernel, as many as its record holds; each begins with a newline."""
+    out = ""
+    size = 0
+    for d in distinct(decisions):
+        line = f"\nline {d.line}: {d.kind}: {d.text} [{d.phase}, {d.function}]"
+        size += len(line.encode())
+        if size > _MOST_BYTES:
+            break
+        out += line
+    return out
+
+
+def read_annotation(text: str) -> list[Decision]:
+    """The decisions of an annotation, without their numbers; lines of other kinds are left out."""
+    out: list[Decision] = []
+    for line in text.split("\n"):
+        m = _LINE.fullmatch(line)
+        if m is not None and m.group(2) in KINDS:
+            d = Decision(m.group(2), int(m.group(1)), m.group(3))
+            d.phase, d.function = m.group(4), m.group(5)
+            out.append(d)
+    return out

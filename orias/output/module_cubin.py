@@ -19,6 +19,8 @@ from orias.diag import Unsupported
 from orias.lower.frame.data_layout import BINDING
 from orias.lower.frame.program import Kernel, Program
 from orias.options import Options
+from orias.ori.decisions import annotation_lines
+from orias.output.advice import kernel_decisions
 from orias.output.emit import EmittedText
 from orias.output.function_addresses import place_functions
 from orias.output.kernel_code import kernel_code
@@ -54,6 +56,8 @@ def kernel_part(
         code.bindless_surface = "surfref" in used
     if options.annotate:
         code.annotation = f"instr/R-regs: {len(text.code) // 16} instructions, {code.num_regs} R-regs"
+        if options.remarks:
+            code.annotation += annotation_lines(kernel_decisions(kernel))
     if out.lineinfo:
         code.lines = line_rows(text.lines, kernel.locs, names_section(module)[1])
     part = KernelPart(code, _kernel_info(kernel, code, text, target))

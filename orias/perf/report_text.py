@@ -94,8 +94,8 @@ def _lines(r: Object, top: int) -> list[str]:
     return out
 
 
-def comparison(a: Object, b: Object) -> str:
-    """Two reports side by side, with the second over the first."""
+def compared(a: Object, b: Object) -> list[tuple[str, float, float]]:
+    """What two reports have in common: name, first, second."""
     rows: list[tuple[str, float, float]] = [
         ("instructions", a["instructions"], b["instructions"]),
         ("registers", a["registers"], b["registers"]),
@@ -113,8 +113,13 @@ def comparison(a: Object, b: Object) -> str:
     for key in ("loads_under_way", "load_distance", "bank_bubbles", "reuse_hits"):
         if runs:
             rows.append((key.replace("_", " "), runs[-1][0][key], runs[-1][1][key]))
+    return rows
+
+
+def comparison(a: Object, b: Object) -> str:
+    """Two reports side by side, with the second over the first."""
     out = [f"  {'':<28}{'first':>12}{'second':>12}{'ratio':>8}"]
-    for name, x, y in rows:
+    for name, x, y in compared(a, b):
         out.append(f"  {name:<28}{x:>12}{y:>12}{_ratio(x, y):>8}")
     return "\n".join(out) + "\n"
 

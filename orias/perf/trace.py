@@ -4,22 +4,16 @@ from collections.abc import Sequence
 from typing import Any, Final, final
 
 import numpy as np
-import numpy.typing as npt
 
 from orias.isa.op import F_JUMP, GLOBAL, LOCAL, SHARED, Op
 from orias.perf.access_bytes import access_size
+from orias.perf.access_cost import conflicts, global_cost
 from orias.perf.kernel_steps import KernelCode
 from orias.sim.core.image import DEFAULT_STEPS, Image
 from orias.sim.core.site import Getter, Site
 from orias.sim.core.state import Active, Machine
 from orias.sim.sass.exec_mem import address32, address64
 from orias.timing.play import visit
-
-Arr = npt.NDArray[Any]
-
-_BANKS: Final = 32
-_SECTOR: Final = 32
-_LINE: Final = 128
 
 
 @final
@@ -61,7 +55,7 @@ class Recorder:
         ends = np.append(starts[1:], act.n)
         shared = op.space == SHARED
         for w, a, b in zip(act.warps, starts, ends, strict=True):
-            part = addresses[a:b]
+            part = addresses[a:b].tolist()
             self._costs[int(w)] = (conflicts(part, size), 0) if shared else global_cost(part, size)
 
     def done(self, cur: Active, act: Active | None) -> None:
@@ -82,29 +76,6 @@ class Recorder:
         if op.space in (SHARED, LOCAL):
             return op, address32(site, at)
         return (op, address64(site, at)) if op.space & GLOBAL else None
-
-
-def conflicts(addresses: Arr, size: int) -> int:
-    """Times that a shared access takes its banks: the most distinct words of one bank, for each part of the warp.
-
-    64-bit accesses are served in halves of the warp, 128-bit ones in quarters.
-    """
-    parts = max(1, size // 4)
-    out = 0
-    for part in np.array_split(addresses, parts):
-        if not len(part):
-            continue
-        words = np.unique(part // 4 if size <= 4 else (part[:, None] // 4 + np.arange(size // 4)).ravel())
-        out += int(np.bincount(words % _BANKS, minlength=_BANKS).max())
-    return max(1, out)
-
-
-def global_cost(addresses: Arr, size: int) -> tuple[int, int]:
-    """(lines of 128 bytes, sectors of 32 bytes) that a warp's access touches."""
-    last = addresses + (size - 1)
-    sectors = np.unique(np.concatenate((addresses // _SECTOR, last // _SECTOR)))
-    lines = np.unique(sectors * _SECTOR // _LINE)
-    return len(lines), len(sectors)
 
 
 @final

@@ -58,6 +58,11 @@ def step_of(v: int) -> int:
     return v >> _STEP_SHIFT
 
 
+def units_of(v: int) -> tuple[int, int]:
+    """Waves and sectors of a trace element."""
+    return v & _WAVES_MASK, v >> WAVES_BITS & _SECTORS_MASK
+
+
 @final
 class Wait:
     """A wait of a warp for data from memory.

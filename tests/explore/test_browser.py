@@ -1,5 +1,6 @@
 """The page in headless Chromium: no error, links between columns that are right, figures that are the compiler's."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -12,12 +13,18 @@ import pytest
 import orias
 from orias.explore.collect import of_cubin
 from orias.explore.exploration import Exploration, explore
+from orias.explore.page_writer import page
+from orias.explore.perf_page import perf_page
+from orias.explore.reference_data import all_tables, reference_data
+from orias.isa.isa_table import load
 from orias.options import Options
+from orias.perf.kernel_steps import kernels
+from orias.perf.report import report
 from tests.explore import programs
 
 pytestmark = [pytest.mark.sweep, pytest.mark.long]
 KERNELS = Path(__file__).parents[1] / "kernels"
-PANELS = ("remarks", "pressure", "ranges", "schedule", "waits", "occupancy", "memory", "graph")
+PANELS = ("advice", "remarks", "pressure", "ranges", "schedule", "waits", "occupancy", "memory", "graph")
 PICTURES = os.environ.get("ORIAS_SCREENSHOTS", "")
 """Folder for screenshots of every panel."""
 
@@ -45,7 +52,7 @@ class Page:
         self.page.on("pageerror", lambda e: self.said.append(str(e)))
         self.page.on("request", lambda r: None if r.url.startswith("file:") else self.said.append(r.url))
         self.page.goto(file.as_uri())
-        self.page.wait_for_selector("#explorer[data-ready]", timeout=60_000)
+        self.page.wait_for_selector("#page[data-ready]", timeout=60_000)
 
     def rows(self, column: str, marked: str) -> list[str]:
         """Texts of the rows in sight of a column that have a mark."""
@@ -76,7 +83,7 @@ def test_links_between_columns(reduce: tuple[Page, dict[str, Any]]) -> None:
     """A click on a line lights up the instructions that it became, and the other way round."""
     page, data = reduce
     rows = data["sections"][0]["instructions"]
-    for k in (12, 20, 30):
+    for k in [k for k, r in enumerate(rows) if r["line"]][8:40:10]:
         page.click("SASS", k)
         assert page.rows("SASS", "p-hit")[0].endswith(rows[k]["text"])
         ptx = page.rows("PTX", "p-hit")
@@ -84,7 +91,8 @@ def test_links_between_columns(reduce: tuple[Page, dict[str, Any]]) -> None:
         history = data["histories"][0]["lines"]
         mine = next(text for text, _, uid in history[::-1] if uid == rows[k]["uid"])
         assert mine.split(" ;")[0] in page.rows("Ori", "p-hit")[0]
-    line = rows[20]["line"]
+    lines = [r["line"] for r in rows]
+    line = next(n for n in lines[20:] if n and lines.count(n) == 1)
     page.click("PTX", line - 1)
     want = [r["text"] for r in rows if r["line"] == line]
     assert [t.split("\n")[-1] for t in page.rows("SASS", "p-hit")] == want
@@ -210,7 +218,7 @@ def test_five_thousand_instructions(browser: Any, tmp_path: Path) -> None:
         return float(next(m["value"] for m in found if m["name"] == "TaskDuration"))
 
     page.goto(file.as_uri())
-    page.wait_for_selector("#explorer[data-ready]", timeout=60_000)
+    page.wait_for_selector("#page[data-ready]", timeout=60_000)
     opened = seconds()
     assert opened < 2.0, opened
     for k in range(20):
@@ -219,6 +227,84 @@ def test_five_thousand_instructions(browser: Any, tmp_path: Path) -> None:
     scrolled = (seconds() - opened) / 20
     assert scrolled < 0.05, scrolled
     assert page.evaluate("document.querySelectorAll('.row').length") < 1000
+
+
+def test_two_cubins_without_lines(browser: Any, tmp_path: Path) -> None:
+    """Instructions of two cubins without line tables are aligned by what they do; a click on one marks its partner."""
+    text = (KERNELS / "ptx/reduce.ptx").read_text()
+    docs = [of_cubin(orias.compile(text, arch="sm_80", opt_level=n).data, f"{n}.cubin") for n in (3, 1)]
+    page = Page(browser, saved(tmp_path, "two", Exploration(docs)))
+    rows = [d["sections"][0]["instructions"] for d in docs]
+    pairs = [(i, j) for i, j in enumerate(page.page.evaluate("[...explorer.alignment.a]")) if j >= 0]
+    assert len(pairs) > 20 and pairs == sorted(pairs) and len({j for _, j in pairs}) == len(pairs)
+    operations = [(rows[0][i]["text"].split()[0], rows[1][j]["text"].split()[0]) for i, j in pairs]
+    assert all(a == b or a[0] == "@" for a, b in operations)
+    i, j = next((i, j) for i, j in pairs if "LDG" in rows[0][i]["text"])
+    page.page.evaluate(f"explorer.sass.reveal({i}, true)")
+    page.page.click(f'[aria-label="SASS of 3.cubin"] [data-index="{i}"]', position={"x": 8, "y": 8})
+    assert page.rows("SASS of 1.cubin", "p-hit")[0].endswith(rows[1][j]["text"])
+    assert page.said == []
+
+
+def plain_page(browser: Any, file: Path) -> tuple[Any, list[str], float]:
+    """An open page, what it wrote to the console or asked for, and seconds of the browser's main thread until it was ready."""
+    said: list[str] = []
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda e: said.append(str(e)))
+    page.on("request", lambda r: None if r.url.startswith("file:") else said.append(r.url))
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto(file.as_uri())
+    page.wait_for_selector("#page[data-ready]", timeout=60_000)
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return page, said, float(next(m["value"] for m in metrics if m["name"] == "TaskDuration"))
+
+
+def test_reference_page(browser: Any, tmp_path: Path) -> None:
+    """The instruction reference opens in a second, fits, finds by PTX and by SM, and shows the bits of the chosen form."""
+    file = tmp_path / "isa.html"
+    file.write_text(page("reference", "SASS instructions", reference_data(all_tables())), encoding="utf-8")
+    view, said, opened = plain_page(browser, file)
+    assert opened < 1.0, opened
+    assert view.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    count = len({m for name in all_tables() for m in load(name).raw.mnemonics()})
+    assert view.inner_text("[role=status]") == f"{count} of {count}"
+    view.fill('[aria-label="Search"]', "bar.sync")
+    assert "BAR" in view.eval_on_selector_all(".names a", "rows => rows.map(a => a.dataset.name)")
+    view.fill('[aria-label="Search"]', "")
+    view.select_option('[aria-label="SM"]', label="sm_75")
+    names = view.eval_on_selector_all(".names a", "rows => rows.map(a => a.dataset.name)")
+    assert sorted(names) == sorted(load("sm_75").raw.mnemonics())
+    view.click('.names a[data-name="IADD3"]')
+    view.wait_for_function("document.querySelector('.detail h2').innerText === 'IADD3'")
+    assert view.locator(".bit").count() == 128 and "def iadd3" in view.inner_text(".source")
+    view.hover(".fields tr >> nth=0")
+    first = view.get_attribute(".fields tr >> nth=0", "data-field")
+    assert view.locator(f'.bit.hot[data-field="{first}"]').count() == view.locator(".bit.hot").count() == 8
+    if PICTURES:
+        Path(PICTURES).mkdir(parents=True, exist_ok=True)
+        view.screenshot(path=str(Path(PICTURES) / "reference.png"))
+    assert said == []
+
+
+def test_perf_page(browser: Any, tmp_path: Path) -> None:
+    """The report of a run as a page: its figures are the report's; two reports have a comparison."""
+    data = orias.compile((KERNELS / "ptx/reduce.ptx").read_text(), arch="sm_80").data
+    (code,) = kernels(data)
+    made = json.loads(json.dumps(report(code, 256, 0, None)))
+    for reports in ([made], [made, made]):
+        file = tmp_path / "perf.html"
+        file.write_text(perf_page(reports), encoding="utf-8")
+        view, said, _ = plain_page(browser, file)
+        text = view.inner_text("#page")
+        assert f"{made['registers']} registers" in text and f"limited by {made['occupancy']['limit']}" in text
+        assert ("Comparison" in text) == (len(reports) == 2)
+        rows = view.locator("article >> nth=0 >> section >> nth=0 >> tbody tr").count()
+        assert rows == len(made["loops"]) and view.locator(".trow").count() > 10
+        assert view.evaluate("document.documentElement.scrollWidth <= innerWidth") and said == []
+    if PICTURES:
+        view.screenshot(path=str(Path(PICTURES) / "perf.png"))
 
 
 @pytest.mark.skipif(not PICTURES, reason="ORIAS_SCREENSHOTS names no folder for the screenshots")

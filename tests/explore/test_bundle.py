@@ -15,9 +15,10 @@ build = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(build)
 
 
-def test_hashes() -> None:
+@pytest.mark.parametrize("page", build.PAGES)
+def test_hashes(page: str) -> None:
     """The first line of the bundle has the hash of the sources and of the rest; the library is the one that was published."""
-    head, code = (build.DATA / "explorer.js").read_text(encoding="utf-8").split("\n", 1)
+    head, code = (build.DATA / f"{page}.js").read_text(encoding="utf-8").split("\n", 1)
     sources, own = re.findall(r"[0-9a-f]{64}", head)
     assert own == hashlib.sha256(code.encode()).hexdigest(), (
         "the bundle was edited: run tools/explorer/build_explorer.py"
@@ -30,7 +31,7 @@ def test_hashes() -> None:
 
 def test_nothing_is_loaded() -> None:
     """No part of the page names an address of the network, but for the name spaces of SVG."""
-    for name in ("explorer.js", "explorer.css", "page.html.jinja"):
+    for name in (*(f"{page}.js" for page in build.PAGES), "explorer.css", "page.html.jinja"):
         text = (build.DATA / name).read_text(encoding="utf-8")
         assert set(re.findall(r"https?://[\w./]+", text)) <= {"http://www.w3.org/2000/svg"}
         assert "</script" not in text.lower() or name.endswith(".jinja")
@@ -41,4 +42,5 @@ def test_rebuilt() -> None:
     """Bundling the sources a second time gives the same bytes."""
     if shutil.which("npx") is None:
         pytest.skip("npx (Node.js) is not installed")
-    assert build.with_head(build.bundle()) == (build.DATA / "explorer.js").read_text(encoding="utf-8")
+    for page in build.PAGES:
+        assert build.with_head(build.bundle(page)) == (build.DATA / f"{page}.js").read_text(encoding="utf-8")

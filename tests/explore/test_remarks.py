@@ -1,13 +1,16 @@
 """Decisions of passes: each kind where it happens, with its line, and code that is the same with and without them."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import orias
 from orias.cli.main import run
-from orias.ori.decisions import KINDS, Decision, distinct
+from orias.explore.collect import of_cubin
+from orias.ori.decisions import KINDS, Decision, annotation_lines, distinct, read_annotation
 from tests.explore import programs
+from tests.nvtools import tool
 
 REGISTERS = {"maxrregcount": 24}
 
@@ -88,3 +91,29 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert {text.split(": ")[1] for text in capsys.readouterr().err.splitlines()} == {"unrolled"}
     assert run([*command, "--remarks=unrolled,nonsense"]) == 255
     assert "Unknown kind of remark 'nonsense'" in capsys.readouterr().err
+
+
+def test_annotations(tmp_path: Path) -> None:
+    """``-annotate --remarks`` writes them into the cubin, where the explorer finds them; nvdisasm accepts the file."""
+    cubin = orias.compile(programs.COUNTED, arch="sm_80", remarks=True, annotate=True)
+    assert cubin.remarks
+    said = of_cubin(cubin.data, "k")["remarks"]
+    want = [{**d.record(), "numbers": {}} for d in cubin.remarks]
+    assert said == want
+    plain = orias.compile(programs.COUNTED, arch="sm_80", annotate=True)
+    assert of_cubin(plain.data, "k")["remarks"] == [] and plain.remarks == []
+    path = tmp_path / "k.cubin"
+    path.write_bytes(cubin.data)
+    for command in ([tool("nvdisasm"), "-c"], [tool("cuobjdump"), "-elf"]):
+        done = subprocess.run([*command, str(path)], capture_output=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_annotations_end() -> None:
+    """A record holds 64 KB: of very many decisions the first ones are kept, each whole."""
+    many = [Decision("uniform", n, "x" * 50) for n in range(2000)]
+    for d in many:
+        d.phase, d.function = "P", "k"
+    found = read_annotation(annotation_lines(many))
+    assert 300 < len(found) < 500 and [d.line for d in found] == list(range(len(found)))
+    assert len(annotation_lines(many).encode()) <= 32_000

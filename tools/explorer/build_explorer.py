@@ -1,7 +1,7 @@
-"""Bundles the front end of ``orias explore`` with esbuild: ``python tools/explorer/build_explorer.py`` (needs npm).
+"""Bundles the front ends of the pages with esbuild: ``python tools/explorer/build_explorer.py`` (needs npm).
 
-The result, ``orias/explore/data/explorer.js`` and ``explorer.css``, is checked in.  The first line of the script holds the hashes
-of its sources and of itself; ``tests/explore/test_bundle.py`` holds them against the files.
+The results, a script for each page in ``orias/explore/data`` and ``explorer.css``, are checked in.  The first line of a script holds
+the hashes of the sources and of itself; ``tests/explore/test_bundle.py`` holds them against the files.
 """
 
 import hashlib
@@ -13,6 +13,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[1] / "orias/explore/data"
 HEAD = "/* Bundled by tools/explorer/build_explorer.py; sources {sources}; code {code} */\n"
+PAGES = ("explorer", "perf", "reference")
+"""The modules with which bundles begin."""
 VENDOR = "vendor/dagre.esm.js"
 VENDOR_SHA256 = "b0ddaf4af1417bec9bd89373a3a3987f081727d6cc6d95fc40dbf85a19bdf3b0"
 """Hash of dist/dagre.esm.js of the npm package @dagrejs/dagre 3.1.3."""
@@ -31,8 +33,8 @@ def sources_hash() -> str:
     return h.hexdigest()
 
 
-def bundle() -> str:
-    """The bundled script without its first line."""
+def bundle(page: str) -> str:
+    """The bundled script of a page without its first line."""
     version = json.loads((HERE / "package.json").read_text())["devDependencies"]["esbuild"]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.js"
@@ -40,7 +42,7 @@ def bundle() -> str:
             "npx",
             "--yes",
             f"esbuild@{version}",
-            "src/main.js",
+            f"src/{page}.js",
             "--bundle",
             "--minify",
             "--format=iife",
@@ -61,5 +63,6 @@ def with_head(code: str) -> str:
 
 
 if __name__ == "__main__":
-    (DATA / "explorer.js").write_text(with_head(bundle()), encoding="utf-8")
+    for name in PAGES:
+        (DATA / f"{name}.js").write_text(with_head(bundle(name)), encoding="utf-8")
     (DATA / "explorer.css").write_bytes((HERE / "src/explorer.css").read_bytes())

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from orias.isa.decode import Decoded
-from orias.isa.op import F_ATOMIC
+from orias.isa.op import F_ATOMIC, Op
 from orias.isa.operand import INV, K_P, K_UP, K_WORD, PT, UPT, Opnd, in_file, kind_of, payload
 from orias.sim.core.engine import Plan
 from orias.sim.core.known_modifiers import unknown
@@ -57,6 +57,14 @@ _PLAIN: Final[dict[str, Any]] = {
 
 def _nothing(m: Machine, a: Active) -> None:
     """The closure of instructions without effect."""
+
+
+def builder_of(op: Op) -> Callable[..., Any] | None:
+    """The function that gives an operation its meaning, None for one that is not simulated."""
+    if op.base in _NOTHING:
+        return _nothing
+    found: Callable[..., Any] | None = exec_flow.FLOW_BUILDERS.get(op.base) or _PLAIN.get(op.means or op.base)
+    return found
 
 
 def _refuse(message: str) -> Exec:

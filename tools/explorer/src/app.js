@@ -1,5 +1,6 @@
 // The state of the page, and what changes it.
 
+import { align } from "./align.js";
 import { oriColumn, ptxColumn, sassColumn, sourceColumn } from "./columns.js";
 import { difference } from "./difference.js";
 import { el, num } from "./dom.js";
@@ -10,7 +11,7 @@ import { phaseStrip } from "./phase_strip.js";
 import { pressurePanel } from "./pressure_panel.js";
 import { rangesPanel } from "./ranges_panel.js";
 import { schedulePanel } from "./schedule_panel.js";
-import { comparePanel, memoryPanel, occupancyPanel, remarksPanel, waitsPanel } from "./tables_panel.js";
+import { advicePanel, comparePanel, memoryPanel, occupancyPanel, remarksPanel, waitsPanel } from "./tables_panel.js";
 
 const HELP = [
   ["↑ ↓, j k", "previous and next row of the column in focus"], ["[ ]", "previous and next phase that changed something"], ["d", "difference to the phase before"],
@@ -36,7 +37,7 @@ export class App {
     this.found = [];
     this.build();
     this.showSection(0);
-    this.showTab(this.docB ? "compare" : "remarks");
+    this.showTab(this.docB ? "compare" : "advice");
   }
 
   // --- the parts of the page
@@ -82,7 +83,7 @@ export class App {
           c.list.element);
       }
     }
-    this.panels = [remarksPanel(this), pressurePanel(this), rangesPanel(this), schedulePanel(this), waitsPanel(this), occupancyPanel(this), memoryPanel(this), graphPanel(this)];
+    this.panels = [advicePanel(this), remarksPanel(this), pressurePanel(this), rangesPanel(this), schedulePanel(this), waitsPanel(this), occupancyPanel(this), memoryPanel(this), graphPanel(this)];
     if (this.docB) this.panels.unshift(comparePanel(this));
     this.tabs = el("div", { class: "tabs", role: "tablist" }, ...this.panels.map((p, k) =>
       el("button", { role: "tab", id: `tab-${p.id}`, "aria-controls": "panel", onclick: () => this.showTab(p.id), title: `key ${k + 1}` }, p.title)));
@@ -147,6 +148,13 @@ export class App {
   showSection(k) {
     this.section = this.doc.sections[k];
     this.sectionB = this.docB ? this.docB.sections.find((s) => s.name === this.section.name) || this.docB.sections[Math.min(k, this.docB.sections.length - 1)] : null;
+    this.alignment = null;
+    if (this.sectionB && !this.linked()) {
+      const to = align(this.section.instructions.slice(0, this.section.count), this.sectionB.instructions.slice(0, this.sectionB.count));
+      const back = new Int32Array(this.sectionB.instructions.length).fill(-1);
+      to.forEach((j, i) => j >= 0 && (back[j] = i));
+      this.alignment = { a: to, b: back, count: to.reduce((n, j) => n + (j >= 0), 0) };
+    }
     this.functionSelect.value = k;
     this.partSelect.replaceChildren(el("option", { value: "" }, "whole function"), ...this.section.functions.map((f, j) => el("option", { value: j }, f.name)));
     this.partSelect.hidden = this.section.functions.length < 2;
@@ -188,7 +196,7 @@ export class App {
     this.sassB?.set(this.sectionB ? this.sectionB.instructions.map((r) => r.index).slice(0, this.sectionB.count) : []);
     const filters = [this.block >= 0 ? this.section.blockName(this.block) : "", this.register, this.part?.name].filter(Boolean).join(", ");
     this.hint(this.sass, `${num(this.sass.items.length)} instructions${filters ? ` of ${filters}` : ""}`);
-    if (this.sassB) this.hint(this.sassB, this.sectionB ? `${num(this.sassB.items.length)} instructions` : "no such function");
+    if (this.sassB) this.hint(this.sassB, this.sectionB ? `${num(this.sassB.items.length)} instructions${this.alignment ? `, ${num(this.alignment.count)} as in ${this.doc.label}` : ""}` : "no such function");
   }
 
   hint(list, text) {
@@ -265,8 +273,23 @@ export class App {
 
   /** The mark of an instruction in the column whose section is not the one of the focus: by PTX or source line. */
   otherMark(m, section, i) {
+    if (this.alignment) {
+      const partner = (section === this.sectionB ? this.alignment.b : this.alignment.a)[i];
+      return (partner >= 0 && m.sass.get(partner)) || "";
+    }
     const row = section.instructions[i];
     return (row.line && m.ptx.get(row.line)) || (row.file && m.source.get(`${row.file}:${row.source_line}`)) || "";
+  }
+
+  /** Whether lines say which instructions of both compiles belong together. */
+  linked() {
+    const places = new Set(this.section.instructions.flatMap((r) => [r.line && `:${r.line}`, r.file && `${r.file}:${r.source_line}`].filter(Boolean)));
+    return this.sectionB.instructions.some((r) => (r.line && places.has(`:${r.line}`)) || (r.file && places.has(`${r.file}:${r.source_line}`)));
+  }
+
+  /** Whether an instruction has no partner in the other compile. */
+  alone(side, i) {
+    return this.alignment !== null && (this.alignment[side][i] ?? -1) < 0;
   }
 
   hover(focus) {
@@ -276,7 +299,7 @@ export class App {
     this.hovering = key;
     this.hovered = this.marks(focus);
     cancelAnimationFrame(this.frame);
-    this.frame = requestAnimationFrame(() => this.repaint());
+    this.frame = requestAnimationFrame(() => this.repaint(true));
   }
 
   pin(focus, from) {
@@ -317,8 +340,8 @@ export class App {
     }
   }
 
-  repaint() {
-    for (const c of this.columns) c.list.repaint();
+  repaint(brief = false) {
+    for (const c of this.columns) c.list.repaint(brief);
     this.current()?.mark?.();
   }
 

@@ -134,7 +134,7 @@ export function sassColumn(app, side, label) {
         el("span", { class: "code" }, ...sassTokens(row.text)),
       ];
     },
-    rowClass: (i) => classes(app, (m) => marks(m, i), section().blocks[section().instructions[i].block].start === i ? "leader" : ""),
+    rowClass: (i) => classes(app, (m) => marks(m, i), `${section().blocks[section().instructions[i].block].start === i ? "leader" : ""}${app.alone(side, i) ? " lone" : ""}`),
     onHover: (k) => {
       app.side = side;
       app.hover(k < 0 ? null : { kind: "sass", index: list.items[k] });

@@ -1,7 +1,7 @@
 // The difference of two lists of line numbers: what stays in order, what went, what came.
 
 /** Indices of a longest increasing subsequence. */
-function increasing(values) {
+export function increasing(values) {
   const tails = [];
   const before = new Array(values.length);
   values.forEach((v, i) => {

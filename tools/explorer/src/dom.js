@@ -33,6 +33,11 @@ export function num(n) {
   return Number.isInteger(n) ? n.toLocaleString("en") : n.toLocaleString("en", { maximumFractionDigits: 1 });
 }
 
+/** A number with its noun. */
+export function count(n, noun) {
+  return `${num(n)} ${noun}${n === 1 ? "" : "s"}`;
+}
+
 export function hex(n) {
   return n.toString(16).padStart(4, "0");
 }

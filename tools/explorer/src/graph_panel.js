@@ -40,6 +40,11 @@ function curve(points) {
   return last < 2 ? `${d}L${at(points[last])}` : d;
 }
 
+/** The sign of a branch that splits warps. */
+function fork(x, y) {
+  return `M${x},${y - 5}V${y}M${x},${y}L${x - 4},${y + 5}M${x},${y}L${x + 4},${y + 5}`;
+}
+
 export function graphPanel(app) {
   const view = el("div", { class: "graph", tabindex: "0", role: "img", "aria-label": "Control-flow graph" });
   let drawn = null;
@@ -67,7 +72,10 @@ export function graphPanel(app) {
     }
     for (const id of ids) for (const [s] of section.blocks[id].edges) if (ids.has(s)) g.setEdge(String(id), String(s));
     layout(g);
-    const { width, height } = g.graph();
+    const xs = g.edges().flatMap((e) => g.edge(e).points.map((p) => p.x));
+    const left = Math.min(0, ...xs.map((x) => x - 8));
+    const width = Math.max(g.graph().width, ...xs.map((x) => x + 8)) - left;
+    const { height } = g.graph();
     const most = Math.max(1, ...section.blocks.map((b) => weight(section, b)));
     const edges = [];
     for (const e of g.edges()) {
@@ -84,6 +92,7 @@ export function graphPanel(app) {
       const x = n.x - n.width / 2;
       const y = n.y - n.height / 2;
       const waited = weight(section, b);
+      const why = section.splits.get(b.end - 1);
       const text = [];
       for (let k = 0; k < Math.min(b.end - b.start, 4); k++) {
         const i = b.end - b.start > 4 && k === 3 ? b.end - 1 : b.start + k;
@@ -93,14 +102,14 @@ export function graphPanel(app) {
       nodes.push(
         svg("g", { class: `node d${Math.min(3, section.depth[b.start])}`, "data-block": id, onclick: () => app.chooseBlock(id), tabindex: 0, role: "button",
           "aria-label": `block ${section.blockName(id)}, ${b.end - b.start} instructions`, onkeydown: (e) => e.key === "Enter" && app.chooseBlock(id) },
-        svg("title", {}, `${section.blockName(id)}: 0x${hex(section.instructions[b.start].address)}, ${b.end - b.start} instructions, ${num(Math.round(waited))} cycles waited in a pass`),
+        svg("title", {}, `${section.blockName(id)}: 0x${hex(section.instructions[b.start].address)}, ${b.end - b.start} instructions, ${num(Math.round(waited))} cycles waited in a pass${why ? `\nits branch splits warps: it depends on ${why}` : ""}`),
         svg("rect", { x, y, width: n.width, height: n.height, rx: 5 }),
         svg("rect", { x: x + 1, y: y + n.height - 4, width: ((n.width - 2) * waited) / most, height: 3, class: "heat" }),
         svg("text", { x: x + 8, y: y + 16, class: "name" }, `${section.blockName(id)}  ${hex(section.instructions[b.start].address)}`),
-        svg("text", { x: x + n.width - 8, y: y + 16, class: "right" }, num(b.end - b.start)), ...text)
+        svg("text", { x: x + n.width - 8, y: y + 16, class: "right" }, num(b.end - b.start)), ...(why ? [svg("path", { class: "splits", d: fork(x + n.width - 12, y + n.height - 14) })] : []), ...text)
       );
     }
-    const picture = svg("svg", { width: width * scale, height: height * scale, viewBox: `0 0 ${width} ${height}` },
+    const picture = svg("svg", { width: width * scale, height: height * scale, viewBox: `${left} 0 ${width} ${height}` },
       svg("defs", {}, svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0,0L8,4L0,8z", class: "head" }))),
       ...edges, ...nodes);
     const zoom = (f) => {
@@ -113,7 +122,7 @@ export function graphPanel(app) {
       el("div", { class: "bar" }, el("span", { class: "faint" }, note), " ",
         el("button", { class: "small", "aria-label": "smaller", onclick: () => zoom(0.8) }, "−"),
         el("button", { class: "small", "aria-label": "larger", onclick: () => zoom(1.25) }, "+"),
-        el("span", { class: "legend" }, el("i", { class: "key d1" }), "loop ", el("i", { class: "key d2" }), "inner loop ", el("i", { class: "key heat" }), "cycles waited")),
+        el("span", { class: "legend" }, el("i", { class: "key d1" }), "loop ", el("i", { class: "key d2" }), "inner loop ", el("i", { class: "key heat" }), "cycles waited ", svg("svg", { width: 14, height: 12, class: "keyfork" }, svg("path", { class: "splits", d: fork(7, 6) })), "splits warps")),
       el("div", { class: "canvas" }, picture));
     mark();
   }

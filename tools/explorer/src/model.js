@@ -16,6 +16,7 @@ export class Section {
     this.byPlace = new Map(); // file:line -> instructions
     this.byUid = new Map(); // function:uid -> instruction
     this.memoryAt = new Map(this.memory.map((m) => [m.instruction, m]));
+    this.splits = new Map(this.divergent.map(([i, why]) => [i, { thread: "the thread index", stride: "the thread index and numbers of the launch", data: "loaded data" }[why]])); // branch -> what it depends on
     this.setters = new Map(); // instruction -> instructions that wait for it
     this.loops = this.regions.filter((r) => r.kind === "loop");
     this.depth = new Uint8Array(this.instructions.length);
@@ -38,8 +39,14 @@ export class Section {
   /** The stretch of code around an instruction in which a register holds a value: [start, end). */
   rangeOf(register, at) {
     const flat = this.ranges[register] || [];
-    for (let k = 0; k < flat.length; k += 2) if (flat[k] <= at && at < flat[k + 1]) return [flat[k], flat[k + 1]];
-    return null;
+    let low = 0;
+    let high = flat.length / 2;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (flat[2 * mid + 1] <= at) low = mid + 1;
+      else high = mid;
+    }
+    return 2 * low < flat.length && flat[2 * low] <= at ? [flat[2 * low], flat[2 * low + 1]] : null;
   }
 
   /** Instructions that share a value of a register with one instruction: its definitions and uses. */
@@ -51,50 +58,49 @@ export class Section {
     const uses = new Set();
     const blocks = this.blocks;
     const preds = this.preds();
-    // Back to the definitions from a use, forward to the uses from a definition, until nothing new is found.
-    const back = (from) => {
-      const seen = new Set();
-      const work = [[rows[from].block, from - 1]];
+    // Back to the definitions from a use, forward to the uses from a definition, until nothing new is found.  A walk ends at a use from
+    // which one of its kind has gone on before, so that each instruction is looked at once a use and not once for all of them.
+    const from = { back: [], forward: [] };
+    const went = { back: new Set(), forward: new Set() };
+    const back = (start) => {
+      const work = [[rows[start].block, start - 1]];
       while (work.length) {
-        const [b, start] = work.pop();
-        let i = start;
+        const [b, last] = work.pop();
         let open = true;
-        for (; i >= blocks[b].start; i--) {
+        for (let i = last; i >= blocks[b].start && open; i--) {
           if (writes(i)) {
-            if (!defs.has(i)) {
-              defs.add(i);
-              forward(i);
-            }
-            if (!rows[i].text.startsWith("@")) {
-              open = false;
-              break;
-            }
-          }
+            if (!defs.has(i)) defs.add(i), from.forward.push(i);
+            if (!rows[i].text.startsWith("@")) open = false;
+          } else if (went.back.has(i)) open = false;
         }
-        if (open) for (const p of preds[b]) if (!seen.has(p) && this.live(register, blocks[p].end - 1)) seen.add(p), work.push([p, blocks[p].end - 1]);
+        if (open) for (const p of preds[b]) if (!went.back.has(`b${p}`) && this.live(register, blocks[p].end - 1)) went.back.add(`b${p}`), work.push([p, blocks[p].end - 1]);
       }
     };
-    const forward = (from) => {
-      const seen = new Set();
-      const work = [[rows[from].block, from + 1]];
+    const forward = (start) => {
+      const work = [[rows[start].block, start + 1]];
       while (work.length) {
-        const [b, start] = work.pop();
+        const [b, first] = work.pop();
         let open = true;
-        for (let i = start; i < blocks[b].end; i++) {
-          if (reads(i) && !uses.has(i)) {
-            uses.add(i);
-            back(i);
+        for (let i = first; i < blocks[b].end && open; i++) {
+          if (reads(i)) {
+            if (went.forward.has(i)) open = false;
+            went.forward.add(i);
+            if (!uses.has(i)) uses.add(i), from.back.push(i);
           }
-          if (writes(i) && !rows[i].text.startsWith("@")) {
-            open = false;
-            break;
-          }
+          if (writes(i) && !rows[i].text.startsWith("@")) open = false;
         }
-        if (open) for (const [s] of blocks[b].edges) if (!seen.has(s) && this.live(register, blocks[s].start)) seen.add(s), work.push([s, blocks[s].start]);
+        if (open) for (const [s] of blocks[b].edges) if (!went.forward.has(`b${s}`) && this.live(register, blocks[s].start)) went.forward.add(`b${s}`), work.push([s, blocks[s].start]);
       }
     };
-    if (reads(at)) uses.add(at), back(at);
-    if (writes(at)) defs.add(at), forward(at);
+    if (reads(at)) uses.add(at), from.back.push(at);
+    if (writes(at)) defs.add(at), from.forward.push(at);
+    while (from.back.length || from.forward.length) {
+      if (from.back.length) {
+        const i = from.back.pop();
+        back(i);
+        went.back.add(i);
+      } else forward(from.forward.pop());
+    }
     return { defs, uses };
   }
 

@@ -1,6 +1,6 @@
 // The phases as a strip: height is what changed, a click shows the state after a phase, a second one with shift the difference.
 
-import { el, num } from "./dom.js";
+import { count, el, num } from "./dom.js";
 
 export function phaseStrip(app) {
   const strip = el("div", { class: "strip", role: "toolbar", "aria-label": "Phases" });
@@ -13,7 +13,7 @@ export function phaseStrip(app) {
       const amount = p.changed ? p.added + p.removed : 0;
       const first = p === h.changed[0];
       const height = first ? 26 : amount ? 3 + 23 * Math.sqrt(amount / most) : 1;
-      const state = p.changed ? `${num(p.instructions)} instructions, ${num(p.blocks)} blocks${p.live_words ? `, ${p.live_words} live words` : ""}` : "no change";
+      const state = p.changed ? `${num(p.instructions)} instructions, ${count(p.blocks, "block")}${p.live_words ? `, ${p.live_words} live words` : ""}` : "no change";
       const what = first ? "as lowered from PTX" : app.doc.data.phases[p.name];
       const change = p.changed && !first ? `+${num(p.added)} −${num(p.removed)} lines\n` : "";
       strip.append(
@@ -30,7 +30,7 @@ export function phaseStrip(app) {
     strip.append(
       el("div", { class: "about" },
         el("strong", {}, `${p.name}${base}`), " ", el("span", { class: "faint" }, text),
-        el("div", { class: "faint" }, `${num(p.instructions)} instructions · ${num(p.blocks)} blocks${p.live_words ? ` · ${p.live_words} live words` : ""}${p.index && p.changed ? ` · +${num(p.added)} −${num(p.removed)}` : ""}`)),
+        el("div", { class: "faint" }, `${num(p.instructions)} instructions · ${count(p.blocks, "block")}${p.live_words ? ` · ${p.live_words} live words` : ""}${p.index && p.changed ? ` · +${num(p.added)} −${num(p.removed)}` : ""}`)),
       el("button", { class: "small", title: "Difference to the phase before that changed something (d)", "aria-pressed": app.diffWith !== null, onclick: () => app.toggleDiff() }, "diff"),
     );
   }

@@ -53,8 +53,34 @@ export function occupancyPanel(app) {
   return { id: "occupancy", title: "Occupancy", element: view, draw };
 }
 
+/** Units of a warp's access: of the run where there is one, else the estimate. */
+function takes(side) {
+  return side.runs ? side.runs.takes : side.takes;
+}
+
+function poor(side) {
+  return takes(side) > 1.25 * side.least;
+}
+
+function accessRow(app, m, side, first) {
+  const s = app.section;
+  const row = s.instructions[m.instruction];
+  const n = takes(side);
+  const over = poor(side);
+  const estimate = side.takes ?? "?";
+  return el("tr", goes(() => app.pin({ kind: "sass", index: m.instruction }, "")), el("td", { class: "code" }, first ? hex(row.address) : ""), el("td", { class: "n" }, (first && row.line) || ""),
+    el("td", {}, side.space || m.space), el("td", {}, first ? m.kind : ""), el("td", { class: "n" }, first ? m.bytes ?? "bulk" : ""),
+    el("td", { class: `n${over ? " bad" : ""}`, title: side.unit ? `${side.unit} of a warp's access, and the least for as much data` : undefined }, side.unit ? `${n ?? "?"} of ${side.least}` : ""),
+    el("td", {}, side.unit ? el("span", { class: "meter short" }, n ? el("b", { class: over ? "over" : "", style: `width:${Math.min(100, (100 * side.least) / n).toFixed(0)}%` }) : null) : null),
+    s.run ? el("td", { class: "n", title: side.runs ? `estimate: ${estimate}` : undefined }, row.executed ? num(row.executed) : "0") : null,
+    el("td", { class: "shape" }, side.shape || (m.bytes === null ? "the program decides the size" : "")), el("td", { class: "code" }, first ? row.text.slice(0, 40) : ""));
+}
+
+const MOST = 500;
+
 export function memoryPanel(app) {
   const view = el("div", { class: "pad cols two" });
+  let only = false;
   function draw() {
     const s = app.section;
     const sum = new Map();
@@ -64,20 +90,54 @@ export function memoryPanel(app) {
     }
     const spills = app.doc.remarks.filter((r) => (r.kind === "spilled" || r.kind === "rematerialised" || r.kind === "moved") && s.functions.some((f) => f.name === r.function));
     const local = s.memory.filter((m) => m.space === "local");
+    const bad = s.memory.filter((m) => m.sides.some(poor));
+    const shown = only ? bad : s.memory;
+    const rows = shown.slice(0, MOST).flatMap((m) => (m.sides.length ? m.sides : [{}]).map((side, k) => accessRow(app, m, side, k === 0)));
     view.replaceChildren(
-      el("div", {}, el("h3", {}, "Accesses by width"), table(["space", "kind", "bytes a thread", "instructions"],
+      el("div", { class: "narrow" }, el("h3", {}, "By width"), table(["space", "kind", "bytes", "count"],
         [...sum].sort().map(([key, n]) => el("tr", {}, ...key.split("|").map((x, k) => el("td", { class: k === 2 ? "n" : "" }, x)), el("td", { class: "n" }, n)))),
-        el("p", { class: "faint" }, "A warp moves 32 times the width: 128 bytes with 4 bytes a thread if its addresses are adjacent. 16 bytes are the widest."),
-        el("h3", {}, `Spills: ${local.length} accesses of local memory`),
-        s.spill_loads !== undefined ? el("p", {}, `${num(s.spill_stores)} bytes stored, ${num(s.spill_loads)} bytes loaded, ${num(s.stack)} bytes of stack.`) : null,
-        spills.length ? table(["line", "kind", "value and reason"], spills.slice(0, 300).map((r) => el("tr", goes(() => r.line && app.pin({ kind: "ptx", line: r.line }, "")), el("td", { class: "n" }, r.line || ""), el("td", {}, r.kind), el("td", { class: "wide" }, r.text)))) : null),
-      el("div", { class: "rest" }, el("h3", {}, "Every access"), table(["address", "line", "space", "kind", "bytes", "a warp", "instruction"], s.memory.slice(0, 3000).map((m) => {
-        const row = s.instructions[m.instruction];
-        return el("tr", goes(() => app.pin({ kind: "sass", index: m.instruction }, "")), el("td", { class: "code" }, hex(row.address)), el("td", { class: "n" }, row.line || ""), el("td", {}, m.space), el("td", {}, m.kind),
-          el("td", { class: `n${m.bytes && m.bytes < 4 ? " bad" : ""}` }, m.bytes ?? "bulk"), el("td", { class: "n" }, m.bytes ? num(m.bytes * 32) : ""), el("td", { class: "code" }, row.text.slice(0, 60)));
-      }))));
+        el("p", { class: "faint" }, "Bytes a thread; 16 are the widest."),
+        local.length || spills.length ? el("h3", {}, local.length ? `Spills: ${local.length} accesses of local memory` : "Values made again or later") : null,
+        local.length && s.spill_loads !== undefined ? el("p", {}, `${num(s.spill_stores)} bytes stored, ${num(s.spill_loads)} loaded, ${num(s.stack)} of stack.`) : null,
+        spills.length ? table(["lines", "kind", "value and reason"], grouped(spills).slice(0, 100).map(([r, lines]) => el("tr", goes(() => r.line && app.pin({ kind: "ptx", line: r.line }, "")), el("td", { class: "wide lines" }, lines), el("td", {}, r.kind), el("td", { class: "wide" }, r.text)))) : null),
+      el("div", { class: "rest" },
+        el("div", { class: "bar" }, el("h3", {}, s.run ? `Accesses, in a run of ${num(s.run.warps)} warps` : "Accesses of a warp, estimated"),
+          el("button", { class: "chip", "aria-pressed": !only, onclick: () => ((only = false), draw()) }, `all ${s.memory.length}`),
+          el("button", { class: "chip", "aria-pressed": only, title: "accesses that take more than they need", onclick: () => ((only = true), draw()) }, `poor ${bad.length}`),
+          el("span", { class: "faint" }, "sectors of 32 bytes, or turns of the shared-memory banks, of the least for as much data")),
+        shown.length > MOST ? el("p", { class: "faint" }, `The first ${num(MOST)} of ${num(shown.length)}.`) : null,
+        shown.length ? table(["address", "line", "space", "kind", "bytes", "takes", "", ...(s.run ? ["executed"] : []), "addresses of the threads", "instruction"], rows) : el("p", { class: "faint" }, "None.")));
   }
   return { id: "memory", title: "Memory", element: view, draw };
+}
+
+/** Remarks that say the same, once with all their lines: [first remark, lines]. */
+function grouped(remarks) {
+  const by = new Map();
+  for (const r of remarks) {
+    const key = `${r.kind}|${r.text}`;
+    if (by.has(key)) by.get(key)[1].push(r.line);
+    else by.set(key, [r, [r.line]]);
+  }
+  return [...by.values()].map(([r, lines]) => [r, [...new Set(lines)].sort((a, b) => a - b).join(", ")]);
+}
+
+const ADVICE_MARK = { registers: "registers", spills: "spilled", occupancy: "registers", waits: "moved", divergence: "not-unrolled", coalescing: "spilled", banks: "spilled" };
+const ADVICE_PANEL = { registers: "pressure", spills: "memory", occupancy: "occupancy", waits: "waits", divergence: "graph", coalescing: "memory", banks: "memory" };
+
+export function advicePanel(app) {
+  const view = el("div", { class: "pad" });
+  function draw() {
+    const s = app.section;
+    const kinds = app.doc.data.advice_kinds;
+    view.replaceChildren(
+      table(["about", "what the code shows", "line", "panel"], s.advice.map((a) =>
+        el("tr", goes(() => (a.instruction >= 0 ? app.pin({ kind: "sass", index: a.instruction }, "") : app.showTab(ADVICE_PANEL[a.kind]))),
+          el("td", { title: kinds[a.kind] }, el("i", { class: `kind-${ADVICE_MARK[a.kind]}` }, "● "), a.kind), el("td", { class: "wide" }, a.text), el("td", { class: "n" }, a.line || ""),
+          el("td", {}, el("button", { class: "link", onclick: (e) => (e.stopPropagation(), app.showTab(ADVICE_PANEL[a.kind])) }, app.panels.find((p) => p.id === ADVICE_PANEL[a.kind]).title))))),
+      el("p", { class: "faint wide" }, s.run ? `Sectors and bank turns are those of a run of ${num(s.run.warps)} warps in the simulator; ` : "Sectors and bank turns are estimates for the first warp of a block; ", "cycles are those of a model of the SM, not of a GPU."));
+  }
+  return { id: "advice", title: "Advice", element: view, draw };
 }
 
 export function waitsPanel(app) {
@@ -93,7 +153,7 @@ export function waitsPanel(app) {
         el("tr", goes(() => app.pin({ kind: "sass", index: r.index }, "")), el("td", { class: "n" }, `${((100 * w) / sum).toFixed(1)} %`), el("td", { class: "n" }, num(r.total)),
           el("td", {}, el("span", { class: "lost wide" }, ...Object.entries(r.waited).map(([k, v]) => el("b", { class: causeClass(k), style: `width:${Math.max(1, (v / s.longest) * 90).toFixed(1)}px` })))),
           el("td", { class: "code" }, hex(r.address)), el("td", { class: "code" }, r.text.slice(0, 64)), el("td", {}, Object.keys(r.waited).join(", ")),
-          el("td", { class: "code" }, r.waits_for.slice(0, 3).map(([sb, i]) => `SB${sb} ${hex(s.instructions[i].address)} ${operation(s.instructions[i].text)}`).join(", "))))));
+          el("td", { class: "code waitsfor" }, r.waits_for.slice(0, 3).map(([sb, i]) => `SB${sb} ${hex(s.instructions[i].address)} ${operation(s.instructions[i].text)}`).join(", "))))));
   }
   return { id: "waits", title: "Waits", element: view, draw };
 }

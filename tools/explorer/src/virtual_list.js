@@ -4,6 +4,7 @@ import { el, colour } from "./dom.js";
 
 export const ROW = 18;
 const MORE = 12;
+const LONG = 8000;
 
 /** `options`: label, render(item, index) -> children, rowClass(item, index), onHover(index), onClick(index, event). */
 export class VirtualList {
@@ -64,10 +65,10 @@ export class VirtualList {
     this.draw(true);
   }
 
-  /** Give the rows in sight their classes anew. */
-  repaint() {
+  /** Give the rows in sight their classes anew; `brief`: what is under the pointer has changed, which a long list's ruler does not show. */
+  repaint(brief = false) {
     for (const [i, row] of this.rows) row.className = `row ${this.options.rowClass?.(this.items[i], i) || ""}`;
-    this.drawRuler();
+    if (!brief || this.items.length < LONG) this.drawRuler();
   }
 
   draw(ruler = false) {
