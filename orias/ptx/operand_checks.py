@@ -25,7 +25,7 @@ from orias.ptx.ast import (
     Sig,
     Var,
 )  # fmt: skip
-from orias.ptx.fits import Use, scalar_fits, vector_errors, vector_fits
+from orias.ptx.fits import INDIRECT, Use, scalar_fits, vector_errors, vector_fits
 from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands, mma_sizes_differ
 from orias.ptx.operands import is_address_type
@@ -41,9 +41,10 @@ _INDEXED: Final = frozenset(("ld", "ldu", "st", "multimem.red", "multimem.st", "
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _WITH_SYNC: Final = {"shfl": 5, "vote": 3}
 """Operands of instructions that have forms with and without .sync, in those with it."""
-_INDIRECT: Final = {"texref": "texture", "surfref": "surface", "samplerref": "sampler"}
 _COPIES: Final = ("cp.async", "cp.reduce.async", "tensormap.cp_fenceproxy")
 _MOV_SLOT: Final = Slot("S")
+_SPACED: Final[dict[str, str]] = {"cvta": "", "mapa": "shared", "getctarank": "shared"}
+"""Instructions on the address of a variable in a state space, and the space where their opcode names none."""
 
 
 def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
@@ -219,7 +220,7 @@ def _in_wrong_space(var: Var, op: Operand, use: Use) -> bool:
         return base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")
     generic = use.name in _GENERIC or use.name.startswith("mbarrier.")
     # a generic address cannot refer to a constant bank
-    return not space and var.space in ("const", "param") and generic and "tensormap" not in mods
+    return not space and var.space in ("const", "param") and generic
 
 
 def _copied_space(use: Use) -> str:
@@ -247,10 +248,10 @@ _ROLES: Final[dict[str, Callable[[Slot, Operand, Use], bool]]] = {
 def _value(slot: Slot, op: Operand, use: Use) -> bool:
     """Whether an operand fits as a result or source, or as a pair of one and a predicate."""
     if op.kind == O_PAIR:
+        first, second = op.elems
         if not slot.pair and slot.role in "DQ":
             use.note(f"Predicate output not allowed for instruction '{use.name}'")
-            return True
-        first, second = op.elems
+            return slot.role == "Q" or first.kind != O_REG or _value(slot, first, use)
         if second.kind != O_SINK and (second.var is None or second.var.type != "pred"):
             return False
         op = first
@@ -264,9 +265,9 @@ def _value(slot: Slot, op: Operand, use: Use) -> bool:
     if slot.wide:
         type_ = type_[0] + str(TYPE_BITS[type_] * 2)
     mods = use.sig.mods
-    if use.name == "cvta" and slot.role == "S" and op.kind in (O_SYM, O_FUNC):
-        if op.var is None or op.var.space != mods.get("space", "").partition("::")[0]:
-            use.note("State space mismatch between instruction and address in instruction 'cvta'")
+    if use.name in _SPACED and slot.role == "S" and use.index == 1 and op.kind in (O_SYM, O_FUNC):
+        if op.var is None or op.var.space != mods.get("space", _SPACED[use.name]).partition("::")[0]:
+            use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
             return True
     if slot.vector and "vec" in mods:
         return vector_fits(op, type_, int(mods["vec"][1:]), slot.relaxed, use)
@@ -278,6 +279,9 @@ def _predicate_result(op: Operand, use: Use) -> bool:
         return True
     if op.kind == O_IMM and op.imm_type == "int":
         use.needs_result()
+        return True
+    if op.kind == O_ADDR and op.var is not None and op.var.type == "pred":
+        use.must_be_register()
         return True
     if op.kind != O_REG or op.var is None or op.var.type != "pred":
         return False
@@ -299,8 +303,8 @@ def _mov(op: Operand, use: Use) -> bool:
         return _mov_vector(op, type_, use)
     if op.kind == O_REG and op.var is not None and op.var.vec > 1 and not op.comp:
         return type_[0] == "b" and TYPE_BITS.get(op.var.type, 0) * op.var.vec == TYPE_BITS[type_]
-    if op.kind == O_SYM and op.var is not None and op.var.type in _INDIRECT and op.key != "s+" and type_ != "u64":
-        use.note(f"Indirect access to {_INDIRECT[op.var.type]} requires .u64 type")
+    if op.kind == O_SYM and op.var is not None and op.var.type in INDIRECT and op.key != "s+" and type_ != "u64":
+        use.note(f"Indirect access to {INDIRECT[op.var.type]} requires .u64 type")
         return True
     if use.index and op.kind in (O_SYM, O_FUNC):
         return op.kind == O_FUNC or type_[0] in "bus"
