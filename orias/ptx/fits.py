@@ -112,7 +112,15 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
         return var.type[0] in "bus" and TYPE_BITS[var.type] in (16, 32, 64)
     if var.type == "f16x2" and (use.name == "redux" or (use.index == 3 and use.name in ("vset2", "vset4"))):
         return False
-    if slot.fixed and use.name != "movmatrix" and ((var.type[0] == "f" and type_[0] == "b") or var.type == "f16x2" or (type_ in ("b8", "b16") and var.type != type_)):
+    if (
+        slot.fixed
+        and use.name != "movmatrix"
+        and (
+            (var.type[0] == "f" and type_[0] == "b")
+            or var.type == "f16x2"
+            or (type_ in ("b8", "b16") and var.type != type_)
+        )
+    ):
         return False
     if var.vec != 1 and not op.comp:
         use.note(
@@ -121,7 +129,7 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
             else f"Vector operand is not allowed for instruction '{use.name}'"
         )
     if op.neg and type_ != "pred":
-        if use.index:  # the grammar reports the first operand
+        if use.index and use.name != "vmad":  # the grammar reports the first operand
             use.note(f"Operand negation not allowed for instruction '{use.name}'")
     return True
 

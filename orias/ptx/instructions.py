@@ -73,9 +73,34 @@ _REPEATED: Final[dict[str, str]] = {
     "permute": "Multiple permute modifiers specified",
     "mode": "Multiple .load_mode modifiers specified",
     **dict.fromkeys(
-        ("aligned", "trans", "xorsign", "abs", "mmio", "noinc", "read", "down", "alloc", "cp", "dealloc", "ld", "mma", "shift", "st",
-         "ashift", "block_scale", "cp_mask", "mbarrier_init", "noComplete", "pack::16b", "unpack::16b", "multicast", "multicast::cluster::all",
-         "cache_hint"), "Multiple .{word} modifiers specified"
+        (
+            "aligned",
+            "trans",
+            "xorsign",
+            "abs",
+            "mmio",
+            "noinc",
+            "read",
+            "down",
+            "alloc",
+            "cp",
+            "dealloc",
+            "ld",
+            "mma",
+            "shift",
+            "st",
+            "ashift",
+            "block_scale",
+            "cp_mask",
+            "mbarrier_init",
+            "noComplete",
+            "pack::16b",
+            "unpack::16b",
+            "multicast",
+            "multicast::cluster::all",
+            "cache_hint",
+        ),
+        "Multiple .{word} modifiers specified",
     ),
     "field": "Multiple .{word} modifiers specified",
     "sync_restrict": "Multiple .{word} modifiers specified",
@@ -213,7 +238,11 @@ def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed:
     group, members = _EXCLUSIVE.get(name, ("", frozenset()))
     if slot in members and slot not in slots and not members.isdisjoint(slots):
         return _REPEATED[group]
-    if name.startswith(_GEOMETRY) and slot in ("dim", "texture") and {"dim": "texture", "texture": "dim"}[slot] in slots:
+    if (
+        name.startswith(_GEOMETRY)
+        and slot in ("dim", "texture")
+        and {"dim": "texture", "texture": "dim"}[slot] in slots
+    ):
         return _REPEATED["texture"]
     if word != slots.get(slot) and not (slot in slots and slot in _REPEATED):
         return ""
@@ -422,7 +451,11 @@ class Checker:
         if row.open:
             choices = [w for slot, w in sig.mods.items() if slot not in ("mode", "shape", "space")]
             errors.extend(apply(MODIFIERS.of(name), facts, choices, self.place))
-            early.extend(_repetitions(name, [w for w in words if w not in TYPE_WORDS and _slot(name, w) not in ("op", "bool")], set(words)))
+            early.extend(
+                _repetitions(
+                    name, [w for w in words if w not in TYPE_WORDS and _slot(name, w) not in ("op", "bool")], set(words)
+                )
+            )
             if name in _TWO_SPACES:
                 early.extend(_too_many_spaces(name, sum(w in SPACES for w in words)))
         else:
@@ -504,7 +537,9 @@ class Checker:
         result.early.extend([m for m in repeated if m not in operations] + _too_many_priorities(name, words))
         absent = _absent(name, row, result.types, words, slots)
         refused = sorted(wrong.values(), key=_place)
-        lone, first, second, third = [[m for rank, _, found in refused if rank == k for m in found] for k in range(-1, 3)]
+        lone, first, second, third = [
+            [m for rank, _, found in refused if rank == k for m in found] for k in range(-1, 3)
+        ]
         before = [m for m in absent[0] if m.startswith("Illegal reduction operation")]
         rest = [m for m in absent[0] if m not in before]
         for found in (before, lone, rest, first, absent[1], second, third, absent[2]):

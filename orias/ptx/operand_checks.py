@@ -32,7 +32,7 @@ from orias.ptx.operands import is_address_type
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
 from orias.ptx.texture_checks import texture_errors
-from orias.ptx.video_checks import replaces_result, selector_messages
+from orias.ptx.video_checks import negation_messages, replaces_result, selector_messages
 from orias.ptx.wgmma_checks import wgmma_operands
 
 _GENERIC: Final = frozenset(("ldmatrix", "ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
@@ -137,6 +137,8 @@ def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
             if len(use.soft) > before and use.soft[before].startswith(("Special register", "Vector operand")):
                 before += 1
             use.soft[before:before] = found
+    if use.name == "vmad":
+        use.soft.extend(negation_messages(use.sig, ops))
     return True
 
 

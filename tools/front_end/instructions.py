@@ -150,7 +150,9 @@ def _is_later(one: Line) -> bool:
     row = table.get(types) or table.get(("*",))
     if row is not None and re.search(r"v9\.[1-9]", row.gate):
         return True
-    return any(re.search(r"v9\.[1-9]", LATE.get(w, "")) for w in one.words) or bool({"ignore_oob", "scaled::n2::ue8m0"} & set(one.words))
+    return any(re.search(r"v9\.[1-9]", LATE.get(w, "")) for w in one.words) or bool(
+        {"ignore_oob", "scaled::n2::ue8m0"} & set(one.words)
+    )
 
 
 def _by_type(text: str) -> str:
