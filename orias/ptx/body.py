@@ -318,8 +318,7 @@ class BodyReader:
         state = self.state
         lex = state.lex
         instr = Instr(form.sig, [], pred, line, column)
-        for message in form.checked.early:
-            state.error(message, line, column)
+        self.forms.begin(form.checked, line, column)
         if lex.kind != T_PUNCT or lex.text != ";":
             while True:
                 if instr.ops and lex.kind == T_PUNCT and lex.text == "_":

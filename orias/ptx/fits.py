@@ -100,6 +100,8 @@ def scalar_fits(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> 
 def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     var = op.var
     assert var is not None
+    if op.neg and op.key[0] == "!" and type_ != "pred":
+        return False
     summed = op.key.endswith("+")
     if summed and use.name == "stackrestore":
         use.needs_result()

@@ -246,7 +246,7 @@ _SIMD: Final = " ".join(v + n for n in "24" for v in ("vadd", "vsub", "vavrg", "
 
 MODIFIERS: Final[dict[str, str]] = {
     _SIMD: "sat op=add -> Illegal combination of .sat and .add modifiers",
-    "vset2 vset4": "op=min/max -> Illegal secondary operation for video instruction '{n}'",
+    "vset2 vset4": "op=min/max !.add -> Illegal secondary operation for video instruction '{n}'",
     "vshl vshr": "t2=s32 -> Operation requires .u32 type",
     "mad": "t0=f32 !rnd sm=20.. -> Rounding modifier required for instruction '{n}'",
     "mad.hi": "cc sat -> Modifier '.cc' cannot be combined with modifier '.sat'",

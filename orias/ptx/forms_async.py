@@ -104,7 +104,7 @@ _REDUCTIONS: Final = "bar.red bar.cta.red barrier.red barrier.cta.red"
 INSTEAD: Final[dict[str, str]] = {
     "barrier.cta barrier.cta.arrive barrier.cta.red": "-> @Fv7.8 : {n}",
     "fence.proxy": "proxy=GENERIC -> @Fv8.3 N90 : fence.proxy with unidirection proxy fence",
-    "tensormap.replace": ".swizzle_atomicity -> @Fv8.3 NNEW : {n}.swizzle_atomicity",
+    "tensormap.replace": ".swizzle_atomicity -> @Fv8.6 NNEW : {n}.swizzle_atomicity",
 }
 """Gates that replace the gate of the form row if a row here holds."""
 
@@ -135,6 +135,7 @@ cta_group -> @Mv8.6 : .{cta_group}' on '{n}
 order=relaxed -> @M90 Mv8.6 : .relaxed' on '{n}
 order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}
 """,
+    "mbarrier.arrive* mbarrier.expect_tx mbarrier.complete_tx": "space=shared::cluster -> @F90 : .shared::cluster",
     "mbarrier.*": "scope !order -> Modifier '.{scope}' requires order with '{n}' instruction",
 }
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
@@ -185,7 +186,6 @@ t0=pred .ballot -> Instruction '{n}' requires '.b32' type with '.{op}' modifier.
     "st.async red.async": """
 mmio -> @F100 Fv8.7 : st.async/red.async with .mmio modifier
 mmio order=relaxed/weak -> Modifier '.mmio' cannot be combined with modifier '.{order}'
-n=red.async !order -> order modifier required for instruction '{n}'
 order=release scope=cta/cluster -> Illegal modifier '.{scope}' for instruction '{n}' with '.release'
 order=release space=shared::cluster -> Illegal modifier '.shared::cluster' for instruction '{n}' with '.release'
 scope=cluster space=global -> Modifier '.cluster' requires '.shared::cluster' space for instruction '{n}'
@@ -193,6 +193,8 @@ scope=cluster !completion -> Modifier '.cluster' requires modifier '.completion_
 scope=gpu/sys space=shared::cluster -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
 scope=gpu/sys completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.{scope}'
 space=global completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.global'
+n=red.async space=shared::cluster !completion -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
+n=red.async !order -> order modifier required for instruction '{n}'
 n=red.async op=add t0!=u32/s32/u64/s64 | n=red.async op=min/max t0!=u32/s32 | n=red.async op=inc/dec t0!=u32 | n=red.async op=and/or/xor t0!=b32 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
 space=global -> @F100 Fv8.7 : st.async/red.async with .global state space
 space=global sm=0..99 -> State space incorrect for instruction '{n}'
@@ -235,6 +237,7 @@ dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared:
     "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "fence": """
 !scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster -> Scope modifier required for instruction 'fence'
+!scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster order -> Modifier '.{order}' requires scope with 'fence' instruction
 """,
 }
 """Rules between the modifiers and types of an opcode."""
@@ -283,7 +286,7 @@ count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComp
     "mbarrier.*": "order !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "st.async red.async": """
 count=3 scope=gpu/sys space!=global -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
-count=3 !space !completion -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
+n=st.async count=3 !space !completion width!=8/16 -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
 count=2 vec space!=global -> Vector qualifier is not allowed for instruction '{n}'
 """,
     "elect": "a0!=pair -> Predicate output expected for instruction '{n}'",
@@ -292,7 +295,6 @@ count=2 vec space!=global -> Vector qualifier is not allowed for instruction '{n
 bits=OVER128 -> Vector type too large, exceeds 128 bit limit
 else count=3 width=8/16 | count=2 width=8 a1!=reg8 | count=2 width=16 a1!=reg16 -> Arguments mismatch for instruction '{n}'
 """,
-    "red.async": _REMOTE,
     "st.bulk": """
 a1=reg32 -> Arguments mismatch for instruction 'mov'
 .shared::cta a0=symbol -> Argument 1 of instruction 'add': must be register
@@ -303,10 +305,10 @@ a1=reg32 -> Arguments mismatch for instruction 'mov'
 """,
     "cp.async.bulk cp.reduce.async.bulk": """
 ignore_oob dst=global => Arguments mismatch for instruction '{n}'
-n=cp.reduce.async.bulk count=5 | n=cp.reduce.async.bulk !cache_hint count=4 t0=f16/bf16/f32/f64/b32/b64 => Arguments mismatch for instruction '{n}'
+n=cp.reduce.async.bulk count=5 | n=cp.reduce.async.bulk !cache_hint count=4 t0=f16/bf16/f32/f64 => Arguments mismatch for instruction '{n}'
 n=cp.reduce.async.bulk dst=shared::cluster src=global => State space incorrect for instruction '{n}'
 dst=shared::cluster/shared::cta src=global | dst=global/shared::cluster src=shared::cta ->
-else n=cp.reduce.async.bulk !src => State space incorrect for instruction '{n}' && Unexpected number of state spaces specified in instruction '{n}'
+else !src => State space incorrect for instruction '{n}' && Unexpected number of state spaces specified in instruction '{n}'
 else => State space incorrect for instruction '{n}'
 n=cp.reduce.async.bulk dst=shared::cluster src=shared::cta cache_hint => Arguments mismatch for instruction '{n}'
 dst=global completion!=-/bulk_group | dst!=global completion!=-/mbarrier::complete_tx::bytes -> Illegal modifier '.{completion}' for instruction '{n}'

@@ -35,7 +35,7 @@ FORMS: Final[dict[str, str]] = {
     "tcgen05.dealloc": f"b32 ; u32,u32 ; !sync !aligned {_GROUP} ; Fv8.6 NTENSOR",
     "tcgen05.relinquish_alloc_permit": f"- ; ; !sync !aligned {_GROUP} ; Fv8.6 NTENSOR",
     "tcgen05.ld": f"b32 ; X* ; !sync aligned {_SHAPES} !x1/x2/x4/x8/x16/x32/x64/x128 pack::16b ; Fv8.6 NTENSOR",
-    "tcgen05.ld.red": f"u32 s32 ; X* ; {_REDUCED} ; Fv8.6 N103af/110af | f32 ; X* ; {_REDUCED} abs NaN ; Fv8.6 N103af/110af",
+    "tcgen05.ld.red": f"u32 s32 ; X* ; {_REDUCED} ; Fv8.8 N103af/110af | f32 ; X* ; {_REDUCED} abs NaN ; Fv8.8 N103af/110af",
     "tcgen05.st": f"b32 ; X* ; !sync aligned {_SHAPES} !x1/x2/x4/x8/x16/x32/x64/x128 unpack::16b ; Fv8.6 NTENSOR",
     "tcgen05.wait": "- ; ; aligned sync ; Fv8.6 NTENSOR",
     "tcgen05.fence": "- ; ; ; Fv8.6 NTENSOR",
@@ -98,6 +98,7 @@ bool=and -> @Mv7.1 M80 : .and' on 'wmma.mma
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
 _TRANSFER: Final = """
+each word=any/all/uni/ballot/up/down/bfly/idx -> Illegal modifier '.{word}' for instruction '{n}'
 !sync -> .sync modifier required for instruction '{n}'
 !aligned -> .aligned modifier required for instruction '{n}'
 !layout -> layout modifier required for instruction '{n}'
@@ -107,7 +108,7 @@ shaped=no shape -> Incorrect instruction type specified for {n} with shape '.{sh
 !shape -> Incorrect instruction type specified for {n} with shape ''
 n=wmma.load.a shaped=yes t0=s4/u4/b1 layout=col -> Illegal alayout '.col' for instruction '{n}'
 n=wmma.load.b shaped=yes t0=s4/u4/b1 layout=row -> Illegal alayout '.row' for instruction '{n}'
-each word!=sync/aligned/row/col/SPACE -> Illegal modifier '.{word}' for instruction '{n}'
+each word!=sync/aligned/row/col/any/all/uni/ballot/up/down/bfly/idx/SPACE -> Illegal modifier '.{word}' for instruction '{n}'
 """
 
 MODIFIERS: Final[dict[str, str]] = {

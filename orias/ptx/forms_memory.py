@@ -128,9 +128,9 @@ sector !valid_addr => .valid_addr modifier required for instruction '{n}' with m
 sector space=const/PARAM -> State space incorrect for instruction '{n}'
 sector space!=-/global -> State space incorrect for feature '.L1::32B'
 sector =>
-!.L1 !.L2 !tensormap !evict2 -> Cache level modifier required for instruction '{n}'
 .L1 tensormap | .L2 tensormap -> Multiple cache operation modifiers specified
 !tensormap !evict2 space=const/PARAM -> State space incorrect for instruction '{n}'
+!.L1 !.L2 !tensormap !evict2 -> Cache level modifier required for instruction '{n}'
 evict2 space!=-/global -> State space incorrect for feature 'cache eviction priority'
 evict2 tensormap -> Illegal modifier '.tensormap' for instruction '{n}' with '.level::eviction_priority'
 evict2 .L1 -> Illegal modifier '.L1' for instruction '{n}' with '.level::eviction_priority'

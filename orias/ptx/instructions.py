@@ -36,6 +36,7 @@ from orias.ptx.modifier_messages import (
     refused_priorities,
     spelled,
     unexpected,
+    unspecified_vectors,
     without_sync,
 )
 from orias.ptx.names import IGNORED, NAME_PARTS, SLOT_OF
@@ -428,6 +429,7 @@ class Checker:
         table = rows(name)
         row = table.get(types) or table.get((ANY,))
         early.extend(self._early_gates(name, words, types))
+        early.extend(unspecified_vectors(words))
         layouts = [w for w in words if w in ("row", "col")]
         early.extend([f"Parsing error near '.{w}': too many layout specifiers" for w in layouts[2:]])
         foreign = "" if row is not None and row.open else _foreign_feature(name, words)
@@ -531,6 +533,8 @@ class Checker:
                     slot = "evict"
                 wrong[_ONE_SLOT.get(word, slot)] = (_rank(word, slot), place, found)
         if spaces > 1 and not allowed.isdisjoint(SPACES):
+            if name not in _TWO_SPACES:
+                result.early.extend(["Multiple state spaces specified"] * (spaces - 2))
             (result.early if name in _TWO_SPACES else errors).extend(_too_many_spaces(name, spaces))
         operations = [m for m in repeated if m in (_TWO_OPERATIONS, MANY_PRIORITIES)]
         errors[:0] = operations

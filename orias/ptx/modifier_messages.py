@@ -15,6 +15,7 @@ from orias.ptx.targets import listed
 SPACES: Final = frozenset(
     ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
 )
+VECTOR_REMARK: Final = "Vector Type not specified properly"
 MANY_PRIORITIES: Final = "Multiple cache eviction priority modifiers specified"
 _ILLEGAL: Final = """
 n=cvt word=ftz t0!=f16/f32/f64 t1!=f16/f32/f64 | n=cvt word=ftz t0=bf16 | n=cvt word=ftz t1=bf16 -> Illegal modifier '.ftz' for instruction 'cvt'
@@ -58,6 +59,7 @@ word=rs -> {plain}
 word=rs -> @n100a/103a : .rs
 word=rs =>
 word=cp_mask => @F100 Fv8.6 : .{word} && {plain}
+word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 -> @Fv8.6 : .{word}
 word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @XTENSOR : .{word}' for instruction '{n} && {plain}
 -> {plain}
 """
@@ -68,7 +70,7 @@ word=finite => Test required for instruction '{n}'
 n=fence.proxy/membar.proxy => .proxykind modifier required for instruction '{n}'
 word=and => Illegal reduction operation for instruction '{n}.{t0}' && Reduction operation is required for instruction '{n}'
 n=griddepcontrol => '.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'
-n=match => '.any' or '.all' modifier required for instruction 'match'
+n=match word=any => '.any' or '.all' modifier required for instruction 'match'
 n=clusterlaunchcontrol.try_cancel.async word=mbarrier::complete_tx::bytes => .mbarrier::complete_tx::bytes modifier required for instruction '{n}'
 n=cp.async.bulk.prefetch word=L2 => .level modifier required for instruction '{n}'
 word=ftz => .ftz modifier required for instruction '{n}.{t0}'
@@ -203,7 +205,13 @@ def advisories(name: str, sig: Sig, words: list[str], place: Place) -> list[tupl
                 f" '{place.target}' as this feature is {slow}",
             )
         )
-    for word, following in zip(words, [*words[1:], ""], strict=False):
-        if SLOT_OF.get(word) == "vec" and following not in TYPE_WORDS and SLOT_OF.get(following) != "vec":
-            found.append(("warning", "Vector Type not specified properly"))
     return found
+
+
+def unspecified_vectors(words: list[str]) -> list[str]:
+    """The remarks on words of vectors before which no type stands; warnings that precede all errors."""
+    return [
+        VECTOR_REMARK
+        for word, following in zip(words, [*words[1:], ""], strict=False)
+        if SLOT_OF.get(word) == "vec" and following not in TYPE_WORDS and SLOT_OF.get(following) != "vec"
+    ]

@@ -42,6 +42,24 @@ _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _WITH_SYNC: Final = {"shfl": 5, "vote": 3}
 """Operands of instructions that have forms with and without .sync, in those with it."""
 _COPIES: Final = ("cp.async", "cp.reduce.async", "tensormap.cp_fenceproxy")
+_WIDE_ADDRESS: Final = frozenset(
+    (
+        "st.async",
+        "red.async",
+        "tensormap.replace",
+        "multimem.red",
+        "createpolicy.range",
+        "tcgen05.alloc",
+        "tcgen05.commit",
+    )
+)
+"""Instructions whose macro in ptxas moves the address, which must not be narrow."""
+_WIDE_GENERIC: Final = frozenset(("st.bulk", "ldmatrix", "stmatrix", "cp.async.mbarrier.arrive"))
+"""The same, of generic addresses alone."""
+_ANY_SIZE: Final = ("tcgen05.", "wgmma.", "cp.", "multimem.cp.")
+"""Instructions with vectors of any size."""
+_EIGHT: Final = ("ld", "st", "atom", "red", "multimem.", "mma", "wmma.")
+"""Instructions with vectors of 8 elements."""
 _MOV_SLOT: Final = Slot("S")
 _SPACED: Final[dict[str, str]] = {"cvta": "", "mapa": "shared", "getctarank": "shared"}
 """Instructions on the address of a variable in a state space, and the space where their opcode names none."""
@@ -102,7 +120,23 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
             return use.soft
     if any("vector" in m.lower() and not m.startswith("Vector operand") for m in use.soft):
         return use.soft
+    if (
+        name == "atom"
+        and sig.mods.get("op") == "cas"
+        and len(ops) == 4
+        and types[0] not in ("b16", "b32", "b64", "b128")
+    ):
+        return [f"Unexpected instruction types specified for '{name}'"]
     return mismatch
+
+
+def illegal_vector_sizes(name: str, ops: list[Operand]) -> list[str]:
+    """The messages on vectors of sizes that an instruction has nowhere, which precede those on types."""
+    if name.startswith(_ANY_SIZE):
+        return []
+    vectors = [v for op in ops for v in (op, *op.elems) if v.kind == O_VEC]
+    longest = 8 if name.startswith(_EIGHT) else 4
+    return [f"Illegal vector size: {len(v.elems)}" for v in vectors if len(v.elems) not in (1, 2, 4, longest)]
 
 
 def _present(when: str, sig: Sig) -> bool:
@@ -190,6 +224,8 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
         return True
     if var.space == "reg":
         return _register_address(var, bool(op.elems), use)
+    if use.name in ("ldmatrix", "stmatrix") and "space" not in use.sig.mods and var.type in INDIRECT:
+        use.note(f"Indirect access to {INDIRECT[var.type]} requires .u64 type")
     if use.name.startswith("mbarrier.") and var.space != "shared":
         use.note(f"Illegal state space for address operand '{var.name}' with instruction '{use.name}'")
     if _in_wrong_space(var, op, use) or (use.name == "cp.async.mbarrier.arrive" and var.space != "shared"):
@@ -206,9 +242,21 @@ def _register_address(var: Var, tensor: bool, use: Use) -> bool:
             use.note(f"{what} Use integer or bit only.")
         return True
     bits = TYPE_BITS.get(var.type, 0)
-    if bits < 32 and use.name.startswith("cp.async.mbarrier.arrive") and "space" not in use.sig.mods:
-        use.note("Arguments mismatch for instruction 'mov'")
-    return bits in ((32, 64) if tensor else (8, 16, 32, 64))
+    macro = _macro_of_address(use) if bits < 32 else ""
+    if macro:
+        use.note(f"Arguments mismatch for instruction '{macro}'")
+    return bits in ((32, 64) if tensor and not use.name.startswith("cp.") else (8, 16, 32, 64))
+
+
+def _macro_of_address(use: Use) -> str:
+    """The instruction of a macro of ptxas that takes no narrow register as the address of an instruction; empty if there is none."""
+    name = use.name
+    mods = use.sig.mods
+    if name in ("tcgen05.shift", "tcgen05.cp") or (name == "st.bulk" and "space" in mods):
+        return "add"
+    wide = name in _WIDE_ADDRESS or (name.startswith("wmma.") and mods.get("space", "global") == "global")
+    generic = name in _WIDE_GENERIC and "space" not in mods
+    return "mov" if wide or generic or (name == "prefetch" and "tensormap" in mods) else ""
 
 
 def _in_wrong_space(var: Var, op: Operand, use: Use) -> bool:
