@@ -20,6 +20,7 @@ from orias.ptx.parser_state import MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, S
 from orias.ptx.pragmas import known_pragma, read_pragma
 from orias.ptx.quick_operands import quick_operand, quick_operands
 from orias.ptx.special_names import SPECIAL
+from orias.ptx.video_checks import ends_early
 
 _STATEMENT: Final = re.compile(
     r"([ \t\r\f\n]*)(?:@(!?)([%$_A-Za-z][A-Za-z0-9_$]*)[ \t]+)?"
@@ -317,8 +318,7 @@ class BodyReader:
         state = self.state
         lex = state.lex
         instr = Instr(form.sig, [], pred, line, column)
-        for message in form.checked.early:
-            state.error(message, line, column)
+        self.forms.begin(form.checked, line, column)
         if lex.kind != T_PUNCT or lex.text != ";":
             while True:
                 if instr.ops and lex.kind == T_PUNCT and lex.text == "_":
@@ -331,7 +331,7 @@ class BodyReader:
                 instr.ops.append(op)
                 if not state.take(","):
                     break
-        if lex.kind != T_PUNCT or lex.text != ";":
+        if lex.kind != T_PUNCT or lex.text != ";" or ends_early(form.checked.name, instr.ops):
             state.syntax()
         self.forms.verify(form, instr, True)
         for k, op in enumerate(instr.ops):

@@ -21,7 +21,9 @@ from orias.ptx.ast import (
 )  # fmt: skip
 from orias.ptx.form_table import Slot
 from orias.ptx.special_names import SPECIAL
-from orias.ptx.video_checks import is_simd
+
+INDIRECT: Final[dict[str, str]] = {"texref": "texture", "surfref": "surface", "samplerref": "sampler"}
+"""Types of objects that instructions name by a handle -> what they are."""
 
 
 def register_fits(register: str, type_: str, relaxed: bool) -> bool:
@@ -98,16 +100,28 @@ def scalar_fits(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> 
 def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     var = op.var
     assert var is not None
-    if not register_fits(var.type, type_, slot.relaxed):
+    if op.neg and op.key[0] == "!" and type_ != "pred":
         return False
-    if op.key.endswith("+"):
+    summed = op.key.endswith("+")
+    if summed and use.name == "stackrestore":
+        use.needs_result()
+        return True
+    if not register_fits(var.type, type_, slot.relaxed or (summed and not slot.fixed)):
+        return False
+    if summed:
         if result:
             use.needs_result()
         return var.type[0] in "bus" and TYPE_BITS[var.type] in (16, 32, 64)
-    if var.type == "f16x2" and (use.name == "redux" or (use.index == 3 and is_simd(use.name))):
+    if var.type == "f16x2" and (use.name == "redux" or (use.index == 3 and use.name in ("vset2", "vset4"))):
         return False
-    if slot.fixed and (
-        (var.type == "f16x2" and use.name != "movmatrix") or (type_ in ("b8", "b16") and var.type != type_)
+    if (
+        slot.fixed
+        and use.name != "movmatrix"
+        and (
+            (var.type[0] == "f" and type_[0] == "b")
+            or var.type == "f16x2"
+            or (type_ in ("b8", "b16") and var.type != type_)
+        )
     ):
         return False
     if var.vec != 1 and not op.comp:
@@ -117,7 +131,7 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
             else f"Vector operand is not allowed for instruction '{use.name}'"
         )
     if op.neg and type_ != "pred":
-        if use.index:  # the grammar reports the first operand
+        if use.index and use.name != "vmad":  # the grammar reports the first operand
             use.note(f"Operand negation not allowed for instruction '{use.name}'")
     return True
 
@@ -150,6 +164,8 @@ def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
         return False
     if var is not None and type_ != "pred" and not slot.fixed and not _class_fits(var.type, type_):
         return False
+    if var is not None and var.type in INDIRECT and use.name != "cvta":
+        return False
     if result or use.name not in ("cvta", "mapa", "getctarank"):
         use.must_be_register()
     return True
@@ -157,6 +173,8 @@ def _symbol(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool
 
 def _class_fits(declared: str, type_: str) -> bool:
     """Whether the address of a variable may stand for a value of a type, whatever their sizes."""
+    if type_ in ("bf16", "bf16x2"):
+        return False
     kinds = "bf" if type_[0] == "f" else "bus"
     return (declared[0] in kinds and declared in TYPE_BITS) or type_[0] == "b"
 
@@ -182,7 +200,7 @@ def _special(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> boo
 
 
 def _address(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
-    if op.var is None or (slot.fixed and (result or type_[0] != "b")):
+    if op.var is None or op.elems or (slot.fixed and (result or type_[0] != "b")):
         return False
     # the address of a variable counts as a word
     if register_fits(op.var.type if op.var.space == "reg" else "u32", type_, slot.relaxed):

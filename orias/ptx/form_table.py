@@ -13,9 +13,10 @@ A name (in ptxas's sense: ``mul.wide``, ``bar.red``, ``cvta.to`` are names) has 
   ==========  =====================================================================================================
   ``D``       result register of type T0 (``D1``: T1; ``Dw``: twice as wide); ``r`` after it: wider registers fit
   ``S``       source of type T0: register, immediate (``S1``, ``Sw``, ``Sr`` as for ``D``)
+  ``D:u32``   result register of a type that the opcode does not name; ``S:u32`` source of one
   ``DV SV``   register, or the vector of ``.v2`` and so on, of type T0, wider registers fit
   ``DA SA``   the same with exact types; ``DA`` may be ``_``
-  ``=u32``    result register of a fixed type; ``u32`` source of a fixed type; ``=b64_`` may be ``_``
+  ``=u32``    the same, but no ``.f16x2``, and no float for ``b64``; ``u32`` source; ``=b64_`` may be ``_``
   ``P =P =Q`` predicate source; predicate result; predicate result or pair ``p|q``
   ``A``       an address as a value: 32- or 64-bit register, integer
   ``M``       address; ``L`` label; ``i`` integer immediate; ``X`` any operand; ``X*`` any number of any operands
@@ -74,6 +75,7 @@ class Slot:
             self.role = "Q"
         elif head in "DS":
             self.role = head
+            text, _, self.type = text.partition(":")
             for mark in text[1:]:
                 if mark.isdigit():
                     self.index = int(mark)

@@ -4,7 +4,9 @@ from typing import Final, final
 
 from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, Instr, Operand, Sig
 from orias.ptx.instructions import Checked, Checker
+from orias.ptx.modifier_messages import VECTOR_REMARK
 from orias.ptx.opcode import DIRECTIVE_WORD, OpcodeError, parse_opcode
+from orias.ptx.operand_checks import illegal_vector_sizes
 from orias.ptx.parser_state import MOST_SYMBOLS, State
 
 PLAIN: Final = 0
@@ -76,28 +78,41 @@ class Forms:
         late = self.checker.values(checked, instr)
         return [m for m in late if not m.endswith(_OF_MACROS)] if wrong or checked.errors else late
 
+    def begin(self, checked: Checked, line: int, column: int) -> None:
+        """Reports what precedes the messages on operands."""
+        for message in checked.early:
+            if message == VECTOR_REMARK:
+                self.state.note("warning", message, line)
+            else:
+                self.state.error(message, line, column)
+
     def verify(self, form: Form, instr: Instr, begun: bool = False) -> None:
         """Checks an instruction against its row; remembers operand classes without errors.  ``begun``: its early messages are out."""
         state = self.state
         checked = form.checked
         line = instr.line
-        for message in () if begun else checked.early:
-            state.error(message, line, instr.column)
+        if not begun:
+            self.begin(checked, line, instr.column)
         if checked.row is None:
-            for message in checked.errors:
+            sizes = illegal_vector_sizes(checked.name, instr.ops) if checked.name else []
+            for message in [*sizes, *checked.errors]:
                 state.error(message, line, instr.column)
             return
-        messages = self.checker.operands(checked, instr)
+        messages = _without_macros(checked, self.checker.operands(checked, instr))
+        if messages and (checked.name == "mma" or messages[0].startswith("Arguments mismatch")):
+            messages = [*illegal_vector_sizes(checked.name, instr.ops), *messages]
+        mismatch = f"Arguments mismatch for instruction '{checked.name}'" in messages
         lost = any(op.kind == O_ADDR and op.name and op.var is None for op in instr.ops)
-        if lost and not (messages and messages[0].startswith("Arguments mismatch")):
+        if lost and not mismatch:
             messages = [f"Illegal operand type to instruction '{checked.name}'"]
         # Only errors of the opcode come between messages on operands.
-        after = [m for m in messages if not m.startswith(_BEFORE_OPCODE)] if checked.errors else []
+        late = checked.errors and not mismatch and checked.name not in ("prefetch", "prefetchu")
+        after = [m for m in messages if not m.startswith(_BEFORE_OPCODE)] if late else []
         for message in messages:
             if message not in after:
                 self._report([message], instr)
         after.extend(_unified(checked.name, instr))
-        if not (messages and messages[0].startswith("Arguments mismatch")):
+        if not mismatch:
             said = self._verify_rules(checked, instr, bool(messages), after)
             if not (messages or said or checked.early or checked.values):
                 form.seen.add(tuple([op.key for op in instr.ops]))
@@ -121,6 +136,12 @@ class Forms:
         for severity, note in notes:
             state.note(severity, note, line)
         return bool(checked.errors or after or late or notes)
+
+
+def _without_macros(checked: Checked, messages: list[str]) -> list[str]:
+    """The messages on operands, with the first of those that ptxas finds in a macro, which it expands if nothing else is wrong."""
+    found = [m for m in messages if not m.endswith(_OF_MACROS) or checked.name in ("mov", "add")]
+    return found if found or checked.errors or checked.early else messages[:1]
 
 
 def _odd_function_address(instr: Instr) -> str:

@@ -42,13 +42,13 @@ _VIDEO: Final = """
 u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0? ; sat add/min/max
 """
 _VIDEO24: Final = """
-u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0 ; sat add ; 3.0/30
+u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0 ; sat add ; Fv3.0 I30
 """
 _SHIFT: Final = """
 u32.u32.u32 u32.u32.s32 u32.s32.u32 u32.s32.s32 s32.u32.u32 s32.u32.s32 s32.s32.u32 s32.s32.s32 ; D,S1,S2,S0? ; sat !clamp/wrap add/min/max
 """
 _VSET: Final = "u32.u32 u32.s32 s32.u32 s32.s32 ; D,S0,S1,S0? ; !eq/ne/lt/le/gt/ge add/min/max"
-_VSET24: Final = "u32.u32 u32.s32 s32.u32 s32.s32 ; D,S0,S1,S0 ; !eq/ne/lt/le/gt/ge add/min/max"
+_VSET24: Final = "u32.u32 u32.s32 s32.u32 s32.s32 ; D,S0,S1,S0 ; !eq/ne/lt/le/gt/ge add/min/max ; Fv3.0 I30"
 _FMUFU: Final = "f32 ; D,S ; !approx ftz"
 _FORMS_INT: Final = "u8 s8 u16 s16 u32 s32 u64 s64"
 
@@ -113,11 +113,11 @@ f32.f16 f32.bf16 ; D,S1,S1,S ; !{_RND} sat ; 8.6/100 {{n}}.{{t}}
     "ex2": _FMUFU + " | f16 f16x2 ; D,S ; !approx ; 7.0/75 ex2.f16/f16x2 | bf16 bf16x2 ; D,S ; !approx !ftz ; 7.8/90 {n}.{t0}",
     "tanh": "f32 ; D,S ; !approx ; 7.0/75 | f16 f16x2 ; D,S ; !approx ; 7.0/75 | bf16 bf16x2 ; D,S ; !approx ; F75 Fv7.0, F90 Fv7.8 : {n}.{t0}",
     "copysign": "f32 f64 ; D,S,S ; ; 2.0/20",
-    "testp": "f32 f64 ; =P,S ; !finite/infinite/number/notanumber/normal/subnormal ; 2.0/20",
+    "testp": "f32 f64 ; =P,S ; finite/infinite/number/notanumber/normal/subnormal ; 2.0/20",
     "popc": "b32 b64 ; =u32,S ; ; 2.0/20",
     "clz": "b32 b64 ; =u32,S ; ; 2.0/20",
     "bfind": "u32 s32 u64 s64 ; =u32,S ; shiftamt ; 2.0/20",
-    "fns": "b32 ; =b32,S,b32,b32 ; ; Fv6.0 F30",
+    "fns": "b32 ; D,S,S,S ; ; Fv6.0 I30",
     "brev": "b32 b64 ; D,S ; ; 2.0/20",
     "bfe": "u32 s32 u64 s64 ; D,S,u32,u32 ; ; 2.0/20",
     "bfi": "b32 b64 ; D,S,S,u32,u32 ; ; 2.0/20",
@@ -125,9 +125,9 @@ f32.f16 f32.bf16 ; D,S1,S1,S ; !{_RND} sat ; 8.6/100 {{n}}.{{t}}
     "bmsk": "b32 ; D,u32,u32 ; !clamp/wrap ; I70 Fv7.6",
     "clmad.lo": "u64 ; D,S,S,S ; ; 9.3/80",
     "clmad.hi": "u64 ; D,S,S,S ; ; 9.3/80",
-    "dp4a": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; I61 Fv5.0",
-    "dp2a.lo": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; I61 Fv5.0",
-    "dp2a.hi": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,b32,b32,u32 ; ; I61 Fv5.0",
+    "dp4a": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,S:u32,S:u32,u32 ; ; I61 Fv5.0",
+    "dp2a.lo": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,S:u32,S:u32,u32 ; ; I61 Fv5.0",
+    "dp2a.hi": "u32.u32 u32.s32 s32.u32 s32.s32 ; =u32,S:u32,S:u32,u32 ; ; I61 Fv5.0",
     "setp": f"""
 b16 b32 b64 ; =Q,S,S,P@bool ; !eq/ne and/or/xor
 u16 u32 u64 ; =Q,S,S,P@bool ; {_CMPI}
@@ -205,10 +205,10 @@ bf16x2.e2m1x2 ; D,b8,b16@scaled ; !rn relu satfinite scaled::n2::ue8m0 ; Fv9.2 n
 e4m3x4.f32 e5m2x4.f32 e2m3x4.f32 e3m2x4.f32 ; =b32,X,b32 ; !rs !satfinite relu
 e2m1x4.f32 ; =b16,X,b32 ; !rs !satfinite relu
 """,
-    "cvt.pack": "u16.s32 s16.s32 ; =b32,S1,S1 ; !sat ; 6.5/72 | "
-    + "s8.s32.b32 u8.s32.b32" + " ; =b32,S1,S1,S2 ; !sat ; 6.5/72 | "
+    "cvt.pack": "u16.s32 s16.s32 ; D:u32,S1,S1 ; !sat ; 6.5/72 | "
+    + "s8.s32.b32 u8.s32.b32" + " ; D:u32,S1,S1,S2 ; !sat ; 6.5/72 | "
     + " ".join(f"{t}.s32.b32" for t in ("s4", "u4", "s2", "u2"))
-    + " ; =b32,S1,S1,S2 ; !sat ; F72 Fv6.5, Fv6.5 F75 : cvt.pack with sub-byte type",
+    + " ; D:u32,S1,S1,S2 ; !sat ; F72 Fv6.5, Fv6.5 F75 : cvt.pack with sub-byte type",
     **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax"), _VIDEO),
     "vshl": _SHIFT,
     "vshr": _SHIFT,
@@ -246,7 +246,7 @@ _SIMD: Final = " ".join(v + n for n in "24" for v in ("vadd", "vsub", "vavrg", "
 
 MODIFIERS: Final[dict[str, str]] = {
     _SIMD: "sat op=add -> Illegal combination of .sat and .add modifiers",
-    "vset2 vset4": "op=min/max -> Illegal secondary operation for video instruction '{n}'",
+    "vset2 vset4": "op=min/max !.add -> Illegal secondary operation for video instruction '{n}'",
     "vshl vshr": "t2=s32 -> Operation requires .u32 type",
     "mad": "t0=f32 !rnd sm=20.. -> Rounding modifier required for instruction '{n}'",
     "mad.hi": "cc sat -> Modifier '.cc' cannot be combined with modifier '.sat'",
@@ -258,7 +258,6 @@ ftz oob -> Modifier '.ftz' cannot be combined with modifier '.oob'
 sat relu -> Modifier '.relu' cannot be combined with modifier '.sat'
 """,
     "rcp": "rnd=approx t=f64 !ftz -> '.ftz' modifier required for instruction 'rcp.approx.f64'",
-    "vmad": ".shr7 .shr15 -> Multiple shift-right modifiers specified",
     "abs neg": "t0=u16/u32/u64 -> Instruction '{n}' applies only to signed numeric types",
     "cvt": """
 t0=e2m3x2/e3m2x2 t1=f16x2 isa=0..90 -> Unexpected instruction types specified for 'cvt'

@@ -18,13 +18,13 @@ FORMS: Final[dict[str, str]] = {
     "st.async": f"b128 ; M,SV,M? ; weak {_SCOPE} shared::cluster mbarrier::complete_tx::bytes ; 8.1/90 | {_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
     "st.bulk": "- ; M,X,i ; weak shared::cta/shared/shared::cluster ; 8.6!100",
     "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
-    "bar": "- ; u32,u32? ; sync",
+    "bar": "- ; u32,u32? ; sync any/all",
     "bar.arrive": "- ; u32,u32 ; ; 2.0/20",
-    "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc ; 2.0/20 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc ; 2.0/20",
+    "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc ; 2.0/20 | u32 s32 ; D,u32,[u32,]P ; !and/or/popc ; 2.0/20",
     "barrier": "- ; u32,u32? ; sync aligned ; Fv6.0",
     "barrier.arrive": "- ; u32,u32 ; aligned ; Fv6.0",
-    "barrier.red": "pred ; =P,u32,[u32,]P ; !and/or/popc aligned ; Fv6.0 | u32 s32 ; =u32,u32,[u32,]P ; !and/or/popc aligned ; Fv6.0",
-    "bar.warp": "- ; u32 ; !sync ; Fv6.0",
+    "barrier.red": "pred ; =P,u32,[u32,]P ; !and/or/popc aligned ; Fv6.0 | u32 s32 ; D,u32,[u32,]P ; !and/or/popc aligned ; Fv6.0",
+    "bar.warp": "- ; u32 ; !sync ; Fv6.0 I30",
     "barrier.cluster.arrive": "- ; ; relaxed/release aligned ; 7.8!90",
     "barrier.cluster.wait": "- ; ; acquire aligned ; 7.8!90",
     "membar": "- ; ; !cta/gl/sys/gpu/cluster ; 1.4/10",
@@ -33,12 +33,12 @@ FORMS: Final[dict[str, str]] = {
     " sync_restrict::shared::cta/sync_restrict::shared::cluster ; 6.0!70 fence instruction",
     "fence.proxy": "- ; [M,i] ; !alias/async/tensormap::generic/async::generic global/shared::cta/shared::cluster"
     " acquire/release cta/cluster/gpu/sys sync_restrict::shared::cta/sync_restrict::shared::cluster ; 7.5!70",
-    "vote": "pred ; =P,P,u32@sync ; sync !all/any/uni | b32 ; =b32,P,u32@sync ; sync !ballot",
-    "shfl": "b32 ; D|P,S,u32,u32,u32@sync ; sync !up/down/bfly/idx",
+    "vote": "pred ; =P,P,u32@sync ; sync !all/any/uni/ballot | b32 ; D,P,u32@sync ; sync !all/any/uni/ballot",
+    "shfl": "b32 ; D|P,S,S,S,u32@sync ; sync !up/down/bfly/idx",
     "match": "b32 b64 ; =b32|P,S,u32 ; !sync !any/all ; Fv6.0 I70",
-    "activemask": "b32 ; =b32 ; ; Fv6.2",
-    "redux": "u32 s32 ; D,S,u32 ; !sync !add/min/max ; 7.0/80 | b32 ; D,S,u32 ; !sync !and/or/xor ; 7.0/80"
-    " | f32 ; D,S,u32 ; !sync !min/max abs NaN ; N100af/103af Fv8.6 : redux.f32",
+    "activemask": "b32 ; D ; ; Fv6.2",
+    "redux": "u32 s32 b32 ; D,S,u32 ; !sync !add/min/max/and/or/xor ; 7.0/80"
+    " | f32 ; D,S,u32 ; !sync !add/min/max/and/or/xor abs NaN ; N100af/103af Fv8.6 : redux.f32",
     "elect": "- ; =u32_|P,u32 ; !sync ; 8.0!90",
     "nanosleep": "u32 s32 ; u32 ; ; I70 Fv6.2",
     "griddepcontrol": "- ; ; !launch_dependents/wait ; Fv7.8 I90",
@@ -59,7 +59,7 @@ FORMS: Final[dict[str, str]] = {
     "cp.async.bulk.tensor": f"- ; M,M,X* ; {_TENSOR} {_BULK} tile/im2col/im2col_no_offs/im2col::w/im2col::w::128/tile::gather4/tile::scatter4"
     " mbarrier::complete_tx::bytes/bulk_group multicast::cluster cta_group::1/cta_group::2 L2::cache_hint ; 8.0/90",
     "cp.async.bulk.prefetch.tensor": f"- ; M,X* ; {_TENSOR} !L2 global tile/im2col/im2col::w/im2col::w::128/tile::gather4 L2::cache_hint ; 8.0/90",
-    "cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,u32,M@mbarrier,b64@cache_hint ; {_RED} {_BULK}"
+    "cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,u32,M?,b64@cache_hint ; {_RED} {_BULK}"
     " mbarrier::complete_tx::bytes/bulk_group L2::cache_hint noftz ; 8.0/90",
     "multimem.cp.async.bulk": "- ; M,M,X,u16@cp_mask ; !global !shared::cta !bulk_group cp_mask ; 9.1/90",
     "multimem.cp.reduce.async.bulk": f"u32 s32 u64 s64 b32 b64 f16 bf16 f32 f64 ; M,M,X ; {_RED} !global !shared::cta !bulk_group noftz ; 9.1/90",
@@ -104,7 +104,7 @@ _REDUCTIONS: Final = "bar.red bar.cta.red barrier.red barrier.cta.red"
 INSTEAD: Final[dict[str, str]] = {
     "barrier.cta barrier.cta.arrive barrier.cta.red": "-> @Fv7.8 : {n}",
     "fence.proxy": "proxy=GENERIC -> @Fv8.3 N90 : fence.proxy with unidirection proxy fence",
-    "tensormap.replace": ".swizzle_atomicity -> @Fv8.3 NNEW : {n}.swizzle_atomicity",
+    "tensormap.replace": ".swizzle_atomicity -> @Fv8.6 NNEW : {n}.swizzle_atomicity",
 }
 """Gates that replace the gate of the form row if a row here holds."""
 
@@ -123,6 +123,7 @@ GATES: Final[dict[str, str]] = {
     "shfl vote": "sync -> @Fv6.0 : {n}.sync",
     "cp.async": "prefetch -> @F75 Fv7.4 : cache prefetching",
     "cp.async.bulk cp.async.bulk.tensor": """
+n=cp.async.bulk.tensor dst=global completion=mbarrier::complete_tx::bytes | n=cp.async.bulk.tensor dst=shared::cta/shared::cluster completion=bulk_group -> Illegal modifier '.{completion}' for instruction '{n}'
 ignore_oob -> @Fv9.2 : .ignore_oob
 order=weak isa=91.. -> @Fv9.3 : {n}.weak
 order=relaxed t0=b128 -> @Fv9.3 : {n}.{scope}, Fv9.3 : {n}.relaxed
@@ -134,6 +135,7 @@ cta_group -> @Mv8.6 : .{cta_group}' on '{n}
 order=relaxed -> @M90 Mv8.6 : .relaxed' on '{n}
 order!=-/relaxed -> @Mv8.0 : .{order}' on '{n}
 """,
+    "mbarrier.arrive* mbarrier.expect_tx mbarrier.complete_tx": "space=shared::cluster -> @F90 : .shared::cluster",
     "mbarrier.*": "scope !order -> Modifier '.{scope}' requires order with '{n}' instruction",
 }
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
@@ -175,11 +177,15 @@ bool=and/or t0!=pred -> Operation requires .pred type
 """,
     "membar": "scope=gpu/cluster -> Illegal modifier '.{scope}' for instruction '{n}'",
     "membar.proxy": "space -> State space incorrect for instruction '{n}' && No state space qualifier expected for instruction '{n}'",
+    "vote": """
+t0=b32 .all | t0=b32 .any | t0=b32 .uni -> Instruction '{n}' requires '.pred' type with '.{op}' modifier.
+t0=pred .ballot -> Instruction '{n}' requires '.b32' type with '.{op}' modifier.
+""",
+    "redux": "t0=u32/s32 op=and/or/xor | t0=b32 op=add/min/max | t0=f32 op=add/and/or/xor -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'",
     "nanosleep": "t0=s32 -> Instruction '{n}' requires '.u32' type",
     "st.async red.async": """
 mmio -> @F100 Fv8.7 : st.async/red.async with .mmio modifier
 mmio order=relaxed/weak -> Modifier '.mmio' cannot be combined with modifier '.{order}'
-n=red.async !order -> order modifier required for instruction '{n}'
 order=release scope=cta/cluster -> Illegal modifier '.{scope}' for instruction '{n}' with '.release'
 order=release space=shared::cluster -> Illegal modifier '.shared::cluster' for instruction '{n}' with '.release'
 scope=cluster space=global -> Modifier '.cluster' requires '.shared::cluster' space for instruction '{n}'
@@ -187,6 +193,8 @@ scope=cluster !completion -> Modifier '.cluster' requires modifier '.completion_
 scope=gpu/sys space=shared::cluster -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
 scope=gpu/sys completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.{scope}'
 space=global completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.global'
+n=red.async space=shared::cluster !completion -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
+n=red.async !order -> order modifier required for instruction '{n}'
 n=red.async op=add t0!=u32/s32/u64/s64 | n=red.async op=min/max t0!=u32/s32 | n=red.async op=inc/dec t0!=u32 | n=red.async op=and/or/xor t0!=b32 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
 space=global -> @F100 Fv8.7 : st.async/red.async with .global state space
 space=global sm=0..99 -> State space incorrect for instruction '{n}'
@@ -217,7 +225,7 @@ dst=global cta_group -> Arguments mismatch for instruction '{n}'
 dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'
 dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared::cluster mode=tile::scatter4 -> Illegal modifier '.{mode}' for instruction '{n}'
 """,
-    "cp.reduce.async.bulk": "!completion -> .completion_mechanism modifier required for instruction '{n}'",
+    "cp.reduce.async.bulk": "dst=shared::cluster src=shared::cta !completion | dst=global src=shared::cta !completion -> .completion_mechanism modifier required for instruction '{n}'",
     "multimem.cp.reduce.async.bulk": "t0=f16/bf16 op=add !noftz -> Modifier '.noftz' required for instruction '{n}' with type '.{t0}' and operation '.add'",
     "multimem.red.async": "t0!=u32/s32/u64 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'",
     "cp.async.bulk": "order=weak isa=0..90 -> Illegal modifier '.weak' for instruction '{n}'\n"
@@ -229,6 +237,7 @@ dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared:
     "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "fence": """
 !scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster -> Scope modifier required for instruction 'fence'
+!scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster order -> Modifier '.{order}' requires scope with 'fence' instruction
 """,
 }
 """Rules between the modifiers and types of an opcode."""
@@ -277,7 +286,7 @@ count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComp
     "mbarrier.*": "order !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "st.async red.async": """
 count=3 scope=gpu/sys space!=global -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
-count=3 !space !completion -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
+n=st.async count=3 !space !completion width!=8/16 -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
 count=2 vec space!=global -> Vector qualifier is not allowed for instruction '{n}'
 """,
     "elect": "a0!=pair -> Predicate output expected for instruction '{n}'",
@@ -286,7 +295,6 @@ count=2 vec space!=global -> Vector qualifier is not allowed for instruction '{n
 bits=OVER128 -> Vector type too large, exceeds 128 bit limit
 else count=3 width=8/16 | count=2 width=8 a1!=reg8 | count=2 width=16 a1!=reg16 -> Arguments mismatch for instruction '{n}'
 """,
-    "red.async": _REMOTE,
     "st.bulk": """
 a1=reg32 -> Arguments mismatch for instruction 'mov'
 .shared::cta a0=symbol -> Argument 1 of instruction 'add': must be register
@@ -297,7 +305,10 @@ a1=reg32 -> Arguments mismatch for instruction 'mov'
 """,
     "cp.async.bulk cp.reduce.async.bulk": """
 ignore_oob dst=global => Arguments mismatch for instruction '{n}'
+n=cp.reduce.async.bulk count=5 | n=cp.reduce.async.bulk !cache_hint count=4 t0=f16/bf16/f32/f64 => Arguments mismatch for instruction '{n}'
+n=cp.reduce.async.bulk dst=shared::cluster src=global => State space incorrect for instruction '{n}'
 dst=shared::cluster/shared::cta src=global | dst=global/shared::cluster src=shared::cta ->
+else !src => State space incorrect for instruction '{n}' && Unexpected number of state spaces specified in instruction '{n}'
 else => State space incorrect for instruction '{n}'
 n=cp.reduce.async.bulk dst=shared::cluster src=shared::cta cache_hint => Arguments mismatch for instruction '{n}'
 dst=global completion!=-/bulk_group | dst!=global completion!=-/mbarrier::complete_tx::bytes -> Illegal modifier '.{completion}' for instruction '{n}'

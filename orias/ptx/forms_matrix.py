@@ -35,7 +35,7 @@ FORMS: Final[dict[str, str]] = {
     "tcgen05.dealloc": f"b32 ; u32,u32 ; !sync !aligned {_GROUP} ; Fv8.6 NTENSOR",
     "tcgen05.relinquish_alloc_permit": f"- ; ; !sync !aligned {_GROUP} ; Fv8.6 NTENSOR",
     "tcgen05.ld": f"b32 ; X* ; !sync aligned {_SHAPES} !x1/x2/x4/x8/x16/x32/x64/x128 pack::16b ; Fv8.6 NTENSOR",
-    "tcgen05.ld.red": f"u32 s32 ; X* ; {_REDUCED} ; Fv8.6 N103af/110af | f32 ; X* ; {_REDUCED} abs NaN ; Fv8.6 N103af/110af",
+    "tcgen05.ld.red": f"u32 s32 ; X* ; {_REDUCED} ; Fv8.8 N103af/110af | f32 ; X* ; {_REDUCED} abs NaN ; Fv8.8 N103af/110af",
     "tcgen05.st": f"b32 ; X* ; !sync aligned {_SHAPES} !x1/x2/x4/x8/x16/x32/x64/x128 unpack::16b ; Fv8.6 NTENSOR",
     "tcgen05.wait": "- ; ; aligned sync ; Fv8.6 NTENSOR",
     "tcgen05.fence": "- ; ; ; Fv8.6 NTENSOR",
@@ -98,6 +98,7 @@ bool=and -> @Mv7.1 M80 : .and' on 'wmma.mma
 """Gates of combinations of modifiers and types; rows as in :mod:`orias.ptx.rules`."""
 
 _TRANSFER: Final = """
+each word=any/all/uni/ballot/up/down/bfly/idx -> Illegal modifier '.{word}' for instruction '{n}'
 !sync -> .sync modifier required for instruction '{n}'
 !aligned -> .aligned modifier required for instruction '{n}'
 !layout -> layout modifier required for instruction '{n}'
@@ -107,7 +108,7 @@ shaped=no shape -> Incorrect instruction type specified for {n} with shape '.{sh
 !shape -> Incorrect instruction type specified for {n} with shape ''
 n=wmma.load.a shaped=yes t0=s4/u4/b1 layout=col -> Illegal alayout '.col' for instruction '{n}'
 n=wmma.load.b shaped=yes t0=s4/u4/b1 layout=row -> Illegal alayout '.row' for instruction '{n}'
-each word!=sync/aligned/row/col/SPACE -> Illegal modifier '.{word}' for instruction '{n}'
+each word!=sync/aligned/row/col/any/all/uni/ballot/up/down/bfly/idx/SPACE -> Illegal modifier '.{word}' for instruction '{n}'
 """
 
 MODIFIERS: Final[dict[str, str]] = {
@@ -189,6 +190,7 @@ else shape=m8n8k4 t0=f16 t3=f32 -> .dtype must be '.f32' when .ctype is '.f32' f
 !alayout shaped=yes -> '.alayout.blayout' modifier required for instruction 'mma'
 else !blayout shaped=yes -> '.blayout' modifier required for instruction 'mma'
 else !alayout | !blayout -> .alayout and .blayout modifiers required for instruction 'mma'
+alayout !blayout shaped=yes t1=f64 -> blayout modifier required for instruction 'mma with double types'
 alayout=col blayout shape!=-/m8n8k4 | alayout=col blayout shape=m8n8k4 t1!=f16 -> Illegal alayout '.col' for instruction 'mma'
 alayout blayout=row shape!=-/m8n8k4 | alayout blayout=row shape=m8n8k4 t1!=f16 -> Illegal blayout '.row' for instruction 'mma'
 t1=b1 !bool | t1=b1 !popc -> Operation .and.popc or .xor.popc required for instruction 'mma'
@@ -221,7 +223,10 @@ t!=FRAGMENT => Unexpected instruction types specified for '{{n}}'{_TRANSFER}""",
 else shaped=no -> Incorrect instruction type specified for {n} with shape '.{shape}'
 factor=s4/u4/b1 alayout!=-/row -> Illegal alayout '.{alayout}' for instruction '{n}'
 factor=s4/u4/b1 blayout!=-/col -> Illegal blayout '.{blayout}' for instruction '{n}'
-factor=b1 !bool | factor=b1 !popc -> Unexpected number of operations specified for {n} with shape '.{shape}' && Boolean operation is required for instruction '{n}'
+begins=popc -> Illegal reduction operation for instruction '{n}.{t0}.{t3}'
+factor=b1 operations!=2 -> Unexpected number of operations specified for {n} with shape '.{shape}'
+factor=b1 operations=2 begins=popc -> Incorrect operations specified for {n} with shape '.{shape}' && Incorrect operations specified for {n} with shape '.{shape}'
+factor=b1 !begins | factor=b1 begins=popc -> Boolean operation is required for instruction '{n}'
 rnd factor!=f64 | rnd!=-/rn/rz/rm/rp -> Illegal rounding modifier for instruction '{n}'
 satfinite factor=b1/f64 -> Illegal modifier '.satfinite' for instruction '{n}'
 clean satfinite isa=65.. t0!=s32 -> Instruction ''wmma.mma' with floating point type' with '.satfinite' is not supported starting from PTX ISA version 6.5

@@ -67,9 +67,9 @@ b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
     "tex.level": f"{_TEXTYPES} ; X* ; {_GEOM} v2/v4 uni ; 3.1/20",
     "tex.grad": f"{_TEXTYPES} ; X* ; {_GEOM} v2/v4 uni ; 3.1/20",
     "tld4": "u32.f32 s32.f32 f32.f32 ; X* ; !r/g/b/a !2d/a2d/cube/acube v4 ; 2.2/20",
-    "txq": f"b32 ; =b32,M ; {_QUERY}/filter_mode/addr_mode_0/addr_mode_1/addr_mode_2/num_mipmap_levels/num_samples/force_unnormalized_coords/memory_layout",
-    "txq.level": f"b32 ; =b32,M,u32 ; {_QUERY} ; Fv4.3 I30",
-    "suq": f"b32 ; =b32,M ; {_QUERY}/memory_layout",
+    "txq": f"b32 ; D,M ; {_QUERY}/filter_mode/addr_mode_0/addr_mode_1/addr_mode_2/num_mipmap_levels/num_samples/force_unnormalized_coords/memory_layout",
+    "txq.level": f"b32 ; D,M,u32 ; {_QUERY} ; Fv4.3 I30",
+    "suq": f"b32 ; D,M ; {_QUERY}/memory_layout",
     "suld.b": f"b8 b16 b32 b64 ; X,M ; {_SURF} ca/cg/cs/cv !trap/clamp/zero ; 1.5/10",
     "sust.b": f"b8 b16 b32 b64 ; M,X ; {_SURF} wb/cg/cs/wt !trap/clamp/zero ; 1.5/10",
     "sust.p": f"b32 ; M,X ; {_SURF} wb/cg/cs/wt !trap/clamp/zero ; 2.0/20",
@@ -128,9 +128,9 @@ sector !valid_addr => .valid_addr modifier required for instruction '{n}' with m
 sector space=const/PARAM -> State space incorrect for instruction '{n}'
 sector space!=-/global -> State space incorrect for feature '.L1::32B'
 sector =>
-!.L1 !.L2 !tensormap !evict2 -> Cache level modifier required for instruction '{n}'
 .L1 tensormap | .L2 tensormap -> Multiple cache operation modifiers specified
 !tensormap !evict2 space=const/PARAM -> State space incorrect for instruction '{n}'
+!.L1 !.L2 !tensormap !evict2 -> Cache level modifier required for instruction '{n}'
 evict2 space!=-/global -> State space incorrect for feature 'cache eviction priority'
 evict2 tensormap -> Illegal modifier '.tensormap' for instruction '{n}' with '.level::eviction_priority'
 evict2 .L1 -> Illegal modifier '.L1' for instruction '{n}' with '.level::eviction_priority'

@@ -199,6 +199,7 @@ LATE: Final[dict[str, str]] = {
     "tile::scatter4": "nTENSOR Fv8.6 : .tile::scatter4",
     "mbarrier::complete_tx::bytes": "F90 Fv8.0 : .mbarrier::complete_tx::bytes",
     "bulk_group": "F90 Fv8.0 : .bulk_group",
+    "mbarrier::arrive::one": "F90 Fv8.6 : .zoneevre::neevir::bar",
     "multicast::cluster": "M90 Mv8.0 : .multicast::cluster",
     "cp_mask": "F100 Fv8.6 : .cp_mask",
     "num_mipmap_levels": "Fv4.1 : num_mipmap_levels attribute",

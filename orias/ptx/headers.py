@@ -65,6 +65,8 @@ _NUMBERS: Final[dict[str, int]] = {
 _LANGUAGES: Final = frozenset(("PTX", "CUDA C++", "Fortran", "OptiX", "NVVM", "Unknown"))
 """Names that ``.language`` takes (ptxas 13.5.37)."""
 _PLAIN: Final = frozenset((".noreturn", ".explicitcluster", ".blocksareclusters", ".unified_func_stub"))
+_MOST: Final[dict[str, int]] = {".abi_preserve": 255, ".abi_preserve_control": 11}
+"""Directives -> the highest number that they take."""
 _FUNCTION_ONLY: Final = frozenset((".noreturn", ".abi_preserve", ".abi_preserve_control", ".unified_func_stub"))
 _EITHER: Final = frozenset((".local_maxnreg", ".language"))
 
@@ -177,4 +179,6 @@ def _directive(state: State, function: Function) -> None:
             state.warning(".maxnctapersm directive deprecated in PTX version 2.0, will be ignored.", line)
     if any(v <= 0 for v in values) and word != ".reqnctapercluster":
         state.error(f"Positive non-zero value expected for {word[1:]}", line)
+    if values[0] > _MOST.get(word, values[0]):
+        state.error(f"{word} {values[0]} is invalid for {state.place.target}", line)
     function.directives[word[1:]] = tuple(values)

@@ -27,7 +27,18 @@ from orias.ptx.form_table import (
 )
 from orias.ptx.gates import EARLY, LATE, PRODUCT_WORDS, SPARSE, Place, fill, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
-from orias.ptx.modifier_messages import SPACES, advisories, illegal, missing, unexpected, without_sync
+from orias.ptx.modifier_messages import (
+    MANY_PRIORITIES,
+    SPACES,
+    advisories,
+    illegal,
+    missing,
+    refused_priorities,
+    spelled,
+    unexpected,
+    unspecified_vectors,
+    without_sync,
+)
 from orias.ptx.names import IGNORED, NAME_PARTS, SLOT_OF
 from orias.ptx.opcode import FORMATS, dotted, is_shape, known_word
 from orias.ptx.operand_checks import operand_errors
@@ -53,7 +64,7 @@ _REPEATED: Final[dict[str, str]] = {
     "clamp": "Multiple clamp modifiers specified",
     "wrap": "Multiple clamp modifiers specified",
     "num": "Multiple .num modifiers specified",
-    "completion": "Multiple .mbarrier::complete_tx::bytes modifiers specified",
+    "completion": "Multiple .{shown} modifiers specified",
     "order": "Duplicate .{word} modifier",
     "evict": "Duplicate '.L1::eviction_priority' modifier specified for instruction '{n}'",
     "evict2": "Duplicate '.L2::eviction_priority' modifier specified for instruction '{n}'",
@@ -63,12 +74,49 @@ _REPEATED: Final[dict[str, str]] = {
     "permute": "Multiple permute modifiers specified",
     "mode": "Multiple .load_mode modifiers specified",
     **dict.fromkeys(
-        ("aligned", "trans", "xorsign", "abs", "mmio", "noinc", "read"), "Multiple .{word} modifiers specified"
+        (
+            "aligned",
+            "trans",
+            "xorsign",
+            "abs",
+            "mmio",
+            "noinc",
+            "read",
+            "down",
+            "alloc",
+            "cp",
+            "dealloc",
+            "ld",
+            "mma",
+            "shift",
+            "st",
+            "ashift",
+            "block_scale",
+            "cp_mask",
+            "mbarrier_init",
+            "noComplete",
+            "pack::16b",
+            "unpack::16b",
+            "multicast",
+            "multicast::cluster::all",
+            "cache_hint",
+        ),
+        "Multiple .{word} modifiers specified",
     ),
     "field": "Multiple .{word} modifiers specified",
     "sync_restrict": "Multiple .{word} modifiers specified",
     "collector": "Multiple .collector_usage modifiers specified",
     "scale_vec": "Multiple .scale_vec_size modifiers specified",
+    "scale_vectorsize": "Multiple .scale_vectorsize modifiers specified",
+    "collector_a": "Multiple .collector_usage modifiers specified",
+    "sp": "Multiple sparsity modifiers specified",
+    "texture": "Multiple texture modifiers specified",
+    "any": "Multiple .any/.all modifiers specified",
+    "shuffle": "Multiple shuffle modifiers specified",
+    "vote": "Multiple vote modifiers specified",
+    "acc": "Multiple accumulation precision modifiers specified",
+    "scale": "Multiple shift-right modifiers specified",
+    "po": "Conflicting use of '.po' modifier with operand negation",
     "kind": "Multiple .kind modifiers specified",
     "cta_group": "Multiple .{word} modifiers specified",
     "warpx": "Multiple .{word} modifiers specified",
@@ -87,26 +135,46 @@ _REQUIRED_LATE: Final = frozenset(("rnd", "cmp", "clamp", "wrap", "test"))
 _REQUIRED_LAST: Final = frozenset(("level", "scope"))
 """Slots whose absence is reported after all illegal words."""
 _ILLEGAL_EARLY: Final = frozenset(
-    ("sat", "aligned", "uni", "evict", "evict2", "completion", "1d", "2d", "3d", "4d", "5d", "any", "all", "ballot", "up",
+    ("sat", "approx", "aligned", "uni", "evict", "evict2", "completion", "1d", "2d", "3d", "4d", "5d", "any", "all", "ballot", "up",
      "down", "bfly", "idx")
 )  # fmt: skip
 """Words, and slots of words, that are refused before absent ones are reported; spaces too."""
 _REFUSED: Final = (
-    "dim level tensormap evict evict2 space sp warpx alloc cp dealloc ld mma shift st pack::16b unpack::16b cp_mask oob"
+    "uni any down shuffle ballot dim texture level tensormap evict evict2 space sp warpx alloc cp dealloc ld mma shift st pack::16b unpack::16b cp_mask oob"
     " completion async::generic tensormap::generic launch_dependents wait mbarrier_init sync_restrict aligned noinc"
-    " noComplete sat approx ftz noftz rnd shape col row cmp vec order scope mmio nc kind block_scale scale_vec ashift"
-    " collector shiftamt cc NaN xorsign cop component asked memory_layout wrap clamp shr7 shr15 po permute num trans abs"
+    " noComplete sat approx ftz noftz rnd shape col row cmp vec order scope mmio nc kind block_scale scale_vec scale_vectorsize"
+    " ashift collector_a collector shiftamt cc NaN xorsign cop component asked wrap clamp scale po permute num trans abs"
     " proxy prefetch"
 )
 _POSITION: Final[dict[str, int]] = {word: k for k, word in enumerate(_REFUSED.split())}
 """Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
-_ONE_SLOT: Final[dict[str, str]] = {
-    "row": "layout", "col": "layout", "up": "up", "down": "down", "bfly": "bfly", "idx": "idx",
-    "clamp": "clamp", "wrap": "clamp", "trap": "clamp", "zero": "clamp",
-}  # fmt: skip
+_ONE_SLOT: Final[dict[str, str]] = {"row": "layout", "col": "layout"}
 """Slots of words where an instruction takes none of them, if others: of several words in one slot the last is refused."""
+_SLOTS: Final[dict[str, str]] = {
+    **dict.fromkeys(("a1d", "a2d", "cube", "acube", "2dms", "a2dms"), "texture"),
+    **dict.fromkeys(("any", "all"), "any"), "uni": "uni", "ballot": "ballot", "down": "down",
+    **dict.fromkeys(("up", "bfly", "idx"), "shuffle"),
+    **dict.fromkeys(("clamp", "wrap", "trap", "zero"), "clamp"),
+    **dict.fromkeys(("hi", "lo"), "cmp"),
+    **dict.fromkeys(("block16", "block32"), "scale_vectorsize"),
+    **dict.fromkeys((f"collector::a::{use}" for use in ("fill", "use", "lastuse", "discard")), "collector_a"),
+    **dict.fromkeys(("shr7", "shr15"), "scale"),
+    "approx": "approx", "memory_layout": "asked",
+}  # fmt: skip
+"""Slots in which ptxas counts words, where they are not those of the opcode."""
+_EXCLUSIVE: Final[dict[str, tuple[str, frozenset[str]]]] = {
+    "vote": ("vote", frozenset(("any", "uni", "ballot"))),
+    "shfl": ("shuffle", frozenset(("shuffle", "down"))),
+}
+"""Instruction -> the slot that stands for several, of which one may be filled."""
+_GEOMETRY: Final = ("tex", "tld4", "suld", "sust", "sured")
+"""Instructions in which all words of the dimension and the texture are of one slot."""
+_COUNTED: Final = ("field", "acc")
+"""Slots of words without meaning that may still stand only once."""
+_ALONE: Final = frozenset(("uni", "any", "down", "shuffle", "ballot"))
+"""Slots of words that are refused before all other messages on words."""
 _REPEATABLE: Final = frozenset(
-    ("sync", "uni", "approx", "shiftamt", "row", "col", "NaN", "sat", "satfinite", "relu", "cc")
+    ("sync", "uni", "approx", "shiftamt", "row", "col", "NaN", "sat", "satfinite", "relu", "cc", "noalias")
 )
 """Words that may stand twice."""
 _OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
@@ -156,6 +224,8 @@ def _slot(name: str, word: str) -> str:
         return "proxy"
     if word in ("r", "g", "b", "a"):
         return "component"
+    if word in _SLOTS:
+        return _SLOTS[word]
     slot = SLOT_OF.get(word) or ("test" if word in _TESTS else "") or ("shape" if is_shape(word) else word)
     if word == "popc" and name == "mma":
         return word
@@ -166,16 +236,28 @@ def _slot(name: str, word: str) -> str:
 
 def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed: set[str]) -> str:
     """The message on a word whose slot is already filled; empty if that is legal."""
+    group, members = _EXCLUSIVE.get(name, ("", frozenset()))
+    if slot in members and slot not in slots and not members.isdisjoint(slots):
+        return _REPEATED[group]
+    if (
+        name.startswith(_GEOMETRY)
+        and slot in ("dim", "texture")
+        and {"dim": "texture", "texture": "dim"}[slot] in slots
+    ):
+        return _REPEATED["texture"]
     if word != slots.get(slot) and not (slot in slots and slot in _REPEATED):
         return ""
-    if slot == "rnd" and "approx" in (word, slots.get(slot)):
+    if word in _REPEATABLE or (slot in ("op", "bool") and word not in allowed and word not in ("inc", "dec", "exch")):
         return ""
-    if word in _REPEATABLE or (slot in ("op", "bool") and word not in allowed):
-        return ""
-    if name == "prefetch" and slot == "evict2":
-        return "Multiple cache eviction priority modifiers specified"
+    if slot in ("evict", "evict2") and word not in allowed:
+        return ""  # said with the refusal
+    if name in ("prefetch", "applypriority") and slot == "evict2":
+        return MANY_PRIORITIES
+    if slot == "ballot":
+        slot = "vote"
     return fill(
-        _REPEATED.get(slot, "Duplicate .{word} modifier"), {"word": word, "n": name, "first": slots.get(slot, "")}
+        _REPEATED.get(slot, "Duplicate .{word} modifier"),
+        {"word": word, "shown": spelled(word), "n": name, "first": slots.get(slot, "")},
     )
 
 
@@ -184,9 +266,10 @@ def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
     slots: dict[str, str] = {}
     found: list[str] = []
     for word in words:
-        if word in SPACES or (word not in allowed and word not in _TESTS and (word in IGNORED or word in TYPE_WORDS)):
-            continue
         slot = _slot(name, word)
+        ignored = word in IGNORED and slot not in _COUNTED
+        if word in SPACES or (word not in allowed and word not in _TESTS and (ignored or word in TYPE_WORDS)):
+            continue
         if name.startswith("createpolicy") and slot == "evict2":
             continue
         message = _repetition(name, word, slot, slots, allowed)
@@ -206,7 +289,9 @@ def _too_many_priorities(name: str, words: list[str]) -> list[str]:
 
 
 def _rank(word: str, slot: str) -> int:
-    """When an illegal word is reported: 0 before, 1 and 2 after the absence of words of the middle rank."""
+    """When an illegal word is reported: -1 and 0 before, 1 and 2 after the absence of words of the middle rank."""
+    if slot in _ALONE:
+        return -1
     if word in SPACES or slot in _ILLEGAL_EARLY or word in _ILLEGAL_EARLY:
         return 0
     if _POSITION.get(word, _POSITION.get(slot, len(_POSITION))) < _POSITION["sat"]:
@@ -218,16 +303,45 @@ def _place(found: tuple[int, int, list[str]]) -> int:
     return found[1]
 
 
-def _absent(name: str, row: Row, words: list[str], slots: dict[str, str]) -> tuple[list[str], list[str], list[str]]:
+def _absent(
+    name: str, row: Row, types: tuple[str, ...], words: list[str], slots: dict[str, str]
+) -> tuple[list[str], list[str], list[str]]:
     """The messages on required groups without a word in the opcode, in three ranks."""
     found: tuple[list[str], list[str], list[str]] = ([], [], [])
     for group in row.required:
         slot = "test" if group[0] in _TESTS else SLOT_OF.get(group[0], "shape")
+        if group == ("approx",):
+            _absent_approximation(name, types[0], words, slots, found)
+            continue
         both = "approx" in words and "approx" in group and any(w in words for w in group if w != "approx")
-        if both or not (any(word in words for word in group) or (slot in ("rnd", "cmp") and slot in slots)):
+        other = slot in ("rnd", "cmp") and slot in slots and "approx" not in group
+        if both or not (any(word in words for word in group) or other or (slot == "bool" and "op" in slots)):
+            messages = missing(name, group, types)
+            if group[0] == "and":
+                found[0].append(messages[0])
+                found[1].extend(messages[1:])
+                continue
             rank = 1 if slot in _REQUIRED_LATE else 2 if slot in _REQUIRED_LAST else 0
-            found[rank].extend(missing(name, group))
+            found[rank].extend(messages)
     return found
+
+
+def _absent_approximation(
+    name: str, type_: str, words: list[str], slots: dict[str, str], found: tuple[list[str], list[str], list[str]]
+) -> None:
+    """Adds the messages on `.approx`, which is absent or has a rounding beside it, in instructions without rounding."""
+    plain = f".approx modifier required for instruction '{name}'"
+    either = f"Rounding modifier or '.approx' modifier required for instruction '{name}'"
+    half = type_ in ("f16", "f16x2")
+    if "approx" in words:
+        if half and "rnd" in slots:
+            found[1].append(either)
+        return
+    if half and "rnd" not in slots:
+        found[1].append(either)
+    found[1].append(plain)
+    if name in ("ex2", "tanh") and not half:
+        found[2 if name == "tanh" else 1].append(plain)
 
 
 def _is_other_form(name: str, row: Row, words: list[str]) -> bool:
@@ -255,13 +369,13 @@ def _too_many_spaces(name: str, spaces: int) -> list[str]:
     return ["Multiple state spaces specified"] if spaces > 2 else []
 
 
-def _matrix_facts(name: str, sig: Sig, types: tuple[str, ...]) -> dict[str, str]:
+def _matrix_facts(name: str, sig: Sig, words: list[str], types: tuple[str, ...]) -> dict[str, str]:
     """The facts from the tables of matrix shapes and types."""
     if name == "mma":
         return mma_facts(sig, types)
     if name == "wgmma.mma_async":
         return wgmma_facts(sig, types)
-    return wmma_facts(name, sig, types) if name.startswith("wmma.") else {}
+    return wmma_facts(name, sig, words, types) if name.startswith("wmma.") else {}
 
 
 @final
@@ -315,6 +429,9 @@ class Checker:
         table = rows(name)
         row = table.get(types) or table.get((ANY,))
         early.extend(self._early_gates(name, words, types))
+        early.extend(unspecified_vectors(words))
+        layouts = [w for w in words if w in ("row", "col")]
+        early.extend([f"Parsing error near '.{w}': too many layout specifiers" for w in layouts[2:]])
         foreign = "" if row is not None and row.open else _foreign_feature(name, words)
         if foreign:
             early.extend(_repetitions(name, [w for w in words if SLOT_OF.get(w) not in ("op", "bool")], set()))
@@ -328,7 +445,7 @@ class Checker:
         result.types = types
         if is_ruled(name):
             facts = opcode_facts(name, words, types, sig.mods, self.place)
-            facts.update(_matrix_facts(name, sig, types))
+            facts.update(_matrix_facts(name, sig, words, types))
         else:
             facts = label_facts(name, types)
         if "::" in sig.name:
@@ -336,6 +453,11 @@ class Checker:
         if row.open:
             choices = [w for slot, w in sig.mods.items() if slot not in ("mode", "shape", "space")]
             errors.extend(apply(MODIFIERS.of(name), facts, choices, self.place))
+            early.extend(
+                _repetitions(
+                    name, [w for w in words if w not in TYPE_WORDS and _slot(name, w) not in ("op", "bool")], set(words)
+                )
+            )
             if name in _TWO_SPACES:
                 early.extend(_too_many_spaces(name, sum(w in SPACES for w in words)))
         else:
@@ -360,7 +482,7 @@ class Checker:
             result.early.append("Modifier '.relu' cannot be combined with modifier '.sat'")
             if row is None:
                 result.errors.append(unexpected(name, [], types))
-        elif foreign in _OPERATIONS and name.startswith("bar"):
+        elif foreign in _OPERATIONS and foreign != "cas" and name.startswith("bar") and name.endswith("red"):
             plain = ".".join((name, *types))
             found = f"Illegal reduction operation for instruction '{plain}'"
             result.errors.append(found if row is not None else unexpected(name, words, types))
@@ -386,42 +508,51 @@ class Checker:
         """Slot -> rank, place and messages of the last word in it, if it is illegal."""
         spaces = 0
         for word in words:
-            if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
-                if word in _TESTS:
-                    if "test" in slots:
-                        repeated.append(_REPEATED["test"])
-                    slots["test"] = word
-                continue
             slot = _slot(name, word)
+            if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
+                if slot in _COUNTED or slot == "test":
+                    if slot in slots:
+                        repeated.append(fill(_REPEATED[slot], {"word": word}))
+                    slots[slot] = word
+                continue
             if word in SPACES:
                 spaces += 1
             elif not name.startswith("createpolicy") or slot != "evict2":  # primary and secondary priority may be equal
                 message = _repetition(name, word, slot, slots, allowed)
                 if message:
                     repeated.append(message)
-                if message and slot == "rnd":
+                if message and slot == "rnd" and word in allowed:
                     wrong.pop(slot, None)
-                    continue
             slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
                 place = _POSITION.get(word, _POSITION.get(slot, len(_POSITION)))
                 found = illegal(word, slot, name, row, result.types, self.place)
+                if slot in ("evict", "evict2"):
+                    earlier = wrong.pop("evict", None)
+                    found = refused_priorities(found, earlier[2] if earlier else [])
+                    slot = "evict"
                 wrong[_ONE_SLOT.get(word, slot)] = (_rank(word, slot), place, found)
         if spaces > 1 and not allowed.isdisjoint(SPACES):
+            if name not in _TWO_SPACES:
+                result.early.extend(["Multiple state spaces specified"] * (spaces - 2))
             (result.early if name in _TWO_SPACES else errors).extend(_too_many_spaces(name, spaces))
-        operations = [m for m in repeated if m == _TWO_OPERATIONS]
+        operations = [m for m in repeated if m in (_TWO_OPERATIONS, MANY_PRIORITIES)]
         errors[:0] = operations
         result.early.extend([m for m in repeated if m not in operations] + _too_many_priorities(name, words))
-        absent = _absent(name, row, words, slots)
+        absent = _absent(name, row, result.types, words, slots)
         refused = sorted(wrong.values(), key=_place)
-        first, second, third = [[m for rank, _, found in refused if rank == k for m in found] for k in range(3)]
-        for found in (absent[0], first, absent[1], second, third, absent[2]):
+        lone, first, second, third = [
+            [m for rank, _, found in refused if rank == k for m in found] for k in range(-1, 3)
+        ]
+        before = [m for m in absent[0] if m.startswith("Illegal reduction operation")]
+        rest = [m for m in absent[0] if m not in before]
+        for found in (before, lone, rest, first, absent[1], second, third, absent[2]):
             errors.extend(found)
         rules = MODIFIERS.of(name)
         if rules:
             if slots != sig.mods or "isa" not in facts:
                 facts = opcode_facts(name, words, result.types, {**sig.mods, **slots}, self.place)
-                facts.update(_matrix_facts(name, sig, result.types))
+                facts.update(_matrix_facts(name, sig, words, result.types))
             errors.extend(apply(rules, facts, words, self.place))
 
     def _gates(self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> None:

@@ -15,28 +15,34 @@ from orias.ptx.targets import listed
 SPACES: Final = frozenset(
     ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
 )
+VECTOR_REMARK: Final = "Vector Type not specified properly"
+MANY_PRIORITIES: Final = "Multiple cache eviction priority modifiers specified"
 _ILLEGAL: Final = """
 n=cvt word=ftz t0!=f16/f32/f64 t1!=f16/f32/f64 | n=cvt word=ftz t0=bf16 | n=cvt word=ftz t1=bf16 -> Illegal modifier '.ftz' for instruction 'cvt'
 n=cvt word=ftz => Modifier '.ftz' does not apply to this type of convert operation
 n=cvt word=sat => Illegal modifier '.sat' for instruction 'cvt'
-word=cc => Modifier '.cc' applies only to {n} integer types
+word=cc elsewhere t0=u16/s16 => Modifier '.cc' applies only to {n} integer types
+word=cc t0=INTEGER => {plain}
+word=cc => {plain} && Modifier '.cc' applies only to {n} integer types
 word=sat t0 elsewhere => Modifier '.sat' does not apply to '.{t0}' type
 word=SPACE space => State space incorrect for instruction '{n}'
 word=SPACE => No state space qualifier expected for instruction '{n}'
-slot=cmp cmp | word=lo/hi cmp => Mismatch between instruction type and comparison qualifier
-slot=cmp | word=lo/hi -> Comparison qualifier is not allowed for instruction '{n}'
+slot=cmp cmp => Mismatch between instruction type and comparison qualifier
+slot=cmp -> Comparison qualifier is not allowed for instruction '{n}'
+word=lo/hi/ls/hs last=u8/u16/u32/u64 | slot=cmp word!=lo/hi/ls/hs last=f16/f16x2/f32/f64/bf16/bf16x2 =>
 word=equ/geu/gtu/hi/hs/leu/lo/ls/ltu/nan/neu/num => Mismatch between instruction type and comparison qualifier
 slot=cmp =>
-slot=rnd word!=approx/rs => Illegal rounding modifier for instruction '{n}'
+slot=rnd n=ex2/tanh t0=f16/f16x2 => Illegal modifier 'rounding' for instruction '{n}'
+slot=rnd word!=rs => Illegal rounding modifier for instruction '{n}'
 slot=vec -> Vector qualifier is not allowed for instruction '{n}'
 slot=vec t0 -> Result vector expected && Argument vector size mismatch for instruction '{n}'
 slot=vec =>
 word=inc/dec/exch => Illegal reduction operation for instruction '{full}'
 word=f4e/b4e/rc8/ecl/ecr/rc16 => Illegal modifier 'Permute' for instruction '{n}'
 word=1d/2d/3d/4d/5d => Illegal modifier 'dimension' for instruction '{n}'
-slot=dim -> Illegal modifier 'Geometry' for instruction '{n}'
+slot=texture -> Illegal modifier 'Geometry' for instruction '{n}'
 word=2dms/a2dms => Illegal modifier 'Multi-sample geometry' for instruction '{n}'
-slot=dim => {plain}
+slot=texture => {plain}
 word=clamp/wrap/trap/zero => Illegal modifier 'Clamp' for instruction '{n}' && Illegal modifier 'Clamp' for instruction '{n}'
 word=shr7/shr15 => Illegal modifier 'Shift-right' for instruction '{n}'
 word=r/g/b/a => Illegal modifier 'Component' for instruction '{n}'
@@ -53,6 +59,7 @@ word=rs -> {plain}
 word=rs -> @n100a/103a : .rs
 word=rs =>
 word=cp_mask => @F100 Fv8.6 : .{word} && {plain}
+word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 -> @Fv8.6 : .{word}
 word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @XTENSOR : .{word}' for instruction '{n} && {plain}
 -> {plain}
 """
@@ -61,7 +68,12 @@ word=pack::16b/unpack::16b/warpx2::01_23/warpx2::02_13/warpx4 => @XTENSOR : .{wo
 _MISSING: Final = """
 word=finite => Test required for instruction '{n}'
 n=fence.proxy/membar.proxy => .proxykind modifier required for instruction '{n}'
-slot=rnd only => .approx modifier required for instruction '{n}'
+word=and => Illegal reduction operation for instruction '{n}.{t0}' && Reduction operation is required for instruction '{n}'
+n=griddepcontrol => '.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'
+n=match word=any => '.any' or '.all' modifier required for instruction 'match'
+n=clusterlaunchcontrol.try_cancel.async word=mbarrier::complete_tx::bytes => .mbarrier::complete_tx::bytes modifier required for instruction '{n}'
+n=cp.async.bulk.prefetch word=L2 => .level modifier required for instruction '{n}'
+word=ftz => .ftz modifier required for instruction '{n}.{t0}'
 slot=rnd approx => Rounding modifier or '.approx' modifier required for instruction '{n}'
 slot=rnd => Rounding modifier required for instruction '{n}'
 slot=cmp => Comparison modifier required for instruction '{n}'
@@ -83,7 +95,6 @@ word=r => Component modifier required for instruction '{n}'
 word=2d n=tld4 => Geometry modifier required for instruction '{n}'
 word=1d n!=cp.async.bulk.tensor/cp.reduce.async.bulk.tensor/cp.async.bulk.prefetch.tensor => Geometry modifier required for instruction '{n}'
 word=trap => Clamp modifier required for instruction '{n}'
-n=griddepcontrol => '.launch_dependents' or '.wait' modifier required for instruction 'griddepcontrol'
 -> .{word} modifier required for instruction '{n}'
 """
 """Messages on a required group without a word in the opcode; ``word`` is the first of the group."""
@@ -113,27 +124,41 @@ def illegal(word: str, slot: str, name: str, row: Row, types: tuple[str, ...], p
         "slot": slot,
         "n": name,
         "full": ".".join((name, *types[:2])),
-        "plain": f"Illegal modifier '.{word}' for instruction '{name}'",
+        "plain": f"Illegal modifier '.{spelled(word)}' for instruction '{name}'",
         "target": place.target,
     }
     for key, type_ in zip(("t0", "t1"), types, strict=False):
         facts[key] = type_
+    if types:
+        facts["last"] = types[-1]
     for other in row.words:
         facts["space" if other in SPACES else SLOT_OF.get(other, "")] = other
-    if word == "sat" and any(word in r.words for r in rows(name).values()):
+    if word in ("sat", "cc") and any(word in r.words for r in rows(name).values()):
         facts["elsewhere"] = "yes"
     found = messages(PRODUCT_WORDS[word], place, facts) if word in PRODUCT_WORDS else []
     return found + apply(_rows(_ILLEGAL), facts, [], place)
 
 
-def missing(name: str, group: tuple[str, ...]) -> list[str]:
+def missing(name: str, group: tuple[str, ...], types: tuple[str, ...]) -> list[str]:
     """The messages on a required group without a word in the opcode."""
     facts = {"n": name, "word": group[0], "slot": SLOT_OF.get(group[0], "shape")}
     for word in group:
         facts[word] = word
-    if group == ("approx",):
-        facts["only"] = "yes"
+    if types:
+        facts["t0"] = types[0]
     return apply(_rows(_MISSING), facts, [], _NOWHERE)
+
+
+def refused_priorities(found: list[str], earlier: list[str]) -> list[str]:
+    """The messages on an illegal eviction priority after those on ``earlier`` ones of the instruction."""
+    if not earlier:
+        return found
+    return [*[m for m in earlier if m != MANY_PRIORITIES], *found[1:], MANY_PRIORITIES]
+
+
+def spelled(word: str) -> str:
+    """A word as ptxas writes it in its messages."""
+    return "zoneevre::neevir::bar" if word == "mbarrier::arrive::one" else word
 
 
 def unexpected(name: str, words: list[str], types: tuple[str, ...]) -> str:
@@ -180,7 +205,13 @@ def advisories(name: str, sig: Sig, words: list[str], place: Place) -> list[tupl
                 f" '{place.target}' as this feature is {slow}",
             )
         )
-    for word, following in zip(words, [*words[1:], ""], strict=False):
-        if SLOT_OF.get(word) == "vec" and following not in TYPE_WORDS and SLOT_OF.get(following) != "vec":
-            found.append(("warning", "Vector Type not specified properly"))
     return found
+
+
+def unspecified_vectors(words: list[str]) -> list[str]:
+    """The remarks on words of vectors before which no type stands; warnings that precede all errors."""
+    return [
+        VECTOR_REMARK
+        for word, following in zip(words, [*words[1:], ""], strict=False)
+        if SLOT_OF.get(word) == "vec" and following not in TYPE_WORDS and SLOT_OF.get(following) != "vec"
+    ]

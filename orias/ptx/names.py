@@ -217,7 +217,7 @@ NAMES: Final[dict[str, str]] = {
     " L2::evict_normal=primary|secondary L2::evict_first=primary|secondary L2::evict_unchanged=primary|secondary",
     "atom": _RED, "red": _RED, "red.async": _RED, "multimem.ld_reduce": _RED, "multimem.red": _RED, "multimem.st": "", "multimem.st.async": "", "multimem.red.async": _RED,
     # barriers, votes, shuffles, fences
-    "bar": "sync=op arrive=op red=op cta=cta", "barrier": "sync=op arrive=op red=op cta=cta", "bar.warp.sync": "", "bar.warp": "",
+    "bar": "sync=op arrive=op red=op cta=cta any=vote all=vote", "barrier": "sync=op arrive=op red=op cta=cta", "bar.warp.sync": "", "bar.warp": "",
     "barrier.cluster": "arrive=op wait=op", "membar": _PROXY, "fence": _PROXY + " mbarrier_init=op_restrict"
     " sync_restrict::shared::cta=sync_restrict sync_restrict::shared::cluster=sync_restrict",
     "vote": "", "shfl": "", "match": "", "activemask": "", "redux": _RED, "elect": "", "nanosleep": "",

@@ -25,14 +25,14 @@ from orias.ptx.ast import (
     Sig,
     Var,
 )  # fmt: skip
-from orias.ptx.fits import Use, scalar_fits, vector_errors, vector_fits
+from orias.ptx.fits import INDIRECT, Use, scalar_fits, vector_errors, vector_fits
 from orias.ptx.form_table import Row, Slot
 from orias.ptx.matrix_checks import matrix_vector_errors, mma_operands, mma_sizes_differ
 from orias.ptx.operands import is_address_type
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
 from orias.ptx.texture_checks import texture_errors
-from orias.ptx.video_checks import replaces_result, selector_messages
+from orias.ptx.video_checks import negation_messages, replaces_result, selector_messages
 from orias.ptx.wgmma_checks import wgmma_operands
 
 _GENERIC: Final = frozenset(("ldmatrix", "ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
@@ -41,9 +41,28 @@ _INDEXED: Final = frozenset(("ld", "ldu", "st", "multimem.red", "multimem.st", "
 _ADDRESS_TYPES: Final = frozenset(("b32", "u32", "s32", "b64", "u64", "s64"))
 _WITH_SYNC: Final = {"shfl": 5, "vote": 3}
 """Operands of instructions that have forms with and without .sync, in those with it."""
-_INDIRECT: Final = {"texref": "texture", "surfref": "surface", "samplerref": "sampler"}
 _COPIES: Final = ("cp.async", "cp.reduce.async", "tensormap.cp_fenceproxy")
+_WIDE_ADDRESS: Final = frozenset(
+    (
+        "st.async",
+        "red.async",
+        "tensormap.replace",
+        "multimem.red",
+        "createpolicy.range",
+        "tcgen05.alloc",
+        "tcgen05.commit",
+    )
+)
+"""Instructions whose macro in ptxas moves the address, which must not be narrow."""
+_WIDE_GENERIC: Final = frozenset(("st.bulk", "ldmatrix", "stmatrix", "cp.async.mbarrier.arrive"))
+"""The same, of generic addresses alone."""
+_ANY_SIZE: Final = ("tcgen05.", "wgmma.", "cp.", "multimem.cp.")
+"""Instructions with vectors of any size."""
+_EIGHT: Final = ("ld", "st", "atom", "red", "multimem.", "mma", "wmma.")
+"""Instructions with vectors of 8 elements."""
 _MOV_SLOT: Final = Slot("S")
+_SPACED: Final[dict[str, str]] = {"cvta": "", "mapa": "shared", "getctarank": "shared"}
+"""Instructions on the address of a variable in a state space, and the space where their opcode names none."""
 
 
 def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
@@ -101,7 +120,23 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
             return use.soft
     if any("vector" in m.lower() and not m.startswith("Vector operand") for m in use.soft):
         return use.soft
+    if (
+        name == "atom"
+        and sig.mods.get("op") == "cas"
+        and len(ops) == 4
+        and types[0] not in ("b16", "b32", "b64", "b128")
+    ):
+        return [f"Unexpected instruction types specified for '{name}'"]
     return mismatch
+
+
+def illegal_vector_sizes(name: str, ops: list[Operand]) -> list[str]:
+    """The messages on vectors of sizes that an instruction has nowhere, which precede those on types."""
+    if name.startswith(_ANY_SIZE):
+        return []
+    vectors = [v for op in ops for v in (op, *op.elems) if v.kind == O_VEC]
+    longest = 8 if name.startswith(_EIGHT) else 4
+    return [f"Illegal vector size: {len(v.elems)}" for v in vectors if len(v.elems) not in (1, 2, 4, longest)]
 
 
 def _present(when: str, sig: Sig) -> bool:
@@ -136,6 +171,8 @@ def _all_fit(slots: list[Slot], ops: list[Operand], use: Use) -> bool:
             if len(use.soft) > before and use.soft[before].startswith(("Special register", "Vector operand")):
                 before += 1
             use.soft[before:before] = found
+    if use.name == "vmad":
+        use.soft.extend(negation_messages(use.sig, ops))
     return True
 
 
@@ -187,6 +224,8 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
         return True
     if var.space == "reg":
         return _register_address(var, bool(op.elems), use)
+    if use.name in ("ldmatrix", "stmatrix") and "space" not in use.sig.mods and var.type in INDIRECT:
+        use.note(f"Indirect access to {INDIRECT[var.type]} requires .u64 type")
     if use.name.startswith("mbarrier.") and var.space != "shared":
         use.note(f"Illegal state space for address operand '{var.name}' with instruction '{use.name}'")
     if _in_wrong_space(var, op, use) or (use.name == "cp.async.mbarrier.arrive" and var.space != "shared"):
@@ -203,9 +242,21 @@ def _register_address(var: Var, tensor: bool, use: Use) -> bool:
             use.note(f"{what} Use integer or bit only.")
         return True
     bits = TYPE_BITS.get(var.type, 0)
-    if bits < 32 and use.name.startswith("cp.async.mbarrier.arrive") and "space" not in use.sig.mods:
-        use.note("Arguments mismatch for instruction 'mov'")
-    return bits in ((32, 64) if tensor else (8, 16, 32, 64))
+    macro = _macro_of_address(use) if bits < 32 else ""
+    if macro:
+        use.note(f"Arguments mismatch for instruction '{macro}'")
+    return bits in ((32, 64) if tensor and not use.name.startswith("cp.") else (8, 16, 32, 64))
+
+
+def _macro_of_address(use: Use) -> str:
+    """The instruction of a macro of ptxas that takes no narrow register as the address of an instruction; empty if there is none."""
+    name = use.name
+    mods = use.sig.mods
+    if name in ("tcgen05.shift", "tcgen05.cp") or (name == "st.bulk" and "space" in mods):
+        return "add"
+    wide = name in _WIDE_ADDRESS or (name.startswith("wmma.") and mods.get("space", "global") == "global")
+    generic = name in _WIDE_GENERIC and "space" not in mods
+    return "mov" if wide or generic or (name == "prefetch" and "tensormap" in mods) else ""
 
 
 def _in_wrong_space(var: Var, op: Operand, use: Use) -> bool:
@@ -219,7 +270,7 @@ def _in_wrong_space(var: Var, op: Operand, use: Use) -> bool:
         return base != var.space and not (base == "const" and var.space == "global" and var.linkage == "")
     generic = use.name in _GENERIC or use.name.startswith("mbarrier.")
     # a generic address cannot refer to a constant bank
-    return not space and var.space in ("const", "param") and generic and "tensormap" not in mods
+    return not space and var.space in ("const", "param") and generic
 
 
 def _copied_space(use: Use) -> str:
@@ -247,10 +298,10 @@ _ROLES: Final[dict[str, Callable[[Slot, Operand, Use], bool]]] = {
 def _value(slot: Slot, op: Operand, use: Use) -> bool:
     """Whether an operand fits as a result or source, or as a pair of one and a predicate."""
     if op.kind == O_PAIR:
+        first, second = op.elems
         if not slot.pair and slot.role in "DQ":
             use.note(f"Predicate output not allowed for instruction '{use.name}'")
-            return True
-        first, second = op.elems
+            return slot.role == "Q" or first.kind != O_REG or _value(slot, first, use)
         if second.kind != O_SINK and (second.var is None or second.var.type != "pred"):
             return False
         op = first
@@ -264,9 +315,9 @@ def _value(slot: Slot, op: Operand, use: Use) -> bool:
     if slot.wide:
         type_ = type_[0] + str(TYPE_BITS[type_] * 2)
     mods = use.sig.mods
-    if use.name == "cvta" and slot.role == "S" and op.kind in (O_SYM, O_FUNC):
-        if op.var is None or op.var.space != mods.get("space", "").partition("::")[0]:
-            use.note("State space mismatch between instruction and address in instruction 'cvta'")
+    if use.name in _SPACED and slot.role == "S" and use.index == 1 and op.kind in (O_SYM, O_FUNC):
+        if op.var is None or op.var.space != mods.get("space", _SPACED[use.name]).partition("::")[0]:
+            use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
             return True
     if slot.vector and "vec" in mods:
         return vector_fits(op, type_, int(mods["vec"][1:]), slot.relaxed, use)
@@ -278,6 +329,9 @@ def _predicate_result(op: Operand, use: Use) -> bool:
         return True
     if op.kind == O_IMM and op.imm_type == "int":
         use.needs_result()
+        return True
+    if op.kind == O_ADDR and op.var is not None and op.var.type == "pred":
+        use.must_be_register()
         return True
     if op.kind != O_REG or op.var is None or op.var.type != "pred":
         return False
@@ -299,8 +353,8 @@ def _mov(op: Operand, use: Use) -> bool:
         return _mov_vector(op, type_, use)
     if op.kind == O_REG and op.var is not None and op.var.vec > 1 and not op.comp:
         return type_[0] == "b" and TYPE_BITS.get(op.var.type, 0) * op.var.vec == TYPE_BITS[type_]
-    if op.kind == O_SYM and op.var is not None and op.var.type in _INDIRECT and op.key != "s+" and type_ != "u64":
-        use.note(f"Indirect access to {_INDIRECT[op.var.type]} requires .u64 type")
+    if op.kind == O_SYM and op.var is not None and op.var.type in INDIRECT and op.key != "s+" and type_ != "u64":
+        use.note(f"Indirect access to {INDIRECT[op.var.type]} requires .u64 type")
         return True
     if use.index and op.kind in (O_SYM, O_FUNC):
         return op.kind == O_FUNC or type_[0] in "bus"

@@ -144,7 +144,7 @@ def is_address_type(type_: str) -> bool:
 def operand(state: State, depth: int = 0) -> Operand:
     """Reads one operand by the grammar."""
     left = _single(state, depth)
-    if left.kind == O_ADDR and state.lex.kind == T_PUNCT and state.lex.text == "|":
+    if (left.kind == O_ADDR or left.neg or depth) and state.lex.kind == T_PUNCT and state.lex.text == "|":
         state.syntax()
     if state.take("|"):
         right = _single(state, depth)

@@ -30,6 +30,7 @@ from orias.ptx.gates import Place, fill, messages
 
 SETS: Final[dict[str, str]] = {
     "STRONG": "relaxed/acquire/release/acq_rel/sc",
+    "INTEGER": "u8/s8/u16/s16/u32/s32/u64/s64",
     "HALF": "f16/f16x2/bf16/bf16x2",
     "FP8": "e4m3/e5m2",
     "FP8X2": "e4m3x2/e5m2x2",

@@ -178,10 +178,30 @@ def _more_operands(name: str, ops: list[Operand], type_: str, use: Use) -> bool:
         return register_fits(ops[0].var.type, type_, False)
     if name == "tex.level" and ops[0].kind == O_IMM:
         return (ops[0].imm_type == "int") == (type_ != "f32")
+    if name == "tex.grad":
+        _check_gradients(ops, use)
     if any(o.kind == O_REG and o.neg for o in ops):
         use.note(f"Operand negation not allowed for instruction '{name}'")
     vectors = [o for o in ops if o.kind == O_VEC and name in ("tex", "tex.base")]
     return _registers_in(ops, _ANY_WORD) and _registers_in(vectors, _PLACES)
+
+
+_GRADIENTS: Final[dict[str, int]] = {"1d": 1, "a1d": 1, "2d": 2, "a2d": 2, "3d": 4, "cube": 4, "acube": 4}
+"""Elements of a vector of derivatives, by geometry."""
+
+
+def _check_gradients(ops: list[Operand], use: Use) -> None:
+    """Notes the derivatives that are no vectors or not as long as the geometry asks for."""
+    expected = _GRADIENTS.get(use.sig.mods.get("dim", ""), 0)
+    for place, op in enumerate(ops[:2], 3):
+        size = len(op.elems) if op.kind == O_VEC else op.var.vec if op.var is not None and not op.comp else 1
+        if op.kind != O_VEC and size == 1:
+            use.note(f"Vector expected for argument {place}")
+            continue
+        if size not in _SIZES:
+            use.note(f"Illegal vector size: {size}")
+        if expected and size != expected:
+            use.note(f"Operand vector size doesn't match geometry for instruction '{use.name}'")
 
 
 def _size_errors(name: str, op: Operand, sig: Sig, times: int) -> list[str]:

@@ -41,7 +41,7 @@ def selector_messages(name: str, sig: Sig, ops: list[Operand], at: int) -> list[
     found: list[str] = []
     pattern = _SOURCES[lanes] if at else _RESULTS[lanes]
     wrong = selected and re.fullmatch(pattern, op.comp) is None
-    if wrong or (lanes and op.kind not in (O_REG, O_SINK)):
+    if wrong or (lanes and (op.kind not in (O_REG, O_SINK) or op.key.endswith("+"))):
         found.append(f"Incorrect video selector for operand {at}")
     if selected and at == 3:
         found = found if lanes else []
@@ -52,6 +52,19 @@ def selector_messages(name: str, sig: Sig, ops: list[Operand], at: int) -> list[
         elif "op" in sig.mods:
             found.append("Video instruction cannot have destination selector and secondary operation")
     return found
+
+
+def negation_messages(sig: Sig, ops: list[Operand]) -> list[str]:
+    """Error messages on the signs before the sources of vmad: of the product or of c, and neither with ``.po``."""
+    product, third = ops[1].neg != ops[2].neg, ops[3].neg
+    if "po" in sig.mods and (product or third):
+        return ["Conflicting use of '.po' modifier with operand negation"]
+    return ["Operand negation limited to either (source A xor source B) or source C"] if product and third else []
+
+
+def ends_early(name: str, ops: list[Operand]) -> bool:
+    """Whether a scalar video instruction lacks an operand: a sum is none of the sources that may stand without a third."""
+    return len(ops) == 3 and is_video(name) and not is_simd(name) and any(op.key.endswith("+") for op in ops[1:])
 
 
 def replaces_result(name: str, op: Operand) -> bool:

@@ -50,13 +50,20 @@ def _product_types(types: tuple[str, ...]) -> str:
     return types[1] if types[1] in FACTORS and types[0] == types[3] == sums else ""
 
 
-def wmma_facts(name: str, sig: Sig, types: tuple[str, ...]) -> dict[str, str]:
+def wmma_facts(name: str, sig: Sig, words: list[str], types: tuple[str, ...]) -> dict[str, str]:
     """The facts of a wmma opcode that rules test.
 
     ``operand``: the type that determines the first version; ``factor``: the type of A and B if there is such a product;
-    ``shaped``: yes if the shape belongs to the types.
+    ``shaped``: yes if the shape belongs to the types; ``operations``: number of the operations of a product, ``begins``: the first
+    of them; ``layout``: absent if the opcode of a transfer has two.
     """
     facts: dict[str, str] = {}
+    operations = [w for w in words if w in ("and", "or", "xor", "popc")]
+    if operations:
+        facts["begins"] = operations[0]
+    facts["operations"] = str(len(operations))
+    if sum(w in ("row", "col") for w in words) > 1:
+        facts["layout"] = "-"
     if not types:
         return facts
     facts["operand"] = types[1] if len(types) == 4 else types[0]

@@ -3,7 +3,6 @@
 import pytest
 
 from orias.cubin.relocs import R_8_0, R_64, R_G8_0, R_G64, R_UNIFIED, R_UNIFIED8_0
-from orias.diag import Unsupported
 from orias.lower.frame.data_layout import FUNCTION_BYTE, FUNCTION_OFFSET
 from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import LowerOptions, Program
@@ -96,6 +95,7 @@ def test_functions_of_several_kernels_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("relocatable", [False, True])
-def test_an_address_that_the_driver_fills_in_needs_eight_bytes(relocatable: bool) -> None:
-    with pytest.raises(Unsupported, match="32-bit initializer"):
-        lowered(DATA + ".visible .global .align 4 .u32 v = memory;\n", "sm_75", relocatable)
+def test_an_address_in_four_bytes_is_filled_in_byte_by_byte(relocatable: bool) -> None:
+    data, relocs = initial(DATA + ".visible .global .align 4 .u32 v[2] = {memory, 9};\n", "sm_75", relocatable)
+    assert data == bytes(4) + (9).to_bytes(4, "little")
+    assert relocs == [(k, R_G8_0 + k, "memory") for k in range(4)]

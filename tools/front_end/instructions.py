@@ -10,7 +10,9 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from orias.ptx.ast import TYPE_BITS
+from orias.ptx.ast import TYPE_BITS, TYPE_WORDS
+from orias.ptx.form_table import rows
+from orias.ptx.gates import LATE
 from orias.ptx.instructions import variant
 from orias.ptx.names import WORDS
 from orias.target.profile import TARGETS
@@ -137,7 +139,20 @@ def recorded() -> list[Line]:
             part = text.split("\t")
             texts.append(part[1] if name == "families.txt" else part[0].removeprefix("+ ").removeprefix("- "))
     found = {line(_by_type(t)) for t in texts if ";" not in t.rstrip(";")}
-    return sorted(x for x in found if x is not None)
+    return sorted(x for x in found if x is not None and not _is_later(x))
+
+
+def _is_later(one: Line) -> bool:
+    """Whether an instruction begins with a release after ptxas 13.0.88: it tells such an instruction nothing but that it is wrong."""
+    types = tuple(w for w in one.words if w in TYPE_WORDS)
+    name = ".".join((one.name, *one.words))
+    table = rows(variant(name)[0])
+    row = table.get(types) or table.get(("*",))
+    if row is not None and re.search(r"v9\.[1-9]", row.gate):
+        return True
+    return any(re.search(r"v9\.[1-9]", LATE.get(w, "")) for w in one.words) or bool(
+        {"ignore_oob", "scaled::n2::ue8m0"} & set(one.words)
+    )
 
 
 def _by_type(text: str) -> str:

@@ -107,7 +107,9 @@ def copysign(ctx: "Ctx", i: Instr) -> None:
 
 @lowers("testp", types="f32")
 def testp(ctx: "Ctx", i: Instr) -> None:
-    """``testp.f32``; like ptxas, ``normal`` holds for zero."""
+    """``testp.f32``; like ptxas, ``normal`` holds for zero, and without a test the result is unspecified."""
+    if "op" not in i.sig.mods:
+        return
     a = ctx.src(i.ops[1], "f32")
     m = ctx.b.r("LOP3.LUT", a, imm(ABS_MASK), RZ, imm(0xC0), NOT_PT)
     ctx.write_pred(i.ops[0], _class_of(ctx, i.sig.mods["op"], m))

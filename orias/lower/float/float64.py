@@ -69,7 +69,9 @@ def copysign(ctx: "Ctx", i: Instr) -> None:
 
 @lowers("testp", types="f64")
 def testp(ctx: "Ctx", i: Instr) -> None:
-    """``testp.f64``; like ptxas, ``normal`` holds for zero."""
+    """``testp.f64``; like ptxas, ``normal`` holds for zero, and without a test the result is unspecified."""
+    if "op" not in i.sig.mods:
+        return
     a = ctx.src(i.ops[1], "f64")
     hi = ctx.b.r("LOP3.LUT", ctx.hi(a), imm(0x7FFFFFFF), RZ, imm(0xC0), NOT_PT)
     ctx.write_pred(i.ops[0], _class_of(ctx, i.sig.mods["op"], ctx.lo(a), hi))

@@ -89,11 +89,11 @@ def initial_data(
             continue
         if isinstance(to, Function):
             if not own_sections:
-                type_ = FUNCTION_OFFSET if byte < 0 else FUNCTION_BYTE + byte
+                whole, first = FUNCTION_OFFSET, FUNCTION_BYTE
             elif const_offset is None and target.has(features.UNIFIED_FUNCTIONS):
-                type_ = R_UNIFIED if byte < 0 else R_UNIFIED8_0 + byte
+                whole, first = R_UNIFIED, R_UNIFIED8_0
             else:
-                type_ = R_64 if byte < 0 else R_8_0 + byte
+                whole, first = R_64, R_8_0
         elif to.space == "const" and not value.generic and const_offset is not None:
             place = const_offset[to] + value.addend
             if byte < 0:
@@ -102,14 +102,17 @@ def initial_data(
                 data[offset] = place >> 8 * byte & 0xFF
             continue
         elif to.space == "const" and not value.generic:
-            type_ = R_64 if byte < 0 else R_8_0 + byte
+            whole, first = R_64, R_8_0
         else:
-            type_ = R_G64 if byte < 0 else R_G8_0 + byte
-        if byte < 0 and width != 8:
-            # ptxas writes a 64-bit relocation over the four bytes, which overwrites the bytes after them.
-            raise Unsupported("An address in a 32-bit initializer is not supported yet", v.line)
+            whole, first = R_G64, R_G8_0
         name = to.name if isinstance(to, Function) else symbols.get(to, to.name)
-        relocs.append(Reloc(offset, type_, name, value.addend))
+        if byte >= 0:
+            relocs.append(Reloc(offset, first + byte, name, value.addend))
+        elif width == 8:
+            relocs.append(Reloc(offset, whole, name, value.addend))
+        else:
+            # ptxas writes a 64-bit relocation over the four bytes, which overwrites the bytes after them.
+            relocs.extend([Reloc(offset + k, first + k, name, value.addend) for k in range(width)])
     return bytes(data), relocs
 
 

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Final
 from orias.isa.operand import K_NONE, NOT_PT, PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_reg, sb
 from orias.lower.frame.registry import lowers
 from orias.lower.memory.asynccopy import groups_left
+from orias.lower.memory.atomics import lower_atomic
 from orias.lower.memory.cluster_copies import ClusterCopy, is_cluster_copy, lower_cluster_copy
 from orias.lower.memory.lane_loops import Pick, each_pair, each_thread, pack_uniform
-from orias.lower.memory.loads_stores import address, elements, fence, gather, strong
+from orias.lower.memory.loads_stores import address, elements, fence, gather, lower_st, strong
 from orias.ptx.ast import TYPE_BITS, Instr, Operand
+from orias.ptx.opcode import parse_opcode
 from orias.target import features
 
 if TYPE_CHECKING:
@@ -353,24 +355,35 @@ def lower_red_async(ctx: "Ctx", i: Instr) -> None:
     ctx.b.emit(name + (".64" if TYPE_BITS[type_] == 64 else ""), [], [K_NONE, where, URZ, imm(0), value], ctx.guard)
 
 
+def _ordinary(ctx: "Ctx", i: Instr, type_: str, kind: str) -> None:
+    """The store or reduction of PTX that does at once what an asynchronous one may do later."""
+    mods = i.sig.mods
+    words = ["release", mods["scope"]] if "scope" in mods else []
+    words += [mods[slot] for slot in ("space", "op") if slot in mods]
+    ordinary = Instr(parse_opcode(".".join([kind.lower(), *words, type_])), i.ops, i.pred, i.line, i.column)
+    (lower_atomic if kind == "RED" else lower_st)(ctx, ordinary)
+
+
 def _to_global(ctx: "Ctx", i: Instr, type_: str, kind: str) -> None:
     """st.async and red.async to global memory, which release: USTGR, UREDGR; or an ordinary store or reduction after a fence.
 
-    The code of ptxas 13.0.88 for other operations than add adds too, and it has no instruction at all for MMIO at GPU
-    scope and for weak stores.
+    Weak stores, narrow ones and operations other than add are the ordinary instructions: ptxas 13.0.88 has no instruction at
+    all for weak stores and for MMIO at GPU scope, and adds for every operation.
     """
     mods = i.sig.mods
     scope, mmio = mods.get("scope", ""), "mmio" in mods
-    if mods.get("order") != "release" or scope not in ("gpu", "sys") or (mmio and scope != "sys"):
+    if i.sig.name in ("st.async", "red.async") and (
+        not scope or TYPE_BITS[type_] < 32 or (kind == "RED" and mods["op"] != "add")
+    ):
+        _ordinary(ctx, i, type_, kind)
+        return
+    if scope not in ("gpu", "sys"):
         raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
+    if mmio:
+        scope = "sys"
     wide = TYPE_BITS[type_] == 64
     size = ".64" if wide else ".S32" if kind == "RED" and type_ == "s32" else ""
-    if kind == "RED":
-        if mods["op"] != "add":
-            raise ctx.unsupported(f"'{i.sig.text}' on {ctx.target.name}")
-        kind += "G.E.ADD"
-    else:
-        kind += "G.E"
+    kind += "G.E.ADD" if kind == "RED" else "G.E"
     strength = f".{'MMIO' if mmio else 'STRONG'}.{scope.upper()}"
     ctx.begin_guarded()
     value = ctx.src(i.ops[1], type_)
