@@ -28,7 +28,7 @@ _ERROR_BARRIERS: Final[frozenset[str]] = frozenset(("ERRBAR", "CGAERRBAR"))
 
 
 def gather_fences(fn: Func) -> None:
-    """Move other instructions out of the fences of an allocated function, before or behind them."""
+    """Move other instructions out of the fences of an allocated function, before or after them."""
     if not fn.target.has(features.MERCURY_LAYOUT):
         return
     for b in fn.blocks:
