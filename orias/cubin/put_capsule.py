@@ -24,6 +24,7 @@ from orias.cubin.relocs import (
     R_ABS32_32,
     R_ABS32_HI_32,
     R_ABS32_LO_32,
+    R_ABS56_16_34,
     R_CONST_FIELD22_37,
     R_G64,
     R_UNIFIED,
@@ -289,6 +290,8 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
         if r.symbol in own and r.type in _CODE_TYPES:
             out.append(OutReloc(last + _IMMEDIATE, _CODE_TYPES[r.type], code.symbol, _place(m, r.addend)))
         elif r.type in CALL_RELOCS and (r.symbol in names or r.symbol in code.kernel.externs):
+            out.append(OutReloc(last + _WIDE_IMMEDIATE, _M_64, w.symbol(r.symbol, code.text.name), r.addend))
+        elif r.type == R_ABS56_16_34:
             out.append(OutReloc(last + _WIDE_IMMEDIATE, _M_64, w.symbol(r.symbol, code.text.name), r.addend))
         elif r.type in _FUNCTION_TYPES:
             out.append(

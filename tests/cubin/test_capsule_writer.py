@@ -123,8 +123,6 @@ def test_sections(tmp_path: Path, arch: str, objects: bool) -> None:
         assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
 
 
-UFT_OFFSET = 0x10002
-"""A type that ptxas also writes for calls through pointers, against __UFT_OFFSET; Orias has no relocation there."""
 POINTERS = """
 .global .align 8 .b32 g[4] = {1,2,3,4};
 .const .align 8 .u64 c[2] = {g, generic(g)};
@@ -151,9 +149,9 @@ BRANCHES = """
 
 
 def relocation_types(data: bytes) -> dict[str, set[int]]:
-    """The types of each Mercury relocation section, but UFT_OFFSET."""
+    """The types of each Mercury relocation section."""
     return {
-        s.name: {int.from_bytes(s.data[i + 8 : i + 12], "little") for i in range(0, len(s.data), 24)} - {UFT_OFFSET}
+        s.name: {int.from_bytes(s.data[i + 8 : i + 12], "little") for i in range(0, len(s.data), 24)}
         for s in ElfFile(data).sections
         if s.name.startswith(".nv.merc.rela")
     }
