@@ -19,11 +19,17 @@ from orias.cubin.nvinfo import Record
 from orias.cubin.put_debug import frame_of, line_program
 from orias.cubin.relocs import (
     CALL_RELOCS,
+    R_64,
     R_ABS16_32,
     R_ABS32_32,
     R_ABS32_HI_32,
     R_ABS32_LO_32,
+    R_ABS56_16_34,
     R_CONST_FIELD22_37,
+    R_G64,
+    R_UNIFIED,
+    R_UNIFIED32_HI_32,
+    R_UNIFIED32_LO_32,
 )
 from orias.cubin.section_builder import OutReloc, OutSection
 from orias.cubin.work import Code, Work
@@ -38,7 +44,9 @@ _SHT_SYMTAB: Final = 0x70000085
 _SHT_RELA: Final = 0x70000082
 _SHT_CONSTANT_USER: Final = 0x7000007C
 _SHT_CONSTANT_PIC: Final = 0x7000007D
+_SHT_CONSTANT_OPTIMIZER: Final = 0x70000084
 
+_M_G64: Final = 0x10001
 _M_64: Final = 0x10002
 _M_32: Final = 0x10003
 _M_16: Final = 0x10004
@@ -47,6 +55,9 @@ _M_HI: Final = 0x10006
 _M_CODE: Final = 0x10008
 _M_CODE_LO: Final = 0x10028
 _M_CODE_HI: Final = 0x10029
+_M_FUNCTION: Final = 0x10032
+_M_FUNCTION_LO: Final = 0x1003E
+_M_FUNCTION_HI: Final = 0x1003F
 _M_FRAME_SIZE: Final = 0x1000E
 _M_FRAME_CODE: Final = 0x1003D
 _DATA_TYPES: Final[dict[int, int]] = {
@@ -55,6 +66,10 @@ _DATA_TYPES: Final[dict[int, int]] = {
 """Relocations against data: type in code, type in Mercury."""
 _CODE_TYPES: Final[dict[int, int]] = {R_ABS32_32: _M_CODE, R_ABS32_LO_32: _M_CODE_LO, R_ABS32_HI_32: _M_CODE_HI}
 """Relocations against the own function (return addresses)."""
+_FUNCTION_TYPES: Final[dict[int, int]] = {R_UNIFIED32_LO_32: _M_FUNCTION_LO, R_UNIFIED32_HI_32: _M_FUNCTION_HI}
+"""Relocations against addresses of functions."""
+_VALUE_TYPES: Final[dict[int, int]] = {R_64: _M_64, R_G64: _M_G64, R_UNIFIED: _M_FUNCTION}
+"""Relocations in initial values: type in the plain section, type in the Mercury one."""
 _IMMEDIATE: Final = 12
 """Place of an immediate of 32 bits in the last unit."""
 _WIDE_IMMEDIATE: Final = 8
@@ -108,9 +123,16 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
         _rela(s, section, f"{_MERC}.rela{code.text.name}", _text_relocs(w, code, m))
     if w.m.lineinfo:
         _lines(w, s)
+    for code, m in zip(w.codes, s.mercury, strict=True):
+        if code.bank2 is not None:
+            name = f"{_MERC}.rela.nv.constant.optimizer.{code.kernel.name}"
+            _rela(s, s.image[code.bank2.name], name, _table_relocs(code, m))
     if w.bank4 is not None:
         slots = [OutReloc(x.offset, _M_64, w.symbol(x.symbol, ".nv.constant4"), x.addend) for x in w.m.bank4]
         _rela(s, s.image[w.bank4.name], f"{_MERC}.rela.nv.constant.pic", slots)
+    for plain, space, name in ((w.bank3, "const", "nv.constant.user"), (w.global_init, "global", "nv.global.init")):
+        if plain is not None:
+            _rela(s, s.image[plain.name], f"{_MERC}.rela.{name}", _value_relocs(w, space))
     _rela(s, s.frame, f"{_MERC}.rela.debug_frame", _frames(w, s))
     out = [*s.capsules, s.frame, *s.lines, s.info, *s.infos, *(r for r, _ in s.relocs), *copies, s.symtab]
     for section in out:
@@ -147,13 +169,22 @@ def _refuse(w: Work) -> None:
         raise NoCapsule("the module has no code")
     for what, found in (
         ("debug information", m.debug or any(d.relocs for d in m.sections)),
-        ("tables of branch targets or constants of the compiler", any(c.bank2 is not None for c in w.codes)),
+        ("constants of the compiler", any(_has_constants(c) for c in w.codes)),
         ("textures, samplers or surfaces", _uses_textures(w)),
-        ("pointers to functions", bool(m.address_taken or m.indirect_calls or m.address_uses)),
-        ("initial values that are addresses", any(v.relocs for v in m.variables)),
+        ("pointers to functions in executables", not m.relocatable and _has_pointers(w)),
     ):
         if found:
             raise NoCapsule(f"the Mercury form of {what} is not known")
+
+
+def _has_pointers(w: Work) -> bool:
+    m = w.m
+    return bool(m.address_taken or m.indirect_calls or m.address_uses) or any(v.relocs_applied for v in m.variables)
+
+
+def _has_constants(code: Code) -> bool:
+    """True if constant bank 2 holds more than tables of branch targets."""
+    return len(code.kernel.const2) != 4 * sum(len(b.targets) for b in code.kernel.branch_targets)
 
 
 def _uses_textures(w: Work) -> bool:
@@ -186,7 +217,6 @@ def _refuse_offsets(w: Work, code: Code) -> None:
     """NoCapsule if the function has code offsets (in records, too) whose Mercury form is not known."""
     k = code.kernel
     for what, found in (
-        ("BRX", bool(k.branch_targets)),
         ("distances in code", k.relative_addresses),
         ("relative return addresses in objects", w.m.relocatable and bool(k.addresses)),
         ("barriers in memory", bool(k.mbarrier_records)),
@@ -202,6 +232,18 @@ def _refuse_offsets(w: Work, code: Code) -> None:
 def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
     """Copies of sections with data, and of reserved shared memory."""
     out: list[OutSection] = []
+    for code in w.codes:
+        if code.bank2 is not None:
+            copy = OutSection(
+                f"{_MERC}.nv.constant.optimizer.{code.kernel.name}",
+                _SHT_CONSTANT_OPTIMIZER,
+                _FLAG | elf.SHF_ALLOC | elf.SHF_INFO_LINK,
+                code.bank2.align,
+            )
+            copy.info_section = s.image[code.text.name]
+            copy.data = bytes(len(code.kernel.const2))
+            s.image[code.bank2.name] = copy
+            out.append(copy)
     for plain, name, type_, flags in (
         (w.bank4, "nv.constant.pic", _SHT_CONSTANT_PIC, elf.SHF_ALLOC),
         (w.bank3, "nv.constant.user", _SHT_CONSTANT_USER, elf.SHF_ALLOC),
@@ -249,6 +291,12 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
             out.append(OutReloc(last + _IMMEDIATE, _CODE_TYPES[r.type], code.symbol, _place(m, r.addend)))
         elif r.type in CALL_RELOCS and (r.symbol in names or r.symbol in code.kernel.externs):
             out.append(OutReloc(last + _WIDE_IMMEDIATE, _M_64, w.symbol(r.symbol, code.text.name), r.addend))
+        elif r.type == R_ABS56_16_34:
+            out.append(OutReloc(last + _WIDE_IMMEDIATE, _M_64, w.symbol(r.symbol, code.text.name), r.addend))
+        elif r.type in _FUNCTION_TYPES:
+            out.append(
+                OutReloc(last + _IMMEDIATE, _FUNCTION_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend)
+            )
         elif r.type in _DATA_TYPES and r.symbol not in names:
             out.append(OutReloc(last + _IMMEDIATE, _DATA_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend))
         else:
@@ -257,6 +305,23 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
         last = (m.offsets[offset // _WORD + 1] - 1) * _UNIT
         out.append(OutReloc(last + _IMMEDIATE, _M_CODE, code.symbol, _place(m, target)))
     return sorted(out, key=lambda r: r.offset)
+
+
+def _table_relocs(code: Code, m: Mercury) -> list[OutReloc]:
+    """Those of the tables of branch targets: the Mercury offset of each target, in a section of zeros."""
+    targets = [t for b in code.kernel.branch_targets for t in b.targets]
+    return [OutReloc(4 * k, _M_CODE, code.symbol, _place(m, t)) for k, t in enumerate(targets)]
+
+
+def _value_relocs(w: Work, space: str) -> list[OutReloc]:
+    """Those of the initial values in a space."""
+    out: list[OutReloc] = []
+    for v in w.m.variables:
+        for r in v.relocs if v.space == space else ():
+            if r.type not in _VALUE_TYPES:
+                raise NoCapsule(f"the Mercury form of a relocation of type {r.type} in {v.name} is not known")
+            out.append(OutReloc(v.offset + r.offset, _VALUE_TYPES[r.type], w.symbol(r.symbol, v.name), r.addend))
+    return out
 
 
 def _lines(w: Work, s: CapsuleSections) -> None:
@@ -335,7 +400,9 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
     for r in kernel_records(code.kernel, w.facts, index, 0, w.param_base(code.kernel)):
         if r.code in left_out:
             continue
-        if r.code in offsets:
+        if r.code == nvinfo.INDIRECT_BRANCH_TARGETS:
+            out.append(nvinfo.sval(r.code, _branches(code, m)))
+        elif r.code in offsets:
             words = [int.from_bytes(r.payload[i : i + 4], "little") for i in range(0, len(r.payload), 4)]
             out.append(nvinfo.sval(r.code, [_place(m, x) for x in words]))
         else:
@@ -343,6 +410,14 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
         if r.code == nvinfo.CUDA_API_VERSION:
             payload = finalizer_options(w.m.opt_level, w.m.relocatable, w.m.lineinfo)
             out.append(Record(nvinfo.MERCURY_FINALIZER_OPTIONS, nvinfo.SVAL, 0, payload))
+    return out
+
+
+def _branches(code: Code, m: Mercury) -> list[int]:
+    """The words of INDIRECT_BRANCH_TARGETS with Mercury offsets."""
+    out: list[int] = []
+    for b in code.kernel.branch_targets:
+        out += [_place(m, b.offset), 0, len(b.targets), *(_place(m, t) for t in b.targets)]
     return out
 
 

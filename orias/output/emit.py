@@ -17,7 +17,9 @@ from orias.isa.operand import (
     K_SYM,
     K_WORD,
     PT,
+    RZ,
     UPT,
+    URZ,
     Opnd,
     const,
     const_bank,
@@ -32,12 +34,14 @@ from orias.isa.operand import (
     r,
 )
 from orias.ori.ir import NO_CTL, Block, Func, Inst, SymRef
+from orias.target import features
 from orias.target.profile import Target
 
 INST_BYTES: Final = 16
 _UNIFIED_TABLE: Final = "__UFT_OFFSET"
 _NO_FUNCTION: Final = 1
 """First entry of a table of function pointers, which is no valid code offset."""
+_ZERO: Final = imm(0)
 _MASK64: Final = (1 << 64) - 1
 
 
@@ -125,6 +129,7 @@ class _Emitter:
         "block_at",
         "func_at",
         "funcs",
+        "mercury",
         "out",
         "owned",
         "pointers",
@@ -149,6 +154,7 @@ class _Emitter:
         self.funcs: list[Func] = funcs
         self.table: IsaTable = table
         self.target: Target = target
+        self.mercury: bool = target.has(features.MERCURY_LAYOUT)
         self.own_sections: bool = own_sections
         self.pointers: Sequence[str] = pointers
         pool = funcs[0].pool if funcs else None
@@ -190,7 +196,8 @@ class _Emitter:
             raise Unsupported(f"{inst.op.name} has no control word", inst.loc)
         base = inst.op.base
         after = at + INST_BYTES
-        src = [self._operand(fn, b, k, o, at, starts) for o in inst.src]
+        written = self._zeros(inst) if self.mercury else inst.src
+        src = [self._operand(fn, b, k, o, at, starts) for o in written]
         if base == "BRA":
             src.append(_distance(starts[b.succs[-1].id] - after))
         elif inst.op.flags & (F_TABLE_JUMP | F_RETURNS):
@@ -208,6 +215,13 @@ class _Emitter:
         if self.self_check:
             self._read_back(inst, dst, src, value)
         return value.to_bytes(16, "little")
+
+    def _zeros(self, inst: Inst) -> list[Opnd]:
+        """The sources with RZ for zeros where the operation takes a register: the spelling that capsules have forms for."""
+        zero = URZ if inst.op.base[0] == "U" else RZ
+        offsets = [a + 3 for a in inst.op.addr]
+        src = [zero if o == _ZERO and k not in offsets else o for k, o in enumerate(inst.src)]
+        return src if src != inst.src and self.table.accepts(inst.op, inst.guard, inst.dst, src) else inst.src
 
     def _read_back(self, inst: Inst, dst: list[Opnd], src: list[Opnd], word: int) -> None:
         """Check that the word decodes to its instruction; the text of a form may omit a PT at its end."""

@@ -52,6 +52,7 @@ from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.passes.offsets import offset_fits
 from orias.target import features
 
+_INVALIDATE = op("CCTL.IVALL")
 _MOVABLE = (K_IMM, K_CONST, K_UR)
 
 
@@ -72,7 +73,9 @@ def legalize(fn: Func, uniform: bool = True) -> None:
 
 @final
 class _Legalizer:
-    __slots__ = ("desc", "fn", "has_calls", "in_uniform", "moved", "out", "table", "uniform", "wanted")
+    __slots__ = (
+        "acquires", "desc", "fn", "has_calls", "in_uniform", "mercury", "moved", "out", "table", "uniform", "wanted",
+    )  # fmt: skip
 
     def __init__(self, fn: Func, uniform: bool) -> None:
         self.fn: Func = fn
@@ -85,6 +88,9 @@ class _Legalizer:
         """What it has in uniform registers since the last call."""
         self.wanted: dict[Opnd, Opnd] = {}
         self.desc: Opnd = K_NONE
+        self.mercury: bool = fn.target.has(features.MERCURY_LAYOUT)
+        self.acquires: bool = False
+        """The target states an atomic and the invalidation that follows as one instruction, which a reduction cannot be."""
         self.has_calls: bool = any(fn.changes_uniform(i) for i in fn.insts())
 
     def run(self) -> None:
@@ -99,10 +105,11 @@ class _Legalizer:
             insts = b.insts
             if needs_desc and b is fn.blocks[0] and not self.has_calls:
                 self._entry_descriptor(b)
-            for inst in insts:
+            for k, inst in enumerate(insts):
                 if inst.op.flags & F_PSEUDO:
                     self._pseudo(inst)
                 else:
+                    self.acquires = self.mercury and k + 1 < len(insts) and insts[k + 1].op is _INVALIDATE
                     self._real(inst)
                 if fn.changes_uniform(inst):
                     self.desc = K_NONE
@@ -143,7 +150,7 @@ class _Legalizer:
             self._metadata(inst)
             self.out.append(inst)
             return
-        if inst.op.base == "ATOMG" and inst.dst == [RZ, PT]:
+        if inst.op.base == "ATOMG" and inst.dst == [RZ, PT] and not self.acquires:
             self._reduction(inst)
         self._addresses(inst)
         if inst.op.base == "I2F" and is_imm(inst.src[0]) and src_width(inst.op, 0, inst.src[0]) == 2:

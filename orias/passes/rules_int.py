@@ -38,6 +38,7 @@ from orias.semantics.integers import (
 )
 
 _IADD3: Final = op("IADD3")
+_IADD3_X: Final = op("IADD3.X")
 _IMAD: Final = op("IMAD")
 _LEA: Final = op("LEA")
 _IADD64: Final = op("iadd64")
@@ -68,6 +69,9 @@ def shift_left_of(inst: Inst | None) -> tuple[Opnd, int] | None:
 
 
 def _add3(cx: Cx, inst: Inst) -> None:
+    if inst.op is _IADD3_X and inst.src[3:] == [NOT_PT, NOT_PT] and not any(s & INV for s in inst.src[:3]):
+        # Without a carry the upper word is a sum like others.
+        cx.rewrite(inst, _IADD3, inst.src[:3])
     if inst.op is not _IADD3:
         return
     if len(inst.dst) > 1:

@@ -221,7 +221,9 @@ class MoveSet:
             if frm == K_P:
                 self._inst(COMBINE_PREDICATES, [d, PT], [s, PT, PT, imm(0x80), imm(0)])
             elif frm == K_UP:
-                self._inst(COMBINE_PREDICATES, [d, PT], [PT, PT, s, imm(0x80), imm(0)])
+                # ptxas 13.0.88 writes the table of the unused result so where a capsule has to state the move.
+                unused = imm(8 if self.fn.target.has(features.MERCURY_LAYOUT) else 0)
+                self._inst(COMBINE_PREDICATES, [d, PT], [PT, PT, s, imm(0x80), unused])
             else:
                 raise Unsupported("move into a predicate from an operand that has no move", self.loc)
         elif to == K_UP:

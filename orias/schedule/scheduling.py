@@ -3,6 +3,7 @@
 from orias.options import Options
 from orias.ori.ir import Func
 from orias.schedule.block_order import layout
+from orias.schedule.fence_groups import gather_fences
 from orias.schedule.list import Plan, schedule_physical, schedule_virtual
 from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
@@ -31,6 +32,7 @@ def post_ra(fn: Func, options: Options) -> None:
     if not serial:
         clear_once(fn)
         schedule_physical(fn)
+    gather_fences(fn)
     layout(fn)
     if serial:
         schedule_serial(fn)

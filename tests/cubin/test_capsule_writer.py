@@ -7,6 +7,7 @@ import pytest
 
 from orias.cli.main import run
 from orias.compiler import compile_text
+from orias.cubin import nvinfo
 from orias.cubin.capsule.capsule_parser import SHT_CUDA_CAPSULE, capsules
 from orias.cubin.capsule.capsule_rules import Rules, load_rules
 from orias.cubin.capsule.capsule_writer import NoCapsule, capsule_bytes, mercury_of
@@ -14,14 +15,15 @@ from orias.cubin.capsule.items import HEAD, SAME
 from orias.cubin.elf import KIND_CAPSULE, KIND_SASS, ElfFile
 from orias.diag import CompileError
 from orias.isa.isa_table import load
-from orias.isa.op import op
-from orias.isa.operand import PT, RZ, r
+from orias.isa.op import F_BRANCH, F_CALL, F_RETURNS, op
+from orias.isa.operand import NOT_PT, PT, RZ, Opnd, r
 from orias.options import Options
 from orias.output.result import CompileResult
 from orias.target.decoder_class import table_of_sm
 from orias.tools.cubin_target import sm_number
 from tests.corpus.test_corpus import needs_objects
 from tests.cubin.ptx_cases import CASES
+from tests.cubin.test_capsules import code_sections
 from tests.cubin.test_roundtrip import compile_ptx
 from tests.device import load as load_image
 from tests.forms.form import Form, module_text
@@ -121,6 +123,67 @@ def test_sections(tmp_path: Path, arch: str, objects: bool) -> None:
         assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
 
 
+POINTERS = """
+.global .align 8 .b32 g[4] = {1,2,3,4};
+.const .align 8 .u64 c[2] = {g, generic(g)};
+.func (.reg .b32 r) f(.reg .b32 a) { add.s32 r,a,1; ret; }
+.func (.reg .b32 r) h(.reg .b32 a) { mul.lo.s32 r,a,a; ret; }
+.global .align 8 .u64 table[2] = {f, h};
+.visible .entry k(.param .u64 p0, .param .u32 q) {
+  .reg .b64 %rd<8>; .reg .b32 %r<8>; .reg .pred %p<2>;
+  ld.param.u64 %rd1,[p0]; ld.param.u32 %r1,[q]; cvt.u64.u32 %rd2,%r1; ld.global.u32 %r2,[%rd1];
+  mov.u64 %rd3,f; setp.eq.u32 %p1,%r2,4; mov.u64 %rd4,table; add.u64 %rd4,%rd4,%rd2; ld.global.u64 %rd5,[%rd4];
+  selp.u64 %rd3,%rd3,%rd5,%p1; prot: .callprototype (.reg .b32 r) _ (.reg .b32 a); call (%r3),%rd3,(%r2),prot;
+  st.global.u32 [%rd1],%r3; mov.u64 %rd4,c; add.u64 %rd4,%rd4,%rd2; ld.const.u64 %rd5,[%rd4]; st.global.u64 [%rd1+8],%rd5; ret;
+}
+"""
+BRANCHES = """
+.visible .entry k(.param .u64 p0) {
+  .reg .b64 %rd<8>; .reg .b32 %r<8>; ld.param.u64 %rd1,[p0]; ld.global.u32 %r1,[%rd1+4];
+  ts: .branchtargets L1, L2, L3, L4, L5, L6, L7, L8; brx.idx %r1, ts;
+  L1: st.global.u32 [%rd1+4],%r1; bra L9; L2: st.global.u32 [%rd1+8],%r1; bra L9; L3: st.global.u32 [%rd1+12],%r1; bra L9;
+  L4: st.global.u32 [%rd1+16],%r1; bra L9; L5: st.global.u32 [%rd1+20],%r1; bra L9; L6: st.global.u32 [%rd1+24],%r1; bra L9;
+  L7: st.global.u32 [%rd1+28],%r1; bra L9; L8: st.global.u32 [%rd1+32],%r1; L9: ret;
+}
+"""
+
+
+def relocation_types(data: bytes) -> dict[str, set[int]]:
+    """The types of each Mercury relocation section."""
+    return {
+        s.name: {int.from_bytes(s.data[i + 8 : i + 12], "little") for i in range(0, len(s.data), 24)}
+        for s in ElfFile(data).sections
+        if s.name.startswith(".nv.merc.rela")
+    }
+
+
+@pytest.mark.parametrize("arch", sorted(FAMILY))
+def test_addresses(tmp_path: Path, arch: str) -> None:
+    """Addresses of functions and in initial values have the Mercury relocations of ptxas, and are right once finalised."""
+    ours = compiled(with_head(POINTERS, arch), arch, "require").data
+    assert relocation_types(ours) == relocation_types(compile_ptx(tmp_path, POINTERS, arch, "-c"))
+    assert not changes(ours, finalised(ours, arch, tmp_path))
+    assert "in executables is not known" in compiled(with_head(POINTERS, arch), arch, objects=False).no_capsule
+
+
+def test_branch_tables(tmp_path: Path) -> None:
+    """Tables of branch targets (executables have them) are zeros with a relocation for each target, as with ptxas."""
+    ours = compiled(with_head(BRANCHES, "sm_100"), "sm_100", "require", objects=False).data
+    theirs = compile_ptx(tmp_path, BRANCHES, "sm_100")
+    assert relocation_types(ours) == relocation_types(theirs)
+    name = ".nv.merc.nv.constant.optimizer.k"
+    a, b = ElfFile(ours).section(name), ElfFile(theirs).section(name)
+    assert a is not None and b is not None
+    assert (a.type, a.flags, a.align, a.data) == (b.type, b.flags, b.align, b.data)
+    records = {r.code: r for r in nvinfo.decode(ElfFile(ours).section(".nv.merc.nv.info.k").data)}
+    words = records[nvinfo.INDIRECT_BRANCH_TARGETS].payload
+    targets = [int.from_bytes(words[k : k + 4], "little") for k in range(12, len(words), 4)]
+    rela = ElfFile(ours).section(".nv.merc.rela.nv.constant.optimizer.k").data
+    addends = [int.from_bytes(rela[k + 16 : k + 24], "little") for k in range(0, len(rela), 24)]
+    assert targets == addends[::-1]
+    assert len(set(targets)) == 8
+
+
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103f", "sm_110", "sm_110a", "sm_120", "sm_121"])
 def test_own_target(tmp_path: Path, arch: str) -> None:
     """nvlink takes objects with capsules for their own SM (a wrong symbol of reserved shared memory crashes it)."""
@@ -189,6 +252,50 @@ def test_packed_sums(tmp_path: Path, arch: str) -> None:
     assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
 
 
+def instructions(data: bytes, section: str) -> list[tuple[Opnd, str, list[Opnd], list[Opnd]]]:
+    """Guard, operation, results and sources of the instructions of a section, without those that the linker makes anew."""
+    file = ElfFile(data)
+    table = load(table_of_sm(sm_number(file)))
+    code = file.section(section)
+    assert code is not None
+    words = [int.from_bytes(code.data[at : at + 16], "little") for at in range(0, len(code.data), 16)]
+    decoded = [d for d in map(table.decode, words) if d.op.name != "NOP" and (d.op.name, d.guard) != ("LDS", NOT_PT)]
+    out = []
+    for d in decoded:
+        targets = d.op.flags & (F_BRANCH | F_CALL | F_RETURNS) or d.op.base == "BSSY"
+        out.append((d.guard, d.op.name, d.dst, [] if targets else d.src))
+    while out and out[-1][1] == "BRA":
+        out.pop()
+    return out
+
+
+def changes(before: bytes, after: bytes) -> list[str]:
+    """The functions of an object whose instructions are others once finalised; the other SM has the same ones, save their order."""
+    names = {s.name for s in ElfFile(after).sections} & set(code_sections(ElfFile(before)))
+    return [n for n in sorted(names) if instructions(before, n) != instructions(after, n)]
+
+
+def check_files(paths: list[Path], arch: str, folder: Path) -> tuple[int, list[str]]:
+    """Number of corpus files with capsules that link, and functions that finalising changes."""
+    linked, wrong = 0, []
+    for path in paths:
+        try:
+            result = compiled(path.read_text(errors="replace"), arch)
+        except CompileError:
+            continue
+        if result.no_capsule:
+            continue
+        (folder / "a.o").write_bytes(result.data)
+        command = [tool("nvlink"), "-arch", FAMILY[arch], str(folder / "a.o"), "-o", str(folder / "f.cubin")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        if done.returncode and "Undefined reference" in done.stdout + done.stderr:
+            continue
+        assert done.returncode == 0, f"{path.name}: {done.stdout}{done.stderr}"
+        linked += 1
+        wrong += [f"{path.name}: {n}" for n in changes(result.data, (folder / "f.cubin").read_bytes())]
+    return linked, wrong
+
+
 def check_forms(forms: list[Form], arch: str, folder: Path, opt: int = 3) -> tuple[int, list[str]]:
     """Number of forms with a capsule, and those that are wrong once finalised."""
     written, wrong = 0, []
@@ -226,6 +333,8 @@ def test_finalised(tmp_path: Path, arch: str) -> None:
     _, wrong = check_forms(rotating(forms_of(arch), 4, f"finalised {arch}"), arch, tmp_path)
     assert not wrong
     check_kernels(["saxpy", *rotating(NAMES, 1, f"finalised kernels {arch}")], arch, tmp_path)
+    _, changed = check_files(rotating(small_files(arch), 3, f"finalised files {arch}"), arch, tmp_path)
+    assert not changed
 
 
 @pytest.mark.sweep
@@ -253,4 +362,12 @@ def test_finalised_sweep(tmp_path: Path, arch: str, opt: int) -> None:
     written, wrong = check_forms(forms, arch, tmp_path, opt)
     assert not wrong
     assert written > 0.85 * len(forms)
-    assert check_kernels(NAMES, arch, tmp_path, opt) >= 18
+    assert check_kernels(NAMES, arch, tmp_path, opt) == len(NAMES)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("arch", sorted(FAMILY))
+def test_finalised_files_sweep(tmp_path: Path, arch: str) -> None:
+    linked, changed = check_files(rotating(small_files(arch), 100, f"sweep of finalised files {arch}"), arch, tmp_path)
+    assert not changed
+    assert linked >= 60

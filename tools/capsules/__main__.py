@@ -39,13 +39,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--files", type=int, default=120, help="corpus files for each target")
     parser.add_argument("--random", type=int, default=240, help="random programs for each target")
     parser.add_argument("--read-only", action="store_true", help="compile nothing")
+    parser.add_argument("--programs", type=Path, help="compile the programs of this file alone")
+    parser.add_argument("--add", type=Path, help="a table, which gets the rules that it lacks")
     parser.add_argument("--keep", type=Path, help="a table whose rules stay where the samples give none")
     parser.add_argument("--evidence", type=Path, help="write each rule with its numbers of samples and of sources")
     parser.add_argument("-o", type=Path, dest="out", help="write the table")
     o = parser.parse_args(arguments)
     if not o.read_only:
-        gather(o.folder, o.targets.split(","), o.files, o.random, lambda text: print(text, flush=True))
+        gather(o.folder, o.targets.split(","), o.files, o.random, lambda text: print(text, flush=True), o.programs)
     found = cubins(o.folder, apart=False)
+    if o.programs is not None:
+        found += cubins(o.folder, apart=True)
     samples = samples_of(found)
     lengths = Lengths(equations_of(found))
     rules, without = rules_of(samples, lengths)
@@ -57,6 +61,11 @@ def main(arguments: list[str]) -> int:
     if o.evidence is not None:
         o.evidence.write_text("".join(f"{r.instructions}\t{r.sources}\t{r.line}\n" for r in rules), encoding="utf-8")
     lines = [r.line for r in rules]
+    if o.add is not None:
+        o.out.write_text(
+            "\n".join(with_added(o.add.read_text(encoding="utf-8").splitlines(), lines)) + "\n", encoding="utf-8"
+        )
+        return 0
     judged_lines = [line for line in JUDGED.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     replaced = {line.partition("\t")[0] for line in judged_lines}
     lines = [*(line for line in lines if line.partition("\t")[0] not in replaced), *judged_lines]
@@ -75,6 +84,17 @@ def with_kept(lines: list[str], older: list[str]) -> list[str]:
     kept = [_careful(line) for line in older if line and not line.startswith("#") and _signature(line) not in new]
     print(f"{len(kept)} rules kept")
     return sorted([*lines, *kept], key=_signature)
+
+
+def with_added(table: list[str], new: list[str]) -> list[str]:
+    """A table with the new rules of signatures that it lacks, or has with conditions only: these come after its own."""
+    have = {_signature(line): line for line in table}
+    rows = {line.partition("\t")[0] for line in table}
+    open_ = {key for key in have if any(line == key for line in rows)}
+    extra = [line for line in new if _signature(line) not in open_ and line.partition("\t")[0] not in rows]
+    print(f"{len(extra)} rules added")
+    heading = [line for line in table if line.startswith("#")]
+    return [*heading, *sorted([line for line in table if line and not line.startswith("#")] + extra, key=_signature)]
 
 
 def _careful(line: str) -> str:

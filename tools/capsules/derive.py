@@ -239,7 +239,9 @@ def _seen(text: str, row: Row) -> Row:
     conditions = dict(row.conditions)
     for j in predicate_sources(text):
         values = {operand_value(s.operands[j]) for s in row.samples}
-        if not any(v & _NEGATED for v in values):
+        if values in ({_TRUE}, {_FALSE}):
+            conditions.setdefault(j, values.pop())
+        elif not any(v & _NEGATED for v in values):
             conditions.setdefault(j, "+")
         elif _FALSE not in values:
             conditions.setdefault(j, "n")

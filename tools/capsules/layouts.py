@@ -8,7 +8,7 @@ import random
 from collections import defaultdict
 from typing import NamedTuple
 
-from orias.cubin.capsule.capsule_rules import FIELD_WIDTHS, GUARD_BITS, field_value
+from orias.cubin.capsule.capsule_rules import FIELD_WIDTHS, GUARD_BITS, field_value, fits_half
 from orias.cubin.capsule.items import HEAD, SAME, WHOLE
 from orias.cubin.capsule.signature import operand_value
 from orias.isa.operand import K_B, K_CONST, K_IMM, K_NONE, K_P, K_R, K_UP, K_UR, K_WORD, Opnd, kind_of, payload
@@ -20,7 +20,7 @@ _IMMEDIATES = (192, 208, 224, 320, 352, 184, 200, 88, 216)
 """Bits at which immediates are looked for first."""
 _MOST = 800
 """Samples that a layout is read off (all must agree with it)."""
-_WIDE = "IDCKX"
+_WIDE = "IDCKXH"
 _POSITIVE = "+"
 """Condition: the predicate is not negated (its negation is not stated)."""
 _NEAR = 11
@@ -65,7 +65,7 @@ def _types(o: Opnd) -> str:
         return "R"
     if k in (K_P, K_UP):
         return "P!"
-    return {K_B: "B", K_IMM: "XID", K_CONST: "CK"}.get(k, "")
+    return {K_B: "B", K_IMM: "XIDH", K_CONST: "CK"}.get(k, "")
 
 
 def _bits(value: int, place: Place) -> int:
@@ -86,6 +86,8 @@ def _candidates(samples: list[Sample], j: int, kind: str) -> tuple[list[int], in
         return [], 0
     if (kind == "I" and any(p >> 32 for p in operands)) or (kind == "D" and any(p & 0xFFFFFFFF for p in operands)):
         return [], 0
+    if kind == "H" and not all(fits_half(s.operands[j]) for s in samples):
+        return [], 0
     size, width = len(samples[0].code) * 8, FIELD_WIDTHS[kind]
     values = [(record(s), field_value(kind, s.operands[j]) & (1 << width) - 1) for s in samples]
     distinct = len({v for _, v in values})
@@ -99,7 +101,7 @@ def _candidates(samples: list[Sample], j: int, kind: str) -> tuple[list[int], in
     elif kind == "X":
         places = [192, 320]
     elif kind == "B":
-        places = [s + low for s in _SLOTS for low in (11, 6)]
+        places = [s + low for s in _SLOTS for low in (11, 6, 1)]
     else:
         places = [*(_IMMEDIATES if kind != "!" else ()), *range(48, size)]
     places = [p for p in dict.fromkeys(places) if p + width <= size]
@@ -112,9 +114,12 @@ def _choose(samples: list[Sample]) -> dict[tuple[int, str], int]:
     waiting = [(j, kind, *_candidates(samples, j, kind)) for j in range(len(operands)) for kind in _types(operands[j])]
     got: dict[tuple[int, str], int] = {}
     used = 0
-    for last in (False, False, False, True):
+    for turn in range(4):
+        last = turn == 3
         for j, kind, places, distinct in waiting:
             if (j, kind) in got or (kind == "I" and (j, "X") in got) or (kind == "!" and distinct < 2):
+                continue
+            if kind == "H" and (turn < 2 or any((j, wide) in got for wide in "XID")):
                 continue
             free = [p for p in places if not used >> p & (1 << FIELD_WIDTHS[kind]) - 1]
             if kind == "!":

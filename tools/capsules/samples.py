@@ -13,6 +13,7 @@ from struct import unpack_from
 from orias.cubin import elf, nvinfo
 from orias.cubin.capsule.capsule_parser import capsules
 from orias.cubin.capsule.capsule_rules import operands_of
+from orias.cubin.capsule.capsule_writer import separates
 from orias.cubin.capsule.items import FILLER, PSEUDO, SAME, UNIT, WHOLE, Capsule, Item
 from orias.cubin.capsule.signature import signature
 from orias.cubin.elf import ElfFile
@@ -104,6 +105,8 @@ def samples_of(found: Cubins) -> dict[str, list[Sample]]:
                 members = _decode(table, code, item)
                 if members is None:
                     continue
+                while len(members) > 1 and separates(members[0]):
+                    del members[0]
                 s = Sample(members, item.kind, item.code)
                 s = out.setdefault(s.signature, {}).setdefault((tuple(s.operands), s.kind, s.code, s.guard), s)
                 s.count += 1

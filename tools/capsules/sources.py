@@ -51,7 +51,7 @@ ret;
 class Source:
     """A module: its name (which decides whether it is held apart), its PTX for a target, and whether it must be an object.
 
-    ``kernels``: the bodies of its kernels, if those that ptxas refuses may be left out.
+    ``kernels``: the bodies of its kernels, if those that ptxas refuses may be left out; then there is no text.
     """
 
     def __init__(self, name: str, text: str, relocatable: bool = False, kernels: list[str] | None = None) -> None:
@@ -87,9 +87,9 @@ def with_stores(program: str, offset: int = 0) -> str:
     return " ".join(out)
 
 
-def programs() -> list[str]:
-    """All one-instruction programs, in a fixed order that mixes them."""
-    lines = PROGRAMS.read_text(encoding="utf-8").splitlines()
+def programs(path: Path = PROGRAMS) -> list[str]:
+    """All one-instruction programs of a file, in a fixed order that mixes them."""
+    lines = path.read_text(encoding="utf-8").splitlines()
     out = [p for line in lines if line and not line.startswith("#") for p in expand(line)]
     random.Random(SEED).shuffle(out)
     return out
@@ -121,6 +121,15 @@ def module_of(kernels: list[str], arch: str) -> str:
     return "".join(out)
 
 
+def sources_of(path: Path) -> Iterator[Source]:
+    """The programs of a file alone, as executables and as objects."""
+    bodies = [with_stores(p) for p in programs(path)]
+    for kind, relocatable in (("program", False), ("object", True)):
+        for i in range(0, len(bodies), BATCH):
+            part = bodies[i : i + BATCH]
+            yield Source(f"{kind}-{i // BATCH}", "", relocatable, part)
+
+
 def sources(arch: str, files: int, random_count: int) -> Iterator[Source]:
     """All sources for a target, with `files` files of the corpus and `random_count` random programs."""
     sm = int(arch[3:].rstrip("af"))
@@ -133,7 +142,7 @@ def sources(arch: str, files: int, random_count: int) -> Iterator[Source]:
     for kind, bodies in (("program", [with_stores(p) for p in programs()]), ("random", random_programs(random_count))):
         for i in range(0, len(bodies), BATCH):
             part = bodies[i : i + BATCH]
-            yield Source(f"{kind}-{i // BATCH}", module_of(part, arch), kernels=part)
+            yield Source(f"{kind}-{i // BATCH}", "", kernels=part)
     found = small_files(arch)
     random.Random(SEED).shuffle(found)
     for path in found[:files]:
@@ -159,6 +168,8 @@ def compile_source(source_: Source, arch: str, level: int, out: Path) -> bool:
     """Compile with line information (which gives equations of lengths); kernels that ptxas refuses are left out."""
     options = ["-c"] if source_.relocatable else []
     text, kernels = source_.text, source_.kernels
+    if kernels is not None:
+        text = module_of(kernels, arch)
     for _ in range(_TRIES):
         messages = _compile(text, arch, level, [*options, "-lineinfo"], out)
         if messages is None:
@@ -186,12 +197,19 @@ def _refused(text: str, messages: str) -> set[int]:
     return out
 
 
-def gather(folder: Path, arches: list[str], files: int, random_count: int, say: Callable[[str], None]) -> None:
-    """Compile what is not yet in the folder, as ``<target>.<source>.O<level>.cubin``."""
+def gather(
+    folder: Path,
+    arches: list[str],
+    files: int,
+    random_count: int,
+    say: Callable[[str], None],
+    only: Path | None = None,
+) -> None:
+    """Compile what is not yet in the folder, as ``<target>.<source>.O<level>.cubin``; `only`: a file of programs instead of all."""
     folder.mkdir(parents=True, exist_ok=True)
     for arch in arches:
         done = refused = 0
-        for s in sources(arch, files, random_count):
+        for s in sources(arch, files, random_count) if only is None else sources_of(only):
             for level in (3,) if s.name.startswith("corpus") else (3, 0):
                 out = folder / f"{arch}.{s.name}.O{level}.cubin"
                 if out.exists() or compile_source(s, arch, level, out):

@@ -10,7 +10,8 @@ is not negated), ``=n`` (a predicate other than !PT), ``=p`` (neither negated no
 
 Types: ``R`` register of 10 bits (RZ and URZ all ones), ``P`` predicate of 5 bits (PT all ones), ``!`` one bit for a
 negated predicate, ``B`` barrier of 5 bits, ``I`` and ``D`` low and high half of an immediate, ``X`` an immediate of 32
-bits extended by its sign to 64, ``C`` offset in a constant bank, ``K`` the same from the start of the parameters.
+bits extended by its sign to 64, ``H`` a signed immediate that must fit 16 bits, ``C`` offset in a constant bank, ``K`` the
+same from the start of the parameters.
 
 Source of the rules: cubins of ptxas 13.0.88 (``docs/facts/capsules.md``, "Rules").
 """
@@ -26,7 +27,7 @@ from orias.isa.operand import INV, PT, Opnd, const_offset, is_hardwired, payload
 RULES_PATH: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rules.txt")
 PARAMETERS: Final = 0x380
 """Offset of the parameters in constant bank 0 of every target with capsules."""
-FIELD_WIDTHS: Final[dict[str, int]] = {"R": 10, "P": 5, "!": 1, "B": 5, "I": 32, "D": 32, "X": 64, "C": 32, "K": 32}
+FIELD_WIDTHS: Final[dict[str, int]] = {"R": 10, "P": 5, "!": 1, "B": 5, "I": 32, "D": 32, "X": 64, "C": 32, "K": 32, "H": 16}  # fmt: skip
 GUARD_BITS: Final = 1 << 32 | 31 << 35
 """The guard in a Mercury instruction: negated or not, and the number."""
 NOT_NEGATED: Final = -1
@@ -47,6 +48,12 @@ _FALSE: Final = _INVERTED | _TRUE
 _ZERO: Final = 255
 
 
+def fits_half(o: Opnd) -> bool:
+    """True if an immediate of 32 bits is a signed number of 16 bits."""
+    p = payload(o)
+    return p < 0x8000 or 0xFFFF8000 <= p <= 0xFFFFFFFF
+
+
 def field_value(kind: str, o: Opnd) -> int:
     """What an operand puts into a field of a type."""
     p = payload(o)
@@ -64,6 +71,8 @@ def field_value(kind: str, o: Opnd) -> int:
         return const_offset(o)
     if kind == "K":
         return const_offset(o) - PARAMETERS & 0xFFFFFFFF
+    if kind == "H":
+        return p & 0xFFFF
     return p & 0xFFFFFFFF
 
 
@@ -117,7 +126,7 @@ class Rule:
                     return False
             elif found != (operand_value(operands[_SAME_AS - value]) if value <= _SAME_AS else value):
                 return False
-        return True
+        return all(f.kind != "H" or fits_half(operands[f.operand]) for f in self.fields)
 
     def record(self, members: list[Decoded]) -> bytes:
         """The record of the instructions (which the rule must be the rule of)."""

@@ -8,14 +8,15 @@ from typing import Final, final
 
 from orias.cubin.capsule.capsule_parser import CAPSULE_VERSION, TOKEN_FILLER, TOKEN_GROUP
 from orias.cubin.capsule.capsule_rules import Rule, Rules, load_rules
-from orias.cubin.capsule.items import FILLER, SAME, Item
+from orias.cubin.capsule.items import FILLER, SAME, WHOLE, Item
 from orias.isa.decode import Decoded
 from orias.isa.isa_table import IllegalWord, IsaTable
-from orias.isa.operand import PT
+from orias.isa.operand import NOT_PT, PT
 
 _WORD: Final = 16
 _FILLING: Final = "NOP"
 _CLOSING: Final = "BRA"
+_NULL_ACCESS: Final = "LDS"
 
 
 class NoCapsule(Exception):
@@ -55,14 +56,18 @@ def mercury_of(code: bytes, table: IsaTable, where: str, rules: Rules | None = N
             offsets.append(units)
             at += 1
             continue
-        found = _longest(rules, words, at, end)
-        if found is None:
-            text = table.text(_word(code, at * _WORD), at * _WORD)
-            raise NoCapsule(f"{where} has at {at * _WORD:#x} an instruction without rule: {text}")
-        items.append(Item(found.kind, at, found.members, found.record(words[at : at + found.members])))
-        offsets += [units] * found.members
+        nulls = 0
+        while at + nulls < end and separates(words[at + nulls]):
+            nulls += 1
+        found = _longest(rules, words, at + nulls, end)
+        if found is None or (nulls and found.kind != WHOLE):
+            text = table.text(_word(code, (at + nulls) * _WORD), (at + nulls) * _WORD)
+            raise NoCapsule(f"{where} has at {(at + nulls) * _WORD:#x} an instruction without rule: {text}")
+        members = nulls + found.members
+        items.append(Item(found.kind, at, members, found.record(words[at + nulls : at + members])))
+        offsets += [units] * members
         units += found.units
-        at += found.members
+        at += members
     items.append(Item(FILLER, end, len(words) - end))
     offsets += [units] * (len(words) - end + 1)
     return Mercury(items, offsets)
@@ -99,6 +104,11 @@ def _decode(code: bytes, at: int, table: IsaTable, where: str) -> Decoded:
 def _fills(d: Decoded) -> bool:
     """True for a NOP that is always executed: the linker makes its own."""
     return d.op.name == _FILLING and d.guard == PT
+
+
+def separates(d: Decoded) -> bool:
+    """True for a null access to shared memory, which belongs to the instruction after it (orias/schedule/shared_gap.py)."""
+    return d.op.name == _NULL_ACCESS and d.guard == NOT_PT
 
 
 def _longest(rules: Rules, words: list[Decoded], at: int, end: int) -> Rule | None:

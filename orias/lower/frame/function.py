@@ -204,6 +204,22 @@ def emit_return(ctx: Ctx, f: Function, kind: str) -> None:
     ctx.b.emit("RET.ABS.NODEC" if absolute else "RET.REL.NODEC", [], order)
 
 
+_FENCES = ("fence", "membar")
+_ORDERED = ("atom", "red", "ld", "st")
+_FENCED_ORDERS = ("acquire", "release", "acq_rel")
+
+
+def _fences(ctx: Ctx, i: Instr) -> bool:
+    """True if an instruction makes a fence that must run without a guard: the Mercury form of a target has it as one operation.
+
+    ptxas 13.0.88 branches around a guarded one on these targets.
+    """
+    if not ctx.target.has(features.MERCURY_LAYOUT):
+        return False
+    name = i.sig.name
+    return name in _FENCES or (name in _ORDERED and i.sig.mods.get("order", "") in _FENCED_ORDERS)
+
+
 def _body(ctx: Ctx, f: Function, kind: str) -> None:
     state = ctx.state
     state.function = f
@@ -230,7 +246,12 @@ def _body(ctx: Ctx, f: Function, kind: str) -> None:
                     continue
             if vectors:
                 expand_vectors(s)
-            lookup(s)(ctx, s)
+            if ctx.guard != PT and _fences(ctx, s):
+                ctx.begin_guarded()
+                lookup(s)(ctx, s)
+                ctx.end_guarded()
+            else:
+                lookup(s)(ctx, s)
         elif isinstance(s, Label):
             _place_label(ctx, s)
         elif isinstance(s, Loc):

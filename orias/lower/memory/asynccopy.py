@@ -16,11 +16,10 @@ _LTC: Final[dict[str, str]] = {"L2::64B": ".LTC64B", "L2::128B": ".LTC128B", "L2
 
 @lowers("cp.async", types="any")
 def lower_cp_async(ctx: "Ctx", i: Instr) -> None:
-    """cp.async.ca/cg: LDGSTS; a source size (or an ignore-src predicate) turns on zero fill.
+    """cp.async.ca/cg: LDGSTS; with a false predicate (ignore-src, or a source size of 0) it stores zeros.
 
-    With a source size the hardware reads the last bytes of the aligned block and fills the rest with zeros.  Like
-    ptxas, the code adds (size - source size) modulo size to the source address and gives a predicate that is false for
-    0 bytes.
+    With ZFILL, for source sizes that are or may be smaller, the hardware reads the last bytes of the aligned block and
+    fills the rest with zeros.  Like ptxas, the code adds (size - source size) modulo size to the source address.
     """
     mods = i.sig.mods
     assert i.ops[2].value in _SIZE
@@ -36,15 +35,17 @@ def lower_cp_async(ctx: "Ctx", i: Instr) -> None:
     fetch = hinted(ctx, i, address(ctx, i.ops[1], "global"))
     src: list[Opnd] = [*to, *fetch]
     if extra:
-        name += ".ZFILL"
         o = extra[0]
         if o.var is not None and o.var.type == "pred":
             src.append(ctx.pred_src(o) ^ INV)
         elif o.kind == O_IMM:
             moved = (size - o.value) % size
+            if moved:
+                name += ".ZFILL"
             fetch[3] = imm(imm_value(fetch[3]) + moved)
             src = [*to, *fetch, PT if o.value else NOT_PT]
         else:
+            name += ".ZFILL"
             count = ctx.src(o, "u32")
             some = ctx.b.setp("ISETP.NE.U32.AND", count, RZ, PT)
             skip = ctx.b.r("IADD3", count | NEG, imm(size), RZ)

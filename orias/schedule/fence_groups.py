@@ -1,0 +1,92 @@
+"""Keeps the operations of a fence together, on targets whose capsules state a fence, with its access, as one instruction.
+
+ptxas 13.0.88 writes them without anything in between from sm_100 on (``docs/facts/capsules.md``, "Rules"): MEMBAR,
+ERRBAR, CGAERRBAR, then CCTL.IVALL or the access that the fence releases; an access that acquires, then CCTL.IVALL.
+"""
+
+from typing import Final
+
+from orias.isa.op import (
+    F_CALL,
+    F_CONVERGENT,
+    F_FENCE,
+    F_PINNED,
+    F_READ,
+    F_SIDE,
+    F_SPECIAL,
+    F_TERM,
+    F_WRITE,
+)
+from orias.isa.operand import PT
+from orias.ori.ir import Func, Inst
+from orias.target import features
+
+_FIXED: Final = F_READ | F_WRITE | F_SIDE | F_FENCE | F_CONVERGENT | F_CALL | F_TERM | F_PINNED | F_SPECIAL
+_FREE: Final[frozenset[str]] = frozenset(("LDC", "LDCU", "BSSY"))
+"""Operations that no fence orders, although they read memory or have an effect."""
+_ERROR_BARRIERS: Final[frozenset[str]] = frozenset(("ERRBAR", "CGAERRBAR"))
+
+
+def gather_fences(fn: Func) -> None:
+    """Move other instructions out of the fences of an allocated function, before or after them."""
+    if not fn.target.has(features.MERCURY_LAYOUT):
+        return
+    for b in fn.blocks:
+        if any(i.op.base in ("MEMBAR", "CCTL") for i in b.insts):
+            b.insts = _gathered(b.insts)
+
+
+def _gathered(insts: list[Inst]) -> list[Inst]:
+    out: list[Inst] = []
+    k = 0
+    while k < len(insts):
+        members = _members(insts, k)
+        last = members[-1]
+        access = next((m for m in members if insts[m].op.flags & (F_READ | F_WRITE)), last)
+        inside = [j for j in range(k, last) if j not in members]
+        out += [insts[j] for j in inside if j < access]
+        out += [insts[j] for j in members]
+        out += [insts[j] for j in inside if j > access]
+        k = last + 1
+    return out
+
+
+def _members(insts: list[Inst], first: int) -> list[int]:
+    """Indices of the operations of the fence that begins at `first`; that index alone if none does."""
+    alone = [first]
+    inst = insts[first]
+    if inst.guard != PT:
+        return alone
+    out = list(alone)
+    at = first
+    if inst.op.base == "MEMBAR":
+        at = _next(insts, first)
+        while at >= 0 and insts[at].op.base in _ERROR_BARRIERS:
+            out.append(at)
+            at = _next(insts, at)
+        if at < 0 or _invalidates(insts[at]):
+            return [*out, at] if at >= 0 else out
+        if len(out) == 1 or not _accesses(insts[at]):
+            return out
+        out.append(at)
+    elif not _accesses(inst):
+        return alone
+    at = _next(insts, at)
+    return [*out, at] if at >= 0 and _invalidates(insts[at]) else out
+
+
+def _next(insts: list[Inst], after: int) -> int:
+    """Index of the next instruction that a fence orders; -1 if it is guarded or there is none in the block."""
+    for k in range(after + 1, len(insts)):
+        op = insts[k].op
+        if op.flags & _FIXED and op.base not in _FREE:
+            return k if insts[k].guard == PT else -1
+    return -1
+
+
+def _invalidates(inst: Inst) -> bool:
+    return inst.op.name == "CCTL.IVALL"
+
+
+def _accesses(inst: Inst) -> bool:
+    return inst.op.flags & (F_READ | F_WRITE) != 0 and inst.op.base not in _FREE
