@@ -137,9 +137,6 @@ class Image:
         self.globals = Globals(self)
         self._shared: dict[int, int] = {}
         self._shared_bytes = 0
-        if self.reader.relocatable:
-            self._shared, self._shared_bytes = shared_places(self.reader.elf)
-            self._shared_bytes += target.number("system_shared")
         self.syscalls = Syscalls(SYSCALL_BASE)
         self.watch: Callable[[Machine, int], None] | None = None
         """Value of :attr:`Machine.watch` in launches."""
@@ -153,6 +150,9 @@ class Image:
         """(relocation type, value) by code offset."""
         self._plans: list[Plan | None] | None = None
         try:
+            if self.reader.relocatable:
+                self._shared, size = shared_places(self.reader.elf)
+                self._shared_bytes = size + target.number("system_shared")
             self._place_code()
             self._place_data()
             self._relocate_text()

@@ -12,6 +12,8 @@ from orias.cubin.reader import Reader
 _SPACE: Final = 0xE0
 _SHARED: Final = 0x40
 _DYNAMIC_ALIGN: Final = 16
+_MOST: Final = 1 << 20
+"""More bytes of shared memory than any target has."""
 _RESERVED_START: Final = ".nv.reservedSmem.offset0"
 _RESERVED_SECTION: Final = ".nv.shared.reserved"
 """Beginning of the names of sections of the system's variables."""
@@ -21,7 +23,8 @@ def shared_places(file: ElfFile) -> tuple[dict[int, int], int]:
     """(place of each shared variable, by index of its symbol; bytes of all), behind the part that the system reserves.
 
     Code adds the size of that part to a place, except for the system's own variables, which lie in it.  A shared
-    variable's symbol has its alignment as value.  Arrays of dynamic size begin where all others end.
+    variable's symbol has its alignment as value.  Arrays of dynamic size begin where all others end.  IndexError or
+    ValueError if the file is not well-formed.
     """
     objects = [s for s in file.symbols if s.type == elf.STT_CUDA_OBJECT]
     reserved = [s for s in objects if s.section and file.sections[s.section].name.startswith(_RESERVED_SECTION)]
@@ -40,6 +43,8 @@ def _placed(variables: list[Symbol], at: int) -> tuple[dict[int, int], int]:
         align = max(s.value, 1)
         places[s.index] = at = -(-at // align) * align
         at += s.size
+        if at > _MOST:
+            raise ValueError(f"variables in shared memory end at byte {at}")
     return places, at
 
 
