@@ -20,7 +20,7 @@ _RESERVED_SECTION: Final = ".nv.shared.reserved"
 
 
 def shared_places(file: ElfFile) -> tuple[dict[int, int], int]:
-    """(place of each shared variable, by index of its symbol; bytes of all), behind the part that the system reserves.
+    """(place of each shared variable, by index of its symbol; bytes of all), after the part that the system reserves.
 
     Code adds the size of that part to a place, except for the system's own variables, which lie in it.  A shared
     variable's symbol has its alignment as value.  Arrays of dynamic size begin where all others end.  IndexError or
