@@ -79,7 +79,7 @@ def vendor(
             [ptxas, "-v", f"-arch={arch}", str(path), "-o", str(out)], capture_output=True, text=True, timeout=timeout
         )
         if r.returncode:
-            return r.stderr.strip().splitlines()[0]
+            return (r.stderr.strip().splitlines() or [f"exit code {r.returncode}"])[0]
         data = out.read_bytes()
         counts = instruction_counts(data)
     rows = {}

@@ -83,7 +83,7 @@ TYPES: Final[dict[int, RelocType]] = {
     R_UNIFIED32_LO_32: RelocType("R_CUDA_UNIFIED32_LO_32", 16, ()),
     R_UNIFIED32_HI_32: RelocType("R_CUDA_UNIFIED32_HI_32", 16, ()),
     R_ABS56_16_34: RelocType("R_CUDA_ABS56_16_34", 16, ()),
-    R_CONST_FIELD22_37: RelocType("R_CUDA_CONST_FIELD22_37", 16, ()),
+    R_CONST_FIELD22_37: RelocType("R_CUDA_CONST_FIELD22_37", 16, ((37, 22, 0),)),
 }
 
 for _k in range(8):

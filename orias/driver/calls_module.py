@@ -22,6 +22,8 @@ def _load(d: Driver, data: bytes, jit: dict[int, int], context: bool) -> int:
     code = cubin(data, d.device.sm, jit)
     try:
         image = Image(code, d.arena)
+        if image.reader.relocatable:
+            raise LoadError("the cubin is relocatable: link it first")
     except LoadError as e:
         raise load_failure(e) from None
     made_for = image.target.sm

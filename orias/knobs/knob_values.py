@@ -56,6 +56,7 @@ class Knobs:
         "sched_pseudo_latency",
         "sched_read_sb_base_latency",
         "sched_ready_window",
+        "sched_reg_preference",
         "sched_reg_reserve",
         "sched_sink_max_inst",
         "sched_sink_predicates",
@@ -132,6 +133,7 @@ class Knobs:
     sched_estimated_loop_iterations: int
     sched_model_turns: int
     sched_spill_penalty: int
+    sched_reg_preference: int
     sched_ready_window: int
     sched_move_up_limit: int
     sched_predicate_limit: int

@@ -9,6 +9,7 @@ from orias.ori.decisions import ORDER, Decision
 from orias.ori.ir import Func
 from orias.schedule.list import Plan, plans
 from orias.schedule.scheduling import pre_ra
+from orias.target import features
 
 
 def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]) -> None:
@@ -25,7 +26,7 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
 def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func], None]) -> Plan:
     from orias.pipeline.modelled_time import modelled_time
 
-    best, least = ways[0], -1.0
+    least = -1.0
     tried: list[tuple[Plan, Func, float]] = []
     for way in ways:
         trial = clone(fn)
@@ -38,7 +39,11 @@ def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func],
         time = modelled_time(trial) * (1 + fn.knobs.sched_spill_penalty * spilled)
         tried.append((way, trial, time))
         if least < 0 or time < least:
-            best, least = way, time
+            least = time
+    # The model is not that exact: of two orders with nearly the same time, the one with fewer registers.
+    spare = fn.knobs.sched_reg_preference if fn.target.has(features.UNIFORM_BRANCHES) else 0
+    near = [x for x in tried if x[2] <= least + least * spare / 100]
+    best = min(near, key=lambda x: (x[1].reg_count if spare else 0, x[2]))[0] if near else ways[0]
     if fn.decisions is not None:
         fn.decisions.append(_decision(tried, best))
     return best

@@ -107,6 +107,38 @@ def pair(size: int, rank: str = "%r1") -> str:
     )
 
 
+def narrow() -> list[Program]:
+    """Tiles of 4- and 6-bit elements: 16 of them are 8 or 12 bytes in global memory, and 8 or 16 in shared memory."""
+    out = []
+    for type_, size, room in (("b4x16", 8, 8), ("b4x16_p64", 8, 16), ("b6x16_p32", 12, 16)):
+        for column, row, bits in ((2, 3, 0), (6, 14, 0), (4, 0, 2)):
+
+            def want(
+                s: Words, size: int = size, room: int = room, column: int = column, row: int = row, bits: int = bits
+            ) -> Words:
+                memory = s.view(np.uint8)[: 16 * 8 * size].reshape(16, 8, size)
+                image = np.repeat((np.arange(32) * 11).astype(np.uint32), 4).view(np.uint8).copy()
+                for r in range(4):
+                    for c in range(4):
+                        at = (4 * r + c) * room
+                        at ^= (at >> 7 & (1 << bits) - 1) << 4
+                        inside = row + r < 16 and column + c < 8
+                        image[at : at + size] = memory[row + r, column + c] if inside else 0
+                return image[: 16 * room].view(np.uint32)
+
+            code = (
+                f"cp.async.bulk.tensor.2d.shared::cta.global.tile.{DONE} [smem], [%tm, {{{16 * column}, {row}}}], [mb];"
+            )
+            fill = "shl.b32 %r1, %t, 4; mov.u32 %r2, smem; add.u32 %r3, %r1, %r2; mul.lo.u32 %r4, %t, 11; st.shared.v4.u32 [%r3], {%r4,%r4,%r4,%r4}; fence.proxy.async; bar.sync 0;\n"
+            out.append(
+                later(
+                    f"tile of {type_} at {column}, {row}, swizzle {bits}", fill + issued(code, 16 * room) + copy_out(4 * room), want,
+                    map_=lambda at, t=type_, n=size, b=bits: tensormap(t, at, (128, 16), (8 * n,), (64, 4), swizzle=("none", "32B", "64B")[b]),
+                )
+            )  # fmt: skip
+    return out
+
+
 def pairs() -> list[Program]:
     """cta_group: the object may be in the other CTA of the pair; with multicast, the objects are in the even or the odd CTAs."""
     tile: dict[str, Any] = {"map_": lambda a: tensormap("u32", a, (32, 64), (128,), (8, 4))}
@@ -288,4 +320,4 @@ def reductions() -> list[Program]:
 
 def programs() -> list[Program]:
     """All of them."""
-    return [*gathers(), *pairs(), *masked(), *stores(), *work(), *fields(), *reductions()]
+    return [*gathers(), *narrow(), *pairs(), *masked(), *stores(), *work(), *fields(), *reductions()]

@@ -89,16 +89,28 @@ class Case:
     keep: bool = True
     short: bool = False
     """f16 results."""
+    ids: tuple[int, int] = (0, 0)
+    """First bytes of the scales of A and B in their columns."""
+    long: bool = False
+    """K = 96."""
+    piece: int = 0
+    """With `long`: the first of the eight 16-byte pieces of a line; a row that reaches its end goes on in a second buffer."""
+    shifted: bool = False
+    """ashift."""
+    uses: tuple[str, ...] = ("",)
+    """Collector modifiers: the product is made once for each, of the same matrices."""
     seed: int = 0
 
     @property
     def name(self) -> str:
         parts = [self.a, self.b or self.a, f"{self.m}x{self.n}", f"group{self.group}"]
-        parts += [w for w in ("sparse", "stationary", "in_tensor", "swizzled", "turned", "short") if getattr(self, w)]
-        parts += [
-            f"{w}{getattr(self, w):x}" for w in ("selector", "lane", "mask", "scale", "negate") if getattr(self, w)
-        ]
+        flags = ("sparse", "stationary", "in_tensor", "swizzled", "turned", "short", "long", "shifted")
+        parts += [w for w in flags if getattr(self, w)]
+        numbers = ("selector", "lane", "mask", "scale", "negate", "piece")
+        parts += [f"{w}{getattr(self, w):x}" for w in numbers if getattr(self, w)]
+        parts += ["scales{}{}".format(*self.ids)] if any(self.ids) else []
         parts += [self.kind] if self.kind else []
+        parts += [u.removeprefix(".collector::").replace("::", "_") for u in self.uses if u]
         return "mma." + ".".join(parts + (["lanes"] if self.lanes else []) + ([] if self.keep else ["new"]))
 
 
@@ -132,6 +144,21 @@ def _place(rows: Arr, swizzled: bool) -> tuple[Arr, int]:
             out[at : at + 16] = rows[r, c : c + 16]
     leading, stride = (16, 8 * width) if swizzled else (16 * count, 128)
     return out, leading >> 4 << 16 | stride >> 4 << 32 | 1 << 46 | ({32: 6, 64: 4}[width] if swizzled else 0) << 61
+
+
+def _place_long(rows: Arr, piece: int) -> tuple[Arr, int]:
+    """Rows of 48 bytes from a piece of lines of 128 bytes on, swizzled; the second lines follow all of the first.
+
+    The descriptor lacks the address in its two fields for addresses.
+    """
+    count = len(rows)
+    out = np.zeros(2 * 128 * count, np.uint8)
+    for r in range(count):
+        for c in range(3):
+            at = (piece + c) // 8 * 128 * count + 128 * r + (piece + c) % 8 * 16
+            at ^= (at >> 7 & 7) << 4
+            out[at : at + 16] = rows[r, 16 * c : 16 * c + 16]
+    return out, piece | 128 * count >> 4 << 16 | 1024 >> 4 << 32 | 1 << 46 | 1 << 52 | 2 << 61
 
 
 def _place_turned(e: Element, v: Arr) -> tuple[Arr, int]:
@@ -215,7 +242,7 @@ def product(c: Case) -> Program:
     """The program of a case."""
     rng = np.random.default_rng([c.seed, c.m, c.n, len(c.name)])
     ea, eb = TYPES[c.a], TYPES[c.b or c.a]
-    k = 256 // ea.room
+    k = (384 if c.long else 256) // ea.room
     full = 2 * k if c.sparse else k
     shift = c.mask >> 56 & 63
     a = rng.choice(sorted(ea.codes), (c.m, k))
@@ -224,10 +251,10 @@ def product(c: Case) -> Program:
     at = 128 * block + lane
     width = int(column.max()) + 1
     a_column = -(-width // 4) * 4
-    e_column = a_column + 8
+    e_column = a_column + (12 if c.long else 8)
     sa_column = e_column + 4
-    sb_column = sa_column + 4
-    total = -(-(sb_column + 8) // 32) * 32
+    sb_column = sa_column + (8 if c.long else 4)
+    total = -(-(sb_column + (16 if c.long else 8)) // 32) * 32
     memory = rng.integers(0, 1 << 32, (128 * c.group, total), dtype=np.uint32)
     old = rng.integers(-99, 100, (c.m, c.n))
     if ea.kind == "i8":
@@ -254,7 +281,7 @@ def product(c: Case) -> Program:
         y[zero_columns(c.mask, c.m, c.n)] = 0
     vector = 16 if "4X" in c.kind or "block16" in c.kind else 32
     scaled_x, scaled_y = x.astype(np.float64), y.astype(np.float64)
-    powers = "4X" not in c.kind
+    powers = vector == 32
     if c.kind:
         scale_codes = np.array([125, 126, 127, 128] if powers else [0x30, 0x38, 0x40, 0x44])
         factors = np.array([0.25, 0.5, 1, 2] if powers else [0.5, 1, 2, 3])
@@ -265,20 +292,28 @@ def product(c: Case) -> Program:
                 scaled_x *= stretch
             else:
                 scaled_y *= stretch
-            packed = np.zeros(rows, np.uint32)
-            for i in range(k // vector):
-                packed |= scale_codes[chosen[:, i]].astype(np.uint32) << np.uint32(8 * i)
-            first = (sa_column, sb_column)[which]
-            for blk in range(c.group):
-                part = packed[128 * blk : 128 * blk + 128] if which == 0 else packed
-                for r, word in enumerate(part):
-                    memory[128 * blk + r % 32 + np.arange(0, 128, 32), first + r // 32] = word
+            own = c.m // c.group
+            # With 64 rows in each of two blocks, the upper lanes have the upper half of the columns and their scales.
+            halves = 2 if which and own == 64 else 1
+            step = -(-(rows if which else own) // 128) * 4 // halves
+            for row, i in np.ndindex(chosen.shape):
+                r = row % (rows // halves if which else own)
+                lanes = r % 32 + np.arange(0, 128, 32)
+                lanes = lanes[2 * (row // (rows // 2)) :][:2] if halves == 2 else lanes
+                at_byte = c.ids[which] + i
+                where = (sa_column, sb_column)[which] + r // 32 + at_byte // 4 * step
+                for blk in range(c.group) if which else [row // own]:
+                    raw = memory[128 * blk + lanes, where] & ~np.uint32(255 << 8 * (at_byte % 4))
+                    memory[128 * blk + lanes, where] = raw | np.uint32(scale_codes[chosen[row, i]] << 8 * (at_byte % 4))
 
     rows_a, rows_b = c.m // c.group, (c.n + shift) // c.group
     images = []
     for blk in range(c.group):
         own_a, own_b = a[blk * rows_a : (blk + 1) * rows_a], b[blk * rows_b : (blk + 1) * rows_b]
-        if c.turned:
+        if c.long and c.swizzled:
+            left, a_desc = _place_long(_pack(ea, own_a), c.piece)
+            right, b_desc = _place_long(_pack(eb, own_b), c.piece)
+        elif c.turned:
             (left, a_desc), (right, b_desc) = _place_turned(ea, own_a), _place_turned(eb, own_b)
         else:
             left, a_desc = _place(_pack(ea, own_a), c.swizzled)
@@ -292,6 +327,7 @@ def product(c: Case) -> Program:
     sparsity = int(c.sparse) << 2 | c.selector
     if c.kind:
         idesc = sparsity | ea.number << 7 | eb.number << 10 | c.n >> 3 << 17 | int(powers) << 23 | c.m >> 4 << 24
+        idesc |= c.ids[0] << 29 | c.ids[1] << 4 | int(c.long) << 31
     else:
         result = 2 if ea.kind == "i8" else 0 if c.short else 1
         idesc = (
@@ -299,6 +335,7 @@ def product(c: Case) -> Program:
         )
         idesc |= (3 << 15 if c.turned else 0) | c.largest_shift << 30
     name = "tcgen05.mma" + (".ws" if c.stationary else "") + (".sp" if c.sparse else "")
+    tail = f".cta_group::{c.group}.kind::{c.kind or ea.kind}" + (".ashift" if c.shifted else "")
     operands = ["[%x8]", "[%x9]" if c.in_tensor else "%l3", "%l4", *(["[%x10]"] if c.sparse else []), f"{idesc}"]
     operands += ["[%x11]", "[%x12]"] if c.kind else []
     operands += [regs(0, len(c.lanes))] if c.lanes else []
@@ -328,7 +365,8 @@ def product(c: Case) -> Program:
     bfe.u32 %x4, %data, 4, 14;
     cvt.u64.u32 %l6, %x4;
     add.u64 %l3, %l6, {a_desc};
-    add.u64 %l4, %l6, {b_desc + (b_at >> 4)};
+    add.u64 %l4, %l6, {b_desc + (b_at >> 4) * (0x10001 if c.long and c.swizzled else 1)};
+    {"shl.b64 %l6, %l6, 16; add.u64 %l3, %l3, %l6; add.u64 %l4, %l4, %l6;" if c.long and c.swizzled else ""}
     mov.u64 %l5, {c.mask};
     add.u32 %x8, %tmem, {c.lane << 16};
     add.u32 %x9, %x8, {a_column};
@@ -337,7 +375,7 @@ def product(c: Case) -> Program:
     add.u32 %x12, %tmem, {sb_column};
     {"".join(f"mov.b32 %t{i}, {w};" for i, w in enumerate(c.lanes))}
     setp.eq.u32 %p4, %me, {0 if c.keep else 1};
-    {name}.cta_group::{c.group}.kind::{c.kind or ea.kind} {", ".join(operands)};
+    {"".join(f"{name}{tail}{use} {', '.join(operands)};" for use in c.uses)}
     tcgen05.commit.cta_group::{c.group}.mbarrier::arrive::one.shared::cluster{multicast}
 issued:
 {WAIT.format(name="waiting", phase=0)}
@@ -348,10 +386,13 @@ issued:
         cluster=c.group,
     ).replace(".b8 data[16384]", f".b8 data[{size}]")
 
-    sums = scaled_x @ scaled_y.T * (-1 if c.negate in (1, 2) else 1)
+    sums = scaled_x @ scaled_y.T * (-1 if c.negate in (1, 2) else 1) * (len(c.uses) if c.keep else 1)
     if c.keep:
         sums = sums + old * 2.0**-c.scale
     want = memory.copy()
+    if c.shifted:
+        for lane in range(0, 128 * c.group, 32):
+            want[lane : lane + 31, a_column : a_column + 8] = memory[lane + 1 : lane + 32, a_column : a_column + 8]
     if ea.kind == "i8":
         want[at, column] = sums.astype(np.int64).astype(np.uint32)
     elif c.short:
@@ -381,6 +422,8 @@ class Product(Program):
             targets = ("sm_100a", "sm_110a")
         elif case.scale:
             targets = ("sm_100a", "sm_103a")
+        elif case.long:
+            targets = ("sm_103a",)
         super().__init__(case.name, "", lambda: self._made.args(), self._check, cluster=case.group, targets=targets)
         self._case = case
 
@@ -452,6 +495,36 @@ def _cases() -> Iterator[Case]:
         yield Case("e4m3", sparse=sparse, short=True)
         yield Case("bf16", sparse=sparse, negate=1)
         yield Case("e2m1", sparse=sparse, negate=2)
+    yield from _later_cases()
+
+
+def _later_cases() -> Iterator[Case]:
+    """Places of scales, scales of pairs with 64 rows in each block, K = 96, shifted A, collectors."""
+    for i, (a, b, kind) in enumerate(_MX):
+        ids = ((0, 2), (2, 0), (2, 2))[i % 3] if a == "e2m1x2" else ((1, 3), (2, 0), (3, 1))[i % 3]
+        if "4X" not in kind:
+            yield Case(a, b, 128, 64, kind=kind, ids=ids, in_tensor=i % 2 == 0)
+        yield Case(a, b, 128, 64 + 64 * (i % 2), 2, kind=kind)
+    for i, kind in enumerate(
+        ("mxf4.block_scale.block32", "mxf4nvf4.block_scale.block16", "mxf4nvf4.block_scale.block32")
+    ):
+        for group, m, n in ((1, 128, 64), (1, 128, 192), (2, 256, 128), (2, 128, 128)):
+            ids = ((0, 2), (2, 0)) if "block16" in kind else ((1, 3), (3, 2), (2, 0))
+            yield Case("e2m1x2", "", m, n, group, kind=kind, long=True, in_tensor=n == 64)
+            for j, piece in enumerate((3, 6, 7)):
+                where = ids[(i + j) % len(ids)]
+                yield Case("e2m1x2", "", m, n, group, kind=kind, long=True, swizzled=True, piece=piece, ids=where)
+    for a, b in _PAIRS:
+        for sparse in (True, False):
+            yield Case(a, b, 128, 32, sparse=sparse, in_tensor=True, shifted=True)
+            yield Case(a, b, 256, 64, 2, sparse, in_tensor=True, shifted=True, uses=(".collector::a::discard",))
+    for sparse in (True, False):
+        for a in ("f16", "tf32", "e4m3", "s8"):
+            yield Case(a, sparse=sparse, uses=tuple(f".collector::a::{u}" for u in ("fill", "use", "lastuse")))
+            yield Case(a, m=256, n=64, group=2, sparse=sparse, in_tensor=True, uses=(".collector::a::fill", ""))
+            for k in range(4):
+                uses = (f".collector::b{k}::fill", f".collector::b{k}::use", f".collector::b{k}::lastuse")
+                yield Case(a, n=64, m=(32, 64, 128)[k % 3], sparse=sparse, stationary=True, uses=uses)
 
 
 def products() -> list[Program]:

@@ -1,4 +1,4 @@
-"""Allocation of tensor memory in relocatable objects, of ours and of ptxas, which nvlink puts together."""
+"""Allocation of tensor memory in relocatable objects, of ours and of ptxas, which nvlink puts together or which run as they are."""
 
 import subprocess
 from pathlib import Path
@@ -85,10 +85,11 @@ def test_a_function_allocates(tmp_path: Path, arch: str, kernel: str, function: 
 
 
 def _check(folder: Path, p: Program, arch: str, compiler: str) -> None:
-    args = p.args()
-    image = _linked(folder, arch, [_object(folder, "k", p.text(arch), arch, compiler)])
-    image.launch("k", p.cluster, p.threads, args, cluster=p.cluster)
-    p.check(args)
+    made = _object(folder, "k", p.text(arch), arch, compiler)
+    for image in (_linked(folder, arch, [made]), sim.load(made)):
+        args = p.args()
+        image.launch("k", p.cluster, p.threads, args, cluster=p.cluster)
+        p.check(args)
 
 
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])

@@ -17,12 +17,20 @@ from orias.cubin.relocs import (
     CALL_RELOCS,
     R_8_0,
     R_64,
+    R_ABS16_32,
+    R_ABS24_40,
     R_ABS32_32,
     R_ABS32_HI_32,
     R_ABS32_LO_32,
+    R_CONST_FIELD19_40,
+    R_CONST_FIELD21_38,
+    R_CONST_FIELD22_37,
     R_G8_0,
     R_G64,
     R_SAMP_HEADER_INDEX,
+    R_UNIFIED,
+    apply,
+    reloc_name,
 )
 from orias.isa.decode import Decoded, IllegalWord
 from orias.isa.isa_table import EncodeError, IsaTable
@@ -33,6 +41,7 @@ from orias.sim.core.build import build, illegal, placed
 from orias.sim.core.engine import Plan, Timing
 from orias.sim.core.launch import Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
+from orias.sim.core.object_places import shared_places
 from orias.sim.core.sim_errors import ArgumentError, LoadError
 from orias.sim.core.state import POISON, Machine
 from orias.sim.core.syscalls import Syscalls
@@ -50,6 +59,14 @@ DEFAULT_STEPS: Final = 20_000_000
 
 _CODE_ALIGN: Final = 128
 _WORDS: Final = (R_ABS32_32, R_ABS32_LO_32, R_ABS32_HI_32)
+_BANK_FIELDS: Final[dict[int, int]] = {R_CONST_FIELD19_40: 16, R_CONST_FIELD21_38: 16, R_CONST_FIELD22_37: 17}
+"""Types for a constant bank with an offset -> bits of the offset, which the bank's number follows."""
+_FIELDS: Final = (R_ABS16_32, R_ABS24_40, *_BANK_FIELDS)
+"""Types in the code of objects besides those of whole words and calls."""
+_CONSTANT: Final = ".nv.constant"
+_RESERVED: Final = ".nv.reservedSmem"
+_UNIFIED: Final = "__UFT_OFFSET"
+"""The distance of functions' addresses from those in a table of unified functions: no object has a table here."""
 """Relocation types of a 32-bit immediate."""
 _CONTROL: Final = 0x1FFFFF << 105
 _LIMIT: Final = 1 << 15
@@ -110,8 +127,6 @@ class Image:
         target = TARGETS.get(self.reader.target)
         if target is None:
             raise LoadError(f"target {self.reader.target} is not simulated")
-        if self.reader.relocatable:
-            raise LoadError("the cubin is relocatable: link it first")
         self.target: Target = target
         self.table: IsaTable = load_table(target.table)
         self.kernels: dict[str, KernelCode] = self.reader.kernels
@@ -120,6 +135,8 @@ class Image:
         self.variables: dict[str, tuple[int, int]] = {}
         """Address and size of each module variable."""
         self.globals = Globals(self)
+        self._shared: dict[int, int] = {}
+        self._shared_bytes = 0
         self.syscalls = Syscalls(SYSCALL_BASE)
         self.watch: Callable[[Machine, int], None] | None = None
         """Value of :attr:`Machine.watch` in launches."""
@@ -133,6 +150,9 @@ class Image:
         """(relocation type, value) by code offset."""
         self._plans: list[Plan | None] | None = None
         try:
+            if self.reader.relocatable:
+                self._shared, size = shared_places(self.reader.elf)
+                self._shared_bytes = size + target.number("system_shared")
             self._place_code()
             self._place_data()
             self._relocate_text()
@@ -173,16 +193,37 @@ class Image:
                 self.variables[sym.name] = (base + sym.value, sym.size)
 
     def _relocate_text(self) -> None:
-        """Reads the relocations of code, which exist where functions have sections of their own (-g)."""
+        """Reads the relocations of code, which exist in objects and where functions have sections of their own (-g)."""
         elf = self.reader.elf
-        for s in elf.sections:
-            if not s.name.startswith(".text."):
-                continue
-            at = self._section_address[s.index] - CODE_BASE
+        for k, (at, code, name) in enumerate(self._code):
+            s = next(s for s in elf.sections if s.name == f".text.{name}")
+            changed = bytearray(code)
             for r in elf.relocations(s):
-                if r.type not in (*_WORDS, *CALL_RELOCS):
-                    raise LoadError(f"{s.name}: relocation type {r.type} is not simulated")
-                self._text_relocs[at + r.offset] = (r.type, self._symbol(r.symbol, s.name) + r.addend)
+                if elf.symbol(r.symbol, s.name).name == _UNIFIED:
+                    continue
+                if r.type in (*_WORDS, *CALL_RELOCS):
+                    self._text_relocs[at + r.offset] = (r.type, self._symbol(r.symbol, s.name) + r.addend)
+                elif self.reader.relocatable and r.type in _FIELDS:
+                    # A constant bank with an offset, or a place in shared memory.
+                    apply(changed, r.offset, r.type, self._field(r.symbol, r.type, r.addend, s.name))
+                else:
+                    raise LoadError(f"{s.name}: relocation {reloc_name(r.type)} is not simulated")
+            self._code[k] = at, bytes(changed), name
+
+    def _field(self, index: int, type_: int, addend: int, section: str) -> int:
+        """What a relocation in an object puts into a field of an instruction for a symbol."""
+        sym = self.reader.elf.symbol(index, section)
+        if index in self._shared:
+            return self._shared[index] + addend
+        if sym.section == 0:
+            raise LoadError(f"{section}: {sym.name} is not in this object: link it first")
+        name = self.reader.elf.sections[sym.section].name
+        if type_ == R_ABS24_40 or not name.startswith(_CONSTANT):
+            raise LoadError(f"{section}: relocation {reloc_name(type_)} to {sym.name} is not simulated")
+        bits = _BANK_FIELDS.get(type_)
+        if bits is None:
+            return sym.value + addend
+        return int(name[len(_CONSTANT)]) << bits | sym.value + addend & (1 << bits) - 1
 
     def _symbol(self, index: int, section: str) -> int:
         """The address of a symbol."""
@@ -190,14 +231,28 @@ class Image:
         if sym.section == 0 and sym.name in DRIVER_SIZES.values():
             self.descriptor_mode = self.descriptor_mode or sym.name.startswith(".nv.independent.")
             return ROW
+        if index in self._shared:
+            return self._shared[index]
+        if sym.section == 0 and sym.name.startswith(_RESERVED):
+            return sym.value
         if sym.section == 0:
             address = self.syscalls.address(sym.name)
+            if address is None and self.reader.relocatable:
+                raise LoadError(f"{section}: {sym.name} is not in this object: link it first")
             # A call of a missing function goes to an address without function, and fails there.
             return SYSCALL_BASE + 0x100000 if address is None else address
         base = self._section_address.get(sym.section)
         if base is None:
             raise LoadError(f"{section}: symbol {sym.name} has no address")
         return base + sym.value
+
+    def reserved_place(self, name: str) -> int | None:
+        """The place in shared memory of a variable of the system, None if the file has none of this name."""
+        return next((self._shared.get(s.index, s.value) for s in self.reader.elf.symbols if s.name == name), None)
+
+    def shared_size(self, kernel: str) -> int:
+        """Static shared bytes of a kernel, with the part that the system reserves."""
+        return self._shared_bytes if self.reader.relocatable else self.reader.shared_size(kernel)
 
     def _relocated(self, index: int, data: bytes) -> bytes:
         elf = self.reader.elf
@@ -212,7 +267,7 @@ class Image:
                 # One byte of the address: 8_0 to 8_56, then G8_0 to G8_56.
                 out[r.offset] = (value + (r.addend if r.rela else 0)) >> 8 * ((r.type - R_8_0) % 8) & 0xFF
                 continue
-            if r.type not in (R_64, R_G64):
+            if r.type not in (R_64, R_G64, R_UNIFIED):
                 raise LoadError(f"{section.name}: relocation type {r.type} is not simulated")
             addend = r.addend if r.rela else int.from_bytes(out[r.offset : r.offset + 8], "little")
             out[r.offset : r.offset + 8] = ((value + addend) & (1 << 64) - 1).to_bytes(8, "little")

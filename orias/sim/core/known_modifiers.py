@@ -20,7 +20,7 @@ _ATOM: Final = (
 _PACKED: Final = f"FTZ {_ROUND} F32 F32x2 HI_LO LO_HI NP"
 _SURFACE: Final = "D BA P R RG 1D 2D 3D 1D_ARRAY 2D_ARRAY STRONG CTA SM GPU SYS TRAP IGN"
 _TENSOR: Final = "16dp128bit 16dp256bit 16dp64bit 16dp32bit_t0_t15 16dp32bit_t16_t31 x2 x4 x8 x16 x32 x64 x128"
-_PRODUCT: Final = "2CTA WS ggtti tgtti A_KEEP A_REUSE B_KEEP B_REUSE BUFFER1 BUFFER2 BUFFER3"
+_PRODUCT: Final = "2CTA WS ASHIFT ggtti tgtti A_KEEP A_REUSE B_KEEP B_REUSE BUFFER1 BUFFER2 BUFFER3"
 _KNOWN: Final[dict[str, frozenset[str]]] = {
     name: frozenset(mods.split())
     for name, mods in {

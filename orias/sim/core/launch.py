@@ -10,6 +10,7 @@ from orias.cubin.model import KernelCode
 from orias.sim.core.banked_memory import Banked
 from orias.sim.core.engine import Engine, Timing
 from orias.sim.core.late_results import Violation, Watch
+from orias.sim.core.object_places import frame_bytes
 from orias.sim.core.sim_errors import Fault, IllegalInstruction, LoadError, SimError
 from orias.sim.core.state import POISON, Machine
 from orias.sim.math.ops_int import I64, U32
@@ -96,10 +97,12 @@ class Launch:
         self._waiting: Arr = np.zeros((0, 3), I64)
         """The blocks that have not started."""
         t = image.target
-        static = image.reader.shared_size(kernel.name)
+        static = image.shared_size(kernel.name)
         self.shared_bytes = max(static, t.number("system_shared")) + shape.dynamic
         unknown = kernel.abi_frame_unknown or kernel.min_stack_size == UNKNOWN_STACK
         need = 0 if unknown else kernel.min_stack_size
+        if image.reader.relocatable:
+            need = max(need, kernel.frame_size + frame_bytes(image.reader))
         self.stack = max(DEFAULT_STACK, -(-need // 16) * 16 + 256, -(-kernel.frame_size // 16) * 16 + 256)
         if unknown:
             self.stack = max(self.stack, 16384)
@@ -231,9 +234,9 @@ class Launch:
         unwritten = 0xCD if self.options.fill == POISON else self.options.fill & 0xFF
         shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", unwritten)
         shared.size = self.shared_bytes
-        for symbol in image.reader.elf.symbols:
-            if symbol.name == TENSOR_PARTITION:
-                reserve(shared, n, symbol.value)
+        partition = image.reserved_place(TENSOR_PARTITION)
+        if partition is not None:
+            reserve(shared, n, partition)
         local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", unwritten, lazy=True)
         m = Machine(threads, self.register_count, present, block_of, image.arena, shared, local, self.options.fill)
         m.has_clusters = t.has(features.CLUSTERS)

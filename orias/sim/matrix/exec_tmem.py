@@ -166,6 +166,7 @@ def mma(s: Site) -> Exec:
                     (m.uniform(more, warp), m.uniform(more + 1, warp)) if scaled else (0, 0),
                     m.uniform(metadata, warp),
                     m.uniform_pair(more, warp) if stationary and more >= 0 else 0,
+                    s.has("ASHIFT"),
                 ),
             )
 

@@ -71,7 +71,13 @@ def _places(word: int, turned: bool, rows: Arr, pieces: int, wide: bool) -> Arr:
     elif word >> 62:
         atom = _ATOM[word >> 62]
         per = atom // 16
-        place = start + (r & 7) * atom + (r >> 3) * stride + (c % per) * 16 + (c // per) * leading
+        if word >> 52 & 1:
+            # The leading dimension is the address where rows go on that reach the end of an atom.
+            end = (start >> 4) % per + c >= per
+            place = np.where(end, leading - (start & -atom) - atom, 0) + start + 16 * c
+            place = place + (r & 7) * atom + (r >> 3) * stride
+        else:
+            place = start + (r & 7) * atom + (r >> 3) * stride + (c % per) * 16 + (c // per) * leading
         turn = (place >> 7) - base & (per - 1)
     else:
         across, along = (leading, stride) if turned else (stride, leading)

@@ -6,6 +6,9 @@ tf32 (16); strides of dimension 1 and up in 16-byte units, 32 bits each from byt
 minus one from byte 32; traversal strides minus one, three bits each, in the word at byte 52; box sizes minus one, one
 byte each, from byte 55.
 
+Elements of less than a byte are packed in global memory; in shared memory 16 of them take 8 or 16 bytes, as the CUDA
+driver's documentation of ``CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B`` and its like says.  The gaps keep their contents.
+
 The layout of maps in im2col mode is not public.  This simulator uses its own: bit 0 of the word at byte 8 set; channels
 per pixel minus one at byte 55; lower corners at byte 56 and upper corners at byte 59, one signed byte per dimension
 between channel and image number; pixels per column minus one in the halfword at byte 62.  These maps work with this
@@ -20,7 +23,10 @@ ELEMENT_TYPES: Final[tuple[str, ...]] = (
 )  # fmt: skip
 """Numbers of element types, as in ``tensormap.replace``; in a map tf32 is f32 with the bit for rounding."""
 _CODES: Final = 11
-"""Element types with a code of their own; the codes after them are of types of less than a byte, which are not simulated."""
+"""Element types with a code of their own; the codes after them are those of NARROW."""
+NARROW: Final[dict[str, tuple[int, int]]] = {"b4x16": (8, 8), "b4x16_p64": (8, 16), "b6x16_p32": (12, 16)}
+"""Types of less than a byte -> (bytes of 16 elements in global memory, where they are packed; bytes in shared memory)."""
+_GROUP: Final = 16
 _ROUND: Final = 16
 _BYTES: Final[dict[str, int]] = {
     "u8": 1, "u16": 2, "u32": 4, "s32": 4, "u64": 8, "s64": 8, "f16": 2, "f32": 4, "f32.ftz": 4, "f64": 8, "bf16": 2, "tf32": 4, "tf32.ftz": 4,
@@ -43,12 +49,16 @@ class TensorMap:
         self.address = int.from_bytes(raw[:8], "little")
         self.rank = (flags >> 4 & 7) + 1
         number = flags >> 7 & 15
-        if self.rank > 5 or number >= _CODES:
+        narrow = list(NARROW)[number - _CODES : number - _CODES + 1] if number >= _CODES else []
+        if self.rank > 5 or (number >= _CODES and not narrow):
             raise ValueError("no tensor map: rank or element type out of range")
-        self.type = ELEMENT_TYPES[number]
+        self.type = narrow[0] if narrow else ELEMENT_TYPES[number]
         if flags >> _ROUND & 1 and self.type.startswith("f32"):
             self.type = self.type.replace("f32", "tf32")
-        self.size = _BYTES[self.type]
+        self.size, self.room = NARROW[self.type] if narrow else (_BYTES[self.type],) * 2
+        """Bytes of an element in global and in shared memory; of 16 elements of less than a byte, which count as one here."""
+        self.group = _GROUP if narrow else 1
+        """Elements in one of these."""
         self.interleave = flags >> 11 & 3
         self.swizzle = flags >> 13 & 3
         self.fill = flags >> 15 & 1
@@ -64,6 +74,11 @@ class TensorMap:
         self.lower = [int.from_bytes(raw[56 + d : 57 + d], "little", signed=True) for d in middle]
         self.upper = [int.from_bytes(raw[59 + d : 60 + d], "little", signed=True) for d in middle]
         self.pixels = int.from_bytes(raw[62:64], "little") + 1
+        if narrow:
+            if self.dims[0] % _GROUP or self.box[0] % _GROUP or self.steps[0] > 1 or self.im2col:
+                raise ValueError(f"a map of {self.type} whose innermost sizes are no multiples of {_GROUP} elements")
+            self.dims[0] //= _GROUP
+            self.box[0] //= _GROUP
 
 
 def tensormap(
@@ -81,7 +96,7 @@ def tensormap(
 ) -> bytes:
     """Encodes a tensor map for a launch in the simulator; the module's description has layout and limits.
 
-    ``type_``: one of ELEMENT_TYPES; ``dims``: sizes, innermost first; ``strides``: bytes between neighbours in
+    ``type_``: one of ELEMENT_TYPES or of NARROW; ``dims``: sizes, innermost first; ``strides``: bytes between neighbours in
     dimensions 1 and up (one fewer than dims); ``box``: elements of a tile in each dimension; ``steps``: traversal
     strides (default 1); ``fill_nan``: elements outside the tensor read as NaN instead of zero.  With ``corners``
     (lower, upper: one number per dimension except the first and the last), ``channels`` and ``pixels`` the result is an
@@ -92,8 +107,8 @@ def tensormap(
         raise ValueError("a tensor map needs 1 to 5 sizes, and strides that are multiples of 16 for all but the first")
     raw = bytearray(SIZE)
     raw[:8] = address.to_bytes(8, "little")
-    number = ELEMENT_TYPES.index(type_)
-    rounds = number >= _CODES
+    number = ELEMENT_TYPES.index(type_) if type_ in ELEMENT_TYPES else _CODES + list(NARROW).index(type_)
+    rounds = type_.startswith("tf32")
     code = ELEMENT_TYPES.index(type_[1:]) if rounds else number
     flags = (rank - 1) << 4 | code << 7 | SWIZZLES.index(swizzle) << 13 | fill_nan << 15 | rounds << _ROUND
     high = 0

@@ -235,6 +235,8 @@ _TYPES: Final[dict[str, dict[int, str]]] = {
 _RESULTS: Final = ("F16", "F32", "S32")
 _ROW_BYTES: Final = 32
 """Bytes along K of one product."""
+_LONG_ROW: Final = 48
+"""The same with K = 96 (packed 4-bit floats on sm_103)."""
 
 
 def _refuse(what: str) -> Fault:
@@ -281,21 +283,33 @@ class Form:
         """The largest shift of columns that the descriptor allows."""
         if self.m not in sizes or not right:
             raise _refuse(f"M = {self.m}, N = {self.n} for {'two blocks' if pair else 'one block'}")
-        self.k = _ROW_BYTES * 8 // BITS[self.types[0]]
+        self.long = bool(vector and kind == "mxf4" and not self.sparse and word >> 31)
+        """K = 96: rows of 48 bytes."""
+        self.k = (_LONG_ROW if self.long else _ROW_BYTES) * 8 // BITS[self.types[0]]
         """Elements of a row of A; half of those of a column of B if A is sparse."""
         self.selector = word & 3
         reserved = 3 | 1 << 3 | 1 << 6 | 1 << 31 if vector else 1 << 6 | 1 << 23 | (1 << 29 if stationary else 7 << 29)
+        if self.long:
+            reserved ^= 1 << 31
         # Two columns of metadata have those of two products, with wide elements.
         selectable = 2 if self.sparse and BITS[self.types[0]] >= 16 else 1
-        if word & reserved or self.selector >= selectable or (vector and max(self.scales) + self.k // vector > 4):
+        count = self.k // vector if vector else 0
+        # With K = 96 the scales go on in the next group of columns, for six of them from an even byte on.
+        wrong = any(s % 2 for s in self.scales) if count == 6 else not self.long and max(self.scales) + count > 4
+        if word & reserved or self.selector >= selectable or (vector and wrong):
             raise _refuse(f"instruction descriptor 0x{word:08x}")
 
     def matrix(self, m: Machine, which: int, word: int, block: int, rows: int) -> SharedMatrix:
         """The matrix A (`which` 0) or B in a block's shared memory."""
         layout = word >> 61
         turned = self.turned[which]
-        if word >> 46 & 7 != 1 or word >> 52 & 0x1FF or layout not in (0, 1, 2, 4, 6):
+        absolute = word >> 52 & 1
+        if word >> 46 & 7 != 1 or word >> 53 & 0xFF or layout not in (0, 1, 2, 4, 6):
             raise _refuse(f"matrix descriptor 0x{word:016x}")
+        if absolute and not (self.long and layout == 2):
+            raise _refuse("an absolute leading dimension without K = 96 and the swizzle of 128 bytes")
+        if self.long and (layout not in (0, 2) or (layout == 2 and not absolute and word % 8 > 5)):
+            raise _refuse(f"rows of 48 bytes with matrix descriptor 0x{word:016x}")
         wide = layout == 1
         # Only 32-bit elements along M or N have the swizzle of 32-byte units.
         if wide != (turned and self.types[which] == "TF32") or (turned and self.types[which] in (*PADDED, "E2M1x2")):
@@ -445,16 +459,32 @@ class Product(NamedTuple):
     """Address of the metadata of a sparse A."""
     mask: int = 0
     """Zero-column mask descriptor."""
+    shifted: bool = False
+    """``ashift``: afterwards the rows of A in tensor memory move by one lane, as by ``tcgen05.shift``."""
 
 
-def _scales(f: Form, which: int, memory: TensorMemory, lanes: Arr, rows: Arr, address: int) -> Arr:
+def _scale_columns(f: Form, which: int, blocks: int) -> tuple[int, int]:
+    """(columns of all scales, columns from four scales of a row to the next four) of A (`which` 0) or B in a block.
+
+    Only with K = 96 the scales of a row may begin in one column and end in another; CUTLASS's layouts for sm_103 have
+    groups of 128 rows.  With M = 128 in two blocks half of the lanes have half of the columns of B.
+    """
+    rows, halves = (f.n, 2 if f.m < LANES * blocks else 1) if which else (f.m // blocks, 1)
+    step = -(-rows // LANES) * LANES // 32 // halves
+    last = (f.scales[which] + f.k // f.vector - 1) // 4
+    return last * step + -(-rows // halves // 32), step
+
+
+def _scales(f: Form, which: int, memory: TensorMemory, lanes: Arr, rows: Arr, address: int, step: int) -> Arr:
     """The scales [rows, k] for rows of A or columns of B, read by the lanes of one quarter of the memory.
 
-    Each quarter (32 lanes) has all scales: row r in lane r % 32 and column r // 32, one byte per group of elements.
+    Each quarter (32 lanes) has all scales: row r in lane r % 32 and column r // 32, one byte per group of elements;
+    from the fifth byte on, `step` columns further.
     """
-    words = memory.data[(lanes[0] & -32) + rows % 32, (address & 0xFFFF) + rows // 32]
-    count = f.k // f.vector
-    codes = np.stack([(words >> np.uint32(8 * (f.scales[which] + i))).astype(np.uint8) for i in range(count)], axis=1)
+    lane, column = (lanes[0] & -32) + rows % 32, (address & 0xFFFF) + rows // 32
+    places = range(f.scales[which], f.scales[which] + f.k // f.vector)
+    each = [memory.data[lane, column + i // 4 * step] >> np.uint32(8 * (i % 4)) for i in places]
+    codes = np.stack(each, axis=1).astype(np.uint8)
     if f.power_of_two:
         v = half.value(decode_scale(codes), True)
     else:
@@ -485,10 +515,10 @@ def multiply(m: Machine, p: Product) -> None:
         if p.a_in_tensor:
             t.check(a, words)
         if f.vector:
-            for address, count in zip(p.scales, (f.m // len(p.blocks), width), strict=True):
+            for which, address in enumerate(p.scales):
                 if address >> 16 & 0x3FFF:
                     raise _refuse(f"scales at lane {address >> 16 & 0x3FFF}")
-                t.check(address & 0xFFFF, -(-count // 32))
+                t.check(address & 0xFFFF, _scale_columns(f, which, len(p.blocks))[0])
         if f.sparse:
             if p.metadata >> 16 != p.d >> 16 or p.metadata & 1:
                 raise _refuse(f"metadata at 0x{p.metadata:08x}")
@@ -497,6 +527,8 @@ def multiply(m: Machine, p: Product) -> None:
     if p.a_in_tensor:
         if f.turned[0] or p.a >> 16 != p.d >> 16:
             raise _refuse(f"A at lane {p.a >> 16} of tensor memory, turned or with results at lane {p.d >> 16}")
+        if p.shifted and any(len(q.lanes) != 32 for part in parts for q in _quarters(part)):
+            raise _refuse(f"ashift with M = {f.m}")
     else:
         stored = [f.matrix(m, 0, p.a, b, f.m // len(p.blocks)) for b in p.blocks]
     mask = ColumnMask(p.mask, f) if p.mask else None
@@ -519,8 +551,9 @@ def multiply(m: Machine, p: Product) -> None:
             z = y[part.first : part.first + part.width].T
             data = memories[part.which].data
             if f.vector:
-                x = x * _scales(f, 0, memories[part.which], part.lanes, part.rows, p.scales[0])
-                z = z * _scales(f, 1, memories[part.which], part.lanes, np.arange(part.width), p.scales[1]).T
+                first, second = (_scale_columns(f, which, len(p.blocks))[1] for which in (0, 1))
+                x = x * _scales(f, 0, memories[part.which], part.lanes, part.rows, p.scales[0], first)
+                z = z * _scales(f, 1, memories[part.which], part.lanes, np.arange(part.width), p.scales[1], second).T
             place = f.positions(memories[part.which], part.lanes, p.metadata & 0xFFFF) if f.sparse else None
             total = _product(x, z, place)
             old = np.ascontiguousarray(data[part.lanes, d : d + part.width])
@@ -537,6 +570,10 @@ def multiply(m: Machine, p: Product) -> None:
                 off = np.array([p.disabled >> (LANES * part.which + int(lane)) & 1 for lane in part.lanes], np.bool_)
                 new = np.where(off[:, None], old, new)
             data[part.lanes, d : d + part.width] = new
+        if p.shifted:
+            for t in memories:
+                for lane in range(0, LANES, 32):
+                    _shift_lanes(t, lane, a, words)
 
     m.defer(finish, group=False)
 
@@ -598,11 +635,17 @@ SHIFTED: Final = 8
 """Columns that ``tcgen05.shift`` moves: elements of 32 bytes."""
 
 
+def _shift_lanes(memory: TensorMemory, lane: int, column: int, count: int) -> None:
+    """Each of the 32 lanes from `lane` on receives `count` columns of the next one, the last lane keeps its own."""
+    there = memory.data[lane : lane + 32, column : column + count]
+    there[:-1] = there[1:].copy()
+
+
 def shift_down(m: Machine, block: int, address: int) -> None:
     """Each of 32 lanes receives the columns of the next one, the last lane keeps its own.
 
-    The manual says that rows are shifted down by one, except the last; the direction and that the other quarters of the
-    lanes keep their contents are guesses.
+    The manual says that rows are shifted down by one, except the last, and gives the shape as 31 lanes of 256 bits; the
+    direction is a guess.
     """
     lane, column = address >> 16, address & 0xFFFF
     if lane % 32 or lane >= LANES:
@@ -610,8 +653,4 @@ def shift_down(m: Machine, block: int, address: int) -> None:
     memory = memory_of(m, block)
     memory.check(column, SHIFTED)
 
-    def finish() -> None:
-        there = memory.data[lane : lane + 32, column : column + SHIFTED]
-        there[:-1] = there[1:].copy()
-
-    m.defer(finish, group=False)
+    m.defer(lambda: _shift_lanes(memory, lane, column, SHIFTED), group=False)

@@ -150,8 +150,8 @@ _VECTORS: Final[dict[str, int]] = {
 def _mma(s: PtxSite) -> Exec:
     """tcgen05.mma and tcgen05.mma.ws, one per thread."""
     kind = s.mods["kind"].removeprefix("kind::")
-    known = ("cta_group", "kind", "collector_a", "collector_b", "block_scale", "scale_vec", "sp")
-    stationary, sparse = s.name.endswith(".ws"), s.has("sp")
+    known = ("cta_group", "kind", "collector_a", "collector_b", "block_scale", "scale_vec", "sp", "ashift")
+    stationary, sparse, shifted = s.name.endswith(".ws"), s.has("sp"), s.has("ashift")
     if any(x not in known for x in s.mods):
         raise s.unknown()
     scaled = s.has("block_scale")
@@ -185,7 +185,7 @@ def _mma(s: PtxSite) -> Exec:
                 raise Fault(IllegalInstruction, f"instruction descriptor 0x{form:08x} of {s.name}", 0)
             at = (factors[0][i], factors[1][i]) if scaled else (0, 0)
             words, zeros = (v[0][i] if v else 0 for v in (places, descriptors))
-            multiply(m, Product(f, blocks, to, x, in_tensor, y, bool(flag), scale, off, at, words, zeros))
+            multiply(m, Product(f, blocks, to, x, in_tensor, y, bool(flag), scale, off, at, words, zeros, shifted))
 
     return run
 

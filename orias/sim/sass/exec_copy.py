@@ -296,7 +296,8 @@ class Tensor:
         if self.columns:
             move = _moves(t, self.moves) if load else [0] * (self.rank - 2)
             return _columns(t, self.place, move, range(t.pixels), self.rank - 2)
-        return _rows(t, self.place) if self.rows else _tile(t, self.place)
+        place = [self.place[0] // t.group, *self.place[1:]]
+        return _rows(t, place) if self.rows else _tile(t, place)
 
     def _check(self, t: TensorMap) -> str:
         """What is wrong with the map for this copy, or nothing."""
@@ -304,6 +305,10 @@ class Tensor:
             return f"with a map of rank {t.rank}, im2col {t.im2col}, interleave {t.interleave}"
         if self.wide and not t.swizzle:
             return "with a map without swizzle"
+        if self.place[0] % t.group:
+            return f"at element {self.place[0]} of {t.type}"
+        if t.group > 1 and self.change is not None:
+            return f"with a map of {t.type}"
         if self.rows and t.box[1] != 1:
             return f"with a box of {t.box[1]} rows"
         return ""
@@ -320,8 +325,8 @@ class Tensor:
         if bad:
             raise Fault(IllegalInstruction, f"{self.name} {bad}", i)
         offset, valid = self._elements(t, load)
-        size = len(offset) * t.size
-        if size % _UNITS or (t.swizzle and (t.channels if self.columns else t.box[0]) * t.size > 16 << t.swizzle):
+        size = len(offset) * t.room
+        if size % _UNITS or (t.swizzle and (t.channels if self.columns else t.box[0]) * t.room > 16 << t.swizzle):
             raise Fault(
                 IllegalInstruction, f"{self.name}: the box has {size} bytes, or its rows are longer than the swizzle", i
             )
@@ -395,7 +400,7 @@ def tensor(s: Site) -> Exec:
 
 def _swizzled_elements(t: TensorMap, start: int, count: int) -> Arr:
     """Offsets in shared memory of the elements of a box at `start`, a multiple of 1024 if swizzled."""
-    return start + _swizzled(t, np.arange(count, dtype=I64) * t.size)
+    return start + _swizzled(t, np.arange(count, dtype=I64) * t.room)
 
 
 def _bytes(offset: Arr, size: int) -> Arr:
