@@ -146,14 +146,17 @@ def across_calls(classes: Classes) -> list[Cls]:
     Source: ``docs/facts/register-allocation.md``, "Parameters across calls" (sm_90 and later; an own choice for earlier
     targets).
     """
-    points = [p for p, _ in classes.rg.clobbers]
+    rg = classes.rg
+    points = [p for p, _ in rg.clobbers]
     if not points:
         return []
+    changing = [p for p, inst in rg.clobbers if rg.fn.changes_uniform(inst)]
     out: list[Cls] = []
     for c, maker in rematerialisable(classes, SpillState()).items():
         if maker.op.flags & F_SPECIAL:
             continue
-        if any(s <= p < e for segs in c.words.values() for s, e, _ in segs for p in points):
+        lost = changing if c.file == K_UR else points
+        if any(s <= p < e for segs in c.words.values() for s, e, _ in segs for p in lost):
             out.append(c)
     return out
 
