@@ -48,6 +48,7 @@ class Knobs:
         "remat_places",
         "sched_branch_latency",
         "sched_estimated_loop_iterations",
+        "sched_look_ahead",
         "sched_many_loads",
         "sched_max_mem_dep",
         "sched_model_turns",
@@ -146,6 +147,7 @@ class Knobs:
     sched_read_sb_base_latency: int
     sched_pseudo_latency: int
     sched_war_latency: int
+    sched_look_ahead: int
     sched_branch_latency: int
     loop_weight_bits: int
     reg_alloc_num_non_spill_trials: int

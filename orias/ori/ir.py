@@ -21,6 +21,7 @@ from orias.isa.op import F_CALL, F_JUMP, F_TABLE_JUMP, F_TERM, Op, op
 from orias.isa.operand import FIRST_VIRTUAL, K_NONE, K_R, PT, Opnd, is_vreg, reg, vreg
 from orias.knobs.knob_values import DEFAULTS, Knobs
 from orias.ori.decisions import Decision
+from orias.target.abi import LAST_SCRATCH_UR
 from orias.target.profile import Target
 
 NO_CTL: Final = -1
@@ -439,11 +440,15 @@ class Func:
         return info is not None and info.outside
 
     def changes_uniform(self, inst: Inst) -> bool:
-        """True if an instruction calls what may change uniform registers."""
+        """True if an instruction calls what may change all uniform registers that this function may use."""
         if not inst.op.flags & F_CALL:
             return False
         info = self.calls.get(inst.uid)
-        return info is None or not info.exact or info.clobber_ur != 0 or info.clobber_up != 0
+        if info is None:
+            return True
+        if self.kind == "entry" and not info.clobber_ur >> LAST_SCRATCH_UR + 1:
+            return False
+        return not info.exact or info.clobber_ur != 0 or info.clobber_up != 0
 
     def insts(self) -> Iterator[Inst]:
         """All instructions in block order."""

@@ -59,7 +59,6 @@ from orias.isa.roles import (
 )
 from orias.ori.decisions import REMATERIALISED, SPILLED, Decision
 from orias.ori.ir import OP_COPY, OP_PACK, Block, Func, Inst
-from orias.regalloc.allocate import clobber_mask
 from orias.regalloc.coalesce import Classes, Cls, part_words
 from orias.regalloc.ssa_out import OP_PCOPY
 from orias.target import features
@@ -147,16 +146,17 @@ def across_calls(classes: Classes) -> list[Cls]:
     Source: ``docs/facts/register-allocation.md``, "Parameters across calls" (sm_90 and later; an own choice for earlier
     targets).
     """
-    calls = [(p, classes.rg.fn.calls[inst.uid]) for p, inst in classes.rg.clobbers]
-    if not calls:
+    rg = classes.rg
+    points = [p for p, _ in rg.clobbers]
+    if not points:
         return []
+    changing = [p for p, inst in rg.clobbers if rg.fn.changes_uniform(inst)]
     out: list[Cls] = []
     for c, maker in rematerialisable(classes, SpillState()).items():
         if maker.op.flags & F_SPECIAL:
             continue
-        # A uniform register lives through helpers that change none.
-        points = [p for p, info in calls if c.file != K_UR or not info.exact or clobber_mask(info, K_UR)]
-        if any(s <= p < e for segs in c.words.values() for s, e, _ in segs for p in points):
+        lost = changing if c.file == K_UR else points
+        if any(s <= p < e for segs in c.words.values() for s, e, _ in segs for p in lost):
             out.append(c)
     return out
 

@@ -51,6 +51,7 @@ from orias.isa.operand import (
     reg_id,
     word_text,
 )
+from orias.isa.roles import NEXT_ADDRESS
 from orias.ori.ir import Block, Func, Inst
 from orias.timing.latency import Latency
 from orias.timing.units import NEEDS_READ, NEEDS_WRITE
@@ -66,7 +67,7 @@ _CLOCKS: Final = ("SR_CLOCK", "SR_GLOBALTIMER", "SR_LANEMASK_ACTIVE")
 class Graph:
     """Dependence graph of ``insts``: successors with distances in cycles, and predecessor counts."""
 
-    __slots__ = ("insts", "other_latency", "preds", "succs")
+    __slots__ = ("insts", "other_latency", "preds", "succs", "tails")
 
     def __init__(self, insts: list[Inst], other_latency: int) -> None:
         self.other_latency: Final[int] = other_latency
@@ -74,6 +75,8 @@ class Graph:
         self.insts: list[Inst] = insts
         self.succs: list[dict[int, int]] = [{} for _ in insts]
         self.preds: list[int] = [0] * len(insts)
+        self.tails: list[int] = [0] * len(insts)
+        """Least number of cycles from each instruction to the end of the piece, for what is read soon after it."""
 
     def edge(self, a: int, b: int, cycles: int) -> None:
         """`b` issues at least `cycles` after `a`."""
@@ -88,10 +91,10 @@ class Graph:
             s[b] = cycles
 
     def heights(self) -> list[int]:
-        """Longest path in cycles from each instruction to the end of the piece."""
+        """Longest path in cycles from each instruction to the end of the piece, or to where the first reader would wait."""
         out = [0] * len(self.insts)
         for a in range(len(self.insts) - 1, -1, -1):
-            best = 0
+            best = self.tails[a]
             for b, cycles in self.succs[a].items():
                 h = cycles + out[b]
                 if h > best:
@@ -103,7 +106,8 @@ class Graph:
 def is_fixed_point(inst: Inst, virtual: bool) -> bool:
     """True if no instruction may move across: calls, exits inside a block, clock reads, physical registers."""
     op = inst.op
-    if op.flags & (F_CALL | F_TERM | F_PINNED):
+    if op.flags & (F_CALL | F_TERM | F_PINNED) and (op is not NEXT_ADDRESS or not inst.src):
+        # LEPC of a label is as good as a constant; one of its own place is the base of the sums that follow it.
         return True
     if op.flags & F_SPECIAL:
         for s in inst.src:
@@ -171,12 +175,16 @@ class _Definition:
         """Least number of cycles until the latest definition of the register."""
 
 
-def build(insts: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool = False) -> Graph:
+def build(insts: list[Inst], after: list[Inst], fn: Func, lat: Latency, virtual: bool, whole: bool = False) -> Graph:
     """The dependence graph of a piece of straight-line code; `virtual`: before register allocation.
 
-    `whole`: the warp runs all of it as a whole (:func:`is_whole`), so that votes, elections and shuffles may cross barriers.
+    `after`: the instructions that follow the piece, as far as they should not have to wait for it.  `whole`: the warp runs all of it as
+    a whole (:func:`is_whole`), so that votes, elections and shuffles may cross barriers.
     """
-    return _Builder(insts, fn, lat, virtual, whole).run()
+    builder = _Builder(insts, fn, lat, virtual, whole)
+    graph = builder.run()
+    builder.look_ahead(after)
+    return graph
 
 
 def is_whole(fn: Func, b: Block) -> bool:
@@ -227,15 +235,33 @@ class _Builder:
 
     def run(self) -> Graph:
         for n, inst in enumerate(self.g.insts):
-            if self.virtual:
-                reads = [r << 8 | 250 for r in virtual_reads(inst)]
-                writes = [w << 8 for w in virtual_writes(inst)]
-            else:
-                a = accesses(inst, self.fn)
-                reads, writes = a.reads, a.writes
+            reads, writes = self._accesses(inst)
             self._registers(n, inst, reads, writes)
             self._order(n, inst)
         return self.g
+
+    def look_ahead(self, after: list[Inst]) -> None:
+        """Set the tails of the graph from the reads of the instructions that follow."""
+        distance = 0
+        for inst in after:
+            reads, writes = self._accesses(inst)
+            for r in reads:
+                reg, slot = r >> 8, r & 255
+                for d in self.defs.get(reg, ()):
+                    cycles = self._raw(self.g.insts[d.node], d.word, inst, reg, slot) - distance
+                    if cycles > self.g.tails[d.node]:
+                        self.g.tails[d.node] = cycles
+            for w in writes:
+                self.defs.pop(w >> 8, None)
+            if not inst.op.flags & F_PSEUDO:
+                distance += 1
+
+    def _accesses(self, inst: Inst) -> tuple[list[int], list[int]]:
+        """Registers that an instruction reads and writes, with positions."""
+        if self.virtual:
+            return [r << 8 | 250 for r in virtual_reads(inst)], [w << 8 for w in virtual_writes(inst)]
+        a = accesses(inst, self.fn)
+        return a.reads, a.writes
 
     # --- registers ---------------------------------------------------------------------------------------------
 

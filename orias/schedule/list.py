@@ -57,7 +57,7 @@ def schedule_virtual(fn: Func, register_usage: int = 5, plan: Plan | None = None
         after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
         for first, last in pieces:
             piece = b.insts[first:last]
-            order = _Virtual(fn, b, piece, after[last], limit, lat, whole).run(arrivals)
+            order = _Virtual(fn, b, piece, _following(fn, b, last), after[last], limit, lat, whole).run(arrivals)
             b.insts[first:last] = [piece[k] for k in order]
         arrivals.leave(b)
 
@@ -124,7 +124,7 @@ def _sink(fn: Func, b: Block, lv: Liveness, lat: Latency) -> None:
     pieces = [x for x in _pieces(b, True) if x[1] - x[0] > 2]
     after = _live_at(b, {last for _, last in pieces}, lv.live_out[b.id])
     for first, last in pieces:
-        node = _Virtual(fn, b, b.insts[first:last], after[last], 0, lat, whole)
+        node = _Virtual(fn, b, b.insts[first:last], [], after[last], 0, lat, whole)
         reads = [[s for s, _ in x.reads] for x in node.nodes]
         writes = [x.writes for x in node.nodes]
         order = few_registers(Piece(fn, node.graph, reads, writes, after[last]))
@@ -141,7 +141,7 @@ def schedule_physical(fn: Func) -> None:
         whole = is_whole(fn, b)
         for first, last in _pieces(b, False):
             piece = b.insts[first:last]
-            graph = build(piece, fn, lat, False, whole)
+            graph = build(piece, _following(fn, b, last), fn, lat, False, whole)
             order = _order(fn, graph, lat, [fma_form(i, table) for i in piece], arrivals)
             b.insts[first:last] = [piece[k] for k in order]
         arrivals.leave(b)
@@ -159,6 +159,11 @@ def _pieces(b: Block, virtual: bool) -> list[tuple[int, int]]:
     if len(b.insts) > first:
         out.append((first, len(b.insts)))
     return out
+
+
+def _following(fn: Func, b: Block, last: int) -> list[Inst]:
+    """The instructions behind a piece that should not have to wait for its results."""
+    return b.insts[last : last + fn.knobs.sched_look_ahead]
 
 
 def _live_at(b: Block, places: set[int], live: int) -> dict[int, int]:
@@ -353,12 +358,13 @@ class _Virtual:
     )
 
     def __init__(
-        self, fn: Func, b: Block, piece: list[Inst], live_after: int, limit: int, lat: Latency, whole: bool
-    ) -> None:
+        self, fn: Func, b: Block, piece: list[Inst], following: list[Inst], live_after: int, limit: int, lat: Latency,
+        whole: bool,
+    ) -> None:  # fmt: skip
         self.fn: Func = fn
         self.lat: Latency = lat
         self.limit: int = limit
-        self.graph: Graph = build(piece, fn, lat, True, whole)
+        self.graph: Graph = build(piece, following, fn, lat, True, whole)
         self.nodes: list[_Node] = [_Node(fn, inst) for inst in piece]
         self.needed_after: int = live_after
         self.left: dict[int, int] = {}

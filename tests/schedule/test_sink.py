@@ -31,7 +31,7 @@ def piece_of(text: str, live_after: int = 0) -> Piece:
     fn = parse(text)
     insts = fn.blocks[0].insts[:-1]
     reads = [sorted(set(virtual_reads(i))) for i in insts]
-    graph = build(insts, fn, latency(fn.target.latency_class), True)
+    graph = build(insts, [], fn, latency(fn.target.latency_class), True)
     return Piece(fn, graph, reads, [virtual_writes(i) for i in insts], live_after)
 
 
