@@ -289,9 +289,9 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
         last = (m.offsets[word + 1] - 1) * _UNIT
         if r.symbol in own and r.type in _CODE_TYPES:
             out.append(OutReloc(last + _IMMEDIATE, _CODE_TYPES[r.type], code.symbol, _place(m, r.addend)))
-        elif r.type in CALL_RELOCS and (r.symbol in names or r.symbol in code.kernel.externs):
-            out.append(OutReloc(last + _WIDE_IMMEDIATE, _M_64, w.symbol(r.symbol, code.text.name), r.addend))
-        elif r.type == R_ABS56_16_34:
+        elif (
+            r.type in CALL_RELOCS and (r.symbol in names or r.symbol in code.kernel.externs)
+        ) or r.type == R_ABS56_16_34:
             out.append(OutReloc(last + _WIDE_IMMEDIATE, _M_64, w.symbol(r.symbol, code.text.name), r.addend))
         elif r.type in _FUNCTION_TYPES:
             out.append(
