@@ -208,10 +208,6 @@ def advisories(name: str, sig: Sig, words: list[str], place: Place) -> list[tupl
     return found
 
 
-def unspecified_vectors(words: list[str]) -> list[str]:
-    """The remarks on words of vectors before which no type stands; warnings that precede all errors."""
-    return [
-        VECTOR_REMARK
-        for word, following in zip(words, [*words[1:], ""], strict=False)
-        if SLOT_OF.get(word) == "vec" and following not in TYPE_WORDS and SLOT_OF.get(following) != "vec"
-    ]
+def is_vector_without_type(word: str, following: str) -> bool:
+    """Whether a word is that of a vector and the word after it no type, which ptxas remarks on."""
+    return SLOT_OF.get(word) == "vec" and following not in TYPE_WORDS and SLOT_OF.get(following) != "vec"

@@ -16,7 +16,7 @@ from orias.ptx.opcode import is_shape
 from orias.ptx.rules import SETS, Rule, Rules, apply, parse_rows
 
 OLD = Place(70, 80, "sm_80")
-MATRIX = {"class", "factor", "operand", "shaped", "typed"}
+MATRIX = {"begins", "class", "factor", "operand", "operations", "shaped", "typed"}
 NUMBERS = {"isa", "sm", "width", "bits", "count"}
 
 

@@ -5,7 +5,6 @@ from typing import Final
 from orias.cubin.callgraph import prototype_text
 from orias.cubin.model import GLOBAL, LOCAL, WEAK, Param, Reloc, Variable
 from orias.cubin.relocs import R_8_0, R_64, R_G8_0, R_G64, R_UNIFIED, R_UNIFIED8_0
-from orias.diag import Unsupported
 from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
 from orias.target import descriptors, features
 from orias.target.profile import Target
