@@ -127,10 +127,11 @@ shape=4x256b/128x256b/64x128b/128x128b/32x128b -> Illegal matrix shape '.{shape}
     "tcgen05.ld.red": "shape!=-/32x32b/16x32bx2 -> Illegal matrix shape '.{shape}' for instruction '{n}'",
     "tcgen05.cp": """
 shape=16x64b/16x128b/16x256b/32x32b/16x32bx2 -> Illegal matrix shape '.{shape}' for instruction '{n}'
+shape!=-/32x128b/64x128b warpx -> Modifier .warptype not allowed for instruction {n} with shape '.{shape}'
+warpx -> @Fv8.6 : .{warpx}
 warpx -> @XTENSOR : .{warpx}' for instruction '{n}
 shape=32x128b/64x128b !warpx -> Modifier '.warptype' require for instruction {n} with shape '.{shape}'
 shape=64x128b warpx=warpx4 | shape=32x128b warpx!=-/warpx4 -> Modifier .{warpx} not allowed for instruction {n} with shape '.{shape}'
-shape=128x256b/128x128b/4x256b warpx -> Modifier .warptype not allowed for instruction {n} with shape '.{shape}'
 .b8x16 !.b6x16_p32 !.b4x16_p64 | !.b8x16 .b6x16_p32 | !.b8x16 .b4x16_p64 -> Unexpected number of 'format conversion' modifiers specified
 """,
     "tcgen05.mma": """

@@ -29,6 +29,7 @@ from orias.ptx.gates import EARLY, LATE, PRODUCT_WORDS, SPARSE, Place, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
 from orias.ptx.modifier_messages import (
     MANY_PRIORITIES,
+    RESTRICTIONS,
     SPACES,
     VECTOR_REMARK,
     advisories,
@@ -196,6 +197,17 @@ def _too_many_spaces(name: str, spaces: int) -> list[str]:
     return ["Multiple state spaces specified"] if spaces > 2 else []
 
 
+def _late_order(name: str, words: list[str]) -> list[str]:
+    """The words whose gates come last, in ptxas's order; of completion mechanisms and groups of CTAs only the last word counts."""
+    last = {SLOT_OF.get(w, ""): w for w in words}
+    kept = [
+        w for w in dict.fromkeys(words) if SLOT_OF.get(w) not in ("completion", "cta_group") or last[SLOT_OF[w]] == w
+    ]
+    ends = [w for w in kept if SLOT_OF.get(w) == "completion"]
+    begins = [w for w in kept if w.startswith("shared::")]
+    return [*begins, *[w for w in kept if w not in ends and w not in begins], *ends]
+
+
 def _matrix_facts(name: str, sig: Sig, words: list[str], types: tuple[str, ...]) -> dict[str, str]:
     """The facts from the tables of matrix shapes and types."""
     if name == "mma":
@@ -311,7 +323,7 @@ class Checker:
         for place, word in enumerate(words):
             if word in NAME_PARTS or not known_word(word):
                 found.append((place, f"Unknown modifier '.{word}'"))
-            elif word in EARLY and result.name:
+            elif word in EARLY and result.name and (word != "tensormap" or name == "prefetch"):
                 found.extend([(place, m) for m in messages(EARLY[word], self.place, facts)])
             elif word in ("row", "col"):
                 layouts += 1
@@ -408,8 +420,8 @@ class Checker:
             found.extend(apply(gates, facts, words, place))
         if found:
             result.errors[:0] = found
-        for word in dict.fromkeys(words):
-            if word in PRODUCT_WORDS and word not in row.words:
+        for word in _late_order(name, words):
+            if (word in PRODUCT_WORDS or word in RESTRICTIONS) and word not in row.words:
                 continue  # reported with the refusal
             if word in ("shared::cta", "shared::cluster") and name in _TWO_SPACES and name != "fence.proxy":
                 continue

@@ -17,7 +17,7 @@ from orias.ptx.rules import SETS, Rule, Rules, apply, parse_rows
 
 OLD = Place(70, 80, "sm_80")
 MATRIX = {"begins", "class", "factor", "operand", "operations", "shaped", "typed"}
-NUMBERS = {"isa", "sm", "width", "bits", "count"}
+NUMBERS = {"isa", "sm", "width", "bits", "count", "operations"}
 
 
 def results(text: str, words: tuple[str, ...] = (), **facts: str) -> list[str]:
