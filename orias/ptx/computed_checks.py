@@ -24,6 +24,18 @@ def fraction_errors(name: str, instr: Instr) -> list[str]:
     ]
 
 
+def range_errors(name: str, instr: Instr) -> list[str]:
+    """Error messages on the sizes of a createpolicy.range: the first is part of the second."""
+    if len(instr.ops) < 4 or instr.ops[2].kind != O_IMM or instr.ops[3].kind != O_IMM:
+        return []
+    part, whole = instr.ops[2].value, instr.ops[3].value
+    if part & 0xFFFFFFFF <= whole & 0xFFFFFFFF:
+        return []
+    return [
+        f"Argument 3 of instruction '{name}': value '{part}' must be less than or equal to the value '{whole}' of argument 4"
+    ]
+
+
 def tensor_errors(name: str, instr: Instr) -> list[str]:
     """Error messages on the coordinates and offsets of a tensor copy."""
     mods = instr.sig.mods

@@ -102,16 +102,10 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
     assert var is not None
     if op.neg and op.key[0] == "!" and type_ != "pred":
         return False
-    summed = op.key.endswith("+")
-    if summed and use.name == "stackrestore":
-        use.needs_result()
-        return True
-    if not register_fits(var.type, type_, slot.relaxed or (summed and not slot.fixed)):
+    if op.key.endswith("+"):
+        return _sum(slot, var.type, type_, result, use)
+    if not register_fits(var.type, type_, slot.relaxed):
         return False
-    if summed:
-        if result:
-            use.needs_result()
-        return var.type[0] in "bus" and TYPE_BITS[var.type] in (16, 32, 64)
     if var.type == "f16x2" and (use.name == "redux" or (use.index == 3 and use.name in ("vset2", "vset4"))):
         return False
     if (
@@ -134,6 +128,18 @@ def _register(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
         if use.index and use.name != "vmad":  # the grammar reports the first operand
             use.note(f"Operand negation not allowed for instruction '{use.name}'")
     return True
+
+
+def _sum(slot: Slot, register: str, type_: str, result: bool, use: Use) -> bool:
+    """Whether a register plus a constant fits: an integer as wide as the type or wider."""
+    if use.name == "stackrestore":
+        use.needs_result()
+        return True
+    if not register_fits(register, type_, slot.relaxed or not slot.fixed):
+        return False
+    if result:
+        use.needs_result()
+    return register[0] in "bus" and TYPE_BITS[register] in (16, 32, 64)
 
 
 def _immediate(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:

@@ -98,50 +98,57 @@ class Forms:
             for message in [*sizes, *checked.errors]:
                 state.error(message, line, instr.column)
             return
-        messages = _without_macros(checked, self.checker.operands(checked, instr))
-        if messages and (checked.name == "mma" or messages[0].startswith("Arguments mismatch")):
-            messages = [*illegal_vector_sizes(checked.name, instr.ops), *messages]
-        mismatch = f"Arguments mismatch for instruction '{checked.name}'" in messages
-        lost = any(op.kind == O_ADDR and op.name and op.var is None for op in instr.ops)
-        if lost and not mismatch:
-            messages = [f"Illegal operand type to instruction '{checked.name}'"]
+        messages = self._operands(checked, instr)
+        mismatch = f"Arguments mismatch for instruction '{checked.name}'"
+        rules = [] if mismatch in messages else self._late(checked, instr, bool(messages))
+        wrong = mismatch in messages
+        if rules and rules[0].startswith("Arguments mismatch"):
+            messages = rules[:1]
+            wrong = True
+        elif messages:
+            messages = _without_macros(checked, rules, messages)
         # Only errors of the opcode come between messages on operands.
-        late = checked.errors and not mismatch and checked.name not in ("prefetch", "prefetchu")
+        late = checked.errors and not wrong and checked.name not in ("prefetch", "prefetchu")
         after = [m for m in messages if not m.startswith(_BEFORE_OPCODE)] if late else []
-        for message in messages:
-            if message not in after:
-                self._report([message], instr)
+        self._report([m for m in messages if m not in after], instr)
         after.extend(_unified(checked.name, instr))
-        if not mismatch:
-            said = self._verify_rules(checked, instr, bool(messages), after)
+        if not wrong:
+            said = self._verify_rules(checked, instr, rules, after)
             if not (messages or said or checked.early or checked.values):
                 form.seen.add(tuple([op.key for op in instr.ops]))
 
-    def _verify_rules(self, checked: Checked, instr: Instr, wrong: bool, after: list[str]) -> bool:
+    def _operands(self, checked: Checked, instr: Instr) -> list[str]:
+        """The messages on operands, also on the sizes of vectors and on names that nothing declares."""
+        mismatch = f"Arguments mismatch for instruction '{checked.name}'"
+        messages = self.checker.operands(checked, instr)
+        if messages and (checked.name == "mma" or mismatch in messages):
+            messages = [*illegal_vector_sizes(checked.name, instr.ops), *messages]
+        lost = any(op.kind == O_ADDR and op.name and op.var is None for op in instr.ops)
+        if lost and mismatch not in messages:
+            return [f"Illegal operand type to instruction '{checked.name}'"]
+        return messages
+
+    def _verify_rules(self, checked: Checked, instr: Instr, rules: list[str], after: list[str]) -> bool:
         """Reports the errors of the opcode, those ``after`` them, those of the rules on operands and the remarks; whether there are any."""
         state = self.state
         line = instr.line
-        late = self._late(checked, instr, wrong)
-        if late and late[0].startswith("Arguments mismatch"):
-            state.error(late[0], line, instr.column)
-            return True
         for message in checked.errors:
             state.error(message, line, instr.column)
         self._report(after, instr)
-        for message in late:
+        for message in rules:
             state.error(message, line, instr.column)
         _index_to_address(instr, checked)
         odd = _odd_function_address(instr)
         notes = [*checked.notes, ("warning", odd)] if odd else checked.notes
         for severity, note in notes:
             state.note(severity, note, line)
-        return bool(checked.errors or after or late or notes)
+        return bool(checked.errors or after or rules or notes)
 
 
-def _without_macros(checked: Checked, messages: list[str]) -> list[str]:
+def _without_macros(checked: Checked, rules: list[str], messages: list[str]) -> list[str]:
     """The messages on operands, with the first of those that ptxas finds in a macro, which it expands if nothing else is wrong."""
     found = [m for m in messages if not m.endswith(_OF_MACROS) or checked.name in ("mov", "add")]
-    return found if found or checked.errors or checked.early else messages[:1]
+    return found if found or checked.errors or checked.early or rules else messages[:1]
 
 
 def _odd_function_address(instr: Instr) -> str:

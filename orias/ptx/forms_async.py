@@ -149,7 +149,6 @@ mode=tile::gather4 dst=shared::cluster -> @nTENSOR Fv8.6 : .tile::gather4 with d
 mode=im2col::w dst=shared::cta -> @F100 Fv8.6 : .im2col::w with destination state space as .shared::cta
 mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destination state space as .shared::cluster
 """,
-    "clusterlaunchcontrol.try_cancel.async": ".multicast::cluster::all -> @nNEW Fv8.6 : .multicast::cluster::all",
     "cp.async.bulk.prefetch.tensor": "mode=tile::gather4/im2col::w -> @nTENSOR Fv8.6 : .{mode} with {n}",
 }
 """Gates of combinations that are reported after those of words."""
@@ -211,9 +210,10 @@ mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruc
     "st.bulk": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
     "clusterlaunchcontrol.try_cancel.async": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
     "clusterlaunchcontrol.query_cancel": """
-t0=pred !.is_canceled -> '.is_canceled' modifier required for instruction '{n}' with type '.pred'
+t0=pred query!=is_canceled -> '.is_canceled' modifier required for instruction '{n}' with type '.pred'
+t0=pred query=get_first_ctaid -> Unexpected instruction types specified for '{n}' && Vector of size 4 is expected for argument 0 of instruction '{n}'
 !.is_canceled !.get_first_ctaid !.get_first_ctaid::x !.get_first_ctaid::y !.get_first_ctaid::z -> is_success or get_first_ctaid modifier required for instruction '{n}'
-t0=b32 .is_canceled | t0=b32 .get_first_ctaid !vec | t0=b32 !.get_first_ctaid vec -> Unexpected instruction types specified for '{n}'
+t0=b32 query=is_canceled | t0=b32 query=get_first_ctaid !vec | t0=b32 query!=get_first_ctaid vec -> Unexpected instruction types specified for '{n}'
 """,
     "griddepcontrol": ".wait .launch_dependents -> Modifier '.wait' cannot be combined with modifier '.launch_dependents'",
     "cp.async.bulk.prefetch.tensor": "!dim -> .dim modifier required for instruction '{n}'",
@@ -285,7 +285,7 @@ count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComp
 """,
     "mbarrier.*": "order !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "st.async red.async": """
-count=3 scope=gpu/sys space!=global -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
+n=st.async count=3 scope=gpu/sys space!=global -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
 n=st.async count=3 !space !completion width!=8/16 -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
 count=2 vec space!=global -> Vector qualifier is not allowed for instruction '{n}'
 """,

@@ -116,19 +116,22 @@ MODIFIERS: Final[dict[str, str]] = {
     "tcgen05.commit": "space!=-/shared::cluster -> State space incorrect for instruction '{n}'",
     "tcgen05.ld": """
 shape=4x256b/128x256b/64x128b/128x128b/32x128b -> Illegal matrix shape '.{shape}' for instruction '{n}'
+.pack::16b -> @Fv8.6 : .pack::16b
 .pack::16b -> @XTENSOR : .pack::16b' for instruction '{n}
 """,
     "tcgen05.st": """
 shape=4x256b/128x256b/64x128b/128x128b/32x128b -> Illegal matrix shape '.{shape}' for instruction '{n}'
+.unpack::16b -> @Fv8.6 : .unpack::16b
 .unpack::16b -> @XTENSOR : .unpack::16b' for instruction '{n}
 """,
     "tcgen05.ld.red": "shape!=-/32x32b/16x32bx2 -> Illegal matrix shape '.{shape}' for instruction '{n}'",
     "tcgen05.cp": """
 shape=16x64b/16x128b/16x256b/32x32b/16x32bx2 -> Illegal matrix shape '.{shape}' for instruction '{n}'
+shape!=-/32x128b/64x128b warpx -> Modifier .warptype not allowed for instruction {n} with shape '.{shape}'
+warpx -> @Fv8.6 : .{warpx}
 warpx -> @XTENSOR : .{warpx}' for instruction '{n}
 shape=32x128b/64x128b !warpx -> Modifier '.warptype' require for instruction {n} with shape '.{shape}'
 shape=64x128b warpx=warpx4 | shape=32x128b warpx!=-/warpx4 -> Modifier .{warpx} not allowed for instruction {n} with shape '.{shape}'
-shape=128x256b/128x128b/4x256b warpx -> Modifier .warptype not allowed for instruction {n} with shape '.{shape}'
 .b8x16 !.b6x16_p32 !.b4x16_p64 | !.b8x16 .b6x16_p32 | !.b8x16 .b4x16_p64 -> Unexpected number of 'format conversion' modifiers specified
 """,
     "tcgen05.mma": """
@@ -158,7 +161,7 @@ kind=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 -> Illegal modifier '.{kind}' for 
 """,
     "mma": """
 !kind factor=fp6 => .kind::f8f6f4 modifier required for instruction 'mma'
-!typed | kind satfinite | bool t0!=s32 | popc t0!=s32 => Unexpected instruction types specified for 'mma'
+!typed | kind satfinite | bool t1!=b1/s4/u4 | popc t1!=b1/s4/u4 => Unexpected instruction types specified for 'mma'
 kind t1!=e4m3/e5m2/e3m2/e2m3/e2m1 -> Illegal modifier '.{kind}' for instruction 'mma'
 rnd t1!=f64 -> Illegal rounding modifier for instruction 'mma'
 kind !sync -> .sync modifier required for instruction 'mma'
@@ -247,6 +250,7 @@ A vector of lanes (other) may precede the flag.
 OPERANDS: Final[dict[str, str]] = {
     "tcgen05.commit": "multicast a1!=reg16 -> Arguments mismatch for instruction '{n}'",
     "tcgen05.alloc tcgen05.commit": "a0=absolute -> Immediate addresses allowed only for .local state space",
+    "mma": "sp bool t1=s4/u4 | sp popc t1=s4/u4 -> Arguments mismatch for instruction '{n}'",
     "tcgen05.shift tcgen05.cp": "a0=address64 -> Arguments mismatch for instruction 'add'",
     "tcgen05.mma": f"""
 {" | ".join(_SCALES_SUMS)} -> @n100af/103af : {_SCALED}

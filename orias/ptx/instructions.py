@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from orias.ptx.ast import TYPE_WORDS, Instr, Module, Operand, Sig
-from orias.ptx.computed_checks import fraction_errors, tensor_errors
+from orias.ptx.computed_checks import fraction_errors, range_errors, tensor_errors
 from orias.ptx.facts import label_facts, opcode_facts, operand_facts
 from orias.ptx.form_table import (
     ANY,
@@ -25,24 +25,26 @@ from orias.ptx.form_table import (
     is_ruled,
     rows,
 )
-from orias.ptx.gates import EARLY, LATE, PRODUCT_WORDS, SPARSE, Place, fill, messages
+from orias.ptx.gates import EARLY, LATE, PRODUCT_WORDS, SPARSE, Place, messages
 from orias.ptx.matrix_checks import mma_facts, selector_errors
 from orias.ptx.modifier_messages import (
     MANY_PRIORITIES,
+    RESTRICTIONS,
     SPACES,
+    VECTOR_REMARK,
     advisories,
     illegal,
+    is_vector_without_type,
     missing,
     refused_priorities,
-    spelled,
     unexpected,
-    unspecified_vectors,
     without_sync,
 )
 from orias.ptx.names import IGNORED, NAME_PARTS, SLOT_OF
-from orias.ptx.opcode import FORMATS, dotted, is_shape, known_word
+from orias.ptx.opcode import FORMATS, dotted, known_word
 from orias.ptx.operand_checks import operand_errors
-from orias.ptx.rules import SETS, apply
+from orias.ptx.repeated_words import TESTS, TWO_OPERATIONS, repetitions, slot_of, too_many_priorities
+from orias.ptx.rules import apply
 from orias.ptx.targets import number_of, suffix_of
 from orias.ptx.wgmma_checks import wgmma_facts
 from orias.ptx.wmma_checks import wmma_facts
@@ -52,83 +54,6 @@ _TWO_SPACES: Final = frozenset(
     ("cp.async", "cp.async.bulk", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk",
      "cp.reduce.async.bulk.tensor", "tensormap.cp_fenceproxy", "membar.proxy", "fence.proxy")
 )  # fmt: skip
-
-_TWO_OPERATIONS: Final = "Multiple instruction post-operation flags set"
-_REPEATED: Final[dict[str, str]] = {
-    "rnd": "Multiple rounding modifiers specified",
-    "cmp": "Multiple comparisons set",
-    "cop": "Multiple cache operation modifiers specified",
-    "dim": "Multiple dimension modifiers specified",
-    "scope": "Multiple scope modifiers specified",
-    "shape": "Multiple matrix shape modifiers specified",
-    "clamp": "Multiple clamp modifiers specified",
-    "wrap": "Multiple clamp modifiers specified",
-    "num": "Multiple .num modifiers specified",
-    "completion": "Multiple .{shown} modifiers specified",
-    "order": "Duplicate .{word} modifier",
-    "evict": "Duplicate '.L1::eviction_priority' modifier specified for instruction '{n}'",
-    "evict2": "Duplicate '.L2::eviction_priority' modifier specified for instruction '{n}'",
-    "prefetch": "Multiple cache prefetching modifiers specified",
-    "level": "Multiple cache operation modifiers specified",
-    "vec": "Multiple vector modifiers specified",
-    "permute": "Multiple permute modifiers specified",
-    "mode": "Multiple .load_mode modifiers specified",
-    **dict.fromkeys(
-        (
-            "aligned",
-            "trans",
-            "xorsign",
-            "abs",
-            "mmio",
-            "noinc",
-            "read",
-            "down",
-            "alloc",
-            "cp",
-            "dealloc",
-            "ld",
-            "mma",
-            "shift",
-            "st",
-            "ashift",
-            "block_scale",
-            "cp_mask",
-            "mbarrier_init",
-            "noComplete",
-            "pack::16b",
-            "unpack::16b",
-            "multicast",
-            "multicast::cluster::all",
-            "cache_hint",
-        ),
-        "Multiple .{word} modifiers specified",
-    ),
-    "field": "Multiple .{word} modifiers specified",
-    "sync_restrict": "Multiple .{word} modifiers specified",
-    "collector": "Multiple .collector_usage modifiers specified",
-    "scale_vec": "Multiple .scale_vec_size modifiers specified",
-    "scale_vectorsize": "Multiple .scale_vectorsize modifiers specified",
-    "collector_a": "Multiple .collector_usage modifiers specified",
-    "sp": "Multiple sparsity modifiers specified",
-    "texture": "Multiple texture modifiers specified",
-    "any": "Multiple .any/.all modifiers specified",
-    "shuffle": "Multiple shuffle modifiers specified",
-    "vote": "Multiple vote modifiers specified",
-    "acc": "Multiple accumulation precision modifiers specified",
-    "scale": "Multiple shift-right modifiers specified",
-    "po": "Conflicting use of '.po' modifier with operand negation",
-    "kind": "Multiple .kind modifiers specified",
-    "cta_group": "Multiple .{word} modifiers specified",
-    "warpx": "Multiple .{word} modifiers specified",
-    "query": "Multiple .{word} modifiers specified",
-    "test": "Multiple testp operation modifiers specified",
-    "asked": "Multiple query modifiers specified",
-    "component": "Multiple component modifiers specified",
-    "proxy": "Multiple .{first} modifiers specified",
-    "op": _TWO_OPERATIONS,
-    "bool": _TWO_OPERATIONS,
-}
-"""Slot -> message on the second of two words that fill it; in other slots only a repetition of the same word is an error."""
 
 _REQUIRED_LATE: Final = frozenset(("rnd", "cmp", "clamp", "wrap", "test"))
 """Slots whose absence is reported after the first illegal words."""
@@ -150,35 +75,8 @@ _POSITION: Final[dict[str, int]] = {word: k for k, word in enumerate(_REFUSED.sp
 """Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
 _ONE_SLOT: Final[dict[str, str]] = {"row": "layout", "col": "layout"}
 """Slots of words where an instruction takes none of them, if others: of several words in one slot the last is refused."""
-_SLOTS: Final[dict[str, str]] = {
-    **dict.fromkeys(("a1d", "a2d", "cube", "acube", "2dms", "a2dms"), "texture"),
-    **dict.fromkeys(("any", "all"), "any"), "uni": "uni", "ballot": "ballot", "down": "down",
-    **dict.fromkeys(("up", "bfly", "idx"), "shuffle"),
-    **dict.fromkeys(("clamp", "wrap", "trap", "zero"), "clamp"),
-    **dict.fromkeys(("hi", "lo"), "cmp"),
-    **dict.fromkeys(("block16", "block32"), "scale_vectorsize"),
-    **dict.fromkeys((f"collector::a::{use}" for use in ("fill", "use", "lastuse", "discard")), "collector_a"),
-    **dict.fromkeys(("shr7", "shr15"), "scale"),
-    "approx": "approx", "memory_layout": "asked",
-}  # fmt: skip
-"""Slots in which ptxas counts words, where they are not those of the opcode."""
-_EXCLUSIVE: Final[dict[str, tuple[str, frozenset[str]]]] = {
-    "vote": ("vote", frozenset(("any", "uni", "ballot"))),
-    "shfl": ("shuffle", frozenset(("shuffle", "down"))),
-}
-"""Instruction -> the slot that stands for several, of which one may be filled."""
-_GEOMETRY: Final = ("tex", "tld4", "suld", "sust", "sured")
-"""Instructions in which all words of the dimension and the texture are of one slot."""
-_COUNTED: Final = ("field", "acc")
-"""Slots of words without meaning that may still stand only once."""
 _ALONE: Final = frozenset(("uni", "any", "down", "shuffle", "ballot"))
 """Slots of words that are refused before all other messages on words."""
-_REPEATABLE: Final = frozenset(
-    ("sync", "uni", "approx", "shiftamt", "row", "col", "NaN", "sat", "satfinite", "relu", "cc", "noalias")
-)
-"""Words that may stand twice."""
-_OPERATED: Final = ("red.async", "multimem.", "cp.reduce.")
-"""Instructions for which a boolean operation is one of several operations."""
 _OPERATIONS: Final = frozenset(("add", "and", "cas", "max", "min", "or", "popc", "xor"))
 _FEATURES: Final[tuple[frozenset[str], ...]] = (
     frozenset(("sync",)),
@@ -192,12 +90,10 @@ _FEATURES: Final[tuple[frozenset[str], ...]] = (
     frozenset(("cta_group::1", "cta_group::2")),
 )
 """Words by which ptxas selects the form of an instruction, in the order in which it reports those that no form has."""
-_TESTS: Final = frozenset(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
-_PROXIES: Final = frozenset(("alias", "async", "tensormap::generic", "async::generic"))
-_QUERIES: Final = frozenset(SETS["QUERY"].split("/"))
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
     "mma": selector_errors,
     "createpolicy.fractional": fraction_errors,
+    "createpolicy.range": range_errors,
     "cp.async.bulk.tensor": tensor_errors,
     "cp.reduce.async.bulk.tensor": tensor_errors,
     "cp.async.bulk.prefetch.tensor": tensor_errors,
@@ -216,78 +112,6 @@ def variant(text: str) -> tuple[str, list[str]]:
     return "", parts[1:]
 
 
-def _slot(name: str, word: str) -> str:
-    """The slot that a modifier word fills in an instruction."""
-    if word in _QUERIES:
-        return "asked"
-    if word in _PROXIES:
-        return "proxy"
-    if word in ("r", "g", "b", "a"):
-        return "component"
-    if word in _SLOTS:
-        return _SLOTS[word]
-    slot = SLOT_OF.get(word) or ("test" if word in _TESTS else "") or ("shape" if is_shape(word) else word)
-    if word == "popc" and name == "mma":
-        return word
-    if slot == "bool" and (name in ("atom", "red") or name.startswith(_OPERATED)):
-        return "op"
-    return slot
-
-
-def _repetition(name: str, word: str, slot: str, slots: dict[str, str], allowed: set[str]) -> str:
-    """The message on a word whose slot is already filled; empty if that is legal."""
-    group, members = _EXCLUSIVE.get(name, ("", frozenset()))
-    if slot in members and slot not in slots and not members.isdisjoint(slots):
-        return _REPEATED[group]
-    if (
-        name.startswith(_GEOMETRY)
-        and slot in ("dim", "texture")
-        and {"dim": "texture", "texture": "dim"}[slot] in slots
-    ):
-        return _REPEATED["texture"]
-    if word != slots.get(slot) and not (slot in slots and slot in _REPEATED):
-        return ""
-    if word in _REPEATABLE or (slot in ("op", "bool") and word not in allowed and word not in ("inc", "dec", "exch")):
-        return ""
-    if slot in ("evict", "evict2") and word not in allowed:
-        return ""  # said with the refusal
-    if name in ("prefetch", "applypriority") and slot == "evict2":
-        return MANY_PRIORITIES
-    if slot == "ballot":
-        slot = "vote"
-    return fill(
-        _REPEATED.get(slot, "Duplicate .{word} modifier"),
-        {"word": word, "shown": spelled(word), "n": name, "first": slots.get(slot, "")},
-    )
-
-
-def _repetitions(name: str, words: list[str], allowed: set[str]) -> list[str]:
-    """The messages on all words whose slots are already filled."""
-    slots: dict[str, str] = {}
-    found: list[str] = []
-    for word in words:
-        slot = _slot(name, word)
-        ignored = word in IGNORED and slot not in _COUNTED
-        if word in SPACES or (word not in allowed and word not in _TESTS and (ignored or word in TYPE_WORDS)):
-            continue
-        if name.startswith("createpolicy") and slot == "evict2":
-            continue
-        message = _repetition(name, word, slot, slots, allowed)
-        if message:
-            found.append(message)
-        slots[slot] = word
-    return found + _too_many_priorities(name, words)
-
-
-def _too_many_priorities(name: str, words: list[str]) -> list[str]:
-    """The messages on more eviction priorities than the two of a cache policy."""
-    extra = sum(SLOT_OF.get(w) == "evict2" for w in words) - 2 if name.startswith("createpolicy") else 0
-    return [
-        "Unexpected number of '.level::eviction_priority' modifiers specified",
-        "Unexpected number of 'cache eviction priority' modifiers specified",
-    ] * extra
-
-
 def _rank(word: str, slot: str) -> int:
     """When an illegal word is reported: -1 and 0 before, 1 and 2 after the absence of words of the middle rank."""
     if slot in _ALONE:
@@ -297,6 +121,10 @@ def _rank(word: str, slot: str) -> int:
     if _POSITION.get(word, _POSITION.get(slot, len(_POSITION))) < _POSITION["sat"]:
         return 0
     return 1 if slot == "shape" else 2
+
+
+def _first(found: tuple[int, str]) -> int:
+    return found[0]
 
 
 def _place(found: tuple[int, int, list[str]]) -> int:
@@ -309,7 +137,7 @@ def _absent(
     """The messages on required groups without a word in the opcode, in three ranks."""
     found: tuple[list[str], list[str], list[str]] = ([], [], [])
     for group in row.required:
-        slot = "test" if group[0] in _TESTS else SLOT_OF.get(group[0], "shape")
+        slot = "test" if group[0] in TESTS else SLOT_OF.get(group[0], "shape")
         if group == ("approx",):
             _absent_approximation(name, types[0], words, slots, found)
             continue
@@ -369,6 +197,17 @@ def _too_many_spaces(name: str, spaces: int) -> list[str]:
     return ["Multiple state spaces specified"] if spaces > 2 else []
 
 
+def _late_order(name: str, words: list[str]) -> list[str]:
+    """The words whose gates come last, in ptxas's order; of completion mechanisms and groups of CTAs only the last word counts."""
+    last = {SLOT_OF.get(w, ""): w for w in words}
+    kept = [
+        w for w in dict.fromkeys(words) if SLOT_OF.get(w) not in ("completion", "cta_group") or last[SLOT_OF[w]] == w
+    ]
+    ends = [w for w in kept if SLOT_OF.get(w) == "completion"]
+    begins = [w for w in kept if w.startswith("shared::")]
+    return [*begins, *[w for w in kept if w not in ends and w not in begins], *ends]
+
+
 def _matrix_facts(name: str, sig: Sig, words: list[str], types: tuple[str, ...]) -> dict[str, str]:
     """The facts from the tables of matrix shapes and types."""
     if name == "mma":
@@ -415,34 +254,42 @@ class Checker:
 
     def opcode(self, sig: Sig) -> Checked:
         """Checks an opcode: name, types, modifiers, gates."""
-        name, words = variant(sig.text)
+        name, text = variant(sig.text)
         result = Checked(name)
-        errors = result.errors
-        early = result.early
-        early.extend([f"Unknown modifier '.{w}'" for w in words if w in NAME_PARTS or not known_word(w)])
         if not name:
-            early.extend(_repetitions(sig.name, words, set()))
-            errors.append(f"Not a name of any known instruction: '{sig.name}'")
+            self._early(result, sig.name, text, (), repetitions(sig.name, text, set()))
+            result.errors.append(f"Not a name of any known instruction: '{sig.name}'")
             return result
-        words = [w for w in words if w not in NAME_PARTS and known_word(w)]
+        words = [w for w in text if w not in NAME_PARTS and known_word(w)]
         types = tuple([w for w in words if w in TYPE_WORDS and (w not in FORMATS or name == "ldmatrix")])
         table = rows(name)
         row = table.get(types) or table.get((ANY,))
-        early.extend(self._early_gates(name, words, types))
-        early.extend(unspecified_vectors(words))
-        layouts = [w for w in words if w in ("row", "col")]
-        early.extend([f"Parsing error near '.{w}': too many layout specifiers" for w in layouts[2:]])
         foreign = "" if row is not None and row.open else _foreign_feature(name, words)
-        if foreign:
-            early.extend(_repetitions(name, [w for w in words if SLOT_OF.get(w) not in ("op", "bool")], set()))
-            self._refuse_feature(result, foreign, words, types, row)
-            return result
-        if row is None or _is_other_form(name, row, words):
-            early.extend(_repetitions(name, words, set()))
-            errors.append(unexpected(name, words, types))
+        if foreign or row is None or _is_other_form(name, row, words):
+            repeated = repetitions(name, text, set())
+            if foreign:
+                repeated = [x for x in repeated if SLOT_OF.get(text[x[0]]) not in ("op", "bool")]
+            self._early(result, name, text, types, repeated)
+            if foreign:
+                self._refuse_feature(result, foreign, words, types, row)
+            else:
+                result.errors.append(unexpected(name, words, types))
             return result
         result.row = row
         result.types = types
+        repeated = repetitions(name, text, set(text) if row.open else row.words)
+        if row.open:
+            repeated = [
+                x for x in repeated if text[x[0]] not in TYPE_WORDS and slot_of(name, text[x[0]]) not in ("op", "bool")
+            ]
+        self._early(result, name, text, types, repeated)
+        self._usable(result, sig, row, words, types)
+        return result
+
+    def _usable(self, result: Checked, sig: Sig, row: Row, words: list[str], types: tuple[str, ...]) -> None:
+        """Checks an opcode of which there is a row: modifiers and gates."""
+        name = result.name
+        errors = result.errors
         if is_ruled(name):
             facts = opcode_facts(name, words, types, sig.mods, self.place)
             facts.update(_matrix_facts(name, sig, words, types))
@@ -450,16 +297,10 @@ class Checker:
             facts = label_facts(name, types)
         if "::" in sig.name:
             facts["named"] = sig.name
+        self._spaces(result, row, words)
         if row.open:
             choices = [w for slot, w in sig.mods.items() if slot not in ("mode", "shape", "space")]
             errors.extend(apply(MODIFIERS.of(name), facts, choices, self.place))
-            early.extend(
-                _repetitions(
-                    name, [w for w in words if w not in TYPE_WORDS and _slot(name, w) not in ("op", "bool")], set(words)
-                )
-            )
-            if name in _TWO_SPACES:
-                early.extend(_too_many_spaces(name, sum(w in SPACES for w in words)))
         else:
             self._modifiers(result, sig, row, words, facts)
         self._gates(result, sig, row, words, facts)
@@ -471,7 +312,32 @@ class Checker:
             name in _COMPUTED or bool(VALUES.of(name)) or (name == "st" and sig.mods.get("space") == "param")
         )
         result.ruled = result.values or bool(OPERANDS.of(name))
-        return result
+
+    def _early(
+        self, result: Checked, name: str, words: list[str], types: tuple[str, ...], repeated: list[tuple[int, str]]
+    ) -> None:
+        """Adds the messages on words that ptxas has while it reads them, in their order."""
+        found = list(repeated)
+        layouts = 0
+        facts = label_facts(name, types)
+        for place, word in enumerate(words):
+            if word in NAME_PARTS or not known_word(word):
+                found.append((place, f"Unknown modifier '.{word}'"))
+            elif word in EARLY and result.name and (word != "tensormap" or name == "prefetch"):
+                found.extend([(place, m) for m in messages(EARLY[word], self.place, facts)])
+            elif word in ("row", "col"):
+                layouts += 1
+                if layouts > 2:
+                    found.append((place, f"Parsing error near '.{word}': too many layout specifiers"))
+            following = words[place + 1] if place + 1 < len(words) else ""
+            if following and is_vector_without_type(word, following):
+                found.append((place, VECTOR_REMARK))
+        if words and is_vector_without_type(words[-1], ""):
+            result.notes.append(("warning", VECTOR_REMARK))
+        moved = (TWO_OPERATIONS, MANY_PRIORITIES) if result.row is not None and not result.row.open else ()
+        result.errors.extend([m for _, m in found if m in moved])
+        result.early.extend([m for _, m in sorted(found, key=_first) if m not in moved])
+        result.early.extend(too_many_priorities(name, words))
 
     def _refuse_feature(
         self, result: Checked, foreign: str, words: list[str], types: tuple[str, ...], row: Row | None
@@ -489,13 +355,16 @@ class Checker:
         else:
             result.errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
 
-    def _early_gates(self, name: str, words: list[str], types: tuple[str, ...]) -> list[str]:
-        """The messages of the gates of words that precede all others."""
-        found: list[str] = []
-        for word in words:
-            if word in EARLY:
-                found.extend(messages(EARLY[word], self.place, label_facts(name, types)))
-        return found
+    def _spaces(self, result: Checked, row: Row, words: list[str]) -> None:
+        """Adds the messages on too many state spaces."""
+        name = result.name
+        spaces = sum(w in SPACES for w in words)
+        if name in _TWO_SPACES:
+            if row.open or not row.words.isdisjoint(SPACES):
+                result.early.extend(_too_many_spaces(name, spaces))
+        elif not row.open and spaces > 1 and not row.words.isdisjoint(SPACES):
+            result.early.extend(["Multiple state spaces specified"] * (spaces - 2))
+            result.errors.extend(_too_many_spaces(name, spaces))
 
     def _modifiers(self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> None:
         """Checks the modifier words against those of the row, and the rules between them."""
@@ -503,26 +372,14 @@ class Checker:
         errors = result.errors
         allowed = row.words
         slots: dict[str, str] = {}
-        repeated: list[str] = []
         wrong: dict[str, tuple[int, int, list[str]]] = {}
         """Slot -> rank, place and messages of the last word in it, if it is illegal."""
-        spaces = 0
         for word in words:
-            slot = _slot(name, word)
+            slot = slot_of(name, word)
             if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
-                if slot in _COUNTED or slot == "test":
-                    if slot in slots:
-                        repeated.append(fill(_REPEATED[slot], {"word": word}))
-                    slots[slot] = word
                 continue
-            if word in SPACES:
-                spaces += 1
-            elif not name.startswith("createpolicy") or slot != "evict2":  # primary and secondary priority may be equal
-                message = _repetition(name, word, slot, slots, allowed)
-                if message:
-                    repeated.append(message)
-                if message and slot == "rnd" and word in allowed:
-                    wrong.pop(slot, None)
+            if slot == "rnd" and word in allowed:
+                wrong.pop(slot, None)
             slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
                 place = _POSITION.get(word, _POSITION.get(slot, len(_POSITION)))
@@ -532,13 +389,6 @@ class Checker:
                     found = refused_priorities(found, earlier[2] if earlier else [])
                     slot = "evict"
                 wrong[_ONE_SLOT.get(word, slot)] = (_rank(word, slot), place, found)
-        if spaces > 1 and not allowed.isdisjoint(SPACES):
-            if name not in _TWO_SPACES:
-                result.early.extend(["Multiple state spaces specified"] * (spaces - 2))
-            (result.early if name in _TWO_SPACES else errors).extend(_too_many_spaces(name, spaces))
-        operations = [m for m in repeated if m in (_TWO_OPERATIONS, MANY_PRIORITIES)]
-        errors[:0] = operations
-        result.early.extend([m for m in repeated if m not in operations] + _too_many_priorities(name, words))
         absent = _absent(name, row, result.types, words, slots)
         refused = sorted(wrong.values(), key=_place)
         lone, first, second, third = [
@@ -570,8 +420,8 @@ class Checker:
             found.extend(apply(gates, facts, words, place))
         if found:
             result.errors[:0] = found
-        for word in dict.fromkeys(words):
-            if word in PRODUCT_WORDS and word not in row.words:
+        for word in _late_order(name, words):
+            if (word in PRODUCT_WORDS or word in RESTRICTIONS) and word not in row.words:
                 continue  # reported with the refusal
             if word in ("shared::cta", "shared::cluster") and name in _TWO_SPACES and name != "fence.proxy":
                 continue

@@ -15,6 +15,8 @@ from orias.ptx.targets import listed
 SPACES: Final = frozenset(
     ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func")
 )
+RESTRICTIONS: Final = frozenset(("mbarrier_init", "sync_restrict::shared::cta", "sync_restrict::shared::cluster"))
+"""Words whose gates are told with their refusal."""
 VECTOR_REMARK: Final = "Vector Type not specified properly"
 MANY_PRIORITIES: Final = "Multiple cache eviction priority modifiers specified"
 _ILLEGAL: Final = """
@@ -53,7 +55,10 @@ slot=evict/evict2 => Illegal modifier '.level::eviction_priority' for instructio
 word=mmio => Modifier '.mmio' cannot be applied to '' space && {plain}
 word=abs => {plain} && Modifier '.abs' requires modifier '.xorsign'
 word=xorsign => {plain} && Modifier '.xorsign' requires modifier '.abs'
-word=L1/L2/async/ca/cg/cluster/cs/cta/cv/gl/gpu/lu/sp::ordered_metadata/sys/tensormap/wb/wt => {plain} && {plain}
+word=mbarrier_init => @F90 Fv8.0 : .op_restrict && {plain}
+word=sync_restrict::shared::cta/sync_restrict::shared::cluster => @F90 Fv8.6 : .sync_restrict && {plain}
+word=tensormap => {plain} && @M90 Mv8.0 : .tensormap && {plain}
+word=L1/L2/async/ca/cg/cluster/cs/cta/cv/gl/gpu/lu/sp::ordered_metadata/sys/wb/wt => {plain} && {plain}
 word=rs !rnd -> Illegal rounding modifier for instruction '{n}'
 word=rs -> {plain}
 word=rs -> @n100a/103a : .rs
@@ -208,10 +213,6 @@ def advisories(name: str, sig: Sig, words: list[str], place: Place) -> list[tupl
     return found
 
 
-def unspecified_vectors(words: list[str]) -> list[str]:
-    """The remarks on words of vectors before which no type stands; warnings that precede all errors."""
-    return [
-        VECTOR_REMARK
-        for word, following in zip(words, [*words[1:], ""], strict=False)
-        if SLOT_OF.get(word) == "vec" and following not in TYPE_WORDS and SLOT_OF.get(following) != "vec"
-    ]
+def is_vector_without_type(word: str, following: str) -> bool:
+    """Whether a word is that of a vector and the word after it no type, which ptxas remarks on."""
+    return SLOT_OF.get(word) == "vec" and following not in TYPE_WORDS and SLOT_OF.get(following) != "vec"

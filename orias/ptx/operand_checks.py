@@ -85,30 +85,13 @@ def _list_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> l
     mismatch = [f"Arguments mismatch for instruction '{name}'"]
     if _WITH_SYNC.get(name) == len(ops) and "sync" not in sig.mods:
         return [f".sync modifier required for instruction '{name}'"]
-    if name == "mma" and not mma_operands(sig, types, ops):
-        return (
-            [f"Argument vector size mismatch for instruction '{name}'"]
-            if mma_sizes_differ(sig, types, ops)
-            else mismatch
-        )
     use = Use(name, types, sig)
     errors = texture_errors(name, sig, types, ops, use)
     if errors:
         return errors
-    if name in ("ldmatrix", "stmatrix"):
-        errors = matrix_vector_errors(name, sig, ops)
-        if errors:
-            return errors
-    if name == "wgmma.mma_async":
-        return wgmma_operands(sig, types, ops)
-    if name == "wgmma.wait_group" and ops and ops[0].kind == O_IMM and ops[0].value < 0:
-        return [
-            f"Argument 0 of instruction '{name}': unexpected value '{ops[0].value}', expected to be non-negative integer"
-        ]
-    if name in ("tcgen05.ld", "tcgen05.st", "tcgen05.ld.red"):
-        return transfer_errors(name, sig, ops)
-    if name in ("tcgen05.mma", "tcgen05.mma.ws"):
-        return product_errors(name, sig, ops)
+    whole = _matrix_errors(name, sig, types, ops)
+    if whole is not None:
+        return whole
     for entry in row.lists:
         slots = [s for s in entry if not s.when or _present(s.when, sig)]
         if len(slots) != len(ops) and not (row.rest and len(ops) >= len(slots)):
@@ -137,6 +120,26 @@ def illegal_vector_sizes(name: str, ops: list[Operand]) -> list[str]:
     vectors = [v for op in ops for v in (op, *op.elems) if v.kind == O_VEC]
     longest = 8 if name.startswith(_EIGHT) else 4
     return [f"Illegal vector size: {len(v.elems)}" for v in vectors if len(v.elems) not in (1, 2, 4, longest)]
+
+
+def _matrix_errors(name: str, sig: Sig, types: tuple[str, ...], ops: list[Operand]) -> list[str] | None:
+    """The messages on the operands of a matrix instruction; None where its operand lists say the rest."""
+    if name == "mma" and not mma_operands(sig, types, ops):
+        what = "Argument vector size mismatch" if mma_sizes_differ(sig, types, ops) else "Arguments mismatch"
+        return [f"{what} for instruction '{name}'"]
+    if name in ("ldmatrix", "stmatrix"):
+        return matrix_vector_errors(name, sig, ops) or None
+    if name == "wgmma.mma_async":
+        return wgmma_operands(sig, types, ops)
+    if name == "wgmma.wait_group" and ops and ops[0].kind == O_IMM and ops[0].value < 0:
+        return [
+            f"Argument 0 of instruction '{name}': unexpected value '{ops[0].value}', expected to be non-negative integer"
+        ]
+    if name in ("tcgen05.ld", "tcgen05.st", "tcgen05.ld.red"):
+        return transfer_errors(name, sig, ops)
+    if name in ("tcgen05.mma", "tcgen05.mma.ws"):
+        return product_errors(name, sig, ops)
+    return None
 
 
 def _present(when: str, sig: Sig) -> bool:

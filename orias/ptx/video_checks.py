@@ -69,7 +69,7 @@ def ends_early(name: str, ops: list[Operand]) -> bool:
 
 def replaces_result(name: str, op: Operand) -> bool:
     """Whether a selector message stands in place of the one on a constant as a result."""
-    return op.kind == O_IMM and is_video(name)
+    return (op.kind == O_IMM or op.key.endswith("+")) and is_video(name)
 
 
 def unknown_parts(word: str) -> int:

@@ -16,8 +16,8 @@ from orias.ptx.opcode import is_shape
 from orias.ptx.rules import SETS, Rule, Rules, apply, parse_rows
 
 OLD = Place(70, 80, "sm_80")
-MATRIX = {"class", "factor", "operand", "shaped", "typed"}
-NUMBERS = {"isa", "sm", "width", "bits", "count"}
+MATRIX = {"begins", "class", "factor", "operand", "operations", "shaped", "typed"}
+NUMBERS = {"isa", "sm", "width", "bits", "count", "operations"}
 
 
 def results(text: str, words: tuple[str, ...] = (), **facts: str) -> list[str]:

@@ -329,7 +329,7 @@ def lower_st_async(ctx: "Ctx", i: Instr) -> None:
     type_ = i.sig.types[-1]
     count = len(elements(i.ops[1]))
     bits = TYPE_BITS[type_] * count
-    if "completion" not in i.sig.mods:
+    if "completion" not in i.sig.mods or len(i.ops) < 3:
         _to_global(ctx, i, type_, "ST")
         return
     if bits not in (32, 64, 128):
@@ -345,7 +345,7 @@ def lower_st_async(ctx: "Ctx", i: Instr) -> None:
 def lower_red_async(ctx: "Ctx", i: Instr) -> None:
     """red.async to shared memory of the cluster: REDAS; addresses as for st.async."""
     type_ = i.sig.types[-1]
-    if "completion" not in i.sig.mods:
+    if "completion" not in i.sig.mods or len(i.ops) < 3:
         _to_global(ctx, i, type_, "RED")
         return
     value = ctx.src(i.ops[1], type_)
