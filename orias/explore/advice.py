@@ -30,7 +30,7 @@ _CAUSE: Final = {
     "stall count": "the stall counts of results with a fixed latency",
     "branch": "the branch before it",
     "unit": "a unit that is busy",
-    "memory queue": "room in the memory queue",
+    "memory queue": "a place in the memory queue",
     "register ports": "the register ports",
 }
 _MOST: Final = 6
