@@ -30,7 +30,7 @@ _CAUSE: Final = {
     "stall count": "the stall counts of results with a fixed latency",
     "branch": "the branch before it",
     "unit": "a unit that is busy",
-    "memory queue": "room in the memory queue",
+    "memory queue": "a place in the memory queue",
     "register ports": "the register ports",
 }
 _MOST: Final = 6
@@ -143,6 +143,8 @@ def _wait(s: Json, at: int, depth: int, place: Callable[[int], str]) -> str:
     text = f"A warp waits {_waited(row):.0f} cycles before {place(at)} {'in a loop, ' if depth else ''}mostly for {_CAUSE.get(causes[0][0], causes[0][0])}"
     if row["waits_for"] and causes[0][0] == "scoreboard":
         text += f": the result of {place(row['waits_for'][0][1]).rstrip(',')}"
+    elif causes[0][0] == "barrier" and at:
+        text += f", {place(at - 1).rstrip(',')}"
     return text + "."
 
 

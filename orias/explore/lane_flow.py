@@ -17,6 +17,7 @@ from orias.explore.lane_values import (
     Lanes,
     Pattern,
     added,
+    bits_reversed,
     bitwise,
     constant,
     exact,
@@ -198,6 +199,8 @@ def _computed(base: str, mods: tuple[str, ...], operands: list[Opnd], src: list[
         return bitwise((src[0], src[1], src[2]), imm_value(operands[3]))
     if base == "SGXT" and "U32" in mods and is_imm(operands[1]):
         return bitwise((src[0], exact((1 << imm_value(operands[1])) - 1), exact(0)), 0xC0)
+    if base == "BREV":
+        return bits_reversed(src[0])
     if base == "SEL" and len(src) >= 2:
         return joined(src[0], src[1]) if all(isinstance(x, Pattern) for x in src[:2]) else ""
     return ""

@@ -155,6 +155,13 @@ def _depends(table: int, step: int) -> bool:
     return any(not m & step and (table >> m & 1) != (table >> (m | step) & 1) for m in range(8))
 
 
+def bits_reversed(a: Lanes) -> Lanes:
+    """The bits in the opposite order."""
+    if isinstance(a, Pattern) and a.low == _EXACT:
+        return Pattern(_EXACT, tuple([int(f"{v:032b}"[::-1], 2) for v in a.lanes]))
+    return UNIFORM if isinstance(a, Pattern) and a.uniform else worst(a)
+
+
 def joined(a: Lanes, b: Lanes) -> Lanes:
     """What holds where two paths meet, for a warp that takes one of them."""
     if a == b:

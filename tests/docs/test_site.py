@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,15 +41,48 @@ def test_any_text() -> None:
     assert not agrees(["a"], ["a", "b"])
 
 
+def test_packages_have_diagrams() -> None:
+    """Every page that the table of packages in the architecture page names shows how its package works."""
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = text[text.index("| package | what lives there | page |") :]
+    named = set(re.findall(r"\((\w[\w-]*\.md)", table[: table.index("\n\n")])) - {
+        "command-line.md",
+        "server.md",
+        "toolkit.md",
+        "in-process.md",
+        "float-lowering.md",
+        "phases.md",
+    }
+    without = [name for name in sorted(named) if "```mermaid" not in (ROOT / "docs" / name).read_text(encoding="utf-8")]
+    assert len(named) > 12 and without == []
+
+
+def test_pictures_are_made_by_a_command() -> None:
+    """Every picture that a page shows is one that ``tools.site.pictures`` makes, and every one that it makes is shown."""
+    shown = {
+        name
+        for page in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+        for name in re.findall(r"!\[[^\]]*\]\((?:docs/)?pictures/([\w-]+)\.png\)", page.read_text(encoding="utf-8"))
+    }
+    made = set(re.findall(r'Picture\(\s*"([\w-]+)"', (ROOT / "tools/site/pictures.py").read_text(encoding="utf-8")))
+    assert shown == made == {p.stem for p in (ROOT / "docs/pictures").glob("*.png")}
+
+
 @pytest.mark.sweep
 def test_site_builds(tmp_path: Path) -> None:
     """The site builds with strict links."""
     if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings") is None:
         pytest.skip("mkdocs is not installed (pip install '.[site]')")
+    pictures = importlib.util.find_spec("playwright") is not None and shutil.which("chromium") is not None
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
         cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
+        env={
+            **os.environ,
+            "NO_MKDOCS_2_WARNING": "1",
+            "PYTHONPATH": str(ROOT),
+            "ORIAS_PICTURES": "1" if pictures else "",
+        },
         capture_output=True,
         text=True,
         timeout=120,
@@ -55,5 +90,8 @@ def test_site_builds(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "tour" / "index.html").exists()
+    assert len(list((tmp_path / "site" / "pictures").glob("*.png"))) == len(
+        list((ROOT / "docs/pictures").glob("*.png"))
+    )
     passes = (tmp_path / "site" / "passes" / "index.html").read_text(encoding="utf-8")
     assert "OriLoopUnrolling" in passes

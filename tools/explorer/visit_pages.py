@@ -1,8 +1,8 @@
-"""Makes the page of every file and opens it: ``python -m tools.explorer.visit_pages [--part K/N] [--cubins] [--seconds S] FILE_OR_FOLDER...``.
+"""Makes the page of every file and opens it: ``python -m tools.explorer.visit_pages [--part K/N] [--cubins] [--open N] [--seconds S] FILE_OR_FOLDER...``.
 
 Each page is opened in headless Chromium, all panels are shown, and a line in the middle is chosen; what the browser's console says, and a
 compile that fails for another reason than a PTX that is refused, is printed.  ``--cubins``: the files are compiled by ptxas first, and its
-cubins are shown.  Needs Playwright, and Chromium on the path.
+cubins are shown.  ``--open``: one page in N is opened.  Needs Playwright, and Chromium on the path.
 """
 
 import argparse
@@ -58,13 +58,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--part", default="1/1")
     parser.add_argument("--cubins", action="store_true")
+    parser.add_argument("--open", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1e9)
     given = parser.parse_args(arguments)
     part, parts = map(int, given.part.split("/"))
     every = [f for a in given.files for f in (sorted(a.rglob("*.ptx")) if a.is_dir() else [a])]
     from playwright.sync_api import sync_playwright
 
-    start, shown, refused, wrong, done = time.monotonic(), 0, 0, 0, 0
+    start, made, shown, refused, wrong, done = time.monotonic(), 0, 0, 0, 0, 0
     with tempfile.TemporaryDirectory() as name, sync_playwright() as p:
         folder = Path(name)
         browser = p.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -78,11 +79,11 @@ def main(arguments: list[str]) -> int:
             data = path.read_bytes()
             try:
                 if given.cubins:
-                    made = cubin_of(path, options.arch, folder)
-                    if made is None:
+                    theirs = cubin_of(path, options.arch, folder)
+                    if theirs is None:
                         refused += 1
                         continue
-                    data = made
+                    data = theirs
                 found = explore(path.name, data, options)
             except CompileError:
                 refused += 1
@@ -93,6 +94,9 @@ def main(arguments: list[str]) -> int:
                 continue
             page = folder / "page.html"
             found.save(page)
+            made += 1
+            if made % given.open:
+                continue
             said = visit(browser, page)
             shown += 1
             wrong += bool(said)
@@ -100,7 +104,7 @@ def main(arguments: list[str]) -> int:
                 print(f"{path}: {text}", flush=True)
         browser.close()
     print(
-        f"part {given.part}: {done} files, {shown} shown, {refused} refused, {wrong} with an error, {time.monotonic() - start:.0f} s"
+        f"part {given.part}: {done} files, {made} pages, {shown} opened, {refused} refused, {wrong} with an error, {time.monotonic() - start:.0f} s"
     )
     return int(wrong > 0)
 

@@ -1,6 +1,7 @@
 """Hooks of the documentation site: pages from the root of the repository, and links to files that are not pages."""
 
 import ast
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,16 @@ def on_files(files: Files, config: Any) -> Files:
         text = re.sub(r"\]\(docs/", "](", text)
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def on_post_build(config: Any) -> None:
+    """Makes the pictures anew, if ORIAS_PICTURES is set."""
+    if os.environ.get("ORIAS_PICTURES"):
+        from tools.site.pictures import make_pictures
+
+        problems = make_pictures(Path(config.site_dir) / "pictures")
+        if problems:
+            raise RuntimeError("; ".join(problems))
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:

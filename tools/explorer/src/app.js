@@ -382,7 +382,7 @@ export class App {
       look(this.sass, (i) => this.section.instructions[i].text);
       look(this.sassB, (i) => this.sectionB.instructions[i].text);
       const first = this.found.findIndex(([l]) => l === this.sass);
-      this.at = first - 1;
+      this.at = Math.max(0, first) - 1;
       this.next(1);
     }
     this.foundText.textContent = wanted ? `${Math.max(0, this.at + 1)} of ${this.found.length}` : "";

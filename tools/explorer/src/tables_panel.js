@@ -153,7 +153,7 @@ export function waitsPanel(app) {
         el("tr", goes(() => app.pin({ kind: "sass", index: r.index }, "")), el("td", { class: "n" }, `${((100 * w) / sum).toFixed(1)} %`), el("td", { class: "n" }, num(r.total)),
           el("td", {}, el("span", { class: "lost wide" }, ...Object.entries(r.waited).map(([k, v]) => el("b", { class: causeClass(k), style: `width:${Math.max(1, (v / s.longest) * 90).toFixed(1)}px` })))),
           el("td", { class: "code" }, hex(r.address)), el("td", { class: "code" }, r.text.slice(0, 64)), el("td", {}, Object.keys(r.waited).join(", ")),
-          el("td", { class: "code waitsfor" }, r.waits_for.slice(0, 3).map(([sb, i]) => `SB${sb} ${hex(s.instructions[i].address)} ${operation(s.instructions[i].text)}`).join(", "))))));
+          el("td", { class: "code waitsfor" }, r.waited.barrier && r.index ? `${hex(s.instructions[r.index - 1].address)} ${operation(s.instructions[r.index - 1].text)} ` : "", r.waits_for.slice(0, 3).map(([sb, i]) => `SB${sb} ${hex(s.instructions[i].address)} ${operation(s.instructions[i].text)}`).join(", "))))));
   }
   return { id: "waits", title: "Waits", element: view, draw };
 }

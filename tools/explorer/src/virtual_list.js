@@ -123,6 +123,7 @@ export class VirtualList {
     if (i < 0) return;
     const y = i * ROW;
     const { scrollTop: top, clientHeight: height } = this.view;
+    if (middle || y < top || y + ROW > top + height) this.view.scrollLeft = 0;
     if (middle || y < top || y + ROW > top + height) this.view.scrollTop = Math.max(0, Math.round((y - height / 2) / ROW) * ROW);
     this.draw();
   }
