@@ -4,12 +4,12 @@ from typing import Any, Final
 
 from orias.analysis.access import P_BASE, UP_BASE, UR_BASE, unit_name
 from orias.check.code import Node
+from orias.check.section_flow import CodeBlock, blocks_of, live_sets, waited_for
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile, Section
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, LineEntry, line_tables
 from orias.cubin.reader import Reader
 from orias.explore.occupancy_table import occupancy_table
-from orias.explore.section_flow import CodeBlock, blocks_of, live_sets, waited_for
 from orias.isa.isa_table import CTL_SHIFT, IllegalWord
 from orias.isa.op import F_ATOMIC, F_READ, F_WRITE, GLOBAL, LOCAL, SHARED
 from orias.isa.operations import facts
