@@ -13,16 +13,20 @@ from orias.cli.toolerror import ToolError
 
 _CODE_NAMES: Final[dict[str, str]] = {
     "--print-code": "-c", "--print-line-info": "-g", "--print-line-info-inline": "-gi", "--print-line-info-ptx": "-gp",
-    "--print-instruction-encoding": "-hex", "--binary": "-b",
+    "--print-instruction-encoding": "-hex", "--binary": "-b", "--base-address": "-base", "--print-life-ranges": "-plr",
+    "--life-range-mode": "-lrm", "--output-control-flow-graph": "-cfg", "--output-control-flow-graph-with-basic-blocks": "-bbcfg",
+    "--print-instr-offsets-cfg": "-poff", "--emit-json": "-json",
 }  # fmt: skip
 _WORD: Final = "/* 0x"
 """The start of an instruction word in a listing."""
-_CODE_FLAGS: Final = ("-c", "-g", "-gi", "-gp", "-hex")
+_LISTING_FLAGS: Final = ("-c", "-g", "-gi", "-gp", "-hex")
+_OTHER_FLAGS: Final = ("-plr", "-cfg", "-bbcfg", "-poff", "-json")
+_CODE_VALUES: Final = ("-b", "-base", "-lrm")
 _DUMP_NAMES: Final[dict[str, str]] = {
     "--dump-sass": "-sass", "--list-elf": "-lelf", "--dump-resource-usage": "-res-usage", "--extract-elf": "-xelf",
-    "--function": "-fun", "--gpu-architecture": "-arch",
+    "--dump-elf": "-elf", "--dump-elf-symbols": "-symbols", "--function": "-fun", "--gpu-architecture": "-arch",
 }  # fmt: skip
-_DUMP_FLAGS: Final = ("-sass", "-lelf", "-res-usage")
+_DUMP_FLAGS: Final = ("-sass", "-lelf", "-res-usage", "-elf", "-symbols")
 _DUMP_VALUES: Final = ("-xelf", "-fun", "-arch")
 _UNKNOWN: Final = "Option '{}' is not supported by Orias"
 
@@ -61,11 +65,45 @@ def _nvdisasm(arguments: list[str]) -> int:
     """Prints the code; without ``-c`` too, where nvdisasm prints the other sections as well."""
     from orias.cli.dis import run_dis
 
-    found = scan(arguments, _CODE_FLAGS, ("-b",), _CODE_NAMES, _UNKNOWN)
+    found = scan(arguments, (*_LISTING_FLAGS, *_OTHER_FLAGS), _CODE_VALUES, _CODE_NAMES, _UNKNOWN)
     if not found.files:
         raise ToolError("No input file specified")
+    if found.flags & set(_OTHER_FLAGS) or "-lrm" in found.values:
+        for file in found.files:
+            sys.stdout.write(_view(file, found))
+        return 0
     decoder = ["-b", found.last("-b")] if "-b" in found.values else []
-    return run_dis([*sorted(found.flags), *decoder, "--quiet", *found.files])
+    base = ["--base", found.last("-base")] if "-base" in found.values else []
+    return run_dis([*sorted(found.flags), *decoder, *base, "--quiet", *found.files])
+
+
+def _view(file: str, asked: Arguments) -> str:
+    """What nvdisasm prints of a file besides its listing: JSON, a graph, or the listing with live ranges."""
+    from orias.cubin.cubin_error import CubinError
+    from orias.tools.flow_graph import flow_graph
+    from orias.tools.json_listing import json_listing, json_listing_raw
+    from orias.tools.live_ranges import MODES, live_range_listing
+
+    mode = asked.last("-lrm", "wide")
+    if mode not in MODES:
+        raise ToolError(f"Value '{mode}' is not defined for option 'life-range-mode'")
+    data = Path(file).read_bytes()
+    try:
+        if "-b" in asked.values:
+            if "-json" not in asked.flags:
+                raise ToolError("Of bare code (-b), Orias prints the listing and -json only")
+            return json_listing_raw(data, asked.last("-b"))
+        if "-json" in asked.flags:
+            return json_listing(data)
+        if asked.flags & {"-cfg", "-bbcfg"}:
+            return flow_graph(data, "-bbcfg" in asked.flags, "-poff" in asked.flags)
+        if "-plr" in asked.flags or "-lrm" in asked.values:
+            return live_range_listing(data, mode, "-hex" in asked.flags)
+    except KeyError as e:
+        raise ToolError(f"{file}: there is no instruction table for {e.args[0]}") from None
+    except (CubinError, ValueError) as e:
+        raise ToolError(f"{file}: {e}") from None
+    raise ToolError("Option '-poff' needs '-cfg' or '-bbcfg'")
 
 
 def _cuobjdump(arguments: list[str]) -> int:
@@ -88,6 +126,7 @@ def _cuobjdump(arguments: list[str]) -> int:
 
 
 def _dump(file: str, images: list[tuple[str, bytes]], asked: Arguments) -> None:
+    from orias.tools.elf_dump import elf_dump, symbol_names
     from orias.tools.resource_usage import resource_usage
 
     many: dict[str, int] = {}
@@ -103,6 +142,10 @@ def _dump(file: str, images: list[tuple[str, bytes]], asked: Arguments) -> None:
             Path(name).write_bytes(image)
         if "-res-usage" in asked.flags:
             sys.stdout.write(resource_usage(image))
+        if "-elf" in asked.flags:
+            sys.stdout.write(elf_dump(image))
+        if "-symbols" in asked.flags:
+            sys.stdout.write(symbol_names(image))
         if "-sass" in asked.flags:
             sys.stdout.write(sass(image, target, asked.last("-fun")))
 

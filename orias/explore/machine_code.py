@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from orias.analysis.access import P_BASE, UP_BASE, UR_BASE, unit_name
+from orias.check.section_flow import CodeBlock, blocks_of, live_sets, waited_for
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.elf import ElfFile, Section
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, LineEntry, line_tables
@@ -10,7 +11,6 @@ from orias.cubin.reader import Reader
 from orias.explore.lane_flow import LaneFlow
 from orias.explore.memory_access import access
 from orias.explore.occupancy_table import occupancy_table
-from orias.explore.section_flow import CodeBlock, blocks_of, live_sets, waited_for
 from orias.isa.isa_table import CTL_SHIFT, IllegalWord
 from orias.perf.kernel_steps import KernelCode, kernels
 from orias.perf.loops import loops

@@ -39,6 +39,12 @@ _NO_CONTROL: Final = 7 << 5 | 7 << 8
 """The control word of padding, which is printed without a space before the semicolon."""
 _SHOWN_EVERY: Final = 0x4000
 """Bytes of code between two progress updates."""
+HEAD: Final = 0
+"""Kind of a line in :attr:`Listing.places`: the symbols at an address."""
+LABEL: Final = 1
+INSTRUCTION: Final = 2
+END: Final = 3
+"""The label after the last instruction of a section."""
 _SPILL: Final = 1
 """Kind of an annotation: a spill or its reload."""
 _SPACES: Final = {0x20: "STO_CUDA_GLOBAL", 0x40: "STO_CUDA_SHARED", 0x80: "STO_CUDA_CONSTANT"}
@@ -106,7 +112,7 @@ def disassemble(
     and 32-bit halves of addresses; other fields that a linker fills in show their raw value.  Raises CubinError if the
     file is no cubin, KeyError if there is no table for its target.
     """
-    return _Listing(ElfFile(data), Style(hex_words, control, lines, progress)).text()
+    return Listing(ElfFile(data), Style(hex_words, control, lines, progress)).text()
 
 
 def disassemble_raw(code: bytes, name: str, base: int = 0, style: Style | None = None) -> str:
@@ -213,10 +219,13 @@ def unsaid(table: IsaTable, word: int) -> str:
 
 
 @final
-class _Listing:
-    """One listing being written."""
+class Listing:
+    """One listing being written.
 
-    __slots__ = ("file", "labels", "line_comments", "lines", "rows", "style", "table")
+    ``places``: for each line that belongs to an address of a section, its index -> (section, byte address, kind).
+    """
+
+    __slots__ = ("file", "labels", "line_comments", "lines", "places", "rows", "style", "table")
 
     def __init__(self, file: ElfFile, style: Style) -> None:
         self.file: Final[ElfFile] = file
@@ -225,6 +234,7 @@ class _Listing:
         self.labels: Final[Labels] = Labels(file, self.table)
         self.rows: Final[Rows] = Rows(self.table, style)
         self.lines: Final[list[str]] = self.rows.lines
+        self.places: Final[dict[int, tuple[int, int, int]]] = {}
         self.line_comments: Final[dict[int, dict[int, list[str]]]] = {}
         if style.lines:
             tables = line_tables(file, PTX_LINE if style.lines == "gp" else DEBUG_LINE)
@@ -261,36 +271,41 @@ class _Listing:
         for symbol in self.labels.symbols.get(s.index, ()):
             starts.setdefault(symbol.value, []).append(symbol)
         names = self.labels.in_section(s.index)
-        branches = self._branch_comments(s)
+        branches = self.branch_comments(s)
         sources = self.line_comments.get(s.index, {})
-        relocs = self.labels.relocs
         for addr in range(0, len(s.data) - 15, INST_BYTES):
             if progress is not None and addr % _SHOWN_EVERY == 0:
                 progress(done + addr, total, s.name)
             for symbol in reversed(starts.get(addr, [])):
-                self._symbol(symbol, s, names)
+                for line in self.symbol_lines(symbol, s, names):
+                    self.places[len(out)] = (s.index, addr, HEAD)
+                    out.append(line)
             name = names.get(addr, "")
             if name.startswith(".L_x_"):
+                self.places[len(out)] = (s.index, addr, LABEL)
                 out.append(name + ":")
             out += sources.get(addr, ())
             word = int.from_bytes(s.data[addr : addr + INST_BYTES], "little")
-            text = self.rows.text(word, addr, names)
-            reloc = relocs.get((s.index, addr))
-            if reloc is not None:
-                text = self._relocated(text, word, reloc, s)
-            self.rows.add(addr, word, text, branches.get(addr, ""))
+            self.places[len(out)] = (s.index, addr, INSTRUCTION)
+            self.rows.add(addr, word, self.instruction_text(s, addr, names), branches.get(addr, ""))
+        self.places[len(out)] = (s.index, len(s.data), END)
         out.append(names.get(len(s.data), "") + ":\n")
 
-    def _symbol(self, symbol: Symbol, s: Section, names: dict[int, str]) -> None:
-        out = self.lines
+    def instruction_text(self, s: Section, addr: int, names: dict[int, str]) -> str:
+        """The text of the instruction at a byte address of a section, with the symbol of its relocation."""
+        word = int.from_bytes(s.data[addr : addr + INST_BYTES], "little")
+        text = self.rows.text(word, addr, names)
+        reloc = self.labels.relocs.get((s.index, addr))
+        return text if reloc is None else self._relocated(text, word, reloc, s)
+
+    def symbol_lines(self, symbol: Symbol, s: Section, names: dict[int, str]) -> list[str]:
+        """The lines that declare a symbol of a section; the last is its label."""
+        out: list[str] = []
         if symbol.type == elf.STT_SECTION:
-            out.append(s.name + ":")
-            return
+            return [s.name + ":"]
         reference = REFERENCES.get(symbol.type)
         if reference is not None:
-            out.append(f'        .type           {symbol.name},@"{reference}"')
-            out.append(symbol.name + ":")
-            return
+            return [f'        .type           {symbol.name},@"{reference}"', symbol.name + ":"]
         if symbol.bind == elf.STB_GLOBAL:
             out.append(f"        .global         {symbol.name}")
         elif symbol.bind == elf.STB_WEAK:
@@ -301,8 +316,10 @@ class _Listing:
         if symbol.other & elf.STO_ENTRY:
             out.append(f'        .other          {symbol.name},@"STO_CUDA_ENTRY STV_DEFAULT"')
         out.append(symbol.name + ":")
+        return out
 
-    def _branch_comments(self, s: Section) -> dict[int, str]:
+    def branch_comments(self, s: Section) -> dict[int, str]:
+        """The comments at instructions of a section, by their byte address: targets of indirect branches, spills."""
         info = self.file.section(".nv.info." + s.name.removeprefix(".text."))
         out: dict[int, str] = {}
         if info is None:
@@ -310,7 +327,7 @@ class _Listing:
         for record in decode_info(info.data, info.name):
             if record.code == INDIRECT_BRANCH_TARGETS:
                 for at, targets in branch_targets(record.words()):
-                    names = ",".join(self.labels.of(s.index, a) for a in targets)
+                    names = ",".join(self.labels.of(s.index, a) for a in dict.fromkeys(targets))
                     out[at] = f'(*"BRANCH_TARGETS {names}"*)'
             elif record.code == ANNOTATIONS:
                 words = record.words()

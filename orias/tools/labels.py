@@ -167,7 +167,7 @@ class Labels:
                 for at, targets in branch_targets(record.words()):
                     self.of(section.index, at)
                     for addr in targets:
-                        self.of(section.index, addr)
+                        self._own(section.index, addr)
 
 
 def branch_targets(words: list[int]) -> list[tuple[int, list[int]]]:

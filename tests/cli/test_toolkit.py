@@ -1,14 +1,17 @@
 """A toolkit of Orias: ptxas, nvdisasm and cuobjdump by name, as clients call them."""
 
+import json
 import os
 import re
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import orias
 from orias.cli.main import run
+from orias.tools.fuzz.generate import generate
 from tests.nvtools import find, tool
 
 PTX = """
@@ -111,7 +114,108 @@ def test_cuobjdump_lists_and_extracts(
     assert out == theirs("cuobjdump", "-xelf", "all", "a.cubin", folder=cubin.parent)
 
 
-REFUSED = {"nvdisasm": ("-plr", "-cfg", "-bbcfg", "-json"), "cuobjdump": ("-elf", "-ptx", "-symbols")}
+LOOPS = """
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry loops(.param .u64 p, .param .u32 n) {
+.reg .u64 %rd<4>; .reg .u32 %r<9>; .reg .pred %p<4>;
+ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; mov.u32 %r3, 0; mul.wide.u32 %rd2, %r2, 4;
+add.u64 %rd1, %rd1, %rd2; setp.gt.u32 %p1, %r2, 7; @%p1 bra SECOND;
+FIRST: ld.global.u32 %r4, [%rd1]; add.u32 %r3, %r3, %r4; setp.lt.u32 %p2, %r3, %r1; @%p2 bra FIRST; bra JOIN;
+SECOND: ld.global.u32 %r4, [%rd1]; setp.eq.u32 %p3, %r4, 3; @%p3 bra DONE; mad.lo.u32 %r3, %r4, %r3, %r1;
+st.global.u32 [%rd1+64], %r3; setp.lt.u32 %p2, %r3, 99; @%p2 bra SECOND;
+JOIN: bar.sync 0; st.global.u32 [%rd1], %r3; DONE: ret; }
+.visible .entry other(.param .u64 p) { .reg .u64 %rd<2>; .reg .f64 %d<4>; ld.param.u64 %rd1, [p];
+ld.global.f64 %d1, [%rd1]; fma.rn.f64 %d2, %d1, %d1, %d1; st.global.f64 [%rd1+8], %d2; ret; }
+"""
+
+
+CASES = [("ours", "sm_80"), ("ptxas", "sm_90")]
+MORE_CASES = [(compiler, arch) for compiler in ("ours", "ptxas") for arch in ("sm_75", "sm_86", "sm_100", "sm_120")]
+
+
+@pytest.fixture(
+    scope="module", params=[*CASES, *(pytest.param(c, marks=pytest.mark.sweep) for c in MORE_CASES)], ids=" ".join
+)
+def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler, arch = request.param
+    folder = tmp_path_factory.mktemp("views")
+    if compiler == "ours":
+        (folder / "a.cubin").write_bytes(orias.compile(LOOPS, arch=arch).data)
+    else:
+        (folder / "a.ptx").write_text(LOOPS)
+        theirs("ptxas", f"-arch={arch}", "a.ptx", "-o", "a.cubin", folder=folder)
+    return folder / "a.cubin"
+
+
+VIEWS = (["-plr"], ["-lrm", "narrow"], ["--life-range-mode=count"], ["-cfg"], ["-bbcfg"], ["-cfg", "-poff"])
+
+
+@pytest.mark.parametrize("options", VIEWS, ids=" ".join)
+def test_nvdisasm_views(options: list[str], kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = ours(capsys, "nvdisasm", *options, "-c", str(kernels))
+    assert text == theirs("nvdisasm", *options, "-c", str(kernels))
+    assert text.count("subgraph" if "cfg" in options[0] else "Legend") == 2
+
+
+def test_nvdisasm_json(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = (json.loads(view("nvdisasm", "-json", str(kernels))) for view in (partial(ours, capsys), theirs))
+    assert a[0].pop("Producer").startswith("nvdisasm Orias") and b[0].pop("Producer")
+    assert a == b
+    assert [f["function-name"] for f in a[1]] == ["other", "loops"]
+
+
+def test_nvdisasm_json_of_bare_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw = tmp_path / "raw"
+    raw.write_bytes(bytes.fromhex("18790000000000000000000000c00f00") * 2)
+    a, b = (json.loads(view("nvdisasm", "-json", "-b", "SM90", str(raw))) for view in (partial(ours, capsys), theirs))
+    assert a[1] == b[1] and a[0]["ELF"] == b[0]["ELF"]
+
+
+def test_cuobjdump_elf(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As cuobjdump, but for attributes that it does not name yet; relocation actions and debug sections are left out."""
+    a, b = (view("cuobjdump", "-elf", str(kernels)).splitlines() for view in (partial(ours, capsys), theirs))
+    tables = a.index(".section .strtab")
+    assert a[:tables] == b[:tables] and tables > 15
+    assert [line for line in a if line not in b and "EIATTR_" not in line] == []
+    kept = [line for line in b if line in a]
+    assert len(kept) > 150
+    words = [[line for line in lines if line.startswith("0x") and len(line) > 40] for lines in (a, b)]
+    assert words[0] == words[1] and len(words[0]) > 40
+    names = theirs("cuobjdump", "-symbols", str(kernels))
+    assert ours(capsys, "cuobjdump", "-symbols", str(kernels)) == names and "loops" in names
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("compiler", ["ours", "ptxas"])
+def test_graphs_of_random_programs(compiler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With calls inside a section, indirect branches, and unreachable code."""
+    for case in range(6):
+        text = generate(case, 40, "sm_80")
+        path = tmp_path / f"{case}.cubin"
+        if compiler == "ours":
+            path.write_bytes(orias.compile(text, arch="sm_80").data)
+        else:
+            (tmp_path / "a.ptx").write_text(text)
+            theirs("ptxas", "-arch=sm_80", "a.ptx", "-o", str(path), folder=tmp_path)
+        for option in ("-cfg", "-bbcfg"):
+            assert ours(capsys, "nvdisasm", option, str(path)) == theirs("nvdisasm", option, str(path)), (case, option)
+
+
+REFUSED = {"nvdisasm": ("-sf", "-raw", "-annotate"), "cuobjdump": ("-ptx", "-xptx", "-ltext")}
+
+
+MISUSE: dict[str, list[tuple[list[str], str]]] = {
+    "nvdisasm": [
+        (["-lrm", "thin", "x"], "Value 'thin' is not defined for option 'life-range-mode'"),
+        (["-poff", __file__], "Option '-poff' needs '-cfg' or '-bbcfg'"),
+        (["-cfg", "-b", "SM90", __file__], "Of bare code (-b), Orias prints the listing and -json only"),
+        (["-cfg", __file__], f"{__file__}: not an ELF file"),
+        (["-json", __file__], f"{__file__}: "),
+    ],
+    "cuobjdump": [(["-elf", __file__], f"{__file__}: neither a cubin nor a file with cubins in it")],
+}
 
 
 @pytest.mark.parametrize("name", ["nvdisasm", "cuobjdump"])
@@ -122,6 +226,7 @@ def test_failures(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["-nonsense", "x"], "Option '-nonsense' is not supported by Orias"),
         *(([option, "x"], f"Option '{option}' is not supported by Orias") for option in REFUSED[name]),
         ([], "No input file specified"),
+        *MISUSE[name],
         ([str(tmp_path / "text")], ""),
     ):
         assert run([name, *arguments]) == 255

@@ -55,7 +55,7 @@ def live_sets(nodes: list[Node], blocks: list[CodeBlock], roots: dict[int, bool]
     """
     number = {b.start: k for k, b in enumerate(blocks)}
     succs = [[number[t] for t, _ in b.edges if t in number] for b in blocks]
-    after = _live_out(nodes, blocks, succs)
+    after = live_out_sets(nodes, blocks, succs)
     before = _written(nodes, blocks, succs, {number[r]: arguments for r, arguments in roots.items() if r in number})
     out = [0] * len(nodes)
     for k, b in enumerate(blocks):
@@ -73,7 +73,8 @@ def live_sets(nodes: list[Node], blocks: list[CodeBlock], roots: dict[int, bool]
     return out
 
 
-def _live_out(nodes: list[Node], blocks: list[CodeBlock], succs: list[list[int]]) -> list[int]:
+def live_out_sets(nodes: list[Node], blocks: list[CodeBlock], succs: list[list[int]]) -> list[int]:
+    """For each block the units that some path from its end reads before it writes them, as a bit set; `succs`: block numbers."""
     gen, kill = [0] * len(blocks), [0] * len(blocks)
     for k, b in enumerate(blocks):
         for i in range(b.end - 1, b.start - 1, -1):
