@@ -8,6 +8,7 @@ from typing import Final, final
 
 from orias.analysis.access import P_BASE, UNITS, UR_BASE
 from orias.check.code import CALLS, CALLS_AWAY, ENDS, JUMPS, RETURNS, Node
+from orias.check.section_flow import CodeBlock
 from orias.explore.lane_values import (
     DATA,
     INDEX,
@@ -29,7 +30,6 @@ from orias.explore.lane_values import (
     shifted_right,
     worst,
 )
-from orias.explore.section_flow import CodeBlock
 from orias.isa.op import F_READ, F_SAME, F_SPECIAL, F_VARYING
 from orias.isa.operand import (
     INV,
