@@ -219,7 +219,6 @@ def _refuse_offsets(w: Work, code: Code) -> None:
     for what, found in (
         ("distances in code", k.relative_addresses),
         ("relative return addresses in objects", w.m.relocatable and bool(k.addresses)),
-        ("barriers in memory", bool(k.mbarrier_records)),
         ("16-bit atomics", bool(k.atom16_regs)),
         ("used byte masks", bool(k.unused_load_bytes)),
         ("register maps", bool(k.instr_reg_map)),
@@ -289,9 +288,9 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
         last = (m.offsets[word + 1] - 1) * _UNIT
         if r.symbol in own and r.type in _CODE_TYPES:
             out.append(OutReloc(last + _IMMEDIATE, _CODE_TYPES[r.type], code.symbol, _place(m, r.addend)))
-        elif (
+        elif r.type == R_ABS56_16_34 or (
             r.type in CALL_RELOCS and (r.symbol in names or r.symbol in code.kernel.externs)
-        ) or r.type == R_ABS56_16_34:
+        ):
             out.append(OutReloc(last + _WIDE_IMMEDIATE, _M_64, w.symbol(r.symbol, code.text.name), r.addend))
         elif r.type in _FUNCTION_TYPES:
             out.append(
@@ -402,6 +401,10 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
             continue
         if r.code == nvinfo.INDIRECT_BRANCH_TARGETS:
             out.append(nvinfo.sval(r.code, _branches(code, m)))
+        elif r.code == nvinfo.MBARRIER_INSTR_OFFSETS:
+            out.append(
+                nvinfo.sval(r.code, [w for x in code.kernel.mbarrier_records for w in (_place(m, x[0]), *x[1:])])
+            )
         elif r.code in offsets:
             words = [int.from_bytes(r.payload[i : i + 4], "little") for i in range(0, len(r.payload), 4)]
             out.append(nvinfo.sval(r.code, [_place(m, x) for x in words]))

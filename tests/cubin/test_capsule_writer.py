@@ -9,14 +9,14 @@ from orias.cli.main import run
 from orias.compiler import compile_text
 from orias.cubin import nvinfo
 from orias.cubin.capsule.capsule_parser import SHT_CUDA_CAPSULE, capsules
-from orias.cubin.capsule.capsule_rules import Rules, load_rules
+from orias.cubin.capsule.capsule_rules import RULES_PATH, Rules, load_rules, use_rules
 from orias.cubin.capsule.capsule_writer import NoCapsule, capsule_bytes, mercury_of
 from orias.cubin.capsule.items import HEAD, SAME
 from orias.cubin.elf import KIND_CAPSULE, KIND_SASS, ElfFile
 from orias.diag import CompileError
 from orias.isa.isa_table import load
 from orias.isa.op import F_BRANCH, F_CALL, F_RETURNS, op
-from orias.isa.operand import NOT_PT, PT, RZ, Opnd, r
+from orias.isa.operand import NOT_PT, PT, RZ, Opnd, imm, r
 from orias.options import Options
 from orias.output.result import CompileResult
 from orias.target.decoder_class import table_of_sm
@@ -34,6 +34,7 @@ from tests.kernels.test_kernels import run as run_kernel
 from tests.nvtools import tool
 from tests.ptx.corpus import small_files
 from tests.rotation import rotating
+from tools.capsules.refine import Judge, Trial, judgeable
 
 FAMILY = {"sm_100": "sm_103", "sm_120": "sm_121"}
 """The SM of an object, and the SM that nvlink makes code for."""
@@ -232,7 +233,8 @@ def test_rules() -> None:
     assert [(x.kind, x.units) for x in found if x is not None] == [(HEAD, 2), (SAME, 2)]
     assert Rules([head]).find([plain]) is None
     with pytest.raises(ValueError, match="no rule of a capsule"):
-        Rules(["MOV R | R"])
+        Rules(["MOV R | R"]).parse_all()
+    load_rules().parse_all()
     assert load_rules() is load_rules()
 
 
@@ -296,6 +298,60 @@ def check_files(paths: list[Path], arch: str, folder: Path) -> tuple[int, list[s
     return linked, wrong
 
 
+def judged_anew(arch: str, count: int, folder: Path) -> tuple[int, dict[str, list[str]]]:
+    """Send rules of the table through nvlink with other operands: how many it could judge, and those that must change."""
+    lines = [x for x in Path(RULES_PATH).read_text().splitlines() if x and not x.startswith("#")]
+    try:
+        judge = Judge(lines, arch, folder, rotating(range(100), 1, arch)[0], False)
+        trials = [Trial(x) for x in rotating([x for x in lines if judgeable(x)], count, f"rules {arch}")]
+        changed = judge.refine(trials)
+    finally:
+        use_rules(Rules(lines))
+    return sum(bool(t.results) for t in trials), changed
+
+
+@pytest.mark.parametrize("arch", sorted(FAMILY))
+def test_rules_in_nvlink(tmp_path: Path, arch: str) -> None:
+    """Instructions with every class of operand that a rule allows come back from nvlink as they were, and have the length that the rule says."""
+    judged, changed = judged_anew(arch, 10, tmp_path)
+    assert judged >= 5
+    assert not changed
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("arch", sorted(FAMILY))
+def test_rules_in_nvlink_sweep(tmp_path: Path, arch: str) -> None:
+    judged, changed = judged_anew(arch, 300, tmp_path)
+    assert judged >= 200
+    assert not changed
+
+
+def test_a_wrong_rule_is_found(tmp_path: Path) -> None:
+    """The judge of the rules finds a wrong length, and restricts a rule to the operands that it is right for."""
+    exit_ = [x for x in Path(RULES_PATH).read_text().splitlines() if x.startswith("EXIT ")]
+    wrong, wide = "FADD R | R R\tsame 2", "FMNMX R | R R P\tsame"
+    try:
+        judge = Judge([*exit_, wrong, wide], "sm_100", tmp_path, 1, False)
+        found = judge.refine([Trial(wrong), Trial(wide)])
+    finally:
+        use_rules(Rules(Path(RULES_PATH).read_text().splitlines()))
+    assert found == {wrong: [], wide: ["FMNMX R | R R P=7\tsame", "FMNMX R | R R P=15\tsame"]}
+
+
+def test_tables_of_logic() -> None:
+    """A rule can ask for a table of LOP3 that is an AND or OR of two operands, or for another one (XOR is neither)."""
+    table = load("sm_100")
+
+    def found(value: int) -> int | None:
+        word = table.encode(op("LOP3.LUT"), PT, [r(4)], [r(3), r(5), r(6), imm(value), NOT_PT], 0x7F1)
+        rule = Rules(["LOP3.LUT R | R R R I=a P=15\tsame", "LOP3.LUT R | R R R I=l P=15\tsame 2"]).find(
+            [table.decode(word)]
+        )
+        return rule.units if rule is not None else None
+
+    assert [found(v) for v in (0xC0, 0xFC, 0x3F, 0x96, 0x80, 0x3C)] == [1, 1, 1, 2, 2, None]
+
+
 def check_forms(forms: list[Form], arch: str, folder: Path, opt: int = 3) -> tuple[int, list[str]]:
     """Number of forms with a capsule, and those that are wrong once finalised."""
     written, wrong = 0, []
@@ -340,7 +396,7 @@ def test_finalised(tmp_path: Path, arch: str) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a"])
 def test_round_trip_sweep(tmp_path: Path, arch: str) -> None:
-    """Corpus files: more than half of the functions have ptxas's capsule byte for byte, and at most a quarter have none."""
+    """Corpus files: three of four functions have ptxas's capsule byte for byte, and at most one of ten has none."""
     equal = missing = functions = 0
     for path in rotating(small_files(arch), 60, f"round trip {arch}"):
         options = ["-c"] if needs_objects(path.read_text(errors="replace")) else []
@@ -350,8 +406,8 @@ def test_round_trip_sweep(tmp_path: Path, arch: str) -> None:
             e, m, n = compared(out.read_bytes())
             equal, missing, functions = equal + e, missing + m, functions + n
     assert functions
-    assert equal >= 0.55 * functions
-    assert missing <= 0.25 * functions
+    assert equal >= 0.75 * functions
+    assert missing <= 0.1 * functions
 
 
 @pytest.mark.sweep

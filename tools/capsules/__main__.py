@@ -40,13 +40,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--random", type=int, default=240, help="random programs for each target")
     parser.add_argument("--read-only", action="store_true", help="compile nothing")
     parser.add_argument("--programs", type=Path, help="compile the programs of this file alone")
+    parser.add_argument("--kinds", default="", help="compile sources of these kinds alone, such as asynchronous,tensor")
     parser.add_argument("--add", type=Path, help="a table, which gets the rules that it lacks")
     parser.add_argument("--keep", type=Path, help="a table whose rules stay where the samples give none")
     parser.add_argument("--evidence", type=Path, help="write each rule with its numbers of samples and of sources")
     parser.add_argument("-o", type=Path, dest="out", help="write the table")
     o = parser.parse_args(arguments)
     if not o.read_only:
-        gather(o.folder, o.targets.split(","), o.files, o.random, lambda text: print(text, flush=True), o.programs)
+        kinds = tuple(o.kinds.split(",")) if o.kinds else ()
+        gather(
+            o.folder, o.targets.split(","), o.files, o.random, lambda text: print(text, flush=True), o.programs, kinds
+        )
     found = cubins(o.folder, apart=False)
     if o.programs is not None:
         found += cubins(o.folder, apart=True)

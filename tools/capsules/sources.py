@@ -11,16 +11,22 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.asynchronous.test_programs import PROGRAMS as PROGRAMS_OF_COPIES
 from tests.corpus.test_corpus import needs_objects
 from tests.forms.form import module_text
 from tests.forms.generate import all_forms
 from tests.kernels.test_kernels import NAMES, source
 from tests.nvtools import tool
 from tests.ptx.corpus import small_files
+from tests.tensor_memory.test_programs import ALL as TENSOR_PROGRAMS
 
 PROGRAMS = Path(__file__).with_name("programs.txt")
 BATCH = 60
 """Kernels in a module."""
+SMALL_BATCH = 4
+"""The same for asynchronous programs, which ptxas may refuse together."""
+TENSOR_STEP = 7
+"""Every seventh program of tensor memory."""
 SEED = 7
 _TIME_LIMIT = 200
 _TRIES = 80
@@ -143,11 +149,23 @@ def sources(arch: str, files: int, random_count: int) -> Iterator[Source]:
         for i in range(0, len(bodies), BATCH):
             part = bodies[i : i + BATCH]
             yield Source(f"{kind}-{i // BATCH}", "", kernels=part)
+    yield from asynchronous_sources(arch)
     found = small_files(arch)
     random.Random(SEED).shuffle(found)
     for path in found[:files]:
         text = path.read_text(errors="replace")
         yield Source(f"corpus-{hashlib.sha1(str(path.name).encode()).hexdigest()[:12]}", text, needs_objects(text))
+
+
+def asynchronous_sources(arch: str) -> Iterator[Source]:
+    """Programs of barriers in memory, bulk and tensor copies, clusters, and tensor memory."""
+    mine = [p for p in PROGRAMS_OF_COPIES if p.fits(arch)]
+    for i in range(0, len(mine), SMALL_BATCH):
+        kernels = "".join(p.kernel(f"g{k}") for k, p in enumerate(mine[i : i + SMALL_BATCH]))
+        yield Source(f"asynchronous-{i // SMALL_BATCH}", f".version 9.0\n.target {arch}\n.address_size 64\n{kernels}")
+    tensor = [p for p in TENSOR_PROGRAMS if arch in p.targets]
+    for i, program in enumerate(tensor[::TENSOR_STEP]):
+        yield Source(f"tensor-{i}", program.text(arch))
 
 
 def _compile(text: str, arch: str, level: int, options: list[str], out: Path) -> str | None:
@@ -204,12 +222,15 @@ def gather(
     random_count: int,
     say: Callable[[str], None],
     only: Path | None = None,
+    kinds: tuple[str, ...] = (),
 ) -> None:
-    """Compile what is not yet in the folder, as ``<target>.<source>.O<level>.cubin``; `only`: a file of programs instead of all."""
+    """Compile what is not yet in the folder, as ``<target>.<source>.O<level>.cubin``; `only`: a file of programs instead of all; `kinds`: first words of names."""
     folder.mkdir(parents=True, exist_ok=True)
     for arch in arches:
         done = refused = 0
         for s in sources(arch, files, random_count) if only is None else sources_of(only):
+            if kinds and not s.name.startswith(kinds):
+                continue
             for level in (3,) if s.name.startswith("corpus") else (3, 0):
                 out = folder / f"{arch}.{s.name}.O{level}.cubin"
                 if out.exists() or compile_source(s, arch, level, out):

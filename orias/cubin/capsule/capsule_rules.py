@@ -2,7 +2,8 @@
 
 A line is a signature (``signature.py``), a tab, and what the capsule says.  After an operand of the signature may stand
 a condition on its value: ``=255`` (RZ), ``=0x37c``, ``=r`` (a register other than RZ and PT), ``=+`` (a predicate that
-is not negated), ``=n`` (a predicate other than !PT), ``=p`` (neither negated nor PT), ``=o2`` (the same as operand 2).  The first line whose conditions hold counts.  What the capsule says:
+is not negated), ``=n`` (a predicate other than !PT), ``=p`` (neither negated nor PT), ``=o2`` (the same as operand 2), ``=a``
+and ``=l`` (a table of LOP3 that is, or is not, the AND or OR of two operands; XOR is neither).  The first line whose conditions hold counts.  What the capsule says:
 
 - ``same`` or ``head BYTES``, and the units of the Mercury instruction if they are not one;
 - ``whole BYTES FIELD ...``: the bytes of the record, trailing zeros left out, and the fields that are filled in: number
@@ -38,8 +39,16 @@ NOT_FALSE: Final = -3
 """Value of a condition: the predicate is not !PT."""
 PLAIN: Final = -4
 """Value of a condition: the predicate is neither negated nor PT."""
-_SAME_AS: Final = -5
+AND_OR: Final = -5
+"""Value of a condition: the table of a logic operation is the AND or OR of two operands."""
+OTHER_TABLE: Final = -6
+"""Value of a condition: the table of a logic operation is no AND, OR or XOR of two operands."""
+_SAME_AS: Final = -7
 """Value of a condition: the operand equals operand 0; one less for operand 1 and so on."""
+AND_OR_TABLES: Final[frozenset[int]] = frozenset((0x03, 0x0C, 0x30, 0x3F, 0xC0, 0xCF, 0xF3, 0xFC))
+"""Tables of LOP3 that are the AND or OR of the first two operands, each negated or not: Mercury has an operation for these."""
+XOR_TABLES: Final[frozenset[int]] = frozenset((0x3C, 0xC3))
+"""The same for the exclusive OR."""
 
 _KINDS: Final[dict[str, int]] = {"same": SAME, "head": HEAD, "whole": WHOLE}
 _INVERTED: Final = 8
@@ -121,6 +130,12 @@ class Rule:
             elif value == NOT_FALSE:
                 if found == _FALSE:
                     return False
+            elif value == AND_OR:
+                if found not in AND_OR_TABLES:
+                    return False
+            elif value == OTHER_TABLE:
+                if found in AND_OR_TABLES or found in XOR_TABLES:
+                    return False
             elif value == ORDINARY:
                 if is_hardwired(operands[number]):
                     return False
@@ -153,18 +168,33 @@ def operands_of(members: list[Decoded]) -> list[Opnd]:
 
 @final
 class Rules:
-    """All rules, by signature."""
+    """All rules, by signature.  Lines are parsed when an instruction with their first operation is looked for."""
 
-    __slots__ = ("_by_signature", "longest")
+    __slots__ = ("_by_signature", "_longest", "_waiting")
 
     def __init__(self, lines: list[str]) -> None:
-        """ValueError, naming the line, if one does not follow the notation."""
         self._by_signature: Final[dict[str, list[Rule]]] = {}
-        self.longest: Final[dict[str, int]] = {}
+        self._longest: Final[dict[str, int]] = {}
         """The most members of a group, by the name of the first member's operation."""
+        self._waiting: Final[dict[str, list[str]]] = {}
+        """Lines that are not parsed yet, by the name of the first member's operation."""
         for line in lines:
-            if line and not line.startswith("#"):
-                self._add(line)
+            if line and line[0] != "#":
+                self._waiting.setdefault(line[: line.find(" ")], []).append(line)
+
+    def parse_all(self) -> None:
+        """Parse all lines; ValueError, naming the line, if one does not follow the notation."""
+        for name in list(self._waiting):
+            self._parse(name)
+
+    def longest(self, name: str) -> int:
+        """The most members of a rule whose first member has the operation `name`."""
+        self._parse(name)
+        return self._longest.get(name, 1)
+
+    def _parse(self, name: str) -> None:
+        for line in self._waiting.pop(name, ()):
+            self._add(line)
 
     def _add(self, line: str) -> None:
         left, tab, right = line.partition("\t")
@@ -175,14 +205,18 @@ class Rules:
         members = tokens.count(JOIN) + 1
         key = " ".join(tokens)
         self._by_signature.setdefault(key, []).append(_rule(words, members, conditions))
-        first = tokens[1] if tokens[0].startswith("@") else tokens[0]
-        if members > self.longest.get(first, 1):
-            self.longest[first] = members
+        if members > self._longest.get(tokens[0], 1):
+            self._longest[tokens[0]] = members
+
+    def of_signature(self, text: str) -> list[Rule]:
+        """The rules of a signature, in the order of the table."""
+        self._parse(text[: text.find(" ")])
+        return self._by_signature.get(text, [])
 
     def find(self, members: list[Decoded]) -> Rule | None:
         """The rule of an instruction or of a group."""
-        rules = self._by_signature.get(signature(members))
-        if rules is not None:
+        rules = self.of_signature(signature(members))
+        if rules:
             operands = operands_of(members)
             for r in rules:
                 if r.holds(operands):
@@ -218,6 +252,10 @@ def _condition(text: str) -> int:
         return PLAIN
     if text == "n":
         return NOT_FALSE
+    if text == "a":
+        return AND_OR
+    if text == "l":
+        return OTHER_TABLE
     return _SAME_AS - int(text[1:]) if text.startswith("o") else int(text, 0)
 
 
@@ -237,6 +275,11 @@ def _rule(words: list[str], members: int, conditions: list[tuple[int, int]]) -> 
 
 
 _loaded: list[Rules] = []
+
+
+def use_rules(rules: Rules) -> None:
+    """Let other rules stand for the table (for the tool that judges them)."""
+    _loaded[:] = [rules]
 
 
 def load_rules() -> Rules:

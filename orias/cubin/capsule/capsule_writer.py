@@ -113,7 +113,7 @@ def separates(d: Decoded) -> bool:
 
 def _longest(rules: Rules, words: list[Decoded], at: int, end: int) -> Rule | None:
     """The rule of the instruction at `at`, or of the longest group that begins there."""
-    longest = min(rules.longest.get(words[at].op.name, 1), end - at)
+    longest = min(rules.longest(words[at].op.name), end - at)
     for members in range(longest, 0, -1):
         found = rules.find(words[at : at + members])
         if found is not None:

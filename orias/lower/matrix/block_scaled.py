@@ -7,7 +7,7 @@ read off ptxas 13.0.88 on sm_120a.
 
 from typing import TYPE_CHECKING
 
-from orias.isa.operand import K_R, PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_reg
+from orias.isa.operand import K_R, NOT_PT, RZ, URZ, Opnd, imm, imm_value, is_imm, is_reg
 from orias.lower.matrix.mma import joined
 from orias.lower.matrix.tcgen05 import uniform
 from orias.lower.memory.loads_stores import elements
@@ -39,13 +39,13 @@ def _selector(ctx: "Ctx", parts: list[tuple[Operand, int, int]]) -> Opnd:
         if is_imm(value) or value == RZ:
             fixed |= ((imm_value(value) if is_imm(value) else 0) & mask) << low
             continue
-        field = ctx.b.r("LOP3.LUT", value, imm(mask), RZ, imm(0xC0), PT)
+        field = ctx.b.r("LOP3.LUT", value, imm(mask), RZ, imm(0xC0), NOT_PT)
         if low:
             field = ctx.b.r("SHF.L.U32", field, imm(low), RZ)
-        word = field if word == RZ else ctx.b.r("LOP3.LUT", word, field, RZ, imm(0xFC), PT)
+        word = field if word == RZ else ctx.b.r("LOP3.LUT", word, field, RZ, imm(0xFC), NOT_PT)
     if word == RZ:
         return uniform(ctx, imm(fixed)) if fixed else URZ
-    return uniform(ctx, ctx.b.r("LOP3.LUT", word, imm(fixed), RZ, imm(0xFC), PT) if fixed else word)
+    return uniform(ctx, ctx.b.r("LOP3.LUT", word, imm(fixed), RZ, imm(0xFC), NOT_PT) if fixed else word)
 
 
 def multiply_scaled(ctx: "Ctx", i: Instr) -> None:

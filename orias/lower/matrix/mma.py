@@ -157,7 +157,7 @@ def _nibbles(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]
     emit = ctx.b.r
 
     def upper(x: Opnd) -> Opnd:
-        return emit("LOP3.LUT", x, imm(0xF0F0F0F0), RZ, imm(0xC0), PT)
+        return emit("LOP3.LUT", x, imm(0xF0F0F0F0), RZ, imm(0xC0), NOT_PT)
 
     def lower(x: Opnd) -> Opnd:
         return upper(emit("SHF.L.U32", x, imm(4), RZ))
@@ -209,7 +209,7 @@ def _bits(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -
         words = []
         for j in range(8):
             y = emit("SHF.R.U32.HI", RZ, imm(j), x) if j else x
-            y = emit("LOP3.LUT", y, imm(0x01010101), RZ, imm(0xC0), PT)
+            y = emit("LOP3.LUT", y, imm(0x01010101), RZ, imm(0xC0), NOT_PT)
             if p.exclusive:
                 y = emit("IMAD", y, imm(0xFE), ctx.b.copy(imm(0x01010101)))
             words.append(y)
@@ -243,7 +243,7 @@ def _bits(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -
 
 def _exclusive(ctx: "Ctx", p: Product, a: list[Opnd], b: list[Opnd], c: list[Opnd]) -> list[Opnd]:
     def inverted(x: Opnd) -> Opnd:
-        return ctx.b.r("LOP3.LUT", RZ, x, RZ, imm(0x33), PT)
+        return ctx.b.r("LOP3.LUT", RZ, x, RZ, imm(0x33), NOT_PT)
 
     both = p._replace(exclusive=False)
     total = _native(ctx, both, a, [inverted(x) for x in b], c)

@@ -7,7 +7,7 @@ the subroutines of ptxas 13.0.88 do.
 
 from typing import TYPE_CHECKING
 
-from orias.isa.operand import NEG, PT, RZ, S_H0_H0, S_H1_H1, Opnd, imm, is_reg, with_suffix, word
+from orias.isa.operand import NEG, NOT_PT, PT, RZ, S_H0_H0, S_H1_H1, Opnd, imm, is_reg, with_suffix, word
 from orias.lower.matrix.mma import joined, narrowed, widened
 from orias.ptx.ast import Instr
 
@@ -38,7 +38,7 @@ def _steps(ctx: "Ctx", i: Instr, a: list[Opnd], b: list[Opnd], c: list[Opnd]) ->
 
 
 def _masked(ctx: "Ctx", x: Opnd, mask: int) -> Opnd:
-    return ctx.b.r("LOP3.LUT", x, imm(mask), RZ, imm(0xC0), PT)
+    return ctx.b.r("LOP3.LUT", x, imm(mask), RZ, imm(0xC0), NOT_PT)
 
 
 def _shuffle(ctx: "Ctx", value: Opnd, lane: Opnd) -> Opnd:

@@ -8,7 +8,7 @@ does the same with other instructions.
 
 from typing import TYPE_CHECKING
 
-from orias.isa.operand import PT, RZ, S_H1, Opnd, imm, is_reg, with_suffix, word
+from orias.isa.operand import NOT_PT, PT, RZ, S_H1, Opnd, imm, is_reg, with_suffix, word
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
@@ -30,9 +30,9 @@ def _neighbour(ctx: "Ctx", value: Opnd) -> Opnd:
 def _even_nibbles(ctx: "Ctx", x: Opnd) -> Opnd:
     """Nibbles 0, 2, 4, 6 of a word, in its lower half."""
     emit = ctx.b.r
-    x = emit("LOP3.LUT", x, imm(0x0F0F0F0F), RZ, imm(0xC0), PT)
+    x = emit("LOP3.LUT", x, imm(0x0F0F0F0F), RZ, imm(0xC0), NOT_PT)
     shifted = emit("SHF.R.U32.HI", RZ, imm(4), x)
-    x = emit("LOP3.LUT", x, shifted, RZ, imm(0xFC), PT)
+    x = emit("LOP3.LUT", x, shifted, RZ, imm(0xFC), NOT_PT)
     return emit("PRMT", x, imm(0x4420), RZ)
 
 
@@ -42,7 +42,7 @@ def rearranged(
     """A and B of the two m16n8k32 products of f16 (selectors 0 and 1) and their metadata."""
     emit = ctx.b.r
     lane = emit("S2R", word("SR_LANEID"))
-    low_bit = emit("LOP3.LUT", lane, imm(1), RZ, imm(0xC0), PT)
+    low_bit = emit("LOP3.LUT", lane, imm(1), RZ, imm(0xC0), NOT_PT)
     odd = ctx.b.setp("ISETP.NE.U32.AND", low_bit, RZ, PT)
     left, right = [], []
     for j in (0, 2):

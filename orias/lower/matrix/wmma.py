@@ -9,7 +9,7 @@ rows (columns of B) and 16 bytes (f64: 32) of k, one register each: lane l holds
 
 from typing import TYPE_CHECKING, Final
 
-from orias.isa.operand import K_NONE, PT, RZ, URZ, Opnd, imm, imm_value, is_imm, with_pair_lane, word
+from orias.isa.operand import K_NONE, NOT_PT, RZ, URZ, Opnd, imm, imm_value, is_imm, with_pair_lane, word
 from orias.lower.frame.registry import lowers
 from orias.lower.matrix.mma import CLASS, Product, multiply, narrowed, widened
 from orias.lower.memory.loads_stores import address, elements, space_of
@@ -105,7 +105,7 @@ def _lane_part(ctx: "Ctx", shift: int, mask: int) -> Opnd:
     value = b.r("S2R", word("SR_LANEID"))
     if shift:
         value = b.r("SHF.R.U32.HI", RZ, imm(shift), value)
-    return b.r("LOP3.LUT", value, imm(mask), RZ, imm(0xC0), PT) if mask >= 0 else value
+    return b.r("LOP3.LUT", value, imm(mask), RZ, imm(0xC0), NOT_PT) if mask >= 0 else value
 
 
 def _load_name(ctx: "Ctx", place: _Place, size: str) -> str:

@@ -1,0 +1,154 @@
+"""Sends instructions through nvlink, which finalises them for another SM of the family, and says what becomes of them."""
+
+import subprocess
+from pathlib import Path
+
+from orias.cubin import nvinfo
+from orias.cubin.capsule.capsule_rules import Rules, use_rules
+from orias.cubin.elf import ElfFile
+from orias.cubin.model import CubinModule, KernelCode
+from orias.cubin.writer import write
+from orias.isa.decode import Decoded
+from orias.isa.isa_table import IllegalWord, IsaTable, load
+from orias.isa.op import op
+from orias.isa.operand import NOT_PT, PT, Opnd
+from orias.target.decoder_class import table_of_sm
+from tests.nvtools import tool
+
+FAMILY = {"sm_100": "sm_103", "sm_120": "sm_121", "sm_100f": "sm_103f", "sm_120f": "sm_121f"}
+"""The SM of an object, and the SM that nvlink makes code for."""
+LIMIT_S = 0.3
+"""Time for an object of instructions; nvlink needs a tenth of it, or does not end."""
+_BATCH = 40
+"""Functions in an object."""
+_EXIT_CONTROL = 0x7F5
+RIGHT = ""
+_NO_CONTROL = (1 << 105) - 1
+_NOP, _BRANCH, _STOP = 0x918, 0x947, 0x94D
+"""Low twelve bits of words."""
+_WEAK_FENCE = "MEMBAR.ALL.CTA"
+"""The linker decides anew whether it stands before a stronger one."""
+_NULL_ACCESS = 0xF984
+"""Low 16 bits of an LDS that is never executed."""
+
+
+def finalise(data: bytes, arch: str, folder: Path, limit_s: float) -> tuple[bytes, str]:
+    """What nvlink makes of an object; or nothing, and why."""
+    path, out = folder / "a.o", folder / "f.cubin"
+    path.write_bytes(data)
+    out.unlink(missing_ok=True)
+    command = [tool("nvlink"), "-arch", FAMILY[arch], str(path), "-o", str(out)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        return b"", "nvlink does not end"
+    if done.returncode or not out.exists():
+        return b"", f"nvlink ends with {done.returncode} {(done.stdout + done.stderr).strip()[:200]}"
+    return out.read_bytes(), ""
+
+
+def instructions(file: ElfFile, section: str, table: IsaTable) -> list[tuple[Opnd, str, list[Opnd], list[Opnd]]]:
+    """Guard, operation, results and sources of the instructions of a section, without those that the linker makes anew."""
+    code = file.section(section)
+    assert code is not None
+    out: list[tuple[Opnd, str, list[Opnd], list[Opnd]]] = []
+    for at in range(0, len(code.data), 16):
+        try:
+            d = table.decode(int.from_bytes(code.data[at : at + 16], "little"))
+        except IllegalWord:
+            out.append((PT, "illegal", [], []))
+            continue
+        if out and out[-1][1] == _WEAK_FENCE and d.op.base == "MEMBAR":
+            out.pop()
+        if d.op.name != "NOP" and (d.op.name, d.guard) != ("LDS", NOT_PT):
+            out.append((d.guard, d.op.name, d.dst, d.src))
+    while out and out[-1][1] == "BRA":
+        out.pop()
+    return out
+
+
+def words_of(file: ElfFile, section: str) -> list[int]:
+    """The words of a section without control bits, NOPs, null accesses and the branch to itself."""
+    code = file.section(section)
+    assert code is not None
+    words = [int.from_bytes(code.data[at : at + 16], "little") & _NO_CONTROL for at in range(0, len(code.data), 16)]
+    out = [w for w in words if w & 0xFFF != _NOP and w & 0xFFFF != _NULL_ACCESS]
+    while out and out[-1] & 0xFFF == _BRANCH:
+        out.pop()
+    return out
+
+
+def _exit_is_right(file: ElfFile, name: str) -> bool:
+    """True if the record of the EXITs, which comes from Mercury offsets, has the place of the EXIT."""
+    code, info = file.section(f".text.{name}"), file.section(f".nv.info.{name}")
+    assert code is not None and info is not None
+    places = [at for at in range(0, len(code.data), 16) if (code.data[at] | code.data[at + 1] << 8) & 0xFFF == _STOP]
+    found = [r.payload for r in nvinfo.decode(info.data) if r.code == nvinfo.EXIT_INSTR_OFFSETS]
+    return found == [b"".join(p.to_bytes(4, "little") for p in places)]
+
+
+class Finaliser:
+    """Judges instructions by a table of rules.  ``calls``: how often nvlink ran."""
+
+    def __init__(self, arch: str, rules: Rules, folder: Path) -> None:
+        self.arch, self.folder = arch, folder
+        self.table = load(table_of_sm(int(arch[3:].rstrip("f"))))
+        self.other = load(table_of_sm(int(FAMILY[arch][3:].rstrip("f"))))
+        self.calls = 0
+        use_rules(rules)
+        self._exit = self.table.encode(op("EXIT"), PT, [], [PT], _EXIT_CONTROL)
+
+    def judge(self, cases: list[list[Decoded]]) -> list[str]:
+        """For each case (one instruction, or a group) what is wrong with it; empty if it comes back as it was."""
+        out = [RIGHT] * len(cases)
+        for start in range(0, len(cases), _BATCH):
+            self._judge(cases, list(range(start, min(start + _BATCH, len(cases)))), out)
+        return out
+
+    def _judge(self, cases: list[list[Decoded]], chosen: list[int], out: list[str]) -> None:
+        data, why = self._object([cases[i] for i in chosen])
+        after = b""
+        if not why:
+            self.calls += 1
+            after, why = finalise(data, self.arch, self.folder, LIMIT_S)
+        if why:
+            if len(chosen) == 1:
+                out[chosen[0]] = why
+            else:
+                half = len(chosen) // 2
+                self._judge(cases, chosen[:half], out)
+                self._judge(cases, chosen[half:], out)
+            return
+        ours, theirs = ElfFile(data), ElfFile(after)
+        for k, i in enumerate(chosen):
+            name = f".text.k{k}"
+            same = words_of(ours, name) == words_of(theirs, name)
+            same = same or instructions(ours, name, self.table) == instructions(theirs, name, self.other)
+            if same and not _exit_is_right(theirs, f"k{k}"):
+                out[i] = "wrong length"
+            elif not same:
+                out[i] = "becomes " + " / ".join(self._texts(theirs, f".text.k{k}"))
+
+    def _texts(self, file: ElfFile, name: str) -> list[str]:
+        section = file.section(name)
+        assert section is not None
+        words = [int.from_bytes(section.data[at : at + 16], "little") for at in range(0, len(section.data), 16)]
+        return [self._text(w) for w in words if self._text(w) not in ("NOP", "EXIT") and "BRA" not in self._text(w)][:4]
+
+    def _text(self, w: int) -> str:
+        try:
+            return self.other.text(w)
+        except IllegalWord:
+            return f"{w:#x}"
+
+    def _object(self, cases: list[list[Decoded]]) -> tuple[bytes, str]:
+        """An object with a function for each case, and why it has no capsules."""
+        m = CubinModule(self.arch, True)
+        m.capsules, m.ptx_sm, m.options = True, int(self.arch[3:].rstrip("f")), f"-arch {self.arch} "
+        for i, members in enumerate(cases):
+            words = [*(self.table.encode_decoded(d) for d in members), self._exit]
+            k = KernelCode(f"k{i}", b"".join(w.to_bytes(16, "little") for w in words))
+            k.num_regs = 254
+            k.exit_offsets = [16 * len(members)]
+            m.kernels.append(k)
+        return write(m), m.no_capsule
