@@ -5,7 +5,7 @@ The rows of :mod:`orias.ptx.rules` can only compare.  Facts: docs/facts/front-en
 
 import struct
 
-from orias.ptx.ast import O_IMM, O_REG, O_VEC, TYPE_BITS, Instr, Operand
+from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand
 
 
 def fraction_errors(name: str, instr: Instr) -> list[str]:
@@ -45,6 +45,12 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     at = 0 if mods.get("dst") == "global" else 1
     if len(instr.ops) <= at:
         return []
+    plain = 1 - at
+    if "prefetch" not in name and len(instr.ops) > plain and instr.ops[plain].elems:
+        return [f"Arguments mismatch for instruction '{name}'"]
+    barrier = instr.ops[2].var if at == 1 and len(instr.ops) > 2 and instr.ops[2].kind in (O_ADDR, O_SYM) else None
+    if barrier is not None and barrier.space not in ("reg", "shared"):
+        return [f"State space mismatch between instruction and address in instruction '{name}'"]
     if rank == 0:
         return [] if instr.ops[at].elems else [f"Arguments mismatch for instruction '{name}'"]
     errors: list[str] = []
