@@ -45,12 +45,9 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     at = 0 if mods.get("dst") == "global" else 1
     if len(instr.ops) <= at:
         return []
-    plain = 1 - at
-    if "prefetch" not in name and len(instr.ops) > plain and instr.ops[plain].elems:
-        return [f"Arguments mismatch for instruction '{name}'"]
-    barrier = instr.ops[2].var if at == 1 and len(instr.ops) > 2 and instr.ops[2].kind in (O_ADDR, O_SYM) else None
-    if barrier is not None and barrier.space not in ("reg", "shared"):
-        return [f"State space mismatch between instruction and address in instruction '{name}'"]
+    wrong = _plain_errors(name, instr.ops, at)
+    if wrong:
+        return wrong
     if rank == 0:
         return [] if instr.ops[at].elems else [f"Arguments mismatch for instruction '{name}'"]
     errors: list[str] = []
@@ -75,6 +72,17 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
             if count != (2 if windows else max(rank - 2, 0)):
                 errors.append(f"Argument {place + 1} of instruction '{name}': Argument vector size mismatch")
     return errors
+
+
+def _plain_errors(name: str, ops: list[Operand], at: int) -> list[str]:
+    """Error messages on the address without coordinates and on the barrier; ``at``: the place of the tensor."""
+    plain = 1 - at
+    if "prefetch" not in name and len(ops) > plain and ops[plain].elems:
+        return [f"Arguments mismatch for instruction '{name}'"]
+    barrier = ops[2].var if at == 1 and len(ops) > 2 and ops[2].kind in (O_ADDR, O_SYM) else None
+    if barrier is not None and barrier.space not in ("reg", "shared"):
+        return [f"State space mismatch between instruction and address in instruction '{name}'"]
+    return []
 
 
 def _vector(name: str, elems: list[Operand], number: int, count: int, bits: int) -> list[str]:
