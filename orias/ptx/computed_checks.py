@@ -5,7 +5,7 @@ The rows of :mod:`orias.ptx.rules` can only compare.  Facts: docs/facts/front-en
 
 import struct
 
-from orias.ptx.ast import O_IMM, O_REG, O_VEC, TYPE_BITS, Instr, Operand
+from orias.ptx.ast import O_ADDR, O_IMM, O_REG, O_SYM, O_VEC, TYPE_BITS, Instr, Operand
 
 
 def fraction_errors(name: str, instr: Instr) -> list[str]:
@@ -45,6 +45,9 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     at = 0 if mods.get("dst") == "global" else 1
     if len(instr.ops) <= at:
         return []
+    wrong = _plain_errors(name, instr.ops, at)
+    if wrong:
+        return wrong
     if rank == 0:
         return [] if instr.ops[at].elems else [f"Arguments mismatch for instruction '{name}'"]
     errors: list[str] = []
@@ -69,6 +72,17 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
             if count != (2 if windows else max(rank - 2, 0)):
                 errors.append(f"Argument {place + 1} of instruction '{name}': Argument vector size mismatch")
     return errors
+
+
+def _plain_errors(name: str, ops: list[Operand], at: int) -> list[str]:
+    """Error messages on the address without coordinates and on the barrier; ``at``: the place of the tensor."""
+    plain = 1 - at
+    if "prefetch" not in name and len(ops) > plain and ops[plain].elems:
+        return [f"Arguments mismatch for instruction '{name}'"]
+    barrier = ops[2].var if at == 1 and len(ops) > 2 and ops[2].kind in (O_ADDR, O_SYM) else None
+    if barrier is not None and barrier.space not in ("reg", "shared"):
+        return [f"State space mismatch between instruction and address in instruction '{name}'"]
+    return []
 
 
 def _vector(name: str, elems: list[Operand], number: int, count: int, bits: int) -> list[str]:

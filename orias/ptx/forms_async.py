@@ -345,6 +345,7 @@ v2!=-/0 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to
     f"{_BARRIERS} {_ARRIVALS}": """
 v0!=-/0..15 -> Barrier number '{u0}' out of range, expected to be in range [0..15]
 v1!=-/*32 -> Number of threads participating in barrier must be in multiple of warp size
+n=bar.arrive/bar.cta.arrive/barrier.arrive/barrier.cta.arrive v1=0 -> Instruction '{n}' requires a non-zero thread count argument
 """,
     _REDUCTIONS: """
 v1!=-/0..15 -> Barrier number '{u1}' out of range, expected to be in range [0..15]

@@ -32,7 +32,7 @@ from orias.ptx.operands import is_address_type
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.tensor_memory_checks import product_errors, transfer_errors
 from orias.ptx.texture_checks import texture_errors
-from orias.ptx.video_checks import negation_messages, replaces_result, selector_messages
+from orias.ptx.video_checks import is_video, negation_messages, replaces_result, selector_messages
 from orias.ptx.wgmma_checks import wgmma_operands
 
 _GENERIC: Final = frozenset(("ldmatrix", "ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"))
@@ -68,6 +68,8 @@ _SPACED: Final[dict[str, str]] = {"cvta": "", "mapa": "shared", "getctarank": "s
 def operand_errors(row: Row, name: str, types: tuple[str, ...], instr: Instr) -> list[str]:
     """Error messages on the operands of an instruction."""
     errors = vector_errors(name, instr.ops) or _list_errors(row, name, types, instr)
+    if not errors and not is_video(name):
+        errors = [m for at in range(len(instr.ops)) for m in selector_messages(name, instr.sig, instr.ops, at)]
     if not errors and any(_has_sink(op) for op in instr.ops[1:]):
         return ["Sink '_' not allowed as a source operand"]
     return errors
@@ -318,7 +320,8 @@ def _value(slot: Slot, op: Operand, use: Use) -> bool:
     if slot.wide:
         type_ = type_[0] + str(TYPE_BITS[type_] * 2)
     mods = use.sig.mods
-    if use.name in _SPACED and slot.role == "S" and use.index == 1 and op.kind in (O_SYM, O_FUNC):
+    named = op.kind == O_SYM or (op.kind == O_FUNC and use.name == "cvta")
+    if named and use.name in _SPACED and slot.role == "S" and use.index == 1:
         if op.var is None or op.var.space != mods.get("space", _SPACED[use.name]).partition("::")[0]:
             use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
             return True

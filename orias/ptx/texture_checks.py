@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from orias.ptx.ast import O_ADDR, O_IMM, O_PAIR, O_REG, O_SINK, O_SYM, O_VEC, TYPE_BITS, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_IMM, O_PAIR, O_REG, O_SINK, O_SREG, O_SYM, O_VEC, TYPE_BITS, Operand, Sig
 from orias.ptx.fits import Use, is_untyped, register_fits
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
@@ -180,6 +180,8 @@ def _more_operands(name: str, ops: list[Operand], type_: str, use: Use) -> bool:
         return (ops[0].imm_type == "int") == (type_ != "f32")
     if name == "tex.grad":
         _check_gradients(ops, use)
+    if any(o.kind == O_SREG for o in ops):
+        use.note(f"Special register argument not allowed for instruction '{name}'")
     if any(o.kind == O_REG and o.neg for o in ops):
         use.note(f"Operand negation not allowed for instruction '{name}'")
     vectors = [o for o in ops if o.kind == O_VEC and name in ("tex", "tex.base")]

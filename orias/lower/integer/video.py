@@ -3,7 +3,7 @@
 Operands are bytes, halves or words (``Operand.comp``), extended by their types.  The result may be saturated to the
 destination type; a second operation may then combine it with c.  Intermediate results need 34 bits; minima, maxima and
 saturation use 64-bit values.  Results are those of ptxas 13.0.88 also where the PTX manual says otherwise
-(docs/facts/video.md).
+(docs/facts/arithmetic.md).
 """
 
 from typing import TYPE_CHECKING, Final

@@ -252,6 +252,7 @@ def _shared_loop(ctx: "Ctx", op: str, type_: str, group: list[Opnd], values: lis
 
 
 def _cluster_loop(ctx: "Ctx", op: str, type_: str, group: list[Opnd], values: list[Opnd]) -> Opnd:
+    """The loop on shared memory of the cluster, which no cache policy concerns."""
     size = ".64" if TYPE_BITS[type_] == 64 else ""
     return _spin(
         ctx,
@@ -259,7 +260,7 @@ def _cluster_loop(ctx: "Ctx", op: str, type_: str, group: list[Opnd], values: li
         "ATOM.E.CAST.SPIN" + size,
         1,
         type_,
-        group,
+        [K_NONE, *group[1:]],
         lambda old: combine(ctx, op, type_, old, values[0]),
     )
 

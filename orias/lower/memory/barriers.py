@@ -60,7 +60,7 @@ def lower_barrier(ctx: "Ctx", i: Instr) -> None:
     ctx.write_pred(i.ops[0], p)
 
 
-@lowers("bar.warp.sync", types="any")
+@lowers("bar.warp.sync", "bar.warp", types="any")
 def lower_bar_warp(ctx: "Ctx", i: Instr) -> None:
     """bar.warp.sync: WARPSYNC, which also orders memory accesses among the members."""
     warpsync(ctx, ctx.src(i.ops[0], "b32"))

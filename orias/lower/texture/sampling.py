@@ -72,7 +72,7 @@ def lower_tex(ctx: "Ctx", i: Instr) -> None:
         f.extra = [s[k] for k in range(dimensions(f.shape)) for s in steps]
         name, last = "TXD#", 4
     elif mode == "level":
-        f.extra.append(ctx.src(i.ops[2], "b32"))
+        f.extra.append(ctx.src(elements(i.ops[2])[0], "b32"))  # of a vector, ptxas takes the first element
         name, last = "TLD#.LL" if texels else "TEX#.LL", 3
     elif texels:
         name = "TLD#.LZ"
