@@ -436,6 +436,15 @@ class Func:
         a.succs.append(b)
         b.preds.append(a)
 
+    def enter_like(self, b: Block, new: Block, old: Block) -> None:
+        """Make `new` a predecessor of `b` whose phis take on its edge what they take from the predecessor `old` (``new.succs`` is not touched)."""
+        k = b.preds.index(old)
+        b.preds.append(new)
+        for inst in b.insts:
+            if inst.op is not OP_PHI:
+                break
+            inst.src.append(inst.src[k])
+
     def calls_outside(self, inst: Inst) -> bool:
         """True if an instruction calls an unknown function (``CallInfo.outside``)."""
         if not inst.op.flags & F_CALL:

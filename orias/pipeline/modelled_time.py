@@ -17,7 +17,8 @@ def modelled_time(fn: Func) -> float:
     """A measure of the time that a function in state ``final`` takes; lower is better, and only ratios mean something.
 
     It is the geometric mean of two cases, with memory beyond the first cache: a warp alone, and an SM as full as the
-    registers allow, where a loop takes at least the time in which its warps can issue or its units work.
+    registers and the blocks allow.  There the time in which the units work and the latency that the warps share add up as squares: warps that
+    wait at the same time hide less than all of it.
     """
     find_loops(fn, dominators(fn))
     warps = _warps(fn)
