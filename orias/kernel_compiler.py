@@ -26,7 +26,7 @@ from orias.pipeline.runner import Runner
 from orias.ptx.ast import Module
 from orias.ptx.pragmas import knob_pragmas
 from orias.regalloc.register_allocation import set_known_clobbers
-from orias.regalloc.register_budget import register_counts
+from orias.regalloc.register_budget import most_warps, register_counts
 from orias.schedule.texture_quads import reserve as reserve_quads
 from orias.target import features
 from orias.target.profile import Target
@@ -57,7 +57,9 @@ class KernelCompiler:
             i.op.base == "LDGSTS" for f in kernel.all_functions() for i in f.insts()
         )
         note_blocking_calls(kernel.in_order(), self.options.own_sections)
+        warps = most_warps(kernel, self.target)
         for fn in kernel.in_order():
+            fn.most_warps = warps
             fn.max_regs = min(fn.max_regs, limits[fn is kernel.entry])
             if not kernel.entry.entry_regs:
                 fn.max_regs = min(fn.max_regs, knobs.max_reg_count)

@@ -23,6 +23,7 @@ from orias.knobs.knob_values import DEFAULTS, Knobs
 from orias.ori.decisions import Decision
 from orias.target.abi import LAST_SCRATCH_UR
 from orias.target.profile import Target
+from orias.target.register_steps import SUB_PARTITIONS
 
 NO_CTL: Final = -1
 """``Inst.ctl`` before scheduling."""
@@ -290,6 +291,7 @@ class Func:
         "knobs",
         "locations",
         "max_regs",
+        "most_warps",
         "moves_stack",
         "name",
         "names",
@@ -359,6 +361,8 @@ class Func:
         """The numbers of the heuristics."""
         self.max_regs: int = 255
         """Limit on the reported register count, from options and directives."""
+        self.most_warps: int = 0
+        """Warps that an SM holds at most because of the size of blocks and their shared memory; 0: unknown."""
         self.reg_count: int = 0
         self.spill_stores: int = 0
         self.spill_loads: int = 0
@@ -432,12 +436,28 @@ class Func:
         a.succs.append(b)
         b.preds.append(a)
 
+    def enter_like(self, b: Block, new: Block, old: Block) -> None:
+        """Make `new` a predecessor of `b` whose phis take on its edge what they take from the predecessor `old` (``new.succs`` is not touched)."""
+        k = b.preds.index(old)
+        b.preds.append(new)
+        for inst in b.insts:
+            if inst.op is not OP_PHI:
+                break
+            inst.src.append(inst.src[k])
+
     def calls_outside(self, inst: Inst) -> bool:
         """True if an instruction calls an unknown function (``CallInfo.outside``)."""
         if not inst.op.flags & F_CALL:
             return False
         info = self.calls.get(inst.uid)
         return info is not None and info.outside
+
+    def warps(self) -> int:
+        """Warps of a sub-partition that an SM holds at most, whatever their registers."""
+        most = self.target.number("threads_per_sm") // 32
+        if self.most_warps:
+            most = min(most, self.most_warps)
+        return (most + SUB_PARTITIONS - 1) // SUB_PARTITIONS
 
     def changes_uniform(self, inst: Inst) -> bool:
         """True if an instruction calls what may change all uniform registers that this function may use."""

@@ -101,12 +101,7 @@ def _skip_empty(fn: Func) -> bool:
             k = p.succs.index(b)
             p.succs[k] = target
             b.preds.remove(p)
-            j = target.preds.index(b)
-            target.preds.append(p)
-            for inst in target.insts:
-                if inst.op is not OP_PHI:
-                    break
-                inst.src.append(inst.src[j])
+            fn.enter_like(target, p, b)
             changed = True
         if not b.preds:
             _drop_edge(b, 0)

@@ -110,12 +110,7 @@ def _copy_header(fn: Func, loop: Loop, twins: dict[int, Opnd]) -> None:
         p.succs = [copy if s is header else s for s in p.succs]
     header.preds = [header.preds[k] for k in inner]
     for s in copy.succs:
-        k = s.preds.index(header)
-        s.preds.append(copy)
-        for inst in s.insts:
-            if inst.op is not OP_PHI:
-                break
-            inst.src.append(inst.src[k])
+        fn.enter_like(s, copy, header)
     at = fn.blocks.index(header)
     last = max(k for k, b in enumerate(fn.blocks) if b.id in inside)
     fn.blocks.insert(last + 1, header)

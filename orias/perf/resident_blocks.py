@@ -9,11 +9,6 @@ _WARP: Final = 32
 _REGISTER_STEP: Final = 8
 _WARP_REGISTERS: Final = 512
 """Registers of a lane of a sub-partition."""
-_SHARED: Final[dict[int, int]] = {
-    75: 65536, 80: 167936, 86: 102400, 87: 167936, 88: 102400, 89: 102400, 90: 233472, 100: 233472, 103: 233472, 110: 233472,
-    120: 102400, 121: 102400,
-}  # fmt: skip
-"""Shared memory of an SM in bytes (CUDA programming guide, table of technical specifications)."""
 
 
 @final
@@ -39,7 +34,7 @@ def occupancy(profile: Target, registers: int, threads: int, shared: int) -> Occ
         (most // warps, "threads"),
         (profile.number("ctas_per_sm"), "blocks"),
         (by_registers, "registers"),
-        (_SHARED[profile.sm] // shared if shared else 1 << 30, "shared memory"),
+        (profile.number("shared_per_sm") // shared if shared else 1 << 30, "shared memory"),
     ]
     blocks, limit = min(limits, key=lambda x: x[0])
     blocks = max(1, blocks)

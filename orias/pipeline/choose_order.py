@@ -7,9 +7,10 @@ from orias.options import Options
 from orias.ori.clone import clone
 from orias.ori.decisions import ORDER, Decision
 from orias.ori.ir import Func
-from orias.schedule.list import Plan, plans
+from orias.schedule.list import Plan, most_live_words, plans, wider_plans
 from orias.schedule.scheduling import pre_ra
 from orias.target import features
+from orias.target.register_steps import registers_of
 
 
 def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]) -> None:
@@ -17,10 +18,21 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
     if options.opt_level == 0 or options.serial:
         return
     ways = plans(fn, options.register_usage)
-    if len(ways) > 1 and sum(len(b.insts) for b in fn.blocks) <= fn.knobs.sched_trial_max_inst:
-        pre_ra(fn, options, _best(fn, options, ways, finish))
-    else:
+    if sum(len(b.insts) for b in fn.blocks) > fn.knobs.sched_trial_max_inst:
         pre_ra(fn, options, ways[0])
+    elif len(ways) > 1:
+        pre_ra(fn, options, _best(fn, options, ways, finish))
+    elif fn.kind != "entry":
+        pre_ra(fn, options, ways[0])
+    else:
+        kept = [list(b.insts) for b in fn.blocks]
+        pre_ra(fn, options, ways[0])
+        if most_live_words(fn) < ways[0].words:
+            return
+        for b, insts in zip(fn.blocks, kept, strict=True):
+            b.insts = insts
+        ways += wider_plans(fn, ways[0])
+        pre_ra(fn, options, _best(fn, options, ways, finish))
 
 
 def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func], None]) -> Plan:
@@ -28,7 +40,8 @@ def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func],
 
     least = -1.0
     tried: list[tuple[Plan, Func, float]] = []
-    for way in ways:
+    todo = list(ways)
+    for way in todo:
         trial = clone(fn)
         pre_ra(trial, options, way)
         try:
@@ -38,6 +51,10 @@ def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func],
         spilled = trial.spill_stores + trial.spill_loads
         time = modelled_time(trial) * (1 + fn.knobs.sched_spill_penalty * spilled)
         tried.append((way, trial, time))
+        over = trial.reg_count - registers_of(way.words)
+        if 0 < over <= fn.knobs.sched_step_overshoot and len(todo) < 2 * len(ways):
+            # The allocator needs a few registers more than live words: with as many words less the occupancy is as planned.
+            todo.append(Plan(way.sink, way.words - over))
         if least < 0 or time < least:
             least = time
     # The model is not that exact: of two orders with nearly the same time, the one with fewer registers.

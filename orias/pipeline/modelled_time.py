@@ -6,7 +6,7 @@ from orias.analysis.cfg import dominators, find_loops
 from orias.isa.op import F_PSEUDO
 from orias.isa.operand import K_SB, imm_value, is_imm, is_zero_reg, kind_of, payload
 from orias.ori.ir import Block, Func
-from orias.target.register_steps import MOST_WARPS, SUB_PARTITIONS, registers_for
+from orias.target.register_steps import registers_for
 from orias.timing.machine_step import StepMaker
 from orias.timing.play import Player, visit
 from orias.timing.step import NO_UNIT, UNITS, Step
@@ -17,7 +17,8 @@ def modelled_time(fn: Func) -> float:
     """A measure of the time that a function in state ``final`` takes; lower is better, and only ratios mean something.
 
     It is the geometric mean of two cases, with memory beyond the first cache: a warp alone, and an SM as full as the
-    registers allow, where a loop takes at least the time in which its warps can issue or its units work.
+    registers and the blocks allow.  There the time in which the units work and the latency that the warps share add up as squares: warps that
+    wait at the same time hide less than all of it.
     """
     find_loops(fn, dominators(fn))
     warps = _warps(fn)
@@ -34,14 +35,13 @@ def modelled_time(fn: Func) -> float:
         one, busiest = _cycles(maker, steps, depth, fn.knobs.sched_model_turns)
         weight = float(trips**depth)
         alone += weight * one
-        full += weight * max(busiest, one / warps)
+        full += weight * math.hypot(busiest, one / warps)
     return math.sqrt(max(alone, 1.0) * max(full, 1.0))
 
 
 def _warps(fn: Func) -> int:
     """Warps of a sub-partition that the register count allows."""
-    most = min(MOST_WARPS, fn.target.number("threads_per_sm") // 32 // SUB_PARTITIONS)
-    return next((w for w in range(most, 1, -1) if registers_for(w) >= fn.reg_count), 1)
+    return next((w for w in range(fn.warps(), 1, -1) if registers_for(w) >= fn.reg_count), 1)
 
 
 def _steps(maker: StepMaker, fn: Func, blocks: list[Block]) -> list[Step]:

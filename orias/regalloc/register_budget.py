@@ -72,6 +72,23 @@ def register_limit(kernel: Kernel, options: Options, target: Target) -> int:
     return max(limit, FEWEST_REGISTERS)
 
 
+def most_warps(kernel: Kernel, target: Target) -> int:
+    """Warps that an SM holds at most, whatever their registers; 0 where the size of blocks is not known."""
+    d = kernel.ptx.directives
+    threads = d.get("reqntid") or d.get("maxntid")
+    if not kernel.ptx.entry or not threads:
+        return 0
+    count = 1
+    for n in threads:
+        count *= n
+    warps = max(1, (count + 31) // 32)
+    shared = kernel.shared_size + target.number("system_shared")
+    blocks = min(target.number("ctas_per_sm"), target.number("threads_per_sm") // 32 // warps)
+    if kernel.shared_size:
+        blocks = min(blocks, target.number("shared_per_sm") // shared)
+    return max(1, blocks) * warps
+
+
 def limit_notes(module: Module, options: Options, target: Target) -> list[Diagnostic]:
     """What ``-v`` says of ``-maxrregcount``: which kernels it limits, and which have directives that count instead.
 

@@ -71,7 +71,7 @@ def plans(fn: Func, register_usage: int = 5) -> list[Plan]:
     be under way together.
     """
     lv = liveness(fn)
-    given = max(_pressure(fn, b, lv) for b in fn.blocks)
+    given = most_live_words(fn, lv)
     if register_usage < 5:
         return [Plan(True, given * (register_usage + 5) // 20)]
     if fn.kind == "helper":
@@ -84,20 +84,33 @@ def plans(fn: Func, register_usage: int = 5) -> list[Plan]:
         return [first]
     kept = [list(b.insts) for b in fn.blocks]
     _sink_all(fn, lv, latency(fn.target.latency_class))
-    least = max(_pressure(fn, b, lv) for b in fn.blocks)
+    least = most_live_words(fn, lv)
     for b, insts in zip(fn.blocks, kept, strict=True):
         b.insts = insts
     sunk = Plan(True, step_words(least, free))
     out = [sunk, first] if sunk.words < first.words else [first]
-    more = first.words
-    # Values on the uniform datapath lower the need, and with it the step from which the next one counts.
-    for _ in range(fn.knobs.reg_tgt_extra_steps + fn.target.has(features.UNIFORM_BRANCHES)):
-        more = step_words(more + 1, free)
-        if more <= fn.max_regs - fn.knobs.sched_reg_reserve and any(
-            _loads(b) >= fn.knobs.sched_many_loads for b in fn.blocks
-        ):
-            out.append(Plan(False, more))
-    return out
+    return out + wider_plans(fn, first)
+
+
+def wider_plans(fn: Func, first: Plan) -> list[Plan]:
+    """Orders with more registers than another: all that blocks of this size leave free, and those of the next lower occupancies, if there are
+    loads that could be under way together.
+    """
+    words = [most_words(registers_for(fn.warps()))]
+    if any(_loads(b) >= fn.knobs.sched_many_loads for b in fn.blocks):
+        more = first.words
+        # Values on the uniform datapath lower the need, and with it the step from which the next one counts.
+        for _ in range(fn.knobs.reg_tgt_extra_steps + fn.target.has(features.UNIFORM_BRANCHES)):
+            more = step_words(more + 1, more + 1)
+            words.append(more)
+    most = fn.max_regs - fn.knobs.sched_reg_reserve
+    return [Plan(False, n) for n in sorted(set(words)) if first.words < n <= most]
+
+
+def most_live_words(fn: Func, lv: Liveness | None = None) -> int:
+    """Maximum words of R registers live at once in the present order."""
+    known = liveness(fn) if lv is None else lv
+    return max(_pressure(fn, b, known) for b in fn.blocks)
 
 
 def _loads(b: Block) -> int:

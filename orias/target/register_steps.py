@@ -45,6 +45,11 @@ def most_words(registers: int) -> int:
     return registers - _UNUSABLE
 
 
+def registers_of(words: int) -> int:
+    """The register count of the step that an order with `words` live words is expected to stay within."""
+    return next((s for s in STEPS if most_words(s) >= words), MOST_REGISTERS)
+
+
 def step_words(words: int, free: int) -> int:
     """Live words that the occupancy of code with `words` live words allows, at least `free`."""
     return next((most_words(s) for s in STEPS if most_words(s) >= max(words, free)), max(words, free))

@@ -8,6 +8,7 @@ NUMBERS: Final[dict[str, str]] = {
     "latency_table": "SM whose table of latencies by kind holds (of a kind that is missing there, that of 80)",
     "threads_per_sm": "resident threads of an SM",
     "ctas_per_sm": "resident CTAs of an SM",
+    "shared_per_sm": "bytes of shared memory of an SM",
     "shared_limit": "bytes of static shared memory a kernel may have",
     "exact_shared_limit": "the same where the target has the suffix a",
     "constant_limit": "bytes of constant variables a module may have",

@@ -76,6 +76,7 @@ NEEDS = {
     "SchedSinkMaxInst": "the same in a piece of more than 3000 instructions",
     "SchedSinkWindow": "more than 64 ready instructions in such an order",
     "SchedSinkPredicates": "more than six live predicates in such an order",
+    "SchedStepOvershoot": "an order that needs a few registers more than a step of occupancy",
     "SchedLookAhead": "a branch whose condition need not be the last thing of its block",
     "SchedBranchLatency": "a load whose reader is in the next block, with other work there",
     "RegAllocNumNonSpillTrials": "a file that is nearly full, where the first order fails",
