@@ -143,8 +143,8 @@ def bitwise(operands: tuple[Lanes, Lanes, Lanes], table: int) -> Lanes:
         results.append([_lookup(a, b, c, table) for a, b, c in zip(*lanes, strict=True)])
     differs = 0
     for other in results[1:]:
-        for v, w in zip(results[0], other, strict=True):
-            differs |= v ^ w
+        for first, second in zip(results[0], other, strict=True):
+            differs |= first ^ second
     low = (differs & -differs).bit_length() - 1 if differs else _EXACT
     if low < _EXACT and any(len({v >> low for v in r}) > 1 for r in results):
         return THREAD
