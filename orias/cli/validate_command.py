@@ -107,7 +107,10 @@ def run_command(tool: str, arguments: list[str]) -> int:
         for d in e.diagnostics:
             sys.stderr.write(f"{given.file}, line {d.line}; {d.severity}: {d.message}\n")
         return 255
-    except (OSError, ValueError, KeyError, TypeError, SimError) as e:
+    except OSError as e:
+        sys.stderr.write(f"orias {tool}: {e.filename}: {e.strerror}\n")
+        return 255
+    except (ValueError, KeyError, TypeError, SimError) as e:
         sys.stderr.write(f"orias {tool}: {e}\n")
         return 255
 

@@ -48,6 +48,14 @@ class Settings:
             self._value(a, rest.pop(0))
 
     def _value(self, name: str, value: str) -> None:
+        try:
+            self._set(name, value)
+        except ValueError as e:
+            if "unknown" in str(e):
+                raise
+            raise ValueError(f"option {name} does not take '{value}'") from None
+
+    def _set(self, name: str, value: str) -> None:
         if name in ("--seed", "--count"):
             setattr(self, name[2:], int(value))
         elif name == "--seconds":
