@@ -91,7 +91,7 @@ def _near_option(message: str) -> str:
 
     from orias.cli.option_table import OPTIONS, OWN
 
-    names = [row[0] for row in (*OPTIONS, *OWN)] + [row[1] for row in OPTIONS if len(row[1]) > 1]
+    names = [row[0] for row in OPTIONS] + [row[0] for row in OWN] + [row[1] for row in OPTIONS if len(row[1]) > 1]
     near = get_close_matches(message.split("'")[1].lstrip("-"), names, 1)
     return f"; did you mean '--{near[0]}'?" if near else "; 'orias --help' lists the options"
 

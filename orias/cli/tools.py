@@ -101,7 +101,7 @@ def _as(arguments: list[str]) -> int:
     from orias.tools.fullwrite import FULL_MARK
     from orias.tools.patch import new_cubin, patched_cubin
 
-    text = Path(files[0]).read_text()
+    text = Path(files[0]).read_text(encoding="utf-8")
     try:
         if text.startswith(FULL_MARK):
             if given.keys() - {"-o"}:
