@@ -60,7 +60,7 @@ def disassemble(data: bytes) -> str:
 
 
 def __getattr__(name: str) -> object:
-    if name in ("triton", "cupy", "cuda_core"):
+    if name in ("triton", "cupy", "cuda_core", "numba_cuda"):
         from importlib import import_module
 
         return import_module(f"orias.clients.{name}")

@@ -1,4 +1,4 @@
-"""A progress bar for long commands."""
+"""A progress bar for commands that take longer than two seconds."""
 
 import sys
 import time
@@ -7,16 +7,19 @@ from typing import Final, final
 _WIDTH: Final = 30
 _PAUSE: Final = 0.1
 """Minimum number of seconds between two updates."""
+AFTER = 2.0
+"""Seconds from the start of a command to the first update."""
 
 
 @final
 class Bar:
     """A progress bar on standard error, if that is a terminal."""
 
-    __slots__ = ("_drawn", "_last", "on")
+    __slots__ = ("_drawn", "_last", "_start", "on")
 
     def __init__(self, quiet: bool = False) -> None:
         self.on: Final[bool] = not quiet and sys.stderr.isatty()
+        self._start: Final[float] = time.monotonic()
         self._last = 0.0
         self._drawn = False
 
@@ -25,6 +28,8 @@ class Bar:
         if not self.on:
             return
         now = time.monotonic()
+        if now - self._start < AFTER and not self._drawn:
+            return
         if done < total and now - self._last < _PAUSE:
             return
         self._last = now
@@ -35,6 +40,13 @@ class Bar:
             sys.stderr.write("\n")
             self._drawn = False
         sys.stderr.flush()
+
+    def rest(self, done: int, total: int) -> str:
+        """The rate so far and the time left at that rate, for `done` of `total` parts of like size."""
+        seconds = time.monotonic() - self._start
+        if done <= 0 or seconds <= 0:
+            return ""
+        return f"{done / seconds:.1f}/s, {(total - done) * seconds / done:.0f} s left"
 
     def clear(self) -> None:
         """Erases an unfinished bar before other output."""

@@ -69,6 +69,11 @@ def compile_one(name: str, source: str | bytes | None, options: Options, timeout
             faulthandler.cancel_dump_traceback_later()
 
 
+def compile_again(name: str, source: str | bytes | None, options: Options, timeout: float = 0) -> Outcome:
+    """`compile_one` under another name: an executor that keeps results by function and arguments (Dask) runs it anew."""
+    return compile_one(name, source, options, timeout)
+
+
 class _Work:
     """The state of one call: results by index, and what is left to do."""
 
@@ -115,7 +120,11 @@ class _Work:
                 self.put(i, Outcome(self.jobs[i][0], None, error, seconds))
 
     def over(self, executor: Executor) -> None:
-        """Use the caller's executor; if it breaks, what it has not answered gets its error."""
+        """Use the caller's executor; if it breaks, what it has not answered gets its error.
+
+        A source that the executor lost, as a cluster loses what was on a worker that died, gets a second try when nothing
+        else is under way: it may have been beside the one that the worker died of.
+        """
         futures: dict[Future[Outcome], int] = {}
         for i in range(len(self.jobs)):
             try:
@@ -123,14 +132,24 @@ class _Work:
             except BrokenExecutor as e:
                 self.put(i, Outcome(self.jobs[i][0], None, e, 0.0))
         waiting = set(futures)
+        lost: list[int] = []
         while waiting:
             done = {f for f in waiting if f.done()} or wait(waiting, return_when=FIRST_COMPLETED).done
             waiting -= done
             for f in done:
+                i = futures[f]
                 try:
-                    self.take(futures[f], f)
+                    self.put(i, f.result())
                 except BrokenExecutor as e:
-                    self.put(futures[f], Outcome(self.jobs[futures[f]][0], None, e, 0.0))
+                    self.put(i, Outcome(self.jobs[i][0], None, e, 0.0))
+                except Exception:
+                    lost.append(i)
+        for i in sorted(lost):
+            try:
+                name, source = self.jobs[i]
+                self.take(i, executor.submit(compile_again, name, source, self.options, self.timeout))
+            except BrokenExecutor as e:
+                self.put(i, Outcome(self.jobs[i][0], None, e, 0.0))
 
     def in_processes(self, workers: int) -> None:
         """Use own pools until everything has a result; at most two sources a worker are under way."""

@@ -97,6 +97,10 @@ def _say_all(diagnostics: "list[Diagnostic]", sources: list[tuple[str, str | byt
 
             file, line = locate(sources, line)
         out.say(d.severity, d.message, file, line)
+        if out.program == OWN_NAME and d.severity == "fatal":
+            from orias.cli.source_excerpt import advice
+
+            out.write(advice(d.message, sources[0][1]))
         if excerpts and line and d.severity != "info":
             from orias.cli.source_excerpt import excerpt
 

@@ -21,6 +21,7 @@ Tools:
   orias exec [--device D] -- PROGRAM ...     run a program with the simulator as its GPU
   orias toolkit DIR [--cuda CUDA]            make a CUDA toolkit whose assembler and disassemblers are Orias
   orias completion bash|zsh|fish             print a script that completes options in a shell
+  orias batch -arch sm_NN --out DIR FILE ... compile many files, over processes or a cluster
   orias serve [--idle S]                     compile for the commands that have ORIAS_SERVER=1
 Each prints its own options with --help.
 """

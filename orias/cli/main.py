@@ -11,7 +11,7 @@ from orias.cli.parse import Command, parse_arguments
 FAILURE = 255
 TOOLS = (
     "dis", "as", "run", "perf", "tune", "explore", "reference", "check", "audit", "verify", "bisect", "reduce", "fuzz", "opt", "exec", "serve",
-    "toolkit", "completion",
+    "toolkit", "completion", "batch",
 )  # fmt: skip
 
 
@@ -52,6 +52,8 @@ def run(argv: list[str]) -> int:
         sys.stderr.write(f"{program} warning : {warning}\n")
     message = message or _choose_release(program, command)
     if message:
+        if program == "orias" and message.startswith("Unknown option '"):
+            message += _near_option(message)
         sys.stderr.write(f"{program} fatal   : {message}\n")
         return FAILURE
     if command.has("list-knobs"):
@@ -81,6 +83,17 @@ def _no_tool(word: str) -> str:
     near = get_close_matches(word, TOOLS, 1)
     meant = f"; did you mean '{near[0]}'?" if near else "."
     return f"'{word}' is neither a file nor a sub-command{meant} Sub-commands: {', '.join(TOOLS)}"
+
+
+def _near_option(message: str) -> str:
+    """The end of the message for an unknown option: the option that may be meant."""
+    from difflib import get_close_matches
+
+    from orias.cli.option_table import OPTIONS, OWN
+
+    names = [row[0] for row in OPTIONS] + [row[0] for row in OWN] + [row[1] for row in OPTIONS if len(row[1]) > 1]
+    near = get_close_matches(message.split("'")[1].lstrip("-"), names, 1)
+    return f"; did you mean '--{near[0]}'?" if near else "; 'orias --help' lists the options"
 
 
 def _list_knobs(form: str) -> int:

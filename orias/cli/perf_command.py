@@ -30,7 +30,7 @@ from orias.perf.report import Object, report
 from orias.perf.report_text import comparison, text
 from orias.perf.trace import record
 from orias.sim.core.image import DEFAULT_STEPS, load
-from orias.sim.core.sim_errors import SimError
+from orias.sim.core.sim_errors import ArgumentError, LoadError, SimError
 
 _VALUES = ("--kernel", "--grid", "--block", "--shared", "--top", "--max-steps", "--arg", "--html")
 
@@ -96,21 +96,25 @@ def perf_command(given: list[str]) -> int:
     if given and given[0] in ("-h", "--help"):
         print((__doc__ or "").replace("``", ""), end="")
         return 0
+    name = ""
     try:
         o = _parse(given)
         values = arguments(o.args)
-        reports = [_report(o, name, values) for name in o.files]
+        reports = []
+        for name in o.files:
+            reports.append(_report(o, name, values))
     except (UsageError, ToolError) as e:
         print(f"orias perf: {e}", file=sys.stderr)
         return 2
     except SimError as e:
-        print(f"orias perf: {type(e).__name__}: {e}", file=sys.stderr)
+        what = name if isinstance(e, LoadError | ArgumentError) else type(e).__name__
+        print(f"orias perf: {what}: {e}", file=sys.stderr)
         return 1
     except KeyError as e:
         print(f"orias perf: there is no instruction table for {e}", file=sys.stderr)
         return 1
     except (CubinError, Unsupported, ValueError) as e:
-        print(f"orias perf: {e}", file=sys.stderr)
+        print(f"orias perf: {name}: {e}", file=sys.stderr)
         return 1
     if o.html:
         try:

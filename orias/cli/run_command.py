@@ -30,7 +30,7 @@ import numpy.typing as npt
 from orias.cli.launch_values import UsageError, arguments, dims, integer, type_name
 from orias.progress import Bar
 from orias.sim.core.image import DEFAULT_STEPS, Image, load
-from orias.sim.core.sim_errors import SimError
+from orias.sim.core.sim_errors import ArgumentError, LoadError, SimError
 
 Arr = npt.NDArray[Any]
 
@@ -166,7 +166,8 @@ def run_command(args: list[str]) -> int:
         finally:
             bar.clear()
     except SimError as e:
-        print(f"orias run: {type(e).__name__}: {e}", file=sys.stderr)
+        what = o.file if isinstance(e, LoadError | ArgumentError) else type(e).__name__
+        print(f"orias run: {what}: {e}", file=sys.stderr)
         return 1
     shown = {i: v for i, v in enumerate(values) if isinstance(v, np.ndarray) and (o.show_all or i in (o.show or []))}
     if not o.json:

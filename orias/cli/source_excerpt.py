@@ -1,7 +1,12 @@
 """What the command shows of its input beside a message, under its own name only."""
 
+import os
+import re
+
 _ELF = b"\x7fELF"
 _FAT_BINARY = b"\x50\xed\x55\xba"
+_LANGUAGES = ((b"__global__", "CUDA C++", "nvcc -ptx"), (b"target triple", "LLVM IR", "llc -march=nvptx64"))
+"""A text that marks another language, its name, and the tool that makes PTX of it."""
 _LONGEST = 160
 """Characters of a source line that are shown."""
 
@@ -22,7 +27,26 @@ def excerpt(text: str | bytes, line: int, column: int) -> str:
 
 
 def not_a_text(name: str, text: str | bytes) -> str:
-    """The message for an input that is a finished file instead of PTX; empty if it is not."""
-    if isinstance(text, bytes) and text.startswith((_ELF, _FAT_BINARY)):
+    """The message for an input that is a finished file, a folder or another language instead of PTX; empty if it is not."""
+    if not isinstance(text, bytes):
+        return ""
+    if text.startswith((_ELF, _FAT_BINARY)):
         return f"'{name}' is a binary, not PTX text; 'orias dis {name}' lists the cubins in it"
+    if not text and os.path.isdir(name):
+        return f"'{name}' is a folder; 'orias batch' compiles the PTX files in it"
+    if b".version" not in text:
+        for mark, language, tool in _LANGUAGES:
+            if mark in text:
+                return f"'{name}' is {language}, not PTX; '{tool} {name}' makes PTX of it"
+    return ""
+
+
+def advice(message: str, text: str | bytes) -> str:
+    """A line that says what to do about a message; empty if nothing is known."""
+    if message.startswith("SM version specified by .target is higher"):
+        data = text.encode("utf-8", "replace") if isinstance(text, str) else text
+        found = re.search(rb"^\s*\.target\s+(sm_\w+)", data, re.MULTILINE)
+        if found:
+            target = found[1].decode("latin-1")
+            return f"      | the text is for {target}: compile it with -arch={target}, or for a later SM\n"
     return ""

@@ -1,5 +1,5 @@
 """Sub-commands: ``orias dis``, ``as``, ``run``, ``perf``, ``tune``, ``explore``, ``reference``, ``check``, ``audit``, ``verify``, ``bisect``, ``reduce``, ``fuzz``,
-``opt``, ``exec``, ``serve``, ``toolkit``, ``completion``.
+``opt``, ``exec``, ``serve``, ``toolkit``, ``completion``, ``batch``.
 
 To compile an input file with such a name, write it as ``./dis``.  Only a program named ``orias`` has sub-commands.
 """
@@ -66,6 +66,10 @@ def run_tool(program: str, tool: str, arguments: list[str]) -> int:
             from orias.cli.completion_command import completion_command
 
             return completion_command(arguments)
+        if tool == "batch":
+            from orias.cli.batch_command import batch_command
+
+            return batch_command(arguments)
         if tool == "serve":
             from orias.cli.serve_command import run_serve
 
@@ -101,7 +105,7 @@ def _as(arguments: list[str]) -> int:
     from orias.tools.fullwrite import FULL_MARK
     from orias.tools.patch import new_cubin, patched_cubin
 
-    text = Path(files[0]).read_text()
+    text = Path(files[0]).read_text(encoding="utf-8")
     try:
         if text.startswith(FULL_MARK):
             if given.keys() - {"-o"}:

@@ -74,7 +74,7 @@ class Arguments:
         elif name == "--turns":
             self.turns = int(value)
         elif name == "--case":
-            data = json.loads(Path(value).read_text())
+            data = json.loads(Path(value).read_text(encoding="utf-8"))
             self.cases = [from_json(d) for d in (data if isinstance(data, list) else [data])]
         elif name == "--command":
             self.command = value
@@ -109,7 +109,10 @@ def run_command(tool: str, arguments: list[str]) -> int:
         for d in e.diagnostics:
             sys.stderr.write(f"{given.file}, line {d.line}; {d.severity}: {d.message}\n")
         return 255
-    except (OSError, ValueError, KeyError, TypeError, SimError) as e:
+    except OSError as e:
+        sys.stderr.write(f"orias {tool}: {e.filename}: {e.strerror}\n")
+        return 255
+    except (ValueError, KeyError, TypeError, SimError) as e:
         sys.stderr.write(f"orias {tool}: {e}\n")
         return 255
 
@@ -151,7 +154,7 @@ def _reduce(given: Arguments, text: str) -> int:
     test = command_test(given.command) if given.command else verify_test(given.options(), given.turns)
     reducer = Reducer(test, Bar(given.quiet or given.json))
     small = reducer.run(text)
-    Path(given.out).write_text(small)
+    Path(given.out).write_text(small, encoding="latin-1")
     if given.json:
         before, after = len(text.splitlines()), len(small.splitlines())
         sys.stdout.write(json.dumps({"before": before, "after": after, "tests": reducer.tests}) + "\n")

@@ -24,7 +24,11 @@ class Device(NamedTuple):
 
 def devices() -> dict[str, Device]:
     """All devices by name."""
-    rows = [line.split() for line in (DATA / "devices.txt").read_text().splitlines() if line and line[0] != "#"]
+    rows = [
+        line.split()
+        for line in (DATA / "devices.txt").read_text(encoding="utf-8").splitlines()
+        if line and line[0] != "#"
+    ]
     keys = rows[0][1:]
     columns = {row[0]: row[1:] if len(row) > 2 else row[1:] * len(keys) for row in rows[1:]}
     return {

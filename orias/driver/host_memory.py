@@ -164,7 +164,7 @@ def _mapped(address: Arr, size: int) -> bool:
         return False
     first, last = int(outside.min()), int(outside.max()) + size
     spans: list[tuple[int, int]] = []
-    with open("/proc/self/maps") as f:
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as f:
         for line in f:
             span, rights = line.split()[:2]
             low, high = (int(x, 16) for x in span.split("-"))

@@ -33,7 +33,7 @@ class Function(NamedTuple):
 def functions() -> list[Function]:
     """The exported functions, in the order of the table."""
     out = []
-    for line in (DATA / "functions.txt").read_text().splitlines():
+    for line in (DATA / "functions.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             symbol, version, kinds = line.split()
             out.append(Function(symbol, int(version), None if kinds == "-" else kinds.strip(".")))
@@ -42,7 +42,7 @@ def functions() -> list[Function]:
 
 def source() -> str:
     """The C text of the library."""
-    out = [(DATA / "door.c").read_text()]
+    out = [(DATA / "door.c").read_text(encoding="utf-8")]
     for index, f in enumerate(functions()):
         if f.arguments is None:
             out.append(f"EXPORT int {f.symbol}(void) {{ return NOT_SUPPORTED; }}")
@@ -83,7 +83,7 @@ def _build(text: str, library: Path) -> None:
     library.parent.mkdir(parents=True, exist_ok=True)
     file = library.parent / f"driver-{os.getpid()}.c"
     made = file.with_suffix(".so")
-    file.write_text(text)
+    file.write_text(text, encoding="utf-8")
     command = [*compiler.split(), "-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1"]
     done = subprocess.run([*command, "-o", str(made), str(file), "-ldl", "-lpthread"], capture_output=True, text=True)
     file.unlink()

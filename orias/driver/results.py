@@ -15,7 +15,7 @@ from orias.sim.core.sim_errors import (
 
 
 def _results() -> dict[int, str]:
-    lines = (DATA / "results.txt").read_text().splitlines()
+    lines = (DATA / "results.txt").read_text(encoding="utf-8").splitlines()
     return {int(line.split()[0]): line.split()[1] for line in lines if line and line[0] != "#"}
 
 

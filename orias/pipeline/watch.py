@@ -74,7 +74,7 @@ class Watch:
             return
         folder = Path(self._folder)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{file_part(fn.name)}.{number:02}-{when}-{phase.name}.ori").write_text(text)
+        (folder / f"{file_part(fn.name)}.{number:02}-{when}-{phase.name}.ori").write_text(text, encoding="utf-8")
 
 
 def verify_function(when: str, fn: Func) -> None:

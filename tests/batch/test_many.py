@@ -4,7 +4,7 @@ import os
 import pickle
 import signal
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,32 @@ def test_own_processes_and_progress() -> None:
 def test_an_executor_of_the_caller(pool: Any) -> None:
     with pool(1) as executor:
         check(orias.compile_many(ALL, arch="sm_80", executor=executor))
+
+
+class Losing(ThreadPoolExecutor):
+    """Loses the answers of the first sources, and of one source always."""
+
+    def __init__(self, first: int) -> None:
+        super().__init__(1)
+        self.first, self.asked = first, 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        self.asked += 1
+        future = super().submit(fn, *args, **kwargs)
+        if self.asked <= self.first or args[0] == "always":
+            future.result()
+            future = Future()
+            future.set_exception(OSError("lost"))
+        return future
+
+
+def test_what_an_executor_loses_gets_a_second_try() -> None:
+    seen: list[int] = []
+    with Losing(2) as executor:
+        sources = [("a", GOOD), ("always", GOOD), ("b", GOOD)]
+        out = orias.compile_many(sources, arch="sm_80", executor=executor, progress=lambda n, of, o: seen.append(n))
+    assert [(o.name, o.ok) for o in out] == [("a", True), ("always", False), ("b", True)]
+    assert str(out[1].error) == "lost" and executor.asked == 5 and seen == [1, 2, 3]
 
 
 def test_files(tmp_path: Path) -> None:

@@ -68,3 +68,14 @@ def test_cuda_core_takes_our_cubin() -> None:
     pytest.importorskip("cuda.core", reason="cuda.core is not installed (pip install '.[cuda-core]')")
     code = orias.cuda_core.object_code(PTX, arch="sm_80")  # type: ignore[attr-defined]
     assert code.code == orias.compile(PTX, arch="sm_80").data
+
+
+def test_numba_cuda_compiles_in_process() -> None:
+    """On the simulator: results, whose cubins they are, and that numba-cuda gets its own linker back."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed (pip install '.[numba-cuda]')")
+    environment = {**os.environ, "PYTHONPATH": str(Path(orias.__file__).parents[1])}
+    command = [sys.executable, "-m", "orias", "exec", "--", sys.executable, str(HERE / "numba_in_process.py")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout[done.stdout.index("{") :])
+    assert found == {"right": [True, True], "ours": [True, True], "after": [False]}

@@ -2,10 +2,12 @@
 
 import io
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from orias import progress
 from orias.cli.run_command import run_command
 from orias.progress import Bar
 from tests.sim.build import assemble
@@ -14,6 +16,30 @@ from tests.sim.build import assemble
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "AFTER", 0.0)
+
+
+def test_not_before_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, now = Terminal(), [100.0]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "AFTER", 2.0)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    bar = Bar()
+    for seconds, done in ((0.5, 1), (1.9, 2)):
+        now[0] = 100 + seconds
+        bar(done, 8, "x")
+    assert terminal.getvalue() == "" and bar.rest(0, 8) == ""
+    now[0] = 104
+    bar(4, 8, bar.rest(4, 8))
+    assert "4/8 1.0/s, 4 s left" in terminal.getvalue()
+    short = Bar()
+    terminal.truncate(0)
+    short(8, 8, "x")
+    assert terminal.getvalue() == ""
 
 
 def test_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

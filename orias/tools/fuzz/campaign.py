@@ -48,6 +48,14 @@ class Settings:
             self._value(a, rest.pop(0))
 
     def _value(self, name: str, value: str) -> None:
+        try:
+            self._set(name, value)
+        except ValueError as e:
+            if "unknown" in str(e):
+                raise
+            raise ValueError(f"option {name} does not take '{value}'") from None
+
+    def _set(self, name: str, value: str) -> None:
         if name in ("--seed", "--count"):
             setattr(self, name[2:], int(value))
         elif name == "--seconds":
@@ -89,7 +97,7 @@ def campaign(s: Settings) -> tuple[Counter[str], list[Verdict]]:
                 folder = Path(s.out)
                 folder.mkdir(parents=True, exist_ok=True)
                 name = f"{v.kind.replace(' ', '_')}-{v.seed}-{v.arch}-O{v.level}.ptx"
-                (folder / name).write_text(f"// {v.detail}\n".replace("\n", " ") + "\n" + v.text)
+                (folder / name).write_text(f"// {v.detail}\n".replace("\n", " ") + "\n" + v.text, encoding="utf-8")
         if n % 100 == 0:
             _note(s.log, f"{n} programs from seed {s.seed} on: {dict(counts)}")
         done, total = (n, s.count) if s.count else (int(time.monotonic() - start), int(s.seconds))
@@ -99,7 +107,7 @@ def campaign(s: Settings) -> tuple[Counter[str], list[Verdict]]:
 
 def _note(path: str, line: str) -> None:
     if path:
-        with Path(path).open("a") as f:
+        with Path(path).open("a", encoding="utf-8") as f:
             f.write(line + "\n")
 
 

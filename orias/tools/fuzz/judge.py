@@ -87,7 +87,7 @@ def ptxas_cubin(ptxas: str, text: str, arch: str, level: int, limit: float = 60.
     """The cubin of ptxas, or the reason why there is none."""
     with tempfile.TemporaryDirectory() as d:
         source, out = Path(d) / "k.ptx", Path(d) / "k.cubin"
-        source.write_text(text)
+        source.write_text(text, encoding="utf-8")
         command = [ptxas, f"-arch={arch}", f"-O{level}", "-fmad=false", str(source), "-o", str(out)]
         try:
             r = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)

@@ -27,7 +27,7 @@ def command_test(command: str, limit: float = 120.0) -> Test:
     def test(text: str) -> bool:
         with tempfile.TemporaryDirectory() as d:
             path = Path(d) / "reduced.ptx"
-            path.write_text(text)
+            path.write_text(text, encoding="latin-1")
             words = shlex.split(command)
             words = [w.replace("{}", str(path)) for w in words] if "{}" in command else [*words, str(path)]
             try:
