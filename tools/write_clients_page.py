@@ -1,0 +1,205 @@
+"""Writes ``docs/clients.md``: runs a recipe for each client that is installed and counts what Orias compiled for it.
+
+python tools/write_clients_page.py [PYTHON ...]
+
+Each PYTHON is an interpreter with some of the clients (by default the one that runs this); a client that none of them has is listed
+as not run.  A recipe is Python text: the page shows it as it ran.  It leaves cubins in its folder; ``Orias`` in the note of a cubin
+is the proof of who made it.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMIT = 900
+"""Seconds for one recipe."""
+HEAD = """\
+# Clients
+
+Written by `python tools/write_clients_page.py`, which ran the recipes below, each in an empty
+folder with `orias` installed, without a GPU. "By Orias": cubins whose note names Orias. What each
+client needs to know is in [command-line.md](command-line.md), [toolkit.md](toolkit.md) and
+[in-process.md](in-process.md).
+
+| client | version | targets | cubins | by Orias | failures |
+|---|---|---|---|---|---|
+"""
+
+
+class Recipe(NamedTuple):
+    """A client: its name, the distribution that has its version, and the program that uses it (empty: none yet)."""
+
+    client: str
+    distribution: str
+    program: str = ""
+    simulator: bool = False
+
+
+NVCC = """\
+import subprocess, sysconfig
+from pathlib import Path
+
+cuda = next(Path(sysconfig.get_path("purelib")).glob("nvidia/cu*"))
+subprocess.run(["orias", "toolkit", "toolkit", "--cuda", str(cuda)], check=True)
+Path("k.cu").write_text("__global__ void k(float *p) { p[threadIdx.x] = sqrtf(p[threadIdx.x]); }")
+for target in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"):
+    subprocess.run(["toolkit/bin/nvcc", f"-arch={target}", "-cubin", "k.cu", "-o", f"k.{target}.cubin"], check=True)
+"""
+NUMBA = """\
+from pathlib import Path
+
+import numpy as np
+import orias.clients.numba_cuda
+from numba import cuda
+
+orias.clients.numba_cuda.install()
+
+
+@cuda.jit
+def add(a, b, c):
+    i = cuda.grid(1)
+    if i < c.size:
+        c[i] = a[i] + b[i]
+
+
+a = np.arange(64.0)
+c = np.zeros(64)
+add[2, 32](a, a, c)
+assert np.array_equal(c, 2 * a)
+for kernel in add.overloads.values():
+    Path("add.sm_90a.cubin").write_bytes(kernel._codelibrary.get_cubin().code)
+"""
+CUDA_CORE = """\
+from pathlib import Path
+
+import orias.clients.cuda_core
+
+text = ".version 8.0\\\\n.target sm_75\\\\n.address_size 64\\\\n.visible .entry k() { ret; }\\\\n"
+for target in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"):
+    code = orias.clients.cuda_core.object_code(text, arch=target)
+    Path(f"k.{target}.cubin").write_bytes(code.code)
+""".replace("\\\\n", "\\n")
+TRITON = """\
+from pathlib import Path
+
+import orias.clients.triton
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+orias.clients.triton.install()
+
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    tl.store(out + i, tl.load(x + i, mask=mask) + tl.load(y + i, mask=mask), mask=mask)
+
+
+signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+for arch, target in ((75, "sm_75"), (80, "sm_80"), (89, "sm_89"), (90, "sm_90a"), (100, "sm_100a"), (120, "sm_120a")):
+    source = ASTSource(fn=add, signature=signature, constexprs={"BLOCK": 256})
+    kernel = triton.compile(source, target=GPUTarget("cuda", arch, 32))
+    Path(f"add.{target}.cubin").write_bytes(kernel.asm["cubin"])
+"""
+RECIPES = (
+    Recipe("nvcc, through a toolkit of links", "nvidia-cuda-nvcc", NVCC),
+    Recipe("numba-cuda, in process, on the simulator", "numba-cuda", NUMBA, simulator=True),
+    Recipe("cuda.core, in process", "cuda-core", CUDA_CORE),
+    Recipe("Triton, in process", "triton", TRITON),
+    Recipe("JAX", "jax"),
+    Recipe("tinygrad", "tinygrad"),
+    Recipe("CuPy", "cupy-cuda13x"),
+    Recipe("CUTLASS", "nvidia-cutlass"),
+    Recipe("clang", ""),
+)
+
+
+class Result(NamedTuple):
+    """What a run left: version, targets, numbers of cubins and of those by Orias, and the end of the messages if it failed."""
+
+    version: str
+    targets: list[str]
+    cubins: int
+    ours: int
+    failure: str
+
+
+def version_in(python: str, distribution: str) -> str:
+    """The version of a distribution that an interpreter has; empty if it has none."""
+    text = (
+        f"import importlib.metadata as m\ntry: print(m.version({distribution!r}))\nexcept m.PackageNotFoundError: pass"
+    )
+    done = subprocess.run([python, "-c", text], capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout.strip()
+
+
+def ran(recipe: Recipe, pythons: list[str]) -> Result | None:
+    """The result of a recipe in the first interpreter that has the client; None if there is no program or no client."""
+    for python in pythons:
+        version = version_in(python, recipe.distribution) if recipe.distribution and recipe.program else ""
+        if version:
+            return run_in(recipe, python, version)
+    return None
+
+
+def run_in(recipe: Recipe, python: str, version: str) -> Result:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        commands = folder / "bin"
+        commands.mkdir()
+        (commands / "orias").write_text(f'#!/bin/sh\nexec "{python}" -m orias "$@"\n', encoding="utf-8")
+        (commands / "orias").chmod(0o755)
+        work = folder / "work"
+        work.mkdir()
+        (work / "recipe.py").write_text(recipe.program, encoding="utf-8")
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{commands}:{os.environ['PATH']}"}
+        environment["TRITON_CACHE_DIR"] = str(folder / "cache")
+        command = ["orias", "exec", "--"] if recipe.simulator else []
+        done = subprocess.run(
+            [*command, python, "recipe.py"], cwd=work, env=environment, capture_output=True, text=True, timeout=LIMIT, check=False
+        )  # fmt: skip
+        found = {re.sub(r".*\.(sm_\w+)\.cubin", r"\1", p.name): p.read_bytes() for p in sorted(work.glob("*.cubin"))}
+        ours = sum(b"Orias" in data for data in found.values())
+        failure = done.stderr.strip()[-300:] if done.returncode else ""
+        return Result(version, sorted(found, key=lambda t: int(re.sub(r"\D", "", t))), len(found), ours, failure)
+
+
+def page(results: dict[str, Result | None]) -> str:
+    """The page of the results by client."""
+    out = HEAD
+    for r in RECIPES:
+        result = results.get(r.client)
+        if result is None:
+            out += f"| {r.client} | | not run | | | |\n"
+            continue
+        failures = "1: see below" if result.failure else str(result.cubins - result.ours)
+        out += f"| {r.client} | {result.version} | {', '.join(result.targets)} | {result.cubins} | {result.ours} | {failures} |\n"
+    for r in RECIPES:
+        result = results.get(r.client)
+        if result is not None:
+            door = "orias exec -- python recipe.py" if r.simulator else "python recipe.py"
+            out += f"\n## {r.client[0].upper()}{r.client[1:]}\n\n`{door}`, with\n\n```python\n{r.program}```\n"
+            if result.failure:
+                out += f"\nIt failed:\n\n```\n{result.failure}\n```\n"
+    return out
+
+
+def main() -> int:
+    pythons = sys.argv[1:] or [sys.executable]
+    results = {r.client: ran(r, pythons) for r in RECIPES}
+    (ROOT / "docs" / "clients.md").write_text(page(results), encoding="utf-8", newline="\n")
+    print(json.dumps({k: v and v._asdict() for k, v in results.items()}, indent=1))
+    return 1 if any(r is not None and (r.failure or r.ours < r.cubins) for r in results.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
