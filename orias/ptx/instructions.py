@@ -359,7 +359,10 @@ class Checker:
         """Adds the messages on too many state spaces."""
         name = result.name
         spaces = sum(w in SPACES for w in words)
-        if name in _TWO_SPACES:
+        if name == "fence.proxy" and spaces < 3:
+            if spaces == 2:
+                result.errors.append(f"Unexpected number of state spaces specified in instruction '{name}'")
+        elif name in _TWO_SPACES:
             if row.open or not row.words.isdisjoint(SPACES):
                 result.early.extend(_too_many_spaces(name, spaces))
         elif not row.open and spaces > 1 and not row.words.isdisjoint(SPACES):

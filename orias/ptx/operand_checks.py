@@ -56,6 +56,8 @@ _WIDE_ADDRESS: Final = frozenset(
 """Instructions whose macro in ptxas moves the address, which must not be narrow."""
 _WIDE_GENERIC: Final = frozenset(("st.bulk", "ldmatrix", "stmatrix", "cp.async.mbarrier.arrive"))
 """The same, of generic addresses alone."""
+_PLACED: Final = ("tex", "tld4", "suld", "sust", "sured")
+"""Instructions whose addresses have coordinates, besides those on tensors."""
 _ANY_SIZE: Final = ("tcgen05.", "wgmma.", "cp.", "multimem.cp.")
 """Instructions with vectors of any size."""
 _EIGHT: Final = ("ld", "st", "atom", "red", "multimem.", "mma", "wmma.")
@@ -222,6 +224,8 @@ def _address_value(slot: Slot, op: Operand, use: Use) -> bool:
 def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if op.kind != O_ADDR:
         return op.key == "s[" and use.name in _INDEXED
+    if op.elems and "tensor" not in use.name and not use.name.startswith(_PLACED):
+        return False
     var = op.var
     if var is None:
         if not op.name and not op.elems and use.sig.mods.get("space") != "local":
@@ -341,7 +345,7 @@ def _predicate_result(op: Operand, use: Use) -> bool:
         return True
     if op.kind != O_REG or op.var is None or op.var.type != "pred":
         return False
-    if op.neg:
+    if op.neg or op.key.endswith("+"):
         use.needs_result()
     return True
 
