@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from orias.batch.many import Outcome, Source
 
 USAGE: Final = """\
-usage: orias batch -arch sm_NN --out DIR [options] FILE.ptx|DIR ...
+usage: orias batch --out DIR [-arch sm_NN] [options] FILE.ptx|DIR ...
 
 Compiles every file, and every *.ptx below a folder, each to a cubin of the same name in --out.  A file that is refused, kills its
 process or runs past its time costs no other one.  The exit code is 1 if a file has no cubin.
 
-  -arch sm_NN, -O N        target, and optimisation level (default 3)
+  -arch sm_NN, -O N        target (default: the one that each file names), and optimisation level (default 3)
   --out DIR                folder of the cubins; created if needed
   --jobs N                 processes (default: one a CPU)
   --timeout S              seconds for one file
@@ -51,9 +51,8 @@ def batch_command(arguments: list[str]) -> int:
         return 0
     if not found.files:
         raise ToolError(USAGE.splitlines()[0])
-    for needed in ("-arch", "--out"):
-        if needed not in found.values:
-            raise ToolError(f"the option {needed} is missing; {USAGE.splitlines()[0]}")
+    if "--out" not in found.values:
+        raise ToolError(f"the option --out is missing; {USAGE.splitlines()[0]}")
     return _Batch(found).run()
 
 
@@ -73,9 +72,9 @@ class _Batch:
 
     def __init__(self, found: Arguments) -> None:
         self.folder: Final[Path] = Path(found.last("--out"))
-        self.arch: Final[str] = found.last("-arch")
+        self.arch: Final[str] = found.last("-arch", "")
         self.level: Final[int] = int(_number(found, "-O", "3"))
-        if self.arch not in allowed("gpu-name"):
+        if self.arch and self.arch not in allowed("gpu-name"):
             raise ToolError(f"Value '{self.arch}' is not defined for option '-arch'")
         if self.level > 3:
             raise ToolError(f"Value '{found.last('-O')}' is not defined for option '-O'")

@@ -11,6 +11,7 @@ Tools:
   orias perf FILE.cubin ...                  what a kernel costs, by a model of the SM
   orias tune FILE.ptx -o OUT.knobs ...       search for knobs and register budgets
   orias explore FILE [OTHER] -o PAGE.html    a page that shows how PTX becomes SASS, and why
+  orias reference -o PAGE.html ...           the instruction reference, as a page
   orias check FILE.cubin                     check the control words on all paths
   orias verify FILE.ptx ...                  run PTX, every phase and the SASS, and compare
   orias audit FILE.ptx FILE.cubin ...        did a compiler break this kernel?
@@ -21,7 +22,7 @@ Tools:
   orias exec [--device D] -- PROGRAM ...     run a program with the simulator as its GPU
   orias toolkit DIR [--cuda CUDA]            make a CUDA toolkit whose assembler and disassemblers are Orias
   orias completion bash|zsh|fish             print a script that completes options in a shell
-  orias batch -arch sm_NN --out DIR FILE ... compile many files, over processes or a cluster
+  orias batch --out DIR FILE ...             compile many files, over processes or a cluster
   orias serve [--idle S]                     compile for the commands that have ORIAS_SERVER=1
 Each prints its own options with --help.
 """
