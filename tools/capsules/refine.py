@@ -247,7 +247,7 @@ class Judge:
                 if self.drops:
                     out[t.line] = []
                 continue
-            lines = [t.text(list(t.base) if (i, k) in bad else row) for k, row in enumerate(rows[i])]
+            lines = [t.text(row) for k, row in enumerate(rows[i]) if (i, k) not in bad]
             lines = list(dict.fromkeys(lines))
             if keep or lines != [t.line]:
                 out[t.line] = lines
