@@ -175,7 +175,7 @@ def _pieces(b: Block, virtual: bool) -> list[tuple[int, int]]:
 
 
 def _following(fn: Func, b: Block, last: int) -> list[Inst]:
-    """The instructions that follow a piece and should not have to wait for its results."""
+    """The instructions after a piece that should not have to wait for its results."""
     return b.insts[last : last + fn.knobs.sched_look_ahead]
 
 
