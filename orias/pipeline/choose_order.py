@@ -22,7 +22,7 @@ def schedule_by_model(fn: Func, options: Options, finish: Callable[[Func], None]
         pre_ra(fn, options, ways[0])
     elif len(ways) > 1:
         pre_ra(fn, options, _best(fn, options, ways, finish))
-    elif fn.kind != "entry":
+    elif fn.kind != "entry" or options.register_usage < 5:
         pre_ra(fn, options, ways[0])
     else:
         kept = [list(b.insts) for b in fn.blocks]

@@ -64,7 +64,6 @@ def test_misuse(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     out = ("-arch", "sm_80", "--out", tmp_path / "out")
     cases: list[tuple[tuple[str | Path, ...], str]] = [
         ((), "usage: orias batch --out DIR"),
-        (("--out", "x", files), "the option -arch is missing; usage: orias batch"),
         (("-arch", "sm_80", files), "the option --out is missing; usage: orias batch"),
         ((*out, empty), f"{empty}: there is no *.ptx file in this folder"),
         ((*out, files / "a.ptx", files / "below" / "a.ptx"), " would both make "),
