@@ -67,6 +67,9 @@ def kernel_part(
     for caller, callee in kernel.edges:
         if callee in kernel.externs or options.own_sections:
             part.calls.append(CallEdge(caller, callee))
+    if options.compile_only and not code.is_entry:
+        # nvlink drops a helper that no edge leads to, and with it the section of the function that it stands in.
+        part.calls += [CallEdge(code.name, sub.name) for sub in code.subs if sub.helper]
     if options.compile_only:
         part.calls += [CallEdge(alias, name) for alias, name in reversed(module.aliases) if name == code.name]
     for fn in kernel.functions:
