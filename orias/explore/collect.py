@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from orias.compiler import compile_text
 from orias.cubin.elf import ElfFile
-from orias.explore.advice import KINDS as ADVICE
-from orias.explore.advice import advise
 from orias.explore.annotations import annotated
 from orias.explore.machine_code import sections
 from orias.explore.phase_history import FunctionHistory, Histories
 from orias.explore.recorded_run import Launch, add_run
+from orias.explore.resource_advice import KINDS as ADVICE
+from orias.explore.resource_advice import advise
 from orias.options import Options
 from orias.ori.decisions import KINDS
 from orias.output.result import CompileResult

@@ -174,7 +174,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ([], 2, "one cubin"),
         (["FILE", "--kernel", "none"], 2, "the file has saxpy"),
         (["FILE", "--arg", "u32:1"], 2, "needs --block"),
-        (["FILE", "--block", "256"], 1, "ArgumentError"),
+        (["FILE", "--block", "256"], 1, "0 arguments, the kernel has 4 parameters"),
         (["TEXT"], 1, "shorter than an ELF header"),
         (["MISSING"], 255, "No such file"),
     ],
