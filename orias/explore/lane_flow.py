@@ -58,8 +58,6 @@ _POINTER: Final = pattern(8, (0,) * WARP)
 _STACK_POINTER: Final = 1
 _PATIENCE: Final = 6
 """Visits of a block after which what still changes counts as not aligned."""
-_SUMS: Final = frozenset(("IADD3", "UIADD3", "IADD", "VIADD", "IADD32I", "IADD2"))
-_MOVES: Final = frozenset(("MOV", "UMOV", "MOV32I", "R2UR"))
 _BY_CONVERGENCE: Final = frozenset(("DIV", "CONV"))
 """Branches that ask whether the warp is together."""
 _OTHER_INDEX: Final = ("SR_TID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK")
@@ -164,9 +162,18 @@ class LaneFlow:
         return (value if isinstance(value, Pattern) else other if value == "" else value), other
 
 
+def _is_sum(base: str) -> bool:
+    """True for additions of two or three words, on either datapath."""
+    return base.removeprefix("U").removeprefix("V").startswith("IADD")
+
+
+def _is_move(base: str) -> bool:
+    return base.removeprefix("U").startswith("MOV") or base == "R2UR"
+
+
 def _computed(base: str, mods: tuple[str, ...], operands: list[Opnd], src: list[Lanes]) -> Lanes:
     """The first word that an arithmetic operation computes; empty for one without a rule."""
-    if base in _MOVES or (base == "IMAD" and "MOV" in mods):
+    if _is_move(base) or (base == "IMAD" and "MOV" in mods):
         return (
             next((s for s, o in zip(src, operands, strict=False) if kind_of(o) != K_P and not _is_zero(o)), exact(0))
             if base == "IMAD"
@@ -177,14 +184,14 @@ def _computed(base: str, mods: tuple[str, ...], operands: list[Opnd], src: list[
         if "WIDE" in mods and kind_of(operands[2]) == K_CONST:
             third = _POINTER
         return added(multiplied(src[0], src[1]), third)
-    if base in _SUMS and "X" not in mods:
+    if _is_sum(base) and "X" not in mods:
         out: Lanes = exact(0)
         for x in src[:3]:
             out = added(out, x)
         return out
     if base == "LEA" and "HI" not in mods and len(src) >= 3:
         return added(shifted_left(src[0], src[-1]), src[1])
-    if base in _SUMS or base == "LEA":
+    if _is_sum(base) or base == "LEA":
         # The upper word of an address: the same in all threads unless the address crosses 4 GiB.
         return UNIFORM if "X" in mods and all(isinstance(x, Pattern) for x in src) else ""
     if base == "SHF" and mods[:1] == ("L",) and "HI" not in mods:

@@ -16,15 +16,19 @@ from orias.isa.op import (
     F_SPECIAL,
     F_TERM,
     F_WRITE,
+    Op,
 )
 from orias.isa.operand import PT
 from orias.ori.ir import Func, Inst
 from orias.target import features
 
 _FIXED: Final = F_READ | F_WRITE | F_SIDE | F_FENCE | F_CONVERGENT | F_CALL | F_TERM | F_PINNED | F_SPECIAL
-_FREE: Final[frozenset[str]] = frozenset(("LDC", "LDCU", "BSSY"))
-"""Operations that no fence orders, although they read memory or have an effect."""
 _ERROR_BARRIERS: Final[frozenset[str]] = frozenset(("ERRBAR", "CGAERRBAR"))
+
+
+def _is_free(op: Op) -> bool:
+    """True for reads of constants and the start of a region: no fence orders them."""
+    return op.base.startswith("LDC") or op.base == "BSSY"
 
 
 def gather_fences(fn: Func) -> None:
@@ -79,7 +83,7 @@ def _next(insts: list[Inst], after: int) -> int:
     """Index of the next instruction that a fence orders; -1 if it is guarded or there is none in the block."""
     for k in range(after + 1, len(insts)):
         op = insts[k].op
-        if op.flags & _FIXED and op.base not in _FREE:
+        if op.flags & _FIXED and not _is_free(op):
             return k if insts[k].guard == PT else -1
     return -1
 
@@ -89,4 +93,4 @@ def _invalidates(inst: Inst) -> bool:
 
 
 def _accesses(inst: Inst) -> bool:
-    return inst.op.flags & (F_READ | F_WRITE) != 0 and inst.op.base not in _FREE
+    return inst.op.flags & (F_READ | F_WRITE) != 0 and not _is_free(inst.op)

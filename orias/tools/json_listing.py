@@ -21,15 +21,16 @@ from orias.version import VERSION
 Json = dict[str, object]
 
 _SCHEMA: Final[Json] = {"major": 13, "minor": 5, "revision": 0}
-_CONTROL_FLOW: Final = frozenset(
-    (
-        "ACQBULK", "ACQSHMINIT", "BMOV", "BPT", "BRA", "BRX", "BRXU", "BSSY", "BSYNC", "CALL", "ELECT", "ENDCOLLECTIVE", "EXIT",
-        "JMP", "JMX", "JMXU", "KILL", "NANOSLEEP", "PREEXIT", "RET", "RPCMOV", "UTCBAR", "WARPSYNC", "YIELD",
-    )
-)  # fmt: skip
-"""Mnemonics with the attribute ``control-flow`` (nvdisasm 13.5.37, all its decoders)."""
-_BARRIERS: Final = frozenset(("ACQBULK", "ACQSHMINIT", "BAR", "SYNCS", "UCGABAR_WAIT"))
-"""Mnemonics with the attribute ``inter-warp-barrier``."""
+_FLOW: Final = ("control-flow",)
+_BARRIER: Final = ("inter-warp-barrier",)
+_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
+    "ACQBULK": _FLOW + _BARRIER, "ACQSHMINIT": _FLOW + _BARRIER, "BAR": _BARRIER, "BMOV": _FLOW, "BPT": _FLOW,
+    "BRA": _FLOW, "BRX": _FLOW, "BRXU": _FLOW, "BSSY": _FLOW, "BSYNC": _FLOW, "CALL": _FLOW, "ELECT": _FLOW,
+    "ENDCOLLECTIVE": _FLOW, "EXIT": _FLOW, "JMP": _FLOW, "JMX": _FLOW, "JMXU": _FLOW, "KILL": _FLOW, "NANOSLEEP": _FLOW,
+    "PREEXIT": _FLOW, "RET": _FLOW, "RPCMOV": _FLOW, "SYNCS": _BARRIER, "UCGABAR_WAIT": _BARRIER, "UTCBAR": _FLOW,
+    "WARPSYNC": _FLOW, "YIELD": _FLOW,
+}  # fmt: skip
+"""Mnemonic -> its attributes (nvdisasm 13.5.37, all its decoders)."""
 _TOOL_NOTE: Final = ("tki_objFname", "tki_toolName", "tki_toolVersion", "tki_toolBranch", "tki_toolOptions")
 _NOTE_HEADER: Final = 24
 """Bytes of a note before its payload: three words and the owner's name."""
@@ -134,7 +135,8 @@ def _instruction(text: str, name: str) -> Json:
     opcode, _, operands = text.partition(" ")
     out["opcode"] = opcode
     mnemonic = opcode.partition(".")[0]
-    goes = mnemonic in _CONTROL_FLOW
+    attributes = dict.fromkeys(_ATTRIBUTES.get(mnemonic, ()), "True")
+    goes = "control-flow" in attributes
     named = name if not goes or mnemonic in ("CALL", "RET") else ""
     if operands:
         operands = operands.replace(", ", ",")
@@ -144,11 +146,6 @@ def _instruction(text: str, name: str) -> Json:
             head, comma, _ = operands.rpartition(",")
             operands = head + comma + named
         out["operands"] = operands
-    attributes = {}
-    if goes:
-        attributes["control-flow"] = "True"
-    if mnemonic in _BARRIERS:
-        attributes["inter-warp-barrier"] = "True"
     if mnemonic == "CALL" and named:
         attributes["subroutine-call"] = "True"
     if attributes:

@@ -1,4 +1,7 @@
-"""Forms of the scalar video instructions, by the rules of ptxas 13.0.88 (docs/facts/arithmetic.md, video instructions)."""
+"""Forms of the scalar video instructions by the PTX manual; ptxas judges those where its own rules give the same.
+
+Its rules are in docs/facts/arithmetic.md (scalar video instructions); here they are the functions called `theirs`.
+"""
 
 from itertools import product
 
@@ -33,20 +36,46 @@ def clamp(value: int, type_: str) -> int:
     return max(low, min(value, high))
 
 
-def exact(name: str, wrap: str, sat: bool, x: int, y: int) -> int:
-    """The result as a whole number: 34 bits of a shifted one if it is saturated."""
+def exact(name: str, wrap: str, x: int, y: int) -> int:
+    """The result as a whole number."""
     if name in ("vshl", "vshr"):
         count = y & 31 if wrap == ".wrap" else min(y & MASK, 32)
-        if name == "vshr":
-            return x >> count
-        return number(x << count, 34, "s") if sat else x << count
+        return x >> count if name == "vshr" else x << count
     if name == "vset":
         return int(COMPARE["lt"](x, y))
     return {"vadd": x + y, "vsub": x - y, "vabsdiff": abs(x - y), "vmin": min(x, y), "vmax": max(x, y)}[name]
 
 
+def ours(name: str, sat: bool, op: str, place: str, value: int, c: int, dtype: str) -> int:
+    """The manual: limit the number to the destination's type, combine it with c or insert it."""
+    first, bits = PARTS[place]
+    if sat:
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype[0] == "s" else (0, (1 << bits) - 1)
+        value = max(low, min(value, high))
+    if place:
+        field = ((1 << bits) - 1) << first
+        return c & ~field | value << first & field
+    if op and (name in ("vadd", "vsub", "vshl") or dtype[0] == "u"):
+        value = number(value, 32, dtype)
+    third = number(c, 32, dtype)
+    return {"": value, "add": value + third, "min": min(value, third), "max": max(value, third)}[op] & MASK
+
+
+def theirs(name: str, sat: bool, op: str, place: str, value: int, c: int, dtype: str) -> int:
+    """The same as ptxas 13.0.88 does it."""
+    if sat and name == "vshl":
+        value = number(value, 34, "s")
+    if place:
+        return inserted(name, sat, value, c, dtype, place) & MASK
+    if sat:
+        value = saturated(name, value, dtype)
+    elif name in ("vadd", "vsub"):
+        value = to_signed(value & MASK, 32)
+    return combined(op, value, c, dtype) & MASK
+
+
 def saturated(name: str, value: int, dtype: str) -> int:
-    """The number that a second operation sees: unsigned sums, differences and distances are not limited above."""
+    """The number that a second operation of ptxas sees: unsigned sums, differences and distances are not limited above."""
     if dtype[0] == "u" and name == "vabsdiff":
         return max(value, 0)
     if dtype[0] == "u" and name in ("vadd", "vsub"):
@@ -56,7 +85,7 @@ def saturated(name: str, value: int, dtype: str) -> int:
 
 
 def combined(op: str, value: int, c: int, dtype: str) -> int:
-    """The second operation: comparisons are of 64 bits."""
+    """The second operation of ptxas: comparisons are of 64 bits."""
     if op in ("", "add"):
         return value + c if op else value
     third = number(c, 32, dtype)
@@ -66,7 +95,7 @@ def combined(op: str, value: int, c: int, dtype: str) -> int:
 
 
 def inserted(name: str, sat: bool, value: int, c: int, dtype: str, place: str) -> int:
-    """The result in a part of c; h1 takes the high half of the result."""
+    """The result of ptxas in a part of c; h1 takes the high half of the result."""
     first, bits = PARTS[place]
     if sat and name in ("vshl", "vshr"):
         value = clamp(value, dtype)
@@ -81,24 +110,23 @@ def scalar(
     name: str, types: tuple[str, ...], wrap: str, sat: bool, op: str, place: str, sources: tuple[str, str]
 ) -> Form:
     """One form of an instruction with two sources."""
-    dtype, atype, btype = types if len(types) == 3 else (types[0], *types)
+    dtype, atype, btype = types if len(types) == 3 else ("u32", *types)
+    their_dtype = atype if name == "vset" else dtype
     asel, bsel = sources
 
+    def value(a: int, b: int) -> int:
+        return exact(name, wrap, part(a, asel, atype), part(b, bsel, btype))
+
     def want(a: int, b: int, c: int) -> int:
-        value = exact(name, wrap, sat, part(a, asel, atype), part(b, bsel, btype))
-        if place:
-            return inserted(name, sat, value, c, dtype, place) & MASK
-        if sat:
-            value = saturated(name, value, dtype)
-        elif name in ("vadd", "vsub"):
-            value = to_signed(value & MASK, 32)
-        return combined(op, value, c, dtype) & MASK
+        return ours(name, sat, op, place, value(a, b), c, dtype)
 
     words = ("" if name != "vset" else ".lt") + wrap + (".sat" if sat else "") + (f".{op}" if op else "")
     opcode = f"{name}{words}.{'.'.join(types)}"
     dots = [f".{s}" if s else "" for s in (place, asel, bsel)]
     body = f"{opcode} %o0{dots[0]}, %a0{dots[1]}, %a1{dots[2]}{', %a2' if op or place else ''};"
-    return Form(f"{opcode}{''.join(dots)}", body, ["b32"] * 3, ["b32"], rows(body), want)
+    inputs = rows(body)
+    judged = all(want(*row) == theirs(name, sat, op, place, value(*row[:2]), row[2], their_dtype) for row in inputs)
+    return Form(f"{opcode}{''.join(dots)}", body, ["b32"] * 3, ["b32"], inputs, want, judged=judged)
 
 
 def rows(seed: str) -> list[tuple[int, int, int]]:
@@ -108,27 +136,33 @@ def rows(seed: str) -> list[tuple[int, int, int]]:
 
 
 def multiply_add(types: tuple[str, ...], words: str, signs: tuple[str, str, str], sources: tuple[str, str]) -> Form:
-    """One form of vmad: the product of signed words plus c, and 1 with .po, shifted right, saturated."""
+    """One form of vmad: the product plus c, and 1 with .po, shifted right, saturated; ptxas multiplies signed words."""
     atype, btype = types[1:]
     asel, bsel = sources
     shift = 7 if "shr7" in words else 15 if "shr15" in words else 0
     minus, minus_c = signs[0] != signs[1], bool(signs[2])
     signed = "s" in atype[0] + btype[0] or minus or minus_c
 
-    def want(a: int, b: int, c: int) -> int:
-        x, y = to_signed(part(a, asel, atype) & MASK, 32), to_signed(part(b, bsel, btype) & MASK, 32)
-        third = to_signed(c, 32)
-        total = (-x * y if minus else x * y) + (-third if minus_c else third) + ("po" in words)
+    def result(product: int, third: int, their: bool) -> int:
+        total = (-product if minus else product) + (-third if minus_c else third) + ("po" in words)
         if shift:
-            total = (total if signed else total & (1 << 64) - 1) >> shift
+            total = (total & (1 << 64) - 1 if their and not signed else total) >> shift
         return (clamp(total, "s32" if signed else "u32") if "sat" in words else total) & MASK
+
+    def want(a: int, b: int, c: int) -> int:
+        return result(part(a, asel, atype) * part(b, bsel, btype), number(c, 32, "s" if signed else "u"), False)
+
+    def their_want(a: int, b: int, c: int) -> int:
+        x, y = to_signed(part(a, asel, atype) & MASK, 32), to_signed(part(b, bsel, btype) & MASK, 32)
+        return result(x * y, to_signed(c, 32), True)
 
     opcode = f"vmad{words}.{'.'.join(types)}"
     dots = [f".{s}" if s else "" for s in sources]
     body = f"{opcode} %o0, {signs[0]}%a0{dots[0]}, {signs[1]}%a1{dots[1]}, {signs[2]}%a2;"
-    return Form(
-        f"{opcode}{''.join(dots)}{''.join(s or '+' for s in signs)}", body, ["b32"] * 3, ["b32"], rows(body), want
-    )
+    inputs = rows(body)
+    judged = all(want(*row) == their_want(*row) for row in inputs)
+    title = f"{opcode}{''.join(dots)}{''.join(s or '+' for s in signs)}"
+    return Form(title, body, ["b32"] * 3, ["b32"], inputs, want, judged=judged)
 
 
 def scalar_forms() -> list[Form]:

@@ -10,10 +10,10 @@ PACKAGE = Path(__file__).parents[2] / "orias"
 KNOWING = ("isa", "lower", "sim")
 """Packages that write operations or say what they mean, one by one."""
 LISTS = {
-    "analysis/known_bits.py": "the zeros that each operation keeps, by mnemonic",
     "passes/instrument.py": "what ptxas pauses before with -sanitize threadsteer, as measured",
     "semantics/floats.py": "the meaning of each operation, by mnemonic",
     "semantics/integers.py": "the meaning of each operation, by mnemonic",
+    "tools/json_listing.py": "attributes that nvdisasm prints for mnemonics, as measured",
     "tools/lexers.py": "keywords to colour, among them those of SMs without a table",
 }
 """The lists that stay, each with its reason; five are the most there may be."""

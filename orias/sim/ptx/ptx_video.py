@@ -31,9 +31,14 @@ def _word(s: PtxSite, o: Operand) -> Getter:
     """The whole 32-bit operand, without its part selector."""
     if o.kind == O_IMM:
         return s.src(o, "b32")
+    return s.src(_plain(o), "b32")
+
+
+def _plain(o: Operand) -> Operand:
+    """The register operand without its part selector."""
     plain = Operand(o.kind)
     plain.var = o.var
-    return s.src(plain, "b32")
+    return plain
 
 
 def _bits(v: Arr, shift: int, bits: int, signed: bool) -> Arr:
@@ -51,14 +56,13 @@ def _scalar(s: PtxSite) -> Exec:
     types = s.types if len(s.types) == 3 else ("u32", *s.types)
     dtype, atype, btype = types
     name, sat, second = s.name, s.has("sat"), s.mods.get("op", "")
-    if s.ops[0].comp:
-        raise s.unknown("part of a register as destination")
+    part_shift, part_bits = _PART[s.ops[0].comp]
     a_shift, a_bits = _PART[s.ops[1].comp]
     b_shift, b_bits = _PART[s.ops[2].comp]
-    ga, gb, put = _word(s, s.ops[1]), _word(s, s.ops[2]), s.dst(s.ops[0], "b32")
-    gc = s.src(s.ops[3], "b32") if second else None
+    ga, gb, put = _word(s, s.ops[1]), _word(s, s.ops[2]), s.dst(_plain(s.ops[0]), "b32")
+    gc = s.src(s.ops[3], "b32") if second or s.ops[0].comp else None
     wrap = s.mods.get("wrap") == "wrap"
-    low, high = _limits(32, is_signed(dtype))
+    low, high = _limits(part_bits, is_signed(dtype))
 
     def run(m: Machine, a: Active) -> None:
         x = _bits(ga(m, a), a_shift, a_bits, is_signed(atype))
@@ -75,10 +79,15 @@ def _scalar(s: PtxSite) -> Exec:
             t = _COMPARE[s.mods["cmp"]](x, y).astype(I64)
         else:
             n = y & np.int64(31) if wrap else np.minimum(y & np.int64(0xFFFFFFFF), np.int64(32))
-            t = x << n if name == "vshl" else x >> n
+            # Left by 32 a word may need more than 64 bits: any number beyond all limits, and with 32 zeros, will do.
+            far = np.sign(x) << np.int64(62)
+            t = x >> n if name == "vshr" else np.where(n == 32, far, x << np.minimum(n, np.int64(31)))
         if sat:
             t = np.clip(t, low, high)
-        if gc is not None:
+        if gc is not None and part_bits < 32:
+            field = np.int64((1 << part_bits) - 1) << np.int64(part_shift)
+            t = (gc(m, a).astype(I64) & ~field) | (t << np.int64(part_shift) & field)
+        elif gc is not None:
             c = _bits(gc(m, a), 0, 32, is_signed(dtype))
             if name in _WRAPPED or not is_signed(dtype):
                 t = _bits((t & np.int64(0xFFFFFFFF)).astype(U32), 0, 32, is_signed(dtype))
@@ -89,23 +98,24 @@ def _scalar(s: PtxSite) -> Exec:
 
 
 def _vmad(s: PtxSite) -> Exec:
+    """The exact product plus c, in Python's numbers: it may need 66 bits."""
     atype, btype = s.types[1:3]
-    scaled = s.has("scale")
-    if s.has("sat") or (scaled and not (is_signed(atype) and is_signed(btype))):
-        raise s.unknown()
-    shift = np.int64(int(s.mods["scale"][3:]) if scaled else 0)
-    one = np.int64(s.has("po"))
+    shift, one, sat = int(s.mods["scale"][3:]) if s.has("scale") else 0, int(s.has("po")), s.has("sat")
     a_shift, a_bits = _PART[s.ops[1].comp]
     b_shift, b_bits = _PART[s.ops[2].comp]
     ga, gb, gc, put = _word(s, s.ops[1]), _word(s, s.ops[2]), _word(s, s.ops[3]), s.dst(s.ops[0], "b32")
-    sign, sign_c = np.int64(-1 if s.ops[1].neg != s.ops[2].neg else 1), np.int64(-1 if s.ops[3].neg else 1)
+    sign, sign_c = -1 if s.ops[1].neg != s.ops[2].neg else 1, -1 if s.ops[3].neg else 1
+    signed = is_signed(atype) or is_signed(btype) or sign < 0 or sign_c < 0
+    low, high = _limits(32, signed)
 
     def run(m: Machine, a: Active) -> None:
-        x = _bits(ga(m, a), a_shift, a_bits, is_signed(atype)) * sign
-        y = _bits(gb(m, a), b_shift, b_bits, is_signed(btype))
-        t: Arr = x * y + _bits(gc(m, a), 0, 32, True) * sign_c + one
+        x = _bits(ga(m, a), a_shift, a_bits, is_signed(atype)).astype(object) * sign
+        y = _bits(gb(m, a), b_shift, b_bits, is_signed(btype)).astype(object)
+        t: Arr = x * y + _bits(gc(m, a), 0, 32, signed).astype(object) * sign_c + one
         t = t >> shift
-        put(m, a, (t & np.int64(0xFFFFFFFF)).astype(U32))
+        if sat:
+            t = np.clip(t, low, high)
+        put(m, a, (t & 0xFFFFFFFF).astype(U32))
 
     return run
 
@@ -121,9 +131,7 @@ def _simd(s: PtxSite) -> Exec:
     y_sel = s.ops[2].comp[1:] or _DEFAULT[lanes][1]
     mask = [int(d) for d in s.ops[0].comp[1:]] or list(range(lanes))
     ga, gb, gc = _word(s, s.ops[1]), _word(s, s.ops[2]), s.src(s.ops[3], "b32")
-    plain = Operand(s.ops[0].kind)
-    plain.var = s.ops[0].var
-    put = s.dst(plain, "b32")
+    put = s.dst(_plain(s.ops[0]), "b32")
     low, high = _limits(bits, is_signed(dtype))
 
     def lane(a: Arr, b: Arr, digit: str, signed: bool) -> Arr:
