@@ -58,7 +58,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (here / name).symlink_to(ROOT / name)
     text = (ROOT / "examples/saxpy.ptx").read_text()
     cubin = orias.compile(text, arch="sm_90")
-    for name in ("k.ptx", "kernel.ptx", "FILE.ptx"):
+    (here / "kernels").mkdir()
+    for name in ("k.ptx", "kernel.ptx", "FILE.ptx", "more.ptx", "kernels/a.ptx"):
         (here / name).write_text(text)
     for name in (
         "k.cubin",
