@@ -43,10 +43,6 @@ def compile(ptx: "str | bytes", *, arch: str = "", opt_level: int = 3, **options
     from orias.api import compile_sources
     from orias.options import Options
 
-    if not arch:
-        from orias.target.own_target import own_target
-
-        arch = own_target(ptx)
     o = Options(arch, opt_level)
     o.take("compile", dict(options))
     return compile_sources([("<ptx>", ptx)], o)

@@ -93,11 +93,18 @@ def _rows(cubin: Cubin) -> list[list[str]]:
 
 
 def compile_sources(sources: list[tuple[str, str | bytes]], options: Options, trace: "Trace | None" = None) -> Cubin:
-    """Compile PTX sources (name, text) into one cubin; with ``options.self_check`` also run the hazard checker on it.
+    """Compile PTX sources (name, text) into one cubin; ``options.arch`` empty: for the target that they name; with ``options.self_check`` also run the hazard checker on it.
 
     With ``ORIAS_CACHE_DIR`` in the environment a finished compile is kept there, and used again (:mod:`orias.result_cache`).
     Raises CompileError with every diagnostic if the compile fails or the check finds a hazard.
     """
+    if not options.arch:
+        from copy import copy
+
+        from orias.target.own_target import own_target
+
+        options = copy(options)
+        options.arch = own_target(*[text for _, text in sources])
     cubin = Cubin(_result(sources, options, trace))
     cubin.source = sources, options
     if options.self_check and cubin.data:

@@ -9,12 +9,10 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from copy import copy
 from typing import NamedTuple
 
 from orias.api import Cubin, compile_sources
 from orias.options import Options
-from orias.target.own_target import own_target
 
 Source = str | bytes | os.PathLike[str] | tuple[str, str | bytes]
 """PTX text, the path of a file, or a name with a text."""
@@ -56,9 +54,6 @@ def compile_one(name: str, source: str | bytes | None, options: Options, timeout
         if source is None:
             with open(name, "rb") as f:
                 source = f.read()
-        if not options.arch:
-            options = copy(options)
-            options.arch = own_target(source)
         cubin = compile_sources([(name, source)], options)
         cubin.source = None
         return Outcome(name, cubin, None, time.perf_counter() - start)

@@ -46,6 +46,20 @@ def blocks_of(nodes: list[Node], entries: set[int]) -> list[CodeBlock]:
     return out
 
 
+def live_before(nodes: list[Node], blocks: list[CodeBlock], after: list[int]) -> list[int]:
+    """Units live before each instruction, from those live after each block."""
+    out = [0] * len(nodes)
+    for k, b in enumerate(blocks):
+        live = after[k]
+        for i in range(b.end - 1, b.start - 1, -1):
+            n = nodes[i]
+            if n.guard == PT:
+                live &= ~n.touch.write_set
+            live |= n.touch.read_set
+            out[i] = live
+    return out
+
+
 def live_sets(nodes: list[Node], blocks: list[CodeBlock], roots: dict[int, bool]) -> list[int]:
     """For each instruction the units that hold a value just before it or that it writes, as a bit set.
 
@@ -57,15 +71,8 @@ def live_sets(nodes: list[Node], blocks: list[CodeBlock], roots: dict[int, bool]
     succs = [[number[t] for t, _ in b.edges if t in number] for b in blocks]
     after = live_out_sets(nodes, blocks, succs)
     before = _written(nodes, blocks, succs, {number[r]: arguments for r, arguments in roots.items() if r in number})
-    out = [0] * len(nodes)
+    out = live_before(nodes, blocks, after)
     for k, b in enumerate(blocks):
-        live = after[k]
-        for i in range(b.end - 1, b.start - 1, -1):
-            n = nodes[i]
-            if n.guard == PT:
-                live &= ~n.touch.write_set
-            live |= n.touch.read_set
-            out[i] = live
         written = before[k]
         for i in range(b.start, b.end):
             out[i] = (out[i] | _STACK_POINTER) & written | nodes[i].touch.write_set

@@ -10,10 +10,9 @@ from typing import Final, final
 from orias.analysis.access import B_BASE, P_BASE, UP_BASE, UR_BASE
 from orias.check.code import connect
 from orias.check.cubin import SectionCode
-from orias.check.section_flow import blocks_of, live_out_sets
+from orias.check.section_flow import blocks_of, live_before, live_out_sets
 from orias.cubin.elf import ElfFile, Section
 from orias.isa.isa_table import load as load_table
-from orias.isa.operand import PT
 from orias.target.profile import profile_of_sm
 from orias.timing.needs import Facts
 from orias.tools.cubin_target import sm_number
@@ -187,15 +186,7 @@ def _rows(file: ElfFile, s: Section, names: Container[int]) -> list[_Row]:
     blocks = blocks_of(nodes, code.entries)
     number = {b.start: k for k, b in enumerate(blocks)}
     after = live_out_sets(nodes, blocks, [[number[t] for t, _ in b.edges if t in number] for b in blocks])
-    live = [0] * len(nodes)
-    for k, b in enumerate(blocks):
-        now = after[k]
-        for i in range(b.end - 1, b.start - 1, -1):
-            n = nodes[i]
-            if n.guard == PT:
-                now &= ~n.touch.write_set
-            now |= n.touch.read_set
-            live[i] = now
+    live = live_before(nodes, blocks, after)
     out: list[_Row] = []
     stack = 0
     after_single = False
