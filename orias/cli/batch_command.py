@@ -2,7 +2,6 @@
 
 import json
 import sys
-from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
@@ -14,9 +13,6 @@ from orias.cli.toolerror import ToolError
 from orias.progress import Bar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Executor
-
     from orias.batch.many import Outcome, Source
 
 USAGE: Final = """\
@@ -36,8 +32,6 @@ process or runs past its time costs no other one.  The exit code is 1 if a file 
 """
 _JOURNAL: Final = "batch.jsonl"
 """A line of JSON for each finished file, in --out."""
-_PATIENCE: Final = 10
-"""Seconds to wait for a scheduler."""
 _VALUES: Final = ("-arch", "-O", "--out", "--jobs", "--timeout", "--scheduler")
 _FLAGS: Final = ("--again", "--json", "--quiet", "-h", "--help")
 
@@ -107,6 +101,7 @@ class _Batch:
     def run(self) -> int:
         from orias.batch.many import compile_many
         from orias.identity import identity
+        from orias.spread import NoCluster, cluster
 
         self.folder.mkdir(parents=True, exist_ok=True)
         settings = f"{identity()} {self.arch} {self.level}"
@@ -128,9 +123,12 @@ class _Batch:
                 bar(done, total, bar.rest(done, total))
 
             if self.scheduler:
-                with _cluster(self.scheduler) as executor:
-                    texts = [_source(name) for name in todo]
-                    compile_many(texts, arch=self.arch, opt_level=self.level, executor=executor, progress=progress)
+                texts = [_source(name) for name in todo]
+                try:
+                    with cluster(self.scheduler) as executor:
+                        compile_many(texts, arch=self.arch, opt_level=self.level, executor=executor, progress=progress)
+                except NoCluster as e:
+                    raise ToolError(str(e)) from None
             elif todo:
                 compile_many(
                     [Path(name) for name in todo],
@@ -202,18 +200,3 @@ def _source(name: str) -> "Source":
         return name, Path(name).read_bytes()
     except OSError:
         return Path(name)
-
-
-@contextmanager
-def _cluster(address: str) -> "Iterator[Executor]":
-    """The executor of a Dask cluster; ToolError if there is no Dask, or no scheduler at the address."""
-    try:
-        from distributed import Client
-    except ImportError as e:
-        raise ToolError(f"a cluster needs Dask (pip install 'orias[cluster]'): {e}") from None
-    try:
-        client = Client(address, timeout=_PATIENCE)
-    except (OSError, ValueError) as e:
-        raise ToolError(f"there is no scheduler at {address}: {e}") from None
-    with client, client.get_executor() as executor:
-        yield executor

@@ -168,6 +168,7 @@ def _run(arguments: list[str]) -> int:
 
 def _fuzz(arguments: list[str]) -> int:
     try:
+        from orias.spread import NoCluster
         from orias.tools.fuzz.campaign import main
     except ImportError as e:
         raise ToolError(f"the simulator needs numpy (pip install 'orias[sim]'): {e}") from None
@@ -175,3 +176,5 @@ def _fuzz(arguments: list[str]) -> int:
         return main(arguments)
     except ValueError as e:
         raise ToolError(f"{e} (orias fuzz --help lists the options)") from None
+    except NoCluster as e:
+        raise ToolError(str(e)) from None

@@ -57,7 +57,7 @@ class Losing(ThreadPoolExecutor):
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         self.asked += 1
         future = super().submit(fn, *args, **kwargs)
-        if self.asked <= self.first or args[0] == "always":
+        if self.asked <= self.first or args[1].name == "always":
             future.result()
             future = Future()
             future.set_exception(OSError("lost"))
