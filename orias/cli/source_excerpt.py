@@ -1,7 +1,8 @@
 """What the command shows of its input beside a message, under its own name only."""
 
 import os
-import re
+
+from orias.target.own_target import own_target
 
 _ELF = b"\x7fELF"
 _FAT_BINARY = b"\x50\xed\x55\xba"
@@ -44,9 +45,7 @@ def not_a_text(name: str, text: str | bytes) -> str:
 def advice(message: str, text: str | bytes) -> str:
     """A line that says what to do about a message; empty if nothing is known."""
     if message.startswith("SM version specified by .target is higher"):
-        data = text.encode("utf-8", "replace") if isinstance(text, str) else text
-        found = re.search(rb"^\s*\.target\s+(sm_\w+)", data, re.MULTILINE)
-        if found:
-            target = found[1].decode("latin-1")
-            return f"      | the text is for {target}: compile it with -arch={target}, or for a later SM\n"
+        target = own_target(text)
+        later = ", or for a later SM" if target[-1].isdigit() else ""
+        return f"      | the text needs {target}: compile it with -arch={target}{later}\n"
     return ""
