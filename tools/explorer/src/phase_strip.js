@@ -1,6 +1,7 @@
 // The phases as a strip: height is what changed, a click shows the state after a phase, a second one with shift the difference.
 
 import { count, el, num } from "./dom.js";
+import { MOST_PHASES } from "./phase_columns.js";
 
 export function phaseStrip(app) {
   const strip = el("div", { class: "strip", role: "toolbar", "aria-label": "Phases" });
@@ -18,7 +19,7 @@ export function phaseStrip(app) {
       const change = p.changed && !first ? `+${num(p.added)} −${num(p.removed)} lines\n` : "";
       strip.append(
         el("button", {
-          class: `phase${p.changed ? "" : " same"}${p === app.phase ? " on" : ""}${p.index === app.diffWith ? " base" : ""}`,
+          class: `phase${p.changed ? "" : " same"}${p === app.phase ? " on" : ""}${p !== app.phase && app.phases.some((c) => c.phase === p) ? " kept" : ""}${p.index === app.diffWith ? " base" : ""}`,
           title: `${p.name}: ${what}\n${change}${state}`, "aria-label": `${p.name}, ${change || "no change"}`, "aria-pressed": p === app.phase,
           onclick: (e) => app.showPhase(p.index, e.shiftKey),
         }, el("span", { class: "amount", style: `height:${height.toFixed(0)}px` }))
@@ -32,6 +33,7 @@ export function phaseStrip(app) {
         el("strong", {}, `${p.name}${base}`), " ", el("span", { class: "faint" }, text),
         el("div", { class: "faint" }, `${num(p.instructions)} instructions · ${count(p.blocks, "block")}${p.live_words ? ` · ${p.live_words} live words` : ""}${p.index && p.changed ? ` · +${num(p.added)} −${num(p.removed)}` : ""}`)),
       el("button", { class: "small", title: "Difference to the phase before that changed something (d)", "aria-pressed": app.diffWith !== null, onclick: () => app.toggleDiff() }, "diff"),
+      el("button", { class: "small", title: "Keep what the column shows in a column of its own, and go on in a second one (p)", disabled: app.phases.length === MOST_PHASES, onclick: () => app.splitPhases() }, "keep"),
     );
   }
   return { element: strip, draw };
