@@ -92,15 +92,15 @@ export class App {
     if (this.docB) this.panels.unshift(comparePanel(this));
     this.tabs = el("div", { class: "tabs", role: "tablist" }, ...this.panels.map((p, k) =>
       el("button", { role: "tab", id: `tab-${p.id}`, "aria-controls": "panel", onclick: () => this.showTab(p.id), title: `key ${k + 1}` }, p.title)));
-    this.panel = el("div", { class: "panel", id: "panel", role: "tabpanel" });
+    this.panel = el("div", { class: "panel", id: "panel", role: "tabpanel", tabindex: "0" });
     this.main = el("main", { class: "columns" });
     this.placeColumns();
-    const splitter = el("div", { class: "splitter", role: "separator", "aria-orientation": "horizontal", "aria-label": "Height of the panel", tabindex: "0" });
+    const splitter = el("div", { class: "splitter", role: "separator", "aria-orientation": "horizontal", "aria-label": "Height of the panel", "aria-valuenow": 36, tabindex: "0" });
     this.taller = el("button", { class: "small", title: "Panel over most of the page, and back (m)", "aria-label": "Tall panel", "aria-pressed": false, onclick: () => this.tall() }, "⤢");
-    const lower = el("div", { class: "lower" }, el("div", { class: "tabbar" }, this.tabs, this.taller), this.panel);
+    const lower = el("section", { class: "lower", "aria-label": "Panels" }, splitter, el("div", { class: "tabbar" }, this.tabs, this.taller), this.panel);
     this.split(splitter, lower);
     this.top = el("header", {});
-    this.root.replaceChildren(this.top, ...(this.strip ? [this.strip.element] : []), this.main, splitter, lower);
+    this.root.replaceChildren(this.top, ...(this.strip ? [this.strip.element] : []), this.main, lower);
     this.header();
     addEventListener("keydown", (e) => this.key(e));
     addEventListener("resize", () => this.drawPanel());
@@ -124,13 +124,15 @@ export class App {
   }
 
   handle(left, right) {
-    const bar = el("div", { class: "handle", role: "separator", "aria-orientation": "vertical", "aria-label": `Width of ${left.title} and ${right.title}`, tabindex: "0" });
+    const bar = el("div", { class: "handle", role: "separator", "aria-orientation": "vertical", "aria-label": `Width of ${left.title} and ${right.title}`, "aria-valuenow": 50, tabindex: "0" });
     const move = (by) => {
-      for (const c of this.columns) c.element.style.flex = `${c.element.clientWidth} 1 0`;
-      const [a, b] = [left.element.clientWidth, right.element.clientWidth];
+      const widths = this.columns.map((c) => c.element.clientWidth);
+      this.columns.forEach((c, k) => (c.element.style.flex = `${widths[k]} 1 0`));
+      const [a, b] = [left, right].map((c) => widths[this.columns.indexOf(c)]);
       const d = Math.max(80 - a, Math.min(b - 80, by));
       left.element.style.flex = `${a + d} 1 0`;
       right.element.style.flex = `${b - d} 1 0`;
+      bar.setAttribute("aria-valuenow", Math.round((100 * (a + d)) / (a + b)));
     };
     drag(bar, (m) => move(m.movementX));
     bar.addEventListener("keydown", (e) => {
@@ -144,6 +146,7 @@ export class App {
     const set = (h) => {
       this.tall(false);
       lower.style.height = `${Math.max(60, Math.min(innerHeight - 240, h))}px`;
+      bar.setAttribute("aria-valuenow", Math.round((100 * lower.clientHeight) / innerHeight));
       this.drawPanel();
     };
     drag(bar, (m) => set(innerHeight - m.clientY - 3));
@@ -170,7 +173,7 @@ export class App {
     this.searchInput = el("input", { type: "search", placeholder: "search  /", "aria-label": "Search", oninput: () => this.search(this.searchInput.value), onkeydown: (e) => e.key === "Enter" && this.next(e.shiftKey ? -1 : 1) });
     this.foundText = el("span", { class: "faint found", role: "status" });
     this.facts = el("div", { class: "facts" });
-    this.help = el("dialog", { "aria-label": "Keys" }, el("h3", {}, "Keys"), el("table", {}, ...HELP.map(([k, t]) => el("tr", {}, el("td", {}, el("kbd", {}, k)), el("td", {}, t)))),
+    this.help = el("dialog", { "aria-label": "Keys" }, el("h2", {}, "Keys"), el("table", {}, ...HELP.map(([k, t]) => el("tr", {}, el("td", {}, el("kbd", {}, k)), el("td", {}, t)))),
       el("p", { class: "faint" }, "Point at a line to see where it ends up; click to keep it. Click a register or a value to follow it. Shift+click on a phase shows the difference to the chosen one."),
       el("form", { method: "dialog" }, el("button", {}, "Close")));
     this.top.replaceChildren(
@@ -262,7 +265,7 @@ export class App {
     kept.phase = this.phase;
     kept.base = this.shown.base;
     const at = this.columns.findIndex((c) => c.list === this.shown.list);
-    this.addColumn(kept.list, "Ori", kept.head, this.columns[at].element.style.flexGrow, at);
+    this.addColumn(kept.list, `Ori after ${kept.phase.name}`, kept.head, this.columns[at].element.style.flexGrow, at);
     this.phases.splice(this.phases.indexOf(this.shown), 0, kept);
     this.placePhases();
     kept.fill();

@@ -52,7 +52,7 @@ function fork(x, y) {
 }
 
 export function graphPanel(app) {
-  const view = el("div", { class: "graph", tabindex: "0", role: "img", "aria-label": "Control-flow graph" });
+  const view = el("div", { class: "graph", role: "group", "aria-label": "Control-flow graph" });
   let drawn = null;
   let scale = 1;
 
@@ -120,7 +120,7 @@ export function graphPanel(app) {
     const picture = svg("svg", { width: width * scale, height: height * scale, viewBox: `${left} 0 ${width} ${height}` },
       svg("defs", {}, svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0,0L8,4L0,8z", class: "head" }))),
       ...edges, ...nodes);
-    const canvas = el("div", { class: "canvas" }, picture);
+    const canvas = el("div", { class: "canvas", tabindex: "0" }, picture);
     const zoom = (to) => {
       scale = Math.max(0.25, Math.min(2, to));
       picture.setAttribute("width", width * scale);

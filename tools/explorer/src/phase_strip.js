@@ -4,7 +4,7 @@ import { count, el, num } from "./dom.js";
 import { MOST_PHASES } from "./phase_columns.js";
 
 export function phaseStrip(app) {
-  const strip = el("div", { class: "strip", role: "toolbar", "aria-label": "Phases" });
+  const strip = el("nav", { class: "strip", "aria-label": "Phases" });
   function draw() {
     strip.replaceChildren();
     const h = app.history;
