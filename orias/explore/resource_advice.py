@@ -61,7 +61,11 @@ def advise(s: Json) -> list[Json]:
     if wait >= 0 and _waited(rows[wait]) >= 1:
         out.append(entry("waits", wait, _wait(s, wait, depth[wait], place)))
     reasons = dict(s["divergent"])
-    found = [i for i, row in enumerate(rows) if (i in reasons or row.get("splits", _NONE)[1]) and not row["text"].endswith("EXIT")]
+    found = [
+        i
+        for i, row in enumerate(rows)
+        if (i in reasons or row.get("splits", _NONE)[1]) and not row["text"].endswith("EXIT")
+    ]
     for i in sorted(found, key=lambda i: (-rows[i].get("splits", _NONE)[1], -depth[i]))[:_MOST]:
         out.append(entry("divergence", i, _divergence(s, i, reasons.get(i, ""), place), _TURNS ** depth[i]))
     for kind, unit, text in (("coalescing", "sectors", _sectors), ("banks", "bank turns", _turns)):
@@ -157,7 +161,13 @@ def _divergence(s: Json, at: int, why: str, place: Callable[[int], str]) -> str:
     if came and not split:
         return f"{place(at)} split no warp in the run, of {came} that came there, though {reason}."
     unsure = why == "data" and not came
-    what = "lets threads of a warp leave the loop in different turns" if back else "may split a warp" if unsure else "splits a warp"
+    what = (
+        "lets threads of a warp leave the loop in different turns"
+        if back
+        else "may split a warp"
+        if unsure
+        else "splits a warp"
+    )
     return f"{place(at)} {what}: {f'in the run {split} of the {came} times that a warp came there; ' if came else ''}{reason}."
 
 

@@ -203,7 +203,10 @@ def test_columns_of_phases(reduce: tuple[Page, dict[str, Any]]) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_accessible(browser: Any, tmp_path: Path, theme: str) -> None:
     """axe-core, a checker of accessibility, finds nothing in the explorer with every panel, and in the reference; in the dark, colours."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed (pip install 'orias[browser]')").Axe()
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright",
+        reason="axe-playwright-python is not installed (pip install 'orias[browser]')",
+    ).Axe()
     found = explore("reduce.ptx", (KERNELS / "ptx/reduce.ptx").read_bytes(), Options("sm_80"))
     view = Page(browser, saved(tmp_path, "reduce", found)).page
     view.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
@@ -215,7 +218,9 @@ def test_accessible(browser: Any, tmp_path: Path, theme: str) -> None:
     isa, _, _ = plain_page(browser, file)
     isa.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
     options = {"runOnly": ["color-contrast"]} if theme == "dark" else {"resultTypes": ["violations"]}
-    wrong = [("reference", v["id"], v["nodes"][0]["target"]) for v in axe.run(isa, options=options).response["violations"]]
+    wrong = [
+        ("reference", v["id"], v["nodes"][0]["target"]) for v in axe.run(isa, options=options).response["violations"]
+    ]
     for k, panel in enumerate(PANELS):
         view.click(f"#tab-{panel}")
         result = axe.run(view, context="#panel" if k else None, options=options).response
