@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-np = pytest.importorskip("numpy", reason="numpy is not installed (pip install 'orias[sim]')")
+pytest.importorskip("numpy", reason="numpy is not installed (pip install 'orias[sim]')")
 
 import orias
 from orias.explore.collect import of_compile, of_cubin
@@ -109,6 +109,8 @@ def test_estimates_are_what_a_run_takes(name: str, arch: str) -> None:
 
 def test_branches_that_data_decides() -> None:
     """A run says how often such a branch split a warp; without one the advice says on what it depends."""
+    import numpy as np
+
     values = np.zeros(96, np.uint32)
     values[32:64:2] = 1
     values[64:] = 1
