@@ -246,6 +246,24 @@ def test_values_and_blocks(reduce: tuple[Page, dict[str, Any]]) -> None:
     assert page.said == []
 
 
+def test_source_column(browser: Any, tmp_path: Path) -> None:
+    """A source that the line table names is a column; a click on a line lights up its instructions in every other column."""
+    source = tmp_path / "k.py"
+    source.write_text("def k(p):\n    chosen = p\n    return chosen\n")
+    text = programs.ARM.replace("  mov.u32 %r5, %r1;", "  .loc 1 2 0\n  mov.u32 %r5, %r1;") + f'.file 1 "{source}"\n'
+    found = explore("k.ptx", text.encode(), Options("sm_80"))
+    page = Page(browser, saved(tmp_path, "source", found))
+    rows = found.docs[0]["sections"][0]["instructions"]
+    mine = [k for k, r in enumerate(rows) if r["file"] == str(source) and r["source_line"] == 2]
+    assert mine
+    page.page.click('[aria-label="Source"] .row >> text=chosen = p')
+    assert page.page.evaluate("[...explorer.pinned.sass.keys()]") == mine
+    assert page.rows("PTX", "p-hit") and page.rows("Ori", "p-hit")
+    page.click("SASS", mine[0])
+    assert "chosen = p" in page.rows("Source", "p-hit")[0]
+    assert page.said == []
+
+
 def test_comparison_and_cubin(browser: Any, tmp_path: Path) -> None:
     """Two compiles side by side, and a cubin without PTX."""
     text = programs.UNKNOWN.encode()
