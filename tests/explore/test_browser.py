@@ -264,6 +264,19 @@ def test_source_column(browser: Any, tmp_path: Path) -> None:
     assert page.said == []
 
 
+def test_notebook(browser: Any) -> None:
+    """What a notebook shows of `cubin.explore()`: the page in a frame."""
+    cubin = orias.compile((KERNELS / "ptx/reduce.ptx").read_text(), arch="sm_80")
+    view = browser.new_page(viewport={"width": 1280, "height": 800})
+    said: list[str] = []
+    view.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
+    view.on("pageerror", lambda e: said.append(str(e)))
+    view.set_content(cubin.explore()._repr_html_())
+    frame = view.frame_locator("iframe")
+    frame.locator("#page[data-ready]").wait_for(timeout=60_000)
+    assert frame.locator('[aria-label="SASS"] .row').count() > 10 and said == []
+
+
 def test_comparison_and_cubin(browser: Any, tmp_path: Path) -> None:
     """Two compiles side by side, and a cubin without PTX."""
     text = programs.UNKNOWN.encode()
