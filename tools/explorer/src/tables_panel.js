@@ -95,12 +95,13 @@ export function memoryPanel(app) {
     const shown = only ? bad : s.memory;
     const rows = shown.slice(0, MOST).flatMap((m) => (m.sides.length ? m.sides : [{}]).map((side, k) => accessRow(app, m, side, k === 0)));
     view.replaceChildren(
-      el("div", { class: "narrow" }, el("h2", {}, "By width"), table(["space", "kind", "bytes", "count"],
-        [...sum].sort().map(([key, n]) => el("tr", {}, ...key.split("|").map((x, k) => el("td", { class: k === 2 ? "n" : "" }, x)), el("td", { class: "n" }, n)))),
-        el("p", { class: "faint" }, "Bytes a thread; 16 are the widest."),
+      el("div", { class: "narrow" },
         local.length || spills.length ? el("h2", {}, local.length ? `Spills: ${local.length} accesses of local memory` : "Values made again or later") : null,
         local.length && s.spill_loads !== undefined ? el("p", {}, `${num(s.spill_stores)} bytes stored, ${num(s.spill_loads)} loaded, ${num(s.stack)} of stack.`) : null,
-        spills.length ? table(["lines", "kind", "value and reason"], grouped(spills).slice(0, 100).map(([r, lines]) => el("tr", goes(() => r.line && app.pin({ kind: "ptx", line: r.line }, "")), el("td", { class: "lines" }, lineLinks(app, lines)), el("td", {}, r.kind), el("td", { class: "wide" }, r.text)))) : null),
+        spills.length ? table(["lines", "kind", "value and reason"], grouped(spills).slice(0, 100).map(([r, lines]) => el("tr", goes(() => r.line && app.pin({ kind: "ptx", line: r.line }, "")), el("td", { class: "lines" }, lineLinks(app, lines)), el("td", {}, r.kind), el("td", { class: "wide" }, r.text)))) : null,
+        el("h2", {}, "By width"), table(["space", "kind", "bytes", "count"],
+        [...sum].sort().map(([key, n]) => el("tr", {}, ...key.split("|").map((x, k) => el("td", { class: k === 2 ? "n" : "" }, x)), el("td", { class: "n" }, n)))),
+        el("p", { class: "faint" }, "Bytes a thread; 16 are the widest.")),
       el("div", { class: "rest" },
         el("div", { class: "bar" }, el("h2", {}, s.run ? `Accesses, in a run of ${num(s.run.warps)} warps` : "Accesses of a warp, estimated"),
           el("button", { class: "chip", "aria-pressed": !only, onclick: () => ((only = false), draw()) }, `all ${s.memory.length}`),
