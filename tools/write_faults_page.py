@@ -12,7 +12,7 @@ from orias.tools.audit.known_faults import Fault, catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 FAULTS = ROOT / "tests" / "oracle_faults"
-LONGEST = 40
+LONGEST = 80
 """Lines of PTX that the page shows; longer programs are linked."""
 HEAD = """\
 # Faults of ptxas
@@ -42,12 +42,13 @@ def _row(f: Fault) -> str:
 
 
 def _program(f: Fault) -> str:
-    if not f.file:
-        return f"The program is made by `tests/oracle_faults/{f.proof}`.\n"
+    place = f"`tests/oracle_faults/{f.file or f.proof}`"
+    if f.excerpt:
+        made = "" if f.file else "made by "
+        return f"What matters of the program ({made}{place}):\n\n```ptx\n{f.excerpt}```\n"
     lines = [x for x in (FAULTS / f.file).read_text().splitlines() if not x.startswith("//")]
-    if len(lines) > LONGEST:
-        return f"The program: `tests/oracle_faults/{f.file}` ({len(lines)} lines).\n"
-    return "```\n" + "\n".join(lines) + "\n```\n"
+    assert len(lines) <= LONGEST, f"{f.name} needs an excerpt"
+    return "```ptx\n" + "\n".join(lines) + "\n```\n"
 
 
 def _wrapped(text: str) -> str:

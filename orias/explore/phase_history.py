@@ -1,5 +1,6 @@
 """The text of a function after each phase, kept as runs of numbered lines so that what stays costs nothing."""
 
+from bisect import bisect_left
 from collections import Counter
 from typing import Any, Final, final
 
@@ -41,6 +42,7 @@ class FunctionHistory:
             before, after = Counter(self._last), Counter(now)
             entry["removed"] = sum((before - after).values())
             entry["added"] = sum((after - before).values())
+            entry["moved"] = _moved(self._last, now)
             entry["instructions"] = sum(len(b.insts) for b in fn.blocks)
             entry["blocks"] = len(fn.blocks)
             entry["lines"] = _runs(now)
@@ -81,6 +83,21 @@ def _head(b: Block) -> str:
     if b.succs:
         head += " -> " + " ".join(f"b{s.id}" for s in b.succs)
     return head + " ; cold" * b.cold
+
+
+def _moved(before: list[int], now: list[int]) -> int:
+    """How many of the lines of both states have to change their place: all but those of the longest sequence that is in order."""
+    place = {n: k for k, n in enumerate(before)}
+    order = [place[n] for n in now if n in place]
+    ends: list[int] = []
+    """The least place with which a sequence in order of each length can end."""
+    for k in order:
+        at = bisect_left(ends, k)
+        if at == len(ends):
+            ends.append(k)
+        else:
+            ends[at] = k
+    return len(order) - len(ends)
 
 
 def _runs(numbers: list[int]) -> list[list[int]]:

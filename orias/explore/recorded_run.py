@@ -1,4 +1,4 @@
-"""A launch in the simulator beside the estimates: how often each instruction ran, and what its addresses really cost."""
+"""A launch in the simulator beside the estimates: how often each instruction ran, what its addresses really cost, which branches split warps."""
 
 from collections.abc import Sequence
 from typing import Any, Final, final
@@ -34,7 +34,8 @@ class Launch:
 def add_run(sections: list[Json], data: bytes, launch: Launch) -> None:
     """Run the kernel of a cubin on copies of the arguments and note in its section what was recorded.
 
-    Adds ``executed`` to each instruction (by all warps of the recorded blocks) and ``runs`` to the sides of accesses.  Needs numpy.
+    Adds ``executed`` to each instruction (by all warps of the recorded blocks), ``splits`` to guarded branches (how often a warp of the
+    launch came there, and how often it split) and ``runs`` to the sides of accesses.  Needs numpy.
     Raises Unsupported for a kernel that is not there, LaunchFailed for a launch that the simulator stops.
     """
     import numpy as np
@@ -67,6 +68,9 @@ def add_run(sections: list[Json], data: bytes, launch: Launch) -> None:
                 sectors[i] += s
     for row, n in zip(section["instructions"], times, strict=True):
         row["executed"] = n
+    for i, (came, split) in run.splits.items():
+        if came:
+            section["instructions"][i]["splits"] = [came, split]
     for m in section["memory"]:
         i = m["instruction"]
         if times[i] and m["kind"] != "copy" and m["space"] != "local":

@@ -33,6 +33,7 @@ _CAUSE: Final = {
     "memory queue": "a place in the memory queue",
     "register ports": "the register ports",
 }
+_NONE: Final = (0, 0)
 _MOST: Final = 6
 """Advices of one kind about single instructions."""
 _TURNS: Final = 10
@@ -59,9 +60,14 @@ def advise(s: Json) -> list[Json]:
     wait = max(range(len(rows)), key=lambda i: _waited(rows[i]) * _TURNS ** depth[i], default=-1)
     if wait >= 0 and _waited(rows[wait]) >= 1:
         out.append(entry("waits", wait, _wait(s, wait, depth[wait], place)))
-    found = [(i, why) for i, why in s["divergent"] if not rows[i]["text"].endswith("EXIT")]
-    for i, why in sorted(found, key=lambda x: -depth[x[0]])[:_MOST]:
-        out.append(entry("divergence", i, _divergence(s, i, why, place), _TURNS ** depth[i]))
+    reasons = dict(s["divergent"])
+    found = [
+        i
+        for i, row in enumerate(rows)
+        if (i in reasons or row.get("splits", _NONE)[1]) and not row["text"].endswith("EXIT")
+    ]
+    for i in sorted(found, key=lambda i: (-rows[i].get("splits", _NONE)[1], -depth[i]))[:_MOST]:
+        out.append(entry("divergence", i, _divergence(s, i, reasons.get(i, ""), place), _TURNS ** depth[i]))
     for kind, unit, text in (("coalescing", "sectors", _sectors), ("banks", "bank turns", _turns)):
         poor = [(m, side) for m in s["memory"] for side in m["sides"] if side["unit"] == unit and _excess(side)]
         poor.sort(key=lambda x: -_excess(x[1]) * _TURNS ** depth[x[0]["instruction"]])
@@ -150,8 +156,19 @@ def _wait(s: Json, at: int, depth: int, place: Callable[[int], str]) -> str:
 
 def _divergence(s: Json, at: int, why: str, place: Callable[[int], str]) -> str:
     back = any(r["kind"] == "loop" and r["start"] <= at < r["end"] and _leaves(s, r, at) for r in s["regions"])
-    what = "lets threads of a warp leave the loop in different turns" if back else "splits a warp"
-    return f"{place(at)} {what}: its condition depends on {_WHY[why]}."
+    came, split = s["instructions"][at].get("splits", _NONE)
+    reason = f"its condition depends on {_WHY[why]}" if why else "the estimate saw no reason"
+    if came and not split:
+        return f"{place(at)} split no warp in the run, of {came} that came there, though {reason}."
+    unsure = why == "data" and not came
+    what = (
+        "lets threads of a warp leave the loop in different turns"
+        if back
+        else "may split a warp"
+        if unsure
+        else "splits a warp"
+    )
+    return f"{place(at)} {what}: {f'in the run {split} of the {came} times that a warp came there; ' if came else ''}{reason}."
 
 
 def _leaves(s: Json, region: Json, at: int) -> bool:

@@ -139,13 +139,18 @@ def copies_well(body: Body, uniform: bool) -> bool:
 
     `uniform`: all threads of a warp run the same number of iterations, so that they are in the same copy together.
     """
+    return obstacle(body, uniform) is None
+
+
+def obstacle(body: Body, uniform: bool) -> Inst | None:
+    """The first instruction whose copies may not run beside each other (:func:`copies_well`)."""
     for inst in body.insts():
         flags = inst.op.flags
         if inst.op is OP_PHI or inst.op.base == "BRA":
             continue
         if flags & _NEVER or (flags & _TOGETHER and not (uniform and flags & _BY_WARPS)):
-            return False
-    return True
+            return inst
+    return None
 
 
 def size_of_body(body: Body) -> int:

@@ -8,7 +8,7 @@ from orias.analysis.divergence import divergence
 from orias.ori.decisions import NOT_UNROLLED, UNROLLED, Decision
 from orias.ori.ir import Func
 from orias.passes.licm import line_of
-from orias.passes.loop_bodies import Body, copies_well, find_bodies
+from orias.passes.loop_bodies import Body, find_bodies, obstacle, size_of_body
 from orias.passes.partial_unroll import find_counter, fits, pays_apart
 
 
@@ -39,8 +39,12 @@ def _reason(fn: Func, loop: Loop, has_inner: bool, body: Body | None) -> str:
         return "the loop stays: its body has a call, a barrier of convergence, or more than one way in or out"
     if find_counter(body) is None:
         return "the loop stays: no counter with a constant step and an invariant bound decides when it ends"
-    if not fits(body, fn.knobs) or not copies_well(body, True):
-        return "the loop stays: its body is too large, or has an operation that must not be copied"
+    together = obstacle(body, True)
+    if together is not None:
+        return f"the loop stays: its body has {together.op.base}, which must not be copied"
+    if not fits(body, fn.knobs):
+        times, limit = fn.knobs.unroll_unknown_count, fn.knobs.unroll_unknown_inst_limit
+        return f"the loop stays: its body has {size_of_body(body)} instructions, and {times} copies may have {limit} in all"
     if divergence(fn).branches[body.latch.id] and not pays_apart(body, fn.knobs):
         return "the loop stays: the threads of a warp run different numbers of iterations, and work together or load much in each"
     return "the loop stays: it runs too few iterations"

@@ -5,7 +5,9 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from orias.check.code import ENDS, JUMPS, RETURNS
 from orias.isa.op import F_JUMP, GLOBAL, LOCAL, SHARED, Op
+from orias.isa.operand import PT
 from orias.perf.access_bytes import access_size
 from orias.perf.access_cost import conflicts, global_cost
 from orias.perf.kernel_steps import KernelCode
@@ -20,15 +22,17 @@ from orias.timing.play import visit
 class Recorder:
     """A :class:`orias.sim.core.engine.Timing` that writes down each instruction of each warp of a batch.
 
-    ``traces``: for each warp, (index of the instruction, waves, sectors) in order of execution.
+    ``traces``: for each warp, (index of the instruction, waves, sectors) in order of execution.  ``splits``: for each of `branches`, how
+    often a warp came to it and how often its guard held for a part of the threads that came there.
     """
 
-    def __init__(self, m: Machine, image: Image, first: int) -> None:
+    def __init__(self, m: Machine, image: Image, first: int, branches: frozenset[int] = frozenset()) -> None:
         self.m: Final[Machine] = m
         self.image: Final[Image] = image
         self.first: Final[int] = first
         """Index of the kernel's first instruction among those of the module."""
         self.traces: Final[list[list[tuple[int, int, int]]]] = [[] for _ in range(m.warps)]
+        self.splits: Final[dict[int, tuple[int, int]]] = dict.fromkeys(branches, (0, 0))
         self._pc: int = 0
         self._costs: dict[int, tuple[int, int]] = {}
         self._addresses: dict[int, tuple[Op, Getter] | None] = {}
@@ -65,6 +69,9 @@ class Recorder:
         for w in cur.warps:
             waves, sectors = costs.get(int(w), (1, 0))
             self.traces[w].append((index, waves, sectors))
+        if index in self.splits:
+            came, split = self.splits[index]
+            self.splits[index] = (came + len(cur.warps), split + _split(cur, act))
 
     def _address(self, pc: int) -> tuple[Op, Getter] | None:
         d = self.image.decoded(pc)
@@ -78,11 +85,20 @@ class Recorder:
         return (op, address64(site, at)) if op.space & GLOBAL else None
 
 
+def _split(cur: Active, act: Active | None) -> int:
+    """Warps of which a part of the threads goes on with an instruction."""
+    if act is None or act.n == cur.n:
+        return 0
+    all_of, some_of = np.bincount(cur.warp_of), np.bincount(act.warp_of, minlength=1)
+    some_of = np.pad(some_of, (0, len(all_of) - len(some_of)))
+    return int(np.count_nonzero((some_of > 0) & (some_of < all_of)))
+
+
 @final
 class Run:
     """The recorded blocks of a launch: for each, the trace of each warp, as elements of :func:`orias.timing.play.visit`."""
 
-    __slots__ = ("blocks", "code", "shared", "threads")
+    __slots__ = ("blocks", "code", "shared", "splits", "threads")
 
     def __init__(self, code: KernelCode, threads: int, shared: int) -> None:
         self.code: Final[KernelCode] = code
@@ -90,6 +106,8 @@ class Run:
         self.shared: Final[int] = shared
         """Bytes of shared memory of a block: static, reserved and dynamic."""
         self.blocks: Final[list[list[list[int]]]] = []
+        self.splits: Final[dict[int, tuple[int, int]]] = {}
+        """Guarded branch or EXIT -> how often a warp of the launch came to it, and how often it split there."""
 
 
 def record(
@@ -107,15 +125,19 @@ def record(
     out = Run(code, threads, code.shared + shared)
     recorders: list[Recorder] = []
     first = next(at >> 4 for at, name in image.code_places() if name == code.name)
+    branches = frozenset(k for k, n in enumerate(code.nodes) if n.flow in (JUMPS, RETURNS, ENDS) and n.guard != PT)
 
     def attach(m: Machine) -> Recorder:
-        recorder = Recorder(m, image, first)
+        recorder = Recorder(m, image, first, branches)
         recorders.append(recorder)
         return recorder
 
     image.launch(code.name, grid, block, args, shared, max_steps, timing=attach)
     warps = (threads + 31) // 32
     for recorder in recorders:
+        for index, (came, split) in recorder.splits.items():
+            before = out.splits.get(index, (0, 0))
+            out.splits[index] = (before[0] + came, before[1] + split)
         for start in range(0, len(recorder.traces), warps):
             if len(out.blocks) < most_blocks:
                 traces = [without_polls(t, code) for t in recorder.traces[start : start + warps]]

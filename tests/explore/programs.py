@@ -28,6 +28,15 @@ top:
 {TAIL}"""
 """Six iterations, written out."""
 
+BY_DATA: Final = f"""{HEAD}  ld.global.u32 %r2, [%d2];
+  mov.u32 %r5, 7;
+  setp.eq.u32 %c, %r2, 0;
+  @%c bra done;
+  add.u32 %r5, %r1, %r2;
+done:
+{TAIL}"""
+"""A branch whose condition is loaded."""
+
 KEPT: Final = COUNTED.replace("top:\n", 'top:\n.pragma "nounroll";\n')
 
 UNKNOWN: Final = COUNTED.replace("%r2, 6;", "%r2, %r0;")

@@ -166,6 +166,68 @@ def test_phases_search_and_keys(reduce: tuple[Page, dict[str, Any]]) -> None:
     assert page.said == []
 
 
+def test_columns_of_phases(reduce: tuple[Page, dict[str, Any]]) -> None:
+    """A phase that is kept stays beside the one that is stepped through; a click on a line lights up in both."""
+    page, data = reduce
+    view = page.page
+    view.keyboard.press("Escape")
+    changed = [p["name"] for p in data["histories"][0]["phases"] if p["changed"]]
+    view.evaluate("explorer.showPhase(explorer.history.phases.length - 1)")
+    view.keyboard.press("p")
+    view.keyboard.press("[")
+    view.keyboard.press("[")
+    assert view.evaluate("explorer.phases.map(c => c.phase.name)") == [changed[-1], changed[-3]]
+    assert view.locator('.column[aria-label^="Ori"]').count() == 2
+    line = next(r["line"] for r in data["sections"][0]["instructions"] if r["text"].startswith("LDG"))
+    page.click("PTX", line - 1)
+    for k in range(2):
+        rows = view.locator(f'.column[aria-label^="Ori"] >> nth={k} >> .row.p-hit')
+        assert rows.count() and all(t.endswith(str(line)) for t in rows.all_inner_texts())
+    view.click(".close >> nth=1")
+    assert view.evaluate("explorer.phases.map(c => c.phase.name)") == [changed[-1]]
+    assert view.inner_text(".strip .about").startswith(changed[-1])
+    handle = view.locator(".handle >> nth=0").bounding_box()
+    before = view.locator('.column[aria-label="PTX"]').bounding_box()["width"]
+    view.mouse.move(handle["x"] + 2, handle["y"] + 50)
+    view.mouse.down()
+    view.mouse.move(handle["x"] + 62, handle["y"] + 50, steps=3)
+    view.mouse.up()
+    assert view.locator('.column[aria-label="PTX"]').bounding_box()["width"] == pytest.approx(before + 60, abs=3)
+    height = view.locator(".lower").bounding_box()["height"]
+    view.keyboard.press("m")
+    assert view.locator(".lower").bounding_box()["height"] > 1.8 * height
+    view.keyboard.press("m")
+    assert page.said == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_accessible(browser: Any, tmp_path: Path, theme: str) -> None:
+    """axe-core, a checker of accessibility, finds nothing in the explorer with every panel, and in the reference; in the dark, colours."""
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright",
+        reason="axe-playwright-python is not installed (pip install 'orias[browser]')",
+    ).Axe()
+    found = explore("reduce.ptx", (KERNELS / "ptx/reduce.ptx").read_bytes(), Options("sm_80"))
+    view = Page(browser, saved(tmp_path, "reduce", found)).page
+    view.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+    view.evaluate("explorer.pin({kind: 'sass', index: 40}, '')")
+    view.keyboard.press("p")
+    view.set_viewport_size({"width": 1280, "height": 500})
+    file = tmp_path / "isa.html"
+    file.write_text(page("reference", "SASS instructions", reference_data(["sm_90"])), encoding="utf-8")
+    isa, _, _ = plain_page(browser, file)
+    isa.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+    options = {"runOnly": ["color-contrast"]} if theme == "dark" else {"resultTypes": ["violations"]}
+    wrong = [
+        ("reference", v["id"], v["nodes"][0]["target"]) for v in axe.run(isa, options=options).response["violations"]
+    ]
+    for k, panel in enumerate(PANELS):
+        view.click(f"#tab-{panel}")
+        result = axe.run(view, context="#panel" if k else None, options=options).response
+        wrong += [(panel, v["id"], v["nodes"][0]["target"]) for v in result["violations"]]
+    assert wrong == []
+
+
 def test_values_and_blocks(reduce: tuple[Page, dict[str, Any]]) -> None:
     """A register lights up its definitions and uses; a block its instructions."""
     page, data = reduce
@@ -182,6 +244,37 @@ def test_values_and_blocks(reduce: tuple[Page, dict[str, Any]]) -> None:
     assert page.page.evaluate("explorer.sass.items") == list(range(block["start"], block["end"]))
     page.page.keyboard.press("Escape")
     assert page.said == []
+
+
+def test_source_column(browser: Any, tmp_path: Path) -> None:
+    """A source that the line table names is a column; a click on a line lights up its instructions in every other column."""
+    source = tmp_path / "k.py"
+    source.write_text("def k(p):\n    chosen = p\n    return chosen\n")
+    text = programs.ARM.replace("  mov.u32 %r5, %r1;", "  .loc 1 2 0\n  mov.u32 %r5, %r1;") + f'.file 1 "{source}"\n'
+    found = explore("k.ptx", text.encode(), Options("sm_80"))
+    page = Page(browser, saved(tmp_path, "source", found))
+    rows = found.docs[0]["sections"][0]["instructions"]
+    mine = [k for k, r in enumerate(rows) if r["file"] == str(source) and r["source_line"] == 2]
+    assert mine
+    page.page.click('[aria-label="Source"] .row >> text=chosen = p')
+    assert page.page.evaluate("[...explorer.pinned.sass.keys()]") == mine
+    assert page.rows("PTX", "p-hit") and page.rows("Ori", "p-hit")
+    page.click("SASS", mine[0])
+    assert "chosen = p" in page.rows("Source", "p-hit")[0]
+    assert page.said == []
+
+
+def test_notebook(browser: Any) -> None:
+    """What a notebook shows of `cubin.explore()`: the page in a frame."""
+    cubin = orias.compile((KERNELS / "ptx/reduce.ptx").read_text(), arch="sm_80")
+    view = browser.new_page(viewport={"width": 1280, "height": 800})
+    said: list[str] = []
+    view.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
+    view.on("pageerror", lambda e: said.append(str(e)))
+    view.set_content(cubin.explore()._repr_html_())
+    frame = view.frame_locator("iframe")
+    frame.locator("#page[data-ready]").wait_for(timeout=60_000)
+    assert frame.locator('[aria-label="SASS"] .row').count() > 10 and said == []
 
 
 def test_comparison_and_cubin(browser: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import orias
 from orias.cli.main import run
 from orias.compiler import compile_text
 from orias.explore.collect import of_compile, of_cubin
-from orias.explore.phase_history import Histories
+from orias.explore.phase_history import Histories, _moved
 from orias.options import Options
 from orias.ori.text import dump
 from orias.perf.kernel_steps import kernels
@@ -33,6 +33,14 @@ def reduce() -> tuple[dict[str, Any], bytes]:
 def mnemonic(text: str) -> str:
     words = text.split()
     return words[1 if text.startswith("@") else 0].split(".")[0]
+
+
+def test_moved_lines() -> None:
+    """The fewest lines that have to change their place; lines that come or go do not count."""
+    assert _moved([1, 2, 3, 4], [1, 2, 3, 4]) == 0
+    assert _moved([1, 2, 3, 4, 5], [4, 1, 2, 9, 3, 5]) == 1
+    assert _moved([1, 2, 3, 4], [4, 3, 2, 1]) == 3
+    assert _moved([], [1]) == 0
 
 
 def test_links(reduce: tuple[dict[str, Any], bytes]) -> None:

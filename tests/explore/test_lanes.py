@@ -107,6 +107,30 @@ def test_estimates_are_what_a_run_takes(name: str, arch: str) -> None:
     assert max(row["executed"] for row in section["instructions"]) > 0
 
 
+def test_branches_that_data_decides() -> None:
+    """A run says how often such a branch split a warp; without one the advice says on what it depends."""
+    import numpy as np
+
+    values = np.zeros(96, np.uint32)
+    values[32:64:2] = 1
+    values[64:] = 1
+    data, _ = of_compile(
+        [("k.ptx", programs.BY_DATA)],
+        Options("sm_80", 0),
+        "",
+        Launch((1,), (96,), [values, np.zeros(96, np.uint32), 96]),
+    )
+    (section,) = data["sections"]
+    (at,) = [i for i, why in section["divergent"] if why == "data"]
+    assert section["instructions"][at]["splits"] == [3, 1]
+    (said,) = [a["text"] for a in section["advice"] if a["kind"] == "divergence" and a["instruction"] == at]
+    assert "splits a warp: in the run 1 of the 3 times" in said and "loaded data" in said
+    plain, _ = of_compile([("k.ptx", programs.BY_DATA)], Options("sm_80", 0))
+    assert any(
+        "may split a warp: its condition depends on loaded data" in a["text"] for a in plain["sections"][0]["advice"]
+    )
+
+
 def strided(factor: int) -> str:
     return programs.NEIGHBOURS.replace("mul.wide.u32 %d2, %r1, 4;", f"mul.wide.u32 %d2, %r1, {factor};")
 

@@ -12,8 +12,10 @@ from orias.explore.reference_data import all_tables, meaning, reference_data, se
 from orias.isa.isa_table import load
 from orias.isa.operations import mnemonics
 from orias.tools.instruction import assemble_instruction
-from tools.isa.ptx_of_sass import count, opcode
+from tools.isa.ptx_of_sass import MOST, SOURCES, count, count_cases, count_program, inputs, opcode
 
+SMALL = 20_000
+"""Bytes of a program that is compiled to see whether the table agrees."""
 KERNELS = Path(__file__).parents[1] / "kernels/ptx"
 
 
@@ -89,6 +91,27 @@ def test_ptx_of_sass() -> None:
     assert {"ld.global"} & set(found["LDG"]) and "ld.global" in table["LDG"] and "shfl.sync.bfly" in table["SHFL"]
     for name in ("LDG", "STS", "LDS", "BAR", "RED"):
         assert set(found.get(name, ())) <= table[name], name
+
+
+@pytest.mark.sweep
+def test_ptx_of_sass_agrees() -> None:
+    """What the command would write now: of the cases of the lowering and of some programs, what makes a good part of a mnemonic is in the table."""
+    table = {name: set(text.split()) for name, text in sentences("ptx_of_sass.txt").items()}
+    programs, cases = inputs(SOURCES)
+    found: dict[str, Any] = {}
+    for file in cases:
+        count_cases(file.read_text(encoding="utf-8"), found)
+    for k, file in [(k, f) for k, f in enumerate(programs) if f.stat().st_size < SMALL][::9]:
+        count_program(k, file, found)
+    assert len(found) > 100
+    missing = {name for name in found if name not in table}
+    poor = {
+        (name, ptx)
+        for name, seen in found.items()
+        for ptx, n in seen.items()
+        if name in table and len(table[name]) < MOST and n > max(3, sum(seen.values()) / 4) and ptx not in table[name]
+    }
+    assert not missing and not poor, "run python -m tools.isa.ptx_of_sass"
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

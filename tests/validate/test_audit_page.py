@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from orias.tools.audit.known_faults import catalogue
 from tests.nvtools import tool
 from tools.write_faults_page import ROOT
 from tools.write_faults_page import page as faults_page
@@ -66,3 +67,11 @@ def test_commands_of_the_page(tmp_path: Path) -> None:
 
 def test_the_page_of_faults_is_the_catalogue() -> None:
     assert (ROOT / "docs" / "ptxas-faults.md").read_text() == faults_page(), "run python tools/write_faults_page.py"
+
+
+def test_every_fault_has_its_ptx() -> None:
+    """A program or an excerpt, which has the instructions of the fault's signature."""
+    for f in catalogue():
+        text = f.excerpt or (ROOT / "tests/oracle_faults" / f.file).read_text(encoding="utf-8")
+        assert f.in_text(text), f.name
+        assert f.title and f.cause and f.who and f.workaround and f.proof

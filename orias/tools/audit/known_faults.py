@@ -21,6 +21,7 @@ class Fault:
         self.who: Final[str] = d["who"]
         self.workaround: Final[str] = d["workaround"]
         self.file: Final[str] = d.get("file", "")
+        self.excerpt: Final[str] = d.get("excerpt", "")
         self.proof: Final[str] = d["proof"]
         self.targets: Final[str] = d["targets"]
         self.levels: Final[list[int]] = d["levels"]

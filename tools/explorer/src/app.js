@@ -1,22 +1,32 @@
 // The state of the page, and what changes it.
 
 import { align } from "./align.js";
-import { oriColumn, ptxColumn, sassColumn, sourceColumn } from "./columns.js";
-import { difference } from "./difference.js";
+import { ptxColumn, sassColumn, sourceColumn } from "./columns.js";
 import { el, num } from "./dom.js";
 import { graphPanel } from "./graph_panel.js";
 import { Marks, marksOf } from "./links.js";
 import { Doc } from "./model.js";
+import { MOST_PHASES, PhaseColumn } from "./phase_columns.js";
 import { phaseStrip } from "./phase_strip.js";
 import { pressurePanel } from "./pressure_panel.js";
 import { rangesPanel } from "./ranges_panel.js";
 import { schedulePanel } from "./schedule_panel.js";
 import { advicePanel, comparePanel, memoryPanel, occupancyPanel, remarksPanel, waitsPanel } from "./tables_panel.js";
+import { ROW } from "./virtual_list.js";
 
 const HELP = [
-  ["↑ ↓, j k", "previous and next row of the column in focus"], ["[ ]", "previous and next phase that changed something"], ["d", "difference to the phase before"],
-  ["/", "search; Enter and Shift+Enter go on"], ["1 … 8", "panels"], ["t", "light or dark"], ["Esc", "forget the choice, the filter and the search"], ["?", "this help"],
+  ["↑ ↓, j k", "previous and next row of the column in focus"], ["[ ]", "previous and next phase that changed something"], ["d", "difference to the phase before"], ["p", "keep the phase in a column of its own"],
+  ["/", "search; Enter and Shift+Enter go on"], ["1 … 9", "panels"], ["m", "panel over most of the page, and back"], ["t", "light or dark"], ["Esc", "forget the choice, the filter and the search"], ["?", "this help"],
 ];
+
+/** Call `move` with the events of the pointer while it drags a handle. */
+function drag(handle, move) {
+  handle.addEventListener("pointerdown", (e) => {
+    handle.setPointerCapture(e.pointerId);
+    handle.addEventListener("pointermove", move);
+    handle.addEventListener("pointerup", () => handle.removeEventListener("pointermove", move), { once: true });
+  });
+}
 
 export class App {
   constructor(root, data) {
@@ -31,8 +41,9 @@ export class App {
     this.pinned = new Marks();
     this.hovered = new Marks();
     this.block = -1;
-    this.diffWith = null;
     this.historyIndex = -1;
+    this.phases = [];
+    this.shown = null;
     this.register = "";
     this.found = [];
     this.build();
@@ -44,35 +55,29 @@ export class App {
 
   build() {
     this.columns = [];
-    const column = (list, title, hint, size) => {
-      const head = el("div", { class: "head" }, el("strong", {}, title), " ", el("span", { class: "faint" }, hint));
-      const element = el("section", { class: "column", style: `flex:${size} 1 0`, "aria-label": title }, head, list.element);
-      this.columns.push({ list, element, head, title });
-      return element;
-    };
-    const parts = [];
+    const column = (list, title, hint, size) => this.addColumn(list, title, el("div", { class: "head" }, el("strong", {}, title), " ", el("span", { class: "faint" }, hint)), size);
     const places = this.sourceRows();
     if (places.length) {
       this.source = sourceColumn(this);
-      parts.push(column(this.source, "Source", "", 24));
+      column(this.source, "Source", "", 24);
       this.source.set(places);
     }
     if (this.doc.ptx.length) {
       this.ptx = ptxColumn(this);
-      parts.push(column(this.ptx, "PTX", `${num(this.doc.ptx.length)} lines`, 27));
+      column(this.ptx, "PTX", `${num(this.doc.ptx.length)} lines`, 27);
       this.ptx.set(this.doc.ptx);
     }
     if (this.doc.histories.length && !this.docB) {
-      this.ori = oriColumn(this);
-      const part = column(this.ori, "Ori", "", 33);
+      this.shown = new PhaseColumn(this);
+      this.phases = [this.shown];
+      this.addColumn(this.shown.list, "Ori", this.shown.head, 33);
       this.strip = phaseStrip(this);
-      parts.push(part);
     }
     this.sass = sassColumn(this, "a", this.docB ? `SASS of ${this.doc.label}` : "SASS");
-    parts.push(column(this.sass, this.docB ? `SASS ${this.doc.label}` : "SASS", "", 42));
+    column(this.sass, this.docB ? `SASS ${this.doc.label}` : "SASS", "", 42);
     if (this.docB) {
       this.sassB = sassColumn(this, "b", `SASS of ${this.docB.label}`);
-      parts.push(column(this.sassB, `SASS ${this.docB.label}`, "", 42));
+      column(this.sassB, `SASS ${this.docB.label}`, "", 42);
     }
     for (const c of this.columns) {
       if (c.list === this.sass || c.list === this.sassB) {
@@ -87,33 +92,76 @@ export class App {
     if (this.docB) this.panels.unshift(comparePanel(this));
     this.tabs = el("div", { class: "tabs", role: "tablist" }, ...this.panels.map((p, k) =>
       el("button", { role: "tab", id: `tab-${p.id}`, "aria-controls": "panel", onclick: () => this.showTab(p.id), title: `key ${k + 1}` }, p.title)));
-    this.panel = el("div", { class: "panel", id: "panel", role: "tabpanel" });
-    const main = el("main", { class: "columns" }, ...parts);
-    const splitter = el("div", { class: "splitter", role: "separator", "aria-orientation": "horizontal", "aria-label": "Height of the panel", tabindex: "0" });
-    const lower = el("div", { class: "lower" }, this.tabs, this.panel);
+    this.panel = el("div", { class: "panel", id: "panel", role: "tabpanel", tabindex: "0" });
+    this.main = el("main", { class: "columns" });
+    this.placeColumns();
+    const splitter = el("div", { class: "splitter", role: "separator", "aria-orientation": "horizontal", "aria-label": "Height of the panel", "aria-valuenow": 36, tabindex: "0" });
+    this.taller = el("button", { class: "small", title: "Panel over most of the page, and back (m)", "aria-label": "Tall panel", "aria-pressed": false, onclick: () => this.tall() }, "⤢");
+    const lower = el("section", { class: "lower", "aria-label": "Panels" }, splitter, el("div", { class: "tabbar" }, this.tabs, this.taller), this.panel);
     this.split(splitter, lower);
     this.top = el("header", {});
-    this.root.replaceChildren(this.top, ...(this.strip ? [this.strip.element] : []), main, splitter, lower);
+    this.root.replaceChildren(this.top, ...(this.strip ? [this.strip.element] : []), this.main, lower);
     this.header();
     addEventListener("keydown", (e) => this.key(e));
     addEventListener("resize", () => this.drawPanel());
   }
 
+  /** A column with its head; placeColumns puts it into the page. */
+  addColumn(list, title, head, size, at = this.columns.length) {
+    const element = el("section", { class: "column", style: `flex:${size} 1 0`, "aria-label": title }, head, list.element);
+    this.columns.splice(at, 0, { list, element, head, title });
+    return element;
+  }
+
+  /** Put the columns into the page, with a handle between neighbours that gives width from one to the other. */
+  placeColumns() {
+    const parts = [];
+    this.columns.forEach((c, k) => {
+      if (k) parts.push(this.handle(this.columns[k - 1], c));
+      parts.push(c.element);
+    });
+    this.main.replaceChildren(...parts);
+  }
+
+  handle(left, right) {
+    const bar = el("div", { class: "handle", role: "separator", "aria-orientation": "vertical", "aria-label": `Width of ${left.title} and ${right.title}`, "aria-valuenow": 50, tabindex: "0" });
+    const move = (by) => {
+      const widths = this.columns.map((c) => c.element.clientWidth);
+      this.columns.forEach((c, k) => (c.element.style.flex = `${widths[k]} 1 0`));
+      const [a, b] = [left, right].map((c) => widths[this.columns.indexOf(c)]);
+      const d = Math.max(80 - a, Math.min(b - 80, by));
+      left.element.style.flex = `${a + d} 1 0`;
+      right.element.style.flex = `${b - d} 1 0`;
+      bar.setAttribute("aria-valuenow", Math.round((100 * (a + d)) / (a + b)));
+    };
+    drag(bar, (m) => move(m.movementX));
+    bar.addEventListener("keydown", (e) => {
+      const step = { ArrowLeft: -24, ArrowRight: 24 }[e.key];
+      if (step) move(step);
+    });
+    return bar;
+  }
+
   split(bar, lower) {
     const set = (h) => {
+      this.tall(false);
       lower.style.height = `${Math.max(60, Math.min(innerHeight - 240, h))}px`;
+      bar.setAttribute("aria-valuenow", Math.round((100 * lower.clientHeight) / innerHeight));
       this.drawPanel();
     };
-    bar.addEventListener("pointerdown", (e) => {
-      bar.setPointerCapture(e.pointerId);
-      const move = (m) => set(innerHeight - m.clientY - 3);
-      bar.addEventListener("pointermove", move);
-      bar.addEventListener("pointerup", () => bar.removeEventListener("pointermove", move), { once: true });
-    });
+    drag(bar, (m) => set(innerHeight - m.clientY - 3));
     bar.addEventListener("keydown", (e) => {
       const step = { ArrowUp: 24, ArrowDown: -24 }[e.key];
       if (step) set(lower.clientHeight + step);
     });
+  }
+
+  /** The panel over most of the page, or as high as before. */
+  tall(on = !this.root.classList.contains("tall")) {
+    if (on === this.root.classList.contains("tall")) return;
+    this.root.classList.toggle("tall", on);
+    this.taller.setAttribute("aria-pressed", on);
+    this.drawPanel();
   }
 
   header() {
@@ -125,7 +173,7 @@ export class App {
     this.searchInput = el("input", { type: "search", placeholder: "search  /", "aria-label": "Search", oninput: () => this.search(this.searchInput.value), onkeydown: (e) => e.key === "Enter" && this.next(e.shiftKey ? -1 : 1) });
     this.foundText = el("span", { class: "faint found", role: "status" });
     this.facts = el("div", { class: "facts" });
-    this.help = el("dialog", { "aria-label": "Keys" }, el("h3", {}, "Keys"), el("table", {}, ...HELP.map(([k, t]) => el("tr", {}, el("td", {}, el("kbd", {}, k)), el("td", {}, t)))),
+    this.help = el("dialog", { "aria-label": "Keys" }, el("h2", {}, "Keys"), el("table", {}, ...HELP.map(([k, t]) => el("tr", {}, el("td", {}, el("kbd", {}, k)), el("td", {}, t)))),
       el("p", { class: "faint" }, "Point at a line to see where it ends up; click to keep it. Click a register or a value to follow it. Shift+click on a phase shows the difference to the chosen one."),
       el("form", { method: "dialog" }, el("button", {}, "Close")));
     this.top.replaceChildren(
@@ -181,12 +229,68 @@ export class App {
     this.fillSass();
   }
 
+  /** The list of the active column of phases, its phase, and the phase to which it shows the difference. */
+  get ori() {
+    return this.shown?.list;
+  }
+
+  get phase() {
+    return this.shown?.phase;
+  }
+
+  get diffWith() {
+    return this.shown.base;
+  }
+
   showHistory(k) {
     this.historyIndex = k;
-    this.history = this.doc.histories[k] || null;
-    this.phase = this.history ? this.history.changed[this.history.changed.length - 1] : null;
-    this.diffWith = null;
-    this.fillOri();
+    this.history = (this.shown && this.doc.histories[k]) || null;
+    if (!this.shown) return;
+    this.show(this.history ? this.history.changed[this.history.changed.length - 1] : null);
+    for (const c of this.phases.filter((x) => x !== this.shown)) this.closePhases(c);
+  }
+
+  /** What the active column shows. */
+  show(phase, base = null) {
+    this.shown.phase = phase;
+    this.shown.base = base;
+    this.shown.fill();
+    this.strip.draw();
+  }
+
+  /** A copy of the active column at its left, which stays as it is. */
+  splitPhases() {
+    if (!this.history || this.phases.length === MOST_PHASES) return;
+    const kept = new PhaseColumn(this);
+    kept.phase = this.phase;
+    kept.base = this.shown.base;
+    const at = this.columns.findIndex((c) => c.list === this.shown.list);
+    this.addColumn(kept.list, `Ori after ${kept.phase.name}`, kept.head, this.columns[at].element.style.flexGrow, at);
+    this.phases.splice(this.phases.indexOf(this.shown), 0, kept);
+    this.placePhases();
+    kept.fill();
+    kept.list.reveal(Math.round((this.shown.list.view.scrollTop + this.shown.list.view.clientHeight / 2) / ROW), true);
+  }
+
+  closePhases(column) {
+    if (this.phases.length < 2) return;
+    this.columns.splice(this.columns.findIndex((c) => c.list === column.list), 1);
+    this.phases.splice(this.phases.indexOf(column), 1);
+    if (this.shown === column) this.shown = this.phases[this.phases.length - 1];
+    this.placePhases();
+  }
+
+  activate(column) {
+    if (this.shown === column) return;
+    this.shown = column;
+    this.placePhases(false);
+  }
+
+  placePhases(moved = true) {
+    if (moved) this.placeColumns();
+    for (const c of this.phases) c.head.classList.toggle("active", this.phases.length > 1 && c === this.shown);
+    this.main.classList.toggle("several", this.phases.length > 1);
+    this.strip.draw();
   }
 
   fillSass() {
@@ -195,22 +299,13 @@ export class App {
     this.sass.set(this.section.instructions.map((r) => r.index).filter(inside).filter((i) => i < this.section.count));
     this.sassB?.set(this.sectionB ? this.sectionB.instructions.map((r) => r.index).slice(0, this.sectionB.count) : []);
     const filters = [this.block >= 0 ? this.section.blockName(this.block) : "", this.register, this.part?.name].filter(Boolean).join(", ");
-    this.hint(this.sass, `${num(this.sass.items.length)} instructions${filters ? ` of ${filters}` : ""}`);
-    if (this.sassB) this.hint(this.sassB, this.sectionB ? `${num(this.sassB.items.length)} instructions${this.alignment ? `, ${num(this.alignment.count)} as in ${this.doc.label}` : ""}` : "no such function");
+    this.setHint(this.sass, `${num(this.sass.items.length)} instructions${filters ? ` of ${filters}` : ""}`);
+    if (this.sassB) this.setHint(this.sassB, this.sectionB ? `${num(this.sassB.items.length)} instructions${this.alignment ? `, ${num(this.alignment.count)} as in ${this.doc.label}` : ""}` : "no such function");
   }
 
-  hint(list, text) {
+  setHint(list, text) {
     const c = this.columns.find((x) => x.list === list);
     c.head.lastElementChild.textContent = text;
-  }
-
-  fillOri() {
-    if (!this.ori || !this.history) return;
-    const now = this.history.linesAfter(this.phase);
-    if (this.diffWith === null) this.ori.set(now.map((line) => ({ line })));
-    else this.ori.set(difference(this.history.linesAfter(this.history.phases[this.diffWith]), now));
-    this.hint(this.ori, this.diffWith === null ? `after ${this.phase.name}, PTX line at the right` : `${this.history.phases[this.diffWith].name} → ${this.phase.name}`);
-    this.strip.draw();
   }
 
   showPhase(k, compare = false) {
@@ -218,21 +313,16 @@ export class App {
     while (!phases[k].changed) k--;
     if (compare) {
       const [a, b] = [Math.min(k, this.phase.index), Math.max(k, this.phase.index)];
-      this.diffWith = a === b ? null : a;
-      this.phase = phases[b];
-    } else {
-      this.phase = phases[k];
-      if (this.diffWith !== null) this.diffWith = this.before(k);
-    }
-    this.fillOri();
-    if (this.diffWith !== null) this.ori.reveal(this.ori.items.findIndex((x) => x.mark !== " "), true);
+      this.show(phases[b], a === b ? null : a);
+    } else this.show(phases[k], this.diffWith === null ? null : this.before(k));
+    this.shown.revealChange();
     this.repaint();
   }
 
   showPhaseNamed(name) {
     const p = this.history?.phases.find((x) => x.name === name);
     if (!p) return;
-    this.diffWith = p.changed ? this.before(p.index) : null;
+    this.shown.base = p.changed ? this.before(p.index) : null;
     this.showPhase(p.index);
   }
 
@@ -242,9 +332,8 @@ export class App {
   }
 
   toggleDiff() {
-    this.diffWith = this.diffWith === null ? this.before(this.phase.index) : null;
-    this.fillOri();
-    if (this.diffWith !== null) this.ori.reveal(this.ori.items.findIndex((x) => x.mark !== " "), true);
+    this.show(this.phase, this.diffWith === null ? this.before(this.phase.index) : null);
+    this.shown.revealChange();
   }
 
   stepPhase(d) {
@@ -308,6 +397,7 @@ export class App {
     this.hovered = new Marks();
     this.pinned = this.marks(focus);
     this.follow(from);
+    this.current()?.follow?.();
     this.repaint();
     this.drawPanel(true);
   }
@@ -327,16 +417,19 @@ export class App {
     }
     if (this.sassB && this.side === "b" && from === "sass") this.sass.reveal(this.sass.items.findIndex((i) => /hit|def/.test(this.otherMark(m, this.section, i))));
     if (from !== "source" && this.source && m.source.size) this.source.reveal(this.source.items.findIndex((x) => m.source.has(x.place)));
-    if (from !== "ori" && this.ori && this.history) {
+    if (this.history) {
       const rank = (x) => {
         const [, line, uid] = this.history.lines[x.line];
         if (!uid) return 0;
         const k = m.uid.get(`${this.historyIndex}:${uid}`);
         return k ? 2 : line && m.oriLine.has(line) ? 1 : 0;
       };
-      let at = this.ori.items.findIndex((x) => rank(x) === 2);
-      if (at < 0) at = this.ori.items.findIndex((x) => rank(x) === 1);
-      this.ori.reveal(at);
+      for (const { list } of this.phases) {
+        if (from === "ori" && list === this.ori) continue;
+        let at = list.items.findIndex((x) => rank(x) === 2);
+        if (at < 0) at = list.items.findIndex((x) => rank(x) === 1);
+        list.reveal(at);
+      }
     }
   }
 
@@ -378,7 +471,7 @@ export class App {
       const look = (list, textOf) => list?.items.forEach((x, i) => textOf(x, i).toLowerCase().includes(wanted) && this.found.push([list, i]));
       look(this.source, (x) => x.text || "");
       look(this.ptx, (x) => x);
-      if (this.history) look(this.ori, (x) => this.history.lines[x.line][0]);
+      if (this.history) for (const { list } of this.phases) look(list, (x) => this.history.lines[x.line][0]);
       look(this.sass, (i) => this.section.instructions[i].text);
       look(this.sassB, (i) => this.sectionB.instructions[i].text);
       const first = this.found.findIndex(([l]) => l === this.sass);
@@ -458,6 +551,8 @@ export class App {
     } else if (e.key === "[") this.stepPhase(-1);
     else if (e.key === "]") this.stepPhase(1);
     else if (e.key === "d" && this.history) this.toggleDiff();
+    else if (e.key === "p") this.splitPhases();
+    else if (e.key === "m") this.tall();
     else if (e.key === "t") this.theme();
     else if (e.key === "?") this.help.showModal();
     else if (e.key === "Escape") {

@@ -56,15 +56,15 @@ function contains(text, name) {
   return at >= 0 && !/[\w$]/.test(text[at + name.length] || "");
 }
 
-export function oriColumn(app) {
+/** `column` has the state that is shown ({@link PhaseColumn}). */
+export function oriColumn(app, column) {
   const list = new VirtualList({
     label: "Ori",
     render: (x) => {
-      const [text, line] = app.history.lines[x.line];
-      const head = !app.history.lines[x.line][2];
-      const mark = app.diffWith === null ? null : el("span", { class: `sign s-${x.mark === "+" ? "came" : x.mark === "-" ? "went" : "same"}` }, x.mark);
+      const [text, line, uid] = app.history.lines[x.line];
+      const mark = column.base === null ? null : el("span", { class: `sign s-${x.mark === "+" ? "came" : x.mark === "-" ? "went" : "same"}` }, x.mark);
       const shown = text.replace(/ ; \{.*\}/, "");
-      return [mark, head ? el("span", { class: "blockhead" }, ...sassTokens(shown)) : el("span", { class: "code" }, "  ", ...sassTokens(shown)), line ? el("span", { class: "at" }, line) : null];
+      return [mark, uid ? el("span", { class: "code" }, "  ", ...sassTokens(shown)) : el("span", { class: "blockhead" }, ...sassTokens(shown)), line ? el("span", { class: "at" }, line) : null];
     },
     rowClass: (x) => {
       const [text, line, uid] = app.history.lines[x.line];
@@ -80,6 +80,7 @@ export function oriColumn(app) {
     onClick: (i, e) => {
       const x = app.history.lines[list.items[i].line];
       const name = clicked(app, e);
+      app.activate(column);
       if (/^v\d/.test(name)) app.pin({ kind: "name", name }, "ori");
       else if (/^b\d/.test(name) && !x[2]) app.pin(null, "ori");
       else if (x[2]) app.pin({ kind: "ori", line: x[1], uid: x[2] }, "ori");

@@ -51,9 +51,12 @@ export function pressurePanel(app) {
     c.moveTo(left, y(s.registers));
     c.lineTo(w - right, y(s.registers));
     c.stroke();
-    c.fillStyle = colour("--bad");
     c.textAlign = "left";
-    c.fillText(`allocated: ${s.registers}`, left + 6, y(s.registers) - 4);
+    const allocated = `allocated: ${s.registers}`;
+    c.fillStyle = colour("--bg");
+    c.fillRect(left + 3, y(s.registers) - 14, c.measureText(allocated).width + 6, 13);
+    c.fillStyle = colour("--bad");
+    c.fillText(allocated, left + 6, y(s.registers) - 4);
     c.fillStyle = colour("--faint");
     c.textAlign = "right";
     if (lastLabel > 1e8) for (let n = 0, step = Math.max(2, Math.ceil(top / 5)); n < top; n += step) c.fillText(n, left - 5, y(n) + 4);

@@ -28,7 +28,7 @@ class Reference {
     root.replaceChildren(
       el("header", {}, el("h1", {}, "SASS instructions"), this.search, this.sm, this.pipe, this.count,
         el("div", { class: "right" }, el("button", { class: "small", title: "light or dark (t)", "aria-label": "light or dark", onclick: () => this.theme() }, "◐"))),
-      el("div", { class: "body" }, this.list, this.detail));
+      el("div", { class: "body" }, el("nav", { class: "side", "aria-label": "Instructions" }, this.list), this.detail));
     addEventListener("hashchange", () => this.follow());
     addEventListener("keydown", (e) => {
       if (/^(INPUT|SELECT)$/.test(e.target.tagName)) {

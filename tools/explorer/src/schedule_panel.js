@@ -35,6 +35,8 @@ export function schedulePanel(app) {
   const zoom = el("select", { "aria-label": "Scale", onchange: () => choose(Number(select.value)) },
     el("option", { value: "0" }, "fit"), el("option", { value: "1" }, "1 px a cycle"), el("option", { value: "4" }, "4 px a cycle"));
   const text = el("div", { class: "note" });
+  const caption = el("div", { class: "caption", "aria-hidden": "true" }, el("span", { class: "addr" }, "addr"), el("span", { class: "stext" }, "instruction"),
+    el("span", { class: "cycle" }, "cycle"), el("span", { class: "lost2" }, "waits"), el("span", {}, "waiting, issue, and until the result is there"));
   let known = null;
 
   function describe(r) {
@@ -44,6 +46,7 @@ export function schedulePanel(app) {
 
   function choose(k) {
     region = app.section.regions[k];
+    select.value = k;
     const end = Math.max(1, ...region.timeline.map(([, c, late]) => c + late));
     const width = Math.max(200, list.view.clientWidth - 450);
     region.scale = Number(zoom.value) || width / end;
@@ -71,11 +74,24 @@ export function schedulePanel(app) {
       const regions = app.section.regions.map((r, k) => [r, k]).filter(([r]) => r.timeline.length);
       regions.sort((a, b) => b[0].one_warp_far * 10 ** b[0].depth - a[0].one_warp_far * 10 ** a[0].depth);
       select.replaceChildren(...regions.map(([r, k]) => el("option", { value: k }, describe(r))));
-      if (regions.length) choose(regions[0][1]);
+      if (regions.length) choose(around() ?? regions[0][1]);
     } else if (region) choose(Number(select.value));
+  }
+
+  /** The innermost loop or the straight code in which the chosen instruction is; null if there is no such choice. */
+  function around() {
+    const at = app.side === "a" && app.focus?.kind === "sass" ? app.focus.index : -1;
+    const found = app.section.regions.map((r, k) => [r, k]).filter(([r]) => r.timeline.some(([i]) => i === at)).sort((a, b) => b[0].depth - a[0].depth);
+    return found.length ? found[0][1] : null;
+  }
+
+  function follow() {
+    const k = around();
+    if (k !== null && app.section.regions[k] !== region) choose(k);
+    list.reveal(region ? region.timeline.findIndex(([i]) => i === app.focus?.index) : -1);
   }
   return {
     id: "schedule", title: "Schedule",
-    element: el("div", { class: "schedule" }, el("div", { class: "bar" }, select, zoom, text), list.element), draw, mark: () => list.repaint(),
+    element: el("div", { class: "schedule" }, el("div", { class: "bar" }, select, zoom, text), caption, list.element), draw, follow, mark: () => list.repaint(),
   };
 }

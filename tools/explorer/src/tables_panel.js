@@ -3,7 +3,7 @@
 import { causeClass, el, hex, num, operation } from "./dom.js";
 
 function table(heads, rows, name = "") {
-  return el("table", { class: name }, el("thead", {}, el("tr", {}, ...heads.map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, ...rows));
+  return el("table", { class: name }, el("thead", {}, el("tr", {}, ...heads.map((h) => (h ? el("th", { scope: "col" }, h) : el("td"))))), el("tbody", {}, ...rows));
 }
 
 function goes(action) {
@@ -23,9 +23,9 @@ export function remarksPanel(app) {
       el("div", { class: "bar", role: "group", "aria-label": "Kinds" },
         el("button", { class: "chip", "aria-pressed": !only, onclick: () => ((only = ""), draw()) }, `all ${all.length}`),
         ...[...count].map(([k, n]) => el("button", { class: "chip", title: app.doc.data.kinds[k], "aria-pressed": only === k, onclick: () => ((only = k), draw()) }, el("i", { class: `kind-${k}` }, "● "), `${k} ${n}`))),
-      all.length ? table(["line", "kind", "what and why", "phase"], shown.slice(0, 2000).map((r) =>
+      all.length ? table(["lines", "kind", "what and why", "phase"], grouped(shown).slice(0, 1000).map(([r, lines]) =>
         el("tr", goes(() => r.line && app.pin({ kind: "ptx", line: r.line }, "")),
-          el("td", { class: "n" }, r.line || ""), el("td", {}, el("i", { class: `kind-${r.kind}` }, "● "), r.kind), el("td", { class: "wide" }, r.text),
+          el("td", { class: "lines" }, lineLinks(app, lines)), el("td", {}, el("i", { class: `kind-${r.kind}` }, "● "), r.kind), el("td", { class: "wide" }, r.text),
           el("td", { class: "faint" }, el("button", { class: "link", onclick: (e) => (e.stopPropagation(), app.showPhaseNamed(r.phase)) }, r.phase))))) : el("p", { class: "faint" }, "No remarks: the file is a finished cubin, or there was nothing to decide."));
   }
   return { id: "remarks", title: "Remarks", element: view, draw };
@@ -47,8 +47,8 @@ export function occupancyPanel(app) {
         el("p", {}, `${s.registers} registers a thread, ${num(s.shared)} bytes of static shared memory. `,
           o.next ? `With ${o.next.registers} registers (${s.registers - o.next.registers} fewer) ${o.next.warps} warps fit, limited by ${o.next.limit}.` : "Fewer registers give no more warps."),
         el("p", { class: "faint" }, "Dynamic shared memory is not counted: the launch decides it.")),
-      el("div", {}, el("h3", {}, "For other register counts"), bars(o.by_registers, "registers", o.most_warps, (r) => r.registers === s.registers)),
-      el("div", {}, el("h3", {}, "For other block sizes"), bars(o.by_threads, "threads", o.most_warps, (r) => r.threads === s.threads)));
+      el("div", {}, el("h2", {}, "For other register counts"), bars(o.by_registers, "registers", o.most_warps, (r) => r.registers === s.registers)),
+      el("div", {}, el("h2", {}, "For other block sizes"), bars(o.by_threads, "threads", o.most_warps, (r) => r.threads === s.threads)));
   }
   return { id: "occupancy", title: "Occupancy", element: view, draw };
 }
@@ -77,6 +77,7 @@ function accessRow(app, m, side, first) {
 }
 
 const MOST = 500;
+const MOST_LINES = 16;
 
 export function memoryPanel(app) {
   const view = el("div", { class: "pad cols two" });
@@ -94,14 +95,15 @@ export function memoryPanel(app) {
     const shown = only ? bad : s.memory;
     const rows = shown.slice(0, MOST).flatMap((m) => (m.sides.length ? m.sides : [{}]).map((side, k) => accessRow(app, m, side, k === 0)));
     view.replaceChildren(
-      el("div", { class: "narrow" }, el("h3", {}, "By width"), table(["space", "kind", "bytes", "count"],
-        [...sum].sort().map(([key, n]) => el("tr", {}, ...key.split("|").map((x, k) => el("td", { class: k === 2 ? "n" : "" }, x)), el("td", { class: "n" }, n)))),
-        el("p", { class: "faint" }, "Bytes a thread; 16 are the widest."),
-        local.length || spills.length ? el("h3", {}, local.length ? `Spills: ${local.length} accesses of local memory` : "Values made again or later") : null,
+      el("div", { class: "narrow" },
+        local.length || spills.length ? el("h2", {}, local.length ? `Spills: ${local.length} accesses of local memory` : "Values made again or later") : null,
         local.length && s.spill_loads !== undefined ? el("p", {}, `${num(s.spill_stores)} bytes stored, ${num(s.spill_loads)} loaded, ${num(s.stack)} of stack.`) : null,
-        spills.length ? table(["lines", "kind", "value and reason"], grouped(spills).slice(0, 100).map(([r, lines]) => el("tr", goes(() => r.line && app.pin({ kind: "ptx", line: r.line }, "")), el("td", { class: "wide lines" }, lines), el("td", {}, r.kind), el("td", { class: "wide" }, r.text)))) : null),
+        spills.length ? table(["lines", "kind", "value and reason"], grouped(spills).slice(0, 100).map(([r, lines]) => el("tr", goes(() => r.line && app.pin({ kind: "ptx", line: r.line }, "")), el("td", { class: "lines" }, lineLinks(app, lines)), el("td", {}, r.kind), el("td", { class: "wide" }, r.text)))) : null,
+        el("h2", {}, "By width"), table(["space", "kind", "bytes", "count"],
+        [...sum].sort().map(([key, n]) => el("tr", {}, ...key.split("|").map((x, k) => el("td", { class: k === 2 ? "n" : "" }, x)), el("td", { class: "n" }, n)))),
+        el("p", { class: "faint" }, "Bytes a thread; 16 are the widest.")),
       el("div", { class: "rest" },
-        el("div", { class: "bar" }, el("h3", {}, s.run ? `Accesses, in a run of ${num(s.run.warps)} warps` : "Accesses of a warp, estimated"),
+        el("div", { class: "bar" }, el("h2", {}, s.run ? `Accesses, in a run of ${num(s.run.warps)} warps` : "Accesses of a warp, estimated"),
           el("button", { class: "chip", "aria-pressed": !only, onclick: () => ((only = false), draw()) }, `all ${s.memory.length}`),
           el("button", { class: "chip", "aria-pressed": only, title: "accesses that take more than they need", onclick: () => ((only = true), draw()) }, `poor ${bad.length}`),
           el("span", { class: "faint" }, "sectors of 32 bytes, or turns of the shared-memory banks, of the least for as much data")),
@@ -115,11 +117,17 @@ export function memoryPanel(app) {
 function grouped(remarks) {
   const by = new Map();
   for (const r of remarks) {
-    const key = `${r.kind}|${r.text}`;
+    const key = `${r.kind}|${r.text}|${r.phase}`;
     if (by.has(key)) by.get(key)[1].push(r.line);
     else by.set(key, [r, [r.line]]);
   }
-  return [...by.values()].map(([r, lines]) => [r, [...new Set(lines)].sort((a, b) => a - b).join(", ")]);
+  return [...by.values()].map(([r, lines]) => [r, [...new Set(lines)].filter(Boolean).sort((a, b) => a - b)]);
+}
+
+/** The numbers of PTX lines, each of which goes to its line; the first few of many. */
+function lineLinks(app, lines) {
+  const out = lines.slice(0, MOST_LINES).map((n) => [el("button", { class: "link", onclick: (e) => (e.stopPropagation(), app.pin({ kind: "ptx", line: n }, "")) }, n), " "]);
+  return [...out.flat(), lines.length > MOST_LINES ? el("span", { class: "faint" }, `and ${num(lines.length - MOST_LINES)} more`) : null];
 }
 
 const ADVICE_MARK = { registers: "registers", spills: "spilled", occupancy: "registers", waits: "moved", divergence: "not-unrolled", coalescing: "spilled", banks: "spilled" };
