@@ -167,7 +167,7 @@ class CallInfo:
         clobber_b: int = 0,
     ) -> None:
         self.target: str | None = target
-        self.kind: str = kind  # "abi", "helper", "syscall"
+        self.kind: str = kind  # "abi", "helper", "syscall", "extern"
         self.clobber_r: int = clobber_r
         self.clobber_p: int = clobber_p
         self.clobber_ur: int = clobber_ur
