@@ -58,7 +58,6 @@ OBJECTS_DIFFERENT: Final = frozenset(
         "aliasx",
         "atom_shared_f32",
         "ballot1",
-        "brxf",
         "call_visible",
         "call_weak",
         "const",

@@ -269,6 +269,11 @@ class ModuleLower:
         return -1 if self.names_externs else self.slot(g.name)
 
     @property
+    def has_tables(self) -> bool:
+        """True if branches may read tables of a constant bank 2 of the function or kernel."""
+        return not self.options.debug and (self.options.relocatable or not self.options.own_sections)
+
+    @property
     def names_externs(self) -> bool:
         """True if calls of undefined functions name the symbol instead of reading its address from bank 4."""
         return self.options.own_sections or self.options.extensible
