@@ -9,7 +9,7 @@ from orias.ptx.ast import Function, Var
 from orias.ptx.declaration_words import LINKAGE, Declared, element_bytes, make_var, natural_align, read_words
 from orias.ptx.expr import integer
 from orias.ptx.gates import DIRECTIVES
-from orias.ptx.initial import initialiser
+from orias.ptx.initial import initialiser, read_values
 from orias.ptx.lexer import T_DOT, T_IDENT, T_INT, T_PUNCT, int_value
 from orias.ptx.parser_state import Range, State
 from orias.ptx.signatures import alignment, redefinition
@@ -113,12 +113,9 @@ def _in_range(tail: str, count: int) -> bool:
 
 def _refused_initialiser(state: State, name: str, line: int) -> None:
     """Reads an initialiser where none is allowed, and reports it."""
-    state.error(f"No initial value is allowed for '{name}' in this state space", line)
     state.punct("=")
-    dummy = Var(name, "global", "b64", 1, line)
-    if state.lex.text == "{":
-        dummy.dims = (0,)
-    initialiser(state, dummy)
+    read_values(state)
+    state.error(f"No initial value is allowed for '{name}' in this state space", line)
 
 
 def _type_gate(state: State, type_: str, line: int) -> None:
@@ -187,10 +184,10 @@ def variables(state: State, found: Declared) -> None:
             if var.space not in ("global", "const"):
                 _refused_initialiser(state, name, line)
             else:
-                if var.linkage == "extern":
-                    state.error(f"No initial value is allowed for external symbol '{name}'", line)
                 lex.next()
                 initialiser(state, var)
+                if var.linkage == "extern":
+                    state.error(f"No initial value is allowed for external symbol '{name}'", line)
         if lex.kind != T_PUNCT or lex.text not in (",", ";"):
             state.syntax()
         _variable_errors(state, var)
