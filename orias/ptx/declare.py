@@ -9,7 +9,7 @@ from orias.ptx.ast import Function, Var
 from orias.ptx.declaration_words import LINKAGE, Declared, element_bytes, make_var, natural_align, read_words
 from orias.ptx.expr import integer
 from orias.ptx.gates import DIRECTIVES
-from orias.ptx.initial import initialiser, read_values
+from orias.ptx.initial import initialiser
 from orias.ptx.lexer import T_DOT, T_IDENT, T_INT, T_PUNCT, int_value
 from orias.ptx.parser_state import Range, State
 from orias.ptx.signatures import alignment, redefinition
@@ -95,7 +95,8 @@ def registers(state: State, found: Declared) -> None:
                 if 0 in array.dims:
                     state.error(f"Non-external variable '{name}' has incomplete type", line)
         if lex.kind == T_PUNCT and lex.text == "=":
-            _refused_initialiser(state, name, line)
+            lex.next()
+            initialiser(state, Var(name, "reg", found.type, found.vec, line), _NO_VALUE.format(name))
         if state.function is None:
             # ptxas waits for what follows the name
             if lex.kind != T_PUNCT or lex.text not in (",", ";"):
@@ -111,11 +112,7 @@ def _in_range(tail: str, count: int) -> bool:
     return tail.isdigit() and len(tail) <= 10 and (tail == "0" or tail[0] != "0") and int(tail) < count
 
 
-def _refused_initialiser(state: State, name: str, line: int) -> None:
-    """Reads an initialiser where none is allowed, and reports it."""
-    state.punct("=")
-    read_values(state)
-    state.error(f"No initial value is allowed for '{name}' in this state space", line)
+_NO_VALUE: Final = "No initial value is allowed for '{}' in this state space"
 
 
 def _type_gate(state: State, type_: str, line: int) -> None:
@@ -181,10 +178,10 @@ def variables(state: State, found: Declared) -> None:
                 state.fatal(f"Number of variables '{name}<{count}>' is out of range", line)
         var = make_var(state, name, found, line)
         if lex.kind == T_PUNCT and lex.text == "=":
+            lex.next()
             if var.space not in ("global", "const"):
-                _refused_initialiser(state, name, line)
+                initialiser(state, var, _NO_VALUE.format(name))
             else:
-                lex.next()
                 initialiser(state, var)
                 if var.linkage == "extern":
                     state.error(f"No initial value is allowed for external symbol '{name}'", line)

@@ -45,16 +45,21 @@ class _List:
         self.line: int = 0
 
 
-def initialiser(state: State, var: Var) -> None:
-    """Reads the initialiser of a variable and gives an unsized array its size."""
+def initialiser(state: State, var: Var, refused: str = "") -> None:
+    """Reads the initialiser of a variable and gives an unsized array its size.
+
+    ``refused``: the error where none is allowed, which comes before those on values.
+    """
     lex = state.lex
     if var.type in _FIELDS:
+        if refused:
+            state.error(refused, var.line)
         _opaque(state, var)
         return
     size = element_bytes(var.type)
     shape = [*var.dims, *([var.vec] if var.vec > 1 else [])]
     match = re.compile(_INT_LIST).match(lex.source, lex.start) if lex.kind == T_PUNCT else None
-    if match is not None and len(shape) == 1 and var.type[0] in "bus" and var.type != "b128":
+    if match is not None and not refused and len(shape) == 1 and var.type[0] in "bus" and var.type != "b128":
         values = _int_list(match[1], size)
         if values is not None:
             end = lex.line + lex.source.count("\n", lex.start, match.end())
@@ -64,7 +69,9 @@ def initialiser(state: State, var: Var) -> None:
             var.init = [(i * size, v) for i, v in enumerate(values)]
             _grow(var, len(values))
             return
-    read = read_values(state)
+    read = _read_values(state)
+    if refused:
+        state.error(refused, var.line)
     if var.type in _NO_VALUES and not shape:
         state.fatal(f"No initial value is allowed for .{var.type} type", read.line)
     if isinstance(read, _List) != bool(shape):
@@ -148,7 +155,7 @@ def _int_list(text: str, size: int) -> list[int] | None:
         return None
 
 
-def read_values(state: State) -> "_Leaf | _List":
+def _read_values(state: State) -> "_Leaf | _List":
     """Reads the values of an initialiser; what they mean is checked when all are read."""
     lex = state.lex
     if lex.kind != T_PUNCT or lex.text != "{":
@@ -254,7 +261,7 @@ def pattern(state: State, value: Const, type_: str, size: int, line: int) -> int
         if type_ == "f64":
             return value.value if value.type == "f64" else f32_to_f64_bits(value.value)
         return value.value if value.type == "f32" else f64_to_f32_bits(value.value)
-    if value.type != "int":
+    if value.type != "int" or type_ == "pred":
         state.fatal("Initial value type mismatch", line)
     return value.value & MASK64 & ((1 << 8 * size) - 1)
 
