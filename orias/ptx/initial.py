@@ -23,7 +23,7 @@ _INT_LIST: Final = r"(?a)\s*\{([-0-9xXa-fA-F,U \t\r\n]*)\}"
 class _Leaf:
     """One value as it was read: a constant, or an address with its byte mask (0: the whole address)."""
 
-    __slots__ = ("addend", "constant", "generic", "line", "mask", "name")
+    __slots__ = ("addend", "constant", "generic", "line", "mask", "name", "sum")
 
     def __init__(self, line: int, constant: Const | None, name: str = "", mask: int = 0) -> None:
         self.line: int = line
@@ -32,6 +32,8 @@ class _Leaf:
         self.mask: int = mask
         self.generic: bool = False
         self.addend: int = 0
+        self.sum: bool = False
+        """An addend is written."""
 
 
 @final
@@ -237,10 +239,13 @@ def _element(state: State, type_: str, size: int, leaf: _Leaf) -> int | SymInit:
     """The bits or the address that a value stands for."""
     value = leaf.constant
     if value is not None:
-        if type_ in _NO_VALUES:
-            state.fatal(f"No initial value is allowed for .{type_} type", leaf.line)
+        if type_ == "f16":
+            state.fatal("No initial value is allowed for .f16 type", leaf.line)
         return pattern(state, value, type_, size, leaf.line)
     found = state.lookup(leaf.name)
+    if found is None and leaf.sum:
+        wrong = "No initial value is allowed for .f16 type" if type_ == "f16" else "Initial value type mismatch"
+        state.fatal(wrong, leaf.line)
     if leaf.generic and (found is None or isinstance(found, Function)):
         state.fatal("Invalid initial value expression", leaf.line)
     if found is None:
@@ -261,7 +266,7 @@ def pattern(state: State, value: Const, type_: str, size: int, line: int) -> int
         if type_ == "f64":
             return value.value if value.type == "f64" else f32_to_f64_bits(value.value)
         return value.value if value.type == "f32" else f64_to_f32_bits(value.value)
-    if value.type != "int" or type_ == "pred":
+    if value.type != "int" or type_ in ("pred", "f16x2"):
         state.fatal("Initial value type mismatch", line)
     return value.value & MASK64 & ((1 << 8 * size) - 1)
 
@@ -269,14 +274,20 @@ def pattern(state: State, value: Const, type_: str, size: int, line: int) -> int
 def _symbol(state: State, mask: int) -> _Leaf:
     """Reads a name with an addend, perhaps in ``generic()``."""
     lex = state.lex
-    leaf = _Leaf(lex.line, None, state.ident(), mask)
-    if leaf.name == "generic" and state.take("("):
+    leaf = _Leaf(lex.line, None, lex.text, mask)
+    before = lex.start
+    state.ident()
+    if lex.kind == T_PUNCT and lex.text == "(":
+        if leaf.name != "generic":
+            lex.seek(before, leaf.line)
+            state.syntax()
+        lex.next()
         leaf.generic = True
         state.gate("generic", leaf.line)
         leaf.name = state.ident()
-        leaf.addend = _addend(state)
         state.punct(")")
-    leaf.addend += _addend(state)
+    leaf.sum = lex.kind == T_PUNCT and lex.text == "+"
+    leaf.addend = _addend(state)
     leaf.line = lex.line
     return leaf
 

@@ -49,6 +49,10 @@ LINES = {
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 RANGE = "out of range."
 MODULES = {
+    ".global .u64 n = generic(n + 4);": ["Parsing error near '+': syntax error"],
+    ".global .u32 n = mask(n);": ["Parsing error near 'mask': syntax error"],
+    ".global .u32 n = zz + 4;": ["Initial value type mismatch"],
+    ".global .f16x2 n[] = {1, 2};": ["Initial value type mismatch"],
     ".const[2 2] .b8 c[4];": ["Parsing error near '[': syntax error"],
     ".const[13] .b8 c[4];": ["Deprecated feature: 'explicit constant banks' not supported as of PTX version 2.2", "Illegal bank number: 13"],
     ".const .b16 n = generic(n);": ["Invalid initial value expression"],
