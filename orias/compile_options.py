@@ -19,6 +19,7 @@ class CompileOptions(TypedDict, total=False):
     debug: bool
     level_given: bool
     compile_only: bool
+    extensible: bool
     entries: list[str]
     fmad: bool
     verbose: bool

@@ -77,8 +77,12 @@ class _Compiler:
             module = self._front_end(source)
             start = self._clock("front end", start)
             o = self.options
+            if o.extensible and o.own_sections and not o.compile_only:
+                raise Unsupported(
+                    "--extensible-whole-program with functions in sections of their own (-g, --cloning=no)"
+                )
             program = lower_module(
-                module, self.target, LowerOptions(o.compile_only, o.opt_level, o.debug, o.own_sections)
+                module, self.target, LowerOptions(o.compile_only, o.opt_level, o.debug, o.own_sections, o.extensible)
             )
             out = cubin_module(module, program, source[1], o, self.target)
             self._clock("lower", start)
@@ -203,7 +207,7 @@ class _Compiler:
             self.diagnostics.extend(missing_sections(module))
         if self.options.warn_double:
             self.diagnostics.extend(double_uses(module))
-        found = check(module, self.target, self.options.compile_only)
+        found = check(module, self.target, self.options.compile_only, self.options.extensible)
         self.diagnostics.extend(found)
         if any(d.severity in ("error", "fatal") for d in found):
             raise CompileError(self.diagnostics)

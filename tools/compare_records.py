@@ -1,6 +1,6 @@
 """Compares our cubins with ptxas's, record by record: sections, symbols, relocations and `.nv.info`.
 
-python tools/compare_records.py PROGRAMS [--arch A ...] [--mode exe|c|both] [--limit N] [--offset K] [--show NAME]
+python tools/compare_records.py PROGRAMS [--arch A ...] [--mode exe|c|ewp|both] [--limit N] [--offset K] [--show NAME]
 
 PROGRAMS is a folder of .ptx files, or a JSON file {name: {"ptx": text without header, "targets": null, "sm_90+" or a list}}
 (`tests/cubin/data/record_programs.json`).  What must be equal is compared whole; offsets of instructions, which follow from the
@@ -135,25 +135,29 @@ def allowed(targets: object, arch: str) -> bool:
     return isinstance(targets, list) and arch in targets
 
 
-def jobs(a: argparse.Namespace) -> Iterator[tuple[str, str, str, bool]]:
-    """(name, text, arch, -c) of each compilation."""
+MODES = {"exe": [], "c": ["-c"], "ewp": ["-ewp"]}
+"""The options of ptxas for each kind of file."""
+
+
+def jobs(a: argparse.Namespace) -> Iterator[tuple[str, str, str, str]]:
+    """(name, text, arch, kind of file) of each compilation."""
     for name, text, targets in programs(a.programs, a.limit, a.offset):
         if a.only and not re.fullmatch(a.only, name):
             continue
         if a.programs.suffix != ".json":
             arch = arch_of(text)
             if arch is not None:
-                yield name, text, arch, needs_objects(text)
+                yield name, text, arch, "c" if needs_objects(text) else "exe"
             continue
         for arch in a.arch:
             if allowed(targets, arch):
-                for relocatable in {"exe": (False,), "c": (True,), "both": (False, True)}[a.mode]:
-                    yield name, HEAD.format(version="9.0", arch=arch) + text, arch, relocatable
+                for mode in ("exe", "c") if a.mode == "both" else (a.mode,):
+                    yield name, HEAD.format(version="9.0", arch=arch) + text, arch, mode
 
 
-def judged(text: str, arch: str, relocatable: bool, cache: Path) -> bytes | str:
+def judged(text: str, arch: str, mode: str, cache: Path) -> bytes | str:
     """ptxas's cubin of a program, or its first message if it refuses it; kept in the folder."""
-    options = [f"-arch={arch}", *(["-c"] if relocatable else [])]
+    options = [f"-arch={arch}", *MODES[mode]]
     key = hashlib.sha256(" ".join([*options, text]).encode()).hexdigest()[:24]
     source, out, refused = (cache / f"{key}.{end}" for end in ("ptx", "cubin", "txt"))
     if not out.exists() and not refused.exists():
@@ -170,7 +174,7 @@ def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("programs", type=Path)
     p.add_argument("--arch", nargs="+", default=["sm_80", "sm_90", "sm_100a"])
-    p.add_argument("--mode", choices=("exe", "c", "both"), default="both")
+    p.add_argument("--mode", choices=(*MODES, "both"), default="both")
     p.add_argument("--limit", type=int, default=1000)
     p.add_argument("--offset", type=int, default=0)
     p.add_argument("--only", default="", help="programs whose whole name matches")
@@ -180,11 +184,11 @@ def main() -> int:
     where: dict[str, list[str]] = defaultdict(list)
     tally: dict[str, Counter[str]] = defaultdict(Counter)
     with tempfile.TemporaryDirectory() as folder:
-        for name, text, arch, relocatable in jobs(a):
-            label = f"{arch} {'-c' if relocatable else 'exe'}"
-            expected = judged(text, arch, relocatable, a.cache or Path(folder))
+        for name, text, arch, mode in jobs(a):
+            label = f"{arch} {' '.join(MODES[mode]) or 'exe'}"
+            expected = judged(text, arch, mode, a.cache or Path(folder))
             try:
-                ours = orias.compile(text, arch=arch, compile_only=relocatable).data
+                ours = orias.compile(text, arch=arch, compile_only=mode == "c", extensible=mode == "ewp").data
             except orias.CompileError as e:
                 if isinstance(expected, bytes):
                     where["refused by us only: " + str(e)[:110]].append(f"{name} {label}")

@@ -162,7 +162,7 @@ ORIAS_ONLY: "Final" = ("knob", "knob-file", "list-knobs")
 NOT_IN_NOTE: "Final" = ("input-as-string", "options-file", "output-file", "help", "list-version", "version")
 
 UNSUPPORTED: "Final[tuple[str, ...]]" = (
-    "extensible-whole-program", "compile-as-tools-patch", "device-stack-protector", "sanitize", "preserve-relocs", "apply-controls", "blocks-are-clusters",
+    "compile-as-tools-patch", "device-stack-protector", "sanitize", "preserve-relocs", "apply-controls", "blocks-are-clusters",
     "ext-desc-file", "ext-desc-string", "force-rela", "link-info", "okey", "opt-pointers", "profile-options", "query-controls",
     "set-texmode-raw", "sw200428197",
 )  # fmt: skip

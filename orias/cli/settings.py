@@ -188,8 +188,6 @@ def _refuse(c: Command) -> None:
         value = c.values.get(name)
         if value is None or value == "false" or (name == "okey" and value == "0"):
             continue
-        if name == "extensible-whole-program" and c.flag("compile-only"):
-            continue
         if name == "sanitize" and (value == "threadsteer" or c.flag("compile-as-tools-patch")):
             continue
         if name == "blocks-are-clusters" and older_than(c.values.get("gpu-name", Options().arch), 90):
@@ -243,6 +241,7 @@ def settings(c: Command) -> Settings:
     o.lineinfo = c.flag("generate-line-info") and not o.debug
     o.suppress_debug_info = c.flag("suppress-debug-info")
     o.compile_only = c.flag("compile-only")
+    o.extensible = c.flag("extensible-whole-program")
     o.entries = c.lists.get("entry", [])
     o.def_load_cache = c.values.get("def-load-cache", "")
     o.def_store_cache = c.values.get("def-store-cache", "")

@@ -13,6 +13,8 @@ OSABI_CUDA: Final = 0x41
 ABI_VERSION: Final = 8
 ET_REL: Final = 1
 ET_EXEC: Final = 2
+ET_EXTENSIBLE: Final = 0xFF00
+"""Whole program that a linker may extend (``-ewp``)."""
 KIND_SASS: Final = 4
 """Low byte of ``e_flags``: SASS without capsule."""
 KIND_CAPSULE: Final = 2

@@ -406,7 +406,7 @@ class CubinModule:
     """
 
     __slots__ = (
-        "address_taken", "address_uses", "own_sections", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "externs", "files",
+        "address_taken", "address_uses", "own_sections", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "extensible", "externs", "files",
         "indirect_calls", "isa_class", "kernels", "lineinfo", "no_capsule", "object_name", "opt_level", "options", "paced", "prototypes", "ptx_sm", "ptx_text",
         "relocatable", "sampler_inits", "sampler_unnormalized", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
@@ -417,6 +417,8 @@ class CubinModule:
         self.relocatable: bool = relocatable
         self.own_sections: bool = relocatable
         """Functions have sections of their own (``-c``, ``-g``); otherwise each kernel is followed by copies of its functions."""
+        self.extensible: bool = False
+        """``-ewp``: code as in an executable module, data and undefined symbols as in a relocatable one."""
         self.kernels: list[KernelCode] = []
         """Kernels and (relocatable) functions, in PTX order; the writer orders the sections."""
         self.variables: list[Variable] = []
@@ -472,3 +474,8 @@ class CubinModule:
         """The PTX text, for ``.nv_debug_ptx_txt`` (with ``lineinfo``)."""
         self.sections: list[DebugSection] = []
         """``.section`` data of the PTX text, in input order."""
+
+    @property
+    def linked(self) -> bool:
+        """True if a linker completes the file: data has the section types of objects, and no addresses."""
+        return self.relocatable or self.extensible

@@ -168,6 +168,7 @@ def _refuse(w: Work) -> None:
     if not w.codes:
         raise NoCapsule("the module has no code")
     for what, found in (
+        ("extensible whole programs", m.extensible),
         ("debug information", m.debug or any(d.relocs for d in m.sections)),
         ("constants of the compiler", any(_has_constants(c) for c in w.codes)),
         ("textures, samplers or surfaces", _uses_textures(w)),

@@ -115,7 +115,7 @@ def _add_shared(w: Work, code: Code) -> None:
     section = OutSection(name, type_, elf.SHF_WRITE | elf.SHF_ALLOC | elf.SHF_INFO_LINK, align)
     section.info_section = code.text
     dynamic_align = max((v.align for v in k.shared_dynamic), default=1)
-    section.size = align_up(size, dynamic_align) + reserved
+    section.size = align_up(size, dynamic_align) + (0 if w.m.extensible else reserved)
     if w.m.relocatable:
         section.size = overlay_size(k.shared)
     if size > 0:
@@ -147,7 +147,9 @@ def add_reserved(w: Work) -> None:
     section = reserved_section(w, reserved_variables(w))
     alias = "__nv_reservedSMEM_offset_0_alias"
     if not w.m.own_sections:
-        w.define(OutSymbol(alias, elf.STB_WEAK, elf.STT_NOTYPE, 0xA0, section, facts.reserved_offset))
+        # Where a linker places it, the value is an alignment.
+        value = section.align if w.m.extensible else facts.reserved_offset
+        w.define(OutSymbol(alias, elf.STB_WEAK, elf.STT_NOTYPE, 0xA0, section, value))
 
 
 def _add_bank2(w: Work, code: Code) -> None:
@@ -184,7 +186,7 @@ def _add_text_relocs(w: Work, code: Code) -> None:
         _resolve(w, code)
     if not (k.relocs or k.relocs_applied or k.externs):
         pass
-    elif w.m.own_sections:
+    elif w.m.own_sections or w.m.extensible:
         for r in k.relocs:
             w.b.names(f".rela.text.{k.name}" if r.addend else f".rel.text.{k.name}")
         if split:
@@ -227,7 +229,12 @@ def _resolve(w: Work, code: Code) -> None:
     loaded = set(DRIVER_SIZES.values())
     if w.m.own_sections:
         loaded.update(c.name for c in w.m.kernels)
+    if w.m.own_sections or w.m.extensible:
         loaded.update(e.name for e in w.m.externs)
+    if w.m.extensible:
+        loaded.update(v.name for v in w.m.variables if v.space == "global")
+        loaded.update(name for name, _, _ in reserved_variables(w))
+        loaded.add(k.name)
     for r in k.relocs:
         if r.symbol in loaded:
             left.append(r)
@@ -266,7 +273,9 @@ def _add_bank0(w: Work, code: Code) -> None:
         w.b.names(f".rel.nv.constant0.{k.name}")
     code.bank0_symbol = w.b.section_symbol(section)
     w.symbols[name] = code.bank0_symbol
+    base = w.param_base(k)
+    name, value, size = ("_param", base, k.param_bytes) if k.param_bytes else ("_SREG", 0, base)
+    if w.m.extensible:
+        w.b.symbol_names.add(name)
     if w.m.relocatable:
-        base = w.param_base(k)
-        name, value, size = ("_param", base, k.param_bytes) if k.param_bytes else ("_SREG", 0, base)
         w.b.add_symbol(OutSymbol(name, elf.STB_LOCAL, elf.STT_CUDA_OBJECT, 0x81, section, value, size))

@@ -18,7 +18,7 @@ _VARIABLE_ALIGN: Final = 16
 def add_variables(w: Work) -> None:
     """Enter all module variables, visible ones first, and their sections."""
     _place(w)
-    if not w.m.relocatable:
+    if not w.m.linked:
         _complete_bank4(w)
     slots = {s.symbol for s in w.m.bank4}
     ordered = creation_order(w.m.variables)
@@ -36,16 +36,16 @@ def _add_variable(w: Work, v: Variable, in_table: bool) -> None:
     if v.space in REFERENCE_TYPES:
         w.define(OutSymbol(v.name, v.binding, REFERENCE_TYPES[v.space]))
         return
-    relocatable = w.m.relocatable
+    linked = w.m.linked
     if v.space not in ("global", "const", "shared"):
         raise CubinError(f"variable {v.name} has the unknown space {v.space!r}")
-    common = v.common and relocatable
+    common = v.common and linked
     section = None if v.extern or common else _section_of(w, v)
-    type_ = elf.STT_CUDA_OBJECT if relocatable else elf.STT_OBJECT
+    type_ = elf.STT_CUDA_OBJECT if linked else elf.STT_OBJECT
     other = 0x04 if v.managed else 0
-    if relocatable:
+    if linked:
         other |= {"global": 0x20, "const": 0x80, "shared": 0x40}[v.space]
-    if v.space == "shared" and section is not None and not relocatable:
+    if v.space == "shared" and section is not None and not w.m.relocatable:
         value = w.facts.system_shared + v.offset
         section.align = max(section.align, v.align)
         section.size = max(section.size, v.offset + v.size)
@@ -82,7 +82,7 @@ def _add_reserved_variables(w: Work) -> None:
         reserved_section(w, variables)
     place = w.facts.reserved_offset
     for name, align, size in variables:
-        if w.m.relocatable:
+        if w.m.linked:
             w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_CUDA_OBJECT, 0xA0, w.reserved, align, size))
         elif w.reserved is not None:
             w.define(OutSymbol(name, elf.STB_WEAK, elf.STT_OBJECT, 0, w.reserved, place, size))
@@ -90,12 +90,12 @@ def _add_reserved_variables(w: Work) -> None:
 
 
 def reserved_section(w: Work, variables: list[tuple[str, int, int]]) -> OutSection:
-    """The section of reserved shared memory; with variables it has a symbol, in objects it holds nothing else."""
+    """The section of reserved shared memory; with variables it has a symbol, where a linker follows it holds nothing else."""
     type_ = w.data_type(elf.SHT_NOBITS, elf.SHT_CUDA_SHARED_RESERVED)
     flags = elf.SHF_WRITE | elf.SHF_ALLOC
     align = max((align for _, align, _ in variables), default=1)
     w.reserved = w.named(".nv.shared.reserved.0", type_, flags, align, symbol=bool(variables))
-    w.reserved.size = sum(size for _, _, size in variables) + (0 if w.m.relocatable else w.facts.reserved_offset)
+    w.reserved.size = sum(size for _, _, size in variables) + (0 if w.m.linked else w.facts.reserved_offset)
     w.nobits.append(w.reserved)
     return w.reserved
 
@@ -124,7 +124,7 @@ def _section_of(w: Work, v: Variable) -> OutSection:
 
 
 def _place(w: Work) -> None:
-    own = [v for v in w.m.variables if not (v.extern or (v.common and w.m.relocatable))]
+    own = [v for v in w.m.variables if not (v.extern or (v.common and w.m.linked))]
     place_by_alignment([v for v in own if v.space == "global" and v.data is not None])
     place_by_alignment([v for v in own if v.space == "global" and v.data is None])
     consts = [v for v in own if v.space == "const"]

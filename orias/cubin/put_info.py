@@ -22,15 +22,18 @@ def module_records(w: Work) -> list[Record]:
         need = sval(nvinfo.MIN_STACK_SIZE, [index, k.min_stack_size])
         most = sval(nvinfo.MAX_STACK_SIZE, [index, k.max_stack_size])
         reverse.append(frame)
-        if w.m.relocatable:
+        if w.m.linked:
             reverse.append(most)
         elif w.m.uses_texture_query and k.is_entry:
             reverse += [need, most]
         elif k.is_entry:
             stacks.append((index, need))
         for sub in (s for s in k.subs if not s.alias):
-            reverse.append(sval(nvinfo.FRAME_SIZE, [w.symbols[sub.name].index, sub.frame_size]))
-        reverse.append(sval(nvinfo.REGCOUNT, [index, k.num_regs]))
+            index = w.symbols[sub.name].index
+            reverse.append(sval(nvinfo.FRAME_SIZE, [index, sub.frame_size]))
+            if w.m.extensible:
+                reverse.append(sval(nvinfo.MAX_STACK_SIZE, [index, 0]))
+        reverse.append(sval(nvinfo.REGCOUNT, [code.symbol.index, k.num_regs]))
     if not any(c.kernel.is_entry for c in w.codes):
         flags.append(nvinfo.hval(nvinfo.MERCURY_ISA_VERSION, w.facts.mercury_isa))
     for name, value in w.m.sampler_unnormalized:

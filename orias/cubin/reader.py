@@ -76,7 +76,7 @@ class Reader:
 
     def __init__(self, data: bytes) -> None:
         self.elf: ElfFile = ElfFile(data)
-        if self.elf.type not in (elf.ET_REL, elf.ET_EXEC):
+        if self.elf.type not in (elf.ET_REL, elf.ET_EXEC, elf.ET_EXTENSIBLE):
             raise CubinError(f"ELF type {self.elf.type:#x} is neither an executable nor a relocatable cubin")
         old = self.elf.abi_version < _NEW_ABI
         self.sm: int = self.elf.flags & 0xFF if old else self.elf.flags >> 8 & 0xFFFF
@@ -85,6 +85,7 @@ class Reader:
         self.target: str = f"sm_{self.sm}{'a' if accelerated else ''}"
         self.facts: CubinFacts = CubinFacts(_profile(self.sm))
         self.module: CubinModule = CubinModule(self.target, self.relocatable)
+        self.module.extensible = self.elf.type == elf.ET_EXTENSIBLE
         self.kernels: dict[str, KernelCode] = {}
         self.functions: dict[str, KernelCode] = {}
         self.param_base: dict[str, int] = {}
@@ -193,7 +194,7 @@ class Reader:
                 k.relocs_applied = True
         shared = self.elf.section(f".nv.shared.{k.name}")
         if shared is not None and not self.relocatable:
-            reserved = self.facts.system_shared
+            reserved = 0 if self.module.extensible else self.facts.system_shared
             if shared.size < reserved:
                 raise CubinError(f"{shared.name}: {shared.size} bytes are less than the reserved {reserved}")
             k.shared_size, k.shared_align = shared.size - reserved, shared.align

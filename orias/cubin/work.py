@@ -121,7 +121,7 @@ class Work:
 
     def data_type(self, exec_type: int, rel_type: int) -> int:
         """The section type for this kind of file."""
-        return rel_type if self.m.relocatable else exec_type
+        return rel_type if self.m.linked else exec_type
 
     def named(self, name: str, type_: int, flags: int, align: int, symbol: bool = True) -> OutSection:
         """A new section; enters its name and, with `symbol`, its section symbol."""

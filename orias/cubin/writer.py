@@ -42,6 +42,8 @@ def write(module: CubinModule) -> bytes:
     note2 = w.named(".note.nv.cuinfo", elf.SHT_NOTE, elf.SHF_NOTE_CUINFO, 4)
     note2.data = cuinfo(m)
     note2.link = note1
+    if m.extensible:
+        b.names(".nv.uft.entry")
     info = w.named(".nv.info", elf.SHT_CUDA_INFO, 0, 4, symbol=False)
     info.link = w.symtab
     head = [note1, note2, info]
@@ -67,7 +69,7 @@ def write(module: CubinModule) -> bytes:
             w.extern(s.symbol)
     late_names(w)
     graph: list[OutSection] = []
-    if m.relocatable or not m.uses_texture_query:
+    if m.linked or not m.uses_texture_query:
         graph.append(w.named(".nv.callgraph", elf.SHT_CUDA_CALLGRAPH, 0, 4))
         graph[0].entsize = 8
         graph[0].link = w.symtab
@@ -79,7 +81,7 @@ def write(module: CubinModule) -> bytes:
         graph.append(proto)
     else:
         b.symbol_names.add(proto.name)
-    if not split and not m.relocatable:
+    if not split and not m.linked:
         action = w.named(".nv.rel.action", elf.SHT_CUDA_REL_ACTION, 0, 8)
         action.entsize, action.data = 8, REL_ACTION
         graph.append(action)
@@ -115,7 +117,8 @@ def write(module: CubinModule) -> bytes:
     shstrtab.data = bytes(b.section_names.data)
     flags = note2.index << 24 | w.facts.sm_flags | (elf.KIND_SASS if capsules is None else elf.KIND_CAPSULE)
     segments = [] if m.relocatable else _segments(w, sections)
-    data = bytearray(b.serialise(elf.ET_REL if m.relocatable else elf.ET_EXEC, flags, sections, segments, first_global))
+    kind = elf.ET_REL if m.relocatable else elf.ET_EXTENSIBLE if m.extensible else elf.ET_EXEC
+    data = bytearray(b.serialise(kind, flags, sections, segments, first_global))
     if m.relocatable and split:
         clear_program_header_size(data)
     if capsules is not None:

@@ -167,7 +167,7 @@ class CallInfo:
         clobber_b: int = 0,
     ) -> None:
         self.target: str | None = target
-        self.kind: str = kind  # "abi", "helper", "syscall"
+        self.kind: str = kind  # "abi", "helper", "syscall", "extern"
         self.clobber_r: int = clobber_r
         self.clobber_p: int = clobber_p
         self.clobber_ur: int = clobber_ur
@@ -205,6 +205,11 @@ class JumpTable:
         self.picks: list[int] = picks
 
 
+def bank_symbol(owner: str, at: int, size: int) -> str:
+    """What ptxas 13.0.88 calls `size` bytes at byte `at` of a function's constant bank 2."""
+    return f"{owner}.const_opt.{at}.{at + size}"
+
+
 @final
 class ConstantPool:
     """The 64-bit constants in constant bank 2, after ``start`` bytes of tables; operations read them as operands.
@@ -237,8 +242,8 @@ class ConstantPool:
         return self.start + 8 * (len(self.values) + 3) > CONST_BANK_BYTES
 
     def symbol(self, at: int) -> str:
-        """What ptxas 13.0.88 calls the constant at byte `at` of the bank."""
-        return f"{self.owner}.const_opt.{at}.{at + 8}"
+        """The symbol of the constant at byte `at` of the bank."""
+        return bank_symbol(self.owner, at, 8)
 
     def data(self) -> bytes:
         """The constants from ``start`` on."""

@@ -280,7 +280,9 @@ class _Emitter:
         if ref.kind == "ret_rel":
             self.out.relative_addresses = True
             return _distance(target - at - INST_BYTES)
-        if self.own_sections and (b.insts[j].op.has("ABS") or self._returns_to_address(fn, b.insts[j])):
+        info = fn.calls.get(b.insts[j].uid)
+        linked = self.own_sections or (info is not None and info.kind == "extern")
+        if linked and (b.insts[j].op.has("ABS") or self._returns_to_address(fn, b.insts[j])):
             kind = "lo32" if ref.kind == "ret_lo" else "hi32"
             owner = self.funcs[0].name
             self.out.relocs.append(TextReloc(at, kind, owner, target - self.func_at[owner]))

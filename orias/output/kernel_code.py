@@ -55,11 +55,13 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[
     code.shared_dynamic = kernel.shared_dynamic
     code.const2 = text.table_bytes
     code.const2_align = 4
+    jumps = [f.tables[i.uid] for f in funcs for i in f.insts() if i.uid in f.tables]
+    code.const2_parts = sorted({(t.offset, 4 * len(t.picks)) for t in jumps})
     pool = kernel.pool
     if pool is not None and pool.values:
         if pool.owner:
             code.const2_align = 8
-            code.const2_parts = [(pool.start + 8 * k, 8) for k in range(len(pool.values))]
+            code.const2_parts += [(pool.start + 8 * k, 8) for k in range(len(pool.values))]
     elif kernel.pointers:
         code.const2_align = 8
     code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]

@@ -48,7 +48,7 @@ def kernel_part(
     facts = CubinModule(target.name, options.compile_only)
     code = kernel_code(kernel, text, target, beside)
     describe(code, kernel, facts, options)
-    _name_copies(code, module)
+    _name_copies(code, module, out.extensible)
     if out.relocatable and not target.has(features.SPLIT_SEGMENTS):
         spaces = {v.name: v.space for v in out.variables}
         used = {spaces.get(r.symbol, "") for r in code.relocs}
@@ -80,14 +80,19 @@ def kernel_part(
     return part
 
 
-def _name_copies(code: KernelCode, module: Module) -> None:
-    """Gives the copies of functions the bindings of the functions, and enters the aliases that the module has for them."""
+def _name_copies(code: KernelCode, module: Module, extensible: bool) -> None:
+    """Gives the copies of functions the bindings of the functions, and enters the aliases that the module has for them.
+
+    ``extensible``: weak ones are local, for a linker would merge those of several files.
+    """
     linkage = {f.name: BINDING[f.linkage] for f in module.functions if f.body is not None}
     prefix = f"${code.name}$"
     places = {code.name: 0} if not code.is_entry else {}
     for sub in code.subs:
         name = sub.name.removeprefix(prefix)
         sub.binding = WEAK if sub.helper else linkage.get(name, LOCAL)
+        if extensible and sub.binding == WEAK:
+            sub.binding = LOCAL
         places[name] = sub.offset
     for alias, name in reversed(module.aliases):
         if name in places:
@@ -155,6 +160,7 @@ def cubin_module(
     """The cubin without kernels: options, notes, data, samplers, the PTX text for debuggers."""
     out = CubinModule(target.name, options.compile_only)
     out.capsules = options.capsules != "forbid"
+    out.extensible = options.extensible and not options.compile_only
     out.opt_level = options.opt_level
     out.ptx_sm = int("".join(c for c in module.target if c.isdigit()) or 0)
     out.options = options.note_text()

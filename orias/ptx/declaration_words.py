@@ -3,6 +3,7 @@
 Facts: docs/facts/front-end.md (declarations).
 """
 
+import re
 from typing import Final
 
 from orias.ptx.ast import TYPE_BITS, VARIABLE_TYPES, Var
@@ -95,23 +96,33 @@ def read_words(state: State, found: Declared) -> None:
         lex.next()
 
 
+_BANK: Final = re.compile(r"(?a)\[(1?\d)\]")
+_LAST_BANK: Final = 10
+
+
 def begins_declaration(word: str) -> bool:
     """Whether a word other than a state space or linkage begins a declaration; without a space it is refused."""
     return word in (".align", ".attribute", ".v2", ".v4") or word[1:] in VARIABLE_TYPES
 
 
 def _constant_bank(state: State) -> None:
-    """Refuses ``.const[2]``, the explicit constant banks of early PTX versions."""
+    """Refuses ``.const[2]``, the explicit constant banks of early PTX versions; with blanks inside it is no word at all."""
     lex = state.lex
     line = lex.line
+    match = _BANK.match(lex.source, lex.start + len(".const"))
     lex.next()
-    if state.take("["):
-        integer(state)
-        state.punct("]")
-        if state.place.version >= 22:
-            state.error("Deprecated feature: 'explicit constant banks' not supported as of PTX version 2.2", line)
-        else:
-            state.error("Constant banks 1..11 are reserved for external incomplete arrays", line)
+    if match is None:
+        return
+    lex.next()
+    number = integer(state)
+    state.punct("]")
+    messages = [f"Illegal bank number: {number}"] if number > _LAST_BANK else []
+    if state.place.version >= 22:
+        messages.insert(0, "Deprecated feature: 'explicit constant banks' not supported as of PTX version 2.2")
+    else:
+        messages.append("Constant banks 1..11 are reserved for external incomplete arrays")
+    for message in messages:
+        state.error(message, line)
 
 
 def read_attributes(state: State, attributes: list[str], known: tuple[str, ...] = ("managed", "unified")) -> None:

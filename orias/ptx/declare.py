@@ -95,7 +95,8 @@ def registers(state: State, found: Declared) -> None:
                 if 0 in array.dims:
                     state.error(f"Non-external variable '{name}' has incomplete type", line)
         if lex.kind == T_PUNCT and lex.text == "=":
-            _refused_initialiser(state, name, line)
+            lex.next()
+            initialiser(state, Var(name, "reg", found.type, found.vec, line), _NO_VALUE.format(name))
         if state.function is None:
             # ptxas waits for what follows the name
             if lex.kind != T_PUNCT or lex.text not in (",", ";"):
@@ -111,14 +112,7 @@ def _in_range(tail: str, count: int) -> bool:
     return tail.isdigit() and len(tail) <= 10 and (tail == "0" or tail[0] != "0") and int(tail) < count
 
 
-def _refused_initialiser(state: State, name: str, line: int) -> None:
-    """Reads an initialiser where none is allowed, and reports it."""
-    state.error(f"No initial value is allowed for '{name}' in this state space", line)
-    state.punct("=")
-    dummy = Var(name, "global", "b64", 1, line)
-    if state.lex.text == "{":
-        dummy.dims = (0,)
-    initialiser(state, dummy)
+_NO_VALUE: Final = "No initial value is allowed for '{}' in this state space"
 
 
 def _type_gate(state: State, type_: str, line: int) -> None:
@@ -184,13 +178,13 @@ def variables(state: State, found: Declared) -> None:
                 state.fatal(f"Number of variables '{name}<{count}>' is out of range", line)
         var = make_var(state, name, found, line)
         if lex.kind == T_PUNCT and lex.text == "=":
+            lex.next()
             if var.space not in ("global", "const"):
-                _refused_initialiser(state, name, line)
+                initialiser(state, var, _NO_VALUE.format(name))
             else:
+                initialiser(state, var)
                 if var.linkage == "extern":
                     state.error(f"No initial value is allowed for external symbol '{name}'", line)
-                lex.next()
-                initialiser(state, var)
         if lex.kind != T_PUNCT or lex.text not in (",", ";"):
             state.syntax()
         _variable_errors(state, var)

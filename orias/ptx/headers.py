@@ -21,6 +21,7 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
     result: list[Var] = []
     if state.take(")"):
         return result
+    incomplete = False
     while True:
         found = Declared()
         found.kernel = entry
@@ -46,14 +47,15 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
             state.error(message, line)
         if not found.space:
             state.fatal("No variable storage specified", line)
-        if var.dims[:1] == (0,) and entry:
-            state.error("Parameter to entry function cannot be an incomplete array.", line)
-        if result and result[-1].dims[:1] == (0,):
+        if incomplete:
             state.error("Only the last input parameter can be an incomplete array.", line)
+        incomplete = incomplete or var.dims[:1] == (0,)
         var.index = len(result)
         result.append(var)
         if not state.take(","):
             break
+    if incomplete and entry:
+        state.error("Parameter to entry function cannot be an incomplete array.", lex.line)
     state.punct(")")
     return result
 

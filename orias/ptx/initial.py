@@ -4,7 +4,7 @@ Facts: docs/facts/front-end.md (initialisers).
 """
 
 import re
-from typing import Final, NoReturn
+from typing import Final, final
 
 from orias.ptx.ast import Function, SymInit, Var
 from orias.ptx.declaration_words import element_bytes
@@ -14,40 +14,73 @@ from orias.ptx.parser_state import State
 
 _MASKS: Final = frozenset([0xFF << 8 * k for k in range(8)])
 """Byte masks of addresses; each selects one byte."""
+_NO_VALUES: Final = ("f16", "f16x2")
+"""Types that no constant may initialise."""
 _INT_LIST: Final = r"(?a)\s*\{([-0-9xXa-fA-F,U \t\r\n]*)\}"
 
 
-def initialiser(state: State, var: Var) -> None:
-    """Reads the initialiser of a variable and gives an unsized array its size."""
+@final
+class _Leaf:
+    """One value as it was read: a constant, or an address with its byte mask (0: the whole address)."""
+
+    __slots__ = ("addend", "constant", "generic", "line", "mask", "name", "sum")
+
+    def __init__(self, line: int, constant: Const | None, name: str = "", mask: int = 0) -> None:
+        self.line: int = line
+        self.constant: Const | None = constant
+        self.name: str = name
+        self.mask: int = mask
+        self.generic: bool = False
+        self.addend: int = 0
+        self.sum: bool = False
+        """An addend is written."""
+
+
+@final
+class _List:
+    """Values in braces; ``line`` is that of the closing one."""
+
+    __slots__ = ("items", "line")
+
+    def __init__(self) -> None:
+        self.items: list[_Leaf | _List] = []
+        self.line: int = 0
+
+
+def initialiser(state: State, var: Var, refused: str = "") -> None:
+    """Reads the initialiser of a variable and gives an unsized array its size.
+
+    ``refused``: the error where none is allowed, which comes before those on values.
+    """
     lex = state.lex
-    size = element_bytes(var.type)
-    items: list[tuple[int, int | SymInit]] = []
-    unsized = bool(var.dims) and var.dims[0] == 0
-    if var.type in ("f16", "f16x2"):
-        state.fatal(f"No initial value is allowed for .{var.type} type", lex.line)
     if var.type in _FIELDS:
+        if refused:
+            state.error(refused, var.line)
         _opaque(state, var)
         return
+    size = element_bytes(var.type)
     shape = [*var.dims, *([var.vec] if var.vec > 1 else [])]
-    if (lex.kind == T_PUNCT and lex.text == "{") != bool(shape):
-        state.fatal("Initial value type mismatch", lex.line)
-    if shape:
-        match = re.compile(_INT_LIST).match(lex.source, lex.start)
-        if match is not None and len(shape) == 1 and var.type[0] in "bus" and var.type != "b128":
-            values = _int_list(match[1], size)
-            if values is not None:
-                end = lex.line + lex.source.count("\n", lex.start, match.end())
-                if not unsized and len(values) > shape[0]:
-                    state.fatal("Greater number of elements in array initializer", end)
-                lex.seek(match.end(), end)
-                var.init = [(i * size, v) for i, v in enumerate(values)]
-                _grow(var, len(values))
-                return
-        count = _braces(state, var, size, shape, items)
-        _grow(var, count)
-    else:
-        _element(state, var, size, 0, items)
-    var.init = items
+    match = re.compile(_INT_LIST).match(lex.source, lex.start) if lex.kind == T_PUNCT else None
+    if match is not None and not refused and len(shape) == 1 and var.type[0] in "bus" and var.type != "b128":
+        values = _int_list(match[1], size)
+        if values is not None:
+            end = lex.line + lex.source.count("\n", lex.start, match.end())
+            if shape[0] and len(values) > shape[0]:
+                state.fatal("Greater number of elements in array initializer", end)
+            lex.seek(match.end(), end)
+            var.init = [(i * size, v) for i, v in enumerate(values)]
+            _grow(var, len(values))
+            return
+    read = _read_values(state)
+    if refused:
+        state.error(refused, var.line)
+    if var.type in _NO_VALUES and not shape:
+        state.fatal(f"No initial value is allowed for .{var.type} type", read.line)
+    if isinstance(read, _List) != bool(shape):
+        state.fatal("Initial value type mismatch", read.line)
+    var.init = _checked(state, var, size, shape, read)
+    if isinstance(read, _List):
+        _grow(var, len(read.items))
 
 
 _MODES: Final = "addr_mode_0 addr_mode_1 addr_mode_2 filter_mode"
@@ -124,78 +157,105 @@ def _int_list(text: str, size: int) -> list[int] | None:
         return None
 
 
-def _braces(state: State, var: Var, size: int, shape: list[int], items: list[tuple[int, int | SymInit]]) -> int:
-    """Reads nested braces; returns the number of entries in the outermost."""
+def _read_values(state: State) -> "_Leaf | _List":
+    """Reads the values of an initialiser; what they mean is checked when all are read."""
     lex = state.lex
+    if lex.kind != T_PUNCT or lex.text != "{":
+        leaf = _leaf(state)
+        if lex.kind != T_PUNCT or lex.text not in (",", ";"):
+            state.syntax()
+        return leaf
+    lex.next()
+    top = _List()
+    nest = [top]
+    while True:
+        if nest[-1].items or lex.kind != T_PUNCT or lex.text != "}":
+            if lex.kind == T_PUNCT and lex.text == "{":
+                lex.next()
+                inner = _List()
+                nest[-1].items.append(inner)
+                nest.append(inner)
+                continue
+            nest[-1].items.append(_leaf(state))
+        while not nest[-1].items or not state.take(","):
+            nest[-1].line = lex.line
+            state.punct("}")
+            nest.pop()
+            if not nest:
+                return top
+
+
+def _checked(
+    state: State, var: Var, size: int, shape: list[int], read: _Leaf | _List
+) -> list[tuple[int, int | SymInit]]:
+    """The elements with their offsets; a list's length is checked before its entries."""
     steps = [size] * len(shape)
     """Bytes of an entry at each level."""
     for level in range(len(shape) - 2, -1, -1):
         steps[level] = steps[level + 1] * shape[level + 1]
-    state.punct("{")
-    read = [0]
-    """Entries that each open brace has so far."""
-    starts = [0]
-    while True:
-        level = len(read) - 1
-        if read[level] or lex.kind != T_PUNCT or lex.text != "}":
-            if shape[level] and read[level] >= shape[level]:
-                state.fatal("Greater number of elements in array initializer", lex.line)
-            at = starts[level] + read[level] * steps[level]
-            read[level] += 1
-            inner = lex.kind == T_PUNCT and lex.text == "{"
-            if inner != (level + 1 < len(shape)):
-                state.fatal("Initial value type mismatch", lex.line)
-            if inner:
-                lex.next()
-                read.append(0)
-                starts.append(at)
-                continue
-            _element(state, var, size, at, items)
-        while not read[-1] or not state.take(","):
-            state.punct("}")
-            starts.pop()
-            count = read.pop()
-            if not read:
-                return count
+    items: list[tuple[int, int | SymInit]] = []
+    todo: list[tuple[_Leaf | _List, int, int]] = [(read, 0, 0)]
+    """(values, level, offset), the next one last."""
+    while todo:
+        node, level, at = todo.pop()
+        if isinstance(node, _List) != (level < len(shape)):
+            state.fatal("Initial value type mismatch", node.line)
+        if isinstance(node, _Leaf):
+            items.append((at, _element(state, var.type, size, node)))
+            continue
+        if shape[level] and len(node.items) > shape[level]:
+            state.fatal("Greater number of elements in array initializer", node.line)
+        step = steps[level]
+        for k in range(len(node.items) - 1, -1, -1):
+            todo.append((node.items[k], level + 1, at + k * step))
+    return items
 
 
-def _refused(state: State, message: str, line: int) -> NoReturn:
-    """Reports a wrong value; what cannot follow it is reported instead."""
+def _leaf(state: State) -> _Leaf:
+    """Reads one value; its line is that of the token after it, as the parser of ptxas has it."""
     lex = state.lex
-    if lex.kind != T_PUNCT or lex.text not in (",", "}", ")", ";"):
-        state.syntax()
-    state.fatal(message, line)
-
-
-def _element(state: State, var: Var, size: int, offset: int, items: list[tuple[int, int | SymInit]]) -> None:
-    lex = state.lex
-    line = lex.line
     if lex.kind == T_IDENT and lex.text != "WARP_SZ":
-        init = _symbol(state, 0)
-        if var.type not in ("u32", "u64"):
-            _refused(state, "Initial value type mismatch", line)
-        items.append((offset, init))
-        return
+        return _symbol(state, 0)
     if not starts_constant(state):
         state.syntax()
+    line = lex.line
     value = constant(state)
-    if state.take("("):
-        state.gate("mask", line)
-        if value.value not in _MASKS:
-            state.error(f"Invalid mask value '{value.value:#x}' used in initializer", line)
-        if starts_constant(state):
-            whole = integer(state) & MASK64
-            state.punct(")")
-            low = (value.value & -value.value).bit_length() - 1
-            items.append((offset, (whole & value.value & MASK64) >> max(low, 0) & ((1 << 8 * size) - 1)))
-            return
-        if var.type[0] != "u":
-            state.fatal("Initial value type mismatch", line)
-        init = _symbol(state, value.value)
+    if not state.take("("):
+        return _Leaf(lex.line, value)
+    state.gate("mask", line)
+    if value.value not in _MASKS:
+        state.error(f"Invalid mask value '{value.value:#x}' used in initializer", line)
+    if starts_constant(state):
+        whole = integer(state) & MASK64
         state.punct(")")
-        items.append((offset, init))
-        return
-    items.append((offset, pattern(state, value, var.type, size, line)))
+        low = (value.value & -value.value).bit_length() - 1
+        return _Leaf(lex.line, Const((whole & value.value & MASK64) >> max(low, 0), "int"))
+    leaf = _symbol(state, value.value)
+    state.punct(")")
+    return leaf
+
+
+def _element(state: State, type_: str, size: int, leaf: _Leaf) -> int | SymInit:
+    """The bits or the address that a value stands for."""
+    value = leaf.constant
+    if value is not None:
+        if type_ == "f16":
+            state.fatal("No initial value is allowed for .f16 type", leaf.line)
+        return pattern(state, value, type_, size, leaf.line)
+    found = state.lookup(leaf.name)
+    if found is None and leaf.sum:
+        wrong = "No initial value is allowed for .f16 type" if type_ == "f16" else "Initial value type mismatch"
+        state.fatal(wrong, leaf.line)
+    if leaf.generic and (found is None or isinstance(found, Function)):
+        state.fatal("Invalid initial value expression", leaf.line)
+    if found is None:
+        state.fatal(f"Invalid initial value symbol '{leaf.name}'", leaf.line)
+    if isinstance(found, Var) and found.space not in ("global", "const"):
+        state.fatal("Variable used as initial value not in .global or .const state space", leaf.line)
+    state.gate("address", leaf.line)
+    if type_ not in ("u32", "u64") and (not leaf.mask or type_[0] != "u"):
+        state.fatal("Initial value type mismatch", leaf.line)
+    return SymInit(found, leaf.addend, leaf.generic, leaf.mask)
 
 
 def pattern(state: State, value: Const, type_: str, size: int, line: int) -> int:
@@ -206,35 +266,30 @@ def pattern(state: State, value: Const, type_: str, size: int, line: int) -> int
         if type_ == "f64":
             return value.value if value.type == "f64" else f32_to_f64_bits(value.value)
         return value.value if value.type == "f32" else f64_to_f32_bits(value.value)
-    if value.type != "int":
+    if value.type != "int" or type_ in ("pred", "f16x2"):
         state.fatal("Initial value type mismatch", line)
     return value.value & MASK64 & ((1 << 8 * size) - 1)
 
 
-def _symbol(state: State, mask: int) -> SymInit:
+def _symbol(state: State, mask: int) -> _Leaf:
+    """Reads a name with an addend, perhaps in ``generic()``."""
     lex = state.lex
-    line = lex.line
-    name = state.ident()
-    generic = False
-    if name == "generic" and state.take("("):
-        generic = True
-        state.gate("generic", line)
-        name = state.ident()
-        addend = _addend(state)
+    leaf = _Leaf(lex.line, None, lex.text, mask)
+    before = lex.start
+    state.ident()
+    if lex.kind == T_PUNCT and lex.text == "(":
+        if leaf.name != "generic":
+            lex.seek(before, leaf.line)
+            state.syntax()
+        lex.next()
+        leaf.generic = True
+        state.gate("generic", leaf.line)
+        leaf.name = state.ident()
         state.punct(")")
-    else:
-        addend = 0
-    addend += _addend(state)
-    found = state.lookup(name)
-    if found is None:
-        _refused(state, f"Invalid initial value symbol '{name}'", line)
-    if isinstance(found, Function):
-        if generic:
-            state.fatal("Invalid initial value expression", line)
-    elif found.space not in ("global", "const"):
-        state.fatal("Variable used as initial value not in .global or .const state space", line)
-    state.gate("address", line)
-    return SymInit(found, addend, generic, mask)
+    leaf.sum = lex.kind == T_PUNCT and lex.text == "+"
+    leaf.addend = _addend(state)
+    leaf.line = lex.line
+    return leaf
 
 
 def _addend(state: State) -> int:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from orias.diag import Diagnostic
-from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, Var
+from orias.ptx.ast import O_ADDR, O_SYM, TYPE_BITS, Function, Instr, Module, Operand, SymInit, Var
 from orias.ptx.launch_warnings import launch_warnings
 from orias.ptx.targets import refusal
 from orias.target import driver, features
@@ -31,10 +31,10 @@ _WHOLE_ADDRESSES: Final = frozenset(
 """Instructions of generic and global memory whose address registers ptxas 13.0.88 checks; ``mbarrier.*`` too."""
 
 
-def check(module: Module, target: Target, compile_only: bool = False) -> list[Diagnostic]:
+def check(module: Module, target: Target, compile_only: bool = False, extensible: bool = False) -> list[Diagnostic]:
     """The diagnostics of a whole module for ``target``; errors end the compilation.
 
-    ``compile_only``: as with ptxas -c, extern functions and variables may be undefined.
+    ``compile_only`` (ptxas -c), ``extensible`` (-ewp): extern functions and variables may be undefined.
     """
     found: list[Diagnostic] = []
     why = refusal(module.target, target.name)
@@ -55,7 +55,9 @@ def check(module: Module, target: Target, compile_only: bool = False) -> list[Di
     if not compile_only and _has_unified(module):
         found.append(Diagnostic("error", "Feature 'unified Functions' requires command line option '--compile-only'."))
         return found
-    _unresolved(module, compile_only, found)
+    _unresolved(module, compile_only or extensible, found)
+    if extensible and not compile_only:
+        _addresses_known(module, found)
     const = 0
     for var in module.variables:
         if var.space == "const" and var.linkage != "extern":
@@ -216,9 +218,26 @@ def _variables_resolved(module: Module, found: list[Diagnostic]) -> bool:
     return True
 
 
-def _unresolved(module: Module, compile_only: bool, found: list[Diagnostic]) -> None:
-    """Reports functions and variables that are declared and used but not defined."""
-    if not compile_only and not _variables_resolved(module, found):
+def _addresses_known(module: Module, found: list[Diagnostic]) -> None:
+    """Reports the first address of a function that a linker adds: calls through pointers expect offsets in the kernel."""
+    defined = {f.name for f in module.functions if f.body is not None} | {alias for alias, _ in module.aliases}
+    used: list[Function] = []
+    for var in module.variables:
+        used += [v.target for _, v in var.init or () if isinstance(v, SymInit) and isinstance(v.target, Function)]
+    for function in module.functions:
+        for statement in function.body or ():
+            if isinstance(statement, Instr) and statement.sig.name != "call":
+                used += [op.func for op in statement.ops if op.func is not None]
+    for function in used:
+        if function.name not in defined:
+            text = f"Cannot take address of function '{function.name}' in extensible whole program compilation."
+            found.append(Diagnostic("fatal", text))
+            return
+
+
+def _unresolved(module: Module, linked: bool, found: list[Diagnostic]) -> None:
+    """Reports functions and variables that are declared and used but not defined.  ``linked``: those that are extern may be so."""
+    if not linked and not _variables_resolved(module, found):
         return
     aliased = {alias for alias, _ in module.aliases}
     missing_functions = {
@@ -228,12 +247,12 @@ def _unresolved(module: Module, compile_only: bool, found: list[Diagnostic]) -> 
         and f.name not in driver.DECLARABLE
         and f.name not in aliased
         and not f.name.startswith(driver.PREFIX)
-        and not (compile_only and f.linkage == "extern")
+        and not (linked and f.linkage == "extern")
     }
     if not missing_functions:
         return
     wanted = [target for _, target in module.aliases]
-    if not compile_only:
+    if not linked:
         wanted.extend([f.name for f in module.functions if f.linkage != "extern"])
     for name in wanted:
         if name in missing_functions:

@@ -44,7 +44,9 @@ def _expand_call(fn: Func, inst: Inst, info: CallInfo, own_sections: bool, out: 
     ra = abi.HELPER_RETURN_ADDRESS if helper else abi.RETURN_ADDRESS
     # The moves of the return address overwrite their registers before the callee does.
     info.clobber_r |= 3 << ra
-    absolute = info.kind == "syscall" or (own_sections and not helper)
+    # A linker gives the address of a function that the module does not define.
+    linked = own_sections or info.kind == "extern"
+    absolute = info.kind == "syscall" or (linked and not helper)
     if info.target is not None and info.kind != "syscall":
         target = fn.sym(info.target, "func")
         implicit = list(inst.src)
@@ -53,7 +55,7 @@ def _expand_call(fn: Func, inst: Inst, info: CallInfo, own_sections: bool, out: 
         implicit = inst.src[:-1]
         if not in_file(target, K_R) or not is_vreg(target):
             raise Unsupported("call of an address that is not in a register pair", inst.loc)
-    if absolute and not own_sections:
+    if absolute and not linked:
         _absolute_return(fn, inst.loc, out)
     else:
         _copy(fn, r(ra), fn.sym("", "ret_lo"), inst.loc, out)

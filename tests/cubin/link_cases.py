@@ -64,6 +64,14 @@ C: xor.b32 %r2, %r1, 255; bra E;
 D: add.u32 %r2, %r1, 40;
 E:
 """
+_SHORT = """  and.b32 %r5, %r1, 1;
+  U: .branchtargets O, Z, O;
+  brx.idx %r5, U;
+O: mad.lo.u32 %r2, %r1, 7, 3; bra X;
+Z: sub.u32 %r2, 900, %r1;
+X:
+"""
+_SCALED = "  cvt.rn.f64.u32 %d1, %r2;\n  fma.rn.f64 %d1, %d1, 0d3FF199999999999A, 0d400921FB54442D18;\n  cvt.rzi.u32.f64 %r2, %d1;\n"
 
 CASES: dict[str, tuple[str, str]] = {
     "symbol": (_DECLARE.format("square") + _kernel(_call("square", "%r1", "%r2")), _SQUARE),
@@ -138,6 +146,12 @@ CASES: dict[str, tuple[str, str]] = {
         _SQUARE + ".visible .func (.param .b32 r) other(.param .b32 a);\n.alias other, square;\n",
     ),
     "branch table": (_DECLARE.format("f") + _kernel(_call("f", "%r1", "%r2")), _function("f", _BRANCHES)),
+    "branch tables and constants": (
+        _DECLARE.format("f") + _DECLARE.format("g")
+        + _kernel(_call("f", "%r1", "%r2") + "  mov.u32 %r9, %r2;\n" + _call("g", "%r9", "%r8") + _BRANCHES + _SCALED
+                  + "  mad.lo.u32 %r3, %r8, 1000, %r9;\n"),
+        _function("f", _SHORT + _SCALED) + _function("g", _BRANCHES + "  add.u32 %r1, %r2, 1;\n" + _SHORT + _SCALED),
+    ),
     "division": (
         _DECLARE.format("f") + _kernel(_call("f", "%r1", "%r2") + "  add.u32 %r4, %r1, 3;\n  cvt.u64.u32 %rd3, %r4;\n"
                                        "  cvt.u64.u32 %rd4, %r2;\n  div.u64 %rd5, %rd4, %rd3;\n  cvt.u32.u64 %r3, %rd5;\n"),

@@ -49,6 +49,22 @@ LINES = {
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 RANGE = "out of range."
 MODULES = {
+    ".global .u64 n = generic(n + 4);": ["Parsing error near '+': syntax error"],
+    ".global .u32 n = mask(n);": ["Parsing error near 'mask': syntax error"],
+    ".global .u32 n = zz + 4;": ["Initial value type mismatch"],
+    ".global .f16x2 n[] = {1, 2};": ["Initial value type mismatch"],
+    ".const[2 2] .b8 c[4];": ["Parsing error near '[': syntax error"],
+    ".const[13] .b8 c[4];": ["Deprecated feature: 'explicit constant banks' not supported as of PTX version 2.2", "Illegal bank number: 13"],
+    ".const .b16 n = generic(n);": ["Invalid initial value expression"],
+    ".global .s32 n = 0xFF(a);": ["Invalid initial value symbol 'a'"],
+    ".global .f16 n[1] = {1.0, 2.0};": ["Greater number of elements in array initializer"],
+    ".global .f16 n[2] = {1.0};": ["No initial value is allowed for .f16 type"],
+    ".global .f16 n = 1.0 .0;": ["Parsing error near '.0': syntax error"],
+    ".global .u32 n[2][2] = {1, 2, 3};": ["Greater number of elements in array initializer"],
+    ".global .u32 n[3] = {{3},\n zz, 3.0\n};": ["Initial value type mismatch"],
+    ".extern .global .u32 n = 1.0;": ["Initial value type mismatch"],
+    ".shared .u32 n[1] = {1, zz};": ["No initial value is allowed for 'n' in this state space", "Greater number of elements in array initializer"],
+    ".entry k(.param .u16 v[], .param .u8 w, .param .u8 x) {ret;}": ["Only the last input parameter can be an incomplete array.", "Only the last input parameter can be an incomplete array.", "Parameter to entry function cannot be an incomplete array."],
     ".entry k() .maxntid 32,65 {ret;}": [f"Value of threads per SM for entry k is {RANGE} .minnctapersm and .maxntid will be ignored"],
     ".entry k() .maxntid 4096 .minnctapersm 3 {ret;}": [f"Value of maxntid, for entry k is {RANGE} .minnctapersm and .maxntid will be ignored"],
     ".entry k() .maxntid 32 .minnctapersm 33 {ret;}": [f"Value of minnctapersm for entry k is {RANGE} minnctapersm will be ignored"],

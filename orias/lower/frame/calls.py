@@ -102,9 +102,8 @@ def _target(ctx: "Ctx", i: Instr) -> tuple[str | None, str, Opnd]:
         if callee.body is None:
             slot = ctx.module.need_extern(callee, i.line)
             kernel.edges.append((ctx.fn.name, callee.name))
-            if slot < 0:
-                return callee.name, "abi", K_NONE
-            return callee.name, "syscall", ctx.b.copy(const(4, slot), 2)
+            address = K_NONE if slot < 0 else ctx.b.copy(const(4, slot), 2)
+            return callee.name, ctx.module.extern_call, address
         name = ctx.module.copy_name(callee)
         if callee is not o.func and ctx.options.relocatable:
             kernel.edges.append((ctx.fn.name, o.func.name))

@@ -1,17 +1,20 @@
 """bra, brx.idx, ret, exit, trap, brkpt, pmevent."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orias.diag import Unsupported
 from orias.isa.operand import PT, RZ, Opnd, const, imm
 from orias.lower.frame.function import emit_return, label_block, note_branch
 from orias.lower.frame.function_summary import branch_targets
 from orias.lower.frame.registry import lowers
-from orias.ori.ir import Block, JumpTable
+from orias.ori.ir import Block, JumpTable, bank_symbol
 from orias.ptx.ast import O_IMM, O_LABEL, Instr, Label
 
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
+
+_MIDDLE: Final = 1 << 15
+"""Half of the bytes of a constant bank."""
 
 
 @lowers("bra", types="any")
@@ -39,7 +42,7 @@ def lower_brx(ctx: "Ctx", i: Instr) -> None:
     labels = branch_targets(table.label)
     ctx.begin_guarded()
     index = ctx.src(i.ops[0], "u32")
-    if ctx.options.own_sections:
+    if ctx.options.own_sections and not ctx.module.has_tables:
         _branch_chain(ctx, index, labels)
         if not ctx.leave_guarded():
             ctx.state.dead = True
@@ -57,7 +60,13 @@ def lower_brx(ctx: "Ctx", i: Instr) -> None:
             blocks.append(b)
         picks.append(blocks.index(b))
     scaled = ctx.b.r("SHF.L.U32", index, imm(2), RZ)
-    low = ctx.b.r("LDC", const(2, offset), scaled)
+    if ctx.options.relocatable:
+        # The linker places the table.  The field is a signed offset: a middle of the bank reaches all of it.
+        name = bank_symbol(ctx.module.kernel.ptx.name, offset, 4 * len(labels))
+        entry = ctx.b.r("IADD3", scaled, imm(_MIDDLE), RZ)
+        low = ctx.b.r("LDC", ctx.fn.sym(name, "cbank", -_MIDDLE), entry)
+    else:
+        low = ctx.b.r("LDC", const(2, offset), scaled)
     address = ctx.b.r("sext64", low, width=2)
     brx = ctx.b.emit("BRX", [], [address])
     ctx.fn.tables[brx.uid] = JumpTable(offset, picks)
@@ -71,7 +80,7 @@ def lower_brx(ctx: "Ctx", i: Instr) -> None:
 
 
 def _branch_chain(ctx: "Ctx", index: Opnd, labels: list[Label]) -> None:
-    """brx.idx by comparisons, for functions with sections of their own: only the linker would know a table's offset."""
+    """brx.idx by comparisons, for functions without a bank of their own."""
     last = label_block(ctx, labels[-1])
     for k, label in enumerate(labels[:-1]):
         to = label_block(ctx, label)

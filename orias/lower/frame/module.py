@@ -145,11 +145,12 @@ class ModuleLower:
                 continue
             if v.space == "shared" and v.function is not None and v.function.entry and v.linkage != "extern":
                 continue
-            if v not in self._used and v.linkage == "extern" and self.options.relocatable:
+            if v not in self._used and v.linkage == "extern" and self.options.linked:
+                # ptxas enters it, and nvlink refuses to link where nothing defines it, used or not.
                 continue
             out = data_layout.cubin_variable(v, v.space, self.symbol(v))
             # A whole program defines what nothing else can; ptxas does so with a warning.
-            out.extern = out.extern and self.options.relocatable
+            out.extern = out.extern and self.options.linked
             if v.init is not None or v.space == "const":
                 # Other variables take no bytes of the file.
                 written += v.size + data_layout.var_align(v)
@@ -258,14 +259,29 @@ class ModuleLower:
         return symbol
 
     def need_extern(self, g: Function, line: int) -> int:
-        """Record a call of an undefined function; returns its bank 4 slot, or -1 where the call names the symbol (functions
-        with sections of their own).  Raises Unsupported if the driver does not define the function."""
-        if g.name not in driver.FUNCTIONS and not self.options.relocatable:
+        """Record a call of an undefined function; returns its bank 4 slot, or -1 where the call names the symbol.  Raises
+        Unsupported if neither the driver nor a linker defines the function."""
+        if g.name not in driver.FUNCTIONS and not self.options.linked:
             raise Unsupported(f"Unresolved extern function '{g.name}'", line)
         if g.name not in self.kernel.externs:
             self.kernel.externs.append(g.name)
         self._extern(g)
-        return -1 if self.options.own_sections else self.slot(g.name)
+        return -1 if self.names_externs else self.slot(g.name)
+
+    @property
+    def has_tables(self) -> bool:
+        """True if branches may read tables of a constant bank 2 of the function or kernel."""
+        return not self.options.debug and (self.options.relocatable or not self.options.own_sections)
+
+    @property
+    def names_externs(self) -> bool:
+        """True if calls of undefined functions name the symbol instead of reading its address from bank 4."""
+        return self.options.own_sections or self.options.extensible
+
+    @property
+    def extern_call(self) -> str:
+        """The kind (:class:`CallInfo`) of calls of undefined functions."""
+        return "abi" if self.options.own_sections else "extern" if self.options.extensible else "syscall"
 
     def driver_function(self, ctx: Ctx, name: str) -> Opnd:
         """Address of a driver function that the PTX module does not declare; NONE where a call names the symbol."""
@@ -274,7 +290,7 @@ class ModuleLower:
         self.kernel.edges.append((ctx.fn.name, name))
         if all(e.name != name for e in self.program.externs):
             self.program.externs.append(ExternFunction(name, GLOBAL))
-        if self.options.own_sections:
+        if self.names_externs:
             return K_NONE
         return ctx.b.copy(const(4, self.slot(name)), 2)
 
@@ -420,7 +436,7 @@ class ModuleLower:
             self._used.add(var)
             if any(a.startswith("unified") for a in var.attributes):
                 raise ctx.unsupported(f"The address of '{var.name}'")
-            if self.options.relocatable:
+            if self.options.linked:
                 return self._symbol(ctx, self.symbol(var), addend)
             base = ctx.b.copy(const(4, self.slot(self.symbol(var))), 2)
             return ctx.b.r("iadd64", base, imm64(addend), width=2) if addend else base
@@ -549,11 +565,12 @@ class ModuleLower:
             self.program.address_uses.append(CallEdge(ctx.fn.name, target.name))
             unified = self.options.relocatable and self.target.has(features.UNIFIED_FUNCTIONS)
             return self._symbol(ctx, target.name, 0, "unified_" if unified else "")
-        if target.body is None:
-            return ctx.b.copy(const(4, self.need_extern(target, ctx.line)), 2)
-        name = target.name if target.entry else self.copy_name(target)
-        if target.entry:
-            return ctx.b.copy(const(4, self.slot(name)), 2)
+        if target.body is None or target.entry:
+            if self.options.extensible:
+                raise Unsupported(f"The address of '{target.name}' with --extensible-whole-program", ctx.line)
+            slot = self.slot(target.name) if target.entry else self.need_extern(target, ctx.line)
+            return ctx.b.copy(const(4, slot), 2)
+        name = self.copy_name(target)
         if target.name in self.pointer:
             return ctx.b.copy(imm64(self.pointer[target.name]), 2)
         lo = ctx.b.copy(ctx.fn.sym(name, "text_lo"))

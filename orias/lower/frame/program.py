@@ -13,17 +13,29 @@ class LowerOptions:
     """Options that lowering reads.  ``relocatable``: -c (extern symbols stay); ``opt_level`` 0..3; ``debug``: -g.
 
     ``own_sections``: functions have sections of their own instead of copies after each kernel.
+    ``extensible``: -ewp, a whole program whose global variables and undefined functions are symbols for a linker.
     """
 
-    __slots__ = ("own_sections", "debug", "opt_level", "relocatable")
+    __slots__ = ("own_sections", "debug", "extensible", "opt_level", "relocatable")
 
     def __init__(
-        self, relocatable: bool = False, opt_level: int = 3, debug: bool = False, own_sections: bool = False
+        self,
+        relocatable: bool = False,
+        opt_level: int = 3,
+        debug: bool = False,
+        own_sections: bool = False,
+        extensible: bool = False,
     ) -> None:
         self.relocatable: bool = relocatable
+        self.extensible: bool = extensible
         self.opt_level: int = opt_level
         self.debug: bool = debug
         self.own_sections: bool = own_sections or relocatable or debug
+
+    @property
+    def linked(self) -> bool:
+        """True if a linker gives global variables and undefined functions their addresses."""
+        return self.relocatable or self.extensible
 
 
 @final

@@ -45,7 +45,7 @@ def _partition(ctx: "Ctx") -> tuple[Opnd, Opnd]:
     """(number of the block in its cluster, address of the record)."""
     block = ctx.b.r("S2R", word("SR_CgaCtaId"))
     place = imm(ctx.target.number("tensor_partition"))
-    if ctx.options.relocatable:
+    if ctx.options.linked:
         place = ctx.b.copy(ctx.fn.sym(TENSOR_PARTITION, "abs32"))
     return block, ctx.b.r("LEA", block, place, imm(24))
 
