@@ -11,6 +11,7 @@ from orias.driver import library
 from orias.driver.driver_calls import HANDLERS
 from orias.driver.driver_state import Driver
 from orias.driver.results import NUMBERS, DriverError
+from orias.driver.runtime_calls import failed
 
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
 _QUIET: Final = ("cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable")
@@ -21,9 +22,12 @@ _kept: list[Any] = []
 def connect(place: int, path: str) -> None:
     """Store the callback at address `place` of the library at `path`; without one every function fails."""
     driver = Driver(path)
-    names = [f.symbol for f in library.functions()]
-    counts = [len(f.arguments or "") for f in library.functions()]
-    handlers = [HANDLERS.get(name) for name in names]
+    own, runtime = library.functions(), library.runtime_functions()
+    names = [*(f.symbol for f in own), *(f.symbol for f in runtime)]
+    counts = [*(len(f.arguments or "") for f in own), *(f.values for f in runtime)]
+    handlers = [HANDLERS.get(f.symbol) for f in own]
+    handlers += [next((HANDLERS[n] for n in f.names if n in HANDLERS), None) for f in runtime]
+    first_runtime = len(own)
     lock = threading.RLock()
     trace = os.environ.get("ORIAS_DRIVER_TRACE", "")
 
@@ -40,6 +44,8 @@ def connect(place: int, path: str) -> None:
                 result = handler.function(driver, *given) or 0
         except DriverError as e:
             result, reason = e.number, e.reason
+            if index >= first_runtime:
+                failed(driver, result)
         except Exception:
             sys.stderr.write(f"orias: {names[index]}: internal error\n{traceback.format_exc()}")
             result = NUMBERS["UNKNOWN"]

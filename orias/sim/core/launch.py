@@ -139,6 +139,9 @@ class Launch:
         put(t.word("grid_id"), 1, 8)
         if t.has_word("descriptor"):
             put(t.word("descriptor"), 0, 8)
+        blocks = self.shape.grid[0] * self.shape.grid[1] * self.shape.grid[2]
+        if self.options.resident >= blocks:
+            self._grid_barrier(put, t)
         if t.has(features.CLUSTERS):
             self._cluster_constants(put, t)
         out[base : base + len(params)] = params
@@ -152,6 +155,14 @@ class Launch:
             for table, address in write_tables(self.image.arena, self.image.descriptor_mode).items():
                 put(t.word("texture_headers") + TABLES[table], address, 8)
         return bytes(out)
+
+    def _grid_barrier(self, put: Callable[..., None], t: Target) -> None:
+        """The memory with the barrier of the grid of a cooperative launch: size and counter, in %envreg1 (above) and 2."""
+        place = self.image.arena.allocate(8, "parameters")
+        self.image.arena.write(place, (8).to_bytes(8, "little"))
+        at = self._place(t, "environment_0")
+        put(at + 4, place >> 32)
+        put(at + 8, place)
 
     @property
     def _cluster_code(self) -> int:
