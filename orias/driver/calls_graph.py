@@ -348,7 +348,7 @@ def add_kernel_2(d: Driver, place: int, graph: int, before: int, count: int, at:
 @call("cuGraphAddMemcpyNode")
 def add_copy(d: Driver, place: int, graph: int, before: int, count: int, at: int, context: int) -> None:
     """A copy (CUDA_MEMCPY3D)."""
-    add(d, place, graph, before, count, graphs.COPY, row_copies(d, *box(at)), ctypes.string_at(at, _COPY_BYTES))
+    add(d, place, graph, before, count, graphs.COPY, row_copies(d, *box(d, at)), ctypes.string_at(at, _COPY_BYTES))
 
 
 def fill_of(d: Driver, at: int) -> graphs.Work:
@@ -485,7 +485,7 @@ def set_kernel_params(d: Driver, node: int, at: int) -> None:
 @call("cuGraphMemcpyNodeSetParams")
 def set_copy_params(d: Driver, node: int, at: int) -> None:
     """Change a copy."""
-    change(d.get(node, Node), row_copies(d, *box(at)), ctypes.string_at(at, _COPY_BYTES))
+    change(d.get(node, Node), row_copies(d, *box(d, at)), ctypes.string_at(at, _COPY_BYTES))
 
 
 @call("cuGraphMemsetNodeSetParams")
@@ -602,7 +602,7 @@ def set_executable_kernel(d: Driver, handle: int, node: int, at: int) -> None:
 @call("cuGraphExecMemcpyNodeSetParams")
 def set_executable_copy(d: Driver, handle: int, node: int, at: int, context: int) -> None:
     """Change a copy."""
-    change(of_executable(d, handle, node), row_copies(d, *box(at)), ctypes.string_at(at, _COPY_BYTES))
+    change(of_executable(d, handle, node), row_copies(d, *box(d, at)), ctypes.string_at(at, _COPY_BYTES))
 
 
 @call("cuGraphExecMemsetNodeSetParams")

@@ -3,6 +3,7 @@
 import ctypes
 
 from orias.driver import graphs
+from orias.driver.arrays import Array
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver, Pool
 from orias.driver.host_memory import POOL, OutOfMemory
@@ -260,7 +261,8 @@ def copy_2d(d: Driver, place: int, stream: int = 0) -> None:
         x, y = get64(at), get64(at + 8)
         kind, host, device, pitch = get32(at + 16), get64(at + 24), get64(at + 32), get64(at + 48)
         if kind == _ARRAY:
-            raise DriverError("NOT_SUPPORTED", "arrays")
+            ends.append(d.get(get64(at + 40), Array).end(x, y, 0))
+            continue
         pitch = pitch or get64(place + 112)
         base = host if kind == _HOST else device
         ends.append([base + y * pitch + x, pitch, 0])
@@ -268,7 +270,7 @@ def copy_2d(d: Driver, place: int, stream: int = 0) -> None:
     copy_box(d, ends[1], ends[0], size, stream)
 
 
-def box(place: int) -> tuple[list[int], list[int], tuple[int, int, int]]:
+def box(d: Driver, place: int) -> tuple[list[int], list[int], tuple[int, int, int]]:
     """Destination, source and size of a copy (CUDA_MEMCPY3D), as :func:`copy_box` takes them."""
     ends = []
     width, height, depth = (get64(place + 176 + 8 * i) for i in range(3))
@@ -276,7 +278,8 @@ def box(place: int) -> tuple[list[int], list[int], tuple[int, int, int]]:
         x, y, z = (get64(at + 8 * i) for i in range(3))
         kind, host, device = get32(at + 32), get64(at + 40), get64(at + 48)
         if kind == _ARRAY:
-            raise DriverError("NOT_SUPPORTED", "arrays")
+            ends.append(d.get(get64(at + 56), Array).end(x, y, z))
+            continue
         pitch = get64(at + 72) or width
         rows = get64(at + 80) or height
         base = host if kind == _HOST else device
@@ -287,7 +290,7 @@ def box(place: int) -> tuple[list[int], list[int], tuple[int, int, int]]:
 @call("cuMemcpy3D_v2", "cuMemcpy3DAsync_v2")
 def copy_3d(d: Driver, place: int, stream: int = 0) -> None:
     """Copy a box (CUDA_MEMCPY3D)."""
-    to, source, size = box(place)
+    to, source, size = box(d, place)
     copy_box(d, to, source, size, stream, ctypes.string_at(place, 200))
 
 

@@ -7,10 +7,12 @@ from orias.driver import (
     calls_memory,
     calls_module,
     calls_stream,
+    calls_texture,
     runtime_calls,
     runtime_graph,
     runtime_launch,
     runtime_memory,
+    runtime_texture,
 )
 from orias.driver.driver_registry import HANDLERS
 
@@ -22,8 +24,10 @@ __all__ = [
     "calls_memory",
     "calls_module",
     "calls_stream",
+    "calls_texture",
     "runtime_calls",
     "runtime_graph",
     "runtime_launch",
     "runtime_memory",
+    "runtime_texture",
 ]

@@ -126,7 +126,8 @@ def failed(d: Driver, result: int) -> None:
     _errors(d)[threading.get_ident()] = result
 
 
-def _last(d: Driver) -> int:
+def last_error(d: Driver) -> int:
+    """The last error of this thread, or what ended the context; 0 for none."""
     context = d.handles.get(d.current)
     lasting = context.error if isinstance(context, Context) else 0
     return lasting or _errors(d).get(threading.get_ident(), 0)
@@ -135,7 +136,7 @@ def _last(d: Driver) -> int:
 @call("cudaGetLastError", needs="nothing")
 def get_last_error(d: Driver) -> int:
     """The last error of this thread, forgotten now unless it ended the context."""
-    last = _last(d)
+    last = last_error(d)
     _errors(d).pop(threading.get_ident(), None)
     return last
 
@@ -143,7 +144,7 @@ def get_last_error(d: Driver) -> int:
 @call("cudaPeekAtLastError", needs="nothing")
 def peek_last_error(d: Driver) -> int:
     """The last error of this thread."""
-    return _last(d)
+    return last_error(d)
 
 
 def _keep_text(d: Driver, text: str, place: int) -> None:

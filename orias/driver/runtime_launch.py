@@ -12,7 +12,13 @@ from orias.driver import calls_launch, calls_module
 from orias.driver.driver_registry import call, get32, get_string, put32, put64, u
 from orias.driver.driver_state import Driver, Function, Module
 from orias.driver.results import DriverError
-from orias.driver.runtime_calls import INVALID_CONFIGURATION, INVALID_FUNCTION, INVALID_SYMBOL, RuntimeFailure
+from orias.driver.runtime_calls import (
+    INVALID_CONFIGURATION,
+    INVALID_FUNCTION,
+    INVALID_SYMBOL,
+    RuntimeFailure,
+    last_error,
+)
 
 _ATTRIBUTES: Final = 104
 """Bytes of cudaFuncAttributes up to its reserved part."""
@@ -119,6 +125,9 @@ def kernel(d: Driver, host: int) -> int:
     """The handle of the kernel that a host address stands for; handles are taken, too."""
     if isinstance(d.handles.get(host), Function):
         return host
+    if not host:
+        # The handle that a failed look-up left: its error is the launch's.
+        raise RuntimeFailure(last_error(d) or INVALID_FUNCTION, "no kernel")
     named = registered(d).kernels.get(host)
     if named is None:
         raise RuntimeFailure(INVALID_FUNCTION, f"0x{u(host):x} is no kernel")

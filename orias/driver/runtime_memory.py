@@ -4,6 +4,7 @@ import ctypes
 from typing import Final
 
 from orias.driver import calls_memory, graphs
+from orias.driver.arrays import Array
 from orias.driver.driver_registry import call, get64, put32, put64, u
 from orias.driver.driver_state import Driver
 from orias.driver.results import DriverError
@@ -163,16 +164,20 @@ def pool_access(d: Driver, place: int, pool: int, location: int) -> None:
 
 
 def box_of(d: Driver, place: int) -> graphs.Work:
-    """A copy of a box (cudaMemcpy3DParms)."""
+    """A copy of a box (cudaMemcpy3DParms); with an array, widths are in texels."""
     width, height, depth = (get64(place + 128 + 8 * i) for i in range(3))
+    given = [d.get(get64(at), Array) for at in (place, place + 64) if get64(at)]
+    texel = given[0].texel if given else 1
     ends = []
     for at in (place, place + 64):
         if get64(at):
-            raise DriverError("NOT_SUPPORTED", "arrays")
+            x, y, z = (get64(at + 8 + 8 * i) for i in range(3))
+            ends.append(d.get(get64(at), Array).end(x * texel, y, z))
+            continue
         x, y, z = (get64(at + 8 + 8 * i) for i in range(3))
         address, pitch, _, rows = (get64(at + 32 + 8 * i) for i in range(4))
         ends.append([address + (z * rows + y) * pitch + x, pitch, rows * pitch])
-    return calls_memory.row_copies(d, ends[1], ends[0], (width, height, depth))
+    return calls_memory.row_copies(d, ends[1], ends[0], (width * texel, height, depth))
 
 
 @call("cudaMemcpy3D", "cudaMemcpy3DAsync", needs="runtime")
