@@ -1,5 +1,6 @@
 """Connects the C library to its functions in Python; the library imports this when it is called first."""
 
+import atexit
 import ctypes
 import os
 import sys
@@ -12,6 +13,7 @@ from orias.driver.driver_calls import HANDLERS
 from orias.driver.driver_state import Driver
 from orias.driver.results import NUMBERS, DriverError
 from orias.driver.runtime_calls import failed
+from orias.driver.sanitizer import Sanitizer
 
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
 _QUIET: Final = ("cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable")
@@ -32,6 +34,9 @@ def connect(place: int, path: str) -> None:
     trace = os.environ.get("ORIAS_DRIVER_TRACE", "")
 
     def call(index: int, values: Any) -> int:
+        if index < 0:
+            atexit._run_exitfuncs()
+            return 0
         handler = handlers[index]
         given = values[: counts[index]]
         reason = ""
@@ -52,6 +57,15 @@ def connect(place: int, path: str) -> None:
         if trace == "all" or (trace and result and names[index] not in _QUIET):
             sys.stderr.write(f"orias: {names[index]}({', '.join(hex(v) for v in given)}) = {result} {reason}\n")
         return result
+
+    if os.environ.get("ORIAS_TOOL"):
+        driver.sanitizer = Sanitizer(driver.arena)
+        exit_code = ctypes.c_int.in_dll(ctypes.CDLL(path), "orias_exit_code")
+
+        def end() -> None:
+            exit_code.value = driver.sanitizer.end()
+
+        atexit.register(end)
 
     function = _CALLBACK(call)
     _kept.append(function)

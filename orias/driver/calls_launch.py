@@ -104,16 +104,11 @@ def run(d: Driver, launch: Launch) -> None:
     resident = g[0] * g[1] * g[2] if launch.cooperative else 0
     try:
         with d.arena.launch():
-            result = f.module.image.launch(
-                f.kernel.name,
-                g,
-                launch.block,
-                launch.arguments,
-                launch.shared,
-                _STEPS,
-                launch.cluster,
-                resident=resident,
-            )
+            given = f.kernel.name, g, launch.block, launch.arguments, launch.shared, _STEPS, launch.cluster
+            if d.sanitizer is None:
+                result = f.module.image.launch(*given, resident=resident)
+            else:
+                result = d.sanitizer.launch(f.module.image, *given, resident=resident)
         _print(result.output)
     except ArgumentError as e:
         raise DriverError("INVALID_VALUE", str(e)) from None
@@ -121,7 +116,8 @@ def run(d: Driver, launch: Launch) -> None:
         raise DriverError("LAUNCH_OUT_OF_RESOURCES", str(e)) from None
     except SimError as e:
         _print("".join(f.module.image.syscalls.output))
-        sys.stderr.write(f"orias: {e}\n")
+        if d.sanitizer is None:
+            sys.stderr.write(f"orias: {e}\n")
         context.error = of_launch(e)
 
 

@@ -208,6 +208,8 @@ def _copy(d: Driver, to: int, source: int, size: int) -> None:
     _check(d, to, size)
     _check(d, source, size)
     ctypes.memmove(u(to), u(source), size)
+    if d.arena.written is not None:
+        d.arena.written.copy(u(to), u(source), size)
 
 
 def row_copies(d: Driver, to: list[int], source: list[int], size: tuple[int, int, int]) -> graphs.Work:
@@ -310,6 +312,9 @@ def fill_work(d: Driver, to: int, pitch: int, value: int, size: int, width: int,
         _check(d, to, (rows - 1) * pitch + count * size)
 
     def work() -> None:
+        if d.arena.written is not None:
+            for y in range(rows):
+                d.arena.written.fill(to + y * pitch, count * size)
         if len(set(element)) == 1:
             for y in range(rows):
                 ctypes.memset(to + y * pitch, element[0], count * size)

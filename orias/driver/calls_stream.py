@@ -3,7 +3,7 @@
 import ctypes
 
 from orias.driver import graphs
-from orias.driver.driver_registry import call, get32, get64, put32, put64, put_float
+from orias.driver.driver_registry import call, get32, get64, put32, put64, put_float, u
 from orias.driver.driver_state import LEGACY_STREAMS, Driver, Event, Stream
 from orias.driver.results import DriverError
 
@@ -109,6 +109,8 @@ def write_32(d: Driver, stream: int, address: int, value: int, flags: int) -> No
     """Store a word."""
     graphs.refuse_capture(d, stream)
     put32(address, value)
+    if d.arena.written is not None:
+        d.arena.written.fill(u(address), 4)
 
 
 @call("cuStreamWriteValue64_v2", "cuStreamWriteValue64")
@@ -116,6 +118,8 @@ def write_64(d: Driver, stream: int, address: int, value: int, flags: int) -> No
     """Store a word of 64 bits."""
     graphs.refuse_capture(d, stream)
     put64(address, value)
+    if d.arena.written is not None:
+        d.arena.written.fill(u(address), 8)
 
 
 @call("cuStreamWaitValue32_v2", "cuStreamWaitValue32")

@@ -104,6 +104,8 @@ class Driver:
         self.primary_flags = 0
         self.pool = self.new(Pool())
         self.current_pool = self.pool
+        self.sanitizer: Any = None
+        """The checks of ``orias exec --tool`` (orias.driver.sanitizer), None without."""
         self.keep: dict[str, Any] = {}
         """Bytes whose addresses clients hold."""
 
