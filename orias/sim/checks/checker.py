@@ -191,7 +191,9 @@ class _Batch:
         if self.race is not None:
             self.race.access(access, part, self.pc, access.bytes_of(self.m, act, part))
             if access.atomic:
-                self.race.atomic(part, True)
+                self.race.atomic(part, access.size, True)
+            elif access.reads:
+                self.race.load(part)
 
     def _global(self, access: Access, part: Touched) -> None:
         memory = self.checker.memory
@@ -203,7 +205,7 @@ class _Batch:
             if access.writes:
                 memory.wrote(part.offset, access.size)
         if self.race is not None and access.atomic:
-            self.race.atomic(part, False)
+            self.race.atomic(part, access.size, False)
 
     def _whole(self, step: _Step, act: Active) -> None:
         if self.race is not None and step.base == "SYNCS":

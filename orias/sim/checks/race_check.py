@@ -1,8 +1,9 @@
 """Races in shared memory by happens-before, with vector clocks of warps (Flanagan and Freund, FastTrack, PLDI 2009).
 
 Each byte remembers its last write and two last reads that nothing orders.  Clocks pass from warp to warp through block
-barriers, barrier objects in shared memory, and atomics on the same address.  Threads of one warp are taken as ordered; a store
-of the value that is there already is no race; bulk copies and shared memory of other blocks are not followed.
+barriers, barrier objects in shared memory, atomics, and plain reads of what an atomic wrote.  Threads of one warp are
+taken as ordered; a store of the value that is there already is no race; bulk copies and shared memory of other blocks are
+not followed.
 """
 
 from collections.abc import Callable
@@ -60,6 +61,8 @@ class RaceCheck:
         self.shared_clocks = np.zeros((self.blocks, _BARRIERS + 1, self.per_block), np.int32)
         self.atomics: dict[int, Arr] = {}
         """Clocks of addresses that atomics access; of global memory below zero."""
+        self.object_at = np.full(size, -1, np.int32)
+        """For each byte of shared memory, the first byte of what atomics accessed there; -1 for none."""
         self.waiting = np.full(m.warps, -1, np.int8)
         """The barrier that a warp takes the clock of when it goes on."""
         self.any_waiting = False
@@ -93,20 +96,28 @@ class RaceCheck:
         self.clock[warps] = np.maximum(self.clock[warps], self.shared_clocks[warps // self.per_block, _OBJECTS])
         self.clock[warps, self.own[warps]] += 1
 
-    def atomic(self, part: Touched, is_shared: bool) -> None:
-        """Threads synchronise through the addresses of atomics."""
-        warps = part.threads >> 5
-        for address in np.unique(part.offset):
-            mine = np.unique(warps[part.offset == address])
-            for block in np.unique(mine // self.per_block):
-                who = mine[mine // self.per_block == block]
-                key = int(address) if is_shared else -1 - (int(address) * self.blocks + int(block))
-                known = self.atomics.get(key)
-                joined = self.clock[who].max(axis=0)
-                joined = joined if known is None else np.maximum(joined, known)
-                self.atomics[key] = joined
-                self.clock[who] = joined
-                self.clock[who, self.own[who]] += 1
+    def atomic(self, part: Touched, size: int, is_shared: bool) -> None:
+        """Threads synchronise through the addresses of atomics, which warps access one after the other."""
+        pairs = np.unique(np.stack([part.offset, part.threads >> 5], axis=1), axis=0)
+        for address, warp in pairs.tolist():
+            # An address of global memory orders the warps of each block.
+            key = address if is_shared else -1 - (address * self.blocks + warp // self.per_block)
+            known = self.atomics.get(key)
+            if known is not None:
+                np.maximum(self.clock[warp], known, out=self.clock[warp])
+            self.atomics[key] = self.clock[warp].copy()
+            self.clock[warp, self.own[warp]] += 1
+        if is_shared:
+            self.object_at[part.offset[:, None] + np.arange(size)] = part.offset[:, None]
+
+    def load(self, part: Touched) -> None:
+        """Threads that read what atomics write take the clock of its address."""
+        objects = self.object_at[part.offset]
+        which = objects >= 0
+        if which.any():
+            pairs = np.unique(np.stack([objects[which], part.threads[which] >> 5], axis=1), axis=0)
+            for address, warp in pairs.tolist():
+                np.maximum(self.clock[warp], self.atomics[address], out=self.clock[warp])
 
     # -- accesses
 
@@ -161,7 +172,8 @@ class RaceCheck:
         if not bad.any():
             return
         bad &= self.clock[warp, old] < trace.clock[at]
-        if access.atomic and what == "write":
+        if what == "write" and (access.atomic or not access.writes):
+            # A plain read of what an atomic wrote is how programs wait (a flag, a barrier object before sm_90).
             bad &= ~self.write_atomic[at]
         if access.writes:
             bad &= ~silent
