@@ -67,6 +67,24 @@ def identity(d: Driver, stream: int, place: int) -> None:
     put64(place, stream)
 
 
+_ATTRIBUTE_BYTES = 64
+"""Bytes of CUlaunchAttributeValue."""
+
+
+@call("cuStreamSetAttribute")
+def set_attribute(d: Driver, stream: int, number: int, place: int) -> None:
+    """Keep an attribute; none has an effect."""
+    known(d, stream)
+    d.keep[f"stream {stream} {number}"] = ctypes.string_at(place, _ATTRIBUTE_BYTES)
+
+
+@call("cuStreamGetAttribute")
+def get_attribute(d: Driver, stream: int, number: int, place: int) -> None:
+    """What was kept, zeros without."""
+    known(d, stream)
+    ctypes.memmove(place, d.keep.get(f"stream {stream} {number}", bytes(_ATTRIBUTE_BYTES)), _ATTRIBUTE_BYTES)
+
+
 @call("cuStreamWaitEvent")
 def wait_event(d: Driver, stream: int, event: int, flags: int) -> None:
     """Work before the event is done; after an event of a capture, the stream is captured too."""

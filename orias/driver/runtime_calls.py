@@ -65,6 +65,8 @@ _DIRECT: Final = {
     "cudaStreamGetId": "cuStreamGetId",
     "cudaStreamGetDevice": "cuStreamGetDevice",
     "cudaStreamWaitEvent": "cuStreamWaitEvent",
+    "cudaStreamSetAttribute": "cuStreamSetAttribute",
+    "cudaStreamGetAttribute": "cuStreamGetAttribute",
     "cudaStreamAddCallback": "cuStreamAddCallback",
     "cudaStreamAttachMemAsync": "cuStreamAttachMemAsync",
     "cudaLaunchHostFunc": "cuLaunchHostFunc",

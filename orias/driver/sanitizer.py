@@ -89,6 +89,11 @@ class Sanitizer:
         try:
             result = image.launch(name, *arguments, **options)
             found += [hazard(image, name, v) for v in result.hazards]
+            if result.let_go >= 0 and "synccheck" in self.tools:
+                plan = image.compile(result.let_go)
+                spot = Spot(plan.address, plan.text(), (0, 0, 0), (0, 0, 0), *lines_of(image, result.let_go))
+                message = "warp synchronisation that threads of its mask do not reach"
+                found.append(Finding("synccheck", "missing", name, message, [spot]))
             return result
         except SimError as e:
             found.append(self._error(image, name, e))

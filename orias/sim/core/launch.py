@@ -44,17 +44,19 @@ BATCH_THREADS: Final = 1 << 15
 class Result:
     """The results of a launch.
 
-    ``output`` (printf text), ``instructions`` (summed over threads), ``steps`` (of the engine), ``hazards`` (of a
-    time-aware run, each once).
+    ``output`` (printf text), ``instructions`` (summed over threads), ``steps`` (of the engine), ``let_go`` (number of a
+    WARPSYNC that threads left although others of their mask did not come, -1 for none), ``hazards`` (of a time-aware run,
+    each once).
     """
 
-    __slots__ = ("hazards", "instructions", "output", "steps")
+    __slots__ = ("hazards", "instructions", "let_go", "output", "steps")
 
     def __init__(self, output: str, instructions: int, steps: int) -> None:
         self.output = output
         self.instructions = instructions
         self.steps = steps
         self.hazards: list[Violation] = []
+        self.let_go = -1
 
 
 class Shape(NamedTuple):
@@ -76,10 +78,14 @@ class Options(NamedTuple):
     resident: int = 0
     timing: Callable[[Machine], Timing] | None = None
     fill: int = POISON
+    tolerant: bool = False
 
 
 class Launch:
     """One launch: constant banks, batches of blocks, error reports."""
+
+    let_go = 0
+    """Number of the instruction after the first WARPSYNC that threads left although others did not come."""
 
     def __init__(self, image: "Image", kernel: KernelCode, params: bytes, shape: Shape, options: Options) -> None:
         self.image = image
@@ -271,6 +277,7 @@ class Launch:
         self.prepare(m)
         engine = Engine(m, image.plans(), image.compile, self.options.max_steps - self.steps, n)
         engine.entry = self.entry()
+        engine.tolerant = self.options.tolerant
         if self.options.timing is not None:
             engine.timing = self.options.timing(m)
         elif self.options.hazards:
@@ -293,6 +300,7 @@ class Launch:
             what = Fault(IllegalInstruction, f"cannot be executed: {type(e).__name__}: {e}", 0)
             raise self._error(what, engine, blocks, padded) from e
         finally:
+            self.let_go = self.let_go or engine.let_go
             self.steps += engine.steps
             self.instructions += engine.instructions
             self.ended += len(blocks) * self.shape.block[0] * self.shape.block[1] * self.shape.block[2]
