@@ -136,9 +136,13 @@ def test_a_correct_program_has_no_errors(tmp_path):
     assert (done.returncode, report["findings"], report["launches"]) == (0, [], 2), done.stderr
 
 
-def test_hazards_run_alone(tmp_path):
+@pytest.mark.sweep
+def test_no_hazards(tmp_path):
     _, report = run(tmp_path, tools="hazards")
-    assert report["findings"] == []
+    assert report["findings"] == [] and report["launches"] == 2
+
+
+def test_hazards_run_alone():
     command = [sys.executable, "-m", "orias", "exec", "--tool", "hazards,racecheck", "true"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert done.returncode == 255 and "runs alone" in done.stderr
