@@ -106,9 +106,9 @@ def run(d: Driver, launch: Launch) -> None:
         with d.arena.launch():
             given = f.kernel.name, g, launch.block, launch.arguments, launch.shared, _STEPS, launch.cluster
             if d.sanitizer is None:
-                result = f.module.image.launch(*given, resident=resident, tolerant=True)
+                result = f.module.image.launch(*given, resident=resident, tolerant=not d.arena.exact)
             else:
-                result = d.sanitizer.launch(f.module.image, *given, resident=resident, tolerant=True)
+                result = d.sanitizer.launch(f.module.image, *given, resident=resident, tolerant=not d.arena.exact)
         _print(result.output)
     except ArgumentError as e:
         raise DriverError("INVALID_VALUE", str(e)) from None

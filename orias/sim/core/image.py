@@ -410,7 +410,8 @@ class Image:
         of others can be taken by ``clusterlaunchcontrol.try_cancel``.  `timing`: makes, for the machine of each batch of blocks, the
         callbacks around its instructions.  `fill`: the value of registers before they are written; its low byte fills shared and
         local memory (0xcd with the default, a pattern that stands out).  `tolerant`: threads go on at WARPSYNC where the others
-        of their mask wait for ever at another instruction, instead of a :class:`Deadlock`.  Raises a subclass of :class:`SimError`.
+        of their mask wait for ever at another instruction, instead of a :class:`Deadlock`, and shared memory ends at a
+        multiple of 128 bytes, as on devices.  Raises a subclass of :class:`SimError`.
         """
         if hazards not in ("", "stop", "stale"):
             raise ArgumentError(f"hazards={hazards!r}: 'stop' or 'stale'")

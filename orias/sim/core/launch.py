@@ -40,6 +40,10 @@ BATCH_BYTES: Final = 1 << 29
 BATCH_THREADS: Final = 1 << 15
 """Maximum number of threads that run at a time: rows of registers should stay in the caches."""
 
+SHARED_STEP: Final = 128
+"""Shared memory is given in multiples of this many bytes on sm_80 and later (of 256 on sm_75), and hardware notices no access
+up to there."""
+
 
 class Result:
     """The results of a launch.
@@ -249,8 +253,9 @@ class Launch:
         block_of = np.repeat(np.arange(n, dtype=I64), padded)
         present = lane_in_block < size
         unwritten = 0xCD if self.options.fill == POISON else self.options.fill & 0xFF
-        shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", unwritten)
-        shared.size = self.shared_bytes
+        shared = Banked(n, max(self.shared_bytes, 16) + SHARED_STEP, 0, "shared", unwritten)
+        step = SHARED_STEP if self.options.tolerant else 1
+        shared.size = -(-self.shared_bytes // step) * step
         partition = image.reserved_place(TENSOR_PARTITION)
         if partition is not None:
             reserve(shared, n, partition)
