@@ -9,13 +9,20 @@ from pathlib import Path
 from orias.cli.toolerror import ToolError
 
 USAGE = """\
-usage: orias exec [--device NAME] [--exact] [--trace[=all]] [--] PROGRAM [ARGUMENT]...
+usage: orias exec [--device NAME] [--tool NAME[,NAME]...] [--exact] [--trace[=all]] [--] PROGRAM [ARGUMENT]...
 
 Runs a program whose GPU is the simulator: its CUDA driver library (libcuda.so.1) is Orias's.
 --device: H100 (default), A100, RTX4090, B200 or RTX5090 (ORIAS_DEVICE).  --trace: prints driver functions that fail,
 =all every call (ORIAS_DRIVER_TRACE).  --exact: allocations end at their last byte, not at a multiple of 512 as on a device
-(ORIAS_EXACT).  --env prints the environment instead of running a program.
+(ORIAS_EXACT).
+--tool: checks every kernel with memcheck, racecheck, initcheck and synccheck, or with hazards (ORIAS_TOOL).  --json FILE writes
+what they found, too; --leaks reports memory that was not given back; --error-exitcode N ends with N if there are errors.
+--env prints the environment instead of running a program.
 """
+
+
+_VALUES = {"--tool": "ORIAS_TOOL", "--json": "ORIAS_TOOL_JSON", "--error-exitcode": "ORIAS_ERROR_EXITCODE"}
+"""Options with a value, and the variables that carry them."""
 
 
 def exec_command(arguments: list[str]) -> int:
@@ -33,6 +40,10 @@ def exec_command(arguments: list[str]) -> int:
             environment["ORIAS_DRIVER_TRACE"] = value or "errors"
         elif name == "--exact":
             environment["ORIAS_EXACT"] = "1"
+        elif name == "--leaks":
+            environment["ORIAS_LEAKS"] = "1"
+        elif name in _VALUES:
+            environment[_VALUES[name]] = value or (arguments.pop(0) if arguments else "")
         elif name == "--env":
             show = True
         elif name in ("-h", "--help"):
@@ -70,13 +81,24 @@ def settings(environment: dict[str, str]) -> dict[str, str]:
     device = environment.get("ORIAS_DEVICE") or DEFAULT
     if device.upper() not in devices():
         raise ToolError(f"device {device}: there are {', '.join(devices())}")
+    from orias.sim.checks.checker import TOOLS
+
+    tools = [t for t in environment.get("ORIAS_TOOL", "").split(",") if t]
+    strange = [t for t in tools if t not in TOOLS]
+    if strange:
+        raise ToolError(f"tool {strange[0]}: there are {', '.join(TOOLS)}")
+    if "hazards" in tools and len(tools) > 1:
+        raise ToolError("the tool hazards runs alone")
+    if not environment.get("ORIAS_ERROR_EXITCODE", "0").isdigit():
+        raise ToolError(f"--error-exitcode {environment['ORIAS_ERROR_EXITCODE']}: a number from 0 to 255")
     try:
         place = str(folder())
     except BuildError as e:
         raise ToolError(str(e)) from None
     ours = [str(Path(__file__).parents[2]), str(Path(numpy.__file__).parents[1])]
     paths = environment.get("LD_LIBRARY_PATH", "")
-    changed = {
+    changed = {k: environment[k] for k in (*_VALUES.values(), "ORIAS_LEAKS") if environment.get(k)}
+    changed |= {
         "LD_LIBRARY_PATH": f"{place}:{paths}" if paths else place,
         "ORIAS_DEVICE": device,
         "ORIAS_DRIVER_PATH": ":".join(dict.fromkeys(ours)),

@@ -15,6 +15,8 @@ R_G64: Final = 4
 R_TEX_HEADER_INDEX: Final = 6
 R_SAMP_HEADER_INDEX: Final = 7
 """A sampler's number, above the texture's in a word (up to sm_89)."""
+R_FUNC_DESC_64: Final = 35
+"""The address of a function in data."""
 R_SURF_HEADER_INDEX: Final = 52
 R_ABS32_32: Final = 55
 R_ABS32_LO_32: Final = 56
@@ -61,6 +63,7 @@ class RelocType:
 TYPES: Final[dict[int, RelocType]] = {
     R_64: RelocType("R_CUDA_64", 8, ((0, 64, 0),)),
     R_G64: RelocType("R_CUDA_G64", 8, ((0, 64, 0),)),
+    R_FUNC_DESC_64: RelocType("R_CUDA_FUNC_DESC_64", 8, ((0, 64, 0),)),
     R_TEX_HEADER_INDEX: RelocType("R_CUDA_TEX_HEADER_INDEX", 4, ()),
     R_SAMP_HEADER_INDEX: RelocType("R_CUDA_SAMP_HEADER_INDEX", 4, ()),
     R_SURF_HEADER_INDEX: RelocType("R_CUDA_SURF_HEADER_INDEX", 4, ()),

@@ -1,5 +1,6 @@
 """Connects the C library to its functions in Python; the library imports this when it is called first."""
 
+import atexit
 import ctypes
 import os
 import sys
@@ -11,6 +12,8 @@ from orias.driver import library
 from orias.driver.driver_calls import HANDLERS
 from orias.driver.driver_state import Driver
 from orias.driver.results import NUMBERS, DriverError
+from orias.driver.runtime_calls import failed
+from orias.driver.sanitizer import Sanitizer
 
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
 _QUIET: Final = ("cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable")
@@ -21,13 +24,19 @@ _kept: list[Any] = []
 def connect(place: int, path: str) -> None:
     """Store the callback at address `place` of the library at `path`; without one every function fails."""
     driver = Driver(path)
-    names = [f.symbol for f in library.functions()]
-    counts = [len(f.arguments or "") for f in library.functions()]
-    handlers = [HANDLERS.get(name) for name in names]
+    own, runtime = library.functions(), library.runtime_functions()
+    names = [*(f.symbol for f in own), *(f.symbol for f in runtime)]
+    counts = [*(len(f.arguments or "") for f in own), *(f.values for f in runtime)]
+    handlers = [HANDLERS.get(f.symbol) for f in own]
+    handlers += [next((HANDLERS[n] for n in f.names if n in HANDLERS), None) for f in runtime]
+    first_runtime = len(own)
     lock = threading.RLock()
     trace = os.environ.get("ORIAS_DRIVER_TRACE", "")
 
     def call(index: int, values: Any) -> int:
+        if index < 0:
+            atexit._run_exitfuncs()
+            return 0
         handler = handlers[index]
         given = values[: counts[index]]
         reason = ""
@@ -40,12 +49,23 @@ def connect(place: int, path: str) -> None:
                 result = handler.function(driver, *given) or 0
         except DriverError as e:
             result, reason = e.number, e.reason
+            if index >= first_runtime:
+                failed(driver, result)
         except Exception:
             sys.stderr.write(f"orias: {names[index]}: internal error\n{traceback.format_exc()}")
             result = NUMBERS["UNKNOWN"]
         if trace == "all" or (trace and result and names[index] not in _QUIET):
             sys.stderr.write(f"orias: {names[index]}({', '.join(hex(v) for v in given)}) = {result} {reason}\n")
         return result
+
+    if os.environ.get("ORIAS_TOOL"):
+        driver.sanitizer = Sanitizer(driver.arena)
+        exit_code = ctypes.c_int.in_dll(ctypes.CDLL(path), "orias_exit_code")
+
+        def end() -> None:
+            exit_code.value = driver.sanitizer.end()
+
+        atexit.register(end)
 
     function = _CALLBACK(call)
     _kept.append(function)

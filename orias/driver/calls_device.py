@@ -115,7 +115,7 @@ def device_name(d: Driver, place: int, size: int, number: int) -> None:
 def device_uuid(d: Driver, place: int, number: int) -> None:
     """A UUID made from the device's name."""
     _device(number)
-    ctypes.memmove(place, f"orias-{d.device.key}".encode().ljust(16, b"\0"), 16)
+    ctypes.memmove(place, d.device.uuid, 16)
 
 
 @call("cuDeviceTotalMem_v2", needs="init")
@@ -177,18 +177,12 @@ def set_pool(d: Driver, number: int, pool: int) -> None:
 # -- contexts
 
 
-def _retain(d: Driver) -> int:
-    if not d.primary:
-        d.primary = d.new(Context(d.device, d.primary_flags))
-    return d.primary
-
-
 @call("cuDevicePrimaryCtxRetain", needs="init")
 def primary_retain(d: Driver, place: int, number: int) -> None:
     """Use the primary context."""
     _device(number)
     d.primary_uses += 1
-    put64(place, _retain(d))
+    put64(place, d.retain())
 
 
 @call("cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2", needs="init")

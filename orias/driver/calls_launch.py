@@ -4,9 +4,10 @@ import ctypes
 import os
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from orias.driver import graphs
 from orias.driver.calls_module import attribute, max_threads, static_shared
-from orias.driver.calls_stream import known
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver, Function
 from orias.driver.host_memory import OutOfMemory
@@ -62,34 +63,52 @@ def _check(d: Driver, f: Function, grid: Dim3, block: Dim3, shared: int, cluster
             raise DriverError("INVALID_CLUSTER_SIZE", f"cluster {cluster} of grid {grid}")
 
 
-def _launch(
+class Launch(NamedTuple):
+    """A launch as it was asked for; ``arguments``: the bytes of each parameter."""
+
+    kernel: int
+    grid: Dim3
+    block: Dim3
+    shared: int
+    arguments: list[bytes]
+    cluster: Dim3 | None = None
+    cooperative: bool = False
+
+
+def prepared(
     d: Driver,
     kernel: int,
-    grid: Sequence[int],
-    block: Sequence[int],
-    shared: int,
-    stream: int,
+    sizes: Sequence[int],
     params: int,
     extra: int,
     cluster: Dim3 | None = None,
     cooperative: bool = False,
-) -> None:
+) -> Launch:
+    """A checked launch; `sizes`: grid, block and bytes of dynamic shared memory."""
     f = d.get(kernel, Function)
-    known(d, stream)
-    g = u(grid[0], 32), u(grid[1], 32), u(grid[2], 32)
-    b = u(block[0], 32), u(block[1], 32), u(block[2], 32)
-    shared = u(shared, 32)
+    g = u(sizes[0], 32), u(sizes[1], 32), u(sizes[2], 32)
+    b = u(sizes[3], 32), u(sizes[4], 32), u(sizes[5], 32)
+    shared = u(sizes[6], 32)
     _check(d, f, g, b, shared, cluster)
     if cooperative:
         fit = _blocks(f, b[0] * b[1] * b[2], shared) * d.device.attributes[16]
         if g[0] * g[1] * g[2] > fit:
             raise DriverError("COOPERATIVE_LAUNCH_TOO_LARGE", f"{g[0] * g[1] * g[2]} blocks, {fit} are resident")
-    arguments = _arguments(f, params, extra)
-    context, name = d.context, f.kernel.name
+    return Launch(kernel, g, b, shared, _arguments(f, params, extra), cluster, cooperative)
+
+
+def run(d: Driver, launch: Launch) -> None:
+    """Runs a kernel; an error ends the context."""
+    f = d.get(launch.kernel, Function)
+    context, g = d.context, launch.grid
+    resident = g[0] * g[1] * g[2] if launch.cooperative else 0
     try:
         with d.arena.launch():
-            blocks = g[0] * g[1] * g[2] if cooperative else 0
-            result = f.module.image.launch(name, g, b, arguments, shared, _STEPS, cluster, resident=blocks)
+            given = f.kernel.name, g, launch.block, launch.arguments, launch.shared, _STEPS, launch.cluster
+            if d.sanitizer is None:
+                result = f.module.image.launch(*given, resident=resident, tolerant=not d.arena.exact)
+            else:
+                result = d.sanitizer.launch(f.module.image, *given, resident=resident, tolerant=not d.arena.exact)
         _print(result.output)
     except ArgumentError as e:
         raise DriverError("INVALID_VALUE", str(e)) from None
@@ -97,8 +116,13 @@ def _launch(
         raise DriverError("LAUNCH_OUT_OF_RESOURCES", str(e)) from None
     except SimError as e:
         _print("".join(f.module.image.syscalls.output))
-        sys.stderr.write(f"orias: {e}\n")
+        if d.sanitizer is None:
+            sys.stderr.write(f"orias: {e}\n")
         context.error = of_launch(e)
+
+
+def _submit(d: Driver, stream: int, launch: Launch) -> None:
+    graphs.submit(d, stream, graphs.KERNEL, lambda: run(d, launch), launch)
 
 
 def _print(text: str) -> None:
@@ -114,7 +138,7 @@ def launch(
     extra: int,
 ) -> None:  # fmt: skip
     """Run a kernel."""
-    _launch(d, kernel, (gx, gy, gz), (bx, by, bz), shared, stream, params, extra)
+    _submit(d, stream, prepared(d, kernel, (gx, gy, gz, bx, by, bz, shared), params, extra))
 
 
 @call("cuLaunchCooperativeKernel")
@@ -122,7 +146,7 @@ def launch_cooperative(
     d: Driver, kernel: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, stream: int, params: int
 ) -> None:
     """Run a kernel whose blocks are resident together."""
-    _launch(d, kernel, (gx, gy, gz), (bx, by, bz), shared, stream, params, 0, None, True)
+    _submit(d, stream, prepared(d, kernel, (gx, gy, gz, bx, by, bz, shared), params, 0, None, True))
 
 
 @call("cuLaunchKernelEx")
@@ -139,7 +163,7 @@ def launch_ex(d: Driver, config: int, kernel: int, params: int, extra: int) -> N
             cluster = get32(at + 8), get32(at + 12), get32(at + 16)
         elif kind == _COOPERATIVE:
             cooperative = bool(get32(at + 8))
-    _launch(d, kernel, sizes[:3], sizes[3:6], sizes[6], get64(config + 32), params, extra, cluster, cooperative)
+    _submit(d, get64(config + 32), prepared(d, kernel, sizes, params, extra, cluster, cooperative))
 
 
 # -- occupancy

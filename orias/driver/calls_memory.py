@@ -2,6 +2,8 @@
 
 import ctypes
 
+from orias.driver import graphs
+from orias.driver.arrays import Array
 from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver, Pool
 from orias.driver.host_memory import POOL, OutOfMemory
@@ -48,15 +50,16 @@ def allocate_pitch(d: Driver, place: int, pitch: int, width: int, height: int, e
 
 @call("cuMemAllocAsync")
 def allocate_async(d: Driver, place: int, size: int, stream: int) -> None:
-    """Device memory in stream order."""
+    """Device memory in stream order; a graph's memory is there from its capture on."""
     _allocate(d, place, size, "device")
+    graphs.submit(d, stream, graphs.ALLOCATE, graphs.nothing)
 
 
 @call("cuMemAllocFromPoolAsync")
 def allocate_from_pool(d: Driver, place: int, size: int, pool: int, stream: int) -> None:
     """Device memory of a pool."""
     d.get(pool, Pool)
-    _allocate(d, place, size, "device")
+    allocate_async(d, place, size, stream)
 
 
 @call("cuMemAllocHost_v2", "cuMemHostAlloc")
@@ -67,7 +70,10 @@ def allocate_host(d: Driver, place: int, size: int, flags: int = 0) -> None:
 
 @call("cuMemFree_v2", "cuMemFreeHost", "cuMemFreeAsync")
 def free(d: Driver, address: int, stream: int = 0) -> None:
-    """Give memory back."""
+    """Give memory back; a captured one stays, because the graph may run again."""
+    if graphs.capture_of(d, stream) is not None:
+        graphs.submit(d, stream, graphs.FREE, graphs.nothing)
+        return
     if address and not (u(address) in d.arena.ranges and u(address) >= POOL and d.arena.release(u(address))):
         raise DriverError("INVALID_VALUE", "no allocation starts there")
 
@@ -202,6 +208,33 @@ def _copy(d: Driver, to: int, source: int, size: int) -> None:
     _check(d, to, size)
     _check(d, source, size)
     ctypes.memmove(u(to), u(source), size)
+    if d.arena.written is not None:
+        d.arena.written.copy(u(to), u(source), size)
+
+
+def row_copies(d: Driver, to: list[int], source: list[int], size: tuple[int, int, int]) -> graphs.Work:
+    """A copy of rows.
+
+    `to`, `source`: first address, bytes from row to row, bytes from layer to layer.  `size`: bytes of a row, rows, layers.
+    """
+    width, height, depth = size
+    for end in (to, source):
+        if width * height * depth:
+            _check(d, end[0], (depth - 1) * end[2] + (height - 1) * end[1] + width)
+
+    def work() -> None:
+        for z in range(depth):
+            for y in range(height):
+                _copy(d, to[0] + z * to[2] + y * to[1], source[0] + z * source[2] + y * source[1], width)
+
+    return work
+
+
+def copy_box(
+    d: Driver, to: list[int], source: list[int], size: tuple[int, int, int], stream: int, given: bytes = b""
+) -> None:
+    """Copies rows in stream order; `given`: the parameters as the caller gave them."""
+    graphs.submit(d, stream, graphs.COPY, row_copies(d, to, source, size), given)
 
 
 @call("cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemcpyDtoD_v2", "cuMemcpy")
@@ -213,20 +246,13 @@ def copy(d: Driver, to: int, source: int, size: int) -> None:
 @call("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyAsync")
 def copy_async(d: Driver, to: int, source: int, size: int, stream: int) -> None:
     """Copy bytes in stream order."""
-    _copy(d, to, source, size)
+    copy_box(d, [u(to), 0, 0], [u(source), 0, 0], (u(size), 1, 1), stream)
 
 
 @call("cuMemcpyPeer", "cuMemcpyPeerAsync")
 def copy_peer(d: Driver, to: int, one: int, source: int, other: int, size: int, stream: int = 0) -> None:
     """Copy between contexts: there is one memory."""
-    _copy(d, to, source, size)
-
-
-def _rectangle(d: Driver, depth: int, to: list[int], source: list[int], width: int, height: int) -> None:
-    """Copies rows; `to`, `source`: first address, bytes from row to row, bytes from layer to layer."""
-    for z in range(depth):
-        for y in range(height):
-            _copy(d, to[0] + z * to[2] + y * to[1], source[0] + z * source[2] + y * source[1], width)
+    copy_async(d, to, source, size, stream)
 
 
 @call("cuMemcpy2D_v2", "cuMemcpy2DUnaligned_v2", "cuMemcpy2DAsync_v2")
@@ -237,44 +263,80 @@ def copy_2d(d: Driver, place: int, stream: int = 0) -> None:
         x, y = get64(at), get64(at + 8)
         kind, host, device, pitch = get32(at + 16), get64(at + 24), get64(at + 32), get64(at + 48)
         if kind == _ARRAY:
-            raise DriverError("NOT_SUPPORTED", "arrays")
+            ends.append(d.get(get64(at + 40), Array).end(x, y, 0))
+            continue
         pitch = pitch or get64(place + 112)
         base = host if kind == _HOST else device
         ends.append([base + y * pitch + x, pitch, 0])
-    _rectangle(d, 1, ends[1], ends[0], get64(place + 112), get64(place + 120))
+    size = get64(place + 112), get64(place + 120), 1
+    copy_box(d, ends[1], ends[0], size, stream)
 
 
-@call("cuMemcpy3D_v2", "cuMemcpy3DAsync_v2")
-def copy_3d(d: Driver, place: int, stream: int = 0) -> None:
-    """Copy a box (CUDA_MEMCPY3D)."""
+def box(d: Driver, place: int) -> tuple[list[int], list[int], tuple[int, int, int]]:
+    """Destination, source and size of a copy (CUDA_MEMCPY3D), as :func:`copy_box` takes them."""
     ends = []
     width, height, depth = (get64(place + 176 + 8 * i) for i in range(3))
     for at in (place, place + 88):
         x, y, z = (get64(at + 8 * i) for i in range(3))
         kind, host, device = get32(at + 32), get64(at + 40), get64(at + 48)
         if kind == _ARRAY:
-            raise DriverError("NOT_SUPPORTED", "arrays")
+            ends.append(d.get(get64(at + 56), Array).end(x, y, z))
+            continue
         pitch = get64(at + 72) or width
         rows = get64(at + 80) or height
         base = host if kind == _HOST else device
         ends.append([base + (z * rows + y) * pitch + x, pitch, rows * pitch])
-    _rectangle(d, depth, ends[1], ends[0], width, height)
+    return ends[1], ends[0], (width, height, depth)
+
+
+@call("cuMemcpy3D_v2", "cuMemcpy3DAsync_v2")
+def copy_3d(d: Driver, place: int, stream: int = 0) -> None:
+    """Copy a box (CUDA_MEMCPY3D)."""
+    to, source, size = box(d, place)
+    copy_box(d, to, source, size, stream, ctypes.string_at(place, 200))
 
 
 # -- fills
 
 
-def _fill(d: Driver, to: int, value: int, size: int, count: int) -> None:
-    _check(d, to, size * count)
-    if size == 1:
-        ctypes.memset(u(to), value & 0xFF, count)
-    elif count:
-        ctypes.memmove(u(to), u(value, 8 * size).to_bytes(size, "little") * count, size * count)
+def fill(d: Driver, to: int, value: int, size: int, count: int, stream: int = 0) -> None:
+    """Fills memory with `count` elements of `size` bytes in stream order."""
+    fill_rows(d, to, 0, value, size, count, 1, stream)
 
 
-def _fill_rows(d: Driver, to: int, pitch: int, value: int, size: int, width: int, height: int) -> None:
-    for y in range(u(height)):
-        _fill(d, to + y * u(pitch), value, size, u(width))
+def fill_work(d: Driver, to: int, pitch: int, value: int, size: int, width: int, height: int) -> graphs.Work:
+    """A fill of rows of `width` elements of `size` bytes, at distances of `pitch` bytes."""
+    to, pitch, count, rows = u(to), u(pitch), u(width), u(height)
+    element = u(value, 8 * size).to_bytes(size, "little")
+    if count and rows:
+        _check(d, to, (rows - 1) * pitch + count * size)
+
+    def work() -> None:
+        if d.arena.written is not None:
+            for y in range(rows):
+                d.arena.written.fill(to + y * pitch, count * size)
+        if len(set(element)) == 1:
+            for y in range(rows):
+                ctypes.memset(to + y * pitch, element[0], count * size)
+            return
+        row = element * count
+        for y in range(rows):
+            ctypes.memmove(to + y * pitch, row, len(row))
+
+    return work
+
+
+def fill_rows(d: Driver, to: int, pitch: int, value: int, size: int, width: int, height: int, stream: int = 0) -> None:
+    """Fills rows in stream order."""
+    work = fill_work(d, to, pitch, value, size, width, height)
+    graphs.submit(d, stream, graphs.FILL, work, _fill_params(to, pitch, value, size, width, height))
+
+
+def _fill_params(*values: int) -> bytes:
+    """A fill as CUDA_MEMSET_NODE_PARAMS."""
+    to, pitch, value, size, width, height = values
+    words = (u(to), 8), (u(pitch), 8), (u(value, 32), 4), (size, 4), (u(width), 8), (u(height), 8)
+    return b"".join(v.to_bytes(n, "little") for v, n in words)
 
 
 def _enter_fills() -> None:
@@ -282,12 +344,12 @@ def _enter_fills() -> None:
         size = bits // 8
 
         def line(d: Driver, to: int, value: int, count: int, stream: int = 0, size: int = size) -> None:
-            _fill(d, to, value, size, u(count))
+            fill(d, to, value, size, count, stream)
 
         def rows(
             d: Driver, to: int, pitch: int, value: int, width: int, height: int, stream: int = 0, size: int = size
         ) -> None:
-            _fill_rows(d, to, pitch, value, size, width, height)
+            fill_rows(d, to, pitch, value, size, width, height, stream)
 
         call(f"cuMemsetD{bits}_v2", f"cuMemsetD{bits}Async")(line)
         call(f"cuMemsetD2D{bits}_v2", f"cuMemsetD2D{bits}Async")(rows)

@@ -2,7 +2,8 @@
 
 import ctypes
 
-from orias.driver.driver_registry import call, get32, get64, put32, put64, put_float
+from orias.driver import graphs
+from orias.driver.driver_registry import call, get32, get64, put32, put64, put_float, u
 from orias.driver.driver_state import LEGACY_STREAMS, Driver, Event, Stream
 from orias.driver.results import DriverError
 
@@ -41,8 +42,8 @@ def destroy(d: Driver, stream: int) -> None:
 
 @call("cuStreamSynchronize", "cuStreamQuery")
 def synchronize(d: Driver, stream: int) -> None:
-    """All work is done."""
-    known(d, stream)
+    """All work is done; a captured stream has none."""
+    graphs.refuse_capture(d, stream)
 
 
 @call("cuStreamGetPriority")
@@ -66,56 +67,77 @@ def identity(d: Driver, stream: int, place: int) -> None:
     put64(place, stream)
 
 
+_ATTRIBUTE_BYTES = 64
+"""Bytes of CUlaunchAttributeValue."""
+
+
+@call("cuStreamSetAttribute")
+def set_attribute(d: Driver, stream: int, number: int, place: int) -> None:
+    """Keep an attribute; none has an effect."""
+    known(d, stream)
+    d.keep[f"stream {stream} {number}"] = ctypes.string_at(place, _ATTRIBUTE_BYTES)
+
+
+@call("cuStreamGetAttribute")
+def get_attribute(d: Driver, stream: int, number: int, place: int) -> None:
+    """What was kept, zeros without."""
+    known(d, stream)
+    ctypes.memmove(place, d.keep.get(f"stream {stream} {number}", bytes(_ATTRIBUTE_BYTES)), _ATTRIBUTE_BYTES)
+
+
 @call("cuStreamWaitEvent")
 def wait_event(d: Driver, stream: int, event: int, flags: int) -> None:
-    """Work before the event is done."""
-    known(d, stream)
-    d.get(event, Event)
-
-
-@call("cuStreamIsCapturing")
-def is_capturing(d: Driver, stream: int, place: int) -> None:
-    """No stream is captured."""
-    known(d, stream)
-    put32(place, 0)
-
-
-@call("cuStreamGetCaptureInfo_v2", "cuStreamGetCaptureInfo_v3")
-def capture_info(d: Driver, stream: int, place: int, *places: int) -> None:
-    """No stream is captured."""
-    known(d, stream)
-    put32(place, 0)
-
-
-@call("cuThreadExchangeStreamCaptureMode")
-def capture_mode(d: Driver, place: int) -> None:
-    """No stream is captured."""
+    """Work before the event is done; after an event of a capture, the stream is captured too."""
+    found = known(d, stream)
+    e = d.get(event, Event)
+    if e.captured is None or e.captured[0].status == 0:
+        if graphs.capture_of(d, stream) is not None:
+            raise DriverError("STREAM_CAPTURE_ISOLATION")
+        return
+    capture, before = e.captured
+    if found is None:
+        raise DriverError("STREAM_CAPTURE_IMPLICIT")
+    if found.capture not in (None, capture):
+        raise DriverError("STREAM_CAPTURE_MERGE")
+    found.capture = capture
+    last = capture.last.setdefault(stream, [])
+    capture.last[stream] = last + [n for n in before if n not in last]
 
 
 @call("cuStreamAddCallback")
 def add_callback(d: Driver, stream: int, function: int, data: int, flags: int) -> None:
     """Call a function of the host now: all work before it is done."""
-    known(d, stream)
+    graphs.refuse_capture(d, stream)
     _STREAM_CALLBACK(function)(stream, d.context.error, data)
 
 
 @call("cuLaunchHostFunc")
 def launch_host(d: Driver, stream: int, function: int, data: int) -> None:
-    """Call a function of the host now."""
-    known(d, stream)
-    _HOST_FUNCTION(function)(data)
+    """Call a function of the host in stream order."""
+    graphs.submit(d, stream, graphs.HOST, host_work(function, data), (function, data))
+
+
+def host_work(function: int, data: int) -> graphs.Work:
+    """A call of a function of the host."""
+    return lambda: _HOST_FUNCTION(function)(data)
 
 
 @call("cuStreamWriteValue32_v2", "cuStreamWriteValue32")
 def write_32(d: Driver, stream: int, address: int, value: int, flags: int) -> None:
     """Store a word."""
+    graphs.refuse_capture(d, stream)
     put32(address, value)
+    if d.arena.written is not None:
+        d.arena.written.fill(u(address), 4)
 
 
 @call("cuStreamWriteValue64_v2", "cuStreamWriteValue64")
 def write_64(d: Driver, stream: int, address: int, value: int, flags: int) -> None:
     """Store a word of 64 bits."""
+    graphs.refuse_capture(d, stream)
     put64(address, value)
+    if d.arena.written is not None:
+        d.arena.written.fill(u(address), 8)
 
 
 @call("cuStreamWaitValue32_v2", "cuStreamWaitValue32")
@@ -149,15 +171,21 @@ def create_event(d: Driver, place: int, flags: int) -> None:
 
 @call("cuEventRecord", "cuEventRecordWithFlags")
 def record(d: Driver, event: int, stream: int, flags: int = 0) -> None:
-    """Record it now."""
-    known(d, stream)
-    d.get(event, Event).record()
+    """Record it in stream order."""
+    e = d.get(event, Event)
+    capture = graphs.capture_of(d, stream)
+    if capture is None:
+        e.captured = None
+        e.record()
+    else:
+        e.captured = capture, list(capture.last[stream])
 
 
 @call("cuEventQuery", "cuEventSynchronize")
 def query(d: Driver, event: int) -> None:
     """What was before it is done."""
-    d.get(event, Event)
+    if d.get(event, Event).captured is not None:
+        raise DriverError("CAPTURED_EVENT")
 
 
 @call("cuEventDestroy_v2")

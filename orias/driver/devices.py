@@ -17,6 +17,11 @@ class Device(NamedTuple):
     attributes: dict[int, int]
 
     @property
+    def uuid(self) -> bytes:
+        """16 bytes made from the name."""
+        return f"orias-{self.key}".encode().ljust(16, b"\0")
+
+    @property
     def sm(self) -> int:
         """Compute capability as one number (90)."""
         return 10 * self.attributes[75] + self.attributes[76]

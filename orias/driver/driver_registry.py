@@ -10,7 +10,8 @@ from orias.driver.results import DriverError
 class Handler(NamedTuple):
     """A function (``driver``, its arguments as numbers; returns a result or None for success) and what it ``needs``.
 
-    ``needs``: ``nothing``, ``init`` (cuInit was called) or ``context`` (and a context without error is current).
+    ``needs``: ``nothing``, ``init`` (cuInit was called), ``context`` (and a context without error is current), ``runtime``
+    (the same, made where they are missing).
     """
 
     function: Callable[..., int | None]

@@ -61,7 +61,8 @@ class Stream:
         self.context = context
         self.flags = flags
         self.priority = priority
-        self.number = 0
+        self.capture: Any = None
+        """The capture that it records for (orias.driver.graphs), None where it executes."""
 
 
 class Event:
@@ -70,6 +71,8 @@ class Event:
     def __init__(self, flags: int) -> None:
         self.flags = flags
         self.time: float | None = None
+        self.captured: tuple[Any, list[Any]] | None = None
+        """The capture that recorded it last, and the nodes before it."""
 
     def record(self) -> None:
         """Takes the time."""
@@ -101,6 +104,8 @@ class Driver:
         self.primary_flags = 0
         self.pool = self.new(Pool())
         self.current_pool = self.pool
+        self.sanitizer: Any = None
+        """The checks of ``orias exec --tool`` (orias.driver.sanitizer), None without."""
         self.keep: dict[str, Any] = {}
         """Bytes whose addresses clients hold."""
 
@@ -167,13 +172,29 @@ class Driver:
         for stack in self._stacks.values():
             stack[:] = [h for h in stack if h != handle]
 
+    def retain(self) -> int:
+        """The handle of the primary context, which is made if there is none."""
+        if not self.primary:
+            self.primary = self.new(Context(self.device, self.primary_flags))
+        return self.primary
+
+    def start(self) -> None:
+        """What the CUDA runtime does at its first call: initialises, and makes the primary context current."""
+        if not self.forked:
+            self.initialised = True
+        if not self.current:
+            self.primary_uses = max(self.primary_uses, 1)
+            self.stack.append(self.retain())
+
     def check(self, needs: str) -> None:
         """Fails unless the driver is initialised, or a healthy context is current, as a function needs it."""
         if needs == "nothing":
             return
+        if needs == "runtime":
+            self.start()
         if not self.initialised or self.forked:
             raise DriverError("NOT_INITIALIZED")
-        if needs == "context":
+        if needs in ("context", "runtime"):
             error = self.context.error
             if error:
                 raise DriverError(NAMES[error].removeprefix("CUDA_ERROR_"), "an earlier kernel failed")

@@ -11,7 +11,7 @@ import os
 from bisect import bisect_right, insort
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,14 @@ _FIRST: Final = 1 << 16
 _LAST: Final = 1 << 47
 POOL: Final = 0x200000000000
 """Where device memory begins."""
-_POOL_SIZE: Final = 1 << 42
+POOL_SIZE: Final = 1 << 42
+"""Bytes of addresses for device memory."""
 _PAGE: Final = 4096
 _GRAIN: Final = 512
 """The driver gives memory in multiples of this, and hardware notices no access up to there."""
-_FLAGS: Final = 0x02 | 0x20 | 0x4000 | 0x100000
+NO_RESERVE: Final = 0x4000
+"""MAP_NORESERVE, which Python's mmap lacks before 3.13."""
+_FLAGS: Final = 0x02 | 0x20 | NO_RESERVE | 0x100000
 """MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE, MAP_FIXED_NOREPLACE."""
 _DONTNEED: Final = 4
 
@@ -41,6 +44,16 @@ _made: list["HostArena"] = []
 
 class OutOfMemory(Exception):
     """The device has less memory than asked for."""
+
+
+class Shadow(Protocol):
+    """Follows what is written to device memory."""
+
+    def fill(self, address: int, size: int) -> None:
+        """A range was written."""
+
+    def copy(self, to: int, source: int, size: int) -> None:
+        """A range was copied."""
 
 
 class Range(NamedTuple):
@@ -54,7 +67,7 @@ class Range(NamedTuple):
 class HostArena(Arena):
     """Memory of a device with `capacity` bytes; offsets in its array are addresses less ``base``."""
 
-    __slots__ = ("_libc", "_passing", "capacity", "exact", "ranges", "used")
+    __slots__ = ("_freed", "_libc", "_passing", "capacity", "exact", "ranges", "used", "written")
 
     def __init__(self, capacity: int) -> None:
         super().__init__(16, _FIRST)
@@ -62,7 +75,7 @@ class HostArena(Arena):
         self._libc.mmap.restype = ctypes.c_void_p
         self._libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
         self._libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-        got = self._libc.mmap(POOL, _POOL_SIZE, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
+        got = self._libc.mmap(POOL, POOL_SIZE, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
         if got != POOL:
             raise OutOfMemory(f"the addresses from 0x{POOL:x} on are not free")
         everything: Any = (ctypes.c_ubyte * (_LAST - _FIRST)).from_address(_FIRST)
@@ -76,6 +89,10 @@ class HostArena(Arena):
         self.ranges: dict[int, Range] = {}
         """Allocations by first address."""
         self._passing: list[int] | None = None
+        self._freed: list[Range] = []
+        """Allocations that were given back, by first address."""
+        self.written: Shadow | None = None
+        """Follows what is written, where a tool asks for it."""
 
     @staticmethod
     def shared(capacity: int) -> "HostArena":
@@ -89,7 +106,7 @@ class HostArena(Arena):
         if self.used + size > self.capacity:
             raise OutOfMemory(f"{size} bytes, {self.capacity - self.used} are free")
         start = -(-self.top // align) * align
-        if start + size + GUARD > POOL + _POOL_SIZE:
+        if start + size + GUARD > POOL + POOL_SIZE:
             raise OutOfMemory("all addresses were given out")
         end = start + size if self.exact else -(-(start + size) // _GRAIN) * _GRAIN
         self._enter(start, end - start, name)
@@ -97,6 +114,8 @@ class HostArena(Arena):
         self.used += size
         address = start + self.base
         self.ranges[address] = Range(address, size, name)
+        if self.written is not None and name != "device":
+            self.written.fill(address, end - start)
         if self._passing is not None and (name == "parameters" or name.endswith("descriptors")):
             self._passing.append(address)
         return address
@@ -119,6 +138,8 @@ class HostArena(Arena):
         self._last = (0, 0)
         if address >= POOL:
             self.used -= known.size
+            if known.kind in ("device", "managed", "host"):
+                insort(self._freed, known)
             first, last = -(-address // _PAGE) * _PAGE, (address + known.size) // _PAGE * _PAGE
             if last > first:
                 self._libc.madvise(first, last - first, _DONTNEED)
@@ -147,6 +168,14 @@ class HostArena(Arena):
                 self.release(address)
             self._passing = None
 
+    def _where(self, address: int, size: int) -> str:
+        i = bisect_right(self._freed, address, key=lambda r: r.start) - 1
+        if i >= 0 and address < self._freed[i].start + self._freed[i].size:
+            r = self._freed[i]
+            what = f"{address - r.start} bytes into {r.kind} memory of {r.size} bytes at 0x{r.start:x}"
+            return f"{size} bytes at 0x{address:x} are {what}, which was given back"
+        return super()._where(address, size)
+
     def offsets(self, address: Arr, size: int, align: int) -> Arr:
         """Checked offsets; what is in no allocation may be mapped memory of the host."""
         try:
@@ -159,7 +188,7 @@ class HostArena(Arena):
 
 def _mapped(address: Arr, size: int) -> bool:
     """Whether all of these addresses outside of the device's memory are readable and writable in this process."""
-    outside = address[(address < POOL) | (address >= POOL + _POOL_SIZE)]
+    outside = address[(address < POOL) | (address >= POOL + POOL_SIZE)]
     if len(outside) != len(address):
         return False
     first, last = int(outside.min()), int(outside.max()) + size

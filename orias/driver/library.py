@@ -1,6 +1,7 @@
-"""Builds ``libcuda.so.1`` with the machine's C compiler, once for each version of its sources, into the user's cache.
+"""Builds the driver and runtime libraries with the machine's C compiler, once for each version, into the user's cache.
 
-The library is one C file: ``data/door.c`` and a function for each line of ``data/functions.txt``.
+``libcuda.so.1`` is one C file: ``data/door.c`` and a function for each line of ``data/functions.txt``.  ``libcudart.so.12``
+and ``.13`` are ``data/runtime.c`` and a function for each line of ``data/runtime_functions.txt`` of that version.
 """
 
 import hashlib
@@ -12,6 +13,11 @@ from typing import Final, NamedTuple
 
 DATA: Final = Path(__file__).parent / "data"
 _TYPES: Final = {"p": "uint64_t", "i": "int", "u": "unsigned", "b": "unsigned char", "h": "unsigned short"}
+_RUNTIME_TYPES: Final = _TYPES | {"f": "float", "D": "Dim3", "E": "Extent", "P": "Pitched"}
+_PARTS: Final = {"D": "xyz", "E": ("width", "height", "depth"), "P": ("pointer", "pitch", "width", "height")}
+"""Members of structures that are given by value."""
+RUNTIMES: Final = ("12", "13")
+"""Major versions of the runtime library."""
 _COMPILERS: Final = ("cc", "gcc", "clang")
 
 
@@ -30,14 +36,38 @@ class Function(NamedTuple):
     arguments: str | None
 
 
+class RuntimeFunction(NamedTuple):
+    """A function of the runtime library: its symbol, ``12``, ``13`` or ``all``, its arguments (``=`` first: a pointer is returned)."""
+
+    symbol: str
+    major: str
+    arguments: str | None
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of its handler, the one for this version first."""
+        return f"{self.symbol}@{self.major}", self.symbol
+
+    @property
+    def values(self) -> int:
+        """How many numbers the handler gets."""
+        return sum(len(_PARTS.get(kind, "1")) for kind in self.arguments or "")
+
+
+def _rows(name: str) -> list[list[str]]:
+    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
+    return [line.split() for line in lines if line and not line.startswith("#")]
+
+
 def functions() -> list[Function]:
     """The exported functions, in the order of the table."""
-    out = []
-    for line in (DATA / "functions.txt").read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            symbol, version, kinds = line.split()
-            out.append(Function(symbol, int(version), None if kinds == "-" else kinds.strip(".")))
-    return out
+    return [Function(s, int(v), None if kinds == "-" else kinds.strip(".")) for s, v, kinds in _rows("functions.txt")]
+
+
+def runtime_functions() -> list[RuntimeFunction]:
+    """The functions of the runtime libraries of all versions, in the order of the table."""
+    rows = _rows("runtime_functions.txt")
+    return [RuntimeFunction(s, major, None if kinds == "-" else kinds.strip(".")) for s, major, kinds in rows]
 
 
 def source() -> str:
@@ -55,6 +85,31 @@ def source() -> str:
     return "\n".join(out) + "\n"
 
 
+def runtime_source(major: str) -> str:
+    """The C text of the runtime library of a major version."""
+    out = [(DATA / "runtime.c").read_text(encoding="utf-8")]
+    first = len(functions())
+    for index, f in enumerate(runtime_functions(), first):
+        if f.major not in (major, "all"):
+            continue
+        if f.arguments is None:
+            out.append(f"EXPORT int {f.symbol}(void) {{ return NOT_SUPPORTED; }}")
+            continue
+        returns = f.arguments.startswith("=")
+        kinds = f.arguments.lstrip("=")
+        declared = ", ".join(f"{_RUNTIME_TYPES[kind]} a{i}" for i, kind in enumerate(kinds)) or "void"
+        values = ["(int64_t)&out"] if returns else []
+        for i, kind in enumerate(kinds):
+            values += [f"(int64_t)a{i}.{part}" for part in _PARTS[kind]] if kind in _PARTS else [f"(int64_t)a{i}"]
+        given = f"const int64_t v[] = {{{', '.join(values) or '0'}}};"
+        if returns:
+            body = f"uint64_t out = 0; {given} orias_call({index}, v); return out;"
+        else:
+            body = f"{given} return orias_call({index}, v);"
+        out.append(f"EXPORT {'uint64_t' if returns else 'int'} {f.symbol}({declared}) {{ {body} }}")
+    return "\n".join(out) + "\n"
+
+
 def cache() -> Path:
     """The folder for built libraries: ``ORIAS_CACHE``, or ``orias`` in the user's cache folder."""
     own = os.environ.get("ORIAS_CACHE")
@@ -64,29 +119,37 @@ def cache() -> Path:
 
 
 def folder() -> Path:
-    """The folder with ``libcuda.so.1``, built if it is not there; BuildError without a C compiler or if it fails."""
+    """The folder with the libraries, built if they are not there; BuildError without a C compiler or if it fails."""
     text = source()
-    place = cache() / f"driver-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    library = place / "libcuda.so.1"
-    if not library.exists():
-        _build(text, library)
-    link = place / "libcuda.so"
-    if not link.exists():
-        link.symlink_to(library.name)
+    runtimes = {major: runtime_source(major) for major in RUNTIMES}
+    digest = hashlib.sha256("\0".join([text, *runtimes.values()]).encode()).hexdigest()[:16]
+    place = cache() / f"driver-{digest}"
+    if not (place / "libcuda.so").exists():
+        place.mkdir(parents=True, exist_ok=True)
+        _build(text, place / "libcuda.so.1", ["-ldl", "-lpthread"])
+        for major, code in runtimes.items():
+            name = f"libcudart.so.{major}"
+            # Programs ask for the symbols of a version that is named after the library.
+            versions = place / f"{name}.map"
+            versions.write_text(f"{name} {{ global: cuda*; __cuda*; local: *; }};\n", encoding="utf-8")
+            options = [f"-Wl,--version-script={versions}", "-Wl,-rpath,$ORIGIN", "-L", str(place), "-l:libcuda.so.1"]
+            _build(code, place / name, options)
+        link = place / f"libcuda.so.{os.getpid()}"
+        link.symlink_to("libcuda.so.1")
+        link.replace(place / "libcuda.so")  # Another process may build the same libraries at the same time.
     return place
 
 
-def _build(text: str, library: Path) -> None:
+def _build(text: str, library: Path, options: list[str]) -> None:
     compiler = os.environ.get("CC") or next((c for c in _COMPILERS if shutil.which(c)), None)
     if compiler is None:
         raise BuildError(f"the driver library needs a C compiler ({', '.join(_COMPILERS)}, or CC)")
-    library.parent.mkdir(parents=True, exist_ok=True)
-    file = library.parent / f"driver-{os.getpid()}.c"
+    file = library.parent / f"{library.name}-{os.getpid()}.c"
     made = file.with_suffix(".so")
     file.write_text(text, encoding="utf-8")
-    command = [*compiler.split(), "-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1"]
-    done = subprocess.run([*command, "-o", str(made), str(file), "-ldl", "-lpthread"], capture_output=True, text=True)
+    command = [*compiler.split(), "-O1", "-shared", "-fPIC", "-fvisibility=hidden", f"-Wl,-soname,{library.name}"]
+    done = subprocess.run([*command, "-o", str(made), str(file), *options], capture_output=True, text=True)
     file.unlink()
     if done.returncode:
         raise BuildError(f"{compiler} failed: {done.stderr.strip()[:2000]}")
-    made.replace(library)  # Another process may build the same library at the same time.
+    made.replace(library)

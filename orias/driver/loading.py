@@ -1,6 +1,7 @@
 """Images of modules in memory: PTX (compiled here), cubins and fat binaries, as pointers without a size."""
 
 import ctypes
+import os
 import re
 from struct import unpack_from
 
@@ -87,7 +88,8 @@ def compiled(texts: list[bytes], sm: int, options: dict[int, int]) -> bytes:
     suffix = next((m[2].decode() for m in targets if m[2] and m[1] == own), "")
     o = Options(f"sm_{sm}{suffix}", min(options.get(_LEVEL, 3) & 0xFF, 3))
     o.maxrregcount = options.get(_MAX_REGISTERS, 0) & 0xFFFFFFFF
-    o.lineinfo = bool(options.get(_LINES, 0) & 1)
+    # Reports of tools name the lines.
+    o.lineinfo = bool(options.get(_LINES, 0) & 1) or bool(os.environ.get("ORIAS_TOOL"))
     o.debug = bool(options.get(_DEBUG, 0) & 1)
     key = (*texts, o.arch, o.opt_level, o.maxrregcount, o.lineinfo, o.debug)
     known = _COMPILED.get(key)

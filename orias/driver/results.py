@@ -37,7 +37,7 @@ class DriverError(Exception):
     """A function ends with this result; ``reason`` is printed where ``ORIAS_DRIVER_TRACE`` asks for it."""
 
     def __init__(self, name: str, reason: str = "") -> None:
-        self.number: Final = NUMBERS[name]
+        self.number = NUMBERS[name]
         self.reason: Final = reason
         super().__init__(f"{name}: {reason}" if reason else name)
 

@@ -177,14 +177,15 @@ def test_entry_points_have_the_form_of_a_version(cuda):
 
 
 def test_what_is_absent_is_not_supported(cuda):
-    assert cuda.code("cuGraphCreate", byref(c_void_p()), 0) == 801
+    assert cuda.code("cuMulticastCreate", byref(c_void_p()), None) == 801
 
 
 def test_tables_agree():
     exported = {f.symbol for f in library.functions()}
-    assert HANDLERS.keys() <= exported
+    own = {name: h for name, h in HANDLERS.items() if name.startswith("cu") and not name.startswith("cuda")}
+    assert own.keys() <= exported
     takes = {f.symbol: len(f.arguments or "") for f in library.functions()}
-    for name, handler in HANDLERS.items():
+    for name, handler in own.items():
         code = handler.function.__code__
         if not code.co_flags & 4:
             most = code.co_argcount - 1

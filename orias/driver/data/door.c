@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { DEINITIALIZED = 4, NOT_SUPPORTED = 801, UNKNOWN = 999 };
 
@@ -35,6 +36,18 @@ static void find_interpreter(void) {
     }
 }
 
+__attribute__((visibility("default"))) int orias_exit_code;
+
+// The end of the process: what tools report, and their exit code.
+static void end(void) {
+    if (callback && is_initialized())
+        callback(-1, 0);
+    if (orias_exit_code) {
+        fflush(0);
+        _exit(orias_exit_code);
+    }
+}
+
 static void attach(void) {
     int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
     void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
@@ -58,8 +71,12 @@ static void attach(void) {
              "del _orias_attach\n",
              (unsigned long long)(uintptr_t)&callback, "r", self.dli_fname);
     int state = ensure();
-    if (!callback)
+    static int tried;
+    if (!callback && !tried) {
+        tried = 1;
+        atexit(end);
         run(text);
+    }
     release(state);
 }
 
@@ -77,3 +94,6 @@ static int call(int index, const int64_t *values) {
 }
 
 #define EXPORT __attribute__((visibility("default")))
+
+// For the runtime library, whose functions follow the driver's.
+EXPORT int orias_call(int index, const int64_t *values) { return call(index, values); }

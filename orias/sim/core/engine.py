@@ -157,7 +157,7 @@ class Engine:
             pc, threads = self.apart.pop()
             return pc, threads, True
         groups = self.groups
-        if not groups:
+        if not groups and not (self.tolerant and self._let_go()):
             raise self._deadlock()
         if len(groups) == 1:
             pc, threads = groups.popitem()
@@ -179,6 +179,24 @@ class Engine:
             threads = groups.pop(pc)
         self.since.pop(pc, None)
         return pc, threads, False
+
+    def _let_go(self) -> bool:
+        """Lets threads at WARPSYNC go on although threads of their mask will not come; False if there are none."""
+        waiting = np.flatnonzero(self.warpsync)
+        if not len(waiting):
+            return False
+        lanes = self.warpsync[waiting]
+        self.warpsync[waiting] = 0
+        if not self.let_go:
+            index = int(waiting[0]) * 32 + (int(lanes[0]) & -int(lanes[0])).bit_length() - 1
+            self.let_go = int(self.resume[index])
+        self.release(waiting, lanes)
+        return True
+
+    tolerant = False
+    """Threads at WARPSYNC go on where all others of their mask wait elsewhere for ever."""
+    let_go = 0
+    """Number of the instruction after the first such WARPSYNC; 0 for none."""
 
     def _deadlock(self) -> Fault:
         m = self.m

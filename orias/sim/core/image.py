@@ -25,6 +25,7 @@ from orias.cubin.relocs import (
     R_CONST_FIELD19_40,
     R_CONST_FIELD21_38,
     R_CONST_FIELD22_37,
+    R_FUNC_DESC_64,
     R_G8_0,
     R_G64,
     R_SAMP_HEADER_INDEX,
@@ -267,7 +268,7 @@ class Image:
                 # One byte of the address: 8_0 to 8_56, then G8_0 to G8_56.
                 out[r.offset] = (value + (r.addend if r.rela else 0)) >> 8 * ((r.type - R_8_0) % 8) & 0xFF
                 continue
-            if r.type not in (R_64, R_G64, R_UNIFIED):
+            if r.type not in (R_64, R_G64, R_UNIFIED, R_FUNC_DESC_64):
                 raise LoadError(f"{section.name}: relocation type {r.type} is not simulated")
             addend = r.addend if r.rela else int.from_bytes(out[r.offset : r.offset + 8], "little")
             out[r.offset : r.offset + 8] = ((value + addend) & (1 << 64) - 1).to_bytes(8, "little")
@@ -393,6 +394,7 @@ class Image:
         resident: int = 0,
         timing: Callable[[Machine], Timing] | None = None,
         fill: int = POISON,
+        tolerant: bool = False,
     ) -> Result:
         """Runs a kernel.
 
@@ -407,7 +409,9 @@ class Image:
         old value and lists all of them.  `resident`: clusters (or blocks) that run at a time, 0 for as many as fit; the work
         of others can be taken by ``clusterlaunchcontrol.try_cancel``.  `timing`: makes, for the machine of each batch of blocks, the
         callbacks around its instructions.  `fill`: the value of registers before they are written; its low byte fills shared and
-        local memory (0xcd with the default, a pattern that stands out).  Raises a subclass of :class:`SimError`.
+        local memory (0xcd with the default, a pattern that stands out).  `tolerant`: threads go on at WARPSYNC where the others
+        of their mask wait for ever at another instruction, instead of a :class:`Deadlock`, and shared memory ends at a
+        multiple of 128 bytes, as on devices.  Raises a subclass of :class:`SimError`.
         """
         if hazards not in ("", "stop", "stale"):
             raise ArgumentError(f"hazards={hazards!r}: 'stop' or 'stale'")
@@ -426,7 +430,7 @@ class Image:
             raise ArgumentError("the grid is not a multiple of the cluster")
         slots = [(p.offset, p.size) for p in sorted(k.params, key=lambda p: p.ordinal)]
         arguments = Arguments(self.arena, name, slots, k.param_bytes, args)
-        options = Options(max_steps, on_batch, mufu_error, hazards, resident, timing, fill)
+        options = Options(max_steps, on_batch, mufu_error, hazards, resident, timing, fill, tolerant)
         launch = self.launch_type(self, k, arguments.params, Shape(g, b, c, shared), options)
         self.syscalls.output = []
         with np.errstate(all="ignore"):
@@ -434,6 +438,7 @@ class Image:
         arguments.give_back()
         result = Result("".join(self.syscalls.output), launch.instructions, launch.steps)
         result.hazards = launch.violations
+        result.let_go = launch.let_go - 1
         return result
 
 

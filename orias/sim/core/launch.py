@@ -40,21 +40,27 @@ BATCH_BYTES: Final = 1 << 29
 BATCH_THREADS: Final = 1 << 15
 """Maximum number of threads that run at a time: rows of registers should stay in the caches."""
 
+SHARED_STEP: Final = 128
+"""Shared memory is given in multiples of this many bytes on sm_80 and later (of 256 on sm_75), and hardware notices no access
+up to there."""
+
 
 class Result:
     """The results of a launch.
 
-    ``output`` (printf text), ``instructions`` (summed over threads), ``steps`` (of the engine), ``hazards`` (of a
-    time-aware run, each once).
+    ``output`` (printf text), ``instructions`` (summed over threads), ``steps`` (of the engine), ``let_go`` (number of a
+    WARPSYNC that threads left although others of their mask did not come, -1 for none), ``hazards`` (of a time-aware run,
+    each once).
     """
 
-    __slots__ = ("hazards", "instructions", "output", "steps")
+    __slots__ = ("hazards", "instructions", "let_go", "output", "steps")
 
     def __init__(self, output: str, instructions: int, steps: int) -> None:
         self.output = output
         self.instructions = instructions
         self.steps = steps
         self.hazards: list[Violation] = []
+        self.let_go = -1
 
 
 class Shape(NamedTuple):
@@ -76,10 +82,14 @@ class Options(NamedTuple):
     resident: int = 0
     timing: Callable[[Machine], Timing] | None = None
     fill: int = POISON
+    tolerant: bool = False
 
 
 class Launch:
     """One launch: constant banks, batches of blocks, error reports."""
+
+    let_go = 0
+    """Number of the instruction after the first WARPSYNC that threads left although others did not come."""
 
     def __init__(self, image: "Image", kernel: KernelCode, params: bytes, shape: Shape, options: Options) -> None:
         self.image = image
@@ -139,6 +149,9 @@ class Launch:
         put(t.word("grid_id"), 1, 8)
         if t.has_word("descriptor"):
             put(t.word("descriptor"), 0, 8)
+        blocks = self.shape.grid[0] * self.shape.grid[1] * self.shape.grid[2]
+        if self.options.resident >= blocks:
+            self._grid_barrier(put, t)
         if t.has(features.CLUSTERS):
             self._cluster_constants(put, t)
         out[base : base + len(params)] = params
@@ -152,6 +165,14 @@ class Launch:
             for table, address in write_tables(self.image.arena, self.image.descriptor_mode).items():
                 put(t.word("texture_headers") + TABLES[table], address, 8)
         return bytes(out)
+
+    def _grid_barrier(self, put: Callable[..., None], t: Target) -> None:
+        """The memory with the barrier of the grid of a cooperative launch: size and counter, in %envreg1 (above) and 2."""
+        place = self.image.arena.allocate(8, "parameters")
+        self.image.arena.write(place, (8).to_bytes(8, "little"))
+        at = self._place(t, "environment_0")
+        put(at + 4, place >> 32)
+        put(at + 8, place)
 
     @property
     def _cluster_code(self) -> int:
@@ -232,8 +253,9 @@ class Launch:
         block_of = np.repeat(np.arange(n, dtype=I64), padded)
         present = lane_in_block < size
         unwritten = 0xCD if self.options.fill == POISON else self.options.fill & 0xFF
-        shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", unwritten)
-        shared.size = self.shared_bytes
+        shared = Banked(n, max(self.shared_bytes, 16) + SHARED_STEP, 0, "shared", unwritten)
+        step = SHARED_STEP if self.options.tolerant else 1
+        shared.size = -(-self.shared_bytes // step) * step
         partition = image.reserved_place(TENSOR_PARTITION)
         if partition is not None:
             reserve(shared, n, partition)
@@ -260,6 +282,7 @@ class Launch:
         self.prepare(m)
         engine = Engine(m, image.plans(), image.compile, self.options.max_steps - self.steps, n)
         engine.entry = self.entry()
+        engine.tolerant = self.options.tolerant
         if self.options.timing is not None:
             engine.timing = self.options.timing(m)
         elif self.options.hazards:
@@ -282,6 +305,7 @@ class Launch:
             what = Fault(IllegalInstruction, f"cannot be executed: {type(e).__name__}: {e}", 0)
             raise self._error(what, engine, blocks, padded) from e
         finally:
+            self.let_go = self.let_go or engine.let_go
             self.steps += engine.steps
             self.instructions += engine.instructions
             self.ended += len(blocks) * self.shape.block[0] * self.shape.block[1] * self.shape.block[2]

@@ -189,6 +189,17 @@ def _extend(v: Arr, size: int, signed: bool) -> Arr:
     return w
 
 
+def space_of(operation: op.Op) -> int:
+    """The memory space of a load, store or atomic."""
+    return _SPACE[operation.space]
+
+
+def data_getters(s: Site, size: int) -> list[Getter]:
+    """The words that a store of `size` bytes writes."""
+    halves = s.src[4:6] if size == 32 else s.src[4:5]
+    return [g for o in halves for g in _words_of(s, o, max(1, min(size, 16) // 4))]
+
+
 def load(s: Site) -> Exec:
     """LD, LDG, LDS, LDL, and LDGMC, whose multicast objects have this device as their only member."""
     space = _SPACE[s.op.space]
@@ -235,8 +246,7 @@ def store(s: Site) -> Exec:
     space = _SPACE[s.op.space]
     size, _ = access_size(s)
     get = _address(s, space)
-    halves = s.src[4:6] if size == 32 else s.src[4:5]
-    data = [g for o in halves for g in _words_of(s, o, max(1, min(size, 16) // 4))]
+    data = data_getters(s, size)
 
     def run(m: Machine, a: Active) -> None:
         values = [widen(g(m, a), a.n) for g in data]

@@ -1,0 +1,130 @@
+"""Graphs: nodes of work with dependencies, the streams that record them, and their execution in order."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from orias.driver.driver_state import LEGACY_STREAMS, Driver, Stream
+from orias.driver.results import DriverError
+
+KERNEL, COPY, FILL, HOST, CHILD, EMPTY, WAIT, RECORD, ALLOCATE, FREE = 0, 1, 2, 3, 4, 5, 6, 7, 10, 11
+"""CUgraphNodeType."""
+ACTIVE, INVALIDATED = 1, 2
+"""CUstreamCaptureStatus."""
+Work = Callable[[], None]
+
+
+def nothing() -> None:
+    """The work of an empty node."""
+
+
+class Node:
+    """A node: its kind, its work, the nodes before it, and the bytes that its parameters were given as."""
+
+    def __init__(self, kind: int, work: Work, before: list["Node"], details: Any = None) -> None:
+        self.kind: Final = kind
+        self.work = work
+        self.before: Final = before
+        self.details = details
+        """What was given: an object of the kind (parameters, a graph, an event)."""
+        self.enabled = True
+        self.handle = 0
+        self.like: Node | None = None
+        """The node that this one is a copy of."""
+
+
+class Graph:
+    """A graph; ``nodes`` in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+
+    def ordered(self) -> list[Node]:
+        """The nodes, each after all that it depends on; INVALID_VALUE if there is a cycle."""
+        left, done, out = list(self.nodes), set[int](), list[Node]()
+        while left:
+            ready = [n for n in left if all(id(b) in done for b in n.before)]
+            if not ready:
+                raise DriverError("INVALID_VALUE", "the graph has a cycle")
+            out += ready
+            done |= {id(n) for n in ready}
+            left = [n for n in left if id(n) not in done]
+        return out
+
+    def copied(self, d: Driver) -> "Graph":
+        """A graph with copies of the nodes."""
+        graph, copies = Graph(), dict[int, Node]()
+        for n in self.ordered():
+            copy = Node(n.kind, n.work, [copies[id(b)] for b in n.before], n.details)
+            copy.enabled, copy.like = n.enabled, n
+            copy.handle = d.new(copy)
+            copies[id(n)] = copy
+            graph.nodes.append(copy)
+        return graph
+
+
+class Executable:
+    """An instantiated graph: copies of its nodes in order."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.nodes: Final = graph.ordered()
+
+    def run(self) -> None:
+        """Does the work of all nodes."""
+        for n in self.nodes:
+            if n.enabled:
+                n.work()
+
+    def node(self, like: Node) -> Node:
+        """The copy of a node of the graph."""
+        for n in self.nodes:
+            if n.like is like or n is like:
+                return n
+        raise DriverError("INVALID_VALUE", "the node is not in the graph")
+
+
+class Capture:
+    """What streams record: a graph, and for each stream the nodes that its next work follows."""
+
+    def __init__(self, graph: Graph, graph_handle: int, origin: int, number: int) -> None:
+        self.graph: Final = graph
+        self.graph_handle: Final = graph_handle
+        self.origin: Final = origin
+        self.number: Final = number
+        self.status = ACTIVE
+        self.last: dict[int, list[Node]] = {origin: []}
+
+
+def capture_of(d: Driver, stream: int) -> Capture | None:
+    """The capture that a stream records for, None if it executes."""
+    if 0 <= stream <= LEGACY_STREAMS:
+        return None
+    found: Stream = d.get(stream, Stream)
+    capture: Capture | None = found.capture
+    return capture
+
+
+def add(d: Driver, graph: Graph, kind: int, work: Work, before: list[Node], details: Any = None) -> Node:
+    """A new node of a graph, with a handle."""
+    node = Node(kind, work, before, details)
+    node.handle = d.new(node)
+    graph.nodes.append(node)
+    return node
+
+
+def submit(d: Driver, stream: int, kind: int, work: Work, details: Any = None) -> None:
+    """Does work of a stream now, or records it where the stream is captured."""
+    capture = capture_of(d, stream)
+    if capture is None:
+        work()
+        return
+    if capture.status != ACTIVE:
+        raise DriverError("STREAM_CAPTURE_INVALIDATED")
+    capture.last[stream] = [add(d, capture.graph, kind, work, capture.last[stream], details)]
+
+
+def refuse_capture(d: Driver, stream: int) -> None:
+    """Fails, and ends the capture, if a stream that is captured would have to execute now."""
+    capture = capture_of(d, stream)
+    if capture is not None:
+        capture.status = INVALIDATED
+        raise DriverError("STREAM_CAPTURE_UNSUPPORTED")

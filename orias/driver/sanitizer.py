@@ -1,0 +1,156 @@
+"""The checks that ``orias exec --tool`` asks for: what they found, on standard error and as JSON."""
+
+import json
+import mmap
+import os
+import sys
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.driver.host_memory import NO_RESERVE, POOL, POOL_SIZE, HostArena
+from orias.sim.checks.checker import TOOLS, Checker, lines_of
+from orias.sim.checks.findings import Finding, Spot
+from orias.sim.core.image import Image
+from orias.sim.core.launch import Result
+from orias.sim.core.sim_errors import Deadlock, SimError
+
+Arr = npt.NDArray[Any]
+
+
+class Written:
+    """Which bytes of device memory were written: one byte for each, of which the system provides what is used."""
+
+    def __init__(self, arena: HostArena) -> None:
+        self._first: Final = POOL - arena.base
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
+        self._map = mmap.mmap(-1, POOL_SIZE, flags=flags)
+        self.bytes: Final[Arr] = np.frombuffer(self._map, np.bool_)
+        self.all = False
+        """All bytes may have been written: nothing can be said any more."""
+
+    def _index(self, offset: Arr, size: int) -> Arr:
+        at: Arr = offset[:, None] - self._first + np.arange(size)
+        return at
+
+    def unwritten(self, offset: Arr, size: int) -> Arr:
+        """Which accesses read a byte that nobody wrote; memory of the host counts as written."""
+        inside = (offset >= self._first) & (offset < self._first + POOL_SIZE - size)
+        out = np.zeros(len(offset), np.bool_)
+        if not self.all and inside.any():
+            out[inside] = ~self.bytes[self._index(offset[inside], size)].all(axis=1)
+        return out
+
+    def wrote(self, offset: Arr, size: int) -> None:
+        """Bytes were written."""
+        inside = (offset >= self._first) & (offset < self._first + POOL_SIZE - size)
+        self.bytes[self._index(offset[inside], size)] = True
+
+    def wrote_anything(self) -> None:
+        """Bytes that are not known were written."""
+        self.all = True
+
+    def fill(self, address: int, size: int) -> None:
+        """A range was written by the host."""
+        if POOL <= address < POOL + POOL_SIZE - size:
+            self.bytes[address - POOL : address - POOL + size] = True
+
+    def copy(self, to: int, source: int, size: int) -> None:
+        """A range was copied: from device memory with what was unwritten there."""
+        if POOL <= to < POOL + POOL_SIZE - size:
+            part: Any = True
+            if POOL <= source < POOL + POOL_SIZE - size:
+                part = self.bytes[source - POOL : source - POOL + size].copy()
+            self.bytes[to - POOL : to - POOL + size] = part
+
+
+class Sanitizer:
+    """The chosen tools and what they found in this process."""
+
+    def __init__(self, arena: HostArena) -> None:
+        self.tools: Final = tuple(t for t in os.environ.get("ORIAS_TOOL", "").split(",") if t in TOOLS)
+        self.findings: Final[list[Finding]] = []
+        self.arena: Final = arena
+        self.launches = 0
+        self._ended = False
+        self.written: Final = Written(arena) if "initcheck" in self.tools else None
+        arena.written = self.written
+
+    def launch(self, image: Image, name: str, *arguments: Any, **options: Any) -> Result:
+        """Launches a kernel with the checks; a SimError is a finding, too, and raised."""
+        self.launches += 1
+        checker = Checker(image, name, self.tools, self.written)
+        if "hazards" in self.tools:
+            options["hazards"] = "stale"
+        elif set(self.tools) - {"memcheck"}:
+            options["timing"] = checker.start
+        found = checker.findings
+        try:
+            result = image.launch(name, *arguments, **options)
+            found += [hazard(image, name, v) for v in result.hazards]
+            if result.let_go >= 0 and "synccheck" in self.tools:
+                plan = image.compile(result.let_go)
+                spot = Spot(plan.address, plan.text(), (0, 0, 0), (0, 0, 0), *lines_of(image, result.let_go))
+                message = "warp synchronisation that threads of its mask do not reach"
+                found.append(Finding("synccheck", "missing", name, message, [spot]))
+            return result
+        except SimError as e:
+            found.append(self._error(image, name, e))
+            raise
+        finally:
+            self.report(found)
+
+    def _error(self, image: Image, name: str, e: SimError) -> Finding:
+        tool = "synccheck" if isinstance(e, Deadlock) else "memcheck"
+        spots = []
+        if e.address >= 0:
+            start = next((at for at, place in image.code_places() if place == name), 0)
+            lines = lines_of(image, (start + e.address) >> 4)
+            spots = [Spot(e.address, e.text, e.block or (0, 0, 0), e.thread or (0, 0, 0), *lines)]
+        return Finding(tool, type(e).__name__, name, e.message, spots)
+
+    def report(self, found: list[Finding]) -> None:
+        """Prints findings and keeps them."""
+        self.findings.extend(found)
+        for f in found:
+            sys.stderr.write("".join(f"orias: {line}\n" for line in f.lines()))
+
+    def leaks(self) -> list[Finding]:
+        """Device memory that the program did not give back."""
+        found = [r for r in self.arena.ranges.values() if r.start >= POOL and r.kind in ("device", "managed", "host")]
+        return [
+            Finding(
+                "memcheck", "leak", "", f"{r.size} bytes of {r.kind} memory at 0x{r.start:x} were not given back", []
+            )
+            for r in found
+        ]
+
+    def end(self) -> int:
+        """Reports the end of the program: the summary, and all findings as JSON; returns the exit code for errors."""
+        if self._ended or not self.tools:
+            return 0
+        self._ended = True
+        if os.environ.get("ORIAS_LEAKS"):
+            self.report(self.leaks())
+        errors = sum(f.count for f in self.findings)
+        names = ", ".join(self.tools)
+        sys.stderr.write(f"orias: {names}: {errors} errors at {len(self.findings)} places, {self.launches} launches\n")
+        path = os.environ.get("ORIAS_TOOL_JSON")
+        if path:
+            records = {"tools": self.tools, "launches": self.launches, "findings": [f.record() for f in self.findings]}
+            try:
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(json.dumps(records, indent=1) + "\n")
+            except OSError as e:
+                sys.stderr.write(f"orias: {path}: {e.strerror}\n")
+        code = os.environ.get("ORIAS_ERROR_EXITCODE", "0")
+        return int(code) if errors and code.isdigit() else 0
+
+
+def hazard(image: Image, name: str, violation: Any) -> Finding:
+    """A result that was used before the control words allow it."""
+    start = next((at for at, place in image.code_places() if place == name), 0)
+    lines = lines_of(image, (start + violation.address) >> 4)
+    spot = Spot(violation.address, violation.text, violation.block, (32 * violation.warp, 0, 0), *lines)
+    return Finding("hazards", violation.rule, name, violation.what(), [spot])

@@ -1,0 +1,58 @@
+"""The runtime library through a host program as nvcc would write it, and its tables."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from orias.driver import library
+from orias.driver.driver_calls import HANDLERS
+from tests.driver.test_driver import HERE, execute
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="the runtime library needs a C compiler")
+SCALE = """
+.version 8.0
+.target sm_75
+.address_size 64
+.const .u32 factor;
+.global .attribute(.managed) .u32 shown;
+.visible .entry scale(.param .u64 p)
+{
+  .reg .b32 %r<6>;
+  .reg .b64 %a<3>;
+  ld.param.u64 %a0, [p];
+  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r1, %ntid.x;
+  mov.u32 %r2, %tid.x;
+  mad.lo.u32 %r0, %r0, %r1, %r2;
+  ld.const.u32 %r3, [factor];
+  mul.lo.u32 %r4, %r0, %r3;
+  mad.wide.u32 %a1, %r0, 4, %a0;
+  st.global.u32 [%a1], %r4;
+  st.global.u32 [shown], 7;
+  ret;
+}
+"""
+
+
+@pytest.mark.parametrize("major", [pytest.param("12", marks=pytest.mark.sweep), "13"])
+def test_a_program_of_the_runtime(tmp_path, major):
+    program, ptx = tmp_path / "program", tmp_path / "scale.ptx"
+    ptx.write_text(SCALE)
+    folder = library.folder()
+    link = ["-L", str(folder), f"-l:libcudart.so.{major}", f"-Wl,-rpath-link,{folder}"]
+    subprocess.run(["cc", "-o", str(program), str(HERE / "runtime_program.c"), *link], check=True)
+    assert execute(["--", str(program), str(ptx)]).stdout == "right\n"
+
+
+def test_runtime_tables_agree():
+    functions = library.runtime_functions()
+    names = {n for f in functions for n in f.names}
+    handlers = {n for n in HANDLERS if n.startswith(("cuda", "__cuda"))}
+    assert handlers <= names
+    for f in functions:
+        handler = next((HANDLERS[n] for n in f.names if n in HANDLERS), None)
+        if handler is None or handler.function.__code__.co_flags & 4:
+            continue
+        most = handler.function.__code__.co_argcount - 1
+        assert most - len(handler.function.__defaults__ or ()) <= f.values <= most, f

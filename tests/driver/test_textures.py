@@ -1,0 +1,133 @@
+"""Arrays, textures, surfaces and tensor maps through the driver library."""
+
+import ctypes
+import shutil
+import struct
+from ctypes import byref, c_size_t, c_uint64, c_void_p
+
+import numpy as np
+import pytest
+
+from orias.sim.matrix.tensor_map import TensorMap
+from tests.driver.test_driver import allocate, context, cuda, function, launch
+
+__all__ = ["context", "cuda"]
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="the driver library needs a C compiler")
+W, H = 8, 4
+FLOAT, ARRAY, HOST = 0x20, 3, 1
+KERNELS = """
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry get(.param .u64 t, .param .u64 out)
+{
+  .reg .b32 %r<8>;
+  .reg .f32 %f<8>;
+  .reg .b64 %a<4>;
+  ld.param.u64 %a0, [t];
+  ld.param.u64 %a1, [out];
+  mov.u32 %r0, %tid.x;
+  and.b32 %r1, %r0, 7;
+  shr.u32 %r2, %r0, 3;
+  cvt.rn.f32.s32 %f0, %r1;
+  cvt.rn.f32.s32 %f1, %r2;
+  tex.2d.v4.f32.f32 {%f2, %f3, %f4, %f5}, [%a0, {%f0, %f1}];
+  mad.wide.u32 %a2, %r0, 4, %a1;
+  st.global.f32 [%a2], %f2;
+  ret;
+}
+.visible .entry twice(.param .u64 s)
+{
+  .reg .b32 %r<8>;
+  .reg .b64 %a<2>;
+  ld.param.u64 %a0, [s];
+  mov.u32 %r0, %tid.x;
+  and.b32 %r1, %r0, 7;
+  shl.b32 %r1, %r1, 2;
+  shr.u32 %r2, %r0, 3;
+  suld.b.2d.b32.trap %r3, [%a0, {%r1, %r2}];
+  add.u32 %r3, %r3, %r3;
+  sust.b.2d.b32.trap [%a0, {%r1, %r2}], %r3;
+  ret;
+}
+"""
+
+
+def make_array(cuda):
+    handle = c_void_p()
+    cuda("cuArray3DCreate_v2", byref(handle), struct.pack("<QQQiIII", W, H, 0, FLOAT, 1, 2, 0))
+    return handle
+
+
+def copy_2d(cuda, kind, end, source_kind, source):
+    """Copies all rows between an array and host memory."""
+
+    def part(k, v):
+        host, array = (v, 0) if k == HOST else (0, v)
+        return struct.pack("<QQiiQQQQ", 0, 0, k, 0, host, 0, array, 4 * W)
+
+    cuda("cuMemcpy2D_v2", part(source_kind, source) + part(kind, end) + struct.pack("<QQ", 4 * W, H))
+
+
+def texture(cuda, array, filter_=0):
+    handle = c_uint64()
+    resource = struct.pack("<iiQ", 0, 0, array.value).ljust(144, b"\0")
+    look = struct.pack("<iiiiI", 1, 1, 1, filter_, 0).ljust(104, b"\0")
+    cuda("cuTexObjectCreate", byref(handle), resource, look, None)
+    return handle
+
+
+def test_texture_and_surface(context):
+    cuda = context
+    texels = np.arange(W * H, dtype=np.float32)
+    array = make_array(cuda)
+    copy_2d(cuda, ARRAY, array.value, HOST, texels.ctypes.data)
+    t, out = texture(cuda, array), allocate(cuda, texels.nbytes)
+    got = np.empty_like(texels)
+    assert launch(cuda, function(cuda, KERNELS.encode(), b"get"), 1, W * H, [t, out]) == 0
+    cuda("cuMemcpyDtoH_v2", c_void_p(got.ctypes.data), out, c_size_t(got.nbytes))
+    assert np.array_equal(got, texels)
+    # Linear filtering between the texels at x - 0.5: the mean of two neighbours at whole coordinates.
+    mean = texture(cuda, array, 1)
+    assert launch(cuda, function(cuda, KERNELS.encode(), b"get"), 1, W * H, [mean, out]) == 0
+    cuda("cuMemcpyDtoH_v2", c_void_p(got.ctypes.data), out, c_size_t(got.nbytes))
+    assert got[0] == 0 and got[1] == 0.5 and got[W + 1] == 4.5
+    # A surface: twice the words of integers.
+    words = np.arange(W * H, dtype=np.uint32)
+    copy_2d(cuda, ARRAY, array.value, HOST, words.ctypes.data)
+    s = c_uint64()
+    cuda("cuSurfObjectCreate", byref(s), struct.pack("<iiQ", 0, 0, array.value).ljust(144, b"\0"))
+    assert launch(cuda, function(cuda, KERNELS.encode(), b"twice"), 1, W * H, [s]) == 0
+    copy_2d(cuda, HOST, words.ctypes.data, ARRAY, array.value)
+    assert list(words) == [2 * i for i in range(W * H)]
+    for name, handle in ("cuTexObjectDestroy", t), ("cuSurfObjectDestroy", s), ("cuArrayDestroy", array):
+        cuda(name, handle)
+    assert context.code("cuTexObjectDestroy", t) == 400
+
+
+def test_linear_filtering_of_integers_is_refused(context):
+    handle, t = c_void_p(), c_uint64()
+    context("cuArrayCreate_v2", byref(handle), struct.pack("<QQiI", W, H, 3, 1))
+    resource = struct.pack("<iiQ", 0, 0, handle.value).ljust(144, b"\0")
+    look = struct.pack("<iiiiI", 1, 1, 1, 1, 1).ljust(104, b"\0")
+    assert context.code("cuTexObjectCreate", byref(t), resource, look, None) == 1
+
+
+def test_tensor_map(cuda):
+    room = ctypes.create_string_buffer(256)
+    place = -(-ctypes.addressof(room) // 64) * 64
+    u64, u32 = ctypes.c_uint64, ctypes.c_uint32
+    dims, strides, box, steps = (u64 * 2)(64, 32), (u64 * 1)(128), (u32 * 2)(16, 8), (u32 * 2)(1, 1)
+
+    def encode(at, kind=6, swizzle=1):
+        address = c_uint64(0x200000000000)
+        return cuda.code(
+            "cuTensorMapEncodeTiled", c_uint64(at), kind, 2, address, dims, strides, box, steps, 0, swizzle, 0, 0
+        )
+
+    assert encode(place) == 0
+    made = TensorMap(ctypes.string_at(place, 128))
+    assert (made.type, made.dims, made.strides, made.box, made.swizzle) == ("f16", [64, 32], [2, 128], [16, 8], 1)
+    assert encode(place + 8) == 1 and encode(place, kind=99) == 1
+    cuda("cuTensorMapReplaceAddress", c_uint64(place), c_uint64(0x200000001000))
+    assert TensorMap(ctypes.string_at(place, 128)).address == 0x200000001000
