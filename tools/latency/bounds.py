@@ -108,6 +108,16 @@ class Collector(Observer):
         self.rows[key].add(cycles)
 
 
+def write_rows(out: Path, collectors: dict[int, Collector]) -> None:
+    """The list of what some collectors saw, for ``write``."""
+    with out.open("w", newline="", encoding="utf-8") as f:
+        w = csv.writer(f)
+        w.writerow(("sm", "producer", "consumer", "kind", "min_cycles", "samples", "samples_at_min"))
+        for c in collectors.values():
+            for (kind, p, q), m in sorted(c.rows.items()):
+                w.writerow((c.sm, p, q, kind, m.cycles, m.samples, m.at))
+
+
 def measure(out: Path, files: list[str]) -> int:
     collectors: dict[int, Collector] = {}
     for k, name in enumerate(files):
@@ -121,12 +131,7 @@ def measure(out: Path, files: list[str]) -> int:
         except Exception as e:
             print(f"\n{name}: {type(e).__name__}: {e}", file=sys.stderr)
     print(file=sys.stderr)
-    with out.open("w", newline="", encoding="utf-8") as f:
-        w = csv.writer(f)
-        w.writerow(("sm", "producer", "consumer", "kind", "min_cycles", "samples", "samples_at_min"))
-        for c in collectors.values():
-            for (kind, p, q), m in sorted(c.rows.items()):
-                w.writerow((c.sm, p, q, kind, m.cycles, m.samples, m.at))
+    write_rows(out, collectors)
     return 0
 
 
