@@ -144,15 +144,17 @@ def main() -> int:
     arches, whole = [int(x) for x in a.arch.split(",") if x], a.apart.split(",")
     end, bar = moment(a.until), Bar(a.quiet or a.json)
     lines = [json.loads(x) for x in a.results.read_text().splitlines()] if a.results.exists() else []
-    known = {(x["file"], x["key"]): x for x in lines}
+    known = {(x["file"], x["arch"], x["key"]): x for x in lines}
     collectors: dict[int, Collector] = {}
     for path in a.files:
+        if time.time() > end:
+            break
         for name, data in contents(path):
             some = functions(data, arches, a.each, a.largest)
             if a.again:
-                some = [f for f in some if known.get((name, f.key), {}).get("alarms")]
+                some = [f for f in some if known.get((name, f"sm_{f.sm}", f.key), {}).get("alarms")]
             else:
-                some = [f for f in some if (name, f.key) not in known]
+                some = [f for f in some if (name, f"sm_{f.sm}", f.key) not in known]
             wanted = {number: [f for f in some if f.cubin == number] for number in {f.cubin for f in some}}
             for number, cubin in enumerate(cubins(data)):
                 for f in wanted.get(number, []):
@@ -171,12 +173,12 @@ def main() -> int:
                         "unknown": unknown, "alarms": alarms,
                     }  # fmt: skip
                     if a.again:
-                        known[name, f.key].update(line)
+                        known[name, f"sm_{f.sm}", f.key].update(line)
                     else:
                         lines.append(line)
         a.results.write_text("".join(json.dumps(x) + "\n" for x in lines))
-    if a.measure:
-        write_rows(a.measure, collectors)
+        if a.measure:
+            write_rows(a.measure, collectors)
     print(json.dumps(lines) if a.json else table(lines))
     return 1 if any(x["alarms"] for x in lines) else 0
 
