@@ -99,7 +99,10 @@ def test_wrong_code_is_different() -> None:
     assert "0x3038" in v.difference.suspect
 
 
-TRAPS = HEAD + ".visible .entry k(.param .u64 p) {\n.reg .b64 %d<2>;\nld.param.u64 %d0, [p];\nst.global.u64 [%d0], %d0;\ntrap;\n}\n"
+TRAPS = (
+    HEAD
+    + ".visible .entry k(.param .u64 p) {\n.reg .b64 %d<2>;\nld.param.u64 %d0, [p];\nst.global.u64 [%d0], %d0;\ntrap;\n}\n"
+)
 
 
 def test_a_kernel_that_traps_must_trap() -> None:
@@ -110,9 +113,11 @@ def test_a_kernel_that_traps_must_trap() -> None:
     assert (v.difference.expected, v.difference.got) == ("trap", "no error")
 
 
-def test_a_fused_product_is_allowed() -> None:
+def test_alternatives_are_run_as_needed() -> None:
     """The first alternatives explain it; the others are not run."""
-    text = KERNEL.replace("add.u32 %r4, %r4, %r2;\nxor.b32 %r4, %r4, 12345;", "mul.f32 %r4, %r4, 0f3DCCCCCD;\nadd.f32 %r4, %r4, %r2;")
+    text = KERNEL.replace(
+        "add.u32 %r4, %r4, %r2;\nxor.b32 %r4, %r4, 12345;", "mul.f32 %r4, %r4, 0f3DCCCCCD;\nadd.f32 %r4, %r4, %r2;"
+    )
     auditor, v = audited(text, cubin(text, fmad=True))
     assert v.outcome == EQUAL
     (references,) = auditor._references.values()

@@ -3,7 +3,6 @@
 from tests.forms.integer_forms import forms
 from tools.judge.exhaustive import bits_of, inputs, run, run_constants, with_inputs
 
-
 FORMS = {f.name: f for f in forms() if f.name in ("abs.s16", "add.s16")}
 
 

@@ -70,7 +70,11 @@ def test_the_text_for_many_threads() -> None:
     assert "int32_t m_3[2][2];" in text and ".m_4 = &s.m_3[1][0]" in text
     assert "static int16_t  func_6(struct G *S, int32_t * p_7, uint16_t  p_8);" in text
     assert "if (func_6(S, g_4, g_5) > i)" in text and "func_1(S);" in text
-    assert "S->m_2 ^= (t * 1u) & 63u;" in text and "S->m_5 ^= (t * 3u) & 63u;" in text and "S->m_3" not in text.split("#define g_2")[0]
+    assert (
+        "S->m_2 ^= (t * 1u) & 63u;" in text
+        and "S->m_5 ^= (t * 3u) & 63u;" in text
+        and "S->m_3" not in text.split("#define g_2")[0]
+    )
     assert csmith_programs.threaded(SMALL.replace("= 6L;", "[] = {6L};")) is None
 
 

@@ -70,7 +70,10 @@ def audit(path: Path, kernel: str, arch: str, ptxas: str, turns: int, limit: flo
         small.write_text(alone(text, kernel), encoding="latin-1")
         try:
             compiled = subprocess.run(
-                [ptxas, f"-arch={arch}", str(small), "-o", str(small.with_suffix(".cubin"))], capture_output=True, timeout=120, check=False
+                [ptxas, f"-arch={arch}", str(small), "-o", str(small.with_suffix(".cubin"))],
+                capture_output=True,
+                timeout=120,
+                check=False,
             )
             source = small if compiled.returncode == 0 else path
         except subprocess.TimeoutExpired:

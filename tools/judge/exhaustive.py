@@ -51,7 +51,18 @@ def inputs(form: Form, bits: int, count: int) -> list[tuple[int, ...]]:
 
 def with_inputs(form: Form, rows: list[tuple[int, ...]]) -> Form:
     """The form with other inputs."""
-    return Form(form.name, form.body, form.ins, form.outs, rows, form._want, sm=form.sm, decl=form.decl, module=form.module, archs=form.archs)
+    return Form(
+        form.name,
+        form.body,
+        form.ins,
+        form.outs,
+        rows,
+        form._want,
+        sm=form.sm,
+        decl=form.decl,
+        module=form.module,
+        archs=form.archs,
+    )
 
 
 def run(form: Form, rows: list[tuple[int, ...]], arch: str) -> list[str]:
@@ -127,7 +138,9 @@ def main() -> int:
     else:
         for bits in (16, 32):
             mine = [x for x in lines if x["bits"] == bits]
-            print(f"{len(mine)} of {sum(bits_of(f) == bits for f in forms)} forms with {bits} bits of input: {sum(x['inputs'] for x in mine)} inputs, {sum(x.get('constants', 0) for x in mine)} constants")
+            print(
+                f"{len(mine)} of {sum(bits_of(f) == bits for f in forms)} forms with {bits} bits of input: {sum(x['inputs'] for x in mine)} inputs, {sum(x.get('constants', 0) for x in mine)} constants"
+            )
         for x in wrong:
             print(x)
     return 1 if wrong else 0

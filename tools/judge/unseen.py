@@ -105,7 +105,11 @@ def check(f: Function, cubin: bytes, observer: Observer | None) -> tuple[list[di
     code = SectionCode(reader.elf, section, load(profile.table), facts)
     out = []
     for x in code.findings(None, observer):
-        text = [code.table.text(int.from_bytes(section.data[16 * i : 16 * i + 16], "little"), 16 * i) for i in (x.other, x.index) if i >= 0]
+        text = [
+            code.table.text(int.from_bytes(section.data[16 * i : 16 * i + 16], "little"), 16 * i)
+            for i in (x.other, x.index)
+            if i >= 0
+        ]
         first = producer_class(code.nodes[x.other].d.op, 1, facts.units) if x.other >= 0 else ""
         second = base_class(code.nodes[x.index].d.op, facts.units)
         out.append({"rule": x.rule, "at": 16 * x.index, "pair": f"{first} {second}", "text": " ; ".join(text), "message": x.text, "have": x.have, "need": x.need})  # fmt: skip
@@ -119,7 +123,10 @@ def table(lines: list[dict[str, Any]]) -> str:
         row = total[x["arch"], x["apart"]]
         row.update(functions=1, instructions=x["instructions"], unknown=x["unknown"], findings=len(x["alarms"]))
         row["with"] += bool(x["alarms"])
-    out = ["| target | functions | | instructions | findings | functions with one | not checked |", "|---|---|---|---|---|---|---|"]
+    out = [
+        "| target | functions | | instructions | findings | functions with one | not checked |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for (arch, apart), n in sorted(total.items(), key=lambda t: (t[0][1], int(t[0][0][3:]))):
         row = (n["functions"], "apart" if apart else "", n["instructions"], n["findings"], n["with"], n["unknown"])
         out.append(f"| {arch} | " + " | ".join(map(str, row)) + " |")

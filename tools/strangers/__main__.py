@@ -1,6 +1,6 @@
 """Campaigns of programs that generators of others make: C by a front end to PTX, our cubin in the simulator, against gcc on the host.
 
-usage: python -m tools.strangers csmith|threads|yargpen [--seed N] [--count N] [--seconds S] [--front clang|nvcc] [--log FILE] [--out DIR]
+usage: python -m tools.strangers csmith|threads|yarpgen [--seed N] [--count N] [--seconds S] [--front clang|nvcc] [--log FILE] [--out DIR]
 
 csmith: programs of Csmith, one thread.  threads: the same with a state for each of 48 threads, which take their own ways and exchange
 results.  yarpgen: loops over arrays (--yarpgen names the program).  Seeds rise from --seed on; targets, levels of both compilers and options of
@@ -38,12 +38,14 @@ def one(kind: str, seed: int, front: str, folder: Path, yarpgen: str, ptxas: str
     if kind == "yarpgen":
         source, threads, more = yarpgen_programs.generate(yarpgen, seed, folder), 1, []
     else:
-        text = csmith_programs.generate(seed, kind == "threads")
+        text = csmith_programs.generate(seed, kind == "threads", front == "nvcc")
         if text is not None:
-            text = csmith_programs.threaded(text) if kind == "threads" else csmith_programs.single(text)
+            text = (
+                csmith_programs.threaded(text) if kind == "threads" else csmith_programs.single(text, front == "nvcc")
+            )
         source = None
         if text is not None:
-            source = folder / "program.c"
+            source = folder / ("program.cc" if front == "nvcc" else "program.c")
             source.write_text(text, encoding="utf-8")
         threads, more = csmith_programs.THREADS if kind == "threads" else 1, []
     if source is None:
@@ -59,7 +61,9 @@ def one(kind: str, seed: int, front: str, folder: Path, yarpgen: str, ptxas: str
 
 def main() -> int:
     """The command line."""
-    p = argparse.ArgumentParser(prog="python -m tools.strangers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(
+        prog="python -m tools.strangers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     p.add_argument("kind", choices=("csmith", "threads", "yarpgen"))
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--count", type=int, default=0)

@@ -11,6 +11,7 @@ HEADERS: Final = Path(__file__).parent / "device"
 CSMITH_HEADERS: Final = ("/usr/include/csmith", "/usr/local/include/csmith")
 LIMIT_S: Final = 20
 HOST_S: Final = 2
+CICC_LEVELS: Final = ("0", "1", "2", "3")
 
 
 def clang() -> str | None:
@@ -29,7 +30,9 @@ def csmith_headers() -> str | None:
 def run(command: list[str], limit: float) -> str | None:
     """What a command prints, None if it fails or does not end in time."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=limit, check=False, stdin=subprocess.DEVNULL
+        )
     except subprocess.TimeoutExpired:
         return None
     return done.stdout if done.returncode == 0 else None
@@ -48,7 +51,7 @@ def to_ptx(source: Path, arch: str, level: str, front: str, more: list[str]) -> 
     else:
         tool = find("nvcc")
         command = [
-            tool or "nvcc", "-ptx", f"-arch={arch}", "-fmad=false", "-w", f"-Xcicc=-O{level}", *include, *more, "-DDEVICE", "-x", "cu",
+            tool or "nvcc", "-ptx", f"-arch={arch}", "-fmad=false", "-w", f"-Xcicc=-O{level if level in CICC_LEVELS else 3}", *include, *more, "-DDEVICE", "-x", "cu",
             str(source), "-o", str(out),
         ]  # fmt: skip
     if run(command, LIMIT_S) is None:
@@ -62,7 +65,8 @@ def on_host(source: Path, more: list[str]) -> list[int] | None:
     for level in ("-O0", "-O2"):
         program = source.with_suffix(".host")
         include = [f"-I{HEADERS}", *(f"-I{d}" for d in CSMITH_HEADERS)]
-        command = ["gcc", "-w", level, "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", *include, *more, str(source), "-o", str(program), "-lm"]  # fmt: skip
+        compiler = "g++" if source.suffix == ".cc" else "gcc"
+        command = [compiler, "-w", level, "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", *include, *more, str(source), "-o", str(program), "-lm"]  # fmt: skip
         if run(command, LIMIT_S) is None:
             return None
         said = run([str(program)], HOST_S)

@@ -13,14 +13,27 @@ from typing import Final
 
 THREADS: Final = 48
 """A warp and a half."""
-_NUMBER_OPTIONS: Final = (("--max-funcs", 1, 6), ("--max-block-depth", 2, 4), ("--max-expr-complexity", 2, 8), ("--max-block-size", 2, 4))
+_NUMBER_OPTIONS: Final = (
+    ("--max-funcs", 1, 6),
+    ("--max-block-depth", 2, 4),
+    ("--max-expr-complexity", 2, 8),
+    ("--max-block-size", 2, 4),
+)
 _SWITCHES: Final = ("volatiles", "bitfields", "float", "jumps", "unions", "builtins", "arrays", "longlong", "math64")
 
 KERNEL: Final = """
 #ifdef DEVICE
-__attribute__((nvptx_kernel)) void k(uint64_t *out) { main(1, NULL); *out = CHECKSUM; }
+#ifdef __CUDACC__
+extern "C" __global__
+#else
+__attribute__((nvptx_kernel))
+#endif
+void k(uint64_t *out) { program(1, NULL); *out = CHECKSUM; }
 #else
 #undef printf
+#ifdef __cplusplus
+extern "C"
+#endif
 int printf(const char *, ...);
 int main(void) { program(1, NULL); printf("%lx\\n", CHECKSUM); return 0; }
 #endif
@@ -99,8 +112,8 @@ COUNTING: Final = """
 """
 
 
-def generate(seed: int, small: bool) -> str | None:
-    """A program of Csmith with options that the seed selects; None if Csmith fails or takes long."""
+def generate(seed: int, small: bool, cuda: bool = False) -> str | None:
+    """A program of Csmith with options that the seed selects, `cuda`: C++ for nvcc; None if Csmith fails or takes long."""
     r = random.Random(seed)
     # Members of packed structures may be read through pointers that promise alignment: a fault of such programs.
     options = ["--seed", str(seed), "--no-packed-struct"]
@@ -108,22 +121,34 @@ def generate(seed: int, small: bool) -> str | None:
         options += [name, str(r.randint(low, high if not small else (low + high) // 2))]
     for name in _SWITCHES:
         on = r.random() < (0.2 if name == "float" else 0.6)
+        if cuda and name in ("unions", "bitfields"):
+            on = False
         options.append(f"--{name}" if on and name != "builtins" else f"--no-{name}")
+    if cuda:
+        # The operators of its structures are for the host.
+        options += ["--lang-cpp", "--no-structs"]
     try:
         # Csmith leaves a file where it runs.
         with TemporaryDirectory() as folder:
-            done = subprocess.run(["csmith", *options], capture_output=True, text=True, timeout=10, check=False, cwd=folder)
+            done = subprocess.run(
+                ["csmith", *options], capture_output=True, text=True, timeout=10, check=False, cwd=folder
+            )
     except subprocess.TimeoutExpired:
         return None
     return done.stdout if done.returncode == 0 and len(done.stdout) < (60_000 if small else 120_000) else None
 
 
-def single(text: str) -> str:
-    """The program for one thread."""
-    return text.replace("int main (int argc, char* argv[])", "static int program(int argc, char **argv)") + KERNEL.replace("main(1, NULL);", "program(1, NULL);", 1)
+def single(text: str, cuda: bool = False) -> str:
+    """The program for one thread; `cuda`: its functions and variables are the device's."""
+    text = text.replace("int main (int argc, char* argv[])", "static int program(int argc, char **argv)")
+    if cuda:
+        text = re.sub(r"^static (?!long __undefined)", "static DEV ", text, flags=re.MULTILINE)
+    return text + KERNEL
 
 
-_VARIABLE: Final = re.compile(r"^static (?P<type>[^=]*?)\b(?P<name>g_\d+)(?P<dims>(?:\[\d+\])*) = (?P<value>.*?);(?:/\*.*\*/)?$", re.MULTILINE)
+_VARIABLE: Final = re.compile(
+    r"^static (?P<type>[^=]*?)\b(?P<name>g_\d+)(?P<dims>(?:\[\d+\])*) = (?P<value>.*?);(?:/\*.*\*/)?$", re.MULTILINE
+)
 _PLAIN: Final = re.compile(r"^(?:u?int\d+_t|volatile| )+$")
 
 

@@ -8,7 +8,8 @@ import orias
 from orias.sim import SimError, StepLimit, load
 from orias.tools.fuzz.judge import ptxas_cubin
 
-STEPS: Final = 1_500_000
+STEPS: Final = 60_000
+"""Engine steps of a launch; longer programs are left out."""
 OK: Final = "ok"
 OURS: Final = "wrong us"
 THEIRS: Final = "wrong them"
@@ -38,7 +39,9 @@ def simulate(cubin: bytes, threads: int, words: int, hazards: str = "") -> list[
     return [int(x) for x in out]
 
 
-def judge(text: str, arch: str, level: int, threads: int, want: list[int], ptxas: str | None, always: bool, hazards: str) -> Result:
+def judge(
+    text: str, arch: str, level: int, threads: int, want: list[int], ptxas: str | None, always: bool, hazards: str
+) -> Result:
     """The verdict on a PTX; `always`: ask ptxas also if ours is right.  `hazards`: as for ``Image.launch``, for our code."""
     try:
         cubin = orias.compile(text, arch=arch, opt_level=level, fmad=False).data

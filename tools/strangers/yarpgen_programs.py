@@ -50,7 +50,12 @@ def generate(tool: str, seed: int, folder: Path) -> Path | None:
         elements += count
     if elements > MOST_ELEMENTS or len(driver) + len(function) > MOST_TEXT:
         return None
-    program = driver.replace("#include <stdio.h>", HEAD).replace('printf("%llu\\n", seed)', 'printf("%llx\\n", seed)') + "\n" + function.replace('#include "init.h"', init) + KERNEL
+    program = (
+        driver.replace("#include <stdio.h>", HEAD).replace('printf("%llu\\n", seed)', 'printf("%llx\\n", seed)')
+        + "\n"
+        + function.replace('#include "init.h"', init)
+        + KERNEL
+    )
     source = folder / "program.c"
     source.write_text(program.replace("int main() {", "int main(void) {"), encoding="utf-8")
     return source
