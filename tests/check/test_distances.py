@@ -79,3 +79,5 @@ def test_seen_in_libraries() -> None:
     assert Facts(80).waw(op("CS2R"), add, 4) == 1
     assert Facts(90).waw(op("CS2R"), tensor, 4) <= 2
     assert Facts(75).raw(op("HADD2.F32"), 0, Decoded(op("HADD2"), PT, [RZ], [RZ] * 4, 0), 4, 0) == 6
+    product = op("HGMMA.64x16x16.F32.BF16")
+    assert Facts(90).raw(product, 0, Decoded(product, PT, [RZ], [RZ] * 4, 0), 4, 2) == 1

@@ -9,7 +9,7 @@ from tests.nvtools import find
 
 HEADERS: Final = Path(__file__).parent / "device"
 CSMITH_HEADERS: Final = ("/usr/include/csmith", "/usr/local/include/csmith")
-LIMIT_S: Final = 20
+LIMIT_S: Final = 60
 HOST_S: Final = 2
 CICC_LEVELS: Final = ("0", "1", "2", "3")
 
