@@ -22,7 +22,7 @@ from tools.strangers.judge_program import BOTH, LONG, OURS, REFUSED, Result, jud
 
 ARCHES: Final = ("sm_75", "sm_80", "sm_90", "sm_86", "sm_89", "sm_100", "sm_120")
 FRONT_ARCH: Final = {"sm_100": "sm_90", "sm_120": "sm_90"}
-"""The front ends at hand make no PTX for these: that of an earlier target is compiled for them."""
+"""The front ends make no PTX for these: that of an earlier target is compiled for them."""
 LEVELS: Final = (3, 0, 1, 2, 3)
 FRONT_LEVELS: Final = ("1", "2", "3", "0", "s")
 NO_PROGRAM: Final = "no program"

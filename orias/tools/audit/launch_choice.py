@@ -168,7 +168,7 @@ def usable_launch(
             if isinstance(found.error, Trap):
                 traps.append((case, found))
                 if len(traps) == _TRAPS:
-                    # A kernel that its producer left without code for this target, or one that checks what nobody here can guess.
+                    # A kernel that its producer left without code for this target, or one that checks what no launch shows.
                     return traps[0]
             if isinstance(found.error, Misaligned):
                 break
