@@ -25,8 +25,12 @@ def kind_of(unit: int, slot: int) -> int:
 
 
 def producer_class(op: Op, word: int, u: Units) -> str:
-    """The producer's row in the table; two-pass products have one row per result word."""
-    name = base_class(op, u)
+    """The producer's row in the table; two-pass products have one row per result word.
+
+    An operation whose own distances are those of habit names another row (P2R: ptxas leaves 4 to 14 cycles on one target).
+    """
+    f = facts(op.base)
+    name = (f.value("row", op.mods) if f is not None else "") or base_class(op, u)
     if name == "WIDE":
         return "WIDE.0" if word == 0 and "WIDE" in op.mods else "WIDE.1"
     return name

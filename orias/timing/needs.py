@@ -5,7 +5,7 @@ from typing import Final, final
 from orias.analysis.access import B_BASE, UR_BASE
 from orias.diag import Unsupported
 from orias.isa.decode import Decoded
-from orias.isa.op import F_AWAITS_ITSELF, LOAD_STORE, Op
+from orias.isa.op import F_AWAITS_ITSELF, F_WGMMA, LOAD_STORE, Op
 from orias.target import features
 from orias.target.profile import profile_of_sm
 from orias.timing.bounds import Minimum, overwrites
@@ -61,7 +61,8 @@ class Facts:
 
     def raw(self, producer: Op, word: int, consumer: Decoded, unit: int, slot: int) -> int:
         """Minimum cycles from a fixed-latency result to its read."""
-        if unit >= B_BASE:
+        if unit >= B_BASE or producer.flags & consumer.op.flags & F_WGMMA:
+            # Products of a warpgroup run in order; anything else that uses their results needs a wait for the group.
             return 1
         kind = kind_of(unit, slot)
         key = (producer.ident, consumer.op.ident, kind << 8 | slot, word)

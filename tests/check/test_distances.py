@@ -70,3 +70,14 @@ def test_seen_in_random_programs() -> None:
     assert latency(86).waw(op("IMMA.8816.S8.S8"), op("HADD2"), 4) == 13
     assert latency(86).waw(op("IMMA.8816.S8.S8"), op("FADD"), 4) == 9
     assert latency(80).waw(op("HSETP2.GE.AND"), op("PLOP3.LUT"), P_BASE) == 5
+
+
+def test_seen_in_libraries() -> None:
+    """Distances that code of libraries leaves (docs/log/hazard-checker.md), and one cycle less is still a hazard."""
+    compare, add, tensor = (Decoded(op(n), PT, [RZ], [RZ] * 4, 0) for n in ("ISETP.NE.AND", "HADD2.F32", "FADD"))
+    assert Facts(90).raw(op("P2R"), 0, compare, 4, 0) == 4
+    assert Facts(80).waw(op("CS2R"), add, 4) == 1
+    assert Facts(90).waw(op("CS2R"), tensor, 4) <= 2
+    assert Facts(75).raw(op("HADD2.F32"), 0, Decoded(op("HADD2"), PT, [RZ], [RZ] * 4, 0), 4, 0) == 6
+    product = op("HGMMA.64x16x16.F32.BF16")
+    assert Facts(90).raw(product, 0, Decoded(product, PT, [RZ], [RZ] * 4, 0), 4, 2) == 1

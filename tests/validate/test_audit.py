@@ -99,6 +99,32 @@ def test_wrong_code_is_different() -> None:
     assert "0x3038" in v.difference.suspect
 
 
+TRAPS = (
+    HEAD
+    + ".visible .entry k(.param .u64 p) {\n.reg .b64 %d<2>;\nld.param.u64 %d0, [p];\nst.global.u64 [%d0], %d0;\ntrap;\n}\n"
+)
+
+
+def test_a_kernel_that_traps_must_trap() -> None:
+    """What producers emit for a target that they have no code for."""
+    assert audited(TRAPS, cubin(TRAPS))[1].outcome == EQUAL
+    _, v = audited(TRAPS, cubin(TRAPS.replace("trap;", "ret;")))
+    assert v.outcome == DIFFERENT
+    assert (v.difference.expected, v.difference.got) == ("trap", "no error")
+
+
+def test_alternatives_are_run_as_needed() -> None:
+    """The first alternatives explain it; the others are not run."""
+    text = KERNEL.replace(
+        "add.u32 %r4, %r4, %r2;\nxor.b32 %r4, %r4, 12345;", "mul.f32 %r4, %r4, 0f3DCCCCCD;\nadd.f32 %r4, %r4, %r2;"
+    )
+    auditor, v = audited(text, cubin(text, fmad=True))
+    assert v.outcome == EQUAL
+    (references,) = auditor._references.values()
+    assert {len(r._others) for r in references} <= {0, 2}
+    assert any(r._others for r in references)
+
+
 def test_a_wrong_value_behind_a_pointer_in_memory() -> None:
     _, v = audited(STRUCTURE, cubin(STRUCTURE.replace("7;", "8;")))
     assert v.outcome == DIFFERENT

@@ -2,8 +2,9 @@
 
     python -m tools.judge.audits RESULTS.jsonl PTX_FOLDER [--count N] [--seed N] [--limit SECONDS] [--turns N] [--arch sm_NN]...
 
-A line of the results for each kernel and target: outcome (equal, different, not compared, or the limit of wall time was
-passed), reason, and processor seconds of the whole command.  Goes on where it was stopped.
+A line of the results for each kernel and target: outcome (equal, different, not compared, or the limit of processor time was
+passed), reason, and processor seconds of the whole command.  The other kernels of a file are left out where the rest compiles without
+them.  Goes on where it was stopped; --until: ends at a time of day.
 """
 
 import argparse
@@ -14,10 +15,14 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.nvtools import find
+from tools.judge.clock import moment
 
 _ENTRY = re.compile(r"\.entry\s+([A-Za-z_$][\w$]*)")
 
@@ -30,16 +35,65 @@ def kernels(folder: Path) -> list[tuple[Path, str]]:
     return out
 
 
+_OTHER = re.compile(r"^[ \t]*(?:\.(?:visible|weak|extern)\s+)*\.entry\s+([A-Za-z_$][\w$]*)", re.MULTILINE)
+
+
+def alone(text: str, kernel: str) -> str:
+    """A PTX text without the bodies of other kernels."""
+    out, at = [], 0
+    for m in _OTHER.finditer(text):
+        if m[1] == kernel or m.start() < at:
+            continue
+        depth, end = 0, text.find("{", m.end())
+        while 0 <= end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+            if not depth:
+                break
+        out.append(text[at : m.start()])
+        at = end
+    return "".join(out) + text[at:]
+
+
+def _limit(seconds: float) -> Callable[[], None]:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
+
+    return limit
+
+
 def audit(path: Path, kernel: str, arch: str, ptxas: str, turns: int, limit: float) -> dict[str, Any]:
     """The result for one kernel."""
+    text = path.read_text(encoding="latin-1")
+    with tempfile.TemporaryDirectory() as folder:
+        small = Path(folder) / path.name
+        small.write_text(alone(text, kernel), encoding="latin-1")
+        try:
+            compiled = subprocess.run(
+                [ptxas, f"-arch={arch}", str(small), "-o", str(small.with_suffix(".cubin"))],
+                capture_output=True,
+                timeout=120,
+                check=False,
+            )
+            source = small if compiled.returncode == 0 else path
+        except subprocess.TimeoutExpired:
+            source = path
+        return _audited(source, path, kernel, arch, ptxas, turns, limit)
+
+
+def _audited(source: Path, path: Path, kernel: str, arch: str, ptxas: str, turns: int, limit: float) -> dict[str, Any]:
     command = [
-        sys.executable, "-m", "orias", "audit", str(path), "--with", ptxas, "--arch", arch, "--kernel", kernel, "--turns", str(turns),
+        sys.executable, "-m", "orias", "audit", str(source), "--with", ptxas, "--arch", arch, "--kernel", kernel, "--turns", str(turns),
         "--seconds", "0", "--json",
     ]  # fmt: skip
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     out: dict[str, Any] = {"file": path.name, "kernel": kernel, "target": arch}
     try:
-        r = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+        r = subprocess.run(
+            command, capture_output=True, text=True, timeout=20 * limit, check=False, preexec_fn=_limit(limit)
+        )
+        if r.returncode < 0:
+            raise subprocess.TimeoutExpired(command, limit)
         data = json.loads(r.stdout) if r.stdout else {"verdicts": [], "refused": [r.stderr[:200]]}
         v = data["verdicts"][0] if data["verdicts"] else {"outcome": "refused", "skipped": data["refused"]}
         out |= {"outcome": v["outcome"], "reason": "; ".join(v["skipped"])[:200], "difference": v.get("difference")}
@@ -60,8 +114,9 @@ def main() -> None:
     p.add_argument("--limit", type=float, default=120.0)
     p.add_argument("--turns", type=int, default=3)
     p.add_argument("--arch", action="append")
+    p.add_argument("--until", default="")
     a = p.parse_args()
-    ptxas = find("ptxas")
+    ptxas, end = find("ptxas"), moment(a.until)
     if ptxas is None:
         sys.exit("ptxas is not installed")
     done = [json.loads(x) for x in a.results.read_text().splitlines()] if a.results.exists() else []
@@ -71,7 +126,7 @@ def main() -> None:
     with a.results.open("a") as f:
         for path, kernel in sample:
             for arch in a.arch or ["sm_80", "sm_90"]:
-                if (path.name, kernel, arch) in known:
+                if (path.name, kernel, arch) in known or time.time() > end:
                     continue
                 done.append(audit(path, kernel, arch, ptxas, a.turns, a.limit))
                 f.write(json.dumps(done[-1]) + "\n")

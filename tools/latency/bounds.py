@@ -1,13 +1,14 @@
 """Measure the smallest distances in cycles that a compiler leaves, and write the checker's table.
 
     python tools/latency/bounds.py measure OUT.csv CUBIN...        distances over compiler output (all paths), by operation
-    python tools/latency/bounds.py write MEASURED.csv... [--list DISTANCES.csv] [--lower]
+    python tools/latency/bounds.py write MEASURED.csv... [--list DISTANCES.csv] [--lower [--once]]
 
 ``measure`` runs the checker's own data flow over cubins and records, for each pair of operations and kind of register,
 the smallest number of cycles between a result of fixed latency and a reader of it (or a second writer).  ``write``
 reduces such lists, and a list of ``import.py``'s form, to classes of operations in ``orias/timing/data/minimum.txt`` and,
 for second writes, ``orias/timing/data/overwrite.txt``.  What these hold already was seen too: an entry never becomes larger, and one of the
-same size stays sure.  ``--lower``: no entry becomes sure either, there is no new row, and second writes seen once or twice do not count (for code at -O0 and of small programs made alike, where a compiler's habits repeat).
+same size stays sure.  ``--lower``: no entry becomes sure either, there is no new row, and second writes seen once or twice do not count (for code at -O0 and of small programs made alike, where a compiler's habits repeat).  ``--once``: they do count (for code that many machines run, as that
+of libraries): what was seen to work is no alarm.
 """
 
 import csv
@@ -108,6 +109,16 @@ class Collector(Observer):
         self.rows[key].add(cycles)
 
 
+def write_rows(out: Path, collectors: dict[int, Collector]) -> None:
+    """The list of what some collectors saw, for ``write``."""
+    with out.open("w", newline="", encoding="utf-8") as f:
+        w = csv.writer(f)
+        w.writerow(("sm", "producer", "consumer", "kind", "min_cycles", "samples", "samples_at_min"))
+        for c in collectors.values():
+            for (kind, p, q), m in sorted(c.rows.items()):
+                w.writerow((c.sm, p, q, kind, m.cycles, m.samples, m.at))
+
+
 def measure(out: Path, files: list[str]) -> int:
     collectors: dict[int, Collector] = {}
     for k, name in enumerate(files):
@@ -121,12 +132,7 @@ def measure(out: Path, files: list[str]) -> int:
         except Exception as e:
             print(f"\n{name}: {type(e).__name__}: {e}", file=sys.stderr)
     print(file=sys.stderr)
-    with out.open("w", newline="", encoding="utf-8") as f:
-        w = csv.writer(f)
-        w.writerow(("sm", "producer", "consumer", "kind", "min_cycles", "samples", "samples_at_min"))
-        for c in collectors.values():
-            for (kind, p, q), m in sorted(c.rows.items()):
-                w.writerow((c.sm, p, q, kind, m.cycles, m.samples, m.at))
+    write_rows(out, collectors)
     return 0
 
 
@@ -177,8 +183,8 @@ def merge(row: dict[str, Bound], name: str, found: Bound, lower: bool, reads: bo
 
 def write(arguments: list[str]) -> int:
     rows: dict[Key, Minimum] = defaultdict(Minimum)
-    lower = "--lower" in arguments
-    arguments = [a for a in arguments if a != "--lower"]
+    lower, once = "--lower" in arguments, "--once" in arguments
+    arguments = [a for a in arguments if a not in ("--lower", "--once")]
     if "--list" in arguments:
         i = arguments.index("--list")
         _read_list(Path(arguments[i + 1]), rows)
@@ -200,7 +206,8 @@ def write(arguments: list[str]) -> int:
         floors[sm, kind, p] = min(m.cycles, floors.get((sm, kind, p), m.cycles))
     known = set(by_row)
     for (sm, kind, p, q), m in sorted(rows.items()):
-        if lower and ((sm, kind, p) not in known or (kind.startswith("waw") and m.at < FEW_AT_MINIMUM)):
+        rare = kind.startswith("waw") and m.at < FEW_AT_MINIMUM and not once
+        if lower and ((sm, kind, p) not in known or rare):
             continue
         merge(
             by_row[sm, kind, p],

@@ -10,7 +10,7 @@ from typing import Final
 
 from orias.ptx.ast import O_IMM, Function, Instr, Module
 from orias.sim.core.image import Image
-from orias.sim.core.sim_errors import IllegalInstruction, Misaligned, OutOfBounds
+from orias.sim.core.sim_errors import IllegalInstruction, Misaligned, OutOfBounds, Trap
 from orias.sim.core.state import Machine
 from orias.sim.ptx import PtxImage
 from orias.tools.validate.case import Case, Region
@@ -30,6 +30,8 @@ _TRIES: Final[tuple[tuple[int, str, tuple[int, int, int] | None], ...]] = (
     (_SMALL, "zero", (16, 16, 1)), (_SMALL, "zero", (8, 8, 1)), (_SMALL, "zero", (32, 8, 1)), (_SMALL, "zero", (1, 1, 1)),
 )  # fmt: skip
 """Sizes of regions, contents and blocks to try until a launch runs."""
+_TRAPS: Final = 5
+"""After so many launches that the PTX ends with a trap, that is taken for what the kernel does."""
 
 
 def loop_steps(kernel: Function) -> list[int]:
@@ -145,9 +147,11 @@ def usable_launch(
 ) -> tuple[Case, Outcome] | str:
     """Launch number `turn` of a kernel and what the PTX does in it; else the reason why no launch runs.
 
-    `shared`: bytes of dynamic shared memory, -1 for the least with which the PTX runs.
+    `shared`: bytes of dynamic shared memory, -1 for the least with which the PTX runs.  A kernel that traps in one launch after the other
+    has the trap as its outcome.
     """
     reason = ""
+    traps: list[tuple[Case, Outcome]] = []
     for exact in (False, True):
         for size, profile, block in _TRIES:
             case = _choose(module, kernel, turn, exact, size, profile, block)
@@ -161,6 +165,11 @@ def usable_launch(
             if found.error is None:
                 return case, found
             reason = str(found.error)
+            if isinstance(found.error, Trap):
+                traps.append((case, found))
+                if len(traps) == _TRAPS:
+                    # A kernel that its producer left without code for this target, or one that checks what no launch shows.
+                    return traps[0]
             if isinstance(found.error, Misaligned):
                 break
             if isinstance(found.error, IllegalInstruction):

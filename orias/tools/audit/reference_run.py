@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from orias.ptx.ast import Module
 from orias.sim.core.image import Image
+from orias.sim.core.sim_errors import Trap
 from orias.sim.ptx import CANONICAL, CHOICES, Choice, PtxImage
 from orias.tools.validate.case import Case
 from orias.tools.validate.run_case import Outcome, Place, run
@@ -20,15 +21,18 @@ from orias.tools.validate.run_case import Outcome, Place, run
 Arr = npt.NDArray[Any]
 
 _AT_ONCE: Final[tuple[Choice, ...]] = (
-    *(c for c in CHOICES if not c.serial),
     CANONICAL._replace(product=1),
     CANONICAL._replace(product=-1),
+    *(c for c in CHOICES if not c.serial),
 )
+"""The first two differ in what compilers do most often: they fuse products with additions."""
 _SERIAL: Final[tuple[Choice, ...]] = tuple(c for c in CHOICES if c.serial)
 _MOST_SERIAL: Final = 200_000
 """Thread instructions above which threads are not run one after the other, because that takes minutes."""
 _NARROW: Final = 2.0**-4
 """A float is one with an error if its values differ by less than this part of the largest."""
+_TOGETHER: Final = 2
+"""Choices that are tried before the words are looked at again."""
 _WIDENED: Final = 2.0
 """The hull of the values is widened by this many times its width on either side."""
 _STEP: Final[dict[str, float]] = {"f16": 2.0**-9, "bf16": 2.0**-6, "f32": 2.0**-21, "f64": 2.0**-50}
@@ -92,17 +96,21 @@ class Reference:
         self.like = like
         self.outcome = outcome
         self.types = types
-        self._others: list[Outcome] | None = None
+        self._others: list[Outcome] = []
+        """The outcomes of the first choices: a run takes as long as the launch, so only what is asked for is run."""
+        serial = _SERIAL if outcome.instructions <= _MOST_SERIAL else ()
+        self._choices: Final[tuple[Choice, ...]] = (*_AT_ONCE, *serial)
+
+    def _first(self, count: int) -> list[Outcome]:
+        """The outcomes under the first choices."""
+        while len(self._others) < min(count, len(self._choices)):
+            choice = self._choices[len(self._others)]
+            self._others.append(run(PtxImage(self.module, self.arch, choice, self.like), self.case))
+        return self._others[:count]
 
     def others(self) -> list[Outcome]:
-        """The outcomes under other choices; those that fail are left out."""
-        if self._others is None:
-            self._others = []
-            serial = _SERIAL if self.outcome.instructions <= _MOST_SERIAL else ()
-            for choice in (*_AT_ONCE, *serial):
-                found = run(PtxImage(self.module, self.arch, choice, self.like), self.case)
-                self._others.append(found)
-        return self._others
+        """The outcomes under all other choices."""
+        return self._first(len(self._choices))
 
     def defined(self) -> bool:
         """False if the program leaves open whether the launch ends."""
@@ -114,6 +122,9 @@ class Reference:
         ("error", 0) if the launch fails, ("output", 0) for printed text.
         """
         want = self.outcome
+        if want.error is not None:
+            # The PTX traps, and so must the machine code; how far other threads came is open.
+            return None if isinstance(got.error, Trap) else ("error", 0)
         if got.error is not None:
             return ("error", 0) if self.defined() else None
         regions = [(f"#{k}", x, got.regions[k]) for k, x in enumerate(want.regions)]
@@ -121,15 +132,29 @@ class Reference:
         for name, x, y in [*regions, *variables]:
             if len(x) != len(y) or not (x != y).any():
                 continue
-            if not self.defined():
+            bad = self._bad_words(name, x, y)
+            if bad is None:
                 return None
-            alternatives = [x, *[self._part(o, name) for o in self.others()]]
-            bad = wrong_words(alternatives, y, self.types)
             if bad.any():
                 return name, 4 * int(np.argmax(bad))
         if want.output != got.output and all(o.output == want.output for o in self.others()):
             return "output", 0
         return None
+
+    def _bad_words(self, name: str, want: Arr, got: Arr) -> Arr | None:
+        """A mask of the words that no choice allows; None if the launch fails under some choice.
+
+        More choices allow more, so the first ones often suffice.
+        """
+        count = 0
+        while True:
+            count += _TOGETHER
+            others = self._first(count)
+            if any(o.error is not None for o in others):
+                return None
+            bad = wrong_words([want, *[self._part(o, name) for o in others]], got, self.types)
+            if count >= len(self._choices) or not bad.any():
+                return bad
 
     def wrong_count(self, got: Outcome) -> tuple[int, int]:
         """Numbers of wrong words, and of all words that the launch changes."""

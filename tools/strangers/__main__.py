@@ -1,0 +1,98 @@
+"""Campaigns of programs that generators of others make: C by a front end to PTX, our cubin in the simulator, against gcc on the host.
+
+usage: python -m tools.strangers csmith|threads|yarpgen [--seed N] [--count N] [--seconds S] [--front clang|nvcc] [--log FILE] [--out DIR]
+
+csmith: programs of Csmith, one thread.  threads: the same with a state for each of 48 threads, which take their own ways and exchange
+results.  yarpgen: loops over arrays (--yarpgen names the program).  Seeds rise from --seed on; targets, levels of both compilers and options of
+the generators rotate.  Every fourth program runs with results that appear only when control words promise them.  Programs that are wrong are
+kept in --out.  Exit code 1 if one of ours is wrong or refused.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+from tests.nvtools import find
+from tools.strangers import compilers, csmith_programs, yarpgen_programs
+from tools.strangers.judge_program import BOTH, LONG, OURS, REFUSED, Result, judge
+
+ARCHES: Final = ("sm_75", "sm_80", "sm_90", "sm_86", "sm_89", "sm_100", "sm_120")
+FRONT_ARCH: Final = {"sm_100": "sm_90", "sm_120": "sm_90"}
+"""The front ends make no PTX for these: that of an earlier target is compiled for them."""
+LEVELS: Final = (3, 0, 1, 2, 3)
+FRONT_LEVELS: Final = ("1", "2", "3", "0", "s")
+NO_PROGRAM: Final = "no program"
+NO_HOST: Final = "host differs or does not end"
+NO_PTX: Final = "not compiled to PTX"
+
+
+def one(kind: str, seed: int, front: str, folder: Path, yarpgen: str, ptxas: str | None) -> tuple[Result, str, str]:
+    """The verdict on one seed, the PTX, and the name of the turn."""
+    arch, level = ARCHES[seed % len(ARCHES)], LEVELS[seed // len(ARCHES) % len(LEVELS)]
+    front_level = FRONT_LEVELS[seed // 3 % len(FRONT_LEVELS)]
+    name = f"{kind} seed {seed} {arch} -O{level} {front} -O{front_level}"
+    if kind == "yarpgen":
+        source, threads, more = yarpgen_programs.generate(yarpgen, seed, folder), 1, []
+    else:
+        text = csmith_programs.generate(seed, kind == "threads", front == "nvcc")
+        if text is not None:
+            text = (
+                csmith_programs.threaded(text) if kind == "threads" else csmith_programs.single(text, front == "nvcc")
+            )
+        source = None
+        if text is not None:
+            source = folder / ("program.cc" if front == "nvcc" else "program.c")
+            source.write_text(text, encoding="utf-8")
+        threads, more = csmith_programs.THREADS if kind == "threads" else 1, []
+    if source is None:
+        return Result(NO_PROGRAM), "", name
+    want = compilers.on_host(source, more)
+    if want is None:
+        return Result(NO_HOST), "", name
+    ptx = compilers.to_ptx(source, FRONT_ARCH.get(arch, arch), front_level, front, more)
+    if ptx is None:
+        return Result(NO_PTX), "", name
+    return judge(ptx, arch, level, threads, want, ptxas, seed % 8 == 0, "stop" if seed % 4 == 0 else ""), ptx, name
+
+
+def main() -> int:
+    """The command line."""
+    p = argparse.ArgumentParser(
+        prog="python -m tools.strangers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    p.add_argument("kind", choices=("csmith", "threads", "yarpgen"))
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--count", type=int, default=0)
+    p.add_argument("--seconds", type=float, default=60.0)
+    p.add_argument("--front", choices=("clang", "nvcc"), default="clang")
+    p.add_argument("--yarpgen", default="yarpgen")
+    p.add_argument("--log", type=Path)
+    p.add_argument("--out", type=Path)
+    a = p.parse_args()
+    counts: Counter[str] = Counter()
+    start, n, ptxas = time.monotonic(), 0, find("ptxas")
+    while (not a.count or n < a.count) and (not a.seconds or time.monotonic() - start < a.seconds):
+        with tempfile.TemporaryDirectory() as folder:
+            result, ptx, name = one(a.kind, a.seed + n, a.front, Path(folder), a.yarpgen, ptxas)
+        n += 1
+        counts[result.kind] += 1
+        if result.detail:
+            print(f"{name}: {result.kind}: {result.detail}", flush=True)
+            if a.out is not None:
+                a.out.mkdir(parents=True, exist_ok=True)
+                (a.out / (name.replace(" ", "_") + ".ptx")).write_text(ptx, encoding="utf-8")
+        if a.log is not None:
+            with a.log.open("a", encoding="utf-8") as f:
+                f.write(f"{name}: {result.kind} {result.detail}\n")
+    print(f"{a.kind}: {n} programs from seed {a.seed} on: " + ", ".join(f"{v} {k}" for k, v in counts.most_common()))
+    return 1 if counts[OURS] or counts[BOTH] or counts[REFUSED] else 0
+
+
+__all__ = ["LONG", "main", "one"]
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+/* Programs of Csmith with floats include this and use nothing of it. */
