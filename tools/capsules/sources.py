@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from orias.tools.fuzz.generate import generate
 from tests.asynchronous.test_programs import PROGRAMS as PROGRAMS_OF_COPIES
 from tests.corpus.test_corpus import needs_objects
 from tests.forms.form import module_text
@@ -28,6 +29,10 @@ SMALL_BATCH = 4
 TENSOR_STEP = 7
 """Every seventh program of tensor memory."""
 SEED = 7
+FUZZ = 100
+"""Programs of ``orias fuzz``, every second one as an object."""
+FUZZ_BUDGETS = (20, 20, 40, 40)
+"""Their statements."""
 _TIME_LIMIT = 200
 _TRIES = 80
 _ALTERNATIVES = re.compile(r"<([^<>]*)>")
@@ -150,6 +155,8 @@ def sources(arch: str, files: int, random_count: int) -> Iterator[Source]:
             part = bodies[i : i + BATCH]
             yield Source(f"{kind}-{i // BATCH}", "", kernels=part)
     yield from asynchronous_sources(arch)
+    for n in range(FUZZ):
+        yield Source(f"fuzz-{n}", generate(SEED + n, FUZZ_BUDGETS[n % len(FUZZ_BUDGETS)], arch), bool(n % 2))
     found = small_files(arch)
     random.Random(SEED).shuffle(found)
     for path in found[:files]:
