@@ -202,6 +202,16 @@ def test_no_empty_relocations(tmp_path: Path, arch: str) -> None:
     assert not changes(ours, finalised(ours, arch, tmp_path))
 
 
+def test_helper_of_a_function() -> None:
+    """No capsule of an object's function with a helper: nvlink crashes where it links it with another object."""
+    text = """
+.visible .func (.param .b64 r) f(.param .b64 a) {
+  .reg .f64 %d<4>; ld.param.f64 %d1,[a]; div.rn.f64 %d2,0d4008000000000000,%d1; st.param.f64 [r],%d2; ret;
+}
+"""
+    assert "helpers of functions in objects" in compiled(with_head(text, "sm_100"), "sm_100").no_capsule
+
+
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103f", "sm_110", "sm_110a", "sm_120", "sm_121"])
 def test_own_target(tmp_path: Path, arch: str) -> None:
     """nvlink takes objects with capsules for their own SM (a wrong symbol of reserved shared memory crashes it)."""
@@ -239,7 +249,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     path.write_text(with_head(SIMPLE, "sm_100"))
     for options, names in (
         (["--capsules=require"], [".nv.capmerc.text.k"]),
-        ([], [".nv.capmerc.text.k"]),
+        (["--capsules=allow"], [".nv.capmerc.text.k"]),
+        ([], []),
         (["--no-capsules"], []),
     ):
         assert run(["orias", "-arch=sm_100", *options, str(path), "-o", str(out)]) == 0
