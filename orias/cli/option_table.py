@@ -141,6 +141,7 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
         "<forbid|allow|require>",
         "Capsules, from which nvlink makes code for another SM of the family: none (default), where known, or else an error.",
     ),
+    ("no-capsules", FLAG, "", "No capsules; the same as --capsules=forbid, the default."),
     (
         "orias-release",
         TEXT,

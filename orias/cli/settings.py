@@ -281,7 +281,7 @@ def settings(c: Command) -> Settings:
     o.time_phases = c.flag("time-phases") or bool(s.trace)
     s.show_phases = c.flag("time-phases")
     o.serial = c.flag("serial-schedule")
-    o.capsules = c.values.get("capsules", o.capsules)
+    o.capsules = "forbid" if c.flag("no-capsules") else c.values.get("capsules", o.capsules)
     if o.capsules not in CAPSULES:
         raise UsageError(f"Invalid value '{o.capsules}' for option '--capsules'")
     o.knobs = _knobs(c)

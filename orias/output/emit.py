@@ -42,6 +42,11 @@ _UNIFIED_TABLE: Final = "__UFT_OFFSET"
 _NO_FUNCTION: Final = 1
 """First entry of a table of function pointers, which is no valid code offset."""
 _ZERO: Final = imm(0)
+_MASK32: Final = (1 << 32) - 1
+_INVERTED: Final[dict[Opnd, Opnd]] = {
+    imm(a): imm(b) for a, b in ((0x30, 0xC0), (0x03, 0x0C), (0xF3, 0xFC), (0x3F, 0xCF), (0xC3, 0x3C))
+}
+"""Tables of LOP3 that read the inverse of the second source, of two, and those that read it as it is."""
 _MASK64: Final = (1 << 64) - 1
 
 
@@ -196,7 +201,7 @@ class _Emitter:
             raise Unsupported(f"{inst.op.name} has no control word", inst.loc)
         base = inst.op.base
         after = at + INST_BYTES
-        written = self._zeros(inst) if self.mercury else inst.src
+        written = self._spelled(inst) if self.mercury else inst.src
         src = [self._operand(fn, b, k, o, at, starts) for o in written]
         if base == "BRA":
             src.append(_distance(starts[b.succs[-1].id] - after))
@@ -216,11 +221,15 @@ class _Emitter:
             self._read_back(inst, dst, src, value)
         return value.to_bytes(16, "little")
 
-    def _zeros(self, inst: Inst) -> list[Opnd]:
-        """The sources with RZ for zeros where the operation takes a register: the spelling that capsules have forms for."""
+    def _spelled(self, inst: Inst) -> list[Opnd]:
+        """The sources as capsules have forms for: RZ for zeros where the operation takes a register (no barrier), no inverted immediate in a LOP3."""
+        if inst.op.base == "BAR":
+            return inst.src
         zero = URZ if inst.op.base[0] == "U" else RZ
         offsets = [a + 3 for a in inst.op.addr]
         src = [zero if o == _ZERO and k not in offsets else o for k, o in enumerate(inst.src)]
+        if inst.op.base == "LOP3" and kind_of(src[1]) == K_IMM and src[2] == RZ and src[3] in _INVERTED:
+            src[1], src[3] = imm(payload(src[1]) ^ _MASK32), _INVERTED[src[3]]
         return src if src != inst.src and self.table.accepts(inst.op, inst.guard, inst.dst, src) else inst.src
 
     def _read_back(self, inst: Inst, dst: list[Opnd], src: list[Opnd], word: int) -> None:

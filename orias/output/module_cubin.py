@@ -49,6 +49,8 @@ def kernel_part(
     code = kernel_code(kernel, text, target, beside)
     describe(code, kernel, facts, options)
     _name_copies(code, module, out.extensible)
+    if out.relocatable and not text.addresses:
+        code.relocs_applied = False  # objects leave the addresses of shared memory to the linker
     if out.relocatable and not target.has(features.SPLIT_SEGMENTS):
         spaces = {v.name: v.space for v in out.variables}
         used = {spaces.get(r.symbol, "") for r in code.relocs}

@@ -1,7 +1,8 @@
 """Keeps the operations of a fence together, on targets whose capsules state a fence, with its access, as one instruction.
 
 ptxas 13.0.88 writes them without anything in between from sm_100 on (``docs/facts/capsules.md``, "Rules"): MEMBAR,
-ERRBAR, CGAERRBAR, then CCTL.IVALL or the access that the fence releases; an access that acquires, then CCTL.IVALL.
+ERRBAR, CGAERRBAR, then CCTL.IVALL or the access that the fence releases; an access that acquires, then CCTL.IVALL;
+FENCE.VIEW.ASYNC.S and the start of a barrier in memory; BAR.RED and the read of its result.
 """
 
 from typing import Final
@@ -23,6 +24,10 @@ from orias.ori.ir import Func, Inst
 from orias.target import features
 
 _FIXED: Final = F_READ | F_WRITE | F_SIDE | F_FENCE | F_CONVERGENT | F_CALL | F_TERM | F_PINNED | F_SPECIAL
+_VIEW: Final = "FENCE.VIEW.ASYNC.S"
+_VIEW_FOLLOWER: Final = "SYNCS.EXCH.64"
+_REDUCTION: Final = "BAR.RED"
+_RESULT: Final = "B2R.RESULT"
 _ERROR_BARRIERS: Final[frozenset[str]] = frozenset(("ERRBAR", "CGAERRBAR"))
 
 
@@ -36,7 +41,7 @@ def gather_fences(fn: Func) -> None:
     if not fn.target.has(features.MERCURY_LAYOUT):
         return
     for b in fn.blocks:
-        if any(i.op.base in ("MEMBAR", "CCTL") for i in b.insts):
+        if any(i.op.base in ("MEMBAR", "CCTL", "FENCE", "BAR") for i in b.insts):
             b.insts = _gathered(b.insts)
 
 
@@ -63,6 +68,10 @@ def _members(insts: list[Inst], first: int) -> list[int]:
         return alone
     out = list(alone)
     at = first
+    follower = _VIEW_FOLLOWER if inst.op.name == _VIEW else _RESULT if inst.op.name.startswith(_REDUCTION) else ""
+    if follower:
+        at = _next(insts, first, True)
+        return [first, at] if at >= 0 and insts[at].op.name == follower else alone
     if inst.op.base == "MEMBAR":
         at = _next(insts, first)
         while at >= 0 and insts[at].op.base in _ERROR_BARRIERS:
@@ -79,12 +88,12 @@ def _members(insts: list[Inst], first: int) -> list[int]:
     return [*out, at] if at >= 0 and _invalidates(insts[at]) else out
 
 
-def _next(insts: list[Inst], after: int) -> int:
-    """Index of the next instruction that a fence orders; -1 if it is guarded or there is none in the block."""
+def _next(insts: list[Inst], after: int, guarded: bool = False) -> int:
+    """Index of the next instruction that a fence orders; -1 if it is guarded (unless that is allowed) or there is none in the block."""
     for k in range(after + 1, len(insts)):
         op = insts[k].op
         if op.flags & _FIXED and not _is_free(op):
-            return k if insts[k].guard == PT else -1
+            return k if guarded or insts[k].guard == PT else -1
     return -1
 
 

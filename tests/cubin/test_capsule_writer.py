@@ -185,6 +185,33 @@ def test_branch_tables(tmp_path: Path) -> None:
     assert len(set(targets)) == 8
 
 
+UNUSED_SHARED = """
+.visible .entry k(.param .u64 p0) {
+  .reg .b64 %rd<4>; .reg .b32 %r<4>; .shared .align 4 .b8 sm[256]; ld.param.u64 %rd1,[p0]; mov.u32 %r1,sm; st.global.u32 [%rd1],0; ret;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", sorted(FAMILY))
+def test_no_empty_relocations(tmp_path: Path, arch: str) -> None:
+    """An object has no empty section of relocations, as with ptxas: with a capsule beside it, nvlink crashes."""
+    ours = compiled(with_head(UNUSED_SHARED, arch), arch, "require").data
+    theirs = compile_ptx(tmp_path, UNUSED_SHARED, arch, "-c")
+    names = [{s.name for s in ElfFile(x).sections if "rela.text" in s.name} for x in (ours, theirs)]
+    assert names == [set(), set()]
+    assert not changes(ours, finalised(ours, arch, tmp_path))
+
+
+def test_helper_of_a_function() -> None:
+    """No capsule of an object's function with a helper: nvlink crashes where it links it with another object."""
+    text = """
+.visible .func (.param .b64 r) f(.param .b64 a) {
+  .reg .f64 %d<4>; ld.param.f64 %d1,[a]; div.rn.f64 %d2,0d4008000000000000,%d1; st.param.f64 [r],%d2; ret;
+}
+"""
+    assert "helpers of functions in objects" in compiled(with_head(text, "sm_100"), "sm_100").no_capsule
+
+
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103f", "sm_110", "sm_110a", "sm_120", "sm_121"])
 def test_own_target(tmp_path: Path, arch: str) -> None:
     """nvlink takes objects with capsules for their own SM (a wrong symbol of reserved shared memory crashes it)."""
@@ -214,13 +241,22 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     path.write_text(with_head(TEXTURE, "sm_100"))
     assert run(["orias", "-arch=sm_100", "-v", "--capsules=allow", str(path), "-o", str(out)]) == 0
     assert "No capsules: " in capsys.readouterr().err
+    assert run(["orias", "-arch=sm_100", "-v", str(path), "-o", str(out)]) == 0
+    assert "No capsules: " not in capsys.readouterr().err
     assert run(["orias", "-arch=sm_100", "--capsules=require", str(path), "-o", str(out)]) != 0
     assert "No capsules: " in capsys.readouterr().err
     assert run(["orias", "-arch=sm_100", "--capsules=maybe", str(path), "-o", str(out)]) != 0
     path.write_text(with_head(SIMPLE, "sm_100"))
-    assert run(["orias", "-arch=sm_100", "--capsules=require", str(path), "-o", str(out)]) == 0
-    file = ElfFile(out.read_bytes())
-    assert [s.name for s in file.sections if s.type == SHT_CUDA_CAPSULE] == [".nv.capmerc.text.k"]
+    for options, names in (
+        (["--capsules=require"], [".nv.capmerc.text.k"]),
+        (["--capsules=allow"], [".nv.capmerc.text.k"]),
+        ([], []),
+        (["--no-capsules"], []),
+    ):
+        assert run(["orias", "-arch=sm_100", *options, str(path), "-o", str(out)]) == 0
+        file = ElfFile(out.read_bytes())
+        assert [s.name for s in file.sections if s.type == SHT_CUDA_CAPSULE] == names
+        assert file.flags & 0xFF == (KIND_CAPSULE if names else KIND_SASS)
 
 
 def test_rules() -> None:
@@ -236,6 +272,8 @@ def test_rules() -> None:
         Rules(["MOV R | R"]).parse_all()
     load_rules().parse_all()
     assert load_rules() is load_rules()
+    names = [x[: x.index(" ") + 1] for x in Path(RULES_PATH).read_text().splitlines()]
+    assert names == sorted(names)
 
 
 PACKED = """

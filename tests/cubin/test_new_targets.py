@@ -1,4 +1,4 @@
-"""Our cubins for sm_100 to sm_121: accepted by NVIDIA's tools, without capsules, and otherwise as ptxas writes them."""
+"""Our cubins for sm_100 to sm_121: accepted by NVIDIA's tools, with and without capsules, and otherwise as ptxas writes them."""
 
 import re
 import subprocess
@@ -60,8 +60,9 @@ CLASS_KERNEL = """
 """
 
 
-def ours(ptx: str, arch: str, compile_only: bool = False) -> bytes:
-    return orias.compile(NEW_HEAD.format(target=arch) + ptx, arch=arch, compile_only=compile_only).data
+def ours(ptx: str, arch: str, compile_only: bool = False, capsules: str = "allow") -> bytes:
+    text = NEW_HEAD.format(target=arch) + ptx
+    return orias.compile(text, arch=arch, compile_only=compile_only, capsules=capsules).data
 
 
 def accepted(folder: Path, data: bytes, arch: str, compile_only: bool) -> None:
@@ -96,11 +97,13 @@ def records(section: Section) -> list[str]:
 @pytest.mark.parametrize("case", rotating(sorted(set(CASES) - {"texture"}), 3, "our cubins"))
 def test_tools_accept(tmp_path: Path, case: str, arch: str) -> None:
     for compile_only in (False, True):
-        data = ours(CASES[case], arch, compile_only)
-        file = ElfFile(data)
-        assert file.flags & 0xFF == elf.KIND_SASS
-        assert not [s.name for s in file.sections if s.name.startswith(MERCURY_PREFIXES)]
-        accepted(tmp_path, data, arch, compile_only)
+        for capsules in ("forbid", "allow"):
+            data = ours(CASES[case], arch, compile_only, capsules)
+            file = ElfFile(data)
+            mercury = [s.name for s in file.sections if s.name.startswith(MERCURY_PREFIXES)]
+            assert (file.flags & 0xFF == elf.KIND_CAPSULE) == bool(mercury)
+            assert capsules == "allow" or not mercury
+            accepted(tmp_path, data, arch, compile_only)
 
 
 @pytest.mark.parametrize("arch", ARCHES)

@@ -17,8 +17,8 @@ from tools.capsules.layouts import Layouts, Outcome
 from tools.capsules.lengths import Lengths, loose
 from tools.capsules.samples import Sample, Shape
 
-_HINT = 8
-"""The byte of a record that holds hints."""
+_HINTS = slice(7, 9)
+"""The bytes of a record that hold hints and scopes."""
 _MOST_BYTES = 260
 _MOST_VALUES = 40
 """The most values of an immediate that are told apart, if they are bytes or not."""
@@ -124,7 +124,7 @@ def _count(found: list[Sample]) -> int:
 
 def _merge(part: dict[Outcome, list[Sample]], soft: int) -> None:
     """Let one outcome stand for all, where the rest cannot be told apart by anything in the SASS words."""
-    hints = {(o.code[:_HINT], o.code[_HINT + 1 :], o.fields, o.fixed) for o in part}
+    hints = {(o.code[: _HINTS.start], o.code[_HINTS.stop :], o.fields, o.fixed) for o in part}
     if soft == 2 and all(o.kind == WHOLE for o in part) and len(hints) == 1:
         best = max(part, key=lambda o: _count(part[o]))
     elif all(o.kind in (SAME, HEAD) for o in part) or (soft == 2 and any(o.kind in (SAME, HEAD) for o in part)):

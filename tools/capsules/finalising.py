@@ -17,16 +17,16 @@ from tests.nvtools import tool
 
 FAMILY = {"sm_100": "sm_103", "sm_120": "sm_121", "sm_100f": "sm_103f", "sm_120f": "sm_121f"}
 """The SM of an object, and the SM that nvlink makes code for."""
-LIMIT_S = 0.3
+LIMIT_S = 2.0
 """Time for an object of instructions; nvlink needs a tenth of it, or does not end."""
 _BATCH = 40
 """Functions in an object."""
 _EXIT_CONTROL = 0x7F5
 RIGHT = ""
-_NO_CONTROL = (1 << 105) - 1
+NO_CONTROL = (1 << 105) - 1
 _NOP, _BRANCH, _STOP = 0x918, 0x947, 0x94D
 """Low twelve bits of words."""
-_WEAK_FENCE = "MEMBAR.ALL.CTA"
+WEAK_FENCE = "MEMBAR.ALL.CTA"
 """The linker decides anew whether it stands before a stronger one."""
 _NULL_ACCESS = 0xF984
 """Low 16 bits of an LDS that is never executed."""
@@ -58,7 +58,7 @@ def instructions(file: ElfFile, section: str, table: IsaTable) -> list[tuple[Opn
         except IllegalWord:
             out.append((PT, "illegal", [], []))
             continue
-        if out and out[-1][1] == _WEAK_FENCE and d.op.base == "MEMBAR":
+        if out and out[-1][1] == WEAK_FENCE and d.op.base == "MEMBAR":
             out.pop()
         if d.op.name != "NOP" and (d.op.name, d.guard) != ("LDS", NOT_PT):
             out.append((d.guard, d.op.name, d.dst, d.src))
@@ -71,7 +71,7 @@ def words_of(file: ElfFile, section: str) -> list[int]:
     """The words of a section without control bits, NOPs, null accesses and the branch to itself."""
     code = file.section(section)
     assert code is not None
-    words = [int.from_bytes(code.data[at : at + 16], "little") & _NO_CONTROL for at in range(0, len(code.data), 16)]
+    words = [int.from_bytes(code.data[at : at + 16], "little") & NO_CONTROL for at in range(0, len(code.data), 16)]
     out = [w for w in words if w & 0xFFF != _NOP and w & 0xFFFF != _NULL_ACCESS]
     while out and out[-1] & 0xFFF == _BRANCH:
         out.pop()

@@ -24,6 +24,8 @@ _WIDE = "IDCKXH"
 _POSITIVE = "+"
 """Condition: the predicate is not negated (its negation is not stated)."""
 _NEAR = 11
+_VARIED = 3
+"""The fewest values of a register whose successor is a field (the second of two that an instruction reads from one operand)."""
 
 Fixed = tuple[tuple[int, int | str], ...]
 """Conditions: number of the operand, and its value or a text of the table's notation."""
@@ -61,8 +63,10 @@ def layout_key(s: Sample) -> LayoutKey:
 
 def _types(o: Opnd) -> str:
     k = kind_of(o)
-    if k in (K_R, K_UR):
+    if k == K_R:
         return "R"
+    if k == K_UR:
+        return "RN"
     if k in (K_P, K_UP):
         return "P!"
     return {K_B: "B", K_IMM: "XIDH", K_CONST: "CK"}.get(k, "")
@@ -94,7 +98,9 @@ def _candidates(samples: list[Sample], j: int, kind: str) -> tuple[list[int], in
     if kind in _WIDE and distinct < 2:
         return [], distinct
     places: list[int] = []
-    if kind == "R":
+    if kind == "N" and distinct < _VARIED:
+        return [], distinct
+    if kind in ("R", "N"):
         places = [s + 6 for s in _SLOTS]
     elif kind == "P":
         places = [s + 11 for s in _SLOTS]
@@ -118,6 +124,8 @@ def _choose(samples: list[Sample]) -> dict[tuple[int, str], int]:
         last = turn == 3
         for j, kind, places, distinct in waiting:
             if (j, kind) in got or (kind == "I" and (j, "X") in got) or (kind == "!" and distinct < 2):
+                continue
+            if kind == "N" and not last:
                 continue
             if kind == "H" and (turn < 2 or any((j, wide) in got for wide in "XID")):
                 continue
@@ -160,7 +168,7 @@ def layout(samples: list[Sample]) -> Layout | None:
                 fixed.append(j)
             elif "!" not in kinds:
                 fixed.append((j, _POSITIVE))
-        elif not kinds:
+        elif not kinds or kinds == ["N"]:
             fixed.append(j)
     if samples[0].members > 1:
         return _group(samples, Layout(fields, fixed))

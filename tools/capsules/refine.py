@@ -22,7 +22,21 @@ from tools.capsules.finalising import FAMILY, Finaliser
 from tools.capsules.instances import Member, classes, instance, members_of
 
 _PLACES = F_BRANCH | F_CALL | F_RETURNS | F_TABLE_JUMP
-_NOT_JUDGED = ("IMNMX", "BSSY", "BSYNC", "EXIT", "NOP", "WARPSYNC", "BREAK", "LEPC", "BPT", "BMOV", "YIELD", "BRX")
+_NOT_JUDGED = (
+    "IMNMX",
+    "BSSY",
+    "BSYNC",
+    "EXIT",
+    "NOP",
+    "WARPSYNC",
+    "BREAK",
+    "LEPC",
+    "BPT",
+    "BMOV",
+    "YIELD",
+    "BRX",
+    "DEPBAR",
+)
 _MIXED = 4
 _RULES_AT_ONCE = 40
 _CONDITIONS = {

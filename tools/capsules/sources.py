@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from orias.tools.fuzz.generate import generate
 from tests.asynchronous.test_programs import PROGRAMS as PROGRAMS_OF_COPIES
 from tests.corpus.test_corpus import needs_objects
 from tests.forms.form import module_text
@@ -28,8 +29,13 @@ SMALL_BATCH = 4
 TENSOR_STEP = 7
 """Every seventh program of tensor memory."""
 SEED = 7
+FUZZ = 100
+"""Programs of ``orias fuzz``, every second one as an object."""
+FUZZ_BUDGETS = (20, 20, 40, 40)
+"""Their statements."""
 _TIME_LIMIT = 200
 _TRIES = 80
+_CRASH = "crash"
 _ALTERNATIVES = re.compile(r"<([^<>]*)>")
 _STORES = {"%r": "b32", "%rd": "b64", "%f": "b32", "%d": "b64", "%h": "b16"}
 _HEAD = """.version 9.0
@@ -150,6 +156,8 @@ def sources(arch: str, files: int, random_count: int) -> Iterator[Source]:
             part = bodies[i : i + BATCH]
             yield Source(f"{kind}-{i // BATCH}", "", kernels=part)
     yield from asynchronous_sources(arch)
+    for n in range(FUZZ):
+        yield Source(f"fuzz-{n}", generate(SEED + n, FUZZ_BUDGETS[n % len(FUZZ_BUDGETS)], arch), bool(n % 2))
     found = small_files(arch)
     random.Random(SEED).shuffle(found)
     for path in found[:files]:
@@ -179,7 +187,7 @@ def _compile(text: str, arch: str, level: int, options: list[str], out: Path) ->
         return "time"
     finally:
         path.unlink()
-    return None if done.returncode == 0 else done.stderr + done.stdout or "crash"
+    return None if done.returncode == 0 else done.stderr + done.stdout or _CRASH
 
 
 def compile_source(source_: Source, arch: str, level: int, out: Path) -> bool:
@@ -195,11 +203,26 @@ def compile_source(source_: Source, arch: str, level: int, out: Path) -> bool:
         if kernels is None:
             return _compile(text, arch, level, options, out) is None
         wrong = _refused(text, messages)
+        if messages == _CRASH:
+            wrong = _crashing(kernels, list(range(len(kernels))), arch, level, options, out)
         if not wrong:
             return False
         kernels = [k for i, k in enumerate(kernels) if i not in wrong]
         text = module_of(kernels, arch)
     return False
+
+
+def _crashing(kernels: list[str], numbers: list[int], arch: str, level: int, options: list[str], out: Path) -> set[int]:
+    """Numbers of the kernels, among some, that ptxas crashes on."""
+    part = module_of([kernels[i] for i in numbers], arch)
+    if _compile(part, arch, level, [*options, "-lineinfo"], out) != _CRASH:
+        return set()
+    if len(numbers) == 1:
+        return set(numbers)
+    half = len(numbers) // 2
+    return _crashing(kernels, numbers[:half], arch, level, options, out) | _crashing(
+        kernels, numbers[half:], arch, level, options, out
+    )
 
 
 def _refused(text: str, messages: str) -> set[int]:

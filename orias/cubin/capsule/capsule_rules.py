@@ -9,15 +9,16 @@ and ``=l`` (a table of LOP3 that is, or is not, the AND or OR of two operands; X
 - ``whole BYTES FIELD ...``: the bytes of the record, trailing zeros left out, and the fields that are filled in: number
   of the operand, type and lowest bit, such as ``1R102``.  The guard of a single instruction is filled in always.
 
-Types: ``R`` register of 10 bits (RZ and URZ all ones), ``P`` predicate of 5 bits (PT all ones), ``!`` one bit for a
+Types: ``R`` register of 10 bits (RZ and URZ all ones), ``N`` the register after it, ``P`` predicate of 5 bits (PT all ones), ``!`` one bit for a
 negated predicate, ``B`` barrier of 5 bits, ``I`` and ``D`` low and high half of an immediate, ``X`` an immediate of 32
-bits extended by its sign to 64, ``H`` a signed immediate that must fit 16 bits, ``C`` offset in a constant bank, ``K`` the
+bits extended by its sign to 64, ``H`` a signed immediate that must fit 16 bits, ``Y`` one of a byte, ``C`` offset in a constant bank, ``K`` the
 same from the start of the parameters.
 
 Source of the rules: cubins of ptxas 13.0.88 (``docs/facts/capsules.md``, "Rules").
 """
 
 import os.path
+from bisect import bisect_left
 from typing import Final, final
 
 from orias.cubin.capsule.items import HEAD, SAME, UNIT, WHOLE
@@ -28,7 +29,7 @@ from orias.isa.operand import INV, PT, Opnd, const_offset, is_hardwired, payload
 RULES_PATH: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rules.txt")
 PARAMETERS: Final = 0x380
 """Offset of the parameters in constant bank 0 of every target with capsules."""
-FIELD_WIDTHS: Final[dict[str, int]] = {"R": 10, "P": 5, "!": 1, "B": 5, "I": 32, "D": 32, "X": 64, "C": 32, "K": 32, "H": 16}  # fmt: skip
+FIELD_WIDTHS: Final[dict[str, int]] = {"R": 10, "N": 10, "P": 5, "!": 1, "B": 5, "I": 32, "D": 32, "X": 64, "C": 32, "K": 32, "H": 16, "Y": 8}  # fmt: skip
 GUARD_BITS: Final = 1 << 32 | 31 << 35
 """The guard in a Mercury instruction: negated or not, and the number."""
 NOT_NEGATED: Final = -1
@@ -55,6 +56,7 @@ _INVERTED: Final = 8
 _TRUE: Final = 7
 _FALSE: Final = _INVERTED | _TRUE
 _ZERO: Final = 255
+_BYTE: Final = 255
 
 
 def fits_half(o: Opnd) -> bool:
@@ -68,6 +70,8 @@ def field_value(kind: str, o: Opnd) -> int:
     p = payload(o)
     if kind == "R":
         return 1023 if p == _ZERO else p
+    if kind == "N":
+        return p + 1
     if kind == "P":
         return 31 if p == _TRUE else p
     if kind == "!":
@@ -141,7 +145,12 @@ class Rule:
                     return False
             elif found != (operand_value(operands[_SAME_AS - value]) if value <= _SAME_AS else value):
                 return False
-        return all(f.kind != "H" or fits_half(operands[f.operand]) for f in self.fields)
+        for f in self.fields:
+            if (f.kind == "H" and not fits_half(operands[f.operand])) or (
+                f.kind == "Y" and payload(operands[f.operand]) > _BYTE
+            ):
+                return False
+        return True
 
     def record(self, members: list[Decoded]) -> bytes:
         """The record of the instructions (which the rule must be the rule of)."""
@@ -170,22 +179,22 @@ def operands_of(members: list[Decoded]) -> list[Opnd]:
 class Rules:
     """All rules, by signature.  Lines are parsed when an instruction with their first operation is looked for."""
 
-    __slots__ = ("_by_signature", "_longest", "_waiting")
+    __slots__ = ("_by_signature", "_lines", "_longest", "_parsed")
 
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], in_order: bool = False) -> None:
+        """`in_order`: the lines are sorted by their first word, as those of the table are."""
         self._by_signature: Final[dict[str, list[Rule]]] = {}
         self._longest: Final[dict[str, int]] = {}
         """The most members of a group, by the name of the first member's operation."""
-        self._waiting: Final[dict[str, list[str]]] = {}
-        """Lines that are not parsed yet, by the name of the first member's operation."""
-        for line in lines:
-            if line and line[0] != "#":
-                self._waiting.setdefault(line[: line.find(" ")], []).append(line)
+        self._lines: Final[list[str]] = lines if in_order else sorted(lines, key=_first_word)
+        self._parsed: Final[set[str]] = set()
+        """Names of first members whose lines are parsed."""
 
     def parse_all(self) -> None:
         """Parse all lines; ValueError, naming the line, if one does not follow the notation."""
-        for name in list(self._waiting):
-            self._parse(name)
+        for line in self._lines:
+            if line and line[0] != "#":
+                self._parse(_first_word(line)[:-1])
 
     def longest(self, name: str) -> int:
         """The most members of a rule whose first member has the operation `name`."""
@@ -193,8 +202,14 @@ class Rules:
         return self._longest.get(name, 1)
 
     def _parse(self, name: str) -> None:
-        for line in self._waiting.pop(name, ()):
-            self._add(line)
+        if name in self._parsed:
+            return
+        self._parsed.add(name)
+        first = f"{name} "
+        at = bisect_left(self._lines, first)
+        while at < len(self._lines) and self._lines[at].startswith(first):
+            self._add(self._lines[at])
+            at += 1
 
     def _add(self, line: str) -> None:
         left, tab, right = line.partition("\t")
@@ -222,6 +237,11 @@ class Rules:
                 if r.holds(operands):
                     return r
         return None
+
+
+def _first_word(line: str) -> str:
+    """The first word of a line, with the blank after it."""
+    return line[: line.find(" ") + 1]
 
 
 def _conditions(words: list[str]) -> tuple[list[str], list[tuple[int, int]]]:
@@ -286,5 +306,5 @@ def load_rules() -> Rules:
     """The rules of the table, read once."""
     if not _loaded:
         with open(RULES_PATH, encoding="utf-8") as f:
-            _loaded.append(Rules(f.read().split("\n")))
+            _loaded.append(Rules(f.read().splitlines(), in_order=True))
     return _loaded[0]

@@ -17,6 +17,8 @@ _WORD: Final = 16
 _FILLING: Final = "NOP"
 _CLOSING: Final = "BRA"
 _NULL_ACCESS: Final = "LDS"
+_VIEW_FENCE: Final = "FENCE.VIEW.ASYNC.S"
+_INIT: Final = "SYNCS.EXCH.64"
 
 
 class NoCapsule(Exception):
@@ -57,7 +59,7 @@ def mercury_of(code: bytes, table: IsaTable, where: str, rules: Rules | None = N
             at += 1
             continue
         nulls = 0
-        while at + nulls < end and separates(words[at + nulls]):
+        while at + nulls < end and belongs_to_next(words, at + nulls):
             nulls += 1
         found = _longest(rules, words, at + nulls, end)
         if found is None or (nulls and found.kind != WHOLE):
@@ -71,6 +73,23 @@ def mercury_of(code: bytes, table: IsaTable, where: str, rules: Rules | None = N
     items.append(Item(FILLER, end, len(words) - end))
     offsets += [units] * (len(words) - end + 1)
     return Mercury(items, offsets)
+
+
+def missing_rules(code: bytes, table: IsaTable, rules: Rules) -> list[tuple[list[Decoded], int]]:
+    """The instructions of finished code that no rule covers, with their offsets."""
+    words = [table.decode(_word(code, at)) for at in range(0, len(code), _WORD)]
+    end = max((i for i, d in enumerate(words) if d.op.name == _CLOSING), default=0)
+    out: list[tuple[list[Decoded], int]] = []
+    at = 0
+    while at < end:
+        if _fills(words[at]) or belongs_to_next(words, at):
+            at += 1
+            continue
+        found = _longest(rules, words, at, end)
+        if found is None:
+            out.append(([words[at]], at * _WORD))
+        at += found.members if found is not None else 1
+    return out
 
 
 def capsule_bytes(items: list[Item], text_index: int) -> bytes:
@@ -109,6 +128,14 @@ def _fills(d: Decoded) -> bool:
 def separates(d: Decoded) -> bool:
     """True for a null access to shared memory, which belongs to the instruction after it (orias/schedule/shared_gap.py)."""
     return d.op.name == _NULL_ACCESS and d.guard == NOT_PT
+
+
+def belongs_to_next(words: list[Decoded], at: int) -> bool:
+    """True for a word that the record of the instruction after it stands for: a null access, or the fence before the start of a barrier in memory."""
+    d = words[at]
+    if separates(d):
+        return True
+    return d.op.name == _VIEW_FENCE and d.guard == PT and at + 1 < len(words) and words[at + 1].op.name == _INIT
 
 
 def _longest(rules: Rules, words: list[Decoded], at: int, end: int) -> Rule | None:
