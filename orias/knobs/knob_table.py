@@ -65,7 +65,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("UnrollUnknownCount", 4, 2, 32, "iterations", "OriLoopUnrolling", "Iterations between two tests of a loop with an unknown number of iterations.", True),
     Knob("UnrollUnknownInstLimit", 180, 0, 20_000, "instructions", "OriLoopUnrolling", "Size that these iterations may come to.", True),
     Knob("UnrollAheadLoads", 12, 0, 1_000, "loads", "OriLoopUnrolling", "Loads of later iterations that go before the branches of the first.", True),
-    Knob("UnrollDivergentLoads", 3, 0, 1_000, "loads", "OriLoopUnrolling", "Loads of an iteration up to which loops are unrolled that threads of a warp leave at different times.", True),
+    Knob("UnrollDivergentLoads", 4, 0, 1_000, "loads", "OriLoopUnrolling", "Loads of an iteration up to which loops are unrolled that threads of a warp leave at different times.", True),
     Knob("ElectionDepth", 8, 1, 32, "conditions", "AnalyzeUniformsForSpeculation", "Nested conditions that are followed to find code of one thread."),
     Knob("HoistBudget", 16, 0, 1_024, "values", "OriHoistInvariantsEarly, OriHoistInvariantsLate", "Values that leave a loop at most.", True),
     Knob("HoistWorkingRegisters", 8, 0, 128, "registers", "OriHoistInvariantsEarly, OriHoistInvariantsLate", "Registers that the body of a loop is assumed to need next to what lives into it."),
