@@ -15,14 +15,19 @@ from orias.isa.operand import (
     has_lane,
     has_suffix,
     in_file,
+    is_imm,
     is_vreg,
     is_zero_reg,
     vreg,
 )
 from orias.ori.ir import Inst
+from orias.passes.float_bounds import UNKNOWN, least_value
+from orias.passes.rules_pred import decide
 from orias.passes.simplify import RULES, Cx, portable
 from orias.target import features
 
+_AT_LEAST: Final = {"GEU": True, "LT": False}
+"""Comparison with a number of which it is known that the operand is not below it -> its result."""
 _FUSED: Final = {"FADD": ("FMUL", "FFMA"), "DADD": ("DMUL", "DFMA")}
 
 
@@ -103,11 +108,23 @@ def _compare(cx: Cx, inst: Inst) -> None:
         # The signs of the operands count although they stand in absolute values.
         return
     _take_signs(cx, inst, 2)
+    _compare_bound(cx, inst)
+
+
+def _compare_bound(cx: Cx, inst: Inst) -> None:
+    """A comparison with a number that the operand is never below; NaN counts as above."""
+    result = _AT_LEAST.get(inst.op.mods[0])
+    if inst.op.base != "FSETP" or result is None or len(inst.src) != 3 or len(inst.dst) != 2 or inst.dst[1] != PT:
+        return
+    value = least_value(cx.values, inst.src[1]) if is_imm(inst.src[1]) else UNKNOWN
+    if value > 0 and least_value(cx.values, inst.src[0]) >= value:
+        decide(cx, inst, result, inst.src[2])
 
 
 def _extreme(cx: Cx, inst: Inst) -> None:
     """The minimum of a minimum is one of three values, where the target has that operation; ptxas 13.0.88 does the same."""
-    _compare(cx, inst)
+    if not inst.op.has("XORSIGN"):
+        _take_signs(cx, inst, 2)
     least = inst.src[2]
     if not cx.fn.target.has(features.THREE_WAY_MIN_MAX) or inst.op.has("XORSIGN") or least not in (PT, NOT_PT):
         return

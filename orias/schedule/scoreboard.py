@@ -63,7 +63,7 @@ _CROSS_BLOCK_DISTANT: Final = 5
 _ASYNC_SCOREBOARD: Final = 0
 """LDGDEPBAR, UTMACMDFLUSH and DEPBAR use this scoreboard; a function with them uses it for nothing else."""
 _READ_DELAY: Final = 8
-_NEAR_DELAY: Final = 16
+_NEAR_DELAY: Final = 32
 _DISTANT_DELAY: Final = 200
 _ORDER: Final = 255
 """The unit of RZ, which no instruction accesses, represents what fences order: the completion of MEMBAR, FENCE, SYNCS.EXCH and
