@@ -1,4 +1,4 @@
-"""Lower bounds of 32-bit floats: a sum of 1 and a power of two is at least 1, so that its reciprocal needs no scaling."""
+"""What is known of 32-bit floats: a sum of 1 and a power of two is at least 1, and no integer becomes NaN."""
 
 from typing import Final
 
@@ -25,6 +25,7 @@ UNKNOWN: Final = -1
 _INFINITY: Final = 0x7F800000
 _SMALLEST_NORMAL: Final = 0x00800000
 _ROUNDING: Final = frozenset(("FTZ", "RN", "RM", "RP", "RZ"))
+_OTHER_FLOATS: Final = frozenset(("F16", "BF16", "F64"))
 _DEPTH: Final = 8
 """Definitions that are looked through at most."""
 
@@ -83,3 +84,23 @@ def _product_is_positive(values: Values, d: Inst, depth: int) -> bool:
     if a == b and not has_lane(a) and not has_suffix(a):
         return True
     return least_value(values, a, depth) >= 0 and least_value(values, b, depth) >= 0
+
+
+def is_number(values: Values, o: Opnd, depth: int = _DEPTH) -> bool:
+    """True if a 32-bit float, here with or without a sign changed, is never NaN, whatever the program computes from."""
+    if has_lane(o) or has_suffix(o):
+        return False
+    if is_imm(o):
+        return imm_value(o) & 0x7FFFFFFF <= _INFINITY
+    if is_zero_reg(o):
+        return True
+    d = values.definition(o) if depth and is_vreg(o) and in_file(o, K_R) else None
+    if d is None or d.guard != PT:
+        return False
+    if d.op.base in ("I2F", "I2FP"):
+        return "F32" in d.op.mods or (d.op.base == "I2F" and not _OTHER_FLOATS.intersection(d.op.mods))
+    if d.op.base == "FMNMX" and "NAN" not in d.op.mods:
+        return any(is_number(values, s, depth - 1) for s in d.src[:2])
+    if d.op.base == "FSEL":
+        return all(is_number(values, s, depth - 1) for s in d.src[:2])
+    return False

@@ -102,5 +102,16 @@ def alu_surplus(keys: list[str], cycles: list[int]) -> tuple[int, int]:
     return max(0, min((alu - len(keys)) // longest, even)), even
 
 
+def is_bound_to_alu(keys: list[str], cycles: list[int], others: list[Alternative | None]) -> bool:
+    """True if what only the ALU pipe can do takes it as long as all the rest would take the FMA pipe."""
+    fixed = rest = 0
+    for key, busy, other in zip(keys, cycles, others, strict=True):
+        if key == "ALU" and other is None:
+            fixed += busy
+        elif key in ("ALU", "FMA"):
+            rest += busy
+    return fixed > 0 and fixed >= rest
+
+
 def _plain(o: Opnd) -> bool:
     return kind_of(o) in (K_R, K_UR, K_IMM, K_CONST) and not has_modifiers(o)
