@@ -63,6 +63,8 @@ _CROSS_BLOCK_DISTANT: Final = 5
 _ASYNC_SCOREBOARD: Final = 0
 """LDGDEPBAR, UTMACMDFLUSH and DEPBAR use this scoreboard; a function with them uses it for nothing else."""
 _READ_DELAY: Final = 8
+"""Instructions that may issue until sources have been read late; below, until near and distant results arrive.  They only tell which of
+two scoreboards is better shared."""
 _NEAR_DELAY: Final = 32
 _DISTANT_DELAY: Final = 200
 _ORDER: Final = 255
