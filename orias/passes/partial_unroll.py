@@ -7,6 +7,8 @@ Design and Implementation, 17.4.3).  ptxas 13.0.88 does the same, also where thr
 
 With the counter x, its step c and the test ``x < b``, the copy tests ``x < b - (n - 1) * c``; it is skipped where
 that difference wraps around.
+
+Where iterations load, half as many follow the copy once, if so many are left, so that fewer of the rest wait one after another.
 """
 
 from typing import Final, NamedTuple
@@ -130,7 +132,7 @@ def unroll_partly(fn: Func) -> bool:
             numbers = {"factor": fn.knobs.unroll_unknown_count, "body": len(body.insts()), "block": body.header.id}
             fn.decisions.append(Decision(UNROLLED, body.latch.insts[-1].loc, text, numbers))
         always = [k for k, b in enumerate(body.blocks) if tree.dominates(b.id, body.latch.id)]
-        ways_out.append(_write(fn, body, counter, always, read, renamed))
+        ways_out.extend(_write(fn, body, counter, always, read, renamed))
     _rename(fn, where, homes, renamed)
     for out, phis in ways_out:
         for phi in phis:
@@ -264,11 +266,10 @@ def _compare(fn: Func, counter: _Counter, name: str, d: Opnd, a: Opnd, b: Opnd, 
     return fn.new_inst(op(f"ISETP.{name}{'.U32' if counter.unsigned else ''}.AND"), [d, PT], [a, b, also], loc=loc)
 
 
-def _last_start(fn: Func, counter: _Counter, add: Inst, out: list[Inst]) -> tuple[Opnd, Opnd]:
-    """What a counter must not reach for all iterations of the copy to follow, and whether the step is small enough for that; code goes to `out`."""
+def _last_start(fn: Func, counter: _Counter, add: Inst, count: int, out: list[Inst]) -> tuple[Opnd, Opnd]:
+    """What a counter must not reach for `count` iterations to follow, and whether the step is small enough for that; code goes to `out`."""
     loc = counter.phi.loc
     width = 2 if counter.wide else 1
-    count = fn.knobs.unroll_unknown_count
     last = fn.new_vreg(K_R, width)
     if counter.step != 0:
         ahead = (count - 1) * counter.step
@@ -296,8 +297,8 @@ def _last_start(fn: Func, counter: _Counter, add: Inst, out: list[Inst]) -> tupl
 
 def _write(
     fn: Func, body: Body, counter: _Counter, always: list[int], read: set[int], renamed: dict[int, int]
-) -> tuple[Block, list[Inst]]:
-    """Put the copy before the loop; the block after both loops, and the phis that it needs.
+) -> list[tuple[Block, list[Inst]]]:
+    """Put the copy before the loop; the blocks where values of both loops come together, each with the phis that it needs.
 
     `always`: the blocks of the body that every iteration runs.
     """
@@ -305,17 +306,10 @@ def _write(
     before, after = header.preds[entry], body.after
     phis = body.phis()
     loc = latch.insts[-1].loc
-    guard, rest, join, out = (fn.new_block() for _ in range(4))
-
-    # Are there enough iterations for the copy?
+    rest, join, out = (fn.new_block() for _ in range(3))
     count = fn.knobs.unroll_unknown_count
     name = (_UP if counter.step >= 0 else _DOWN)[counter.test]
-    strict = "LT" if counter.step >= 0 else "GT"
-    last, is_small = _last_start(fn, counter, body.defs()[vreg(counter.next)], guard.insts)
-    is_real, enough = fn.new_vreg(K_P), fn.new_vreg(K_P)
-    guard.insts.append(_compare(fn, counter, strict, is_real, last, counter.bound, is_small))
-    guard.insts.append(_compare(fn, counter, name, enough, counter.phi.src[entry], last, is_real))
-    guard.insts.append(fn.new_inst(_BRA, [], [], enough, loc=loc))
+    guard, last = _enough(fn, body, counter, count)
 
     # The copy.
     now: dict[int, int] = {}
@@ -324,21 +318,10 @@ def _write(
         d = fn.new_vreg(kind_of(phi.dst[0]), fn.width(phi.dst[0]))
         copies.append(fn.new_inst(OP_PHI, [d], [phi.src[entry]], loc=phi.loc))
         now[vreg(phi.dst[0])] = vreg(d)
-    values = now
-    main: list[Block] = []
-    for _ in range(count):
-        values = dict(now)
-        blocks = copy_iteration(fn, body, values)
-        if main:
-            fn.link(main[-1], blocks[0])
-        main.extend(blocks)
-        now = next_values(fn, body, values, main[-1].insts)
+    main, values, now = _iterations(fn, body, count, now, always)
     main[0].insts[:0] = copies
     for phi, copy in zip(phis, copies, strict=True):
         copy.src.append(reg(kind_of(phi.dst[0]), now[vreg(phi.dst[0])]))
-    if len(body.blocks) > 1:
-        spine = [main[n + k] for n in range(0, len(main), len(body.blocks)) for k in always]
-        load_ahead(main, spine, fn.knobs.unroll_ahead_loads)
     goes_on = fn.new_vreg(K_P)
     step = mapped(counter.next, values)
     main[-1].insts.append(_compare(fn, counter, name, goes_on, step, last))
@@ -380,7 +363,91 @@ def _write(
     fn.blocks.insert(at + 1, out)
     at = fn.blocks.index(header)
     fn.blocks[at:at] = [guard, *main, rest, join]
-    return out, merged
+    half = count // 2
+    if half > 1 and more != NOT_PT and any(is_load(i) for i in body.insts()):
+        return [_write_half(fn, body, counter, half, always, (out, merged)), (out, merged)]
+    return [(out, merged)]
+
+
+def _enough(fn: Func, body: Body, counter: _Counter, count: int) -> tuple[Block, Opnd]:
+    """A block without edges that branches if at least `count` iterations follow, and what the counter must not reach for that."""
+    guard = fn.new_block()
+    loc = body.latch.insts[-1].loc
+    name = (_UP if counter.step >= 0 else _DOWN)[counter.test]
+    strict = "LT" if counter.step >= 0 else "GT"
+    last, is_small = _last_start(fn, counter, body.defs()[vreg(counter.next)], count, guard.insts)
+    is_real, enough = fn.new_vreg(K_P), fn.new_vreg(K_P)
+    guard.insts.append(_compare(fn, counter, strict, is_real, last, counter.bound, is_small))
+    guard.insts.append(_compare(fn, counter, name, enough, counter.phi.src[body.entry], last, is_real))
+    guard.insts.append(fn.new_inst(_BRA, [], [], enough, loc=loc))
+    return guard, last
+
+
+def _write_half(
+    fn: Func, body: Body, counter: _Counter, count: int, always: list[int], way_out: tuple[Block, list[Inst]]
+) -> tuple[Block, list[Inst]]:
+    """Put `count` iterations between the copy and the loop, which run once if so many are left.
+
+    `way_out`: the block after the copy and the loop, and its phis, the loop's value last.  Returns the block after these iterations
+    and the loop, and its phis.
+    """
+    after, merged = way_out
+    header, latch, entry = body.header, body.latch, body.entry
+    before = header.preds[entry]
+    loc = latch.insts[-1].loc
+    guard, _ = _enough(fn, body, counter, count)
+    join, out = fn.new_block(), fn.new_block()
+    main, values, now = _iterations(
+        fn, body, count, {vreg(phi.dst[0]): vreg(phi.src[entry]) for phi in body.phis()}, always
+    )
+    more = fn.new_vreg(K_P)
+    main[-1].insts.append(_compare(fn, counter, counter.test, more, mapped(counter.next, values), counter.bound))
+    main[-1].insts.append(fn.new_inst(_BRA, [], [], more, loc=loc))
+    for phi in body.phis():
+        d = fn.new_vreg(kind_of(phi.dst[0]), fn.width(phi.dst[0]))
+        join.insts.append(
+            fn.new_inst(OP_PHI, [d], [phi.src[entry], reg(kind_of(d), now[vreg(phi.dst[0])])], loc=phi.loc)
+        )
+        phi.src[entry] = d
+    inner: list[Inst] = []
+    for phi in merged:
+        d = phi.src[1]
+        new = fn.new_vreg(kind_of(d), fn.width(d))
+        inner.append(fn.new_inst(OP_PHI, [new], [mapped(d, values), d], loc=phi.loc))
+        phi.src[1] = new
+    before.succs[before.succs.index(header)] = guard
+    guard.preds, guard.succs = [before], [join, main[0]]
+    main[0].preds = [guard]
+    main[-1].succs = [out, join]
+    join.preds, join.succs = [guard, main[-1]], [header]
+    header.preds[entry] = join
+    latch.succs[latch.succs.index(after)] = out
+    out.preds, out.succs = [main[-1], latch], [after]
+    after.preds[after.preds.index(latch)] = out
+    at = max(fn.blocks.index(b) for b in body.blocks)
+    fn.blocks.insert(at + 1, out)
+    at = fn.blocks.index(header)
+    fn.blocks[at:at] = [guard, *main, join]
+    return out, inner
+
+
+def _iterations(
+    fn: Func, body: Body, count: int, now: dict[int, int], always: list[int]
+) -> tuple[list[Block], dict[int, int], dict[int, int]]:
+    """`count` iterations one after another, from the phis' values `now`: their blocks, the values of the last, and the phis' values after it."""
+    values = now
+    out: list[Block] = []
+    for _ in range(count):
+        values = dict(now)
+        blocks = copy_iteration(fn, body, values)
+        if out:
+            fn.link(out[-1], blocks[0])
+        out.extend(blocks)
+        now = next_values(fn, body, values, out[-1].insts)
+    if len(body.blocks) > 1:
+        spine = [out[n + k] for n in range(0, len(out), len(body.blocks)) for k in always]
+        load_ahead(out, spine, fn.knobs.unroll_ahead_loads)
+    return out, values, now
 
 
 def _read_elsewhere(fn: Func, where: dict[int, int], homes: dict[int, int]) -> set[int]:

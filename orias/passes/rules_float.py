@@ -14,15 +14,24 @@ from orias.isa.operand import (
     has_flags,
     has_lane,
     has_suffix,
+    imm,
     in_file,
+    is_bare,
+    is_imm,
     is_vreg,
     is_zero_reg,
     vreg,
 )
 from orias.ori.ir import Inst
+from orias.passes.float_bounds import UNKNOWN, is_number, least_value
+from orias.passes.rules_pred import decide
 from orias.passes.simplify import RULES, Cx, portable
 from orias.target import features
 
+_ONE: Final = 0x3F800000
+_EXACT: Final = frozenset(("RN", "RM", "RP", "RZ"))
+_AT_LEAST: Final = {"GEU": True, "LT": False}
+"""Comparison with a number of which it is known that the operand is not below it -> its result."""
 _FUSED: Final = {"FADD": ("FMUL", "FFMA"), "DADD": ("DMUL", "DFMA")}
 
 
@@ -59,6 +68,14 @@ def _add(cx: Cx, inst: Inst) -> None:
 
 def _multiply(cx: Cx, inst: Inst) -> None:
     _take_signs(cx, inst, 2)
+    if inst.op.base != "FMUL" or not _EXACT.issuperset(inst.op.mods):
+        return
+    for k in (0, 1):
+        s = inst.src[1 - k]
+        if inst.src[k] == imm(_ONE) and is_bare(s) and is_number(cx.values, s):
+            # A product with 1 changes NaN only.
+            cx.to_copy(inst, s)
+            return
 
 
 def _fused(cx: Cx, inst: Inst) -> None:
@@ -103,12 +120,32 @@ def _compare(cx: Cx, inst: Inst) -> None:
         # The signs of the operands count although they stand in absolute values.
         return
     _take_signs(cx, inst, 2)
+    _compare_bound(cx, inst)
+
+
+def _compare_bound(cx: Cx, inst: Inst) -> None:
+    """A comparison with a number that the operand is never below (NaN counts as above), and of what is never NaN with NaN."""
+    if inst.op.base != "FSETP" or len(inst.src) != 3 or len(inst.dst) != 2 or inst.dst[1] != PT:
+        return
+    if inst.op.mods[0] in ("NAN", "NUM") and all(is_number(cx.values, s) for s in inst.src[:2]):
+        decide(cx, inst, inst.op.mods[0] == "NUM", inst.src[2])
+        return
+    result = _AT_LEAST.get(inst.op.mods[0])
+    if result is None:
+        return
+    value = least_value(cx.values, inst.src[1]) if is_imm(inst.src[1]) else UNKNOWN
+    if value > 0 and least_value(cx.values, inst.src[0]) >= value:
+        decide(cx, inst, result, inst.src[2])
 
 
 def _extreme(cx: Cx, inst: Inst) -> None:
     """The minimum of a minimum is one of three values, where the target has that operation; ptxas 13.0.88 does the same."""
-    _compare(cx, inst)
+    if not inst.op.has("XORSIGN"):
+        _take_signs(cx, inst, 2)
     least = inst.src[2]
+    if inst.src[0] == inst.src[1] and not inst.op.mods and is_bare(inst.src[0]) and is_number(cx.values, inst.src[0]):
+        cx.to_copy(inst, inst.src[0])
+        return
     if not cx.fn.target.has(features.THREE_WAY_MIN_MAX) or inst.op.has("XORSIGN") or least not in (PT, NOT_PT):
         return
     for k in (0, 1):

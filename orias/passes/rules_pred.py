@@ -52,17 +52,17 @@ def _isetp(cx: Cx, inst: Inst) -> None:
     if va is not None and vb is not None:
         if "U32" not in mods:
             va, vb = signed(va), signed(vb)
-        _decide(cx, inst, compare(kind, va, vb), p)
+        decide(cx, inst, compare(kind, va, vb), p)
         return
     if a == b and kind in _NEGATED:
-        _decide(cx, inst, kind in ("LE", "GE", "EQ"), p)
+        decide(cx, inst, kind in ("LE", "GE", "EQ"), p)
         return
     if va is not None and kind in SWAPPED:
         cx.rewrite(inst, op(".".join(["ISETP", SWAPPED[kind], *mods[1:]])), [b, a, p])
         a, b, vb = b, a, va
         kind = SWAPPED[kind]
     if "U32" in mods and vb == 0 and kind in ("LT", "GE"):
-        _decide(cx, inst, kind == "GE", p)
+        decide(cx, inst, kind == "GE", p)
         return
     if kind in ("NE", "EQ") and vb is not None and not (has_flags(a) or has_lane(a)) and "AND" in mods:
         _compare_select(cx, inst, a, vb, kind == "EQ", p)
@@ -82,7 +82,7 @@ def _extended(cx: Cx, inst: Inst) -> None:
     kind = inst.op.mods[0]
     if kind in ("EQ", "NE"):
         if low == (kind == "NE"):
-            _decide(cx, inst, low, inst.src[2])
+            decide(cx, inst, low, inst.src[2])
             return
     elif kind in ("LT", "LE", "GT", "GE"):
         kind = kind[0] + ("E" if low else "T")
@@ -92,7 +92,7 @@ def _extended(cx: Cx, inst: Inst) -> None:
     cx.rewrite(inst, op(".".join(["ISETP", *mods])), inst.src[:3])
 
 
-def _decide(cx: Cx, inst: Inst, value: bool, p: Opnd) -> None:
+def decide(cx: Cx, inst: Inst, value: bool, p: Opnd) -> None:
     """The comparison is known; combine it with the predicate operand."""
     combine = next(m for m in inst.op.mods if m in ("AND", "OR", "XOR"))
     if combine == "AND":
@@ -116,7 +116,7 @@ def _compare_select(cx: Cx, inst: Inst, a: Opnd, value: int, equal: bool, p: Opn
         return
     on_true, on_false = (x == value) == equal, (y == value) == equal
     if on_true == on_false:
-        _decide(cx, inst, on_true, p)
+        decide(cx, inst, on_true, p)
         return
     q = d.src[2] if on_true else d.src[2] ^ INV
     if p == PT:

@@ -58,7 +58,7 @@ def _best(fn: Func, options: Options, ways: list[Plan], finish: Callable[[Func],
         if least < 0 or time < least:
             least = time
     # The model is not that exact: of two orders with nearly the same time, the one with fewer registers.
-    spare = fn.knobs.sched_reg_preference if fn.target.has(features.UNIFORM_BRANCHES) else 0
+    spare = fn.knobs.sched_reg_preference // (1 if fn.target.has(features.UNIFORM_BRANCHES) else 2)
     near = [x for x in tried if x[2] <= least + least * spare / 100]
     best = min(near, key=lambda x: (x[1].reg_count if spare else 0, x[2]))[0] if near else ways[0]
     if fn.decisions is not None:

@@ -16,7 +16,7 @@ from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ
 from orias.isa.operand import K_NONE, K_P, K_R, is_vreg, vreg
 from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
-from orias.schedule.balance import Alternative, alu_surplus, fma_form
+from orias.schedule.balance import Alternative, alu_surplus, fma_form, is_bound_to_alu
 from orias.schedule.deps import Graph, build, estimate, is_fixed_point, is_whole, virtual_reads, virtual_writes
 from orias.schedule.sink import Piece, few_registers
 from orias.target import features
@@ -243,7 +243,9 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
     keys = [lat.pipe_key(i.op) for i in graph.insts]
     out: list[int] = []
     window = fn.knobs.sched_ready_window
-    surplus = alu_surplus(keys, [lat.interval(i.op) for i in graph.insts])
+    intervals = [lat.interval(i.op) for i in graph.insts]
+    surplus, lean = alu_surplus(keys, intervals)
+    patience = 1 if is_bound_to_alu(keys, intervals, others) else 0
     now = 0
     while ready:
         best = -1
@@ -253,9 +255,9 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
         for k in ready[:window]:
             at = max(earliest[k], pipe_free.get(keys[k], 0), now)
             other = False
-            if others[k] is not None and (at > now or surplus > 0):
+            if others[k] is not None and (at > now or lean > 0):
                 elsewhere = max(earliest[k], fma_free)
-                other = elsewhere < at or (surplus > 0 and elsewhere == at)
+                other = elsewhere < at or (lean > 0 and elsewhere <= at + (patience if surplus > 0 else 0))
                 if other:
                     at = elsewhere
             rank = (at, -height[k], k)
@@ -271,6 +273,7 @@ def _order(fn: Func, graph: Graph, lat: Latency, others: list[Alternative | None
             inst.op, inst.src = form.op, form.src
             keys[best] = "FMA"
             surplus -= 1
+            lean -= 1
         pipe_free[keys[best]] = now + lat.interval(graph.insts[best].op)
         for s, cycles in graph.succs[best].items():
             earliest[s] = max(earliest[s], now + cycles)

@@ -62,6 +62,11 @@ _FIRST_DISTANT: Final = 2
 _CROSS_BLOCK_DISTANT: Final = 5
 _ASYNC_SCOREBOARD: Final = 0
 """LDGDEPBAR, UTMACMDFLUSH and DEPBAR use this scoreboard; a function with them uses it for nothing else."""
+_READ_DELAY: Final = 8
+"""Instructions that may issue until sources have been read late; below, until near and distant results arrive.  They only tell which of
+two scoreboards is better shared."""
+_NEAR_DELAY: Final = 32
+_DISTANT_DELAY: Final = 200
 _ORDER: Final = 255
 """The unit of RZ, which no instruction accesses, represents what fences order: the completion of MEMBAR, FENCE, SYNCS.EXCH and
 USETMAXREG, which have no register result to wait for.  (ptxas 13.0.88 gives them scoreboards all the same.)"""
@@ -346,8 +351,15 @@ class _Assigner:
             here = start[e.block] + e.position
             later = [start[b] + k for b, k in e.waiters if start[b] + k > here]
             first_wait[n] = min(later) if later else start[-1]
+        near = [0] * (start[-1] + 1)
+        for n in needed:
+            e = self.events[n]
+            if not (e.write and e.distant):
+                near[start[e.block] + e.position + 1] += 1
+        for k in range(start[-1]):
+            near[k + 1] += near[k]
         busy_until = [-1] * SCOREBOARDS
-        held: list[list[tuple[int, int]]] = [[] for _ in range(SCOREBOARDS)]
+        held: list[list[tuple[int, int, int]]] = [[] for _ in range(SCOREBOARDS)]
         for bi, rows in enumerate(self.rows):
             for k, row in enumerate(rows):
                 here = start[bi] + k
@@ -361,9 +373,10 @@ class _Assigner:
                     if n not in needed:
                         continue
                     wait = first_wait[n]
-                    e.board = self._choose(e, here, wait, busy_until, start[bi + 1], held)
+                    quiet = near[wait] == near[here + 1]
+                    e.board = self._choose(e, here, wait, busy_until, start[bi + 1], held, quiet)
                     busy_until[e.board] = max(busy_until[e.board], wait)
-                    held[e.board] = [h for h in held[e.board] if h[0] > here] + [(wait, _delay(e))]
+                    held[e.board] = [h for h in held[e.board] if h[1] > here] + [(here, wait, _delay(e))]
 
     def _boards_known(self) -> None:
         """For each scoreboard, compute the events that a wait for it clears."""
@@ -379,11 +392,13 @@ class _Assigner:
                         row.sets |= 1 << self.events[n].board
 
     def _choose(
-        self, e: _Event, here: int, wait: int, busy_until: list[int], block_end: int, held: list[list[tuple[int, int]]]
-    ) -> int:
+        self, e: _Event, here: int, wait: int, busy_until: list[int], block_end: int,
+        held: list[list[tuple[int, int, int]]], quiet: bool,
+    ) -> int:  # fmt: skip
         """A scoreboard for an event at `here` that is first waited for at `wait`.
 
-        `held`: for each scoreboard, where its events are first waited for, and their :func:`_delay`.
+        `held`: for each scoreboard, where its events are set, where they are first waited for, and their :func:`_delay`.
+        `quiet`: no events but results of distant loads come in between.
         """
         lowest = _FIRST_DISTANT if e.write and e.distant else 0
         if self.async_used:
@@ -393,14 +408,18 @@ class _Assigner:
         for n in range(lowest, SCOREBOARDS):
             if busy_until[n] <= here:
                 return n
-        # None is free: share the one where waits come early by least, then the one whose wait is nearest.
+        # None is free: share the one where waits come early by least, then the one whose wait is nearest.  Results of distant loads
+        # leave the lowest ones to events that are waited for soon.
+        if quiet:
+            lowest = _ASYNC_SCOREBOARD + 1 if self.async_used else 0
         best, least = -1, (0, 0)
         own = _delay(e)
-        for n in range(1 if self.async_used else 0, SCOREBOARDS):
+        for n in range(lowest, SCOREBOARDS):
             early = 0
-            for other, delay in held[n]:
-                if other > here:
-                    early = max(early, delay if other > wait else own if other < wait else 0)
+            for set_at, other, delay in held[n]:
+                if other <= here or other == wait:
+                    continue
+                early = max(early, delay - (wait - set_at) if other > wait else own - (other - here))
             cost = early, abs(busy_until[n] - wait)
             if best < 0 or cost < least:
                 best, least = n, cost
@@ -441,8 +460,10 @@ class _Assigner:
 
 
 def _delay(e: _Event) -> int:
-    """What a wait for an event before its result is needed costs, as a rank: source reads, near results, distant ones."""
-    return (2 if e.distant else 1) if e.write else 0
+    """Instructions that issue until an event comes, if nothing waits: a rough number."""
+    if not e.write:
+        return _READ_DELAY
+    return _DISTANT_DELAY if e.distant else _NEAR_DELAY
 
 
 def _yield(pipe: int, stall: int, hint: bool) -> bool:

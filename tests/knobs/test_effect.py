@@ -69,7 +69,7 @@ NEEDS = {
     "SchedEstimatedLoopIterations": "plans between which a loop decides",
     "SchedModelTurns": "plans between which the first turns of a loop decide",
     "SchedSpillPenalty": "plans of which one spills",
-    "SchedRegPreference": "plans with other registers and nearly the same time, on sm_100 and later",
+    "SchedRegPreference": "plans with other registers and nearly the same time",
     "SchedRegReserve": "a register limit close to the need",
     "SchedSinkRounds": "an order with few registers that a second round improves",
     "SchedSinkMaxInst": "the same in a piece of more than 3000 instructions",

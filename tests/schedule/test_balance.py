@@ -1,8 +1,9 @@
 import pytest
 
 from orias.isa.isa_table import load
+from orias.isa.op import op
 from orias.ori.text import inst_text, parse
-from orias.schedule.balance import alu_surplus, fma_form
+from orias.schedule.balance import Alternative, alu_surplus, fma_form, is_bound_to_alu
 from orias.schedule.list import schedule_physical
 
 
@@ -17,7 +18,15 @@ from orias.schedule.list import schedule_physical
         ("R2 = SHF.L.U32 R3, 0x4, RZ", "R2 = IMAD.U32 R3, 0x10, RZ"),
         ("R1 = IADD3 R1, 0xfffffff8, RZ", None),
         ("R2 = IADD3 R3, R4, R5", None),
-        ("R2 = IADD3 -R3, R4, RZ", None),
+        ("R2 = IADD3 -R3, R4, RZ", "R2 = IMAD R4, 0x1, -R3"),
+        ("R2 = IADD3 R3, -R4, RZ", "R2 = IMAD R3, 0x1, -R4"),
+        ("R2 = IADD3 -R3, RZ, RZ", "R2 = IMAD RZ, RZ, -R3"),
+        ("R2 = IADD3 -R3, -R4, RZ", None),
+        ("R2 = IADD3 -R3, 0x8, RZ", None),
+        ("R2 = LEA R3, R4, 0x3", "R2 = IMAD R3, 0x8, R4"),
+        ("R2 = LEA -R3, R4, 0x3", None),
+        ("R2 = LEA R3, UR4, 0x3", None),
+        ("R2, P0 = LEA R3, R4, 0x3", None),
         ("R2, P0 = IADD3 R3, R4, RZ", None),
         ("R2 = SHF.L.U32 R3, R4, RZ", None),
     ],
@@ -44,8 +53,24 @@ def test_moves_alternate() -> None:
 
 @pytest.mark.parametrize(
     ("alu", "fma", "others", "want"),
-    [(10, 0, 0, 5), (10, 0, 6, 2), (10, 8, 0, 1), (10, 10, 0, 0), (4, 0, 6, 0), (0, 9, 0, 0)],
+    [
+        (10, 0, 0, (5, 5)),
+        (10, 0, 6, (2, 5)),
+        (10, 8, 0, (1, 1)),
+        (10, 10, 0, (0, 0)),
+        (4, 0, 6, (0, 2)),
+        (0, 9, 0, (0, 0)),
+    ],
 )
-def test_surplus(alu: int, fma: int, others: int, want: int) -> None:
+def test_surplus(alu: int, fma: int, others: int, want: tuple[int, int]) -> None:
     keys = ["ALU"] * alu + ["FMA"] * fma + ["MEM"] * others
     assert alu_surplus(keys, [2] * len(keys)) == want
+
+
+@pytest.mark.parametrize(
+    ("fixed", "movable", "fma", "want"), [(4, 2, 2, True), (4, 3, 2, False), (0, 4, 0, False), (0, 0, 0, False)]
+)
+def test_work_that_is_bound_to_the_alu(fixed: int, movable: int, fma: int, want: bool) -> None:
+    keys = ["ALU"] * (fixed + movable) + ["FMA"] * fma
+    others = [None] * fixed + [Alternative(op("IMAD"), [])] * movable + [None] * fma
+    assert is_bound_to_alu(keys, [2] * len(keys), others) is want

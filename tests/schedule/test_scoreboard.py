@@ -89,6 +89,21 @@ b0:
     assert check_hazards(fn) == []
 
 
+def test_many_distant_loads_leave_scoreboards_to_short_waits() -> None:
+    # Ten loads, each through the address register of the one before: overwriting it waits for its reader only.
+    loads = "".join(f"  R2 = IMAD.WIDE R0, 0x{n:x}, R4\n  R{n} = LDG.E UR4, R2, URZ, 0x0\n" for n in range(10, 20))
+    uses = "".join(f"  R{n} = IADD3 R{n}, 0x1, RZ\n" for n in range(10, 20))
+    fn = scheduled(f".func k sm_90 entry allocated\nb0:\n{loads}{uses}  EXIT\n")
+    assert check_hazards(fn) == []
+    pending: set[int] = set()
+    for i in fn.insts():
+        if i.op.base == "IMAD":
+            assert not any(wait_mask(i.ctl) >> n & 1 for n in pending)
+        elif i.op.base == "LDG":
+            pending.add(write_barrier(i.ctl))
+    assert len(pending) > 1
+
+
 def test_latency_across_a_loop_back_edge() -> None:
     fn = scheduled("""\
 .func k sm_80 entry allocated
