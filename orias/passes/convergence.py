@@ -14,8 +14,9 @@ branches to code that only exits do not count for post-dominance.
 Where the post-dominator lies after a loop because some path leaves the loop, the branch gets a second, local barrier at the
 nearest block inside the loop where those that stay meet; threads that leave give it up (BREAK).
 
-No barrier: a uniform condition; no post-dominator; a region with BAR or a collective of the full mask, which a legal
-program runs with the whole warp, so that the condition does not in fact diverge (what ptxas assumes too).
+No barrier: a uniform condition; no post-dominator; a region with BAR, or with a collective of the full mask on one side only, which
+a legal program runs with the whole warp, so that the condition does not in fact diverge (what ptxas assumes too).  Where each side
+has a collective of the full mask, the two may be one: the threads of both sides wait for each other.
 
 Barrier registers are physical, by nesting: a region's barrier differs from those of all regions that overlap it.  Calls
 of ABI functions preserve B6..B11, helper subroutines use B2..B5 and nothing else.
@@ -156,7 +157,7 @@ class _Inserter:
         fn = self.fn
         cut = exit_edges(fn)
         pdom = post_dominators(fn, cut)
-        whole = self._whole_warp_blocks()
+        whole, gathering = self._whole_warp_blocks()
         # A function may be called by part of the warp: all of it counts as partial.
         partial: set[int] = set() if fn.kind == "entry" else {b.id for b in fn.blocks}
         groups = _Groups(self.by_id)
@@ -169,7 +170,7 @@ class _Inserter:
                 continue
             end = pdom.idom[b.id]
             reach = _reachable(b, end, cut)
-            if reach & whole:
+            if reach & whole or (reach & gathering and not _each_side(b, end, cut, gathering)):
                 self.loose.append(end)
                 continue
             extent = _reachable(b, end, frozenset())
@@ -210,15 +211,17 @@ class _Inserter:
                 waiting.extend(b.succs)
         return frozenset(out | onward(waiting, ends))
 
-    def _whole_warp_blocks(self) -> set[int]:
-        out: set[int] = set()
+    def _whole_warp_blocks(self) -> tuple[set[int], set[int]]:
+        """Blocks that only the whole warp may run together, and blocks with a collective of the full mask."""
+        whole: set[int] = set()
+        gathering: set[int] = set()
         for b in self.fn.blocks:
             for inst in b.insts:
-                gathers = inst.op.base == "WARPSYNC" and _constant_mask(inst, self.constants) == _FULL_MASK
-                if gathers or inst.op.flags & F_WHOLE_WARP:
-                    out.add(b.id)
-                    break
-        return out
+                if inst.op.flags & F_WHOLE_WARP:
+                    whole.add(b.id)
+                elif inst.op.base == "WARPSYNC" and _constant_mask(inst, self.constants) == _FULL_MASK:
+                    gathering.add(b.id)
+        return whole, gathering
 
     # --- barrier registers -------------------------------------------------------------------------------------
 
@@ -504,8 +507,18 @@ def _constants(fn: Func) -> dict[int, int]:
 
 def _reachable(b: Block, end: int, cut: frozenset[tuple[int, int]]) -> set[int]:
     """Blocks on the paths from a branch to its post-dominator without some edges, both excluded (the branch only if in a loop)."""
+    return _onward([s for s in b.succs if (b.id, s.id) not in cut], end, cut)
+
+
+def _each_side(b: Block, end: int, cut: frozenset[tuple[int, int]], blocks: set[int]) -> bool:
+    """True if the paths over every successor of a branch, up to its post-dominator, can pass one of the blocks."""
+    return all((b.id, s.id) in cut or _onward([s], end, cut) & blocks for s in b.succs)
+
+
+def _onward(starts: list[Block], end: int, cut: frozenset[tuple[int, int]]) -> set[int]:
+    """Blocks that are reached from `starts`, they included, without some edges and without going through block `end`."""
     seen: set[int] = set()
-    work = [s for s in b.succs if s.id != end and (b.id, s.id) not in cut]
+    work = [s for s in starts if s.id != end]
     while work:
         x = work.pop()
         if x.id not in seen:

@@ -415,3 +415,57 @@ def test_a_reduction_without_a_reader_passes_the_self_check(arch: str) -> None:
     )
     ptx = f".version 9.0\n.target {arch}\n.address_size 64\n.visible .entry k() {{ {body} }}\n"
     orias.compile(ptx, arch=arch, self_check=True)
+
+
+SIDES = """\
+.version 9.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<8>;
+    .reg .pred %p;
+    .shared .align 4 .b32 words[32];
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.u64 %rd1, %rd1, %rd2;
+    shl.b32 %r2, %r1, 2;
+    mov.u32 %r3, words;
+    add.u32 %r2, %r2, %r3;
+    xor.b32 %r4, %r2, 64;
+    setp.gt.u32 %p, %r1, 15;
+    @%p bra other;
+    st.shared.u32 [%r2], %r1;
+    bar.warp.sync -1;
+    ld.shared.u32 %r5, [%r4];
+    add.u32 %r5, %r5, 1000;
+    bra done;
+other:
+    mul.lo.u32 %r6, %r1, 3;
+    st.shared.u32 [%r2], %r6;
+    bar.warp.sync -1;
+    ld.shared.u32 %r5, [%r4];
+done:
+    st.global.u32 [%rd1], %r5;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "both sides"))
+@pytest.mark.parametrize("level", [0, 3])
+def test_the_sides_of_a_branch_wait_for_each_other(level: int, arch: str, tmp_path: Path) -> None:
+    """Each side writes what the other reads after a bar.warp.sync of the whole warp of its own."""
+    np = pytest.importorskip("numpy")
+    sim = pytest.importorskip("orias.sim")
+    want = [3 * (n + 16) + 1000 for n in range(16)] + list(range(16))
+    (tmp_path / "k.ptx").write_text(SIDES.replace("sm_75", arch))
+    ours = orias.compile(SIDES.replace("sm_75", arch), arch=arch, opt_level=level).data
+    theirs = compile_or_none(tmp_path / "k.ptx", arch, [f"-O{level}"], tmp_path)
+    assert theirs is not None
+    for cubin in (ours, theirs):
+        out = np.zeros(32, np.uint32)
+        sim.load(cubin).launch("k", 1, 32, [out])
+        assert out.tolist() == want

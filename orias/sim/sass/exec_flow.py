@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import INV, K_B, K_IMM, K_P, K_R, K_UP, K_UR, Opnd, in_file, is_imm, is_pred, kind_of, payload
+from orias.isa.operand import INV, K_B, K_IMM, K_P, K_R, K_UP, K_UR, Opnd, imm, in_file, is_imm, is_pred, kind_of, payload
 from orias.sim.core.engine import Engine, Flow
 from orias.sim.core.sim_errors import Fault, IllegalInstruction, Trap
 from orias.sim.core.site import Exec, Site
@@ -20,6 +20,7 @@ CODE_BASE: Final = 0x7F8000000000
 """Start of a module's code in the address space of function pointers."""
 SYSCALL_BASE: Final = 0x7F9000000000
 """Addresses of system functions, 16 bytes apart."""
+_WHOLE_WARP: Final = 0xFFFFFFFF
 
 
 def _signed64(v: int) -> int:
@@ -69,7 +70,9 @@ def bra(s: Site) -> Flow:
     target = _target(s, label)
     condition = _filter(s)
     if s.has("CONV") or s.has("DIV"):
-        mask_getter = s.i32(s.src[0])
+        # sm_75 has no register for the mask: there it is of the whole warp.
+        masks = [o for o in s.src if in_file(o, K_UR)]
+        mask_getter = s.i32(masks[0]) if masks else s.i32(imm(_WHOLE_WARP))
         diverged = s.has("DIV")
 
         def test(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
