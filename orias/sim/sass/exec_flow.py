@@ -6,7 +6,22 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import INV, K_B, K_IMM, K_P, K_R, K_UP, K_UR, Opnd, imm, in_file, is_imm, is_pred, kind_of, payload
+from orias.isa.operand import (
+    INV,
+    K_B,
+    K_IMM,
+    K_P,
+    K_R,
+    K_UP,
+    K_UR,
+    Opnd,
+    imm,
+    in_file,
+    is_imm,
+    is_pred,
+    kind_of,
+    payload,
+)
 from orias.sim.core.engine import Engine, Flow
 from orias.sim.core.sim_errors import Fault, IllegalInstruction, Trap
 from orias.sim.core.site import Exec, Site
