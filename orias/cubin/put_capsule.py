@@ -220,7 +220,7 @@ def _refuse_offsets(w: Work, code: Code) -> None:
     for what, found in (
         ("distances in code", k.relative_addresses),
         ("an empty relocation section", w.m.relocatable and not code.relocs and (k.relocs or k.relocs_applied)),
-        ("helpers of functions in objects", w.m.relocatable and not k.is_entry and bool(k.subs)),
+        ("helpers of functions in objects", k.holds_helpers),
         ("relative return addresses in objects", w.m.relocatable and bool(k.addresses)),
         ("16-bit atomics", bool(k.atom16_regs)),
         ("used byte masks", bool(k.unused_load_bytes)),

@@ -48,6 +48,10 @@ def kernel_part(
     facts = CubinModule(target.name, options.compile_only)
     code = kernel_code(kernel, text, target, beside)
     describe(code, kernel, facts, options)
+    if out.relocatable and not code.is_entry:
+        # nvlink fails on the symbol of a helper where it drops the function that the helper stands in.
+        code.holds_helpers = any(sub.helper for sub in code.subs)
+        code.subs = [sub for sub in code.subs if not sub.helper]
     _name_copies(code, module, out.extensible)
     if out.relocatable and not text.addresses:
         code.relocs_applied = False  # objects leave the addresses of shared memory to the linker
@@ -69,9 +73,6 @@ def kernel_part(
     for caller, callee in kernel.edges:
         if callee in kernel.externs or options.own_sections:
             part.calls.append(CallEdge(caller, callee))
-    if options.compile_only and not code.is_entry:
-        # nvlink drops a helper that no edge leads to, and with it the section of the function that it stands in.
-        part.calls += [CallEdge(code.name, sub.name) for sub in code.subs if sub.helper]
     if options.compile_only:
         part.calls += [CallEdge(alias, name) for alias, name in reversed(module.aliases) if name == code.name]
     for fn in kernel.functions:

@@ -78,13 +78,19 @@ def test_objects_link_both_ways(tmp_path: Path, target: str) -> None:
 
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
 def test_helpers_of_static_functions_stay(tmp_path: Path, target: str) -> None:
-    """nvlink keeps the section of a function that only its own module calls and that calls a division; it drops another one."""
+    """nvlink keeps the section of a function that only its own module calls and that calls a division; it drops another one.
+
+    It also drops functions that nothing calls where one takes the address of the other, which divides.
+    """
     sim = pytest.importorskip("orias.sim")
     np = pytest.importorskip("numpy")
     function = ".func (.param .f32 r) {}(.param .f32 a) {{ .reg .f32 %f<3>; ld.param.f32 %f1, [a]; div.rn.f32 %f2, %f1, 0f40400000; div.rn.f32 %f2, %f2, %f1; st.param.f32 [r], %f2; ret; }}\n"
     source = tmp_path / "k.ptx"
     source.write_text(
         f".version 8.8\n.target {target}\n.address_size 64\n{function.format('unused')}{function.format('used')}"
+        f"{function.format('pointed')}.func (.param .f32 r) pointing(.param .f32 a) {{ .reg .b64 %rd; .reg .f32 %f; mov.u64 %rd, pointed;\n"
+        "{ .param .f32 x; .param .f32 y; ld.param.f32 %f, [a]; st.param.f32 [x], %f; P: .callprototype (.param .f32 _) _ (.param .f32 _);\n"
+        "call (y), %rd, (x), P; ld.param.f32 %f, [y]; } st.param.f32 [r], %f; ret; }\n"
         ".visible .entry k(.param .u64 p) { .reg .b64 %rd1; .reg .f32 %f<3>; ld.param.u64 %rd1, [p]; ld.global.f32 %f1, [%rd1];\n"
         "{ .param .f32 x; .param .f32 y; st.param.f32 [x], %f1; call (y), used, (x); ld.param.f32 %f2, [y]; }\n"
         "st.global.f32 [%rd1], %f2; ret; }\n"
