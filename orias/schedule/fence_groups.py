@@ -41,7 +41,7 @@ def gather_fences(fn: Func) -> None:
     if not fn.target.has(features.MERCURY_LAYOUT):
         return
     for b in fn.blocks:
-        if any(i.op.base in ("MEMBAR", "CCTL", "FENCE", "BAR") for i in b.insts):
+        if any(i.op.flags & F_FENCE for i in b.insts):
             b.insts = _gathered(b.insts)
 
 
