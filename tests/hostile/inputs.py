@@ -290,7 +290,7 @@ LARGE: Final[dict[Callable[[int], str], tuple[int, bool]]] = {
     registers: (3000, TAKEN),
     live_registers: (1500, TAKEN),
     stores: (3000, TAKEN),
-    functions: (1000, REFUSED),
+    functions: (1000, TAKEN),
     entries: (500, TAKEN),
     parameters: (4000, TAKEN),
     globals_: (5000, TAKEN),
