@@ -49,15 +49,17 @@ def reverse_postorder(fn: Func) -> list[Block]:
     return out
 
 
-def onward(first: Iterable[Block], stops: Collection[int] = ()) -> set[int]:
-    """Ids of the blocks reachable from `first`, those included, on paths that end at the `stops` (ids)."""
+def onward(
+    first: Iterable[Block], stops: Collection[int] = (), cut: Collection[tuple[int, int]] = frozenset()
+) -> set[int]:
+    """Ids of the blocks reachable from `first`, those included, on paths that end at the `stops` (ids) and take no edge of `cut`."""
     seen: set[int] = set()
     work = list(first)
     while work:
         b = work.pop()
         if b.id not in seen and b.id not in stops:
             seen.add(b.id)
-            work.extend(b.succs)
+            work.extend([s for s in b.succs if (b.id, s.id) not in cut] if cut else b.succs)
     return seen
 
 

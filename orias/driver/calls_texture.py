@@ -1,6 +1,7 @@
 """Arrays, textures, surfaces and tensor maps."""
 
 import ctypes
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,8 @@ from orias.sim.matrix.tensor_map import ELEMENT_TYPES, NARROW, SIZE, SWIZZLES, t
 
 _OF_ARRAY, _OF_MIPMAPS, _LINEAR = 0, 1, 2
 """CUresourcetype."""
+_SIZES: Final = 24
+"""Offset of the sizes of plain memory in CUDA_RESOURCE_DESC."""
 _AS_INTEGER, _NORMALIZED = 1, 2
 _RESOURCE_BYTES: Final = 144
 _TEXTURE_BYTES: Final = 104
@@ -149,8 +152,13 @@ def end_object(d: Driver, handle: int) -> None:
     d.arena.objects[d.drop(handle, Object).number] = None
 
 
-def image_of(d: Driver, resource: int) -> tuple[list[npt.NDArray[Any]], str, int]:
-    """Levels, kind and channels of a resource (CUDA_RESOURCE_DESC)."""
+def image_of(
+    d: Driver, resource: int, form: Callable[[int], tuple[int, int]], sizes: int
+) -> tuple[list[npt.NDArray[Any]], str, int]:
+    """Levels, kind and channels of a resource of the driver or of the runtime, which differ in two places.
+
+    ``form``: gives format and channels of the words at an address; ``sizes``: offset of the sizes of plain memory.
+    """
     kind = get32(resource)
     if kind == _OF_ARRAY:
         a = d.get(get64(resource + 8), Array)
@@ -158,13 +166,20 @@ def image_of(d: Driver, resource: int) -> tuple[list[npt.NDArray[Any]], str, int
     if kind == _OF_MIPMAPS:
         found = d.get(get64(resource + 8), Mipmaps).levels
         return [a.shaped() for a in found], found[0].kind, found[0].channels
-    address, format_, channels = get64(resource + 8), get32(resource + 16), get32(resource + 20)
+    address = get64(resource + 8)
+    format_, channels = form(resource + 16)
+    if kind == _LINEAR:
+        return [arrays.linear(address, get64(resource + sizes), format_, channels)], "1d", channels
+    width, height, pitch = (get64(resource + sizes + 8 * i) for i in range(3))
+    return [arrays.rows(address, width, height, pitch, format_, channels)], "2d", channels
+
+
+def _format(place: int) -> tuple[int, int]:
+    """Format and channels of plain memory (CUDA_RESOURCE_DESC)."""
+    format_, channels = get32(place), get32(place + 4)
     if format_ not in arrays.FORMATS:
         raise DriverError("INVALID_VALUE", f"format {format_}")
-    if kind == _LINEAR:
-        return [arrays.linear(address, get64(resource + 24), format_, channels)], "1d", channels
-    width, height, pitch = (get64(resource + 24 + 8 * i) for i in range(3))
-    return [arrays.rows(address, width, height, pitch, format_, channels)], "2d", channels
+    return format_, channels
 
 
 @call("cuTexObjectCreate")
@@ -181,7 +196,7 @@ def create_texture(d: Driver, place: int, resource: int, look: int, view: int) -
         bool(flags & _AS_INTEGER),
     )
     given = [ctypes.string_at(resource, _RESOURCE_BYTES), ctypes.string_at(look, _TEXTURE_BYTES)]
-    put64(place, enter(d, arrays.texture(*image_of(d, resource), read), given))
+    put64(place, enter(d, arrays.texture(*image_of(d, resource, _format, _SIZES), read), given))
 
 
 @call("cuSurfObjectCreate")

@@ -1,22 +1,22 @@
 """The CUDA runtime's arrays, textures and surfaces."""
 
 import ctypes
-from typing import Any, Final
-
-import numpy.typing as npt
+from typing import Final
 
 from orias.driver import arrays, calls_memory, calls_texture
-from orias.driver.arrays import Array, Look, Mipmaps
+from orias.driver.arrays import Array, Look
 from orias.driver.driver_registry import HANDLERS, Handler, call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver
 from orias.driver.results import DriverError
 
-_OF_ARRAY, _OF_MIPMAPS, _LINEAR = 0, 1, 2
+_OF_ARRAY: Final = 0
 """cudaResourceType."""
 _KINDS: Final = "iuf"
 """Type letters by cudaChannelFormatKind."""
 _NUMBERS: Final = {name: number for number, name in arrays.FORMATS.items()}
 _RESOURCE_BYTES: Final = 64
+_SIZES: Final = 40
+"""Offset of the sizes of plain memory in cudaResourceDesc."""
 _TEXTURE_BYTES: Final = 80
 _SAME: Final = {
     "cudaFreeArray": "cuArrayDestroy",
@@ -131,23 +131,6 @@ def copy_line_from(d: Driver, to: int, array: int, x: int, y: int, size: int, ki
     _copy(d, [u(to), 0, 0], d.get(array, Array).end(u(x), u(y), 0), size, 1, stream)
 
 
-def _image(d: Driver, resource: int) -> tuple[list[npt.NDArray[Any]], str, int]:
-    """Levels, kind and channels of a resource (cudaResourceDesc)."""
-    kind = get32(resource)
-    if kind == _OF_ARRAY:
-        a = d.get(get64(resource + 8), Array)
-        return [a.shaped()], a.kind, a.channels
-    if kind == _OF_MIPMAPS:
-        found = d.get(get64(resource + 8), Mipmaps).levels
-        return [a.shaped() for a in found], found[0].kind, found[0].channels
-    address = get64(resource + 8)
-    format_, channels = _format(resource + 16)
-    if kind == _LINEAR:
-        return [arrays.linear(address, get64(resource + 40), format_, channels)], "1d", channels
-    width, height, pitch = (get64(resource + 40 + 8 * i) for i in range(3))
-    return [arrays.rows(address, width, height, pitch, format_, channels)], "2d", channels
-
-
 @call("cudaCreateTextureObject", needs="runtime")
 def create_texture(d: Driver, place: int, resource: int, look: int, view: int) -> None:
     """A texture object (cudaTextureDesc)."""
@@ -156,7 +139,10 @@ def create_texture(d: Driver, place: int, resource: int, look: int, view: int) -
     modes = [get32(look + 4 * i) for i in range(3)]
     read = Look(modes, get32(look + 12), get32(look + 48), bool(get32(look + 40)), not get32(look + 16))
     given = [ctypes.string_at(resource, _RESOURCE_BYTES), ctypes.string_at(look, _TEXTURE_BYTES)]
-    put64(place, calls_texture.enter(d, arrays.texture(*_image(d, resource), read), given))
+    put64(
+        place,
+        calls_texture.enter(d, arrays.texture(*calls_texture.image_of(d, resource, _format, _SIZES), read), given),
+    )
 
 
 @call("cudaCreateSurfaceObject", needs="runtime")

@@ -507,24 +507,12 @@ def _constants(fn: Func) -> dict[int, int]:
 
 def _reachable(b: Block, end: int, cut: frozenset[tuple[int, int]]) -> set[int]:
     """Blocks on the paths from a branch to its post-dominator without some edges, both excluded (the branch only if in a loop)."""
-    return _onward([s for s in b.succs if (b.id, s.id) not in cut], end, cut)
+    return onward([s for s in b.succs if (b.id, s.id) not in cut], (end,), cut)
 
 
 def _each_side(b: Block, end: int, cut: frozenset[tuple[int, int]], blocks: set[int]) -> bool:
     """True if the paths over every successor of a branch, up to its post-dominator, can pass one of the blocks."""
-    return all((b.id, s.id) in cut or _onward([s], end, cut) & blocks for s in b.succs)
-
-
-def _onward(starts: list[Block], end: int, cut: frozenset[tuple[int, int]]) -> set[int]:
-    """Blocks that are reached from `starts`, they included, without some edges and without going through block `end`."""
-    seen: set[int] = set()
-    work = [s for s in starts if s.id != end]
-    while work:
-        x = work.pop()
-        if x.id not in seen:
-            seen.add(x.id)
-            work.extend(s for s in x.succs if s.id != end and (x.id, s.id) not in cut)
-    return seen
+    return all((b.id, s.id) in cut or onward([s], (end,), cut) & blocks for s in b.succs)
 
 
 def _after_phis(b: Block) -> int:
