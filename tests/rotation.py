@@ -63,3 +63,14 @@ def for_each(names: Sequence[str], arches: Sequence[str]) -> list[Any]:
             arch, marks = (a.values[0], a.marks) if isinstance(a, type(pytest.param())) else (a, ())
             out.append(pytest.param(name, arch, marks=marks))
     return out
+
+
+def with_level(params: Sequence[Any]) -> list[Any]:
+    """Values of a test's parameters and a level: by default every second one at 0 and the others at 3; the other level in the sweep."""
+    out = []
+    for k, p in enumerate(params):
+        values, marks = (p.values, p.marks) if isinstance(p, type(pytest.param())) else (p, ())
+        first = 3 if k % 2 else 0
+        out.append(pytest.param(*values, first, marks=marks))
+        out.append(pytest.param(*values, 3 - first, marks=(*marks, pytest.mark.sweep)))
+    return out

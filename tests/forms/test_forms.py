@@ -15,8 +15,8 @@ from tests.rotation import some_later
 
 ALL = all_forms()
 COUNT = sum(len(f) for f in ALL.values())
-STEP = 24
-"""The default run takes every 24th form of a family, a different selection for each setting."""
+STEP = 36
+"""The default run takes every 36th form of a family, a different selection for each setting."""
 
 
 def sample(family: str, start: int) -> list[Form]:

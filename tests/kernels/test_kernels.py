@@ -11,7 +11,7 @@ import pytest
 import orias
 from tests.device import load
 from tests.nvtools import tool
-from tests.rotation import for_each
+from tests.rotation import for_each, with_level
 
 HERE = Path(__file__).parent
 NAMES = sorted(p.stem for p in (HERE / "ptx").glob("*.ptx"))
@@ -72,8 +72,7 @@ def test_ours(name: str, arch: str, opt: int) -> None:
     run(name, orias.compile(source(name), arch=arch, opt_level=opt, self_check=True).data)
 
 
-@pytest.mark.parametrize("opt", [0, 3])
-@pytest.mark.parametrize(("name", "arch"), PROGRAMS)
+@pytest.mark.parametrize(("name", "arch", "opt"), with_level(PROGRAMS))
 def test_theirs(name: str, arch: str, opt: int, tmp_path: Path) -> None:
     """The same cubin test for ptxas: it judges the simulator and the expectations."""
     skip_unless_legal(name, arch)

@@ -18,11 +18,14 @@ from orias.target.profile import target
 from tests.corpus.test_corpus import needs_objects
 from tests.kernels.test_kernels import NAMES, NEEDS_80, source
 from tests.ptx.corpus import corpus_files, targets
-from tests.rotation import rotating
+from tests.rotation import rotating, with_level
 
 ARCHES = ("sm_75", "sm_80", "sm_87", "sm_89", "sm_90", "sm_90a")
 WHOLE = ("saxpy", "reduce", "funcptr")
 """Kernels that are replaced after one phase at a time."""
+ARCH_OF_EACH = {
+    name: "sm_80" if name in NEEDS_80 else ("sm_75", "sm_80", "sm_90")[k % 3] for k, name in enumerate(NAMES)
+}
 WGMMA = Path(__file__).parents[1] / "wgmma"
 
 
@@ -58,12 +61,10 @@ def bytes_of(text: str, o: Options, phases: set[str] | None = None) -> bytes:
 EVERY = {p.name for p in PHASES}
 
 
-@pytest.mark.parametrize("level", [0, 3])
-@pytest.mark.parametrize("name", NAMES)
-def test_all_phases(name: str, level: int) -> None:
-    for arch in ("sm_80", "sm_90") if name in NEEDS_80 or NAMES.index(name) % 2 else ("sm_75",):
-        want = bytes_of(source(name), options(arch, level))
-        assert bytes_of(source(name), options(arch, level), EVERY) == want
+@pytest.mark.parametrize(("name", "arch", "level"), with_level([(name, ARCH_OF_EACH[name]) for name in NAMES]))
+def test_all_phases(name: str, arch: str, level: int) -> None:
+    want = bytes_of(source(name), options(arch, level))
+    assert bytes_of(source(name), options(arch, level), EVERY) == want
 
 
 @pytest.mark.parametrize("level", [0, 3])

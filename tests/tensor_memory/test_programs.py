@@ -34,7 +34,7 @@ def _name(value: object) -> str:
 
 def _few() -> list[tuple[Program, str, int]]:
     """Cases of other programs, targets and levels."""
-    return [*_cases(ALL)[::263], *_cases(COPIES)[::11], *_cases(PRODUCTS)[::211]]
+    return [*_cases(ALL)[::397], *_cases(COPIES)[::17], *_cases(PRODUCTS)[::317]]
 
 
 @pytest.mark.parametrize(("p", "arch", "level"), _few(), ids=_name)
@@ -67,7 +67,7 @@ def _interpret(p: Program) -> None:
     p.check(args)
 
 
-@pytest.mark.parametrize("p", [*PRODUCTS[::53], *COPIES[::7]], ids=_name)
+@pytest.mark.parametrize("p", [*PRODUCTS[::79], *COPIES[::11]], ids=_name)
 def test_some_in_the_interpreter(p: Program) -> None:
     _interpret(p)
 

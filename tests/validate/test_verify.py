@@ -92,7 +92,7 @@ def form_findings(family: str, start: int, step: int, arch: str, level: int) -> 
 
 @pytest.mark.parametrize("family", COMPARED)
 def test_forms(family: str) -> None:
-    assert not form_findings(family, 7, 160, "sm_80", 3)
+    assert not form_findings(family, 7, 320, "sm_80", 3)
 
 
 @pytest.mark.sweep
