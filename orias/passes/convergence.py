@@ -16,7 +16,7 @@ nearest block inside the loop where those that stay meet; threads that leave giv
 
 No barrier: a uniform condition; no post-dominator; a region with BAR, or with a collective of the full mask on one side only, which
 a legal program runs with the whole warp, so that the condition does not in fact diverge (what ptxas assumes too).  Where each side
-has a collective of the full mask, the two may be one: the threads of both sides wait for each other.
+has the same collective, the two may be one: first :mod:`orias.passes.meeting_places` leads both through one block.
 
 Barrier registers are physical, by nesting: a region's barrier differs from those of all regions that overlap it.  Calls
 of ABI functions preserve B6..B11, helper subroutines use B2..B5 and nothing else.
@@ -50,6 +50,7 @@ from orias.isa.operand import (
     reg,
 )
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
+from orias.passes.meeting_places import share_collectives
 from orias.target import features
 
 _CLEAR: Final = op("BMOV.32.CLEAR")
@@ -123,11 +124,15 @@ class _Groups:
 
 @final
 class _Inserter:
-    __slots__ = ("by_id", "calls", "constants", "div", "fn", "forest", "loose", "regions")
+    __slots__ = ("by_id", "calls", "constants", "div", "fn", "forest", "loose", "places", "regions")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
         self.div: Divergence = divergence(fn)
+        self.places: frozenset[int] = share_collectives(fn, self.div)
+        """Ids of blocks where threads of several sides run one collective."""
+        if self.places:
+            self.div = divergence(fn)
         self.by_id: dict[int, Block] = {b.id: b for b in fn.blocks}
         self.forest: LoopForest = find_loops(fn, dominators(fn))
         self.regions: list[_Region] = []
@@ -139,7 +144,7 @@ class _Inserter:
 
     def run(self) -> None:
         waits = self._waits()
-        partial = self._find_regions() | self._after_yields(waits)
+        partial = self._find_regions() | self._after_yields(waits) | self.places
         self.fn.parted = self._parted()
         self._collectives(partial)
         self._yields(waits)

@@ -2,7 +2,8 @@
 
 from orias.isa.op import F_ATOMIC, F_FENCE, F_OPTIONAL_PREDICATES, F_SIDE, F_TERM, F_WRITE
 from orias.isa.operand import FIRST_VREG, K_B, K_NONE, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, RZ, in_file, is_hardwired
-from orias.ori.ir import Func, Inst
+from orias.ori.ir import Block, Func, Inst
+from orias.passes.collectives import WARPSYNC, collectives
 
 _KEEP = F_SIDE | F_TERM
 
@@ -34,6 +35,7 @@ def eliminate_dead(fn: Func) -> bool:
     live = bytearray(n)
     defs: list[Inst | None] = [None] * n
     work: list[Inst] = []
+    meeting: list[Block] = []
     # Operand tests are written out here: their calls would cost plain Python more than the work between them.
     for b in fn.blocks:
         for inst in b.insts:
@@ -42,6 +44,10 @@ def eliminate_dead(fn: Func) -> bool:
                     defs[d >> PAYLOAD_SHIFT] = inst
             if needed(inst):
                 work.append(inst)
+                if inst.op is WARPSYNC and not (meeting and meeting[-1] is b):
+                    meeting.append(b)
+    # A thread takes part in an operation for others, whose side of a branch may read the result.
+    work += [inst for b in meeting for _, inst in collectives(b) if inst is not None]
     marked: set[int] = {i.uid for i in work}
     while work:
         inst = work.pop()

@@ -13,11 +13,13 @@ FOLDER = Path(__file__).parent / "cases"
 CASES = all_cases(FOLDER)
 WITHOUT = {
     "access_size": "sizes and words of accesses, which other passes ask for",
+    "collectives": "operations and their WARPSYNC, which other passes ask for",
     "def_use": "an index of definitions and uses",
     "instrument": "instructions of options, which tests/passes/test_instrument.py compares with those of ptxas",
     "loop_bodies": "the shape of loops and copies of their bodies, which unrolling asks for",
     "loop_decisions": "remarks on loops, which tests/explore/test_remarks.py checks",
     "offsets": "the width of offsets, which other passes ask for",
+    "ssa_repair": "phis after new edges, in the cases of meeting_places, which asks for them",
     "uniform_operands": "where uniform operands may stand, which other passes ask for",
     "words": "the words of wider registers that stand for others",
 }

@@ -127,6 +127,7 @@ def lower_match(ctx: "Ctx", i: Instr) -> None:
         ctx.b.emit("MATCH.ANY" + suffix, [d], [value])
         members = mask
         if is_full(mask):
+            warpsync(ctx, mask)
             members = ctx.fn.new_vreg(K_R)
             ctx.b.emit("VOTE.ANY", [members, PT], [PT])
         both = ctx.b.r("LOP3.LUT", d, members, RZ, imm(0xC0), NOT_PT)

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from orias.sim.core.sim_errors import Deadlock, Fault, StepLimit
+from orias.sim.core.sim_errors import Deadlock, Fault, StepLimit, Unmodelled
 from orias.sim.core.site import Exec, Getter
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I64, U32, popc
@@ -102,6 +102,10 @@ class Engine:
         """Lanes that wait at BSYNC, for each convergence barrier register."""
         self.warpsync = np.zeros(w, U32)
         self.warpsync_mask = np.zeros(n, U32)
+        self.in_one_place = np.zeros(n, np.bool_)
+        """A thread waits for a collective that all its threads must run at one instruction."""
+        self.collective_end = np.full(n, -1, I64)
+        """Where a thread goes on after the collective that it waits for or runs; -1 outside of one."""
         self.bar_id = np.full(n, -1, np.int8)
         self.bar_expected = np.zeros((16, blocks), I64)
         self.bar_arrived = np.zeros((16, blocks), I64)
@@ -414,8 +418,8 @@ class Engine:
         self.check_bsync(k, warps)
         return -1
 
-    def wait_warpsync(self, who: Active, mask: Arr, rest: Active | None, pc: int) -> int:
-        """WARPSYNC with a member mask per thread."""
+    def wait_warpsync(self, who: Active, mask: Arr, rest: Active | None, pc: int, in_one_place: bool = False) -> int:
+        """WARPSYNC with a member mask per thread; `in_one_place`: before a collective whose operands only this instruction knows."""
         warps = who.warps
         alive = self.alive_mask[warps]
         if rest is None and (who.lane_mask == alive).all():
@@ -424,10 +428,28 @@ class Engine:
                 return pc + 1
         self.resume[who.sel] = pc + 1
         self.warpsync_mask[who.sel] = mask
+        self.in_one_place[who.sel] = in_one_place
         self.warpsync[warps] |= who.lane_mask
         if rest is not None:
             self.add(pc + 1, rest)
         self.check_warpsync(warps)
+        return -1
+
+    def wait_collective(self, who: Active, mask: Arr, end: int, rest: Active | None, pc: int) -> int:
+        """WARPSYNC.COLLECTIVE: threads at several of them run what follows one of them, with the same registers, and go on each at its `end`."""
+        self.collective_end[who.sel] = end
+        return self.wait_warpsync(who, mask, rest, pc)
+
+    def end_collective(self, who: Active, rest: Active | None, pc: int) -> int:
+        """ENDCOLLECTIVE."""
+        ends = np.where(self.collective_end[who.sel] < 0, pc + 1, self.collective_end[who.sel])
+        self.collective_end[who.sel] = -1
+        self.polled = True
+        if rest is None and (ends == ends[0]).all():
+            return int(ends[0])
+        self.add_index(ends, who.index)
+        if rest is not None:
+            self.add(pc + 1, rest)
         return -1
 
     def check_warpsync(self, warps: Arr) -> None:
@@ -449,7 +471,11 @@ class Engine:
                 waiting &= ~mask
                 index = w * 32 + np.flatnonzero(_LANE_BITS & np.uint32(mask))
                 pcs = self.resume[index]
-                if (mask == alive and not self.together) or not (pcs == pcs[0]).all():
+                if self.in_one_place[index].any() and not (pcs == pcs[0]).all():
+                    raise Fault(Unmodelled, "threads of one mask meet at several warp operations", thread=int(index[0]))
+                if (self.collective_end[index] >= 0).all():
+                    self._put_apart(int(pcs.min()), index)
+                elif (mask == alive and not self.together) or not (pcs == pcs[0]).all():
                     self.add_index(pcs, index)
                 else:
                     self._put_apart(int(pcs[0]), index)

@@ -65,6 +65,10 @@ class Deadlock(SimError):
     """No thread can run: all wait for barriers that will never complete."""
 
 
+class Unmodelled(SimError):
+    """What the program does is right, but this interpreter does not know how to run it."""
+
+
 class HazardError(SimError):
     """An instruction conflicts with a pending value: the control words guarantee too little (time-aware runs)."""
 

@@ -438,4 +438,10 @@ def synchronised(s: PtxSite, run: Exec) -> list[Step]:
     if s.has("aligned") and s.name.startswith(_WHOLE):
         return [(None, lambda e, a, rest, pc: e.wait_warpsync(a, np.full(a.n, 0xFFFFFFFF, U32), rest, pc)), (run, None)]
     mask = members(s)
-    return [(run, None)] if mask is None else [warpsync(s, mask), (run, None)]
+    if mask is None:
+        return [(run, None)]
+    g = s.src(mask, "b32")
+    return [
+        (None, lambda e, a, rest, pc: e.wait_warpsync(a, np.broadcast_to(g(e.m, a), (a.n,)), rest, pc, True)),
+        (run, None),
+    ]

@@ -299,7 +299,11 @@ def bmov(s: Site) -> Exec:
 
 
 def warpsync(s: Site) -> Flow:
-    """WARPSYNC."""
+    """WARPSYNC; COLLECTIVE names where the threads go on after the operation that they run in one place."""
+    if s.has("COLLECTIVE"):
+        target = _target(s, next(o for o in reversed(s.src) if is_imm(o)))
+        members = s.i32(s.src[0])
+        return lambda e, a, rest, pc: e.wait_collective(a, np.broadcast_to(members(e.m, a), (a.n,)), target, rest, pc)
     if s.has("ALL") or not s.src:
         every = np.full(1, 0xFFFFFFFF, U32)
         return lambda e, a, rest, pc: e.wait_warpsync(a, np.broadcast_to(every, (a.n,)), rest, pc)
@@ -307,8 +311,13 @@ def warpsync(s: Site) -> Flow:
     return lambda e, a, rest, pc: e.wait_warpsync(a, np.broadcast_to(g(e.m, a), (a.n,)), rest, pc)
 
 
+def end_collective(s: Site) -> Flow:
+    """ENDCOLLECTIVE: each thread goes on where its WARPSYNC.COLLECTIVE said."""
+    return lambda e, a, rest, pc: e.end_collective(a, rest, pc)
+
+
 def hint(s: Site) -> Flow:
-    """YIELD, NANOSLEEP, ENDCOLLECTIVE: other threads may run now."""
+    """YIELD, NANOSLEEP: other threads may run now."""
     yielding = s.op.base == "YIELD"
 
     def run(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
@@ -431,7 +440,7 @@ def cluster_wait(s: Site) -> Flow:
 FLOW_BUILDERS: Final[dict[str, FlowBuilder]] = {
     "BRA": bra, "EXIT": exit_, "KILL": exit_, "CALL": call, "RET": brx, "BRX": brx, "JMX": brx, "BRXU": brx,
     "JMXU": brx, "BSYNC": bsync, "BREAK": break_, "WARPSYNC": warpsync, "YIELD": hint, "NANOSLEEP": hint,
-    "ENDCOLLECTIVE": hint, "BAR": bar, "B2R": b2r, "BPT": bpt, "UCGABAR_ARV": cluster_arrive,
+    "ENDCOLLECTIVE": end_collective, "BAR": bar, "B2R": b2r, "BPT": bpt, "UCGABAR_ARV": cluster_arrive,
     "UCGABAR_WAIT": cluster_wait,
 }  # fmt: skip
 
