@@ -61,7 +61,7 @@ def test_links(tmp_path: Path) -> None:
     assert "k: " in wrong_results(whole, "sm_103", (tmp_path / "l.cubin").read_bytes())
     assert "ndefined reference" in link(paths[:1], "sm_103", tmp_path / "l.cubin")
     assert object_of(first, "sm_100", 3, True, paths[0], "forbid") == ""
-    assert "arch" in link(paths, "sm_103", tmp_path / "l.cubin")
+    assert "SM Arch" in link(paths, "sm_103", tmp_path / "l.cubin")
     links = Links("sm_120", False, tmp_path, None)
     links.one(6001, 3, 1, ("op",))
     assert not links.wrong

@@ -35,7 +35,8 @@ _OTHER = 1 << 20
 """Distance of the seed of the second program of two."""
 _VARIABLE = re.compile(r"^\.(global|const) ([^=;]*?)( = [^;]*)?;$", re.MULTILINE)
 _FUNCTION = re.compile(r"^\.func .*?^ret;\n\}\n", re.MULTILINE | re.DOTALL)
-_NAME = re.compile(r"\) (f\d+)\(")
+_SHARED_NAME = re.compile(r"\b(input|values|table)\b")
+"""Variables of random programs; the simulator compares variables by name, so those of two programs differ."""
 
 
 def divided(text: str, seed: int) -> tuple[str, str]:
@@ -66,7 +67,7 @@ def modules(seed: int, budget: int, arch: str) -> tuple[tuple[str, str], list[tu
     text = generate(seed, budget, arch)
     if _FUNCTION.search(text):
         return divided(text, seed), [("k", text, seed)]
-    other = generate(seed + _OTHER, budget, arch).replace(".visible .entry k(", ".visible .entry k2(")
+    other = _SHARED_NAME.sub(r"\g<0>_2", generate(seed + _OTHER, budget, arch)).replace(" .entry k(", " .entry k2(")
     return (text, other), [("k", text, seed), ("k2", other, seed + _OTHER)]
 
 
