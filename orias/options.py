@@ -103,7 +103,7 @@ class Options:
         self.tool_arguments: str = ""
         self.release: str = ""
         """The release of the CUDA compiler tools that the compile stands for, which limits ``.version``; empty: the newest."""
-        self.capsules: str = "forbid"
+        self.capsules: str = "allow"
         """Capsules of targets that have them: ``forbid``, ``allow`` (if the whole cubin can have them) or ``require`` (else an error)."""
 
     def take(self, caller: str, settings: dict[str, object]) -> None:

@@ -239,7 +239,7 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
         return FAILURE
     if s.options.verbose:
         report(cubin, s.options, out)
-        if cubin.no_capsule:
+        if cubin.no_capsule and s.say_no_capsules:
             out.say("info", f"No capsules: {cubin.no_capsule}")
     try:
         write_output(s.output, cubin.data)

@@ -139,9 +139,9 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
         "capsules",
         TEXT,
         "<forbid|allow|require>",
-        "Capsules, from which nvlink makes code for another SM of the family: none (default), where known, or else an error.",
+        "Capsules, from which nvlink makes code for another SM of the family: none, where known (default), or else an error.",
     ),
-    ("no-capsules", FLAG, "", "No capsules; the same as --capsules=forbid, the default."),
+    ("no-capsules", FLAG, "", "No capsules; the same as --capsules=forbid."),
     (
         "orias-release",
         TEXT,

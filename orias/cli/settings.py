@@ -32,7 +32,7 @@ class Settings:
     """
 
     __slots__ = (
-        "late", "messages", "options", "output", "parse_only", "remark_kinds", "show_phases", "statistics", "statistics_file", "trace",
+        "late", "messages", "options", "output", "parse_only", "remark_kinds", "say_no_capsules", "show_phases", "statistics", "statistics_file", "trace",
         "trace_after", "trace_pid",
     )  # fmt: skip
 
@@ -44,6 +44,8 @@ class Settings:
         self.late: list[str] = []
         self.remark_kinds: list[str] = []
         """Kinds of remarks to print; empty: none."""
+        self.say_no_capsules: bool = False
+        """With -v: say why there are no capsules (where the option stands)."""
         self.show_phases: bool = False
         self.statistics: list[str] = []
         self.statistics_file: str = ""
@@ -282,6 +284,7 @@ def settings(c: Command) -> Settings:
     s.show_phases = c.flag("time-phases")
     o.serial = c.flag("serial-schedule")
     o.capsules = "forbid" if c.flag("no-capsules") else c.values.get("capsules", o.capsules)
+    s.say_no_capsules = "capsules" in c.values
     if o.capsules not in CAPSULES:
         raise UsageError(f"Invalid value '{o.capsules}' for option '--capsules'")
     o.knobs = _knobs(c)

@@ -198,7 +198,7 @@ class KernelCode:
         "abi_frame_unknown", "addresses", "annotation", "atom16_regs", "barriers", "binding", "bindless_surface", "bindless_texture",
         "blocks_are_clusters", "branch_targets", "calls_rel", "cluster_dim", "code", "const2", "const2_align",
         "const2_parts", "const2_relocs", "const2_resolved", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
-        "explicit_cluster", "externs", "frame", "frame_size", "holds_helpers", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
+        "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
         "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
         "relocs_applied", "reqntid", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
@@ -214,8 +214,6 @@ class KernelCode:
         """The instructions.  The writer adds the branch to itself and the padding after the last one, unless
         ``padded`` says that ``code`` is a whole section."""
         self.padded: bool = False
-        self.holds_helpers: bool = False
-        """``code`` ends in helpers that have no symbol (functions of relocatable modules); not read from a cubin."""
         self.size: int = -1
         """Value of the symbol's size field; -1: the whole section (what ptxas writes)."""
         self.num_regs: int = 0

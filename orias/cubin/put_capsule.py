@@ -25,6 +25,7 @@ from orias.cubin.relocs import (
     R_ABS32_HI_32,
     R_ABS32_LO_32,
     R_ABS56_16_34,
+    R_CONST_FIELD21_38,
     R_CONST_FIELD22_37,
     R_G64,
     R_UNIFIED,
@@ -62,6 +63,7 @@ _M_FRAME_SIZE: Final = 0x1000E
 _M_FRAME_CODE: Final = 0x1003D
 _DATA_TYPES: Final[dict[int, int]] = {
     R_ABS32_32: _M_32, R_ABS32_LO_32: _M_LO, R_ABS32_HI_32: _M_HI, R_ABS16_32: _M_16, R_CONST_FIELD22_37: _M_32,
+    R_CONST_FIELD21_38: _M_16,
 }  # fmt: skip
 """Relocations against data: type in code, type in Mercury."""
 _CODE_TYPES: Final[dict[int, int]] = {R_ABS32_32: _M_CODE, R_ABS32_LO_32: _M_CODE_LO, R_ABS32_HI_32: _M_CODE_HI}
@@ -220,7 +222,6 @@ def _refuse_offsets(w: Work, code: Code) -> None:
     for what, found in (
         ("distances in code", k.relative_addresses),
         ("an empty relocation section", w.m.relocatable and not code.relocs and (k.relocs or k.relocs_applied)),
-        ("helpers of functions in objects", k.holds_helpers),
         ("relative return addresses in objects", w.m.relocatable and bool(k.addresses)),
         ("16-bit atomics", bool(k.atom16_regs)),
         ("used byte masks", bool(k.unused_load_bytes)),

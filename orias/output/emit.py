@@ -268,7 +268,7 @@ class _Emitter:
             return imm(0)
         if ref.kind == "cbank":
             self.out.relocs.append(TextReloc(at, ref.kind, ref.name, ref.addend))
-            return const(0, 0)
+            return const(2 if self.mercury else 0, 0)  # capsules state the bank
         raise Unsupported(
             f"{b.insts[k].op.name}: no place for a {ref.kind} reference to {ref.name} in the code", b.insts[k].loc
         )

@@ -50,7 +50,6 @@ def kernel_part(
     describe(code, kernel, facts, options)
     if out.relocatable and not code.is_entry:
         # nvlink fails on the symbol of a helper where it drops the function that the helper stands in.
-        code.holds_helpers = any(sub.helper for sub in code.subs)
         code.subs = [sub for sub in code.subs if not sub.helper]
     _name_copies(code, module, out.extensible)
     if out.relocatable and not text.addresses:

@@ -6,6 +6,7 @@ from orias.isa.op import F_FOLDS, F_SIZED, F_WRITE, op
 from orias.isa.operand import (
     K_IMM,
     K_R,
+    K_SYM,
     PT,
     RZ,
     SP,
@@ -20,10 +21,13 @@ from orias.isa.operand import (
     imm_signed,
     imm_value,
     in_file,
+    is_const,
     is_imm,
     is_physical,
     is_vreg,
     is_zero_reg,
+    kind_of,
+    payload,
 )
 from orias.isa.operations import mnemonics_with
 from orias.ori.ir import Inst
@@ -100,11 +104,18 @@ def _replace(cx: Cx, inst: Inst, a: int, base: Opnd, offset: int) -> bool:
 
 
 def _constant_index(cx: Cx, inst: Inst) -> None:
-    """LDC c[b][o], index: a constant added to the index moves into the offset."""
+    """LDC c[b][o], index: a constant added to the index moves into the offset; of a place that the linker knows, a constant index does."""
     bank, index = inst.src[0], inst.src[1]
     if is_zero_reg(index):
         return
     v = constant_of(index)
+    if kind_of(bank) == K_SYM:
+        ref = cx.fn.syms[payload(bank)]
+        if v is not None and 0 <= v + ref.addend < 1 << 15:
+            cx.rewrite(inst, inst.op, [cx.fn.sym(ref.name, ref.kind, v + ref.addend), RZ])
+        return
+    if not is_const(bank):
+        return
     if v is not None and const_offset(bank) + v < 1 << 16:
         cx.rewrite(inst, inst.op, [const(const_bank(bank), const_offset(bank) + v), RZ])
         return

@@ -146,6 +146,10 @@ CASES: dict[str, tuple[str, str]] = {
         _SQUARE + ".visible .func (.param .b32 r) other(.param .b32 a);\n.alias other, square;\n",
     ),
     "branch table": (_DECLARE.format("f") + _kernel(_call("f", "%r1", "%r2")), _function("f", _BRANCHES)),
+    "branch table at a known index": (
+        _DECLARE.format("f") + _kernel(_call("f", "%r1", "%r2") + _BRANCHES.replace("%r2", "%r4") + "  add.u32 %r3, %r4, %r1;\n"),
+        _function("f", "  mov.u32 %r4, 6;\n" + _SHORT.replace("and.b32 %r5, %r1, 1", "and.b32 %r5, %r4, 1")),
+    ),
     "branch tables and constants": (
         _DECLARE.format("f") + _DECLARE.format("g")
         + _kernel(_call("f", "%r1", "%r2") + "  mov.u32 %r9, %r2;\n" + _call("g", "%r9", "%r8") + _BRANCHES + _SCALED

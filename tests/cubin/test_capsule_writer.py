@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from orias.cli.main import run
@@ -22,8 +23,11 @@ from orias.output.result import CompileResult
 from orias.target.decoder_class import table_of_sm
 from orias.tools.cubin_target import sm_number
 from tests.corpus.test_corpus import needs_objects
+from tests.cubin.link_cases import CASES as LINKS
+from tests.cubin.linking import link
 from tests.cubin.ptx_cases import CASES
 from tests.cubin.test_capsules import code_sections
+from tests.cubin.test_mixed_links import outcome
 from tests.cubin.test_roundtrip import compile_ptx
 from tests.device import load as load_image
 from tests.forms.form import Form, module_text
@@ -202,14 +206,52 @@ def test_no_empty_relocations(tmp_path: Path, arch: str) -> None:
     assert not changes(ours, finalised(ours, arch, tmp_path))
 
 
-def test_helper_of_a_function() -> None:
-    """No capsule of an object's function with a helper: nvlink crashes where it links it with another object."""
-    text = """
-.visible .func (.param .b64 r) f(.param .b64 a) {
-  .reg .f64 %d<4>; ld.param.f64 %d1,[a]; div.rn.f64 %d2,0d4008000000000000,%d1; st.param.f64 [r],%d2; ret;
-}
-"""
-    assert "helpers of functions in objects" in compiled(with_head(text, "sm_100"), "sm_100").no_capsule
+@pytest.mark.parametrize("arch", sorted(FAMILY))
+def test_branch_tables_of_objects(tmp_path: Path, arch: str) -> None:
+    """In objects the linker places a table of branch targets: relocations as with ptxas, and right once finalised."""
+    ours = compiled(with_head(BRANCHES, arch), arch, "require").data
+    assert relocation_types(ours) == relocation_types(compile_ptx(tmp_path, BRANCHES, arch, "-c"))
+    image = load_image(finalised(ours, arch, tmp_path))
+    for k in range(8):
+        out = np.zeros(9, np.uint32)
+        out[1] = k
+        image.launch("k", 1, 1, [out])
+        assert [i for i in range(2, 9) if out[i] == k and k] == ([k + 1] if k else [])
+
+
+MIXED = (("division", "sm_100"), ("branch tables and constants", "sm_120"))
+"""Cases of tests/cubin/link_cases.py, and the target of the objects."""
+
+
+def sibling_links(name: str, arch: str, opt: int, folder: Path) -> list[str]:
+    """The links of a case for the sibling SM, of objects of ours and of ptxas's, that compute something else than ptxas's."""
+    objects: dict[tuple[int, bool], Path] = {}
+    for number, text in enumerate(LINKS[name]):
+        for mine in (False, True):
+            objects[number, mine] = folder / f"{number}{mine}.o"
+            whole = with_head(text, arch)
+            data = compiled(whole, arch, "require", opt).data if mine else compile_ptx(folder, text, arch, "-c")
+            objects[number, mine].write_bytes(data)
+    wanted = outcome(link([objects[0, False], objects[1, False]], FAMILY[arch], folder))
+    assert any(wanted)
+    mixtures = ((False, True), (True, False), (True, True))
+    found = [outcome(link([objects[0, a], objects[1, b]], FAMILY[arch], folder)) for a, b in mixtures]
+    return [f"{name} {m}: {f}, want {wanted}" for m, f in zip(mixtures, found, strict=True) if f != wanted]
+
+
+@pytest.mark.parametrize(("name", "arch"), MIXED)
+def test_links_for_the_sibling(tmp_path: Path, name: str, arch: str) -> None:
+    """Two objects with capsules, in every mixture with ptxas's, are one right cubin for the other SM of the family."""
+    assert not sibling_links(name, arch, 3, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("arch", sorted(FAMILY))
+def test_links_for_the_sibling_sweep(tmp_path: Path, arch: str) -> None:
+    wrong = []
+    for n, name in enumerate(rotating(list(LINKS), 10, f"links for the sibling {arch}")):
+        wrong += sibling_links(name, arch, (0, 1, 3)[n % 3], tmp_path)
+    assert not wrong
 
 
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103f", "sm_110", "sm_110a", "sm_120", "sm_121"])
@@ -250,8 +292,9 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     for options, names in (
         (["--capsules=require"], [".nv.capmerc.text.k"]),
         (["--capsules=allow"], [".nv.capmerc.text.k"]),
-        ([], []),
+        ([], [".nv.capmerc.text.k"]),
         (["--no-capsules"], []),
+        (["--capsules=forbid"], []),
     ):
         assert run(["orias", "-arch=sm_100", *options, str(path), "-o", str(out)]) == 0
         file = ElfFile(out.read_bytes())

@@ -21,7 +21,7 @@ NAME_TABLES = {".shstrtab", ".strtab", ".symtab"}
 
 
 def has_capsules(target: str) -> bool:
-    """Whether ptxas writes capsules for a target, which Orias leaves out."""
+    """Whether ptxas writes capsules for a target."""
     return profile(target).number("cubin_kind") == 2
 
 
