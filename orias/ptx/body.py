@@ -8,7 +8,7 @@ from typing import Final, final
 
 from orias.knobs.knob_settings import PRAGMA
 from orias.ptx.ast import O_PAIR, O_REG, TYPE_BITS, Function, Instr, Label, Loc, Operand, Pragma, Var
-from orias.ptx.call_syntax import LISTS, call, labelled_list, target_list
+from orias.ptx.call_syntax import LISTS, call, check_target_list, labelled_list, target_list
 from orias.ptx.debug import dwarf_line, loc_directive, plain_loc
 from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration
 from orias.ptx.declare import declaration
@@ -237,10 +237,10 @@ class BodyReader:
         for use in scope.uses:
             label = scope.labels.get(use.name)
             if label is not None:
+                if label.targets is not None or label.proto is not None:
+                    state.fatal(f"Label expected for forward reference of '{use.name}'", use.line)
                 if use.operand is not None:
                     use.operand.label = label
-                    if label.targets is not None or label.proto is not None:
-                        state.error("Label expected for argument 0 of instruction 'bra'", use.line)
                 if use.targets is not None:
                     use.targets.append(label)
             elif outer is not None:
@@ -353,6 +353,8 @@ class BodyReader:
                     break
         if lex.kind != T_PUNCT or lex.text != ";" or ends_early(form.checked.name, instr.ops):
             state.syntax()
+        if form.shape == INDEXED and len(instr.ops) == 2:
+            check_target_list(state, instr.ops[1], line, instr.ops[0].var is not None)
         self.forms.verify(form, instr, True)
         for k, op in enumerate(instr.ops):
             if op.kind == O_REG and op.key.endswith(SUM):
@@ -403,7 +405,7 @@ class BodyReader:
             if found is None and not (name[0] == "%" and name[1:] in SPECIAL):
                 lex.next()
                 if form.shape == INDEXED:
-                    return target_list(state, name, line, before[0].var is not None)
+                    return target_list(state, name)
                 return label_operand(state, name, line)
         at = lex.line
         result = operand(state)
@@ -447,6 +449,11 @@ class BodyReader:
                 known_pragma(state, text, line)
                 if not function.entry and (text == "enable_smem_spilling" or text.startswith(PRAGMA)):
                     state.error(f"Pragma '{text}' cannot be specified for device functions", line)
+                if text.startswith("abi_param_reg") and (
+                    "abi_preserve" in function.directives
+                    or any(isinstance(s, Pragma) and s.text[:13] == text[:13] for s in body)
+                ):
+                    state.error(f"Pragma '{text}' specified multiple times in function '{function.name}'", line)
                 if text.startswith("abi_param_reg") and function.entry:
                     state.error(f"Pragma '{text}' cannot be specified for function '{function.name}'", line)
                 body.append(Pragma(text, line))

@@ -113,23 +113,28 @@ def _arguments(state: State, line: int) -> list[Operand]:
     return result
 
 
-def target_list(state: State, name: str, line: int, told: bool) -> Operand:
-    """The operand of brx.idx that names a .branchtargets list, which must precede it; ``told``: a wrong one is reported."""
+def target_list(state: State, name: str) -> Operand:
+    """The operand of brx.idx that names a .branchtargets list, which must precede it."""
     result = Operand(O_LABEL)
     result.name = name
     result.key = "l"
     for scope in reversed(state.scopes):
         result.label = scope.labels.get(name)
         if result.label is not None:
-            if result.label.targets is None and told:
-                state.error(
-                    "Label with '.branchtargets' directive expected for argument 1 of instruction 'brx.idx'", line
-                )
-            return result
-    if told:
-        state.error("Arguments mismatch for instruction 'brx.idx'", line)
-    state.unknown(name, line)
+            break
     return result
+
+
+def check_target_list(state: State, op: Operand, line: int, told: bool) -> None:
+    """Checks the list of a brx.idx that is read whole; ``told``: nothing else is wrong, so a wrong list is reported."""
+    if op.kind != O_LABEL:
+        return
+    if op.label is None:
+        if told:
+            state.error("Arguments mismatch for instruction 'brx.idx'", line)
+        state.unknown(op.name, line)
+    elif op.label.targets is None and told:
+        state.error("Label with '.branchtargets' directive expected for argument 1 of instruction 'brx.idx'", line)
 
 
 LISTS = (".branchtargets", ".calltargets", ".callprototype")

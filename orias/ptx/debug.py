@@ -15,7 +15,7 @@ from orias.ptx.parser_state import State
 _SIZES: Final = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
 _RUN: Final = r"(?a)(?:[ \t\r\f\n]*\.b8[ \t]+[0-9]{1,18}(?=[ \t]*[\r\n]))+"
 """A run of ``.b8 N`` lines, which is most of a debug section."""
-_LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]*;?(?=[ \t]*\n)"
+_LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})(?=[ \t]*\n)"
 _patterns: Final[list[re.Pattern[str]]] = []
 
 
@@ -68,7 +68,6 @@ def loc_directive(state: State) -> Loc:
             loc.inlined_at = (word_value(state), word_value(state), word_value(state))
         else:
             state.syntax()
-    state.take(";")
     return loc
 
 

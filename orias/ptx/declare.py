@@ -49,8 +49,7 @@ def declaration(state: State) -> str | None:
         return found.linkage
     read_words(state, found)
     if not found.space and found.type and lex.kind == T_IDENT:
-        _names(state, found)
-        state.fatal("No variable storage specified", lex.line)
+        state.fatal("No variable storage specified", _names(state, found)[-1].line)
     if not found.type or not found.space:
         state.syntax()
     if lex.kind == T_PUNCT and lex.text == ";":
@@ -105,7 +104,7 @@ def registers(state: State, found: Declared) -> None:
     scope = state.scopes[-1]
     for one in _names(state, found):
         name, line = one.name, one.line
-        _type_gate(state, found.type, line)
+        type_gate(state, found.type, line)
         var = one.var
         if var is not None and one.value is not None:
             check_initialiser(state, var, one.value)
@@ -144,9 +143,9 @@ def _in_range(tail: str, count: int) -> bool:
     return tail.isdigit() and len(tail) <= 10 and (tail == "0" or tail[0] != "0") and int(tail) < count
 
 
-def _type_gate(state: State, type_: str, line: int, unsized: bool = False) -> None:
-    """Reports a type that the module's version or target does not have."""
-    if type_ in ("b128", "f16x2") and not unsized:
+def type_gate(state: State, type_: str, line: int, array: bool = False) -> None:
+    """Reports a type that the module's version or target does not have; ptxas does not look at that of an ``array``."""
+    if type_ in ("b128", "f16x2") and not array:
         state.gate(type_, line)
 
 
@@ -166,11 +165,13 @@ def _handle_errors(state: State, type_: str, line: int) -> None:
     """Reports errors in the place of a texture, surface or sampler reference outside of .global."""
     if state.function is None:
         state.error("Texture and surface variables must be declared in .global space", line)
+    sampler_mode(state, type_, line)
+
+
+def sampler_mode(state: State, type_: str, line: int) -> None:
+    """Reports a sampler where textures have samplers of their own."""
     if type_ == "samplerref" and "texmode_independent" not in state.module.target_options:
-        state.error(_UNIFIED_MODE, line)
-
-
-_UNIFIED_MODE: Final = "Instruction or declaration violates .target texmode_unified setting"
+        state.error("Instruction or declaration violates .target texmode_unified setting", line)
 
 
 def _place_errors(state: State, var: Var) -> None:
@@ -186,20 +187,22 @@ def _place_errors(state: State, var: Var) -> None:
         state.error("Illegal type for .common symbol", line)
     if var.type in HANDLE_KINDS and var.space != "global":
         _handle_errors(state, var.type, line)
-    elif var.type == "samplerref" and "texmode_independent" not in state.module.target_options:
-        state.error(_UNIFIED_MODE, line)
+    else:
+        sampler_mode(state, var.type, line)
     if var.space != "global":
         words = [a.partition("(")[0] for a in var.attributes]
+        symbol = state.function is not None and var.space != "param"
+        name = f"$__{var.name}__{line}" if symbol else var.name
         for word in ("managed", "unified"):
             if word in words:
-                state.error(f"Illegal attribute '.{word}' for symbol '{var.name}'", line)
+                state.error(f"Illegal attribute '.{word}' for symbol '{name}'", line)
 
 
 def _variable_errors(state: State, var: Var) -> None:
     """Reports errors in a variable's type or state space, after those of the declaration's words."""
     line = var.line
     unsized = var.dims[:1] == (0,)
-    _type_gate(state, var.type, line, unsized)
+    type_gate(state, var.type, line, bool(var.dims))
     if var.space == "tex":
         return
     _place_errors(state, var)

@@ -44,8 +44,6 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
             state.error(message, line)
         if lex.kind != T_PUNCT or lex.text not in (",", ")"):
             state.syntax()
-        if var.type in ("b128", "f16x2") and var.dims[:1] != (0,):
-            state.gate(var.type, line)
         if var.dims[:1] == (0,):
             state.gate("unsized", line)
         if incomplete:
@@ -92,11 +90,11 @@ def header_directives(state: State, function: Function) -> None:
     directives = function.directives
     several = len(function.rets) > 1 and any(v.space == "param" for v in function.rets)
     while lex.kind == T_DOT:
-        if lex.text == ".unique":
-            state.syntax()
         if several and not lex.text.startswith(".abi_preserve"):
             state.error(_SEVERAL, lex.line)
             several = False
+        if lex.text == ".unique":
+            state.syntax()
         if lex.text == ".pragma":
             _pragmas(state, function)
             if not function.entry:
@@ -112,6 +110,11 @@ def header_directives(state: State, function: Function) -> None:
         state.error(_SEVERAL, lex.line)
     if "noreturn" in directives and function.rets:
         state.error(f"Invalid directive '.noreturn' for function '{function.name}'", function.line)
+
+
+def only_abi(function: Function) -> bool:
+    """Whether a function has no directives but those on preserved registers (and pragmas)."""
+    return all(word.startswith(("abi_preserve", "pragma:", "attribute:")) for word in function.directives)
 
 
 def check_directives(state: State, function: Function, line: int) -> None:

@@ -232,7 +232,8 @@ def _checked(
     while todo:
         node, level, at = todo.pop()
         if isinstance(node, _List) != (level < len(shape)):
-            state.fatal("Initial value type mismatch", node.line)
+            wrong = "No initial value is allowed for .f16 type" if var.type == "f16" else "Initial value type mismatch"
+            state.fatal(wrong, node.line)
         if isinstance(node, _Leaf):
             items.append((at, _element(state, var.type, size, node)))
             continue
@@ -300,13 +301,20 @@ def _element(state: State, type_: str, size: int, leaf: _Leaf) -> int | SymInit:
 
 
 def pattern(state: State, value: Const, type_: str, size: int, line: int) -> int:
-    """The bit pattern of a constant as an element of a type; reports an int for a float type and a float for an int type."""
+    """The bit pattern of a constant as an element of a type; reports an int for a float type and a float for an int type.
+
+    In untyped elements a float stands for its bits: in 32 bits those of the single nearest to it, in others as many of
+    its lowest as there is room for (measured).
+    """
     if type_ in ("f32", "f64"):
         if value.type == "int":
             state.fatal("Initial value type mismatch", line)
         if type_ == "f64":
             return value.value if value.type == "f64" else f32_to_f64_bits(value.value)
         return value.value if value.type == "f32" else f64_to_f32_bits(value.value)
+    if value.type != "int" and type_[0] == "b":
+        single = type_ == "b32" and value.type == "f64"
+        return (f64_to_f32_bits(value.value) if single else value.value) & ((1 << 8 * size) - 1)
     if value.type != "int" or type_ in ("pred", "f16x2"):
         state.fatal("Initial value type mismatch", line)
     return value.value & MASK64 & ((1 << 8 * size) - 1)

@@ -12,10 +12,10 @@ from orias.ptx.ast import Function, Module, Var
 from orias.ptx.body import BodyReader
 from orias.ptx.debug import dwarf_line, file_directive, section_directive
 from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration, read_attributes
-from orias.ptx.declare import declaration
+from orias.ptx.declare import declaration, sampler_mode, type_gate
 from orias.ptx.expr import integer
 from orias.ptx.forms import Forms
-from orias.ptx.headers import check_directives, header_directives, parameters
+from orias.ptx.headers import check_directives, header_directives, only_abi, parameters
 from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_PUNCT, LexError, prepare
 from orias.ptx.parser_state import Fatal, State
 from orias.ptx.pragmas import BODY_PRAGMAS, PRAGMAS, known_pragma, read_pragma
@@ -201,10 +201,10 @@ class Parser:
         self._header_pragmas(header, line)
         end = lex.line
         if lex.kind != T_PUNCT or lex.text != "{":
-            # the prototype of a function needs no semicolon; that of a kernel does, and has no directives
+            # the prototype of a function without directives needs no semicolon; that of a kernel has no directives
             if entry and not plain:
                 state.syntax()
-            if entry or lex.text == ";":
+            if entry or not only_abi(header) or (lex.kind == T_PUNCT and lex.text == ";"):
                 state.punct(";")
             check_directives(state, header, end)
             if entry:
@@ -268,8 +268,10 @@ class Parser:
     def _check_parameters(self, header: Function) -> None:
         """Checks the types and alignments of the parameters and results of a function that is defined."""
         for var in [*header.rets, *header.params]:
+            type_gate(self.state, var.type, var.line, bool(var.dims))
             for message in defined_parameter(var, header.entry):
                 self.state.error(message, var.line)
+            sampler_mode(self.state, var.type, var.line)
             if not var.space:
                 self.state.fatal("No variable storage specified", var.line)
 

@@ -96,7 +96,7 @@ def call_errors(callee: Function, rets: list[Operand], args: list[Operand], own:
     errors: list[str] = []
     for formals, actuals, result in ((callee.rets, rets, True), (callee.params, args, False)):
         missing = len(formals) - len(actuals)
-        if missing < 0 or missing > 1:
+        if missing < 0 or (missing > 1 and not (result and not actuals)):
             errors.append(_WRONG_NUMBER)
         for formal, actual in zip(formals, actuals, strict=False):
             errors += _argument(formal, actual, own, result)
@@ -156,7 +156,8 @@ def _agreement(formal: Var, actual: Operand) -> tuple[bool, bool]:
             fits = var.size == formal.size
         # Predicates count as 32 bits.
         bits = "32" if var.type == "pred" else var.type[1:]
-        return fits, fits or (bits == formal.type[1:] and var.vec == formal.vec)
+        wanted = "32" if formal.type == "pred" else formal.type[1:]
+        return fits, fits or (bits == wanted and var.vec == formal.vec)
     if formal.dims or var.dims:
         fits = (formal.size == var.size or formal.dims[:1] == (0,)) and bool(formal.dims) == bool(var.dims)
     else:
