@@ -165,7 +165,8 @@ def _unified(name: str, instr: Instr) -> list[str]:
     for op in instr.ops:
         if op.kind == O_ADDR and op.comp == "unified":
             op.comp = ""
-            if name not in _UNIFIED or instr.sig.mods.get("space", "global") != "global":
+            query = name in ("txq", "suq") and op.var is not None and op.var.space == "reg"
+            if not query and (name not in _UNIFIED or instr.sig.mods.get("space", "global") != "global"):
                 found.append(f"Illegal use of attribute '.unified' for instruction '{name}'")
     return found
 
