@@ -97,6 +97,8 @@ class Forms:
             sizes = illegal_vector_sizes(checked.name, instr.ops) if checked.name else []
             for message in [*sizes, *checked.errors]:
                 state.error(message, line, instr.column)
+            for severity, note in checked.notes:
+                state.note(severity, note, line)
             return
         messages = self._operands(checked, instr)
         mismatch = f"Arguments mismatch for instruction '{checked.name}'"
