@@ -304,7 +304,7 @@ def pattern(state: State, value: Const, type_: str, size: int, line: int) -> int
     """The bit pattern of a constant as an element of a type; reports an int for a float type and a float for an int type.
 
     In untyped elements a float stands for its bits: in 32 bits those of the single nearest to it, in others as many of
-    its lowest as there is room for (measured).
+    its lowest as fit (measured).
     """
     if type_ in ("f32", "f64"):
         if value.type == "int":
