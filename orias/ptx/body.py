@@ -8,15 +8,16 @@ from typing import Final, final
 
 from orias.knobs.knob_settings import PRAGMA
 from orias.ptx.ast import O_PAIR, O_REG, TYPE_BITS, Function, Instr, Label, Loc, Operand, Pragma, Var
-from orias.ptx.call_syntax import LISTS, call, labelled_list, target_list
+from orias.ptx.call_syntax import LISTS, call, check_target_list, labelled_list, target_list
 from orias.ptx.debug import dwarf_line, loc_directive, plain_loc
 from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration
 from orias.ptx.declare import declaration
 from orias.ptx.forms import BRANCH, CALL, INDEXED, PLAIN, Form, Forms, note_unknown
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT
+from orias.ptx.names import NAMES
 from orias.ptx.opcode import DIRECTIVE_WORD
 from orias.ptx.operands import SUM, integer_operand, label_operand, name_operand, operand
-from orias.ptx.parser_state import MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State
+from orias.ptx.parser_state import KEYWORDS, MOST_BLOCKS, MOST_SYMBOLS, LabelUse, Scope, State
 from orias.ptx.pragmas import known_pragma, read_pragma
 from orias.ptx.quick_operands import quick_operand, quick_operands
 from orias.ptx.special_names import SPECIAL
@@ -30,7 +31,7 @@ _STATEMENT: Final = re.compile(
 _LABEL: Final = re.compile(
     r"([ \t\r\f\n]*)([A-Za-z$_%][A-Za-z0-9_$]*)[ \t]*:(?!:)[ \t]*(?=\n)(?![ \t\r\f\n]*\.[bc])", re.A
 )
-_OPCODE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(?:\.[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*)*", re.A)
+_OPCODE: Final = re.compile(r"[A-Za-z_$%][A-Za-z0-9_$]*(?:\.[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*)*", re.A)
 
 
 @final
@@ -60,10 +61,10 @@ class BodyReader:
         function.variables = []
         function.labels = []
         self.located.clear()
+        if not function.entry:
+            self.repeated_names(function)
         scope = Scope()
         for var in [*function.rets, *function.params]:
-            if var.name in scope.names:
-                state.error(f"Duplicate definition of variable '{var.name}'", var.line)
             scope.names[var.name] = var
             if var.space == "reg":
                 state.register(var)
@@ -72,6 +73,14 @@ class BodyReader:
         state.function = None
         self.any_loc = self.any_loc or bool(self.located)
         return end
+
+    def repeated_names(self, function: Function) -> None:
+        """Reports parameters and results whose names are taken."""
+        seen: set[str] = set()
+        for var in [*function.rets, *function.params]:
+            if var.name in seen:
+                self.state.error(f"Duplicate definition of variable '{var.name}'", var.line)
+            seen.add(var.name)
 
     def _statements(self, function: Function, pos: int, line: int) -> int:
         """Reads statements from after the opening brace to the closing one, and the token after it; the line of that brace."""
@@ -228,10 +237,10 @@ class BodyReader:
         for use in scope.uses:
             label = scope.labels.get(use.name)
             if label is not None:
+                if label.targets is not None or label.proto is not None:
+                    state.fatal(f"Label expected for forward reference of '{use.name}'", use.line)
                 if use.operand is not None:
                     use.operand.label = label
-                    if label.targets is not None or label.proto is not None:
-                        state.error("Label expected for argument 0 of instruction 'bra'", use.line)
                 if use.targets is not None:
                     use.targets.append(label)
             elif outer is not None:
@@ -270,36 +279,47 @@ class BodyReader:
                 dwarf_line(state)
                 return False
             state.syntax()
+        if lex.text in KEYWORDS:
+            state.syntax()
         if not guarded and self._labelled(function, line):
             return False
-        opcode = self._opcode()
+        opcode, after = self._opcode()
         form = self.forms.known.get(opcode) or self.forms.new(opcode)
         if no_predicate:
             state.error("Predicate expression expected", line, column)
             if state.lookup(no_predicate) is None:
                 state.unknown(no_predicate, line)
         if form is None:
-            self._unusable(self.forms.bad[opcode], line, column)
+            # A word that is no name is an opcode only when the next token is read.
+            messages = self.forms.bad[opcode]
+            strange = any(m.startswith("Not a name") for m in messages)
+            self._unusable(messages, after if strange else line, column)
         elif form.shape == CALL:
             body.append(call(state, form, pred, line, column))
             if lex.kind != T_PUNCT or lex.text != ";":
                 state.syntax()
         else:
-            body.append(self._instruction(function, form, pred, line, column))
+            plain = form.checked.name == opcode
+            body.append(self._instruction(function, form, pred, after if plain else line, column))
         return True
 
-    def _opcode(self) -> str:
-        """Reads the dotted opcode at the current token."""
+    def _opcode(self) -> tuple[str, int]:
+        """Reads the dotted opcode at the current token; returns it, and the line where ptxas has it whole.
+
+        That of an opcode without modifiers is the line of the next token.
+        """
         lex = self.state.lex
         match = _OPCODE.match(lex.source, lex.start)
         if match is None:
             lex.next()
             self.state.syntax()
         opcode = match.group()
+        line = lex.line
         for part in DIRECTIVE_WORD.finditer(opcode):
             lex.seek(match.start() + part.start(), lex.line)
             self.state.syntax()
         lex.seek(match.end(), lex.line)
+        after = lex.line if "." not in opcode or opcode in NAMES else line
         if opcode.count(".") > MOST_SYMBOLS:
             self.state.exhausted()
         if lex.kind == T_DOT:
@@ -311,7 +331,7 @@ class BodyReader:
             lex.next()
             if opcode.count(".") > MOST_SYMBOLS:
                 self.state.exhausted()
-        return opcode
+        return opcode, after
 
     def _instruction(self, function: Function, form: Form, pred: Operand | None, line: int, column: int) -> Instr:
         """Reads the operands of an instruction up to its semicolon."""
@@ -323,7 +343,7 @@ class BodyReader:
             while True:
                 if instr.ops and lex.kind == T_PUNCT and lex.text == "_":
                     state.syntax()  # only a result may be dropped, and that comes first
-                op = self._operand(form, line)
+                op = self._operand(form, line, instr.ops)
                 if not instr.ops and op.neg and op.key[0] == "-":
                     state.error("Operand negation limited to either (source A xor source B) or source C", line, column)
                 if instr.ops and op.kind == O_PAIR:
@@ -333,6 +353,8 @@ class BodyReader:
                     break
         if lex.kind != T_PUNCT or lex.text != ";" or ends_early(form.checked.name, instr.ops):
             state.syntax()
+        if form.shape == INDEXED and len(instr.ops) == 2:
+            check_target_list(state, instr.ops[1], line, instr.ops[0].var is not None)
         self.forms.verify(form, instr, True)
         for k, op in enumerate(instr.ops):
             if op.kind == O_REG and op.key.endswith(SUM):
@@ -363,7 +385,8 @@ class BodyReader:
                 state.error(message, line, column)
         if lex.kind != T_PUNCT or lex.text != ";":
             while True:
-                operand(state)
+                at = lex.line
+                note_unknown(state, operand(state), at)
                 if not state.take(","):
                     break
         if lex.kind != T_PUNCT or lex.text != ";":
@@ -372,16 +395,17 @@ class BodyReader:
             if not message.startswith("Unknown modifier"):
                 state.error(message, line, column)
 
-    def _operand(self, form: Form, line: int) -> Operand:
+    def _operand(self, form: Form, line: int, before: list[Operand]) -> Operand:
+        """Reads an operand, of a branch a label too; ``before``: the operands before it."""
         state = self.state
         lex = state.lex
-        if form.shape in (BRANCH, INDEXED) and lex.kind == T_IDENT:
+        if (form.shape == BRANCH or (form.shape == INDEXED and before)) and lex.kind == T_IDENT:
             name = lex.text
             found = state.lookup(name)
             if found is None and not (name[0] == "%" and name[1:] in SPECIAL):
                 lex.next()
                 if form.shape == INDEXED:
-                    return target_list(state, name, line)
+                    return target_list(state, name)
                 return label_operand(state, name, line)
         at = lex.line
         result = operand(state)
@@ -425,6 +449,11 @@ class BodyReader:
                 known_pragma(state, text, line)
                 if not function.entry and (text == "enable_smem_spilling" or text.startswith(PRAGMA)):
                     state.error(f"Pragma '{text}' cannot be specified for device functions", line)
+                if text.startswith("abi_param_reg") and (
+                    "abi_preserve" in function.directives
+                    or any(isinstance(s, Pragma) and s.text[:13] == text[:13] for s in body)
+                ):
+                    state.error(f"Pragma '{text}' specified multiple times in function '{function.name}'", line)
                 if text.startswith("abi_param_reg") and function.entry:
                     state.error(f"Pragma '{text}' cannot be specified for function '{function.name}'", line)
                 body.append(Pragma(text, line))

@@ -24,26 +24,47 @@ def call(state: State, form: Form, pred: Operand | None, line: int, column: int)
     name = lex.text
     lex.next()
     callee = name_operand(state, name, line)
-    if callee.kind not in (O_FUNC, O_REG):
-        state.error(f"Call to '{name}' requires call prototype", line)
+    if callee.kind not in (O_FUNC, O_REG) and callee.var is None:
         state.unknown(name, line)
     instr.ops.append(callee)
+    bare = not instr.rets
+    prototype = ""
     if state.take(","):
         if lex.kind == T_PUNCT and lex.text == "(":
+            bare = False
             instr.args = _arguments(state, line)
             if state.take(","):
-                instr.proto = _proto(state, line)
+                prototype = state.ident()
         else:
-            instr.proto = _proto(state, line)
-        if callee.kind == O_REG:
-            state.gate("indirect call", line)
-    elif callee.kind == O_REG:
-        state.error("Label expected for argument 0 of instruction 'call'", line)
-    _check_call(state, instr, callee)
+            prototype = state.ident()
+    if lex.kind != T_PUNCT or lex.text != ";":
+        state.syntax()
+    if prototype:
+        instr.proto = _proto(state, prototype, line)
+    unresolved = bool(prototype) and instr.proto is None
+    _check_callee(state, instr, name, unresolved)
+    _check_call(state, instr, callee, bare)
     return instr
 
 
-def _check_call(state: State, instr: Instr, callee: Operand) -> None:
+def _check_callee(state: State, instr: Instr, name: str, unresolved: bool) -> None:
+    """Checks what a call names; ``unresolved``: its prototype has no meaning, which has been told."""
+    callee = instr.ops[0]
+    line = instr.line
+    if callee.kind == O_REG:
+        if instr.proto is None and not instr.args and not unresolved:
+            state.error("Label expected for argument 0 of instruction 'call'", line)
+        else:
+            state.gate("indirect call", line)
+    elif callee.kind != O_FUNC and callee.var is not None:
+        if instr.proto is None and not unresolved:
+            state.error("Label expected for argument 0 of instruction 'call'", line)
+        state.error("Argument 0 of instruction 'call': must be register", line)
+    elif callee.kind != O_FUNC and not unresolved:
+        state.error(f"Call to '{name}' requires call prototype", line)
+
+
+def _check_call(state: State, instr: Instr, callee: Operand, bare: bool) -> None:
     """Checks the arguments of a call against the function or the prototype."""
     function = callee.func
     if function is None:
@@ -53,13 +74,12 @@ def _check_call(state: State, instr: Instr, callee: Operand) -> None:
     if function is not None:
         own = state.function
         formals = [] if own is None else [*own.rets, *own.params]
-        for message in call_errors(function, instr.rets, instr.args, formals):
+        for message in call_errors(function, instr.rets, instr.args, formals, bare):
             state.error(message, instr.line)
 
 
-def _proto(state: State, line: int) -> Label | None:
-    """Reads the name of a prototype or of a list of targets."""
-    name = state.ident()
+def _proto(state: State, name: str, line: int) -> Label | None:
+    """The prototype or list of targets with a name."""
     for scope in reversed(state.scopes):
         label = scope.labels.get(name)
         if label is not None:
@@ -93,7 +113,7 @@ def _arguments(state: State, line: int) -> list[Operand]:
     return result
 
 
-def target_list(state: State, name: str, line: int) -> Operand:
+def target_list(state: State, name: str) -> Operand:
     """The operand of brx.idx that names a .branchtargets list, which must precede it."""
     result = Operand(O_LABEL)
     result.name = name
@@ -101,14 +121,20 @@ def target_list(state: State, name: str, line: int) -> Operand:
     for scope in reversed(state.scopes):
         result.label = scope.labels.get(name)
         if result.label is not None:
-            if result.label.targets is None:
-                state.error(
-                    "Label with '.branchtargets' directive expected for argument 1 of instruction 'brx.idx'", line
-                )
-            return result
-    state.error("Arguments mismatch for instruction 'brx.idx'", line)
-    state.unknown(name, line)
+            break
     return result
+
+
+def check_target_list(state: State, op: Operand, line: int, told: bool) -> None:
+    """Checks the list of a brx.idx that is read whole; ``told``: nothing else is wrong, so a wrong list is reported."""
+    if op.kind != O_LABEL:
+        return
+    if op.label is None:
+        if told:
+            state.error("Arguments mismatch for instruction 'brx.idx'", line)
+        state.unknown(op.name, line)
+    elif op.label.targets is None and told:
+        state.error("Label with '.branchtargets' directive expected for argument 1 of instruction 'brx.idx'", line)
 
 
 LISTS = (".branchtargets", ".calltargets", ".callprototype")
@@ -129,17 +155,21 @@ def labelled_list(state: State, label: Label, name: str, line: int) -> None:
                 break
     elif word == ".calltargets":
         label.functions = []
+        names: list[tuple[str, int]] = []
         while True:
-            at = lex.line
-            target = state.ident()
+            names.append((lex.text, lex.line))
+            state.ident()
+            if not state.take(","):
+                break
+        if lex.kind != T_PUNCT or lex.text != ";":
+            state.syntax()
+        for target, at in names:
             found = state.lookup(target)
             if isinstance(found, Function):
                 label.functions.append(found)
             else:
                 state.error("Illegal call target, device function expected", at)
                 state.unknown(target, at)
-            if not state.take(","):
-                break
         label.proto = label.functions[0] if label.functions else None
     else:
         proto = Function(name, False, line)

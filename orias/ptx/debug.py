@@ -7,14 +7,15 @@ import re
 from typing import Final
 
 from orias.ptx.ast import DebugSection, Loc
-from orias.ptx.expr import integer, starts_constant
-from orias.ptx.lexer import T_DOT, T_IDENT, T_INT, T_PUNCT, T_STRING
+from orias.ptx.expr import integer, plain_value, starts_constant, word_value
+from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT, T_STRING
+from orias.ptx.opcode import is_word
 from orias.ptx.parser_state import State
 
 _SIZES: Final = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
 _RUN: Final = r"(?a)(?:[ \t\r\f\n]*\.b8[ \t]+[0-9]{1,18}(?=[ \t]*[\r\n]))+"
 """A run of ``.b8 N`` lines, which is most of a debug section."""
-_LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]*;?(?=[ \t]*\n)"
+_LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})(?=[ \t]*\n)"
 _patterns: Final[list[re.Pattern[str]]] = []
 
 
@@ -29,7 +30,7 @@ def file_directive(state: State) -> None:
     """``.file N "name" [, time, size]``."""
     lex = state.lex
     lex.next()
-    index = integer(state)
+    index = word_value(state)
     if lex.kind != T_STRING:
         state.syntax()
     name = lex.text[1:-1]
@@ -37,28 +38,25 @@ def file_directive(state: State) -> None:
     numbers = [0, 0]
     if state.take(","):
         state.gate("timestamp", lex.line)
-        numbers[0] = integer(state)
+        numbers[0] = plain_value(state)
         state.punct(",")
-        numbers[1] = integer(state)
+        numbers[1] = plain_value(state)
     state.take(";")
     if index in state.module.files:
         state.error(f"Duplicate file index #{index}", lex.line)
     state.module.files[index] = (name, numbers[0], numbers[1])
 
 
-def _number(state: State) -> int:
-    if state.lex.kind != T_INT:
-        state.syntax()
-    return integer(state)
-
-
 def loc_directive(state: State) -> Loc:
     """``.loc file line column [, function_name label[+n]] [, inlined_at file line column]``."""
     lex = state.lex
     lex.next()
-    loc = Loc(_number(state), _number(state), _number(state))
+    loc = Loc(word_value(state), word_value(state), word_value(state))
     while state.take(","):
-        word = state.ident()
+        word = lex.text
+        if lex.kind != T_IDENT:
+            state.syntax()
+        lex.next()
         if word == "function_name":
             name = state.ident()
             offset = 0
@@ -67,10 +65,9 @@ def loc_directive(state: State) -> Loc:
             loc.function_name = (name, offset)
         elif word == "inlined_at":
             state.gate("inlined_at", lex.line)
-            loc.inlined_at = (_number(state), _number(state), _number(state))
+            loc.inlined_at = (word_value(state), word_value(state), word_value(state))
         else:
             state.syntax()
-    state.take(";")
     return loc
 
 
@@ -120,7 +117,7 @@ def _item(state: State) -> int | tuple[str, int]:
     lex = state.lex
     if starts_constant(state):
         return integer(state)
-    if lex.kind not in (T_IDENT, T_DOT):
+    if lex.kind not in (T_IDENT, T_DOT) or is_word(lex.text):
         state.syntax()
     name = lex.text
     lex.next()

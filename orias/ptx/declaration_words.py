@@ -7,13 +7,15 @@ import re
 from typing import Final
 
 from orias.ptx.ast import TYPE_BITS, VARIABLE_TYPES, Var
-from orias.ptx.expr import integer
+from orias.ptx.expr import integer, plain_value, word_value
 from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT
 from orias.ptx.parser_state import State
+from orias.target.descriptors import HANDLE_KINDS
 
 SPACES: Final = frozenset((".reg", ".param", ".local", ".shared", ".global", ".const", ".tex"))
 LINKAGE: Final = frozenset((".extern", ".visible", ".weak", ".common"))
 MAX_VARIABLE_BYTES: Final = 1 << 62
+MAX_VECTOR_BYTES: Final = 16
 
 
 def natural_align(var: Var) -> int:
@@ -45,55 +47,79 @@ class Declared:
         self.attributes: list[str] = []
 
 
+SCALAR_PREDICATES: Final = "Predicate type can only be used to define scalar register variables"
 _MISPLACED: Final = "Illegal placement of kernel parameter attribute"
 
 
 def read_words(state: State, found: Declared) -> None:
-    """Reads state space, alignment, vector and type words up to the first name."""
+    """Reads the words before the first name: state space, alignment and attributes in any order; vector; type; pointer."""
     lex = state.lex
-    while lex.kind == T_DOT:
-        word = lex.text
-        if word == ".align":
-            lex.next()
-            line = lex.line
-            value = integer(state) if lex.kind == T_INT else state.syntax()
-            if found.ptr and not found.kernel:
-                state.error(_MISPLACED, line)
-            if value <= 0 or value & (value - 1):
-                state.error("Alignment must be a power of two", line)
-                value = 0
-            if found.ptr:
-                found.ptr_align = value
-            else:
-                found.align = value
-            continue
-        if word == ".attribute":
+    while lex.kind == T_DOT and (lex.text in SPACES or lex.text in (".align", ".attribute")):
+        if lex.text == ".align":
+            found.align = _alignment(state)
+        elif lex.text == ".attribute":
             read_attributes(state, found.attributes)
-            continue
-        if word in SPACES:
-            if found.space == "":
-                found.space = word[1:]
-                if word == ".const":
-                    _constant_bank(state)
-                    continue
-            elif found.ptr and not found.ptr_space:
-                if word not in (".global", ".shared", ".const", ".local"):
-                    state.syntax()
-                found.ptr_space = word[1:]
-            else:
-                state.error("Multiple state spaces specified", lex.line)
-        elif word == ".ptr" and found.type:
-            found.ptr = True
-            state.gate("ptr", lex.line)
-            if not found.kernel:
-                state.error(_MISPLACED, lex.line)
-        elif word in (".v2", ".v4") and found.type == "":
-            found.vec = int(word[2])
-        elif word[1:] in VARIABLE_TYPES and found.type == "":
-            found.type = word[1:]
+        elif found.space:
+            state.error("Multiple state spaces specified", lex.line)
+            lex.next()
         else:
-            state.syntax()
+            found.space = lex.text[1:]
+            if found.space == "const":
+                _constant_bank(state)
+            else:
+                lex.next()
+    if lex.kind == T_DOT and lex.text in (".v2", ".v4"):
+        found.vec = int(lex.text[2])
         lex.next()
+    if lex.kind == T_DOT and lex.text[1:] in VARIABLE_TYPES:
+        found.type = lex.text[1:]
+        if found.type in HANDLE_KINDS and state.function is not None:
+            state.error("Texture/surface variable must be at module or entry parameter scope", lex.line)
+        lex.next()
+        _vector_errors(state, found)
+    if lex.kind == T_DOT and lex.text == ".ptr" and found.type:
+        _pointer(state, found)
+    if lex.kind == T_DOT:
+        state.syntax()
+
+
+def _alignment(state: State) -> int:
+    """Reads ``.align N``; 0 for a wrong one."""
+    lex = state.lex
+    lex.next()
+    line = lex.line
+    value = word_value(state)
+    if value <= 0 or value & (value - 1):
+        state.error("Alignment must be a power of two", line)
+        return 0
+    return value
+
+
+def _pointer(state: State, found: Declared) -> None:
+    """Reads ``.ptr .space .align N``, what is said about the pointer that a kernel parameter is."""
+    lex = state.lex
+    found.ptr = True
+    state.gate("ptr", lex.line)
+    if not found.kernel:
+        state.error(_MISPLACED, lex.line)
+    lex.next()
+    if lex.kind == T_DOT and lex.text in (".global", ".shared", ".const", ".local"):
+        found.ptr_space = lex.text[1:]
+        lex.next()
+    if lex.kind == T_DOT and lex.text == ".align":
+        said = len(state.diagnostics)
+        found.ptr_align = _alignment(state)
+        if not found.kernel:
+            state.error(_MISPLACED, lex.line)
+            state.diagnostics.insert(said, state.diagnostics.pop())
+
+
+def _vector_errors(state: State, found: Declared) -> None:
+    """Reports a vector type that does not exist, once for all names of the declaration."""
+    if found.vec > 1 and found.type == "pred":
+        state.error(SCALAR_PREDICATES, state.lex.line)
+    elif found.vec > 1 and element_bytes(found.type) * found.vec > MAX_VECTOR_BYTES:
+        state.error("Vector type too large, exceeds 128 bit limit", state.lex.line)
 
 
 _BANK: Final = re.compile(r"(?a)\[(1?\d)\]")
@@ -133,38 +159,53 @@ def read_attributes(state: State, attributes: list[str], known: tuple[str, ...] 
     while True:
         if lex.kind != T_DOT:
             state.syntax()
-        word = lex.text[1:]
+        word = attribute = lex.text[1:]
         if word not in known:
             state.syntax()
-        state.gate(word, lex.line)
+        line = lex.line
         lex.next()
         if state.take("("):
-            values = [str(integer(state))]
+            values = [str(plain_value(state))]
             while state.take(","):
-                values.append(str(integer(state)))
+                values.append(str(plain_value(state)))
             state.punct(")")
             word += "(" + ",".join(values) + ")"
+        state.gate(attribute, line)
         attributes.append(word)
         if not state.take(","):
             break
     state.punct(")")
 
 
-def make_var(state: State, name: str, found: Declared, line: int, most: int = 0) -> Var:
-    """The variable ``name`` with the declared properties; reads its array dimensions, ``most`` of them if that is not 0."""
+def make_plain(name: str, found: Declared, line: int) -> Var:
+    """The variable ``name`` with the declared properties and no dimensions."""
     var = Var(name, found.space, found.type, found.vec, line)
     var.linkage = found.linkage
     var.ptr_space = found.ptr_space if found.ptr_space else "generic" if found.ptr else ""
     var.ptr_align = found.ptr_align
     var.attributes = tuple(found.attributes)
     var.align = found.align if found.align else natural_align(var)
+    var.size = element_bytes(var.type) * var.vec
+    return var
+
+
+def _predicate_array(state: State, var: Var, line: int) -> None:
+    """Reports an array of predicates; one without a state space is refused for that."""
+    if var.type == "pred" and var.vec == 1 and var.space:
+        state.error(SCALAR_PREDICATES, line)
+
+
+def make_var(state: State, name: str, found: Declared, line: int, most: int = 0) -> Var:
+    """The variable ``name`` with the declared properties; reads its array dimensions, ``most`` of them if that is not 0."""
+    var = make_plain(name, found, line)
     dims: list[int] = []
     lex = state.lex
     while lex.kind == T_PUNCT and lex.text == "[":
         if most and len(dims) == most:
+            _predicate_array(state, var, line)
             state.syntax()
         lex.next()
-        if state.take("]"):
+        if not dims and state.take("]"):
             dims.append(0)
             continue
         if lex.kind != T_INT and lex.text != "WARP_SZ":
@@ -177,7 +218,11 @@ def make_var(state: State, name: str, found: Declared, line: int, most: int = 0)
         dims.append(integer(state))
         state.punct("]")
     var.dims = tuple(dims)
-    size = element_bytes(var.type) * var.vec
+    if dims:
+        _predicate_array(state, var, line)
+    if 0 in dims[1:]:
+        state.error("Array of incomplete type", line)
+    size = var.size
     for extent in dims:
         size *= extent
     if size < 0 or size > MAX_VARIABLE_BYTES:

@@ -243,6 +243,26 @@ def _primary(state: State) -> Const:
     return Const(bits, type_)
 
 
+def plain_value(state: State) -> int:
+    """Reads a plain number: no expression may stand in its place."""
+    lex = state.lex
+    if lex.kind != T_INT and not (lex.kind == T_IDENT and lex.text == "WARP_SZ"):
+        state.syntax()
+    return _primary(state).value
+
+
+_WORD: Final = (1 << 32) - 1
+
+
+def word_value(state: State) -> int:
+    """Reads a plain number of at most 32 bits, as the numbers of directives are; larger ones are reported and cut."""
+    line = state.lex.line
+    value = plain_value(state)
+    if value > _WORD and value >> 63 == 0:
+        state.error("Constant overflow", line)
+    return value & _WORD
+
+
 def integer(state: State) -> int:
     """Reads a constant expression that must be an integer."""
     value = constant(state)

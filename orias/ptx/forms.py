@@ -23,6 +23,9 @@ _BEFORE_OPCODE: Final = (
 """Messages on operands that precede those on the opcode."""
 _UNIFIED: Final = ("ld", "ldu", "atom")
 """Instructions whose addresses may have the attribute .unified, in global memory or generic."""
+_SPACES_LAST: Final = ("tensormap.cp_fenceproxy",)
+"""Instructions whose state spaces are judged after the values of their operands."""
+_OF_SPACES: Final = ("State space", "Unexpected number of state spaces")
 _OF_MACROS: Final = ("instruction 'add'", "instruction 'mov'", "instruction 'add': must be register")
 """Ends of messages on instructions that stand for a wrong operand of another one."""
 _SPECIAL_FORMS: Final = {"bra": BRANCH, "call": CALL, "brx.idx": INDEXED}
@@ -97,6 +100,8 @@ class Forms:
             sizes = illegal_vector_sizes(checked.name, instr.ops) if checked.name else []
             for message in [*sizes, *checked.errors]:
                 state.error(message, line, instr.column)
+            for severity, note in checked.notes:
+                state.note(severity, note, line)
             return
         messages = self._operands(checked, instr)
         mismatch = f"Arguments mismatch for instruction '{checked.name}'"
@@ -132,11 +137,14 @@ class Forms:
         """Reports the errors of the opcode, those ``after`` them, those of the rules on operands and the remarks; whether there are any."""
         state = self.state
         line = instr.line
-        for message in checked.errors:
-            state.error(message, line, instr.column)
-        self._report(after, instr)
-        for message in rules:
-            state.error(message, line, instr.column)
+        spaces = [m for m in checked.errors if m.startswith(_OF_SPACES)] if checked.name in _SPACES_LAST else []
+        if spaces and rules:
+            self._report([m for m in checked.errors if m not in spaces], instr)
+            self._report([*rules, *spaces, *after], instr)
+        else:
+            self._report([*checked.errors, *after], instr)
+            for message in rules:
+                state.error(message, line, instr.column)
         _index_to_address(instr, checked)
         odd = _odd_function_address(instr)
         notes = [*checked.notes, ("warning", odd)] if odd else checked.notes
@@ -165,7 +173,8 @@ def _unified(name: str, instr: Instr) -> list[str]:
     for op in instr.ops:
         if op.kind == O_ADDR and op.comp == "unified":
             op.comp = ""
-            if name not in _UNIFIED or instr.sig.mods.get("space", "global") != "global":
+            query = name in ("txq", "suq") and op.var is not None and op.var.space == "reg"
+            if not query and (name not in _UNIFIED or instr.sig.mods.get("space", "global") != "global"):
                 found.append(f"Illegal use of attribute '.unified' for instruction '{name}'")
     return found
 

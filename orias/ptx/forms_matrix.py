@@ -147,7 +147,10 @@ ashift block_scale -> Illegal modifier '.ashift' for instruction '{n}'
 cta_group=cta_group::2 -> Illegal modifier '.cta_group::2' for instruction '{n}'
 kind=kind::mxf8f6f4/kind::mxf4/kind::mxf4nvf4 -> Illegal modifier '.{kind}' for instruction '{n}'
 """,
-    "ldmatrix stmatrix": "space=shared::cluster -> State space incorrect for instruction '{n}'",
+    "ldmatrix stmatrix": """
+!sync -> .sync modifier required for instruction '{n}'
+space=shared::cluster -> State space incorrect for instruction '{n}'
+""",
     "ldmatrix": """
 .m8n8 t0!=b16 | shape!=-/m8n8 t0=b16 -> Incorrect instruction type specified for ldmatrix with shape '.{shape}'
 .m8n16 t0=b8 -> Unexpected number of instruction types specified for ldmatrix with shape '.m8n16'

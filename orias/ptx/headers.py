@@ -7,8 +7,9 @@ from typing import Final
 
 from orias.ptx.ast import Function, Var
 from orias.ptx.declaration_words import Declared, make_var, read_attributes, read_words
+from orias.ptx.expr import word_value
 from orias.ptx.gates import DIRECTIVES
-from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT, T_STRING, int_value
+from orias.ptx.lexer import T_DOT, T_PUNCT, T_STRING
 from orias.ptx.parser_state import State
 from orias.ptx.rules import apply, parse_rows
 from orias.ptx.signatures import parameter
@@ -37,16 +38,14 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
         else:
             name = state.ident()
         var = make_var(state, name, found, line, 1)
-        if lex.kind != T_PUNCT or lex.text not in (",", ")"):
-            state.syntax()
-        if var.type in ("b128", "f16x2"):
-            state.gate(var.type, line)
-        if var.dims[:1] == (0,):
-            state.gate("unsized", line)
+        if var.dims[:1] == (0,) and var.space != "param":
+            state.error("Incomplete array parameters must be in '.param' space", line)
         for message in parameter(var, entry):
             state.error(message, line)
-        if not found.space:
-            state.fatal("No variable storage specified", line)
+        if lex.kind != T_PUNCT or lex.text not in (",", ")"):
+            state.syntax()
+        if var.dims[:1] == (0,):
+            state.gate("unsized", line)
         if incomplete:
             state.error("Only the last input parameter can be an incomplete array.", line)
         incomplete = incomplete or var.dims[:1] == (0,)
@@ -69,47 +68,66 @@ _LANGUAGES: Final = frozenset(("PTX", "CUDA C++", "Fortran", "OptiX", "NVVM", "U
 _PLAIN: Final = frozenset((".noreturn", ".explicitcluster", ".blocksareclusters", ".unified_func_stub"))
 _MOST: Final[dict[str, int]] = {".abi_preserve": 255, ".abi_preserve_control": 11}
 """Directives -> the highest number that they take."""
+_MAY_BE_ZERO: Final = (".reqnctapercluster", ".maxclusterrank", ".abi_preserve", ".abi_preserve_control")
+_CLUSTERS: Final = (".reqnctapercluster", ".maxclusterrank")
 _FUNCTION_ONLY: Final = frozenset((".noreturn", ".abi_preserve", ".abi_preserve_control", ".unified_func_stub"))
 _EITHER: Final = frozenset((".local_maxnreg", ".language"))
 
 
 _CONFLICTS: Final = parse_rows("""
 maxntid reqntid -> Conflicting directives: .maxntid and .reqntid cannot both be specified
-reqnctapercluster maxclusterrank -> Conflicting directives: .reqnctapercluster and .maxclusterrank cannot both be specified
 blocksareclusters !reqntid | blocksareclusters !reqnctapercluster | blocksareclusters reqnctapercluster=zero -> .reqntid and .reqnctapercluster directive(s) required for directive '.blocksareclusters'
 """)
 """Rules between directives, as in :mod:`orias.ptx.rules`."""
+
+
+_SEVERAL: Final = "Multiple return parameters require .register state space"
 
 
 def header_directives(state: State, function: Function) -> None:
     """Reads the directives between a function's parameters and its body."""
     lex = state.lex
     directives = function.directives
+    several = len(function.rets) > 1 and any(v.space == "param" for v in function.rets)
     while lex.kind == T_DOT:
+        if several and not lex.text.startswith(".abi_preserve"):
+            state.error(_SEVERAL, lex.line)
+            several = False
+        if lex.text == ".unique":
+            state.syntax()
         if lex.text == ".pragma":
-            _pragmas(state, directives)
+            _pragmas(state, function)
+            if not function.entry:
+                break  # the semicolon of the pragma is that of a prototype
         elif lex.text == ".attribute":
             names: list[str] = []
             read_attributes(state, names)
             for name in names:
                 directives[f"attribute:{name}"] = ()
-        else:
-            _directive(state, function)
+        elif not _directive(state, function):
+            break
+    if several:
+        state.error(_SEVERAL, lex.line)
     if "noreturn" in directives and function.rets:
         state.error(f"Invalid directive '.noreturn' for function '{function.name}'", function.line)
+
+
+def only_abi(function: Function) -> bool:
+    """Whether a function has no directives but those on preserved registers (and pragmas)."""
+    return all(word.startswith(("abi_preserve", "pragma:", "attribute:")) for word in function.directives)
 
 
 def check_directives(state: State, function: Function, line: int) -> None:
     """Reports what is wrong between the directives of a function that is read whole; ``line`` is its last."""
     directives = function.directives
-    for message in apply(_CONFLICTS, {word: _fact(word, n) for word, n in directives.items()}, [], state.place):
-        state.error(message, line)
     if (
         ("minnctapersm" in directives or "maxnctapersm" in directives)
         and "maxntid" not in directives
         and "reqntid" not in directives
     ):
         state.warning(".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.", line)
+    for message in apply(_CONFLICTS, {word: _fact(word, n) for word, n in directives.items()}, [], state.place):
+        state.error(message, line)
 
 
 def _fact(word: str, numbers: tuple[int, ...]) -> str:
@@ -117,61 +135,53 @@ def _fact(word: str, numbers: tuple[int, ...]) -> str:
     return "zero" if 0 in numbers else word
 
 
-def _pragmas(state: State, directives: dict[str, tuple[int, ...]]) -> None:
-    """Reads ``.pragma "a", "b";``."""
+def _pragmas(state: State, function: Function) -> None:
+    """Reads ``.pragma "a", "b";``, without the semicolon where it ends the prototype of a function."""
     lex = state.lex
     lex.next()
     while True:
         if lex.text[:1] != '"':
             state.syntax()
-        directives[f"pragma:{lex.text[1:-1]}"] = ()
+        function.directives[f"pragma:{lex.text[1:-1]}"] = ()
         lex.next()
         if not state.take(","):
             break
-    state.punct(";")
+    if function.entry:
+        state.punct(";")
 
 
-def _number(state: State) -> int:
-    """Reads a plain integer."""
-    lex = state.lex
-    if lex.kind != T_INT:
-        state.syntax()
-    try:
-        value = int_value(lex.text)
-    except ValueError:
-        state.syntax()
-    lex.next()
-    return value
-
-
-def _directive(state: State, function: Function) -> None:
-    """Reads one directive and its numbers."""
+def _directive(state: State, function: Function) -> bool:
+    """Reads one directive and its numbers; False if there is none."""
     lex = state.lex
     word = lex.text
     line = lex.line
     if word not in _EITHER and function.entry == (word in _FUNCTION_ONLY):
-        state.syntax()
-    if word[1:] in DIRECTIVES:
-        state.gate(word[1:], line)
+        return False
     if word == ".language":
+        state.gate(word[1:], line)
         lex.next()
         if lex.kind != T_STRING:
             state.syntax()
         if lex.text[1:-1] not in _LANGUAGES:
             state.error(f"Parsing error near '{lex.text[1:-1]}': Invalid language name", lex.line)
         lex.next()
-        return
+        return True
     if word in _PLAIN:
+        if word[1:] in DIRECTIVES:
+            state.gate(word[1:], line)
         lex.next()
         function.directives[word[1:]] = ()
-        return
+        return True
     limit = _NUMBERS.get(word)
     if limit is None:
-        state.syntax()
+        return False
     lex.next()
-    values = [_number(state)]
+    end = lex.line
+    values = [word_value(state)]
     while len(values) < limit and state.take(","):
-        values.append(_number(state))
+        values.append(word_value(state))
+    if word[1:] in DIRECTIVES:
+        state.gate(word[1:], line)
     if limit == 3:
         values += [1] * (3 - len(values))
     if word == ".maxnctapersm":
@@ -179,8 +189,13 @@ def _directive(state: State, function: Function) -> None:
             state.error("Deprecated feature: '.maxnctapersm directive' not supported as of PTX version 2.1", line)
         else:
             state.warning(".maxnctapersm directive deprecated in PTX version 2.0, will be ignored.", line)
-    if any(v <= 0 for v in values) and word != ".reqnctapercluster":
+    if any(v <= 0 for v in values) and word not in _MAY_BE_ZERO:
         state.error(f"Positive non-zero value expected for {word[1:]}", line)
+        return True
     if values[0] > _MOST.get(word, values[0]):
         state.error(f"{word} {values[0]} is invalid for {state.place.target}", line)
     function.directives[word[1:]] = tuple(values)
+    if word in _CLUSTERS and all(w[1:] in function.directives for w in _CLUSTERS):
+        at = end if limit == 1 else lex.line  # a list of numbers ends with what follows it
+        state.error(f"Conflicting directives: {_CLUSTERS[0]} and {_CLUSTERS[1]} cannot both be specified", at)
+    return True

@@ -4,7 +4,7 @@ Facts: docs/facts/front-end.md (initialisers).
 """
 
 import re
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from orias.ptx.ast import Function, SymInit, Var
 from orias.ptx.declaration_words import element_bytes
@@ -14,8 +14,6 @@ from orias.ptx.parser_state import State
 
 _MASKS: Final = frozenset([0xFF << 8 * k for k in range(8)])
 """Byte masks of addresses; each selects one byte."""
-_NO_VALUES: Final = ("f16", "f16x2")
-"""Types that no constant may initialise."""
 _INT_LIST: Final = r"(?a)\s*\{([-0-9xXa-fA-F,U \t\r\n]*)\}"
 
 
@@ -47,40 +45,75 @@ class _List:
         self.line: int = 0
 
 
-def initialiser(state: State, var: Var, refused: str = "") -> None:
-    """Reads the initialiser of a variable and gives an unsized array its size.
+Value: TypeAlias = _Leaf | _List
+"""What an initialiser says, as it was read."""
 
-    ``refused``: the error where none is allowed, which comes before those on values.
+
+def read_initialiser(state: State, var: Var) -> Value | None:
+    """Reads the initialiser of a variable, for :func:`check_initialiser`; None if there is nothing to check.
+
+    Plain integers, and the fields of texture references, are stored at once.
     """
     lex = state.lex
     if var.type in _FIELDS:
-        if refused:
-            state.error(refused, var.line)
+        if var.space not in INITIALISED:
+            state.error(NO_VALUE.format(var.name), var.line)
         _opaque(state, var)
-        return
-    size = element_bytes(var.type)
-    shape = [*var.dims, *([var.vec] if var.vec > 1 else [])]
+        return None
+    shape = _shape(var)
     match = re.compile(_INT_LIST).match(lex.source, lex.start) if lex.kind == T_PUNCT else None
-    if match is not None and not refused and len(shape) == 1 and var.type[0] in "bus" and var.type != "b128":
+    if (
+        match is not None
+        and len(shape) == 1
+        and var.type[0] in "bus"
+        and var.type != "b128"
+        and var.space in INITIALISED
+    ):
+        size = element_bytes(var.type)
         values = _int_list(match[1], size)
-        if values is not None:
-            end = lex.line + lex.source.count("\n", lex.start, match.end())
-            if shape[0] and len(values) > shape[0]:
-                state.fatal("Greater number of elements in array initializer", end)
-            lex.seek(match.end(), end)
+        if values and (not shape[0] or len(values) <= shape[0]):
+            lex.seek(match.end(), lex.line + lex.source.count("\n", lex.start, match.end()))
             var.init = [(i * size, v) for i, v in enumerate(values)]
             _grow(var, len(values))
-            return
-    read = _read_values(state)
+            return None
+    return _read_values(state)
+
+
+def _shape(var: Var) -> list[int]:
+    """The lengths of the lists of an initialiser."""
+    return [*var.dims, *([var.vec] if var.vec > 1 else [])]
+
+
+INITIALISED: Final = ("global", "const")
+"""State spaces whose variables have initial values."""
+NO_VALUE: Final = "No initial value is allowed for '{}' in this state space"
+
+
+def check_initialiser(state: State, var: Var, read: Value) -> None:
+    """Checks and stores what was read for a variable, and gives an unsized array its size."""
+    shape = _shape(var)
+    if var.space == "tex":
+        _check_texture(state, read)
+        return
+    refused = var.space not in INITIALISED
     if refused:
-        state.error(refused, var.line)
-    if var.type in _NO_VALUES and not shape:
-        state.fatal(f"No initial value is allowed for .{var.type} type", read.line)
+        state.error(NO_VALUE.format(var.name), var.line)
+    if var.type == "f16" and not shape and not refused:
+        state.fatal("No initial value is allowed for .f16 type", read.line)
     if isinstance(read, _List) != bool(shape):
         state.fatal("Initial value type mismatch", read.line)
-    var.init = _checked(state, var, size, shape, read)
+    var.init = _checked(state, var, element_bytes(var.type), shape, read)
     if isinstance(read, _List):
         _grow(var, len(read.items))
+
+
+def _check_texture(state: State, read: Value) -> None:
+    """Refuses the value of a variable in the old texture space, which may only be an empty list."""
+    if isinstance(read, _List) and not read.items:
+        return
+    if isinstance(read, _Leaf) and read.constant is None and state.lookup(read.name) is None:
+        state.fatal(f"Invalid initial value symbol '{read.name}'", read.line)
+    state.fatal("Initial value type mismatch", read.line)
 
 
 _MODES: Final = "addr_mode_0 addr_mode_1 addr_mode_2 filter_mode"
@@ -199,10 +232,13 @@ def _checked(
     while todo:
         node, level, at = todo.pop()
         if isinstance(node, _List) != (level < len(shape)):
-            state.fatal("Initial value type mismatch", node.line)
+            wrong = "No initial value is allowed for .f16 type" if var.type == "f16" else "Initial value type mismatch"
+            state.fatal(wrong, node.line)
         if isinstance(node, _Leaf):
             items.append((at, _element(state, var.type, size, node)))
             continue
+        if not shape[level] and not node.items:
+            state.fatal("Initial value type mismatch", node.line)
         if shape[level] and len(node.items) > shape[level]:
             state.fatal("Greater number of elements in array initializer", node.line)
         step = steps[level]
@@ -222,17 +258,23 @@ def _leaf(state: State) -> _Leaf:
     value = constant(state)
     if not state.take("("):
         return _Leaf(lex.line, value)
-    state.gate("mask", line)
-    if value.value not in _MASKS:
-        state.error(f"Invalid mask value '{value.value:#x}' used in initializer", line)
     if starts_constant(state):
         whole = integer(state) & MASK64
         state.punct(")")
+        _check_mask(state, value.value, line)
         low = (value.value & -value.value).bit_length() - 1
         return _Leaf(lex.line, Const((whole & value.value & MASK64) >> max(low, 0), "int"))
     leaf = _symbol(state, value.value)
     state.punct(")")
+    _check_mask(state, value.value, line)
     return leaf
+
+
+def _check_mask(state: State, mask: int, line: int) -> None:
+    """Reports a byte mask that the version does not have, or that selects no byte."""
+    state.gate("mask", line)
+    if mask not in _MASKS:
+        state.error(f"Invalid mask value '{mask:#x}' used in initializer", line)
 
 
 def _element(state: State, type_: str, size: int, leaf: _Leaf) -> int | SymInit:
@@ -259,13 +301,20 @@ def _element(state: State, type_: str, size: int, leaf: _Leaf) -> int | SymInit:
 
 
 def pattern(state: State, value: Const, type_: str, size: int, line: int) -> int:
-    """The bit pattern of a constant as an element of a type; reports an int for a float type and a float for an int type."""
+    """The bit pattern of a constant as an element of a type; reports an int for a float type and a float for an int type.
+
+    In untyped elements a float stands for its bits: in 32 bits those of the single nearest to it, in others as many of
+    its lowest as fit (measured).
+    """
     if type_ in ("f32", "f64"):
         if value.type == "int":
             state.fatal("Initial value type mismatch", line)
         if type_ == "f64":
             return value.value if value.type == "f64" else f32_to_f64_bits(value.value)
         return value.value if value.type == "f32" else f64_to_f32_bits(value.value)
+    if value.type != "int" and type_[0] == "b":
+        single = type_ == "b32" and value.type == "f64"
+        return (f64_to_f32_bits(value.value) if single else value.value) & ((1 << 8 * size) - 1)
     if value.type != "int" or type_ in ("pred", "f16x2"):
         state.fatal("Initial value type mismatch", line)
     return value.value & MASK64 & ((1 << 8 * size) - 1)

@@ -329,8 +329,7 @@ class Checker:
                 layouts += 1
                 if layouts > 2:
                     found.append((place, f"Parsing error near '.{word}': too many layout specifiers"))
-            following = words[place + 1] if place + 1 < len(words) else ""
-            if following and is_vector_without_type(word, following):
+            if place and is_vector_without_type(words[place - 1], word):
                 found.append((place, VECTOR_REMARK))
         if words and is_vector_without_type(words[-1], ""):
             result.notes.append(("warning", VECTOR_REMARK))

@@ -7,7 +7,7 @@ import math
 from typing import Final
 
 from orias.diag import Diagnostic
-from orias.ptx.ast import Function, Module
+from orias.ptx.ast import Function, Instr, Module
 from orias.target.profile import Target
 
 _LEAST_REGISTERS: Final = 24
@@ -15,17 +15,44 @@ _MOST_REGISTERS: Final = 255
 _WARP: Final = 32
 
 
-def launch_warnings(module: Module, target: Target) -> list[Diagnostic]:
-    """The warnings of all functions, from the last to the first, as ptxas has them."""
+def launch_warnings(module: Module, target: Target, compile_only: bool) -> list[Diagnostic]:
+    """The warnings of all functions, from the last to the first, as ptxas has them.
+
+    Without ``compile_only`` a function has no limit of its own, and one that no kernel reaches no warning.
+    """
     found: list[Diagnostic] = []
     if not any(f.entry for f in module.functions):
         return []  # no code is made
     threads, blocks = target.number("threads_per_sm"), target.number("ctas_per_sm")
     for function in reversed(module.functions):
-        if function.body is not None and function.directives:
+        if function.body is None or not function.directives:
+            continue
+        if not function.entry and not compile_only:
+            if "local_maxnreg" in function.directives and function.name in _reached(module):
+                found.append(Diagnostic("warning", _OBJECTS_ONLY))
+        else:
             texts = [*_registers(function), *_bounds(function, threads, blocks)]
             found.extend([Diagnostic("warning", text) for text in texts])
     return found
+
+
+_OBJECTS_ONLY: Final = (
+    "Construct '.local_maxnreg' on device functions is supported only with --compile-only option, ignoring construct"
+)
+
+
+def _reached(module: Module) -> set[str]:
+    """The names of the functions that kernels call or take the address of, directly or not."""
+    todo = [f for f in module.functions if f.entry]
+    reached: set[str] = set()
+    while todo:
+        for statement in todo.pop().body or ():
+            if isinstance(statement, Instr):
+                for op in statement.ops:
+                    if op.func is not None and op.func.name not in reached:
+                        reached.add(op.func.name)
+                        todo.append(op.func)
+    return reached
 
 
 def _registers(function: Function) -> list[str]:
@@ -39,7 +66,7 @@ def _registers(function: Function) -> list[str]:
             f"Value specified in pragma local_maxnreg {own} for '{name}' should be lower than the global register limit"
             f" specified {limit}. Ignoring local_maxnreg"
         ]
-    for word, value in (("local_maxnreg", own), ("maxnreg", limit)):
+    for word, value in (("maxnreg", limit), ("local_maxnreg", own)):
         if 0 < value < _LEAST_REGISTERS:
             found.append(
                 f"For entry {name} adjusting per thread register count of {value} to lower bound of {_LEAST_REGISTERS}"

@@ -17,6 +17,8 @@ T_INT: Final = 4
 T_STRING: Final = 5
 T_PUNCT: Final = 6
 
+MASK64: Final = (1 << 64) - 1
+
 _COMMENT: Final = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"[^"\n]*"', re.S)
 
 _TOKEN: Final = re.compile(
@@ -73,21 +75,26 @@ def prepare(text: str) -> str:
     return text
 
 
+def _overflows(literal: str) -> bool:
+    """Whether a digit follows where the value, cut to 64 bits, has its highest bit set (measured; others wrap)."""
+    base, digits = 10, literal
+    if literal[0] == "0":
+        base, digits = {"x": (16, literal[2:]), "b": (2, literal[2:])}.get(literal[1].lower(), (8, literal))
+    value = 0
+    for digit in digits:
+        if value >> 63:
+            return True
+        value = (value * base + int(digit, 16)) & MASK64
+    return False
+
+
 def overflows(source: str) -> list[int]:
-    """The lines of integer literals of more than 64 bits, outside of strings; `source` is prepared."""
+    """The lines of integer literals that ptxas refuses as too large, outside of strings; `source` is prepared."""
     out: list[int] = []
     line, counted = 1, 0
     for match in _LONG_LITERAL.finditer(source):
         at = match.start()
-        digits = match.group().rstrip("U")
-        if digits[0] != "0":
-            fits = len(digits) == 20 and digits <= "18446744073709551615"
-        elif digits[1] in "xXbB":
-            fits = False
-        else:
-            octal = digits.lstrip("0")
-            fits = len(octal) == 22 and octal[0] == "1"
-        if fits or source.count('"', source.rfind("\n", 0, at) + 1, at) & 1:
+        if not _overflows(match.group().rstrip("U")) or source.count('"', source.rfind("\n", 0, at) + 1, at) & 1:
             continue
         line += source.count("\n", counted, at)
         counted = at
@@ -153,9 +160,6 @@ class Lexer:
     def column(self) -> int:
         """Column of the current token, from 1."""
         return self.start - self.source.rfind("\n", 0, self.start)
-
-
-MASK64: Final = (1 << 64) - 1
 
 
 def int_value(text: str) -> int:

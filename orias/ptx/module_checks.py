@@ -63,7 +63,7 @@ def check(module: Module, target: Target, compile_only: bool = False, extensible
         if var.space == "const" and var.linkage != "extern":
             align = max(1, var.align)
             const = (const + align - 1) // align * align + var.size
-    found.extend(launch_warnings(module, target))
+    found.extend(launch_warnings(module, target, compile_only))
     check_debug(module, found)
     _tensor_groups(module, found)
     _shared_data(module, target, found)

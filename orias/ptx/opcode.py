@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from orias.ptx.ast import TYPE_WORDS, Sig
+from orias.ptx.ast import TYPE_WORDS, VARIABLE_TYPES, Sig
 from orias.ptx.names import NAME_PARTS, NAMES, SLOT_OF, WORDS
 
 FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
@@ -12,11 +12,20 @@ UNPACKING: Final = ("ldmatrix", "tcgen05.cp")
 
 DIRECTIVE_WORD: Final = re.compile(
     r"\.(?:abi_preserve|abi_preserve_control|address_size|align|attribute|blocksareclusters|branchtargets|callprototype"
-    r"|calltargets|common|entry|explicitcluster|extern|file|func|loc|local_maxnreg|maxclusterrank|maxnctapersm|maxnreg|maxntid"
+    r"|calltargets|common|entry|explicitcluster|extern|file|func|loc|local_maxnreg|managed|maxclusterrank|maxnctapersm|maxnreg|maxntid"
     r"|minnctapersm|noreturn|pragma|ptr|reg|reqnctapercluster|reqntid|section|target|unified|version|visible)(?![\w$:])",
     re.A,
 )
 """Words that are no modifiers: the text is wrong where an opcode has one."""
+
+
+def is_word(text: str) -> bool:
+    """Whether a dotted text is a word of the language: a directive, a modifier or a type."""
+    return text[0] == "." and (
+        text[1:] in WORDS or text[1:] in VARIABLE_TYPES or DIRECTIVE_WORD.match(text) is not None
+    )
+
+
 _LONGEST_NAME: Final = max(name.count(".") + 1 for name in NAMES)
 
 _slots: Final[dict[str, dict[str, tuple[str, ...]]]] = {}

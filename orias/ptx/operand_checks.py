@@ -233,6 +233,9 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
         return True
     if var.space == "reg":
         return _register_address(var, bool(op.elems), use)
+    if use.name in _READ_OR_WRITE and var.type in INDIRECT and not var.dims:
+        use.note(f"Illegal operand type to instruction '{use.name}'")
+        return True
     if use.name in ("ldmatrix", "stmatrix") and "space" not in use.sig.mods and var.type in INDIRECT:
         use.note(f"Indirect access to {INDIRECT[var.type]} requires .u64 type")
     if use.name.startswith("mbarrier.") and var.space != "shared":
@@ -240,6 +243,10 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
     if _in_wrong_space(var, op, use) or (use.name == "cp.async.mbarrier.arrive" and var.space != "shared"):
         use.note(f"State space mismatch between instruction and address in instruction '{use.name}'")
     return True
+
+
+_READ_OR_WRITE: Final = ("ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu")
+"""Instructions that have no texture as an address; of the last four ptxas crashes on one."""
 
 
 def _register_address(var: Var, tensor: bool, use: Use) -> bool:

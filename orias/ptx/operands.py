@@ -409,7 +409,7 @@ def _address(state: State, depth: int) -> Operand:
             state.syntax()
         result.key += "," + result.elems[-1].key
     state.punct("]")
-    if lex.kind == T_DOT and lex.text == ".unified":
+    if lex.kind == T_DOT and lex.text == ".unified" and not result.elems:
         result.comp = "unified"
         lex.next()
     return result

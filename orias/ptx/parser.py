@@ -12,14 +12,15 @@ from orias.ptx.ast import Function, Module, Var
 from orias.ptx.body import BodyReader
 from orias.ptx.debug import dwarf_line, file_directive, section_directive
 from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration, read_attributes
-from orias.ptx.declare import declaration
+from orias.ptx.declare import declaration, sampler_mode, type_gate
 from orias.ptx.expr import integer
 from orias.ptx.forms import Forms
-from orias.ptx.headers import check_directives, header_directives, parameters
+from orias.ptx.headers import check_directives, header_directives, only_abi, parameters
 from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_PUNCT, LexError, prepare
 from orias.ptx.parser_state import Fatal, State
 from orias.ptx.pragmas import BODY_PRAGMAS, PRAGMAS, known_pragma, read_pragma
-from orias.ptx.signatures import alignment, prototypes
+from orias.ptx.signatures import defined_parameter, prototypes
+from orias.ptx.special_names import SPECIAL
 from orias.ptx.targets import FIRST_VERSION, NEWEST, VERSIONS, number_of, suffix_of
 from orias.target import abi
 
@@ -56,7 +57,10 @@ class Parser:
             state.begun = True
         state.begun = True
         self.bodies.close_scope(state.scopes[0])
-        if self.bodies.any_loc and not state.module.files and not state.errors:
+        if not state.errors and not state.last:
+            for severity, message in state.closing:
+                (state.error if severity == "error" else state.warning)(message, 0)
+        if self.bodies.any_loc and not state.module.files and not state.errors and not state.last:
             state.warning(_LOC_WITHOUT_FILE, 0)
         if self.bodies.inlined and not state.errors and any(f.entry for f in state.module.functions):
             known = {label for section in state.module.sections for label in section.labels}
@@ -154,7 +158,7 @@ class Parser:
                 elif text.startswith(PRAGMA):
                     known_pragma(state, text, line)
                 elif text != "nounroll" and name not in PRAGMAS:
-                    state.error(f"Pragma '{text}' not supported", 0)
+                    state.closing.append(("error", f"Pragma '{text}' not supported"))
         elif word == ".alias":
             lex.next()
             line = lex.line
@@ -176,10 +180,51 @@ class Parser:
             state.syntax()
 
     def _function(self, linkage: str) -> None:
+        """Reads a function: its header, and its body if it has one."""
         state = self.state
         lex = state.lex
         line = lex.line
         column = lex.column()
+        header, plain = self._header()
+        entry = header.entry
+        function = self._declared(header, linkage)
+        function.column = column
+        defined = function.body is not None
+        if not defined:
+            function.params = header.params
+            function.rets = header.rets
+            function.directives.update(header.directives)
+            header = function
+        for index, var in enumerate([*header.rets, *header.params]):
+            var.function = header
+            var.index = index
+        self._header_pragmas(header, line)
+        end = lex.line
+        if lex.kind != T_PUNCT or lex.text != "{":
+            # the prototype of a function without directives needs no semicolon; that of a kernel has no directives
+            if entry and not plain:
+                state.syntax()
+            if entry or not only_abi(header) or (lex.kind == T_PUNCT and lex.text == ";"):
+                state.punct(";")
+            check_directives(state, header, end)
+            if entry:
+                self.undefined.append(function)
+            return
+        conflict = not defined and "extern" in (linkage, function.linkage)
+        if not entry:
+            self._check_parameters(header)
+        end = self.bodies.read(header)
+        if entry:
+            self._parameter_space(header, line)
+        if conflict:
+            state.error(f"Function definition conflicts with '.extern' declaration for function '{header.name}'", end)
+        check_directives(state, header, end)
+
+    def _header(self) -> tuple[Function, bool]:
+        """Reads a function's header; whether it has no directives."""
+        state = self.state
+        lex = state.lex
+        line = lex.line
         entry = lex.text == ".entry"
         lex.next()
         attributes: list[str] = []
@@ -189,81 +234,80 @@ class Parser:
         if not entry and lex.kind == T_PUNCT and lex.text == "(":
             rets = parameters(state, False)
             self._unsized_results(rets)
-        name = state.ident()
-        params: list[Var] = []
-        if lex.kind == T_PUNCT and lex.text == "(":
-            params = parameters(state, entry)
-        self._several_results(rets, line)
-        said = len(state.diagnostics)
-        function = self._declared(name, entry, line, rets, params, linkage)
-        function.column = column
-        header = function if function.body is None else Function(name, entry, line)
-        header.params = params
+        header = Function(state.ident(), entry, line)
         header.rets = rets
-        for index, var in enumerate([*rets, *params]):
-            var.function = header
-            var.index = index
+        if lex.kind == T_PUNCT and lex.text == "(":
+            header.params = parameters(state, entry)
         for attribute in attributes:
             header.directives[f"attribute:{attribute}"] = ()
+        if entry and (lex.kind != T_PUNCT or lex.text != ";"):
+            self._check_parameters(header)
+            self.bodies.repeated_names(header)
+        plain = lex.kind == T_PUNCT
         header_directives(state, header)
+        return header, plain
+
+    def _header_pragmas(self, header: Function, line: int) -> None:
+        """Checks the pragmas among the directives of a function."""
         for key in header.directives:
-            if key.startswith("pragma:"):
-                if key[7:] in BODY_PRAGMAS:
-                    state.error(f"Pragma '{key[7:]}' is allowed only within function scope", line)
-                else:
-                    known_pragma(state, key[7:], line)
-                if key[7:].startswith(PRAGMA) and not entry:
-                    state.error(f"Pragma '{key[7:]}' cannot be specified for a function", line)
-        end = lex.line
-        if state.take(";"):
-            check_directives(state, header, end)
-            if entry:
-                self.undefined.append(function)
-            return
-        if lex.kind != T_PUNCT or lex.text != "{":
-            state.syntax()
-        if header is not function:
-            state.error(f"Duplicate definition of function '{name}'", line)
-            state.diagnostics.insert(said, state.diagnostics.pop())
-        conflict = header is function and "extern" in (linkage, function.linkage)
-        if entry:
-            self._parameter_space(header, line)
-        else:
-            for var in [*rets, *params]:
-                for message in alignment(var):
-                    state.error(message, var.line)
-        end = self.bodies.read(header)
-        if conflict:
-            state.error(f"Function definition conflicts with '.extern' declaration for function '{name}'", end)
-        check_directives(state, header, end)
+            if not key.startswith("pragma:"):
+                continue
+            text = key[len("pragma:") :]
+            if text in BODY_PRAGMAS:
+                self.state.error(f"Pragma '{text}' is allowed only within function scope", line)
+            else:
+                known_pragma(self.state, text, line)
+            if text.startswith(PRAGMA) and not header.entry:
+                self.state.error(f"Pragma '{text}' cannot be specified for a function", line)
 
     def _unsized_results(self, rets: list[Var]) -> None:
         for var in rets:
             if var.dims[:1] == (0,):
                 self.state.error("Output parameter cannot be an incomplete array.", var.line)
 
-    def _several_results(self, rets: list[Var], line: int) -> None:
-        if len(rets) > 1 and any(v.space == "param" for v in rets):
-            self.state.error("Multiple return parameters require .register state space", line)
+    def _check_parameters(self, header: Function) -> None:
+        """Checks the types and alignments of the parameters and results of a function that is defined."""
+        for var in [*header.rets, *header.params]:
+            type_gate(self.state, var.type, var.line, bool(var.dims))
+            for message in defined_parameter(var, header.entry):
+                self.state.error(message, var.line)
+            sampler_mode(self.state, var.type, var.line)
+            if not var.space:
+                self.state.fatal("No variable storage specified", var.line)
 
-    def _declared(
-        self, name: str, entry: bool, line: int, rets: list[Var], params: list[Var], linkage: str
-    ) -> Function:
-        """The function object of a declaration or definition: the existing one of an earlier declaration, or a new one."""
+    def _declared(self, header: Function, linkage: str) -> Function:
+        """The function object of a declaration or definition: the existing one of an earlier declaration, or a new one.
+
+        Messages have the line of the token after the header, where ptxas has read it whole.
+        """
         state = self.state
+        name = header.name
+        line = state.lex.line
         names = state.scopes[0].names
         old = names.get(name)
         if isinstance(old, Function):
-            if (old.linkage == "extern" and linkage != "extern") or (not old.linkage and linkage == "visible"):
+            if old.entry != header.entry:
+                state.error(f"Inconsistent redefinition of '{name}' as entry and function", line)
+            if old.body is not None:
+                state.error(f"Duplicate definition of function '{name}'", line)
+            if (
+                (old.linkage == "extern" and linkage != "extern")
+                or (linkage and linkage != old.linkage)
+                or ("noreturn" in old.directives) != ("noreturn" in header.directives)
+            ):
                 state.error(f"Inconsistent redefinition of variable '{name}'", line)
-            for message in prototypes(old, rets, params):
+            for message in prototypes(old, header.rets, header.params):
                 state.error(message, line)
             if old.linkage != "extern" and (linkage != "extern" or not old.linkage):
                 old.linkage = linkage
             if old.body is None:
-                old.line = line
+                old.line = header.line
+            else:
+                names[name] = header
             return old
-        function = Function(name, entry, line)
+        if old is None and name[0] == "%" and name[1:] in SPECIAL:
+            state.error(f"Inconsistent redefinition of variable '{name}'", line)
+        function = Function(name, header.entry, header.line)
         function.linkage = linkage
         if old is not None:
             state.error(f"Inconsistent redefinition of variable '{name}'", line)

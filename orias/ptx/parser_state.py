@@ -6,8 +6,11 @@ from orias.diag import CompileError, Diagnostic
 from orias.ptx.ast import Function, Label, Module, Operand, Var
 from orias.ptx.gates import DIRECTIVES, Place, messages
 from orias.ptx.lexer import T_END, T_IDENT, T_PUNCT, UNFINISHED, Lexer, overflows
+from orias.ptx.names import NAMES
 from orias.ptx.special_names import SPECIAL
 
+KEYWORDS: Final = ("inlined_at", "function_name")
+"""Words of ``.loc``, which are no names."""
 MOST_BLOCKS: Final = 1663
 """Blocks in each other."""
 MOST_SYMBOLS: Final = 9978
@@ -66,7 +69,7 @@ class State:
     """The state of the parser.  ``diagnostics`` collects semantic errors; :meth:`fatal` ends the parse."""
 
     __slots__ = (
-        "begun", "diagnostics", "errors", "file_name", "function", "last", "lex", "module", "overflows", "place", "scopes",
+        "begun", "closing", "diagnostics", "errors", "file_name", "function", "last", "lex", "module", "overflows", "place", "scopes",
     )  # fmt: skip
 
     def __init__(self, source: str, file_name: str) -> None:
@@ -79,6 +82,8 @@ class State:
         """True once an item of the module is read whole."""
         self.last: Final[list[tuple[str, int]]] = []
         """Errors that ptxas reports after those of the whole text, with their lines."""
+        self.closing: Final[list[tuple[str, str]]] = []
+        """Remarks, with their severity, that come at the end of a text without errors."""
         self.scopes: Final[list[Scope]] = [Scope()]
         self.function: Function | None = None
         self.place: Place = Place(0, 0, "")
@@ -121,7 +126,19 @@ class State:
             self.fatal("Parsing error near '': syntax error", lex.line)
         if lex.text == UNFINISHED:
             self.fatal("Parsing error near '': unexpected EOF while scanning", lex.line)
-        self.fatal(f"Parsing error near '{lex.text}': syntax error", lex.line, lex.column())
+        self.fatal(f"Parsing error near '{self._token()}': syntax error", lex.line, lex.column())
+
+    def _token(self) -> str:
+        """The current token as ptxas has it: the whole dotted name of an opcode."""
+        lex = self.lex
+        if lex.kind != T_IDENT:
+            return lex.text
+        end = min(
+            [k for k in (lex.source.find(c, lex.start) for c in " \t\r\f\n;,") if k >= 0], default=len(lex.source)
+        )
+        parts = lex.source[lex.start : end].split(".")
+        names = [".".join(parts[:n]) for n in range(len(parts), 1, -1)]
+        return next((n for n in names if n in NAMES), lex.text)
 
     def exhausted(self) -> NoReturn:
         """Reports that what is read at the current token is nested too deep, or too long."""
@@ -173,7 +190,7 @@ class State:
     def ident(self) -> str:
         """Consumes an identifier."""
         lex = self.lex
-        if lex.kind != T_IDENT:
+        if lex.kind != T_IDENT or lex.text in KEYWORDS:
             self.syntax()
         text = lex.text
         lex.next()

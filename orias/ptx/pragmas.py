@@ -47,7 +47,7 @@ def known_pragma(state: State, text: str, line: int) -> None:
     name = text.split(" ")[0]
     first = PRAGMAS.get(name)
     if first is None or (name == "nounroll" and text != name):
-        state.warning(f"Pragma '{text}' unsupported", 0)
+        state.closing.append(("warning", f"Pragma '{text}' unsupported"))
     elif state.module.version < first:
         state.error(f"Feature '{name}' requires PTX ISA .version {first[0]}.{first[1]} or later", line)
 

@@ -28,31 +28,50 @@ def prototypes(old: Function, new_rets: list[Var], new_params: list[Var]) -> lis
 
 def _lists_differ(name: str, old: list[Var], new: list[Var]) -> list[str]:
     """Error messages on differences between two lists of results or of parameters."""
-    both = list(zip(old, new, strict=False))
-    differ = {
-        "number of parameters": len(old) != len(new),
-        "parameter types": any(a.type != b.type or a.dims != b.dims or a.vec != b.vec for a, b in both),
-        "parameter alignment": any(a.align != b.align for a, b in both),
-        "parameter state space": any(a.space != b.space for a, b in both),
-    }
-    return [f"Inconsistent prototypes of '{name}', {what} differ" for what, found in differ.items() if found]
+    differ = ["number of parameters"] if len(old) != len(new) else []
+    for a, b in zip(old, new, strict=False):
+        if a.type != b.type or a.dims != b.dims or a.vec != b.vec:
+            differ.append("parameter types")
+        if _alignment(a) != _alignment(b):
+            differ.append("parameter alignment")
+        if a.space != b.space:
+            differ.append("parameter state space")
+    return [f"Inconsistent prototypes of '{name}', {what} differ" for what in differ]
+
+
+def _alignment(var: Var) -> int:
+    """The alignment of a parameter, of a predicate that of a word."""
+    return 4 if var.type == "pred" and var.align == 1 else var.align
 
 
 def parameter(var: Var, entry: bool) -> list[str]:
-    """Error messages on one formal parameter."""
+    """Error messages on the state space of one formal parameter."""
     errors: list[str] = []
     if entry and var.space != "param":
         errors.append(f"Entry parameter '{var.name}' must have .param state space")
     elif var.space not in ("param", "reg"):
         errors.append(f"Function parameter '{var.name}' has illegal state space")
-    if var.type == "pred" and var.dims:
-        errors.append("Predicate type can only be used to define scalar register variables")
-    elif var.type == "pred" and var.space == "param":
+    return errors
+
+
+def unallocated(var: Var, entry: bool = False) -> list[str]:
+    """Error messages on a type that a parameter of a defined function, or a declared one, cannot have; ``entry``: of a kernel."""
+    if var.space == "param" and (
+        ((var.type == "f16x2" or var.vec > 1) and not var.dims) or (var.type in HANDLE_KINDS and not entry)
+    ):
+        return [f"Variable '{var.name}' cannot be allocated in .param state space"]
+    if var.space == "reg" and (var.type in HANDLE_KINDS or var.dims):
+        return [f"Variable '{var.name}' cannot be allocated into a register"]
+    return []
+
+
+def defined_parameter(var: Var, entry: bool) -> list[str]:
+    """Error messages on a parameter or result of a function with a body."""
+    errors = unallocated(var, entry)
+    if not entry:
+        errors += alignment(var)
+    if var.type == "pred" and var.space == "param" and not var.dims and var.vec == 1:
         errors.append(f"Predicate variable '{var.name}' must be in register state space")
-    if var.space == "param" and ((var.type == "f16x2" and not var.dims) or (var.type in HANDLE_KINDS and not entry)):
-        errors.append(f"Variable '{var.name}' cannot be allocated in .param state space")
-    elif var.space == "reg" and (var.type in HANDLE_KINDS or var.dims):
-        errors.append(f"Variable '{var.name}' cannot be allocated into a register")
     return errors
 
 
@@ -63,22 +82,30 @@ def alignment(var: Var) -> list[str]:
     return [f"Parameter '{var.name}' has illegal alignment (must be aligned to 1, 2, 4, 8, 16, 32, 64, or 128 bytes)"]
 
 
-def call_errors(callee: Function, rets: list[Operand], args: list[Operand], own: list[Var]) -> list[str]:
-    """Error messages on the arguments of a call of a function or prototype, in a function with the formal parameters `own`."""
-    variadic = bool(callee.params) and callee.params[-1].dims[:1] == (0,)
-    given = len(args)
-    wanted = len(callee.params)
-    wrong = [len(rets) != len(callee.rets), given != wanted and not (variadic and given in (wanted, wanted - 1))]
-    if any(wrong):
-        return ["Call has wrong number of parameters"] * sum(wrong)
-    results = [_argument(formal, actual, own, True) for formal, actual in zip(callee.rets, rets, strict=True)]
-    inputs = [_argument(formal, actual, own, False) for formal, actual in zip(callee.params, args, strict=False)]
-    return [message for messages in results + inputs for message in messages]
+_WRONG_NUMBER = "Call has wrong number of parameters"
+
+
+def call_errors(callee: Function, rets: list[Operand], args: list[Operand], own: list[Var], bare: bool) -> list[str]:
+    """Error messages on the arguments of a call of a function or prototype, in a function with the formal parameters `own`.
+
+    ``bare``: the call has no parentheses.  The last argument may be missing where the arguments are counted; that it is
+    no variadic one is told after them.
+    """
+    if bare:
+        return [_WRONG_NUMBER] if callee.rets or callee.params else []
+    errors: list[str] = []
+    for formals, actuals, result in ((callee.rets, rets, True), (callee.params, args, False)):
+        missing = len(formals) - len(actuals)
+        if missing < 0 or (missing > 1 and not (result and not actuals)):
+            errors.append(_WRONG_NUMBER)
+        for formal, actual in zip(formals, actuals, strict=False):
+            errors += _argument(formal, actual, own, result)
+        if missing > 1 or (missing == 1 and formals[-1].dims[:1] != (0,)):
+            errors.append(_WRONG_NUMBER)
+    return errors
 
 
 def _argument(formal: Var, actual: Operand, own: list[Var], result: bool) -> list[str]:
-    if formal.dims[:1] == (0,):
-        return []
     errors = _place(formal, actual, own, result)
     fits, aligned = _agreement(formal, actual)
     if not fits:
@@ -104,7 +131,7 @@ def _place(formal: Var, actual: Operand, own: list[Var], result: bool) -> list[s
     elif var is not None:
         if actual.kind == O_SYM:
             errors.append(f"Call argument '{var.name}' has illegal state space")
-        if formal.dims:
+        if formal.dims and formal.dims[0]:
             errors.append(f"Inconsistent state space for parameter '{var.name}'")
     return errors
 
@@ -129,9 +156,10 @@ def _agreement(formal: Var, actual: Operand) -> tuple[bool, bool]:
             fits = var.size == formal.size
         # Predicates count as 32 bits.
         bits = "32" if var.type == "pred" else var.type[1:]
-        return fits, fits or (bits == formal.type[1:] and var.vec == formal.vec)
+        wanted = "32" if formal.type == "pred" else formal.type[1:]
+        return fits, fits or (bits == wanted and var.vec == formal.vec)
     if formal.dims or var.dims:
-        fits = formal.size == var.size and bool(formal.dims) == bool(var.dims)
+        fits = (formal.size == var.size or formal.dims[:1] == (0,)) and bool(formal.dims) == bool(var.dims)
     else:
         fits = register_fits(var.type, formal.type, False) or register_fits(formal.type, var.type, False)
     return fits, (var.align if var.align else max(1, var.size)) == formal.align

@@ -12,7 +12,13 @@ _INTEGERS: Final = ("f16x2", "b32", "u32", "s32")
 _SIZES: Final = (1, 2, 4, 8)
 _ANY_WORD: Final = ("f16x2", "b32", "u32", "s32", "f32")
 _PLACES: Final = ("b32", "u32", "s32")
-_TYPES: Final[dict[str, tuple[str, ...]]] = {"f32": _FLOATS, "s32": _INTEGERS, "u32": _INTEGERS}
+_TYPES: Final[dict[str, tuple[str, ...]]] = {
+    "f32": _FLOATS,
+    "s32": _INTEGERS,
+    "u32": _INTEGERS,
+    "f16": ("b16", "u16", "s16", "f16"),
+    "f16x2": ("b32", "f16x2"),
+}
 """Types of the registers for results and coordinates of sampling, by the instruction type."""
 
 

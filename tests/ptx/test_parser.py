@@ -231,8 +231,12 @@ def test_text_that_is_not_ptx() -> None:
 
 def test_literals_of_more_than_64_bits() -> None:
     line = 2 + HEAD.count("\n")
-    for text in ("99999999999999999999", "0x1ffffffffffffffff", "0b1" + 64 * "0"):
+    for text in ("99999999999999999999", "0xfffffffffffffffff", "0b1" + 64 * "0", "0" + 23 * "7"):
         body = f".entry k(){{ .reg .u64 %rd<2>;\nmov.u64 %rd1, {text}; }}"
         assert refusal(HEAD + body) == [(line, "error", "Constant overflow")]
     for text in ("18446744073709551615", "0x0000ffffffffffffffff", "0b" + 64 * "1", "01777777777777777777777"):
         parse(HEAD + f".entry k(){{ .reg .u64 %rd<2>;\nmov.u64 %rd1, {text}; }}")
+    # others wrap, as in ptxas: it looks only whether a digit follows a value with its highest bit set
+    for text, value in (("18446744073709551617", 1), ("0x123456789abcdef01", 0x23456789ABCDEF01), ("02" + 21 * "0", 0)):
+        module = parse(HEAD + f".global .u64 x = {text};")
+        assert module.variables[0].init == [(0, value)]

@@ -1,0 +1,62 @@
+"""Declarations, headers, calls and pragmas, right and wrong ones, with the messages of ptxas 13.0.88 in their order."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orias.ptx.parser import parse
+from tests.nvtools import tool
+from tests.ptx.test_agreement import messages_of
+from tests.rotation import rotating
+from tools.front_end.compare import Judge
+from tools.front_end.instructions import Program
+
+CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data" / "declarations.json").read_text())
+HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
+
+
+def text_of(case: dict[str, Any]) -> str:
+    return f".version {case['version']}\n.target sm_90\n.address_size 64\n{case['text']}\n"
+
+
+def test_messages_are_those_of_ptxas() -> None:
+    different = []
+    for case in CASES:
+        said = [f"{severity} {line}: {text}" for line, severity, text in messages_of(text_of(case))]
+        if said != case["messages"]:
+            different.append((case, said))
+    assert len(CASES) > 300
+    assert sum(bool(c["messages"]) for c in CASES) > 250
+    assert not different
+
+
+def test_some_of_the_records_are_ptxas_s() -> None:
+    tool("ptxas")
+    judge = Judge(None)
+    for case in rotating(CASES, 12, "declarations"):
+        answer = judge.alone(Program("sm_90", "", "", text_of(case)))
+        assert answer is not None and answer.messages == case["messages"], case["text"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "bits"),
+    [
+        (".b32 x = 1.5", 0x3FC00000),
+        (".b32 x = 0d3FF1234567812345", 0x3F891A2B),
+        (".b64 x = 1.5", 0x3FF8000000000000),
+        (".b64 x = 0f3F812345", 0x3F812345),
+        (".b16 x = 1.1", 0x999A),
+        (".b8 x = 0f3F812345", 0x45),
+    ],
+)
+def test_floats_in_untyped_elements(declared: str, bits: int) -> None:
+    """The bytes that ptxas 13.0.88 writes."""
+    assert parse(f"{HEAD}.global {declared};").variables[0].init == [(0, bits)]
+
+
+def test_prototypes_need_no_semicolon() -> None:
+    module = parse(HEAD + ".func f()\n.func g() { ret; }\n.func f() { ret; }\n.entry k() { call f; ret; }\n")
+    assert [f.name for f in module.functions] == ["f", "g", "k"]
+    assert all(f.body is not None for f in module.functions)
