@@ -145,27 +145,22 @@ setp.ne.u32 %p1, %r1, 0; @%p1 bra L; st.global.u32 [%rd1], %r2; ret; }
 .visible .entry first(.param .u64 p) { .reg .f64 %d<4>; .reg .u64 %rd<3>; ld.param.u64 %rd1, [p];
 ld.global.f64 %d1,[%rd1]; div.rn.f64 %d2, %d1, 0d4008000000000000; st.global.f64 [%rd1], %d2; ret; }
 """
-PARTS = (
-    ["-sf"],
-    ["-raw"],
-    ["-raw", "-hex"],
-    ["--separate-functions", "-hex"],
-    ["-cfg", "-fun", "{}"],
-    ["-sf", "-raw", "-fun", "{}"],
-)
+PARTS = (["-sf", "-raw", "-hex"], ["--separate-functions", "-hex"], ["-sf", "-fun", "{}"])
+MORE_PARTS = (["-sf"], ["-raw"], ["-cfg", "-fun", "{}"], ["-bbcfg", "-fun", "{}"], ["-sf", "-raw", "-fun", "{}"])
 """Options of nvdisasm; ``{}``: the index of the symbol `second`."""
 
 
+FUNCTION_CASES = [
+    (c, a, MORE_PARTS) for c in ("ours", "ptxas") for a in ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_120")
+]
+
+
 @pytest.mark.parametrize(
-    ("compiler", "arch"),
-    [
-        ("ours", "sm_80"),
-        ("ptxas", "sm_90a"),
-        *(pytest.param(c, a, marks=pytest.mark.sweep) for c in ("ours", "ptxas") for a in ("sm_75", "sm_89", "sm_120")),
-    ],
+    ("compiler", "arch", "parts"),
+    [("ours", "sm_90a", PARTS), *(pytest.param(*c, marks=pytest.mark.sweep) for c in FUNCTION_CASES)],
 )
 def test_functions_apart_raw_and_chosen(
-    compiler: str, arch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    compiler: str, arch: str, parts: tuple[list[str], ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.cubin"
     if compiler == "ours":
@@ -175,8 +170,8 @@ def test_functions_apart_raw_and_chosen(
         theirs("ptxas", f"-arch={arch}", "a.ptx", "-o", "a.cubin", folder=tmp_path)
     symbols = ElfFile(path.read_bytes()).symbols
     index = next(str(s.index) for s in symbols if s.name == "second")
-    whole = theirs("nvdisasm", "-c", str(path))
-    for part in PARTS:
+    whole = orias.disassemble(path.read_bytes())
+    for part in parts:
         options = [x.format(index) for x in part]
         text = ours(capsys, "nvdisasm", "-c", *options, str(path))
         assert text == theirs("nvdisasm", "-c", *options, str(path)), options
