@@ -53,7 +53,9 @@ if os.environ.get("ORIAS_MYPYC") == "1":
 
     setup(
         ext_modules=mypycify(
-            ["--strict", *modules()], opt_level=os.environ.get("ORIAS_MYPYC_OPT", "3"), multi_file=True
+            ["--strict", "--follow-imports=silent", *modules()],
+            opt_level=os.environ.get("ORIAS_MYPYC_OPT", "3"),
+            multi_file=True,
         )
     )
 else:

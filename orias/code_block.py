@@ -3,7 +3,8 @@
 Python finds and reads each module on its own, which takes a fifth of a short compile.  The block holds the code of Python's own
 ``.pyc`` files, beside which it lies in ``__pycache__``, and follows their rules: a module whose source has another time or size
 is imported the ordinary way, and nothing is written where Python writes no ``.pyc``.  Modules that share a group are read
-together, because they share most of their names.
+together, because they share most of their names.  The code knows its lines but not its columns, as with Python's option
+``-X no_debug_ranges``: the tables of columns are a quarter of the ``.pyc`` files.
 """
 
 import marshal
@@ -18,21 +19,32 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Final
 
-    Entry = tuple[bool, int, int, int, int]
-    """Is it a package, time (ns) and size (bytes) of the source, group, index in the group."""
+    Entry = tuple[bool, int, int, int, int, str]
+    """Is it a package, time (ns) and size (bytes) of the source, group, index in the group, path of the source."""
 
-_PACKAGE: "Final" = "orias"
+_PREFIX: "Final" = "orias."
 _COMPILER: "Final" = "orias.compiler"
 """The import that begins the second group: what is imported before it serves every command."""
 _NUMBER_BYTES: "Final" = 8
+_FORMAT: "Final" = 2
+"""Changes with the layout of the block."""
 _PYC_HEAD: "Final" = 16
 """Bytes of a ``.pyc`` before its code: magic number, flags, time and size of the source."""
+_UNIT_BYTES: "Final" = 2
+_MOST_UNITS: "Final" = 8
+_NO_COLUMNS: "Final" = 13
+_NO_LINE: "Final" = 15
+"""Of a table of lines: bytes of a code unit, most units of an entry, kinds of entries without columns and without line."""
 _WRITE_BELOW: "Final" = 0.5
 """A new block is written if the old one had less than this share of the modules, or had an old one."""
 
 
 class _Loader(SourceFileLoader):
-    """Loads one module from the block."""
+    """Loads one module from the block.
+
+    It sets the module's file itself: of a spec with a location, Python works out the place of the ``.pyc`` too, which costs
+    a third of the import of a small module.
+    """
 
     def __init__(self, name: str, path: str, block: "CodeBlock", group: int, index: int) -> None:
         super().__init__(name, path)
@@ -43,6 +55,11 @@ class _Loader(SourceFileLoader):
     def get_code(self, fullname: str) -> "CodeType | None":
         """The code of the module."""
         return self.block.group(self.group)[self.index]
+
+    def exec_module(self, module: "ModuleType") -> None:
+        """Run the code of the module."""
+        module.__file__ = self.path
+        exec(self.block.group(self.group)[self.index], module.__dict__)
 
 
 class CodeBlock:
@@ -56,7 +73,8 @@ class CodeBlock:
         self.groups: list[tuple[int, int]] = []
         self.loaded: dict[int, tuple[CodeType, ...]] = {}
         self.code = memoryview(b"")
-        self.known = set(sys.modules)
+        self.asked: dict[str, None] = {}
+        """Modules of the package in the order in which their imports began."""
         self.changed = False
         try:
             self._read(_contents(self.path))
@@ -64,10 +82,10 @@ class CodeBlock:
             self.entries = {}
 
     def _read(self, data: memoryview) -> None:
-        """Take the block's bytes: length of its head, head (magic number, folder, size of the code, entries, groups), code."""
+        """Take the block's bytes: length of its head, head (format, magic number, folder, size of the code, entries, groups), code."""
         end = _NUMBER_BYTES + int.from_bytes(data[:_NUMBER_BYTES], "little")
-        magic, root, size, entries, groups = marshal.loads(data[_NUMBER_BYTES:end])
-        if magic == MAGIC_NUMBER and root == self.root and size == len(data) - end:
+        form, magic, root, size, entries, groups = marshal.loads(data[_NUMBER_BYTES:end])
+        if form == _FORMAT and magic == MAGIC_NUMBER and root == self.root and size == len(data) - end:
             self.entries = entries
             self.groups = groups
             self.code = data[end:]
@@ -89,11 +107,12 @@ class CodeBlock:
         self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> ModuleSpec | None:
         """The module, if the block has it and its source is unchanged."""
+        if name.startswith(_PREFIX):
+            self.asked[name] = None
         entry = self.entries.get(name)
         if entry is None:
             return None
-        package, changed, size, group, index = entry
-        source = self.source(name, package)
+        package, changed, size, group, index, source = entry
         try:
             about = os.stat(source)
         except OSError:
@@ -102,7 +121,6 @@ class CodeBlock:
             self.changed = True
             return None
         spec = ModuleSpec(name, _Loader(name, source, self, group, index), origin=source, is_package=package)
-        spec.has_location = True
         if package:
             spec.submodule_search_locations = [os.path.dirname(source)]
         return spec
@@ -111,11 +129,7 @@ class CodeBlock:
         """Write a block of the modules of this process, if the old one served it badly; what cannot be written is left."""
         if sys.dont_write_bytecode or _COMPILER not in sys.modules:
             return
-        loaders = {
-            name: getattr(module, "__loader__", None)
-            for name, module in list(sys.modules.items())
-            if name.startswith(_PACKAGE + ".") and name not in self.known
-        }
+        loaders = {name: getattr(sys.modules.get(name), "__loader__", None) for name in self.asked}
         sources = [name for name, loader in loaders.items() if isinstance(loader, SourceFileLoader)]
         served = sum(isinstance(loaders[name], _Loader) for name in sources)
         if served >= _WRITE_BELOW * len(sources) and not self.changed:
@@ -150,7 +164,7 @@ class CodeBlock:
         if data[:_PYC_HEAD] != head:
             return None
         code: CodeType = marshal.loads(data[_PYC_HEAD:])
-        return (package, about.st_mtime_ns, about.st_size), code
+        return (package, about.st_mtime_ns, about.st_size), without_columns(code)
 
     def _bytes(self, groups: "list[list[tuple[str, tuple[bool, int, int], CodeType]]]") -> bytes:
         entries: dict[str, Entry] = {}
@@ -158,12 +172,45 @@ class CodeBlock:
         data = b""
         for number, members in enumerate(groups):
             for index, (name, about, _) in enumerate(members):
-                entries[name] = (*about, number, index)
+                entries[name] = (*about, number, index, self.source(name, about[0]))
             codes = marshal.dumps(tuple([code for _, _, code in members]))
             places.append((len(data), len(data) + len(codes)))
             data += codes
-        head = marshal.dumps((MAGIC_NUMBER, self.root, len(data), entries, places))
+        head = marshal.dumps((_FORMAT, MAGIC_NUMBER, self.root, len(data), entries, places))
         return len(head).to_bytes(_NUMBER_BYTES, "little") + head + data
+
+
+def without_columns(code: "CodeType") -> "CodeType":
+    """The code, and that of all its functions, with a table of lines only (CPython's ``Objects/locations.md``)."""
+    runs: list[tuple[int, int | None]] = []
+    """Units and line of the pieces of the code."""
+    for start, end, here in code.co_lines():
+        before = runs.pop()[0] if runs and runs[-1][1] == here else 0
+        runs.append((before + (end - start) // _UNIT_BYTES, here))
+    table = bytearray()
+    line = code.co_firstlineno
+    for units, here in runs:
+        while units > 0:
+            length = min(units, _MOST_UNITS)
+            units -= length
+            kind = _NO_LINE if here is None else _NO_COLUMNS
+            table.append(0x80 | kind << 3 | length - 1)
+            if here is not None:
+                table += _signed(here - line)
+                line = here
+    parts = tuple([without_columns(c) if isinstance(c, type(code)) else c for c in code.co_consts])
+    return code.replace(co_linetable=bytes(table), co_consts=parts)
+
+
+def _signed(number: int) -> bytes:
+    """A signed number of the table: six bits a byte, lowest first, the sign in the lowest bit."""
+    rest = -number << 1 | 1 if number < 0 else number << 1
+    out = bytearray()
+    while rest >= 0x40:
+        out.append(rest & 0x3F | 0x40)
+        rest >>= 6
+    out.append(rest)
+    return bytes(out)
 
 
 def _contents(path: str) -> memoryview:

@@ -2,8 +2,6 @@
 
 import os
 
-from orias.target.own_target import own_target
-
 _ELF = b"\x7fELF"
 _FAT_BINARY = b"\x50\xed\x55\xba"
 _LANGUAGES = ((b"__global__", "CUDA C++", "nvcc -ptx"), (b"target triple", "LLVM IR", "llc -march=nvptx64"))
@@ -45,6 +43,8 @@ def not_a_text(name: str, text: str | bytes) -> str:
 def advice(message: str, text: str | bytes) -> str:
     """A line that says what to do about a message; empty if nothing is known."""
     if message.startswith("SM version specified by .target is higher"):
+        from orias.target.own_target import own_target
+
         target = own_target(text)
         later = ", or for a later SM" if target[-1].isdigit() else ""
         return f"      | the text needs {target}: compile it with -arch={target}{later}\n"

@@ -11,23 +11,31 @@ from orias.cli.door import failure_text
 from orias.cli.tool_arguments import Arguments, scan
 from orias.cli.toolerror import ToolError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orias.tools.fatbin_members import Member
+
 _CODE_NAMES: Final[dict[str, str]] = {
     "--print-code": "-c", "--print-line-info": "-g", "--print-line-info-inline": "-gi", "--print-line-info-ptx": "-gp",
     "--print-instruction-encoding": "-hex", "--binary": "-b", "--base-address": "-base", "--print-life-ranges": "-plr",
     "--life-range-mode": "-lrm", "--output-control-flow-graph": "-cfg", "--output-control-flow-graph-with-basic-blocks": "-bbcfg",
-    "--print-instr-offsets-cfg": "-poff", "--emit-json": "-json",
+    "--print-instr-offsets-cfg": "-poff", "--emit-json": "-json", "--separate-functions": "-sf", "--print-raw": "-raw",
+    "--cuda-function-index": "-fun",
 }  # fmt: skip
 _WORD: Final = "/* 0x"
 """The start of an instruction word in a listing."""
 _LISTING_FLAGS: Final = ("-c", "-g", "-gi", "-gp", "-hex")
-_OTHER_FLAGS: Final = ("-plr", "-cfg", "-bbcfg", "-poff", "-json")
-_CODE_VALUES: Final = ("-b", "-base", "-lrm")
+_OTHER_FLAGS: Final = ("-plr", "-cfg", "-bbcfg", "-poff", "-json", "-sf", "-raw")
+_OTHER_VALUES: Final = ("-lrm", "-fun")
+_CODE_VALUES: Final = ("-b", "-base", *_OTHER_VALUES)
 _DUMP_NAMES: Final[dict[str, str]] = {
     "--dump-sass": "-sass", "--list-elf": "-lelf", "--dump-resource-usage": "-res-usage", "--extract-elf": "-xelf",
-    "--dump-elf": "-elf", "--dump-elf-symbols": "-symbols", "--function": "-fun", "--gpu-architecture": "-arch",
+    "--dump-ptx": "-ptx", "--list-ptx": "-lptx", "--extract-ptx": "-xptx", "--dump-elf": "-elf", "--dump-elf-symbols": "-symbols", "--function": "-fun", "--gpu-architecture": "-arch",
 }  # fmt: skip
-_DUMP_FLAGS: Final = ("-sass", "-lelf", "-res-usage", "-elf", "-symbols")
-_DUMP_VALUES: Final = ("-xelf", "-fun", "-arch")
+_DUMP_FLAGS: Final = ("-sass", "-lelf", "-res-usage", "-elf", "-symbols", "-ptx", "-lptx")
+_DUMP_VALUES: Final = ("-xelf", "-xptx", "-fun", "-arch")
 _UNKNOWN: Final = "Option '{}' is not supported by Orias"
 
 
@@ -68,7 +76,7 @@ def _nvdisasm(arguments: list[str]) -> int:
     found = scan(arguments, (*_LISTING_FLAGS, *_OTHER_FLAGS), _CODE_VALUES, _CODE_NAMES, _UNKNOWN)
     if not found.files:
         raise ToolError("No input file specified")
-    if found.flags & set(_OTHER_FLAGS) or "-lrm" in found.values:
+    if found.flags & set(_OTHER_FLAGS) or any(x in found.values for x in _OTHER_VALUES):
         for file in found.files:
             sys.stdout.write(_view(file, found))
         return 0
@@ -78,8 +86,11 @@ def _nvdisasm(arguments: list[str]) -> int:
 
 
 def _view(file: str, asked: Arguments) -> str:
-    """What nvdisasm prints of a file besides its listing: JSON, a graph, or the listing with live ranges."""
+    """What nvdisasm prints of a file besides its whole listing: JSON, a graph, the listing in another form or of some functions."""
     from orias.cubin.cubin_error import CubinError
+    from orias.cubin.elf import ElfFile
+    from orias.tools.chosen_functions import only_functions
+    from orias.tools.disassemble import Listing, Style
     from orias.tools.flow_graph import flow_graph
     from orias.tools.json_listing import json_listing, json_listing_raw
     from orias.tools.live_ranges import MODES, live_range_listing
@@ -93,12 +104,19 @@ def _view(file: str, asked: Arguments) -> str:
             if "-json" not in asked.flags:
                 raise ToolError("Of bare code (-b), Orias prints the listing and -json only")
             return json_listing_raw(data, asked.last("-b"))
+        if "-fun" in asked.values:
+            data = only_functions(data, [_index(x) for text in asked.values["-fun"] for x in text.split(",")])
         if "-json" in asked.flags:
             return json_listing(data)
         if asked.flags & {"-cfg", "-bbcfg"}:
             return flow_graph(data, "-bbcfg" in asked.flags, "-poff" in asked.flags)
         if "-plr" in asked.flags or "-lrm" in asked.values:
             return live_range_listing(data, mode, "-hex" in asked.flags)
+        if "-poff" not in asked.flags:
+            lines = next((x[1:] for x in ("-gi", "-gp", "-g") if x in asked.flags), "")
+            raw = "-raw" in asked.flags
+            style = Style("-hex" in asked.flags and not raw, lines=lines, plain=raw, apart="-sf" in asked.flags)
+            return Listing(ElfFile(data), style).text()
     except KeyError as e:
         raise ToolError(f"{file}: there is no instruction table for {e.args[0]}") from None
     except (CubinError, ValueError) as e:
@@ -106,48 +124,75 @@ def _view(file: str, asked: Arguments) -> str:
     raise ToolError("Option '-poff' needs '-cfg' or '-bbcfg'")
 
 
+def _index(text: str) -> int:
+    """The index of a symbol in an argument of ``-fun``."""
+    if not text.isdecimal():
+        raise ToolError(f"Value '{text}' is not defined for option 'cuda-function-index'")
+    return int(text)
+
+
 def _cuobjdump(arguments: list[str]) -> int:
     from orias.cubin.cubin_error import CubinError
-    from orias.cubin.elf import ElfFile
-    from orias.cubin.fatbin import cubins
-    from orias.tools.cubin_target import target_name
+    from orias.tools.fatbin_members import members
 
     found = scan(arguments, _DUMP_FLAGS, _DUMP_VALUES, _DUMP_NAMES, _UNKNOWN)
     if not found.files:
         raise ToolError("No input file specified")
     for file in found.files:
         try:
-            images = [(target_name(ElfFile(image)), image) for _, image in cubins(Path(file).read_bytes())]
+            inside = members(Path(file).name, Path(file).read_bytes())
         except (CubinError, ValueError) as e:
             raise ToolError(f"{file}: {e}") from None
-        images = [(t, image) for t, image in images if found.last("-arch", t) == t]
-        _dump(file, images, found)
+        inside = [m for m in inside if found.last("-arch", m.target) in (m.target, m.target.rstrip("af"))]
+        if not _listed(file, inside, found):
+            for m in inside:
+                _dump(m, found)
     return 0
 
 
-def _dump(file: str, images: list[tuple[str, bytes]], asked: Arguments) -> None:
+def _listed(file: str, inside: "Sequence[Member]", asked: Arguments) -> bool:
+    """List or extract the members of a file, if that is asked for: then nothing else is done."""
+    done = False
+    for ptx, kind, flag, option in ((False, "ELF file", "-lelf", "-xelf"), (True, "PTX file", "-lptx", "-xptx")):
+        of_kind = [m for m in inside if m.ptx == ptx]
+        wanted = asked.last(option)
+        if wanted or flag in asked.flags:
+            done = True
+            if not of_kind:
+                sys.stderr.write(
+                    f"cuobjdump info    : No {kind} found to extract from '{Path(file).resolve()}'. "
+                    "You may try with -all option.\n"
+                )
+        if flag in asked.flags:
+            for number, m in enumerate(of_kind, 1):
+                sys.stdout.write(f"{kind} {number:4}: {m.name}\n")
+        for number, m in enumerate(of_kind, 1):
+            if wanted and (wanted == "all" or wanted in m.name):
+                with_options = f" -arch={m.target} {m.options}" if ptx else ""
+                what = f"{kind} and ptxas options" if ptx else kind
+                sys.stdout.write(f"Extracting {what} {number:4}: {m.name}{with_options}\n")
+                Path(m.name).write_bytes(m.data)
+    return done
+
+
+def _dump(m: "Member", asked: Arguments) -> None:
+    """Print what is asked for of one member."""
     from orias.tools.elf_dump import elf_dump, symbol_names
     from orias.tools.resource_usage import resource_usage
 
-    many: dict[str, int] = {}
-    for number, (target, image) in enumerate(images, 1):
-        many[target] = many.get(target, 0) + 1
-        stem = Path(file).name.rpartition(".")[0] or Path(file).name
-        name = f"{stem}{f'.{many[target]}' if many[target] > 1 else ''}.{target}.cubin"
-        if "-lelf" in asked.flags:
-            sys.stdout.write(f"ELF file {number:4}: {name}\n")
-        wanted = asked.last("-xelf")
-        if wanted and (wanted == "all" or wanted in name):
-            sys.stdout.write(f"Extracting ELF file {number:4}: {name}\n")
-            Path(name).write_bytes(image)
-        if "-res-usage" in asked.flags:
-            sys.stdout.write(resource_usage(image))
-        if "-elf" in asked.flags:
-            sys.stdout.write(elf_dump(image))
-        if "-symbols" in asked.flags:
-            sys.stdout.write(symbol_names(image))
-        if "-sass" in asked.flags:
-            sys.stdout.write(sass(image, target, asked.last("-fun")))
+    sys.stdout.write(m.heading)
+    if m.ptx:
+        if "-ptx" in asked.flags:
+            sys.stdout.write(m.data.decode("utf-8", "replace") + "\n")
+        return
+    if "-res-usage" in asked.flags:
+        sys.stdout.write(resource_usage(m.data))
+    if "-elf" in asked.flags:
+        sys.stdout.write(elf_dump(m.data))
+    if "-symbols" in asked.flags:
+        sys.stdout.write(symbol_names(m.data))
+    if "-sass" in asked.flags:
+        sys.stdout.write(sass(m.data, m.target, asked.last("-fun")))
 
 
 def sass(image: bytes, target: str, function: str) -> str:

@@ -5,9 +5,10 @@ may be compressed (measured on files of nvcc 13.0 in every ``-compress-mode`` an
 
     offset 0  u16 kind (1 PTX, 2 cubin)      28  u32 SM number
            2  u16 version                    32  u32 offset of the name in the entry, u32 its length
-           4  u32 size of the entry header   40  u64 flags (bit 13: LZ4, bit 15: zstd)
+           4  u32 size of the entry header   40  u64 flags (bit 13: LZ4, 15: zstd, 20: a, 21: f)
            8  u64 size of the payload        56  u64 size of the payload when unpacked
-          16  u32 its size without padding
+          16  u32 its size without padding  24  u16 minor, u16 major version of PTX or of the cubin
+          20  u32 offset of the offset and length of the options for ptxas
 
 The reader searches the whole host file for the magic number, independent of sections, segments and archives.
 """
@@ -23,6 +24,8 @@ KIND_PTX: Final = 1
 KIND_CUBIN: Final = 2
 _FLAG_LZ4: Final = 1 << 13
 _FLAG_ZSTD: Final = 1 << 15
+_FLAG_A: Final = 1 << 20
+_FLAG_F: Final = 1 << 21
 _ENTRY_HEADER: Final = 64
 _HEADER: Final = 16
 
@@ -31,9 +34,20 @@ _HEADER: Final = 16
 class FatEntry:
     """One entry: kind (KIND_*), SM number, name of the source (often empty), and the packed payload."""
 
-    __slots__ = ("flags", "kind", "name", "offset", "payload", "size", "sm")
+    __slots__ = ("flags", "kind", "name", "offset", "options", "payload", "size", "sm", "version")
 
-    def __init__(self, kind: int, sm: int, name: str, flags: int, payload: bytes, size: int, offset: int) -> None:
+    def __init__(
+        self,
+        kind: int,
+        sm: int,
+        name: str,
+        flags: int,
+        payload: bytes,
+        size: int,
+        offset: int,
+        version: tuple[int, int],
+        options: str,
+    ) -> None:
         self.kind: Final[int] = kind
         self.sm: Final[int] = sm
         self.name: Final[str] = name
@@ -43,6 +57,20 @@ class FatEntry:
         """Bytes of the unpacked payload."""
         self.offset: Final[int] = offset
         """Byte offset of the entry in the file."""
+        self.version: Final[tuple[int, int]] = version
+        """Major and minor version of the PTX or the cubin."""
+        self.options: Final[str] = options
+        """The options for ptxas, of PTX."""
+
+    @property
+    def target(self) -> str:
+        """The SM, such as ``sm_90a``."""
+        return f"sm_{self.sm}{'a' if self.flags & _FLAG_A else 'f' if self.flags & _FLAG_F else ''}"
+
+    @property
+    def compressed(self) -> bool:
+        """Whether the payload is packed."""
+        return self.flags & (_FLAG_LZ4 | _FLAG_ZSTD) != 0
 
     def data(self) -> bytes:
         """The unpacked payload.  CubinError if it is damaged or no decompressor is available."""
@@ -74,7 +102,7 @@ def _entry(data: bytes, pos: int, end: int) -> tuple[FatEntry, int]:
     if pos + _ENTRY_HEADER > end:
         raise CubinError(f"fat binary: entry at offset {pos:#x} is cut off")
     kind, _version, head, length, packed = unpack_from("<HHIQI", data, pos)
-    sm, name_at, name_length = unpack_from("<III", data, pos + 28)
+    options_at, minor, major, sm, name_at, name_length = unpack_from("<IHHIII", data, pos + 20)
     flags, _, unpacked = unpack_from("<QQQ", data, pos + 40)
     if head < _ENTRY_HEADER or pos + head + length > end:
         raise CubinError(f"fat binary: entry at offset {pos:#x} reaches beyond its end")
@@ -85,7 +113,13 @@ def _entry(data: bytes, pos: int, end: int) -> tuple[FatEntry, int]:
     if name_length and name_at + name_length <= head:
         name = data[pos + name_at : pos + name_at + name_length]
     text = name.rstrip(b"\0").decode("utf-8", "replace")
-    entry = FatEntry(kind, sm, text, flags, payload, unpacked if compressed else length, pos)
+    options = ""
+    if options_at and options_at + 8 <= head:
+        at, count = unpack_from("<II", data, pos + options_at)
+        if at + count <= head:
+            options = data[pos + at : pos + at + count].decode("utf-8", "replace")
+    size = unpacked if compressed else length
+    entry = FatEntry(kind, sm, text, flags, payload, size, pos, (major, minor), options)
     return entry, start + length
 
 

@@ -40,16 +40,38 @@ class Layout:
         self.printed: Final[bool] = printed
 
 
-def read_choices(text: str) -> dict[str, Choice]:
-    """The choices of ``choices.isa`` by name.  An indented line continues the line before it."""
-    out: dict[str, Choice] = {}
+@final
+class Choices:
+    """The choices of ``choices.isa`` by name, each made from its line on first use."""
+
+    __slots__ = ("_made", "_texts")
+
+    def __init__(self, text: str) -> None:
+        self._texts: Final[dict[str, str]] = _choice_texts(text)
+        self._made: Final[dict[str, Choice]] = {}
+
+    def all(self) -> dict[str, Choice]:
+        """Every choice, in the order of the file."""
+        return {name: choice for name in self._texts if (choice := self.get(name)) is not None}
+
+    def get(self, name: str) -> Choice | None:
+        """The choice of a name; None if there is none."""
+        found = self._made.get(name)
+        if found is None and name in self._texts:
+            found = self._made[name] = [_alternative(x) for x in self._texts[name].split(" | ")]
+        return found
+
+
+def _choice_texts(text: str) -> dict[str, str]:
+    """The alternatives of each choice as text.  An indented line continues the line before it."""
+    out: dict[str, str] = {}
     for line in text.replace("\n    ", " ").splitlines():
         if not line or line[0] == "#":
             continue
         name, sign, rest = line.partition(" = ")
         if not sign:
             raise TableError(f"no choice: {line}")
-        out[name] = [_alternative(x) for x in rest.split(" | ")]
+        out[name] = rest
     return out
 
 
@@ -58,7 +80,7 @@ def _alternative(text: str) -> Alternative:
     return (cond, split_operands(rest.strip())) if sign else ("", split_operands(text))
 
 
-def layouts(template: str, choices: dict[str, Choice]) -> list[Layout]:
+def layouts(template: str, choices: Choices) -> list[Layout]:
     """The layouts of a template in the order of their alternatives; the rightmost choice varies fastest."""
     head, rest = split_template_head(template)
     found: list[tuple[list[str], int, int, list[tuple[int, int]], bool]] = [([], 0, 0, [], True)]

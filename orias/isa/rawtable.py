@@ -9,7 +9,7 @@ and the output of ptxas 13.0.88 (``tools/isa``).
 import os.path
 from typing import Final, final
 
-from orias.isa.choices import Choice, Layout, layouts, read_choices
+from orias.isa.choices import Choices, Layout, layouts
 from orias.isa.notation import Operand, Piece, TableError, Template, Vocabulary, ones, parse_condition, split_template
 
 _DATA: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
@@ -289,7 +289,7 @@ class _Store:
         self.of_mnemonic: Final[dict[str, list[int]]] = {}
         self._parsed: Final[dict[int, list[Entry]]] = {}
         self._named: dict[str, str] = {}
-        self._choices: dict[str, Choice] = {}
+        self._choices: Choices | None = None
 
     def read(self) -> None:
         """Reads the files that hold forms."""
@@ -322,11 +322,12 @@ class _Store:
             self._named = read_tables(read_file("tables.isa"))
         return self._named
 
-    def choices(self) -> dict[str, Choice]:
+    def choices(self) -> Choices:
         """The optional operands."""
-        if not self._choices:
-            self._choices = read_choices(read_file("choices.isa"))
-        return self._choices
+        found = self._choices
+        if found is None:
+            found = self._choices = Choices(read_file("choices.isa"))
+        return found
 
 
 NOT_FORMS: Final = ("choices.isa", "operations.isa", "tables.isa")

@@ -81,7 +81,7 @@ def distinct(decisions: list[Decision]) -> list[Decision]:
 
 _MOST_BYTES: Final = 32_000
 """Bytes of an annotation: the length of its record has 16 bits."""
-_LINE: Final = re.compile(r"line (\d+): ([\w-]+): (.*) \[(\w*), (\S+)\]")
+_LINE: Final = r"line (\d+): ([\w-]+): (.*) \[(\w*), (\S+)\]"
 
 
 def annotation_lines(decisions: list[Decision]) -> str:
@@ -101,7 +101,7 @@ def read_annotation(text: str) -> list[Decision]:
     """The decisions of an annotation, without their numbers; lines of other kinds are left out."""
     out: list[Decision] = []
     for line in text.split("\n"):
-        m = _LINE.fullmatch(line)
+        m = re.fullmatch(_LINE, line)
         if m is not None and m.group(2) in KINDS:
             d = Decision(m.group(2), int(m.group(1)), m.group(3))
             d.phase, d.function = m.group(4), m.group(5)

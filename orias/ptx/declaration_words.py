@@ -122,7 +122,7 @@ def _vector_errors(state: State, found: Declared) -> None:
         state.error("Vector type too large, exceeds 128 bit limit", state.lex.line)
 
 
-_BANK: Final = re.compile(r"(?a)\[(1?\d)\]")
+_BANK: Final = r"(?a)\[(1?\d)\]"
 _LAST_BANK: Final = 10
 
 
@@ -135,7 +135,7 @@ def _constant_bank(state: State) -> None:
     """Refuses ``.const[2]``, the explicit constant banks of early PTX versions; with blanks inside it is no word at all."""
     lex = state.lex
     line = lex.line
-    match = _BANK.match(lex.source, lex.start + len(".const"))
+    match = re.compile(_BANK).match(lex.source, lex.start + len(".const"))
     lex.next()
     if match is None:
         return

@@ -34,7 +34,7 @@ from orias.ptx.video_checks import known_part, unknown_parts
 COMPONENTS: Final = {
     ".x": "x", ".y": "y", ".z": "z", ".w": "w", ".r": "x", ".g": "y", ".b": "z", ".a": "w",
 }  # fmt: skip
-_VIDEO: Final = re.compile("[bh][0-7]+", re.A)
+_VIDEO: Final = "[bh][0-7]+"
 _WORDS: Final = ("b32", "u32", "s32")
 
 
@@ -264,7 +264,7 @@ def _named(state: State) -> Operand:
         if lex.kind == T_DOT and not comp:
             state.error(
                 "Unimplemented feature: vector swizzle"
-                if _VIDEO.fullmatch(lex.text[1:])
+                if re.fullmatch(_VIDEO, lex.text[1:])
                 else f"Unknown vector selector: '{lex.text[1:]}'",
                 lex.line,
             )
@@ -300,7 +300,7 @@ def _selected(state: State, op: Operand) -> Operand:
     if op.kind == O_REG and var is not None and var.vec != 1:
         state.error(
             "Unimplemented feature: vector swizzle"
-            if _VIDEO.fullmatch(word[1:])
+            if re.fullmatch(_VIDEO, word[1:])
             else f"Unknown vector selector: '{word[1:]}'",
             lex.line,
         )

@@ -80,10 +80,11 @@ def control_text(ctl: int) -> str:
 class Style:
     """What a listing shows: ``hex_words`` the instruction words, ``control`` readable control words, ``lines`` source lines.
 
-    ``lines`` is empty, ``g`` (source lines), ``gi`` (call sites too) or ``gp`` (lines of the PTX text).
+    ``lines`` is empty, ``g`` (source lines), ``gi`` (call sites too) or ``gp`` (lines of the PTX text).  ``plain``: blanks
+    instead of tabs, and guards in the column of the instructions.  ``apart``: blank lines before each function.
     """
 
-    __slots__ = ("control", "hex_words", "lines", "progress")
+    __slots__ = ("apart", "control", "hex_words", "lines", "plain", "progress")
 
     def __init__(
         self,
@@ -91,12 +92,16 @@ class Style:
         control: bool = False,
         lines: str = "",
         progress: Callable[[int, int, str], None] | None = None,
+        plain: bool = False,
+        apart: bool = False,
     ) -> None:
         self.hex_words: Final[bool] = hex_words
         self.control: Final[bool] = control
         self.lines: Final[str] = lines
         self.progress: Final[Callable[[int, int, str], None] | None] = progress
         """Called regularly with the number of listed bytes of code, their total, and the section's name."""
+        self.plain: Final[bool] = plain
+        self.apart: Final[bool] = apart
 
 
 def disassemble(
@@ -174,7 +179,7 @@ class Rows:
             self.lines.append(f"        /*{addr:04x}*/                   {text}")
             return
         guard = ""
-        if text.startswith(("@P", "@!P")):
+        if text.startswith(("@P", "@!P")) and not self._style.plain:
             guard, _, text = text.partition(" ")
             guard += " "
         gap = "" if word >> CTL_SHIFT & 0x1FFFFF == _NO_CONTROL else " "
@@ -253,7 +258,8 @@ class Listing:
             self.style.progress(total, total, "")
         self.rows.finish()
         self._outside_symbols()
-        return "\n".join(self.lines)
+        text = "\n".join(self.lines)
+        return text.expandtabs() if self.style.plain else text
 
     def _section(self, s: Section, done: int, total: int) -> None:
         progress = self.style.progress
@@ -276,6 +282,8 @@ class Listing:
         for addr in range(0, len(s.data) - 15, INST_BYTES):
             if progress is not None and addr % _SHOWN_EVERY == 0:
                 progress(done + addr, total, s.name)
+            if self.style.apart and any(x.type == elf.STT_FUNC for x in starts.get(addr, ())):
+                out.append("\n" * 3)
             for symbol in reversed(starts.get(addr, [])):
                 for line in self.symbol_lines(symbol, s, names):
                     self.places[len(out)] = (s.index, addr, HEAD)

@@ -10,7 +10,7 @@ from orias.cubin import elf, nvinfo
 from orias.cubin.elf import ElfFile, Section, Symbol
 from orias.cubin.nvinfo import Record
 from orias.cubin.relocs import TYPES
-from orias.tools.cubin_target import sm_number
+from orias.tools.cubin_target import target_name
 
 _SECTION_TYPES: Final = {
     elf.SHT_PROGBITS: "PROGBITS", elf.SHT_SYMTAB: "SYMTAB", elf.SHT_STRTAB: "STRTAB", elf.SHT_RELA: "RELA",
@@ -78,7 +78,7 @@ def _header(file: ElfFile) -> list[str]:
         toolkit = f" toolkit={_release(note.data)},"
     return [
         "",
-        f"64-bit ELF: type={kind}, ABI={file.abi_version}, sm={sm_number(file)},{toolkit} flags={file.flags:#x}",
+        f"64-bit ELF: type={kind}, ABI={file.abi_version}, sm={target_name(file)[3:]},{toolkit} flags={file.flags:#x}",
     ]
 
 

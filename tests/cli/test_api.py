@@ -1,5 +1,8 @@
 """The Python interface as a user meets it: keywords, the table of a cubin, occupancy."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_type_hints
 
@@ -59,3 +62,32 @@ def test_occupancy() -> None:
         cubin.occupancy("none", 256)
     with pytest.raises(ValueError, match="1 to 1024 threads"):
         cubin.occupancy("saxpy", 2048)
+
+
+SAMPLE = """\
+import orias
+
+good = orias.compile("", arch="sm_90", opt_level=2, lineinfo=True, maxrregcount=64)
+registers: int = good.kernels["k"].registers
+orias.compile("", lineinfo="maybe")
+orias.compile("", maxrregcount="64")
+orias.compile("", opt_level="3")
+orias.compile("", nonsense=3)
+orias.compile(3)
+text: str = good.data
+"""
+
+
+@pytest.mark.sweep
+def test_mypy_refuses_a_wrong_option(tmp_path: Path) -> None:
+    pytest.importorskip("mypy", reason="mypy is not installed (pip install '.[dev]')")
+    root = Path(orias.__file__).parents[1]
+    (tmp_path / "sample.py").write_text(SAMPLE)
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(tmp_path / "sample.py")]
+    environment = {**os.environ, "PYTHONPATH": "", "PYTHONSAFEPATH": ""}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=580, check=False)
+    found = [
+        (int(line.split(":")[1]), line.rpartition("[")[2]) for line in done.stdout.splitlines() if ": error: " in line
+    ]
+    wrong = ["arg-type]", "arg-type]", "arg-type]", "call-arg]", "arg-type]", "assignment]"]
+    assert found == list(enumerate(wrong, 5)), done.stdout + done.stderr

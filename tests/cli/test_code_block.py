@@ -1,14 +1,17 @@
 """The block of code that the command line starts from: it serves what it holds, and never a module whose source has changed."""
 
+import marshal
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
 import orias
+from orias.code_block import without_columns
 
 SOURCE = Path(orias.__file__).parent
 SCRIPT = """
@@ -46,6 +49,30 @@ def blocks(package: Path) -> list[Path]:
     return list(package.rglob("*.block*"))
 
 
+def older(data: bytes) -> bytes:
+    """A block with another number of its format."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    form, *rest = marshal.loads(data[8:end])
+    head = marshal.dumps((form - 1, *rest))
+    return len(head).to_bytes(8, "little") + head + data[end:]
+
+
+def lines_of(code: CodeType) -> list[int | None]:
+    """The line of each code unit."""
+    return [line for start, end, line in code.co_lines() for _ in range(start, end, 2)]
+
+
+def test_code_of_the_block_has_lines_and_no_columns() -> None:
+    whole = compile(Path(__file__).read_text(encoding="utf-8"), __file__, "exec")
+    pairs = [(whole, without_columns(whole))]
+    for a, b in pairs:
+        assert lines_of(a) == lines_of(b) and len(lines_of(b)) > 3
+        assert {place[2:] for place in b.co_positions()} == {(None, None)}
+        assert a.co_code == b.co_code
+        pairs += [(x, y) for x, y in zip(a.co_consts, b.co_consts, strict=True) if isinstance(x, CodeType)]
+    assert len(pairs) > 10
+
+
 def test_the_second_start_reads_the_block(package: Path) -> None:
     first = start(package)
     second = start(package)
@@ -68,12 +95,14 @@ def test_a_touched_source_is_read(package: Path) -> None:
     assert start(package)[0] == "SourceFileLoader"
 
 
-@pytest.mark.parametrize("damage", ["empty", "short", "noise", "moved"])
+@pytest.mark.parametrize("damage", ["empty", "short", "noise", "moved", "older"])
 def test_a_block_that_is_damaged_or_of_another_place_is_ignored(package: Path, damage: str) -> None:
     start(package)
     (block,) = blocks(package)
     data = block.read_bytes()
-    block.write_bytes({"empty": b"", "short": data[:-5], "noise": b"\xff" * 64, "moved": data}[damage])
+    block.write_bytes(
+        {"empty": b"", "short": data[:-5], "noise": b"\xff" * 64, "moved": data, "older": older(data)}[damage]
+    )
     if damage == "moved":
         package = package.rename(package.parent / "old")
         (package.parent / "other").mkdir()

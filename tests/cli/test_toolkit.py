@@ -11,6 +11,7 @@ import pytest
 
 import orias
 from orias.cli.main import run
+from orias.cubin.elf import ElfFile
 from orias.tools.fuzz.generate import generate
 from tests.nvtools import find, tool
 
@@ -131,6 +132,87 @@ ld.global.f64 %d1, [%rd1]; fma.rn.f64 %d2, %d1, %d1, %d1; st.global.f64 [%rd1+8]
 """
 
 
+CALLS = """
+.version 8.0
+.target sm_75
+.address_size 64
+.func (.reg .u32 %ro) helper(.reg .u32 %ri) { .reg .u32 %t; mul.lo.u32 %t, %ri, %ri; add.u32 %ro, %t, 3; ret; }
+.visible .entry second(.param .u64 p, .param .u32 n) {
+.reg .u64 %rd<3>; .reg .u32 %r<6>; .reg .pred %p<2>;
+ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r2, 0;
+L: ld.volatile.global.u32 %r3, [%rd1]; call (%r3), helper, (%r3); add.u32 %r2, %r2, %r3; sub.u32 %r1, %r1, 1;
+setp.ne.u32 %p1, %r1, 0; @%p1 bra L; st.global.u32 [%rd1], %r2; ret; }
+.visible .entry first(.param .u64 p) { .reg .f64 %d<4>; .reg .u64 %rd<3>; ld.param.u64 %rd1, [p];
+ld.global.f64 %d1,[%rd1]; div.rn.f64 %d2, %d1, 0d4008000000000000; st.global.f64 [%rd1], %d2; ret; }
+"""
+PARTS = (["-sf", "-raw", "-hex"], ["--separate-functions", "-hex"], ["-sf", "-fun", "{}"])
+MORE_PARTS = (["-sf"], ["-raw"], ["-cfg", "-fun", "{}"], ["-bbcfg", "-fun", "{}"], ["-sf", "-raw", "-fun", "{}"])
+"""Options of nvdisasm; ``{}``: the index of the symbol `second`."""
+
+
+FUNCTION_CASES = [
+    (c, a, MORE_PARTS) for c in ("ours", "ptxas") for a in ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_120")
+]
+
+
+@pytest.mark.parametrize(
+    ("compiler", "arch", "parts"),
+    [("ours", "sm_90a", PARTS), *(pytest.param(*c, marks=pytest.mark.sweep) for c in FUNCTION_CASES)],
+)
+def test_functions_apart_raw_and_chosen(
+    compiler: str, arch: str, parts: tuple[list[str], ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.cubin"
+    if compiler == "ours":
+        path.write_bytes(orias.compile(CALLS, arch=arch).data)
+    else:
+        (tmp_path / "a.ptx").write_text(CALLS)
+        theirs("ptxas", f"-arch={arch}", "a.ptx", "-o", "a.cubin", folder=tmp_path)
+    symbols = ElfFile(path.read_bytes()).symbols
+    index = next(str(s.index) for s in symbols if s.name == "second")
+    whole = orias.disassemble(path.read_bytes())
+    for part in parts:
+        options = [x.format(index) for x in part]
+        text = ours(capsys, "nvdisasm", "-c", *options, str(path))
+        assert text == theirs("nvdisasm", "-c", *options, str(path)), options
+        assert text != whole and ("first:" in text) == ("-fun" not in options)
+    assert run(["nvdisasm", "-fun", "999", str(path)]) == 255
+    assert capsys.readouterr().err == f"nvdisasm fatal   : {path}: No symbol with index 999\n"
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["source named", "no source named"])
+def test_cuobjdump_of_a_fat_binary(
+    named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names, headings and PTX texts, compressed or not, of all members or those of a target."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.ptx").write_text(PTX.lstrip())
+    Path("b.ptx").write_text(LOOPS.lstrip().replace("sm_75", "sm_90a"))
+    Path("a.cubin").write_bytes(orias.compile(PTX, arch="sm_80").data)
+    images = ["kind=elf,sm=80,file=a.cubin", "kind=ptx,sm=80,file=a.ptx", "kind=ptx,sm=90a,file=b.ptx"]
+    about = ["--ident=dir/k.cu", "--cmdline=-lineinfo"] if named else ["--compress=false"]
+    fatbinary = [tool("fatbinary"), "--create=f.fatbin", "-64", *about, *(f"--image3={x}" for x in images)]
+    subprocess.run(fatbinary, check=True, timeout=60, capture_output=True)
+    for options in (
+        ["-lptx"],
+        ["-lelf"],
+        ["-ptx"],
+        ["-ptx", "-arch", "sm_90"],
+        ["-res-usage"],
+        ["-lelf", "-arch", "sm_90"],
+    ):
+        text = ours(capsys, "cuobjdump", *options, "f.fatbin")
+        assert text == theirs("cuobjdump", *options, "f.fatbin", folder=tmp_path), options
+        assert ("PTX file" in text) == (options == ["-lptx"])
+    name = "k.sm_80.ptx" if named else "f.1.sm_80.ptx"
+    out = ours(capsys, "cuobjdump", "--extract-ptx", "all", "f.fatbin")
+    assert Path(name).read_bytes() == Path("a.ptx").read_bytes()
+    Path(name).unlink()
+    assert out == theirs("cuobjdump", "-xptx", "all", "f.fatbin", folder=tmp_path)
+    assert run(["cuobjdump", "-lptx", "a.cubin"]) == 0
+    assert "No PTX file found to extract" in capsys.readouterr().err
+
+
 CASES = [("ours", "sm_80"), ("ptxas", "sm_90")]
 MORE_CASES = [(compiler, arch) for compiler in ("ours", "ptxas") for arch in ("sm_75", "sm_86", "sm_100", "sm_120")]
 
@@ -203,7 +285,7 @@ def test_graphs_of_random_programs(compiler: str, tmp_path: Path, capsys: pytest
             assert ours(capsys, "nvdisasm", option, str(path)) == theirs("nvdisasm", option, str(path)), (case, option)
 
 
-REFUSED = {"nvdisasm": ("-sf", "-raw", "-annotate"), "cuobjdump": ("-ptx", "-xptx", "-ltext")}
+REFUSED = {"nvdisasm": ("-ndf", "-annotate"), "cuobjdump": ("-ltext", "-xtext")}
 
 
 MISUSE: dict[str, list[tuple[list[str], str]]] = {
@@ -212,6 +294,7 @@ MISUSE: dict[str, list[tuple[list[str], str]]] = {
         (["-poff", __file__], "Option '-poff' needs '-cfg' or '-bbcfg'"),
         (["-cfg", "-b", "SM90", __file__], "Of bare code (-b), Orias prints the listing and -json only"),
         (["-cfg", __file__], f"{__file__}: not an ELF file"),
+        (["-fun", "k", __file__], "Value 'k' is not defined for option 'cuda-function-index'"),
         (["-json", __file__], f"{__file__}: "),
     ],
     "cuobjdump": [(["-elf", __file__], f"{__file__}: neither a cubin nor a file with cubins in it")],

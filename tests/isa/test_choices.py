@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import orias
-from orias.isa.choices import layouts, read_choices
+from orias.isa.choices import Choices, layouts
 from orias.isa.notation import TableError
 from orias.isa.op import F_WRITES_B, op
 from orias.isa.operations import facts
@@ -23,7 +23,7 @@ CHOICES = """
 
 
 def test_layouts() -> None:
-    got = layouts("LDG.<A/B 73> ?^Pu, ^Rd, ?[Ra+Off]", read_choices(CHOICES))
+    got = layouts("LDG.<A/B 73> ?^Pu, ^Rd, ?[Ra+Off]", Choices(CHOICES))
     assert [x.template for x in got] == [
         "LDG.<A/B 73> ^Rd, [Ra]",
         "LDG.<A/B 73> ^Rd, [Addr]",
@@ -35,7 +35,7 @@ def test_layouts() -> None:
     assert (got[1].mask, got[1].val) == (7 << 81 | 255 << 24, 7 << 81 | 255 << 24)
     assert got[5].nots == [(7 << 81, 7 << 81), (((1 << 24) - 1) << 40, 0), (255 << 24, 255 << 24)]
     with pytest.raises(TableError, match="no choice"):
-        layouts("LDG ?^Pv", {})
+        layouts("LDG ?^Pv", Choices(""))
 
 
 ROWS = [

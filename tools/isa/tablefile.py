@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tools" / "isa"))
 
 from fold import Folded, Names, apart, condition_text, fold, from_text, ones_text  # noqa: E402
 
-from orias.isa.choices import read_choices  # noqa: E402
+from orias.isa.choices import Choices  # noqa: E402
 from orias.isa.notation import STANDARD, Vocabulary, parse_bits, parse_values  # noqa: E402
 from orias.isa.rawtable import CLASSES, NOT_FORMS, Form, read_tables  # noqa: E402
 
@@ -565,7 +565,7 @@ def class_lines(
 def write(records: dict[str, dict[int, list[Record]]], folder: Path = DATA) -> None:
     """Writes all files: records by class and opcode, in match order."""
     names = TableNames(read_tables(_text(folder / "tables.isa")))
-    choices = Names(read_choices(_text(folder / "choices.isa")))
+    choices = Names(Choices(_text(folder / "choices.isa")).all())
     known: dict[object, list[Line]] = {}
     opcodes = sorted({op for forms in records.values() for op in forms})
     files: dict[str, list[tuple[str, int, list[Line]]]] = {}
