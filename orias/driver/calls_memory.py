@@ -208,6 +208,7 @@ def _copy(d: Driver, to: int, source: int, size: int) -> None:
     _check(d, to, size)
     _check(d, source, size)
     ctypes.memmove(u(to), u(source), size)
+    d.timeline.moved(d.device, size)
     if d.arena.written is not None:
         d.arena.written.copy(u(to), u(source), size)
 
@@ -312,6 +313,7 @@ def fill_work(d: Driver, to: int, pitch: int, value: int, size: int, width: int,
         _check(d, to, (rows - 1) * pitch + count * size)
 
     def work() -> None:
+        d.timeline.moved(d.device, rows * count * size)
         if d.arena.written is not None:
             for y in range(rows):
                 d.arena.written.fill(to + y * pitch, count * size)

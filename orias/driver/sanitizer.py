@@ -4,6 +4,7 @@ import json
 import mmap
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -12,9 +13,11 @@ import numpy.typing as npt
 from orias.driver.host_memory import NO_RESERVE, POOL, POOL_SIZE, HostArena
 from orias.sim.checks.checker import TOOLS, Checker, lines_of
 from orias.sim.checks.findings import Finding, Spot
+from orias.sim.core.engine import Timing
 from orias.sim.core.image import Image
 from orias.sim.core.launch import Result
 from orias.sim.core.sim_errors import Deadlock, SimError
+from orias.sim.core.state import Active, Machine
 
 Arr = npt.NDArray[Any]
 
@@ -82,9 +85,9 @@ class Sanitizer:
         self.launches += 1
         checker = Checker(image, name, self.tools, self.written)
         if "hazards" in self.tools:
-            options["hazards"] = "stale"
+            options["hazards"], options["timing"] = "stale", None
         elif set(self.tools) - {"memcheck"}:
-            options["timing"] = checker.start
+            options["timing"] = _together(checker.start, options.get("timing"))
         found = checker.findings
         try:
             result = image.launch(name, *arguments, **options)
@@ -146,6 +149,40 @@ class Sanitizer:
                 sys.stderr.write(f"orias: {path}: {e.strerror}\n")
         code = os.environ.get("ORIAS_ERROR_EXITCODE", "0")
         return int(code) if errors and code.isdigit() else 0
+
+
+_Start = Callable[[Machine], Timing | None]
+
+
+class _Both:
+    """Two sets of callbacks around every instruction."""
+
+    def __init__(self, one: Timing, other: Timing) -> None:
+        self._both = one, other
+
+    def issue(self, pc: int, cur: Active) -> None:
+        for t in self._both:
+            t.issue(pc, cur)
+
+    def read(self, act: Active) -> None:
+        for t in self._both:
+            t.read(act)
+
+    def done(self, cur: Active, act: Active | None) -> None:
+        for t in self._both:
+            t.done(cur, act)
+
+
+def _together(one: _Start, other: _Start | None) -> _Start:
+    """Starts both callbacks for each batch of blocks."""
+    if other is None:
+        return one
+
+    def start(m: Machine) -> Timing | None:
+        made = [t for t in (one(m), other(m)) if t is not None]
+        return _Both(*made) if len(made) == 2 else made[0] if made else None
+
+    return start
 
 
 def hazard(image: Image, name: str, violation: Any) -> Finding:
