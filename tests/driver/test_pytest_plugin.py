@@ -136,6 +136,8 @@ def program(monkeypatch, request):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("PYTHONSAFEPATH", "1")
     monkeypatch.setenv("COLUMNS", "200")
+    # Where Orias is installed, pytest would load the plugin by its entry point as well.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     pytester.makepyfile(test_program=TESTS)
     return pytester
@@ -167,7 +169,7 @@ def test_a_run(program):
 @needs_cc
 def test_processes_of_xdist(program):
     pytest.importorskip("xdist")
-    done = run(program, "--orias", "--orias-report", "-n", "2", "-k", "runs or within")
+    done = run(program, "-p", "xdist", "--orias", "--orias-report", "-n", "2", "-k", "runs or within")
     done.assert_outcomes(passed=3)
     done.stdout.fnmatch_lines(["*3 * store"])
 
