@@ -21,7 +21,10 @@ def _allocate(d: Driver, place: int, size: int, kind: str) -> None:
     if not size:
         raise DriverError("INVALID_VALUE", "0 bytes")
     try:
-        put64(place, d.arena.allocate(size, kind))
+        address = d.arena.allocate(size, kind)
+        put64(place, address)
+        if d.sanitizer is not None:
+            d.sanitizer.allocated(address)
     except OutOfMemory as e:
         raise DriverError("OUT_OF_MEMORY", str(e)) from None
 

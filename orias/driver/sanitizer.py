@@ -5,6 +5,7 @@ import mmap
 import os
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from orias.sim.core.sim_errors import Deadlock, SimError
 from orias.sim.core.state import Active, Machine
 
 Arr = npt.NDArray[Any]
+_OURS: Final = os.path.dirname(__file__) + os.sep
 
 
 class Written:
@@ -77,6 +79,7 @@ class Sanitizer:
         self.arena: Final = arena
         self.launches = 0
         self._ended = False
+        self._allocations = 0
         self.written: Final = Written(arena) if "initcheck" in self.tools else None
         arena.written = self.written
 
@@ -119,15 +122,21 @@ class Sanitizer:
         for f in found:
             sys.stderr.write("".join(f"orias: {line}\n" for line in f.lines()))
 
+    def allocated(self, address: int) -> None:
+        """Notes where the program makes an allocation: its number, and the line of Python that asked for it, if any."""
+        self._allocations += 1
+        line = _caller()
+        self.arena.origins[address] = f"allocation {self._allocations}{line and ' at ' + line}"
+
     def leaks(self) -> list[Finding]:
         """Device memory that the program did not give back."""
-        found = [r for r in self.arena.ranges.values() if r.start >= POOL and r.kind in ("device", "managed", "host")]
-        return [
-            Finding(
-                "memcheck", "leak", "", f"{r.size} bytes of {r.kind} memory at 0x{r.start:x} were not given back", []
-            )
-            for r in found
-        ]
+        out = []
+        for r in self.arena.ranges.values():
+            if r.start >= POOL and r.kind in ("device", "managed", "host"):
+                origin = self.arena.origins.get(r.start, "")
+                what = f"{r.size} bytes of {r.kind} memory at 0x{r.start:x}{origin and ', ' + origin},"
+                out.append(Finding("memcheck", "leak", "", f"{what} were not given back", []))
+        return out
 
     def end(self) -> int:
         """Reports the end of the program: the summary, and all findings as JSON; returns the exit code for errors."""
@@ -149,6 +158,21 @@ class Sanitizer:
                 sys.stderr.write(f"orias: {path}: {e.strerror}\n")
         code = os.environ.get("ORIAS_ERROR_EXITCODE", "0")
         return int(code) if errors and code.isdigit() else 0
+
+
+def _caller() -> str:
+    """File, line and function of the Python program that called the driver: outside of installed packages, if it is there."""
+    frame: FrameType | None = sys._getframe(1)
+    first = ""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((_OURS, "<")) and f"{os.sep}ctypes{os.sep}" not in name:
+            line = f"{name}:{frame.f_lineno} ({frame.f_code.co_name})"
+            if "site-packages" not in name:
+                return line
+            first = first or line
+        frame = frame.f_back
+    return first
 
 
 _Start = Callable[[Machine], Timing | None]
