@@ -15,6 +15,7 @@ import torch
 import triton
 import triton.testing
 from torch.overrides import TorchFunctionMode
+from triton._C import libtriton
 from triton.backends.nvidia.driver import CudaDriver
 from triton.runtime.autotuner import Autotuner
 
@@ -79,6 +80,7 @@ def replace(sm: int) -> None:
     testing.do_bench = testing.do_bench_cudagraph = lambda *_, **__: 1.0
     testing.Mark.run = lambda self, **_: None
     Autotuner._bench = lambda self, *_, **__: [1.0, 1.0, 1.0]
+    libtriton.nvidia.cublas.CublasLt = lambda *_: None
     torch.cpu.set_stream = lambda _: None
 
 
