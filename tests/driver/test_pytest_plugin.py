@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from orias.clients import pytest_plugin
 from orias.driver import library
 from tests.driver.test_driver import ROOT
 
@@ -174,10 +175,10 @@ def test_processes_of_xdist(program):
     done.stdout.fnmatch_lines(["*2 * store"])
 
 
-def test_without_the_option(program):
-    if os.path.exists("/dev/nvidiactl"):
-        pytest.skip("there is a GPU")
-    done = run(program, "-k", "test_runs or needs_sm_90", "-rs")
+def test_without_a_device(program, monkeypatch):
+    # The library may be loaded in this process.
+    monkeypatch.setattr(pytest_plugin, "_capability", lambda: 0)
+    done = program.runpytest_inprocess("-p", "orias.clients.pytest_plugin", "-k", "test_runs or needs_sm_90", "-rs")
     done.assert_outcomes(skipped=2)
     done.stdout.fnmatch_lines(["SKIPPED*no GPU (pytest --orias simulates one)"])
 
