@@ -9,8 +9,7 @@ from pathlib import Path
 from orias.cli.toolerror import ToolError
 
 USAGE = """\
-usage: orias exec [--device NAME] [--tool NAME[,NAME]...] [--exact] [--report] [--trace[=all]] [--]
-                  PROGRAM [ARGUMENT]...
+usage: orias exec [--device NAME] [--tool NAME[,NAME]...] [--exact] [--report] [--trace[=all]] [--] PROGRAM [ARGUMENT]...
 
 Runs a program whose GPU is the simulator: its CUDA driver library (libcuda.so.1) is Orias's.
 --device: H100 (default), A100, RTX4090, B200 or RTX5090 (ORIAS_DEVICE).  --trace: prints driver functions that fail,
