@@ -9,7 +9,7 @@ from pathlib import Path
 from orias.cli.toolerror import ToolError
 
 USAGE = """\
-usage: orias exec [--device NAME] [--tool NAME[,NAME]...] [--exact] [--trace[=all]] [--] PROGRAM [ARGUMENT]...
+usage: orias exec [--device NAME] [--tool NAME[,NAME]...] [--exact] [--report] [--trace[=all]] [--] PROGRAM [ARGUMENT]...
 
 Runs a program whose GPU is the simulator: its CUDA driver library (libcuda.so.1) is Orias's.
 --device: H100 (default), A100, RTX4090, B200 or RTX5090 (ORIAS_DEVICE).  --trace: prints driver functions that fail,
@@ -17,6 +17,7 @@ Runs a program whose GPU is the simulator: its CUDA driver library (libcuda.so.1
 (ORIAS_EXACT).
 --tool: checks every kernel with memcheck, racecheck, initcheck and synccheck, or with hazards (ORIAS_TOOL).  --json FILE writes
 what they found, too; --leaks reports memory that was not given back; --error-exitcode N ends with N if there are errors.
+--report: at the end, launches, instructions and modelled time of each kernel (ORIAS_REPORT).
 --env prints the environment instead of running a program.
 """
 
@@ -42,6 +43,8 @@ def exec_command(arguments: list[str]) -> int:
             environment["ORIAS_EXACT"] = "1"
         elif name == "--leaks":
             environment["ORIAS_LEAKS"] = "1"
+        elif name == "--report":
+            environment["ORIAS_REPORT"] = "1"
         elif name in _VALUES:
             environment[_VALUES[name]] = value or (arguments.pop(0) if arguments else "")
         elif name == "--env":
@@ -97,7 +100,7 @@ def settings(environment: dict[str, str]) -> dict[str, str]:
         raise ToolError(str(e)) from None
     ours = [str(Path(__file__).parents[2]), str(Path(numpy.__file__).parents[1])]
     paths = environment.get("LD_LIBRARY_PATH", "")
-    changed = {k: environment[k] for k in (*_VALUES.values(), "ORIAS_LEAKS") if environment.get(k)}
+    changed = {k: environment[k] for k in (*_VALUES.values(), "ORIAS_LEAKS", "ORIAS_REPORT") if environment.get(k)}
     changed |= {
         "LD_LIBRARY_PATH": f"{place}:{paths}" if paths else place,
         "ORIAS_DEVICE": device,

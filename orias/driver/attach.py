@@ -14,6 +14,7 @@ from orias.driver.driver_state import Driver
 from orias.driver.results import NUMBERS, DriverError
 from orias.driver.runtime_calls import failed
 from orias.driver.sanitizer import Sanitizer
+from orias.driver.timeline import print_report
 
 _CALLBACK: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
 _QUIET: Final = ("cuGetProcAddress", "cuGetProcAddress_v2", "cuGetExportTable")
@@ -23,7 +24,7 @@ _kept: list[Any] = []
 
 def connect(place: int, path: str) -> None:
     """Store the callback at address `place` of the library at `path`; without one every function fails."""
-    driver = Driver(path)
+    driver = Driver.of_process = Driver(path)
     own, runtime = library.functions(), library.runtime_functions()
     names = [*(f.symbol for f in own), *(f.symbol for f in runtime)]
     counts = [*(len(f.arguments or "") for f in own), *(f.values for f in runtime)]
@@ -67,6 +68,8 @@ def connect(place: int, path: str) -> None:
 
         atexit.register(end)
 
+    if os.environ.get("ORIAS_REPORT"):
+        atexit.register(print_report, driver.timeline)
     function = _CALLBACK(call)
     _kept.append(function)
     ctypes.c_void_p.from_address(place).value = ctypes.cast(function, ctypes.c_void_p).value

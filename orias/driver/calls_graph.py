@@ -383,10 +383,15 @@ def add_empty(d: Driver, place: int, graph: int, before: int, count: int) -> Non
     add(d, place, graph, before, count, graphs.EMPTY, graphs.nothing, None)
 
 
+def _record(d: Driver, event: int) -> graphs.Work:
+    found: Event = d.get(event, Event)
+    return lambda: found.record(d.timeline)
+
+
 @call("cuGraphAddEventRecordNode")
 def add_record(d: Driver, place: int, graph: int, before: int, count: int, event: int) -> None:
     """A record of an event."""
-    add(d, place, graph, before, count, graphs.RECORD, d.get(event, Event).record, event)
+    add(d, place, graph, before, count, graphs.RECORD, _record(d, event), event)
 
 
 @call("cuGraphAddEventWaitNode")
@@ -621,7 +626,7 @@ def set_executable_host(d: Driver, handle: int, node: int, at: int) -> None:
 @call("cuGraphExecEventRecordNodeSetEvent")
 def set_executable_record(d: Driver, handle: int, node: int, event: int) -> None:
     """Change an event."""
-    change(of_executable(d, handle, node), d.get(event, Event).record, event)
+    change(of_executable(d, handle, node), _record(d, event), event)
 
 
 @call("cuGraphExecChildGraphNodeSetParams")

@@ -12,6 +12,7 @@ from orias.driver.driver_registry import call, get32, get64, put32, put64, u
 from orias.driver.driver_state import Driver, Function
 from orias.driver.host_memory import OutOfMemory
 from orias.driver.results import DriverError, of_launch
+from orias.driver.timeline import LaunchRecord
 from orias.perf.resident_blocks import occupancy
 from orias.sim.core.sim_errors import ArgumentError, SimError
 
@@ -102,23 +103,28 @@ def run(d: Driver, launch: Launch) -> None:
     f = d.get(launch.kernel, Function)
     context, g = d.context, launch.grid
     resident = g[0] * g[1] * g[2] if launch.cooperative else 0
+    image, name, b = f.module.image, f.kernel.name, launch.block
+    sizes = g[0] * g[1] * g[2], b[0] * b[1] * b[2], launch.shared
+    time = d.timeline.measure(image, f.module.codes, name, sizes)
+    timing = None if time is None else time.start
     try:
         with d.arena.launch():
-            given = f.kernel.name, g, launch.block, launch.arguments, launch.shared, _STEPS, launch.cluster
+            given = name, g, b, launch.arguments, launch.shared, _STEPS, launch.cluster
             if d.sanitizer is None:
-                result = f.module.image.launch(*given, resident=resident, tolerant=not d.arena.exact)
+                result = image.launch(*given, resident=resident, tolerant=not d.arena.exact, timing=timing)
             else:
-                result = d.sanitizer.launch(f.module.image, *given, resident=resident, tolerant=not d.arena.exact)
+                result = d.sanitizer.launch(image, *given, resident=resident, tolerant=not d.arena.exact, timing=timing)
+        d.timeline.launched(d.device, LaunchRecord(name, g, b, result.instructions, 0), time)
         _print(result.output)
     except ArgumentError as e:
         raise DriverError("INVALID_VALUE", str(e)) from None
     except OutOfMemory as e:
         raise DriverError("LAUNCH_OUT_OF_RESOURCES", str(e)) from None
     except SimError as e:
-        _print("".join(f.module.image.syscalls.output))
+        _print("".join(image.syscalls.output))
         if d.sanitizer is None:
             sys.stderr.write(f"orias: {e}\n")
-        context.error = of_launch(e)
+        context.error, context.reported = of_launch(e), False
 
 
 def _submit(d: Driver, stream: int, launch: Launch) -> None:

@@ -21,7 +21,10 @@ def _allocate(d: Driver, place: int, size: int, kind: str) -> None:
     if not size:
         raise DriverError("INVALID_VALUE", "0 bytes")
     try:
-        put64(place, d.arena.allocate(size, kind))
+        address = d.arena.allocate(size, kind)
+        put64(place, address)
+        if d.sanitizer is not None:
+            d.sanitizer.allocated(address)
     except OutOfMemory as e:
         raise DriverError("OUT_OF_MEMORY", str(e)) from None
 
@@ -208,6 +211,7 @@ def _copy(d: Driver, to: int, source: int, size: int) -> None:
     _check(d, to, size)
     _check(d, source, size)
     ctypes.memmove(u(to), u(source), size)
+    d.timeline.moved(d.device, size)
     if d.arena.written is not None:
         d.arena.written.copy(u(to), u(source), size)
 
@@ -312,6 +316,7 @@ def fill_work(d: Driver, to: int, pitch: int, value: int, size: int, width: int,
         _check(d, to, (rows - 1) * pitch + count * size)
 
     def work() -> None:
+        d.timeline.moved(d.device, rows * count * size)
         if d.arena.written is not None:
             for y in range(rows):
                 d.arena.written.fill(to + y * pitch, count * size)

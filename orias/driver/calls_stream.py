@@ -166,6 +166,8 @@ def _compare(found: int, value: int, flags: int, bits: int) -> None:
 def create_event(d: Driver, place: int, flags: int) -> None:
     """An event."""
     d.context  # noqa: B018 - fails without a context
+    if not flags & _DISABLE_TIMING:
+        d.timeline.modelled = True
     put64(place, d.new(Event(flags)))
 
 
@@ -176,7 +178,7 @@ def record(d: Driver, event: int, stream: int, flags: int = 0) -> None:
     capture = graphs.capture_of(d, stream)
     if capture is None:
         e.captured = None
-        e.record()
+        e.record(d.timeline)
     else:
         e.captured = capture, list(capture.last[stream])
 
@@ -196,7 +198,7 @@ def destroy_event(d: Driver, event: int) -> None:
 
 @call("cuEventElapsedTime", "cuEventElapsedTime_v2")
 def elapsed(d: Driver, place: int, start: int, end: int) -> None:
-    """Milliseconds that the simulator took between two events."""
+    """Milliseconds of the device's timeline between two events."""
     a, b = d.get(start, Event), d.get(end, Event)
     if (a.flags | b.flags) & _DISABLE_TIMING or a.time is None or b.time is None:
         raise DriverError("INVALID_HANDLE", "not recorded, or without time")

@@ -3,13 +3,13 @@
 import itertools
 import os
 import threading
-import time
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from orias.cubin.model import KernelCode
 from orias.driver.devices import Device, chosen
 from orias.driver.host_memory import HostArena
 from orias.driver.results import NAMES, DriverError
+from orias.driver.timeline import Codes, Timeline
 from orias.sim.core.image import Image
 
 _FIRST_HANDLE: Final = 0x51000000
@@ -29,6 +29,8 @@ class Context:
         self.arena = HostArena.shared(device.memory)
         self.error = 0
         """Result of every later call after a kernel failed."""
+        self.reported = True
+        """Whether a call has returned it."""
         self.limits: dict[int, int] = {0: 1024, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048, 5: 128, 6: 0}
         self.cache_config = 0
         self.streams: list[int] = []
@@ -42,6 +44,8 @@ class Module:
         self.image = image
         self.context = context
         self.functions: dict[str, int] = {}
+        self.codes: Codes = {}
+        """Kernels that the machine model has read."""
 
 
 class Function:
@@ -66,7 +70,7 @@ class Stream:
 
 
 class Event:
-    """An event; ``time``: when it was recorded, in seconds, None before."""
+    """An event; ``time``: when it was recorded, in seconds of the device's timeline, None before."""
 
     def __init__(self, flags: int) -> None:
         self.flags = flags
@@ -74,9 +78,9 @@ class Event:
         self.captured: tuple[Any, list[Any]] | None = None
         """The capture that recorded it last, and the nodes before it."""
 
-    def record(self) -> None:
+    def record(self, timeline: Timeline) -> None:
         """Takes the time."""
-        self.time = time.perf_counter()
+        self.time = timeline.event()
 
 
 class Pool:
@@ -88,6 +92,9 @@ class Pool:
 
 class Driver:
     """The state of the driver in this process."""
+
+    of_process: "ClassVar[Driver | None]" = None
+    """The driver that the library of this process uses, None before its first call."""
 
     def __init__(self, path: str) -> None:
         self.path: Final = path
@@ -106,6 +113,7 @@ class Driver:
         self.current_pool = self.pool
         self.sanitizer: Any = None
         """The checks of ``orias exec --tool`` (orias.driver.sanitizer), None without."""
+        self.timeline: Final = Timeline.shared()
         self.keep: dict[str, Any] = {}
         """Bytes whose addresses clients hold."""
 
@@ -197,4 +205,5 @@ class Driver:
         if needs in ("context", "runtime"):
             error = self.context.error
             if error:
+                self.context.reported = True
                 raise DriverError(NAMES[error].removeprefix("CUDA_ERROR_"), "an earlier kernel failed")

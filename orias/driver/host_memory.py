@@ -67,7 +67,7 @@ class Range(NamedTuple):
 class HostArena(Arena):
     """Memory of a device with `capacity` bytes; offsets in its array are addresses less ``base``."""
 
-    __slots__ = ("_freed", "_libc", "_passing", "capacity", "exact", "ranges", "used", "written")
+    __slots__ = ("_freed", "_libc", "_passing", "capacity", "exact", "origins", "ranges", "used", "written")
 
     def __init__(self, capacity: int) -> None:
         super().__init__(16, _FIRST)
@@ -88,6 +88,8 @@ class HostArena(Arena):
         self.used = 0
         self.ranges: dict[int, Range] = {}
         """Allocations by first address."""
+        self.origins: dict[int, str] = {}
+        """Where the program made an allocation, by first address, in words; filled where tools check."""
         self._passing: list[int] | None = None
         self._freed: list[Range] = []
         """Allocations that were given back, by first address."""
@@ -173,7 +175,8 @@ class HostArena(Arena):
         if i >= 0 and address < self._freed[i].start + self._freed[i].size:
             r = self._freed[i]
             what = f"{address - r.start} bytes into {r.kind} memory of {r.size} bytes at 0x{r.start:x}"
-            return f"{size} bytes at 0x{address:x} are {what}, which was given back"
+            origin = self.origins.get(r.start, "")
+            return f"{size} bytes at 0x{address:x} are {what}{origin and ', ' + origin}, which was given back"
         return super()._where(address, size)
 
     def offsets(self, address: Arr, size: int, align: int) -> Arr:

@@ -132,6 +132,8 @@ def last_error(d: Driver) -> int:
     """The last error of this thread, or what ended the context; 0 for none."""
     context = d.handles.get(d.current)
     lasting = context.error if isinstance(context, Context) else 0
+    if isinstance(context, Context):
+        context.reported = True
     return lasting or _errors(d).get(threading.get_ident(), 0)
 
 

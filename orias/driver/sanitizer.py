@@ -4,6 +4,8 @@ import json
 import mmap
 import os
 import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any, Final
 
 import numpy as np
@@ -12,11 +14,14 @@ import numpy.typing as npt
 from orias.driver.host_memory import NO_RESERVE, POOL, POOL_SIZE, HostArena
 from orias.sim.checks.checker import TOOLS, Checker, lines_of
 from orias.sim.checks.findings import Finding, Spot
+from orias.sim.core.engine import Timing
 from orias.sim.core.image import Image
 from orias.sim.core.launch import Result
 from orias.sim.core.sim_errors import Deadlock, SimError
+from orias.sim.core.state import Active, Machine
 
 Arr = npt.NDArray[Any]
+_OURS: Final = os.path.dirname(__file__) + os.sep
 
 
 class Written:
@@ -74,6 +79,7 @@ class Sanitizer:
         self.arena: Final = arena
         self.launches = 0
         self._ended = False
+        self._allocations = 0
         self.written: Final = Written(arena) if "initcheck" in self.tools else None
         arena.written = self.written
 
@@ -82,9 +88,9 @@ class Sanitizer:
         self.launches += 1
         checker = Checker(image, name, self.tools, self.written)
         if "hazards" in self.tools:
-            options["hazards"] = "stale"
+            options["hazards"], options["timing"] = "stale", None
         elif set(self.tools) - {"memcheck"}:
-            options["timing"] = checker.start
+            options["timing"] = _together(checker.start, options.get("timing"))
         found = checker.findings
         try:
             result = image.launch(name, *arguments, **options)
@@ -116,15 +122,21 @@ class Sanitizer:
         for f in found:
             sys.stderr.write("".join(f"orias: {line}\n" for line in f.lines()))
 
+    def allocated(self, address: int) -> None:
+        """Notes where the program makes an allocation: its number, and the line of Python that asked for it, if any."""
+        self._allocations += 1
+        line = _caller()
+        self.arena.origins[address] = f"allocation {self._allocations}{line and ' at ' + line}"
+
     def leaks(self) -> list[Finding]:
         """Device memory that the program did not give back."""
-        found = [r for r in self.arena.ranges.values() if r.start >= POOL and r.kind in ("device", "managed", "host")]
-        return [
-            Finding(
-                "memcheck", "leak", "", f"{r.size} bytes of {r.kind} memory at 0x{r.start:x} were not given back", []
-            )
-            for r in found
-        ]
+        out = []
+        for r in self.arena.ranges.values():
+            if r.start >= POOL and r.kind in ("device", "managed", "host"):
+                origin = self.arena.origins.get(r.start, "")
+                what = f"{r.size} bytes of {r.kind} memory at 0x{r.start:x}{origin and ', ' + origin},"
+                out.append(Finding("memcheck", "leak", "", f"{what} were not given back", []))
+        return out
 
     def end(self) -> int:
         """Reports the end of the program: the summary, and all findings as JSON; returns the exit code for errors."""
@@ -146,6 +158,55 @@ class Sanitizer:
                 sys.stderr.write(f"orias: {path}: {e.strerror}\n")
         code = os.environ.get("ORIAS_ERROR_EXITCODE", "0")
         return int(code) if errors and code.isdigit() else 0
+
+
+def _caller() -> str:
+    """File, line and function of the Python program that called the driver: outside of installed packages, if it is there."""
+    frame: FrameType | None = sys._getframe(1)
+    first = ""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((_OURS, "<")) and f"{os.sep}ctypes{os.sep}" not in name:
+            line = f"{name}:{frame.f_lineno} ({frame.f_code.co_name})"
+            if "site-packages" not in name:
+                return line
+            first = first or line
+        frame = frame.f_back
+    return first
+
+
+_Start = Callable[[Machine], Timing | None]
+
+
+class _Both:
+    """Two sets of callbacks around every instruction."""
+
+    def __init__(self, one: Timing, other: Timing) -> None:
+        self._both = one, other
+
+    def issue(self, pc: int, cur: Active) -> None:
+        for t in self._both:
+            t.issue(pc, cur)
+
+    def read(self, act: Active) -> None:
+        for t in self._both:
+            t.read(act)
+
+    def done(self, cur: Active, act: Active | None) -> None:
+        for t in self._both:
+            t.done(cur, act)
+
+
+def _together(one: _Start, other: _Start | None) -> _Start:
+    """Starts both callbacks for each batch of blocks."""
+    if other is None:
+        return one
+
+    def start(m: Machine) -> Timing | None:
+        made = [t for t in (one(m), other(m)) if t is not None]
+        return _Both(*made) if len(made) == 2 else made[0] if made else None
+
+    return start
 
 
 def hazard(image: Image, name: str, violation: Any) -> Finding:

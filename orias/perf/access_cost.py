@@ -31,10 +31,16 @@ def least_turns(size: int) -> int:
 
 def global_cost(addresses: Sequence[int], size: int) -> tuple[int, int]:
     """(lines of 128 bytes, sectors of 32 bytes) that a warp's access of `size` bytes a thread touches."""
+    sectors = sectors_of(addresses, size)
+    return len({s * SECTOR // _LINE for s in sectors}), len(sectors)
+
+
+def sectors_of(addresses: Sequence[int], size: int) -> set[int]:
+    """The numbers of the sectors that an access of `size` bytes a thread touches."""
     last = size - 1
     sectors = {a // SECTOR for a in addresses}
     sectors.update([(a + last) // SECTOR for a in addresses])
-    return len({s * SECTOR // _LINE for s in sectors}), len(sectors)
+    return sectors
 
 
 def _parts(addresses: Sequence[int], count: int) -> list[Sequence[int]]:

@@ -49,22 +49,26 @@ class KernelCode:
 def kernels(data: bytes, functions: bool = False) -> list[KernelCode]:
     """The kernels of a cubin, in file order, with `functions` also those with a section of their own; CubinError for a file that is none, KeyError for a target without tables."""
     reader = Reader(data)
+    wanted = [*reader.kernels, *(reader.functions if functions else ())]
+    found = [kernel_of(reader, name) for name in wanted]
+    return [code for code in found if code is not None]
+
+
+def kernel_of(reader: Reader, name: str) -> KernelCode | None:
+    """A kernel or function of a cubin that has been read; None if it has no code."""
+    section = reader.elf.section(f".text.{name}")
+    if section is None or section.type != elf.SHT_PROGBITS or not section.data:
+        return None
+    if len(section.data) % _INST:
+        raise CubinError(f"{section.name}: {len(section.data)} bytes are not a whole number of instructions")
     profile = profile_of_sm(reader.sm)
     table = load(profile.table)
+    words = [int.from_bytes(section.data[at : at + _INST], "little") for at in range(0, len(section.data), _INST)]
     facts = Facts(profile.number("latency_class"))
-    out: list[KernelCode] = []
-    wanted = [*reader.kernels.values(), *(reader.functions.values() if functions else ())]
-    for k in wanted:
-        section = reader.elf.section(f".text.{k.name}")
-        if section is None or section.type != elf.SHT_PROGBITS or not section.data:
-            continue
-        if len(section.data) % _INST:
-            raise CubinError(f"{section.name}: {len(section.data)} bytes are not a whole number of instructions")
-        words = [int.from_bytes(section.data[at : at + _INST], "little") for at in range(0, len(section.data), _INST)]
-        code = KernelCode(k.name, profile, SectionCode(reader.elf, section, table, facts), words)
-        code.registers, code.shared = k.num_regs, reader.shared_size(k.name)
-        out.append(code)
-    return out
+    code = KernelCode(name, profile, SectionCode(reader.elf, section, table, facts), words)
+    k = reader.kernels.get(name) or reader.functions[name]
+    code.registers, code.shared = k.num_regs, reader.shared_size(name)
+    return code
 
 
 def _step(maker: StepMaker, n: Node, word: int, table: IsaTable) -> Step:

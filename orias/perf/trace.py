@@ -1,15 +1,17 @@
 """Records what the warps of a launch execute in the simulator, with the sectors and conflicts of their addresses."""
 
+import sys
 from collections.abc import Sequence
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
+import numpy.typing as npt
 
 from orias.check.code import ENDS, JUMPS, RETURNS
 from orias.isa.op import F_JUMP, GLOBAL, LOCAL, SHARED, Op
 from orias.isa.operand import PT
 from orias.perf.access_bytes import access_size
-from orias.perf.access_cost import conflicts, global_cost
+from orias.perf.access_cost import conflicts, global_cost, sectors_of
 from orias.perf.kernel_steps import KernelCode
 from orias.sim.core.image import DEFAULT_STEPS, Image
 from orias.sim.core.site import Getter, Site
@@ -17,22 +19,56 @@ from orias.sim.core.state import Active, Machine
 from orias.sim.sass.exec_mem import address32, address64
 from orias.timing.play import visit
 
+Arr = npt.NDArray[Any]
+_CACHED: Final = ("LDG", "LD")
+"""Loads whose data stays in the first cache, unless they are strong."""
+
+
+class Sample(NamedTuple):
+    """What a recorder of a part of the blocks writes down.
+
+    ``wanted``: whether to record each warp of the batch.  ``room``: so many instructions are written down, the others are
+    counted in ``left_out``.  ``warps`` of a block: a sector that a block loads again comes from the first cache and is not counted.
+    """
+
+    wanted: Arr
+    room: int
+    warps: int
+
 
 @final
 class Recorder:
     """A :class:`orias.sim.core.engine.Timing` that writes down each instruction of each warp of a batch.
 
     ``traces``: for each warp, (index of the instruction, waves, sectors) in order of execution.  ``splits``: for each of `branches`, how
-    often a warp came to it and how often its guard held for a part of the threads that came there.
+    often a warp came to it and how often its guard held for a part of the threads that came there.  `sample`: what to
+    record, None for all.
     """
 
-    def __init__(self, m: Machine, image: Image, first: int, branches: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        m: Machine,
+        image: Image,
+        first: int,
+        branches: frozenset[int] = frozenset(),
+        sample: Sample | None = None,
+    ) -> None:
         self.m: Final[Machine] = m
         self.image: Final[Image] = image
         self.first: Final[int] = first
         """Index of the kernel's first instruction among those of the module."""
         self.traces: Final[list[list[tuple[int, int, int]]]] = [[] for _ in range(m.warps)]
         self.splits: Final[dict[int, tuple[int, int]]] = dict.fromkeys(branches, (0, 0))
+        self.left_out: int = 0
+        self._sample: Final = sample
+        self._room: int = sys.maxsize if sample is None else sample.room
+        self._loaded: Final[dict[int, set[int]]] = {}
+        """The sectors that a block has loaded, by number of the block in the batch."""
+        self._warps: list[int] = []
+        """The warps that are recorded, of those that the instruction runs in."""
+        self._whole: Active | None = None
+        self._part: Active | None = None
+        """The threads of recorded warps among those of `_whole`."""
         self._pc: int = 0
         self._costs: dict[int, tuple[int, int]] = {}
         self._addresses: dict[int, tuple[Op, Getter] | None] = {}
@@ -41,16 +77,33 @@ class Recorder:
         """Notes the instruction."""
         self._pc = pc
         self._costs = {}
+        warps = cur.warps
+        self._warps = (warps if self._sample is None else warps[self._sample.wanted[warps]]).tolist()
+        if self._room < len(self._warps):
+            self._room = 0
+            self.left_out += len(self._warps)
+            self._warps = []
+        self._room -= len(self._warps)
 
     def read(self, act: Active) -> None:
         """Works out the cost of an access, before its registers change."""
         pc = self._pc
+        if not self._warps:
+            return
         if pc not in self._addresses:
             self._addresses[pc] = self._address(pc)
         found = self._addresses[pc]
         if found is None:
             return
         op, get = found
+        if self._sample is not None:
+            if act is not self._whole:
+                self._whole = act
+                keep = self._sample.wanted[act.warp_of]
+                self._part = act.subset(keep) if keep.any() else None
+            if self._part is None:
+                return
+            act = self._part
         addresses = get(self.m, act).astype(np.int64)
         if len(addresses) != act.n:
             addresses = np.broadcast_to(addresses, (act.n,))
@@ -58,16 +111,28 @@ class Recorder:
         starts = np.flatnonzero(np.diff(act.warp_of, prepend=-1))
         ends = np.append(starts[1:], act.n)
         shared = op.space == SHARED
+        cached = self._sample is not None and op.base in _CACHED and not op.has("STRONG")
         for w, a, b in zip(act.warps, starts, ends, strict=True):
             part = addresses[a:b].tolist()
-            self._costs[int(w)] = (conflicts(part, size), 0) if shared else global_cost(part, size)
+            if cached:
+                self._costs[int(w)] = self._first_touch(int(w), part, size)
+            else:
+                self._costs[int(w)] = (conflicts(part, size), 0) if shared else global_cost(part, size)
+
+    def _first_touch(self, warp: int, addresses: list[int], size: int) -> tuple[int, int]:
+        """The cost of a load, without the sectors that its block has loaded before."""
+        assert self._sample is not None
+        loaded = self._loaded.setdefault(warp // self._sample.warps, set())
+        before = len(loaded)
+        loaded.update(sectors_of(addresses, size))
+        return global_cost(addresses, size)[0], len(loaded) - before
 
     def done(self, cur: Active, act: Active | None) -> None:
         """Writes the instruction down for each warp."""
         index = self._pc - self.first
         costs = self._costs
-        for w in cur.warps:
-            waves, sectors = costs.get(int(w), (1, 0))
+        for w in self._warps:
+            waves, sectors = costs.get(w, (1, 0))
             self.traces[w].append((index, waves, sectors))
         if index in self.splits:
             came, split = self.splits[index]
@@ -140,8 +205,7 @@ def record(
             out.splits[index] = (before[0] + came, before[1] + split)
         for start in range(0, len(recorder.traces), warps):
             if len(out.blocks) < most_blocks:
-                traces = [without_polls(t, code) for t in recorder.traces[start : start + warps]]
-                out.blocks.append([_visits(t, len(code.nodes)) for t in traces])
+                out.blocks.append([visits(t, code) for t in recorder.traces[start : start + warps]])
     return out
 
 
@@ -171,9 +235,11 @@ def without_polls(trace: list[tuple[int, int, int]], code: KernelCode) -> list[t
     return out
 
 
-def _visits(trace: list[tuple[int, int, int]], count: int) -> list[int]:
-    """The trace of one warp; instructions of other sections (functions called through pointers) are left out."""
+def visits(trace: list[tuple[int, int, int]], code: KernelCode) -> list[int]:
+    """The trace of one warp for the model, without failed polls and instructions of other sections (functions called through pointers)."""
     out: list[int] = []
+    count = len(code.nodes)
+    trace = without_polls(trace, code)
     last = len(trace) - 1
     for k, (index, waves, sectors) in enumerate(trace):
         if 0 <= index < count:

@@ -182,7 +182,7 @@ class _SubCore:
 
 @final
 class Player:
-    """One multiprocessor.  ``far``: data of global memory comes from beyond the first cache."""
+    """One multiprocessor.  ``far``: the sectors of global memory that traces have come from beyond the first cache."""
 
     __slots__ = (
         "_address_cycles", "_arrived", "_barrier_release", "_blocks", "_depbar_stall", "_events", "_far_bytes", "_far_free",
@@ -378,8 +378,8 @@ class Player:
         sub.unit_left = leave
         sub.queue.append(leave)
         arrive = leave + step.raw - step.war + (waves - 1)
-        if self.far and step.memory == GLOBAL:
-            sectors = v >> WAVES_BITS & _SECTORS_MASK
+        sectors = v >> WAVES_BITS & _SECTORS_MASK
+        if self.far and step.memory == GLOBAL and sectors:
             taken = max(leave, self._far_free)
             self._far_free = taken + (sectors * 32 + self._far_bytes - 1) // self._far_bytes
             if step.loads:

@@ -103,6 +103,23 @@ def test_cubin_runs(context):
     saxpy(context, orias.compile(SAXPY, arch="sm_90").data)
 
 
+def test_events_have_the_time_of_the_model(context):
+    events = [c_void_p(), c_void_p()]
+    for e in events:
+        context("cuEventCreate", byref(e), 0)
+    times = []
+    f = function(context, SAXPY, b"saxpy")
+    x, y = allocate(context, 1 << 20), allocate(context, 1 << 20)
+    for grid in (8, 8, 1024):
+        context("cuEventRecord", events[0], None)
+        assert launch(context, f, grid, 256, [x, y, c_float(2), c_int(1 << 18)]) == 0
+        context("cuEventRecord", events[1], None)
+        ms = c_float()
+        context("cuEventElapsedTime", byref(ms), *events)
+        times.append(ms.value)
+    assert times[0] == pytest.approx(times[1]) and 0.0005 < times[0] < times[2] < 0.1
+
+
 def test_cubin_of_another_device_is_refused(context):
     assert context.code("cuModuleLoadData", byref(c_void_p()), orias.compile(SAXPY, arch="sm_80").data) == 209
 

@@ -118,15 +118,19 @@ def test_faults_are_reported(tmp_path):
     done, report = run(tmp_path, "bad")
     assert done.returncode == 9
     kinds = [(f["tool"], f["kind"], f["kernel"]) for f in report["findings"]]
-    assert kinds[:4] == [
+    assert kinds[:5] == [
         ("initcheck", "uninitialised", "copy"),
         ("racecheck", "read after write", "race"),
+        ("racecheck", "write after write", "race"),
         ("memcheck", "OutOfBounds", "copy"),
         ("memcheck", "Misaligned", "copy"),
     ]
-    assert {k[1] for k in kinds[4:]} == {"leak"}
-    freed = report["findings"][2]
-    assert "given back" in freed["message"] and freed["places"][0]["ptx"] == "11"
+    assert {k[1] for k in kinds[5:]} == {"leak"}
+    leaks = [f["message"] for f in report["findings"][5:]]
+    assert all("program.py:11 (memory), were not given back" in m for m in leaks)
+    assert [m.split(", ")[1].split(" at ")[0] for m in leaks] == ["allocation 1", "allocation 3", "allocation 4"]
+    freed = report["findings"][3]
+    assert "program.py:11 (memory), which was given back" in freed["message"] and freed["places"][0]["ptx"] == "11"
     assert "orias: racecheck: race at shared address" in done.stderr
     assert "nobody wrote" in done.stderr
 

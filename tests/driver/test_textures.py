@@ -131,3 +131,50 @@ def test_tensor_map(cuda):
     assert encode(place + 8) == 1 and encode(place, kind=99) == 1
     cuda("cuTensorMapReplaceAddress", c_uint64(place), c_uint64(0x200000001000))
     assert TensorMap(ctypes.string_at(place, 128)).address == 0x200000001000
+
+
+EDGE = b"""
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry edge(.param .align 64 .b8 map[128], .param .u64 out)
+{
+  .shared .align 128 .b8 buf[256];
+  .shared .align 8 .b64 done;
+  .reg .b32 %r<6>; .reg .b64 %a<4>; .reg .pred %p<2>;
+  mov.b64 %a0, map; cvta.param.u64 %a1, %a0;
+  ld.param.u64 %a2, [out];
+  mov.u32 %r0, %tid.x; mov.u32 %r1, buf; mov.u32 %r2, done; mov.u32 %r3, 0;
+  setp.ne.u32 %p0, %r0, 0;
+  @%p0 bra WAIT;
+  mbarrier.init.shared.b64 [%r2], 1;
+  mbarrier.arrive.expect_tx.shared.b64 %a3, [%r2], 256;
+  cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%a1, {%r3}], [%r2];
+WAIT:
+  bar.sync 0;
+TRY:
+  mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0;
+  @!%p1 bra TRY;
+  mad.lo.u32 %r4, %r0, 4, %r1; ld.shared.u32 %r5, [%r4];
+  mad.wide.u32 %a2, %r0, 4, %a2; st.global.u32 [%a2], %r5;
+  ret;
+}
+"""
+
+
+def test_a_box_beyond_the_tensor_is_zero(context):
+    """Only the tensor's own memory is read: what lies elsewhere in the process need not be mapped."""
+    n = 40
+    data, out = np.arange(1, n + 1, dtype=np.uint32), np.ones(64, np.uint32)
+    room = ctypes.create_string_buffer(256)
+    place = -(-ctypes.addressof(room) // 64) * 64
+    p = c_uint64()
+    context("cuMemAlloc_v2", byref(p), ctypes.c_size_t(4 * n))
+    context("cuMemcpyHtoD_v2", p, c_void_p(data.ctypes.data), ctypes.c_size_t(4 * n))
+    u64, u32 = ctypes.c_uint64, ctypes.c_uint32
+    sizes = (u64 * 1)(n), (u64 * 1)(0), (u32 * 1)(64), (u32 * 1)(1)
+    context("cuTensorMapEncodeTiled", c_uint64(place), 2, 1, p, *sizes, 0, 0, 0, 0)
+    map_ = (ctypes.c_ubyte * 128).from_buffer_copy(ctypes.string_at(place, 128))
+    assert launch(context, function(context, EDGE, b"edge"), 1, 64, [map_, c_uint64(out.ctypes.data)]) == 0
+    assert context.code("cuCtxSynchronize") == 0
+    assert list(out) == [*data, *[0] * (64 - n)]

@@ -10,7 +10,9 @@ from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, line_tables
 from orias.isa.decode import Decoded
 from orias.isa.operand import K_R, in_file, is_pred
 from orias.sim.checks.accesses import Access, Touched, accesses_of
-from orias.sim.checks.findings import Finding, Spot
+from orias.sim.checks.findings import Coordinates, Finding, Spot
+from orias.sim.checks.global_race import GlobalRaces
+from orias.sim.checks.global_race import Spot as Access_
 from orias.sim.checks.race_check import RaceCheck, barrier_numbers
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import Fault
@@ -50,6 +52,8 @@ class _Step:
         self.packed = False
         self.waits = False
         self.mask: Getter | None = None
+        self.strong = d is not None and (d.op.has("STRONG") or d.op.has("MMIO"))
+        self.cluster = self.base.startswith("UCGABAR")
         if d is None:
             return
         try:
@@ -72,7 +76,7 @@ class _Step:
     @property
     def idle(self) -> bool:
         """True if no check looks at the instruction."""
-        return not (self.accesses or self.whole or self.number or self.mask)
+        return not (self.accesses or self.whole or self.number or self.mask or self.cluster)
 
 
 class Checker:
@@ -86,7 +90,7 @@ class Checker:
         self.findings: list[Finding] = []
         self._seen: dict[tuple[object, ...], Finding] = {}
         self._steps: dict[int, _Step] = {}
-        self._lines: dict[str, dict[int, str]] = {}
+        self.globals: Final = GlobalRaces(self._race) if "racecheck" in tools else None
 
     def start(self, m: Machine) -> "_Batch":
         """The callbacks for a batch of blocks."""
@@ -101,10 +105,21 @@ class Checker:
 
     def spot(self, m: Machine, pc: int, thread: int) -> Spot:
         """An instruction and a thread."""
-        plan = self.image.compile(pc)
         at = [[int(m.special[f"SR_{n}.{axis}"][thread]) for axis in "XYZ"] for n in ("CTAID", "TID")]
         block, who = ((x, y, z) for x, y, z in at)
-        return Spot(plan.address, plan.text(), block, who, *lines_of(self.image, pc))
+        return self._place(pc, block, who)
+
+    def _place(self, pc: int, block: Coordinates, thread: Coordinates) -> Spot:
+        plan = self.image.compile(pc)
+        return Spot(plan.address, plan.text(), block, thread, *lines_of(self.image, pc))
+
+    def _race(self, kind: str, offset: int, earlier: Access_, later: Access_) -> None:
+        """A race in global memory."""
+        message = f"race at global address 0x{offset + self.image.arena.base:x}: {kind}"
+        self.add(
+            "racecheck", kind, message, ("global race", kind, earlier[0], later[0]),
+            lambda: [self._place(*later), self._place(*earlier)],
+        )  # fmt: skip
 
     def add(self, tool: str, kind: str, message: str, key: tuple[object, ...], spots: Callable[[], list[Spot]]) -> None:
         """A finding; one that is known already is counted."""
@@ -144,6 +159,8 @@ class _Batch:
         self.race = RaceCheck(m, self._race) if "racecheck" in checker.tools else None
         self.shared = np.zeros(len(m.shared.data), np.bool_) if "initcheck" in checker.tools else None
         """Bytes of shared memory that were written."""
+        all_races = checker.globals
+        self.first = 0 if all_races is None or self.race is None else all_races.start(m, self.race)
 
     def issue(self, pc: int, cur: Active) -> None:
         """Before the guard is read."""
@@ -165,6 +182,8 @@ class _Batch:
             self._mask(step, act)
         if step.whole:
             self._whole(step, act)
+        if step.cluster:
+            self._cluster(act)
         for access in step.accesses:
             try:
                 parts = access.touched(self.m, act)
@@ -174,7 +193,7 @@ class _Batch:
                 if part.space == SHARED:
                     self._shared(access, part, act)
                 elif part.space == GLOBAL:
-                    self._global(access, part)
+                    self._global(access, part, act, step.strong)
 
     # -- memory
 
@@ -195,7 +214,7 @@ class _Batch:
             elif access.reads:
                 self.race.load(part)
 
-    def _global(self, access: Access, part: Touched) -> None:
+    def _global(self, access: Access, part: Touched, act: Active, strong: bool) -> None:
         memory = self.checker.memory
         if memory is not None:
             if access.reads:
@@ -204,16 +223,27 @@ class _Batch:
                     self._uninitialised("global", access, part, int(np.argmax(bad)))
             if access.writes:
                 memory.wrote(part.offset, access.size)
-        if self.race is not None and access.atomic:
-            self.race.atomic(part, access.size, False)
+        races = self.checker.globals
+        if self.race is not None and races is not None:
+            data = access.bytes_of(self.m, act, part)
+            races.access(self.m, self.race, self.first, access, part, self.pc, data, strong)
 
     def _whole(self, step: _Step, act: Active) -> None:
         if self.race is not None and step.base == "SYNCS":
             self.race.barrier_object(act.warps)
+            if self.m.cluster_size > 1:
+                self._cluster(act)
         if self.shared is not None:
             self.shared[:] = True
         if self.checker.memory is not None and step.base != "SYNCS":
             self.checker.memory.wrote_anything()
+
+    def _cluster(self, act: Active) -> None:
+        """A barrier of the cluster, or a barrier object that others of it may reach."""
+        races = self.checker.globals
+        if self.race is not None and races is not None:
+            self.race.barrier_object(act.warps)
+            races.cluster(self.first + np.unique(act.warps // self.race.per_block), self.m.cluster_size)
 
     def _uninitialised(self, space: str, access: Access, part: Touched, i: int) -> None:
         pc, thread = self.pc, int(part.threads[i])

@@ -392,7 +392,7 @@ class Image:
         mufu_error: int = 0,
         hazards: str = "",
         resident: int = 0,
-        timing: Callable[[Machine], Timing] | None = None,
+        timing: Callable[[Machine], Timing | None] | None = None,
         fill: int = POISON,
         tolerant: bool = False,
     ) -> Result:
@@ -408,7 +408,7 @@ class Image:
         control words guarantee them.  ``stop`` ends at the first read that is too early; ``stale`` continues with the
         old value and lists all of them.  `resident`: clusters (or blocks) that run at a time, 0 for as many as fit; the work
         of others can be taken by ``clusterlaunchcontrol.try_cancel``.  `timing`: makes, for the machine of each batch of blocks, the
-        callbacks around its instructions.  `fill`: the value of registers before they are written; its low byte fills shared and
+        callbacks around its instructions (None for none).  `fill`: the value of registers before they are written; its low byte fills shared and
         local memory (0xcd with the default, a pattern that stands out).  `tolerant`: threads go on at WARPSYNC where the others
         of their mask wait for ever at another instruction, instead of a :class:`Deadlock`, and shared memory ends at a
         multiple of 128 bytes, as on devices.  Raises a subclass of :class:`SimError`.

@@ -80,7 +80,7 @@ class Options(NamedTuple):
     mufu_error: int = 0
     hazards: str = ""
     resident: int = 0
-    timing: Callable[[Machine], Timing] | None = None
+    timing: Callable[[Machine], Timing | None] | None = None
     fill: int = POISON
     tolerant: bool = False
 

@@ -345,7 +345,8 @@ class Tensor:
 
         def finish() -> None:
             if load:
-                data = np.where(kept, m.arena.data[outside], _filler(t, len(offset)))
+                data = _filler(t, len(offset))
+                data[kept] = m.arena.data[outside[kept]]
                 for start in starts:
                     m.shared.data[inside + (start - starts[0])] = data
                 _report(m, a, i, self.signal, self.ranks, size, self.pair)
@@ -413,7 +414,7 @@ def _filler(t: TensorMap, count: int) -> Arr:
     if not t.fill:
         return np.zeros(count * t.size, U8)
     pattern = {2: b"\xff\x7f", 4: b"\xff\xff\xff\x7f", 8: b"\xff" * 7 + b"\x7f"}.get(t.size, b"\xff")
-    return np.frombuffer(pattern * count, U8)
+    return np.frombuffer(bytearray(pattern * count), U8)
 
 
 def _reduced(t: TensorMap, kind: str, old: Arr, new: Arr) -> Arr:

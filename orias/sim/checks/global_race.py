@@ -1,0 +1,278 @@
+"""Races in global memory by happens-before, within and between the blocks of a launch.
+
+Each byte remembers its last write and two last reads, as in shared memory (``race_check.py``).  Within a block the vector
+clocks of its warps order accesses.  Between blocks, time is counted in epochs: a block begins one whenever it accesses an
+address by an atomic or a strong access (volatile, relaxed, release), and who accesses that address later so is ordered
+after all that the block did before.  Blocks that never meet like this are never ordered.  A plain read of what atomics and
+strong stores write is no race.  Missing fences are not found, and what bulk copies access is not followed.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from orias.sim.checks.accesses import Access, Touched
+from orias.sim.checks.race_check import RaceCheck
+from orias.sim.core.state import Machine
+
+Arr = npt.NDArray[Any]
+Spot = tuple[int, tuple[int, int, int], tuple[int, int, int]]
+"""Instruction (number), block and thread."""
+Report = Callable[[str, int, Spot, Spot], None]
+"""Kind, offset in device memory, the earlier access and the later one."""
+_PAGE_BITS: Final = 12
+_PAGE: Final = 1 << _PAGE_BITS
+_MOST_PAGES: Final = 4096
+"""Pages that are followed: accesses of others are not checked."""
+_MOST_EVENTS: Final = 4_000_000
+"""Instructions of warps that are remembered; those after them are not checked."""
+_MOST_MEETINGS: Final = 5_000_000
+"""Pairs of blocks that are looked at where blocks meet; nothing is checked after them."""
+_FIRST_EVENTS: Final = 1024
+_WRITE, _READ, _SECOND_READ = range(3)
+
+
+class GlobalRaces:
+    """The accesses of a launch to global memory."""
+
+    def __init__(self, report: Report) -> None:
+        self.report: Final = report
+        self._slots: Final[dict[int, int]] = {}
+        """Page -> its place in the arrays over bytes."""
+        self._event = np.full((3, 0), -1, np.int32)
+        """The event of the last write and of two reads of each byte, -1 for none."""
+        self._lane = np.zeros((3, 0), np.uint8)
+        self._strong = np.zeros(0, np.bool_)
+        """Whether the last write of each byte was an atomic or strong one."""
+        self._events: Arr = np.zeros((5, _FIRST_EVENTS), np.int32)
+        """Of each event: block (number in the launch), warp in the block, clock of the warp, epoch of the block, instruction."""
+        self._count = 0
+        self._meetings = 0
+        self._epoch: Final[dict[int, int]] = {}
+        self._after: Final[dict[int, dict[int, int]]] = {}
+        """Block -> other blocks, with the first epoch of theirs that is not before what the block does now."""
+        self._met: Final[dict[int, dict[int, int]]] = {}
+        """Address of atomics -> what is before an access there, likewise."""
+        self._blocks: Final[list[tuple[int, int, int]]] = []
+        """Coordinates of all blocks so far."""
+        self._size: tuple[int, int] = (1, 1)
+
+    def start(self, m: Machine, race: RaceCheck) -> int:
+        """Enters the blocks of a batch; returns the number of the first."""
+        first = len(self._blocks)
+        threads = race.per_block * 32
+        for b in range(race.blocks):
+            x, y, z = (int(m.special[f"SR_CTAID.{axis}"][b * threads]) for axis in "XYZ")
+            self._blocks.append((x, y, z))
+        tid = [m.special[f"SR_TID.{axis}"][:threads] for axis in "XY"]
+        self._size = int(tid[0].max()) + 1, int(tid[1].max()) + 1
+        return first
+
+    def _place(self, at: Arr) -> Arr:
+        """Indices of bytes in the arrays; -1 for those that are not followed."""
+        pages = at >> _PAGE_BITS
+        unique, inverse = np.unique(pages, return_inverse=True)
+        slots = np.empty(len(unique), np.int64)
+        for k, page in enumerate(unique.tolist()):
+            slot = self._slots.get(page, -1)
+            if slot < 0 and len(self._slots) < _MOST_PAGES:
+                slot = self._slots[page] = len(self._slots)
+            slots[k] = slot
+        self._grow(len(self._slots) << _PAGE_BITS)
+        found = slots[inverse]
+        out: Arr = np.where(found < 0, -1, (found << _PAGE_BITS) + (at & _PAGE - 1))
+        return out
+
+    def _grow(self, size: int) -> None:
+        have = len(self._strong)
+        if size > have:
+            more = max(size, 2 * have) - have
+            self._event = np.concatenate((self._event, np.full((3, more), -1, np.int32)), axis=1)
+            self._lane = np.concatenate((self._lane, np.zeros((3, more), np.uint8)), axis=1)
+            self._strong = np.concatenate((self._strong, np.zeros(more, np.bool_)))
+
+    def _enter(self, block: Arr, warp: Arr, clock: Arr, pc: int) -> int:
+        """Remembers an instruction of some warps; returns the number of the first event."""
+        first, n = self._count, len(block)
+        if first + n > self._events.shape[1]:
+            more = max(n, self._events.shape[1])
+            self._events = np.concatenate((self._events, np.zeros((5, more), np.int32)), axis=1)
+        epoch = [self._epoch.get(b, 0) for b in block.tolist()]
+        self._events[:, first : first + n] = block, warp, clock, epoch, np.full(n, pc)
+        self._count += n
+        return first
+
+    # -- synchronisation
+
+    def _meet(self, addresses: Arr, blocks: Arr, acquires: bool, releases: bool) -> None:
+        """Blocks synchronise at addresses, in the order of their threads."""
+        for address, block in dict.fromkeys(zip(addresses.tolist(), blocks.tolist(), strict=True)):
+            met = self._met.get(address)
+            after = self._after.setdefault(block, {})
+            self._meetings += 1 + len(after) + (0 if met is None else len(met))
+            if acquires and met is not None:
+                for b, epoch in met.items():
+                    if epoch > after.get(b, 0):
+                        after[b] = epoch
+            if releases:
+                epoch = self._epoch[block] = self._epoch.get(block, 0) + 1
+                met = self._met.setdefault(address, {})
+                for b, known in after.items():
+                    if known > met.get(b, 0):
+                        met[b] = known
+                met[block] = epoch
+
+    # -- accesses
+
+    def access(
+        self,
+        m: Machine,
+        race: RaceCheck,
+        first: int,
+        access: Access,
+        part: Touched,
+        pc: int,
+        data: Arr | None,
+        strong: bool,
+    ) -> None:
+        """Checks accesses, and remembers them; `first`: number of the batch's first block; `strong`: or an atomic."""
+        if self._count > _MOST_EVENTS or self._meetings > _MOST_MEETINGS:
+            return
+        threads = part.threads
+        block = first + threads // (race.per_block * 32)
+        synchronises = strong or access.atomic
+        warps, of = np.unique(threads >> 5, return_inverse=True)
+        own = warps % race.per_block
+        events = self._enter(first + warps // race.per_block, own, race.clock[warps, own], pc) + of
+        if synchronises:
+            self._meet(part.offset, block, access.reads, access.writes)
+        elif access.reads:
+            part_of_wait = self._wait(part, block)
+            if part_of_wait is not None:
+                race.atomic(part_of_wait, access.size, False)
+        size = access.size
+        offset = (part.offset[:, None] + np.arange(size)).reshape(-1)
+        at = self._place(offset)
+        thread, event = np.repeat(threads, size), np.repeat(events, size)
+        new = None if data is None else data.reshape(-1)
+        quiet = np.zeros(len(at), np.bool_) if new is None else m.arena.data[offset] == new
+        keep = at >= 0
+        if not keep.all():
+            at, thread, event, offset, quiet = at[keep], thread[keep], event[keep], offset[keep], quiet[keep]
+            new = None if new is None else new[keep]
+        check = _Check(self, race, pc, at, offset, thread, event)
+        writes = access.writes
+        bad = check.unordered(_WRITE)
+        bad &= ~(self._strong[at] & (synchronises or not writes))
+        check.report("write after write" if writes else "read after write", _WRITE, bad & ~quiet)
+        if synchronises:
+            race.atomic(part, size, False)
+        if not writes:
+            if not synchronises:
+                self._remember_reads(check)
+            return
+        if not synchronises:
+            for which in (_READ, _SECOND_READ):
+                check.report("write after read", which, check.unordered(which) & ~quiet)
+            check.together(new)
+            self._event[_READ, at] = self._event[_SECOND_READ, at] = -1
+        check.put(_WRITE, np.ones(len(at), np.bool_))
+        self._strong[at] = synchronises
+
+    def _wait(self, part: Touched, block: Arr) -> Touched | None:
+        """A plain read of what an atomic or a strong store wrote counts as a wait for it: returns the part that is one."""
+        known = [i for i, a in enumerate(part.offset.tolist()) if a in self._met] if self._met else []
+        if not known:
+            return None
+        self._meet(part.offset[known], block[known], True, False)
+        return Touched(part.space, part.offset[known], part.threads[known], None)
+
+    def cluster(self, block: Arr, size: int) -> None:
+        """Blocks (numbers in the launch) come to a barrier of their clusters of `size` blocks."""
+        self._meet(-1 - block // size, block, True, True)
+
+    def _remember_reads(self, check: "_Check") -> None:
+        old = self._event[_READ, check.at]
+        free = (old < 0) | ~check.unordered(_READ) | check.same(old)
+        check.put(_READ, free)
+        check.put(_SECOND_READ, ~free)
+        # Of several warps that read a byte at once, one is in the first trace: another goes to the second.
+        check.put(_SECOND_READ, ~check.same(self._event[_READ, check.at]))
+
+
+class _Check:
+    """The bytes that threads access by one instruction: places in the arrays, offsets in memory, threads, events."""
+
+    def __init__(
+        self, all_: GlobalRaces, race: RaceCheck, pc: int, at: Arr, offset: Arr, thread: Arr, event: Arr
+    ) -> None:
+        self.all = all_
+        self.race = race
+        self.pc = pc
+        self.at = at
+        self.offset = offset
+        self.thread = thread
+        self.event = event
+
+    def same(self, old: Arr) -> Arr:
+        """Where an event is one of the same warp."""
+        mine, theirs = self.all._events[:2, self.event], self.all._events[:2, old]
+        out: Arr = (mine == theirs).all(axis=0) & (old >= 0)
+        return out
+
+    def unordered(self, which: int) -> Arr:
+        """Which bytes have an earlier access of this kind by another warp that nothing orders before this one."""
+        old = self.all._event[which, self.at]
+        bad: Arr = (old >= 0) & ~self.same(old)
+        i = np.flatnonzero(bad)
+        if not len(i):
+            return bad
+        now, then = self.all._events[:, self.event[i]], self.all._events[:, old[i]]
+        near = now[0] == then[0]
+        inside = i[near]
+        if len(inside):
+            clock = self.race.clock[self.thread[inside] >> 5, then[1, near]]
+            bad[inside] = clock < then[2, near]
+        pairs, of = np.unique(np.stack((now[0, ~near], then[0, ~near]), axis=1), axis=0, return_inverse=True)
+        reached = [self.all._after.get(b, {}).get(other, 0) for b, other in pairs.tolist()]
+        if reached:
+            bad[i[~near]] = np.array(reached)[of.reshape(-1)] <= then[3, ~near]
+        return bad
+
+    def report(self, kind: str, which: int, bad: Arr) -> None:
+        """Reports the first of some bytes with the earlier access."""
+        if bad.any():
+            i = int(np.argmax(bad))
+            event, lane = int(self.all._event[which, self.at[i]]), int(self.all._lane[which, self.at[i]])
+            self.all.report(
+                kind,
+                int(self.offset[i]),
+                self._spot(event, lane),
+                self._spot(int(self.event[i]), int(self.thread[i]) & 31),
+            )
+
+    def _spot(self, event: int, lane: int) -> Spot:
+        block, warp, _, _, pc = (int(v) for v in self.all._events[:, event])
+        (x, y), i = self.all._size, 32 * warp + lane
+        return pc, self.all._blocks[block], (i % x, i // x % y, i // (x * y))
+
+    def together(self, new: Arr | None) -> None:
+        """Different values that several warps store to a byte by one instruction."""
+        order = np.argsort(self.at, kind="stable")
+        a, e = self.at[order], self.event[order]
+        clash = (a[1:] == a[:-1]) & (e[1:] != e[:-1])
+        if new is not None:
+            v = new[order]
+            clash &= v[1:] != v[:-1]
+        if clash.any():
+            k = int(np.argmax(clash))
+            spots = [self._spot(int(self.event[i]), int(self.thread[i]) & 31) for i in order[k : k + 2]]
+            self.all.report("write after write", int(self.offset[order[k]]), spots[0], spots[1])
+
+    def put(self, which: int, where: Arr) -> None:
+        """Makes these accesses the last ones of a kind."""
+        at = self.at[where]
+        self.all._event[which, at] = self.event[where]
+        self.all._lane[which, at] = self.thread[where] & 31
