@@ -125,7 +125,7 @@ def attempt(
     costly = kept(fn, file)
     occ = fixed_occupancy(rg, file)
     triads = _triads(classes) if file == K_R and comfort else {}
-    late = LateReads(rg, fixed_occupancy(rg, K_R)) if file == K_R and comfort else None
+    late = LateReads(rg) if file == K_R and comfort else None
     for c in todo:
         c.slot = -1
     used = 0
@@ -152,19 +152,19 @@ def attempt(
 class LateReads:
     """Registers that an operation has yet to read some time after it has issued."""
 
-    __slots__ = ("at", "fixed", "fixed_rest", "pending", "rest", "roomy")
+    __slots__ = ("at", "pending", "rest", "roomy")
 
-    def __init__(self, rg: Ranges, fixed: Occupancy) -> None:
+    def __init__(self, rg: Ranges) -> None:
         needs = units(rg.fn.target.sm).needs
         self.at: Final[bytearray] = bytearray(rg.points + 1)
         """1 at the points whose instruction reads its sources late."""
         for point, inst in enumerate(rg.insts):
             if inst is not None and not inst.op.flags & F_PSEUDO and needs(inst.op, inst.dst, inst.src) & NEEDS_READ:
                 self.at[point] = 1
-        self.rest: Final[int] = rg.fn.knobs.reg_alloc_late_read_distance
-        self.fixed_rest: Final[int] = rg.fn.knobs.reg_alloc_fixed_read_distance
-        self.fixed: Final[Occupancy] = fixed
-        """Where the code names physical registers: the scheduler moves those writes up only past readers of other registers."""
+        knobs = rg.fn.knobs
+        # Calls by the ABI take registers anyway, which are free between them.
+        calls = any(not rg.fn.calls[inst.uid].exact for _, inst in rg.clobbers)
+        self.rest: Final[int] = knobs.reg_alloc_call_read_distance if calls else knobs.reg_alloc_late_read_distance
         self.pending: Final[Occupancy] = Occupancy(rg.points)
         self.roomy: Final[int] = (1 << FREE_WORDS) - 1 if rg.fn.kind == "entry" else 0
         """Registers that cost no occupancy."""
@@ -186,7 +186,6 @@ class LateReads:
             out |= self.pending.taken(s, s + 1)
             if at[e]:
                 out |= occ.taken(e + 1, min(e + 1 + self.rest, last))
-                out |= self.fixed.taken(e + 1, min(e + 1 + self.fixed_rest, last))
         return out
 
 
