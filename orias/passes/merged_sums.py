@@ -36,8 +36,6 @@ _MIN_OF_SUM: Final[dict[Op, Op]] = {
     op("VIMNMX"): op("VIADDMNMX"),
     op("VIMNMX.U32"): op("VIADDMNMX.U32"),
 }
-_ONE: Final = 1
-_MINUS_ONE: Final = 0xFFFFFFFF
 
 
 def merge_sums(fn: Func) -> bool:
@@ -119,9 +117,9 @@ def _condition(d: Inst, negated: bool) -> tuple[int, Opnd] | None:
     if negated:
         x, y = negate(x), negate(y)
     step = add(x, negate(y))
-    if step == _ONE:
+    if step == 1:
         return y, d.src[2]
-    if step == _MINUS_ONE:
+    if step == negate(1):
         return x, d.src[2] ^ INV
     return None
 
