@@ -67,7 +67,9 @@ def _is_copy(inst: Inst) -> bool:
     if inst.op is not OP_COPY or len(inst.dst) != 1 or inst.guard != PT or inst.old != K_NONE:
         return False
     d, c = inst.dst[0], inst.src[0]
-    return in_file(d, K_UR) and is_vreg(d) and not has_lane(d) and is_const(c) and not has_lane(c) and not has_modifiers(c)
+    return (
+        in_file(d, K_UR) and is_vreg(d) and not has_lane(d) and is_const(c) and not has_lane(c) and not has_modifiers(c)
+    )
 
 
 def _group(fn: Func, b: Block, run: Run, size: int, words: dict[int, Opnd]) -> None:
