@@ -119,6 +119,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("RegAllocCoalesceMaxWords", 16, 8, 64, "words", "AllocateRegisters", "Width that registers joined because of a move may come to."),
     Knob("RegAllocRestDistance", 8, 0, 1_024, "instructions", "AllocateRegisters", "Instructions that a register rests after its last use, where there are enough."),
     Knob("RegAllocLateReadDistance", 6, 0, 1_024, "instructions", "AllocateRegisters", "Instructions that a register rests after an operation that reads it late, where there are enough."),
+    Knob("RegAllocCallReadDistance", 12, 0, 1_024, "instructions", "AllocateRegisters", "The same in functions that call others by the ABI, where registers are free between calls."),
     Knob("RegAllocSnugReach", 256, 1, 65_536, "instructions", "AllocateRegisters", "Distance within which the tightest packing looks for occupied registers."),
     Knob("RegAllocPackTrials", 18, 0, 1_000, "tries", "AllocateRegisters", "Tries to do with fewer registers."),
     Knob("RegAllocPackBudget", 60_000, 0, 100 * _M, "values", "AllocateRegisters", "Values that these tries may place."),

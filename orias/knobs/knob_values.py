@@ -29,6 +29,7 @@ class Knobs:
         "reassociate_holders",
         "reassociate_terms",
         "reg_alloc_num_non_spill_trials",
+        "reg_alloc_call_read_distance",
         "reg_alloc_coalesce_max_words",
         "reg_alloc_late_read_distance",
         "reg_alloc_max_spill_rounds",
@@ -156,6 +157,7 @@ class Knobs:
     reg_alloc_coalesce_max_words: int
     reg_alloc_rest_distance: int
     reg_alloc_late_read_distance: int
+    reg_alloc_call_read_distance: int
     reg_alloc_snug_reach: int
     reg_alloc_pack_trials: int
     reg_alloc_pack_budget: int

@@ -15,6 +15,7 @@ from orias.isa.operand import (
     K_R,
     K_UR,
     PT,
+    RZ,
     Opnd,
     const,
     const_bank,
@@ -22,6 +23,7 @@ from orias.isa.operand import (
     has_flags,
     has_lane,
     has_modifiers,
+    imm,
     in_file,
     in_place_of,
     is_const,
@@ -218,6 +220,10 @@ def _uniform_form(table: IsaTable, inst: Inst, ident: int, u: Opnd) -> list[Opnd
     k = places[0]
     src = list(inst.src)
     src[k] = in_place_of(src[k], u)
+    if table.accepts(inst.op, inst.guard, inst.dst, src):
+        return src
+    # An immediate would be in the place of the uniform register, but zero is RZ.
+    src = [RZ if s == imm(0) else s for s in src]
     if table.accepts(inst.op, inst.guard, inst.dst, src):
         return src
     if inst.op.flags & F_COMMUTES and k < 2:

@@ -18,9 +18,11 @@ from orias.passes import (
     rules_pred,
 )
 from orias.passes.accumulators import propagate_accumulators
+from orias.passes.balanced_addresses import balance_addresses
 from orias.passes.barrier_reset import reset_barriers
 from orias.passes.bit_tests import test_with_logic
 from orias.passes.branches import optimize_branches
+from orias.passes.constant_groups import group_constants
 from orias.passes.constant_operands import use_constant_operands
 from orias.passes.convergence import insert_sync
 from orias.passes.dce import eliminate_dead
@@ -37,6 +39,7 @@ from orias.passes.loop_decisions import note_loops
 from orias.passes.loop_rotation import rotate_loops
 from orias.passes.low_words import narrow_low_words
 from orias.passes.masked_loads import keep_old_words
+from orias.passes.merged_sums import merge_sums
 from orias.passes.partial_unroll import unroll_partly
 from orias.passes.predicate import predicate_arms
 from orias.passes.reassociate import reassociate_addresses
@@ -202,11 +205,14 @@ def _uniform(fn: Func, o: Options) -> None:
     if compute_uniformly(fn):
         eliminate_dead(fn)
     use_constant_operands(fn)
+    group_constants(fn)
 
 
 def _long_integers(fn: Func, o: Options) -> None:
     test_with_logic(fn)
+    merge_sums(fn)
     fuse_words(fn)
+    balance_addresses(fn)
 
 
 def _legalize(fn: Func, o: Options) -> None:

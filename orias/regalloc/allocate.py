@@ -161,7 +161,10 @@ class LateReads:
         for point, inst in enumerate(rg.insts):
             if inst is not None and not inst.op.flags & F_PSEUDO and needs(inst.op, inst.dst, inst.src) & NEEDS_READ:
                 self.at[point] = 1
-        self.rest: Final[int] = rg.fn.knobs.reg_alloc_late_read_distance
+        knobs = rg.fn.knobs
+        # Calls by the ABI take registers anyway, which are free between them.
+        calls = any(not rg.fn.calls[inst.uid].exact for _, inst in rg.clobbers)
+        self.rest: Final[int] = knobs.reg_alloc_call_read_distance if calls else knobs.reg_alloc_late_read_distance
         self.pending: Final[Occupancy] = Occupancy(rg.points)
         self.roomy: Final[int] = (1 << FREE_WORDS) - 1 if rg.fn.kind == "entry" else 0
         """Registers that cost no occupancy."""

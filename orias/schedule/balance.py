@@ -1,8 +1,8 @@
 """Moves ALU operations with an equivalent on the FMA pipe to that pipe when the ALU pipe is busy.
 
-Moves, two-operand additions and left shifts (also with an addition) exist on the ALU pipe and, as IMAD, on the FMA pipe.  Like ptxas, the
-scheduler takes the free pipe (``docs/facts/optimizer.md``: MOV and IMAD.MOV.U32, IADD3 and IMAD.IADD, SHF.L and
-IMAD.SHL.U32).
+Moves, two-operand additions (also with a carry) and left shifts (also with an addition) exist on the ALU pipe and, as IMAD, on the FMA
+pipe.  Like ptxas, the scheduler takes the free pipe (``docs/facts/optimizer.md``: MOV and IMAD.MOV.U32, IADD3 and IMAD.IADD, IADD3.X and
+IMAD.X, SHF.L and IMAD.SHL.U32).
 """
 
 from typing import Final, final
@@ -15,6 +15,7 @@ from orias.isa.operand import (
     K_R,
     K_UR,
     NEG,
+    NOT_PT,
     RZ,
     SP,
     Opnd,
@@ -32,6 +33,8 @@ _IMAD: Final[Op] = op("IMAD")
 _IMAD_U32: Final[Op] = op("IMAD.U32")
 _MOV: Final[Op] = op("MOV")
 _IADD3: Final[Op] = op("IADD3")
+_IADD3_X: Final[Op] = op("IADD3.X")
+_IMAD_X: Final[Op] = op("IMAD.X")
 _SHL: Final[Op] = op("SHF.L.U32")
 _LEA: Final[Op] = op("LEA")
 
@@ -50,7 +53,7 @@ class Alternative:
 def fma_form(inst: Inst, table: IsaTable) -> Alternative | None:
     """The form of an ALU instruction for the FMA pipe; None without one.  Changes of the stack pointer keep their form."""
     o = inst.op
-    if o not in (_MOV, _IADD3, _SHL, _LEA) or len(inst.dst) != 1 or inst.dst[0] == SP:
+    if o not in (_MOV, _IADD3, _IADD3_X, _SHL, _LEA) or len(inst.dst) != 1 or inst.dst[0] == SP:
         return None
     src = inst.src
     alt: Alternative | None = None
@@ -60,6 +63,12 @@ def fma_form(inst: Inst, table: IsaTable) -> Alternative | None:
     elif o is _IADD3:
         if len(src) == 3 and src[2] == RZ:
             alt = _sum(src[0], src[1]) or _sum(src[1], src[0])
+    elif o is _IADD3_X:
+        # A product has one carry.
+        if len(src) == 5 and src[2] == RZ and src[4] == NOT_PT and all(_plain(s) for s in src[:2]):
+            a, b = (src[0], src[1]) if in_file(src[0], K_R) and not is_zero_reg(src[0]) else (src[1], src[0])
+            if in_file(a, K_R) and not is_zero_reg(a):
+                alt = Alternative(_IMAD_X, [RZ, RZ, a, src[3]] if b in (RZ, imm(0)) else [a, imm(1), b, src[3]])
     elif o is _LEA:
         if len(src) == 3 and is_imm(src[2]) and all(_plain(s) for s in src[:2]) and in_file(src[0], K_R):
             n = imm_value(src[2])

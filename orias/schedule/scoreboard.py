@@ -343,6 +343,7 @@ class _Assigner:
     def _number(self, needed: set[int]) -> None:
         """Assign scoreboards to the needed events, in program order."""
         first_wait: dict[int, int] = {}
+        more_waits: dict[int, list[int]] = {}
         start = [0] * (len(self.blocks) + 1)
         for i, rows in enumerate(self.rows):
             start[i + 1] = start[i] + len(rows)
@@ -351,6 +352,8 @@ class _Assigner:
             here = start[e.block] + e.position
             later = [start[b] + k for b, k in e.waiters if start[b] + k > here]
             first_wait[n] = min(later) if later else start[-1]
+            if len(later) > 1:
+                more_waits[n] = sorted(later)[1:]
         near = [0] * (start[-1] + 1)
         for n in needed:
             e = self.events[n]
@@ -360,6 +363,7 @@ class _Assigner:
             near[k + 1] += near[k]
         busy_until = [-1] * SCOREBOARDS
         held: list[list[tuple[int, int, int]]] = [[] for _ in range(SCOREBOARDS)]
+        stale: list[list[int]] = [[] for _ in range(SCOREBOARDS)]
         for bi, rows in enumerate(self.rows):
             for k, row in enumerate(rows):
                 here = start[bi] + k
@@ -374,9 +378,10 @@ class _Assigner:
                         continue
                     wait = first_wait[n]
                     quiet = near[wait] == near[here + 1]
-                    e.board = self._choose(e, here, wait, busy_until, start[bi + 1], held, quiet)
+                    e.board = self._choose(e, here, wait, busy_until, start[bi + 1], held, stale, quiet)
                     busy_until[e.board] = max(busy_until[e.board], wait)
                     held[e.board] = [h for h in held[e.board] if h[1] > here] + [(here, wait, _delay(e))]
+                    stale[e.board] = [w for w in stale[e.board] if w > here] + more_waits.get(n, [])
 
     def _boards_known(self) -> None:
         """For each scoreboard, compute the events that a wait for it clears."""
@@ -393,11 +398,12 @@ class _Assigner:
 
     def _choose(
         self, e: _Event, here: int, wait: int, busy_until: list[int], block_end: int,
-        held: list[list[tuple[int, int, int]]], quiet: bool,
+        held: list[list[tuple[int, int, int]]], stale: list[list[int]], quiet: bool,
     ) -> int:  # fmt: skip
         """A scoreboard for an event at `here` that is first waited for at `wait`.
 
         `held`: for each scoreboard, where its events are set, where they are first waited for, and their :func:`_delay`.
+        `stale`: for each, where its events are waited for on paths without their first wait.
         `quiet`: no events but results of distant loads come in between.
         """
         lowest = _FIRST_DISTANT if e.write and e.distant else 0
@@ -405,9 +411,12 @@ class _Assigner:
             lowest = max(lowest, _ASYNC_SCOREBOARD + 1)
         if lowest == _FIRST_DISTANT and wait >= block_end and busy_until[_CROSS_BLOCK_DISTANT] <= here:
             return _CROSS_BLOCK_DISTANT
-        for n in range(lowest, SCOREBOARDS):
-            if busy_until[n] <= here:
+        free = [n for n in range(lowest, SCOREBOARDS) if busy_until[n] <= here]
+        for n in free:
+            if not any(here < w < wait for w in stale[n]):
                 return n
+        if free:
+            return free[0]
         # None is free: share the one where waits come early by least, then the one whose wait is nearest.  Results of distant loads
         # leave the lowest ones to events that are waited for soon.
         if quiet:
@@ -420,6 +429,9 @@ class _Assigner:
                 if other <= here or other == wait:
                     continue
                 early = max(early, delay - (wait - set_at) if other > wait else own - (other - here))
+            for other in stale[n]:
+                if here < other < wait:
+                    early = max(early, own - (other - here))
             cost = early, abs(busy_until[n] - wait)
             if best < 0 or cost < least:
                 best, least = n, cost

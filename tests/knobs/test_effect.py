@@ -77,6 +77,7 @@ NEEDS = {
     "SchedSinkPredicates": "more than six live predicates in such an order",
     "SchedPseudoLatency": "a group of registers whose words are ready at different times",
     "SchedStepOvershoot": "an order that needs a few registers more than a step of occupancy",
+    "RegAllocCallReadDistance": "a call by the ABI between stores of several values",
     "SchedLookAhead": "a branch whose condition need not be the last thing of its block",
     "SchedBranchLatency": "a load whose reader is in the next block, with other work there",
     "RegAllocNumNonSpillTrials": "a file that is nearly full, where the first order fails",

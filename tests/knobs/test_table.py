@@ -20,6 +20,7 @@ READERS = HEURISTICS
 FACTS = {
     "passes/instrument.py:_PAUSE": "measured: the pause of ptxas",
     "passes/access_size.py:_WORD": "bytes of a word",
+    "passes/constant_groups.py:_WORD": "bytes of a word",
     "passes/local_words.py:_WORD": "bytes of a word",
     "passes/stored_values.py:_WORD": "bytes of a word",
     "passes/stored_values.py:_WIDEST": "bytes of the widest access",
