@@ -102,6 +102,8 @@ def _words(table: IsaTable, values: Values, inst: Inst, carry: Opnd) -> Words | 
     low, high = with_word_lane(y, 0), with_word_lane(y, 1)
     k = by.bit_length() - 1
     signed = inst.op is _SIGNED
+    if signed and k == 31:
+        return None  # As a signed factor it is negative.
     first: tuple[Op, list[Opnd]] = (_LEA, [x, low, imm(k)]) if k else (_ADD, [x, low, RZ])
     if signed:
         # The upper word of a sign-extended register times two is that of the register itself.
