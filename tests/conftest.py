@@ -6,12 +6,14 @@ also runs the register-allocation checker and checks control words and encoding,
 
 import os
 import zlib
+from pathlib import Path
 
 import pytest
 
 from orias import compiler
 from orias.check import check_cubin
 from orias.output.result import CompileResult
+from orias.passes import simplify
 from tests.rotation import seed, share_of
 
 _ALL = os.environ.get("ORIAS_SELF_CHECK", "") not in ("", "0")
@@ -40,9 +42,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
+def _build() -> str:
+    """The build that is tested: ``plain`` Python or ``compiled`` by mypyc."""
+    return "plain" if simplify.__file__.endswith(".py") else "compiled"
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """What is tested; ORIAS_BUILD says which build it must be."""
+    wanted = os.environ.get("ORIAS_BUILD", _build())
+    if wanted != _build():
+        raise pytest.UsageError(f"ORIAS_BUILD={wanted}, but {simplify.__file__} is imported")
     share: int = config.getoption("--share")
-    return f"wide sweeps: one case in {share}, ORIAS_SEED={seed()}" if share > 1 else None
+    sweeps = [f"wide sweeps: one case in {share}, ORIAS_SEED={seed()}"] if share > 1 else []
+    return [f"orias: {_build()}, {Path(compiler.__file__).parent}", *sweeps]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

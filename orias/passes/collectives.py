@@ -15,10 +15,7 @@ _BETWEEN: Final[int] = F_SIDE | F_READ | F_WRITE | F_FENCE | F_ALIGNED | F_CONVE
 
 
 def collectives(b: Block) -> list[tuple[Inst, Inst | None]]:
-    """The unguarded warp operations of a block in order: (WARPSYNC, operation), None for a WARPSYNC of its own.
-
-    What an operation gives the thread may be unused: other threads, perhaps on another side of a branch, still get the thread's part.
-    """
+    """The unguarded warp operations of a block in order: (WARPSYNC, operation), None for a WARPSYNC of its own."""
     out: list[tuple[Inst, Inst | None]] = []
     sync: Inst | None = None
     for inst in b.insts:
@@ -34,3 +31,14 @@ def collectives(b: Block) -> list[tuple[Inst, Inst | None]]:
     if sync is not None:
         out.append((sync, None))
     return out
+
+
+def taking_part(blocks: list[Block]) -> list[Inst]:
+    """Operations that must stay although the thread may not read their results: those that stand in several of the blocks.
+
+    Another side of a branch may run the same operation, read its result and get the thread's part.
+    """
+    found = [(b.id, inst) for b in blocks for _, inst in collectives(b) if inst is not None] if len(blocks) > 1 else []
+    first: dict[Op, int] = {}
+    several = {inst.op for ident, inst in found if first.setdefault(inst.op, ident) != ident}
+    return [inst for _, inst in found if inst.op in several]

@@ -3,7 +3,7 @@
 from orias.isa.op import F_ATOMIC, F_FENCE, F_OPTIONAL_PREDICATES, F_SIDE, F_TERM, F_WRITE
 from orias.isa.operand import FIRST_VREG, K_B, K_NONE, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, RZ, in_file, is_hardwired
 from orias.ori.ir import Block, Func, Inst
-from orias.passes.collectives import WARPSYNC, collectives
+from orias.passes.collectives import WARPSYNC, taking_part
 
 _KEEP = F_SIDE | F_TERM
 
@@ -46,8 +46,7 @@ def eliminate_dead(fn: Func) -> bool:
                 work.append(inst)
                 if inst.op is WARPSYNC and not (meeting and meeting[-1] is b):
                     meeting.append(b)
-    # A thread takes part in an operation for others, whose side of a branch may read the result.
-    work += [inst for b in meeting for _, inst in collectives(b) if inst is not None]
+    work += taking_part(meeting)
     marked: set[int] = {i.uid for i in work}
     while work:
         inst = work.pop()

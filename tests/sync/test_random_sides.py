@@ -99,8 +99,7 @@ def check(number: int, arch: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 def test_some(arch: str, tmp_path: Path) -> None:
-    for number in range(3):
-        check(number, arch, tmp_path)
+    check(397, arch, tmp_path)
 
 
 @pytest.mark.sweep

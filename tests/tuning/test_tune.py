@@ -17,7 +17,7 @@ from orias.tuning import Launch, Trial, Tuned, knob_space, tune, tune_search
 from orias.tuning.tune_table import known_trials, table, table_json
 from orias.tuning.tune_trial import run_trial
 
-EXAMPLE = Path(orias.__file__).parents[1] / "examples" / "rowsum.ptx"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "rowsum.ptx"
 TEXT = EXAMPLE.read_text()
 ROWS, COLUMNS = 32, 64
 FEW = {"UnrollUnknownCount": (2, 8), "UnrollUnknownInstLimit": (0,), "SchedSinkRounds": (1,)}
