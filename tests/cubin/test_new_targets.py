@@ -93,8 +93,8 @@ def records(section: Section) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("arch", rotating(ARCHES, 3, "our cubins"))
-@pytest.mark.parametrize("case", rotating(sorted(set(CASES) - {"texture"}), 3, "our cubins"))
+@pytest.mark.parametrize("arch", rotating(ARCHES, 2, "our cubins"))
+@pytest.mark.parametrize("case", rotating(sorted(set(CASES) - {"texture"}), 2, "our cubins"))
 def test_tools_accept(tmp_path: Path, case: str, arch: str) -> None:
     for compile_only in (False, True):
         for capsules in ("forbid", "allow"):

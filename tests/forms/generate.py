@@ -3,6 +3,7 @@
 The .json holds, per kernel, the inputs of each thread and the expected outputs (a number, or a text where several results are right).
 """
 
+import functools
 import json
 import os
 import sys
@@ -36,8 +37,9 @@ FAMILIES = {
 }
 
 
+@functools.cache
 def all_forms() -> dict[str, list[Form]]:
-    """Every form, by family."""
+    """Every form, by family; made once a process, for the exact results of products take seconds."""
     return {name: f() for name, f in FAMILIES.items()}
 
 

@@ -40,7 +40,7 @@ def chosen(arch: str, families: tuple[str, ...], count: int, seed: str) -> list[
 def test_some(arch: str) -> None:
     tool("ptxas")
     families = tuple(f for f in FAMILIES if "kernels" not in f and f not in ("wgmma", "wmma"))
-    assert failures(arch, 3, chosen(arch, families, 48, arch)) == []
+    assert failures(arch, 3, chosen(arch, families, 24, arch)) == []
 
 
 @pytest.mark.sweep
