@@ -15,7 +15,12 @@ from orias.target.table import columns
 
 PRODUCT = Path(__file__).parents[2] / "orias"
 FILES = [p for p in sorted(PRODUCT.rglob("*.py")) if p.parent.name != "target"]
-TREES = {p: ast.parse(p.read_text()) for p in FILES}
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """The product's files, read once and only where a test runs that asks for them."""
+    return {p: ast.parse(p.read_text()) for p in FILES}
 
 
 def test_every_line_is_explained() -> None:
@@ -68,7 +73,7 @@ def test_words_do_not_overlap() -> None:
 
 def test_no_comparison_of_sm_numbers() -> None:
     """Nobody compares the number of an SM: code asks for features."""
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Compare):
                 sides = [ast.unparse(x) for x in (node.left, *node.comparators)]
@@ -81,7 +86,7 @@ def test_no_comparison_of_sm_numbers() -> None:
 @cache
 def literals(kind: type) -> dict[object, list[str]]:
     found: dict[object, list[str]] = {}
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         documentation = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and type(node.value) is kind and id(node) not in documentation:
@@ -91,7 +96,7 @@ def literals(kind: type) -> dict[object, list[str]]:
 
 def test_no_place_in_bank_0_outside_the_table() -> None:
     """Constant bank 0 is addressed by names of words; offsets that are long enough to be sure of stand nowhere as numbers."""
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "const" and len(node.args) == 2:
                 bank, offset = node.args
@@ -143,7 +148,7 @@ def test_no_fact_of_the_driver_or_the_abi_outside() -> None:
 
 def test_register_steps() -> None:
     assert register_steps.STEPS == (32, 40, 48, 56, 64, 72, 80, 96, 128, 168, 255)
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Tuple):
                 values = [n.value for n in node.elts if isinstance(n, ast.Constant)]
