@@ -64,6 +64,7 @@ def test_occupancy() -> None:
         cubin.occupancy("saxpy", 2048)
 
 
+ROOT = Path(__file__).parents[2]
 SAMPLE = """\
 import orias
 
@@ -81,11 +82,10 @@ text: str = good.data
 @pytest.mark.sweep
 def test_mypy_refuses_a_wrong_option(tmp_path: Path) -> None:
     pytest.importorskip("mypy", reason="mypy is not installed (pip install '.[dev]')")
-    root = Path(orias.__file__).parents[1]
     (tmp_path / "sample.py").write_text(SAMPLE)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(tmp_path / "sample.py")]
     environment = {**os.environ, "PYTHONPATH": "", "PYTHONSAFEPATH": ""}
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=580, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=580, check=False)
     found = [
         (int(line.split(":")[1]), line.rpartition("[")[2]) for line in done.stdout.splitlines() if ": error: " in line
     ]

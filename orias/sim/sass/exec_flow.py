@@ -302,7 +302,7 @@ def warpsync(s: Site) -> Flow:
     """WARPSYNC; COLLECTIVE names where the threads go on after the operation that they run in one place."""
     if s.has("COLLECTIVE"):
         target = _target(s, next(o for o in reversed(s.src) if is_imm(o)))
-        members = s.i32(s.src[0])
+        members = s.i32(imm(_WHOLE_WARP) if s.has("ALL") else s.src[0])
         return lambda e, a, rest, pc: e.wait_collective(a, np.broadcast_to(members(e.m, a), (a.n,)), target, rest, pc)
     if s.has("ALL") or not s.src:
         every = np.full(1, 0xFFFFFFFF, U32)
