@@ -279,3 +279,14 @@ def interpret(body: str) -> Values:
     out = np.zeros(96, np.uint32)
     PtxImage(parse(text, "k.ptx"), "sm_80").launch("k", 1, 32, [out, np.arange(96, dtype=np.uint32)])
     return [int(x) for x in out[:32]]
+
+
+CLUSTER = "barrier.cluster.arrive; barrier.cluster.wait; add.u32 %r5, %r2, 3;"
+
+
+def test_collectives_of_the_whole_warp(tmp_path: Path) -> None:
+    """ptxas -O0 brings threads together for cluster barriers with WARPSYNC.COLLECTIVE.ALL."""
+    (tmp_path / "k.ptx").write_text(HEAD.format(arch="sm_90") + CLUSTER + TAIL)
+    theirs = compile_or_none(tmp_path / "k.ptx", "sm_90", ["-O0"], tmp_path)
+    assert theirs is not None
+    check(theirs, lambda v: [x + 3 for x in v])
