@@ -47,11 +47,14 @@ def _build() -> str:
     return "plain" if simplify.__file__.endswith(".py") else "compiled"
 
 
-def pytest_report_header(config: pytest.Config) -> list[str]:
-    """What is tested; ORIAS_BUILD says which build it must be."""
+def pytest_configure(config: pytest.Config) -> None:
+    """ORIAS_BUILD says which build must be tested."""
     wanted = os.environ.get("ORIAS_BUILD", _build())
     if wanted != _build():
         raise pytest.UsageError(f"ORIAS_BUILD={wanted}, but {simplify.__file__} is imported")
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
     share: int = config.getoption("--share")
     sweeps = [f"wide sweeps: one case in {share}, ORIAS_SEED={seed()}"] if share > 1 else []
     return [f"orias: {_build()}, {Path(compiler.__file__).parent}", *sweeps]
