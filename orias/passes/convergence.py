@@ -50,12 +50,12 @@ from orias.isa.operand import (
     reg,
 )
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
+from orias.passes.collectives import WARPSYNC
 from orias.passes.meeting_places import share_collectives
 from orias.target import features
 
 _CLEAR: Final = op("BMOV.32.CLEAR")
 _YIELD: Final = op("YIELD")
-_WARPSYNC: Final = op("WARPSYNC")
 _FULL_MASK: Final = 0xFFFFFFFF
 
 _SCRATCH: Final[tuple[int, ...]] = (0, 1, 2, 3, 4, 5)
@@ -429,13 +429,13 @@ class _Inserter:
 
     def _warpsync(self, inst: Inst) -> Inst:
         """WARPSYNC of the whole warp, as guarded as the operation after it."""
-        made = self.fn.new_inst(_WARPSYNC, [], [imm(_FULL_MASK)], inst.guard, loc=inst.loc)
+        made = self.fn.new_inst(WARPSYNC, [], [imm(_FULL_MASK)], inst.guard, loc=inst.loc)
         self._sharpen(made)
         return made
 
     def _sharpen(self, inst: Inst) -> None:
         """WARPSYNC of the whole warp as WARPSYNC.ALL, where the target has that."""
-        if inst.op is _WARPSYNC and self.fn.target.has(features.WARPSYNC_ALL):
+        if inst.op is WARPSYNC and self.fn.target.has(features.WARPSYNC_ALL):
             inst.op = WARPSYNC_ALL
             inst.src = []
 

@@ -229,14 +229,13 @@ class _Shared:
         if insts:
             tests = [in_file(o, K_P) for o in insts[0].src]
             srcs = [_as_predicate(at, o) if test else o for o, test in zip(srcs, tests, strict=True)]
-            at.emit_op(WARPSYNC, [], [mask])
+        at.emit_op(WARPSYNC, [], [mask])
+        if insts:
             used = [
                 next((d for d in column if is_vreg(d)), column[0])
                 for column in zip(*[i.dst for i in insts], strict=True)
             ]
             slow = _run(at, insts[0].op, used, srcs)
-        else:
-            at.emit_op(WARPSYNC, [], [mask])
         fn.blocks += [way.block for way in ways]
         fn.blocks.append(place)
         for way in ways:

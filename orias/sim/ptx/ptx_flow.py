@@ -353,10 +353,10 @@ def _receiver(s: PtxSite, o: Operand, v: Var, below: int) -> Callable[[Machine, 
     return run
 
 
-def warpsync(s: PtxSite, mask: Operand) -> Step:
-    """Waits for the member threads of `mask`."""
+def warpsync(s: PtxSite, mask: Operand, in_one_place: bool = False) -> Step:
+    """Waits for the member threads of `mask`; `in_one_place`: before an operation that only this instruction can run for them."""
     g = s.src(mask, "b32")
-    return None, lambda e, a, rest, pc: e.wait_warpsync(a, np.broadcast_to(g(e.m, a), (a.n,)), rest, pc)
+    return None, lambda e, a, rest, pc: e.wait_warpsync(a, np.broadcast_to(g(e.m, a), (a.n,)), rest, pc, in_one_place)
 
 
 _WHOLE: Final = ("mma", "wmma.", "wgmma.mma", "ldmatrix", "stmatrix", "movmatrix")
@@ -438,10 +438,4 @@ def synchronised(s: PtxSite, run: Exec) -> list[Step]:
     if s.has("aligned") and s.name.startswith(_WHOLE):
         return [(None, lambda e, a, rest, pc: e.wait_warpsync(a, np.full(a.n, 0xFFFFFFFF, U32), rest, pc)), (run, None)]
     mask = members(s)
-    if mask is None:
-        return [(run, None)]
-    g = s.src(mask, "b32")
-    return [
-        (None, lambda e, a, rest, pc: e.wait_warpsync(a, np.broadcast_to(g(e.m, a), (a.n,)), rest, pc, True)),
-        (run, None),
-    ]
+    return [(run, None)] if mask is None else [warpsync(s, mask, in_one_place=True), (run, None)]
