@@ -441,6 +441,12 @@ class Func:
         a.succs.append(b)
         b.preds.append(a)
 
+    def hand_on(self, b: Block, new: Block) -> None:
+        """Give the successors of `b` to `new`, in whose place their phis then know it; `b` has none left."""
+        new.succs, b.succs = b.succs, []
+        for s in new.succs:
+            s.preds = [new if p is b else p for p in s.preds]
+
     def enter_like(self, b: Block, new: Block, old: Block) -> None:
         """Make `new` a predecessor of `b` whose phis take on its edge what they take from the predecessor `old` (``new.succs`` is not touched)."""
         k = b.preds.index(old)

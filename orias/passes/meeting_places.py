@@ -265,9 +265,7 @@ class _Shared:
         for inst in back.insts:
             if inst.uid in self._home:
                 self._home[inst.uid] = back
-        back.succs, x.succs = x.succs, []
-        for s in {s.id: s for s in back.succs}.values():
-            s.preds = [back if p is x else p for p in s.preds]
+        fn.hand_on(x, back)
         end = Builder(fn, x)
         end.loc = site.last.loc
         here = fn.new_vreg(K_R)

@@ -22,7 +22,6 @@ from orias.isa.operand import (
     imm,
     in_file,
     is_vreg,
-    vreg,
 )
 from orias.ori.ir import Block, Func, Inst
 from orias.passes.def_use import Values
@@ -64,7 +63,7 @@ def _remove(b: Block, gone: set[int]) -> None:
 
 def _single(values: Values, here: dict[int, int], o: Opnd) -> Inst | None:
     """The instruction before in the block that defines an operand which nothing else reads."""
-    if not is_vreg(o) or has_lane(o) or not in_file(o, K_R) or values.uses[vreg(o)] != 1:
+    if not is_vreg(o) or has_lane(o) or not in_file(o, K_R) or not values.single_use(o):
         return None
     d = values.definition(o)
     return d if d is not None and d.uid in here and d.guard == PT and portable(d) else None

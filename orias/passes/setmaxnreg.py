@@ -48,10 +48,7 @@ def expand_setmaxnreg(fn: Func, entry_regs: int) -> None:
 def _split(fn: Func, b: Block) -> tuple[Block, Block]:
     """End a block before a loop of one block, and go on after it in another, which inherits the successors."""
     loop, rest = fn.new_block(), fn.new_block()
-    rest.succs = b.succs
-    for s in rest.succs:
-        s.preds = [rest if p is b else p for p in s.preds]
-    b.succs = []
+    fn.hand_on(b, rest)
     fn.link(b, loop)
     fn.link(loop, rest)
     fn.link(loop, loop)
