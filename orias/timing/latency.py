@@ -70,8 +70,6 @@ def base_class(op: Op, u: Units) -> str:
 
     An operation without a known unit (a cubin may hold any operation) is a class of its own.
     """
-    if op.base == "I2I":
-        return op.base
     try:
         name = class_name(op, u)
     except Unsupported:

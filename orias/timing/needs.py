@@ -36,9 +36,6 @@ class Facts:
 
     def needs(self, d: Decoded) -> int:
         """NEEDS_WRITE and NEEDS_READ of :mod:`orias.timing.units` for one instruction; -1 for an unknown operation."""
-        if d.op.base == "I2I":
-            # ptxas gives I2I (saturating video instructions) none on any target.  The compiler does, as its latency is unsure.
-            return 0
         try:
             return self.units.needs(d.op, d.dst, d.src)
         except Unsupported:

@@ -120,8 +120,12 @@ def test_units_that_finish_in_order(first: str, second: str, reader: str) -> Non
     assert found(rows[0], rows[2], arch="sm_90")[0][0] == "raw"
 
 
-def test_i2i_has_no_scoreboard() -> None:
-    assert not found("I2I.U8.S32.SAT R7, R7 | B------ R- W- Y S06", "LOP3.LUT R7, R7, 0xff, RZ, 0xc0, !PT")
+def test_results_of_fixed_latency_set_no_scoreboard() -> None:
+    """I2I has one, unlike the other conversions: an H200 reads the old register after a wait for its scoreboard."""
+    reader = "LOP3.LUT R7, R7, 0xff, RZ, 0xc0, !PT"
+    assert not found("I2I.U8.S32.SAT R7, R7 | B------ R- W- Y S04", reader)
+    assert found("I2I.U8.S32.SAT R7, R7 | B------ R- W- Y S03", reader)[0][0] == "raw"
+    assert ("control", 0x0, -1, "", -1, -1) in found("I2I.U8.S32.SAT R7, R7 | B------ R- W2 - S02", f"{reader} | B--2--- R- W- - S01")
 
 
 def test_an_arrival_reads_uniform_registers_at_issue() -> None:

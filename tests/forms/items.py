@@ -23,6 +23,7 @@ from tests.forms.run import our_cubin, ptxas_cubin, run_form
 from tests.kernels import test_kernels as kernels
 from tests.kernels.matrix import cases
 from tests.semantic import test_spirv_run as spirv_run
+from tests.sync import test_meeting_places as sides
 from tests.wgmma import forms as wgmma
 from tests.wgmma import test_attention, test_gemm
 
@@ -186,6 +187,16 @@ def _async_kernels() -> list[Item]:
     return out
 
 
+def _sides() -> list[Item]:
+    """Collectives on several sides of a branch."""
+    out = []
+    for name, (body, least, want) in sides.CASES.items():
+        text = sides.HEAD.format(arch="sm_90" if least == 90 else f"sm_{least}") + body + sides.TAIL
+        item = _kernel("sides", name, text, _from(least), functools.partial(sides.check, want=want))
+        out.append(item._replace(interpreted=False))
+    return out
+
+
 def _semantic() -> list[Item]:
     """The programs of a public project, where its folder is named (tests/semantic)."""
     out = []
@@ -213,6 +224,7 @@ _SOURCES: Final[dict[str, Callable[[], list[Item]]]] = {
     "multimem": lambda: [_program("multimem", p) for p in multimem_programs.programs()],
     "opcodes": lambda: [_program("opcodes", p) for p in opcode_programs.programs()],
     "kernels": _cuda,
+    "sides": _sides,
     "semantic": _semantic,
     "matrix kernels": _matrix_kernels,
     "copy kernels": _async_kernels,

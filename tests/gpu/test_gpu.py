@@ -4,17 +4,23 @@ Programs of one instruction, matrix and copy kernels, and the kernels of ``tests
 speed of the matrix products and of ptxas's cubins, which goes to ``docs/gpu-runs.md`` (or the file that ORIAS_GPU_RECORD names).
 """
 
+import multiprocessing
 import os
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.device import on
-from tests.forms.items import ARCHES, COMPILERS, FAMILIES, LATER, items
+from tests.forms.items import ARCHES, COMPILERS, FAMILIES, LATER
+from tests.gpu.apart import failures
 from tests.gpu.driver import Driver, DriverError, load_driver
 from tests.gpu.image import device
 from tests.gpu.speed import RECORD, SIZES, Product, Row, measure, products, record
+from tests.rotation import rotating, seed
+from tests.sync import test_random_sides as random_sides
 
 pytestmark = pytest.mark.gpu
 
@@ -31,28 +37,32 @@ def gpu() -> Driver:
     return driver
 
 
-def failures(driver: Driver, family: str, compiler: str) -> list[str]:
-    """What is wrong with the programs of a family on the GPU."""
-    bad = []
-    with on(device(driver)):
-        for item in items([family]):
-            for level in item.settings(compiler, driver.arch):
-                try:
-                    wrong = item.run(compiler, driver.arch, level)
-                except DriverError as e:
-                    wrong = str(e)
-                    if "no end after" in wrong:
-                        pytest.exit(f"{item.name} ({compiler}, -O{level}) hangs the GPU: {wrong}", 3)
-                if wrong:
-                    bad.append(f"{item.name} -O{level}: {wrong}")
-    return bad
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Executor]:
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as out:
+        yield out
 
 
 @pytest.mark.parametrize("compiler", list(COMPILERS))
 @pytest.mark.parametrize("family", [f for f in FAMILIES if f != "multimem"])  # needs memory of several GPUs
-def test_programs(gpu: Driver, family: str, compiler: str) -> None:
-    bad = failures(gpu, family, compiler)
+def test_programs(gpu: Driver, pool: Executor, family: str, compiler: str, tmp_path: Path) -> None:
+    bad = failures(pool, family, compiler, gpu.arch, tmp_path)
     assert not bad, f"{len(bad)} wrong\n" + "\n".join(bad[:100])
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_random_sides(gpu: Driver, pool: Executor, level: int) -> None:
+    """Random programs of collectives on several sides of branches give with our code what they give with that of ptxas."""
+    numbers = rotating(range(3, 1_000_000), 60, "sides on a GPU")
+    print(f"ORIAS_SEED={seed()}")
+    texts = [random_sides.Program(n).text(gpu.arch) for n in numbers]
+    bad = []
+    with on(device(gpu)):
+        for n, text in zip(numbers, texts, strict=True):
+            ours, theirs = (random_sides.results(make(text, gpu.arch, level)) for make in COMPILERS.values())
+            if ours != theirs:
+                bad.append(f"{n}: {ours} for {theirs}")
+    assert not bad, f"{len(bad)} wrong\n" + "\n".join(bad[:20])
 
 
 def speed(driver: Driver, chosen: list[Product], sizes: tuple[int, ...], path: Path, repeat: int = 20) -> list[Row]:

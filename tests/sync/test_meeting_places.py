@@ -10,6 +10,7 @@ import orias
 from orias import sim
 from orias.ptx.parser import parse
 from orias.sim.ptx import PtxImage
+from tests.device import load
 from tests.oracle import compile_or_none
 from tests.rotation import with_later
 
@@ -247,7 +248,7 @@ def check(cubin: bytes, want: Callable[[Values], Values]) -> None:
     v = [int(x) for x in np.random.default_rng(5).integers(0, 100, 32)]
     data = np.array([*v, *[5] * 32, *[7] * 32], np.uint32)
     out = np.zeros(96, np.uint32)
-    sim.load(cubin).launch("k", 1, 32, [out, data])
+    load(cubin).launch("k", 1, 32, [out, data])
     assert out[:32].tolist() == [x & M for x in want(v)]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import orias
-from orias import sim
+from tests.device import load
 from tests.oracle import compile_or_none
 from tests.rotation import LATER, rotating, seed
 from tests.sync.test_meeting_places import HEAD, TAIL
@@ -82,7 +82,7 @@ class Program:
 def results(cubin: bytes) -> list[int]:
     data = np.random.default_rng(7).integers(0, 100, 96).astype(np.uint32)
     out = np.zeros(96, np.uint32)
-    sim.load(cubin).launch("k", 1, 32, [out, data])
+    load(cubin).launch("k", 1, 32, [out, data])
     return [int(x) for x in out[:32]]
 
 
