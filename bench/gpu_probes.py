@@ -83,19 +83,27 @@ def probes() -> dict[str, Probe]:
         "two sides": Probe("and.b32 %r9, %me, 1; setp.eq.u32 %p{k}, %r9, 0; @%p{k} bra T{u}; mov.u32 %r{k}, %clock; bra U{u}; T{u}: mov.u32 %r{k}, %clock; U{u}: bar.warp.sync -1;", unroll=8),
     }  # fmt: skip
     shared = "mov.u32 %r{k}, %sa; st.shared.v4.u32 [%sa], {{%r{k}, %r{k}, %r{k}, %r{k}}};"
+    words = "mov.u32 %r{k}, s; mad.lo.u32 %r{k}, %me, 4, %r{k}; st.shared.u32 [%r{k}], %r{k};"
+    pairs = "mov.u32 %r{k}, s; mad.lo.u32 %r{k}, %me, 8, %r{k}; st.shared.v2.u32 [%r{k}], {{%r{k}, %r{k}}};"
     out |= {
-        "ld.shared 32": Probe("ld.shared.u32 %r{k}, [%r{k}];", shared),
-        "ld.shared 64": Probe("ld.shared.v2.u32 {{%r{k}, %x{k}}}, [%r{k}]; xor.b32 %y, %y, %x{k};", shared),
+        "ld.shared 32": Probe("ld.shared.u32 %r{k}, [%r{k}];", words),
+        "ld.shared 32, 4 conflicts": Probe("ld.shared.u32 %r{k}, [%r{k}];", shared),
+        "ld.shared 64": Probe("ld.shared.v2.u32 {{%r{k}, %x{k}}}, [%r{k}]; xor.b32 %y, %y, %x{k};", pairs),
         "ld.shared 128": Probe("ld.shared.v4.u32 {{%r{k}, %x{k}, %z{k}, %w{k}}}, [%r{k}]; xor.b32 %y, %y, %x{k}; xor.b32 %y, %y, %z{k}; xor.b32 %y, %y, %w{k};", shared),
-        "st.shared 32, ld": Probe("st.shared.u32 [%r{k}], %r{k}; ld.volatile.shared.u32 %r{k}, [%r{k}];", shared),
+        "st.shared 32, ld": Probe("st.shared.u32 [%r{k}], %r{k}; ld.volatile.shared.u32 %r{k}, [%r{k}];", words),
+        "st.shared 32": Probe("st.volatile.shared.u32 [%r{k}+{u}*4096], %r{k};", words.replace("st.shared.u32 [%r{k}], %r{k};", ""), unroll=8),
+        "st.shared 128": Probe("st.volatile.shared.v4.u32 [%sa+{u}*16384], {{%ra, %rb, %ra, %rb}};", unroll=2),
         "ldmatrix.x1": Probe("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r{k}}}, [%r{k}];", shared),
         "ldmatrix.x4": Probe("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r{k}, %x{k}, %z{k}, %w{k}}}, [%r{k}]; xor.b32 %y, %y, %x{k}; xor.b32 %y, %y, %z{k}; xor.b32 %y, %y, %w{k};", shared),
-        "atom.shared.add": Probe("atom.shared.add.u32 %r{k}, [%sa+{k}*4], %r{k};"),
+        "atom.shared.add": Probe("atom.shared.add.u32 %r{k}, [%r9+{k}*4096], %r{k};", "mov.u32 %r9, s; mad.lo.u32 %r9, %me, 4, %r9;"),
+        "atom.shared.add, one word": Probe("atom.shared.add.u32 %r{k}, [s], %r{k};"),
         "atom.shared.cas": Probe("atom.shared.cas.b32 %r{k}, [%sa+{k}*4], %r{k}, %ra;"),
         "atom.shared.exch": Probe("atom.shared.exch.b32 %r{k}, [%sa+{k}*4], %r{k};"),
     }  # fmt: skip
     here = "add.u64 %d{k}, %da, {k}*16384; mad.wide.u32 %d{k}, %me, 16, %d{k}; st.global.u64 [%d{k}], %d{k}; st.global.u64 [%d{k}+8], %d{k}; membar.gl;"
     out |= {
+        "ld.global.ca 64, adjacent": Probe("ld.global.ca.u64 %d{k}, [%d{k}];", here.replace("%me, 16", "%me, 8").replace("st.global.u64 [%d{k}+8], %d{k};", "")),
+        "ld.global.cg 64, adjacent": Probe("ld.global.cg.u64 %d{k}, [%d{k}];", here.replace("%me, 16", "%me, 8").replace("st.global.u64 [%d{k}+8], %d{k};", "")),
         "ld.global.ca 64": Probe("ld.global.ca.u64 %d{k}, [%d{k}];", here),
         "ld.global.ca 128": Probe("ld.global.ca.v2.u64 {{%d{k}, %q{k}}}, [%d{k}]; xor.b64 %y64, %y64, %q{k};", here),
         "ld.global.ca 32": Probe("ld.global.ca.u32 %x{k}, [%d{k}]; cvt.u64.u32 %q{k}, %x{k}; sub.u64 %q{k}, %q{k}, %dl{k}; add.u64 %d{k}, %d{k}, %q{k};", here + "and.b64 %dl{k}, %d{k}, 0xffffffff;"),

@@ -24,7 +24,8 @@ of ABI functions preserve B6..B11, helper subroutines use B2..B5 and nothing els
 Collectives: lowering puts ``WARPSYNC mask`` before every warp operation with a member mask.  It stays where the warp
 may run in parts or the mask is not constant, and is dropped elsewhere.  On sm_75 to sm_89 ptxas branches to out-of-line helpers
 (BRA.DIV, BRA.CONV) so that converged warps skip the WARPSYNC; here it is executed always, which means the same.  Matrix
-operations (``.sync.aligned``) get theirs here, the first of a block where the warp may run in parts, as with ptxas -O3.
+operations (``.sync.aligned``) and barriers of the block get theirs here, the first of a block where the warp may run in parts, as with
+ptxas -O3: the hardware counts a warp at a barrier as soon as some of its threads are there.
 """
 
 from typing import Final, final
@@ -32,7 +33,7 @@ from typing import Final, final
 from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, onward, post_dominators
 from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.gmma_forms import ARRIVE, WARPSYNC_ALL
-from orias.isa.op import F_ALIGNED, F_CALL, F_FENCE, F_READ, F_WHOLE_WARP, F_WRITE, Op, op
+from orias.isa.op import F_ALIGNED, F_CALL, F_FENCE, F_READ, F_WRITE, Op, op
 from orias.isa.operand import (
     INV,
     K_B,
@@ -50,7 +51,7 @@ from orias.isa.operand import (
     reg,
 )
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
-from orias.passes.collectives import WARPSYNC
+from orias.passes.collectives import BAR, WARPSYNC, needs_whole_warp
 from orias.passes.meeting_places import share_collectives
 from orias.target import features
 
@@ -221,11 +222,10 @@ class _Inserter:
         whole: set[int] = set()
         gathering: set[int] = set()
         for b in self.fn.blocks:
-            for inst in b.insts:
-                if inst.op.flags & F_WHOLE_WARP:
-                    whole.add(b.id)
-                elif inst.op.base == "WARPSYNC" and _constant_mask(inst, self.constants) == _FULL_MASK:
-                    gathering.add(b.id)
+            if needs_whole_warp(b):
+                whole.add(b.id)
+            if any(i.op.base == "WARPSYNC" and _constant_mask(i, self.constants) == _FULL_MASK for i in b.insts):
+                gathering.add(b.id)
         return whole, gathering
 
     # --- barrier registers -------------------------------------------------------------------------------------
@@ -412,7 +412,7 @@ class _Inserter:
                     parted = True
                 if self._kind(inst) == "abi":
                     whole = together = False
-                if inst.op.flags & F_ALIGNED and not together:
+                if (inst.op.flags & F_ALIGNED or inst.op.base == BAR) and not together:
                     out.append(self._warpsync(inst))
                     together = inst.guard == PT
                 if inst.op.base == "WARPSYNC":

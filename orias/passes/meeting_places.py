@@ -20,7 +20,7 @@ from typing import Final, final
 
 from orias.analysis.cfg import onward, post_dominators
 from orias.analysis.divergence import Divergence, exit_edges
-from orias.isa.op import F_WHOLE_WARP, Op
+from orias.isa.op import Op
 from orias.isa.operand import (
     K_P,
     K_R,
@@ -41,7 +41,7 @@ from orias.isa.operand import (
 )
 from orias.ori.builder import Builder
 from orias.ori.ir import OP_BRA, OP_COPY, OP_PHI, Block, Func, Inst
-from orias.passes.collectives import WARPSYNC, collectives
+from orias.passes.collectives import BAR, WARPSYNC, collectives, needs_whole_warp
 from orias.passes.ssa_repair import is_recomputable, repair_ssa
 
 
@@ -82,7 +82,9 @@ def _key(fn: Func, inst: Inst | None) -> tuple[str, ...]:
         return (WARPSYNC.name,)
     # vote.ballot and vote.any are one operation of the hardware with other results.
     results = "".join("p" if in_file(d, K_P) else "r" for d in inst.dst)
-    return (inst.op.name, results, *(f"{'p' if in_file(o, K_P) else 'r'}{_words(fn, o)}" for o in inst.src))
+    # Barriers of other numbers are others; the word with number and count stands twice.
+    fixed = [str(o) for o in inst.src if is_imm(o)] if inst.op.base == BAR else []
+    return (inst.op.name, results, *(f"{'p' if in_file(o, K_P) else 'r'}{_words(fn, o)}" for o in inst.src), *fixed)
 
 
 def _words(fn: Func, o: Opnd) -> int:
@@ -105,7 +107,7 @@ def _groups(fn: Func, div: Divergence, sites: list[_Site]) -> list[list[_Site]]:
     at: dict[int, list[int]] = {}
     for n, site in enumerate(sites):
         at.setdefault(site.block.id, []).append(n)
-    whole = {b.id for b in fn.blocks if any(i.op.flags & F_WHOLE_WARP for i in b.insts)}
+    whole = {b.id for b in fn.blocks if needs_whole_warp(b)}
     cut = exit_edges(fn)
     tree = post_dominators(fn, cut)
     joined = list(range(len(sites)))
@@ -224,7 +226,9 @@ class _Shared:
         mask = _operand(at, ways, [site.sync.src[0] for site in group])
         number = _operand(at, ways, [imm(k) for k in range(len(group))])
         insts = [site.inst for site in group if site.inst is not None]
-        srcs = [_operand(at, ways, list(column)) for column in zip(*[i.src for i in insts], strict=True)]
+        columns = list(zip(*[i.src for i in insts], strict=True))
+        made = {column: _operand(at, ways, list(column)) for column in columns}
+        srcs = [made[column] for column in columns]
         slow: list[Opnd] = []
         if insts:
             tests = [in_file(o, K_P) for o in insts[0].src]

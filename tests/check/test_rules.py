@@ -125,7 +125,9 @@ def test_results_of_fixed_latency_set_no_scoreboard() -> None:
     reader = "LOP3.LUT R7, R7, 0xff, RZ, 0xc0, !PT"
     assert not found("I2I.U8.S32.SAT R7, R7 | B------ R- W- Y S04", reader)
     assert found("I2I.U8.S32.SAT R7, R7 | B------ R- W- Y S03", reader)[0][0] == "raw"
-    assert ("control", 0x0, -1, "", -1, -1) in found("I2I.U8.S32.SAT R7, R7 | B------ R- W2 - S02", f"{reader} | B--2--- R- W- - S01")
+    assert ("control", 0x0, -1, "", -1, -1) in found(
+        "I2I.U8.S32.SAT R7, R7 | B------ R- W2 - S02", f"{reader} | B--2--- R- W- - S01"
+    )
 
 
 def test_an_arrival_reads_uniform_registers_at_issue() -> None:

@@ -1,106 +1,132 @@
-"""Runs the programs of a family on the GPU in a process of their own: after a fault or a hang nothing else of that process can use the GPU.
+"""Work on the GPU in processes of their own: after a fault or a hang nothing else of that process can use the GPU."""
 
-``python -m tests.gpu.apart FAMILY COMPILER FOLDER BEGIN`` runs the programs from a number on with the cubins in FOLDER and prints a line of
-JSON for each: its number, and what is wrong.  A fault is the last line.
-"""
-
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
+import functools
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from pathlib import Path
-from typing import Final
+from multiprocessing.connection import Connection
+from typing import Any, Final, NamedTuple
 
 from tests.device import load, on
 from tests.forms.items import Item
 from tests.gpu.driver import Driver, DriverError, load_driver
 from tests.gpu.image import device
-from tests.gpu.modules import Module, compiled, modules
+from tests.gpu.modules import compiled, modules
 
-_FAULTS: Final = 60
+_FAULTS: Final = 100
 """Faults of a family after which the rest is left out."""
-_LATE: Final = 300
-"""Seconds for the programs of a process."""
+_LATE: Final = 60.0
+"""Seconds between two rows of a process."""
 _SECONDS: Final = 4.0
 """A kernel that runs longer counts as hanging."""
 
-
-def programs(family: str, compiler: str, arch: str) -> Iterator[tuple[int, Module, int, Item]]:
-    """The programs of a family with their numbers: modules as :func:`tests.gpu.modules.modules` gives them, and the number of a kernel."""
-    number = 0
-    for module in modules(family, compiler, arch):
-        for n, item in enumerate(module.items):
-            yield number, module, n, item
-            number += 1
+Work = Callable[[Driver], Iterator[Any]]
 
 
-def run(driver: Driver, family: str, compiler: str, folder: Path, begin: int) -> Iterator[tuple[int, str, bool]]:
-    """Number of a program, what is wrong with it, and whether that was a fault: nothing follows one."""
-    loaded, image = "", None
-    with on(device(driver)):
-        for number, module, n, item in programs(family, compiler, driver.arch):
-            if number < begin:
-                continue
-            alone = folder / f"{module.name} {n}.cubin"
-            at = alone if alone.exists() else folder / f"{module.name}.cubin"
-            if not at.exists():
-                continue
+def rows(work: Work, seconds: float = _SECONDS) -> Iterator[Any]:
+    """What `work` yields in a child with a driver of its own; DriverError with the reason if it ends early.
+
+    This process must not have used the driver: its state does not survive a fork.
+    """
+    fork = multiprocessing.get_context("fork")
+    receive, send = fork.Pipe(False)
+    child = fork.Process(target=_run, args=(work, seconds, send))
+    child.start()
+    send.close()
+    try:
+        while True:
+            if not receive.poll(_LATE):
+                raise DriverError(f"no end after {_LATE:.0f} s")
             try:
-                if loaded != str(at):
-                    loaded, image = str(at), load(at.read_bytes())
-                yield number, item.check(image, "k0" if at == alone else f"k{n}"), False
-            except DriverError as e:
-                yield number, str(e), True
+                kind, row = receive.recv()
+            except EOFError:
+                raise DriverError(f"the process ended with {child.exitcode}") from None
+            if kind == "end":
                 return
+            if kind == "error":
+                raise DriverError(row)
+            yield row
+    finally:
+        child.kill()
+        child.join()
 
 
-def failures(pool: Executor, family: str, compiler: str, arch: str, folder: Path) -> list[str]:
-    """What is wrong with the programs of a family on GPU 0; `folder` is for their cubins."""
-    all_programs = list(programs(family, compiler, arch))
-    bad = []
+def _run(work: Work, seconds: float, send: Connection) -> None:
+    try:
+        driver = load_driver()
+        driver.seconds = seconds
+        for row in work(driver):
+            send.send(("row", row))
+        send.send(("end", None))
+    except BaseException as e:
+        send.send(("error", f"{type(e).__name__}: {e}"))
+    os._exit(0)
+
+
+class Gpu(NamedTuple):
+    """What GPU 0 is."""
+
+    name: str
+    arch: str
+    version: int
+
+
+def gpu() -> Gpu:
+    """GPU 0; DriverError if there is none."""
+    return next(rows(lambda driver: iter([Gpu(driver.name(), driver.arch, driver.version())])))
+
+
+class _Program(NamedTuple):
+    """A program with its cubin and the kernel in it."""
+
+    item: Item
+    level: int
+    cubin: bytes
+    kernel: str
+
+
+def _programs(pool: Executor, family: str, compiler: str, arch: str) -> Iterator[_Program | str]:
+    """The programs of a family; a text for one that does not compile."""
     for module, cubin in compiled(pool, modules(family, compiler, arch), compiler, arch):
         if isinstance(cubin, str):
-            bad.append(f"{module.items[0].name} -O{module.level}: {cubin}")
+            yield f"{module.items[0].name} -O{module.level}: {cubin}"
         else:
-            (folder / f"{module.name}.cubin").write_bytes(cubin)
-    begin = 0
-    for _ in range(_FAULTS):
-        if begin >= len(all_programs):
-            return bad
-        command = [sys.executable, "-m", "tests.gpu.apart", family, compiler, str(folder), str(begin)]
-        seen = begin - 1
+            for n, item in enumerate(module.items):
+                yield _Program(item, module.level, cubin, f"k{n}")
+
+
+def checked(driver: Driver, programs: list[_Program]) -> Iterator[str]:
+    """What is wrong with each program; a fault raises DriverError."""
+    cubin, image = b"", None
+    with on(device(driver)):
+        for p in programs:
+            if p.cubin is not cubin:
+                cubin, image = p.cubin, load(p.cubin)
+            yield p.item.check(image, p.kernel)
+
+
+def failures(pool: Executor, family: str, compiler: str, arch: str, until: float = float("inf")) -> list[str]:
+    """What is wrong with the programs of a family on GPU 0.  ``until``: a time (``time.monotonic``) after which no more of them run."""
+    bad: list[str] = []
+    programs: list[_Program] = []
+    for p in _programs(pool, family, compiler, arch):
+        if isinstance(p, str):
+            bad.append(p)
+        else:
+            programs.append(p)
+    at = faults = 0
+    while at < len(programs):
+        if faults > _FAULTS or time.monotonic() > until:
+            return [*bad, f"{len(programs) - at} programs left out after {faults} faults"]
         try:
-            done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_LATE)
-            text, why = done.stdout, f"exit code {done.returncode}: {done.stderr.strip()[-300:]}"
-            ended = done.returncode == 0
-        except subprocess.TimeoutExpired as e:
-            text, why, ended = (e.stdout or b"").decode(), f"no end after {_LATE} s", False
-        fault = False
-        for line in text.splitlines():
-            if line.startswith("["):
-                seen, wrong, fault = json.loads(line)
+            for wrong in rows(functools.partial(checked, programs=programs[at:])):
                 if wrong:
-                    bad.append(f"{all_programs[seen][3].name} -O{all_programs[seen][1].level}: {wrong}")
-        if ended and not fault:
-            return bad
-        if not fault:
-            seen += 1
-            if seen < len(all_programs):
-                bad.append(f"{all_programs[seen][3].name} -O{all_programs[seen][1].level}: {why}")
-        begin = seen + 1
-    return [*bad, f"more than {_FAULTS} faults: the rest is left out"]
-
-
-def main() -> int:
-    """The command."""
-    family, compiler, folder, begin = sys.argv[1:]
-    driver = load_driver()
-    driver.seconds = _SECONDS
-    for row in run(driver, family, compiler, Path(folder), int(begin)):
-        print(json.dumps(row), flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+                    bad.append(f"{programs[at].item.name} -O{programs[at].level}: {wrong}")
+                at += 1
+        except DriverError as e:
+            bad.append(f"{programs[at].item.name} -O{programs[at].level}: {e}")
+            at += 1
+            faults += 1
+    return bad

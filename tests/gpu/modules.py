@@ -13,8 +13,6 @@ _MOST: Final = 32
 class Module(NamedTuple):
     """Programs that share a module; program n is kernel ``kn``."""
 
-    name: str
-    """Of its own in the family."""
     text: str
     level: int
     items: tuple[Item, ...]
@@ -27,13 +25,13 @@ def modules(family: str, compiler: str, arch: str) -> list[Module]:
     for item in items([family]):
         for level in item.settings(compiler, arch):
             if item.piece is None:
-                out.append(Module(f"m{len(out)}", item.source(arch), level, (item,)))
+                out.append(Module(item.source(arch), level, (item,)))
             else:
                 by_level.setdefault(level, []).append(item)
     for level, found in by_level.items():
         for k in range(0, len(found), _MOST):
             some = found[k : k + _MOST]
-            out.append(Module(f"m{len(out)}", module(some, arch), level, tuple(some)))
+            out.append(Module(module(some, arch), level, tuple(some)))
     return out
 
 
@@ -50,7 +48,7 @@ def compiled(pool: Executor, found: Sequence[Module], compiler: str, arch: str) 
     for m, job in jobs:
         data = job.result()
         if isinstance(data, str) and len(m.items) > 1:
-            alone = [Module(f"{m.name} {n}", i.source(arch), m.level, (i,)) for n, i in enumerate(m.items)]
+            alone = [Module(i.source(arch), m.level, (i,)) for i in m.items]
             yield from compiled(pool, alone, compiler, arch)
         else:
             yield m, data

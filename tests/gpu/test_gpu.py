@@ -15,8 +15,9 @@ import pytest
 
 from tests.device import on
 from tests.forms.items import ARCHES, COMPILERS, FAMILIES, LATER
-from tests.gpu.apart import failures
-from tests.gpu.driver import Driver, DriverError, load_driver
+from tests.gpu import apart
+from tests.gpu.apart import Gpu
+from tests.gpu.driver import Driver, DriverError
 from tests.gpu.image import device
 from tests.gpu.speed import RECORD, SIZES, Product, Row, measure, products, record
 from tests.rotation import rotating, seed
@@ -26,15 +27,15 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(scope="module")
-def gpu() -> Driver:
+def gpu() -> Gpu:
     try:
-        driver = load_driver()
+        found = apart.gpu()
     except DriverError as e:
         pytest.skip(f"no usable GPU: {e}")
-    if driver.arch not in (*ARCHES, *LATER):
-        pytest.skip(f"{driver.name()} is {driver.arch}, which is not a target yet")
-    print(f"{driver.name()}, {driver.arch}, driver {driver.version()}")
-    return driver
+    if found.arch not in (*ARCHES, *LATER):
+        pytest.skip(f"{found.name} is {found.arch}, which is not a target yet")
+    print(found)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -45,23 +46,25 @@ def pool() -> Iterator[Executor]:
 
 @pytest.mark.parametrize("compiler", list(COMPILERS))
 @pytest.mark.parametrize("family", [f for f in FAMILIES if f != "multimem"])  # needs memory of several GPUs
-def test_programs(gpu: Driver, pool: Executor, family: str, compiler: str, tmp_path: Path) -> None:
-    bad = failures(pool, family, compiler, gpu.arch, tmp_path)
+def test_programs(gpu: Gpu, pool: Executor, family: str, compiler: str) -> None:
+    bad = apart.failures(pool, family, compiler, gpu.arch)
     assert not bad, f"{len(bad)} wrong\n" + "\n".join(bad[:100])
 
 
+def sides(driver: Driver, numbers: list[int], level: int) -> Iterator[str]:
+    """What differs between the compilers in random programs of collectives on several sides of branches."""
+    with on(device(driver)):
+        for n in numbers:
+            text = random_sides.Program(n).text(driver.arch)
+            ours, theirs = (random_sides.results(make(text, driver.arch, level)) for make in COMPILERS.values())
+            yield f"{n}: {ours} for {theirs}" if ours != theirs else ""
+
+
 @pytest.mark.parametrize("level", [0, 3])
-def test_random_sides(gpu: Driver, pool: Executor, level: int) -> None:
-    """Random programs of collectives on several sides of branches give with our code what they give with that of ptxas."""
+def test_random_sides(gpu: Gpu, level: int) -> None:
     numbers = rotating(range(3, 1_000_000), 60, "sides on a GPU")
     print(f"ORIAS_SEED={seed()}")
-    texts = [random_sides.Program(n).text(gpu.arch) for n in numbers]
-    bad = []
-    with on(device(gpu)):
-        for n, text in zip(numbers, texts, strict=True):
-            ours, theirs = (random_sides.results(make(text, gpu.arch, level)) for make in COMPILERS.values())
-            if ours != theirs:
-                bad.append(f"{n}: {ours} for {theirs}")
+    bad = [text for text in apart.rows(lambda driver: sides(driver, numbers, level)) if text]
     assert not bad, f"{len(bad)} wrong\n" + "\n".join(bad[:20])
 
 
@@ -81,7 +84,7 @@ def speed(driver: Driver, chosen: list[Product], sizes: tuple[int, ...], path: P
     return rows
 
 
-def test_speed(gpu: Driver) -> None:
+def test_speed(gpu: Gpu) -> None:
     """No bound on the ratio: the record is the result."""
-    rows = speed(gpu, products(), SIZES, Path(os.environ.get("ORIAS_GPU_RECORD", RECORD)))
-    assert rows
+    path = Path(os.environ.get("ORIAS_GPU_RECORD", RECORD))
+    assert list(apart.rows(lambda driver: iter(speed(driver, products(), SIZES, path))))

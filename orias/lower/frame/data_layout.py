@@ -7,12 +7,14 @@ from orias.cubin.model import GLOBAL, LOCAL, WEAK, Param, Reloc, Variable
 from orias.cubin.relocs import R_8_0, R_64, R_G8_0, R_G64, R_UNIFIED, R_UNIFIED8_0
 from orias.ptx.ast import TYPE_BITS, Function, SymInit, Var
 from orias.target import descriptors, features
+from orias.target.abi import SMALL_PARAMETERS
 from orias.target.profile import Target
 
 BINDING: dict[str, int] = {"": LOCAL, "extern": GLOBAL, "visible": GLOBAL, "weak": WEAK, "common": GLOBAL}
 """ELF binding of a PTX linkage."""
 
 
+_MOST_ALIGNED: Final = 128
 REFERENCES: Final = frozenset(descriptors.HANDLE_KINDS)
 """Types of texture, surface and sampler references."""
 
@@ -28,11 +30,21 @@ def var_align(v: Var) -> int:
     return v.align or natural
 
 
-def param_places(params: list[Var]) -> tuple[list[Param], int]:
+def param_places(params: list[Var], target: Target) -> tuple[list[Param], int]:
     """Kernel parameters with their byte offsets in the parameter space, and the size of that space in bytes.
 
+    A parameter is aligned in constant bank 0, up to 128 bytes: its address is a place there, and that of a tensor map must be aligned.
     References take no bytes there: the cubin names them by symbol and gives them the offset 0xffff.
     """
+    if _places(params, 0)[1] <= SMALL_PARAMETERS:
+        places = _places(params, target.word("parameters"))
+        if places[1] <= SMALL_PARAMETERS:
+            return places
+    return _places(params, target.word("large_parameters"))
+
+
+def _places(params: list[Var], base: int) -> tuple[list[Param], int]:
+    """As :func:`param_places`, for parameters from a byte of the bank on."""
     out: list[Param] = []
     top = 0
     for n, v in enumerate(params):
@@ -41,7 +53,7 @@ def param_places(params: list[Var]) -> tuple[list[Param], int]:
             place.symbol = v.name
             out.append(place)
             continue
-        top = align_up(top, var_align(v))
+        top = align_up(base + top, min(var_align(v), _MOST_ALIGNED)) - base
         out.append(Param(n, top, v.size, v.ptr_space, v.ptr_align))
         top += v.size
     return out, top

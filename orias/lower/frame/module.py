@@ -202,7 +202,7 @@ class ModuleLower:
         kernel = Kernel(f, Func(f.name, self.target))
         self.kernel = kernel
         self._helpers = {}
-        places, kernel.param_bytes = data_layout.param_places(f.params)
+        places, kernel.param_bytes = data_layout.param_places(f.params, self.target)
         kernel.params = places
         reached: list[Function] = []
         if not self.options.own_sections:

@@ -16,6 +16,8 @@ from orias.ptx.ast import Instr, Operand
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
 
+_WHOLE_WARP = 0xFFFFFFFF
+
 
 def _barrier_operands(ctx: "Ctx", number: Operand, count: Operand | None) -> list[Opnd]:
     kernel = ctx.module.kernel
@@ -41,16 +43,35 @@ def lower_barrier(ctx: "Ctx", i: Instr) -> None:
     op = mods.get("op", "sync")
     aligned = i.sig.name == "bar" or "aligned" in mods
     defer = ctx.target.spelling("aligned_barrier" if aligned else "unaligned_barrier")
+    if not aligned:
+        ctx.begin_guarded()
+    _barrier(ctx, i, op, defer, aligned)
+    if not aligned:
+        ctx.end_guarded()
+
+
+def _gather(ctx: "Ctx", aligned: bool) -> None:
+    """Without ``.aligned`` the threads of a warp come together first: the hardware counts the warp when some of them arrive."""
+    if not aligned:
+        warpsync(ctx, imm(_WHOLE_WARP))
+
+
+def _barrier(ctx: "Ctx", i: Instr, op: str, defer: str, aligned: bool) -> None:
+    mods = i.sig.mods
     if op == "sync":
         src = _barrier_operands(ctx, i.ops[0], i.ops[1] if len(i.ops) > 1 else None)
+        _gather(ctx, aligned)
         ctx.b.emit("BAR.SYNC" + defer, [], src, ctx.guard)
         return
     if op == "arrive":
-        ctx.b.emit("BAR.ARV", [], _barrier_operands(ctx, i.ops[0], i.ops[1]), ctx.guard)
+        src = _barrier_operands(ctx, i.ops[0], i.ops[1])
+        _gather(ctx, aligned)
+        ctx.b.emit("BAR.ARV", [], src, ctx.guard)
         return
     kind = mods["bool"]
     src = _barrier_operands(ctx, i.ops[1], i.ops[2] if len(i.ops) > 3 else None)
     src.append(ctx.pred_src(i.ops[-1]))
+    _gather(ctx, aligned)
     ctx.b.emit(f"BAR.RED.{kind.upper()}{defer}", [], src, ctx.guard)
     if kind == "popc":
         ctx.define(i.ops[0], "B2R.RESULT", [], 1)
@@ -109,7 +130,7 @@ def lower_nanosleep(ctx: "Ctx", i: Instr) -> None:
 def lower_setmaxnreg(ctx: "Ctx", i: Instr) -> None:
     """setmaxnreg: a pseudo operation until the register count at entry is known (:mod:`orias.passes.setmaxnreg`)."""
     ctx.begin_guarded()
-    warpsync(ctx, imm(0xFFFFFFFF))
+    warpsync(ctx, imm(_WHOLE_WARP))
     ctx.b.emit("setmaxnreg", [], [imm(i.ops[0].value), imm(int(i.sig.mods["op"] == "inc"))])
     ctx.end_guarded()
 

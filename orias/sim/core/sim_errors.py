@@ -65,6 +65,10 @@ class Deadlock(SimError):
     """No thread can run: all wait for barriers that will never complete."""
 
 
+class PartOfWarp(SimError):
+    """Some threads of a warp are at a barrier of the block without the others: a GPU counts the whole warp."""
+
+
 class Unmodelled(SimError):
     """What the program does is right, but this interpreter does not know how to run it."""
 

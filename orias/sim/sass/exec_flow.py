@@ -23,7 +23,7 @@ from orias.isa.operand import (
     payload,
 )
 from orias.sim.core.engine import Engine, Flow
-from orias.sim.core.sim_errors import Fault, IllegalInstruction, Trap
+from orias.sim.core.sim_errors import Fault, IllegalInstruction, PartOfWarp, Trap
 from orias.sim.core.site import Exec, Site
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I64, U32, U64
@@ -339,7 +339,8 @@ _REDUCTIONS: Final = {"POPC": 1, "AND": 2, "OR": 3}
 def bar(s: Site) -> Flow:
     """BAR.SYNC, BAR.ARV, BAR.RED: barrier number, thread count, predicate.
 
-    A register with both number and count has the count in bits 16 to 27 (as ``ptxas`` packs it).
+    A register with both number and count has the count in bits 16 to 27 (as ``ptxas`` packs it).  The hardware counts warps: part of one
+    there is an error.
     """
     operands = [o for o in s.src if not is_pred(o)]
     if not operands or not (s.has("SYNC") or s.has("ARV") or s.has("RED") or s.has("SYNCALL")):
@@ -354,6 +355,16 @@ def bar(s: Site) -> Flow:
 
     def run(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
         m = e.m
+        missing = e.alive_mask[a.warps] & ~a.lane_mask
+        if missing.any():
+            # Seen on an H200 (docs/gpu-runs.md): the barrier lets the others go before the missing threads have arrived.
+            warp = int(np.argmax(missing != 0))
+            lane = (int(missing[warp]) & -int(missing[warp])).bit_length() - 1
+            raise Fault(
+                PartOfWarp,
+                f"part of a warp at a barrier: lane {lane} is not there",
+                thread=int(a.warps[warp]) * 32 + lane,
+            )
         who = (a.n,)
         barrier = np.broadcast_to(number(m, a), who).astype(I64) & 15
         if expected is None:
