@@ -50,6 +50,7 @@ from orias.passes.simplify import simplify
 from orias.passes.single_thread import resolve_elections
 from orias.passes.stored_values import reuse_stored
 from orias.passes.tensor_addresses import share_tensor_addresses
+from orias.passes.uniform_atomics import combine_uniform_atomics
 from orias.passes.uniform_chains import compute_uniformly
 from orias.passes.unroll import unroll_loops
 from orias.passes.whole_products import merge_products
@@ -136,6 +137,10 @@ def _elections(fn: Func, o: Options) -> None:
         simplify(fn)
         optimize_branches(fn)
         eliminate_dead(fn)
+
+
+def _uniform_atomics(fn: Func, o: Options) -> None:
+    combine_uniform_atomics(fn)
 
 
 def _local_words(fn: Func, o: Options) -> None:
@@ -276,6 +281,7 @@ FUNCTIONS: Final[dict[str, PhaseFunction]] = {
     "rotate": _rotate,
     "unroll": _unroll,
     "elections": _elections,
+    "uniform_atomics": _uniform_atomics,
     "local_words": _local_words,
     "local_cse": _local_cse,
     "gvn": _gvn,

@@ -38,6 +38,7 @@ PHASES: Final[tuple[Phase, ...]] = (
     Phase("OriPerformLiveDeadSecond", "123", "dce", "dead code"),
     Phase("OriHoistInvariantsEarly", "23", "licm", "loop-invariant code motion"),
     Phase("GeneralOptimizeMid", "123", "simplify", "rewrites of single operations"),
+    Phase("OptimizeUniformAtomic", "123", "uniform_atomics", "threads that add to one word add their sum, by one of them"),
     Phase("GvnCse", "23", "gvn", "common subexpressions, across blocks"),
     Phase("OriCommoning", "1", "local_cse", "common subexpressions, within blocks"),
     Phase("OriReassociateAndCommon", "123", "reassociate", "addresses that differ by constants share one sum"),

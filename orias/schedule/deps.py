@@ -275,7 +275,7 @@ class _Builder:
         for w in writes:
             reg = w >> 8
             for m, slot in self.uses.get(reg, ()):
-                g.edge(m, n, self._war(g.insts[m], slot))
+                g.edge(m, n, self._war(g.insts[m], g.insts[n], slot))
             for d in self.defs.get(reg, ()):
                 g.edge(d.node, n, self._waw(g.insts[d.node], inst, reg))
         for w in writes:
@@ -333,12 +333,12 @@ class _Builder:
             return self.lat.raw(p.op, 1 if kind == K_R else 0, c.op, unit, SLOT_GUARD if guard else 0, chain)
         return self.lat.raw(p.op, word, c.op, reg, slot, slot == 2 and p.op is c.op)
 
-    def _war(self, p: Inst, slot: int) -> int:
+    def _war(self, p: Inst, c: Inst, slot: int) -> int:
         if self.virtual or p.op.flags & F_PSEUDO:
             return 0
         if slot != SLOT_GUARD and self.lat.units.needs(p.op, p.dst, p.src) & NEEDS_READ:
             return self.fn.knobs.sched_war_latency
-        return self.lat.war(p.op)
+        return self.lat.war(p.op) if c.op.flags & F_PSEUDO or self.lat.arrives_early(c.op) else 1
 
     def _waw(self, p: Inst, c: Inst, reg: int) -> int:
         if self.virtual or (p.op.flags | c.op.flags) & F_PSEUDO:

@@ -245,7 +245,10 @@ class _Checker:
                         if cycles < need:
                             self._fault(node, f"reads {unit_name(unit)} {cycles} of {need} cycles after {p.where}")
             if unit in writes:
-                need = -word if word < 0 else self.lat.waw(p.inst.op, inst.op, unit)
+                if word >= 0:
+                    need = self.lat.waw(p.inst.op, inst.op, unit)
+                else:
+                    need = -word if self.lat.arrives_early(inst.op) else 1
                 if cycles < need:
                     self._fault(node, f"writes {unit_name(unit)} {cycles} of {need} cycles after {p.where}")
 

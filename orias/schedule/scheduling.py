@@ -4,6 +4,7 @@ from orias.options import Options
 from orias.ori.ir import Func
 from orias.schedule.block_order import layout
 from orias.schedule.fence_groups import gather_fences
+from orias.schedule.late_arrivals import arrive_late
 from orias.schedule.list import Plan, schedule_physical, schedule_virtual
 from orias.schedule.reuse import mark_reuse
 from orias.schedule.scoreboard import assign
@@ -32,6 +33,7 @@ def post_ra(fn: Func, options: Options) -> None:
     if not serial:
         clear_once(fn)
         schedule_physical(fn)
+        arrive_late(fn)
     gather_fences(fn)
     layout(fn)
     if serial:

@@ -15,9 +15,11 @@ Works on an allocated function whose blocks have their final order.  There are f
 Calls and returns wait for everything: no event is pending at the start of a function or after a call.
 """
 
+from itertools import pairwise
 from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE, Access, accesses
+from orias.isa.gmma_forms import ARRIVE
 from orias.isa.op import (
     F_AWAITED,
     F_CALL,
@@ -31,6 +33,7 @@ from orias.isa.op import (
     F_PARTIAL,
     F_RETURNS,
     F_WGMMA,
+    F_WGMMA_SYNC,
     Op,
     op,
 )
@@ -170,8 +173,21 @@ class _Assigner:
         self._number(needed)
         self._boards_known()
         self._flow(True)
+        self._wait_at_arrivals()
         _Stalls(self.fn, self.lat, self.rows, self.index).run()
         self._write_back()
+
+    def _wait_at_arrivals(self) -> None:
+        """An operation of a warpgroup directly after its arrival lets that wait: no warp stops between them."""
+        for rows in self.rows:
+            for first, second in pairwise(rows):
+                if (
+                    first.inst.op is ARRIVE
+                    and second.inst.op.flags & F_WGMMA
+                    and not second.inst.op.flags & F_WGMMA_SYNC
+                ):
+                    first.wait |= second.wait
+                    second.wait = 0
 
     # --- events ------------------------------------------------------------------------------------------------
 
@@ -456,7 +472,7 @@ class _Assigner:
                 p = pipe(inst.op)
                 inst.ctl = pack(
                     stall,
-                    _yield(p, stall, row.yield_hint),
+                    _yield(p, stall, row.yield_hint) and inst.op.base != "DEPBAR",
                     write if write >= 0 else NO_BARRIER,
                     read if read >= 0 else NO_BARRIER,
                     row.wait,
@@ -629,9 +645,10 @@ class _Stalls:
             items = pending.get(unit)
             if items:
                 for x in items:
-                    t = x.time + (1 if x.word < 0 else lat.waw(x.op.op, inst.op, unit))
-                    if x.word < 0:
-                        t = x.time - x.word
+                    if x.word >= 0:
+                        t = x.time + lat.waw(x.op.op, inst.op, unit)
+                    else:
+                        t = x.time + (-x.word if lat.arrives_early(inst.op) else 1)
                     if t > earliest:
                         earliest = t
         boards = row.wait | row.counts

@@ -11,12 +11,12 @@ from typing import Final, final
 
 from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.diag import Unsupported
-from orias.isa.op import F_CALL, F_MATRIX, F_RETURNS, Op
+from orias.isa.op import F_CALL, F_MATRIX, F_RETURNS, F_WGMMA_SYNC, Op
 from orias.isa.operations import facts
 from orias.target import features
 from orias.target.profile import profile_of_sm
 from orias.timing.bounds import Minimum, overwrites
-from orias.timing.units import ALU, CBU, CONTROL, FMA, FP64, HALF, HALF_CMP, MEM, UNIFORM, XU, Units, units
+from orias.timing.units import ALU, CBU, CONTROL, FMA, FP64, HALF, HALF_CMP, MEM, NEEDS_WRITE, UNIFORM, XU, Units, units
 
 _DATA: Final = os.path.join(os.path.dirname(__file__), "data")
 
@@ -35,7 +35,8 @@ _NEAREST: Final[dict[str, str]] = {
     "GMMA": "MMA", "WG": "*",
 }  # fmt: skip
 """Consumer class without a column of its own -> the column to use."""
-_MMA_WAR: Final = 3
+_MMA_WAR: Final = 7
+"""Smallest distance that ptxas 13.0.88 leaves between a matrix operation and a short operation that overwrites a source (sm_80, sm_90)."""
 _BEFORE_CS2R: Final = 14
 
 GPR: Final = 0
@@ -334,10 +335,16 @@ class Latency:
         return self._overwrites[kind].sure(base_class(first, self.units), base_class(second, self.units)) or n
 
     def war(self, reader: Op) -> int:
-        """Cycles from a read at issue (not a late read) to a write of the same register."""
-        if self.op_class(reader).startswith("MMA."):
+        """Cycles from a read at issue (not a late read) to a write of the same register that arrives early (:meth:`arrives_early`)."""
+        if self.op_class(reader).startswith("MMA.") or self.op_class(reader) == "GMMA":
             return _MMA_WAR
         return reader.held
+
+    def arrives_early(self, writer: Op) -> bool:
+        """True if the result of an operation may arrive before a matrix operation issued just before it has read its sources."""
+        if writer.flags & F_WGMMA_SYNC or writer.base.endswith("MMA"):
+            return False
+        return not self.units.barriers(writer) & NEEDS_WRITE
 
     def interval(self, op: Op) -> int:
         """Cycles that an operation keeps its pipe busy (1 if unknown)."""

@@ -1,0 +1,152 @@
+"""OptimizeUniformAtomic: threads that add to one word add their sum, by one of them.
+
+The hardware runs the atomics of a warp to one address one after another; an H200 takes 1.6 and 1.9 times as long for two kernels that
+count in a word of global memory (docs/gpu-runs.md).  Here the threads that are together (VOTE.ANY) combine their values, and the lowest of
+them by FLO runs the operation for all::
+
+    m = VOTE.ANY ; first = FLO m ; @(lane = first) RED [a], POPC(m) * c         a value c that all threads have
+    s = REDUX v  ; first = FLO m ; @(lane = first) RED [a], s                   any value (from sm_80 on)
+
+An addition whose old value is needed gives the others theirs: the old value of the first and the part of the lanes below.  Only outside
+of loops: in a loop with YIELD the threads may part after the atomic.  ptxas 13.0.88 does the same.
+"""
+
+from typing import Final, final
+
+from orias.analysis.cfg import dominators, find_loops
+from orias.analysis.divergence import Divergence, divergence
+from orias.isa.op import F_WRITE
+from orias.isa.operand import (
+    K_P,
+    K_R,
+    K_UR,
+    NOT_PT,
+    PT,
+    RZ,
+    Opnd,
+    has_modifiers,
+    imm,
+    imm_value,
+    in_file,
+    is_imm,
+    is_vreg,
+    is_zero_reg,
+    word,
+)
+from orias.ori.builder import Builder
+from orias.ori.ir import OP_COPY, Block, Func, Inst
+from orias.passes.collectives import WARPSYNC
+from orias.target import features
+
+_REDUX: Final[dict[str, str]] = {"ADD": ".SUM", "MIN": ".MIN", "MAX": ".MAX", "AND": "", "OR": ".OR", "XOR": ".XOR"}
+_IDEMPOTENT: Final[tuple[str, ...]] = ("MIN", "MAX", "AND", "OR")
+_OTHER: Final[tuple[str, ...]] = ("64", "128", "F16", "BF16", "F32", "F64")
+"""Begins of the modifiers of types that are not combined."""
+_LAST_LANE: Final = 0x1F
+
+
+def combine_uniform_atomics(fn: Func) -> bool:
+    """Let one thread of a warp run the atomics that all of its threads run on one word; True if anything changed."""
+    if not any(i.op.base in ("REDG", "RED", "ATOMG") for i in fn.insts()):
+        return False
+    work = _Combiner(fn)
+    return work.run()
+
+
+@final
+class _Combiner:
+    __slots__ = ("_div", "_fn", "_in_loop", "_reductions")
+
+    def __init__(self, fn: Func) -> None:
+        self._fn: Final[Func] = fn
+        self._div: Final[Divergence] = divergence(fn)
+        self._in_loop: Final[set[int]] = {x for loop in find_loops(fn, dominators(fn)).loops for x in loop.blocks}
+        self._reductions: Final[bool] = fn.target.has(features.WARP_REDUCTIONS)
+
+    def run(self) -> bool:
+        changed = False
+        for b in self._fn.blocks:
+            if any(i.op is WARPSYNC for i in b.insts):
+                # A vote after it would be that of all members (orias.passes.collectives).
+                continue
+            for inst in list(b.insts):
+                kind = self._kind(b, inst)
+                if kind:
+                    self._combine(b, inst, kind)
+                    changed = True
+        return changed
+
+    def _kind(self, b: Block, inst: Inst) -> str:
+        """The operation if the threads can combine it, else nothing."""
+        if inst.op.base not in ("REDG", "RED", "ATOMG") or inst.guard != PT or not inst.op.flags & F_WRITE:
+            return ""
+        mods = inst.op.mods
+        kind = next((m for m in mods if m in _REDUX), "")
+        if not kind or any(m.startswith(_OTHER) for m in mods):
+            return ""
+        result = inst.op.base == "ATOMG" and any(is_vreg(d) for d in inst.dst)
+        if inst.op.base == "ATOMG" and not result:
+            return ""
+        value = inst.src[-1]
+        if any(self._div.is_varying(o) for o in inst.src[:-1]) or not (
+            is_imm(value) or (in_file(value, K_R) and not has_modifiers(value))
+        ):
+            return ""
+        varying = not is_imm(value) and not is_zero_reg(value) and self._div.is_varying(value)
+        if result and (
+            kind != "ADD" or varying or b.id in self._in_loop or any(in_file(d, K_P) and d != PT for d in inst.dst)
+        ):
+            return ""
+        return kind if self._reductions or not varying else ""
+
+    def _combine(self, b: Block, inst: Inst, kind: str) -> None:
+        """Put the instructions that combine before an atomic, and those that share the old value behind it."""
+        fn = self._fn
+        value = inst.src[-1]
+        k = b.insts.index(inst)
+        tail = b.insts[k:]
+        del b.insts[k:]
+        at = Builder(fn, b)
+        at.loc = inst.loc
+        together = fn.new_vreg(K_R)
+        at.emit("VOTE.ANY", [together, PT], [PT])
+        first = at.r("FLO.U32", together)
+        leader = at.setp("ISETP.EQ.U32.AND", at.r("S2R", word("SR_LANEID")), first, PT)
+        inst.src = [*inst.src[:-1], self._value(at, inst, kind, value, together)]
+        inst.guard = leader
+        b.insts += tail[:1]
+        if inst.op.base == "ATOMG":
+            self._share(at, inst, value, together, first)
+        b.insts += tail[1:]
+
+    def _value(self, at: Builder, inst: Inst, kind: str, value: Opnd, together: Opnd) -> Opnd:
+        if not is_imm(value) and not is_zero_reg(value) and self._div.is_varying(value):
+            sign = ".S32" if "S32" in inst.op.mods and kind in ("MIN", "MAX") else ""
+            base = at.fn.target.spelling("warp_min_max") if kind in ("MIN", "MAX") else "REDUX"
+            u = at.fn.new_vreg(K_UR)
+            at.emit(base + _REDUX[kind] + sign, [u], [value])
+            return at.copy(u)
+        if kind in _IDEMPOTENT:
+            return value
+        count = at.r("POPC", together)
+        if kind == "XOR":
+            count = at.r("LOP3.LUT", count, imm(1), RZ, imm(0xC0), NOT_PT)
+        return _times(at, count, value, RZ)
+
+    def _share(self, at: Builder, inst: Inst, value: Opnd, together: Opnd, first: Opnd) -> None:
+        """Give each thread the old value that its own addition would have seen, in the order of the lanes."""
+        result = inst.dst[0]
+        old = at.fn.new_vreg(K_R)
+        inst.dst = [old, *inst.dst[1:]]
+        base = at.fn.new_vreg(K_R)
+        at.emit("SHFL.IDX", [base, PT], [old, first, imm(_LAST_LANE)])
+        below = at.r("LOP3.LUT", together, at.r("S2R", word("SR_LTMASK")), RZ, imm(0xC0), NOT_PT)
+        made = _times(at, at.r("POPC", below), value, base)
+        at.emit_op(OP_COPY, [result], [made])
+
+
+def _times(at: Builder, count: Opnd, value: Opnd, more: Opnd) -> Opnd:
+    """count * value + more."""
+    if is_imm(value) and imm_value(value) == 1:
+        return count if is_zero_reg(more) else at.r("IADD3", count, more, RZ)
+    return at.r("IMAD", count, at.copy(value) if is_imm(value) else value, more)
