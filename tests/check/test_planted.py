@@ -56,6 +56,7 @@ def _ours(path: Path, arch: str) -> bytes | None:
         return None
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ARCHES)
 def test_sample(arch: str, tmp_path: Path) -> None:
     planted, missed = plant(list(PROGRAMS), arch, 24, 2, tmp_path)
@@ -63,6 +64,7 @@ def test_sample(arch: str, tmp_path: Path) -> None:
     assert not missed
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", LATER)
 def test_sample_ours(arch: str, tmp_path: Path) -> None:
     planted, missed = plant(list(PROGRAMS), arch, 24, 3, tmp_path, ours=True)

@@ -93,6 +93,7 @@ def test_threads_leave_barriers_of_a_function(target: str, level: str) -> None:
     assert o.tolist()[32:] == [-1] * 32
 
 
+@pytest.mark.in_turn(3)
 @EACH
 def test_local_arrays(target: str, level: str) -> None:
     a, o = random_ints(0, 100, 16), zeros(64)

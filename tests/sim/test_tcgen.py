@@ -159,6 +159,7 @@ _CASES = [
 ]
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(("shape", "repeats", "packed"), _CASES)
 def test_loads_and_stores(run: Run, shape: str, repeats: int, packed: bool) -> None:
     count = _PER[shape][0] * repeats
@@ -483,6 +484,7 @@ def _lanes(m: int, lane: int) -> Arr:
     return rows if m == 128 else lane + rows % 16 + 32 * (rows // 16)
 
 
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("type_", "m", "n", "k", "layout"),
     [
@@ -504,12 +506,14 @@ def test_products(run: Run, type_: str, m: int, n: int, k: int, layout: str, kee
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(("type_", "m", "lane"), [("f16", 128, 0), ("tf32", 128, 0), ("s8", 64, 0), ("f16", 64, 16)])
 def test_a_in_tensor_memory(run: Run, type_: str, m: int, lane: int) -> None:
     got, expected = _run(run, type_, m, 32, 32, "tensor", lane=lane)
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("m", [32, 64, 128])
 def test_weight_stationary(run: Run, m: int) -> None:
     """tcgen05.mma.ws: 128 / M quarters or halves of the lanes have as many parts of the columns."""
@@ -692,6 +696,7 @@ def _some(rng: np.random.Generator, type_: str, rows: int) -> tuple[Arr, Arr]:
     return v, out
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(("left", "right"), [("e2m1", "e3m2"), ("e2m3", "e2m1")])
 def test_small_floats(run: Run, left: str, right: str) -> None:
     """6- and 4-bit floats of kind f8f6f4, 16 of them in 16 bytes."""
@@ -705,6 +710,7 @@ def test_small_floats(run: Run, left: str, right: str) -> None:
     np.testing.assert_array_equal(out.view(np.float32), (a @ b.T).astype(np.float32))
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     ("kind", "types", "vector", "first"),
     [
@@ -772,6 +778,7 @@ def test_results_are_late(run: Run) -> None:
     assert (_small(run, ("@!%p3 bra waiting;", "")) == 0).all()
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("replace", "extra", "message"),
     [
@@ -852,6 +859,7 @@ copied:
 )
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     ("shape", "pieces", "quarters"),
     [

@@ -9,7 +9,7 @@ import pytest
 import orias
 from orias import sim
 from tests.oracle import compile_or_none
-from tests.rotation import LATER, rotating, seed
+from tests.rotation import LATER, rotating
 from tests.sync.test_meeting_places import HEAD, TAIL
 
 REGISTERS = range(2, 10)
@@ -97,6 +97,7 @@ def check(number: int, arch: str, folder: Path) -> None:
         assert got == want, (number, arch, level)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 def test_some(arch: str, tmp_path: Path) -> None:
     check(397, arch, tmp_path)
@@ -105,6 +106,5 @@ def test_some(arch: str, tmp_path: Path) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", *LATER])
 def test_more(arch: str, tmp_path: Path) -> None:
-    print(f"ORIAS_SEED={seed()}")
     for number in rotating(range(3, 1_000_000), 12, f"sides {arch}"):
         check(number, arch, tmp_path)

@@ -50,6 +50,7 @@ def options(arch: str = "sm_80", level: int = 3) -> Options:
     return o
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", FAST)
 def test_kernels(name: str) -> None:
     report = verify(source(name), options("sm_90"), 1)
@@ -90,6 +91,7 @@ def form_findings(family: str, start: int, step: int, arch: str, level: int) -> 
     return [f"{forms[int(f.kernel[1:])].name}: {f.text()}" for f in v.report.findings]
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("family", COMPARED)
 def test_forms(family: str) -> None:
     assert not form_findings(family, 7, 320, "sm_80", 3)
