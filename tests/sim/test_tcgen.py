@@ -189,6 +189,7 @@ def test_loads_and_stores(run: Run, shape: str, repeats: int, packed: bool) -> N
     assert (stored == fill)[~touched].all()
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     ("form", "reduce"),
     [
@@ -539,6 +540,7 @@ def test_disabled_lanes(run: Run) -> None:
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("swizzle", [False, True])
 def test_stored_along_m_and_n(run: Run, swizzle: bool) -> None:
     """Both matrices are stored along M and N: 8 values of k of 16 bytes, or of 128 bytes with the swizzle."""
@@ -571,6 +573,7 @@ def test_stored_along_m_and_n(run: Run, swizzle: bool) -> None:
     np.testing.assert_array_equal(out.view(np.float32), a @ b.T)
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("m", [128, 256])
 def test_pair(run: Run, m: int) -> None:
     """Two blocks of a cluster multiply; each has half of the rows of A and half of the columns of B."""
