@@ -65,7 +65,7 @@ def skip_unless_legal(name: str, arch: str) -> None:
         pytest.skip("cp.async needs sm_80")
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("opt", [0, 3])
 @pytest.mark.parametrize(("name", "arch"), PROGRAMS)
 def test_ours(name: str, arch: str, opt: int) -> None:

@@ -485,7 +485,7 @@ def _lanes(m: int, lane: int) -> Arr:
     return rows if m == 128 else lane + rows % 16 + 32 * (rows // 16)
 
 
-@pytest.mark.in_turn(4)
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     ("type_", "m", "n", "k", "layout"),
     [
