@@ -40,7 +40,6 @@ def test_names() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s[0]}-{s[1]}-O{s[2]}")
 def test_sample(setting: tuple[str, str, int]) -> None:
     compiler, arch, opt = setting

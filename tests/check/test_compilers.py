@@ -22,7 +22,6 @@ def hazards(data: bytes) -> list[str]:
     return [h.line() for h in check_cubin(data) if h.rule != "unknown"]
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("level", ["-O3", "-O0"])
 @pytest.mark.parametrize("arch", ALL)
 def test_theirs(arch: str, level: str, tmp_path: Path) -> None:
@@ -37,7 +36,6 @@ def test_theirs(arch: str, level: str, tmp_path: Path) -> None:
         pytest.skip("ptxas compiles none of the chosen files for this target")
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ARCHES)
 def test_ours(arch: str) -> None:
     for path in random.Random(arch).sample(PROGRAMS, 4):

@@ -56,7 +56,6 @@ def _ours(path: Path, arch: str) -> bytes | None:
         return None
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ARCHES)
 def test_sample(arch: str, tmp_path: Path) -> None:
     planted, missed = plant(list(PROGRAMS), arch, 24, 2, tmp_path)

@@ -55,7 +55,6 @@ def outcome(folder: Path, line: str, command: str) -> object:
 OURS = f"{sys.executable} -m orias"
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", CASES)
 def test_as_ptxas(name: str, tmp_path: Path) -> None:
     ptxas = find("ptxas")

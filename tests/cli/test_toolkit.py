@@ -234,7 +234,6 @@ def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 VIEWS = (["-plr"], ["-lrm", "narrow"], ["--life-range-mode=count"], ["-cfg"], ["-bbcfg"], ["-cfg", "-poff"])
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("options", VIEWS, ids=" ".join)
 def test_nvdisasm_views(options: list[str], kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = ours(capsys, "nvdisasm", *options, "-c", str(kernels))

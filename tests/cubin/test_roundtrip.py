@@ -50,7 +50,6 @@ def differences(want: bytes, got: bytes) -> list[str]:
     return out
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_executable_module(tmp_path: Path, case: str, target: str) -> None:

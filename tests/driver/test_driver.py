@@ -210,7 +210,6 @@ def test_tables_agree():
             assert most - defaults <= takes[name] <= most, name
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", devices())
 def test_devices(name):
     program = """

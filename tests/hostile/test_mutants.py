@@ -12,7 +12,6 @@ from tools.mutants import campaign
 SMALL = [p for p in OWN if p.stat().st_size < 3000][:8]
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("kind", ["ptx", "as", "dis", "check"])
 def test_sample(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = [p.read_bytes() for p in SMALL]

@@ -82,7 +82,7 @@ def check(cubin: bytes, names: str) -> None:
         assert np.allclose(out, expected, rtol=1e-13)
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", with_later(["sm_80", "sm_90"], "constant_pool"))
 @pytest.mark.parametrize("opt", [0, 3])
 @pytest.mark.parametrize("module", MODULES)
@@ -133,7 +133,6 @@ def doubles(data: bytes) -> tuple[list[str], bytes]:
     return [f"{o} {re.sub(r'R[0-9]+', 'R', a)}" for o, a in found], Reader(data).kernels["k"].const2
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80"])
 @pytest.mark.parametrize("line", LINES)
 def test_same_operands_as_ptxas(line: str, arch: str, tmp_path: Path) -> None:

@@ -112,7 +112,6 @@ PARTS = (
 )
 
 
-@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_90"], "misaligned"))
 @pytest.mark.parametrize("at", range(5))
 def test_parts_at_any_byte(at: int, arch: str) -> None:

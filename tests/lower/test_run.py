@@ -115,7 +115,6 @@ def lines_of(name: str) -> list[str]:
     return [t for t in read(os.path.join(HERE, "lines", name)) if t and t[0] not in " #" and not _SKIP.search(t)]
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", ["integer.txt", "bits.txt", "compare.txt", "memory.txt", "atomics.txt"])
 def test_lines_sample(name: str, tmp_path: Path) -> None:
     arch = {"integer.txt": "sm_75", "bits.txt": "sm_80"}.get(name, "sm_90")

@@ -35,7 +35,6 @@ top:
 """
 
 
-@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
 @pytest.mark.parametrize(("loads", "least"), [(8, 8), (16, 14), (48, 16)])
 def test_loads_are_under_way_together(arch: str, loads: int, least: int) -> None:

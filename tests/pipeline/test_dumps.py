@@ -68,7 +68,7 @@ def test_all_phases(name: str, arch: str, level: int) -> None:
     assert bytes_of(source(name), options(arch, level), EVERY) == want
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("name", WHOLE)
 def test_each_phase(name: str, level: int) -> None:

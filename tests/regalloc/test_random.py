@@ -47,7 +47,6 @@ def test_enough_registers(seed: int) -> None:
     round_trip(seed, 1 + seed % 12, 1 + seed % 9)
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("seed", range(20))
 def test_few_registers(seed: int) -> None:
     round_trip(seed, 1 + seed % 12, 1 + seed % 9, max_regs=24 + seed % 3 * 4)

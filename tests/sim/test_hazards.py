@@ -111,7 +111,6 @@ def run(name: str, cubin: bytes, mode: str) -> sim.Result:
 QUICK = ("saxpy", "transpose", "matmul", "scan", "half", "votes")
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
 @pytest.mark.parametrize("name", QUICK)
 def test_good_code(name: str, arch: str, tmp_path: Path) -> None:

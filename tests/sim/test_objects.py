@@ -48,7 +48,6 @@ def objects(text: str, arch: str, folder: Path) -> list[bytes]:
     return [out.read_bytes(), *ours]
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120a"])
 def test_like_the_linked_file(arch: str, tmp_path: Path) -> None:
     """Calls, pointers to functions, jump tables, variables and helper functions."""

@@ -30,7 +30,7 @@ def zeros(n: int, dtype: str = "i4") -> Array:
     return np.zeros(n, dtype)
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(2)
 @EACH
 def test_recursion(target: str, level: str) -> None:
     o = zeros(64)
@@ -94,7 +94,7 @@ def test_threads_leave_barriers_of_a_function(target: str, level: str) -> None:
     assert o.tolist()[32:] == [-1] * 32
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(2)
 @EACH
 def test_local_arrays(target: str, level: str) -> None:
     a, o = random_ints(0, 100, 16), zeros(64)
@@ -169,7 +169,6 @@ def test_parameters(target: str, level: str) -> None:
     assert o.tolist() == [195.5, 195.5]
 
 
-@pytest.mark.in_turn(3)
 @EACH
 def test_reduction(target: str, level: str) -> None:
     a, o = np.arange(5000).astype(np.float32) / 8, zeros(1, "f4")
@@ -220,7 +219,7 @@ def test_named_barriers(target: str, level: str) -> None:
     assert o.tolist() == [first] * 32 + [t * 30 + 3 for t in range(32)] + [first] * 32
 
 
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(2)
 @EACH
 def test_spin_lock(target: str, level: str) -> None:
     o = zeros(1)
@@ -228,7 +227,6 @@ def test_spin_lock(target: str, level: str) -> None:
     assert o[0] == 96
 
 
-@pytest.mark.in_turn(3)
 @EACH
 def test_threads_of_a_warp_wait_for_each_other(target: str, level: str) -> None:
     turn, o = zeros(1), zeros(40)
@@ -236,7 +234,6 @@ def test_threads_of_a_warp_wait_for_each_other(target: str, level: str) -> None:
     assert o.tolist() == [t * t for t in range(40)] and turn[0] == 40
 
 
-@pytest.mark.in_turn(3)
 @EACH
 def test_atomics(target: str, level: str) -> None:
     n = 96

@@ -97,7 +97,6 @@ def check(number: int, arch: str, folder: Path) -> None:
         assert got == want, (number, arch, level)
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 def test_some(arch: str, tmp_path: Path) -> None:
     check(397, arch, tmp_path)

@@ -50,7 +50,6 @@ def options(arch: str = "sm_80", level: int = 3) -> Options:
     return o
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", FAST)
 def test_kernels(name: str) -> None:
     report = verify(source(name), options("sm_90"), 1)
