@@ -14,7 +14,7 @@ from orias import compiler
 from orias.check import check_cubin
 from orias.output.result import CompileResult
 from orias.passes import simplify
-from tests.rotation import seed, share_of
+from tests.rotation import half_of, not_today, seed, share_of
 
 _ALL = os.environ.get("ORIAS_SELF_CHECK", "") not in ("", "0")
 _EACH = 8
@@ -40,6 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--share", type=int, default=1, metavar="N", help="run one case in N of each wide sweep, others every day"
     )
+    parser.addoption(
+        "--half", type=int, choices=(0, 1), help="run every second test file, from the first or the second"
+    )
 
 
 def _build() -> str:
@@ -48,7 +51,8 @@ def _build() -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """ORIAS_BUILD says which build must be tested."""
+    """ORIAS_BUILD says which build must be tested; all processes of a run have the seed of its start, also past midnight."""
+    os.environ["ORIAS_SEED"] = str(seed())
     wanted = os.environ.get("ORIAS_BUILD", _build())
     if wanted != _build():
         raise pytest.UsageError(f"ORIAS_BUILD={wanted}, but {simplify.__file__} is imported")
@@ -56,18 +60,38 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     share: int = config.getoption("--share")
-    sweeps = [f"wide sweeps: one case in {share}, ORIAS_SEED={seed()}"] if share > 1 else []
-    return [f"orias: {_build()}, {Path(compiler.__file__).parent}", *sweeps]
+    sweeps = [f"wide sweeps: one case in {share}"] if share > 1 else []
+    return [f"orias: {_build()}, {Path(compiler.__file__).parent}", f"ORIAS_SEED={seed()}", *sweeps]
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A run with failures says how its samples can be had again."""
+    if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
+        terminalreporter.write_line(f"samples of this run: ORIAS_SEED={seed()}")
+
+
+def _drop(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Item]) -> None:
+    """Leaves these items."""
+    keep = {id(item) for item in kept}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in keep])
+    items[:] = [item for item in items if id(item) in keep]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Wide sweeps keep their share. Tests with the marker ``long`` come first, so that other workers share the rest out meanwhile."""
+    """Cases whose turn is another day belong to the sweep, unless tests are named; wide sweeps keep their share.
+
+    Tests with the marker ``long`` come first, so that other workers share the rest out meanwhile.
+    """
+    if not any("::" in a for a in config.args):
+        for item in not_today([i for i in items if i.get_closest_marker("sweep") is None]):
+            item.add_marker(pytest.mark.sweep)
+    half: int | None = config.getoption("--half")
+    if half is not None:
+        _drop(config, items, half_of(items, half))
     share: int = config.getoption("--share")
     if share > 1:
         sweeps = [item for item in items if item.get_closest_marker("sweep") is not None]
         kept = {id(item) for item in share_of(sweeps, share)}
-        dropped = [item for item in sweeps if id(item) not in kept]
-        gone = {id(item) for item in dropped}
-        items[:] = [item for item in items if id(item) not in gone]
-        config.hook.pytest_deselected(items=dropped)
+        _drop(config, items, [i for i in items if i.get_closest_marker("sweep") is None or id(i) in kept])
     items.sort(key=lambda item: item.get_closest_marker("long") is None)

@@ -13,13 +13,12 @@ T = TypeVar("T")
 
 
 def seed() -> int:
-    """The day's number, or what ORIAS_SEED says (to repeat a failure: the failing test prints it)."""
+    """The day's number, or what ORIAS_SEED says (to repeat a failure: a run with failures prints it)."""
     return int(os.environ.get("ORIAS_SEED", int(time.time()) // 86400))
 
 
 def rotating(things: Sequence[T], count: int, name: str) -> list[T]:
     """`count` of the things, others every day and for every name."""
-    print(f"ORIAS_SEED={seed()}")
     return random.Random(f"{seed()} {name}").sample(list(things), min(count, len(things)))
 
 
@@ -37,6 +36,30 @@ def share_of(items: Sequence[pytest.Item], share: int) -> list[pytest.Item]:
         count = -(-len(cases) // share) if len(cases) > WIDE else len(cases)
         out += random.Random(f"{seed()} {name}").sample(cases, count)
     return out
+
+
+def not_today(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Cases with the marker ``in_turn(days)`` whose day it is not: each has one day in that many, and every day has its part of a test's cases."""
+    functions: dict[tuple[str, int], list[pytest.Item]] = {}
+    for item in items:
+        turn = item.get_closest_marker("in_turn")
+        if turn is not None:
+            functions.setdefault((item.nodeid.partition("[")[0], turn.args[0]), []).append(item)
+    out: list[pytest.Item] = []
+    for (name, days), cases in functions.items():
+        order = random.Random(name).sample(cases, len(cases))
+        out += [item for k, item in enumerate(order) if (k + zlib.crc32(name.encode()) + seed()) % days]
+    return out
+
+
+def half_of(items: Sequence[pytest.Item], half: int) -> list[pytest.Item]:
+    """The items of one half of the test files, 0 or 1: every second file of each directory."""
+    files: dict[str, set[str]] = {}
+    for item in items:
+        path = item.nodeid.partition("::")[0]
+        files.setdefault(path.rpartition("/")[0], set()).add(path)
+    kept = {path for paths in files.values() for path in sorted(paths)[half::2]}
+    return [item for item in items if item.nodeid.partition("::")[0] in kept]
 
 
 LATER = ("sm_100a", "sm_103a", "sm_110a", "sm_120a")

@@ -414,7 +414,9 @@ class _Checker:
             c = self.const_of.get(s)
             if c is not None:
                 renamed.setdefault(c, []).append(d)
-        for place, held in st.items():
+        touched = frozenset([*renamed, *targets, *[d | 1 for d in targets]])
+        # Most places hold nothing of it, so they are passed over first.
+        for place, held in [x for x in st.items() if not touched.isdisjoint(x[1])]:
             if place == _SP:
                 continue
             fresh = [d for v in held for d in renamed.get(v, ())]
@@ -582,9 +584,9 @@ def _reg(kind: int, number: int) -> str:
 
 def _forget(st: State, words: list[int]) -> None:
     """Remove values that are redefined from all places."""
-    gone = frozenset(words) | frozenset(w ^ 1 for w in words)
-    for place, held in st.items():
-        if place != _SP and not gone.isdisjoint(held):
+    gone = frozenset([*words, *[w ^ 1 for w in words]])
+    for place, held in [x for x in st.items() if not gone.isdisjoint(x[1])]:
+        if place != _SP:
             st[place] = held - gone
 
 

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from orias.sim import Deadlock, load
+from orias.sim.sass import exec_async
 from tests.asynchronous.barrier_programs import objects
 from tests.asynchronous.harness import Program, init, wait
 from tests.forms.run import our_cubin
 
 
-def test_names_objects_and_waiters() -> None:
+def test_names_objects_and_waiters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exec_async, "_PATIENCE", 6_000)
     body = init(3) + "mbarrier.arrive.expect_tx.shared.b64 _, [mb], 48;\n".replace("mbarrier", "@%p6 mbarrier") + wait()
     program = Program("deadlock", body, lambda s: [])
     image = load(our_cubin(program.text("sm_90a"), "sm_90a", 3))

@@ -47,6 +47,7 @@ def test_sample(setting: tuple[str, str, int]) -> None:
     assert not bad, "\n".join(bad)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])
 @pytest.mark.parametrize("arch", LATER)
 def test_sample_of_later_targets(arch: str, compiler: str) -> None:

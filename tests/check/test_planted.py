@@ -63,6 +63,7 @@ def test_sample(arch: str, tmp_path: Path) -> None:
     assert not missed
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", LATER)
 def test_sample_ours(arch: str, tmp_path: Path) -> None:
     planted, missed = plant(list(PROGRAMS), arch, 24, 3, tmp_path, ours=True)

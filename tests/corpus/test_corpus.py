@@ -78,6 +78,7 @@ def identifier(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.skipif(not FILES, reason=NO_CORPUS)
 @pytest.mark.parametrize("path", FILES[:: max(1, len(FILES) // 20)], ids=identifier)
 def test_sample(path: Path, tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ def test_round_trip(tmp_path: Path, arch: str) -> None:
     assert all(equal == of for equal, _, of in done)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("objects", [False, True])
 @pytest.mark.parametrize("arch", ["sm_100", "sm_110", "sm_121f"])
 def test_sections(tmp_path: Path, arch: str, objects: bool) -> None:
@@ -465,6 +466,7 @@ def check_kernels(names: list[str], arch: str, folder: Path, opt: int = 3) -> in
     return written
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", sorted(FAMILY))
 def test_finalised(tmp_path: Path, arch: str) -> None:
     _, wrong = check_forms(rotating(forms_of(arch), 4, f"finalised {arch}"), arch, tmp_path)

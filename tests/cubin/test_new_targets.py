@@ -93,6 +93,7 @@ def records(section: Section) -> list[str]:
     ]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", rotating(ARCHES, 2, "our cubins"))
 @pytest.mark.parametrize("case", rotating(sorted(set(CASES) - {"texture"}), 2, "our cubins"))
 def test_tools_accept(tmp_path: Path, case: str, arch: str) -> None:

@@ -1,5 +1,6 @@
 """A form: one instruction in a kernel, inputs per thread, and what each thread must store."""
 
+import functools
 from collections.abc import Callable, Sequence
 
 from tests.forms.exact import Answer, Expected
@@ -14,7 +15,9 @@ class Form:
     """``body`` uses %a0, %a1 ... for inputs, %o0 ... for outputs, %mem for the thread's 32 bytes of scratch memory (u64),
     %idx for the thread's number, and whatever ``decl`` declares.
 
-    ``sm`` is the first SM that has it, ``archs`` are the only targets that have it, if not all from there on.  ``judged`` False: ptxas's code for it is beyond the simulator.  ``want(*inputs)`` gives a thread's outputs; ``want_all(vectors)`` those of all threads at once, where they depend on each other.
+    ``vectors`` are the inputs of each thread, or a function that makes them where that takes long (then ``threads`` says how many there are): what only names or counts forms need not make them.
+
+    ``sm`` is the first SM that has it, ``archs`` are the only targets that have it, if not all from there on.  ``judged`` False (or a function that says so): ptxas's code for it is beyond the simulator or gives something else.  ``want(*inputs)`` gives a thread's outputs; ``want_all(vectors)`` those of all threads at once, where they depend on each other.
     """
 
     def __init__(
@@ -23,31 +26,42 @@ class Form:
         body: str,
         ins: Sequence[str],
         outs: Sequence[str],
-        vectors: Sequence[tuple[int, ...]],
+        vectors: Sequence[tuple[int, ...]] | Callable[[], Sequence[tuple[int, ...]]],
         want: Callable[..., Outputs] | None = None,
         want_all: Callable[[Sequence[tuple[int, ...]]], list[Outputs]] | None = None,
         sm: int = 75,
         decl: str = "",
         module: str = "",
         block: tuple[int, int, int] | None = None,
-        judged: bool = True,
+        judged: bool | Callable[[], bool] = True,
         archs: tuple[str, ...] = (),
+        threads: int = 32,
     ) -> None:
         self.name = name
         self.body = body
         self.ins = tuple(ins)
         self.outs = tuple(outs)
-        self.vectors = list(vectors)
+        self._vectors = vectors
         self.sm = sm
         self.decl = decl
         self.module = module
-        self.block = block or (len(self.vectors), 1, 1)
-        self.judged = judged
+        self.block = block or (threads if callable(vectors) else len(vectors), 1, 1)
+        self._judged = judged
         self.archs = archs
         self._want = want
         self._want_all = want_all
         self._expected: list[tuple[Expected, ...]] | None = None
-        assert 1 <= len(self.vectors) <= 1024, name
+        assert callable(vectors) or 1 <= len(vectors) <= 1024, name
+
+    @functools.cached_property
+    def vectors(self) -> list[tuple[int, ...]]:
+        """The inputs of each thread."""
+        return list(self._vectors() if callable(self._vectors) else self._vectors)
+
+    @functools.cached_property
+    def judged(self) -> bool:
+        """Whether ptxas's code for it must give the same."""
+        return self._judged() if callable(self._judged) else self._judged
 
     def expected(self) -> list[tuple[Expected, ...]]:
         """Outputs of each thread (computed once)."""

@@ -14,6 +14,7 @@ BITS = {
 }  # fmt: skip
 
 
+@functools.cache
 def elements_a(m: int, k: int, bits: int) -> list[list[tuple[int, int]]]:
     """(row, k) of every element of lane after lane, in the order of the registers, lowest bits first."""
     per = max(1, 32 // bits)
@@ -32,6 +33,7 @@ def elements_a(m: int, k: int, bits: int) -> list[list[tuple[int, int]]]:
     return out
 
 
+@functools.cache
 def elements_b(k: int, n: int, bits: int) -> list[list[tuple[int, int]]]:
     """(k, column) of every element of lane after lane."""
     per = max(1, 32 // bits)
@@ -42,6 +44,7 @@ def elements_b(k: int, n: int, bits: int) -> list[list[tuple[int, int]]]:
     return out
 
 
+@functools.cache
 def elements_c(m: int, n: int) -> list[list[tuple[int, int]]]:
     """(row, column) of every accumulator of lane after lane."""
     out = []
@@ -51,6 +54,7 @@ def elements_c(m: int, n: int) -> list[list[tuple[int, int]]]:
     return out
 
 
+@functools.cache
 def quad_elements(layout_by_k: bool) -> list[list[tuple[int, int, int]]]:
     """(pair of quads, row, k) of the four factors of every lane of A of m8n8k4 (for B: column for row)."""
     out = []
@@ -60,6 +64,7 @@ def quad_elements(layout_by_k: bool) -> list[list[tuple[int, int, int]]]:
     return out
 
 
+@functools.cache
 def quad_results(f32: bool) -> list[list[tuple[int, int, int]]]:
     """(pair of quads, row, column) of the eight results of every lane of m8n8k4."""
     out = []
@@ -78,6 +83,11 @@ def pack(patterns: Sequence[int], bits: int) -> list[int]:
         return list(patterns)
     per = 32 // bits
     return [sum(x << bits * j for j, x in enumerate(patterns[r : r + per])) for r in range(0, len(patterns), per)]
+
+
+def registers(elements: int, bits: int) -> int:
+    """How many registers :func:`pack` fills."""
+    return elements if bits == 64 else -(-elements * bits // 32)
 
 
 def number(x: int, type_: str) -> Fraction | str:

@@ -1,5 +1,6 @@
 """Forms of the warp's matrix instructions: mma, mma.sp, wmma, ldmatrix, stmatrix, movmatrix."""
 
+import functools
 import struct
 from collections.abc import Callable, Sequence
 from random import Random
@@ -7,7 +8,7 @@ from random import Random
 import numpy as np
 
 from orias.sim.math import softfloat
-from tests.forms.exact import BF16, F16, F32, Expected, rounded
+from tests.forms.exact import Expected
 from tests.forms.form import Form, Outputs
 from tests.forms.matrix_exact import (
     BITS,
@@ -17,14 +18,15 @@ from tests.forms.matrix_exact import (
     float_sum,
     integer_sum,
     kept,
-    number,
     pack,
     quad_elements,
     quad_results,
+    registers,
 )
 from tests.forms.values import rng
 
 Rows = Sequence[tuple[int, ...]]
+Matrix = dict[tuple[int, int], int]
 Draw = Callable[[Random], int]
 _SPECIAL = {
     "f16": (0, 0x8000, 0x3C00, 0xBC00, 1, 0x8001, 0x03FF, 0x7BFF, 0xFBFF),
@@ -36,7 +38,6 @@ _SPECIAL = {
     "e5m2": (0, 0x80, 0x3C, 0xBC, 1, 0x7B, 0xFB),
 }
 _WILD = {"f16": (0x7C00, 0xFC00, 0x7E01), "bf16": (0x7F80, 0xFF80, 0x7FC1), "tf32": (0x7F800000, 0xFF800000), "f32": (0x7F800000, 0xFF800000, 0x7FC00001), "e4m3": (0x7F,), "e5m2": (0x7C, 0xFC, 0x7E)}  # fmt: skip
-_MEDIUM = {"f16": F16, "bf16": BF16, "f32": F32}
 
 
 def _medium(r: Random, type_: str) -> int:
@@ -47,9 +48,11 @@ def _medium(r: Random, type_: str) -> int:
     if type_ in ("e4m3", "e5m2"):
         return r.getrandbits(1) << 7 | r.randrange(0x20, 0x50)
     bits = int.from_bytes(struct.pack("<f", x), "little")
-    if type_ in ("tf32", "f32"):
-        return bits & 0xFFFFE000 if type_ == "tf32" else bits
-    return rounded(number(bits, "f32"), _MEDIUM[type_])  # type: ignore[arg-type]
+    if type_ == "f16":
+        return int.from_bytes(struct.pack("<e", struct.unpack("<f", struct.pack("<f", x))[0]), "little")
+    if type_ == "bf16":
+        return bits + 0x7FFF + (bits >> 16 & 1) >> 16
+    return bits & 0xFFFFE000 if type_ == "tf32" else bits
 
 
 def draw(type_: str, kind: str) -> Draw:
@@ -123,24 +126,33 @@ def product(
     """A form of mma (`selector` -1) or mma.sp; `text` is the opcode."""
     m, n, k = shape
     d, a, b, c = types
-    r = rng(name)
     sparse = selector >= 0
     deep = k // 2 if sparse else k
     at_a, at_b, at_c = elements_a(m, deep, BITS[a]), elements_b(k, n, BITS[b]), elements_c(m, n)
     # 8-bit floats with f16 sums stay small: on sm_90 the sum of one half of k must not overflow.
     factors = "plain" if d == "f16" and BITS[a] == 8 and kind == "special" else kind
-    x, y, z = (_matrix(r, p, draw(t, w)) for p, t, w in ((at_a, a, factors), (at_b, b, factors), (at_c, c, kind)))
-    if d == "s32" and saturate:
-        z = {p: r.choice((0x7FFFFFFF, 0x80000000, 0x7FFFF000, 0x80001000, 5)) for p in z}
-    meta = [_metadata(r, BITS[a]) for _ in range(32)]
-    columns = [_lanes(at_a, x, BITS[a]), _lanes(at_b, y, BITS[b]), _lanes(at_c, z, BITS[c])]
-    rows = [tuple([v for part in columns for v in part[lane]] + ([meta[lane]] if sparse else [])) for lane in range(32)]
     merge = combine(types, saturate, exclusive, rnd)
 
-    def place(row: int, j: int) -> int:
-        return kept(meta, row, j, deep, BITS[a], selector) if sparse else j
+    @functools.cache
+    def inputs() -> tuple[Matrix, Matrix, Matrix, list[int]]:
+        r = rng(name)
+        x, y, z = (_matrix(r, p, draw(t, w)) for p, t, w in ((at_a, a, factors), (at_b, b, factors), (at_c, c, kind)))
+        if d == "s32" and saturate:
+            z = {p: r.choice((0x7FFFFFFF, 0x80000000, 0x7FFFF000, 0x80001000, 5)) for p in z}
+        return x, y, z, [_metadata(r, BITS[a]) for _ in range(32)]
+
+    def rows() -> Rows:
+        x, y, z, meta = inputs()
+        columns = [_lanes(at_a, x, BITS[a]), _lanes(at_b, y, BITS[b]), _lanes(at_c, z, BITS[c])]
+        last = [[meta[lane]] if sparse else [] for lane in range(32)]
+        return [tuple([v for part in columns for v in part[lane]] + last[lane]) for lane in range(32)]
 
     def everything(_: Rows) -> list[Outputs]:
+        x, y, z, meta = inputs()
+
+        def place(row: int, j: int) -> int:
+            return kept(meta, row, j, deep, BITS[a], selector) if sparse else j
+
         result: dict[tuple[int, int], Expected] = {}
         for row, column in z:
             terms = [(x[row, j], y[place(row, j), column]) for j in range(deep)]
@@ -148,11 +160,11 @@ def product(
         return [tuple(result[p] for p in lane) for lane in at_c]
 
     word = "b64" if a == "f64" else "b32"
-    counts = [len(part[0]) for part in columns]
+    counts = [registers(len(at[0]), BITS[t]) for at, t in ((at_a, a), (at_b, b), (at_c, c))]
     starts = [0, counts[0], counts[0] + counts[1]]
     sources = ", ".join(_regs("a", s, q) for s, q in zip(starts, counts, strict=True))
     last = f", %a{sum(counts)}, {selector}" if sparse else ""
-    ins = [word] * len(rows[0])
+    ins = [word] * (sum(counts) + sparse)
     results = len(at_c[0])
     if d == "f16":
         body = f"{text} {_regs('w', 0, results // 2)}, {sources}{last};\n" + _halves(results)
@@ -306,20 +318,27 @@ def quads() -> list[Form]:
 
 def _quad(name: str, al: str, bl: str, row: str, kind: str) -> Form:
     d, _, _, c = row.split(".")
-    r = rng(name)
     at_a, at_b = quad_elements(al == "row"), quad_elements(bl == "col")
     at_c, at_d = quad_results(c == "f32"), quad_results(d == "f32")
-    pick, pick_c = draw("f16", kind), draw(c, kind)
-    x, y, z = (
-        {p: f(r) for p in sorted({p for lane in at for p in lane})}
-        for at, f in ((at_a, pick), (at_b, pick), (at_c, pick_c))
-    )
-    rows = [
-        tuple(pack([x[p] for p in at_a[lane]], 16) + pack([y[p] for p in at_b[lane]], 16) + pack([z[p] for p in at_c[lane]], BITS[c]))
-        for lane in range(32)
-    ]  # fmt: skip
+
+    @functools.cache
+    def inputs() -> list[dict[tuple[int, int, int], int]]:
+        r = rng(name)
+        pick, pick_c = draw("f16", kind), draw(c, kind)
+        return [
+            {p: f(r) for p in sorted({p for lane in at for p in lane})}
+            for at, f in ((at_a, pick), (at_b, pick), (at_c, pick_c))
+        ]
+
+    def rows() -> Rows:
+        x, y, z = inputs()
+        return [
+            tuple(pack([x[p] for p in at_a[lane]], 16) + pack([y[p] for p in at_b[lane]], 16) + pack([z[p] for p in at_c[lane]], BITS[c]))
+            for lane in range(32)
+        ]  # fmt: skip
 
     def everything(_: Rows) -> list[Outputs]:
+        x, y, z = inputs()
         out: list[Outputs] = []
         for lane in at_d:
             out.append(

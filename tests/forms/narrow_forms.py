@@ -3,6 +3,7 @@
 Layouts are written from PTX's documents and CUTLASS's public layouts, without a look at the simulator's.
 """
 
+import functools
 from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
@@ -10,13 +11,16 @@ from random import Random
 from tests.forms.exact import F16, F32, Answer, Expected, any_nan, is_nan, rounded, value
 from tests.forms.form import Form, Outputs
 from tests.forms.matrix_exact import elements_a, elements_b, elements_c, kept, pack
+from tests.forms.matrix_exact import registers as filled
 from tests.forms.values import rng
 
 Rows = Sequence[tuple[int, ...]]
+Matrix = dict[tuple[int, int], int]
 FLOATS = {"e4m3": (4, 3), "e5m2": (5, 2), "e3m2": (3, 2), "e2m3": (2, 3), "e2m1": (2, 1)}
 BIAS = {"e4m3": 7, "e5m2": 15, "e3m2": 3, "e2m3": 1, "e2m1": 1}
 
 
+@functools.cache
 def number(x: int, type_: str) -> Fraction | None:
     """The finite number of a pattern; None for NaN and the infinities, which these forms do not use as factors."""
     bits, mantissa = FLOATS[type_]
@@ -86,37 +90,50 @@ def product(
     k = (64 if fours else 16 if shallow else 32) * (2 if sparse else 1)
     deep = k // 2 if sparse else k
     name = f"mma.{kind}.{k}.{d}.{a}.{b}.{scales}.{at}{'.registers' if registers else ''}"
-    r = rng(name)
     at_a, at_b, at_c = elements_a(16, deep, bits), elements_b(k, 8, bits), elements_c(16, 8)
-    x = {p: _pick(r, a, d) for lane in at_a for p in lane}
-    y = {p: _pick(r, b, d) for lane in at_b for p in lane}
-    small = (0x3C00, 0xBC00, 0, 0x4100) if d == "f16" else (0x3F800000, 0xC1200000, 0, 0x42280000)
-    z = {p: r.choice(small) for lane in at_c for p in lane}
-    place_a, place_b = (2 if t == "e2m1" and not fours else 0 for t in (a, b))
-    columns = [
-        [pack([x[p] << place_a for p in lane], bits) for lane in at_a],
-        [pack([y[p] << place_b for p in lane], bits) for lane in at_b],
-        [pack([z[p] for p in lane], 16 if d == "f16" else 32) for lane in at_c],
-    ]
-    rows = [[v for part in columns for v in part[lane]] for lane in range(32)]
-    meta = [sum(r.choice((0x4, 0x8, 0xC, 0x9, 0xD, 0xE)) << 4 * j for j in range(8)) for _ in range(32)]
     size, _, stype = scales.partition(".")
-    left = [sum(_scale(r, stype) << 8 * j for j in range(4)) if scales else 0 for _ in range(32)]
-    right = [sum(_scale(r, stype) << 8 * j for j in range(4)) if scales else 0 for _ in range(32)]
-    counts = [len(part[0]) for part in columns]
+    place_a, place_b = (2 if t == "e2m1" and not fours else 0 for t in (a, b))
+
+    @functools.cache
+    def inputs() -> tuple[Matrix, Matrix, Matrix, list[int], list[int], list[int]]:
+        r = rng(name)
+        x = {p: _pick(r, a, d) for lane in at_a for p in lane}
+        y = {p: _pick(r, b, d) for lane in at_b for p in lane}
+        small = (0x3C00, 0xBC00, 0, 0x4100) if d == "f16" else (0x3F800000, 0xC1200000, 0, 0x42280000)
+        z = {p: r.choice(small) for lane in at_c for p in lane}
+        meta = [sum(r.choice((0x4, 0x8, 0xC, 0x9, 0xD, 0xE)) << 4 * j for j in range(8)) for _ in range(32)]
+        left = [sum(_scale(r, stype) << 8 * j for j in range(4)) if scales else 0 for _ in range(32)]
+        right = [sum(_scale(r, stype) << 8 * j for j in range(4)) if scales else 0 for _ in range(32)]
+        return x, y, z, meta, left, right
+
+    def rows() -> Rows:
+        x, y, z, meta, left, right = inputs()
+        columns = [
+            [pack([x[p] << place_a for p in lane], bits) for lane in at_a],
+            [pack([y[p] << place_b for p in lane], bits) for lane in at_b],
+            [pack([z[p] for p in lane], 16 if d == "f16" else 32) for lane in at_c],
+        ]
+        return [
+            (
+                *(v for part in columns for v in part[lane]),
+                *([meta[lane]] if sparse else []),
+                *([left[lane], right[lane]] if scales else []),
+                *(at if scales and registers else []),
+            )
+            for lane in range(32)
+        ]
+
+    counts = [filled(len(at_a[0]), bits), filled(len(at_b[0]), bits), filled(len(at_c[0]), 16 if d == "f16" else 32)]
     starts = [0, counts[0], counts[0] + counts[1]]
     last = ""
     used = sum(counts)
     if sparse:
-        rows = [[*row, meta[lane]] for lane, row in enumerate(rows)]
         last += f", %a{used}, 0"
         used += 1
     decl = ""
     if scales:
-        rows = [[*row, left[lane], right[lane]] for lane, row in enumerate(rows)]
         where = [str(v) for v in at]
         if registers:
-            rows = [[*row, *at] for row in rows]
             decl = ".reg .b16 %s<4>;"
             where = [f"%s{j}" for j in range(4)]
         last += f", {{%a{used}}}, {{{where[0]}, {where[1]}}}, {{%a{used + 1}}}, {{{where[2]}, {where[3]}}}"
@@ -128,6 +145,7 @@ def product(
         return _scaled_by(words[lane] >> 8 * (byte + j * steps // k) & 0xFF, stype) if scales else Fraction(1)
 
     def everything(_: Rows) -> list[Outputs]:
+        x, y, z, meta, left, right = inputs()
         out: dict[tuple[int, int], Expected] = {}
         for row, column in z:
             terms: list[Fraction | None] = []
@@ -141,14 +159,13 @@ def product(
         return [tuple(out[p] for p in lane) for lane in at_c]
 
     sources = ", ".join(_regs(s, q) for s, q in zip(starts, counts, strict=True))
-    vectors = [tuple(row) for row in rows]
-    ins = ["b32"] * len(vectors[0])
+    ins = ["b32"] * (used + (2 if scales else 0) + (4 if scales and registers else 0))
     before = " ".join(f"cvt.u16.u32 %s{j}, %a{len(ins) - 4 + j};" for j in range(4)) + "\n" if registers else ""
     if d == "f16":
         body = f"{text} {_regs(0, 2, 'w')}, {sources}{last};\nmov.b32 {{%o0, %o1}}, %w0; mov.b32 {{%o2, %o3}}, %w1;"
-        return Form(name, body, ins, ["b16"] * 4, vectors, want_all=everything, sm=100, decl=".reg .b32 %w<2>;")
+        return Form(name, body, ins, ["b16"] * 4, rows, want_all=everything, sm=100, decl=".reg .b32 %w<2>;")
     body = f"{before}{text} {_regs(0, 4, 'o')}, {sources}{last};"
-    return Form(name, body, ins, ["b32"] * 4, vectors, want_all=everything, sm=120, decl=decl)
+    return Form(name, body, ins, ["b32"] * 4, rows, want_all=everything, sm=120, decl=decl)
 
 
 def load(shape: str, num: int, type_: str) -> Form:

@@ -125,7 +125,10 @@ def scalar(
     dots = [f".{s}" if s else "" for s in (place, asel, bsel)]
     body = f"{opcode} %o0{dots[0]}, %a0{dots[1]}, %a1{dots[2]}{', %a2' if op or place else ''};"
     inputs = rows(body)
-    judged = all(want(*row) == theirs(name, sat, op, place, value(*row[:2]), row[2], their_dtype) for row in inputs)
+
+    def judged() -> bool:
+        return all(want(*row) == theirs(name, sat, op, place, value(*row[:2]), row[2], their_dtype) for row in inputs)
+
     return Form(f"{opcode}{''.join(dots)}", body, ["b32"] * 3, ["b32"], inputs, want, judged=judged)
 
 
@@ -160,7 +163,10 @@ def multiply_add(types: tuple[str, ...], words: str, signs: tuple[str, str, str]
     dots = [f".{s}" if s else "" for s in sources]
     body = f"{opcode} %o0, {signs[0]}%a0{dots[0]}, {signs[1]}%a1{dots[1]}, {signs[2]}%a2;"
     inputs = rows(body)
-    judged = all(want(*row) == their_want(*row) for row in inputs)
+
+    def judged() -> bool:
+        return all(want(*row) == their_want(*row) for row in inputs)
+
     title = f"{opcode}{''.join(dots)}{''.join(s or '+' for s in signs)}"
     return Form(title, body, ["b32"] * 3, ["b32"], inputs, want, judged=judged)
 

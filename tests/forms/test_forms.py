@@ -57,6 +57,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(("setting", "family"), with_families(SETTINGS))
 def test_sample(family: str, setting: tuple[str, str, int]) -> None:
     compiler, arch, opt = setting

@@ -4,6 +4,7 @@ A fragment of wmma has no documented layout, so a form loads A, B and C from mem
 movmatrix have one, so their forms look at registers.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -14,6 +15,7 @@ from tests.forms.matrix_forms import combine, draw
 from tests.forms.values import rng
 
 Rows = Sequence[tuple[int, ...]]
+Matrix = dict[tuple[int, int], int]
 _TALL = ("m16n16k16", "m32n8k16", "m8n32k16")
 _TYPES: list[tuple[str, tuple[str, ...], int]] = [
     # types D.A.B.C, shapes, first SM
@@ -42,6 +44,11 @@ def _laid(matrix: dict[tuple[int, int], int], rows: int, columns: int, layout: s
     if layout == "row":
         return _bytes([matrix.get((i, j), 0) for i in range(rows) for j in range(ld)], bits)
     return _bytes([matrix.get((i, j), 0) for j in range(columns) for i in range(ld)], bits)
+
+
+def _per_lane(elements: int, bits: int) -> int:
+    """How many inputs :func:`_slots` gives each of 32 lanes."""
+    return -(-elements * bits // (64 * 32))
 
 
 def _slots(data: bytes, lanes: int) -> list[tuple[int, ...]]:
@@ -102,31 +109,45 @@ def _wmma(
     d, a, b, c = row.split(".")
     m, n, k = _numbers(shape)
     name = f"wmma.{shape}.{row}.{al}.{bl}.{cl}.{space or 'generic'}.{kind}.{stride}{rnd}{mod}{'.sat' if sat else ''}"
-    r = rng(name)
     if d == c == "f16":
         # sm_75 sums in two steps: the first must not overflow.
         kind = "plain"
     exclusive = mod == ".xor.popc"
-    x = {(i, j): draw(a, kind)(r) for i in range(m) for j in range(k)}
-    y = {(i, j): draw(b, kind)(r) for i in range(k) for j in range(n)}
-    z = {(i, j): draw(c, kind)(r) for i in range(m) for j in range(n)}
     extra = {"tight": 0, "wide": max(8, 128 // BITS[a]), "const": max(8, 128 // BITS[a]), "none": 0}[stride]
     more = {"tight": 0, "wide": 8, "const": 8, "none": 0}[stride]
     lda = (k if al == "row" else m) + extra
     ldb = (n if bl == "row" else k) + extra
     ldc = (n if cl == "row" else m) + more
-    areas = [
-        _slots(_laid(x, m, k, al, lda, BITS[a]), 32),
-        _slots(_laid(y, k, n, bl, ldb, BITS[b]), 32),
-        _slots(_laid(z, m, n, cl, ldc, BITS[c]), 32),
+    counts = [
+        _per_lane(lda * (m if al == "row" else k), BITS[a]),
+        _per_lane(ldb * (k if bl == "row" else n), BITS[b]),
+        _per_lane(ldc * (m if cl == "row" else n), BITS[c]),
     ]
-    rows = [tuple(v for area in areas for v in area[lane]) for lane in range(32)]
+
+    @functools.cache
+    def inputs() -> tuple[Matrix, Matrix, Matrix]:
+        r = rng(name)
+        x = {(i, j): draw(a, kind)(r) for i in range(m) for j in range(k)}
+        y = {(i, j): draw(b, kind)(r) for i in range(k) for j in range(n)}
+        z = {(i, j): draw(c, kind)(r) for i in range(m) for j in range(n)}
+        return x, y, z
+
+    def rows() -> Rows:
+        x, y, z = inputs()
+        areas = [
+            _slots(_laid(x, m, k, al, lda, BITS[a]), 32),
+            _slots(_laid(y, k, n, bl, ldb, BITS[b]), 32),
+            _slots(_laid(z, m, n, cl, ldc, BITS[c]), 32),
+        ]
+        return [tuple(v for area in areas for v in area[lane]) for lane in range(32)]
+
     merge = combine((d, a, b, c), sat, exclusive, rnd.strip(".") or "rn", d == c == "f16")
     # The result: every lane reads m * n / 32 elements of D (in row order) back.
     results = m * n // 32
     ldd = (n if cl == "row" else m) + more
 
     def everything(_: Rows) -> list[Outputs]:
+        x, y, z = inputs()
         out: list[Outputs] = []
         for lane in range(32):
             mine = [divmod(lane * results + j, n) for j in range(results)]
@@ -135,9 +156,9 @@ def _wmma(
 
     body = [f"mov.u32 %z{label}, area_{label};" for label in "abcd"]
     first = 0
-    for area, label in zip(areas, "abc", strict=True):
-        body.append(_fill(first, len(area[0]), f"%z{label}"))
-        first += len(area[0])
+    for count, label in zip(counts, "abc", strict=True):
+        body.append(_fill(first, count, f"%z{label}"))
+        first += count
     body.append("bar.sync 0;")
     program = _Program(space)
     if space == "global":
@@ -202,7 +223,7 @@ def _wmma(
     return Form(
         name,
         "\n".join(body),
-        ["b64"] * len(rows[0]),
+        ["b64"] * first,
         [f"b{bits}"] * results,
         rows,
         want_all=everything,

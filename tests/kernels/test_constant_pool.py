@@ -82,6 +82,7 @@ def check(cubin: bytes, names: str) -> None:
         assert np.allclose(out, expected, rtol=1e-13)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", with_later(["sm_80", "sm_90"], "constant_pool"))
 @pytest.mark.parametrize("opt", [0, 3])
 @pytest.mark.parametrize("module", MODULES)

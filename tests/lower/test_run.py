@@ -154,6 +154,7 @@ def programs() -> dict[str, str]:
     return out
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "programs"))
 def test_programs(arch: str, level: int, tmp_path: Path) -> None:

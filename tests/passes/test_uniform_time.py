@@ -29,4 +29,4 @@ def calls(conditions: int) -> int:
 
 
 def test_conditions_of_one_chain() -> None:
-    assert calls(160) <= 2.6 * calls(80)
+    assert calls(80) <= 2.6 * calls(40)

@@ -104,10 +104,11 @@ def test_the_verifier_names_the_phase(
     assert any(line.startswith("    ") for line in text.splitlines()), "and shown among its neighbours"
 
 
+@pytest.mark.in_turn(2)
+@pytest.mark.parametrize("name", ["reduce", "bfs", "matmul"])
 @pytest.mark.parametrize("skipped", OPTIONAL)
-def test_code_is_right_without_an_optional_phase(skipped: str) -> None:
-    for name in ("reduce", "bfs", "matmul"):
-        run(name, orias.compile(source(name), arch="sm_80", skip_phases=[skipped], self_check=True).data)
+def test_code_is_right_without_an_optional_phase(skipped: str, name: str) -> None:
+    run(name, orias.compile(source(name), arch="sm_80", skip_phases=[skipped], self_check=True).data)
 
 
 def test_code_is_right_without_all_optional_phases() -> None:
@@ -115,6 +116,7 @@ def test_code_is_right_without_all_optional_phases() -> None:
         run(name, orias.compile(source(name), arch="sm_90", skip_phases=OPTIONAL, self_check=True).data)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("level", [0, 1, 3])
 def test_the_serial_schedule(arch: str, level: int) -> None:

@@ -102,7 +102,7 @@ def run(count: int, seed: int, sources: list[Path]) -> None:
 
 
 def test_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(150, 1, OWN)
+    run(75, 1, OWN)
 
 
 @pytest.mark.sweep

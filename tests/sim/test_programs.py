@@ -30,6 +30,7 @@ def zeros(n: int, dtype: str = "i4") -> Array:
     return np.zeros(n, dtype)
 
 
+@pytest.mark.in_turn(2)
 @EACH
 def test_recursion(target: str, level: str) -> None:
     o = zeros(64)
@@ -93,6 +94,7 @@ def test_threads_leave_barriers_of_a_function(target: str, level: str) -> None:
     assert o.tolist()[32:] == [-1] * 32
 
 
+@pytest.mark.in_turn(2)
 @EACH
 def test_local_arrays(target: str, level: str) -> None:
     a, o = random_ints(0, 100, 16), zeros(64)
@@ -217,6 +219,7 @@ def test_named_barriers(target: str, level: str) -> None:
     assert o.tolist() == [first] * 32 + [t * 30 + 3 for t in range(32)] + [first] * 32
 
 
+@pytest.mark.in_turn(2)
 @EACH
 def test_spin_lock(target: str, level: str) -> None:
     o = zeros(1)

@@ -159,6 +159,7 @@ _CASES = [
 ]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(("shape", "repeats", "packed"), _CASES)
 def test_loads_and_stores(run: Run, shape: str, repeats: int, packed: bool) -> None:
     count = _PER[shape][0] * repeats
@@ -188,6 +189,7 @@ def test_loads_and_stores(run: Run, shape: str, repeats: int, packed: bool) -> N
     assert (stored == fill)[~touched].all()
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("form", "reduce"),
     [
@@ -483,6 +485,7 @@ def _lanes(m: int, lane: int) -> Arr:
     return rows if m == 128 else lane + rows % 16 + 32 * (rows // 16)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("type_", "m", "n", "k", "layout"),
     [
@@ -504,12 +507,14 @@ def test_products(run: Run, type_: str, m: int, n: int, k: int, layout: str, kee
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(("type_", "m", "lane"), [("f16", 128, 0), ("tf32", 128, 0), ("s8", 64, 0), ("f16", 64, 16)])
 def test_a_in_tensor_memory(run: Run, type_: str, m: int, lane: int) -> None:
     got, expected = _run(run, type_, m, 32, 32, "tensor", lane=lane)
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("m", [32, 64, 128])
 def test_weight_stationary(run: Run, m: int) -> None:
     """tcgen05.mma.ws: 128 / M quarters or halves of the lanes have as many parts of the columns."""
@@ -535,6 +540,7 @@ def test_disabled_lanes(run: Run) -> None:
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("swizzle", [False, True])
 def test_stored_along_m_and_n(run: Run, swizzle: bool) -> None:
     """Both matrices are stored along M and N: 8 values of k of 16 bytes, or of 128 bytes with the swizzle."""
@@ -567,6 +573,7 @@ def test_stored_along_m_and_n(run: Run, swizzle: bool) -> None:
     np.testing.assert_array_equal(out.view(np.float32), a @ b.T)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("m", [128, 256])
 def test_pair(run: Run, m: int) -> None:
     """Two blocks of a cluster multiply; each has half of the rows of A and half of the columns of B."""
@@ -692,6 +699,7 @@ def _some(rng: np.random.Generator, type_: str, rows: int) -> tuple[Arr, Arr]:
     return v, out
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(("left", "right"), [("e2m1", "e3m2"), ("e2m3", "e2m1")])
 def test_small_floats(run: Run, left: str, right: str) -> None:
     """6- and 4-bit floats of kind f8f6f4, 16 of them in 16 bytes."""
@@ -705,6 +713,7 @@ def test_small_floats(run: Run, left: str, right: str) -> None:
     np.testing.assert_array_equal(out.view(np.float32), (a @ b.T).astype(np.float32))
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("kind", "types", "vector", "first"),
     [
@@ -852,6 +861,7 @@ copied:
 )
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize(
     ("shape", "pieces", "quarters"),
     [

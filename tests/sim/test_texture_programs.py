@@ -73,6 +73,7 @@ def _able(compiler: str, arch: str, some: list[Program]) -> list[Program]:
 DEFAULT = [("ptxas", "sm_80"), ("orias", "sm_80"), ("orias", "sm_90"), ("ptx", "sm_90")]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("compiler, arch", DEFAULT)
 def test_a_part_of_the_forms(compiler: str, arch: str) -> None:
     assert faults(compiler, arch, _able(compiler, arch, cases(False, 3, 9))) == []

@@ -252,6 +252,7 @@ def check(cubin: bytes, want: Callable[[Values], Values]) -> None:
     assert out[:32].tolist() == [x & M for x in want(v)]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "meeting places"))
 @pytest.mark.parametrize("name", CASES)
 def test_sides_exchange(name: str, arch: str, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import orias
 from tests.device import load
 from tests.oracle import compile_or_none
-from tests.rotation import LATER, rotating, seed
+from tests.rotation import LATER, rotating
 from tests.sync.test_meeting_places import HEAD, TAIL
 
 REGISTERS = range(2, 10)
@@ -105,6 +105,5 @@ def test_some(arch: str, tmp_path: Path) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", *LATER])
 def test_more(arch: str, tmp_path: Path) -> None:
-    print(f"ORIAS_SEED={seed()}")
     for number in rotating(range(3, 1_000_000), 12, f"sides {arch}"):
         check(number, arch, tmp_path)

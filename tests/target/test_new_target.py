@@ -75,6 +75,7 @@ def moved(line: str) -> str:
     return line
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("name", ["control", "cooperation", "copies", "cluster", "mbarrier", "tensor"])
 def test_row_is_enough(name: str, level: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ def pattern(target: Target, name: str) -> str:
     return rf"c\[0x0\]\[({offset:#x}{'|RZ' if offset == 0 else ''})\]"
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", ALL)
 def test_words(name: str, tmp_path: Path) -> None:
     t = TARGETS[name]
@@ -59,6 +60,7 @@ def test_words(name: str, tmp_path: Path) -> None:
         assert step is None or int(step[1], 16) == t.number("cluster_step")
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", ALL)
 def test_entry(name: str, tmp_path: Path) -> None:
     """Parameters, stack pointer and descriptor, with few parameters and with more than 4352 bytes of them."""
@@ -82,6 +84,7 @@ def test_entry(name: str, tmp_path: Path) -> None:
             assert "desc[" not in code
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", PLAIN)
 def test_forms(name: str, tmp_path: Path) -> None:
     """Features, products and spellings that an instruction shows."""
@@ -121,6 +124,7 @@ CALLS = {
 }
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("feature", CALLS)
 def test_calls(feature: str, name: str, tmp_path: Path) -> None:

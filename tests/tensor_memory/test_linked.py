@@ -92,6 +92,7 @@ def _check(folder: Path, p: Program, arch: str, compiler: str) -> None:
         p.check(args)
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("compiler", ["orias", "ptxas"])
 @pytest.mark.parametrize("p", _PROGRAMS[7::131], ids=lambda p: p.name)
 def test_some_programs(tmp_path: Path, p: Program, compiler: str) -> None:

@@ -90,6 +90,7 @@ def form_findings(family: str, start: int, step: int, arch: str, level: int) -> 
     return [f"{forms[int(f.kernel[1:])].name}: {f.text()}" for f in v.report.findings]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("family", COMPARED)
 def test_forms(family: str) -> None:
     assert not form_findings(family, 7, 320, "sm_80", 3)
