@@ -3,11 +3,11 @@
 Facts: docs/facts/front-end.md (input files).
 """
 
-import re
 from typing import Final
 
 from orias.diag import CompileError, Diagnostic
 from orias.options import Options
+from orias.patterns import regex
 from orias.ptx.ast import Function, Instr, Module, Sig
 
 _HEAD: Final = (
@@ -52,7 +52,7 @@ class _Head:
         self.version: tuple[int, int] = (0, 0)
         self.target: str = ""
         self.end: int = 0
-        head = re.compile(_HEAD)
+        head = regex(_HEAD)
         m = head.match(text)
         while m is not None:
             if m.group(1) is not None:

@@ -31,7 +31,8 @@ def package(tmp_path: Path) -> Path:
     for name in ("__init__", "before", "compiler", "part/__init__"):
         (folder / f"{name}.py").write_text("")
     (folder / "part" / "inner.py").write_text("VALUE = 1\n")
-    shutil.copy(SOURCE / "code_block.py", folder)
+    for name in ("code_block", "lean_code", "patterns"):
+        shutil.copy(SOURCE / f"{name}.py", folder)
     return folder
 
 
