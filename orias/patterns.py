@@ -30,7 +30,7 @@ def use_parts(parts: "dict[str, Parts]") -> None:
 
 
 def all_parts() -> "dict[str, Parts]":
-    """The parts of the patterns that were asked for; without those that this Python does not make again from its parts."""
+    """The parts of the patterns that were asked for; without those that this Python does not rebuild from them."""
     out = dict(_ready)
     for text in _made:
         if text not in out:
