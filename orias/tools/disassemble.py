@@ -82,9 +82,10 @@ class Style:
 
     ``lines`` is empty, ``g`` (source lines), ``gi`` (call sites too) or ``gp`` (lines of the PTX text).  ``plain``: blanks
     instead of tabs, and guards in the column of the instructions.  ``apart``: blank lines before each function.
+    ``targets``: comments with the targets of indirect branches.  ``by_name``: sections sorted by name.
     """
 
-    __slots__ = ("apart", "control", "hex_words", "lines", "plain", "progress")
+    __slots__ = ("apart", "by_name", "control", "hex_words", "lines", "plain", "progress", "targets")
 
     def __init__(
         self,
@@ -94,6 +95,8 @@ class Style:
         progress: Callable[[int, int, str], None] | None = None,
         plain: bool = False,
         apart: bool = False,
+        targets: bool = True,
+        by_name: bool = False,
     ) -> None:
         self.hex_words: Final[bool] = hex_words
         self.control: Final[bool] = control
@@ -102,6 +105,8 @@ class Style:
         """Called regularly with the number of listed bytes of code, their total, and the section's name."""
         self.plain: Final[bool] = plain
         self.apart: Final[bool] = apart
+        self.targets: Final[bool] = targets
+        self.by_name: Final[bool] = by_name
 
 
 def disassemble(
@@ -250,6 +255,8 @@ class Listing:
         kind = "ET_REL" if self.file.type == elf.ET_REL else "ET_EXEC"
         self.lines.append(f'{header_lines(self.file)}\n\t.elftype\t@"{kind}"\n')
         sections = code_sections(self.file)
+        if self.style.by_name:
+            sections.sort(key=lambda s: s.name)
         total, done = sum(len(s.data) for s in sections), 0
         for s in sections:
             self._section(s, done, total)
@@ -333,7 +340,7 @@ class Listing:
         if info is None:
             return out
         for record in decode_info(info.data, info.name):
-            if record.code == INDIRECT_BRANCH_TARGETS:
+            if record.code == INDIRECT_BRANCH_TARGETS and self.style.targets:
                 for at, targets in branch_targets(record.words()):
                     names = ",".join(self.labels.of(s.index, a) for a in dict.fromkeys(targets))
                     out[at] = f'(*"BRANCH_TARGETS {names}"*)'
