@@ -124,7 +124,7 @@ def _view(file: str, asked: Arguments) -> str:
         if "-fun" in asked.values:
             data = only_functions(data, [_index(x) for text in asked.values["-fun"] for x in text.split(",")])
         if "-json" in asked.flags:
-            return json_listing(data)
+            return json_listing(data, "-annotate" in asked.flags)
         both = sorted(asked.flags & {"-sort", "-ndf"})
         if both and asked.flags & {"-cfg", "-bbcfg", "-plr"}:
             raise ToolError(f"Orias does not combine '{both[0]}' with a graph or live ranges")

@@ -12,12 +12,13 @@ from typing import Final, final
 from orias.cubin import elf
 from orias.cubin.elf import ElfFile, ElfReloc, Section, Symbol
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, comments, line_tables
-from orias.cubin.nvinfo import ANNOTATIONS, INDIRECT_BRANCH_TARGETS
+from orias.cubin.nvinfo import INDIRECT_BRANCH_TARGETS
 from orias.cubin.nvinfo import decode as decode_info
 from orias.cubin.relocs import CALL_RELOCS, R_UNIFIED32_HI_32, R_UNIFIED32_LO_32
 from orias.isa.isa_table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
 from orias.isa.notation import H_FIELD
 from orias.target.decoder_class import table_of_name, table_of_sm
+from orias.tools.annotations import annotations_of
 from orias.tools.cubin_target import header_lines, sm_number
 from orias.tools.labels import (
     CONST_RELOCS,
@@ -45,8 +46,6 @@ LABEL: Final = 1
 INSTRUCTION: Final = 2
 END: Final = 3
 """The label after the last instruction of a section."""
-_SPILL: Final = 1
-"""Kind of an annotation: a spill or its reload."""
 _SPACES: Final = {0x20: "STO_CUDA_GLOBAL", 0x40: "STO_CUDA_SHARED", 0x80: "STO_CUDA_CONSTANT"}
 
 
@@ -344,11 +343,8 @@ class Listing:
                 for at, targets in branch_targets(record.words()):
                     names = ",".join(self.labels.of(s.index, a) for a in dict.fromkeys(targets))
                     out[at] = f'(*"BRANCH_TARGETS {names}"*)'
-            elif record.code == ANNOTATIONS:
-                words = record.words()
-                for kind, at in zip(words[::2], words[1::2], strict=False):
-                    if kind == _SPILL:
-                        out[at] = '(*"SpillRefill"*)'
+        for at in annotations_of(self.file, s)[0]:
+            out[at] = '(*"SpillRefill"*)'
         return out
 
     def _relocated(self, text: str, word: int, r: ElfReloc, s: Section) -> str:

@@ -14,6 +14,7 @@ from orias.cubin.relocs import CALL_RELOCS
 from orias.identity import identity
 from orias.isa.isa_table import IsaTable, load
 from orias.target.decoder_class import table_of_name, table_of_sm
+from orias.tools.annotations import annotations_of
 from orias.tools.cubin_target import sm_number
 from orias.tools.labels import HALF_RELOCS, INST_BYTES, code_sections
 from orias.version import VERSION
@@ -34,12 +35,15 @@ _ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
 _TOOL_NOTE: Final = ("tki_objFname", "tki_toolName", "tki_toolVersion", "tki_toolBranch", "tki_toolOptions")
 _NOTE_HEADER: Final = 24
 """Bytes of a note before its payload: three words and the owner's name."""
+_COUNTS: Final = r"instr/R-regs: (\d+) instructions, (\d+) R-regs"
+"""The text on a function that ptxas writes with ``-annotate``."""
+_SPILLED: Final = {"type": "program-analysis", "info": "SpillRefill"}
 _RAW_ABI: Final = (51, 7)
 """``ei_osabi`` and ``ei_abiversion`` that bare code counts as."""
 
 
-def json_listing(data: bytes) -> str:
-    """The JSON text of a cubin; a function is the code of a section with all that it calls in there.
+def json_listing(data: bytes, annotated: bool = False) -> str:
+    """The JSON text of a cubin; a function is the code of a section with all that it calls in there; `annotated`: with its annotations.
 
     Raises CubinError if it is none or has words that are no instructions, KeyError if there is no table for its
     target.
@@ -56,6 +60,8 @@ def json_listing(data: bytes) -> str:
         for x in file.symbols:
             if x.section == s.index and x.type == elf.STT_FUNC and not x.value:
                 functions.append(_function(x.name, 0, s.data, table, _names(file, s, table)))
+                if annotated:
+                    functions[-1] = _annotated(functions[-1], *annotations_of(file, s))
     return json.dumps([head, functions], separators=(",", ":"))
 
 
@@ -125,6 +131,23 @@ def _function(name: str, start: int, code: bytes, table: IsaTable, names: dict[i
         "other-attributes": [],
         "sass-instructions": instructions,
     }
+
+
+def _annotated(function: Json, spills: list[int], texts: list[str]) -> Json:
+    """A function with the annotations of it and of its instructions."""
+    notes: list[Json] = []
+    for text in texts:
+        found = re.fullmatch(_COUNTS, text)
+        if found is not None:
+            notes.append({"type": "instructions", "count": int(found[1])})
+            notes.append({"type": "register", "R-regs": int(found[2])})
+    for at in spills:
+        if at // INST_BYTES < len(function["sass-instructions"]):
+            function["sass-instructions"][at // INST_BYTES]["annotations"] = [_SPILLED]
+    if not notes:
+        return function
+    instructions = function.pop("sass-instructions")
+    return {**function, "annotations": notes, "sass-instructions": instructions}
 
 
 def _instruction(text: str, name: str) -> Json:

@@ -206,6 +206,32 @@ def compiled(compiler: str, text: str, arch: str, folder: Path) -> Path:
     return path
 
 
+SPILLS = (
+    ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 p) { .reg .b64 %d; .reg .f32 %f<80>; ld.param.u64 %d,[p];\n"
+    + "".join(f"ld.volatile.global.f32 %f{i},[%d+{4 * i}];\n" for i in range(70))
+    + "".join(f"fma.rn.f32 %f{i},%f{i},%f{(i * 7 + 3) % 70},%f{(i * 11 + 5) % 70};\n" for i in range(70))
+    + "".join(f"st.volatile.global.f32 [%d+{4 * i}],%f{i};\n" for i in range(70))
+    + "ret; }\n"
+)
+
+
+@pytest.mark.parametrize("compiler", ["ours", "ptxas"])
+def test_annotations_as_json(compiler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the function, and of the instructions that spill; only if they are asked for."""
+    path, source = str(tmp_path / "a.cubin"), tmp_path / "a.ptx"
+    source.write_text(SPILLS)
+    command = ["-arch=sm_80", "-annotate", "-maxrregcount=32", str(source), "-o", path]
+    if compiler == "ours":
+        assert run(["ptxas", *command]) == 0
+        capsys.readouterr()
+    else:
+        theirs("ptxas", *command)
+    for options, count in ((["-json"], 0), (["-json", "-annotate"], 1 if compiler == "ours" else 153)):
+        text = ours(capsys, "nvdisasm", *options, path)
+        assert json.loads(text)[1] == json.loads(theirs("nvdisasm", *options, path))[1]
+        assert text.count('"annotations"') == count
+
+
 @pytest.mark.parametrize(
     ("compiler", "arch"),
     [("ours", "sm_90a"), *(pytest.param(c, a, marks=pytest.mark.sweep) for c, a, _ in FUNCTION_CASES)],
