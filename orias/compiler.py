@@ -6,13 +6,13 @@ call them, so that callers know which registers a call may change.
 
 import os
 import time
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import CubinModule
 from orias.diag import CompileError, Diagnostic, Unsupported
 from orias.jobserver import JobServer
-from orias.kernel_compiler import KernelCompiler
+from orias.kernel_compiler import KernelCompiler, sum_phases
 from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import LowerOptions, Program
 from orias.options import Options
@@ -22,12 +22,11 @@ from orias.output.module_cubin import cubin_module, kernel_part, make_cubin
 from orias.output.result import CompileResult, KernelPart
 from orias.peak_memory import peak_memory
 from orias.pipeline.functions import Trace
-from orias.pipeline.phases import PHASES
 from orias.pipeline.runner import Runner
 from orias.ptx.ast import Module
 from orias.ptx.double_warnings import double_uses
 from orias.ptx.module_checks import check, check_debug
-from orias.ptx.module_inputs import merge, restrict
+from orias.ptx.module_inputs import check_heads, merge, restrict
 from orias.ptx.parser import parse
 from orias.ptx.targets import newest_of
 from orias.regalloc.register_budget import limit_notes
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from orias.lower.frame.program import Kernel
     from orias.ori.ir import Func
     from orias.progress import Bar, Steps
-
-_HEAD_ERRORS: Final = ("Missing .version", "Unsupported .version")
 
 
 def compile_text(
@@ -84,7 +81,7 @@ class _Compiler:
 
     def run(self, sources: list[tuple[str, str | bytes]]) -> CompileResult:
         start = time.perf_counter()
-        _check_heads(sources, newest_of(self.options.release))
+        check_heads(sources, newest_of(self.options.release))
         source = merge(sources)
         try:
             module = self._front_end(source)
@@ -115,7 +112,7 @@ class _Compiler:
         result.times = self.times
         result.memory = self.memory
         result.jobserver = self.server is not None and self.server.found
-        result.phases = _sum_phases(parts) if parts else runner.times()
+        result.phases = sum_phases(parts) if parts else runner.times()
         result.spans = [span for part in parts for span in part.spans]
         result.remarks = distinct(self.kernels.decisions)
         return result
@@ -250,30 +247,3 @@ class _Compiler:
             raise CompileError([*self.diagnostics, Diagnostic("fatal", "Optimized debugging not supported")])
         self.options.debug = True
         self.options.opt_level = 0
-
-
-def _check_heads(sources: list[tuple[str, str | bytes]], newest: tuple[int, int]) -> None:
-    """Raise CompileError for inputs without a version, or with one that is not known, if there are several inputs."""
-    found: list[Diagnostic] = []
-    for name, text in sources if len(sources) > 1 else ():
-        try:
-            parse(text, name, newest)
-        except CompileError as e:
-            found += [
-                Diagnostic(d.severity, d.message, d.line, d.column, d.file or name)
-                for d in e.diagnostics
-                if d.message.startswith(_HEAD_ERRORS)
-            ]
-    if found:
-        raise CompileError(found)
-
-
-def _sum_phases(parts: list[KernelPart]) -> list[tuple[str, int, float]]:
-    """Functions and seconds of each phase over all parts, in the order of the pipeline."""
-    runs: dict[str, int] = {}
-    seconds: dict[str, float] = {}
-    for part in parts:
-        for name, count, spent in part.phases:
-            runs[name] = runs.get(name, 0) + count
-            seconds[name] = seconds.get(name, 0.0) + spent
-    return [(p.name, runs[p.name], seconds[p.name]) for p in PHASES if p.name in runs]

@@ -18,7 +18,7 @@ from orias.cubin.relocs import CALL_RELOCS, R_UNIFIED32_HI_32, R_UNIFIED32_LO_32
 from orias.isa.isa_table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
 from orias.isa.notation import H_FIELD
 from orias.target.decoder_class import table_of_name, table_of_sm
-from orias.tools.annotations import annotations_of
+from orias.tools.cubin_annotations import annotations_of
 from orias.tools.cubin_target import header_lines, sm_number
 from orias.tools.labels import (
     CONST_RELOCS,

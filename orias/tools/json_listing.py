@@ -5,6 +5,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from struct import unpack_from
 from typing import Final
 
@@ -14,7 +15,7 @@ from orias.cubin.relocs import CALL_RELOCS
 from orias.identity import identity
 from orias.isa.isa_table import IsaTable, load
 from orias.target.decoder_class import table_of_name, table_of_sm
-from orias.tools.annotations import annotations_of
+from orias.tools.cubin_annotations import annotations_of
 from orias.tools.cubin_target import sm_number
 from orias.tools.labels import HALF_RELOCS, INST_BYTES, code_sections
 from orias.version import VERSION
@@ -59,9 +60,8 @@ def json_listing(data: bytes, annotated: bool = False) -> str:
     for s in code_sections(file):
         for x in file.symbols:
             if x.section == s.index and x.type == elf.STT_FUNC and not x.value:
-                functions.append(_function(x.name, 0, s.data, table, _names(file, s, table)))
-                if annotated:
-                    functions[-1] = _annotated(functions[-1], *annotations_of(file, s))
+                spills, texts = annotations_of(file, s) if annotated else ([], [])
+                functions.append(_function(x.name, 0, s.data, table, _names(file, s, table), spills, texts))
     return json.dumps([head, functions], separators=(",", ":"))
 
 
@@ -119,35 +119,42 @@ def _names(file: ElfFile, s: Section, table: IsaTable) -> dict[int, str]:
     return out
 
 
-def _function(name: str, start: int, code: bytes, table: IsaTable, names: dict[int, str]) -> Json:
+def _function(
+    name: str,
+    start: int,
+    code: bytes,
+    table: IsaTable,
+    names: dict[int, str],
+    spills: Sequence[int] = (),
+    texts: Sequence[str] = (),
+) -> Json:
     instructions = []
     for at in range(0, len(code) - INST_BYTES + 1, INST_BYTES):
         word = int.from_bytes(code[at : at + INST_BYTES], "little")
         instructions.append(_instruction(table.text(word, at, None), names.get(at, "")))
+    for at in spills:
+        if at // INST_BYTES < len(instructions):
+            instructions[at // INST_BYTES]["annotations"] = [_SPILLED]
+    notes = _notes_on(texts)
     return {
         "function-name": name,
         "start": start,
         "length": len(code),
         "other-attributes": [],
+        **({"annotations": notes} if notes else {}),
         "sass-instructions": instructions,
     }
 
 
-def _annotated(function: Json, spills: list[int], texts: list[str]) -> Json:
-    """A function with the annotations of it and of its instructions."""
-    notes: list[Json] = []
+def _notes_on(texts: Sequence[str]) -> list[Json]:
+    """The annotations of a function, from their texts."""
+    out: list[Json] = []
     for text in texts:
         found = re.fullmatch(_COUNTS, text)
         if found is not None:
-            notes.append({"type": "instructions", "count": int(found[1])})
-            notes.append({"type": "register", "R-regs": int(found[2])})
-    for at in spills:
-        if at // INST_BYTES < len(function["sass-instructions"]):
-            function["sass-instructions"][at // INST_BYTES]["annotations"] = [_SPILLED]
-    if not notes:
-        return function
-    instructions = function.pop("sass-instructions")
-    return {**function, "annotations": notes, "sass-instructions": instructions}
+            out.append({"type": "instructions", "count": int(found[1])})
+            out.append({"type": "register", "R-regs": int(found[2])})
+    return out
 
 
 def _instruction(text: str, name: str) -> Json:
