@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from orias.explore.recorded_run import Launch
     from orias.perf.resident_blocks import Occupancy
     from orias.pipeline.functions import Trace
+    from orias.progress import Bar
 
 __all__ = ["CompileError", "Cubin", "Diagnostic", "KernelInfo", "compile_sources"]
 
@@ -92,8 +93,11 @@ def _rows(cubin: Cubin) -> list[list[str]]:
     return rows
 
 
-def compile_sources(sources: list[tuple[str, str | bytes]], options: Options, trace: "Trace | None" = None) -> Cubin:
+def compile_sources(
+    sources: list[tuple[str, str | bytes]], options: Options, trace: "Trace | None" = None, bar: "Bar | None" = None
+) -> Cubin:
     """Compile PTX sources (name, text) into one cubin; ``options.arch`` empty: for the target that they name; with ``options.self_check`` also run the hazard checker on it.
+    ``bar`` shows the progress.
 
     With ``ORIAS_CACHE_DIR`` in the environment a finished compile is kept there, and used again (:mod:`orias.result_cache`).
     Raises CompileError with every diagnostic if the compile fails or the check finds a hazard.
@@ -105,14 +109,16 @@ def compile_sources(sources: list[tuple[str, str | bytes]], options: Options, tr
 
         options = copy(options)
         options.arch = own_target(*[text for _, text in sources])
-    cubin = Cubin(_result(sources, options, trace))
+    cubin = Cubin(_result(sources, options, trace, bar))
     cubin.source = sources, options
     if options.self_check and cubin.data:
         _check(cubin)
     return cubin
 
 
-def _result(sources: list[tuple[str, str | bytes]], options: Options, trace: "Trace | None") -> CompileResult:
+def _result(
+    sources: list[tuple[str, str | bytes]], options: Options, trace: "Trace | None", bar: "Bar | None"
+) -> CompileResult:
     """The result, from the cache or the compiler."""
     folder = ""
     if trace is None and "ORIAS_CACHE_DIR" in os.environ:
@@ -126,7 +132,7 @@ def _result(sources: list[tuple[str, str | bytes]], options: Options, trace: "Tr
                 return known
     from orias.compiler import compile_text
 
-    result = compile_text(sources, options, trace)
+    result = compile_text(sources, options, trace, bar)
     if folder:
         store(folder, key, options, result)
     return result

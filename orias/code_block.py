@@ -1,23 +1,27 @@
 """The code of the modules of a compile in one file, so that the command line starts without looking for 300 files.
 
-Python finds and reads each module on its own, which takes a fifth of a short compile.  The block holds the code of Python's own
-``.pyc`` files, beside which it lies in ``__pycache__``, and follows their rules: a module whose source has another time or size
-is imported the ordinary way, and nothing is written where Python writes no ``.pyc``.  Modules that share a group are read
-together, because they share most of their names.  The code knows its lines but not its columns, as with Python's option
-``-X no_debug_ranges``: the tables of columns are a quarter of the ``.pyc`` files.
+Python finds and reads each module on its own, which takes a fifth of a short compile.  The block lies beside
+Python's own ``.pyc`` files in ``__pycache__`` and follows their rules: a module whose source has another time or size is
+imported the ordinary way, and nothing is written where Python writes no ``.pyc``.  Modules that share a group are read
+together, because they share most of their names.  The code is without what a run does not need (:mod:`orias.lean_code`), and
+knows its lines but not its columns, as with Python's option ``-X no_debug_ranges``: the tables of columns are a quarter of the
+``.pyc`` files.  The block also has the patterns of these modules (:mod:`orias.patterns`).
 """
 
 import marshal
 import os
 import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import MAGIC_NUMBER, cache_from_source
+
+from orias.patterns import all_parts, use_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType, ModuleType
     from typing import Final
+
+    from orias.patterns import Parts
 
     Entry = tuple[bool, int, int, int, int, str]
     """Is it a package, time (ns) and size (bytes) of the source, group, index in the group, path of the source."""
@@ -26,10 +30,8 @@ _PREFIX: "Final" = "orias."
 _COMPILER: "Final" = "orias.compiler"
 """The import that begins the second group: what is imported before it serves every command."""
 _NUMBER_BYTES: "Final" = 8
-_FORMAT: "Final" = 2
+_FORMAT: "Final" = 3
 """Changes with the layout of the block."""
-_PYC_HEAD: "Final" = 16
-"""Bytes of a ``.pyc`` before its code: magic number, flags, time and size of the source."""
 _UNIT_BYTES: "Final" = 2
 _MOST_UNITS: "Final" = 8
 _NO_COLUMNS: "Final" = 13
@@ -68,7 +70,7 @@ class CodeBlock:
     def __init__(self, root: str) -> None:
         """`root`: the folder of the package."""
         self.root = root
-        self.path = cache_from_source(os.path.join(root, "code_block.py")).removesuffix(".pyc") + ".block"
+        self.path = f"{(__spec__ and __spec__.cached) or __file__}".removesuffix(".pyc") + ".block"
         self.entries: dict[str, Entry] = {}
         self.groups: list[tuple[int, int]] = []
         self.loaded: dict[int, tuple[CodeType, ...]] = {}
@@ -82,13 +84,14 @@ class CodeBlock:
             self.entries = {}
 
     def _read(self, data: memoryview) -> None:
-        """Take the block's bytes: length of its head, head (format, magic number, folder, size of the code, entries, groups), code."""
+        """Take the block's bytes: length of its head, head (format, Python, folder, size of the code, entries, groups, patterns), code."""
         end = _NUMBER_BYTES + int.from_bytes(data[:_NUMBER_BYTES], "little")
-        form, magic, root, size, entries, groups = marshal.loads(data[_NUMBER_BYTES:end])
-        if form == _FORMAT and magic == MAGIC_NUMBER and root == self.root and size == len(data) - end:
+        form, python, root, size, entries, groups, patterns = marshal.loads(data[_NUMBER_BYTES:end])
+        if form == _FORMAT and python == sys.version and root == self.root and size == len(data) - end:
             self.entries = entries
             self.groups = groups
             self.code = data[end:]
+            use_parts(patterns)
 
     def group(self, number: int) -> "tuple[CodeType, ...]":
         """The codes of a group."""
@@ -134,39 +137,38 @@ class CodeBlock:
         served = sum(isinstance(loaders[name], _Loader) for name in sources)
         if served >= _WRITE_BELOW * len(sources) and not self.changed:
             return
-        groups: list[list[tuple[str, tuple[bool, int, int], CodeType]]] = [[], []]
-        number = 0
-        for name in sources:
-            number = 1 if name == _COMPILER else number
-            compiled = self._compiled(name, hasattr(sys.modules[name], "__path__"))
-            if compiled is not None:
-                groups[number].append((name, *compiled))
         temporary = f"{self.path}.{os.getpid()}"
         try:
-            with open(temporary, "xb") as f:
-                f.write(self._bytes(groups))
+            with open(temporary, "xb") as f:  # before the work, which is for nothing in a folder that cannot be written
+                groups: list[list[tuple[str, tuple[bool, int, int], CodeType]]] = [[], []]
+                number = 0
+                for name in sources:
+                    number = 1 if name == _COMPILER else number
+                    compiled = self._compiled(name, hasattr(sys.modules[name], "__path__"))
+                    if compiled is not None:
+                        groups[number].append((name, *compiled))
+                f.write(self._bytes(groups, all_parts()))
             os.replace(temporary, self.path)
         except OSError:
             if os.path.exists(temporary):
                 os.unlink(temporary)
 
     def _compiled(self, name: str, package: bool) -> "tuple[tuple[bool, int, int], CodeType] | None":
-        """A module as Python compiled it; None if Python has not, or not from the source as it is now."""
+        """A module's source (is it a package, time and size) and code; None if it cannot be read."""
+        from orias.lean_code import lean_code
+
         source = self.source(name, package)
         try:
             about = os.stat(source)
-            with open(cache_from_source(source), "rb") as f:
-                data = f.read()
-        except OSError:
+            with open(source, encoding="utf-8") as f:
+                code = lean_code(f.read(), source)
+        except (OSError, ValueError, SyntaxError):
             return None
-        time, size = (n & 0xFFFFFFFF for n in (int(about.st_mtime), about.st_size))
-        head = MAGIC_NUMBER + b"".join(n.to_bytes(4, "little") for n in (0, time, size))
-        if data[:_PYC_HEAD] != head:
-            return None
-        code: CodeType = marshal.loads(data[_PYC_HEAD:])
         return (package, about.st_mtime_ns, about.st_size), without_columns(code)
 
-    def _bytes(self, groups: "list[list[tuple[str, tuple[bool, int, int], CodeType]]]") -> bytes:
+    def _bytes(
+        self, groups: "list[list[tuple[str, tuple[bool, int, int], CodeType]]]", patterns: "dict[str, Parts]"
+    ) -> bytes:
         entries: dict[str, Entry] = {}
         places: list[tuple[int, int]] = []
         data = b""
@@ -176,7 +178,7 @@ class CodeBlock:
             codes = marshal.dumps(tuple([code for _, _, code in members]))
             places.append((len(data), len(data) + len(codes)))
             data += codes
-        head = marshal.dumps((_FORMAT, MAGIC_NUMBER, self.root, len(data), entries, places))
+        head = marshal.dumps((_FORMAT, sys.version, self.root, len(data), entries, places, patterns))
         return len(head).to_bytes(_NUMBER_BYTES, "little") + head + data
 
 

@@ -6,13 +6,13 @@ call them, so that callers know which registers a call may change.
 
 import os
 import time
-from typing import Final, final
+from typing import TYPE_CHECKING, final
 
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.model import CubinModule
 from orias.diag import CompileError, Diagnostic, Unsupported
 from orias.jobserver import JobServer
-from orias.kernel_compiler import KernelCompiler
+from orias.kernel_compiler import KernelCompiler, sum_phases
 from orias.lower.frame.module import lower_module
 from orias.lower.frame.program import LowerOptions, Program
 from orias.options import Options
@@ -22,28 +22,32 @@ from orias.output.module_cubin import cubin_module, kernel_part, make_cubin
 from orias.output.result import CompileResult, KernelPart
 from orias.peak_memory import peak_memory
 from orias.pipeline.functions import Trace
-from orias.pipeline.phases import PHASES
 from orias.pipeline.runner import Runner
 from orias.ptx.ast import Module
 from orias.ptx.double_warnings import double_uses
 from orias.ptx.module_checks import check, check_debug
-from orias.ptx.module_inputs import merge, restrict
+from orias.ptx.module_inputs import check_heads, merge, restrict
 from orias.ptx.parser import parse
 from orias.ptx.targets import newest_of
 from orias.regalloc.register_budget import limit_notes
 from orias.split import can_split, work_in_processes
 from orias.target.profile import TARGETS, Target
 
-_HEAD_ERRORS: Final = ("Missing .version", "Unsupported .version")
+if TYPE_CHECKING:
+    from orias.lower.frame.program import Kernel
+    from orias.ori.ir import Func
+    from orias.progress import Bar, Steps
 
 
-def compile_text(sources: list[tuple[str, str | bytes]], options: Options, trace: Trace | None = None) -> CompileResult:
+def compile_text(
+    sources: list[tuple[str, str | bytes]], options: Options, trace: Trace | None = None, bar: "Bar | None" = None
+) -> CompileResult:
     """Compile PTX sources (name, text) into one cubin.
 
     Raises CompileError with every diagnostic if the input cannot be compiled.  ``trace`` is called after each phase
-    of each function with the phase's name and the function.
+    of each function with the phase's name and the function.  ``bar`` shows the progress, without a trace.
     """
-    compiler = _Compiler(options, trace)
+    compiler = _Compiler(options, trace, bar)
     try:
         return compiler.run(sources)
     finally:
@@ -53,11 +57,17 @@ def compile_text(sources: list[tuple[str, str | bytes]], options: Options, trace
 
 @final
 class _Compiler:
-    __slots__ = ("diagnostics", "kernels", "memory", "options", "peak", "server", "target", "times", "trace")
+    __slots__ = (
+        "alone", "diagnostics", "kernels", "memory", "options", "peak", "server", "steps", "target", "times", "trace"
+    )  # fmt: skip
 
-    def __init__(self, options: Options, trace: Trace | None) -> None:
+    def __init__(self, options: Options, trace: Trace | None, bar: "Bar | None") -> None:
         self.options: Options = options
-        self.trace: Trace | None = trace
+        self.alone: bool = (
+            options.verifies or bool(options.dump_before) or bool(options.dump_after) or trace is not None
+        )
+        self.steps: Steps | None = bar.steps() if bar is not None and trace is None else None
+        self.trace: Trace | None = trace if self.steps is None else self._step
         self.diagnostics: list[Diagnostic] = []
         self.times: dict[str, float] = {}
         self.memory: dict[str, int] = {}
@@ -67,11 +77,11 @@ class _Compiler:
         if arch not in TARGETS:
             raise CompileError([Diagnostic("fatal", f"Value '{arch}' is not defined for option 'gpu-name'")])
         self.target: Target = TARGETS[arch]
-        self.kernels: KernelCompiler = KernelCompiler(options, self.target, trace, self.diagnostics)
+        self.kernels: KernelCompiler = KernelCompiler(options, self.target, self.trace, self.diagnostics)
 
     def run(self, sources: list[tuple[str, str | bytes]]) -> CompileResult:
         start = time.perf_counter()
-        _check_heads(sources, newest_of(self.options.release))
+        check_heads(sources, newest_of(self.options.release))
         source = merge(sources)
         try:
             module = self._front_end(source)
@@ -102,7 +112,7 @@ class _Compiler:
         result.times = self.times
         result.memory = self.memory
         result.jobserver = self.server is not None and self.server.found
-        result.phases = _sum_phases(parts) if parts else runner.times()
+        result.phases = sum_phases(parts) if parts else runner.times()
         result.spans = [span for part in parts for span in part.spans]
         result.remarks = distinct(self.kernels.decisions)
         return result
@@ -119,16 +129,19 @@ class _Compiler:
                 self.kernels.run_phases(kernel, runner, module.pragmas)
             return [], []
         if self.options.debug or (self.options.own_sections and not self.options.compile_only):
+            self._count_steps(kernels, list(range(len(kernels))), runner)
             return self._together(module, program, out, runner)
-        alone = self.options.verifies or self.options.dump_before or self.options.dump_after or self.trace is not None
+        order = sorted(range(len(kernels)), key=lambda i: -kernels[i].size())
+        before = self._count_steps(kernels, order, runner)
 
         def work(i: int) -> KernelPart | CompileError | Unsupported:
+            if self.steps is not None:
+                self.steps.reach(before[i])
             return self.kernels.part(kernels[i], out, module)
 
         server = self.server
-        workers = 1 if alone or len(kernels) < 2 or not can_split() else self._workers(len(kernels), server)
+        workers = 1 if self.alone or len(kernels) < 2 or not can_split() else self._workers(len(kernels), server)
         try:
-            order = sorted(range(len(kernels)), key=lambda i: -kernels[i].size())
             done = work_in_processes(order, workers, work) if workers > 1 else {}
         finally:
             if server is not None:
@@ -175,6 +188,21 @@ class _Compiler:
         self.times["phases"] = sum(p.info.seconds for p in parts) - emit_seconds
         self.times["emit"] = emit_seconds
 
+    def _count_steps(self, kernels: "list[Kernel]", order: list[int], runner: Runner) -> dict[int, int]:
+        """Begin the count of steps; returns the steps before each kernel, which are done when it begins."""
+        before: dict[int, int] = {}
+        total = 0
+        for i in order if self.steps is not None else ():
+            before[i] = total
+            total += len(kernels[i].all_functions()) * len(runner.phases)
+        if self.steps is not None:
+            self.steps.begin(total)
+        return before
+
+    def _step(self, phase: str, fn: "Func") -> None:
+        if self.steps is not None:
+            self.steps.step(f"{phase} {fn.name}")
+
     def _workers(self, kernels: int, server: JobServer | None) -> int:
         """Number of processes to use, each but the first with a token of the jobserver if there is one."""
         wanted = min(self.options.split_compile or os.cpu_count() or 1, kernels)
@@ -219,30 +247,3 @@ class _Compiler:
             raise CompileError([*self.diagnostics, Diagnostic("fatal", "Optimized debugging not supported")])
         self.options.debug = True
         self.options.opt_level = 0
-
-
-def _check_heads(sources: list[tuple[str, str | bytes]], newest: tuple[int, int]) -> None:
-    """Raise CompileError for inputs without a version, or with one that is not known, if there are several inputs."""
-    found: list[Diagnostic] = []
-    for name, text in sources if len(sources) > 1 else ():
-        try:
-            parse(text, name, newest)
-        except CompileError as e:
-            found += [
-                Diagnostic(d.severity, d.message, d.line, d.column, d.file or name)
-                for d in e.diagnostics
-                if d.message.startswith(_HEAD_ERRORS)
-            ]
-    if found:
-        raise CompileError(found)
-
-
-def _sum_phases(parts: list[KernelPart]) -> list[tuple[str, int, float]]:
-    """Functions and seconds of each phase over all parts, in the order of the pipeline."""
-    runs: dict[str, int] = {}
-    seconds: dict[str, float] = {}
-    for part in parts:
-        for name, count, spent in part.phases:
-            runs[name] = runs.get(name, 0) + count
-            seconds[name] = seconds.get(name, 0.0) + spent
-    return [(p.name, runs[p.name], seconds[p.name]) for p in PHASES if p.name in runs]

@@ -1,16 +1,33 @@
 """Diagnostics: the compiler's messages, and the exceptions that carry them."""
 
-from typing import NamedTuple
+from typing import Final, final
 
 
-class Diagnostic(NamedTuple):
+@final
+class Diagnostic:
     """One message.  ``severity`` is ``info``, ``warning``, ``error`` or ``fatal``; line and column start at 1, 0 = none."""
 
-    severity: str
-    message: str
-    line: int = 0
-    column: int = 0
-    file: str = ""
+    __slots__ = ("column", "file", "line", "message", "severity")
+
+    def __init__(self, severity: str, message: str, line: int = 0, column: int = 0, file: str = "") -> None:
+        self.severity: Final[str] = severity
+        self.message: Final[str] = message
+        self.line: Final[int] = line
+        self.column: Final[int] = column
+        self.file: Final[str] = file
+
+    def row(self) -> tuple[str, str, int, int, str]:
+        """The arguments that make it."""
+        return self.severity, self.message, self.line, self.column, self.file
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Diagnostic) and self.row() == other.row()
+
+    def __hash__(self) -> int:
+        return hash(self.row())
+
+    def __repr__(self) -> str:
+        return f"Diagnostic{self.row()}"
 
 
 class CompileError(Exception):

@@ -22,6 +22,7 @@ from orias.output.result import KernelPart
 from orias.passes.instrument import show_errors_at_exit, steer_threads
 from orias.passes.wgmma_calls import note_blocking_calls
 from orias.pipeline.functions import Trace
+from orias.pipeline.phases import PHASES
 from orias.pipeline.runner import Runner
 from orias.ptx.ast import Module
 from orias.ptx.pragmas import knob_pragmas
@@ -135,3 +136,14 @@ def _leaves_registers(kernel: Kernel, fn: Func, runner: Runner) -> bool:
     runner.try_out(trial)
     assert trial.clobbers is not None
     return trial.clobbers.r.bit_length() + held <= fn.max_regs - SYSTEM_REGISTERS
+
+
+def sum_phases(parts: list[KernelPart]) -> list[tuple[str, int, float]]:
+    """Functions and seconds of each phase over all parts, in the order of the pipeline."""
+    runs: dict[str, int] = {}
+    seconds: dict[str, float] = {}
+    for part in parts:
+        for name, count, spent in part.phases:
+            runs[name] = runs.get(name, 0) + count
+            seconds[name] = seconds.get(name, 0.0) + spent
+    return [(p.name, runs[p.name], seconds[p.name]) for p in PHASES if p.name in runs]

@@ -1,5 +1,6 @@
 """A progress bar for commands that take longer than two seconds."""
 
+import os
 import sys
 import time
 from typing import Final, final
@@ -48,6 +49,10 @@ class Bar:
             return ""
         return f"{done / seconds:.1f}/s, {(total - done) * seconds / done:.0f} s left"
 
+    def steps(self) -> "Steps":
+        """The steps of a compile, drawn by this bar."""
+        return Steps(self)
+
     def clear(self) -> None:
         """Erases an unfinished bar before other output."""
         if self._drawn:
@@ -55,3 +60,33 @@ class Bar:
             sys.stderr.flush()
             self._drawn = False
             self._last = 0.0
+
+
+@final
+class Steps:
+    """The progress of a compile: phases that ran on functions, of those to run.
+
+    Only the process that made it draws: copies of the process compile other kernels at the same time.
+    """
+
+    __slots__ = ("_bar", "_done", "_process", "_total")
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar: Final[Bar] = bar
+        self._process: Final[int] = os.getpid()
+        self._done = 0
+        self._total = 0
+
+    def begin(self, total: int) -> None:
+        """Set the number of steps."""
+        self._total = total
+
+    def reach(self, done: int) -> None:
+        """Note that at least so many steps are done."""
+        self._done = max(self._done, done)
+
+    def step(self, what: str) -> None:
+        """Note one more step; the bar stays short of full, for the cubin is still to be made."""
+        self._done = min(self._done + 1, self._total - 1)
+        if os.getpid() == self._process:
+            self._bar(self._done, self._total, what)

@@ -96,7 +96,7 @@ def store(folder: str, key: str, options: Options, result: CompileResult) -> Non
     """Keep a result; what cannot be written is left."""
     about = {name: getattr(result, name) for name in _RESULT}
     about["cmem"] = result.cmem
-    about["diagnostics"] = [list(d) for d in result.diagnostics]
+    about["diagnostics"] = [d.row() for d in result.diagnostics]
     about["kernels"] = [_fields(k) for k in result.kernels.values()]
     about["functions"] = {name: _fields(f) for name, f in result.functions.items()}
     about["debug"], about["opt_level"] = options.debug, options.opt_level

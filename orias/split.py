@@ -3,10 +3,13 @@
 import gc
 import os
 import struct
-from collections.abc import Callable
-from typing import BinaryIO, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-Part = TypeVar("Part")
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO, TypeVar
+
+    Part = TypeVar("Part")
 _ITEM: Final = struct.Struct("<I")
 _QUEUE: Final = 4096
 """Largest number of parts in the queue: a pipe holds at least so many without a reader (POSIX: 512 bytes at once, Linux 64 KiB)."""
@@ -17,7 +20,7 @@ def can_split() -> bool:
     return hasattr(os, "fork")
 
 
-def work_in_processes(order: list[int], workers: int, work: Callable[[int], Part]) -> dict[int, Part]:
+def work_in_processes(order: list[int], workers: int, work: "Callable[[int], Part]") -> "dict[int, Part]":
     """``work(i)`` for each number of a list, in this process and ``workers`` - 1 copies of it; returns the results by number.
 
     Whoever is free takes the next number.  What a copy does to the state of the program is lost but for the results,
@@ -59,7 +62,7 @@ def work_in_processes(order: list[int], workers: int, work: Callable[[int], Part
     return results
 
 
-def _answers(file: BinaryIO) -> dict[int, Part]:
+def _answers(file: "BinaryIO") -> "dict[int, Part]":
     """The results of a copy; none if it died."""
     import pickle
 
@@ -89,7 +92,7 @@ class _Queue:
         return int(number)
 
 
-def _copy(read: int, out: int, work: Callable[[int], Part]) -> None:
+def _copy(read: int, out: int, work: "Callable[[int], Part]") -> None:
     """The life of a copy: takes numbers until there are no more, writes its results, ends."""
     import pickle
 

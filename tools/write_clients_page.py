@@ -149,13 +149,37 @@ for major, extension in ((8, "NONE"), (9, "ACCELERATED_FEATURES"), (10, "ACCELER
     argument = jax.ShapeDtypeStruct((64, 256), jnp.float32, sharding=place)
     jax.jit(jax.nn.softmax).lower(argument).compile()
 '''
+TINYGRAD = """\
+import os, shutil, subprocess, tempfile
+from pathlib import Path
+
+subprocess.run(["orias", "toolkit", "toolkit"], check=True)
+os.environ["PATH"] = f"{Path('toolkit/bin').resolve()}:{os.environ['PATH']}"
+os.environ["DEV"] = "PYTHON"
+
+from tinygrad import Tensor
+from tinygrad.codegen import to_program
+from tinygrad.helpers import Target
+from tinygrad.renderer.ptx import PTXRenderer
+from tinygrad.uop.ops import Ops
+
+steps = (Tensor.empty(64, 64) @ Tensor.empty(64, 64)).relu().schedule_linear()
+kernel = next(step.src[0] for step in steps.src if step.src[0].op is Ops.SINK)
+for target in ("sm_75", "sm_80", "sm_89", "sm_90", "sm_120"):
+    renderer = PTXRenderer(Target("CUDA", "PTX", target))
+    ptx = to_program(kernel, renderer).src[-1].arg
+    tempfile.tempdir = tempfile.mkdtemp()
+    renderer.compiler.disassemble(ptx)  # as with DEBUG=7: ptxas, then nvdisasm
+    (cubin,) = Path(tempfile.tempdir).glob("tinycuda_*")
+    shutil.copy(cubin, f"matmul.{target}.cubin")
+"""
 RECIPES = (
     Recipe("nvcc, through a toolkit of links", "nvidia-cuda-nvcc", NVCC),
     Recipe("numba-cuda, in process, on the simulator", "numba-cuda", NUMBA, simulator=True),
     Recipe("cuda.core, in process", "cuda-core", CUDA_CORE),
     Recipe("Triton, in process", "triton", TRITON),
     Recipe("JAX, ahead of time", "jax", JAX),
-    Recipe("tinygrad", "tinygrad"),
+    Recipe("tinygrad, its listing of kernels", "tinygrad", TINYGRAD),
     Recipe("CuPy", "cupy-cuda13x"),
     Recipe("CUTLASS", "nvidia-cutlass"),
     Recipe("clang", ""),

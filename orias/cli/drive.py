@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from orias.api import Cubin, KernelInfo
     from orias.diag import Diagnostic
     from orias.options import Options
+    from orias.progress import Bar
 
 FAILURE = 255
 _ALLOCATIONS = 50_000
@@ -205,7 +206,12 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
 
     collect_seldom()
     start = time.perf_counter()
-    cubin = compile_sources(sources, s.options)
+    bar = _bar(s, out)
+    try:
+        cubin = compile_sources(sources, s.options, None, bar)
+    finally:
+        if bar is not None:
+            bar.clear()
     _say_all(cubin.diagnostics, sources, out)
     if out.errors:
         out.aborted()
@@ -251,6 +257,15 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
     if s.statistics and not _statistics(cubin, s, sources[0][0], out):
         return FAILURE
     return 0
+
+
+def _bar(s: Settings, out: Messages) -> "Bar | None":
+    """A progress bar, under our own name on a terminal that nothing else writes to."""
+    if out.program != OWN_NAME or s.options.watches or not sys.stderr.isatty():
+        return None
+    from orias.progress import Bar
+
+    return Bar()
 
 
 def _trace(cubin: "Cubin", s: Settings, source: str, start: float, out: Messages) -> bool:

@@ -22,20 +22,35 @@ _CODE_NAMES: Final[dict[str, str]] = {
     "--print-instruction-encoding": "-hex", "--binary": "-b", "--base-address": "-base", "--print-life-ranges": "-plr",
     "--life-range-mode": "-lrm", "--output-control-flow-graph": "-cfg", "--output-control-flow-graph-with-basic-blocks": "-bbcfg",
     "--print-instr-offsets-cfg": "-poff", "--emit-json": "-json", "--separate-functions": "-sf", "--print-raw": "-raw",
-    "--cuda-function-index": "-fun",
+    "--cuda-function-index": "-fun", "--no-dataflow": "-ndf", "--no-vliw": "-novliw", "--sort-sections": "-sort", "--annotate": "-annotate",
 }  # fmt: skip
 _WORD: Final = "/* 0x"
 """The start of an instruction word in a listing."""
 _LISTING_FLAGS: Final = ("-c", "-g", "-gi", "-gp", "-hex")
-_OTHER_FLAGS: Final = ("-plr", "-cfg", "-bbcfg", "-poff", "-json", "-sf", "-raw")
+_OTHER_FLAGS: Final = (
+    "-plr",
+    "-cfg",
+    "-bbcfg",
+    "-poff",
+    "-json",
+    "-sf",
+    "-raw",
+    "-ndf",
+    "-novliw",
+    "-sort",
+    "-annotate",
+)
 _OTHER_VALUES: Final = ("-lrm", "-fun")
 _CODE_VALUES: Final = ("-b", "-base", *_OTHER_VALUES)
 _DUMP_NAMES: Final[dict[str, str]] = {
     "--dump-sass": "-sass", "--list-elf": "-lelf", "--dump-resource-usage": "-res-usage", "--extract-elf": "-xelf",
     "--dump-ptx": "-ptx", "--list-ptx": "-lptx", "--extract-ptx": "-xptx", "--dump-elf": "-elf", "--dump-elf-symbols": "-symbols", "--function": "-fun", "--gpu-architecture": "-arch",
+    "--list-text": "-ltext", "--extract-text": "-xtext", "--function-index": "-findex", "--sort-functions": "-sort",
 }  # fmt: skip
-_DUMP_FLAGS: Final = ("-sass", "-lelf", "-res-usage", "-elf", "-symbols", "-ptx", "-lptx")
-_DUMP_VALUES: Final = ("-xelf", "-xptx", "-fun", "-arch")
+_DUMP_FLAGS: Final = ("-sass", "-lelf", "-res-usage", "-elf", "-symbols", "-ptx", "-lptx", "-ltext", "-sort")
+_DUMP_VALUES: Final = ("-xelf", "-xptx", "-xtext", "-fun", "-findex", "-arch")
+_ACCELERATORS: Final = "EF_CUDA_ACCELERATORS "
+"""A flag that cuobjdump leaves out of the code of one function."""
 _UNKNOWN: Final = "Option '{}' is not supported by Orias"
 
 
@@ -96,6 +111,8 @@ def _view(file: str, asked: Arguments) -> str:
     from orias.tools.live_ranges import MODES, live_range_listing
 
     mode = asked.last("-lrm", "wide")
+    if "-annotate" in asked.flags and "-json" not in asked.flags:
+        raise ToolError("Specify -annotate with -json option")
     if mode not in MODES:
         raise ToolError(f"Value '{mode}' is not defined for option 'life-range-mode'")
     data = Path(file).read_bytes()
@@ -107,7 +124,10 @@ def _view(file: str, asked: Arguments) -> str:
         if "-fun" in asked.values:
             data = only_functions(data, [_index(x) for text in asked.values["-fun"] for x in text.split(",")])
         if "-json" in asked.flags:
-            return json_listing(data)
+            return json_listing(data, "-annotate" in asked.flags)
+        both = sorted(asked.flags & {"-sort", "-ndf"})
+        if both and asked.flags & {"-cfg", "-bbcfg", "-plr"}:
+            raise ToolError(f"Orias does not combine '{both[0]}' with a graph or live ranges")
         if asked.flags & {"-cfg", "-bbcfg"}:
             return flow_graph(data, "-bbcfg" in asked.flags, "-poff" in asked.flags)
         if "-plr" in asked.flags or "-lrm" in asked.values:
@@ -115,7 +135,14 @@ def _view(file: str, asked: Arguments) -> str:
         if "-poff" not in asked.flags:
             lines = next((x[1:] for x in ("-gi", "-gp", "-g") if x in asked.flags), "")
             raw = "-raw" in asked.flags
-            style = Style("-hex" in asked.flags and not raw, lines=lines, plain=raw, apart="-sf" in asked.flags)
+            style = Style(
+                "-hex" in asked.flags and not raw,
+                lines=lines,
+                plain=raw,
+                apart="-sf" in asked.flags,
+                targets="-ndf" not in asked.flags,
+                by_name="-sort" in asked.flags,
+            )
             return Listing(ElfFile(data), style).text()
     except KeyError as e:
         raise ToolError(f"{file}: there is no instruction table for {e.args[0]}") from None
@@ -143,11 +170,34 @@ def _cuobjdump(arguments: list[str]) -> int:
             inside = members(Path(file).name, Path(file).read_bytes())
         except (CubinError, ValueError) as e:
             raise ToolError(f"{file}: {e}") from None
+        if "-ltext" in found.flags or "-xtext" in found.values:
+            _texts(inside, found)
+            continue
         inside = [m for m in inside if found.last("-arch", m.target) in (m.target, m.target.rstrip("af"))]
         if not _listed(file, inside, found):
             for m in inside:
-                _dump(m, found)
+                _dump(m, found, file)
     return 0
+
+
+def _texts(inside: "Sequence[Member]", asked: Arguments) -> None:
+    """List or extract the code sections of the cubins."""
+    from orias.cubin.elf import ElfFile
+    from orias.tools.labels import code_sections
+
+    wanted = asked.last("-xtext")
+    number = 0
+    for m in inside:
+        if m.ptx or asked.last("-arch", m.target) not in (m.target, m.target.rstrip("af")):
+            continue
+        for section in code_sections(ElfFile(m.data)):
+            number += 1
+            name = f"{m.source}-{section.name.removeprefix('.text.')}.{m.target}.elf.bin"
+            if not wanted:
+                sys.stdout.write(f"SASS text section {number} : {name}\n")
+            elif wanted == "all" or wanted in name:
+                sys.stdout.write(f"Extracting SASS text section {number} : {name}\n")
+                Path(name).write_bytes(section.data)
 
 
 def _listed(file: str, inside: "Sequence[Member]", asked: Arguments) -> bool:
@@ -175,8 +225,8 @@ def _listed(file: str, inside: "Sequence[Member]", asked: Arguments) -> bool:
     return done
 
 
-def _dump(m: "Member", asked: Arguments) -> None:
-    """Print what is asked for of one member."""
+def _dump(m: "Member", asked: Arguments, path: str) -> None:
+    """Print what is asked for of one member of a file."""
     from orias.tools.elf_dump import elf_dump, symbol_names
     from orias.tools.resource_usage import resource_usage
 
@@ -192,13 +242,32 @@ def _dump(m: "Member", asked: Arguments) -> None:
     if "-symbols" in asked.flags:
         sys.stdout.write(symbol_names(m.data))
     if "-sass" in asked.flags:
-        sys.stdout.write(sass(m.data, m.target, asked.last("-fun")))
+        function = asked.last("-fun")
+        if "-findex" in asked.values and asked.last("-findex") != "0":
+            function = _function(m.data, asked.last("-findex"), path)
+        sys.stdout.write(sass(m.data, m.target, function, "-sort" in asked.flags))
 
 
-def sass(image: bytes, target: str, function: str) -> str:
-    """The code of a cubin, of all functions or one, with words and numeric branch targets."""
+def _function(image: bytes, index: str, path: str) -> str:
+    """The name of the code section of the function with an index; a text that none has for a name if the symbol is no function."""
+    from orias.cubin.elf import STT_FUNC, ElfFile
+
+    if not index.isdecimal():
+        raise ToolError(f"'{index}': expected a number")
+    file = ElfFile(image)
+    number = int(index)
+    if number >= len(file.symbols):
+        raise ToolError(f"Invalid ELF in '{Path(path).resolve()}'")
+    symbol = file.symbols[number]
+    if symbol.type != STT_FUNC or not 0 < symbol.section < len(file.sections):
+        return "\0"
+    return file.sections[symbol.section].name.removeprefix(".text.")
+
+
+def sass(image: bytes, target: str, function: str, by_name: bool = False) -> str:
+    """The code of a cubin, of all functions or one, with words and numeric branch targets; `by_name`: functions sorted."""
     from orias.cubin.elf import ElfFile
-    from orias.tools.cubin_target import sm_number
+    from orias.tools.cubin_target import header_flags
     from orias.tools.disassemble import Style, disassemble_raw
     from orias.tools.labels import code_sections
 
@@ -209,11 +278,13 @@ def sass(image: bytes, target: str, function: str) -> str:
         name = section.name.removeprefix(".text.")
         if not function or name == function:
             listings.append((name, disassemble_raw(bytes(section.data), "SM" + target[3:], 0, style).splitlines()))
+    if by_name:
+        listings.sort()
     rows = [line for _, lines in listings for line in lines[2:]]
     width = max((len(line.rpartition(_WORD)[0].rstrip()) for line in rows), default=0) + 2
     out = f"\n\tcode for {target}\n" + ("" if function else f"\t.target\t{target}\n\n")
     for name, lines in listings:
-        head = lines[:2] if function else [f'\t.headerflags\t@"EF_CUDA_SM{sm_number(file)}"']
+        head = [x.replace(_ACCELERATORS, "") for x in lines[:2]] if function else [header_flags(file)]
         code = [_aligned(line, width) for line in lines[2:]]
         out += "\n".join([f"\t\tFunction : {name}", *head, *code, "\t\t..........\n\n\n"])
     return out

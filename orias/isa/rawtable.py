@@ -339,7 +339,7 @@ def read_file(name: str) -> str:
     path = os.path.join(_DATA, name)
     if not os.path.exists(path):
         return ""
-    with open(path, encoding="ascii") as f:
+    with open(path, encoding="utf-8") as f:
         return f.read()
 
 

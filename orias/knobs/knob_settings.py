@@ -5,7 +5,7 @@ heading, ``[knobs]`` for all kernels or ``[knobs KERNEL]`` for one; lines that b
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple, final
+from typing import Final, final
 
 from orias.knobs.knob_table import BY_NAME, KNOBS, Knob
 from orias.knobs.knob_values import DEFAULTS, Knobs
@@ -21,12 +21,22 @@ class KnobError(Exception):
     """A setting is wrong: an unknown name, a value of another type, or one out of range."""
 
 
-class Setting(NamedTuple):
+@final
+class Setting:
     """One checked setting; ``kernel``: the only kernel that it is for, or ""."""
 
-    kernel: str
-    knob: Knob
-    value: Value
+    __slots__ = ("kernel", "knob", "value")
+
+    def __init__(self, kernel: str, knob: Knob, value: Value) -> None:
+        self.kernel: Final[str] = kernel
+        self.knob: Final[Knob] = knob
+        self.value: Final[Value] = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Setting) and (self.kernel, self.line()) == (other.kernel, other.line())
+
+    def __hash__(self) -> int:
+        return hash((self.kernel, self.line()))
 
     def line(self) -> str:
         """The line of a knob file."""

@@ -7,24 +7,30 @@ named after the knob (``UnrollFullInstLimit``: ``unroll_full_inst_limit``).
 Knobs that mean the same as one of ptxas have its name (``docs/tuning.md``); their defaults are Orias's own.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, final
 
 
-class Knob(NamedTuple):
+@final
+class Knob:
     """One knob.
 
     ``low``, ``high``: the range of a number, both inclusive (0 for other types); ``phase``: names of phases, or the
     part of the compiler that reads it; ``ptxas``: True if ptxas has a knob of this name and meaning.
     """
 
-    name: str
-    default: int | str
-    low: int
-    high: int
-    unit: str
-    phase: str
-    about: str
-    ptxas: bool = False
+    __slots__ = ("about", "default", "high", "low", "name", "phase", "ptxas", "unit")
+
+    def __init__(
+        self, name: str, default: int | str, low: int, high: int, unit: str, phase: str, about: str, ptxas: bool = False
+    ) -> None:
+        self.name: Final[str] = name
+        self.default: Final[int | str] = default
+        self.low: Final[int] = low
+        self.high: Final[int] = high
+        self.unit: Final[str] = unit
+        self.phase: Final[str] = phase
+        self.about: Final[str] = about
+        self.ptxas: Final[bool] = ptxas
 
     @property
     def kind(self) -> str:

@@ -4,8 +4,9 @@ A pass appends to ``Func.decisions``, which is None unless ``Options.remarks`` a
 ask pays one comparison.  ``orias --remarks`` prints them, ``Cubin.remarks`` has them all, and the explorer shows them.
 """
 
-import re
 from typing import Final, final
+
+from orias.patterns import regex
 
 UNROLLED: Final = "unrolled"
 NOT_UNROLLED: Final = "not-unrolled"
@@ -101,7 +102,7 @@ def read_annotation(text: str) -> list[Decision]:
     """The decisions of an annotation, without their numbers; lines of other kinds are left out."""
     out: list[Decision] = []
     for line in text.split("\n"):
-        m = re.fullmatch(_LINE, line)
+        m = regex(_LINE).fullmatch(line)
         if m is not None and m.group(2) in KINDS:
             d = Decision(m.group(2), int(m.group(1)), m.group(3))
             d.phase, d.function = m.group(4), m.group(5)

@@ -1,6 +1,6 @@
 """Loops as unrolling sees them: entered at the top, left at the bottom, without loops inside; and copies of their bodies."""
 
-from typing import Final, NamedTuple
+from typing import Final, final
 
 from orias.analysis.cfg import Loop, LoopForest, reverse_postorder
 from orias.isa.op import (
@@ -41,16 +41,20 @@ _TOGETHER: Final = F_CONVERGENT | F_FENCE
 _BY_WARPS: Final = F_ALIGNED | F_COOPERATIVE | F_WHOLE_WARP
 
 
-class Body(NamedTuple):
+@final
+class Body:
     """The blocks of a loop in reverse postorder.
 
     The first is the header, with two predecessors; the last ends with a conditional branch between the header and a block outside, and
     no other block leaves the loop.
     """
 
-    blocks: list[Block]
-    entry: int
-    """The place of the edge into the loop among the predecessors of the header."""
+    __slots__ = ("blocks", "entry")
+
+    def __init__(self, blocks: list[Block], entry: int) -> None:
+        self.blocks: Final[list[Block]] = blocks
+        self.entry: Final[int] = entry
+        """The place of the edge into the loop among the predecessors of the header."""
 
     @property
     def header(self) -> Block:

@@ -11,7 +11,7 @@ that difference wraps around.
 Where iterations load, half as many follow the copy once, if so many are left, so that fewer of the rest wait one after another.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, final
 
 from orias.analysis.cfg import dominators, find_loops
 from orias.analysis.divergence import divergence
@@ -67,21 +67,27 @@ _UP: Final = {"LT": "LT", "LE": "LE", "NE": "LT"}
 _DOWN: Final = {"GT": "GT", "GE": "GE", "NE": "GT"}
 
 
-class _Counter(NamedTuple):
+@final
+class _Counter:
     """The test of a loop: it goes on while ``next CMP bound``; ``next`` is ``phi`` plus ``step``."""
 
-    phi: Inst
-    next: Opnd
-    step: int
-    """0: the loop does not change it, and it must be positive for the copy to run."""
-    slot: int
-    """The source of the addition that is ``phi``."""
-    test: str
-    """The comparison that goes on."""
-    unsigned: bool
-    wide: bool
-    """The counter has 64 bits."""
-    bound: Opnd
+    __slots__ = ("bound", "next", "phi", "slot", "step", "test", "unsigned", "wide")
+
+    def __init__(
+        self, phi: Inst, next: Opnd, step: int, slot: int, test: str, unsigned: bool, wide: bool, bound: Opnd
+    ) -> None:
+        self.phi: Final[Inst] = phi
+        self.next: Final[Opnd] = next
+        self.step: Final[int] = step
+        """0: the loop does not change it, and it must be positive for the copy to run."""
+        self.slot: Final[int] = slot
+        """The source of the addition that is ``phi``."""
+        self.test: Final[str] = test
+        """The comparison that goes on."""
+        self.unsigned: Final[bool] = unsigned
+        self.wide: Final[bool] = wide
+        """The counter has 64 bits."""
+        self.bound: Final[Opnd] = bound
 
 
 def unroll_partly(fn: Func) -> bool:

@@ -5,7 +5,7 @@ XOR of values that have no bit in common).  Where several bases have the same va
 the offset fields, and the part that does not change in a loop is computed before it: one register instead of many.
 """
 
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from orias.analysis.cfg import DomTree, Loop, LoopForest, dominators, find_loops, reverse_postorder
 from orias.analysis.known_bits import possible_bits
@@ -52,19 +52,27 @@ Terms = tuple[Term, ...]
 """What a sum adds up, in order of definition."""
 
 
-class _Sum(NamedTuple):
-    terms: Terms
-    constant: int
+@final
+class _Sum:
+    __slots__ = ("constant", "terms")
+
+    def __init__(self, terms: Terms, constant: int) -> None:
+        self.terms: Final[Terms] = terms
+        self.constant: Final[int] = constant
 
 
-class _Use(NamedTuple):
+@final
+class _Use:
     """One address: the instruction, where its address group starts, its block, and the constant of its base."""
 
-    inst: Inst
-    group: int
-    block: Block
-    base: int
-    constant: int
+    __slots__ = ("base", "block", "constant", "group", "inst")
+
+    def __init__(self, inst: Inst, group: int, block: Block, base: int, constant: int) -> None:
+        self.inst: Final[Inst] = inst
+        self.group: Final[int] = group
+        self.block: Final[Block] = block
+        self.base: Final[int] = base
+        self.constant: Final[int] = constant
 
 
 def reassociate_addresses(fn: Func) -> bool:

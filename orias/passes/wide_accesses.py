@@ -5,7 +5,7 @@ first of them was if nothing between may write memory, and stored together where
 may read or write the same place.
 """
 
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from orias.analysis.cfg import dominators, post_dominators
 from orias.analysis.known_bits import trailing_zeros, zeros_of_words
@@ -42,12 +42,16 @@ Wide = tuple[tuple[int, Op], ...]
 """The operations that load several words at once, with the number of words, most first."""
 
 
-class _Store(NamedTuple):
+@final
+class _Store:
     """A store of one or two words: its place in the block, and the words it writes."""
 
-    place: int
-    inst: Inst
-    words: list[Opnd]
+    __slots__ = ("inst", "place", "words")
+
+    def __init__(self, place: int, inst: Inst, words: list[Opnd]) -> None:
+        self.place: Final[int] = place
+        self.inst: Final[Inst] = inst
+        self.words: Final[list[Opnd]] = words
 
 
 def widen_accesses(fn: Func) -> bool:

@@ -5,16 +5,20 @@ A phase is a function on a function (:mod:`orias.pipeline.functions`, by key).  
 :mod:`orias.pipeline.runner` walks the table.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, final
 
 
-class Phase(NamedTuple):
+@final
+class Phase:
     """One row: name, the optimisation levels that run it, key of its function, and what it does."""
 
-    name: str
-    levels: str
-    key: str
-    about: str
+    __slots__ = ("about", "key", "levels", "name")
+
+    def __init__(self, name: str, levels: str, key: str, about: str) -> None:
+        self.name: Final[str] = name
+        self.levels: Final[str] = levels
+        self.key: Final[str] = key
+        self.about: Final[str] = about
 
     @property
     def required(self) -> bool:

@@ -3,10 +3,10 @@
 A common statement costs one match, one look-up of its opcode and one look-up per operand.
 """
 
-import re
 from typing import Final, final
 
 from orias.knobs.knob_settings import PRAGMA
+from orias.patterns import regex
 from orias.ptx.ast import O_PAIR, O_REG, TYPE_BITS, Function, Instr, Label, Loc, Operand, Pragma, Var
 from orias.ptx.call_syntax import LISTS, call, check_target_list, labelled_list, target_list
 from orias.ptx.debug import dwarf_line, loc_directive, plain_loc
@@ -23,15 +23,12 @@ from orias.ptx.quick_operands import quick_operand, quick_operands
 from orias.ptx.special_names import SPECIAL
 from orias.ptx.video_checks import ends_early
 
-_STATEMENT: Final = re.compile(
-    r"([ \t\r\f\n]*)(?:@(!?)([%$_A-Za-z][A-Za-z0-9_$]*)[ \t]+)?"
-    r"([a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)*)(?:[ \t]+([^;\n\"]*))?;",
-    re.A,
+_STATEMENT: Final = regex(
+    r"(?a)([ \t\r\f\n]*)(?:@(!?)([%$_A-Za-z][A-Za-z0-9_$]*)[ \t]+)?"
+    r"([a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)*)(?:[ \t]+([^;\n\"]*))?;"
 )
-_LABEL: Final = re.compile(
-    r"([ \t\r\f\n]*)([A-Za-z$_%][A-Za-z0-9_$]*)[ \t]*:(?!:)[ \t]*(?=\n)(?![ \t\r\f\n]*\.[bc])", re.A
-)
-_OPCODE: Final = re.compile(r"[A-Za-z_$%][A-Za-z0-9_$]*(?:\.[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*)*", re.A)
+_LABEL: Final = regex(r"(?a)([ \t\r\f\n]*)([A-Za-z$_%][A-Za-z0-9_$]*)[ \t]*:(?!:)[ \t]*(?=\n)(?![ \t\r\f\n]*\.[bc])")
+_OPCODE: Final = regex(r"(?a)[A-Za-z_$%][A-Za-z0-9_$]*(?:\.[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*)*")
 
 
 @final

@@ -3,27 +3,27 @@
 Facts: docs/facts/front-end.md (debug text and pragmas).
 """
 
-import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from orias.patterns import regex
 from orias.ptx.ast import DebugSection, Loc
 from orias.ptx.expr import integer, plain_value, starts_constant, word_value
 from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT, T_STRING
 from orias.ptx.opcode import is_word
 from orias.ptx.parser_state import State
 
+if TYPE_CHECKING:
+    from re import Pattern
+
 _SIZES: Final = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
 _RUN: Final = r"(?a)(?:[ \t\r\f\n]*\.b8[ \t]+[0-9]{1,18}(?=[ \t]*[\r\n]))+"
 """A run of ``.b8 N`` lines, which is most of a debug section."""
 _LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})(?=[ \t]*\n)"
-_patterns: Final[list[re.Pattern[str]]] = []
 
 
-def plain_loc() -> re.Pattern[str]:
+def plain_loc() -> "Pattern[str]":
     """The pattern of a ``.loc`` with three numbers; compiled on the first call, for most files have none."""
-    if not _patterns:
-        _patterns.append(re.compile(_LOC))
-    return _patterns[0]
+    return regex(_LOC)
 
 
 def file_directive(state: State) -> None:
@@ -84,10 +84,10 @@ def section_directive(state: State) -> None:
     state.punct("{")
     position = 0
     source = lex.source
-    pattern = re.compile(_RUN)
+    run_pattern = regex(_RUN)
     while not state.take("}"):
         if lex.kind == T_DOT:
-            run = pattern.match(source, lex.start)
+            run = run_pattern.match(source, lex.start)
             if run is not None:
                 values = run.group().split()[1::2]
                 section.items.extend([(1, int(v) & 255) for v in values])

@@ -3,9 +3,9 @@
 Facts: docs/facts/front-end.md (declarations).
 """
 
-import re
 from typing import Final
 
+from orias.patterns import regex
 from orias.ptx.ast import TYPE_BITS, VARIABLE_TYPES, Var
 from orias.ptx.expr import integer, plain_value, word_value
 from orias.ptx.lexer import T_DOT, T_INT, T_PUNCT
@@ -135,7 +135,7 @@ def _constant_bank(state: State) -> None:
     """Refuses ``.const[2]``, the explicit constant banks of early PTX versions; with blanks inside it is no word at all."""
     lex = state.lex
     line = lex.line
-    match = re.compile(_BANK).match(lex.source, lex.start + len(".const"))
+    match = regex(_BANK).match(lex.source, lex.start + len(".const"))
     lex.next()
     if match is None:
         return

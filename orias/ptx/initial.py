@@ -3,9 +3,9 @@
 Facts: docs/facts/front-end.md (initialisers).
 """
 
-import re
 from typing import Final, TypeAlias, final
 
+from orias.patterns import regex
 from orias.ptx.ast import Function, SymInit, Var
 from orias.ptx.declaration_words import element_bytes
 from orias.ptx.expr import Const, constant, integer, starts_constant
@@ -61,7 +61,7 @@ def read_initialiser(state: State, var: Var) -> Value | None:
         _opaque(state, var)
         return None
     shape = _shape(var)
-    match = re.compile(_INT_LIST).match(lex.source, lex.start) if lex.kind == T_PUNCT else None
+    match = regex(_INT_LIST).match(lex.source, lex.start) if lex.kind == T_PUNCT else None
     if (
         match is not None
         and len(shape) == 1

@@ -4,9 +4,13 @@
 Facts: docs/facts/front-end.md (characters, comments and names).
 """
 
-import re
 import struct
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
+
+from orias.patterns import regex
+
+if TYPE_CHECKING:
+    from re import Match
 
 T_END: Final = 0
 T_IDENT: Final = 1
@@ -19,10 +23,10 @@ T_PUNCT: Final = 6
 
 MASK64: Final = (1 << 64) - 1
 
-_COMMENT: Final = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"[^"\n]*"', re.S)
+_COMMENT: Final = regex(r'(?s)//[^\n]*|/\*.*?(?:\*/|\Z)|"[^"\n]*"')
 
-_TOKEN: Final = re.compile(
-    r"[ \t\r\f\n]*(?:"
+_TOKEN: Final = regex(
+    r"(?a)[ \t\r\f\n]*(?:"
     r"([A-Za-z][A-Za-z0-9_$]*|[_$%][A-Za-z0-9_$]+)"
     r"|(\.[A-Za-z0-9_$]+(?:::[A-Za-z0-9_]+)*)"
     r"|(0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16}(?![0-9a-fA-F])"
@@ -30,14 +34,12 @@ _TOKEN: Final = re.compile(
     r"|(0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|0[0-7]*U?|[1-9][0-9]*U?)"
     r'|("[^"\n]*")'
     r"|(&&|\|\||<<|>>|<=|>=|==|!=|::|@@[A-Z]+|[^ \t\r\f\n])"
-    r")",
-    re.A,
+    r")"
 )
 
 
-_LONG_LITERAL: Final = re.compile(
-    r"(?<![\w$%.])(?:0[xX]0*[1-9a-fA-F][0-9a-fA-F]{16,}|0[bB]0*1[01]{64,}|[1-9][0-9]{19,}|0+[1-7][0-7]{21,})U?(?![\w.])",
-    re.A,
+_LONG_LITERAL: Final = regex(
+    r"(?a)(?<![\w$%.])(?:0[xX]0*[1-9a-fA-F][0-9a-fA-F]{16,}|0[bB]0*1[01]{64,}|[1-9][0-9]{19,}|0+[1-7][0-7]{21,})U?(?![\w.])"
 )
 
 UNFINISHED: Final = "\x01"
@@ -53,7 +55,7 @@ class LexError(Exception):
         super().__init__(message)
 
 
-def _blank(match: re.Match[str]) -> str:
+def _blank(match: "Match[str]") -> str:
     text = match.group()
     if text[0] == '"':
         return text

@@ -3,13 +3,15 @@
 Facts: docs/facts/front-end.md (input files).
 """
 
-import re
 from typing import Final
 
 from orias.diag import CompileError, Diagnostic
 from orias.options import Options
+from orias.patterns import regex
 from orias.ptx.ast import Function, Instr, Module, Sig
+from orias.ptx.parser import parse
 
+_HEAD_ERRORS: Final = ("Missing .version", "Unsupported .version")
 _HEAD: Final = (
     r"(?s)(?:[ \t\r\f\n]+|//[^\n]*|/\*.*?\*/)*(?:\.version[ \t\r\f\n]+([0-9]+)\.([0-9]+)|\.target[ \t\r\f\n]+([^\n/.]*)|"
     r"\.address_size[ \t\r\f\n]+[0-9]+)"
@@ -52,7 +54,7 @@ class _Head:
         self.version: tuple[int, int] = (0, 0)
         self.target: str = ""
         self.end: int = 0
-        head = re.compile(_HEAD)
+        head = regex(_HEAD)
         m = head.match(text)
         while m is not None:
             if m.group(1) is not None:
@@ -132,3 +134,19 @@ def _set_caches(module: Module, caches: dict[str, tuple[str, bool]]) -> None:
                 new = Sig(s.sig.name, s.sig.text, {**mods, "cop": cop}, s.sig.types)
                 changed[id(s.sig)] = new
             s.sig = new
+
+
+def check_heads(sources: list[tuple[str, str | bytes]], newest: tuple[int, int]) -> None:
+    """Raise CompileError for inputs without a version, or with one that is not known, if there are several inputs."""
+    found: list[Diagnostic] = []
+    for name, text in sources if len(sources) > 1 else ():
+        try:
+            parse(text, name, newest)
+        except CompileError as e:
+            found += [
+                Diagnostic(d.severity, d.message, d.line, d.column, d.file or name)
+                for d in e.diagnostics
+                if d.message.startswith(_HEAD_ERRORS)
+            ]
+    if found:
+        raise CompileError(found)

@@ -1,8 +1,8 @@
 """Parses opcode text into a :class:`orias.ptx.ast.Sig`: the longest known name, the types, and the modifiers by slot."""
 
-import re
 from typing import Final
 
+from orias.patterns import regex
 from orias.ptx.ast import TYPE_WORDS, VARIABLE_TYPES, Sig
 from orias.ptx.names import NAME_PARTS, NAMES, SLOT_OF, WORDS
 
@@ -10,11 +10,10 @@ FORMATS: Final = frozenset(("b8x16", "b6x16_p32", "b4x16_p64"))
 """Formats of elements that are unpacked; words without meaning after names other than those of UNPACKING."""
 UNPACKING: Final = ("ldmatrix", "tcgen05.cp")
 
-DIRECTIVE_WORD: Final = re.compile(
-    r"\.(?:abi_preserve|abi_preserve_control|address_size|align|attribute|blocksareclusters|branchtargets|callprototype"
+DIRECTIVE_WORD: Final = regex(
+    r"(?a)\.(?:abi_preserve|abi_preserve_control|address_size|align|attribute|blocksareclusters|branchtargets|callprototype"
     r"|calltargets|common|entry|explicitcluster|extern|file|func|loc|local_maxnreg|managed|maxclusterrank|maxnctapersm|maxnreg|maxntid"
-    r"|minnctapersm|noreturn|pragma|ptr|reg|reqnctapercluster|reqntid|section|target|unified|version|visible)(?![\w$:])",
-    re.A,
+    r"|minnctapersm|noreturn|pragma|ptr|reg|reqnctapercluster|reqntid|section|target|unified|version|visible)(?![\w$:])"
 )
 """Words that are no modifiers: the text is wrong where an opcode has one."""
 

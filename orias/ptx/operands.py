@@ -3,9 +3,9 @@
 Facts: docs/facts/front-end.md (operands).
 """
 
-import re
 from typing import Final
 
+from orias.patterns import regex
 from orias.ptx.ast import (
     O_ADDR,
     O_FUNC,
@@ -264,7 +264,7 @@ def _named(state: State) -> Operand:
         if lex.kind == T_DOT and not comp:
             state.error(
                 "Unimplemented feature: vector swizzle"
-                if re.fullmatch(_VIDEO, lex.text[1:])
+                if regex(_VIDEO).fullmatch(lex.text[1:])
                 else f"Unknown vector selector: '{lex.text[1:]}'",
                 lex.line,
             )
@@ -300,7 +300,7 @@ def _selected(state: State, op: Operand) -> Operand:
     if op.kind == O_REG and var is not None and var.vec != 1:
         state.error(
             "Unimplemented feature: vector swizzle"
-            if re.fullmatch(_VIDEO, word[1:])
+            if regex(_VIDEO).fullmatch(word[1:])
             else f"Unknown vector selector: '{word[1:]}'",
             lex.line,
         )

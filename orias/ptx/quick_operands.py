@@ -3,9 +3,9 @@
 One match or look-up per operand is several times faster than the token grammar, which reads all other operands.
 """
 
-import re
 from typing import Final
 
+from orias.patterns import regex
 from orias.ptx.ast import O_REG, Function, Operand
 from orias.ptx.operands import (
     address_operand,
@@ -21,10 +21,8 @@ from orias.ptx.operands import (
 from orias.ptx.parser_state import MOST_IN_LIST, State
 from orias.ptx.special_names import SPECIAL
 
-_ADDRESS: Final = re.compile(
-    r"\[[ \t]*([A-Za-z_$%][A-Za-z0-9_$]*)[ \t]*(?:\+[ \t]*(-?)([1-9][0-9]{0,15}|0)[ \t]*)?\]", re.A
-)
-_DECIMAL: Final = re.compile(r"-?(?:[1-9][0-9]{0,17}|0)", re.A)
+_ADDRESS: Final = regex(r"(?a)\[[ \t]*([A-Za-z_$%][A-Za-z0-9_$]*)[ \t]*(?:\+[ \t]*(-?)([1-9][0-9]{0,15}|0)[ \t]*)?\]")
+_DECIMAL: Final = regex(r"(?a)-?(?:[1-9][0-9]{0,17}|0)")
 
 
 def quick_operands(state: State, text: str, operands: dict[str, Operand]) -> list[Operand] | None:

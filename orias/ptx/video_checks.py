@@ -3,9 +3,9 @@
 Facts: docs/facts/front-end.md (operands).
 """
 
-import re
 from typing import Final
 
+from orias.patterns import regex
 from orias.ptx.ast import O_IMM, O_REG, O_SINK, Operand, Sig
 
 _VIDEO: Final = frozenset(
@@ -39,8 +39,8 @@ def selector_messages(name: str, sig: Sig, ops: list[Operand], at: int) -> list[
         return [f"Video selector is not allowed on {where} for instruction '{name}'"]
     lanes = name[-1] if name[-1] in "24" else ""
     found: list[str] = []
-    pattern = _SOURCES[lanes] if at else _RESULTS[lanes]
-    wrong = selected and re.fullmatch(pattern, op.comp) is None
+    right = regex(_SOURCES[lanes] if at else _RESULTS[lanes])
+    wrong = selected and right.fullmatch(op.comp) is None
     if wrong or (lanes and (op.kind not in (O_REG, O_SINK) or op.key.endswith("+"))):
         found.append(f"Incorrect video selector for operand {at}")
     if selected and at == 3:

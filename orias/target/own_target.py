@@ -1,13 +1,11 @@
 """The target that a PTX text names itself: what Orias compiles for if nobody says another one."""
 
-import re
 from typing import Final
 
+from orias.patterns import regex
 from orias.target.target_names import COMPILED, RENAMED
 
-_DIRECTIVE: Final = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\.target\s+(?:\w+\s*,\s*)*?(?:sm|compute)_(\d+)([af]?)\b", re.DOTALL
-)
+_DIRECTIVE: Final = r"(?s)//[^\n]*|/\*.*?\*/|\.target\s+(?:\w+\s*,\s*)*?(?:sm|compute)_(\d+)([af]?)\b"
 
 
 def own_target(*ptx: str | bytes) -> str:
@@ -21,7 +19,7 @@ def own_target(*ptx: str | bytes) -> str:
 def _named(ptx: str | bytes) -> str:
     """The target that a text names, without ``sm_``."""
     text = ptx.decode("utf-8", "replace") if isinstance(ptx, bytes) else ptx
-    found = next((m for m in _DIRECTIVE.finditer(text) if m[1]), None)
+    found = next((m for m in regex(_DIRECTIVE).finditer(text) if m[1]), None)
     if found is None:
         return COMPILED[0]
     number = int(found[1][:9])

@@ -11,12 +11,23 @@ _FLAGS = (
     (0x800, "EF_CUDA_ACCELERATORS"),
 )
 _COMPAT_ACCELERATED = 9
+_OF_PTX = 26
+"""Offset in the note .note.nv.cuinfo of the SM that the PTX was written for."""
 _SUFFIXES = {1: "a", 2: "f"}
 
 
 def sm_number(file: ElfFile) -> int:
     """The SM number in the header (at another bit position from ABI version 8, CUDA 13, on)."""
     return file.flags >> 8 & 0xFFFF if file.abi_version >= _NEW_ABI else file.flags & 0xFF
+
+
+def header_flags(file: ElfFile) -> str:
+    """The line of a listing by ``cuobjdump`` that names the SM and that of the PTX."""
+    note = file.section(".note.nv.cuinfo")
+    of_ptx = int.from_bytes(note.data[_OF_PTX : _OF_PTX + 2], "little") if note is not None else file.flags >> 16 & 0xFF
+    names = ["EF_CUDA_ACCELERATORS"] if target_name(file).endswith("a") else []
+    names += [f"EF_CUDA_SM{sm_number(file)}", f"EF_CUDA_VIRTUAL_SM(EF_CUDA_SM{of_ptx})"]
+    return f'\t.headerflags\t@"{" ".join(names)}"'
 
 
 def header_lines(file: ElfFile) -> str:

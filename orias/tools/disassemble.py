@@ -12,12 +12,13 @@ from typing import Final, final
 from orias.cubin import elf
 from orias.cubin.elf import ElfFile, ElfReloc, Section, Symbol
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, comments, line_tables
-from orias.cubin.nvinfo import ANNOTATIONS, INDIRECT_BRANCH_TARGETS
+from orias.cubin.nvinfo import INDIRECT_BRANCH_TARGETS
 from orias.cubin.nvinfo import decode as decode_info
 from orias.cubin.relocs import CALL_RELOCS, R_UNIFIED32_HI_32, R_UNIFIED32_LO_32
 from orias.isa.isa_table import CTL_SHIFT, Decoded, IllegalWord, IsaTable, load
 from orias.isa.notation import H_FIELD
 from orias.target.decoder_class import table_of_name, table_of_sm
+from orias.tools.cubin_annotations import annotations_of
 from orias.tools.cubin_target import header_lines, sm_number
 from orias.tools.labels import (
     CONST_RELOCS,
@@ -45,8 +46,6 @@ LABEL: Final = 1
 INSTRUCTION: Final = 2
 END: Final = 3
 """The label after the last instruction of a section."""
-_SPILL: Final = 1
-"""Kind of an annotation: a spill or its reload."""
 _SPACES: Final = {0x20: "STO_CUDA_GLOBAL", 0x40: "STO_CUDA_SHARED", 0x80: "STO_CUDA_CONSTANT"}
 
 
@@ -82,9 +81,10 @@ class Style:
 
     ``lines`` is empty, ``g`` (source lines), ``gi`` (call sites too) or ``gp`` (lines of the PTX text).  ``plain``: blanks
     instead of tabs, and guards in the column of the instructions.  ``apart``: blank lines before each function.
+    ``targets``: comments with the targets of indirect branches.  ``by_name``: sections sorted by name.
     """
 
-    __slots__ = ("apart", "control", "hex_words", "lines", "plain", "progress")
+    __slots__ = ("apart", "by_name", "control", "hex_words", "lines", "plain", "progress", "targets")
 
     def __init__(
         self,
@@ -94,6 +94,8 @@ class Style:
         progress: Callable[[int, int, str], None] | None = None,
         plain: bool = False,
         apart: bool = False,
+        targets: bool = True,
+        by_name: bool = False,
     ) -> None:
         self.hex_words: Final[bool] = hex_words
         self.control: Final[bool] = control
@@ -102,6 +104,8 @@ class Style:
         """Called regularly with the number of listed bytes of code, their total, and the section's name."""
         self.plain: Final[bool] = plain
         self.apart: Final[bool] = apart
+        self.targets: Final[bool] = targets
+        self.by_name: Final[bool] = by_name
 
 
 def disassemble(
@@ -250,6 +254,8 @@ class Listing:
         kind = "ET_REL" if self.file.type == elf.ET_REL else "ET_EXEC"
         self.lines.append(f'{header_lines(self.file)}\n\t.elftype\t@"{kind}"\n')
         sections = code_sections(self.file)
+        if self.style.by_name:
+            sections.sort(key=lambda s: s.name)
         total, done = sum(len(s.data) for s in sections), 0
         for s in sections:
             self._section(s, done, total)
@@ -333,15 +339,12 @@ class Listing:
         if info is None:
             return out
         for record in decode_info(info.data, info.name):
-            if record.code == INDIRECT_BRANCH_TARGETS:
+            if record.code == INDIRECT_BRANCH_TARGETS and self.style.targets:
                 for at, targets in branch_targets(record.words()):
                     names = ",".join(self.labels.of(s.index, a) for a in dict.fromkeys(targets))
                     out[at] = f'(*"BRANCH_TARGETS {names}"*)'
-            elif record.code == ANNOTATIONS:
-                words = record.words()
-                for kind, at in zip(words[::2], words[1::2], strict=False):
-                    if kind == _SPILL:
-                        out[at] = '(*"SpillRefill"*)'
+        for at in annotations_of(self.file, s)[0]:
+            out[at] = '(*"SpillRefill"*)'
         return out
 
     def _relocated(self, text: str, word: int, r: ElfReloc, s: Section) -> str:

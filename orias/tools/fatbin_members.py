@@ -12,6 +12,8 @@ from orias.tools.cubin_target import target_name
 
 _KINDS: Final = {KIND_CUBIN: ("elf", "cubin"), KIND_PTX: ("ptx", "ptx")}
 """Kind of an entry -> its name in headings, the ending of its file name."""
+_NAMELESS: Final = "x"
+"""What the names of code sections of a cubin without a source file begin with."""
 _LINUX: Final = 1 << 4
 _64_BIT: Final = 1 << 0
 
@@ -20,14 +22,23 @@ _64_BIT: Final = 1 << 0
 class Member:
     """One cubin or PTX text: the bytes, the target, the file name for it, and what is printed before a dump of it."""
 
-    __slots__ = ("data", "heading", "name", "options", "ptx", "target")
+    __slots__ = ("data", "heading", "name", "options", "ptx", "source", "target")
 
     def __init__(
-        self, data: bytes, target: str, name: str, ptx: bool = False, heading: str = "", options: str = ""
+        self,
+        data: bytes,
+        target: str,
+        name: str,
+        source: str,
+        ptx: bool = False,
+        heading: str = "",
+        options: str = "",
     ) -> None:
         self.data: Final[bytes] = data
         self.target: Final[str] = target
         self.name: Final[str] = name
+        self.source: Final[str] = source
+        """The start of the names of its code sections."""
         self.ptx: Final[bool] = ptx
         self.heading: Final[str] = heading
         self.options: Final[str] = options
@@ -46,7 +57,7 @@ def members(file_name: str, data: bytes) -> Sequence[Member]:
     if not found:
         ((_, image),) = cubins(data)
         target = target_name(ElfFile(image))
-        return [Member(image, target, f"{stem}.{target}.cubin")]
+        return [Member(image, target, f"{stem}.{target}.cubin", stem)]
     counts = dict.fromkeys(_KINDS, 0)
     out: list[Member] = []
     for e in found:
@@ -57,7 +68,8 @@ def members(file_name: str, data: bytes) -> Sequence[Member]:
         if e.kind == KIND_PTX:
             payload = payload.rstrip(b"\0")
         name = f"{own}.{e.target}.{_KINDS[e.kind][1]}"
-        out.append(Member(payload, e.target, name, e.kind == KIND_PTX, _heading(e), e.options))
+        text_source = source.rpartition(".")[0] or source or _NAMELESS
+        out.append(Member(payload, e.target, name, text_source, e.kind == KIND_PTX, _heading(e), e.options))
     return out
 
 

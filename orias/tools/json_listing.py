@@ -5,6 +5,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from struct import unpack_from
 from typing import Final
 
@@ -14,6 +15,7 @@ from orias.cubin.relocs import CALL_RELOCS
 from orias.identity import identity
 from orias.isa.isa_table import IsaTable, load
 from orias.target.decoder_class import table_of_name, table_of_sm
+from orias.tools.cubin_annotations import annotations_of
 from orias.tools.cubin_target import sm_number
 from orias.tools.labels import HALF_RELOCS, INST_BYTES, code_sections
 from orias.version import VERSION
@@ -34,12 +36,15 @@ _ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
 _TOOL_NOTE: Final = ("tki_objFname", "tki_toolName", "tki_toolVersion", "tki_toolBranch", "tki_toolOptions")
 _NOTE_HEADER: Final = 24
 """Bytes of a note before its payload: three words and the owner's name."""
+_COUNTS: Final = r"instr/R-regs: (\d+) instructions, (\d+) R-regs"
+"""The text on a function that ptxas writes with ``-annotate``."""
+_SPILLED: Final = {"type": "program-analysis", "info": "SpillRefill"}
 _RAW_ABI: Final = (51, 7)
 """``ei_osabi`` and ``ei_abiversion`` that bare code counts as."""
 
 
-def json_listing(data: bytes) -> str:
-    """The JSON text of a cubin; a function is the code of a section with all that it calls in there.
+def json_listing(data: bytes, annotated: bool = False) -> str:
+    """The JSON text of a cubin; a function is the code of a section with all that it calls in there; `annotated`: with its annotations.
 
     Raises CubinError if it is none or has words that are no instructions, KeyError if there is no table for its
     target.
@@ -55,7 +60,8 @@ def json_listing(data: bytes) -> str:
     for s in code_sections(file):
         for x in file.symbols:
             if x.section == s.index and x.type == elf.STT_FUNC and not x.value:
-                functions.append(_function(x.name, 0, s.data, table, _names(file, s, table)))
+                spills, texts = annotations_of(file, s) if annotated else ([], [])
+                functions.append(_function(x.name, 0, s.data, table, _names(file, s, table), spills, texts))
     return json.dumps([head, functions], separators=(",", ":"))
 
 
@@ -113,18 +119,42 @@ def _names(file: ElfFile, s: Section, table: IsaTable) -> dict[int, str]:
     return out
 
 
-def _function(name: str, start: int, code: bytes, table: IsaTable, names: dict[int, str]) -> Json:
+def _function(
+    name: str,
+    start: int,
+    code: bytes,
+    table: IsaTable,
+    names: dict[int, str],
+    spills: Sequence[int] = (),
+    texts: Sequence[str] = (),
+) -> Json:
     instructions = []
     for at in range(0, len(code) - INST_BYTES + 1, INST_BYTES):
         word = int.from_bytes(code[at : at + INST_BYTES], "little")
         instructions.append(_instruction(table.text(word, at, None), names.get(at, "")))
+    for at in spills:
+        if at // INST_BYTES < len(instructions):
+            instructions[at // INST_BYTES]["annotations"] = [_SPILLED]
+    notes = _notes_on(texts)
     return {
         "function-name": name,
         "start": start,
         "length": len(code),
         "other-attributes": [],
+        **({"annotations": notes} if notes else {}),
         "sass-instructions": instructions,
     }
+
+
+def _notes_on(texts: Sequence[str]) -> list[Json]:
+    """The annotations of a function, from their texts."""
+    out: list[Json] = []
+    for text in texts:
+        found = re.fullmatch(_COUNTS, text)
+        if found is not None:
+            out.append({"type": "instructions", "count": int(found[1])})
+            out.append({"type": "register", "R-regs": int(found[2])})
+    return out
 
 
 def _instruction(text: str, name: str) -> Json:

@@ -2,16 +2,21 @@
 
 import marshal
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
 import pytest
 
 import orias
+from orias import patterns
 from orias.code_block import without_columns
+from orias.isa import op
+from orias.lean_code import lean_code
 
 SOURCE = Path(orias.__file__).parent
 SCRIPT = """
@@ -31,7 +36,8 @@ def package(tmp_path: Path) -> Path:
     for name in ("__init__", "before", "compiler", "part/__init__"):
         (folder / f"{name}.py").write_text("")
     (folder / "part" / "inner.py").write_text("VALUE = 1\n")
-    shutil.copy(SOURCE / "code_block.py", folder)
+    for name in ("code_block", "lean_code", "patterns"):
+        shutil.copy(SOURCE / f"{name}.py", folder)
     return folder
 
 
@@ -71,6 +77,59 @@ def test_code_of_the_block_has_lines_and_no_columns() -> None:
         assert a.co_code == b.co_code
         pairs += [(x, y) for x, y in zip(a.co_consts, b.co_consts, strict=True) if isinstance(x, CodeType)]
     assert len(pairs) > 10
+
+
+TYPED = """'text'
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+if TYPE_CHECKING:
+    from nowhere import Nothing
+
+LIMIT: Final[int] = 3
+unset: Final[int]
+
+@final
+class Point(NamedTuple):
+    x: int
+    y: int = LIMIT
+
+@final
+class Plain:
+    only: int
+    def get(self, key: "Nothing", *more: Missing, also: Missing = LIMIT) -> Missing:
+        def inner(m: Mapping[str, int]) -> int:
+            return len(m)
+        value: Callable[[], int] = lambda: inner({"a": 1}) + also
+        return value()
+"""
+
+
+def test_code_of_the_block_has_no_annotations_but_those_of_fields() -> None:
+    names: dict[str, Any] = {}
+    exec(lean_code(TYPED, "typed.py"), names)
+    assert names["__doc__"] == "text" and names["LIMIT"] == 3 and "__annotations__" not in names
+    assert names["Point"](1) == (1, 3) and names["Plain"]().get("k") == 4
+    assert names["Plain"].get.__annotations__ == {} and "unset" not in names
+    assert "Mapping" in names and "NamedTuple" in names and not {"Callable", "Final", "final"} & set(names)
+    error = lean_code("def f() -> int:\n    return 1\n\n\nraise OSError\n", "e.py")
+    assert [line for _, _, line in error.co_lines()][-1] == 5
+
+
+def test_patterns_come_from_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = (r"(?a)\s*(?P<word>[a-z]+)(\d)?", r"(?s)a.*?(?:b|\Z)", r"\w+(?![\w.])")
+    monkeypatch.setattr(patterns, "_made", {})
+    monkeypatch.setattr(patterns, "_ready", {})
+    by_re = [patterns.regex(text) for text in texts]
+    parts = marshal.loads(marshal.dumps(patterns.all_parts()))
+    assert list(parts) == list(texts)
+    monkeypatch.setattr(patterns, "_made", {})
+    patterns.use_parts(parts)
+    monkeypatch.setattr(patterns, "_by_re", None)
+    made = [patterns.regex(text) for text in texts]
+    assert made == by_re == [re.compile(text) for text in texts]
+    match = made[0].match("  word7")
+    assert match is not None and match["word"] == "word" and match.lastindex == 2
 
 
 def test_the_second_start_reads_the_block(package: Path) -> None:
@@ -117,15 +176,23 @@ def test_nothing_is_written_where_python_writes_no_code(package: Path) -> None:
 
 
 def test_the_command_line_gives_the_same_bytes_with_and_without_a_block(tmp_path: Path) -> None:
+    """With the block and in plain Python, neither typing nor re is imported."""
     example = Path(__file__).parents[2] / "examples" / "saxpy.ptx"
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(tmp_path / "cache")
     environment["PYTHONPATH"] = str(SOURCE.parent)
     results = []
+    imported: set[str] = set()
     for _ in range(2):
         out = tmp_path / "k.cubin"
-        command = [sys.executable, "-m", "orias", "-arch=sm_80", str(example), "-o", str(out)]
-        subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=120)
+        command = [sys.executable, "-X", "importtime", "-m", "orias", "-arch=sm_80", str(example), "-o", str(out)]
+        r = subprocess.run(
+            command, cwd=tmp_path, env=environment, check=True, timeout=120, capture_output=True, text=True
+        )
+        imported = {line.rpartition("|")[2].strip() for line in r.stderr.splitlines()}
         results.append(out.read_bytes())
         assert len(list((tmp_path / "cache").rglob("*.block"))) == 1
     assert results[0] == results[1]
+    assert "orias.compiler" in imported
+    if str(op.__file__).endswith(".py"):
+        assert not {"typing", "re", "enum"} & imported

@@ -180,6 +180,124 @@ def test_functions_apart_raw_and_chosen(
     assert capsys.readouterr().err == f"nvdisasm fatal   : {path}: No symbol with index 999\n"
 
 
+BRANCHES = """.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry alpha() { ret; }
+.visible .entry zeta(.param .u64 p, .param .u32 n) {
+.reg .u64 %rd<3>; .reg .u32 %r<6>;
+ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n];
+places: .branchtargets A, B, C;
+brx.idx %r1, places;
+A: st.global.u32 [%rd1], 1; ret;
+B: st.global.u32 [%rd1], 2; ret;
+C: st.global.u32 [%rd1], 3; ret; }
+"""
+WAYS = (["-sort"], ["-ndf"], ["-novliw"], ["-json", "-annotate"], ["-sort", "-ndf", "-hex"])
+
+
+def compiled(compiler: str, text: str, arch: str, folder: Path) -> Path:
+    path = folder / "a.cubin"
+    if compiler == "ours":
+        path.write_bytes(orias.compile(text, arch=arch).data)
+    else:
+        (folder / "a.ptx").write_text(text)
+        theirs("ptxas", f"-arch={arch}", "a.ptx", "-o", "a.cubin", folder=folder)
+    return path
+
+
+SPILLS = (
+    ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 p) { .reg .b64 %d; .reg .f32 %f<80>; ld.param.u64 %d,[p];\n"
+    + "".join(f"ld.volatile.global.f32 %f{i},[%d+{4 * i}];\n" for i in range(70))
+    + "".join(f"fma.rn.f32 %f{i},%f{i},%f{(i * 7 + 3) % 70},%f{(i * 11 + 5) % 70};\n" for i in range(70))
+    + "".join(f"st.volatile.global.f32 [%d+{4 * i}],%f{i};\n" for i in range(70))
+    + "ret; }\n"
+)
+
+
+@pytest.mark.parametrize("compiler", ["ours", "ptxas"])
+def test_annotations_as_json(compiler: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the function, and of the instructions that spill; only if they are asked for."""
+    path, source = str(tmp_path / "a.cubin"), tmp_path / "a.ptx"
+    source.write_text(SPILLS)
+    command = ["-arch=sm_80", "-annotate", "-maxrregcount=32", str(source), "-o", path]
+    if compiler == "ours":
+        assert run(["ptxas", *command]) == 0
+        capsys.readouterr()
+    else:
+        theirs("ptxas", *command)
+    for options, count in ((["-json"], 0), (["-json", "-annotate"], 1 if compiler == "ours" else 153)):
+        text = ours(capsys, "nvdisasm", *options, path)
+        assert json.loads(text)[1] == json.loads(theirs("nvdisasm", *options, path))[1]
+        assert text.count('"annotations"') == count
+
+
+@pytest.mark.parametrize(
+    ("compiler", "arch"),
+    [("ours", "sm_90a"), *(pytest.param(c, a, marks=pytest.mark.sweep) for c, a, _ in FUNCTION_CASES)],
+)
+def test_sorted_sections_and_indirect_branches(
+    compiler: str, arch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(compiled(compiler, BRANCHES, arch, tmp_path))
+    whole = ours(capsys, "nvdisasm", "-c", path)
+    for way in WAYS:
+        text = ours(capsys, "nvdisasm", *way, path)
+        with_code = way if "-json" in way else ["-c", *way]
+        expected = theirs("nvdisasm", *with_code, path)
+        if "-json" in way:
+            assert json.loads(text)[1] == json.loads(expected)[1]
+        else:
+            assert text == expected, way
+            assert (text == whole) == (way == ["-novliw"]), way
+    assert "BRANCH_TARGETS" in whole
+    assert run(["nvdisasm", "-annotate", path]) == 255
+    assert capsys.readouterr().err == "nvdisasm fatal   : Specify -annotate with -json option\n"
+    assert run(["nvdisasm", "-ndf", "-cfg", path]) == 255
+    assert "does not combine '-ndf' with a graph" in capsys.readouterr().err
+
+
+SECTION_WAYS = (["-ltext"], ["-sass", "-findex", "{kernel}"])
+MORE_SECTION_WAYS = (
+    ["-sass"], ["-sass", "-sort"], ["-sass", "-findex", "{inside}"], ["-sass", "-findex", "0"], ["-sass", "-findex", "1"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("compiler", "arch", "ways"),
+    [
+        ("ours", "sm_90a", SECTION_WAYS),
+        *(pytest.param(c, a, MORE_SECTION_WAYS, marks=pytest.mark.sweep) for c, a, _ in FUNCTION_CASES),
+    ],
+)
+def test_cuobjdump_of_code_sections(
+    compiler: str,
+    arch: str,
+    ways: tuple[list[str], ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    symbols = ElfFile(compiled(compiler, CALLS, arch, tmp_path).read_bytes()).symbols
+    inside = next(s.index for s in symbols if s.name.endswith("helper"))
+    kernel = next(s.index for s in symbols if s.name == "second")
+    for way in ways:
+        options = [x.format(kernel=kernel, inside=inside) for x in way]
+        assert ours(capsys, "cuobjdump", *options, "a.cubin") == theirs("cuobjdump", *options, "a.cubin"), options
+    for wanted, count in (("all", 2), ("sec", 1), ("none", 0)):
+        found = []
+        for tool_of in (partial(ours, capsys), theirs):
+            text = tool_of("cuobjdump", "-xtext", wanted, "a.cubin")
+            files = {p.name: p.read_bytes() for p in tmp_path.glob("*.bin")}
+            for name in files:
+                (tmp_path / name).unlink()
+            found.append((text, files))
+        assert found[0] == found[1] and len(found[0][1]) == count
+    assert run(["cuobjdump", "-sass", "-findex", "999", "a.cubin"]) == 255
+    assert capsys.readouterr().err == f"cuobjdump fatal   : Invalid ELF in '{tmp_path.resolve() / 'a.cubin'}'\n"
+
+
 @pytest.mark.parametrize("named", [True, False], ids=["source named", "no source named"])
 def test_cuobjdump_of_a_fat_binary(
     named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -196,6 +314,8 @@ def test_cuobjdump_of_a_fat_binary(
     for options in (
         ["-lptx"],
         ["-lelf"],
+        ["-ltext"],
+        ["-ltext", "-arch", "sm_90"],
         ["-ptx"],
         ["-ptx", "-arch", "sm_90"],
         ["-res-usage"],
@@ -285,7 +405,7 @@ def test_graphs_of_random_programs(compiler: str, tmp_path: Path, capsys: pytest
             assert ours(capsys, "nvdisasm", option, str(path)) == theirs("nvdisasm", option, str(path)), (case, option)
 
 
-REFUSED = {"nvdisasm": ("-ndf", "-annotate"), "cuobjdump": ("-ltext", "-xtext")}
+REFUSED = {"nvdisasm": ("-optf", "-hex2"), "cuobjdump": ("-optf", "-all")}
 
 
 MISUSE: dict[str, list[tuple[list[str], str]]] = {

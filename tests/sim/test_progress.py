@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orias import progress
+from orias.cli.main import run
 from orias.cli.run_command import run_command
 from orias.progress import Bar
 from tests.sim.build import assemble
@@ -76,3 +77,48 @@ def test_run_shows_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     terminal.truncate(0)
     assert run_command([str(file), "--block", "64", "--quiet"]) == 0
     assert "threads of k" not in terminal.getvalue()
+
+
+KERNEL = """.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry NAME(.param .u64 p) { .reg .b64 %d; .reg .u32 %r; ld.param.u64 %d, [p]; ld.global.u32 %r, [%d]; st.global.u32 [%d+4], %r; ret; }
+"""
+
+
+def two_inputs(folder: Path, command: str, text: str = "") -> tuple[int, bytes]:
+    """Compile two files into one cubin; returns exit code and cubin."""
+    for name in ("first", "second"):
+        (folder / f"{name}.ptx").write_text(KERNEL.replace("NAME", name) + text)
+    out = folder / "out.cubin"
+    out.unlink(missing_ok=True)
+    inputs = [str(folder / f"{name}.ptx") for name in ("first", "second")]
+    code = run([command, "-arch=sm_80", "-split-compile=1", *inputs, "-o", str(out)])
+    return code, out.read_bytes() if out.exists() else b""
+
+
+def test_a_compile_of_several_inputs_shows_phases_and_erases_the_bar(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    plain, terminal = io.StringIO(), Terminal()
+    monkeypatch.setattr(sys, "stderr", plain)
+    code, expected = two_inputs(tmp_path, "orias")
+    assert code == 0 and expected and plain.getvalue() == ""
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert two_inputs(tmp_path, "orias") == (0, expected)
+    drawn = terminal.getvalue().split("\r")
+    assert len(drawn) > 40 and drawn[-1] == "\x1b[K"
+    done = [int(d.split("] ")[1].split("/")[0]) for d in drawn[1:-1]]
+    assert done == sorted(done) and len({d.split("/")[1].split()[0] for d in drawn[1:-1]}) == 1
+    assert {"first", "second"} <= {d.split()[-1] for d in drawn[1:-1]}
+
+
+def test_no_bar_under_the_name_ptxas_and_none_beside_messages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert two_inputs(tmp_path, "ptxas")[0] == 0
+    assert terminal.getvalue() == ""
+    assert two_inputs(tmp_path, "orias", ".visible .entry wrong() { nonsense; }")[0] == 255
+    assert "nonsense" in terminal.getvalue() and "[#" not in terminal.getvalue()
