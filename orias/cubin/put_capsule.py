@@ -53,6 +53,8 @@ _M_32: Final = 0x10003
 _M_16: Final = 0x10004
 _M_LO: Final = 0x10005
 _M_HI: Final = 0x10006
+_M_OFFSET: Final = 0x10007
+"""The offset of a function in the section of its kernel."""
 _M_CODE: Final = 0x10008
 _M_CODE_LO: Final = 0x10028
 _M_CODE_HI: Final = 0x10029
@@ -72,6 +74,8 @@ _FUNCTION_TYPES: Final[dict[int, int]] = {R_UNIFIED32_LO_32: _M_FUNCTION_LO, R_U
 """Relocations against addresses of functions."""
 _VALUE_TYPES: Final[dict[int, int]] = {R_64: _M_64, R_G64: _M_G64, R_UNIFIED: _M_FUNCTION}
 """Relocations in initial values: type in the plain section, type in the Mercury one."""
+_POINTER: Final = 8
+"""Bytes of an entry of a table of function pointers."""
 _IMMEDIATE: Final = 12
 """Place of an immediate of 32 bits in the last unit."""
 _WIDE_IMMEDIATE: Final = 8
@@ -128,7 +132,7 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
     for code, m in zip(w.codes, s.mercury, strict=True):
         if code.bank2 is not None:
             name = f"{_MERC}.rela.nv.constant.optimizer.{code.kernel.name}"
-            _rela(s, s.image[code.bank2.name], name, _table_relocs(code, m))
+            _rela(s, s.image[code.bank2.name], name, _table_relocs(w, code, m))
     if w.bank4 is not None:
         slots = [OutReloc(x.offset, _M_64, w.symbol(x.symbol, ".nv.constant4"), x.addend) for x in w.m.bank4]
         _rela(s, s.image[w.bank4.name], f"{_MERC}.rela.nv.constant.pic", slots)
@@ -174,20 +178,20 @@ def _refuse(w: Work) -> None:
         ("debug information", m.debug or any(d.relocs for d in m.sections)),
         ("constants of the compiler", any(_has_constants(c) for c in w.codes)),
         ("textures, samplers or surfaces", _uses_textures(w)),
-        ("pointers to functions in executables", not m.relocatable and _has_pointers(w)),
     ):
         if found:
             raise NoCapsule(f"the Mercury form of {what} is not known")
 
 
-def _has_pointers(w: Work) -> bool:
-    m = w.m
-    return bool(m.address_taken or m.indirect_calls or m.address_uses) or any(v.relocs_applied for v in m.variables)
+def _pointer_bytes(code: Code) -> int:
+    """Bytes of the table of function pointers, with its first entry."""
+    return _POINTER * (1 + len(code.kernel.pointers)) if code.kernel.pointers else 0
 
 
 def _has_constants(code: Code) -> bool:
-    """True if constant bank 2 holds more than tables of branch targets."""
-    return len(code.kernel.const2) != 4 * sum(len(b.targets) for b in code.kernel.branch_targets)
+    """True if constant bank 2 holds more than function pointers and tables of branch targets."""
+    tables = 4 * sum(len(b.targets) for b in code.kernel.branch_targets)
+    return len(code.kernel.const2) != _pointer_bytes(code) + tables
 
 
 def _uses_textures(w: Work) -> bool:
@@ -244,7 +248,8 @@ def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
                 code.bank2.align,
             )
             copy.info_section = s.image[code.text.name]
-            copy.data = bytes(len(code.kernel.const2))
+            first = code.kernel.const2[:_POINTER] if code.kernel.pointers else b""
+            copy.data = first + bytes(len(code.kernel.const2) - len(first))
             s.image[code.bank2.name] = copy
             out.append(copy)
     for plain, name, type_, flags in (
@@ -257,6 +262,8 @@ def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
             continue
         copy = OutSection(f"{_MERC}.{name}", type_, _FLAG | flags, plain.align)
         copy.data, copy.size = plain.data, plain.size
+        if plain is w.reserved and not w.m.linked:
+            copy.size -= w.facts.reserved_offset
         s.image[plain.name] = copy
         out.append(copy)
     return out
@@ -310,10 +317,16 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
     return sorted(out, key=lambda r: r.offset)
 
 
-def _table_relocs(code: Code, m: Mercury) -> list[OutReloc]:
-    """Those of the tables of branch targets: the Mercury offset of each target, in a section of zeros."""
+def _table_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
+    """Those of the table of function pointers and of the tables of branch targets, in a section of zeros."""
+    start = _pointer_bytes(code)
+    functions = [
+        OutReloc(_POINTER * (k + 1), _M_OFFSET, w.symbol(name, code.text.name))
+        for k, name in enumerate(code.kernel.pointers)
+    ]
     targets = [t for b in code.kernel.branch_targets for t in b.targets]
-    return [OutReloc(4 * k, _M_CODE, code.symbol, _place(m, t)) for k, t in enumerate(targets)]
+    tables = [OutReloc(start + 4 * k, _M_CODE, code.symbol, _place(m, t)) for k, t in enumerate(targets)]
+    return functions[::-1] + tables
 
 
 def _value_relocs(w: Work, space: str) -> list[OutReloc]:
@@ -324,7 +337,11 @@ def _value_relocs(w: Work, space: str) -> list[OutReloc]:
             if r.type not in _VALUE_TYPES:
                 raise NoCapsule(f"the Mercury form of a relocation of type {r.type} in {v.name} is not known")
             out.append(OutReloc(v.offset + r.offset, _VALUE_TYPES[r.type], w.symbol(r.symbol, v.name), r.addend))
-    return out
+        for f in v.functions if v.space == space else ():
+            if f.type != _POINTER:
+                raise NoCapsule(f"the Mercury form of a byte of the address of {f.symbol} in {v.name} is not known")
+            out.append(OutReloc(v.offset + f.offset, _M_OFFSET, w.symbol(f.symbol, v.name), f.addend))
+    return sorted(out, key=lambda r: r.offset)
 
 
 def _lines(w: Work, s: CapsuleSections) -> None:
@@ -444,7 +461,7 @@ def _symbols(w: Work, s: CapsuleSections) -> bytes:
                 size = end - value
             elif section is w.reserved and not w.m.relocatable:
                 type_ = elf.STT_CUDA_OBJECT if x.type == elf.STT_OBJECT else x.type
-                other, value = _RESERVED, 0
+                other, value = 0 if x.type == elf.STT_SECTION else _RESERVED, 0
             elif x.type == elf.STT_OBJECT and x.name in variables:
                 type_, other = elf.STT_CUDA_OBJECT, other | _OTHER[variables[x.name].space]
             elif x.type == elf.STT_SECTION and image is not None and image.name.startswith(f"{_MERC}.nv.constant"):
