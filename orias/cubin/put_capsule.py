@@ -9,7 +9,7 @@ from typing import Final, final
 from orias.cubin import elf, nvinfo
 from orias.cubin.attributes import kernel_records
 from orias.cubin.capsule.capsule_parser import SHT_CUDA_CAPSULE, capsules, parse_items
-from orias.cubin.capsule.capsule_writer import Mercury, NoCapsule, capsule_bytes, mercury_of
+from orias.cubin.capsule.capsule_writer import HandleSlots, Mercury, NoCapsule, capsule_bytes, mercury_of
 from orias.cubin.capsule.finalizer import finalizer_options
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.debugframe import FrameWriter
@@ -28,12 +28,15 @@ from orias.cubin.relocs import (
     R_CONST_FIELD21_38,
     R_CONST_FIELD22_37,
     R_G64,
+    R_SAMP_HEADER_INDEX_0,
+    R_SURF_HEADER_INDEX,
+    R_TEX_HEADER_INDEX,
     R_UNIFIED,
     R_UNIFIED32_HI_32,
     R_UNIFIED32_LO_32,
 )
 from orias.cubin.section_builder import OutReloc, OutSection
-from orias.cubin.work import Code, Work
+from orias.cubin.work import REFERENCE_TYPES, Code, Work
 from orias.isa.isa_table import load
 
 _WORD: Final = 16
@@ -43,6 +46,7 @@ _FLAG: Final = 0x10000000
 _SHT_INFO: Final = 0x70000083
 _SHT_SYMTAB: Final = 0x70000085
 _SHT_RELA: Final = 0x70000082
+_SHT_CONSTANT_IMAGES: Final = 0x70000079
 _SHT_CONSTANT_USER: Final = 0x7000007C
 _SHT_CONSTANT_PIC: Final = 0x7000007D
 _SHT_CONSTANT_OPTIMIZER: Final = 0x70000084
@@ -76,6 +80,11 @@ _VALUE_TYPES: Final[dict[int, int]] = {R_64: _M_64, R_G64: _M_G64, R_UNIFIED: _M
 """Relocations in initial values: type in the plain section, type in the Mercury one."""
 _POINTER: Final = 8
 """Bytes of an entry of a table of function pointers."""
+_HANDLE_TYPES: Final[dict[int, int]] = {
+    R_TEX_HEADER_INDEX: 0x1000B, R_SAMP_HEADER_INDEX_0: 0x1000C, R_SURF_HEADER_INDEX: 0x1000D,
+}  # fmt: skip
+"""Relocations of the handles of textures, samplers and surfaces."""
+_BANK_END: Final = 1 << 16
 _IMMEDIATE: Final = 12
 """Place of an immediate of 32 bits in the last unit."""
 _WIDE_IMMEDIATE: Final = 8
@@ -111,7 +120,7 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
     """Create the sections; NoCapsule with the reason if something in the module has no known Mercury form."""
     _refuse(w)
     table = load(w.target.table)
-    s = CapsuleSections([mercury_of(c.text.data, table, c.text.name) for c in w.codes])
+    s = CapsuleSections([mercury_of(c.text.data, table, c.text.name, slots=_slots(w, c)) for c in w.codes])
     for code, m in zip(w.codes, s.mercury, strict=True):
         _refuse_offsets(w, code)
         _read_back(code, m)
@@ -129,6 +138,10 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
         _rela(s, section, f"{_MERC}.rela{code.text.name}", _text_relocs(w, code, m))
     if w.m.lineinfo:
         _lines(w, s)
+    for code in w.codes:
+        if code.bank0_early and code.bank0 is not None:
+            name = f"{_MERC}.rela.nv.constant.entry_image_header_indices.{code.kernel.name}"
+            _rela(s, s.image[code.bank0.name], name, _handle_relocs(w, code))
     for code, m in zip(w.codes, s.mercury, strict=True):
         if code.bank2 is not None:
             name = f"{_MERC}.rela.nv.constant.optimizer.{code.kernel.name}"
@@ -177,7 +190,6 @@ def _refuse(w: Work) -> None:
         ("extensible whole programs", m.extensible),
         ("debug information", m.debug or any(d.relocs for d in m.sections)),
         ("constants of the compiler", any(_has_constants(c) for c in w.codes)),
-        ("textures, samplers or surfaces", _uses_textures(w)),
     ):
         if found:
             raise NoCapsule(f"the Mercury form of {what} is not known")
@@ -194,15 +206,13 @@ def _has_constants(code: Code) -> bool:
     return len(code.kernel.const2) != _pointer_bytes(code) + tables
 
 
-def _uses_textures(w: Work) -> bool:
-    spaces = {v.space for v in w.m.variables}
-    codes = [c.kernel for c in w.codes]
-    return (
-        bool(spaces & {"texref", "samplerref", "surfref"})
-        or w.m.uses_texture_query
-        or any(k.texture_relocs or k.bindless_texture or k.bindless_surface for k in codes)
-        or any(p.symbol for k in codes for p in k.params)
-    )
+def _slots(w: Work, code: Code) -> HandleSlots | None:
+    """The handles of textures, samplers and surfaces that a function reads; None for none."""
+    names = {v.name for v in w.m.variables if v.space in REFERENCE_TYPES}
+    names |= {p.symbol for c in w.codes for p in c.kernel.params if p.symbol}
+    loads = {r.offset for r in code.kernel.relocs if r.type == R_CONST_FIELD21_38 and r.symbol in names}
+    start = min((r.offset for r in code.kernel.texture_relocs), default=_BANK_END)
+    return HandleSlots(start, loads) if loads or start < _BANK_END else None
 
 
 def _read_back(code: Code, m: Mercury) -> None:
@@ -251,6 +261,17 @@ def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
             first = code.kernel.const2[:_POINTER] if code.kernel.pointers else b""
             copy.data = first + bytes(len(code.kernel.const2) - len(first))
             s.image[code.bank2.name] = copy
+            out.append(copy)
+        if code.bank0_early and code.bank0 is not None:
+            copy = OutSection(
+                f"{_MERC}.nv.constant.entry_image_header_indices.{code.kernel.name}",
+                _SHT_CONSTANT_IMAGES,
+                _FLAG | elf.SHF_ALLOC | elf.SHF_INFO_LINK,
+                code.bank0.align,
+            )
+            copy.info_section = s.image[code.text.name]
+            copy.data = bytes(len(code.bank0.data) - min(r.offset for r in code.kernel.texture_relocs))
+            s.image[code.bank0.name] = copy
             out.append(copy)
     for plain, name, type_, flags in (
         (w.bank4, "nv.constant.pic", _SHT_CONSTANT_PIC, elf.SHF_ALLOC),
@@ -327,6 +348,13 @@ def _table_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
     targets = [t for b in code.kernel.branch_targets for t in b.targets]
     tables = [OutReloc(start + 4 * k, _M_CODE, code.symbol, _place(m, t)) for k, t in enumerate(targets)]
     return functions[::-1] + tables
+
+
+def _handle_relocs(w: Work, code: Code) -> list[OutReloc]:
+    """Those of the handles of textures, samplers and surfaces."""
+    relocs = code.kernel.texture_relocs
+    start = min(r.offset for r in relocs)
+    return [OutReloc(r.offset - start, _HANDLE_TYPES[r.type], w.symbol(r.symbol, code.text.name)) for r in relocs]
 
 
 def _value_relocs(w: Work, space: str) -> list[OutReloc]:
@@ -415,7 +443,13 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
         nvinfo.INT_WARP_WIDE_INSTR_OFFSETS,
         nvinfo.SYSCALL_OFFSETS,
     }
-    left_out = {nvinfo.CBANK_PARAM_SIZE, nvinfo.PARAM_CBANK, nvinfo.SW_WAR}
+    left_out = {
+        nvinfo.CBANK_PARAM_SIZE,
+        nvinfo.PARAM_CBANK,
+        nvinfo.SW_WAR,
+        nvinfo.BINDLESS_TEXTURE_BANK,
+        nvinfo.BINDLESS_SURFACE_BANK,
+    }
     out: list[Record] = []
     for r in kernel_records(code.kernel, w.facts, index, 0, w.param_base(code.kernel)):
         if r.code in left_out:
@@ -432,7 +466,7 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
         else:
             out.append(r)
         if r.code == nvinfo.CUDA_API_VERSION:
-            payload = finalizer_options(w.m.opt_level, w.m.relocatable, w.m.lineinfo)
+            payload = finalizer_options(w.m.opt_level, w.m.relocatable or w.m.uses_texture_query, w.m.lineinfo)
             out.append(Record(nvinfo.MERCURY_FINALIZER_OPTIONS, nvinfo.SVAL, 0, payload))
     return out
 

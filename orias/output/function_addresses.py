@@ -13,10 +13,7 @@ def place_functions(v: Variable, parts: list[KernelPart]) -> None:
     data = bytearray(v.data)
     for r in waiting:
         found = {
-            offset: name
-            for part in parts
-            for name, offset, _ in part.copies
-            if name == f"${part.code.name}${r.symbol}"
+            offset: name for part in parts for name, offset, _ in part.copies if name == f"${part.code.name}${r.symbol}"
         }
         # A function that the only kernel cannot call has no copy.
         offset = max(found, default=0)
