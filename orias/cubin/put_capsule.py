@@ -13,10 +13,10 @@ from orias.cubin.capsule.capsule_writer import HandleSlots, Mercury, NoCapsule, 
 from orias.cubin.capsule.finalizer import finalizer_options
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.debugframe import FrameWriter
-from orias.cubin.lineread import DEBUG_LINE, PTX_LINE
 from orias.cubin.model import FrameInfo, FrameRow
 from orias.cubin.nvinfo import Record
-from orias.cubin.put_debug import frame_of, line_program
+from orias.cubin.put_capsule_debug import M_32, M_64, M_CODE, M_FRAME_CODE, M_G64, twin
+from orias.cubin.put_debug import frame_of
 from orias.cubin.relocs import (
     CALL_RELOCS,
     R_64,
@@ -51,32 +51,27 @@ _SHT_CONSTANT_USER: Final = 0x7000007C
 _SHT_CONSTANT_PIC: Final = 0x7000007D
 _SHT_CONSTANT_OPTIMIZER: Final = 0x70000084
 
-_M_G64: Final = 0x10001
-_M_64: Final = 0x10002
-_M_32: Final = 0x10003
 _M_16: Final = 0x10004
 _M_LO: Final = 0x10005
 _M_HI: Final = 0x10006
 _M_OFFSET: Final = 0x10007
 """The offset of a function in the section of its kernel."""
-_M_CODE: Final = 0x10008
 _M_CODE_LO: Final = 0x10028
 _M_CODE_HI: Final = 0x10029
 _M_FUNCTION: Final = 0x10032
 _M_FUNCTION_LO: Final = 0x1003E
 _M_FUNCTION_HI: Final = 0x1003F
 _M_FRAME_SIZE: Final = 0x1000E
-_M_FRAME_CODE: Final = 0x1003D
 _DATA_TYPES: Final[dict[int, int]] = {
-    R_ABS32_32: _M_32, R_ABS32_LO_32: _M_LO, R_ABS32_HI_32: _M_HI, R_ABS16_32: _M_16, R_CONST_FIELD22_37: _M_32,
+    R_ABS32_32: M_32, R_ABS32_LO_32: _M_LO, R_ABS32_HI_32: _M_HI, R_ABS16_32: _M_16, R_CONST_FIELD22_37: M_32,
     R_CONST_FIELD21_38: _M_16,
 }  # fmt: skip
 """Relocations against data: type in code, type in Mercury."""
-_CODE_TYPES: Final[dict[int, int]] = {R_ABS32_32: _M_CODE, R_ABS32_LO_32: _M_CODE_LO, R_ABS32_HI_32: _M_CODE_HI}
+_CODE_TYPES: Final[dict[int, int]] = {R_ABS32_32: M_CODE, R_ABS32_LO_32: _M_CODE_LO, R_ABS32_HI_32: _M_CODE_HI}
 """Relocations against the own function (return addresses)."""
 _FUNCTION_TYPES: Final[dict[int, int]] = {R_UNIFIED32_LO_32: _M_FUNCTION_LO, R_UNIFIED32_HI_32: _M_FUNCTION_HI}
 """Relocations against addresses of functions."""
-_VALUE_TYPES: Final[dict[int, int]] = {R_64: _M_64, R_G64: _M_G64, R_UNIFIED: _M_FUNCTION}
+_VALUE_TYPES: Final[dict[int, int]] = {R_64: M_64, R_G64: M_G64, R_UNIFIED: _M_FUNCTION}
 """Relocations in initial values: type in the plain section, type in the Mercury one."""
 _POINTER: Final = 8
 """Bytes of an entry of a table of function pointers."""
@@ -147,7 +142,7 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
             name = f"{_MERC}.rela.nv.constant.optimizer.{code.kernel.name}"
             _rela(s, s.image[code.bank2.name], name, _table_relocs(w, code, m))
     if w.bank4 is not None:
-        slots = [OutReloc(x.offset, _M_64, w.symbol(x.symbol, ".nv.constant4"), x.addend) for x in w.m.bank4]
+        slots = [OutReloc(x.offset, M_64, w.symbol(x.symbol, ".nv.constant4"), x.addend) for x in w.m.bank4]
         _rela(s, s.image[w.bank4.name], f"{_MERC}.rela.nv.constant.pic", slots)
     for plain, space, name in ((w.bank3, "const", "nv.constant.user"), (w.global_init, "global", "nv.global.init")):
         if plain is not None:
@@ -183,14 +178,9 @@ def prove(data: bytes) -> None:
 
 
 def _refuse(w: Work) -> None:
-    m = w.m
     if not w.codes:
         raise NoCapsule("the module has no code")
-    for what, found in (
-        ("extensible whole programs", m.extensible),
-        ("debug information", m.debug or any(d.relocs for d in m.sections)),
-        ("constants of the compiler", any(_has_constants(c) for c in w.codes)),
-    ):
+    for what, found in (("constants of the compiler", any(_has_constants(c) for c in w.codes)),):
         if found:
             raise NoCapsule(f"the Mercury form of {what} is not known")
 
@@ -323,18 +313,18 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
         elif r.type == R_ABS56_16_34 or (
             r.type in CALL_RELOCS and (r.symbol in names or r.symbol in code.kernel.externs)
         ):
-            out.append(OutReloc(last + _WIDE_IMMEDIATE, _M_64, w.symbol(r.symbol, code.text.name), r.addend))
+            out.append(OutReloc(last + _WIDE_IMMEDIATE, M_64, w.symbol(r.symbol, code.text.name), r.addend))
         elif r.type in _FUNCTION_TYPES:
             out.append(
                 OutReloc(last + _IMMEDIATE, _FUNCTION_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend)
             )
-        elif r.type in _DATA_TYPES and r.symbol not in names:
+        elif r.type in _DATA_TYPES and (r.symbol not in names or (w.m.own_sections and r.symbol not in own)):
             out.append(OutReloc(last + _IMMEDIATE, _DATA_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend))
         else:
             raise NoCapsule(f"the Mercury form of a relocation of type {r.type} against {r.symbol} is not known")
     for offset, target in code.kernel.addresses:
         last = (m.offsets[offset // _WORD + 1] - 1) * _UNIT
-        out.append(OutReloc(last + _IMMEDIATE, _M_CODE, code.symbol, _place(m, target)))
+        out.append(OutReloc(last + _IMMEDIATE, M_CODE, code.symbol, _place(m, target)))
     return sorted(out, key=lambda r: r.offset)
 
 
@@ -346,7 +336,7 @@ def _table_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
         for k, name in enumerate(code.kernel.pointers)
     ]
     targets = [t for b in code.kernel.branch_targets for t in b.targets]
-    tables = [OutReloc(start + 4 * k, _M_CODE, code.symbol, _place(m, t)) for k, t in enumerate(targets)]
+    tables = [OutReloc(start + 4 * k, M_CODE, code.symbol, _place(m, t)) for k, t in enumerate(targets)]
     return functions[::-1] + tables
 
 
@@ -373,23 +363,14 @@ def _value_relocs(w: Work, space: str) -> list[OutReloc]:
 
 
 def _lines(w: Work, s: CapsuleSections) -> None:
-    """The Mercury twins of the line tables, and copies of the PTX text and of the names of inlined functions."""
+    """The Mercury twins of the line tables and debug sections, and a copy of the PTX text."""
     at = {c.text.name: m for c, m in zip(w.codes, s.mercury, strict=True)}
-
-    def place(code: Code, offset: int) -> int:
-        return _place(at[code.text.name], offset)
-
     for plain in w.line_sections:
-        twin = OutSection(f"{_MERC}{plain.name}", elf.SHT_PROGBITS, _FLAG, 1)
-        s.lines.append(twin)
-        s.image[plain.name] = twin
-        if plain.name not in (DEBUG_LINE, PTX_LINE):
-            twin.data = plain.data
-            continue
-        program, owners = line_program(w, plain.name == PTX_LINE, place)
-        twin.data = program.data()
-        entries = [OutReloc(x, _M_64, owner) for x, owner in zip(program.addresses, owners, strict=True)]
-        _rela(s, twin, f"{_MERC}.rela{plain.name}", entries)
+        copy = OutSection(f"{_MERC}{plain.name}", elf.SHT_PROGBITS, _FLAG, 1)
+        s.lines.append(copy)
+        s.image[plain.name] = copy
+        copy.data, relocs = twin(w, plain, lambda code, offset: _place(at[code.text.name], offset))
+        _rela(s, copy, f"{_MERC}.rela{plain.name}", relocs)
 
 
 def _frames(w: Work, s: CapsuleSections) -> list[OutReloc]:
@@ -407,7 +388,7 @@ def _frames(w: Work, s: CapsuleSections) -> list[OutReloc]:
             k.is_entry,
             w.m.own_sections,
             w.m.relocatable,
-            False,
+            w.m.debug,
         )
         for sub in (x for x in k.subs if not x.alias):
             frame = _moved(frame_of(sub.frame, sub.frame_size), m, sub.offset)
@@ -417,7 +398,7 @@ def _frames(w: Work, s: CapsuleSections) -> list[OutReloc]:
         parts = writer.relocs[done:]
         for r in [p for p in parts if p.in_cie] + [p for p in parts if not p.in_cie]:
             symbol = w.symbols[".debug_frame"] if r.kind == "cie" else code.symbol
-            type_ = {"cie": _M_64, "size": _M_FRAME_SIZE}.get(r.kind, _M_FRAME_CODE)
+            type_ = {"cie": M_64, "size": _M_FRAME_SIZE}.get(r.kind, M_FRAME_CODE)
             out.append(OutReloc(r.offset, type_, symbol, r.addend))
     s.frame.data = bytes(writer.data)
     return out
@@ -466,7 +447,7 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
         else:
             out.append(r)
         if r.code == nvinfo.CUDA_API_VERSION:
-            payload = finalizer_options(w.m.opt_level, w.m.relocatable or w.m.uses_texture_query, w.m.lineinfo)
+            payload = finalizer_options(w.m.opt_level, w.m.linked or w.m.uses_texture_query, w.m.lineinfo, w.m.debug)
             out.append(Record(nvinfo.MERCURY_FINALIZER_OPTIONS, nvinfo.SVAL, 0, payload))
     return out
 
@@ -483,7 +464,7 @@ def _symbols(w: Work, s: CapsuleSections) -> bytes:
     """The symbols without those of constant bank 0, about the Mercury sections."""
     out = bytearray()
     at = {c.text.name: m for c, m in zip(w.codes, s.mercury, strict=True)}
-    variables = {v.name: v for v in w.m.variables}
+    variables = {v.name: v for k in w.codes for v in k.kernel.shared} | {v.name: v for v in w.m.variables}
     for x in [*w.b.local_symbols, *w.b.global_symbols]:
         section = x.section
         name, type_, other, value, size = x.name, x.type, x.other, x.value, x.size
@@ -495,9 +476,12 @@ def _symbols(w: Work, s: CapsuleSections) -> bytes:
                 size = end - value
             elif section is w.reserved and not w.m.relocatable:
                 type_ = elf.STT_CUDA_OBJECT if x.type == elf.STT_OBJECT else x.type
-                other, value = 0 if x.type == elf.STT_SECTION else _RESERVED, 0
+                other = 0 if x.type == elf.STT_SECTION else _RESERVED
+                value = x.value if w.m.extensible else 0
             elif x.type == elf.STT_OBJECT and x.name in variables:
                 type_, other = elf.STT_CUDA_OBJECT, other | _OTHER[variables[x.name].space]
+                if variables[x.name].space == "shared" and not w.m.relocatable:
+                    value -= w.facts.system_shared
             elif x.type == elf.STT_SECTION and image is not None and image.name.startswith(f"{_MERC}.nv.constant"):
                 name = image.name.removeprefix(_MERC)
             if image is not None:

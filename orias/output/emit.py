@@ -288,7 +288,6 @@ class _Emitter:
             raise Unsupported(f"return address in {fn.name} without a call after it", b.insts[k].loc)
         target = starts[b.id] + INST_BYTES * (j + 1)
         if ref.kind == "ret_rel":
-            self.out.relative_addresses = True
             return _distance(target - at - INST_BYTES)
         info = fn.calls.get(b.insts[j].uid)
         linked = self.own_sections or (info is not None and info.kind == "extern")
