@@ -67,7 +67,7 @@ class Variable:
     """
 
     __slots__ = (
-        "align", "binding", "common", "data", "declared", "extern", "managed", "name", "offset", "relocs", "relocs_applied", "size", "space",
+        "align", "binding", "common", "data", "declared", "extern", "functions", "managed", "name", "offset", "relocs", "relocs_applied", "size", "space",
         "unified",
     )  # fmt: skip
 
@@ -91,6 +91,8 @@ class Variable:
         self.declared: str = name
         """The name in the PTX text, of which ``name`` is the symbol."""
         self.relocs: list[Reloc] = []
+        self.functions: list[Reloc] = []
+        """The addresses of functions that ``data`` holds as offsets in the section of the only kernel; ``type``: bytes."""
         self.relocs_applied: bool = False
         """``data`` had relocations that are already applied (on sm_90 an empty relocation section remains)."""
         self.offset: int = -1
@@ -200,7 +202,7 @@ class KernelCode:
         "const2_parts", "const2_relocs", "const2_resolved", "coop_mask_regs", "coop_offsets", "crs_stack", "ctaidz_used", "exit_offsets",
         "explicit_cluster", "externs", "frame", "frame_size", "init_count", "instr_reg_map", "int_warp_wide", "is_entry", "lines",
         "max_cluster_rank", "max_stack_size", "maxntid", "maxreg", "mbarrier_count", "mbarrier_records",
-        "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
+        "min_stack_size", "name", "num_regs", "padded", "param_bytes", "params", "pointers", "reg_reconfig", "relative_addresses", "relocs", "tensor_allocation", "tensor_blocks", "tensor_pairs",
         "relocs_applied", "reqntid", "reserved_begin", "reserved_cap", "reserved_smem_used", "shared", "shared_align", "shared_dynamic", "shared_size",
         "size", "sparse_mma_mask", "spill_loads", "spill_stores", "subs", "syscall_offsets", "texture_relocs",
         "unused_load_bytes", "wmma_used",
@@ -269,6 +271,8 @@ class KernelCode:
         self.const2_align: int = 4
         self.const2_parts: list[tuple[int, int]] = []
         """(offset, size) of the parts of bank 2; relocatable modules name each with a symbol."""
+        self.pointers: list[str] = []
+        """Functions whose addresses bank 2 begins with (8 bytes each), after an entry of 8 bytes that is no address."""
         self.const2_relocs: list[Reloc] = []
         """Branch tables: 8-byte entries, symbol = kernel, addend = code offset of the target."""
         self.const2_resolved: bool = False
@@ -283,7 +287,7 @@ class KernelCode:
         self.bindless_surface: bool = False
 
         self.addresses: list[tuple[int, int]] = []
-        """(code offset of an instruction, code offset that it holds as an immediate): return addresses without relocation."""
+        """(code offset of an instruction, code offset that it holds as an immediate): return addresses and functions without relocation."""
         self.relative_addresses: bool = False
         """Other code addresses or distances are operands that are no branch targets."""
         self.exit_offsets: list[int] = []

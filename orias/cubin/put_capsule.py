@@ -9,14 +9,14 @@ from typing import Final, final
 from orias.cubin import elf, nvinfo
 from orias.cubin.attributes import kernel_records
 from orias.cubin.capsule.capsule_parser import SHT_CUDA_CAPSULE, capsules, parse_items
-from orias.cubin.capsule.capsule_writer import Mercury, NoCapsule, capsule_bytes, mercury_of
+from orias.cubin.capsule.capsule_writer import HandleSlots, Mercury, NoCapsule, capsule_bytes, mercury_of
 from orias.cubin.capsule.finalizer import finalizer_options
 from orias.cubin.cubin_error import CubinError
 from orias.cubin.debugframe import FrameWriter
-from orias.cubin.lineread import DEBUG_LINE, PTX_LINE
 from orias.cubin.model import FrameInfo, FrameRow
 from orias.cubin.nvinfo import Record
-from orias.cubin.put_debug import frame_of, line_program
+from orias.cubin.put_capsule_debug import M_32, M_64, M_CODE, M_FRAME_CODE, M_G64, twin
+from orias.cubin.put_debug import frame_of
 from orias.cubin.relocs import (
     CALL_RELOCS,
     R_64,
@@ -28,12 +28,15 @@ from orias.cubin.relocs import (
     R_CONST_FIELD21_38,
     R_CONST_FIELD22_37,
     R_G64,
+    R_SAMP_HEADER_INDEX_0,
+    R_SURF_HEADER_INDEX,
+    R_TEX_HEADER_INDEX,
     R_UNIFIED,
     R_UNIFIED32_HI_32,
     R_UNIFIED32_LO_32,
 )
 from orias.cubin.section_builder import OutReloc, OutSection
-from orias.cubin.work import Code, Work
+from orias.cubin.work import REFERENCE_TYPES, Code, Work
 from orias.isa.isa_table import load
 
 _WORD: Final = 16
@@ -43,35 +46,40 @@ _FLAG: Final = 0x10000000
 _SHT_INFO: Final = 0x70000083
 _SHT_SYMTAB: Final = 0x70000085
 _SHT_RELA: Final = 0x70000082
+_SHT_CONSTANT_IMAGES: Final = 0x70000079
 _SHT_CONSTANT_USER: Final = 0x7000007C
 _SHT_CONSTANT_PIC: Final = 0x7000007D
 _SHT_CONSTANT_OPTIMIZER: Final = 0x70000084
 
-_M_G64: Final = 0x10001
-_M_64: Final = 0x10002
-_M_32: Final = 0x10003
 _M_16: Final = 0x10004
 _M_LO: Final = 0x10005
 _M_HI: Final = 0x10006
-_M_CODE: Final = 0x10008
+_M_OFFSET: Final = 0x10007
+"""The offset of a function in the section of its kernel."""
 _M_CODE_LO: Final = 0x10028
 _M_CODE_HI: Final = 0x10029
 _M_FUNCTION: Final = 0x10032
 _M_FUNCTION_LO: Final = 0x1003E
 _M_FUNCTION_HI: Final = 0x1003F
 _M_FRAME_SIZE: Final = 0x1000E
-_M_FRAME_CODE: Final = 0x1003D
 _DATA_TYPES: Final[dict[int, int]] = {
-    R_ABS32_32: _M_32, R_ABS32_LO_32: _M_LO, R_ABS32_HI_32: _M_HI, R_ABS16_32: _M_16, R_CONST_FIELD22_37: _M_32,
+    R_ABS32_32: M_32, R_ABS32_LO_32: _M_LO, R_ABS32_HI_32: _M_HI, R_ABS16_32: _M_16, R_CONST_FIELD22_37: M_32,
     R_CONST_FIELD21_38: _M_16,
 }  # fmt: skip
 """Relocations against data: type in code, type in Mercury."""
-_CODE_TYPES: Final[dict[int, int]] = {R_ABS32_32: _M_CODE, R_ABS32_LO_32: _M_CODE_LO, R_ABS32_HI_32: _M_CODE_HI}
+_CODE_TYPES: Final[dict[int, int]] = {R_ABS32_32: M_CODE, R_ABS32_LO_32: _M_CODE_LO, R_ABS32_HI_32: _M_CODE_HI}
 """Relocations against the own function (return addresses)."""
 _FUNCTION_TYPES: Final[dict[int, int]] = {R_UNIFIED32_LO_32: _M_FUNCTION_LO, R_UNIFIED32_HI_32: _M_FUNCTION_HI}
 """Relocations against addresses of functions."""
-_VALUE_TYPES: Final[dict[int, int]] = {R_64: _M_64, R_G64: _M_G64, R_UNIFIED: _M_FUNCTION}
+_VALUE_TYPES: Final[dict[int, int]] = {R_64: M_64, R_G64: M_G64, R_UNIFIED: _M_FUNCTION}
 """Relocations in initial values: type in the plain section, type in the Mercury one."""
+_POINTER: Final = 8
+"""Bytes of an entry of a table of function pointers."""
+_HANDLE_TYPES: Final[dict[int, int]] = {
+    R_TEX_HEADER_INDEX: 0x1000B, R_SAMP_HEADER_INDEX_0: 0x1000C, R_SURF_HEADER_INDEX: 0x1000D,
+}  # fmt: skip
+"""Relocations of the handles of textures, samplers and surfaces."""
+_BANK_END: Final = 1 << 16
 _IMMEDIATE: Final = 12
 """Place of an immediate of 32 bits in the last unit."""
 _WIDE_IMMEDIATE: Final = 8
@@ -107,7 +115,7 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
     """Create the sections; NoCapsule with the reason if something in the module has no known Mercury form."""
     _refuse(w)
     table = load(w.target.table)
-    s = CapsuleSections([mercury_of(c.text.data, table, c.text.name) for c in w.codes])
+    s = CapsuleSections([mercury_of(c.text.data, table, c.text.name, slots=_slots(w, c)) for c in w.codes])
     for code, m in zip(w.codes, s.mercury, strict=True):
         _refuse_offsets(w, code)
         _read_back(code, m)
@@ -125,12 +133,16 @@ def add_capsules(w: Work) -> tuple[CapsuleSections, list[OutSection]]:
         _rela(s, section, f"{_MERC}.rela{code.text.name}", _text_relocs(w, code, m))
     if w.m.lineinfo:
         _lines(w, s)
+    for code in w.codes:
+        if code.bank0_early and code.bank0 is not None:
+            name = f"{_MERC}.rela.nv.constant.entry_image_header_indices.{code.kernel.name}"
+            _rela(s, s.image[code.bank0.name], name, _handle_relocs(w, code))
     for code, m in zip(w.codes, s.mercury, strict=True):
         if code.bank2 is not None:
             name = f"{_MERC}.rela.nv.constant.optimizer.{code.kernel.name}"
-            _rela(s, s.image[code.bank2.name], name, _table_relocs(code, m))
+            _rela(s, s.image[code.bank2.name], name, _table_relocs(w, code, m))
     if w.bank4 is not None:
-        slots = [OutReloc(x.offset, _M_64, w.symbol(x.symbol, ".nv.constant4"), x.addend) for x in w.m.bank4]
+        slots = [OutReloc(x.offset, M_64, w.symbol(x.symbol, ".nv.constant4"), x.addend) for x in w.m.bank4]
         _rela(s, s.image[w.bank4.name], f"{_MERC}.rela.nv.constant.pic", slots)
     for plain, space, name in ((w.bank3, "const", "nv.constant.user"), (w.global_init, "global", "nv.global.init")):
         if plain is not None:
@@ -166,39 +178,31 @@ def prove(data: bytes) -> None:
 
 
 def _refuse(w: Work) -> None:
-    m = w.m
     if not w.codes:
         raise NoCapsule("the module has no code")
-    for what, found in (
-        ("extensible whole programs", m.extensible),
-        ("debug information", m.debug or any(d.relocs for d in m.sections)),
-        ("constants of the compiler", any(_has_constants(c) for c in w.codes)),
-        ("textures, samplers or surfaces", _uses_textures(w)),
-        ("pointers to functions in executables", not m.relocatable and _has_pointers(w)),
-    ):
+    for what, found in (("constants of the compiler", any(_has_constants(c) for c in w.codes)),):
         if found:
             raise NoCapsule(f"the Mercury form of {what} is not known")
 
 
-def _has_pointers(w: Work) -> bool:
-    m = w.m
-    return bool(m.address_taken or m.indirect_calls or m.address_uses) or any(v.relocs_applied for v in m.variables)
+def _pointer_bytes(code: Code) -> int:
+    """Bytes of the table of function pointers, with its first entry."""
+    return _POINTER * (1 + len(code.kernel.pointers)) if code.kernel.pointers else 0
 
 
 def _has_constants(code: Code) -> bool:
-    """True if constant bank 2 holds more than tables of branch targets."""
-    return len(code.kernel.const2) != 4 * sum(len(b.targets) for b in code.kernel.branch_targets)
+    """True if constant bank 2 holds more than function pointers and tables of branch targets."""
+    tables = 4 * sum(len(b.targets) for b in code.kernel.branch_targets)
+    return len(code.kernel.const2) != _pointer_bytes(code) + tables
 
 
-def _uses_textures(w: Work) -> bool:
-    spaces = {v.space for v in w.m.variables}
-    codes = [c.kernel for c in w.codes]
-    return (
-        bool(spaces & {"texref", "samplerref", "surfref"})
-        or w.m.uses_texture_query
-        or any(k.texture_relocs or k.bindless_texture or k.bindless_surface for k in codes)
-        or any(p.symbol for k in codes for p in k.params)
-    )
+def _slots(w: Work, code: Code) -> HandleSlots | None:
+    """The handles of textures, samplers and surfaces that a function reads; None for none."""
+    names = {v.name for v in w.m.variables if v.space in REFERENCE_TYPES}
+    names |= {p.symbol for c in w.codes for p in c.kernel.params if p.symbol}
+    loads = {r.offset for r in code.kernel.relocs if r.type == R_CONST_FIELD21_38 and r.symbol in names}
+    start = min((r.offset for r in code.kernel.texture_relocs), default=_BANK_END)
+    return HandleSlots(start, loads) if loads or start < _BANK_END else None
 
 
 def _read_back(code: Code, m: Mercury) -> None:
@@ -244,8 +248,20 @@ def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
                 code.bank2.align,
             )
             copy.info_section = s.image[code.text.name]
-            copy.data = bytes(len(code.kernel.const2))
+            first = code.kernel.const2[:_POINTER] if code.kernel.pointers else b""
+            copy.data = first + bytes(len(code.kernel.const2) - len(first))
             s.image[code.bank2.name] = copy
+            out.append(copy)
+        if code.bank0_early and code.bank0 is not None:
+            copy = OutSection(
+                f"{_MERC}.nv.constant.entry_image_header_indices.{code.kernel.name}",
+                _SHT_CONSTANT_IMAGES,
+                _FLAG | elf.SHF_ALLOC | elf.SHF_INFO_LINK,
+                code.bank0.align,
+            )
+            copy.info_section = s.image[code.text.name]
+            copy.data = bytes(len(code.bank0.data) - min(r.offset for r in code.kernel.texture_relocs))
+            s.image[code.bank0.name] = copy
             out.append(copy)
     for plain, name, type_, flags in (
         (w.bank4, "nv.constant.pic", _SHT_CONSTANT_PIC, elf.SHF_ALLOC),
@@ -257,6 +273,8 @@ def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
             continue
         copy = OutSection(f"{_MERC}.{name}", type_, _FLAG | flags, plain.align)
         copy.data, copy.size = plain.data, plain.size
+        if plain is w.reserved and not w.m.linked:
+            copy.size -= w.facts.reserved_offset
         s.image[plain.name] = copy
         out.append(copy)
     return out
@@ -295,25 +313,38 @@ def _text_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
         elif r.type == R_ABS56_16_34 or (
             r.type in CALL_RELOCS and (r.symbol in names or r.symbol in code.kernel.externs)
         ):
-            out.append(OutReloc(last + _WIDE_IMMEDIATE, _M_64, w.symbol(r.symbol, code.text.name), r.addend))
+            out.append(OutReloc(last + _WIDE_IMMEDIATE, M_64, w.symbol(r.symbol, code.text.name), r.addend))
         elif r.type in _FUNCTION_TYPES:
             out.append(
                 OutReloc(last + _IMMEDIATE, _FUNCTION_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend)
             )
-        elif r.type in _DATA_TYPES and r.symbol not in names:
+        elif r.type in _DATA_TYPES and (r.symbol not in names or (w.m.own_sections and r.symbol not in own)):
             out.append(OutReloc(last + _IMMEDIATE, _DATA_TYPES[r.type], w.symbol(r.symbol, code.text.name), r.addend))
         else:
             raise NoCapsule(f"the Mercury form of a relocation of type {r.type} against {r.symbol} is not known")
     for offset, target in code.kernel.addresses:
         last = (m.offsets[offset // _WORD + 1] - 1) * _UNIT
-        out.append(OutReloc(last + _IMMEDIATE, _M_CODE, code.symbol, _place(m, target)))
+        out.append(OutReloc(last + _IMMEDIATE, M_CODE, code.symbol, _place(m, target)))
     return sorted(out, key=lambda r: r.offset)
 
 
-def _table_relocs(code: Code, m: Mercury) -> list[OutReloc]:
-    """Those of the tables of branch targets: the Mercury offset of each target, in a section of zeros."""
+def _table_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
+    """Those of the table of function pointers and of the tables of branch targets, in a section of zeros."""
+    start = _pointer_bytes(code)
+    functions = [
+        OutReloc(_POINTER * (k + 1), _M_OFFSET, w.symbol(name, code.text.name))
+        for k, name in enumerate(code.kernel.pointers)
+    ]
     targets = [t for b in code.kernel.branch_targets for t in b.targets]
-    return [OutReloc(4 * k, _M_CODE, code.symbol, _place(m, t)) for k, t in enumerate(targets)]
+    tables = [OutReloc(start + 4 * k, M_CODE, code.symbol, _place(m, t)) for k, t in enumerate(targets)]
+    return functions[::-1] + tables
+
+
+def _handle_relocs(w: Work, code: Code) -> list[OutReloc]:
+    """Those of the handles of textures, samplers and surfaces."""
+    relocs = code.kernel.texture_relocs
+    start = min(r.offset for r in relocs)
+    return [OutReloc(r.offset - start, _HANDLE_TYPES[r.type], w.symbol(r.symbol, code.text.name)) for r in relocs]
 
 
 def _value_relocs(w: Work, space: str) -> list[OutReloc]:
@@ -324,27 +355,22 @@ def _value_relocs(w: Work, space: str) -> list[OutReloc]:
             if r.type not in _VALUE_TYPES:
                 raise NoCapsule(f"the Mercury form of a relocation of type {r.type} in {v.name} is not known")
             out.append(OutReloc(v.offset + r.offset, _VALUE_TYPES[r.type], w.symbol(r.symbol, v.name), r.addend))
-    return out
+        for f in v.functions if v.space == space else ():
+            if f.type != _POINTER:
+                raise NoCapsule(f"the Mercury form of a byte of the address of {f.symbol} in {v.name} is not known")
+            out.append(OutReloc(v.offset + f.offset, _M_OFFSET, w.symbol(f.symbol, v.name), f.addend))
+    return sorted(out, key=lambda r: r.offset)
 
 
 def _lines(w: Work, s: CapsuleSections) -> None:
-    """The Mercury twins of the line tables, and copies of the PTX text and of the names of inlined functions."""
+    """The Mercury twins of the line tables and debug sections, and a copy of the PTX text."""
     at = {c.text.name: m for c, m in zip(w.codes, s.mercury, strict=True)}
-
-    def place(code: Code, offset: int) -> int:
-        return _place(at[code.text.name], offset)
-
     for plain in w.line_sections:
-        twin = OutSection(f"{_MERC}{plain.name}", elf.SHT_PROGBITS, _FLAG, 1)
-        s.lines.append(twin)
-        s.image[plain.name] = twin
-        if plain.name not in (DEBUG_LINE, PTX_LINE):
-            twin.data = plain.data
-            continue
-        program, owners = line_program(w, plain.name == PTX_LINE, place)
-        twin.data = program.data()
-        entries = [OutReloc(x, _M_64, owner) for x, owner in zip(program.addresses, owners, strict=True)]
-        _rela(s, twin, f"{_MERC}.rela{plain.name}", entries)
+        copy = OutSection(f"{_MERC}{plain.name}", elf.SHT_PROGBITS, _FLAG, 1)
+        s.lines.append(copy)
+        s.image[plain.name] = copy
+        copy.data, relocs = twin(w, plain, lambda code, offset: _place(at[code.text.name], offset))
+        _rela(s, copy, f"{_MERC}.rela{plain.name}", relocs)
 
 
 def _frames(w: Work, s: CapsuleSections) -> list[OutReloc]:
@@ -362,7 +388,7 @@ def _frames(w: Work, s: CapsuleSections) -> list[OutReloc]:
             k.is_entry,
             w.m.own_sections,
             w.m.relocatable,
-            False,
+            w.m.debug,
         )
         for sub in (x for x in k.subs if not x.alias):
             frame = _moved(frame_of(sub.frame, sub.frame_size), m, sub.offset)
@@ -372,7 +398,7 @@ def _frames(w: Work, s: CapsuleSections) -> list[OutReloc]:
         parts = writer.relocs[done:]
         for r in [p for p in parts if p.in_cie] + [p for p in parts if not p.in_cie]:
             symbol = w.symbols[".debug_frame"] if r.kind == "cie" else code.symbol
-            type_ = {"cie": _M_64, "size": _M_FRAME_SIZE}.get(r.kind, _M_FRAME_CODE)
+            type_ = {"cie": M_64, "size": _M_FRAME_SIZE}.get(r.kind, M_FRAME_CODE)
             out.append(OutReloc(r.offset, type_, symbol, r.addend))
     s.frame.data = bytes(writer.data)
     return out
@@ -398,7 +424,13 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
         nvinfo.INT_WARP_WIDE_INSTR_OFFSETS,
         nvinfo.SYSCALL_OFFSETS,
     }
-    left_out = {nvinfo.CBANK_PARAM_SIZE, nvinfo.PARAM_CBANK, nvinfo.SW_WAR}
+    left_out = {
+        nvinfo.CBANK_PARAM_SIZE,
+        nvinfo.PARAM_CBANK,
+        nvinfo.SW_WAR,
+        nvinfo.BINDLESS_TEXTURE_BANK,
+        nvinfo.BINDLESS_SURFACE_BANK,
+    }
     out: list[Record] = []
     for r in kernel_records(code.kernel, w.facts, index, 0, w.param_base(code.kernel)):
         if r.code in left_out:
@@ -415,7 +447,7 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
         else:
             out.append(r)
         if r.code == nvinfo.CUDA_API_VERSION:
-            payload = finalizer_options(w.m.opt_level, w.m.relocatable, w.m.lineinfo)
+            payload = finalizer_options(w.m.opt_level, w.m.linked or w.m.uses_texture_query, w.m.lineinfo, w.m.debug)
             out.append(Record(nvinfo.MERCURY_FINALIZER_OPTIONS, nvinfo.SVAL, 0, payload))
     return out
 
@@ -432,7 +464,7 @@ def _symbols(w: Work, s: CapsuleSections) -> bytes:
     """The symbols without those of constant bank 0, about the Mercury sections."""
     out = bytearray()
     at = {c.text.name: m for c, m in zip(w.codes, s.mercury, strict=True)}
-    variables = {v.name: v for v in w.m.variables}
+    variables = {v.name: v for k in w.codes for v in k.kernel.shared} | {v.name: v for v in w.m.variables}
     for x in [*w.b.local_symbols, *w.b.global_symbols]:
         section = x.section
         name, type_, other, value, size = x.name, x.type, x.other, x.value, x.size
@@ -444,9 +476,12 @@ def _symbols(w: Work, s: CapsuleSections) -> bytes:
                 size = end - value
             elif section is w.reserved and not w.m.relocatable:
                 type_ = elf.STT_CUDA_OBJECT if x.type == elf.STT_OBJECT else x.type
-                other, value = _RESERVED, 0
+                other = 0 if x.type == elf.STT_SECTION else _RESERVED
+                value = x.value if w.m.extensible else 0
             elif x.type == elf.STT_OBJECT and x.name in variables:
                 type_, other = elf.STT_CUDA_OBJECT, other | _OTHER[variables[x.name].space]
+                if variables[x.name].space == "shared" and not w.m.relocatable:
+                    value -= w.facts.system_shared
             elif x.type == elf.STT_SECTION and image is not None and image.name.startswith(f"{_MERC}.nv.constant"):
                 name = image.name.removeprefix(_MERC)
             if image is not None:

@@ -51,6 +51,7 @@ def _take_facts(to: Func, fn: Func) -> None:
     to.state = fn.state
     to.expanded = fn.expanded
     to.pool = fn.pool
+    to.slots_at = fn.slots_at
     to.knobs = fn.knobs
     to.parted = fn.parted
     to.frame_fixed, to.frame_size = fn.frame_fixed, fn.frame_size

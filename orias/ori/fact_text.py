@@ -48,6 +48,8 @@ def fact_lines(fn: Func, number: dict[int, int]) -> list[str]:
     if fn.pool is not None:
         values = "".join(f" {v:x}" for v in fn.pool.values)
         lines.append(f".pool {fn.pool.start} {fn.pool.owner or '-'}{values}")
+    if fn.slots_at:
+        lines.append(f".slots {fn.slots_at}")
     for v, names in fn.names.items():
         words = "".join(f" {name} {kind or '-'}" for name, kind in names)
         lines.append(f".name v{v}:{FILE_NAMES[fn.vkind[v]]}{fn.vwidth[v]}{words}")
@@ -102,6 +104,8 @@ def read_fact(fn: Func, key: str, rest: list[str], widths: dict[int, tuple[int, 
         fn.pool = ConstantPool(int(rest[0]), _text(rest[1]))
         for value in rest[2:]:
             fn.pool.place(int(value, 16))
+    elif key == ".slots":
+        (fn.slots_at,) = _numbers(rest, 1)
     elif key == ".name":
         ident, file, width = _register(rest[0])
         widths[ident] = (file, width)

@@ -309,6 +309,7 @@ class Func:
         "remarks",
         "retries",
         "samples_quads",
+        "slots_at",
         "spill_loads",
         "spill_stores",
         "stack_check",
@@ -343,6 +344,8 @@ class Func:
         """Jump tables by the uid of their BRX."""
         self.pool: ConstantPool | None = None
         """The pool for 64-bit constants that no immediate can hold; None on targets without constant operands."""
+        self.slots_at: int = 0
+        """Offset in constant bank 0 of the handles of textures, samplers and surfaces, which the loader places; 0: there are none."""
         self.parted: frozenset[int] = frozenset()
         """Ids of the blocks that part of a warp may be in: between a divergent branch and its reconvergence, and where no barrier makes
         a warp converge again.  Known after the insertion of convergence barriers."""

@@ -84,7 +84,7 @@ class EmittedText:
         self.functions: list[tuple[str, int, int]] = []
         """(name, offset, size in bytes) of each function."""
         self.addresses: list[tuple[int, int]] = []
-        """(offset, section offset) of each instruction whose immediate is a return address, without a relocation."""
+        """(offset, section offset) of each instruction whose immediate is the address of a function or a return address, without a relocation."""
         self.relative_addresses: bool = False
         """Some instruction has another code address, or a distance in the code, as an operand that is no branch target."""
         self.exits: list[int] = []
@@ -259,7 +259,8 @@ class _Emitter:
             low = ref.kind not in ("text_hi", "func_hi")
             where = self.func_at.get(ref.name)
             if where is not None and not self.own_sections:
-                self.out.relative_addresses = True
+                if low:
+                    self.out.addresses.append((at, where + ref.addend))
                 return imm(where + ref.addend if low else 0)
             self.out.relocs.append(TextReloc(at, "lo32" if low else "hi32", ref.name, ref.addend))
             return imm(0)
@@ -287,7 +288,6 @@ class _Emitter:
             raise Unsupported(f"return address in {fn.name} without a call after it", b.insts[k].loc)
         target = starts[b.id] + INST_BYTES * (j + 1)
         if ref.kind == "ret_rel":
-            self.out.relative_addresses = True
             return _distance(target - at - INST_BYTES)
         info = fn.calls.get(b.insts[j].uid)
         linked = self.own_sections or (info is not None and info.kind == "extern")

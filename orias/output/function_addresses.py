@@ -1,6 +1,6 @@
 """Fills in addresses of functions in initialisers of variables."""
 
-from orias.cubin.model import Variable
+from orias.cubin.model import Reloc, Variable
 from orias.lower.frame.data_layout import FUNCTION_BYTE, FUNCTION_OFFSET
 from orias.output.result import KernelPart
 
@@ -12,13 +12,19 @@ def place_functions(v: Variable, parts: list[KernelPart]) -> None:
         return
     data = bytearray(v.data)
     for r in waiting:
-        found = {offset for part in parts for name, offset, _ in part.copies if name == f"${part.code.name}${r.symbol}"}
+        found = {
+            offset: name for part in parts for name, offset, _ in part.copies if name == f"${part.code.name}${r.symbol}"
+        }
         # A function that the only kernel cannot call has no copy.
-        place = (max(found, default=0) + r.addend).to_bytes(8, "little")
-        if r.type == FUNCTION_OFFSET:
+        offset = max(found, default=0)
+        place = (offset + r.addend).to_bytes(8, "little")
+        whole = r.type == FUNCTION_OFFSET
+        if whole:
             data[r.offset : r.offset + 8] = place
         else:
             data[r.offset] = place[r.type - FUNCTION_BYTE]
+        if found:
+            v.functions.append(Reloc(r.offset, 8 if whole else 1, found[offset], r.addend))
     v.data = bytes(data)
     v.relocs = [r for r in v.relocs if r.type >= 0]
     v.relocs_applied = True

@@ -62,11 +62,10 @@ def kernel_code(kernel: Kernel, text: EmittedText, target: Target, beside: list[
         if pool.owner:
             code.const2_align = 8
             code.const2_parts += [(pool.start + 8 * k, 8) for k in range(len(pool.values))]
-    elif kernel.pointers:
-        code.const2_align = 8
     code.relocs = [Reloc(r.offset, relocation_type(r.kind, target), r.symbol, r.addend) for r in text.relocs]
     code.relocs_applied = bool(text.addresses or kernel.shared or kernel.shared_dynamic)
-    code.const2_resolved = bool(text.branch_tables)
+    code.pointers = list(kernel.pointers)
+    code.const2_resolved = bool(text.branch_tables or kernel.pointers)
     code.addresses = text.addresses
     code.relative_addresses = text.relative_addresses
     code.exit_offsets = text.exits

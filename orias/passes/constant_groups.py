@@ -27,6 +27,8 @@ from orias.passes.words import rename_words
 from orias.target import features
 
 _WORD: Final = 4
+_NO_SLOTS: Final = 1 << 32
+"""Beyond every offset in a bank."""
 
 Place = tuple[int, int]
 """A bank and an offset in it."""
@@ -51,14 +53,20 @@ def group_constants(fn: Func) -> bool:
 
 
 def _runs(fn: Func, b: Block, fixed: set[int]) -> list[Run]:
-    """The copies of constants to uniform registers of a block, divided by what may change such registers; no phi reads their results."""
+    """The copies of constants to uniform registers of a block, divided by what may change such registers; no phi reads their results.
+
+    Where a capsule is written the handles of textures stay apart: a linker may place them anew, aligned to one word.
+    """
     out: list[Run] = [{}]
+    slots = fn.slots_at if fn.slots_at and fn.target.has(features.MERCURY_LAYOUT) else _NO_SLOTS
     for inst in b.insts:
         if fn.changes_uniform(inst):
             out.append({})
         elif _is_copy(inst) and vreg(inst.dst[0]) not in fixed:
             c = inst.src[0]
-            out[-1].setdefault((const_bank(c), const_offset(c)), []).append(inst)
+            place = const_bank(c), const_offset(c)
+            if place[0] != 0 or place[1] < slots:
+                out[-1].setdefault(place, []).append(inst)
     return [run for run in out if len(run) > 1]
 
 

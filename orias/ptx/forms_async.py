@@ -36,7 +36,7 @@ FORMS: Final[dict[str, str]] = {
     "vote": "pred ; =P,P,u32@sync ; sync !all/any/uni/ballot | b32 ; D,P,u32@sync ; sync !all/any/uni/ballot",
     "shfl": "b32 ; D|P,S,S,S,u32@sync ; sync !up/down/bfly/idx",
     "match": "b32 b64 ; =b32|P,S,u32 ; !sync !any/all ; Fv6.0 I70",
-    "activemask": "b32 ; D ; ; Fv6.2",
+    "activemask": "b32 ; D ; ; F30 Fv6.2",
     "redux": "u32 s32 b32 ; D,S,u32 ; !sync !add/min/max/and/or/xor ; 7.0/80"
     " | f32 ; D,S,u32 ; !sync !add/min/max/and/or/xor abs NaN ; N100af/103af Fv8.6 : redux.f32",
     "elect": "- ; =u32_|P,u32 ; !sync ; 8.0!90",

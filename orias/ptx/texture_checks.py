@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from orias.ptx.ast import O_ADDR, O_IMM, O_PAIR, O_REG, O_SINK, O_SREG, O_SYM, O_VEC, TYPE_BITS, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_FUNC, O_IMM, O_PAIR, O_REG, O_SINK, O_SREG, O_SYM, O_VEC, TYPE_BITS, Operand, Sig
 from orias.ptx.fits import Use, is_untyped, register_fits
 
 _HANDLES: Final = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
@@ -180,10 +180,21 @@ def _surface_values(op: Operand, name: str, sig: Sig, type_: str, use: Use) -> b
 
 def _more_operands(name: str, ops: list[Operand], type_: str, use: Use) -> bool:
     """Whether the operands after the place of a sampling instruction fit: a level has the type of the coordinates."""
-    if name == "tex.level" and ops[0].kind == O_REG and ops[0].var is not None:
+    level = name == "tex.level"
+    if level and ops[0].kind == O_SYM and not ops[0].value:
+        use.index = 3
+        use.must_be_register()
+        return True
+    if level and ops[0].kind == O_SYM:
+        return False
+    if any((o.kind == O_SYM and not o.value) or o.kind == O_FUNC for o in (ops[1:] if level else ops)):
+        return False
+    if level and ops[0].kind == O_REG and ops[0].var is not None:
         return register_fits(ops[0].var.type, type_, False)
-    if name == "tex.level" and ops[0].kind == O_IMM:
+    if level and ops[0].kind == O_IMM:
         return (ops[0].imm_type == "int") == (type_ != "f32")
+    if level and ops[0].kind == O_VEC and type_ != "f32" and not _registers_in(ops[:1], _PLACES):
+        return False
     if name == "tex.grad":
         _check_gradients(ops, use)
     if any(o.kind == O_SREG for o in ops):

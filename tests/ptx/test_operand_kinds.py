@@ -18,6 +18,7 @@ D, A = "{%f32_0, %f32_1, %f32_2, %f32_3}", "{%b32_0, %b32_1}"
 LD = "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {}, [%b32_8];"
 ST = "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%b32_8], {};"
 TEX = "tex.2d.v4.f32.f32 {}, [{}, {}];"
+LEVEL = "tex.level.2d.v4.f32.{} {{%f32_0, %f32_1, %f32_2, %f32_3}}, [%u64_1, {}], {};"
 REFUSED = [
     ("st.shared.v2.b32 [%b64_8], {%s32_1, %f32_2};", MIXED.format("st")),
     ("ld.shared.v2.b64 {%u64_1, %f64_2}, [%b64_8];", MIXED.format("ld")),
@@ -36,6 +37,11 @@ REFUSED = [
     (TEX.format(D, "%f64_1", "{%f32_4, %f32_5}"), NO_MATCH.format("tex")),
     ("tex.1d.v4.f32.s32 {%f32_0, %f32_1, %f32_2, %f32_3};", NO_MATCH.format("tex")),
     ("tex.2d.v4.f32.s32 {%f32_0, %f32_1, %f32_2, %f32_3}, [%b64_1, {%f32_4, %f32_5}];", NO_MATCH.format("tex")),
+    (TEX.format(D, "%u64_1", "{%f32_4, %f32_5}")[:-1] + ", gv;", NO_MATCH.format("tex")),
+    (TEX.format(D, "%u64_1", "{%f32_4, %f32_5}")[:-1] + ", fn;", NO_MATCH.format("tex")),
+    (LEVEL.format("f32", "{%f32_4, %f32_5}", "gv"), "Argument 3 of instruction 'tex.level': must be register"),
+    (LEVEL.format("s32", "{%s32_4, %s32_5}", "{%f32_0}"), NO_MATCH.format("tex.level")),
+    (LEVEL.format("s32", "{%s32_4, %s32_5}", "%s32_1, fn"), NO_MATCH.format("tex.level")),
     ("txq.width.b32 %b32_0, [%b32_1];", NO_MATCH.format("txq")),
     ("suld.b.1d.b32.trap %b32_0, [%u64_1, {%f32_1}];", NO_MATCH.format("suld.b")),
     ("add.s32 %s32_1, %s32_2.x, 1;", "Unknown video selector: '.x'"),
@@ -50,6 +56,8 @@ ACCEPTED = [
     MMA.format(D, "{%b32_0, 1}"),
     LD.format("{%f32_0, %b32_1}"),
     TEX.format("{%u32_0, %u32_1, %u32_2, %u32_3}", "%s64_1", "{%b32_4, %f32_5}"),
+    LEVEL.format("s32", "{%s32_4, %s32_5}", "{%s32_0}"),
+    "vmin.u32.s32.s32 %u32_1, %s32_2, fn;",
     "ld.shared.u32 %u32_1, [%u32_2];",
     "ld.local.u32 %u32_1, [%b32_2];",
 ]
@@ -57,7 +65,7 @@ ACCEPTED = [
 
 def program(line: str) -> str:
     registers = "".join(f".reg .{t} %{t}_<9>;\n" for t in TYPES)
-    return f".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{{\n{registers}{line}\nret;\n}}\n"
+    return f".version 8.7\n.target sm_90a\n.address_size 64\n.global .b8 gv[16];\n.func fn {{ ret; }}\n.visible .entry k()\n{{\n{registers}{line}\nret;\n}}\n"
 
 
 def theirs(line: str, folder: Path) -> str | None:
@@ -79,6 +87,13 @@ def test_refused(line: str, message: str, tmp_path: Path) -> None:
     first = next(d for d in caught.value.diagnostics if d.severity in ("error", "fatal"))
     assert first.message == message
     assert theirs(line, tmp_path) in (message, None)
+
+
+def test_activemask_of_old_targets() -> None:
+    text = ".version 6.2\n.target sm_20\n.address_size 64\n.visible .entry k()\n{.reg .b32 %r;\nactivemask.b32 %r;\nret; }\n"
+    with pytest.raises(CompileError) as caught:
+        orias.compile(text, arch="sm_80")
+    assert caught.value.diagnostics[0].message == "Feature 'activemask' requires .target sm_30 or higher"
 
 
 @pytest.mark.parametrize("line", ACCEPTED)

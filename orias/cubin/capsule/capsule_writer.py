@@ -11,9 +11,11 @@ from orias.cubin.capsule.capsule_rules import Rule, Rules, load_rules
 from orias.cubin.capsule.items import FILLER, SAME, WHOLE, Item
 from orias.isa.decode import Decoded
 from orias.isa.isa_table import IllegalWord, IsaTable
-from orias.isa.operand import NOT_PT, PT
+from orias.isa.operand import K_CONST, NOT_PT, PT, const, const_bank, const_offset, kind_of
 
 _WORD: Final = 16
+HANDLE_BANK: Final = 9
+"""A bank that no SASS word names: in rules it stands for the handles of textures, samplers and surfaces."""
 _FILLING: Final = "NOP"
 _CLOSING: Final = "BRA"
 _NULL_ACCESS: Final = "LDS"
@@ -39,10 +41,36 @@ class Mercury:
         self.offsets: Final[list[int]] = offsets
 
 
-def mercury_of(code: bytes, table: IsaTable, where: str, rules: Rules | None = None) -> Mercury:
+@final
+class HandleSlots:
+    """Where code reads the handles of textures, samplers and surfaces.
+
+    ``start``: their offset in constant bank 0.  ``loads``: offsets of instructions whose constant a linker makes one of them.
+    """
+
+    __slots__ = ("loads", "start")
+
+    def __init__(self, start: int, loads: set[int]) -> None:
+        self.start: Final[int] = start
+        self.loads: Final[set[int]] = loads
+
+    def marked(self, d: Decoded, at: int) -> Decoded:
+        """The instruction at an offset, with bank HANDLE_BANK and the offset among the handles if it reads one."""
+        for k, o in enumerate(d.src):
+            if kind_of(o) == K_CONST and (at in self.loads or (const_bank(o) == 0 and const_offset(o) >= self.start)):
+                place = 0 if at in self.loads else const_offset(o) - self.start
+                return Decoded(d.op, d.guard, d.dst, [*d.src[:k], const(HANDLE_BANK, place), *d.src[k + 1 :]], d.ctl)
+        return d
+
+
+def mercury_of(
+    code: bytes, table: IsaTable, where: str, rules: Rules | None = None, slots: HandleSlots | None = None
+) -> Mercury:
     """The Mercury form of finished code, by the table's rules or others; NoCapsule if a rule is missing."""
     rules = rules or load_rules()
     words = [_decode(code, at, table, where) for at in range(0, len(code), _WORD)]
+    if slots is not None:
+        words = [slots.marked(d, k * _WORD) for k, d in enumerate(words)]
     end = len(words)
     while end and _fills(words[end - 1]):
         end -= 1

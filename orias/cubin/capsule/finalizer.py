@@ -56,10 +56,22 @@ _LINES_BY_LEVEL: Final[tuple[tuple[str, str, str], ...]] = (
 """The same for cubins with line information."""
 
 
-def finalizer_options(level: int, relocatable: bool, lines: bool = False) -> bytes:
-    """The bytes of the record for an optimisation level from 0 to 3; `lines`: the cubin has line information."""
+_DEBUG: Final = (
+    "93840385e915d72033ad34c2c38efefc7ebbb655bf026c79cb02901bc3e6bfc3"
+    "35d36ef60eb7eeb31f17dca741a4449b06a36d85567e01011a74205887e80eb059b70300"
+)
+"""Of all cubins with debug information."""
+
+
+def finalizer_options(level: int, linked: bool, lines: bool = False, debug: bool = False) -> bytes:
+    """The bytes of the record for an optimisation level from 0 to 3.
+
+    ``linked``: the cubin is an object or an extensible whole program.  ``lines``: it has line information, ``debug``: debug information.
+    """
+    if debug:
+        return bytes.fromhex(_DEBUG)
     if lines:
         middle, executable, object_ = _LINES_BY_LEVEL[min(level, 3)]
-        return bytes.fromhex(_LINES_START + middle + (object_ if relocatable else executable))
+        return bytes.fromhex(_LINES_START + middle + (object_ if linked else executable))
     middle, executable, object_ = _BY_LEVEL[min(level, 3)]
-    return bytes.fromhex(_START + middle + (object_ if relocatable else executable))
+    return bytes.fromhex(_START + middle + (object_ if linked else executable))

@@ -229,6 +229,8 @@ class ModuleLower:
         if self.options.opt_level and not self.options.own_sections:
             kernel.private = private_functions(kernel.functions, {self.copy_name(g) for g in self._pointed})
         self._open_pool(kernel)
+        for fn in kernel.all_functions() if kernel.references else ():
+            fn.slots_at = min(r.offset for r in kernel.references)
         self.program.kernels.append(kernel)
 
     def _open_pool(self, kernel: Kernel) -> None:

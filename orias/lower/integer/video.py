@@ -35,7 +35,7 @@ _INSERT: Final[dict[str, int]] = {
 def whole(o: Operand) -> Operand:
     """The register operand without its part selector."""
     out = Operand(o.kind)
-    out.var, out.value, out.imm_type = o.var, o.value, o.imm_type
+    out.var, out.func, out.value, out.imm_type = o.var, o.func, o.value, o.imm_type
     return out
 
 

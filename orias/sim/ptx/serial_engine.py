@@ -10,6 +10,8 @@ from orias.sim.core.state import Active, Machine
 
 _TURN: Final = 4000
 """Picks after which a thread that has not ended is preempted."""
+_POLLS: Final = 64
+"""The same for picks that poll memory: other threads must run before what a thread waits for can change."""
 
 
 class SerialEngine(Engine):
@@ -23,6 +25,7 @@ class SerialEngine(Engine):
         super().__init__(m, plans, compile_, max_steps, blocks)
         self._thread = -1
         self._left = 0
+        self._polls = 0
 
     def _pick(self) -> tuple[int, Active, bool]:
         if self.apart or not self.groups:
@@ -37,6 +40,11 @@ class SerialEngine(Engine):
 
     def _choose(self) -> tuple[int, int]:
         self._left -= 1
+        if self.polled:
+            self.polled = False
+            self._polls += 1
+            if self._polls > _POLLS:
+                self._left = 0
         if self._left > 0:
             for pc, group in self.groups.items():
                 if self._thread in group.index:
@@ -45,5 +53,5 @@ class SerialEngine(Engine):
         found = [(int(i), pc) for pc, group in self.groups.items() for i in group.index]
         before = [x for x in found if x[0] < last] if self._left <= 0 and last >= 0 else []
         thread, pc = max(before or found)
-        self._thread, self._left = thread, _TURN
+        self._thread, self._left, self._polls = thread, _TURN, 0
         return pc, thread
