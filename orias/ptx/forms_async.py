@@ -17,7 +17,7 @@ _RED: Final = "!add/min/max/inc/dec/and/or/xor"
 FORMS: Final[dict[str, str]] = {
     "st.async": f"b128 ; M,SV,M? ; weak {_SCOPE} shared::cluster mbarrier::complete_tx::bytes ; 8.1/90 | {_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
     "st.bulk": "- ; M,X,i ; weak shared::cta/shared/shared::cluster ; 8.6!100",
-    "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
+    "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED[1:]} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
     "bar": "- ; u32,u32? ; sync any/all",
     "bar.arrive": "- ; u32,u32 ; ; 2.0/20",
     "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc ; 2.0/20 | u32 s32 ; D,u32,[u32,]P ; !and/or/popc ; 2.0/20",
@@ -144,12 +144,23 @@ LAST: Final[dict[str, str]] = {
     "mbarrier.*": "scope -> @Fv8.0 : scopes on mbarrier operations",
     "tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit": "!sync -> .sync modifier required for instruction '{n}'",
     "cp.async.bulk.tensor": """
-mode=tile::gather4 dst=shared::cta -> @F100 Fv8.6 : .tile::gather4 with destination state space as .shared::cta
-mode=tile::gather4 dst=shared::cluster -> @nTENSOR Fv8.6 : .tile::gather4 with destination state space as .shared::cluster
-mode=im2col::w dst=shared::cta -> @F100 Fv8.6 : .im2col::w with destination state space as .shared::cta
-mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destination state space as .shared::cluster
+mode=tile::gather4/im2col::w dst=shared::cta -> @F100 : .{mode} with destination state space as .shared::cta
+mode=tile::gather4/im2col::w dst=shared::cluster -> @nTENSOR : .{mode} with destination state space as .shared::cluster
+mode=tile::gather4/im2col::w -> @Fv8.6 : .{mode}
 """,
-    "cp.async.bulk.prefetch.tensor": "mode=tile::gather4/im2col::w -> @nTENSOR Fv8.6 : .{mode} with {n}",
+    "cp.async.bulk.prefetch.tensor": """
+!mode -> @F90 Fv8.0 : .tile
+mode=tile::gather4/im2col::w -> @nTENSOR : .{mode} with {n}, Fv8.6 : .{mode}
+""",
+    "red.async": "!op -> Reduction operation is required for instruction '{n}'",
+    "st.async red.async": """
+order=release -> @F100 Fv8.7 : st.async/red.async with .release modifier
+n=st.async order=relaxed | order=release sm=0..99 | order=release isa=0..86 -> Illegal modifier '.{order}' for instruction '{n}'
+order=release !scope !mmio | order=relaxed !scope -> Modifier '.{order}' requires scope with '{n}' instruction
+mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruction '{n}'
+scope=cta -> Illegal modifier '.cta' for instruction '{n}'
+mmio !scope -> Modifier '.mmio' requires scope with '{n}' instruction
+""",
 }
 """Gates of combinations that are reported after those of words."""
 
@@ -161,9 +172,6 @@ MODIFIERS: Final[dict[str, str]] = {
 !.release -> .release modifier required for instruction '{n}'
 !scope -> scope modifier required for instruction '{n}'
 .release !scope -> Modifier '.release' requires scope with '{n}' instruction
-!src =>
-dst!=global -> State space incorrect for instruction '{n}', expected '.global' && State space incorrect for instruction '{n}'
-src!=shared::cta -> State space incorrect for instruction '{n}', expected '.shared::cta' && State space incorrect for instruction '{n}'
 """,
     "cp.async": """
 !src => Unexpected number of state spaces specified in instruction '{n}'
@@ -184,6 +192,7 @@ t0=pred .ballot -> Instruction '{n}' requires '.b32' type with '.{op}' modifier.
     "nanosleep": "t0=s32 -> Instruction '{n}' requires '.u32' type",
     "st.async red.async": """
 mmio -> @F100 Fv8.7 : st.async/red.async with .mmio modifier
+mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruction '{n}'
 mmio order=relaxed/weak -> Modifier '.mmio' cannot be combined with modifier '.{order}'
 order=release scope=cta/cluster -> Illegal modifier '.{scope}' for instruction '{n}' with '.release'
 order=release space=shared::cluster -> Illegal modifier '.shared::cluster' for instruction '{n}' with '.release'
@@ -194,17 +203,12 @@ scope=gpu/sys completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for
 space=global completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.global'
 n=red.async space=shared::cluster !completion -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
 n=red.async !order -> order modifier required for instruction '{n}'
+n=red.async !op -> Reduction operation is required for instruction '{n}'
 n=red.async op=add t0!=u32/s32/u64/s64 | n=red.async op=min/max t0!=u32/s32 | n=red.async op=inc/dec t0!=u32 | n=red.async op=and/or/xor t0!=b32 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
 space=global -> @F100 Fv8.7 : st.async/red.async with .global state space
-space=global sm=0..99 -> State space incorrect for instruction '{n}'
+space=global sm=0..99 | space=global isa=0..86 -> State space incorrect for instruction '{n}'
 space=global vec -> Vector qualifier is not allowed for instruction '{n}'
-order=release -> @F100 Fv8.7 : st.async/red.async with .release modifier
 order=weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
-order=release !scope !mmio | n=red.async order=relaxed !scope -> Modifier '.{order}' requires scope with '{n}' instruction
-n=st.async order=relaxed | order=release sm=0..99 -> Illegal modifier '.{order}' for instruction '{n}'
-scope=cta -> Illegal modifier '.cta' for instruction '{n}'
-mmio !scope -> Modifier '.mmio' requires scope with '{n}' instruction
-mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruction '{n}'
 """,
     "mbarrier.test_wait mbarrier.try_wait": "phase_type=phase_type::conditional -> .parity modifier required for instruction '{n}'",
     "st.bulk": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
@@ -232,7 +236,6 @@ dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared:
     "ignore_oob !dst | ignore_oob dst=shared::cluster -> Illegal modifier '.ignore_oob' for instruction '{n}' with '.{dst}.{src}'\n"
     "order=weak t0=b128 -> Illegal modifier '.weak' for instruction '{n}' with '.b128'\n"
     "dst=shared::cluster src=shared::cta order=relaxed scope=sys/gpu -> Illegal modifier '.{scope}' for instruction '{n}' with '.relaxed.{dst}.{src}'\n"
-    "!completion -> .completion_mechanism modifier required for instruction '{n}'\n"
     "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n"
     "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "fence": """
@@ -311,6 +314,7 @@ dst=shared::cluster/shared::cta src=global | dst=global/shared::cluster src=shar
 else !src => State space incorrect for instruction '{n}' && Unexpected number of state spaces specified in instruction '{n}'
 else => State space incorrect for instruction '{n}'
 n=cp.reduce.async.bulk dst=shared::cluster src=shared::cta cache_hint => Arguments mismatch for instruction '{n}'
+n=cp.async.bulk !completion -> .completion_mechanism modifier required for instruction '{n}'
 dst=global completion!=-/bulk_group | dst!=global completion!=-/mbarrier::complete_tx::bytes -> Illegal modifier '.{completion}' for instruction '{n}'
 dst=shared::cluster src=shared::cta cache_hint -> Illegal modifier '.L2::cache_hint' for instruction '{n}' with '.shared::cluster.shared::cta'
 """,
@@ -374,7 +378,9 @@ count=3 !noComplete sm=0..89 | count=3 !noComplete isa=0..77 -> .noComplete modi
     "fence.proxy": "v1!=-/128 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be 128",
     "tensormap.cp_fenceproxy": """
 v2!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be 128
-!src -> Unexpected number of state spaces specified in instruction '{n}'
+!src => Unexpected number of state spaces specified in instruction '{n}'
+dst!=global -> State space incorrect for instruction '{n}', expected '.global' && State space incorrect for instruction '{n}'
+src!=shared::cta -> State space incorrect for instruction '{n}', expected '.shared::cta' && State space incorrect for instruction '{n}'
 """,
     "tensormap.replace": "".join(
         f"field={fields} v1!=-/0..{last} -> Argument 1 of instruction '{{n}}': value '{{v1}}' expected to be in range"

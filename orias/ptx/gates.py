@@ -200,7 +200,7 @@ LATE: Final[dict[str, str]] = {
     "bulk_group": "F90 Fv8.0 : .bulk_group",
     "mbarrier::arrive::one": "F90 Fv8.6 : .zoneevre::neevir::bar",
     "multicast::cluster": "M90 Mv8.0 : .multicast::cluster",
-    "multicast::cluster::all": "nNEW Fv8.6 : .multicast::cluster::all",
+    "multicast::cluster::all": "Fv8.6 nNEW : .multicast::cluster::all",
     "cp_mask": "F100 Fv8.6 : .cp_mask",
     "num_mipmap_levels": "Fv4.1 : num_mipmap_levels attribute",
     "cta_group::1": "Fv8.6 nTENSOR : .cta_group::1",

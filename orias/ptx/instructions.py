@@ -34,6 +34,7 @@ from orias.ptx.modifier_messages import (
     VECTOR_REMARK,
     advisories,
     illegal,
+    multicast_advisory,
     is_vector_without_type,
     missing,
     refused_priorities,
@@ -57,7 +58,7 @@ _TWO_SPACES: Final = frozenset(
 
 _REQUIRED_LATE: Final = frozenset(("rnd", "cmp", "clamp", "wrap", "test"))
 """Slots whose absence is reported after the first illegal words."""
-_REQUIRED_LAST: Final = frozenset(("level", "scope"))
+_REQUIRED_LAST: Final = frozenset(("scope",))
 """Slots whose absence is reported after all illegal words."""
 _ILLEGAL_EARLY: Final = frozenset(
     ("sat", "approx", "aligned", "uni", "evict", "evict2", "completion", "1d", "2d", "3d", "4d", "5d", "any", "all", "ballot", "up",
@@ -66,13 +67,18 @@ _ILLEGAL_EARLY: Final = frozenset(
 """Words, and slots of words, that are refused before absent ones are reported; spaces too."""
 _REFUSED: Final = (
     "uni any down shuffle ballot dim texture level tensormap evict evict2 space sp warpx alloc cp dealloc ld mma shift st pack::16b unpack::16b cp_mask oob"
-    " completion async::generic tensormap::generic launch_dependents wait mbarrier_init sync_restrict aligned noinc"
+    " cta_group multicast multicast::cluster::all mode completion async::generic tensormap::generic launch_dependents wait mbarrier_init sync_restrict aligned noinc"
     " noComplete sat approx ftz noftz rnd shape col row cmp vec order scope mmio nc kind block_scale scale_vec scale_vectorsize"
     " ashift collector_a collector shiftamt cc NaN xorsign cop component asked wrap clamp scale po permute num trans abs"
     " proxy prefetch"
 )
 _POSITION: Final[dict[str, int]] = {word: k for k, word in enumerate(_REFUSED.split())}
 """Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
+RULES_LAST: Final = frozenset(
+    ("abs", "bar", "barrier.cta", "clusterlaunchcontrol.query_cancel", "cvta", "cvta.to", "fence.proxy", "ldmatrix", "lop3", "neg",
+     "membar", "pmevent", "prefetch", "st", "tanh", "vote")
+)  # fmt: skip
+"""Instructions whose own rules are told after the words that are illegal or too new; those of others precede them."""
 _ONE_SLOT: Final[dict[str, str]] = {"row": "layout", "col": "layout"}
 """Slots of words where an instruction takes none of them, if others: of several words in one slot the last is refused."""
 _ALONE: Final = frozenset(("uni", "any", "down", "shuffle", "ballot"))
@@ -90,6 +96,10 @@ _FEATURES: Final[tuple[frozenset[str], ...]] = (
     frozenset(("cta_group::1", "cta_group::2")),
 )
 """Words by which ptxas selects the form of an instruction, in the order in which it reports those that no form has."""
+_LAST_AT: Final[dict[str, str]] = {"cp": "mode", "mbarrier": "scope", "multimem": "scope", "red": "scope", "st": "scope"}
+"""First part of a name -> the slot with whose words the rows of :data:`LAST` are told; those of others come at the end."""
+Ranked = tuple[int, int, list[str]]
+"""Messages on a word with their rank and, within it, their position."""
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
     "mma": selector_errors,
     "createpolicy.fractional": fraction_errors,
@@ -118,7 +128,7 @@ def _rank(word: str, slot: str) -> int:
         return -1
     if word in SPACES or slot in _ILLEGAL_EARLY or word in _ILLEGAL_EARLY:
         return 0
-    if _POSITION.get(word, _POSITION.get(slot, len(_POSITION))) < _POSITION["sat"]:
+    if _position(word, slot) < _POSITION["sat"]:
         return 0
     return 1 if slot == "shape" else 2
 
@@ -127,8 +137,12 @@ def _first(found: tuple[int, str]) -> int:
     return found[0]
 
 
-def _place(found: tuple[int, int, list[str]]) -> int:
-    return found[1]
+def _order(found: Ranked) -> tuple[int, int]:
+    return found[:2]
+
+
+def _position(word: str, slot: str) -> int:
+    return _POSITION.get(word, _POSITION.get(slot, len(_POSITION)))
 
 
 def _absent(
@@ -221,12 +235,12 @@ def _matrix_facts(name: str, sig: Sig, words: list[str], types: tuple[str, ...])
 class Checked:
     """The checked opcode text: its row (None: not usable), its name, and the messages that every use of it gets.
 
-    ``early``: messages that precede those on operands; ``errors``: the others; ``notes``: (severity, message) of warnings and advisories; ``values``: operands must be
+    ``early``: messages that precede those on operands; ``late``: those that follow the rules on operands; ``errors``: the others; ``notes``: (severity, message) of warnings and advisories; ``values``: operands must be
     checked at every use, because a rule depends on their values; ``facts``: the facts that rules on operands test;
     ``ruled``: there are such rules.
     """
 
-    __slots__ = ("early", "errors", "facts", "name", "notes", "row", "ruled", "types", "values")
+    __slots__ = ("early", "errors", "facts", "late", "name", "notes", "row", "ruled", "types", "values")
 
     def __init__(self, name: str) -> None:
         self.name: Final[str] = name
@@ -234,6 +248,7 @@ class Checked:
         self.types: tuple[str, ...] = ()
         self.early: Final[list[str]] = []
         self.errors: Final[list[str]] = []
+        self.late: Final[list[str]] = []
         self.notes: Final[list[tuple[str, str]]] = []
         self.values: bool = False
         self.ruled: bool = False
@@ -297,13 +312,16 @@ class Checker:
             facts = label_facts(name, types)
         if "::" in sig.name:
             facts["named"] = sig.name
-        self._spaces(result, row, words)
+        ranked: list[Ranked] = []
+        self._spaces(result, row, words, ranked)
         if row.open:
             choices = [w for slot, w in sig.mods.items() if slot not in ("mode", "shape", "space")]
             errors.extend(apply(MODIFIERS.of(name), facts, choices, self.place))
         else:
-            self._modifiers(result, sig, row, words, facts)
-        self._gates(result, sig, row, words, facts)
+            self._modifiers(result, sig, row, words, facts, ranked)
+        self._gates(result, sig, row, words, facts, ranked)
+        for _, _, found in sorted(ranked, key=_order):
+            result.late.extend(found)
         errors[:0] = apply(FIRST.of(name), facts, words, self.place)
         if any(e.startswith("Unexpected instruction types") for e in errors):
             result.row = None
@@ -354,7 +372,7 @@ class Checker:
         else:
             result.errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
 
-    def _spaces(self, result: Checked, row: Row, words: list[str]) -> None:
+    def _spaces(self, result: Checked, row: Row, words: list[str], ranked: list[Ranked]) -> None:
         """Adds the messages on too many state spaces."""
         name = result.name
         spaces = sum(w in SPACES for w in words)
@@ -366,16 +384,18 @@ class Checker:
                 result.early.extend(_too_many_spaces(name, spaces))
         elif not row.open and spaces > 1 and not row.words.isdisjoint(SPACES):
             result.early.extend(["Multiple state spaces specified"] * (spaces - 2))
-            result.errors.extend(_too_many_spaces(name, spaces))
+            ranked.append((0, _POSITION["space"], _too_many_spaces(name, spaces)))
 
-    def _modifiers(self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> None:
-        """Checks the modifier words against those of the row, and the rules between them."""
+    def _modifiers(
+        self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str], ranked: list[Ranked]
+    ) -> None:
+        """Checks the modifier words against those of the row, and the rules between them; adds to ``ranked`` what is told by rank."""
         name = result.name
         errors = result.errors
         allowed = row.words
         slots: dict[str, str] = {}
-        wrong: dict[str, tuple[int, int, list[str]]] = {}
-        """Slot -> rank, place and messages of the last word in it, if it is illegal."""
+        wrong: dict[str, Ranked] = {}
+        """Slot -> the last word in it, if it is illegal."""
         for word in words:
             slot = slot_of(name, word)
             if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
@@ -384,30 +404,33 @@ class Checker:
                 wrong.pop(slot, None)
             slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
-                place = _POSITION.get(word, _POSITION.get(slot, len(_POSITION)))
                 found = illegal(word, slot, name, row, result.types, self.place)
                 if slot in ("evict", "evict2"):
                     earlier = wrong.pop("evict", None)
                     found = refused_priorities(found, earlier[2] if earlier else [])
                     slot = "evict"
-                wrong[_ONE_SLOT.get(word, slot)] = (_rank(word, slot), place, found)
+                wrong[_ONE_SLOT.get(word, slot)] = (_rank(word, slot), _position(word, slot), found)
         absent = _absent(name, row, result.types, words, slots)
-        refused = sorted(wrong.values(), key=_place)
-        lone, first, second, third = [
-            [m for rank, _, found in refused if rank == k for m in found] for k in range(-1, 3)
-        ]
-        before = [m for m in absent[0] if m.startswith("Illegal reduction operation")]
-        rest = [m for m in absent[0] if m not in before]
-        for found in (before, lone, rest, first, absent[1], second, third, absent[2]):
-            errors.extend(found)
+        errors.extend([m for m in absent[0] if m.startswith("Illegal reduction operation")])
+        errors.extend([m for rank, _, refused in wrong.values() if rank < 0 for m in refused])
+        errors.extend([m for m in absent[0] if not m.startswith("Illegal reduction operation")])
+        ranked.extend([x for x in wrong.values() if x[0] >= 0])
+        ranked.append((1, -1, absent[1]))
         rules = MODIFIERS.of(name)
+        found = []
         if rules:
             if slots != sig.mods or "isa" not in facts:
                 facts = opcode_facts(name, words, result.types, {**sig.mods, **slots}, self.place)
                 facts.update(_matrix_facts(name, sig, words, result.types))
-            errors.extend(apply(rules, facts, words, self.place))
+            found = apply(rules, facts, words, self.place)
+        if name in RULES_LAST:
+            ranked.extend([(3, 0, absent[2]), (3, 1, found)])
+        else:
+            errors.extend([*absent[2], *found])
 
-    def _gates(self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> None:
+    def _gates(
+        self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str], ranked: list[Ranked]
+    ) -> None:
         """Version and target gates that need no operands, in ptxas's order: words, the instruction, combinations, words."""
         place = self.place
         name = result.name
@@ -429,8 +452,14 @@ class Checker:
                 continue
             if word in LATE and not (word == "cluster" and "scope" not in sig.mods):
                 gate = SPARSE.get(word) if "sp" in sig.mods else None
-                result.errors.extend(messages(gate or LATE[word], place, facts))
-        result.errors.extend(apply(LAST.of(name), facts, words, place))
+                slot = slot_of(name, word)
+                found = messages(gate or LATE[word], place, facts)
+                if slot == "multicast":
+                    found.extend(multicast_advisory(name, place))
+                ranked.append((_rank(word, slot), _position(word, slot), found))
+        at = _LAST_AT.get(name.split(".")[0])
+        rank, position = (_rank(at, at), _POSITION[at]) if at else (3, 2)
+        ranked.append((rank, position, apply(LAST.of(name), facts, words, place)))
         if sig.name in ("shfl", "vote") and "sync" not in sig.mods:
             if place.version >= 64 and place.reaches(70):
                 result.errors.append(
