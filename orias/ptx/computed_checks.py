@@ -43,7 +43,7 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     dim = mods.get("dim", "")
     rank = int(dim[0]) if dim[:1].isdigit() else 0
     at = 0 if mods.get("dst") == "global" else 1
-    if len(instr.ops) <= at:
+    if len(instr.ops) <= at or (at == 0 and "src" not in mods and "prefetch" not in name):
         return []
     wrong = _plain_errors(name, instr.ops, at)
     if wrong:

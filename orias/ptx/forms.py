@@ -2,7 +2,7 @@
 
 from typing import Final, final
 
-from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, Instr, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, O_VEC, Instr, Operand, Sig
 from orias.ptx.instructions import RULES_LAST, Checked, Checker
 from orias.ptx.modifier_messages import ADVISORY, VECTOR_REMARK
 from orias.ptx.opcode import DIRECTIVE_WORD, OpcodeError, parse_opcode
@@ -101,7 +101,8 @@ class Forms:
             for message in [*sizes, *checked.errors, *checked.late]:
                 state.error(message, line, instr.column)
             for severity, note in checked.notes:
-                state.note(severity, note, line)
+                if severity != "info":
+                    state.note(severity, note, line)
             return
         messages = self._operands(checked, instr)
         mismatch = f"Arguments mismatch for instruction '{checked.name}'"
@@ -137,13 +138,20 @@ class Forms:
         """Reports the errors of the opcode, those ``after`` them, those of the rules on operands and the remarks; whether there are any."""
         state = self.state
         line = instr.line
+        for severity, note in checked.notes:
+            if severity == "info":
+                state.note(severity, note, line)
+        if any(m.startswith("Vector qualifier is not allowed") for m in (*checked.errors, *rules)):
+            vectors = sum(op.kind == O_VEC for op in instr.ops)
+            after.extend([f"Vector operand is not allowed for instruction '{checked.name}'"] * vectors)
         both = [*checked.late, *rules] if checked.name in RULES_LAST else [*rules, *checked.late]
         self._report([*checked.errors, *both, *after], instr)
         _index_to_address(instr, checked)
         odd = _odd_function_address(instr)
         notes = [*checked.notes, ("warning", odd)] if odd else checked.notes
         for severity, note in notes:
-            state.note(severity, note, line)
+            if severity != "info":
+                state.note(severity, note, line)
         return bool(checked.errors or checked.late or after or rules or notes)
 
 

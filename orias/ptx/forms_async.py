@@ -85,7 +85,7 @@ FORMS: Final[dict[str, str]] = {
     " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak/volatile cta/cluster/gpu/sys !sync !aligned ; Fv8.3 N90",
     "tensormap.query.alloc_class_large": f"b1024 ; =P,M ; global/{_MBARC} ; Fv9.5 N90a/NEW",
     "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; !mbarrier::complete_tx::bytes shared::cta/shared/shared::cluster multicast::cluster::all ; 8.6!100",
-    "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6/100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6/100",
+    "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6!100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6!100",
     # control flow
     "bra": "- ; L ; uni",
     "brx.idx": "- ; u32,L ; uni ; 6.0/30",
@@ -192,7 +192,7 @@ t0=pred .ballot -> Instruction '{n}' requires '.b32' type with '.{op}' modifier.
     "nanosleep": "t0=s32 -> Instruction '{n}' requires '.u32' type",
     "st.async red.async": """
 mmio -> @F100 Fv8.7 : st.async/red.async with .mmio modifier
-mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruction '{n}'
+mmio !order -> Modifier '.mmio' requires modifier '.release' for instruction '{n}'
 mmio order=relaxed/weak -> Modifier '.mmio' cannot be combined with modifier '.{order}'
 order=release scope=cta/cluster -> Illegal modifier '.{scope}' for instruction '{n}' with '.release'
 order=release space=shared::cluster -> Illegal modifier '.shared::cluster' for instruction '{n}' with '.release'
@@ -223,6 +223,7 @@ t0=b32 query=is_canceled | t0=b32 query=get_first_ctaid !vec | t0=b32 query!=get
     "cp.async.bulk.prefetch.tensor": "!dim -> .dim modifier required for instruction '{n}'",
     "cp.async.bulk.tensor": """
 !dst | !src | dst=shared::cta/shared::cluster src!=-/global | dst=global src!=-/shared::cta -> State space incorrect for instruction '{n}'
+!src -> Unexpected number of state spaces specified in instruction '{n}'
 !dim -> .dim modifier required for instruction '{n}'
 !completion -> .completion_mechanism modifier required for instruction '{n}'
 dst=global cta_group -> Arguments mismatch for instruction '{n}'
@@ -289,7 +290,7 @@ count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComp
     "mbarrier.*": "order !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "st.async red.async": """
 n=st.async count=3 scope=gpu/sys space!=global -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
-n=st.async count=3 !space !completion width!=8/16 -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
+n=st.async count=3 !space !completion !mmio !scope order=-/weak width!=8/16 isa=81.. sm=90.. -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
 count=2 vec space!=global -> Vector qualifier is not allowed for instruction '{n}'
 """,
     "elect": "a0!=pair -> Predicate output expected for instruction '{n}'",

@@ -218,8 +218,8 @@ def _late_order(name: str, words: list[str]) -> list[str]:
         w for w in dict.fromkeys(words) if SLOT_OF.get(w) not in ("completion", "cta_group") or last[SLOT_OF[w]] == w
     ]
     ends = [w for w in kept if SLOT_OF.get(w) == "completion"]
-    begins = [w for w in kept if w.startswith("shared::")]
-    return [*begins, *[w for w in kept if w not in ends and w not in begins], *ends]
+    begins = [w for w in kept if w in SPACES][: 9 if name in _TWO_SPACES else 1]
+    return [*begins, *[w for w in kept if w not in ends and w not in SPACES], *ends]
 
 
 def _matrix_facts(name: str, sig: Sig, words: list[str], types: tuple[str, ...]) -> dict[str, str]:
@@ -310,6 +310,10 @@ class Checker:
             facts.update(_matrix_facts(name, sig, words, types))
         else:
             facts = label_facts(name, types)
+        spaces = [w for w in words if w in SPACES]
+        if len(spaces) > 1 and name not in _TWO_SPACES:
+            facts["space"] = spaces[0]
+            facts["where"] = f".{spaces[0]}"
         if "::" in sig.name:
             facts["named"] = sig.name
         ranked: list[Ranked] = []
@@ -402,7 +406,8 @@ class Checker:
                 continue
             if slot == "rnd" and word in allowed:
                 wrong.pop(slot, None)
-            slots[slot] = word
+            if slot != "space" or name in _TWO_SPACES or slot not in slots:
+                slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
                 found = illegal(word, slot, name, row, result.types, self.place)
                 if slot in ("evict", "evict2"):
