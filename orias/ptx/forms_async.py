@@ -82,7 +82,7 @@ FORMS: Final[dict[str, str]] = {
     " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode"
     "/swizzle_atomicity ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,i ; global/shared/shared::cta/shared::cluster"
-    " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak/volatile cta/cluster/gpu/sys !sync !aligned ; Fv8.3 N90",
+    " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak cta/cluster/gpu/sys sync !aligned ; Fv8.3 N90",
     "tensormap.query.alloc_class_large": f"b1024 ; =P,M ; global/{_MBARC} ; Fv9.5 N90a/NEW",
     "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; !mbarrier::complete_tx::bytes shared::cta/shared/shared::cluster multicast::cluster::all ; 8.6!100",
     "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6!100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6!100",
@@ -148,6 +148,8 @@ mode=tile::gather4/im2col::w dst=shared::cta -> @F100 : .{mode} with destination
 mode=tile::gather4/im2col::w dst=shared::cluster -> @nTENSOR : .{mode} with destination state space as .shared::cluster
 mode=tile::gather4/im2col::w -> @Fv8.6 : .{mode}
 """,
+    "cp.async.bulk": "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
+    "tensormap.cp_fenceproxy": "!sync -> .sync modifier required for instruction '{n}'",
     "cp.async.bulk.prefetch.tensor": """
 !mode -> @F90 Fv8.0 : .tile
 mode=tile::gather4/im2col::w -> @nTENSOR : .{mode} with {n}, Fv8.6 : .{mode}
@@ -172,6 +174,7 @@ MODIFIERS: Final[dict[str, str]] = {
 !.release -> .release modifier required for instruction '{n}'
 !scope -> scope modifier required for instruction '{n}'
 .release !scope -> Modifier '.release' requires scope with '{n}' instruction
+!sync -> .sync modifier required for instruction '{n}'
 """,
     "cp.async": """
 !src => Unexpected number of state spaces specified in instruction '{n}'
@@ -237,11 +240,11 @@ dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared:
     "ignore_oob !dst | ignore_oob dst=shared::cluster -> Illegal modifier '.ignore_oob' for instruction '{n}' with '.{dst}.{src}'\n"
     "order=weak t0=b128 -> Illegal modifier '.weak' for instruction '{n}' with '.b128'\n"
     "dst=shared::cluster src=shared::cta order=relaxed scope=sys/gpu -> Illegal modifier '.{scope}' for instruction '{n}' with '.relaxed.{dst}.{src}'\n"
-    "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n"
-    "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
+    "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n",
     "fence": """
 !scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster -> Scope modifier required for instruction 'fence'
 !scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster order -> Modifier '.{order}' requires scope with 'fence' instruction
+!scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster !order -> Modifier '.acq_rel' requires scope with 'fence' instruction
 """,
 }
 """Rules between the modifiers and types of an opcode."""

@@ -34,9 +34,9 @@ from orias.ptx.modifier_messages import (
     VECTOR_REMARK,
     advisories,
     illegal,
-    multicast_advisory,
     is_vector_without_type,
     missing,
+    multicast_advisory,
     refused_priorities,
     unexpected,
     without_sync,
@@ -96,8 +96,16 @@ _FEATURES: Final[tuple[frozenset[str], ...]] = (
     frozenset(("cta_group::1", "cta_group::2")),
 )
 """Words by which ptxas selects the form of an instruction, in the order in which it reports those that no form has."""
-_LAST_AT: Final[dict[str, str]] = {"cp": "mode", "mbarrier": "scope", "multimem": "scope", "red": "scope", "st": "scope"}
-"""First part of a name -> the slot with whose words the rows of :data:`LAST` are told; those of others come at the end."""
+_LAST_AT: Final[dict[str, str]] = {
+    "cp": "mode",
+    "cp.async.bulk": "scope",
+    "mbarrier": "scope",
+    "multimem": "scope",
+    "red": "scope",
+    "st": "scope",
+    "tensormap": "aligned",
+}
+"""First part of a name, or a whole one -> the slot with whose words the rows of :data:`LAST` are told; those of others come at the end."""
 Ranked = tuple[int, int, list[str]]
 """Messages on a word with their rank and, within it, their position."""
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
@@ -462,7 +470,7 @@ class Checker:
                 if slot == "multicast":
                     found.extend(multicast_advisory(name, place))
                 ranked.append((_rank(word, slot), _position(word, slot), found))
-        at = _LAST_AT.get(name.split(".")[0])
+        at = _LAST_AT.get(name) or _LAST_AT.get(name.split(".")[0])
         rank, position = (_rank(at, at), _POSITION[at]) if at else (3, 2)
         ranked.append((rank, position, apply(LAST.of(name), facts, words, place)))
         if sig.name in ("shfl", "vote") and "sync" not in sig.mods:
