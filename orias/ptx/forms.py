@@ -3,11 +3,12 @@
 from typing import Final, final
 
 from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, O_VEC, Instr, Operand, Sig
-from orias.ptx.instructions import RULES_LAST, Checked, Checker
+from orias.ptx.instructions import Checked, Checker
 from orias.ptx.modifier_messages import ADVISORY, VECTOR_REMARK
 from orias.ptx.opcode import DIRECTIVE_WORD, OpcodeError, parse_opcode
 from orias.ptx.operand_checks import illegal_vector_sizes
 from orias.ptx.parser_state import MOST_SYMBOLS, State
+from orias.ptx.word_order import RULES_LAST
 
 PLAIN: Final = 0
 BRANCH: Final = 1

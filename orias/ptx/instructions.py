@@ -49,40 +49,25 @@ from orias.ptx.rules import apply
 from orias.ptx.targets import number_of, suffix_of
 from orias.ptx.wgmma_checks import wgmma_facts
 from orias.ptx.wmma_checks import wmma_facts
+from orias.ptx.word_order import (
+    RULES_LAST,
+    TWO_SPACES,
+    Ranked,
+    in_order,
+    late_order,
+    place_of_last_rules,
+    position,
+    rank,
+)
 
 _LONGEST: Final = 6
-_TWO_SPACES: Final = frozenset(
-    ("cp.async", "cp.async.bulk", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk",
-     "cp.reduce.async.bulk.tensor", "tensormap.cp_fenceproxy", "membar.proxy", "fence.proxy")
-)  # fmt: skip
 
 _REQUIRED_LATE: Final = frozenset(("rnd", "cmp", "clamp", "wrap", "test"))
 """Slots whose absence is reported after the first illegal words."""
 _REQUIRED_LAST: Final = frozenset(("scope",))
 """Slots whose absence is reported after all illegal words."""
-_ILLEGAL_EARLY: Final = frozenset(
-    ("sat", "approx", "aligned", "uni", "evict", "evict2", "completion", "1d", "2d", "3d", "4d", "5d", "any", "all", "ballot", "up",
-     "down", "bfly", "idx")
-)  # fmt: skip
-"""Words, and slots of words, that are refused before absent ones are reported; spaces too."""
-_REFUSED: Final = (
-    "uni any down shuffle ballot dim texture level tensormap evict evict2 space sp warpx alloc cp dealloc ld mma shift st pack::16b unpack::16b cp_mask oob"
-    " cta_group multicast multicast::cluster::all mode completion async::generic tensormap::generic launch_dependents wait mbarrier_init sync_restrict aligned noinc"
-    " noComplete sat approx ftz noftz rnd shape col row cmp vec order scope mmio nc kind block_scale scale_vec scale_vectorsize"
-    " ashift collector_a collector shiftamt cc NaN xorsign cop component asked wrap clamp scale po permute num trans abs"
-    " proxy prefetch"
-)
-_POSITION: Final[dict[str, int]] = {word: k for k, word in enumerate(_REFUSED.split())}
-"""Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
-RULES_LAST: Final = frozenset(
-    ("abs", "bar", "barrier.cta", "clusterlaunchcontrol.query_cancel", "cvta", "cvta.to", "fence.proxy", "ldmatrix", "lop3", "neg",
-     "membar", "pmevent", "prefetch", "st", "tanh", "vote")
-)  # fmt: skip
-"""Instructions whose own rules are told after the words that are illegal or too new; those of others precede them."""
 _ONE_SLOT: Final[dict[str, str]] = {"row": "layout", "col": "layout"}
 """Slots of words where an instruction takes none of them, if others: of several words in one slot the last is refused."""
-_ALONE: Final = frozenset(("uni", "any", "down", "shuffle", "ballot"))
-"""Slots of words that are refused before all other messages on words."""
 _OPERATIONS: Final = frozenset(("add", "and", "cas", "max", "min", "or", "popc", "xor"))
 _FEATURES: Final[tuple[frozenset[str], ...]] = (
     frozenset(("sync",)),
@@ -96,18 +81,6 @@ _FEATURES: Final[tuple[frozenset[str], ...]] = (
     frozenset(("cta_group::1", "cta_group::2")),
 )
 """Words by which ptxas selects the form of an instruction, in the order in which it reports those that no form has."""
-_LAST_AT: Final[dict[str, str]] = {
-    "cp": "mode",
-    "cp.async.bulk": "scope",
-    "mbarrier": "scope",
-    "multimem": "scope",
-    "red": "scope",
-    "st": "scope",
-    "tensormap": "aligned",
-}
-"""First part of a name, or a whole one -> the slot with whose words the rows of :data:`LAST` are told; those of others come at the end."""
-Ranked = tuple[int, int, list[str]]
-"""Messages on a word with their rank and, within it, their position."""
 _COMPUTED: Final[dict[str, Callable[[str, Instr], list[str]]]] = {
     "mma": selector_errors,
     "createpolicy.fractional": fraction_errors,
@@ -130,27 +103,8 @@ def variant(text: str) -> tuple[str, list[str]]:
     return "", parts[1:]
 
 
-def _rank(word: str, slot: str) -> int:
-    """When an illegal word is reported: -1 and 0 before, 1 and 2 after the absence of words of the middle rank."""
-    if slot in _ALONE:
-        return -1
-    if word in SPACES or slot in _ILLEGAL_EARLY or word in _ILLEGAL_EARLY:
-        return 0
-    if _position(word, slot) < _POSITION["sat"]:
-        return 0
-    return 1 if slot == "shape" else 2
-
-
 def _first(found: tuple[int, str]) -> int:
     return found[0]
-
-
-def _order(found: Ranked) -> tuple[int, int]:
-    return found[:2]
-
-
-def _position(word: str, slot: str) -> int:
-    return _POSITION.get(word, _POSITION.get(slot, len(_POSITION)))
 
 
 def _absent(
@@ -214,20 +168,9 @@ def _foreign_feature(name: str, words: list[str]) -> str:
 
 def _too_many_spaces(name: str, spaces: int) -> list[str]:
     """The message on more state spaces than an instruction takes."""
-    if name not in _TWO_SPACES:
+    if name not in TWO_SPACES:
         return [f"Unexpected number of state spaces specified in instruction '{name}'"]
     return ["Multiple state spaces specified"] if spaces > 2 else []
-
-
-def _late_order(name: str, words: list[str]) -> list[str]:
-    """The words whose gates come last, in ptxas's order; of completion mechanisms and groups of CTAs only the last word counts."""
-    last = {SLOT_OF.get(w, ""): w for w in words}
-    kept = [
-        w for w in dict.fromkeys(words) if SLOT_OF.get(w) not in ("completion", "cta_group") or last[SLOT_OF[w]] == w
-    ]
-    ends = [w for w in kept if SLOT_OF.get(w) == "completion"]
-    begins = [w for w in kept if w in SPACES][: 9 if name in _TWO_SPACES else 1]
-    return [*begins, *[w for w in kept if w not in ends and w not in SPACES], *ends]
 
 
 def _matrix_facts(name: str, sig: Sig, words: list[str], types: tuple[str, ...]) -> dict[str, str]:
@@ -237,6 +180,14 @@ def _matrix_facts(name: str, sig: Sig, words: list[str], types: tuple[str, ...])
     if name == "wgmma.mma_async":
         return wgmma_facts(sig, types)
     return wmma_facts(name, sig, words, types) if name.startswith("wmma.") else {}
+
+
+def _first_space(name: str, words: list[str], facts: dict[str, str]) -> None:
+    """Sets the fact of the state space where there are several, but one counts: the first."""
+    spaces = [w for w in words if w in SPACES]
+    if len(spaces) > 1 and name not in TWO_SPACES:
+        facts["space"] = spaces[0]
+        facts["where"] = f".{spaces[0]}"
 
 
 @final
@@ -318,10 +269,7 @@ class Checker:
             facts.update(_matrix_facts(name, sig, words, types))
         else:
             facts = label_facts(name, types)
-        spaces = [w for w in words if w in SPACES]
-        if len(spaces) > 1 and name not in _TWO_SPACES:
-            facts["space"] = spaces[0]
-            facts["where"] = f".{spaces[0]}"
+        _first_space(name, words, facts)
         if "::" in sig.name:
             facts["named"] = sig.name
         ranked: list[Ranked] = []
@@ -332,7 +280,7 @@ class Checker:
         else:
             self._modifiers(result, sig, row, words, facts, ranked)
         self._gates(result, sig, row, words, facts, ranked)
-        for _, _, found in sorted(ranked, key=_order):
+        for _, _, found in sorted(ranked, key=in_order):
             result.late.extend(found)
         errors[:0] = apply(FIRST.of(name), facts, words, self.place)
         if any(e.startswith("Unexpected instruction types") for e in errors):
@@ -391,12 +339,12 @@ class Checker:
         if name == "fence.proxy" and spaces < 3:
             if spaces == 2:
                 result.errors.append(f"Unexpected number of state spaces specified in instruction '{name}'")
-        elif name in _TWO_SPACES:
+        elif name in TWO_SPACES:
             if row.open or not row.words.isdisjoint(SPACES):
                 result.early.extend(_too_many_spaces(name, spaces))
         elif not row.open and spaces > 1 and not row.words.isdisjoint(SPACES):
             result.early.extend(["Multiple state spaces specified"] * (spaces - 2))
-            ranked.append((0, _POSITION["space"], _too_many_spaces(name, spaces)))
+            ranked.append((0, position("space", "space"), _too_many_spaces(name, spaces)))
 
     def _modifiers(
         self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str], ranked: list[Ranked]
@@ -414,7 +362,7 @@ class Checker:
                 continue
             if slot == "rnd" and word in allowed:
                 wrong.pop(slot, None)
-            if slot != "space" or name in _TWO_SPACES or slot not in slots:
+            if slot != "space" or name in TWO_SPACES or slot not in slots:
                 slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
                 found = illegal(word, slot, name, row, result.types, self.place)
@@ -422,10 +370,10 @@ class Checker:
                     earlier = wrong.pop("evict", None)
                     found = refused_priorities(found, earlier[2] if earlier else [])
                     slot = "evict"
-                wrong[_ONE_SLOT.get(word, slot)] = (_rank(word, slot), _position(word, slot), found)
+                wrong[_ONE_SLOT.get(word, slot)] = (rank(word, slot), position(word, slot), found)
         absent = _absent(name, row, result.types, words, slots)
         errors.extend([m for m in absent[0] if m.startswith("Illegal reduction operation")])
-        errors.extend([m for rank, _, refused in wrong.values() if rank < 0 for m in refused])
+        errors.extend([m for x in sorted(wrong.values(), key=in_order) if x[0] < 0 for m in x[2]])
         errors.extend([m for m in absent[0] if not m.startswith("Illegal reduction operation")])
         ranked.extend([x for x in wrong.values() if x[0] >= 0])
         ranked.append((1, -1, absent[1]))
@@ -458,21 +406,8 @@ class Checker:
             found.extend(apply(gates, facts, words, place))
         if found:
             result.errors[:0] = found
-        for word in _late_order(name, words):
-            if (word in PRODUCT_WORDS or word in RESTRICTIONS) and word not in row.words:
-                continue  # reported with the refusal
-            if word in ("shared::cta", "shared::cluster") and name in _TWO_SPACES and name != "fence.proxy":
-                continue
-            if word in LATE and not (word == "cluster" and "scope" not in sig.mods):
-                gate = SPARSE.get(word) if "sp" in sig.mods else None
-                slot = slot_of(name, word)
-                found = messages(gate or LATE[word], place, facts)
-                if slot == "multicast":
-                    found.extend(multicast_advisory(name, place))
-                ranked.append((_rank(word, slot), _position(word, slot), found))
-        at = _LAST_AT.get(name) or _LAST_AT.get(name.split(".")[0])
-        rank, position = (_rank(at, at), _POSITION[at]) if at else (3, 2)
-        ranked.append((rank, position, apply(LAST.of(name), facts, words, place)))
+        ranked.extend(self._late_gates(name, sig, row, words, facts))
+        ranked.append((*place_of_last_rules(name), apply(LAST.of(name), facts, words, place)))
         if sig.name in ("shfl", "vote") and "sync" not in sig.mods:
             if place.version >= 64 and place.reaches(70):
                 result.errors.append(
@@ -482,6 +417,23 @@ class Checker:
             else:
                 result.notes.extend([("warning", m) for m in without_sync(sig.name, place)])
         result.notes.extend(advisories(name, sig, words, place))
+
+    def _late_gates(self, name: str, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> list[Ranked]:
+        """The gates of words that follow those of the instruction."""
+        found: list[Ranked] = []
+        for word in late_order(name, words):
+            if (word in PRODUCT_WORDS or word in RESTRICTIONS) and word not in row.words:
+                continue  # reported with the refusal
+            if word in ("shared::cta", "shared::cluster") and name in TWO_SPACES and name != "fence.proxy":
+                continue
+            if word in LATE and not (word == "cluster" and "scope" not in sig.mods):
+                gate = SPARSE.get(word) if "sp" in sig.mods else None
+                unmet = messages(gate or LATE[word], self.place, facts)
+                slot = slot_of(name, word)
+                if slot == "multicast":
+                    unmet.extend(multicast_advisory(name, self.place))
+                found.append((rank(word, slot), position(word, slot), unmet))
+        return found
 
     def operands(self, checked: Checked, instr: Instr) -> list[str]:
         """Checks the operands of an instruction whose opcode is in the table; returns the messages, arguments first."""
