@@ -109,6 +109,7 @@ INSTEAD: Final[dict[str, str]] = {
 """Gates that replace the gate of the form row if a row here holds."""
 
 FIRST: Final[dict[str, str]] = {
+    "cp.async.bulk": "t0=b128 order!=relaxed isa=0..92 -> Unexpected instruction types specified for '{n}'",
     "tcgen05.wait": """
 !named -> .wait::<ld/st> modifier required for instruction '{n}'
 !aligned -> .aligned modifier required for instruction '{n}'

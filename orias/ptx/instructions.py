@@ -282,7 +282,11 @@ class Checker:
         self._gates(result, sig, row, words, facts, ranked)
         for _, _, found in sorted(ranked, key=in_order):
             result.late.extend(found)
-        errors[:0] = apply(FIRST.of(name), facts, words, self.place)
+        first = apply(FIRST.of(name), facts, words, self.place)
+        if any(e.startswith("Unexpected instruction types") for e in first):
+            errors.clear()
+            result.late.clear()
+        errors[:0] = first
         if any(e.startswith("Unexpected instruction types") for e in errors):
             result.row = None
         result.facts = facts
