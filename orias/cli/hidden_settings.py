@@ -28,6 +28,8 @@ def hidden_options(c: Command, s: "Settings") -> None:
         s.warn("'--sw200387803' is a deprecated option, It will be removed in future release and is not recommended")
     if c.flag("blocks-are-clusters") and older_than(arch, 90):
         s.warn(f"Command line option '--blocks-are-clusters' not supported for '{arch}', will be ignored")
+    if c.flag("preserve-relocs") and not older_than(arch, 90):
+        s.warn(f"'--preserve-relocs' option is not fully implemented for '{arch}' and may not work as expected")
     if c.has("disable-smem-reservation") and older_than(arch, 90):
         s.warn(f"Option 'disable-smem-reservation' not supported for gpu architecture '{arch}', will be ignored")
     if c.has("ptx-length") and not c.has("okey"):

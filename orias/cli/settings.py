@@ -192,7 +192,7 @@ def _refuse(c: Command) -> None:
             continue
         if name == "sanitize" and (value == "threadsteer" or c.flag("compile-as-tools-patch")):
             continue
-        if name == "blocks-are-clusters" and older_than(c.values.get("gpu-name", Options().arch), 90):
+        if name == "preserve-relocs" and not older_than(c.values.get("gpu-name", Options().arch), 90):
             continue
         raise UsageError(f"Option '--{name}' is not supported by Orias")
 
@@ -244,6 +244,8 @@ def settings(c: Command) -> Settings:
     o.suppress_debug_info = c.flag("suppress-debug-info")
     o.compile_only = c.flag("compile-only")
     o.extensible = c.flag("extensible-whole-program")
+    o.force_rela = c.flag("force-rela")
+    o.blocks_are_clusters = c.flag("blocks-are-clusters") and not older_than(arch, 90)
     o.entries = c.lists.get("entry", [])
     o.def_load_cache = c.values.get("def-load-cache", "")
     o.def_store_cache = c.values.get("def-store-cache", "")
