@@ -3,10 +3,12 @@
 python -m tools.debug_info.compare_locals FILE.ptx ... [--arch sm_80]
 
 A place is a function, a register and a PTX line, at one of whose instructions the table of registers (`.nv_debug_info_reg_sass`)
-says where the register's value is.  Prints how many places each has, and how many of ptxas's Orias has too.
+says where the register's value is.  Not counted: registers of ptxas's own routines, and the line that writes the register, where
+the value is there only if the line has several instructions.  Prints how many places each has, and how many of ptxas's Orias has too.
 """
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -39,6 +41,15 @@ def places(cubin: bytes) -> tuple[set[Place], set[tuple[str, int]]]:
     return out, known
 
 
+def is_counted(place: Place, text: list[str]) -> bool:
+    """Whether a place is one of the program's own registers, at a line that does not write it."""
+    _, register, line = place
+    if "__cuda" in register or not 0 < line <= len(text):
+        return False
+    written = re.match(r"\s*(?:@!?\S+\s+)?\{?\s*[a-z][\w.:]*\s+(\{[^}]*\}|[^,;]*)", text[line - 1])
+    return written is None or register not in re.findall(r"[%\w$]+", written[1])
+
+
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("files", nargs="+", type=Path)
@@ -64,6 +75,9 @@ def main() -> int:
                 theirs, _ = places(out.read_bytes())
             except StopIteration:
                 continue
+        lines = text.splitlines()
+        theirs = {x for x in theirs if is_counted(x, lines)}
+        ours = {x for x in ours if is_counted(x, lines)}
         shared = {x for x in theirs if (x[0], x[2]) in our_lines}
         counts = [len(theirs), len(ours), len(theirs & ours), len(shared)]
         totals = [x + y for x, y in zip(totals, counts, strict=True)]
