@@ -27,7 +27,9 @@ Place = tuple[str, str, int]
 def places(cubin: bytes) -> tuple[set[Place], set[tuple[str, int]]]:
     """The places of a cubin, and its lines: (function, line) with instructions."""
     file = ElfFile(cubin)
-    lines = {file.sections[index].name.removeprefix(".text."): rows for index, rows in line_tables(file, PTX_LINE).items()}
+    lines = {
+        file.sections[index].name.removeprefix(".text."): rows for index, rows in line_tables(file, PTX_LINE).items()
+    }
     out: set[Place] = set()
     known = {(name, row.line) for name, rows in lines.items() for row in rows}
     for name, rows in tables(cubin).items():
@@ -81,7 +83,9 @@ def main() -> int:
         shared = {x for x in theirs if (x[0], x[2]) in our_lines}
         counts = [len(theirs), len(ours), len(theirs & ours), len(shared)]
         totals = [x + y for x, y in zip(totals, counts, strict=True)]
-        print(f"{path.name}: ptxas {counts[0]}, orias {counts[1]}, both {counts[2]}; at lines that both have {counts[3]}")
+        print(
+            f"{path.name}: ptxas {counts[0]}, orias {counts[1]}, both {counts[2]}; at lines that both have {counts[3]}"
+        )
     print(
         f"{totals[0]} places of ptxas: {100 * totals[2] / max(totals[0], 1):.1f} % found by Orias,"
         f" {100 * totals[2] / max(totals[3], 1):.1f} % of those at lines that have code in both"
