@@ -20,6 +20,8 @@ class CompileOptions(TypedDict, total=False):
     level_given: bool
     compile_only: bool
     extensible: bool
+    force_rela: bool
+    blocks_are_clusters: bool
     entries: list[str]
     fmad: bool
     verbose: bool

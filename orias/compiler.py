@@ -82,7 +82,7 @@ class _Compiler:
     def run(self, sources: list[tuple[str, str | bytes]]) -> CompileResult:
         start = time.perf_counter()
         check_heads(sources, newest_of(self.options.release))
-        source = merge(sources)
+        source = merge(sources, self.options.arch)
         try:
             module = self._front_end(source)
             start = self._clock("front end", start)

@@ -25,7 +25,7 @@ class Options:
     """
 
     __slots__ = (
-        "arch", "cloning", "compile_only", "constant_bank", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache",
+        "arch", "blocks_are_clusters", "cloning", "compile_only", "constant_bank", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache", "force_rela",
         "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
         "annotate", "capsules", "errors_at_exit", "extensible", "jobserver", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
         "suppress_debug_info", "time_phases", "tool_arguments", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
@@ -47,6 +47,10 @@ class Options:
         self.compile_only: bool = False
         self.extensible: bool = False
         """A whole program that a linker may extend; without effect with ``compile_only``."""
+        self.force_rela: bool = False
+        """Relocation sections have addends on all targets."""
+        self.blocks_are_clusters: bool = False
+        """All kernels are launched as with the directive ``.blocksareclusters``; from sm_90 on."""
         self.entries: list[str] = []
         self.fmad: bool = True
         self.verbose: bool = False

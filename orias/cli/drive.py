@@ -31,8 +31,11 @@ def stdin_name(number: int) -> str:
     return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"tmpxft_{os.getpid():08x}_00000000-{number}_stdin")
 
 
-def read_inputs(command: Command, out: Messages) -> list[tuple[str, str | bytes]]:
-    """(name, text) of every input, texts of the command line last; reports inputs that it cannot read."""
+def read_inputs(command: Command, missing: list[tuple[str, bool]]) -> list[tuple[str, str | bytes]]:
+    """(name, text) of every input, texts of the command line last.
+
+    Adds to ``missing`` the names of inputs that it cannot read, each with whether readable ones precede it.
+    """
     sources: list[tuple[str, str | bytes]] = []
     standard_inputs = 0
     for kind, text in sorted(command.inputs, key=lambda pair: pair[0] == "string"):
@@ -48,7 +51,7 @@ def read_inputs(command: Command, out: Messages) -> list[tuple[str, str | bytes]
             except IsADirectoryError:
                 sources.append((text, b""))
             except (OSError, ValueError):
-                out.say("fatal", f"Input file '{text}' could not be opened")
+                missing.append((text, bool(sources)))
     return sources
 
 
@@ -115,10 +118,11 @@ def drive(program: str, command: Command) -> int:
         command.values.get("tool-name", program), command.flag("disable-warnings"), command.flag("warning-as-error")
     )
     sources: list[tuple[str, str | bytes]] | None = None
+    missing: list[tuple[str, bool]] = []
     if program == OWN_NAME and "gpu-name" not in command.values:
         from orias.target.own_target import own_target
 
-        sources = read_inputs(command, out)
+        sources = read_inputs(command, missing)
         command.values["gpu-name"] = own_target(*[text for _, text in sources])
     try:
         s = settings(command)
@@ -130,7 +134,7 @@ def drive(program: str, command: Command) -> int:
         if severity == "fatal":
             return FAILURE
     if sources is None:
-        sources = read_inputs(command, out)
+        sources = read_inputs(command, missing)
     if program == OWN_NAME:
         from orias.cli.source_excerpt import not_a_text
 
@@ -139,9 +143,8 @@ def drive(program: str, command: Command) -> int:
             if message:
                 out.say("fatal", message)
                 return FAILURE
-    if out.errors:
-        out.aborted()
-        return FAILURE
+    if out.errors or missing or s.tools_patch:
+        return _not_compiled(s, sources, missing, out)
     try:
         seconds, mebibytes = command.number("max-seconds", 0), command.number("max-memory", 0)
         if seconds > 0 or mebibytes > 0:
@@ -153,6 +156,29 @@ def drive(program: str, command: Command) -> int:
         return _guarded(s, sources, out)
     except MemoryError:
         out.say("fatal", "Out of memory")
+    out.aborted()
+    return FAILURE
+
+
+def _not_compiled(
+    s: Settings, sources: list[tuple[str, str | bytes]], missing: list[tuple[str, bool]], out: Messages
+) -> int:
+    """Reports all that is wrong where options or inputs are, or where only functions for tools are asked for."""
+    from orias.cli.input_messages import has_entry, input_messages
+
+    for later in (False, True):
+        for name, follows in missing:
+            if follows == later:
+                out.say("fatal", f"Input file '{name}' could not be opened")
+        if not later:
+            _say_all(input_messages(sources, s.parse_only or s.options.arch, s.options.release), sources, out)
+    if s.tools_patch and not out.errors:
+        if has_entry(sources):
+            name = "--compile-as-tools-patch"
+            out.say("error", f"Entry function is not allowed when command line option '{name}' is specified ")
+        else:
+            out.say("fatal", "Option '--compile-as-tools-patch' is not supported by Orias")
+            return FAILURE
     out.aborted()
     return FAILURE
 
@@ -233,6 +259,12 @@ def _compile(s: Settings, sources: list[tuple[str, str | bytes]], out: Messages)
             "Option suppress-debug-info requires option device-debug or lineinfo; "
             "ignoring since latter is not specified",
         )
+    if s.tensor_access:
+        from orias.cli.input_messages import tensor_access_note
+
+        note = tensor_access_note(sources)
+        if note:
+            out.say("info", note)
     if o.jobserver and o.split_compile != 1 and not cubin.jobserver:
         s.late.append("GNU Jobserver support requested, but no compatible jobserver found. Ignoring '--jobserver'")
     for text in s.late:

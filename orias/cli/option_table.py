@@ -163,8 +163,8 @@ ORIAS_ONLY: "Final" = ("knob", "knob-file", "list-knobs")
 NOT_IN_NOTE: "Final" = ("input-as-string", "options-file", "output-file", "help", "list-version", "version")
 
 UNSUPPORTED: "Final[tuple[str, ...]]" = (
-    "compile-as-tools-patch", "device-stack-protector", "sanitize", "preserve-relocs", "apply-controls", "blocks-are-clusters",
-    "ext-desc-file", "ext-desc-string", "force-rela", "link-info", "okey", "opt-pointers", "profile-options", "query-controls",
+    "compile-as-tools-patch", "device-stack-protector", "sanitize", "preserve-relocs", "apply-controls",
+    "ext-desc-file", "ext-desc-string", "link-info", "okey", "opt-pointers", "profile-options", "query-controls",
     "set-texmode-raw", "sw200428197",
 )  # fmt: skip
 """Options that change what ptxas writes and are not implemented: refused, unless their value is ``false``."""

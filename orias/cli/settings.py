@@ -11,7 +11,6 @@ from orias.cli.parse import Command, UsageError, parse_number
 from orias.knobs.knob_settings import KnobError, KnobSettings, Setting, parse_environment, parse_setting, read_knob_file
 from orias.options import CAPSULES, Options
 from orias.target.register_steps import FEWEST_REGISTERS, MOST_REGISTERS, STEPS
-from orias.target.target_names import TENSOR_MEMORY
 
 _CACHES = {
     "def-load-cache": ("default cache modifier on load", ("ca", "cg", "cs", "cv")),
@@ -32,7 +31,7 @@ class Settings:
     """
 
     __slots__ = (
-        "late", "messages", "options", "output", "parse_only", "remark_kinds", "say_no_capsules", "show_phases", "statistics", "statistics_file", "trace",
+        "late", "messages", "options", "output", "parse_only", "remark_kinds", "say_no_capsules", "show_phases", "statistics", "statistics_file", "tensor_access", "tools_patch", "trace",
         "trace_after", "trace_pid",
     )  # fmt: skip
 
@@ -47,6 +46,10 @@ class Settings:
         self.say_no_capsules: bool = False
         """With -v: say why there are no capsules (where the option stands)."""
         self.show_phases: bool = False
+        self.tensor_access: bool = False
+        """An option on the checks of tensor memory accesses is given."""
+        self.tools_patch: bool = False
+        """Functions for tools are asked for, not kernels."""
         self.statistics: list[str] = []
         self.statistics_file: str = ""
         self.trace: str = ""
@@ -124,16 +127,7 @@ def _conflicts(c: Command, s: Settings) -> None:
         name = "--legacy-bar-warp-wide-behavior"
         s.late.append(f"'{name}' is a deprecated option, It will be removed in future release and is not recommended")
         s.late.append(f"Command line option '{name}' not supported for '.target sm_70', will be ignored")
-    for name in ("g-tensor-memory-access-check", "gno-tensor-memory-access-check"):
-        if c.flag(name) and s.options.arch.removeprefix("sm_") not in TENSOR_MEMORY:
-            s.messages.append(
-                (
-                    "info",
-                    "Command line option '--g-tensor-memory-access-check / --gno-tensor-memory-access-check' "
-                    f"not supported for '.target {s.options.arch}', will be ignored",
-                )
-            )
-            break
+    s.tensor_access = c.flag("g-tensor-memory-access-check") or c.flag("gno-tensor-memory-access-check")
     if c.flag("compile-only") and c.flag("extensible-whole-program"):
         name = "--extensible-whole-program"
         s.warn(f"Conflicting options '--compile-only' and '{name}' specified, ignoring '{name}' option")
@@ -169,6 +163,8 @@ def _limits(c: Command, s: Settings) -> None:
     sizes = c.lists.get("maxntid", [])
     if len(sizes) > 3:
         s.warn("Too many values specified for option '-maxntid', option will be ignored")
+    elif any(v.startswith("-") for v in sizes):
+        raise UsageError(f"Invalid value '{','.join(sizes)}' for option '-maxntid'")
     elif sizes and not c.has("maxrregcount"):
         numbers = [_leading_number(v) for v in sizes]
         if all(n > 0 for n in numbers):
@@ -184,17 +180,31 @@ def _limits(c: Command, s: Settings) -> None:
             s.warn(f"Command line option '{name}' not supported for 'whole program compilation', will be ignored")
 
 
-def _refuse(c: Command) -> None:
-    """Raise UsageError for an option that changes what ptxas writes and that Orias does not have."""
+def _files_of_refused(c: Command) -> str:
+    """What is wrong with the value of an option that Orias does not have; "" if nothing is."""
+    if c.has("apply-controls") and not os.path.exists(c.values["apply-controls"]):
+        return f"File '{c.values['apply-controls']}' could not be opened"
+    if c.has("ext-desc-file") and not os.path.exists(c.values["ext-desc-file"]):
+        return f"Could not open input file '{c.values['ext-desc-file']}'"
+    return ""
+
+
+def _refused(c: Command) -> str:
+    """The message on an option that changes what ptxas writes and that Orias does not have."""
+    wrong = _files_of_refused(c)
+    if wrong:
+        return wrong
     for name in UNSUPPORTED:
         value = c.values.get(name)
         if value is None or value == "false" or (name == "okey" and value == "0"):
             continue
         if name == "sanitize" and (value == "threadsteer" or c.flag("compile-as-tools-patch")):
             continue
-        if name == "blocks-are-clusters" and older_than(c.values.get("gpu-name", Options().arch), 90):
+        if name == "preserve-relocs" and not older_than(c.values.get("gpu-name", Options().arch), 90):
             continue
-        raise UsageError(f"Option '--{name}' is not supported by Orias")
+        if name != "compile-as-tools-patch":
+            return f"Option '--{name}' is not supported by Orias"
+    return ""
 
 
 def _knobs(c: Command) -> KnobSettings:
@@ -229,8 +239,11 @@ def settings(c: Command) -> Settings:
     if c.flag("device-debug") and c.number("opt-level", 0) != 0:
         s.messages.append(("fatal", "Optimized debugging not supported"))
         return s
-    if not any(severity == "error" for severity, _ in s.messages):
-        _refuse(c)
+    refused = "" if any(severity == "error" for severity, _ in s.messages) else _refused(c)
+    if refused:
+        s.messages.append(("fatal", refused))
+        return s
+    s.tools_patch = c.flag("compile-as-tools-patch")
     o.debug = c.flag("device-debug")
     level = c.number("opt-level", 3)
     o.level_given = c.has("opt-level")
@@ -244,6 +257,8 @@ def settings(c: Command) -> Settings:
     o.suppress_debug_info = c.flag("suppress-debug-info")
     o.compile_only = c.flag("compile-only")
     o.extensible = c.flag("extensible-whole-program")
+    o.force_rela = c.flag("force-rela")
+    o.blocks_are_clusters = c.flag("blocks-are-clusters") and not older_than(arch, 90)
     o.entries = c.lists.get("entry", [])
     o.def_load_cache = c.values.get("def-load-cache", "")
     o.def_store_cache = c.values.get("def-store-cache", "")

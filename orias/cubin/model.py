@@ -410,7 +410,7 @@ class CubinModule:
     """
 
     __slots__ = (
-        "address_taken", "address_uses", "own_sections", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "extensible", "externs", "files",
+        "address_taken", "address_uses", "own_sections", "bank4", "calls", "capsules", "debug", "errbar_at_exit", "extensible", "externs", "files", "force_rela",
         "indirect_calls", "isa_class", "kernels", "lineinfo", "no_capsule", "object_name", "opt_level", "options", "paced", "prototypes", "ptx_sm", "ptx_text",
         "relocatable", "sampler_inits", "sampler_unnormalized", "sections", "target", "tensor_map", "texmode_independent", "tool",
         "tool_build", "tool_version", "uses_texture_query", "variables",
@@ -423,6 +423,8 @@ class CubinModule:
         """Functions have sections of their own (``-c``, ``-g``); otherwise each kernel is followed by copies of its functions."""
         self.extensible: bool = False
         """``-ewp``: code as in an executable module, data and undefined symbols as in a relocatable one."""
+        self.force_rela: bool = False
+        """``--force-rela``: relocation sections have addends, whatever the target."""
         self.kernels: list[KernelCode] = []
         """Kernels and (relocatable) functions, in PTX order; the writer orders the sections."""
         self.variables: list[Variable] = []

@@ -72,7 +72,7 @@ def _given(w: Work, relocs: list[tuple[OutSection, list[OutReloc]]]) -> list[Out
         if d.relocs:
             entries = [OutReloc(r.offset, r.type, w.symbol(r.symbol, d.name), r.addend) for r in d.relocs]
             names = {f".rela{d.name}" if e.rela else f".rel{d.name}" for e in entries}
-            w.b.names(*sorted(names | ({f".rela{d.name}"} if w.facts.addends_in_relocations else set())))
+            w.b.names(*sorted(names | ({f".rela{d.name}"} if w.always_rela else set())))
             relocs.append((section, entries))
     return out
 
@@ -83,7 +83,7 @@ def _line_section(w: Work, name: str, relocs: list[tuple[OutSection, list[OutRel
     section.data = program.data()
     if owners:
         w.b.names(f".rel{name}")
-        if w.facts.addends_in_relocations:
+        if w.always_rela:
             w.b.names(f".rela{name}")
         entries = [OutReloc(at, R_64, owner) for at, owner in zip(program.addresses, owners, strict=True)]
         relocs.append((section, entries))

@@ -14,7 +14,7 @@ def _add(w: Work, section: OutSection, relocs: list[OutReloc], keep_empty: bool 
     if not relocs and not keep_empty:
         return
     kinds: list[bool] = []
-    if w.facts.addends_in_relocations:
+    if w.always_rela:
         kinds = [True]
     else:
         for r in relocs:
@@ -25,7 +25,7 @@ def _add(w: Work, section: OutSection, relocs: list[OutReloc], keep_empty: bool 
         type_ = elf.SHT_RELA if rela else elf.SHT_REL
         out = OutSection(name, type_, elf.SHF_INFO_LINK, 8, elf.RELA_SIZE if rela else elf.REL_SIZE)
         out.link, out.info_section = w.symtab, section
-        w.pending.append((out, [r for r in relocs if w.facts.addends_in_relocations or r.rela == rela]))
+        w.pending.append((out, [r for r in relocs if w.always_rela or r.rela == rela]))
 
 
 def late_names(w: Work) -> None:
@@ -48,7 +48,7 @@ def late_names(w: Work) -> None:
 def _late_name(w: Work, number: int, name: str, kinds: list[bool]) -> None:
     """Enters the names of one section's relocation sections; ``kinds``: for each entry, whether it has an addend."""
     long = f".nv.constant.{NAMES90[number]}" if number and w.facts.split_segments else name
-    for rela in [*kinds, True] if w.facts.addends_in_relocations else kinds:
+    for rela in [*kinds, True] if w.always_rela else kinds:
         if rela and long != name:
             w.b.section_names.add(f".rela{name}", len(f".rela{long}"))
             w.b.symbol_names.add(f".rela{long}")

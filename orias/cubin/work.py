@@ -53,6 +53,7 @@ class Work:
         "b",
         "bank3",
         "bank4",
+        "always_rela",
         "cap_named",
         "codes",
         "debug_shared",
@@ -77,6 +78,8 @@ class Work:
         except KeyError:
             raise CubinError(f"no cubin can be written for the target {module.target!r}") from None
         self.facts: CubinFacts = CubinFacts(self.target)
+        self.always_rela: bool = module.force_rela or self.facts.addends_in_relocations
+        """Relocation sections have addends, also where none is needed."""
         self.b: Builder = Builder()
         self.symtab: OutSection = OutSection(".symtab", elf.SHT_SYMTAB, 0, 8, elf.SYM_SIZE)
         self.symbols: dict[str, OutSymbol] = {}

@@ -40,7 +40,7 @@ def of_compile(
     wanted.remarks = True
     histories = Histories()
     result = compile_text(sources, wanted, histories)
-    name, text = merge(sources)
+    name, text = merge(sources, wanted.arch)
     shown = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     data = _of_code(title or Path(name).name, result.data)
     data["ptx"] = shown.split("\n")

@@ -20,6 +20,7 @@ from orias.isa.operand import K_P, K_R
 from orias.lower.frame.program import Kernel
 from orias.ori.ir import Location
 from orias.output.emit import INST_BYTES, EmittedText
+from orias.output.kept_values import with_kept_values
 from orias.ptx.ast import DebugSection as Source
 from orias.ptx.ast import Instr, Module
 from orias.target.abi import SMALL_PARAMETERS
@@ -55,7 +56,7 @@ def debug_sections(
     registers = bytearray()
     types = bytearray()
     for kernel, text in zip(kernels, texts, strict=True):
-        rows = _rows(kernel.entry.locations, text.places)
+        rows = _rows(with_kept_values(kernel.entry), text.places)
         head = kernel.entry.name.encode() + b"\0" + pack("<I", len(rows))
         registers += head
         types += head

@@ -32,7 +32,7 @@ def describe(code: KernelCode, kernel: Kernel, module: CubinModule, options: Opt
     code.cluster_dim = _triple(d.get("reqnctapercluster"))
     code.explicit_cluster = "explicitcluster" in d
     code.max_cluster_rank = d["maxclusterrank"][0] if "maxclusterrank" in d else 0
-    code.blocks_are_clusters = "blocksareclusters" in d
+    code.blocks_are_clusters = "blocksareclusters" in d or options.blocks_are_clusters
     for f in kernel.all_functions():
         for inst in f.insts():
             base = inst.op.base

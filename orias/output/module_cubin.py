@@ -163,6 +163,7 @@ def cubin_module(
     out = CubinModule(target.name, options.compile_only)
     out.capsules = options.capsules != "forbid"
     out.extensible = options.extensible and not options.compile_only
+    out.force_rela = options.force_rela
     out.opt_level = options.opt_level
     out.ptx_sm = int("".join(c for c in module.target if c.isdigit()) or 0)
     out.options = options.note_text()

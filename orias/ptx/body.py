@@ -190,7 +190,7 @@ class BodyReader:
 
     def _target(self, form: Form, text: str | None, line: int) -> list[Operand] | None:
         """The label of a plain branch; None leaves the operands to the grammar."""
-        if form.shape != BRANCH or text is None or form.checked.errors:
+        if form.shape != BRANCH or text is None or form.checked.errors or form.checked.late:
             return None
         name = text.strip()
         if name.replace("$", "_").isidentifier() and self.state.lookup(name) is None:

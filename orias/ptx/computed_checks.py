@@ -42,8 +42,8 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
     mode = mods.get("mode", "tile")
     dim = mods.get("dim", "")
     rank = int(dim[0]) if dim[:1].isdigit() else 0
-    at = 0 if mods.get("dst") == "global" else 1
-    if len(instr.ops) <= at:
+    at = _place_of_tensor(name, mods)
+    if at < 0 or len(instr.ops) <= at:
         return []
     wrong = _plain_errors(name, instr.ops, at)
     if wrong:
@@ -72,6 +72,13 @@ def tensor_errors(name: str, instr: Instr) -> list[str]:
             if count != (2 if windows else max(rank - 2, 0)):
                 errors.append(f"Argument {place + 1} of instruction '{name}': Argument vector size mismatch")
     return errors
+
+
+def _place_of_tensor(name: str, mods: dict[str, str]) -> int:
+    """Which operand has the coordinates; -1 if that is open, because a state space is missing."""
+    if mods.get("dst") != "global":
+        return 1
+    return 0 if "src" in mods or "prefetch" in name else -1
 
 
 def _plain_errors(name: str, ops: list[Operand], at: int) -> list[str]:

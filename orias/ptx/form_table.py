@@ -152,7 +152,7 @@ def gate_text(text: str) -> str:
 _texts: Final[dict[str, str]] = {**forms_arith.FORMS, **forms_memory.FORMS, **forms_async.FORMS, **forms_matrix.FORMS}
 _built: Final[dict[str, dict[tuple[str, ...], Row]]] = {}
 
-LAST: Final = Rules([forms_async.LAST])
+LAST: Final = Rules([forms_memory.LAST, forms_async.LAST])
 """Gates of combinations of modifiers, reported after all others."""
 INSTEAD: Final = Rules([forms_arith.INSTEAD, forms_async.INSTEAD])
 """Gates that replace the gate of the form row if a row here holds."""

@@ -2,12 +2,13 @@
 
 from typing import Final, final
 
-from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, Instr, Operand, Sig
+from orias.ptx.ast import O_ADDR, O_FUNC, O_LABEL, O_VEC, Instr, Operand, Sig
 from orias.ptx.instructions import Checked, Checker
-from orias.ptx.modifier_messages import VECTOR_REMARK
+from orias.ptx.modifier_messages import ADVISORY, VECTOR_REMARK
 from orias.ptx.opcode import DIRECTIVE_WORD, OpcodeError, parse_opcode
 from orias.ptx.operand_checks import illegal_vector_sizes
 from orias.ptx.parser_state import MOST_SYMBOLS, State
+from orias.ptx.word_order import RULES_LAST
 
 PLAIN: Final = 0
 BRANCH: Final = 1
@@ -23,9 +24,6 @@ _BEFORE_OPCODE: Final = (
 """Messages on operands that precede those on the opcode."""
 _UNIFIED: Final = ("ld", "ldu", "atom")
 """Instructions whose addresses may have the attribute .unified, in global memory or generic."""
-_SPACES_LAST: Final = ("tensormap.cp_fenceproxy",)
-"""Instructions whose state spaces are judged after the values of their operands."""
-_OF_SPACES: Final = ("State space", "Unexpected number of state spaces")
 _OF_MACROS: Final = ("instruction 'add'", "instruction 'mov'", "instruction 'add': must be register")
 """Ends of messages on instructions that stand for a wrong operand of another one."""
 _SPECIAL_FORMS: Final = {"bra": BRANCH, "call": CALL, "brx.idx": INDEXED}
@@ -74,12 +72,15 @@ class Forms:
         for message in messages:
             if message.startswith("Result discard mode"):
                 self.state.fatal(message, instr.line, instr.column)
-            self.state.error(message, instr.line, instr.column)
+            if message.startswith(ADVISORY):
+                self.state.note("warning", message, instr.line)
+            else:
+                self.state.error(message, instr.line, instr.column)
 
     def _late(self, checked: Checked, instr: Instr, wrong: bool) -> list[str]:
         """The messages of the rules on operands; ptxas expands no macro of a ``wrong`` instruction."""
         late = self.checker.values(checked, instr)
-        return [m for m in late if not m.endswith(_OF_MACROS)] if wrong or checked.errors else late
+        return [m for m in late if not m.endswith(_OF_MACROS)] if wrong or checked.errors or checked.late else late
 
     def begin(self, checked: Checked, line: int, column: int) -> None:
         """Reports what precedes the messages on operands."""
@@ -98,10 +99,11 @@ class Forms:
             self.begin(checked, line, instr.column)
         if checked.row is None:
             sizes = illegal_vector_sizes(checked.name, instr.ops) if checked.name else []
-            for message in [*sizes, *checked.errors]:
+            for message in [*sizes, *checked.errors, *checked.late]:
                 state.error(message, line, instr.column)
             for severity, note in checked.notes:
-                state.note(severity, note, line)
+                if severity != "info":
+                    state.note(severity, note, line)
             return
         messages = self._operands(checked, instr)
         mismatch = f"Arguments mismatch for instruction '{checked.name}'"
@@ -113,7 +115,7 @@ class Forms:
         elif messages:
             messages = _without_macros(checked, rules, messages)
         # Only errors of the opcode come between messages on operands.
-        late = checked.errors and not wrong and checked.name not in ("prefetch", "prefetchu")
+        late = (checked.errors or checked.late) and not wrong and checked.name not in ("prefetch", "prefetchu")
         after = [m for m in messages if not m.startswith(_BEFORE_OPCODE)] if late else []
         self._report([m for m in messages if m not in after], instr)
         after.extend(_unified(checked.name, instr))
@@ -137,26 +139,27 @@ class Forms:
         """Reports the errors of the opcode, those ``after`` them, those of the rules on operands and the remarks; whether there are any."""
         state = self.state
         line = instr.line
-        spaces = [m for m in checked.errors if m.startswith(_OF_SPACES)] if checked.name in _SPACES_LAST else []
-        if spaces and rules:
-            self._report([m for m in checked.errors if m not in spaces], instr)
-            self._report([*rules, *spaces, *after], instr)
-        else:
-            self._report([*checked.errors, *after], instr)
-            for message in rules:
-                state.error(message, line, instr.column)
+        for severity, note in checked.notes:
+            if severity == "info":
+                state.note(severity, note, line)
+        if any(m.startswith("Vector qualifier is not allowed") for m in (*checked.errors, *rules)):
+            vectors = sum(op.kind == O_VEC for op in instr.ops)
+            after.extend([f"Vector operand is not allowed for instruction '{checked.name}'"] * vectors)
+        both = [*checked.late, *rules] if checked.name in RULES_LAST else [*rules, *checked.late]
+        self._report([*checked.errors, *both, *after], instr)
         _index_to_address(instr, checked)
         odd = _odd_function_address(instr)
         notes = [*checked.notes, ("warning", odd)] if odd else checked.notes
         for severity, note in notes:
-            state.note(severity, note, line)
-        return bool(checked.errors or after or rules or notes)
+            if severity != "info":
+                state.note(severity, note, line)
+        return bool(checked.errors or checked.late or after or rules or notes)
 
 
 def _without_macros(checked: Checked, rules: list[str], messages: list[str]) -> list[str]:
     """The messages on operands, with the first of those that ptxas finds in a macro, which it expands if nothing else is wrong."""
     found = [m for m in messages if not m.endswith(_OF_MACROS) or checked.name in ("mov", "add")]
-    return found if found or checked.errors or checked.early or rules else messages[:1]
+    return found if found or checked.errors or checked.late or checked.early or rules else messages[:1]
 
 
 def _odd_function_address(instr: Instr) -> str:

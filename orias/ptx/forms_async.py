@@ -17,7 +17,7 @@ _RED: Final = "!add/min/max/inc/dec/and/or/xor"
 FORMS: Final[dict[str, str]] = {
     "st.async": f"b128 ; M,SV,M? ; weak {_SCOPE} shared::cluster mbarrier::complete_tx::bytes ; 8.1/90 | {_MEMTYPES} ; M,SV,M? ; weak/relaxed/release mmio {_SCOPE} global/shared::cluster v2/v4 mbarrier::complete_tx::bytes ; 8.1/90",
     "st.bulk": "- ; M,X,i ; weak shared::cta/shared/shared::cluster ; 8.6!100",
-    "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
+    "red.async": f"u32 s32 u64 s64 b32 b64 ; M,S,M? ; {_RED[1:]} relaxed/release mmio {_SCOPE} global/shared::cluster mbarrier::complete_tx::bytes ; 8.1/90",
     "bar": "- ; u32,u32? ; sync any/all",
     "bar.arrive": "- ; u32,u32 ; ; 2.0/20",
     "bar.red": "pred ; =P,u32,[u32,]P ; !and/or/popc ; 2.0/20 | u32 s32 ; D,u32,[u32,]P ; !and/or/popc ; 2.0/20",
@@ -82,10 +82,10 @@ FORMS: Final[dict[str, str]] = {
     " global_address/rank/box_dim/global_dim/global_stride/element_stride/elemtype/interleave_layout/swizzle_mode/fill_mode"
     "/swizzle_atomicity ; Fv8.3 N90a/NEW",
     "tensormap.cp_fenceproxy": "- ; M,M,i ; global/shared/shared::cta/shared::cluster"
-    " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak/volatile cta/cluster/gpu/sys !sync !aligned ; Fv8.3 N90",
+    " tensormap::generic/async::generic acquire/relaxed/release/acq_rel/sc/weak cta/cluster/gpu/sys sync !aligned ; Fv8.3 N90",
     "tensormap.query.alloc_class_large": f"b1024 ; =P,M ; global/{_MBARC} ; Fv9.5 N90a/NEW",
     "clusterlaunchcontrol.try_cancel.async": "b128 ; M,M ; !mbarrier::complete_tx::bytes shared::cta/shared/shared::cluster multicast::cluster::all ; 8.6!100",
-    "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6/100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6/100",
+    "clusterlaunchcontrol.query_cancel": "pred.b128 ; =P,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z ; 8.6!100 | b32.b128 ; DV,S1 ; is_canceled/get_first_ctaid/get_first_ctaid::x/get_first_ctaid::y/get_first_ctaid::z v4 ; 8.6!100",
     # control flow
     "bra": "- ; L ; uni",
     "brx.idx": "- ; u32,L ; uni ; 6.0/30",
@@ -109,6 +109,7 @@ INSTEAD: Final[dict[str, str]] = {
 """Gates that replace the gate of the form row if a row here holds."""
 
 FIRST: Final[dict[str, str]] = {
+    "cp.async.bulk": "t0=b128 order!=relaxed isa=0..92 -> Unexpected instruction types specified for '{n}'",
     "tcgen05.wait": """
 !named -> .wait::<ld/st> modifier required for instruction '{n}'
 !aligned -> .aligned modifier required for instruction '{n}'
@@ -144,12 +145,25 @@ LAST: Final[dict[str, str]] = {
     "mbarrier.*": "scope -> @Fv8.0 : scopes on mbarrier operations",
     "tcgen05.alloc tcgen05.dealloc tcgen05.relinquish_alloc_permit": "!sync -> .sync modifier required for instruction '{n}'",
     "cp.async.bulk.tensor": """
-mode=tile::gather4 dst=shared::cta -> @F100 Fv8.6 : .tile::gather4 with destination state space as .shared::cta
-mode=tile::gather4 dst=shared::cluster -> @nTENSOR Fv8.6 : .tile::gather4 with destination state space as .shared::cluster
-mode=im2col::w dst=shared::cta -> @F100 Fv8.6 : .im2col::w with destination state space as .shared::cta
-mode=im2col::w dst=shared::cluster -> @nTENSOR Fv8.6 : .im2col::w with destination state space as .shared::cluster
+mode=tile::gather4/im2col::w dst=shared::cta -> @F100 : .{mode} with destination state space as .shared::cta
+mode=tile::gather4/im2col::w dst=shared::cluster -> @nTENSOR : .{mode} with destination state space as .shared::cluster
+mode=tile::gather4/im2col::w -> @Fv8.6 : .{mode}
 """,
-    "cp.async.bulk.prefetch.tensor": "mode=tile::gather4/im2col::w -> @nTENSOR Fv8.6 : .{mode} with {n}",
+    "cp.async.bulk": "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
+    "tensormap.cp_fenceproxy": "!sync -> .sync modifier required for instruction '{n}'",
+    "cp.async.bulk.prefetch.tensor": """
+!mode -> @F90 Fv8.0 : .tile
+mode=tile::gather4/im2col::w -> @nTENSOR : .{mode} with {n}, Fv8.6 : .{mode}
+""",
+    "red.async": "!op -> Reduction operation is required for instruction '{n}'",
+    "st.async red.async": """
+order=release -> @F100 Fv8.7 : st.async/red.async with .release modifier
+n=st.async order=relaxed | order=release sm=0..99 | order=release isa=0..86 -> Illegal modifier '.{order}' for instruction '{n}'
+order=release !scope !mmio | order=relaxed !scope -> Modifier '.{order}' requires scope with '{n}' instruction
+mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruction '{n}'
+scope=cta -> Illegal modifier '.cta' for instruction '{n}'
+mmio !scope -> Modifier '.mmio' requires scope with '{n}' instruction
+""",
 }
 """Gates of combinations that are reported after those of words."""
 
@@ -161,9 +175,7 @@ MODIFIERS: Final[dict[str, str]] = {
 !.release -> .release modifier required for instruction '{n}'
 !scope -> scope modifier required for instruction '{n}'
 .release !scope -> Modifier '.release' requires scope with '{n}' instruction
-!src =>
-dst!=global -> State space incorrect for instruction '{n}', expected '.global' && State space incorrect for instruction '{n}'
-src!=shared::cta -> State space incorrect for instruction '{n}', expected '.shared::cta' && State space incorrect for instruction '{n}'
+!sync -> .sync modifier required for instruction '{n}'
 """,
     "cp.async": """
 !src => Unexpected number of state spaces specified in instruction '{n}'
@@ -184,6 +196,7 @@ t0=pred .ballot -> Instruction '{n}' requires '.b32' type with '.{op}' modifier.
     "nanosleep": "t0=s32 -> Instruction '{n}' requires '.u32' type",
     "st.async red.async": """
 mmio -> @F100 Fv8.7 : st.async/red.async with .mmio modifier
+mmio !order -> Modifier '.mmio' requires modifier '.release' for instruction '{n}'
 mmio order=relaxed/weak -> Modifier '.mmio' cannot be combined with modifier '.{order}'
 order=release scope=cta/cluster -> Illegal modifier '.{scope}' for instruction '{n}' with '.release'
 order=release space=shared::cluster -> Illegal modifier '.shared::cluster' for instruction '{n}' with '.release'
@@ -194,17 +207,12 @@ scope=gpu/sys completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for
 space=global completion -> Illegal modifier '.mbarrier::complete_tx::bytes' for instruction '{n}' with '.global'
 n=red.async space=shared::cluster !completion -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
 n=red.async !order -> order modifier required for instruction '{n}'
+n=red.async !op -> Reduction operation is required for instruction '{n}'
 n=red.async op=add t0!=u32/s32/u64/s64 | n=red.async op=min/max t0!=u32/s32 | n=red.async op=inc/dec t0!=u32 | n=red.async op=and/or/xor t0!=b32 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
 space=global -> @F100 Fv8.7 : st.async/red.async with .global state space
-space=global sm=0..99 -> State space incorrect for instruction '{n}'
+space=global sm=0..99 | space=global isa=0..86 -> State space incorrect for instruction '{n}'
 space=global vec -> Vector qualifier is not allowed for instruction '{n}'
-order=release -> @F100 Fv8.7 : st.async/red.async with .release modifier
 order=weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
-order=release !scope !mmio | n=red.async order=relaxed !scope -> Modifier '.{order}' requires scope with '{n}' instruction
-n=st.async order=relaxed | order=release sm=0..99 -> Illegal modifier '.{order}' for instruction '{n}'
-scope=cta -> Illegal modifier '.cta' for instruction '{n}'
-mmio !scope -> Modifier '.mmio' requires scope with '{n}' instruction
-mmio order!=release -> Modifier '.mmio' requires modifier '.release' for instruction '{n}'
 """,
     "mbarrier.test_wait mbarrier.try_wait": "phase_type=phase_type::conditional -> .parity modifier required for instruction '{n}'",
     "st.bulk": "space=shared/shared::cluster -> State space incorrect for instruction '{n}', expected '.shared::cta'",
@@ -219,6 +227,7 @@ t0=b32 query=is_canceled | t0=b32 query=get_first_ctaid !vec | t0=b32 query!=get
     "cp.async.bulk.prefetch.tensor": "!dim -> .dim modifier required for instruction '{n}'",
     "cp.async.bulk.tensor": """
 !dst | !src | dst=shared::cta/shared::cluster src!=-/global | dst=global src!=-/shared::cta -> State space incorrect for instruction '{n}'
+!src -> Unexpected number of state spaces specified in instruction '{n}'
 !dim -> .dim modifier required for instruction '{n}'
 !completion -> .completion_mechanism modifier required for instruction '{n}'
 dst=global cta_group -> Arguments mismatch for instruction '{n}'
@@ -232,12 +241,11 @@ dst=global mode=tile::gather4/im2col::w/im2col::w::128 | dst=shared::cta/shared:
     "ignore_oob !dst | ignore_oob dst=shared::cluster -> Illegal modifier '.ignore_oob' for instruction '{n}' with '.{dst}.{src}'\n"
     "order=weak t0=b128 -> Illegal modifier '.weak' for instruction '{n}' with '.b128'\n"
     "dst=shared::cluster src=shared::cta order=relaxed scope=sys/gpu -> Illegal modifier '.{scope}' for instruction '{n}' with '.relaxed.{dst}.{src}'\n"
-    "!completion -> .completion_mechanism modifier required for instruction '{n}'\n"
-    "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n"
-    "order=STRONG !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
+    "dst=shared::cta src=global multicast -> Illegal modifier '.multicast::cluster' for instruction '{n}' with '.shared::cta.global'\n",
     "fence": """
 !scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster -> Scope modifier required for instruction 'fence'
 !scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster order -> Modifier '.{order}' requires scope with 'fence' instruction
+!scope !.sync_restrict::shared::cta !.sync_restrict::shared::cluster !order -> Modifier '.acq_rel' requires scope with 'fence' instruction
 """,
 }
 """Rules between the modifiers and types of an opcode."""
@@ -286,7 +294,7 @@ count=3 !noComplete -> @F90 Fv7.8 : {n} with count argument and without '.noComp
     "mbarrier.*": "order !scope -> Modifier '.{order}' requires scope with '{n}' instruction",
     "st.async red.async": """
 n=st.async count=3 scope=gpu/sys space!=global -> Modifier '.{scope}' requires '.global' space for instruction '{n}'
-n=st.async count=3 !space !completion width!=8/16 -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
+n=st.async count=3 !space !completion !mmio !scope order=-/weak width!=8/16 isa=81.. sm=90.. -> Modifier '.shared::cluster' requires modifier '.completion_mechanism' for instruction '{n}'
 count=2 vec space!=global -> Vector qualifier is not allowed for instruction '{n}'
 """,
     "elect": "a0!=pair -> Predicate output expected for instruction '{n}'",
@@ -311,6 +319,7 @@ dst=shared::cluster/shared::cta src=global | dst=global/shared::cluster src=shar
 else !src => State space incorrect for instruction '{n}' && Unexpected number of state spaces specified in instruction '{n}'
 else => State space incorrect for instruction '{n}'
 n=cp.reduce.async.bulk dst=shared::cluster src=shared::cta cache_hint => Arguments mismatch for instruction '{n}'
+n=cp.async.bulk !completion -> .completion_mechanism modifier required for instruction '{n}'
 dst=global completion!=-/bulk_group | dst!=global completion!=-/mbarrier::complete_tx::bytes -> Illegal modifier '.{completion}' for instruction '{n}'
 dst=shared::cluster src=shared::cta cache_hint -> Illegal modifier '.L2::cache_hint' for instruction '{n}' with '.shared::cluster.shared::cta'
 """,
@@ -374,7 +383,9 @@ count=3 !noComplete sm=0..89 | count=3 !noComplete isa=0..77 -> .noComplete modi
     "fence.proxy": "v1!=-/128 -> Argument 1 of instruction '{n}': unexpected value '{v1}', expected to be 128",
     "tensormap.cp_fenceproxy": """
 v2!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v2}', expected to be 128
-!src -> Unexpected number of state spaces specified in instruction '{n}'
+!src => Unexpected number of state spaces specified in instruction '{n}'
+dst!=global -> State space incorrect for instruction '{n}', expected '.global' && State space incorrect for instruction '{n}'
+src!=shared::cta -> State space incorrect for instruction '{n}', expected '.shared::cta' && State space incorrect for instruction '{n}'
 """,
     "tensormap.replace": "".join(
         f"field={fields} v1!=-/0..{last} -> Argument 1 of instruction '{{n}}': value '{{v1}}' expected to be in range"

@@ -67,7 +67,6 @@ factor=fp8 =>
 -> @Fv6.4 F70 : mma
 bool=and -> @Mv7.1 M80 : .and' on 'mma
 sp -> @Fv7.1 F80 : Sparse MMA
-sp!=-/sp -> @F80 Fv8.5 : .{sp}
 t1=f64 shape=m8n8k4 => @Fv7.0 F80 : .{shape} with double types
 t1=f64 shape=MMA => @Fv7.8 F90 : .{shape} with double types
 t1=bf16/tf32 shape=m16n8k8 => @Fv7.0 F80 : .{shape}

@@ -55,8 +55,8 @@ FORMS: Final[dict[str, str]] = {
 b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
 """,
     "red": f"{_ATOMTYPES} b32 b64 f16 f16x2 bf16 bf16x2 ; M,SA,b64@cache_hint ; {_REDMODS}",
-    "multimem.ld_reduce": f"{_MULTI} ; DV,M ; !add/min/max/and/or/xor weak/relaxed/acquire {_SCOPE} global acc::f32/acc::f16 v2/v4/v8 ; 8.1/90",
-    "multimem.red": "u32 s32 u64 s64 b32 b64 f32 f64 f16 f16x2 bf16 bf16x2 ; M,X ; !add/min/max/and/or/xor relaxed/release"
+    "multimem.ld_reduce": f"{_MULTI} ; DV,M ; add/min/max/and/or/xor weak/relaxed/acquire {_SCOPE} global acc::f32/acc::f16 v2/v4/v8 ; 8.1/90",
+    "multimem.red": "u32 s32 u64 s64 b32 b64 f32 f64 f16 f16x2 bf16 bf16x2 ; M,X ; add/min/max/and/or/xor relaxed/release"
     f" {_SCOPE} global v2/v4/v8 ; 8.1/90",
     "multimem.st.async": f"b32 u32 s32 b64 u64 s64 f32 f64 ; M,S ; !release !{_SCOPE} global ; 9.3!100",
     "multimem.red.async": f"u32 s32 u64 ; M,S ; !release !{_SCOPE} !add global ; 9.3!100",
@@ -79,10 +79,13 @@ b16 b32 b64 b128 ; DA,M,SA,SA@cas,b64@cache_hint ; {_ATOMMODS}
 """Rows of :mod:`orias.ptx.form_table`."""
 
 GATES: Final[dict[str, str]] = {
+    "multimem.ld_reduce multimem.red multimem.st": """
+order!=-/weak !scope -> Modifier '.{order}' requires scope with '{n}' instruction
+!order scope -> Modifier '.{scope}' requires order with '{n}' instruction
+n!=multimem.st !op -> Reduction operation is required for instruction '{n}'
+""",
     "multimem.*": """
 t0=FP8/FP8X4 -> @nBYTES Fv8.6 : .{t0}
-acc=acc::f16 -> @nBYTES Mv8.6 : .acc::f16
-acc=acc::f32 -> @M90 Mv8.2 : .acc::f32
 """,
     "ld st": """
 each word=L1::evict_normal/L1::evict_unchanged/L1::evict_first/L1::evict_last/L1::no_allocate -> @Mv7.4 M70 : .{word.tail}' on '{n}
@@ -196,16 +199,25 @@ cache_hint op=cas -> Illegal modifier '.L2::cache_hint' for instruction '{n}'
 op=add t0!=u32/s32/u64/f32/f64/HALF/FP8/FP8X4 | op=min/max t0!=u32/s32/u64/s64/HALF/FP8/FP8X4 | op!=-/add/min/max t0!=b32/b64 | n=multimem.red !vec op=min/max t0=f16x2/bf16x2 -> Incorrect type '.{t0}' for operation '.{op}' in instruction '{n}'
 !vec t0=f16/bf16/FP8 -> Unexpected instruction types specified for '{n}'
 vec t0=f64 -> Inconsistent type '.f64' with vector .{vec} for '{n}'
-else acc op!=add -> Illegal reduction operation for instruction '{n}.{acc}'
-else acc t0!=HALF/FP8/FP8X4 | acc=acc::f16 t0=HALF -> Illegal modifier '.{acc}' for instruction '{n}' with type '.{t0}'
+else acc -> @M90 Mv8.2 : .{acc}
+acc !vec op!=add | acc t0!=f64 op!=add -> Illegal reduction operation for instruction '{n}.{acc}'
+acc=acc::f16 -> @nBYTES Mv8.6 : .acc::f16
+acc t0!=HALF/FP8/FP8X4 | acc=acc::f16 t0=HALF -> Illegal modifier '.{acc}' for instruction '{n}' with type '.{t0}'
 vec t0!=HALF/FP8/FP8X4/f32/f64 -> Vector qualifier is not allowed for instruction '{n}'
 else vec t0!=f64 bits=OVER128 -> Inconsistent type '.{t0}' with vector .{vec} for '{n}'
-order!=-/weak !scope -> Modifier '.{order}' requires scope with '{n}' instruction
-!order scope -> Modifier '.{scope}' requires order with '{n}' instruction
-order=weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
+vec bits=OVER128 -> Vector type too large, exceeds 128 bit limit
 """,
 }
 """Rules between the modifiers and types of an opcode, measured with thousands of random combinations for three targets."""
+
+LAST: Final[dict[str, str]] = {
+    "multimem.ld_reduce multimem.red multimem.st": """
+n!=multimem.st !op -> Reduction operation is required for instruction '{n}'
+order!=-/weak !scope -> Modifier '.{order}' requires scope with '{n}' instruction
+order=-/weak scope -> Modifier '.weak' cannot be combined with modifier '.{scope}'
+""",
+}
+"""Rules that are told after the gates of words."""
 
 VALUES: Final[dict[str, str]] = {
     "applypriority discard": "v1!=-/128 -> Argument 2 of instruction '{n}': unexpected value '{v1}', expected to be 128",

@@ -36,6 +36,7 @@ from orias.ptx.modifier_messages import (
     illegal,
     is_vector_without_type,
     missing,
+    multicast_advisory,
     refused_priorities,
     unexpected,
     without_sync,
@@ -48,35 +49,25 @@ from orias.ptx.rules import apply
 from orias.ptx.targets import number_of, suffix_of
 from orias.ptx.wgmma_checks import wgmma_facts
 from orias.ptx.wmma_checks import wmma_facts
+from orias.ptx.word_order import (
+    RULES_LAST,
+    TWO_SPACES,
+    Ranked,
+    in_order,
+    late_order,
+    place_of_last_rules,
+    position,
+    rank,
+)
 
 _LONGEST: Final = 6
-_TWO_SPACES: Final = frozenset(
-    ("cp.async", "cp.async.bulk", "multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk", "cp.async.bulk.tensor", "cp.reduce.async.bulk",
-     "cp.reduce.async.bulk.tensor", "tensormap.cp_fenceproxy", "membar.proxy", "fence.proxy")
-)  # fmt: skip
 
 _REQUIRED_LATE: Final = frozenset(("rnd", "cmp", "clamp", "wrap", "test"))
 """Slots whose absence is reported after the first illegal words."""
-_REQUIRED_LAST: Final = frozenset(("level", "scope"))
+_REQUIRED_LAST: Final = frozenset(("scope",))
 """Slots whose absence is reported after all illegal words."""
-_ILLEGAL_EARLY: Final = frozenset(
-    ("sat", "approx", "aligned", "uni", "evict", "evict2", "completion", "1d", "2d", "3d", "4d", "5d", "any", "all", "ballot", "up",
-     "down", "bfly", "idx")
-)  # fmt: skip
-"""Words, and slots of words, that are refused before absent ones are reported; spaces too."""
-_REFUSED: Final = (
-    "uni any down shuffle ballot dim texture level tensormap evict evict2 space sp warpx alloc cp dealloc ld mma shift st pack::16b unpack::16b cp_mask oob"
-    " completion async::generic tensormap::generic launch_dependents wait mbarrier_init sync_restrict aligned noinc"
-    " noComplete sat approx ftz noftz rnd shape col row cmp vec order scope mmio nc kind block_scale scale_vec scale_vectorsize"
-    " ashift collector_a collector shiftamt cc NaN xorsign cop component asked wrap clamp scale po permute num trans abs"
-    " proxy prefetch"
-)
-_POSITION: Final[dict[str, int]] = {word: k for k, word in enumerate(_REFUSED.split())}
-"""Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
 _ONE_SLOT: Final[dict[str, str]] = {"row": "layout", "col": "layout"}
 """Slots of words where an instruction takes none of them, if others: of several words in one slot the last is refused."""
-_ALONE: Final = frozenset(("uni", "any", "down", "shuffle", "ballot"))
-"""Slots of words that are refused before all other messages on words."""
 _OPERATIONS: Final = frozenset(("add", "and", "cas", "max", "min", "or", "popc", "xor"))
 _FEATURES: Final[tuple[frozenset[str], ...]] = (
     frozenset(("sync",)),
@@ -112,23 +103,8 @@ def variant(text: str) -> tuple[str, list[str]]:
     return "", parts[1:]
 
 
-def _rank(word: str, slot: str) -> int:
-    """When an illegal word is reported: -1 and 0 before, 1 and 2 after the absence of words of the middle rank."""
-    if slot in _ALONE:
-        return -1
-    if word in SPACES or slot in _ILLEGAL_EARLY or word in _ILLEGAL_EARLY:
-        return 0
-    if _POSITION.get(word, _POSITION.get(slot, len(_POSITION))) < _POSITION["sat"]:
-        return 0
-    return 1 if slot == "shape" else 2
-
-
 def _first(found: tuple[int, str]) -> int:
     return found[0]
-
-
-def _place(found: tuple[int, int, list[str]]) -> int:
-    return found[1]
 
 
 def _absent(
@@ -192,20 +168,9 @@ def _foreign_feature(name: str, words: list[str]) -> str:
 
 def _too_many_spaces(name: str, spaces: int) -> list[str]:
     """The message on more state spaces than an instruction takes."""
-    if name not in _TWO_SPACES:
+    if name not in TWO_SPACES:
         return [f"Unexpected number of state spaces specified in instruction '{name}'"]
     return ["Multiple state spaces specified"] if spaces > 2 else []
-
-
-def _late_order(name: str, words: list[str]) -> list[str]:
-    """The words whose gates come last, in ptxas's order; of completion mechanisms and groups of CTAs only the last word counts."""
-    last = {SLOT_OF.get(w, ""): w for w in words}
-    kept = [
-        w for w in dict.fromkeys(words) if SLOT_OF.get(w) not in ("completion", "cta_group") or last[SLOT_OF[w]] == w
-    ]
-    ends = [w for w in kept if SLOT_OF.get(w) == "completion"]
-    begins = [w for w in kept if w.startswith("shared::")]
-    return [*begins, *[w for w in kept if w not in ends and w not in begins], *ends]
 
 
 def _matrix_facts(name: str, sig: Sig, words: list[str], types: tuple[str, ...]) -> dict[str, str]:
@@ -217,16 +182,24 @@ def _matrix_facts(name: str, sig: Sig, words: list[str], types: tuple[str, ...])
     return wmma_facts(name, sig, words, types) if name.startswith("wmma.") else {}
 
 
+def _first_space(name: str, words: list[str], facts: dict[str, str]) -> None:
+    """Sets the fact of the state space where there are several, but one counts: the first."""
+    spaces = [w for w in words if w in SPACES]
+    if len(spaces) > 1 and name not in TWO_SPACES:
+        facts["space"] = spaces[0]
+        facts["where"] = f".{spaces[0]}"
+
+
 @final
 class Checked:
     """The checked opcode text: its row (None: not usable), its name, and the messages that every use of it gets.
 
-    ``early``: messages that precede those on operands; ``errors``: the others; ``notes``: (severity, message) of warnings and advisories; ``values``: operands must be
+    ``early``: messages that precede those on operands; ``late``: those that follow the rules on operands; ``errors``: the others; ``notes``: (severity, message) of warnings and advisories; ``values``: operands must be
     checked at every use, because a rule depends on their values; ``facts``: the facts that rules on operands test;
     ``ruled``: there are such rules.
     """
 
-    __slots__ = ("early", "errors", "facts", "name", "notes", "row", "ruled", "types", "values")
+    __slots__ = ("early", "errors", "facts", "late", "name", "notes", "row", "ruled", "types", "values")
 
     def __init__(self, name: str) -> None:
         self.name: Final[str] = name
@@ -234,6 +207,7 @@ class Checked:
         self.types: tuple[str, ...] = ()
         self.early: Final[list[str]] = []
         self.errors: Final[list[str]] = []
+        self.late: Final[list[str]] = []
         self.notes: Final[list[tuple[str, str]]] = []
         self.values: bool = False
         self.ruled: bool = False
@@ -295,16 +269,24 @@ class Checker:
             facts.update(_matrix_facts(name, sig, words, types))
         else:
             facts = label_facts(name, types)
+        _first_space(name, words, facts)
         if "::" in sig.name:
             facts["named"] = sig.name
-        self._spaces(result, row, words)
+        ranked: list[Ranked] = []
+        self._spaces(result, row, words, ranked)
         if row.open:
             choices = [w for slot, w in sig.mods.items() if slot not in ("mode", "shape", "space")]
             errors.extend(apply(MODIFIERS.of(name), facts, choices, self.place))
         else:
-            self._modifiers(result, sig, row, words, facts)
-        self._gates(result, sig, row, words, facts)
-        errors[:0] = apply(FIRST.of(name), facts, words, self.place)
+            self._modifiers(result, sig, row, words, facts, ranked)
+        self._gates(result, sig, row, words, facts, ranked)
+        for _, _, found in sorted(ranked, key=in_order):
+            result.late.extend(found)
+        first = apply(FIRST.of(name), facts, words, self.place)
+        if any(e.startswith("Unexpected instruction types") for e in first):
+            errors.clear()
+            result.late.clear()
+        errors[:0] = first
         if any(e.startswith("Unexpected instruction types") for e in errors):
             result.row = None
         result.facts = facts
@@ -354,60 +336,66 @@ class Checker:
         else:
             result.errors.append(f"Illegal modifier '.{foreign}' for instruction '{name}'")
 
-    def _spaces(self, result: Checked, row: Row, words: list[str]) -> None:
+    def _spaces(self, result: Checked, row: Row, words: list[str], ranked: list[Ranked]) -> None:
         """Adds the messages on too many state spaces."""
         name = result.name
         spaces = sum(w in SPACES for w in words)
         if name == "fence.proxy" and spaces < 3:
             if spaces == 2:
                 result.errors.append(f"Unexpected number of state spaces specified in instruction '{name}'")
-        elif name in _TWO_SPACES:
+        elif name in TWO_SPACES:
             if row.open or not row.words.isdisjoint(SPACES):
                 result.early.extend(_too_many_spaces(name, spaces))
         elif not row.open and spaces > 1 and not row.words.isdisjoint(SPACES):
             result.early.extend(["Multiple state spaces specified"] * (spaces - 2))
-            result.errors.extend(_too_many_spaces(name, spaces))
+            ranked.append((0, position("space", "space"), _too_many_spaces(name, spaces)))
 
-    def _modifiers(self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> None:
-        """Checks the modifier words against those of the row, and the rules between them."""
+    def _modifiers(
+        self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str], ranked: list[Ranked]
+    ) -> None:
+        """Checks the modifier words against those of the row, and the rules between them; adds to ``ranked`` what is told by rank."""
         name = result.name
         errors = result.errors
         allowed = row.words
         slots: dict[str, str] = {}
-        wrong: dict[str, tuple[int, int, list[str]]] = {}
-        """Slot -> rank, place and messages of the last word in it, if it is illegal."""
+        wrong: dict[str, Ranked] = {}
+        """Slot -> the last word in it, if it is illegal."""
         for word in words:
             slot = slot_of(name, word)
             if word not in allowed and (word in IGNORED or word in TYPE_WORDS):
                 continue
             if slot == "rnd" and word in allowed:
                 wrong.pop(slot, None)
-            slots[slot] = word
+            if slot != "space" or name in TWO_SPACES or slot not in slots:
+                slots[slot] = word
             if word not in allowed and not (name == "mma" and slot == "shape"):
-                place = _POSITION.get(word, _POSITION.get(slot, len(_POSITION)))
                 found = illegal(word, slot, name, row, result.types, self.place)
                 if slot in ("evict", "evict2"):
                     earlier = wrong.pop("evict", None)
                     found = refused_priorities(found, earlier[2] if earlier else [])
                     slot = "evict"
-                wrong[_ONE_SLOT.get(word, slot)] = (_rank(word, slot), place, found)
+                wrong[_ONE_SLOT.get(word, slot)] = (rank(word, slot), position(word, slot), found)
         absent = _absent(name, row, result.types, words, slots)
-        refused = sorted(wrong.values(), key=_place)
-        lone, first, second, third = [
-            [m for rank, _, found in refused if rank == k for m in found] for k in range(-1, 3)
-        ]
-        before = [m for m in absent[0] if m.startswith("Illegal reduction operation")]
-        rest = [m for m in absent[0] if m not in before]
-        for found in (before, lone, rest, first, absent[1], second, third, absent[2]):
-            errors.extend(found)
+        errors.extend([m for m in absent[0] if m.startswith("Illegal reduction operation")])
+        errors.extend([m for x in sorted(wrong.values(), key=in_order) if x[0] < 0 for m in x[2]])
+        errors.extend([m for m in absent[0] if not m.startswith("Illegal reduction operation")])
+        ranked.extend([x for x in wrong.values() if x[0] >= 0])
+        ranked.append((1, -1, absent[1]))
         rules = MODIFIERS.of(name)
+        found = []
         if rules:
             if slots != sig.mods or "isa" not in facts:
                 facts = opcode_facts(name, words, result.types, {**sig.mods, **slots}, self.place)
                 facts.update(_matrix_facts(name, sig, words, result.types))
-            errors.extend(apply(rules, facts, words, self.place))
+            found = apply(rules, facts, words, self.place)
+        if name in RULES_LAST:
+            ranked.extend([(3, 0, absent[2]), (3, 1, found)])
+        else:
+            errors.extend([*absent[2], *found])
 
-    def _gates(self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> None:
+    def _gates(
+        self, result: Checked, sig: Sig, row: Row, words: list[str], facts: dict[str, str], ranked: list[Ranked]
+    ) -> None:
         """Version and target gates that need no operands, in ptxas's order: words, the instruction, combinations, words."""
         place = self.place
         name = result.name
@@ -422,15 +410,8 @@ class Checker:
             found.extend(apply(gates, facts, words, place))
         if found:
             result.errors[:0] = found
-        for word in _late_order(name, words):
-            if (word in PRODUCT_WORDS or word in RESTRICTIONS) and word not in row.words:
-                continue  # reported with the refusal
-            if word in ("shared::cta", "shared::cluster") and name in _TWO_SPACES and name != "fence.proxy":
-                continue
-            if word in LATE and not (word == "cluster" and "scope" not in sig.mods):
-                gate = SPARSE.get(word) if "sp" in sig.mods else None
-                result.errors.extend(messages(gate or LATE[word], place, facts))
-        result.errors.extend(apply(LAST.of(name), facts, words, place))
+        ranked.extend(self._late_gates(name, sig, row, words, facts))
+        ranked.append((*place_of_last_rules(name), apply(LAST.of(name), facts, words, place)))
         if sig.name in ("shfl", "vote") and "sync" not in sig.mods:
             if place.version >= 64 and place.reaches(70):
                 result.errors.append(
@@ -440,6 +421,23 @@ class Checker:
             else:
                 result.notes.extend([("warning", m) for m in without_sync(sig.name, place)])
         result.notes.extend(advisories(name, sig, words, place))
+
+    def _late_gates(self, name: str, sig: Sig, row: Row, words: list[str], facts: dict[str, str]) -> list[Ranked]:
+        """The gates of words that follow those of the instruction."""
+        found: list[Ranked] = []
+        for word in late_order(name, words):
+            if (word in PRODUCT_WORDS or word in RESTRICTIONS) and word not in row.words:
+                continue  # reported with the refusal
+            if word in ("shared::cta", "shared::cluster") and name in TWO_SPACES and name != "fence.proxy":
+                continue
+            if word in LATE and not (word == "cluster" and "scope" not in sig.mods):
+                gate = SPARSE.get(word) if "sp" in sig.mods else None
+                unmet = messages(gate or LATE[word], self.place, facts)
+                slot = slot_of(name, word)
+                if slot == "multicast":
+                    unmet.extend(multicast_advisory(name, self.place))
+                found.append((rank(word, slot), position(word, slot), unmet))
+        return found
 
     def operands(self, checked: Checked, instr: Instr) -> list[str]:
         """Checks the operands of an instruction whose opcode is in the table; returns the messages, arguments first."""

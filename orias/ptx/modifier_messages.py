@@ -18,6 +18,8 @@ SPACES: Final = frozenset(
 RESTRICTIONS: Final = frozenset(("mbarrier_init", "sync_restrict::shared::cta", "sync_restrict::shared::cluster"))
 """Words whose gates are told with their refusal."""
 VECTOR_REMARK: Final = "Vector Type not specified properly"
+ADVISORY: Final = "Advisory:"
+_SLOW: Final = "expected to have substantially reduced performance on some future architectures"
 MANY_PRIORITIES: Final = "Multiple cache eviction priority modifiers specified"
 _ILLEGAL: Final = """
 n=cvt word=ftz t0!=f16/f32/f64 t1!=f16/f32/f64 | n=cvt word=ftz t0=bf16 | n=cvt word=ftz t1=bf16 -> Illegal modifier '.ftz' for instruction 'cvt'
@@ -188,29 +190,26 @@ def without_sync(name: str, place: Place) -> list[str]:
 def advisories(name: str, sig: Sig, words: list[str], place: Place) -> list[tuple[str, str]]:
     """Severity and text of ptxas's remarks on an accepted opcode."""
     found: list[tuple[str, str]] = []
-    slow = "expected to have substantially reduced performance on some future architectures"
     if sig.mods.get("sp") == "sp" and name == "mma":
         found.append(
             (
                 "info",
                 "Advisory: Modifier '.sp::ordered_metadata' should be used on instruction 'mma' instead of modifier"
-                f" '.sp' as it is {slow}",
-            )
-        )
-    if (
-        "multicast" in sig.mods
-        and name in ("cp.async.bulk", "cp.async.bulk.tensor")
-        and not listed(place.target, "90a/TENSOR")
-    ):
-        found.append(
-            (
-                "warning",
-                "Advisory: '.multicast::cluster' modifier on instruction 'cp.async.bulk{.tensor}' should be used on"
-                " .target 'sm_90a/sm_100a/sm_100f/sm_103a/sm_103f/sm_110a/sm_110f' instead of .target"
-                f" '{place.target}' as this feature is {slow}",
+                f" '.sp' as it is {_SLOW}",
             )
         )
     return found
+
+
+def multicast_advisory(name: str, place: Place) -> list[str]:
+    """The warning on `.multicast::cluster`, told with the gates of that word."""
+    if name not in ("cp.async.bulk", "cp.async.bulk.tensor") or listed(place.target, "90a/TENSOR"):
+        return []
+    return [
+        f"{ADVISORY} '.multicast::cluster' modifier on instruction 'cp.async.bulk{{.tensor}}' should be used on"
+        " .target 'sm_90a/sm_100a/sm_100f/sm_103a/sm_103f/sm_110a/sm_110f' instead of .target"
+        f" '{place.target}' as this feature is {_SLOW}"
+    ]
 
 
 def is_vector_without_type(word: str, following: str) -> bool:

@@ -19,17 +19,19 @@ _HEAD: Final = (
 """A directive of the head and what precedes it; compiled for several inputs only."""
 
 
-def merge(sources: list[tuple[str, str | bytes]]) -> tuple[str, str | bytes]:
+def merge(sources: list[tuple[str, str | bytes]], arch: str) -> tuple[str, str | bytes]:
     """Merge all inputs into one (name, text): concatenates the texts, with the heads of all but the first blanked.
 
-    Where the heads differ, the merged text has the highest version and the highest target.  :func:`locate` maps a line to
-    its input.
+    Where the heads differ, the merged text has the highest version and the highest target; the last target, if ``arch`` is
+    below the highest.  :func:`locate` maps a line to its input.
     """
     if len(sources) == 1:
         return sources[0]
     heads = [_Head(raw.decode("latin-1") if isinstance(raw, bytes) else raw) for _, raw in sources]
     version = max((h.version for h in heads), default=(0, 0))
     highest = max(heads, key=lambda h: _sm(h.target))
+    if _sm(highest.target) > _sm(arch):
+        highest = heads[-1]
     first = heads[0]
     text = first.text
     if version != first.version or _sm(highest.target) != _sm(first.target):

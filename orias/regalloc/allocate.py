@@ -46,6 +46,10 @@ class Assignment:
         """Mask of the allocated registers of each file."""
 
 
+_FIRST_UNUSED: Final = (1 << 56) - 1
+"""With -g: registers that are taken before one is used again; so few that blocks of 1,024 threads still fit."""
+
+
 def clobber_mask(info: CallInfo, file: int) -> int:
     """Registers of a file that a call may change."""
     if file == K_R:
@@ -131,7 +135,10 @@ def attempt(
     used = 0
     failed: list[Cls] = []
     for c in todo:
-        slot = _choose(c, occ, avail, costly & ~used, used if comfort else 0, _disliked(c, triads), fn.knobs, late)
+        unused = avail & _FIRST_UNUSED & ~used & ~costly if fn.names else 0
+        slot = _choose(
+            c, occ, avail, costly & ~used, used if comfort else 0, unused, _disliked(c, triads), fn.knobs, late
+        )
         if slot < 0:
             failed.append(c)
             continue
@@ -256,17 +263,27 @@ def _disliked(c: Cls, triads: dict[Cls, list[Triad]]) -> int:
 
 
 def _choose(
-    c: Cls, occ: Occupancy, avail: int, costly: int, used: int, disliked: int, knobs: Knobs, late: LateReads | None
+    c: Cls,
+    occ: Occupancy,
+    avail: int,
+    costly: int,
+    used: int,
+    unused: int,
+    disliked: int,
+    knobs: Knobs,
+    late: LateReads | None,
 ) -> int:
     """The register for place 0 of a class, or -1.
 
     `used` are the registers allocated so far.  One of them that has been free for a while is better than the lowest
-    register, because the scheduler can then move the new value up past the last reader of the old one.
+    register, because the scheduler can then move the new value up past the last reader of the old one.  One of ``unused`` is
+    better than any other: the values of the others then stay there for the debugger.
     """
     ok = _ALIGNED[c.mod, c.phase]
     if c.least > 0:
         ok &= -1 << c.least
     rested = ok
+    unwritten = ok if unused else 0
     cost = hazard = 0
     for place, segs in c.words.items():
         taken = ~avail
@@ -278,6 +295,7 @@ def _choose(
             stale |= occ.taken(max(0, s - knobs.reg_alloc_rest_distance), s + 1)
         if place >= 0:
             ok &= ~(taken >> place)
+            unwritten &= unused >> place
             rested &= ~(stale >> place)
             cost |= costly >> place
             if late is not None:
@@ -286,6 +304,7 @@ def _choose(
             # Registers below 0 do not exist.
             below = (1 << -place) - 1
             ok &= ~((taken << -place) | below)
+            unwritten &= (unused << -place) & ~below
             rested &= ~((stale << -place) | below)
             cost |= costly << -place
             if late is not None:
@@ -300,6 +319,9 @@ def _choose(
             most = weight
     if best >= 0:
         return best
+    unwritten &= ok
+    if unwritten:
+        return (unwritten & -unwritten).bit_length() - 1
     if not used and len(c.words) == 1 and ok & ~cost:
         return _snug(c, occ, ok & ~cost, knobs.reg_alloc_snug_reach)
     rested &= ~cost

@@ -139,3 +139,56 @@ def test_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     source.write_text(DOUBLES)
     assert run(["orias", "-arch=sm_80", "-preserve-relocs", str(source), "-o", str(tmp_path / "x")]) == 255
     assert "Option '--preserve-relocs' is not supported by Orias" in capsys.readouterr().err
+
+
+STORE = HEAD + ".visible .entry k(.param .u64 p) { .reg .b64 %d; ld.param.u64 %d, [p]; st.global.u32 [%d], 1; ret; }\n"
+
+
+def test_relocations_with_addends_on_all_targets() -> None:
+    for options, expected in (({}, ".rel.debug_frame"), ({"force_rela": True}, ".rela.debug_frame")):
+        elf = ElfFile(orias.compile(STORE, arch="sm_80", **options).data)  # type: ignore[arg-type]
+        assert [s.name for s in elf.sections if s.name.startswith(".rel")] == [expected]
+
+
+def test_all_kernels_launch_by_clusters() -> None:
+    for wanted in (False, True):
+        elf = ElfFile(orias.compile(STORE, arch="sm_90", blocks_are_clusters=wanted).data)
+        records = nvinfo.decode(next(s.data for s in elf.sections if s.name == ".nv.info.k"))
+        assert any(r.code == nvinfo.BLOCKS_ARE_CLUSTERS for r in records) == wanted
+
+
+def said(capfd: pytest.CaptureFixture[str], *line: str) -> tuple[int, str]:
+    code = run(["ptxas", *line])
+    return code, capfd.readouterr().err
+
+
+def test_messages_on_rare_options(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    k, bad, out = tmp_path / "k.ptx", tmp_path / "bad.ptx", tmp_path / "k.cubin"
+    k.write_text(STORE)
+    bad.write_text(STORE.replace("ret;", "foo;"))
+    end = ["-arch=sm_90", "-o", str(out)]
+    assert said(capfd, str(k), "-maxntid=-1", *end) == (
+        255,
+        "ptxas fatal   : Invalid value '-1' for option '-maxntid'\n",
+    )
+    assert said(capfd, str(k), "-astoolspatch", *end)[1].startswith("ptxas error   : Entry function is not allowed")
+    assert not out.exists()
+    code, text = said(capfd, str(k), "-preserve-relocs", *end)
+    assert code == 0 and "not fully implemented for 'sm_90'" in text and out.exists()
+    code, text = said(capfd, str(bad), "nosuch.ptx", "-flcm=x", *end)
+    assert code == 255
+    assert [line.partition(": ")[2] for line in text.splitlines()] == [
+        "Invalid default cache modifier on load specified: x",
+        "Not a name of any known instruction: 'foo'",
+        "Input file 'nosuch.ptx' could not be opened",
+        "Ptx assembly aborted due to errors",
+    ]
+
+
+def test_the_last_target_counts_below_the_highest(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    high, low, out = tmp_path / "high.ptx", tmp_path / "low.ptx", tmp_path / "k.cubin"
+    high.write_text(STORE.replace("k(", "j("))
+    low.write_text(STORE.replace("sm_80", "sm_75"))
+    assert said(capfd, str(high), str(low), "-o", str(out)) == (0, "")
+    assert {s.name for s in ElfFile(out.read_bytes()).sections} >= {".text.k", ".text.j"}
+    assert said(capfd, str(low), str(high), "-o", str(out))[0] == 255

@@ -226,3 +226,25 @@ def test_registers_are_those_of_the_kernel_not_of_its_helpers(arch: str) -> None
     rows = tables(cubin)["k"]
     assert len(helpers) == 2 and rows
     assert all(row[4] <= min(helpers) for row in rows)
+
+
+def test_a_value_is_found_until_something_else_is_in_its_register() -> None:
+    """At the last instruction the table still has registers whose last use is long before."""
+    body = (
+        "ld.param.u64 %d, [p]; ld.global.u32 %a, [%d]; st.global.u32 [%d+4], %a;\n"
+        "ld.global.u32 %b, [%d+8]; st.global.u32 [%d+12], %b; ret;"
+    )
+    text = (
+        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        f".visible .entry k(.param .u64 p) {{ .reg .b64 %d; .reg .b32 %a, %b;\n{body} }}\n"
+    )
+    cubin = orias.compile(text, arch="sm_80", debug=True).data
+    image = sim.load(cubin)
+    decoded = [(16 * n, image.decoded(n)) for n in range(image.code_size() // 16)]
+    end = next(at for at, d in decoded if d is not None and d.op.base == "EXIT")
+    rows = tables(cubin)["k"]
+    assert {r[0] for r in rows if r[3] <= end < r[4]} == {"%a", "%b", "%d"}
+    for at, d in decoded:
+        if d is not None and d.op.base == "LDG":
+            holders = [r[0] for r in rows if r[2] == 5 << 24 | payload(d.dst[0]) and r[3] <= at + 16 < r[4]]
+            assert len(holders) == 1

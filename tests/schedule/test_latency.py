@@ -66,7 +66,7 @@ def test_writes() -> None:
     assert lat.waw(op("HMMA.16816.F32"), op("MOV"), 4) == 20
     assert lat.waw(op("HFMA2.MMA"), op("LDG.E"), 4) == 10
     assert lat.war(op("IADD3")) == 1
-    assert lat.war(op("HMMA.16816.F32")) == 3
+    assert lat.war(op("HMMA.16816.F32")) == 7
 
 
 def test_pipes_and_stalls() -> None:

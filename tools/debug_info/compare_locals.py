@@ -1,0 +1,97 @@
+"""Compares, with -g, at which PTX lines the registers of the PTX text can be found: Orias beside ptxas.
+
+python -m tools.debug_info.compare_locals FILE.ptx ... [--arch sm_80]
+
+A place is a function, a register and a PTX line, at one of whose instructions the table of registers (`.nv_debug_info_reg_sass`)
+says where the register's value is.  Not counted: registers of ptxas's own routines, and the line that writes the register, where
+the value is there only if the line has several instructions.  Prints how many places each has, and how many of ptxas's Orias has too.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from bisect import bisect_right
+from pathlib import Path
+
+import orias
+from orias.cubin.elf import ElfFile
+from orias.cubin.lineread import PTX_LINE, line_tables
+from tests.debuginfo.test_debuginfo import tables
+from tests.nvtools import tool
+
+Place = tuple[str, str, int]
+
+
+def places(cubin: bytes) -> tuple[set[Place], set[tuple[str, int]]]:
+    """The places of a cubin, and its lines: (function, line) with instructions."""
+    file = ElfFile(cubin)
+    lines = {
+        file.sections[index].name.removeprefix(".text."): rows for index, rows in line_tables(file, PTX_LINE).items()
+    }
+    out: set[Place] = set()
+    known = {(name, row.line) for name, rows in lines.items() for row in rows}
+    for name, rows in tables(cubin).items():
+        table = sorted(lines.get(name, ()), key=lambda row: row.offset)
+        starts = [row.offset for row in table]
+        for register, _, _, first, last, _ in rows:
+            for offset in range(first, last + 1, 16):
+                at = bisect_right(starts, offset) - 1
+                if at >= 0:
+                    out.add((name, register, table[at].line))
+    return out, known
+
+
+def is_counted(place: Place, text: list[str]) -> bool:
+    """Whether a place is one of the program's own registers, at a line that does not write it."""
+    _, register, line = place
+    if "__cuda" in register or not 0 < line <= len(text):
+        return False
+    written = re.match(r"\s*(?:@!?\S+\s+)?\{?\s*[a-z][\w.:]*\s+(\{[^}]*\}|[^,;]*)", text[line - 1])
+    return written is None or register not in re.findall(r"[%\w$]+", written[1])
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("files", nargs="+", type=Path)
+    p.add_argument("--arch", default="sm_80")
+    a = p.parse_args()
+    totals = [0, 0, 0, 0]
+    for path in a.files:
+        text = path.read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "a"
+            subprocess.run(
+                [tool("ptxas"), f"-arch={a.arch}", "-g", str(path), "-o", str(out)],
+                capture_output=True,
+                timeout=120,
+            )
+            try:
+                ours, our_lines = places(orias.compile(text, arch=a.arch, debug=True).data)
+            except (orias.CompileError, StopIteration):
+                ours, our_lines = set(), set()
+            if not out.exists():
+                continue
+            try:
+                theirs, _ = places(out.read_bytes())
+            except StopIteration:
+                continue
+        lines = text.splitlines()
+        theirs = {x for x in theirs if is_counted(x, lines)}
+        ours = {x for x in ours if is_counted(x, lines)}
+        shared = {x for x in theirs if (x[0], x[2]) in our_lines}
+        counts = [len(theirs), len(ours), len(theirs & ours), len(shared)]
+        totals = [x + y for x, y in zip(totals, counts, strict=True)]
+        print(
+            f"{path.name}: ptxas {counts[0]}, orias {counts[1]}, both {counts[2]}; at lines that both have {counts[3]}"
+        )
+    print(
+        f"{totals[0]} places of ptxas: {100 * totals[2] / max(totals[0], 1):.1f} % found by Orias,"
+        f" {100 * totals[2] / max(totals[3], 1):.1f} % of those at lines that have code in both"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
