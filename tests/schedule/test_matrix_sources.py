@@ -24,7 +24,9 @@ def instructions(name: str, arch: str) -> list[Decoded]:
     return [table.decode(int.from_bytes(code[k : k + 16], "little")) for k in range(0, len(code), 16)]
 
 
-@pytest.mark.parametrize(("name", "arch"), [("attention_f16", "sm_90a"), ("matmul_f16", "sm_80"), ("matmul_tf32", "sm_120a")])
+@pytest.mark.parametrize(
+    ("name", "arch"), [("attention_f16", "sm_90a"), ("matmul_f16", "sm_80"), ("matmul_tf32", "sm_120a")]
+)
 def test_short_operations_leave_sources_for_7_cycles(name: str, arch: str) -> None:
     """3 cycles gave wrong results."""
     code = instructions(name, arch)
