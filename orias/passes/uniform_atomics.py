@@ -15,7 +15,6 @@ from typing import Final, final
 
 from orias.analysis.cfg import dominators, find_loops
 from orias.analysis.divergence import Divergence, divergence
-from orias.isa.op import F_WRITE
 from orias.isa.operand import (
     K_P,
     K_R,
@@ -42,12 +41,15 @@ _REDUX: Final[dict[str, str]] = {"ADD": ".SUM", "MIN": ".MIN", "MAX": ".MAX", "A
 _IDEMPOTENT: Final[tuple[str, ...]] = ("MIN", "MAX", "AND", "OR")
 _OTHER: Final[tuple[str, ...]] = ("64", "128", "F16", "BF16", "F32", "F64")
 """Begins of the modifiers of types that are not combined."""
+_SUMS: Final[tuple[str, ...]] = ("RED", "REDG")
+"""Atomics of global memory without a result."""
+_FETCHES: Final = "ATOMG"
 _LAST_LANE: Final = 0x1F
 
 
 def combine_uniform_atomics(fn: Func) -> bool:
     """Let one thread of a warp run the atomics that all of its threads run on one word; True if anything changed."""
-    if not any(i.op.base in ("REDG", "RED", "ATOMG") for i in fn.insts()):
+    if not any(i.op.base in _SUMS or i.op.base == _FETCHES for i in fn.insts()):
         return False
     work = _Combiner(fn)
     return work.run()
@@ -78,14 +80,14 @@ class _Combiner:
 
     def _kind(self, b: Block, inst: Inst) -> str:
         """The operation if the threads can combine it, else nothing."""
-        if inst.op.base not in ("REDG", "RED", "ATOMG") or inst.guard != PT or not inst.op.flags & F_WRITE:
+        result = inst.op.base == _FETCHES
+        if not (result or inst.op.base in _SUMS) or inst.guard != PT:
             return ""
         mods = inst.op.mods
         kind = next((m for m in mods if m in _REDUX), "")
         if not kind or any(m.startswith(_OTHER) for m in mods):
             return ""
-        result = inst.op.base == "ATOMG" and any(is_vreg(d) for d in inst.dst)
-        if inst.op.base == "ATOMG" and not result:
+        if result and not any(is_vreg(d) for d in inst.dst):
             return ""
         value = inst.src[-1]
         if any(self._div.is_varying(o) for o in inst.src[:-1]) or not (
@@ -100,7 +102,7 @@ class _Combiner:
         return kind if self._reductions or not varying else ""
 
     def _combine(self, b: Block, inst: Inst, kind: str) -> None:
-        """Put the instructions that combine before an atomic, and those that share the old value behind it."""
+        """Put the instructions that combine before an atomic, and those that share the old value after it."""
         fn = self._fn
         value = inst.src[-1]
         k = b.insts.index(inst)
@@ -115,7 +117,7 @@ class _Combiner:
         inst.src = [*inst.src[:-1], self._value(at, inst, kind, value, together)]
         inst.guard = leader
         b.insts += tail[:1]
-        if inst.op.base == "ATOMG":
+        if inst.op.base == _FETCHES:
             self._share(at, inst, value, together, first)
         b.insts += tail[1:]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from orias.api import Cubin, compile_sources
-from orias.diag import CompileError
+from orias.diag import CompileError, Diagnostic
 from orias.options import Options
 from orias.sim import load
 from tests.nvtools import tool
@@ -106,5 +106,5 @@ def test_one_operation(a: str, limit: int, need: int, tmp_path: Path) -> None:
     assert message in ptxas(source, limit, tmp_path).stderr
     with pytest.raises(CompileError) as e:
         ours(source, limit)
-    assert e.value.diagnostics[-1] == ("fatal", message, 0, 0, "")
+    assert e.value.diagnostics[-1] == Diagnostic("fatal", message)
     assert ours(source, need).kernels["k"].registers <= need

@@ -44,6 +44,7 @@ from orias.isa.operand import (
 )
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.ori.text import inst_text
+from orias.passes.collectives import BAR
 from orias.sim.core.build import build, guard_of, illegal
 from orias.sim.core.engine import Engine, Flow, Plan
 from orias.sim.core.image import Image
@@ -165,7 +166,7 @@ class OriCode:
 
     def _waits(self, i: Inst) -> bool:
         """True if the warp must reconverge before the instruction."""
-        return self.meets and i.op.flags & _WHOLE != 0
+        return self.meets and (i.op.flags & _WHOLE != 0 or i.op.base == BAR)
 
     def _place(self) -> None:
         at = len(self.plans)
