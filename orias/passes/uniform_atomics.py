@@ -80,14 +80,12 @@ class _Combiner:
 
     def _kind(self, b: Block, inst: Inst) -> str:
         """The operation if the threads can combine it, else nothing."""
-        result = inst.op.base == _FETCHES
-        if not (result or inst.op.base in _SUMS) or inst.guard != PT:
+        if not (inst.op.base == _FETCHES or inst.op.base in _SUMS) or inst.guard != PT:
             return ""
+        result = any(is_vreg(d) for d in inst.dst)
         mods = inst.op.mods
         kind = next((m for m in mods if m in _REDUX), "")
         if not kind or any(m.startswith(_OTHER) for m in mods):
-            return ""
-        if result and not any(is_vreg(d) for d in inst.dst):
             return ""
         value = inst.src[-1]
         if any(self._div.is_varying(o) for o in inst.src[:-1]) or not (
@@ -117,7 +115,7 @@ class _Combiner:
         inst.src = [*inst.src[:-1], self._value(at, inst, kind, value, together)]
         inst.guard = leader
         b.insts += tail[:1]
-        if inst.op.base == _FETCHES:
+        if any(is_vreg(d) for d in inst.dst):
             self._share(at, inst, value, together, first)
         b.insts += tail[1:]
 
