@@ -147,6 +147,7 @@ def timed(driver: Driver, folder: Path, name: str, text: str, run: Callable[[byt
     rounds = [[milliseconds(driver, b, axis, times) for b in both] for _ in range(_ROUNDS)]
     return {
         "kernel": name, "blocks": math.prod(grid) * times, "threads": math.prod(both[0].launch.block),
+        "processors": driver.processors,
         **{who: [r[k] for r in rounds] for k, who in enumerate(WHO)},
     }  # fmt: skip
 
@@ -247,7 +248,7 @@ def report(folder: Path, out: Path, match: str) -> int:
             continue
         run = all_programs[name][1]
         times = [measured(path(folder, name, who).read_bytes(), run) for who in WHO]
-        real = [min(row[who]) * 1e3 * row["mhz"] * 132 / row["blocks"] for who in WHO]
+        real = [min(row[who]) * 1e3 * row["mhz"] * row["processors"] / row["blocks"] for who in WHO]
         near, far = times[0].full_near / times[1].full_near, times[0].full_far / times[1].full_far
         found.append((real[0] / real[1], near, far))
         cycles += [(real[k], times[k].full_near, times[k].full_far) for k in range(2)]
