@@ -8,7 +8,8 @@ them by FLO runs the operation for all::
     s = REDUX v  ; first = FLO m ; @(lane = first) RED [a], s                   any value (from sm_80 on)
 
 An addition whose old value is needed gives the others theirs: the old value of the first and the part of the lanes below.  Only outside
-of loops: in a loop with YIELD the threads may part after the atomic.  ptxas 13.0.88 does the same.
+of loops: in a loop with YIELD the threads may part after the atomic.  Nothing is combined where only one thread can be, after
+``tid == 0``.  ptxas 13.0.88 does the same.
 """
 
 from typing import Final, final
@@ -16,6 +17,7 @@ from typing import Final, final
 from orias.analysis.cfg import dominators, find_loops
 from orias.analysis.divergence import Divergence, divergence
 from orias.isa.operand import (
+    INV,
     K_P,
     K_R,
     K_UR,
@@ -30,10 +32,11 @@ from orias.isa.operand import (
     is_imm,
     is_vreg,
     is_zero_reg,
+    vreg,
     word,
 )
 from orias.ori.builder import Builder
-from orias.ori.ir import OP_COPY, Block, Func, Inst
+from orias.ori.ir import OP_BRA, OP_COPY, Block, Func, Inst
 from orias.passes.collectives import WARPSYNC
 from orias.target import features
 
@@ -45,6 +48,7 @@ _SUMS: Final[tuple[str, ...]] = ("RED", "REDG")
 """Atomics of global memory without a result."""
 _FETCHES: Final = "ATOMG"
 _LAST_LANE: Final = 0x1F
+_THREADS: Final[tuple[Opnd, ...]] = tuple(word(f"SR_{name}") for name in ("TID.X", "TID.Y", "TID.Z", "LANEID"))
 
 
 def combine_uniform_atomics(fn: Func) -> bool:
@@ -57,19 +61,21 @@ def combine_uniform_atomics(fn: Func) -> bool:
 
 @final
 class _Combiner:
-    __slots__ = ("_div", "_fn", "_in_loop", "_reductions")
+    __slots__ = ("_div", "_fn", "_in_loop", "_reductions", "_values")
 
     def __init__(self, fn: Func) -> None:
         self._fn: Final[Func] = fn
         self._div: Final[Divergence] = divergence(fn)
         self._in_loop: Final[set[int]] = {x for loop in find_loops(fn, dominators(fn)).loops for x in loop.blocks}
+        self._values: Final[dict[int, Inst]] = {vreg(d): i for i in fn.insts() for d in i.dst if is_vreg(d)}
+        """Register -> where it is made."""
         self._reductions: Final[bool] = fn.target.has(features.WARP_REDUCTIONS)
 
     def run(self) -> bool:
         changed = False
         for b in self._fn.blocks:
-            if any(i.op is WARPSYNC for i in b.insts):
-                # A vote after it would be that of all members (orias.passes.collectives).
+            if any(i.op is WARPSYNC for i in b.insts) or self._alone(b):
+                # A vote after WARPSYNC would be that of all members (orias.passes.collectives).
                 continue
             for inst in list(b.insts):
                 kind = self._kind(b, inst)
@@ -77,6 +83,44 @@ class _Combiner:
                     self._combine(b, inst, kind)
                     changed = True
         return changed
+
+    def _alone(self, b: Block) -> bool:
+        """True if a branch lets only threads with one thread number or lane get here, so about one thread of a warp, as after ``tid == 0``."""
+        for _ in range(len(self._fn.blocks)):
+            if len(b.preds) != 1:
+                return False
+            a = b.preds[0]
+            if (
+                a.insts
+                and a.insts[-1].op is OP_BRA
+                and len(a.succs) == 2
+                and self._compares_thread(a.insts[-1].guard, a.succs[1] is b)
+            ):
+                return True
+            b = a
+        return False
+
+    def _compares_thread(self, guard: Opnd, holds: bool) -> bool:
+        """True if a condition that holds, or does not, says that the number of the thread equals a constant."""
+        if not is_vreg(guard & ~INV):
+            return False
+        made = self._values.get(vreg(guard & ~INV))
+        if made is None or made.op.base != "ISETP" or not is_imm(made.src[1]):
+            return False
+        kind = made.op.mods[0]
+        equal = holds if guard & INV == 0 else not holds
+        return ((kind == "EQ" and equal) or (kind == "NE" and not equal)) and self._numbers_threads(made.src[0])
+
+    def _numbers_threads(self, o: Opnd) -> bool:
+        made = self._values.get(vreg(o)) if is_vreg(o) else None
+        if (
+            made is not None
+            and made.op.base == "LOP3"
+            and is_imm(made.src[1])
+            and imm_value(made.src[1]) & _LAST_LANE == _LAST_LANE
+        ):
+            made = self._values.get(vreg(made.src[0])) if is_vreg(made.src[0]) else None
+        return made is not None and made.op.base == "S2R" and made.src[0] in _THREADS
 
     def _kind(self, b: Block, inst: Inst) -> str:
         """The operation if the threads can combine it, else nothing."""
