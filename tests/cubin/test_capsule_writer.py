@@ -370,8 +370,12 @@ def check_files(paths: list[Path], arch: str, folder: Path) -> tuple[int, list[s
     """Number of corpus files with capsules that link, and functions that finalising changes."""
     linked, wrong = 0, []
     for path in paths:
+        text = path.read_text(errors="replace")
+        if any(kind in text for kind in (".texref", ".surfref", ".samplerref")):
+            # nvlink puts the places of handles into the code: the test of references runs it.
+            continue
         try:
-            result = compiled(path.read_text(errors="replace"), arch)
+            result = compiled(text, arch)
         except CompileError:
             continue
         if result.no_capsule:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import orias
+from orias.sim.core.sim_errors import PartOfWarp
 from tests.lower.test_cases import _NAME, _PREFIX, HERE, read
 from tests.nvtools import tool
 from tests.rotation import some_later, with_later
@@ -104,7 +105,11 @@ def differences(lines: list[str], arch: str, level: int, folder: Path) -> list[s
             with pytest.raises(orias.CompileError):
                 orias.compile(ptx, arch=arch)
             continue
-        got = results(orias.compile(ptx, arch=arch, opt_level=level).data, 32)
+        try:
+            got = results(orias.compile(ptx, arch=arch, opt_level=level).data, 32)
+        except PartOfWarp:
+            # An aligned barrier that part of a warp runs has no meaning.
+            continue
         if got != want:
             at = next(k for k in range(len(got)) if got[k] != want[k])
             out.append(f"{line}: thread {at // BYTES} byte {at % BYTES}")
