@@ -22,9 +22,10 @@ import numpy as np
 
 import orias
 from bench.time import measured, programs, ptxas
+from orias.sim.core.launch_arguments import triple
 from tests.device import Device, on
 from tests.gpu.driver import Driver, load_driver
-from tests.gpu.image import GpuImage, triple
+from tests.gpu.image import GpuImage
 
 WHO: Final = ("orias", "ptxas")
 _AXES: Final = (("z", 2, 65535), ("y", 1, 65535), ("x", 0, 1 << 20))

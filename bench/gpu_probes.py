@@ -92,7 +92,7 @@ def probes() -> dict[str, Probe]:
         "ld.shared 128": Probe("ld.shared.v4.u32 {{%r{k}, %x{k}, %z{k}, %w{k}}}, [%r{k}]; xor.b32 %y, %y, %x{k}; xor.b32 %y, %y, %z{k}; xor.b32 %y, %y, %w{k};", shared),
         "st.shared 32, ld": Probe("st.shared.u32 [%r{k}], %r{k}; ld.volatile.shared.u32 %r{k}, [%r{k}];", words),
         "st.shared 32": Probe("st.volatile.shared.u32 [%r{k}+{u}*4096], %r{k};", words.replace("st.shared.u32 [%r{k}], %r{k};", ""), unroll=8),
-        "st.shared 128": Probe("st.volatile.shared.v4.u32 [%sa+{u}*16384], {{%ra, %rb, %ra, %rb}};", unroll=2),
+        "st.shared 128": Probe("st.volatile.shared.v4.u32 [%sa+{u}*16384], {{%ra, %rb, %ra, %rb}};", unroll=2, many=False),
         "ldmatrix.x1": Probe("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r{k}}}, [%r{k}];", shared),
         "ldmatrix.x4": Probe("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r{k}, %x{k}, %z{k}, %w{k}}}, [%r{k}]; xor.b32 %y, %y, %x{k}; xor.b32 %y, %y, %z{k}; xor.b32 %y, %y, %w{k};", shared),
         "atom.shared.add": Probe("atom.shared.add.u32 %r{k}, [%r9+{k}*4096], %r{k};", "mov.u32 %r9, s; mad.lo.u32 %r9, %me, 4, %r9;"),

@@ -180,9 +180,8 @@ def prove(data: bytes) -> None:
 def _refuse(w: Work) -> None:
     if not w.codes:
         raise NoCapsule("the module has no code")
-    for what, found in (("constants of the compiler", any(_has_constants(c) for c in w.codes)),):
-        if found:
-            raise NoCapsule(f"the Mercury form of {what} is not known")
+    if any(_has_constants(c) for c in w.codes):
+        raise NoCapsule("the Mercury form of constants of the compiler is not known")
 
 
 def _pointer_bytes(code: Code) -> int:
@@ -196,12 +195,17 @@ def _has_constants(code: Code) -> bool:
     return len(code.kernel.const2) != _pointer_bytes(code) + tables
 
 
+def _handles_at(code: Code) -> int:
+    """Offset in constant bank 0 of the first handle that the loader places; the end of the bank if there is none."""
+    return min((r.offset for r in code.kernel.texture_relocs), default=_BANK_END)
+
+
 def _slots(w: Work, code: Code) -> HandleSlots | None:
     """The handles of textures, samplers and surfaces that a function reads; None for none."""
     names = {v.name for v in w.m.variables if v.space in REFERENCE_TYPES}
     names |= {p.symbol for c in w.codes for p in c.kernel.params if p.symbol}
     loads = {r.offset for r in code.kernel.relocs if r.type == R_CONST_FIELD21_38 and r.symbol in names}
-    start = min((r.offset for r in code.kernel.texture_relocs), default=_BANK_END)
+    start = _handles_at(code)
     return HandleSlots(start, loads) if loads or start < _BANK_END else None
 
 
@@ -241,28 +245,12 @@ def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
     out: list[OutSection] = []
     for code in w.codes:
         if code.bank2 is not None:
-            copy = OutSection(
-                f"{_MERC}.nv.constant.optimizer.{code.kernel.name}",
-                _SHT_CONSTANT_OPTIMIZER,
-                _FLAG | elf.SHF_ALLOC | elf.SHF_INFO_LINK,
-                code.bank2.align,
-            )
-            copy.info_section = s.image[code.text.name]
             first = code.kernel.const2[:_POINTER] if code.kernel.pointers else b""
-            copy.data = first + bytes(len(code.kernel.const2) - len(first))
-            s.image[code.bank2.name] = copy
-            out.append(copy)
+            data = first + bytes(len(code.kernel.const2) - len(first))
+            out.append(_bank_copy(s, code, code.bank2, "optimizer", _SHT_CONSTANT_OPTIMIZER, data))
         if code.bank0_early and code.bank0 is not None:
-            copy = OutSection(
-                f"{_MERC}.nv.constant.entry_image_header_indices.{code.kernel.name}",
-                _SHT_CONSTANT_IMAGES,
-                _FLAG | elf.SHF_ALLOC | elf.SHF_INFO_LINK,
-                code.bank0.align,
-            )
-            copy.info_section = s.image[code.text.name]
-            copy.data = bytes(len(code.bank0.data) - min(r.offset for r in code.kernel.texture_relocs))
-            s.image[code.bank0.name] = copy
-            out.append(copy)
+            data = bytes(len(code.bank0.data) - _handles_at(code))
+            out.append(_bank_copy(s, code, code.bank0, "entry_image_header_indices", _SHT_CONSTANT_IMAGES, data))
     for plain, name, type_, flags in (
         (w.bank4, "nv.constant.pic", _SHT_CONSTANT_PIC, elf.SHF_ALLOC),
         (w.bank3, "nv.constant.user", _SHT_CONSTANT_USER, elf.SHF_ALLOC),
@@ -278,6 +266,16 @@ def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
         s.image[plain.name] = copy
         out.append(copy)
     return out
+
+
+def _bank_copy(s: CapsuleSections, code: Code, bank: OutSection, kind: str, type_: int, data: bytes) -> OutSection:
+    """The copy of a constant bank of a kernel."""
+    name = f"{_MERC}.nv.constant.{kind}.{code.kernel.name}"
+    copy = OutSection(name, type_, _FLAG | elf.SHF_ALLOC | elf.SHF_INFO_LINK, bank.align)
+    copy.info_section = s.image[code.text.name]
+    copy.data = data
+    s.image[bank.name] = copy
+    return copy
 
 
 def _rela(s: CapsuleSections, of: OutSection, name: str, relocs: list[OutReloc]) -> None:
@@ -342,8 +340,7 @@ def _table_relocs(w: Work, code: Code, m: Mercury) -> list[OutReloc]:
 
 def _handle_relocs(w: Work, code: Code) -> list[OutReloc]:
     """Those of the handles of textures, samplers and surfaces."""
-    relocs = code.kernel.texture_relocs
-    start = min(r.offset for r in relocs)
+    start, relocs = _handles_at(code), code.kernel.texture_relocs
     return [OutReloc(r.offset - start, _HANDLE_TYPES[r.type], w.symbol(r.symbol, code.text.name)) for r in relocs]
 
 

@@ -32,12 +32,12 @@ from orias.isa.operand import (
     is_imm,
     is_vreg,
     is_zero_reg,
-    vreg,
     word,
 )
 from orias.ori.builder import Builder
 from orias.ori.ir import OP_BRA, OP_COPY, Block, Func, Inst
 from orias.passes.collectives import WARPSYNC
+from orias.passes.def_use import Values
 from orias.target import features
 
 _REDUX: Final[dict[str, str]] = {"ADD": ".SUM", "MIN": ".MIN", "MAX": ".MAX", "AND": "", "OR": ".OR", "XOR": ".XOR"}
@@ -67,8 +67,7 @@ class _Combiner:
         self._fn: Final[Func] = fn
         self._div: Final[Divergence] = divergence(fn)
         self._in_loop: Final[set[int]] = {x for loop in find_loops(fn, dominators(fn)).loops for x in loop.blocks}
-        self._values: Final[dict[int, Inst]] = {vreg(d): i for i in fn.insts() for d in i.dst if is_vreg(d)}
-        """Register -> where it is made."""
+        self._values: Final[Values] = Values(fn)
         self._reductions: Final[bool] = fn.target.has(features.WARP_REDUCTIONS)
 
     def run(self) -> bool:
@@ -104,7 +103,7 @@ class _Combiner:
         """True if a condition that holds, or does not, says that the number of the thread equals a constant."""
         if not is_vreg(guard & ~INV):
             return False
-        made = self._values.get(vreg(guard & ~INV))
+        made = self._values.definition(guard & ~INV)
         if made is None or made.op.base != "ISETP" or not is_imm(made.src[1]):
             return False
         kind = made.op.mods[0]
@@ -112,14 +111,14 @@ class _Combiner:
         return ((kind == "EQ" and equal) or (kind == "NE" and not equal)) and self._numbers_threads(made.src[0])
 
     def _numbers_threads(self, o: Opnd) -> bool:
-        made = self._values.get(vreg(o)) if is_vreg(o) else None
+        made = self._values.definition(o)
         if (
             made is not None
             and made.op.base == "LOP3"
             and is_imm(made.src[1])
             and imm_value(made.src[1]) & _LAST_LANE == _LAST_LANE
         ):
-            made = self._values.get(vreg(made.src[0])) if is_vreg(made.src[0]) else None
+            made = self._values.definition(made.src[0])
         return made is not None and made.op.base == "S2R" and made.src[0] in _THREADS
 
     def _kind(self, b: Block, inst: Inst) -> str:

@@ -23,14 +23,15 @@ def _move(fn: Func, b: Block) -> None:
     while k < len(b.insts):
         inst = b.insts[k]
         if inst.op is ARRIVE:
-            touched = {w >> 8 for w in accesses(inst, fn).writes} | {r >> 8 for r in accesses(inst, fn).reads}
+            own = accesses(inst, fn)
+            touched = {x >> 8 for x in (*own.reads, *own.writes)}
             at = k + 1
             while at < len(b.insts) and not b.insts[at].op.flags & (F_WGMMA | F_WGMMA_SYNC):
                 a = accesses(b.insts[at], fn)
                 if b.insts[at].is_terminator() or any(w >> 8 in touched for w in a.writes):
                     break
                 at += 1
-            if at < len(b.insts) and b.insts[at].op.flags & F_WGMMA and not b.insts[at].op.flags & F_WGMMA_SYNC:
+            if at < len(b.insts) and b.insts[at].op.flags & F_WGMMA:
                 b.insts.insert(at - 1, b.insts.pop(k))
                 k = at
         k += 1

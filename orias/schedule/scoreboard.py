@@ -33,7 +33,6 @@ from orias.isa.op import (
     F_PARTIAL,
     F_RETURNS,
     F_WGMMA,
-    F_WGMMA_SYNC,
     Op,
     op,
 )
@@ -181,11 +180,7 @@ class _Assigner:
         """An operation of a warpgroup directly after its arrival lets that wait: no warp stops between them."""
         for rows in self.rows:
             for first, second in pairwise(rows):
-                if (
-                    first.inst.op is ARRIVE
-                    and second.inst.op.flags & F_WGMMA
-                    and not second.inst.op.flags & F_WGMMA_SYNC
-                ):
+                if first.inst.op is ARRIVE and second.inst.op.flags & F_WGMMA:
                     first.wait |= second.wait
                     second.wait = 0
 

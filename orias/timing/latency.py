@@ -336,7 +336,8 @@ class Latency:
 
     def war(self, reader: Op) -> int:
         """Cycles from a read at issue (not a late read) to a write of the same register that arrives early (:meth:`arrives_early`)."""
-        if self.op_class(reader).startswith("MMA.") or self.op_class(reader) == "GMMA":
+        name = self.op_class(reader)
+        if name == "GMMA" or name.startswith("MMA."):
             return _MMA_WAR
         return reader.held
 

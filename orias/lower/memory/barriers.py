@@ -5,7 +5,7 @@ sm_80 to 89.  A barrier number and a thread count that are both in registers are
 the upper half.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orias.isa.operand import K_P, NOT_PT, PT, RZ, Opnd, const, imm, imm_value, is_imm
 from orias.lower.frame.registry import lowers
@@ -16,7 +16,7 @@ from orias.ptx.ast import Instr, Operand
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
 
-_WHOLE_WARP = 0xFFFFFFFF
+_WHOLE_WARP: Final = 0xFFFFFFFF
 
 
 def _barrier_operands(ctx: "Ctx", number: Operand, count: Operand | None) -> list[Opnd]:
@@ -43,35 +43,28 @@ def lower_barrier(ctx: "Ctx", i: Instr) -> None:
     op = mods.get("op", "sync")
     aligned = i.sig.name == "bar" or "aligned" in mods
     defer = ctx.target.spelling("aligned_barrier" if aligned else "unaligned_barrier")
-    if not aligned:
-        ctx.begin_guarded()
-    _barrier(ctx, i, op, defer, aligned)
-    if not aligned:
-        ctx.end_guarded()
+    if aligned:
+        _barrier(ctx, i, op, defer)
+        return
+    # The threads of a warp come together first: the hardware counts the warp when some of them arrive.
+    ctx.begin_guarded()
+    warpsync(ctx, imm(_WHOLE_WARP))
+    _barrier(ctx, i, op, defer)
+    ctx.end_guarded()
 
 
-def _gather(ctx: "Ctx", aligned: bool) -> None:
-    """Without ``.aligned`` the threads of a warp come together first: the hardware counts the warp when some of them arrive."""
-    if not aligned:
-        warpsync(ctx, imm(_WHOLE_WARP))
-
-
-def _barrier(ctx: "Ctx", i: Instr, op: str, defer: str, aligned: bool) -> None:
+def _barrier(ctx: "Ctx", i: Instr, op: str, defer: str) -> None:
     mods = i.sig.mods
     if op == "sync":
         src = _barrier_operands(ctx, i.ops[0], i.ops[1] if len(i.ops) > 1 else None)
-        _gather(ctx, aligned)
         ctx.b.emit("BAR.SYNC" + defer, [], src, ctx.guard)
         return
     if op == "arrive":
-        src = _barrier_operands(ctx, i.ops[0], i.ops[1])
-        _gather(ctx, aligned)
-        ctx.b.emit("BAR.ARV", [], src, ctx.guard)
+        ctx.b.emit("BAR.ARV", [], _barrier_operands(ctx, i.ops[0], i.ops[1]), ctx.guard)
         return
     kind = mods["bool"]
     src = _barrier_operands(ctx, i.ops[1], i.ops[2] if len(i.ops) > 3 else None)
     src.append(ctx.pred_src(i.ops[-1]))
-    _gather(ctx, aligned)
     ctx.b.emit(f"BAR.RED.{kind.upper()}{defer}", [], src, ctx.guard)
     if kind == "popc":
         ctx.define(i.ops[0], "B2R.RESULT", [], 1)
