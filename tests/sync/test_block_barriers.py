@@ -12,7 +12,7 @@ from tests.oracle import compile_or_none
 from tests.rotation import with_later
 
 HEAD = """\
-.version 8.7
+.version 9.0
 .target {arch}
 .address_size 64
 .visible .entry k(.param .u64 out, .param .u64 in)
