@@ -42,7 +42,7 @@ from orias.target import features
 
 _REDUX: Final[dict[str, str]] = {"ADD": ".SUM", "MIN": ".MIN", "MAX": ".MAX", "AND": "", "OR": ".OR", "XOR": ".XOR"}
 _IDEMPOTENT: Final[tuple[str, ...]] = ("MIN", "MAX", "AND", "OR")
-_OTHER: Final[tuple[str, ...]] = ("64", "128", "F16", "BF16", "F32", "F64")
+_OTHER: Final[tuple[str, ...]] = ("64", "S64", "128", "F16", "BF16", "F32", "F64")
 """Begins of the modifiers of types that are not combined."""
 _SUMS: Final[tuple[str, ...]] = ("RED", "REDG")
 """Atomics of global memory without a result."""

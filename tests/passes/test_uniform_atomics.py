@@ -79,6 +79,20 @@ def test_one_thread_of_a_warp_runs_them() -> None:
     assert [line.split()[1][:2] for line in text.splitlines() if " RED.E" in line or " ATOMG" in line] == ["@P"] * 11
 
 
+def test_words_of_64_bits_stay() -> None:
+    """Of both signs: values beyond 32 bits count whole."""
+    text = (
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b64 %d<5>;\n.reg .b32 %r;\n"
+        "ld.param.u64 %d0, [p];\nmov.u32 %r, %tid.x;\nmul.wide.u32 %d1, %r, 0x40000001;\nneg.s64 %d2, %d1;\n"
+        "red.global.min.s64 [%d0], %d2;\nred.global.max.s64 [%d0+8], %d1;\nred.global.max.u64 [%d0+16], %d1;\n"
+        "red.global.add.u64 [%d0+24], %d1;\nred.global.max.s64 [%d0+32], 0x500000000;\nret;\n}\n"
+    )
+    data = np.zeros(5, np.int64)
+    sim.load(orias.compile(text, arch="sm_80", self_check=True).data).launch("k", 1, 32, [data])
+    last = 31 * 0x40000001
+    assert data.tolist() == [-last, last, last, 16 * last, 0x500000000]
+
+
 def test_words_of_threads_and_float_sums_stay() -> None:
     """Another word in each thread; a sum that depends on the order; a mask that says who takes part."""
     own = TEXT.replace("[%d0", "[%d1").replace("red.global.add.u32 [%d1], 1;", "red.global.add.f32 [%d0], 0f3f800000;")
