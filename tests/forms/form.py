@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tests.forms.exact import Answer, Expected
 
@@ -110,6 +111,10 @@ mad.wide.u32 %fi, %idx, {SLOT * nin}, %fi; mad.wide.u32 %fo, %idx, {SLOT * nout}
 {chr(10).join(stores)}
 ret; }}
 """
+
+    def launch(self, image: Any, kernel: str, inputs: Any, outputs: Any, memory: Any) -> None:
+        """Run the kernel on an image: inputs, outputs and memory of all threads."""
+        image.launch(kernel, 1, self.block, [inputs, outputs, memory], max_steps=200_000)
 
     def mismatches(self, got: Sequence[Sequence[int]]) -> list[str]:
         """What differs: one line for each wrong output."""

@@ -52,7 +52,7 @@ def run_form(image: object, kernel: str, form: Form) -> list[str]:
     memory = np.zeros(n * SCRATCH, np.uint8)
     assert inputs.itemsize == SLOT
     try:
-        image.launch(kernel, 1, form.block, [inputs, outputs, memory], max_steps=200_000)  # type: ignore[attr-defined]
+        form.launch(image, kernel, inputs, outputs, memory)
     except SimError as e:
         return [f"{form.name}: {e}"]
     return form.mismatches([[int(x) for x in row] for row in outputs])

@@ -11,7 +11,8 @@ from tests.forms.constant_forms import constant_forms
 from tests.forms.form import Form
 from tests.forms.generate import FAMILIES, all_forms
 from tests.forms.run import failures
-from tests.rotation import some_later
+from tests.forms.uniform_forms import uniform_forms
+from tests.rotation import some_later, with_later
 
 ALL = all_forms()
 COUNT = sum(len(f) for f in ALL.values())
@@ -100,4 +101,26 @@ def test_constants_sample(family: str) -> None:
 @pytest.mark.parametrize(("arch", "opt"), [("sm_90", 3), ("sm_75", 3), ("sm_80", 1)])
 def test_constants_all(family: str, arch: str, opt: int) -> None:
     bad = failures(constant_forms(ALL[family])[opt % 3 :: 3 if arch == "sm_90" else 9], "orias", arch, opt)
+    assert not bad, report(bad)
+
+
+NO_UNIFORM = ("atom.contended", "cluster.named")
+"""Forms whose threads depend on each other."""
+SHARED = [f for f in FAMILIES if f not in PRODUCTS and f != "warp"]
+
+
+@pytest.mark.parametrize("family", SHARED)
+def test_uniform_sample(family: str) -> None:
+    """Some of the forms with inputs that all threads share."""
+    forms = [f for f in ALL[family] if f.name not in NO_UNIFORM]
+    bad = failures(uniform_forms(forms[7::40], 12), "orias", ("sm_90", "sm_120a")[SHARED.index(family) % 2], 3)
+    assert not bad, report(bad)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("family", SHARED)
+@pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "uniform forms"))
+def test_uniform_all(family: str, arch: str) -> None:
+    forms = [f for f in ALL[family] if f.name not in NO_UNIFORM]
+    bad = failures(uniform_forms(forms, 12)[SHARED.index(family) % 2 :: 2], "orias", arch, 3)
     assert not bad, report(bad)
