@@ -13,11 +13,8 @@ from typing import Final
 from orias.ptx.targets import FIRST_VERSION, suffix_of
 from orias.target.profile import TARGETS, Target
 from orias.tools.fuzz import arithmetic, later, random_control, random_floats, random_memory, warps
-from orias.tools.fuzz.interesting import BITS, DOUBLES, FILES, FLOATS, INTS, PARAMS, TYPES
+from orias.tools.fuzz.interesting import BITS, DOUBLES, FILES, FLOATS, INTS, PARAMS, SLOTS, THREADS, TYPES
 
-SLOTS: Final = 48
-"""Eight-byte words of input and output per thread."""
-THREADS: Final = 64
 INPUT_WORDS: Final = 1024
 _GROWTH: Final = {"h": 12, "r": 6, "d": 10, "f": 10, "g": 20, "p": 15, "u": 1000}
 """Statements per additional variable of each file: small programs have few variables, so that their values combine."""

@@ -30,3 +30,8 @@ EQUAL: Final = ("eq", "ne")
 ORDER: Final = ("eq", "ne", "lt", "le", "gt", "ge")
 UNSIGNED: Final = (*ORDER, "lo", "ls", "hi", "hs")
 FLOAT_ORDER: Final = (*ORDER, "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
+
+SLOTS: Final = 48
+"""Eight-byte words of input and output per thread."""
+THREADS: Final = 64
+"""Threads of a block."""

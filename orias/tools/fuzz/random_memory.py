@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from orias.target import features
-from orias.tools.fuzz.interesting import PARAMS, TYPES
+from orias.tools.fuzz.interesting import PARAMS, SLOTS, THREADS, TYPES
 
 if TYPE_CHECKING:
     from orias.tools.fuzz.generate import Program
@@ -27,7 +27,7 @@ def statement(p: "Program") -> None:
 
 def together(p: "Program") -> None:
     """Emits an exchange between the threads of a block; all execute it."""
-    p.rng.choice((_exchange, _exchange, _reduce, _matrices, _copy))(p)
+    p.rng.choice((_exchange, _exchange, _reduce, _reduce_global, _matrices, _copy))(p)
 
 
 def vector(names: list[str]) -> str:
@@ -187,6 +187,26 @@ def _exchange(p: "Program") -> None:
     p.plain(f"xor.b32 {other}, %lane, {p.rng.choice((1, 2, 5, 31, 32, 63))};")
     address = slot(p, step, other)
     p.plain(f"ld.shared.{t} {vector(p.names(file, count))}, [{address}];")
+    p.plain("bar.sync 0;")
+
+
+def _reduce_global(p: "Program") -> None:
+    """Atomics of all threads of a block on one word of global memory, which is the scratch memory of one of them."""
+    r = p.rng
+    t, file, op = r.choice((
+        ("u32", "r", "add"), ("s32", "r", "min"), ("u32", "r", "max"), ("b32", "r", "xor"), ("b32", "r", "or"), ("b32", "r", "and"),
+        ("u64", "d", "add"), ("s64", "d", "min"), ("s64", "d", "max"), ("u64", "d", "max"), ("b64", "d", "xor"),
+    ))  # fmt: skip
+    word, number = p.new("d"), p.new("r")
+    p.plain(
+        f"ld.param.u64 {word}, [po]; mov.u32 {number}, %ctaid.x; mad.lo.u32 {number}, {number}, {THREADS}, {r.choice((0, 1, 40))};"
+    )
+    p.plain(f"mad.wide.u32 {word}, {number}, {8 * SLOTS}, {word};")
+    p.plain(f"st.global.b64 [%scratch], {p.src('d')};")
+    p.plain("bar.sync 0;")
+    p.emit(f"red.global.{op}.{t} [{word}+{8 * (SLOTS - 4)}], {p.src(file)};")
+    p.plain("bar.sync 0;")
+    p.plain(f"ld.global.b64 {p.var('d')}, [%scratch];")
     p.plain("bar.sync 0;")
 
 
