@@ -23,7 +23,7 @@ def waiting_accesses(fn: Func, tree: DomTree, forest: LoopForest, div: Divergenc
         found: list[tuple[Block, Inst]] = []
         for x in loop.blocks:
             if forest.innermost[x] is loop:
-                access = next((i for i in by_id[x].insts if _sees_others(i) and i.uid not in free), None)
+                access = next((i for i in by_id[x].insts if sees_others(i) and i.uid not in free), None)
                 if access is not None:
                     found.append((by_id[x], access))
         if found:
@@ -36,7 +36,7 @@ def waiting_accesses(fn: Func, tree: DomTree, forest: LoopForest, div: Divergenc
     return out
 
 
-def _sees_others(inst: Inst) -> bool:
+def sees_others(inst: Inst) -> bool:
     """A volatile, relaxed or acquiring load, or an atomic whose result is used."""
     flags = inst.op.flags
     if not flags & F_READ:
