@@ -30,22 +30,19 @@ ptxas -O3: the hardware counts a warp at a barrier as soon as some of its thread
 
 from typing import Final, final
 
-from orias.analysis.cfg import NO_BLOCK, DomTree, Loop, LoopForest, dominators, find_loops, onward, post_dominators
+from orias.analysis.cfg import NO_BLOCK, DomTree, LoopForest, dominators, find_loops, onward, post_dominators
 from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.gmma_forms import ARRIVE, WARPSYNC_ALL
-from orias.isa.op import F_ALIGNED, F_CALL, F_FENCE, F_READ, F_WRITE, Op, op
+from orias.isa.op import F_ALIGNED, F_CALL, Op, op
 from orias.isa.operand import (
     INV,
     K_B,
-    K_P,
     PT,
     RZ,
     Opnd,
     imm,
     imm_value,
-    in_file,
     is_imm,
-    is_zero_reg,
     kind_of,
     label,
     reg,
@@ -53,6 +50,7 @@ from orias.isa.operand import (
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
 from orias.passes.collectives import BAR, WARPSYNC, needs_whole_warp
 from orias.passes.meeting_places import share_collectives
+from orias.passes.waiting_loops import waiting_accesses
 from orias.target import features
 
 _CLEAR: Final = op("BMOV.32.CLEAR")
@@ -125,7 +123,7 @@ class _Groups:
 
 @final
 class _Inserter:
-    __slots__ = ("by_id", "calls", "constants", "div", "fn", "forest", "loose", "places", "regions")
+    __slots__ = ("by_id", "calls", "constants", "div", "fn", "forest", "loose", "places", "regions", "tree")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
@@ -135,7 +133,8 @@ class _Inserter:
         if self.places:
             self.div = divergence(fn)
         self.by_id: dict[int, Block] = {b.id: b for b in fn.blocks}
-        self.forest: LoopForest = find_loops(fn, dominators(fn))
+        self.tree: DomTree = dominators(fn)
+        self.forest: LoopForest = find_loops(fn, self.tree)
         self.regions: list[_Region] = []
         self.loose: list[int] = []
         """Ids of blocks after divergent branches for which there is no barrier."""
@@ -144,7 +143,7 @@ class _Inserter:
         """Block -> the kind of call in it: ``abi`` or ``helper``."""
 
     def run(self) -> None:
-        waits = self._waits()
+        waits = waiting_accesses(self.fn, self.tree, self.forest, self.div)
         partial = self._find_regions() | self._after_yields(waits) | self.places
         self.fn.parted = self._parted()
         self._collectives(partial)
@@ -444,45 +443,10 @@ class _Inserter:
         after = [s for x, kind in self.calls.items() if kind == "abi" for s in self.by_id[x].succs]
         return onward([*(b for b, _ in waits), *after])
 
-    def _waits(self) -> list[tuple[Block, Inst]]:
-        """Where divergent loops wait for other threads: the first load or atomic of a block that can see their writes."""
-        out: list[tuple[Block, Inst]] = []
-        for loop in self.forest.loops:
-            if not self._threads_leave(loop):
-                continue
-            # Where one thread's retry is another's success nobody waits; in a loop around it, it may be what is waited for.
-            free = self.fn.retries if len(loop.latches) == 1 else ()
-            for x in loop.blocks:
-                if self.forest.innermost[x] is loop:
-                    found = next((i for i in self.by_id[x].insts if _sees_others(i) and i.uid not in free), None)
-                    if found is not None:
-                        out.append((self.by_id[x], found))
-        return out
-
-    def _threads_leave(self, loop: Loop) -> bool:
-        """True if some threads may leave a loop, or end in it, while others stay."""
-        inside = set(loop.blocks)
-        for b in (self.by_id[x] for x in loop.blocks):
-            if self.div.branches[b.id] and any(s.id not in inside for s in b.succs):
-                return True
-            if any(i.op.base == "EXIT" and self.div.is_varying(i.guard) for i in b.insts):
-                return True
-        return False
-
     def _yields(self, waits: list[tuple[Block, Inst]]) -> None:
         """YIELD in divergent loops that wait for other threads."""
         for b, inst in waits:
             b.insts.insert(b.insts.index(inst) + 1, self.fn.new_inst(_YIELD, [], [], loc=inst.loc))
-
-
-def _sees_others(inst: Inst) -> bool:
-    """A volatile, relaxed or acquiring load, or an atomic whose result is used."""
-    flags = inst.op.flags
-    if not flags & F_READ:
-        return False
-    if flags & F_WRITE:
-        return any(not in_file(d, K_P) and not is_zero_reg(d) for d in inst.dst)
-    return flags & F_FENCE != 0
 
 
 def _constant_mask(inst: Inst, constants: dict[int, int]) -> int:

@@ -5,19 +5,26 @@ count in a word of global memory (docs/gpu-runs.md).  Here the threads that are 
 them by FLO runs the operation for all::
 
     m = VOTE.ANY ; first = FLO m ; @(lane = first) RED [a], POPC(m) * c         a value c that all threads have
-    s = REDUX v  ; first = FLO m ; @(lane = first) RED [a], s                   any value (from sm_80 on)
+    s = REDUX v  ; first = FLO m ; @(lane = first) RED [a], s                   any value of 32 bits (from sm_80 on)
 
 An addition whose old value is needed gives the others theirs: the old value of the first and the part of the lanes below.  Only outside
 of loops: in a loop with YIELD the threads may part after the atomic.  Nothing is combined where only one thread can be, after
-``tid == 0``.  ptxas 13.0.88 does the same.
+``tid == 0``.  Sums of 64 bits are combined if all threads add the same.  Atomics of one block share the vote, for the threads that run
+one run the next; not those with a call, a YIELD or a guarded
+EXIT between them.
+
+One that is added to a word of shared memory is ``ATOMS.POPC.INC.32`` (from sm_80 on), which counts the threads of each word and needs no
+register with the one.  ptxas 13.0.88 does the same.
 """
 
 from typing import Final, final
 
 from orias.analysis.cfg import dominators, find_loops
 from orias.analysis.divergence import Divergence, divergence
+from orias.isa.op import F_CALL, F_TERM, op
 from orias.isa.operand import (
     INV,
+    K_NONE,
     K_P,
     K_R,
     K_UR,
@@ -32,36 +39,64 @@ from orias.isa.operand import (
     is_imm,
     is_vreg,
     is_zero_reg,
+    with_word_lane,
     word,
 )
 from orias.ori.builder import Builder
 from orias.ori.ir import OP_BRA, OP_COPY, Block, Func, Inst
 from orias.passes.collectives import WARPSYNC
 from orias.passes.def_use import Values
+from orias.passes.waiting_loops import sees_others
 from orias.target import features
 
 _REDUX: Final[dict[str, str]] = {"ADD": ".SUM", "MIN": ".MIN", "MAX": ".MAX", "AND": "", "OR": ".OR", "XOR": ".XOR"}
 _IDEMPOTENT: Final[tuple[str, ...]] = ("MIN", "MAX", "AND", "OR")
-_OTHER: Final[tuple[str, ...]] = ("64", "S64", "128", "F16", "BF16", "F32", "F64")
+_OTHER: Final[tuple[str, ...]] = ("S64", "128", "F16", "BF16", "F32", "F64")
 """Begins of the modifiers of types that are not combined."""
-_SUMS: Final[tuple[str, ...]] = ("RED", "REDG")
-"""Atomics of global memory without a result."""
-_FETCHES: Final = "ATOMG"
+_WIDE: Final = "64"
+_ATOMICS: Final[tuple[str, ...]] = ("RED", "REDG", "ATOMG", "ATOM", "ATOMS")
+_COUNT: Final = op("ATOMS.POPC.INC.32")
+_ADD_SHARED: Final = op("ATOMS.ADD")
 _LAST_LANE: Final = 0x1F
 _THREADS: Final[tuple[Opnd, ...]] = tuple(word(f"SR_{name}") for name in ("TID.X", "TID.Y", "TID.Z", "LANEID"))
 
 
 def combine_uniform_atomics(fn: Func) -> bool:
     """Let one thread of a warp run the atomics that all of its threads run on one word; True if anything changed."""
-    if not any(i.op.base in _SUMS or i.op.base == _FETCHES for i in fn.insts()):
+    if not any(i.op.base in _ATOMICS for i in fn.insts()):
         return False
+    counted = fn.target.has(features.COUNTS_IN_SHARED) and _count_in_shared(fn)
     work = _Combiner(fn)
-    return work.run()
+    return work.run() or counted
+
+
+def _count_in_shared(fn: Func) -> bool:
+    """``ATOMS.POPC.INC.32`` for one that is added without asking for the old value; True if anything changed."""
+    changed = False
+    for inst in fn.insts():
+        if inst.op is _ADD_SHARED and inst.src[-1] == imm(1) and not any(is_vreg(d) for d in inst.dst):
+            inst.op = _COUNT
+            inst.src.pop()
+            changed = True
+    return changed
+
+
+@final
+class _Together:
+    """The threads that run a block: their mask, the lowest of them, and the condition that a thread is that one."""
+
+    __slots__ = ("first", "leader", "mask")
+
+    def __init__(self, at: Builder) -> None:
+        self.mask: Final[Opnd] = at.fn.new_vreg(K_R)
+        at.emit("VOTE.ANY", [self.mask, PT], [PT])
+        self.first: Final[Opnd] = at.r("FLO.U32", self.mask)
+        self.leader: Final[Opnd] = at.setp("ISETP.EQ.U32.AND", at.r("S2R", word("SR_LANEID")), self.first, PT)
 
 
 @final
 class _Combiner:
-    __slots__ = ("_div", "_fn", "_in_loop", "_reductions", "_values")
+    __slots__ = ("_div", "_fn", "_in_loop", "_reductions", "_together", "_values")
 
     def __init__(self, fn: Func) -> None:
         self._fn: Final[Func] = fn
@@ -69,6 +104,8 @@ class _Combiner:
         self._in_loop: Final[set[int]] = {x for loop in find_loops(fn, dominators(fn)).loops for x in loop.blocks}
         self._values: Final[Values] = Values(fn)
         self._reductions: Final[bool] = fn.target.has(features.WARP_REDUCTIONS)
+        self._together: _Together | None = None
+        """Of the part of the block before the atomic, if threads have not parted since."""
 
     def run(self) -> bool:
         changed = False
@@ -76,11 +113,14 @@ class _Combiner:
             if any(i.op is WARPSYNC for i in b.insts) or self._alone(b):
                 # A vote after WARPSYNC would be that of all members (orias.passes.collectives).
                 continue
+            self._together = None
             for inst in list(b.insts):
                 kind = self._kind(b, inst)
                 if kind:
                     self._combine(b, inst, kind)
                     changed = True
+                if inst.op.flags & (F_CALL | F_TERM) or (b.id in self._in_loop and sees_others(inst)):
+                    self._together = None
         return changed
 
     def _alone(self, b: Block) -> bool:
@@ -123,7 +163,7 @@ class _Combiner:
 
     def _kind(self, b: Block, inst: Inst) -> str:
         """The operation if the threads can combine it, else nothing."""
-        if not (inst.op.base == _FETCHES or inst.op.base in _SUMS) or inst.guard != PT:
+        if inst.op.base not in _ATOMICS or inst.guard != PT:
             return ""
         result = any(is_vreg(d) for d in inst.dst)
         mods = inst.op.mods
@@ -136,6 +176,8 @@ class _Combiner:
         ):
             return ""
         varying = not is_imm(value) and not is_zero_reg(value) and self._div.is_varying(value)
+        if _WIDE in mods and (kind != "ADD" or varying):
+            return ""
         if result and (
             kind != "ADD" or varying or b.id in self._in_loop or any(in_file(d, K_P) and d != PT for d in inst.dst)
         ):
@@ -151,15 +193,15 @@ class _Combiner:
         del b.insts[k:]
         at = Builder(fn, b)
         at.loc = inst.loc
-        together = fn.new_vreg(K_R)
-        at.emit("VOTE.ANY", [together, PT], [PT])
-        first = at.r("FLO.U32", together)
-        leader = at.setp("ISETP.EQ.U32.AND", at.r("S2R", word("SR_LANEID")), first, PT)
-        inst.src = [*inst.src[:-1], self._value(at, inst, kind, value, together)]
-        inst.guard = leader
+        together = self._together
+        if together is None:
+            together = _Together(at)
+            self._together = together
+        inst.src = [*inst.src[:-1], self._value(at, inst, kind, value, together.mask)]
+        inst.guard = together.leader
         b.insts += tail[:1]
         if any(is_vreg(d) for d in inst.dst):
-            self._share(at, inst, value, together, first)
+            self._share(at, inst, value, together)
         b.insts += tail[1:]
 
     def _value(self, at: Builder, inst: Inst, kind: str, value: Opnd, together: Opnd) -> Opnd:
@@ -174,17 +216,23 @@ class _Combiner:
         count = at.r("POPC", together)
         if kind == "XOR":
             count = at.r("LOP3.LUT", count, imm(1), RZ, imm(0xC0), NOT_PT)
-        return _times(at, count, value, RZ)
+        return _long_times(at, count, value, K_NONE) if _WIDE in inst.op.mods else _times(at, count, value, RZ)
 
-    def _share(self, at: Builder, inst: Inst, value: Opnd, together: Opnd, first: Opnd) -> None:
+    def _share(self, at: Builder, inst: Inst, value: Opnd, together: _Together) -> None:
         """Give each thread the old value that its own addition would have seen, in the order of the lanes."""
         result = inst.dst[0]
-        old = at.fn.new_vreg(K_R)
+        words = at.fn.width(result)
+        old = at.fn.new_vreg(K_R, words)
         inst.dst = [old, *inst.dst[1:]]
-        base = at.fn.new_vreg(K_R)
-        at.emit("SHFL.IDX", [base, PT], [old, first, imm(_LAST_LANE)])
-        below = at.r("LOP3.LUT", together, at.r("S2R", word("SR_LTMASK")), RZ, imm(0xC0), NOT_PT)
-        made = _times(at, at.r("POPC", below), value, base)
+        parts: list[Opnd] = []
+        for k in range(words):
+            part = at.fn.new_vreg(K_R)
+            at.emit(
+                "SHFL.IDX", [part, PT], [with_word_lane(old, k) if words > 1 else old, together.first, imm(_LAST_LANE)]
+            )
+            parts.append(part)
+        below = at.r("POPC", at.r("LOP3.LUT", together.mask, at.r("S2R", word("SR_LTMASK")), RZ, imm(0xC0), NOT_PT))
+        made = _long_times(at, below, value, at.pack(*parts)) if words > 1 else _times(at, below, value, parts[0])
         at.emit_op(OP_COPY, [result], [made])
 
 
@@ -193,3 +241,18 @@ def _times(at: Builder, count: Opnd, value: Opnd, more: Opnd) -> Opnd:
     if is_imm(value) and imm_value(value) == 1:
         return count if is_zero_reg(more) else at.r("IADD3", count, more, RZ)
     return at.r("IMAD", count, at.copy(value) if is_imm(value) else value, more)
+
+
+def _long_times(at: Builder, count: Opnd, value: Opnd, more: Opnd) -> Opnd:
+    """count * value + more of 64 bits, `more` a register pair or nothing."""
+    low, high = with_word_lane(value, 0), with_word_lane(value, 1)
+    if low == imm(1) and high == imm(0) and more == K_NONE:
+        return at.pack(count, RZ)
+    if is_imm(low):
+        low = at.copy(low)
+    made = at.r("IMAD.WIDE.U32", count, low, RZ if more == K_NONE else more, width=2)
+    if high in (imm(0), RZ):
+        return made
+    return at.pack(
+        with_word_lane(made, 0), at.r("IMAD", count, at.copy(high) if is_imm(high) else high, with_word_lane(made, 1))
+    )

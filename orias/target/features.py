@@ -12,7 +12,7 @@ NAMES: Final[tuple[str, ...]] = (
     "driver_cluster_copies", "rejects_32_bit_addresses", "packed_floats", "three_way_min_max", "resets_barriers",
     "sw2861232_war", "addends_in_relocations", "compat_section", "split_segments", "mercury_layout", "handle_banks",
     "cast_predicate", "long_integers", "uniform_global_stores", "map_codes", "absolute_differences",
-    "implicit_levels", "uniform_branches",
+    "implicit_levels", "uniform_branches", "counts_in_shared",
 )  # fmt: skip
 """Feature names; the index is the feature's number."""
 
@@ -117,3 +117,5 @@ IMPLICIT_LEVELS: Final = 48
 """Sampling without a level is plain TEX; on other targets TEX.LL with a level before the first."""
 UNIFORM_BRANCHES: Final = 49
 """``BRA.U`` reads a uniform predicate."""
+COUNTS_IN_SHARED: Final = 50
+"""ATOMS.POPC.INC adds the number of threads to a word of shared memory."""
