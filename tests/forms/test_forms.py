@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from orias.tools.fuzz.judge import OK, OPEN
 from tests.forms.constant_forms import constant_forms
 from tests.forms.form import Form
 from tests.forms.generate import FAMILIES, all_forms
+from tests.forms.mixes import judged
 from tests.forms.run import failures
 from tests.forms.uniform_forms import uniform_forms
-from tests.rotation import some_later, with_later
+from tests.rotation import seed, some_later, with_later
 
 ALL = all_forms()
 COUNT = sum(len(f) for f in ALL.values())
@@ -124,3 +126,16 @@ def test_uniform_all(family: str, arch: str) -> None:
     forms = [f for f in ALL[family] if f.name not in NO_UNIFORM]
     bad = failures(uniform_forms(forms, 12)[SHARED.index(family) % 2 :: 2], "orias", arch, 3)
     assert not bad, report(bad)
+
+
+@pytest.mark.parametrize("turn", [0, pytest.param(1, marks=pytest.mark.sweep)])
+def test_chained(turn: int) -> None:
+    """Random programs of forms."""
+    count = 40 if turn else 3
+    first = 1000 * (seed() + 1) if turn else 200_000
+    bad = [
+        (v.seed, v.arch, v.level, v.kind, v.detail)
+        for v in (judged(s) for s in range(first, first + count))
+        if v.kind not in (OK, OPEN)
+    ]
+    assert not bad
