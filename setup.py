@@ -3,6 +3,7 @@
 import ast
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -136,7 +137,7 @@ def extensions() -> list[Extension]:
     return made
 
 
-if os.environ.get("ORIAS_MYPYC") == "1":
+if os.environ.get("ORIAS_MYPYC") == "1" and not {"egg_info", "dist_info"}.intersection(sys.argv):
     setup(ext_modules=extensions())
 else:
     setup()
