@@ -133,7 +133,7 @@ def extensions() -> list[Extension]:
             paths[:] = [os.path.relpath(copy / path) for path in paths]
         if os.name != "nt":
             # Names are looked up when the library is loaded; only the functions that initialise a module are looked up by name.
-            extension.extra_compile_args.append("-fvisibility=hidden")
+            extension.extra_compile_args = [*extension.extra_compile_args, "-fvisibility=hidden"]
     return made
 
 
