@@ -20,9 +20,12 @@ def main() -> int:
     block = use_block()
     from orias.cli.door import enter
     from orias.cli.main import program_name, run
+    from orias.kept import save_kept, use_kept
 
+    use_kept(block.root, block.path.removesuffix(".block"))
     code = enter(run, sys.argv, program_name(sys.argv[0]))
     block.save()
+    save_kept()
     return code
 
 

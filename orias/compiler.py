@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def compile_text(
-    sources: list[tuple[str, str | bytes]], options: Options, trace: Trace | None = None, bar: "Bar | None" = None
+    sources: list[tuple[str, str | bytes]], options: Options, trace: "Trace | None" = None, bar: "Bar | None" = None
 ) -> CompileResult:
     """Compile PTX sources (name, text) into one cubin.
 
@@ -61,13 +61,13 @@ class _Compiler:
         "alone", "diagnostics", "kernels", "memory", "options", "peak", "server", "steps", "target", "times", "trace"
     )  # fmt: skip
 
-    def __init__(self, options: Options, trace: Trace | None, bar: "Bar | None") -> None:
+    def __init__(self, options: Options, trace: "Trace | None", bar: "Bar | None") -> None:
         self.options: Options = options
         self.alone: bool = (
             options.verifies or bool(options.dump_before) or bool(options.dump_after) or trace is not None
         )
         self.steps: Steps | None = bar.steps() if bar is not None and trace is None else None
-        self.trace: Trace | None = trace if self.steps is None else self._step
+        self.trace = trace if self.steps is None else self._step
         self.diagnostics: list[Diagnostic] = []
         self.times: dict[str, float] = {}
         self.memory: dict[str, int] = {}

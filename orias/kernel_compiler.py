@@ -40,10 +40,10 @@ class KernelCompiler:
 
     __slots__ = ("decisions", "diagnostics", "options", "target", "trace")
 
-    def __init__(self, options: Options, target: Target, trace: Trace | None, diagnostics: list[Diagnostic]) -> None:
+    def __init__(self, options: Options, target: Target, trace: "Trace | None", diagnostics: list[Diagnostic]) -> None:
         self.options: Options = options
         self.target: Target = target
-        self.trace: Trace | None = trace
+        self.trace = trace
         self.diagnostics: list[Diagnostic] = diagnostics
         self.decisions: list[Decision] = []
 

@@ -45,17 +45,20 @@ from orias.isa.plan import (
     M_UNSIGNED,
     Move,
     Plan,
+    PlanParts,
     SlotCache,
     find_plan,
+    plan_key,
+    plan_of,
     signature,
 )
 from orias.isa.printer import Printer
-from orias.isa.rawtable import Form, RawTable
+from orias.isa.rawtable import Form, RawTable, control_fault
+from orias.kept import Kept, kept
 
 __all__ = ["Decoded", "EncodeError", "IllegalWord", "IsaTable", "load"]
 
 CTL_SHIFT: Final = 105
-_REUSE_BIT: Final = 122
 
 
 class EncodeError(Exception):
@@ -117,7 +120,8 @@ def _move_fits(mv: Move, o: Opnd) -> bool:
         e = mv.offset
         if e is None:
             return off == 0
-        return off % e.scale == 0 and 0 <= off < e.scale << e.width
+        _, width, scale = e
+        return off % scale == 0 and 0 <= off < scale << width
     if kind == M_SUM:
         v = p - mv.const
         v = v - (1 << 64) if v >> 63 else v
@@ -125,7 +129,7 @@ def _move_fits(mv: Move, o: Opnd) -> bool:
     if kind == M_SPLIT:
         return p <= mv.mask
     if kind == M_EQUAL:
-        return mv.elem is not None and p == mv.elem.const
+        return p == mv.const
     return True
 
 
@@ -133,11 +137,12 @@ def _move_fits(mv: Move, o: Opnd) -> bool:
 class IsaTable:
     """The instructions of one decoder class."""
 
-    __slots__ = ("_decoder", "_plans", "_printer", "_sigs", "_slots", "name", "raw")
+    __slots__ = ("_decoder", "_kept", "_plans", "_printer", "_sigs", "_slots", "name", "raw")
 
     def __init__(self, name: str, raw: RawTable | None = None) -> None:
         self.name: Final[str] = name
         self.raw: Final[RawTable] = RawTable(name) if raw is None else raw
+        self._kept: Final[Kept | None] = kept(f"plans.{name}", ("isa", "isa/data")) if raw is None else None
         self._slots: Final[SlotCache] = SlotCache()
         self._plans: Final[dict[tuple[int, ...], Plan | None]] = {}
         self._sigs: Final[dict[int, int]] = {}
@@ -162,8 +167,20 @@ class IsaTable:
         try:
             return self._plans[k]
         except KeyError:
-            plan = self._plans[k] = find_plan(self.raw, self._slots, op, dst, src)
+            plan = self._plans[k] = self._found(op, dst, src)
             return plan
+
+    def _found(self, op: Op, dst: list[Opnd], src: list[Opnd]) -> Plan | None:
+        """The plan of an instruction, if possible from earlier runs."""
+        if self._kept is None:
+            return find_plan(self.raw, self._slots, op, dst, src)
+        key = plan_key(op, dst, src)
+        parts: PlanParts | tuple[()] | None = self._kept.get(key)
+        if parts is None:
+            plan = find_plan(self.raw, self._slots, op, dst, src)
+            self._kept.put(key, () if plan is None else plan.parts())
+            return plan
+        return plan_of(parts) if parts else None
 
     def accepts(self, op: Op, guard: Opnd, dst: list[Opnd], src: list[Opnd]) -> bool:
         """True if the table has a form for these operand kinds, flags, suffixes and immediate values.
@@ -174,7 +191,7 @@ class IsaTable:
         plan = self._plan(op, dst, src)
         if plan is None:
             return False
-        if guard != PT and (guard & KIND_MASK) != (K_UP if plan.form.guard_up else K_P) and guard >> PAYLOAD_SHIFT != 7:
+        if guard != PT and (guard & KIND_MASK) != (K_UP if plan.guard_up else K_P) and guard >> PAYLOAD_SHIFT != 7:
             return False
         if plan.others:
             n = len(dst)
@@ -189,11 +206,7 @@ class IsaTable:
         plan = self._plan(op, dst, src)
         if plan is None:
             return [-1] * len(src)
-        out: list[int] = []
-        for slot in self._slots.of(plan.form)[1]:
-            e = slot.elem
-            out.append(e.reuse - _REUSE_BIT if e is not None and e.kind == "R" and e.reuse >= _REUSE_BIT else -1)
-        return out[: len(src)]
+        return plan.reuse_fields[: len(src)]
 
     def encode(self, op: Op, guard: Opnd, dst: list[Opnd], src: list[Opnd], ctl: int, extra: int = 0) -> int:
         """The 128-bit word.  `ctl` is the 21-bit control word; `extra` (``Decoded.extra``) is a mask of bits to flip.
@@ -222,7 +235,7 @@ class IsaTable:
             w |= 7 << 12
         else:
             g = guard >> PAYLOAD_SHIFT
-            if g != 7 and (guard & KIND_MASK) != (K_UP if plan.form.guard_up else K_P):
+            if g != 7 and (guard & KIND_MASK) != (K_UP if plan.guard_up else K_P):
                 raise EncodeError(f"{op.name}: guard {describe(guard)} is of the wrong file")
             seen |= g
             w |= (g & 7) << 12 | (8 << 12 if guard & INV else 0)
@@ -230,7 +243,7 @@ class IsaTable:
             raise EncodeError(f"{op.name}: a register is not allocated: {self._operands(dst, src)}")
         if ctl >> 21:
             raise EncodeError(f"{op.name}: control word {ctl} does not have 21 bits")
-        fault = plan.form.control_fault(ctl)
+        fault = control_fault(plan.bars, plan.reuse, ctl)
         if fault:
             raise EncodeError(f"{op.name}: {fault}")
         return (w | ctl << CTL_SHIFT) ^ extra
@@ -248,7 +261,7 @@ class IsaTable:
             w = const_bank(o) << mv.lo
             e = mv.offset
             if e is not None:
-                w |= const_offset(o) // e.scale << e.lo
+                w |= const_offset(o) // e[2] << e[0]
             return w
         if kind == M_BANK_ONLY:
             return const_bank(o) << mv.lo

@@ -17,9 +17,10 @@ The IR keeps the printed operand order of a SASS operation, with two exceptions:
 Terminators carry no label: the target of a branch is in ``Block.succs``.
 """
 
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from orias.isa.operations import Facts, facts
+from orias.kept import kept
 
 # What an operation does, as a bit set: the words of ``does`` in ``data/operations.isa``.
 F_PSEUDO: Final = 1 << 0
@@ -174,6 +175,12 @@ SIGNS_INTEGER: Final = 3
 _SIGNS: Final[dict[str, int]] = {"": SIGNS_NONE, "float": SIGNS_FLOAT, "half": SIGNS_HALF, "integer": SIGNS_INTEGER}
 
 
+OpParts: TypeAlias = """tuple[
+    str, tuple[str, ...], int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int, str, str, int, bool, str, str, int, int, int, int
+]"""
+"""The properties of an operation in plain types, for :mod:`orias.kept`: ``base`` to ``estimate`` of :class:`Op`."""
+
+
 @final
 class Op:
     """One interned operation; create with :func:`op`."""
@@ -183,45 +190,39 @@ class Op:
         "uniform",
     )  # fmt: skip
 
-    def __init__(self, name: str, ident: int) -> None:
-        parts = name.split(".")
-        f = facts(parts[0])
-        if f is None:
-            raise KeyError(f"no operation {parts[0]}")
-        mods = tuple(parts[1:])
+    def __init__(self, name: str, ident: int, parts: "OpParts") -> None:
         self.name: Final[str] = name
         self.ident: Final[int] = ident
         self.base: Final[str] = parts[0]
-        self.mods: Final[tuple[str, ...]] = mods
-        self.flags: Final[int] = _flags(f, mods)
-        self.addr: Final[tuple[int, ...]] = f.numbers("address", mods)
+        self.mods: Final[tuple[str, ...]] = parts[1]
+        self.flags: Final[int] = parts[2]
+        self.addr: Final[tuple[int, ...]] = parts[3]
         """Positions in ``src`` where an address group (desc, base, ubase, offset) starts."""
-        self.offset_bits: Final[tuple[int, ...]] = f.numbers("offset", mods)
+        self.offset_bits: Final[tuple[int, ...]] = parts[4]
         """Signed bits of the byte offset of each group."""
-        self.descriptors: Final[tuple[int, ...]] = f.numbers("descriptor", mods)
+        self.descriptors: Final[tuple[int, ...]] = parts[5]
         """Groups that take the descriptor of global memory."""
-        self.space: Final[int] = _SPACES[f.value("space", mods)]
+        self.space: Final[int] = parts[6]
         """Memory spaces that an access may touch: GLOBAL, SHARED, LOCAL as a bit set."""
-        self.order: Final[str] = f.value("order", mods)
+        self.order: Final[str] = parts[7]
         """Name of the unit, which completes its operations in issue order; empty if there is none."""
-        self.queue: Final[str] = f.value("queue", mods) or self.order
+        self.queue: Final[str] = parts[8]
         """Name of the queue, which reads the sources of its operations in order; empty if there is none."""
-        self.signs: Final[int] = _SIGNS[f.value("signs", mods)]
+        self.signs: Final[int] = parts[9]
         """The sign modifiers that sources may have: SIGNS_NONE, SIGNS_FLOAT, SIGNS_HALF or SIGNS_INTEGER."""
-        fold = f.value("fold", ())
-        self.foldable: Final[bool] = fold == "all" or (fold != "" and (".".join(mods) or "plain") in fold.split(" "))
+        self.foldable: Final[bool] = parts[10]
         """True for an integer operation that constant folding evaluates."""
-        self.uniform: Final[str] = f.value("uniform", mods)
+        self.uniform: Final[str] = parts[11]
         """Mnemonic of the uniform-datapath operation that computes the same; empty if there is none."""
-        self.means: Final[str] = f.value("means", mods)
+        self.means: Final[str] = parts[12]
         """For a uniform-datapath operation, mnemonic of the vector operation that computes the same; else empty."""
-        self.compat: Final[int] = f.number("compat", mods)
+        self.compat: Final[int] = parts[13]
         """The instruction set class that a cubin with this operation states in ``.nv.compat``; 0 if it needs none."""
-        self.held: Final[int] = f.number("held", mods) or 1
+        self.held: Final[int] = parts[14]
         """Cycles after issue during which sources must not change, where no scoreboard protects them."""
-        self.busy: Final[int] = f.number("busy", mods)
+        self.busy: Final[int] = parts[15]
         """Cycles that the operation occupies its pipe, if different from its class; else 0."""
-        self.estimate: Final[int] = f.number("estimate", mods)
+        self.estimate: Final[int] = parts[16]
         """Estimated cycles until a late result, for priorities only, right in the order of magnitude; 0 if unknown."""
 
     def __repr__(self) -> str:
@@ -230,6 +231,36 @@ class Op:
     def has(self, mod: str) -> bool:
         """True if the modifier is present."""
         return mod in self.mods
+
+
+def _parts(name: str) -> OpParts:
+    """What the table says of an operation."""
+    base, *rest = name.split(".")
+    f = facts(base)
+    if f is None:
+        raise KeyError(f"no operation {base}")
+    mods = tuple(rest)
+    order = f.value("order", mods)
+    fold = f.value("fold", ())
+    return (
+        base,
+        mods,
+        _flags(f, mods),
+        f.numbers("address", mods),
+        f.numbers("offset", mods),
+        f.numbers("descriptor", mods),
+        _SPACES[f.value("space", mods)],
+        order,
+        f.value("queue", mods) or order,
+        _SIGNS[f.value("signs", mods)],
+        fold == "all" or (fold != "" and (".".join(mods) or "plain") in fold.split(" ")),
+        f.value("uniform", mods),
+        f.value("means", mods),
+        f.number("compat", mods),
+        f.number("held", mods) or 1,
+        f.number("busy", mods),
+        f.number("estimate", mods),
+    )
 
 
 def _flags(f: Facts, mods: tuple[str, ...]) -> int:
@@ -253,6 +284,11 @@ def op(name: str) -> Op:
     """The interned operation of this name (``"IMAD.WIDE.U32"``, ``"phi"``); KeyError if the table does not know the mnemonic."""
     o = _ops.get(name)
     if o is None:
-        o = Op(name, len(_ops))
-        _ops[name] = o
+        store = kept("operations", ("isa", "isa/data"))
+        parts: OpParts | None = None if store is None else store.get(name)
+        if parts is None:
+            parts = _parts(name)
+            if store is not None:
+                store.put(name, parts)
+        o = _ops[name] = Op(name, len(_ops), parts)
     return o

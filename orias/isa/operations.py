@@ -10,6 +10,7 @@ from typing import Final, final
 
 from orias.isa.notation import TableError
 from orias.isa.rawtable import members, read_file
+from orias.kept import kept
 
 LATE_RESULT: Final = 1
 """Results have variable latency and need a write barrier."""
@@ -175,13 +176,25 @@ def facts(mnemonic: str) -> Facts | None:
     """What the table says of a mnemonic, None if it has no line."""
     f = _facts.get(mnemonic)
     if f is None:
-        if not _lines:
-            _read()
-        text = _lines.get(mnemonic)
-        if text is None:
+        text = _text(mnemonic)
+        if not text:
             return None
         f = _facts[mnemonic] = Facts(mnemonic, text)
     return f
+
+
+def _text(mnemonic: str) -> str:
+    """The attributes of a mnemonic as written, if possible from earlier runs; empty if it has no line."""
+    key = f"{mnemonic}:"
+    store = kept("operations", ("isa", "isa/data"))
+    text: str | None = None if store is None else store.get(key)
+    if text is None:
+        if not _lines:
+            _read()
+        text = _lines.get(mnemonic, "")
+        if store is not None:
+            store.put(key, text)
+    return text
 
 
 def mnemonics() -> list[str]:
@@ -194,4 +207,10 @@ def mnemonics() -> list[str]:
 def mnemonics_with(attribute: str) -> list[str]:
     """All mnemonics whose line has an attribute, for any modifiers."""
     found = f"; {attribute} "
-    return [m for m in mnemonics() if found in "; " + _lines[m]]
+    store = kept("operations", ("isa", "isa/data"))
+    names: list[str] | None = None if store is None else store.get(found)
+    if names is None:
+        names = [m for m in mnemonics() if found in "; " + _lines[m]]
+        if store is not None:
+            store.put(found, names)
+    return names

@@ -5,9 +5,9 @@ flags, suffix and whether it is the hardwired register (RZ, PT) or zero.  Other 
 are not part of it: one plan serves virtual and physical registers alike.
 """
 
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
-from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, H_WORD, Elem, Piece
+from orias.isa.notation import H_CONST, H_FIELD, H_FLOAT, H_SET, H_SUM, H_WORD, Piece
 from orias.isa.op import Op
 from orias.isa.operand import (
     ABS,
@@ -55,6 +55,8 @@ M_SPLIT: Final = 9
 M_REG_SUM: Final = 10
 """Register number in several fields, or with a constant added."""
 
+_REUSE_BIT: Final = 122
+
 ZERO_BIT: Final = 1 << 11
 _SIG_BITS: Final = ZERO_BIT - 1
 
@@ -63,7 +65,7 @@ _SIG_BITS: Final = ZERO_BIT - 1
 class Move:
     """Stores part of one operand in the word."""
 
-    __slots__ = ("const", "elem", "index", "kind", "limit", "lo", "mask", "offset", "parts", "scale_bits", "width")
+    __slots__ = ("const", "index", "kind", "limit", "lo", "mask", "offset", "parts", "scale_bits", "width")
 
     def __init__(self, kind: int, index: int, lo: int, width: int) -> None:
         self.kind: Final[int] = kind
@@ -76,25 +78,73 @@ class Move:
         self.parts: list[tuple[int, int, int]] = []
         """For a distance: (low bit, width, weight) of each part; ``const`` is added, the absolute value is below ``limit``."""
         self.const: int = 0
+        """M_EQUAL: the one value."""
         self.limit: int = 0
-        self.elem: Elem | None = None
-        self.offset: Elem | None = None
+        self.offset: tuple[int, int, int] | None = None
+        """Of an operand in a constant bank: low bit, width and scale of the offset's field."""
+
+
+PlanParts: TypeAlias = """tuple[
+    int, list[tuple[int, int, int]], list[tuple[int, int, int]], bool, int, int, list[int],
+    list[tuple[int, int, int, int, int, list[tuple[int, int, int]], int, int, tuple[int, int, int] | None]],
+]"""
+"""A plan in plain types, for :mod:`orias.kept`: its attributes, the moves last."""
 
 
 @final
 class Plan:
     """How to build the word of one signature."""
 
-    __slots__ = ("base", "follows", "form", "others", "regs")
+    __slots__ = ("bars", "base", "follows", "guard_up", "others", "regs", "reuse", "reuse_fields")
 
-    def __init__(self, form: Form, base: int) -> None:
-        self.form: Final[Form] = form
+    def __init__(self, base: int) -> None:
         self.base: int = base
         self.regs: list[tuple[int, int, int]] = []
         """(index, mask, low bit) of plain register moves."""
         self.others: list[Move] = []
         self.follows: list[tuple[int, int, int]] = []
         """(index, other index, difference) of registers that share one field, as in ``tmem[UR8], idesc[UR9]``."""
+        self.guard_up: bool = False
+        self.bars: int = 0
+        self.reuse: int = 0
+        """``guard_up``, ``bars`` and ``reuse`` are those of the form."""
+        self.reuse_fields: list[int] = []
+        """For each source the number (0 to 2) of the reuse flag of its register field, or -1."""
+
+    def parts(self) -> PlanParts:
+        """The plan in plain types."""
+        moves = [
+            (m.kind, m.index, m.lo, m.width, m.scale_bits, m.parts, m.const, m.limit, m.offset) for m in self.others
+        ]
+        return self.base, self.regs, self.follows, self.guard_up, self.bars, self.reuse, self.reuse_fields, moves
+
+
+def plan_of(parts: PlanParts) -> Plan:
+    """The plan with these parts."""
+    plan = Plan(parts[0])
+    plan.regs = parts[1]
+    plan.follows = parts[2]
+    plan.guard_up = parts[3]
+    plan.bars = parts[4]
+    plan.reuse = parts[5]
+    plan.reuse_fields = parts[6]
+    for kind, index, lo, width, scale_bits, fields, const, limit, offset in parts[7]:
+        m = Move(kind, index, lo, width)
+        m.scale_bits = scale_bits
+        m.parts = fields
+        m.const = const
+        m.limit = limit
+        m.offset = offset
+        plan.others.append(m)
+    return plan
+
+
+def plan_key(op: Op, dst: list[Opnd], src: list[Opnd]) -> str:
+    """The signature of an instruction as a text, the same in all processes."""
+    out = f"{op.name} {len(dst)}"
+    for o in dst + src:
+        out += f" {word_text(o)}" if o & KIND_MASK == K_WORD else f" {signature(o)}"
+    return out
 
 
 def signature(o: Opnd) -> int:
@@ -285,14 +335,14 @@ def _add_moves(plan: Plan, index: int, s: Slot) -> None:
         return
     if s.kind == K_CONST:
         mv = Move(M_CONST if s.offset is not None else M_BANK_ONLY, index, e.lo, e.width)
-        mv.elem = e
-        mv.offset = s.offset
+        if s.offset is not None:
+            mv.offset = s.offset.lo, s.offset.width, s.offset.scale
         plan.others.append(mv)
         return
     if s.kind == K_IMM:
         if e.how == H_CONST:
             mv = Move(M_EQUAL, index, 0, 32)
-            mv.elem = e
+            mv.const = e.const
             plan.others.append(mv)
         elif s.what == W_F64:
             plan.others.append(Move(M_F64, index, e.lo, 32))
@@ -311,7 +361,7 @@ def _add_moves(plan: Plan, index: int, s: Slot) -> None:
         return
     if e.how == H_CONST:
         mv = Move(M_EQUAL, index, 0, 8)
-        mv.elem = e
+        mv.const = e.const
         plan.others.append(mv)
     elif e.how == H_FIELD:
         plan.regs.append((index, (1 << e.width) - 1, e.lo))
@@ -339,7 +389,7 @@ def _trial(plan: Plan, ops: list[Opnd]) -> int:
         if mv.kind in (M_UNSIGNED, M_SIGNED) and ops[mv.index] >> PAYLOAD_SHIFT:
             w |= 1 << mv.lo
         elif mv.kind == M_CONST and mv.offset is not None and not signature(ops[mv.index]) & ZERO_BIT:
-            w |= 1 << mv.offset.lo
+            w |= 1 << mv.offset[0]
         elif mv.kind == M_REG_INV:
             w |= (7 - (ops[mv.index] >> PAYLOAD_SHIFT & 7)) << mv.lo
     return w
@@ -351,6 +401,7 @@ def find_plan(raw: RawTable, slots: "SlotCache", op: Op, dst: list[Opnd], src: l
     ops = dst + src
     mods = op.name[len(op.base) :]
     best: Plan | None = None
+    best_form: Form | None = None
     best_rank = (-1, -1, -1, -1, -1)
     for form in raw.of_mnemonic(op.base):
         if form.alias:
@@ -374,13 +425,21 @@ def find_plan(raw: RawTable, slots: "SlotCache", op: Op, dst: list[Opnd], src: l
         base = _solve(form, both, sigs, mods)
         if base is None:
             continue
-        plan = Plan(form, base)
+        plan = Plan(base)
         for i, slot in enumerate(both):
             _add_moves(plan, i, slot)
         exact = form.matches(_trial(plan, ops))
         rank = (int(exact), absent, int(form.seen > 0), form.seen, _hidden(both))
         if rank > best_rank:
-            best, best_rank = plan, rank
+            best, best_form, best_rank = plan, form, rank
+    if best is not None and best_form is not None:
+        best.guard_up = best_form.guard_up
+        best.bars = best_form.bars
+        best.reuse = best_form.reuse
+        for slot in slots.of(best_form)[1]:
+            e = slot.elem
+            shown = e is not None and e.kind == "R" and e.reuse >= _REUSE_BIT
+            best.reuse_fields.append(e.reuse - _REUSE_BIT if shown and e is not None else -1)
     return best
 
 

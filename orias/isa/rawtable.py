@@ -190,29 +190,8 @@ class Form:
         return found
 
     def control_fault(self, ctl: int) -> str:
-        """What makes a 21-bit control word (bits 105..125) illegal for this form; empty if it is legal.
-
-        nvdisasm 13.5 judges the 256 pairs of scheduling code and reuse flags as follows.  Codes 16 and 28 to 31 do not
-        exist; code 0 needs empty flags.  With codes 17 to 27 the flags are reuse flags, of slots that the form has.
-        With codes 1 to 15 they are a number from 0 to 5, whatever the slots (3 is illegal for forms without slots).  A
-        form takes only the barriers in ``bars``.
-        """
-        sched = ctl & 31
-        flags = ctl >> 17 & 7
-        if sched >= 28 or sched == 16 or (sched == 0 and flags):
-            return f"stall count {sched & 15} does not go with the yield bit or the reuse flags of {ctl:#x}"
-        if flags:
-            if sched < 16 or self.reuse == ANY_REUSE:
-                if flags > 5 or (flags == 3 and not self.reuse):
-                    return f"this form does not take {flags} in bits 122 to 124"
-            elif flags & ~self.reuse:
-                return f"this form has no register for the reuse flags {flags}"
-        if self.bars != 3 and ctl & _NO_BARRIERS != _NO_BARRIERS:
-            if not self.bars & 1 and ctl >> 5 & 7 != 7:
-                return "this form takes no write barrier"
-            if not self.bars & 2 and ctl >> 8 & 7 != 7:
-                return "this form takes no read barrier"
-        return ""
+        """What makes a 21-bit control word illegal for this form; empty if it is legal."""
+        return control_fault(self.bars, self.reuse, ctl)
 
     def matches(self, word: int) -> bool:
         """True if the fixed bits of the word are those of the form."""
@@ -225,6 +204,32 @@ class Form:
             k = word >> 32 & 0xFFFFFFFF
             return k != 0 and k & (k - 1) == 0 and k not in (1, 1 << 16, 1 << 31)
         return True
+
+
+def control_fault(bars: int, reuse: int, ctl: int) -> str:
+    """What makes a 21-bit control word (bits 105..125) illegal for a form; empty if it is legal.
+
+    nvdisasm 13.5 judges the 256 pairs of scheduling code and reuse flags as follows.  Codes 16 and 28 to 31 do not
+    exist; code 0 needs empty flags.  With codes 17 to 27 the flags are reuse flags, of slots that the form has.
+    With codes 1 to 15 they are a number from 0 to 5, whatever the slots (3 is illegal for forms without slots).  A
+    form takes only the barriers in ``bars``.
+    """
+    sched = ctl & 31
+    flags = ctl >> 17 & 7
+    if sched >= 28 or sched == 16 or (sched == 0 and flags):
+        return f"stall count {sched & 15} does not go with the yield bit or the reuse flags of {ctl:#x}"
+    if flags:
+        if sched < 16 or reuse == ANY_REUSE:
+            if flags > 5 or (flags == 3 and not reuse):
+                return f"this form does not take {flags} in bits 122 to 124"
+        elif flags & ~reuse:
+            return f"this form has no register for the reuse flags {flags}"
+    if bars != 3 and ctl & _NO_BARRIERS != _NO_BARRIERS:
+        if not bars & 1 and ctl >> 5 & 7 != 7:
+            return "this form takes no write barrier"
+        if not bars & 2 and ctl >> 8 & 7 != 7:
+            return "this form takes no read barrier"
+    return ""
 
 
 _skeleton_of: dict[str, str] = {}
@@ -280,19 +285,21 @@ def read_tables(text: str) -> dict[str, str]:
 class _Store:
     """The table files as text: blocks of lines below a heading, value tables and choices, parsed on first use."""
 
-    __slots__ = ("_choices", "_named", "_parsed", "blocks", "headings", "of_mnemonic", "of_opcode")
+    __slots__ = ("_choices", "_named", "_of_mnemonic", "_of_opcode", "_parsed", "blocks", "headings")
 
     def __init__(self) -> None:
         self.headings: Final[list[str]] = []
         self.blocks: Final[list[str]] = []
-        self.of_opcode: Final[dict[int, list[int]]] = {}
-        self.of_mnemonic: Final[dict[str, list[int]]] = {}
+        self._of_opcode: Final[dict[int, list[int]]] = {}
+        self._of_mnemonic: Final[dict[str, list[int]]] = {}
         self._parsed: Final[dict[int, list[Entry]]] = {}
         self._named: dict[str, str] = {}
         self._choices: Choices | None = None
 
     def read(self) -> None:
-        """Reads the files that hold forms."""
+        """Reads the files that hold forms, once."""
+        if self.blocks:
+            return
         for name in sorted(os.listdir(_DATA)):
             if name.endswith(".isa") and name not in NOT_FORMS:
                 for block in read_file(name).removeprefix("# ").split("\n# "):
@@ -301,9 +308,19 @@ class _Store:
                     self.headings.append(head)
                     self.blocks.append(lines)
                     words = head.split(" ")
-                    self.of_mnemonic.setdefault(words[0], []).append(i)
+                    self._of_mnemonic.setdefault(words[0], []).append(i)
                     for opcode in words[1:]:
-                        self.of_opcode.setdefault(int(opcode, 16), []).append(i)
+                        self._of_opcode.setdefault(int(opcode, 16), []).append(i)
+
+    def with_opcode(self, opcode: int) -> list[int]:
+        """The blocks of an opcode."""
+        self.read()
+        return self._of_opcode.get(opcode, [])
+
+    def with_mnemonic(self, mnemonic: str) -> list[int]:
+        """The blocks of a mnemonic."""
+        self.read()
+        return self._of_mnemonic.get(mnemonic, [])
 
     def entries(self, i: int) -> list[Entry]:
         """The forms of block `i`."""
@@ -358,8 +375,6 @@ class RawTable:
     def __init__(self, name: str, entries: list[Entry] | None = None, named: dict[str, str] | None = None) -> None:
         if name not in CLASSES:
             raise KeyError(f"no instruction table {name}")
-        if entries is None and not _store.blocks:
-            _store.read()
         self.name: Final[str] = name
         self.vocabulary: Final[Vocabulary] = Vocabulary(
             _store.named if entries is None else lambda: named or {}, 8 if name in _WIDE_UNIFORM else 6
@@ -396,6 +411,7 @@ class RawTable:
         if self._entries is not None:
             return self._entries
         if blocks is None:
+            _store.read()
             blocks = list(range(len(_store.blocks)))
         return [e for i in blocks for e in _store.entries(i)]
 
@@ -403,7 +419,7 @@ class RawTable:
         """The forms of a 13-bit opcode in the order in which decoding tries them."""
         found = self._by_opcode.get(opcode)
         if found is None:
-            entries = self._candidates(_store.of_opcode.get(opcode, []))
+            entries = self._candidates(_store.with_opcode(opcode) if self._entries is None else None)
             found = [f for e in entries if e.opcode == opcode and self._has(e) for f in self._made(e) if f.printed]
             self._by_opcode[opcode] = found
         return found
@@ -412,7 +428,7 @@ class RawTable:
         """The forms of a mnemonic in table order."""
         found = self._by_mnemonic.get(mnemonic)
         if found is None:
-            entries = self._candidates(_store.of_mnemonic.get(mnemonic, []))
+            entries = self._candidates(_store.with_mnemonic(mnemonic) if self._entries is None else None)
             found = [f for e in entries if e.mnemonic == mnemonic and self._has(e) for f in self._made(e)]
             self._by_mnemonic[mnemonic] = found
         return found

@@ -6,7 +6,7 @@ The walk substitutes known values into sources, then offers the instruction to t
 """
 
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from orias.isa.op import F_TENSOR, F_TERM, SIGNS_FLOAT, SIGNS_HALF, SIGNS_INTEGER, Op, op
 from orias.isa.operand import (
@@ -124,7 +124,7 @@ class Cx:
         return inst
 
 
-Rule = Callable[[Cx, Inst], None]
+Rule: TypeAlias = "Callable[[Cx, Inst], None]"
 RULES: Final[dict[str, Rule]] = {}
 """Operation base -> rule."""
 FOLDERS: Final[dict[str, Callable[[Cx, Inst], bool]]] = {}

@@ -1,7 +1,7 @@
 """The function of each key of the table of phases."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from orias.diag import VerifyError
 from orias.options import Options
@@ -60,8 +60,8 @@ from orias.regalloc.register_allocation import allocate_checked, allocate_regist
 from orias.schedule.scheduling import post_ra
 from orias.schedule.wgmma_groups import finish_warpgroups
 
-PhaseFunction = Callable[[Func, Options], None]
-Trace = Callable[[str, Func], None]
+PhaseFunction: TypeAlias = "Callable[[Func, Options], None]"
+Trace: TypeAlias = "Callable[[str, Func], None]"
 """Called after each phase with its name and the function."""
 
 RULE_MODULES: Final = (

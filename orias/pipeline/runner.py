@@ -19,7 +19,7 @@ class Runner:
 
     __slots__ = ("options", "phases", "stopped", "watch")
 
-    def __init__(self, options: Options, trace: Trace | None = None) -> None:
+    def __init__(self, options: Options, trace: "Trace | None" = None) -> None:
         self.options: Options = options
         self.phases: list[Phase] = selected(options)
         self.stopped: bool = bool(options.stop_after)

@@ -28,12 +28,12 @@ class Watch:
 
     __slots__ = ("_after", "_before", "_folder", "_start", "_trace", "_verify", "runs", "spans", "times")
 
-    def __init__(self, options: Options, trace: Trace | None) -> None:
+    def __init__(self, options: Options, trace: "Trace | None") -> None:
         self._before: dict[str, list[str]] = _patterns(options.dump_before)
         self._after: dict[str, list[str]] = _patterns(options.dump_after)
         self._folder: str = options.dump_dir
         self._verify: bool = options.verifies
-        self._trace: Trace | None = trace
+        self._trace = trace
         self._start: float = 0.0
         self.times: dict[str, float] = {}
         self.runs: dict[str, int] = {}

@@ -6,7 +6,7 @@ programs need are imported at the first instruction name without a handler (:mod
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from orias.diag import Unsupported
 from orias.lower.frame.families import load_all
@@ -15,7 +15,7 @@ from orias.ptx.ast import Instr
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
 
-Handler = Callable[["Ctx", Instr], None]
+Handler: TypeAlias = "Callable[[Ctx, Instr], None]"
 
 TYPE_CLASS: Final[dict[str, str]] = {
     "pred": "pred",

@@ -7,7 +7,7 @@ uniform, the loop has one iteration.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from orias.isa.operand import INV, K_CONST, K_IMM, K_P, K_UR, PT, URZ, Opnd, imm, is_zero_reg, kind_of
 from orias.ori.ir import OP_COPY, OP_PACK
@@ -15,7 +15,7 @@ from orias.ori.ir import OP_COPY, OP_PACK
 if TYPE_CHECKING:
     from orias.lower.frame.context import Ctx
 
-Pick = Callable[[Opnd], Opnd]
+Pick: TypeAlias = "Callable[[Opnd], Opnd]"
 """Returns a uniform copy of one word of the elected thread."""
 
 
