@@ -12,7 +12,7 @@ import numpy as np
 from orias.cubin.reader import Reader
 from orias.isa.decode import Decoded
 from orias.isa.gmma_forms import c_count, c_start, is_list
-from orias.isa.op import F_ALIGNED, F_PARTIAL, F_SIZED, F_WGMMA, F_WRITE
+from orias.isa.op import F_ALIGNED, F_BARRIER, F_PARTIAL, F_SIZED, F_WGMMA, F_WRITE
 from orias.isa.operand import (
     K_B,
     K_CONST,
@@ -44,7 +44,6 @@ from orias.isa.operand import (
 )
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.ori.text import inst_text
-from orias.passes.collectives import BAR
 from orias.sim.core.build import build, guard_of, illegal
 from orias.sim.core.engine import Engine, Flow, Plan
 from orias.sim.core.image import Image
@@ -60,7 +59,7 @@ from orias.sim.sass.exec_flow import CODE_BASE, SYSCALL_BASE, jump_to
 
 _PHYSICAL_STATES: Final = ("allocated", "final")
 _STEP: Final = 16
-_WHOLE: Final = F_ALIGNED | F_WGMMA
+_WHOLE: Final = F_ALIGNED | F_WGMMA | F_BARRIER
 """Flags of operations that a whole warp executes together."""
 
 
@@ -166,7 +165,7 @@ class OriCode:
 
     def _waits(self, i: Inst) -> bool:
         """True if the warp must reconverge before the instruction."""
-        return self.meets and (i.op.flags & _WHOLE != 0 or i.op.base == BAR)
+        return self.meets and i.op.flags & _WHOLE != 0
 
     def _place(self) -> None:
         at = len(self.plans)
