@@ -9,7 +9,7 @@ import pytest
 import orias
 from orias.ptx.parser import parse
 from orias.sim.ptx import PtxImage
-from orias.sim.ptx.choice import Choice
+from orias.sim.ptx.choice import CANONICAL
 from tests.device import load
 from tests.oracle import compile_or_none
 from tests.rotation import with_later
@@ -324,7 +324,7 @@ def test_the_interpreter_of_ptx(name: str) -> None:
     body, _, want = CASES[name]
     module = parse(HEAD.format(arch="sm_90") + body + TAIL, "k.ptx")
     for serial in (False, True):
-        judge(PtxImage(module, "sm_90", Choice(serial=serial)).launch, want)
+        judge(PtxImage(module, "sm_90", CANONICAL._replace(serial=serial)).launch, want)
 
 
 CLUSTER = "barrier.cluster.arrive; barrier.cluster.wait; add.u32 %r5, %r2, 3;"
