@@ -8,11 +8,14 @@ import pytest
 
 import orias
 from orias import sim
+from orias.options import Options
 from orias.ptx.parser import parse
 from orias.sim.ptx import PtxImage
+from orias.tools.validate.verify_compile import verify
 from tests.device import load
 from tests.oracle import compile_or_none
 from tests.rotation import with_later
+from tests.sync.test_meeting_places import CASES as MORE
 from tests.sync.test_meeting_places import HEAD, TAIL, M, Values, exchange, sides
 
 Case = tuple[str, int, Callable[[Values], Values]]
@@ -196,3 +199,13 @@ def test_what_separates_them() -> None:
         listing = orias.compile(HEAD.format(arch="sm_90") + body + TAIL, arch="sm_90").disassemble()
         assert listing.count("SHFL.BFLY") == 2
         assert "WARPSYNC" not in listing
+
+
+@pytest.mark.in_turn(12)
+@pytest.mark.parametrize("name", sorted({*CASES, *MORE} - {"halves"}))
+def test_every_phase(name: str) -> None:
+    """Ori before the places are made, and after; several warps, so without the masks of threads 0 to 31."""
+    body, _, _ = {**CASES, **MORE}[name]
+    report = verify(HEAD.format(arch="sm_90") + body + TAIL, Options("sm_90", 3), 1)
+    assert [f.text() for f in report.findings] == []
+    assert report.cases == 1
