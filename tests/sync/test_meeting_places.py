@@ -272,7 +272,7 @@ CASES: dict[str, Case] = {
     ),
     "before an exit and after it": (
         "@%p1 bra B; add.u32 %r4, %r2, 7; shfl.sync.bfly.b32 %r5, %r4, 3, 31, -1; st.global.u32 [%rd1], %r5; exit;"
-        "B: shfl.sync.bfly.b32 %r5, %r2, 3, 31, -1; add.u32 %r5, %r5, 1; bar.sync 0;",
+        "B: shfl.sync.bfly.b32 %r5, %r2, 3, 31, -1; add.u32 %r5, %r5, 1; barrier.sync 0;",
         75,
         returned,
     ),

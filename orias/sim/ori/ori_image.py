@@ -168,7 +168,7 @@ class OriCode:
 
     def _waits(self, i: Inst) -> bool:
         """True if the warp must reconverge before the instruction."""
-        return self.meets and i.op.flags & _WHOLE != 0
+        return self.meets and i.op.flags & _WHOLE != 0 and not self._shared.waits(i)
 
     def _place(self) -> None:
         at = len(self.plans)

@@ -6,7 +6,6 @@ from typing import Final
 import numpy as np
 
 from orias.isa.decode import Decoded
-from orias.isa.op import F_BARRIER
 from orias.isa.operand import K_P, K_R, K_UR, PT, Opnd, in_file, is_hardwired, p, r, ur
 from orias.ori.ir import OP_COPY, Func, Inst
 from orias.passes.collectives import collectives
@@ -26,11 +25,11 @@ Map = Callable[[Opnd], Opnd]
 class _Operation:
     """One operation, on rows of its own."""
 
-    def __init__(self, number: int, dst: list[Opnd], src: list[Opnd], run: list[Exec], text: Callable[[], str]) -> None:
+    def __init__(self, number: int, dst: list[Opnd], src: list[Opnd], plan: Plan, text: Callable[[], str]) -> None:
         self.number: Final[int] = number
         self.dst: Final[list[Opnd]] = dst
         self.src: Final[list[Opnd]] = src
-        self.run: Final[list[Exec]] = run
+        self.plan: Final[Plan] = plan
         self.text: Final[Callable[[], str]] = text
         self.start = -1
         """Index of its first plan, once it has one."""
@@ -47,7 +46,7 @@ class SharedOperations:
         for fn in funcs:
             for b in fn.blocks:
                 for sync, inst in collectives(b):
-                    if inst is not None and not inst.op.flags & F_BARRIER:
+                    if inst is not None:
                         self._sites[inst.uid] = Collective(fn, b, sync, inst)
                         self._syncs.add(sync.uid)
 
@@ -93,16 +92,15 @@ class SharedOperations:
         dst = [p(rows.fresh(K_P, 1)) if in_file(d, K_P) else r(rows.fresh(K_R, 1)) for d in inst.dst]
         made = [ur(rows.fresh(K_UR, 1)) if in_file(d, K_UR) else row for d, row in zip(inst.dst, dst, strict=True)]
         plan = build(Decoded(inst.op, PT, made, src, 0), 0, 0, text)
-        assert plan.run is not None
-        run = [plan.run, *(_copy(row, d, 1) for row, d in zip(dst, made, strict=True) if row != d)]
-        return _Operation(len(self._operations) + 1, dst, src, run, text)
+        if plan.run is not None:
+            plan.run = _all([plan.run, *(_copy(row, d, 1) for row, d in zip(dst, made, strict=True) if row != d)])
+        return _Operation(len(self._operations) + 1, dst, src, plan, text)
 
     def place(self, plans: list[Plan | None]) -> None:
         """Append the operations, which threads of all their instructions run."""
         for operation in self._operations.values():
             operation.start = len(plans)
-            plan = Plan(operation.start << 4, operation.text)
-            plan.run = _all(operation.run)
+            plan = operation.plan.again(operation.start << 4, operation.text)
             end = Plan((operation.start + 1) << 4, operation.text)
             end.flow = lambda e, a, rest, pc: e.end_collective(a, rest, pc)
             plans += [plan, end]

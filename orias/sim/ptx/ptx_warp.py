@@ -145,7 +145,7 @@ def run_all(steps: Sequence[Exec | None]) -> Exec:
 
 
 def _results(o: Operand) -> Results:
-    """A result and the predicate behind it, which need not be there."""
+    """A result and its predicate, which need not be there."""
     return [(o.elems[0], "b32"), (o.elems[1], "pred")] if o.kind == O_PAIR else [(o, "b32"), (None, "pred")]
 
 
