@@ -33,7 +33,7 @@ from typing import Final, final
 from orias.analysis.cfg import NO_BLOCK, DomTree, LoopForest, dominators, find_loops, onward, post_dominators
 from orias.analysis.divergence import Divergence, divergence, exit_edges
 from orias.isa.gmma_forms import ARRIVE, WARPSYNC_ALL
-from orias.isa.op import F_ALIGNED, F_CALL, Op, op
+from orias.isa.op import F_ALIGNED, F_BARRIER, F_CALL, Op, op
 from orias.isa.operand import (
     INV,
     K_B,
@@ -48,7 +48,8 @@ from orias.isa.operand import (
     reg,
 )
 from orias.ori.ir import OP_COPY, OP_PHI, Block, Func, Inst
-from orias.passes.collectives import BAR, WARPSYNC, needs_whole_warp
+from orias.passes.collectives import WARPSYNC, whole_warp_operations
+from orias.passes.joined_collectives import find_meetings
 from orias.passes.meeting_places import share_collectives
 from orias.passes.waiting_loops import waiting_accesses
 from orias.target import features
@@ -123,12 +124,15 @@ class _Groups:
 
 @final
 class _Inserter:
-    __slots__ = ("by_id", "calls", "constants", "div", "fn", "forest", "loose", "places", "regions", "tree")
+    __slots__ = ("apart", "by_id", "calls", "constants", "div", "fn", "forest", "loose", "places", "regions", "tree")
 
     def __init__(self, fn: Func) -> None:
         self.fn: Func = fn
         self.div: Divergence = divergence(fn)
-        self.places: frozenset[int] = share_collectives(fn, self.div)
+        meetings = find_meetings(fn, self.div)
+        self.apart: frozenset[int] = meetings.apart
+        """Branches and guarded collectives (uids) after which threads run apart until they meet in another iteration."""
+        self.places: frozenset[int] = share_collectives(fn, meetings.groups)
         """Ids of blocks where threads of several sides run one collective."""
         if self.places:
             self.div = divergence(fn)
@@ -144,7 +148,7 @@ class _Inserter:
 
     def run(self) -> None:
         waits = waiting_accesses(self.fn, self.tree, self.forest, self.div)
-        partial = self._find_regions() | self._after_yields(waits) | self.places
+        partial = self._find_regions() | self._after_yields(waits) | self.places | self._apart()
         self.fn.parted = self._parted()
         self._collectives(partial)
         self._yields(waits)
@@ -221,7 +225,7 @@ class _Inserter:
         whole: set[int] = set()
         gathering: set[int] = set()
         for b in self.fn.blocks:
-            if needs_whole_warp(b):
+            if whole_warp_operations(b):
                 whole.add(b.id)
             if any(i.op.base == "WARPSYNC" and _constant_mask(i, self.constants) == _FULL_MASK for i in b.insts):
                 gathering.add(b.id)
@@ -411,7 +415,7 @@ class _Inserter:
                     parted = True
                 if self._kind(inst) == "abi":
                     whole = together = False
-                if (inst.op.flags & F_ALIGNED or inst.op.base == BAR) and not together:
+                if inst.op.flags & (F_ALIGNED | F_BARRIER) and not together:
                     out.append(self._warpsync(inst))
                     together = inst.guard == PT
                 if inst.op.base == "WARPSYNC":
@@ -442,6 +446,11 @@ class _Inserter:
         """Blocks that part of a warp may reach alone because a barrier does not wait for threads that yield, here or in a called function."""
         after = [s for x, kind in self.calls.items() if kind == "abi" for s in self.by_id[x].succs]
         return onward([*(b for b, _ in waits), *after])
+
+    def _apart(self) -> set[int]:
+        """Blocks that threads run while others wait for them at a collective of an earlier iteration."""
+        found = [b for b in self.fn.blocks if any(i.uid in self.apart for i in b.insts)] if self.apart else []
+        return onward(found)
 
     def _yields(self, waits: list[tuple[Block, Inst]]) -> None:
         """YIELD in divergent loops that wait for other threads."""

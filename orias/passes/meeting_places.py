@@ -12,174 +12,54 @@ Threads that are all there already (``f``) need no other place: if the threads t
 be waiting.  ptxas 13.0.88 does the same: BRA.DIV and BRA.CONV test for it, the place is a helper function up to sm_89, and
 WARPSYNC.COLLECTIVE with the same registers on every side from sm_90 on.
 
-Not joined: guarded operations, those whose operands are not registers or constants, and branches around operations of the whole warp,
-whose condition does not in fact diverge.
+Which operations are one: :mod:`orias.passes.joined_collectives`.  A guarded operation gets a block of its own first, around which the
+other threads go.  Uniform registers do not keep values meanwhile (:mod:`orias.passes.thread_copies`).
 """
 
 from typing import Final, final
 
-from orias.analysis.cfg import onward, post_dominators
-from orias.analysis.divergence import Divergence, exit_edges
-from orias.isa.op import Op
+from orias.isa.op import Op, op
 from orias.isa.operand import (
+    INV,
+    K_NONE,
     K_P,
     K_R,
-    K_UP,
     K_UR,
     PT,
     RZ,
     Opnd,
+    bare,
     has_lane,
-    has_modifiers,
     imm,
     in_file,
-    is_imm,
     is_vreg,
     kind_of,
-    lane_words,
     vreg,
 )
 from orias.ori.builder import Builder
 from orias.ori.ir import OP_BRA, OP_COPY, OP_PHI, Block, Func, Inst
-from orias.passes.collectives import BAR, WARPSYNC, collectives, needs_whole_warp
-from orias.passes.ssa_repair import is_recomputable, repair_ssa
+from orias.passes.collectives import WARPSYNC
+from orias.passes.joined_collectives import Site, words
+from orias.passes.ssa_repair import repair_ssa
+from orias.passes.thread_copies import keep_in_threads
+
+_UNDEF: Final[Op] = op("undef")
 
 
-def share_collectives(fn: Func, div: Divergence) -> frozenset[int]:
-    """Lead the sides of divergent branches through one place for each operation that several of them have; returns the ids of these places."""
-    sites = _sites(fn)
-    groups = [g for g in _groups(fn, div, sites) if all(_plain(site) for site in g)]
-    if not groups or not _uniform_values_allow(fn, groups):
+def share_collectives(fn: Func, groups: list[list[Site]]) -> frozenset[int]:
+    """Lead threads through one place for each operation that they may run at several; returns the ids of these places."""
+    if not groups:
         return frozenset()
+    keep_in_threads(fn, [site.last for group in groups for site in group])
     shared = _Shared(fn, groups)
+    for group in groups:
+        for site in group:
+            if site.guard != PT:
+                shared.take_guard(site)
     places = frozenset([shared.build(group) for group in groups])
     shared.replace_uniform_results()
     repair_ssa(fn)
     return places
-
-
-@final
-class _Site:
-    """An operation with its WARPSYNC, or a WARPSYNC of its own (`inst` None)."""
-
-    __slots__ = ("block", "inst", "key", "sync")
-
-    def __init__(self, fn: Func, block: Block, sync: Inst, inst: Inst | None) -> None:
-        self.block: Final[Block] = block
-        self.sync: Final[Inst] = sync
-        self.inst: Final[Inst | None] = inst
-        self.key: Final[tuple[str, ...]] = _key(fn, inst)
-        """The same for operations that can be one."""
-
-    @property
-    def last(self) -> Inst:
-        """The last instruction of the site: what follows runs on the own side again."""
-        return self.sync if self.inst is None else self.inst
-
-
-def _key(fn: Func, inst: Inst | None) -> tuple[str, ...]:
-    if inst is None:
-        return (WARPSYNC.name,)
-    # vote.ballot and vote.any are one operation of the hardware with other results.
-    results = "".join("p" if in_file(d, K_P) else "r" for d in inst.dst)
-    # Barriers of other numbers are others; the word with number and count stands twice.
-    fixed = [str(o) for o in inst.src if is_imm(o)] if inst.op.base == BAR else []
-    return (inst.op.name, results, *(f"{'p' if in_file(o, K_P) else 'r'}{_words(fn, o)}" for o in inst.src), *fixed)
-
-
-def _words(fn: Func, o: Opnd) -> int:
-    """Words of an operand."""
-    return lane_words(o, fn.width(o))[1] if has_lane(o) else fn.width(o)
-
-
-def _sites(fn: Func) -> list[_Site]:
-    """The operations with a member mask, in program order."""
-    return [_Site(fn, b, sync, inst) for b in fn.blocks for sync, inst in collectives(b)]
-
-
-# --- which sites are one place ----------------------------------------------------------------------------------
-
-
-def _groups(fn: Func, div: Divergence, sites: list[_Site]) -> list[list[_Site]]:
-    """Sites that must be one place, each group in program order."""
-    if len({site.key for site in sites}) == len(sites) or not any(div.branches):
-        return []
-    at: dict[int, list[int]] = {}
-    for n, site in enumerate(sites):
-        at.setdefault(site.block.id, []).append(n)
-    whole = {b.id for b in fn.blocks if needs_whole_warp(b)}
-    cut = exit_edges(fn)
-    tree = post_dominators(fn, cut)
-    joined = list(range(len(sites)))
-    for b in fn.blocks:
-        if not div.branches[b.id]:
-            continue
-        stops = (tree.idom[b.id], b.id)
-        sides = [onward([s], stops, cut) for s in b.succs if (b.id, s.id) not in cut]
-        if any(side & whole for side in sides):
-            continue
-        found = [{n for x in side if x in at for n in at[x]} for side in sides]
-        for n, m in _pairs(sites, found):
-            joined[_first(joined, m)] = _first(joined, n)
-    groups: dict[int, list[_Site]] = {}
-    for n, site in enumerate(sites):
-        groups.setdefault(_first(joined, n), []).append(site)
-    return [g for g in groups.values() if len(g) > 1]
-
-
-def _first(joined: list[int], n: int) -> int:
-    """The number that stands for all that `n` is joined with."""
-    while joined[n] != n:
-        joined[n] = joined[joined[n]]
-        n = joined[n]
-    return n
-
-
-def _pairs(sites: list[_Site], sides: list[set[int]]) -> list[tuple[int, int]]:
-    """Pairs that join all sites of a key, if two of the sides each have one that the other side lacks."""
-    by_key: dict[tuple[str, ...], list[int]] = {}
-    for n in sorted(set().union(*sides)):
-        by_key.setdefault(sites[n].key, []).append(n)
-    out: list[tuple[int, int]] = []
-    for numbers in by_key.values():
-        own = [side.intersection(numbers) for side in sides]
-        if any(a - z and z - a for k, a in enumerate(own) for z in own[:k]):
-            out += [(numbers[0], n) for n in numbers[1:]]
-    return out
-
-
-def _plain(site: _Site) -> bool:
-    """True if the operands of a site can go through phis."""
-    operands = [site.sync.src[0], *(site.inst.src if site.inst is not None else ())]
-    return all(is_imm(o) or in_file(o, K_P) or (in_file(o, K_R) and not has_modifiers(o)) for o in operands)
-
-
-def _uniform_values_allow(fn: Func, groups: list[list[_Site]]) -> bool:
-    """True if no uniform register has to keep its value while other sides run.
-
-    Values from constants alone are computed again; a result of a site is copied to a register of the thread at once.
-    """
-    ends = {site.last.uid for group in groups for site in group}
-    results = {
-        vreg(d) for group in groups for site in group if site.inst is not None for d in site.inst.dst if is_vreg(d)
-    }
-    constant = {vreg(d) for i in fn.insts() for d in i.dst if is_vreg(d) and is_recomputable(i)}
-    for b in fn.blocks:
-        here: set[int] = set()
-        """Uniform registers made in this block since the last site."""
-        for inst in b.insts:
-            for o in inst.uses():
-                if not is_vreg(o) or kind_of(o) not in (K_UR, K_UP):
-                    continue
-                if vreg(o) in results:
-                    if inst.op is not OP_COPY or inst.guard != PT:
-                        return False
-                elif vreg(o) not in here and (inst.op is OP_PHI or vreg(o) not in constant):
-                    return False
-            if inst.uid in ends:
-                here.clear()
-            here.update([vreg(d) for d in inst.dst if is_vreg(d) and kind_of(d) in (K_UR, K_UP)])
-    return True
 
 
 # --- one place ---------------------------------------------------------------------------------------------------
@@ -191,8 +71,8 @@ class _Side:
 
     __slots__ = ("back", "quick", "site", "way")
 
-    def __init__(self, site: _Site, way: Builder, back: Block, quick: list[Opnd]) -> None:
-        self.site: Final[_Site] = site
+    def __init__(self, site: Site, way: Builder, back: Block, quick: list[Opnd]) -> None:
+        self.site: Final[Site] = site
         self.way: Final[Builder] = way
         """The block from which threads go to the place."""
         self.back: Final[Block] = back
@@ -207,14 +87,14 @@ class _Shared:
 
     __slots__ = ("_fn", "_home", "_in_threads")
 
-    def __init__(self, fn: Func, groups: list[list[_Site]]) -> None:
+    def __init__(self, fn: Func, groups: list[list[Site]]) -> None:
         self._fn: Final[Func] = fn
         self._home: Final[dict[int, Block]] = {site.last.uid: site.block for group in groups for site in group}
         """Block of each site, by the uid of its last instruction."""
         self._in_threads: Final[dict[int, Opnd]] = {}
         """Uniform result of a site -> the register of the thread with its value."""
 
-    def build(self, group: list[_Site]) -> int:
+    def build(self, group: list[Site]) -> int:
         """Lead the sites through one block; returns its id."""
         fn = self._fn
         place = fn.new_block()
@@ -249,27 +129,88 @@ class _Shared:
             self._merge(side, slow)
         return place.id
 
+    def take_guard(self, site: Site) -> None:
+        """Put a guarded operation into a block of its own, without the guard."""
+        fn = self._fn
+        x = self._home[site.last.uid]
+        guard = site.guard
+        at = x.insts.index(site.last)
+        back = self._rest(x, at + 1)
+        x.insts.remove(site.sync)
+        if site.inst is not None:
+            x.insts.remove(site.inst)
+        inside = Builder(fn, fn.new_block())
+        inside.loc = site.last.loc
+        inside.block.cold = x.cold
+        inside.block.insts = [site.sync] if site.inst is None else [site.sync, site.inst]
+        self._home[site.last.uid] = inside.block
+        site.sync.guard = PT
+        if site.inst is not None:
+            back.insts[:0] = self._results_under_guard(site.inst, x, inside)
+        end = Builder(fn, x)
+        end.loc = site.last.loc
+        end.emit_op(OP_BRA, [], [], guard ^ INV)
+        fn.link(x, inside.block)
+        fn.link(x, back)
+        fn.link(inside.block, back)
+        where = fn.blocks.index(x) + 1
+        fn.blocks[where:where] = [inside.block, back]
+
+    def _results_under_guard(self, inst: Inst, x: Block, inside: Builder) -> list[Inst]:
+        """Phis of what an operation gives in its own block and what the others have; the operation gets results of its own."""
+        fn = self._fn
+        inst.guard = PT
+        before = Builder(fn, x)
+        before.loc = inst.loc
+        phis: list[Inst] = []
+        for k, d in enumerate(inst.dst):
+            if not is_vreg(d):
+                continue
+            new = inst.dst[k] = fn.new_vreg(kind_of(d), fn.width(d))
+            old, result = inst.old, d
+            if kind_of(d) == K_UR:
+                new = inside.copy(new)
+                old, result = K_NONE, fn.new_vreg(K_R)
+                self._in_threads[vreg(d)] = result
+            if old == K_NONE:
+                old = fn.new_vreg(kind_of(result), fn.width(result))
+                before.emit_op(_UNDEF, [old], [])
+            elif not is_vreg(old) or old != bare(old):
+                copied = fn.new_vreg(kind_of(result), fn.width(result))
+                before.emit_op(OP_COPY, [copied], [old])
+                old = copied
+            phis.append(fn.new_inst(OP_PHI, [result], [old, new], loc=inst.loc))
+        inst.old = K_NONE
+        return phis
+
+    def _rest(self, x: Block, at: int) -> Block:
+        """A new block with the instructions of a block from a place on, which takes over its successors."""
+        fn = self._fn
+        back = fn.new_block()
+        back.cold = x.cold
+        back.insts = x.insts[at:]
+        del x.insts[at:]
+        for inst in back.insts:
+            if inst.uid in self._home:
+                self._home[inst.uid] = back
+        fn.hand_on(x, back)
+        return back
+
     def replace_uniform_results(self) -> None:
         """Let the copies of uniform results read the registers of the thread instead."""
         for inst in self._fn.insts():
             if inst.op is OP_COPY and is_vreg(inst.src[0]) and vreg(inst.src[0]) in self._in_threads:
                 inst.src = [self._in_threads[vreg(inst.src[0])]]
 
-    def _split(self, site: _Site) -> _Side:
+    def _split(self, site: Site) -> _Side:
         """Let the threads of a site run the operation where they are if they are all there, and else leave for the place."""
         fn = self._fn
         x = self._home[site.last.uid]
-        back = fn.new_block()
-        back.cold = x.cold
         at = x.insts.index(site.last)
-        back.insts = x.insts[at + 1 :]
+        back = self._rest(x, at + 1)
         del x.insts[at:]
         if site.inst is not None:
             x.insts.remove(site.sync)
-        for inst in back.insts:
-            if inst.uid in self._home:
-                self._home[inst.uid] = back
-        fn.hand_on(x, back)
         end = Builder(fn, x)
         end.loc = site.last.loc
         here = fn.new_vreg(K_R)
@@ -314,17 +255,18 @@ class _Shared:
 
 def _operand(at: Builder, ways: list[Builder], column: list[Opnd]) -> Opnd:
     """One operand of the place: what all sites have, or a phi of their values, predicates as words."""
-    if all(o == column[0] for o in column):
-        return column[0]
+    first = column[0]
+    if all(o == first for o in column) and not in_file(first, K_UR):
+        return first
     values: list[Opnd] = []
     for way, o in zip(ways, column, strict=True):
         if in_file(o, K_P):
             values.append(way.r("SEL", way.copy(imm(1)), RZ, o))
-        elif is_imm(o) or has_lane(o):
-            values.append(way.copy(o, _words(at.fn, o)))
-        else:
+        elif in_file(o, K_R) and not has_lane(o):
             values.append(o)
-    d = at.fn.new_vreg(K_R, 1 if in_file(column[0], K_P) else _words(at.fn, column[0]))
+        else:
+            values.append(way.copy(o, words(at.fn, o)))
+    d = at.fn.new_vreg(K_R, 1 if in_file(first, K_P) else words(at.fn, first))
     at.emit_op(OP_PHI, [d], values)
     return d
 

@@ -26,6 +26,7 @@ from orias.isa.op import (
     F_CLOSES_GROUP,
     F_DISTANT,
     F_INVALIDATES_CONSTANTS,
+    F_KEEPS_TURN,
     F_LATE_UNIFORM,
     F_MATRIX,
     F_ORDERED,
@@ -467,7 +468,7 @@ class _Assigner:
                 p = pipe(inst.op)
                 inst.ctl = pack(
                     stall,
-                    _yield(p, stall, row.yield_hint) and inst.op.base != "DEPBAR",
+                    _yield(p, stall, row.yield_hint) and not inst.op.flags & F_KEEPS_TURN,
                     write if write >= 0 else NO_BARRIER,
                     read if read >= 0 else NO_BARRIER,
                     row.wait,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import orias
-from orias import sim
 from orias.ptx.parser import parse
 from orias.sim.ptx import PtxImage
+from orias.sim.ptx.choice import CANONICAL
 from tests.device import load
 from tests.oracle import compile_or_none
 from tests.rotation import with_later
@@ -108,10 +108,27 @@ def without_some(v: Values) -> Values:
     return [0 if i < 4 else mask + (x & 1) for i, x in enumerate(v)]
 
 
+def sums_of_sums(v: Values) -> Values:
+    total = sum(x + (x & 1) for x in v)
+    most = max(total + (i if x & 1 else x) for i, x in enumerate(v))
+    return [most - i if x & 1 else most + x for i, x in enumerate(v)]
+
+
+def fives(v: Values) -> Values:
+    got = exchange([x - 5 if x & 1 else x + 5 for x in v], [i ^ 3 for i in range(32)])
+    return [g - 5 if x & 1 else g + 5 for g, x in zip(got, v, strict=True)]
+
+
+def returned(v: Values) -> Values:
+    got = exchange([x if x & 1 else x + 7 for x in v], [i ^ 3 for i in range(32)])
+    return [g + (x & 1) for g, x in zip(got, v, strict=True)]
+
+
 def butterfly(x: str) -> str:
     return "\n".join(f"shfl.sync.bfly.b32 %r6, {x}, {k}, 31, -1; add.u32 {x}, {x}, %r6;" for k in (16, 8, 4, 2, 1))
 
 
+HINTED = "ld.global.L2::cache_hint.u32 %r{}, [%rd2+128], %rd4;"
 LOOP = "mov.u32 %r7, 0; mov.u32 %r6, %r2; L{0}: {1} shfl.sync.bfly.b32 %r8, %r9, 4, 31, -1; add.u32 %r6, %r2, %r8; add.u32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, 3; @%p2 bra L{0}; mov.u32 %r5, %r6;"
 
 CASES: dict[str, Case] = {
@@ -230,6 +247,35 @@ CASES: dict[str, Case] = {
         75,
         lambda v: [sum((v[i ^ 1] > 50) << i for i in range(32))] * 32,
     ),
+    "sums that sums follow": (
+        sides(
+            "redux.sync.add.u32 %r5, %r2, -1; add.u32 %r5, %r5, %r2; redux.sync.max.u32 %r6, %r5, -1; add.u32 %r5, %r6, %r2;",
+            "add.u32 %r4, %r2, 1; redux.sync.add.u32 %r5, %r4, -1; add.u32 %r5, %r5, %r1; redux.sync.max.u32 %r6, %r5, -1; sub.u32 %r5, %r6, %r1;",
+        ),
+        80,
+        sums_of_sums,
+    ),
+    "a policy in uniform registers": (
+        ".reg .b64 %rd4; ld.param.u64 %rd4, [in]; ld.global.u64 %rd4, [%rd4+128];"
+        + sides(
+            f"{HINTED.format(7)} add.u32 %r4, %r2, %r7; shfl.sync.bfly.b32 %r5, %r4, 3, 31, -1; {HINTED.format(8)} add.u32 %r5, %r5, %r8;",
+            f"{HINTED.format(7)} sub.u32 %r4, %r2, %r7; shfl.sync.bfly.b32 %r5, %r4, 3, 31, -1; {HINTED.format(8)} sub.u32 %r5, %r5, %r8;",
+        ),
+        80,
+        fives,
+    ),
+    "before a return and after it": (
+        "@%p1 bra B; add.u32 %r4, %r2, 7; shfl.sync.bfly.b32 %r5, %r4, 3, 31, -1; st.global.u32 [%rd1], %r5; ret;"
+        "B: shfl.sync.bfly.b32 %r5, %r2, 3, 31, -1; add.u32 %r5, %r5, 1;",
+        75,
+        returned,
+    ),
+    "before an exit and after it": (
+        "@%p1 bra B; add.u32 %r4, %r2, 7; shfl.sync.bfly.b32 %r5, %r4, 3, 31, -1; st.global.u32 [%rd1], %r5; exit;"
+        "B: shfl.sync.bfly.b32 %r5, %r2, 3, 31, -1; add.u32 %r5, %r5, 1; barrier.sync 0;",
+        75,
+        returned,
+    ),
     "loads and stores around": (
         sides(
             "ld.global.u32 %r7, [%rd2+128]; add.u32 %r4, %r2, %r7; shfl.sync.bfly.b32 %r6, %r4, 1, 31, -1; st.global.u32 [%rd1+128], %r6; ld.global.u32 %r5, [%rd2+128]; add.u32 %r5, %r5, %r6;",
@@ -245,10 +291,14 @@ CASES: dict[str, Case] = {
 
 
 def check(cubin: bytes, want: Callable[[Values], Values]) -> None:
+    judge(load(cubin).launch, want)
+
+
+def judge(launch: Callable[..., object], want: Callable[[Values], Values]) -> None:
     v = [int(x) for x in np.random.default_rng(5).integers(0, 100, 32)]
     data = np.array([*v, *[5] * 32, *[7] * 32], np.uint32)
     out = np.zeros(96, np.uint32)
-    load(cubin).launch("k", 1, 32, [out, data])
+    launch("k", 1, 32, [out, data])
     assert out[:32].tolist() == [x & M for x in want(v)]
 
 
@@ -268,19 +318,13 @@ def test_sides_exchange(name: str, arch: str, tmp_path: Path) -> None:
     check(theirs, want)
 
 
-def test_the_interpreter_of_ptx_says_so() -> None:
-    """It runs a collective at one instruction: what several exchange is not compared, a barrier of the warp is."""
-    with pytest.raises(sim.SimError, match="at several warp operations"):
-        interpret(CASES["shuffles"][0])
-    out = interpret(sides("bar.warp.sync -1; add.u32 %r5, %r2, 1;", "bar.warp.sync -1; add.u32 %r5, %r2, 2;"))
-    assert out == [x + 2 if x & 1 else x + 1 for x in range(32)]
-
-
-def interpret(body: str) -> Values:
-    text = HEAD.format(arch="sm_80") + body + TAIL
-    out = np.zeros(96, np.uint32)
-    PtxImage(parse(text, "k.ptx"), "sm_80").launch("k", 1, 32, [out, np.arange(96, dtype=np.uint32)])
-    return [int(x) for x in out[:32]]
+@pytest.mark.parametrize("name", CASES)
+def test_the_interpreter_of_ptx(name: str) -> None:
+    """All threads together, and one after the other."""
+    body, _, want = CASES[name]
+    module = parse(HEAD.format(arch="sm_90") + body + TAIL, "k.ptx")
+    for serial in (False, True):
+        judge(PtxImage(module, "sm_90", CANONICAL._replace(serial=serial)).launch, want)
 
 
 CLUSTER = "barrier.cluster.arrive; barrier.cluster.wait; add.u32 %r5, %r2, 3;"

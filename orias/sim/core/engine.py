@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from orias.sim.core.sim_errors import Deadlock, Fault, StepLimit, Unmodelled
+from orias.sim.core.sim_errors import Deadlock, Fault, StepLimit
 from orias.sim.core.site import Exec, Getter
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I64, U32, popc
@@ -102,8 +102,8 @@ class Engine:
         """Lanes that wait at BSYNC, for each convergence barrier register."""
         self.warpsync = np.zeros(w, U32)
         self.warpsync_mask = np.zeros(n, U32)
-        self.in_one_place = np.zeros(n, np.bool_)
-        """A thread waits for a collective that all its threads must run at one instruction."""
+        self.operation = np.zeros(n, I64)
+        """The number of the operation that a thread waits for at a WARPSYNC: threads that wait for another do not count."""
         self.collective_end = np.full(n, -1, I64)
         """Where a thread goes on after the collective that it waits for or runs; -1 outside of one."""
         self.bar_id = np.full(n, -1, np.int8)
@@ -206,9 +206,11 @@ class Engine:
         m = self.m
         lane = int(np.flatnonzero(m.alive)[0])
         where: list[str] = []
-        for pc in np.unique(self.resume[m.alive]):
+        # Operations with a number stand apart from the instructions that wait for them.
+        after = np.where((self.operation > 0) & (self.collective_end >= 0), self.collective_end, self.resume)
+        for pc in np.unique(after[m.alive]):
             plan = self.compile(int(pc) - 1)
-            who = np.flatnonzero(m.alive & (self.resume == pc))
+            who = np.flatnonzero(m.alive & (after == pc))
             where.append(f"{len(who)} at 0x{plan.address:04x} {plan.text()}")
             lane = int(who[0])
         return Fault(Deadlock, "no thread can run; waiting: " + "; ".join(where[:8]), thread=lane)
@@ -418,8 +420,8 @@ class Engine:
         self.check_bsync(k, warps)
         return -1
 
-    def wait_warpsync(self, who: Active, mask: Arr, rest: Active | None, pc: int, in_one_place: bool = False) -> int:
-        """WARPSYNC with a member mask per thread; `in_one_place`: before a collective whose operands only this instruction knows."""
+    def wait_warpsync(self, who: Active, mask: Arr, rest: Active | None, pc: int, operation: int = 0) -> int:
+        """WARPSYNC with a member mask per thread; only threads with the same mask and operation meet."""
         warps = who.warps
         alive = self.alive_mask[warps]
         if rest is None and (who.lane_mask == alive).all():
@@ -428,17 +430,19 @@ class Engine:
                 return pc + 1
         self.resume[who.sel] = pc + 1
         self.warpsync_mask[who.sel] = mask
-        self.in_one_place[who.sel] = in_one_place
+        self.operation[who.sel] = operation
         self.warpsync[warps] |= who.lane_mask
         if rest is not None:
             self.add(pc + 1, rest)
         self.check_warpsync(warps)
         return -1
 
-    def wait_collective(self, who: Active, mask: Arr, end: int, rest: Active | None, pc: int) -> int:
+    def wait_collective(
+        self, who: Active, mask: Arr, end: int, rest: Active | None, pc: int, operation: int = 0
+    ) -> int:
         """WARPSYNC.COLLECTIVE: threads at several of them run what follows one of them, with the same registers, and go on each at its `end`."""
         self.collective_end[who.sel] = end
-        return self.wait_warpsync(who, mask, rest, pc)
+        return self.wait_warpsync(who, mask, rest, pc, operation)
 
     def end_collective(self, who: Active, rest: Active | None, pc: int) -> int:
         """ENDCOLLECTIVE."""
@@ -464,15 +468,15 @@ class Engine:
                 mask = int(own) & alive
                 mask |= 1 << lane
                 # Lanes that wait with another mask are at an earlier WARPSYNC and do not count.
-                same = int(np.bitwise_or.reduce(_LANE_BITS[self.warpsync_mask[w * 32 : w * 32 + 32] == own])) & waiting
+                lanes = slice(w * 32, w * 32 + 32)
+                alike = (self.warpsync_mask[lanes] == own) & (self.operation[lanes] == self.operation[w * 32 + lane])
+                same = int(np.bitwise_or.reduce(_LANE_BITS[alike])) & waiting
                 left &= ~(mask & same)
                 if mask & ~same:
                     continue
                 waiting &= ~mask
                 index = w * 32 + np.flatnonzero(_LANE_BITS & np.uint32(mask))
                 pcs = self.resume[index]
-                if self.in_one_place[index].any() and not (pcs == pcs[0]).all():
-                    raise Fault(Unmodelled, "threads of one mask meet at several warp operations", thread=int(index[0]))
                 if (self.collective_end[index] >= 0).all():
                     self._put_apart(int(pcs.min()), index)
                 elif (mask == alive and not self.together) or not (pcs == pcs[0]).all():

@@ -69,10 +69,6 @@ class PartOfWarp(SimError):
     """Some threads of a warp are at a barrier of the block without the others: a GPU counts the whole warp."""
 
 
-class Unmodelled(SimError):
-    """What the program does is right, but this interpreter does not know how to run it."""
-
-
 class HazardError(SimError):
     """An instruction conflicts with a pending value: the control words guarantee too little (time-aware runs)."""
 

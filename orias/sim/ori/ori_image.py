@@ -12,7 +12,7 @@ import numpy as np
 from orias.cubin.reader import Reader
 from orias.isa.decode import Decoded
 from orias.isa.gmma_forms import c_count, c_start, is_list
-from orias.isa.op import F_ALIGNED, F_PARTIAL, F_SIZED, F_WGMMA, F_WRITE
+from orias.isa.op import F_ALIGNED, F_BARRIER, F_PARTIAL, F_SIZED, F_WGMMA, F_WRITE
 from orias.isa.operand import (
     K_B,
     K_CONST,
@@ -44,7 +44,6 @@ from orias.isa.operand import (
 )
 from orias.ori.ir import OP_COPY, Block, Func, Inst
 from orias.ori.text import inst_text
-from orias.passes.collectives import BAR
 from orias.sim.core.build import build, guard_of, illegal
 from orias.sim.core.engine import Engine, Flow, Plan
 from orias.sim.core.image import Image
@@ -56,11 +55,12 @@ from orias.sim.math.ops_int import I64, U32
 from orias.sim.matrix.exec_warpgroup import gmma, take_results
 from orias.sim.ori import pseudo
 from orias.sim.ori.rows import Rows
+from orias.sim.ori.shared_operations import SharedOperations
 from orias.sim.sass.exec_flow import CODE_BASE, SYSCALL_BASE, jump_to
 
 _PHYSICAL_STATES: Final = ("allocated", "final")
 _STEP: Final = 16
-_WHOLE: Final = F_ALIGNED | F_WGMMA
+_WHOLE: Final = F_ALIGNED | F_WGMMA | F_BARRIER
 """Flags of operations that a whole warp executes together."""
 
 
@@ -98,7 +98,7 @@ class OriImage(Image):
     """`data`: the finished cubin; `funcs`: the kernel, the functions after it and its helpers, each at any stage.
 
     `meets`: for code before the phase that makes divergent warps reconverge (LateExpandSyncInstructions).  An operation
-    of the whole warp then waits for all live threads of the warp.
+    of the whole warp then waits for all live threads of the warp, and threads run a collective together wherever they are.
     """
 
     launch_type = _OriLaunch
@@ -143,9 +143,11 @@ class OriCode:
         self.stack = self._frame(funcs[0])
         for fn in funcs:
             self.rows.add(fn)
+        self._shared = SharedOperations(funcs if meets else [], self.rows)
         self._place()
         for fn in funcs:
             self._emit(fn)
+        self._shared.place(self.plans)
 
     @staticmethod
     def _frame(fn: Func) -> int:
@@ -158,7 +160,7 @@ class OriCode:
         n = 1
         if _keeps(i) and i.old != i.dst[0]:
             n += 1
-        if i.op.base in ("call", "CALL") or self._waits(i):
+        if i.op.base in ("call", "CALL") or self._waits(i) or self._shared.waits(i):
             n += 1
         if i.op.base == "RET" and self._frame(fn):
             n += 1
@@ -166,7 +168,7 @@ class OriCode:
 
     def _waits(self, i: Inst) -> bool:
         """True if the warp must reconverge before the instruction."""
-        return self.meets and (i.op.flags & _WHOLE != 0 or i.op.base == BAR)
+        return self.meets and i.op.flags & _WHOLE != 0 and not self._shared.waits(i)
 
     def _place(self) -> None:
         at = len(self.plans)
@@ -247,6 +249,17 @@ class OriCode:
             plan = self.plans[at] = Plan(at << 4, lambda: inst_text(i, fn))
             plan.flow = _whole_warp
             at += 1
+        if self._shared.waits(i):
+            place = at
+            wait, take = self._shared.steps(fn, i, lambda o: self._operand(fn, o, place), lambda: inst_text(i, fn))
+            plan = self._guarded(Plan(at << 4, lambda: inst_text(i, fn)), fn, i)
+            plan.flow = wait
+            self.plans[at] = plan
+            self._run(at + 1, fn, i, take)
+            taking = self.plans[at + 1]
+            assert taking is not None
+            self._guarded(taking, fn, i)
+            return at + 2
         try:
             plan = self._plan(fn, b, i, at, ends)
         except (Fault, KeyError, IndexError, ValueError, AssertionError, StopIteration) as e:
@@ -299,7 +312,7 @@ class OriCode:
         src = [self._operand(fn, o, at) for o in i.src]
         dst = [self._map(fn, o) for o in i.dst]
         address = CODE_BASE + (at << 4)
-        if i.op.base in pseudo.NOTHING:
+        if i.op.base in pseudo.NOTHING or self._shared.is_silent(i):
             plan = Plan(at << 4, text)
             plan.run = _nothing
             return plan

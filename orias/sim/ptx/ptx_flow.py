@@ -15,8 +15,7 @@ from orias.sim.math.ops_int import I64, U32, U64
 from orias.sim.ptx.machine import PtxMachine, at_depth, ptx
 from orias.sim.ptx.ptx_layout import formal_size, slots
 from orias.sim.ptx.ptx_memory import load_values, store_values
-from orias.sim.ptx.ptx_site import PtxSite, bits_of
-from orias.sim.ptx.ptx_warp import members
+from orias.sim.ptx.ptx_site import PtxSite, Step, bits_of
 from orias.sim.sass.exec_flow import SYSCALL_BASE
 from orias.sim.sass.exec_mem import LOCAL
 from orias.target.driver import FUNCTIONS
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from orias.sim.ptx.ptx_program import Unit
 
 Arr = npt.NDArray[Any]
-Step = tuple[Exec | None, Flow | None]
 MAX_DEPTH: Final = 4096
 
 
@@ -353,10 +351,10 @@ def _receiver(s: PtxSite, o: Operand, v: Var, below: int) -> Callable[[Machine, 
     return run
 
 
-def warpsync(s: PtxSite, mask: Operand, in_one_place: bool = False) -> Step:
-    """Waits for the member threads of `mask`; `in_one_place`: before an operation that only this instruction can run for them."""
-    g = s.src(mask, "b32")
-    return None, lambda e, a, rest, pc: e.wait_warpsync(a, np.broadcast_to(g(e.m, a), (a.n,)), rest, pc, in_one_place)
+def warp_barrier(s: PtxSite) -> list[Step]:
+    """bar.warp.sync."""
+    g = s.src(s.ops[0], "b32")
+    return [(None, lambda e, a, rest, pc: e.wait_warpsync(a, np.broadcast_to(g(e.m, a), (a.n,)), rest, pc))]
 
 
 _WHOLE: Final = ("mma", "wmma.", "wgmma.mma", "ldmatrix", "stmatrix", "movmatrix")
@@ -429,13 +427,12 @@ def nanosleep(s: PtxSite) -> list[Step]:
 FLOW: Final[dict[str, Callable[[PtxSite], list[Step]]]] = {
     "bra": bra, "brx.idx": brx, "brx": brx, "exit": exit_, "ret": ret, "call": call, "bar": barrier, "barrier": barrier,
     "barrier.cluster": cluster_barrier, "trap": trap, "brkpt": trap, "nanosleep": nanosleep,
-    "bar.warp.sync": lambda s: [warpsync(s, s.ops[0])],
+    "bar.warp.sync": warp_barrier,
 }  # fmt: skip
 
 
 def synchronised(s: PtxSite, run: Exec) -> list[Step]:
-    """A warp operation after a wait for its members; operations that the whole warp executes wait for all threads."""
+    """An operation; those that the whole warp executes wait for all threads."""
     if s.has("aligned") and s.name.startswith(_WHOLE):
         return [(None, lambda e, a, rest, pc: e.wait_warpsync(a, np.full(a.n, 0xFFFFFFFF, U32), rest, pc)), (run, None)]
-    mask = members(s)
-    return [(run, None)] if mask is None else [warpsync(s, mask, in_one_place=True), (run, None)]
+    return [(run, None)]

@@ -15,15 +15,15 @@ from orias.sim.ptx.machine import FIRST_PRED, FIRST_ROW, ptx
 from orias.sim.ptx.ptx_async import ASYNCHRONOUS
 from orias.sim.ptx.ptx_convert import CONVERT
 from orias.sim.ptx.ptx_float import FLOAT
-from orias.sim.ptx.ptx_flow import FLOW, Step, leave, synchronised
+from orias.sim.ptx.ptx_flow import FLOW, leave, synchronised
 from orias.sim.ptx.ptx_integer import INTEGER, Builder, floating
 from orias.sim.ptx.ptx_layout import CALL_ALIGN, place, slots
 from orias.sim.ptx.ptx_matrix import MATRIX
 from orias.sim.ptx.ptx_memory import MEMORY
-from orias.sim.ptx.ptx_site import PtxSite
+from orias.sim.ptx.ptx_site import PtxSite, Step
 from orias.sim.ptx.ptx_texture import TEXTURE
 from orias.sim.ptx.ptx_video import VIDEO
-from orias.sim.ptx.ptx_warp import WARP
+from orias.sim.ptx.ptx_warp import COLLECTIVES, WARP, Operation, meeting, members
 from orias.sim.ptx.ptx_wmma import WMMA
 from orias.sim.ptx.specials import special_register
 from orias.sim.ptx.tensor import TENSOR
@@ -128,12 +128,16 @@ class Program:
         self.units: list[Unit] = []
         self._by_function: dict[int, Unit] = {}
         self._row, self._pred = FIRST_ROW, FIRST_PRED
+        self.operations: dict[str, Operation] = {}
+        """The collectives, by their text."""
         self._addresses = [f for f in image.module.functions if f.body is not None and not f.entry]
         self._reach(kernel)
         self._mark_recursion()
         self.param_offsets, _ = place(kernel.params)
         for u in self.units:
             self._emit(u)
+        for text, operation in self.operations.items():
+            self._emit_operation(text, operation)
 
     @property
     def words(self) -> int:
@@ -150,6 +154,11 @@ class Program:
         first = self._row
         self._row += words
         return first
+
+    def scratch_predicate(self) -> int:
+        """Adds a row of predicates; returns it."""
+        self._pred += 1
+        return self._pred - 1
 
     def plan_at(self, index: int) -> Plan:
         """The plan of an index; beyond the end, one that raises a Fault."""
@@ -258,6 +267,15 @@ class Program:
             end.flow = leave(u)
         self.plans.append(end)
 
+    def _emit_operation(self, text: str, operation: Operation) -> None:
+        """What the threads of all collectives with one text run together, after the functions."""
+        operation.start = len(self.plans)
+        plan = Plan(operation.line, lambda: text)
+        plan.run = operation.run
+        end = Plan(operation.line, lambda: text)
+        end.flow = lambda e, a, rest, pc: e.end_collective(a, rest, pc)
+        self.plans += [plan, end]
+
     def _steps(self, u: Unit, i: Instr) -> list[Step]:
         s = PtxSite(self, u, i)
         try:
@@ -266,6 +284,8 @@ class Program:
             flow = FLOW.get(i.sig.name)
             if flow is not None:
                 return flow(s)
+            if s.name in COLLECTIVES and members(s) is not None:
+                return meeting(s)
             build = _builder(s)
             if build is None:
                 raise s.unknown()

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from orias.isa.op import op
 from orias.isa.operand import INV, PT, RZ, Opnd, imm, imm64, p, r
 from orias.ptx.ast import O_FUNC, O_IMM, O_REG, O_SINK, O_SREG, O_SYM, TYPE_BITS, Instr, Operand
+from orias.sim.core.engine import Flow
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.site import Exec, Getter, Setter, Site, constant, constant_bool
 from orias.sim.core.state import Active, Machine
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from orias.sim.ptx.ptx_program import Program, Unit
 
 Arr = npt.NDArray[Any]
+
+Step = tuple[Exec | None, Flow | None]
+"""A step of an instruction: one of the two."""
 
 UNSIGNED: Final[dict[int, np.dtype[Any]]] = {8: U8, 16: U16, 32: U32, 64: U64}
 SIGNED: Final[dict[int, np.dtype[Any]]] = {8: I8, 16: I16, 32: I32, 64: I64}

@@ -1,18 +1,19 @@
 """Builders: warp operations, by the builders of the SASS instructions with their semantics."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, final
 
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import PT, Opnd, r
-from orias.ptx.ast import O_PAIR, O_SINK, Operand
-from orias.sim.core.site import Exec, everywhere
+from orias.isa.operand import PT, Opnd, p, payload, r
+from orias.ptx.ast import O_PAIR, Operand
+from orias.sim.core.engine import Engine
+from orias.sim.core.site import Exec
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I32, U32
 from orias.sim.ptx.ptx_integer import Builder, type_of
-from orias.sim.ptx.ptx_site import PtxSite, bits_of
+from orias.sim.ptx.ptx_site import PtxSite, Step, bits_of
 from orias.sim.sass import exec_warp
 
 Arr = npt.NDArray[Any]
@@ -20,27 +21,114 @@ Arr = npt.NDArray[Any]
 
 def members(s: PtxSite) -> Operand | None:
     """The operand with the member mask; None for forms without .sync."""
-    if s.name == "bar.warp.sync":
-        return s.ops[0]
-    if s.name in ("shfl", "vote", "match", "redux", "elect") and s.has("sync"):
-        return s.ops[-1]
-    return None
+    return s.ops[-1] if s.name in COLLECTIVES and s.has("sync") else None
 
 
-def _in_row(s: PtxSite, o: Operand, type_: str) -> tuple[Opnd, Exec | None]:
-    """An operand as a register of the machine; a constant or an address is first copied to a scratch row."""
-    if o.kind == 1 or o.kind == O_SINK:
-        return s.opnd(o, type_), None
-    row = s.program.scratch(bits_of(type_) // 32)
-    g = s.src(o, type_)
+Results = list[tuple[Operand | None, str]]
 
-    def fill(m: Machine, a: Active) -> None:
+
+@final
+class Collective:
+    """What a warp operation does, on rows of the machine that all operations of its kind share."""
+
+    __slots__ = ("dst", "run", "src")
+
+    def __init__(self, dst: Results, src: list[tuple[Operand, str]], run: Callable[[list[Opnd]], Exec]) -> None:
+        self.dst: Final[Results] = dst
+        """Results with their types; None is not wanted."""
+        self.src: Final[list[tuple[Operand, str]]] = src
+        """Operands with their types."""
+        self.run: Final[Callable[[list[Opnd]], Exec]] = run
+        """The operation on rows: of the results, then of the operands."""
+
+
+@final
+class Operation:
+    """What threads run together at all collectives with the same text (opcode, qualifiers and type)."""
+
+    __slots__ = ("line", "number", "rows", "run", "start")
+
+    def __init__(self, number: int, line: int, rows: list[Opnd], run: Exec) -> None:
+        self.number: Final[int] = number
+        self.line: Final[int] = line
+        """PTX line of the first of them."""
+        self.rows: Final[list[Opnd]] = rows
+        """Rows of the machine for results and operands."""
+        self.run: Final[Exec] = run
+        self.start: int = -1
+        """Index of its first plan, once it has one."""
+
+
+def meeting(s: PtxSite) -> list[Step]:
+    """A warp operation: threads bring their operands, wait, run one operation with threads of other instructions, and take the results.
+
+    Threads meet at instructions with the same text and mask, by PTX at those with the same qualifiers.
+    """
+    what = COLLECTIVES[s.name](s)
+    operation = _operation(s, what)
+    bring, take = _exchange(s, what, operation)
+    mask = members(s)
+    assert mask is not None
+    who = s.src(mask, "b32")
+
+    def wait(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
+        bring(e.m, a)
+        if rest is not None:
+            e.add(pc + 1, rest)
+        members_ = np.broadcast_to(who(e.m, a), (a.n,))
+        go_on = e.wait_collective(a, members_, pc + 1, None, operation.start - 1, operation.number)
+        if rest is None or go_on < 0:
+            return go_on
+        e.add(go_on, a)
+        return -1
+
+    return [(None, wait), (take, None)]
+
+
+def _operation(s: PtxSite, what: Collective) -> Operation:
+    program = s.program
+    key = s.sig.text
+    if key not in program.operations:
+        rows = [
+            p(program.scratch_predicate()) if t == "pred" else r(program.scratch(bits_of(t) // 32))
+            for t in [*(t for _, t in what.dst), *(t for _, t in what.src)]
+        ]
+        program.operations[key] = Operation(len(program.operations) + 1, s.instr.line, rows, what.run(rows))
+    return program.operations[key]
+
+
+def _exchange(s: PtxSite, what: Collective, operation: Operation) -> tuple[Exec, Exec]:
+    """Steps that copy operands to the rows of an operation, and results from them."""
+    count = len(what.dst)
+    bring = [_move(s, o, t, row) for (o, t), row in zip(what.src, operation.rows[count:], strict=True)]
+    take = [_take(s, o, t, row) for (o, t), row in zip(what.dst, operation.rows[:count], strict=True)]
+    return run_all(bring), run_all(take)
+
+
+def _move(s: PtxSite, o: Operand, type_: str, row: Opnd) -> Exec:
+    """Copies an operand to a row."""
+    g, at = s.src(o, type_), payload(row)
+
+    def run(m: Machine, a: Active) -> None:
         v = g(m, a)
-        m.R[row][a.sel] = v.astype(U32)
+        if type_ == "pred":
+            m.P[at][a.sel] = v
+            return
+        m.R[at][a.sel] = v.astype(U32)
         if v.dtype.itemsize == 8:
-            m.R[row + 1][a.sel] = v >> np.uint64(32)
+            m.R[at + 1][a.sel] = v >> np.uint64(32)
 
-    return r(row), fill
+    return run
+
+
+def _take(s: PtxSite, o: Operand | None, type_: str, row: Opnd) -> Exec | None:
+    """Copies a row to a result."""
+    if o is None:
+        return None
+    put, at = s.dst(o, type_), payload(row)
+    if type_ == "pred":
+        return lambda m, a: put(m, a, m.P[at][a.sel])
+    return lambda m, a: put(m, a, m.R[at][a.sel])
 
 
 def run_all(steps: Sequence[Exec | None]) -> Exec:
@@ -56,73 +144,82 @@ def run_all(steps: Sequence[Exec | None]) -> Exec:
     return run
 
 
-def _pair(o: Operand) -> tuple[Operand, Operand | None]:
-    return (o.elems[0], o.elems[1]) if o.kind == O_PAIR else (o, None)
+def _results(o: Operand) -> Results:
+    """A result and its predicate, which need not be there."""
+    return [(o.elems[0], "b32"), (o.elems[1], "pred")] if o.kind == O_PAIR else [(o, "b32"), (None, "pred")]
 
 
-def _shfl(s: PtxSite) -> Exec:
-    d, p = _pair(s.ops[0])
-    parts = [_in_row(s, o, "b32") for o in s.ops[1:4]]
-    out = s.opnd(p, "pred") if p is not None else PT
-    site = s.sass(f"SHFL.{s.mods['op'].upper()}", [s.opnd(d), out], [x for x, _ in parts])
-    return run_all([*[f for _, f in parts], exec_warp.shfl(site)])
+def _shfl(s: PtxSite) -> Collective:
+    name, src = f"SHFL.{s.mods['op'].upper()}", [(o, "b32") for o in s.ops[1:4]]
+    return Collective(_results(s.ops[0]), src, lambda o: exec_warp.shfl(s.sass(name, o[:2], o[2:])))
 
 
-def _vote(s: PtxSite) -> Exec:
-    what = s.mods["op"]
-    q = s.opnd(s.ops[1], "pred")
+def _vote(s: PtxSite) -> Collective:
+    what, src = s.mods["op"], [(s.ops[1], "pred")]
     if what == "ballot":
-        return exec_warp.vote(s.sass("VOTE.ANY", [s.opnd(s.ops[0]), PT], [q]))
+        return Collective([(s.ops[0], "b32")], src, lambda o: exec_warp.vote(s.sass("VOTE.ANY", [o[0], PT], o[1:])))
     name = {"all": "ALL", "any": "ANY", "uni": "EQ"}[what]
-    return exec_warp.vote(s.sass(f"VOTE.{name}", [s.opnd(s.ops[0], "pred")], [q]))
+    return Collective([(s.ops[0], "pred")], src, lambda o: exec_warp.vote(s.sass(f"VOTE.{name}", o[:1], o[1:])))
 
 
 def _activemask(s: PtxSite) -> Exec:
     return exec_warp.vote(s.sass("VOTE.ANY", [s.opnd(s.ops[0]), PT], [PT]))
 
 
-def _match(s: PtxSite) -> Exec:
-    d, p = _pair(s.ops[0])
+def _match(s: PtxSite) -> Collective:
     t = type_of(s)
-    value, fill = _in_row(s, s.ops[1], t)
-    wide = ".U64" if bits_of(t) == 64 else ""
-    every = s.mods["op"] == "all"
-    dst = [s.opnd(d)] + ([s.opnd(p, "pred") if p is not None else PT] if every else [])
-    return run_all([fill, exec_warp.match(s.sass(f"MATCH.{'ALL' if every else 'ANY'}{wide}", dst, [value]))])
+    name, src = f"MATCH.{s.mods['op'].upper()}{'.U64' if bits_of(t) == 64 else ''}", [(s.ops[1], t)]
+    if s.mods["op"] == "any":
+        return Collective([(s.ops[0], "b32")], src, lambda o: exec_warp.match(s.sass(name, o[:1], o[1:])))
+    return Collective(_results(s.ops[0]), src, lambda o: exec_warp.match(s.sass(name, o[:2], o[2:])))
 
 
-def _redux(s: PtxSite) -> Exec:
+def _redux(s: PtxSite) -> Collective:
     t, what = type_of(s), s.mods["op"]
-    g, put = s.src(s.ops[1], t), s.dst(s.ops[0], t)
-    if t == "f32":
-        least, magnitude, nan = np.full(1, what == "min"), s.has("abs"), s.has("NaN")
 
-        def float_run(m: Machine, a: Active) -> None:
-            x = exec_warp.extreme(everywhere(g, m, a), a, least, magnitude, nan)
-            put(m, a, x[a.position >> 5])
+    def build(o: list[Opnd]) -> Exec:
+        out, row = payload(o[0]), payload(o[1])
+        if t == "f32":
+            least, magnitude, nan = np.full(1, what == "min"), s.has("abs"), s.has("NaN")
 
-        return float_run
-    signed = t == "s32"
-    ufuncs: dict[str, Any] = {
-        "add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "min": np.minimum, "max": np.maximum,
-    }  # fmt: skip
-    f = ufuncs[what]
+            def float_run(m: Machine, a: Active) -> None:
+                m.R[out][a.sel] = exec_warp.extreme(m.R[row][a.sel], a, least, magnitude, nan)[a.position >> 5]
 
-    def run(m: Machine, a: Active) -> None:
-        v = everywhere(g, m, a)
-        starts = np.flatnonzero(np.diff(a.warp_of, prepend=-1))
-        x = f.reduceat(v.view(I32) if signed else v, starts, dtype=I32 if signed else U32)
-        put(m, a, x.view(U32)[a.position >> 5])
+            return float_run
+        signed = t == "s32"
+        f = _REDUCTIONS[what]
 
-    return run
+        def run(m: Machine, a: Active) -> None:
+            v = m.R[row][a.sel]
+            starts = np.flatnonzero(np.diff(a.warp_of, prepend=-1))
+            x = f.reduceat(v.view(I32) if signed else v, starts, dtype=I32 if signed else U32)
+            m.R[out][a.sel] = x.view(U32)[a.position >> 5]
 
+        return run
 
-def _elect(s: PtxSite) -> Exec:
-    d, p = _pair(s.ops[0])
-    dst = [s.opnd(d)] + ([s.opnd(p, "pred")] if p is not None else [])
-    return exec_warp.elect(s.sass("ELECT", dst, [PT]))
+    return Collective([(s.ops[0], t)], [(s.ops[1], t)], build)
 
 
-WARP: Final[dict[str, Builder]] = {
-    "shfl": _shfl, "vote": _vote, "activemask": _activemask, "match": _match, "redux": _redux, "elect": _elect,
+_REDUCTIONS: Final[dict[str, Any]] = {
+    "add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "min": np.minimum, "max": np.maximum,
 }  # fmt: skip
+
+
+def _elect(s: PtxSite) -> Collective:
+    return Collective(_results(s.ops[0]), [], lambda o: exec_warp.elect(s.sass("ELECT", o, [PT])))
+
+
+COLLECTIVES: Final[dict[str, Callable[[PtxSite], Collective]]] = {
+    "shfl": _shfl, "vote": _vote, "match": _match, "redux": _redux, "elect": _elect,
+}  # fmt: skip
+
+
+def alone(s: PtxSite) -> Exec:
+    """A warp operation without a mask, of the threads that run it together (PTX before 6.4)."""
+    what = COLLECTIVES[s.name](s)
+    operation = _operation(s, what)
+    bring, take = _exchange(s, what, operation)
+    return run_all([bring, operation.run, take])
+
+
+WARP: Final[dict[str, Builder]] = {"activemask": _activemask, "shfl": alone, "vote": alone}

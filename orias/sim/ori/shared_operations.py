@@ -1,0 +1,118 @@
+"""Collectives in code before the phase that brings threads to one instruction: those of several instructions run one operation together."""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from orias.isa.decode import Decoded
+from orias.isa.operand import K_P, K_R, K_UR, PT, Opnd, in_file, is_hardwired, p, r, ur
+from orias.ori.ir import OP_COPY, Func, Inst
+from orias.passes.collectives import collectives
+from orias.passes.joined_collectives import Site as Collective
+from orias.passes.joined_collectives import words
+from orias.sim.core.build import build
+from orias.sim.core.engine import Engine, Flow, Plan
+from orias.sim.core.site import Exec, Site
+from orias.sim.core.state import Active, Machine
+from orias.sim.ori import pseudo
+from orias.sim.ori.rows import Rows
+
+Map = Callable[[Opnd], Opnd]
+"""Virtual registers to rows."""
+
+
+class _Operation:
+    """One operation, on rows of its own."""
+
+    def __init__(self, number: int, dst: list[Opnd], src: list[Opnd], plan: Plan, text: Callable[[], str]) -> None:
+        self.number: Final[int] = number
+        self.dst: Final[list[Opnd]] = dst
+        self.src: Final[list[Opnd]] = src
+        self.plan: Final[Plan] = plan
+        self.text: Final[Callable[[], str]] = text
+        self.start = -1
+        """Index of its first plan, once it has one."""
+
+
+class SharedOperations:
+    """The collectives of the functions of a kernel."""
+
+    def __init__(self, funcs: list[Func], rows: Rows) -> None:
+        self._rows: Final[Rows] = rows
+        self._sites: Final[dict[int, Collective]] = {}
+        self._operations: Final[dict[tuple[str, ...], _Operation]] = {}
+        self._syncs: Final[set[int]] = set()
+        for fn in funcs:
+            for b in fn.blocks:
+                for sync, inst in collectives(b):
+                    if inst is not None:
+                        self._sites[inst.uid] = Collective(fn, b, sync, inst)
+                        self._syncs.add(sync.uid)
+
+    def waits(self, inst: Inst) -> bool:
+        """True for an operation that waits for all threads of its mask."""
+        return inst.uid in self._sites
+
+    def is_silent(self, inst: Inst) -> bool:
+        """True for the WARPSYNC of such an operation, which does the waiting itself."""
+        return inst.uid in self._syncs
+
+    def steps(self, fn: Func, inst: Inst, to_row: Map, text: Callable[[], str]) -> tuple[Flow, Exec]:
+        """What an operation does: the threads bring operands and wait; they take the results."""
+        site = self._sites[inst.uid]
+        if site.key not in self._operations:
+            self._operations[site.key] = self._make(fn, inst, text)
+        operation = self._operations[site.key]
+        bring = [
+            _copy(row, to_row(o), words(fn, o) if in_file(row, K_R) else 1)
+            for row, o in zip(operation.src, inst.src, strict=True)
+        ]
+        take = [_copy(to_row(d), row, 1) for row, d in zip(operation.dst, inst.dst, strict=True) if not is_hardwired(d)]
+        mask = Site(OP_COPY, [], [to_row(site.sync.src[0])], 0, False)
+        who = mask.i32(mask.src[0])
+
+        def wait(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
+            for f in bring:
+                f(e.m, a)
+            if rest is not None:
+                e.add(pc + 1, rest)
+            members = np.broadcast_to(who(e.m, a), (a.n,))
+            go_on = e.wait_collective(a, members, pc + 1, None, operation.start - 1, operation.number)
+            if rest is None or go_on < 0:
+                return go_on
+            e.add(go_on, a)
+            return -1
+
+        return wait, _all(take)
+
+    def _make(self, fn: Func, inst: Inst, text: Callable[[], str]) -> _Operation:
+        rows = self._rows
+        src = [p(rows.fresh(K_P, 1)) if in_file(o, K_P) else r(rows.fresh(K_R, max(1, words(fn, o)))) for o in inst.src]
+        dst = [p(rows.fresh(K_P, 1)) if in_file(d, K_P) else r(rows.fresh(K_R, 1)) for d in inst.dst]
+        made = [ur(rows.fresh(K_UR, 1)) if in_file(d, K_UR) else row for d, row in zip(inst.dst, dst, strict=True)]
+        plan = build(Decoded(inst.op, PT, made, src, 0), 0, 0, text)
+        if plan.run is not None:
+            plan.run = _all([plan.run, *(_copy(row, d, 1) for row, d in zip(dst, made, strict=True) if row != d)])
+        return _Operation(len(self._operations) + 1, dst, src, plan, text)
+
+    def place(self, plans: list[Plan | None]) -> None:
+        """Append the operations, which threads of all their instructions run."""
+        for operation in self._operations.values():
+            operation.start = len(plans)
+            plan = operation.plan.again(operation.start << 4, operation.text)
+            end = Plan((operation.start + 1) << 4, operation.text)
+            end.flow = lambda e, a, rest, pc: e.end_collective(a, rest, pc)
+            plans += [plan, end]
+
+
+def _copy(d: Opnd, s: Opnd, width: int) -> Exec:
+    return pseudo.copy(Site(OP_COPY, [d], [s], 0, False), width)
+
+
+def _all(steps: list[Exec]) -> Exec:
+    def run(m: Machine, a: Active) -> None:
+        for f in steps:
+            f(m, a)
+
+    return run
