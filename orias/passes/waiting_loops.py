@@ -1,6 +1,6 @@
 """Loops that end only when other threads have written something, which is where YIELD belongs.
 
-Threads of a warp that have left a loop wait behind it for those that stay.  Where those in turn wait for a write of the others, the loop
+Threads of a warp that have left a loop wait after it for those that stay.  Where those in turn wait for a write of the others, the loop
 must let them go on: it *waits*.  It does so if some of its threads leave it while others stay, if a block of it loads or exchanges what
 other threads write, and if what is read decides when it is left.  A loop that counts ends by itself, as do those that shift or follow
 values of their own; so has ptxas 13.0.88 from sm_90 on, which up to sm_89 yields in them too (docs/facts/control-flow.md).
