@@ -119,9 +119,13 @@ class Arena(_Flat):
 
     def read(self, address: int, size: int) -> bytes:
         """The bytes at an address; a Fault unless they are all in one allocation."""
+        return self.bytes_at(address, size).tobytes()
+
+    def bytes_at(self, address: int, size: int) -> Arr:
+        """:meth:`read` as a view of the memory."""
         self.offsets(np.array([address], U64), size, 1)
         o = address - self.base
-        return self.data[o : o + size].tobytes()
+        return self.data[o : o + size]
 
     def string(self, address: int) -> bytes:
         """The zero-terminated bytes at an address."""
@@ -131,6 +135,16 @@ class Arena(_Flat):
         raw = self.data[o:end].tobytes()
         return raw.split(b"\0", 1)[0]
 
+    def holds(self, low: int, high: int) -> bool:
+        """Whether the bytes from offset `low` up to `high` are in one allocation."""
+        if low >= self._last[0] and high <= self._last[1]:
+            return True
+        i = bisect_right(self.starts, low) - 1
+        if i >= 0 and high <= self.ends[i]:
+            self._last = (self.starts[i], self.ends[i])
+            return True
+        return False
+
     def offsets(self, address: Arr, size: int, align: int) -> Arr:
         """Checked offsets in the arena for accesses of `size` bytes."""
         if align > 1:
@@ -139,12 +153,7 @@ class Arena(_Flat):
                 i = int(np.argmax(bad))
                 raise Fault(Misaligned, f"address 0x{int(address[i]):x} is not a multiple of {align}", i)
         o = (address - np.uint64(self.base)).view(I64)
-        low, high = int(o.min()), int(o.max()) + size
-        if low >= self._last[0] and high <= self._last[1]:
-            return o
-        i = bisect_right(self.starts, low) - 1
-        if i >= 0 and high <= self.ends[i]:
-            self._last = (self.starts[i], self.ends[i])
+        if self.holds(int(o.min()), int(o.max()) + size):
             return o
         starts, ends = np.array(self.starts, I64), np.array(self.ends, I64)
         which = np.searchsorted(starts, o, side="right") - 1
@@ -184,6 +193,11 @@ class Banked(_Flat):
         super().__init__(16 if lazy else self._total, fill)
         if not lazy:
             self._total = 0
+
+    @property
+    def pending(self) -> bool:
+        """Whether the memory is still to be allocated."""
+        return self._total != 0
 
     def offsets(self, address: Arr, bank: Arr, size: int, align: int) -> Arr:
         """Checked offsets for accesses of `size` bytes at (int64) addresses of the given banks."""
