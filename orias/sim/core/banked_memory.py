@@ -17,6 +17,8 @@ from orias.sim.texture.sampler import Sampler
 Arr = npt.NDArray[Any]
 
 GLOBAL_BASE: Final = 0x7F0000000000
+PAGE: Final = 4096
+"""Device memory has a multiple of so many bytes."""
 GUARD: Final = 4096
 """Unmapped bytes after each allocation."""
 
@@ -62,7 +64,7 @@ class Arena(_Flat):
     __slots__ = ("_last", "base", "bindings", "ends", "names", "objects", "paired", "starts", "top")
 
     def __init__(self, size: int, base: int = GLOBAL_BASE) -> None:
-        super().__init__(size)
+        super().__init__(-(-size // PAGE) * PAGE)
         self.base = base
         """The address of the first byte of ``data``."""
         self.starts: list[int] = []
@@ -77,6 +79,17 @@ class Arena(_Flat):
         self.bindings: dict[str, int] = {}
         """Handles, by the name of a texture or surface reference."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without memory that was never given out."""
+        state = {name: getattr(self, name) for name in (*Arena.__slots__, "data")}
+        state["data"] = self.data[: -(-self.top // PAGE) * PAGE]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self.refresh()
+
     def handle(self, thing: Any) -> int:
         """The handle of a texture, surface or sampler: 32 bits, not 0, the same at every call for one object."""
         number = next((k for k, x in self.objects.items() if x is thing), 0)
@@ -90,7 +103,7 @@ class Arena(_Flat):
         start = -(-self.top // align) * align
         end = start + size
         if end + GUARD > len(self.data):
-            grown = np.zeros(max(2 * len(self.data), -(-(end + GUARD) // 16) * 16), U8)
+            grown = np.zeros(max(2 * len(self.data), -(-(end + GUARD) // PAGE) * PAGE), U8)
             used = min(self.ends[-1] + GUARD, len(self.data)) if self.ends else 0
             grown[:used] = self.data[:used]
             self.data = grown

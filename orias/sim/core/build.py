@@ -119,7 +119,9 @@ def build(d: Decoded, offset: int, address: int, text: Callable[[], str]) -> Pla
     plan.guard_by_element = plan.guard is not None
     means = d.op.means or d.op.base
     plan.tracked = means in _TRACKED or means in _NOTHING
-    plan.by_element = means in _BY_ELEMENT and d.op.means == "" and not any(in_file(o, K_UR) or in_file(o, K_UP) for o in d.dst)
+    plan.by_element = (
+        means in _BY_ELEMENT and d.op.means == "" and not any(in_file(o, K_UR) or in_file(o, K_UP) for o in d.dst)
+    )
     if placed(d):
         _build(plan, d, address)
         return plan

@@ -46,7 +46,21 @@ class Active:
     take results (a bool each), in a set for instructions that work element by element (:attr:`rows`).
     """
 
-    __slots__ = ("_index", "_lane_mask", "_mask", "_position", "_rows", "_sel", "_warp_of", "_warps", "_words", "first", "lanes", "n", "stop")
+    __slots__ = (
+        "_index",
+        "_lane_mask",
+        "_mask",
+        "_position",
+        "_rows",
+        "_sel",
+        "_warp_of",
+        "_warps",
+        "_words",
+        "first",
+        "lanes",
+        "n",
+        "stop",
+    )
 
     def __init__(self, index: Arr) -> None:
         first, last, n = int(index[0]), int(index[-1]), len(index)

@@ -264,7 +264,9 @@ def load(s: Site) -> Exec:
 
     near = near_of(s, space, size) if None not in puts else None
     firsts = [payload(o) for o in s.regs]
-    into = [first + k for first in reversed(firsts) for k in range(size // 4 // len(firsts))] if near is not None else []
+    into = (
+        [first + k for first in reversed(firsts) for k in range(size // 4 // len(firsts))] if near is not None else []
+    )
     if any(kind_of(o) != K_R or payload(o) == 255 for o in s.regs):
         into = []
 
