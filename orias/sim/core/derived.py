@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.sim.core.state import Active, Machine
-from orias.sim.math.ops_int import I64, U64
+from orias.sim.math.ops_int import I64
 
 Arr = npt.NDArray[Any]
 
@@ -21,10 +21,10 @@ _S32: Final = np.uint64(32)
 
 
 class Near(NamedTuple):
-    """Addresses as offsets from the lowest one.
+    """Addresses as offsets in a memory.
 
     `low`, `high`: the lowest and highest offset in the memory (without that of the bank); `bits`: ones where any has ones below 32;
-    `word`: numbers of 32-bit words after that of the lowest offset in bank 0.
+    `word`: numbers of 32-bit words in the whole memory.
     """
 
     low: int
@@ -78,7 +78,7 @@ def near_shared(m: Machine, a: Active, p: int, shift: int) -> Near:
 def _near(o: Arr, bank: Arr | None) -> Near:
     low, high = int(o.min()), int(o.max())
     bits = int(np.bitwise_or.reduce(o)) & 31
-    word = (o - low) >> 2
+    word = o >> 2
     if bank is not None:
         word += bank
     return Near(low, high, bits, word)

@@ -39,14 +39,14 @@ from orias.isa.isa_table import EncodeError, IsaTable
 from orias.isa.isa_table import load as load_table
 from orias.isa.operand import imm, imm64, is_imm, payload
 from orias.progress import Bar
+from orias.sim.core import parallel_blocks
 from orias.sim.core.banked_memory import Arena
 from orias.sim.core.build import build, illegal, placed
 from orias.sim.core.engine import Plan, Timing
 from orias.sim.core.launch import Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
-from orias.sim.core import parallel_blocks
-from orias.sim.core.parallel_blocks import processes, run_apart, why_together
 from orias.sim.core.object_places import shared_places
+from orias.sim.core.parallel_blocks import processes, run_apart, why_together
 from orias.sim.core.sim_errors import ArgumentError, LoadError
 from orias.sim.core.state import POISON, Machine
 from orias.sim.core.syscalls import Syscalls

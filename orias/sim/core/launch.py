@@ -106,6 +106,8 @@ class Launch:
         """Threads of the batches that have ended."""
         self._seen: set[tuple[str, int, int, int]] = set()
         self._facts: Facts | None = None
+        self._store: Arr | None = None
+        """The registers of a batch, which the next one of the same size uses again: fresh memory is slow."""
         self._waiting: Arr = np.zeros((0, 3), I64)
         """The blocks that have not started."""
         t = image.target
@@ -271,7 +273,10 @@ class Launch:
         if partition is not None:
             reserve(shared, n, partition)
         local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", unwritten, lazy=True)
-        m = Machine(threads, self.register_count, present, block_of, image.arena, shared, local, self.options.fill)
+        registers = min(self.register_count, 255)
+        if self._store is None or self._store.shape[1] != threads or self.options.on_batch is not None:
+            self._store = np.empty((registers, threads), U32)
+        m = Machine(threads, registers, present, block_of, image.arena, shared, local, self.options.fill, self._store)
         m.has_clusters = t.has(features.CLUSTERS)
         m.hardware_barriers = t.has(features.HARDWARE_BARRIERS)
         m.cluster_size = ranks

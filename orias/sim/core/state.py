@@ -103,12 +103,12 @@ class Active:
         first, stop = min(self.first, other.first), max(self.stop, other.stop)
         mask = np.zeros(stop - first, np.bool_)
         for part in (self, other):
-            if part._sel is None:
+            if part._sel is None and part._mask is not None:
                 mask[part.first - first : part.stop - first] |= part._mask
-            elif isinstance(part._sel, slice):
+            elif part.n == part.stop - part.first:
                 mask[part.first - first : part.stop - first] = True
             else:
-                mask[part._sel - first] = True
+                mask[part.index - first] = True
         return Active.where(mask, first)
 
     @property
@@ -181,6 +181,11 @@ class Active:
         return self._warp_of
 
     def _group(self) -> None:
+        if self.first & 31 == 0 and self.n & 31 == 0 and isinstance(self.sel, slice):
+            self._warps = np.arange(self.first >> 5, self.stop >> 5)
+            self._position = np.arange(self.n)
+            self._lane_mask = np.full(self.n >> 5, _FULL)
+            return
         w = self.warp_of
         starts = np.flatnonzero(np.diff(w, prepend=-1))
         self._warps = w[starts]
@@ -248,11 +253,15 @@ class Machine:
         shared: Banked,
         local: Banked,
         fill: int = POISON,
+        store: Arr | None = None,
     ) -> None:
-        """`fill`: the value of registers before they are written."""
+        """`fill`: the value of registers before they are written; `store`: an array for them, [registers, threads]."""
         self.threads = threads
         self.warps = threads // 32
-        self.R: list[Arr] = list(np.full((min(registers, 255), threads), fill, U32))
+        if store is None:
+            store = np.empty((min(registers, 255), threads), U32)
+        store[:] = fill
+        self.R: list[Arr] = list(store)
         zeros = np.zeros(threads, U32)
         self.R += [zeros] * (256 - len(self.R))
         self.register_count = min(registers, 255)

@@ -212,16 +212,16 @@ def near_of(s: Site, space: int, size: int) -> Callable[[Machine, Active], tuple
     base, ubase, offset = s.src[1], s.src[2], imm_signed(s.src[3])
     if size < 4 or kind_of(base) != K_R or is_zero_reg(base) or not is_zero_reg(ubase) or offset % size:
         return None
-    p, align = payload(base), size - 1
+    p, align, first = payload(base), size - 1, max(offset, 0) >> 2
     if space == GLOBAL and s.has("E") and suffix_of(base) != S_U32:
 
         def find(m: Machine, a: Active) -> tuple[_Flat, int, Arr] | None:
             if not m.deriving:
                 return None
             near, arena = near_global(m, a, p), m.arena
-            if near.bits & align or not arena.holds(near.low + offset, near.high + offset + size):
+            if near.low < 0 or near.bits & align or not arena.holds(near.low + offset, near.high + offset + size):
                 return None
-            return arena, (near.low + offset) >> 2, near.word
+            return arena, first, near.word if offset >= 0 else near.word + (offset >> 2)
 
         return find
     if space != SHARED:
@@ -238,7 +238,7 @@ def near_of(s: Site, space: int, size: int) -> Callable[[Machine, Active], tuple
             return None
         if end > shared.reach:
             shared.reach = end
-        return shared, (near.low + offset) >> 2, near.word
+        return shared, first, near.word if offset >= 0 else near.word + (offset >> 2)
 
     return find_shared
 
