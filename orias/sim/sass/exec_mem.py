@@ -276,12 +276,12 @@ def load(s: Site) -> Exec:
             flat, first, word = found
             view = flat.views[4]
             sel = a.sel
-            for k, p in enumerate(into):
-                m.stamp[p] += 1
+            for k, to in enumerate(into):
+                m.stamp[to] += 1
                 if isinstance(sel, slice):
-                    view[first + k :].take(word, out=m.R[p][sel], mode="wrap")
+                    view[first + k :].take(word, out=m.R[to][sel], mode="wrap")
                 else:
-                    m.R[p][sel] = view[first + k :].take(word)
+                    m.R[to][sel] = view[first + k :].take(word)
             return
         where = places(m, a, space, get(m, a), size, size)
         if len(where) == 1 and (where[0].where is None or len(where[0].where) == a.n):
