@@ -1,6 +1,9 @@
 """Speed of the simulator: warp instructions per second on a matrix product, a reduction and a divergent kernel.
 
-    python bench/sim.py [--arch sm_80] [--profile]
+    python bench/sim.py [--arch sm_80] [--profile] [--cores N] [--times N]
+
+The time is that of the launch, without compiling the kernel; the least of N times.  With --cores, the processor time of the
+processes is not seen here, and wall time counts.
 
 The matrix product is C = A B with A 1024x64 and B 64x1024, f32, one thread an element, once with plain loads and once with tiles
 in shared memory; results are compared with numpy.  Kernels are compiled here with ``orias.compile``.
@@ -12,6 +15,7 @@ import pstats
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -99,39 +103,53 @@ $E:
 )
 
 
+CORES = 1
+"""Processes of a launch."""
+
+
+def launch(image: sim.Image, *arguments: Any) -> tuple[sim.Result, float, float]:
+    """The result of a launch, its wall time and its processor time in seconds."""
+    t0, c0 = time.perf_counter(), time.process_time()
+    result = image.launch(*arguments, cores=CORES)
+    return result, time.perf_counter() - t0, time.process_time() - c0
+
+
+Outcome = tuple[tuple[sim.Result, float, float], bool]
+
+
 def image(name: str, text: str, arch: str) -> sim.Image:
     if name == "tiles":
         text = (Path(__file__).resolve().parent.parent / "tests/kernels/ptx/matmul.ptx").read_text()
     return sim.load(orias.compile(text, arch=arch).data)
 
 
-def matrix(arch: str) -> tuple[sim.Result, bool]:
+def matrix(arch: str) -> Outcome:
     rng = np.random.default_rng(1)
     a, b = rng.random((1024, 64), "f4"), rng.random((64, 1024), "f4")
     c = np.zeros((1024, 1024), "f4")
-    r = image("plain", PLAIN, arch).launch("k", (32, 128), (32, 8), [a, b, c])
+    r = launch(image("plain", PLAIN, arch), "k", (32, 128), (32, 8), [a, b, c])
     return r, bool(np.allclose(c, a @ b, rtol=1e-5))
 
 
-def tiles(arch: str) -> tuple[sim.Result, bool]:
+def tiles(arch: str) -> Outcome:
     rng = np.random.default_rng(1)
     n = 256
     a, b, c = rng.random((n, n), "f4"), rng.random((n, n), "f4"), np.zeros((n, n), "f4")
-    r = image("tiles", "", arch).launch("matmul", (n // 8, n // 8), (8, 8), [a, b, c, n])
+    r = launch(image("tiles", "", arch), "matmul", (n // 8, n // 8), (8, 8), [a, b, c, n])
     return r, bool(np.allclose(c, a @ b, rtol=1e-4))
 
 
-def reduction(arch: str) -> tuple[sim.Result, bool]:
+def reduction(arch: str) -> Outcome:
     x = np.random.default_rng(1).random(1 << 22, "f4")
     y = np.zeros(256, "f4")
-    r = image("reduction", REDUCE, arch).launch("k", 256, 256, [x, y, len(x)])
+    r = launch(image("reduction", REDUCE, arch), "k", 256, 256, [x, y, len(x)])
     return r, bool(np.isclose(y.sum(), x.sum(), rtol=1e-4))
 
 
-def divergent(arch: str) -> tuple[sim.Result, bool]:
+def divergent(arch: str) -> Outcome:
     n = 1 << 16
     out = np.zeros(n, "u4")
-    r = image("divergent", COLLATZ, arch).launch("k", n // 256, 256, [out, n])
+    r = launch(image("divergent", COLLATZ, arch), "k", n // 256, 256, [out, n])
     steps, x = 0, 27
     while x != 1:
         x, steps = (x // 2 if x % 2 == 0 else 3 * x + 1), steps + 1
@@ -151,20 +169,26 @@ def main() -> int:
     p.add_argument("--arch", default="sm_80")
     p.add_argument("--only", default="")
     p.add_argument("--profile", action="store_true")
+    p.add_argument("--cores", type=int, default=1)
+    p.add_argument("--times", type=int, default=1)
     o = p.parse_args()
+    global CORES
+    CORES = o.cores
     for name, case in CASES.items():
         if o.only not in name:
             continue
         prof = cProfile.Profile()
-        t0, c0 = time.perf_counter(), time.process_time()
         if o.profile:
             prof.enable()
-        result, right = case(o.arch)
+        outcomes = [case(o.arch) for _ in range(o.times)]
         prof.disable()
-        t, c = time.perf_counter() - t0, time.process_time() - c0
+        result = outcomes[0][0][0]
+        right = all(right for _, right in outcomes)
+        t, c = min(times[1] for times, _ in outcomes), min(times[2] for times, _ in outcomes)
+        c = c if o.cores == 1 else t
         warps = result.instructions / 32
         print(
-            f"{name:36} {t:6.1f} s ({c:.1f} s of processor)  {warps / 1e6:8.2f} million warp instructions, "
+            f"{name:36} {t:6.2f} s ({c:.2f} s of processor)  {warps / 1e6:8.2f} million warp instructions, "
             f"{warps / c / 1e6:6.2f} million a second  {'right' if right else 'WRONG'}",
             flush=True,
         )

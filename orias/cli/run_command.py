@@ -28,7 +28,6 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.cli.launch_values import UsageError, arguments, dims, integer, type_name
-from orias.progress import Bar
 from orias.sim.core.image import DEFAULT_STEPS, Image, load
 from orias.sim.core.sim_errors import ArgumentError, LoadError, SimError
 
@@ -158,13 +157,9 @@ def run_command(args: list[str]) -> int:
                 print(f"orias run: --kernel needed; the file has {names}", file=sys.stderr)
                 return 2
             kernel = next(iter(image.kernels))
-        bar = Bar(o.quiet)
-        if bar.on:
-            image.progress = lambda ended, threads: bar(ended, threads, f"threads of {kernel}")
-        try:
-            result = image.launch(kernel, o.grid, o.block, values, o.shared, o.max_steps, hazards=o.hazards)
-        finally:
-            bar.clear()
+        result = image.launch(
+            kernel, o.grid, o.block, values, o.shared, o.max_steps, hazards=o.hazards, progress=not o.quiet
+        )
     except SimError as e:
         what = o.file if isinstance(e, LoadError | ArgumentError) else type(e).__name__
         print(f"orias run: {what}: {e}", file=sys.stderr)

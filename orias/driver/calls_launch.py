@@ -4,6 +4,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from orias.driver import graphs
@@ -110,10 +111,8 @@ def run(d: Driver, launch: Launch) -> None:
     try:
         with d.arena.launch():
             given = name, g, b, launch.arguments, launch.shared, _STEPS, launch.cluster
-            if d.sanitizer is None:
-                result = image.launch(*given, resident=resident, tolerant=not d.arena.exact, timing=timing)
-            else:
-                result = d.sanitizer.launch(image, *given, resident=resident, tolerant=not d.arena.exact, timing=timing)
+            start = image.launch if d.sanitizer is None else partial(d.sanitizer.launch, image)
+            result = start(*given, resident=resident, tolerant=not d.arena.exact, timing=timing, progress=True)
         d.timeline.launched(d.device, LaunchRecord(name, g, b, result.instructions, 0), time)
         _print(result.output)
     except ArgumentError as e:

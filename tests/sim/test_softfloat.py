@@ -52,6 +52,42 @@ def test_f32(name: str, mode: int) -> None:
         assert got[kind].tolist() == want, kind
 
 
+@pytest.mark.parametrize("kind", ["usual", "hard", "tiny", "ties"])
+def test_f32_into_an_array(kind: str) -> None:
+    """The forms that write into an array take a short way where no element is special; operands may be the array itself."""
+    rng = np.random.default_rng(11)
+    for _ in range(40):
+        n = int(rng.integers(1, 300))
+        if kind == "usual":
+            a, b, c = rng.standard_normal((3, n)).astype("f4").view("u4")
+        elif kind == "tiny":
+            # Products next to the least normal number and below, on both sides of the middle between two results.
+            a = (rng.integers(1 << 23, 1 << 24, n).astype("f8") * 2.0**-86).astype("f4").view("u4")
+            b = (rng.integers(1 << 23, 1 << 24, n).astype("f8") * 2.0**-86).astype("f4").view("u4")
+            c = (rng.integers(-3, 4, n).astype("u4") << np.uint32(31)) | rng.integers(0, 3, n).astype("u4")
+        elif kind == "ties":
+            # 1 + 2^-24 is in the middle between two f32 numbers; the product decides.
+            a = np.full(n, 0x3F800000, "u4") + rng.integers(0, 3, n).astype("u4")
+            b = np.full(n, 0x3F800000, "u4") - rng.integers(0, 3, n).astype("u4")
+            c = (0x33800000 + (rng.integers(-1, 2, n) << 23)).astype("u4")
+        else:
+            a, b, c = hard(32, 23, n, int(rng.integers(1 << 30)))
+            n = len(a)
+        out = np.zeros(n, "u4")
+        assert (sf.plain_fma(a, b, c, out=out) == sf.fma32(a, b, c)).all()
+        assert (sf.plain_sum(a, b, out=out) == sf.fadd32(a, b)).all()
+        assert (sf.plain_product(a, b, out=out) == sf.fmul32(a, b)).all()
+        same = c.copy()
+        assert (sf.plain_fma(a, b, same, out=same) == sf.fma32(a, b, c)).all()
+        same = a.copy()
+        assert (sf.plain_fma(same, b[:1], c, out=same) == sf.fma32(a, b[:1], c)).all()
+    least = np.full(1, 0x00800000, "u4")
+    # 2^-126 - 2^-150, a tie in f64 of 2^-126 - 2^-149 and 2^-126, less 2^-200: below the tie.
+    x, y = np.float32(-(2.0**-75)).view("u4").reshape(1), np.float32(2.0**-75 + 2.0**-98).view("u4").reshape(1)
+    want = ieee.fma(ieee.F32, int(x[0]), int(y[0]), int(least[0]), sf.RN)
+    assert sf.plain_fma(x, y, least, out=np.zeros(1, "u4"))[0] == want
+
+
 @pytest.mark.parametrize(("name", "mode"), MODES)
 def test_f64(name: str, mode: int) -> None:
     a, b, c = hard(64, 52, 400, mode)

@@ -17,6 +17,8 @@ from orias.sim.texture.sampler import Sampler
 Arr = npt.NDArray[Any]
 
 GLOBAL_BASE: Final = 0x7F0000000000
+PAGE: Final = 4096
+"""Device memory has a multiple of so many bytes."""
 GUARD: Final = 4096
 """Unmapped bytes after each allocation."""
 
@@ -62,7 +64,7 @@ class Arena(_Flat):
     __slots__ = ("_last", "base", "bindings", "ends", "names", "objects", "paired", "starts", "top")
 
     def __init__(self, size: int, base: int = GLOBAL_BASE) -> None:
-        super().__init__(size)
+        super().__init__(-(-size // PAGE) * PAGE)
         self.base = base
         """The address of the first byte of ``data``."""
         self.starts: list[int] = []
@@ -77,6 +79,17 @@ class Arena(_Flat):
         self.bindings: dict[str, int] = {}
         """Handles, by the name of a texture or surface reference."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without memory that was never given out."""
+        state = {name: getattr(self, name) for name in (*Arena.__slots__, "data")}
+        state["data"] = self.data[: -(-self.top // PAGE) * PAGE]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self.refresh()
+
     def handle(self, thing: Any) -> int:
         """The handle of a texture, surface or sampler: 32 bits, not 0, the same at every call for one object."""
         number = next((k for k, x in self.objects.items() if x is thing), 0)
@@ -90,7 +103,7 @@ class Arena(_Flat):
         start = -(-self.top // align) * align
         end = start + size
         if end + GUARD > len(self.data):
-            grown = np.zeros(max(2 * len(self.data), -(-(end + GUARD) // 16) * 16), U8)
+            grown = np.zeros(max(2 * len(self.data), -(-(end + GUARD) // PAGE) * PAGE), U8)
             used = min(self.ends[-1] + GUARD, len(self.data)) if self.ends else 0
             grown[:used] = self.data[:used]
             self.data = grown
@@ -119,9 +132,13 @@ class Arena(_Flat):
 
     def read(self, address: int, size: int) -> bytes:
         """The bytes at an address; a Fault unless they are all in one allocation."""
+        return self.bytes_at(address, size).tobytes()
+
+    def bytes_at(self, address: int, size: int) -> Arr:
+        """:meth:`read` as a view of the memory."""
         self.offsets(np.array([address], U64), size, 1)
         o = address - self.base
-        return self.data[o : o + size].tobytes()
+        return self.data[o : o + size]
 
     def string(self, address: int) -> bytes:
         """The zero-terminated bytes at an address."""
@@ -131,6 +148,16 @@ class Arena(_Flat):
         raw = self.data[o:end].tobytes()
         return raw.split(b"\0", 1)[0]
 
+    def holds(self, low: int, high: int) -> bool:
+        """Whether the bytes from offset `low` up to `high` are in one allocation."""
+        if low >= self._last[0] and high <= self._last[1]:
+            return True
+        i = bisect_right(self.starts, low) - 1
+        if i >= 0 and high <= self.ends[i]:
+            self._last = (self.starts[i], self.ends[i])
+            return True
+        return False
+
     def offsets(self, address: Arr, size: int, align: int) -> Arr:
         """Checked offsets in the arena for accesses of `size` bytes."""
         if align > 1:
@@ -139,12 +166,7 @@ class Arena(_Flat):
                 i = int(np.argmax(bad))
                 raise Fault(Misaligned, f"address 0x{int(address[i]):x} is not a multiple of {align}", i)
         o = (address - np.uint64(self.base)).view(I64)
-        low, high = int(o.min()), int(o.max()) + size
-        if low >= self._last[0] and high <= self._last[1]:
-            return o
-        i = bisect_right(self.starts, low) - 1
-        if i >= 0 and high <= self.ends[i]:
-            self._last = (self.starts[i], self.ends[i])
+        if self.holds(int(o.min()), int(o.max()) + size):
             return o
         starts, ends = np.array(self.starts, I64), np.array(self.ends, I64)
         which = np.searchsorted(starts, o, side="right") - 1
@@ -184,6 +206,11 @@ class Banked(_Flat):
         super().__init__(16 if lazy else self._total, fill)
         if not lazy:
             self._total = 0
+
+    @property
+    def pending(self) -> bool:
+        """Whether the memory is still to be allocated."""
+        return self._total != 0
 
     def offsets(self, address: Arr, bank: Arr, size: int, align: int) -> Arr:
         """Checked offsets for accesses of `size` bytes at (int64) addresses of the given banks."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from orias.isa.decode import Decoded
 from orias.isa.op import F_ATOMIC, Op
-from orias.isa.operand import INV, K_P, K_UP, K_WORD, PT, UPT, Opnd, in_file, kind_of, payload
+from orias.isa.operand import INV, K_P, K_UP, K_UR, K_WORD, PT, UPT, Opnd, in_file, kind_of, payload
 from orias.sim.core.engine import Plan
 from orias.sim.core.known_modifiers import unknown
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
@@ -53,6 +53,18 @@ _PLAIN: Final[dict[str, Any]] = {
     "DEPBAR": exec_async.depbar,
     **exec_flow.BUILDERS,
 }
+
+
+_TRACKED: Final = frozenset((
+    *exec_int.BUILDERS, *exec_special.BUILDERS, *exec_float.BUILDERS, *exec_f2fp.BUILDERS, *exec_packed.BUILDERS,
+    *exec_mem.BUILDERS, *exec_warp.BUILDERS, *exec_mma.BUILDERS, "BSSY", "BRA", "EXIT", "BSYNC", "BREAK", "WARPSYNC", "BAR", "YIELD",
+))  # fmt: skip
+"""Operations that write registers by setters of a site only."""
+_BY_ELEMENT: Final = frozenset((
+    "IADD3", "IADD", "VIADD", "IMAD", "LEA", "SHF", "LOP3", "PLOP3", "MOV", "SEL", "PRMT", "ISETP", "IMNMX", "VIMNMX", "POPC", "FLO",
+    "BREV", "IABS", "SGXT", "BMSK", "FADD", "FMUL", "FFMA", "FSETP", "FSEL", "FMNMX", "I2F", "I2FP", "F2I",
+))  # fmt: skip
+"""Operations whose result in a thread depends on registers of this thread only, and that cannot fail."""
 
 
 def _nothing(m: Machine, a: Active) -> None:
@@ -104,6 +116,12 @@ def build(d: Decoded, offset: int, address: int, text: Callable[[], str]) -> Pla
     """The plan of one instruction; an instruction that cannot be simulated fails when it is executed."""
     plan = Plan(offset, text)
     plan.guard = guard_of(d.guard)
+    plan.guard_by_element = plan.guard is not None
+    means = d.op.means or d.op.base
+    plan.tracked = means in _TRACKED or means in _NOTHING
+    plan.by_element = (
+        means in _BY_ELEMENT and d.op.means == "" and not any(in_file(o, K_UR) or in_file(o, K_UP) for o in d.dst)
+    )
     if placed(d):
         _build(plan, d, address)
         return plan

@@ -37,7 +37,7 @@ _TICK: Final = 2000
 class Plan:
     """One compiled instruction."""
 
-    __slots__ = ("address", "flow", "guard", "guard_uniform", "polls", "run", "text")
+    __slots__ = ("address", "by_element", "flow", "guard", "guard_by_element", "polls", "run", "text", "tracked")
 
     def __init__(self, address: int, text: Callable[[], str]) -> None:
         self.address = address
@@ -47,14 +47,20 @@ class Plan:
         self.run: Exec | None = None
         self.flow: Flow | None = None
         self.guard: Getter | None = None
-        self.guard_uniform = False
         self.polls = False
+        self.by_element = False
+        """The instruction works element by element and may run on ``Active.rows``."""
+        self.guard_by_element = False
+        """The same for its guard."""
+        self.tracked = False
+        """Registers are written by setters of a :class:`~orias.sim.core.site.Site` only."""
 
     def again(self, address: int, text: Callable[[], str]) -> "Plan":
         """A plan of the same instruction at another address."""
         plan = Plan(address, text)
         plan.run, plan.flow, plan.guard = self.run, self.flow, self.guard
-        plan.guard_uniform, plan.polls = self.guard_uniform, self.polls
+        plan.polls, plan.by_element, plan.tracked = self.polls, self.by_element, self.tracked
+        plan.guard_by_element = self.guard_by_element
         return plan
 
 
@@ -132,9 +138,7 @@ class Engine:
             self.groups[pc] = threads
             self.since[pc] = self.steps
         else:
-            merged = np.concatenate((other.index, threads.index))
-            merged.sort()
-            self.groups[pc] = Active(merged)
+            self.groups[pc] = other.join(threads)
 
     def add_index(self, pcs: Arr, index: Arr) -> None:
         """Makes threads runnable, each at its own instruction."""
@@ -250,17 +254,26 @@ class Engine:
                 guard = plan.guard
                 if timing is not None:
                     timing.issue(pc, cur)
+                if plan.tracked and timing is None:
+                    m.deriving = True
+                else:
+                    m.deriving = False
+                    if m.derived:
+                        m.derived.clear()
                 if guard is not None:
-                    keep = guard(m, cur)
+                    rows = cur.rows if plan.guard_by_element else cur
+                    keep = guard(m, rows)
+                    if rows.lanes is not None and len(keep) > 1:
+                        keep = keep & rows.lanes
                     count = int(np.count_nonzero(keep))
-                    if len(keep) == 1 and cur.n > 1:
+                    if len(keep) == 1 and rows.n > 1:
                         count *= cur.n
                     if count == 0:
                         act = None
                     elif count < cur.n:
-                        act = cur.subset(keep)
+                        act = cur.part(keep) if plan.guard_by_element else cur.subset(keep)
                         if plan.flow is not None:
-                            rest = cur.subset(~keep)
+                            rest = cur.part(~keep) if plan.guard_by_element else cur.subset(~keep)
                 if act is None:
                     if timing is not None:
                         timing.done(cur, None)
@@ -273,7 +286,7 @@ class Engine:
                         self.polled = True
                     if plan.run is not None:
                         self.current = act
-                        plan.run(m, act)
+                        plan.run(m, act.rows if plan.by_element and timing is None else act)
                         if m.watch is not None:
                             m.watch(m, plan.address)
                         if timing is not None:

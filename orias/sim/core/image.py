@@ -1,6 +1,7 @@
 """Loads a cubin and launches its kernels."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
@@ -37,12 +38,15 @@ from orias.isa.decode import Decoded, IllegalWord
 from orias.isa.isa_table import EncodeError, IsaTable
 from orias.isa.isa_table import load as load_table
 from orias.isa.operand import imm, imm64, is_imm, payload
+from orias.progress import Bar
+from orias.sim.core import parallel_blocks
 from orias.sim.core.banked_memory import Arena
 from orias.sim.core.build import build, illegal, placed
 from orias.sim.core.engine import Plan, Timing
 from orias.sim.core.launch import Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
 from orias.sim.core.object_places import shared_places
+from orias.sim.core.parallel_blocks import processes, run_apart, why_together
 from orias.sim.core.sim_errors import ArgumentError, LoadError
 from orias.sim.core.state import POISON, Machine
 from orias.sim.core.syscalls import Syscalls
@@ -150,6 +154,8 @@ class Image:
         self._text_relocs: dict[int, tuple[int, int]] = {}
         """(relocation type, value) by code offset."""
         self._plans: list[Plan | None] | None = None
+        self._apart: str | None = None
+        """Why blocks must run in one process; None before anyone asked."""
         try:
             if self.reader.relocatable:
                 self._shared, size = shared_places(self.reader.elf)
@@ -395,6 +401,9 @@ class Image:
         timing: Callable[[Machine], Timing | None] | None = None,
         fill: int = POISON,
         tolerant: bool = False,
+        cores: int = 1,
+        executor: Executor | None = None,
+        progress: bool = False,
     ) -> Result:
         """Runs a kernel.
 
@@ -411,7 +420,11 @@ class Image:
         callbacks around its instructions (None for none).  `fill`: the value of registers before they are written; its low byte fills shared and
         local memory (0xcd with the default, a pattern that stands out).  `tolerant`: threads go on at WARPSYNC where the others
         of their mask wait for ever at another instruction, instead of a :class:`Deadlock`, and shared memory ends at a
-        multiple of 128 bytes, as on devices.  Raises a subclass of :class:`SimError`.
+        multiple of 128 bytes, as on devices.  `cores`: processes among which the blocks of a large launch are divided, or with
+        `executor` (of ``concurrent.futures``, of this or other machines) the number of parts that it gets.  Blocks then do not see
+        each other's stores; code that could wait for them or count them (atomics, fences, volatile accesses on global memory, ...)
+        runs in one process, and ``Result.together`` says why.  `progress`: draws a progress bar on standard error, if that is a terminal, where
+        the launch takes longer than two seconds.  Raises a subclass of :class:`SimError`.
         """
         if hazards not in ("", "stop", "stale"):
             raise ArgumentError(f"hazards={hazards!r}: 'stop' or 'stale'")
@@ -433,13 +446,58 @@ class Image:
         options = Options(max_steps, on_batch, mufu_error, hazards, resident, timing, fill, tolerant)
         launch = self.launch_type(self, k, arguments.params, Shape(g, b, c, shared), options)
         self.syscalls.output = []
-        with np.errstate(all="ignore"):
-            launch.run()
+        together = self._together(launch) if cores > 1 or executor is not None else ""
+        bar = Bar(not progress)
+        if bar.on:
+            self.progress = lambda ended, threads: bar(ended, threads, f"threads of {name}")
+        try:
+            if together or (cores <= 1 and executor is None):
+                with np.errstate(all="ignore"):
+                    launch.run()
+            elif executor is not None:
+                run_apart(launch, executor, max(cores, 2))
+            else:
+                with processes(cores) as pool:
+                    run_apart(launch, pool, cores)
+        finally:
+            if bar.on:
+                bar.clear()
+                self.progress = None
         arguments.give_back()
         result = Result("".join(self.syscalls.output), launch.instructions, launch.steps)
         result.hazards = launch.violations
         result.let_go = launch.let_go - 1
+        result.together = together
         return result
+
+    def _together(self, launch: Launch) -> str:
+        """Why the blocks of a launch run in one process; empty if they need not."""
+        g, b, o = launch.shape.grid, launch.shape.block, launch.options
+        if g[0] * g[1] * g[2] * b[0] * b[1] * b[2] < parallel_blocks.LARGE:
+            return f"fewer than {parallel_blocks.LARGE} threads"
+        if o.on_batch is not None or o.timing is not None or o.hazards or o.resident or self.watch is not None:
+            return "something looks at the blocks as they run"
+        if type(self) is not Image or type(self.arena) is not Arena:
+            return "code or memory that is not this image's own"
+        if self._apart is None:
+            self._apart = why_together(self)
+        return self._apart
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For the processes of a launch: without what each makes anew."""
+        state = dict(self.__dict__)
+        for name in ("table", "target", "globals", "_plans", "watch", "progress"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.target = TARGETS[self.reader.target]
+        self.table = load_table(self.target.table)
+        self.globals = Globals(self)
+        self._plans = None
+        self.watch = None
+        self.progress = None
 
 
 def _references(file: ElfFile, kernel: str, packed: bool) -> list[tuple[int, str, bool]]:

@@ -48,12 +48,13 @@ up to there."""
 class Result:
     """The results of a launch.
 
-    ``output`` (printf text), ``instructions`` (summed over threads), ``steps`` (of the engine), ``let_go`` (number of a
+    ``output`` (printf text), ``instructions`` (summed over threads), ``steps`` (of the engine), ``together`` (why blocks ran in
+    one process although several were asked for; empty if they did not or no reason was needed), ``let_go`` (number of a
     WARPSYNC that threads left although others of their mask did not come, -1 for none), ``hazards`` (of a time-aware run,
     each once).
     """
 
-    __slots__ = ("hazards", "instructions", "let_go", "output", "steps")
+    __slots__ = ("hazards", "instructions", "let_go", "output", "steps", "together")
 
     def __init__(self, output: str, instructions: int, steps: int) -> None:
         self.output = output
@@ -61,6 +62,7 @@ class Result:
         self.steps = steps
         self.hazards: list[Violation] = []
         self.let_go = -1
+        self.together = ""
 
 
 class Shape(NamedTuple):
@@ -104,6 +106,8 @@ class Launch:
         """Threads of the batches that have ended."""
         self._seen: set[tuple[str, int, int, int]] = set()
         self._facts: Facts | None = None
+        self._store: Arr | None = None
+        """The registers of a batch, which the next one of the same size uses again: fresh memory is slow."""
         self._waiting: Arr = np.zeros((0, 3), I64)
         """The blocks that have not started."""
         t = image.target
@@ -201,7 +205,7 @@ class Launch:
         put(t.word("explicit_cluster"), 1 if ranks > 1 else 0)
         put(self._place(t, "cluster_ranks"), ranks)
 
-    def _blocks(self) -> Arr:
+    def blocks(self) -> Arr:
         """Coordinates of all blocks, [n, 3]; the blocks of a cluster are adjacent."""
         gx, gy, gz = self.shape.grid
         cx, cy, cz = self.shape.cluster
@@ -216,10 +220,13 @@ class Launch:
         return np.stack((x, y, z), axis=1)
 
     def run(self) -> None:
-        """Runs all blocks in batches."""
-        blocks = self._blocks()
+        """Runs all blocks."""
+        self.run_blocks(self.blocks())
+
+    def run_blocks(self, blocks: Arr) -> None:
+        """Runs blocks in batches."""
         ranks = self.shape.cluster[0] * self.shape.cluster[1] * self.shape.cluster[2]
-        size = self.shape.block[0] * self.shape.block[1] * self.shape.block[2]
+        size = self.block_threads
         padded = -(-size // 32) * 32
         cost = padded * (4 * self.register_count + self.stack + 64) + self.shared_bytes
         per_batch = max(1, min(BATCH_BYTES // cost, BATCH_THREADS // padded) // ranks) * ranks
@@ -238,6 +245,12 @@ class Launch:
         cx, cy, cz = self.shape.cluster
         self._waiting = self._waiting[cx * cy * cz :]
         return x, y, z
+
+    @property
+    def block_threads(self) -> int:
+        """Threads of a block."""
+        x, y, z = self.shape.block
+        return x * y * z
 
     @property
     def register_count(self) -> int:
@@ -260,7 +273,10 @@ class Launch:
         if partition is not None:
             reserve(shared, n, partition)
         local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", unwritten, lazy=True)
-        m = Machine(threads, self.register_count, present, block_of, image.arena, shared, local, self.options.fill)
+        registers = min(self.register_count, 255)
+        if self._store is None or self._store.shape[1] != threads or self.options.on_batch is not None:
+            self._store = np.empty((registers, threads), U32)
+        m = Machine(threads, registers, present, block_of, image.arena, shared, local, self.options.fill, self._store)
         m.has_clusters = t.has(features.CLUSTERS)
         m.hardware_barriers = t.has(features.HARDWARE_BARRIERS)
         m.cluster_size = ranks
@@ -308,7 +324,7 @@ class Launch:
             self.let_go = self.let_go or engine.let_go
             self.steps += engine.steps
             self.instructions += engine.instructions
-            self.ended += len(blocks) * self.shape.block[0] * self.shape.block[1] * self.shape.block[2]
+            self.ended += len(blocks) * self.block_threads
         if self.options.on_batch is not None:
             self.options.on_batch(engine.m)
 

@@ -69,8 +69,8 @@ class Arguments:
         """Copy the memory of writable arrays back into them, and release it."""
         for array, address in self._arrays.values():
             if array.flags.writeable:
-                raw = self._arena.read(address, array.nbytes) if array.nbytes else b""
-                array[...] = np.frombuffer(raw, array.dtype).reshape(array.shape)
+                raw = self._arena.bytes_at(address, array.nbytes) if array.nbytes else np.empty(0, np.uint8)
+                array[...] = raw.view(array.dtype).reshape(array.shape)
             self._arena.release(address)
 
 

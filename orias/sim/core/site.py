@@ -38,6 +38,7 @@ from orias.isa.operand import (
     payload,
     suffix_of,
 )
+from orias.sim.core.derived import keep_pair, pair_of
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.state import Active, Machine
 from orias.sim.math import ops_half as half
@@ -57,6 +58,13 @@ _MAG64: Final = np.uint64((1 << 63) - 1)
 
 def _ignore(m: Machine, a: Active, v: Arr) -> None:
     """The setter of RZ and PT."""
+
+
+def blend(row: Arr, v: Arr, mask: Arr) -> None:
+    """Stores values in a row where the mask has ones."""
+    change = row ^ (v if v.dtype == row.dtype else v.astype(row.dtype))
+    change &= mask
+    row ^= change
 
 
 class Site:
@@ -109,7 +117,7 @@ class Site:
         if k == K_R:
             if p == 255:
                 return constant64(0)
-            return lambda m, a: m.pair(p, a.sel)
+            return lambda m, a: pair_of(m, a, p)
         if k == K_UR:
             if p == 255:
                 return constant64(0)
@@ -235,7 +243,11 @@ class Site:
         if k == K_R:
 
             def put(m: Machine, a: Active, v: Arr) -> None:
-                m.R[p][a.sel] = v
+                m.stamp[p] += 1
+                if a.lanes is None:
+                    m.R[p][a.sel] = v
+                else:
+                    blend(m.R[p][a.sel], v, a.words)
 
             return put
         if k == K_UR:
@@ -254,8 +266,16 @@ class Site:
         if k == K_R:
 
             def put(m: Machine, a: Active, v: Arr) -> None:
-                m.R[p][a.sel] = v.astype(U32)
-                m.R[p + 1][a.sel] = v >> np.uint64(32)
+                m.stamp[p] += 1
+                m.stamp[p + 1] += 1
+                if a.lanes is None:
+                    m.R[p][a.sel] = v  # the low word
+                    m.R[p + 1][a.sel] = v >> np.uint64(32)
+                    if m.deriving and len(v) == a.n:
+                        keep_pair(m, a, p, v)
+                else:
+                    blend(m.R[p][a.sel], v.astype(U32), a.words)
+                    blend(m.R[p + 1][a.sel], (v >> np.uint64(32)).astype(U32), a.words)
 
             return put
         if k == K_UR:
@@ -275,7 +295,10 @@ class Site:
         if k == K_P:
 
             def put(m: Machine, a: Active, v: Arr) -> None:
-                m.P[p][a.sel] = v
+                if a.lanes is None:
+                    m.P[p][a.sel] = v
+                else:
+                    blend(m.P[p][a.sel], v, a.lanes)
 
             return put
 
@@ -287,6 +310,24 @@ class Site:
     def result32(self) -> Setter:
         """The setter of the only result, a register."""
         return self.set32(self.regs[0])
+
+    def into32(self, f: Callable[..., Arr], *sources: Getter) -> Exec:
+        """Stores a function of words in the only result; ``f`` takes an array for it as `out`, and needs none."""
+        o = self.regs[0]
+        put, p = self.set32(o), payload(o)
+        if kind_of(o) != K_R or p == 255:
+            return lambda m, a: put(m, a, f(*[g(m, a) for g in sources]))
+
+        def run(m: Machine, a: Active) -> None:
+            values = [g(m, a) for g in sources]
+            sel = a.sel
+            if a.lanes is None and isinstance(sel, slice):
+                m.stamp[p] += 1
+                f(*values, out=m.R[p][sel])
+            else:
+                put(m, a, f(*values))
+
+        return run
 
     def result64(self) -> Setter:
         """The setter of the only result, a register pair."""

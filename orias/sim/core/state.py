@@ -6,6 +6,7 @@ Convergence barriers are also rows over threads: each thread has the members of 
 two sides of a branch may use the same barrier register for different barriers (as in ptxas's code).
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -34,34 +35,143 @@ def widen(v: Arr, n: int) -> Arr:
     return v if v.shape == (n,) else np.broadcast_to(v, (n,))
 
 
-class Active:
-    """A set of threads that execute together: ``sel`` indexes rows over threads (a slice where they are contiguous)."""
+_DENSE: Final = 4
+"""A set with at least one thread in so many of its range runs element by element on the whole range."""
 
-    __slots__ = ("_lane_mask", "_position", "_warp_of", "_warps", "first", "n", "sel")
+
+class Active:
+    """A set of threads that execute together, made from their ascending numbers.
+
+    ``sel`` indexes rows over threads (a slice where they are contiguous); ``lanes`` is None, or tells which threads of the slice
+    take results (a bool each), in a set for instructions that work element by element (:attr:`rows`).
+    """
+
+    __slots__ = (
+        "_index",
+        "_lane_mask",
+        "_mask",
+        "_position",
+        "_rows",
+        "_sel",
+        "_warp_of",
+        "_warps",
+        "_words",
+        "first",
+        "lanes",
+        "n",
+        "stop",
+    )
 
     def __init__(self, index: Arr) -> None:
-        n = len(index)
+        first, last, n = int(index[0]), int(index[-1]), len(index)
+        self._set(first, last + 1, n)
+        self._index: Arr | None = index
+        self._sel: Sel | None = slice(first, last + 1) if last - first + 1 == n else index
+
+    def _set(self, first: int, stop: int, n: int) -> None:
+        self.first = first
+        self.stop = stop
+        """End of the range of threads."""
         self.n = n
-        self.first = int(index[0])
-        last = int(index[-1])
-        self.sel: Sel = slice(self.first, last + 1) if last - self.first + 1 == n else index
+        self.lanes: Arr | None = None
+        self._mask: Arr | None = None
+        self._rows: Active | None = None
+        self._words: Arr | None = None
         self._warp_of: Arr | None = None
         self._warps: Arr | None = None
         self._position: Arr | None = None
         self._lane_mask: Arr | None = None
 
+    @classmethod
+    def where(cls, mask: Arr, start: int) -> "Active":
+        """The threads from `start` on where `mask` holds (at least one); the array is kept and must not change."""
+        first = int(mask.argmax())
+        stop = len(mask) - int(mask[::-1].argmax())
+        mask = mask[first:stop]
+        new = cls.__new__(cls)
+        new._set(first + start, stop + start, int(np.count_nonzero(mask)))
+        new._index = None
+        new._sel = None
+        if new.n == stop - first:
+            new._sel = slice(new.first, new.stop)
+        else:
+            new._mask = mask
+        return new
+
+    def join(self, other: "Active") -> "Active":
+        """The threads of both of two sets that have none in common."""
+        first, stop = min(self.first, other.first), max(self.stop, other.stop)
+        mask = np.zeros(stop - first, np.bool_)
+        for part in (self, other):
+            if part._sel is None and part._mask is not None:
+                mask[part.first - first : part.stop - first] |= part._mask
+            elif part.n == part.stop - part.first:
+                mask[part.first - first : part.stop - first] = True
+            else:
+                mask[part.index - first] = True
+        return Active.where(mask, first)
+
+    @property
+    def sel(self) -> Sel:
+        """Index of the threads in rows over threads."""
+        if self._sel is None:
+            assert self._mask is not None
+            self._index = np.flatnonzero(self._mask) + self.first
+            self._sel = self._index
+        return self._sel
+
     @property
     def index(self) -> Arr:
         """Thread numbers, ascending."""
-        if isinstance(self.sel, slice):
-            return np.arange(self.sel.start, self.sel.stop)
-        return self.sel
+        if self._index is None:
+            sel = self.sel
+            self._index = np.arange(sel.start, sel.stop) if isinstance(sel, slice) else sel
+        return self._index
+
+    @property
+    def rows(self) -> "Active":
+        """The set for instructions that work element by element: contiguous, with ``lanes``, where that is faster."""
+        span = self.stop - self.first
+        if not self.n < span <= _DENSE * self.n:
+            return self
+        if self._rows is None:
+            mask = self._mask
+            if mask is None:
+                mask = np.zeros(span, np.bool_)
+                mask[self.index - self.first] = True
+            wide = Active.__new__(Active)
+            wide._set(self.first, self.stop, span)
+            wide._index = None
+            wide._sel = slice(self.first, self.stop)
+            wide.lanes = mask
+            self._rows = wide
+        return self._rows
+
+    @property
+    def words(self) -> Arr:
+        """Where ``lanes`` is not None: all ones in the words of its threads."""
+        if self._words is None:
+            assert self.lanes is not None
+            self._words = np.negative(self.lanes.view(np.int8), dtype=np.int32).view(U32)
+        return self._words
+
+    def part(self, keep: Arr) -> "Active":
+        """The threads where `keep` holds (at least one); it has a value for each thread of ``rows``."""
+        rows = self.rows
+        if isinstance(rows.sel, slice):
+            if rows.lanes is not None:
+                keep = keep & rows.lanes
+            elif keep.base is not None:
+                keep = keep.copy()
+            return Active.where(keep, rows.first)
+        return Active(rows.sel[keep])
 
     def subset(self, keep: Arr) -> "Active":
-        """The threads where `keep` holds (at least one)."""
-        if isinstance(self.sel, slice):
-            return Active(np.flatnonzero(keep) + self.first)
-        return Active(self.sel[keep])
+        """The threads where `keep`, with a value for each thread of the set, holds (at least one)."""
+        sel = self.sel
+        if isinstance(sel, slice):
+            return Active.where(keep if keep.base is None else keep.copy(), self.first)
+        return Active(sel[keep])
 
     @property
     def warp_of(self) -> Arr:
@@ -71,6 +181,11 @@ class Active:
         return self._warp_of
 
     def _group(self) -> None:
+        if self.first & 31 == 0 and self.n & 31 == 0 and isinstance(self.sel, slice):
+            self._warps = np.arange(self.first >> 5, self.stop >> 5)
+            self._position = np.arange(self.n)
+            self._lane_mask = np.full(self.n >> 5, _FULL)
+            return
         w = self.warp_of
         starts = np.flatnonzero(np.diff(w, prepend=-1))
         self._warps = w[starts]
@@ -138,11 +253,15 @@ class Machine:
         shared: Banked,
         local: Banked,
         fill: int = POISON,
+        store: Arr | None = None,
     ) -> None:
-        """`fill`: the value of registers before they are written."""
+        """`fill`: the value of registers before they are written; `store`: an array for them, [registers, threads]."""
         self.threads = threads
         self.warps = threads // 32
-        self.R: list[Arr] = list(np.full((min(registers, 255), threads), fill, U32))
+        if store is None:
+            store = np.empty((min(registers, 255), threads), U32)
+        store[:] = fill
+        self.R: list[Arr] = list(store)
         zeros = np.zeros(threads, U32)
         self.R += [zeros] * (256 - len(self.R))
         self.register_count = min(registers, 255)
@@ -151,6 +270,12 @@ class Machine:
         self.UR += [np.zeros(self.warps, U32)] * (256 - len(self.UR))
         self.UP: list[Arr] = [np.zeros(self.warps, np.bool_) for _ in range(7)] + [np.ones(self.warps, np.bool_)]
         self.B: list[Arr] = [np.zeros(threads, U32) for _ in range(16)]
+        self.stamp: defaultdict[int, int] = defaultdict(int)
+        """How often a builder's setter has written each register."""
+        self.derived: dict[tuple[int, int], Any] = {}
+        """What was computed from registers, to be used again until they change (:mod:`orias.sim.core.derived`)."""
+        self.deriving = False
+        """The instruction writes registers by setters only, which count in ``stamp``."""
         self.const: dict[int, Arr] = {}
         """Constant banks as uint8 arrays, padded with zeros."""
         self.const32: dict[int, Arr] = {}
@@ -161,6 +286,8 @@ class Machine:
         self.alive = present.copy()
         self.block_of = block_of
         """Block of each thread, numbered within the batch."""
+        self.bank_words: Arr = block_of * (shared.stride >> 2)
+        """Number of the first 32-bit word of each thread's shared memory."""
         self.special: dict[str, Arr] = {}
         """Special registers that have a value per thread."""
         self.clock = 0

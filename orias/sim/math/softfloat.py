@@ -8,6 +8,7 @@ arithmetic handles them one by one.
 NaN results are those of the hardware: ``0x7fffffff`` (f32), ``0xfff8000000000000`` (f64), ``0x7fff`` (f16, bf16).
 """
 
+import threading
 from typing import Any, Final
 
 import numpy as np
@@ -200,6 +201,77 @@ def fma32(a: Arr, b: Arr, c: Arr, mode: int = RN, ftz: bool = False, sat: bool =
         return finish32(s.astype(_F32), ftz, sat)
     s = _zero_sign(to_odd(*two_sum(p, z)), p, z, mode)
     return finish32(round_f64_to_f32(s, mode), ftz, sat)
+
+
+def _canonical(bits: Arr) -> Arr:
+    """Words of f32 with NaNs replaced by that of the hardware, in place."""
+    f = bits.view(_F32)
+    nan = f != f
+    if nan.any():
+        bits[nan] = NAN32
+    return bits
+
+
+def plain_sum(a: Arr, b: Arr, out: Arr | None = None) -> Arr:
+    """:func:`fadd32` without modifiers, into `out` if given."""
+    if out is None:
+        return fadd32(a, b)
+    np.add(a.view(_F32), b.view(_F32), out=out.view(_F32))
+    return _canonical(out)
+
+
+def plain_product(a: Arr, b: Arr, out: Arr | None = None) -> Arr:
+    """:func:`fmul32` without modifiers, into `out` if given."""
+    if out is None:
+        return fmul32(a, b)
+    np.multiply(a.view(_F32), b.view(_F32), out=out.view(_F32))
+    return _canonical(out)
+
+
+class _Scratch(threading.local):
+    """Arrays for intermediate results, used again because fresh ones of this size cost more than the arithmetic."""
+
+    def __init__(self) -> None:
+        self.x, self.y, self.bits, self.size = np.empty(0), np.empty(0), np.empty(0, _U32), np.empty(0, _U32)
+
+    def of(self, n: int) -> tuple[Arr, Arr, Arr, Arr]:
+        """Two arrays of `n` f64 values, and two of words."""
+        if len(self.x) < n:
+            self.x, self.y = np.empty((2, n), _F64)
+            self.bits, self.size = np.empty((2, n), _U32)
+        return self.x[:n], self.y[:n], self.bits[:n], self.size[:n]
+
+
+_scratch: Final = _Scratch()
+_TIE: Final = -(1 << 63)
+_LEAST: Final = np.uint32((1 << 24) + 2)
+"""The pattern after that of the least normal number, without the sign."""
+_INFINITE: Final = 0xFF000000 - int(_LEAST)
+_NORMAL: Final = 2.0**-126
+"""The least normal magnitude of f32."""
+
+
+def plain_fma(a: Arr, b: Arr, c: Arr, out: Arr | None = None) -> Arr:
+    """:func:`fma32` without modifiers, into `out` if given."""
+    if out is None:
+        return fma32(a, b, c)
+    s, t, bits, size = _scratch.of(len(out))
+    np.copyto(s, a.view(_F32))
+    np.copyto(t, b.view(_F32))
+    np.multiply(s, t, out=s)
+    np.copyto(t, c.view(_F32))
+    np.add(s, t, out=s)
+    np.copyto(bits.view(_F32), s, casting="same_kind")
+    # What fma32 looks at: a tie of the second rounding has a one and 28 zeros at the end; and results smaller than normal ones.
+    rest = np.left_shift(s.view(_I64), 35, out=t.view(_I64))
+    np.left_shift(bits, 1, out=size)
+    np.subtract(size, _LEAST, out=size)
+    odd = np.maximum.reduce(size) > _INFINITE  # NaNs, zeros, and all up to the least normal number
+    if np.minimum.reduce(rest) == _TIE or (odd and ((np.abs(s) < _NORMAL) & (s != 0)).any()):
+        out[:] = fma32(a, b, c)
+        return out
+    out[:] = bits
+    return _canonical(out) if odd else out
 
 
 def fma_values(x: Arr, y: Arr, z: Arr) -> Arr:

@@ -353,6 +353,7 @@ class OriCode:
                 inner(m, a)
 
             plan.run = both
+            plan.tracked = False
         return plan
 
     def _products(self, i: Inst, dst: list[Opnd], src: list[Opnd]) -> Exec:

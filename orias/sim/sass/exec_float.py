@@ -40,6 +40,8 @@ def fadd(s: Site) -> Exec:
     """FADD."""
     mode, ftz, sat = rounding(s), s.has("FTZ"), s.has("SAT")
     x, y, put = s.f32(s.src[0]), s.f32(s.src[1]), s.result32()
+    if mode == sf.RN and not ftz and not sat:
+        return s.into32(sf.plain_sum, x, y)
     return lambda m, a: put(m, a, sf.fadd32(x(m, a), y(m, a), mode, ftz, sat))
 
 
@@ -47,6 +49,8 @@ def fmul(s: Site) -> Exec:
     """FMUL, with its power-of-two scales."""
     mode, ftz, sat, scale = rounding(s), s.has("FTZ"), s.has("SAT"), _scale(s)
     x, y, put = s.f32(s.src[0]), s.f32(s.src[1]), s.result32()
+    if mode == sf.RN and not ftz and not sat and scale == 1.0:
+        return s.into32(sf.plain_product, x, y)
     return lambda m, a: put(m, a, sf.fmul32(x(m, a), y(m, a), mode, ftz, sat, scale))
 
 
@@ -56,6 +60,8 @@ def ffma(s: Site) -> Exec:
     if s.has("FMZ"):
         raise s.unknown()
     x, y, z, put = s.f32(s.src[0]), s.f32(s.src[1]), s.f32(s.src[2]), s.result32()
+    if mode == sf.RN and not ftz and not sat and scale == 1.0:
+        return s.into32(sf.plain_fma, x, y, z)
     return lambda m, a: put(m, a, sf.fma32(x(m, a), y(m, a), z(m, a), mode, ftz, sat, scale))
 
 

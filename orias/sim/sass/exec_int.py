@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import NEG, S_B0, Opnd, is_pred, is_zero_reg, payload, suffix_of
+from orias.isa.operand import NEG, S_B0, Opnd, is_imm, is_pred, is_zero_reg, payload, suffix_of
 from orias.sim.core.site import Exec, Getter, Setter, Site
 from orias.sim.core.state import Active, Machine
 from orias.sim.math import ops_int as oi
@@ -52,11 +52,10 @@ def iadd3(s: Site) -> Exec:
     if not outs and not carry_in:
         g = [s.i32(o) for o in values]
         if len(g) == 2:
-            a2, b2 = g
-            return lambda m, a: put(m, a, a2(m, a) + b2(m, a))
+            return s.into32(np.add, *g)
         a3, b3, c3 = g
         if is_zero_reg(values[2]):
-            return lambda m, a: put(m, a, a3(m, a) + b3(m, a))
+            return s.into32(np.add, a3, b3)
         return lambda m, a: put(m, a, a3(m, a) + b3(m, a) + c3(m, a))
     # A zero adds nothing unless it is negated: a negated zero is a complement and a carry.
     terms = [o for o in values if not is_zero_reg(o) or o & NEG]
@@ -164,7 +163,7 @@ def imad(s: Site) -> Exec:
     if negative:
         return lambda m, a: put(m, a, gc(m, a) - ga(m, a) * gb(m, a))
     if is_zero_reg(c_o):
-        return lambda m, a: put(m, a, ga(m, a) * gb(m, a))
+        return s.into32(np.multiply, ga, gb)
     return lambda m, a: put(m, a, ga(m, a) * gb(m, a) + gc(m, a))
 
 
@@ -211,6 +210,12 @@ def shf(s: Site) -> Exec:
     signed = s.has("S32") or s.has("S64")
     g = [s.i32(o) for o in s.src]
     put = s.result32()
+    if is_imm(s.src[1]) and payload(s.src[1]) < 32 and not wide:
+        # By a constant, of one word: the other one gives no bits.
+        if left and not hi:
+            return s.into32(np.left_shift, g[0], g[1])
+        if hi and not left and is_zero_reg(s.src[0]) and not signed:
+            return s.into32(np.right_shift, g[2], g[1])
     if left and not hi:
         gl, gn = g[0], g[1]
 
@@ -244,6 +249,10 @@ def shf(s: Site) -> Exec:
     return lambda m, a: put(m, a, oi.funnel(low(m, a), amount(m, a), high(m, a), left, wrap, wide, signed, hi))
 
 
+_OF_TWO: Final[dict[int, np.ufunc]] = {0xC0: np.bitwise_and, 0xFC: np.bitwise_or, 0x3C: np.bitwise_xor}
+"""Tables of functions of the first two sources."""
+
+
 def lop3(s: Site) -> Exec:
     """LOP3.LUT; the predicate result is (result != 0) combined with the last source."""
     g = [s.i32(o) for o in s.src[:3]]
@@ -253,6 +262,9 @@ def lop3(s: Site) -> Exec:
     if not s.preds:
         assert put is not None
         result = put
+        two = _OF_TWO.get(table)
+        if two is not None:
+            return s.into32(two, ga, gb)
         return lambda m, a: result(m, a, oi.lop3(ga(m, a), gb(m, a), gc(m, a), table))
     out = s.setp(s.preds[0])
     extra = s.pred(s.src[4])

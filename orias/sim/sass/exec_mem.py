@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from orias.isa import op
 from orias.isa.operand import (
+    K_R,
     S_U32,
     S_X4,
     S_X8,
@@ -18,12 +19,14 @@ from orias.isa.operand import (
     is_imm,
     is_pred,
     is_zero_reg,
+    kind_of,
     payload,
     reg_plus,
     suffix_of,
 )
 from orias.isa.operations import data_words
 from orias.sim.core.banked_memory import _Flat
+from orias.sim.core.derived import near_global, near_shared
 from orias.sim.core.sim_errors import Fault, OutOfBounds
 from orias.sim.core.site import Exec, Getter, Setter, Site
 from orias.sim.core.state import Active, Machine, widen
@@ -200,6 +203,46 @@ def data_getters(s: Site, size: int) -> list[Getter]:
     return [g for o in halves for g in _words_of(s, o, max(1, min(size, 16) // 4))]
 
 
+def near_of(s: Site, space: int, size: int) -> Callable[[Machine, Active], tuple[_Flat, int, Arr] | None] | None:
+    """Finds the words of an access of `size` bytes by what is known of its base register.
+
+    The function gives the memory, the number of the first word, and the numbers of each thread's first words after it; None if
+    anything has to be looked at closely.  There is no function for forms that are not common.
+    """
+    base, ubase, offset = s.src[1], s.src[2], imm_signed(s.src[3])
+    if size < 4 or kind_of(base) != K_R or is_zero_reg(base) or not is_zero_reg(ubase) or offset % size:
+        return None
+    p, align, first = payload(base), size - 1, max(offset, 0) >> 2
+    if space == GLOBAL and s.has("E") and suffix_of(base) != S_U32:
+
+        def find(m: Machine, a: Active) -> tuple[_Flat, int, Arr] | None:
+            if not m.deriving:
+                return None
+            near, arena = near_global(m, a, p), m.arena
+            if near.low < 0 or near.bits & align or not arena.holds(near.low + offset, near.high + offset + size):
+                return None
+            return arena, first, near.word if offset >= 0 else near.word + (offset >> 2)
+
+        return find
+    if space != SHARED:
+        return None
+    shift = _SCALE.get(suffix_of(base), 0)
+
+    def find_shared(m: Machine, a: Active) -> tuple[_Flat, int, Arr] | None:
+        shared = m.shared
+        if not m.deriving or m.cluster_size > 1 or shared.pending or shared.base:
+            return None
+        near = near_shared(m, a, p, shift)
+        end = near.high + offset + size
+        if near.bits & align or near.low + offset < 0 or end > shared.size:
+            return None
+        if end > shared.reach:
+            shared.reach = end
+        return shared, first, near.word if offset >= 0 else near.word + (offset >> 2)
+
+    return find_shared
+
+
 def load(s: Site) -> Exec:
     """LD, LDG, LDS, LDL, and LDGMC, whose multicast objects have this device as their only member."""
     space = _SPACE[s.op.space]
@@ -219,7 +262,27 @@ def load(s: Site) -> Exec:
             else:
                 puts.append(None)
 
+    near = near_of(s, space, size) if None not in puts else None
+    firsts = [payload(o) for o in s.regs]
+    into = (
+        [first + k for first in reversed(firsts) for k in range(size // 4 // len(firsts))] if near is not None else []
+    )
+    if any(kind_of(o) != K_R or payload(o) == 255 for o in s.regs):
+        into = []
+
     def run(m: Machine, a: Active) -> None:
+        found = near(m, a) if near is not None and into else None
+        if found is not None:
+            flat, first, word = found
+            view = flat.views[4]
+            sel = a.sel
+            for k, to in enumerate(into):
+                m.stamp[to] += 1
+                if isinstance(sel, slice):
+                    view[first + k :].take(word, out=m.R[to][sel], mode="wrap")
+                else:
+                    m.R[to][sel] = view[first + k :].take(word)
+            return
         where = places(m, a, space, get(m, a), size, size)
         if len(where) == 1 and (where[0].where is None or len(where[0].where) == a.n):
             p = where[0]
@@ -247,8 +310,16 @@ def store(s: Site) -> Exec:
     size, _ = access_size(s)
     get = _address(s, space)
     data = data_getters(s, size)
+    near = near_of(s, space, size)
 
     def run(m: Machine, a: Active) -> None:
+        found = near(m, a) if near is not None else None
+        if found is not None:
+            flat, first, word = found
+            view = flat.views[4]
+            for k, g in enumerate(data):
+                view[first + k :][word] = g(m, a)
+            return
         values = [widen(g(m, a), a.n) for g in data]
         for p in places(m, a, space, get(m, a), size, size):
             p.flat.store(p.offset, size, values if p.where is None else [v[p.where] for v in values])
