@@ -221,6 +221,8 @@ class _Compiler:
         module = parse(text, name, newest_of(self.options.release))
         self.diagnostics.extend(module.warnings)
         restrict(module, self.options)
+        if self.options.debug:
+            self._debug_target()
         if "debug" in module.target_options:
             missing: list[Diagnostic] = []
             check_debug(module, missing)
@@ -242,7 +244,7 @@ class _Compiler:
         return module
 
     def _debug_target(self) -> None:
-        """Apply ``.target ..., debug``, which has the effect of -g."""
+        """Apply -g, or ``.target ..., debug``, which has its effect: code is that of -O0."""
         if self.options.level_given and self.options.opt_level:
             raise CompileError([*self.diagnostics, Diagnostic("fatal", "Optimized debugging not supported")])
         self.options.debug = True

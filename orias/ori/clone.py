@@ -20,6 +20,7 @@ def clone(fn: Func) -> Func:
     out.retries = set(fn.retries)
     out.implied = dict(fn.implied)
     out.names = {v: list(names) for v, names in fn.names.items()}
+    out.assigned = fn.assigned
     out.locations = list(fn.locations)
     out.remarks = list(fn.remarks)
     twin: dict[int, Block] = {}
@@ -42,7 +43,7 @@ def restore(fn: Func, kept: Func) -> None:
     fn.syms, fn.calls, fn.tables = kept.syms, kept.calls, kept.tables
     fn.contract, fn.retries = kept.contract, kept.retries
     fn.implied, fn.names, fn.locations = kept.implied, kept.names, kept.locations
-    fn.remarks = kept.remarks
+    fn.assigned, fn.remarks = kept.assigned, kept.remarks
     fn.blocks = kept.blocks
 
 

@@ -35,6 +35,7 @@ OP_PHI: Final = op("phi")
 OP_COPY: Final = op("copy")
 OP_PACK: Final = op("pack")
 OP_BRA: Final = op("BRA")
+OP_NOP: Final = op("NOP")
 OP_EXIT: Final = op("EXIT")
 
 
@@ -279,6 +280,7 @@ class Func:
     """
 
     __slots__ = (
+        "assigned",
         "beside_async_copies",
         "blocks",
         "calls",
@@ -355,6 +357,8 @@ class Func:
         """Uid of a WARPGROUP instruction -> mask of its implied R registers, read and written; after allocation."""
         self.names: dict[int, list[tuple[str, str]]] = {}
         """With -g: virtual register -> PTX registers (name, type) whose value it holds."""
+        self.assigned: dict[int, list[str]] = {}
+        """With -g: PTX line -> PTX registers that it assigns."""
         self.locations: list[Location] = []
         """With -g, after allocation: the places of those values."""
         self.remarks: list[tuple[int, int]] = []

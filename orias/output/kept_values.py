@@ -1,29 +1,27 @@
 """With -g: where values can still be found after their last use.
 
-A register keeps its value until something else is written into it.  Where the PTX register has one definition, that value
-is its value to the end of the function, so a debugger may show it.
+A register keeps its value until something else is written into it.  That value is the PTX register's until a PTX
+instruction assigns it again, so a debugger may show it.
 """
 
-from collections import Counter
 from typing import Final
 
 from orias.analysis.access import accesses, units_of
 from orias.isa.op import F_CALL
 from orias.isa.operand import K_P, K_R, PAYLOAD_SHIFT
-from orias.ori.ir import Block, Func, Location
+from orias.ori.ir import Block, Func, Inst, Location
 
 _FILES: Final = (K_R, K_P)
 
 
 def with_kept_values(fn: Func) -> list[Location]:
     """The locations of a function after all phases, each as long as the register surely holds the value."""
-    counts = Counter(name for names in fn.names.values() for name, _ in names)
-    single = [x for x in fn.locations if counts[x.name] == 1 and x.file in _FILES]
-    if not single:
-        return fn.locations
-    state = _Values(fn, single)
+    found = [x for x in fn.locations if x.file in _FILES]
+    if not found:
+        return []
+    state = _Values(fn, found)
     state.solve()
-    return [x for x in fn.locations if counts[x.name] != 1 or x.file not in _FILES] + state.locations()
+    return state.locations()
 
 
 class _Values:
@@ -34,6 +32,10 @@ class _Values:
         self.keys: Final[list[Location]] = []
         self.unit: Final[dict[int, int]] = {}
         """Unit of :mod:`orias.analysis.access` -> the bits of the values that it may hold."""
+        self.named: Final[dict[str, int]] = {}
+        """PTX register -> the bits of its words."""
+        self.word: Final[dict[tuple[str, int], int]] = {}
+        """PTX register and word -> the bits of its places."""
         self.starts: Final[dict[int, int]] = {}
         self.ends: Final[dict[int, int]] = {}
         """Uid -> the bits of values that are located from, or to, this instruction."""
@@ -41,42 +43,99 @@ class _Values:
         for x in found:
             key = (x.name, x.type, x.word, x.file, x.number)
             if key not in bits:
-                bits[key] = 1 << len(bits)
+                bit = 1 << len(bits)
+                bits[key] = bit
                 self.keys.append(x)
                 for u in units_of(x.file | x.number << PAYLOAD_SHIFT, 1):
-                    self.unit[u] = self.unit.get(u, 0) | bits[key]
+                    self.unit[u] = self.unit.get(u, 0) | bit
+                self.named[x.name] = self.named.get(x.name, 0) | bit
+                self.word[x.name, x.word] = self.word.get((x.name, x.word), 0) | bit
             self.starts[x.first] = self.starts.get(x.first, 0) | bits[key]
             self.ends[x.last] = self.ends.get(x.last, 0) | bits[key]
         self.all: Final[int] = (1 << len(bits)) - 1
+        self.assigned: Final[dict[int, int]] = {
+            line: sum({n: self.named.get(n, 0) for n in names}.values()) for line, names in fn.assigned.items()
+        }
+        """PTX line -> the bits of the registers that it assigns."""
+        self.set: Final[dict[int, int]] = {b.id: 0 for b in fn.blocks}
+        """The bits of the registers that some path to the end of a block assigns."""
         self.out: Final[dict[int, int]] = {b.id: self.all for b in fn.blocks}
+        """The values that are in their places at the end of a block, on all paths that assign the PTX register."""
+
+    def _set_before(self, b: Block) -> int:
+        found = 0
+        for p in b.preds:
+            found |= self.set[p.id]
+        return found
 
     def _before(self, b: Block) -> int:
         """The values at the start of a block: those at the ends of all blocks before it."""
-        mask = self.all if b.preds else 0
+        mask = self.all
         for p in b.preds:
             mask &= self.out[p.id]
         return mask
 
+    def _set_in(self, inst: Inst) -> int:
+        """The bits of the PTX registers that have a value when an instruction has run, if not before."""
+        found = self.assigned.get(inst.loc, 0)
+        for k in _bits(self.starts.get(inst.uid, 0)):
+            found |= self.named[self.keys[k].name]
+        return found
+
     def _walk(self, b: Block) -> list[tuple[int, int]]:
         """For each instruction of a block its uid and the values before it; the last pair has uid 0."""
         mask = self._before(b)
-        located = 0
+        known = self._set_before(b)
+        located = gone = 0
+        line = -1
         found: list[tuple[int, int]] = []
         for inst in b.insts:
-            located |= self.starts.get(inst.uid, 0)
+            if inst.loc != line:
+                # The values that the line before replaced are gone, and those that this one replaces go after its
+                # first instruction.
+                mask &= ~gone
+                located &= ~gone
+                known |= gone
+                line = inst.loc
+                gone = self.assigned.get(line, 0)
+            started = self.starts.get(inst.uid, 0)
+            for k in _bits(started & ~located):
+                x = self.keys[k]
+                mask &= ~self.word[x.name, x.word] | located
+                known |= self.named[x.name]
+            located |= started
             mask |= located
-            found.append((inst.uid, mask))
-            ends = self.ends.get(inst.uid, 0)
-            located &= ~ends
-            if inst.op.flags & F_CALL:
-                mask = 0
-            for w in accesses(inst, self.fn).writes:
-                mask &= ~self.unit.get(w >> 8, 0)
-        found.append((0, mask))
+            gone &= ~started
+            found.append((inst.uid, mask & known))
+            located &= ~self.ends.get(inst.uid, 0)
+            mask &= ~gone | located
+            mask &= ~(self._lost(inst) & known)
+        found.append((0, mask & ~gone))
         return found
 
+    def _lost(self, inst: Inst) -> int:
+        """The values that an instruction may overwrite."""
+        if inst.op.flags & F_CALL:
+            info = self.fn.calls.get(inst.uid)
+            if info is None or not (info.exact or info.clobber_r):
+                return self.all
+        lost = 0
+        for w in accesses(inst, self.fn).writes:
+            lost |= self.unit.get(w >> 8, 0)
+        return lost
+
     def solve(self) -> None:
-        """Finds the values at the ends of all blocks; masks only lose bits, so this ends."""
+        """Finds the values at the ends of all blocks; what is set only gains bits, masks only lose bits, so this ends."""
+        changed = True
+        while changed:
+            changed = False
+            for b in self.fn.blocks:
+                found = self._set_before(b)
+                for inst in b.insts:
+                    found |= self._set_in(inst)
+                if found != self.set[b.id]:
+                    self.set[b.id] = found
+                    changed = True
         changed = True
         while changed:
             changed = False

@@ -291,7 +291,9 @@ class _Inserter:
         join = self._split(end, [p for p in end.preds if p.id in sources])
         join_at = _after_phis(join)
         barrier = reg(K_B, region.barrier)
-        join.insts.insert(join_at, fn.new_inst(self._named("BSYNC", region), [], [barrier], loc=_line(end)))
+        # With -g each line has code, and threads that jump here are not at the line before.
+        line = next((i.loc for i in end.insts if i.loc), 0) if fn.names else _line(end)
+        join.insts.insert(join_at, fn.new_inst(self._named("BSYNC", region), [], [barrier], loc=line))
         for other in self.regions:
             if end.id in other.blocks:
                 other.blocks.add(join.id)
@@ -345,7 +347,11 @@ class _Inserter:
         """BSSY at the end of a block, before its branch and before the BSSY of inner regions."""
         fn = self.fn
         at = len(b.insts) - (1 if b.terminator() is not None else 0)
-        line = b.insts[at].loc if at < len(b.insts) else _line(region.end)
+        if at < len(b.insts):
+            line = b.insts[at].loc
+        else:
+            # With -g, where each line has code, a debugger would jump to the end and back.
+            line = b.insts[-1].loc if fn.names and b.insts else _line(region.end)
         code = [fn.new_inst(self._named("BSSY", region), [barrier], [label(region.end.id)], loc=line)]
         if fn.target.has(features.CLEARS_BARRIERS):
             code.insert(0, fn.new_inst(_CLEAR, [RZ], [barrier], loc=line))

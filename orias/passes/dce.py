@@ -2,7 +2,7 @@
 
 from orias.isa.op import F_ATOMIC, F_FENCE, F_OPTIONAL_PREDICATES, F_SIDE, F_TERM, F_WRITE
 from orias.isa.operand import FIRST_VREG, K_B, K_NONE, K_P, K_R, KIND_MASK, PAYLOAD_SHIFT, PT, RZ, in_file, is_hardwired
-from orias.ori.ir import Block, Func, Inst
+from orias.ori.ir import OP_PHI, Block, Func, Inst
 from orias.passes.collectives import WARPSYNC, taking_part
 
 _KEEP = F_SIDE | F_TERM
@@ -29,10 +29,12 @@ def needed(inst: Inst) -> bool:
 def eliminate_dead(fn: Func) -> bool:
     """Remove dead instructions (cycles of dead phis included); True if any went.
 
+    With -g the value of a PTX register stays, read or not, but for phis: a debugger may ask for it.
     Atomics whose result is unread become reductions elsewhere; here only their result is kept dead.
     """
     n = len(fn.vkind)
     live = bytearray(n)
+    named = fn.names
     defs: list[Inst | None] = [None] * n
     work: list[Inst] = []
     meeting: list[Block] = []
@@ -42,7 +44,7 @@ def eliminate_dead(fn: Func) -> bool:
             for d in inst.dst:
                 if d >= FIRST_VREG:
                     defs[d >> PAYLOAD_SHIFT] = inst
-            if needed(inst):
+            if needed(inst) or (named and _is_named(inst, named)):
                 work.append(inst)
                 if inst.op is WARPSYNC and not (meeting and meeting[-1] is b):
                     meeting.append(b)
@@ -76,6 +78,13 @@ def eliminate_dead(fn: Func) -> bool:
     return changed
 
 
+def _is_named(inst: Inst, named: dict[int, list[tuple[str, str]]]) -> bool:
+    """Whether an instruction makes the value of a PTX register; phis and undefined values do not count."""
+    if inst.op is OP_PHI or inst.op.base == "undef":
+        return False
+    return any(d >= FIRST_VREG and named.get(d >> PAYLOAD_SHIFT) for d in inst.dst)
+
+
 def _drop_unread_results(fn: Func, live: bytearray) -> None:
     """Results nobody reads become RZ or PT where the operation has another reason to stay."""
     for b in fn.blocks:
@@ -83,7 +92,7 @@ def _drop_unread_results(fn: Func, live: bytearray) -> None:
             dst = inst.dst
             for k in range(len(dst)):
                 d = dst[k]
-                if d >= FIRST_VREG and not live[d >> PAYLOAD_SHIFT]:
+                if d >= FIRST_VREG and not live[d >> PAYLOAD_SHIFT] and not fn.names.get(d >> PAYLOAD_SHIFT):
                     if in_file(d, K_R):
                         if inst.op.flags & F_ATOMIC:
                             dst[k] = RZ

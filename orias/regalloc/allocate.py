@@ -5,6 +5,7 @@ The costs of a slot are register masks, one per kind: occupied (hard), misaligne
 classes choose first; classes of equal width choose in order of their first point.
 """
 
+from bisect import bisect_left, bisect_right
 from typing import Final, final
 
 from orias.isa.op import F_PSEUDO
@@ -46,8 +47,12 @@ class Assignment:
         """Mask of the allocated registers of each file."""
 
 
-_FIRST_UNUSED: Final = (1 << 56) - 1
-"""With -g: registers that are taken before one is used again; so few that blocks of 1,024 threads still fit."""
+_ROOMY: Final = (1 << 56) - 1
+"""With -g: registers that are used before any other; so few that blocks of 1,024 threads still fit."""
+
+
+_TEMPORARY: Final = (1 << 16) - 1
+"""With -g: registers that values used in one block take before others."""
 
 
 def clobber_mask(info: CallInfo, file: int) -> int:
@@ -130,14 +135,16 @@ def attempt(
     occ = fixed_occupancy(rg, file)
     triads = _triads(classes) if file == K_R and comfort else {}
     late = LateReads(rg) if file == K_R and comfort else None
+    shown = Shown(rg, occ) if fn.names else None
+    if shown is not None and comfort:
+        todo = sorted(todo, key=shown.order)
     for c in todo:
         c.slot = -1
     used = 0
     failed: list[Cls] = []
     for c in todo:
-        unused = avail & _FIRST_UNUSED & ~used & ~costly if fn.names else 0
         slot = _choose(
-            c, occ, avail, costly & ~used, used if comfort else 0, unused, _disliked(c, triads), fn.knobs, late
+            c, occ, avail, costly & ~used, used if comfort else 0, shown, _disliked(c, triads), fn.knobs, late
         )
         if slot < 0:
             failed.append(c)
@@ -150,9 +157,82 @@ def attempt(
                 occ.add(s, e, bit)
             if late is not None:
                 late.add(segs, bit)
+        if shown is not None:
+            shown.add(c)
     result.used[file] = used
     result.highest[file] = used.bit_length() - 1
     return failed
+
+
+@final
+class Shown:
+    """With -g: chooses registers so that values stay in theirs after their last use, for the debugger."""
+
+    __slots__ = ("calls", "heads", "occ", "wanted")
+
+    def __init__(self, rg: Ranges, occ: Occupancy) -> None:
+        self.calls: Final[bool] = bool(rg.clobbers)
+        self.occ: Final[Occupancy] = occ
+        self.wanted: Final[Occupancy] = Occupancy(rg.points)
+        """Where a register has, or had before, a value that is used in several blocks."""
+        self.heads: Final[list[int]] = sorted(rg.block_start[b.id] for b in rg.order)
+
+    def add(self, c: Cls) -> None:
+        """A class has its registers."""
+        for place, segs in c.words.items():
+            if segs and self._spans(segs):
+                self.wanted.add(segs[0][0], self.wanted.size, 1 << (c.slot + place))
+
+    def order(self, c: Cls) -> tuple[int, bool]:
+        """Sort key: values that are used in several blocks come first."""
+        return _rank(c), not self._lasts(c)
+
+    def _lasts(self, c: Cls) -> bool:
+        return any(segs and self._spans(segs) for segs in c.words.values())
+
+    def _spans(self, segs: list[Seg]) -> bool:
+        """Whether a value is used in several blocks."""
+        return bisect_right(self.heads, segs[0][0]) != bisect_left(self.heads, segs[-1][1])
+
+    def choose(self, c: Cls, ok: int, cost: int) -> int:
+        """The register of `ok` for a class: if possible one without such a value, then that which is free for the longest time.
+
+        Registers of `cost` are for values that are used in several blocks; without calls they are the last of those without such
+        a value.
+        """
+        lasts = self._lasts(c)
+        beside = 0
+        for place, segs in c.words.items():
+            for start, end, _ in segs:
+                beside |= _moved(self.wanted.taken(start, end), place)
+        free = ok & ~beside
+        if not lasts:
+            ok = ok & ~cost & _TEMPORARY or ok & ~cost or ok
+            ok = ok & ~beside or ok
+        elif self.calls:
+            ok = free & ~_TEMPORARY or free or ok
+        else:
+            ok = free & ~cost & ~_TEMPORARY or free & ~cost or free or ok
+        reach = 2
+        while reach < self.occ.size:
+            beside = 0
+            for place, segs in c.words.items():
+                if segs:
+                    start, end = segs[0][0], segs[-1][1]
+                    held = self.occ.taken(end, min(end + reach, self.occ.size))
+                    if not lasts:
+                        held |= self.occ.taken(max(0, start - reach), start)
+                    beside |= _moved(held, place)
+            if not ok & ~beside:
+                break
+            ok &= ~beside
+            reach *= 2
+        return (ok & -ok).bit_length() - 1
+
+
+def _moved(mask: int, place: int) -> int:
+    """A mask of registers of a word at some place, as one of the registers of place 0."""
+    return mask >> place if place >= 0 else mask << -place
 
 
 @final
@@ -268,7 +348,7 @@ def _choose(
     avail: int,
     costly: int,
     used: int,
-    unused: int,
+    shown: Shown | None,
     disliked: int,
     knobs: Knobs,
     late: LateReads | None,
@@ -276,14 +356,13 @@ def _choose(
     """The register for place 0 of a class, or -1.
 
     `used` are the registers allocated so far.  One of them that has been free for a while is better than the lowest
-    register, because the scheduler can then move the new value up past the last reader of the old one.  One of ``unused`` is
-    better than any other: the values of the others then stay there for the debugger.
+    register, because the scheduler can then move the new value up past the last reader of the old one.  With -g
+    `shown` chooses.
     """
     ok = _ALIGNED[c.mod, c.phase]
     if c.least > 0:
         ok &= -1 << c.least
     rested = ok
-    unwritten = ok if unused else 0
     cost = hazard = 0
     for place, segs in c.words.items():
         taken = ~avail
@@ -295,7 +374,6 @@ def _choose(
             stale |= occ.taken(max(0, s - knobs.reg_alloc_rest_distance), s + 1)
         if place >= 0:
             ok &= ~(taken >> place)
-            unwritten &= unused >> place
             rested &= ~(stale >> place)
             cost |= costly >> place
             if late is not None:
@@ -304,7 +382,6 @@ def _choose(
             # Registers below 0 do not exist.
             below = (1 << -place) - 1
             ok &= ~((taken << -place) | below)
-            unwritten &= (unused << -place) & ~below
             rested &= ~((stale << -place) | below)
             cost |= costly << -place
             if late is not None:
@@ -319,9 +396,8 @@ def _choose(
             most = weight
     if best >= 0:
         return best
-    unwritten &= ok
-    if unwritten:
-        return (unwritten & -unwritten).bit_length() - 1
+    if shown is not None and ok & _ROOMY:
+        return shown.choose(c, ok & _ROOMY, cost)
     if not used and len(c.words) == 1 and ok & ~cost:
         return _snug(c, occ, ok & ~cost, knobs.reg_alloc_snug_reach)
     rested &= ~cost

@@ -1,7 +1,7 @@
 """With -g: the locations of PTX registers, for the debugger.
 
-A value has a location from the instruction after its definition to its last use, block by block; spilled values have
-none.
+A value has a location from the instruction after its definition to its last use, or to the first of them if nothing uses
+it, block by block; spilled values have none.
 """
 
 from bisect import bisect_right
@@ -44,7 +44,11 @@ def _instructions(
 ) -> list[int]:
     """Uids of the instructions of a block at which a value live from point `start` to point `end` is available."""
     first, last = max(start + 1, starts[b.id]), min(end + 1, ends[b.id])
-    return [uid for p in range(first, last) for uid in emitted[p]]
+    found = [uid for p in range(first, last) for uid in emitted[p]]
+    while not found and last < ends[b.id]:
+        found = emitted[last][:1]
+        last += 1
+    return found
 
 
 def _add(fn: Func, names: list[tuple[str, str]], place: tuple[int, int, int], uids: list[int]) -> None:

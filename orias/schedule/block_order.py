@@ -10,7 +10,7 @@ branch.
 
 from orias.analysis.cfg import dominators, find_loops, reverse_postorder
 from orias.isa.operand import INV, PT, is_label, is_pred, is_true_pred, label, label_id
-from orias.ori.ir import OP_BRA, Block, Func, Inst
+from orias.ori.ir import OP_BRA, OP_NOP, Block, Func, Inst
 
 
 def layout(fn: Func) -> None:
@@ -162,7 +162,11 @@ def _make_branches(fn: Func) -> None:
         term = b.terminator()
         if term is None:
             if b.succs and b.succs[0] is not following:
-                b.insts.append(fn.new_inst(OP_BRA, [], [], loc=b.insts[-1].loc if b.insts else 0))
+                if fn.names and b.insts and b.insts[-1].op is OP_NOP:
+                    # With -g, what a PTX instruction without code has: this branch is its code.
+                    b.insts[-1].op = OP_BRA
+                else:
+                    b.insts.append(fn.new_inst(OP_BRA, [], [], loc=b.insts[-1].loc if b.insts else 0))
             continue
         if term.op.base != "BRA" or len(b.succs) != 2:
             continue

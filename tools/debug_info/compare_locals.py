@@ -52,6 +52,25 @@ def is_counted(place: Place, text: list[str]) -> bool:
     return written is None or register not in re.findall(r"[%\w$]+", written[1])
 
 
+def compared(text: str, arch: str) -> tuple[int, int, int, int]:
+    """Numbers of places in a file: ptxas's, ours, those that both have, and ptxas's at lines that have code in ours."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = Path(folder) / "k.ptx", Path(folder) / "k.cubin"
+        source.write_text(text)
+        command = [tool("ptxas"), f"-arch={arch}", "-g", str(source), "-o", str(out)]
+        subprocess.run(command, capture_output=True, timeout=120, check=False)
+        theirs = places(out.read_bytes())[0] if out.exists() else set()
+    try:
+        ours, our_lines = places(orias.compile(text, arch=arch, debug=True).data)
+    except (orias.CompileError, StopIteration):
+        ours, our_lines = set(), set()
+    lines = text.splitlines()
+    theirs = {x for x in theirs if is_counted(x, lines)}
+    ours = {x for x in ours if is_counted(x, lines)}
+    shared = {x for x in theirs if (x[0], x[2]) in our_lines}
+    return len(theirs), len(ours), len(theirs & ours), len(shared)
+
+
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("files", nargs="+", type=Path)
@@ -59,29 +78,11 @@ def main() -> int:
     a = p.parse_args()
     totals = [0, 0, 0, 0]
     for path in a.files:
-        text = path.read_text()
-        with tempfile.TemporaryDirectory() as folder:
-            out = Path(folder) / "a"
-            subprocess.run(
-                [tool("ptxas"), f"-arch={a.arch}", "-g", str(path), "-o", str(out)],
-                capture_output=True,
-                timeout=120,
-            )
-            try:
-                ours, our_lines = places(orias.compile(text, arch=a.arch, debug=True).data)
-            except (orias.CompileError, StopIteration):
-                ours, our_lines = set(), set()
-            if not out.exists():
-                continue
-            try:
-                theirs, _ = places(out.read_bytes())
-            except StopIteration:
-                continue
-        lines = text.splitlines()
-        theirs = {x for x in theirs if is_counted(x, lines)}
-        ours = {x for x in ours if is_counted(x, lines)}
-        shared = {x for x in theirs if (x[0], x[2]) in our_lines}
-        counts = [len(theirs), len(ours), len(theirs & ours), len(shared)]
+        try:
+            counts = compared(path.read_text(), a.arch)
+        except StopIteration:
+            print(f"{path.name}: ptxas wrote no table")
+            continue
         totals = [x + y for x, y in zip(totals, counts, strict=True)]
         print(
             f"{path.name}: ptxas {counts[0]}, orias {counts[1]}, both {counts[2]}; at lines that both have {counts[3]}"

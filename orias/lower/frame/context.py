@@ -19,6 +19,7 @@ from orias.isa.operand import (
     imm64,
     imm_value,
     in_file,
+    is_const,
     is_imm,
     is_vreg,
     lane_of,
@@ -46,6 +47,7 @@ from orias.ptx.ast import (
 )
 from orias.semantics import ieee
 from orias.semantics.ieee import BF16, F16, F32, F64, Format
+from orias.target import features
 from orias.target.profile import Target
 
 if TYPE_CHECKING:
@@ -286,10 +288,57 @@ class Ctx:
             value = d
         elif not is_vreg(value) or has_lane(value) or not in_file(value, K_R):
             pattern = imm_value(value) if is_imm(value) else -1
-            value = self.b.copy(value, want)
+            if self.ssa.names is not None and (is_imm(value) or self._is_operand(value)):
+                value = self._moved(value, want)
+            else:
+                value = self.b.copy(value, want)
             if pattern >= 0:
                 self._constants[vreg(value)] = pattern
+        self._assign(key, value)
+
+    def _assign(self, key: int, value: Opnd) -> None:
+        """Make a virtual register the value of a PTX variable from here on; with -g it is one that has no other."""
+        if self.ssa.names is not None:
+            if key >= 0:
+                self.state.assigned.setdefault(self.line, set()).add(key)
+            value = self._own(value)
         self.ssa.write(key, self.b.block, value)
+
+    def _own(self, value: Opnd) -> Opnd:
+        """The value, moved to a register of its own if it is a constant or that of another variable.
+
+        A copy would not do: allocation removes most of them, and reads constants again where registers are short.
+        """
+        names = self.ssa.names
+        if names is None:
+            return value
+        insts = self.b.block.insts
+        copied = bool(insts) and insts[-1].op is OP_COPY and insts[-1].guard == PT and insts[-1].dst[0] == value
+        if not copied and vreg(value) >= self.state.first_new and vreg(value) not in names:
+            return value
+        if not in_file(value, K_P):
+            moved = self._moved(value, self.fn.width(value))
+        elif copied and insts[-1].src[0] & INV:
+            return value
+        else:
+            moved = self.b.setp("PLOP3.LUT", value, PT, PT, imm(0x80), imm(0))
+        state, old = self.state, vreg(value)
+        if old in self._constants:
+            self._constants[vreg(moved)] = self._constants[old]
+        if old in state.param_values:
+            state.param_values[vreg(moved)] = state.param_values[old]
+        if old in state.reference_values:
+            state.reference_values[vreg(moved)] = state.reference_values[old]
+        return moved
+
+    def _moved(self, value: Opnd, width: int) -> Opnd:
+        """A value of `width` words, moved to a new register."""
+        words = [self.b.r("MOV", self.word(value, k) if width > 1 else value) for k in range(width)]
+        return words[0] if width == 1 else self.b.pack(*words)
+
+    def _is_operand(self, value: Opnd) -> bool:
+        """Whether a value is a constant of a bank that operations can name."""
+        return is_const(value) and self.target.has(features.CONSTANT_OPERANDS)
 
     def write_pred(self, o: Operand, value: Opnd) -> None:
         """Assign a PTX predicate register under the current guard; `value` may be inverted or PT."""
@@ -305,7 +354,7 @@ class Ctx:
             d = self.fn.new_vreg(K_P)
             self.b.emit_op(OP_COPY, [d], [value], self.guard, old)
             value = d
-        self.ssa.write(key, self.b.block, value)
+        self._assign(key, value)
 
     def define(self, o: Operand, name: str, src: list[Opnd], width: int, pred_results: int = 0) -> Inst:
         """Emit a guarded operation whose register result (of `width` words) is the PTX register `o`.
@@ -319,7 +368,7 @@ class Ctx:
         old = self.current(o) if self.guard != PT and direct else K_NONE
         inst = self.b.emit(name, dst, src, self.guard, old)
         if direct:
-            self.ssa.write(self.key(o), self.b.block, d)
+            self._assign(self.key(o), d)
         elif o.kind != O_SINK:
             self.write(o, d)
         return inst
@@ -465,11 +514,13 @@ class FuncState:
     """Per-function state of the lowering beside the context: labels, frame layout, parameter words."""
 
     __slots__ = (
-        "blocks", "dead", "frame_base", "frame_offset", "frame_top", "function", "incoming", "kind", "outgoing", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
+        "assigned", "blocks", "dead", "first_new", "frame_base", "frame_offset", "frame_top", "function", "incoming", "kind", "outgoing", "param_values", "param_words", "placed", "reference_values", "refs", "result_key",
         "return_key", "shared_base",
     )  # fmt: skip
 
     def __init__(self) -> None:
+        self.assigned: dict[int, set[int]] = {}
+        """With -g: keys of the PTX registers that each PTX line assigns."""
         self.blocks: list[Block | None] = []
         """Block of each label, by label index."""
         self.refs: list[int] = []
@@ -480,6 +531,8 @@ class FuncState:
         """The current position is unreachable: instructions are skipped up to the next label."""
         self.function: Function | None = None
         self.kind: str = "entry"
+        self.first_new: int = 0
+        """With -g: virtual registers from this number on are of the current PTX instruction."""
         self.frame_base: Opnd = K_NONE
         """Address of the frame, in functions whose stack pointer moves."""
         self.frame_offset: dict[Var, int] = {}

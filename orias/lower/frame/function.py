@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from orias.diag import Unsupported
-from orias.isa.operand import K_NONE, NOT_PT, PT, Opnd, imm, r
+from orias.isa.operand import INV, K_NONE, NOT_PT, PT, Opnd, imm, r
 from orias.lower.frame import params, stack
 from orias.lower.frame.context import Ctx, FuncState, type_words
 from orias.lower.frame.data_layout import align_up, var_align
@@ -13,7 +13,7 @@ from orias.lower.frame.registry import lookup
 from orias.lower.memory import cluster_copies
 from orias.lower.memory.view_fences import put_view_fences
 from orias.lower.texture import gradients
-from orias.ori.ir import OP_COPY, OP_EXIT, OP_PHI, Block, Func
+from orias.ori.ir import OP_COPY, OP_EXIT, OP_NOP, OP_PACK, OP_PHI, Block, Func
 from orias.ptx.ast import O_LABEL, Function, Instr, Label, Loc, Pragma, Var
 from orias.target import abi, features
 
@@ -32,7 +32,7 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
     fn = Func(name, module.target, kind)
     state = FuncState()
     ctx = Ctx(fn, module, module.options, state)
-    if module.options.debug:
+    if module.options.debug and kind != "helper":
         ctx.ssa.names = {}
     ctx.ssa_declare(f.regs)
     state.blocks = [None] * len(f.labels)
@@ -62,6 +62,8 @@ def lower_function(module: "ModuleLower", f: Function, name: str, kind: str) -> 
         variables = {v.index * 8: (v.name, v.type) for v in f.regs if v.vec == 1}
         for value, keys in ctx.ssa.names.items():
             fn.names[value] = [variables[key] for key in keys if key in variables]
+        for line, assigned in state.assigned.items():
+            fn.assigned[line] = sorted(variables[key][0] for key in assigned if key in variables)
         for v in state.frame_offset:
             module.kernel.frame_places[v.name] = state.frame_offset[v]
     fn.frame_fixed = align_up(state.frame_top, 8)
@@ -246,12 +248,16 @@ def _body(ctx: Ctx, f: Function, kind: str) -> None:
                     continue
             if vectors:
                 expand_vectors(s)
+            where, number = ctx.b.block, len(ctx.b.block.insts)
+            state.first_new = len(ctx.fn.vkind)
             if ctx.guard != PT and _fences(ctx, s):
                 ctx.begin_guarded()
                 lookup(s)(ctx, s)
                 ctx.end_guarded()
             else:
                 lookup(s)(ctx, s)
+            if ctx.ssa.names is not None:
+                _stop_at(ctx, where, number, s.line)
         elif isinstance(s, Label):
             _place_label(ctx, s)
         elif isinstance(s, Loc):
@@ -267,6 +273,16 @@ def _body(ctx: Ctx, f: Function, kind: str) -> None:
     for b in state.blocks:
         if b is not None and b.id not in placed:
             raise Unsupported("A branch leads to a label that is not placed", f.line)
+
+
+def _stop_at(ctx: Ctx, where: Block, number: int, line: int) -> None:
+    """With -g: a NOP for a PTX instruction that has no code, for a debugger to stop at.
+
+    `where`: the block in which it began, with `number` instructions then.
+    """
+    if all(i.op is OP_PACK or (i.op is OP_COPY and not i.src[0] & INV) for i in where.insts[number:]):
+        inst = ctx.fn.new_inst(OP_NOP, [], [], loc=line)
+        where.insts.insert(number, inst)
 
 
 def _forget(ctx: Ctx, i: Instr) -> None:

@@ -1,0 +1,214 @@
+"""Stops threads of a kernel at every instruction and holds the register tables of -g against the PTX interpreter.
+
+Both simulators run the kernel.  What the interpreter has in a PTX register before a PTX instruction is what the table must
+find at the instructions of that PTX line; where the line assigns the register, the value after it will do as well.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import orias.sim as sim
+from orias.cubin.elf import ElfFile
+from orias.cubin.lineread import PTX_LINE, line_tables
+from orias.ptx.ast import Instr, Operand
+from orias.ptx.parser import parse
+from orias.sim.core.engine import Engine
+from orias.sim.core.launch import STACK_TOP
+from orias.sim.core.state import Active, Machine
+from orias.sim.ptx.machine import PtxMachine
+from orias.sim.ptx.ptx_image import PtxImage
+from orias.sim.ptx.ptx_program import Program
+from tests.debuginfo.test_debuginfo import tables
+
+Key = tuple[str, int]
+"""Function and PTX line."""
+Values = dict[tuple[str, int], set[int]]
+"""PTX register and word -> its value; several where blocks declare one name."""
+
+
+@contextmanager
+def _watched(issue: Callable[[Machine, int, Active], None]) -> Iterator[None]:
+    """Call `issue` before each instruction of each engine."""
+
+    class Timing:
+        def __init__(self, engine: Engine) -> None:
+            self.m = engine.m
+
+        def issue(self, pc: int, cur: Active) -> None:
+            issue(self.m, pc, cur)
+
+        def read(self, act: Active) -> None:
+            pass
+
+        def done(self, cur: Active, act: Active | None) -> None:
+            pass
+
+    with patch.object(Engine, "timing", property(Timing)):
+        yield
+
+
+def _collapsed(events: list[tuple[Key, Values]]) -> list[tuple[Key, Values, Values]]:
+    """The events with (before, after) of each, runs of one line as one."""
+    out: list[tuple[Key, Values, Values]] = []
+    last: dict[str, Key] = {}
+    for k, (key, before) in enumerate(events):
+        returned = last.get(key[0]) == key and out[-1][0] != key
+        last[key[0]] = key
+        if returned:
+            # The second step of a call.
+            continue
+        after = next((v for other, v in events[k + 1 :] if other[0] == key[0]), {})
+        if out and out[-1][0] == key:
+            out[-1] = key, out[-1][1], after
+        else:
+            out.append((key, before, after))
+    return out
+
+
+def _interpreted(image: PtxImage, threads: list[int], launch: tuple[Any, ...]) -> dict[int, list[tuple[Key, Values]]]:
+    """For each thread the PTX instructions that it reaches, with the registers before each."""
+    found: dict[int, list[tuple[Key, Values]]] = {t: [] for t in threads}
+    programs: list[Program] = []
+    create = Program.__init__
+
+    def created(self: Program, *arguments: Any) -> None:
+        create(self, *arguments)
+        programs.append(self)
+
+    def issue(m: Machine, pc: int, cur: Active) -> None:
+        assert isinstance(m, PtxMachine)
+        program = programs[-1]
+        unit = max((u for u in program.units if u.start <= pc), key=lambda u: u.start)
+        line = program.plan_at(pc).address
+        for t in threads:
+            if t not in cur.index:
+                continue
+            values: Values = {}
+            for v in unit.function.regs:
+                row, bits, words = unit.rows[id(v)]
+                if v.vec > 1:
+                    continue
+                for k in range(words):
+                    value = int(m.P[row][t] if bits == 1 else m.R[row + k][t])
+                    values.setdefault((v.name, k), set()).add(value & 0xFFFF if bits in (8, 16) else value)
+            found[t].append(((unit.function.name, line), values))
+
+    with patch.object(Program, "__init__", created), _watched(issue):
+        image.launch(*launch)
+    return found
+
+
+def wrong_places(
+    cubin: bytes, text: str, arch: str, launch: tuple[Any, ...], threads: list[int]
+) -> tuple[int, list[str]]:
+    """(places looked at, what is wrong: another value, or a thread that is at another PTX line).
+
+    `launch`: the arguments of ``launch``; arrays get the same addresses in both simulators and are not written back.
+    """
+    image = sim.load(cubin)
+    module = parse(text, "k.ptx")
+    interpreter = PtxImage(module, arch, like=image)
+    reached = _interpreted(interpreter, threads, _at_equal_addresses(interpreter, launch))
+    wanted = {t: _collapsed(e) for t, e in reached.items()}
+    narrow = {v.name for f in module.functions for v in f.regs if v.type in _NARROW}
+    named = {(f.name, s.line): _names(s.ops) for f in module.functions for s in f.body or [] if isinstance(s, Instr)}
+    elf = ElfFile(cubin)
+    rows = tables(cubin)
+    lines = {
+        elf.sections[k].name.removeprefix(".text."): sorted(r, key=lambda x: x.offset)
+        for k, r in line_tables(elf, PTX_LINE).items()
+    }
+    ends = {
+        elf.sections[s.section].name.removeprefix(".text."): s.value
+        for s in reversed(elf.symbols)
+        if s.name.startswith("$__internal")
+    }
+    places = image.code_places()
+    at = dict.fromkeys(threads, 0)
+    last: dict[tuple[int, str], int] = {}
+    known: dict[int, set[tuple[str, str]]] = {t: set() for t in threads}
+    wrong: list[str] = []
+    checked = 0
+
+    def issue(m: Machine, pc: int, cur: Active) -> None:
+        nonlocal checked
+        start, function = max(p for p in places if p[0] <= 16 * pc)
+        offset = 16 * pc - start
+        here = [r for r in lines.get(function, ()) if r.offset <= offset]
+        if not here or (function, here[-1].line) not in named or offset >= ends.get(function, offset + 1):
+            return
+        key = function, here[-1].line
+        for t in threads:
+            if t not in cur.index:
+                continue
+            event = at[t]
+            if event < len(wanted[t]) and wanted[t][event][0] == key:
+                if event:
+                    before = wanted[t][event - 1][0]
+                    known[t] |= {(before[0], n) for n in named[before]}
+                last[t, function] = event
+                at[t] += 1
+            else:
+                event = last.get((t, function), -1)
+                if event < 0 or wanted[t][event][0] != key:
+                    wrong.append(f"thread {t} is at {key} {offset:#x}, not {wanted[t][at[t] : at[t] + 1]}")
+                    raise _LostError
+            _, before_it, after_it = wanted[t][event]
+            for name, word, register, first, end, _ in rows.get(function, ()):
+                if not first <= offset < end or (function, name) not in known[t]:
+                    continue
+                number = register & 0xFFFFFF
+                value = int(m.P[number][t] if register >> 24 == 2 else m.R[number][t])
+                if name in narrow:
+                    value &= 0xFFFF
+                allowed = {x for v in (before_it, after_it) for x in v.get((name, word), ())}
+                if interpreter.choice.poison in allowed:
+                    continue
+                checked += 1
+                if value not in allowed and not (_is_local(value) and any(_is_local(x) for x in allowed)):
+                    wrong.append(
+                        f"{key} {offset:#x} thread {t}: {name} word {word} in {register:#x} is {value:#x}, not {allowed}"
+                    )
+
+    with _watched(issue), suppress(_LostError):
+        image.launch(*_at_equal_addresses(image, launch))
+    return checked, wrong
+
+
+class _LostError(Exception):
+    """A thread is where the interpreter's thread is not."""
+
+
+_NARROW = ("b8", "u8", "s8", "b16", "u16", "s16", "f16", "bf16")
+
+
+def _names(operands: list[Operand]) -> set[str]:
+    """The registers that operands name."""
+    found = {o.var.name for o in operands if o.var is not None and o.var.space == "reg"}
+    return found.union(*(_names(o.elems) for o in operands))
+
+
+def _at_equal_addresses(image: Any, launch: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a launch with device memory at addresses that do not depend on what an image has allocated."""
+    kernel, grid, block, arguments = launch
+    arena = image.arena
+    top = arena.allocate(16, "top")
+    arena.allocate((1 << 20) - (top - arena.base), "rest")
+    out: list[Any] = []
+    for x in arguments:
+        if isinstance(x, np.ndarray):
+            address = arena.allocate(x.nbytes, "buffer")
+            arena.write(address, x.tobytes())
+            out.append(np.uint64(address))
+        else:
+            out.append(x)
+    return kernel, grid, block, out
+
+
+def _is_local(value: int) -> bool:
+    """Whether a word may be an address of local memory; frames differ between the two."""
+    return 0 < STACK_TOP - value < 1 << 16

@@ -1,0 +1,119 @@
+"""-g: PTX registers are where the tables say, at nearly all lines where ptxas's tables find them, and each line has code."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import orias
+from orias.cubin.elf import ElfFile
+from orias.cubin.lineread import PTX_LINE, line_tables
+from orias.ptx.ast import Instr
+from orias.ptx.parser import parse
+from tests.debuginfo.stopped import wrong_places
+from tests.debuginfo.test_debuginfo import tables, text_of
+from tests.kernels.test_kernels import arguments
+from tests.rotation import rotating
+from tools.debug_info.compare_locals import compared
+
+KERNELS = Path(__file__).parent.parent / "kernels"
+ARCHES = ("sm_75", "sm_80", "sm_90", "sm_100a")
+
+
+def compiled(name: str, arch: str) -> tuple[str, bytes]:
+    text = text_of(name).replace("sm_80", arch)
+    return text, orias.compile(text, arch=arch, debug=True, self_check=True).data
+
+
+@pytest.mark.parametrize("arch", rotating(ARCHES, 1, "stopped"))
+@pytest.mark.parametrize("case", [3, *(pytest.param(k, marks=pytest.mark.sweep) for k in (0, 1))])
+def test_values_are_where_the_tables_say(case: int, arch: str) -> None:
+    """Branches, functions, a call of a function with a call."""
+    a = np.arange(40, dtype=np.int32)
+    a[0] = case
+    checked, wrong = wrong_places(*compiled("calls", arch)[::-1], arch, ("_Z2k2Pi", 1, 32, [a]), [0, 5])
+    assert wrong == [] and checked >= (20, 20, 0, 600)[case]
+
+
+@pytest.mark.parametrize("arch", rotating(ARCHES, 1, "stopped loop"))
+def test_values_are_where_the_tables_say_in_a_loop(arch: str) -> None:
+    launch = "_Z1kPfPKii", 1, 32, [np.zeros(64, np.float32), np.arange(64, dtype=np.int32), 4]
+    checked, wrong = wrong_places(*compiled("frame", arch)[::-1], arch, launch, [0, 3, 9])
+    assert wrong == [] and checked > 2000
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("arch", rotating(ARCHES, 2, "stopped generator"))
+def test_values_are_where_the_tables_say_in_a_generator(arch: str) -> None:
+    case = json.loads((KERNELS / "cases" / "prng.json").read_text())
+    launch = case["kernel"], 1, tuple(case["block"]), arguments(case)[0]
+    checked, wrong = wrong_places(*compiled("generator", arch)[::-1], arch, launch, [0, 3])
+    assert wrong == [] and checked > 20000
+
+
+@pytest.mark.parametrize("arch", rotating(("sm_80", "sm_90"), 1, "places"))
+@pytest.mark.parametrize("name", ["generator", *(pytest.param(n, marks=pytest.mark.sweep) for n in ("calls", "frame"))])
+def test_places_of_ptxas_are_found(name: str, arch: str) -> None:
+    there, _, both, _ = compared(text_of(name).replace("sm_80", arch), arch)
+    assert there > 300 and both >= 0.94 * there, (there, both)
+
+
+@pytest.mark.parametrize("name", ["frame", pytest.param("calls", marks=pytest.mark.sweep)])
+def test_each_ptx_instruction_has_code(name: str, arch: str = "sm_80") -> None:
+    """Moves, parameters and jumps to the next line too: a debugger can stop at each."""
+    text, cubin = compiled(name, arch)
+    elf = ElfFile(cubin)
+    found = {(elf.sections[k].name, row.line) for k, rows in line_tables(elf, PTX_LINE).items() for row in rows}
+    for f in parse(text, "k.ptx").functions:
+        wanted = {s.line for s in f.body or [] if isinstance(s, Instr)}
+        assert {line for line in wanted if (f".text.{f.name}", line) not in found} == set()
+
+
+KERNEL = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p) {{
+.reg .b64 %d; .reg .b32 %a, %b, %c; .reg .pred %q;
+{} }}
+"""
+
+
+def rows_of(body: str) -> tuple[list[tuple[str, int, int, int, int, int]], list[int], int]:
+    """The rows of a kernel, the first offset of each line of its body, and the end of the last one."""
+    cubin = orias.compile(KERNEL.format(body), arch="sm_80", debug=True).data
+    elf = ElfFile(cubin)
+    rows = next(iter(line_tables(elf, PTX_LINE).values()))
+    first = [min(r.offset for r in rows if r.line == 6 + k) for k in range(len(body.splitlines()))]
+    return tables(cubin)["k"], first, max(r.offset for r in rows)
+
+
+def located(rows: list[tuple[str, int, int, int, int, int]], name: str, offset: int) -> set[int]:
+    return {r[2] for r in rows if r[0] == name and r[3] <= offset < r[4]}
+
+
+def test_a_value_that_nothing_reads_has_a_place() -> None:
+    rows, first, _ = rows_of("ld.param.u64 %d, [p];\nmov.u32 %a, 7;\nst.global.u32 [%d], 1;\nret;")
+    assert len(located(rows, "%a", first[2])) == len(located(rows, "%a", first[3])) == 1
+    assert not located(rows, "%a", first[1])
+
+
+def test_a_value_ends_where_the_register_is_assigned_again() -> None:
+    """Never two places, and after a join only a place that both ways share."""
+    rows, first, end = rows_of(
+        "ld.param.u64 %d, [p];\nld.global.u32 %b, [%d];\nmov.u32 %a, %b;\nadd.u32 %c, %a, %b;\nadd.u32 %a, %c, 3;\n"
+        "mov.u32 %b, %a;\nst.global.u32 [%d], %b;\nst.global.u32 [%d+4], %c;\nret;"
+    )
+    for offset in range(0, end + 16, 16):
+        assert len(located(rows, "%a", offset)) <= 1 and len(located(rows, "%b", offset)) <= 1
+    for k in range(3, 9):
+        assert len(located(rows, "%a", first[k])) == 1, k
+
+
+def test_no_place_before_the_first_value() -> None:
+    """Values of constants and addresses are not there before the instruction that makes them."""
+    rows, first, _ = rows_of(
+        "ld.param.u64 %d, [p];\nmov.u32 %a, 1;\nst.global.u32 [%d], %a;\nmov.u32 %c, 1;\nst.global.u32 [%d], %c;\nret;"
+    )
+    assert not located(rows, "%c", first[3]) and located(rows, "%c", first[4])
+    assert not located(rows, "%d", 0)
