@@ -92,7 +92,7 @@ class Variable:
         """The name in the PTX text, of which ``name`` is the symbol."""
         self.relocs: list[Reloc] = []
         self.functions: list[Reloc] = []
-        """The addresses of functions that ``data`` holds as offsets in the section of the only kernel; ``type``: bytes."""
+        """The addresses of functions that ``data`` holds as offsets in the section of the only kernel; ``type``: 8, or the number of the only byte."""
         self.relocs_applied: bool = False
         """``data`` had relocations that are already applied (on sm_90 an empty relocation section remains)."""
         self.offset: int = -1

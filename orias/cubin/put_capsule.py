@@ -19,6 +19,7 @@ from orias.cubin.put_capsule_debug import M_32, M_64, M_CODE, M_FRAME_CODE, M_G6
 from orias.cubin.put_debug import frame_of
 from orias.cubin.relocs import (
     CALL_RELOCS,
+    R_8_0,
     R_64,
     R_ABS16_32,
     R_ABS32_32,
@@ -27,11 +28,13 @@ from orias.cubin.relocs import (
     R_ABS56_16_34,
     R_CONST_FIELD21_38,
     R_CONST_FIELD22_37,
+    R_G8_0,
     R_G64,
     R_SAMP_HEADER_INDEX_0,
     R_SURF_HEADER_INDEX,
     R_TEX_HEADER_INDEX,
     R_UNIFIED,
+    R_UNIFIED8_0,
     R_UNIFIED32_HI_32,
     R_UNIFIED32_LO_32,
 )
@@ -71,8 +74,23 @@ _CODE_TYPES: Final[dict[int, int]] = {R_ABS32_32: M_CODE, R_ABS32_LO_32: _M_CODE
 """Relocations against the own function (return addresses)."""
 _FUNCTION_TYPES: Final[dict[int, int]] = {R_UNIFIED32_LO_32: _M_FUNCTION_LO, R_UNIFIED32_HI_32: _M_FUNCTION_HI}
 """Relocations against addresses of functions."""
-_VALUE_TYPES: Final[dict[int, int]] = {R_64: M_64, R_G64: M_G64, R_UNIFIED: _M_FUNCTION}
+_M_BYTE: Final = 0x10010
+_M_G_BYTE: Final = 0x10018
+_M_OFFSET_BYTE: Final = 0x1002A
+_M_FUNCTION_BYTE: Final = 0x10034
+"""Byte 0 of an address, a generic address, an offset as above, and a function's address; the following types are the other bytes."""
+_VALUE_TYPES: Final[dict[int, int]] = {
+    R_64: M_64, R_G64: M_G64, R_UNIFIED: _M_FUNCTION,
+    **{first + k: in_mercury + k
+       for first, in_mercury in ((R_8_0, _M_BYTE), (R_G8_0, _M_G_BYTE), (R_UNIFIED8_0, _M_FUNCTION_BYTE))
+       for k in range(8)},
+}  # fmt: skip
 """Relocations in initial values: type in the plain section, type in the Mercury one."""
+_OFFSETS: Final[dict[int, int]] = {
+    nvinfo.EXIT_INSTR_OFFSETS: 1, nvinfo.COOP_GROUP_INSTR_OFFSETS: 1, nvinfo.INT_WARP_WIDE_INSTR_OFFSETS: 1, nvinfo.SYSCALL_OFFSETS: 1,
+    nvinfo.ATOM16_EMUL_INSTR_REG_MAP: 2, nvinfo.UNUSED_LOAD_BYTE_OFFSET: 2, nvinfo.MBARRIER_INSTR_OFFSETS: 4,
+}  # fmt: skip
+"""Attributes with offsets in code: how many words belong together, the first of which is one."""
 _POINTER: Final = 8
 """Bytes of an entry of a table of function pointers."""
 _HANDLE_TYPES: Final[dict[int, int]] = {
@@ -231,8 +249,6 @@ def _refuse_offsets(w: Work, code: Code) -> None:
         ("distances in code", k.relative_addresses),
         ("an empty relocation section", w.m.relocatable and not code.relocs and (k.relocs or k.relocs_applied)),
         ("relative return addresses in objects", w.m.relocatable and bool(k.addresses)),
-        ("16-bit atomics", bool(k.atom16_regs)),
-        ("used byte masks", bool(k.unused_load_bytes)),
         ("register maps", bool(k.instr_reg_map)),
         ("annotations", bool(k.annotation)),
     ):
@@ -260,12 +276,25 @@ def _copies(w: Work, s: CapsuleSections) -> list[OutSection]:
         if plain is None:
             continue
         copy = OutSection(f"{_MERC}.{name}", type_, _FLAG | flags, plain.align)
-        copy.data, copy.size = plain.data, plain.size
+        copy.data, copy.size = _without_offsets(w, plain), plain.size
         if plain is w.reserved and not w.m.linked:
             copy.size -= w.facts.reserved_offset
         s.image[plain.name] = copy
         out.append(copy)
     return out
+
+
+def _without_offsets(w: Work, plain: OutSection) -> bytes:
+    """The bytes of a section with initial values, with zeros for the offsets of functions."""
+    spaces = {"global": w.global_init, "const": w.bank3}
+    found = [(v, f) for v in w.m.variables for f in v.functions if spaces.get(v.space) is plain]
+    if not found:
+        return plain.data
+    data = bytearray(plain.data)
+    for v, f in found:
+        size = _POINTER if f.type == _POINTER else 1
+        data[v.offset + f.offset : v.offset + f.offset + size] = bytes(size)
+    return bytes(data)
 
 
 def _bank_copy(s: CapsuleSections, code: Code, bank: OutSection, kind: str, type_: int, data: bytes) -> OutSection:
@@ -353,9 +382,8 @@ def _value_relocs(w: Work, space: str) -> list[OutReloc]:
                 raise NoCapsule(f"the Mercury form of a relocation of type {r.type} in {v.name} is not known")
             out.append(OutReloc(v.offset + r.offset, _VALUE_TYPES[r.type], w.symbol(r.symbol, v.name), r.addend))
         for f in v.functions if v.space == space else ():
-            if f.type != _POINTER:
-                raise NoCapsule(f"the Mercury form of a byte of the address of {f.symbol} in {v.name} is not known")
-            out.append(OutReloc(v.offset + f.offset, _M_OFFSET, w.symbol(f.symbol, v.name), f.addend))
+            type_ = _M_OFFSET if f.type == _POINTER else _M_OFFSET_BYTE + f.type
+            out.append(OutReloc(v.offset + f.offset, type_, w.symbol(f.symbol, v.name), f.addend))
     return sorted(out, key=lambda r: r.offset)
 
 
@@ -415,12 +443,6 @@ def _moved(frame: FrameInfo, m: Mercury, start: int) -> FrameInfo:
 def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
     """The records of ``.nv.merc.nv.info.<function>``."""
     index = {name: x.index for name, x in w.symbols.items()}
-    offsets = {
-        nvinfo.EXIT_INSTR_OFFSETS,
-        nvinfo.COOP_GROUP_INSTR_OFFSETS,
-        nvinfo.INT_WARP_WIDE_INSTR_OFFSETS,
-        nvinfo.SYSCALL_OFFSETS,
-    }
     left_out = {
         nvinfo.CBANK_PARAM_SIZE,
         nvinfo.PARAM_CBANK,
@@ -434,13 +456,9 @@ def _records(w: Work, code: Code, m: Mercury) -> list[Record]:
             continue
         if r.code == nvinfo.INDIRECT_BRANCH_TARGETS:
             out.append(nvinfo.sval(r.code, _branches(code, m)))
-        elif r.code == nvinfo.MBARRIER_INSTR_OFFSETS:
-            out.append(
-                nvinfo.sval(r.code, [w for x in code.kernel.mbarrier_records for w in (_place(m, x[0]), *x[1:])])
-            )
-        elif r.code in offsets:
-            words = [int.from_bytes(r.payload[i : i + 4], "little") for i in range(0, len(r.payload), 4)]
-            out.append(nvinfo.sval(r.code, [_place(m, x) for x in words]))
+        elif r.code in _OFFSETS:
+            words, group = r.words(), _OFFSETS[r.code]
+            out.append(nvinfo.sval(r.code, [x if i % group else _place(m, x) for i, x in enumerate(words)]))
         else:
             out.append(r)
         if r.code == nvinfo.CUDA_API_VERSION:

@@ -24,7 +24,7 @@ def place_functions(v: Variable, parts: list[KernelPart]) -> None:
         else:
             data[r.offset] = place[r.type - FUNCTION_BYTE]
         if found:
-            v.functions.append(Reloc(r.offset, 8 if whole else 1, found[offset], r.addend))
+            v.functions.append(Reloc(r.offset, 8 if whole else r.type - FUNCTION_BYTE, found[offset], r.addend))
     v.data = bytes(data)
     v.relocs = [r for r in v.relocs if r.type >= 0]
     v.relocs_applied = True
