@@ -49,7 +49,9 @@ _COMMITS: Final = ("LDGDEPBAR", "UTMACMDFLUSH")
 class _Step:
     """What the checks know of an instruction."""
 
-    def __init__(self, d: Decoded | None, address: int) -> None:
+    def __init__(self, d: Decoded | None, address: int, used: int) -> None:
+        """`used`: the bytes of a load that matter, one bit each."""
+        self._used: Final = used
         self.base: Final = d.op.base if d is not None else ""
         self.accesses: list[Access] = []
         self.number: Getter | None = None
@@ -95,6 +97,20 @@ class _Step:
         elif self.base == "SYNCS" and d.op.has("PHASECHK"):
             self.phase = payload(next(o for o in d.dst if in_file(o, K_P)))
 
+    def unused(self, size: int) -> Arr:
+        """Which bytes of a load nobody looks at: of three words ptxas may load four."""
+        out: Arr = (self._used >> np.arange(size) & 1) == 0
+        return out
+
+    def unwritten(self, memory: WrittenMemory, offset: Arr, size: int) -> Arr:
+        """Which loads read a byte of device memory that nobody wrote."""
+        looked_at = np.flatnonzero(~self.unused(size))
+        if len(looked_at) == size:
+            return memory.unwritten(offset, size)
+        places = offset[:, None] + looked_at
+        bad: Arr = memory.unwritten(places.reshape(-1), 1).reshape(places.shape).any(axis=1)
+        return bad
+
     @property
     def idle(self) -> bool:
         """True if no check looks at the instruction."""
@@ -119,6 +135,8 @@ class Checker:
         self.findings: list[Finding] = []
         self._seen: dict[tuple[object, ...], Finding] = {}
         self._steps: dict[int, _Step] = {}
+        start = next((at for at, place in image.code_places() if place == kernel), 0)
+        self._used: Final = {start + at: mask for at, mask in image.kernels[kernel].unused_load_bytes}
         module = image.reader.module
         self.lanes: Final = module.tool != TOOL or KEEPS_WARP_BARRIERS in module.options
         self.globals: Final = GlobalRaces(self._race, self.lanes) if "racecheck" in tools else None
@@ -131,7 +149,7 @@ class Checker:
         """What is known of an instruction."""
         found = self._steps.get(pc)
         if found is None:
-            found = self._steps[pc] = _Step(self.image.decoded(pc), pc << 4)
+            found = self._steps[pc] = _Step(self.image.decoded(pc), pc << 4, self._used.get(pc << 4, -1))
         return found
 
     def spot(self, m: Machine, pc: int, thread: int) -> Spot:
@@ -237,7 +255,7 @@ class _Batch:
             if part.space == SHARED:
                 self._shared(step, access, part, act)
             elif part.space == GLOBAL:
-                self._global(access, part, act, step.strong)
+                self._global(step, access, part, act)
 
     def _order(self, step: _Step, act: Active, clocks: Clocks, race: RaceCheck) -> None:
         """What orders threads, warps and copies."""
@@ -264,7 +282,7 @@ class _Batch:
         if written is not None:
             at = part.offset[:, None] + np.arange(access.size)
             if access.reads:
-                bad = ~written[at].all(axis=1)
+                bad = ~(written[at] | step.unused(access.size)).all(axis=1)
                 if bad.any():
                     self._uninitialised("shared", access, part, int(np.argmax(bad)))
             if access.writes:
@@ -273,10 +291,14 @@ class _Batch:
             return
         if self.m.cluster_size > 1:
             self._ended(part)
+        if access.one:
+            self.clocks.join(part.threads >> 5)
         if access.copies:
             self.race.small_copy(part, access.size, self.pc)
             return
         self.race.access(access, part, self.pc, access.bytes_of(self.m, act, part))
+        if access.one:
+            self.clocks.join(part.threads >> 5)
         if step.base == "SYNCS":
             if access.atomic:
                 self.clocks.arrive(part.offset, part.threads)
@@ -301,11 +323,11 @@ class _Batch:
                 "racecheck", "ended block", message, ("ended", pc), lambda: [self.checker.spot(m, pc, thread)]
             )
 
-    def _global(self, access: Access, part: Touched, act: Active, strong: bool) -> None:
+    def _global(self, step: _Step, access: Access, part: Touched, act: Active) -> None:
         memory = self.checker.memory
         if memory is not None:
             if access.reads:
-                bad = memory.unwritten(part.offset, access.size)
+                bad = step.unwritten(memory, part.offset, access.size)
                 if bad.any():
                     self._uninitialised("global", access, part, int(np.argmax(bad)))
             if access.writes:
@@ -313,21 +335,25 @@ class _Batch:
         races = self.checker.globals
         if self.clocks is not None and races is not None:
             data = access.bytes_of(self.m, act, part)
-            races.access(self.m, self.clocks, access, part, self.pc, data, strong)
+            races.access(self.m, self.clocks, access, part, self.pc, data, step.strong)
 
     # -- copies
 
-    def copy(self, thread: int, source: Bytes, goal: Bytes, signals: list[int], adds: bool) -> Callable[[], None]:
+    def copy(
+        self, thread: int, source: Bytes, goal: Bytes, signals: list[int], adds: bool, proxy: bool
+    ) -> Callable[[], None]:
         """A thread starts a copy (:class:`orias.sim.core.state.CopyWatch`)."""
         column = number = 0
         clocks, race, races = self.clocks, self.race, self.checker.globals
         if clocks is not None and race is not None and races is not None:
+            # A warp starts copies of its threads one after the other.
+            clocks.join(np.array([thread >> 5]))
             column, number = clocks.issue(thread >> 5, signals[0] if signals else -1)
             for part, writes in ((source, False), (goal, True)):
                 if not part.shared:
                     races.bulk_copy(clocks, thread, self.pc, part.offset, writes, column, number, adds)
             from_, to = (p.offset if p.shared else None for p in (source, goal))
-            race.bulk_copy(thread, self.pc, from_, to, column, number, adds)
+            race.bulk_copy(thread, self.pc, from_, to, (column, number), adds, proxy)
 
         def end() -> None:
             self._copied(source, goal)
@@ -351,11 +377,15 @@ class _Batch:
     def _copied(self, source: Bytes, goal: Bytes) -> None:
         """Bytes that were copied are written where their source is."""
         memory = self.checker.memory
-        if self.shared is None or memory is None:
+        if self.shared is None:
             return
         known = np.ones(len(goal.offset), np.bool_)
         if len(source.offset):
-            there = self.shared[source.offset] if source.shared else ~memory.unwritten(source.offset, 1)
+            there = np.ones(len(source.offset), np.bool_)
+            if source.shared:
+                there = self.shared[source.offset]
+            elif memory is not None:
+                there = ~memory.unwritten(source.offset, 1)
             whole = there
             if source.where is not None:
                 whole = np.ones(
@@ -365,7 +395,7 @@ class _Batch:
             known = whole[goal.where] if goal.where is not None else whole[: len(goal.offset)]
         if goal.shared:
             self.shared[goal.offset[known]] = True
-        else:
+        elif memory is not None:
             memory.wrote(goal.offset[known], 1)
 
     def _uninitialised(self, space: str, access: Access, part: Touched, i: int) -> None:

@@ -181,9 +181,20 @@ class RaceCheck:
             self._open.setdefault(warp, []).append((number, at))
 
     def bulk_copy(
-        self, thread: int, pc: int, reads: Arr | None, writes: Arr | None, column: int, number: int, adds: bool
+        self,
+        thread: int,
+        pc: int,
+        reads: Arr | None,
+        writes: Arr | None,
+        name: tuple[int, int],
+        adds: bool,
+        proxy: bool,
     ) -> None:
-        """A thread starts a bulk or tensor copy that reads or writes bytes of shared memory; `adds`: a reduction."""
+        """A thread starts a copy (column and number: `name`) that reads or writes bytes of shared memory.
+
+        `adds`: a reduction; `proxy`: it uses the proxy of asynchronous copies.
+        """
+        column, number = name
         for at, is_write in ((reads, False), (writes, True)):
             if at is None or not len(at):
                 continue
@@ -192,7 +203,8 @@ class RaceCheck:
             if is_write:
                 for trace in self.read:
                     self._against(trace, "read", True, adds, at, who, None)
-            self._fenced(at, who)
+            if proxy:
+                self._fenced(at, who)
             if is_write:
                 self._write(at, who, adds)
             else:

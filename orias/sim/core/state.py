@@ -128,8 +128,13 @@ def _no_syscalls(address: int, who: Active) -> None:
 class CopyWatch(Protocol):
     """What looks at asynchronous copies; bytes are offsets in shared memory or device memory, arrays of one per byte."""
 
-    def copy(self, thread: int, source: "Bytes", goal: "Bytes", signals: list[int], adds: bool) -> Callable[[], None]:
-        """A thread starts a copy that reports to barrier objects (offsets in shared memory); returns what to call at its end."""
+    def copy(
+        self, thread: int, source: "Bytes", goal: "Bytes", signals: list[int], adds: bool, proxy: bool
+    ) -> Callable[[], None]:
+        """A thread starts a copy that reports to barrier objects (offsets in shared memory); returns what to call at its end.
+
+        `adds`: it is a reduction; `proxy`: it uses the proxy of asynchronous copies.
+        """
 
     def store(self, thread: int, goal: "Bytes") -> None:
         """A thread stores bytes by an operation of its warp."""

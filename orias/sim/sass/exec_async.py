@@ -223,7 +223,7 @@ def stores_watched(m: Machine, a: Active, where: Arr, size: int, signals: Arr, a
     ends: list[Callable[[], None]] = []
     for thread, at, signal in zip(a.index.tolist(), where.tolist(), signals.tolist(), strict=True):
         goal = Bytes(True, at + np.arange(size))
-        ends.append(m.copy_watch.copy(thread, Bytes(False, np.zeros(0, I64)), goal, [signal], adds))
+        ends.append(m.copy_watch.copy(thread, Bytes(False, np.zeros(0, I64)), goal, [signal], adds, False))
 
     def end() -> None:
         for f in ends:

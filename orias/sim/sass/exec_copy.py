@@ -166,6 +166,7 @@ class Bulk:
                 Bytes(to_shared, (start[:, None] + chosen).reshape(-1), np.tile(chosen, len(start))),
                 _objects(m, a, i, self.signal, self.ranks) if to_shared else [],
                 change is not None,
+                True,
             )
 
         def finish() -> None:
@@ -369,7 +370,7 @@ class Tensor:
             tensor = Bytes(False, outside[kept], np.flatnonzero(kept))
             objects = _objects(m, a, i, self.signal, self.ranks, self.pair) if load else []
             first, second = (tensor, tile) if load else (tile, tensor)
-            end = m.copy_watch.copy(int(a.index[i]), first, second, objects, change is not None)
+            end = m.copy_watch.copy(int(a.index[i]), first, second, objects, change is not None, True)
 
         def finish() -> None:
             end()
@@ -564,7 +565,7 @@ def next_work(s: Site) -> Exec:
         if m.copy_watch is not None:
             goal = Bytes(True, (np.array(starts)[:, None] + np.arange(_UNITS)).reshape(-1))
             none = Bytes(False, np.zeros(0, I64))
-            end = m.copy_watch.copy(int(a.index[i]), none, goal, _objects(m, a, i, signal, ranks), False)
+            end = m.copy_watch.copy(int(a.index[i]), none, goal, _objects(m, a, i, signal, ranks), False, True)
 
         def finish() -> None:
             end()
