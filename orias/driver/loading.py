@@ -116,6 +116,11 @@ def _log(options: dict[int, int], buffer: int, text: str) -> None:
         put_string(options[buffer], size, text.encode())
 
 
+def log_error(options: dict[int, int], text: str) -> None:
+    """Puts a message into the error log that the JIT's `options` name, if any."""
+    _log(options, _ERROR, text)
+
+
 def load_failure(e: LoadError) -> DriverError:
     """What a cubin that the simulator does not load is answered with."""
     return DriverError("INVALID_IMAGE", str(e))

@@ -21,6 +21,7 @@ _DROPPED = (
 _ADDRESS = re.compile(r"(\[[%\w.$]+)(\+-?\d+)?\]")
 _GLOBAL = re.compile(r"^(ld|st|atom|red)\.(\w+\.)*global\b")
 _SHARED = re.compile(r"^(ld|st|atom|red)\.(\w+\.)*shared\b")
+_BYTE = re.compile(r"^\w+\.\S*\.[bus]8\b")
 _FULL_MASK = re.compile(
     r"^(bar\.warp\.sync|shfl\.sync|vote\.sync|match\.\w+\.sync|redux\.sync)\b.*?(-1|0x[fF]{8}|4294967295)\s*;"
 )
@@ -67,7 +68,9 @@ def _changes(guard: str, bare: str) -> list[tuple[str, str]]:
         if re.match(pattern, bare):
             out.append((kind, label))
     if _GLOBAL.match(bare) and _ADDRESS.search(bare):
-        out += [("past the end", guard + _moved(bare, _BEYOND)), ("misaligned", guard + _moved(bare, 1))]
+        out.append(("past the end", guard + _moved(bare, _BEYOND)))
+        if not _BYTE.match(bare):
+            out.append(("misaligned", guard + _moved(bare, 1)))
     if _SHARED.match(bare) and _ADDRESS.search(bare):
         out.append(("past shared memory", guard + _moved(bare, 1 << 18)))
     mask = _FULL_MASK.match(bare)
