@@ -340,7 +340,9 @@ def link_complete(d: Driver, link: int, place: int, size: int) -> None:
     elif len(found.cubins) == 1 and not found.texts:
         data = found.cubins[0]
     else:
-        raise _needs_linker(found, f"{len(found.names)} inputs ({', '.join(found.names)}) of which one or more are objects")
+        raise _needs_linker(
+            found, f"{len(found.names)} inputs ({', '.join(found.names)}) of which one or more are objects"
+        )
     buffer = d.keep[f"link {link}"] = ctypes.create_string_buffer(data, len(data))
     put64(place, ctypes.addressof(buffer))
     if size:

@@ -135,7 +135,9 @@ def test_a_kernel_s_own_error_is_the_one_that_is_raised(gpu: Both) -> None:
     driver, stand_in = gpu
     stand_in.lost = True
     with pytest.raises(DriverError, match=r"kernel k: .*700 CUDA_ERROR_ILLEGAL_ADDRESS") as e:
-        GpuImage(driver, our_cubin(DYNAMIC, "sm_90a", 3)).launch("k", 1, 1, [np.zeros(1, np.uint32), 1 << 20], shared=16)
+        GpuImage(driver, our_cubin(DYNAMIC, "sm_90a", 3)).launch(
+            "k", 1, 1, [np.zeros(1, np.uint32), 1 << 20], shared=16
+        )
     assert e.value.__notes__ == ["the device has no new context: cuDevicePrimaryCtxReset_v2: 700 CUDA_ERROR_ILLEGAL_ADDRESS in words"]  # fmt: skip
 
 

@@ -37,10 +37,10 @@ def main() -> None:
     o = options.parse_args()
     programs = _programs(o.families.split(","), o.arch)[o.start :: o.every]
     if o.what == "alarms":
-        wrong = alarms(programs)
-        print(f"{len(programs)} programs, {len({n for n, _ in wrong})} with findings")
-        for name, what in wrong:
-            print(f"  {name}: {what}")
+        wrong = [(name, found) for name, found in alarms(programs) if found]
+        print(f"{len(programs)} programs, {len(wrong)} with findings")
+        for name, found in wrong:
+            print(f"  {name}: {', '.join(found)}")
         return
     random.Random(o.seed).shuffle(programs)
     outcomes = []

@@ -5,7 +5,7 @@ from typing import Any
 from orias.sim import Image, SimError
 from orias.sim.checks.checker import Checker
 from orias.sim.checks.findings import Finding
-from orias.sim.core.sim_errors import Deadlock, StepLimit
+from orias.sim.core.sim_errors import Deadlock, PartOfWarp, StepLimit
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
@@ -32,7 +32,7 @@ class CheckedImage(Image):
         try:
             result = super().launch(name, *arguments, **options)
         except SimError as e:
-            tool = "synccheck" if isinstance(e, (Deadlock, StepLimit)) else "memcheck"
+            tool = "synccheck" if isinstance(e, (Deadlock, PartOfWarp, StepLimit)) else "memcheck"
             self.findings.append(Finding(tool, type(e).__name__, name, str(e), []))
             raise Failed(str(e)) from None
         finally:

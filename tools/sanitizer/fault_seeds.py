@@ -38,7 +38,7 @@ class Fault(NamedTuple):
 
 
 def faults(text: str, seed: int) -> list[Fault]:
-    """All single faults of a program, in an order that the seed decides."""
+    """All single faults of a program in an order that the seed decides, those of synchronisation first."""
     lines = text.split("\n")
     found: list[Fault] = []
     for number, line in enumerate(lines):
@@ -48,7 +48,8 @@ def faults(text: str, seed: int) -> list[Fault]:
                 Fault(kind, number + 1, line.strip(), "\n".join([*lines[:number], changed, *lines[number + 1 :]]))
             )
     random.Random(seed).shuffle(found)
-    return found
+    order = [kind for kind, _ in _DROPPED]
+    return sorted(found, key=lambda f: f.kind not in order)
 
 
 def _split(line: str) -> tuple[str, str]:

@@ -5,7 +5,6 @@ judge sees it: PTX run with one thread after the other, the last one first, or S
 result, an error or no end.  A removed barrier that orders nothing is no fault.
 """
 
-import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -15,10 +14,9 @@ from orias.diag import CompileError
 from orias.options import Options
 from orias.ptx.parser import parse
 from orias.sim import SimError
-from orias.sim.core.image import Image
 from orias.sim.ptx import PtxImage
 from orias.sim.ptx.choice import CHOICES
-from tools.sanitizer.checked_image import CheckedImage, Failed
+from tools.sanitizer.checked_image import CheckedImage
 from tools.sanitizer.fault_seeds import Fault, faults
 
 _SERIAL = next(c for c in CHOICES if c.serial)
@@ -58,10 +56,6 @@ class _Short:
         return super().launch(*arguments, **options)  # type: ignore[misc]
 
 
-class _Sass(_Short, Image):
-    """SASS of a program."""
-
-
 class _Serial(_Short, PtxImage):
     """PTX of a program."""
 
@@ -70,11 +64,15 @@ class _Checked(_Short, CheckedImage):
     """SASS of a program, with the tools."""
 
 
-def _together(p: Program, text: str) -> str:
-    return _wrong(p, _Sass(_cubin(text, p.arch)))
+def checked(p: Program, text: str) -> tuple[str, list[str]]:
+    """What is wrong with a program when all its threads run together, and what the sanitizer finds."""
+    image = _Checked(_cubin(text, p.arch))
+    wrong = _wrong(p, image)
+    return wrong, [f"{f.tool}: {f.kind}" for f in image.findings]
 
 
-def _serially(p: Program, text: str) -> str:
+def serially(p: Program, text: str) -> str:
+    """What is wrong with a program when its threads run one after the other."""
     return _wrong(p, _Serial(parse(text, "program.ptx"), p.arch, _SERIAL))
 
 
@@ -85,31 +83,11 @@ def _wrong(p: Program, image: Any) -> str:
         return f"{type(e).__name__} {e}"
 
 
-def judges(p: Program) -> list[Callable[[Program, str], str]]:
-    """The judges that find nothing wrong with a program as it is."""
-    return [judge for judge in (_together, _serially) if not judge(p, p.text)]
-
-
-def judged(p: Program, fault: Fault, by: list[Callable[[Program, str], str]]) -> str:
-    """Why a change is a fault; nothing if no judge sees one."""
-    for judge in by:
-        wrong = judge(p, fault.text)
-        if wrong:
-            return f"{judge.__name__.strip('_')}: {wrong[:80]}"
-    return ""
-
-
-def found(p: Program, text: str) -> list[str]:
-    """What the sanitizer finds."""
-    image = _Checked(_cubin(text, p.arch))
-    with contextlib.suppress(Failed):
-        p.check(image)
-    return [f"{f.tool}: {f.kind}" for f in image.findings]
-
-
-def alarms(programs: Iterable[Program]) -> list[tuple[str, str]]:
-    """False alarms: program and finding."""
-    return [(p.name, f) for p in programs for f in found(p, p.text)]
+def alarms(programs: Iterable[Program]) -> Iterator[tuple[str, list[str]]]:
+    """Each program with what is found in it: false alarms."""
+    for p in programs:
+        wrong, found = checked(p, p.text)
+        yield p.name, [*found, *([f"wrong: {wrong}"] if wrong else [])]
 
 
 def campaign(programs: list[Program], seed: int, each: int, seconds: float) -> Iterator[Outcome]:
@@ -117,18 +95,20 @@ def campaign(programs: list[Program], seed: int, each: int, seconds: float) -> I
     end = time.process_time() + seconds
     for p in programs:
         kinds: set[str] = set()
-        by = judges(p)
+        judge = not serially(p, p.text)
         for fault in faults(p.text, seed):
             if len(kinds) >= each or time.process_time() > end:
                 break
             if fault.kind in kinds:
                 continue
             try:
-                reason = judged(p, fault, by)
-                if not reason:
-                    continue
-                tools = found(p, fault.text)
+                wrong, found = checked(p, fault.text)
+                reason = f"together: {wrong}" if wrong else ""
+                if not reason and judge:
+                    wrong = serially(p, fault.text)
+                    reason = f"serially: {wrong}" if wrong else ""
             except CompileError:
                 continue
-            kinds.add(fault.kind)
-            yield Outcome(p.name, fault, reason, ", ".join(dict.fromkeys(tools)))
+            if reason:
+                kinds.add(fault.kind)
+                yield Outcome(p.name, fault, reason[:100], ", ".join(dict.fromkeys(found)))

@@ -213,8 +213,6 @@ class _Batch:
                 checker.globals.start(m, self.clocks)
         self.shared = np.zeros(len(m.shared.data), np.bool_) if "initcheck" in checker.tools else None
         """Bytes of shared memory that were written."""
-        self.apart: dict[int, tuple[int, int]] = {}
-        """Thread -> instruction and thread of a barrier that others of its warp reached without it."""
         m.copy_watch = self
 
     def issue(self, pc: int, cur: Active) -> None:
@@ -222,8 +220,6 @@ class _Batch:
         if self.clocks is not None and self.clocks.any_waiting:
             self.clocks.resume(cur)
         self.pc = pc
-        if self.apart:
-            self._came(pc, cur)
 
     def done(self, cur: Active, act: Active | None) -> None:
         """After the instruction."""
@@ -425,10 +421,7 @@ class _Batch:
         if self.clocks is not None:
             warps, numbers = barrier_numbers(number, act)
             self.clocks.barrier(warps, numbers, step.waits)
-        if "synccheck" not in self.checker.tools:
-            return
-        self._together(act)
-        if step.count is None:
+        if "synccheck" not in self.checker.tools or step.count is None:
             return
         count = np.broadcast_to(step.count(self.m, act), (act.n,)).astype(I64)
         count = (count >> 16 if step.packed else count) & 0xFFF
@@ -437,23 +430,6 @@ class _Batch:
             i = int(np.argmax(bad))
             message = f"barrier of {int(count[i])} threads, which is no multiple of the warp size"
             self._sync("count", message, int(act.index[i]))
-
-    def _together(self, act: Active) -> None:
-        """Notes the threads that do not come to a barrier with their warps: at most they may end."""
-        present = self.m.alive.reshape(-1, 32)[act.warps]
-        lanes = (act.lane_mask[:, None] >> np.arange(32, dtype=np.uint32) & 1) != 0
-        if (present & ~lanes).any():
-            for i, lane in np.argwhere(present & ~lanes).tolist():
-                warp = int(act.warps[i])
-                self.apart.setdefault(32 * warp + lane, (self.pc, int(act.index[act.index >> 5 == warp][0])))
-
-    def _came(self, pc: int, cur: Active) -> None:
-        """Threads that their warps went to a barrier without do something else than to end."""
-        late = [t for t in self.apart if t in set(cur.index.tolist())]
-        for t in late:
-            at, other = self.apart.pop(t)
-            if self.checker.step(pc).base != "EXIT":
-                self._sync("divergent", "a barrier that only a part of the warp reaches", other, at)
 
     def _mask(self, getter: Getter, act: Active) -> None:
         mask = np.broadcast_to(getter(self.m, act), (act.n,)).astype(np.uint32)
@@ -467,8 +443,8 @@ class _Batch:
             message = f"warp synchronisation with mask 0x{int(mask[i]):08x}, which lacks the thread's lane"
             self._sync("mask", message, int(act.index[i]))
 
-    def _sync(self, kind: str, message: str, thread: int, pc: int = -1) -> None:
-        at = self.pc if pc < 0 else pc
+    def _sync(self, kind: str, message: str, thread: int) -> None:
+        pc = self.pc
         self.checker.add(
-            "synccheck", kind, message, ("sync", kind, at), lambda: [self.checker.spot(self.m, at, thread)]
+            "synccheck", kind, message, ("sync", kind, pc), lambda: [self.checker.spot(self.m, pc, thread)]
         )

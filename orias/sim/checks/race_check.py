@@ -73,6 +73,8 @@ class RaceCheck:
         self.m: Final = m
         size = clocks.blocks * m.shared.stride
         self.written = _Trace(size)
+        self.made = _Trace(size)
+        """Where barrier objects are made: what others do with them is ordered by something else than the object."""
         self.write_atomic = np.zeros(size, np.bool_)
         self.read = (_Trace(size), _Trace(size))
         self._open: dict[int, list[tuple[int, Arr]]] = {}
@@ -91,6 +93,10 @@ class RaceCheck:
         new = None if data is None else data.reshape(-1)
         silent = np.zeros(len(at), np.bool_) if new is None else self.m.shared.data[at] == new
         self._against(self.written, "write", access.writes, access.atomic, at, who, silent)
+        if access.one:
+            self.made.put(at, who)
+        elif access.atomic or access.polls:
+            self._against(self.made, "write", True, False, at, who, None)
         if access.writes:
             for trace in self.read:
                 self._against(trace, "read", True, access.atomic, at, who, silent)

@@ -61,8 +61,8 @@ class Clocks:
         """How often threads of a warp have met."""
         self.dirty = np.zeros(m.warps, np.bool_)
         """The warp has accessed memory since its threads met."""
-        self._arrived: dict[int, int] = {}
-        """Warp -> lanes that wait at a barrier of part of the warp."""
+        self._arrived: dict[tuple[int, int], int] = {}
+        """Warp and mask -> lanes that wait at a barrier of part of the warp."""
 
     # -- threads of a warp
 
@@ -80,12 +80,15 @@ class Clocks:
     def meet(self, act: Active, mask: Arr) -> None:
         """Threads come to a barrier of the lanes of their warp in `mask` (one for each thread)."""
         alive = self.m.alive.reshape(-1, 32)
-        position = np.flatnonzero(np.diff(act.warp_of, prepend=-1))
-        for warp, lanes, m in zip(act.warps.tolist(), act.lane_mask.tolist(), mask[position].tolist(), strict=True):
+        here: dict[tuple[int, int], int] = {}
+        for thread, m in zip(act.index.tolist(), mask.tolist(), strict=True):
+            key = thread >> 5, m
+            here[key] = here.get(key, 0) | 1 << (thread & 31)
+        for (warp, m), lanes in here.items():
             living = int(np.bitwise_or.reduce(np.where(alive[warp], 1 << _LANES, 0)))
-            arrived = lanes | self._arrived.pop(warp, 0)
+            arrived = lanes | self._arrived.pop((warp, m), 0)
             if m & living & ~arrived:
-                self._arrived[warp] = arrived
+                self._arrived[warp, m] = arrived
                 continue
             who = np.flatnonzero(arrived >> _LANES & 1)
             top = self.lane[warp][who].max(axis=0)
