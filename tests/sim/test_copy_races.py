@@ -131,11 +131,13 @@ def check(lines):
     return checker.findings
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", GOOD)
 def test_no_alarm_on_correct_synchronisation(name):
     assert [f.lines() for f in check(GOOD[name])] == []
 
 
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", BAD)
 def test_faults_are_found(name):
     kind = name.partition(":")[0]

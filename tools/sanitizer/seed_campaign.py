@@ -5,6 +5,7 @@ judge sees it: PTX run with one thread after the other, the last one first, or S
 result, an error or no end.  A removed barrier that orders nothing is no fault.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from orias.diag import CompileError
 from orias.options import Options
 from orias.ptx.parser import parse
 from orias.sim import SimError
+from orias.sim.core.launch_arguments import triple
 from orias.sim.ptx import PtxImage
 from orias.sim.ptx.choice import CHOICES
 from tools.sanitizer.checked_image import CheckedImage
@@ -22,6 +24,8 @@ from tools.sanitizer.fault_seeds import Fault, faults
 _SERIAL = next(c for c in CHOICES if c.serial)
 STEPS = 300_000
 """Steps after which a program counts as one that does not end."""
+SERIAL_STEPS = 60_000
+"""The same for threads that run one after the other; a program that needs more is not judged so."""
 
 
 class Program(NamedTuple):
@@ -56,8 +60,13 @@ class _Short:
         return super().launch(*arguments, **options)  # type: ignore[misc]
 
 
-class _Serial(_Short, PtxImage):
-    """PTX of a program."""
+class _Serial(PtxImage):
+    """PTX of a program; the engine multiplies its limit by the threads."""
+
+    def launch(self, name: str, grid: Any, block: Any, *arguments: Any, **options: Any) -> Any:
+        threads = math.prod((*triple(grid), *triple(block)))
+        options["max_steps"] = max(1, SERIAL_STEPS // threads)
+        return super().launch(name, grid, block, *arguments, **options)
 
 
 class _Checked(_Short, CheckedImage):
