@@ -84,5 +84,5 @@ def _changes(guard: str, bare: str) -> list[tuple[str, str]]:
 def _moved(bare: str, by: int) -> str:
     found = _ADDRESS.search(bare)
     assert found is not None
-    offset = int(found[2] or 0) + by
+    offset = int((found[2] or "0").replace("+-", "-")) + by
     return f"{bare[: found.start()]}{found[1]}{'+' if offset >= 0 else ''}{offset}]{bare[found.end() :]}"

@@ -99,7 +99,7 @@ class _Step:
 
     def unused(self, size: int) -> Arr:
         """Which bytes of a load nobody looks at: of three words ptxas may load four."""
-        out: Arr = (self._used >> np.arange(size) & 1) == 0
+        out: Arr = np.equal(self._used >> np.arange(size) & 1, 0)
         return out
 
     def unwritten(self, memory: WrittenMemory, offset: Arr, size: int) -> Arr:
@@ -108,7 +108,7 @@ class _Step:
         if len(looked_at) == size:
             return memory.unwritten(offset, size)
         places = offset[:, None] + looked_at
-        bad: Arr = memory.unwritten(places.reshape(-1), 1).reshape(places.shape).any(axis=1)
+        bad: Arr = np.any(memory.unwritten(places.reshape(-1), 1).reshape(places.shape), axis=1)
         return bad
 
     @property
@@ -307,7 +307,7 @@ class _Batch:
         """Accesses to shared memory of blocks that have ended."""
         m = self.m
         block = part.offset // m.shared.stride
-        alive = m.alive.reshape(int(m.block_of[-1]) + 1, -1).any(axis=1)
+        alive: Arr = np.any(m.alive.reshape(int(m.block_of[-1]) + 1, -1), axis=1)
         bad = ~alive[block]
         if bad.any():
             i = int(np.argmax(bad))
@@ -339,6 +339,8 @@ class _Batch:
         self, thread: int, source: Bytes, goal: Bytes, signals: list[int], adds: bool, proxy: bool
     ) -> Callable[[], None]:
         """A thread starts a copy (:class:`orias.sim.core.state.CopyWatch`)."""
+        if adds:
+            self._reduced(thread, goal)
         column = number = 0
         clocks, race, races = self.clocks, self.race, self.checker.globals
         if clocks is not None and race is not None and races is not None:
@@ -358,6 +360,17 @@ class _Batch:
                     clocks.complete(signal, column, number)
 
         return end
+
+    def _reduced(self, thread: int, goal: Bytes) -> None:
+        """A reduction reads what it adds to."""
+        memory = self.checker.memory
+        bad = np.zeros(0, np.bool_)
+        if goal.shared and self.shared is not None:
+            bad = ~self.shared[goal.offset]
+        elif not goal.shared and memory is not None:
+            bad = memory.unwritten(goal.offset, 1)
+        if bad.any():
+            self._unwritten("shared" if goal.shared else "global", 1, int(goal.offset[int(np.argmax(bad))]), thread)
 
     def signal(self, thread: int, objects: list[int]) -> None:
         """Matrix operations arrive at barrier objects."""
@@ -395,10 +408,12 @@ class _Batch:
             memory.wrote(goal.offset[known], 1)
 
     def _uninitialised(self, space: str, access: Access, part: Touched, i: int) -> None:
-        pc, thread = self.pc, int(part.threads[i])
-        offset = int(part.offset[i])
+        self._unwritten(space, access.size, int(part.offset[i]), int(part.threads[i]))
+
+    def _unwritten(self, space: str, size: int, offset: int, thread: int) -> None:
+        pc = self.pc
         address = offset + self.m.arena.base if space == "global" else offset % self.m.shared.stride
-        message = f"read of {access.size} bytes of {space} memory at 0x{address:x} that nobody wrote"
+        message = f"read of {size} bytes of {space} memory at 0x{address:x} that nobody wrote"
         self.checker.add(
             "initcheck", "uninitialised", message, ("init", space, pc), lambda: [self.checker.spot(self.m, pc, thread)]
         )
