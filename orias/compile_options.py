@@ -35,6 +35,7 @@ class CompileOptions(TypedDict, total=False):
     constant_bank: bool
     errors_at_exit: bool
     thread_steering: bool
+    keep_warp_barriers: bool
     split_compile: int
     jobserver: bool
     stack_check: bool

@@ -9,6 +9,10 @@ CAPSULES: Final = ("forbid", "allow", "require")
 """Values of :attr:`Options.capsules`."""
 
 
+KEEPS_WARP_BARRIERS: Final = "--keep-warp-barriers"
+"""What the tool note says of :attr:`Options.keep_warp_barriers`."""
+
+
 def _meant(name: str) -> str:
     from difflib import get_close_matches
 
@@ -27,7 +31,7 @@ class Options:
     __slots__ = (
         "arch", "blocks_are_clusters", "cloning", "compile_only", "constant_bank", "debug", "def_load_cache", "def_store_cache", "dump_after", "dump_before", "dump_dir", "entries", "fmad", "force_load_cache", "force_rela",
         "force_store_cache", "knobs", "level_given", "lineinfo", "maxntid", "maxrregcount", "minnctapersm", "opt_level",
-        "annotate", "capsules", "errors_at_exit", "extensible", "jobserver", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
+        "annotate", "capsules", "errors_at_exit", "extensible", "jobserver", "keep_warp_barriers", "function_maxrregcount", "split_compile", "thread_steering", "override_directives", "register_usage", "release", "remarks", "self_check", "serial", "skip_phases", "stack_check", "stop_after",
         "suppress_debug_info", "time_phases", "tool_arguments", "verbose", "verify_each", "warn_double", "warn_lmem", "warn_spills",
     )  # fmt: skip
 
@@ -71,6 +75,8 @@ class Options:
         """Each kernel waits at its end until faults of its memory accesses are visible."""
         self.thread_steering: bool = False
         """A random pause before each access to memory, so that data races show."""
+        self.keep_warp_barriers: bool = False
+        """A barrier of a warp stays where the warp is together anyway: races between its threads can be told from the code."""
         self.split_compile: int = 1
         """Processes that compile functions at the same time; 0: one per CPU.  The cubin is the same."""
         self.jobserver: bool = False
@@ -146,6 +152,7 @@ class Options:
 
     def note_text(self) -> str:
         """The argument text of the tool note, in ptxas's short form and order."""
-        if self.tool_arguments:
-            return self.tool_arguments
-        return f"-arch {self.arch} "
+        text = self.tool_arguments or f"-arch {self.arch} "
+        if self.keep_warp_barriers and KEEPS_WARP_BARRIERS not in text:
+            text += KEEPS_WARP_BARRIERS + " "
+        return text

@@ -284,6 +284,7 @@ def settings(c: Command) -> Settings:
     s.trace_after = c.values.get("ftrace-phase-after", "")
     s.trace_pid = c.number("use-trace-pid", 0)
     o.self_check = c.flag("self-check")
+    o.keep_warp_barriers = c.flag("keep-warp-barriers")
     o.verify_each = c.flag("verify-each")
     o.dump_before = c.lists.get("dump-before", [])
     o.dump_after = c.lists.get("dump-after", [])

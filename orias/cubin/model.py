@@ -401,6 +401,10 @@ class DebugSection:
         self.relocs: list[Reloc] = []
 
 
+TOOL: Final = "orias"
+"""The name of the tool in the notes of our cubins."""
+
+
 @final
 class CubinModule:
     """Everything in a cubin.
@@ -452,7 +456,7 @@ class CubinModule:
         """Filled in by the writer: why there are no capsules although they were asked for."""
         self.opt_level: int = 3
         self.options: str = ""
-        self.tool: str = "orias"
+        self.tool: str = TOOL
         self.tool_version: str = ""
         self.tool_build: str = ""
         """Texts of the tool note."""

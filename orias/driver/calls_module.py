@@ -5,7 +5,7 @@ import ctypes
 from orias.driver.driver_registry import call, get_string, options, put32, put64, u
 from orias.driver.driver_state import Driver, Function, Module
 from orias.driver.library import DATA
-from orias.driver.loading import bytes_at, compiled, cubin, cubins_for, load_failure
+from orias.driver.loading import bytes_at, compiled, cubin, cubins_for, load_failure, log_error
 from orias.driver.results import DriverError
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import LoadError
@@ -275,12 +275,14 @@ def set_kernel_attribute(d: Driver, number: int, value: int, kernel: int, device
 
 
 class Link:
-    """PTX texts and at most one finished cubin."""
+    """PTX texts, or one finished cubin."""
 
     def __init__(self, jit: dict[int, int]) -> None:
         self.jit = jit
         self.texts: list[bytes] = []
         self.cubins: list[bytes] = []
+        self.names: list[str] = []
+        """Of the inputs, for messages."""
         self.runtime = False
         """The device runtime was added."""
 
@@ -291,14 +293,22 @@ def link_create(d: Driver, count: int, kinds: int, values: int, place: int) -> N
     put64(place, d.new(Link(options(count, kinds, values))))
 
 
-def _add(d: Driver, link: int, data: bytes) -> None:
+def _needs_linker(link: Link, what: str) -> DriverError:
+    """The error for inputs that only a linker can take, which is in the log that the client asked for, too."""
+    text = f"Orias has no linker, and cuLink takes PTX or one cubin: {what}. Link them before (nvJitLink, nvlink)."
+    log_error(link.jit, text)
+    return DriverError("NOT_SUPPORTED", text)
+
+
+def _add(d: Driver, link: int, data: bytes, name: int) -> None:
     found = d.get(link, Link)
+    found.names.append((get_string(name) if name else "") or f"input {len(found.names) + 1}")
     if data[:4] == b"\x7fELF" or data[:4] == b"\x50\xed\x55\xba":
         found.cubins.append(cubin(data, d.device.sm, found.jit))
     elif data[:8] == b"!<arch>\n":
         # NVIDIA's device runtime has code for its own driver; ours has the functions of cooperative groups.
         if _DEVICE_RUNTIME not in data[:_ARCHIVE_HEAD]:
-            raise DriverError("NOT_SUPPORTED", "archives other than the device runtime")
+            raise _needs_linker(found, f"{found.names[-1]} is an archive, of which only the device runtime is known")
         found.runtime = True
     else:
         found.texts.append(data)
@@ -309,13 +319,14 @@ def link_add(
     d: Driver, link: int, kind: int, data: int, size: int, name: int, count: int, kinds: int, values: int
 ) -> None:
     """Add an input."""
-    _add(d, link, ctypes.string_at(u(data), u(size)).rstrip(b"\0") if kind == 1 else ctypes.string_at(u(data), u(size)))
+    raw = ctypes.string_at(u(data), u(size))
+    _add(d, link, raw.rstrip(b"\0") if kind == 1 else raw, name)
 
 
 @call("cuLinkAddFile_v2", "cuLinkAddFile")
 def link_add_file(d: Driver, link: int, kind: int, name: int, count: int, kinds: int, values: int) -> None:
     """Add a file."""
-    _add(d, link, _file(name))
+    _add(d, link, _file(name), name)
 
 
 @call("cuLinkComplete")
@@ -329,7 +340,9 @@ def link_complete(d: Driver, link: int, place: int, size: int) -> None:
     elif len(found.cubins) == 1 and not found.texts:
         data = found.cubins[0]
     else:
-        raise DriverError("NOT_SUPPORTED", "objects with relocations")
+        raise _needs_linker(
+            found, f"{len(found.names)} inputs ({', '.join(found.names)}) of which one or more are objects"
+        )
     buffer = d.keep[f"link {link}"] = ctypes.create_string_buffer(data, len(data))
     put64(place, ctypes.addressof(buffer))
     if size:

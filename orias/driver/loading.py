@@ -91,6 +91,7 @@ def compiled(texts: list[bytes], sm: int, options: dict[int, int]) -> bytes:
     # Reports of tools name the lines.
     o.lineinfo = bool(options.get(_LINES, 0) & 1) or bool(os.environ.get("ORIAS_TOOL"))
     o.debug = bool(options.get(_DEBUG, 0) & 1)
+    o.keep_warp_barriers = "racecheck" in os.environ.get("ORIAS_TOOL", "")
     key = (*texts, o.arch, o.opt_level, o.maxrregcount, o.lineinfo, o.debug)
     known = _COMPILED.get(key)
     if known is not None:
@@ -113,6 +114,11 @@ def _log(options: dict[int, int], buffer: int, text: str) -> None:
     size = options.get(_INFO_SIZE if buffer == _INFO else _ERROR_SIZE, 0) & 0xFFFFFFFF
     if options.get(buffer) and size:
         put_string(options[buffer], size, text.encode())
+
+
+def log_error(options: dict[int, int], text: str) -> None:
+    """Puts a message into the error log that the JIT's `options` name, if any."""
+    _log(options, _ERROR, text)
 
 
 def load_failure(e: LoadError) -> DriverError:

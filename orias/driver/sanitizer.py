@@ -17,7 +17,7 @@ from orias.sim.checks.findings import Finding, Spot
 from orias.sim.core.engine import Timing
 from orias.sim.core.image import Image
 from orias.sim.core.launch import Result
-from orias.sim.core.sim_errors import Deadlock, SimError
+from orias.sim.core.sim_errors import Deadlock, PartOfWarp, SimError
 from orias.sim.core.state import Active, Machine
 
 Arr = npt.NDArray[Any]
@@ -108,7 +108,7 @@ class Sanitizer:
             self.report(found)
 
     def _error(self, image: Image, name: str, e: SimError) -> Finding:
-        tool = "synccheck" if isinstance(e, Deadlock) else "memcheck"
+        tool = "synccheck" if isinstance(e, (Deadlock, PartOfWarp)) else "memcheck"
         spots = []
         if e.address >= 0:
             start = next((at for at, place in image.code_places() if place == name), 0)

@@ -294,6 +294,7 @@ class Func:
         "implied",
         "parted",
         "pool",
+        "keep_warp_barriers",
         "kind",
         "knobs",
         "locations",
@@ -351,6 +352,8 @@ class Func:
         self.parted: frozenset[int] = frozenset()
         """Ids of the blocks that part of a warp may be in: between a divergent branch and its reconvergence, and where no barrier makes
         a warp converge again.  Known after the insertion of convergence barriers."""
+        self.keep_warp_barriers: bool = False
+        """A WARPSYNC stays where the warp is together anyway."""
         self.expanded: bool = False
         """The 64-bit pseudo operations are expanded; no phase may create new ones."""
         self.implied: dict[int, int] = {}

@@ -428,7 +428,7 @@ class _Inserter:
                     mask = _constant_mask(inst, self.constants)
                     # ptxas keeps it before ARRIVE in all code after a divergent branch.
                     arrives = parted and k + 1 < len(b.insts) and b.insts[k + 1].op is ARRIVE
-                    if mask >= 0 and whole and not arrives:
+                    if mask >= 0 and whole and not arrives and not self.fn.keep_warp_barriers:
                         continue
                     if mask == _FULL_MASK:
                         self._sharpen(inst)

@@ -39,7 +39,7 @@ def build(directory: Path) -> Path:
 
 
 class Fake:
-    """The library and what it was asked: ``calls`` by name.  ``hang``: events are never reached."""
+    """The library and what it was asked: ``calls`` by name.  ``hang``: events are never reached; ``lost``: after a fault no new context."""
 
     def __init__(self, path: Path, sm: int = 90) -> None:
         self.lib = ctypes.CDLL(str(path))
@@ -50,6 +50,7 @@ class Fake:
         self.limits: dict[int, int] = {}
         self.sticky = 0
         self.hang = False
+        self.lost = False
         self.clock = 0.0
         self.times: list[float] = []
         self.texts: list[bytes] = []
@@ -61,7 +62,8 @@ class Fake:
         args = [values[k] for k in range(count)]
         text = name.decode()
         self.calls.append((text, args))
-        if self.sticky and text not in ("cuDevicePrimaryCtxReset", "cuGetErrorName", "cuGetErrorString"):
+        allowed = ("cuGetErrorName", "cuGetErrorString", *(() if self.lost else ("cuDevicePrimaryCtxReset",)))
+        if self.sticky and text not in allowed:
             return self.sticky
         return int(getattr(self, text)(*args))
 

@@ -84,7 +84,11 @@ class GpuImage:
         cluster: Dim | None = None,
         **only_simulated: Any,
     ) -> None:
-        """Run a kernel and copy the arrays back.  After an error the device gets a new context, and DriverError names the kernel."""
+        """Run a kernel and copy the arrays back.
+
+        After an error the device gets a new context, and DriverError names the kernel.  Hardware may refuse the new
+        context for as long as the process lives: that is a note of the kernel's error, which is the one that is raised.
+        """
         assert self.module is not None
         try:
             values, arrays = self.values(name, args)
@@ -95,9 +99,12 @@ class GpuImage:
             for array, address in arrays:
                 if array.flags.writeable:
                     array[...] = np.frombuffer(self.arena.read(address, array.nbytes), array.dtype).reshape(array.shape)
-        except DriverError:
+        except DriverError as e:
             self.module = None
-            self.driver.reset()
+            try:
+                self.driver.reset()
+            except DriverError as second:
+                e.add_note(f"the device has no new context: {second}")
             raise
 
 

@@ -130,6 +130,17 @@ def test_faults_name_the_kernel_and_the_next_one_runs(gpu: Both) -> None:
     assert out[0] == 77
 
 
+def test_a_kernel_s_own_error_is_the_one_that_is_raised(gpu: Both) -> None:
+    """Where the driver gives no new context after a fault, as on hardware."""
+    driver, stand_in = gpu
+    stand_in.lost = True
+    with pytest.raises(DriverError, match=r"kernel k: .*700 CUDA_ERROR_ILLEGAL_ADDRESS") as e:
+        GpuImage(driver, our_cubin(DYNAMIC, "sm_90a", 3)).launch(
+            "k", 1, 1, [np.zeros(1, np.uint32), 1 << 20], shared=16
+        )
+    assert e.value.__notes__ == ["the device has no new context: cuDevicePrimaryCtxReset_v2: 700 CUDA_ERROR_ILLEGAL_ADDRESS in words"]  # fmt: skip
+
+
 def test_errors_of_calls_are_named(gpu: Both) -> None:
     driver, _ = gpu
     with pytest.raises(DriverError, match="cuModuleLoadData: 200 CUDA_ERROR_INVALID_IMAGE"):

@@ -90,7 +90,7 @@ BAD = {
 
 def check(lines, tools, threads=64):
     text = HEAD + "\n".join("  " + line for line in lines) + TAIL
-    image = load(orias.compile(text, arch="sm_80", lineinfo=True).data)
+    image = load(orias.compile(text, arch="sm_80", lineinfo=True, keep_warp_barriers=True).data)
     checker = Checker(image, "k", tools)
     out = np.zeros(threads, np.uint32)
     image.launch("k", 2, threads, [out], timing=checker.start)
@@ -134,7 +134,7 @@ def test_wrong_barriers():
 def check_or_hang(lines):
     """Findings of a program that may wait for ever."""
     text = HEAD + "\n".join("  " + line for line in lines) + TAIL
-    image = load(orias.compile(text, arch="sm_80").data)
+    image = load(orias.compile(text, arch="sm_80", keep_warp_barriers=True).data)
     checker = Checker(image, "k", ("synccheck",))
     with contextlib.suppress(Deadlock):
         image.launch("k", 1, 64, [np.zeros(64, np.uint32)], timing=checker.start)

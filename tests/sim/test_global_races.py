@@ -124,7 +124,7 @@ BAD = {
 
 def check(lines, blocks=2, cluster=1):
     text = HEAD + "\n".join("  " + line for line in lines) + TAIL
-    image = load(orias.compile(text, arch="sm_90", lineinfo=True).data)
+    image = load(orias.compile(text, arch="sm_90", lineinfo=True, keep_warp_barriers=True).data)
     checker = Checker(image, "k", ("racecheck",))
     data, flags = np.zeros(1 << 16, np.uint32), np.zeros(16, np.uint32)
     image.launch("k", blocks, 64, [data, flags], timing=checker.start, cluster=cluster, max_steps=100_000)
@@ -159,7 +159,7 @@ def test_blocks_of_different_batches():
 @pytest.mark.parametrize("name", kernels.NAMES)
 def test_no_alarm_on_real_kernels(name):
     case = json.loads((kernels.HERE / "cases" / f"{name}.json").read_text())
-    image = load(orias.compile(kernels.source(name), arch="sm_90").data)
+    image = load(orias.compile(kernels.source(name), arch="sm_90", keep_warp_barriers=True).data)
     checker = Checker(image, case["kernel"], ("racecheck",))
     args, _ = kernels.arguments(case)
     sizes = tuple(case["grid"]), tuple(case["block"])

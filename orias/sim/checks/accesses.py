@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.isa.decode import Decoded
-from orias.sim.core.site import Site
+from orias.isa.operand import is_pred
+from orias.sim.core.site import Getter, Site
 from orias.sim.core.state import Active, Machine, widen
 from orias.sim.math.ops_int import I64
 from orias.sim.sass.exec_mem import (
@@ -22,13 +23,13 @@ from orias.sim.sass.exec_mem import (
 )
 
 Arr = npt.NDArray[Any]
-_LOADS: Final = ("LD", "LDG", "LDS")
+_LOADS: Final = ("LD", "LDG", "LDS", "LDGMC")
 _STORES: Final = ("ST", "STG", "STS")
 _ATOMICS: Final = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
+OBJECT: Final = 8
+"""Bytes of a barrier object."""
 _ROW: Final = 16
 """Bytes of a row of a matrix in shared memory."""
-_WHOLE: Final = ("UBLKCP", "UBLKRED", "UTMALDG", "UTMASTG", "UTMAREDG", "STAS", "REDAS", "SYNCS", "LDGMC")
-"""Operations whose accesses are not computed: they may write anything."""
 
 
 class Touched(NamedTuple):
@@ -41,7 +42,11 @@ class Touched(NamedTuple):
 
 
 class Access:
-    """How an instruction accesses memory; ``values``: getters of the words that a plain store writes, else None."""
+    """How an instruction accesses memory.
+
+    ``values``: getters of the words that a plain store writes, else None; ``copies``: bytes that a copy writes later; ``polls``: a
+    read that waits for others; ``one``: by one thread of each warp; ``where``: a getter of the threads that do it, or None.
+    """
 
     def __init__(self, site: Site, space: int, size: int, reads: bool, writes: bool, at: int = 0) -> None:
         self.space: Final = space
@@ -49,6 +54,10 @@ class Access:
         self.reads: Final = reads
         self.writes: Final = writes
         self.atomic: Final = reads and writes
+        self.copies = False
+        self.polls = False
+        self.one = False
+        self.where: Getter | None = None
         self.values = data_getters(site, size) if writes and not reads and site.op.base in _STORES else None
         self._rows = site.op.base in ("LDSM", "STSM")
         self._count = next((8 * n for n in (1, 2, 4) if site.has(str(n)) or site.has(f"x{n}")), 32 if self._rows else 0)
@@ -62,11 +71,22 @@ class Access:
             if not len(lanes):
                 return []
             a, address = a.subset((a.index & 31) < self._count), address[lanes]
+        keep = self._chosen(m, a)
+        if keep is not None:
+            if not keep.any():
+                return []
+            a, address = a.subset(keep), address[keep]
         out = []
         for p in places(m, a, self.space, address, self.size, 1):
             threads = a.index if p.where is None else a.index[p.where]
             out.append(Touched(p.space, p.offset.astype(I64), threads, p.where))
         return out
+
+    def _chosen(self, m: Machine, a: Active) -> Arr | None:
+        if self.one:
+            first: Arr = np.diff(a.warp_of, prepend=-1) != 0
+            return first
+        return None if self.where is None else widen(self.where(m, a), a.n)
 
     def bytes_of(self, m: Machine, a: Active, part: Touched) -> Arr | None:
         """What a store writes: an array [threads, size] of bytes; None if it is not known."""
@@ -79,11 +99,12 @@ class Access:
         return raw[:, : self.size]
 
 
-def accesses_of(d: Decoded, address: int) -> list[Access] | None:
-    """The accesses of an instruction, none for one that leaves memory alone; None if they are not computed."""
+def accesses_of(d: Decoded, address: int) -> list[Access]:
+    """The accesses of an instruction, none for one that leaves memory alone.
+
+    Those of bulk and tensor copies are not known before they start.
+    """
     base = d.op.base
-    if base in _WHOLE:
-        return None
     site = Site(d.op, d.dst, d.src, address, d.op.means != "")
     if base in _LOADS or base in _STORES:
         size, _ = access_size(site)
@@ -94,6 +115,27 @@ def accesses_of(d: Decoded, address: int) -> list[Access] | None:
     if base in ("LDSM", "STSM"):
         return [Access(site, SHARED, _ROW, base == "LDSM", base == "STSM")]
     if base == "LDGSTS":
-        size = 16 if site.has("128") else 8 if site.has("64") else 4
-        return [Access(site, SHARED, size, False, True)]
+        return _small_copy(site)
+    if base == "SYNCS" and not site.has("CCTL"):
+        return [_object_access(site)]
     return []
+
+
+def _small_copy(site: Site) -> list[Access]:
+    size = 16 if site.has("128") else 8 if site.has("64") else 4
+    to = Access(site, SHARED, size, False, True)
+    to.copies = True
+    if site.has("ZFILL"):
+        return [to]
+    source = Access(site, GLOBAL, size, True, False, 4)
+    guard = next((o for o in site.src[8:] if is_pred(o)), None)
+    source.where = None if guard is None else site.pred(guard)
+    return [to, source]
+
+
+def _object_access(site: Site) -> Access:
+    """The access of an instruction for barrier objects: a store, an arrival or a test."""
+    out = Access(site, SHARED, OBJECT, not site.has("EXCH"), not site.has("PHASECHK"))
+    out.one = site.has("EXCH")
+    out.polls = site.has("PHASECHK")
+    return out

@@ -1,5 +1,6 @@
 """Runs the chosen checks around every instruction of a launch."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
@@ -7,17 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.cubin.lineread import DEBUG_LINE, PTX_LINE, line_tables
+from orias.cubin.model import TOOL
 from orias.isa.decode import Decoded
-from orias.isa.operand import K_R, in_file, is_pred
-from orias.sim.checks.accesses import Access, Touched, accesses_of
+from orias.isa.operand import K_P, K_R, imm_value, in_file, is_pred, payload
+from orias.options import KEEPS_WARP_BARRIERS
+from orias.sim.checks.accesses import OBJECT, Access, Touched, accesses_of
 from orias.sim.checks.findings import Coordinates, Finding, Spot
 from orias.sim.checks.global_race import GlobalRaces
 from orias.sim.checks.global_race import Spot as Access_
-from orias.sim.checks.race_check import RaceCheck, barrier_numbers
+from orias.sim.checks.race_check import RaceCheck
+from orias.sim.checks.vector_clocks import Clocks, barrier_numbers
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import Fault
 from orias.sim.core.site import Getter, Site
-from orias.sim.core.state import Active, Machine
+from orias.sim.core.state import Active, Bytes, Machine
 from orias.sim.math.ops_int import I64
 from orias.sim.sass.exec_mem import GLOBAL, SHARED
 
@@ -36,51 +40,92 @@ class WrittenMemory(Protocol):
     def wrote(self, offset: Arr, size: int) -> None:
         """Bytes were written."""
 
-    def wrote_anything(self) -> None:
-        """All bytes may have been written."""
+
+_MEETS: Final = frozenset(("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "CREDUX", "NOP"))
+"""Instructions at which the threads of a warp meet; NOP is what ptxas leaves of a barrier where the warp is together."""
+_COMMITS: Final = ("LDGDEPBAR", "UTMACMDFLUSH")
 
 
 class _Step:
     """What the checks know of an instruction."""
 
-    def __init__(self, d: Decoded | None, address: int) -> None:
-        self.base = d.op.base if d is not None else ""
+    def __init__(self, d: Decoded | None, address: int, used: int) -> None:
+        """`used`: the bytes of a load that matter, one bit each."""
+        self._used: Final = used
+        self.base: Final = d.op.base if d is not None else ""
         self.accesses: list[Access] = []
-        self.whole = False
         self.number: Getter | None = None
         self.count: Getter | None = None
         self.packed = False
         self.waits = False
         self.mask: Getter | None = None
-        self.strong = d is not None and (d.op.has("STRONG") or d.op.has("MMIO"))
-        self.cluster = self.base.startswith("UCGABAR")
+        self.all = False
+        """A barrier of the whole warp."""
+        self.strong: Final = d is not None and (d.op.has("STRONG") or d.op.has("MMIO"))
+        self.cluster: Final = self.base.startswith("UCGABAR")
+        self.meets: Final = self.base in _MEETS
+        self.commits: Final = self.base in _COMMITS
+        self.fences: Final = d is not None and self.base == "FENCE" and d.op.has("ASYNC")
+        self.pending = -1
+        """Groups of copies that need not be done after a wait for them; -1: no wait."""
+        self.arrives: Access | None = None
+        """The barrier object that copies arrive at."""
+        self.phase = -1
+        """The predicate that says whether a phase of a barrier object is over."""
         if d is None:
             return
-        try:
-            found = accesses_of(d, address)
-            self.whole = found is None
-            self.accesses = found or []
-            site = Site(d.op, d.dst, d.src, address, False)
-            if self.base == "BAR":
-                operands = [o for o in d.src if not is_pred(o)]
-                self.number = site.i32(operands[0])
-                self.packed = len(operands) > 1 and operands[1] == operands[0] and in_file(operands[0], K_R)
-                self.count = site.i32(operands[1]) if len(operands) > 1 else None
-                self.waits = not d.op.has("ARV")
-            elif self.base == "WARPSYNC" and d.src and not d.op.has("ALL"):
-                self.mask = site.i32(d.src[0])
-        except (Fault, IndexError, AssertionError, StopIteration, KeyError):
-            # A form that the simulator does not know: running it is an error anyway.
-            self.whole = True
+        # A form that the simulator does not know has no accesses: running it is an error anyway.
+        with contextlib.suppress(Fault, IndexError, AssertionError, StopIteration, KeyError):
+            self._read(d, address)
+
+    def _read(self, d: Decoded, address: int) -> None:
+        site = Site(d.op, d.dst, d.src, address, False)
+        self.accesses = accesses_of(d, address)
+        if self.base == "BAR":
+            operands = [o for o in d.src if not is_pred(o)]
+            self.number = site.i32(operands[0])
+            self.packed = len(operands) > 1 and operands[1] == operands[0] and in_file(operands[0], K_R)
+            self.count = site.i32(operands[1]) if len(operands) > 1 else None
+            self.waits = not d.op.has("ARV")
+        elif self.base == "WARPSYNC":
+            self.all = d.op.has("ALL") or not d.src
+            self.mask = None if self.all else site.i32(d.src[0])
+        elif self.base == "DEPBAR":
+            self.pending = imm_value(d.src[1]) if len(d.src) > 1 and d.op.has("LE") else 0
+        elif self.base == "ARRIVES":
+            self.arrives = Access(site, SHARED, OBJECT, True, True)
+        elif self.base == "SYNCS" and d.op.has("PHASECHK"):
+            self.phase = payload(next(o for o in d.dst if in_file(o, K_P)))
+
+    def unused(self, size: int) -> Arr:
+        """Which bytes of a load nobody looks at: of three words ptxas may load four."""
+        out: Arr = np.equal(self._used >> np.arange(size) & 1, 0)
+        return out
+
+    def unwritten(self, memory: WrittenMemory, offset: Arr, size: int) -> Arr:
+        """Which loads read a byte of device memory that nobody wrote."""
+        looked_at = np.flatnonzero(~self.unused(size))
+        if len(looked_at) == size:
+            return memory.unwritten(offset, size)
+        places = offset[:, None] + looked_at
+        bad: Arr = np.any(memory.unwritten(places.reshape(-1), 1).reshape(places.shape), axis=1)
+        return bad
 
     @property
     def idle(self) -> bool:
         """True if no check looks at the instruction."""
-        return not (self.accesses or self.whole or self.number or self.mask or self.cluster)
+        return not (
+            self.accesses or self.number or self.mask or self.all or self.cluster or self.meets or self.commits or self.fences
+            or self.pending >= 0 or self.arrives
+        )  # fmt: skip
 
 
 class Checker:
-    """The checks of a launch: ``image.launch(..., timing=checker.start)``; the result is in ``findings``."""
+    """The checks of a launch: ``image.launch(..., timing=checker.start)``; the result is in ``findings``.
+
+    Races between threads of a warp are looked for where the code has all barriers of warps: that of ptxas, and ours with the
+    option ``keep_warp_barriers``.
+    """
 
     def __init__(self, image: Image, kernel: str, tools: Sequence[str], memory: WrittenMemory | None = None) -> None:
         self.image: Final = image
@@ -90,7 +135,11 @@ class Checker:
         self.findings: list[Finding] = []
         self._seen: dict[tuple[object, ...], Finding] = {}
         self._steps: dict[int, _Step] = {}
-        self.globals: Final = GlobalRaces(self._race) if "racecheck" in tools else None
+        start = next((at for at, place in image.code_places() if place == kernel), 0)
+        self._used: Final = {start + at: mask for at, mask in image.kernels[kernel].unused_load_bytes}
+        module = image.reader.module
+        self.lanes: Final = module.tool != TOOL or KEEPS_WARP_BARRIERS in module.options
+        self.globals: Final = GlobalRaces(self._race, self.lanes) if "racecheck" in tools else None
 
     def start(self, m: Machine) -> "_Batch":
         """The callbacks for a batch of blocks."""
@@ -100,7 +149,7 @@ class Checker:
         """What is known of an instruction."""
         found = self._steps.get(pc)
         if found is None:
-            found = self._steps[pc] = _Step(self.image.decoded(pc), pc << 4)
+            found = self._steps[pc] = _Step(self.image.decoded(pc), pc << 4, self._used.get(pc << 4, -1))
         return found
 
     def spot(self, m: Machine, pc: int, thread: int) -> Spot:
@@ -155,21 +204,33 @@ class _Batch:
         self.checker = checker
         self.m = m
         self.pc = 0
-        self.now: _Step | None = None
-        self.race = RaceCheck(m, self._race) if "racecheck" in checker.tools else None
+        self.clocks: Clocks | None = None
+        self.race: RaceCheck | None = None
+        if "racecheck" in checker.tools:
+            self.clocks = Clocks(m)
+            self.race = RaceCheck(self.clocks, checker.lanes, self._race)
+            if checker.globals is not None:
+                checker.globals.start(m, self.clocks)
         self.shared = np.zeros(len(m.shared.data), np.bool_) if "initcheck" in checker.tools else None
         """Bytes of shared memory that were written."""
-        all_races = checker.globals
-        self.first = 0 if all_races is None or self.race is None else all_races.start(m, self.race)
+        m.copy_watch = self
 
     def issue(self, pc: int, cur: Active) -> None:
         """Before the guard is read."""
-        if self.race is not None and self.race.any_waiting:
-            self.race.resume(cur)
+        if self.clocks is not None and self.clocks.any_waiting:
+            self.clocks.resume(cur)
         self.pc = pc
 
     def done(self, cur: Active, act: Active | None) -> None:
         """After the instruction."""
+        if act is None or self.clocks is None:
+            return
+        step = self.checker.step(self.pc)
+        if step.phase >= 0:
+            over = self.m.P[step.phase][act.sel]
+            if over.any():
+                for part in step.accesses[0].touched(self.m, act):
+                    self.clocks.passed(part.offset[over], part.threads[over])
 
     def read(self, act: Active) -> None:
         """Before threads run the instruction."""
@@ -179,77 +240,180 @@ class _Batch:
         if step.number is not None:
             self._barrier(step, act)
         if step.mask is not None:
-            self._mask(step, act)
-        if step.whole:
-            self._whole(step, act)
-        if step.cluster:
-            self._cluster(act)
-        for access in step.accesses:
-            try:
-                parts = access.touched(self.m, act)
-            except Fault:
-                return  # The instruction itself fails.
-            for part in parts:
-                if part.space == SHARED:
-                    self._shared(access, part, act)
-                elif part.space == GLOBAL:
-                    self._global(access, part, act, step.strong)
+            self._mask(step.mask, act)
+        if self.clocks is not None and self.race is not None:
+            self._order(step, act, self.clocks, self.race)
+        try:
+            found = [(access, part) for access in step.accesses for part in access.touched(self.m, act)]
+        except Fault:
+            return  # The instruction itself fails.
+        for access, part in found:
+            if part.space == SHARED:
+                self._shared(step, access, part, act)
+            elif part.space == GLOBAL:
+                self._global(step, access, part, act)
+
+    def _order(self, step: _Step, act: Active, clocks: Clocks, race: RaceCheck) -> None:
+        """What orders threads, warps and copies."""
+        if step.meets or step.all:
+            clocks.join(act.warps)
+        elif step.cluster:
+            clocks.cluster(act.warps, step.base.endswith("WAIT"))
+        elif step.fences:
+            clocks.fence(act.warps)
+        elif step.commits:
+            race.commit(act.warps, step.base != "LDGDEPBAR")
+        elif step.pending >= 0:
+            race.wait(act.warps, step.pending)
+        elif step.arrives is not None:
+            with contextlib.suppress(Fault):
+                for part in step.arrives.touched(self.m, act):
+                    race.arrive_after_copies(part.offset, part.threads)
+                    clocks.arrive(part.offset, part.threads)
 
     # -- memory
 
-    def _shared(self, access: Access, part: Touched, act: Active) -> None:
+    def _shared(self, step: _Step, access: Access, part: Touched, act: Active) -> None:
         written = self.shared
         if written is not None:
             at = part.offset[:, None] + np.arange(access.size)
             if access.reads:
-                bad = ~written[at].all(axis=1)
+                bad = ~(written[at] | step.unused(access.size)).all(axis=1)
                 if bad.any():
                     self._uninitialised("shared", access, part, int(np.argmax(bad)))
             if access.writes:
                 written[at] = True
-        if self.race is not None:
-            self.race.access(access, part, self.pc, access.bytes_of(self.m, act, part))
+        if self.race is None or self.clocks is None:
+            return
+        if self.m.cluster_size > 1:
+            self._ended(part)
+        if access.one:
+            self.clocks.join(part.threads >> 5)
+        if access.copies:
+            self.race.small_copy(part, access.size, self.pc)
+            return
+        self.race.access(access, part, self.pc, access.bytes_of(self.m, act, part))
+        if access.one:
+            self.clocks.join(part.threads >> 5)
+        if step.base == "SYNCS":
             if access.atomic:
-                self.race.atomic(part, access.size, True)
-            elif access.reads:
-                self.race.load(part)
+                self.clocks.arrive(part.offset, part.threads)
+        elif access.atomic:
+            self.clocks.atomic(part, access.size, True)
+        elif access.reads:
+            self.clocks.load(part)
 
-    def _global(self, access: Access, part: Touched, act: Active, strong: bool) -> None:
+    def _ended(self, part: Touched) -> None:
+        """Accesses to shared memory of blocks that have ended."""
+        m = self.m
+        block = part.offset // m.shared.stride
+        alive: Arr = np.any(m.alive.reshape(int(m.block_of[-1]) + 1, -1), axis=1)
+        bad = ~alive[block]
+        if bad.any():
+            i = int(np.argmax(bad))
+            pc, thread = self.pc, int(part.threads[i])
+            message = (
+                f"access to shared memory of block {int(block[i]) % m.cluster_size} of the cluster, which has ended"
+            )
+            self.checker.add(
+                "racecheck", "ended block", message, ("ended", pc), lambda: [self.checker.spot(m, pc, thread)]
+            )
+
+    def _global(self, step: _Step, access: Access, part: Touched, act: Active) -> None:
         memory = self.checker.memory
         if memory is not None:
             if access.reads:
-                bad = memory.unwritten(part.offset, access.size)
+                bad = step.unwritten(memory, part.offset, access.size)
                 if bad.any():
                     self._uninitialised("global", access, part, int(np.argmax(bad)))
             if access.writes:
                 memory.wrote(part.offset, access.size)
         races = self.checker.globals
-        if self.race is not None and races is not None:
+        if self.clocks is not None and races is not None:
             data = access.bytes_of(self.m, act, part)
-            races.access(self.m, self.race, self.first, access, part, self.pc, data, strong)
+            races.access(self.m, self.clocks, access, part, self.pc, data, step.strong)
 
-    def _whole(self, step: _Step, act: Active) -> None:
-        if self.race is not None and step.base == "SYNCS":
-            self.race.barrier_object(act.warps)
-            if self.m.cluster_size > 1:
-                self._cluster(act)
-        if self.shared is not None:
-            self.shared[:] = True
-        if self.checker.memory is not None and step.base != "SYNCS":
-            self.checker.memory.wrote_anything()
+    # -- copies
 
-    def _cluster(self, act: Active) -> None:
-        """A barrier of the cluster, or a barrier object that others of it may reach."""
-        races = self.checker.globals
-        if self.race is not None and races is not None:
-            self.race.barrier_object(act.warps)
-            races.cluster(self.first + np.unique(act.warps // self.race.per_block), self.m.cluster_size)
+    def copy(
+        self, thread: int, source: Bytes, goal: Bytes, signals: list[int], adds: bool, proxy: bool
+    ) -> Callable[[], None]:
+        """A thread starts a copy (:class:`orias.sim.core.state.CopyWatch`)."""
+        if adds:
+            self._reduced(thread, goal)
+        column = number = 0
+        clocks, race, races = self.clocks, self.race, self.checker.globals
+        if clocks is not None and race is not None and races is not None:
+            # A warp starts copies of its threads one after the other.
+            clocks.join(np.array([thread >> 5]))
+            column, number = clocks.issue(thread >> 5, signals[0] if signals else -1)
+            for part, writes in ((source, False), (goal, True)):
+                if not part.shared:
+                    races.bulk_copy(clocks, thread, self.pc, part.offset, writes, column, number, adds)
+            from_, to = (p.offset if p.shared else None for p in (source, goal))
+            race.bulk_copy(thread, self.pc, from_, to, (column, number), adds, proxy)
+
+        def end() -> None:
+            self._copied(source, goal)
+            if clocks is not None:
+                for signal in signals:
+                    clocks.complete(signal, column, number)
+
+        return end
+
+    def _reduced(self, thread: int, goal: Bytes) -> None:
+        """A reduction reads what it adds to."""
+        memory = self.checker.memory
+        bad = np.zeros(0, np.bool_)
+        if goal.shared and self.shared is not None:
+            bad = ~self.shared[goal.offset]
+        elif not goal.shared and memory is not None:
+            bad = memory.unwritten(goal.offset, 1)
+        if bad.any():
+            self._unwritten("shared" if goal.shared else "global", 1, int(goal.offset[int(np.argmax(bad))]), thread)
+
+    def signal(self, thread: int, objects: list[int]) -> None:
+        """Matrix operations arrive at barrier objects."""
+        if self.clocks is not None:
+            self.clocks.arrive(np.array(objects), np.full(len(objects), thread))
+
+    def store(self, thread: int, goal: Bytes) -> None:
+        """A thread stores bytes."""
+        self._copied(Bytes(False, np.zeros(0, I64)), goal)
+        if goal.shared and self.race is not None:
+            self.race.store(thread, self.pc, goal.offset)
+
+    def _copied(self, source: Bytes, goal: Bytes) -> None:
+        """Bytes that were copied are written where their source is."""
+        memory = self.checker.memory
+        if self.shared is None:
+            return
+        known = np.ones(len(goal.offset), np.bool_)
+        if len(source.offset):
+            there = np.ones(len(source.offset), np.bool_)
+            if source.shared:
+                there = self.shared[source.offset]
+            elif memory is not None:
+                there = ~memory.unwritten(source.offset, 1)
+            whole = there
+            if source.where is not None:
+                whole = np.ones(
+                    int(max(source.where.max(), 0 if goal.where is None else goal.where.max())) + 1, np.bool_
+                )
+                whole[source.where] = there
+            known = whole[goal.where] if goal.where is not None else whole[: len(goal.offset)]
+        if goal.shared:
+            self.shared[goal.offset[known]] = True
+        elif memory is not None:
+            memory.wrote(goal.offset[known], 1)
 
     def _uninitialised(self, space: str, access: Access, part: Touched, i: int) -> None:
-        pc, thread = self.pc, int(part.threads[i])
-        offset = int(part.offset[i])
+        self._unwritten(space, access.size, int(part.offset[i]), int(part.threads[i]))
+
+    def _unwritten(self, space: str, size: int, offset: int, thread: int) -> None:
+        pc = self.pc
         address = offset + self.m.arena.base if space == "global" else offset % self.m.shared.stride
-        message = f"read of {access.size} bytes of {space} memory at 0x{address:x} that nobody wrote"
+        message = f"read of {size} bytes of {space} memory at 0x{address:x} that nobody wrote"
         self.checker.add(
             "initcheck", "uninitialised", message, ("init", space, pc), lambda: [self.checker.spot(self.m, pc, thread)]
         )
@@ -269,9 +433,9 @@ class _Batch:
     def _barrier(self, step: _Step, act: Active) -> None:
         assert step.number is not None
         number = step.number(self.m, act)
-        if self.race is not None:
+        if self.clocks is not None:
             warps, numbers = barrier_numbers(number, act)
-            self.race.barrier(warps, numbers, step.waits)
+            self.clocks.barrier(warps, numbers, step.waits)
         if "synccheck" not in self.checker.tools or step.count is None:
             return
         count = np.broadcast_to(step.count(self.m, act), (act.n,)).astype(I64)
@@ -282,11 +446,12 @@ class _Batch:
             message = f"barrier of {int(count[i])} threads, which is no multiple of the warp size"
             self._sync("count", message, int(act.index[i]))
 
-    def _mask(self, step: _Step, act: Active) -> None:
+    def _mask(self, getter: Getter, act: Active) -> None:
+        mask = np.broadcast_to(getter(self.m, act), (act.n,)).astype(np.uint32)
+        if self.clocks is not None:
+            self.clocks.meet(act, mask)
         if "synccheck" not in self.checker.tools:
             return
-        assert step.mask is not None
-        mask = np.broadcast_to(step.mask(self.m, act), (act.n,)).astype(np.uint32)
         bad = (mask >> (act.index & 31).astype(np.uint32) & 1) == 0
         if bad.any():
             i = int(np.argmax(bad))

@@ -1,10 +1,11 @@
 """Races in global memory by happens-before, within and between the blocks of a launch.
 
-Each byte remembers its last write and two last reads, as in shared memory (``race_check.py``).  Within a block the vector
-clocks of its warps order accesses.  Between blocks, time is counted in epochs: a block begins one whenever it accesses an
-address by an atomic or a strong access (volatile, relaxed, release), and who accesses that address later so is ordered
-after all that the block did before.  Blocks that never meet like this are never ordered.  A plain read of what atomics and
-strong stores write is no race.  Missing fences are not found, and what bulk copies access is not followed.
+Each byte remembers its last write and two last reads, as in shared memory (``race_check.py``).  Within a cluster the vector
+clocks of its warps order accesses (:mod:`orias.sim.checks.vector_clocks`); those of bulk and tensor copies have columns there.
+Between clusters, time is counted in epochs: a block begins one whenever it accesses an address by an atomic or a strong access
+(volatile, relaxed, release), and who accesses that address later so is ordered after all that the block did before.  Blocks
+that never meet like this are never ordered.  A plain read of what atomics and strong stores write is no race.  Missing fences
+are not found.  Threads of a warp are ordered once any of its threads have met.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.sim.checks.accesses import Access, Touched
-from orias.sim.checks.race_check import RaceCheck
+from orias.sim.checks.vector_clocks import Clocks
 from orias.sim.core.state import Machine
 
 Arr = npt.NDArray[Any]
@@ -31,14 +32,16 @@ _MOST_EVENTS: Final = 4_000_000
 _MOST_MEETINGS: Final = 5_000_000
 """Pairs of blocks that are looked at where blocks meet; nothing is checked after them."""
 _FIRST_EVENTS: Final = 1024
+_FIELDS: Final = 7
 _WRITE, _READ, _SECOND_READ = range(3)
 
 
 class GlobalRaces:
     """The accesses of a launch to global memory."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, lanes: bool) -> None:
         self.report: Final = report
+        self.lanes: Final = lanes
         self._slots: Final[dict[int, int]] = {}
         """Page -> its place in the arrays over bytes."""
         self._event = np.full((3, 0), -1, np.int32)
@@ -46,8 +49,9 @@ class GlobalRaces:
         self._lane = np.zeros((3, 0), np.uint8)
         self._strong = np.zeros(0, np.bool_)
         """Whether the last write of each byte was an atomic or strong one."""
-        self._events: Arr = np.zeros((5, _FIRST_EVENTS), np.int32)
-        """Of each event: block (number in the launch), warp in the block, clock of the warp, epoch of the block, instruction."""
+        self._events: Arr = np.zeros((_FIELDS, _FIRST_EVENTS), np.int32)
+        """Of each event: block (number in the launch), column in its cluster, clock there, epoch of the block, instruction, warp of
+        the block, how often threads of the warp had met."""
         self._count = 0
         self._meetings = 0
         self._epoch: Final[dict[int, int]] = {}
@@ -58,17 +62,18 @@ class GlobalRaces:
         self._blocks: Final[list[tuple[int, int, int]]] = []
         """Coordinates of all blocks so far."""
         self._size: tuple[int, int] = (1, 1)
+        self._first = 0
+        """Number of the first block of the batch that runs."""
 
-    def start(self, m: Machine, race: RaceCheck) -> int:
-        """Enters the blocks of a batch; returns the number of the first."""
-        first = len(self._blocks)
-        threads = race.per_block * 32
-        for b in range(race.blocks):
+    def start(self, m: Machine, clocks: Clocks) -> None:
+        """Enters the blocks of a batch."""
+        self._first = len(self._blocks)
+        threads = clocks.per_block * 32
+        for b in range(clocks.blocks):
             x, y, z = (int(m.special[f"SR_CTAID.{axis}"][b * threads]) for axis in "XYZ")
             self._blocks.append((x, y, z))
         tid = [m.special[f"SR_TID.{axis}"][:threads] for axis in "XY"]
         self._size = int(tid[0].max()) + 1, int(tid[1].max()) + 1
-        return first
 
     def _place(self, at: Arr) -> Arr:
         """Indices of bytes in the arrays; -1 for those that are not followed."""
@@ -93,14 +98,18 @@ class GlobalRaces:
             self._lane = np.concatenate((self._lane, np.zeros((3, more), np.uint8)), axis=1)
             self._strong = np.concatenate((self._strong, np.zeros(more, np.bool_)))
 
-    def _enter(self, block: Arr, warp: Arr, clock: Arr, pc: int) -> int:
-        """Remembers an instruction of some warps; returns the number of the first event."""
-        first, n = self._count, len(block)
+    def _enter(self, clocks: Clocks, warps: Arr, pc: int, column: int = -1, number: int = 0) -> int:
+        """Remembers an instruction of some warps, or a copy of one; returns the number of the first event."""
+        first, n = self._count, len(warps)
         if first + n > self._events.shape[1]:
             more = max(n, self._events.shape[1])
-            self._events = np.concatenate((self._events, np.zeros((5, more), np.int32)), axis=1)
+            self._events = np.concatenate((self._events, np.zeros((_FIELDS, more), np.int32)), axis=1)
+        block = self._first + warps // clocks.per_block
         epoch = [self._epoch.get(b, 0) for b in block.tolist()]
-        self._events[:, first : first + n] = block, warp, clock, epoch, np.full(n, pc)
+        own = clocks.own[warps]
+        columns, clock = (own, clocks.row[warps, own]) if column < 0 else (np.full(n, column), np.full(n, number))
+        fields = block, columns, clock, epoch, np.full(n, pc), warps % clocks.per_block, clocks.joined[warps]
+        self._events[:, first : first + n] = fields
         self._count += n
         return first
 
@@ -126,32 +135,28 @@ class GlobalRaces:
 
     # -- accesses
 
+    @property
+    def _full(self) -> bool:
+        return self._count > _MOST_EVENTS or self._meetings > _MOST_MEETINGS
+
     def access(
-        self,
-        m: Machine,
-        race: RaceCheck,
-        first: int,
-        access: Access,
-        part: Touched,
-        pc: int,
-        data: Arr | None,
-        strong: bool,
+        self, m: Machine, clocks: Clocks, access: Access, part: Touched, pc: int, data: Arr | None, strong: bool
     ) -> None:
-        """Checks accesses, and remembers them; `first`: number of the batch's first block; `strong`: or an atomic."""
-        if self._count > _MOST_EVENTS or self._meetings > _MOST_MEETINGS:
+        """Checks accesses, and remembers them; `strong`: or an atomic."""
+        if self._full:
             return
         threads = part.threads
-        block = first + threads // (race.per_block * 32)
+        block = self._first + threads // (clocks.per_block * 32)
         synchronises = strong or access.atomic
         warps, of = np.unique(threads >> 5, return_inverse=True)
-        own = warps % race.per_block
-        events = self._enter(first + warps // race.per_block, own, race.clock[warps, own], pc) + of
+        events = self._enter(clocks, warps, pc) + of
+        clocks.dirty[warps] = True
         if synchronises:
             self._meet(part.offset, block, access.reads, access.writes)
         elif access.reads:
             part_of_wait = self._wait(part, block)
             if part_of_wait is not None:
-                race.atomic(part_of_wait, access.size, False)
+                clocks.atomic(part_of_wait, access.size, False)
         size = access.size
         offset = (part.offset[:, None] + np.arange(size)).reshape(-1)
         at = self._place(offset)
@@ -162,24 +167,47 @@ class GlobalRaces:
         if not keep.all():
             at, thread, event, offset, quiet = at[keep], thread[keep], event[keep], offset[keep], quiet[keep]
             new = None if new is None else new[keep]
-        check = _Check(self, race, pc, at, offset, thread, event)
+        check = _Check(self, clocks, at, offset, thread, event)
         writes = access.writes
         bad = check.unordered(_WRITE)
         bad &= ~(self._strong[at] & (synchronises or not writes))
         check.report("write after write" if writes else "read after write", _WRITE, bad & ~quiet)
         if synchronises:
-            race.atomic(part, size, False)
+            clocks.atomic(part, size, False)
         if not writes:
             if not synchronises:
                 self._remember_reads(check)
             return
         if not synchronises:
-            for which in (_READ, _SECOND_READ):
-                check.report("write after read", which, check.unordered(which) & ~quiet)
+            self._against_reads(check, quiet)
             check.together(new)
             self._event[_READ, at] = self._event[_SECOND_READ, at] = -1
         check.put(_WRITE, np.ones(len(at), np.bool_))
         self._strong[at] = synchronises
+
+    def _against_reads(self, check: "_Check", quiet: Arr) -> None:
+        for which in (_READ, _SECOND_READ):
+            check.report("write after read", which, check.unordered(which) & ~quiet)
+
+    def bulk_copy(
+        self, clocks: Clocks, thread: int, pc: int, offset: Arr, writes: bool, column: int, number: int, adds: bool
+    ) -> None:
+        """A thread starts a copy that reads or writes bytes; `adds`: a reduction."""
+        if self._full or not len(offset):
+            return
+        event = self._enter(clocks, np.array([thread >> 5]), pc, column, number)
+        at = self._place(offset)
+        at, offset = at[at >= 0], offset[at >= 0]
+        check = _Check(self, clocks, at, offset, np.full(len(at), thread), np.full(len(at), event))
+        bad = check.unordered(_WRITE) & ~(self._strong[at] & (adds or not writes))
+        check.report("write after write" if writes else "read after write", _WRITE, bad)
+        if not writes:
+            self._remember_reads(check)
+            return
+        self._against_reads(check, np.zeros(len(at), np.bool_))
+        self._event[_READ, at] = self._event[_SECOND_READ, at] = -1
+        check.put(_WRITE, np.ones(len(at), np.bool_))
+        self._strong[at] = adds
 
     def _wait(self, part: Touched, block: Arr) -> Touched | None:
         """A plain read of what an atomic or a strong store wrote counts as a wait for it: returns the part that is one."""
@@ -188,10 +216,6 @@ class GlobalRaces:
             return None
         self._meet(part.offset[known], block[known], True, False)
         return Touched(part.space, part.offset[known], part.threads[known], None)
-
-    def cluster(self, block: Arr, size: int) -> None:
-        """Blocks (numbers in the launch) come to a barrier of their clusters of `size` blocks."""
-        self._meet(-1 - block // size, block, True, True)
 
     def _remember_reads(self, check: "_Check") -> None:
         old = self._event[_READ, check.at]
@@ -205,12 +229,9 @@ class GlobalRaces:
 class _Check:
     """The bytes that threads access by one instruction: places in the arrays, offsets in memory, threads, events."""
 
-    def __init__(
-        self, all_: GlobalRaces, race: RaceCheck, pc: int, at: Arr, offset: Arr, thread: Arr, event: Arr
-    ) -> None:
+    def __init__(self, all_: GlobalRaces, clocks: Clocks, at: Arr, offset: Arr, thread: Arr, event: Arr) -> None:
         self.all = all_
-        self.race = race
-        self.pc = pc
+        self.clocks = clocks
         self.at = at
         self.offset = offset
         self.thread = thread
@@ -223,22 +244,26 @@ class _Check:
         return out
 
     def unordered(self, which: int) -> Arr:
-        """Which bytes have an earlier access of this kind by another warp that nothing orders before this one."""
+        """Which bytes have an earlier access of this kind that nothing orders before this one."""
         old = self.all._event[which, self.at]
-        bad: Arr = (old >= 0) & ~self.same(old)
+        bad: Arr = old >= 0
         i = np.flatnonzero(bad)
         if not len(i):
             return bad
-        now, then = self.all._events[:, self.event[i]], self.all._events[:, old[i]]
-        near = now[0] == then[0]
-        inside = i[near]
-        if len(inside):
-            clock = self.race.clock[self.thread[inside] >> 5, then[1, near]]
-            bad[inside] = clock < then[2, near]
-        pairs, of = np.unique(np.stack((now[0, ~near], then[0, ~near]), axis=1), axis=0, return_inverse=True)
+        c, events, warp = self.clocks, self.all._events, self.thread[i] >> 5
+        then = events[:, old[i]]
+        cluster = c.group // c.per_block
+        now = self.all._first + warp // c.per_block
+        mine = (now == then[0]) & (c.own[warp] == then[1])
+        before = self.all._lane[which, self.at[i]] != self.thread[i] & 31
+        bad[i[mine]] = (self.all.lanes & before & (then[6] >= c.joined[warp]))[mine]
+        near = ~mine & (now // cluster == then[0] // cluster)
+        bad[i[near]] = c.row[warp[near], then[1, near]] < then[2, near]
+        far = ~mine & ~near
+        pairs, of = np.unique(np.stack((now[far], then[0, far]), axis=1), axis=0, return_inverse=True)
         reached = [self.all._after.get(b, {}).get(other, 0) for b, other in pairs.tolist()]
         if reached:
-            bad[i[~near]] = np.array(reached)[of.reshape(-1)] <= then[3, ~near]
+            bad[i[far]] = np.array(reached)[of.reshape(-1)] <= then[3, far]
         return bad
 
     def report(self, kind: str, which: int, bad: Arr) -> None:
@@ -254,14 +279,14 @@ class _Check:
             )
 
     def _spot(self, event: int, lane: int) -> Spot:
-        block, warp, _, _, pc = (int(v) for v in self.all._events[:, event])
+        block, _, _, _, pc, warp, _ = (int(v) for v in self.all._events[:, event])
         (x, y), i = self.all._size, 32 * warp + lane
         return pc, self.all._blocks[block], (i % x, i // x % y, i // (x * y))
 
     def together(self, new: Arr | None) -> None:
-        """Different values that several warps store to a byte by one instruction."""
+        """Different values that several threads store to a byte by one instruction."""
         order = np.argsort(self.at, kind="stable")
-        a, e = self.at[order], self.event[order]
+        a, e = self.at[order], (self.thread if self.all.lanes else self.event)[order]
         clash = (a[1:] == a[:-1]) & (e[1:] != e[:-1])
         if new is not None:
             v = new[order]

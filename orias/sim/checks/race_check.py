@@ -1,9 +1,9 @@
-"""Races in shared memory by happens-before, with vector clocks of warps (Flanagan and Freund, FastTrack, PLDI 2009).
+"""Races in shared memory by happens-before (the clocks are those of :mod:`orias.sim.checks.vector_clocks`).
 
-Each byte remembers its last write and two last reads that nothing orders.  Clocks pass from warp to warp through block
-barriers, barrier objects in shared memory, atomics, and plain reads of what an atomic wrote.  Threads of one warp are
-taken as ordered; a store of the value that is there already is no race; bulk copies and shared memory of other blocks are
-not followed.
+Each byte remembers its last write and two last reads that nothing orders.  A copy accesses memory from its issue until a
+wait for it: the bytes of ``cp.async`` belong to the copying thread once its warp has waited for them, those of bulk and tensor
+copies to a column of their own, which waits pass on.  Bulk and tensor copies use another proxy: what they read or overwrite
+needs a proxy fence after an ordinary store.  A store of the value that is there already is no race.
 """
 
 from collections.abc import Callable
@@ -13,191 +13,258 @@ import numpy as np
 import numpy.typing as npt
 
 from orias.sim.checks.accesses import Access, Touched
-from orias.sim.core.state import Active, Machine
-from orias.sim.math.ops_int import I64
+from orias.sim.checks.vector_clocks import Clocks
+from orias.sim.core.state import Machine
 
 Arr = npt.NDArray[Any]
 Report = Callable[[str, int, int, int, int, int], None]
 """Kind, byte in shared memory, instruction (number) and thread of the earlier access, of the later access."""
-_BARRIERS: Final = 16
-_OBJECTS: Final = _BARRIERS
-"""Number of the clock of all barrier objects of a block, after those of its barriers."""
+_MOST_OPEN: Final = 256
+"""Copies without a group that are remembered where barrier objects wait for them."""
+MISSING_FENCE: Final = "no proxy fence between store and copy"
 
 
 class _Trace:
-    """For each byte of shared memory: warp (in its block), clock, instruction and thread of an access; warp -1 for none."""
+    """For each byte of shared memory: column (-1 for none), clock, thread, its own clock, and instruction of an access."""
 
     def __init__(self, size: int) -> None:
-        self.warp = np.full(size, -1, np.int16)
+        self.column = np.full(size, -1, np.int16)
         self.clock = np.zeros(size, np.int32)
         self.pc = np.zeros(size, np.int32)
         self.thread = np.zeros(size, np.int32)
+        self.lane_clock = np.zeros(size, np.int32)
 
-    def put(self, at: Arr, warp: Arr, clock: Arr, pc: int, thread: Arr) -> None:
-        self.warp[at] = warp
+    def put(self, at: Arr, who: "_Who", keep: Arr | None = None) -> None:
+        column, clock, thread, lane_clock = who.column, who.clock, who.thread, who.lane_clock
+        if keep is not None:
+            at, column, clock, thread, lane_clock = at[keep], column[keep], clock[keep], thread[keep], lane_clock[keep]
+        self.column[at] = column
         self.clock[at] = clock
-        self.pc[at] = pc
+        self.pc[at] = who.pc
         self.thread[at] = thread
+        self.lane_clock[at] = lane_clock
 
-    def clear(self, at: Arr) -> None:
-        self.warp[at] = -1
+
+class _Who:
+    """Who accesses bytes: threads (one for each byte), column and clock in it, the threads' own clocks, the instruction."""
+
+    def __init__(self, clocks: Clocks, thread: Arr, pc: int, column: int = -1, number: int = 0) -> None:
+        self.thread = thread
+        self.warp = thread >> 5
+        self.pc = pc
+        self.mine = clocks.own[self.warp]
+        if column < 0:
+            self.column: Arr = self.mine
+            self.clock: Arr = clocks.row[self.warp, self.mine]
+        else:
+            self.column = np.full(len(thread), column)
+            self.clock = np.full(len(thread), number)
+        self.lane_clock: Arr = clocks.lane[self.warp, thread & 31, thread & 31]
 
 
 class RaceCheck:
-    """The clocks and traces of a batch of blocks."""
+    """The traces of a batch of blocks.  `lanes`: threads of a warp are ordered by barriers only, as PTX has it."""
 
-    def __init__(self, m: Machine, report: Report) -> None:
-        self.m: Final = m
+    def __init__(self, clocks: Clocks, lanes: bool, report: Report) -> None:
+        self.clocks: Final = clocks
+        self.lanes: Final = lanes
         self.report: Final = report
-        self.blocks: Final = int(m.block_of[-1]) + 1
-        self.per_block: Final = m.warps // self.blocks
-        size = self.blocks * m.shared.stride
+        m: Machine = clocks.m
+        self.m: Final = m
+        size = clocks.blocks * m.shared.stride
         self.written = _Trace(size)
+        self.made = _Trace(size)
+        """Where barrier objects are made: what others do with them is ordered by something else than the object."""
         self.write_atomic = np.zeros(size, np.bool_)
         self.read = (_Trace(size), _Trace(size))
-        self.clock = np.zeros((m.warps, self.per_block), np.int32)
-        self.own = np.arange(m.warps) % self.per_block
-        self.clock[np.arange(m.warps), self.own] = 1
-        self.shared_clocks = np.zeros((self.blocks, _BARRIERS + 1, self.per_block), np.int32)
-        self.atomics: dict[int, Arr] = {}
-        """Clocks of addresses that atomics access; of global memory below zero."""
-        self.object_at = np.full(size, -1, np.int32)
-        """For each byte of shared memory, the first byte of what atomics accessed there; -1 for none."""
-        self.waiting = np.full(m.warps, -1, np.int8)
-        """The barrier that a warp takes the clock of when it goes on."""
-        self.any_waiting = False
-
-    # -- synchronisation
-
-    def resume(self, cur: Active) -> None:
-        """Lets warps that go on after a barrier take its clock."""
-        warps = cur.warps[self.waiting[cur.warps] >= 0]
-        if len(warps):
-            from_ = self.shared_clocks[warps // self.per_block, self.waiting[warps]]
-            self.clock[warps] = np.maximum(self.clock[warps], from_)
-            self.waiting[warps] = -1
-            self.any_waiting = bool((self.waiting >= 0).any())
-
-    def _release(self, warps: Arr, number: Arr) -> None:
-        np.maximum.at(self.shared_clocks, (warps // self.per_block, number), self.clock[warps])
-        self.clock[warps, self.own[warps]] += 1
-
-    def barrier(self, warps: Arr, number: Arr, waits: bool) -> None:
-        """Warps arrive at barriers of their blocks; with `waits`, they take the clock when they go on."""
-        self._release(warps, number)
-        if waits:
-            self.waiting[warps] = number
-            self.any_waiting = True
-
-    def barrier_object(self, warps: Arr) -> None:
-        """Warps arrive at a barrier object, or test one."""
-        number = np.full(len(warps), _OBJECTS)
-        np.maximum.at(self.shared_clocks, (warps // self.per_block, number), self.clock[warps])
-        self.clock[warps] = np.maximum(self.clock[warps], self.shared_clocks[warps // self.per_block, _OBJECTS])
-        self.clock[warps, self.own[warps]] += 1
-
-    def atomic(self, part: Touched, size: int, is_shared: bool) -> None:
-        """Threads synchronise through the addresses of atomics, which warps access one after the other."""
-        pairs = np.unique(np.stack([part.offset, part.threads >> 5], axis=1), axis=0)
-        for address, warp in pairs.tolist():
-            # An address of global memory orders the warps of each block.
-            key = address if is_shared else -1 - (address * self.blocks + warp // self.per_block)
-            known = self.atomics.get(key)
-            if known is not None:
-                np.maximum(self.clock[warp], known, out=self.clock[warp])
-            self.atomics[key] = self.clock[warp].copy()
-            self.clock[warp, self.own[warp]] += 1
-        if is_shared:
-            self.object_at[part.offset[:, None] + np.arange(size)] = part.offset[:, None]
-
-    def load(self, part: Touched) -> None:
-        """Threads that read what atomics write take the clock of its address."""
-        objects = self.object_at[part.offset]
-        which = objects >= 0
-        if which.any():
-            pairs = np.unique(np.stack([objects[which], part.threads[which] >> 5], axis=1), axis=0)
-            for address, warp in pairs.tolist():
-                np.maximum(self.clock[warp], self.atomics[address], out=self.clock[warp])
+        self._open: dict[int, list[tuple[int, Arr]]] = {}
+        """Warp -> its copies (number, bytes; none for bulk copies) that are in no group."""
+        self._groups: dict[tuple[int, bool], list[list[tuple[int, Arr]]]] = {}
+        """Warp and kind (bulk or not) -> groups of copies that nobody waited for."""
 
     # -- accesses
 
     def access(self, access: Access, part: Touched, pc: int, data: Arr | None) -> None:
-        """Checks accesses of shared memory, and remembers them."""
+        """Checks accesses of shared memory by threads, and remembers them."""
         size = access.size
         at = (part.offset[:, None] + np.arange(size)).reshape(-1)
-        thread = np.repeat(part.threads, size)
-        warp = thread >> 5
-        if self.m.cluster_size > 1:
-            mine = at // self.m.shared.stride == warp // self.per_block
-            if not mine.all():
-                at, thread, warp, data = at[mine], thread[mine], warp[mine], None
-        local = self.own[warp].astype(np.int16)
-        now = self.clock[warp, local]
+        who = _Who(self.clocks, np.repeat(part.threads, size), pc)
+        self.clocks.dirty[who.warp] = True
         new = None if data is None else data.reshape(-1)
         silent = np.zeros(len(at), np.bool_) if new is None else self.m.shared.data[at] == new
-        self._against(self.written, "write", access, at, thread, warp, local, pc, silent)
+        self._against(self.written, "write", access.writes, access.atomic, at, who, silent)
+        if access.one:
+            self.made.put(at, who)
+        elif access.atomic or access.polls:
+            self._against(self.made, "write", True, False, at, who, None)
         if access.writes:
             for trace in self.read:
-                self._against(trace, "read", access, at, thread, warp, local, pc, silent)
+                self._against(trace, "read", True, access.atomic, at, who, silent)
             if not access.atomic:
-                self._together(at, thread, warp, pc, new)
-            self.written.put(at, local, now, pc, thread)
-            self.write_atomic[at] = access.atomic
-            for trace in self.read:
-                trace.clear(at)
-            return
+                self._together(at, who, new)
+            self._write(at, who, access.atomic)
+        elif not access.polls:
+            self._remember_read(at, who)
+
+    def store(self, thread: int, pc: int, at: Arr) -> None:
+        """A thread stores bytes."""
+        who = _Who(self.clocks, np.full(len(at), thread), pc)
+        self.clocks.dirty[who.warp] = True
+        for trace, what in ((self.written, "write"), (self.read[0], "read"), (self.read[1], "read")):
+            self._against(trace, what, True, False, at, who, None)
+        self._write(at, who, False)
+
+    def _write(self, at: Arr, who: _Who, atomic: bool) -> None:
+        self.written.put(at, who)
+        self.write_atomic[at] = atomic
+        for trace in self.read:
+            trace.column[at] = -1
+
+    def _remember_read(self, at: Arr, who: _Who) -> None:
         first, second = self.read
-        old = first.warp[at]
-        ordered = (old < 0) | (old == local) | (self.clock[warp, old] >= first.clock[at])
-        for trace, where in ((first, ordered), (second, ~ordered)):
-            trace.put(at[where], local[where], now[where], pc, thread[where])
+        old = first.column[at]
+        ordered = (old < 0) | (old == who.column) | (self.clocks.row[who.warp, old] >= first.clock[at])
+        first.put(at, who, ordered)
+        second.put(at, who, ~ordered)
         # Of several warps that read a byte at once, one is in the first trace: another goes to the second.
-        other = first.warp[at] != local
-        second.put(at[other], local[other], now[other], pc, thread[other])
+        second.put(at, who, first.column[at] != who.column)
+
+    def _unordered(self, trace: _Trace, at: Arr, who: _Who) -> Arr:
+        """Which bytes have an access that nothing orders before one by the threads of `who`."""
+        old = trace.column[at]
+        mine = old == who.mine
+        bad: Arr = (old >= 0) & ~mine & (self.clocks.row[who.warp, old] < trace.clock[at])
+        if self.lanes and mine.any():
+            before = trace.thread[at]
+            known = self.clocks.lane[who.warp, who.thread & 31, before & 31]
+            bad |= mine & (before != who.thread) & (known < trace.lane_clock[at])
+        return bad
 
     def _against(
-        self,
-        trace: _Trace,
-        what: str,
-        access: Access,
-        at: Arr,
-        thread: Arr,
-        warp: Arr,
-        local: Arr,
-        pc: int,
-        silent: Arr,
+        self, trace: _Trace, what: str, writes: bool, atomic: bool, at: Arr, who: _Who, silent: Arr | None
     ) -> None:
-        old = trace.warp[at]
-        bad = (old >= 0) & (old != local)
-        if not bad.any():
-            return
-        bad &= self.clock[warp, old] < trace.clock[at]
-        if what == "write" and (access.atomic or not access.writes):
+        bad = self._unordered(trace, at, who)
+        if what == "write" and (atomic or not writes):
             # A plain read of what an atomic wrote is how programs wait (a flag, a barrier object before sm_90).
             bad &= ~self.write_atomic[at]
-        if access.writes:
+        if writes and silent is not None:
             bad &= ~silent
         if bad.any():
-            i = int(np.argmax(bad))
-            kind = f"{'write' if access.writes else 'read'} after {what}"
-            place = int(at[i])
-            self.report(kind, place, int(trace.pc[place]), int(trace.thread[place]), pc, int(thread[i]))
+            self._tell(f"{'write' if writes else 'read'} after {what}", trace, at, who, int(np.argmax(bad)))
 
-    def _together(self, at: Arr, thread: Arr, warp: Arr, pc: int, new: Arr | None) -> None:
-        """Different values that several warps store to a byte by one instruction."""
+    def _tell(self, kind: str, trace: _Trace, at: Arr, who: _Who, i: int) -> None:
+        place = int(at[i])
+        self.report(kind, place, int(trace.pc[place]), int(trace.thread[place]), who.pc, int(who.thread[i]))
+
+    def _together(self, at: Arr, who: _Who, new: Arr | None) -> None:
+        """Different values that several threads store to a byte by one instruction."""
         order = np.argsort(at, kind="stable")
-        a, w = at[order], warp[order]
-        clash = (a[1:] == a[:-1]) & (w[1:] != w[:-1])
+        a, t = at[order], (who.thread if self.lanes else who.warp)[order]
+        clash = (a[1:] == a[:-1]) & (t[1:] != t[:-1])
         if new is not None:
             v = new[order]
             clash &= v[1:] != v[:-1]
         if clash.any():
             i = int(np.argmax(clash))
             first, second = order[i], order[i + 1]
-            self.report("write after write", int(at[first]), pc, int(thread[first]), pc, int(thread[second]))
+            self.report(
+                "write after write", int(at[first]), who.pc, int(who.thread[first]), who.pc, int(who.thread[second])
+            )
 
+    # -- copies
 
-def barrier_numbers(values: Arr, a: Active) -> tuple[Arr, Arr]:
-    """The warps that arrive and the number of the barrier of each, from a value per thread."""
-    first = np.flatnonzero(np.diff(a.warp_of, prepend=-1))
-    return a.warps, np.broadcast_to(values, (a.n,))[first].astype(I64) & 15
+    def small_copy(self, part: Touched, size: int, pc: int) -> None:
+        """Threads start copies to shared memory (``cp.async``)."""
+        for warp in np.unique(part.threads >> 5).tolist():
+            which = part.threads >> 5 == warp
+            column, number = self.clocks.issue(warp, -1)
+            at = (part.offset[which][:, None] + np.arange(size)).reshape(-1)
+            who = _Who(self.clocks, np.repeat(part.threads[which], size), pc, column, number)
+            self.clocks.dirty[warp] = True
+            for trace, what in ((self.written, "write"), (self.read[0], "read"), (self.read[1], "read")):
+                self._against(trace, what, True, False, at, who, None)
+            self._write(at, who, False)
+            self._open.setdefault(warp, []).append((number, at))
+
+    def bulk_copy(
+        self,
+        thread: int,
+        pc: int,
+        reads: Arr | None,
+        writes: Arr | None,
+        name: tuple[int, int],
+        adds: bool,
+        proxy: bool,
+    ) -> None:
+        """A thread starts a copy (column and number: `name`) that reads or writes bytes of shared memory.
+
+        `adds`: a reduction; `proxy`: it uses the proxy of asynchronous copies.
+        """
+        column, number = name
+        for at, is_write in ((reads, False), (writes, True)):
+            if at is None or not len(at):
+                continue
+            who = _Who(self.clocks, np.full(len(at), thread), pc, column, number)
+            self._against(self.written, "write", is_write, adds, at, who, None)
+            if is_write:
+                for trace in self.read:
+                    self._against(trace, "read", True, adds, at, who, None)
+            if proxy:
+                self._fenced(at, who)
+            if is_write:
+                self._write(at, who, adds)
+            else:
+                self._remember_read(at, who)
+        if column < 2 * self.clocks.group:
+            self._open.setdefault(thread >> 5, []).append((number, np.zeros(0, np.int64)))
+
+    def _fenced(self, at: Arr, who: _Who) -> None:
+        """Ordinary stores before a copy need a proxy fence."""
+        old, clock = self.written.column[at], self.written.clock[at]
+        c = self.clocks
+        bad = (old >= 0) & (old < c.group) & (c.row[who.warp, old] >= clock)
+        bad &= c.row[who.warp, c.width + old] < clock
+        if bad.any():
+            self._tell(MISSING_FENCE, self.written, at, who, int(np.argmax(bad)))
+
+    def commit(self, warps: Arr, bulk: bool) -> None:
+        """The copies of some warps that are in no group become one."""
+        for warp in warps.tolist():
+            mine = [x for x in self._open.get(warp, []) if bool(len(x[1])) != bulk]
+            self._open[warp] = [x for x in self._open.get(warp, []) if bool(len(x[1])) == bulk]
+            self._groups.setdefault((warp, bulk), []).append(mine)
+
+    def wait(self, warps: Arr, pending: int) -> None:
+        """Warps wait until at most `pending` groups of each kind are not done."""
+        for warp in warps.tolist():
+            for bulk in (False, True):
+                groups = self._groups.get((warp, bulk), [])
+                done, self._groups[warp, bulk] = (
+                    groups[: len(groups) - pending],
+                    groups[max(len(groups) - pending, 0) :],
+                )
+                for number, at in (copy for g in done for copy in g):
+                    self._own(warp, number, at)
+
+    def _own(self, warp: int, number: int, at: Arr) -> None:
+        """A warp has waited for a copy: the bytes are as if its threads had stored them now."""
+        c, w = self.clocks, self.written
+        if not len(at):
+            c.waited(warp, number)
+            return
+        at = at[(w.column[at] == c.group + c.own[warp]) & (w.clock[at] == number)]
+        w.column[at] = c.own[warp]
+        w.clock[at] = c.row[warp, c.own[warp]]
+        lanes = w.thread[at] & 31
+        w.lane_clock[at] = c.lane[warp, lanes, lanes]
+        c.dirty[warp] = True
+
+    def arrive_after_copies(self, offset: Arr, threads: Arr) -> None:
+        """Threads arrive at barrier objects once their copies are done."""
+        for warp in np.unique(threads >> 5).tolist():
+            self._open[warp] = self._open.get(warp, [])[-_MOST_OPEN:]
+            numbers = [n for n, at in self._open[warp] if len(at)]
+            numbers += [n for g in self._groups.get((warp, False), []) for n, _ in g]
+            if numbers:
+                for at in np.unique(offset[threads >> 5 == warp]).tolist():
+                    self.clocks.complete(at, self.clocks.group + int(self.clocks.own[warp]), max(numbers))

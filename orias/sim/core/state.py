@@ -8,7 +8,7 @@ two sides of a branch may use the same barrier register for different barriers (
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -240,6 +240,32 @@ def _no_syscalls(address: int, who: Active) -> None:
     raise Fault(IllegalInstruction, f"call of 0x{address:x}", 0)
 
 
+class CopyWatch(Protocol):
+    """What looks at asynchronous copies; bytes are offsets in shared memory or device memory, arrays of one per byte."""
+
+    def copy(
+        self, thread: int, source: "Bytes", goal: "Bytes", signals: list[int], adds: bool, proxy: bool
+    ) -> Callable[[], None]:
+        """A thread starts a copy that reports to barrier objects (offsets in shared memory); returns what to call at its end.
+
+        `adds`: it is a reduction; `proxy`: it uses the proxy of asynchronous copies.
+        """
+
+    def store(self, thread: int, goal: "Bytes") -> None:
+        """A thread stores bytes by an operation of its warp."""
+
+    def signal(self, thread: int, objects: list[int]) -> None:
+        """Matrix operations of a thread's warp arrive at barrier objects when they are done."""
+
+
+class Bytes(NamedTuple):
+    """Places of a copy: in shared memory or in device memory; ``where``: which bytes of the copy these are, None for all."""
+
+    shared: bool
+    offset: Arr
+    where: Arr | None = None
+
+
 class Machine:
     """Registers and memories of a batch of blocks."""
 
@@ -315,6 +341,7 @@ class Machine:
         """Pending warpgroup operations, by warp (:class:`orias.sim.matrix.exec_warpgroup.Queue`)."""
         self.tensor: dict[int, Any] = {}
         """Tensor memory by block (:class:`orias.sim.matrix.tensor_memory.TensorMemory`)."""
+        self.copy_watch: CopyWatch | None = None
         self.syscalls: Callable[[int, Active], None] = _no_syscalls
         self.next_work: Callable[[], tuple[int, int, int] | None] = lambda: None
         """Takes the work of a cluster that has not started (:meth:`orias.sim.core.launch.Launch.next_work`)."""

@@ -187,7 +187,10 @@ def bar(s: Site) -> Exec:
             if mask is not None and not ranks:
                 continue
             where = [np.array([x], I64) for x in own(address, ranks)]
-            commit(m, [int(shared_offsets(m, a, x, np.array([i]), 8, 8)[0]) for x in where])
+            objects = [int(shared_offsets(m, a, x, np.array([i]), 8, 8)[0]) for x in where]
+            if m.copy_watch is not None:
+                m.copy_watch.signal(int(a.index[i]), objects)
+            commit(m, objects)
 
     return run
 

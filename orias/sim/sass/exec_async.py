@@ -17,7 +17,7 @@ import numpy.typing as npt
 from orias.isa.operand import K_R, in_file, is_zero_reg, payload, reg_plus
 from orias.sim.core.sim_errors import Deadlock, Fault
 from orias.sim.core.site import Exec, Getter, Site
-from orias.sim.core.state import Active, Machine
+from orias.sim.core.state import Active, Bytes, Machine
 from orias.sim.math.ops_int import I64, U32, U64
 from orias.sim.sass.exec_mem import address32, shared_offsets
 
@@ -216,6 +216,22 @@ def atoms_arrive(s: Site) -> Exec:
     return run
 
 
+def stores_watched(m: Machine, a: Active, where: Arr, size: int, signals: Arr, adds: bool) -> Callable[[], None]:
+    """Tells who looks at copies of asynchronous stores of `size` bytes each; returns what to call when they are done."""
+    if m.copy_watch is None:
+        return lambda: None
+    ends: list[Callable[[], None]] = []
+    for thread, at, signal in zip(a.index.tolist(), where.tolist(), signals.tolist(), strict=True):
+        goal = Bytes(True, at + np.arange(size))
+        ends.append(m.copy_watch.copy(thread, Bytes(False, np.zeros(0, I64)), goal, [signal], adds, False))
+
+    def end() -> None:
+        for f in ends:
+            f()
+
+    return end
+
+
 def stas(s: Site) -> Exec:
     """STAS: a store to shared memory of the cluster that completes a transaction; a register pair has address and object."""
     size = 16 if s.has("128") else 8 if s.has("64") else 4
@@ -230,8 +246,10 @@ def stas(s: Site) -> Exec:
         where = shared_offsets(m, a, to, None, size, size)
         signals = shared_offsets(m, a, objects, None, 8, 8)
         data_words = [np.broadcast_to(g(m, a), (a.n,)).copy() for g in values]
+        end = stores_watched(m, a, where, size, signals, False)
 
         def finish() -> None:
+            end()
             m.shared.store(where, size, data_words)
             complete(m, signals, size)
 

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from orias.isa.operand import is_imm, is_zero_reg, payload, reg_plus
 from orias.sim.core.sim_errors import Fault, IllegalInstruction
 from orias.sim.core.site import Exec, Getter, Site
-from orias.sim.core.state import Active, Machine
+from orias.sim.core.state import Active, Bytes, Machine
 from orias.sim.math.ops_int import I64, U8, U64
 from orias.sim.matrix.tensor_map import SIZE, TensorMap
-from orias.sim.sass.exec_async import Builder, complete
+from orias.sim.sass.exec_async import Builder, complete, stores_watched
 from orias.sim.sass.exec_mem import address32, shared_offsets
 
 Arr = npt.NDArray[Any]
@@ -61,11 +61,19 @@ def _report(m: Machine, a: Active, i: int, barrier: int, ranks: list[int], size:
 
     With `pair` the object is in one block of each destination's pair: the even or the odd one, as that of `barrier`.
     """
+    for at in _objects(m, a, i, barrier, ranks, pair):
+        complete(m, np.array([at]), size)
+
+
+def _objects(m: Machine, a: Active, i: int, barrier: int, ranks: list[int], pair: bool = False) -> list[int]:
+    """Offsets of the objects that a copy reports to."""
     if pair:
         ranks = [k & ~1 | barrier >> 24 & 1 for k in ranks]
-    for address in own(barrier, ranks):
-        at = np.array([_shared(m, a, i, address, 8, 8)])
-        complete(m, at, size)
+    return [_shared(m, a, i, address, 8, 8) for address in own(barrier, ranks)]
+
+
+def _nothing() -> None:
+    """The end of a copy that nobody looks at."""
 
 
 def _reduction(s: Site) -> Callable[[Arr, Arr], Arr]:
@@ -148,6 +156,18 @@ class Bulk:
         except Fault as f:
             raise Fault(f.error, f.message, i) from None
         kept = np.tile([bool(self.bytes >> k & 1) for k in range(_UNITS)], size // _UNITS)
+        end = _nothing
+        if m.copy_watch is not None:
+            run, chosen = np.arange(size), np.flatnonzero(kept)
+            start = np.array(places if to_shared else [outer])
+            end = m.copy_watch.copy(
+                int(a.index[i]),
+                Bytes(from_shared, (inner if from_shared else outer) + run),
+                Bytes(to_shared, (start[:, None] + chosen).reshape(-1), np.tile(chosen, len(start))),
+                _objects(m, a, i, self.signal, self.ranks) if to_shared else [],
+                change is not None,
+                True,
+            )
 
         def finish() -> None:
             data = (m.shared.data[inner : inner + size] if from_shared else m.arena.data[outer : outer + size]).copy()
@@ -155,6 +175,7 @@ class Bulk:
             for memory, at in goals:
                 here = memory[at : at + size]
                 here[kept] = (data if change is None else change(here.copy(), data))[kept]
+            end()
             if to_shared:
                 _report(m, a, i, self.signal, self.ranks, size)
 
@@ -342,8 +363,17 @@ class Tensor:
         outside = _bytes(where, t.size)
         kept = np.repeat(valid, t.size)
         change = self.change
+        end = _nothing
+        if m.copy_watch is not None:
+            moves = np.array([start - starts[0] for start in starts])
+            tile = Bytes(True, (moves[:, None] + inside).reshape(-1), np.tile(np.arange(len(inside)), len(starts)))
+            tensor = Bytes(False, outside[kept], np.flatnonzero(kept))
+            objects = _objects(m, a, i, self.signal, self.ranks, self.pair) if load else []
+            first, second = (tensor, tile) if load else (tile, tensor)
+            end = m.copy_watch.copy(int(a.index[i]), first, second, objects, change is not None, True)
 
         def finish() -> None:
+            end()
             if load:
                 data = _filler(t, len(offset))
                 data[kept] = m.arena.data[outside[kept]]
@@ -446,8 +476,10 @@ def redas(s: Site) -> Exec:
         signals = shared_offsets(m, a, objects, None, 8, 8)
         amounts = np.broadcast_to(value(m, a), (a.n,)).copy().view(type_)
         view = m.shared.data.view(type_)
+        end = stores_watched(m, a, where, size, signals, True)
 
         def finish() -> None:
+            end()
             for at, v in zip(where, amounts, strict=True):
                 k = int(at) // size
                 view[k : k + 1] = combine(kind, view[k : k + 1].copy(), np.array([v], type_))
@@ -463,6 +495,8 @@ def clear(m: Machine, a: Active, i: int, address: int, size: int) -> None:
     if size:
         at = _shared(m, a, i, address, size, 8)
         m.changed = m.clock
+        if m.copy_watch is not None:
+            m.copy_watch.store(int(a.index[i]), Bytes(True, at + np.arange(size)))
         m.shared.views[8][at >> 3 : (at + size) >> 3] = 0
 
 
@@ -498,6 +532,9 @@ def to_global(s: Site) -> Exec:
         except Fault as f:
             raise Fault(f.error, f.message, i) from None
 
+        if m.copy_watch is not None:
+            m.copy_watch.store(int(a.index[i]), Bytes(False, place + np.arange(size)))
+
         def finish() -> None:
             here = m.arena.data[place : place + size]
             old = int.from_bytes(here.tobytes(), "little") if adds else 0
@@ -524,8 +561,14 @@ def next_work(s: Site) -> Exec:
         ranks = list(range(m.cluster_size)) if everywhere else []
         starts = [_shared(m, a, i, x, _UNITS, _UNITS) for x in own(_word(to, m, a, i), ranks)]
         signal = _word(barrier, m, a, i)
+        end = _nothing
+        if m.copy_watch is not None:
+            goal = Bytes(True, (np.array(starts)[:, None] + np.arange(_UNITS)).reshape(-1))
+            none = Bytes(False, np.zeros(0, I64))
+            end = m.copy_watch.copy(int(a.index[i]), none, goal, _objects(m, a, i, signal, ranks), False, True)
 
         def finish() -> None:
+            end()
             block = m.next_work()
             words = [0, 0, 0, 0] if block is None else [block[0], block[1] | block[2] << 16, 1, 0]
             for start in starts:
