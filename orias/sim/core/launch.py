@@ -91,6 +91,9 @@ class Launch:
     let_go = 0
     """Number of the instruction after the first WARPSYNC that threads left although others did not come."""
 
+    _started = 0
+    """Blocks that have started; they start in the order of their numbers."""
+
     def __init__(self, image: "Image", kernel: KernelCode, params: bytes, shape: Shape, options: Options) -> None:
         self.image = image
         self.kernel = kernel
@@ -104,8 +107,6 @@ class Launch:
         """Threads of the batches that have ended."""
         self._seen: set[tuple[str, int, int, int]] = set()
         self._facts: Facts | None = None
-        self._waiting: Arr = np.zeros((0, 3), I64)
-        """The blocks that have not started."""
         t = image.target
         static = image.shared_size(kernel.name)
         self.shared_bytes = max(static, t.number("system_shared")) + shape.dynamic
@@ -201,12 +202,13 @@ class Launch:
         put(t.word("explicit_cluster"), 1 if ranks > 1 else 0)
         put(self._place(t, "cluster_ranks"), ranks)
 
-    def _blocks(self) -> Arr:
-        """Coordinates of all blocks, [n, 3]; the blocks of a cluster are adjacent."""
+    def _take(self, count: int) -> Arr:
+        """Coordinates of the next `count` blocks or what is left, [n, 3]; the blocks of a cluster are adjacent."""
         gx, gy, gz = self.shape.grid
         cx, cy, cz = self.shape.cluster
-        n = gx * gy * gz
-        i = np.arange(n)
+        first = self._started
+        self._started = min(first + count, gx * gy * gz)
+        i = np.arange(first, self._started)
         ranks = cx * cy * cz
         c, r = i // ranks, i % ranks
         kx, ky = gx // cx, gy // cy
@@ -217,7 +219,6 @@ class Launch:
 
     def run(self) -> None:
         """Runs all blocks in batches."""
-        blocks = self._blocks()
         ranks = self.shape.cluster[0] * self.shape.cluster[1] * self.shape.cluster[2]
         size = self.shape.block[0] * self.shape.block[1] * self.shape.block[2]
         padded = -(-size // 32) * 32
@@ -225,18 +226,16 @@ class Launch:
         per_batch = max(1, min(BATCH_BYTES // cost, BATCH_THREADS // padded) // ranks) * ranks
         if self.options.resident:
             per_batch = min(per_batch, self.options.resident * ranks)
-        self._waiting = blocks
-        while len(self._waiting):
-            now, self._waiting = self._waiting[:per_batch], self._waiting[per_batch:]
+        while len(now := self._take(per_batch)):
             self._batch(now, padded, size, ranks)
 
     def next_work(self) -> tuple[int, int, int] | None:
         """Takes the work of a cluster that has not started: the coordinates of its first block; None if all have started."""
-        if not len(self._waiting):
-            return None
-        x, y, z = (int(v) for v in self._waiting[0])
         cx, cy, cz = self.shape.cluster
-        self._waiting = self._waiting[cx * cy * cz :]
+        taken = self._take(cx * cy * cz)
+        if not len(taken):
+            return None
+        x, y, z = (int(v) for v in taken[0])
         return x, y, z
 
     @property
