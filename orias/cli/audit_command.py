@@ -18,7 +18,7 @@ from orias.tools.audit.audit_report import report
 from orias.tools.audit.audit_subject import Subject, subjects
 from orias.tools.audit.compilers import Compiler, on_path
 from orias.tools.audit.shrink import confirmed, smaller_launch, smaller_ptx
-from orias.tools.validate.case import Case, Region, from_json
+from orias.tools.validate.case import MOST_SHARED, MOST_STEPS, Case, Region, cases_of, from_json, number
 
 USAGE: Final = """\
 usage: orias audit FILE.ptx [FILE.cubin...] [--with COMPILER]... [--options "OPTIONS"] [--arch sm_NN] [--kernel NAME]
@@ -96,7 +96,7 @@ def audit_command(words: list[str]) -> int:
     try:
         found = subjects(given.files)
         compilers = _compilers(given)
-        cases = _cases(given.text("--case")) if given.text("--case") else None
+        cases = cases_of(given.text("--case"), _launch) if given.text("--case") else None
     except (ValueError, UsageError) as e:
         raise ToolError(str(e)) from None
     verdicts: list[Verdict] = []
@@ -185,24 +185,17 @@ def _write(path: str, text: str) -> None:
     Path(path).write_text(text, encoding="latin-1")
 
 
-def _cases(path: str) -> list[Case]:
-    """The launches of a file; ValueError for what is none."""
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        return [_launch(d) if "args" in d else from_json(d) for d in (data if isinstance(data, list) else [data])]
-    except (KeyError, TypeError, AttributeError) as e:
-        raise ValueError(f"{path}: no description of a launch: {e}") from None
-
-
 def _launch(d: dict[str, Any]) -> Case:
-    """A launch with arguments in the notation of ``orias run``."""
+    """A launch; its arguments may have the notation of ``orias run``."""
+    if "args" not in d:
+        return from_json(d)
     case = Case(str(d["kernel"]))
     for name in ("grid", "block"):
         size = d.get(name, 1)
         sizes = [*dims(",".join(str(x) for x in (size if isinstance(size, list) else [size]))), 1, 1]
         setattr(case, name, (sizes[0], sizes[1], sizes[2]))
-    case.shared = int(d.get("shared", 0))
-    case.max_steps = int(d.get("max_steps", 1_000_000))
+    case.shared = number(d, "shared", 0, MOST_SHARED)
+    case.max_steps = number(d, "max_steps", 1_000_000, MOST_STEPS)
     for k, value in enumerate(arguments([str(a) for a in d["args"]])):
         if isinstance(value, np.ndarray):
             data = value.tobytes()

@@ -100,6 +100,7 @@ def _as(arguments: list[str]) -> int:
     if len(files) > 1:
         raise ToolError(AS_USAGE.splitlines()[0])
     from orias.cubin.cubin_error import CubinError
+    from orias.isa.decode import IllegalWord
     from orias.tools.assemble import AsmError
     from orias.tools.fullread import build
     from orias.tools.fullwrite import FULL_MARK
@@ -116,7 +117,7 @@ def _as(arguments: list[str]) -> int:
         else:
             sizes = [int(v, 0) for v in given.get("--params", "").split(",") if v]
             data = new_cubin(text, given.get("--arch", ""), int(given.get("--regs", "0"), 0), sizes)
-    except (AsmError, CubinError, ValueError) as e:
+    except (AsmError, CubinError, IllegalWord, ValueError) as e:
         raise ToolError(f"{files[0]}: {e}") from None
     write_output(given.get("-o", "out.cubin"), data)
     return 0

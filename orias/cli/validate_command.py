@@ -11,7 +11,7 @@ from orias.progress import Bar
 from orias.sim.core.sim_errors import SimError
 from orias.target.own_target import own_target
 from orias.tools.validate.bisect import bisect
-from orias.tools.validate.case import Case, from_json
+from orias.tools.validate.case import Case, cases_of, from_json
 from orias.tools.validate.reduce import Reducer, command_test, verify_test
 from orias.tools.validate.verify_compile import Report, verify
 
@@ -74,8 +74,7 @@ class Arguments:
         elif name == "--turns":
             self.turns = int(value)
         elif name == "--case":
-            data = json.loads(Path(value).read_text(encoding="utf-8"))
-            self.cases = [from_json(d) for d in (data if isinstance(data, list) else [data])]
+            self.cases = cases_of(value, from_json)
         elif name == "--command":
             self.command = value
         else:
@@ -112,7 +111,7 @@ def run_command(tool: str, arguments: list[str]) -> int:
     except OSError as e:
         sys.stderr.write(f"orias {tool}: {e.filename}: {e.strerror}\n")
         return 255
-    except (ValueError, KeyError, TypeError, SimError) as e:
+    except (ValueError, KeyError, TypeError, AttributeError, SimError) as e:
         sys.stderr.write(f"orias {tool}: {e}\n")
         return 255
 

@@ -6,9 +6,9 @@ Facts: docs/facts/front-end.md (debug text and pragmas).
 from typing import TYPE_CHECKING, Final
 
 from orias.patterns import regex
-from orias.ptx.ast import DebugSection, Loc
-from orias.ptx.expr import integer, plain_value, starts_constant, word_value
-from orias.ptx.lexer import T_DOT, T_IDENT, T_PUNCT, T_STRING
+from orias.ptx.ast import TYPE_WORDS, DebugSection, Loc
+from orias.ptx.expr import integer, plain_value, word_value
+from orias.ptx.lexer import T_DOT, T_IDENT, T_INT, T_PUNCT, T_STRING
 from orias.ptx.opcode import is_word
 from orias.ptx.parser_state import State
 
@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from re import Pattern
 
 _SIZES: Final = {".b8": 1, ".b16": 2, ".b32": 4, ".b64": 8}
-_RUN: Final = r"(?a)(?:[ \t\r\f\n]*\.b8[ \t]+[0-9]{1,18}(?=[ \t]*[\r\n]))+"
+_RUN: Final = r"(?a)(?:[ \t\r\f\n]*\.b8[ \t]+(?:[0-9]{1,2}|1[0-9]{2}|2[0-4][0-9]|25[0-5])(?=[ \t]*[\r\n]))+"
 """A run of ``.b8 N`` lines, which is most of a debug section."""
+_LABEL_BYTES: Final = 4
+"""Bytes of the smallest item that takes a label."""
+_CHECKED_BYTES: Final = 2
+"""Bytes of the largest item whose value is checked."""
+_WORD: Final = (1 << 32) - 1
 _LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})(?=[ \t]*\n)"
 
 
@@ -90,19 +95,21 @@ def section_directive(state: State) -> None:
             run = run_pattern.match(source, lex.start)
             if run is not None:
                 values = run.group().split()[1::2]
-                section.items.extend([(1, int(v) & 255) for v in values])
+                section.items.extend([(1, int(v)) for v in values])
                 position += len(values)
                 lex.seek(run.end(), lex.line + source.count("\n", lex.start, run.end()))
                 continue
-            size = _SIZES.get(lex.text)
-            if size is None:
+            type_ = lex.text
+            size = _SIZES.get(type_, 0)
+            if not size and type_[1:] not in TYPE_WORDS:
                 state.syntax()
             lex.next()
-            while True:
-                section.items.append((size, _item(state)))
-                position += size
-                if not state.take(","):
-                    break
+            items = [_item(state)]
+            while state.take(","):
+                items.append(_item(state))
+            _check(state, size, items)
+            section.items.extend([(size, item) for item in items])
+            position += size * len(items)
             state.take(";")
         elif lex.kind == T_IDENT:
             label = lex.text
@@ -113,10 +120,28 @@ def section_directive(state: State) -> None:
             state.syntax()
 
 
+def _check(state: State, size: int, items: list[int | tuple[str, int]]) -> None:
+    """Reports a type that no item has, and values that do not fit: they are cut to 32 bits first."""
+    line = state.lex.line
+    labels = [item for item in items if isinstance(item, tuple)]
+    if not size or (size < _LABEL_BYTES and labels):
+        state.error("Illegal type for dwarf data", line)
+    if size > _CHECKED_BYTES:
+        return
+    for item in items:
+        if isinstance(item, int):
+            value = item & _WORD if item >= 0 else -(-item & _WORD)
+            if not -(1 << 8 * size) >> 1 <= value < 1 << 8 * size:
+                state.error(f"Value out of range for type .b{8 * size} {value}", line)
+
+
 def _item(state: State) -> int | tuple[str, int]:
     lex = state.lex
-    if starts_constant(state):
-        return integer(state)
+    if lex.kind == T_PUNCT and lex.text == "-":
+        lex.next()
+        return -plain_value(state)
+    if lex.kind == T_INT or lex.text == "WARP_SZ":
+        return plain_value(state)
     if lex.kind not in (T_IDENT, T_DOT) or is_word(lex.text):
         state.syntax()
     name = lex.text

@@ -6,7 +6,18 @@ Facts: docs/facts/front-end.md (constant expressions).
 import struct
 from typing import Final, final
 
-from orias.ptx.lexer import MASK64, T_DOT, T_FLOAT, T_IDENT, T_INT, T_PUNCT, f32_to_f64_bits, float_bits, int_value
+from orias.ptx.lexer import (
+    MASK64,
+    T_DOT,
+    T_FLOAT,
+    T_IDENT,
+    T_INT,
+    T_PUNCT,
+    f32_to_f64_bits,
+    float_bits,
+    int_value,
+    overflows,
+)
 from orias.ptx.parser_state import MOST_SYMBOLS, State
 
 _LEVEL: Final[dict[str, int]] = {
@@ -248,6 +259,10 @@ def plain_value(state: State) -> int:
     lex = state.lex
     if lex.kind != T_INT and not (lex.kind == T_IDENT and lex.text == "WARP_SZ"):
         state.syntax()
+    if lex.kind == T_INT and overflows(lex.text):
+        # Reported by the lexer, and the largest number from then on.
+        lex.next()
+        return (1 << 64) - 1
     return _primary(state).value
 
 

@@ -228,6 +228,12 @@ def _address(slot: Slot, op: Operand, use: Use) -> bool:
         return False
     var = op.var
     if var is None:
+        if op.key in ("[f]", "[l]"):
+            name = op.func.name if op.func is not None else op.name
+            use.note(f"Illegal to use symbol '{name}' of type unexpected as address operand. Use integer or bit only.")
+            if op.func is not None:
+                use.note(f"Illegal operand type to instruction '{use.name}'")
+            return True
         if not op.name and not op.elems and use.sig.mods.get("space") != "local":
             use.note("Immediate addresses allowed only for .local state space")
         return True

@@ -34,6 +34,7 @@ from orias.ptx.video_checks import known_part, unknown_parts
 COMPONENTS: Final = {
     ".x": "x", ".y": "y", ".z": "z", ".w": "w", ".r": "x", ".g": "y", ".b": "z", ".a": "w",
 }  # fmt: skip
+_SELECTORS: Final = "xyzwrgba"
 _VIDEO: Final = "[bh][0-7]+"
 _WORDS: Final = ("b32", "u32", "s32")
 
@@ -262,12 +263,13 @@ def _named(state: State) -> Operand:
         for message in state.special_gate(name[1:]):
             state.error(message, line)
         if lex.kind == T_DOT and not comp:
-            state.error(
-                "Unimplemented feature: vector swizzle"
-                if regex(_VIDEO).fullmatch(lex.text[1:])
-                else f"Unknown vector selector: '{lex.text[1:]}'",
-                lex.line,
-            )
+            word = lex.text[1:]
+            if word in WORDS and word not in TYPE_WORDS:
+                state.syntax()
+            if word[0] not in _SELECTORS and not regex(_VIDEO).fullmatch(word):
+                state.error(f"Unknown vector selector: '{word[0]}'", lex.line)
+            if len(word) > 1:
+                state.error("Unimplemented feature: vector swizzle", lex.line)
             comp = "?"
             lex.next()
         special = special_operand(name[1:], comp)
@@ -386,12 +388,13 @@ def _address(state: State, depth: int) -> Operand:
         wide = base.kind == O_REG and base.var is not None and (base.var.type == "b128" or base.var.vec > 1)
         value = 0
         plain = not base.key.endswith(SUM)
-        if base.kind == O_REG and state.take("+"):
+        if base.kind in (O_REG, O_FUNC) and state.take("+"):
             value = integer(state)
             plain = False
         made = address_operand(base, value)
         if made is None:
             result.name = base.name
+            result.func = base.func
             result.key = f"[{base.key}]"
             result.value = base.value
         else:

@@ -13,7 +13,7 @@ from orias.ptx.body import BodyReader
 from orias.ptx.debug import dwarf_line, file_directive, section_directive
 from orias.ptx.declaration_words import LINKAGE, SPACES, begins_declaration, read_attributes
 from orias.ptx.declare import declaration, sampler_mode, type_gate
-from orias.ptx.expr import integer
+from orias.ptx.expr import word_value
 from orias.ptx.forms import Forms
 from orias.ptx.headers import check_directives, header_directives, only_abi, parameters
 from orias.ptx.lexer import T_DOT, T_END, T_FLOAT, T_PUNCT, LexError, prepare
@@ -81,6 +81,9 @@ class Parser:
         if lex.text == ".version":
             lex.next()
             version = lex.text
+        elif lex.kind == T_DOT and lex.text == ".target":
+            # ptxas reads it before it misses the version.
+            self._target(self._target_names(), line)
         major, _, minor = version.partition(".")
         if lex.kind != T_FLOAT or not major.isdigit() or not minor.isdigit() or len(version) > 9:
             state.fatal(f"Missing .version directive at start of file '{state.file_name}'", lex.line)
@@ -93,20 +96,25 @@ class Parser:
             state.fatal(f"Missing .target directive at start of file '{state.file_name}'", lex.line)
         while lex.kind == T_DOT and lex.text == ".target":
             line = lex.line
-            lex.next()
-            names = [state.ident()]
-            while state.take(","):
-                names.append(state.ident())
-            self._target(names, line)
+            self._target(self._target_names(), line)
         module.address_size = 64
         if lex.kind == T_DOT and lex.text == ".address_size":
             line = lex.line
             lex.next()
-            module.address_size = integer(state)
+            module.address_size = word_value(state)
             if module.version < (2, 3):
                 state.error("Feature '.address_size directive' requires PTX ISA .version 2.3 or later", line)
             if module.address_size not in (32, 64):
                 state.error("Illegal value for .address_size directive (must be 32 or 64)", line)
+
+    def _target_names(self) -> list[str]:
+        """Reads a .target directive."""
+        state = self.state
+        state.lex.next()
+        names = [state.ident()]
+        while state.take(","):
+            names.append(state.ident())
+        return names
 
     def _target(self, names: list[str], line: int) -> None:
         """Handles the names of a .target directive."""
@@ -125,7 +133,7 @@ class Parser:
                 if name.startswith("texmode") and any(o.startswith("texmode") and o != name for o in options):
                     state.error(f"Conflicting .target option '{name}'", line)
                 options.append(name)
-            elif not name.startswith("lto_"):
+            elif name.startswith(("sm_", "compute_")):
                 state.fatal(f"Unsupported .target '{name}'", line)
         if not module.target:
             state.fatal(f"Target architecture not defined at start of file '{state.file_name}'", line)

@@ -9,6 +9,13 @@ from orias.ptx.lexer import T_END, T_IDENT, T_PUNCT, UNFINISHED, Lexer, overflow
 from orias.ptx.names import NAMES
 from orias.ptx.special_names import SPECIAL
 
+_TOKENS: Final = frozenset((
+    "mad.lo", "mad.hi", "mad.wide", "madc.lo", "madc.hi", "mul.lo", "mul.hi", "mul.wide", "mul24.lo", "mul24.hi", "mad24.lo", "mad24.hi",
+    "div.full", "cvta.to", "bar.arrive", "bar.red", "bar.warp", "barrier.cta", "sust.b", "sust.p", "suld.b", "sured.b", "fence.proxy", "shf.l",
+    "shf.r", "dp2a.lo", "dp2a.hi", "pmevent.mask", "createpolicy.fractional", "wmma.load.a", "wmma.load.b", "wmma.load.c", "wmma.store.d",
+    "setmaxnreg.inc", "setmaxnreg.dec",
+))  # fmt: skip
+"""Starts of opcodes that are one token of ptxas 13.0.88, besides the names of instructions."""
 KEYWORDS: Final = ("inlined_at", "function_name")
 """Words of ``.loc``, which are no names."""
 MOST_BLOCKS: Final = 1663
@@ -138,7 +145,7 @@ class State:
         )
         parts = lex.source[lex.start : end].split(".")
         names = [".".join(parts[:n]) for n in range(len(parts), 1, -1)]
-        return next((n for n in names if n in NAMES), lex.text)
+        return next((n for n in names if n in NAMES or n in _TOKENS), lex.text)
 
     def exhausted(self) -> NoReturn:
         """Reports that what is read at the current token is nested too deep, or too long."""

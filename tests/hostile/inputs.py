@@ -46,6 +46,8 @@ SMALL: Final[dict[str, tuple[str, bool]]] = {
     "NUL in a comment": (HEAD + "// a \0 b\n.visible .entry k() { ret; }\n", REFUSED),
     "alignment of zero": (HEAD + ".global .align 0 .b32 x;\n", REFUSED),
     "four gigabytes with two values": (HEAD + ".global .b8 s[4000000000] = {1, 2};\n" + entry("ret;", ""), REFUSED),
+    "common alignment of 2^31": (HEAD + ".common .global .align 2147483648 .b32 s[4];\n" + entry("ret;", ""), REFUSED),
+    "shared alignment of 2^31": (entry(".shared .align 2147483648 .b32 s[4];\nld.shared.u32 %r1,[s];\nret;"), REFUSED),
     "array of 2^62 elements": (HEAD + ".global .b64 s[4611686018427387904] = {1};\n" + entry("ret;", ""), REFUSED),
     "shared memory of 2^40": (HEAD + ".shared .b8 s[1099511627776];\n" + entry("mov.u64 %rd1, s;\nst.global.u64 [%rd1],%rd1;\nret;", ""), REFUSED),
     "local memory of 2^40": (entry(".local .b8 s[1099511627776];\nmov.u64 %rd1, s;\nst.global.u64 [%rd1],%rd1;\nret;"), TAKEN),

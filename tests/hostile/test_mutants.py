@@ -1,29 +1,30 @@
-"""A sample of mutated texts, listings and cubins; `tools/mutants.py` is the campaign."""
-
-from pathlib import Path
+"""A sample of mutated inputs of every tool; `tools/mutants.py` is the campaign."""
 
 import pytest
 
-import orias
-from orias.cli.tools import run_tool
 from tests.product.test_hostile import OWN
+from tools.mutant_inputs import KINDS, Base, bases
 from tools.mutants import campaign
 
-SMALL = [p for p in OWN if p.stat().st_size < 3000][:8]
+SMALL = [p for p in OWN if p.stat().st_size < 3000][:6]
 
 
-@pytest.mark.parametrize("kind", ["ptx", "as", "dis", "check"])
-def test_sample(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    texts = [p.read_bytes() for p in SMALL]
-    if kind != "ptx":
-        texts = [orias.compile(t, arch="sm_90", compile_only=True).data for t in texts]
-    if kind == "as":
-        for k, cubin in enumerate(texts):
-            (tmp_path / "a.cubin").write_bytes(cubin)
-            run_tool("orias", "dis", ["--full", str(tmp_path / "a.cubin")])
-            texts[k] = capsys.readouterr().out.encode()
-    codes, faults = campaign(kind, texts, 60, 7, None)
+@pytest.fixture(scope="module")
+def inputs() -> list[Base]:
+    return bases(SMALL, len(SMALL))
+
+
+@pytest.mark.parametrize("kind", ["ptx", "as", "as-control", "dis", "check", "run", "audit-case", "knobs"])
+def test_sample(kind: str, inputs: list[Base]) -> None:
+    codes, faults = campaign(kind, inputs, 60 if kind in ("ptx", "as", "dis", "check") else 30, 7, None)
     assert faults == []
-    assert sum(codes.values()) == 60
-    assert codes[255]
     assert codes[0]
+    assert codes[255] or codes[1]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in ("as", "as-control", "dis", "check", "run")])
+def test_other_tools(kind: str, inputs: list[Base]) -> None:
+    codes, faults = campaign(kind, inputs, 40, 7, None)
+    assert faults == []
+    assert sum(codes.values()) == 40

@@ -1,8 +1,9 @@
 """Front end beside ptxas: verdict, first message and whole text on generated programs.
 
-usage: python -m tools.front_end.compare {instructions,directives,features} [--count N] [--seed N] [--seconds S] [--arch sm_75,...]
+usage: python -m tools.front_end.compare {instructions,directives,features,mutants} [--count N] [--seed N] [--seconds S] [--arch sm_75,...]
            [--mutations N] [--corpus DIR] [--cache FILE] [--out FILE.jsonl] [--clusters N]
 
+mutants: mild mutants (tools/mutants.py) of the PTX files of at most 20 KB below --corpus, for their own targets where --arch has them.
 Prints how often they agree, and the disagreements in clusters with a short example each; --out keeps them, a JSON object a line;
 --cache keeps ptxas's answers.
 """
@@ -10,6 +11,7 @@ Prints how often they agree, and the disagreements in clusters with a short exam
 import argparse
 import hashlib
 import json
+import random
 import re
 import subprocess
 import tempfile
@@ -24,12 +26,16 @@ import orias
 from orias.diag import CompileError, Diagnostic
 from orias.progress import Bar
 from orias.ptx.names import NAMES, WORDS
+from orias.target.own_target import own_target
 from orias.target.profile import TARGETS
 from tests.nvtools import find
 from tools.front_end import directives, instructions
 from tools.front_end.instructions import Program
+from tools.mutants import mutant
 
 _TIMEOUT = 30
+_LARGEST = 20_000
+"""Bytes of a file that is changed: larger ones say the same again."""
 _MESSAGE = re.compile(r"ptxas (?:.+?, line (\d+); )?(info|warning|error|fatal)\s*: (.*)")
 _NOT_MESSAGES = "Ptx assembly aborted"
 KINDS = ("internal error", "wrong accept", "wrong refusal", "other first message", "other text", "same")
@@ -215,6 +221,9 @@ def programs(o: argparse.Namespace) -> Iterator[Program]:
             for feature, text in instructions.features():
                 yield Program(target, feature, instructions.head("9.0", target), instructions.kernel(text))
         return
+    if o.what == "mutants":
+        yield from _mutants(o.corpus, o.seed, targets, o.count)
+        return
     maker: instructions.Maker | directives.Maker
     if o.what == "directives":
         maker = directives.Maker(o.seed, targets, o.mutations)
@@ -222,6 +231,18 @@ def programs(o: argparse.Namespace) -> Iterator[Program]:
         maker = instructions.Maker(instructions.lines(o.corpus), o.seed, targets, o.mutations)
     for _ in range(o.count):
         yield maker.program()
+
+
+def _mutants(folder: Path, seed: int, targets: tuple[str, ...], count: int) -> Iterator[Program]:
+    """Texts with one to three mild changes."""
+    paths = [p for p in sorted(folder.rglob("*.ptx")) if 0 < p.stat().st_size <= _LARGEST]
+    for n in range(count):
+        r = random.Random(seed << 32 | n)
+        path = r.choice(paths)
+        data = path.read_text(encoding="ascii", errors="ignore").encode()
+        own = own_target(data.decode())
+        target = own if own in targets else r.choice(targets)
+        yield Program(target, f"mutant {n} of {path.name}", "", mutant(data, r, "mild").decode())
 
 
 def _blocks(all_: Iterator[Program]) -> Iterator[list[Program]]:
@@ -237,7 +258,7 @@ def _blocks(all_: Iterator[Program]) -> Iterator[list[Program]]:
 def arguments(given: list[str] | None) -> argparse.Namespace:
     """The options."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("what", choices=("instructions", "directives", "features"))
+    options.add_argument("what", choices=("instructions", "directives", "features", "mutants"))
     options.add_argument("--corpus", type=Path)
     options.add_argument("--count", type=int, default=1000)
     options.add_argument("--seed", type=int, default=1)

@@ -78,6 +78,10 @@ class ModuleLower:
 
     def run(self) -> Program:
         """Lower the whole module."""
+        for v in self._module_vars():
+            if v.type not in data_layout.REFERENCES and data_layout.var_align(v) > _LARGEST_DATA:
+                # The file is padded to the alignment of a section, also of one without bytes.
+                raise Unsupported(f"Variable '{v.name}' has an alignment of more than {_LARGEST_DATA} bytes", v.line)
         self._layout_const()
         self._find_pointers()
         if self.options.own_sections and not self.options.relocatable:

@@ -62,6 +62,11 @@ Arr = npt.NDArray[Any]
 
 DEFAULT_STEPS: Final = 20_000_000
 
+_MOST_X: Final = (1 << 31) - 1
+_MOST_YZ: Final = 65535
+"""Blocks of a grid (CUDA C++ Programming Guide, table of compute capabilities)."""
+_MOST_SHARED: Final = 256 << 10
+"""Bytes of shared memory of an SM with the most of it: no launch has more."""
 _CODE_ALIGN: Final = 128
 _WORDS: Final = (R_ABS32_32, R_ABS32_LO_32, R_ABS32_HI_32)
 _BANK_FIELDS: Final[dict[int, int]] = {R_CONST_FIELD19_40: 16, R_CONST_FIELD21_38: 16, R_CONST_FIELD22_37: 17}
@@ -435,6 +440,12 @@ class Image:
         c = triple(cluster if cluster is not None else k.cluster_dim if any(k.cluster_dim) else 1)
         if b[0] * b[1] * b[2] > 1024:
             raise ArgumentError(f"{b[0] * b[1] * b[2]} threads a block, at most 1024")
+        if g[0] > _MOST_X or max(g[1:]) > _MOST_YZ:
+            raise ArgumentError(
+                f"a grid of {g[0]} x {g[1]} x {g[2]} blocks, at most {_MOST_X} x {_MOST_YZ} x {_MOST_YZ}"
+            )
+        if not 0 <= shared <= _MOST_SHARED:
+            raise ArgumentError(f"{shared} bytes of dynamic shared memory, at most {_MOST_SHARED}")
         if any(k.reqntid) and tuple(k.reqntid) != b:
             raise ArgumentError(f"the kernel demands blocks of {tuple(k.reqntid)} threads", name)
         if any(k.maxntid) and b[0] * b[1] * b[2] > k.maxntid[0] * k.maxntid[1] * k.maxntid[2]:

@@ -108,8 +108,10 @@ class Launch:
         self._facts: Facts | None = None
         self._store: Arr | None = None
         """The registers of a batch, which the next one of the same size uses again: fresh memory is slow."""
-        self._waiting: Arr = np.zeros((0, 3), I64)
-        """The blocks that have not started."""
+        self._started = 0
+        """The first block that has not started; blocks start in the order of their numbers."""
+        self._end = self.block_count
+        """The block before which the launch ends."""
         t = image.target
         static = image.shared_size(kernel.name)
         self.shared_bytes = max(static, t.number("system_shared")) + shape.dynamic
@@ -205,12 +207,19 @@ class Launch:
         put(t.word("explicit_cluster"), 1 if ranks > 1 else 0)
         put(self._place(t, "cluster_ranks"), ranks)
 
-    def blocks(self) -> Arr:
-        """Coordinates of all blocks, [n, 3]; the blocks of a cluster are adjacent."""
-        gx, gy, gz = self.shape.grid
+    @property
+    def block_count(self) -> int:
+        """Blocks of the grid."""
+        x, y, z = self.shape.grid
+        return x * y * z
+
+    def _take(self, count: int) -> Arr:
+        """Coordinates of the next `count` blocks or what is left, [n, 3]; the blocks of a cluster are adjacent."""
+        gx, gy, _ = self.shape.grid
         cx, cy, cz = self.shape.cluster
-        n = gx * gy * gz
-        i = np.arange(n)
+        first = self._started
+        self._started = min(first + count, self._end)
+        i = np.arange(first, self._started)
         ranks = cx * cy * cz
         c, r = i // ranks, i % ranks
         kx, ky = gx // cx, gy // cy
@@ -221,10 +230,11 @@ class Launch:
 
     def run(self) -> None:
         """Runs all blocks."""
-        self.run_blocks(self.blocks())
+        self.run_blocks(0, self.block_count)
 
-    def run_blocks(self, blocks: Arr) -> None:
-        """Runs blocks in batches."""
+    def run_blocks(self, first: int, last: int) -> None:
+        """Runs the blocks from `first` up to `last` in batches."""
+        self._started, self._end = first, last
         ranks = self.shape.cluster[0] * self.shape.cluster[1] * self.shape.cluster[2]
         size = self.block_threads
         padded = -(-size // 32) * 32
@@ -232,18 +242,16 @@ class Launch:
         per_batch = max(1, min(BATCH_BYTES // cost, BATCH_THREADS // padded) // ranks) * ranks
         if self.options.resident:
             per_batch = min(per_batch, self.options.resident * ranks)
-        self._waiting = blocks
-        while len(self._waiting):
-            now, self._waiting = self._waiting[:per_batch], self._waiting[per_batch:]
+        while len(now := self._take(per_batch)):
             self._batch(now, padded, size, ranks)
 
     def next_work(self) -> tuple[int, int, int] | None:
         """Takes the work of a cluster that has not started: the coordinates of its first block; None if all have started."""
-        if not len(self._waiting):
-            return None
-        x, y, z = (int(v) for v in self._waiting[0])
         cx, cy, cz = self.shape.cluster
-        self._waiting = self._waiting[cx * cy * cz :]
+        taken = self._take(cx * cy * cz)
+        if not len(taken):
+            return None
+        x, y, z = (int(v) for v in taken[0])
         return x, y, z
 
     @property

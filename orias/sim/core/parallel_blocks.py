@@ -86,9 +86,9 @@ def processes(count: int) -> Iterator[Executor]:
 
 def run_apart(launch: "Launch", executor: Executor, shares: int) -> None:
     """Runs all blocks in `shares` parts; what each did is added to the launch as if the parts had run in turn."""
-    blocks = launch.blocks()
+    count = launch.block_count
     ranks = launch.shape.cluster[0] * launch.shape.cluster[1] * launch.shape.cluster[2]
-    clusters = len(blocks) // ranks
+    clusters = count // ranks
     shares = min(shares, clusters)
     bounds = [clusters * k // shares * ranks for k in range(shares + 1)]
     packed = pickle.dumps(launch, pickle.HIGHEST_PROTOCOL)
@@ -107,7 +107,7 @@ def run_apart(launch: "Launch", executor: Executor, shares: int) -> None:
             if launch.steps > launch.options.max_steps:
                 raise StepLimit(f"more than {launch.options.max_steps} steps", launch.name)
             if image.progress is not None:
-                image.progress(bounds[k + 1] * launch.block_threads, len(blocks) * launch.block_threads)
+                image.progress(bounds[k + 1] * launch.block_threads, count * launch.block_threads)
     finally:
         for part in parts:
             part.cancel()
@@ -122,7 +122,7 @@ def run_share(packed: bytes, start: int, stop: int) -> Share:
     error = None
     with np.errstate(all="ignore"):
         try:
-            launch.run_blocks(launch.blocks()[start:stop])
+            launch.run_blocks(start, stop)
         except SimError as e:
             error = e
     output = "".join(launch.image.syscalls.output)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, final
 
 from orias.check import check_cubin
+from orias.cubin.cubin_error import CubinError
 from orias.diag import CompileError, Unsupported
 from orias.ptx.ast import Function, Module
 from orias.ptx.parser import parse
@@ -151,7 +152,7 @@ class Auditor:
         v = Verdict(kernel.name, binary)
         try:
             self._compare(v, kernel, explain)
-        except (SimError, Unsupported, CompileError) as e:
+        except (SimError, Unsupported, CompileError, CubinError) as e:
             v.skipped.append(str(e))
         v.seconds = time.monotonic() - start
         return v
@@ -235,7 +236,7 @@ class Auditor:
         """Static findings that name a wrong operand, in this kernel."""
         try:
             found = check_cubin(v.binary.data, operands=True)
-        except (SimError, Unsupported, ValueError, KeyError):
+        except (SimError, Unsupported, CubinError, ValueError, KeyError):
             return
         v.notes = [h.line() for h in found if h.rule in ("unwritten", "source") and h.function == v.kernel]
 

@@ -110,7 +110,11 @@ def _choose(
 
 
 def _has_dynamic(module: Module, kernel: Function) -> bool:
-    return any(v.space == "shared" and not v.size for v in [*module.variables, *kernel.variables])
+    """Whether the launch gives a kernel its shared memory: through a variable without size, or by addresses alone (as Halide writes)."""
+    sizes = [v.size for v in [*module.variables, *kernel.variables] if v.space == "shared"]
+    if sizes:
+        return not all(sizes)
+    return any(isinstance(i, Instr) and i.sig.mods.get("space", "").startswith("shared") for i in kernel.body or [])
 
 
 def _fitted(module: Module, arch: str, like: Image, case: Case) -> Outcome:
@@ -164,7 +168,7 @@ def usable_launch(
                 found = run(PtxImage(module, arch, like=like), case)
             if found.error is None:
                 return case, found
-            reason = str(found.error)
+            reason = reason or str(found.error)
             if isinstance(found.error, Trap):
                 traps.append((case, found))
                 if len(traps) == _TRAPS:
@@ -172,8 +176,9 @@ def usable_launch(
                     return traps[0]
             if isinstance(found.error, Misaligned):
                 break
-            if isinstance(found.error, IllegalInstruction):
-                return reason
+            if isinstance(found.error, IllegalInstruction) and block is None:
+                # With other blocks it may be that a warp has too few threads.
+                return str(found.error)
     return reason
 
 

@@ -1,5 +1,8 @@
 """One launch to compare: shape, parameters, and the memory that pointers refer to."""
 
+import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, final
 
 import numpy as np
@@ -92,21 +95,74 @@ def _region_json(r: Region) -> dict[str, Any]:
     return out
 
 
+_PROFILES: Final = ("small", "float", "half", "random", "mixed", "zero", "")
+_MOST_BYTES: Final = 1 << 26
+"""Bytes of all regions of a launch: what a simulator of this kind gets through."""
+MOST_SHARED: Final = 1 << 18
+MOST_STEPS: Final = 1 << 40
+_MOST_BLOCKS: Final = (1 << 31) - 1
+_MOST_THREADS: Final = 1024
+
+
+def number(d: dict[str, Any], name: str, default: int, most: int) -> int:
+    """A whole number of a description of a launch, at most `most`; raises ValueError."""
+    value = d.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise ValueError(f"{name} of a launch is a whole number from 0 to {most}, not {value!r}")
+    return value
+
+
+def _size(d: dict[str, Any], name: str, default: list[int]) -> tuple[int, int, int]:
+    value = d.get(name, default)
+    if not isinstance(value, list) or not 1 <= len(value) <= 3:
+        raise ValueError(f"{name} of a launch is a list of one to three numbers, not {value!r}")
+    x, y, z = [*value, 1, 1][:3]
+    for n in (x, y, z):
+        if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= _MOST_BLOCKS:
+            raise ValueError(f"{name} of a launch has numbers from 1 to {_MOST_BLOCKS}, not {n!r}")
+    return x, y, z
+
+
 def _region(p: dict[str, Any], nested: bool = False) -> Region:
     data = bytes.fromhex(p["data"]) if "data" in p else None
-    r = Region(int(p["size"]), p.get("profile", "random"), int(p.get("seed", 0)), int(p.get("start", 0)), data)
+    size = number(p, "size", -1, _MOST_BYTES)
+    profile = p.get("profile", "random")
+    if profile not in _PROFILES:
+        raise ValueError(f"profile of a region is one of {', '.join(_PROFILES[:-1])}, not {profile!r}")
+    if data is not None and len(data) > size:
+        raise ValueError(f"a region of {size} bytes has {len(data)} bytes of data")
+    r = Region(size, profile, number(p, "seed", 0, (1 << 63) - 1), number(p, "start", 0, size), data)
     if "inner" in p and not nested:
         r.inner = _region(p["inner"], True)
     return r
 
 
+def cases_of(path: str, read: Callable[[dict[str, Any]], Case]) -> list[Case]:
+    """The cases of a JSON file, one object or a list of them, each read by `read`; ValueError for what is none."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        return [read(d) for d in (data if isinstance(data, list) else [data])]
+    except KeyError as e:
+        raise ValueError(f"{path}: no description of a launch: {e} is missing") from None
+    except (TypeError, AttributeError, OverflowError, RecursionError, ValueError) as e:
+        raise ValueError(f"{path}: no description of a launch: {e}") from None
+
+
 def from_json(d: dict[str, Any]) -> Case:
-    """The inverse of :meth:`Case.json`; raises KeyError, TypeError or ValueError for what is no case."""
+    """The inverse of :meth:`Case.json`; raises KeyError, TypeError, AttributeError or ValueError for what is no case."""
     c = Case(str(d["kernel"]))
-    g, b = [*d.get("grid", []), 1, 1, 1], [*d.get("block", [32]), 1, 1, 1]
-    c.grid, c.block = (int(g[0]), int(g[1]), int(g[2])), (int(b[0]), int(b[1]), int(b[2]))
-    c.shared = int(d.get("shared", 0))
+    c.grid, c.block = _size(d, "grid", [1]), _size(d, "block", [32])
+    if c.block[0] * c.block[1] * c.block[2] > _MOST_THREADS:
+        raise ValueError(f"block of a launch has at most {_MOST_THREADS} threads, not {d['block']!r}")
+    c.shared = number(d, "shared", 0, MOST_SHARED)
     c.params = [bytearray.fromhex(p) for p in d.get("params", [])]
+    total = 0
     for p in d.get("pointers", []):
-        c.pointers[int(p["param"]), int(p.get("offset", 0))] = _region(p)
+        param = number(p, "param", -1, len(c.params) - 1)
+        offset = number(p, "offset", 0, max(len(c.params[param]) - 8, 0))
+        region = _region(p)
+        total += region.size + (region.inner.size if region.inner is not None else 0)
+        if total > _MOST_BYTES:
+            raise ValueError(f"the regions of a launch have at most {_MOST_BYTES} bytes")
+        c.pointers[param, offset] = region
     return c

@@ -1,0 +1,45 @@
+"""orias audit names the proven faults of ptxas from PTX and cubin alone, and finds nothing in our cubins of the same PTX."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import orias
+from orias.tools.audit.audit_kernel import DIFFERENT, EQUAL, Auditor
+from orias.tools.audit.audit_subject import Binary, Subject
+from orias.tools.audit.known_faults import catalogue
+from tests.nvtools import tool
+from tests.oracle_faults.test_faults import HERE, WRONG
+
+ARCHES = {name: arch for name, arch, _, _ in WRONG} | {"szext_parameter.ptx": "sm_80"}
+NOT_REACHED = ("minmax_same.ptx", "missing_break.ptx")
+"""Chosen launches have no NaN of 16 bits that is not canonical, and no loop that is left as these need."""
+PROGRAMS = [
+    f
+    for f in catalogue()
+    if f.kind == "wrong code" and f.file.endswith(".ptx") and not f.unwritten and f.file not in NOT_REACHED
+]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("fault", PROGRAMS, ids=[f.name for f in PROGRAMS])
+def test_the_fault_is_named(fault: object, tmp_path: Path) -> None:
+    f = next(f for f in PROGRAMS if f is fault)
+    text = (HERE / f.file).read_text(encoding="utf-8")
+    arch, level = ARCHES.get(f.file, "sm_90"), 1 if f.name == "loop_negation" else 3
+    out = tmp_path / "x.cubin"
+    command = [tool("ptxas"), f"-arch={arch}", f"-O{level}", str(HERE / f.file), "-o", str(out)]
+    subprocess.run(command, check=True, timeout=30)
+    subject = Subject("x", text)
+    subject.add("ptxas", out.read_bytes(), "13.0.88")
+    auditor = Auditor(text)
+    (kernel,) = auditor.kernels()
+    found = auditor.audit(kernel, subject.binaries[0])
+    assert found.outcome == DIFFERENT
+    assert f.name in [x.name for x in found.faults]
+    assert auditor.audit(kernel, Binary("ours", orias.compile(text, arch=arch).data)).outcome == EQUAL
+
+
+def test_most_are_programs() -> None:
+    assert len(PROGRAMS) >= 20
