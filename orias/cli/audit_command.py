@@ -18,7 +18,17 @@ from orias.tools.audit.audit_report import report
 from orias.tools.audit.audit_subject import Subject, subjects
 from orias.tools.audit.compilers import Compiler, on_path
 from orias.tools.audit.shrink import confirmed, smaller_launch, smaller_ptx
-from orias.tools.validate.case import MOST_SHARED, MOST_STEPS, Case, Region, cases_of, from_json, number
+from orias.tools.validate.case import (
+    MOST_BYTES,
+    MOST_SHARED,
+    MOST_STEPS,
+    Case,
+    Region,
+    cases_of,
+    from_json,
+    number,
+    shape_of,
+)
 
 USAGE: Final = """\
 usage: orias audit FILE.ptx [FILE.cubin...] [--with COMPILER]... [--options "OPTIONS"] [--arch sm_NN] [--kernel NAME]
@@ -190,15 +200,17 @@ def _launch(d: dict[str, Any]) -> Case:
     if "args" not in d:
         return from_json(d)
     case = Case(str(d["kernel"]))
-    for name in ("grid", "block"):
-        size = d.get(name, 1)
-        sizes = [*dims(",".join(str(x) for x in (size if isinstance(size, list) else [size]))), 1, 1]
-        setattr(case, name, (sizes[0], sizes[1], sizes[2]))
+    sizes = {name: d.get(name, 1) for name in ("grid", "block")}
+    case.grid, case.block = shape_of({n: x if isinstance(x, list) else list(dims(str(x))) for n, x in sizes.items()})
     case.shared = number(d, "shared", 0, MOST_SHARED)
     case.max_steps = number(d, "max_steps", 1_000_000, MOST_STEPS)
-    for k, value in enumerate(arguments([str(a) for a in d["args"]])):
+    total = 0
+    for k, value in enumerate(arguments([str(a) for a in d["args"]], MOST_BYTES)):
         if isinstance(value, np.ndarray):
             data = value.tobytes()
+            total += len(data)
+            if total > MOST_BYTES:
+                raise ValueError(f"the buffers of a launch have at most {MOST_BYTES} bytes")
             case.pointers[k, 0] = Region(len(data), "", 0, 0, data)
             case.params.append(bytearray(8))
         else:

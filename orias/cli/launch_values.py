@@ -63,7 +63,7 @@ def _type(text: str) -> np.dtype[Any]:
     return t
 
 
-def _buffer(rest: str) -> Arr:
+def _buffer(rest: str, most: int) -> Arr:
     type_text, _, shape = rest.partition(":")
     t = _type(type_text)
     if shape.startswith("@"):
@@ -77,7 +77,7 @@ def _buffer(rest: str) -> Arr:
         return np.frombuffer(raw, t).copy()
     count_text, _, init = shape.partition("=")
     n = integer(count_text, "buffer")
-    if not 0 <= n <= 1 << 30:
+    if not 0 <= n * t.itemsize <= most:
         raise UsageError(f"a buffer of {n} elements")
     if init in ("", "zeros"):
         return np.zeros(n, t)
@@ -100,15 +100,18 @@ def _buffer(rest: str) -> Arr:
     return np.array(values, t)
 
 
-def arguments(texts: list[str]) -> list[Any]:
-    """The arguments of a launch: numpy scalars and arrays, and bytes; UsageError names the text that is none."""
+def arguments(texts: list[str], most: int = 1 << 33) -> list[Any]:
+    """The arguments of a launch: numpy scalars and arrays, and bytes; UsageError names the text that is none.
+
+    `most`: bytes of a buffer.
+    """
     out: list[Any] = []
     for text in texts:
         kind, sep, rest = text.partition(":")
         if not sep:
             raise UsageError(f"argument '{text}': expected TYPE:VALUE or buf:TYPE:COUNT")
         if kind == "buf":
-            out.append(_buffer(rest))
+            out.append(_buffer(rest, most))
         elif kind == "same":
             n = integer(rest, "same")
             if not 0 <= n < len(out) or not isinstance(out[n], np.ndarray):

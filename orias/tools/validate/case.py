@@ -96,7 +96,7 @@ def _region_json(r: Region) -> dict[str, Any]:
 
 
 _PROFILES: Final = ("small", "float", "half", "random", "mixed", "zero", "")
-_MOST_BYTES: Final = 1 << 26
+MOST_BYTES: Final = 1 << 26
 """Bytes of all regions of a launch: what a simulator of this kind gets through."""
 MOST_SHARED: Final = 1 << 18
 MOST_STEPS: Final = 1 << 40
@@ -123,9 +123,17 @@ def _size(d: dict[str, Any], name: str, default: list[int]) -> tuple[int, int, i
     return x, y, z
 
 
+def shape_of(d: dict[str, Any]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Grid and block of a description of a launch; raises ValueError."""
+    block = _size(d, "block", [32])
+    if block[0] * block[1] * block[2] > _MOST_THREADS:
+        raise ValueError(f"block of a launch has at most {_MOST_THREADS} threads, not {d['block']!r}")
+    return _size(d, "grid", [1]), block
+
+
 def _region(p: dict[str, Any], nested: bool = False) -> Region:
     data = bytes.fromhex(p["data"]) if "data" in p else None
-    size = number(p, "size", -1, _MOST_BYTES)
+    size = number(p, "size", -1, MOST_BYTES)
     profile = p.get("profile", "random")
     if profile not in _PROFILES:
         raise ValueError(f"profile of a region is one of {', '.join(_PROFILES[:-1])}, not {profile!r}")
@@ -151,9 +159,7 @@ def cases_of(path: str, read: Callable[[dict[str, Any]], Case]) -> list[Case]:
 def from_json(d: dict[str, Any]) -> Case:
     """The inverse of :meth:`Case.json`; raises KeyError, TypeError, AttributeError or ValueError for what is no case."""
     c = Case(str(d["kernel"]))
-    c.grid, c.block = _size(d, "grid", [1]), _size(d, "block", [32])
-    if c.block[0] * c.block[1] * c.block[2] > _MOST_THREADS:
-        raise ValueError(f"block of a launch has at most {_MOST_THREADS} threads, not {d['block']!r}")
+    c.grid, c.block = shape_of(d)
     c.shared = number(d, "shared", 0, MOST_SHARED)
     c.params = [bytearray.fromhex(p) for p in d.get("params", [])]
     total = 0
@@ -162,7 +168,7 @@ def from_json(d: dict[str, Any]) -> Case:
         offset = number(p, "offset", 0, max(len(c.params[param]) - 8, 0))
         region = _region(p)
         total += region.size + (region.inner.size if region.inner is not None else 0)
-        if total > _MOST_BYTES:
-            raise ValueError(f"the regions of a launch have at most {_MOST_BYTES} bytes")
+        if total > MOST_BYTES:
+            raise ValueError(f"the regions of a launch have at most {MOST_BYTES} bytes")
         c.pointers[param, offset] = region
     return c
