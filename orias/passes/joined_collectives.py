@@ -121,7 +121,7 @@ class _Part:
 
 @final
 class _Finder:
-    __slots__ = ("_at", "_conditions", "_cut", "_div", "_events", "_fn", "_joined", "_parts", "_sites", "_whole")
+    __slots__ = ("_at", "_conditions", "_cut", "_div", "_events", "_fn", "_joined", "_parts", "_products", "_sites", "_whole")
 
     def __init__(self, fn: Func, div: Divergence, sites: list[Site]) -> None:
         self._fn: Final[Func] = fn
@@ -132,6 +132,8 @@ class _Finder:
         """Sites of each block."""
         self._whole: Final[set[int]] = set()
         """Blocks that only a whole warp runs."""
+        self._products: Final[set[int]] = set()
+        """Those of them that have more than barriers of the block, which threads that have ended do not hold up."""
         self._events: Final[dict[int, list[tuple[int, int]]]] = {}
         """What threads meet in each block, in order: (place, site), _STOP for an operation of the whole warp."""
         self._conditions: Final[Conditions] = Conditions(fn)
@@ -146,6 +148,8 @@ class _Finder:
             found = whole_warp_operations(b)
             if found:
                 self._whole.add(b.id)
+            if any(not i.op.flags & F_BARRIER for i in found):
+                self._products.add(b.id)
             if found or b.id in self._at:
                 number = {self._sites[n].last.uid: n for n in self._at.get(b.id, ())}
                 number |= {inst.uid: _STOP for inst in found}
@@ -181,6 +185,8 @@ class _Finder:
         if not all(stays):
             # Threads that leave for the exit have what runs up to there on their side, the others what they run without them.
             sides = [onward([s], (b.id,)) for s in b.succs]
+            if any(side & self._products for side in sides):
+                return
             if sum(not side.isdisjoint(self._whole) for side in sides) > 1:
                 return
         found = [self._within(side) for side in sides]
