@@ -221,13 +221,12 @@ class _Compiler:
         module = parse(text, name, newest_of(self.options.release))
         self.diagnostics.extend(module.warnings)
         restrict(module, self.options)
-        if self.options.debug:
-            self._debug_target()
         if "debug" in module.target_options:
             missing: list[Diagnostic] = []
             check_debug(module, missing)
             if missing:
                 raise CompileError([*self.diagnostics, *missing])
+        if self.options.debug or "debug" in module.target_options:
             self._debug_target()
         if self.options.verbose and self.options.maxrregcount:
             self.diagnostics.extend(limit_notes(module, self.options, self.target))

@@ -10,7 +10,7 @@ from orias.ori.ir import Clobbers, ConstantPool, Func, Location, SymRef
 FILE_NAMES: Final[dict[int, str]] = {K_R: "R", K_UR: "UR", K_P: "P", K_UP: "UP", K_B: "B"}
 FILE_KINDS: Final[dict[str, int]] = {name: kind for kind, name in FILE_NAMES.items()}
 FLAGS: Final[tuple[str, ...]] = (
-    "private", "moves_stack", "no_unroll", "stack_check", "beside_async_copies", "samples_quads", "wgmma_crossing", "expanded",
+    "private", "moves_stack", "no_unroll", "stack_check", "keep_warp_barriers", "beside_async_copies", "samples_quads", "wgmma_crossing", "expanded",
 )  # fmt: skip
 """Names of the boolean fields of :class:`Func`."""
 

@@ -121,7 +121,19 @@ class _Part:
 
 @final
 class _Finder:
-    __slots__ = ("_at", "_conditions", "_cut", "_div", "_events", "_fn", "_joined", "_parts", "_products", "_sites", "_whole")
+    __slots__ = (
+        "_at",
+        "_conditions",
+        "_cut",
+        "_div",
+        "_events",
+        "_fn",
+        "_joined",
+        "_parts",
+        "_products",
+        "_sites",
+        "_whole",
+    )
 
     def __init__(self, fn: Func, div: Divergence, sites: list[Site]) -> None:
         self._fn: Final[Func] = fn

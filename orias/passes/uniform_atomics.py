@@ -21,7 +21,7 @@ from typing import Final, final
 
 from orias.analysis.cfg import dominators, find_loops
 from orias.analysis.divergence import Divergence, divergence
-from orias.isa.op import F_CALL, F_TERM, op
+from orias.isa.op import F_ATOMIC, F_CALL, F_TERM, op
 from orias.isa.operand import (
     INV,
     K_NONE,
@@ -54,7 +54,6 @@ _IDEMPOTENT: Final[tuple[str, ...]] = ("MIN", "MAX", "AND", "OR")
 _OTHER: Final[tuple[str, ...]] = ("S64", "128", "F16", "BF16", "F32", "F64")
 """Begins of the modifiers of types that are not combined."""
 _WIDE: Final = "64"
-_ATOMICS: Final[tuple[str, ...]] = ("RED", "REDG", "ATOMG", "ATOM", "ATOMS")
 _COUNT: Final = op("ATOMS.POPC.INC.32")
 _ADD_SHARED: Final = op("ATOMS.ADD")
 _LAST_LANE: Final = 0x1F
@@ -63,7 +62,7 @@ _THREADS: Final[tuple[Opnd, ...]] = tuple(word(f"SR_{name}") for name in ("TID.X
 
 def combine_uniform_atomics(fn: Func) -> bool:
     """Let one thread of a warp run the atomics that all of its threads run on one word; True if anything changed."""
-    if not any(i.op.base in _ATOMICS for i in fn.insts()):
+    if not any(_is_atomic(i) for i in fn.insts()):
         return False
     counted = fn.target.has(features.COUNTS_IN_SHARED) and _count_in_shared(fn)
     work = _Combiner(fn)
@@ -79,6 +78,11 @@ def _count_in_shared(fn: Func) -> bool:
             inst.src.pop()
             changed = True
     return changed
+
+
+def _is_atomic(inst: Inst) -> bool:
+    """True for an atomic with or without an old value."""
+    return inst.op.flags & F_ATOMIC != 0 or inst.op.base in ("RED", "REDG")
 
 
 @final
@@ -163,7 +167,7 @@ class _Combiner:
 
     def _kind(self, b: Block, inst: Inst) -> str:
         """The operation if the threads can combine it, else nothing."""
-        if inst.op.base not in _ATOMICS or inst.guard != PT:
+        if not _is_atomic(inst) or inst.guard != PT:
             return ""
         result = any(is_vreg(d) for d in inst.dst)
         mods = inst.op.mods

@@ -162,6 +162,7 @@ def full() -> Func:
     fn.expanded = fn.private = fn.moves_stack = fn.no_unroll = fn.stack_check = True
     fn.beside_async_copies = fn.samples_quads = fn.wgmma_crossing = True
     fn.implied = {1: 0xFF}
+    fn.assigned, fn.keep_warp_barriers = {3: ["%r1", "%r2"]}, True
     fn.locations = [Location("%r1", "u64", 1, K_P, 3, 1, 4)]
     fn.remarks = [(7510, 3)]
     fn.frame_fixed, fn.frame_size, fn.max_regs, fn.reg_count, fn.most_warps = 8, 16, 64, 32, 48

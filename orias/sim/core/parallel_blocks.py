@@ -78,7 +78,7 @@ def why_together(image: "Image") -> str:
 
 @contextmanager
 def processes(count: int) -> Iterator[Executor]:
-    """An executor of so many processes of this machine."""
+    """An executor of so many processes."""
     fork = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
     with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork" if fork else "spawn")) as pool:
         yield pool
