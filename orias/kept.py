@@ -14,6 +14,7 @@ from orias.version import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Final
 
 _FORMAT: "Final" = 1
@@ -96,6 +97,18 @@ def kept(name: str, folders: "tuple[str, ...]") -> Kept | None:
         files.sort()
         state = (_FORMAT, VERSION, sys.version, root, files)
         found = _opened[name] = Kept(f"{beginning}.{name}.kept", state)
+    return found
+
+
+def remembered(name: str, folders: "tuple[str, ...]", key: str, make: "Callable[[], Any]") -> "Any":
+    """What `make` gives for a key, if possible from earlier runs; plain types, and not None."""
+    store = kept(name, folders)
+    if store is None:
+        return make()
+    found = store.get(key)
+    if found is None:
+        found = make()
+        store.put(key, found)
     return found
 
 

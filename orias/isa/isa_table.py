@@ -33,6 +33,7 @@ from orias.isa.operand import (
     const_offset,
     word_text,
 )
+from orias.isa.operations import TABLES
 from orias.isa.plan import (
     M_BANK_ONLY,
     M_CONST,
@@ -142,7 +143,7 @@ class IsaTable:
     def __init__(self, name: str, raw: RawTable | None = None) -> None:
         self.name: Final[str] = name
         self.raw: Final[RawTable] = RawTable(name) if raw is None else raw
-        self._kept: Final[Kept | None] = kept(f"plans.{name}", ("isa", "isa/data")) if raw is None else None
+        self._kept: Final[Kept | None] = kept(f"plans.{name}", TABLES) if raw is None else None
         self._slots: Final[SlotCache] = SlotCache()
         self._plans: Final[dict[tuple[int, ...], Plan | None]] = {}
         self._sigs: Final[dict[int, int]] = {}

@@ -19,8 +19,8 @@ Terminators carry no label: the target of a branch is in ``Block.succs``.
 
 from typing import Final, TypeAlias, final
 
-from orias.isa.operations import Facts, facts
-from orias.kept import kept
+from orias.isa.operations import TABLES, Facts, facts
+from orias.kept import remembered
 
 # What an operation does, as a bit set: the words of ``does`` in ``data/operations.isa``.
 F_PSEUDO: Final = 1 << 0
@@ -288,11 +288,6 @@ def op(name: str) -> Op:
     """The interned operation of this name (``"IMAD.WIDE.U32"``, ``"phi"``); KeyError if the table does not know the mnemonic."""
     o = _ops.get(name)
     if o is None:
-        store = kept("operations", ("isa", "isa/data"))
-        parts: OpParts | None = None if store is None else store.get(name)
-        if parts is None:
-            parts = _parts(name)
-            if store is not None:
-                store.put(name, parts)
+        parts: OpParts = remembered("operations", TABLES, name, lambda: _parts(name))
         o = _ops[name] = Op(name, len(_ops), parts)
     return o

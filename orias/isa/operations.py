@@ -10,8 +10,10 @@ from typing import Final, final
 
 from orias.isa.notation import TableError
 from orias.isa.rawtable import members, read_file
-from orias.kept import kept
+from orias.kept import remembered
 
+TABLES: Final = ("isa", "isa/data")
+"""The folders of the package that look-ups in the tables depend on, for :mod:`orias.kept`."""
 LATE_RESULT: Final = 1
 """Results have variable latency and need a write barrier."""
 LATE_SOURCE: Final = 2
@@ -185,16 +187,14 @@ def facts(mnemonic: str) -> Facts | None:
 
 def _text(mnemonic: str) -> str:
     """The attributes of a mnemonic as written, if possible from earlier runs; empty if it has no line."""
-    key = f"{mnemonic}:"
-    store = kept("operations", ("isa", "isa/data"))
-    text: str | None = None if store is None else store.get(key)
-    if text is None:
-        if not _lines:
-            _read()
-        text = _lines.get(mnemonic, "")
-        if store is not None:
-            store.put(key, text)
+    text: str = remembered("operations", TABLES, f"{mnemonic}:", lambda: _line(mnemonic))
     return text
+
+
+def _line(mnemonic: str) -> str:
+    if not _lines:
+        _read()
+    return _lines.get(mnemonic, "")
 
 
 def mnemonics() -> list[str]:
@@ -207,10 +207,7 @@ def mnemonics() -> list[str]:
 def mnemonics_with(attribute: str) -> list[str]:
     """All mnemonics whose line has an attribute, for any modifiers."""
     found = f"; {attribute} "
-    store = kept("operations", ("isa", "isa/data"))
-    names: list[str] | None = None if store is None else store.get(found)
-    if names is None:
-        names = [m for m in mnemonics() if found in "; " + _lines[m]]
-        if store is not None:
-            store.put(found, names)
+    names: list[str] = remembered(
+        "operations", TABLES, found, lambda: [m for m in mnemonics() if found in "; " + _lines[m]]
+    )
     return names

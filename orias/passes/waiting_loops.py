@@ -28,7 +28,7 @@ def waiting_accesses(fn: Func, tree: DomTree, forest: LoopForest, div: Divergenc
                     found.append((by_id[x], access))
         if found:
             inside = set(loop.blocks)
-            blocks = [b for b in fn.blocks if b.id in inside]
+            blocks = [by_id[x] for x in loop.blocks]
             # A cycle with several entries is no loop here, and may wait in a loop around it.
             ends = not forest.irreducible and _ends_by_itself(loop, inside, blocks, tree)
             if not ends and _threads_leave(inside, blocks, div):

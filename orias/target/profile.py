@@ -7,7 +7,7 @@ Every query names a fact.  If the target does not have the fact, or nobody has m
 from typing import Final, final
 
 from orias.diag import MissingFact
-from orias.kept import kept
+from orias.kept import remembered
 from orias.target import features, target_names
 from orias.target.table import Column, columns
 
@@ -105,19 +105,7 @@ class Target:
         return self._fact("spelling", name)
 
 
-def _columns() -> dict[int, Column]:
-    """The table, if possible from earlier runs."""
-    store = kept("targets", ("target", "target/data"))
-    if store is None:
-        return columns()
-    found: dict[int, Column] | None = store.get("columns")
-    if found is None:
-        found = columns()
-        store.put("columns", found)
-    return found
-
-
-_COLUMNS: Final[dict[int, Column]] = _columns()
+_COLUMNS: Final[dict[int, Column]] = remembered("targets", ("target", "target/data"), "columns", columns)
 
 
 def _profiles(suffixed: tuple[str, ...]) -> dict[str, Target]:

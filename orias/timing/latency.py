@@ -13,7 +13,7 @@ from orias.analysis.access import B_BASE, P_BASE, SLOT_GUARD, UP_BASE, UR_BASE
 from orias.diag import Unsupported
 from orias.isa.op import F_CALL, F_MATRIX, F_RETURNS, F_WGMMA_SYNC, Op
 from orias.isa.operations import facts
-from orias.kept import kept
+from orias.kept import remembered
 from orias.target import features
 from orias.target.profile import profile_of_sm
 from orias.timing.bounds import Minimum, overwrites
@@ -136,15 +136,13 @@ class _Facts:
         self.intervals: list[tuple[str, int, list[int]]] = []
         self.stalls: list[tuple[str, int, list[int]]] = []
         self.pairs: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
-        store = kept("latency", ("timing", "timing/data"))
-        found: _Parts | None = None if store is None else store.get("facts")
-        if found is None:
-            self._read_classes()
-            self._read_pairs()
-            if store is not None:
-                store.put("facts", (self._lines, self.intervals, self.stalls, self.pairs))
-        else:
-            self._lines, self.intervals, self.stalls, self.pairs = found
+        found: _Parts = remembered("latency", ("timing", "timing/data"), "facts", self._read)
+        self._lines, self.intervals, self.stalls, self.pairs = found
+
+    def _read(self) -> _Parts:
+        self._read_classes()
+        self._read_pairs()
+        return self._lines, self.intervals, self.stalls, self.pairs
 
     def _read_classes(self) -> None:
         table: list[list[str]] = []

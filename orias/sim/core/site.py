@@ -5,7 +5,7 @@ all values are equal); a *setter* stores such an array.  Uniform instructions us
 have a value per warp.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -54,6 +54,19 @@ _SIGN32: Final = np.uint32(0x80000000)
 _MAG32: Final = np.uint32(0x7FFFFFFF)
 _SIGN64: Final = np.uint64(1 << 63)
 _MAG64: Final = np.uint64((1 << 63) - 1)
+
+
+def run_all(steps: Sequence[Exec | None]) -> Exec:
+    """Runs the steps one after the other; None is skipped."""
+    real = [x for x in steps if x is not None]
+    if len(real) == 1:
+        return real[0]
+
+    def run(m: Machine, a: Active) -> None:
+        for x in real:
+            x(m, a)
+
+    return run
 
 
 def _ignore(m: Machine, a: Active, v: Arr) -> None:

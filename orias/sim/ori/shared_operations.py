@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Final
 
-import numpy as np
-
 from orias.isa.decode import Decoded
 from orias.isa.operand import K_P, K_R, K_UR, PT, Opnd, in_file, is_hardwired, p, r, ur
 from orias.ori.ir import OP_COPY, Func, Inst
@@ -12,9 +10,9 @@ from orias.passes.collectives import collectives
 from orias.passes.joined_collectives import Site as Collective
 from orias.passes.joined_collectives import words
 from orias.sim.core.build import build
-from orias.sim.core.engine import Engine, Flow, Plan
-from orias.sim.core.site import Exec, Site
-from orias.sim.core.state import Active, Machine
+from orias.sim.core.engine import Flow, Plan
+from orias.sim.core.gathering import Gathering, gather
+from orias.sim.core.site import Exec, Site, run_all
 from orias.sim.ori import pseudo
 from orias.sim.ori.rows import Rows
 
@@ -22,17 +20,15 @@ Map = Callable[[Opnd], Opnd]
 """Virtual registers to rows."""
 
 
-class _Operation:
+class _Operation(Gathering):
     """One operation, on rows of its own."""
 
     def __init__(self, number: int, dst: list[Opnd], src: list[Opnd], plan: Plan, text: Callable[[], str]) -> None:
-        self.number: Final[int] = number
+        super().__init__(number)
         self.dst: Final[list[Opnd]] = dst
         self.src: Final[list[Opnd]] = src
         self.plan: Final[Plan] = plan
         self.text: Final[Callable[[], str]] = text
-        self.start = -1
-        """Index of its first plan, once it has one."""
 
 
 class SharedOperations:
@@ -70,21 +66,7 @@ class SharedOperations:
         ]
         take = [_copy(to_row(d), row, 1) for row, d in zip(operation.dst, inst.dst, strict=True) if not is_hardwired(d)]
         mask = Site(OP_COPY, [], [to_row(site.sync.src[0])], 0, False)
-        who = mask.i32(mask.src[0])
-
-        def wait(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
-            for f in bring:
-                f(e.m, a)
-            if rest is not None:
-                e.add(pc + 1, rest)
-            members = np.broadcast_to(who(e.m, a), (a.n,))
-            go_on = e.wait_collective(a, members, pc + 1, None, operation.start - 1, operation.number)
-            if rest is None or go_on < 0:
-                return go_on
-            e.add(go_on, a)
-            return -1
-
-        return wait, _all(take)
+        return gather(operation, run_all(bring), mask.i32(mask.src[0])), run_all(take)
 
     def _make(self, fn: Func, inst: Inst, text: Callable[[], str]) -> _Operation:
         rows = self._rows
@@ -93,7 +75,7 @@ class SharedOperations:
         made = [ur(rows.fresh(K_UR, 1)) if in_file(d, K_UR) else row for d, row in zip(inst.dst, dst, strict=True)]
         plan = build(Decoded(inst.op, PT, made, src, 0), 0, 0, text)
         if plan.run is not None:
-            plan.run = _all([plan.run, *(_copy(row, d, 1) for row, d in zip(dst, made, strict=True) if row != d)])
+            plan.run = run_all([plan.run, *(_copy(row, d, 1) for row, d in zip(dst, made, strict=True) if row != d)])
         return _Operation(len(self._operations) + 1, dst, src, plan, text)
 
     def place(self, plans: list[Plan | None]) -> None:
@@ -108,11 +90,3 @@ class SharedOperations:
 
 def _copy(d: Opnd, s: Opnd, width: int) -> Exec:
     return pseudo.copy(Site(OP_COPY, [d], [s], 0, False), width)
-
-
-def _all(steps: list[Exec]) -> Exec:
-    def run(m: Machine, a: Active) -> None:
-        for f in steps:
-            f(m, a)
-
-    return run

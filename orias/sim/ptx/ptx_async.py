@@ -12,14 +12,13 @@ import numpy.typing as npt
 from orias.isa.operand import K_NONE, RZ, URZ, Opnd, imm, r, reg_plus
 from orias.ptx.ast import O_PAIR, O_SINK, Operand
 from orias.sim.core.sim_errors import Fault
-from orias.sim.core.site import Exec, Getter
+from orias.sim.core.site import Exec, Getter, run_all
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I64, U32, U64
 from orias.sim.ptx.ptx_integer import Builder
 from orias.sim.ptx.ptx_matrix import elements
 from orias.sim.ptx.ptx_memory import SPACES, address, load_values, store_values
 from orias.sim.ptx.ptx_site import PtxSite, bits_of
-from orias.sim.ptx.ptx_warp import run_all
 from orias.sim.sass import exec_async, exec_copy
 from orias.sim.sass.exec_mem import shared_offsets
 from orias.target import features

@@ -8,14 +8,13 @@ import numpy.typing as npt
 from orias.isa.gmma_forms import GROUP
 from orias.isa.operand import K_NONE, NEG, NOT_UPT, RZ, URZ, Opnd, imm, r, up, ur
 from orias.ptx.ast import O_IMM, O_VEC, Operand
-from orias.sim.core.site import Exec
+from orias.sim.core.site import Exec, run_all
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import U32
 from orias.sim.matrix import exec_mma, exec_tensor, exec_warpgroup
 from orias.sim.ptx.ptx_integer import Builder, type_of
 from orias.sim.ptx.ptx_memory import address
 from orias.sim.ptx.ptx_site import PtxSite, bits_of
-from orias.sim.ptx.ptx_warp import run_all
 from orias.sim.sass import exec_warp
 
 Arr = npt.NDArray[Any]

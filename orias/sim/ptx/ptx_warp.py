@@ -1,6 +1,6 @@
 """Builders: warp operations, by the builders of the SASS instructions with their semantics."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, final
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from orias.isa.operand import PT, Opnd, p, payload, r
 from orias.ptx.ast import O_PAIR, Operand
-from orias.sim.core.engine import Engine
-from orias.sim.core.site import Exec
+from orias.sim.core.gathering import Gathering, gather
+from orias.sim.core.site import Exec, run_all
 from orias.sim.core.state import Active, Machine
 from orias.sim.math.ops_int import I32, U32
 from orias.sim.ptx.ptx_integer import Builder, type_of
@@ -43,20 +43,18 @@ class Collective:
 
 
 @final
-class Operation:
+class Operation(Gathering):
     """What threads run together at all collectives with the same text (opcode, qualifiers and type)."""
 
-    __slots__ = ("line", "number", "rows", "run", "start")
+    __slots__ = ("line", "rows", "run")
 
     def __init__(self, number: int, line: int, rows: list[Opnd], run: Exec) -> None:
-        self.number: Final[int] = number
+        super().__init__(number)
         self.line: Final[int] = line
         """PTX line of the first of them."""
         self.rows: Final[list[Opnd]] = rows
         """Rows of the machine for results and operands."""
         self.run: Final[Exec] = run
-        self.start: int = -1
-        """Index of its first plan, once it has one."""
 
 
 def meeting(s: PtxSite) -> list[Step]:
@@ -69,20 +67,7 @@ def meeting(s: PtxSite) -> list[Step]:
     bring, take = _exchange(s, what, operation)
     mask = members(s)
     assert mask is not None
-    who = s.src(mask, "b32")
-
-    def wait(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
-        bring(e.m, a)
-        if rest is not None:
-            e.add(pc + 1, rest)
-        members_ = np.broadcast_to(who(e.m, a), (a.n,))
-        go_on = e.wait_collective(a, members_, pc + 1, None, operation.start - 1, operation.number)
-        if rest is None or go_on < 0:
-            return go_on
-        e.add(go_on, a)
-        return -1
-
-    return [(None, wait), (take, None)]
+    return [(None, gather(operation, bring, s.src(mask, "b32"))), (take, None)]
 
 
 def _operation(s: PtxSite, what: Collective) -> Operation:
@@ -129,19 +114,6 @@ def _take(s: PtxSite, o: Operand | None, type_: str, row: Opnd) -> Exec | None:
     if type_ == "pred":
         return lambda m, a: put(m, a, m.P[at][a.sel])
     return lambda m, a: put(m, a, m.R[at][a.sel])
-
-
-def run_all(steps: Sequence[Exec | None]) -> Exec:
-    """Runs the steps one after the other; None is skipped."""
-    real = [x for x in steps if x is not None]
-    if len(real) == 1:
-        return real[0]
-
-    def run(m: Machine, a: Active) -> None:
-        for x in real:
-            x(m, a)
-
-    return run
 
 
 def _results(o: Operand) -> Results:
