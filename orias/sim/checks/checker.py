@@ -17,6 +17,7 @@ from orias.sim.checks.findings import Coordinates, Finding, Spot
 from orias.sim.checks.global_race import GlobalRaces
 from orias.sim.checks.global_race import Spot as Access_
 from orias.sim.checks.race_check import RaceCheck
+from orias.sim.checks.undefined import Undefined, Use
 from orias.sim.checks.vector_clocks import Clocks, barrier_numbers
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import Fault
@@ -135,6 +136,7 @@ class Checker:
         self.findings: list[Finding] = []
         self._seen: dict[tuple[object, ...], Finding] = {}
         self._steps: dict[int, _Step] = {}
+        self._uses: dict[int, Use] = {}
         start = next((at for at, place in image.code_places() if place == kernel), 0)
         self._used: Final = {start + at: mask for at, mask in image.kernels[kernel].unused_load_bytes}
         module = image.reader.module
@@ -150,6 +152,13 @@ class Checker:
         found = self._steps.get(pc)
         if found is None:
             found = self._steps[pc] = _Step(self.image.decoded(pc), pc << 4, self._used.get(pc << 4, -1))
+        return found
+
+    def use(self, pc: int) -> Use:
+        """What an instruction does with registers."""
+        found = self._uses.get(pc)
+        if found is None:
+            found = self._uses[pc] = Use(self.image.compile(pc), self.image.decoded(pc), self.step(pc).accesses)
         return found
 
     def spot(self, m: Machine, pc: int, thread: int) -> Spot:
@@ -213,6 +222,7 @@ class _Batch:
                 checker.globals.start(m, self.clocks)
         self.shared = np.zeros(len(m.shared.data), np.bool_) if "initcheck" in checker.tools else None
         """Bytes of shared memory that were written."""
+        self.undefined = Undefined(m, checker.use, self._undefined) if "initcheck" in checker.tools else None
         m.copy_watch = self
 
     def issue(self, pc: int, cur: Active) -> None:
@@ -220,9 +230,13 @@ class _Batch:
         if self.clocks is not None and self.clocks.any_waiting:
             self.clocks.resume(cur)
         self.pc = pc
+        if self.undefined is not None:
+            self.undefined.issue(pc, cur)
 
     def done(self, cur: Active, act: Active | None) -> None:
         """After the instruction."""
+        if self.undefined is not None:
+            self.undefined.done(cur, act)
         if act is None or self.clocks is None:
             return
         step = self.checker.step(self.pc)
@@ -416,6 +430,17 @@ class _Batch:
         message = f"read of {size} bytes of {space} memory at 0x{address:x} that nobody wrote"
         self.checker.add(
             "initcheck", "uninitialised", message, ("init", space, pc), lambda: [self.checker.spot(self.m, pc, thread)]
+        )
+
+    def _undefined(self, what: str, pc: int, thread: int, origin: int) -> None:
+        """Something depends on a register or local memory that nobody wrote."""
+        m, spot = self.m, self.checker.spot
+        self.checker.add(
+            "initcheck",
+            "unwritten register",
+            f"{what} depends on a register or local memory that nobody wrote",
+            ("undefined", what, pc),
+            lambda: [spot(m, pc, thread), *([spot(m, origin, thread)] if origin not in (-1, pc) else [])],
         )
 
     def _race(self, kind: str, place: int, pc: int, thread: int, later_pc: int, later: int) -> None:
