@@ -66,7 +66,8 @@ class _Step:
         self.cluster: Final = self.base.startswith("UCGABAR")
         self.meets: Final = self.base in _MEETS
         self.commits: Final = self.base in _COMMITS
-        self.fences: Final = d is not None and self.base == "FENCE" and d.op.has("ASYNC")
+        # FENCE.VIEW.ASYNC.T is about tensor memory.
+        self.fences: Final = d is not None and self.base == "FENCE" and d.op.has("ASYNC") and not d.op.has("T")
         self.pending = -1
         """Groups of copies that need not be done after a wait for them; -1: no wait."""
         self.arrives: Access | None = None
@@ -221,7 +222,9 @@ class _Batch:
             if checker.globals is not None:
                 checker.globals.start(m, self.clocks)
         self.shared = np.zeros(len(m.shared.data), np.bool_) if "initcheck" in checker.tools else None
-        """Bytes of shared memory that were written."""
+        """Bytes of shared memory that were written; those of the system are."""
+        if self.shared is not None:
+            self.shared.reshape(-1, m.shared.stride)[:, : checker.image.target.number("system_shared")] = True
         self.undefined = Undefined(m, checker.use, self._undefined) if "initcheck" in checker.tools else None
         m.copy_watch = self
 
@@ -386,9 +389,25 @@ class _Batch:
         if bad.any():
             self._unwritten("shared" if goal.shared else "global", 1, int(goal.offset[int(np.argmax(bad))]), thread)
 
+    def product(self, thread: int, first: int, source: Arr) -> None:
+        """A matrix operation begins to read shared memory (:class:`orias.sim.core.state.CopyWatch`)."""
+        if self.race is not None:
+            self.race.product(thread, first, self.pc, source)
+
+    def products_grouped(self, thread: int) -> None:
+        """Matrix operations become a group."""
+        if self.race is not None:
+            self.race.products_grouped(thread >> 5)
+
+    def products_done(self, thread: int, pending: int) -> None:
+        """Groups of matrix operations are done."""
+        if self.race is not None:
+            self.race.products_done(thread >> 5, pending)
+
     def signal(self, thread: int, objects: list[int]) -> None:
         """Matrix operations arrive at barrier objects."""
-        if self.clocks is not None:
+        if self.clocks is not None and self.race is not None:
+            self.race.products_signal(thread >> 5, objects)
             self.clocks.arrive(np.array(objects), np.full(len(objects), thread))
 
     def store(self, thread: int, goal: Bytes) -> None:
