@@ -1,7 +1,7 @@
 """Single faults in PTX text, each of one class of error that the sanitizer should find.
 
 A fault changes one line of the body of a kernel: it takes a synchronisation away, moves an address out of its allocation,
-takes the store away that writes what is read later, or gives a barrier a wrong mask or count.
+takes the store or the move away that writes what is read later, or gives a barrier a wrong mask or count.
 """
 
 import random
@@ -16,6 +16,7 @@ _DROPPED = (
     ("proxy fence", r"^fence\.proxy\.async\b"),
     ("barrier object", r"^mbarrier\.init\b"),
     ("initial store", r"^st\.(volatile\.)?shared\b"),
+    ("initial value", r"^mov\.[bsuf](32|64)\s+%\w+,\s*(-?\d|0f)"),
 )
 """Class of a fault, and the instructions that it takes away."""
 _ADDRESS = re.compile(r"(\[[%\w.$]+)(\+-?\d+)?\]")

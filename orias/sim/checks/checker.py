@@ -44,6 +44,8 @@ class WrittenMemory(Protocol):
 
 _MEETS: Final = frozenset(("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "CREDUX", "NOP"))
 """Instructions at which the threads of a warp meet; NOP is what ptxas leaves of a barrier where the warp is together."""
+_DEVICE: Final = ("GPU", "SYS", "VC")
+"""Scopes of fences that order memory for other blocks."""
 _COMMITS: Final = ("LDGDEPBAR", "UTMACMDFLUSH")
 
 
@@ -68,6 +70,8 @@ class _Step:
         self.commits: Final = self.base in _COMMITS
         # FENCE.VIEW.ASYNC.T is about tensor memory.
         self.fences: Final = d is not None and self.base == "FENCE" and d.op.has("ASYNC") and not d.op.has("T")
+        self.membar: Final = self.base == "MEMBAR" and d is not None and any(d.op.has(x) for x in _DEVICE)
+        """A fence for the device or more."""
         self.pending = -1
         """Groups of copies that need not be done after a wait for them; -1: no wait."""
         self.arrives: Access | None = None
@@ -117,7 +121,7 @@ class _Step:
     def idle(self) -> bool:
         """True if no check looks at the instruction."""
         return not (
-            self.accesses or self.number or self.mask or self.all or self.cluster or self.meets or self.commits or self.fences
+            self.accesses or self.number or self.mask or self.all or self.cluster or self.meets or self.commits or self.fences or self.membar
             or self.pending >= 0 or self.arrives
         )  # fmt: skip
 
@@ -278,6 +282,8 @@ class _Batch:
             clocks.cluster(act.warps, step.base.endswith("WAIT"))
         elif step.fences:
             clocks.fence(act.warps)
+        elif step.membar and self.checker.globals is not None:
+            self.checker.globals.fence(clocks, act.warps)
         elif step.commits:
             race.commit(act.warps, step.base != "LDGDEPBAR")
         elif step.pending >= 0:
