@@ -53,6 +53,7 @@ BAD = {
     "stored in shared memory": (["mov.u32 %r4, buf;", "st.shared.u32 [%r4], %r9;"], "a stored value"),
     "one bit": (["and.b32 %r2, %r9, 1024;", STORE], "a stored value"),
     "float": (["cvt.rn.f32.u32 %f0, %r0;", "add.f32 %f0, %f0, %f3;", "st.global.f32 [%a1], %f0;"], "a stored value"),
+    "float as integer": (["cvt.rzi.u32.f32 %r2, %f3;", STORE], "a stored value"),
     "written in a branch": (["@%p0 ld.global.u32 %r4, [%a0];", "add.u32 %r2, %r4, 7;", STORE], "a stored value"),
     "accumulator": (
         [

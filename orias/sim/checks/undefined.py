@@ -1,6 +1,6 @@
 """Registers and local memory that nobody wrote: a part of ``initcheck``.
 
-Registers run two or three times side by side: the real ones, and *shadows* in which what nobody wrote has other values.  An
+Registers run several times side by side: the real ones, and *shadows* in which what nobody wrote has other values.  An
 instruction that only computes runs on each shadow too, so bits that do not matter (masked, multiplied by zero, not selected)
 leave no trace.  Where an address, a value for memory that others can see, a branch, a barrier or any other effect differs between
 the real registers and a shadow, it depends on something that nobody wrote.  Local memory has shadows like registers, because
@@ -41,9 +41,9 @@ _COMPUTES: Final = frozenset((
     *exec_mma.BUILDERS, *exec_quad.BUILDERS, "TEX", "TLD", "TLD4", "TXD", "TXQ", "SULD",
 ))  # fmt: skip
 """Operations that do nothing but write registers."""
-_FILLS: Final = ((0x800F2152, True, 0x32), (0, False, 0))
+_FILLS: Final = ((0x800F2152, True, 0x32), (0, False, 0), (0x41234567, True, 0x41))
 """Values of the shadows' registers, predicates and bytes of local memory: the first differs from the real ones (0x7ff0dead, false,
-0xcd) in every bit and sign, the second is what comparisons of sizes and with zero look for."""
+0xcd) in every bit and sign, the second is what comparisons of sizes and with zero look for, the third is a common float (10.2)."""
 _LOADS: Final = ("LD", "LDG", "LDS", "LDL")
 _STORES: Final = ("ST", "STG", "STS", "STL")
 _ADDRESS: Final = "an address"
