@@ -90,13 +90,25 @@ GOOD = {
     "barrier of the block": [OWN, BAR, PARTNER, KEEP, BAR, "st.global.u32 [%a3], %r0;"],
     "the last block sums": replaced(LAST_BLOCK, COUNT="atom.global.add.u32 %r7, [%a1], 1"),
     "volatile flag": replaced(FLAG, FENCE="membar.gl", STORE="st.volatile.global.u32", LOAD="ld.volatile.global.u32"),
-    "release and acquire": replaced(FLAG, **{"FENCE;": ""}, STORE="st.release.gpu.global.u32", LOAD="ld.acquire.gpu.global.u32"),
-    "relaxed flag": replaced(FLAG, FENCE="fence.acq_rel.gpu", STORE="st.relaxed.gpu.global.u32", LOAD="ld.relaxed.gpu.global.u32"),
+    "release and acquire": replaced(
+        FLAG, **{"FENCE;": ""}, STORE="st.release.gpu.global.u32", LOAD="ld.acquire.gpu.global.u32"
+    ),
+    "relaxed flag": replaced(
+        FLAG, FENCE="fence.acq_rel.gpu", STORE="st.relaxed.gpu.global.u32", LOAD="ld.relaxed.gpu.global.u32"
+    ),
     "barrier of the grid": [OWN, BAR, "membar.gl;", *replaced(TURN, ATOM="atom.global"), NEXT, KEEP],
     "barrier of the grid, release": [OWN, BAR, *replaced(TURN, ATOM="atom.release.gpu.global"), NEXT, KEEP],
     "the last block sums, fences of all": [
-        OWN, "membar.gl;", BAR, "@%p0 atom.global.inc.u32 %r7, [%a1], 1000;", "@!%p0 bra E;", "add.u32 %r7, %r7, 1;", "setp.ne.u32 %p2, %r7, %r9;",
-        "@%p2 bra E;", "ld.global.u32 %r6, [%a0+128];", "st.global.u32 [%a1+8], %r6;",
+        OWN,
+        "membar.gl;",
+        BAR,
+        "@%p0 atom.global.inc.u32 %r7, [%a1], 1000;",
+        "@!%p0 bra E;",
+        "add.u32 %r7, %r7, 1;",
+        "setp.ne.u32 %p2, %r7, %r9;",
+        "@%p2 bra E;",
+        "ld.global.u32 %r6, [%a0+128];",
+        "st.global.u32 [%a1+8], %r6;",
     ],
     "same value": ["st.global.u32 [%a0], 5;"],
     "all read": ["ld.global.u32 %r6, [%a0];", KEEP, NEXT, KEEP],
