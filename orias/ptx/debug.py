@@ -23,7 +23,7 @@ _LABEL_BYTES: Final = 4
 _CHECKED_BYTES: Final = 2
 """Bytes of the largest item whose value is checked."""
 _WORD: Final = (1 << 32) - 1
-_LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})(?=[ \t]*\n)"
+_LOC: Final = r"(?a)[ \t\r\f\n]*\.loc[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})[ \t]+([0-9]{1,9})(?=[ \t]*\n)"
 
 
 def plain_loc() -> "Pattern[str]":

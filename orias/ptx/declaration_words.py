@@ -31,7 +31,7 @@ def element_bytes(type_: str) -> int:
 class Declared:
     """The words before the names of a declaration."""
 
-    __slots__ = ("align", "attributes", "kernel", "linkage", "ptr", "ptr_align", "ptr_space", "space", "type", "vec")
+    __slots__ = ("align", "attributes", "kernel", "linkage", "pointer", "ptr", "ptr_align", "ptr_space", "space", "type", "vec")
 
     def __init__(self) -> None:
         self.linkage: str = ""
@@ -41,6 +41,8 @@ class Declared:
         self.align: int = 0
         self.kernel: bool = True
         """False in the parameters of a function, which have no attributes of pointers."""
+        self.pointer: bool = True
+        """False outside of parameter lists, where nothing is said about pointers."""
         self.ptr: bool = False
         self.ptr_space: str = ""
         self.ptr_align: int = 0
@@ -77,7 +79,7 @@ def read_words(state: State, found: Declared) -> None:
             state.error("Texture/surface variable must be at module or entry parameter scope", lex.line)
         lex.next()
         _vector_errors(state, found)
-    if lex.kind == T_DOT and lex.text == ".ptr" and found.type:
+    if lex.kind == T_DOT and lex.text == ".ptr" and found.type and found.pointer:
         _pointer(state, found)
     if lex.kind == T_DOT:
         state.syntax()

@@ -96,6 +96,8 @@ def header_directives(state: State, function: Function) -> None:
         if lex.text == ".unique":
             state.syntax()
         if lex.text == ".pragma":
+            if state.function is not None:
+                break
             _pragmas(state, function)
             if not function.entry:
                 break  # the semicolon of the pragma is that of a prototype

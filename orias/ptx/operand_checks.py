@@ -386,18 +386,21 @@ def _mov(op: Operand, use: Use) -> bool:
 
 def _mov_special(op: Operand, type_: str, count: int, use: Use) -> bool:
     """Whether a special register fits mov."""
-    if use.index == 0:
-        use.note("Read-only special register cannot be destination argument")
-        return True
     register, size, _, _ = SPECIAL[op.name]
     if size != count and not op.comp:
+        if use.index == 0:
+            return False
         use.note("Argument vector size mismatch for instruction 'mov'")
         return True
     if register == "pred" or type_ == "pred":
-        return register == type_
-    have = TYPE_BITS[register]
-    want = TYPE_BITS[type_]
-    return type_[0] in "bus" and (have == want or (want == 16 and have == 32) or op.name == "gridid")
+        fits = register == type_
+    else:
+        have = TYPE_BITS[register]
+        want = TYPE_BITS[type_]
+        fits = type_[0] in "bus" and (have == want or (want == 16 and have == 32) or op.name == "gridid")
+    if fits and use.index == 0:
+        use.note("Read-only special register cannot be destination argument")
+    return fits
 
 
 def _mov_vector(op: Operand, type_: str, use: Use) -> bool:

@@ -30,7 +30,7 @@ _REFUSED: Final = (
 _POSITION: Final[dict[str, int]] = {word: k for k, word in enumerate(_REFUSED.split())}
 """Words, or slots of words, in the order in which ptxas refuses them, whatever the order of the text; measured pair by pair."""
 RULES_LAST: Final = frozenset(
-    ("abs", "bar", "barrier.cta", "clusterlaunchcontrol.query_cancel", "cvta", "cvta.to", "fence.proxy", "ldmatrix", "lop3", "neg",
+    ("abs", "bar", "barrier.cta", "clusterlaunchcontrol.query_cancel", "cvt", "cvta", "cvta.to", "fence.proxy", "fma", "ldmatrix", "lop3", "mad", "neg",
      "membar", "pmevent", "prefetch", "st", "tanh", "vote")
 )  # fmt: skip
 """Instructions whose own rules are told after the words that are illegal or too new; those of others precede them."""
