@@ -80,7 +80,7 @@ def section_directive(state: State) -> None:
     """``.section name { data }``."""
     lex = state.lex
     lex.next()
-    if lex.kind not in (T_DOT, T_IDENT, T_STRING):
+    if lex.kind != T_DOT or (is_word(lex.text) and lex.text != ".to"):
         state.syntax()
     name = lex.text
     lex.next()

@@ -31,7 +31,19 @@ def element_bytes(type_: str) -> int:
 class Declared:
     """The words before the names of a declaration."""
 
-    __slots__ = ("align", "attributes", "kernel", "linkage", "pointer", "ptr", "ptr_align", "ptr_space", "space", "type", "vec")
+    __slots__ = (
+        "align",
+        "attributes",
+        "kernel",
+        "linkage",
+        "pointer",
+        "ptr",
+        "ptr_align",
+        "ptr_space",
+        "space",
+        "type",
+        "vec",
+    )
 
     def __init__(self) -> None:
         self.linkage: str = ""
@@ -104,7 +116,11 @@ def _pointer(state: State, found: Declared) -> None:
     state.gate("ptr", lex.line)
     if not found.kernel:
         state.error(_MISPLACED, lex.line)
+    start, line = lex.start, lex.line
     lex.next()
+    if lex.kind == T_DOT and lex.text[1:] in VARIABLE_TYPES:
+        lex.seek(start, line)
+        state.syntax()
     if lex.kind == T_DOT and lex.text in (".global", ".shared", ".const", ".local"):
         found.ptr_space = lex.text[1:]
         lex.next()
@@ -217,7 +233,7 @@ def make_var(state: State, name: str, found: Declared, line: int, most: int = 0)
         if lex.text != "]":
             state.syntax()
         lex.seek(start, at)
-        dims.append(integer(state))
+        dims.append(word_value(state) if most else integer(state))
         state.punct("]")
     var.dims = tuple(dims)
     if dims:

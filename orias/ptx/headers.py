@@ -41,7 +41,7 @@ def parameters(state: State, entry: bool, named: bool = True) -> list[Var]:
         if var.dims[:1] == (0,) and var.space != "param":
             state.error("Incomplete array parameters must be in '.param' space", line)
         for message in parameter(var, entry):
-            state.error(message, line)
+            state.error(message, lex.line)
         if lex.kind != T_PUNCT or lex.text not in (",", ")"):
             state.syntax()
         if var.dims[:1] == (0,):

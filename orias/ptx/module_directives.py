@@ -9,7 +9,7 @@ from orias.knobs.knob_settings import PRAGMA
 from orias.ptx.ast import Function, Var
 from orias.ptx.declaration_words import read_attributes
 from orias.ptx.declare import sampler_mode, type_gate
-from orias.ptx.headers import check_directives, header_directives, only_abi, parameters
+from orias.ptx.headers import check_directives, header_directives, parameters
 from orias.ptx.lexer import T_DOT, T_PUNCT
 from orias.ptx.parser_state import State
 from orias.ptx.pragmas import BODY_PRAGMAS, known_pragma
