@@ -5,9 +5,7 @@ import pytest
 import orias
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
-TOP = (
-    ".visible .entry k(.param .u64 p, .param .u32 q) { .reg .b64 %d<4>; .reg .b32 %r<5>; .reg .f32 %f<5>; .reg .pred %p<3>;"
-)
+TOP = ".visible .entry k(.param .u64 p, .param .u32 q) { .reg .b64 %d<4>; .reg .b32 %r<5>; .reg .f32 %f<5>; .reg .pred %p<3>;"
 FUNCTIONS = ".func f {ret;}\n.func (.param .b32 r) g(.param .b32 a) {ret;}\n"
 
 

@@ -183,7 +183,8 @@ class PtxImage:
         size = triple(cluster if cluster is not None else (c or 1))
         g, b = triple(grid), triple(block)
         offsets, top = place(k.params)
-        slots = [(o, p.size) for p, o in zip(k.params, offsets, strict=True)]
+        # A reference among the parameters is bound by its name, as in machine code, where it takes no bytes.
+        slots = [(o, 0 if p.type in HANDLE_KINDS else p.size) for p, o in zip(k.params, offsets, strict=True)]
         arguments = Arguments(self.arena, name, slots, top, args)
         launch = _PtxLaunch(
             self, k, arguments.params, Shape(g, b, size, shared), Options(max_steps, on_batch, resident=resident)

@@ -13,7 +13,9 @@ from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import IllegalInstruction, Misaligned, OutOfBounds, Trap
 from orias.sim.core.state import Machine
 from orias.sim.ptx import PtxImage
+from orias.target.descriptors import HANDLE_KINDS
 from orias.tools.validate.case import Case, Region
+from orias.tools.validate.handles import Handle
 from orias.tools.validate.kernel_inputs import Uses, scalar, shape
 from orias.tools.validate.run_case import Outcome, run
 
@@ -92,12 +94,15 @@ def _choose(
     number = _sizes(kernel, total, exact)[turn % 3]
     kind = profile or _contents(kernel, turn)
     for k, p in enumerate(kernel.params):
-        data = bytearray(p.size)
+        data = bytearray(0 if p.type in HANDLE_KINDS else p.size)
         for j, (origin, t) in enumerate(sorted(uses.loads.items())):
             index, offset, width = origin
             if index != k or offset + width > p.size:
                 continue
-            if origin in uses.pointers and width == 8:
+            if origin in uses.handles:
+                found = uses.handles[origin]
+                case.handles[k, offset] = Handle(found.role, found.kind, found.type, 1000 * turn + 10 * k + j)
+            elif origin in uses.pointers and width == 8:
                 region = Region(size, kind, 1000 * turn + 10 * k + j, size // 4)
                 if origin in uses.structures:
                     region.inner = Region(size, kind, 1000 * turn + 10 * k + j + 7, size // 4)
@@ -106,6 +111,7 @@ def _choose(
                 value = scalar(t, number, turn + (1 if t.startswith(("f", "bf")) else 0))
                 data[offset : offset + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "little")
         case.params.append(data)
+    case.references = dict(uses.references)
     return case
 
 
