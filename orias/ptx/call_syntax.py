@@ -58,7 +58,7 @@ def _check_callee(state: State, instr: Instr, name: str, unresolved: bool) -> No
     callee = instr.ops[0]
     line = instr.line
     if callee.kind == O_REG:
-        if instr.proto is None and not instr.args and not unresolved:
+        if instr.proto is None and not unresolved:
             state.error("Label expected for argument 0 of instruction 'call'", line)
         else:
             state.gate("indirect call", line)

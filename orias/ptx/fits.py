@@ -200,6 +200,8 @@ def _special(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> boo
     vector = size > 1 and not op.comp
     if vector and type_[0] == "b":
         return False
+    if vector and slot.wide:
+        type_ = f"{type_[0]}{TYPE_BITS[type_] // 2}"  # of a vector ptxas looks at the elements alone
     have, want = TYPE_BITS.get(register, 0), TYPE_BITS.get(type_, 0)
     as_float = type_ in ("f16", "f32", "f64") and register != "pred" and (have == want or (have, want) == (32, 16))
     if not as_float and not register_fits(register, type_, slot.relaxed or use.name == "cvt"):

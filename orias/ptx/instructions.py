@@ -50,6 +50,7 @@ from orias.ptx.targets import number_of, suffix_of
 from orias.ptx.wgmma_checks import wgmma_facts
 from orias.ptx.wmma_checks import wmma_facts
 from orias.ptx.word_order import (
+    QUERIES,
     ROUNDING_LAST,
     RULES_LAST,
     TWO_SPACES,
@@ -126,7 +127,7 @@ def _absent(
                 found[0].append(messages[0])
                 found[1].extend(messages[1:])
                 continue
-            last = slot in _REQUIRED_LAST or (slot == "rnd" and name in ROUNDING_LAST)
+            last = slot in _REQUIRED_LAST or name in QUERIES or (slot == "rnd" and name in ROUNDING_LAST)
             rank = 2 if last else 1 if slot in _REQUIRED_LATE else 0
             found[rank].extend(messages)
     return found
@@ -394,7 +395,7 @@ class Checker:
             found = apply(rules, facts, words, self.place)
         if name in RULES_LAST:
             ranked.extend([(3, 0, absent[2]), (3, 1, found)])
-        elif name in ROUNDING_LAST:
+        elif name in ROUNDING_LAST or name in QUERIES:
             ranked.append((3, 0, absent[2]))
             errors.extend(found)
         else:

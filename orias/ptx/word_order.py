@@ -36,6 +36,8 @@ RULES_LAST: Final = frozenset(
 """Instructions whose own rules are told after the words that are illegal or too new; those of others precede them."""
 ROUNDING_LAST: Final = ("cvt", "fma")
 """Instructions whose absent rounding is told after the words that are illegal or too new; that of others before late ones."""
+QUERIES: Final = ("txq", "txq.level", "suq", "tex")
+"""Instructions whose absent query or geometry is told there too."""
 _ALONE: Final = frozenset(("uni", "any", "down", "shuffle", "ballot"))
 """Slots of words that are refused before all other messages on words."""
 _LAST_AT: Final[dict[str, str]] = {
