@@ -13,7 +13,7 @@ from orias.sim.core.image import DEFAULT_STEPS, Globals, Image
 from orias.sim.core.launch import DEFAULT_STACK, LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP, Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
 from orias.sim.core.sim_errors import ArgumentError
-from orias.sim.core.state import Machine
+from orias.sim.core.state import Machine, unwritten_byte
 from orias.sim.core.syscalls import Syscalls
 from orias.sim.math.ops_int import I64
 from orias.sim.ptx.choice import CANONICAL, Choice
@@ -243,7 +243,7 @@ class _PtxLaunch(Launch):
         threads = n * padded
         lane = np.tile(np.arange(padded), n)
         block_of = np.repeat(np.arange(n, dtype=I64), padded)
-        fill = image.choice.poison & 0xFF
+        fill = unwritten_byte(image.choice.poison)
         shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", fill)
         shared.size = self.shared_bytes
         local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", fill)

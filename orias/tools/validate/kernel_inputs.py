@@ -36,6 +36,8 @@ class Uses:
         self.loads: dict[Origin, str] = {}
         self.specials: set[tuple[str, str]] = set()
         self._index = {id(p): k for k, p in enumerate(kernel.params)}
+        self._types = [p.type if not p.dims and p.type[0] == "f" else "" for p in kernel.params]
+        """Types of parameters that are declared as floats, which the loads of some producers do not tell."""
         self._taint: dict[int, set[Origin]] = {}
         self._address: dict[int, tuple[int, int]] = {}
         self._names: dict[int, set[str]] = {}
@@ -156,7 +158,7 @@ class Uses:
         size = TYPE_BITS[t] // 8
         for k, e in enumerate(i.ops[0].elems if i.ops[0].kind == O_VEC else [i.ops[0]]):
             origin = (base, offset + k * size, size)
-            self.loads.setdefault(origin, t)
+            self.loads.setdefault(origin, self._types[base] or t)
             self._put(e, {origin})
 
 
