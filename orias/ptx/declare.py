@@ -48,6 +48,8 @@ def declaration(state: State) -> str | None:
         if state.function is not None and (lex.kind != T_DOT or lex.text != ".func"):
             state.syntax()
     if lex.kind == T_DOT and lex.text in (".entry", ".func"):
+        if found.linkage == "common":
+            state.syntax()
         return found.linkage
     found.pointer = False
     read_words(state, found)

@@ -198,7 +198,7 @@ def _function(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bo
 def _special(slot: Slot, op: Operand, type_: str, result: bool, use: Use) -> bool:
     register, size, _, _ = SPECIAL[op.name]
     vector = size > 1 and not op.comp
-    if vector and type_[0] == "b":
+    if vector and type_[0] == "b" and not slot.relaxed:
         return False
     if vector and slot.wide:
         type_ = f"{type_[0]}{TYPE_BITS[type_] // 2}"  # of a vector ptxas looks at the elements alone

@@ -192,7 +192,7 @@ def _directive(state: State, function: Function) -> bool:
         else:
             state.warning(".maxnctapersm directive deprecated in PTX version 2.0, will be ignored.", line)
     if any(v <= 0 for v in values) and word not in _MAY_BE_ZERO:
-        state.error(f"Positive non-zero value expected for {word[1:]}", line)
+        state.error(f"Positive non-zero value expected for {word[1:]}", line if limit == 1 else lex.line)
         return True
     if values[0] > _MOST.get(word, values[0]):
         state.error(f"{word} {values[0]} is invalid for {state.place.target}", line)

@@ -133,6 +133,9 @@ REFUSED = [
     (body("txq.param.b32 %r1, [%d1];"), "error 5: No state space qualifier expected for instruction 'txq'"),
     (body("tex.global.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r1}];"), "error 5: No state space qualifier expected for instruction 'tex'"),
     (body("call %d1, (%r2);"), "error 5: Label expected for argument 0 of instruction 'call'"),
+    (HEAD + ".common .entry z() {ret;}\n", "fatal 4: Parsing error near '.entry': syntax error"),
+    (HEAD + ".entry z() .maxntid 0\n{ret;}\n", "error 5: Positive non-zero value expected for maxntid"),
+    (body("ld.shared.b32 %tid, [%d1];"), "error 5: Special register argument not allowed for instruction 'ld'"),
     (HEAD + ".section .global { .b8 1 }\n", "fatal 4: Parsing error near '.global': syntax error"),
     (HEAD + '.section "x" { .b8 1 }\n', "fatal 4: Parsing error near '\"x\"': syntax error"),
 ]  # fmt: skip

@@ -134,7 +134,7 @@ class Judge:
         if run.returncode not in (0, 255):
             return None
         said = (run.stderr + run.stdout).decode(errors="replace").replace(f"file '{source}'", "file '<ptx>'")
-        if "Internal compiler error" in said:
+        if "Internal compiler error" in said or "Memory allocation failure" in said:
             return None
         found = [m for m in map(_MESSAGE.fullmatch, said.splitlines()) if m and not m[3].startswith(_NOT_MESSAGES)]
         return Answer(run.returncode == 0, [_message(m[2], int(m[1] or 0), m[3]) for m in found])
@@ -196,10 +196,10 @@ _HEADS = {part for name in NAMES for part in name.split(".")}
 
 def is_later(mine: Answer, real: Answer) -> bool:
     """Whether both refuse a program for what a release after ptxas's brought: it knows no such word, or Orias names the version."""
-    if mine.accepted or real.accepted:
-        return False
     if _LATER_VERSION.search(real.first()):
         return True
+    if mine.accepted or real.accepted:
+        return False
     if any(re.search(r"requires PTX ISA \.version 9\.[1-9] or later", m) for m in mine.messages):
         return True
     strange = [set(_UNKNOWN.findall("\n".join(a.messages))) for a in (mine, real)]
