@@ -5,8 +5,8 @@ import pytest
 import orias
 from orias.tools.audit.audit_kernel import DIFFERENT, EQUAL, Auditor, Verdict
 from orias.tools.audit.audit_subject import Binary
+from orias.tools.validate.bound_objects import Handle
 from orias.tools.validate.case import Case, from_json
-from orias.tools.validate.handles import Handle
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 BODY = """ .reg .b64 %d<6>; .reg .b32 %r<9>; .reg .f32 %f<9>;

@@ -14,8 +14,8 @@ from orias.sim.core.sim_errors import IllegalInstruction, Misaligned, OutOfBound
 from orias.sim.core.state import Machine
 from orias.sim.ptx import PtxImage
 from orias.target.descriptors import HANDLE_KINDS
+from orias.tools.validate.bound_objects import Handle
 from orias.tools.validate.case import Case, Region
-from orias.tools.validate.handles import Handle
 from orias.tools.validate.kernel_inputs import Uses, scalar, shape
 from orias.tools.validate.run_case import Outcome, run
 

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 import numpy as np
 import numpy.typing as npt
 
-from orias.tools.validate.handles import Handle, handle_of
+from orias.tools.validate.bound_objects import Handle, handle_of
 
 Arr = npt.NDArray[Any]
 

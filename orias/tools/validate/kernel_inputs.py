@@ -8,8 +8,8 @@ from typing import Final
 
 from orias.ptx.ast import O_ADDR, O_REG, O_SREG, O_SYM, O_VEC, TYPE_BITS, Function, Instr, Module, Operand
 from orias.target.descriptors import HANDLE_KINDS
+from orias.tools.validate.bound_objects import Handle
 from orias.tools.validate.case import Case, Region
-from orias.tools.validate.handles import Handle
 
 Origin = tuple[int, int, int]
 """(parameter, byte offset, size in bytes)."""
