@@ -65,6 +65,7 @@ class Knobs:
         "sched_sink_rounds",
         "sched_sink_window",
         "sched_spill_penalty",
+        "sched_start_stall",
         "sched_step_overshoot",
         "sched_trial_max_inst",
         "sched_war_latency",
@@ -149,6 +150,7 @@ class Knobs:
     sched_read_sb_base_latency: int
     sched_pseudo_latency: int
     sched_war_latency: int
+    sched_start_stall: int
     sched_step_overshoot: int
     sched_look_ahead: int
     sched_branch_latency: int

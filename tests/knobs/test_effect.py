@@ -38,6 +38,7 @@ SHOWN = {
     "SchedMaxMemDep": ("PRODUCTS", "sm_80", 0, 1),
     "SchedReadSBBaseLatency": ("SUM", "sm_100", 0, 1),
     "SchedWarLatency": ("HELD", "sm_80", 0, 1),
+    "SchedStartStall": ("SUM", "sm_100", 0, 1),
     "LoopWeightBits": ("SUM", "sm_80", 0, 0),
     "RegAllocLateReadDistance": ("HELD", "sm_80", 0, 0),
     "RegAllocRestDistance": ("SUM", "sm_80", 0, 0),
