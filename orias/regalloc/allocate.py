@@ -366,9 +366,12 @@ def _choose(
         for choice in (rested & ~hazard & ~three, inside & ~hazard & ~three, roomy & ~hazard & ~three):
             if choice:
                 return _lowest(choice, two)
-    for choice in (rested & ~three, inside & ~three, rested, ok & ~cost):
+    for choice in (rested & ~three, inside & ~three, rested):
         if choice:
             return _lowest(choice, two)
+    if ok & ~cost:
+        # A register more than needed may cost occupancy.
+        return _lowest(ok & ~cost, two | -1 << FREE_WORDS)
     return (ok & -ok).bit_length() - 1
 
 
