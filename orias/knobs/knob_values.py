@@ -70,6 +70,8 @@ class Knobs:
         "sched_trial_max_inst",
         "sched_war_latency",
         "sink_remat_max_inst",
+        "switch_min_cases",
+        "switch_spread",
         "tensor_address_depth",
         "unroll_ahead_loads",
         "unroll_divergent_loads",
@@ -112,6 +114,8 @@ class Knobs:
     hoist_working_registers: int
     reassociate_terms: int
     reassociate_holders: int
+    switch_min_cases: int
+    switch_spread: int
     tensor_address_depth: int
     vectorization_distance: int
     predication_inst_limit: int

@@ -54,6 +54,8 @@ NEEDS = {
     "BranchOptRounds": "branches whose clean-up makes others foldable, nine times over",
     "ElectionDepth": "elect.sync below nine nested conditions",
     "HoistWorkingRegisters": "a loop close to a step of occupancy with invariant work in it",
+    "SwitchMinCases": "eight comparisons of one value, each with a target of its own",
+    "SwitchSpread": "the same, with constants far apart",
     "ReassociateTerms": "an address of more than six terms",
     "ReassociateHolders": "more than 16 sums of the same terms",
     "TensorAddressDepth": "a chain of 64 additions to an address in tensor memory (sm_100a)",
