@@ -118,7 +118,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
     Knob("SchedReadSBBaseLatency", 22, 1, 1_000, "cycles", "ScheduleInstructions, PostSchedule", "Assumed latency of a late result of which nothing is known.", True),
     Knob("SchedPseudoLatency", 4, 1, 1_000, "cycles", "ScheduleInstructions", "Assumed latency before an operation that only allocation resolves."),
     Knob("SchedWarLatency", 12, 1, 1_000, "cycles", "PostSchedule", "Assumed time until an operation has read its sources late."),
-    Knob("SchedStartStall", 2, 1, 8, "cycles", "PostSchedule", "Stall count of the reads of constants and special registers with which a kernel starts."),
+    Knob("SchedStartStall", 2, 1, 8, "cycles", "PostSchedule", "Stall count of the reads of constants and special registers with which a kernel starts (sm_90 and later)."),
     Knob("SchedStepOvershoot", 4, 0, 64, "registers", "ScheduleInstructions", "Registers beyond a step of occupancy up to which an order with fewer live words is tried."),
     Knob("SchedLookAhead", 16, 0, 1_024, "instructions", "ScheduleInstructions, PostSchedule", "Instructions behind a call, branch or other fixed point that should not have to wait for results from before it."),
     Knob("SchedBranchLatency", 6, 0, 1_000, "cycles", "ScheduleInstructions, PostSchedule", "Assumed time from the end of a block to the next one."),

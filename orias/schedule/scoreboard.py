@@ -41,6 +41,7 @@ from orias.isa.op import (
 )
 from orias.isa.operand import K_SB, kind_of, payload
 from orias.ori.ir import Block, Func, Inst
+from orias.target import features
 from orias.timing.ctl import (
     MAX_STALL,
     MAX_YIELD_STALL,
@@ -602,10 +603,13 @@ class _Stalls:
     def _take_turns(self) -> None:
         """Space the reads of constants and special registers with which a kernel starts.
 
-        All warps of an SM start at once.  Without a stall one warp issues all of these reads before another one has its turn.
+        All warps of an SM start at once.  Without a stall one warp issues all of these reads before another one has its turn.  Where operations
+        read constants themselves there are too few of them to matter.
         """
-        if self.fn.kind == "entry":
+        if self.fn.kind == "entry" and not self.fn.target.has(features.CONSTANT_OPERANDS):
             for row in self.rows[0]:
+                if row.inst.op.flags & F_DISTANT:
+                    break
                 if row.inst.op.flags & (F_CONSTMEM | F_SPECIAL):
                     row.stall = max(row.stall, self.fn.knobs.sched_start_stall)
 
