@@ -117,7 +117,7 @@ OWN: "Final[tuple[tuple[str, int, str, str], ...]]" = (
         "",
         "Run all checkers on this compile: verifier, register allocation, control words, encoder.",
     ),
-    ("keep-warp-barriers", FLAG, "", "Keep barriers of a warp where it is together anyway, for tools that find races."),
+    ("keep-warp-barriers", FLAG, "", "Keep barriers of a warp where it is together anyway, and registers for values that nobody wrote, for tools that find such errors."),
     ("verify-each", FLAG, "", "Run the verifier of Ori after each phase."),
     (
         "dump-before",

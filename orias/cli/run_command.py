@@ -1,7 +1,8 @@
 """``orias run``: launches a kernel of a cubin in the simulator from the command line.
 
     orias run FILE.cubin [--kernel K] [--grid X[,Y,Z]] [--block X[,Y,Z]] [--shared BYTES] [--arg ARG]...
-              [--print [N,...]] [--save N=FILE]... [--max-steps N] [--hazards[=stop|stale]] [--json] [--quiet] [--stats] [--list]
+              [--print [N,...]] [--save N=FILE]... [--max-steps N] [--cores N] [--hazards[=stop|stale]]
+              [--json] [--quiet] [--stats] [--list]
 
 Arguments, one ``--arg`` a parameter, in order:
 
@@ -16,7 +17,9 @@ of numbers separated by ``;``.  After the run, text printed by the kernel is wri
 of the arguments listed), ``--save N=FILE`` writes the bytes of one.
 
 ``--hazards`` makes results visible no sooner than the control words promise: the run ends at the first value that is read too
-early (``stop``), or goes on with the old value and lists all such places (``stale``).  ``--json`` prints one object: text, counts, shown buffers in full, hazards.
+early (``stop``), or goes on with the old value and lists all such places (``stale``).  ``--cores`` divides the blocks of a large launch
+among so many processes, with the same results, where they cannot see each other; ``--stats`` says why if they stay in one.
+``--json`` prints one object: text, counts, shown buffers in full, hazards, why blocks stayed in one process.
 Exit status: 0, 1 if the launch failed, 2 for wrong usage.
 """
 
@@ -45,6 +48,7 @@ class _Options:
         self.block: tuple[int, ...] = (1,)
         self.shared = 0
         self.max_steps = DEFAULT_STEPS
+        self.cores = 1
         self.args: list[str] = []
         self.show: list[int] | None = None
         self.show_all = False
@@ -105,6 +109,10 @@ def _parse(args: list[str]) -> _Options:
             o.shared = integer(value, name)
         elif name == "--max-steps":
             o.max_steps = integer(value, name)
+        elif name == "--cores":
+            o.cores = integer(value, name)
+            if o.cores < 1:
+                raise UsageError(f"--cores {value}: at least one process")
         elif name == "--arg":
             o.args.append(value)
         elif name == "--save":
@@ -158,7 +166,15 @@ def run_command(args: list[str]) -> int:
                 return 2
             kernel = next(iter(image.kernels))
         result = image.launch(
-            kernel, o.grid, o.block, values, o.shared, o.max_steps, hazards=o.hazards, progress=not o.quiet
+            kernel,
+            o.grid,
+            o.block,
+            values,
+            o.shared,
+            o.max_steps,
+            hazards=o.hazards,
+            progress=not o.quiet,
+            cores=o.cores,
         )
     except SimError as e:
         what = o.file if isinstance(e, LoadError | ArgumentError) else type(e).__name__
@@ -180,11 +196,13 @@ def run_command(args: list[str]) -> int:
         print(json.dumps({
             "kernel": kernel, "output": result.output, "instructions": result.instructions, "steps": result.steps,
             "buffers": {i: {"type": type_name(v.dtype), "values": v.tolist()} for i, v in shown.items()},
-            "hazards": [v.record() for v in result.hazards],
+            "hazards": [v.record() for v in result.hazards], "together": result.together,
         }))  # fmt: skip
         return 1 if result.hazards else 0
     for violation in result.hazards:
         print(violation.line())
     if o.stats:
         print(f"{result.instructions} thread instructions, {result.steps} steps")
+        if result.together:
+            print(f"in one process: {result.together}")
     return 1 if result.hazards else 0

@@ -91,7 +91,7 @@ def compiled(texts: list[bytes], sm: int, options: dict[int, int]) -> bytes:
     # Reports of tools name the lines.
     o.lineinfo = bool(options.get(_LINES, 0) & 1) or bool(os.environ.get("ORIAS_TOOL"))
     o.debug = bool(options.get(_DEBUG, 0) & 1)
-    o.keep_warp_barriers = "racecheck" in os.environ.get("ORIAS_TOOL", "")
+    o.keep_warp_barriers = not {"racecheck", "initcheck"}.isdisjoint(os.environ.get("ORIAS_TOOL", "").split(","))
     key = (*texts, o.arch, o.opt_level, o.maxrregcount, o.lineinfo, o.debug)
     known = _COMPILED.get(key)
     if known is not None:

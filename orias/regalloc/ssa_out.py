@@ -22,7 +22,9 @@ OP_UNDEF: Final[Op] = op("undef")
 
 def leave_ssa(fn: Func) -> None:
     """Bring a function from state ``ssa`` to state ``virtual``."""
-    undefined = {vreg(i.dst[0]) for i in fn.insts() if i.op is OP_UNDEF}
+    # For tools that find errors an undefined value keeps a register from the start of the function on, which nothing writes.
+    kept = fn.keep_warp_barriers
+    undefined: set[int] = set() if kept else {vreg(i.dst[0]) for i in fn.insts() if i.op is OP_UNDEF}
     if undefined:
         _sink_undefined(fn, undefined)
     lv = liveness(fn)

@@ -8,6 +8,7 @@ import pytest
 import orias
 from orias.sim import load
 from orias.sim.checks.checker import Checker
+from orias.sim.checks.global_race import NO_FENCE
 from tests.kernels import test_kernels as kernels
 
 HEAD = """.version 8.0
@@ -60,6 +61,7 @@ FLAG = [
     "@!%p0 bra E;",
     "@!%p1 bra WAIT;",
     "st.global.u32 [%a0], 7;",
+    "FENCE;",
     "STORE [%a1], 1;",
     "bra E;",
     "WAIT: LOAD %r7, [%a1];",
@@ -87,9 +89,27 @@ GOOD = {
     "own words": [OWN, "ld.global.u32 %r6, [%a2];", KEEP],
     "barrier of the block": [OWN, BAR, PARTNER, KEEP, BAR, "st.global.u32 [%a3], %r0;"],
     "the last block sums": replaced(LAST_BLOCK, COUNT="atom.global.add.u32 %r7, [%a1], 1"),
-    "volatile flag": replaced(FLAG, STORE="st.volatile.global.u32", LOAD="ld.volatile.global.u32"),
-    "release and acquire": replaced(FLAG, STORE="st.release.gpu.global.u32", LOAD="ld.acquire.gpu.global.u32"),
-    "barrier of the grid": [OWN, BAR, *replaced(TURN, ATOM="atom.global"), NEXT, KEEP],
+    "volatile flag": replaced(FLAG, FENCE="membar.gl", STORE="st.volatile.global.u32", LOAD="ld.volatile.global.u32"),
+    "release and acquire": replaced(
+        FLAG, **{"FENCE;": ""}, STORE="st.release.gpu.global.u32", LOAD="ld.acquire.gpu.global.u32"
+    ),
+    "relaxed flag": replaced(
+        FLAG, FENCE="fence.acq_rel.gpu", STORE="st.relaxed.gpu.global.u32", LOAD="ld.relaxed.gpu.global.u32"
+    ),
+    "barrier of the grid": [OWN, BAR, "membar.gl;", *replaced(TURN, ATOM="atom.global"), NEXT, KEEP],
+    "barrier of the grid, release": [OWN, BAR, *replaced(TURN, ATOM="atom.release.gpu.global"), NEXT, KEEP],
+    "the last block sums, fences of all": [
+        OWN,
+        "membar.gl;",
+        BAR,
+        "@%p0 atom.global.inc.u32 %r7, [%a1], 1000;",
+        "@!%p0 bra E;",
+        "add.u32 %r7, %r7, 1;",
+        "setp.ne.u32 %p2, %r7, %r9;",
+        "@%p2 bra E;",
+        "ld.global.u32 %r6, [%a0+128];",
+        "st.global.u32 [%a1+8], %r6;",
+    ],
     "same value": ["st.global.u32 [%a0], 5;"],
     "all read": ["ld.global.u32 %r6, [%a0];", KEEP, NEXT, KEEP],
     "plain read and atomic": ["ld.global.u32 %r6, [%a1];", KEEP, "atom.global.add.u32 %r6, [%a1], 1;"],
@@ -117,6 +137,16 @@ BAD = {
         "ld.global.u32 %r6, [%a0];",
         "st.global.u32 [%a1+8], %r6;",
     ],
+    "no fence, volatile flag": replaced(FLAG, **{"FENCE;": ""}, STORE="st.volatile.global.u32", LOAD="ld.volatile.global.u32"),
+    "no fence, of the block alone": replaced(FLAG, FENCE="membar.cta", STORE="st.relaxed.gpu.global.u32", LOAD="ld.relaxed.gpu.global.u32"),
+    "no fence, release of the block": replaced(FLAG, **{"FENCE;": ""}, STORE="st.release.cta.global.u32", LOAD="ld.acquire.gpu.global.u32"),
+    "no fence, before the store": replaced(
+        ["membar.gl;", *FLAG], **{"FENCE;": ""}, STORE="st.volatile.global.u32", LOAD="ld.volatile.global.u32"
+    ),
+    "no fence, barrier of the grid": [OWN, BAR, *replaced(TURN, ATOM="atom.global"), NEXT, KEEP],
+    "no fence, the last block sums": [
+        line for line in replaced(LAST_BLOCK, COUNT="atom.global.add.u32 %r7, [%a1], 1") if "membar" not in line
+    ],
     "write after read, plain flag": [*FLAG[:3], "st.global.u32 [%a1], 1;", "bra E;", "WAIT: ld.global.u32 %r6, [%a1];", KEEP],
     "write after write, plain and atomic": ["@%p1 st.global.u32 [%a1], 5;", "@!%p1 atom.global.add.u32 %r6, [%a1], 1;"],
 }  # fmt: skip
@@ -140,7 +170,7 @@ def test_no_alarm_on_correct_synchronisation(name):
 @pytest.mark.parametrize("name", BAD)
 def test_races_are_found(name):
     kind, _, who = name.partition(", ")
-    found = [f for f in check(BAD[name]) if f.kind == kind]
+    found = [f for f in check(BAD[name]) if f.kind == (NO_FENCE if kind == "no fence" else kind)]
     assert found
     later, earlier = found[0].spots
     assert "global address" in found[0].message and later.ptx and earlier.ptx

@@ -1,14 +1,20 @@
 """Blocks in several processes: the same memory, text, counts and errors as in one, or a reason why they ran in one."""
 
+import json
+import os
 import pickle
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from orias import sim
+from orias.cli.run_command import run_command
 from orias.sim.core import parallel_blocks
+from orias.sim.core.launch import Launch
 from orias.sim.core.parallel_blocks import Changes, Share
 from tests.sim.build import assemble
 
@@ -75,6 +81,42 @@ def test_neighbouring_bytes_text_and_counts(cubin: bytes) -> None:
         again, many, _ = run(cubin, **options)
         assert (again == out).all() and many.together == ""
         assert (many.output, many.instructions) == (one.output, one.instructions)
+
+
+def test_the_command_line(cubin: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "k.cubin"
+    path.write_bytes(cubin)
+    args = [str(path), "--grid=7", "--block=64", "--arg", "buf:u8:448", "--arg", "u32:99", "--print", "--json"]
+    shown = []
+    for cores in ("1", "3"):
+        assert run_command([*args, "--cores", cores]) == 0
+        shown.append(json.loads(capsys.readouterr().out))
+        assert shown[-1].pop("steps") and shown[-1]["together"] == ""
+    assert shown[0] == shown[1] and "block 6" in shown[0]["output"]
+    assert run_command([*args[:-1], "--cores", "2", "--hazards=stale", "--stats"]) == 0
+    assert "in one process: something looks at the blocks as they run" in capsys.readouterr().out
+
+
+def test_a_fault_of_each_process(cubin: bytes) -> None:
+    """Blocks 0 to 2 are those of the first process."""
+    for block in (1, 4):
+        one, text, _ = run(cubin, block)
+        many, same, _ = run(cubin, block, cores=2)
+        assert isinstance(many, sim.Trap) and str(many) == str(one) and many.block == (block, 0, 0)
+        assert f"block {block - 1}\n" in text and text.startswith(same[: same.index(f"block {block}")])
+
+
+def test_a_process_that_ends(cubin: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Launch.run_blocks
+
+    def run_blocks(self: Launch, first: int, last: int) -> None:
+        if first:
+            os._exit(3)
+        real(self, first, last)
+
+    monkeypatch.setattr(Launch, "run_blocks", run_blocks)
+    with pytest.raises(BrokenProcessPool, match="without a result"):
+        run(cubin, cores=2)
 
 
 def test_the_first_error_and_what_was_printed_before(cubin: bytes) -> None:

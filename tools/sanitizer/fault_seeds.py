@@ -1,7 +1,7 @@
 """Single faults in PTX text, each of one class of error that the sanitizer should find.
 
 A fault changes one line of the body of a kernel: it takes a synchronisation away, moves an address out of its allocation,
-takes the store away that writes what is read later, or gives a barrier a wrong mask or count.
+takes the store or the move away that writes what is read later, or gives a barrier a wrong mask or count.
 """
 
 import random
@@ -16,8 +16,14 @@ _DROPPED = (
     ("proxy fence", r"^fence\.proxy\.async\b"),
     ("barrier object", r"^mbarrier\.init\b"),
     ("initial store", r"^st\.(volatile\.)?shared\b"),
+    ("initial value", r"^mov\.[bsuf](32|64)\s+%\w+,\s*(-?\d|0f)"),
 )
 """Class of a fault, and the instructions that it takes away."""
+_INITIAL = {"initial store": r"\[[^\]]*\]", "initial value": r"%\w+"}
+"""Classes of which only the first instruction of a program with the same address or register is one: later ones are updates, and a
+program without an update is wrong, but reads nothing that nobody wrote."""
+ADDRESSES = ("past the end", "misaligned", "past shared memory")
+"""Classes that change an address."""
 _ADDRESS = re.compile(r"(\[[%\w.$]+)(\+-?\d+)?\]")
 _GLOBAL = re.compile(r"^(ld|st|atom|red)\.(\w+\.)*global\b")
 _SHARED = re.compile(r"^(ld|st|atom|red)\.(\w+\.)*shared\b")
@@ -41,9 +47,15 @@ def faults(text: str, seed: int) -> list[Fault]:
     """All single faults of a program in an order that the seed decides, those of synchronisation first."""
     lines = text.split("\n")
     found: list[Fault] = []
+    seen: set[tuple[str, str]] = set()
     for number, line in enumerate(lines):
         guard, bare = _split(line.strip())
         for kind, changed in _changes(guard, bare):
+            place = re.search(_INITIAL.get(kind, "$"), bare)
+            assert place is not None
+            if kind in _INITIAL and (kind, place[0]) in seen:
+                continue
+            seen.add((kind, place[0]))
             found.append(
                 Fault(kind, number + 1, line.strip(), "\n".join([*lines[:number], changed, *lines[number + 1 :]]))
             )

@@ -17,6 +17,7 @@ from orias.sim.checks.findings import Coordinates, Finding, Spot
 from orias.sim.checks.global_race import GlobalRaces
 from orias.sim.checks.global_race import Spot as Access_
 from orias.sim.checks.race_check import RaceCheck
+from orias.sim.checks.undefined import Undefined, Use
 from orias.sim.checks.vector_clocks import Clocks, barrier_numbers
 from orias.sim.core.image import Image
 from orias.sim.core.sim_errors import Fault
@@ -43,6 +44,8 @@ class WrittenMemory(Protocol):
 
 _MEETS: Final = frozenset(("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "CREDUX", "NOP"))
 """Instructions at which the threads of a warp meet; NOP is what ptxas leaves of a barrier where the warp is together."""
+_DEVICE: Final = ("GPU", "SYS", "VC")
+"""Scopes of fences that order memory for other blocks."""
 _COMMITS: Final = ("LDGDEPBAR", "UTMACMDFLUSH")
 
 
@@ -65,7 +68,10 @@ class _Step:
         self.cluster: Final = self.base.startswith("UCGABAR")
         self.meets: Final = self.base in _MEETS
         self.commits: Final = self.base in _COMMITS
-        self.fences: Final = d is not None and self.base == "FENCE" and d.op.has("ASYNC")
+        # FENCE.VIEW.ASYNC.T is about tensor memory.
+        self.fences: Final = d is not None and self.base == "FENCE" and d.op.has("ASYNC") and not d.op.has("T")
+        self.membar: Final = self.base == "MEMBAR" and d is not None and any(d.op.has(x) for x in _DEVICE)
+        """A fence for the device or more."""
         self.pending = -1
         """Groups of copies that need not be done after a wait for them; -1: no wait."""
         self.arrives: Access | None = None
@@ -115,7 +121,7 @@ class _Step:
     def idle(self) -> bool:
         """True if no check looks at the instruction."""
         return not (
-            self.accesses or self.number or self.mask or self.all or self.cluster or self.meets or self.commits or self.fences
+            self.accesses or self.number or self.mask or self.all or self.cluster or self.meets or self.commits or self.fences or self.membar
             or self.pending >= 0 or self.arrives
         )  # fmt: skip
 
@@ -135,6 +141,7 @@ class Checker:
         self.findings: list[Finding] = []
         self._seen: dict[tuple[object, ...], Finding] = {}
         self._steps: dict[int, _Step] = {}
+        self._uses: dict[int, Use] = {}
         start = next((at for at, place in image.code_places() if place == kernel), 0)
         self._used: Final = {start + at: mask for at, mask in image.kernels[kernel].unused_load_bytes}
         module = image.reader.module
@@ -150,6 +157,13 @@ class Checker:
         found = self._steps.get(pc)
         if found is None:
             found = self._steps[pc] = _Step(self.image.decoded(pc), pc << 4, self._used.get(pc << 4, -1))
+        return found
+
+    def use(self, pc: int) -> Use:
+        """What an instruction does with registers."""
+        found = self._uses.get(pc)
+        if found is None:
+            found = self._uses[pc] = Use(self.image.compile(pc), self.image.decoded(pc), self.step(pc).accesses)
         return found
 
     def spot(self, m: Machine, pc: int, thread: int) -> Spot:
@@ -212,7 +226,10 @@ class _Batch:
             if checker.globals is not None:
                 checker.globals.start(m, self.clocks)
         self.shared = np.zeros(len(m.shared.data), np.bool_) if "initcheck" in checker.tools else None
-        """Bytes of shared memory that were written."""
+        """Bytes of shared memory that were written; those of the system are."""
+        if self.shared is not None:
+            self.shared.reshape(-1, m.shared.stride)[:, : checker.image.target.number("system_shared")] = True
+        self.undefined = Undefined(m, checker.use, self._undefined) if "initcheck" in checker.tools else None
         m.copy_watch = self
 
     def issue(self, pc: int, cur: Active) -> None:
@@ -220,9 +237,13 @@ class _Batch:
         if self.clocks is not None and self.clocks.any_waiting:
             self.clocks.resume(cur)
         self.pc = pc
+        if self.undefined is not None:
+            self.undefined.issue(pc, cur)
 
     def done(self, cur: Active, act: Active | None) -> None:
         """After the instruction."""
+        if self.undefined is not None:
+            self.undefined.done(cur, act)
         if act is None or self.clocks is None:
             return
         step = self.checker.step(self.pc)
@@ -261,6 +282,8 @@ class _Batch:
             clocks.cluster(act.warps, step.base.endswith("WAIT"))
         elif step.fences:
             clocks.fence(act.warps)
+        elif step.membar and self.checker.globals is not None:
+            self.checker.globals.fence(clocks, act.warps)
         elif step.commits:
             race.commit(act.warps, step.base != "LDGDEPBAR")
         elif step.pending >= 0:
@@ -372,9 +395,25 @@ class _Batch:
         if bad.any():
             self._unwritten("shared" if goal.shared else "global", 1, int(goal.offset[int(np.argmax(bad))]), thread)
 
+    def product(self, thread: int, first: int, source: Arr) -> None:
+        """A matrix operation begins to read shared memory (:class:`orias.sim.core.state.CopyWatch`)."""
+        if self.race is not None:
+            self.race.product(thread, first, self.pc, source)
+
+    def products_grouped(self, thread: int) -> None:
+        """Matrix operations become a group."""
+        if self.race is not None:
+            self.race.products_grouped(thread >> 5)
+
+    def products_done(self, thread: int, pending: int) -> None:
+        """Groups of matrix operations are done."""
+        if self.race is not None:
+            self.race.products_done(thread >> 5, pending)
+
     def signal(self, thread: int, objects: list[int]) -> None:
         """Matrix operations arrive at barrier objects."""
-        if self.clocks is not None:
+        if self.clocks is not None and self.race is not None:
+            self.race.products_signal(thread >> 5, objects)
             self.clocks.arrive(np.array(objects), np.full(len(objects), thread))
 
     def store(self, thread: int, goal: Bytes) -> None:
@@ -416,6 +455,17 @@ class _Batch:
         message = f"read of {size} bytes of {space} memory at 0x{address:x} that nobody wrote"
         self.checker.add(
             "initcheck", "uninitialised", message, ("init", space, pc), lambda: [self.checker.spot(self.m, pc, thread)]
+        )
+
+    def _undefined(self, what: str, pc: int, thread: int, origin: int) -> None:
+        """Something depends on a register or local memory that nobody wrote."""
+        m, spot = self.m, self.checker.spot
+        self.checker.add(
+            "initcheck",
+            "unwritten register",
+            f"{what} depends on a register or local memory that nobody wrote",
+            ("undefined", what, pc),
+            lambda: [spot(m, pc, thread), *([spot(m, origin, thread)] if origin not in (-1, pc) else [])],
         )
 
     def _race(self, kind: str, place: int, pc: int, thread: int, later_pc: int, later: int) -> None:

@@ -3,9 +3,10 @@
 Each byte remembers its last write and two last reads, as in shared memory (``race_check.py``).  Within a cluster the vector
 clocks of its warps order accesses (:mod:`orias.sim.checks.vector_clocks`); those of bulk and tensor copies have columns there.
 Between clusters, time is counted in epochs: a block begins one whenever it accesses an address by an atomic or a strong access
-(volatile, relaxed, release), and who accesses that address later so is ordered after all that the block did before.  Blocks
-that never meet like this are never ordered.  A plain read of what atomics and strong stores write is no race.  Missing fences
-are not found.  Threads of a warp are ordered once any of its threads have met.
+(volatile, relaxed, release) or has a fence (``membar``) for the device.  Who accesses that address later so is ordered after
+all that the block did before its last fence, whichever of its threads had it; a fence of the reader is not asked for.  Blocks
+that never meet like this are never ordered.  A plain read of what atomics and strong stores write is no race.  Threads of a
+warp are ordered once any of its threads have met.
 """
 
 from collections.abc import Callable
@@ -34,6 +35,45 @@ _MOST_MEETINGS: Final = 5_000_000
 _FIRST_EVENTS: Final = 1024
 _FIELDS: Final = 7
 _WRITE, _READ, _SECOND_READ = range(3)
+NO_FENCE: Final = "no fence between an access and what tells another block"
+
+
+class _Order:
+    """What the blocks of a launch know of each other."""
+
+    def __init__(self) -> None:
+        self.after: Final[dict[int, dict[int, int]]] = {}
+        """Block -> other blocks, with the first epoch of theirs that is not before what the block does now."""
+        self._met: Final[dict[int, dict[int, int]]] = {}
+        """Address of atomics -> what is before an access there, likewise."""
+        self.pairs = 0
+        """Pairs of blocks that were looked at."""
+
+    def known(self, address: int) -> bool:
+        """Whether a block has released anything at an address."""
+        return address in self._met
+
+    def meet(self, address: int, block: int, acquires: bool, epoch: int) -> None:
+        """A block synchronises at an address; what it did before `epoch` (0: nothing) is before who comes later."""
+        met = self._met.get(address)
+        after = self.after.setdefault(block, {})
+        self.pairs += 1 + len(after) + (0 if met is None else len(met))
+        if acquires and met is not None:
+            _raise_to(after, met)
+        if epoch:
+            met = self._met.setdefault(address, {})
+            _raise_to(met, after)
+            met[block] = max(epoch, met.get(block, 0))
+
+    def reached(self, block: int, other: int) -> int:
+        """The first epoch of another block that is not before what a block does now."""
+        return self.after.get(block, {}).get(other, 0)
+
+
+def _raise_to(to: dict[int, int], source: dict[int, int]) -> None:
+    for b, epoch in source.items():
+        if epoch > to.get(b, 0):
+            to[b] = epoch
 
 
 class GlobalRaces:
@@ -53,12 +93,12 @@ class GlobalRaces:
         """Of each event: block (number in the launch), column in its cluster, clock there, epoch of the block, instruction, warp of
         the block, how often threads of the warp had met."""
         self._count = 0
-        self._meetings = 0
         self._epoch: Final[dict[int, int]] = {}
-        self._after: Final[dict[int, dict[int, int]]] = {}
-        """Block -> other blocks, with the first epoch of theirs that is not before what the block does now."""
-        self._met: Final[dict[int, dict[int, int]]] = {}
-        """Address of atomics -> what is before an access there, likewise."""
+        self._fenced: Final[dict[int, int]] = {}
+        """Block -> the epoch that began with its last fence."""
+        self._order: Final = _Order()
+        self._loose: Final = _Order()
+        """The order as it would be if each meeting had a fence before it."""
         self._blocks: Final[list[tuple[int, int, int]]] = []
         """Coordinates of all blocks so far."""
         self._size: tuple[int, int] = (1, 1)
@@ -118,26 +158,22 @@ class GlobalRaces:
     def _meet(self, addresses: Arr, blocks: Arr, acquires: bool, releases: bool) -> None:
         """Blocks synchronise at addresses, in the order of their threads."""
         for address, block in dict.fromkeys(zip(addresses.tolist(), blocks.tolist(), strict=True)):
-            met = self._met.get(address)
-            after = self._after.setdefault(block, {})
-            self._meetings += 1 + len(after) + (0 if met is None else len(met))
-            if acquires and met is not None:
-                for b, epoch in met.items():
-                    if epoch > after.get(b, 0):
-                        after[b] = epoch
+            epoch = 0
             if releases:
                 epoch = self._epoch[block] = self._epoch.get(block, 0) + 1
-                met = self._met.setdefault(address, {})
-                for b, known in after.items():
-                    if known > met.get(b, 0):
-                        met[b] = known
-                met[block] = epoch
+            self._loose.meet(address, block, acquires, epoch)
+            self._order.meet(address, block, acquires, self._fenced.get(block, 0) if releases else 0)
+
+    def fence(self, clocks: Clocks, warps: Arr) -> None:
+        """Threads of some warps have a fence for the whole device."""
+        for block in np.unique(self._first + warps // clocks.per_block).tolist():
+            self._epoch[block] = self._fenced[block] = self._epoch.get(block, 0) + 1
 
     # -- accesses
 
     @property
     def _full(self) -> bool:
-        return self._count > _MOST_EVENTS or self._meetings > _MOST_MEETINGS
+        return self._count > _MOST_EVENTS or self._loose.pairs > _MOST_MEETINGS
 
     def access(
         self, m: Machine, clocks: Clocks, access: Access, part: Touched, pc: int, data: Arr | None, strong: bool
@@ -211,7 +247,7 @@ class GlobalRaces:
 
     def _wait(self, part: Touched, block: Arr) -> Touched | None:
         """A plain read of what an atomic or a strong store wrote counts as a wait for it: returns the part that is one."""
-        known = [i for i, a in enumerate(part.offset.tolist()) if a in self._met] if self._met else []
+        known = [i for i, a in enumerate(part.offset.tolist()) if self._loose.known(a)]
         if not known:
             return None
         self._meet(part.offset[known], block[known], True, False)
@@ -261,10 +297,17 @@ class _Check:
         bad[i[near]] = c.row[warp[near], then[1, near]] < then[2, near]
         far = ~mine & ~near
         pairs, of = np.unique(np.stack((now[far], then[0, far]), axis=1), axis=0, return_inverse=True)
-        reached = [self.all._after.get(b, {}).get(other, 0) for b, other in pairs.tolist()]
+        reached = [self.all._order.reached(b, other) for b, other in pairs.tolist()]
         if reached:
             bad[i[far]] = np.array(reached)[of.reshape(-1)] <= then[3, far]
         return bad
+
+    def _lacks_fence(self, i: int, event: int) -> bool:
+        """Whether a fence is all that is missing between an earlier event of another block and an access."""
+        block, epoch = int(self.all._events[0, event]), int(self.all._events[3, event])
+        c = self.clocks
+        now, cluster = self.all._first + int(self.thread[i] >> 5) // c.per_block, c.group // c.per_block
+        return now // cluster != block // cluster and self.all._loose.reached(now, block) > epoch
 
     def report(self, kind: str, which: int, bad: Arr) -> None:
         """Reports the first of some bytes with the earlier access."""
@@ -272,7 +315,7 @@ class _Check:
             i = int(np.argmax(bad))
             event, lane = int(self.all._event[which, self.at[i]]), int(self.all._lane[which, self.at[i]])
             self.all.report(
-                kind,
+                NO_FENCE if self._lacks_fence(i, event) else kind,
                 int(self.offset[i]),
                 self._spot(event, lane),
                 self._spot(int(self.event[i]), int(self.thread[i]) & 31),

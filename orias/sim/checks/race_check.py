@@ -81,6 +81,12 @@ class RaceCheck:
         """Warp -> its copies (number, bytes; none for bulk copies) that are in no group."""
         self._groups: dict[tuple[int, bool], list[list[tuple[int, Arr]]]] = {}
         """Warp and kind (bulk or not) -> groups of copies that nobody waited for."""
+        self._products: dict[int, tuple[int, int]] = {}
+        """Warp -> column and number of its last matrix operation."""
+        self._product_groups: dict[int, list[tuple[int, int]]] = {}
+        """Warp -> the same of the last operation of each group that nobody waited for."""
+        self._small: list[int] = []
+        """Instructions that start copies by ``cp.async``: compilers leave proxy fences after them out before products."""
 
     # -- accesses
 
@@ -175,6 +181,8 @@ class RaceCheck:
 
     def small_copy(self, part: Touched, size: int, pc: int) -> None:
         """Threads start copies to shared memory (``cp.async``)."""
+        if pc not in self._small:
+            self._small.append(pc)
         for warp in np.unique(part.threads >> 5).tolist():
             which = part.threads >> 5 == warp
             column, number = self.clocks.issue(warp, -1)
@@ -218,12 +226,48 @@ class RaceCheck:
         if column < 2 * self.clocks.group:
             self._open.setdefault(thread >> 5, []).append((number, np.zeros(0, np.int64)))
 
-    def _fenced(self, at: Arr, who: _Who) -> None:
-        """Ordinary stores before a copy need a proxy fence."""
+    # -- matrix operations
+
+    def product(self, thread: int, first: int, pc: int, at: Arr) -> None:
+        """A matrix operation of a thread's warp begins to read bytes of shared memory, by the proxy of asynchronous copies.
+
+        `first`: the warp whose column it has.  The warps of a warpgroup run the same operations: one waits for all.
+        """
+        warp = thread >> 5
+        _, number = self._products.get(warp, (0, 0))
+        column, number = self.clocks.products + int(self.clocks.own[first]), number + 1
+        self._products[warp] = column, number
+        who = _Who(self.clocks, np.full(len(at), thread), pc, column, number)
+        self._against(self.written, "write", False, False, at, who, None)
+        self._fenced(at, who, np.isin(self.written.pc[at], self._small))
+        self._remember_read(at, who)
+
+    def products_grouped(self, warp: int) -> None:
+        """The matrix operations of a warp so far become a group."""
+        none = self.clocks.products + int(self.clocks.own[warp]), 0
+        self._product_groups.setdefault(warp, []).append(self._products.get(warp, none))
+
+    def products_done(self, warp: int, pending: int) -> None:
+        """A warp waits until at most `pending` groups of its matrix operations are not done."""
+        groups = self._product_groups.get(warp, [])
+        while len(groups) > pending:
+            self.clocks.reached(warp, *groups.pop(0))
+
+    def products_signal(self, warp: int, objects: list[int]) -> None:
+        """The matrix operations of a warp so far report to barrier objects when they are done."""
+        known = self._products.get(warp)
+        if known is not None:
+            for at in objects:
+                self.clocks.complete(at, *known)
+
+    def _fenced(self, at: Arr, who: _Who, excused: Arr | None = None) -> None:
+        """Ordinary stores before a copy or matrix operation need a proxy fence."""
         old, clock = self.written.column[at], self.written.clock[at]
         c = self.clocks
         bad = (old >= 0) & (old < c.group) & (c.row[who.warp, old] >= clock)
         bad &= c.row[who.warp, c.width + old] < clock
+        if excused is not None:
+            bad &= ~excused
         if bad.any():
             self._tell(MISSING_FENCE, self.written, at, who, int(np.argmax(bad)))
 

@@ -1,7 +1,8 @@
 """The order of what warps, threads and copies of a batch of blocks do, as vector clocks (Flanagan and Freund, FastTrack, 2009).
 
-A row of clocks belongs to a warp.  Its columns are the warps of the cluster, the asynchronous copies of each of them, and
-copies that report to barrier objects (a few columns that the objects share).  The second half of a row has the same columns,
+A row of clocks belongs to a warp.  Its columns are the warps of the cluster, the asynchronous copies of each of them, copies
+that report to barrier objects (a few columns that the objects share), and the matrix operations that read shared memory, of each
+warp (those of a warpgroup are in the column of its first warp).  The second half of a row has the same columns,
 as far as a proxy fence stands between what happened there and now.  Rows pass from warp to warp through barriers of blocks and
 clusters, barrier objects, atomics, and plain reads of what an atomic wrote.
 
@@ -36,7 +37,9 @@ class Clocks:
         self.per_block: Final = m.warps // self.blocks
         self.group: Final = self.per_block * m.cluster_size
         """Warps of a cluster."""
-        self.width: Final = 2 * self.group + _SLOTS
+        self.products: Final = 2 * self.group + _SLOTS
+        """The first column of matrix operations."""
+        self.width: Final = self.products + self.group
         self.row = np.zeros((m.warps, 2 * self.width), np.int32)
         self.own: Final = np.arange(m.warps) % self.group
         """The column of each warp."""
@@ -201,7 +204,10 @@ class Clocks:
 
     def waited(self, warp: int, number: int) -> None:
         """A warp has waited for its own copies up to a number."""
-        column = self.group + int(self.own[warp])
+        self.reached(warp, self.group + int(self.own[warp]), number)
+
+    def reached(self, warp: int, column: int, number: int) -> None:
+        """A warp has waited for what has a column of its own, up to a number."""
         self.row[warp, column] = max(int(self.row[warp, column]), number)
 
 

@@ -212,12 +212,17 @@ class Banked(_Flat):
         """Whether the memory is still to be allocated."""
         return self._total != 0
 
-    def offsets(self, address: Arr, bank: Arr, size: int, align: int) -> Arr:
-        """Checked offsets for accesses of `size` bytes at (int64) addresses of the given banks."""
+    def make(self) -> None:
+        """Allocates the memory."""
         if self._total:
             self.data = np.full(self._total, self._fill, U8)
             self._total = 0
             self.refresh()
+
+    def offsets(self, address: Arr, bank: Arr, size: int, align: int) -> Arr:
+        """Checked offsets for accesses of `size` bytes at (int64) addresses of the given banks."""
+        if self._total:
+            self.make()
         if align > 1:
             bad = (address & (align - 1)) != 0
             if bad.any():

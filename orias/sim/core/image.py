@@ -46,7 +46,7 @@ from orias.sim.core.engine import Plan, Timing
 from orias.sim.core.launch import Launch, Options, Result, Shape
 from orias.sim.core.launch_arguments import Arguments, Dim, triple
 from orias.sim.core.object_places import shared_places
-from orias.sim.core.parallel_blocks import processes, run_apart, why_together
+from orias.sim.core.parallel_blocks import run_apart, run_in_processes, why_together
 from orias.sim.core.sim_errors import ArgumentError, LoadError
 from orias.sim.core.state import POISON, Machine
 from orias.sim.core.syscalls import Syscalls
@@ -468,8 +468,7 @@ class Image:
             elif executor is not None:
                 run_apart(launch, executor, max(cores, 2))
             else:
-                with processes(cores) as pool:
-                    run_apart(launch, pool, cores)
+                run_in_processes(launch, cores)
         finally:
             if bar.on:
                 bar.clear()

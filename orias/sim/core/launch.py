@@ -87,6 +87,17 @@ class Options(NamedTuple):
     tolerant: bool = False
 
 
+class _Layout(NamedTuple):
+    """What batches of equally many blocks share; none of it is written.
+
+    Block in the batch and presence of each thread; special registers except the blocks' coordinates.
+    """
+
+    block_of: Arr
+    present: Arr
+    special: dict[str, Arr]
+
+
 class Launch:
     """One launch: constant banks, batches of blocks, error reports."""
 
@@ -108,6 +119,8 @@ class Launch:
         self._facts: Facts | None = None
         self._store: Arr | None = None
         """The registers of a batch, which the next one of the same size uses again: fresh memory is slow."""
+        self._layouts: dict[int, _Layout] = {}
+        """By number of blocks."""
         self._started = 0
         """The first block that has not started; blocks start in the order of their numbers."""
         self._end = self.block_count
@@ -270,9 +283,8 @@ class Launch:
         image, t = self.image, self.image.target
         n = len(blocks)
         threads = n * padded
-        lane_in_block = np.tile(np.arange(padded), n)
-        block_of = np.repeat(np.arange(n, dtype=I64), padded)
-        present = lane_in_block < size
+        layout = self._layout(n, padded, size, ranks)
+        present = layout.present
         unwritten = 0xCD if self.options.fill == POISON else self.options.fill & 0xFF
         shared = Banked(n, max(self.shared_bytes, 16) + SHARED_STEP, 0, "shared", unwritten)
         step = SHARED_STEP if self.options.tolerant else 1
@@ -284,7 +296,9 @@ class Launch:
         registers = min(self.register_count, 255)
         if self._store is None or self._store.shape[1] != threads or self.options.on_batch is not None:
             self._store = np.empty((registers, threads), U32)
-        m = Machine(threads, registers, present, block_of, image.arena, shared, local, self.options.fill, self._store)
+        m = Machine(
+            threads, registers, present, layout.block_of, image.arena, shared, local, self.options.fill, self._store
+        )
         m.has_clusters = t.has(features.CLUSTERS)
         m.hardware_barriers = t.has(features.HARDWARE_BARRIERS)
         m.cluster_size = ranks
@@ -301,7 +315,7 @@ class Launch:
             bank3 = image.arena.read(image.section(".nv.constant3"), len(bank3))
         m.set_bank(3, bank3)
         m.set_bank(4, image.banks.get(".nv.constant4", b""))
-        self._special(m, blocks, lane_in_block, block_of, ranks)
+        self._name(m, layout, blocks, padded)
         m.watch = image.watch
         self.prepare(m)
         engine = Engine(m, image.plans(), image.compile, self.options.max_steps - self.steps, n)
@@ -365,24 +379,42 @@ class Launch:
                 return at >> 4
         raise LoadError(f"kernel {self.kernel.name} has no code")
 
-    def _special(self, m: Machine, blocks: Arr, lane: Arr, block_of: Arr, ranks: int) -> None:
-        bx, by, _ = self.shape.block
-        s = m.special
-        s["SR_TID.X"] = (lane % bx).astype(U32)
-        s["SR_TID.Y"] = (lane // bx % by).astype(U32)
-        s["SR_TID.Z"] = (lane // (bx * by)).astype(U32)
+    def _layout(self, n: int, padded: int, size: int, ranks: int) -> _Layout:
+        """What batches of `n` blocks share."""
+        known = self._layouts.get(n)
+        if known is None:
+            lane = np.tile(np.arange(padded), n)
+            block_of = np.repeat(np.arange(n, dtype=I64), padded)
+            known = _Layout(block_of, lane < size, self._special(lane, block_of, ranks))
+            self._layouts[n] = known
+        return known
+
+    def _name(self, m: Machine, layout: _Layout, blocks: Arr, padded: int) -> None:
+        """Sets the special registers of a batch."""
+        m.special.update(layout.special)
         for i, axis in enumerate("XYZ"):
-            s[f"SR_CTAID.{axis}"] = blocks[block_of, i].astype(U32)
+            m.special[f"SR_CTAID.{axis}"] = np.repeat(blocks[:, i].astype(U32), padded)
+
+    def _special(self, lane: Arr, block_of: Arr, ranks: int) -> dict[str, Arr]:
+        """The special registers of threads, without the coordinates of their blocks."""
+        bx, by, _ = self.shape.block
         lane_id = (lane & 31).astype(U32)
-        s["SR_LANEID"] = lane_id
-        s["SR_VIRTID"] = s["SR_WARPID"] = (lane >> 5).astype(U32)
         bit = np.left_shift(np.uint32(1), lane_id)
-        s["SR_EQMASK"] = bit
-        s["SR_LTMASK"] = bit - np.uint32(1)
-        s["SR_LEMASK"] = bit | (bit - np.uint32(1))
-        s["SR_GEMASK"] = ~(bit - np.uint32(1))
-        s["SR_GTMASK"] = ~(bit | (bit - np.uint32(1)))
-        s["SR_CgaCtaId"] = (block_of % ranks).astype(U32)
+        warp = (lane >> 5).astype(U32)
+        out = {
+            "SR_TID.X": (lane % bx).astype(U32),
+            "SR_TID.Y": (lane // bx % by).astype(U32),
+            "SR_TID.Z": (lane // (bx * by)).astype(U32),
+            "SR_LANEID": lane_id,
+            "SR_VIRTID": warp,
+            "SR_WARPID": warp,
+            "SR_EQMASK": bit,
+            "SR_LTMASK": bit - np.uint32(1),
+            "SR_LEMASK": bit | (bit - np.uint32(1)),
+            "SR_GEMASK": ~(bit - np.uint32(1)),
+            "SR_GTMASK": ~(bit | (bit - np.uint32(1))),
+            "SR_CgaCtaId": (block_of % ranks).astype(U32),
+        }
         one = {
             "SR_SWINHI": SHARED_WINDOW >> 32,
             "SR_LMEMHIOFF": STACK_TOP - self.stack,
@@ -392,8 +424,7 @@ class Launch:
             "SR_CgaSize": self._cluster_code,
             "SR_ORDERING_TICKET": 0,
         }
-        for key, value in one.items():
-            s[key] = np.full(1, value, U32)
+        return out | {key: np.full(1, value, U32) for key, value in one.items()}
 
     def _error(self, f: Fault, e: Engine, blocks: Arr, padded: int) -> SimError:
         plan = e.compile(e.fault_pc)

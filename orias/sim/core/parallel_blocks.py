@@ -1,17 +1,17 @@
 """Runs the blocks of a launch in several processes, and puts their changes of memory together.
 
-Each share of the blocks gets a copy of the launch with its memory, and returns the bytes that it changed.  So blocks do not see
-each other's stores, and only kernels whose code cannot wait for or count other blocks may run so: :func:`why_together` decides.
-Changes are applied in the order of blocks.
+Each share of the blocks has a copy of the launch with its memory, and returns the bytes that it changed.  A forked process has
+such a copy without anyone making one.  So blocks do not see each other's stores, and only kernels whose code cannot wait for or
+count other blocks may run so: :func:`why_together` decides.  Changes are applied in the order of blocks.
 """
 
 import multiprocessing
 import pickle
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from concurrent.futures.process import BrokenProcessPool
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ from orias.sim.core.banked_memory import PAGE
 from orias.sim.core.sim_errors import SimError, StepLimit
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from orias.sim.core.image import Image
     from orias.sim.core.launch import Launch
 
@@ -76,57 +78,123 @@ def why_together(image: "Image") -> str:
     return ""
 
 
-@contextmanager
-def processes(count: int) -> Iterator[Executor]:
-    """An executor of so many processes."""
-    fork = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
-    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork" if fork else "spawn")) as pool:
-        yield pool
+class _Part(Protocol):
+    """A share that runs: a future, or a :class:`_Child`."""
+
+    def result(self) -> Share:
+        """Waits for the share."""
+
+    def cancel(self) -> bool:
+        """Ends it if it has not begun; a child in any case."""
 
 
-def run_apart(launch: "Launch", executor: Executor, shares: int) -> None:
-    """Runs all blocks in `shares` parts; what each did is added to the launch as if the parts had run in turn."""
-    count = launch.block_count
-    ranks = launch.shape.cluster[0] * launch.shape.cluster[1] * launch.shape.cluster[2]
-    clusters = count // ranks
-    shares = min(shares, clusters)
-    bounds = [clusters * k // shares * ranks for k in range(shares + 1)]
-    packed = pickle.dumps(launch, pickle.HIGHEST_PROTOCOL)
-    image = launch.image
-    parts = [executor.submit(run_share, packed, bounds[k], bounds[k + 1]) for k in range(shares)]
+class _Child:
+    """A forked process that runs a share: it has the launch and its memory without copies of them."""
+
+    def __init__(self, launch: "Launch", start: int, stop: int) -> None:
+        context = multiprocessing.get_context("fork")
+        self._end, other = context.Pipe(duplex=False)
+        self._process = context.Process(target=_send_share, args=(launch, start, stop, other), daemon=True)
+        self._process.start()
+        other.close()
+
+    def result(self) -> Share:
+        """Waits for the share."""
+        try:
+            share: Share = self._end.recv()
+        except EOFError:
+            raise BrokenProcessPool("a process of the launch ended without a result") from None
+        return share
+
+    def cancel(self) -> bool:
+        """Ends the process."""
+        self._process.terminate()
+        self._process.join()
+        self._end.close()
+        return True
+
+
+def _send_share(launch: "Launch", start: int, stop: int, end: "Connection") -> None:
+    end.send(_share(launch, start, stop))
+    end.close()
+
+
+def run_in_processes(launch: "Launch", count: int) -> None:
+    """Runs all blocks in `count` processes, of which this one is the first where the system can fork it."""
+    if "fork" not in multiprocessing.get_all_start_methods() or threading.active_count() > 1:
+        with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
+            run_apart(launch, pool, count)
+        return
+    bounds = _bounds(launch, count)
+    parts: list[_Part] = [_Child(launch, start, stop) for start, stop in pairwise(bounds[1:])]
     try:
-        for k, part in enumerate(parts):
-            share = part.result()
-            share.changes.apply(image.arena.data)
-            image.syscalls.output.append(share.output)
-            launch.instructions += share.instructions
-            launch.steps += share.steps
-            launch.let_go = launch.let_go or share.let_go
-            if share.error is not None:
-                raise share.error
-            if launch.steps > launch.options.max_steps:
-                raise StepLimit(f"more than {launch.options.max_steps} steps", launch.name)
-            if image.progress is not None:
-                image.progress(bounds[k + 1] * launch.block_threads, count * launch.block_threads)
+        with np.errstate(all="ignore"):
+            launch.run_blocks(bounds[0], bounds[1])
+        _put_together(launch, parts, bounds[2:])
     finally:
         for part in parts:
             part.cancel()
 
 
+def run_apart(launch: "Launch", executor: Executor, shares: int) -> None:
+    """Runs all blocks in `shares` parts of an executor; what each did is added to the launch as if they had run in turn."""
+    bounds = _bounds(launch, shares)
+    packed = pickle.dumps(launch, pickle.HIGHEST_PROTOCOL)
+    parts: list[_Part] = [executor.submit(run_share, packed, start, stop) for start, stop in pairwise(bounds)]
+    try:
+        _put_together(launch, parts, bounds[1:])
+    finally:
+        for part in parts:
+            part.cancel()
+
+
+def _bounds(launch: "Launch", shares: int) -> list[int]:
+    """The first block of each share, and the number of blocks."""
+    ranks = launch.shape.cluster[0] * launch.shape.cluster[1] * launch.shape.cluster[2]
+    clusters = launch.block_count // ranks
+    shares = min(shares, clusters)
+    return [clusters * k // shares * ranks for k in range(shares + 1)]
+
+
+def _put_together(launch: "Launch", parts: list[_Part], ends: list[int]) -> None:
+    """Adds what shares did to the launch, in turn; `ends`: the block after each."""
+    image = launch.image
+    for part, end in zip(parts, ends, strict=True):
+        share = part.result()
+        share.changes.apply(image.arena.data)
+        image.syscalls.output.append(share.output)
+        launch.instructions += share.instructions
+        launch.steps += share.steps
+        launch.let_go = launch.let_go or share.let_go
+        if share.error is not None:
+            raise share.error
+        if launch.steps > launch.options.max_steps:
+            raise StepLimit(f"more than {launch.options.max_steps} steps", launch.name)
+        if image.progress is not None:
+            image.progress(end * launch.block_threads, launch.block_count * launch.block_threads)
+
+
 def run_share(packed: bytes, start: int, stop: int) -> Share:
     """Runs the blocks from `start` up to `stop` of a packed launch."""
-    launch: Launch = pickle.loads(packed)
-    arena = launch.image.arena
-    before = arena.data.copy()
-    launch.image.syscalls.output = []
+    return _share(pickle.loads(packed), start, stop)
+
+
+def _share(launch: "Launch", start: int, stop: int) -> Share:
+    """Runs the blocks from `start` up to `stop` in a copy of the launch that is this process's own."""
+    image = launch.image
+    used = -(-image.arena.top // PAGE) * PAGE
+    before = image.arena.data[:used].copy()
+    image.syscalls.output = []
+    image.progress = None
     error = None
     with np.errstate(all="ignore"):
         try:
             launch.run_blocks(start, stop)
         except SimError as e:
             error = e
-    output = "".join(launch.image.syscalls.output)
-    return Share(Changes.between(before, arena.data), output, launch.instructions, launch.steps, launch.let_go, error)
+    output = "".join(image.syscalls.output)
+    changes = Changes.between(before, image.arena.data[:used])
+    return Share(changes, output, launch.instructions, launch.steps, launch.let_go, error)
 
 
 class Changes(NamedTuple):

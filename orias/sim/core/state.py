@@ -254,6 +254,18 @@ class CopyWatch(Protocol):
     def store(self, thread: int, goal: "Bytes") -> None:
         """A thread stores bytes by an operation of its warp."""
 
+    def product(self, thread: int, first: int, source: Arr) -> None:
+        """A matrix operation of a thread's warp begins to read bytes of shared memory (offsets).
+
+        `first`: the first warp of those that run the same operation together.
+        """
+
+    def products_grouped(self, thread: int) -> None:
+        """The matrix operations of a thread's warp that are in no group become one."""
+
+    def products_done(self, thread: int, pending: int) -> None:
+        """All but the last `pending` groups of matrix operations of a thread's warp are done."""
+
     def signal(self, thread: int, objects: list[int]) -> None:
         """Matrix operations of a thread's warp arrive at barrier objects when they are done."""
 

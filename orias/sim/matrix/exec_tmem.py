@@ -168,6 +168,7 @@ def mma(s: Site) -> Exec:
                     m.uniform_pair(more, warp) if stationary and more >= 0 else 0,
                     s.has("ASHIFT"),
                 ),
+                warp,
             )
 
     return run
@@ -214,7 +215,7 @@ def cp(s: Site) -> Exec:
     def run(m: Machine, a: Active) -> None:
         for warp in a.warps.tolist():
             for block in blocks_of(m, m.block_of_warp(warp), pair):
-                copy(m, block, address(m, warp), m.uniform_pair(descriptor, warp), shape, source)
+                copy(m, warp, block, address(m, warp), m.uniform_pair(descriptor, warp), shape, source)
 
     return run
 

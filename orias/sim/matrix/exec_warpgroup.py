@@ -81,10 +81,14 @@ class Matrix:
         return -v if (self.negative_b if which else self.negative_a) else v
 
 
-def _stored(m: Machine, f: Matrix, word: int, which: int, rows: Arr, k: int, block: int) -> Arr:
-    """A matrix in shared memory as [rows, k] values (rows of A, columns of B)."""
+def _stored(m: Machine, f: Matrix, word: int, which: int, rows: Arr, k: int, warp: int) -> Arr:
+    """A matrix in shared memory of a warp's block as [rows, k] values (rows of A, columns of B)."""
+    block = m.block_of_warp(warp)
     turned = f.turned_b if which else f.turned_a
-    return f.signed(SharedMatrix(m, word, block, f.types[which], rows, k, turned).values(m), which)
+    matrix = SharedMatrix(m, word, block, f.types[which], rows, k, turned)
+    if m.copy_watch is not None:
+        m.copy_watch.product(32 * warp, warp - (m.warp_in_block(warp) & 3), matrix.bytes())
+    return f.signed(matrix.values(m), which)
 
 
 def _fragment_a(f: Matrix, words: Arr) -> Arr:
@@ -210,17 +214,16 @@ def gmma(s: Site) -> Exec:
 
     def one(m: Machine, warp: int, kept: bool) -> Arr:
         threads = slice(32 * warp, 32 * warp + 32)
-        block = m.block_of_warp(warp)
         quarter = m.warp_in_block(warp) & 3
         if f.from_registers:
             words = np.stack([m.R[first_a + k][threads] for k in range(4)], axis=1)
             x = f.values(_fragment_a(f, words), 0)
         else:
             rows = np.arange(16 * quarter, 16 * quarter + 16)
-            x = _stored(m, f, m.uniform_pair(descriptor, warp), 0, rows, f.stored_k, block)
+            x = _stored(m, f, m.uniform_pair(descriptor, warp), 0, rows, f.stored_k, warp)
         if f.sparse:
             x = _spread_sparse(f, x, m.R[metadata][threads], selector)
-        y = _stored(m, f, m.uniform_pair(descriptor + 2, warp), 1, np.arange(f.n), f.k, block)
+        y = _stored(m, f, m.uniform_pair(descriptor + 2, warp), 1, np.arange(f.n), f.k, warp)
         total = np.matmul(x, y.T)
         z = np.zeros_like(total)
         if kept and not c_zero:
@@ -246,6 +249,8 @@ def gmma(s: Site) -> Exec:
             if commit:
                 q.groups.append(q.open)
                 q.open = {}
+                if m.copy_watch is not None:
+                    m.copy_watch.products_grouped(32 * warp)
 
     return run
 
@@ -270,6 +275,8 @@ def warpgroup(s: Site) -> Exec:
     def run(m: Machine, a: Active) -> None:
         for warp in a.warps.tolist():
             q = _queue(m, warp)
+            if m.copy_watch is not None:
+                m.copy_watch.products_done(32 * warp, left)
             while len(q.groups) > left:
                 for register, words in q.groups.pop(0).items():
                     if q.pending(register) is None:

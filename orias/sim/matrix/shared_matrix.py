@@ -119,6 +119,11 @@ class SharedMatrix:
         self._offset = offset
         self._lines = len(lines)
 
+    def bytes(self) -> Arr:
+        """The offsets in shared memory of the bytes that are read."""
+        each: Arr = self._offset[:, None] + np.arange(16)
+        return each.reshape(-1)
+
     def patterns(self, m: Machine) -> Arr:
         """The current elements without their meaning, [lines, elements]."""
         data = m.shared.data[(self._offset[:, None] + np.arange(16))].reshape(self._lines, -1)

@@ -499,8 +499,15 @@ def _product(x: Arr, z: Arr, place: Arr | None) -> Arr:
     return result
 
 
-def multiply(m: Machine, p: Product) -> None:
-    """Issue a product."""
+def _reads(m: Machine, warp: int, matrices: list[SharedMatrix]) -> None:
+    """An operation of a warp begins to read matrices in shared memory."""
+    if m.copy_watch is not None:
+        for matrix in matrices:
+            m.copy_watch.product(32 * warp, warp, matrix.bytes())
+
+
+def multiply(m: Machine, p: Product, warp: int) -> None:
+    """Issue a product for a warp."""
     f = p.form
     memories = [memory_of(m, b) for b in p.blocks]
     parts = _parts(f, len(p.blocks), p.d >> 16)
@@ -534,6 +541,7 @@ def multiply(m: Machine, p: Product) -> None:
     mask = ColumnMask(p.mask, f) if p.mask else None
     shift = mask.shift if mask is not None else 0
     columns = [f.matrix(m, 1, p.b, b, f.n // len(p.blocks) + shift) for b in p.blocks]
+    _reads(m, warp, [*stored, *columns])
 
     def factor(part: Part) -> Arr:
         if stored:
@@ -604,8 +612,8 @@ TENSOR_PLACE: Final = {"E2M1": 2}
 """Lowest bit of an element in its byte of tensor memory, for types that do not begin at bit 0 (as in CUTLASS's fragments)."""
 
 
-def copy(m: Machine, block: int, address: int, word: int, shape: str, source_format: str = "") -> None:
-    """Copies rows from a block's shared memory (a matrix descriptor) to its lanes; `shape` is one of COPIES.
+def copy(m: Machine, warp: int, block: int, address: int, word: int, shape: str, source_format: str = "") -> None:
+    """Copies rows from a block's shared memory (a matrix descriptor) to its lanes, for a warp; `shape` is one of COPIES.
 
     With `source_format` (of SOURCES), 16 elements of 6 or 4 bits in 16 bytes become bytes.
     """
@@ -623,6 +631,7 @@ def copy(m: Machine, block: int, address: int, word: int, shape: str, source_for
     lanes = np.concatenate([np.arange(32 * i, 32 * i + count) for i in range(4)]) + lane
     kind = SOURCES.get(source_format, "U8")
     source = SharedMatrix(m, word, block, kind, rows, 16 * pieces, False)
+    _reads(m, warp, [source])
 
     def finish() -> None:
         raw = np.ascontiguousarray(source.patterns(m).astype(np.uint8) << np.uint8(TENSOR_PLACE.get(kind, 0)))

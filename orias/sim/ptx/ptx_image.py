@@ -15,7 +15,6 @@ from orias.sim.core.launch_arguments import Arguments, Dim, triple
 from orias.sim.core.sim_errors import ArgumentError
 from orias.sim.core.state import Machine
 from orias.sim.core.syscalls import Syscalls
-from orias.sim.math.ops_int import I64
 from orias.sim.ptx.choice import CANONICAL, Choice
 from orias.sim.ptx.machine import PtxMachine
 from orias.sim.ptx.ptx_layout import align_of, place
@@ -213,6 +212,7 @@ class _PtxLaunch(Launch):
         self.instructions = 0
         self.steps = 0
         self.ended = 0
+        self._layouts = {}
         self.name = kernel.name
         image.param_base = image.arena.allocate(max(len(params), 1), "parameters")
         image.arena.write(image.param_base, params)
@@ -240,13 +240,14 @@ class _PtxLaunch(Launch):
         image, p = self.module, self.program
         n = len(blocks)
         threads = n * padded
-        lane = np.tile(np.arange(padded), n)
-        block_of = np.repeat(np.arange(n, dtype=I64), padded)
+        layout = self._layout(n, padded, size, ranks)
         fill = image.choice.poison & 0xFF
         shared = Banked(n, max(self.shared_bytes, 16), 0, "shared", fill)
         shared.size = self.shared_bytes
         local = Banked(threads, self.stack, STACK_TOP - self.stack, "local", fill)
-        m = PtxMachine(threads, p.words, p.preds, lane < size, block_of, image.arena, shared, local, image.choice)
+        m = PtxMachine(
+            threads, p.words, p.preds, layout.present, layout.block_of, image.arena, shared, local, image.choice
+        )
         m.has_clusters = image.target.has(features.CLUSTERS)
         m.hardware_barriers = image.target.has(features.HARDWARE_BARRIERS)
         m.cluster_size = ranks
@@ -257,7 +258,7 @@ class _PtxLaunch(Launch):
         m.watch = image.watch
         m.frame[:] = STACK_TOP - p.units[0].frame_size
         m.dynamic[:] = STACK_TOP - self.stack
-        self._special(m, blocks, lane, block_of, ranks)
+        self._name(m, layout, blocks, padded)
         make = SerialEngine if image.choice.serial else Engine
         limit = self.options.max_steps * (threads if image.choice.serial else 1) - self.steps
         engine = make(m, p.plans, p.plan_at, limit, n)

@@ -185,7 +185,8 @@ def _mma(s: PtxSite) -> Exec:
                 raise Fault(IllegalInstruction, f"instruction descriptor 0x{form:08x} of {s.name}", 0)
             at = (factors[0][i], factors[1][i]) if scaled else (0, 0)
             words, zeros = (v[0][i] if v else 0 for v in (places, descriptors))
-            multiply(m, Product(f, blocks, to, x, in_tensor, y, bool(flag), scale, off, at, words, zeros, shifted))
+            product = Product(f, blocks, to, x, in_tensor, y, bool(flag), scale, off, at, words, zeros, shifted)
+            multiply(m, product, int(a.index[i]) >> 5)
 
     return run
 
@@ -216,9 +217,10 @@ def _copy(s: PtxSite) -> Exec:
     where, source = _tensor_address(s, s.ops[0]), s.src(s.ops[1], "b64")
 
     def run(m: Machine, a: Active) -> None:
-        for block, to, word in zip(_blocks(m, a), _all(where, m, a), _all(source, m, a), strict=True):
+        each = zip(a.index.tolist(), _blocks(m, a), _all(where, m, a), _all(source, m, a), strict=True)
+        for thread, block, to, word in each:
             for b in blocks_of(m, block, _pair(s)):
-                copy(m, b, to, word, shape, source_format)
+                copy(m, thread >> 5, b, to, word, shape, source_format)
 
     return run
 

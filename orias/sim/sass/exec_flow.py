@@ -352,9 +352,12 @@ def bar(s: Site) -> Flow:
     preds = _predicates(s)
     vote = s.pred(preds[0]) if red and preds else None
     arrive = s.has("ARV")
+    of_all = expected is None and not red and not arrive and is_imm(operands[0])
 
     def run(e: Engine, a: Active, rest: Active | None, pc: int) -> int:
         m = e.m
+        if of_all and rest is None and a.n == int(e.alive_of_block.sum()) and not e.bar_arrived.any():
+            return pc + 1
         missing = e.alive_mask[a.warps] & ~a.lane_mask
         if missing.any():
             # Seen on an H200 (docs/gpu-runs.md): the barrier lets the others go before the missing threads have arrived.
@@ -387,9 +390,9 @@ def bar(s: Site) -> Flow:
             and not red
             and a.n == int(e.alive_of_block.sum())
             and (barrier == barrier[0]).all()
+            and not e.bar_arrived.any()
         ):
-            if not e.bar_arrived.any():
-                return pc + 1
+            return pc + 1
         ballot = np.broadcast_to(vote(m, a), who) if vote is not None else None
         return e.wait_block(a, barrier, count, red, ballot, rest, pc)
 

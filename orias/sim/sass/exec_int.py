@@ -9,7 +9,21 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from orias.isa.operand import NEG, S_B0, Opnd, is_imm, is_pred, is_zero_reg, payload, suffix_of
+from orias.isa.operand import (
+    INV,
+    K_P,
+    NEG,
+    PT,
+    S_B0,
+    UPT,
+    Opnd,
+    in_file,
+    is_imm,
+    is_pred,
+    is_zero_reg,
+    payload,
+    suffix_of,
+)
 from orias.sim.core.site import Exec, Getter, Setter, Site
 from orias.sim.core.state import Active, Machine
 from orias.sim.math import ops_int as oi
@@ -56,7 +70,7 @@ def iadd3(s: Site) -> Exec:
         a3, b3, c3 = g
         if is_zero_reg(values[2]):
             return s.into32(np.add, a3, b3)
-        return lambda m, a: put(m, a, a3(m, a) + b3(m, a) + c3(m, a))
+        return s.into32(_sum3, a3, b3, c3)
     # A zero adds nothing unless it is negated: a negated zero is a complement and a carry.
     terms = [o for o in values if not is_zero_reg(o) or o & NEG]
     terms += [o for o in values if o not in terms][: 2 - len(terms)]
@@ -70,6 +84,21 @@ def iadd3(s: Site) -> Exec:
             out(m, a, carry > k)
 
     return run
+
+
+def _sum3(x: Arr, y: Arr, z: Arr, out: Arr | None = None) -> Arr:
+    total: Arr = np.add(x + y, z, out=out)
+    return total
+
+
+def _product_sum(x: Arr, y: Arr, z: Arr, out: Arr | None = None) -> Arr:
+    total: Arr = np.add(x * y, z, out=out)
+    return total
+
+
+def _shifted_sum(x: Arr, n: Arr, y: Arr, out: Arr | None = None) -> Arr:
+    total: Arr = np.add(x << n, y, out=out)
+    return total
 
 
 def _packed(s: Site) -> int:
@@ -125,6 +154,9 @@ def imad(s: Site) -> Exec:
         wide = s.has("WIDE")
         put = s.result64() if wide else s.result32()
 
+        if wide and not negative and not carry_in and not outs:
+            return lambda m, a: put(m, a, oi.mul_wide(ga(m, a), gb(m, a), signed) + gc(m, a))
+
         def run_wide(m: Machine, a: Active) -> None:
             p = oi.mul_wide(ga(m, a), gb(m, a), signed)
             if negative:
@@ -164,7 +196,7 @@ def imad(s: Site) -> Exec:
         return lambda m, a: put(m, a, gc(m, a) - ga(m, a) * gb(m, a))
     if is_zero_reg(c_o):
         return s.into32(np.multiply, ga, gb)
-    return lambda m, a: put(m, a, ga(m, a) * gb(m, a) + gc(m, a))
+    return s.into32(_product_sum, ga, gb, gc)
 
 
 def lea(s: Site) -> Exec:
@@ -181,11 +213,19 @@ def lea(s: Site) -> Exec:
     hi = s.has("HI")
     sx = s.has("SX32")
     gc = s.i32(values[2]) if hi and not sx else None
+    by = payload(values[-1]) if is_imm(values[-1]) else 0
+    if not hi and not carry_in and not outs and not negate_a and not negate_b and 0 < by < 32:
+        return s.into32(_shifted_sum, ga, shift, gb)
+    # Of a word with zeros above, the upper part of the shifted pair has the bits that leave the word.
+    rest = np.uint32(32 - by) if hi and not sx and not negate_a and 0 < by < 32 and is_zero_reg(values[2]) else None
 
     def run(m: Machine, a: Active) -> None:
         x = ga(m, a)
         n = shift(m, a) & np.uint32(31)
-        if hi:
+        if rest is not None:
+            x = x >> rest
+            negative = False
+        elif hi:
             top = gc(m, a) if gc is not None else (x.view(I32) >> np.int32(31)).view(U32)
             v = oi.pair(x, top)
             if negate_a:
@@ -257,7 +297,7 @@ def lop3(s: Site) -> Exec:
     """LOP3.LUT; the predicate result is (result != 0) combined with the last source."""
     g = [s.i32(o) for o in s.src[:3]]
     table = payload(s.src[3])
-    put = s.set32(s.regs[0]) if s.regs else None
+    put = s.set32(s.regs[0]) if s.regs and not (s.preds and is_zero_reg(s.regs[0])) else None
     ga, gb, gc = g
     if not s.preds:
         assert put is not None
@@ -269,6 +309,9 @@ def lop3(s: Site) -> Exec:
     out = s.setp(s.preds[0])
     extra = s.pred(s.src[4])
     conjunction = s.has("PAND")
+    if put is None and payload(s.src[4]) == 7 and is_pred(s.src[4]) and conjunction == (not s.src[4] & INV):
+        # The last source says nothing.
+        return lambda m, a: out(m, a, oi.lop3(ga(m, a), gb(m, a), gc(m, a), table) != 0)
 
     def run(m: Machine, a: Active) -> None:
         r = oi.lop3(ga(m, a), gb(m, a), gc(m, a), table)
@@ -334,6 +377,30 @@ def prmt(s: Site) -> Exec:
     return lambda m, a: put(m, a, oi.prmt(x(m, a), n(m, a), y(m, a), mode))
 
 
+_COMPARISONS: Final[dict[str, np.ufunc]] = {
+    "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal, "EQ": np.equal, "NE": np.not_equal,
+}  # fmt: skip
+
+
+def _plain_isetp(s: Site, f: np.ufunc, x: Getter, y: Getter, signed_type: np.dtype[Any] | None) -> Exec:
+    """A comparison that is the result as it is."""
+    o = s.preds[0]
+    put, p = s.setp(o), payload(o)
+    into = in_file(o, K_P) and p != 7
+
+    def run(m: Machine, a: Active) -> None:
+        v, w = x(m, a), y(m, a)
+        if signed_type is not None:
+            v, w = v.view(signed_type), w.view(signed_type)
+        sel = a.sel
+        if into and a.lanes is None and isinstance(sel, slice):
+            f(v, w, out=m.P[p][sel])
+        else:
+            put(m, a, f(v, w))
+
+    return run
+
+
 def isetp(s: Site) -> Exec:
     """ISETP: compare, combine with a predicate; EX continues the comparison of a lower word."""
     signed_type = _signed_type(s)
@@ -343,6 +410,9 @@ def isetp(s: Site) -> Exec:
     low = s.pred(s.src[3]) if s.has("EX") else None
     first = s.setp(s.preds[0])
     second = s.setp(s.preds[1]) if payload(s.preds[1]) != 7 else None
+    plain = _COMPARISONS.get(cmp)
+    if plain is not None and low is None and second is None and logic == "AND" and s.src[2] in (PT, UPT):
+        return _plain_isetp(s, plain, x, y, signed_type)
 
     def run(m: Machine, a: Active) -> None:
         v, w = x(m, a), y(m, a)
