@@ -45,11 +45,11 @@ def eliminate_common(fn: Func, across_blocks: bool = True) -> bool:
         kept: list[Inst] = []
         for inst in b.insts:
             if repl:
-                _rename(inst, repl)
+                rename(inst, repl)
             flags = inst.op.flags
             if flags & _BARRIER:
                 epoch += 1
-            key = _key(fn, inst, epoch)
+            key = key_of(fn, inst, epoch)
             if key is None:
                 kept.append(inst)
                 continue
@@ -57,7 +57,7 @@ def eliminate_common(fn: Func, across_blocks: bool = True) -> bool:
             if (
                 found is not None
                 and (found[1] is b or (across_blocks and tree.dominates(found[1].id, b.id)))
-                and _take(inst, found[0], repl)
+                and take(inst, found[0], repl)
             ):
                 continue
             leaders[key] = (inst, b)
@@ -69,11 +69,12 @@ def eliminate_common(fn: Func, across_blocks: bool = True) -> bool:
         for inst in b.insts:
             if inst.op is not OP_PHI:
                 break
-            _rename(inst, repl)
+            rename(inst, repl)
     return True
 
 
-def _key(fn: Func, inst: Inst, epoch: int) -> Key | None:
+def key_of(fn: Func, inst: Inst, epoch: int) -> Key | None:
+    """What equal computations have in common, loads within one `epoch`; None for one that must not be replaced."""
     op = inst.op
     if op.flags & _NEVER or op is OP_PHI or not inst.dst or not portable(inst):
         return None
@@ -100,8 +101,8 @@ def _changes(inst: Inst) -> bool:
     return word_text(inst.src[0]).startswith(_CHANGING)
 
 
-def _take(inst: Inst, leader: Inst, repl: dict[int, int]) -> bool:
-    """Let the leader's results stand for the instruction's."""
+def take(inst: Inst, leader: Inst, repl: dict[int, int]) -> bool:
+    """Let the leader's results stand for the instruction's in `repl`; False if the leader lacks one of them."""
     for d, e in zip(inst.dst, leader.dst, strict=True):
         if is_vreg(d) and not is_vreg(e):
             return False
@@ -111,7 +112,8 @@ def _take(inst: Inst, leader: Inst, repl: dict[int, int]) -> bool:
     return True
 
 
-def _rename(inst: Inst, repl: dict[int, int]) -> None:
+def rename(inst: Inst, repl: dict[int, int]) -> None:
+    """Replace the virtual registers that an instruction reads."""
     src = inst.src
     for k in range(len(src)):
         o = src[k]

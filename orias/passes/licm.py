@@ -1,4 +1,7 @@
-"""OriHoistInvariants: loop-invariant code motion (phases 40, 76, 92, 104)."""
+"""OriHoistInvariants: loop-invariant code motion (phases 40, 76, 92, 104).
+
+Computations of one value in different arms of a loop, of which neither dominates the other, become one before it.
+"""
 
 from typing import Final
 
@@ -8,6 +11,7 @@ from orias.isa.op import F_CALL, F_CONVERGENT, F_FENCE, F_READ, F_SIDE, F_SPECIA
 from orias.isa.operand import FIRST_VIRTUAL, K_P, K_R, PT, in_file, is_const, is_physical, is_reg, is_vreg, vreg
 from orias.ori.decisions import HOISTED, NOT_HOISTED, Decision
 from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
+from orias.passes.gvn import Key, key_of, rename, take
 from orias.passes.simplify import portable
 from orias.target.register_steps import STEPS
 
@@ -102,23 +106,39 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int) ->
                     local.add(vreg(d))
     moved = 0
     again = True
+    leaders: dict[Key, Inst] = {}
+    for inst in pre.insts:
+        key = key_of(fn, inst, 0)
+        if key is not None and not inst.op.flags & F_READ:
+            leaders[key] = inst
+    repl: dict[int, int] = {}
     while again and moved < room:
         again = False
         for b in members:
             kept: list[Inst] = []
             for inst in b.insts:
+                if repl:
+                    rename(inst, repl)
                 if moved < room and _invariant(inst, local):
+                    again = True
+                    for d in inst.dst:
+                        local.discard(vreg(d))
+                    key = key_of(fn, inst, 0)
+                    leader = leaders.setdefault(key, inst) if key is not None else inst
+                    if leader is not inst and take(inst, leader, repl):
+                        continue
                     if fn.decisions is not None:
                         text = f"{inst.op.name} is computed before the loop of line {line_of(loop)}"
                         fn.decisions.append(Decision(HOISTED, inst.loc, text))
                     pre.insts.append(inst)
-                    for d in inst.dst:
-                        local.discard(vreg(d))
                     moved += 1
-                    again = True
                 else:
                     kept.append(inst)
             b.insts = kept
+    if repl:
+        for b in fn.blocks:
+            for inst in b.insts:
+                rename(inst, repl)
     if fn.decisions is not None and room <= moved:
         left = sum(_invariant(i, local) for b in members for i in b.insts)
         if left:
@@ -126,7 +146,7 @@ def _hoist(fn: Func, loop: Loop, members: list[Block], pre: Block, room: int) ->
             fn.decisions.append(
                 Decision(NOT_HOISTED, line_of(loop), text, {"room": room, "moved": moved, "left": left})
             )
-    return moved > 0
+    return moved > 0 or bool(repl)
 
 
 def line_of(loop: Loop) -> int:

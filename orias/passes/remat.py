@@ -66,7 +66,7 @@ def needs_many_registers(fn: Func) -> bool:
 
 
 def most_words(fn: Func, b: Block, lv: Liveness) -> int:
-    """Most words of R registers live at once in a block."""
+    """Most words of R registers live at once in a block; what lives through a call is kept out of the callee's registers."""
     live = lv.live_out[b.id]
     now = top = _words(fn, live)
     for inst in reversed(b.insts):
@@ -76,6 +76,8 @@ def most_words(fn: Func, b: Block, lv: Liveness) -> int:
         live ^= gone
         born = use_mask(inst) & ~live
         live |= born
+        if inst.op.flags & F_CALL and inst.uid in fn.calls:
+            top = max(top, now - _words(fn, gone) + fn.calls[inst.uid].clobber_r.bit_count())
         if gone or born:
             now += _words(fn, born) - _words(fn, gone)
             top = max(top, now)

@@ -64,10 +64,10 @@ _BRANCH: Final = op("BRA.U")
 def compute_uniformly(fn: Func) -> bool:
     """Move chains of computations to the uniform datapath; True if any moved.
 
-    Only kernels without calls are looked at, and those whose need of registers costs no occupancy for the conditions of branches only: a
-    uniform operation takes longer.
+    Only kernels are looked at that call nothing but helpers which leave the uniform registers alone, and those whose need of registers costs
+    no occupancy for the conditions of branches only: a uniform operation takes longer.
     """
-    if fn.kind != "entry" or any(i.op.flags & F_CALL for i in fn.insts()):
+    if fn.kind != "entry" or not all(_keeps_uniform(fn, i) for i in fn.insts()):
         return False
     if sum(len(b.insts) for b in fn.blocks) > fn.knobs.urf_max_inst:
         return False
@@ -77,6 +77,14 @@ def compute_uniformly(fn: Func) -> bool:
     if top <= FREE_WORDS:
         return fn.target.has(features.UNIFORM_BRANCHES) and _Chains(fn, lv, set()).run()
     return _Chains(fn, lv, {b for b, n in needs.items() if n >= max(FREE_WORDS, top - fn.knobs.urf_peak_slack)}).run()
+
+
+def _keeps_uniform(fn: Func, inst: Inst) -> bool:
+    """True unless an instruction calls what is not known to leave uniform registers alone and to return with the threads that called it."""
+    if not inst.op.flags & F_CALL:
+        return True
+    info = fn.calls.get(inst.uid)
+    return info is not None and info.kind == "helper" and info.exact and not info.clobber_ur and not info.clobber_up
 
 
 def uniform_operand(o: Opnd) -> Opnd:

@@ -92,7 +92,7 @@ class Cls:
 class Classes:
     """The classes of a function; ``of[v]`` is a virtual register's class and ``place[v]`` its place in it."""
 
-    __slots__ = ("copies", "defs", "listed", "of", "place", "rg", "value")
+    __slots__ = ("copies", "defs", "heads", "listed", "of", "place", "rg", "value")
 
     def __init__(self, rg: Ranges) -> None:
         self.rg: Final[Ranges] = rg
@@ -104,6 +104,8 @@ class Classes:
         """For each word: point -> the word that it is a copy of from that point on."""
         self.defs: Final[dict[int, list[int]]] = {}
         """Ascending points at which the words in ``copies``, sources included, are written."""
+        self.heads: Final[list[int]] = [p for p, inst in enumerate(rg.insts) if inst is None]
+        """Ascending points of the heads of blocks."""
         self._find_copies()
         self.listed: list[Cls] | None = None
         """Cached result of :meth:`all`, until classes are joined."""
@@ -159,7 +161,8 @@ class Classes:
     def _valued(self, out: list[Seg], w: int, start: int, end: int) -> None:
         """Append an interval of a word.
 
-        Until either of them changes, in its block, it has the value of the word that it is a copy of.
+        Until either of them changes, in its block, it has the value of the word that it is a copy of, and of the one that
+        this is a copy of in turn.
         """
         rg = self.rg
         source = self.copies[w].get(start, -1)
@@ -168,16 +171,36 @@ class Classes:
             while stop < end and rg.insts[stop] is not None:
                 stop += 1
             # A parallel copy may give the source another value at the same point.
-            for x, i in ((w, start + 1), (source, start)):
-                defs = self.defs.get(x, [])
-                k = bisect_left(defs, i)
-                if k < len(defs):
-                    stop = min(stop, defs[k])
+            stop = min(stop, self._next_def(w, start + 1), self._next_def(source, start))
             if start < stop:
-                out.append((start, stop, self.value[source]))
+                origin, until = self._origin(source, start, stop)
+                out.append((start, until, self.value[origin]))
+                if until < stop:
+                    out.append((until, stop, self.value[source]))
                 start = stop
         if start < end:
             out.append((start, end, self.value[w]))
+
+    def _next_def(self, w: int, point: int) -> int:
+        """The first point from `point` on at which a word is written."""
+        defs = self.defs.get(w, [])
+        k = bisect_left(defs, point)
+        return defs[k] if k < len(defs) else _FAR
+
+    def _origin(self, w: int, point: int, stop: int) -> tuple[int, int]:
+        """The word that word `w` is a copy of at `point`, through other copies in the block, and until when, at most until `stop`."""
+        at = point
+        while w in self.copies:
+            defs = self.defs[w]
+            k = bisect_left(defs, at) - 1
+            source = self.copies[w].get(defs[k], -1) if k >= 0 else -1
+            if source < 0 or bisect_right(self.heads, at) > bisect_right(self.heads, defs[k]):
+                break
+            until = min(stop, self._next_def(source, defs[k]))
+            if until <= point:
+                break
+            w, at, stop = source, defs[k], until
+        return w, stop
 
     def all(self) -> list[Cls]:
         """Every class that is live somewhere, once."""

@@ -13,8 +13,8 @@ from orias.analysis.access import accesses
 from orias.analysis.liveness import Liveness, liveness, members
 from orias.isa.isa_table import load
 from orias.isa.op import F_DISTANT, F_PSEUDO, F_READ
-from orias.isa.operand import K_NONE, K_P, K_R, is_vreg, vreg
-from orias.ori.ir import OP_PHI, Block, Func, Inst
+from orias.isa.operand import K_NONE, K_P, K_R, Opnd, is_vreg, lane_of, lane_range, vreg
+from orias.ori.ir import OP_COPY, OP_PACK, OP_PHI, Block, Func, Inst
 from orias.schedule.arrivals import Arrivals
 from orias.schedule.balance import Alternative, alu_surplus, fma_form, is_bound_to_alu
 from orias.schedule.deps import Graph, build, estimate, is_fixed_point, is_whole, virtual_reads, virtual_writes
@@ -410,20 +410,16 @@ class _Virtual:
         """Where a value replaces another one in the same register, keep the reads of the old value before the new one.
 
         This concerns the ``old`` value of a guarded instruction, and a phi of a successor whose new value is computed
-        here.
+        here: it replaces the phi itself in a loop, and the value of the other way around a conditional block.
         """
-        graph = self.graph
-        reads: dict[int, list[int]] = {}
         made: dict[int, int] = {}
         for k, node in enumerate(self.nodes):
-            for s, _ in node.reads:
-                reads.setdefault(s, []).append(k)
             for d in node.writes:
                 made[d] = k
-        pairs: list[tuple[int, int]] = []
+        new: list[tuple[int, int, int, int]] = []
         for k, inst in enumerate(piece):
             if inst.old != K_NONE and is_vreg(inst.old):
-                pairs.append((vreg(inst.old), k))
+                new.append((vreg(inst.old), 0, self.fn.vwidth[vreg(inst.old)], k))
         for target in b.succs:
             for j, p in enumerate(target.preds):
                 if p is not b:
@@ -431,14 +427,46 @@ class _Virtual:
                 for inst in target.insts:
                     if inst.op is not OP_PHI:
                         break
-                    k = made.get(vreg(inst.src[j]), -1)
-                    if k >= 0:
-                        pairs.append((vreg(inst.dst[0]), k))
-        for old, k in pairs:
-            users = reads.get(old)
-            if users and all(u <= k for u in users):
+                    for i, o in enumerate([*inst.src, inst.dst[0]]):
+                        old = vreg(o) if i != j and is_vreg(o) and not lane_of(o) else -1
+                        if old in self.users and not self.needed_after >> old & 1:
+                            self._add_makers(new, piece, made, inst.src[j], old, 0, self.fn.vwidth[old])
+        for old, at, count, k in new:
+            users = [u for u in self.users.get(old, ()) if self._reads_words(piece[u], old, at, count)]
+            if all(u <= k for u in users):
                 for u in users:
-                    graph.edge(u, k, 0)
+                    self.graph.edge(u, k, 0)
+
+    def _add_makers(
+        self, out: list[tuple[int, int, int, int]], piece: list[Inst], made: dict[int, int], value: Opnd, old: int, at: int,
+        count: int,
+    ) -> None:  # fmt: skip
+        """Add what makes a value that replaces `count` words of `old` from word `at` on: (old, at, count, index in the piece).
+
+        The sum of a 64-bit address reaches its phi through a copy or a pack of its words, which share its register in the end.
+        """
+        k = made.get(vreg(value), -1) if is_vreg(value) else -1
+        if k < 0:
+            return
+        out.append((old, at, count, k))
+        inst = piece[k]
+        if inst.op is OP_COPY and len(inst.src) == 1 and not lane_of(inst.src[0]):
+            self._add_makers(out, piece, made, inst.src[0], old, at, count)
+        elif inst.op is OP_PACK:
+            for part in inst.src:
+                words = lane_range(lane_of(part), self.fn.vwidth[vreg(part)])[1] if is_vreg(part) else 1
+                if is_vreg(part) and not lane_of(part):
+                    self._add_makers(out, piece, made, part, old, at, words)
+                at += words
+
+    def _reads_words(self, inst: Inst, register: int, at: int, count: int) -> bool:
+        """True if an instruction reads one of `count` words of a register from word `at` on."""
+        for o in inst.uses():
+            if is_vreg(o) and vreg(o) == register:
+                first, words = lane_range(lane_of(o), self.fn.vwidth[register])
+                if first < at + count and at < first + words:
+                    return True
+        return False
 
     def _delta(self, k: int) -> tuple[int, int]:
         """Change of the live (R, P) registers if an instruction is placed."""

@@ -113,6 +113,35 @@ b2:
     assert "MOV" not in ops(fn)[1:]
 
 
+def test_value_changed_by_two_conditional_blocks_stays_in_place() -> None:
+    """The copy for the way around the second block copies a copy in its block of what the first one left: one value."""
+    fn = parse(
+        """
+.func k sm_80 entry ssa
+b0: -> b1 b2
+  v256:R = S2R SR_TID.X
+  v257:P, PT = ISETP.GE.AND v256, 0x5, PT
+  @v257 BRA b2
+b1: -> b2
+  v258:R = IADD3 v256, 0x1, RZ
+b2: -> b3 ; preds b0 b1
+  v259:R = phi v256, v258
+b3: -> b4 b5
+  v260:R = phi v259
+  v261:P, PT = ISETP.GE.AND v260, 0x9, PT
+  @v261 BRA b5
+b4: -> b5
+  v262:R = IADD3 v260, 0x3, RZ
+b5: ; preds b3 b4
+  v263:R = phi v260, v262
+  STG.E -, RZ, URZ, 0x0, v263
+  EXIT
+"""
+    )
+    finish(fn)
+    assert "MOV" not in ops(fn)[1:]
+
+
 def test_dying_old_value_needs_no_copy() -> None:
     fn, at = straight("entry", "sm_80")
     a = at.r("S2R", word("SR_TID.X"))

@@ -144,6 +144,78 @@ b2:
     assert all(k <= made for k, i in enumerate(body) if any(payload(s) == 256 for s in i.src))
 
 
+@pytest.mark.parametrize(
+    ("made", "sum_"),
+    [
+        ([259], "v259:R2 = IADD.64 v256, 0x10\n  v260:R2 = copy v259"),
+        ([259, 261], "v259:R, v262:P = IADD3 v256.0, 0x10, RZ\n  v261:R = IADD3.X v256.1, RZ, RZ, v262, !PT\n  v260:R2 = pack v259, v261"),
+    ],
+)  # fmt: skip
+def test_loop_address_stays_behind_its_uses(made: list[int], sum_: str) -> None:
+    """So do the sum, or its words, that a copy or pack hands to the phi."""
+    fn = parse(
+        f"""\
+.func k sm_120 entry ssa
+b0: -> b1
+  v250x = S2R SR_TID.X
+  v251x = pack v263, 0x0
+b1: -> b2 b1
+  v256:R2 = phi v264, v260
+  v257:R = phi v263, v258
+  v265:R = IMAD v257, v263, RZ
+  v266:R = IMAD v265, v263, RZ
+  STG.E -, v256, URZ, 0x0, v266
+  v258:R = IADD3 v257, 0x4, RZ
+  {sum_}
+  v267:P, PT = ISETP.LT.AND v258, 0x80, PT
+  @v267 BRA
+b2:
+  EXIT
+""".replace("v250x", "v263:R").replace("v251x", "v264:R2")
+    )
+    schedule_virtual(fn)
+    body = fn.blocks[1].insts
+    store = next(k for k, i in enumerate(body) if i.op.base == "STG")
+    assert [k > store for k, i in enumerate(body) if i.dst and payload(i.dst[0]) in made] == [True] * len(made)
+
+
+def test_values_changed_by_a_conditional_block_stay_behind_their_uses() -> None:
+    """Each new value replaces the one of the way around the block, which the sum before it still reads."""
+    count = 6
+    sums = "\n".join(
+        f"  v{300 + k}:R = {'FMUL v257,' if k else 'MUFU.RCP'} v{260 + k}\n  v{320 + k}:R = FFMA v258, v{261 + k}, v{300 + k}"
+        for k in range(count)
+    )
+    loads = "\n".join(f"  v{260 + k}:R = LDS -, v256, URZ, {hex(4 * k)}" for k in range(count + 1))
+    phis = "\n".join(f"  v{340 + k}:R = phi v{260 + k}, v{320 + k}" for k in range(count))
+    stores = "\n".join(f"  STS -, v256, URZ, {hex(4 * k)}, v{340 + k}" for k in range(count))
+    fn = parse(
+        f"""\
+.func k sm_90 entry ssa
+b0: -> b1 b2
+  v256:R = S2R SR_TID.X
+  v257:R = S2R SR_CTAID.X
+  v258:R = S2R SR_CTAID.Y
+{loads}
+  v259:P, PT = ISETP.LT.AND v256, 0x5, PT
+  @v259 BRA b2
+b1: -> b2
+{sums}
+b2: ; preds b0 b1
+{phis}
+{stores}
+  EXIT
+"""
+    )
+    schedule_virtual(fn)
+    body = fn.blocks[1].insts
+    made = {payload(i.dst[0]): k for k, i in enumerate(body)}
+    for j in range(count):
+        reads = [k for k, i in enumerate(body) if any(payload(s) == 260 + j for s in i.src)]
+        assert len(reads) == 1 + (j > 0)
+        assert all(k <= made[320 + j] for k in reads)
+
+
 def test_level_zero_keeps_the_order() -> None:
     rng = random.Random(3)
     fn = parse(random_function(rng, "sm_90"))
