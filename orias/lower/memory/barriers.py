@@ -96,7 +96,10 @@ def lower_cluster_barrier(ctx: "Ctx", i: Instr) -> None:
         clustered, single = ctx.new_block(), ctx.new_block()
         ctx.branch(p, clustered, single)
         ctx.start(single)
-        if not arrive:
+        if arrive:
+            # Tools look for a barrier of the warp here (orias.output.warp_records).
+            ctx.b.emit("NOP", [], [])
+        else:
             ctx.b.emit("BAR.SYNC.DEFER_BLOCKING", [], [imm(0)])
         ctx.jump(join)
         ctx.start(clustered)
