@@ -311,6 +311,8 @@ class Parser:
             if old.body is None:
                 old.line = header.line
             else:
+                # The next definition is compared with this one.
+                header.linkage = linkage
                 names[name] = header
             return old
         if old is None and name[0] == "%" and name[1:] in SPECIAL:
