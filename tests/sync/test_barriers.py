@@ -471,7 +471,9 @@ def test_the_sides_of_a_branch_wait_for_each_other(level: int, arch: str, tmp_pa
         assert out.tolist() == want
 
 
-TOGETHER = SIDES.split("    setp.gt.u32", maxsplit=1)[0].replace("words[32]", "words[33]") + """\
+TOGETHER = (
+    SIDES.split("    setp.gt.u32", maxsplit=1)[0].replace("words[32]", "words[33]")
+    + """\
     ld.global.u32 %r5, [%rd1];
     st.shared.u32 [%r2], %r5;
     bar.warp.sync -1;
@@ -480,6 +482,7 @@ TOGETHER = SIDES.split("    setp.gt.u32", maxsplit=1)[0].replace("words[32]", "w
     ret;
 }
 """
+)
 
 
 @pytest.mark.parametrize("arch", with_later(["sm_75", "sm_80", "sm_90"], "whole warp"))

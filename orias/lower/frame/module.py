@@ -38,6 +38,7 @@ class ModuleLower:
         "_bank4",
         "_common_shared",
         "_common_size",
+        "_dynamic_start",
         "_const_offsets",
         "_facts",
         "_helper_count",
@@ -64,6 +65,8 @@ class ModuleLower:
         self._const_offsets: dict[Var, int] = {}
         self._common_shared: dict[Var, int] = {}
         self._common_size: int = 0
+        self._dynamic_start: int = 0
+        """Where dynamic shared memory begins in all kernels, if functions with sections of their own use it."""
         self._used: set[Var] = set()
         self._facts: dict[str, Facts] = {}
         self._pointed: list[Function] = []
@@ -359,15 +362,25 @@ class ModuleLower:
         for f in self.ast.functions:
             if f.body is not None and not f.entry:
                 used |= self.facts(f).shared
-        for v in (v for v in self._module_vars() if v in used):
-            if v.size == 0:
-                raise Unsupported(
-                    f"Dynamic shared memory '{v.name}' in a function is not supported with -g yet", v.line
-                )
+        dynamic = [v for v in self._module_vars() if v in used and v.size == 0]
+        for v in (v for v in self._module_vars() if v in used and v.size):
             top = data_layout.align_up(top, data_layout.var_align(v))
             self._common_shared[v] = top
             top += v.size
         self._common_size = top
+        if not dynamic:
+            return
+        # One address for all kernels: after the static variables of each.
+        for f in self.ast.functions:
+            if f.body is not None and f.entry:
+                mine = self.facts(f).shared
+                own = [v for v in [*f.variables, *self.ast.variables] if v in mine and v not in self._common_shared]
+                at = self._common_size
+                for v in own:
+                    at = data_layout.align_up(at, data_layout.var_align(v)) + v.size
+                top = max(top, at)
+        self._dynamic_start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
+        self._common_shared.update(dict.fromkeys(dynamic, self._dynamic_start))
 
     def _layout_shared(self, f: Function, reached: list[Function]) -> None:
         used: set[Var] = set()
@@ -396,7 +409,7 @@ class ModuleLower:
             out.offset = top
             kernel.shared.append(out)
             top += v.size
-        kernel.shared_size = top
+        kernel.shared_size = top = max(top, self._dynamic_start)
         if dynamic:
             start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
             for v in dynamic:
