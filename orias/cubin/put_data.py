@@ -18,7 +18,7 @@ _VARIABLE_ALIGN: Final = 16
 def add_variables(w: Work) -> None:
     """Enter all module variables, visible ones first, and their sections."""
     _place(w)
-    if not w.m.linked:
+    if not (w.m.linked or w.m.own_sections):
         _complete_bank4(w)
     slots = {s.symbol for s in w.m.bank4}
     ordered = creation_order(w.m.variables)

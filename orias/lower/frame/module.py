@@ -73,6 +73,8 @@ class ModuleLower:
         self.pointer: dict[str, int] = {}
         """Numbers that stand for addresses of functions, by name; empty where addresses are real addresses or offsets."""
         self._symbols: dict[Var, str] = _local_symbols(module)
+        if options.debug and not options.relocatable:
+            self._symbols.update(_debug_symbols(module))
         self._helpers: dict[str, str] = {}
         self._helper_count: int = 0
         self.kernel: Kernel
@@ -455,7 +457,7 @@ class ModuleLower:
             self._used.add(var)
             if any(a.startswith("unified") for a in var.attributes):
                 raise ctx.unsupported(f"The address of '{var.name}'")
-            if self.options.linked:
+            if self.options.names_globals:
                 return self._symbol(ctx, self.symbol(var), addend)
             base = ctx.b.copy(const(4, self.slot(self.symbol(var))), 2)
             return ctx.b.r("iadd64", base, imm64(addend), width=2) if addend else base
@@ -618,6 +620,19 @@ def _local_symbols(module: Module) -> dict[Var, str]:
                 again = count.get(symbol, 0)
                 count[symbol] = again + 1
                 out[v] = f"{symbol}${again}" if again else symbol
+    return out
+
+
+def _debug_symbols(module: Module) -> dict[Var, str]:
+    """Symbols of shared variables that functions of a whole program declare, with -g: the name; of a second one ``name.1``."""
+    out: dict[Var, str] = {}
+    count: dict[str, int] = {v.name: 1 for v in module.variables}
+    for f in module.functions:
+        for v in f.variables:
+            if v.space == "shared" and v.linkage == "":
+                again = count.get(v.name, 0)
+                count[v.name] = again + 1
+                out[v] = f"{v.name}.{again}" if again else v.name
     return out
 
 
