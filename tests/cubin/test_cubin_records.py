@@ -5,12 +5,15 @@ those that are left.
 """
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 import orias
+from orias.cubin.elf import ElfFile
+from tests.nvtools import tool
 from tests.rotation import rotating
 from tools.compare_records import HEAD, allowed, features, judged
 
@@ -125,3 +128,38 @@ def test_many(tmp_path: Path) -> None:
 
 def test_lists_name_programs() -> None:
     assert PROGRAMS.keys() >= DIFFERENT | OBJECTS_DIFFERENT
+
+
+FUNCTION = "{} .func {}() {{ bar.sync 0; {} ret; }}\n"
+CALLS: Final = [
+    "v1 v2 k1:v1,v2 k2:v2",
+    "l1 l2 k1:l1,l2 k2:l2",
+    "v1 l1 k1:v1,l1 v2:l1 l2:v1 k2:v2,l2",
+    "k1:v1,l1 l1:l2 v1:v2 l2:l3 v2 l3 k2:v2",
+    "k1:v1 v1:v2 v2:v3 v3",
+    "v1 v2 v3:v1 k1",
+    "v1:v3,v4 v2:v4,v3 v3 v4 k1:v2,v1",
+    "k1:v2,v1,v2,l1 l1:v1 l2:l1 v1 v2:l2",
+]
+"""Visible (v) and local (l) functions and kernels (k), with what they call."""
+
+
+@pytest.mark.parametrize("calls", rotating(CALLS, 2, "section order"))
+@pytest.mark.parametrize("options", [{"compile_only": True}, {"debug": True}, {"compile_only": True, "debug": True}])
+def test_order_of_sections(calls: str, options: dict[str, bool], tmp_path: Path) -> None:
+    parts = [part.partition(":") for part in calls.split()]
+    text = HEAD.format(version="9.0", arch="sm_90")
+    text += "".join(f"{'.visible' * (n[0] == 'v')} .func {n}();\n" for n, _, _ in parts if n[0] != "k")
+    for name, _, called in parts:
+        body = "".join(f"call.uni {c}; " for c in called.split(",") if c)
+        if name[0] == "k":
+            text += f".visible .entry {name}() {{ {body} ret; }}\n"
+        else:
+            text += FUNCTION.format(".visible" * (name[0] == "v"), name, body)
+    (tmp_path / "k.ptx").write_text(text)
+    given = [{"compile_only": "-c", "debug": "-g"}[name] for name in options]
+    command = [tool("ptxas"), "-arch=sm_90", *given, str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")]
+    subprocess.run(command, check=True, capture_output=True)
+    cubins = orias.compile(text, arch="sm_90", **options).data, (tmp_path / "k.cubin").read_bytes()
+    ours, theirs = ([s.name for s in ElfFile(c).sections if s.name.startswith(".text.")] for c in cubins)
+    assert ours == theirs
