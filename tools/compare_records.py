@@ -188,7 +188,9 @@ def main() -> int:
             label = f"{arch} {' '.join(MODES[mode]) or 'exe'}"
             expected = judged(text, arch, mode, a.cache or Path(folder))
             try:
-                ours = orias.compile(text, arch=arch, compile_only=mode == "c", extensible=mode == "ewp", debug=mode == "g").data
+                ours = orias.compile(
+                    text, arch=arch, compile_only=mode == "c", extensible=mode == "ewp", debug=mode == "g"
+                ).data
             except orias.CompileError as e:
                 if isinstance(expected, bytes):
                     where["refused by us only: " + str(e)[:110]].append(f"{name} {label}")

@@ -169,9 +169,11 @@ def _callees_first(roots: list[KernelCode], edges: list[CallEdge]) -> list[Kerne
             seen.add(k.name)
             todo.append((k, True))
             calls = sorted((r.offset, r.symbol) for r in k.relocs if (k.name, r.symbol) in called)
-            names = dict.fromkeys(symbol for _, symbol in calls[::-1] if symbol in named)
+            names = list(dict.fromkeys(symbol for _, symbol in calls[::-1] if symbol in named))
+            names.reverse()
+            names.sort(key=_is_compilers)
             # What is pushed last is visited first: the last call.
-            todo += [(named[n], False) for n in sorted(reversed(list(names)), key=_is_compilers)]
+            todo += [(named[n], False) for n in names]
     return out
 
 

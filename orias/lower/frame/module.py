@@ -364,7 +364,13 @@ class ModuleLower:
         for f in self.ast.functions:
             if f.body is not None and not f.entry:
                 used |= self.facts(f).shared
-        dynamic = [v for v in self._module_vars() if v in used and v.size == 0]
+        entries = [f for f in self.ast.functions if f.body is not None and f.entry]
+        named = set(used)
+        if self.options.debug:
+            # Debug information names it, whatever uses it.
+            for f in entries:
+                named |= self.facts(f).shared
+        dynamic = [v for v in self._module_vars() if v in named and v.size == 0]
         for v in (v for v in self._module_vars() if v in used and v.size):
             top = data_layout.align_up(top, data_layout.var_align(v))
             self._common_shared[v] = top
@@ -372,9 +378,9 @@ class ModuleLower:
         self._common_size = top
         if not dynamic:
             return
-        # One address for all kernels: after the static variables of each.
-        for f in self.ast.functions:
-            if f.body is not None and f.entry:
+        # One address for all kernels that use it: after the static variables of each.
+        for f in entries:
+            if self._uses_dynamic(f):
                 mine = self.facts(f).shared
                 own = [v for v in [*f.variables, *self.ast.variables] if v in mine and v not in self._common_shared]
                 at = self._common_size
@@ -383,6 +389,10 @@ class ModuleLower:
                 top = max(top, at)
         self._dynamic_start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
         self._common_shared.update(dict.fromkeys(dynamic, self._dynamic_start))
+
+    def _uses_dynamic(self, f: Function) -> bool:
+        """Whether a kernel, or a function that it may call, uses dynamic shared memory."""
+        return any(v.size == 0 for g in [f, *self._reach(f)] for v in self.facts(g).shared)
 
     def _layout_shared(self, f: Function, reached: list[Function]) -> None:
         used: set[Var] = set()
@@ -411,7 +421,9 @@ class ModuleLower:
             out.offset = top
             kernel.shared.append(out)
             top += v.size
-        kernel.shared_size = top = max(top, self._dynamic_start)
+        if self._dynamic_start and self._uses_dynamic(f):
+            top = self._dynamic_start
+        kernel.shared_size = top
         if dynamic:
             start = data_layout.align_up(top, max(data_layout.var_align(v) for v in dynamic))
             for v in dynamic:
