@@ -31,7 +31,6 @@ DIFFERENT: Final = frozenset(
         "atom_sys",
         "brx",
         "bulk",
-        "cluster",
         "div_f32",
         "div_f64",
         "div_s64",
@@ -39,8 +38,6 @@ DIFFERENT: Final = frozenset(
         "extglob2",
         "mbarrier80",
         "mbarrier90",
-        "red_sys",
-        "reserved_smem",
         "shinf2",
         "tcgen05_1cta",
         "tcgen05_2cta",
@@ -50,28 +47,22 @@ DIFFERENT: Final = frozenset(
         "trap1",
         "trap2",
         "trap3",
-        "warpsync",
-        "warpsyncr",
     ]
 )
 """Programs of which executables differ somewhere."""
 OBJECTS_DIFFERENT: Final = frozenset(
     [
-        "alias",
-        "aliasx",
         "atom_shared_f32",
         "ballot1",
-        "call_visible",
-        "call_weak",
         "const",
         "const_ptr",
         "const_uninit",
         "cpasync",
-        "functable",
         "ldmatrix",
         "match",
         "recursive",
         "redux",
+        "reserved_smem",
         "shared_both",
         "shared_dyn",
         "shared_infunc",
@@ -90,31 +81,63 @@ OBJECTS_DIFFERENT: Final = frozenset(
         "two_kernels",
         "vote",
         "vote_mask",
+        "warpsync",
+        "warpsyncr",
     ]
 )
 """Programs of which only objects do."""
+DEBUG_DIFFERENT: Final = frozenset(
+    [
+        "alias",
+        "aliasonly",
+        "aliasx",
+        "alloca",
+        "ballot1",
+        "brxf",
+        "cluster",
+        "dblconst_many",
+        "match",
+        "mma_sp1",
+        "optconst",
+        "recursive",
+        "redux",
+        "setmaxnreg",
+        "shared_both",
+        "shared_dyn",
+        "shfl",
+        "shfl_mask",
+        "st_async",
+        "suq_ref",
+        "surfref_unified",
+        "vote",
+        "vote_mask",
+        "warpsync",
+        "warpsyncr",
+    ]
+)
+"""Programs that differ with -g, but not as executables without."""
 EVERY: Final = [
-    (name, arch, relocatable)
+    (name, arch, mode)
     for name, program in PROGRAMS.items()
     for arch in ARCHES
-    for relocatable in (False, True)
-    if allowed(program["targets"], arch) and name not in DIFFERENT and not (relocatable and name in OBJECTS_DIFFERENT)
+    for mode, different in (("exe", DIFFERENT), ("c", DIFFERENT | OBJECTS_DIFFERENT), ("g", DIFFERENT | DEBUG_DIFFERENT))
+    if allowed(program["targets"], arch) and name not in different and not program.get("options")
 ]
 
 
-def differences(name: str, arch: str, relocatable: bool, folder: Path) -> list[str]:
+def differences(name: str, arch: str, mode: str, folder: Path) -> list[str]:
     text = HEAD.format(version="9.0", arch=arch) + PROGRAMS[name]["ptx"]
-    theirs = judged(text, arch, "c" if relocatable else "exe", folder)
+    theirs = judged(text, arch, mode, folder)
     if isinstance(theirs, str):
         with pytest.raises(orias.CompileError):
-            orias.compile(text, arch=arch, compile_only=relocatable)
+            orias.compile(text, arch=arch, compile_only=mode == "c", debug=mode == "g")
         return []
     try:
-        ours = orias.compile(text, arch=arch, compile_only=relocatable).data
+        ours = orias.compile(text, arch=arch, compile_only=mode == "c", debug=mode == "g").data
     except orias.CompileError as e:
         return [f"{name} {arch}: {e}"] * (not name.startswith("unified"))
     found = sorted(features(ours) ^ features(theirs))
-    return [f"{name} {arch} {relocatable}: {line}" for line in found if " order " not in line]
+    return [f"{name} {arch} {mode}: {line}" for line in found]
 
 
 def test_a_few(tmp_path: Path) -> None:
@@ -127,7 +150,7 @@ def test_many(tmp_path: Path) -> None:
 
 
 def test_lists_name_programs() -> None:
-    assert PROGRAMS.keys() >= DIFFERENT | OBJECTS_DIFFERENT
+    assert PROGRAMS.keys() >= DIFFERENT | OBJECTS_DIFFERENT | DEBUG_DIFFERENT
 
 
 FUNCTION = "{} .func {}() {{ bar.sync 0; {} ret; }}\n"
