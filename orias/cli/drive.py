@@ -399,38 +399,47 @@ def _has_loc(text: str | bytes) -> bool:
     return b".loc" in words
 
 
+def _in_file_order(cubin: "Cubin") -> "list[KernelInfo]":
+    """Kernels, and functions with sections of their own, in the order of their sections."""
+    from orias.cubin.elf import ElfFile
+
+    names = [s.name.removeprefix(".text.") for s in ElfFile(cubin.data).sections if s.name.startswith(".text.")]
+    return [cubin.kernels[name] for name in names if name in cubin.kernels]
+
+
+def _copies_in(k: "KernelInfo", cubin: "Cubin") -> "list[tuple[str, KernelInfo]]":
+    """Names and facts of the functions that were copied after a kernel, by name as in ptxas."""
+    prefix = f"${k.name}$"
+    found = {name[len(prefix) :]: f for name, f in cubin.functions.items() if name.startswith(prefix)}
+    return sorted(found.items(), key=lambda pair: pair[0])
+
+
 def _usage_warnings(cubin: "Cubin", s: Settings, out: Messages) -> None:
-    for k in reversed(list(cubin.kernels.values())):
+    if not (s.options.warn_lmem or s.options.warn_spills):
+        return
+    for k in _in_file_order(cubin):
         if s.options.warn_lmem and k.stack:
             out.say("warning", f"Local memory used for function '{k.name}', size of stack frame: {k.stack} bytes")
-        if s.options.warn_spills and (k.spill_stores or k.spill_loads):
-            out.say(
-                "warning",
-                f"Registers are spilled to local memory in function '{k.name}', "
-                f"{k.spill_stores} bytes spill stores, {k.spill_loads} bytes spill loads",
-            )
+        for name, f in [(k.name, k), *_copies_in(k, cubin)]:
+            if s.options.warn_spills and (f.spill_stores or f.spill_loads):
+                out.say(
+                    "warning",
+                    f"Registers are spilled to local memory in function '{name}', "
+                    f"{f.spill_stores} bytes spill stores, {f.spill_loads} bytes spill loads",
+                )
 
 
 def report(cubin: "Cubin", options: "Options", out: Messages) -> None:
-    """The ``-v`` report: the module, then functions of their own (``-c``) and kernels, each with the copies of its functions.
-
-    The last kernel comes first but with -g, and where functions are not copied.
+    """The ``-v`` report: the module, then kernels and functions of their own in the order of their sections, each kernel with the
+    copies of its functions.
     """
     head = f"{cubin.gmem} bytes gmem"
     for bank, size in sorted(cubin.cmem.items()):
         if size:
             head += f", {size} bytes cmem[{bank}]"
     out.say("info", head)
-    kernels = list(cubin.kernels.values())
-    functions: list[list[str]] = [_function_lines(f, out) for f in kernels if not f.is_entry]
-    blocks = [_kernel_lines(k, cubin, options.arch, out) for k in reversed(kernels) if k.is_entry]
-    blocks = [*functions, *blocks]
-    if options.debug:
-        blocks = [*functions[::-1], *blocks[len(functions) :]][::-1]
-    elif not options.cloning and not options.compile_only:
-        blocks.reverse()
-    for lines in blocks:
-        out.write("".join(lines))
+    for k in _in_file_order(cubin):
+        out.write("".join(_kernel_lines(k, cubin, options.arch, out) if k.is_entry else _function_lines(k, out)))
 
 
 def _info(text: str, out: Messages) -> str:
@@ -457,8 +466,6 @@ def _kernel_lines(k: "KernelInfo", cubin: "Cubin", arch: str, out: Messages) -> 
             used += f", {size} bytes cmem[{bank}]"
     lines = [_info(f"Compiling entry function '{k.name}' for '{arch}'", out), *_properties(k, k.name, out)]
     lines += [_info(used, out), _info(f"Compile time = {1000 * k.seconds:.3f} ms", out)]
-    prefix = f"${k.name}$"
-    for name, f in reversed(list(cubin.functions.items())):
-        if name.startswith(prefix):
-            lines += _properties(f, name[len(prefix) :], out)
+    for name, f in _copies_in(k, cubin):
+        lines += _properties(f, name, out)
     return lines

@@ -120,7 +120,11 @@ EVERY: Final = [
     (name, arch, mode)
     for name, program in PROGRAMS.items()
     for arch in ARCHES
-    for mode, different in (("exe", DIFFERENT), ("c", DIFFERENT | OBJECTS_DIFFERENT), ("g", DIFFERENT | DEBUG_DIFFERENT))
+    for mode, different in (
+        ("exe", DIFFERENT),
+        ("c", DIFFERENT | OBJECTS_DIFFERENT),
+        ("g", DIFFERENT | DEBUG_DIFFERENT),
+    )
     if allowed(program["targets"], arch) and name not in different and not program.get("options")
 ]
 
