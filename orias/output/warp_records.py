@@ -17,7 +17,7 @@ from orias.ptx.ast import Function, Instr, Pragma
 
 _BYTES: Final = 16
 _GATHER: Final = "bar.warp.sync"
-_LEAVE_NOP: Final = frozenset((_GATHER, "bar.warp", "barrier.cluster", "tcgen05.alloc", "tcgen05.dealloc"))
+_LEAVE_NOP: Final = frozenset((_GATHER, "bar.warp", "barrier.cluster"))
 """Operations whose NOP stands for a barrier of the warp: the warp is together there anyway, or the launch has no clusters."""
 _COMBINED: Final = frozenset(("atom", "red"))
 """Operations that the threads of a warp combine first (orias.passes.uniform_atomics)."""

@@ -191,7 +191,7 @@ def test_warpsync_stays_only_in_divergent_code() -> None:
     fn = run(DIAMOND.replace("  v258:R = IADD3", mask + "  v258:R = IADD3"))
     assert ops(fn, 1) == ["WARPSYNC", "IADD3"]
     fn = run(DIAMOND.replace("  v257:P", mask + "  v257:P"))
-    assert ops(fn, 0) == ["S2R", "NOP", "ISETP.GE.AND", "BSSY", "BRA"]
+    assert ops(fn, 0) == ["S2R", "ISETP.GE.AND", "BSSY", "BRA"]
 
 
 def test_spin_loops_yield() -> None:

@@ -76,7 +76,11 @@ def _barrier(ctx: "Ctx", i: Instr, op: str, defer: str) -> None:
 
 @lowers("bar.warp.sync", "bar.warp", types="any")
 def lower_bar_warp(ctx: "Ctx", i: Instr) -> None:
-    """bar.warp.sync: WARPSYNC, which also orders memory accesses among the members."""
+    """bar.warp.sync: WARPSYNC, which also orders memory accesses among the members.
+
+    Where the warp is together anyway, the NOP before it does (orias.passes.convergence).
+    """
+    ctx.b.emit("NOP", [], [], ctx.guard)
     warpsync(ctx, ctx.src(i.ops[0], "b32"))
 
 
