@@ -2,7 +2,7 @@
 
 ptxas 13.0.88 writes them without anything in between from sm_100 on (``docs/facts/capsules.md``, "Rules"): MEMBAR,
 ERRBAR, CGAERRBAR, then CCTL.IVALL or the access that the fence releases; an access that acquires, then CCTL.IVALL;
-FENCE.VIEW.ASYNC.S and the start of a barrier in memory; BAR.RED and the read of its result.
+MEMBAR and FENCE.VIEW.ASYNC.S; that and the start of a barrier in memory; BAR.RED and the read of its result.
 """
 
 from typing import Final
@@ -74,6 +74,8 @@ def _members(insts: list[Inst], first: int) -> list[int]:
         return [first, at] if at >= 0 and insts[at].op.name == follower else alone
     if inst.op.base == "MEMBAR":
         at = _next(insts, first)
+        if at >= 0 and insts[at].op.name == _VIEW:
+            return [first, at]
         while at >= 0 and insts[at].op.base in _ERROR_BARRIERS:
             out.append(at)
             at = _next(insts, at)
