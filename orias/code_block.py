@@ -142,11 +142,12 @@ class CodeBlock:
             with open(temporary, "xb") as f:  # before the work, which is for nothing in a folder that cannot be written
                 groups: list[list[tuple[str, tuple[bool, int, int], CodeType]]] = [[], []]
                 number = 0
-                for name in sources:
-                    number = 1 if name == _COMPILER else number
-                    compiled = self._compiled(name, hasattr(sys.modules[name], "__path__"))
-                    if compiled is not None:
-                        groups[number].append((name, *compiled))
+                for name, loader in loaders.items():
+                    number = 1 if name == _COMPILER else number  # which may be a compiled module
+                    if isinstance(loader, SourceFileLoader):
+                        compiled = self._compiled(name, hasattr(sys.modules[name], "__path__"))
+                        if compiled is not None:
+                            groups[number].append((name, *compiled))
                 f.write(self._bytes(groups, all_parts()))
             os.replace(temporary, self.path)
         except OSError:

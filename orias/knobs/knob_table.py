@@ -40,14 +40,15 @@ class Knob:
     @property
     def field(self) -> str:
         """The name of the field of :class:`orias.knobs.knob_values.Knobs`."""
-        out = ""
-        for k, ch in enumerate(self.name):
-            before = self.name[k - 1 : k]
-            after = self.name[k + 1 : k + 2]
-            if ch.isupper() and k and (before.islower() or (before.isupper() and after.islower())):
-                out += "_"
-            out += ch.lower()
-        return out
+        name = self.name
+        words: list[str] = []
+        start = 0
+        for k in [k for k, ch in enumerate(name) if k and "A" <= ch <= "Z"]:
+            if name[k - 1].islower() or (name[k - 1].isupper() and name[k + 1 : k + 2].islower()):
+                words.append(name[start:k])
+                start = k
+        words.append(name[start:])
+        return "_".join(words).lower()
 
 
 _M: Final = 1_000_000

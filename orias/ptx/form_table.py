@@ -210,7 +210,7 @@ def is_ruled(name: str) -> bool:
     """Whether a name has rules that test facts of its Sig."""
     found = _ruled.get(name)
     if found is None:
-        found = any(rules.of(name) for rules in (FIRST, INSTEAD, GATES, LAST, OPERANDS, VALUES)) or any(
+        found = any(rules.has(name) for rules in (FIRST, INSTEAD, GATES, LAST, OPERANDS, VALUES)) or any(
             row.open for row in rows(name).values()
         )
         _ruled[name] = found

@@ -94,10 +94,13 @@ _COMMON: Final = frozenset(
 """Facts that are nearly always present."""
 
 
-def _trigger(terms: list[Term]) -> str:
-    for term in terms:
-        if term.wanted != ("-" in term.values) and term.key not in _COMMON:
-            return term.key
+def _trigger(terms: list[str]) -> str:
+    """The fact of the first term that holds only of a fact that is present, of those that are not common."""
+    for text in terms:
+        key, mark, listed = text.partition("=")
+        present = (key[-1] != "!") != ("-" in listed.split("/")) if mark else key[0] != "!"
+        if present and key.strip("!") not in _COMMON:
+            return key.strip("!")
     return ""
 
 
@@ -105,7 +108,7 @@ def _trigger(terms: list[Term]) -> str:
 class Rule:
     """One row."""
 
-    __slots__ = ("alternatives", "clean", "each", "last", "other", "results", "trigger")
+    __slots__ = ("_alternatives", "_text", "clean", "each", "last", "other", "results", "trigger")
 
     def __init__(self, row: str) -> None:
         row = f" {row.strip()} "
@@ -121,17 +124,24 @@ class Rule:
         self.other: Final[bool] = words[:1] == ["else"]
         self.each: Final[bool] = words[:1] == ["each"]
         self.clean: Final[bool] = "clean" in words
-        plain = " ".join([w for w in words if w not in ("else", "each", "clean")])
-        self.alternatives: Final[list[list[Term]]] = [
-            [Term(text) for text in part.split()] for part in plain.split(" | ")
-        ]
-
-        self.trigger: Final[str] = "" if self.each or len(self.alternatives) > 1 else _trigger(self.alternatives[0])
+        plain = [w for w in words if w not in ("else", "each", "clean")]
+        self.trigger: Final[str] = "" if self.each or "|" in plain else _trigger(plain)
         """A rare fact without which the row cannot hold; empty if there is none."""
+        self._text: Final[str] = " ".join(plain)
+        self._alternatives: list[list[Term]] | None = None
+        """Parsed when they are asked for: most rows are ruled out by their trigger."""
+
+    def alternatives(self) -> list[list[Term]]:
+        """The terms of each alternative."""
+        found = self._alternatives
+        if found is None:
+            found = [[Term(text) for text in part.split()] for part in self._text.split(" | ")]
+            self._alternatives = found
+        return found
 
     def holds(self, facts: dict[str, str]) -> bool:
         """Whether all terms of one of the alternatives hold."""
-        for terms in self.alternatives:
+        for terms in self.alternatives():
             for term in terms:
                 if not term.holds(facts):
                     break
@@ -201,16 +211,24 @@ class Rules:
                         self._exact.setdefault(name, []).append(len(self._blocks))
                 self._blocks.append(text)
 
+    def _numbers(self, name: str) -> set[int]:
+        """The numbers of the blocks of a name."""
+        numbers = set(self._exact.get(name, ()))
+        for start, i in self._starts:
+            if name.startswith(start):
+                numbers.add(i)
+        return numbers
+
+    def has(self, name: str) -> bool:
+        """Whether a name has blocks."""
+        return bool(self._numbers(name))
+
     def of(self, name: str) -> list[Rule]:
         """The rows of all blocks of a name, in order."""
         found = self._built.get(name)
         if found is None:
-            numbers = set(self._exact.get(name, ()))
-            for start, i in self._starts:
-                if name.startswith(start):
-                    numbers.add(i)
             found = []
-            for i in sorted(numbers):
+            for i in sorted(self._numbers(name)):
                 found.extend(parse_rows(self._blocks[i]))
             self._built[name] = found
         return found

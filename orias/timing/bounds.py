@@ -7,6 +7,10 @@ has measured the compiler takes the whole latency, and the checker the smallest 
 import os
 from typing import Final, final
 
+from orias.kept import remembered
+
+FOLDERS: Final[tuple[str, ...]] = ("timing", "timing/data")
+"""The folders on whose files the kept distances depend (:mod:`orias.kept`)."""
 _OVERWRITE: Final = os.path.join(os.path.dirname(__file__), "data", "overwrite.txt")
 
 
@@ -39,19 +43,27 @@ def read_texts(path: str) -> dict[tuple[str, int], str]:
     return texts
 
 
+def _lines(text: str) -> dict[str, str]:
+    """The lines of one table by their first words, the producers."""
+    lines: dict[str, str] = {}
+    for line in text.splitlines():
+        name, _, rest = line.strip().partition(" ")
+        if name and name[0] != "#":
+            lines[name] = rest
+    return lines
+
+
+def _row(line: str) -> dict[str, Bound]:
+    row: dict[str, Bound] = {}
+    for word in line.split():
+        name, _, cycles = word.rpartition(":")
+        row[name] = Bound(int(cycles.rstrip("?")), not cycles.endswith("?"))
+    return row
+
+
 def read_rows(text: str) -> Rows:
     """The rows of one table."""
-    rows: Rows = {}
-    for line in text.splitlines():
-        words = line.split()
-        if not words or words[0][0] == "#":
-            continue
-        row: dict[str, Bound] = {}
-        for w in words[1:]:
-            name, _, cycles = w.rpartition(":")
-            row[name] = Bound(int(cycles.rstrip("?")), not cycles.endswith("?"))
-        rows[words[0]] = row
-    return rows
+    return {name: _row(line) for name, line in _lines(text).items()}
 
 
 def _floor(row: dict[str, Bound]) -> int:
@@ -61,17 +73,23 @@ def _floor(row: dict[str, Bound]) -> int:
 
 @final
 class Minimum:
-    """Distances of one kind on one SM."""
+    """Distances of one kind on one SM; the line of a producer is parsed when it is asked for."""
 
-    __slots__ = ("_floor", "_rows")
+    __slots__ = ("_lines", "_rows")
 
-    def __init__(self, rows: Rows) -> None:
-        self._rows: Final[Rows] = rows
-        self._floor: Final[dict[str, int]] = {p: _floor(row) for p, row in rows.items()}
+    def __init__(self, text: str) -> None:
+        self._lines: Final[dict[str, str]] = _lines(text)
+        self._rows: Final[Rows] = {}
+
+    def _row(self, producer: str) -> dict[str, Bound] | None:
+        row = self._rows.get(producer)
+        if row is None and producer in self._lines:
+            row = self._rows[producer] = _row(self._lines[producer])
+        return row
 
     def sure(self, producer: str, consumer: str) -> int:
         """The distance in cycles of a pair of classes if its measurement is sure, else 0."""
-        row = self._rows.get(producer)
+        row = self._row(producer)
         b = None if row is None else row.get(consumer)
         return b.cycles if b is not None and b.sure else 0
 
@@ -82,20 +100,18 @@ class Minimum:
         that any reader was seen to need, but at most 4 if no entry of the row is sure.  It is 1 for a producer that was
         never measured.
         """
-        row = self._rows.get(producer)
+        row = self._row(producer)
         if row is None:
             return Bound(1, False)
         b = row.get(consumer)
         if b is not None and b.sure:
             return b
-        return Bound(self._floor[producer], False)
-
-
-_overwrites: dict[tuple[str, int], str] = {}
+        return Bound(_floor(row), False)
 
 
 def overwrites(kind: str, sm: int) -> Minimum:
     """Distances between two writes of one register of a kind (gpr, ugpr, pred, upred), the first of fixed latency."""
-    if not _overwrites:
-        _overwrites.update(read_texts(_OVERWRITE))
-    return Minimum(read_rows(_overwrites.get((kind, sm), "")))
+    text: str = remembered(
+        "latency", FOLDERS, f"overwrites {kind} {sm}", lambda: read_texts(_OVERWRITE).get((kind, sm), "")
+    )
+    return Minimum(text)

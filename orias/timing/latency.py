@@ -16,7 +16,7 @@ from orias.isa.operations import facts
 from orias.kept import remembered
 from orias.target import features
 from orias.target.profile import profile_of_sm
-from orias.timing.bounds import Minimum, overwrites
+from orias.timing.bounds import FOLDERS, Minimum, overwrites
 from orias.timing.units import ALU, CBU, CONTROL, FMA, FP64, HALF, HALF_CMP, MEM, NEEDS_WRITE, UNIFORM, XU, Units, units
 
 _DATA: Final = os.path.join(os.path.dirname(__file__), "data")
@@ -136,7 +136,7 @@ class _Facts:
         self.intervals: list[tuple[str, int, list[int]]] = []
         self.stalls: list[tuple[str, int, list[int]]] = []
         self.pairs: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
-        found: _Parts = remembered("latency", ("timing", "timing/data"), "facts", self._read)
+        found: _Parts = remembered("latency", FOLDERS, "facts", self._read)
         self._lines, self.intervals, self.stalls, self.pairs = found
 
     def _read(self) -> _Parts:
@@ -206,6 +206,7 @@ class Latency:
     """The cycle distances of one latency class (``Target.latency_class``)."""
 
     __slots__ = (
+        "_base",
         "_cache",
         "_class",
         "_full_latency_overwrites",
@@ -223,21 +224,34 @@ class Latency:
 
     def __init__(self, sm: int) -> None:
         profile = profile_of_sm(sm)
-        base = profile.number("latency_table")
         facts = _load()
         self.sm: Final[int] = sm
         self._late_wide_addend: Final[bool] = profile.has(features.LATE_WIDE_ADDEND)
         self._full_latency_overwrites: Final[bool] = profile.has(features.FULL_LATENCY_OVERWRITES)
         self.units: Final[Units] = units(sm)
-        self._tables: list[_Table] = [facts.table(k, base) for k in _KINDS]
+        self._base: Final[int] = profile.number("latency_table")
+        self._tables: Final[dict[int, _Table]] = {}
+        """By kind, once they have been asked for, as are those of overwrites."""
         self._pairs: list[dict[tuple[str, str], int]] = [facts.pairs.get((k, sm), {}) for k in _KINDS]
-        self._overwrites: list[Minimum] = [overwrites(k, sm) for k in _KINDS]
+        self._overwrites: Final[dict[int, Minimum]] = {}
         self._interval: dict[str, int] = {n: c for n, c, sms in facts.intervals if not sms or sm in sms}
         self._stall: dict[str, int] = {n: c for n, c, sms in facts.stalls if not sms or sm in sms}
         self._class: dict[int, str] = {}
         self._name: dict[int, str] = {}
         self._cache: dict[tuple[int, int, int, int], int] = {}
         self._own: dict[tuple[int, int], int] = {}
+
+    def _table(self, kind: int) -> _Table:
+        found = self._tables.get(kind)
+        if found is None:
+            found = self._tables[kind] = _load().table(_KINDS[kind], self._base)
+        return found
+
+    def _overwritten(self, kind: int) -> Minimum:
+        found = self._overwrites.get(kind)
+        if found is None:
+            found = self._overwrites[kind] = overwrites(_KINDS[kind], self.sm)
+        return found
 
     def op_class(self, op: Op) -> str:
         """Latency class of an operation."""
@@ -285,7 +299,7 @@ class Latency:
             cc = "SYNC" if consumer.base in ("WARPSYNC", "BAR") else cc
             if pc in ("FMA", "VOTE", "WIDE.0", "WIDE.1", "HALF", "XU"):
                 pc = "ALU"
-        n = self._tables[kind].get(pc, "ACC" if accumulates and pc.startswith("MMA.") else cc)
+        n = self._table(kind).get(pc, "ACC" if accumulates and pc.startswith("MMA.") else cc)
         if kind == GPR:
             f = facts(consumer.base)
             if f is not None:
@@ -305,7 +319,7 @@ class Latency:
 
     def is_guess(self, producer: Op, consumer: Op, unit: int, slot: int) -> bool:
         """True if the distance is an upper bound that no measurement of these classes supports."""
-        t = self._tables[kind_of(unit, slot)]
+        t = self._table(kind_of(unit, slot))
         pc = self.op_class(producer)
         cc = self.op_class(consumer)
         return t.is_guess(pc, cc)
@@ -321,7 +335,7 @@ class Latency:
                 pc = "WIDE.0" if kind != GPR and "WIDE" in op.mods else "WIDE.1"
             if pc == "VOTE":
                 pc = "ALU"
-            n = self._tables[kind].get(pc, "UALU" if kind in (UGPR, UPRED) else "ALU")
+            n = self._table(kind).get(pc, "UALU" if kind in (UGPR, UPRED) else "ALU")
             self._own[key] = n
         return n
 
@@ -345,7 +359,7 @@ class Latency:
         kind = kind_of(unit, 0)
         if self._full_latency_overwrites and kind == GPR:
             return max(n, self._raw(first, 1, second, GPR, False))
-        return self._overwrites[kind].sure(base_class(first, self.units), base_class(second, self.units)) or n
+        return self._overwritten(kind).sure(base_class(first, self.units), base_class(second, self.units)) or n
 
     def war(self, reader: Op) -> int:
         """Cycles from a read at issue (not a late read) to a write of the same register that arrives early (:meth:`arrives_early`)."""

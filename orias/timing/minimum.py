@@ -3,7 +3,7 @@
 import os
 from typing import Final
 
-from orias.timing.bounds import Minimum, read_rows, read_texts
+from orias.timing.bounds import Minimum, read_texts
 
 _DATA: Final = os.path.join(os.path.dirname(__file__), "data", "minimum.txt")
 
@@ -14,4 +14,4 @@ def minimum(kind: str, sm: int) -> Minimum:
     """Distances of one kind (:data:`orias.timing.distance_classes.KINDS`) on one SM."""
     if not _tables:
         _tables.update(read_texts(_DATA))
-    return Minimum(read_rows(_tables.get((kind, sm), "")))
+    return Minimum(_tables.get((kind, sm), ""))

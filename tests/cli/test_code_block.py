@@ -2,6 +2,7 @@
 
 import marshal
 import os
+import py_compile
 import re
 import shutil
 import subprocess
@@ -174,6 +175,23 @@ def test_a_block_that_is_damaged_or_of_another_place_is_ignored(package: Path, d
         package = package.rename(package.parent / "other" / "orias")
     assert start(package)[:2] == ["SourceFileLoader", "1"]
     assert start(package)[:2] == ["_Loader", "1"]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_modules_after_the_compiler_are_in_the_second_group(package: Path, compiled: bool) -> None:
+    """Also where the compiler has no source in the block, as in the mypyc build."""
+    if compiled:
+        source = package / "compiler.py"
+        py_compile.compile(str(source), str(package / "compiler.pyc"))
+        source.unlink()
+    start(package)
+    (block,) = blocks(package)
+    data = block.read_bytes()
+    entries = marshal.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])[4]
+    assert {name: entry[3] for name, entry in entries.items() if name in ("orias.before", "orias.part.inner")} == {
+        "orias.before": 0,
+        "orias.part.inner": 1,
+    }
 
 
 def test_nothing_is_written_where_python_writes_no_code(package: Path) -> None:

@@ -124,7 +124,7 @@ def unknown(text: str, facts: set[str]) -> list[str]:
     """What the rows ask for that does not exist."""
     found = []
     for rule in parse_rows(text):
-        for term in (term for terms in rule.alternatives for term in terms):
+        for term in (term for terms in rule.alternatives() for term in terms):
             key = term.key
             if not (key[1:] in WORDS or is_shape(key[1:]) if key[0] == "." else key in facts):
                 found.append(key)
@@ -145,15 +145,15 @@ def test_rows_ask_for_what_exists(where: str, table: dict[str, str]) -> None:
             assert any(n == name or (name[-1] == "*" and n.startswith(name[:-1])) for n in every), name
         assert unknown(text, FACTS) == [], block
         for rule in parse_rows(text):
-            wanted = [v for terms in rule.alternatives for term in terms if term.key == "n" for v in term.values]
+            wanted = [v for terms in rule.alternatives() for term in terms if term.key == "n" for v in term.values]
             assert set(wanted) <= set(every), block
 
 
 def test_rows_of_words_and_headers_ask_for_what_exists() -> None:
     rules = [*parse_rows(modifier_messages._ILLEGAL + modifier_messages._MISSING), *headers._CONFLICTS]
-    keys = {term.key for rule in rules for terms in rule.alternatives for term in terms}
+    keys = {term.key for rule in rules for terms in rule.alternatives() for term in terms}
     assert keys <= FACTS | SPECIAL | {word[1:] for word in HEADER}
-    words = {v for r in rules for terms in r.alternatives for t in terms if t.key == "word" for v in t.values}
+    words = {v for r in rules for terms in r.alternatives() for t in terms if t.key == "word" for v in t.values}
     assert words <= WORDS | {"-"}
 
 
